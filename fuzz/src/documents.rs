@@ -35,7 +35,8 @@ static DOCUMENTS: LazyLock<Vec<Value>> = LazyLock::new(|| {
     texts.map(|text| serde_json::from_str(text).expect("a seed is a document")).into()
 });
 
-/// Documents of runs, of tenants and of load, with all of their views: half are seeds with values changed, half are bytes.
+/// Documents of runs, of tenants and of load, with all of their views: half are seeds with values changed, half are
+/// bytes.
 pub(crate) fn run(bytes: &[u8]) {
     let mut input = Input(bytes);
     let which = usize::from(input.byte());
@@ -144,7 +145,8 @@ static CHANGES: LazyLock<String> = LazyLock::new(|| {
     written
 });
 
-/// Journals of changes: what is pending, and taking it back on a system where every change succeeds and nothing is done.
+/// Journals of changes: what is pending, and taking it back on a system where every change succeeds and nothing is
+/// done.
 pub(crate) fn changes(bytes: &[u8]) {
     let directory = PLACE.path().join("state");
     fs::create_dir_all(&directory).expect("/dev/shm can be written");

@@ -46,8 +46,8 @@ impl<'a> Input<'a> {
 /// Most changes of one document.
 const MOST_EDITS: usize = 24;
 
-/// A document with some of its values changed: each edit is the number of a value in the order of the text, what is done to it, and
-/// for a text its bytes up to a zero.
+/// A document with some of its values changed: each edit is the number of a value in the order of the text, what is
+/// done to it, and for a text its bytes up to a zero.
 pub(crate) fn edited(mut document: Value, input: &mut Input<'_>) -> Value {
     for _ in 0..MOST_EDITS {
         if input.is_empty() {

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use tiermark_capacity::evidence::{Group, GroupPaths, Host, Vitals, parse, process};
+use tiermark_capacity::evidence::{GroupCounters, GroupPaths, Host, Vitals, parse, process};
 use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_machine::{LiveFacts, Root, discover, dmi, files};
 use tiermark_model::{IdSet, parse_size};
@@ -51,7 +51,8 @@ static RICH: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
         ("proc/swaps", "Filename Type Size Used Priority\n/dev/zram0 partition 524284 4096 100\n"),
         (
             "proc/meminfo",
-            "MemTotal: 16384000 kB\nMemFree: 8000000 kB\nMemAvailable: 12000000 kB\nHugePages_Total: 0\nHugepagesize: 2048 kB\n",
+            "MemTotal: 16384000 kB\nMemFree: 8000000 kB\nMemAvailable: 12000000 kB\nHugePages_Total: \
+                0\nHugepagesize: 2048 kB\n",
         ),
         ("proc/cmdline", "quiet isolcpus=2-3 nohz_full=2-3 mitigations=off\n"),
         ("proc/version", "Linux version 6.12.0 (x) #1 SMP\n"),
@@ -240,5 +241,5 @@ pub(crate) fn evidence(bytes: &[u8]) {
     }
     let root = Root::from_files("a fuzzed machine", files);
     let _ = (Host::read(&root, &["zram0".to_owned()]), process(&root, 1), Vitals::read(&root));
-    let _ = Group::read(&root, &GroupPaths::V2("sys/fs/cgroup/t".to_owned()));
+    let _ = GroupCounters::read(&root, &GroupPaths::V2("sys/fs/cgroup/t".to_owned()));
 }

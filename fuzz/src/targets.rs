@@ -1,6 +1,7 @@
 //! Every parser of what comes from outside, as a function of bytes.
 //!
-//! The fuzzer runs them (`fuzz/run`), and the tests of the workspace on the corpora, so that they are built with every change.
+//! The fuzzer runs them (`fuzz/run`), and the tests of the workspace on the corpora, so that they are built with every
+//! change.
 
 mod documents;
 mod input;

@@ -12,7 +12,8 @@ const SPARED: &str = "-1000";
 /// The most that the kernel takes: it kills such a process before any other.
 const FIRST: &str = "1000";
 
-/// Has the kernel kill this process first if memory runs out: it holds more than it should. Its tenants are taken back by the next run.
+/// Has the kernel kill this process first if memory runs out: it holds more than it should. Its tenants are taken back
+/// by the next run.
 pub(crate) fn first_to_go() {
     // Where this is refused the process was never spared either.
     let _ = fs::write("/proc/self/oom_score_adj", FIRST);

@@ -111,7 +111,8 @@ pub fn read(text: &str) -> Result<Prices, Vec<Mistake>> {
     tiermark_config::read(text, MODEL, Prices::problems)
 }
 
-/// A tier without what it is made of: `zram:lz4+swap:/dev/sdb` is `zram+swap`. A mix is never priced as one of its parts.
+/// A tier without what it is made of: `zram:lz4+swap:/dev/sdb` is `zram+swap`. A mix is never priced as one of its
+/// parts.
 fn kinds(tier: &str) -> String {
     tier.parse().map_or_else(|_| tier.to_owned(), |tier: Tier| tier.kind())
 }
@@ -194,9 +195,9 @@ impl Prices {
         Some(sum(|part| part.price) + self.months * monthly)
     }
 
-    /// The cost of the tenants of each answer. Each row is compared with the row of [`BASE`] under the same load, if there is
-    /// one. An answer without a single number, and a tier without prices, get a remark instead of a row. Prices that are old
-    /// on the day `today` (`2026-11-21`) get a remark too.
+    /// The cost of the tenants of each answer. Each row is compared with the row of [`BASE`] under the same load, if
+    /// there is one. An answer without a single number, and a tier without prices, get a remark instead of a row.
+    /// Prices that are old on the day `today` (`2026-11-21`) get a remark too.
     #[must_use]
     pub fn table(&self, answers: &[Fitting], today: &str) -> CostTable {
         let mut remarks: Vec<Note> = self.aged(today).into_iter().collect();

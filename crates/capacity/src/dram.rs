@@ -1,8 +1,9 @@
 //! The server's DRAM as one account: what tenants hold, and the pool in which compressed memory lies.
 //!
-//! Control groups do not count such a pool (zram in either version, zswap in version 1), and a server would have to have it all the same. So
-//! tenants get what the pool leaves of the budget: their limit follows it, downwards and upwards. Lowering it swaps out, which makes the
-//! pool larger by less than what was swapped out wherever compression gains anything, so that the two meet.
+//! Control groups do not count such a pool (zram in either version, zswap in version 1), and a server would have to
+//! have it all the same. So tenants get what the pool leaves of the budget: their limit follows it, downwards and
+//! upwards. Lowering it swaps out, which makes the pool larger by less than what was swapped out wherever compression
+//! gains anything, so that the two meet.
 
 use tiermark_model::messages::trials as says;
 use tiermark_model::{Bytes, Note};
@@ -13,8 +14,8 @@ const LEAST: u64 = 16;
 const CLOSE: u64 = 256;
 /// Part of the budget by which the account may be overdrawn before that is an end.
 const OVER: u64 = 50;
-/// Part of the budget by which the limit is lowered at once, and bytes at most: version 1 keeps none of it where the whole cannot be had
-/// in time, and some hundred MiB a second are swapped out.
+/// Part of the budget by which the limit is lowered at once, and bytes at most: version 1 keeps none of it where the
+/// whole cannot be had in time, and some hundred MiB a second are swapped out.
 const STEP: u64 = 16;
 const STEP_BYTES: u64 = 64 << 20;
 /// Steps that are made in succession where a load waits for them: some seconds of its second.

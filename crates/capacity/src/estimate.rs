@@ -87,8 +87,8 @@ pub struct Estimate {
 }
 
 impl Scenario {
-    /// How a search of a tier with so much room is likely to go, by a client with so many threads. What ends it is taken to be memory: where
-    /// the service level ends it before, it is shorter.
+    /// How a search of a tier with so much room is likely to go, by a client with so many threads. What ends it is
+    /// taken to be memory: where the service level ends it before, it is shorter.
     #[must_use]
     pub fn estimate(&self, tier: &Tier, room: Option<u64>, threads: usize) -> Estimate {
         let most_tenants = match self.backend {
@@ -104,7 +104,7 @@ impl Scenario {
         while let Step::Trial(ask) = search.next_step() {
             about = about.and(self.trial_takes(&ask, before, threads));
             before = ask.tenants;
-            search.told(&ask, if ask.tenants <= edge { Outcome::Pass } else { Outcome::Fail });
+            search.record(&ask, if ask.tenants <= edge { Outcome::Pass } else { Outcome::Fail });
         }
         Estimate { tenants: edge, is_capped: wanted > most_tenants, trials: search.made(), about }
     }

@@ -13,7 +13,8 @@ const SWAP_USED: f64 = 0.95;
 const ELSEWHERE: f64 = 0.01;
 /// Bytes there that are no matter: other programs, too, are swapped.
 const ELSEWHERE_LEAST: u64 = 4 << 20;
-/// Share of the schedule's requests that have to be answered, over [`SLOW_SECONDS`]; of what the level promises, where that is less.
+/// Share of the schedule's requests that have to be answered, over [`SLOW_SECONDS`]; of what the level promises, where
+/// that is less.
 const ACHIEVED: f64 = 0.95;
 /// Standard deviations of a Poisson count by which answers must be too few: requests under way at the ends of the time
 /// vary by chance.
@@ -156,9 +157,10 @@ pub struct Abort {
 }
 
 impl Abort {
-    /// What that says of the server, where `ran_out` is what its evidence names. Requests that the client is late with, or that wait for cpus which
-    /// other programs use, are missing as those are that the server is late with, a machine that stands still without waiting for memory is held up by others, a tier that others share is not it, and how long a trial may
-    /// take is this program's own matter.
+    /// What that says of the server, where `ran_out` is what its evidence names. Requests that the client is late with,
+    /// or that wait for cpus which other programs use, are missing as those are that the server is late with, a machine
+    /// that stands still without waiting for memory is held up by others, a tier that others share is not it, and how
+    /// long a trial may take is this program's own matter.
     #[must_use]
     pub fn outcome(&self, ran_out: Option<&Ended>) -> Outcome {
         let is_elsewhere = ran_out.is_some_and(|ended| !ended.resource.is_of_server());
@@ -262,7 +264,8 @@ fn goes_elsewhere(last: &Sample) -> bool {
     last.swap_total > 0 && last.elsewhere > ELSEWHERE_LEAST && last.elsewhere as f64 > ELSEWHERE * all as f64
 }
 
-/// Whether the rate has been missed in every sample of the last seconds, by more than chance. `promised` is what the level wants of it.
+/// Whether the rate has been missed in every sample of the last seconds, by more than chance. `promised` is what the
+/// level wants of it.
 fn slow(samples: &[Sample], promised: f64) -> Option<(Guard, Note)> {
     let wanted = ACHIEVED * promised;
     let end = samples.last()?.at;

@@ -6,10 +6,11 @@ use tiermark_model::messages::trials as says;
 
 use crate::level::time;
 
-/// Share of requests that the client sent late, not the server held back, beyond which the client's own numbers are in doubt.
+/// Share of requests that the client sent late, not the server held back, beyond which the client's own numbers are in
+/// doubt.
 const LATE: f64 = 0.01;
-/// Share of the time from which on a cpu or a link is as good as always busy: what waits for it waits long (an M/M/1 queue is
-/// ten times as long as the service at nine tenths).
+/// Share of the time from which on a cpu or a link is as good as always busy: what waits for it waits long (an M/M/1
+/// queue is ten times as long as the service at nine tenths).
 const BUSY: f64 = 0.90;
 /// Share of the time in which some task waited for memory, from which on memory is the resource that ran out.
 const MEMORY_WAIT: f64 = 0.10;
@@ -18,7 +19,8 @@ const FAULTS: f64 = 0.01;
 /// Share of the time in which some task waited for a cpu, from which on cpus are the resource that ran out.
 const CPU_WAIT: f64 = 0.50;
 
-/// Share of a limit of the average by which the client may be late on average, beyond which the limit is not the server's alone.
+/// Share of a limit of the average by which the client may be late on average, beyond which the limit is not the
+/// server's alone.
 const LATE_OF_AVERAGE: f64 = 0.25;
 
 /// Use of the resources over the judged time; `None` where it is unknown.
@@ -52,16 +54,17 @@ pub struct Signs {
     pub others: Option<f64>,
     /// Share of the time in which some task of the tenants waited for a cpu (PSI some).
     pub cpu_wait: Option<f64>,
-    /// Bytes carried over those that the busiest link of the client can carry; `None` where tenants are on this machine.
+    /// Bytes carried over those that the busiest link of the client can carry; `None` where tenants are on this
+    /// machine.
     pub link: Option<f64>,
 }
 
 /// The resource that ran out; `None` where no counter points to one.
 ///
 /// A missed hit rate comes first: no other resource makes servers forget keys. A cpu quota that was enforced is why its
-/// group waited for cpus, whoever else used them. The client comes next: if it sends late, or the machine that it has to
-/// itself is busy, its numbers prove nothing else. Memory comes before cpus, since a tier that swaps also takes cpu time,
-/// and before the link. Cpus that other programs used are not the server's.
+/// group waited for cpus, whoever else used them. The client comes next: if it sends late, or the machine that it has
+/// to itself is busy, its numbers prove nothing else. Memory comes before cpus, since a tier that swaps also takes cpu
+/// time, and before the link. Cpus that other programs used are not the server's.
 #[must_use]
 pub fn ended_by(signs: &Signs) -> Option<Ended> {
     if let Some(missed) = signs.missed.as_ref().filter(|missed| missed.of == LimitOf::HitRate) {
@@ -241,7 +244,8 @@ mod tests {
         assert_eq!(ended.resource, Resource::Maxmemory);
         assert_eq!(
             ended.why.text,
-            "47.1 % of GETs found their key (limit: hit rate > 60 %): not all keys fit into maxmemory, or the cache was still filling"
+            "47.1 % of GETs found their key (limit: hit rate > 60 %): not all keys fit into maxmemory, or the cache \
+                was still filling"
         );
         let time = Signs { missed: missed(LimitOf::Time, "P99 < 5 ms", 6e6), ..late };
         assert_eq!(ended_by(&time).unwrap().resource, Resource::Client);

@@ -35,7 +35,8 @@ fn not_of_server(case: &Case) -> Option<&Note> {
 /// The tenants that a case is priced with.
 ///
 /// # Errors
-/// Why it has no price: none fits, more or fewer may fit, or the server did not limit the run, so that it may hold more.
+/// Why it has no price: none fits, more or fewer may fit, or the server did not limit the run, so that it may hold
+/// more.
 fn priced(case: &Case) -> Result<u32, Note> {
     let Case { tier, load, answer, .. } = case;
     match (answer, not_of_server(case)) {
@@ -49,8 +50,8 @@ fn priced(case: &Case) -> Result<u32, Note> {
     }
 }
 
-/// What tenants cost in these cases, as seen from a day (`2026-11-21`). An answer that is no single number of the server's
-/// tenants has no cost, which is remarked on.
+/// What tenants cost in these cases, as seen from a day (`2026-11-21`). An answer that is no single number of the
+/// server's tenants has no cost, which is remarked on.
 #[must_use]
 pub fn costs(prices: &Prices, cases: &[Case], today: &str) -> CostTable {
     let fitting = |case: &Case| Fitting { tier: case.tier.clone(), load: case.load.clone(), tenants: priced(case) };
@@ -103,12 +104,13 @@ fn left_open(parts: &[SearchCase<'_>], cases: &[SearchState]) -> Option<Warning>
     (!begun.is_empty() || !others.is_empty()).then(|| says::unfinished(&begun, &others))
 }
 
-/// Share of the cpus' time that others may take, and of the requests that the client may be late with, before a reader has to know.
+/// Share of the cpus' time that others may take, and of the requests that the client may be late with, before a reader
+/// has to know.
 const OTHERS: f64 = 0.10;
 const LATE: f64 = 0.01;
 
-/// What makes answers worth less: other programs on the cpus, a cpu quota, and a client that was late for another reason.
-/// Each with its worst case.
+/// What makes answers worth less: other programs on the cpus, a cpu quota, and a client that was late for another
+/// reason. Each with its worst case.
 fn disturbed(cases: &[Case], (programs, since): (&str, &str), own: Option<&Cgroup>) -> Vec<Warning> {
     let evidence = || cases.iter().flat_map(|case| case.trials.iter().filter_map(|trial| trial.evidence.as_ref()));
     let worst = |of: &dyn Fn(&Evidence) -> Option<f64>, most: f64| {
@@ -152,9 +154,9 @@ fn stopped(known: &SearchState) -> Answer {
     search.map_or_else(nothing, |search| search.given_up(why()))
 }
 
-/// The resource that ended a search. Of the trials of more tenants than fit, those of the fewest tenants count that failed
-/// or that something else than the server spoilt. The last failure among them that names a resource decides; if there is none, the last
-/// unclear trial does. Failures of tenants that fit do not count, because passes outvoted them.
+/// The resource that ended a search. Of the trials of more tenants than fit, those of the fewest tenants count that
+/// failed or that something else than the server spoilt. The last failure among them that names a resource decides; if
+/// there is none, the last unclear trial does. Failures of tenants that fit do not count, because passes outvoted them.
 fn ended_by(trials: &[TrialRecord], fit: u32) -> Option<Ended> {
     let is_spoilt = |trial: &TrialRecord| trial.ended_by.as_ref().is_some_and(|by| !by.resource.is_of_server());
     let ends = |trial: &&TrialRecord| trial.tenants > fit && (trial.outcome == Outcome::Fail || is_spoilt(trial));

@@ -12,8 +12,8 @@ const LEVEL: f64 = 0.05;
 const VARIATION: f64 = 0.10;
 /// Relative standard deviation below which a trend does not matter.
 const NOTHING: f64 = 0.01;
-/// How many times what chance alone makes of it a series may vary: one of few events, or the mean of few requests, varies by more than a
-/// tenth without anything being unsteady.
+/// How many times what chance alone makes of it a series may vary: one of few events, or the mean of few requests,
+/// varies by more than a tenth without anything being unsteady.
 const CHANCE: f64 = 2.0;
 
 /// One second of all tenants.
@@ -43,7 +43,7 @@ pub struct HitRate {
 }
 
 impl HitRate {
-    /// Of so many GETs, so many of which missed; `None` without GETs.
+    /// The hit rate of `gets` GETs, of which `misses` found no key; `None` without GETs.
     #[must_use]
     pub fn of(gets: u64, misses: u64) -> Option<Self> {
         let (n, share) = (gets as f64, gets.checked_sub(misses)? as f64 / gets as f64);
@@ -60,12 +60,13 @@ pub enum Steadiness {
     NotYet(Note),
 }
 
-/// Whether the last [`WINDOWS`] seconds show neither trend nor more than a tenth of variation, in response time, faults,
-/// swap-out, resident memory and hit rate; more where chance does more, of a mean by its standard error and of a count as Poisson's.
+/// Whether the last [`WINDOWS`] seconds show neither a trend nor too much variation in response time, faults, swap-out,
+/// resident memory and hit rate. Up to a tenth is allowed, or more where chance alone varies more: by the standard
+/// error of a mean or a share, and by the root of a count (Poisson).
 ///
-/// A trend is one by the Mann–Kendall test ([`mann_kendall`]); its level is divided by the number of series (Bonferroni), so that
-/// a steady system is called unsteady once in twenty times. Neighbouring windows are not quite independent, which makes
-/// the test stricter than its level.
+/// A trend is one by the Mann–Kendall test ([`mann_kendall`]); its level is divided by the number of series
+/// (Bonferroni), so that a steady system is called unsteady once in twenty times. Neighbouring windows are not quite
+/// independent, which makes the test stricter than its level.
 #[must_use]
 pub fn steadiness(windows: &[Window]) -> Steadiness {
     let Some(last) = windows.len().checked_sub(WINDOWS).map(|from| &windows[from..]) else {
@@ -96,8 +97,8 @@ pub fn steadiness(windows: &[Window]) -> Steadiness {
     Steadiness::Steady
 }
 
-/// The hit rate that comes if it goes on as in these seconds for as long again: a cache that still fills, or that begins
-/// to evict, has not shown the rate that it will have. `None` for one without a trend, or too few seconds to see one.
+/// The hit rate after as many seconds again, if the trend of these seconds goes on: a cache that still fills, or begins
+/// to evict, has not reached its final rate. `None` without a trend, or with too few seconds to see one.
 #[must_use]
 pub fn hit_rate_ahead(windows: &[Window]) -> Option<f64> {
     if windows.len() < WINDOWS {

@@ -1,4 +1,5 @@
-//! The system as a run changes it: each change is noted on disk before it is made, and all of them are taken back together.
+//! The system as a run changes it: each change is noted on disk before it is made, and all of them are taken back
+//! together.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::ErrorKind;
@@ -98,8 +99,8 @@ impl System {
         self.writer.write(path, text).map_err(wrong)
     }
 
-    /// Formats a swap area and turns it on. The area must be in the journal already. `priority` is above that of areas that are filled later; `uuid` is that of the
-    /// header, drawn by mkswap where there is none.
+    /// Formats a swap area and turns it on. The area must be in the journal already. `priority` is above that of areas
+    /// that are filled later; `uuid` is that of the header, drawn by mkswap where there is none.
     ///
     /// # Errors
     /// A [`Refusal`] with what the commands say.
@@ -141,8 +142,8 @@ fn all_taken_back(rows: &[ChangeRow]) -> Result<(), Refusal> {
     Err(changes_left(&left))
 }
 
-/// The process's number, for people, and a random one: in containers that share a file system processes share their numbers too. The
-/// standard library keys its hashes with the system's randomness.
+/// The process's number, for people, and a random one: in containers that share a file system processes share their
+/// numbers too. The standard library keys its hashes with the system's randomness.
 fn word() -> String {
     let pid = std::process::id();
     format!("{pid}-{:08x}", RandomState::new().hash_one(pid) as u32)
@@ -181,8 +182,8 @@ pub fn available(root: &Root) -> Result<u64, Refusal> {
 /// the limit means all that the program starts.
 ///
 /// # Errors
-/// When they do not: the [`Refusal`] that `refuse` makes of the available memory, and the file of a limit that leaves so
-/// little of it.
+/// When they do not: the [`Refusal`] that `refuse` makes of the available memory, and the file of a limit that leaves
+/// so little of it.
 pub fn leave_floor(
     root: &Root,
     wanted: u64,

@@ -5,8 +5,8 @@ use tiermark_model::{Experiment, Observation};
 
 use crate::sinks::EventLines;
 
-/// Makes bounds of the figures of a run that contradict each other, and derives the findings of their experiments again; listeners get what
-/// changed. An experiment without its probe, as of another version, stays as it is.
+/// Makes bounds of the figures of a run that contradict each other, and derives the findings of their experiments
+/// again; listeners get what changed. An experiment without its probe, as of another version, stays as it is.
 pub(crate) fn agreed(experiments: &mut [Experiment], lab: Lab<'_>, mut lines: Option<&mut EventLines>) {
     for (at, observations) in disagreements(experiments, lab.machine) {
         let Some(probe) = tiermark_probes::find(&experiments[at].request.probe) else { continue };

@@ -56,11 +56,17 @@ pub(crate) struct Simulation {
     /// Share of its rate that the simulated memory loses under too much pressure
     #[arg(long, value_name = "SHARE", global = true, hide = true)]
     pub(crate) sim_overload: Option<f64>,
-    /// Data caches that the simulated machine really has, whatever it declares: 48K/12,1280K/20 are levels 1 and 2 and their ways
-    #[arg(long, value_name = "LIST", global = true, hide = true, value_delimiter = ',', value_parser = parse::sim_cache)]
+    /// Data caches that the simulated machine really has, whatever it declares: 48K/12,1280K/20 are levels 1 and 2 and
+    /// their ways
+    #[arg(
+        long, value_name = "LIST", global = true, hide = true, value_delimiter = ',', value_parser = parse::sim_cache,
+    )]
     pub(crate) sim_caches: Vec<(Bytes, u32)>,
     /// Traffic of the simulated memory as its counters see it, second by second: GB/s, or GB/s:PERCENT of reads
-    #[arg(long, value_name = "LIST", global = true, hide = true, value_delimiter = ',', value_parser = parse::sim_traffic)]
+    #[arg(
+        long, value_name = "LIST", global = true, hide = true, value_delimiter = ',',
+        value_parser = parse::sim_traffic,
+    )]
     pub(crate) sim_traffic: Vec<(f64, f64)>,
     /// Bytes that come together from the simulated memory
     #[arg(long, value_name = "BYTES", global = true, hide = true)]
@@ -80,7 +86,8 @@ pub(crate) struct Simulation {
     /// Clocks of the simulated cores, GHz: 2.8:3.2:0.1 changes in steps of 0.1
     #[arg(long, value_name = "LOW:HIGH:STEP", global = true, hide = true, value_parser = parse::sim_clock)]
     pub(crate) sim_clock: Option<(f64, f64, f64)>,
-    /// How much longer simulated work takes when a visit begins, and after how many ms all but 1/e of the excess is gone: 0.5:2
+    /// How much longer simulated work takes when a visit begins, and after how many ms all but 1/e of the excess is
+    /// gone: 0.5:2
     #[arg(long, value_name = "EXCESS:MS", global = true, hide = true, value_parser = parse::sim_warmth)]
     pub(crate) sim_warmth: Option<(f64, f64)>,
     /// Relative scatter of simulated visits, with one peak and nothing piled up at its fast end
@@ -248,7 +255,8 @@ pub(crate) struct ListArgs {
 /// Arguments of `help`.
 #[derive(Debug, Args)]
 pub(crate) struct HelpArgs {
-    /// A command, a page (numbers, runs, counters, json), a word of the glossary, a tool (mlc) or its option (-X), or a primitive of the operating system
+    /// A command, a page (numbers, runs, counters, json), a word of the glossary, a tool (mlc) or its option (-X), or a
+    /// primitive of the operating system
     pub(crate) topic: Vec<String>,
     #[command(flatten)]
     pub(crate) view: View,

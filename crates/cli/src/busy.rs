@@ -10,11 +10,12 @@ use tiermark_model::messages::run as says;
 use tiermark_model::{IdSet, Refusal, Warning};
 use tiermark_tune::doctor::{BUSY_NOTE, BUSY_PROBLEM, Busy, CpuSnapshot, STEAL_NOTE, STEAL_PROBLEM};
 
-/// Time watched before a run: 20 ticks of the slowest usual accounting, 100 a second. The load average would still show a compiler that
-/// ended a minute ago.
+/// Time watched before a run: 20 ticks of the slowest usual accounting, 100 a second. The load average would still show
+/// a compiler that ended a minute ago.
 const WATCHED: Duration = Duration::from_millis(200);
 
-/// The cpus of a run from its beginning on. Counters are read at both ends and never in between, when that would disturb.
+/// The cpus of a run from its beginning on. Counters are read at both ends and never in between, when that would
+/// disturb.
 pub(crate) struct Watch {
     cpus: IdSet,
     begun: CpuSnapshot,
@@ -24,7 +25,7 @@ impl Watch {
     /// Watches for a moment whether there is room for a run; `None` where the system does not say.
     ///
     /// # Errors
-    /// The message made of what was seen, when more than half of the cpus are busy and the user did not insist.
+    /// `message` of the use of the cpus, if more than half of them are busy and `force` is false.
     pub(crate) fn begin<E>(cpus: &IdSet, force: bool, message: fn(&Busy, &IdSet) -> E) -> Result<Option<Self>, E> {
         let root = Root::live();
         let Some(before) = CpuSnapshot::take(&root, cpus) else { return Ok(None) };
@@ -68,7 +69,7 @@ pub(crate) fn disturbs_tenants(busy: &Busy, _cpus: &IdSet) -> Refusal {
     machine_busy(busy.share() * busy.cpus as f64, busy.cpus as u64, &busy.names())
 }
 
-/// What a load suffers beside this. Servers under other load are a use of their own, so that it begins all the same.
+/// The warning of `load` about busy cpus. It is no refusal: a user may want to load servers beside other work.
 pub(crate) fn disturbs_client(busy: &Busy, _cpus: &IdSet) -> Warning {
     load_beside_others(busy.share() * busy.cpus as f64, busy.cpus as u64, &busy.names())
 }
@@ -96,7 +97,8 @@ mod tests {
         let refusal = disturbs_measurement(&busy(2.5, 0.0), &cpus);
         assert_eq!(
             refusal.why,
-            "other work keeps 2.5 of 4 cpus (0-3) busy: rustc 1.6, stress-ng 0.9; a run would measure that work and slow it down"
+            "other work keeps 2.5 of 4 cpus (0-3) busy: rustc 1.6, stress-ng 0.9; a run would measure that work and \
+                slow it down"
         );
         assert!(refusal.options.contains(&"--force".to_owned()), "{refusal}");
         // Stolen time counts as well.

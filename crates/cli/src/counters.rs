@@ -29,8 +29,8 @@ pub(crate) enum Beside {
     Samples,
 }
 
-/// The sources that are tried, in order. Only who requires counters gets a monitoring group, which changes the system, and
-/// beside shots a lower bound.
+/// The sources that are tried, in order. Only who requires counters gets a monitoring group, which changes the system,
+/// and beside shots a lower bound.
 fn ladder(when: CounterUse, beside: Beside) -> Vec<CountersFrom> {
     let server = || CountersFrom::PcmServer(tiermark_counters::PCM_SERVER.to_owned());
     match (when, beside) {

@@ -4,11 +4,11 @@ use tiermark_history::{SavedPlace, Store};
 use tiermark_model::{Exit, Refusal, Run};
 
 use crate::args::RunArgs;
+use crate::environment;
 use crate::exports::Export;
-use crate::harmless;
 use crate::outcome::{self, Demands};
 use crate::output::{self, Destination, Failure, complain, complain_once, tell};
-use crate::shell;
+use crate::sanitise;
 use crate::sinks::{JournalSink, Listeners};
 
 /// Where a run goes, all opened before it began.
@@ -53,7 +53,7 @@ pub(crate) fn finish(
     to_stdout |= sinks.exports.iter().any(|(place, _)| matches!(place, Destination::Stdout));
     let mut unwritten = vec![
         lines.and_then(|lines| lines.end(run)),
-        sinks.document.and_then(|place| place.write(&harmless::json(&tiermark_report::json(run))).err()),
+        sinks.document.and_then(|place| place.write(&sanitise::json(&tiermark_report::json(run))).err()),
     ];
     for (place, export) in sinks.exports {
         if let Some(doubts) = (export.layout.doubts)(run).filter(|_| !result.quiet) {
@@ -68,7 +68,7 @@ pub(crate) fn finish(
         }
     }
     if let Some(saved) = saved.filter(|_| !result.quiet) {
-        let again = if saved.by_id { run.id.clone() } else { shell::quoted(&saved.path) };
+        let again = if saved.by_id { run.id.clone() } else { environment::quoted(&saved.path) };
         let (path, width) = (saved.path.display().to_string(), output::style(&args.view).width);
         tell(said_of_saving(&path, &again, saved.by_id, width));
     }
@@ -86,7 +86,7 @@ pub(crate) fn finish(
     let exit = if exit == Exit::Done { exit_of_saving } else { exit };
     unwritten.into_iter().flatten().try_fold(exit, |_, failure| match failure {
         Failure::BrokenPipe => Err(failure),
-        other => Ok(other.told()),
+        other => Ok(other.report()),
     })
 }
 
@@ -97,8 +97,8 @@ fn said_of_missing(missing: usize) -> String {
     format!("tiermark: {parts} missing: exit code {code}; --allow-partial makes it 0")
 }
 
-/// Where a run went, what to give to see it again, and what to do next: two lines where one is too narrow, so that path and command stay
-/// whole.
+/// Where a run went, what to give to see it again, and what to do next: two lines where one is too narrow, so that path
+/// and command stay whole.
 fn said_of_saving(path: &str, reference: &str, is_last: bool, width: usize) -> String {
     let saved = said_of_place(path, reference, width);
     let (page, other) = if is_last { (String::new(), "last") } else { (format!(" {reference}"), reference) };

@@ -3,8 +3,8 @@
 use tiermark_page::{Style, terminal};
 use tiermark_report::RUN_VIEWS;
 
-use crate::kept::Kept;
-use crate::{again, plans};
+use crate::saved::Kept;
+use crate::{plans, reanalysis};
 
 /// Reads a plan: the number of its mistakes.
 #[must_use]
@@ -14,7 +14,7 @@ pub fn plan_mistakes(text: &str) -> usize {
 
 /// Reads a traffic file; what it holds reads back what it prints.
 pub fn traffic(text: &str) {
-    for group in tiermark_probes::Group::list(text).unwrap_or_default() {
+    for group in tiermark_probes::ThreadGroup::list(text).unwrap_or_default() {
         assert_eq!(group.to_string().parse(), Ok(group), "a group that does not read back");
     }
 }
@@ -105,7 +105,7 @@ pub fn show_killed(run: tiermark_model::Run) {
 
 /// Compares a run with itself and with itself estimated again, by either rule.
 fn show_compared(run: &tiermark_model::Run, styles: &[Style]) {
-    let again = again::reanalysed(run.clone(), false);
+    let again = reanalysis::reanalyse_saved(run.clone(), false);
     let document = |run| tiermark_compare::Document { name: "fuzzed", run };
     for by_role in [false, true] {
         let rules = tiermark_compare::Rules { by_role, ..tiermark_compare::Rules::default() };
@@ -128,7 +128,7 @@ fn show_run(run: tiermark_model::Run, styles: &[Style]) {
     show_compared(&run, styles);
     show_checked(&run, styles);
     show_explained(&run, styles);
-    for run in [tiermark_report::redact(&run), run.clone(), again::reanalysed(run, false)] {
+    for run in [tiermark_report::redact(&run), run.clone(), reanalysis::reanalyse_saved(run, false)] {
         let _ = (tiermark_report::json(&run), tiermark_report::hmat(&run), tiermark_report::mess(&run));
         let _ = (tiermark_report::mlc(&run), tiermark_report::mlc_doubts(&run), tiermark_report::mess_doubts(&run));
         let _ = (tiermark_report::stream(&run), tiermark_report::stream_doubts(&run));

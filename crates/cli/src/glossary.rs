@@ -75,16 +75,16 @@ pub(crate) fn tools() -> Vec<&'static str> {
     tools
 }
 
-/// The command that does what a command line of another tool does. Its first word is an option there, which says what the
-/// line is about, or a command.
+/// The command that does what a command line of another tool does. Its first word is an option there, which says what
+/// the line is about, or a command.
 pub(crate) fn here(words: &[&str]) -> Option<Equivalent> {
     let first = words.first().filter(|word| word.starts_with('-'));
     let of_option = first.and_then(|option| row_of(option, |row| row.part == TOOLS));
     of_option.map(|row| line::with_option(&row, words)).or_else(|| line(words)?.rows.into_iter().next())
 }
 
-/// The row that a word is about. An option with a number is first looked for as it is: `-W2` and `-W3` differ. `-d100` is
-/// `-d0` with another number, unless the tool has several such rows.
+/// The row that a word is about. An option with a number is first looked for as it is: `-W2` and `-W3` differ. `-d100`
+/// is `-d0` with another number, unless the tool has several such rows.
 fn row_of(word: &str, fits: impl Fn(&GlossaryRow) -> bool) -> Option<GlossaryRow> {
     let exact = rows().filter(&fits).find(|row| row_names(row).any(|name| name == word));
     let mut alike = rows().filter(|row| fits(row) && is_named(row, word));
@@ -110,11 +110,13 @@ fn is_short(word: &str) -> bool {
     word.starts_with('-') && !word.starts_with("--")
 }
 
-/// Whether a word is what a row is about: one of its commands, the first word of one, or an option (with another number, as `-d0`).
+/// Whether a word is what a row is about: one of its commands, the first word of one, or an option (with another
+/// number, as `-d0`).
 fn is_named(row: &GlossaryRow, word: &str) -> bool {
     let is_long = |part: &str| part.starts_with("--");
     let long = |text: &str| text.trim_start_matches('-').split('=').next().unwrap_or_default().to_ascii_lowercase();
-    // `-d0` is `-d` with any number, `-b500m` is `-b` with any size that has a unit, and `-gFILE` is `-g` with any name.
+    // `-d0` is `-d` with any number, `-b500m` is `-b` with any size that has a unit, and `-gFILE` is `-g` with any
+    // name.
     let letters = |text: &str| text.split(|c: char| c.is_ascii_digit()).next().unwrap_or_default().to_owned();
     let look = |text: &str| Look::of(&text[letters(text).len()..]);
     // The case of an option's letter is part of it.

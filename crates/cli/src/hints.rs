@@ -169,8 +169,8 @@ fn other_format(value: &str) -> Option<String> {
             "an HTML page has its own option: --html FILE; `tiermark report` writes one from saved runs".to_owned()
         }
         name => format!(
-            "the document has options of its own: --{name} for standard output, --{name}=FILE for a file; --format json-rows prints a line \
-             for each observation"
+            "the document has options of its own: --{name} for standard output, --{name}=FILE for a file; --format \
+             json-rows prints a line for each observation"
         ),
     })
 }
@@ -190,7 +190,7 @@ fn stray(word: &str, arguments: &[&str], cli: &clap::Command) -> Option<String> 
     }
     let is_scenario = built_in().iter().any(|(name, _)| *name == word) && option("scenario").is_some();
     if is_scenario {
-        return Some(format!("scenarios have an option: --scenario {word}"));
+        return Some(format!("a scenario is named with an option: --scenario {word}"));
     }
     let sizes = word.split(',').all(|size| parse_size(size).is_ok());
     (sizes && option("sizes").is_some()).then(|| format!("sizes have an option: --sizes {word}"))

@@ -2,7 +2,6 @@
 
 #![forbid(unsafe_code)]
 
-mod again;
 mod agreed;
 mod args;
 mod busy;
@@ -11,6 +10,8 @@ mod commands;
 mod counted;
 mod counters;
 mod dry;
+mod duration_warning;
+mod environment;
 mod experiments;
 mod exports;
 mod file_memory;
@@ -18,12 +19,9 @@ mod finish;
 #[doc(hidden)]
 pub mod fuzz;
 mod glossary;
-mod harmless;
 mod health;
 mod hints;
-mod kept;
-mod limit;
-mod long;
+mod limited;
 mod measure;
 mod names;
 mod orphans;
@@ -31,10 +29,12 @@ mod outcome;
 mod output;
 mod parse;
 mod plans;
+mod reanalysis;
 mod record;
 mod restoring;
+mod sanitise;
+mod saved;
 mod scope;
-mod shell;
 mod signals;
 mod sinks;
 mod target;
@@ -90,7 +90,7 @@ fn run() -> Exit {
             return if error.use_stderr() { Exit::Usage } else { Exit::Done };
         }
     };
-    commands::run(&cli).unwrap_or_else(Failure::told)
+    commands::run(&cli).unwrap_or_else(Failure::report)
 }
 
 /// A defect of the program is reported in one sentence; RUST_BACKTRACE=1 shows the details.

@@ -22,13 +22,13 @@ use crate::dry::Planned;
 use crate::exports::{Export, HTML};
 use crate::finish::{Sinks, finish};
 use crate::health::HealthWatch;
-use crate::limit::Limited;
+use crate::limited::Limited;
 use crate::output::{self, Destination, Failure, complain_once};
 use crate::record::OwnRecord;
 use crate::signals::Stop;
 use crate::sinks::{EventLines, JournalSink, Listeners, Progress, Talk};
 use crate::target::Target;
-use crate::{counted, dry, health, long, orphans, shell, target, version};
+use crate::{counted, dry, duration_warning, environment, health, orphans, target, version};
 
 /// A request, and why it cannot be made of this machine at all, where that is known before it is planned.
 pub(crate) type Asked = (Request, Option<Refusal>);
@@ -53,8 +53,8 @@ pub(crate) struct Job<'a> {
     pub(crate) requests: &'a Requests<'a>,
     /// Files to write beside the document.
     pub(crate) exports: Vec<Export<'a>>,
-    /// The page of the plan whose experiments the requests are: `--max-time` is then for all of them together, shared out as they are
-    /// expected to take. `None` for a command of its own.
+    /// The page of the plan whose experiments the requests are: `--max-time` is then for all of them together, shared
+    /// out as they are expected to take. `None` for a command of its own.
     pub(crate) plan: Option<PlanPage>,
 }
 
@@ -91,11 +91,11 @@ pub(crate) fn conduct<'a>(job: &Job<'a>, report: bool) -> Result<Ended, Failure>
     let simulated = job.simulation.simulate.is_some();
     // A simulated run is over before anyone could interrupt it: signals keep their usual effect.
     let stop = if simulated { Stop::default() } else { Stop::listen().map_err(Failure::tool)? };
-    let drawn = if simulated { SIMULATED_SEED } else { shell::random() & SEED_MASK };
+    let drawn = if simulated { SIMULATED_SEED } else { environment::random() & SEED_MASK };
     let seed = place.control.seed.unwrap_or(drawn);
     let Target { host, root } = target::open(job.simulation, seed, place.max_mem, stop.flag())?;
     let plans = all_plans(job, host.as_ref(), seed)?;
-    let long = long::warning(&plans);
+    let long = duration_warning::warning(&plans);
     if let Some(warning) = long.iter().find(|_| !result.quiet) {
         output::warn(warning);
     }
@@ -110,7 +110,7 @@ pub(crate) fn conduct<'a>(job: &Job<'a>, report: bool) -> Result<Ended, Failure>
     }
     let watch = if simulated { None } else { look_around(scope_of(&plans).as_ref(), host.as_ref(), place)? };
     let (mut host, counters) = count(job, host, &root)?;
-    let store = shell::store();
+    let store = environment::store();
     let health = HealthWatch::begin(&root, host.machine());
     let head = head(job, host.as_ref(), &root, seed, watch.is_some());
     let mut run = Run { plan: job.plan.clone(), health: health.begun(), counters, ..head };
@@ -292,7 +292,7 @@ fn look_around(cpus: Option<&IdSet>, host: &dyn Host, place: &PlaceArgs) -> Resu
 
 /// The run document without its experiments.
 fn head(job: &Job<'_>, host: &dyn Host, root: &Root, seed: u64, watched: bool) -> Run {
-    let (started, id) = shell::started_and_id();
+    let (started, id) = environment::started_and_id();
     let machine = host.machine().clone();
     let problems = doctor::problems(root, &machine);
     let mut warnings: Vec<Warning> = problems.iter().map(health::problem).collect();

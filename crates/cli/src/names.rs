@@ -10,7 +10,8 @@ fn knob(text: &str) -> Option<&'static str> {
     tiermark_tune::knobs().map(|knob| knob.name).find(|name| is(name))
 }
 
-/// A suggestion to append to a complaint, where a knob of the system has a name that holds this text, or is near; else nothing.
+/// A suggestion to append to a complaint, where a knob of the system has a name that holds this text, or is near; else
+/// nothing.
 pub(crate) fn nearest_knob(text: &str) -> String {
     let names = || tiermark_tune::knobs().map(|knob| knob.name);
     let end = |name: &'static str| name.rsplit(['.', '/']).next().unwrap_or(name);

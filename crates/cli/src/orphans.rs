@@ -16,8 +16,9 @@ fn is_unfinished(run: &Run) -> bool {
     !run.complete && run.findings().next().is_none()
 }
 
-/// Holds a run that was recovered from its journal against the machine's record and derives its findings; other runs stay as they are. It
-/// raises no record, as no run does that was stopped. With a notice where the record cannot be read.
+/// Holds a run that was recovered from its journal against the machine's record and derives its findings; other runs
+/// stay as they are. It raises no record, as no run does that was stopped. With a notice where the record cannot be
+/// read.
 pub(crate) fn concluded(mut run: Run, store: &Store) -> (Run, Option<Refusal>) {
     if !is_unfinished(&run) {
         return (run, None);

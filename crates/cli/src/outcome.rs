@@ -79,15 +79,16 @@ fn is_missing(experiment: &Experiment, observation: &Observation) -> bool {
     observation.is_lacking() && !is_shape(experiment, observation)
 }
 
-/// Whether a step only draws a shape where it is: a point of a scaling beside a ladder, a wait of the residency in a survey. Without it the shape
-/// is less dense, and that is all.
+/// Whether a step only draws a shape where it is: a point of a scaling beside a ladder, a wait of the residency in a
+/// survey. Without it the shape is less dense, and that is all.
 fn is_shape(experiment: &Experiment, observation: &Observation) -> bool {
     let probe = tiermark_probes::find(&experiment.request.probe);
     let purposes = probe.map_or(&[] as &[Purpose], |probe| probe.about().shapes);
     observation.labels.is_point() || purposes.iter().any(|purpose| observation.labels.is_for(*purpose))
 }
 
-/// Whether the interval of any number is wider than its step wanted: what a longer run would cure. Points only draw shapes.
+/// Whether the interval of any number is wider than its step wanted: what a longer run would cure. Points only draw
+/// shapes.
 pub(crate) fn imprecise(run: &Run) -> bool {
     let wide = |experiment: &Experiment, seen: &Observation| {
         let wanted = experiment.plan.steps.iter().find(|step| step.id == seen.step).map(|step| step.stop.precision);

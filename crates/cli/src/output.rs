@@ -12,7 +12,7 @@ use tiermark_model::{Document, Exit, Refusal, Run, Warning};
 use tiermark_page::{RateUnit, Style, markdown, terminal};
 
 use crate::args::{ColorChoice, Format, RunArgs, Units, View};
-use crate::harmless;
+use crate::sanitise;
 
 /// Why a command ends early.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Failure {
 
 impl Failure {
     /// Reports it as errors, and returns the exit code.
-    pub(crate) fn told(self) -> Exit {
+    pub(crate) fn report(self) -> Exit {
         match self {
             // The reader has closed the pipe on purpose: no error.
             Self::BrokenPipe => Exit::Done,
@@ -94,7 +94,7 @@ impl From<io::Error> for Failure {
 /// [`Failure::BrokenPipe`] when the reader has closed the pipe, else the system's error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    out.write_all(harmless::text(text.trim_end_matches('\n')).as_bytes())?;
+    out.write_all(sanitise::text(text.trim_end_matches('\n')).as_bytes())?;
     out.write_all(b"\n")?;
     Ok(out.flush()?)
 }
@@ -105,7 +105,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 /// A [`Failure`] of the tool for what JSON does not have.
 pub(crate) fn json(found: &impl Serialize) -> Result<String, Failure> {
     let text = serde_json::to_string_pretty(found).map_err(Failure::tool)?;
-    Ok(harmless::json(&text).into_owned())
+    Ok(sanitise::json(&text).into_owned())
 }
 
 /// A document as indented JSON that begins with its schema.
@@ -122,13 +122,14 @@ pub(crate) enum Destination {
     Stdout,
     /// A file that is replaced whole, with its name for errors: the directory and the name in it.
     File(String, PathBuf, OsString),
-    /// What is written to as it is (a device, a pipe, a file in a directory that takes no other), with its name for errors.
+    /// What is written to as it is (a device, a pipe, a file in a directory that takes no other), with its name for
+    /// errors.
     Stream(String, File),
 }
 
 impl Destination {
-    /// Tries whether a file can be written, or takes standard output for `-`. What a file holds stays until all that replaces it is on
-    /// disk beside it.
+    /// Tries whether a file can be written, or takes standard output for `-`. What a file holds stays until all that
+    /// replaces it is on disk beside it.
     ///
     /// # Errors
     /// A [`Failure`] of usage that names the file.
@@ -208,12 +209,12 @@ pub(crate) fn unwritten(name: &str, error: &io::Error) -> Failure {
 
 /// A line on standard error; ignored if that is closed.
 pub(crate) fn tell(text: impl fmt::Display) {
-    let _ = writeln!(io::stderr().lock(), "{}", harmless::plain(&text.to_string()));
+    let _ = writeln!(io::stderr().lock(), "{}", sanitise::plain(&text.to_string()));
 }
 
 /// An error, in one sentence: whatever bytes of a file it quotes, it stays one line and leaves the terminal alone.
 pub(crate) fn complain(text: &str) {
-    tell(format_args!("tiermark: error: {}", harmless::line(text)));
+    tell(format_args!("tiermark: error: {}", sanitise::line(text)));
 }
 
 /// Reports refusals as errors, each once, and those for the same reason together.
@@ -292,8 +293,8 @@ pub(crate) fn style(view: &View) -> Style {
     }
 }
 
-/// Columns by flag, else those of the terminal, else what COLUMNS says, as help has it, else 80: a pipe gets as many whatever terminal is
-/// behind it.
+/// Columns by flag, else those of the terminal, else what COLUMNS says, as help has it, else 80: a pipe gets as many
+/// whatever terminal is behind it.
 fn columns(flag: Option<u16>, terminal: Option<usize>, variable: Option<&str>) -> usize {
     let told = variable.and_then(|text| text.trim().parse().ok()).filter(|columns| *columns > 0);
     flag.map(usize::from).or(terminal).or(told).unwrap_or(80)
@@ -311,8 +312,8 @@ fn use_color(choice: ColorChoice, is_terminal: bool) -> bool {
     }
 }
 
-/// Whether the locale is UTF-8, by the first of the variables that decide it. No locale at all is taken for a script's or
-/// a container's bare environment, whose reader nearly always takes UTF-8.
+/// Whether the locale is UTF-8, by the first of the variables that decide it. No locale at all is taken for a script's
+/// or a container's bare environment, whose reader nearly always takes UTF-8.
 fn locale_is_utf8() -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()

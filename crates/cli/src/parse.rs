@@ -8,7 +8,7 @@ use tiermark_model::{Bytes, ChainLayout, FileMemory, IdSet, ListError, PageKind,
 use tiermark_probes::bandwidth::{DataKind, ThreadCount};
 use tiermark_probes::c2c::Sample;
 use tiermark_probes::matrix::{self, Buffer, Origin, Policy, Weights, Workers};
-use tiermark_probes::{Group, Mix};
+use tiermark_probes::{Mix, ThreadGroup};
 
 use crate::args::CountersFrom;
 use crate::names;
@@ -300,7 +300,7 @@ pub(crate) fn data(text: &str) -> Result<DataKind, String> {
 
 /// Groups of threads: one as a text, or those of a file.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Groups(pub(crate) Vec<Group>);
+pub(crate) struct Groups(pub(crate) Vec<ThreadGroup>);
 
 /// A group of threads (`cpus=0-3 mix=2:1`), or a file with a group a line.
 pub(crate) fn traffic(text: &str) -> Result<Groups, String> {
@@ -309,7 +309,7 @@ pub(crate) fn traffic(text: &str) -> Result<Groups, String> {
     }
     let what = "write a group of threads, such as 'cpus=0-3 mix=2:1', or name a file with a group a line";
     let lines = tiermark_config::text_of(Path::new(text)).map_err(|error| format!("'{text}': {error}; {what}"))?;
-    Group::list(&lines).map(Groups).map_err(|why| format!("'{text}': {why}"))
+    ThreadGroup::list(&lines).map(Groups).map_err(|why| format!("'{text}': {why}"))
 }
 
 /// A source of counters that the user names.

@@ -45,14 +45,14 @@ impl OwnRecord {
         (Self(Some(record)), notice)
     }
 
-    /// The observations of an experiment, each beside its record, and a bound if it falls short of it. `None` if none has
-    /// a record.
+    /// The observations of an experiment, each beside its record, and a bound if it falls short of it. `None` if none
+    /// has a record.
     pub(crate) fn held(&self, experiment: &Experiment, machine: &Machine) -> Option<Vec<Observation>> {
         self.0.as_ref().and_then(|record| record.hold(experiment, machine))
     }
 
-    /// The experiment with every number that falls short of the record as a bound, and what follows from that; listeners get those numbers
-    /// again.
+    /// The experiment with every number that falls short of the record as a bound, and what follows from that;
+    /// listeners get those numbers again.
     pub(crate) fn hold(
         &self,
         probe: &dyn Probe,

@@ -4,8 +4,8 @@ use tiermark_machine::Root;
 use tiermark_model::HeldChanges;
 use tiermark_undo::{RootWriter, restore_own};
 
+use crate::environment;
 use crate::output::{complain_once, tell};
-use crate::shell;
 
 /// Shows the stop commands of servers elsewhere, before any of them is run.
 pub(crate) fn announce_commands(held: &[HeldChanges]) {
@@ -16,7 +16,7 @@ pub(crate) fn announce_commands(held: &[HeldChanges]) {
 
 /// Takes back the changes of this process, after a defect of the program ended the code that should have.
 pub(crate) fn after_panic() {
-    let Some(state) = shell::state() else { return };
+    let Some(state) = environment::state() else { return };
     match restore_own(&state, &mut RootWriter::new(Root::live())) {
         Ok(restored) if !restored.incomplete() => {}
         Ok(restored) => {
@@ -43,7 +43,8 @@ mod tests {
 
     use super::*;
 
-    /// In a process of its own, whose environment names the directory of journals, and a file there that belongs to a tier.
+    /// In a process of its own, whose environment names the directory of journals, and a file there that belongs to a
+    /// tier.
     #[test]
     fn a_panic_takes_back_what_was_changed() {
         const FILE: &str = "TIERMARK_TEST_FILE";
@@ -51,7 +52,7 @@ mod tests {
             let exit = crate::undone_by_panic(|| {
                 let root = Root::live();
                 let head = JournalHeader::new(&root, "a test", "2026-11-24T12:00:00Z");
-                let mut journal = Journal::create(&shell::state().unwrap(), head).unwrap();
+                let mut journal = Journal::create(&environment::state().unwrap(), head).unwrap();
                 let path = file.to_str().unwrap().trim_start_matches('/');
                 // Started by this process: no check is needed to know that it runs.
                 let command = Change::Command {
@@ -73,7 +74,8 @@ mod tests {
         let mut command = Command::new(env::current_exe().unwrap());
         command.args(["--exact", "restoring::tests::a_panic_takes_back_what_was_changed", "--nocapture"]);
         command.env("TIERMARK_STATE", home.path()).env(FILE, &file);
-        // Another program may hold the lock of the system for a while: then there is no journal, and nothing to take back.
+        // Another program may hold the lock of the system for a while: then there is no journal, and nothing to take
+        // back.
         for _ in 0..60 {
             let output = command.output().unwrap();
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -29,7 +29,8 @@ impl Stop {
         Self::listen_to_the_end()
     }
 
-    /// Starts listening for a run that changes the system: nothing but SIGKILL and SIGQUIT ends it before all is taken back.
+    /// Starts listening for a run that changes the system: nothing but SIGKILL and SIGQUIT ends it before all is taken
+    /// back.
     ///
     /// # Errors
     /// As for [`Stop::listen`].

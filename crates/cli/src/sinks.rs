@@ -10,8 +10,8 @@ use tiermark_engine::{Event, Sink};
 use tiermark_history::{Journal, Record};
 use tiermark_model::{EVENTS_SCHEMA, Finding, Labels, Observation, Run, RunEvent, Step, Unit, format_gbs, format_ns};
 
-use crate::harmless;
 use crate::output::{Failure, tell, unwritten};
+use crate::sanitise;
 
 /// All sinks of a run.
 #[derive(Default)]
@@ -99,7 +99,8 @@ impl EventLines {
         self.line(&RunEvent::Revised { experiment: experiment as u64, observations, findings });
     }
 
-    /// The last line, with the warnings, of which some are only known at the end; gives back the first failure to write any of them.
+    /// The last line, with the warnings, of which some are only known at the end; gives back the first failure to write
+    /// any of them.
     pub(crate) fn end(mut self, run: &Run) -> Option<Failure> {
         self.line(&RunEvent::RunDone { complete: run.complete, seconds: run.seconds, warnings: &run.warnings });
         let error = self.failed?;
@@ -114,7 +115,7 @@ impl EventLines {
         // One write a line: a reader of the pipe sees whole objects.
         let written = serde_json::to_string(event)
             .map_err(io::Error::from)
-            .and_then(|text| self.out.write_all((harmless::json(&text) + "\n").as_bytes()))
+            .and_then(|text| self.out.write_all((sanitise::json(&text) + "\n").as_bytes()))
             .and_then(|()| self.out.flush());
         if let Err(error) = written {
             if error.kind() == io::ErrorKind::BrokenPipe {
@@ -148,8 +149,8 @@ pub(crate) struct Progress {
     share: f64,
 }
 
-/// A line of progress whose length nobody knows: the message alone. It draws nothing where standard error is no terminal,
-/// and has no thread of its own.
+/// A line of progress whose length nobody knows: the message alone. It draws nothing where standard error is no
+/// terminal, and has no thread of its own.
 pub(crate) fn line_that_moves() -> ProgressBar {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     // indicatif's own template ends in the position and the length, both 0 here.
@@ -181,7 +182,7 @@ impl Progress {
     pub(crate) fn begin(&mut self, what: &str) {
         let own = self.expected.get(self.begun).copied().unwrap_or(0.0);
         self.begun += 1;
-        self.bar.set_message(harmless::line(what));
+        self.bar.set_message(sanitise::line(what));
         self.advance(0.0, own);
     }
 
@@ -206,7 +207,7 @@ impl Sink for Progress {
                 self.advance(0.0, plan.expected_seconds());
             }
             Event::Visited { step, done, remaining_seconds } => {
-                self.bar.set_message(harmless::line(&subject(step)));
+                self.bar.set_message(sanitise::line(&subject(step)));
                 self.advance(*done, *remaining_seconds);
             }
             Event::Observed { .. } | Event::StepsAdded { .. } | Event::ExperimentDone { .. } => {}
@@ -235,7 +236,7 @@ impl Sink for Talk {
             )),
             Event::StepsAdded { steps } => tell(format_args!("{} steps added where the curve moves", steps.len())),
             Event::Visited { .. } => {}
-            Event::Observed { observation } => tell(told(observation)),
+            Event::Observed { observation } => tell(line_of(observation)),
             Event::ExperimentDone { drift, .. } => {
                 tell(format_args!("done, {} changes of the machine seen", drift.len()));
             }
@@ -255,7 +256,7 @@ fn subject(step: &Step) -> String {
     words.join(" ")
 }
 
-fn told(observation: &Observation) -> String {
+fn line_of(observation: &Observation) -> String {
     let value = match (observation.value, observation.unit) {
         (Some(value), Unit::Ns) => format!("{} ns", format_ns(value)),
         (Some(value), _) => format!("{} GB/s", format_gbs(value)),

@@ -161,12 +161,14 @@ fn core(simulation: &Simulation) -> SimCore {
     }
 }
 
-/// The kernels of simulated machines: all that were built, whatever this cpu can run, so that results do not depend on it.
+/// The kernels of simulated machines: all that were built, whatever this cpu can run, so that results do not depend on
+/// it.
 fn simulated_kernels() -> Vec<KernelInfo> {
     tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect()
 }
 
-/// Reads `sockets=2,nodes=1,cores=16,smt=2,llc=8,l1=32K,l2=1M,l3=32M,mem=64G,stride=1,sidecache=4G,cxl=128G`, any of them, or `largest`.
+/// Reads `sockets=2,nodes=1,cores=16,smt=2,llc=8,l1=32K,l2=1M,l3=32M,mem=64G,stride=1,sidecache=4G,cxl=128G`, any of
+/// them, or `largest`.
 fn synth(spec: &str) -> Result<Synth, String> {
     let mut synth = Synth::default();
     let mut llc = None;

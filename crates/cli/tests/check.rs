@@ -161,7 +161,8 @@ fn a_problem_of_doctor_fails_the_run_and_its_survey() {
                 ("sys/fs/cgroup/box/memory.events", "low 0\nhigh 18233\nmax 0"),
             ],
             Some(
-                "memory limit (2 GiB by /sys/fs/cgroup/box/memory.high, which throttles, throttled 18233 times so far; affects latencies and rates of DRAM)",
+                "memory limit (2 GiB by /sys/fs/cgroup/box/memory.high, which throttles, throttled 18233 times so \
+                    far; affects latencies and rates of DRAM)",
             ),
         ),
     ] {

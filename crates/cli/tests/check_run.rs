@@ -53,8 +53,8 @@ fn a_survey_that_lacks_figures_is_judged_by_those_that_it_has() {
     user.run(&check).expect(3);
 }
 
-/// Beside other work every figure is a bound, which passes or leaves open: no good machine fails. A test of the record has
-/// the refusal on a machine that is really busy.
+/// Beside other work every figure is a bound, which passes or leaves open: no good machine fails. A test of the record
+/// has the refusal on a machine that is really busy.
 #[test]
 fn on_a_busy_machine_bounds_decide_what_they_can() {
     let user = User::new();

@@ -157,8 +157,8 @@ fn the_command_that_a_rule_names_lets_it_be_judged() {
     }
 }
 
-/// Every bandwidth has a limiter that is named, or is listed as one of unknown limiter; no cell has two lessons on memory of two nodes,
-/// and no command is named that would measure the same again.
+/// Every bandwidth has a limiter that is named, or is listed as one of unknown limiter; no cell has two lessons on
+/// memory of two nodes, and no command is named that would measure the same again.
 #[test]
 fn a_counted_matrix_leaves_no_bandwidth_without_a_limiter() {
     let user = User::new();

@@ -1,5 +1,5 @@
-//! The machines of `shared/fixtures/field`, and the same with one view of one fact changed: `machine`, `doctor` and `check` agree, and
-//! name what contradicts itself. Where the fixtures are missing, the test says so and passes.
+//! The machines of `shared/fixtures/field`, and the same with one view of one fact changed: `machine`, `doctor` and
+//! `check` agree, and name what contradicts itself. Where the fixtures are missing, the test says so and passes.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 
@@ -168,7 +168,8 @@ struct Flip {
     contradicts: Option<fn(&DisputedFact) -> bool>,
 }
 
-/// Everything that can be changed in a tree: `online`, affinity, cpuset, nodes' lists, cache ids and sets, packages, totals.
+/// Everything that can be changed in a tree: `online`, affinity, cpuset, nodes' lists, cache ids and sets, packages,
+/// totals.
 fn flips(files: &Tree) -> Vec<Flip> {
     let cpus = files.keys().filter(|path| path.ends_with("topology/core_id")).count();
     let mut flips = Vec::new();
@@ -350,7 +351,8 @@ fn doctor_has_the_right_answers() {
         (
             "05-memory",
             "memory limit",
-            "2 GiB by /sys/fs/cgroup/offline.slice/memory.high, which throttles, 190.73 MiB used, throttled 18233 times so far",
+            "2 GiB by /sys/fs/cgroup/offline.slice/memory.high, which throttles, 190.73 MiB used, throttled 18233 \
+                times so far",
         ),
         ("07-ec2", "memory channels", "not visible to a guest"),
         (

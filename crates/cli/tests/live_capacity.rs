@@ -1,5 +1,5 @@
-//! `tiermark capacity` as users call it: on real servers, in real control groups and with a real tier where that can be had, and everything
-//! as it was afterwards, after SIGKILL too.
+//! `tiermark capacity` as users call it: on real servers, in real control groups and with a real tier where that can be
+//! had, and everything as it was afterwards, after SIGKILL too.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 #![allow(clippy::print_stderr, reason = "a test that is skipped says why")]
@@ -51,7 +51,8 @@ const SMALL: [&str; 27] = [
     "--quiet",
 ];
 
-/// Whether tenants can be limited and a zram device made here, with nobody else who does; else says why the test is skipped.
+/// Whether tenants can be limited and a zram device made here, with nobody else who does; else says why the test is
+/// skipped.
 fn real() -> Option<File> {
     system::real(&[(Path::new("/sys/class/zram-control/hot_add").exists(), "a kernel with zram")])
 }
@@ -173,7 +174,8 @@ fn killed_at_any_moment_everything_comes_back() {
     eprintln!("killed {ROUNDS} times within {whole:?}; {changed} times something was left");
 }
 
-/// Stops a run by SIGSTOP at a moment when `ready` holds and it has tenants. It fails after a minute, or when the run ends before.
+/// Stops a run by SIGSTOP at a moment when `ready` holds and it has tenants. It fails after a minute, or when the run
+/// ends before.
 fn stop_with_tenants(run: &mut Child, ready: impl Fn() -> bool) {
     let pid = Pid::from_child(run);
     let started = Instant::now();

@@ -1,5 +1,5 @@
-//! Tiers behind DRAM on this machine, but for zram: swap in a file and on a device, zswap before it, tenants larger than DRAM. Each is used, and
-//! everything is as it was afterwards.
+//! Tiers behind DRAM on this machine, but for zram: swap in a file and on a device, zswap before it, tenants larger
+//! than DRAM. Each is used, and everything is as it was afterwards.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 #![allow(clippy::print_stderr, reason = "a test that is skipped says why")]
@@ -18,8 +18,8 @@ use common::{User, fullest};
 use serde_json::Value;
 
 /// A search of seconds: tenants of some 9 MiB.
-const SMALL: &str = "capacity --force --scenario mini --records 4000 --rps 300 --warmup 0 --measure 0.5s --iterations 1 --tier-size 96M \
-                     --memory-floor 64M --level rate>50% --seed 1 --quiet";
+const SMALL: &str = "capacity --force --scenario mini --records 4000 --rps 300 --warmup 0 --measure 0.5s --iterations \
+                     1 --tier-size 96M --memory-floor 64M --level rate>50% --seed 1 --quiet";
 
 /// Whether that can be had here.
 fn real(needs: &[&'static str]) -> Option<File> {
@@ -149,8 +149,8 @@ fn a_device_is_as_empty_afterwards_as_it_was() {
     assert_eq!(beginning(&device)[..512], [1; 512]);
 }
 
-/// The published set-up: two areas of the same priority. A run that is killed between the first and the second, or once both are in use,
-/// leaves what its journal knows of.
+/// The published set-up: two areas of the same priority. A run that is killed between the first and the second, or once
+/// both are in use, leaves what its journal knows of.
 #[test]
 fn two_swap_areas_of_one_tier_are_filled_in_turn_and_both_taken_back() {
     let Some(_lock) = real(&[]) else { return };

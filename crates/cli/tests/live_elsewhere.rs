@@ -63,8 +63,8 @@ impl Servers {
     fn starts(&self) -> String {
         let dir = self.dir.path().display();
         format!(
-            "redis-server --port 0 --unixsocket {dir}/{{N}}.sock --pidfile {dir}/{{N}}.pid --dir {dir} --logfile {dir}/{{N}}.log \
-             --save '' --daemonize yes"
+            "redis-server --port 0 --unixsocket {dir}/{{N}}.sock --pidfile {dir}/{{N}}.pid --dir {dir} --logfile \
+             {dir}/{{N}}.log --save '' --daemonize yes"
         )
     }
 
@@ -218,7 +218,8 @@ fn libvirt_is_asked_to_start_and_destroy_machines() {
     let (user, Some(servers)) = (User::new(), Servers::new(2)) else { return };
     let by_number = |command: &str| command.replace("{N}", "$n");
     let script = format!(
-        "echo \"$*\" >> $0.log; n=${{3#vm}}; case $2 in domstate) echo \"$STATE\" ;; start) {} ;; destroy) {} ;; *) exit 9 ;; esac",
+        "echo \"$*\" >> $0.log; n=${{3#vm}}; case $2 in domstate) echo \"$STATE\" ;; start) {} ;; destroy) {} ;; *) \
+            exit 9 ;; esac",
         by_number(&servers.starts()),
         by_number(&servers.stops())
     );
@@ -238,20 +239,22 @@ fn libvirt_is_asked_to_start_and_destroy_machines() {
     assert!(servers.running().is_empty());
 }
 
-/// The published set-up: machines cloned from one, whose addresses only libvirt knows; a killed run leaves clones, which the journal names.
+/// The published set-up: machines cloned from one, whose addresses only libvirt knows; a killed run leaves clones,
+/// which the journal names.
 #[test]
 fn machines_are_cloned_found_and_removed() {
     let (user, Some(servers)) = (User::new(), Servers::new(2)) else { return };
     let home = servers.dir.path().display();
     // A machine is a file until it is removed, and its server listens on an address of its own.
     let server = format!(
-        "redis-server --bind 127.77.0.$n --port 6379 --pidfile {home}/$n.pid --dir {home} --logfile {home}/$n.log --save '' \
-         --daemonize yes"
+        "redis-server --bind 127.77.0.$n --port 6379 --pidfile {home}/$n.pid --dir {home} --logfile {home}/$n.log \
+         --save '' --daemonize yes"
     );
     let virsh = format!(
-        "echo \"$*\" >> $0.log; n=${{3##*-}}; case $2 in dominfo) test -e {home}/$3.domain ;; start) test -z \"$FAILS\" && {server} ;; \
-         domifaddr) test -e $0.$n.asked && echo \" vnet$n 52:54:00:00:00:0$n ipv4 127.77.0.$n/8\"; touch $0.$n.asked ;; \
-         destroy) {} ;; undefine) test -z \"$FAILS\" && rm {home}/$3.domain ;; *) exit 9 ;; esac",
+        "echo \"$*\" >> $0.log; n=${{3##*-}}; case $2 in dominfo) test -e {home}/$3.domain ;; start) test -z \
+         \"$FAILS\" && {server} ;; domifaddr) test -e $0.$n.asked && echo \" vnet$n 52:54:00:00:00:0$n ipv4 \
+         127.77.0.$n/8\"; touch $0.$n.asked ;; destroy) {} ;; undefine) test -z \"$FAILS\" && rm {home}/$3.domain ;; \
+             *) exit 9 ;; esac",
         servers.stops().replace("{N}", "$n").replace("exit 0", "break").replace("; exit 1", "")
     );
     let (dir, path) = stand_in("virsh", &virsh);

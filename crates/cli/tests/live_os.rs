@@ -62,7 +62,8 @@ fn a_program_that_its_loader_started_measures_no_processes() {
     }
 }
 
-/// The program at the head of a session of its own: whoever it makes stays in that, also in other groups and when its maker has ended.
+/// The program at the head of a session of its own: whoever it makes stays in that, also in other groups and when its
+/// maker has ended.
 fn in_session(user: &User, arguments: &[&str]) -> Child {
     let mut command = Command::new("setsid");
     command.arg(env!("CARGO_BIN_EXE_tiermark")).args(arguments).env("TIERMARK_HOME", user.home.path());
@@ -102,8 +103,8 @@ fn until(what: &str, mut is: impl FnMut() -> bool) {
 
 #[test]
 fn whoever_a_run_made_is_killed_with_it() {
-    // One that sleeps, one that waits on a pipe whose other end it holds itself, one that waits for a word in memory, and one that has
-    // children of its own.
+    // One that sleeps, one that waits on a pipe whose other end it holds itself, one that waits for a word in memory,
+    // and one that has children of its own.
     for primitive in ["process_vm_readv", "process switch pipe", "shared memory ping-pong", "fork+exec"] {
         let user = User::new();
         let arguments = ["os", "--full", "--force", "--no-save", "--max-time=60", "--only", primitive];
@@ -185,7 +186,8 @@ fn children_are_waited_for_where_nobody_else_would() {
     let user = User::new();
     let program = env!("CARGO_BIN_EXE_tiermark");
     let line = format!(
-        "trap '' CHLD; exec '{program}' os --quick --force --allow-partial --json=os.json --only=fork+exit,fork+exec,posix_spawn,clone3"
+        "trap '' CHLD; exec '{program}' os --quick --force --allow-partial --json=os.json \
+            --only=fork+exit,fork+exec,posix_spawn,clone3"
     );
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", &line]).env("TIERMARK_HOME", user.home.path()).current_dir(user.home.path());

@@ -13,7 +13,8 @@ use std::thread;
 use common::system::{patient, restores_nothing, timed};
 use common::{Ran, User};
 
-/// Knobs whose change nobody feels: how often statistics are updated, and how eagerly memory is compacted when nothing needs it.
+/// Knobs whose change nobody feels: how often statistics are updated, and how eagerly memory is compacted when nothing
+/// needs it.
 const HARMLESS: [(&str, &str, &str); 2] = [
     ("vm.stat_interval", "/proc/sys/vm/stat_interval", "10"),
     ("vm.compaction_proactiveness", "/proc/sys/vm/compaction_proactiveness", "0"),
@@ -40,8 +41,8 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Whether the knobs can be written here; else says why the test is skipped. One such test at a time on the whole machine: others
-/// may run these tests beside.
+/// Whether the knobs can be written here; else says why the test is skipped. One such test at a time on the whole
+/// machine: others may run these tests beside.
 fn real() -> Option<File> {
     // Written back as it is: changes nothing.
     let writable = |path: &str| fs::read(path).is_ok_and(|bytes| fs::write(path, bytes).is_ok());

@@ -150,7 +150,8 @@ fn a_saved_matrix_is_shown_as_it_was() {
 
 #[test]
 fn the_placement_experiment_has_its_shape() {
-    // Reads of remote memory below local ones, and mixed reads between them, as published: the link holds the remote half back.
+    // Reads of remote memory below local ones, and mixed reads between them, as published: the link holds the remote
+    // half back.
     let user = User::new();
     user.run(&["run", "placement-matrix", "--simulate", SERVER, "--json=run.json", "--no-save"]).expect(0);
     let run = document(&user.path("run.json"));
@@ -210,8 +211,8 @@ fn placements(more: &[&str]) -> impl Fn(&str, &str) -> f64 + use<> {
     }
 }
 
-/// Ten cores with two threads each, memory that their reads just fill, and a quarter of that across the link: the published server's
-/// proportions, and its shape.
+/// Ten cores with two threads each, memory that their reads just fill, and a quarter of that across the link: the
+/// published server's proportions, and its shape.
 #[test]
 fn the_placement_experiment_has_the_published_shape_under_noise() {
     for seed in 1..=20 {
@@ -239,7 +240,8 @@ fn the_placement_experiment_has_the_published_shape_under_noise() {
     }
 }
 
-/// The shape is that of the ceilings: with memory to spare a second one helps no stores, and with little of it even reads.
+/// The shape is that of the ceilings: with memory to spare a second one helps no stores, and with little of it even
+/// reads.
 #[test]
 fn other_ceilings_give_the_placement_experiment_another_shape() {
     let rich = placements(&["--sim-memory=600", "--sim-link=52"]);

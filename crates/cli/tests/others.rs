@@ -1,5 +1,5 @@
-//! What users of MLC, likwid-bench and core-to-core-latency look for: a list of delays, the cpu that is timed, random traffic, groups of
-//! threads, seconds a point, a scan of memory, pairs of cpus as CSV.
+//! What users of MLC, likwid-bench and core-to-core-latency look for: a list of delays, the cpu that is timed, random
+//! traffic, groups of threads, seconds a point, a scan of memory, pairs of cpus as CSV.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 
@@ -39,7 +39,8 @@ fn groups_come_from_the_command_line_a_file_and_a_plan_alike() {
     let groups = ["cpus=0-1 mix=read size=128M", "cpus=2 mix=write.nt size=64M delay=300"];
     std::fs::write(user.path("traffic.txt"), format!("# two groups\n{}\n\n{}\n", groups[0], groups[1])).unwrap();
     let text = format!(
-        "name = \"p\"\ntitle = \"t\"\n[[experiment]]\nprobe = \"bandwidth\"\nquick = true\ntraffic = [\"{}\", \"{}\"]\n",
+        "name = \"p\"\ntitle = \"t\"\n[[experiment]]\nprobe = \"bandwidth\"\nquick = true\ntraffic = [\"{}\", \
+            \"{}\"]\n",
         groups[0], groups[1]
     );
     std::fs::write(user.path("plan.toml"), text).unwrap();
@@ -76,7 +77,8 @@ fn seconds_are_those_of_each_point() {
         let shots = shots(&plan(&user, words));
         assert!(!shots.is_empty() && shots.iter().all(|seconds| (0.5..0.51).contains(seconds)), "{shots:?}");
     }
-    let text = "name = \"p\"\ntitle = \"t\"\n[[experiment]]\nprobe = \"mlp\"\nseconds = \"0.2\"\n[[experiment]]\nprobe = \"mlp\"\n";
+    let text = "name = \"p\"\ntitle = \"t\"\n[[experiment]]\nprobe = \"mlp\"\nseconds = \
+        \"0.2\"\n[[experiment]]\nprobe = \"mlp\"\n";
     std::fs::write(user.path("plan.toml"), text).unwrap();
     let ran = user.run(&[&["run", "plan.toml", "--seconds", "0.3", "--dry-run", "--json=-"][..], &SERVER].concat());
     let plans = ran.expect(0).json();

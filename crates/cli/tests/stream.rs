@@ -1,4 +1,5 @@
-//! The STREAM-like layout, read back as scripts do that take STREAM's table apart: a function, a colon and four numbers.
+//! The STREAM-like layout, read back as scripts do that take STREAM's table apart: a function, a colon and four
+//! numbers.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 

@@ -7,7 +7,8 @@ mod common;
 use common::User;
 use serde_json::Value;
 
-/// A guest of four cpus; a neighbour comes at second 60 and leaves at second 90, and memory takes twice as long meanwhile.
+/// A guest of four cpus; a neighbour comes at second 60 and leaves at second 90, and memory takes twice as long
+/// meanwhile.
 const GUEST: [&str; 5] =
     ["watch", "--active", "--simulate=synth:cores=4", "--sim-noise=0.002", "--sim-visitor=60-90:2"];
 const ALERT: &str = "dram.latency > 1.5 x capability for 10s";

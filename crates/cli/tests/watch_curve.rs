@@ -66,7 +66,8 @@ fn a_program_between_two_mixes_is_placed_between_their_curves() {
     assert!(weight > 0.0 && weight <= 0.5, "{between}");
 }
 
-/// Whether the curves rest on counts that agreed with a known stream is said, and that those of the watch were not compared.
+/// Whether the curves rest on counts that agreed with a known stream is said, and that those of the watch were not
+/// compared.
 #[test]
 fn the_check_of_the_counters_is_said() {
     let user = User::new();

@@ -36,7 +36,8 @@ impl<'n> Alone<'n> {
         found
     }
 
-    /// Why a pair has one number only, if the other run has the same on other pages, or another machine over other ranges.
+    /// Why a pair has one number only, if the other run has the same on other pages, or another machine over other
+    /// ranges.
     pub(crate) fn why(&self, (first, other): Aligned<'n, '_>) -> Option<Obstacle> {
         let (number, there) = match (first, other) {
             (Some(number), None) => (number, 1),

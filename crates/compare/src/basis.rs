@@ -4,8 +4,8 @@ use tiermark_model::{Bytes, Observation, Obstacle, SeenState, StateKind};
 use tiermark_stats::quantiles;
 
 /// Footprints of memory that are compared: times and rates of memory change by about a percent over a quarter of an
-/// octave. Those of caches must be the same, since a cache may be full within a percent; larger ones are memory where no
-/// tier is named.
+/// octave. Those of caches must be the same, since a cache may be full within a percent; larger ones are memory where
+/// no tier is named.
 const MEMORY_BYTES: u64 = 32 << 20;
 const QUARTER_OCTAVE: f64 = 1.19;
 /// Round trips that differ by at least this factor show different states of the cpus, as within a run.
@@ -58,8 +58,8 @@ impl Basis<'_> {
         !is_cache && most as f64 <= least as f64 * QUARTER_OCTAVE
     }
 
-    /// Whether both numbers are of one state of the cpus. A run that saw one state only does not name it: there the round
-    /// trips between the cpus tell.
+    /// Whether both numbers are of one state of the cpus. A run that saw one state only does not name it: there the
+    /// round trips between the cpus tell.
     fn is_in_state_of(&self, other: &Self) -> bool {
         if self.state.is_some() || other.state.is_some() {
             return self.state == other.state;

@@ -1,4 +1,5 @@
-//! What decides whether two numbers differ: their intervals, the allocations of their runs, and the scatter between runs.
+//! What decides whether two numbers differ: their intervals, the allocations of their runs, and the scatter between
+//! runs.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,8 @@ const FEWEST: usize = 3;
 /// Standard deviation of a normal distribution per MAD.
 const MAD_TO_SIGMA: f64 = 1.4826;
 
-/// A part of a number's value with its interval by its run alone, since the scatter between runs is a part of its own; `None` without either.
+/// A part of a number's value with its interval by its run alone, since the scatter between runs is a part of its own;
+/// `None` without either.
 pub(crate) fn between(number: &Number<'_>, part: f64) -> Option<Between> {
     let of_run = number.seen.filter(|seen| seen.value == number.finding.value).and_then(Observation::within_run);
     let (value, interval) = (number.finding.value?, of_run.or(number.finding.interval)?);

@@ -6,7 +6,7 @@ use tiermark_model::{ChangeVerdict, ComparedFamily, Doubt, Interval, RunScatter}
 use tiermark_stats::Between;
 
 use crate::evidence::{self, Weighed, between_places};
-use crate::judge::{CONFIDENCE, Pair};
+use crate::judge::{CONFIDENCE, ComparedPair};
 use crate::scatter::{Family, Scatter, Scatters};
 use crate::{LEVEL, Rules};
 
@@ -19,9 +19,9 @@ pub(crate) struct Noise {
 }
 
 /// The noise of each family that has a tested number.
-pub(crate) fn noises(pairs: &[Pair], scatters: &Scatters) -> BTreeMap<Family, Noise> {
+pub(crate) fn noises(pairs: &[ComparedPair], scatters: &Scatters) -> BTreeMap<Family, Noise> {
     let mut offsets: BTreeMap<Family, Vec<f64>> = BTreeMap::new();
-    for (family, own) in pairs.iter().filter_map(Pair::offsets) {
+    for (family, own) in pairs.iter().filter_map(ComparedPair::offsets) {
         offsets.entry(family.clone()).or_default().extend(own);
     }
     let noise = |(family, offsets): (Family, Vec<f64>)| {
@@ -41,7 +41,7 @@ pub(crate) struct Mean {
 }
 
 /// The means of all families that have at least two tested numbers of a tier.
-pub(crate) fn means(pairs: &[Pair], weighed: &[Option<Weighed>], noises: &BTreeMap<Family, Noise>) -> Vec<Mean> {
+pub(crate) fn means(pairs: &[ComparedPair], weighed: &[Option<Weighed>], noises: &BTreeMap<Family, Noise>) -> Vec<Mean> {
     let mut all: BTreeMap<&Family, (Vec<Weighed>, bool)> = BTreeMap::new();
     for (pair, weighed) in pairs.iter().zip(weighed) {
         if let (Some((family, less_is_better)), Some(weighed)) = (pair.family(), weighed) {

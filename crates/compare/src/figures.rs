@@ -14,8 +14,8 @@ const MOST: usize = 400;
 /// Bytes of a text of a document that are kept; longer labels are no label that a probe makes.
 const LONGEST: usize = 200;
 
-/// The facts of a run, and its numbers that are comparable with those of other runs, figures of tiers first. A number that the run
-/// measured several times is there once.
+/// The facts of a run, and its numbers that are comparable with those of other runs, figures of tiers first. A number
+/// that the run measured several times is there once.
 #[must_use]
 pub fn run_figures(run: &Run) -> RunFigures {
     let placed = |number: &Number<'_>| {
@@ -65,8 +65,8 @@ fn figure(number: &Number<'_>) -> Option<RunFigure> {
     })
 }
 
-/// Where the cpus lie that a request names, else all that the program may use. The cpus of a guest lie where its hypervisor
-/// puts them.
+/// Where the cpus lie that a request names, else all that the program may use. The cpus of a guest lie where its
+/// hypervisor puts them.
 fn place(run: &Run, scope: &Scope) -> Option<CpuPlace> {
     let machine = &run.machine;
     if machine.system.hypervisor.is_some() {

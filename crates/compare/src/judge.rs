@@ -18,7 +18,7 @@ use crate::{LEVEL, Rules, evidence};
 pub(crate) const CONFIDENCE: f64 = 0.95;
 
 /// Two numbers, before the p-values of all are known.
-pub(crate) struct Pair {
+pub(crate) struct ComparedPair {
     figure: ComparedFigure,
     test: Option<Test>,
 }
@@ -37,7 +37,7 @@ struct Test {
     only: Option<ChangeVerdict>,
 }
 
-impl Pair {
+impl ComparedPair {
     /// Numbers with the same coordinates, or one that only one run has. `more`: the number in further first runs.
     pub(crate) fn new(
         first: Option<&Number<'_>>,

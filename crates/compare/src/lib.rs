@@ -24,7 +24,7 @@ use tiermark_stats::holm;
 use alone::{Aligned, Alone};
 use evidence::Weighed;
 pub use figures::run_figures;
-use judge::Pair;
+use judge::ComparedPair;
 use numbers::Number;
 pub use scatter::{FEWEST_RUNS, MOST_RUNS, Scatter, Scatters};
 pub use series::{FEWEST, OneRun, histories};
@@ -143,8 +143,8 @@ fn judged<'n, 'a>(
     };
     let aligned = aligned(first, other);
     let alone = Alone::of(&aligned, rules.by_role);
-    let pair = |(a, b): Aligned<'n, 'a>| Pair::new(a, more_of(a), b, rules).because(alone.why((a, b)));
-    let pairs: Vec<Pair> = aligned.iter().copied().map(pair).collect();
+    let pair = |(a, b): Aligned<'n, 'a>| ComparedPair::new(a, more_of(a), b, rules).because(alone.why((a, b)));
+    let pairs: Vec<ComparedPair> = aligned.iter().copied().map(pair).collect();
     let noises = families::noises(&pairs, scatters);
     let weighed: Vec<Option<Weighed>> = pairs.iter().map(|pair| pair.weighed(&noises)).collect();
     let means = families::means(&pairs, &weighed, &noises);
@@ -159,8 +159,8 @@ fn judged<'n, 'a>(
     Judged { figures, families, scatter: families::reported(&noises) }
 }
 
-/// Numbers with the same coordinates side by side; what a run measured several times, in its order. Numbers that only one
-/// run has stand beside that of another probe, where the other run has one.
+/// Numbers with the same coordinates side by side; what a run measured several times, in its order. Numbers that only
+/// one run has stand beside that of another probe, where the other run has one.
 fn aligned<'n, 'a>(first: &'n [Number<'a>], other: &'n [Number<'a>]) -> Vec<Aligned<'n, 'a>> {
     let mut there: HashMap<&str, Vec<&Number<'a>>> = HashMap::new();
     for number in other.iter().rev() {

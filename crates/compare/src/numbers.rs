@@ -94,16 +94,16 @@ impl Number<'_> {
         self.key.split_once(' ').map_or(self.key.as_str(), |(_, rest)| rest)
     }
 
-    /// Whether its labels name a piece of the machine that may be another one in each run: a region of memory, or a cpu of a guest, which
-    /// a hypervisor moves.
+    /// Whether its labels name a piece of the machine that may be another one in each run: a region of memory, or a cpu
+    /// of a guest, which a hypervisor moves.
     pub(crate) fn is_of_a_place(&self) -> bool {
         let labels = &self.finding.labels;
         let is_cpu = |key: &&str| labels.number(key).is_some();
         labels.0.contains_key(Labels::REGION) || (self.is_guest && [Labels::FROM, Labels::TO].iter().any(is_cpu))
     }
 
-    /// Whether it is a bound that limits the number on one side only. A figure below the record of its own machine does not count as one: its
-    /// edge is sharp, and that the machine was better before is what a comparison looks for.
+    /// Whether it is a bound that limits the number on one side only. A figure below the record of its own machine does
+    /// not count as one: its edge is sharp, and that the machine was better before is what a comparison looks for.
     pub(crate) fn is_open(&self) -> bool {
         let Verdict { grade, reasons } = &self.finding.verdict;
         let is_only_below = !reasons.is_empty() && reasons.iter().all(|r| r.code() == ReasonCode::BelowRecord);

@@ -20,7 +20,8 @@ pub(crate) fn used(step: &Step, machine: &Machine) -> Used {
     Used { cores: cores.len(), sockets: sockets.len() }
 }
 
-/// Whether a step works in caches of which each core has its own: they give a core the same, whatever the number of cores.
+/// Whether a step works in caches of which each core has its own: they give a core the same, whatever the number of
+/// cores.
 pub(crate) fn is_of_private_caches(labels: &Labels, machine: &Machine) -> bool {
     let level: Option<u8> = labels.get(Labels::TIER).and_then(|tier| tier.strip_prefix('L')?.parse().ok());
     let mut alike = machine.data_caches().filter(|cache| Some(cache.level) == level).peekable();

@@ -1,4 +1,5 @@
-//! What the values of a series are counted in: cycles of the core, of L1 and L2, so that the clock of each hour is no change of them.
+//! What the values of a series are counted in: cycles of the core, of L1 and L2, so that the clock of each hour is no
+//! change of them.
 
 use tiermark_model::{Interval, PerCycle, RunFigure, Unit};
 

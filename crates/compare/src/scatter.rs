@@ -1,9 +1,10 @@
 //! How much the values of one number differ between runs of an unchanged machine: other pages, another hour, another
 //! clock. Estimated from the machine's history, else a default.
 //!
-//! A value (of L1 and L2: per cycle) is, on logarithms, its level, plus an error that all numbers of its family share in a
-//! run (the clock, of what is not counted in cycles), plus one of its own (pages). A change of a whole family is judged by the mean, in which own errors cancel and
-//! the common one does not. (Two-way random effects: Searle, Casella & McCulloch, "Variance Components", 1992, §4.)
+//! A value (of L1 and L2: per cycle) is, on logarithms, its level, plus an error that all numbers of its family share
+//! in a run (the clock, of what is not counted in cycles), plus one of its own (pages). A change of a whole family is
+//! judged by the mean, in which own errors cancel and the common one does not. (Two-way random effects: Searle, Casella
+//! & McCulloch, "Variance Components", 1992, §4.)
 
 use std::collections::BTreeMap;
 
@@ -18,23 +19,23 @@ pub const FEWEST_RUNS: usize = 5;
 /// Runs of a history beyond which older ones are not used: they may be of another system.
 pub const MOST_RUNS: usize = 100;
 
-/// The scatter of a machine that is no guest. One number differs by 1 % (0.6 and 0.8 in squares): between six recordings
-/// on a quiet guest (2-cpu Zen 4) 57 sharp edges had 0.7 %, and the shared part of rates was 0.2 to 0.9 %. A higher
-/// default would hide a loss of 8 % of one number from a run compared with one other.
+/// The scatter of a machine that is no guest. One number differs by 1 % (0.6 and 0.8 in squares): between six
+/// recordings on a quiet guest (2-cpu Zen 4) 57 sharp edges had 0.7 %, and the shared part of rates was 0.2 to 0.9 %. A
+/// higher default would hide a loss of 8 % of one number from a run compared with one other.
 const MACHINE: Scatter = Scatter { common: 0.006, own: 0.008, degrees: None, runs: 0 };
 /// The scatter of a guest. Six surveys of an unchanged guest within 7 minutes (Emerald Rapids) had a shared part of 2.2
-/// to 2.6 % in the rates of every tier, since the host's clock changes, and an own part of 0.8 to 2.1 %. Numbers per cycle
-/// have the scatter of a machine of its own: 13 surveys of a guest (Zen 5) differed by 0.02 to 0.5 % there.
+/// to 2.6 % in the rates of every tier, since the host's clock changes, and an own part of 0.8 to 2.1 %. Numbers per
+/// cycle have the scatter of a machine of its own: 13 surveys of a guest (Zen 5) differed by 0.02 to 0.5 % there.
 const GUEST: Scatter = Scatter { common: 0.024, own: 0.014, degrees: None, runs: 0 };
 
 /// Weight of the default beside an estimate, in degrees of freedom: those of five runs, so that the estimate of five
 /// runs and the default count alike (moderated variances: Smyth, Stat. Appl. Genet. Mol. Biol. 3(1), 2004).
 const PRIOR: f64 = 4.0;
-/// The smallest own part. No recording had less than 0.1 %; three times that, so that numbers that happened to repeat in
-/// a few runs are not believed to repeat always.
+/// The smallest own part. No recording had less than 0.1 %; three times that, so that numbers that happened to repeat
+/// in a few runs are not believed to repeat always.
 const FLOOR: f64 = 0.003;
-/// Standard deviations beyond which a value counts as one at this distance: one run beside a neighbour must not widen the
-/// scatter of all. The rest of a normal distribution then has this share of its variance.
+/// Standard deviations beyond which a value counts as one at this distance: one run beside a neighbour must not widen
+/// the scatter of all. The rest of a normal distribution then has this share of its variance.
 const CLIP: f64 = 2.5;
 const CLIPPED_SHARE: f64 = 0.9775;
 /// Standard deviation of a normal distribution per MAD.

@@ -1,4 +1,5 @@
-//! Figures over the runs of one machine: which values are one series, the trend of a series, and where its level changed.
+//! Figures over the runs of one machine: which values are one series, the trend of a series, and where its level
+//! changed.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +11,8 @@ use crate::facts::differences;
 use crate::scale::Scale;
 use crate::{LEVEL, THRESHOLD};
 
-/// The fewest values on each side of a change. With four on each side the smallest possible p-value (2/70) is above [`LEVEL`]; with five it
-/// is 2/252, which is enough for a figure alone.
+/// The fewest values on each side of a change. With four on each side the smallest possible p-value (2/70) is above
+/// [`LEVEL`]; with five it is 2/252, which is enough for a figure alone.
 pub const FEWEST: usize = 5;
 /// The newest values of a series that a trend is computed of: the cost grows with the square of their number.
 const MOST: usize = 500;
@@ -32,8 +33,8 @@ pub struct OneRun<'a> {
 /// A value of a figure with its run.
 pub(crate) type Reading<'a> = (&'a OneRun<'a>, &'a RunFigure);
 
-/// The figures of some runs, which are given oldest first: one entry for each series of comparable values. Figures are in the order of the
-/// newest run that has them; of the series of a figure, that of its newest value comes first.
+/// The figures of some runs, which are given oldest first: one entry for each series of comparable values. Figures are
+/// in the order of the newest run that has them; of the series of a figure, that of its newest value comes first.
 #[must_use]
 pub fn histories(runs: &[OneRun<'_>], is_asked: impl Fn(&RunFigure) -> bool) -> Vec<FigureHistory> {
     judged(&by_figure(runs, is_asked).iter().flat_map(|readings| series_of(readings)).collect::<Vec<Series<'_>>>())
@@ -72,7 +73,8 @@ struct Series<'a> {
 fn series_of<'a>(readings: &[Reading<'a>]) -> Vec<Series<'a>> {
     let mut all: Vec<Vec<Reading<'a>>> = Vec::new();
     for reading in readings {
-        // The newest value of a series stands for it: what is comparable with it is comparable with the machine of today.
+        // The newest value of a series stands for it: what is comparable with it is comparable with the machine of
+        // today.
         let fits = |series: &&mut Vec<Reading<'a>>| obstacle(series[0].1, reading.1).is_none();
         match all.iter_mut().find(fits) {
             Some(series) => series.push(*reading),
@@ -108,8 +110,8 @@ fn basis(figure: &RunFigure) -> Basis<'_> {
     }
 }
 
-/// All series of a list with their changes and trends. The more series are searched, the more of them have one by chance:
-/// [`LEVEL`] is the probability that any figure of unchanged machines has a change, and the same for trends.
+/// All series of a list with their changes and trends. The more series are searched, the more of them have one by
+/// chance: [`LEVEL`] is the probability that any figure of unchanged machines has a change, and the same for trends.
 fn judged(all: &[Series<'_>]) -> Vec<FigureHistory> {
     let counted: Vec<Vec<Reading<'_>>> = all.iter().map(Series::counted).collect();
     let counts: Vec<Vec<f64>> = all.iter().zip(&counted).map(|(series, counted)| series.values(counted)).collect();

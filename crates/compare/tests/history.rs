@@ -1,5 +1,5 @@
-//! Figures over many runs: an unchanged machine hardly ever has a change of level, a step of 5 % is found, and values that are not
-//! comparable are no series.
+//! Figures over many runs: an unchanged machine hardly ever has a change of level, a step of 5 % is found, and values
+//! that are not comparable are no series.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 #![allow(clippy::print_stderr, reason = "the simulations report what they saw")]

@@ -13,8 +13,8 @@ pub const OPEN_FLAGS: u64 = 8;
 /// counters of a group at one moment.
 pub const READ_FORMAT: u64 = 1 | 2 | 8;
 
-/// An event as `perf_event_open` takes it: of all processes (`pid` is -1), on one cpu, without sampling, and without any
-/// of the `exclude_*` bits, which uncore PMUs refuse.
+/// An event as `perf_event_open` takes it: of all processes (`pid` is -1), on one cpu, without sampling, and without
+/// any of the `exclude_*` bits, which uncore PMUs refuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PerfEvent {
     /// Number of the type of the event source.
@@ -38,7 +38,8 @@ pub struct GroupId(pub usize);
 pub struct GroupCounts {
     /// Time since the group was opened, in nanoseconds.
     pub enabled_ns: u64,
-    /// Time during which its counters counted, in nanoseconds. Less where the box has fewer counters than were asked for.
+    /// Time during which its counters counted, in nanoseconds. Less where the box has fewer counters than were asked
+    /// for.
     pub running_ns: u64,
     /// A count for each event, in the order in which they were opened.
     pub counts: Vec<u64>,

@@ -13,7 +13,8 @@ const FACTORS: [f64; 4] = [1.0 / 3.0, 0.5, 2.0, 3.0];
 /// How far a ratio may be from a factor. Honest counters read 1 to 1.1 times the bytes of a local stream (page walks,
 /// prefetches that are not used); the factors are 1.5 apart and more.
 const NEAR: f64 = 0.2;
-/// The least ratio that is right: a channel of eight that counts nothing is below. What caches keep of a stream is less.
+/// The least ratio that is right: a channel of eight that counts nothing is below. What caches keep of a stream is
+/// less.
 const LEAST: f64 = 0.9;
 /// Least and most of the median of a socket's active channels: a stream over many pages is spread evenly, so a channel
 /// beyond carries something else.
@@ -137,8 +138,8 @@ impl KnownStream {
     }
 }
 
-/// Compares the traffic during a stream, without that of an idle machine, with the stream. Empty: the counters, which see this,
-/// can be trusted. Those that see a lower bound only may count any part of the stream, and not more than it.
+/// Compares the traffic during a stream, without that of an idle machine, with the stream. Empty: the counters, which
+/// see this, can be trusted. Those that see a lower bound only may count any part of the stream, and not more than it.
 pub fn check_known(traffic: &Traffic, stream: &KnownStream, sees: &[CounterSight]) -> Vec<Fault> {
     let is_here = |place: &BoxPlace| stream.is_on(place);
     let mut faults: Vec<Fault> = traffic.marks.iter().filter(|mark| is_here(mark.place())).map(of_mark).collect();
@@ -160,7 +161,8 @@ pub fn check_known(traffic: &Traffic, stream: &KnownStream, sees: &[CounterSight
     faults
 }
 
-/// Compares the links during streams between two sockets with those streams, each way that is counted. `None` if neither is.
+/// Compares the links during streams between two sockets with those streams, each way that is counted. `None` if
+/// neither is.
 pub fn check_links(streams: &[(Traffic, KnownCrossing)]) -> Option<LinkCheck> {
     // The stream that is counted worst: one socket may count twice, and the other nothing.
     let way = |of: Of, counted: &dyn Fn(&Traffic, &KnownCrossing) -> Option<f64>| -> Option<WayCheck> {

@@ -13,8 +13,9 @@ use crate::source::CounterSource;
 
 /// `PERF_TYPE_HW_CACHE`: the kernel turns its events into those of the core.
 const HW_CACHE: u32 = 3;
-/// `PERF_COUNT_HW_CACHE_LL`, `_OP_READ`, `_RESULT_MISS`. On Intel: demand loads that missed L3. On Arm: `LL_CACHE_MISS_RD`
-/// (0x37), which counts misses of the system's cache only if the firmware set `CPUECTLR.EXTLLC`. EPYC has no such event.
+/// `PERF_COUNT_HW_CACHE_LL`, `_OP_READ`, `_RESULT_MISS`. On Intel: demand loads that missed L3. On Arm:
+/// `LL_CACHE_MISS_RD` (0x37), which counts misses of the system's cache only if the firmware set `CPUECTLR.EXTLLC`.
+/// EPYC has no such event.
 const LOADS: u64 = 0x2 | 0x1 << 16;
 /// The same of `_OP_WRITE`: stores that read their line from memory. Arm has no such event.
 const STORES: u64 = 0x2 | 0x1 << 8 | 0x1 << 16;

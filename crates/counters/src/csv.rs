@@ -5,8 +5,8 @@ use std::io::{self, Read};
 /// Bytes of the longest line: a header of pcm-memory for 8 sockets of 12 channels has 8 KiB.
 pub(crate) const MOST_LINE: usize = 1 << 16;
 
-/// The trimmed cells of a line. Old versions of PCM separate with semicolons. A mark of the byte order at the beginning of
-/// a file, as editors write it, is no part of a cell.
+/// The trimmed cells of a line. Old versions of PCM separate with semicolons. A mark of the byte order at the beginning
+/// of a file, as editors write it, is no part of a cell.
 pub(crate) fn cells(line: &str) -> Vec<&str> {
     let line = line.trim_start_matches('\u{feff}');
     let separator = if line.contains(';') { ';' } else { ',' };
@@ -25,8 +25,8 @@ pub(crate) fn groups(cells: &[&str]) -> Vec<String> {
     filled
 }
 
-/// Gigabytes, or megabytes a second, that no machine moves: a larger number is that of a counter that makes no sense, and
-/// its bytes overflow.
+/// Gigabytes, or megabytes a second, that no machine moves: a larger number is that of a counter that makes no sense,
+/// and its bytes overflow.
 const MOST_AMOUNT: f64 = 1e9;
 
 /// A number that is 0 or more; an empty cell is 0, as PCM writes it. Between semicolons the decimal sign may be a
@@ -41,8 +41,8 @@ pub(crate) fn amount(cell: &str) -> Option<f64> {
 
 /// Bytes of a piece of a file.
 const MOST_BYTES: u64 = 1 << 22;
-/// Pieces that one call reads, 1 GiB: what is behind them is read by the next calls. What the file held before the first call
-/// must be read by then, because it is no traffic of now.
+/// Pieces that one call reads, 1 GiB: what is behind them is read by the next calls. What the file held before the
+/// first call must be read by then, because it is no traffic of now.
 const MOST_PIECES: usize = 256;
 
 /// The whole lines of a text that comes in pieces.

@@ -44,7 +44,8 @@ pub struct Unit {
     pub older: Option<String>,
     /// What the box is.
     pub is: BoxKind,
-    /// Whether it is a fallback: it counts the same traffic as other units of the family, and is opened only if they cannot be.
+    /// Whether it is a fallback: it counts the same traffic as other units of the family, and is opened only if they
+    /// cannot be.
     #[serde(default)]
     pub fallback: bool,
     /// Channels or links that one event source counts, each with its own events.
@@ -88,8 +89,8 @@ pub enum Of {
     Both,
     /// Those of `Both` that belong to the memory of the same node.
     Local,
-    /// Ticks of the memory's clock, of which each carries two transfers; ticks of a link's clock, which each carry `bytes`
-    /// transfers.
+    /// Ticks of the memory's clock, of which each carries two transfers; ticks of a link's clock, which each carry
+    /// `bytes` transfers.
     Clock,
     /// Payload bytes that the socket sent.
     Sent,

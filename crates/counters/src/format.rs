@@ -1,4 +1,5 @@
-//! The files in `format/` and `events/` of an event source: where the value of each term goes, and the terms of an event.
+//! The files in `format/` and `events/` of an event source: where the value of each term goes, and the terms of an
+//! event.
 
 use tiermark_machine::EventSource;
 

@@ -1,8 +1,9 @@
 //! The traffic of memory channels and of links between sockets, from whatever source of counters a machine has.
 //!
 //! A [`CounterSource`] gives [`Snapshot`]s; [`traffic`] makes bytes of two of them, and [`check_known`] compares these
-//! with those of a stream whose bytes are known. [`first_that_opens`] chooses among sources. Nothing here makes a system
-//! call but for files and a page of a web server: the calls that open counters are those of a [`Backend`] and a [`Mailbox`].
+//! with those of a stream whose bytes are known. [`first_that_opens`] chooses among sources. Nothing here makes a
+//! system call but for files and a page of a web server: the calls that open counters are those of a [`Backend`] and a
+//! [`Mailbox`].
 
 #![forbid(unsafe_code)]
 

@@ -16,7 +16,8 @@ use crate::source::CounterSource;
 const MOST_LINES: usize = 10_000;
 /// Metrics of one group: the largest has about 20.
 const MOST_METRICS: usize = 1000;
-/// The metric of reads and writes together. Those of a part of the channels, as of the groups MEM1 and MEM2 of EPYC, have other names.
+/// The metric of reads and writes together. Those of a part of the channels, as of the groups MEM1 and MEM2 of EPYC,
+/// have other names.
 const BOTH: &str = "Memory data volume [GBytes]";
 /// The metrics of reads and of writes.
 const READ: &str = "Memory read data volume [GBytes]";
@@ -37,7 +38,8 @@ const GB: f64 = 1e9;
 pub struct Likwid {
     /// Seconds that it ran.
     pub seconds: f64,
-    /// Bytes that the memory of each socket moved; `None` is the whole machine, where the sockets of threads are not known.
+    /// Bytes that the memory of each socket moved; `None` is the whole machine, where the sockets of threads are not
+    /// known.
     pub volumes: BTreeMap<Option<u32>, Volume>,
 }
 
@@ -284,7 +286,8 @@ impl<R: Read> LikwidFile<R> {
         self.has_tables
     }
 
-    /// Why a file with tables has counted nothing so far; `None` if it has counted, or its first output is not complete.
+    /// Why a file with tables has counted nothing so far; `None` if it has counted, or its first output is not
+    /// complete.
     pub fn refusal(&self, file: &str) -> Option<Refusal> {
         match &self.groups.fault {
             Some(fault) if self.sum.seconds == 0.0 => Some(fault.refusal(file)),
@@ -292,7 +295,8 @@ impl<R: Read> LikwidFile<R> {
         }
     }
 
-    /// The names of the groups in the file, if none of them counts memory traffic; `None` if one does, or the file is empty.
+    /// The names of the groups in the file, if none of them counts memory traffic; `None` if one does, or the file is
+    /// empty.
     pub fn groups_without_memory(&self) -> Option<String> {
         let groups = if self.groups.others.is_empty() { &self.groups.without } else { &self.groups.others };
         (self.sum.seconds == 0.0 && !groups.is_empty()).then(|| groups.join(", "))
@@ -388,8 +392,8 @@ fn some_count(metrics: &BTreeMap<String, Vec<f64>>, threads: Option<&[Option<u32
     (some < all).then_some((some, all))
 }
 
-/// What the metrics of a group say, after the line of the last of them. The volume of reads and writes together stands behind both of
-/// them where a group has all three.
+/// What the metrics of a group say, after the line of the last of them. The volume of reads and writes together stands
+/// behind both of them where a group has all three.
 fn whole(metrics: &BTreeMap<String, Vec<f64>>, last: &str, threads: Option<&[Option<u32>]>) -> Option<Likwid> {
     let seconds = metrics.get(TIME)?.iter().copied().fold(0.0, f64::max);
     let socket = |thread: usize| threads.and_then(|threads| threads.get(thread).copied()).flatten();

@@ -9,8 +9,8 @@ use tiermark_model::{CounterSight, CounterSourceId, Note};
 use crate::snapshot::Snapshot;
 use crate::source::CounterSource;
 
-/// If a file gets no new line for so long, its program has probably ended: monitors write a line every second by default, and
-/// users rarely choose more than ten seconds.
+/// If a file gets no new line for so long, its program has probably ended: monitors write a line every second by
+/// default, and users rarely choose more than ten seconds.
 const QUIET: Duration = Duration::from_secs(60);
 
 /// A source that is a file of another program, and that says so when the file no longer grows.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use tiermark_model::{BoxPlace, NodeId, Traffic};
 
-/// A box belongs to a node if its share of that node's stream is so many times its share of every other stream. A stream
-/// of one node leaves its other boxes with the background: 1 % and less of its bytes. Interleaving spreads every stream
-/// over all boxes, with a factor of 1.
+/// A box belongs to a node if its share of that node's stream is so many times its share of every other stream. A
+/// stream of one node leaves its other boxes with the background: 1 % and less of its bytes. Interleaving spreads every
+/// stream over all boxes, with a factor of 1.
 const CLEAR: f64 = 4.0;
 /// Share of a stream below which a box did not move: a socket has some 16 channels at most, each with 6 % of a stream.
 const MOVED: f64 = 0.005;
@@ -20,8 +20,8 @@ pub struct BoxNodes {
     pub unclear: Vec<BoxPlace>,
 }
 
-/// Derives the nodes of boxes from streams, each to the memory of one node. The traffic is without that of the idle machine.
-/// Boxes that no stream moves are in neither list.
+/// Derives the nodes of boxes from streams, each to the memory of one node. The traffic is without that of the idle
+/// machine. Boxes that no stream moves are in neither list.
 pub fn nodes_of(streams: &[(NodeId, Traffic)]) -> BoxNodes {
     let mut shares: BTreeMap<&BoxPlace, BTreeMap<NodeId, f64>> = BTreeMap::new();
     for (node, traffic) in streams {

@@ -129,8 +129,8 @@ impl PcmServer {
         Ok(Self { address: address.to_owned(), known, from: Instant::now(), last: (counts, Duration::ZERO) })
     }
 
-    /// The counts at a time since the source was opened. Their time is that at which they changed last: where none does,
-    /// no time has passed for them, and they are not 0.
+    /// The counts at a time since the source was opened. Their time is that at which they changed last: where none
+    /// does, no time has passed for them, and they are not 0.
     ///
     /// # Errors
     /// That the server does not answer, has no counts, or its counts have not changed for too long.

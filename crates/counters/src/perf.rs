@@ -59,7 +59,7 @@ fn nothing(selection: &Selection) -> Refusal {
 }
 
 /// Counts that are open.
-struct Group {
+struct EventGroup {
     id: GroupId,
     members: Vec<usize>,
 }
@@ -68,7 +68,7 @@ struct Group {
 pub struct PerfSource {
     backend: Box<dyn Backend>,
     wanted: Vec<Wanted>,
-    groups: Vec<Group>,
+    groups: Vec<EventGroup>,
     findings: Vec<Finding>,
 }
 
@@ -144,8 +144,8 @@ impl PerfSource {
         Ok(refused)
     }
 
-    /// Opens the events of a box: in one group if the box has as many counters, else in several, which take turns. A box that does
-    /// not offer its clock counts without it.
+    /// Opens the events of a box: in one group if the box has as many counters, else in several, which take turns. A
+    /// box that does not offer its clock counts without it.
     fn open_box(&mut self, events: Vec<Wanted>) -> io::Result<()> {
         let mut group: Option<GroupId> = None;
         let before = (self.wanted.len(), self.groups.len());
@@ -167,7 +167,7 @@ impl PerfSource {
             let member = self.wanted.len();
             match self.groups.iter_mut().find(|own| own.id == opened) {
                 Some(own) => own.members.push(member),
-                None => self.groups.push(Group { id: opened, members: vec![member] }),
+                None => self.groups.push(EventGroup { id: opened, members: vec![member] }),
             }
             group = Some(opened);
             self.wanted.push(wanted);

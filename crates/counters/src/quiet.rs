@@ -1,4 +1,4 @@
-//! Sockets that a program states no traffic of from some line on, while others go on. What it rounds to 0 may be true.
+//! Sockets whose traffic a program states as 0 from some line on, while others go on. A rounded 0 may be true.
 
 use std::collections::BTreeMap;
 
@@ -68,8 +68,8 @@ mod tests {
         let notes = said(&[on, off, idle, off, off]);
         assert_eq!(
             notes,
-            ["pcm states no traffic of socket 1 since 01:02:06, while other sockets have some: \
-              its counters may have stopped, or the socket is idle"]
+            ["pcm has stated no traffic of socket 1 since 01:02:06, while other sockets have some: \
+              the counters of that socket may have stopped, or the socket is idle"]
         );
         assert!(said(&[on, off, off]).is_empty(), "too few lines");
         assert!(said(&[off, off, off, off]).is_empty(), "it never moved any");

@@ -1,5 +1,5 @@
-//! Counts that are 0 although other traffic shows that they cannot be, from the beginning or from some time on, and boxes of
-//! which a part is not counted. Pure.
+//! Counts that are 0 although other traffic shows that they cannot be, from the beginning or from some time on, and
+//! boxes of which a part is not counted. Pure.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use tiermark_model::{BoxKind, BoxPlace, CounterMark, CounterSight};
 use crate::family::Of;
 use crate::traffic::{Counted, is_there};
 
-/// Time in which each socket, channel and direction that is there moves some bytes, in seconds: the kernel's own work on
-/// an idle socket does. In the few milliseconds of a shot it may move none. A sample that should take a second may take
-/// a little less.
+/// Time in which each socket, channel and direction that is there moves some bytes, in seconds: the kernel's own work
+/// on an idle socket does. In the few milliseconds of a shot it may move none. A sample that should take a second may
+/// take a little less.
 const LONG: f64 = 0.9;
 /// Bytes a second of the whole machine. With less, a count of 0 may be a small one that its program rounds.
 const BUSY: f64 = 1e9;
@@ -46,7 +46,8 @@ pub(crate) fn mark(places: &mut BTreeMap<&BoxPlace, Counted>, seconds: f64) {
     }
 }
 
-/// What of a box is 0 and cannot be: all that it counts, beside a sister that counts, or one direction beside the other.
+/// What of a box is 0 and cannot be: all that it counts, beside a sister that counts, or one direction beside the
+/// other.
 fn silent(own: &Counted, moved: f64, has_sister: bool) -> Option<CounterSight> {
     let may_be_true = |of: Of| own.least > IDLE && own.ever.contains(&of);
     let is_zero = |of: Of| own.bytes.get(&of) == Some(&0.0) && !may_be_true(of);

@@ -53,7 +53,8 @@ impl Snapshot {
         Self { at, readings, ..Self::default() }
     }
 
-    /// Whether time has passed since the counts began at 0, and no memory moved a byte: the source opens, and does not count.
+    /// Whether time has passed since the counts began at 0, and no memory moved a byte: the source opens, and does not
+    /// count.
     pub(crate) fn counted_nothing(&self) -> bool {
         let mut memory = self.readings.iter().filter(|reading| reading.place.kind != BoxKind::Link).peekable();
         self.at > Duration::ZERO && memory.peek().is_some() && memory.all(|reading| reading.count == 0)

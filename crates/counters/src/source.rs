@@ -22,14 +22,14 @@ pub trait CounterSource {
         Vec::new()
     }
 
-    /// Whether a snapshot has all that was counted until the call. Other sources are behind by up to an interval of their
-    /// own, of about a second: they cannot say what moved in a few milliseconds.
+    /// Whether a snapshot has all that was counted until the call. Other sources are behind by up to an interval of
+    /// their own, of about a second: they cannot say what moved in a few milliseconds.
     fn is_immediate(&self) -> bool {
         true
     }
 
-    /// The counts now. The time of files that other programs write is that of their last line: bytes belong to that time,
-    /// not to the time of the call.
+    /// The counts now. The time of files that other programs write is that of their last line: bytes belong to that
+    /// time, not to the time of the call.
     ///
     /// # Errors
     /// What keeps the source from being read.

@@ -46,8 +46,8 @@ impl Column {
         self.unit / 100.0
     }
 
-    /// The socket whose memory it counts, where it rounds what an idle socket moves to 0. Of a finer count a 0 is wrong,
-    /// and marked as that.
+    /// The socket whose memory this column counts, if the column rounds the traffic of an idle socket to 0. In a finer
+    /// column a 0 is a fault, and is marked as one.
     fn coarse_socket(&self) -> Option<u32> {
         self.place.socket.filter(|_| self.place.kind != BoxKind::Link && self.least() > IDLE)
     }
@@ -80,7 +80,8 @@ pub(crate) struct Sums {
     quiet: Quiet,
 }
 
-/// Lines without counts in a row after which the program does not count: a single one may be damaged, or a clock set back.
+/// Lines without counts in a row after which the program does not count: a single one may be damaged, or a clock set
+/// back.
 const MOST_UNUSABLE: usize = 3;
 
 impl Sums {
@@ -99,8 +100,8 @@ impl Sums {
         cells.len() == self.width
     }
 
-    /// Seconds since midnight, and the bytes of each column and of each stated sum, in a line that `program` wrote. `None` before a header, and
-    /// of a line that is no counts; `counts` reports why.
+    /// Seconds since midnight, and the bytes of each column and of each stated sum, in a line that `program` wrote.
+    /// `None` before a header, and of a line that is no counts; `counts` reports why.
     pub(crate) fn line(&mut self, cells: &[&str], program: &str) -> Option<(f64, Vec<f64>)> {
         // A line of one cell is no row.
         if self.columns.is_empty() || cells.len() < 2 {
@@ -157,8 +158,8 @@ impl Sums {
         }
     }
 
-    /// Passes over the time of a line that is no counts: the next one's bytes are of the time behind it. Where its time is
-    /// not known either, the next line says nothing of its time.
+    /// Passes over the time of a line that is no counts: the next one's bytes are of the time behind it. Where its time
+    /// is not known either, the next line says nothing of its time.
     pub(crate) fn skip(&mut self, cells: &[&str]) {
         if self.last.is_some() && cells.len() > 1 {
             self.last = cells.get(1).and_then(|cell| time_of_day(cell));
@@ -209,7 +210,8 @@ impl Sums {
         }
     }
 
-    /// Adds a line: its time of the day in seconds, and what its bytes are once the time since the line before is known.
+    /// Adds a line: its time of the day in seconds, and what its bytes are once the time since the line before is
+    /// known.
     pub(crate) fn add(&mut self, now: f64, bytes: impl Fn(f64) -> Vec<f64>) {
         if let Some(last) = self.last.replace(now) {
             // Over midnight; a clock that was set back gives no time, and so no bytes.

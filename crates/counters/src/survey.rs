@@ -35,8 +35,8 @@ pub trait System {
     }
 }
 
-/// All sources, in the order in which they are preferred. With a system, sources are opened and closed again, except where
-/// that changes the system; without one, as for a captured machine, none is.
+/// All sources, in the order in which they are preferred. With a system, sources are opened and closed again, except
+/// where that changes the system; without one, as for a captured machine, none is.
 pub fn survey(
     root: &Root,
     machine: &Machine,

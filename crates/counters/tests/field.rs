@@ -1,5 +1,5 @@
-//! Outputs of other monitors that open and do not count as expected: read, or refused by the true cause. Where the shared fixtures are
-//! missing, their tests say so and pass.
+//! Outputs of other monitors that open and do not count as expected: read, or refused by the true cause. Where the
+//! shared fixtures are missing, their tests say so and pass.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 

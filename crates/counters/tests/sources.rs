@@ -184,8 +184,8 @@ fn misses_of_cores_are_a_lower_bound() {
     assert_eq!((whole.write, whole.total), (None, whole.read));
 }
 
-/// A stream of reads and one of stores, which read their lines first: 32 million lines of each socket are read, half of them written.
-/// Cores that count `lines` of socket 0 are compared with it.
+/// A stream of reads and one of stores, which read their lines first: 32 million lines of each socket are read, half of
+/// them written. Cores that count `lines` of socket 0 are compared with it.
 fn bound(lines: u64) -> (Vec<Fault>, f64) {
     let (root, machine) = two_sockets(intel(0x6a));
     let fake = Fake::default();
@@ -200,7 +200,8 @@ fn bound(lines: u64) -> (Vec<Fault>, f64) {
 
 #[test]
 fn a_lower_bound_is_judged_as_one() {
-    // Any part of the lines that were read, since prefetches are not seen; what was written is no part of the comparison.
+    // Any part of the lines that were read, since prefetches are not seen; what was written is no part of the
+    // comparison.
     for part in [300_000, 10_000_000, 16_000_000, 32_000_000, 34_000_000] {
         assert_eq!(bound(part), (vec![], 32e6 * 64.0), "{part}");
     }

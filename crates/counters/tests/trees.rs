@@ -178,7 +178,8 @@ fn guests_and_unknown_processors_say_why() {
 #[test]
 fn a_term_that_a_source_lacks_is_named() {
     let text = "name = \"mine\"\nsource = \"a manual\"\n[[unit]]\npmu = \"uncore_imc_*\"\nis = \"channel\"\ncount = [\n\
-        { of = \"read\", event = { event = 5 }, bytes = 64 },\n{ of = \"write\", event = { event = 6, umaskx = 3 }, bytes = 64 }]\n";
+        { of = \"read\", event = { event = 5 }, bytes = 64 },\n{ of = \"write\", event = { event = 6, umaskx = 3 }, \
+            bytes = 64 }]\n";
     let mut files = cpus(1, 2);
     let formats = [("event", "config:0-7"), ("umask", "config:8-15")];
     files.extend(source("uncore_imc_0", 10, "0", &formats, &[]));

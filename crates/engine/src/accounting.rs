@@ -9,23 +9,24 @@ use tiermark_model::{Labels, Metric, Role, Step, ThreadSetup, Unit, Visit, Visit
 pub enum Work {
     /// Accesses that wait for one another: their time counts.
     Accesses,
-    /// Accesses to what was touched a while ago: one window holds a whole visit, and the middle of all visits counts, since a cache that
-    /// forgets has no undisturbed end.
+    /// Accesses to what was touched a while ago: one window holds a whole visit, and the middle of all visits counts,
+    /// since a cache that forgets has no undisturbed end.
     Revisits,
-    /// Accesses after other memory was read: the first window of a visit counts, and the middle of all visits, since how much of a state is
-    /// lost has no undisturbed end.
+    /// Accesses after other memory was read: the first window of a visit counts, and the middle of all visits, since
+    /// how much of a state is lost has no undisturbed end.
     FirstAccesses,
     /// Calls of the operating system that one thread makes, counted as accesses.
     Calls,
-    /// Operations of the kernel that other threads and processes take part in: their turns come when the scheduler likes.
+    /// Operations of the kernel that other threads and processes take part in: their turns come when the scheduler
+    /// likes.
     Meetings,
-    /// Turns at a line that others want too: the time between a thread's own counts, and every thread as much as any other, however many
-    /// turns it got.
+    /// Turns at a line that others want too: the time between a thread's own counts, and every thread as much as any
+    /// other, however many turns it got.
     Turns,
     /// Useful bytes: their rate counts.
     Bytes,
-    /// Useful bytes of an operation of the kernel that another process takes part in: as bytes, but waits for the other side are part of the
-    /// rate.
+    /// Useful bytes of an operation of the kernel that another process takes part in: as bytes, but waits for the other
+    /// side are part of the rate.
     Transfers,
     /// None of its own: it serves those that are measured, and stamps nothing.
     Service,
@@ -106,8 +107,8 @@ impl StepAccounting {
         Self { metric, threads: vec![work; threads], parts: Vec::new() }
     }
 
-    /// Whether the value of a step is the edge of its windows, or their middle: what describes a load, or turns that others take as well,
-    /// has no undisturbed end of its own, and what is held against such a value is of its kind.
+    /// Whether the value of a step is the edge of its windows, or their middle: what describes a load, or turns that
+    /// others take as well, has no undisturbed end of its own, and what is held against such a value is of its kind.
     pub(crate) fn has_edge(&self, labels: &Labels) -> bool {
         let describes =
             |work: &Work| matches!(work, Work::Turns | Work::Transfers | Work::Revisits | Work::FirstAccesses);

@@ -1,14 +1,14 @@
 //! Whether a machine can carry a setup at all: the checks that need no system call. Pure, so that simulated and real
 //! machines refuse alike; a real one uses the free memory of the moment.
 
-mod room;
+mod availability;
 
 use tiermark_model::messages::setup as says;
 use tiermark_model::{
     Bytes, CpuId, IdSet, Layout, Machine, MemPolicy, Node, NodeId, Refusal, RegionSetup, Setup, ThreadSetup,
 };
 
-pub use room::{Fresh, Pool};
+pub use availability::{Fresh, Pool};
 
 /// More than any processor can map (57-bit addresses).
 const MOST_BYTES: u64 = 1 << 56;
@@ -39,7 +39,7 @@ pub fn admit(setup: &Setup, machine: &Machine, fresh: &Fresh) -> Result<(), Refu
             admit_node(node, machine)?;
         }
     }
-    room::admit(setup, machine, fresh)
+    availability::admit(setup, machine, fresh)
 }
 
 /// What a thread reads before each visit must be memory of its own process that holds plain data.
@@ -55,8 +55,8 @@ fn admit_reading(thread: &ThreadSetup, setup: &Setup) -> Result<(), Refusal> {
     Err(says::setup_inconsistent(&format!("region {region}, which cpu {} reads first", thread.cpu), why))
 }
 
-/// The nodes a region's pages belong on: those it names, else the node of the first thread that works on it; none of memory that is a
-/// file's.
+/// The nodes a region's pages belong on: those it names, else the node of the first thread that works on it; none of
+/// memory that is a file's.
 pub fn region_nodes(setup: &Setup, region: usize, machine: &Machine) -> IdSet {
     if setup.regions.get(region).is_some_and(|region| matches!(region.policy, MemPolicy::File(_))) {
         return IdSet::new();
@@ -68,7 +68,8 @@ pub fn region_nodes(setup: &Setup, region: usize, machine: &Machine) -> IdSet {
     thread.and_then(|t| nearest_memory_node(t.cpu, machine)).into_iter().collect()
 }
 
-/// The node a cpu's own memory comes from: its node, or, where that has no memory, may not be used or is offline, the nearest that can.
+/// The node a cpu's own memory comes from: its node, or, where that has no memory, may not be used or is offline, the
+/// nearest that can.
 pub fn nearest_memory_node(cpu: CpuId, machine: &Machine) -> Option<NodeId> {
     let usable = machine.memory_nodes();
     let own = machine.node_of(cpu).and_then(|id| machine.node(id));

@@ -1,4 +1,5 @@
-//! One quantity has one value: figures of a run that mean the same are held against each other, and those that differ are bounds. Pure.
+//! One quantity has one value: figures of a run that mean the same are held against each other, and those that differ
+//! are bounds. Pure.
 
 mod idle;
 mod meaning;
@@ -11,7 +12,8 @@ use tiermark_model::{Experiment, Grade, Machine, Observation, Reason, ReasonCode
 use crate::states::Conditions;
 use moments::{Middle, middle};
 
-/// Medians that differ by no more agree: allocations of the same step differ by up to 1 %, moments with other neighbours by some percent more.
+/// Medians that differ by no more agree: allocations of the same step differ by up to 1 %, moments with other
+/// neighbours by some percent more.
 const TOLERANCE: f64 = 0.05;
 
 /// A figure of a run, with where it stands.
@@ -47,8 +49,8 @@ struct Measured<'a> {
 }
 
 impl Measured<'_> {
-    /// Whether the medians contradict each other: they are more than the tolerance apart, and so are their intervals. Two trusted levels that
-    /// agree are one value, whatever other work took from the visits of either.
+    /// Whether the medians contradict each other: they are more than the tolerance apart, and so are their intervals.
+    /// Two trusted levels that agree are one value, whatever other work took from the visits of either.
     fn contradicts(&self, other: &Self) -> bool {
         ratio(self.middle.median, other.middle.median) > 1.0 + TOLERANCE
             && self.middle.is_apart(&other.middle)
@@ -72,8 +74,9 @@ fn ratio(a: f64, b: f64) -> f64 {
 /// Reasons for which figures are bounds, by experiment and observation.
 type Doubts = BTreeMap<usize, Vec<(usize, Reason)>>;
 
-/// Holds the figures of a run against each other: the observations of each experiment, by its index, that has a trusted figure which another
-/// one of the run contradicts. Such a figure is a bound there. Findings have to be derived again from these observations.
+/// Holds the figures of a run against each other: the observations of each experiment, by its index, that has a trusted
+/// figure which another one of the run contradicts. Such a figure is a bound there. Findings have to be derived again
+/// from these observations.
 #[must_use]
 pub fn disagreements(experiments: &[Experiment], machine: &Machine) -> BTreeMap<usize, Vec<Observation>> {
     let all = figures(experiments);
@@ -112,7 +115,8 @@ fn doubt(figure: &Figure<'_>, reason: Reason, doubts: &mut Doubts) {
     }
 }
 
-/// Finds whether figures that mean the same have one value: if any two contradict each other, none of them is the hardware's for sure.
+/// Finds whether figures that mean the same have one value: if any two contradict each other, none of them is the
+/// hardware's for sure.
 fn same_value<'a>(group: &[Figure<'a>], conditions: &Conditions, machine: &Machine, doubts: &mut Doubts) {
     let basis = moments::basis(group);
     let of = |figure: &Figure<'a>| Some((*figure, middle(figure, basis, conditions, machine)?));

@@ -1,8 +1,9 @@
 //! From clock stamps to numbers: what a shot measured, and what disturbed it. Pure.
 //!
-//! Every worker stamps the clock after each small block of work. From the stamps alone: a block some 20 µs longer than the others is
-//! a gap (preemption, hypervisor steal, an SMI; of contenders only one as long as a time slice), and the windows common to all
-//! workers in which none has a gap are clean. Each window has a value of its own: what they come to together is `estimate`.
+//! Every worker stamps the clock after each small block of work. From the stamps alone: a block some 20 µs longer than
+//! the others is a gap (preemption, hypervisor steal, an SMI; of contenders only one as long as a time slice), and the
+//! windows common to all workers in which none has a gap are clean. Each window has a value of its own: what they come
+//! to together is `estimate`.
 
 mod account;
 mod clocks;
@@ -21,8 +22,8 @@ use track::{Track, block_windows, common_windows, durations, whole_window, windo
 /// The windows of one shot.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ShotResult {
-    /// Its windows: the value (ns per access, or bytes per second, stamp cost subtracted), each named part, and, of two to eight threads,
-    /// each thread.
+    /// Its windows: the value (ns per access, or bytes per second, stamp cost subtracted), each named part, and, of two
+    /// to eight threads, each thread.
     pub windows: Vec<Window>,
     /// Its part of the step's disturbance account.
     pub disturbance: Disturbance,
@@ -34,8 +35,8 @@ pub struct ShotResult {
     pub block_work: f64,
     /// Work in all blocks of the threads that count, disturbed ones included.
     pub work: f64,
-    /// Useful bytes of all its streams from the opening of the gate, those that serve as load too; `None` without streams, or where what
-    /// they did before their first stamps is not known.
+    /// Useful bytes of all its streams from the opening of the gate, those that serve as load too; `None` without
+    /// streams, or where what they did before their first stamps is not known.
     pub streamed: Option<f64>,
     /// Whether counters of the machine saw its streams and little else.
     pub countable: bool,

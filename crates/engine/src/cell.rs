@@ -27,10 +27,11 @@ const MAX_TAIL_BLOCKS: usize = 1 << 20;
 /// Share of the windows near the edge from which a step is settled before its time is up: where most are near it, more
 /// visits add no knowledge; where they are not, a calmer moment may come.
 const CALM: f64 = 0.5;
-/// Moments apart that were visited before the most visits are enough: an edge must be reached in as many, and one may miss it.
+/// Moments apart that were visited before the most visits are enough: an edge must be reached in as many, and one may
+/// miss it.
 const MOMENTS: usize = tiermark_stats::VISITS + 1;
-/// Times its fewest visits that a figure has before its stop rule may end it: its fewest are of the first third of a run, and a state that comes later may
-/// be better.
+/// Times its fewest visits that a figure has before its stop rule may end it: its fewest are of the first third of a
+/// run, and a state that comes later may be better.
 const SETTLES_AT: u32 = 2;
 /// The stop rule is evaluated again after this share more visits: an estimate takes milliseconds.
 const LOOK_AGAIN: f64 = 1.15;
@@ -207,15 +208,16 @@ impl Cell {
         let Beside { pings, traffic } = seen;
         merge(&mut self.disturbance, &shot.disturbance);
         self.core_hz.extend(shot.core_hz);
-        // The mean: one shot whose blocks came out short, because its cpu was slow when they were sized, says nothing of the number.
+        // The mean: one shot whose blocks came out short, because its cpu was slow when they were sized, says nothing
+        // of the number.
         self.overhead_share += (shot.overhead_share - self.overhead_share) / self.disturbance.shots.max(1) as f64;
         self.block_accesses = shot.block_work as u64;
         self.stamp_per_access = shot.stamp_per_access;
         if self.disturbance.shots == 1 {
             self.quantum = clock_step(&shot.blocks_ns);
         }
-        // The memory of this process is part of what its forks take (0.16 µs a page and more): of calls to the kernel only the distribution
-        // of single ones is kept.
+        // The memory of this process is part of what its forks take (0.16 µs a page and more): of calls to the kernel
+        // only the distribution of single ones is kept.
         let calls = self.accounting.threads.iter().any(|work| matches!(work, Work::Calls | Work::Meetings));
         let most = if calls && self.block_accesses > 1 { 0 } else { MAX_TAIL_BLOCKS };
         let room = most.saturating_sub(self.blocks_ns.len());
@@ -287,8 +289,8 @@ impl Cell {
         let bare = Reading { intervals: !whole.has_edge, ..whole };
         let counted = self.accounting.counted(&self.visits);
         let bare = bare.estimate(&counted);
-        // Where a hypervisor may move the cpus, or others may use the same cache or memory, a better state may come as long as there is time: L3 of a
-        // Zen 5 guest took 12.0 ns in most of a minute, and 11.3 in some seconds of it.
+        // Where a hypervisor may move the cpus, or others may use the same cache or memory, a better state may come as
+        // long as there is time: L3 of a Zen 5 guest took 12.0 ns in most of a minute, and 11.3 in some seconds of it.
         let moved = self.visits.list.last().is_some_and(|visit| !visit.before.is_empty());
         let is_shared =
             machine.system.hypervisor.is_some() && whole.tier.is_some_and(|tier| !matches!(tier, "L1" | "L2"));

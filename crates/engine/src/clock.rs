@@ -1,4 +1,5 @@
-//! The core's clock as a state of each window: what the core clocks is estimated per cycle, the rest at one clock. Pure.
+//! The core's clock as a state of each window: what the core clocks is estimated per cycle, the rest at one clock.
+//! Pure.
 
 use tiermark_model::{CoreClock, Finding, Interval, Labels, Metric, Quantity, Unit, Visit, Visits, Window};
 use tiermark_stats::{median, quantile};
@@ -6,18 +7,19 @@ use tiermark_stats::{median, quantile};
 /// Share of the windows that need a clock, and their least number, for a step to be estimated by clocks.
 const LEAST_SHARE: f64 = 0.5;
 const FEWEST: usize = 60;
-/// Clocks of a step that differ by less, from the 10th to the 90th percentile, show no slope: the noise of the values is larger.
+/// Clocks of a step that differ by less, from the 10th to the 90th percentile, show no slope: the noise of the values
+/// is larger.
 const LEAST_RANGE: f64 = 0.01;
 /// Visits that a slope is taken from at most: all pairs of them are compared.
 const SLOPE_VISITS: usize = 300;
 /// Visits below which there is no slope.
 const SLOPE_FEWEST: usize = 20;
-/// A cache of the core whose speed follows the clock less than half has a clock of its own. Only a clock that moved by so much shows it: within
-/// smaller ranges the noise of the looks at the clock makes slopes too flat.
+/// A cache of the core whose speed follows the clock less than half has a clock of its own. Only a clock that moved by
+/// so much shows it: within smaller ranges the noise of the looks at the clock makes slopes too flat.
 const OWN_CLOCK: f64 = 0.5;
 const OWN_CLOCK_RANGE: f64 = 0.05;
-/// What follows the clock by less is given as measured: over a range of 20 % that changes a value by 1 %. Allocations differ by as much, and a
-/// clock that was lower during one of them would be taken for the reason.
+/// What follows the clock by less is given as measured: over a range of 20 % that changes a value by 1 %. Allocations
+/// differ by as much, and a clock that was lower during one of them would be taken for the reason.
 const LEAST_SLOPE: f64 = 0.05;
 /// Standard deviations of a 99 % interval of a slope: one of some hundred slopes of ten runs would be found by chance.
 const SURE: f64 = 2.576;
@@ -39,7 +41,8 @@ pub struct RunClock {
 const BETWEEN: f64 = 0.8;
 
 impl RunClock {
-    /// The clock of all visits to all steps; `None` if too few have one. Each visit counts once: visits are spread evenly over the run.
+    /// The clock of all visits to all steps; `None` if too few have one. Each visit counts once: visits are spread
+    /// evenly over the run.
     pub fn of<'a>(visits: impl Iterator<Item = &'a Visits>) -> Option<Self> {
         let mut clocks: Vec<f64> = visits.flat_map(|visits| &visits.list).filter_map(clock_of).collect();
         clocks.sort_unstable_by(f64::total_cmp);
@@ -112,7 +115,8 @@ impl Basis {
         }
     }
 
-    /// The same visits as if the core had run at one clock all the time. Windows without a clock are left out where it matters.
+    /// The same visits as if the core had run at one clock all the time. Windows without a clock are left out where it
+    /// matters.
     pub(crate) fn at_clock(self, metric: Metric, visits: &Visits, hz: f64) -> Visits {
         let slope = self.slope();
         if slope == 0.0 {
@@ -153,9 +157,10 @@ pub(crate) fn mean_clock(window: &Window) -> Option<f64> {
     Some(clocks.iter().map(|clock| clock.hz).sum::<f64>() / clocks.len() as f64)
 }
 
-/// The slope of the logarithm of the rate over that of the clock, and its standard error: Theil's over the visits' medians, with Sen's interval
-/// from the variance of Kendall's statistic (Sen, "Estimates of the Regression Coefficient Based on Kendall's Tau", J. Amer. Stat. Assoc. 63,
-/// 1968). Visits are the sample: windows of one visit see one moment. `None` where the clock hardly moved.
+/// The slope of the logarithm of the rate over that of the clock, and its standard error: Theil's over the visits'
+/// medians, with Sen's interval from the variance of Kendall's statistic (Sen, "Estimates of the Regression Coefficient
+/// Based on Kendall's Tau", J. Amer. Stat. Assoc. 63, 1968). Visits are the sample: windows of one visit see one
+/// moment. `None` where the clock hardly moved.
 fn slope(metric: Metric, visits: &Visits) -> Option<Fit> {
     let sign = if metric == Metric::Latency { -1.0 } else { 1.0 };
     let point = |visit: &Visit| {

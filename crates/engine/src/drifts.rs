@@ -14,8 +14,9 @@ const FEWEST: usize = 8;
 
 /// The changes that one step of each tier shows: a latency where there is one, since it keeps others out least.
 ///
-/// Within a state, the best window of each visit is a series in time; its most likely change (Pettitt 1979) counts where the edges before
-/// and after it are sharp and differ: a change of what is not sharp is the hour, and not the machine.
+/// Within a state, the best window of each visit is a series in time; its most likely change (Pettitt 1979) counts
+/// where the edges before and after it are sharp and differ: a change of what is not sharp is the hour, and not the
+/// machine.
 pub(crate) fn drifts(steps: &[(&Step, &Observation)], groups: &Conditions) -> Vec<Drift> {
     let mut canaries: Vec<(&str, &Step, &Observation)> = Vec::new();
     for (step, seen) in steps.iter().filter(|(_, seen)| seen.edge.is_some()) {

@@ -1,4 +1,5 @@
-//! From the windows of a step to its value: the edge in the best state, what a program got meanwhile, and whether the edge is sharp. Pure.
+//! From the windows of a step to its value: the edge in the best state, what a program got meanwhile, and whether the
+//! edge is sharp. Pure.
 
 mod steady;
 mod sustained;
@@ -24,14 +25,16 @@ use threads::Found;
 const VALUE: usize = 0;
 /// Confidence level of every interval.
 const LEVEL: f64 = 0.95;
-/// Resamples of the bootstrap of a middle: the ends of a 95 % interval then move by under a tenth of its width (Davison & Hinkley 1997, §2.5.2).
+/// Resamples of the bootstrap of a middle: the ends of a 95 % interval then move by under a tenth of its width (Davison
+/// & Hinkley 1997, §2.5.2).
 const RESAMPLES: usize = 200;
-/// What is known of the scatter between allocations before any is made: its standard deviation as a share of the value (0.1 to 0.4 % between three
-/// allocations in caches and memory of guests of Zen 3 to 5), and the degrees of freedom that this counts for.
+/// What is known of the scatter between allocations before any is made: its standard deviation as a share of the value
+/// (0.1 to 0.4 % between three allocations in caches and memory of guests of Zen 3 to 5), and the degrees of freedom
+/// that this counts for.
 const PLACES: (f64, f64) = (0.002, 4.0);
-/// Standard deviation of a number between runs of an unchanged machine, as a share of the number. One run cannot show it,
-/// because each run has its own pages and its own hour. In 23 surveys of a Zen 5 guest it was 0.7 to 1 % for memory, 1.6 %
-/// for L3, and 0.03 to 0.3 % (per cycle) for the core's own caches.
+/// Standard deviation of a number between runs of an unchanged machine, as a share of the number. One run cannot show
+/// it, because each run has its own pages and its own hour. In 23 surveys of a Zen 5 guest it was 0.7 to 1 % for
+/// memory, 1.6 % for L3, and 0.03 to 0.3 % (per cycle) for the core's own caches.
 const BETWEEN_RUNS: Scatter = Scatter { shared_cache: 0.016, memory: 0.008 };
 /// Scatter between runs by what is measured.
 struct Scatter {
@@ -97,8 +100,8 @@ impl Reading<'_> {
         if self.metric == Metric::Latency { a < b } else { a > b }
     }
 
-    /// Whether one state of the cpus may give a better value than another: streams on cpus that lie farther apart share less, and get at
-    /// least as much.
+    /// Whether one state of the cpus may give a better value than another: streams on cpus that lie farther apart share
+    /// less, and get at least as much.
     fn may_be_better(&self, one: StateKind, other: StateKind) -> bool {
         let apart = |state| match state {
             StateKind::OneCore => 0,
@@ -183,9 +186,9 @@ impl Reading<'_> {
         estimate
     }
 
-    /// The reason for a bound if all visits that reached the edge lie within [`LONGEST_STAY`]: cpus stay in a state, and
-    /// neighbours do the same work, for 0.2 to 5 s. Two threads read memory at 82 GB/s for 3 s of a survey, at 50 for the
-    /// rest, and at 88 to 106 in other surveys (Zen 5 guest). `None` if the visits span more time.
+    /// The reason for a bound if all visits that reached the edge lie within [`LONGEST_STAY`]: cpus stay in a state,
+    /// and neighbours do the same work, for 0.2 to 5 s. Two threads read memory at 82 GB/s for 3 s of a survey, at 50
+    /// for the rest, and at 88 to 106 in other surveys (Zen 5 guest). `None` if the visits span more time.
     fn of_one_stay(&self, chosen: &[&Visit], edge: f64) -> Option<Reason> {
         let reaches =
             |visit: &&&Visit| visit.windows.iter().any(|window| window.clean && self.at_its_best(window, edge));
@@ -194,7 +197,8 @@ impl Reading<'_> {
         (seconds <= LONGEST_STAY).then_some(Reason::OneStay { seconds })
     }
 
-    /// Whether a window lies at the edge: near it, or beyond. The parts of an edge are those of these windows, so that they add up to it.
+    /// Whether a window lies at the edge: near it, or beyond. The parts of an edge are those of these windows, so that
+    /// they add up to it.
     fn at_its_best(&self, window: &Window, edge: f64) -> bool {
         window.value().is_some_and(|value| match self.side() {
             Side::High => value >= edge * (1.0 - NEAR),
@@ -228,8 +232,9 @@ impl Reading<'_> {
         Estimate { value, bound, ..Estimate::default() }
     }
 
-    /// The level, with its interval widened for the uncertainty from few allocations: an interval over each allocation's median of the windows
-    /// near the level. Resampling visits cannot show the effect of allocations that were not made (Kalibera & Jones 2013, §6).
+    /// The level, with its interval widened for the uncertainty from few allocations: an interval over each
+    /// allocation's median of the windows near the level. Resampling visits cannot show the effect of allocations that
+    /// were not made (Kalibera & Jones 2013, §6).
     fn with_places(&self, edge: Pile, column: usize, chosen: &[&Visit]) -> Pile {
         let mut places: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
         for visit in chosen {
@@ -276,7 +281,8 @@ impl Reading<'_> {
         Estimate { value: Some(value), interval, bound, ..Estimate::default() }
     }
 
-    /// The median visit, and the 10th and 90th percentile, by the time that each speaks for, of all windows: the disturbed ones are what a program got, too.
+    /// The median visit, and the 10th and 90th percentile, by the time that each speaks for, of all windows: the
+    /// disturbed ones are what a program got, too.
     fn now(&self, visits: &Visits) -> Option<Now> {
         let middle = |visit: &Visit| median(&visit.windows.iter().filter_map(|w| w.value()).collect::<Vec<f64>>());
         let mut seen: Vec<(f64, f64)> =

@@ -28,7 +28,8 @@ pub enum Event<'a> {
         /// Share of the plan that is done, 0 to 1.
         done: f64,
     },
-    /// All that is known of a step so far, every few seconds and at the end; a later event of the same step replaces it.
+    /// All that is known of a step so far, every few seconds and at the end; a later event of the same step replaces
+    /// it.
     Observed {
         /// Results of the step.
         observation: &'a Observation,

@@ -17,14 +17,15 @@ pub trait Host {
     /// Allocates, places, fills and proves the memory of a setup, and starts its pinned workers.
     ///
     /// # Errors
-    /// A [`Refusal`] when the setup cannot be had here: no such cpu or node, not enough memory, no huge pages, unknown kernel.
+    /// A [`Refusal`] when the setup cannot be had here: no such cpu or node, not enough memory, no huge pages, unknown
+    /// kernel.
     fn prepare(&mut self, setup: &Setup) -> Result<Box<dyn Rig>, Refusal>;
 
     /// Most bytes that rigs may hold together between visits.
     fn keep_bytes(&self) -> u64;
 
-    /// Bytes of freed memory that the host has reused so far. Reused memory is faster to prepare than new memory, and may be the pages that
-    /// the step had before.
+    /// Bytes of freed memory that the host has reused so far. Reused memory is faster to prepare than new memory, and
+    /// may be the pages that the step had before.
     fn reused_bytes(&self) -> u64 {
         0
     }
@@ -42,7 +43,8 @@ pub trait Host {
     fn stopped(&self) -> bool;
 }
 
-/// A prepared setup: memory in place, workers waiting at the gate. Several may be there at once. Dropping it gives everything back.
+/// A prepared setup: memory in place, workers waiting at the gate. Several may be there at once. Dropping it gives
+/// everything back.
 pub trait Rig {
     /// Proves where the pages are now and what size they have. Called before the first shot and after the last.
     fn placement(&mut self) -> PlacementProof;
@@ -61,16 +63,16 @@ pub trait Rig {
         Err(Fault(format!("{} workers keep their roles here", roles.len())))
     }
 
-    /// Opens the gate: every worker runs its role for about `budget` and stamps the clock after each block. Before and after, pairs of
-    /// the workers' cpus answer each other, where a hypervisor may have moved them.
+    /// Opens the gate: every worker runs its role for about `budget` and stamps the clock after each block. Before and
+    /// after, pairs of the workers' cpus answer each other, where a hypervisor may have moved them.
     ///
     /// # Errors
     /// A [`Fault`] when a worker failed.
     fn shot(&mut self, budget: Duration) -> Result<Shot, Fault>;
 }
 
-/// The pairs of so many workers that are pinged, by their numbers in setup order, in the order of [`Shot::pings`]: partners at distance 1, 2 and 4
-/// show which of eight cpus lie together.
+/// The pairs of so many workers that are pinged, by their numbers in setup order, in the order of [`Shot::pings`]:
+/// partners at distance 1, 2 and 4 show which of eight cpus lie together.
 pub fn ping_pairs(workers: usize) -> Vec<(usize, usize)> {
     let partners = |index: usize| (0..3).map(move |round| (index, index ^ (1 << round)));
     (0..workers).flat_map(partners).filter(|(index, partner)| index < partner && *partner < workers).collect()
@@ -93,7 +95,8 @@ impl std::error::Error for Fault {}
 pub struct Shot {
     /// One entry a worker, in setup order.
     pub threads: Vec<ThreadShot>,
-    /// Ping times between pairs of the workers' cpus before and after the shot, ns; 0 if a pair did not answer, empty if no pair was pinged.
+    /// Ping times between pairs of the workers' cpus before and after the shot, ns; 0 if a pair did not answer, empty
+    /// if no pair was pinged.
     pub pings: [Vec<f64>; 2],
     /// What memory and links carried meanwhile; `None` without counters. Useful bytes follow from the blocks.
     pub traffic: Option<StepTraffic>,
@@ -106,15 +109,15 @@ pub struct ThreadShot {
     pub per_block: f64,
     /// Clock stamps in ns since an origin common to all workers: the start, then the end of each block. Rising.
     pub stamps_ns: Vec<f64>,
-    /// Looks at the core's clock, in order: before the first block, after the last, and, of a thread that shares nothing, between windows. The
-    /// time that looks take is not in the stamps.
+    /// Looks at the core's clock, in order: before the first block, after the last, and, of a thread that shares
+    /// nothing, between windows. The time that looks take is not in the stamps.
     #[serde(default)]
     pub looks: Vec<ClockLook>,
     /// How its caches and translations came to the state that they keep while it is measured.
     #[serde(default)]
     pub settling: Settling,
-    /// Work done before the first stamp, in the units of `per_block`: counters of the machine see it too. `None` if caches were filled
-    /// first, or it is not known: what counters see then is not the work between the stamps.
+    /// Work done before the first stamp, in the units of `per_block`: counters of the machine see it too. `None` if
+    /// caches were filled first, or it is not known: what counters see then is not the work between the stamps.
     #[serde(default)]
     pub lead: Option<f64>,
     /// The system's counters of the worker during the shot.

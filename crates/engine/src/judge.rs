@@ -13,8 +13,8 @@ use value::{judge_clock, judge_value};
 /// Stamps that are a larger share of the blocks than this make the correction for them a visible part of the value.
 const OVERHEAD: f64 = 0.05;
 
-/// Judges an observation of a step: whether it is valid, and, where it is, whether its edge is the hardware's. `fault` is what broke, if
-/// something did; `bound` says why the edge is not sharp or not reproduced.
+/// Judges an observation of a step: whether it is valid, and, where it is, whether its edge is the hardware's. `fault`
+/// is what broke, if something did; `bound` says why the edge is not sharp or not reproduced.
 ///
 /// `quantum` is the clock's step where it shows in the blocks.
 pub(crate) fn judge(

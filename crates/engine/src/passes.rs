@@ -1,13 +1,15 @@
-//! Whole passes of streams over memory: rates that were sustained over every page of it, and not for a window only. Pure.
+//! Whole passes of streams over memory: rates that were sustained over every page of it, and not for a window only.
+//! Pure.
 //!
-//! The best of windows of 0.25 ms is up to 9 % above the best whole pass over the same memory: a level of windows that no pass comes near is
-//! no rate that a program gets.
+//! The best of windows of 0.25 ms is up to 9 % above the best whole pass over the same memory: a level of windows that
+//! no pass comes near is no rate that a program gets.
 
 use tiermark_model::{Cache, KernelInfo, Machine, Purpose, Role, Step};
 
 use crate::host::{Shot, ThreadShot};
 
-/// The shot of a pass lasts so much longer than the pass takes at the rate of the visit before it: memory is slower at other moments.
+/// The shot of a pass lasts so much longer than the pass takes at the rate of the visit before it: memory is slower at
+/// other moments.
 const SLACK: f64 = 1.3;
 /// The longest shot of a pass, seconds: 5 GiB at 10 GB/s. Longer ones are not made.
 const LONGEST_SECONDS: f64 = 0.75;
@@ -19,7 +21,8 @@ pub(crate) const MORE_EVERY: u32 = 64;
 /// A trusted rate is at most this share above the best pass (contract of the numbers, docs/methods/numbers.md).
 pub(crate) const ABOVE: f64 = 0.05;
 
-/// Whether a step is measured by whole passes too: a figure of bandwidth whose streams each have memory of their own, more than the caches hold.
+/// Whether a step is measured by whole passes too: a figure of bandwidth whose streams each have memory of their own,
+/// more than the caches hold.
 pub(crate) fn has_passes(step: &Step, machine: &Machine) -> bool {
     let setup = &step.setup;
     let streams = setup.threads.iter().all(|thread| matches!(thread.role, Role::Stream { .. }));
@@ -44,8 +47,9 @@ pub(crate) fn seconds(bytes: &[f64], rate: f64) -> Option<f64> {
     Some(SLACK * bytes.iter().sum::<f64>() / rate).filter(|seconds| *seconds <= LONGEST_SECONDS)
 }
 
-/// The rate of a pass: what all threads did from the first start until the slowest had passed over its memory, interruptions included. The
-/// others go on meanwhile, so that it is of all threads at once. `None` where a thread did not come to the end of its memory in time.
+/// The rate of a pass: what all threads did from the first start until the slowest had passed over its memory,
+/// interruptions included. The others go on meanwhile, so that it is of all threads at once. `None` where a thread did
+/// not come to the end of its memory in time.
 pub(crate) fn rate(shot: &Shot, bytes: &[f64]) -> Option<f64> {
     let (mut from, mut to) = (f64::INFINITY, 0.0_f64);
     for (thread, bytes) in shot.threads.iter().zip(bytes) {

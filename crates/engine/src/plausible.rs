@@ -6,9 +6,11 @@ use tiermark_model::{
 
 use crate::admit::nearest_memory_node;
 
-/// A bandwidth this far above the theoretical peak is an error of ours (or the peak is wrong); less is rounding of MT/s.
+/// A bandwidth this far above the theoretical peak is an error of ours (or the peak is wrong); less is rounding of
+/// MT/s.
 const PEAK_SLACK: f64 = 1.02;
-/// Where no label says that memory answers, it does beyond so many times the caches in reach: as the probes size their buffers.
+/// Where no label says that memory answers, it does beyond so many times the caches in reach: as the probes size their
+/// buffers.
 const BEYOND_CACHES: u64 = 4;
 /// Cells of a matrix are of memory by their name; where little memory is free they are at least this many times the
 /// caches.
@@ -25,8 +27,8 @@ pub(crate) fn rate(step: &Step, seen: &Observation) -> Option<f64> {
 }
 
 /// Compares a rate of memory with the theoretical peak of its nodes, whichever cpus read it: a link is no faster than
-/// the memory behind it. The modules of a guest are made up, so no peak of its memory is known. Lines of zeros need not cross
-/// the channels whole: there a rate above the peak makes the number suspect, not invalid.
+/// the memory behind it. The modules of a guest are made up, so no peak of its memory is known. Lines of zeros need not
+/// cross the channels whole: there a rate above the peak makes the number suspect, not invalid.
 pub(crate) fn judge(step: &Step, rate: f64, machine: &Machine, verdict: &mut Verdict) {
     if !of_memory(step, machine) {
         return;

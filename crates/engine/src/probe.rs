@@ -33,7 +33,8 @@ pub struct About {
     pub summary: &'static str,
     /// The page of its method, in Markdown: its first line is a heading with the id.
     pub page: &'static str,
-    /// Purposes whose steps only draw a shape beside its answer: without one the shape is less dense, and no part is missing.
+    /// Purposes whose steps only draw a shape beside its answer: without one the shape is less dense, and no part is
+    /// missing.
     pub shapes: &'static [Purpose],
 }
 
@@ -48,7 +49,8 @@ pub trait Probe: Sync {
     /// A [`Refusal`] when nothing of it can be measured here, or the request makes no sense.
     fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal>;
 
-    /// Further steps, now that these observations are known (denser points where a curve moves). Called until it has none.
+    /// Further steps, now that these observations are known (denser points where a curve moves). Called until it has
+    /// none.
     fn refine(&self, _request: &Request, _lab: Lab<'_>, _observations: &[Observation]) -> Vec<Step> {
         Vec::new()
     }

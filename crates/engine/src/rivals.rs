@@ -33,9 +33,9 @@ impl Best {
 
 /// The rivals of a step, and how they compare so far.
 ///
-/// The first is what the plan prefers, the same on every machine of one model. Another is taken where it is clearly better in the same
-/// moments: shots of both, A B B A, on several visits. A single shot of each would be decided by the state of the machine (two cpus on
-/// one core: half). One that is taken is what the rest are compared with.
+/// The first is what the plan prefers, the same on every machine of one model. Another is taken where it is clearly
+/// better in the same moments: shots of both, A B B A, on several visits. A single shot of each would be decided by the
+/// state of the machine (two cpus on one core: half). One that is taken is what the rest are compared with.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rivals {
     first: Option<KernelId>,
@@ -55,14 +55,14 @@ struct Other {
     against: f64,
     /// Comparisons made, those that say nothing included.
     rounds: usize,
-    pairs: Vec<Pair>,
+    pairs: Vec<ComparedPair>,
     /// Its ratio to the first, once it needs no further comparison.
     ended: Option<f64>,
 }
 
 /// The best windows of one comparison.
 #[derive(Debug, Clone, Copy)]
-struct Pair {
+struct ComparedPair {
     /// Of the two shots of what a rival is compared with: the worse and the better.
     around: (f64, f64),
     /// Of the rival's two shots between them, the better.
@@ -92,7 +92,7 @@ impl Other {
     }
 
     /// Comparisons in calm moments: the reference came near its best window both before and after.
-    fn calm(&self, reference: f64) -> Vec<Pair> {
+    fn calm(&self, reference: f64) -> Vec<ComparedPair> {
         self.pairs.iter().filter(|pair| pair.around.0 >= RIVALRY.calm * reference).copied().collect()
     }
 
@@ -109,7 +109,7 @@ impl Other {
         // A rival without any clean window may have been unlucky once.
         let is_unlucky = self.pairs.len() == 1 && ratio <= 0.0;
         let is_hopeless = ratio < worse && !is_unlucky;
-        let is_clear = |pair: &Pair| pair.rival > RIVALRY.clear * pair.around.1;
+        let is_clear = |pair: &ComparedPair| pair.rival > RIVALRY.clear * pair.around.1;
         if self.pairs.len() >= 2 && self.pairs.iter().all(is_clear) {
             return Standing::Better;
         }
@@ -141,7 +141,7 @@ impl Other {
 }
 
 /// The median of the comparisons: a ratio of two maxima would be decided by one lucky window.
-fn ratio(pairs: &[Pair]) -> Option<f64> {
+fn ratio(pairs: &[ComparedPair]) -> Option<f64> {
     tiermark_stats::median(&pairs.iter().map(|pair| pair.rival / pair.around.1).collect::<Vec<f64>>())
 }
 
@@ -159,9 +159,9 @@ impl Rivals {
         }
     }
 
-    /// Drops rivals that were clearly slower with one thread, except the fastest of each kind of store: several threads share the memory
-    /// channels, so that stores with less traffic may win there. `alone`: the results with one thread. Nothing is dropped once comparisons
-    /// were made.
+    /// Drops rivals that were clearly slower with one thread, except the fastest of each kind of store: several threads
+    /// share the memory channels, so that stores with less traffic may win there. `alone`: the results with one thread.
+    /// Nothing is dropped once comparisons were made.
     pub(crate) fn narrow(&mut self, alone: &[Rival], kernels: &[KernelInfo]) {
         if alone.is_empty() || self.others.iter().any(|other| other.rounds > 0) {
             return;
@@ -200,7 +200,7 @@ impl Rivals {
     }
 
     /// How they compare, the first with 1; nothing where there is no choice.
-    pub(crate) fn told(&self) -> Vec<Rival> {
+    pub(crate) fn rivals(&self) -> Vec<Rival> {
         let Some(first) = self.first.as_ref().filter(|_| self.any()) else { return Vec::new() };
         let rival = |kernel: &KernelId, ratio| Rival { kernel: kernel.clone(), ratio };
         let to_first = |other: &Other| other.ended.or(other.ratio(self.reference).map(|ratio| ratio * other.against));
@@ -215,11 +215,11 @@ impl Rivals {
             self.others.iter().any(|other| other.kernel == *kernel && !other.is_decided(self.reference))
         };
         let known = |rival: Rival| Rival { ratio: rival.ratio.filter(|_| !is_open(&rival.kernel)), ..rival };
-        self.told().into_iter().map(known).collect()
+        self.rivals().into_iter().map(known).collect()
     }
 
-    /// Compares one rival with the winner so far, and gives its index: a rival that leads, else the one with the fewest comparisons. Rivals
-    /// in `left_out` are skipped. `None` if all others are decided; the rig then keeps its kernel.
+    /// Compares one rival with the winner so far, and gives its index: a rival that leads, else the one with the fewest
+    /// comparisons. Rivals in `left_out` are skipped. `None` if all others are decided; the rig then keeps its kernel.
     ///
     /// # Errors
     /// The rig's [`Fault`].
@@ -250,13 +250,13 @@ impl Rivals {
         let has_clock = *self.has_clock.get_or_insert(shots.iter().any(|shot| shot.has_clock));
         let is_alike = shots.iter().all(|shot| shot.rate <= 0.0 || shot.has_clock == has_clock);
         let is_one_state = one_state(&shots.map(|shot| shot.pings).concat()) && is_alike;
-        let pair = Pair { around: (a.min(d), a.max(d)), rival: b.max(c) };
+        let pair = ComparedPair { around: (a.min(d), a.max(d)), rival: b.max(c) };
         self.compared(index, is_one_state.then_some(pair));
         Ok(Some(index))
     }
 
     /// Takes in a comparison of a rival; `None` where it says nothing.
-    fn compared(&mut self, index: usize, pair: Option<Pair>) {
+    fn compared(&mut self, index: usize, pair: Option<ComparedPair>) {
         let other = &mut self.others[index];
         other.rounds += 1;
         if let Some(pair) = pair.filter(|pair| pair.around.1 > 0.0) {
@@ -285,7 +285,8 @@ impl Rivals {
 fn one_state(pings: &[Vec<f64>]) -> bool {
     /// Round trips of one state scatter by less; those of two lie further apart.
     const APART: f64 = 1.6;
-    /// Share of the pairs of cpus that must be steady. Many threads have 16 pairs or more, and some are interrupted in one of eight pings.
+    /// Share of the pairs of cpus that must be steady. Many threads have 16 pairs or more, and some are interrupted in
+    /// one of eight pings.
     const MOST: f64 = 0.75;
     let pairs = pings.first().map_or(0, Vec::len);
     let is_steady = |pair: &usize| {

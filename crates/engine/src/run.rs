@@ -1,7 +1,7 @@
-//! The run loop: keeps the rigs of a probe's plan and revisits every step in random order, until every one is measured well enough or time
-//! is up.
+//! The run loop: keeps the rigs of a probe's plan and revisits every step in random order, until every one is measured
+//! well enough or time is up.
 
-mod kept;
+mod allocations;
 mod visit;
 
 use std::cmp::Reverse;
@@ -20,19 +20,21 @@ use crate::event::{Event, Sink};
 use crate::host::Host;
 use crate::probe::{Lab, Probe};
 use crate::states::{Conditions, states};
-use kept::{Keep, SOON_MADE};
+use allocations::{Keep, SOON_MADE};
 
-/// Times a probe may add steps: a probe that never stops adding must not run for ever. A noisy curve gets its most points in a dozen rounds,
-/// and the figures only after them.
+/// Times a probe may add steps: a probe that never stops adding must not run for ever. A noisy curve gets its most
+/// points in a dozen rounds, and the figures only after them.
 const MAX_REFINEMENTS: usize = 32;
-/// Visits to a step before it gets another allocation: the first figures of all steps come before the second places of any.
+/// Visits to a step before it gets another allocation: the first figures of all steps come before the second places of
+/// any.
 const VISITS_A_PLACE: u32 = 3;
-/// Once they have their fewest visits, points of a curve by size are revisited in one round of `CURVE_ROUNDS`, points of primitives in one of
-/// `POINT_ROUNDS`: the time is for the figures. Points under load are revisited in every round, since they are compared with the idle point.
+/// Once they have their fewest visits, points of a curve by size are revisited in one round of `CURVE_ROUNDS`, points
+/// of primitives in one of `POINT_ROUNDS`: the time is for the figures. Points under load are revisited in every round,
+/// since they are compared with the idle point.
 const CURVE_ROUNDS: u64 = 12;
 const POINT_ROUNDS: u64 = 4;
-/// Share of the time after which points whose memory takes long to be made get no more first visits while the probe has more steps to add, and
-/// that after which no point does: small ones say where the tiers are.
+/// Share of the time after which points whose memory takes long to be made get no more first visits while the probe has
+/// more steps to add, and that after which no point does: small ones say where the tiers are.
 const POINT_SHARES: [f64; 2] = [0.35, 0.5];
 /// Runs one probe's request on a host: plans, measures, refines, finds states and changes, derives.
 ///
@@ -109,8 +111,8 @@ pub fn conclude(
     Experiment { request: request.clone(), method: probe.about().method, plan, observations, states, drift, findings }
 }
 
-/// Makes every estimate of an experiment again from its windows, and derives its findings again. Observations without times, as the first
-/// version of the document has them, stay as they are.
+/// Makes every estimate of an experiment again from its windows, and derives its findings again. Observations without
+/// times, as the first version of the document has them, stay as they are.
 pub fn reanalyse(
     probe: &dyn Probe,
     experiment: &Experiment,
@@ -197,8 +199,9 @@ impl Runner<'_> {
         self.groups = Conditions::of(self.cells.iter().map(|cell| (&cell.step, cell.visits())));
     }
 
-    /// Gives steps their fewest visits. Where there is no time for all, the first round begins with the ladder of tiers, in its order: chance
-    /// must not decide which headline is missing. Of a curve what costs least comes first, since most of its points are small.
+    /// Gives steps their fewest visits. Where there is no time for all, the first round begins with the ladder of
+    /// tiers, in its order: chance must not decide which headline is missing. Of a curve what costs least comes first,
+    /// since most of its points are small.
     fn first_visits(&mut self, steps: Vec<Step>) {
         let expected: f64 = steps.iter().map(Step::expected_seconds).sum();
         let mut short = expected > self.deadline - self.host.now();
@@ -231,7 +234,8 @@ impl Runner<'_> {
             if std::mem::take(&mut short) {
                 order.sort_by(|a, b| self.precedence(*a).total_cmp(&self.precedence(*b)));
             }
-            // Last, when small memory has shown what memory costs here; the largest first: smaller points reuse its memory.
+            // Last, when small memory has shown what memory costs here; the largest first: smaller points reuse its
+            // memory.
             let costly =
                 |index: &usize| self.is_costly_point(*index).then(|| Reverse(self.cells[*index].step.held_bytes()));
             order.sort_by_key(costly);

@@ -1,4 +1,5 @@
-//! The states of the machine: what pings between the threads' cpus and steps that are revisited all the time say of it. Pure.
+//! The states of the machine: what pings between the threads' cpus and steps that are revisited all the time say of it.
+//! Pure.
 
 use std::collections::BTreeMap;
 
@@ -12,27 +13,29 @@ const FEWEST: usize = 20;
 /// A state with a smaller share of the visits is not reported, and a step need not have met it: a few visits may be
 /// chance.
 const LEAST_SHARE: f64 = 0.02;
-/// Visits of all threads in the first level below this share of its edge: on one core both threads get about half (0.55 was seen), and
-/// with each a neighbour of its own 0.75 and more.
+/// Visits of all threads in the first level below this share of its edge: on one core both threads get about half (0.55
+/// was seen), and with each a neighbour of its own 0.75 and more.
 const ONE_CORE: f64 = 0.65;
-/// Threads whose rate is lost, at least, while two of them share a core: each of the two gets about half, 0.55 was seen. Two threads
-/// that each have a neighbour of its own lose up to 0.5 together.
+/// Threads whose rate is lost, at least, while two of them share a core: each of the two gets about half, 0.55 was
+/// seen. Two threads that each have a neighbour of its own lose up to 0.5 together.
 const LOST_ON_ONE_CORE: f64 = 0.7;
-/// Threads whose rate is lost beyond what all visits lose, at least: on cores of their own, too, they may have neighbours.
+/// Threads whose rate is lost beyond what all visits lose, at least: on cores of their own, too, they may have
+/// neighbours.
 const LOST_MORE: f64 = 0.4;
 /// Visits of one thread in the first level below this share of its edge had company on the core: a clock moves by less.
 const SIBLING: f64 = 0.95;
 /// Visits of one thread to a shared cache or memory below this share of its edge shared it with others.
 const SHARED: f64 = 0.9;
 
-/// The conditions of a run, over all visits of all steps: groups of round trips, which are the states that can be separated and those that a
-/// step should have met, and the clock of the cores.
+/// The conditions of a run, over all visits of all steps: groups of round trips, which are the states that can be
+/// separated and those that a step should have met, and the clock of the cores.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Conditions {
     /// The clock of the cores; `None` if it is not known.
     pub clock: Option<RunClock>,
     limits: Vec<f64>,
-    /// The group of cpus that share a last-level cache; a faster one is of cpus on one core, or too few steps saw it to know.
+    /// The group of cpus that share a last-level cache; a faster one is of cpus on one core, or too few steps saw it to
+    /// know.
     near: usize,
     /// Whether the fastest group is known to be of cpus on one core.
     one_core: bool,
@@ -55,7 +58,8 @@ impl Conditions {
         }
         let halves = groups.halves(steps);
         groups.one_core = halves == Some(true);
-        // Where nothing shows what the fastest group is, one of three is of cpus on one core, and one that hardly occurs is not the usual.
+        // Where nothing shows what the fastest group is, one of three is of cpus on one core, and one that hardly
+        // occurs is not the usual.
         let fastest = pings.iter().filter(|ping| group_of(**ping, &groups.limits) == 0).count();
         let is_rare = (fastest as f64) < LEAST_SHARE * pings.len() as f64;
         groups.near = usize::from(halves.unwrap_or(groups.limits.len() > 1 || is_rare));
@@ -64,7 +68,8 @@ impl Conditions {
         groups
     }
 
-    /// The visits to a step as if the cores had run at the clock of the run all the time, and how their values depend on it.
+    /// The visits to a step as if the cores had run at the clock of the run all the time, and how their values depend
+    /// on it.
     pub(crate) fn at_clock(&self, tier: Option<&str>, metric: Metric, visits: &Visits) -> (Visits, Basis) {
         match self.clock_of(visits) {
             Some(hz) => {
@@ -75,8 +80,8 @@ impl Conditions {
         }
     }
 
-    /// The clock that the number of these visits is given at: that of the run, or their own if they never ran as fast, as all cores together do
-    /// where one alone is clocked higher.
+    /// The clock that the number of these visits is given at: that of the run, or their own if they never ran as fast,
+    /// as all cores together do where one alone is clocked higher.
     pub(crate) fn clock_of(&self, visits: &Visits) -> Option<f64> {
         /// A clock that is lower by more than this is no noise of a few visits.
         const LOWER: f64 = 0.95;
@@ -219,13 +224,13 @@ fn of_pings(steps: &[(&Step, &Observation)], groups: &Conditions) -> Vec<State> 
         seen.iter().filter(|(_, kind, _)| kind.is_some()).map(|(at, kind, _)| (*at, *kind)).collect();
     let state = |kind: StateKind| {
         let pings: Vec<f64> = seen.iter().filter(|(_, k, _)| *k == Some(kind)).map(|(.., ping)| *ping).collect();
-        Some(State { ping_ns: median(&pings), ..told(kind, &series)? })
+        Some(State { ping_ns: median(&pings), ..summarised(kind, &series)? })
     };
     kinds.into_iter().filter_map(state).collect()
 }
 
-/// A state that shows where the visits of a step stay below a share of its edge: of the step whose edge is sharpest, since series of several
-/// would mix what each of them suffers from.
+/// A state that shows where the visits of a step stay below a share of its edge: of the step whose edge is sharpest,
+/// since series of several would mix what each of them suffers from.
 fn of_level(
     steps: &[(&Step, &Observation)],
     groups: &Conditions,
@@ -245,7 +250,7 @@ fn of_level(
     let (visits, _) = groups.at_clock(step.labels.get(Labels::TIER), step.metric, &seen.visits);
     let mut series: Vec<(f64, Option<StateKind>)> = visits.list.iter().filter_map(of).collect();
     series.sort_by(|a, b| a.0.total_cmp(&b.0));
-    told(kind, &series)
+    summarised(kind, &series)
 }
 
 /// The middle of a visit's clean windows.
@@ -262,7 +267,7 @@ fn loads(step: &Step) -> bool {
 }
 
 /// Share of the time and duration of a state in a series in time order; `None` where too little of it was seen.
-fn told(kind: StateKind, series: &[(f64, Option<StateKind>)]) -> Option<State> {
+fn summarised(kind: StateKind, series: &[(f64, Option<StateKind>)]) -> Option<State> {
     // Visits are not evenly spread over the run: each speaks for the time half way to those before and after it.
     let span = |at: usize| series[(at + 1).min(series.len() - 1)].0 - series[at.saturating_sub(1)].0;
     let of = |here: &dyn Fn(usize) -> bool| (0..series.len()).filter(|at| here(*at)).map(span).sum::<f64>();
@@ -276,7 +281,8 @@ fn told(kind: StateKind, series: &[(f64, Option<StateKind>)]) -> Option<State> {
     })
 }
 
-/// How long a state lasts: the 10th and the 90th percentile of its stretches, without the one that the run began or ended in.
+/// How long a state lasts: the 10th and the 90th percentile of its stretches, without the one that the run began or
+/// ended in.
 fn lasts(kind: StateKind, series: &[(f64, Option<StateKind>)]) -> Option<[f64; 2]> {
     const STRETCHES: usize = 3;
     let mut stretches: Vec<f64> = Vec::new();
@@ -307,7 +313,7 @@ mod tests {
     }
 
     /// The states by pings where a step of two threads in the first level has these values.
-    fn told(values: [f64; 3]) -> [Option<StateKind>; 3] {
+    fn kinds_of(values: [f64; 3]) -> [Option<StateKind>; 3] {
         let step = streams(Some("L1"));
         let pings = [31.0, 57.0, 300.0];
         let list: Vec<Visit> = pings.iter().zip(values).flat_map(|(ping, value)| visits(*ping, value)).collect();
@@ -351,9 +357,9 @@ mod tests {
     #[test]
     fn the_fastest_answers_are_of_one_core_where_the_first_level_gets_slower() {
         let apart = Some(StateKind::Apart { apart: 1, of: 1 });
-        assert_eq!(told([240.0, 470.0, 465.0]), [Some(StateKind::OneCore), Some(StateKind::Near), apart]);
-        assert_eq!(told([470.0, 470.0, 465.0]), [Some(StateKind::Near), apart, apart]);
+        assert_eq!(kinds_of([240.0, 470.0, 465.0]), [Some(StateKind::OneCore), Some(StateKind::Near), apart]);
+        assert_eq!(kinds_of([470.0, 470.0, 465.0]), [Some(StateKind::Near), apart, apart]);
         // A neighbour beside each thread takes a quarter; it may be there just while the cpus are close.
-        assert_eq!(told([357.0, 470.0, 465.0]), [Some(StateKind::Near), apart, apart]);
+        assert_eq!(kinds_of([357.0, 470.0, 465.0]), [Some(StateKind::Near), apart, apart]);
     }
 }

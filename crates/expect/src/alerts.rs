@@ -11,11 +11,11 @@ use crate::alert::Alert;
 const GAP: f64 = 4.0;
 /// The shortest gap, in seconds: a program of low priority waits as long for its cpu.
 const LEAST_GAP: f64 = 1.0;
-/// Intervals after which the newest visit of a cell of `--active` says nothing of now. With the default budget each cell is
-/// visited within some ten.
+/// Intervals after which the newest visit of a cell of `--active` says nothing of now. With the default budget each
+/// cell is visited within some ten.
 const STALE: f64 = 30.0;
-/// Intervals whose median is the usual one, and the fewest that have one: a machine that is too slow for its interval has
-/// samples at a longer one.
+/// Intervals whose median is the usual one, and the fewest that have one: a machine that is too slow for its interval
+/// has samples at a longer one.
 const USUAL: std::ops::RangeInclusive<usize> = 3..=15;
 /// Ends of the names of a figure of `--active` and of its age.
 const NOW: &str = ".now";
@@ -72,10 +72,11 @@ impl Alerts {
 
     /// Judges the next sample.
     ///
-    /// An alarm begins with the sample whose condition has held for the whole time of the alert, to the nearest sample, and
-    /// ends with the first in which the condition does not hold. In a sample that lacks a number of it, it does not. Time
-    /// in which there was no sample for several intervals does not count. Of figures of `--active`, samples between two
-    /// visits are not judged, since they repeat the visit before; one whose newest visit is too old is lacking.
+    /// An alarm begins with the sample whose condition has held for the whole time of the alert, to the nearest sample,
+    /// and ends with the first in which the condition does not hold. In a sample that lacks a number of it, it does
+    /// not. Time in which there was no sample for several intervals does not count. Of figures of `--active`, samples
+    /// between two visits are not judged, since they repeat the visit before; one whose newest visit is too old is
+    /// lacking.
     pub fn judge(&mut self, sample: &WatchSample) -> Vec<WatchAlert> {
         if self.is_empty() {
             return Vec::new();
@@ -91,7 +92,8 @@ impl Alerts {
         for (name, _) in ages.iter().filter(|(_, age)| **age > STALE * step.usual) {
             numbers.remove(name);
         }
-        // A figure that was not visited has aged by the time that passed, which is taken at another moment of the sample.
+        // A figure that was not visited has aged by the time that passed, which is taken at another moment of the
+        // sample.
         let is_new = |name: &str| {
             ages.get(name).map(|age| self.ages.get(name).is_none_or(|before| *age < before + step.passed / 2.0))
         };
@@ -153,8 +155,8 @@ impl Standing {
         }
     }
 
-    /// Whether the condition has held for the time of the alert. Samples are some ms early or late: the one nearest to the
-    /// end of the time decides. One sample alone has no time.
+    /// Whether the condition has held for the time of the alert. Samples are some ms early or late: the one nearest to
+    /// the end of the time decides. One sample alone has no time.
     fn is_long_enough(&self, held: f64, step: Step) -> bool {
         let seconds = self.alert.seconds();
         seconds <= 0.0 || held > 0.0 && held + step.passed.min(step.usual) / 2.0 >= seconds

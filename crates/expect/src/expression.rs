@@ -113,8 +113,8 @@ impl<N> Comparison<N> {
         Some(holds(left, self.comparator, right))
     }
 
-    /// How many times beyond its limit the left side is: above 1 if the comparison holds. `None` as for [`Self::holds`], of 0, and of `==` and `!=`,
-    /// which have no beyond.
+    /// How many times beyond its limit the left side is: above 1 if the comparison holds. `None` as for
+    /// [`Self::holds`], of 0, and of `==` and `!=`, which have no beyond.
     pub fn excess(&self, number: impl Fn(&N) -> Option<f64>) -> Option<f64> {
         let ratio = self.left.product(&number)? / self.right.product(&number)?;
         let excess = match self.comparator {

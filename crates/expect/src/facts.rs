@@ -6,8 +6,8 @@ use tiermark_model::messages::check as says;
 use tiermark_model::{IdSet, Machine, NamedFigure, NamedValue, Note, Run};
 
 use crate::figures;
+use crate::location::Place;
 use crate::names::{DRAM, Distance, LATENCY, Name};
-use crate::place::Place;
 use crate::range::Range;
 use crate::system;
 use crate::system_name::{SYSTEM, SystemName};

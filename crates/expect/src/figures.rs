@@ -10,8 +10,8 @@ use tiermark_model::{
 
 use crate::cores::Cores;
 use crate::facts::{At, Value};
+use crate::location::Place;
 use crate::names::{CLOCKED, DRAM, Distance, LATENCY, LoadedPoint, Name, OPERATIONS, Span, TIERS, TierName};
-use crate::place::Place;
 use crate::range::Range;
 use crate::system_name::SystemName;
 
@@ -49,7 +49,8 @@ impl Candidate {
     }
 }
 
-/// The figures of a run by name. Of several measurements of one thing, one on huge pages is used first, then a trusted one, then the fastest.
+/// The figures of a run by name. Of several measurements of one thing, one on huge pages is used first, then a trusted
+/// one, then the fastest.
 pub(crate) fn of(run: &Run) -> BTreeMap<Name, Vec<At>> {
     let mut best: BTreeMap<Name, HashMap<Place, Candidate>> = BTreeMap::new();
     let cores = Cores::of(&run.machine);
@@ -216,8 +217,9 @@ fn nodes(finding: &Finding, step: Option<&Observation>, from: &IdSet) -> IdSet {
 fn term(finding: &Finding, name: &Name, machine: &Machine) -> Result<Range, Note> {
     let reasons = || finding.verdict.reasons.iter().map(ToString::to_string).collect::<Vec<String>>();
     let value = finding.value.filter(|value| value.is_finite() && *value >= 0.0);
-    // A figure below the record of its machine is as sharp as any other: it is worse than it was. But the last-level cache and the memory of a
-    // guest are also those of other guests, and of the place that its host gives it: L3 writes of an unchanged guest took 121 and 103 GB/s.
+    // A figure below the record of its machine is as sharp as any other: it is worse than it was. But the last-level
+    // cache and the memory of a guest are also those of other guests, and of the place that its host gives it: L3
+    // writes of an unchanged guest took 121 and 103 GB/s.
     let is_sharp = || {
         let reasons = &finding.verdict.reasons;
         let is_own = machine.system.hypervisor.is_none()

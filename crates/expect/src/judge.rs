@@ -9,12 +9,12 @@ use tiermark_model::{
 use crate::expression::{Operand, Side, Sign};
 use crate::facts::{At, Facts, Value};
 use crate::file::Entry;
+use crate::location::Place;
 use crate::names::Name;
-use crate::place::Place;
 use crate::range::Range;
 
-/// Pairs of places of two figures that are looked at, and those that belong together: 64 nodes have 258,048 pairs of a cell with a row, and
-/// 4,032 belong together.
+/// Pairs of places of two figures that are looked at, and those that belong together: 64 nodes have 258,048 pairs of a
+/// cell with a row, and 4,032 belong together.
 const MOST_PAIRS: usize = 1 << 22;
 const MOST_JOINED: usize = 1 << 16;
 /// Reasons of one expectation that are kept: a report shows few, and a document may have one for each place.
@@ -119,7 +119,7 @@ fn side(side: &Side<Name>, facts: &Facts<'_>) -> Result<Vec<At>, Note> {
 }
 
 /// Numbers of two places that belong together.
-struct Pair<T> {
+struct MatchedPair<T> {
     place: Place,
     term: Result<T, Note>,
     remarks: Vec<Note>,
@@ -130,7 +130,7 @@ fn joined<T>(
     left: &Result<Vec<At>, Note>,
     right: &Result<Vec<At>, Note>,
     combine: impl Fn(Value, Value) -> Result<T, Note>,
-) -> Result<Vec<Pair<T>>, Note> {
+) -> Result<Vec<MatchedPair<T>>, Note> {
     let (left, right) = (left.as_ref().map_err(Clone::clone)?, right.as_ref().map_err(Clone::clone)?);
     if left.len().saturating_mul(right.len()) > MOST_PAIRS {
         return Err(says::too_many_places(MOST_PAIRS));
@@ -141,10 +141,10 @@ fn joined<T>(
             (Ok(a), Ok(b)) => combine(a.clone(), b.clone()),
             (Err(note), _) | (_, Err(note)) => Err(note.clone()),
         };
-        Some(Pair { place, term, remarks: a.remarks.iter().chain(&b.remarks).cloned().collect() })
+        Some(MatchedPair { place, term, remarks: a.remarks.iter().chain(&b.remarks).cloned().collect() })
     };
-    let mut pairs: Vec<Pair<T>> = Vec::new();
-    let mut alone: Vec<Pair<T>> = Vec::new();
+    let mut pairs: Vec<MatchedPair<T>> = Vec::new();
+    let mut alone: Vec<MatchedPair<T>> = Vec::new();
     for a in left {
         let before = pairs.len();
         pairs.extend(right.iter().filter_map(|b| pair(a, b)).take(MOST_JOINED + 1 - before));
@@ -153,7 +153,7 @@ fn joined<T>(
         }
         // What was measured and has no partner is no place that passed.
         if pairs.len() == before {
-            alone.push(Pair { place: a.place.clone(), term: Err(says::no_common_place()), remarks: Vec::new() });
+            alone.push(MatchedPair { place: a.place.clone(), term: Err(says::no_common_place()), remarks: Vec::new() });
         }
     }
     if pairs.is_empty() {
@@ -163,7 +163,7 @@ fn joined<T>(
     Ok(pairs)
 }
 
-fn judge(pair: Pair<(Value, Value)>, comparator: Comparator, unit: CheckUnit) -> Judged {
+fn judge(pair: MatchedPair<(Value, Value)>, comparator: Comparator, unit: CheckUnit) -> Judged {
     let (value, limit) = match pair.term {
         Ok((Value::Number(value), Value::Number(limit))) => (value, limit),
         Ok((Value::Text(value), Value::Text(limit))) => {
@@ -185,7 +185,8 @@ fn judge(pair: Pair<(Value, Value)>, comparator: Comparator, unit: CheckUnit) ->
     Judged { holds, value: shown((value, comparator, limit), holds, unit, place), texts: None, reasons }
 }
 
-/// Whether a text is the one that is expected, or begins as it does: `6.*` stands for all versions that begin with `6.`.
+/// Whether a text is the one that is expected, or begins as it does: `6.*` stands for all versions that begin with
+/// `6.`.
 fn is_text(value: &str, expected: &str) -> bool {
     match expected.strip_suffix('*') {
         Some(beginning) => value.starts_with(beginning),
@@ -193,8 +194,8 @@ fn is_text(value: &str, expected: &str) -> bool {
     }
 }
 
-/// `Some(true)` if a comparison holds for all values of two ranges, `Some(false)` if it holds for no pair of values; `None` if it
-/// depends on the values.
+/// `Some(true)` if a comparison holds for all values of two ranges, `Some(false)` if it holds for no pair of values;
+/// `None` if it depends on the values.
 fn decided(value: Range, comparator: Comparator, limit: Range) -> Option<bool> {
     let (always, never) = match comparator {
         Comparator::AtMost => (value.high <= limit.low, value.low > limit.high),

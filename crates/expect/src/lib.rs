@@ -1,9 +1,9 @@
 //! Judges a saved run by expectations: `read.dram.all >= 0.75 x peak`. Pure: a document in, a document out.
 //!
-//! [`Expectation::parse`] reads one expectation, [`read`] a file of them; [`AUTO`] is the file of built-in rules of thumb.
-//! [`Comparison`] is their language, for names of another crate too. [`check`] judges a run. A number that is not known
-//! exactly is a range, and ranges are compared: an expectation passes if it holds for the whole range, fails if it holds
-//! nowhere in it, and is not judged otherwise. Texts are the same or not.
+//! [`Expectation::parse`] reads one expectation, [`read`] a file of them; [`AUTO`] is the file of built-in rules of
+//! thumb. [`Comparison`] is their language, for names of another crate too. [`check`] judges a run. A number that is
+//! not known exactly is a range, and ranges are compared: an expectation passes if it holds for the whole range, fails
+//! if it holds nowhere in it, and is not judged otherwise. Texts are the same or not.
 //!
 //! [`Alerts`] judge the samples of `watch` in the same language, whose names there are the figures of a sample:
 //! `cpu.steal > 5 % for 30s`.
@@ -18,9 +18,9 @@ mod facts;
 mod figures;
 mod file;
 mod judge;
+mod location;
 mod names;
 mod needs;
-mod place;
 mod range;
 mod system;
 mod system_name;

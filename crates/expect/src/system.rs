@@ -9,7 +9,7 @@ use tiermark_model::{
 };
 
 use crate::facts::At;
-use crate::place::Place;
+use crate::location::Place;
 use crate::range::Range;
 use crate::system_name::{CoreLimit, Since, SystemName, SystemText, ThrottledPart};
 
@@ -239,7 +239,8 @@ fn is_on_base_pages(request: &Request) -> bool {
     }
 }
 
-/// The number of problems; the place names them. Settings do not count: a server with the defaults of its system is not faulty.
+/// The number of problems; the place names them. Settings do not count: a server with the defaults of its system is not
+/// faulty.
 fn problems(run: &Run) -> At {
     let Some(all) = &run.problems else { return At::whole(Err(says::not_examined())) };
     let all: Vec<_> = all.iter().filter(|row| !row.is_setting).collect();
@@ -279,7 +280,8 @@ fn throttling(run: &Run, part: ThrottledPart, since: Since) -> Vec<At> {
     if all.is_empty() { vec![At::whole(Err(says::throttling_not_reported()))] } else { all }
 }
 
-/// A count as far as it is known: one that went down was reset or wrapped, and one that vanished was at least what it was.
+/// A count as far as it is known: one that went down was reset or wrapped, and one that vanished was at least what it
+/// was.
 fn counted(count: &HealthCount, since: Since) -> Option<Range> {
     let exactly = |count: u64| Range::exactly(count as f64);
     let at_least = |count: u64| Range::at_least(count as f64);

@@ -1,4 +1,5 @@
-//! What a run is compared with beside numbers of a file: limits of its cores, the machine's record, declared sizes, texts.
+//! What a run is compared with beside numbers of a file: limits of its cores, the machine's record, declared sizes,
+//! texts.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 

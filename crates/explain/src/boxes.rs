@@ -10,11 +10,12 @@ use crate::facts::{Fact, Scene, SceneKind};
 
 /// Bytes a second of a socket's channels below which a slow one does not show: an idle socket has some MB/s.
 const LEAST_RATE: f64 = 1e9;
-/// Boxes of one kind at most: the largest servers have 12 channels and 6 links a socket. A document may have any number.
+/// Boxes of one kind at most: the largest servers have 12 channels and 6 links a socket. A document may have any
+/// number.
 const MOST: usize = 1024;
 
-/// Scenes of the boxes beside the bandwidths of a run. If a socket has several nodes, `is_split`, its channels are alike only
-/// if their nodes are known: memory of one node uses a part of them.
+/// Scenes of the boxes beside the bandwidths of a run. If a socket has several nodes, `is_split`, its channels are
+/// alike only if their nodes are known: memory of one node uses a part of them.
 pub(crate) fn boxes(cells: &[&Cell<'_>], is_split: bool) -> Vec<Scene> {
     let counted = |cell: &&Cell<'_>| {
         cell.seen.traffic.as_ref().map(|traffic| (cell.place(), cell.step.to_owned(), traffic.clone()))
@@ -30,8 +31,8 @@ pub(crate) fn boxes(cells: &[&Cell<'_>], is_split: bool) -> Vec<Scene> {
     found
 }
 
-/// Boxes that carried anything in the whole run, and sockets with a link whose clock ticked in it. A source may have boxes for channels
-/// without a module and for links that the board does not wire.
+/// Boxes that carried anything in the whole run, and sockets with a link whose clock ticked in it. A source may have
+/// boxes for channels without a module and for links that the board does not wire.
 struct Busy<'a> {
     boxes: BTreeSet<&'a BoxPlace>,
     clocks: BTreeSet<Option<u32>>,
@@ -68,7 +69,8 @@ const LEAST_CHANNELS: usize = 3;
 /// Links of a socket that a comparison needs.
 const LEAST_LINKS: usize = 2;
 
-/// Why the boxes of a kind cannot be compared, though they were counted: another run of this machine has no more of them.
+/// Why the boxes of a kind cannot be compared, though they were counted: another run of this machine has no more of
+/// them.
 #[derive(Debug, Default)]
 pub(crate) struct Few {
     channels: Option<Note>,

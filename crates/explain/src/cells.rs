@@ -185,8 +185,8 @@ fn cores(cpus: &IdSet, threads: f64, machine: &Machine) -> f64 {
     if cores.is_empty() { threads } else { threads.min(cores.len() as f64) }
 }
 
-/// Whether threads are on every core of their nodes that the run was allowed to use: the second thread of a core shares what the core
-/// keeps in flight. Of threads whose cpus are not known, as many as there are cores are.
+/// Whether threads are on every core of their nodes that the run was allowed to use: the second thread of a core shares
+/// what the core keeps in flight. Of threads whose cpus are not known, as many as there are cores are.
 pub(crate) fn is_full(cpus: &IdSet, threads: f64, machine: &Machine) -> bool {
     let own: IdSet = cpus.iter().take(machine.cpus.len()).collect();
     let home: IdSet = own.iter().filter_map(|cpu| machine.node_of(cpu)).collect();
@@ -258,7 +258,8 @@ pub(crate) fn spot_of(finding: &Finding, experiment: &Experiment, machine: &Mach
     spot(&home, &nodes, machine).filter(|_| node.is_some() || is_local)
 }
 
-/// Where the memory is, in words, and on which nodes; `None` if it is no memory, or spread in a way that no rule is about.
+/// Where the memory is, in words, and on which nodes; `None` if it is no memory, or spread in a way that no rule is
+/// about.
 fn memory(labels: &Labels, seen: &Observation, home: &IdSet, machine: &Machine) -> Option<(Distance, String, IdSet)> {
     let node = labels.number(Labels::NODE).and_then(|node| NodeId::try_from(node).ok());
     let proven = seen.placement.as_ref().map(tiermark_model::PlacementProof::nodes).filter(|nodes| !nodes.is_empty());

@@ -10,7 +10,8 @@ use crate::measured::known;
 const MOST: usize = 256;
 /// The injectors among the parts of a step.
 const LOAD: &str = "load";
-/// The least load that a point at half of the most may be far from: a curve without points there says nothing about its middle.
+/// The least load that a point at half of the most may be far from: a curve without points there says nothing about its
+/// middle.
 const HALF: std::ops::RangeInclusive<f64> = 0.4..=0.6;
 
 /// The most of the highest rate that the lightest load may be: beyond, accesses may wait already.

@@ -49,7 +49,8 @@ fn latency(finding: &Finding, experiment: &Experiment, run: &Run) -> Option<Scen
     Some(known.fold(scene, |scene, (fact, value)| scene.with(fact, value, Confidence::Measured, &steps)))
 }
 
-/// The share by which a number is worse than this machine's record: a rate lower, a time higher. `None` without a record.
+/// The share by which a number is worse than this machine's record: a rate lower, a time higher. `None` without a
+/// record.
 pub(crate) fn loss(seen: &Observation) -> Option<f64> {
     let of_record = seen.value? / seen.record.filter(|record| *record > 0.0)?;
     Some(if seen.unit == Unit::Ns { of_record - 1.0 } else { 1.0 - of_record })

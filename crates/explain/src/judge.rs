@@ -203,8 +203,8 @@ pub(crate) fn holding<'a>(holds: &Holds, input: &'a Input<'_>) -> Vec<(f64, &'a 
     all
 }
 
-/// Why no alternative of a rule was judged, and the command whose run would let it be judged: what can be had without counters is said
-/// first.
+/// Why no alternative of a rule was judged, and the command whose run would let it be judged: what can be had without
+/// counters is said first.
 fn reason(judged: Vec<Judged>) -> (Note, Option<String>) {
     let mut reasons: Vec<(Note, Option<String>)> = judged
         .into_iter()

@@ -1,9 +1,9 @@
 //! Explains a saved run: what limits its rates, what its accesses cost, and what is wrong with its machine; of a run of
 //! `capacity` or `load` what limited its tenants. Pure: a document in, a document out.
 //!
-//! A rule is a row of `rules.toml`: a condition in the language of expectations, a sentence, what to try, and the source of
-//! its limits. A rule either names an expectation that fails, or compares numbers of a scene: a bandwidth, two that belong
-//! together, the channels of a socket, a state of the machine. Only scenes are made in code.
+//! A rule is a row of `rules.toml`: a condition in the language of expectations, a sentence, what to try, and the
+//! source of its limits. A rule either names an expectation that fails, or compares numbers of a scene: a bandwidth,
+//! two that belong together, the channels of a socket, a state of the machine. Only scenes are made in code.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! Scenes of the machine: ramps and regions as their probes judged them, states during the run, settings with their effect,
-//! and the counters themselves.
+//! Scenes of the machine: ramps and regions as their probes judged them, states during the run, settings with their
+//! effect, and the counters themselves.
 
 use tiermark_model::messages::{explain as says, run as warnings};
 use tiermark_model::{
@@ -236,7 +236,8 @@ fn swaps(run: &Run) -> Vec<(&'static str, Fact, f64)> {
     found
 }
 
-/// Steps on base pages that nobody chose: all of the experiment's are, and neither its scope nor its parameters name base pages.
+/// Steps on base pages that nobody chose: all of the experiment's are, and neither its scope nor its parameters name
+/// base pages.
 fn fallen_back(experiment: &Experiment) -> usize {
     let request = &experiment.request;
     let pages = request.params.get("pages").and_then(|pages| pages.as_array());

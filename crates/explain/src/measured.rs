@@ -1,4 +1,5 @@
-//! The numbers of one bandwidth: what the program used, what its kernel touches, what counters saw, and shares of limits.
+//! The numbers of one bandwidth: what the program used, what its kernel touches, what counters saw, and shares of
+//! limits.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -17,8 +18,8 @@ use crate::figures::loss;
 const LINE: f64 = 64.0;
 /// Bytes of a transfer of a memory channel.
 const TRANSFER: f64 = 8.0;
-/// The rate of a step is that of its best windows. The counters also count slower ones, and the time around shots: beyond this
-/// factor the two are not of the same traffic.
+/// The rate of a step is that of its best windows. The counters also count slower ones, and the time around shots:
+/// beyond this factor the two are not of the same traffic.
 const MOST_STRETCH: f64 = 2.0;
 
 /// Nodes that advice names at most: a document may have any number.

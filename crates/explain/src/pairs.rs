@@ -1,5 +1,5 @@
-//! Bandwidths beside one another: random and sequential, remote and local, mixed and local, ordinary and non-temporal stores,
-//! all threads and one, base and huge pages.
+//! Bandwidths beside one another: random and sequential, remote and local, mixed and local, ordinary and non-temporal
+//! stores, all threads and one, base and huge pages.
 
 use std::collections::HashMap;
 

@@ -61,7 +61,7 @@ pub(crate) struct Holds {
 /// A rule as the file has it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Row {
+struct RuleRow {
     name: String,
     kind: ExplainedKind,
     finding: String,
@@ -95,7 +95,7 @@ struct RuleFile {
     /// Limits that several rules share, by name.
     #[serde(default)]
     limits: BTreeMap<String, String>,
-    rule: Vec<Row>,
+    rule: Vec<RuleRow>,
 }
 
 /// Reads a file of rules.
@@ -103,11 +103,11 @@ pub(crate) fn read(text: &str) -> Result<Vec<Rule>, String> {
     let file: RuleFile = toml::from_str(text).map_err(|error| error.to_string())?;
     let shared =
         |text: String| file.limits.iter().fold(text, |text, (name, limit)| text.replace(&format!("{{{name}}}"), limit));
-    let whole = |row: Row| rule(Row { when: row.when.into_iter().map(&shared).collect(), ..row });
+    let whole = |row: RuleRow| rule(RuleRow { when: row.when.into_iter().map(&shared).collect(), ..row });
     file.rule.into_iter().map(whole).collect()
 }
 
-fn rule(row: Row) -> Result<Rule, String> {
+fn rule(row: RuleRow) -> Result<Rule, String> {
     let name = row.name.clone();
     let wrong = |why: String| format!("rule {name}: {why}");
     let figures = row.of.map(|of| holds(of, &row).map_err(wrong)).transpose()?;
@@ -138,7 +138,7 @@ fn rule(row: Row) -> Result<Rule, String> {
     })
 }
 
-fn holds(of: SceneKind, row: &Row) -> Result<Holds, String> {
+fn holds(of: SceneKind, row: &RuleRow) -> Result<Holds, String> {
     let compare = |text: &String| Comparison::<FactName>::parse(text).map_err(|note| format!("'{text}': {note}"));
     let all: Vec<Comparison<FactName>> = row.when.iter().map(compare).collect::<Result<_, _>>()?;
     let mut numbers: Vec<FactName> = Vec::new();

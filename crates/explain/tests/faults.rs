@@ -373,8 +373,8 @@ fn counters_that_are_wrong_are_a_problem_and_are_not_used() {
     let found = explain("right", &with(&checked(Vec::new())));
     assert_eq!(found.counters, Some(CounterSourceId::Perf));
     assert!(found.clear.iter().any(|rule| rule == "slow-channel"));
-    // What a source sees in part is below a known stream, and no fault of it; nor can a number rest on it, or on counts that
-    // were not compared with anything.
+    // What a source sees in part is below a known stream, and no fault of it; nor can a number rest on it, or on counts
+    // that were not compared with anything.
     let partial = |run: &mut Run| {
         let faults = vec![tiermark_model::messages::counters::boxes_absent(3)];
         let sees = vec![CounterSight::LowerBound];

@@ -13,15 +13,16 @@ const PEAK: f64 = 128.0;
 /// What both links carry each way, GB/s.
 const LINKS: f64 = 41.6;
 
-/// Reads and writes on the channels, GB/s, from how busy they were and how many bytes were written for each that was read.
+/// Reads and writes on the channels, GB/s, from how busy they were and how many bytes were written for each that was
+/// read.
 fn split(busy: f64, writes_per_read: f64) -> (f64, f64) {
     let read = busy * PEAK / (1.0 + writes_per_read);
     (read, read * writes_per_read)
 }
 
-/// A document with the published figures. Where the article has a share of channels or links and no rate of the application,
-/// the rate follows from the share. What the article does not have is assumed, and said so: no lesson rests on it where a published
-/// figure exists. Cells of which nothing else is published have no counts.
+/// A document with the published figures. Where the article has a share of channels or links and no rate of the
+/// application, the rate follows from the share. What the article does not have is assumed, and said so: no lesson
+/// rests on it where a published figure exists. Cells of which nothing else is published have no counts.
 fn published() -> Run {
     let mut run = made::run();
     let (read, write) = split(0.66, 1.17);
@@ -31,7 +32,8 @@ fn published() -> Run {
     add(&mut run, &Rate::new("read.random8", 0, 5.0).memory(0, 42.1, 0.34 * PEAK - 42.1));
     // Published: twice as many writes as reads. Assumed: a read for each byte that is stored.
     add(&mut run, &Rate::new("write.cached", 1, 26.5).memory(1, 26.5, 53.0).link_share(0.87));
-    // Published: the shares of the link. Assumed: the link carries what the application reads, and memory writes next to nothing.
+    // Published: the shares of the link. Assumed: the link carries what the application reads, and memory writes next
+    // to nothing.
     add(&mut run, &Rate::new("read", 1, 0.91 * LINKS).memory(1, 0.91 * LINKS, 0.5).link_share(0.91));
     // Assumed: as many bytes read for each used as locally, 42.1 of 5.0.
     let random = 0.78 * LINKS;

@@ -1,7 +1,7 @@
 //! The journal of a run under way: the run's head, then one line a record.
 //!
-//! A record survives SIGKILL. It is not synced to disk: that would disturb the measurement, and a machine that loses power has other
-//! worries.
+//! A record survives SIGKILL. It is not synced to disk: that would disturb the measurement, and a machine that loses
+//! power has other worries.
 
 use std::fs::{self, File};
 use std::io;

@@ -1,8 +1,8 @@
 //! Keeps run documents.
 //!
 //! A [`Store`] saves finished runs and finds them again, [`parse`] reads every released version of the document, an
-//! [`Index`] keeps what a list and a trend need of each document, and a [`Journal`] keeps what a run under way has seen,
-//! so that a signal, a crash or SIGKILL loses at most the step under way.
+//! [`Index`] keeps what a list and a trend need of each document, and a [`Journal`] keeps what a run under way has
+//! seen, so that a signal, a crash or SIGKILL loses at most the step under way.
 
 #![forbid(unsafe_code)]
 

@@ -11,7 +11,8 @@ use crate::recover::recover;
 use crate::store::{Entry, Store};
 
 impl Store {
-    /// Loads a run by path, id, the beginning of an id that fits only one, or `last`. A file named `last` is reached as `./last`.
+    /// Loads a run by path, id, the beginning of an id that fits only one, or `last`. A file named `last` is reached as
+    /// `./last`.
     ///
     /// A killed run is read from its journal: it comes with `complete: false` and without findings.
     ///

@@ -9,7 +9,8 @@ use tiermark_model::{Experiment, Refusal, Run, messages};
 use crate::document::{name_of, parse};
 use crate::journal::Record;
 
-/// Reads a journal, torn at any byte, up to its first damaged line, into a run with `complete: false` and without findings, which its probes derive again.
+/// Reads a journal, torn at any byte, up to its first damaged line, into a run with `complete: false` and without
+/// findings, which its probes derive again.
 ///
 /// # Errors
 /// A [`Refusal`] if the file cannot be read or its first line, the head of the run, is not whole.

@@ -22,7 +22,8 @@ pub struct SavedPlace {
 }
 
 impl Store {
-    /// Saves a run as `<id>.json`, whole or not at all: in the store, else in the current directory, else for temporary files.
+    /// Saves a run as `<id>.json`, whole or not at all: in the store, else in the current directory, else for temporary
+    /// files.
     ///
     /// # Errors
     /// A [`Refusal`] when no place took it; nothing half-written remains.
@@ -56,7 +57,8 @@ impl Store {
     }
 }
 
-/// A document that cannot be read back (a number that is not finite is written as null) is worth a word while the run is at hand.
+/// A document that cannot be read back (a number that is not finite is written as null) is worth a word while the run
+/// is at hand.
 fn unreadable(bytes: &[u8], path: &Path) -> Option<Refusal> {
     let refusal = parse(bytes, &name_of(path)).err()?;
     Some(says::saved_unreadable(&refusal.to_string()))

@@ -43,12 +43,14 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// When the run began, as its id says; else when the file was saved. A copied or restored store has new times of files.
+    /// When the run began, as its id says; else when the file was saved. A copied or restored store has new times of
+    /// files.
     pub fn when(&self) -> Option<SystemTime> {
         begun(&self.id).or(self.saved)
     }
 
-    /// What runs are sorted by. An id has only the second of the start: of runs that began within one, the one saved later is newer.
+    /// What runs are sorted by. An id has only the second of the start: of runs that began within one, the one saved
+    /// later is newer.
     pub fn order(&self) -> impl Ord + '_ {
         (self.when(), self.saved, &self.id)
     }
@@ -73,7 +75,8 @@ fn begun(id: &str) -> Option<SystemTime> {
 }
 
 impl Store {
-    /// The store of a user: `$TIERMARK_HOME/runs`, else `$XDG_DATA_HOME/tiermark/runs`, else `~/.local/share/tiermark/runs`.
+    /// The store of a user: `$TIERMARK_HOME/runs`, else `$XDG_DATA_HOME/tiermark/runs`, else
+    /// `~/.local/share/tiermark/runs`.
     pub fn new(places: &Places) -> Self {
         let set = |path: &Option<PathBuf>| path.clone().filter(|p| !p.as_os_str().is_empty());
         let directory = set(&places.tiermark_home)

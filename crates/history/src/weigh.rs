@@ -1,7 +1,7 @@
 //! A first pass over a document: the schema that it names, and what its free data would take in memory.
 //!
-//! Most of a document has types, and takes some times its length in memory. What messages and requests hold as data has none: `{"a":0}`
-//! takes a hundred times its length. So it is counted first, in no memory.
+//! Most of a document has types, and takes some times its length in memory. What messages and requests hold as data has
+//! none: `{"a":0}` takes a hundred times its length. So it is counted first, in no memory.
 
 use std::fmt;
 

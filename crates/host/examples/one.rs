@@ -83,7 +83,8 @@ fn line(thread: &ThreadShot, stamp_ns: f64, latency: bool) -> String {
     let (blocks, first, work) = (blocks.len(), thread.stamps_ns[0], thread.per_block);
     let guard = &thread.guard;
     format!(
-        "cpu {} {value}; {blocks} blocks of {median:.0} ns ({work}), first after {first:.0} ns, long {:.1} %; cpu/wall {:.4}, {:?} switches {} faults {}+{} delay {:?} clock {:.3?} GHz",
+        "cpu {} {value}; {blocks} blocks of {median:.0} ns ({work}), first after {first:.0} ns, long {:.1} %; \
+            cpu/wall {:.4}, {:?} switches {} faults {}+{} delay {:?} clock {:.3?} GHz",
         guard.cpu,
         lost / total * 100.0,
         guard.cpu_ns / guard.wall_ns,

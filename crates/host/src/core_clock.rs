@@ -11,8 +11,8 @@ const STEPS: f64 = 1_000.0;
 const FASTEST_GHZ: f64 = 6.0;
 /// Counts of a look; the median counts.
 const COUNTS: usize = 3;
-/// A chain of multiplications that takes another number of cycles than usual was interrupted, or shared its unit with the other hardware
-/// thread: then the additions may have been slowed down, too.
+/// A chain of multiplications that takes another number of cycles than usual was interrupted, or shared its unit with
+/// the other hardware thread: then the additions may have been slowed down, too.
 const RATIO_TOLERANCE: f64 = 0.02;
 /// Looks from which the usual ratio is taken.
 const LEARNED_FROM: usize = 9;

@@ -101,7 +101,8 @@ impl FreeMemory {
                 let set = |file: &&str| Some((self.number(&format!("{dir}/{file}"))?, format!("/{dir}/{file}")));
                 let limit = limits.iter().filter_map(set).min();
                 let Some(((limit, file), used)) = limit.zip(self.number(&format!("{dir}/{usage}"))) else { continue };
-                // Page cache on the inactive list goes before anything else is refused; v1 calls it total_inactive_file.
+                // Page cache on the inactive list goes before anything else is refused; v1 calls it
+                // total_inactive_file.
                 let stat = self.text(&format!("{dir}/memory.stat")).unwrap_or_default();
                 let cache = ["total_inactive_file ", "inactive_file "].iter().find_map(|name| field_plain(&stat, name));
                 rooms.push((limit.saturating_sub(used.saturating_sub(cache.unwrap_or_default())), file));

@@ -77,8 +77,8 @@ impl StartGate {
 
     /// Waits until all workers are here.
     ///
-    /// `now` reads the clock; `pause(n)` is called on the n-th look at a closed gate: it spins a while and yields after,
-    /// and returns whether to keep waiting.
+    /// `now` reads the clock; `pause(n)` is called on the n-th look at a closed gate: it spins a while and yields
+    /// after, and returns whether to keep waiting.
     ///
     /// # Errors
     /// [`Broken`] when a worker failed and will never arrive, or `pause` returned false.

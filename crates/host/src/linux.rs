@@ -96,8 +96,8 @@ impl Host for LinuxHost {
         let mut fresh = self.room.fresh(&self.resources.machine);
         self.resources.stock.add_to(&mut fresh);
         admit(setup, &self.resources.machine, &fresh)?;
-        // What the system does to a process depends on what it holds, which must not be what was measured before; a partner's fork copies
-        // tables of all of it.
+        // What the system does to a process depends on what it holds, which must not be what was measured before; a
+        // partner's fork copies tables of all of it.
         if setup.threads.iter().any(|thread| matches!(thread.role, Role::Os(_))) {
             self.resources.pool.clear();
             self.resources.stock.clear();

@@ -8,8 +8,8 @@ use tiermark_system::{Clock, LineOrder, MixCall};
 use crate::region::Region;
 use crate::streams::{STREAM_BLOCK_NS, Share, stream_plan};
 
-/// Bytes of each stream in a piece that is followed by a pause: short, so that traffic is even and not in bursts, and long
-/// against the 3 ns of a call.
+/// Bytes of each stream in a piece that is followed by a pause: short, so that traffic is even and not in bursts, and
+/// long against the 3 ns of a call.
 const PIECE: usize = 2 << 10;
 /// Without pauses pieces are as long as the blocks of a stream.
 const PIECE_WITHOUT_PAUSE: usize = 64 << 10;
@@ -128,8 +128,9 @@ impl LoadWork {
     }
 }
 
-/// Where each kernel begins, so that kernels and workers on the same memory are apart on it: equal parts of the shortest
-/// span. Longer spans are multiples of it, so a reader would otherwise walk on a copy's own lines, in the caches, for ever.
+/// Where each kernel begins, so that kernels and workers on the same memory are apart on it: equal parts of the
+/// shortest span. Longer spans are multiples of it, so a reader would otherwise walk on a copy's own lines, in the
+/// caches, for ever.
 fn starts(spans: &[usize], share: Share) -> Vec<usize> {
     let least = spans.iter().copied().min().unwrap_or_default();
     let parts = (spans.len() * share.of).max(1);

@@ -16,7 +16,8 @@ const FRAME: u64 = (1 << 55) - 1;
 /// The bit of a page that is in memory.
 const PRESENT: u64 = 1 << 63;
 
-/// The lowest and the highest physical address of the pages of large memory; `None` where they cannot be read, or no page is there.
+/// The lowest and the highest physical address of the pages of large memory; `None` where they cannot be read, or no
+/// page is there.
 pub(crate) fn range(region: &Region) -> Option<[u64; 2]> {
     if region.mapping.bytes() < LEAST {
         return None;

@@ -1,13 +1,14 @@
 //! Whether cpus answer each other quickly: a few round trips between pairs of a rig's workers, before and after a shot.
 //!
-//! A hypervisor moves virtual cpus between cores without telling. Cpus of one last-level cache answer in some 50 ns, cpus of two in 150 and
-//! more, and what all threads together get of memory changes with it.
+//! A hypervisor moves virtual cpus between cores without telling. Cpus of one last-level cache answer in some 50 ns,
+//! cpus of two in 150 and more, and what all threads together get of memory changes with it.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use tiermark_system::Clock;
 
-/// Trips of a batch, and batches; the fastest batch counts, so that one that was interrupted does not. Some 20 to 50 µs in all.
+/// Trips of a batch, and batches; the fastest batch counts, so that one that was interrupted does not. Some 20 to 50 µs
+/// in all.
 const TRIPS: u32 = 25;
 const BATCHES: u32 = 5;
 /// How long a partner may not answer, ns: it lost its cpu.
@@ -35,8 +36,8 @@ impl Pings {
         Self { workers, words }
     }
 
-    /// The round trips that a worker leads, ns, one for each partner of a higher number; 0 where that one did not answer in time. All workers
-    /// call this at the same time.
+    /// The round trips that a worker leads, ns, one for each partner of a higher number; 0 where that one did not
+    /// answer in time. All workers call this at the same time.
     pub(crate) fn trips(&self, index: usize, clock: &Clock, stamp_ns: f64) -> Vec<f64> {
         let mut trips = Vec::new();
         for round in 0..ROUNDS {

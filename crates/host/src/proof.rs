@@ -15,7 +15,8 @@ use crate::region::Region;
 const SAMPLE_EVERY: usize = 100;
 /// Small regions are looked at whole, up to this many pages.
 const SAMPLE_LEAST: usize = 64;
-/// A look at a page costs about 0.1 µs; this bounds a proof to some ms a region, at 1 % for regions up to 25 GiB of base pages.
+/// A look at a page costs about 0.1 µs; this bounds a proof to some ms a region, at 1 % for regions up to 25 GiB of
+/// base pages.
 const SAMPLE_MOST: usize = 1 << 16;
 
 /// The proof of one region.
@@ -26,8 +27,8 @@ struct Seen {
     on_target: Option<u64>,
 }
 
-/// Proves the placement of all regions. `one_node` is the only node with memory, where there is just one; `held` says of a process of its
-/// own what it holds beside them.
+/// Proves the placement of all regions. `one_node` is the only node with memory, where there is just one; `held` says
+/// of a process of its own what it holds beside them.
 pub(crate) fn prove(
     regions: &[Arc<Region>],
     one_node: Option<NodeId>,

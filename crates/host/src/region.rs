@@ -164,8 +164,8 @@ impl Region {
         }
     }
 
-    /// Asks for the huge pages that faults did not get: free memory is in small pieces where files fill the rest. What the kernel cannot give, the
-    /// proof of the placement says.
+    /// Asks for the huge pages that faults did not get: free memory is in small pieces where files fill the rest. What
+    /// the kernel cannot give, the proof of the placement says.
     fn collapse(&self, stopped: &dyn Fn() -> bool) -> Result<(), Refusal> {
         // Pages of several nodes would become one of some node.
         let is_of_one_node = !matches!(self.touch, Touch::Dealt(_)) && self.target.len() < 2;

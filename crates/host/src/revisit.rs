@@ -1,4 +1,5 @@
-//! Chase through a range used before: reads a region once or three times, or flushes it, waits, and stamps a bounded chase through it.
+//! Chase through a range used before: reads a region once or three times, or flushes it, waits, and stamps a bounded
+//! chase through it.
 
 use std::sync::Arc;
 
@@ -12,8 +13,9 @@ const BLOCK: usize = 128;
 /// If a wait ends so much too late, ns, other work had the cpu, and changed the caches in another way than neighbours
 /// do.
 const LATE_NS: f64 = 20_000.0;
-/// Times that lines used again are read. A last-level cache that does not include the second level keeps a line only once it is used again: of 37 MiB that
-/// were read once it held nothing, of the same read three times 98 % (Emerald Rapids).
+/// Times that lines used again are read. A last-level cache that does not include the second level keeps a line only
+/// once it is used again: of 37 MiB that were read once it held nothing, of the same read three times 98 % (Emerald
+/// Rapids).
 const AGAIN: usize = 3;
 /// Rounds begun again for that reason; a shot without an undisturbed one has no stamps and is set aside.
 const TRIES: usize = 3;
@@ -44,7 +46,8 @@ pub(crate) struct RevisitWork {
 }
 
 impl RevisitWork {
-    /// Prepares it. Reads or flushes nothing that each round does itself: a rig takes up a role before each visit, and to flush 65 MiB takes 160 ms.
+    /// Prepares it. Reads or flushes nothing that each round does itself: a rig takes up a role before each visit, and
+    /// to flush 65 MiB takes 160 ms.
     ///
     /// # Errors
     /// A message: why region and chain do not fit.
@@ -72,8 +75,8 @@ impl RevisitWork {
         self.wait_ns
     }
 
-    /// One round: stamps the start of the chase and the end of each of its blocks. Returns the blocks done: none where other work had the
-    /// cpu in each of the waits.
+    /// One round: stamps the start of the chase and the end of each of its blocks. Returns the blocks done: none where
+    /// other work had the cpu in each of the waits.
     pub(crate) fn play(&mut self, stamps: &mut [u64], clock: &Clock) -> usize {
         if !self.since_last && !(0..TRIES).any(|_| self.touched_in_peace(clock)) {
             return 0;

@@ -84,7 +84,8 @@ impl LinuxRig {
         if rig.stopped.load(Ordering::Relaxed) { Err(stop_refusal()) } else { Ok(rig) }
     }
 
-    /// The cycle of every chain region, by the region's address. Chains of several permutations, and of bytes, are built in place.
+    /// The cycle of every chain region, by the region's address. Chains of several permutations, and of bytes, are
+    /// built in place.
     fn cycles(&mut self) -> Result<BTreeMap<usize, Arc<Vec<u32>>>, Refusal> {
         let mut cycles = BTreeMap::new();
         for region in &self.regions {

@@ -1,8 +1,9 @@
-//! Settling: untimed work that brings caches and address translation into the state that they keep while a worker is measured.
+//! Settling: untimed work that brings caches and address translation into the state that they keep while a worker is
+//! measured.
 //!
-//! Between two visits other steps evict what a step left. What it then finds, and what its first milliseconds bring back, is neither the
-//! hardware's speed nor that of a program that runs on: a chase over 8 MiB took 75 ns there and 34 ns in steady state (Emerald Rapids), one over
-//! 1 GiB 208 and 139 ns.
+//! Between two visits other steps evict what a step left. What it then finds, and what its first milliseconds bring
+//! back, is neither the hardware's speed nor that of a program that runs on: a chase over 8 MiB took 75 ns there and 34
+//! ns in steady state (Emerald Rapids), one over 1 GiB 208 and 139 ns.
 
 use tiermark_engine::Settling;
 use tiermark_model::{ChainLayout, Layout, PageKind};
@@ -11,9 +12,9 @@ use tiermark_system::Clock;
 use crate::region::Region;
 use crate::work::{ChaseWork, Work};
 
-/// The fewest and the most passes over a footprint that caches may hold. The fewest: a last-level cache that does not include
-/// the second level keeps a line only once it is used again. The most: a cache that takes what the second level evicts, or a
-/// clock that rises from rest, needs more than six short passes. Noise ends the passes sooner.
+/// The fewest and the most passes over a footprint that caches may hold. The fewest: a last-level cache that does not
+/// include the second level keeps a line only once it is used again. The most: a cache that takes what the second level
+/// evicts, or a clock that rises from rest, needs more than six short passes. Noise ends the passes sooner.
 const PASSES: std::ops::RangeInclusive<usize> = 3..=30;
 /// A pass that is faster than all before it by more than this shows that the caches are still filling.
 const FLAT: f64 = 0.03;
@@ -23,18 +24,20 @@ const PASS_NS: f64 = 10_000.0;
 const REPEATS_MOST: f64 = PASS_NS;
 /// Time of all passes at most, ns. A footprint that takes longer is not held by caches of today.
 const PASSES_NS: f64 = 15e6;
-/// Passes over the page tables of a footprint in memory: after one an access took 236 ns, after two 153, after three 148 (1 GiB).
+/// Passes over the page tables of a footprint in memory: after one an access took 236 ns, after two 153, after three
+/// 148 (1 GiB).
 const TRANSLATION_PASSES: usize = 3;
 /// Accesses of a chase after its translations were touched.
 const ACCESSES_BEHIND: usize = 512;
-/// Accesses of a chase at most after its lines were read in order, in lines of the second level: a pass in another order leaves other lines there, and
-/// twice as many accesses replace them.
+/// Accesses of a chase at most after its lines were read in order, in lines of the second level: a pass in another
+/// order leaves other lines there, and twice as many accesses replace them.
 const SECOND_LEVELS: usize = 2;
 /// Accesses between two looks at the clock, and the time of these accesses at most, ns.
 const PIECE: usize = 4_096;
 const ACCESSES_NS: f64 = 8e6;
-/// Base pages of a footprint up to which each of them is touched: in a guest, pages that follow each other need not do so in the host, so that each has
-/// an entry in another line there. More would take over 5 ms, and evict what they bring.
+/// Base pages of a footprint up to which each of them is touched: in a guest, pages that follow each other need not do
+/// so in the host, so that each has an entry in another line there. More would take over 5 ms, and evict what they
+/// bring.
 const PAGES_TOUCHED: usize = 1 << 16;
 /// Time of a pass after the last thread has settled at most, ns.
 const REFRESH_NS: f64 = 500_000.0;
@@ -90,15 +93,16 @@ pub(crate) fn settle(work: &mut Work, region: &Region, around: Surroundings, clo
     (Settling { ns: clock.between(start, clock.now()), is_settled }, checksum)
 }
 
-/// Reads each line of other memory once, in order, instead of settling: what the visit before left in caches and in page-table entries is evicted, as by
-/// other work.
+/// Reads each line of other memory once, in order, instead of settling: what the visit before left in caches and in
+/// page-table entries is evicted, as by other work.
 pub(crate) fn read_other(other: &Region, clock: &Clock) -> Settling {
     let start = clock.now();
     other.mapping.touch_translations(0, other.bytes, LINE);
     Settling { ns: clock.between(start, clock.now()), is_settled: true }
 }
 
-/// Goes on with a worker's work for one pass or a short time, while other threads that took longer to settle do the same. Returns a checksum.
+/// Goes on with a worker's work for one pass or a short time, while other threads that took longer to settle do the
+/// same. Returns a checksum.
 pub(crate) fn refresh(work: &mut Work, around: Surroundings, clock: &Clock) -> u64 {
     if !around.may_hold {
         return 0;
@@ -112,7 +116,8 @@ pub(crate) fn refresh(work: &mut Work, around: Surroundings, clock: &Clock) -> u
 fn chase_settles(chase: &mut ChaseWork, region: &Region, around: Surroundings, clock: &Clock) -> bool {
     let nodes = nodes(region);
     if around.may_hold {
-        // A chain with a node in each line is read in order, which takes a tenth of the time; of others only their own lines count.
+        // A chain with a node in each line is read in order, which takes a tenth of the time; of others only their own
+        // lines count.
         let is_dense = nodes * LINE >= region.bytes;
         let lines = region.bytes / LINE;
         let passes = passes(clock, |until| match is_dense {
@@ -166,7 +171,8 @@ impl<'a> Deadline<'a> {
         Self { clock, at: clock.now() + clock.ticks(ns) }
     }
 
-    /// Calls `work` for the indices from 0 to `all`, `piece` of them at a time. Returns whether all calls began in time.
+    /// Calls `work` for the indices from 0 to `all`, `piece` of them at a time. Returns whether all calls began in
+    /// time.
     fn within(&self, all: usize, piece: usize, mut work: impl FnMut(std::ops::Range<usize>)) -> bool {
         for from in (0..all).step_by(piece) {
             if self.clock.now() >= self.at {

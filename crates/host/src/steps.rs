@@ -1,4 +1,5 @@
-//! Every primitive of the table as a step of a run: prepared, shot, dropped; and what a filter of system calls leaves of them.
+//! Every primitive of the table as a step of a run: prepared, shot, dropped; and what a filter of system calls leaves
+//! of them.
 
 use std::fs;
 use std::thread::scope;
@@ -18,8 +19,8 @@ use crate::{LinuxHost, Options};
 
 /// Long enough for a hundred blocks.
 const SHOT: Duration = Duration::from_millis(2);
-/// Rounds of which one has to take no more areas and no more address space than the one before: what stays of every step grows in each of
-/// them, and what a library keeps for later does not.
+/// Rounds of which one has to take no more areas and no more address space than the one before: what stays of every
+/// step grows in each of them, and what a library keeps for later does not.
 const ROUNDS: usize = 5;
 
 /// Kernel areas and pages of address space.
@@ -65,7 +66,8 @@ fn setup(info: &PrimitiveInfo, machine: &Machine) -> Setup {
     Setup { regions: vec![region], threads: vec![ThreadSetup::new(first_cpu(), Role::Os(call), 0)], seed: 7 }
 }
 
-/// A step of a primitive. Where others keep its threads from their cpus, it may say so; nothing else may go wrong once it is prepared.
+/// A step of a primitive. Where others keep its threads from their cpus, it may say so; nothing else may go wrong once
+/// it is prepared.
 fn step(host: &mut LinuxHost, setup: &Setup) -> Result<(), Refusal> {
     let mut rig = host.prepare(setup)?;
     for _ in 0..2 {

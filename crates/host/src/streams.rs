@@ -11,8 +11,8 @@ use crate::region::{Region, SKEW, SKEW_PAGE, SKEW_ROOM};
 /// At 9 µs that took 2 % of triad.nt in 16 KiB (A B A B).
 pub(crate) const STREAM_BLOCK_NS: f64 = 36_000.0;
 
-/// Lays the streams of a kernel out in a region: equal spans, each from a page of its own on, whose starts differ modulo
-/// 4 KiB.
+/// Lays the streams of a kernel out in a region: equal spans, each from a page of its own on, whose starts differ
+/// modulo 4 KiB.
 pub(crate) fn stream_plan(region: &Region, streams: usize) -> StreamPlan {
     let skew_room = streams.saturating_sub(1) * SKEW_ROOM;
     let room = region.bytes.min(region.used.saturating_sub(skew_room)) / streams.max(1);

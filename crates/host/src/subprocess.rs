@@ -38,8 +38,8 @@ const WHAT: &str = "a process that holds the memory";
 
 /// How long the subprocess may do nothing: far beyond any operation, far below a user's patience.
 const LIMIT: Duration = Duration::from_secs(10);
-/// How long an answer may take, whatever is done for it: so long, and the time for filling and forking its memory at this rate, bytes a
-/// second, an eighth of the slowest that was seen.
+/// How long an answer may take, whatever is done for it: so long, and the time for filling and forking its memory at
+/// this rate, bytes a second, an eighth of the slowest that was seen.
 const WHOLE: Duration = Duration::from_secs(60);
 const SLOWEST: u64 = 50_000_000;
 

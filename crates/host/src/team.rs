@@ -1,7 +1,7 @@
 //! Threads for cpus, kept for a whole run, and teams of them that carry out one job at a time on states of their own.
 //!
-//! A run keeps hundreds of rigs, and a machine has up to thousands of cpus: a thread for each worker of each rig would be too many, so that
-//! rigs share one thread a cpu. Between jobs threads sleep.
+//! A run keeps hundreds of rigs, and a machine has up to thousands of cpus: a thread for each worker of each rig would
+//! be too many, so that rigs share one thread a cpu. Between jobs threads sleep.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -85,7 +85,8 @@ impl Pool {
     }
 }
 
-/// Threads with a state each. A state is used and dropped by its own thread: what it holds may be that thread's alone, as its open files are.
+/// Threads with a state each. A state is used and dropped by its own thread: what it holds may be that thread's alone,
+/// as its open files are.
 pub(crate) struct Team<S: Send + 'static, R: Send + 'static> {
     members: Vec<Member<S>>,
     replies: Arc<Replies<R>>,

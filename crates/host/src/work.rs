@@ -118,15 +118,16 @@ impl Work {
             block_ns: 0.0,
         };
         if region.bytes <= cache_bytes {
-            // Cached lines in the pages of a destination slow non-temporal stores to its other lines: 106 GB/s of triad.nt in
-            // 16 KiB where flushed pages take 132 (Zen 5, `benches/nt_neighbours.c`).
-            // The warm-up of a larger one leaves no such lines, and a flush takes 20 to 40 ns a line.
+            // Cached lines in the pages of a destination slow non-temporal stores to its other lines: 106 GB/s of
+            // triad.nt in 16 KiB where flushed pages take 132 (Zen 5, `benches/nt_neighbours.c`). The warm-up of a
+            // larger one leaves no such lines, and a flush takes 20 to 40 ns a line.
             if spec.info.store_kind == StoreKind::NonTemporal && region.bytes <= FLUSHED_MOST {
                 work.call.flush_written();
             }
             std::hint::black_box(work.block());
         }
-        // Half a span away: what the calibration leaves in the caches would make the first shots of a footprint in memory too fast.
+        // Half a span away: what the calibration leaves in the caches would make the first shots of a footprint in
+        // memory too fast.
         work.calibrate(least_block(spec, work.call.span(), cache_bytes), (from + 0.5).fract(), clock);
         work.next = (from.fract() * work.blocks as f64).round() as usize % work.blocks;
         Ok(Self::Stream(work))
@@ -205,7 +206,8 @@ impl Work {
         }
     }
 
-    /// Reads a word of each so many bytes of streams that take their lines in random order: of others, translations are steady after a few pages.
+    /// Reads a word of each so many bytes of streams that take their lines in random order: of others, translations are
+    /// steady after a few pages.
     pub(crate) fn touch_translations(&self, step: usize, passes: usize) {
         match self {
             Self::Stream(work) if work.is_random => (0..passes).for_each(|_| work.call.touch_translations(step)),

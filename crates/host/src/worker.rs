@@ -8,7 +8,7 @@ use tiermark_engine::{ClockLook, Guard, Settling, ThreadShot};
 use tiermark_kernels::StreamSpec;
 use tiermark_model::messages::setup as says;
 use tiermark_model::{CpuId, IdSet, Refusal, Role};
-use tiermark_primitives::{Order, OsWork, Placed};
+use tiermark_primitives::{BoundMemory, Order, OsWork};
 use tiermark_system::{Clock, LineOrder, SharedLines, Usage};
 
 use crate::check;
@@ -28,11 +28,12 @@ use crate::work::Work;
 const BETWEEN_LOOKS_NS: f64 = 250_000.0;
 /// Time in which a chaser settles while the others load the memory, ns.
 const SETTLES_UNDER_LOAD_NS: f64 = 1.5e6;
-/// If a worker waits longer than this at the gate, ns, caches lose its lines meanwhile: all workers do another pass before they start, once. A
-/// worker whose control group is throttled keeps the others waiting for milliseconds.
+/// If a worker waits longer than this at the gate, ns, caches lose its lines meanwhile: all workers do another pass
+/// before they start, once. A worker whose control group is throttled keeps the others waiting for milliseconds.
 const WAITS_NS: f64 = 1e6;
-/// Looks at the closed gate before the cpu is yielded: about 2 ms. Each worker has a cpu of its own, so that those that are missing wait for
-/// theirs: yielding sooner would give this one away for a whole time slice beside other work. Where two workers share a cpu, they come to it.
+/// Looks at the closed gate before the cpu is yielded: about 2 ms. Each worker has a cpu of its own, so that those that
+/// are missing wait for theirs: yielding sooner would give this one away for a whole time slice beside other work.
+/// Where two workers share a cpu, they come to it.
 const SPIN_LOOKS: u32 = 40_000;
 /// Stamps a shot keeps at most: 8 MiB of them, 4 s of blocks.
 const STAMPS_MOST: usize = 1 << 20;
@@ -72,7 +73,7 @@ pub(crate) struct Worker {
     /// Where a chase goes on that was given up for other work; empty where there was none.
     pub(crate) heads: Vec<u64>,
     /// Outlives the work that was made under it.
-    pub(crate) placed: Option<Placed>,
+    pub(crate) placed: Option<BoundMemory>,
     pub(crate) stamps: Vec<u64>,
     /// Consumes what kernels read.
     pub(crate) checksum: u64,
@@ -123,11 +124,12 @@ impl Worker {
             order => order,
         };
         if let Role::Os(call) = &self.role {
-            // As a process of one thread has it. Where a filter forbids it, the price of a shared table is part of each use of a file.
+            // As a process of one thread has it. Where a filter forbids it, the price of a shared table is part of each
+            // use of a file.
             let _ = tiermark_system::os::own_files();
             // Calls that move memory say themselves where it is.
             if call.nodes.is_none() {
-                self.placed = Placed::on(&self.nodes)?;
+                self.placed = BoundMemory::on(&self.nodes)?;
             }
             self.work = Some(Work::Os(OsWork::new(&Order { call, cpu: self.cpu, clock: &self.clock })?));
             return Ok(());
@@ -291,7 +293,8 @@ struct Timed<'a> {
 }
 
 impl Timed<'_> {
-    /// The start, then a stamp after each block until the deadline has passed, less the time that looks took. Returns the blocks done.
+    /// The start, then a stamp after each block until the deadline has passed, less the time that looks took. Returns
+    /// the blocks done.
     fn blocks(&mut self, work: &mut Work, stamps: &mut [u64], checksum: &mut u64) -> usize {
         let every = self.clock.ticks(BETWEEN_LOOKS_NS);
         let start = self.clock.now();

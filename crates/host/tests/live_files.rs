@@ -1,4 +1,5 @@
-//! A worker that measures the operating system has its files for itself. Alone in its process, because it looks at all its threads.
+//! A worker that measures the operating system has its files for itself. Alone in its process, because it looks at all
+//! its threads.
 
 #![allow(clippy::unwrap_used)]
 

@@ -26,7 +26,8 @@ fn a_program_that_does_not_ask_is_not_started_again() {
             "{refusal}"
         );
     }
-    // One that asked, and does not do what it was told to: it ends, as this one does with an argument that names no test.
+    // One that asked, and does not do what it was told to: it ends, as this one does with an argument that names no
+    // test.
     assert_eq!(tiermark_host::reexec([]), None);
     let refusal = refusal("fork+exit", 1);
     assert_eq!(refusal.code, tiermark_model::messages::subprocess::codes::subprocess_ended, "{refusal}");

@@ -315,9 +315,9 @@ impl Expander<'_> {
 
     /// The words of the loop for those vectors.
     ///
-    /// `order vector`: all instructions of one vector come before those of the next. Loads and stores that alternate were
-    /// up to a third faster than eight loads and then eight stores (non-temporal copies on Zen 5), and never slower.
-    /// `order word`: each instruction for all vectors before the next one, as pairs of vectors need.
+    /// `order vector`: all instructions of one vector come before those of the next. Loads and stores that alternate
+    /// were up to a third faster than eight loads and then eight stores (non-temporal copies on Zen 5), and never
+    /// slower. `order word`: each instruction for all vectors before the next one, as pairs of vectors need.
     fn vectors(&self, vectors: Range<u32>, place: fn(u32) -> Use) -> Result<Vec<String>, Mistake> {
         let by_vector = self.set.text("order") == "vector";
         let all = self.memory().flat_map(|step| step.word.instructions.value.iter().map(move |text| (step, text)));

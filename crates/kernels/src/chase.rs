@@ -69,7 +69,8 @@ pub struct ByteArgs {
 /// Loads bytes a stride apart, each at an address to which the byte before it is added.
 ///
 /// # Safety
-/// Each address that arises so must be readable; where all bytes are zero these are `at`, `at + stride` and so on, `steps` of them.
+/// Each address that arises so must be readable; where all bytes are zero these are `at`, `at + stride` and so on,
+/// `steps` of them.
 pub type ByteChaseFn = unsafe extern "C" fn(*mut ByteArgs);
 
 /// The chase over bytes: its code, and what its test sees of it.

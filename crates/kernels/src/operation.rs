@@ -45,7 +45,8 @@ pub(crate) const INT64: Operands<i64> = Operands { first: 2_500_000_001, operand
 pub(crate) const FLOAT: Operands<f32> = Operands { first: 1.3, operand: 1.0, dividend: 2.7 };
 pub(crate) const DOUBLE: Operands<f64> = Operands { first: 1.3, operand: 1.0, dividend: 2.7 };
 
-/// Runs a chain of `rounds` times [`ROUND`] operations of which each needs the result before. Returns the bits of the last result.
+/// Runs a chain of `rounds` times [`ROUND`] operations of which each needs the result before. Returns the bits of the
+/// last result.
 #[inline(always)]
 pub fn chain(calculation: Calculation, number: Number, rounds: u64) -> u64 {
     let rounds = rounds.max(1);

@@ -154,8 +154,8 @@ pub struct KernelRow {
 }
 
 impl KernelRow {
-    /// A kernel of string or zeroing instructions, written in Rust: an instruction that is a loop by itself, or that walks
-    /// by a register of its own, has no body for a file. The rows that use it say the rest.
+    /// A kernel of string or zeroing instructions, written in Rust: an instruction that is a loop by itself, or that
+    /// walks by a register of its own, has no body for a file. The rows that use it say the rest.
     pub(crate) const BLOCK: Self = Self {
         id: "",
         op: Op::new("fill.rep", Pattern::Sequential, 1, 0, 64),

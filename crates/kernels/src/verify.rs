@@ -39,8 +39,8 @@ impl Arena {
         Ok(Self { arrays, order: permutation(lines, 1)? })
     }
 
-    /// The checksum of all lines between the margins, twice over. A kernel that keeps nothing of what it loads returns 0,
-    /// and the one that adds up for it is called besides.
+    /// The checksum of all lines between the margins, twice over. A kernel that keeps nothing of what it loads returns
+    /// 0, and the one that adds up for it is called besides.
     fn sum(&mut self, spec: &StreamSpec, value: u64) -> u64 {
         let own = self.call(spec, value);
         if spec.info.checked_by.is_some() { own.wrapping_add(self.call(spec.summing(), value)) } else { own }

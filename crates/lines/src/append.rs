@@ -48,8 +48,8 @@ pub struct Appender<S = File> {
 }
 
 impl Appender {
-    /// Makes a file with its first line, and its directory where that is missing. Only its owner may read it: lines hold commands, and those
-    /// may hold passwords.
+    /// Makes a file with its first line, and its directory where that is missing. Only its owner may read it: lines
+    /// hold commands, and those may hold passwords.
     ///
     /// # Errors
     /// The system's answer, `AlreadyExists` for a file that is there; otherwise no file remains.
@@ -114,8 +114,8 @@ impl<S: Storage> Appender<S> {
     /// Appends lines, all or none of them, by one write.
     ///
     /// # Errors
-    /// The system's answer, `StorageFull` if it took only a part. None of these lines is in the file then: what was written of them is cut
-    /// off at once, and if this fails, before the next line.
+    /// The system's answer, `StorageFull` if it took only a part. None of these lines is in the file then: what was
+    /// written of them is cut off at once, and if this fails, before the next line.
     pub fn append<T: Serialize>(&mut self, lines: &[T]) -> io::Result<()> {
         let mut text = Vec::new();
         for line in lines {
@@ -146,7 +146,8 @@ impl<S: Storage> Appender<S> {
     }
 }
 
-/// A process that was just forked holds the locks of its parent until it becomes another program: so long one waits for a lock.
+/// A process that was just forked holds the locks of its parent until it becomes another program: so long one waits for
+/// a lock.
 const FORKING: Duration = Duration::from_secs(1);
 
 /// Takes the lock of a file, and waits for it if a forked process is about to give it back.

@@ -1,8 +1,9 @@
-//! Files that are whole whatever happens to their writer: JSON lines, of which each is in the file whole or not at all, and documents,
-//! which replace the file before them whole ([`write_whole`]).
+//! Files that are whole whatever happens to their writer: JSON lines, of which each is in the file whole or not at all,
+//! and documents, which replace the file before them whole ([`write_whole`]).
 //!
-//! An [`Appender`] writes and holds the lock of a file, [`Lines`] are what a file holds. A last line without an end is a line in which the
-//! writer died: no reader sees it, and the next writer cuts it off. What a damaged line between whole ones means is up to the caller.
+//! An [`Appender`] writes and holds the lock of a file, [`Lines`] are what a file holds. A last line without an end is
+//! a line in which the writer died: no reader sees it, and the next writer cuts it off. What a damaged line between
+//! whole ones means is up to the caller.
 
 #![forbid(unsafe_code)]
 

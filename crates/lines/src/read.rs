@@ -6,7 +6,8 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
-/// Larger files are refused, so that a wrong file cannot take the machine's memory. Ten hours of a run's observations are less.
+/// Larger files are refused, so that a wrong file cannot take the machine's memory. Ten hours of a run's observations
+/// are less.
 pub const MOST_BYTES: u64 = 1 << 30;
 
 /// The whole lines of a file.
@@ -58,8 +59,8 @@ impl Lines {
         self.numbered().next().map_or(b"", |(_, line)| line)
     }
 
-    /// The lines behind the first, each with its number, counted from 1 for the first. A damaged line is an error, and the lines behind it
-    /// follow.
+    /// The lines behind the first, each with its number, counted from 1 for the first. A damaged line is an error, and
+    /// the lines behind it follow.
     pub fn rest<T: DeserializeOwned>(&self) -> impl Iterator<Item = (usize, serde_json::Result<T>)> {
         self.numbered().skip(1).map(|(number, line)| (number, serde_json::from_slice(line)))
     }

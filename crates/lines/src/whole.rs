@@ -34,7 +34,8 @@ pub fn write_whole(
         let _ = fs::remove_file(&temporary);
         return Err(why);
     }
-    // The rename itself is durable once the directory is; some filesystems cannot do that, and the data is safe by then.
+    // The rename itself is durable once the directory is; some filesystems cannot do that, and the data is safe by
+    // then.
     let _ = File::open(directory).and_then(|dir| dir.sync_all());
     Ok(path)
 }
@@ -72,8 +73,8 @@ fn keep_owner(file: &File, before: &fs::Metadata) -> io::Result<()> {
 
 const TEMPORARY: &str = ".tiermark-tmp";
 
-/// The path of a file under construction: hidden, and unlike that of any other process. A leftover of an earlier process of the same number
-/// is removed.
+/// The path of a file under construction: hidden, and unlike that of any other process. A leftover of an earlier
+/// process of the same number is removed.
 pub fn temporary_beside(directory: &Path, name: &str) -> PathBuf {
     let path = directory.join(format!(".{name}.{}{TEMPORARY}", std::process::id()));
     let _ = fs::remove_file(&path);

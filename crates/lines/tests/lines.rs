@@ -178,7 +178,8 @@ fn answers() -> impl Strategy<Value = Answer> {
 }
 
 proptest! {
-    /// Whatever fails and whenever: a line that was acknowledged is there, in its order, and no line is joined to another.
+    /// Whatever fails and whenever: a line that was acknowledged is there, in its order, and no line is joined to
+    /// another.
     #[test]
     fn acknowledged_lines_are_there(
         writes in prop::collection::vec((prop::collection::vec(".{0,9}", 0..4), answers(), any::<bool>()), 0..20),

@@ -1,5 +1,6 @@
-//! A server that answers at once, for measuring the load generator itself: `instant [PORT | /PATH]` prints the port or the path of the
-//! socket it listens on and serves until it is killed. It understands arrays of strings as Redis does, answers GETs with the same 16 bytes and everything else with OK.
+//! A server that answers at once, for measuring the load generator itself: `instant [PORT | /PATH]` prints the port or
+//! the path of the socket it listens on and serves until it is killed. It understands arrays of strings as Redis does,
+//! answers GETs with the same 16 bytes and everything else with OK.
 
 use std::collections::HashMap;
 use std::io::{self, Write};

@@ -38,8 +38,8 @@ pub(crate) trait Clock {
     /// The time now, ns; never less than before.
     fn now(&self) -> u64;
 
-    /// Waits until a connection on `epoll` has something or `until` has come, whichever is first; with `None` only looks. Appends the
-    /// tokens of connections and their events. A signal may end it early.
+    /// Waits until a connection on `epoll` has something or `until` has come, whichever is first; with `None` only
+    /// looks. Appends the tokens of connections and their events. A signal may end it early.
     ///
     /// # Errors
     /// The system's error of the epoll or the timer.

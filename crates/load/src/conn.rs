@@ -11,8 +11,8 @@ use crate::clock::Clock;
 use crate::resp::{Parser, Reply};
 use crate::stream::Stream;
 
-/// Bytes of requests that the socket has not taken yet, above which no other is made: as much as sockets usually buffer, so that a server
-/// that reads never waits for the client.
+/// Bytes of requests that the socket has not taken yet, above which no other is made: as much as sockets usually
+/// buffer, so that a server that reads never waits for the client.
 pub(crate) const MOST_UNWRITTEN: usize = 1 << 20;
 
 /// A request that was made and not yet answered.
@@ -97,8 +97,8 @@ pub(crate) enum Took {
 }
 
 impl Conn {
-    /// A connection that keeps at most so many bytes of each value that comes back, and whose requests take memory of its
-    /// tenant's part.
+    /// A connection that keeps at most so many bytes of each value that comes back, and whose requests take memory of
+    /// its tenant's part.
     pub(crate) fn new(stream: Stream, keep: usize, memory: &Part) -> Self {
         Self {
             stream,

@@ -20,7 +20,8 @@ pub(crate) fn pin(cpu: usize) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// Whether threads may run on these cpus, found out by a thread that tries: a cpu may be there and this process be kept off it.
+/// Whether threads may run on these cpus, found out by a thread that tries: a cpu may be there and this process be kept
+/// off it.
 ///
 /// # Errors
 /// A [`Refusal`] that names those that it may not run on, and the cpus that there are.

@@ -11,7 +11,8 @@ const DISTRIBUTIONS: u64 = 2 * (216 << 10);
 const CONNECTION: u64 = 64 << 10;
 /// Code, stacks of threads, tables of keys, results of earlier trials.
 const BASE: u64 = 64 << 20;
-/// How much more than usual a client may hold: results of all iterations are kept beside each other, and allocators round up.
+/// How much more than usual a client may hold: results of all iterations are kept beside each other, and allocators
+/// round up.
 const MARGIN: u64 = 4;
 /// Beside that whatever the number of tenants: images of guests are made in memory.
 const MARGIN_BYTES: u64 = 1 << 30;

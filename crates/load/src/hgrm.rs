@@ -29,7 +29,8 @@ impl Latencies {
         let (mean, max) = (self.mean().unwrap_or(0.0) / MS, self.max().unwrap_or(0) as f64 / MS);
         let _ = writeln!(out, "#[Mean    = {mean:12.6}, StdDeviation   = {:12.6}]", counts.stdev() / MS);
         let _ = writeln!(out, "#[Max     = {max:12.6}, Total count    = {:12}]", counts.len());
-        // Values below this many units are told apart one by one: twice the ten to the number of digits, as a power of two.
+        // Values below this many units are told apart one by one: twice the ten to the number of digits, as a power of
+        // two.
         let sub_buckets = (2 * 10_u64.pow(u32::from(counts.sigfig()))).next_power_of_two();
         let _ = writeln!(out, "#[Buckets = {:12}, SubBuckets     = {sub_buckets:12}]", counts.buckets());
         let _ = writeln!(out, "# {of}; values in milliseconds");

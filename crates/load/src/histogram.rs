@@ -37,8 +37,8 @@ impl Latencies {
         Self { counts, sum: 0 }
     }
 
-    /// An empty distribution that has all its memory, 216 KiB, and has touched it: recording never waits for more. Hundreds of tenants
-    /// whose histograms grow with their first answers would make a client some ten ms late.
+    /// An empty distribution that has all its memory, 216 KiB, and has touched it: recording never waits for more.
+    /// Hundreds of tenants whose histograms grow with their first answers would make a client some ten ms late.
     #[must_use]
     pub(crate) fn ready() -> Self {
         let counts = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS);
@@ -56,8 +56,8 @@ impl Latencies {
         }
     }
 
-    /// Adds `count` latencies of `ns`, none of which is above the one before and which fall evenly. It takes a few steps
-    /// for each value that the histogram tells apart, however many there are.
+    /// Adds `count` latencies of `ns`, none of which is above the one before and which fall evenly. It takes a few
+    /// steps for each value that the histogram tells apart, however many there are.
     pub(crate) fn record_falling(&mut self, count: u64, ns: impl Fn(u64) -> u64) {
         let counted = |number| ns(number).clamp(1, LONGEST_NS);
         let mut at = 0;
@@ -144,7 +144,8 @@ impl TryFrom<LoadHistogram> for Latencies {
         let mut latencies = Self { sum: u128::from(stored.sum_ns), ..Self::new() };
         let mut left = u64::MAX;
         for (value, count) in stored.counts {
-            // Longer values would make the histogram grow without a limit. The last bucket's name lies above the last value.
+            // Longer values would make the histogram grow without a limit. The last bucket's name lies above the last
+            // value.
             if value > 2 * LONGEST_NS {
                 return Err(format!("a latency of {value} ns is above the range of the histogram"));
             }

@@ -2,9 +2,9 @@
 
 /// When a tenant's requests found no room, in ns on the monotonic clock.
 ///
-/// A request is excused from the moment at which it was due, or from that at which the client first tried in vain if that was later, until
-/// an answer made room. A client that was away tries late, and what was due by then is its own fault even if there is no room when it
-/// comes back.
+/// A request is excused from the moment at which it was due, or from that at which the client first tried in vain if
+/// that was later, until an answer made room. A client that was away tries late, and what was due by then is its own
+/// fault even if there is no room when it comes back.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Hold {
     /// When a request that was due first found no room; `None` once everything that was due has gone.

@@ -112,8 +112,8 @@ impl Keys {
             KeyDist::Normal { sigma, mean } => {
                 let sigma = sigma.unwrap_or(count as f64 / 6.0);
                 let mean = mean.map_or(count as f64 / 2.0, |key| key - first as f64);
-                // Draws outside are repeated: with the mean outside they would have no end, and with a deviation of many times the keys
-                // as good as none.
+                // Draws outside are repeated: with the mean outside they would have no end, and with a deviation of
+                // many times the keys as good as none.
                 if !(sigma > 0.0 && sigma <= WIDEST * count as f64 && (0.0..count as f64).contains(&mean)) {
                     return refuse(
                         "the mean must lie within the keys, and the deviation above 0 and below ten times their number",
@@ -223,7 +223,8 @@ impl FromStr for KeyDist {
         let usage = || {
             let near = if names().contains(&name) { String::new() } else { nearest(name, &names()) };
             format!(
-                "'{text}' is no distribution of keys{near}; use one of {KEY_FORMS}, such as zipf:0.99 or hotspot:0.2,0.8"
+                "'{text}' is no distribution of keys{near}; use one of {KEY_FORMS}, such as zipf:0.99 or \
+                    hotspot:0.2,0.8"
             )
         };
         let numbers: Vec<f64> = match numbers {

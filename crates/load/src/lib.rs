@@ -1,8 +1,9 @@
-//! A load generator for Redis: an open or closed loop over many servers (tenants) at once, latency from the intended start and from the
-//! send, and nothing averaged that cannot be averaged.
+//! A load generator for Redis: an open or closed loop over many servers (tenants) at once, latency from the intended
+//! start and from the send, and nothing averaged that cannot be averaged.
 //!
-//! One thread serves many tenants with one epoll. Every request has a time at which it is due, which does not depend on the server: a
-//! stalled answer stops nothing, and what had to wait shows in the response time (Tene's "coordinated omission" does not occur).
+//! One thread serves many tenants with one epoll. Every request has a time at which it is due, which does not depend on
+//! the server: a stalled answer stops nothing, and what had to wait shows in the response time (Tene's "coordinated
+//! omission" does not occur).
 
 #![forbid(unsafe_code)]
 

@@ -40,8 +40,8 @@ pub struct Snapshot {
     pub seconds: f64,
     /// Each tenant, in the order of the targets.
     pub tenants: Vec<TenantNow>,
-    /// How long ago the slowest of the client's threads last came to note anything, s: more than a fraction of a second says that
-    /// the client itself does not get to run.
+    /// How long ago the slowest of the client's threads last came to note anything, s: more than a fraction of a second
+    /// says that the client itself does not get to run.
     pub client_silent: f64,
 }
 

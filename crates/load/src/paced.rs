@@ -1,12 +1,12 @@
-//! What a closed loop at a rate leaves out (coordinated omission): it sends nothing while it waits for an answer, so the requests that
-//! were due meanwhile are missing from its times.
+//! What a closed loop at a rate leaves out (coordinated omission): it sends nothing while it waits for an answer, so
+//! the requests that were due meanwhile are missing from its times.
 
 use crate::histogram::Latencies;
 
-/// Adds the time of an answer, and those of the requests that were due every `period` ns while it was waited for: each would have waited
-/// until the same answer, so one period less than the one before. The last of them is not left out: it is sent late, as the next request,
-/// from which the schedule goes on. The estimate is the one of HdrHistogram's `recordValueWithExpectedInterval`, which adds no time below
-/// the period either.
+/// Adds the time of an answer, and those of the requests that were due every `period` ns while it was waited for: each
+/// would have waited until the same answer, so one period less than the one before. The last of them is not left out:
+/// it is sent late, as the next request, from which the schedule goes on. The estimate is the one of HdrHistogram's
+/// `recordValueWithExpectedInterval`, which adds no time below the period either.
 pub(crate) fn record_with_omitted(times: &mut Latencies, waited: u64, period: u64) {
     let mut left = waited;
     times.record(left);

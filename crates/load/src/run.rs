@@ -66,8 +66,8 @@ pub struct Watch<'a> {
     pub each_second: &'a mut dyn FnMut(&Snapshot) -> bool,
 }
 
-/// Writes all keys of the workload to every target, in order, as fast as each takes them. A target that refuses one is given up,
-/// with a [`TenantResult::fault`].
+/// Writes all keys of the workload to every target, in order, as fast as each takes them. A target that refuses one is
+/// given up, with a [`TenantResult::fault`].
 ///
 /// # Errors
 /// A [`Refusal`] when the workload makes no sense, a target cannot be connected to, or the client cannot work here.
@@ -89,8 +89,8 @@ pub fn fill(
     carry_out(targets, &filling, None, &client, watch)
 }
 
-/// Runs the workload on every target at once, from a common start. A target that closes the connection, sends what is no answer or none
-/// in time is given up, with a [`TenantResult::fault`]; the others go on.
+/// Runs the workload on every target at once, from a common start. A target that closes the connection, sends what is
+/// no answer or none in time is given up, with a [`TenantResult::fault`]; the others go on.
 ///
 /// # Errors
 /// As [`fill`].

@@ -72,13 +72,15 @@ pub(crate) struct Schedule {
     offset: f64,
     /// Requests taken so far.
     taken: u64,
-    /// Whether the next request is due one gap after the last was taken, however late that was: a closed loop that keeps to a rate.
+    /// Whether the next request is due one gap after the last was taken, however late that was: a closed loop that
+    /// keeps to a rate.
     waits: bool,
     rng: Rng,
 }
 
 impl Schedule {
-    /// Requests at `rate` a second. `stagger` (0 to 1, in gaps) moves a constant rate, so that tenants do not all send at once.
+    /// Requests at `rate` a second. `stagger` (0 to 1, in gaps) moves a constant rate, so that tenants do not all send
+    /// at once.
     pub(crate) fn new(arrivals: Arrivals, rate: f64, stagger: f64, seed: u64) -> Self {
         let gap = SECOND as f64 / rate;
         let mut schedule = Self { arrivals, gap, offset: stagger * gap, taken: 0, waits: false, rng: Rng::new(seed) };
@@ -123,8 +125,8 @@ impl Schedule {
         due
     }
 
-    /// Takes the next request at `now`, by when it is due. The start that its time counts from: when it was due, or `now` in a
-    /// closed loop, which knows no other.
+    /// Takes the next request at `now`, by when it is due. The start that its time counts from: when it was due, or
+    /// `now` in a closed loop, which knows no other.
     pub(crate) fn take_at(&mut self, now: u64) -> u64 {
         if !self.waits {
             return self.take();
@@ -277,7 +279,8 @@ mod tests {
         let transformed: Vec<f64> = gaps.map(|gap| 1.0 - (-gap * rate).exp()).collect();
         let ks = ks_uniform(&transformed, 0.0, 1.0).unwrap();
         assert!(ks.p_value > 0.001, "{ks:?}");
-        // The number in a second is Poisson: its variance is its mean. Sampling error of the ratio over 20 seconds: sqrt(2/19).
+        // The number in a second is Poisson: its variance is its mean. Sampling error of the ratio over 20 seconds:
+        // sqrt(2/19).
         let mean_rate = n as f64 / (times[n - 1] as f64 / 1e9);
         assert!((mean_rate / rate - 1.0).abs() < 4.0 / (n as f64).sqrt(), "{mean_rate}");
         let same: Vec<u64> = {

@@ -13,8 +13,8 @@ pub enum Phase {
     Measure(u32),
 }
 
-/// The seed of one tenant's stream in one phase: SplitMix64's finaliser (Steele, Lea & Flood, OOPSLA 2014) over the parts
-/// in turn, so that streams whose parts differ by one bit have nothing in common.
+/// The seed of one tenant's stream in one phase: SplitMix64's finaliser (Steele, Lea & Flood, OOPSLA 2014) over the
+/// parts in turn, so that streams whose parts differ by one bit have nothing in common.
 #[must_use]
 pub fn seed(base: u64, tenant: u64, phase: Phase) -> u64 {
     let (kind, iteration) = match phase {

@@ -2,10 +2,11 @@
 
 use tiermark_model::load::Spin;
 
-/// How long it looks after the last answer, and how long before a request is due sleeping ends, ns. Waking up takes 5 to 50 µs, more on a
-/// virtual cpu, and a timer's slack as much.
+/// How long it looks after the last answer, and how long before a request is due sleeping ends, ns. Waking up takes 5
+/// to 50 µs, more on a virtual cpu, and a timer's slack as much.
 const WINDOW: u64 = 60_000;
-/// Longest row of sleeps after looking in vain, as a power of two: then looking costs less than a thousandth of the time.
+/// Longest row of sleeps after looking in vain, as a power of two: then looking costs less than a thousandth of the
+/// time.
 const MOST_MISSES: u32 = 10;
 
 /// One thread's spinning.
@@ -38,7 +39,8 @@ enum Spell {
 impl Spinner {
     /// The state of a thread whose tenants run a closed loop, or an open one.
     pub(crate) fn new(mode: Spin, is_closed: bool) -> Self {
-        // In an open loop the time of the next request is known, and between answers there may be nothing to do for long.
+        // In an open loop the time of the next request is known, and between answers there may be nothing to do for
+        // long.
         let mode = if mode == Spin::Auto && !is_closed { Spin::Never } else { mode };
         Self { mode, spell: Spell::Over, is_in_vain: true, misses: 0, sleeps: 0 }
     }

@@ -28,9 +28,9 @@ impl Window {
 /// Results of one run for one tenant.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TenantResult {
-    /// From the intended start to the answer; in a closed loop from the send, and at a rate with the requests that it left out while it
-    /// waited ([`crate::Pace::Paced`]). Requests that got no answer by the end of an open
-    /// loop count with the time they had waited by then, a lower bound: leaving them out would hide the worst.
+    /// From the intended start to the answer; in a closed loop from the send, and at a rate with the requests that it
+    /// left out while it waited ([`crate::Pace::Paced`]). Requests that got no answer by the end of an open loop count
+    /// with the time they had waited by then, a lower bound: leaving them out would hide the worst.
     pub response: Latencies,
     /// From the send to the answer.
     pub service: Latencies,
@@ -42,8 +42,8 @@ pub struct TenantResult {
     pub sent: u64,
     /// Answers, errors among them.
     pub done: u64,
-    /// Answers that came within the run's time and did not refuse: those that make its rate. What was under way at the end counts if it
-    /// took no longer after it than the fastest answer, as over a long line.
+    /// Answers that came within the run's time and did not refuse: those that make its rate. What was under way at the
+    /// end counts if it took no longer after it than the fastest answer, as over a long line.
     pub done_in_time: u64,
     /// GETs among the answers.
     pub gets: u64,
@@ -57,23 +57,23 @@ pub struct TenantResult {
     pub misses: u64,
     /// GETs whose value is not one that was written for the key; `None` unless values were checked.
     pub mismatches: Option<u64>,
-    /// Requests to which the client came later than [`crate::ClientSetup::late_after`] after they were due and had room: it was too
-    /// slow, not the server. Those that were never sent are among them. In an open loop.
+    /// Requests to which the client came later than [`crate::ClientSetup::late_after`] after they were due and had
+    /// room: it was too slow, not the server. Those that were never sent are among them. In an open loop.
     pub late: u64,
     /// The longest of that, ns.
     pub max_late_ns: u64,
     /// Sum of the times by which the client was late, ns.
     pub late_sum_ns: u64,
-    /// Answers that may have lain in the socket for longer than that while the client was at work elsewhere: their times, response and
-    /// service, are partly its own. In an open loop.
+    /// Answers that may have lain in the socket for longer than that while the client was at work elsewhere: their
+    /// times, response and service, are partly its own. In an open loop.
     pub late_answers: u64,
-    /// Requests that the server held back for longer than that: as many were under way as are allowed, or the socket took no more. In an
-    /// open loop.
+    /// Requests that the server held back for longer than that: as many were under way as are allowed, or the socket
+    /// took no more. In an open loop.
     pub held: u64,
     /// Times that requests were due and as many were under way as are allowed.
     pub overloads: u64,
-    /// Times that requests were due and the client had no memory for them, since requests to other servers held it. What
-    /// waits then is late: it is the client's delay.
+    /// Times that requests were due and the client had no memory for them, since requests to other servers held it.
+    /// What waits then is late: it is the client's delay.
     #[serde(default)]
     pub starved: u64,
     /// Requests that were due and not sent before the end.

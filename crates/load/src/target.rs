@@ -38,8 +38,8 @@ pub struct Target {
     pub user: Option<String>,
     /// The password to authenticate with.
     pub password: Option<String>,
-    /// Its number among all tenants of an experiment, from which its keys and values are drawn; `None`: its place in the list. Tenants
-    /// that are filled in separate calls need one, or they hold the same values.
+    /// Its number among all tenants of an experiment, from which its keys and values are drawn; `None`: its place in
+    /// the list. Tenants that are filled in separate calls need one, or they hold the same values.
     pub number: Option<u64>,
 }
 

@@ -129,9 +129,9 @@ impl Tenant {
         self.schedule.as_ref().map_or(Next::Finished, |schedule| Next::Due(schedule.due()))
     }
 
-    /// Fills a connection of a closed loop up to its depth, once nothing is under way on it: a batch whose answers came in two pieces would
-    /// else go on as two batches, then three, until every request is written and served by itself. A single connection goes on at half its
-    /// depth, since the server would have nothing to do meanwhile.
+    /// Fills a connection of a closed loop up to its depth, once nothing is under way on it: a batch whose answers came
+    /// in two pieces would else go on as two batches, then three, until every request is written and served by itself.
+    /// A single connection goes on at half its depth, since the server would have nothing to do meanwhile.
     pub(crate) fn refill(&mut self, place: usize) {
         let under_way = self.conns[place].as_ref().map_or(0, Conn::under_way);
         let goes_on = if self.conns.len() > 1 { 0 } else { self.depth / 2 };
@@ -230,7 +230,8 @@ impl Tenant {
         self.hold.found_room(at).then_some(due)
     }
 
-    /// Reads a connection's answers, which came after `looked` on the clock. `end` is that of the run, in ns after the start.
+    /// Reads a connection's answers, which came after `looked` on the clock. `end` is that of the run, in ns after the
+    /// start.
     pub(crate) fn read(
         &mut self,
         conn: usize,
@@ -250,7 +251,8 @@ impl Tenant {
         }
     }
 
-    /// Counts requests that were made and will not be answered, as of `now`; in an open loop with the time that they have waited by then.
+    /// Counts requests that were made and will not be answered, as of `now`; in an open loop with the time that they
+    /// have waited by then.
     fn leave(&mut self, waiting: &[Pending], now: u64) {
         for pending in waiting {
             let waited = now.saturating_sub(pending.due);

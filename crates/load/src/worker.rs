@@ -49,8 +49,8 @@ pub(crate) struct Worker<'a, C> {
     tenants: Vec<Tenant>,
     epoll: OwnedFd,
     clock: C,
-    /// When each tenant's next request is due, ns after the start, soonest first. A closed loop has none, nor has a tenant that waits
-    /// for an answer.
+    /// When each tenant's next request is due, ns after the start, soonest first. A closed loop has none, nor has a
+    /// tenant that waits for an answer.
     due: BinaryHeap<Reverse<(u64, usize)>>,
     start: u64,
     /// When making requests ends, ns after the start.

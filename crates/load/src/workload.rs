@@ -23,8 +23,9 @@ pub enum Pace {
     /// The next request follows an answer: as many as the server takes. Latencies miss the waiting time of users who
     /// would not wait for the answer.
     Closed,
-    /// One request at a time: the next follows the answer, but not before a period of the rate is over since the last. So a stall
-    /// of the server delays the schedule, and the times leave out the requests that were due meanwhile (coordinated omission).
+    /// One request at a time: the next follows the answer, but not before a period of the rate is over since the last.
+    /// So a stall of the server delays the schedule, and the times leave out the requests that were due meanwhile
+    /// (coordinated omission).
     Paced {
         /// Requests a second of each tenant, at most.
         rate: f64,
@@ -52,8 +53,8 @@ pub enum Length {
 pub struct Mix {
     /// Percent of the requests that are GETs; the others are SETs.
     pub get_percent: f64,
-    /// As the published swap-tier test draws it: a SET where a number of 0..=99 is *above* the percentage, which makes one
-    /// percent of the requests fewer SETs (70 gives 29 %).
+    /// As the published swap-tier test draws it: a SET where a number of 0..=99 is *above* the percentage, which makes
+    /// one percent of the requests fewer SETs (70 gives 29 %).
     pub brief: bool,
 }
 
@@ -79,8 +80,8 @@ pub struct Workload {
     pub length: Length,
     /// Connections to each tenant.
     pub connections: usize,
-    /// Most requests under way on a connection. In a closed loop so many are; in an open one more than this are not sent
-    /// before an answer comes, and the tenant counts as overloaded.
+    /// Most requests under way on a connection. In a closed loop so many are; in an open one more than this are not
+    /// sent before an answer comes, and the tenant counts as overloaded.
     pub depth: usize,
     /// Number of the first key of each tenant.
     pub first_key: u64,

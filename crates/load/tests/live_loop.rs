@@ -1,5 +1,5 @@
-//! Whole runs against servers that do what tests want: what is asked, in which order, and what is refused. What the loop says of time is
-//! tested on a clock that tests advance, in `src/worker/tests`.
+//! Whole runs against servers that do what tests want: what is asked, in which order, and what is refused. What the
+//! loop says of time is tested on a clock that tests advance, in `src/worker/tests`.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 
@@ -70,7 +70,8 @@ fn many_tenants_share_a_thread_and_none_is_forgotten() {
                 assert_eq!(tenant.scheduled, 100);
             }
         }
-        // A Poisson number of 2,400 has a deviation of 49; a generator seeded alike would have the same number 24 times.
+        // A Poisson number of 2,400 has a deviation of 49; a generator seeded alike would have the same number 24
+        // times.
         let all: u64 = outcome.tenants.iter().map(|tenant| tenant.scheduled).sum();
         assert!(all.abs_diff(2400) < 250, "{all}");
         if arrivals == Arrivals::Poisson {

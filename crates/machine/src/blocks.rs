@@ -9,7 +9,7 @@ const DIR: &str = "sys/devices/system/memory";
 /// Blocks whose state is read at most: 4 TiB in the smallest blocks (128 MiB). Servers with more have blocks of 2 GiB.
 const MOST_BLOCKS: usize = 32_768;
 
-/// Sets the bytes of offline blocks of each node; nodes stay without them where the kernel lists no blocks.
+/// Sets the bytes of offline blocks of each node; leaves them unset if the kernel lists no blocks, or too many to read.
 pub(crate) fn read(reader: &Reader<'_>, nodes: &mut [Node]) {
     let Some(bytes) = block_bytes(reader) else { return };
     let all = reader.numbered(DIR, "memory");

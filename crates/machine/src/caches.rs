@@ -44,7 +44,8 @@ pub(crate) fn read(reader: &Reader<'_>, cpus: &[Cpu], info: &CpuInfo) -> Vec<Cac
         caches.push(Cache { level: view.level, kind: view.kind, bytes, line_bytes, ways, sets, cpus });
     }
     for (level, ways, sets, line, size) in wrong {
-        // Which of the factors is wrong is not known: the ways, which nothing else needs, are left out. Real processors are described so.
+        // Which of the factors is wrong is not known: the ways, which nothing else needs, are left out. Real processors
+        // are described so.
         reader.refuse(messages::ways_unknown(level, ways, sets, line, Bytes(size)));
     }
     settle_last(reader, cpus, &mut caches, info);
@@ -52,8 +53,8 @@ pub(crate) fn read(reader: &Reader<'_>, cpus: &[Cpu], info: &CpuInfo) -> Vec<Cac
     caches
 }
 
-/// The last level decides how much memory is beyond all caches. Where its size is not stated, or the level itself is missing, that of
-/// `/proc/cpuinfo` stands in; without it the reader learns that the size is not known.
+/// The last level decides how much memory is beyond all caches. Where its size is not stated, or the level itself is
+/// missing, that of `/proc/cpuinfo` stands in; without it the reader learns that the size is not known.
 fn settle_last(reader: &Reader<'_>, cpus: &[Cpu], caches: &mut Vec<Cache>, info: &CpuInfo) {
     let is_data = |cache: &&Cache| cache.kind != CacheKind::Instruction;
     let Some(last) = caches.iter().filter(is_data).map(|cache| cache.level).max() else { return };

@@ -1,5 +1,5 @@
-//! Writing down a machine: exactly the files that discovery reads, the counters of its health and its event sources, without what
-//! identifies the machine.
+//! Writing down a machine: exactly the files that discovery reads, the counters of its health and its event sources,
+//! without what identifies the machine.
 
 use std::io::{self, Write};
 use std::sync::PoisonError;
@@ -29,8 +29,8 @@ pub struct CaptureSummary {
     pub redacted: Vec<&'static str>,
 }
 
-/// Writes a `.tar.gz` of what discovery reads below a root, with the counters of its health and its event sources, from which
-/// [`discover`] finds the same machine.
+/// Writes a `.tar.gz` of what discovery reads below a root, with the counters of its health and its event sources, from
+/// which [`discover`] finds the same machine.
 ///
 /// Serial numbers, asset tags and the system UUID never leave the machine, and the host name is replaced. The same
 /// tree gives the same bytes.

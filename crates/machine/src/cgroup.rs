@@ -135,7 +135,7 @@ fn known(list: &str) -> Vec<&'static str> {
 }
 
 /// The group of this process in one hierarchy.
-struct Group {
+struct HierarchyGroup {
     /// Whether it is of version 2, which lists no controllers.
     unified: bool,
     controllers: Vec<&'static str>,
@@ -143,8 +143,8 @@ struct Group {
 }
 
 /// The groups this process is in.
-fn groups(reader: &Reader<'_>) -> Vec<Group> {
-    let mut groups: Vec<Group> = reader
+fn groups(reader: &Reader<'_>) -> Vec<HierarchyGroup> {
+    let mut groups: Vec<HierarchyGroup> = reader
         .lines("proc/self/cgroup")
         .unwrap_or_default()
         .lines()
@@ -152,7 +152,7 @@ fn groups(reader: &Reader<'_>) -> Vec<Group> {
             let mut fields = line.splitn(3, ':').skip(1);
             let (listed, path) = (fields.next()?, fields.next().filter(|path| path.len() < MAX_PATH)?);
             let unified = listed.split(',').all(str::is_empty);
-            Some(Group { unified, controllers: known(listed), path: path.to_owned() })
+            Some(HierarchyGroup { unified, controllers: known(listed), path: path.to_owned() })
         })
         .take(MOST_MOUNTS)
         .collect();
@@ -160,14 +160,14 @@ fn groups(reader: &Reader<'_>) -> Vec<Group> {
         && let Some(path) = reader.word("proc/self/cpuset").filter(|path| path.len() < MAX_PATH)
     {
         // Enough for the cpuset, in either version.
-        groups.push(Group { unified: false, controllers: vec!["cpuset"], path: path.clone() });
-        groups.push(Group { unified: true, controllers: Vec::new(), path });
+        groups.push(HierarchyGroup { unified: false, controllers: vec!["cpuset"], path: path.clone() });
+        groups.push(HierarchyGroup { unified: true, controllers: Vec::new(), path });
     }
     groups
 }
 
 /// Where this process is for a controller: version 1 where the controller is mounted there, else version 2.
-fn place<'a>(mounts: &'a [Mount], groups: &[Group], controller: &str) -> Option<Membership<'a>> {
+fn place<'a>(mounts: &'a [Mount], groups: &[HierarchyGroup], controller: &str) -> Option<Membership<'a>> {
     let v1 = mounts.iter().find(|m| m.version == 1 && m.options.contains(&controller)).and_then(|mount| {
         let group = groups.iter().find(|group| group.controllers.contains(&controller))?;
         Some((mount, &group.path))
@@ -317,8 +317,9 @@ impl Quota<'_> {
     }
 }
 
-/// How often a quota along the path stopped its group, and that quota: a larger one of a group above stops too, because
-/// other groups use it as well. Without a quota, what the process's own group counts is of one that it had.
+/// The most periods in which a quota along the path stopped its group, and that quota: a larger quota of a group above
+/// may stop more often, because other groups use it too. Without a quota, the count of the process's own group, from a
+/// quota that it had before.
 fn cpu_throttled<'a, 'b>(
     reader: &Reader<'_>,
     place: &Membership<'_>,

@@ -6,7 +6,7 @@
 use tiermark_model::{CoreLimits, CpuModel};
 
 /// A core: which processors have it, and its limits.
-struct Row {
+struct CoreFamily {
     /// The kernel's vendors, or Arm implementers by name.
     vendors: &'static [&'static str],
     /// CPUID family; `None` for Arm.
@@ -29,8 +29,8 @@ const fn row(
     latency: (Option<f64>, Option<f64>),
     bytes: (Option<f64>, Option<f64>, Option<f64>),
     source: &'static str,
-) -> Row {
-    Row { vendors, family, models, name, latency, bytes, source }
+) -> CoreFamily {
+    CoreFamily { vendors, family, models, name, latency, bytes, source }
 }
 
 const fn intel(models: &'static [(u32, u32)]) -> Cores {
@@ -47,7 +47,7 @@ const fn arm(models: &'static [(u32, u32)]) -> Cores {
 
 /// All cores. The models of AMD's families are divided as in Linux `arch/x86/kernel/cpu/amd.c`.
 #[rustfmt::skip]
-const ROWS: &[Row] = &[
+const ROWS: &[CoreFamily] = &[
     row(intel(&[(0x3c, 0x3c), (0x3f, 0x3f), (0x45, 0x46), (0x3d, 0x3d), (0x47, 0x47), (0x4f, 0x4f), (0x56, 0x56)]),
         "Haswell, Broadwell", (Some(4.0), Some(11.0)), (Some(64.0), Some(32.0), Some(64.0)),
         "Intel Optimization Reference Manual (248966), Haswell microarchitecture, table of cache parameters"),
@@ -126,7 +126,7 @@ pub(crate) fn of(cpu: &CpuModel) -> Option<CoreLimits> {
     if EMULATED.iter().any(|emulated| name.starts_with(emulated)) {
         return None;
     }
-    let holds = |row: &&Row| {
+    let holds = |row: &&CoreFamily| {
         row.vendors.contains(&vendor)
             && row.family == cpu.family
             && row.models.iter().any(|(low, high)| (*low..=*high).contains(&model))
@@ -134,7 +134,7 @@ pub(crate) fn of(cpu: &CpuModel) -> Option<CoreLimits> {
     ROWS.iter().find(holds).map(limits)
 }
 
-fn limits(row: &Row) -> CoreLimits {
+fn limits(row: &CoreFamily) -> CoreLimits {
     CoreLimits {
         name: row.name.to_owned(),
         latency_l1_cycles: row.latency.0,

@@ -27,8 +27,8 @@ pub(crate) struct CpuInfo {
 }
 
 impl CpuInfo {
-    /// Leaves out what is said of each processor if their numbers are not those of the online cpus: a container's file counts the
-    /// container's own (lxcfs), and which cpus these are it does not say.
+    /// Leaves out what is said of each processor if their numbers are not those of the online cpus: a container's file
+    /// counts the container's own (lxcfs), and which cpus these are it does not say.
     pub(crate) fn keep_if_of(&mut self, reader: &Reader<'_>, online: &IdSet) {
         let says_nothing = self.sockets.is_empty() && self.cores.is_empty() && self.cores_on_arm.is_empty();
         if says_nothing || self.processors == *online {
@@ -41,8 +41,8 @@ impl CpuInfo {
         self.cores_on_arm.clear();
     }
 
-    /// The name of each cpu's core, where cores of several names are there: by the identification register, which the kernel shows of
-    /// each cpu, else by `/proc/cpuinfo`. The processor's name is then that of all kinds.
+    /// The name of each cpu's core, where cores of several names are there: by the identification register, which the
+    /// kernel shows of each cpu, else by `/proc/cpuinfo`. The processor's name is then that of all kinds.
     pub(crate) fn core_names(&mut self, reader: &Reader<'_>, online: &IdSet) -> BTreeMap<CpuId, String> {
         let name = |cpu: CpuId| {
             let register = reader.word(&format!("{CPU_DIR}/cpu{cpu}/regs/identification/midr_el1"));
@@ -66,7 +66,8 @@ impl CpuInfo {
 }
 
 impl CpuInfo {
-    /// Takes the identity of an Arm processor that `/proc/cpuinfo` does not describe from the register of its first cpu.
+    /// Takes the identity of an Arm processor that `/proc/cpuinfo` does not describe from the register of its first
+    /// cpu.
     fn name_by_register(&mut self, reader: &Reader<'_>, online: &IdSet) {
         let Some(first) = online.first().filter(|_| self.model.model.is_none() && self.model.name.is_none()) else {
             return;

@@ -24,8 +24,8 @@ pub(crate) struct CpuSets {
 
 /// Finds the online cpus: each cpu's own files, else sysfs's list, else `/proc/cpuinfo`.
 ///
-/// A cpu's own switch is the kernel's word for it, and so is the affinity that the scheduler enforces (`running`, of a live system). The
-/// list is mounted over in some containers (lxcfs), where it names the cpus of the container.
+/// A cpu's own switch is the kernel's word for it, and so is the affinity that the scheduler enforces (`running`, of a
+/// live system). The list is mounted over in some containers (lxcfs), where it names the cpus of the container.
 pub(crate) fn find(reader: &Reader<'_>, info: &CpuInfo, running: Option<&IdSet>) -> CpuSets {
     let dirs: IdSet = reader.numbered(CPU_DIR, "cpu").into_iter().collect();
     let present = reader.id_list(&format!("{CPU_DIR}/present")).unwrap_or_default();
@@ -48,8 +48,8 @@ pub(crate) fn find(reader: &Reader<'_>, info: &CpuInfo, running: Option<&IdSet>)
     CpuSets { offline: known.difference(&online), online }
 }
 
-/// Whether a cpu with a directory is online: by its switch; else, as the first cpu often has none, by the list, or because the kernel
-/// describes its topology, which it does of online cpus only. Kernels before 2.6.26 have no list.
+/// Whether a cpu with a directory is online: by its switch; else, as the first cpu often has none, by the list, or
+/// because the kernel describes its topology, which it does of online cpus only. Kernels before 2.6.26 have no list.
 fn says_online(reader: &Reader<'_>, id: CpuId, list: Option<&IdSet>) -> bool {
     match reader.word(&format!("{CPU_DIR}/cpu{id}/online")).as_deref() {
         Some("0") => false,
@@ -166,7 +166,8 @@ fn sockets(places: &BTreeMap<CpuId, CpuTopology>) -> BTreeMap<CpuId, u32> {
         .collect()
 }
 
-/// Names the first cpu whose package has several views: the kernel's number, its set of cpus, and the number in `/proc/cpuinfo`.
+/// Names the first cpu whose package has several views: the kernel's number, its set of cpus, and the number in
+/// `/proc/cpuinfo`.
 fn dispute_packages(
     reader: &Reader<'_>,
     places: &BTreeMap<CpuId, CpuTopology>,
@@ -232,8 +233,8 @@ fn cores(places: &BTreeMap<CpuId, CpuTopology>, sockets: &BTreeMap<CpuId, u32>) 
         .iter()
         .map(|(&id, place)| {
             let socket = sockets.get(&id).copied().unwrap_or_default();
-            // Sets of siblings must agree with each other, or they group nothing: a set holds the cpu that has it, so that all its cpus
-            // have it where as many have it as it holds.
+            // Sets of siblings must agree with each other, or they group nothing: a set holds the cpu that has it, so
+            // that all its cpus have it where as many have it as it holds.
             let agreed = place.siblings.as_ref().filter(|set| holders.get(*set) == Some(&set.len()));
             let leader = match (agreed.and_then(IdSet::first), place.core_id) {
                 (Some(first), _) => Some(first),

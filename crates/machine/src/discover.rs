@@ -20,8 +20,8 @@ const MOST_CPUS: usize = 2 * 8192;
 /// Files that make no sense are treated as absent and named in [`Machine::unseen`].
 ///
 /// # Errors
-/// [`DiscoverError::NoCpus`] where nothing names a cpu, [`DiscoverError::NotATree`] where more are named than Linux can have,
-/// [`DiscoverError::Repeats`] where there is more to read than any machine has.
+/// [`DiscoverError::NoCpus`] where nothing names a cpu, [`DiscoverError::NotATree`] where more are named than Linux can
+/// have, [`DiscoverError::Repeats`] where there is more to read than any machine has.
 pub fn discover(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
     let metered = root.metered();
     let machine = read(&metered, live)?;
@@ -184,8 +184,9 @@ impl Status {
     }
 }
 
-/// What this process may use: its own affinity, which the kernel enforces and which lies within the group's; else what the group may
-/// use; else all there is. A view that leaves nothing is misread (a path of another namespace), for this process does run somewhere.
+/// What this process may use: its own affinity, which the kernel enforces and which lies within the group's; else what
+/// the group may use; else all there is. A view that leaves nothing is misread (a path of another namespace), for this
+/// process does run somewhere.
 fn allowed(
     reader: &Reader<'_>,
     fact: DisputedFact,

@@ -17,7 +17,8 @@ struct Zone {
     range_uj: u64,
 }
 
-/// The energy counters of a machine: of its packages, and of memory that they do not include, where there are counters of it.
+/// The energy counters of a machine: of its packages, and of memory that they do not include, where there are counters
+/// of it.
 #[derive(Debug)]
 pub struct Energy(Vec<Zone>);
 

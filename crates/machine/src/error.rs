@@ -35,7 +35,8 @@ pub enum DiscoverError {
         /// The limit in bytes.
         limit: u64,
     },
-    /// Reading it takes more time or memory than the description of any machine: a few links can show a directory everywhere.
+    /// Reading it takes more time or memory than the description of any machine: a few links can show a directory
+    /// everywhere.
     #[error("{path}: takes more reading than any machine's description: its files, lists or links repeat themselves")]
     Repeats {
         /// The root.
@@ -43,7 +44,8 @@ pub enum DiscoverError {
     },
     /// The path given as root is neither a tree nor an archive of one.
     #[error(
-        "{path}: not a captured machine: {why}; give a directory that holds sys/ and proc/, or a .tar, .tar.gz or .tar.bz2 of one"
+        "{path}: not a captured machine: {why}; give a directory that holds sys/ and proc/, or a .tar, .tar.gz or \
+            .tar.bz2 of one"
     )]
     NotATree {
         /// The path given.

@@ -24,7 +24,8 @@ pub struct EventSource {
     pub name: String,
     /// Number of its type, which `perf_event_open` takes; `None` where the file makes no sense.
     pub kind: Option<u32>,
-    /// Cpus that it is opened on, one for each socket or die; `None` for sources without such a list, as those of cores.
+    /// Cpus that it is opened on, one for each socket or die; `None` for sources without such a list, as those of
+    /// cores.
     pub cpus: Option<IdSet>,
     /// Its other name, by the number of its type: `uncore_type_6_0`.
     pub alias: Option<String>,

@@ -59,8 +59,8 @@ impl Root {
         self.text(path)?.trim().parse().ok()
     }
 
-    /// A file of a form; `None` where it is not there or cannot be read: the kernel refuses some files of a control group that is going
-    /// away.
+    /// A file of a form; `None` where it is not there or cannot be read: the kernel refuses some files of a control
+    /// group that is going away.
     ///
     /// # Errors
     /// [`Malformed`] with the path where the text is of another form.
@@ -95,7 +95,8 @@ pub fn pids(text: &str) -> impl Iterator<Item = u32> {
     text.lines().filter_map(|line| line.trim().parse().ok())
 }
 
-/// Lines of a name and a number: `/proc/vmstat`, and `memory.stat`, `memory.events`, `cpu.stat`, `memory.oom_control` of control groups.
+/// Lines of a name and a number: `/proc/vmstat`, and `memory.stat`, `memory.events`, `cpu.stat`, `memory.oom_control`
+/// of control groups.
 ///
 /// # Errors
 /// [`Malformed`] with the first line of another form.

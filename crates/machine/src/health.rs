@@ -1,6 +1,7 @@
 //! Counters of the system's health: errors that memory controllers report (EDAC), and throttling of cpus for heat.
 //!
-//! EDAC: `Documentation/admin-guide/RAS/main.rst` of the kernel; throttling: `arch/x86/kernel/cpu/mce/therm_throt.c` there.
+//! EDAC: `Documentation/admin-guide/RAS/main.rst` of the kernel; throttling: `arch/x86/kernel/cpu/mce/therm_throt.c`
+//! there.
 
 use std::collections::BTreeMap;
 
@@ -51,8 +52,8 @@ impl HealthCounts {
         Self { controllers, cpus }
     }
 
-    /// The counters of a run: these are the values before it, `after` those after it (`None` while the run goes on). `None` if the system
-    /// has no counters.
+    /// The counters of a run: these are the values before it, `after` those after it (`None` while the run goes on).
+    /// `None` if the system has no counters.
     ///
     /// Cpus that were offline before or after the run are left out: their counters say nothing about the run.
     pub fn run(&self, after: Option<&Self>, machine: &Machine) -> Option<RunHealth> {
@@ -65,7 +66,7 @@ impl HealthCounts {
     }
 
     fn throttling(&self, after: Option<&Self>, machine: &Machine) -> Vec<Throttling> {
-        let mut packages: BTreeMap<u32, Vec<Pair>> = BTreeMap::new();
+        let mut packages: BTreeMap<u32, Vec<CpuCounters>> = BTreeMap::new();
         for cpu in &machine.cpus {
             let Some(before) = self.cpus.get(&cpu.id) else { continue };
             let after = match after {
@@ -75,7 +76,7 @@ impl HealthCounts {
                     None => continue,
                 },
             };
-            let pair = Pair { cpu: cpu.id, core: cpu.core, before: *before, after };
+            let pair = CpuCounters { cpu: cpu.id, core: cpu.core, before: *before, after };
             packages.entry(cpu.socket).or_default().push(pair);
         }
         packages.into_iter().map(|(package, pairs)| of_package(package, &pairs)).collect()
@@ -83,22 +84,22 @@ impl HealthCounts {
 }
 
 /// The counters of a cpu at both ends.
-struct Pair {
+struct CpuCounters {
     cpu: CpuId,
     core: u32,
     before: Throttled,
     after: Option<Throttled>,
 }
 
-impl Pair {
+impl CpuCounters {
     fn count(&self, of: fn(&Throttled) -> Option<u64>) -> Option<HealthCount> {
         Some(HealthCount::new(of(&self.before)?, self.after.as_ref().and_then(of)))
     }
 }
 
-/// The counters of a package. All threads of a core count the events of the core, and all cpus those of the package, so that the one that
-/// counted most stands for the others.
-fn of_package(package: u32, pairs: &[Pair]) -> Throttling {
+/// The counters of a package. All threads of a core count the events of the core, and all cpus those of the package, so
+/// that the one that counted most stands for the others.
+fn of_package(package: u32, pairs: &[CpuCounters]) -> Throttling {
     let cores = |of: fn(&Throttled) -> Option<u64>| {
         let mut all: BTreeMap<u32, HealthCount> = BTreeMap::new();
         for (core, count) in pairs.iter().filter_map(|pair| Some((pair.core, pair.count(of)?))) {
@@ -108,7 +109,8 @@ fn of_package(package: u32, pairs: &[Pair]) -> Throttling {
         all.into_values().reduce(added)
     };
     let whole = |of: fn(&Throttled) -> Option<u64>| pairs.iter().filter_map(|pair| pair.count(of)).reduce(larger);
-    let grew = |pair: &&Pair| pair.count(|cpu| cpu.core).and_then(|count| count.grew).is_some_and(|grew| grew > 0);
+    let grew =
+        |pair: &&CpuCounters| pair.count(|cpu| cpu.core).and_then(|count| count.grew).is_some_and(|grew| grew > 0);
     Throttling {
         package,
         cores: cores(|cpu| cpu.core),

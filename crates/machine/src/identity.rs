@@ -77,7 +77,8 @@ fn table(reader: &Reader<'_>) -> Option<Dmi> {
     match dmi::parse_dmi(&bytes) {
         Ok(dmi) => {
             if dmi.truncated {
-                // What is behind the break may be modules: channels without one cannot be told from those that are cut off.
+                // What is behind the break may be modules: channels without one cannot be told from those that are cut
+                // off.
                 reader.refuse(messages::modules_cut_off(&path));
                 return Some(Dmi { dimms: Vec::new(), unlisted_slots: 0, cxl_modules: Vec::new(), sockets: 0, ..dmi });
             }

@@ -140,8 +140,8 @@ fn distances(reader: &Reader<'_>, path: &str, ids: &IdSet) -> BTreeMap<NodeId, u
     }
 }
 
-/// Names the first distance that no two nodes can have: another than 10 of a node to itself, 10 or less or no way (255) between two. Firmware
-/// may state another one in the other direction (ACPI 6.5, 5.2.17: each pair has two entries).
+/// Names the first distance that no two nodes can have: another than 10 of a node to itself, 10 or less or no way (255)
+/// between two. Firmware may state another one in the other direction (ACPI 6.5, 5.2.17: each pair has two entries).
 fn dispute_distances(reader: &Reader<'_>, nodes: &[Node]) {
     const NO_WAY: u32 = 255;
     let wrong = |from: &Node, to: NodeId, distance: u32| match distance {
@@ -177,8 +177,9 @@ fn hmat(reader: &Reader<'_>, node_dir: &str, class: u32) -> Option<HmatAccess> {
 /// The distance of a node to itself (LOCAL_DISTANCE).
 const LOCAL: u32 = 10;
 
-/// Joins nodes that are parts of one memory (`numa=fake`): they are as near to each other as to themselves, and list the same cpus, which
-/// the kernel gives to one node otherwise. Where the command line asks for such nodes, the distance alone shows them.
+/// Joins nodes that are parts of one memory (`numa=fake`): they are as near to each other as to themselves, and list
+/// the same cpus, which the kernel gives to one node otherwise. Where the command line asks for such nodes, the
+/// distance alone shows them.
 fn join_emulated(reader: &Reader<'_>, nodes: Vec<Node>) -> Vec<Node> {
     let command_line = reader.lines("proc/cmdline").unwrap_or_default();
     let is_fake = command_line.split_whitespace().any(|word| word.starts_with("numa=fake"));

@@ -1,4 +1,5 @@
-//! Files that are read again and again: kept open on the running system, where opening one costs as much as a short read.
+//! Files that are read again and again: kept open on the running system, where opening one costs as much as a short
+//! read.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

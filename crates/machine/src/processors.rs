@@ -4,8 +4,8 @@
 
 use tiermark_model::{CpuModel, TheoreticalPeak};
 
-/// Bytes a transfer of a link carries in one direction: 16 data lanes of QPI and xGMI. A UPI transfer carries more bits,
-/// of which the data of a line is 2 bytes each (64 bytes take 10 slots of 3 in a flit of 5/6 of 8 transfers).
+/// Bytes a transfer of a link carries in one direction: 16 data lanes of QPI and xGMI. A UPI transfer carries more
+/// bits, of which the data of a line is 2 bytes each (64 bytes take 10 slots of 3 in a flit of 5/6 of 8 transfers).
 const LINK_BYTES: f64 = 2.0;
 
 /// A family of processors.

@@ -17,7 +17,8 @@ const MAX_REFUSALS: usize = 40;
 /// Contradictions kept: there is one for each kind of fact, and level of cache, that damage or invention can reach.
 const MAX_CONTRADICTIONS: usize = 40;
 
-/// Bytes of a file that holds one value. Lists of cpus are the longest: 16,384 cpus of which every other one is left out take 96 KiB.
+/// Bytes of a file that holds one value. Lists of cpus are the longest: 16,384 cpus of which every other one is left
+/// out take 96 KiB.
 const MAX_VALUE_BYTES: usize = 128 << 10;
 
 /// The price of a range of a set, which discovery may keep in four places, against bytes that are read once.
@@ -135,7 +136,8 @@ impl<'a> Reader<'a> {
         number
     }
 
-    /// Those ids of a set that are there: from a file in list format, else from one that holds the old hexadecimal mask.
+    /// Those ids of a set that are there: from a file in list format, else from one that holds the old hexadecimal
+    /// mask.
     pub(crate) fn ids(&self, list: &str, mask: &str, there: &IdSet) -> Option<IdSet> {
         self.id_list(list).or_else(|| self.id_mask(mask)).map(|ids| self.among(&ids, there))
     }
@@ -244,7 +246,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Spaces, tabs, line ends and backslashes are written as octal numbers in tables of mounts and of swap areas: a space as `\040`.
+/// Spaces, tabs, line ends and backslashes are written as octal numbers in tables of mounts and of swap areas: a space
+/// as `\040`.
 pub(crate) fn unescape(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -22,9 +22,9 @@ const LAST_OF_A_PACKAGE: u8 = 3;
 /// The cpus that share each cache, by each cpu of it.
 type Claims = BTreeMap<(u8, CacheKind, CpuId), IdSet>;
 
-/// The cpus that share each cache: those with the same id, by which the kernel allocates cache (resctrl), where ids can mean
-/// that; else the mask if all its members report the same, else the list likewise, else (some firmware shows empty sets) the
-/// threads of the core.
+/// The cpus that share each cache: those with the same id, by which the kernel allocates cache (resctrl), where ids can
+/// mean that; else the mask if all its members report the same, else the list likewise, else (some firmware shows empty
+/// sets) the threads of the core.
 ///
 /// The mask comes before the list: it is older, and kernels before 5.16 cut long lists at one page.
 pub(crate) fn sharers(reader: &Reader<'_>, cpus: &[Cpu], views: &[CacheView]) -> Vec<IdSet> {
@@ -130,8 +130,8 @@ fn cpus_of(views: &[CacheView], settled: &[Option<IdSet>], is_settled: bool) -> 
     cpus
 }
 
-/// Settles the views that are open by claims that all their members make, and that leave out what is settled; with `whole`, only at
-/// levels of which every cache has such a claim.
+/// Settles the views that are open by claims that all their members make, and that leave out what is settled; with
+/// `whole`, only at levels of which every cache has such a claim.
 fn settle(views: &[CacheView], claims: &Claims, settled: &mut [Option<IdSet>], whole: bool) {
     let taken = cpus_of(views, settled, true);
     // Every member of a set needs the same comparison; its result is kept.

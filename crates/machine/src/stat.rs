@@ -69,8 +69,9 @@ impl CpuTimes {
 
     /// Shares of the seconds since then; `None` where no time passed.
     ///
-    /// What is idle and what is stolen is timed, where the tick stops on idle cpus; what is used is only sampled at the tick in most kernels, so
-    /// that work which a timer wakes is never met by it, or always. So the shares are of the time that passed, not of the sum of all fields.
+    /// What is idle and what is stolen is timed, where the tick stops on idle cpus; what is used is only sampled at the
+    /// tick in most kernels, so that work which a timer wakes is never met by it, or always. So the shares are of the
+    /// time that passed, not of the sum of all fields.
     pub fn since(&self, before: &Self, seconds: f64) -> Option<CpuShares> {
         self.total.checked_sub(before.total).filter(|total| *total > 0)?;
         let all = seconds * self.cpus as f64 * rustix::param::clock_ticks_per_second() as f64;

@@ -102,8 +102,8 @@ fn mthp(reader: &Reader<'_>) -> BTreeMap<u64, String> {
     sizes.filter_map(|(bytes, name)| Some((bytes, reader.selected(&format!("{THP_DIR}/{name}/enabled"))?))).collect()
 }
 
-/// Whether DAMON runs, and the files that started it: its own directory of threads, modules that run it by themselves (`damon_reclaim`,
-/// `damon_lru_sort`, `damon_stat` and others), and debugfs of older kernels.
+/// Whether DAMON runs, and the files that started it: its own directory of threads, modules that run it by themselves
+/// (`damon_reclaim`, `damon_lru_sort`, `damon_stat` and others), and debugfs of older kernels.
 fn damon(reader: &Reader<'_>) -> (Option<bool>, Vec<String>) {
     let threads = reader.numbered(DAMON_DIR, "").into_iter().take(MOST_NAMED).map(|n| format!("{DAMON_DIR}/{n}/state"));
     let modules = reader.list("sys/module").into_iter().filter(|name| name.starts_with("damon_")).take(MOST_NAMED);

@@ -45,7 +45,8 @@ pub(crate) struct Modules {
     /// With those that are not DRAM: in a processor's memory mode they are the memory, and DRAM is their cache. With
     /// those on CXL cards: firmware may interleave them with the DRAM of a node.
     all: u64,
-    /// The smallest module of DRAM, where there are several. Chips that are soldered to the board (LPDDR) are no modules that are lost alone.
+    /// The smallest module of DRAM, where there are several. Chips that are soldered to the board (LPDDR) are no
+    /// modules that are lost alone.
     smallest: Option<u64>,
     /// What of it the kernel does not count: firmware keeps it for enclaves (SGX), or its blocks are offline.
     kept: u64,

@@ -1,5 +1,5 @@
-//! Inputs that users of other tools had, rebuilt: the facts that discovery must find in them, and what it must name. Where the shared
-//! fixtures are missing, these tests say so and pass.
+//! Inputs that users of other tools had, rebuilt: the facts that discovery must find in them, and what it must name.
+//! Where the shared fixtures are missing, these tests say so and pass.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests, which are no tests themselves")]
 
@@ -247,7 +247,8 @@ fn a_node_whose_cpus_are_offline_is_no_memory_without_cpus() {
     assert!(!m.node(1).unwrap().is_memory_only());
 }
 
-/// Two kinds of cores on Arm, behind lxcfs: `/proc/cpuinfo` counts the container's cpus, and the kernel shows each cpu's register.
+/// Two kinds of cores on Arm, behind lxcfs: `/proc/cpuinfo` counts the container's cpus, and the kernel shows each
+/// cpu's register.
 #[test]
 fn cpus_that_a_container_counts_anew_do_not_name_others() {
     let core =

@@ -144,7 +144,8 @@ proptest! {
         check(discover(&Root::from_files("fuzz", files), &LiveFacts::default()))?;
     }
 
-    /// The archive is damaged before it is compressed: behind a checksum that fits, the reader of archives sees the damage.
+    /// The archive is damaged before it is compressed: behind a checksum that fits, the reader of archives sees the
+    /// damage.
     #[test]
     fn damaged_archives_with_a_good_checksum(at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<prop::sample::Index>()) {
         let plain = archive();

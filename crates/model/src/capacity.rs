@@ -43,7 +43,8 @@ pub struct Capacity {
     pub seed: u64,
     /// The machine that measured: with servers elsewhere the client's alone.
     pub machine: Machine,
-    /// Errors of memory and throttling of cpus, as the system counted them before and after; `None` if it reports neither.
+    /// Errors of memory and throttling of cpus, as the system counted them before and after; `None` if it reports
+    /// neither.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health: Option<RunHealth>,
     /// Name of the scenario.
@@ -144,8 +145,9 @@ pub enum Outcome {
     Pass,
     /// Outside of it, or ended by a guard.
     Fail,
-    /// Neither a pass nor a failure: the interval of a percentile straddles its limit, the client was at its own, other programs used the cpus
-    /// up, the machine stood still for another reason than memory, or the time of a trial was over.
+    /// Neither a pass nor a failure: the interval of a percentile straddles its limit, the client was at its own, other
+    /// programs used the cpus up, the machine stood still for another reason than memory, or the time of a trial was
+    /// over.
     Unclear,
 }
 
@@ -186,8 +188,8 @@ pub struct TrialRecord {
 }
 
 impl TrialRecord {
-    /// Why the outcome is what it is. A limit that was missed says nothing if the trial is unclear, so what spoilt the trial
-    /// stands before the limit.
+    /// Why the outcome is what it is. A limit that was missed says nothing if the trial is unclear, so what spoilt the
+    /// trial stands before the limit.
     #[must_use]
     pub fn reason(&self) -> String {
         match (self.outcome, &self.ended_by) {
@@ -216,8 +218,8 @@ pub struct Evidence {
     pub resident_share: Option<f64>,
     /// Bytes held over bytes of memory taken for them, of a zram device, or else of zswap.
     pub compression: Option<f64>,
-    /// Bytes of DRAM that the server stands for: what tenants hold and the pool of compressed memory have to be within it; `None` where a
-    /// node is the tier, or tenants run elsewhere.
+    /// Bytes of DRAM that the server stands for: what tenants hold and the pool of compressed memory have to be within
+    /// it; `None` where a node is the tier, or tenants run elsewhere.
     pub dram_budget: Option<u64>,
     /// Bytes of the budget in use at the end of the trial: by tenants, and by the pool.
     pub dram_used: Option<u64>,
@@ -257,7 +259,8 @@ pub struct Evidence {
     pub cpu: Option<f64>,
     /// Share of the cpus' time that tenants used.
     pub tenants_cpu: Option<f64>,
-    /// Share of the cpus' time that all threads of the client used, where it runs beside the tenants' servers; inside guests it is the tenants'.
+    /// Share of the cpus' time that all threads of the client used, where it runs beside the tenants' servers; inside
+    /// guests it is the tenants'.
     pub client_share: Option<f64>,
     /// Share of the cpus' time that the hypervisor gave to others.
     pub steal: Option<f64>,
@@ -273,7 +276,8 @@ pub struct Evidence {
     pub zswap_written_back: Option<u64>,
     /// Pages that the kernel moved to slower nodes, of the whole machine.
     pub demoted: Option<u64>,
-    /// Bytes a second on the busiest network interface but loopback, in its busier direction; `None` where tenants are on this machine.
+    /// Bytes a second on the busiest network interface but loopback, in its busier direction; `None` where tenants are
+    /// on this machine.
     pub link_rate: Option<f64>,
     /// `network` over the capacity of the interface; `None` if the interface does not report its speed.
     pub link: Option<f64>,
@@ -281,7 +285,8 @@ pub struct Evidence {
     pub direct_reclaims: Option<u64>,
     /// Processes of tenants that the kernel killed for want of memory, since the trial began.
     pub oom_kills: Option<u64>,
-    /// Share of the GETs that found their key: below 1 if servers evict keys. `None` without a GET, and in older documents.
+    /// Share of the GETs that found their key: below 1 if servers evict keys. `None` without a GET, and in older
+    /// documents.
     #[serde(default)]
     pub hit_share: Option<f64>,
     /// The cpu quota of the control group that this program was started in; `None` without one, and in older documents.
@@ -311,9 +316,9 @@ impl QuotaUse {
     }
 }
 
-/// Share of the cpus' time from which on other programs, and not the tenants, are why cpus ran out. The kernel's work for
-/// tenants that no control group counts (interrupts) is a part of what others seem to use: a tenth of the busy time on a
-/// quiet machine.
+/// Share of the cpus' time from which on other programs, and not the tenants, are why cpus ran out. The kernel's work
+/// for tenants that no control group counts (interrupts) is a part of what others seem to use: a tenth of the busy time
+/// on a quiet machine.
 pub const OTHERS_DECIDE: f64 = 0.2;
 
 impl Evidence {
@@ -430,8 +435,8 @@ pub struct CostAgainst {
     pub saving: f64,
     /// Additional cost, as a share, at which a tenant costs the same.
     pub break_even: f64,
-    /// Additional cost, as a share, at which a tenant costs as much less as was wanted; below zero where that cannot be had even for
-    /// nothing, `None` where nothing was wanted.
+    /// Additional cost, as a share, at which a tenant costs as much less as was wanted; below zero where that cannot be
+    /// had even for nothing, `None` where nothing was wanted.
     #[serde(default)]
     pub affordable: Option<f64>,
 }

@@ -19,7 +19,8 @@ pub struct Check {
     pub expectations: String,
     /// Every expectation, in the order of the file.
     pub results: Vec<CheckResult>,
-    /// Facts of the machine of which two views exclude each other: what is judged by them rests on the view that is used.
+    /// Facts of the machine of which two views exclude each other: what is judged by them rests on the view that is
+    /// used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradictions: Vec<Contradiction>,
 }
@@ -32,8 +33,8 @@ pub struct CheckResult {
     pub that: String,
     /// The result over all places.
     pub outcome: CheckOutcome,
-    /// The place with the worst result: of those that failed, else of those that a bound leaves open, else of those that passed. `None` if
-    /// no place has a value.
+    /// The place with the worst result: of those that failed, else of those that a bound leaves open, else of those
+    /// that passed. `None` if no place has a value.
     pub worst: Option<CheckedValue>,
     /// Places (nodes, pairs of nodes, memory modules) that passed.
     pub passed: u64,
@@ -199,8 +200,8 @@ impl Check {
         of_figures.peek().is_some() && of_figures.all(|result| result.outcome == CheckOutcome::Unjudged)
     }
 
-    /// Expectations without which a run does not pass, and which could not be judged: those that are required, and where no
-    /// measured figure was judged, all that name one.
+    /// Expectations without which a run does not pass, and which could not be judged: those that are required, and
+    /// where no measured figure was judged, all that name one.
     pub fn missing(&self) -> impl Iterator<Item = &CheckResult> {
         let lacks_figures = self.lacks_figures();
         let is_needed = move |result: &&CheckResult| result.required || (result.measured && lacks_figures);

@@ -152,12 +152,12 @@ pub struct ComparedFigure {
     pub other: Option<ComparedNumber>,
     /// Relative change of the value: 0.1 is 10 % more than in the first run. `None` where it means nothing.
     pub change: Option<f64>,
-    /// Whether change, interval and verdict are of what one core gets: between machines with different numbers of cores,
-    /// of caches that each core has for itself.
+    /// Whether change, interval and verdict are of what one core gets: between machines with different numbers of
+    /// cores, of caches that each core has for itself.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_per_core: bool,
-    /// Relative change of the value that the core clock explains, where change, interval and verdict are per cycle of the
-    /// core; `None` where they are of the value itself.
+    /// Relative change of the value that the core clock explains, where change, interval and verdict are per cycle of
+    /// the core; `None` where they are of the value itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_change: Option<f64>,
     /// Relative change of the rate by cores in use; only between machines.

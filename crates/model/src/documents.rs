@@ -218,7 +218,7 @@ pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         (crate::COMPARE_SCHEMA, schema_for!(Document<'_, crate::Comparison>)),
         (crate::HISTORY_SCHEMA, schema_for!(Document<'_, crate::History>)),
         (crate::WATCH_SCHEMA, schema_for!(Document<'_, crate::WatchSample>)),
-        (crate::PLACED_SCHEMA, schema_for!(Document<'_, crate::Placed>)),
+        (crate::PLACED_SCHEMA, schema_for!(Document<'_, crate::CurveProfile>)),
         (crate::WATCH_RECORDING_SCHEMA, schema_for!(crate::WatchHead)),
     ];
     let identified = |(name, mut schema): (&'static str, schemars::Schema)| {

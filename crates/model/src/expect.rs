@@ -8,16 +8,17 @@ use crate::setup::Role;
 
 /// Starting workers, calibrating and proving an allocation, whatever its size (measured: 4 to 8 ms).
 const START_SECONDS: f64 = 5e-3;
-/// What a visit takes beside its shot: warming the caches, the clock's checks, the threads' cpus answering each other (measured: 0.3 to 1 ms).
+/// What a visit takes beside its shot: warming the caches, the clock's checks, the threads' cpus answering each other
+/// (measured: 0.3 to 1 ms).
 const BETWEEN_SECONDS: f64 = 0.7e-3;
-/// Bytes a second at which one thread faults in, fills, permutes and proves its memory: huge pages (measured: 1.2 to 2.4 GB/s) and
-/// base pages (0.4 to 0.8 GB/s).
+/// Bytes a second at which one thread faults in, fills, permutes and proves its memory: huge pages (measured: 1.2 to
+/// 2.4 GB/s) and base pages (0.4 to 0.8 GB/s).
 const PREPARE_HUGE: f64 = 1.5e9;
 const PREPARE_BASE: f64 = 0.5e9;
 /// Bytes a second at which a thread reads memory that is not in its caches (measured: 5 to 15 GB/s).
 const READ_FIRST: f64 = 8e9;
-/// Bytes a second at which memory that a process only holds is filled and given back: nothing is permuted (measured on a Zen 5 guest: 256 MiB in
-/// 0.30 s on base pages, 0.34 s on huge ones).
+/// Bytes a second at which memory that a process only holds is filled and given back: nothing is permuted (measured on
+/// a Zen 5 guest: 256 MiB in 0.30 s on base pages, 0.34 s on huge ones).
 const PREPARE_RESIDENT: f64 = 0.85e9;
 
 /// How rival kernels are compared with the first: in pairs, A B B A, on several visits.
@@ -25,7 +26,8 @@ const PREPARE_RESIDENT: f64 = 0.85e9;
 pub struct Rivalry {
     /// Length of a shot: some windows, and several of the millisecond blocks that string instructions need.
     pub shot: Duration,
-    /// A comparison is in a calm moment where the shots before and after the rival's reach this share of the best of all.
+    /// A comparison is in a calm moment where the shots before and after the rival's reach this share of the best of
+    /// all.
     pub calm: f64,
     /// Comparisons in calm moments that decide.
     pub rounds: usize,
@@ -35,14 +37,16 @@ pub struct Rivalry {
     pub most: usize,
     /// A rival is better only by more than this share.
     pub better: f64,
-    /// Above this ratio in each of two comparisons it is taken: non-temporal stores of large memory, for one, are twice as fast.
+    /// Above this ratio in each of two comparisons it is taken: non-temporal stores of large memory, for one, are twice
+    /// as fast.
     pub clear: f64,
     /// Below these ratios it is out after one comparison, after two, and after any more: a single one may be spoiled.
     pub worse: [f64; 3],
 }
 
-/// The rivalry. What decides are the best windows of comparisons in calm moments: where each comparison decided by itself, a neighbour on the
-/// other hardware thread let the same machine take one kernel in one run and another, 7 % faster, in the next.
+/// The rivalry. What decides are the best windows of comparisons in calm moments: where each comparison decided by
+/// itself, a neighbour on the other hardware thread let the same machine take one kernel in one run and another, 7 %
+/// faster, in the next.
 pub const RIVALRY: Rivalry = Rivalry {
     shot: Duration::from_micros(1200),
     calm: 0.97,
@@ -74,7 +78,8 @@ impl Step {
         START_SECONDS + self.memory_seconds()
     }
 
-    /// The part of that which its memory takes: what a host makes longer that gives its guest memory only when it is touched.
+    /// The part of that which its memory takes: what a host makes longer that gives its guest memory only when it is
+    /// touched.
     pub fn memory_seconds(&self) -> f64 {
         // Once: a step may have as many regions as it has threads, thousands.
         let is_os = self.is_os();
@@ -133,8 +138,8 @@ impl Step {
 }
 
 impl Plan {
-    /// Seconds the plan is expected to take, with the steps that are added later: half way between the fewest visits and the most, as the more
-    /// of them are made the noisier the machine is, until the time is up.
+    /// Seconds the plan is expected to take, with the steps that are added later: half way between the fewest visits
+    /// and the most, as the more of them are made the noisier the machine is, until the time is up.
     pub fn expected_seconds(&self) -> f64 {
         let (least, likely) = self.known_seconds();
         // What comes later repeats as often as what is known.

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 pub struct FileMemory {
     /// A file that exists, which is mapped to read only, or a directory.
     pub path: String,
-    /// Whether the path is a directory, in which a new file without a name is made. Nothing is left there, whatever ends the program.
+    /// Whether the path is a directory, in which a new file without a name is made. Nothing is left there, whatever
+    /// ends the program.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub new: bool,
     /// Whether a new file is mapped to read only once it is filled.

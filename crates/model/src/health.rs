@@ -74,7 +74,8 @@ impl HealthCount {
         })
     }
 
-    /// The counter with these values. A counter that went down was reset, or its 32 bits wrapped; it then grew by at least the new value.
+    /// The counter with these values. A counter that went down was reset, or its 32 bits wrapped; it then grew by at
+    /// least the new value.
     pub fn new(before: u64, after: Option<u64>) -> Self {
         Self { before, after, grew: after.map(|after| after.checked_sub(before).unwrap_or(after)) }
     }
@@ -108,8 +109,8 @@ impl MemoryErrors {
         own.or_else(|| HealthCount::sum(parts.into_iter().flatten()).filter(|sum| sum.last() > 0 || is_whole))
     }
 
-    /// The parts for which a number is not 0: `mc0/dimm3 (CPU_SrcID#0_MC#0_Chan#0_DIMM#0)`; and the controller itself if
-    /// it has a larger number than its parts together, for the driver did not know the module of each error.
+    /// The parts for which a number is not 0: `mc0/dimm3 (CPU_SrcID#0_MC#0_Chan#0_DIMM#0)`; and the controller itself
+    /// if it has a larger number than its parts together, for the driver did not know the module of each error.
     pub fn named(&self, number: impl Fn(&Self) -> Option<u64>) -> Vec<String> {
         let has = |errors: &&Self| number(errors).is_some_and(|n| n > 0);
         let of_parts = self.parts.iter().filter_map(&number).fold(0, u64::saturating_add);

@@ -79,8 +79,8 @@ pub struct RunFigure {
     pub per_cycle: Option<PerCycle>,
     /// Trusted or a bound.
     pub grade: Grade,
-    /// Whether it is a bound because its edge is not sharp: the hardware may be better. A bound that is only below the machine's record is
-    /// as sharp as a trusted number.
+    /// Whether it is a bound because its edge is not sharp: the hardware may be better. A bound that is only below the
+    /// machine's record is as sharp as a trusted number.
     pub is_open: bool,
     /// Whether it is the middle of its windows; `None` where no step shows it.
     pub is_middle: Option<bool>,
@@ -121,7 +121,8 @@ impl fmt::Display for CpuPlace {
 }
 
 impl RunFigure {
-    /// Whether it is a figure of a tier: latency, or the rate of an operation. The clock is one as well: figures per cycle do not show it.
+    /// Whether it is a figure of a tier: latency, or the rate of an operation. The clock is one as well: figures per
+    /// cycle do not show it.
     pub fn is_headline(&self) -> bool {
         let is_of_tier = || matches!(self.metric, Quantity::Latency | Quantity::Bandwidth);
         self.metric == Quantity::CoreClock || self.labels.is_for(Purpose::Ladder) && is_of_tier()
@@ -159,7 +160,8 @@ pub struct History {
     pub unnamed: u64,
     /// All saved runs whose documents cannot be read, whatever machine and time they are of.
     pub unreadable: Vec<HistoryRun>,
-    /// The figures. A figure whose values are not all comparable has several entries, first the series of the newest value.
+    /// The figures. A figure whose values are not all comparable has several entries, first the series of the newest
+    /// value.
     pub figures: Vec<FigureHistory>,
 }
 

@@ -16,11 +16,12 @@ const MANY_RANGES: usize = 1 << 16;
 
 /// A sorted set of ids. Any size: machines with more than 1,024 cpus exist.
 ///
-/// A set takes eight bytes for each of its ranges, however large its ids are, so that a list from a file takes at most some times
-/// its own length.
+/// A set takes eight bytes for each of its ranges, however large its ids are, so that a list from a file takes at most
+/// some times its own length.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct IdSet {
-    /// The first and last id of each range, rising. At least one id is missing between two, so that equality is structural.
+    /// The first and last id of each range, rising. At least one id is missing between two, so that equality is
+    /// structural.
     ranges: Vec<(u32, u32)>,
 }
 
@@ -160,7 +161,8 @@ impl IdSet {
         })
     }
 
-    /// The bit mask, least significant word first: what `sched_setaffinity` and `mbind` take. It never ends in a zero word.
+    /// The bit mask, least significant word first: what `sched_setaffinity` and `mbind` take. It never ends in a zero
+    /// word.
     pub fn words(&self) -> Vec<u64> {
         let mut words = vec![0; self.ranges.last().map_or(0, |(_, high)| *high as usize / 64 + 1)];
         for id in self.iter() {

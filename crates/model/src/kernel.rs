@@ -124,8 +124,8 @@ impl KernelInfo {
         f64::from(self.read_per_line + self.write_per_line) / 64.0
     }
 
-    /// Bytes that memory reads, and bytes that it writes, for each useful byte of data that no cache holds: whole lines, and with ordinary
-    /// stores the line that is read before it is written.
+    /// Bytes that memory reads, and bytes that it writes, for each useful byte of data that no cache holds: whole
+    /// lines, and with ordinary stores the line that is read before it is written.
     pub fn traffic(&self) -> (f64, f64) {
         let line = |bytes: u16| if bytes == 0 { 0.0 } else { f64::from(bytes.max(64)) };
         let (read, written) = (line(self.read_per_line), line(self.write_per_line));

@@ -74,11 +74,13 @@ keys! {
     /// The limit of a rate: `core`, `memory`, `link`; or of what a cache holds: `partition`, `contention`, `reuse` (it
     /// keeps lines only once they are used again), `none`, `unclear`.
     LIMIT = "limit";
-    /// Where it begins: the cpus of a row of the matrix as a selector (`node:0`, `socket:1`, `llc:3`, `all`), or the first cpu of a pair.
+    /// Where it begins: the cpus of a row of the matrix as a selector (`node:0`, `socket:1`, `llc:3`, `all`), or the
+    /// first cpu of a pair.
     FROM = "from";
     /// Nodes that pages are spread over, in list format.
     NODES = "nodes";
-    /// How pages are spread, where they are not bound to one node: `interleave`, `weighted`, `kernel weights`, `mixed`, `local`.
+    /// How pages are spread, where they are not bound to one node: `interleave`, `weighted`, `kernel weights`, `mixed`,
+    /// `local`.
     POLICY = "policy";
     /// Pages of each node in a round: `0:3,1:1`.
     WEIGHTS = "weights";
@@ -96,7 +98,8 @@ keys! {
     STATISTIC = "statistic";
     /// The value that the system declares.
     DECLARED = "declared";
-    /// How two cpus are related, by what they share: `core`, `L2`, `L3`, … for caches; `SMT`, `cluster`, `LLC`, `die`, `socket`, `remote` for pairs.
+    /// How two cpus are related, by what they share: `core`, `L2`, `L3`, … for caches; `SMT`, `cluster`, `LLC`, `die`,
+    /// `socket`, `remote` for pairs.
     RELATION = "relation";
     /// The kinds of a pair's cores on a hybrid machine, the larger first: `P-P`, `P-E`, `E-E`, `P-LP`.
     KINDS = "kinds";
@@ -108,7 +111,8 @@ keys! {
     WAIT = "wait";
     /// Bytes of other memory that were read before.
     AFTER = "after";
-    /// How often the accessed lines were used before the wait: `once` (after a flush) or `again` (three times in a row).
+    /// How often the accessed lines were used before the wait: `once` (after a flush) or `again` (three times in a
+    /// row).
     USED = "used";
     /// The cpu that answers.
     TO = "to";
@@ -214,8 +218,8 @@ impl Labels {
         self.is(Self::PURPOSE, purpose.name())
     }
 
-    /// Whether a chase takes its lines in the order that is usual for them: at random, or, of a tier of memory, in groups, with translations at hand.
-    /// True of what has no layout.
+    /// Whether a chase takes its lines in the order that is usual for them: at random, or, of a tier of memory, in
+    /// groups, with translations at hand. True of what has no layout.
     pub fn has_usual_layout(&self) -> bool {
         match self.get(Self::LAYOUT) {
             None | Some("random") => true,
@@ -251,7 +255,8 @@ impl schemars::JsonSchema for Labels {
         };
         let properties: serde_json::Map<String, serde_json::Value> = Self::KEYS.iter().map(about).collect();
         schemars::json_schema!({
-            "description": "Keys that distinguish one measurement from another. Documents of other versions may have other keys.",
+            "description": "Keys that distinguish one measurement from another. Documents of other versions may have \
+                other keys.",
             "type": "object",
             "properties": properties,
             "propertyNames": { "enum": keys },

@@ -10,6 +10,7 @@ mod check;
 mod checkup;
 mod comparison;
 mod counters;
+mod curve_profile;
 pub mod documents;
 mod exit;
 mod expect;
@@ -28,7 +29,6 @@ pub mod observation;
 pub mod os;
 mod page;
 mod peak;
-mod placed;
 pub mod plan;
 mod purpose;
 mod quantity;
@@ -63,6 +63,10 @@ pub use counters::{
     CounterBox, CounterCheck, CounterSight, CounterSourceId, CounterSourceInfo, LinkCheck, PassedOver, RunCounters,
     WayCheck,
 };
+pub use curve_profile::{
+    CurveProfile, PLACED_SCHEMA, ProfileAt, ProfileAxis, ProfileCurve, ProfileCurves, ProfileKnee, ProfileOther,
+    ProfilePart, ProfilePoint, ProfileTime,
+};
 #[cfg(feature = "schema")]
 pub use documents::schemas;
 pub use documents::{
@@ -88,10 +92,6 @@ pub use machine::*;
 pub use observation::*;
 pub use os::{OsCall, OsGroup, PrimitiveId, PrimitiveInfo, Sweep};
 pub use page::PageKind;
-pub use placed::{
-    PLACED_SCHEMA, Placed, PlacedAt, PlacedAxis, PlacedCurve, PlacedCurves, PlacedKnee, PlacedOther, PlacedPart,
-    PlacedPoint, PlacedTime,
-};
 pub use plan::{
     Effort, Plan, PlanPage, PlanPart, Published, PublishedFigure, PublishedPoint, Request, Scope, Step, StopRule,
 };

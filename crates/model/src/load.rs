@@ -25,7 +25,7 @@ pub struct LoadRun {
     pub started: String,
     /// Whether it ran to its end; otherwise a signal ended it.
     pub complete: bool,
-    /// Warnings of before the run.
+    /// Warnings from before the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
     /// The workload of every tenant.
@@ -84,8 +84,8 @@ impl LoadPart {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadWorkload {
-    /// `open`: at a rate, whatever the server does; `closed`: the next request follows an answer; `paced`: it follows the answer and not
-    /// before a period of the rate is over.
+    /// `open`: at a rate, whatever the server does; `closed`: the next request follows an answer; `paced`: it follows
+    /// the answer and not before a period of the rate is over.
     #[serde(rename = "loop")]
     pub pacing: LoadLoop,
     /// How the requests of an open loop are spread in time: `constant` or `poisson`.
@@ -220,8 +220,8 @@ pub struct LoadTenant {
     pub seconds: f64,
     /// Answers a second.
     pub requests_per_second: f64,
-    /// Answers in time over requests that were due; of a tenant that was given up, over all that the run would have made.
-    /// `None` where nothing was due.
+    /// Answers in time over requests that were due; of a tenant that was given up, over all that the run would have
+    /// made. `None` where nothing was due.
     pub achieved_share: Option<f64>,
     /// Requests that were due; in a closed loop those that were sent.
     pub scheduled: u64,

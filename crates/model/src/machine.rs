@@ -24,8 +24,8 @@ pub use topology::LlcGroup;
 pub struct Machine {
     /// The processor model and its identity.
     pub cpu_model: CpuModel,
-    /// Published limits of its cores; `None` for a core whose limits are not known, for cores of several kinds, and where a
-    /// hypervisor hides the model.
+    /// Published limits of its cores; `None` for a core whose limits are not known, for cores of several kinds, and
+    /// where a hypervisor hides the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core_limits: Option<CoreLimits>,
     /// Every online logical cpu, in rising id order.
@@ -44,8 +44,8 @@ pub struct Machine {
     pub page_bytes: u64,
     /// Memory modules in the processors' channels, empty where SMBIOS cannot be read.
     pub dimms: Vec<Dimm>,
-    /// Slots of these channels that the board has beside those in `dimms`: some firmware lists filled slots only, and
-    /// states how many there are (SMBIOS type 16).
+    /// Slots of these channels that `dimms` does not list: some firmware lists filled slots only, and states the number
+    /// of all slots (SMBIOS type 16).
     #[serde(default, skip_serializing_if = "crate::observation::is_zero")]
     pub unlisted_slots: u64,
     /// Sockets that hold a processor by SMBIOS, those whose cpus are all offline too; 0 where it does not say.
@@ -174,14 +174,16 @@ pub struct Node {
     /// Whether it has, or may have, cpus that the system does not show here: it is no memory without cpus then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hides_cpus: bool,
-    /// The kernel's ids of the emulated nodes (`numa=fake`) that this memory is split into; empty for a node that is not split.
+    /// The kernel's ids of the emulated nodes (`numa=fake`) that this memory is split into; empty for a node that is
+    /// not split.
     #[serde(default, skip_serializing_if = "IdSet::is_empty")]
     pub emulated: IdSet,
     /// Bytes of memory; `Some(0)` for memory-less nodes, `None` where the tree does not say.
     pub memory_bytes: Option<u64>,
     /// Memory available without swapping at discovery, bytes: free pages and clean file cache.
     pub free_bytes: Option<u64>,
-    /// Memory in blocks that are offline, bytes, which `memory_bytes` does not count; `None` where the kernel lists no blocks.
+    /// Memory in blocks that are offline, bytes, which `memory_bytes` does not count; `None` where the kernel lists no
+    /// blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offline_bytes: Option<u64>,
     /// Distance to each node, by node id, from the SLIT; empty where the kernel does not say.
@@ -214,8 +216,9 @@ impl Node {
     }
 }
 
-/// A cache in front of a node's memory and behind those of the cpus (HMAT, `memory_side_cache` in sysfs), as HBM or DRAM before slower
-/// memory: what is in it answers at its speed, and nothing but the working set says which of the two does.
+/// A cache in front of a node's memory and behind those of the cpus (HMAT, `memory_side_cache` in sysfs), as HBM or
+/// DRAM before slower memory: what is in it answers at its speed, and nothing but the working set says which of the two
+/// does.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SideCache {
@@ -352,9 +355,9 @@ pub struct TheoreticalPeak {
 }
 
 impl MemoryChannels {
-    /// Whether accesses cannot be interleaved evenly over the channels that have modules: their number cannot be the same in all sockets, or
-    /// it is odd in each. One channel needs no interleaving, and three are interleaved by the processors that have six. `false` where the
-    /// processor's channels are not known.
+    /// Whether accesses cannot be interleaved evenly over the channels that have modules: their number cannot be the
+    /// same in all sockets, or it is odd in each. One channel needs no interleaving, and three are interleaved by the
+    /// processors that have six. `false` where the processor's channels are not known.
     pub fn is_uneven(&self, sockets: usize) -> bool {
         let (filled, sockets) = (self.populated as usize, sockets.max(1));
         let of_socket = filled / sockets;

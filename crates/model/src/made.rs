@@ -9,7 +9,8 @@ use crate::setup::Role;
 use crate::units::Metric;
 use crate::units::{Bytes, MIB};
 
-/// Bytes a second at which base pages and huge pages are faulted in and written by one thread (measured on a Zen 5 guest: 0.4 to 0.6, 0.8).
+/// Bytes a second at which base pages and huge pages are faulted in and written by one thread (measured on a Zen 5
+/// guest: 0.4 to 0.6, 0.8).
 const FILL_BASE: f64 = 0.5e9;
 const FILL_HUGE: f64 = 0.8e9;
 /// Starting another process or thread, and hearing that it is ready (measured: 0.3 to 1 ms).
@@ -22,8 +23,8 @@ const WRITE_AND_FORK: f64 = 6e9;
 /// Bytes a second at which a mapping is populated and unmapped (measured: 32 MiB in 18 ms).
 const MAP_AND_UNMAP: f64 = 1.8e9;
 
-/// Memory that is faulted in before it is taken away again, at most: 16 MiB of base pages (as much again where they are copied from a file),
-/// 32 MiB of huge ones, or one of them where that is larger.
+/// Memory that is faulted in before it is taken away again, at most: 16 MiB of base pages (as much again where they are
+/// copied from a file), 32 MiB of huge ones, or one of them where that is larger.
 const FAULTED: u64 = 32 * MIB;
 
 /// The call of a step, and its group.
@@ -69,7 +70,8 @@ impl Step {
         Bytes(self.setup.total_bytes().0.saturating_add(self.made_bytes().0))
     }
 
-    /// Seconds that an allocation takes beside its region and its shots: filling what operations need, and starting others.
+    /// Seconds that an allocation takes beside its region and its shots: filling what operations need, and starting
+    /// others.
     pub(crate) fn making_seconds(&self) -> f64 {
         let Some((call, group)) = call(self) else { return 0.0 };
         let rate = match call.page {

@@ -47,15 +47,17 @@ pub struct Observation {
     pub metric: Metric,
     /// Unit of `value` and of every number beside it: ns, or bytes per second.
     pub unit: Unit,
-    /// The capability: the edge of the clean windows in the best state, or, of what describes a load, their middle there; `None` when
-    /// invalid or not measured.
+    /// The capability: the edge of the clean windows in the best state, or, of what describes a load, their middle
+    /// there; `None` when invalid or not measured.
     pub value: Option<f64>,
     /// Its interval, bootstrapped over visits.
     pub interval: Option<Interval>,
-    /// The value in cycles of the core, of L1 and L2, which run at its clock. `value` is this at the clock of the run ([`Quantity::CoreClock`]).
+    /// The value in cycles of the core, of L1 and L2, which run at its clock. `value` is this at the clock of the run
+    /// ([`Quantity::CoreClock`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_cycle: Option<PerCycle>,
-    /// The power of the core's clock that rates follow, if it is not 0: `value` is given at the clock of the run. 1 is in proportion.
+    /// The power of the core's clock that rates follow, if it is not 0: `value` is given at the clock of the run. 1 is
+    /// in proportion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_slope: Option<f64>,
     /// The machine's record of the same figure when the run was measured, at the clock of this run, in the unit of
@@ -224,8 +226,8 @@ pub struct EdgeSeen {
     pub visits: u64,
     /// Visits that reached it, each at least a second after the one before.
     pub reached: u64,
-    /// Its interval by the windows and allocations of this run alone, which more visits narrow. The interval of the number also has the scatter
-    /// between runs. `None` in older documents.
+    /// Its interval by the windows and allocations of this run alone, which more visits narrow. The interval of the
+    /// number also has the scatter between runs. `None` in older documents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<Interval>,
 }
@@ -246,7 +248,8 @@ pub struct Mode {
 pub struct PartResult {
     /// Its name in the setup (`load`, `local`, `remote`).
     pub name: String,
-    /// Unit of the numbers: ns an access for chases and turns at a line, useful bytes per second for streams, a ratio for `evenness`.
+    /// Unit of the numbers: ns an access for chases and turns at a line, useful bytes per second for streams, a ratio
+    /// for `evenness`.
     pub unit: Unit,
     /// The median over clean windows of the state that the step's value is of; `None` without any.
     pub value: Option<f64>,
@@ -290,8 +293,8 @@ pub struct Disturbance {
     /// Time that settling took, seconds: of each shot, of the thread that took longest.
     #[serde(default)]
     pub settle_seconds: f64,
-    /// Times the step's memory was allocated and filled again, since it could not be kept between visits. 0 for operations of the kernel,
-    /// which get fresh memory at each visit by design.
+    /// Times the step's memory was allocated and filled again, since it could not be kept between visits. 0 for
+    /// operations of the kernel, which get fresh memory at each visit by design.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub allocations_remade: u64,
 }
@@ -352,7 +355,8 @@ impl PlacementProof {
 pub struct Rival {
     /// Id of the compared kernel: `read/avx512`.
     pub kernel: KernelId,
-    /// Its rate over that of the first kernel in the same moments, the median of pairs of shots; `None` if none was undisturbed.
+    /// Its rate over that of the first kernel in the same moments, the median of pairs of shots; `None` if none was
+    /// undisturbed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
 }

@@ -3,7 +3,8 @@
 use crate::idset::IdSet;
 use crate::machine::{Dimm, DisputedFact, Machine, MemoryChannels, Node, TheoreticalPeak};
 
-/// Nodes whose sizes are this near hold as many of the same modules: the kernel keeps a few percent of each from the start.
+/// Nodes whose sizes are this near hold as many of the same modules: the kernel keeps a few percent of each from the
+/// start.
 const ALIKE: f64 = 0.9;
 /// Bytes a transfer of a channel, whose two halves some modules have apart.
 const CHANNEL_BYTES: f64 = 8.0;
@@ -38,10 +39,11 @@ impl Machine {
         self.theoretical_link.as_ref().filter(|_| self.system.hypervisor.is_none())
     }
 
-    /// Bytes a second that the memory of some nodes can give at most: their part of the theoretical peak where modules lie
-    /// evenly over the nodes, else that of the whole machine, which no node exceeds.
+    /// Bytes a second that the memory of some nodes can give at most: their part of the theoretical peak where modules
+    /// lie evenly over the nodes, else that of the whole machine, which no node exceeds.
     ///
-    /// `None` where the machine's is not known, as in a guest, or for nodes without cpus: their memory is not among the modules of the board.
+    /// `None` where the machine's is not known, as in a guest, or for nodes without cpus: their memory is not among the
+    /// modules of the board.
     pub fn memory_peak(&self, nodes: &IdSet) -> Option<f64> {
         let whole = self.real_peak()?.bytes_per_second;
         let with_memory = |node: &&Node| node.memory_bytes.is_some_and(|bytes| bytes > 0);
@@ -55,7 +57,8 @@ impl Machine {
         Some(if even { whole / own.len() as f64 * named.len() as f64 } else { whole })
     }
 
-    /// The theoretical peak of the memory of these nodes alone; `None` if only the peak of more nodes together is known.
+    /// The theoretical peak of the memory of these nodes alone; `None` if only the peak of more nodes together is
+    /// known.
     pub fn own_memory_peak(&self, nodes: &IdSet) -> Option<f64> {
         let peak = self.memory_peak(nodes)?;
         let whole = self.real_peak()?.bytes_per_second;
@@ -66,7 +69,8 @@ impl Machine {
     }
 }
 
-/// Whether every node has as many channels as any other: nodes of one size, modules of one kind, as many of them on each channel.
+/// Whether every node has as many channels as any other: nodes of one size, modules of one kind, as many of them on
+/// each channel.
 fn is_even(nodes: &[&Node], dimms: &[Dimm], whole: f64) -> bool {
     let sizes = || nodes.iter().filter_map(|node| node.memory_bytes);
     let (least, most) = (sizes().min().unwrap_or(0) as f64, sizes().max().unwrap_or(0) as f64);

@@ -84,9 +84,9 @@ purposes! {
 }
 
 impl Purpose {
-    /// Whether its steps only draw a shape or describe a state beside the figures: a curve by size, latency under a load, a primitive beside
-    /// its first point, cold latency. Where time runs out before the last of them, the shape is less dense, and no number is
-    /// missing.
+    /// Whether its steps only draw a shape or describe a state beside the figures: a curve by size, latency under a
+    /// load, a primitive beside its first point, cold latency. Where time runs out before the last of them, the shape
+    /// is less dense, and no number is missing.
     pub const fn is_point(self) -> bool {
         matches!(self, Self::Curve | Self::Load | Self::OsPoint | Self::Cold)
     }

@@ -197,7 +197,8 @@ impl Quantity {
         )
     }
 
-    /// Whether it describes the time of a run and not the hardware: tails, what neighbours left in a cache, and how fast a state comes back.
+    /// Whether it describes the time of a run and not the hardware: tails, what neighbours left in a cache, and how
+    /// fast a state comes back.
     pub fn is_of_the_hour(&self) -> bool {
         matches!(
             self,

@@ -213,7 +213,8 @@ pub enum Reason {
         /// From the first visit that reached it to the last, seconds.
         seconds: f64,
     },
-    /// The values of a visit go in one direction, or the time allowed for settling was over: the number is of no steady state.
+    /// The values of a visit go in one direction, or the time allowed for settling was over: the number is of no steady
+    /// state.
     NotSettled {
         /// The end of a visit over its beginning, less 1, in the middle visit; `None` if visits are too short to tell.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -256,7 +257,8 @@ pub enum Reason {
     Disagrees {
         /// The step of the figure that is farthest from this one.
         with: String,
-        /// The median of this figure over visits, in the number's unit, at the clock of the run where it follows the clock.
+        /// The median of this figure over visits, in the number's unit, at the clock of the run where it follows the
+        /// clock.
         here: f64,
         /// The same of the other figure.
         there: f64,

@@ -7,8 +7,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The stable name of a message, as `cpu_not_allowed`: what programs and tests read, while its sentences may change. Empty in documents of
-/// versions before there were codes. Each message of [`crate::messages`] has one, in the `codes` of its module.
+/// The stable name of a message, as `cpu_not_allowed`: what programs and tests read, while its sentences may change.
+/// Empty in documents of versions before there were codes. Each message of [`crate::messages`] has one, in the `codes`
+/// of its module.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
@@ -97,7 +98,8 @@ impl Refusal {
         Self { options: options_of(cure), cure: cure.to_owned(), ..self }
     }
 
-    /// Whether both are one fact, whatever they are of: by code and data; by the sentences where a document is older than codes.
+    /// Whether both are one fact, whatever they are of: by code and data; by the sentences where a document is older
+    /// than codes.
     pub fn is_like(&self, other: &Self) -> bool {
         match (self.code.is_none(), other.code.is_none()) {
             (true, true) => (&self.why, &self.cure) == (&other.why, &other.cure),

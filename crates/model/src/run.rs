@@ -49,11 +49,12 @@ pub struct Run {
     pub simulated: Option<String>,
     /// Description of the machine, as it was discovered before the run.
     pub machine: Machine,
-    /// Errors of memory and throttling of cpus, as the system counted them before and after the run; `None` if it reports neither.
+    /// Errors of memory and throttling of cpus, as the system counted them before and after the run; `None` if it
+    /// reports neither.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health: Option<RunHealth>,
-    /// Problems of the machine that the check-up (`tiermark doctor`) finds when the run begins; `None` in documents of versions
-    /// that made no check-up.
+    /// Problems of the machine that the check-up (`tiermark doctor`) finds when the run begins; `None` in documents of
+    /// versions that made no check-up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problems: Option<Vec<CheckRow>>,
     /// The counters of memory and link traffic beside the run; `None` if none were asked for.
@@ -150,7 +151,8 @@ pub struct ClockInfo {
 pub struct Overheads {
     /// One clock stamp with its store, ns: subtracted from every block.
     pub stamp_ns: f64,
-    /// From the gate's opening to the last worker's first stamp, ns; outside every window. `None` where no thread could be started.
+    /// From the gate's opening to the last worker's first stamp, ns; outside every window. `None` where no thread could
+    /// be started.
     #[serde(default)]
     pub gate_ns: Option<f64>,
     /// Calling a kernel for one block without work, ns; `None` where no kernel could be called.
@@ -182,8 +184,8 @@ pub struct Experiment {
     pub findings: Vec<Finding>,
 }
 
-/// The warning that memory could not be kept between visits; `None` if all of it was kept. Operations of the kernel do not count: they get
-/// fresh memory at each visit by design.
+/// The warning that memory could not be kept between visits; `None` if all of it was kept. Operations of the kernel do
+/// not count: they get fresh memory at each visit by design.
 pub fn memory_not_kept(experiments: &[Experiment]) -> Option<Warning> {
     let remade = |experiment: &Experiment| {
         let counts = experiment.observations.iter().map(|seen| seen.disturbance.allocations_remade);

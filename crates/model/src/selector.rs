@@ -10,12 +10,13 @@ pub enum Numbering {
     /// As the operating system numbers them.
     #[default]
     Os,
-    /// From 0, cpus in the order of cores (by socket and die) and their hardware threads, nodes and sockets in the order of their numbers: what
-    /// hwloc calls logical indexes. Cores and last-level caches are always numbered so.
+    /// From 0, cpus in the order of cores (by socket and die) and their hardware threads, nodes and sockets in the
+    /// order of their numbers: what hwloc calls logical indexes. Cores and last-level caches are always numbered so.
     Logical,
 }
 
-/// Resolves a selector to allowed cpus of a machine. Parts are joined by `,` and added; parts behind `!` are taken away.
+/// Resolves a selector to allowed cpus of a machine. Parts are joined by `,` and added; parts behind `!` are taken
+/// away.
 ///
 /// # Errors
 /// A [`Refusal`] for a malformed selector, an id the machine does not have, or a cpu this process may not use.
@@ -153,7 +154,8 @@ mod tests {
 
     #[test]
     fn logical_numbers_follow_the_cores() {
-        // As on most servers: the second threads of all cores come after the first ones, and sockets and nodes need not begin at 0.
+        // As on most servers: the second threads of all cores come after the first ones, and sockets and nodes need not
+        // begin at 0.
         let cpus = (0..8)
             .map(|id| Cpu {
                 id,

@@ -61,8 +61,8 @@ pub struct ThreadSetup {
     /// Whether it runs in a process of its own, which has its region to itself.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub process: bool,
-    /// Index of a region that it reads once before each visit, instead of settling: as other work does, this evicts what the visit before
-    /// left in caches. The visit then times how its own state comes back.
+    /// Index of a region that it reads once before each visit, instead of settling: as other work does, this evicts
+    /// what the visit before left in caches. The visit then times how its own state comes back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reads_first: Option<usize>,
 }
@@ -113,15 +113,16 @@ pub enum Role {
             deserialize_with = "Before::or_flushed"
         )]
         before: Before,
-        /// Whether the chase comes first, through what the visit before read, and the region is read after it, without a wait.
+        /// Whether the chase comes first, through what the visit before read, and the region is read after it, without
+        /// a wait.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         since_last: bool,
     },
     /// Loads the memory while others are measured: walks its region in short pieces, kernel after kernel in turn, and
     /// pauses after each piece.
     Load {
-        /// Walked in turn, each as many bytes of each of its streams, so that the list is the mix: `read read copy` reads three
-        /// lines for each that it writes.
+        /// Walked in turn, each as many bytes of each of its streams, so that the list is the mix: `read read copy`
+        /// reads three lines for each that it writes.
         kernels: Vec<KernelId>,
         /// Time between two pieces, ns; 0 is without pause and with longer pieces.
         pause_ns: u32,
@@ -211,19 +212,21 @@ pub enum MemPolicy {
     Bind,
     /// Round robin over the given nodes.
     Interleave,
-    /// Dealt out over the given nodes, in rising order, in these shares. The tool places each page itself: the system's own weights
-    /// stay as they are.
+    /// Dealt out over the given nodes, in rising order, in these shares. The tool places each page itself: the system's
+    /// own weights stay as they are.
     Weighted(Vec<u32>),
     /// Where the kernel puts what a thread on this cpu touches first; the given nodes are where that shall be.
     TouchedBy(CpuId),
-    /// The kernel's weighted interleave over the given nodes, by the weights the system is set to (Linux 6.9 and later).
+    /// The kernel's weighted interleave over the given nodes, by the weights the system is set to (Linux 6.9 and
+    /// later).
     SystemWeighted,
     /// Wherever a file has its pages: the memory is the file's.
     File(FileMemory),
 }
 
 impl MemPolicy {
-    /// The share of each of that many nodes, in rising order: pages out of every round through all. Empty where any node may give all.
+    /// The share of each of that many nodes, in rising order: pages out of every round through all. Empty where any
+    /// node may give all.
     pub fn shares(&self, nodes: usize) -> Vec<u32> {
         match self {
             Self::Weighted(weights) => weights.iter().copied().chain(std::iter::repeat(0)).take(nodes).collect(),
@@ -234,8 +237,8 @@ impl MemPolicy {
     }
 }
 
-/// The order in which one round of pages is dealt out: for each page the index of its share. Shares alternate as evenly as
-/// they can (smooth weighted round robin), so that neighbouring pages lie on different nodes.
+/// The order in which one round of pages is dealt out: for each page the index of its share. Shares alternate as evenly
+/// as they can (smooth weighted round robin), so that neighbouring pages lie on different nodes.
 pub fn deal(shares: &[u32]) -> Vec<usize> {
     let total: i64 = shares.iter().map(|s| i64::from(*s)).sum();
     let mut credit = vec![0i64; shares.len()];

@@ -18,7 +18,8 @@ pub enum PingOp {
     Cas,
     /// Each stores to a line of its own and watches the other's.
     Flag,
-    /// The sender stores its clock, the receiver subtracts it from its own: one way only, where both read the same clock.
+    /// The sender stores its clock, the receiver subtracts it from its own: one way only, where both read the same
+    /// clock.
     OneWay,
 }
 

@@ -10,15 +10,16 @@ use serde::{Deserialize, Serialize};
 pub enum StateKind {
     /// All pairs of the threads' cpus answer each other as fast as any pair was seen to: they share a last-level cache.
     Near,
-    /// Of the pairs of the threads' cpus that were looked at, so many lie further apart than cpus of one last-level cache.
+    /// Of the pairs of the threads' cpus that were looked at, so many lie further apart than cpus of one last-level
+    /// cache.
     Apart {
         /// Pairs that lie apart.
         apart: u32,
         /// Pairs looked at.
         of: u32,
     },
-    /// All pairs of cpus answered each other alike during the whole run: the cpus stayed in one placement, which nothing
-    /// names, since there is no other to compare with.
+    /// All pairs of cpus answered each other alike during the whole run: the cpus stayed in one placement, which
+    /// nothing names, since there is no other to compare with.
     Unmoved,
     /// The threads' cpus are hardware threads of one core: what both do at once nearly halves.
     OneCore,
@@ -60,7 +61,8 @@ pub struct State {
     pub share: f64,
     /// Visits that could see it.
     pub visits: u64,
-    /// How long it lasted, seconds: the 10th and 90th percentile; `None` where it never ended or too little of it was seen.
+    /// How long it lasted, seconds: the 10th and 90th percentile; `None` where it never ended or too little of it was
+    /// seen.
     pub lasts: Option<[f64; 2]>,
     /// The median round trip between cpus in this state, ns; `None` for states that pings do not identify.
     pub ping_ns: Option<f64>,

@@ -76,8 +76,8 @@ pub enum CounterMark {
         /// Bytes a second.
         rate: f64,
     },
-    /// What it counts is 0, from the beginning or from some time on, while other traffic shows that this cannot be; left out of
-    /// all sums.
+    /// What it counts is 0, from the beginning or from some time on, while other traffic shows that this cannot be;
+    /// left out of all sums.
     Silent {
         /// The box.
         place: BoxPlace,
@@ -180,8 +180,8 @@ pub struct LinkTraffic {
     pub sent: Option<f64>,
     /// Payload bytes that the socket received; `None` if they are not counted.
     pub received: Option<f64>,
-    /// Payload bytes that the link could have carried each way; `None` if its clock is not counted or does not tick, as in
-    /// a link without a partner.
+    /// Payload bytes that the link could have carried each way; `None` if its clock is not counted or does not tick, as
+    /// in a link without a partner.
     pub most: Option<f64>,
 }
 
@@ -239,8 +239,8 @@ impl Traffic {
         nodes.map(|node| (node, self.sum(|place| place.node == Some(node)))).collect()
     }
 
-    /// The bytes that a socket sent, or those that it received, over all its links: `way` takes one of the two from a link.
-    /// `None` if a link was not counted, or the socket has none.
+    /// The bytes that a socket sent, or those that it received, over all its links: `way` takes one of the two from a
+    /// link. `None` if a link was not counted, or the socket has none.
     pub fn over_links(&self, socket: u32, way: impl Fn(&LinkTraffic) -> Option<f64>) -> Option<f64> {
         let is_here = |place: &BoxPlace| place.kind == BoxKind::Link && place.socket == Some(socket);
         let is_whole = !self.missing.iter().any(is_here);
@@ -322,19 +322,20 @@ pub fn amplification(counted: Option<f64>, useful: f64) -> Option<f64> {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StepTraffic {
-    /// Bytes that all streams of the step used, from the opening of the gate on; `None` without streams. A chase beside them moves a line
-    /// for each access, which is not among them.
+    /// Bytes that all streams of the step used, from the opening of the gate on; `None` without streams. A chase beside
+    /// them moves a line for each access, which is not among them.
     pub useful: Option<f64>,
-    /// What the counters saw, without what the idle machine does. Before and after the shots it also has pings and wake-ups.
+    /// What the counters saw, without what the idle machine does. Before and after the shots it also has pings and
+    /// wake-ups.
     pub counted: Traffic,
-    /// Energy of all processors, and of their memory where the processor reports it, beyond that of the idle machine, in joules (RAPL);
-    /// `None` where it cannot be read.
+    /// Energy of all processors, and of their memory where the processor reports it, beyond that of the idle machine,
+    /// in joules (RAPL); `None` where it cannot be read.
     pub joules: Option<f64>,
 }
 
 impl StepTraffic {
-    /// Adds the traffic of another shot. One in which a box was not counted, or not all the time, only adds what is wrong: neither its
-    /// bytes nor its useful ones count.
+    /// Adds the traffic of another shot. One in which a box was not counted, or not all the time, only adds what is
+    /// wrong: neither its bytes nor its useful ones count.
     pub fn add(&mut self, other: &Self) {
         let is_wrong = |mark: &CounterMark| mark.place().kind != BoxKind::Link;
         if !other.counted.missing.is_empty() || other.counted.marks.iter().any(is_wrong) {

@@ -12,15 +12,15 @@ const STEP: f64 = 2e-5;
 const MISSING: u32 = (1 << 24) - 1;
 /// Codes begin at e^ORIGIN: the range ends at e^315, so that every positive double above 1e-9 has a code.
 const ORIGIN: f64 = -20.0;
-/// Encoding of ln(thread's value / window's value): the step, the code of ratio 1, and the code of a missing value. Ratios from 1/26 to 26
-/// have a code of their own.
+/// Encoding of ln(thread's value / window's value): the step, the code of ratio 1, and the code of a missing value.
+/// Ratios from 1/26 to 26 have a code of their own.
 const THREAD_STEP: f64 = 1e-4;
 const THREAD_ORIGIN: f64 = 32_768.0;
 const THREAD_MISSING: u16 = u16::MAX;
 /// Bytes of such a code. Earlier documents have one byte, in steps of 2 %: too coarse to estimate from.
 const THREAD_BYTES: u8 = 2;
-/// Encoding of ln(clock / 1 GHz): the step, and the code of 1 GHz. The code is doubled, and its lowest bit says that the clock moved during the
-/// window. Clocks from 40 MHz to 26 GHz have a code of their own.
+/// Encoding of ln(clock / 1 GHz): the step, and the code of 1 GHz. The code is doubled, and its lowest bit says that
+/// the clock moved during the window. Clocks from 40 MHz to 26 GHz have a code of their own.
 const CLOCK_STEP: f64 = 2e-4;
 const CLOCK_ORIGIN: f64 = 16_384.0;
 const CLOCK_MISSING: u16 = u16::MAX;
@@ -49,10 +49,11 @@ pub struct Visit {
 pub struct Window {
     /// Whether every thread ran through it without a gap.
     pub clean: bool,
-    /// The value, then each named part of the setup, then each thread (of two to [`THREADS_KEPT`]); `None` where it has none.
+    /// The value, then each named part of the setup, then each thread (of two to [`THREADS_KEPT`]); `None` where it has
+    /// none.
     pub values: Vec<Option<f64>>,
-    /// The core clock of each counted thread (of more than [`THREADS_KEPT`], one for all); `None` where it is not known. Empty in documents
-    /// before version 3.
+    /// The core clock of each counted thread (of more than [`THREADS_KEPT`], one for all); `None` where it is not
+    /// known. Empty in documents before version 3.
     pub clocks: Vec<Option<CoreClock>>,
 }
 
@@ -104,11 +105,12 @@ pub struct Encoded {
     /// Core clocks that each window has, after the threads; 0 before version 3.
     #[serde(default)]
     pub clocks: u8,
-    /// Base64 of the visits, one after the other, little endian. A visit: time in 0.1 ms (4 bytes), allocation (2), pings before (1, their
-    /// number) and after (1), windows (2), the pings, one bit a window that is 1 where it is clean (whole bytes), the windows' values. A
-    /// ping, value or part v is 3 bytes: round((ln v + 20) / 0.00002), 0xffffff where it is missing. A thread's t is 2 bytes:
-    /// round(ln(t / v) / 0.0001) + 32768 by the window's value v, 0xffff where it is missing. Earlier documents have 1 byte, which is skipped.
-    /// A clock h in Hz is 2 bytes: 2 * (round(ln(h / 1e9) / 0.0002) + 16384), plus 1 if it moved during the window; 0xffff where it is missing.
+    /// Base64 of the visits, one after the other, little endian. A visit: time in 0.1 ms (4 bytes), allocation (2),
+    /// pings before (1, their number) and after (1), windows (2), the pings, one bit a window that is 1 where it is
+    /// clean (whole bytes), the windows' values. A ping, value or part v is 3 bytes: round((ln v + 20) / 0.00002),
+    /// 0xffffff where it is missing. A thread's t is 2 bytes: round(ln(t / v) / 0.0001) + 32768 by the window's value
+    /// v, 0xffff where it is missing. Earlier documents have 1 byte, which is skipped. A clock h in Hz is 2 bytes: 2 *
+    /// (round(ln(h / 1e9) / 0.0002) + 16384), plus 1 if it moved during the window; 0xffff where it is missing.
     pub base64: String,
 }
 
@@ -407,7 +409,8 @@ mod tests {
         }
     }
 
-    /// A document of version 0.1.0 before threads had two bytes: a visit at 1 s with a window of 236.4 GB/s, 118 of each thread.
+    /// A document of version 0.1.0 before threads had two bytes: a visit at 1 s with a window of 236.4 GB/s, 118 of
+    /// each thread.
     #[test]
     fn threads_of_an_earlier_document_are_left_out() {
         let value = encode(Some(236.4e9)).to_le_bytes();

@@ -83,8 +83,8 @@ pub struct WatchSample {
     /// The groups that use most; empty where none is read (`--groups 0`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<WatchGroupUse>,
-    /// The programs that use most: those with most time of the cpus first, then those with most memory; empty where none is read
-    /// (`--groups 0`).
+    /// The programs that use most: those with most time of the cpus first, then those with most memory; empty where
+    /// none is read (`--groups 0`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<WatchProgram>,
     /// What watching costs.

@@ -11,8 +11,8 @@ use crate::glyphs::{Ink, Look};
 
 /// Lines of the pane: heading, a line a figure, the cpus, the cost, and the border.
 pub(crate) const LINES: u16 = ROWS.len() as u16 + 5;
-/// A figure whose newest visit is worse than the capability by this factor is marked with `!`: what a program notices, and
-/// more than visits scatter by.
+/// A figure whose newest visit is worse than the capability by this factor is marked with `!`: what a program notices,
+/// and more than visits scatter by.
 const NOTABLE: f64 = 1.5;
 /// The same of the median of five visits to a cell whose visits repeat.
 const LASTING: f64 = 1.2;
@@ -25,7 +25,7 @@ const NO_RECORD: (&str, &str) = ("no record of", "run `tiermark latency` and `ti
 const NO_CAPABILITY: (&str, &str) = ("no capability yet of", "each needs 60 undisturbed windows in 5 visits");
 
 /// A line: its name, its figure, the memory that its measurement uses, how that is written, and whether less is better.
-struct Row {
+struct ActiveRow {
     name: &'static str,
     of: fn(&WatchActive) -> Option<WatchBest>,
     bytes: fn(&WatchActive) -> Option<u64>,
@@ -33,7 +33,7 @@ struct Row {
     less_is_better: bool,
 }
 
-impl Row {
+impl ActiveRow {
     /// How many times worse a value is than the best; below 1 if it is better.
     fn worse(&self, value: f64, best: f64) -> Option<f64> {
         let factor = if self.less_is_better { value / best } else { best / value };
@@ -61,11 +61,11 @@ const fn row(
     bytes: fn(&WatchActive) -> Option<u64>,
     text: fn(f64) -> String,
     less_is_better: bool,
-) -> Row {
-    Row { name, of, bytes, text, less_is_better }
+) -> ActiveRow {
+    ActiveRow { name, of, bytes, text, less_is_better }
 }
 
-const ROWS: [Row; 10] = [
+const ROWS: [ActiveRow; 10] = [
     row("clock GHz", |a| a.clock, |_| None, |hz| format!("{:.2}", hz / 1e9), false),
     row("L1 ns", |a| a.l1.latency, |a| a.l1.latency_bytes, format_ns, true),
     row("L1 GB/s", |a| a.l1.bandwidth, |a| a.l1.bandwidth_bytes, format_gbs, false),
@@ -146,7 +146,7 @@ pub(crate) fn lines(
     lines
 }
 
-fn line(row: &Row, best: Option<WatchBest>, bytes: Option<u64>, spark: String, look: Look) -> Line<'static> {
+fn line(row: &ActiveRow, best: Option<WatchBest>, bytes: Option<u64>, spark: String, look: Look) -> Line<'static> {
     let shown = |value: Option<f64>| value.map_or_else(|| look.absent(), row.text);
     let seen = best.unwrap_or_default();
     let share = seen.now.zip(best_known(&seen)).map(|(now, best)| now / best).filter(|share| share.is_finite());

@@ -20,7 +20,7 @@ const LEAST: f64 = 1e9;
 const NOTABLE: f64 = 0.8;
 
 /// A row.
-struct Row {
+struct TrafficRow {
     name: String,
     /// Share of the peak.
     share: Option<f64>,
@@ -35,7 +35,7 @@ const HEADS: [[&str; 5]; 2] = [["of peak", "%", "both", "read", "write"], ["busi
 
 /// A line of the pane.
 enum Item {
-    Row(Row),
+    Row(TrafficRow),
     /// The head of the links, which follow.
     Links,
 }
@@ -52,8 +52,8 @@ fn items(traffic: &Traffic) -> Vec<Item> {
 }
 
 /// The rows of a traffic.
-fn rows_of(traffic: &Traffic) -> Vec<Row> {
-    let whole = |name: String, sum, fits: &dyn Fn(&BoxPlace) -> bool| Row {
+fn rows_of(traffic: &Traffic) -> Vec<TrafficRow> {
+    let whole = |name: String, sum, fits: &dyn Fn(&BoxPlace) -> bool| TrafficRow {
         name,
         share: traffic.utilisation(fits),
         sum,
@@ -74,7 +74,7 @@ fn rows_of(traffic: &Traffic) -> Vec<Row> {
             |(node, sum): (&u32, &TrafficSum)| whole(format!("node {node}"), *sum, &|place| place.node == Some(*node));
         rows.extend(nodes.iter().map(of));
     }
-    rows.extend(traffic.boxes.iter().map(|own| Row {
+    rows.extend(traffic.boxes.iter().map(|own| TrafficRow {
         name: name(&own.place),
         share: own.utilisation(),
         sum: TrafficSum { read: own.read, write: own.write, total: Some(own.total) },
@@ -86,7 +86,7 @@ fn rows_of(traffic: &Traffic) -> Vec<Row> {
             (Some(sent), Some(received)) => Some(sent + received),
             (one, other) => one.or(other),
         };
-        Row {
+        TrafficRow {
             name: name(&own.place),
             share: sent.into_iter().chain(received).reduce(f64::max),
             sum: TrafficSum { read: own.received, write: own.sent, total },
@@ -111,7 +111,7 @@ pub(crate) fn rows(traffic: &Traffic) -> usize {
 
 /// Bytes a second by the name of the row.
 pub(crate) fn rates(traffic: &Traffic) -> BTreeMap<String, f64> {
-    let rate = |row: Row| Some((row.name, row.sum.total? / traffic.seconds));
+    let rate = |row: TrafficRow| Some((row.name, row.sum.total? / traffic.seconds));
     if traffic.seconds > 0.0 { rows_of(traffic).into_iter().filter_map(rate).collect() } else { BTreeMap::new() }
 }
 
@@ -147,7 +147,7 @@ fn head(is_of_links: bool, look: Look) -> Line<'static> {
     Line::styled(head, look.style(Ink::Dim))
 }
 
-fn line(row: &Row, seconds: f64, history: &History, spark: usize, look: Look) -> Line<'static> {
+fn line(row: &TrafficRow, seconds: f64, history: &History, spark: usize, look: Look) -> Line<'static> {
     let rate = |bytes: Option<f64>| {
         let rate = bytes.filter(|_| seconds > 0.0).map(|bytes| bytes / seconds / 1e9);
         rate.map_or_else(|| look.absent(), |rate| format!("{rate:.1}"))

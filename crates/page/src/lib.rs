@@ -1,8 +1,8 @@
 //! Pages as values: a [`Page`] is a list of blocks, and a backend decides how they look.
 //!
-//! Views add headings, paragraphs, tables, plots and maps to a page. [`terminal`] lays it out in columns, [`html`] makes
-//! elements of it for a browser, [`markdown`] writes it for wikis and pull requests. What depends on the room there is (wrapped lines, tables that are cut, plots in
-//! characters) is decided here and nowhere else.
+//! Views add headings, paragraphs, tables, plots and maps to a page. [`terminal`] lays it out in columns, [`html`]
+//! makes elements of it for a browser, [`markdown`] writes it for wikis and pull requests. What depends on the room
+//! there is (wrapped lines, tables that are cut, plots in characters) is decided here and nowhere else.
 
 #![forbid(unsafe_code)]
 

@@ -83,7 +83,8 @@ pub fn percent(ratio: f64) -> String {
     sane(percent, format!("{percent:.digits$} %"))
 }
 
-/// A share of what was to be done, as a percentage: whole only where nothing lacks. From 99 % on, what lacks is what counts.
+/// A share of what was to be done, as a percentage: whole only where nothing lacks. From 99 % on, what lacks is what
+/// counts.
 pub fn achieved(ratio: f64) -> String {
     // What is a hundredth of a percent in decimals may be a little less in binary.
     let hundredths = (ratio * 1e4 + 1e-6).floor().min(9999.0);

@@ -111,8 +111,8 @@ pub struct Plot {
 pub const ROWS: usize = 8;
 
 impl Plot {
-    /// The points of each curve that can be drawn: over sizes in their order, over anything else in the order given, so that a
-    /// curve may turn back.
+    /// The points of each curve that can be drawn: over sizes in their order, over anything else in the order given, so
+    /// that a curve may turn back.
     pub(crate) fn drawable(&self) -> Vec<Vec<(f64, f64)>> {
         let is_size = self.x_unit.is_none();
         let fits = |&&(x, y): &&(f64, f64)| {

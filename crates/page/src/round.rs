@@ -9,8 +9,8 @@ pub(crate) fn ceiling(value: f64) -> f64 {
     round.into_iter().find(|v| *v >= value * (1.0 - 1e-9)).unwrap_or(10.0 * decade)
 }
 
-/// The ends of a linear axis of values. It begins at zero, where a share of the height is a share of the value, unless a curve of
-/// one quantity over another would be a flat line there.
+/// The ends of a linear axis of values. It begins at zero, where a share of the height is a share of the value, unless
+/// a curve of one quantity over another would be a flat line there.
 pub(crate) fn linear(least: f64, most: f64, abscissa: Abscissa) -> (f64, f64) {
     if most <= 0.0 {
         return (0.0, 1.0);

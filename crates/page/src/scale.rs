@@ -69,8 +69,8 @@ impl Scale {
     pub(crate) fn y_ticks(&self) -> Vec<(f64, usize)> {
         let candidates: Vec<f64> = if self.log_y {
             let decades = self.y.0.floor() as i32..=self.y.1.ceil() as i32;
-            // The top first, so that no curve rises above the last number; then 1, 2, 5 by decade, so that in a wide range the
-            // powers of ten win the rows.
+            // The top first, so that no curve rises above the last number; then 1, 2, 5 by decade, so that in a wide
+            // range the powers of ten win the rows.
             let round = [1.0, 2.0, 5.0].iter().flat_map(|m| decades.clone().map(move |d| m * 10f64.powi(d)));
             // Within less than a decade these are too few.
             let (low, high) = (10f64.powf(self.y.0), 10f64.powf(self.y.1));

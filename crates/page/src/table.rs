@@ -203,7 +203,8 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// Says something of the last row: below it where its columns stand side by side, else below the table with its name.
+    /// Says something of the last row: below it where its columns stand side by side, else below the table with its
+    /// name.
     pub fn remark(&mut self, lead: &str, text: &str) {
         let (lead, text) = (lead.to_owned(), text.to_owned());
         self.remarks.extend(self.rows.len().checked_sub(1).map(|row| Remark { row, lead, text }));

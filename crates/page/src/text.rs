@@ -4,8 +4,8 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::style::Style;
 
-/// A document may come from anywhere: control characters, and those that turn the direction of text round, must not reach a terminal
-/// or a page.
+/// A document may come from anywhere: control characters, and those that turn the direction of text round, must not
+/// reach a terminal or a page.
 pub fn clean(text: &str) -> String {
     text.chars()
         .map(|c| match c {
@@ -25,8 +25,8 @@ pub fn spoken(text: &str, style: &Style) -> String {
     if style.unicode { text } else { ascii(&text) }
 }
 
-/// The text without anything beyond ASCII: signs as people type them, the rest as question marks. The space that does not break
-/// stays, since it is one only until lines are broken.
+/// The text without anything beyond ASCII: signs as people type them, the rest as question marks. The space that does
+/// not break stays, since it is one only until lines are broken.
 pub(crate) fn ascii(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {

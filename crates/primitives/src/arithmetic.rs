@@ -18,10 +18,10 @@ const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepa
     }
 }
 
-const INTEGERS: &str = "a chain of equal instructions on general registers, each of which needs the result of the one before. The number \
-    is the latency of one result, not how many instructions can begin at once";
-const QUOTIENTS: &str = "a chain of divisions of a constant by the previous quotient. The quotients have half the width of the numbers; \
-    many cores take less time for smaller quotients";
+const INTEGERS: &str = "a chain of equal instructions on general registers, each of which needs the result of the one \
+    before. The number is the latency of one result, not how many instructions can begin at once";
+const QUOTIENTS: &str = "a chain of divisions of a constant by the previous quotient. The quotients have half the \
+    width of the numbers; many cores take less time for smaller quotients";
 const FLOATS: &str =
     "a chain of equal scalar instructions on vector registers. The number is the latency of one result";
 const FLOAT_QUOTIENTS: &str = "a chain of scalar divisions of a constant by the previous quotient";

@@ -54,7 +54,8 @@ pub(super) static PRIMITIVES: &[Primitive] = &[
     ),
     bandwidth(
         "tcp loopback",
-        "one TCP connection over the loopback interface, with the kernel's default buffers and Nagle's algorithm: the whole protocol, no network card",
+        "one TCP connection over the loopback interface, with the kernel's default buffers and Nagle's algorithm: \
+            the whole protocol, no network card",
         |order| stream(order, Kind::Tcp),
     ),
     Primitive {
@@ -69,8 +70,8 @@ pub(super) static PRIMITIVES: &[Primitive] = &[
     },
     bandwidth(
         "vmsplice",
-        "the writer hands its pages to the pipe by reference, the reader copies them out: one copy. The writer never changes the pages; a \
-real writer would have to wait until they are read",
+        "the writer hands its pages to the pipe by reference, the reader copies them out: one copy. The writer never \
+changes the pages; a real writer would have to wait until they are read",
         |order| stream(order, Kind::Vmsplice),
     ),
     bandwidth(
@@ -80,8 +81,8 @@ real writer would have to wait until they are read",
     ),
     bandwidth(
         "process_vm_readv",
-        "this process copies out of the memory of a child that sleeps: one copy, and no process is woken. The block is the same each time, so a \
-small block comes from this cpu's own caches; a block that a child has just written would come from the caches of the child's cpu",
+        "this process copies out of the memory of a child that sleeps: one copy, and no process is woken. The block \
+is the same each time, so a small block comes from this cpu's own caches; a block that a child has just written would come from the caches of the child's cpu",
         fetch,
     ),
     latency(
@@ -99,7 +100,8 @@ small block comes from this cpu's own caches; a block that a child has just writ
     ),
     latency(
         "udp loopback ping-pong",
-        "a datagram of a byte there and one back, between two UDP sockets that are connected to each other over the loopback interface",
+        "a datagram of a byte there and one back, between two UDP sockets that are connected to each other over the \
+            loopback interface",
         |order| ping_pong(order, Kind::Udp),
     ),
     Primitive {

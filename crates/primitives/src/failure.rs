@@ -94,11 +94,12 @@ pub(crate) fn refused_by(what: &str, failure: impl Into<Failure>, usual: &str) -
 fn cure_of(errno: Errno) -> Option<&'static str> {
     match errno {
         Errno::AGAIN => Some(
-            "the limit on processes and threads is reached: end some, or raise it (ulimit -u; pids.max of the control group, \
-docker run --pids-limit)",
+            "the limit on processes and threads is reached: end some, or raise it (ulimit -u; pids.max of the control \
+group, docker run --pids-limit)",
         ),
         Errno::NOMEM | Errno::NOSPC => Some(
-            "there is not enough memory: allow more (vm.overcommit_memory, ulimit -v, the control group), or choose less",
+            "there is not enough memory: allow more (vm.overcommit_memory, ulimit -v, the control group), or choose \
+                less",
         ),
         Errno::MFILE | Errno::NFILE => Some("allow more open files (ulimit -n)"),
         Errno::NOSYS | Errno::PERM => Some(FILTERED),
@@ -112,8 +113,8 @@ pub fn no_more(what: &str, error: &io::Error) -> Refusal {
         Some(_) => "see `ulimit -a` and the limits of the control group",
         // A child that did not end as it should.
         None => {
-            "what a child needs may be denied to it: /proc, files in memory that can be run (vm.memfd_noexec), calls that a seccomp filter \
-forbids, memory"
+            "what a child needs may be denied to it: /proc, files in memory that can be run (vm.memfd_noexec), calls \
+that a seccomp filter forbids, memory"
         }
     };
     refused_by(what, error, usual)

@@ -63,8 +63,9 @@ pub(super) fn used_directory() -> Option<String> {
     Some(format!("{}, {kind}", place.display()))
 }
 
-/// Removes the directories that killed runs of this user left: their process is gone, and nothing was made in them for an hour. In another
-/// PID namespace that shares the place, a process may live that is not visible here, but no run leaves its directory unused for so long.
+/// Removes the directories that killed runs of this user left: their process is gone, and nothing was made in them for
+/// an hour. In another PID namespace that shares the place, a process may live that is not visible here, but no run
+/// leaves its directory unused for so long.
 fn remove_left(place: &Path, now: SystemTime) {
     const UNUSED: Duration = Duration::from_secs(3600);
     let own = rustix::process::geteuid().as_raw();

@@ -3,10 +3,12 @@
 //! A body does its operation so many times between two stamps. It makes everything that it needs (files, children,
 //! mappings) when it is prepared, and removes it when it is dropped; every wait has a limit.
 
-// Nothing is unsafe here but to fork a process of several threads; each of those forks says why its child may do what it does.
+// Nothing is unsafe here but to fork a process of several threads; each of those forks says why its child may do what
+// it does.
 #![deny(unsafe_code)]
 
 mod arithmetic;
+mod bound_memory;
 mod channels;
 mod failure;
 mod faults;
@@ -15,21 +17,20 @@ mod libc;
 mod locks;
 mod mapped;
 mod numa;
+mod numa_exec;
 mod pair;
-mod place;
-mod placed;
 mod processes;
+mod readiness;
 mod reexec;
 mod ring;
 mod signals;
 mod switches;
 mod syscalls;
 mod watch;
-mod watched;
 
+pub use bound_memory::BoundMemory;
 pub use failure::{FILTERED, Failure, no_more, unavailable};
-pub use place::PLACE;
-pub use placed::Placed;
+pub use numa_exec::PLACE;
 pub use reexec::{able, reexec};
 
 use tiermark_model::messages::setup as says;
@@ -83,7 +84,8 @@ pub(crate) type Prepared = Result<Box<dyn Body>, Refusal>;
 
 /// An operation, ready to be done.
 pub(crate) trait Body: Send {
-    /// Does it so many times. Returns the time that does not count (what had to be made ready in between), in ticks of the clock.
+    /// Does it so many times. Returns the time that does not count (what had to be made ready in between), in ticks of
+    /// the clock.
     ///
     /// # Errors
     /// A [`Failure`]: what went wrong.
@@ -127,7 +129,7 @@ fn all() -> impl Iterator<Item = &'static Primitive> {
     let groups = [
         syscalls::PRIMITIVES,
         signals::PRIMITIVES,
-        watched::PRIMITIVES,
+        readiness::PRIMITIVES,
         locks::PRIMITIVES,
         files::PRIMITIVES,
         processes::PRIMITIVES,
@@ -262,8 +264,8 @@ impl OsWork {
         }
     }
 
-    /// The timed loop: the start, then a stamp after each block until the deadline has passed. Time that does not count is taken out of
-    /// all stamps behind it. Returns the blocks done.
+    /// The timed loop: the start, then a stamp after each block until the deadline has passed. Time that does not count
+    /// is taken out of all stamps behind it. Returns the blocks done.
     ///
     /// # Errors
     /// A [`Failure`]: what went wrong.

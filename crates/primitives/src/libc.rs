@@ -8,8 +8,8 @@ use tiermark_system::os::{Buffer, Library, library, library_place};
 
 use super::{Body, Failure, Order, Prepared, Primitive, Repeat, beyond_caches, mapped, refused_by};
 
-/// Distance of the places in a page at which source and target begin: loads that follow stores with the same low 12 address bits are
-/// held back.
+/// Distance of the places in a page at which source and target begin: loads that follow stores with the same low 12
+/// address bits are held back.
 const SKEW: usize = 22 * 64;
 /// A line of any cache.
 const LINE: usize = 64;

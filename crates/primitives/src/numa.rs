@@ -71,7 +71,8 @@ fn one_node(machine: &Machine) -> Option<Refusal> {
 
 fn refused<E: Into<Failure>>(order: &Order<'_>) -> impl Fn(E) -> Refusal {
     let id = order.call.primitive.0.clone();
-    let cure = "allow both nodes (--mem-node, cpuset.mems), free memory there, and a seccomp profile with mbind and move_pages";
+    let cure = "allow both nodes (--mem-node, cpuset.mems), free memory there, and a seccomp profile with mbind and \
+        move_pages";
     move |failure| refused_by(&id, failure, cure)
 }
 

@@ -280,7 +280,8 @@ impl Partner {
                 thread.spawn(move || common.answer(cpu, set)).map(|thread| Self::Thread(Some(thread)))
             }
             Other::Process => {
-                // SAFETY: system calls and words of shared memory; the working set, which is there already, is given back.
+                // SAFETY: system calls and words of shared memory; the working set, which is there already, is given
+                // back.
                 #[allow(unsafe_code, reason = "a fork")]
                 let child = unsafe { Child::fork(|| common.answer(cpu, set)) };
                 child.map(Self::Process)

@@ -71,8 +71,8 @@ pub(super) static PRIMITIVES: &[Primitive] = &[
     ),
     resident(
         "posix_spawn",
-        "the C library's posix_spawn of this program with an argument that ends it at once, and the wait for it: fork+exec without the \
-copy of the page tables",
+        "the C library's posix_spawn of this program with an argument that ends it at once, and the wait for it: \
+fork+exec without the copy of the page tables",
         |_| {
             let program = itself("posix_spawn")?;
             children("posix_spawn", move || program.spawn())
@@ -100,8 +100,8 @@ copy of the page tables",
     ),
     resident(
         "thread create+join",
-        "the C library's pthread_create of a thread that ends at once on the same cpu, and pthread_join. glibc keeps the stack for the next \
-thread, musl maps and unmaps one each time",
+        "the C library's pthread_create of a thread that ends at once on the same cpu, and pthread_join. glibc keeps \
+the stack for the next thread, musl maps and unmaps one each time",
         |_| plain("pthread_create", thread_and_join),
     ),
     Primitive {
@@ -133,8 +133,8 @@ thread, musl maps and unmaps one each time",
     },
 ];
 
-/// An operation that is measured by the memory that the process holds. If nothing of it is copied, the curve shows that the memory
-/// does not matter.
+/// An operation that is measured by the memory that the process holds. If nothing of it is copied, the curve shows that
+/// the memory does not matter.
 const fn resident(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
     let sweeps =
         |_: &Machine| vec![Sweep::Resident(RESIDENT.to_vec()), Sweep::Pages(vec![PageKind::Base, PageKind::Thp])];

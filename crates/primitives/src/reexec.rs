@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use tiermark_model::Refusal;
 
-use super::{mapped, place, unavailable};
+use super::{mapped, numa_exec, unavailable};
 
 /// The argument with which this program ends at once.
 pub(super) const END_AT_ONCE: &str = "__end-at-once";
@@ -24,8 +24,8 @@ static ASKS: AtomicBool = AtomicBool::new(false);
 pub fn reexec(arguments: impl IntoIterator<Item = OsString>) -> Option<u8> {
     ASKS.store(true, Relaxed);
     let mut arguments = arguments.into_iter().skip(1).peekable();
-    if arguments.next_if(|argument| argument == place::PLACE).is_some() {
-        return Some(place::serve(arguments));
+    if arguments.next_if(|argument| argument == numa_exec::PLACE).is_some() {
+        return Some(numa_exec::serve(arguments));
     }
     let (Some(argument), None) = (arguments.next(), arguments.next()) else { return None };
     (argument == END_AT_ONCE).then_some(0)
@@ -48,8 +48,8 @@ pub fn able(what: &str) -> Result<(), Refusal> {
     match (here, started) {
         (Some(here), Ok(started)) if here != started => {
             let why = format!(
-                "it would be started again for it, but the kernel runs {started}, and this is {here}: it was started by its loader, \
-or is a library"
+                "it would be started again for it, but the kernel runs {started}, and this is {here}: it was started \
+by its loader, or is a library"
             );
             Err(unavailable(what, &why, "start the program itself by its name"))
         }

@@ -87,7 +87,8 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    /// Makes all the others on a cpu and has the token go round once. `limit` is how long nothing may move, where it is not the usual time.
+    /// Makes all the others on a cpu and has the token go round once. `limit` is how long nothing may move, where it is
+    /// not the usual time.
     ///
     /// # Errors
     /// A refusal, when the system does not give files or processes, or the cpu may not be used.

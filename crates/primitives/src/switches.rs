@@ -47,7 +47,8 @@ pub(super) static PRIMITIVES: &[Primitive] = &[
     }),
     switch(
         "process switch futex",
-        "as process switch pipe, by a word in shared memory and a futex: a side that is woken before it sleeps does not sleep",
+        "as process switch pipe, by a word in shared memory and a futex: a side that is woken before it sleeps does \
+            not sleep",
         |order| pair(order, WakeBy::Futex, Other::Process),
     ),
     switch("thread switch futex", "as process switch futex, between two threads, by private futexes", |order| {

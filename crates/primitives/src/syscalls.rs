@@ -61,8 +61,8 @@ pub(super) static PRIMITIVES: &[Primitive] = &[
     row("open+close", "of /dev/null, by its path", open),
     row(
         "getdents",
-        "one reading of the whole root directory: the seek to its start, the call that reads all entries and the call that finds no \
-more",
+        "one reading of the whole root directory: the seek to its start, the call that reads all entries and the call \
+that finds no more",
         getdents,
     ),
     row(
@@ -73,8 +73,8 @@ neighbouring mapping to merge with",
     ),
     row(
         "mprotect",
-        "of one resident base page, to read-only and to writable in turn: each call counts. The page is a separate mapping, which is \
-neither split nor merged",
+        "of one resident base page, to read-only and to writable in turn: each call counts. The page is a separate \
+mapping, which is neither split nor merged",
         mprotect,
     ),
     row("madvise", "MADV_DONTNEED of one base page that is not resident", madvise),
@@ -153,7 +153,8 @@ fn gettid(_: &Order<'_>) -> Prepared {
 
 fn clock(_: &Order<'_>) -> Prepared {
     repeat(|| {
-        // One word of it: both words, loaded at once just after they were written apart, would hold the next reading up.
+        // One word of it: both words, loaded at once just after they were written apart, would hold the next reading
+        // up.
         std::hint::black_box(rustix::time::clock_gettime(ClockId::Monotonic).tv_nsec);
         Ok(())
     })
@@ -280,7 +281,8 @@ fn epoll_wait(_: &Order<'_>) -> Prepared {
 }
 
 fn ring() -> Result<IoUring, Refusal> {
-    let cure = "as root: sysctl kernel.io_uring_disabled=0 (in a container: on its host); the container's seccomp profile must allow io_uring_setup";
+    let cure = "as root: sysctl kernel.io_uring_disabled=0 (in a container: on its host); the container's seccomp \
+        profile must allow io_uring_setup";
     IoUring::new(2).map_err(|error| unavailable("io_uring nop", &error.to_string(), cure))
 }
 

@@ -1,4 +1,5 @@
-//! A watch over a child that the caller waits for: where nothing moves for long, the child is killed, and the caller's wait ends with it.
+//! A watch over a child that the caller waits for: where nothing moves for long, the child is killed, and the caller's
+//! wait ends with it.
 
 use std::io;
 use std::sync::Arc;
@@ -49,7 +50,8 @@ impl Watch {
         let ((done, news), (begun, beginning)) = (channel::<()>(), channel());
         let seen = Arc::clone(&moved);
         let look = move || {
-            // A thread that shares its caller's files would make each use of one dearer. Where a filter forbids it, it does.
+            // A thread that shares its caller's files would make each use of one dearer. Where a filter forbids it, it
+            // does.
             let _ = own_files();
             let _ = begun.send(());
             let mut last = seen.load(Relaxed);
@@ -91,7 +93,8 @@ fn kill(child: Pid) {
     if waitid(WaitId::Pid(child), look).is_err() {
         return;
     }
-    // Kernels before 5.3 and some filters have no such files: it is a child of ours at this moment, and numbers do not come back at once.
+    // Kernels before 5.3 and some filters have no such files: it is a child of ours at this moment, and numbers do not
+    // come back at once.
     let sent = file.and_then(|file| pidfd_send_signal(&file, Signal::KILL));
     if sent.is_err() {
         let _ = kill_process(child, Signal::KILL);

@@ -1,4 +1,5 @@
-//! `background`: what a busy neighbour costs a chaser, with patterns that prefetchers like and with those they cannot follow.
+//! `background`: what a busy neighbour costs a chaser, with patterns that prefetchers like and with those they cannot
+//! follow.
 
 use serde::{Deserialize, Serialize};
 use tiermark_engine::accounting::MEDIAN;
@@ -13,8 +14,8 @@ use tiermark_model::{
 
 use crate::chasing::{join, plain_kernel, resting_on};
 use crate::finder::{Finder, after_curve, curve_first};
+use crate::footprints::dram_bytes;
 use crate::ladder::{derived, quotient, with_purpose, with_range};
-use crate::room::dram_bytes;
 use crate::steps::{VISIT_SECONDS, asked, default_page, once, one_cpu, scope_cpus, setup};
 use crate::tiers::{Ladder, Tier, ladder, ladder_of};
 
@@ -105,8 +106,9 @@ fn effort_seconds(effort: Effort) -> f64 {
     if effort == Effort::Full { 150.0 } else { 40.0 }
 }
 
-/// As many visits to each step: what a neighbour costs is the difference of two medians, and those are comparable where they are of the
-/// same moments. A step that stopped when its own median was known well enough would be of fewer moments than the others.
+/// As many visits to each step: what a neighbour costs is the difference of two medians, and those are comparable where
+/// they are of the same moments. A step that stopped when its own median was known well enough would be of fewer
+/// moments than the others.
 fn stop(request: &Request) -> StopRule {
     let (allocations, visits) = match request.effort {
         Effort::Quick => (2, 100),

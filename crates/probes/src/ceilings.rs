@@ -26,8 +26,8 @@ pub(crate) struct Stated {
 }
 
 impl Stated {
-    /// The theoretical peak of a node's memory, of the machine's without a node. `None` where it is not known: the whole
-    /// machine's, which stands in for it where modules lie unevenly, is not what the node can give.
+    /// The theoretical peak of a node's memory, of the machine's without a node. `None` where it is not known: the
+    /// whole machine's, which stands in for it where modules lie unevenly, is not what the node can give.
     pub(crate) fn peak(&self, machine: &Machine, node: Option<NodeId>) -> Option<Ceiling> {
         let ceiling = |rate, how: &str, of_node, parts| {
             Some(Ceiling { rate, note: memory::share_of_peak(rate, how, of_node, parts) })
@@ -49,8 +49,8 @@ impl Stated {
         ceiling(peak, &whole.how, true, parts)
     }
 
-    /// What the links from a node's socket to that of some cpus carry, in one direction; `None` where they share a socket,
-    /// or the cpus lie on several.
+    /// What the links from a node's socket to that of some cpus carry, in one direction; `None` where they share a
+    /// socket, or the cpus lie on several.
     pub(crate) fn link(&self, machine: &Machine, cpus: &IdSet, node: Option<NodeId>) -> Option<Ceiling> {
         let sockets = |cpus: &IdSet| -> IdSet { cpus.iter().filter_map(|id| Some(machine.cpu(id)?.socket)).collect() };
         let there = sockets(&machine.node(node?)?.cpus);
@@ -69,8 +69,8 @@ pub(crate) fn lines_for_each_byte(kernel: &KernelInfo) -> f64 {
     (LINE * f64::from(kernel.streams) / (LINE * kernel.useful_per_byte())).max(1.0)
 }
 
-/// Bytes that memory reads and writes for each byte that kernels use, which run in turn, each as far in each of its streams:
-/// whole lines, and with ordinary stores the line that is read before it is written. `None` without a kernel.
+/// Bytes that memory reads and writes for each byte that kernels use, which run in turn, each as far in each of its
+/// streams: whole lines, and with ordinary stores the line that is read before it is written. `None` without a kernel.
 pub(crate) fn traffic_for_each_byte(kernels: &[&KernelInfo]) -> Option<f64> {
     let of = |kernel: &&KernelInfo| {
         let (used, (read, written)) = (kernel.useful_per_byte(), kernel.traffic());

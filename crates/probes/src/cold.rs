@@ -1,4 +1,5 @@
-//! Cold: what a random access to memory takes right after other work, and how long the state of settled accesses takes to come back.
+//! Cold: what a random access to memory takes right after other work, and how long the state of settled accesses takes
+//! to come back.
 
 use tiermark_model::messages::memory;
 use tiermark_model::{
@@ -19,20 +20,21 @@ const VISITS: (u32, u32) = (8, 24);
 const ALL_SECONDS: f64 = 1.0;
 /// Wanted half-width of the interval.
 const PRECISION: f64 = 0.05;
-/// Other memory is this many times the caches in reach, and as much at least: machines that hide their caches have some all the same.
+/// Other memory is this many times the caches in reach, and as much at least: machines that hide their caches have some
+/// all the same.
 const CACHES: u64 = 2;
 const LEAST_READ: u64 = 64 * MIB;
 /// Length of a window, ns, without the gaps in it: in a gap nothing comes back.
 const WINDOW_NS: f64 = 250_000.0;
 /// An excess below this share of the settled time is within the noise of visits: it has no time to come back in.
 const LEAST_EXCESS: f64 = 0.05;
-/// The part of a visit, at its end, that counts as settled where nothing else says what that is, unless the part before it was slower by more than
-/// this share of the excess.
+/// The part of a visit, at its end, that counts as settled where nothing else says what that is, unless the part before
+/// it was slower by more than this share of the excess.
 const LAST_PART: usize = 4;
 const UNDER_WAY: f64 = 0.1;
 
-/// Bytes of other memory that a step reads before each visit, for so many bytes of caches in reach: whole huge pages. Where the last cache is not
-/// known, half of the footprint, which is then larger than any cache.
+/// Bytes of other memory that a step reads before each visit, for so many bytes of caches in reach: whole huge pages.
+/// Where the last cache is not known, half of the footprint, which is then larger than any cache.
 pub(crate) fn read_bytes(caches: Option<u64>, footprint: u64) -> u64 {
     let wanted = caches.map_or(footprint / 2, |caches| CACHES.saturating_mul(caches));
     wanted.max(LEAST_READ).next_multiple_of(2 * MIB)
@@ -115,7 +117,8 @@ fn course(visits: &Visits) -> Vec<f64> {
     (0..).map_while(at).collect()
 }
 
-/// What accesses to the same memory took in the same run, if they were settled: a median of visits, as the course is one.
+/// What accesses to the same memory took in the same run, if they were settled: a median of visits, as the course is
+/// one.
 fn settled(cold: &Observation, observations: &[Observation]) -> Option<f64> {
     let same = |seen: &&Observation| {
         let alike = |key: &str| seen.labels.0.get(key) == cold.labels.0.get(key);
@@ -133,8 +136,8 @@ fn last_level(course: &[f64]) -> Option<f64> {
     (before - last <= UNDER_WAY * (course[0] - last)).then_some(last)
 }
 
-/// When a course comes half way back to the settled time, counted from the middle of its first window; `None` without an excess. Between two windows the
-/// course is a straight line. A single window below the half is noise.
+/// When a course comes half way back to the settled time, counted from the middle of its first window; `None` without
+/// an excess. Between two windows the course is a straight line. A single window below the half is noise.
 fn recovery(course: &[f64], settled: f64) -> Option<Recovery> {
     let first = *course.first()?;
     if first < settled * (1.0 + LEAST_EXCESS) {
@@ -156,7 +159,8 @@ mod tests {
 
     use super::*;
 
-    /// Visits that begin at 250 ns and come back to 150, a third of the excess a window being the noise of every fifth visit.
+    /// Visits that begin at 250 ns and come back to 150, a third of the excess a window being the noise of every fifth
+    /// visit.
     fn visits(tau_ms: f64, windows: u32) -> Visits {
         let visit = |number: u32| {
             let window = |index: u32| {

@@ -47,8 +47,8 @@ fn is_shared(machine: &Machine, level: u8) -> bool {
     all.iter().any(is_of_several) || (level > 2 && (all.is_empty() || machine.system.hypervisor.is_some()))
 }
 
-/// The size of a tier as far as its curve proves it. A cache that others use ends early where they evict its lines. If all
-/// points behind the end are bounds, which say that accesses are at least so fast, it may be larger than it seems.
+/// The size of a tier as far as its curve proves it. A cache that others use ends early where they evict its lines. If
+/// all points behind the end are bounds, which say that accesses are at least so fast, it may be larger than it seems.
 fn proven(tier: &FoundTier, curve: &[&Observation], is_shared: bool) -> Size {
     let Size::Resolved { bytes, low, declared: false, .. } = tier.size else { return tier.size };
     let is_behind = |size: u64| size > bytes && size <= bytes.saturating_mul(2);
@@ -102,8 +102,9 @@ fn size_finding(tier: &FoundTier, found: &Found, edge: &Observation, page: &str)
     finding
 }
 
-/// Names boundaries by the declared cache levels of a cpu: each level goes to the boundary nearest to it, within a factor of four,
-/// since guests and cache allocation often own part of a cache. Without declared caches they are counted.
+/// Names boundaries by the declared cache levels of a cpu: each level goes to the boundary nearest to it, within a
+/// factor of four, since guests and cache allocation often own part of a cache. Without declared caches they are
+/// counted.
 pub(crate) fn boundary_names(boundaries: &[f64], cpu: Option<CpuId>, machine: &Machine) -> Vec<Option<String>> {
     const NEAR: f64 = 4.0;
     let declared: Vec<(u8, f64)> = machine

@@ -1,6 +1,7 @@
 //! The latency curve that tiers are found in: which points to measure next, and which tiers there are.
 //!
-//! All probes that measure tiers plan their ladders from the same curve, by the same steps, so that a survey measures it once.
+//! All probes that measure tiers plan their ladders from the same curve, by the same steps, so that a survey measures
+//! it once.
 
 use tiermark_engine::Lab;
 use tiermark_model::{
@@ -8,9 +9,9 @@ use tiermark_model::{
     Request, Role, Step, StopRule,
 };
 
+use crate::footprints::{dram_bytes, memory_cap};
 use crate::found::{CurvePoint, Declared, Found, find, refine};
-use crate::reach::quiet_cpu;
-use crate::room::{dram_bytes, memory_cap};
+use crate::memory_kinds::quiet_cpu;
 use crate::sizes::{SMALLEST, sweep};
 use crate::steps::{curve_point, follow, max_seconds, setup};
 use crate::tlb::page_bytes;
@@ -55,8 +56,8 @@ enum Curve {
     Known(Found),
 }
 
-/// Points that may be added to the first ones: enough that most sizes are known within 10 % (of simulated curves with wild and missing points,
-/// 7 of 10 third levels; of others 9 and more), in a time that leaves most for the numbers.
+/// Points that may be added to the first ones: enough that most sizes are known within 10 % (of simulated curves with
+/// wild and missing points, 7 of 10 third levels; of others 9 and more), in a time that leaves most for the numbers.
 fn most_added(effort: Effort) -> usize {
     match effort {
         Effort::Quick => 8,
@@ -73,7 +74,8 @@ pub(crate) fn this_round(left: usize) -> usize {
     left.div_ceil(PARTS).max(LEAST).min(left)
 }
 
-/// Makes the curve the first steps of a plan. The ladder as declared says how long the steps will take that the curve leads to.
+/// Makes the curve the first steps of a plan. The ladder as declared says how long the steps will take that the curve
+/// leads to.
 pub(crate) fn curve_first(finder: Option<&Finder<'_>>, declared: &[Step], effort_seconds: f64, plan: &mut Plan) {
     follow(declared, plan);
     plan.steps = finder.into_iter().flat_map(Finder::first).collect();

@@ -10,8 +10,8 @@ use tiermark_model::{
 };
 
 use crate::chasing::{pages_to_be_had, plain_kernel, resting_on};
+use crate::footprints::dram_bytes;
 use crate::ladder::{derived, quotient, with_purpose, with_range};
-use crate::room::dram_bytes;
 use crate::steps::{asked, headline, max_seconds, once, one_cpu, setup};
 
 /// The operations, each in its three sizes.

@@ -30,8 +30,8 @@ pub(crate) fn derived(observation: &Observation, metric: Quantity, labels: Label
     }
 }
 
-/// The verdict of a number that describes a load or a state: differing visits are its content, no reason for doubt. The interval
-/// shows how much they differ.
+/// The verdict of a number that describes a load or a state: differing visits are its content, no reason for doubt. The
+/// interval shows how much they differ.
 pub(crate) fn description(verdict: &Verdict) -> Verdict {
     let mut verdict = verdict.clone();
     if verdict.grade <= Grade::Bound {
@@ -41,8 +41,8 @@ pub(crate) fn description(verdict: &Verdict) -> Verdict {
     verdict
 }
 
-/// The widest interval of a quotient that the intervals of two numbers of one run allow, without an assumption about their
-/// dependence.
+/// The widest interval of a quotient that the intervals of two numbers of one run allow, without an assumption about
+/// their dependence.
 pub(crate) fn quotient(of: &Observation, to: &Observation) -> Option<Interval> {
     let (of, to) = (of.within_run()?, to.within_run()?);
     (to.low > 0.0).then(|| Interval { low: of.low / to.high, high: of.high / to.low, level: of.level.min(to.level) })
@@ -54,8 +54,8 @@ pub(crate) fn product(one: &Observation, other: &Observation) -> Option<Interval
     Some(Interval { low: one.low * other.low, high: one.high * other.high, level: one.level.min(other.level) })
 }
 
-/// A finding that was computed from others, with how far their intervals allow it to lie. The finding is `shift` away from what
-/// they are of.
+/// A finding that was computed from others, with how far their intervals allow it to lie. The finding is `shift` away
+/// from what they are of.
 pub(crate) fn with_range(found: Finding, range: Option<Interval>, shift: f64) -> Finding {
     let shifted = |range: Interval| Interval { low: range.low + shift, high: range.high + shift, ..range };
     Finding { interval: range.map(shifted).filter(|_| found.value.is_some()), ..found }

@@ -14,11 +14,11 @@ use tiermark_stats::VISITS;
 use crate::cold;
 use crate::edges::tier_sizes;
 use crate::finder::{Chase, Finder, after_curve};
+use crate::footprints::{dram_bytes, memory_cap};
 use crate::found::{Found, still_rises};
 use crate::geometry;
 use crate::ladder::{derived, finding, overhead_note, with_purpose};
-use crate::reach::quiet_cpu;
-use crate::room::{dram_bytes, memory_cap};
+use crate::memory_kinds::quiet_cpu;
 use crate::sizes::sweep;
 use crate::steps::{
     asked, check_size, curve_point, default_page, denser_seconds, follow, headline, max_seconds, once, one_cpu, phase,
@@ -145,8 +145,9 @@ impl LatencyPlanner<'_> {
         if self.params.chains.is_empty() { vec![1] } else { self.params.chains.clone() }
     }
 
-    /// One step a tier, where the curve has found the tiers. A line of memory is taken with its translation at hand; beside it stand accesses at
-    /// random over the whole footprint, on the pages of the others and on base pages: with what translation costs.
+    /// One step a tier, where the curve has found the tiers. A line of memory is taken with its translation at hand;
+    /// beside it stand accesses at random over the whole footprint, on the pages of the others and on base pages: with
+    /// what translation costs.
     fn ladder(&self, found: &Found, plan: &mut Plan) -> Vec<Step> {
         let rungs = ladder_of(self.lab.machine, &[self.cpu].into_iter().collect(), &self.request.scope, found);
         let stop = headline(self.request.effort, self.request.precision.unwrap_or(PRECISION));
@@ -228,7 +229,8 @@ impl LatencyPlanner<'_> {
         }
     }
 
-    /// Exactly the requested footprints. A footprint that is too short for one of several layouts is left out of that row.
+    /// Exactly the requested footprints. A footprint that is too short for one of several layouts is left out of that
+    /// row.
     ///
     /// # Errors
     /// A [`Refusal`] for a size that makes no sense, or if no chain is long enough.
@@ -279,8 +281,8 @@ impl LatencyPlanner<'_> {
         Err(says::chain_too_short(&layout.to_string(), size, nodes, Bytes(pitch), chains))
     }
 
-    /// What to measure next: more points until the curve says where the tiers are, then the ladder, once: another look at the curve may say
-    /// something else.
+    /// What to measure next: more points until the curve says where the tiers are, then the ladder, once: another look
+    /// at the curve may say something else.
     fn next(&self, observations: &[Observation]) -> Vec<Step> {
         if with_purpose(observations, Purpose::Ladder).any(|o| o.metric == Metric::Latency) {
             return Vec::new();

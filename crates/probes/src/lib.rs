@@ -9,8 +9,10 @@ pub mod c2c;
 mod ceilings;
 mod chasing;
 mod cold;
+pub mod curve_profile;
 mod edges;
 mod finder;
+mod footprints;
 mod found;
 pub mod geometry;
 pub mod granularity;
@@ -18,14 +20,12 @@ mod ladder;
 pub mod latency;
 pub mod loaded;
 pub mod matrix;
+mod memory_kinds;
 mod mix;
 pub mod mlp;
 pub mod os;
-pub mod placed;
 mod places;
-mod reach;
 pub mod residency;
-mod room;
 pub mod scale;
 pub mod scan;
 mod sizes;
@@ -37,7 +37,7 @@ mod traffic;
 
 pub use mix::Mix;
 use tiermark_engine::Probe;
-pub use traffic::Group;
+pub use traffic::ThreadGroup;
 
 /// Every probe, in the order they are listed. A new one is one file and one row here.
 static PROBES: [&dyn Probe; 15] = [

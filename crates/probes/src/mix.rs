@@ -69,8 +69,9 @@ impl Mix {
         USUAL.into_iter()
     }
 
-    /// Those that a whole system is known by: reads, and with ordinary stores, which read their line first, three, two and one
-    /// line read on the channels for each one written; last two read for one that is written without being read.
+    /// Those that a whole system is known by: reads, and with ordinary stores, which read their line first, three, two
+    /// and one line read on the channels for each one written; last two read for one that is written without being
+    /// read.
     pub(crate) fn of_a_system() -> [Self; 5] {
         let ordinary = |reads| Self::shares(reads, 1, Access::Cached);
         [Self::READ, ordinary(2), ordinary(1), ordinary(0), Self(Kind::Triad { streaming: true })]
@@ -155,13 +156,13 @@ impl fmt::Display for Mix {
 impl FromStr for Mix {
     type Err = String;
 
-    /// Parses `READS:WRITES`, with `.nt` for non-temporal stores or `.random` for lines in random order; a word for those of one kernel; or
-    /// the percentage of bytes read where it says which.
+    /// Parses `READS:WRITES`, with `.nt` for non-temporal stores or `.random` for lines in random order; a word for
+    /// those of one kernel; or the percentage of bytes read where it says which.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let bad = || {
             format!(
-                "mix '{text}': use READS:WRITES with numbers up to {MOST}, as in 2:1, 2:1.nt for non-temporal stores or \
-                 2:1.random for lines in random order; read, write, write.nt, read.random, triad, triad.nt; or the percentage of bytes read (100, 75, 67, 50, 0)"
+                "mix '{text}': use READS:WRITES with numbers up to {MOST}, as in 2:1, 2:1.nt for non-temporal stores \
+                 or 2:1.random for lines in random order; read, write, write.nt, read.random, triad, triad.nt; or the percentage of bytes read (100, 75, 67, 50, 0)"
             )
         };
         // The dot may be left out, as in 1:1nt.

@@ -5,7 +5,7 @@ use std::fmt;
 use tiermark_engine::nearest_memory_node;
 use tiermark_model::{IdSet, Machine, NodeId, Scope};
 
-use crate::reach::{far_nodes, is_local, local_cpus, quiet_cpu};
+use crate::memory_kinds::{far_nodes, is_local, local_cpus, quiet_cpu};
 
 /// Where memory lies, seen from the threads that use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

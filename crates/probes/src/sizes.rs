@@ -11,7 +11,8 @@ const MOVES: f64 = 1.12;
 /// Neighbours closer than this get none: finer than any cache's own granularity.
 const CLOSE: f64 = 1.07;
 
-/// The last point before the end of a sweep is smaller than the end by more than this: both are memory, and take longest to be made.
+/// The last point before the end of a sweep is smaller than the end by more than this: both are memory, and take
+/// longest to be made.
 const END: f64 = 1.3;
 
 /// Sizes from `from` to `to` with this many points an octave, both ends included, rounded to 1 KiB.
@@ -26,8 +27,8 @@ pub(crate) fn grid(from: u64, to: u64, per_octave: u32) -> Vec<Bytes> {
     sizes.into_iter().map(Bytes).collect()
 }
 
-/// Sizes of a sweep: a grid with at most half as many points an octave, rounded up, where they are large. Making memory for them takes most of a
-/// sweep's time.
+/// Sizes of a sweep: a grid with at most half as many points an octave, rounded up, where they are large. Making memory
+/// for them takes most of a sweep's time.
 pub(crate) fn sweep(to: u64, per_octave: u32) -> Vec<Bytes> {
     let mut sizes = grid(SMALLEST, to.min(LARGE), per_octave);
     if to > LARGE {

@@ -11,14 +11,15 @@ use tiermark_model::{
     Refusal, RegionSetup, Request, Role, Scope, Setup, Step, StopRule, ThreadSetup,
 };
 
-use crate::reach::quiet_cpu;
+use crate::memory_kinds::quiet_cpu;
 use crate::tiers::DRAM;
 
-/// The parameters of a request (the defaults where it has none) and the cpus that it may use. Also checks that its memory node can give memory.
+/// The parameters of a request (the defaults where it has none) and the cpus that it may use. Also checks that its
+/// memory node can give memory.
 ///
 /// # Errors
-/// A [`Refusal`] for parameters that the probe does not understand, cpus that are not allowed, or a node that carrying it out would be
-/// refused.
+/// A [`Refusal`] for parameters that the probe does not understand, cpus that are not allowed, or a node that carrying
+/// it out would be refused.
 pub(crate) fn asked<T: DeserializeOwned + Default>(request: &Request, lab: Lab<'_>) -> Result<(T, IdSet), Refusal> {
     let params = params(request)?;
     if let Some(node) = request.scope.mem_node {
@@ -140,7 +141,8 @@ pub(crate) fn headline(effort: Effort, precision: f64) -> StopRule {
     StopRule { precision, allocations, min_visits, max_visits, shot_seconds: VISIT_SECONDS }
 }
 
-/// When a point of a curve is good enough: it shows a shape, the ladder has the numbers. Eight visits are sixty windows.
+/// When a point of a curve is good enough: it shows a shape, the ladder has the numbers. Eight visits are sixty
+/// windows.
 pub(crate) fn curve_point(effort: Effort) -> StopRule {
     let (allocations, min_visits, max_visits) = match effort {
         Effort::Quick => (1, 8, 60),
@@ -161,7 +163,8 @@ pub(crate) fn phase(labels: &Labels) -> u8 {
     u8::from(labels.is_for(Purpose::Curve) || labels.is_for(Purpose::Scaling))
 }
 
-/// Adds to a plan what it says of steps that follow from its results: of each purpose what they measure, and their seconds.
+/// Adds to a plan what it says of steps that follow from its results: of each purpose what they measure, and their
+/// seconds.
 pub(crate) fn follow(later: &[Step], plan: &mut Plan) {
     plan.later_seconds += later.iter().map(Step::expected_seconds).sum::<f64>();
     let mut purposes: Vec<Option<Purpose>> = Vec::new();
@@ -187,7 +190,8 @@ pub(crate) fn follow(later: &[Step], plan: &mut Plan) {
     }
 }
 
-/// Seconds that points added to curves take, where they move: as on measured curves, a quarter of those that were planned.
+/// Seconds that points added to curves take, where they move: as on measured curves, a quarter of those that were
+/// planned.
 pub(crate) fn denser_seconds(effort: Effort, steps: &[Step]) -> f64 {
     const ADDED: f64 = 0.25;
     if effort == Effort::Quick {
@@ -197,9 +201,9 @@ pub(crate) fn denser_seconds(effort: Effort, steps: &[Step]) -> f64 {
     ADDED * curve.map(Step::expected_seconds).sum::<f64>()
 }
 
-/// Most seconds a plan may take where the user set none: what the effort allows, or, on machines whose footprints are so large
-/// that it would not do, half as much again as the plan takes where the fewest allocations suffice: where they scatter more, it is numbers
-/// that become less precise, and not the run longer.
+/// Most seconds a plan may take where the user set none: what the effort allows, or, on machines whose footprints are
+/// so large that it would not do, half as much again as the plan takes where the fewest allocations suffice: where they
+/// scatter more, it is numbers that become less precise, and not the run longer.
 pub(crate) fn max_seconds(request: &Request, effort_seconds: f64, steps: &[Step]) -> f64 {
     const SLACK: f64 = 1.5;
     let expected: f64 = steps.iter().map(Step::expected_seconds).sum();

@@ -101,8 +101,8 @@ pub fn request(effort: Effort, scope: Scope, precision: Option<f64>, seed: u64) 
     Request { probe: ABOUT.id.into(), scope, effort, precision, seed, params: serde_json::Value::Null, part: None }
 }
 
-/// What affects every number of this machine and is not among the problems of `doctor`, each with its cure. The program changes
-/// nothing of it.
+/// What affects every number of this machine and is not among the problems of `doctor`, each with its cure. The program
+/// changes nothing of it.
 pub fn warnings(machine: &Machine) -> Vec<Warning> {
     let system = &machine.system;
     let mut warnings = side_caches(machine);

@@ -4,9 +4,9 @@ use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{Bytes, CpuId, IdSet, KIB, Machine, NodeId, Note, Refusal, Scope};
 
+use crate::footprints::{behind_cache_bytes, dram_bytes_over, shares, side_cache_bytes};
 use crate::found::{Found, FoundTier, half_of, is_declared};
-use crate::reach::{far_nodes, far_unmeasured, local_cpus, memory_name, own_memory};
-use crate::room::{behind_cache_bytes, dram_bytes_over, shares, side_cache_bytes};
+use crate::memory_kinds::{far_nodes, far_unmeasured, local_cpus, memory_name, own_memory};
 
 /// The name of the local memory: a line of it, with its translation at hand.
 pub(crate) const DRAM: &str = "DRAM";
@@ -30,11 +30,13 @@ pub(crate) struct Tier {
     pub(crate) name: String,
     /// Footprint of each thread.
     pub(crate) bytes: u64,
-    /// Footprint of each thread that streams: translation costs a stream little, so that it need not stay within the reach of a TLB.
+    /// Footprint of each thread that streams: translation costs a stream little, so that it need not stay within the
+    /// reach of a TLB.
     pub(crate) stream_bytes: u64,
     /// Node the memory is on; `None` for the threads' own nodes.
     pub(crate) node: Option<NodeId>,
-    /// The cpus that measure it: all of the ladder's, or, for far memory, those of the home node, or it would not be far for all.
+    /// The cpus that measure it: all of the ladder's, or, for far memory, those of the home node, or it would not be
+    /// far for all.
     pub(crate) cpus: IdSet,
 }
 
@@ -63,7 +65,8 @@ pub(crate) fn ladder(machine: &Machine, cpus: &IdSet, scope: &Scope) -> Ladder {
     ladder_of(machine, cpus, scope, &Found::default())
 }
 
-/// Builds the ladder for these cpus: rungs lie where a curve has found the tiers, and where nothing was found in a part of what is declared.
+/// Builds the ladder for these cpus: rungs lie where a curve has found the tiers, and where nothing was found in a part
+/// of what is declared.
 pub(crate) fn ladder_of(machine: &Machine, cpus: &IdSet, scope: &Scope, found: &Found) -> Ladder {
     let mut ladder = Ladder::default();
     let Some(first) = cpus.first() else { return ladder };
@@ -79,8 +82,8 @@ fn cache_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, found: &Found, lad
     for cache in levels {
         let Some(bytes) = cache.bytes else { continue };
         let tier = found.tiers.iter().find(|tier| tier.level == cache.level);
-        // The measured size counts, not the declared one, unless the two are as near as a size is resolved: then each run
-        // measures with the same footprint.
+        // The measured size counts, not the declared one, unless the two are as near as a size is resolved: then each
+        // run measures with the same footprint.
         let found = tier.and_then(|tier| tier.size.resolved()).filter(|found| !is_declared(*found, bytes));
         let bytes = found.unwrap_or(bytes);
         let cache_bytes = bytes;
@@ -122,14 +125,16 @@ fn cache_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, found: &Found, lad
     }
 }
 
-/// The nearest of 1, 1.25, 1.5 and 1.75 times a power of two, as sizes of caches are. Two runs that find a cache's size some percent apart then measure with the same footprint.
+/// The nearest of 1, 1.25, 1.5 and 1.75 times a power of two, as sizes of caches are. Two runs that find a cache's size
+/// some percent apart then measure with the same footprint.
 fn even(bytes: u64) -> u64 {
     let quarter = (1u64 << bytes.max(4).ilog2()) / 4;
     (bytes + quarter / 2) / quarter * quarter
 }
 
-/// The footprint of the first level: the largest power of two up to half of it if its plateau reaches that far, whether or not the curve resolves the
-/// size: two surveys of an unchanged 48 KiB measured over 16 and 24 KiB, so that nothing of L1 could be compared.
+/// The footprint of the first level: the largest power of two up to half of it if its plateau reaches that far, whether
+/// or not the curve resolves the size: two surveys of an unchanged 48 KiB measured over 16 and 24 KiB, so that nothing
+/// of L1 could be compared.
 fn first_level(tier: &FoundTier, cache_bytes: u64) -> u64 {
     let half = 1 << (cache_bytes / PRIVATE_PART).max(1).ilog2();
     if tier.plateau.is_some_and(|(from, to)| from <= half && half <= to) { half } else { tier.rung }

@@ -11,19 +11,20 @@ use tiermark_model::{
 };
 
 use crate::chasing::{Chase, Chaser, bounds, pages_to_be_had, quarters, resting_on};
+use crate::footprints::memory_cap;
 use crate::geometry::solve::{Buffer, Translation, translation};
 use crate::ladder::with_purpose;
-use crate::room::memory_cap;
 use crate::sizes::grid;
 use crate::steps::{asked, default_page, max_seconds, once, one_cpu, with_steps};
 
-/// Bytes of a line: each page's line lies one further than that of the page before it, so that the lines of all pages spread
-/// over the sets of the caches as those of a packed chain do.
+/// Bytes of a line: each page's line lies one further than that of the page before it, so that the lines of all pages
+/// spread over the sets of the caches as those of a packed chain do.
 const LINE: u64 = 64;
-/// Smaller pages that a hypervisor may split a page into: each page's line lies one of them further too, so that entries for the
-/// pieces spread over the sets of the buffer as those of whole pages do.
+/// Smaller pages that a hypervisor may split a page into: each page's line lies one of them further too, so that
+/// entries for the pieces spread over the sets of the buffer as those of whole pages do.
 const PIECES: [u64; 2] = [4 * KIB, 2 << 20];
-/// Pages tried at least and at most: from fewer than any first level holds to four times the largest second level built.
+/// Pages tried at least and at most: from fewer than any first level holds to four times the largest second level
+/// built.
 const FEWEST: u64 = 8;
 const MOST: u64 = 16_384;
 /// Bounds of a level that are this near to each other are not refined further.

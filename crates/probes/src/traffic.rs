@@ -13,8 +13,8 @@ use tiermark_model::{
     Scope, Setup, Step, StopRule, ThreadSetup, parse_size,
 };
 
+use crate::footprints::dram_bytes;
 use crate::mix::Mix;
-use crate::room::dram_bytes;
 use crate::steps::{check_size, scope_cpus};
 
 /// Groups of a file at most: more than the largest server has cpus.
@@ -23,7 +23,7 @@ const MOST: usize = 16_384;
 /// Threads that do the same, one on each cpu.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Group {
+pub struct ThreadGroup {
     /// The cpus.
     pub cpus: IdSet,
     /// Reads and writes, in order or at random.
@@ -39,7 +39,7 @@ pub struct Group {
     pub delay: Option<u32>,
 }
 
-impl Group {
+impl ThreadGroup {
     /// The groups of a file: one a line, without empty lines and those that begin with `#`.
     ///
     /// # Errors
@@ -80,7 +80,7 @@ impl Group {
     }
 }
 
-impl fmt::Display for Group {
+impl fmt::Display for ThreadGroup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "cpus={} mix={}", self.cpus, self.mix)?;
         self.size.map_or(Ok(()), |size| write!(f, " size={}", size.0))?;
@@ -89,7 +89,7 @@ impl fmt::Display for Group {
     }
 }
 
-impl FromStr for Group {
+impl FromStr for ThreadGroup {
     type Err = String;
 
     /// Parses `cpus=LIST mix=MIX [size=SIZE] [node=N] [delay=NS]`, in any order.
@@ -126,15 +126,15 @@ impl FromStr for Group {
 }
 
 /// What groups do together.
-pub(crate) fn work(groups: &[Group]) -> String {
-    groups.iter().map(Group::work).collect::<Vec<_>>().join(" + ")
+pub(crate) fn work(groups: &[ThreadGroup]) -> String {
+    groups.iter().map(ThreadGroup::work).collect::<Vec<_>>().join(" + ")
 }
 
 /// The cpus of all groups.
 ///
 /// # Errors
 /// A [`Refusal`] where two of them want the same.
-pub(crate) fn cpus(groups: &[Group]) -> Result<IdSet, Refusal> {
+pub(crate) fn cpus(groups: &[ThreadGroup]) -> Result<IdSet, Refusal> {
     groups.iter().try_fold(IdSet::new(), |all, group| {
         let both = all.intersection(&group.cpus);
         if both.is_empty() { Ok(all.union(&group.cpus)) } else { Err(says::cpus_in_two_groups(&both)) }
@@ -146,7 +146,7 @@ pub(crate) fn cpus(groups: &[Group]) -> Result<IdSet, Refusal> {
 /// # Errors
 /// A [`Refusal`] of a group that cannot be had here.
 pub(crate) fn load(
-    groups: &[Group],
+    groups: &[ThreadGroup],
     request: &Request,
     lab: Lab<'_>,
     page: PageKind,
@@ -174,7 +174,7 @@ pub(crate) fn load(
 /// # Errors
 /// A [`Refusal`] of a group that cannot be had here.
 pub(crate) fn step(
-    groups: &[Group],
+    groups: &[ThreadGroup],
     request: &Request,
     lab: Lab<'_>,
     page: PageKind,
@@ -201,7 +201,7 @@ pub(crate) fn step(
 mod tests {
     use super::*;
 
-    fn group(text: &str) -> Result<Group, String> {
+    fn group(text: &str) -> Result<ThreadGroup, String> {
         text.parse()
     }
 
@@ -215,7 +215,7 @@ mod tests {
         for group in [all, least] {
             assert_eq!(group.to_string().parse(), Ok(group.clone()));
             let json = serde_json::to_string(&group).unwrap();
-            assert_eq!(serde_json::from_str::<Group>(&json).unwrap(), group);
+            assert_eq!(serde_json::from_str::<ThreadGroup>(&json).unwrap(), group);
         }
     }
 
@@ -238,13 +238,13 @@ mod tests {
 
     #[test]
     fn a_file_has_a_group_a_line() {
-        let groups = Group::list("# two groups\n\ncpus=0-1 mix=read\n  cpus=2 mix=write size=64M\n").unwrap();
+        let groups = ThreadGroup::list("# two groups\n\ncpus=0-1 mix=read\n  cpus=2 mix=write size=64M\n").unwrap();
         assert_eq!(groups.len(), 2);
         assert_eq!(work(&groups), "2 x read + 1 x write 64 MiB");
         assert_eq!(cpus(&groups).unwrap().to_string(), "0-2");
-        assert!(Group::list("cpus=0\nmix=read\n").unwrap_err().starts_with("line 2: "));
-        assert!(Group::list("# nothing\n").unwrap_err().contains("cpus=0-3 mix=2:1"));
-        let twice = Group::list("cpus=0-1\ncpus=1-2\n").unwrap();
+        assert!(ThreadGroup::list("cpus=0\nmix=read\n").unwrap_err().starts_with("line 2: "));
+        assert!(ThreadGroup::list("# nothing\n").unwrap_err().contains("cpus=0-3 mix=2:1"));
+        let twice = ThreadGroup::list("cpus=0-1\ncpus=1-2\n").unwrap();
         assert_eq!(cpus(&twice).unwrap_err().code, says::codes::cpus_in_two_groups);
     }
 }

@@ -44,7 +44,8 @@ fn a_local_ramp_ends_at_its_memory_and_the_knee_is_where_the_cores_fill_it() {
     assert!((22.0..31.0).contains(&lines), "{lines}");
 }
 
-/// Memory a little below what all cores ask for: the sum is still nine tenths of as many times one, and yet the last core met the end.
+/// Memory a little below what all cores ask for: the sum is still nine tenths of as many times one, and yet the last
+/// core met the end.
 #[test]
 fn a_ramp_whose_last_core_adds_little_has_met_its_memory() {
     let one = Synth { node_bytes: 32 << 30, ..Synth::default() };
@@ -59,7 +60,8 @@ fn a_ramp_whose_last_core_adds_little_has_met_its_memory() {
         assert!((ceiling.value.unwrap() / 150e9 - 1.0).abs() < 0.03, "{ceiling:#?}");
         assert_eq!(found(&experiment, "scale.knee", &[("place", "local")]).value, Some(8.0));
     }
-    // Three cores ask for 60.6 GB/s: only that their siblings, who would bring a tenth more, bring nothing speaks of an end.
+    // Three cores ask for 60.6 GB/s: only that their siblings, who would bring a tenth more, bring nothing speaks of an
+    // end.
     let machine = Synth { cores_per_node: 3, cores_per_llc: 3, smt: 2, ..one }.machine().unwrap();
     for (memory, limit) in [(60e9, None), (245e9, Some("core"))] {
         let ceilings = Ceilings { node: Some(memory), ..Ceilings::default() };
@@ -71,7 +73,8 @@ fn a_ramp_whose_last_core_adds_little_has_met_its_memory() {
     }
 }
 
-/// What a node can give is known only where modules lie evenly: a share of a peak that is not its own would say nothing.
+/// What a node can give is known only where modules lie evenly: a share of a peak that is not its own would say
+/// nothing.
 #[test]
 fn shares_of_the_peak_are_those_of_the_node() {
     let mut machine = server(8, 1);
@@ -144,7 +147,8 @@ fn notes_of_a_curve_count_its_loaded_points_and_know_whether_one_is_idle() {
 /// Time runs out in the middle of ramps: what was not seen is not concluded from.
 #[test]
 fn a_ramp_cut_off_says_so_and_claims_no_more_than_it_saw() {
-    // Sixteen cores of 20 GB/s fill 300 GB/s with fifteen of them: most cut ramps still rise, and only whole ones see the end.
+    // Sixteen cores of 20 GB/s fill 300 GB/s with fifteen of them: most cut ramps still rise, and only whole ones see
+    // the end.
     let machine = server(16, 1);
     let ceilings = Ceilings { node: Some(300e9), link: 25e9, ..Ceilings::default() };
     let (mut rising, mut level) = (0, 0);

@@ -329,7 +329,8 @@ fn a_footprint_that_caches_hold_is_doubted() {
 
 #[test]
 fn far_memory_adds_its_bandwidth_where_shares_fit() {
-    // 32 cores have more than one node can carry; a node of CXL memory adds a tenth of it, if it gets a tenth of the pages.
+    // 32 cores have more than one node can carry; a node of CXL memory adds a tenth of it, if it gets a tenth of the
+    // pages.
     let far = MemoryNode { bytes: 32 << 30, distance: 28, tier: 5, latency_ns: 250, bandwidth_mbs: 26_000 };
     let synth = Synth {
         cores_per_node: 32,

@@ -1,5 +1,5 @@
-//! What is held against each other is estimated alike: medians on both sides where a load is described, windows at the edge where a part
-//! of an edge is. The machines are busy most of the time, so that an edge and a median are far apart.
+//! What is held against each other is estimated alike: medians on both sides where a load is described, windows at the
+//! edge where a part of an edge is. The machines are busy most of the time, so that an edge and a median are far apart.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
@@ -38,7 +38,8 @@ fn a_private_cache_costs_nothing_however_busy_the_core_is() {
         let visits: Vec<usize> = rows().map(|o| o.visits.len()).collect();
         assert!(visits.iter().all(|count| *count == visits[0]), "{visits:?}");
     }
-    // A median of a few seconds of such a machine moves by some percent to either side; against an edge it would cost a fifth, always.
+    // A median of a few seconds of such a machine moves by some percent to either side; against an edge it would cost a
+    // fifth, always.
     let mean = costs.iter().sum::<f64>() / costs.len() as f64;
     assert!(costs.len() >= SEEDS as usize && mean.abs() < 0.03, "{mean}: {costs:?}");
     assert!(costs.iter().all(|cost| cost.abs() < 0.15), "{costs:?}");

@@ -1,4 +1,5 @@
-//! `os` where memory is short: what does not fit is refused or left out, and said; nothing is planned that would be killed for it.
+//! `os` where memory is short: what does not fit is refused or left out, and said; nothing is planned that would be
+//! killed for it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 

@@ -63,8 +63,8 @@ fn share(findings: &[Finding], place: &str, of: &str) -> Option<(f64, f64)> {
     Some(((found.value? * 100.0).round(), found.notes[0].data["bytes_per_second"].as_f64()?))
 }
 
-/// One reader beside the memory had 8.0 GB/s, 95 % of the channel by its counter: the channel is the limit. One reader across
-/// the link had 6.8, of which nothing follows yet.
+/// One reader beside the memory had 8.0 GB/s, 95 % of the channel by its counter: the channel is the limit. One reader
+/// across the link had 6.8, of which nothing follows yet.
 #[test]
 fn one_reader_fills_the_channel() {
     let findings = found(CHANNEL, &[8.0], &[6.8]);
@@ -82,8 +82,8 @@ fn one_reader_fills_the_channel() {
     );
 }
 
-/// With both modules on one socket, readers of the other one had 6.6, 8.3 and 8.3 GB/s: the second reader fills the link, at
-/// 86 % of what it carries one way, and the channels are half idle.
+/// With both modules on one socket, readers of the other one had 6.6, 8.3 and 8.3 GB/s: the second reader fills the
+/// link, at 86 % of what it carries one way, and the channels are half idle.
 #[test]
 fn readers_across_the_link_fill_it() {
     for local in [&[][..], &[8.0]] {
@@ -159,8 +159,8 @@ fn rate(machine: &Machine, options: &SimOptions, op: &str, far: &[bool]) -> f64 
     shot.threads.iter().map(of).sum()
 }
 
-/// The shape of the published placement matrix: reads are limited by the link when remote, mixed placement helps writes, not reads, and
-/// words at random are an eighth of their lines.
+/// The shape of the published placement matrix: reads are limited by the link when remote, mixed placement helps
+/// writes, not reads, and words at random are an eighth of their lines.
 #[test]
 fn placements_have_the_published_shape() {
     let synth =

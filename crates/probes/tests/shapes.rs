@@ -51,7 +51,8 @@ fn noisy(seed: u64, core: SimCore) -> SimOptions {
 
 #[test]
 fn a_machine_that_lies_is_seen_through() {
-    // 1.25 MiB of 20 ways and 28 MiB (1.75 x 16) of 14 where 2 MiB and 64 MiB are declared, and lines that come in pairs.
+    // 1.25 MiB of 20 ways and 28 MiB (1.75 x 16) of 14 where 2 MiB and 64 MiB are declared, and lines that come in
+    // pairs.
     let cache = |level, bytes, ways| SimCache { level, bytes, ways };
     let caches = vec![cache(1, 48 * KIB, 12), cache(2, 1280 * KIB, 20), cache(3, 28 * MIB, 14)];
     let core = SimCore { caches, pair_bytes: 128, ..SimCore::default() };

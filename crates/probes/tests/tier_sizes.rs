@@ -12,7 +12,8 @@ use tiermark_probes::{background::Background, bandwidth::Bandwidth, latency::Lat
 
 #[test]
 fn rungs_lie_in_the_caches_that_are_there() {
-    // A guest that is told of caches four times as large as it has: half of the declared L2 does not fit in the real one, nor does half of L3.
+    // A guest that is told of caches four times as large as it has: half of the declared L2 does not fit in the real
+    // one, nor does half of L3.
     let cache = |level, bytes, ways| SimCache { level, bytes, ways };
     let core = SimCore { caches: vec![cache(2, 320 * KIB, 10), cache(3, 8 * MIB, 16)], ..SimCore::default() };
     for effort in [Effort::Quick, Effort::Standard] {

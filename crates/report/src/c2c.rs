@@ -244,7 +244,8 @@ fn speakers(findings: &[&Finding], style: &Style) -> Page {
         row.extend(["clean", "dirty"].map(|state| ns(find(Quantity::C2cTransfer, Labels::STATE, state, *pair), style)));
         table.row(row);
     }
-    let key = "reverse: when the other cpu begins; lines: the time to fetch one that the other cpu has read (clean) or written (dirty)";
+    let key = "reverse: when the other cpu begins; lines: the time to fetch one that the other cpu has read (clean) \
+        or written (dirty)";
     heading("One pair of each relation, ns") + table + paragraph("  ", key, Ink::Dim)
 }
 

@@ -243,10 +243,10 @@ fn curve(case: &Case, level: &str, style: &Style) -> Page {
             }
         }
     }
-    let legend = "N = tenants; trials = full trials with a clear outcome (worst, median: of each column by itself); ramp: a short trial \
-                  on the way up; its times are not in worst and median of full trials; level: trials that kept it, of all with a clear outcome (? = unclear); rate = requests answered of those due; faults = major page faults";
-    let ended = "ended early, ended: times until a guard ended the trial, of its warm-up if it got no further; they decide \
-                 nothing";
+    let legend = "N = tenants; trials = full trials with a clear outcome (worst, median: of each column by itself); \
+                  ramp: a short trial on the way up; its times are not in worst and median of full trials; level: trials that kept it, of all with a clear outcome (? = unclear); rate = requests answered of those due; faults = major page faults";
+    let ended = "ended early, ended: times until a guard ended the trial, of its warm-up if it got no further; they \
+                 decide nothing";
     let none = "no times: each trial ended before a request was answered, such as while tenants were filled";
     let has = |kind: Option<Kind>| numbers.iter().any(|number| number.kind() == kind);
     let marks = [(has(Some(Kind::EndedEarly)), ended), (has(None), none)];
@@ -333,7 +333,8 @@ fn costs(cost: &CostTable, style: &Style) -> Page {
     }
     for (row, against) in cost.rows.iter().filter_map(|row| Some((row, row.against?))) {
         let text = format!(
-            "{}, {}: {:.2} × the tenants of dram for {} more money; a tenant costs no more than with dram up to {} more money",
+            "{}, {}: {:.2} × the tenants of dram for {} more money; a tenant costs no more than with dram up to {} \
+                more money",
             row.tier,
             row.load,
             against.ratio,

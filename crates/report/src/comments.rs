@@ -1,7 +1,8 @@
 //! Comments below a file that is shown, which keep remarks with the file.
 
 use tiermark_page::{Style, spoken, wrap};
-/// Sections of comments: each a heading, and lines below it. All lines begin with `#`, and none is longer than the style has columns.
+/// Sections of comments: each a heading, and lines below it. All lines begin with `#`, and none is longer than the
+/// style has columns.
 pub fn comments(sections: &[(String, Vec<String>)], style: &Style) -> String {
     let mut out = String::new();
     let mut say = |first: &str, then: &str, text: &str| {

@@ -167,7 +167,8 @@ fn brief_title(metric: Metric, points: &[&Observation], machine: &Machine, style
     variants(signs, lines)
 }
 
-/// The node of the cpus and that of the memory, where a node was asked for: such a run may have curves of several pairs.
+/// The node of the cpus and that of the memory, where a node was asked for: such a run may have curves of several
+/// pairs.
 fn ends(points: &[&Observation], machine: &Machine) -> Option<String> {
     let first = points.first()?;
     let (to, cpus) = (first.labels.number(Labels::NODE)?, first.labels.get(Labels::CPUS)?);
@@ -354,7 +355,7 @@ fn size_table(cells: &[&Observation], groups: &[(String, Vec<&Observation>)], in
 }
 
 /// Whether a curve, a table or a finding speaks for an observation.
-fn told(o: &Observation, evidence: &BTreeSet<&str>) -> bool {
+fn is_evidence(o: &Observation, evidence: &BTreeSet<&str>) -> bool {
     evidence.contains(o.step.as_str())
         || is_for(o, o.metric, Purpose::Curve)
         || is_for(o, o.metric, Purpose::Table)
@@ -375,7 +376,7 @@ pub(crate) fn unmeasured(observations: &[&Observation], evidence: &BTreeSet<&str
             let reasons: Vec<String> = o.verdict.reasons.iter().map(ToString::to_string).collect();
             Some(Refusal::new(step_name(o), reasons.join("; "), ""))
         }
-        None if o.value.is_some() || told(o, evidence) => None,
+        None if o.value.is_some() || is_evidence(o, evidence) => None,
         None => {
             let reasons: Vec<String> = o.verdict.reasons.iter().map(ToString::to_string).collect();
             Some(Refusal::new(step_name(o), reasons.join("; "), ""))
@@ -395,7 +396,7 @@ pub(crate) fn orphans(observations: &[&Observation], evidence: &BTreeSet<&str>, 
     let mut table = Table::new().column("measured", Align::Left).column("value ", Align::Right);
     table = table.column("unit", Align::Left).column("n", Align::Right).column("disturbed", Align::Right);
     let mut reasons = Reasons::default();
-    for o in observations.iter().filter(|o| o.value.is_some() && !told(o, evidence)) {
+    for o in observations.iter().filter(|o| o.value.is_some() && !is_evidence(o, evidence)) {
         let name = words(&o.labels, &[Labels::PURPOSE]);
         let name = if name.is_empty() { o.step.clone() } else { name };
         reasons.add(&name, &o.verdict);

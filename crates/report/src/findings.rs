@@ -104,8 +104,8 @@ fn made_up(layout: &str) -> String {
     }
 }
 
-/// A table of findings with one label as columns and the rest as rows. Reasons and remarks come with `verbose`: quantiles have
-/// the verdict of the number they are the tail of.
+/// A table of findings with one label as columns and the rest as rows. Reasons and remarks come with `verbose`:
+/// quantiles have the verdict of the number they are the tail of.
 fn pivot(title: &str, findings: &[&Finding], column_key: &str, style: &Style) -> Page {
     if findings.is_empty() {
         return Page::new();

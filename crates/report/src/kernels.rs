@@ -84,7 +84,7 @@ fn summary(winners: &[&Winner]) -> Vec<String> {
     let mut parts: Vec<(Vec<String>, String)> = Vec::new();
     for group in groups {
         let place = if whole(group) { group[0].tier.clone() } else { group[0].place() };
-        let kernel = told(group);
+        let kernel = kernel_of(group);
         match parts.last_mut() {
             Some((places, known)) if *known == kernel => places.push(place),
             _ => parts.push((vec![place], kernel)),
@@ -97,7 +97,7 @@ fn summary(winners: &[&Winner]) -> Vec<String> {
 }
 
 /// `avx2-nta 109.3, 220.6`; the numbers themselves only where the ladder has no column for them.
-fn told(group: &[&Winner]) -> String {
+fn kernel_of(group: &[&Winner]) -> String {
     let values: Vec<&str> = group.iter().filter(|w| !w.in_table).map(|w| w.value.as_str()).collect();
     let mut text = group[0].short().to_owned();
     if !values.is_empty() {

@@ -41,7 +41,8 @@ impl<'a> Shown<'a> {
         self.numbers.extend(shown.iter().filter(|f| is_number(f)));
     }
 
-    /// Takes those not yet shown that fit, of the findings at some places; no more than the caller draws from the iterator.
+    /// Takes those not yet shown that fit, of the findings at some places; no more than the caller draws from the
+    /// iterator.
     fn take_of(
         &mut self,
         places: impl Iterator<Item = usize>,
@@ -106,7 +107,8 @@ pub(crate) fn subject(finding: &Finding) -> String {
     words.join(" ")
 }
 
-/// The ladder with its reasons and kernels; empty when no finding names a tier. `only` names the cpus where they are of one core.
+/// The ladder with its reasons and kernels; empty when no finding names a tier. `only` names the cpus where they are of
+/// one core.
 pub(crate) fn ladder(shown: &mut Shown<'_>, only: Option<&str>, style: &Style) -> Page {
     let on_ladder =
         |at: &usize| matches!(shown.findings[*at].metric, Quantity::TierSize | Quantity::Latency | Quantity::Bandwidth);
@@ -190,8 +192,8 @@ fn key<'a>(rows: &[(String, LadderRow<'a>)], only: Option<&str>, style: &Style) 
     texts.map(|text| paragraph("  ", &text, Ink::Dim)).collect()
 }
 
-/// The memory that rows were measured over, of each their latency and a rate by one core and by all: a part of the tier, whose rest
-/// may behave otherwise. Empty if no figure says.
+/// The memory that rows were measured over, of each their latency and a rate by one core and by all: a part of the
+/// tier, whose rest may behave otherwise. Empty if no figure says.
 pub(crate) fn footprints<'a>(rows: impl Iterator<Item = [Option<&'a Finding>; 3]>) -> String {
     const OF: [&str; 3] = ["latency", "one core", "all cores, each"];
     // Nodes of one tier are measured alike.
@@ -243,7 +245,8 @@ impl<'a> LadderRow<'a> {
         Self { size, latency, rates, others, peak }
     }
 
-    /// Which cells have something in them, tier and verdict included. One span of an operation brings the other's column along.
+    /// Which cells have something in them, tier and verdict included. One span of an operation brings the other's
+    /// column along.
     fn has(&self) -> Vec<bool> {
         let mut has = vec![true, self.size.is_some(), self.latency.is_some()];
         has.extend(self.rates.chunks(SPANS.len()).flat_map(|op| [op.iter().any(Option::is_some); SPANS.len()]));
@@ -289,7 +292,8 @@ impl<'a> LadderRow<'a> {
         columns.chain(others).filter_map(|(f, in_table)| Winner::new(f, name, in_table, style)).collect()
     }
 
-    /// Remarks that stand below the table: all with `verbose`, else only those of numbers that are not what the column says.
+    /// Remarks that stand below the table: all with `verbose`, else only those of numbers that are not what the column
+    /// says.
     fn notes(&self, name: &str, style: &Style) -> Vec<String> {
         let odd = |f: &&Finding| !f.labels.has_usual_layout();
         let said = [

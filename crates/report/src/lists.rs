@@ -286,8 +286,8 @@ pub fn watch_figures(lines: &[FigureLine]) -> Page {
         out += table;
     }
     let written = "0 stands for any node or socket, NAME for any other item; a name with a path stands in quotes: \
-                   \"swaps./dev/vda2.used_bytes\". Shares and percentages are compared with 5 % or 0.05, rates of events \
-                   with 100/s. `capability` and `record` alone are those of the figure that the alert names. \
+                   \"swaps./dev/vda2.used_bytes\". Shares and percentages are compared with 5 % or 0.05, rates of \
+                   events with 100/s. `capability` and `record` alone are those of the figure that the alert names. \
                    `tiermark help watch` explains alerts.";
     out + space() + paragraph("", written, Ink::Plain)
 }

@@ -8,7 +8,7 @@ use tiermark_page::{
 
 use crate::ladder::Shown;
 use crate::machine::many;
-use crate::mess::MessPoint;
+use crate::mess_csv::MessPoint;
 use crate::points::observed;
 use crate::reasons::Reasons;
 use crate::tally::is_number;
@@ -301,7 +301,9 @@ fn table(findings: &[&Finding], style: &Style) -> Page {
     if table.is_empty() {
         return Page::new();
     }
-    let mut key = "idle = no load, knee = bend of the curve, most = highest rate of the injectors, full = without pauses, all cores = bandwidth without a chaser".to_owned();
+    let mut key = "idle = no load, knee = bend of the curve, most = highest rate of the injectors, full = without \
+        pauses, all cores = bandwidth without a chaser"
+        .to_owned();
     let has = |sign: &str| table.cells().any(|cell| cell.text.split_whitespace().any(|word| word == sign));
     if has(NO_KNEE) {
         key.push_str(&format!(", {NO_KNEE} = no bend up to the highest rate measured"));

@@ -119,7 +119,8 @@ fn one_pair(works: &[((String, String), Vec<&Finding>)], style: &Style) -> Page 
     heading(&format!("From {}{to}", label(first, Labels::FROM))) + table
 }
 
-/// Cells of a matrix for each one that was measured from which on a list is shorter: runs of some pairs only, and hostile documents.
+/// Cells of a matrix for each one that was measured from which on a list is shorter: runs of some pairs only, and
+/// hostile documents.
 const SPARSE: usize = 8;
 
 /// One matrix: rows are cpus, columns are memory.

@@ -44,8 +44,8 @@ fn blocks(run: &Run, seen: &[&Observation]) -> [Option<String>; 5] {
 pub fn mlc_doubts(run: &Run) -> Option<String> {
     let seen: Vec<&Observation> = run.observations().collect();
     if blocks(run, &seen).iter().all(Option::is_none) {
-        let holds = "matrices of nodes (idle latency, reads), bandwidths and loaded latencies (reads) of all cores, and transfers \
-                     between cores";
+        let holds = "matrices of nodes (idle latency, reads), bandwidths and loaded latencies (reads) of all cores, \
+                     and transfers between cores";
         return Some(format!("it shows only {holds}, and the run measured none of them"));
     }
     let numbers = numbers(run);

@@ -1,6 +1,6 @@
 //! Findings of a run in the text format of OpenMetrics, which node_exporter's textfile collector and Prometheus read:
-//! gauges in base units (seconds, bytes), named after the quantity. Their labels name what is measured, so that a figure
-//! is one series over all runs; how it was measured is in labels of `tiermark_finding_info`.
+//! gauges in base units (seconds, bytes), named after the quantity. Their labels name what is measured, so that a
+//! figure is one series over all runs; how it was measured is in labels of `tiermark_finding_info`.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

@@ -48,7 +48,7 @@ pub(crate) fn os(shown: &mut Shown<'_>, run: &Run, experiments: &[&Experiment], 
         let needed = here.iter().any(|f| f.labels.get(Labels::RELATION).is_some());
         let legend = if needed { places.take() } else { None };
         let legend = [Some(words::legend(group).to_owned()), legend].into_iter().flatten().collect::<Vec<_>>();
-        let group = Group { group, legend, findings: here, knees: of(&knees, group), tails: of(&tails, group) };
+        let group = ShownGroup { group, legend, findings: here, knees: of(&knees, group), tails: of(&tails, group) };
         out += group.page(run, style);
     }
     let text =
@@ -63,7 +63,7 @@ fn of<'a>(findings: &[&'a Finding], group: OsGroup) -> Vec<&'a Finding> {
 }
 
 /// A group with what its words mean, and what was found of it.
-struct Group<'a> {
+struct ShownGroup<'a> {
     group: OsGroup,
     legend: Vec<String>,
     findings: Vec<&'a Finding>,
@@ -71,7 +71,7 @@ struct Group<'a> {
     tails: Vec<&'a Finding>,
 }
 
-impl Group<'_> {
+impl ShownGroup<'_> {
     /// The legend of a group, its tables, remarks, and the state of this system.
     fn page(&self, run: &Run, style: &Style) -> Page {
         if self.findings.is_empty() && self.knees.is_empty() {
@@ -101,7 +101,8 @@ impl Group<'_> {
     }
 }
 
-/// How single operations are distributed. What is measured over something has many such rows: they come with everything else.
+/// How single operations are distributed. What is measured over something has many such rows: they come with everything
+/// else.
 fn distribution(tails: &[&Finding], style: &Style) -> Page {
     let plain = |f: &Finding| PrimitivePoint::new(f).is_bare();
     let mut tails: Vec<&Finding> = tails.iter().copied().filter(|f| style.verbose || plain(f)).collect();

@@ -1,5 +1,5 @@
-//! Times between pairs of cpus as a matrix in CSV, as core-to-core-latency prints it: a row and a column for each cpu, without names; ns of
-//! one way; only pairs below the diagonal have a number.
+//! Times between pairs of cpus as a matrix in CSV, as core-to-core-latency prints it: a row and a column for each cpu,
+//! without names; ns of one way; only pairs below the diagonal have a number.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -56,8 +56,8 @@ fn asked(request: &Request) -> String {
     words.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// Whether an experiment adds the columns that the ladder of the one before it lacks: latency and bandwidth of the same tiers at
-/// the same place.
+/// Whether an experiment adds the columns that the ladder of the one before it lacks: latency and bandwidth of the same
+/// tiers at the same place.
 fn one_ladder(before: &[&Experiment], next: &Experiment) -> bool {
     let [first] = before else { return false };
     let mut probes = [first.request.probe.as_str(), next.request.probe.as_str()];
@@ -88,7 +88,8 @@ impl RunSection<'_> {
         [from, memory, pages].into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
-    /// A rule across the page, the part's place among all, and what it is there for. An only part has the head of the run for its own.
+    /// A rule across the page, the part's place among all, and what it is there for. An only part has the head of the
+    /// run for its own.
     pub(crate) fn head(&self, at: usize, of: usize) -> Page {
         let note = self.note.map_or_else(Page::new, |note| paragraph("", note, Ink::Plain));
         if of < 2 {

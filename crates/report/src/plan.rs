@@ -51,7 +51,8 @@ fn short_of_time(plan: &Plan) -> Page {
         return Page::new();
     }
     let text = format!(
-        "the steps below take {} in all, the plan at most {}: the last steps are skipped; raise --max-time to measure them",
+        "the steps below take {} in all, the plan at most {}: the last steps are skipped; raise --max-time to \
+            measure them",
         seconds(all),
         seconds(plan.max_seconds)
     );

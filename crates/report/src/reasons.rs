@@ -12,7 +12,7 @@ use crate::tally::is_number;
 /// Collects verdicts and groups their reasons.
 #[derive(Default)]
 pub(crate) struct Reasons {
-    groups: Vec<Group>,
+    groups: Vec<ReasonGroup>,
     /// The group of each reason.
     places: HashMap<(Kind, String), usize>,
     /// The numbers that each group has.
@@ -30,7 +30,7 @@ enum Standing {
     Absent,
 }
 
-struct Group {
+struct ReasonGroup {
     kind: Kind,
     text: String,
     subjects: Vec<String>,
@@ -84,8 +84,8 @@ pub(crate) fn kinds(verdict: &Verdict) -> String {
     distinct(verdict.reasons.iter().map(|reason| kind_name(reason.code()))).join(", ")
 }
 
-/// A reason without its numbers, steps and paths: reasons that are equal then are said once. A range of sizes is one fact, and a sentence
-/// without data is what it says.
+/// A reason without its numbers, steps and paths: reasons that are then equal are shown once. A range of sizes counts
+/// as one fact, and a sentence without data stays as it is.
 fn facts(reason: &Reason) -> String {
     match reason {
         Reason::Refused { refusal } if refusal.code != Code::default() => format!("{:?}", refusal.code),
@@ -104,7 +104,7 @@ fn without_numbers(value: Value) -> Value {
     }
 }
 
-impl Group {
+impl ReasonGroup {
     fn word(&self) -> String {
         match self.kind.standing {
             Standing::Doubted => self.kind.grade.to_string(),
@@ -162,7 +162,7 @@ impl Reasons {
         let next = self.groups.len();
         let place = *self.places.entry((kind.clone(), text.clone())).or_insert(next);
         if place == next {
-            self.groups.push(Group { kind, text, subjects: Vec::new() });
+            self.groups.push(ReasonGroup { kind, text, subjects: Vec::new() });
         }
         if self.said.insert((place, subject.to_owned())) {
             self.groups[place].subjects.push(subject.to_owned());
@@ -176,7 +176,7 @@ impl Reasons {
             let subjects = distinct(alike.iter().flat_map(|group| group.subjects.iter().cloned()));
             let first = &alike[0].text;
             let text = if alike.len() == 1 { first.clone() } else { format!("{first}, or similar") };
-            self.groups.push(Group { kind, text, subjects });
+            self.groups.push(ReasonGroup { kind, text, subjects });
         }
     }
 
@@ -185,7 +185,8 @@ impl Reasons {
         self.groups.sort_by_key(|g| (std::cmp::Reverse(g.kind.grade), g.kind.standing));
     }
 
-    /// How many numbers are of each grade worse than trusted and for which kinds of reasons, in one line; `None` when all are trusted.
+    /// How many numbers are of each grade worse than trusted and for which kinds of reasons, in one line; `None` when
+    /// all are trusted.
     pub(crate) fn counted(mut self, of: usize, what: &str) -> Option<String> {
         self.sort();
         let mut parts = Vec::new();
@@ -208,7 +209,7 @@ impl Reasons {
         }
         self.merge();
         self.sort();
-        let bullet_of = |group: &Group| {
+        let bullet_of = |group: &ReasonGroup| {
             let who = match group.subjects.len() {
                 few if few <= NAMED => group.subjects.join(", "),
                 many => format!("{many} of {of}"),

@@ -184,7 +184,8 @@ fn verdict(limit: &Finding, findings: &[&Finding]) -> Option<String> {
         "none" => format!("No limit up to {bytes}: no other user of this cache was seen."),
         "partition" => {
             format!(
-                "Partition: programs here get at most {bytes} of the cache, even right after the lines were read. Plan with that size."
+                "Partition: programs here get at most {bytes} of the cache, even right after the lines were read. \
+                    Plan with that size."
             )
         }
         "contention" => {
@@ -193,7 +194,8 @@ fn verdict(limit: &Finding, findings: &[&Finding]) -> Option<String> {
                 format!("Contention: other programs evict touched lines, but most lines last longer than {soon}.")
             } else {
                 format!(
-                    "Contention: other programs evict touched lines. A line that is not accessed again within {soon} is probably evicted."
+                    "Contention: other programs evict touched lines. A line that is not accessed again within {soon} \
+                        is probably evicted."
                 )
             }
         }

@@ -25,8 +25,8 @@ use crate::survey;
 use crate::tally::summary;
 use crate::traffic::traffic;
 
-/// Renders a run: header, its parts, how far the numbers can be trusted, and all trouble with its cure. A survey has a report of its
-/// own; with `verbose` all of this follows it.
+/// Renders a run: header, its parts, how far the numbers can be trusted, and all trouble with its cure. A survey has a
+/// report of its own; with `verbose` all of this follows it.
 pub fn run(run: &Run, style: &Style) -> Page {
     if survey::is_survey(run) && !style.verbose {
         return survey::survey(run, style);
@@ -86,7 +86,8 @@ pub(crate) fn numbers_of<'a>(run: &'a Run, experiments: &[&'a Experiment]) -> Ve
     body(run, experiments, &Style::default()).1
 }
 
-/// Ladder, curves, tails, scaling, tables, and everything else that some experiments found, with the numbers that are shown.
+/// Ladder, curves, tails, scaling, tables, and everything else that some experiments found, with the numbers that are
+/// shown.
 fn body<'a>(run: &'a Run, experiments: &[&'a Experiment], style: &Style) -> (Page, Vec<&'a Finding>) {
     let observations: Vec<&Observation> = experiments.iter().flat_map(|e| &e.observations).collect();
     let mut shown = Shown::new(experiments.iter().flat_map(|e| &e.findings));
@@ -169,7 +170,8 @@ fn drift(experiments: &[&Experiment]) -> Page {
 /// Refused steps and plans, each once, with the cure, and steps without a number.
 fn refusals(experiments: &[&Experiment], style: &Style) -> Page {
     let mut all: Vec<&Refusal> = experiments.iter().flat_map(|e| &e.plan.refused).collect();
-    // Of primitives, what only makes a curve less dense is no part that is missing, and what there was no time for has been counted.
+    // Of primitives, what only makes a curve less dense is no part that is missing, and what there was no time for has
+    // been counted.
     let (points, parts): (Vec<&Observation>, Vec<&Observation>) = experiments
         .iter()
         .flat_map(|e| &e.observations)

@@ -1,7 +1,8 @@
-//! Rates in the table that users of STREAM know: a block for each number of threads and place, a row for each operation.
+//! Rates in the table that users of STREAM know: a block for each number of threads and place, a row for each
+//! operation.
 //!
-//! The layout is STREAM's, the numbers are this tool's. A row's times are those of one pass over the whole arrays, computed from the rates
-//! of windows. What was measured and is invalid is `-`.
+//! The layout is STREAM's, the numbers are this tool's. A row's times are those of one pass over the whole arrays,
+//! computed from the rates of windows. What was measured and is invalid is `-`.
 
 use std::fmt::Write as _;
 
@@ -27,7 +28,7 @@ Counted alike: 1 MB is 10^6 bytes, and a line that a store reads first is not co
 ";
 
 /// A row of a table: the function, and what was seen of it.
-struct Row<'a> {
+struct StreamRow<'a> {
     name: &'static str,
     arrays: u64,
     seen: &'a Observation,
@@ -46,7 +47,8 @@ pub fn stream(run: &Run) -> String {
     out + RULE
 }
 
-/// What the layout cannot say of a run: that it holds nothing of it, or how many of its rates are not trusted. `None` where all are.
+/// What the layout cannot say of a run: that it holds nothing of it, or how many of its rates are not trusted. `None`
+/// where all are.
 pub fn stream_doubts(run: &Run) -> Option<String> {
     let rows: Vec<&Observation> = tables(run).into_iter().flatten().map(|row| row.seen).collect();
     if rows.is_empty() {
@@ -58,21 +60,21 @@ pub fn stream_doubts(run: &Run) -> Option<String> {
 }
 
 /// Rows that belong together, tables in the order of the run and rows in STREAM's.
-fn tables(run: &Run) -> Vec<Vec<Row<'_>>> {
-    let mut tables: Vec<Vec<Row<'_>>> = Vec::new();
+fn tables(run: &Run) -> Vec<Vec<StreamRow<'_>>> {
+    let mut tables: Vec<Vec<StreamRow<'_>>> = Vec::new();
     for row in run.observations().filter_map(row) {
         match tables.iter_mut().find(|table| fits(table, &row)) {
             Some(table) => table.push(row),
             None => tables.push(vec![row]),
         }
     }
-    let order = |row: &Row<'_>| FUNCTIONS.iter().position(|(name, ..)| *name == row.name);
+    let order = |row: &StreamRow<'_>| FUNCTIONS.iter().position(|(name, ..)| *name == row.name);
     tables.iter_mut().for_each(|table| table.sort_by_key(order));
     tables
 }
 
 /// An observation as a row; points of a curve only draw its shape.
-fn row(seen: &Observation) -> Option<Row<'_>> {
+fn row(seen: &Observation) -> Option<StreamRow<'_>> {
     let labels = &seen.labels;
     // STREAM's arrays lie on one node, and each thread has a part of its own.
     let is_other = [Labels::DATA, Labels::POLICY, Labels::BUFFER].into_iter().any(|key| labels.get(key).is_some());
@@ -83,12 +85,12 @@ fn row(seen: &Observation) -> Option<Row<'_>> {
     // A kernel by its own name does what its operation does, past the caches or not.
     let op = op.split(['/', '.']).next().unwrap_or(op);
     let function = FUNCTIONS.iter().find(|(_, known, _)| *known == op)?;
-    Some(Row { name: function.0, arrays: function.2, seen })
+    Some(StreamRow { name: function.0, arrays: function.2, seen })
 }
 
-/// Whether a row belongs to a table: the same threads and memory, arrays of the same length or the same footprint, and no row of its
-/// function yet.
-fn fits(table: &[Row<'_>], row: &Row<'_>) -> bool {
+/// Whether a row belongs to a table: the same threads and memory, arrays of the same length or the same footprint, and
+/// no row of its function yet.
+fn fits(table: &[StreamRow<'_>], row: &StreamRow<'_>) -> bool {
     let first = &table[0];
     let same = |key: &str| first.seen.labels.0.get(key) == row.seen.labels.0.get(key);
     let keys = [Labels::PURPOSE, Labels::CPUS, Labels::NODE, Labels::PAGE, Labels::TIER];
@@ -97,7 +99,7 @@ fn fits(table: &[Row<'_>], row: &Row<'_>) -> bool {
         && table.iter().all(|other| other.name != row.name)
 }
 
-impl Row<'_> {
+impl StreamRow<'_> {
     /// Threads that worked at once.
     fn threads(&self) -> u64 {
         self.seen.labels.number(Labels::THREADS).unwrap_or(1)
@@ -133,12 +135,12 @@ impl Row<'_> {
     }
 }
 
-fn block(table: &[Row<'_>]) -> String {
+fn block(table: &[StreamRow<'_>]) -> String {
     let mut out = RULE.to_owned();
     let first = &table[0];
     let labels = &first.seen.labels;
     // With a footprint asked for, arrays of two and of three have different lengths.
-    let mut sizes: Vec<u64> = table.iter().map(Row::elements).collect();
+    let mut sizes: Vec<u64> = table.iter().map(StreamRow::elements).collect();
     sizes.dedup();
     for elements in &sizes {
         let of = table.iter().filter(|row| row.elements() == *elements).map(|row| row.name);

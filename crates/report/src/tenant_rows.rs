@@ -1,4 +1,5 @@
-//! Runs of tenants and of load in the layouts for other programs: rows with the columns of every kind of run, and gauges.
+//! Runs of tenants and of load in the layouts for other programs: rows with the columns of every kind of run, and
+//! gauges.
 
 use serde_json::Value;
 use tiermark_model::capacity::{Answer, Capacity, Case, CurvePoint, Evidence, Outcome, TrialRecord};
@@ -36,7 +37,7 @@ const CPUS_OF_OTHERS: Measure = ("cpus.others", "ratio", "tiermark_cpus_others_r
 const OF_THE_RUN: [&str; 2] = [Labels::TENANTS, Labels::ENDED_BY];
 
 /// A number.
-struct Row {
+struct TenantRow {
     /// Number of the search, from 1.
     search: usize,
     /// `search` and `load` of what the run is about, `trial/3` of one trial.
@@ -58,7 +59,7 @@ pub struct TenantRows<'a> {
     title: String,
     is_complete: bool,
     seconds: Option<f64>,
-    rows: Vec<Row>,
+    rows: Vec<TenantRow>,
 }
 
 impl<'a> TenantRows<'a> {
@@ -194,7 +195,7 @@ const SEEN: [Seen; 6] = [
 ];
 
 /// The rows of a search.
-fn of_case(case: &Case, search: usize) -> Vec<Row> {
+fn of_case(case: &Case, search: usize) -> Vec<TenantRow> {
     let labels = Labels::new().text(Labels::TIER, &case.tier).text(Labels::WORKLOAD, &case.load);
     let ended_by = case.ended_by.as_ref().map(|by| by.resource.to_string());
     let answer = ended_by.map_or(labels.clone(), |by| labels.clone().text(Labels::ENDED_BY, by));
@@ -219,7 +220,7 @@ fn of_case(case: &Case, search: usize) -> Vec<Row> {
 }
 
 /// How many tenants fit.
-fn of_answer(answer: &Answer, search: usize, labels: Labels) -> Row {
+fn of_answer(answer: &Answer, search: usize, labels: Labels) -> TenantRow {
     let ends = |low: u32, high: Option<u32>| high.map(|high| (f64::from(low), f64::from(high)));
     let (value, ends, grade, reasons) = match answer {
         Answer::Exactly { tenants, .. } => (Some(*tenants), None, Grade::Trusted, Vec::new()),
@@ -232,15 +233,15 @@ fn of_answer(answer: &Answer, search: usize, labels: Labels) -> Row {
         Answer::Between { low, high, .. } => (Some(*low), ends(*low, *high), Grade::Bound, vec!["between"]),
     };
     let value = value.map(f64::from);
-    Row { search, step: "search".to_owned(), measure: TENANTS, value, ends, grade, reasons, labels }
+    TenantRow { search, step: "search".to_owned(), measure: TENANTS, value, ends, grade, reasons, labels }
 }
 
 /// Requests of the tenants that fit: the median over the trials that tables show.
-fn of_number(number: &Number<'_>, trials: &[TrialRecord], search: usize, labels: &Labels) -> Vec<Row> {
+fn of_number(number: &Number<'_>, trials: &[TrialRecord], search: usize, labels: &Labels) -> Vec<TenantRow> {
     let labels = labels.clone().whole(Labels::TENANTS, u64::from(number.tenants));
     let Some(kind) = number.kind() else { return Vec::new() };
     let middle = |of: fn(&CurvePoint) -> f64| median(number.results().iter().map(|point| of(point)).collect());
-    let row = |measure: Measure, value: Option<f64>, labels: Labels| Row {
+    let row = |measure: Measure, value: Option<f64>, labels: Labels| TenantRow {
         search,
         step: "search".to_owned(),
         measure,
@@ -274,7 +275,7 @@ fn of_trial(
     result: Option<(Kind, &CurvePoint)>,
     search: usize,
     labels: &Labels,
-) -> Vec<Row> {
+) -> Vec<TenantRow> {
     let (point, kind) = (result.map(|(_, point)| point), result.map(|(kind, _)| kind));
     let of = |own: fn(&CurvePoint) -> u32, other: fn(&TrialRecord) -> u32| point.map(own).or(record.map(other));
     let (number, tenants) = (of(|p| p.trial, |t| t.number), of(|p| p.tenants, |t| t.tenants));
@@ -287,7 +288,7 @@ fn of_trial(
         labels = labels.text(Labels::PHASE, trial.phase);
     }
     let late = record.and_then(|trial| trial.evidence.as_ref()).is_some_and(|seen| is_late(seen.late_sends));
-    let row = |measure: Measure, value: Option<f64>, labels: Labels| Row {
+    let row = |measure: Measure, value: Option<f64>, labels: Labels| TenantRow {
         search,
         step: format!("trial/{}", number.unwrap_or_default()),
         measure,
@@ -300,7 +301,7 @@ fn of_trial(
     let percentiles = PERCENTILES
         .iter()
         .map(|(statistic, of)| row(RESPONSE, point.map(of), labels.clone().text(Labels::STATISTIC, statistic)));
-    let mut rows: Vec<Row> = percentiles.collect();
+    let mut rows: Vec<TenantRow> = percentiles.collect();
     rows.extend(record.and_then(rate).map(|rate| row(RATE, Some(rate), labels.clone())));
     rows.extend(point.map(|point| row(ANSWERED, Some(point.achieved), labels.clone())));
     let seen = record.and_then(|trial| trial.evidence.as_ref());
@@ -310,7 +311,7 @@ fn of_trial(
 }
 
 /// The rows of a load: of all tenants, and of each of several.
-fn of_load(run: &LoadRun) -> Vec<Row> {
+fn of_load(run: &LoadRun) -> Vec<TenantRow> {
     let Some(part) = &run.measured else { return Vec::new() };
     let asked = &run.workload;
     let labels = Labels::new()
@@ -321,7 +322,7 @@ fn of_load(run: &LoadRun) -> Vec<Row> {
     std::iter::once((&part.all, labels.clone())).chain(each).flat_map(|(seen, of)| of_tenant(seen, run, &of)).collect()
 }
 
-fn of_tenant(seen: &LoadTenant, run: &LoadRun, labels: &Labels) -> Vec<Row> {
+fn of_tenant(seen: &LoadTenant, run: &LoadRun, labels: &Labels) -> Vec<TenantRow> {
     let doubts = [
         (!run.complete, "stopped"),
         (seen.fault.is_some(), "given_up"),
@@ -330,7 +331,7 @@ fn of_tenant(seen: &LoadTenant, run: &LoadRun, labels: &Labels) -> Vec<Row> {
         (is_late(seen.late_share()) || is_late(seen.late_answers_share()), "late_client"),
     ];
     let reasons: Vec<&str> = doubts.iter().filter(|(is_so, _)| *is_so).map(|(_, code)| *code).collect();
-    let row = |measure: Measure, value: Option<f64>, labels: Labels| Row {
+    let row = |measure: Measure, value: Option<f64>, labels: Labels| TenantRow {
         search: 1,
         step: "load".to_owned(),
         measure,
@@ -346,7 +347,7 @@ fn of_tenant(seen: &LoadTenant, run: &LoadRun, labels: &Labels) -> Vec<Row> {
     let percentiles = [(RESPONSE, &seen.response), (SERVICE, &seen.service)].into_iter().flat_map(|(measure, of)| {
         times(of).map(|(statistic, value)| (measure, value, labels.clone().text(Labels::STATISTIC, statistic)))
     });
-    let mut rows: Vec<Row> = percentiles.map(|(measure, value, of)| row(measure, value, of)).collect();
+    let mut rows: Vec<TenantRow> = percentiles.map(|(measure, value, of)| row(measure, value, of)).collect();
     rows.push(row(RATE, Some(seen.requests_per_second), labels.clone()));
     let is_due = run.workload.pacing != LoadLoop::Closed;
     rows.extend(seen.achieved_share.filter(|_| is_due).map(|share| row(ANSWERED, Some(share), labels.clone())));

@@ -1,5 +1,5 @@
-//! A run as a table with a row for each observation, for programs that analyse data: CSV, and lines of JSON. Numbers are in base units
-//! (ns, bytes, bytes a second).
+//! A run as a table with a row for each observation, for programs that analyse data: CSV, and lines of JSON. Numbers
+//! are in base units (ns, bytes, bytes a second).
 
 use std::collections::BTreeSet;
 
@@ -109,9 +109,9 @@ pub(crate) fn lines(rows: impl Iterator<Item = Value>) -> String {
     rows.map(|row| format!("{row}\n")).collect()
 }
 
-/// Renders a run as CSV (RFC 4180): a row for each observation, and a column for each label that any kind of run has, so that the files
-/// of several runs can be joined. A label that is called as another column has `label_` before its name. Labels that only documents of
-/// other versions have follow in further columns.
+/// Renders a run as CSV (RFC 4180): a row for each observation, and a column for each label that any kind of run has,
+/// so that the files of several runs can be joined. A label that is called as another column has `label_` before its
+/// name. Labels that only documents of other versions have follow in further columns.
 pub fn csv(run: &Run) -> String {
     table(&rows(run).collect::<Vec<_>>())
 }

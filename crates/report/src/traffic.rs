@@ -16,14 +16,15 @@ use places::places;
 const OF_MEMORY: f64 = 0.05;
 /// Rows that are shown without `--verbose`.
 const ROWS: usize = 24;
-/// The most by which the counters can have run longer than the stamps: a shot has some 0.5 ms of start and end beside its 2 ms.
+/// The most by which the counters can have run longer than the stamps: a shot has some 0.5 ms of start and end beside
+/// its 2 ms.
 const MOST_LONGER: f64 = 1.5;
 /// Labels that only say why a step is measured, or by which threads exactly.
 const UNSAID: [&str; 3] = [Labels::PURPOSE, Labels::CPUS, Labels::SPAN];
 
 /// A step with its useful rate, in bytes a second.
 #[derive(Clone, Copy)]
-struct Row<'a> {
+struct RatedStep<'a> {
     seen: &'a Observation,
     traffic: &'a StepTraffic,
     rate: f64,
@@ -35,7 +36,8 @@ fn useful_rate(seen: &Observation) -> Option<f64> {
     if seen.unit == Unit::BytesPerSecond { seen.value } else { load() }
 }
 
-/// Bytes a second on the channels while a step used so many; `None` if they were not counted by counters that can be trusted.
+/// Bytes a second on the channels while a step used so many; `None` if they were not counted by counters that can be
+/// trusted.
 pub(crate) fn on_channels(seen: &Observation, useful_rate: f64, counters: Option<&RunCounters>) -> Option<f64> {
     counters.filter(|counters| counters.can_be_trusted())?;
     Some(useful_rate * seen.traffic.as_ref()?.amplification()?)
@@ -46,15 +48,16 @@ pub(crate) fn traffic<'a>(run: &Run, observations: &[&'a Observation], style: &S
     let Some(counters) = run.counters.as_ref().filter(|counters| counters.source != CounterSourceId::None) else {
         return Page::new();
     };
-    let row = |seen: &&'a Observation| Some(Row { seen, traffic: seen.traffic.as_ref()?, rate: useful_rate(seen)? });
+    let row =
+        |seen: &&'a Observation| Some(RatedStep { seen, traffic: seen.traffic.as_ref()?, rate: useful_rate(seen)? });
     let numbers = observations.iter().filter(|seen| !seen.labels.is_point());
-    let rows: Vec<Row<'a>> = numbers.filter_map(row).collect();
+    let rows: Vec<RatedStep<'a>> = numbers.filter_map(row).collect();
     if counters.check.as_ref().is_some_and(|check| !check.faults.is_empty()) {
         let text = "These counts are not used, because the check above failed. The JSON output has them.";
         return out_of(run, counters, style) + paragraph("  ", text, Ink::Plain);
     }
-    let is_of_memory = |row: &&Row<'_>| row.traffic.amplification().is_some_and(|factor| factor >= OF_MEMORY);
-    let of_memory: Vec<&Row<'_>> = rows.iter().filter(is_of_memory).collect();
+    let is_of_memory = |row: &&RatedStep<'_>| row.traffic.amplification().is_some_and(|factor| factor >= OF_MEMORY);
+    let of_memory: Vec<&RatedStep<'_>> = rows.iter().filter(is_of_memory).collect();
     let mut out = out_of(run, counters, style);
     let lost = rows.iter().filter(|row| row.traffic.amplification().is_none()).count();
     let lost = (lost > 0)
@@ -90,7 +93,7 @@ pub(crate) fn traffic<'a>(run: &Run, observations: &[&'a Observation], style: &S
 }
 
 /// The words of a step.
-fn named(row: &Row<'_>) -> String {
+fn named(row: &RatedStep<'_>) -> String {
     words(&row.seen.labels, &UNSAID)
 }
 
@@ -151,7 +154,7 @@ fn between_sockets(links: &LinkCheck) -> Page {
     out
 }
 
-fn table(rows: &[&Row<'_>], style: &Style) -> Page {
+fn table(rows: &[&RatedStep<'_>], style: &Style) -> Page {
     let unit = style.rate_unit();
     let has = |of: fn(&Traffic) -> Option<f64>| rows.iter().any(|row| of(&row.traffic.counted).is_some());
     let split = has(|counted| counted.whole().read);
@@ -249,7 +252,7 @@ fn over_links(counted: &Traffic) -> Option<f64> {
 }
 
 /// What is wrong with counts of some steps, once for each box.
-fn marks(rows: &[Row<'_>]) -> Page {
+fn marks(rows: &[RatedStep<'_>]) -> Page {
     let mut said: Vec<String> = Vec::new();
     for mark in rows.iter().flat_map(|row| &row.traffic.counted.marks) {
         let text = sentence(mark);

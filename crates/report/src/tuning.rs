@@ -3,7 +3,8 @@
 use tiermark_model::{ChangeOutcome, ChangeRow, HeldChanges, KnobRow, Reach, Standing, Tuning};
 use tiermark_page::{Ink, Page, Style, bullet, heading, items, left, paragraph, space, spoken, width};
 
-/// Renders the knobs: what would be changed first, then what needs more than this program, then the rest in a few lines.
+/// Renders the knobs: what would be changed first, then what needs more than this program, then the rest in a few
+/// lines.
 pub fn tuning(tuning: &Tuning, style: &Style) -> Page {
     let title = format!("tiermark tune · profile {}: {}", tuning.profile, tuning.purpose);
     let mut out = paragraph("", &title, Ink::Head);
@@ -117,8 +118,8 @@ fn closing(tuning: &Tuning) -> Page {
     let text = match files {
         0 => "Nothing to change.".to_owned(),
         n => format!(
-            "{n} file{} differ{} from the advice. Nothing was changed: --apply does it, as root, until the next reboot or \
-             --restore.",
+            "{n} file{} differ{} from the advice. Nothing was changed: --apply does it, as root, until the next \
+             reboot or --restore.",
             if n == 1 { "" } else { "s" },
             if n == 1 { "s" } else { "" }
         ),

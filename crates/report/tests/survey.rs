@@ -288,7 +288,8 @@ fn the_result_names_the_place_where_there_are_several() {
     assert!(result(&made).starts_with("withheld: DRAM write, one core: "), "one place needs no name");
 }
 
-/// Bounds whose visits differ: those of the latency of L3 from place to place, those of a rate of DRAM from moment to moment.
+/// Bounds whose visits differ: those of the latency of L3 from place to place, those of a rate of DRAM from moment to
+/// moment.
 fn differing() -> Run {
     let mut run = bounds().run();
     for seen in &mut run.experiments[0].observations {

@@ -1,9 +1,10 @@
 //! Compares estimates on recorded windows: `cargo run --release -p tiermark-stats --example windows -- FILE…`.
 //!
-//! A line of a file is a window: seconds, cell, flag (1: a thread had a gap), number within its visit, value, ping before, ping after;
-//! times where the cell's name begins with `lat`, rates elsewhere, with a `.2T` at the end for two threads. Prints, for each cell, how
-//! far the files differ from each other in each estimate (half the spread) and the share of windows at the edge in each file; then how
-//! many cells are accepted at some shares, and how many of those are off from the best of all files.
+//! A line of a file is a window: seconds, cell, flag (1: a thread had a gap), number within its visit, value, ping
+//! before, ping after; times where the cell's name begins with `lat`, rates elsewhere, with a `.2T` at the end for two
+//! threads. Prints, for each cell, how far the files differ from each other in each estimate (half the spread) and the
+//! share of windows at the edge in each file; then how many cells are accepted at some shares, and how many of those
+//! are off from the best of all files.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "printing is what it is for")]
 

@@ -75,9 +75,9 @@ pub struct LevelRule {
     pub ratio: f64,
 }
 
-/// The most likely place where a stretch has another level, with one end (a step) or two (a stay, after which the series
-/// returns). It is for series that are too short for [`change_point`], whose approximate p-value is 0.07 at best for 5 values
-/// before a step and 5 after.
+/// The most likely place where a stretch has another level, with one end (a step) or two (a stay, after which the
+/// series returns). It is for series that are too short for [`change_point`], whose approximate p-value is 0.07 at best
+/// for 5 values before a step and 5 after.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OtherLevel {
     /// Index of the first value of the other level.
@@ -90,12 +90,12 @@ pub struct OtherLevel {
 
 /// Finds the most likely step or stay with at least `fewest` values in each part.
 ///
-/// A step is where the standardised rank sum is largest (maximally selected rank statistics: Lausen & Schumacher, Biometrics
-/// 48(1), 1992). A stay is the interval with the largest one (circular binary segmentation: Olshen, Venkatraman, Lucito &
-/// Wigler, Biostatistics 5(4), 2004): a search for steps alone misses it, since both levels are on both sides of each of its
-/// ends. The p-value of either is that of Mann & Whitney, times the number of possible places (Bonferroni), and times two
-/// where both are possible. It is exact for short series, with ties too. Assumes that the values are independent except for
-/// the change.
+/// A step is where the standardised rank sum is largest (maximally selected rank statistics: Lausen & Schumacher,
+/// Biometrics 48(1), 1992). A stay is the interval with the largest one (circular binary segmentation: Olshen,
+/// Venkatraman, Lucito & Wigler, Biostatistics 5(4), 2004): a search for steps alone misses it, since both levels are
+/// on both sides of each of its ends. The p-value of either is that of Mann & Whitney, times the number of possible
+/// places (Bonferroni), and times two where both are possible. It is exact for short series, with ties too. Assumes
+/// that the values are independent except for the change.
 ///
 /// `None` for a series that is too short, or has a value that is not finite.
 #[must_use]
@@ -158,10 +158,10 @@ fn tested(series: &[f64], (start, end, places): (usize, usize, usize)) -> Option
 
 /// All changes of level of a series, oldest first, with the medians of the stretches between them.
 ///
-/// The most likely step or stay is found first ([`other_level`]), then those of the stretches between its ends, as long as
-/// the p-value allows (binary segmentation: Vostrikova, "Detecting disorder in multidimensional random processes", Soviet
-/// Mathematics Doklady 24, 1981). A change that is too small divides its stretch as well, since a larger one may lie beside
-/// it; such changes are removed at the end, the smallest first.
+/// The most likely step or stay is found first ([`other_level`]), then those of the stretches between its ends, as long
+/// as the p-value allows (binary segmentation: Vostrikova, "Detecting disorder in multidimensional random processes",
+/// Soviet Mathematics Doklady 24, 1981). A change that is too small divides its stretch as well, since a larger one may
+/// lie beside it; such changes are removed at the end, the smallest first.
 #[must_use]
 pub fn level_changes(series: &[f64], rule: LevelRule) -> Vec<LevelChange> {
     let mut found: Vec<LevelChange> = Vec::new();
@@ -189,9 +189,9 @@ pub fn level_changes(series: &[f64], rule: LevelRule) -> Vec<LevelChange> {
     }
 }
 
-/// Moves each change, between its neighbours, to where the absolute deviations from the medians of both sides are least (Bai,
-/// "Least Absolute Deviation Estimation of a Shift", Econometric Theory 11(3), 1995). Ranks alone place the end of a stay a few
-/// values off, since both of its sides have values of several levels.
+/// Moves each change, between its neighbours, to where the absolute deviations from the medians of both sides are least
+/// (Bai, "Least Absolute Deviation Estimation of a Shift", Econometric Theory 11(3), 1995). Ranks alone place the end
+/// of a stay a few values off, since both of its sides have values of several levels.
 fn place(series: &[f64], changes: &mut [LevelChange], fewest: usize) {
     for at in 0..changes.len() {
         let start = if at == 0 { 0 } else { changes[at - 1].index };
@@ -212,8 +212,8 @@ fn place(series: &[f64], changes: &mut [LevelChange], fewest: usize) {
     }
 }
 
-/// Sets the medians of each change to those of the stretches between it and its neighbours. Returns the change that is none by
-/// the rule: the smallest that is too small, else the one that the stretches next to it show least.
+/// Sets the medians of each change to those of the stretches between it and its neighbours. Returns the change that is
+/// none by the rule: the smallest that is too small, else the one that the stretches next to it show least.
 fn least_sure(series: &[f64], changes: &mut [LevelChange], rule: LevelRule) -> Option<usize> {
     let ends: Vec<usize> = std::iter::once(0).chain(changes.iter().map(|c| c.index)).chain([series.len()]).collect();
     for (change, ends) in changes.iter_mut().zip(ends.windows(3)) {

@@ -2,14 +2,14 @@
 
 use crate::{Rng, usable};
 
-/// The edge is this quantile of a state's windows, counted from the side that disturbance cannot reach. Of the quantiles tried on recorded
-/// runs of a shared guest (`examples/windows.rs`), the median window moved by 2.6 % between runs in the middle cell, the 98th
-/// percentile by 1.6 %; the best single window grows with the number of tries.
+/// The edge is this quantile of a state's windows, counted from the side that disturbance cannot reach. Of the
+/// quantiles tried on recorded runs of a shared guest (`examples/windows.rs`), the median window moved by 2.6 % between
+/// runs in the middle cell, the 98th percentile by 1.6 %; the best single window grows with the number of tries.
 pub const EDGE_QUANTILE: f64 = 0.98;
 /// Windows within this share of the edge are near it.
 pub const NEAR: f64 = 0.02;
-/// Share of windows near the edge from which the edge is sharp: of 102 cells of six recorded runs, none of the 57 accepted at 6 % was
-/// off by more than 3 %; of the 65 accepted at 4 %, five were.
+/// Share of windows near the edge from which the edge is sharp: of 102 cells of six recorded runs, none of the 57
+/// accepted at 6 % was off by more than 3 %; of the 65 accepted at 4 %, five were.
 pub const SHARP: f64 = 0.06;
 /// Visits that must reach the edge, and how far apart they must lie in seconds: visits in a row see the same moment.
 pub const VISITS: usize = 3;
@@ -20,7 +20,8 @@ pub const FEWEST_WINDOWS: usize = 60;
 /// See [`FEWEST_WINDOWS`].
 pub const FEWEST_VISITS: usize = 5;
 
-/// Bootstrap resamples: the ends of a 95 % interval then move by less than a tenth of its width (Davison & Hinkley 1997, §2.5.2).
+/// Bootstrap resamples: the ends of a 95 % interval then move by less than a tenth of its width (Davison & Hinkley
+/// 1997, §2.5.2).
 const RESAMPLES: usize = 200;
 
 /// Which end of the distribution disturbance cannot reach.
@@ -98,7 +99,8 @@ impl Ranked {
         Some(Self { rates, side })
     }
 
-    /// The edge where each visit counts this often: the rate, and the middle of the windows near it; `None` where no visit counts.
+    /// The edge where each visit counts this often: the rate, and the middle of the windows near it; `None` where no
+    /// visit counts.
     fn edge(&self, counts: &[u32]) -> Option<(f64, f64)> {
         let count = |(_, visit): &(f64, usize)| f64::from(counts[*visit]);
         let total: f64 = self.rates.iter().map(count).sum();

@@ -14,12 +14,14 @@ pub struct Interval {
     pub level: f64,
 }
 
-/// Half the width of the 95 % interval of a mean of a few values, whose variance is moderated by what is known before: a standard deviation that
-/// counts for so many degrees of freedom (Smyth, "Linear models and empirical Bayes methods", Stat. Appl. Genet. Mol. Biol. 3(1), 2004).
+/// Half the width of the 95 % interval of a mean of a few values, whose variance is moderated by what is known before:
+/// a standard deviation that counts for so many degrees of freedom (Smyth, "Linear models and empirical Bayes methods",
+/// Stat. Appl. Genet. Mol. Biol. 3(1), 2004).
 ///
-/// Given the medians of independent allocations it is the interval that Kalibera & Jones ("Rigorous benchmarking in reasonable time", ISMM 2013,
-/// §6) take at the highest level of repetition; two or three values alone would give one ten times as wide as their scatter. With 0 degrees
-/// before, it is Student's (Biometrika 6, 1908). `None` without a value, or without a degree of freedom.
+/// Given the medians of independent allocations it is the interval that Kalibera & Jones ("Rigorous benchmarking in
+/// reasonable time", ISMM 2013, §6) take at the highest level of repetition; two or three values alone would give one
+/// ten times as wide as their scatter. With 0 degrees before, it is Student's (Biometrika 6, 1908). `None` without a
+/// value, or without a degree of freedom.
 #[must_use]
 pub fn moderated_half_width(values: &[f64], before: f64, degrees: f64) -> Option<f64> {
     let n = values.len() as f64;

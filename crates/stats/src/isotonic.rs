@@ -2,9 +2,9 @@
 
 use crate::usable;
 
-/// Isotonic regression by pooling adjacent violators (Ayer, Brunk, Ewing, Reid & Silverman, "An Empirical Distribution Function for
-/// Sampling with Incomplete Information", Annals of Mathematical Statistics 26(4), 1955): the values that never fall and are
-/// nearest to the given ones in the sense of least squares.
+/// Isotonic regression by pooling adjacent violators (Ayer, Brunk, Ewing, Reid & Silverman, "An Empirical Distribution
+/// Function for Sampling with Incomplete Information", Annals of Mathematical Statistics 26(4), 1955): the values that
+/// never fall and are nearest to the given ones in the sense of least squares.
 ///
 /// `None` when there is no value, or one is not finite.
 #[must_use]

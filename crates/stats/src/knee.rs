@@ -37,13 +37,13 @@ pub struct Knee {
     pub distance: f64,
 }
 
-/// Kneedle: Satopää, Albrecht, Irwin & Raghavan, "Finding a 'Kneedle' in a Haystack", ICDCS Workshops 2011. Both axes are
-/// normalised to 0..1 and the curve turned so that it rises and flattens; a knee is a local maximum of y − x after which
-/// the difference falls by more than `sensitivity` × the mean distance between x (1 is the paper's advice; larger is more
-/// conservative). Of several, the most marked one is returned. Nothing is smoothed here: give medians.
+/// Kneedle: Satopää, Albrecht, Irwin & Raghavan, "Finding a 'Kneedle' in a Haystack", ICDCS Workshops 2011. Both axes
+/// are normalised to 0..1 and the curve turned so that it rises and flattens; a knee is a local maximum of y − x after
+/// which the difference falls by more than `sensitivity` × the mean distance between x (1 is the paper's advice; larger
+/// is more conservative). Of several, the most marked one is returned. Nothing is smoothed here: give medians.
 ///
-/// `points` are (x, y) with x strictly rising. `None` when there is no knee, fewer than 5 points, a value is not finite,
-/// x does not rise or is not positive on a log scale, or y is constant.
+/// `points` are (x, y) with x strictly rising. `None` when there is no knee, fewer than 5 points, a value is not
+/// finite, x does not rise or is not positive on a log scale, or y is constant.
 #[must_use]
 pub fn knee(points: &[(f64, f64)], shape: Curve, scale: XScale, sensitivity: f64) -> Option<Knee> {
     let difference = difference(points, shape, scale)?;

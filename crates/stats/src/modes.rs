@@ -2,22 +2,23 @@
 
 use crate::usable;
 
-/// Groups lie at least this far apart, as a factor between their medians: two cpus with one last-level cache answer each other in 40 to 60 ns,
-/// two with one each in 150 to 350 ns.
+/// Groups lie at least this far apart, as a factor between their medians: two cpus with one last-level cache answer
+/// each other in 40 to 60 ns, two with one each in 150 to 350 ns.
 const APART: f64 = 1.6;
 /// Values of a group at least, and their share of all: fewer are outliers.
 const FEWEST: usize = 3;
 const LEAST_SHARE: f64 = 0.02;
-/// Share of the values that may lie in the middle third between two groups, on a log scale: with more there is no valley.
+/// Share of the values that may lie in the middle third between two groups, on a log scale: with more there is no
+/// valley.
 const BETWEEN: f64 = 0.1;
 /// Groups at most: the same core, the same cache, the same socket, another socket.
 const MOST: usize = 4;
 
 /// Limits between groups of positive values, rising; empty where all are one group.
 ///
-/// The values are cut where the variance between the groups' logarithms is largest (Otsu, "A threshold selection method from gray-level
-/// histograms", IEEE Trans. SMC 9(1), 1979), and again within each part, as long as the parts lie apart and leave a valley between
-/// them. Empty where a value is not finite and positive.
+/// The values are cut where the variance between the groups' logarithms is largest (Otsu, "A threshold selection method
+/// from gray-level histograms", IEEE Trans. SMC 9(1), 1979), and again within each part, as long as the parts lie apart
+/// and leave a valley between them. Empty where a value is not finite and positive.
 #[must_use]
 pub fn group_limits(values: &[f64]) -> Vec<f64> {
     if !usable(values) || values.iter().any(|v| *v <= 0.0) {

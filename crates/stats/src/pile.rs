@@ -35,16 +35,17 @@ const DRAWN: f64 = 0.2;
 /// Share of the windows of a visit that are faster than the level, from which the visit is: of a visit with half of its
 /// windows disturbed, the others count.
 const FASTER: f64 = 0.25;
-/// A rate does not count if at least the share [`MOSTLY`] of the visits that reach it do so mostly in their first half, and
-/// if the chance of this is below `LEAVES` for halves that are alike. L3 of a Zen 5 took stores and copies 20 % faster in
-/// the first millisecond of 1 to 4 % of the visits: 15 to 17 of 18 visits did not keep that rate, and without this rule it
-/// was trusted.
+/// A rate does not count if at least the share [`MOSTLY`] of the visits that reach it do so mostly in their first half,
+/// and if the chance of this is below `LEAVES` for halves that are alike. L3 of a Zen 5 took stores and copies 20 %
+/// faster in the first millisecond of 1 to 4 % of the visits: 15 to 17 of 18 visits did not keep that rate, and without
+/// this rule it was trusted.
 const LEAVES: f64 = 0.01;
 const MOSTLY: f64 = 0.75;
-/// Share of the windows from which a rate is no longer rare: the trend of its visits shows then that they do not keep it.
+/// Share of the windows from which a rate is no longer rare: the trend of its visits shows then that they do not keep
+/// it.
 const RARE: f64 = 0.25;
-/// A hump: nearly all windows of a state lie around one level, wider than a pile and with next to nothing faster. Then its middle is what the
-/// hardware does, and no tail of it.
+/// A hump: nearly all windows of a state lie around one level, wider than a pile and with next to nothing faster. Then
+/// its middle is what the hardware does, and no tail of it.
 struct Hump {
     /// Half of its width, as a share of the level.
     reach: f64,
@@ -126,8 +127,8 @@ pub fn bare_pile(visits: &[VisitWindows], side: Side) -> Option<Pile> {
 /// has to fall off to the fast side, and the second half of no more than three visits may be faster, of no two of them
 /// alike: else that may be the level, seen too seldom. A rate that visits begin at and do not keep is no level.
 ///
-/// Where nothing piles up, but nearly all windows lie in one hump of up to 2 % standard deviation with next to nothing faster, the value is
-/// the middle of the hump.
+/// Where nothing piles up, but nearly all windows lie in one hump of up to 2 % standard deviation with next to nothing
+/// faster, the value is the middle of the hump.
 ///
 /// The interval comes from resampling whole moments, since visits of one moment have one cause (a cluster bootstrap;
 /// Davison & Hinkley 1997, §3.8).

@@ -20,10 +20,11 @@ pub struct Plateau {
 pub struct Boundary {
     /// Largest size measured on the lower plateau.
     pub low: f64,
-    /// Smallest size measured on the next plateau; where the curve ends on its way there, the first past half of that way.
+    /// Smallest size measured on the next plateau; where the curve ends on its way there, the first past half of that
+    /// way.
     pub high: f64,
-    /// Size at which the value has made a tenth of its way to the next level (or to the curve's end), between measured sizes on a
-    /// log scale.
+    /// Size at which the value has made a tenth of its way to the next level (or to the curve's end), between measured
+    /// sizes on a log scale.
     pub estimate: f64,
 }
 
@@ -36,14 +37,14 @@ pub struct Tiers {
     pub boundaries: Vec<Boundary>,
 }
 
-/// Costs are in units of the noise σ of ln(value). A level point costs about 0.8 (mean |z|), so a point in transition at
-/// 3 is taken only when it is really off, and 4 a plateau keeps noise from splitting one.
+/// Costs are in units of the noise σ of ln(value). A level point costs about 0.8 (mean |z|), so a point in transition
+/// at 3 is taken only when it is really off, and 4 a plateau keeps noise from splitting one.
 const PLATEAU_COST: f64 = 4.0;
 const TRANSITION_COST: f64 = 3.0;
 /// One wild point in a plateau costs no more than this, or it would cut the plateau in two.
 const OUTLIER_COST: f64 = 4.0;
-/// Noise of one point: below 0.5 % a plateau's own small waves (sets, pages) would split it; above 5 % transitions would
-/// pass for noise.
+/// Noise of one point: below 0.5 % a plateau's own small waves (sets, pages) would split it; above 5 % transitions
+/// would pass for noise.
 const NOISE: std::ops::RangeInclusive<f64> = 0.005..=0.05;
 /// A plateau has at least this many points and this range of sizes in octaves (a little under 3/4, since sizes are
 /// rounded to lines): with 3 % noise a shorter one cannot be separated from a slope.
@@ -72,10 +73,11 @@ pub fn plateaus(points: &[(f64, f64)]) -> Vec<Plateau> {
 /// On logarithms of both axes the curve is cut, by dynamic programming over all segmentations (Jackson et al., "An
 /// Algorithm for Optimal Partitioning of Data on an Interval", IEEE Signal Processing Letters 12(2), 2005), into level
 /// stretches, each fitted by its median with capped absolute deviations, and single points in transition. The noise is
-/// estimated from the differences of neighbours by MAD. The costs are named above. Levels closer than 30 %, and stretches
-/// that climb into one another without a step, are then merged, and shoulders of slow transitions are dropped. Sizes
-/// measured more than once count with the median of their values. A tier whose level part is shorter than 3/4 of an
-/// octave between its two transitions (a cache only four times the one before it) is not told from the slope around it.
+/// estimated from the differences of neighbours by MAD. The costs are named above. Levels closer than 30 %, and
+/// stretches that climb into one another without a step, are then merged, and shoulders of slow transitions are
+/// dropped. Sizes measured more than once count with the median of their values. A tier whose level part is shorter
+/// than 3/4 of an octave between its two transitions (a cache only four times the one before it) is not told from the
+/// slope around it.
 ///
 /// With hits in proportion to capacity/size a tier is level only from about seven times the capacity before it: a curve
 /// that ends earlier ends in a climb, which bounds the last plateau all the same.
@@ -182,8 +184,8 @@ impl Curve {
         Some((PLATEAU_COST + misfit, Run { start, end, level }))
     }
 
-    /// Joins neighbours that are one tier, the closest first: those too close in level, and those whose difference comes
-    /// about mostly inside them, for a tier ends in a step and a climb within it (page walks) does not.
+    /// Joins neighbours that are one tier, the closest first: those too close in level, and those whose difference
+    /// comes about mostly inside them, for a tier ends in a step and a climb within it (page walks) does not.
     fn merged(&self, mut runs: Vec<Run>) -> Vec<Run> {
         loop {
             let gaps = runs.windows(2).map(|pair| {

@@ -23,10 +23,10 @@ pub struct Quantum {
 }
 
 /// Looks for one step of which all samples are whole multiples, and which is coarse beside `resolution_floor`: how
-/// finely the samples are known, that is the last digit of printed ones, or the rounding of computed ones. The finer the
-/// floor, the fewer different values give a step away. A step found this way is real but may still be harmless: hold
-/// [`Quantum::relative`] against the precision that is claimed. Give raw samples: an overhead already subtracted shifts
-/// them off their multiples. Latencies of one fixed number of clock cycles each are honest multiples too.
+/// finely the samples are known, that is the last digit of printed ones, or the rounding of computed ones. The finer
+/// the floor, the fewer different values give a step away. A step found this way is real but may still be harmless:
+/// hold [`Quantum::relative`] against the precision that is claimed. Give raw samples: an overhead already subtracted
+/// shifts them off their multiples. Latencies of one fixed number of clock cycles each are honest multiples too.
 ///
 /// Method (derived here; an approximate greatest common divisor with a bound on false alarms). Each sample is known to
 /// ± r/2, r being the floor. If x = kq for all, the largest is mq for a whole m, so q = x_max/m is known to ± r/2m, and

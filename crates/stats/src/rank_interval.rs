@@ -4,8 +4,8 @@ use crate::special::normal_two_sided;
 
 /// What lies beyond each end of a 95 % interval.
 pub const BEYOND: f64 = 0.025;
-/// Samples up to which the binomial distribution is summed; beyond it, where both sides of the quantile hold more than ten
-/// times the square of the normal's own quantile, the normal approximation is off by a rank or two.
+/// Samples up to which the binomial distribution is summed; beyond it, where both sides of the quantile hold more than
+/// ten times the square of the normal's own quantile, the normal approximation is off by a rank or two.
 const EXACT: u64 = 10_000;
 
 /// Ranks, from 1, between which a quantile lies.
@@ -18,11 +18,11 @@ pub struct QuantileRanks {
 }
 
 /// Distribution-free interval of quantile `p` (0 to 1) of `n` samples, as ranks of order statistics: x₍l₎ and x₍u₎ with
-/// P(Bin(n, p) < l) ≤ `beyond` and P(Bin(n, p) ≥ u) ≤ `beyond` (Hahn & Meeker, "Statistical Intervals", 1991, §5.2). [`BEYOND`] makes it one of
-/// 95 %; [`BEYOND`] / m makes m of them hold all at once (Bonferroni; Dunn 1961).
+/// P(Bin(n, p) < l) ≤ `beyond` and P(Bin(n, p) ≥ u) ≤ `beyond` (Hahn & Meeker, "Statistical Intervals", 1991, §5.2).
+/// [`BEYOND`] makes it one of 95 %; [`BEYOND`] / m makes m of them hold all at once (Bonferroni; Dunn 1961).
 ///
-/// Assumes independent samples; requests that wait behind each other are not, which makes it narrower than it should be.
-/// `None` for no samples, a `p` outside of 0 to 1 or a `beyond` outside of 0 to 0.5.
+/// Assumes independent samples; requests that wait behind each other are not, which makes it narrower than it should
+/// be. `None` for no samples, a `p` outside of 0 to 1 or a `beyond` outside of 0 to 0.5.
 #[must_use]
 pub fn quantile_ranks(n: u64, p: f64, beyond: f64) -> Option<QuantileRanks> {
     if !(beyond > 0.0 && beyond < 0.5) || n == 0 || !(p > 0.0 && p < 1.0) {
@@ -38,7 +38,8 @@ pub fn quantile_ranks(n: u64, p: f64, beyond: f64) -> Option<QuantileRanks> {
     Some(exact(n, p, beyond))
 }
 
-/// The point of the standard normal that a share `beyond` (0 to 0.5) lies above, found by halving: its tail falls everywhere.
+/// The point of the standard normal that a share `beyond` (0 to 0.5) lies above, found by halving: its tail falls
+/// everywhere.
 #[must_use]
 pub fn normal_beyond(beyond: f64) -> f64 {
     // Beyond 40 there is nothing that a float can hold.

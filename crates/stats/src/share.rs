@@ -3,8 +3,7 @@
 use crate::rank_interval::normal_beyond;
 
 /// Wilson's score interval of a share of `part` in `whole` events, 0 to 1, with `beyond` (0 to 0.5) outside at each end
-/// (Wilson, "Probable Inference, the Law of Succession, and Statistical Inference", JASA 1927; good for every share and
-/// number by Brown, Cai & DasGupta, Statistical Science 2001).
+/// (Wilson, "Probable Inference, the Law of Succession, and Statistical Inference", JASA 1927; recommended by Brown, Cai & DasGupta, Statistical Science 2001).
 ///
 /// Assumes independent events. `None` without events, for more parts than the whole, or a `beyond` out of range.
 #[must_use]

@@ -1,7 +1,8 @@
 //! Whether pairs differ in one direction.
 
-/// Two-sided p-value of the sign test: so many of the pairs rise and so many fall, with each as likely as the other (Arbuthnott 1710; Conover,
-/// "Practical Nonparametric Statistics", 3rd ed. 1999, §3.4). Pairs that do neither are left out by the caller. 1 without pairs.
+/// Two-sided p-value of the sign test: so many of the pairs rise and so many fall, with each as likely as the other
+/// (Arbuthnott 1710; Conover, "Practical Nonparametric Statistics", 3rd ed. 1999, §3.4). Pairs that do neither are left
+/// out by the caller. 1 without pairs.
 #[must_use]
 pub fn sign_test(rises: usize, falls: usize) -> f64 {
     let (n, less) = (rises + falls, rises.min(falls));

@@ -6,7 +6,8 @@ pub(crate) const MAD_TO_SIGMA: f64 = 1.482_602_218_505_602;
 /// Above this the continued fraction converges in fewer steps than the series loses digits.
 const SERIES_LIMIT: f64 = 3.0;
 
-/// Complementary error function for x ≥ 0: series (Abramowitz & Stegun 7.1.6) below 3, continued fraction (7.1.14) above.
+/// Complementary error function for x ≥ 0: series (Abramowitz & Stegun 7.1.6) below 3, continued fraction (7.1.14)
+/// above.
 fn erfc_positive(x: f64) -> f64 {
     let scale = (-x * x).exp();
     if x < SERIES_LIMIT {

@@ -6,8 +6,8 @@ use crate::special::normal_two_sided;
 const NORMAL: f64 = 1e4;
 
 /// Two-sided tail of Student's t: P(|T| ≥ |t|) with `degrees` degrees of freedom, which need not be whole; infinitely
-/// many are the normal distribution. Student, Biometrika 6, 1908; the incomplete beta function by its continued fraction
-/// (Abramowitz & Stegun 26.5.8, evaluated as by Lentz, Applied Optics 15(3), 1976).
+/// many are the normal distribution. Student, Biometrika 6, 1908; the incomplete beta function by its continued
+/// fraction (Abramowitz & Stegun 26.5.8, evaluated as by Lentz, Applied Optics 15(3), 1976).
 ///
 /// `None` where `t` is not a number or `degrees` is not positive.
 #[must_use]

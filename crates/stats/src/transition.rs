@@ -1,7 +1,8 @@
 //! Where a curve of latency by footprint leaves a level, and how well that is known.
 //!
-//! [`crate::tiers`] cuts a curve into levels; here the end of one level is fitted, with what is not known about it: how the cache
-//! replaces its lines, whether pages lie at random, whether others evict it. The answer is a distribution over sizes.
+//! [`crate::tiers`] cuts a curve into levels; here the end of one level is fitted, with what is not known about it: how
+//! the cache replaces its lines, whether pages lie at random, whether others evict it. The answer is a distribution
+//! over sizes.
 
 mod fit;
 mod law;
@@ -33,11 +34,13 @@ pub struct Transition {
     pub from: f64,
     /// Value of the level above, by the best law, at the size.
     pub to: f64,
-    /// Posterior probability that the level does not end by its size, but hits fall because others evict what was touched.
+    /// Posterior probability that the level does not end by its size, but hits fall because others evict what was
+    /// touched.
     pub evicted: f64,
     /// Share of the samples that the best law takes for disturbed, or does not explain.
     pub outside: f64,
-    /// How far the samples lie off the best law, in units of their standard errors: 1 where these are right and the law is.
+    /// How far the samples lie off the best law, in units of their standard errors: 1 where these are right and the law
+    /// is.
     pub misfit: f64,
 }
 
@@ -60,8 +63,8 @@ const RISE: f64 = 1.15;
 const GRID: f64 = 1.025;
 /// The same where only bends are looked for.
 const COARSE_GRID: f64 = 1.06;
-/// A hypothesis this much (natural logarithm) less likely than the best on the coarse grid is not tried on the fine one, nor are sizes
-/// beside it.
+/// A hypothesis this much (natural logarithm) less likely than the best on the coarse grid is not tried on the fine
+/// one, nor are sizes beside it.
 const RULED_OUT: f64 = 20.0;
 /// Priors of one more term: mostly it has none.
 const EXTRAS: [(Extra, f64); 3] = [(Extra::None, 0.6), (Extra::Climb, 0.2), (Extra::Below, 0.2)];
@@ -80,19 +83,21 @@ const BEYOND: f64 = 1.15;
 /// Noise may turn out this many times what the samples say (waves of a level count as noise); beyond, the fit is bad.
 const WAVES: f64 = 8.0;
 
-/// Fits the end of a level to the samples of that level, of the climb behind it and of the beginning of the next level, sorted by
-/// size. `levels` are rough values of the two.
+/// Fits the end of a level to the samples of that level, of the climb behind it and of the beginning of the next level,
+/// sorted by size. `levels` are rough values of the two.
 ///
-/// Averages over laws of replacement and of placement (a discrete Bayesian model average: Hoeting, Madigan, Raftery & Volinsky,
-/// "Bayesian Model Averaging: A Tutorial", Statistical Science 14(4), 1999), with sizes uniform in their logarithm, coefficients
-/// at their best fit, and samples that may be disturbed upwards. The noise is that of the samples, or of the best fit's
-/// residuals where these are larger.
+/// Averages over laws of replacement and of placement (a discrete Bayesian model average: Hoeting, Madigan, Raftery &
+/// Volinsky, "Bayesian Model Averaging: A Tutorial", Statistical Science 14(4), 1999), with sizes uniform in their
+/// logarithm, coefficients at their best fit, and samples that may be disturbed upwards. The noise is that of the
+/// samples, or of the best fit's residuals where these are larger.
 ///
-/// `luck` is the standard deviation of ln(size) that comes from which pages an allocation got; 0 where pages are too large, or
-/// sets too few, for that to matter. Each sample is one allocation, so luck is noise of each; but a system may hand out the same
-/// pages each time, and then the whole curve is shifted by it: what is known of the size is widened too.
+/// `luck` is the standard deviation of ln(size) that comes from which pages an allocation got; 0 where pages are too
+/// large, or sets too few, for that to matter. Each sample is one allocation, so luck is noise of each; but a system
+/// may hand out the same pages each time, and then the whole curve is shifted by it: what is known of the size is
+/// widened too.
 ///
-/// `None` with fewer than six samples, a value that is not finite and positive, or where the samples never leave the level.
+/// `None` with fewer than six samples, a value that is not finite and positive, or where the samples never leave the
+/// level.
 #[must_use]
 pub fn transition(samples: &[Sample], levels: (f64, f64), luck: f64) -> Option<Transition> {
     let coarse = sizes(samples, levels, COARSE_GRID)?;
@@ -244,9 +249,9 @@ fn is_usable(samples: &[Sample]) -> bool {
 /// Looks for a bend at one of the `reaches` within a level, whose end may be among the samples too. `levels` as for
 /// [`transition`].
 ///
-/// Accesses to a buffer of pages come in random order, so that beyond its reach the share of misses is 1 − reach/size. That is
-/// how some caches are outgrown too: a miss in a buffer costs at most the share `most` of the level, and a level above that is
-/// nearer is taken for none. The hypotheses with a bend together have the prior of those without.
+/// Accesses to a buffer of pages come in random order, so that beyond its reach the share of misses is 1 − reach/size.
+/// That is how some caches are outgrown too: a miss in a buffer costs at most the share `most` of the level, and a
+/// level above that is nearer is taken for none. The hypotheses with a bend together have the prior of those without.
 ///
 /// `None` where no hypothesis fits at all, or there is nothing to choose from.
 #[must_use]

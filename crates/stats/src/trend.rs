@@ -19,9 +19,9 @@ pub struct MannKendall {
     pub exact: bool,
 }
 
-/// Two-sided Mann–Kendall test for a trend, of whatever shape (Mann, "Nonparametric Tests Against Trend", Econometrica 13,
-/// 1945; Kendall, "Rank Correlation Methods", 4th ed. 1975, §4 and §5). Exact when there are no ties and the series is short;
-/// otherwise the normal approximation with continuity correction and the variance corrected for ties.
+/// Two-sided Mann–Kendall test for a trend, of whatever shape (Mann, "Nonparametric Tests Against Trend", Econometrica
+/// 13, 1945; Kendall, "Rank Correlation Methods", 4th ed. 1975, §4 and §5). Exact when there are no ties and the series
+/// is short; otherwise the normal approximation with continuity correction and the variance corrected for ties.
 ///
 /// Assumes values that do not depend on each other but for the trend. `None` for fewer than three or non-finite values.
 #[must_use]

@@ -39,10 +39,10 @@ const MOST_STEPS: usize = 30 * 30 * 30;
 /// The same with ties: values times those of the smaller sample. All samples up to a product of 900 are within it.
 const MOST_TIED: usize = 2 * EXACT;
 
-/// Two-sided p-value of "the first `n` of these values come from the distribution of the others", as [`mann_whitney`], but
-/// exact with ties too (the shift algorithm: Streitberg & Röhmel, "Exact Distributions for Permutation and Rank Tests",
-/// Statistical Software Newsletter 12, 1986), and for a few values among many: there the normal approximation is far too
-/// careful (5 values above 500 others: 1e-4 instead of 7e-12).
+/// Two-sided p-value of "the first `n` of these values come from the distribution of the others", as [`mann_whitney`],
+/// but exact with ties too (the shift algorithm: Streitberg & Röhmel, "Exact Distributions for Permutation and Rank
+/// Tests", Statistical Software Newsletter 12, 1986), and for a few values among many: there the normal approximation
+/// is far too careful (5 values above 500 others: 1e-4 instead of 7e-12).
 ///
 /// `None` as there.
 pub(crate) fn split_p(values: &[f64], n: usize) -> Option<f64> {
@@ -167,9 +167,9 @@ fn holm_factors(p_values: &[f64]) -> Vec<f64> {
     factors
 }
 
-/// The level at which each of several tests is made, so that the probability that any true hypothesis is rejected is at most
-/// `level` ([`holm`]): for a test of several steps, of which `p_values` has the first. A test that is not rejected, and all
-/// with larger p-values, have the level at which it was not.
+/// The level at which each of several tests is made, so that the probability that any true hypothesis is rejected is at
+/// most `level` ([`holm`]): for a test of several steps, of which `p_values` has the first. A test that is not
+/// rejected, and all with larger p-values, have the level at which it was not.
 #[must_use]
 pub fn holm_levels(p_values: &[f64], level: f64) -> Vec<f64> {
     let factors = holm_factors(p_values);
@@ -253,7 +253,8 @@ mod tests {
     fn ties_within_the_samples_leave_the_exact_p_value() {
         let split = |first: &[f64], other: &[f64]| split_p(&[first, other].concat(), first.len()).unwrap();
         assert!(near(split(&[1.0; 5], &[2.0; 5]), 2.0 / 252.0));
-        // Of the ways to choose 2 of 1, 1, 2, 3: 1+1 and, as far on the other side, 2+3; 1+3 and 1+2 (two each) are nearer.
+        // Of the ways to choose 2 of 1, 1, 2, 3: 1+1 and, as far on the other side, 2+3; 1+3 and 1+2 (two each) are
+        // nearer.
         assert!(near(split(&[1.0, 1.0], &[2.0, 3.0]), 2.0 / 6.0));
         assert!(near(split(&[3.0, 3.0, 3.0], &[3.0, 3.0]), 1.0));
         let (a, b) = ([1.0, 2.5, 3.0, 7.0], [2.0, 4.0, 5.0, 6.0, 8.0]);
@@ -274,7 +275,8 @@ mod tests {
 
     #[test]
     fn ties_are_exact_up_to_thirty_values_and_thirty() {
-        // Apart entirely, of C(n + m, n) choices: 2 of as many values, else 1, since no choice is as far on the other side.
+        // Apart entirely, of C(n + m, n) choices: 2 of as many values, else 1, since no choice is as far on the other
+        // side.
         for (n, m) in [(15, 15), (20, 20), (30, 30), (5, 180), (180, 5)] {
             let values = [vec![1.0; n], vec![2.0; m]].concat();
             let as_far = if n == m { 2.0 } else { 1.0 };

@@ -335,8 +335,8 @@ impl ChaseCall {
         match &mut self.links {
             Links::Pointers { run, args } => {
                 args.steps = steps.max(1);
-                // SAFETY: the heads are nodes of the cycle that the mapping has proven, and nothing can write to it after that, so
-                // every load leads to another node of it.
+                // SAFETY: the heads are nodes of the cycle that the mapping has proven, and nothing can write to it
+                // after that, so every load leads to another node of it.
                 unsafe { run(&raw mut **args) }
             }
             Links::Bytes { base, stride, places, next, last } => {
@@ -345,8 +345,8 @@ impl ChaseCall {
                     let steps = left.min(*places - *next);
                     let at = base.wrapping_add(*next * *stride);
                     let mut args = ByteArgs { at, stride: *stride, steps, last: *last };
-                    // SAFETY: the mapping has proven that all its bytes are zero, and nothing can write to it after that, so the
-                    // loads are those of the next `steps` places, of which there are as many.
+                    // SAFETY: the mapping has proven that all its bytes are zero, and nothing can write to it after
+                    // that, so the loads are those of the next `steps` places, of which there are as many.
                     unsafe { byte_chase().0(&raw mut args) };
                     *last = args.last;
                     *next = (*next + steps) % *places;

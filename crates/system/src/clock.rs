@@ -37,7 +37,7 @@ pub struct Clock {
 
 /// The processor's counter and the system's raw clock at one moment.
 #[derive(Debug, Clone, Copy)]
-struct Pair {
+struct ClockPair {
     ticks: u64,
     raw_ns: f64,
 }
@@ -66,7 +66,8 @@ impl Clock {
                 (
                     measured,
                     format!(
-                        "measured against CLOCK_MONOTONIC_RAW over 25 ms; {from} declares a rate {apart:.2} % off, not used"
+                        "measured against CLOCK_MONOTONIC_RAW over 25 ms; {from} declares a rate {apart:.2} % off, \
+                            not used"
                     ),
                 )
             }
@@ -120,7 +121,8 @@ impl Clock {
         self.ns(to.saturating_sub(from) as f64)
     }
 
-    /// The smallest step ever seen between two stamps, ns: of stamps back to back, the greatest common divisor is the tick.
+    /// The smallest step ever seen between two stamps, ns: of stamps back to back, the greatest common divisor is the
+    /// tick.
     fn resolution_ns(&self) -> f64 {
         let mut stamps = [0u64; 256];
         for stamp in &mut stamps {
@@ -155,14 +157,14 @@ fn counter_refused(cpu: &CpuModel, system: &System) -> Option<String> {
 }
 
 /// Reads both clocks at one moment: of several tries the one with the least time between its two stamps.
-fn tightest_pair() -> Pair {
-    let mut best = (u64::MAX, Pair { ticks: 0, raw_ns: 0.0 });
+fn tightest_pair() -> ClockPair {
+    let mut best = (u64::MAX, ClockPair { ticks: 0, raw_ns: 0.0 });
     for _ in 0..32 {
         let before = stamp();
         let raw_ns = raw_clock_ns();
         let width = stamp().wrapping_sub(before);
         if width < best.0 {
-            best = (width, Pair { ticks: before.wrapping_add(width / 2), raw_ns });
+            best = (width, ClockPair { ticks: before.wrapping_add(width / 2), raw_ns });
         }
     }
     best.1

@@ -58,7 +58,8 @@ pub trait Keeper: Debug + Send + Sync + RefUnwindSafe {
     fn keep(&self, mapping: Mapping, is_spoilt: bool);
 }
 
-/// Memory that belongs to this process alone: anonymous, or of a file that only this process writes to. On drop it goes back to its keeper, where it has one, or is unmapped.
+/// Memory that belongs to this process alone: anonymous, or of a file that only this process writes to. On drop it goes
+/// back to its keeper, where it has one, or is unmapped.
 #[derive(Debug)]
 pub struct Mapping {
     base: NonNull<u8>,
@@ -83,7 +84,8 @@ unsafe impl Sync for Mapping {}
 impl Mapping {
     /// Maps `len` bytes aligned to `align` (a power of two), alone in its own kernel area.
     ///
-    /// Inaccessible guard pages lie on both sides, so that neighbouring areas never merge and `smaps` speaks of this one only.
+    /// Inaccessible guard pages lie on both sides, so that neighbouring areas never merge and `smaps` speaks of this
+    /// one only.
     pub fn reserve(len: usize, align: usize) -> io::Result<Self> {
         let outer_len = align.checked_mul(2).and_then(|a| a.checked_add(len)).ok_or(io::ErrorKind::InvalidInput)?;
         let outer = map(outer_len, libc::PROT_NONE, libc::MAP_NORESERVE)?;
@@ -99,7 +101,8 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// Maps `len` bytes (a multiple of `page`) of reserved huge pages of `page` bytes, between guards as [`Mapping::reserve`] has them.
+    /// Maps `len` bytes (a multiple of `page`) of reserved huge pages of `page` bytes, between guards as
+    /// [`Mapping::reserve`] has them.
     ///
     /// # Errors
     /// If the pool has too few free pages, or address space runs out.
@@ -116,7 +119,8 @@ impl Mapping {
         let base = unsafe { libc::mmap(self.base.as_ptr().cast(), len, access, flags | libc::MAP_FIXED, fd, offset) };
         if base == libc::MAP_FAILED {
             let error = io::Error::last_os_error();
-            // The kernel may have unmapped the range, and another thread may have mapped memory there since: only the guards are ours for sure.
+            // The kernel may have unmapped the range, and another thread may have mapped memory there since: only the
+            // guards are ours for sure.
             let (low, high) =
                 (self.base.as_ptr() as usize - self.outer.as_ptr() as usize, self.base.as_ptr().wrapping_add(len));
             let rest = self.outer_len - low - len;
@@ -137,11 +141,12 @@ impl Mapping {
         Self { base, len, outer, outer_len, holds, keeper: None, is_spoilt, is_read_only }
     }
 
-    /// Moves the last `len` bytes, with their pages, to a new mapping with its own guard pages, and shortens `self` by `len`. The
-    /// memory must not be in use.
+    /// Moves the last `len` bytes, with their pages, to a new mapping with its own guard pages, and shortens `self` by
+    /// `len`. The memory must not be in use.
     ///
     /// # Errors
-    /// If the kernel cannot (EINVAL before Linux 5.7), or address space or the commit limit runs out. `self` is then unchanged.
+    /// If the kernel cannot (EINVAL before Linux 5.7), or address space or the commit limit runs out. `self` is then
+    /// unchanged.
     pub fn split_off(&mut self, len: usize, align: usize) -> io::Result<Self> {
         let from = self.at(self.len.checked_sub(len).ok_or(io::ErrorKind::InvalidInput)?, len);
         let mapping = Self::reserve(len, align)?;
@@ -155,13 +160,15 @@ impl Mapping {
             if error.raw_os_error() == Some(libc::EINVAL) {
                 return Err(error);
             }
-            // The kernel may have unmapped the target, and another thread may have mapped memory there since: do not unmap it.
+            // The kernel may have unmapped the target, and another thread may have mapped memory there since: do not
+            // unmap it.
             std::mem::forget(mapping);
             return Err(error);
         }
         self.len -= len;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
-        // SAFETY: the source, which is part of this mapping and has no pages any more, becomes a guard. If that fails it stays as it is.
+        // SAFETY: the source, which is part of this mapping and has no pages any more, becomes a guard. If that fails
+        // it stays as it is.
         unsafe { libc::mmap(from.cast(), len, libc::PROT_NONE, flags, -1, 0) };
         Ok(mapping)
     }
@@ -222,7 +229,8 @@ impl Mapping {
         check(libc::c_long::from(unsafe { libc::madvise(from.cast(), bytes, libc::MADV_POPULATE_WRITE) })).map(drop)
     }
 
-    /// Backs a part with transparent huge pages now, also what has base pages already (Linux 6.1). The kernel moves other pages to get free ones.
+    /// Backs a part with transparent huge pages now, also what has base pages already (Linux 6.1). The kernel moves
+    /// other pages to get free ones.
     ///
     /// # Errors
     /// The kernel does not know it (EINVAL), or has no free memory in one piece (ENOMEM, EAGAIN).
@@ -236,7 +244,8 @@ impl Mapping {
     pub fn bind(&self, policy: &MemPolicy, nodes: &IdSet) -> io::Result<()> {
         let mode = match policy {
             MemPolicy::Bind => libc::MPOL_BIND,
-            // A mapping's policy goes before the one of the thread that touches, which is to say where each page comes from.
+            // A mapping's policy goes before the one of the thread that touches, which is to say where each page comes
+            // from.
             MemPolicy::Weighted(_) | MemPolicy::TouchedBy(_) | MemPolicy::File(_) => return Ok(()),
             MemPolicy::Interleave => libc::MPOL_INTERLEAVE,
             MemPolicy::SystemWeighted => MPOL_WEIGHTED_INTERLEAVE,
@@ -273,7 +282,8 @@ impl Mapping {
 
     /// Has the kernel write into the page at `offset`, which backs it with memory.
     ///
-    /// Where no page can be had, a store of our own would raise SIGBUS; the kernel's store makes the call fail with EFAULT.
+    /// Where no page can be had, a store of our own would raise SIGBUS; the kernel's store makes the call fail with
+    /// EFAULT.
     pub fn touch_by_kernel(&self, offset: usize) -> io::Result<()> {
         let _sole = self.writable();
         let target = self.at(offset, size_of::<libc::timespec>());

@@ -7,7 +7,8 @@ use tiermark_model::{CpuId, IdSet, NodeId};
 
 use crate::check;
 
-/// Nodes of a mask that the kernel fills: more than any is built for, and it refuses masks shorter than its own with EINVAL.
+/// Nodes of a mask that the kernel fills: more than any is built for, and it refuses masks shorter than its own with
+/// EINVAL.
 const MOST_NODES: usize = 1024;
 
 /// What the system counted for the calling thread.
@@ -75,7 +76,8 @@ impl PageRule {
     pub fn now() -> io::Result<Self> {
         let (mut mode, mut nodes) = (libc::MPOL_DEFAULT, [0u64; MOST_NODES / 64]);
         let no_address = std::ptr::null_mut::<libc::c_void>();
-        // SAFETY: room for a mode, and the mask has the length given; without flags and address the call only fills both.
+        // SAFETY: room for a mode, and the mask has the length given; without flags and address the call only fills
+        // both.
         check(unsafe {
             libc::syscall(libc::SYS_get_mempolicy, &raw mut mode, nodes.as_mut_ptr(), MOST_NODES, no_address, 0)
         })?;

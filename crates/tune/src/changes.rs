@@ -18,7 +18,8 @@ pub fn services<'k>(rows: &[KnobRow], knobs: impl IntoIterator<Item = &'k Knob>)
     knobs.into_iter().filter_map(service).collect()
 }
 
-/// The files to write so that everything is as advised: of knobs that can be changed at once, and of devices only where named.
+/// The files to write so that everything is as advised: of knobs that can be changed at once, and of devices only where
+/// named.
 pub fn changes<'k>(rows: &[KnobRow], knobs: impl IntoIterator<Item = &'k Knob>) -> Vec<KnobChange> {
     let knobs: Vec<&Knob> = knobs.into_iter().collect();
     let wanted = rows.iter().filter(|row| row.standing == Standing::Differs && row.reach == Reach::Live);

@@ -55,7 +55,8 @@ impl CpuSnapshot {
         let one = (seconds * rustix::param::clock_ticks_per_second() as f64).max(1.0);
         let used = used(&before.processes, &self.processes, std::process::id());
         let cpus = self.cpus.cpus as usize;
-        // What a process uses is counted exactly, what a cpu is used only at its ticks: the difference may come out below nothing.
+        // What a process uses is counted exactly, what a cpu is used only at its ticks: the difference may come out
+        // below nothing.
         let busy = ((shares.busy - shares.steal) * cpus as f64 - used.own as f64 / one).max(0.0);
         let whole = self.cpus.cpus == self.all_cpus;
         Some(Busy { cpus, busy, steal: shares.steal, top: top(&used.others, one), whole })
@@ -95,7 +96,8 @@ struct Used {
     others: BTreeMap<String, u64>,
 }
 
-/// A process of the earlier snapshot is the same one later only where its start is the same too: numbers are used again.
+/// A process of the earlier snapshot is the same one later only where its start is the same too: numbers are used
+/// again.
 fn used(before: &[ProcessTime], after: &[ProcessTime], own: u32) -> Used {
     let id = |process: &ProcessTime| (process.pid, process.start_ticks);
     let known: BTreeMap<(u32, u64), &ProcessTime> = before.iter().map(|process| (id(process), process)).collect();
@@ -195,7 +197,8 @@ mod tests {
 
     #[test]
     fn what_ended_is_in_the_sum_of_its_parent() {
-        // A compiler that had used 300 ticks before, of which a child of it that ended 100 more, ended after 50 more; another began and ended.
+        // A compiler that had used 300 ticks before, of which a child of it that ended 100 more, ended after 50 more;
+        // another began and ended.
         let before =
             [process(10, "make", 1, 5, 1000, 1), process(11, "cc", 10, 300, 0, 2), process(12, "as", 11, 100, 0, 3)];
         let after = [process(10, "make", 1, 5, 1000 + 300 + 100 + 50 + 20, 1)];

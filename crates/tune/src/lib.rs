@@ -1,7 +1,7 @@
 //! The system's knobs with values and advice, and a check-up of the machine.
 //!
-//! Everything is read through a [`Root`](tiermark_machine::Root), so that all of it can be tested on trees of files. Nothing is changed
-//! here: [`changes`] says which files are to be written, and [`tiermark_undo::apply`] writes them.
+//! Everything is read through a [`Root`](tiermark_machine::Root), so that all of it can be tested on trees of files.
+//! Nothing is changed here: [`changes`] says which files are to be written, and [`tiermark_undo::apply`] writes them.
 
 #![forbid(unsafe_code)]
 

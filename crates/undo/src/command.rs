@@ -15,7 +15,8 @@ use tiermark_model::messages::undo as says;
 
 /// Starting or stopping a machine elsewhere takes minutes; a command that takes longer hangs.
 pub const COMMAND_MOST: Duration = Duration::from_secs(600);
-/// A process that was killed is gone within this time, unless it waits in the kernel for a device that does not answer (state D).
+/// A process that was killed is gone within this time, unless it waits in the kernel for a device that does not answer
+/// (state D).
 const GONE: Duration = Duration::from_secs(2);
 /// Bytes of a command's output that an error quotes, from its end: the cause stands there.
 const SAID: u64 = 2000;
@@ -78,8 +79,8 @@ fn carry_out(mut command: Command, most: Duration, stop: &dyn Fn() -> bool, stdo
             }
             Ok(None) if started.elapsed() < most && !stop() => thread::sleep(Duration::from_millis(10)),
             Ok(None) => {
-                // The group it leads, so that what a shell started ends too. Its work in the kernel ends at the signal, with the area
-                // still in use.
+                // The group it leads, so that what a shell started ends too. Its work in the kernel ends at the signal,
+                // with the area still in use.
                 let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
                 let _ = group.map(|group| kill_process_group(group, Signal::KILL));
                 let late = started.elapsed() >= most;
@@ -94,8 +95,9 @@ fn carry_out(mut command: Command, most: Duration, stop: &dyn Fn() -> bool, stdo
     }
 }
 
-/// Kills a child, and waits for its end for a short time; whether it has ended. A tenant that has not is still in its control group, where
-/// taking changes back finds it; a command that has not (swapon of a disk that does not answer) may still have its effect later.
+/// Kills a child, and waits for its end for a short time; whether it has ended. A tenant that has not is still in its
+/// control group, where taking changes back finds it; a command that has not (swapon of a disk that does not answer)
+/// may still have its effect later.
 pub fn end(child: &mut Child) -> bool {
     // It fails only for one that has ended.
     let _ = child.kill();

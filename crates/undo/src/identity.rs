@@ -8,8 +8,8 @@ use std::path::Path;
 use rustix::fs::{major, minor, statvfs};
 use tiermark_machine::Root;
 
-/// Files of a block device in sysfs with what identifies it, best first: the id of SCSI and NVMe disks, serial numbers of virtio and NVMe
-/// disks, the ids of device mapper and RAID, the file of a loop device.
+/// Files of a block device in sysfs with what identifies it, best first: the id of SCSI and NVMe disks, serial numbers
+/// of virtio and NVMe disks, the ids of device mapper and RAID, the file of a loop device.
 const IDENTITIES: [&str; 7] =
     ["wwid", "device/wwid", "serial", "device/serial", "dm/uuid", "md/uuid", "loop/backing_file"];
 
@@ -22,7 +22,8 @@ pub(crate) fn device(root: &Root, path: &str) -> Option<String> {
     of_name(root, name).or_else(size)
 }
 
-/// Whether the device at this path is known by more than its name and its size, which another disk may have after a reboot.
+/// Whether the device at this path is known by more than its name and its size, which another disk may have after a
+/// reboot.
 pub(crate) fn is_lasting(root: &Root, path: &str) -> bool {
     path.rsplit('/').next().is_some_and(|name| of_name(root, name).is_some())
 }
@@ -51,8 +52,9 @@ pub(crate) fn hierarchy(root: &Root, mount: &str) -> Option<u64> {
     Some(fs::metadata(root.on_disk(mount).ok()??).ok()?.ino())
 }
 
-/// What identifies the file system that holds the directory of a path below the root: the block device below it, else the kernel's id of
-/// the file system (XFS makes that of the device's number, which changes with its name). `None` if there is no such directory, or neither.
+/// What identifies the file system that holds the directory of a path below the root: the block device below it, else
+/// the kernel's id of the file system (XFS makes that of the device's number, which changes with its name). `None` if
+/// there is no such directory, or neither.
 pub(crate) fn file_system(root: &Root, path: &str) -> Option<String> {
     let directory = Path::new(path).parent().and_then(Path::to_str).unwrap_or_default();
     let directory = root.on_disk(directory).ok()??;

@@ -1,8 +1,9 @@
 //! Changes to the system that can always be taken back.
 //!
-//! Everything is read through a [`Root`](tiermark_machine::Root), so that all of it can be tested on trees of files. Everything is
-//! changed through a [`SystemWriter`], after a [`Journal`] has the change on disk: after SIGKILL, or years later, [`restore_all`] puts
-//! back what was there. Values of knobs, stopped services, control groups, swap areas, zram devices and processes are noted.
+//! Everything is read through a [`Root`](tiermark_machine::Root), so that all of it can be tested on trees of files.
+//! Everything is changed through a [`SystemWriter`], after a [`Journal`] has the change on disk: after SIGKILL, or
+//! years later, [`restore_all`] puts back what was there. Values of knobs, stopped services, control groups, swap
+//! areas, zram devices and processes are noted.
 
 #![forbid(unsafe_code)]
 

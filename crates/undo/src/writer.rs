@@ -1,4 +1,5 @@
-//! The only way to change the system: writes to files below a root, signals, swapoff, commands. Tests implement the trait themselves.
+//! The only way to change the system: writes to files below a root, signals, swapoff, commands. Tests implement the
+//! trait themselves.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -49,8 +50,8 @@ pub trait SystemWriter {
     /// The error of the system call.
     fn remove_file(&mut self, path: &str) -> io::Result<()>;
 
-    /// Writes zeros over both ends ([`ENDS`]) of a device with a swap area, where that is the one with this UUID; `false` where it is not, or nothing is
-    /// there.
+    /// Writes zeros over both ends ([`ENDS`]) of a device with a swap area, where that is the one with this UUID;
+    /// `false` where it is not, or nothing is there.
     ///
     /// # Errors
     /// The error of the system call; `ResourceBusy` where the device is in use.
@@ -196,8 +197,9 @@ impl SystemWriter for RootWriter {
 
 /// Sends a signal to a process if it is still the one that was meant, by its descriptor.
 ///
-/// Before Linux 5.3 and under filters of system calls there are no descriptors of processes. Then the number is all there is, and in the
-/// microseconds between the look at its start time and the signal it can only change hands if the kernel gives out all other numbers first.
+/// Before Linux 5.3 and under filters of system calls there are no descriptors of processes. Then the number is all
+/// there is, and in the microseconds between the look at its start time and the signal it can only change hands if the
+/// kernel gives out all other numbers first.
 fn signal_if(
     process: rustix::io::Result<OwnedFd>,
     number: Pid,
@@ -225,8 +227,8 @@ fn signal_if(
     }
 }
 
-/// Bytes at both ends of a device in which file systems, partition tables, RAID and volume managers have their signatures: zeros before it is swapped to, and
-/// again afterwards.
+/// Bytes at both ends of a device in which file systems, partition tables, RAID and volume managers have their
+/// signatures: zeros before it is swapped to, and again afterwards.
 pub const ENDS: u64 = 1 << 20;
 
 /// Where a swap area's header has its UUID (include/linux/swap.h), and how many bytes that has.

@@ -16,8 +16,8 @@ const MOST_COUNTERS: usize = 128;
 /// Start of the names of files of a control group; the other entries are groups below it.
 const FILES: [&str; 12] =
     ["cgroup.", "memory.", "cpu.", "cpuset.", "io.", "pids.", "hugetlb.", "rdma.", "misc.", "irq.", "dmem.", "blkio."];
-/// Behind the name of a group of resctrl that has monitoring groups: the kernel counts their tasks as its own too, so that
-/// its traffic must not be added to theirs (Linux, Documentation/filesystems/resctrl.rst, `mon_data`).
+/// Behind the name of a group of resctrl that has monitoring groups: the kernel counts their tasks as its own too, so
+/// that its traffic must not be added to theirs (Linux, Documentation/filesystems/resctrl.rst, `mon_data`).
 const WITH_GROUPS: &str = " with its groups";
 /// Where resctrl is mounted, and the start of the names of this program's own groups.
 const RESCTRL: &str = "sys/fs/resctrl";
@@ -69,8 +69,8 @@ impl Groups {
         }
     }
 
-    /// Looks for groups that came, and chooses those that are read until the next look: those with most memory, and those
-    /// that waited longest since the look before.
+    /// Looks for groups that came, and chooses those that are read until the next look: those with most memory, and
+    /// those that waited longest since the look before.
     pub(crate) fn look(&mut self) {
         let mut seen: Vec<(String, u64, u64)> = Vec::new();
         let mut stalled = BTreeMap::new();
@@ -124,7 +124,8 @@ impl Groups {
         leaves
     }
 
-    /// Looks for groups of resctrl that count traffic: the default one, those that control, and monitoring groups of others.
+    /// Looks for groups of resctrl that count traffic: the default one, those that control, and monitoring groups of
+    /// others.
     fn look_for_monitors(&mut self) {
         let list = |path: &str| self.root.list(path).unwrap_or_default();
         let mut directories = vec![("/".to_owned(), RESCTRL.to_owned())];

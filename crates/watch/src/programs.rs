@@ -29,7 +29,8 @@ impl Programs {
         Self { root: root.clone(), most, before: None, due: f64::NEG_INFINITY, shown: Vec::new() }
     }
 
-    /// The programs that use most, of the newest look; `at` is now, `used` the cpu time of this thread so far, both in seconds.
+    /// The programs that use most, of the newest look; `at` is now, `used` the cpu time of this thread so far, both in
+    /// seconds.
     pub(crate) fn read(&mut self, at: f64, used: impl Fn() -> f64) -> Vec<WatchProgram> {
         if at >= self.due {
             let began = used();

@@ -120,7 +120,8 @@ fn waited(before_us: u64, now_us: u64, span: Span) -> Option<f64> {
     Some((us as f64 / 1e6 / span.0 * 100.0).min(100.0))
 }
 
-/// The groups that use most: control groups with most memory and longest stalls, and groups of resctrl with most traffic.
+/// The groups that use most: control groups with most memory and longest stalls, and groups of resctrl with most
+/// traffic.
 fn groups(before: Option<&Reading>, now: &Reading, span: Option<Span>) -> Vec<WatchGroupUse> {
     let one = |(path, group): (&String, &GroupReading)| {
         let earlier = before.and_then(|before| before.groups.get(path));

@@ -25,10 +25,10 @@ pub(crate) fn named(text: &str, word: &str) -> String {
     text.replace(RUN, word)
 }
 
-/// Words that run a server in a container of podman: in the tenant's control group, since podman is kept from making one, and on the host's
-/// network, so that no bridge is measured. With them the command that removes what is left of it. The random word of
-/// the run is part of the containers' names. [`ServerLaunch::check`](super::ServerLaunch::check) says whether there is
-/// a podman.
+/// Words that run a server in a container of podman: in the tenant's control group, since podman is kept from making
+/// one, and on the host's network, so that no bridge is measured. With them the command that removes what is left of
+/// it. The random word of the run is part of the containers' names. [`ServerLaunch::check`](super::ServerLaunch::check)
+/// says whether there is a podman.
 #[must_use]
 pub fn podman(image: &str) -> (Vec<String>, String) {
     let container = format!("tiermark-{RUN}-{NUMBER}");
@@ -54,14 +54,15 @@ pub fn guests(count: u32) -> Vec<String> {
     (1..=count).map(|number| format!("guest{number}:{PORT}")).collect()
 }
 
-/// Commands that clone a machine of libvirt for each tenant, and remove the clones with their disks. The random word of the run is part of
-/// their names, so that nothing of others is ever removed.
+/// Commands that clone a machine of libvirt for each tenant, and remove the clones with their disks. The random word of
+/// the run is part of their names, so that nothing of others is ever removed.
 #[must_use]
 pub fn clones(base: &str) -> Commands {
     let (base, clone) = (quoted(base), quoted(&format!("tiermark-{RUN}-{NUMBER}")));
     // It succeeds where there is none: it also runs after a start that failed.
     let stop = format!(
-        "virsh --quiet destroy {clone}; ! virsh --quiet dominfo {clone} >/dev/null 2>&1 || virsh --quiet undefine {clone} --remove-all-storage"
+        "virsh --quiet destroy {clone}; ! virsh --quiet dominfo {clone} >/dev/null 2>&1 || virsh --quiet undefine \
+            {clone} --remove-all-storage"
     );
     let start =
         format!("virt-clone --quiet --original {base} --name {clone} --auto-clone && virsh --quiet start {clone}");
@@ -82,8 +83,8 @@ pub(crate) fn shown_address(text: &str) -> Option<IpAddr> {
 pub fn libvirt(domain: &str, finds: bool) -> Commands {
     let domain = quoted(domain);
     let check = format!(
-        "state=$(LC_ALL=C virsh --quiet domstate {domain}) && case $state in 'shut off') ;; *) echo \"the machine is $state; only a \
-         machine that is shut off is taken\" >&2; exit 1 ;; esac"
+        "state=$(LC_ALL=C virsh --quiet domstate {domain}) && case $state in 'shut off') ;; *) echo \"the machine is \
+         $state; only a machine that is shut off is taken\" >&2; exit 1 ;; esac"
     );
     let command = |word: &str| Some(format!("virsh --quiet {word} {domain}"));
     let address = finds.then(|| address(&domain));
@@ -110,7 +111,8 @@ mod tests {
 
     #[test]
     fn addresses_are_found_as_virsh_shows_them() {
-        let shown = " vnet3      52:54:00:6b:3c:58    ipv6         fe80::1/64\n -          -                    ipv4         192.168.122.33/24\n";
+        let shown = " vnet3      52:54:00:6b:3c:58    ipv6         fe80::1/64\n -          -                    \
+            ipv4         192.168.122.33/24\n";
         assert_eq!(shown_address(shown), Some([192, 168, 122, 33].into()));
         assert_eq!(shown_address("vnet3 52:54:00:6b:3c:58 ipv6 fd00::7/64"), "fd00::7".parse().ok());
         assert_eq!(shown_address(" Name MAC Protocol Address\n---\n"), None, "the guest has none yet");

@@ -1,4 +1,5 @@
-//! Servers that run elsewhere, on this machine or others: they run already, or a command starts each (`ssh`, `virsh`, `kubectl`).
+//! Servers that run elsewhere, on this machine or others: they run already, or a command starts each (`ssh`, `virsh`,
+//! `kubectl`).
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,7 +33,8 @@ pub struct Commands {
     pub start: Option<String>,
     /// Command that stops one tenant, which deletes its data.
     pub stop: Option<String>,
-    /// Command that shows the address of a tenant that was started, as `virsh domifaddr` does; `None` if addresses are known before.
+    /// Command that shows the address of a tenant that was started, as `virsh domifaddr` does; `None` if addresses are
+    /// known before.
     #[serde(default)]
     pub address: Option<String>,
 }
@@ -102,8 +104,8 @@ impl External {
             system.note(noted.clone())?;
             let begun = Instant::now();
             let started = carry_out(&named(start), stop);
-            // One that was not waited for may have started something; so may one whose name is this run's alone, of which what is
-            // left can be stopped safely.
+            // One that was not waited for may have started something; so may one whose name is this run's alone, of
+            // which what is left can be stopped safely.
             let ended_by_itself = begun.elapsed() < COMMAND_MOST && !stop.load(Ordering::Relaxed);
             let ended_by_itself = ended_by_itself && !matches!(noted, Some(Change::Command { own: true, .. }));
             if let (Err(_), Some(change), true) = (&started, &noted, ended_by_itself) {
@@ -157,7 +159,8 @@ fn carry_out(text: &str, stop: &AtomicBool) -> Result<(), Refusal> {
         .map_err(|why| messages::command_failed(text, &why.text))
 }
 
-/// Whether a server holds nothing, in any of its databases: what somebody keeps there would be pushed out, or mixed with what is measured.
+/// Whether a server holds nothing, in any of its databases: what somebody keeps there would be pushed out, or mixed
+/// with what is measured.
 fn empty(server: &mut Client<'_>, target: &Target) -> Result<(), Refusal> {
     let address = target.address.to_string();
     match server.ask(&[b"INFO", b"keyspace"])? {
@@ -236,7 +239,8 @@ mod tests {
 
     use super::*;
 
-    /// Commands for two tenants whose servers never answer: the first is started, and stopped in the end whatever becomes of it.
+    /// Commands for two tenants whose servers never answer: the first is started, and stopped in the end whatever
+    /// becomes of it.
     #[test]
     fn what_a_command_started_is_noted_and_stopped_by_its_number() {
         let dir = tempfile::tempdir().unwrap();

@@ -58,10 +58,12 @@ pub trait Backend {
     /// Tenants that run.
     fn count(&self) -> u32;
 
-    /// Starts tenants until there are so many, and fills the new ones with all records. `None` where none had to be started.
+    /// Starts tenants until there are so many, and fills the new ones with all records. `None` where none had to be
+    /// started.
     ///
     /// # Errors
-    /// A [`Refusal`] when they cannot be started or filled. A tenant that dies while it is filled is reported in the outcome, not as an error.
+    /// A [`Refusal`] when they cannot be started or filled. A tenant that dies while it is filled is reported in the
+    /// outcome, not as an error.
     fn grow(&mut self, count: u32, spec: &mut LoadSpec<'_>, system: &mut System) -> Result<Option<Outcome>, Refusal>;
 
     /// Runs one phase of load on all tenants at once.

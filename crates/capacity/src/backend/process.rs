@@ -11,7 +11,7 @@ use super::adapter::{named, numbered};
 use super::server::{Server, Start, free_port};
 use super::tenancy::{Tenancy, TenantMemory};
 use super::{Backend, Counted, LoadSpec, Pulse};
-use crate::cgroup::{Group, Layout};
+use crate::cgroup::{Layout, TenantGroup};
 use crate::programs::program;
 use crate::scenario::MemoryLimit;
 use crate::system::System;
@@ -54,7 +54,7 @@ impl ServerLaunch {
 pub struct Processes {
     places: ServerLaunch,
     tenancy: Tenancy,
-    tenants: Vec<(Server, Group)>,
+    tenants: Vec<(Server, TenantGroup)>,
 }
 
 impl Processes {
@@ -101,7 +101,7 @@ fn removal(removes: &str, number: u32, word: &str) -> Change {
     Change::Command { own: stop.contains(word), stop, what, check: None }
 }
 
-fn ended(tenants: &mut [(Server, Group)]) -> u32 {
+fn ended(tenants: &mut [(Server, TenantGroup)]) -> u32 {
     tenants.iter_mut().filter_map(|(server, _)| server.has_ended().then_some(())).count() as u32
 }
 

@@ -16,10 +16,11 @@ use tiermark_model::messages::tenants as messages;
 
 use crate::scenario::MemoryLimit;
 
-/// Puts itself into the groups named before `--`, and becomes what is named after it: so that nothing that the server ever does
-/// is outside of them. The kernel kills it before anything else that runs here.
+/// Puts itself into the groups named before `--`, and becomes what is named after it: so that nothing that the server
+/// ever does is outside of them. The kernel kills it before anything else that runs here.
 pub(super) const ENTER: &str = "exec 2>&1; echo 1000 > /proc/self/oom_score_adj; \
-                     while [ \"$1\" != -- ]; do echo $$ > \"$1/cgroup.procs\" || exit 97; shift; done; shift; exec \"$@\"";
+                     while [ \"$1\" != -- ]; do echo $$ > \"$1/cgroup.procs\" || exit 97; shift; done; shift; exec \
+                         \"$@\"";
 /// A server without data answers within milliseconds; a machine that swaps may need longer.
 const READY: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(10);

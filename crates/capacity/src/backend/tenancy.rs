@@ -7,7 +7,7 @@ use tiermark_model::Refusal;
 use tiermark_undo::{Change, RootWriter, SystemWriter};
 
 use super::Counted;
-use crate::cgroup::{Budget, Disk, Group, Groups, Layout};
+use crate::cgroup::{Budget, Disk, Groups, Layout, TenantGroup};
 use crate::system::System;
 use crate::tier::Nodes;
 
@@ -42,7 +42,7 @@ impl Tenancy {
     }
 
     /// Makes a tenant's group, noted before it is there; the parent's first of all.
-    pub(super) fn group(&mut self, name: &str, system: &mut System) -> Result<Group, Refusal> {
+    pub(super) fn group(&mut self, name: &str, system: &mut System) -> Result<TenantGroup, Refusal> {
         let parent = format!("tiermark-{}", system.word());
         let groups = match &mut self.groups {
             Some(groups) => groups,
@@ -66,7 +66,7 @@ impl Tenancy {
     }
 
     /// Where the counters of these tenants are.
-    pub(super) fn counted<'a>(&self, tenants: impl Iterator<Item = &'a Group>) -> Option<Counted> {
+    pub(super) fn counted<'a>(&self, tenants: impl Iterator<Item = &'a TenantGroup>) -> Option<Counted> {
         let groups = self.groups.as_ref()?;
         Some(Counted { all: groups.paths(None), each: tenants.map(|group| groups.paths(Some(group))).collect() })
     }

@@ -1,7 +1,7 @@
 //! The files of control groups, which read and write like others and follow rules of their own.
 //!
-//! [`Files`] is no [`SystemWriter`](tiermark_undo::SystemWriter): that takes changes back, by signals, swapoff and commands too, and makes
-//! nothing. These are the four calls that a made-up kernel has to answer in tests of groups.
+//! [`Files`] is no [`SystemWriter`](tiermark_undo::SystemWriter): that takes changes back, by signals, swapoff and
+//! commands too, and makes nothing. These are the four calls that a made-up kernel has to answer in tests of groups.
 
 use std::fs;
 use std::io::{self, Write};

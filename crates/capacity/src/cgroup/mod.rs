@@ -28,8 +28,9 @@ const PAGE: u64 = 64 << 10;
 /// How long the kernel may take to make room for a lower limit.
 const LOWERING: Duration = Duration::from_secs(2);
 
-/// Sets the limit of a group's memory; whether the kernel took it. Version 1 swaps out within the call for as long as that gets anywhere, which is for ever
-/// where tenants bring back as much meanwhile: so a process of its own makes the call, and is ended where it takes too long.
+/// Sets the limit of a group's memory; whether the kernel took it. Version 1 swaps out within the call for as long as
+/// that gets anywhere, which is for ever where tenants bring back as much meanwhile: so a process of its own makes the
+/// call, and is ended where it takes too long.
 pub fn set_limit(paths: &GroupPaths, bytes: u64) -> bool {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", "echo \"$1\" > \"$2\"", "tiermark-limit", &bytes.to_string()]);
@@ -105,12 +106,12 @@ pub struct Budget {
 
 /// A control group that this program made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Group {
+pub struct TenantGroup {
     name: String,
     directories: Vec<String>,
 }
 
-impl Group {
+impl TenantGroup {
     /// Its directory in every hierarchy, below the root, that of memory first.
     #[must_use]
     pub fn directories(&self) -> &[String] {
@@ -118,13 +119,14 @@ impl Group {
     }
 }
 
-/// The parent and its tenants. To be removed with [`Groups::remove`]; dropping it leaves them, since processes may still run in them.
+/// The parent and its tenants. To be removed with [`Groups::remove`]; dropping it leaves them, since processes may
+/// still run in them.
 #[derive(Debug)]
 pub struct Groups<F: Files> {
     files: F,
     layout: Layout,
-    parent: Group,
-    children: Vec<Group>,
+    parent: TenantGroup,
+    children: Vec<TenantGroup>,
 }
 
 /// Whether what children take counts for their parent, in version 1.
@@ -152,7 +154,7 @@ impl<F: Files> Groups<F> {
     ///
     /// # Errors
     /// As for [`Groups::create`].
-    pub fn child(&mut self, name: &str) -> Result<Group, Refusal> {
+    pub fn child(&mut self, name: &str) -> Result<TenantGroup, Refusal> {
         let child = make(&self.files, &self.layout, &format!("{}/{name}", self.parent.name))?;
         self.children.push(child.clone());
         Ok(child)
@@ -160,7 +162,7 @@ impl<F: Files> Groups<F> {
 
     /// Puts a process into a group, in every hierarchy, as tenants do themselves.
     #[cfg(test)]
-    fn admit(&self, group: &Group, pid: u32) -> Result<(), Refusal> {
+    fn admit(&self, group: &TenantGroup, pid: u32) -> Result<(), Refusal> {
         for directory in &group.directories {
             let path = format!("{directory}/cgroup.procs");
             let refused = |error| refused(&messages::setting_limit(&path, &pid.to_string()), &error);
@@ -171,7 +173,7 @@ impl<F: Files> Groups<F> {
 
     /// Where a tenant's counters are, or those of all together.
     #[must_use]
-    pub fn paths(&self, group: Option<&Group>) -> GroupPaths {
+    pub fn paths(&self, group: Option<&TenantGroup>) -> GroupPaths {
         let directories = &group.unwrap_or(&self.parent).directories;
         let within = |mount: &Option<String>| {
             let mount = mount.as_ref()?;
@@ -188,13 +190,15 @@ impl<F: Files> Groups<F> {
     /// Processes of all tenants.
     #[must_use]
     pub fn processes(&self) -> Vec<u32> {
-        let of = |group: &Group| self.files.read(&format!("{}/cgroup.procs", group.directories[0])).unwrap_or_default();
+        let of = |group: &TenantGroup| {
+            self.files.read(&format!("{}/cgroup.procs", group.directories[0])).unwrap_or_default()
+        };
         let text: Vec<String> = self.children.iter().chain([&self.parent]).map(of).collect();
         text.iter().flat_map(|text| pids(text)).collect()
     }
 
-    /// Removes all groups. Their processes must have been ended; that they are taken down is waited for, as long as `patience` for
-    /// all groups together: seconds where they hold gigabytes.
+    /// Removes all groups. Their processes must have been ended; that they are taken down is waited for, as long as
+    /// `patience` for all groups together: seconds where they hold gigabytes.
     ///
     /// # Errors
     /// A [`Refusal`] that names the first group that could not be removed; the others are removed all the same.
@@ -226,7 +230,8 @@ impl<F: Files> Groups<F> {
             steps.push(("memory.max", &bytes));
             steps.push(("memory.swap.max", if budget.swap { "max" } else { "0" }));
         } else {
-            // Before Linux 5.11 the limit of a parent binds its children only where it is said, and before the first child.
+            // Before Linux 5.11 the limit of a parent binds its children only where it is said, and before the first
+            // child.
             let flat = self.files.read(&format!("{}/{HIERARCHY}", self.parent.directories[0]));
             if flat.is_ok_and(|text| text.trim() == "0") {
                 steps.push((HIERARCHY, "1"));
@@ -271,8 +276,8 @@ fn refused(action: &Note, error: &io::Error) -> Refusal {
 }
 
 /// Makes a group in every hierarchy; where one refuses, the others are removed again.
-fn make(files: &impl Files, layout: &Layout, name: &str) -> Result<Group, Refusal> {
-    let mut group = Group { name: name.to_owned(), directories: Vec::new() };
+fn make(files: &impl Files, layout: &Layout, name: &str) -> Result<TenantGroup, Refusal> {
+    let mut group = TenantGroup { name: name.to_owned(), directories: Vec::new() };
     for directory in layout.directories(name) {
         if let Err(error) = files.make(&directory) {
             // The group holds only groups of this run so far.
@@ -285,7 +290,7 @@ fn make(files: &impl Files, layout: &Layout, name: &str) -> Result<Group, Refusa
 }
 
 /// Removes a group from every hierarchy; while its processes still end, tries again until `left` is used up.
-fn take_away(files: &impl Files, group: &Group, left: &mut Duration) -> Result<(), Refusal> {
+fn take_away(files: &impl Files, group: &TenantGroup, left: &mut Duration) -> Result<(), Refusal> {
     let mut failed = None;
     for directory in &group.directories {
         failed = loop {

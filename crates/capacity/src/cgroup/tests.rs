@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
 use super::*;
-use crate::evidence::Group as Counted;
+use crate::evidence::GroupCounters as Counted;
 
-/// Control groups as the kernel keeps them: files of each version, limits in pages, no removal while processes are inside.
+/// Control groups as the kernel keeps them: files of each version, limits in pages, no removal while processes are
+/// inside.
 #[derive(Debug, Default)]
 struct Kernel {
     files: RefCell<BTreeMap<String, String>>,
@@ -207,8 +208,8 @@ fn a_parent_is_not_waited_for_while_a_group_stays_in_it() {
     assert_eq!(kernel.directories(), ["cg/memory/tm", "cg/memory/tm/t0"], "the others are gone");
 }
 
-/// Where this system lets groups be made, one holds a process within its limits, and all is as before; elsewhere the refusal has a
-/// cure.
+/// Where this system lets groups be made, one holds a process within its limits, and all is as before; elsewhere the
+/// refusal has a cure.
 #[test]
 fn the_real_kernel_holds_a_process_in_a_group_and_gives_it_back() {
     let root = Root::live();

@@ -1,7 +1,7 @@
 //! What follows from two moments.
 
 use super::parse::{Disk, Pressure};
-use super::{Group, Host, Link};
+use super::{GroupCounters, Host, Link};
 
 /// What the whole machine did between two moments. A counter that went backwards was reset, and says nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -117,11 +117,18 @@ pub struct Derived {
 impl Derived {
     /// What follows of `requests` that were answered in some seconds, between two moments of the tenants' group.
     #[must_use]
-    pub fn between(earlier: &Group, later: &Group, host: &HostDelta, requests: u64, seconds: f64, page: u64) -> Self {
+    pub fn between(
+        earlier: &GroupCounters,
+        later: &GroupCounters,
+        host: &HostDelta,
+        requests: u64,
+        seconds: f64,
+        page: u64,
+    ) -> Self {
         let each = |n: Option<u64>| ratio(n? as f64, requests as f64);
         let swapped = host.swapped_in.zip(host.swapped_out).map(|(i, o)| i.saturating_add(o).saturating_mul(page));
-        let waited = |of: fn(&Group) -> Option<Pressure>| {
-            let us = |group: &Group| of(group).map(|pressure| pressure.some_us);
+        let waited = |of: fn(&GroupCounters) -> Option<Pressure>| {
+            let us = |group: &GroupCounters| of(group).map(|pressure| pressure.some_us);
             ratio(more(us(earlier), us(later))? as f64 / 1e6, seconds)
         };
         let cpu_us = more(earlier.cpu_us, later.cpu_us);

@@ -34,7 +34,7 @@ impl GroupPaths {
 
 /// What a group, and all below it, says at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Group {
+pub struct GroupCounters {
     /// Bytes of memory.
     pub memory: Option<u64>,
     /// Bytes swapped out.
@@ -67,7 +67,7 @@ fn get(counters: Option<&Counters>, name: &str) -> Option<u64> {
     counters?.get(name).copied()
 }
 
-impl Group {
+impl GroupCounters {
     /// Reads the files of a group.
     ///
     /// # Errors

@@ -58,8 +58,8 @@ pub struct Link {
 }
 
 impl Link {
-    /// The interface that is nearest to what it can carry, or else the busiest, between two moments some seconds apart. `None` where there is
-    /// none, or none whose counters went forwards.
+    /// The interface that is nearest to what it can carry, or else the busiest, between two moments some seconds apart.
+    /// `None` where there is none, or none whose counters went forwards.
     pub(super) fn busiest(earlier: &Links, later: &Links, seconds: f64) -> Option<Self> {
         let used = later.iter().filter_map(|(name, now)| {
             let then = earlier.get(name)?;

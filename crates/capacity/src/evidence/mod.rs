@@ -1,7 +1,7 @@
 //! What the system says while a trial runs: counters before and after, and what follows from them.
 //!
-//! Absent is never zero: a file that is not there gives `None`, a counter that went backwards too, and one that makes no sense
-//! is an error with its path.
+//! Absent is never zero: a file that is not there gives `None`, a counter that went backwards too, and one that makes
+//! no sense is an error with its path.
 
 mod derive;
 mod group;
@@ -14,7 +14,7 @@ use tiermark_machine::files::{self, Malformed};
 use tiermark_machine::{CpuTimes, Root};
 
 pub use derive::{Derived, HostDelta};
-pub use group::{Group, GroupPaths};
+pub use group::{GroupCounters, GroupPaths};
 pub use link::{Link, Links};
 pub use parse::{Disk, Pressure, Process, SwapArea, Zram, Zswap};
 pub use pool::Pools;
@@ -36,7 +36,8 @@ pub struct Host {
     pub ticks: Option<CpuTimes>,
     /// Areas that are swapped to.
     pub swaps: Option<Vec<SwapArea>>,
-    /// Counters of the tier's block devices, added up; `None` if the tier has no such device, or the kernel does not report them.
+    /// Counters of the tier's block devices, added up; `None` if the tier has no such device, or the kernel does not
+    /// report them.
     pub disk: Option<Disk>,
     /// Sizes of the tier's zram device; `None` if the tier has no zram, or the kernel does not report them.
     pub zram: Option<Zram>,

@@ -2,14 +2,15 @@
 
 use tiermark_machine::Root;
 
-use super::{Group, parse};
+use super::{GroupCounters, parse};
 
 /// The pools of compressed memory that a tier has.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pools {
     /// zram devices by name.
     pub zram: Vec<String>,
-    /// Bytes that zswap's pool had before the tier was set up, which are of others; `None` where zswap is not of the tier.
+    /// Bytes that zswap's pool had before the tier was set up, which are of others; `None` where zswap is not of the
+    /// tier.
     pub zswap: Option<u64>,
 }
 
@@ -31,7 +32,7 @@ impl Pools {
     ///
     /// # Errors
     /// A sentence that names the file of a pool that does not tell.
-    pub fn bytes(&self, root: &Root, group: &Group) -> Result<Option<u64>, String> {
+    pub fn bytes(&self, root: &Root, group: &GroupCounters) -> Result<Option<u64>, String> {
         if self.is_none() {
             return Ok(None);
         }
@@ -68,7 +69,7 @@ mod tests {
         );
         let zram = |names: &[&str]| Pools { zram: names.iter().map(|name| (*name).to_owned()).collect(), zswap: None };
         let zswap = Pools { zswap: Some(100 << 10), ..Pools::default() };
-        let group = Group::default();
+        let group = GroupCounters::default();
         assert_eq!(Pools::default().bytes(&root, &group), Ok(None));
         assert_eq!(zram(&["zram1", "zram2"]).bytes(&root, &group), Ok(Some(3048)));
         assert_eq!(
@@ -76,7 +77,7 @@ mod tests {
             Err("sys/block/zram9/mm_stat is missing".to_owned())
         );
         assert_eq!(zswap.bytes(&root, &group), Ok(Some(200 << 10)));
-        let counted = Group { zswap: Some(150 << 10), ..group };
+        let counted = GroupCounters { zswap: Some(150 << 10), ..group };
         assert_eq!(zswap.clone().with(zram(&["zram1"])).bytes(&root, &counted), Ok(Some((50 << 10) + 2048)));
         let silent = Root::from_files("test", [("proc/meminfo", "MemTotal: 9 kB\n")]);
         assert!(zswap.bytes(&silent, &group).is_err());

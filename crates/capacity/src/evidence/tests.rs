@@ -64,7 +64,7 @@ fn what_makes_no_sense_is_told_with_its_path() {
     assert!(parse::disks("8 0 sda 1 2 3").is_err() && parse::zram("1 2 3").is_err());
     assert!(parse::swaps("head\n/dev/x partition 1 2\n").is_err() && parse::cpu_ticks("cpu0 1 2\n").is_err());
     let group = GroupPaths::V2("sys/fs/cgroup/x".into());
-    assert!(Group::read(&root(&[("sys/fs/cgroup/x/memory.current", "max\n")]), &group).is_err());
+    assert!(GroupCounters::read(&root(&[("sys/fs/cgroup/x/memory.current", "max\n")]), &group).is_err());
 }
 
 #[test]
@@ -96,15 +96,15 @@ fn both_versions_of_groups_tell_the_same() {
         cpu: Some("sys/fs/cgroup/cpuacct/x".into()),
         pressure: Some("sys/fs/cgroup/unified/x".into()),
     };
-    let new = Group::read(&v2, &GroupPaths::V2("sys/fs/cgroup/x".into())).unwrap();
-    let old = Group::read(&v1, &paths).unwrap();
-    assert_eq!(Group { throttled: Some(0), zswap: Some(300), ..old }, new);
+    let new = GroupCounters::read(&v2, &GroupPaths::V2("sys/fs/cgroup/x".into())).unwrap();
+    let old = GroupCounters::read(&v1, &paths).unwrap();
+    assert_eq!(GroupCounters { throttled: Some(0), zswap: Some(300), ..old }, new);
     assert_eq!((new.limit, new.io_pressure.map(|io| io.some_us)), (Some(2000), Some(2_000_000)));
     let unlimited = root(&[("sys/fs/cgroup/x/memory.max", "max\n")]);
-    assert_eq!(Group::read(&unlimited, &GroupPaths::V2("sys/fs/cgroup/x".into())).unwrap().limit, None);
+    assert_eq!(GroupCounters::read(&unlimited, &GroupPaths::V2("sys/fs/cgroup/x".into())).unwrap().limit, None);
     assert_eq!((new.resident_share(), new.oom_kills), (Some(0.25), Some(1)));
-    let nothing = Group::read(&root(&[("x", "")]), &paths).unwrap();
-    assert_eq!(nothing, Group::default());
+    let nothing = GroupCounters::read(&root(&[("x", "")]), &paths).unwrap();
+    assert_eq!(nothing, GroupCounters::default());
     assert_eq!(nothing.resident_share(), None);
 }
 
@@ -125,7 +125,8 @@ fn two_devices_of_a_tier_are_seen_as_one() {
 fn numbers_follow_from_two_moments() {
     let host = |swapped: u64, disk: &str, ticks: &str| {
         let vmstat = format!(
-            "pswpin {swapped}\npswpout {}\nzswpin {swapped}\npgdemote_kswapd {swapped}\npgdemote_direct {swapped}\nzswpout {}\npgmajfault 5\nallocstall_normal 3\nallocstall_movable {swapped}\n",
+            "pswpin {swapped}\npswpout {}\nzswpin {swapped}\npgdemote_kswapd {swapped}\npgdemote_direct \
+                {swapped}\nzswpout {}\npgmajfault 5\nallocstall_normal 3\nallocstall_movable {swapped}\n",
             2 * swapped,
             2 * swapped
         );
@@ -149,11 +150,11 @@ fn numbers_follow_from_two_moments() {
     assert_eq!((delta.steal, delta.cpu.map(|c| (c * 100.0).round())), (Some(0.15), Some(30.0)));
     assert_eq!((delta.oom_kills, before.swap()), (None, Some((512 << 20, (1_048_572 << 10) + (2 << 20)))));
     assert_eq!(HostDelta::between(&after, &before, 2.0).swapped_in, None, "a counter that went back says nothing");
-    let group = |faults, cpu_us, some_us| Group {
+    let group = |faults, cpu_us, some_us| GroupCounters {
         major_faults: Some(faults),
         cpu_us: Some(cpu_us),
         memory_pressure: Some(Pressure { some_us, ..Pressure::default() }),
-        ..Group::default()
+        ..GroupCounters::default()
     };
     let derived = Derived::between(&group(0, 0, 0), &group(400, 20_000, 500_000), &delta, 1_000, 2.0, 4096);
     assert_eq!((derived.faults_per_request, derived.swap_bytes_per_request), (Some(0.4), Some(1.5 * 4096.0)));
@@ -186,7 +187,8 @@ fn the_running_system_is_understood() {
 
 proptest! {
     #[test]
-    fn any_text_is_read_or_refused(text in "(?s)(some|full|cpu |avg10=|total=|[0-9]{1,22}|-?[a-z0-9./()]{1,9}|[ \\t\\n]){0,40}") {
+    fn any_text_is_read_or_refused(text in "(?s)(some|full|cpu |avg10=|total=|[0-9]{1,22}|-?[a-z0-9./()]{1,9}|[ \
+        \\t\\n]){0,40}") {
         let _ = (files::counters(&text), parse::pressure(&text), parse::process(&text), parse::disks(&text));
         let _ = (parse::zram(&text), parse::swaps(&text), parse::cpu_ticks(&text), available(&text), parse::zswap(&text));
     }

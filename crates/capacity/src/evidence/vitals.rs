@@ -1,4 +1,5 @@
-//! The counters that guard a trial. If one cannot be read, the trial ends: no guard could stop it before the system suffers.
+//! The counters that guard a trial. If one cannot be read, the trial ends: no guard could stop it before the system
+//! suffers.
 
 use tiermark_machine::Root;
 

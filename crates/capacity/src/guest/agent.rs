@@ -1,4 +1,5 @@
-//! The first process of a guest: sets the guest up, starts the server, and carries out the host's requests until the host is gone.
+//! The first process of a guest: sets the guest up, starts the server, and carries out the host's requests until the
+//! host is gone.
 
 use std::ffi::CStr;
 use std::fs::{self, File, OpenOptions};

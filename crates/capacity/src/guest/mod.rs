@@ -1,5 +1,5 @@
-//! What this program does inside a tenant's virtual machine: it is the first process there, runs the server and loads it, and talks to
-//! the host over a serial port.
+//! What this program does inside a tenant's virtual machine: it is the first process there, runs the server and loads
+//! it, and talks to the host over a serial port.
 
 mod agent;
 pub mod protocol;
@@ -18,8 +18,8 @@ pub const MODULES: &str = "/modules";
 /// The file beside them that names them in the order in which they are loaded, one in each line.
 pub const ORDER: &str = "order";
 
-/// Whether this process was started as the first one of a guest, by the arguments it has (its own name before them): then the guest's work is
-/// done and its power off when this returns. In any other process the argument means nothing.
+/// Whether this process was started as the first one of a guest, by the arguments it has (its own name before them):
+/// then the guest's work is done and its power off when this returns. In any other process the argument means nothing.
 pub fn reexec(arguments: impl IntoIterator<Item = OsString>) -> bool {
     let mut arguments = arguments.into_iter().skip(1);
     let asked = arguments.next().is_some_and(|argument| argument == ARGUMENT) && arguments.next().is_none();

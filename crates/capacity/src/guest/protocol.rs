@@ -8,8 +8,8 @@ use tiermark_load::{ClientSetup, Outcome, Phase, Snapshot, Workload};
 use tiermark_model::messages::tenants as says;
 use tiermark_model::{Note, Refusal};
 
-/// The longest line, bytes. Histograms of three digits up to a minute have some 30,000 values, and a day of seconds is a few megabytes:
-/// what is longer is no message.
+/// The longest line, bytes. Histograms of three digits up to a minute have some 30,000 values, and a day of seconds is
+/// a few megabytes: what is longer is no message.
 pub const MOST_LINE: usize = 16 << 20;
 
 /// The load that a guest runs on its own server.

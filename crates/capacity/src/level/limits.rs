@@ -129,7 +129,8 @@ pub fn time(ns: f64) -> String {
 impl Limit {
     /// A value of the limited quantity, with its unit.
     pub(super) fn value(&self, value: f64) -> String {
-        // Down, so that what lacks something of a promise is not shown as the promise; in binary it may be a little less than it is.
+        // Down, so that what lacks something of a promise is not shown as the promise; in binary it may be a little
+        // less than it is.
         if self.of.is_share() { format!("{:.2} %", (value * 1e4 + 1e-6).floor() / 100.0) } else { time(value) }
     }
 }

@@ -67,7 +67,8 @@ pub struct Judgement {
 #[derive(Debug, Clone, Copy)]
 struct Figure {
     value: f64,
-    /// Interval: 97.5 % sure of its upper end, and of all lower ends that are judged together; one that cannot be had is infinite.
+    /// Interval: 97.5 % sure of its upper end, and of all lower ends that are judged together; one that cannot be had
+    /// is infinite.
     interval: (f64, f64),
 }
 
@@ -78,7 +79,7 @@ impl Figure {
 
     fn against(&self, limit: &Limit) -> Outcome {
         match self.interval {
-            // Of a share the least is promised.
+            // The limit of a share is a minimum.
             (low, _) if limit.of.is_share() && low >= limit.at => Outcome::Pass,
             (_, high) if limit.of.is_share() && high >= limit.at => Outcome::Unclear,
             _ if limit.of.is_share() => Outcome::Fail,
@@ -120,9 +121,9 @@ pub(crate) const EVALUATIONS: f64 = 2.0;
 
 /// A quantity of one histogram, of so many that are judged together; `None` where it holds no request.
 ///
-/// That a percentile is above its limit is to be wrong in 2.5 % of the cases for all of them together, not for each: of a hundred tenants that
-/// keep a promise by little some would otherwise look as if they broke it, the more the more there are (Bonferroni; Dunn 1961). That it is
-/// below has to be shown of each anyhow.
+/// That a percentile is above its limit is to be wrong in 2.5 % of the cases for all of them together, not for each: of
+/// a hundred tenants that keep a promise by little some would otherwise look as if they broke it, the more the more
+/// there are (Bonferroni; Dunn 1961). That it is below has to be shown of each anyhow.
 fn figure(of: Quantity, served: &Served<'_>, together: usize) -> Option<Figure> {
     let times = served.times;
     if times.is_empty() && !of.is_share() {
@@ -179,9 +180,9 @@ impl Level {
         }
     }
 
-    /// What was judged, not clear where the hit rate moves towards the other side of its limit: a cache that still fills
-    /// would be called too small, and one that begins to evict large enough. `ahead` is the hit rate that comes if it goes
-    /// on as it did for as long again.
+    /// Makes `judged` unclear if the trend of the hit rate leads across its limit: a cache that still fills would be
+    /// called too small, and one that begins to evict large enough. `ahead`: the hit rate after as long again at this
+    /// trend.
     #[must_use]
     pub fn with_trend(&self, judged: Judgement, ahead: Option<f64>) -> Judgement {
         let of_hits = || MissedLimit::in_reason(&judged.decided_by).is_some_and(|missed| missed.of == LimitOf::HitRate);
@@ -201,8 +202,8 @@ impl Level {
         }
     }
 
-    /// From when on a request counts as late: half the lowest limit of a percentile, since a request that its client sent late by as much
-    /// says little of the server; 1 ms at most, and 50 µs at least, which waking up may take.
+    /// From when on a request counts as late: half the lowest limit of a percentile, since a request that its client
+    /// sent late by as much says little of the server; 1 ms at most, and 50 µs at least, which waking up may take.
     #[must_use]
     pub fn late_after(&self) -> Duration {
         let limit = self.tightest(|of| matches!(of, Quantity::Percentile(_))).unwrap_or(f64::INFINITY);
@@ -271,7 +272,8 @@ impl Level {
         )
     }
 
-    /// Means over the tenants of averages, percentiles and shares; the largest of the maxima. As the brief: no interval.
+    /// Means over the tenants of averages, percentiles and shares; the largest of the maxima. As the brief: no
+    /// interval.
     fn of_means(&self, tenants: &[Served<'_>]) -> Judgement {
         let figures = self.limits.iter().filter_map(|limit| {
             let values: Vec<f64> = tenants.iter().filter_map(|t| figure(limit.of, t, 1)).map(|f| f.value).collect();

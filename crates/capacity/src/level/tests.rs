@@ -147,7 +147,8 @@ fn an_interval_that_straddles_the_limit_is_unclear() {
 
 #[test]
 fn of_many_tenants_that_keep_a_promise_none_is_said_to_break_it_by_chance() {
-    // 0.9 % of the requests are slow, in truth: the P99 is kept. In 20,000 tenants of 3,000 requests 0.3 % look otherwise by themselves.
+    // 0.9 % of the requests are slow, in truth: the P99 is kept. In 20,000 tenants of 3,000 requests 0.3 % look
+    // otherwise by themselves.
     let mut rng = tiermark_stats::Rng::new(5);
     let mut drawn = || tenant(3_000, (0..3_000).filter(|_| rng.unit() < 0.009).count() as u64, 1_000);
     let failed = (0..200).filter(|_| {
@@ -236,8 +237,9 @@ fn a_hit_rate_that_moves_across_its_limit_is_not_clear() {
     }
     assert_eq!(
         level.with_trend(judged(800), Some(0.95)).decided_by.text,
-        "1 of 1 tenant fails: hit rate > 90 %: 80.00 % (77.01 % to 82.68 %) of tenant 1; but the hit rate still changes, \
-         and would be 95 % after as long again (hit rate > 90 %): a longer warm-up shows which"
+        "1 of 1 tenant fails: hit rate > 90 %: 80.00 % (77.01 % to 82.68 %) of tenant 1; but the hit rate still \
+         changes: at this trend it crosses the limit (hit rate > 90 %) and is 95 % after as long again; use a longer \
+         --warmup"
     );
     // Times that were missed stay missed.
     let slow = judge(&["p99 < 1us", "hit rate > 90%"], "every", &[tenant(1_000, 0, 1)]);
@@ -273,12 +275,14 @@ proptest! {
         let limit: Limit = text.parse().unwrap();
         let again: Limit = String::from(limit).parse().unwrap();
         // A share may be off by what dividing by a hundred rounds.
-        prop_assert!((again.at - limit.at).abs() <= limit.at * 1e-15 && again.of == limit.of, "{text}: {limit:?} {again:?}");
+        prop_assert!((again.at - limit.at).abs() <= limit.at * 1e-15 && again.of == limit.of, "{text}: {limit:?} \
+            {again:?}");
         prop_assert!(of >= 2 || again == limit, "{text}");
     }
 
     #[test]
-    fn any_text_is_a_limit_or_none(text in "(p|avg|max|(hit )?rate)?[0-9.]{0,4} ?[<>]=? ?[0-9.]{0,8}(ns|us|µs|ms|s|%)?.{0,3}") {
+    fn any_text_is_a_limit_or_none(text in "(p|avg|max|(hit )?rate)?[0-9.]{0,4} ?[<>]=? \
+        ?[0-9.]{0,8}(ns|us|µs|ms|s|%)?.{0,3}") {
         if let Ok(limit) = text.parse::<Limit>() {
             prop_assert!(limit.at.is_finite() && limit.at > 0.0);
             prop_assert!(limit.to_string().parse::<Limit>().is_ok(), "{limit}");

@@ -116,7 +116,7 @@ mod tests {
         Scenario::read(&text.replace("[\"dram\", \"zram\"]", tiers)).unwrap()
     }
 
-    fn told(scenario: &Scenario, server: &str, place: &RunHost<'_>) -> Admission {
+    fn admission(scenario: &Scenario, server: &str, place: &RunHost<'_>) -> Admission {
         let dir = tempfile::tempdir().unwrap();
         let (state, stop, client) =
             (StateDir::at(dir.path().join("state")), AtomicBool::new(false), ClientSetup::default());
@@ -149,7 +149,7 @@ mod tests {
                 ("sys/block/zram0/comp_algorithm", "[lzo] lz4\n"),
             ],
         );
-        let found = told(&scenario("[\"dram\", \"zram:lz4\"]"), "sh", &RunHost { root: &root, privileged: true });
+        let found = admission(&scenario("[\"dram\", \"zram:lz4\"]"), "sh", &RunHost { root: &root, privileged: true });
         assert_eq!(found.refusals().collect::<Vec<_>>(), Vec::<&Refusal>::new());
         assert_eq!(found.tiers[1].1.room, Some(2 << 30));
     }
@@ -166,7 +166,7 @@ mod tests {
             ],
         );
         let tiers = "[\"dram\", \"zram:lz5\", \"swap:/nonexistent/x\", \"zswap\", \"node:7\", \"demotion:7\"]";
-        let found = told(&scenario(tiers), "no-such-server", &RunHost { root: &root, privileged: false });
+        let found = admission(&scenario(tiers), "no-such-server", &RunHost { root: &root, privileged: false });
         let all: Vec<&str> = found.refusals().map(|refusal| refusal.code.as_str()).collect();
         for code in [
             "not_root",

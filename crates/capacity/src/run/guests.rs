@@ -12,7 +12,8 @@ use crate::saved::SavedRun;
 use crate::scenario::{Backend as Kind, Scenario};
 
 impl Run<'_, '_> {
-    /// Makes what virtual machines boot, and finds out whether KVM works: by booting one, since a device that is there says nothing.
+    /// Makes what virtual machines boot, and finds out whether KVM works: by booting one, since a device that is there
+    /// says nothing.
     pub(super) fn prepare(&mut self, scenario: &Scenario, saved: &SavedRun) -> Result<(), Refusal> {
         if scenario.backend != Kind::Qemu {
             return Ok(());

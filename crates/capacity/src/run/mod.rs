@@ -1,10 +1,11 @@
-//! A run from its beginning to its end: what a tenant takes, then each search with its tier set up before and taken back after it.
+//! A run from its beginning to its end: what a tenant takes, then each search with its tier set up before and taken
+//! back after it.
 
 mod admit;
+mod blind_guards;
 mod guests;
 mod intended;
-mod unseen;
-mod unstopped;
+mod lasting_data;
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -102,7 +103,8 @@ impl Environment<'_> {
     }
 }
 
-/// Makes all searches of a run that have not been made yet; [`admit`] says before whether it can. What is known is in `saved` when this returns, whatever ends it.
+/// Makes all searches of a run that have not been made yet; [`admit`] says before whether it can. What is known is in
+/// `saved` when this returns, whatever ends it.
 ///
 /// # Errors
 /// A [`Refusal`] if nothing can be measured at all, or a change cannot be taken back.
@@ -166,8 +168,9 @@ impl Run<'_, '_> {
         self.environment.stop.load(Ordering::Relaxed)
     }
 
-    /// Sets when the next search must end: its time is the remaining time of the run, divided by the number of `searches`
-    /// still to make. So time that one search does not use goes to the searches after it. `false` if no time remains.
+    /// Sets when the next search must end: its time is the remaining time of the run, divided by the number of
+    /// `searches` still to make. So time that one search does not use goes to the searches after it. `false` if no time
+    /// remains.
     fn shares_time(&mut self, searches: u32) -> bool {
         let now = Instant::now();
         self.until = self.deadline.map(|deadline| now + deadline.saturating_duration_since(now) / searches.max(1));
@@ -209,7 +212,8 @@ impl Run<'_, '_> {
         let Some(layout) = self.layout(scenario)? else { return Ok(None) };
         let active = ActiveTier::default();
         let mut system = self.system(saved, "sizing")?;
-        // A tenant larger than the budget is no mistake: a tier may hold it. So it is looked at with all memory that may be had.
+        // A tenant larger than the budget is no mistake: a tier may hold it. So it is looked at with all memory that
+        // may be had.
         let spare = available(&Root::live())?.saturating_sub(scenario.limits.memory_floor.0);
         let budget = Budget { memory: scenario.tenants_dram().max(spare), swap: false };
         let mut backend = self.backend(TenantMemory { budget, near: u32::MAX, nodes: None }, Some(layout), 0)?;
@@ -265,7 +269,9 @@ impl Run<'_, '_> {
         let answer = self.search(&what, saved, backend.as_mut(), &mut system);
         let answer = match backend.renews() {
             true => answer,
-            false => answer.map(|answer| answer.map(|answer| unstopped::answer(answer, &saved.cases[number].trials))),
+            false => {
+                answer.map(|answer| answer.map(|answer| lasting_data::answer(answer, &saved.cases[number].trials)))
+            }
         };
         self.warn_of_unseen(backend.as_ref());
         (self.tell)(&Event::TakingBack);
@@ -324,7 +330,7 @@ impl Run<'_, '_> {
             let (mut record, point) = record(&ask, result);
             record.fresh &= backend.renews();
             (self.tell)(&Event::TrialEnded(&record, point.as_ref()));
-            search.told(&ask, &record);
+            search.record(&ask, &record);
             saved.trial_ended(number, record, point)?;
         }
     }

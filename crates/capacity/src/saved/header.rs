@@ -13,7 +13,8 @@ pub(super) const SCHEMA: &str = "tiermark/capacity-run/1";
 
 /// Longest time that an answer is waited for, seconds: an hour.
 const LONGEST_TIMEOUT: f64 = 3600.0;
-/// Most threads of a client, and one more than the largest number of a cpu: the kernel's own limit on cpus (NR_CPUS) is 8,192.
+/// Most threads of a client, and one more than the largest number of a cpu: the kernel's own limit on cpus (NR_CPUS) is
+/// 8,192.
 const MOST_THREADS: usize = 8192;
 
 /// The first line of a saved run: what it measures, and how.
@@ -31,8 +32,8 @@ pub struct RunHeader {
     pub setup: RunSetup,
 }
 
-/// How a run is made on a machine: no part of the question, and the same for all of its trials, also of those after a kill. A password
-/// is never written down.
+/// How a run is made on a machine: no part of the question, and the same for all of its trials, also of those after a
+/// kill. A password is never written down.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RunSetup {
     /// Words before a server's program.

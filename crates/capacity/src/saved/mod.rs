@@ -122,11 +122,12 @@ impl SavedRun {
         Ok(Self::nothing_known(begun, path, lines))
     }
 
-    /// Opens a saved run, to resume it. An incomplete last line is ignored, since its writer was killed; any other damaged line is an
-    /// error, because the search would take another course without one of its trials.
+    /// Opens a saved run, to resume it. An incomplete last line is ignored, since its writer was killed; any other
+    /// damaged line is an error, because the search would take another course without one of its trials.
     ///
-    /// The file names programs and commands, which run with the rights of the user who resumes the run. So the file is accepted only if
-    /// no user but its reader and root can have written it, unless `trust` says that the reader has checked it.
+    /// The file names programs and commands, which run with the rights of the user who resumes the run. So the file is
+    /// accepted only if no user but its reader and root can have written it, unless `trust` says that the reader has
+    /// checked it.
     ///
     /// # Errors
     /// A [`Refusal`] where it cannot be read, others could write it, another process writes it, or it makes no sense.

@@ -75,8 +75,8 @@ pub enum Pacing {
     /// Its time: an open loop.
     #[default]
     Open,
-    /// The answer to the one before, and the end of that one's period: the loop of the published test, which leaves out what is due while
-    /// it waits.
+    /// The answer to the one before, and the end of that one's period: the loop of the published test, which leaves out
+    /// what is due while it waits.
     Closed,
 }
 
@@ -121,8 +121,8 @@ impl<'de> Deserialize<'de> for MaxMemory {
     }
 }
 
-/// Which keys a server evicts at its memory limit (`maxmemory-policy`). The `volatile-*` policies of Redis are not offered:
-/// they evict only keys that expire, and the keys of a run never expire.
+/// Which keys a server evicts at its memory limit (`maxmemory-policy`). The `volatile-*` policies of Redis are not
+/// offered: they evict only keys that expire, and the keys of a run never expire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Eviction {
@@ -166,7 +166,8 @@ impl MemoryLimit {
 pub enum Tier {
     /// No tier behind DRAM.
     Dram,
-    /// A block device or a file to swap to, by its absolute path; several have the same priority, and the kernel fills them in turn.
+    /// A block device or a file to swap to, by its absolute path; several have the same priority, and the kernel fills
+    /// them in turn.
     Swap(Vec<String>),
     /// Compressed memory as a swap device; the algorithm, or the kernel's own choice.
     Zram(Option<String>),
@@ -249,7 +250,8 @@ impl FromStr for Tier {
     }
 }
 
-/// A swap tier of one area or several. A plus before a slash parts two paths, but for one after another plus (`/c++/x` is one path).
+/// A swap tier of one area or several. A plus before a slash parts two paths, but for one after another plus (`/c++/x`
+/// is one path).
 fn swap(text: &str, paths: &str) -> Result<Tier, String> {
     let parts_two = |at: &usize| paths[..*at].chars().next_back().is_some_and(|before| before != '+');
     let cuts: Vec<usize> = paths.match_indices("+/").map(|(at, _)| at).filter(parts_two).collect();

@@ -107,8 +107,8 @@ impl Scenario {
         tiermark_config::read(text, MODEL, Self::problems)
     }
 
-    /// The searches: each tier under each mix and distribution of keys, all tiers of one load together and `dram` first, since the
-    /// others are held against it.
+    /// The searches: each tier under each mix and distribution of keys, all tiers of one load together and `dram`
+    /// first, since the others are held against it.
     #[must_use]
     pub fn searches(&self) -> Vec<SearchCase<'_>> {
         let mut tiers: Vec<&Tier> = self.tiers.iter().collect();

@@ -1,5 +1,5 @@
-//! Tables of a scenario file: one definition makes the type that the parser fills, and the reference for those who write
-//! the file.
+//! Tables of a scenario file: one definition makes the type that the parser fills, and the reference for those who
+//! write the file.
 
 /// A key of a table, as its definition describes it.
 #[derive(Debug, Clone, Copy)]
@@ -10,8 +10,8 @@ pub struct Key {
     pub(crate) about: &'static [&'static str],
     /// How its value is written, with the unit.
     pub(crate) form: &'static str,
-    /// The least and the most that it may be; of a size in bytes, of a list each number of it. `None` for a key that is no
-    /// number, and where any number is right.
+    /// The least and the most that it may be; of a size in bytes, of a list each number of it. `None` for a key that is
+    /// no number, and where any number is right.
     pub(crate) range: Option<(f64, f64)>,
 }
 
@@ -25,8 +25,8 @@ impl Key {
     }
 }
 
-/// Defines a table. After the type of a key stands how its value is written, then its least and its most, then attributes
-/// for serde.
+/// Defines a table. After the type of a key stands how its value is written, then its least and its most, then
+/// attributes for serde.
 macro_rules! table {
     (
         $(#[doc = $of:literal])+

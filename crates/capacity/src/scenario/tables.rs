@@ -37,7 +37,8 @@ table! {
         /// Servers that run already, for backend = "external"; no other backend has them.
         targets: Vec<String> = "list of host:port, or paths of unix sockets", serde(default, skip_serializing_if = "Vec::is_empty");
         /// Kinds of memory to compare, each searched by itself.
-        tiers: Vec<Tier> = "list of dram, swap:PATH, zram[:ALGORITHM], zswap, node:N, demotion:N, or mixes as zram+swap:PATH";
+        tiers: Vec<Tier> = "list of dram, swap:PATH, zram[:ALGORITHM], zswap, node:N, demotion:N, or mixes as \
+            zram+swap:PATH";
         /// Memory of all tenants together, in place of the server's DRAM.
         dram_budget: Size = "size";
         /// Part of the budget that is reserved for the system and the clients.
@@ -73,8 +74,9 @@ table! {
         /// Share of a value that compression removes: 0 is random, 0.5 halves it. It decides what zram and zswap hold.
         // 1 would be nothing but zeros, of which the kernel keeps no copy at all.
         compressibility: f64 = "share" in 0.0 to 0.99, serde(default);
-        /// Memory limit at which the server evicts keys, for backend = "process"; "off" or 0 means no limit. With backend =
-        /// "external" the server keeps its own setting; this key only states that missing keys are no failure.
+        /// Memory limit at which the server evicts keys, for backend = "process"; "off" or 0 means no limit. With
+        /// backend = "external" the server keeps its own setting; this key only states that missing keys are no
+        /// failure.
         maxmemory: MaxMemory = "\"off\" or a size" in LEAST_MAXMEMORY to ANY, serde(default);
         /// Which keys the server evicts. A GET of an evicted key counts as answered; the report has the share of GETs
         /// that found their key.

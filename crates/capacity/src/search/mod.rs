@@ -1,11 +1,12 @@
 //! Which number of tenants to try next, and when the search has its answer.
 //!
-//! A search is pure: it starts no trial and reads no clock. The caller gets the next trial and its reason, makes the trial, and
-//! reports the outcome. The same outcomes lead to the same trials, so saved outcomes resume a search.
+//! A search is pure: it starts no trial and reads no clock. The caller gets the next trial and its reason, makes the
+//! trial, and reports the outcome. The same outcomes lead to the same trials, so saved outcomes resume a search.
 //!
-//! Upwards it gallops, and then halves the bracket (Bentley & Yao, "An almost optimal algorithm for unbounded searching",
-//! Information Processing Letters 5(3), 1976): at most about 2 log₂ N trials. Numbers that had to be reached from above are
-//! always provisioned anew, since pages that were swapped out for more tenants do not come back by themselves when those end.
+//! Upwards it gallops, and then halves the bracket (Bentley & Yao, "An almost optimal algorithm for unbounded
+//! searching", Information Processing Letters 5(3), 1976): at most about 2 log₂ N trials. Numbers that had to be
+//! reached from above are always provisioned anew, since pages that were swapped out for more tenants do not come back
+//! by themselves when those end.
 
 mod votes;
 
@@ -26,12 +27,13 @@ const FAILS: u32 = 2;
 const MOST_VOTES: u32 = 6;
 /// Unclear trials of one number of tenants; after so many, what spoils them is there to stay.
 const MOST_UNCLEAR: u32 = 3;
-/// Passes in succession on the way to a number that failed once, after which that is doubted. One true edge in eight lies so
-/// close to the upper end of its bracket; over 4,000 simulated searches 2, 3 and never bring 97.4, 96.8 and 94.6 % home within
-/// the bound, with 13.0, 12.8 and 12.7 trials.
+/// Passes in succession on the way to a number that failed once, after which that is doubted. One true edge in eight
+/// lies so close to the upper end of its bracket; over 4,000 simulated searches 2, 3 and never bring 97.4, 96.8 and
+/// 94.6 % home within the bound, with 13.0, 12.8 and 12.7 trials.
 const DOUBTED: u32 = 3;
-/// Growth of the first steps upwards, each at least one tenant; the last is repeated. Small at first, since the arithmetic is
-/// often nearly right and a trial far beyond the edge takes longest; doubling later, which is what bounds their number.
+/// Growth of the first steps upwards, each at least one tenant; the last is repeated. Small at first, since the
+/// arithmetic is often nearly right and a trial far beyond the edge takes longest; doubling later, which is what bounds
+/// their number.
 const GROWTH: [f64; 3] = [1.25, 1.5, 2.0];
 
 /// Start and limits of a search: saved beside its trials, since other limits lead to other trials.
@@ -130,7 +132,7 @@ impl Search {
         for record in saved {
             match search.next_step() {
                 Step::Trial(ask) if (ask.tenants, ask.phase) == (record.tenants, record.phase) => {
-                    search.told(&ask, record);
+                    search.record(&ask, record);
                 }
                 Step::Trial(ask) => {
                     let (phase, asked_phase) = (record.phase.to_string(), ask.phase.to_string());
@@ -150,7 +152,7 @@ impl Search {
     }
 
     /// Takes the outcome of the trial that [`Self::next_step`] requested.
-    pub fn told<'a>(&mut self, ask: &TrialRequest, vote: impl Into<Vote<'a>>) {
+    pub fn record<'a>(&mut self, ask: &TrialRequest, vote: impl Into<Vote<'a>>) {
         let vote = vote.into();
         let outcome = vote.outcome;
         self.made += 1;

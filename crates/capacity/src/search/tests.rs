@@ -71,7 +71,7 @@ fn a_number_that_was_asked_for_is_tried_once_and_no_other() {
         let mut search = Search::new(asked);
         let Step::Trial(ask) = search.next_step() else { panic!("no trial") };
         assert_eq!((ask.tenants, ask.phase, ask.fresh, ask.full), (108, Phase::Fixed, true, true));
-        search.told(&ask, outcome);
+        search.record(&ask, outcome);
         let Step::Done(answer) = search.next_step() else { panic!("another trial") };
         assert_eq!(answer, Answer::Fixed { tenants: 108, outcome });
         assert_eq!(answer.fits(), fits);
@@ -85,15 +85,15 @@ fn run(mut search: Search, server: &mut Server, adjust: fn(TrialRequest) -> Tria
             Step::Trial(ask) => {
                 let ask = adjust(ask);
                 let outcome = server.trial(&ask);
-                search.told(&ask, outcome);
+                search.record(&ask, outcome);
             }
             Step::Done(answer) => return (answer, search.made()),
         }
     }
 }
 
-/// A capacity of 1 to 128 and an arithmetic that knows a part of it: memory holds a quarter of it to all, the tier up to twice
-/// as much; one time in four the cpus or the latency end it long before memory does.
+/// A capacity of 1 to 128 and an arithmetic that knows a part of it: memory holds a quarter of it to all, the tier up
+/// to twice as much; one time in four the cpus or the latency end it long before memory does.
 fn case(seed: u64) -> (u32, Limits) {
     let mut rng = Rng::new(seed ^ 0x00ca_9ac1);
     let capacity = 1 + rng.below(128) as u32;
@@ -163,7 +163,7 @@ fn the_brief_s_server_is_searched_as_it_should_be() {
             Step::Trial(ask) => {
                 told.push((ask.phase, ask.tenants, ask.fresh));
                 let outcome = server.trial(&ask);
-                search.told(&ask, outcome);
+                search.record(&ask, outcome);
             }
             Step::Done(answer) => break answer,
         }
@@ -200,11 +200,11 @@ fn an_edge_that_is_no_single_number_is_an_interval_around_it() {
         let (mut search, mut rng) = (Search::new(limits(31, 134)), Rng::new(seed));
         let answer = loop {
             match search.next_step() {
-                Step::Trial(ask) if ask.tenants < 50 => search.told(&ask, Outcome::Pass),
-                Step::Trial(ask) if ask.tenants > 60 => search.told(&ask, Outcome::Fail),
+                Step::Trial(ask) if ask.tenants < 50 => search.record(&ask, Outcome::Pass),
+                Step::Trial(ask) if ask.tenants > 60 => search.record(&ask, Outcome::Fail),
                 Step::Trial(ask) => {
                     let outcome = if rng.below(2) == 0 { Outcome::Pass } else { Outcome::Fail };
-                    search.told(&ask, outcome);
+                    search.record(&ask, outcome);
                 }
                 Step::Done(answer) => break answer,
             }
@@ -230,7 +230,7 @@ fn what_cannot_be_told_is_an_interval_and_not_a_number() {
     let answer = loop {
         match search.next_step() {
             Step::Trial(ask) => {
-                search.told(&ask, if ask.tenants <= 5 { Outcome::Pass } else { Outcome::Unclear });
+                search.record(&ask, if ask.tenants <= 5 { Outcome::Pass } else { Outcome::Unclear });
             }
             Step::Done(answer) => break answer,
         }
@@ -247,7 +247,7 @@ fn where_a_number_stays_unclear_fewer_are_tried() {
             match search.next_step() {
                 Step::Trial(ask) => {
                     tried.push(ask.tenants);
-                    search.told(&ask, outcome(ask.tenants));
+                    search.record(&ask, outcome(ask.tenants));
                 }
                 Step::Done(answer) => return (tried, answer),
             }
@@ -279,7 +279,7 @@ fn an_unclear_trial_is_made_again_and_is_no_vote() {
                     _ => Outcome::Fail,
                 };
                 again.extend((ask.why.code == says::codes::votes_unclear).then_some(ask.tenants));
-                search.told(&ask, outcome);
+                search.record(&ask, outcome);
             }
             Step::Done(answer) => break answer,
         }
@@ -295,7 +295,7 @@ fn a_search_that_stays_unclear_says_why() {
     let late = says::requests_sent_late(0.04);
     let answer = loop {
         match search.next_step() {
-            Step::Trial(ask) => search.told(&ask, Vote { outcome: Outcome::Unclear, spoilt_by: Some(&late) }),
+            Step::Trial(ask) => search.record(&ask, Vote { outcome: Outcome::Unclear, spoilt_by: Some(&late) }),
             Step::Done(answer) => break answer,
         }
     };
@@ -313,7 +313,7 @@ fn only_what_fails_more_often_than_it_passes_ends_an_interval() {
             let (tenants, phase) = (*tenants, Phase::Verification);
             let ask =
                 TrialRequest { number: 1, tenants, phase, fresh: true, full: true, why: says::one_tenant_first() };
-            search.told(&ask, *outcome);
+            search.record(&ask, *outcome);
         }
         let Answer::Between { low, high, .. } = search.given_up(messages::search_stopped()) else { panic!() };
         (low, high)
@@ -376,7 +376,7 @@ proptest! {
                 ended_by: None,
                 evidence: None,
             };
-            search.told(&ask, &record);
+            search.record(&ask, &record);
             saved.push(record);
             let resumed = Search::resume(limits, &saved);
             let said = |step: Step| match step {
@@ -411,7 +411,7 @@ fn with_a_doubtful_five(second: (Phase, bool)) -> Search {
     let mut search = Search::new(limits(4, 8));
     let mut tell = |tenants, phase, fresh, full, outcome| {
         let ask = TrialRequest { number: search.made() + 1, tenants, phase, fresh, full, why: says::votes_tied(1) };
-        search.told(&ask, outcome);
+        search.record(&ask, outcome);
     };
     tell(1, Phase::Baseline, true, false, Outcome::Pass);
     (0..3).for_each(|_| tell(4, Phase::Verification, true, true, Outcome::Pass));
@@ -431,7 +431,7 @@ fn failures_on_the_way_up_prove_nothing() {
     }
     let mut search = with_a_doubtful_five((Phase::Verification, true));
     let Step::Trial(ask) = search.next_step() else { panic!() };
-    search.told(&ask, Outcome::Fail);
+    search.record(&ask, Outcome::Fail);
     let beyond = Votes { passed: 0, failed: 2, unclear: 0 };
     let votes = Votes { passed: 3, failed: 0, unclear: 0 };
     assert_eq!(search.next_step(), Step::Done(Answer::Exactly { tenants: 4, votes, beyond }));

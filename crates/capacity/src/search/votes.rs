@@ -20,7 +20,7 @@ pub(super) enum Standing {
 
 /// The votes for one number of tenants.
 #[derive(Debug, Clone, Default)]
-struct Row {
+struct TenantVotes {
     votes: Votes,
     /// Full trials that passed since the last that failed.
     in_succession: u32,
@@ -30,7 +30,7 @@ struct Row {
     spoilt_by: Option<Note>,
 }
 
-impl Row {
+impl TenantVotes {
     fn standing(&self) -> Standing {
         // An unclear trial says nothing about the server.
         match self.votes.passed.cmp(&self.votes.failed) {
@@ -52,7 +52,7 @@ fn count(votes: &mut Votes, outcome: Outcome) {
 /// The trials of each number of tenants, counted by outcome.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tally {
-    rows: BTreeMap<u32, Row>,
+    rows: BTreeMap<u32, TenantVotes>,
 }
 
 impl Tally {
@@ -75,8 +75,8 @@ impl Tally {
         self.rows.get(&tenants).map_or_else(Votes::default, |row| row.votes)
     }
 
-    /// Why the last unclear trial of this number of tenants was unclear. `None` if no trial was unclear, or if the reason
-    /// is not known.
+    /// Why the last unclear trial of this number of tenants was unclear. `None` if no trial was unclear, or if the
+    /// reason is not known.
     pub(super) fn spoilt_by(&self, tenants: u32) -> Option<&Note> {
         self.rows.get(&tenants)?.spoilt_by.as_ref()
     }
@@ -89,7 +89,7 @@ impl Tally {
 
     /// The majority of the trials of a number; a number without trials is tied.
     pub(super) fn standing(&self, tenants: u32) -> Standing {
-        self.rows.get(&tenants).map_or(Standing::Tied, Row::standing)
+        self.rows.get(&tenants).map_or(Standing::Tied, TenantVotes::standing)
     }
 
     /// Whether nothing but one tenant alone was tried.
@@ -128,17 +128,17 @@ impl Tally {
         self.with(Standing::Holds).filter(|other| *other >= tenants).count() as u32
     }
 
-    /// The ends of the answer's interval. The lower end is the most tenants that hold with at most one failure, where every
-    /// smaller number that was tried does so too. The upper end is the most tenants that ever passed, or one less than the
-    /// smallest number above the lower end that failed more often than it passed, whichever is more. It is `None` if no
-    /// number failed more often than it passed.
+    /// The ends of the answer's interval. The lower end is the most tenants that hold with at most one failure, where
+    /// every smaller number that was tried does so too. The upper end is the most tenants that ever passed, or one less
+    /// than the smallest number above the lower end that failed more often than it passed, whichever is more. It is
+    /// `None` if no number failed more often than it passed.
     pub(super) fn range(&self) -> (u32, Option<u32>) {
-        let doubtful = |row: &Row| row.standing() != Standing::Holds || row.votes.failed > 1;
+        let doubtful = |row: &TenantVotes| row.standing() != Standing::Holds || row.votes.failed > 1;
         let broken = self.rows.iter().find(|(_, row)| doubtful(row)).map(|(tenants, _)| *tenants);
         let low =
             self.with(Standing::Holds).rfind(|tenants| broken.is_none_or(|broken| *tenants < broken)).unwrap_or(0);
         let passed = self.rows.iter().rfind(|(_, row)| row.votes.passed > 0).map_or(0, |(tenants, _)| *tenants);
-        let against = |(tenants, row): &(&u32, &Row)| **tenants > low && row.votes.failed > row.votes.passed;
+        let against = |(tenants, row): &(&u32, &TenantVotes)| **tenants > low && row.votes.failed > row.votes.passed;
         let open = self.rows.iter().find(against).map(|(tenants, _)| tenants - 1);
         (low, open.map(|open| passed.max(open).max(low)))
     }

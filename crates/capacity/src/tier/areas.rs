@@ -1,4 +1,5 @@
-//! The swap areas of a tier among those that a system has already: pages go to the highest priority, and in turn to all that have it.
+//! The swap areas of a tier among those that a system has already: pages go to the highest priority, and in turn to all
+//! that have it.
 
 use tiermark_machine::{Root, swap_areas, swap_names};
 use tiermark_model::messages::tiers as messages;
@@ -14,8 +15,8 @@ const USUAL: i32 = 16_384;
 /// The highest that the kernel takes (`SWAP_FLAG_PRIO_MASK`).
 const HIGHEST: i32 = 32_767;
 
-/// A priority for each part of a tier, above those of all areas that are there: the first part's is the highest, and a part that makes no area has that of
-/// the next one.
+/// A priority for each part of a tier, above those of all areas that are there: the first part's is the highest, and a
+/// part that makes no area has that of the next one.
 ///
 /// # Errors
 /// A [`Refusal`] that names the area which leaves no higher one.

@@ -1,7 +1,7 @@
 //! A slower memory node, to which the kernel moves pages for which the others have no room.
 //!
-//! It does that when those nodes are full, and not at the limit of a control group: a limit counts pages of both alike. So DRAM is here what
-//! the other nodes have, and a budget that is less is no budget.
+//! It does that when those nodes are full, and not at the limit of a control group: a limit counts pages of both alike.
+//! So DRAM is here what the other nodes have, and a budget that is less is no budget.
 
 use tiermark_machine::Root;
 use tiermark_model::messages::tiers as messages;
@@ -14,7 +14,8 @@ use crate::system::System;
 
 const ENABLED: &str = "sys/kernel/mm/numa/demotion_enabled";
 const TIERS: &str = "sys/devices/virtual/memory_tiering";
-/// Share of the other nodes' free memory that the budget has to be at least, with the machine's floor: more of it would be DRAM beside the budget.
+/// Share of the other nodes' free memory that the budget has to be at least, with the machine's floor: more of it would
+/// be DRAM beside the budget.
 const MOST_OF_IT: f64 = 0.9;
 
 /// Turns demotion on, where it makes a tier of the node.

@@ -46,7 +46,8 @@ pub(super) fn activate(path: &str, size: u64, priority: u16, system: &mut System
     })
 }
 
-/// The path of the swap file: a name of its own in a directory, or the path itself, if nothing is there and its name contains `tiermark`.
+/// The path of the swap file: a name of its own in a directory, or the path itself, if nothing is there and its name
+/// contains `tiermark`.
 fn place(path: &str, word: &str) -> Result<PathBuf, Refusal> {
     let asked = Path::new(path);
     let name = asked.file_name().and_then(|name| name.to_str()).unwrap_or_default();

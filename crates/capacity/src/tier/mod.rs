@@ -1,7 +1,7 @@
 //! The memory behind DRAM, set up for a search and taken back after it.
 //!
-//! Each kind of tier is a file. Nothing that existed before is changed: devices that hold data, existing files, swap areas in use and
-//! other zram devices are refused or not touched.
+//! Each kind of tier is a file. Nothing that existed before is changed: devices that hold data, existing files, swap
+//! areas in use and other zram devices are refused or not touched.
 
 mod areas;
 mod demotion;
@@ -178,8 +178,8 @@ pub fn activate(tier: &Tier, wanted: &TierSizes, system: &mut System) -> Result<
     Ok(active)
 }
 
-/// Refuses compressed memory where its pool could use up the machine's. Of the budget it is all the same, but how far values compress is known only
-/// when it is there, and it may grow for a second before the next look at it.
+/// Refuses compressed memory where its pool could use up the machine's. Of the budget it is all the same, but how far
+/// values compress is known only when it is there, and it may grow for a second before the next look at it.
 fn leave_floor_for_pool(kind: &str, wanted: &TierSizes, root: &Root) -> Result<(), Refusal> {
     leave_floor(root, wanted.most_compressed(), wanted.floor, |available, limit| {
         messages::pool_memory_short(kind, Bytes(wanted.dram), available, limit, Bytes(wanted.floor))

@@ -1,4 +1,5 @@
-//! The swap areas of one part of a tier: a device or a file, or several of the same priority, which the kernel fills in turn.
+//! The swap areas of one part of a tier: a device or a file, or several of the same priority, which the kernel fills in
+//! turn.
 
 use std::fs;
 

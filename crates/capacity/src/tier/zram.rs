@@ -62,7 +62,8 @@ pub(super) fn activate(
         choose(&dir, wanted, system)?;
     }
     system.write(&format!("{dir}/disksize"), &wanted.size.to_string())?;
-    // However little values compress, the machine's memory beside the floor is not used up: the preflight found as much.
+    // However little values compress, the machine's memory beside the floor is not used up: the preflight found as
+    // much.
     system.write(&format!("{dir}/mem_limit"), &wanted.most_compressed().to_string())?;
     let path = format!("/dev/zram{number}");
     wait_for(&path)?;

@@ -30,7 +30,8 @@ pub(super) struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// Starts the thread. If the system refuses a thread, the next beat counts as centuries late, so that the trial ends.
+    /// Starts the thread. If the system refuses a thread, the next beat counts as centuries late, so that the trial
+    /// ends.
     pub(super) fn start() -> Self {
         let shared = Arc::new(Shared::default());
         let own = Arc::clone(&shared);

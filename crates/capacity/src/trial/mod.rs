@@ -1,10 +1,10 @@
 //! One trial: tenants are started and filled, the system settles, the load runs, counters are read, the level is
 //! judged.
 
+mod group_counters;
 mod heartbeat;
+mod measurements;
 mod monitor;
-mod seen;
-mod sight;
 mod sizing;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,10 +24,10 @@ use crate::scenario::{MaxMemory, Requests, Scenario};
 use crate::search::TrialRequest;
 use crate::system::System;
 use crate::tier::ActiveTier;
+pub(crate) use group_counters::unseen;
+use measurements::Measurements;
 use monitor::Monitor;
 pub use monitor::{Progress, Stage};
-use seen::Measurements;
-pub(crate) use sight::unseen;
 pub use sizing::Footprint;
 pub(crate) use sizing::SIZING;
 
@@ -217,7 +217,7 @@ impl TrialRunner<'_> {
         let trouble = seen.trouble();
         // Keys that are lost for another reason than eviction are no matter of maxmemory.
         let of_level = judged.as_ref().filter(|_| trouble.is_none());
-        let ran_out = ended_by(&seen::signs(&evidence, &self.scenario.level, of_level));
+        let ran_out = ended_by(&measurements::signs(&evidence, &self.scenario.level, of_level));
         let abort = abort.filter(|abort| decides(abort, trouble.as_ref(), judged.as_ref()));
         let ended_early = abort.is_some() || judged.is_none();
         let (outcome, decided_by, ended) = match (abort, trouble, judged) {
@@ -270,8 +270,8 @@ fn goes_on(monitor: &Monitor<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// What a level that was missed says of the server: nothing where the client was at its limit or other programs used the cpus up, since the
-/// times are not the server's then.
+/// What a level that was missed says of the server: nothing where the client was at its limit or other programs used
+/// the cpus up, since the times are not the server's then.
 fn of_the_server(outcome: Outcome, ran_out: Option<&Ended>) -> Outcome {
     let is_elsewhere = ran_out.is_some_and(|ended| !ended.resource.is_of_server());
     if is_elsewhere && outcome == Outcome::Fail { Outcome::Unclear } else { outcome }

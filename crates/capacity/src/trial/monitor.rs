@@ -9,19 +9,20 @@ use tiermark_model::Note;
 use tiermark_model::messages::trials as says;
 
 use super::ProgressSink;
+use super::group_counters::{Look, Sight};
 use super::heartbeat::Heartbeat;
-use super::seen::SystemState;
-use super::sight::{Look, Sight};
+use super::measurements::SystemState;
 use crate::backend::{Backend, Pulse};
 use crate::cgroup::set_limit;
 use crate::coordinator::first_to_go;
 use crate::dram::{Account, Dram, MANY, SOME};
-use crate::evidence::{Group, GroupPaths, Host, SwapArea, Vitals};
+use crate::evidence::{GroupCounters, GroupPaths, Host, SwapArea, Vitals};
 use crate::guard::{Abort, Answered, Guard, Guards, Sample, abort};
 use crate::steady::{HitRate, Steadiness, Window, hit_rate_ahead, steadiness};
 use crate::tier::{ActiveTier, used_elsewhere};
 
-/// Seconds for which tenants and compressed memory may take more than there is: the kernel may be busy with making room.
+/// Seconds for which tenants and compressed memory may take more than there is: the kernel may be busy with making
+/// room.
 const OVERDRAWN: u32 = 3;
 /// Over how long stalls for memory are looked at.
 const PRESSURE_SECONDS: f64 = 10.0;
@@ -110,7 +111,7 @@ pub(super) struct Monitor<'a> {
     length: Option<f64>,
     samples: Vec<Sample>,
     windows: Vec<Window>,
-    /// Of those, how many were before the load that counts.
+    /// Number of `windows` before the measurement.
     before_measuring: usize,
     /// Requests answered since the fill, and requests as many as records: only after those can all records have been
     /// touched.
@@ -185,7 +186,7 @@ impl<'a> Monitor<'a> {
         }
     }
 
-    /// The hit rate that comes if it goes on as in the load that counts, for as long again; `None` without a trend.
+    /// The hit rate after as long again, if the trend of the measurement goes on; `None` without a trend.
     pub(super) fn hit_rate_ahead(&self) -> Option<f64> {
         hit_rate_ahead(&self.windows[self.before_measuring..])
     }
@@ -287,8 +288,8 @@ impl<'a> Monitor<'a> {
         }
     }
 
-    /// Brings tenants' limit all the way to what compressed memory leaves them, before a load that counts, or as far as it is when the run
-    /// is stopped.
+    /// Brings tenants' limit all the way to what compressed memory leaves them, before a load that counts, or as far as
+    /// it is when the run is stopped.
     pub(super) fn settle(&mut self, backend: &dyn Backend, stopped: &dyn Fn() -> bool) {
         if let Some(counted) = backend.counted() {
             let account = self.balance(&counted.all, MANY, stopped);
@@ -306,7 +307,7 @@ impl<'a> Monitor<'a> {
             return Ok(None);
         }
         let mut read = || {
-            let group = Group::read(&self.root, paths).map_err(|why| why.to_string())?;
+            let group = GroupCounters::read(&self.root, paths).map_err(|why| why.to_string())?;
             let held = group.memory.ok_or("the tenants' control group does not say how much memory it holds")?;
             Ok(Account { held, pool: pools.bytes(&self.root, &group)?.unwrap_or(0), limit: group.limit })
         };
@@ -315,7 +316,8 @@ impl<'a> Monitor<'a> {
         self.dram.balance(rounds, &mut read, &mut set).map(Some)
     }
 
-    /// Whether tenants and compressed memory have taken more than there is. While tenants are filled, only whether that memory took it all.
+    /// Whether tenants and compressed memory have taken more than there is. While tenants are filled, only whether that
+    /// memory took it all.
     fn used_up(&mut self, account: Account) -> Option<Abort> {
         // As long as the limit gets lower, room is being made.
         let lowered = self.limit.replace(account.limit).is_some_and(|before| account.limit < before);
@@ -325,8 +327,9 @@ impl<'a> Monitor<'a> {
         self.dram.pool_exhausted(&account).or(over).map(Abort::of_dram)
     }
 
-    /// Takes the second since the last look into account, and tells what was answered in how many seconds; `None` for the first of a stage.
-    fn window(&mut self, load: &Snapshot, host: &Host, group: &Group) -> Option<(Answered, f64)> {
+    /// Takes the second since the last look into account, and tells what was answered in how many seconds; `None` for
+    /// the first of a stage.
+    fn window(&mut self, load: &Snapshot, host: &Host, group: &GroupCounters) -> Option<(Answered, f64)> {
         let response_ns = load.tenants.iter().map(|tenant| tenant.response_sum_ns).sum();
         let due = load.tenants.iter().map(|tenant| tenant.scheduled).sum();
         let squares = load.tenants.iter().map(|tenant| tenant.response_squares).sum();
@@ -359,8 +362,8 @@ impl<'a> Monitor<'a> {
         Some((window, seconds))
     }
 
-    /// Share of the last ten seconds in which all tenants waited for memory, in percent; `None` before the stage is so old. The kernel's
-    /// own average would reach back into the fill, where waiting for memory is what makes room.
+    /// Share of the last ten seconds in which all tenants waited for memory, in percent; `None` before the stage is so
+    /// old. The kernel's own average would reach back into the fill, where waiting for memory is what makes room.
     fn memory_full(&mut self, stalled_us: u64) -> Option<f64> {
         let now = self.entered.elapsed().as_secs_f64();
         self.stalls.push_back((now, stalled_us));
@@ -384,7 +387,8 @@ fn behind(load: &Snapshot) -> f64 {
     load.tenants.iter().map(|tenant| tenant.behind_ns).max().unwrap_or(0) as f64 / 1e9
 }
 
-/// Whether the kernel still swaps to every area of the tier: if somebody turned one off, nothing that follows is of this tier.
+/// Whether the kernel still swaps to every area of the tier: if somebody turned one off, nothing that follows is of
+/// this tier.
 fn areas_are_on(areas: &[SwapArea], active: &ActiveTier) -> Result<(), String> {
     match active.areas.iter().find(|path| !areas.iter().any(|area| area.path == **path)) {
         Some(gone) => Err(format!("/proc/swaps no longer lists {gone}, an area of the tier")),

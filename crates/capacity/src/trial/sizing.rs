@@ -24,7 +24,8 @@ pub struct Footprint {
 }
 
 impl TrialRunner<'_> {
-    /// Starts one tenant, fills it, loads it for a moment, and returns the memory and cpu time that it took. `None` where the run was stopped, or tenants run elsewhere.
+    /// Starts one tenant, fills it, loads it for a moment, and returns the memory and cpu time that it took. `None`
+    /// where the run was stopped, or tenants run elsewhere.
     ///
     /// # Errors
     /// A [`Refusal`] where not even one tenant can be run.

@@ -82,7 +82,10 @@ pub(crate) struct CapacityArgs {
     #[arg(hide_short_help = true, long, value_name = "LIST", value_parser = parse::cpu_list, help_heading = "Client")]
     pub(crate) client_cpus: Option<IdSet>,
     /// Longest wait for an answer, in seconds; after it the client stops sending to the tenant
-    #[arg(hide_short_help = true, long, value_name = "SECONDS", default_value = "60", value_parser = parse::seconds, help_heading = "Client")]
+    #[arg(
+        hide_short_help = true, long, value_name = "SECONDS", default_value = "60", value_parser = parse::seconds,
+        help_heading = "Client",
+    )]
     pub(crate) timeout: f64,
     /// Price file, to compute the cost of a tenant
     #[arg(long, value_name = "FILE", help_heading = "Results")]
@@ -110,19 +113,25 @@ pub(crate) struct TenantArgs {
     /// host:port, a path or unix:path.
     #[arg(long = "target", value_name = "ADDRESS", value_delimiter = ',')]
     pub(crate) targets: Vec<Address>,
-    /// Command that starts a server of --target before it is used, where {N} is its number from 1: 'ssh host{N} systemctl start redis', 'virsh start vm{N}'
+    /// Command that starts a server of --target before it is used, where {N} is its number from 1: 'ssh host{N}
+    /// systemctl start redis', 'virsh start vm{N}'
     #[arg(hide_short_help = true, long, value_name = "COMMAND", requires = "stop")]
     pub(crate) start: Option<String>,
-    /// Command that fails if a server of --target runs already: run before --start, and before --stop after a killed run
+    /// Command that fails if a server of --target runs already: run before --start, and before --stop after a killed
+    /// run
     #[arg(hide_short_help = true, long, value_name = "COMMAND", requires = "start")]
     pub(crate) check: Option<String>,
     /// Virtual machines of libvirt, started before and destroyed after each trial: vm{N}
     ///
-    /// Their servers are those of --target; without it, they listen on port 6379 of the address that `virsh domifaddr` shows.
+    /// Their servers are those of --target; without it, they listen on port 6379 of the address that `virsh domifaddr`
+    /// shows.
     #[arg(hide_short_help = true, long, value_name = "DOMAIN", conflicts_with_all = ["check", "start", "stop"])]
     pub(crate) libvirt: Option<String>,
     /// A virtual machine of libvirt (shut off) that is cloned for each tenant; the clones are removed with their disks
-    #[arg(hide_short_help = true, long, value_name = "DOMAIN", conflicts_with_all = ["check", "start", "stop", "libvirt", "targets"])]
+    #[arg(
+        hide_short_help = true, long, value_name = "DOMAIN",
+        conflicts_with_all = ["check", "start", "stop", "libvirt", "targets"],
+    )]
     pub(crate) libvirt_base: Option<String>,
     /// Command that stops the server of --start, so that each trial begins with empty servers: 'virsh destroy vm{N}'
     #[arg(hide_short_help = true, long, value_name = "COMMAND", requires = "start")]
@@ -136,7 +145,8 @@ pub(crate) struct TenantArgs {
     /// Run each server in a container of this image, by podman, in the tenant's control group
     #[arg(hide_short_help = true, long, value_name = "IMAGE", conflicts_with = "wrap")]
     pub(crate) podman: Option<String>,
-    /// Command in front of the server's command, as in 'numactl -i all'; {N} is the tenant's number. The server must stay in its control group
+    /// Command in front of the server's command, as in 'numactl -i all'; {N} is the tenant's number. The server must
+    /// stay in its control group
     #[arg(hide_short_help = true, long, value_name = "WORDS")]
     pub(crate) wrap: Option<String>,
     /// Port of the first tenant, the others follow [default: free ports]
@@ -159,8 +169,8 @@ pub(crate) struct TenantArgs {
     pub(crate) guest_agent: Option<PathBuf>,
     /// Memory to compare: dram, zram, zswap, swap:DEVICE, node:N …
     ///
-    /// dram, swap:DEVICE, swap:DIRECTORY, swap:DEVICE+DEVICE (filled in turn), zram[:ALGORITHM], zswap, node:N (whole tenants), demotion:N (by the kernel, page by page), or
-    /// several in one as zram+swap:/dev/sdb.
+    /// dram, swap:DEVICE, swap:DIRECTORY, swap:DEVICE+DEVICE (filled in turn), zram[:ALGORITHM], zswap, node:N (whole
+    /// tenants), demotion:N (by the kernel, page by page), or several in one as zram+swap:/dev/sdb.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) tiers: Vec<Tier>,
     /// Memory of all tenants together, in place of the server's DRAM
@@ -212,7 +222,10 @@ pub(crate) struct AskedArgs {
     #[arg(hide_short_help = true, short, long, value_name = "N", value_parser = parse::within::<u32>(1..=1000))]
     pub(crate) connections: Option<u32>,
     /// Most requests in flight on a connection; with more the tenant is overloaded
-    #[arg(hide_short_help = true, short = 'P', long, value_name = "N", visible_alias = "pipeline", value_parser = parse::within::<u32>(1..=100_000))]
+    #[arg(
+        hide_short_help = true, short = 'P', long, value_name = "N", visible_alias = "pipeline",
+        value_parser = parse::within::<u32>(1..=100_000),
+    )]
     pub(crate) pipeline_depth: Option<u32>,
     /// Distribution of the requested keys: uniform, brief:WIDTH, normal[:SIGMA[,MEAN]], zipf:EXPONENT,
     /// hotspot:KEYS,REQUESTS or sequential; repeatable, one search for each
@@ -252,13 +265,19 @@ pub(crate) struct AskedArgs {
 #[command(next_help_heading = "Search")]
 pub(crate) struct SearchArgs {
     /// Measure only this number of tenants on each tier: no search
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), conflicts_with = "most_tenants")]
+    #[arg(
+        long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000),
+        conflicts_with = "most_tenants",
+    )]
     pub(crate) tenants: Option<u32>,
     /// Most tenants of a trial
     #[arg(long, value_name = "N", value_parser = parse::within::<u32>(1..=u64::MAX))]
     pub(crate) most_tenants: Option<u32>,
     /// Most trials of one search
-    #[arg(hide_short_help = true, long, alias = "most-probes", value_name = "N", value_parser = parse::within::<u32>(1..=u64::MAX))]
+    #[arg(
+        hide_short_help = true, long, alias = "most-probes", value_name = "N",
+        value_parser = parse::within::<u32>(1..=u64::MAX),
+    )]
     pub(crate) most_trials: Option<u32>,
     /// Longest time of one trial, its fill included
     #[arg(hide_short_help = true, long, alias = "probe-time", value_name = "SECONDS", value_parser = parse::seconds)]

@@ -111,13 +111,14 @@ impl RunArgs {
 pub(crate) struct PlaceArgs {
     /// Cpus to use: 0-3,8, node:1, socket:0, !2 [default: all]
     ///
-    /// Also core:5, llc:2 (those that share a last-level cache) and all; !2 leaves cpu 2 out. Default: all that this process may use.
+    /// Also core:5, llc:2 (those that share a last-level cache) and all; !2 leaves cpu 2 out. Default: all that this
+    /// process may use.
     #[arg(long, value_name = "SELECTOR", value_parser = parse::cpus)]
     pub(crate) cpus: Option<String>,
     /// Count the numbers in --cpus as hwloc's logical indexes
     ///
-    /// Logical indexes count from 0, core after core, the hardware threads of a core one after the other. Results always have the
-    /// numbers of the operating system.
+    /// Logical indexes count from 0, core after core, the hardware threads of a core one after the other. Results
+    /// always have the numbers of the operating system.
     #[arg(long, requires = "cpus", hide_short_help = true)]
     pub(crate) logical: bool,
     /// Only cpus of these NUMA nodes, as in 0-1,3
@@ -125,22 +126,25 @@ pub(crate) struct PlaceArgs {
     pub(crate) cpu_node: Option<IdSet>,
     /// NUMA node of the memory: its number, far, or each
     ///
-    /// far is the node with memory that is farthest from the cpus. each measures every pair: the cpus of each node with the memory of each
-    /// node. `matrix` takes several nodes, as in 0,2. Default: the node that is nearest to each thread.
+    /// far is the node with memory that is farthest from the cpus. each measures every pair: the cpus of each node with
+    /// the memory of each node. `matrix` takes several nodes, as in 0,2. Default: the node that is nearest to each
+    /// thread.
     #[arg(long, value_name = "NODE", alias = "to", value_parser = parse::mem_node)]
     pub(crate) mem_node: Option<NodeChoice>,
     /// Page sizes: base, thp, 2M, 1G; one or several
     ///
-    /// Several are compared: everything is measured once with each. Default: thp where the system has it; `tlb` and `granularity` use
-    /// all available sizes.
+    /// Several are compared: everything is measured once with each. Default: thp where the system has it; `tlb` and
+    /// `granularity` use all available sizes.
     #[arg(long, value_name = "LIST", alias = "page", value_delimiter = ',', value_parser = parse::page)]
     pub(crate) pages: Vec<PageKind>,
     /// Memory of a file: file:PATH to read only, dir:DIRECTORY for a new one
     ///
-    /// file:PATH maps a file that exists, or a DAX device; its contents stay as they are, so that only operations that read can have it.
-    /// dir:DIRECTORY makes a new file without a name, of which nothing is left. With tmpfs, hugetlbfs and persistent memory the file's
-    /// pages are memory of that kind.
-    #[arg(long, value_name = "SOURCE", conflicts_with = "mem_node", value_parser = parse::memory, hide_short_help = true)]
+    /// file:PATH maps a file that exists, or a DAX device; its contents stay as they are, so that only operations that
+    /// read can have it. dir:DIRECTORY makes a new file without a name, of which nothing is left. With tmpfs, hugetlbfs
+    /// and persistent memory the file's pages are memory of that kind.
+    #[arg(
+        long, value_name = "SOURCE", conflicts_with = "mem_node", value_parser = parse::memory, hide_short_help = true,
+    )]
     pub(crate) memory: Option<FileMemory>,
     /// Map the memory of --memory to read only once it is filled
     #[arg(long, requires = "memory", hide_short_help = true)]
@@ -157,8 +161,8 @@ pub(crate) struct PlaceArgs {
     pub(crate) max_time: Option<f64>,
     /// Time to measure each point, instead of until it is precise
     ///
-    /// The sum of its visits, which are spread over the run; making its memory takes longer than that. Points that only draw a curve get
-    /// as much.
+    /// The sum of its visits, which are spread over the run; making its memory takes longer than that. Points that only
+    /// draw a curve get as much.
     #[arg(long, value_name = "SECONDS", value_parser = parse::seconds, hide_short_help = true)]
     pub(crate) seconds: Option<f64>,
     /// Wanted half-width of the 95 % interval, in percent of the value
@@ -219,7 +223,10 @@ pub(crate) struct ResultArgs {
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) html: Option<String>,
     /// Write events as they happen, one JSON object a line, to standard output (-) or a file
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", hide_short_help = true)]
+    #[arg(
+        long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-",
+        hide_short_help = true,
+    )]
     pub(crate) jsonl: Option<String>,
     /// Layout of the report on standard output
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_short_help = true)]

@@ -160,8 +160,8 @@ pub(crate) struct LoadArgs {
 pub(crate) struct PaceArgs {
     /// Requests a second of each tenant [default: as many as the server answers]
     ///
-    /// Requests are due at fixed times, whatever the server does (open loop). Without a rate each connection sends the next request after
-    /// the answer to the last one (closed loop).
+    /// Requests are due at fixed times, whatever the server does (open loop). Without a rate each connection sends the
+    /// next request after the answer to the last one (closed loop).
     #[arg(long, value_name = "RATE", visible_alias = "rate", value_parser = rate)]
     pub(crate) rps: Option<f64>,
     /// Whether requests are sent at their times, or one at a time
@@ -182,7 +182,10 @@ pub(crate) struct PaceArgs {
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = parse::seconds)]
     pub(crate) duration: f64,
     /// Requests of each tenant, instead of a time
-    #[arg(hide_short_help = true, short = 'n', long, value_name = "N", conflicts_with = "duration", value_parser = parse::within::<u64>(1..=u64::MAX))]
+    #[arg(
+        hide_short_help = true, short = 'n', long, value_name = "N", conflicts_with = "duration",
+        value_parser = parse::within::<u64>(1..=u64::MAX),
+    )]
     pub(crate) requests: Option<u64>,
     /// Warm-up under load before measuring, with other keys, in seconds; 0 for none
     #[arg(hide_short_help = true, long, value_name = "SECONDS", default_value = "1", value_parser = seconds_or_none)]
@@ -245,7 +248,7 @@ pub(crate) struct AskedArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Client")]
 pub(crate) struct ClientArgs {
-    /// Threads of the client, which share the tenants: at most one for each
+    /// Threads of the client, at most one for each server
     ///
     /// Default: one for each of --client-cpus, else 1.
     #[arg(long, value_name = "N", value_parser = above_zero)]
@@ -254,7 +257,10 @@ pub(crate) struct ClientArgs {
     #[arg(hide_short_help = true, long, value_name = "LIST", value_parser = parse::cpu_list)]
     pub(crate) client_cpus: Option<IdSet>,
     /// When to poll the clock and the sockets instead of sleeping; --spin alone means always
-    #[arg(hide_short_help = true, long, value_enum, value_name = "WHEN", default_value = "auto", num_args = 0..=1, require_equals = true, default_missing_value = "always")]
+    #[arg(
+        hide_short_help = true, long, value_enum, value_name = "WHEN", default_value = "auto", num_args = 0..=1,
+        require_equals = true, default_missing_value = "always",
+    )]
     pub(crate) spin: When,
     /// Longest wait for an answer, in seconds; after it the client stops sending to the tenant
     #[arg(hide_short_help = true, long, value_name = "SECONDS", default_value = "10", value_parser = parse::seconds)]

@@ -61,11 +61,12 @@ pub(crate) struct TuneArgs {
     /// Take back every change that was made before, also by runs that were killed
     #[arg(long, conflicts_with_all = ["profile", "only", "device"])]
     pub(crate) restore: bool,
-    /// With --restore: also restore knobs that another program changed since, drop stop commands that fail, and turn swap off although
-    /// the limit of a control group is too low for its pages there
+    /// With --restore: also restore knobs that another program changed since, drop stop commands that fail, and turn
+    /// swap off although the limit of a control group is too low for its pages there
     #[arg(long, requires = "restore")]
     pub(crate) force: bool,
-    /// With --restore: remove a change from the journal without undoing it, as of a disk that is gone for good (repeatable)
+    /// With --restore: remove a change from the journal without undoing it, as of a disk that is gone for good
+    /// (repeatable)
     #[arg(long, value_name = "NAME", requires = "restore")]
     pub(crate) forget: Vec<String>,
     /// Only these knobs, by name

@@ -76,7 +76,10 @@ pub(crate) struct WatchArgs {
     #[arg(long, value_name = "EXPR", value_parser = alert)]
     pub(crate) alert: Vec<Alert>,
     /// Show COUNT programs and groups of each kind: most cpu time, memory, stalls, traffic
-    #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = parse::within::<usize>(0..=50), conflicts_with = "replay")]
+    #[arg(
+        long, value_name = "COUNT", default_value_t = 5, value_parser = parse::within::<usize>(0..=50),
+        conflicts_with = "replay",
+    )]
     pub(crate) groups: usize,
     /// With COMMAND: place the program on the loaded-latency curves of RUN: a file, an id or `last`
     #[arg(long, value_name = "RUN", requires = "command")]
@@ -94,8 +97,8 @@ pub(crate) struct WatchArgs {
     pub(crate) view: View,
 }
 
-/// The shortest and the longest interval, in seconds. More than 10 samples a second would cost above 0.5 % of a cpu on a
-/// server with many nodes; the kernel's own means are renewed every 2 s.
+/// The shortest and the longest interval, in seconds. More than 10 samples a second would cost above 0.5 % of a cpu on
+/// a server with many nodes; the kernel's own means are renewed every 2 s.
 const INTERVALS: std::ops::RangeInclusive<f64> = 0.1..=3600.0;
 
 fn interval(text: &str) -> Result<f64, String> {

@@ -5,9 +5,9 @@ use tiermark_model::{Exit, LIST_SCHEMA, List, ListItem, Run};
 use tiermark_page::terminal;
 
 use crate::args::compare::{BaselineArgs, BaselineCommand};
-use crate::kept::run_of_probes;
+use crate::environment;
 use crate::output::{Failure, document, print, style};
-use crate::shell;
+use crate::saved::run_of_probes;
 
 /// Runs the command.
 pub(crate) fn run(args: &BaselineArgs) -> Result<Exit, Failure> {
@@ -88,5 +88,5 @@ fn described(run: &Run) -> String {
 
 /// The baselines of the user.
 pub(super) fn baselines() -> Baselines {
-    Baselines::beside(&shell::store())
+    Baselines::beside(&environment::store())
 }

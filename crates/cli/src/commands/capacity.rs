@@ -22,9 +22,9 @@ use tiermark_page::terminal;
 
 use crate::args::{CapacityArgs, Simulation};
 use crate::busy::Watch;
+use crate::environment;
 use crate::health::{self, HealthWatch};
 use crate::output::{self, Destination, Failure, complain_once, print, style, tell};
-use crate::shell;
 use crate::signals::Stop;
 use crate::{target, version};
 use gate::Begun;
@@ -125,11 +125,11 @@ fn finish(
     let json = output::json(&tiermark_report::without_commands(document))?;
     let kept = saved.path().with_extension("json");
     let was_kept = keep(&kept, &json);
-    let path = shell::quoted(if saved.is_whole() && was_kept.is_ok() { &kept } else { saved.path() });
+    let path = environment::quoted(if saved.is_whole() && was_kept.is_ok() { &kept } else { saved.path() });
     if let Err(error) = &was_kept {
         tell(format_args!(
-            "tiermark: warning: the result could not be saved as {}: {error}; free space there, then: tiermark capacity \
-             --resume={path}",
+            "tiermark: warning: the result could not be saved as {}: {error}; free space there, then: tiermark \
+             capacity --resume={path}",
             kept.display()
         ));
     }

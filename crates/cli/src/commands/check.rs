@@ -13,9 +13,9 @@ use tiermark_page::terminal;
 use crate::args::Simulation;
 use crate::args::compare::CheckArgs;
 use crate::command_line::{Cli, Command, command_here};
-use crate::kept::run_of_probes;
 use crate::measure::Ended;
 use crate::output::{Failure, complain, document, print, style};
+use crate::saved::run_of_probes;
 
 /// Runs the command.
 pub(crate) fn run(args: &CheckArgs, simulation: &Simulation) -> Result<Exit, Failure> {

@@ -11,8 +11,8 @@ use super::baseline::baselines;
 use super::report::open_page;
 use super::scatter::scatters;
 use crate::args::compare::{CompareArgs, CompareFormat};
-use crate::kept::run_of_probes;
 use crate::output::{Destination, Failure, complain, document, print, style, tell};
+use crate::saved::run_of_probes;
 
 /// Runs the command.
 pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
@@ -39,7 +39,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
         && threshold > limit
     {
         return Err(Failure::usage(
-            "--threshold is above --fail-over: a change between the two would not count as one; use one number for both",
+            "--threshold is above --fail-over: a change between the two would not count as one; use one number for \
+                both",
         ));
     }
     let least = args.fail_over.map_or(THRESHOLD, |fail_over| fail_over.min(THRESHOLD));
@@ -83,8 +84,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// The exit code of a gate, with its result in words. One that compared nothing is not open: after a change of methods it would be for
-/// ever. Nor is one that lacks what the first run measured, or whose runs are of different machines.
+/// The exit code of a gate, with its result in words. One that compared nothing is not open: after a change of methods
+/// it would be for ever. Nor is one that lacks what the first run measured, or whose runs are of different machines.
 fn gate(found: &Comparison, limit: f64) -> Exit {
     let percent = limit * 100.0;
     let other_machine = |other: &&Against| {

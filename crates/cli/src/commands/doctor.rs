@@ -10,7 +10,7 @@ use tiermark_undo::pending;
 
 use crate::args::{DoctorArgs, Simulation};
 use crate::output::{Failure, document, print, style};
-use crate::{shell, target};
+use crate::{environment, target};
 
 /// Time that other work and steal are watched: a hundred ticks of the usual accounting, so that one percent shows.
 const WATCHED: Duration = Duration::from_secs(1);
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &DoctorArgs, simulation: &Simulation) -> Result<Exit, Fa
     };
     let live = root.is_live();
     let busy = if live { watch(&root, &machine.allowed_cpus, WATCHED) } else { None };
-    let state = shell::state().filter(|_| live);
+    let state = environment::state().filter(|_| live);
     let held = state.map(|state| pending(&state, &root)).unwrap_or_default();
     let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy, held: &held });
     let text = if args.json {

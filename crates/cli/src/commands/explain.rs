@@ -8,8 +8,8 @@ use tiermark_model::{
 use tiermark_page::terminal;
 
 use crate::args::compare::ExplainArgs;
-use crate::kept::{self, Kept, SavedDocument};
 use crate::output::{Failure, complain, document, print, style, tell};
+use crate::saved::{self, Kept, SavedDocument};
 
 /// Runs the command.
 pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
@@ -33,7 +33,8 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
     };
     let exit = if found.is_empty() {
         complain(
-            "no rule could be judged: measure memory (`tiermark survey`, `tiermark matrix`) or tenants (`tiermark capacity`)",
+            "no rule could be judged: measure memory (`tiermark survey`, `tiermark matrix`) or tenants (`tiermark \
+                capacity`)",
         );
         Exit::Refused
     } else {
@@ -60,12 +61,12 @@ const NEWEST: usize = 20;
 
 /// The newest run with figures that rules are about; the last one, where there is none.
 fn newest() -> Result<Explanation, Failure> {
-    let all = kept::all()?;
+    let all = saved::all()?;
     for (at, (_, Entry { id, path, .. })) in all.iter().take(NEWEST).enumerate() {
         // A document that cannot be read is no reason to explain none.
         let Ok(found) = explained(&path.display().to_string()) else { continue };
         if rests_on_figures(&found) {
-            kept::tell_of_newer(all.first().map(|(_, newest)| newest));
+            saved::tell_of_newer(all.first().map(|(_, newest)| newest));
             if at > 0 {
                 let newer = count_of(at as u64, "newer run");
                 tell(format_args!("tiermark: explaining {id}; {newer} skipped: no rule uses their figures"));

@@ -1,4 +1,5 @@
-//! `tiermark help`: method pages of probes and of primitives of the operating system, the help of commands, words and other tools.
+//! `tiermark help`: method pages of probes and of primitives of the operating system, the help of commands, words and
+//! other tools.
 
 mod options;
 mod pages;
@@ -105,7 +106,8 @@ fn of_another_tool(topic: &str, commands_too: bool, style: &Style) -> Option<Str
     (!found.is_empty()).then(|| terminal(&tiermark_report::equivalents(&found, style), style))
 }
 
-/// The rows of a command line of another tool, with its options and numbers; `None` if the words are no such command line.
+/// The rows of a command line of another tool, with its options and numbers; `None` if the words are no such command
+/// line.
 fn line_of_another_tool(topic: &str, command: &clap::Command, style: &Style) -> Option<Vec<String>> {
     let words: Vec<&str> = topic.split(' ').collect();
     let tool = words.first().filter(|word| command.find_subcommand(word.to_lowercase()).is_none())?;
@@ -136,8 +138,8 @@ fn no_help(topic: &str, command: &clap::Command) -> Failure {
     let near = names::nearest(topic, &all);
     let near = if near.is_empty() { "." } else { &near };
     Failure::usage(format!(
-        "no help on '{topic}'{near} Topics are commands (`tiermark -h`), pages (numbers, runs, scenario, counters, json, plans, security, exit codes), tools ({}), primitives of the \
-         operating system (`tiermark list primitives`) and words of the glossary; `tiermark tune` explains settings of the system",
+        "no help on '{topic}'{near} Topics are commands (`tiermark -h`), pages (numbers, runs, scenario, counters, \
+         json, plans, security, exit codes), tools ({}), primitives of the operating system (`tiermark list primitives`) and words of the glossary; `tiermark tune` explains settings of the system",
         glossary::tools().join(", ")
     ))
 }

@@ -13,7 +13,7 @@ use super::list;
 use crate::args::Simulation;
 use crate::args::history::{HistoryArgs, Since};
 use crate::output::{Failure, document, print, style, tell};
-use crate::{orphans, shell};
+use crate::{environment, orphans};
 
 /// The newest runs with figures of tiers that the brief lines are made of: those of a survey
 /// take half a millisecond in unoptimised code.
@@ -27,7 +27,7 @@ const NAMED: usize = 8;
 
 /// Runs the command.
 pub(crate) fn run(args: &HistoryArgs, simulation: &Simulation) -> Result<Exit, Failure> {
-    let store = shell::store();
+    let store = environment::store();
     orphans::adopt(&store, false);
     if args.rebuild {
         Index::forget(&store);
@@ -145,7 +145,8 @@ fn begin(since: &Since, heads: &[RunHead]) -> Result<String, Failure> {
             match named.as_slice() {
                 [] => {
                     return Err(Failure::usage(format!(
-                        "--since '{id}' is not a span (7d), a day (2026-11-01) or a saved run: `tiermark history --limit all` lists the runs"
+                        "--since '{id}' is not a span (7d), a day (2026-11-01) or a saved run: `tiermark history \
+                            --limit all` lists the runs"
                     )));
                 }
                 [first, ..] => first.started.clone(),
@@ -192,7 +193,8 @@ fn searched(index: &Index<'_>, runs: &[&RunHead], words: &[String]) -> Result<Ve
     match names.len() {
         0 if runs.is_empty() => Ok(found),
         0 => Err(Failure::usage(format!(
-            "no run of this machine has a figure named '{}': `tiermark history` lists the figures of tiers, `tiermark show last` those of a run",
+            "no run of this machine has a figure named '{}': `tiermark history` lists the figures of tiers, \
+                `tiermark show last` those of a run",
             words.join(" ")
         ))),
         1..=MOST_SHOWN => Ok(found),

@@ -24,9 +24,9 @@ use tiermark_report::{FigureLine, ProbeLine, RunLine, RunSummary};
 use super::load;
 use crate::args::{CountingArgs, ListArgs, Listing, Simulation};
 use crate::counters::{self, Beside, ThisSystem, open_counters};
-use crate::kept::{self, Kept, journals};
 use crate::output::{self, Failure, print, style};
-use crate::{command_line, orphans, shell, target};
+use crate::saved::{self, Kept, journals};
+use crate::{command_line, environment, orphans, target};
 
 /// Runs the command.
 pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Failure> {
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Fail
     let style = style(&args.view);
     let Some(what) = args.what else { return print(&listings(&style)).map(|()| Exit::Done) };
     let text = match what {
-        Listing::Runs => runs(&shell::store(), &style)?,
+        Listing::Runs => runs(&environment::store(), &style)?,
         Listing::Capacity => capacity(&style)?,
         Listing::Probes => probes(simulation, &style)?,
         Listing::Kernels => kernels(&style),
@@ -82,8 +82,8 @@ fn document(args: &ListArgs, simulation: &Simulation) -> Result<String, Failure>
     let items: Vec<ListItem> = match what {
         None => named(named_listings()),
         Some(Listing::Runs) => {
-            orphans::adopt(&shell::store(), false);
-            kept::all()?.into_iter().map(run_item).collect()
+            orphans::adopt(&environment::store(), false);
+            saved::all()?.into_iter().map(run_item).collect()
         }
         Some(Listing::Capacity) => journals().into_iter().rev().map(|journal| capacity_item(journal.path)).collect(),
         Some(Listing::Probes) => probe_lines(simulation)?
@@ -128,8 +128,8 @@ fn capacity_item(journal: PathBuf) -> ListItem {
 /// One line a run, newest first.
 fn runs(store: &Store, style: &Style) -> Result<String, Failure> {
     orphans::adopt(store, false);
-    let mut entries = kept::all()?;
-    entries.extend(kept::without_document());
+    let mut entries = saved::all()?;
+    entries.extend(saved::without_document());
     entries.sort_by(|(_, a), (_, b)| b.order().cmp(&a.order()));
     if entries.is_empty() {
         let place = store.directory().map_or_else(|| "no directory".to_owned(), |d| d.display().to_string());
@@ -156,7 +156,7 @@ fn going_on(mut journals: impl Iterator<Item = PathBuf>) -> String {
         format!(
             "\nTo continue a run of capacity that was stopped or killed, put its name in place of RUN: \
              tiermark capacity --resume={}",
-            shell::quoted(&any)
+            environment::quoted(&any)
         )
     })
 }
@@ -174,10 +174,10 @@ fn summary(kind: RunKind, entry: &Entry, store: &Store) -> Result<RunSummary, St
         let run = store.load(&entry.path.display().to_string());
         return run.map(|run| RunSummary::of(&run)).map_err(|error| error.to_string());
     }
-    if kept::is_under_way(&entry.path) {
+    if saved::is_under_way(&entry.path) {
         let what = match Kept::read(&entry.path) {
             Ok(Some(Kept::Load(run))) => format!("load: {}", load::shown::workload(&run)),
-            _ => kept::said_of_journal(&entry.path),
+            _ => saved::said_of_journal(&entry.path),
         };
         return Ok(RunSummary::without_document(&what, is_being_written(&entry.path)));
     }
@@ -190,7 +190,7 @@ fn summary(kind: RunKind, entry: &Entry, store: &Store) -> Result<RunSummary, St
 
 /// One line a run of capacity, newest first.
 fn capacity(style: &Style) -> Result<String, Failure> {
-    let store = shell::capacity_runs();
+    let store = environment::capacity_runs();
     let Some(directory) = store.directory() else {
         return Ok("No run of capacity is saved: set TIERMARK_HOME or HOME.".to_owned());
     };

@@ -26,7 +26,7 @@ use crate::output::{self, Destination, Failure, print, style, tell};
 use crate::signals::Stop;
 use crate::sinks::line_that_moves;
 use crate::target;
-use crate::{finish, shell};
+use crate::{environment, finish};
 
 /// Default limit of requests under way on a connection of an open loop: more than with any server that keeps up.
 const OPEN_DEPTH: usize = 1000;
@@ -42,7 +42,7 @@ struct Done<'a> {
     measured: Option<Outcome>,
     /// Whether a signal ended it.
     stopped: Option<Exit>,
-    /// Warnings of before the run.
+    /// Warnings from before the run.
     warnings: Vec<Warning>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &LoadArgs) -> Result<Exit, Failure> {
     let place = args.json.as_deref().map(Destination::open).transpose()?;
     let tables = Table::open(args)?;
     let stop = Stop::listen().map_err(Failure::tool)?;
-    let (started, id) = shell::started_and_id();
+    let (started, id) = environment::started_and_id();
     let (workload, client) = (workload(args), client(args));
     let target = |address: &tiermark_load::Address| Target {
         address: address.clone(),
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &LoadArgs) -> Result<Exit, Failure> {
         shown::warnings(&document).iter().for_each(|warning| tell(format_args!("tiermark: warning: {warning}")));
     }
     if let Some(saved) = saved.filter(|_| !args.quiet) {
-        let again = if saved.by_id { document.id.clone() } else { shell::quoted(&saved.path) };
+        let again = if saved.by_id { document.id.clone() } else { environment::quoted(&saved.path) };
         tell(finish::said_of_place(&saved.path.display().to_string(), &again, style(&args.view).width));
     }
     Ok(if exit(&done) == Exit::Done { exit_of_saving } else { exit(&done) })
@@ -104,7 +104,7 @@ struct Begun {
 impl Begun {
     /// Writes the document as it is before the run; `None` for a run that is not saved, or where none can be.
     fn note(done: &Done<'_>) -> Option<Self> {
-        let store = shell::load_runs();
+        let store = environment::load_runs();
         let directory = store.directory().filter(|_| !done.args.no_save)?;
         let path = directory.join(format!("{}.jsonl", done.id));
         let document = LoadRun { complete: false, ..document::of(done) };
@@ -126,7 +126,7 @@ fn save(args: &LoadArgs, document: &LoadRun) -> Result<(Option<SavedPlace>, Exit
         return Ok((None, Exit::Done));
     }
     let text = output::json(document)?;
-    Ok(finish::saved_or_told(shell::load_runs().save_as(&document.id, text.as_bytes()), ""))
+    Ok(finish::saved_or_told(environment::load_runs().save_as(&document.id, text.as_bytes()), ""))
 }
 
 /// A distribution of latencies that is written by percentile (`--hgrm`).
@@ -269,7 +269,7 @@ fn workload(args: &LoadArgs) -> Workload {
             compressible: asked.value_compress,
         },
         verify: asked.verify,
-        seed: asked.seed.unwrap_or_else(shell::random),
+        seed: asked.seed.unwrap_or_else(environment::random),
     }
 }
 

@@ -30,8 +30,8 @@ pub(crate) fn run(args: &ManArgs) -> Result<Exit, Failure> {
     if let Some(named) = named.filter(|_| !args.directory.is_dir()) {
         let name = named.get_name();
         return Err(Failure::usage(format!(
-            "'{name}' is a command: `tiermark help {name}` prints its page, `tiermark man ./{name}` writes all pages into a \
-             directory of that name"
+            "'{name}' is a command: `tiermark help {name}` prints its page, `tiermark man ./{name}` writes all pages \
+             into a directory of that name"
         )));
     }
     std::fs::create_dir_all(&args.directory).map_err(fail)?;
@@ -73,7 +73,8 @@ fn page(command: &clap::Command) -> io::Result<Vec<u8>> {
     Ok(out)
 }
 
-/// The indented lines at the end of a command's help, and its other lines. A command that needs no argument is an example itself.
+/// The indented lines at the end of a command's help, and its other lines. A command that needs no argument is an
+/// example itself.
 fn examples(command: &clap::Command) -> (String, String) {
     let text = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
     let lines = text.lines().filter(|line| *line != "Examples:");

@@ -35,14 +35,15 @@ fn line(plan: PlanFile, nodes: usize) -> String {
     }
 }
 
-/// Says that a plan has no mistake, and warns of what would not go as it says. That is no mistake: it may be for another machine.
+/// Says that a plan has no mistake, and warns of what would not go as it says. That is no mistake: it may be for
+/// another machine.
 fn check(name: &str, simulation: &Simulation) -> Result<(), Failure> {
     let plan = plans::load(name)?;
     let built_in = plans::built_in().iter().any(|(known, _)| *known == plan.name);
     if built_in && name != plan.name {
         tell(format_args!(
-            "tiermark: warning: a built-in plan is also named '{0}': `tiermark run {0}` runs the built-in one, and runs of both are \
-             listed alike",
+            "tiermark: warning: a built-in plan is also named '{0}': `tiermark run {0}` runs the built-in one, and \
+             runs of both are listed alike",
             plan.name
         ));
     }

@@ -9,8 +9,8 @@ use tiermark_report::{LoadView, Sheet, html};
 
 use super::load::shown;
 use crate::args::ReportArgs;
-use crate::kept::{Kept, SavedDocument};
 use crate::output::{Destination, Failure, style, tell};
+use crate::saved::{Kept, SavedDocument};
 
 /// The file name that stands for standard output.
 const STDOUT: &str = "-";
@@ -83,7 +83,8 @@ fn refuse_other_files(place: &str) -> Result<(), Failure> {
     let is_file = std::fs::metadata(place).is_ok_and(|about| about.is_file());
     match read {
         Ok(length) if is_file && length > 0 && !start.eq_ignore_ascii_case(START) => Err(Failure::usage(format!(
-            "--html {place}: the file exists and is not an HTML page; name runs before --html, and another file for the page"
+            "--html {place}: the file exists and is not an HTML page; name runs before --html, and another file for \
+                the page"
         ))),
         _ => Ok(()),
     }

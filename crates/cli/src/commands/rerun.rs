@@ -5,9 +5,9 @@ use tiermark_model::messages::plan;
 use tiermark_model::{Exit, Experiment, Machine, Numbering, Refusal, Request, Run, resolve_cpus};
 
 use crate::args::{RerunArgs, Simulation};
-use crate::kept::{Kept, SavedDocument};
 use crate::measure::{self, Asked, Job};
 use crate::output::{Failure, tell};
+use crate::saved::{Kept, SavedDocument};
 
 /// Runs the command.
 pub(crate) fn run(args: &RerunArgs, simulation: &Simulation) -> Result<Exit, Failure> {

@@ -7,7 +7,7 @@ use tiermark_history::{Index, MachineKey, RunHead};
 use tiermark_model::{Run, RunFigures};
 use tiermark_report::shown_grades;
 
-use crate::shell;
+use crate::environment;
 
 /// The scatter between runs of the machine of the first document: of its saved runs and of the first `old` documents,
 /// which are a baseline. Runs that are judged do not count: they may be those that changed. `None`, which means the
@@ -36,7 +36,7 @@ fn saved(
     judged: &BTreeSet<&str>,
     known: &[(String, String, RunFigures)],
 ) -> Vec<(String, String, RunFigures)> {
-    let store = shell::store();
+    let store = environment::store();
     let describe = |run: &Run| (shown_grades(run), run_figures(run));
     let name = first.machine.system.hostname.as_deref().filter(|name| !name.is_empty());
     let key = name.map(|name| MachineKey::of(&first.machine, name));

@@ -8,11 +8,11 @@ use tiermark_page::{Page, Style, markdown, terminal};
 use tiermark_report::TenantRows;
 
 use super::load::shown;
-use crate::again;
 use crate::args::{Format, ShowArgs};
-use crate::harmless;
-use crate::kept::{Kept, SavedDocument, run_of_probes};
 use crate::output::{self, Failure, print, report, style, tell_doubts};
+use crate::reanalysis;
+use crate::sanitise;
+use crate::saved::{Kept, SavedDocument, run_of_probes};
 
 /// Runs the command.
 pub(crate) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
@@ -28,13 +28,13 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
         },
     };
     if args.reanalyse {
-        run = again::reanalysed(run, args.view.verbose > 0);
+        run = reanalysis::reanalyse_saved(run, args.view.verbose > 0);
     }
     if args.redact {
         run = tiermark_report::redact(&run);
     }
     if args.json {
-        return print(&harmless::json(&tiermark_report::json(&run))).map(|()| Exit::Done);
+        return print(&sanitise::json(&tiermark_report::json(&run))).map(|()| Exit::Done);
     }
     if let Some(view) = args.part.view {
         return print(&terminal(&tiermark_report::run_view(&run, view, &style(&args.view)), &style(&args.view)))

@@ -15,7 +15,7 @@ use tiermark_undo::{
 use crate::args::{Simulation, TuneArgs};
 use crate::names::nearest_knob;
 use crate::output::{Failure, complain_once, document, print, style, tell};
-use crate::{restoring, shell, target};
+use crate::{environment, restoring, target};
 
 /// Runs the command.
 pub(crate) fn run(args: &TuneArgs, simulation: &Simulation) -> Result<Exit, Failure> {
@@ -56,7 +56,7 @@ fn examine(args: &TuneArgs, root: &Root, machine: &Machine, chosen: &[&Knob]) ->
     let named = args.device.iter().map(|device| resolve_disk(root, device)).collect::<Result<Vec<_>, _>>()?;
     let profile = args.profile.profile();
     let input = AdviceInput::new(root, machine, named);
-    let held = if root.is_live() { shell::state().map(|state| pending(&state, root)) } else { None };
+    let held = if root.is_live() { environment::state().map(|state| pending(&state, root)) } else { None };
     Ok(Tuning {
         profile: profile.name().to_owned(),
         purpose: profile.purpose().to_owned(),
@@ -76,7 +76,7 @@ fn show(args: &TuneArgs, tuning: &Tuning) -> Result<Exit, Failure> {
 
 /// Where journals go.
 fn state() -> Result<StateDir, Failure> {
-    Ok(shell::state().ok_or_else(messages::no_journal_directory)?)
+    Ok(environment::state().ok_or_else(messages::no_journal_directory)?)
 }
 
 /// Makes the changes that the advice is about.
@@ -88,7 +88,7 @@ fn make(args: &TuneArgs, root: &Root, tuning: &Tuning, chosen: &[&Knob]) -> Resu
         return Ok(Exit::Done);
     }
     let mut writer = RootWriter::new(root.clone());
-    let (started, _) = shell::started_and_id();
+    let (started, _) = environment::started_and_id();
     let what = format!("tiermark tune --apply --profile {}", args.profile.profile().name());
     let mut journal = Journal::create(&state()?, JournalHeader::new(root, what, started))?;
     let applied = applied(&stopped, &wanted, &mut writer, &mut journal);
@@ -110,7 +110,8 @@ fn make(args: &TuneArgs, root: &Root, tuning: &Tuning, chosen: &[&Knob]) -> Resu
         Some(refusal) => {
             let text = match stuck {
                 true => {
-                    "Some changes could not be taken back (see above): remove the cause, then `tiermark tune --restore`."
+                    "Some changes could not be taken back (see above): remove the cause, then `tiermark tune \
+                        --restore`."
                 }
                 false => "All earlier changes of this command were taken back: the settings are as before.",
             };
@@ -191,7 +192,8 @@ fn restore(args: &TuneArgs) -> Result<Exit, Failure> {
         (true, _) => "Nothing to take back: the journals list no change.",
         (false, false) => "All changes were taken back: the settings are as before.",
         (false, true) => {
-            "Some changes were not taken back (see above). They stay in the journal: run `tiermark tune --restore` again."
+            "Some changes were not taken back (see above). They stay in the journal: run `tiermark tune --restore` \
+                again."
         }
     };
     report(args, &rows, None, text)?;

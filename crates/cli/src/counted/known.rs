@@ -13,7 +13,8 @@ use tiermark_model::{
 const THREADS: usize = 4;
 /// Memory of each thread: with several of them beyond the last-level cache of most processors.
 const BYTES: u64 = 128 << 20;
-/// Memory that a stream needs at least, in parts of the last-level cache: what the cache keeps of it, an eighth, does not reach memory.
+/// Memory that a stream needs at least, in parts of the last-level cache: what the cache keeps of it, an eighth, does
+/// not reach memory.
 const CACHES: u64 = 8;
 /// Shots of a stream, and the time of each.
 const SHOTS: usize = 20;
@@ -31,7 +32,8 @@ pub(crate) fn check(host: &mut dyn Host, sees: &[CounterSight]) -> Option<Counte
         // All nodes of the socket: a channel of another one would be silent.
         let nodes = nodes_of_socket(host.machine(), socket);
         let streams: Option<Vec<_>> = OPS.iter().map(|op| stream(host, socket, nodes.clone(), op)).collect();
-        // A correct count of reads does not show that writes are counted. No stream runs on a socket without allowed cpus or memory.
+        // A correct count of reads does not show that writes are counted. No stream runs on a socket without allowed
+        // cpus or memory.
         let Some(streams) = streams else { continue };
         for (kernel, seen) in streams {
             let useful = seen.useful.unwrap_or(0.0);
@@ -54,8 +56,8 @@ pub(crate) fn check(host: &mut dyn Host, sees: &[CounterSight]) -> Option<Counte
     ran.then_some(check)
 }
 
-/// Compares the links between two sockets with streams of each through the memory of the other. `None` if no way is counted, or
-/// there are not exactly two sockets: the road between two of more may lead over a third.
+/// Compares the links between two sockets with streams of each through the memory of the other. `None` if no way is
+/// counted, or there are not exactly two sockets: the road between two of more may lead over a third.
 fn links(host: &mut dyn Host) -> Option<LinkCheck> {
     let sockets: Vec<u32> = host.machine().sockets().iter().collect();
     let [one, other] = sockets[..] else { return None };

@@ -1,7 +1,7 @@
 //! Counters beside a run: a host whose shots carry the traffic of memory and links.
 //!
-//! The counters are read just before and just after a shot, outside its stamps. What the machine carries while nothing is
-//! measured is counted first, and a stream whose bytes are known then shows whether the counts make sense.
+//! The counters are read just before and just after a shot, outside its stamps. What the machine carries while nothing
+//! is measured is counted first, and a stream whose bytes are known then shows whether the counts make sense.
 
 mod known;
 #[cfg(test)]
@@ -117,7 +117,8 @@ pub(crate) fn beside(
     if !source.is_immediate() {
         let name = id.name();
         return Err(Failure::usage(format!(
-            "--counters-from {name}: it counts in intervals of its own, which do not resolve a measurement; `tiermark watch` can use it"
+            "--counters-from {name}: it counts in intervals of its own, which do not resolve a measurement; \
+                `tiermark watch` can use it"
         )));
     }
     let mut host = Counted::new(host, source, root);
@@ -130,14 +131,15 @@ pub(crate) fn beside(
     Ok((Box::new(host), RunCounters { check, notes, sees, ..none }))
 }
 
-/// Refuses a run whose counters the user requires and that would be without them: none opened, or they disagree with streams of
-/// known bytes.
+/// Refuses a run whose counters the user requires and that would be without them: none opened, or they disagree with
+/// streams of known bytes.
 ///
 /// # Errors
 /// Why each source did not open, or what is wrong with the counts.
 pub(crate) fn refuse_useless(args: &CountingArgs, counters: &RunCounters) -> Result<(), Failure> {
     let required = args.when == CounterUse::Require;
-    // A source that the user names is as good as required; what is wrong with its counts is what the user may want to see.
+    // A source that the user names is as good as required; what is wrong with its counts is what the user may want to
+    // see.
     if counters.source == CounterSourceId::None && (required || args.source.counters_from.is_some()) {
         let refusals = counters.passed_over.iter().map(|own| own.refusal.clone()).collect();
         return Err(Failure::Wrong(Vec::new(), refusals));

@@ -4,10 +4,10 @@ use clap::Args;
 use tiermark_model::Machine;
 use tiermark_probes::background::Background;
 
-use super::{Experiment, Params, Row, params};
+use super::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
 
-pub(super) const ROW: Row = Row::of::<BackgroundArgs>(&Background);
+pub(super) const ROW: ProbeCommand = ProbeCommand::of::<BackgroundArgs>(&Background);
 
 /// Arguments of `background`.
 #[derive(Debug, Args)]

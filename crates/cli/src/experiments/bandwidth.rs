@@ -5,12 +5,12 @@ use tiermark_model::{Bytes, Machine};
 use tiermark_probes::Mix;
 use tiermark_probes::bandwidth::{Bandwidth, BandwidthParams, DataKind, ThreadCount};
 
-use super::{Experiment, Params, Row, params};
+use super::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
 use crate::parse::{self, Groups};
 
-pub(super) const ROW: Row =
-    Row { examples: EXAMPLES, full: "Many repetitions, dense curves", ..Row::of::<BandwidthArgs>(&Bandwidth) };
+pub(super) const ROW: ProbeCommand =
+    ProbeCommand { examples: EXAMPLES, full: "Many repetitions, dense curves", ..ProbeCommand::of::<BandwidthArgs>(&Bandwidth) };
 
 const EXAMPLES: &str = "\
 Without --sizes: the ladder, a dense curve and the scaling with threads. With --sizes: exactly that table.
@@ -32,13 +32,15 @@ struct BandwidthArgs {
     sizes: Vec<Bytes>,
     /// Elements of 8 bytes in each array, all threads together, as STREAM counts them
     ///
-    /// The footprint of a thread is N x 8 x the arrays of the operation (copy and scale 2, add and triad 3), divided by the threads.
+    /// The footprint of a thread is N x 8 x the arrays of the operation (copy and scale 2, add and triad 3), divided by
+    /// the threads.
     #[arg(long, value_name = "N", value_parser = parse::within::<u64>(1..=u64::MAX), conflicts_with_all = ["sizes", "mix"],
           hide_short_help = true)]
     array_elements: Option<u64>,
     /// Operations, such as triad,write.nt [default: read,write,copy]
     ///
-    /// Jobs (read, write, copy, scale, add, triad), operations (write.nt) or kernels (read/avx2); `tiermark list kernels` shows all.
+    /// Jobs (read, write, copy, scale, add, triad), operations (write.nt) or kernels (read/avx2); `tiermark list
+    /// kernels` shows all.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::operation)]
     op: Vec<String>,
     /// Mixes of reads and writes, READS:WRITES, as in 2:1,1:1
@@ -51,8 +53,8 @@ struct BandwidthArgs {
     threads: Vec<ThreadCount>,
     /// A group of threads, 'cpus=0-3 mix=2:1', or a file with a group a line
     ///
-    /// KEY=VALUE: cpus; mix (read); size of each thread; node of its memory; delay in ns. Repeat it for more groups. They run at the same
-    /// time, and nothing else is measured.
+    /// KEY=VALUE: cpus; mix (read); size of each thread; node of its memory; delay in ns. Repeat it for more groups.
+    /// They run at the same time, and nothing else is measured.
     #[arg(long, value_name = "GROUP|FILE", value_parser = parse::traffic, conflicts_with_all = ["sizes", "array_elements", "op", "mix", "threads", "data"],
           hide_short_help = true)]
     traffic: Vec<Groups>,

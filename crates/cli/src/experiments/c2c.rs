@@ -4,11 +4,11 @@ use clap::Args;
 use tiermark_model::{Machine, PingOp};
 use tiermark_probes::c2c::{C2c, C2cParams, Sample};
 
-use super::{Experiment, Params, Row, params};
+use super::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
 use crate::parse;
 
-pub(super) const ROW: Row = Row { examples: EXAMPLES, ..Row::of::<C2cArgs>(&C2c) };
+pub(super) const ROW: ProbeCommand = ProbeCommand { examples: EXAMPLES, ..ProbeCommand::of::<C2cArgs>(&C2c) };
 
 const EXAMPLES: &str = "\
 Without options: all pairs, or a sample of each relation where there is no time for all, then transfers, homes and contention.
@@ -25,7 +25,8 @@ Numbers of cas and flag are round trips; tools that print one-way figures divide
 struct C2cArgs {
     /// How two cpus pass turns: cas, flag, one-way [default: cas]
     ///
-    /// These are measured for all pairs. Without this option, flag and one-way are measured for one pair of each relation.
+    /// These are measured for all pairs. Without this option, flag and one-way are measured for one pair of each
+    /// relation.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::ping)]
     op: Vec<PingOp>,
     /// Pairs of each relation, or all [default: as time allows]

@@ -4,10 +4,10 @@ use clap::Args;
 use tiermark_model::Machine;
 use tiermark_probes::granularity::{Granularity, GranularityParams};
 
-use super::{Experiment, Params, Row, params};
+use super::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
 
-pub(super) const ROW: Row = Row::of::<GranularityArgs>(&Granularity);
+pub(super) const ROW: ProbeCommand = ProbeCommand::of::<GranularityArgs>(&Granularity);
 
 /// Arguments of `granularity`.
 #[derive(Debug, Args)]

@@ -4,12 +4,12 @@ use clap::Args;
 use tiermark_model::{Bytes, ChainLayout, Machine};
 use tiermark_probes::latency::{Latency, LatencyParams};
 
-use super::{Experiment, Params, Row, params};
+use super::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
 use crate::parse;
 
-pub(super) const ROW: Row =
-    Row { examples: EXAMPLES, full: "Many repetitions, dense curves", ..Row::of::<LatencyArgs>(&Latency) };
+pub(super) const ROW: ProbeCommand =
+    ProbeCommand { examples: EXAMPLES, full: "Many repetitions, dense curves", ..ProbeCommand::of::<LatencyArgs>(&Latency) };
 
 const EXAMPLES: &str = "\
 Without --sizes: the ladder of this machine's tiers and a dense curve. With --sizes: exactly that table.

@@ -5,16 +5,16 @@ use tiermark_model::{CpuId, Machine};
 use tiermark_probes::Mix;
 use tiermark_probes::loaded::{Loaded, LoadedParams};
 
-use super::{Experiment, Params, Row, params};
+use super::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
 use crate::exports::{Layout, MESS};
 use crate::parse::{self, Groups};
 
-pub(super) const ROW: Row = Row {
+pub(super) const ROW: ProbeCommand = ProbeCommand {
     examples: EXAMPLES,
     quick: "One curve, of reads",
     full: "Every mix, more points, more repetitions",
-    ..Row::of::<LoadedArgs>(&Loaded)
+    ..ProbeCommand::of::<LoadedArgs>(&Loaded)
 };
 
 const EXAMPLES: &str = "\
@@ -49,8 +49,8 @@ struct LoadedArgs {
     delays: Vec<u32>,
     /// A group of threads, 'cpus=0-3 mix=2:1', or a file with a group a line
     ///
-    /// KEY=VALUE: cpus; mix (read); size of each thread; node of its memory; delay in ns. Repeat it for more groups. They run at the same
-    /// time, as injectors.
+    /// KEY=VALUE: cpus; mix (read); size of each thread; node of its memory; delay in ns. Repeat it for more groups.
+    /// They run at the same time, as injectors.
     #[arg(long, value_name = "GROUP|FILE", value_parser = parse::traffic, conflicts_with_all = ["mix"],
           hide_short_help = true)]
     traffic: Vec<Groups>,

@@ -6,17 +6,17 @@ use tiermark_probes::Mix;
 use tiermark_probes::bandwidth::ThreadCount;
 use tiermark_probes::matrix::{Buffer, Matrix, MatrixParams, Origin, Policy, Weights, Workers};
 
-use super::{CeilingArgs, Experiment, Params, Row};
+use super::{CeilingArgs, Experiment, Params, ProbeCommand};
 use crate::args::{PlaceArgs, RunArgs};
 use crate::exports::{HMAT, Layout};
 use crate::output::Failure;
 use crate::parse::{self, NodeChoice, OrUsual};
 
-pub(super) const ROW: Row = Row {
+pub(super) const ROW: ProbeCommand = ProbeCommand {
     examples: EXAMPLES,
     quick: "Latency and read, few repetitions",
     full: "More operations, a sweep of weights, many repetitions",
-    ..Row::of::<MatrixArgs>(&Matrix)
+    ..ProbeCommand::of::<MatrixArgs>(&Matrix)
 };
 
 const EXAMPLES: &str = "\
@@ -56,7 +56,10 @@ struct MatrixArgs {
     #[arg(long, value_name = "WEIGHTS", value_parser = parse::weights_or_sweep)]
     weighted_interleave: Vec<OrUsual<Weights>>,
     /// Percent of the threads with remote memory, as in 25,50
-    #[arg(hide_short_help = true, long, value_name = "PERCENTS", value_delimiter = ',', value_parser = parse::within::<u8>(1..=99))]
+    #[arg(
+        hide_short_help = true, long, value_name = "PERCENTS", value_delimiter = ',',
+        value_parser = parse::within::<u8>(1..=99),
+    )]
     mixed: Vec<u8>,
     /// Threads of a bandwidth: one, cores, cpus or numbers [default: cores]
     ///

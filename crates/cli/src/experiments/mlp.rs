@@ -4,10 +4,10 @@ use clap::Args;
 use tiermark_model::Machine;
 use tiermark_probes::mlp::{Mlp, MlpParams};
 
-use super::{Experiment, Params, Row, params};
+use super::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
 
-pub(super) const ROW: Row = Row { ..Row::of::<MlpArgs>(&Mlp) };
+pub(super) const ROW: ProbeCommand = ProbeCommand { ..ProbeCommand::of::<MlpArgs>(&Mlp) };
 
 /// Arguments of `mlp`.
 #[derive(Debug, Args)]

@@ -33,7 +33,7 @@ use crate::parse::NodeChoice;
 use crate::scope::scopes;
 
 /// Every experiment, in the order of help, completions and man pages.
-static EXPERIMENTS: [&Row; 15] = [
+static EXPERIMENTS: [&ProbeCommand; 15] = [
     &survey::ROW,
     &latency::ROW,
     &bandwidth::ROW,
@@ -62,7 +62,7 @@ const SIMULATED: &str =
     "--simulate TREE: use a model of another machine instead of measuring this one (`tiermark help synth`).";
 
 /// A command of one probe. Id and summary of the probe are its name and its line in the help.
-struct Row {
+struct ProbeCommand {
     probe: &'static dyn Probe,
     /// Text of `--help` below the options, before that on simulated machines; may be empty.
     examples: &'static str,
@@ -74,7 +74,7 @@ struct Row {
     read: fn(&ArgMatches) -> Result<Box<dyn Experiment>, clap::Error>,
 }
 
-impl Row {
+impl ProbeCommand {
     /// A probe with its own options.
     const fn of<E: Args + Experiment + 'static>(probe: &'static dyn Probe) -> Self {
         Self {
@@ -202,8 +202,8 @@ impl Measure {
         measure::conduct(&job, report)
     }
 
-    /// The requests to the probe: one for each of its parameters, each pair of nodes where all are asked for, and each page size where there are several and the probe does not
-    /// compare them itself.
+    /// The requests to the probe: one for each of its parameters, each pair of nodes where all are asked for, and each
+    /// page size where there are several and the probe does not compare them itself.
     ///
     /// # Errors
     /// A [`Failure`] for options that this machine cannot meet.
@@ -256,7 +256,8 @@ impl Measure {
     }
 }
 
-/// A request once for each page size, where there are several. A probe that compares page sizes has them among its parameters.
+/// A request once for each page size, where there are several. A probe that compares page sizes has them among its
+/// parameters.
 fn by_page(request: Request, place: &PlaceArgs) -> Vec<Request> {
     let pages = place.compared_pages();
     if pages.is_empty() || request.params.get("pages").is_some() {

@@ -4,12 +4,12 @@ use clap::Args;
 use tiermark_model::{Machine, PrimitiveInfo, Sweep};
 use tiermark_probes::os::{Os, OsParams};
 
-use super::{Experiment, Params, Row, params};
+use super::{Experiment, Params, ProbeCommand, params};
 use crate::args::{Format, PlaceArgs, RunArgs};
 use crate::output::Failure;
 use crate::parse::{self, Chosen};
 
-pub(super) const ROW: Row = Row { examples: EXAMPLES, ..Row::of::<OsArgs>(&Os) };
+pub(super) const ROW: ProbeCommand = ProbeCommand { examples: EXAMPLES, ..ProbeCommand::of::<OsArgs>(&Os) };
 
 const EXAMPLES: &str = "\
 Takes about 90 s on two cpus (20 s with --quick, 5 minutes with --full), and more on machines with many cpus and nodes.
@@ -26,8 +26,8 @@ Examples:
 struct OsArgs {
     /// Groups or primitives, such as syscalls,fork [default: all]
     ///
-    /// Groups are syscalls, processes, switches, channels, faults, numa, libc and arithmetic; a prefix selects all names that start
-    /// with it.
+    /// Groups are syscalls, processes, switches, channels, faults, numa, libc and arithmetic; a prefix selects all
+    /// names that start with it.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::primitive)]
     only: Vec<Chosen>,
 }
@@ -40,13 +40,13 @@ impl Experiment for OsArgs {
     fn check(&self, run: &RunArgs, machine: &Machine) -> Result<Vec<String>, Failure> {
         if run.result.format != Format::Text {
             return Err(Failure::usage(
-                "--format mlc and --format stream have no layout for numbers of the operating system; leave --format out, or write the \
-                 document with --json",
+                "--format mlc and --format stream have no layout for numbers of the operating system; leave --format \
+                 out, or write the document with --json",
             ));
         }
         let known = tiermark_primitives::primitives(machine);
         takes_page(self, &run.place, &known)?;
-        Ok(self.only.iter().filter_map(|chosen| told(chosen, &known)).collect())
+        Ok(self.only.iter().filter_map(|chosen| described(chosen, &known)).collect())
     }
 }
 
@@ -68,7 +68,7 @@ fn names(chosen: &Chosen, known: &[PrimitiveInfo]) -> Vec<&'static str> {
 }
 
 /// Which names a beginning stands for, where it is of several.
-fn told(chosen: &Chosen, known: &[PrimitiveInfo]) -> Option<String> {
+fn described(chosen: &Chosen, known: &[PrimitiveInfo]) -> Option<String> {
     let names = names(chosen, known);
     let asked = chosen.asked.to_lowercase();
     (names.len() > 1).then(|| format!("tiermark: --only {asked}: {}", names.join(", ")))
@@ -87,7 +87,8 @@ fn takes_page(args: &OsArgs, place: &PlaceArgs, all: &[PrimitiveInfo]) -> Result
     }
     let names: Vec<&str> = all.iter().filter(by_page).map(|info| info.id.0.as_str()).collect();
     Err(Failure::usage(format!(
-        "--pages {page} has no effect: no primitive of {} is measured by page size; leave --pages out, or select one that is: {}",
+        "--pages {page} has no effect: no primitive of {} is measured by page size; leave --pages out, or select one \
+            that is: {}",
         only.join(", "),
         names.join(", ")
     )))

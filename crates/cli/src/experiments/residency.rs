@@ -4,11 +4,11 @@ use clap::Args;
 use tiermark_model::{Bytes, Machine};
 use tiermark_probes::residency::{Residency, ResidencyParams};
 
-use super::{Experiment, Params, Row, params};
+use super::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
 use crate::parse;
 
-pub(super) const ROW: Row = Row { examples: EXAMPLES, ..Row::of::<ResidencyArgs>(&Residency) };
+pub(super) const ROW: ProbeCommand = ProbeCommand { examples: EXAMPLES, ..ProbeCommand::of::<ResidencyArgs>(&Residency) };
 
 const EXAMPLES: &str = "\
 Examples:

@@ -4,15 +4,15 @@ use clap::Args;
 use tiermark_model::{CpuId, Machine};
 use tiermark_probes::scale::{Scale, ScaleParams};
 
-use super::{CeilingArgs, Experiment, Params, Row, params};
+use super::{CeilingArgs, Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
 use crate::parse;
 
-pub(super) const ROW: Row = Row {
+pub(super) const ROW: ProbeCommand = ProbeCommand {
     examples: EXAMPLES,
     quick: "Fewer counts of threads, few repetitions",
     full: "More counts of threads, many repetitions",
-    ..Row::of::<ScaleArgs>(&Scale)
+    ..ProbeCommand::of::<ScaleArgs>(&Scale)
 };
 
 const EXAMPLES: &str = "\

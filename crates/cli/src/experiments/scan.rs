@@ -4,11 +4,11 @@ use clap::Args;
 use tiermark_model::{Bytes, Machine};
 use tiermark_probes::scan::{Scan, ScanParams};
 
-use super::{Experiment, Params, Row, params};
+use super::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
 use crate::parse;
 
-pub(super) const ROW: Row = Row { examples: EXAMPLES, ..Row::of::<ScanArgs>(&Scan) };
+pub(super) const ROW: ProbeCommand = ProbeCommand { examples: EXAMPLES, ..ProbeCommand::of::<ScanArgs>(&Scan) };
 
 const EXAMPLES: &str = "\
 Takes nine tenths of the free memory, so that most of it is seen; --max-mem takes less. As root, the report has the physical addresses.

@@ -4,13 +4,13 @@ use clap::Args;
 use tiermark_model::Machine;
 use tiermark_probes::survey::Survey;
 
-use super::{Experiment, Params, Row, params};
+use super::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
 
-pub(super) const ROW: Row = Row {
+pub(super) const ROW: ProbeCommand = ProbeCommand {
     quick: "The points of the ladder only, in at most 15 seconds",
     full: "Dense curves and more repetitions, some minutes",
-    ..Row::of::<SurveyArgs>(&Survey)
+    ..ProbeCommand::of::<SurveyArgs>(&Survey)
 };
 
 /// Arguments of `survey`.

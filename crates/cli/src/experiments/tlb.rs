@@ -4,10 +4,10 @@ use clap::Args;
 use tiermark_model::Machine;
 use tiermark_probes::tlb::{Tlb, TlbParams};
 
-use super::{Experiment, Params, Row, params};
+use super::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
 
-pub(super) const ROW: Row = Row { examples: EXAMPLES, ..Row::of::<TlbArgs>(&Tlb) };
+pub(super) const ROW: ProbeCommand = ProbeCommand { examples: EXAMPLES, ..ProbeCommand::of::<TlbArgs>(&Tlb) };
 
 const EXAMPLES: &str = "\
 Examples:

@@ -207,7 +207,7 @@ fn values_of<'a>(options: &[Given<'a>], operands: Vec<&'a str>, forms: &[Form]) 
     operands.into_iter().filter(|word| is_example(Some(word)) && !is_taken(word)).collect()
 }
 
-/// The rows of an option: those with its value, else those with a value of its look, else those with a value for
+/// The rows of an option: those with the same value, else those whose example looks like the value, else those with any
 /// example, else all.
 fn rows_of<'f>(option: &Given<'_>, forms: &'f [Form]) -> Vec<(usize, &'f Given<'static>)> {
     let all = || forms.iter().flat_map(|form| form.options.iter().map(|there| (form.row, there)));

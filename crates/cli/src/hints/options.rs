@@ -11,11 +11,12 @@ const OUTPUT: [&str; 4] = ["-o", "--output", "--out", "--file"];
 /// Options with which commands write files.
 const FILES: [&str; 3] = ["json", "html", "record"];
 
-/// Names that other programs have for an option, the option, and what it does: the first one that a command has is its tip.
+/// Names that other programs have for an option, the option, and what it does: the first one that a command has is its
+/// tip.
 const OTHER_NAMES: [(&[&str], &str, &str); 8] = [
     (&["-n"], "interval", "--interval TIME is the time between samples; --samples COUNT ends it after so many"),
     (&["--records"], "keys", "--keys N is the number of records of each server"),
-    (&LIMIT, "level", "--level 'p99 < 10ms' is a limit that tenants keep (repeatable)"),
+    (&LIMIT, "level", "--level 'p99 < 10ms' sets a limit of the service level (repeatable)"),
     (&SERVER, "target", "--target HOST:PORT names the server"),
     (&TIME, "duration", "--duration SECONDS is the length of the measurement"),
     (&TIME, "max-time", "--max-time SECONDS limits the time of the run"),
@@ -74,7 +75,8 @@ fn find<'a>(command: &'a Command, name: &str) -> Option<&'a Arg> {
     command.get_arguments().find(|arg| arg.get_long() == Some(name) && !arg.is_hide_set())
 }
 
-/// clap also suggests names that no help shows: such a suggestion gives way to the nearest name that is shown, if one is near.
+/// clap also suggests names that no help shows: such a suggestion gives way to the nearest name that is shown, if one
+/// is near.
 pub(super) fn leave_hidden_out(error: &mut clap::Error, cli: &Command, arguments: &[&str]) {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),

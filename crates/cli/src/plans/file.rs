@@ -45,7 +45,8 @@ pub(crate) struct Planned {
 /// Reads a plan.
 ///
 /// # Errors
-/// Every [`Mistake`], each with line, key and a suggestion, in the order of the lines; what the whole file lacks comes last.
+/// Every [`Mistake`], each with line, key and a suggestion, in the order of the lines; what the whole file lacks comes
+/// last.
 pub(crate) fn read(text: &str) -> Result<PlanFile, Vec<Mistake>> {
     let (table, mistakes) = tiermark_config::parse(text)?;
     let mut reader = Reader { mistakes };
@@ -214,7 +215,8 @@ mod tests {
     use tiermark_model::messages::files::codes;
     use tiermark_model::{Code, Effort, Machine};
 
-    const GOOD: &str = "name = \"a\"\ntitle = \"b\"\n[[experiment]]\nprobe = \"latency\"\nsizes = [\"2K\", 4096]\nlayout = \"random\"\nquick = true\n";
+    const GOOD: &str = "name = \"a\"\ntitle = \"b\"\n[[experiment]]\nprobe = \"latency\"\nsizes = [\"2K\", \
+        4096]\nlayout = \"random\"\nquick = true\n";
 
     /// The mistake of a plan that has one.
     fn only(text: &str) -> Mistake {

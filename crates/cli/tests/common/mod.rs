@@ -107,8 +107,8 @@ impl Ran {
     }
 }
 
-/// Whether a Redis server answers there. That a connection is made proves nothing: from a port of this machine that is free to itself one
-/// can be made too.
+/// Whether a Redis server answers there. That a connection is made proves nothing: from a port of this machine that is
+/// free to itself one can be made too.
 pub(crate) fn answers(address: &str) -> bool {
     let Ok(mut stream) = TcpStream::connect(address) else { return false };
     let mut answer = [0; 5];
@@ -150,8 +150,8 @@ pub(crate) fn random() -> f64 {
     RandomState::new().hash_one(0) as f64 / u64::MAX as f64
 }
 
-/// The trial with the most tenants of those that passed. How many had room is counted by it; what the answer says of them depends on how
-/// clear each trial was, and so on how busy the machine is.
+/// The trial with the most tenants of those that passed. How many had room is counted by it; what the answer says of
+/// them depends on how clear each trial was, and so on how busy the machine is.
 pub(crate) fn fullest(case: &Value) -> &Value {
     let passed = case["probes"].as_array().unwrap().iter().filter(|probe| probe["outcome"] == "pass");
     passed.max_by_key(|probe| probe["tenants"].as_u64()).unwrap_or_else(|| panic!("nothing passed: {case}"))

@@ -78,8 +78,9 @@ pub(crate) fn collect_groups(dir: &Path, depth: u32, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Whether control groups may be made here and there is a server, besides what a test needs more (whether it is there, and what it is); with
-/// nobody else who makes groups. Else says why the test is skipped, which CI must not where a server is all that is missing.
+/// Whether control groups may be made here and there is a server, besides what a test needs more (whether it is there,
+/// and what it is); with nobody else who makes groups. Else says why the test is skipped, which CI must not where a
+/// server is all that is missing.
 pub(crate) fn real(more: &[(bool, &'static str)]) -> Option<File> {
     let mut needs = vec![
         (rustix::process::geteuid().is_root(), "root"),

@@ -1,5 +1,5 @@
-//! Inputs that fuzzing kept, through the parsers that it kept them for: what it once found stays mended, and its targets are built
-//! with every change.
+//! Inputs that fuzzing kept, through the parsers that it kept them for: what it once found stays mended, and its
+//! targets are built with every change.
 
 use std::fs::File;
 use std::io::Read;

@@ -1,4 +1,5 @@
-//! Files of a few megabytes that were made to take gigabytes or hours: each is read by a process whose memory and time are limited.
+//! Files of a few megabytes that were made to take gigabytes or hours: each is read by a process whose memory and time
+//! are limited.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 
@@ -14,12 +15,13 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use common::{Ran, User};
 use serde_json::{Value, json};
 
-/// KiB of memory, shared libraries and reserved addresses included, that a capture may take: what docs/SECURITY.md says.
+/// KiB of memory, shared libraries and reserved addresses included, that a capture may take: what docs/SECURITY.md
+/// says.
 const CAPTURE_KIB: usize = 512 << 10;
 /// KiB that the program takes for a document beside ten times its length.
 const PROGRAM_KIB: usize = 64 << 10;
-/// Seconds of a processor. Ten are said to be enough; an unoptimised program on a slow machine takes some times as many, and what
-/// repeats itself takes hours.
+/// Seconds of a processor. Ten are said to be enough; an unoptimised program on a slow machine takes some times as
+/// many, and what repeats itself takes hours.
 const SECONDS: usize = 60;
 
 /// Runs the program with limits.
@@ -47,7 +49,8 @@ impl Archive {
         Self { gzip, tar }
     }
 
-    /// One record: `0` is a file, `2` a link, `K` the long target of the next link, `L` the long name of the next record.
+    /// One record: `0` is a file, `2` a link, `K` the long target of the next link, `L` the long name of the next
+    /// record.
     fn record(&mut self, kind: u8, name: &[u8], link: &[u8], content: &[u8]) {
         let mut header = [0; 512];
         header[..name.len()].copy_from_slice(name);

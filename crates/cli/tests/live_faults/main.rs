@@ -1,4 +1,5 @@
-//! Every system call of the program that leaves something fails once, or is the last one: what is left is whole, and can be taken back.
+//! Every system call of the program that leaves something fails once, or is the last one: what is left is whole, and
+//! can be taken back.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 #![allow(clippy::print_stderr, reason = "a test that is skipped says why")]

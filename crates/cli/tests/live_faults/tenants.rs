@@ -10,8 +10,8 @@ use crate::trace::{Call, calls, can_trace, failing};
 use crate::tuning;
 
 /// One tenant on a tier of compressed memory, judged by a second of load.
-const SMALL: &str = "capacity --force --scenario mini --tiers zram --records 2000 --rps 300 --level rate>50% --warmup 0 --measure 0.3s \
-                     --iterations 1 --most-tenants 1 --dram-budget 24M --tier-size 64M --memory-floor 64M --seed 1 --quiet";
+const SMALL: &str = "capacity --force --scenario mini --tiers zram --records 2000 --rps 300 --level rate>50% --warmup \
+                     0 --measure 0.3s --iterations 1 --most-tenants 1 --dram-budget 24M --tier-size 64M --memory-floor 64M --seed 1 --quiet";
 /// What a run is made of that others would have to live with: each of them fails at least once.
 const CHANGES: [(&str, &str); 7] = [
     ("mkdir", "cgroup"),
@@ -22,8 +22,8 @@ const CHANGES: [(&str, &str); 7] = [
     ("fdatasync", ".changes"),
     ("rmdir", "cgroup"),
 ];
-/// Where it leaves what others would have to live with, and the notes with which that is taken back. Documents and other
-/// files of the user are tested with other commands.
+/// Where it leaves what others would have to live with, and the notes with which that is taken back. Documents and
+/// other files of the user are tested with other commands.
 const PLACES: [&str; 4] = ["/sys/", "tiermark.lock", ".changes", "/state>"];
 /// Calls of its children, one each.
 const OF_CHILDREN: [&str; 2] = ["swapon", "swapoff"];

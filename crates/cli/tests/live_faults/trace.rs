@@ -1,4 +1,5 @@
-//! The program under `strace`: which system calls it makes that leave something, and runs in which one of them fails or is the last.
+//! The program under `strace`: which system calls it makes that leave something, and runs in which one of them fails or
+//! is the last.
 
 use std::fs;
 use std::process::Command;
@@ -55,7 +56,8 @@ impl Call {
     }
 }
 
-/// Whether processes can be traced here; else says why the test is skipped. A machine may forbid it; CI has to have the tracer.
+/// Whether processes can be traced here; else says why the test is skipped. A machine may forbid it; CI has to have the
+/// tracer.
 pub(crate) fn can_trace() -> bool {
     let traced = Command::new("strace").args(["-o", "/dev/null", "true"]).output();
     assert!(traced.is_ok() || std::env::var_os("CI").is_none(), "strace is missing, and CI must not skip this");

@@ -118,7 +118,8 @@ fn whatever_call_fails_everything_comes_back() {
     }
 }
 
-/// What of files and names would be there after a loss of power: of a file what was synced, of a name what its directory was synced with.
+/// What of files and names would be there after a loss of power: of a file what was synced, of a name what its
+/// directory was synced with.
 #[derive(Default)]
 struct Disk {
     written: HashMap<String, String>,

@@ -13,8 +13,8 @@ use tempfile::TempDir;
 
 use crate::common::document;
 
-/// Options of every measurement here: small, since emulated processors are slow; emulated kernels of one instruction set, since
-/// string instructions run byte by byte there.
+/// Options of every measurement here: small, since emulated processors are slow; emulated kernels of one instruction
+/// set, since string instructions run byte by byte there.
 pub(crate) const SMALL: &str = "--quick --force --no-save -q --allow-partial --seconds 0.001 --max-time 12";
 /// On base pages.
 pub(crate) const BASE: &str = "--quick --force --no-save -q --allow-partial --seconds 0.001 --max-time 12 --pages base";
@@ -78,8 +78,8 @@ pub(crate) fn guest(topology: &str, script: &str) -> Left {
 pub(crate) fn guest_with(topology: &str, options: &[&str], script: &str) -> Left {
     let vm = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/numa-vm");
     let dir = tempfile::tempdir().unwrap();
-    // Runs a command with its output in a file, and prints its exit code and the uptime at its end: a guest that timed out shows
-    // its slow step.
+    // Runs a command with its output in a file, and prints its exit code and the uptime at its end: a guest that timed
+    // out shows its slow step.
     let prelude = "run() { name=$1; shift; \"$@\" > $name.txt 2>&1; echo $name exit $?; echo at $(cut -d' ' -f1 /proc/uptime) s; }\n";
     let mut command = Command::new(vm);
     command.args(["--topology", topology, "--timeout", "600", "--share"]).arg(program()).arg("--out").arg(dir.path());
@@ -134,8 +134,8 @@ pub(crate) fn assert_matrix(run: &Value, op: &str, rows: &[&str], columns: &[u64
     }
     let cells = observations(run).into_iter().filter(|o| label(o, "op") == op && o["labels"].get("policy").is_none());
     assert_eq!(cells.count(), rows.len() * columns.len(), "cells of {op}");
-    // Of several threads at once on a busy host, every window may be disturbed; and what an emulator's chase comes to may be known too badly
-    // to be shown. Shots that counted there are.
+    // Of several threads at once on a busy host, every window may be disturbed; and what an emulator's chase comes to
+    // may be known too badly to be shown. Shots that counted there are.
     let measured = observations(run).into_iter().filter(|o| label(o, "op") == "latency" && shots(o)).count();
     assert!(op != "latency" || measured > 0, "not one shot counted");
 }
@@ -166,7 +166,8 @@ pub(crate) fn assert_proven(observation: &Value) {
     assert_eq!(how["by"], "move_pages", "{}: {}", observation["step"], observation["placement"]);
 }
 
-/// A share of the pages of an observation lies on a node, as closely as a sample of so many tells (4.5 standard deviations).
+/// A share of the pages of an observation lies on a node, as closely as a sample of so many tells (4.5 standard
+/// deviations).
 #[track_caller]
 pub(crate) fn assert_share(observation: &Value, node: u64, wanted: f64) {
     assert_proven(observation);

@@ -1,4 +1,5 @@
-//! The program inside guests with several NUMA nodes (`tests/numa-vm`): discovery, placement, refusals. Their speeds mean nothing.
+//! The program inside guests with several NUMA nodes (`tests/numa-vm`): discovery, placement, refusals. Their speeds
+//! mean nothing.
 //!
 //! Ignored by default, since a guest takes some seconds and a kernel image; `./test` runs them where they can be had.
 
@@ -128,8 +129,8 @@ fn assert_fenced(left: &Left) {
     assert!(left.text("interleaved.txt").contains("cpuset.mems"), "{}", left.text("interleaved.txt"));
 }
 
-/// Reserved huge pages of node 1 are used there; node 0 has none and refuses, and nothing dies of SIGBUS: not where the pool is too
-/// small, and not where a cgroup gives fewer pages than the pool has.
+/// Reserved huge pages of node 1 are used there; node 0 has none and refuses, and nothing dies of SIGBUS: not where the
+/// pool is too small, and not where a cgroup gives fewer pages than the pool has.
 fn assert_pool(left: &Left) {
     let run = left.json("pool.json");
     for observation in observations(&run) {
@@ -228,7 +229,8 @@ fn eight_nodes_of_two_sockets() {
     let left = guest(
         "8node",
         &format!(
-            "run machine tiermark machine --json\nrun matrix tiermark matrix {BASE} --sizes 1M --op latency --json=matrix.json"
+            "run machine tiermark machine --json\nrun matrix tiermark matrix {BASE} --sizes 1M --op latency \
+                --json=matrix.json"
         ),
     );
     let near = |id: u64, to: u64| match (id == to, id / 4 == to / 4) {
@@ -287,7 +289,8 @@ fn memory_without_cpus() {
 #[test]
 #[ignore = "boots a guest: ./test"]
 fn far_memory_that_came_as_a_device() {
-    // Soft-reserved memory that a driver gave to the kernel: movable, of a memory tier of its own, as on real CXL machines.
+    // Soft-reserved memory that a driver gave to the kernel: movable, of a memory tier of its own, as on real CXL
+    // machines.
     let left = guest(
         "cxlhot",
         &format!(

@@ -1,4 +1,5 @@
-//! Primitives of the operating system in a guest: what takes several nodes, a pool, swap, or a control group that is full.
+//! Primitives of the operating system in a guest: what takes several nodes, a pool, swap, or a control group that is
+//! full.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 
@@ -67,7 +68,8 @@ fn what_the_operating_system_adds() {
     assert!(left.out.contains("the end"), "{}", left.out);
 }
 
-/// Every operation is there for every pair of nodes; where it was done, its body asked the kernel each time where the pages were.
+/// Every operation is there for every pair of nodes; where it was done, its body asked the kernel each time where the
+/// pages were.
 fn moved_between_nodes(left: &Left) {
     assert_ran(left, "numa");
     let run = left.json("numa.json");

@@ -1,4 +1,5 @@
-//! A guest for each tenant: booted, loaded and taken away by `tiermark capacity`. What they measure means nothing where they are emulated.
+//! A guest for each tenant: booted, loaded and taken away by `tiermark capacity`. What they measure means nothing where
+//! they are emulated.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 #![allow(clippy::print_stderr, reason = "a test that is skipped says why")]

@@ -6,8 +6,8 @@ use crate::checks::guest_with;
 use crate::common::fullest;
 
 /// A search of small tenants, for processors that are emulated: times mean nothing, counts do. Two of some 14 MiB fit.
-const SMALL: &str = "capacity --force --scenario mini --records 4000 --rps 50 --measure 2s --iterations 1 --warmup 0 --most-tenants 4 \
-                     --dram-budget 36M --tier-size 96M --memory-floor 64M --level 'rate > 50%' --seed 1 -q";
+const SMALL: &str = "capacity --force --scenario mini --records 4000 --rps 50 --measure 2s --iterations 1 --warmup 0 \
+                     --most-tenants 4 --dram-budget 36M --tier-size 96M --memory-floor 64M --level 'rate > 50%' --seed 1 -q";
 
 fn case<'a>(document: &'a Value, tier: &str) -> &'a Value {
     let cases = document["cases"].as_array().unwrap();
@@ -83,8 +83,9 @@ fn assert_tiers(document: &Value) {
 #[test]
 #[ignore = "boots a guest: ./test"]
 fn pages_are_demoted_to_slower_memory_when_dram_is_full() {
-    // Reserved huge pages leave little of the near nodes: that is DRAM then. The budget is between what is free there less the floor of these
-    // nodes (63 MiB) and nine tenths of it less the whole floor; some 35 MiB are free or taken by what boots.
+    // Reserved huge pages leave little of the near nodes: that is DRAM then. The budget is between what is free there
+    // less the floor of these nodes (63 MiB) and nine tenths of it less the whole floor; some 35 MiB are free or taken
+    // by what boots.
     let left = guest_with(
         "cxlhot",
         &["--share", "redis-server"],
@@ -109,7 +110,8 @@ fn pages_are_demoted_to_slower_memory_when_dram_is_full() {
     let case = case(&document, "demotion:2");
     // That all had room is counted; whether each trial was clear depends on how busy the host is.
     assert!((7..=8).contains(&fullest(case)["tenants"].as_u64().unwrap()), "{case}");
-    // Most pages are demoted while tenants fill, before any time in which evidence is taken: the kernel's count says that some were.
+    // Most pages are demoted while tenants fill, before any time in which evidence is taken: the kernel's count says
+    // that some were.
     let by_kernel: u64 = left.text("demoted.txt").trim().parse().unwrap();
     // A trial that a guard ended, because the host was busy, has no evidence.
     let trials = case["probes"].as_array().unwrap().iter().filter(|probe| probe["evidence"].is_object());

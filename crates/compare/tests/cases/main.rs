@@ -156,8 +156,8 @@ fn what_does_not_describe_one_thing_is_not_compared() {
     let states = Obstacle::State { first: state(None, None), other };
     assert_eq!(
         states.to_string(),
-        "of different states: the cpus probably stayed in one placement in the first run, and the cpus probably had different \
-         last-level caches in the other"
+        "of different states: the cpus probably stayed in one placement in the first run, and the cpus probably had \
+         different last-level caches in the other"
     );
     assert_eq!(verdict(Made::rate(1e9), apart(Made::rate(2e9))), not(states));
     assert_eq!(verdict(apart(Made::rate(1e9)), apart(Made::rate(2e9))), ChangeVerdict::Better);

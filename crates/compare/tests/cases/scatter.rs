@@ -43,7 +43,8 @@ fn a_baseline_of_several_runs_shows_smaller_changes() {
     assert_eq!(found(&runs, &slower).others[0].figures[0].first.as_ref().unwrap().runs, Some(4));
 }
 
-/// A machine whose history scatters by less than the default shows smaller changes, and one that scatters by more does not.
+/// A machine whose history scatters by less than the default shows smaller changes, and one that scatters by more does
+/// not.
 #[test]
 fn the_history_of_the_machine_says_how_far_runs_lie_apart() {
     let with = |sd: f64| {

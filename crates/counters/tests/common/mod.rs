@@ -148,7 +148,8 @@ pub(crate) fn of_source(fake: &Fake, kind: u32) -> Vec<([u64; 4], u32)> {
     kernel.opened.iter().filter(|(event, _)| event.kind == kind).map(|(event, _)| (event.words, event.cpu)).collect()
 }
 
-/// A folder of fixtures: made ones are here, captures of other projects are beside the workspace where someone has them.
+/// A folder of fixtures: made ones are here, captures of other projects are beside the workspace where someone has
+/// them.
 #[allow(clippy::print_stdout, reason = "says which tests did not run")]
 pub(crate) fn fixtures(name: &str) -> Option<PathBuf> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));

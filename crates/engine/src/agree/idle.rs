@@ -6,7 +6,8 @@ use super::{Doubts, Figure, TOLERANCE, doubt};
 use crate::agree::moments::{basis, middle};
 use crate::states::Conditions;
 
-/// Doubts latencies without a load that are above those of the same chain under a load of the same experiment, together with these.
+/// Doubts latencies without a load that are above those of the same chain under a load of the same experiment, together
+/// with these.
 pub(super) fn not_above_loaded<'a>(
     figures: &[Figure<'a>],
     conditions: &Conditions,

@@ -51,8 +51,8 @@ struct Memory {
 }
 
 impl Meaning {
-    /// What a figure means; `None` if no other figure can mean the same: several chains, work beside other work, pieces of memory that are
-    /// compared with each other.
+    /// What a figure means; `None` if no other figure can mean the same: several chains, work beside other work, pieces
+    /// of memory that are compared with each other.
     pub(super) fn of(figure: &Figure<'_>, machine: &Machine) -> Option<Self> {
         let (step, labels) = (figure.step, &figure.seen.labels);
         let setup = &step.setup;
@@ -89,8 +89,8 @@ impl Meaning {
             && self.is_of_size_of(other)
     }
 
-    /// Whether the footprints are the same, or of memory and so near that it makes no difference. A line of memory with its translation at hand
-    /// takes the same time in any footprint.
+    /// Whether the footprints are the same, or of memory and so near that it makes no difference. A line of memory with
+    /// its translation at hand takes the same time in any footprint.
     fn is_of_size_of(&self, other: &Self) -> bool {
         let are_memory = self.is_memory && other.is_memory;
         let near = |((a, b), memory): ((&u64, &u64), &Memory)| {
@@ -134,7 +134,8 @@ fn work(role: &Role, metric: Metric, labels: &Labels) -> Option<Work> {
     }
 }
 
-/// Whether a step stands for memory: by its tier, or, in the probes whose subject is memory, by a footprint that caches cannot hold.
+/// Whether a step stands for memory: by its tier, or, in the probes whose subject is memory, by a footprint that caches
+/// cannot hold.
 fn is_memory(step: &Step, machine: &Machine) -> bool {
     let labels = &step.labels;
     if let Some(tier) = labels.get(Labels::TIER) {

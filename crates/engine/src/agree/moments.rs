@@ -18,9 +18,9 @@ const IN_A_ROW_SECONDS: f64 = 0.05;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Middle {
     pub(super) median: f64,
-    /// Its 95 % interval. `None` below six visits or if these span less than two seconds, which those of a trusted median never do. Of five visits, even
-    /// the lowest and the highest leave out the median in 6 % of the cases, and a neighbour may stay for seconds: such a median is not known well
-    /// enough to contradict another.
+    /// Its 95 % interval. `None` below six visits or if these span less than two seconds, which those of a trusted
+    /// median never do. Of five visits, even the lowest and the highest leave out the median in 6 % of the cases, and a
+    /// neighbour may stay for seconds: such a median is not known well enough to contradict another.
     pub(super) interval: Option<(f64, f64)>,
 }
 
@@ -45,9 +45,10 @@ impl Middle {
     }
 }
 
-/// How the compared figures depend on the core's clock. One basis serves all of them, so that all values are given at the
-/// same clock. It is the median of the slopes that the figures show one by one, because clock and value may differ between
-/// figures for other reasons. The tier comes from the first figure that has one: a point of a curve has no tier.
+/// How the compared figures depend on the core's clock. One basis serves all of them, so that all values are given at
+/// the same clock. It is the median of the slopes that the figures show one by one, because clock and value may differ
+/// between figures for other reasons. The tier comes from the first figure that has one: a point of a curve has no
+/// tier.
 pub(super) fn basis(figures: &[Figure<'_>]) -> Basis {
     let tier = figures.iter().find_map(|figure| figure.step.labels.get(Labels::TIER));
     let slope = |figure: &Figure<'_>| Basis::of(tier, figure.step.metric, &figure.seen.visits).slope();
@@ -55,8 +56,8 @@ pub(super) fn basis(figures: &[Figure<'_>]) -> Basis {
     median(&slopes).map_or(Basis::Time, Basis::Slope)
 }
 
-/// The median of a figure, with the state of the cpus that it was measured in: the state of the figure's value, or the most
-/// common one. The median is given at the clock of the run; `None` if no visit has a value at that clock.
+/// The median of a figure, with the state of the cpus that it was measured in: the state of the figure's value, or the
+/// most common one. The median is given at the clock of the run; `None` if no visit has a value at that clock.
 pub(super) fn middle(
     figure: &Figure<'_>,
     basis: Basis,

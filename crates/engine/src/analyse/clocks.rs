@@ -4,7 +4,8 @@ use tiermark_model::{CoreClock, THREADS_KEPT};
 
 use crate::host::{Shot, ThreadShot};
 
-/// Clocks before and after a window that differ by less are one: the noise of two chains on a timer of 25 MHz, 40 µs each.
+/// Clocks before and after a window that differ by less are one: the noise of two chains on a timer of 25 MHz, 40 µs
+/// each.
 const STEADY: f64 = 0.004;
 /// Clocks that differ by more have no common value: a step of 100 MHz at 3 GHz is 3 %.
 const MOVED: f64 = 0.02;
@@ -12,7 +13,8 @@ const MOVED: f64 = 0.02;
 /// Share of many threads whose clock has to be known for the mean of all to be.
 const KNOWN: f64 = 0.5;
 
-/// The clock of each counted thread; of more threads than a document keeps, the mean of those that are known, if these are half of them.
+/// The clock of each counted thread; of more threads than a document keeps, the mean of those that are known, if these
+/// are half of them.
 pub(super) fn of(members: &[usize], shot: &Shot, span: (f64, f64)) -> Vec<Option<CoreClock>> {
     let clocks: Vec<Option<CoreClock>> = members.iter().map(|index| clock(shot.threads.get(*index)?, span)).collect();
     if clocks.len() <= THREADS_KEPT {

@@ -97,7 +97,8 @@ fn bandwidth_counts_only_windows_in_which_every_thread_runs() {
 
 #[test]
 fn waits_for_the_other_side_are_part_of_a_channels_rate() {
-    // Nine blocks of 64 KiB at 16 GB/s out of what the channel holds, and one that waits for the other side to be woken.
+    // Nine blocks of 64 KiB at 16 GB/s out of what the channel holds, and one that waits for the other side to be
+    // woken.
     let blocks: Vec<f64> = (0..600).map(|i| if i % 10 == 9 { 60_000.0 } else { 4_096.0 }).collect();
     let accounting = StepAccounting { metric: Metric::Bandwidth, threads: vec![Work::Transfers], parts: Vec::new() };
     let all = 10.0 * 65_536.0 / (9.0 * 4_096.0 + 60_000.0) * 1e9;

@@ -3,19 +3,22 @@
 use crate::accounting::Work;
 use crate::host::ThreadShot;
 
-/// A block this much longer than its thread's median is a gap, ns: the shortest loss of a cpu to something else (an interrupt that
-/// schedules, a hypervisor's exit that does) takes about that. The limit is absolute: one relative to the shot's own median would
-/// censor a slow stretch where most of the shot is fast, and keep it where most is slow.
+/// A block this much longer than its thread's median is a gap, ns: the shortest loss of a cpu to something else (an
+/// interrupt that schedules, a hypervisor's exit that does) takes about that. The limit is absolute: one relative to
+/// the shot's own median would censor a slow stretch where most of the shot is fast, and keep it where most is slow.
 const GAP_NS: f64 = 20_000.0;
-/// Blocks of streams last as long as that themselves, and those of string instructions longer: of them a gap is this share of a block.
+/// Blocks of streams last as long as that themselves, and those of string instructions longer: of them a gap is this
+/// share of a block.
 const GAP_SHARE: f64 = 0.5;
-/// What takes turns with others waits for them: only what is as long as a scheduler's slice, ns, or this many median blocks, is a gap.
+/// What takes turns with others waits for them: only what is as long as a scheduler's slice, ns, or this many median
+/// blocks, is a gap.
 const SLICE_NS: f64 = 500_000.0;
 const TURNS: f64 = 3.0;
-/// The first blocks after other work take longer than the median block of the visit: only what exceeds it by more than this factor is a gap.
+/// The first blocks after other work take longer than the median block of the visit: only what exceeds it by more than
+/// this factor is a gap.
 const COLD: f64 = 4.0;
-/// Shortest window, ns: the capability is what the hardware sustains for a window, and a visit of 2 ms has eight of them. Shorter than a
-/// scheduler time slice, so that windows fit between preemptions on a busy machine.
+/// Shortest window, ns: the capability is what the hardware sustains for a window, and a visit of 2 ms has eight of
+/// them. Shorter than a scheduler time slice, so that windows fit between preemptions on a busy machine.
 pub(crate) const WINDOW_NS: f64 = 250_000.0;
 /// Shortest window of contenders, ns: they get their turns in bursts, and a window holds several of them.
 const TURNS_WINDOW_NS: f64 = 1_000_000.0;
@@ -70,8 +73,8 @@ impl<'a> Track<'a> {
     }
 }
 
-/// The longest block that is no gap, ns. Contenders get their turns in bursts, and wait many times a median block for the next one:
-/// that wait is what is measured, as it is where the kernel wakes another.
+/// The longest block that is no gap, ns. Contenders get their turns in bursts, and wait many times a median block for
+/// the next one: that wait is what is measured, as it is where the kernel wakes another.
 fn gap_limit(median_block: f64, work: Work) -> f64 {
     match work {
         Work::Turns | Work::Meetings | Work::Transfers => (TURNS * median_block).max(median_block + SLICE_NS),
@@ -85,8 +88,9 @@ pub(super) fn durations(shot: &ThreadShot) -> impl Iterator<Item = f64> + '_ {
     shot.stamps_ns.windows(2).map(|w| w[1] - w[0])
 }
 
-/// The windows of operations of the kernel: whole blocks, as many as reach the length of a window. Time that does not count is taken out
-/// of the stamps, and blocks may be long: cut by time, one gap would fill many windows, and one window would hold parts of few blocks.
+/// The windows of operations of the kernel: whole blocks, as many as reach the length of a window. Time that does not
+/// count is taken out of the stamps, and blocks may be long: cut by time, one gap would fill many windows, and one
+/// window would hold parts of few blocks.
 pub(super) fn block_windows(track: &Track<'_>) -> Vec<(f64, f64)> {
     let stamps = &track.shot.stamps_ns;
     let last = stamps.len() - 1;
@@ -95,7 +99,8 @@ pub(super) fn block_windows(track: &Track<'_>) -> Vec<(f64, f64)> {
     whole.collect()
 }
 
-/// The one window of a visit to what was touched before: all of its chase. Cut by time, a slow chase would count more often than a fast one.
+/// The one window of a visit to what was touched before: all of its chase. Cut by time, a slow chase would count more
+/// often than a fast one.
 pub(super) fn whole_window(track: &Track<'_>) -> Vec<(f64, f64)> {
     vec![(track.start(), track.end())]
 }
@@ -116,8 +121,8 @@ pub(super) fn common_windows(tracks: &[&Track<'_>]) -> Vec<(f64, f64)> {
     (0..count as u64).map(|i| (start + i as f64 * length, start + (i + 1) as f64 * length)).collect()
 }
 
-/// The windows of a thread whose clock was looked at between them: from one look to the next. A last piece that is much shorter than the others
-/// would be noisier than they are, and is left out.
+/// The windows of a thread whose clock was looked at between them: from one look to the next. A last piece that is much
+/// shorter than the others would be noisier than they are, and is left out.
 pub(super) fn windows_between_looks(track: &Track<'_>) -> Vec<(f64, f64)> {
     /// Share of the length of a window from which a piece is one.
     const WHOLE: f64 = 0.75;

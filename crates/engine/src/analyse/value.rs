@@ -29,8 +29,8 @@ fn turn(track: &Track<'_>, (from, to): (f64, f64), stamp_ns: f64) -> Option<f64>
     Some((to - from) / turns - stamp_ns / track.shot.per_block).filter(|ns| ns.is_finite() && *ns > 0.0)
 }
 
-/// Time of an operation over the blocks of a window: the mean of the middle fifth of them, which is as robust as the median and does not
-/// stand on the clock's own steps (10 ns on some processors, 0.25 % of a short block).
+/// Time of an operation over the blocks of a window: the mean of the middle fifth of them, which is as robust as the
+/// median and does not stand on the clock's own steps (10 ns on some processors, 0.25 % of a short block).
 fn middle_block(tracks: &[&Track<'_>], (from, to): (f64, f64), stamp_ns: f64) -> Option<f64> {
     let mut values = Vec::new();
     for track in tracks {

@@ -34,7 +34,7 @@ impl Cell {
             placement: self.placement.clone(),
             core_hz: highest(&self.core_hz),
             core_hz_spread: judge::clock_spread(&self.core_hz),
-            rivals: self.rivals.told(),
+            rivals: self.rivals.rivals(),
             passes: self.passes(),
             overhead_share: (self.disturbance.shots > 0).then_some(self.overhead_share),
             started_seconds: self.started.unwrap_or_default(),
@@ -58,8 +58,8 @@ impl Cell {
         Reading { passes: self.passes(), ..reading }
     }
 
-    /// The clock's step, where it shows in the blocks of the first shot and is coarser than the precision wanted: a finer one
-    /// does no harm, since the value is a mean over many blocks.
+    /// The clock's step, where it shows in the blocks of the first shot and is coarser than the precision wanted: a
+    /// finer one does no harm, since the value is a mean over many blocks.
     pub(super) fn quantum(&self, value: Option<f64>) -> Option<f64> {
         let quantum = self.quantum?;
         let visible = value.is_none_or(|value| quantum > self.step.stop.precision * value);

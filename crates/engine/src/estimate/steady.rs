@@ -18,7 +18,8 @@ const LEAST: f64 = 0.02;
 const CONTINUED: f64 = 0.002;
 /// A trend slows down if it is as likely as this by chance that its second half is the smaller one so often.
 const SLOWS_DOWN: f64 = 0.05;
-/// What may be missing at the end of a visit: half of what a trusted figure may be off, as the visit's own mean has more of the excess.
+/// What may be missing at the end of a visit: half of what a trusted figure may be off, as the visit's own mean has
+/// more of the excess.
 const MISSING: f64 = 0.005;
 /// Share of the shots that did not settle from which a number is of no steady state.
 const UNSETTLED: f64 = 0.25;

@@ -8,11 +8,12 @@ use crate::clock::RunClock;
 use crate::passes::ABOVE;
 
 impl Reading<'_> {
-    /// A level of windows that neither a whole pass nor the median visit comes near was not sustained: the number is the better of the two.
+    /// A level of windows that neither a whole pass nor the median visit comes near was not sustained: the number is
+    /// the better of the two.
     pub(super) fn hold_against_passes(&self, estimate: &mut Estimate) {
         let (Some(passes), Some(level)) = (self.passes, estimate.value) else { return };
-        // Neither the state nor the clock of a pass is known: where there are several states, passes may be of another one, and the level is
-        // given at a clock that passes had a tenth of the time.
+        // Neither the state nor the clock of a pass is known: where there are several states, passes may be of another
+        // one, and the level is given at a clock that passes had a tenth of the time.
         if estimate.in_states.len() > 1 {
             return;
         }
@@ -29,8 +30,9 @@ impl Reading<'_> {
         }
     }
 
-    /// A bound is at least as good as the median visit: half of the visits got that much, and others only take away. The best tenth of a few
-    /// visits, or of the visits to one state, may be worse. A clock above the one that numbers are given at is taken out.
+    /// A bound is at least as good as the median visit: half of the visits got that much, and others only take away.
+    /// The best tenth of a few visits, or of the visits to one state, may be worse. A clock above the one that numbers
+    /// are given at is taken out.
     pub(super) fn hold_against_now(&self, estimate: &mut Estimate, visits: &Visits) {
         let (Some(now), Some(value)) = (estimate.now, estimate.value) else { return };
         let own = RunClock::of(std::iter::once(visits)).zip(self.groups.clock_of(visits));

@@ -116,7 +116,8 @@ fn rounded(estimate: &Estimate) -> Option<f64> {
     estimate.value.map(|value| (value * 1e6).round() / 1e6)
 }
 
-/// Each core is free of neighbours in one of so many windows, both at once in one of their square; else they lose a tenth to a third.
+/// Each core is free of neighbours in one of so many windows, both at once in one of their square; else they lose a
+/// tenth to a third.
 fn beside_neighbours(often: usize) -> Visits {
     let lost = |at: usize| 12.0 + (at * 7919 % 27) as f64;
     let rate = |at: usize| if at.is_multiple_of(often) { 118.0 } else { 118.0 - lost(at) };

@@ -8,8 +8,8 @@ use tiermark_stats::{APART_SECONDS, NEAR, Pile, VISITS};
 use super::{Reading, VALUE, values};
 use crate::sharing::Sharing;
 
-/// Variance of the summed rate, over the sum of the threads' variances, below which the threads compete: half way between independent ones
-/// (1) and those that share a fixed whole (0).
+/// Variance of the summed rate, over the sum of the threads' variances, below which the threads compete: half way
+/// between independent ones (1) and those that share a fixed whole (0).
 const LESS: f64 = 0.5;
 
 /// The number of a step, from its windows.
@@ -23,7 +23,8 @@ pub(super) struct Found {
 }
 
 impl Reading<'_> {
-    /// The edge of the summed rate, or the sum of the threads' own edges. Only windows count in which no thread has a gap.
+    /// The edge of the summed rate, or the sum of the threads' own edges. Only windows count in which no thread has a
+    /// gap.
     ///
     /// Each thread may have a neighbour on the other hardware thread of its core. If each is free of them in a fraction
     /// p of the windows, independently of the others, all n are free in only p^n: the edge of the summed rate is not
@@ -46,7 +47,8 @@ impl Reading<'_> {
         }
         let is_proven = |edge: &Pile| edge.has_enough() && edge.piled && edge.is_reproduced();
         let is_independent = is_proven(&sum) && reached_together(chosen, sum.value * (1.0 - NEAR)) >= wanted;
-        // Noise of the windows puts the sum a little above what all reach together: it counts only where it says something else.
+        // Noise of the windows puts the sum a little above what all reach together: it counts only where it says
+        // something else.
         let is_more = sum.value > edge.value * (1.0 + NEAR);
         if is_proven(&edge) && !is_more {
             return Some(Found { is_independent, ..joint });
@@ -57,7 +59,8 @@ impl Reading<'_> {
         Some(Found { alone: is_more.then_some(sum.value), ..joint })
     }
 
-    /// The sum of the threads' own edges; each count is the lowest among the threads. `None` where there are no rates of threads.
+    /// The sum of the threads' own edges; each count is the lowest among the threads. `None` where there are no rates
+    /// of threads.
     fn sum(&self, columns: Range<usize>, chosen: &[&Visit]) -> Option<Pile> {
         if self.metric != Metric::Bandwidth || columns.len() < 2 {
             return None;
@@ -87,8 +90,8 @@ fn threads(visits: &Visits) -> Range<usize> {
     first..first + usize::from(visits.threads)
 }
 
-/// Whether threads compete: what one gains another loses, so that the summed rate varies much less than they do. The variance of a sum of
-/// independent rates is the sum of their variances.
+/// Whether threads compete: what one gains another loses, so that the summed rate varies much less than they do. The
+/// variance of a sum of independent rates is the sum of their variances.
 fn compete(columns: Range<usize>, chosen: &[&Visit]) -> bool {
     // All columns have the same windows, so that sums of squares compare as variances do.
     let spread = |column: usize| {

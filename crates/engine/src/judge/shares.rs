@@ -4,15 +4,16 @@ use tiermark_model::{
     MIB, Machine, MemPolicy, Observation, PageKind, PlacementProof, Reason, RegionSetup, Step, total,
 };
 
-/// A sample of pages may be off by this many standard deviations: 1 in 400,000 at random, so that no run of a thousand steps is
-/// called wrong by chance.
+/// A sample of pages may be off by this many standard deviations: 1 in 400,000 at random, so that no run of a thousand
+/// steps is called wrong by chance.
 const SIGMAS: f64 = 4.5;
 
-/// How the pages of a step do not lie in the shares of its policy; `None` where they do, or where the policy leaves it open.
+/// How the pages of a step do not lie in the shares of its policy; `None` where they do, or where the policy leaves it
+/// open.
 ///
-/// The tolerance has two parts. A region is dealt out page by page, so its last round may be cut short: off by one page of
-/// all it has. And only a sample of the pages is looked at, one at random out of each stretch: off by no more than what a sample
-/// at random all over would be.
+/// The tolerance has two parts. A region is dealt out page by page, so its last round may be cut short: off by one page
+/// of all it has. And only a sample of the pages is looked at, one at random out of each stretch: off by no more than
+/// what a sample at random all over would be.
 pub(crate) fn wrong(step: &Step, seen: &Observation, proof: &PlacementProof, machine: &Machine) -> Option<Reason> {
     let first = step.setup.regions.first()?;
     let nodes: Vec<u32> = first.nodes.iter().collect();

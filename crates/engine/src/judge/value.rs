@@ -44,10 +44,11 @@ pub(super) fn judge_value(
     }
 }
 
-/// The least time that two cores take to hand each other a line and get it back, ns; `None` for other steps and for cpus that are declared to
-/// share a core.
+/// The least time that two cores take to hand each other a line and get it back, ns; `None` for other steps and for
+/// cpus that are declared to share a core.
 fn least_trip(step: &Step, seen: &Observation, machine: &Machine) -> Option<f64> {
-    /// Cycles: hardware threads of one core take 60 to 80 for a round trip, two cores of every model published 130 and more.
+    /// Cycles: hardware threads of one core take 60 to 80 for a round trip, two cores of every model published 130 and
+    /// more.
     const CYCLES: f64 = 100.0;
     let op = step.setup.threads.iter().find_map(|thread| match thread.role {
         Role::Ping { op } => Some(op),

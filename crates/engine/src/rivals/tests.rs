@@ -73,7 +73,7 @@ fn where_no_moment_is_calm_many_comparisons_decide() {
 fn a_rival_without_a_clean_window_has_no_ratio() {
     let mut rivals = rivals(&["b"]);
     (0..2).for_each(|_| rivals.compared(0, pair(99.0, 0.0)));
-    let told: Vec<Option<f64>> = rivals.told().iter().map(|rival| rival.ratio).collect();
+    let told: Vec<Option<f64>> = rivals.rivals().iter().map(|rival| rival.ratio).collect();
     assert_eq!(told, [Some(1.0), None]);
 }
 
@@ -138,7 +138,7 @@ fn the_rest_is_compared_with_the_one_that_is_taken() {
     (0..3).for_each(|_| rivals.compared(1, taken(118.8)));
     rivals.compared(2, taken(59.0));
     assert!(!rivals.undecided() && rivals.open().is_none());
-    let told: Vec<f64> = rivals.told().iter().map(|rival| rival.ratio.unwrap()).collect();
+    let told: Vec<f64> = rivals.rivals().iter().map(|rival| rival.ratio.unwrap()).collect();
     for (ratio, expected) in told.iter().zip([1.0, 1.2, 1.188, 0.59, 1.01]) {
         assert!((ratio - expected).abs() < 1e-9, "{told:?}");
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tiermark_model::{KernelId, Labels, Observation, Role, Step};
 
 use super::Runner;
-use super::kept::{is_piece, streams};
+use super::allocations::{is_piece, streams};
 use crate::analyse::analyse;
 use crate::cell::{Beside, Cell, first_kernel};
 use crate::event::Event;
@@ -15,8 +15,8 @@ use crate::rivals::Rivals;
 
 /// Fraction of a step's time; after it, only a rival kernel that leads is still compared.
 const RIVAL_SHARE: f64 = 0.4;
-/// Comparisons of rivals on one visit at most, and the seconds after which there is no other: those of small memory take 6 ms, those of string
-/// instructions in large memory up to 100 ms.
+/// Comparisons of rivals on one visit at most, and the seconds after which there is no other: those of small memory
+/// take 6 ms, those of string instructions in large memory up to 100 ms.
 const COMPARISONS: usize = 3;
 const COMPARING_SECONDS: f64 = 12e-3;
 /// Seconds between two observations of a step that listeners get: what a kill may lose.
@@ -43,7 +43,8 @@ impl Runner<'_> {
         }
         let (done, remaining_seconds) = self.progress();
         self.sink.event(&Event::Visited { step: &self.cells[index].step, remaining_seconds, done });
-        // Report each step once the run has lasted a second, so that a killed run keeps it; then every TOLD_EVERY seconds.
+        // Report each step once the run has lasted a second, so that a killed run keeps it; then every TOLD_EVERY
+        // seconds.
         let now = self.host.now();
         let due =
             if self.told[index].is_finite() { now - self.told[index] >= TOLD_EVERY } else { now - self.began >= 1.0 };
@@ -58,7 +59,8 @@ impl Runner<'_> {
         self.sink.event(&Event::Observed { observation });
     }
 
-    /// A shot on one of the allocations of the cell's family, in turn; a new one where it is due. One on which anything failed is given back.
+    /// A shot on one of the allocations of the cell's family, in turn; a new one where it is due. One on which anything
+    /// failed is given back.
     fn stay(&mut self, index: usize) -> Result<(), Fault> {
         let Some(at) = self.place(index) else { return Ok(()) };
         let shot = self.shoot(index, at);
@@ -134,8 +136,8 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// The figure of one thread whose comparisons of rivals say what is worth comparing for a figure of several: of the same work on the same
-    /// tier, or the nearest in size.
+    /// The figure of one thread whose comparisons of rivals say what is worth comparing for a figure of several: of the
+    /// same work on the same tier, or the nearest in size.
     fn alone(&self, index: usize) -> Option<&Cell> {
         let step = &self.cells[index].step;
         let [thread, _, ..] = step.setup.threads.as_slice() else { return None };
@@ -150,8 +152,8 @@ impl Runner<'_> {
         alike.min_by(|a, b| other_tier(a).cmp(&other_tier(b)).then(away(a).total_cmp(&away(b))))
     }
 
-    /// Whether the first visits to a figure of several threads wait until one thread has compared the rivals: a comparison by 16 threads takes 30 ms,
-    /// and most would be of kernels that are clearly slower.
+    /// Whether the first visits to a figure of several threads wait until one thread has compared the rivals: a
+    /// comparison by 16 threads takes 30 ms, and most would be of kernels that are clearly slower.
     pub(super) fn waits_for_one_thread(&self, index: usize) -> bool {
         let is_comparing = |alone: &Cell| {
             let is_open = alone.visited() == 0 || alone.compares(self.host.now());
@@ -160,8 +162,8 @@ impl Runner<'_> {
         self.cells[index].rivals.undecided() && self.alone(index).is_some_and(is_comparing)
     }
 
-    /// The kernel that a point is measured with: that of the figure of the same streams that is nearest in size, where there is one at its first
-    /// visit. It stays: a curve is of one kernel, and no visit is lost.
+    /// The kernel that a point is measured with: that of the figure of the same streams that is nearest in size, where
+    /// there is one at its first visit. It stays: a curve is of one kernel, and no visit is lost.
     fn leader(&self, index: usize) -> Option<KernelId> {
         let point = &self.cells[index].step;
         let [thread, ..] = point.setup.threads.as_slice() else { return None };

@@ -1,5 +1,5 @@
-//! Which cache serves a chain whose nodes lie a fixed distance apart, by sets and ways, and what translating its addresses
-//! costs. Replacement is strictly least recently used, so that knees are where the geometry puts them.
+//! Which cache serves a chain whose nodes lie a fixed distance apart, by sets and ways, and what translating its
+//! addresses costs. Replacement is strictly least recently used, so that knees are where the geometry puts them.
 
 use tiermark_model::{CacheKind, ChainLayout, CpuId, Layout, MIB, Machine, PageKind, RegionSetup};
 
@@ -70,8 +70,8 @@ impl SimCore {
     }
 }
 
-/// The share of a chain's accesses that each cache level of a cpu serves, from level 1; `None` for chains that are not resolved
-/// by sets. Pages lie where `luck` puts them: only the bits of an address within its page are the chain's own.
+/// The share of a chain's accesses that each cache level of a cpu serves, from level 1; `None` for chains that are not
+/// resolved by sets. Pages lie where `luck` puts them: only the bits of an address within its page are the chain's own.
 pub(super) fn shares(machine: &Machine, cpu: CpuId, region: &RegionSetup, luck: u64) -> Option<Vec<f64>> {
     let Layout::Chain(layout) = region.layout else { return None };
     let (pitch, apart) = match layout {
@@ -113,7 +113,8 @@ pub(super) fn shares(machine: &Machine, cpu: CpuId, region: &RegionSetup, luck: 
     Some(caches.into_iter().map(share).collect())
 }
 
-/// Ways where the system does not say: the fewest from 8 on that leave sets a power of two, as hardware has them, else 16.
+/// Ways where the system does not say: the fewest from 8 on that leave sets a power of two, as hardware has them, else
+/// 16.
 fn likely_ways(bytes: u64) -> u64 {
     (8..=24).find(|ways| bytes.is_multiple_of(ways * LINE) && (bytes / LINE / ways).is_power_of_two()).unwrap_or(16)
 }

@@ -1,4 +1,5 @@
-//! A simulated machine: any discovered tree, with a latency and bandwidth model per tier, noise and disturbances by seed.
+//! A simulated machine: any discovered tree, with a latency and bandwidth model per tier, noise and disturbances by
+//! seed.
 //!
 //! The whole program runs on it end to end with exact results, and for any machine. Its speeds come from a model, never
 //! from a measurement: documents made on it say so.

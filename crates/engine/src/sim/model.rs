@@ -205,8 +205,8 @@ impl SpeedModel {
 }
 
 impl ThreadModel {
-    /// Share of a stream's lines that each cache level still holds when the stream comes round again. One that is twice as long as
-    /// a level has pushed all of its own lines out by then.
+    /// Share of a stream's lines that each cache level still holds when the stream comes round again. One that is twice
+    /// as long as a level has pushed all of its own lines out by then.
     fn kept(&self, pattern: Pattern) -> Vec<f64> {
         if pattern == Pattern::Random {
             return self.shares.clone();
@@ -285,8 +285,8 @@ fn distance(machine: &Machine, cpu: CpuId, target: NodeId) -> f64 {
     f64::from(own.and_then(|n| n.distances.get(&target)).copied().unwrap_or(10))
 }
 
-/// Latency of so many bytes of a node's memory: firmware's figure where it has one, SLIT distance elsewhere; more where they exceed its
-/// memory-side cache.
+/// Latency of so many bytes of a node's memory: firmware's figure where it has one, SLIT distance elsewhere; more where
+/// they exceed its memory-side cache.
 fn memory_ns(machine: &Machine, cpu: CpuId, target: NodeId, bytes: f64) -> f64 {
     let node = machine.node(target);
     let stated = node.and_then(|n| n.hmat.iter().find_map(|h| h.read_latency_ns));

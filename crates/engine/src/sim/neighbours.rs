@@ -25,7 +25,8 @@ pub struct ComesAndGoes {
 /// Other work on the simulated machine.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Neighbours {
-    /// The hypervisor puts the cpus on cores with different last-level caches: then two links to memory serve them, and not one.
+    /// The hypervisor puts the cpus on cores with different last-level caches: then two links to memory serve them, and
+    /// not one.
     pub apart: Option<ComesAndGoes>,
     /// Work on the other hardware threads of the cores.
     pub sibling: Option<ComesAndGoes>,
@@ -44,8 +45,8 @@ pub struct Neighbours {
     pub visitor: Option<Visitor>,
 }
 
-/// A neighbour that is there from one second to another: memory answers more slowly, the shared cache is evicted, and the hypervisor
-/// moves the cpus to different last-level caches.
+/// A neighbour that is there from one second to another: memory answers more slowly, the shared cache is evicted, and
+/// the hypervisor moves the cpus to different last-level caches.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Visitor {
     /// The second in which it comes.
@@ -74,7 +75,8 @@ pub(super) enum Level {
 }
 
 impl Neighbours {
-    /// Share of the lines that the last-level cache held when they were touched, and holds still after so many ns, at this moment.
+    /// Share of the lines that the last-level cache held when they were touched, and holds still after so many ns, at
+    /// this moment.
     pub(super) fn kept(&self, after_ns: f64, at: f64) -> f64 {
         let visited = self.visitor.is_some_and(|visitor| visitor.is_here(at)).then_some(EVICTS_AFTER);
         visited.or(self.evicts_after_seconds).map_or(1.0, |seconds| (-after_ns / 1e9 / seconds).exp())
@@ -144,8 +146,8 @@ impl ComesAndGoes {
         on / seconds
     }
 
-    /// Goes through stretches of both kinds, their lengths drawn from exponential distributions, as long as `next` wants more: it gets the
-    /// end of each and whether the state is on in it.
+    /// Goes through stretches of both kinds, their lengths drawn from exponential distributions, as long as `next`
+    /// wants more: it gets the end of each and whether the state is on in it.
     fn stretches(&self, seed: u64, mut next: impl FnMut(f64, bool) -> bool) {
         let mut rng = Rng::new(seed);
         let off = self.lasts * (1.0 - self.share) / self.share.max(f64::MIN_POSITIVE);

@@ -1,4 +1,5 @@
-//! Whether what is called trusted is true: simulated machines with planted states, neighbours and drift, over many seeds.
+//! Whether what is called trusted is true: simulated machines with planted states, neighbours and drift, over many
+//! seeds.
 //!
 //! `TIERMARK_SEEDS=1000 cargo test --release -p tiermark-engine --test honest -- --nocapture` is the whole comparison.
 
@@ -99,8 +100,8 @@ impl Tally {
         let covered = share(self.covered as usize, self.trusted);
         let off = self.shares.iter().copied().fold(0.0, f64::max);
         eprintln!(
-            "{name}: {trusted:.0} % of {} numbers trusted, {wrong:.2} % of them off by more than 1 %, {covered:.1} % covered, \
-             shares off by {:.1} points at most",
+            "{name}: {trusted:.0} % of {} numbers trusted, {wrong:.2} % of them off by more than 1 %, {covered:.1} % \
+             covered, shares off by {:.1} points at most",
             self.numbers,
             100.0 * off
         );
@@ -156,7 +157,8 @@ fn many_for(
     tally.check(name, least_trusted);
 }
 
-/// Whether a state was there all the time, or never, so that nothing in the run could tell: a neighbour that never leaves is a record's matter.
+/// Whether a state was there all the time, or never, so that nothing in the run could tell: a neighbour that never
+/// leaves is a record's matter.
 fn never_changes(neighbours: &Neighbours, seed: u64) -> bool {
     let states = [(neighbours.sibling, 1), (neighbours.traffic, 2), (neighbours.apart, 3)];
     let seen = states.into_iter().filter_map(|(state, own)| Some(state?.seen(SECONDS, seed ^ own)));

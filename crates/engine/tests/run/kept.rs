@@ -219,7 +219,8 @@ fn a_kernel_is_selected_once_where_nothing_is_compared() {
     let scope = Scope { max_seconds: Some(5.0), ..Scope::default() };
     run_experiment(&given, &Request { scope, ..request() }, &mut host, &mut Log::default()).unwrap();
     let most = host.2.iter().map(|noted| noted.borrow().len()).max();
-    // A comparison (A B B A) ends on its first kernel, which the visit selects again; visits without a comparison select none.
+    // A comparison (A B B A) ends on its first kernel, which the visit selects again; visits without a comparison
+    // select none.
     let again = |noted: &Vec<KernelId>| noted.windows(2).filter(|pair| pair[0] == pair[1]).count();
     let compared = host.2.iter().map(|noted| again(&noted.borrow())).sum::<usize>();
     assert!(most > Some(0) && compared <= 40, "{compared} of {most:?}");

@@ -22,7 +22,8 @@ fn alerts(text: &str) -> Alerts {
     Alerts::new([Alert::parse(text).unwrap_or_else(|note| panic!("{text}: {note}"))], 1.0)
 }
 
-/// A sample a second after the one before, whose memory was visited so many seconds ago and then answered in so many ns.
+/// A sample a second after the one before, whose memory was visited so many seconds ago and then answered in so many
+/// ns.
 fn latency(visited: Option<(f64, f64)>) -> WatchSample {
     let best = visited.map(|(age, ns)| WatchBest {
         now: Some(ns),

@@ -259,8 +259,8 @@ pub(crate) fn by_rule<'a>(found: &'a Explanation, rule: &str) -> Option<&'a Expl
     found.found.iter().find(|one| one.rule == rule)
 }
 
-/// A document of local and remote reads and non-temporal stores that nothing is wrong with. It has a channel without a module and a link
-/// without a partner, as many servers do.
+/// A document of local and remote reads and non-temporal stores that nothing is wrong with. It has a channel without a
+/// module and a link without a partner, as many servers do.
 pub(crate) fn healthy() -> Run {
     let mut made = run();
     let reads = Rate::new("read", 0, 100.0).channels(&[17.0; 6]).links(&[(0.01, 20.8); 2]);

@@ -11,8 +11,8 @@ use tiermark_lines::{Appender, Lines, Survives, write_whole};
 use super::head::{Details, Place, RunHead};
 use crate::store::Store;
 
-/// The version is in the names: an earlier or later program has an index of its own. It rises with every change of what the lines hold or how
-/// they are derived from documents.
+/// The version is in the names: an earlier or later program has an index of its own. It rises with every change of what
+/// the lines hold or how they are derived from documents.
 const HEADS: &str = "index-3.jsonl";
 const FIGURES: &str = "figures-3.jsonl";
 const SCHEMA: &str = "tiermark/index/3";
@@ -99,8 +99,8 @@ impl Files {
         self.directory.join(name)
     }
 
-    /// Heads by the names of their documents, the number of lines, and whether the file is whole. A file that is larger than an index of so
-    /// many documents can be is not read.
+    /// Heads by the names of their documents, the number of lines, and whether the file is whole. A file that is larger
+    /// than an index of so many documents can be is not read.
     pub(super) fn heads(&self, documents: usize) -> (HashMap<String, RunHead>, usize, bool) {
         let most = HEADS_ANYWAY + LONGEST_HEAD * documents as u64;
         let read = || {
@@ -183,8 +183,8 @@ impl Writer {
         self.heads.append(&[&*head])
     }
 
-    /// Writes both files anew, with the lines of these runs only. A reader that has the old heads and the new figures finds other runs'
-    /// figures there, and reads the documents.
+    /// Writes both files anew, with the lines of these runs only. A reader that has the old heads and the new figures
+    /// finds other runs' figures there, and reads the documents.
     pub(super) fn replace(self, heads: &mut [RunHead]) -> io::Result<()> {
         let files = Files { directory: self.directory.clone() };
         write_whole(&self.directory, FIGURES, |file| {

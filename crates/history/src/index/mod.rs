@@ -1,9 +1,10 @@
-//! The index: what a list and a trend need of each run document, in two files beside the runs, so that 10,000 runs are listed without
-//! reading 10,000 documents.
+//! The index: what a list and a trend need of each run document, in two files beside the runs, so that 10,000 runs are
+//! listed without reading 10,000 documents.
 //!
-//! A line of the index holds the name, size and time of its document, and is used only while these are the same. Only readers write the
-//! index: a run saves one document and nothing else, so no run is lost if a writer of the index dies. There are two files, because a list
-//! needs about 600 bytes of a run and a trend thousands: a line of the first file says where the second has the figures of the run.
+//! A line of the index holds the name, size and time of its document, and is used only while these are the same. Only
+//! readers write the index: a run saves one document and nothing else, so no run is lost if a writer of the index dies.
+//! There are two files, because a list needs about 600 bytes of a run and a trend thousands: a line of the first file
+//! says where the second has the figures of the run.
 
 mod files;
 mod head;
@@ -22,7 +23,8 @@ use head::{Details, Stamp, short};
 /// What the index keeps of a document: its numbers by grade, and its figures.
 pub type Describe<'a> = dyn Fn(&Run) -> (GradeCounts, RunFigures) + 'a;
 
-/// Lines of documents that are gone or were changed, beyond the number of documents, from which on the files are written anew.
+/// Lines of documents that are gone or were changed, beyond the number of documents, from which on the files are
+/// written anew.
 const MOST_DEAD: usize = 64;
 
 /// The saved runs of a store.
@@ -33,8 +35,8 @@ pub struct Index<'a> {
 }
 
 impl<'a> Index<'a> {
-    /// Reads the index, and the documents that are not in it, and adds these to the index if its files can be written. `progress` gets the
-    /// number of these documents that are read, and the number of all of them.
+    /// Reads the index, and the documents that are not in it, and adds these to the index if its files can be written.
+    /// `progress` gets the number of these documents that are read, and the number of all of them.
     ///
     /// A missing or damaged index, or one of another version, costs time, but is not an error.
     ///
@@ -76,7 +78,8 @@ impl<'a> Index<'a> {
             // What cannot be written is read from the documents the next time.
             let _ = writer.replace(&mut index.heads);
         }
-        // Starts are RFC 3339 in UTC, whose order is that of their text; those of one second are in the order of their files' times.
+        // Starts are RFC 3339 in UTC, whose order is that of their text; those of one second are in the order of their
+        // files' times.
         index.heads.sort_by(|a, b| (&a.started, a.stamp.modified, &a.id).cmp(&(&b.started, b.stamp.modified, &b.id)));
         Ok(index)
     }

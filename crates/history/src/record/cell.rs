@@ -6,11 +6,11 @@ use std::fmt::Write;
 use serde::{Deserialize, Serialize};
 use tiermark_model::{Bytes, CpuModel, IdSet, KernelId, Label, Labels, Machine, Role, Step};
 
-/// Labels that say how or why something was measured, not what: the record is one for all of them. Of the cpus, their number and how they
-/// lie to each other count.
+/// Labels that say how or why something was measured, not what: the record is one for all of them. Of the cpus, their
+/// number and how they lie to each other count.
 const NOT_IDENTITY: [&str; 5] = [Labels::PURPOSE, Labels::KERNEL, Labels::CPUS, Labels::TO, Labels::TIER];
-/// Footprints up to this are compared with the very same only. Those of memory depend on what happens to be free, so that there a quarter of
-/// an octave is one cell; times and rates of memory change by about a percent over it.
+/// Footprints up to this are compared with the very same only. Those of memory depend on what happens to be free, so
+/// that there a quarter of an octave is one cell; times and rates of memory change by about a percent over it.
 const EXACT_BYTES: u64 = 32 << 20;
 /// Reservations of the firmware and of the kernel change the memory seen from boot to boot, by less than this.
 const MEMORY_STEP: u64 = 64 << 20;
@@ -57,7 +57,8 @@ fn cpu_text(model: &CpuModel) -> String {
     format!("{} {}/{}/{} {}", text(vendor), number(*family), number(*model), number(*stepping), text(name))
 }
 
-/// FNV-1a of 64 bits (Fowler, Noll & Vo). It need not resist anyone: 64 bits of a random id of 128 leave 2⁶⁴ ids that it could be.
+/// FNV-1a of 64 bits (Fowler, Noll & Vo). It need not resist anyone: 64 bits of a random id of 128 leave 2⁶⁴ ids that
+/// it could be.
 fn hash(texts: &[&str]) -> u64 {
     let bytes = texts.iter().flat_map(|text| text.bytes().chain([0]));
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
@@ -95,7 +96,8 @@ pub(crate) fn name(probe: &str, method: u32, step: &Step, machine: &Machine) -> 
     Some(name)
 }
 
-/// Whether kernels compete for a step whose stores bypass the caches (`write.nt`, `fill.rep`): what they reach is no figure of a cache.
+/// Whether kernels compete for a step whose stores bypass the caches (`write.nt`, `fill.rep`): what they reach is no
+/// figure of a cache.
 fn bypasses_caches(step: &Step) -> bool {
     let bypasses = |kernel: &KernelId| kernel.op().contains('.');
     step.setup.threads.iter().any(|thread| match &thread.role {

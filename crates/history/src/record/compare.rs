@@ -4,7 +4,8 @@ use tiermark_model::{Observation, PerCycle, Reason, Unit};
 
 use super::Best;
 
-/// Share by which a number may fall short of the record: two sharp edges of the same cell agree within 2 % in 95 of 100 pairs.
+/// Share by which a number may fall short of the record: two sharp edges of the same cell agree within 2 % in 95 of 100
+/// pairs.
 const SHORT: f64 = 0.03;
 
 /// Whether the unit is one of time, of which less is better.

@@ -39,8 +39,8 @@ pub struct Best {
     pub value: f64,
     /// Unit of the figure.
     pub unit: Unit,
-    /// The figure per cycle of the core, of what the core clocks: such figures are compared by it, so that a faster clock is
-    /// no record.
+    /// The figure per cycle of the core, of what the core clocks: such figures are compared by it, so that a faster
+    /// clock is no record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_cycle: Option<PerCycle>,
     /// Start of the run that measured it, RFC 3339.
@@ -87,8 +87,8 @@ enum Unread {
 }
 
 impl MachineRecord {
-    /// What the store knows of a machine: nothing yet where there is no file. A damaged file is set aside, where the store may be written
-    /// to, and said in the notice.
+    /// What the store knows of a machine: nothing yet where there is no file. A damaged file is set aside, where the
+    /// store may be written to, and said in the notice.
     pub fn open(store: &Store, key: MachineKey, may_write: bool) -> (Self, Option<Refusal>) {
         let empty = |key| Self { key, cells: BTreeMap::new() };
         let Some(path) = path(store) else { return (empty(key), None) };
@@ -129,8 +129,8 @@ impl MachineRecord {
         any.then_some(observations)
     }
 
-    /// Writes the figures of a run that are better than what the file holds by now, whole or not at all. Of a simulated run, or of one that
-    /// was not completed, none.
+    /// Writes the figures of a run that are better than what the file holds by now, whole or not at all. Of a simulated
+    /// run, or of one that was not completed, none.
     ///
     /// # Errors
     /// A [`Refusal`] if the file cannot be written.
@@ -140,7 +140,8 @@ impl MachineRecord {
         if shown.is_empty() {
             return Ok(());
         }
-        // Another run may have written meanwhile. Between reading and writing it still may: one figure is lost then, and shown again.
+        // Another run may have written meanwhile. Between reading and writing it still may: one figure is lost then,
+        // and shown again.
         let mut book = match read(&path) {
             Ok(book) => book,
             Err(unread @ Unread::Closed(_)) => return Err(unusable(&path, unread, false)),
@@ -175,7 +176,8 @@ fn cell_of(experiment: &Experiment, seen: &Observation, machine: &Machine) -> Op
     cell::name(&experiment.request.probe, experiment.method, step, machine)
 }
 
-/// Whether the hardware was seen to do as much, again and again: a trusted figure, or a bound that enough visits reached.
+/// Whether the hardware was seen to do as much, again and again: a trusted figure, or a bound that enough visits
+/// reached.
 fn is_proven(seen: &Observation) -> bool {
     let seldom = |reason: &Reason| {
         use ReasonCode::{Contradicted, NotReproduced, NotSettled, TooFew};

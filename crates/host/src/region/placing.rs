@@ -20,8 +20,8 @@ pub(super) enum Touch {
 /// Which thread touches which page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Deal {
-    /// The nodes. With a cpu: a thread on that cpu touches the page, because the user chose the cpu or the kernel refused to bind
-    /// the page; without: the touching thread sets its memory policy to the node.
+    /// The nodes. With a cpu: a thread on that cpu touches the page, because the user chose the cpu or the kernel
+    /// refused to bind the page; without: the touching thread sets its memory policy to the node.
     nodes: Vec<(NodeId, Option<CpuId>)>,
     /// One round of pages: the index of each page's node.
     pub(super) order: Vec<usize>,

@@ -1,7 +1,7 @@
 //! Large memory, backed by several threads at once.
 //!
-//! A host that gives a guest memory only when it is touched takes long for it: 2.9 s for 1 GiB by one thread and 1.7 s by two, on a KVM guest
-//! whose host has pages of 4 KiB.
+//! A host that gives a guest memory only when it is touched takes long for it: 2.9 s for 1 GiB by one thread and 1.7 s
+//! by two, on a KVM guest whose host has pages of 4 KiB.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

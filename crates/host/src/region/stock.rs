@@ -1,7 +1,7 @@
 //! Freed memory from 16 MiB on, kept mapped for the next regions.
 //!
-//! A host that gives a guest memory only when it is touched takes 3 to 4 s for each GiB (KVM, host pages of 4 KiB), and takes back what the
-//! guest frees: memory that stays mapped is there at once.
+//! A host that gives a guest memory only when it is touched takes 3 to 4 s for each GiB (KVM, host pages of 4 KiB), and
+//! takes back what the guest frees: memory that stays mapped is there at once.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,8 +13,8 @@ use tiermark_system::{Keeper, Mapping};
 
 use super::Order;
 
-/// Least bytes to keep. Smaller memory is quick to make, and each allocation of it needs different pages: their addresses matter
-/// in caches.
+/// Least bytes to keep. Smaller memory is quick to make, and each allocation of it needs different pages: their
+/// addresses matter in caches.
 const LEAST: usize = 16 << 20;
 
 /// Properties that two regions must share for one to get the other's memory: page size and node.

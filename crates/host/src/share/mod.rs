@@ -17,21 +17,22 @@ use tiermark_system::{Clock, SharedLines};
 use crate::ended::Ended;
 use crate::gate::StartGate;
 
-/// Lines that are used are at least this far apart: adjacent-line prefetchers pair lines of 64 bytes, and some Arm cores
-/// have lines of 128.
+/// Lines that are used are at least this far apart: adjacent-line prefetchers pair lines of 64 bytes, and some Arm
+/// cores have lines of 128.
 const APART: usize = 128;
 /// Round trips of a block: some 10 µs between neighbours, long against a stamp, short against a time slice.
 const ROUNDS: u64 = 128;
-/// Lines that a shot goes round, a block on each: where a line's home in the caches lies changes its latency, and the median
-/// over several says more of the pair than any one of them.
+/// Lines that a shot goes round, a block on each: where a line's home in the caches lies changes its latency, and the
+/// median over several says more of the pair than any one of them.
 const PLACES: usize = 16;
 /// Lines that a chase through another core's cache takes: some 10 µs, and they fit any first level.
 const FETCHED: usize = 128;
 /// Least size of a region of shared lines, bytes: all of the lines above and the two that carry the turns, twice, so
 /// that the lines in use can be chosen at random.
 pub(crate) const LEAST_BYTES: u64 = 2 * ((FETCHED + 2) * APART) as u64;
-/// Additions of a block by all threads together, and by each at least. A core that has the line adds some ten times before the next one takes
-/// it, so that a block of as few would be one burst with a stamp in it, or one wait; the least is a dozen of them.
+/// Additions of a block by all threads together, and by each at least. A core that has the line adds some ten times
+/// before the next one takes it, so that a block of as few would be one burst with a stamp in it, or one wait; the
+/// least is a dozen of them.
 const ADDITIONS: (u64, u64) = (2048, 128);
 /// No contender gets more than so many times its even part of the turns for a whole shot: room for its stamps.
 const WINNER: f64 = 8.0;
@@ -92,7 +93,8 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// Whether waiting on makes sense. Lets others have the cpu: on a crowded machine the partner may be waiting for it.
+    /// Whether waiting on makes sense. Lets others have the cpu: on a crowded machine the partner may be waiting for
+    /// it.
     #[cold]
     fn look(&self) -> Result<(), Ended> {
         if self.stopped.load(Relaxed) {
@@ -129,7 +131,8 @@ pub(crate) fn complete(setup: &Setup) -> Result<(), Refusal> {
         };
         if !whole {
             let why = format!(
-                "region {region} needs a ping and an echo of the same operation, a taker and a keeper, or contenders only"
+                "region {region} needs a ping and an echo of the same operation, a taker and a keeper, or contenders \
+                    only"
             );
             return Err(says::setup_inconsistent("threads on shared lines", &why));
         }
@@ -166,8 +169,8 @@ impl ShareWork {
         }
     }
 
-    /// No block is shorter, ns: no round trip takes less than 10 ns, no other access less than one, and of many contenders none has
-    /// all turns.
+    /// No block is shorter, ns: no round trip takes less than 10 ns, no other access less than one, and of many
+    /// contenders none has all turns.
     pub(crate) fn block_ns(&self) -> f64 {
         match self.part {
             ShareRole::Ping(_) => ROUNDS as f64 * 10.0,

@@ -139,23 +139,24 @@ impl ShareWork {
 /// Bits of a message that hold its number.
 const NUMBER: u32 = 8;
 
-/// The clock and a number in one word, so that one store sends both. The number makes messages differ where the clock does not: generic
-/// timers of 25 MHz step once in several messages. It goes from 1 to [`ROUNDS`], so that none is the next one's neighbour's, and none is
-/// [`OVER`].
+/// The clock and a number in one word, so that one store sends both. The number makes messages differ where the clock
+/// does not: generic timers of 25 MHz step once in several messages. It goes from 1 to [`ROUNDS`], so that none is the
+/// next one's neighbour's, and none is [`OVER`].
 #[inline(always)]
 fn message(clock: u64, number: u64) -> u64 {
     const { assert!(ROUNDS < (1 << NUMBER) - 1) };
     clock << NUMBER | number
 }
 
-/// Ticks since a message was sent, negative ones in two's complement. The clock's highest bits are not in it; differences are far smaller.
+/// Ticks since a message was sent, negative ones in two's complement. The clock's highest bits are not in it;
+/// differences are far smaller.
 #[inline(always)]
 fn way(message: u64, now: u64) -> u64 {
     ((now << NUMBER).wrapping_sub(message >> NUMBER << NUMBER).cast_signed() >> NUMBER).cast_unsigned()
 }
 
-/// The lines of one block: one that carries the turn there (and back, where both write it), one that carries it back, and
-/// what the answer says, on the same line.
+/// The lines of one block: one that carries the turn there (and back, where both write it), one that carries it back,
+/// and what the answer says, on the same line.
 pub(super) struct Pair<'a> {
     there: &'a AtomicU64,
     back: &'a AtomicU64,
@@ -209,7 +210,8 @@ mod tests {
         });
         // Hundreds of messages a step.
         let (clock, gate, stopped) = (Clock::coarse(100_000), StartGate::new(2), AtomicBool::new(false));
-        // It ends after one block on each line. Beside other work each message may wait for the partner's turn on a cpu.
+        // It ends after one block on each line. Beside other work each message may wait for the partner's turn on a
+        // cpu.
         let deadline = clock.now() + clock.ticks(60e9);
         let watch = Watch { gate: &gate, stopped: &stopped, clock: &clock, deadline, stamp_ns: 0.0 };
         let mut stamps = vec![0; PLACES + 1];

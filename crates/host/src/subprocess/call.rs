@@ -173,8 +173,8 @@ fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
-/// The state of a process, and the ticks of the processor that it has taken, in user mode and in the kernel's, as the kernel writes them
-/// (proc_pid_stat(5)).
+/// The state of a process, and the ticks of the processor that it has taken, in user mode and in the kernel's, as the
+/// kernel writes them (proc_pid_stat(5)).
 fn doing(child: &Child) -> Option<(char, [u64; 2])> {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.pid().as_raw_nonzero())).ok()?;
     let (_, fields) = stat.rsplit_once(") ")?;

@@ -36,7 +36,8 @@ pub(super) fn serve() -> u8 {
         // A user who typed the argument gets a message; without a terminal the write fails.
         let _ = writeln!(
             std::io::stderr(),
-            "tiermark: {SUBPROCESS} is internal: tiermark starts itself with it to measure processes; see `tiermark help os`"
+            "tiermark: {SUBPROCESS} is internal: tiermark starts itself with it to measure processes; see `tiermark \
+                help os`"
         );
         return Exit::Usage.code();
     };
@@ -47,7 +48,7 @@ pub(super) fn serve() -> u8 {
     give_back_kept();
     let mut goes_on = say(&mut link, &held.as_ref().map(|_| ()));
     while let (true, Ok(held)) = (goes_on, &mut held) {
-        goes_on = match told(&mut link) {
+        goes_on = match receive(&mut link) {
             Some(Ask::Placement { seed }) => say(&mut link, &held.placement(seed)),
             Some(Ask::Select { kernel }) => {
                 say(&mut link, &held.select(&kernel).map_err(|refusal| refusal.to_string()))
@@ -65,12 +66,12 @@ fn begun() -> Option<(BufReader<UnixStream>, Job)> {
     let kind = FileType::from_raw_mode(fstat(stdin.as_fd()).ok()?.st_mode);
     let socket = stdin.as_fd().try_clone_to_owned().ok().filter(|_| kind == FileType::Socket)?;
     let mut link = BufReader::new(UnixStream::from(socket));
-    let job = told(&mut link)?;
+    let job = receive(&mut link)?;
     Some((link, job))
 }
 
 /// The next line, where there is one that can be understood.
-fn told<T: DeserializeOwned>(link: &mut BufReader<UnixStream>) -> Option<T> {
+fn receive<T: DeserializeOwned>(link: &mut BufReader<UnixStream>) -> Option<T> {
     let mut line = Vec::new();
     link.read_until(b'\n', &mut line).ok()?;
     serde_json::from_slice(&line).ok()

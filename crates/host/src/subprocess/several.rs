@@ -1,5 +1,5 @@
-//! Workers that are processes: one for each thread of a setup, with memory of its own, started together by a gate in memory that all
-//! have.
+//! Workers that are processes: one for each thread of a setup, with memory of its own, started together by a gate in
+//! memory that all have.
 
 use std::fs::File;
 use std::process::Stdio;

@@ -281,7 +281,8 @@ fn its_pages_are_proven_by_what_the_kernel_says_of_them() {
     let base = proof(PageKind::Base);
     assert_eq!((base.page_share, base.page.as_str()), (Some(1.0), "base"), "{base:?}");
     assert!(base.pages > 0 && base.on_target == Some(1.0), "{base:?}");
-    // What is said of huge pages is what the kernel tells whoever looks from outside, however many there were to be had.
+    // What is said of huge pages is what the kernel tells whoever looks from outside, however many there were to be
+    // had.
     let mut rig = held(&mut host, &setup("fork+exit", 8 * MIB, PageKind::Thp)).unwrap();
     let pid = rig.subprocess.child.pid();
     let outside = || number(&proc(pid, "smaps_rollup"), "AnonHugePages:") as f64 / 8192.0;

@@ -138,8 +138,8 @@ family!(
     tiermark_chase_32("248"),
 );
 
-/// A chase over bytes: eight steps an iteration, the rest one by one. The address rises by itself; the byte that was loaded is the other
-/// half of the next address, so that no load begins before the one before it has ended.
+/// A chase over bytes: eight steps an iteration, the rest one by one. The address rises by itself; the byte that was
+/// loaded is the other half of the next address, so that no load begins before the one before it has ended.
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn tiermark_chase_bytes(_args: *mut crate::ByteArgs) {

@@ -1,5 +1,5 @@
-//! The loops around the bodies of `kernels/*.kernel`: passes around an unrolled loop, and a loop for the rest. `build.rs`
-//! writes the calls of these macros.
+//! The loops around the bodies of `kernels/*.kernel`: passes around an unrolled loop, and a loop for the rest.
+//! `build.rs` writes the calls of these macros.
 
 /// A naked function around a loop body.
 ///
@@ -91,8 +91,8 @@ macro_rules! scalable_fn {
 }
 
 /// A naked function that visits lines in the order of an array of 4-byte line numbers, four lines an iteration; nothing
-/// is drawn inside the timed loop. For each line, x9 holds its address; `$base` is the register of the array visited, x6
-/// holds the value, and x10 is free for a sum.
+/// is drawn inside the timed loop. For each line, x9 holds its address; `$base` is the register of the array visited,
+/// x6 holds the value, and x10 is free for a sum.
 macro_rules! random_fn {
     ($name:ident, base $base:literal, init [$($init:expr),*], visit [$($visit:expr),+], done [$($done:expr),*]) => {
         #[unsafe(naked)]

@@ -67,7 +67,8 @@ pub enum LayoutError {
     },
 }
 
-/// Bytes of a block of `pair:N`: as far as any prefetcher of neighbours is known to reach (two pairs of 128 bytes on either side).
+/// Bytes of a block of `pair:N`: as far as any prefetcher of neighbours is known to reach (two pairs of 128 bytes on
+/// either side).
 pub const PAIR_BLOCK: usize = 512;
 
 /// Distance between neighbouring places in bytes, never 0 where [`places`] allows the layout: the stride of `stride:N`

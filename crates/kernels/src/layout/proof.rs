@@ -171,8 +171,8 @@ impl Grid {
         self.places as u64 * self.slots.len() as u64
     }
 
-    /// Every pointer leads to a node of its own permutation, but for one node a permutation, which leads to the next. In pairs,
-    /// the first leads to the second of the same place, and the second to some first.
+    /// Every pointer leads to a node of its own permutation, but for one node a permutation, which leads to the next.
+    /// In pairs, the first leads to the second of the same place, and the second to some first.
     fn check_pointers(&self, words: &[u64], base: u64, stopped: &dyn Fn() -> bool) -> Result<(), ProofError> {
         let span = (self.places * self.pitch * 8) as u64;
         let depths = self.slots.len();

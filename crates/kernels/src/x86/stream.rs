@@ -1,5 +1,5 @@
-//! The loops around the bodies of `kernels/*.kernel`: passes around an unrolled loop, and a loop of single lines for the rest.
-//! `build.rs` writes the calls of these macros.
+//! The loops around the bodies of `kernels/*.kernel`: passes around an unrolled loop, and a loop of single lines for
+//! the rest. `build.rs` writes the calls of these macros.
 
 /// A naked function around a loop body.
 ///
@@ -141,8 +141,8 @@ macro_rules! two_halves_fn {
 }
 
 /// A naked function that visits lines in the order of an array of 4-byte line numbers, four lines an iteration; nothing
-/// is drawn inside the timed loop. For each line, rax holds the byte offset; r8 and r9 hold `dst` and `src`, r10 the value,
-/// and rsi is free for a sum.
+/// is drawn inside the timed loop. For each line, rax holds the byte offset; r8 and r9 hold `dst` and `src`, r10 the
+/// value, and rsi is free for a sum.
 macro_rules! random_fn {
     ($name:ident, init [$($init:expr),*], visit [$($visit:expr),+], done [$($done:expr),*]) => {
         #[unsafe(naked)]

@@ -1,5 +1,5 @@
-//! What the operations mean that users name: the portable kernels, which the others are held against, beside formulas that
-//! are written down apart from their files.
+//! What the operations mean that users name: the portable kernels, which the others are held against, beside formulas
+//! that are written down apart from their files.
 
 use std::collections::BTreeSet;
 

@@ -5,8 +5,8 @@ use crate::seed::mix;
 /// The permutation is part of what a workload means: other seeds of a run do not change it.
 const ROUNDS: [u64; 3] = [0x5851_f42d_4c95_7f2d, 0x1405_7b7e_f767_814f, 0x2545_f491_4f6c_dd1d];
 
-/// Bijective mixing of as many bits as `count` needs, repeated while the result lies outside (cycle walking: Black & Rogaway,
-/// CT-RSA 2002), which is at most every second time.
+/// Bijective mixing of as many bits as `count` needs, repeated while the result lies outside (cycle walking: Black &
+/// Rogaway, CT-RSA 2002), which is at most every second time.
 #[derive(Debug, Clone)]
 pub(super) struct Scramble {
     count: u64,

@@ -55,7 +55,8 @@ const DRAWS_ALL: usize = brief::DRAWS as usize;
 
 #[test]
 fn the_brief_mapping_has_the_published_shape() {
-    // Width, mean pull, deviation in half ranges, share of requests to the central 5, 10, 25, 28.7, 50 and 75 % of the keys.
+    // Width, mean pull, deviation in half ranges, share of requests to the central 5, 10, 25, 28.7, 50 and 75 % of the
+    // keys.
     let vectors = [
         (10, 0.248, 0.476, [0.156, 0.236, 0.421, 0.460, 0.660, 0.853]),
         (25, 0.594, 0.289, [0.313, 0.438, 0.670, 0.712, 0.884, 0.986]),
@@ -67,7 +68,8 @@ fn the_brief_mapping_has_the_published_shape() {
         for (found, expected) in found.central.iter().zip(central) {
             assert!((found - expected).abs() < 1e-3, "{width}: {found} for {expected}");
         }
-        // One draw of 101 pulls every key to the middle; 20,001 keys add a little for those that are pulled nearly so far.
+        // One draw of 101 pulls every key to the middle; 20,001 keys add a little for those that are pulled nearly so
+        // far.
         assert!((found.centre_key - 0.0099).abs() < 2e-4, "{width}: {}", found.centre_key);
     }
 }
@@ -118,9 +120,9 @@ proptest! {
     }
 }
 
-/// Kolmogorov–Smirnov p-value of draws against a law of discrete weights: each draw is spread evenly over its own step of the distribution
-/// function, which makes it uniform exactly (the randomised probability integral transform; Brockwell, Statistics & Probability
-/// Letters 77, 2007).
+/// Kolmogorov–Smirnov p-value of draws against a law of discrete weights: each draw is spread evenly over its own step
+/// of the distribution function, which makes it uniform exactly (the randomised probability integral transform;
+/// Brockwell, Statistics & Probability Letters 77, 2007).
 fn p_value(keys: &mut Keys, weights: &[f64], seed: u64) -> f64 {
     let total: f64 = weights.iter().sum();
     let mut sums = vec![0.0];

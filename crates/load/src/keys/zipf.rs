@@ -2,8 +2,9 @@
 
 use tiermark_stats::Rng;
 
-/// Draws ranks by rejection-inversion (Hörmann & Derflinger, ACM TOMACS 6(3), 1996): the histogram of probabilities is covered by the
-/// integral of a hat function, which is inverted; hardly a draw in ten is rejected, whatever exponent and number.
+/// Draws ranks by rejection-inversion (Hörmann & Derflinger, ACM TOMACS 6(3), 1996): the histogram of probabilities is
+/// covered by the integral of a hat function, which is inverted; hardly a draw in ten is rejected, whatever exponent
+/// and number.
 #[derive(Debug, Clone)]
 pub(super) struct Zipf {
     theta: f64,

@@ -59,7 +59,8 @@ fn it_is_late_too_where_what_it_sends_first_leaves_no_room_for_the_rest() {
     assert_eq!(seen.late, 499);
 }
 
-/// 16 MB a value, a thousand under way: what a server that reads nothing leaves in the client's memory is a value, not 16 GB.
+/// 16 MB a value, a thousand under way: what a server that reads nothing leaves in the client's memory is a value, not
+/// 16 GB.
 #[test]
 fn a_server_that_reads_nothing_takes_no_memory_of_the_client() {
     let (mut tenant, _server) = forgotten(1000);

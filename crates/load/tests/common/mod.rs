@@ -30,8 +30,8 @@ pub struct Fake {
 }
 
 impl Fake {
-    /// A server that gives the number of each command of a connection, counted from 0 with the PING, and its words, to `answer`, and
-    /// writes what that returns; `None` closes the connection.
+    /// A server that gives the number of each command of a connection, counted from 0 with the PING, and its words, to
+    /// `answer`, and writes what that returns; `None` closes the connection.
     pub fn new(answer: impl Fn(u64, &[Vec<u8>]) -> Option<Vec<u8>> + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();

@@ -31,7 +31,8 @@ const PATTERNS: &[Pattern] = &[channel_word, core_and_dimm, dimm_letter, dimm_di
 
 /// The channel of each slot, by one pattern that fits all of them; `None` where no pattern does.
 ///
-/// A pattern fits when it reads every slot, and no two slots with the same names or more than three land in one channel.
+/// A pattern fits when it reads every slot, and no two slots with the same names or more than three land in one
+/// channel.
 pub(super) fn by_slot(dimms: &[Dimm]) -> Option<Vec<Channel>> {
     PATTERNS.iter().find_map(|pattern| {
         let keys: Vec<Channel> = dimms

@@ -104,8 +104,8 @@ pub fn is_non_volatile(dimm: &Dimm) -> bool {
     dimm.kind.as_deref() == Some(memory::NON_VOLATILE)
 }
 
-/// Whether persistent memory is the machine's memory and DRAM its cache: the kernel manages more than the DRAM, and none of it in nodes
-/// of its own.
+/// Whether persistent memory is the machine's memory and DRAM its cache: the kernel manages more than the DRAM, and
+/// none of it in nodes of its own.
 pub fn is_memory_mode(machine: &Machine) -> bool {
     let has_some = machine.dimms.iter().any(|dimm| dimm.populated && is_non_volatile(dimm));
     let is_one = machine.nodes.iter().all(|node| !node.is_memory_only());

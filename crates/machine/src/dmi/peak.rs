@@ -46,8 +46,8 @@ type Rate = (f64, f64);
 
 /// The peak of all populated channels: transfers per second × bytes a transfer, summed over channels.
 ///
-/// Modules that share a channel count once where slot names tell which do; else every module counts as its own
-/// channel, up to the `most` that so many `processors` have, and `how` calls the result an upper bound. `unlisted` are the
+/// Modules that share a channel count once where slot names tell which do; else every module counts as its own channel,
+/// up to the `most` that so many `processors` have, and `how` calls the result an upper bound. `unlisted` are the
 /// board's slots beside those of `dimms`. `None` where no module says how fast it runs.
 pub fn theoretical_peak(
     dimms: &[Dimm],

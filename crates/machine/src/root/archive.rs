@@ -77,7 +77,8 @@ struct LongNames {
 }
 
 impl LongNames {
-    /// Takes what a record says of the next entry: GNU tar's long names, pax's `path` and `linkpath`. `false` for any other record.
+    /// Takes what a record says of the next entry: GNU tar's long names, pax's `path` and `linkpath`. `false` for any
+    /// other record.
     fn take(&mut self, entry: &mut tar::Entry<'_, impl Read>) -> io::Result<bool> {
         let kind = entry.header().entry_type();
         if !(kind.is_gnu_longname() || kind.is_gnu_longlink() || kind.is_pax_local_extensions()) {

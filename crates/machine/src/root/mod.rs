@@ -18,8 +18,8 @@ use crate::error::DiscoverError;
 
 /// Larger files are refused. `/proc/cpuinfo` of 8,192 cpus is below 16 MiB; nothing else read here comes near.
 pub(crate) const MAX_FILE_BYTES: u64 = 16 << 20;
-/// What reading one machine may cost, in bytes of files, names and walked paths, with a price for each look. Links show a file at any number
-/// of paths, so the size of a capture does not bound it. 8,192 cpus take about a third.
+/// What reading one machine may cost, in bytes of files, names and walked paths, with a price for each look. Links show
+/// a file at any number of paths, so the size of a capture does not bound it. 8,192 cpus take about a third.
 const MOST_COST: usize = 512 << 20;
 /// The price of a look at a path beside the bytes that it finds.
 const LOOK: usize = 64;
@@ -159,8 +159,8 @@ impl Root {
         Ok(bytes)
     }
 
-    /// The text of a file; `None` where there is no such file. Bytes that are not UTF-8 become `\u{fffd}`; the mark that editors put
-    /// before a text is left out.
+    /// The text of a file; `None` where there is no such file. Bytes that are not UTF-8 become `\u{fffd}`; the mark
+    /// that editors put before a text is left out.
     ///
     /// # Errors
     /// As for [`Root::read_bytes`].

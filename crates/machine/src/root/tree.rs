@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 /// Deeper paths are refused: sysfs stays below 20 levels, and every level of a path takes an entry.
 const MAX_DEPTH: usize = 48;
-/// Files, links and directories of a tree, those on the way to others included; 2,048 cpus of a capture need about 150,000, the 16,384 of
-/// the largest synthetic machine 530,000.
+/// Files, links and directories of a tree, those on the way to others included; 2,048 cpus of a capture need about
+/// 150,000, the 16,384 of the largest synthetic machine 530,000.
 const MAX_NODES: usize = 600_000;
-/// Bytes of files, of targets of links, and of paths, which are kept twice. The largest real capture known here holds 10 MiB.
+/// Bytes of files, of targets of links, and of paths, which are kept twice. The largest real capture known here holds
+/// 10 MiB.
 pub(super) const MAX_BYTES: usize = 128 << 20;
 /// Levels of directories that may wrap the root of a machine: captures use one, some two (`NAME/fsroot/sys`).
 const MAX_WRAPPERS: usize = 3;

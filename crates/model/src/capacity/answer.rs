@@ -23,7 +23,8 @@ pub enum Answer {
     Between {
         /// The most tenants below which nothing failed.
         low: u32,
-        /// The most tenants that passed at all, or that nothing says against; `None` where nothing says against still more.
+        /// The most tenants that passed at all, or that nothing says against; `None` where nothing says against still
+        /// more.
         #[serde(default)]
         high: Option<u32>,
         /// Why there is no single number.

@@ -55,9 +55,10 @@ impl TrialRecord {
 }
 
 impl Case {
-    /// The trial that shows what ended the search. Of the trials of more tenants than fit: the one with the resource that
-    /// ran out, else the failure of the fewest tenants, else an unclear trial of the fewest. Without one of these nothing
-    /// ended the search, and its pass of the most tenants shows that. Failures of tenants that fit were outvoted by passes.
+    /// The trial that shows what ended the search. Of the trials of more tenants than fit: the one with the resource
+    /// that ran out, else the failure of the fewest tenants, else an unclear trial of the fewest. Without one of these
+    /// nothing ended the search, and its pass of the most tenants shows that. Failures of tenants that fit were
+    /// outvoted by passes.
     #[must_use]
     pub fn telling(&self) -> Option<&TrialRecord> {
         let fit = self.answer.fits();

@@ -45,7 +45,8 @@ pub struct CurvePoint {
     /// Whether a guard ended the trial: the times are those until then, of its warm-up if it got no further.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ended_early: bool,
-    /// The same times with the requests that a closed loop left out while it waited; `None` for an open loop, which leaves out none.
+    /// The same times with the requests that a closed loop left out while it waited; `None` for an open loop, which
+    /// leaves out none.
     #[serde(default)]
     pub with_omitted: Option<WithOmitted>,
     /// Times of each tenant, in their order; empty in older documents.
@@ -53,8 +54,8 @@ pub struct CurvePoint {
     pub each: Vec<TenantTimes>,
 }
 
-/// Response times of all tenants together, with the requests that a closed loop left out while it waited (coordinated omission): an estimate
-/// of what an open loop would have measured.
+/// Response times of all tenants together, with the requests that a closed loop left out while it waited (coordinated
+/// omission): an estimate of what an open loop would have measured.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WithOmitted {

@@ -133,7 +133,8 @@ pub enum Obstacle {
     Missing,
     /// One is a middle and the other an edge.
     Estimate,
-    /// Tails of blocks, disturbed ones included, what caches held, and cold latency: they describe conditions during the run.
+    /// Tails of blocks, disturbed ones included, what caches held, and cold latency: they describe conditions during
+    /// the run.
     OfTheHour,
     /// The same name may be another piece of the machine in each run: a region of a scan, a cpu of a guest.
     Place,

@@ -60,8 +60,8 @@ impl IdSet {
         Ok(set)
     }
 
-    /// Parses a list without strides (`0-3,8`), as the kernel and documents have it. It takes memory and time by its length only,
-    /// while a stride of a few bytes names half a million ranges.
+    /// Parses a list without strides (`0-3,8`), as the kernel and documents have it. It takes memory and time by its
+    /// length only, while a stride of a few bytes names half a million ranges.
     ///
     /// # Errors
     /// A [`ListError`] for anything else.

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::idset::{CpuId, NodeId};
 
-/// Two views of one fact that cannot both be true. Discovery decides which of them the description uses, by what the kernel
-/// enforces, and keeps the other here, so that no two parts of the output can differ without a word.
+/// Two views of one fact that cannot both be true. Discovery decides which of them the description uses, by what the
+/// kernel enforces, and keeps the other here, so that no two parts of the output can differ without a word.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Contradiction {
@@ -88,9 +88,10 @@ pub enum DisputedFact {
 }
 
 impl DisputedFact {
-    /// Whether numbers are doubtful while two views of this fact differ. They are where the fact decides which cpus, caches and nodes a
-    /// number is of. They are not where the kernel enforces the view that is used, and not for the memory that somebody else gives: a
-    /// container's files show its limit, and hosts plug memory into guests while they run.
+    /// Whether numbers are doubtful while two views of this fact differ. They are where the fact decides which cpus,
+    /// caches and nodes a number is of. They are not where the kernel enforces the view that is used, and not for the
+    /// memory that somebody else gives: a container's files show its limit, and hosts plug memory into guests while
+    /// they run.
     pub fn misleads(&self) -> bool {
         match self {
             Self::NodeCpus { .. }

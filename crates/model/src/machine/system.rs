@@ -79,8 +79,9 @@ pub struct System {
 const THP_DIR: &str = "/sys/kernel/mm/transparent_hugepage";
 
 impl System {
-    /// The mode of transparent huge pages of the size that one entry of the page tables maps (2 MiB on x86-64): that of this size, where
-    /// the kernel has one for it and it does not inherit the mode of all sizes. `None` for a kernel without them.
+    /// The mode of transparent huge pages of the size that one entry of the page tables maps (2 MiB on x86-64): that of
+    /// this size, where the kernel has one for it and it does not inherit the mode of all sizes. `None` for a kernel
+    /// without them.
     pub fn thp_mode(&self) -> Option<&str> {
         self.own_thp_mode().or(self.thp.as_deref())
     }
@@ -118,7 +119,8 @@ impl System {
     }
 }
 
-/// What the kernel does against a fault of the processor, as a file of `/sys/devices/system/cpu/vulnerabilities` states it.
+/// What the kernel does against a fault of the processor, as a file of `/sys/devices/system/cpu/vulnerabilities` states
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mitigation<'a> {
     /// A mitigation, and which.
@@ -136,7 +138,8 @@ impl<'a> Mitigation<'a> {
         if let Some(how) = state.strip_prefix("Mitigation") {
             return Some(Self::Active(how.trim_start_matches([':', ';', ',']).trim()));
         }
-        // Behind a colon stands what the kernel does; behind other signs, states of what it does not use (`; SMT vulnerable`).
+        // Behind a colon stands what the kernel does; behind other signs, states of what it does not use (`; SMT
+        // vulnerable`).
         match state.strip_prefix("Vulnerable")?.strip_prefix(':').map(str::trim) {
             None | Some("") => Some(Self::None),
             Some(how) if how.eq_ignore_ascii_case("no microcode") => Some(Self::None),
@@ -182,9 +185,9 @@ pub struct Cgroup {
     /// Whether that limit throttles (`memory.high`) instead of killing (`memory.max`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub limit_throttles: bool,
-    /// Times that the kernel throttled because of `memory.high` of a group on the way up from the process's own: the most of these
-    /// groups (`high` of `memory.events.local`, else of `memory.events`, which counts the groups below too). Without such a limit, those of
-    /// the process's own group.
+    /// Times that the kernel throttled because of `memory.high` of a group on the way up from the process's own: the
+    /// most of these groups (`high` of `memory.events.local`, else of `memory.events`, which counts the groups below
+    /// too). Without such a limit, those of the process's own group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_throttled: Option<u64>,
     /// Processes that the kernel killed because the group that carries the limit had reached it.
@@ -195,8 +198,9 @@ pub struct Cgroup {
     pub memory_used: Option<u64>,
     /// Cpu quota in whole cpus (1.5 = 150 ms every 100 ms); `None` means no quota.
     pub cpu_quota: Option<f64>,
-    /// Periods in which the kernel stopped a group on the way up from the process's own for its quota: the most of the groups
-    /// that have one (`nr_throttled` of `cpu.stat`). Without a quota, those of the process's own group.
+    /// Periods in which a cpu quota stopped its group (`nr_throttled` of `cpu.stat`): the largest count among the
+    /// process's own group and the groups above it that have a quota. Without a quota, the count of the
+    /// process's own group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_throttled: Option<u64>,
     /// The files that set these limits: of the process's own group, or of a group above it.
@@ -294,8 +298,8 @@ pub struct Swap {
 }
 
 impl Swap {
-    /// The number of the zram device that it is. The kernel prints the path of the area as this process sees it: in a mount namespace
-    /// without `/dev` of the host, `/dev/zram0` is `/zram0`.
+    /// The number of the zram device that it is. The kernel prints the path of the area as this process sees it: in a
+    /// mount namespace without `/dev` of the host, `/dev/zram0` is `/zram0`.
     pub fn zram(&self) -> Option<u32> {
         let name = self.path.trim_end_matches(" (deleted)").rsplit('/').next()?;
         name.strip_prefix("zram").filter(|_| self.kind != "file")?.parse().ok()

@@ -18,8 +18,8 @@ pub struct LlcGroup {
     pub bytes: Option<u64>,
 }
 
-/// Memory of the smallest node that footprints are laid out on: 64 MiB of a node stay free, and those of memory begin with
-/// as much. Firmware reserves parts of a machine as nodes of a few MiB.
+/// Memory of the smallest node that footprints are laid out on: 64 MiB of a node stay free, and those of memory begin
+/// with as much. Firmware reserves parts of a machine as nodes of a few MiB.
 const LEAST_NODE_BYTES: u64 = 128 << 20;
 /// Far beyond the caches of any machine, and small enough for working sets that are multiples of it.
 pub(super) const MOST_CACHE_BYTES: u64 = 1 << 50;
@@ -116,7 +116,8 @@ impl Machine {
         some.map(|(node, bytes)| messages::memory_offline(node, Bytes(bytes)).to_string()).collect()
     }
 
-    /// Nodes with cpus of the socket that has most; more than one where the firmware splits sockets (NPS, SNC, cluster on die).
+    /// Nodes with cpus of the socket that has most; more than one where the firmware splits sockets (NPS, SNC, cluster
+    /// on die).
     pub fn nodes_per_socket(&self) -> usize {
         let mut sockets: std::collections::BTreeMap<u32, IdSet> = std::collections::BTreeMap::new();
         for cpu in &self.cpus {
@@ -132,8 +133,8 @@ impl Machine {
         self.cpus.iter().map(|c| c.core).collect::<IdSet>().len()
     }
 
-    /// The node a cpu belongs to: its own, or, where the kernel has no NUMA, the one that stands for the machine. `None` for a cpu whose
-    /// node is offline.
+    /// The node a cpu belongs to: its own, or, where the kernel has no NUMA, the one that stands for the machine.
+    /// `None` for a cpu whose node is offline.
     pub fn node_of(&self, cpu: CpuId) -> Option<NodeId> {
         let own = self.cpu(cpu)?.node;
         own.or_else(|| self.nodes.iter().find(|node| node.cpus.contains(cpu)).map(|node| node.id))
@@ -176,9 +177,9 @@ impl Machine {
         total(reached.filter_map(|c| c.bytes)).min(MOST_CACHE_BYTES)
     }
 
-    /// As [`Self::reachable_cache_bytes`]; `None` where a cpu's last cache may be larger than all that is known: it is listed without a
-    /// size, or no third level is listed for any cpu. The system caches of many Arm servers, and those that a hypervisor hides, are listed
-    /// nowhere. Beside cores with a third level, small cores without one have none.
+    /// As [`Self::reachable_cache_bytes`]; `None` where a cpu's last cache may be larger than all that is known: it is
+    /// listed without a size, or no third level is listed for any cpu. The system caches of many Arm servers, and those
+    /// that a hypervisor hides, are listed nowhere. Beside cores with a third level, small cores without one have none.
     pub fn all_cache_bytes(&self, cpus: &IdSet) -> Option<u64> {
         let last = |cpu| self.data_caches().filter(|c| c.cpus.contains(cpu)).max_by_key(|c| c.level);
         let has_third = self.data_caches().any(|cache| cache.level >= 3);
@@ -186,15 +187,16 @@ impl Machine {
         cpus.iter().all(is_known).then(|| self.reachable_cache_bytes(cpus))
     }
 
-    /// The least memory beyond all caches that the given cpus can reach: caches serve half of it. Machines and guests that hide their
-    /// caches have some all the same.
+    /// The least memory beyond all caches that the given cpus can reach: caches serve half of it. Machines and guests
+    /// that hide their caches have some all the same.
     pub fn least_dram_bytes(&self, cpus: &IdSet) -> u64 {
         self.reachable_cache_bytes(cpus).max(4 * MIB).saturating_mul(2)
     }
 
     /// The given cpus ordered so that every physical core comes before any SMT sibling; cores in machine order.
     pub fn cores_first(&self, cpus: &IdSet) -> Vec<CpuId> {
-        // The rank is taken among the given cpus: if only the second sibling of a core is allowed, it is that core's first.
+        // The rank is taken among the given cpus: if only the second sibling of a core is allowed, it is that core's
+        // first.
         let mut seen: BTreeMap<u32, u32> = BTreeMap::new();
         let mut ranked: Vec<(u32, u32, CpuId)> = cpus
             .iter()

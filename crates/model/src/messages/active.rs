@@ -7,14 +7,16 @@ messages! {
     /// Memory that does not suffice for a cell of it.
     Refusal active_memory_scarce(most: Bytes, caches: Bytes):
         "memory in watch --active",
-        "a tenth of the available memory would be {most} for each of two cells, which is not twice the {caches} of caches",
+        "a tenth of the available memory would be {most} for each of two cells, which is not twice the {caches} of \
+            caches",
         "free memory, or watch without memory latency and bandwidth";
 
     /// A measurement that failed while it ran.
     Refusal active_failed(cell: &str, why: &str):
         { format!("{cell} in watch --active") }, { why }, "the other measurements go on";
 
-    /// A budget of which reading the system leaves too little. Percent of a cpu: what it takes, the budget, one that would do.
+    /// A budget of which reading the system leaves too little. Percent of a cpu: what it takes, the budget, one that
+    /// would do.
     Refusal active_budget_spent(interval: f64, percent: [f64; 3], needed: f64):
         "visits in watch --active",
         { format!("reading the system every {interval} s takes {:.2} % of a cpu{}", percent[0], spent(percent)) },
@@ -22,11 +24,13 @@ messages! {
 
     /// Capabilities at the start of a watch.
     Note active_capability_later(budget: f64, interval: f64):
-        "capabilities are not known yet: each needs 60 undisturbed windows in 5 visits, at --budget 1% and --interval 1s about a minute for caches and several for memory (here {budget}% and {interval}s)";
+        "capabilities are not known yet: each needs 60 undisturbed windows in 5 visits, at --budget 1% and \
+            --interval 1s about a minute for caches and several for memory (here {budget}% and {interval}s)";
 
     /// Figures that no saved run has.
     Note active_without_record(figures: &str, commands: &str):
-        "no saved run of this machine has a trusted number of {figures}, which would be the record: run {commands} while the machine is idle";
+        "no saved run of this machine has a trusted number of {figures}, which would be the record: run {commands} \
+            while the machine is idle";
 }
 
 /// The highest budget that the command takes, in percent of a cpu.

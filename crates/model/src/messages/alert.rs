@@ -36,7 +36,8 @@ messages! {
 
     /// `capability` or `record` without exactly one figure that has one.
     Note alert_reference_unclear(at: usize, word: &str):
-        "character {at}: {word} belongs to a figure of --active: name exactly one such figure in the alert, as in \"dram.latency > 1.5 x {word}\"";
+        "character {at}: {word} belongs to a figure of --active: name exactly one such figure in the alert, as in \
+            \"dram.latency > 1.5 x {word}\"";
 
     /// A share that is compared with a number above 1.
     Note alert_share_above_one(number: f64, name: &str):
@@ -47,11 +48,13 @@ messages! {
         "the left side is {left}, the right side {right}: {cure}";
 
     /// Several comparisons in one alert.
-    Note alert_compares_twice(at: usize): "character {at}: compare once; give the second limit in an --alert of its own";
+    Note alert_compares_twice(at: usize): "character {at}: compare once; give the second limit in an --alert of its \
+        own";
 
     /// A name with signs that end a word, outside of quotes.
     Note alert_name_unquoted(at: usize, example: &str):
-        "character {at}: a name with other signs than letters, digits, '.', '_' and '-' stands in quotes: '\"{example}\" > 1 GiB'";
+        "character {at}: a name with other signs than letters, digits, '.', '_' and '-' stands in quotes: \
+            '\"{example}\" > 1 GiB'";
 
     /// A quote without its end.
     Note alert_quote_open(at: usize): "character {at}: the quote has no end: write \" behind the name";

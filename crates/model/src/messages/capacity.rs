@@ -27,7 +27,8 @@ messages! {
 
     /// A run that cannot be saved.
     Refusal run_not_saved(path: &str, error: &str):
-        "saving the run as {path}", "{error}", "free space there, or set TIERMARK_HOME to a directory that can be written";
+        "saving the run as {path}", "{error}", "free space there, or set TIERMARK_HOME to a directory that can be \
+            written";
 
     /// A user without a directory for runs.
     Refusal no_run_directory():
@@ -44,11 +45,13 @@ messages! {
 
     /// A guard after which no other trial may follow.
     Refusal guard_ended_run(cause: &Note):
-        "the run", "{cause}", "report it with the kernel's version (uname -r); `tiermark capacity --resume` continues the run";
+        "the run", "{cause}", "report it with the kernel's version (uname -r); `tiermark capacity --resume` \
+            continues the run";
 
     /// A saved run that others can have written.
     Refusal saved_run_of_others(path: &str):
-        "the saved run {path}", "the file belongs to another user, or other users can write to it, and it names programs that the run would start",
+        "the saved run {path}", "the file belongs to another user, or other users can write to it, and it names \
+            programs that the run would start",
         "read the file; then add --trust, or run `tiermark capacity` anew";
 
     /// Something that failed, after which not all could be taken back.
@@ -73,7 +76,8 @@ messages! {
         {
             let programs = if programs.is_empty() { String::new() } else { format!(": {programs}") };
             format!(
-                "other work keeps {busy:.1} of {} busy{programs}; tenants and client would wait for cpus, and trials would be unclear",
+                "other work keeps {busy:.1} of {} busy{programs}; tenants and client would wait for cpus, and trials \
+                    would be unclear",
                 crate::count_of(cpus, "cpu")
             )
         },
@@ -83,7 +87,8 @@ messages! {
     Warning others_busy(share: f64, programs: &str, since: &str):
         {
             let percent = share * 100.0;
-            format!("other programs, and the kernel for them, used up to {percent:.0} % of the cpus' time during a trial")
+            format!("other programs, and the kernel for them, used up to {percent:.0} % of the cpus' time during a \
+                trial")
         },
         { if programs.is_empty() { String::new() } else { format!("cpus busy {since}: {programs}") } },
         "measure on a quiet machine";
@@ -92,7 +97,8 @@ messages! {
     Warning late(share: f64):
         {
             let percent = share * 100.0;
-            format!("the client sent up to {percent:.1} % of a trial's requests late, which adds to those response times")
+            format!("the client sent up to {percent:.1} % of a trial's requests late, which adds to those response \
+                times")
         },
         "",
         "give the client cpus of its own: --client-cpus";
@@ -101,7 +107,8 @@ messages! {
     Warning ended(refusal: &str):
         "{refusal}", "", "";
 
-    /// A cpu quota of the control group that the program was started in; `throttled` is the most that a trial saw of it.
+    /// A cpu quota of the control group that the program was started in; `throttled` is the most that a trial saw of
+    /// it.
     Warning cpu_quota(cpus: f64, file: &str, throttled: Option<u64>):
         "the cgroup allows {cpus} cpus ({file})",
         {
@@ -121,7 +128,8 @@ messages! {
 
     /// A client that the kernel does not spare when memory is short.
     Warning client_not_spared(error: &str):
-        "the oom_score_adj of this process could not be lowered ({error}; it needs CAP_SYS_RESOURCE, which containers lack)",
+        "the oom_score_adj of this process could not be lowered ({error}; it needs CAP_SYS_RESOURCE, which \
+            containers lack)",
         "tenants are still killed before it", "";
 
     /// A kernel that does not count what it kills.
@@ -163,7 +171,8 @@ messages! {
     Note prices_in_future(date: &str): "the prices are dated {date}, which is in the future";
 
     /// Prices of more than a year ago.
-    Note prices_old(date: &str, years: f64): "the prices are dated {date}, {years:.1} years ago: use current prices for decisions";
+    Note prices_old(date: &str, years: f64): "the prices are dated {date}, {years:.1} years ago: use current prices \
+        for decisions";
 
     /// A tier that the price file does not have.
     Note tier_without_prices(tier: &str): "the price file has no prices of {tier}: add [tier.\"{tier}\"]";
@@ -186,7 +195,8 @@ messages! {
     Note no_price_of_failure(tier: &str, load: &str, tenants: u32):
         {
             let tenants = crate::capacity::tenants(tenants);
-            format!("{tier}, {load}: no cost per tenant, because {tenants} did not meet the level and fewer were not tried")
+            format!("{tier}, {load}: no cost per tenant, because {tenants} did not meet the level and fewer were not \
+                tried")
         };
 
     /// A service level that one tenant alone does not meet.
@@ -213,6 +223,7 @@ messages! {
     Note failed_after_more(tenants: u32, failed_before: Option<u32>):
         {
             let after = failed_before.map_or_else(|| "a trial with more tenants".to_owned(), |failed| format!("{failed} had failed"));
-            format!("{tenants} failed after {after}; without --stop, pages that the larger trial left swapped out may be the reason")
+            format!("{tenants} failed after {after}; without --stop, pages that the larger trial left swapped out \
+                may be the reason")
         };
 }

@@ -41,7 +41,8 @@ messages! {
     Note comparison_missing(): "no comparison: write, for example, \"latency.dram <= 120 ns\"";
 
     /// An expectation of two numbers.
-    Note expectation_without_name(): "no figure is named: write, for example, \"latency.dram <= 120 ns\" (`tiermark check --list`)";
+    Note expectation_without_name(): "no figure is named: write, for example, \"latency.dram <= 120 ns\" (`tiermark \
+        check --list`)";
 
     /// An expectation with several comparisons.
     Note comparison_twice(at: usize): "character {at}: compare once; write a second expectation for the second limit";
@@ -113,7 +114,8 @@ messages! {
         { format!("{name} was measured on {used} of {}, so it is a lower bound", count_of(cores, "core")) };
 
     /// A theoretical peak that may be lower.
-    Note peak_is_upper_bound(): "the theoretical peak is an upper bound: slot names do not show which modules share a channel";
+    Note peak_is_upper_bound(): "the theoretical peak is an upper bound: slot names do not show which modules share \
+        a channel";
 
     /// A machine whose peak is not known.
     Note check_peak_unknown():
@@ -170,7 +172,8 @@ messages! {
         "the machine is a guest of {hypervisor}, which may declare other hardware and shares it with other guests";
 
     /// Modules whose data are not known.
-    Note modules_unknown(what: &str): "{what} of the memory modules is not known: `tiermark machine` says why (only root can read SMBIOS, and guests have no real modules)";
+    Note modules_unknown(what: &str): "{what} of the memory modules is not known: `tiermark machine` says why (only \
+        root can read SMBIOS, and guests have no real modules)";
 
     /// A number that firmware states of some modules only.
     Note modules_stated_in_part(what: &str, stated: usize, all: usize):
@@ -182,7 +185,8 @@ messages! {
 
     /// Channels that are not known.
     Note channels_unknown():
-        "memory channels are not known: they are derived from slot names (SMBIOS, which only root can read) and the processor's family";
+        "memory channels are not known: they are derived from slot names (SMBIOS, which only root can read) and the \
+            processor's family";
 
     /// A fact of the machine, such as a version, that the document of the run lacks.
     Note fact_not_reported(name: &str): "{name} is not reported by this system";
@@ -193,21 +197,23 @@ messages! {
 
     /// A limit of a core that no table has.
     Note core_limit_unknown():
-        "the limits of this processor's cores are not known: its family is not in the table (`tiermark machine -v`), or \
-         a hypervisor hides it";
+        "the limits of this processor's cores are not known: its family is not in the table (`tiermark machine -v`), \
+         or a hypervisor hides it";
 
     /// A run without a record to compare with.
     Note record_unknown():
-        "the machine has no record of these figures: its first run makes one; simulated runs, --no-save and --no-record \
-         have none";
+        "the machine has no record of these figures: its first run makes one; simulated runs, --no-save and \
+         --no-record have none";
 
     /// Counters of memory errors that the run does not have.
     Note errors_not_reported():
-        "the run has no counts of memory errors: no EDAC driver was loaded (guests have none), or an older tiermark made it";
+        "the run has no counts of memory errors: no EDAC driver was loaded (guests have none), or an older tiermark \
+            made it";
 
     /// Counters of throttling that the run does not have.
     Note throttling_not_reported():
-        "the run has no counts of throttling: only Intel processors outside of guests have them, or an older tiermark made it";
+        "the run has no counts of throttling: only Intel processors outside of guests have them, or an older \
+            tiermark made it";
 
     /// A counter that was read only before the run.
     Note counter_lost(name: &str): "{name}: the counter could not be read at the end of the run";

@@ -9,13 +9,16 @@ const CONTROLLERS: &str = "counters of memory controllers (perf)";
 const MONITORING: &str = "memory bandwidth monitoring (resctrl)";
 const PORT: &str = "host system management port (hsmp)";
 const CORES: &str = "misses of cores in the last-level cache (core)";
-const SEND: &str = "`tiermark machine --capture FILE` writes a description to send; docs/COUNTERS.md says where and how to add the events";
+const SEND: &str = "`tiermark machine --capture FILE` writes a description to send; docs/COUNTERS.md says where and \
+    how to add the events";
 
 messages! {
     /// A machine without event sources of memory.
     Refusal no_pmu():
-        { CONTROLLERS }, "the kernel has no event source of a memory controller in /sys/bus/event_source/devices, as in virtual machines",
-        "in a virtual machine, count on its host; else load the module of the processor: `sudo modprobe intel_uncore` (amd_uncore, arm_cmn, arm_dmc620_pmu, nvidia_cspmu)";
+        { CONTROLLERS }, "the kernel has no event source of a memory controller in /sys/bus/event_source/devices, as \
+            in virtual machines",
+        "in a virtual machine, count on its host; else load the module of the processor: `sudo modprobe \
+            intel_uncore` (amd_uncore, arm_cmn, arm_dmc620_pmu, nvidia_cspmu)";
 
     /// A processor whose events are not known.
     Refusal events_unknown(cpu: &str, sources: &[String]):
@@ -29,10 +32,12 @@ messages! {
     Refusal denied(paranoid: Option<i64>, error: &str):
         { CONTROLLERS },
         {
-            let level = paranoid.map_or_else(String::new, |level| format!(": kernel.perf_event_paranoid is {level}, and this process has no CAP_PERFMON"));
+            let level = paranoid.map_or_else(String::new, |level| format!(": kernel.perf_event_paranoid is {level}, \
+                and this process has no CAP_PERFMON"));
             format!("{error}{level}")
         },
-        "run as root, or `sudo setcap cap_perfmon=ep PROGRAM`, or `sudo sysctl kernel.perf_event_paranoid=0` (in a container: on its host)";
+        "run as root, or `sudo setcap cap_perfmon=ep PROGRAM`, or `sudo sysctl kernel.perf_event_paranoid=0` (in a \
+            container: on its host)";
 
     /// Event sources that refuse every event.
     Refusal none_opened(error: &str):
@@ -40,7 +45,8 @@ messages! {
 
     /// A captured machine, on which nothing can be opened.
     Refusal not_this_machine(source: &str):
-        "{source}", "this is a description of a machine, so nothing was opened", "run `tiermark list counters` on the machine";
+        "{source}", "this is a description of a machine, so nothing was opened", "run `tiermark list counters` on \
+            the machine";
 
     /// A processor that does not count the traffic of groups.
     Refusal no_bandwidth_monitoring():
@@ -53,7 +59,8 @@ messages! {
 
     /// A monitoring group that cannot be made.
     Refusal monitoring_group_refused(group: &str, error: &str):
-        { MONITORING }, "{group}: {error}", "run as root; if all monitors are in use, another program must give up a group of its own";
+        { MONITORING }, "{group}: {error}", "run as root; if all monitors are in use, another program must give up a \
+            group of its own";
 
     /// Monitoring groups that are there, and that were not tried since that makes one.
     Refusal group_not_made():
@@ -61,11 +68,13 @@ messages! {
 
     /// A source that is a file of another program.
     Refusal needs_a_file(program: &str, source: &str):
-        "the output of {program}", "it is a file that {program} writes", "name the file: `--counters-from {source}=FILE`";
+        "the output of {program}", "it is a file that {program} writes", "name the file: `--counters-from \
+            {source}=FILE`";
 
     /// A kernel's name of an event that counts only a part.
     Note partial_alias(source: &str, alias: &str):
-        "{source}: the kernel's event {alias} counts one of two sub-channels, so that perf and tools that use it see half of the traffic; tiermark counts both";
+        "{source}: the kernel's event {alias} counts one of two sub-channels, so that perf and tools that use it see \
+            half of the traffic; tiermark counts both";
 
     /// A kernel's name of an event that stands for another event than the family's.
     Note alias_differs(source: &str, alias: &str):
@@ -93,7 +102,8 @@ messages! {
 
     /// A processor or system without the host system management port.
     Refusal hsmp_absent():
-        { PORT }, "there is no /dev/hsmp", "on EPYC from Zen 3, outside of virtual machines: `sudo modprobe amd_hsmp` (hsmp_acpi on newer systems)";
+        { PORT }, "there is no /dev/hsmp", "on EPYC from Zen 3, outside of virtual machines: `sudo modprobe \
+            amd_hsmp` (hsmp_acpi on newer systems)";
 
     /// The port does not answer.
     Refusal hsmp_refused(error: &str):
@@ -101,12 +111,14 @@ messages! {
 
     /// The port states a peak that cannot be.
     Refusal hsmp_implausible(socket: u32, most: f64, clock: f64):
-        { PORT }, "socket {socket} states a peak of {most} GB/s at a memory clock of {clock} MHz, which no processor has",
+        { PORT }, "socket {socket} states a peak of {most} GB/s at a memory clock of {clock} MHz, which no processor \
+            has",
         { SEND };
 
     /// Counts that are sums of rates.
     Note rates_are_sampled():
-        "the firmware states a rate, in whole GB/s, over a time that AMD does not document: counts are rates times the time between readings, and mean nothing for less than a second";
+        "the firmware states a rate, in whole GB/s, over a time that AMD does not document: counts are rates times \
+            the time between readings, and mean nothing for less than a second";
 
     /// A server that does not answer.
     Refusal pcm_server_refused(address: &str, error: &str):
@@ -118,11 +130,13 @@ messages! {
 
     /// A server of another program.
     Refusal pcm_server_is_another(address: &str, why: &str):
-        "pcm-sensor-server", "http://{address}/metrics: {why}", "name where pcm-sensor-server listens: `--counters-from http://HOST:PORT`";
+        "pcm-sensor-server", "http://{address}/metrics: {why}", "name where pcm-sensor-server listens: \
+            `--counters-from http://HOST:PORT`";
 
     /// A server whose counts are of no use.
     Refusal pcm_server_counts_nothing(address: &str, why: &str):
-        "pcm-sensor-server", "http://{address}/metrics: {why}", "stop other programs that use the counters; in a virtual machine, run pcm-sensor-server on the host";
+        "pcm-sensor-server", "http://{address}/metrics: {why}", "stop other programs that use the counters; in a \
+            virtual machine, run pcm-sensor-server on the host";
 
     /// A file that another program than the named one writes.
     Refusal counts_of_another_program(source: &str, named: &str, found: &str):
@@ -130,7 +144,8 @@ messages! {
 
     /// Samples without traffic, and why the first source does not open.
     Note watch_without_traffic(why: &str):
-        "there is no column of memory traffic, because no source of counters opened: {why}; `tiermark list counters` shows all sources";
+        "there is no column of memory traffic, because no source of counters opened: {why}; `tiermark list counters` \
+            shows all sources";
 
     /// Counters that a user requires and that never counted.
     Refusal nothing_came(source: &str, cause: &str):
@@ -139,8 +154,8 @@ messages! {
 
     /// The same after so short a time that the source may be healthy.
     Note watch_too_short_for_counts(source: &str):
-        "{source} had no new counts during the watch, which was too short: a source writes counts about once a second, or when it ends; \
-         watch for 5 s or longer";
+        "{source} had no new counts during the watch, which was too short: a source writes counts about once a \
+         second, or when it ends; watch for 5 s or longer";
 
     /// A source whose counts have stopped.
     Note counts_stopped(source: &str, since: &str, seconds: u64):
@@ -163,25 +178,31 @@ messages! {
     Refusal cores_denied(paranoid: Option<i64>, error: &str):
         { CORES },
         {
-            let level = paranoid.map_or_else(String::new, |level| format!(": kernel.perf_event_paranoid is {level}, and this process has no CAP_PERFMON"));
+            let level = paranoid.map_or_else(String::new, |level| format!(": kernel.perf_event_paranoid is {level}, \
+                and this process has no CAP_PERFMON"));
             format!("{error}{level}")
         },
-        "run as root, or `sudo setcap cap_perfmon=ep PROGRAM`, or `sudo sysctl kernel.perf_event_paranoid=0` (in a container: on its host)";
+        "run as root, or `sudo setcap cap_perfmon=ep PROGRAM`, or `sudo sysctl kernel.perf_event_paranoid=0` (in a \
+            container: on its host)";
 
     /// Counts that are a lower bound.
     Note only_core_misses(stores: bool):
         {
             let what = if stores { "loads and stores" } else { "loads" };
-            format!("counts are a lower bound: {what} of cores that missed the last-level cache, times 64 bytes, without hardware prefetches, written lines and devices; lines from caches of other sockets are included")
+            format!("counts are a lower bound: {what} of cores that missed the last-level cache, times 64 bytes, \
+                without hardware prefetches, written lines and devices; lines from caches of other sockets are \
+                included")
         };
 
     /// Counts that are a multiple or a part of what a known stream moved.
     Note counts_by_factor(of: &str, factor: f64, ratio: f64):
-        "{of}: {ratio:.2} are counted for each byte of a known stream, close to {factor:.2}: the events count a part, or the same traffic twice";
+        "{of}: {ratio:.2} are counted for each byte of a known stream, close to {factor:.2}: the events count a \
+            part, or the same traffic twice";
 
     /// Counts that differ from what a known stream moved.
     Note counts_off(of: &str, ratio: f64):
-        "{of}: {ratio:.2} are counted for each byte of a known stream, which has no known reason; other programs used the memory, or the events are wrong";
+        "{of}: {ratio:.2} are counted for each byte of a known stream, which has no known reason; other programs \
+            used the memory, or the events are wrong";
 
     /// A stream that no box counted.
     Note nothing_counted():
@@ -195,7 +216,8 @@ messages! {
     Note boxes_stay_zero(units: &[String], socket: Option<u32>, counts: CounterSight, beside: f64):
         {
             format!(
-                "{}{} counted no {} while memory moved {:.1} GB/s: counters that do not work or have stopped, or no modules there; these counts are not used",
+                "{}{} counted no {} while memory moved {:.1} GB/s: counters that do not work or have stopped, or no \
+                    modules there; these counts are not used",
                 listed(units), on(socket), of_sight(counts), beside / 1e9
             )
         };
@@ -236,7 +258,8 @@ messages! {
 
     /// A channel whose counters did not count all the time.
     Note box_interrupted(unit: &str, socket: Option<u32>):
-        { format!("{unit}{} did not count a known stream all the time: its counters take turns, or another program sets or stops them", on(socket)) };
+        { format!("{unit}{} did not count a known stream all the time: its counters take turns, or another program \
+            sets or stops them", on(socket)) };
 
     /// A channel that counts what it cannot carry.
     Note box_phantom(unit: &str, socket: Option<u32>):
@@ -262,15 +285,16 @@ messages! {
     /// Outputs of likwid whose metrics of memory are no numbers.
     Refusal likwid_uncounted(source: &str, metric: &str, group: &str, cell: &str):
         "{source}", "likwid could not count all channels: '{metric}' of the group {group} is '{cell}'",
-        "run likwid-perfctr as root with the access daemon or direct access, and stop other programs that use the counters; `likwid-perfctr -i` says which \
-         counters the processor has";
+        "run likwid-perfctr as root with the access daemon or direct access, and stop other programs that use the \
+         counters; `likwid-perfctr -i` says which counters the processor has";
 
     /// A column of another program's output without a number.
     Note no_number(column: &str, cell: &str, program: &str):
         {
             let cause = match cell.contains(',') && cell.contains('.') {
                 true => format!("it has a separator of thousands: run {program} with LC_ALL=C"),
-                false => format!("{program} could not read all its counters; run it as root, and stop other programs that use the counters"),
+                false => format!("{program} could not read all its counters; run it as root, and stop other programs \
+                    that use the counters"),
             };
             format!("'{column}' is '{cell}', which is no count: {cause}")
         };
@@ -284,12 +308,13 @@ messages! {
 
     /// A sum that a program states itself, and that its parts contradict.
     Note sums_differ(program: &str, stated: f64, parts: f64):
-        { format!("{program} states {:.1} GB/s for the machine (System), but its parts add up to {:.1} GB/s: a part is missing or counted twice; figures are those of the parts", stated / 1e9, parts / 1e9) };
+        { format!("{program} states {:.1} GB/s for the machine (System), but its parts add up to {:.1} GB/s: a part \
+            is missing or counted twice; figures are those of the parts", stated / 1e9, parts / 1e9) };
 
     /// A socket whose traffic another program states as 0 from some line on.
     Note socket_reads_zero(program: &str, socket: u32, since: &str):
-        "{program} states no traffic of socket {socket} since {since}, while other sockets have some: \
-         its counters may have stopped, or the socket is idle";
+        "{program} has stated no traffic of socket {socket} since {since}, while other sockets have some: \
+         the counters of that socket may have stopped, or the socket is idle";
 
     /// Outputs of likwid whose sockets are not known.
     Note likwid_sockets_unknown(counting: u64, threads: u64):
@@ -298,7 +323,8 @@ messages! {
 
     /// A line of another program's output without any number.
     Note cells_empty(program: &str):
-        "all cells of memory are empty: {program} could not read its counters; run it as root, and stop other programs that use the counters";
+        "all cells of memory are empty: {program} could not read its counters; run it as root, and stop other \
+            programs that use the counters";
 
     /// Lines whose times do not rise.
     Note time_of_lines(is_older: bool):
@@ -313,7 +339,8 @@ messages! {
             let cause = match cells < header {
                 true => "the line is cut".to_owned(),
                 false => format!(
-                    "the header is cut, or the decimal sign is a comma, as cells are separated: run {program} with LC_ALL=C"
+                    "the header is cut, or the decimal sign is a comma, as cells are separated: run {program} with \
+                        LC_ALL=C"
                 ),
             };
             format!("a line has {cells} cells, its header {header}: {cause}")
@@ -353,8 +380,8 @@ messages! {
 
     /// Counts that are all zero.
     Note all_zero(program: &str):
-        "{program} counted nothing at all: every count of memory is 0, which no running system has; in a virtual machine, or without the \
-         rights to program the counters, {program} writes zeros";
+        "{program} counted nothing at all: every count of memory is 0, which no running system has; in a virtual \
+         machine, or without the rights to program the counters, {program} writes zeros";
 
     /// Columns of memory that is not DRAM.
     Note other_memory_left_out(columns: &[String]):
@@ -366,7 +393,8 @@ messages! {
 
     /// The same, of an output that came later.
     Note no_memory_group(groups: &str):
-        "its groups ({groups}) do not state all bytes of memory ('Memory data volume [GBytes]'); run likwid-perfctr with `-g MEM`";
+        "its groups ({groups}) do not state all bytes of memory ('Memory data volume [GBytes]'); run likwid-perfctr \
+            with `-g MEM`";
 
     /// A value of a file of events that cannot be.
     Note event_file_value(why: &str):

@@ -28,7 +28,8 @@ messages! {
     Refusal document_too_heavy(from: &str):
         "{from}", "it holds more data than any tiermark run of its size", { OURS };
 
-    /// A document that is not JSON or cut short, or a field of the wrong type; line and column from 1, as serde_json counts.
+    /// A document that is not JSON or cut short, or a field of the wrong type; line and column from 1, as serde_json
+    /// counts.
     Refusal document_malformed(from: &str, line: usize, column: usize, problem: &str):
         "{from}, line {line}, column {column}", "{problem}", "give a complete file that tiermark wrote";
 
@@ -88,7 +89,8 @@ messages! {
 
     /// A baseline that could not be written.
     Refusal baseline_not_kept(name: &str, error: &str):
-        "keeping the baseline '{name}'", "{error}", "free space or set TIERMARK_HOME to a directory that can be written";
+        "keeping the baseline '{name}'", "{error}", "free space or set TIERMARK_HOME to a directory that can be \
+            written";
 
     /// A baseline that could not be deleted.
     Refusal baseline_not_removed(name: &str, error: &str):
@@ -115,10 +117,11 @@ messages! {
     /// A run of tenants or of load (`what`) of another process that goes on.
     Note newest_run_under_way(id: &str, what: &str): "the newest run, {id} ({what}), goes on and has no document yet";
 
-    /// `last` of a command about runs of probes, where the newest run is one of tenants or of load (`what`); `used`: the
-    /// newest run of probes.
+    /// `last` of a command about runs of probes, where the newest run is one of tenants or of load (`what`); `used`:
+    /// the newest run of probes.
     Note newest_is_of_servers(id: &str, what: &str, used: &str):
-        "the newest run, {id}, is of {what} and has no figures of memory: this is {used}. `tiermark show {id} -v` shows the newest run, with its reasons";
+        "the newest run, {id}, is of {what} and has no figures of memory: this command uses {used}, the newest \
+         run that has them. `tiermark show {id} -v` shows {id} with its reasons";
 
     /// The journal of a run of load that goes on, or was killed, where a document is wanted.
     Refusal load_run_unfinished(path: &str):

@@ -47,5 +47,6 @@ messages! {
     Note otherwise_by(why: &str, command: &str): "{why}; by other means: `{command}`";
 
     /// Something that neither the run nor its system reports.
-    Note not_reported(what: &str): "the run has {what}: its system does not report it, or nothing was measured that shows it";
+    Note not_reported(what: &str): "the run has {what}: its system does not report it, or nothing was measured that \
+        shows it";
 }

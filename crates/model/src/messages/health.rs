@@ -11,7 +11,8 @@ messages! {
     Warning corrected_errors_grew(errors: u64, places: &[String]):
         { format!("memory corrected {} during the run: {}", count_of(errors, "error"), listed(places)) },
         "a module with such errors may fail soon; each correction delays accesses",
-        "see `ras-mc-ctl --error-count` or the board's event log; reseat the module, or replace it if the errors return";
+        "see `ras-mc-ctl --error-count` or the board's event log; reseat the module, or replace it if the errors \
+            return";
 
     /// Errors that could not be corrected during a run.
     Warning uncorrected_errors_grew(errors: u64, places: &[String]):
@@ -51,7 +52,8 @@ messages! {
         {
             let replace = format!("replace the module at {} (`dmesg` and the board's event log name it)", listed(hard));
             let watch = format!(
-                "reseat or replace the module at {} if the number of errors grows; a measuring command warns if it grows during the run",
+                "reseat or replace the module at {} if the number of errors grows; a measuring command warns if it \
+                    grows during the run",
                 listed(soft)
             );
             let cures = [(hard, replace), (soft, watch)].into_iter().filter(|(places, _)| !places.is_empty());

@@ -18,7 +18,8 @@ messages! {
                 ("", _) => "this process may not run there".to_owned(),
                 (_, true) => format!("this machine has cpus {online}"),
                 (_, false) => {
-                    format!("this process may not run there (its control group's cpuset); this machine has cpus {online}")
+                    format!("this process may not run there (its control group's cpuset); this machine has cpus \
+                        {online}")
                 }
             }
         },
@@ -48,15 +49,15 @@ messages! {
             let programs = if programs.is_empty() { String::new() } else { format!(", by {programs}") };
             format!("{busy:.1} of the client's {} busy when the run began{programs}", count_of(cpus, "cpu"))
         },
-        "it waits for cpus, sends requests and reads answers late, and the latencies contain that",
+        "the client waits for cpus, sends requests and reads answers late, and the latencies include these delays",
         "stop that work, or name idle cpus with --client-cpus; `tiermark doctor` shows what is running";
 
     /// More threads of the client than servers.
     Note client_threads_idle(threads: u64, servers: u64):
         {
             format!(
-                "--threads {threads} has no effect beyond {servers}, with {}: a server is served by one thread. For more load on one \
-                 server start `tiermark load` several times, each with a --key-prefix of its own",
+                "--threads {threads} has no effect beyond {servers}, with {}: each server has one client thread. For \
+                 more load on one server, start `tiermark load` several times, each with its own --key-prefix",
                 count_of(servers, "server")
             )
         };

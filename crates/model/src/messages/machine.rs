@@ -17,7 +17,8 @@ messages! {
 
     /// A file of every kernel that is missing, is empty, or lacks what it always has.
     Refusal file_without(path: &str, what: &str):
-        "{path}", "the file is missing, or has no {what}", "mount /proc, or capture the machine again: tiermark machine --capture";
+        "{path}", "the file is missing, or has no {what}", "mount /proc, or capture the machine again: tiermark \
+            machine --capture";
 
     /// A file whose text the kernel would not write there; `text` is its beginning.
     Refusal file_malformed(path: &str, text: &str, problem: &str):
@@ -29,7 +30,8 @@ messages! {
 
     /// Files beyond those that are named one by one.
     Refusal more_files_unusable(count: usize):
-        "{count} more files of this machine", "they cannot be read or make no sense", "check the tree; they are treated as absent";
+        "{count} more files of this machine", "they cannot be read or make no sense", "check the tree; they are \
+            treated as absent";
 
     /// A kernel that describes no cache.
     Refusal caches_not_described(directory: &str):
@@ -39,12 +41,15 @@ messages! {
     /// A last-level cache without a size, or with an impossible one.
     Refusal last_cache_size_unknown(level: u8):
         "the size of L{level}", "neither the kernel nor /proc/cpuinfo states a possible size",
-        "DRAM is measured over 512 MiB or more if that much memory is free; the latency curve of `tiermark latency` shows the size";
+        "DRAM is measured over 512 MiB or more if that much memory is free; the latency curve of `tiermark latency` \
+            shows the size";
 
     /// A processor whose last cache that is described is a core's own.
     Refusal last_cache_not_described(level: u8):
-        "caches behind L{level}", "the kernel describes no such cache, but there may be one, as on many Arm servers and in guests",
-        "DRAM is measured over 512 MiB or more if that much memory is free; the latency curve of `tiermark latency` shows the size";
+        "caches behind L{level}", "the kernel describes no such cache, but there may be one, as on many Arm servers \
+            and in guests",
+        "DRAM is measured over 512 MiB or more if that much memory is free; the latency curve of `tiermark latency` \
+            shows the size";
 
     /// Ways, sets and lines of a cache that do not multiply to its size.
     Refusal ways_unknown(level: u8, ways: u32, sets: u32, line: u32, size: Bytes):
@@ -53,7 +58,8 @@ messages! {
 
     /// Huge pages of several nodes of which only the sum is known.
     Refusal node_huge_pages_unknown():
-        "huge page pools of each node", "the kernel reports only the totals of the machine", "the totals are shown with the first node";
+        "huge page pools of each node", "the kernel reports only the totals of the machine", "the totals are shown \
+            with the first node";
 
     /// A machine without an SMBIOS table.
     Refusal modules_not_described(path: &str):
@@ -66,7 +72,8 @@ messages! {
 
     /// An SMBIOS table that ends too early.
     Refusal modules_cut_off(path: &str):
-        { MODULES }, "{path} breaks off in the middle", "update the firmware; the modules before the break are left out, for others may be behind it";
+        { MODULES }, "{path} breaks off in the middle", "update the firmware; the modules before the break are left \
+            out, for others may be behind it";
 
     /// A file that is not a well-formed SMBIOS table.
     Refusal modules_malformed(path: &str, error: &str):
@@ -74,7 +81,8 @@ messages! {
 
     /// Memory modules of a guest.
     Refusal modules_made_up(hypervisor: &str):
-        "the theoretical peak of the memory channels", "the memory modules of a {hypervisor} guest are its hypervisor's invention",
+        "the theoretical peak of the memory channels", "the memory modules of a {hypervisor} guest are its \
+            hypervisor's invention",
         "run `tiermark machine` on the host; shares of the peak are left out";
 
     /// Memory modules without a speed.
@@ -82,7 +90,8 @@ messages! {
         "the theoretical peak of the memory channels", "not every memory module states its speed, as on virtual boards",
         "shares of the peak are left out";
 
-    /// A tree that states no base page size, of an architecture that has several; without the architecture where that is unknown too.
+    /// A tree that states no base page size, of an architecture that has several; without the architecture where that
+    /// is unknown too.
     Refusal page_size_unknown(architecture: Option<&str>):
         "the base page size",
         {

@@ -22,7 +22,8 @@ messages! {
         "prefetch-assisted: prefetchers follow a fixed stride, so the time is not the latency of memory";
 
     /// A stride below a line of 64 bytes.
-    Note accesses_share_lines(accesses: u64): "up to {accesses} accesses share a line of 64 bytes: time per access, not per line";
+    Note accesses_share_lines(accesses: u64): "up to {accesses} accesses share a line of 64 bytes: time per access, \
+        not per line";
 
     /// A chase of several chains.
     Note several_chains(chains: u64): "{chains} chains at once: time per access, not latency";
@@ -101,7 +102,8 @@ messages! {
 
     /// Cores grow in proportion and siblings add nothing.
     Note siblings_add_nothing():
-        "SMT siblings add nothing: either the cores' misses in flight or the memory is the limit; the ramp cannot show which";
+        "SMT siblings add nothing: either the cores' misses in flight or the memory is the limit; the ramp cannot \
+            show which";
 
     /// A course that was not seen to its end.
     Note ceiling_not_seen(): "the rate still rises where the ramp ends: the ceiling may be higher";
@@ -110,13 +112,15 @@ messages! {
     Note memory_or_way_full(): "the memory or the link to it is saturated; only a local ramp could show which";
 
     /// Cores are the limit.
-    Note cores_are_the_limit(): "the number of misses that cores keep in flight is the limit: more cores still raise the rate";
+    Note cores_are_the_limit(): "the number of misses that cores keep in flight is the limit: more cores still raise \
+        the rate";
 
     /// A link is the limit: the share that is missing of the local level, exactly or at least.
     Note link_is_full(share: f64, at_least: bool):
         {
             let least = if at_least { "at least " } else { "" };
-            format!("the ramp ends {least}{:.0} % below the local ramp: the link between the nodes is saturated in one direction", share * 100.0)
+            format!("the ramp ends {least}{:.0} % below the local ramp: the link between the nodes is saturated in \
+                one direction", share * 100.0)
         };
 
     /// Memory of a far node is the limit.
@@ -144,7 +148,8 @@ messages! {
     Note link_is_nearest(of_link: f64, of_peak: f64):
         {
             let (link, peak) = (of_link * 100.0, of_peak * 100.0);
-            format!("{link:.0} % of what the link carries, {peak:.0} % of what the memory gives: the link is saturated in one direction")
+            format!("{link:.0} % of what the link carries, {peak:.0} % of what the memory gives: the link is \
+                saturated in one direction")
         };
 
     /// How often memory was gone through while it was measured.
@@ -202,7 +207,8 @@ messages! {
     Note bandwidth_falls(from: f64, to: f64):
         {
             let (from, to) = (format_gbs(from), format_gbs(to));
-            format!("bandwidth falls from {from} to {to} GB/s while the pauses get shorter; these points stay on the curve")
+            format!("bandwidth falls from {from} to {to} GB/s while the pauses get shorter; these points stay on the \
+                curve")
         };
 
     /// A peak beside no chaser.
@@ -273,7 +279,8 @@ messages! {
     Note distances_in_turn(modes: &[(f64, f64)], guest: bool):
         {
             let mode = |(ns, share): &(f64, f64)| format!("{ns:.0} ns {:.0} % of the time", share * 100.0);
-            let why = if guest { "the hypervisor moves the cpus between cores" } else { "the machine changed during the measurement" };
+            let why = if guest { "the hypervisor moves the cpus between cores" } else { "the machine changed during \
+                the measurement" };
             format!("{}; {why}", modes.iter().map(mode).collect::<Vec<_>>().join(", "))
         };
 
@@ -292,5 +299,6 @@ messages! {
         };
 
     /// Pairs of a guest.
-    Note declared_by_hypervisor(): "relations are as the hypervisor declares them; it may move the cpus between cores at any time";
+    Note declared_by_hypervisor(): "relations are as the hypervisor declares them; it may move the cpus between \
+        cores at any time";
 }

@@ -1,8 +1,9 @@
 //! Refusals, warnings and notes, with their data and their sentences.
 //!
-//! A row has a name (the code that documents keep), the data, and its sentences: `"…"` is a format string over the data,
-//! `{ … }` an expression. The macro makes a function of it with one argument for each datum. Documents keep the code, the
-//! data and the sentences. The rows of one subject are in one module, so that its messages can be read together.
+//! A row has a name (the code that documents keep), the data, and its sentences: `"…"` is a format string over the
+//! data, `{ … }` an expression. The macro makes a function of it with one argument for each datum. Documents keep the
+//! code, the data and the sentences. The rows of one subject are in one module, so that its messages can be read
+//! together.
 
 mod rows;
 
@@ -11,6 +12,7 @@ pub mod alert;
 pub mod capacity;
 pub mod check;
 pub mod counters;
+pub mod curve_profile;
 pub mod documents;
 pub mod explain;
 pub mod files;
@@ -18,7 +20,6 @@ pub mod health;
 pub mod load;
 pub mod machine;
 pub mod memory;
-pub mod placed;
 pub mod plan;
 pub mod rules;
 pub mod run;
@@ -47,7 +48,7 @@ pub const CODES: &[&[crate::Code]] = &[
     machine::codes::ALL,
     load::codes::ALL,
     memory::codes::ALL,
-    placed::codes::ALL,
+    curve_profile::codes::ALL,
     plan::codes::ALL,
     rules::codes::ALL,
     run::codes::ALL,

@@ -11,7 +11,8 @@ messages! {
     Refusal shared_buffer_written(op: &str):
         "{op} with --buffer shared",
         "threads that store to the lines of others would measure how lines pass between cores, and not memory",
-        "name operations that only read (--op read,read.random), or leave out --buffer shared; `tiermark c2c` measures shared lines";
+        "name operations that only read (--op read,read.random), or leave out --buffer shared; `tiermark c2c` \
+            measures shared lines";
 
     /// Processes on a buffer of several threads.
     Refusal shared_buffer_of_processes():
@@ -23,7 +24,8 @@ messages! {
         "mixed gives local memory to some threads and remote memory to others, and a shared buffer is one memory",
         "leave out mixed, or --buffer shared";
 
-    /// Parameters that the probe does not understand: a plan or a document that was changed by hand, or is of another version.
+    /// Parameters that the probe does not understand: a plan or a document that was changed by hand, or is of another
+    /// version.
     Refusal request_unreadable(probe: &str, error: &str):
         "the {probe} request", "{error}", "see `tiermark help {probe}`";
 
@@ -37,7 +39,8 @@ messages! {
 
     /// Cpus that this process may not use.
     Refusal cpus_not_allowed(cpus: &IdSet, forbidden: &IdSet, allowed: &IdSet):
-        "cpus {cpus}", "cpu {forbidden} is not allowed to this process", "choose among the allowed cpus: --cpus {allowed}";
+        "cpus {cpus}", "cpu {forbidden} is not allowed to this process", "choose among the allowed cpus: --cpus \
+            {allowed}";
 
     /// A neighbour where there is one core only.
     Refusal no_neighbour(cpu: CpuId):
@@ -50,11 +53,13 @@ messages! {
     /// An operation that no kernel of this machine does.
     Refusal no_kernel(op: &str, known: &[&str]):
         "operation '{op}'", "this machine has no kernel for it",
-        { format!("`tiermark list kernels` shows the kernels of this machine; operations: {}; a mix is written as 2:1 (--mix)", known.join(", ")) };
+        { format!("`tiermark list kernels` shows the kernels of this machine; operations: {}; a mix is written as \
+            2:1 (--mix)", known.join(", ")) };
 
     /// A mix that no kernel of this machine does.
     Refusal no_kernel_for_mix(mix: &str, op: &str):
-        "mix {mix}", "no kernel here does {op}", "choose another mix with --mix; `tiermark list kernels` shows the kernels of this machine";
+        "mix {mix}", "no kernel here does {op}", "choose another mix with --mix; `tiermark list kernels` shows the \
+            kernels of this machine";
 
     /// More threads than cpus.
     Refusal too_many_threads(threads: u32, of: &str, cpus: &IdSet):
@@ -143,7 +148,8 @@ messages! {
 
     /// Core to core with one cpu.
     Refusal one_cpu_only(cpus: &IdSet):
-        "core to core", "it needs two cpus, and only {cpus} is in scope", "allow more with --cpus, or give the guest another cpu";
+        "core to core", "it needs two cpus, and only {cpus} is in scope", "allow more with --cpus, or give the guest \
+            another cpu";
 
     /// A sample of no pairs.
     Refusal no_pairs():
@@ -152,7 +158,8 @@ messages! {
     /// One-way messages without a clock that all cpus share.
     Refusal no_common_clock():
         "one-way messages",
-        "the processor's counter is not one clock for all cpus here, and reading the system's takes longer than a message",
+        "the processor's counter is not one clock for all cpus here, and reading the system's takes longer than a \
+            message",
         "use cas or flag: --op";
 
     /// Residency where no shared cache is declared.
@@ -161,7 +168,8 @@ messages! {
 
     /// A range that a cache closer to the core would answer for.
     Refusal range_within_inner_cache(range: Bytes, factor: u64, inner: Bytes):
-        "a range of {range}", "the range is at most {factor} x the {inner} of cache closer to the core, which would serve the accesses",
+        "a range of {range}", "the range is at most {factor} x the {inner} of cache closer to the core, which would \
+            serve the accesses",
         "use larger ranges: --sizes";
 
     /// `--pages` where no chosen primitive is measured by page size.
@@ -181,7 +189,8 @@ messages! {
     /// Cpus or memory of a saved run that this machine does not have, or not for this process.
     Refusal saved_place_missing(what: &str, why: &str, command: &str):
         "{what}", "{why}",
-        "rerun keeps the cpus and nodes of the document; to measure elsewhere, give the command with other options: `{command}`";
+        "rerun keeps the cpus and nodes of the document; to measure elsewhere, give the command with other options: \
+            `{command}`";
 
     /// A request that the saved document does not hold: it was refused on the machine of that run.
     Refusal request_not_saved(part: &str, plan: &str):
@@ -190,5 +199,6 @@ messages! {
 
     /// A probe that another version has.
     Refusal probe_unknown(probe: &str):
-        "{probe}", "this version has no such probe", "`tiermark list probes` shows the probes of this version; the field `tool` of the document names the version that saved the run";
+        "{probe}", "this version has no such probe", "`tiermark list probes` shows the probes of this version; the \
+            field `tool` of the document names the version that saved the run";
 }

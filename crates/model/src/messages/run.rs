@@ -24,7 +24,8 @@ messages! {
             let programs = if programs.is_empty() { String::new() } else { format!(": {programs}") };
             let steal = stolen.map(|share| format!("; {}", steals("gives", share))).unwrap_or_default();
             format!(
-                "other work keeps {busy:.1} of {} ({named}) busy{programs}{steal}; a run would measure that work and slow it down",
+                "other work keeps {busy:.1} of {} ({named}) busy{programs}{steal}; a run would measure that work and \
+                    slow it down",
                 count_of(cpus, "cpu")
             )
         },
@@ -32,7 +33,8 @@ messages! {
          (behind `--` of `check --run`); \
          `tiermark doctor` shows what is running";
 
-    /// A run that takes long, before it begins: its steps, and the option that measures fewer of them where there is one.
+    /// A run that takes long, before it begins: its steps, and the option that measures fewer of them where there is
+    /// one.
     Warning long_run(seconds: f64, steps: usize, sample: Option<&str>):
         { format!("the run is expected to take {}", long(seconds)) },
         { count_of(steps as u64, "step") },

@@ -43,8 +43,8 @@ messages! {
 
     /// Regions whose physical addresses cannot be read.
     Note physical_unreadable():
-        "a region is a piece of the node's memory as the kernel gave it; its physical addresses are readable for root (CAP_SYS_ADMIN) outside of \
-         containers and sandboxes";
+        "a region is a piece of the node's memory as the kernel gave it; its physical addresses are readable for root \
+         (CAP_SYS_ADMIN) outside of containers and sandboxes";
 
     /// The regions that are compared with one another.
     Note regions_compared(regions: u64, low: f64, high: f64, unit: &str):

@@ -8,7 +8,8 @@ messages! {
     Note no_tier(): "is empty: name one at least, such as \"dram\"";
 
     /// Servers elsewhere, for a backend that starts its own.
-    Note targets_of_another_backend(): "are only for backend = \"external\"; the other backends start their own servers";
+    Note targets_of_another_backend(): "are only for backend = \"external\"; the other backends start their own \
+        servers";
 
     /// Servers elsewhere that are not named.
     Note targets_missing(): "\"external\" needs targets = [\"host:port\", ...]";
@@ -17,7 +18,8 @@ messages! {
     Note targets_too_few(tenants: u32, servers: usize): "{tenants} tenants need as many targets; there are {servers}";
 
     /// Tiers that would have to be set up on servers elsewhere.
-    Note tiers_elsewhere(): "cannot be set up on external servers: write tiers = [\"dram\"], and run once for each tier";
+    Note tiers_elsewhere(): "cannot be set up on external servers: write tiers = [\"dram\"], and run once for each \
+        tier";
 
     /// An address that is none.
     Note address_wrong(address: &str, problem: &str): "'{address}': {problem}";
@@ -26,7 +28,8 @@ messages! {
     Note records_out_of_range(records: u64, most: u64): "{records} is out of range: write 1 to {most}";
 
     /// A size of values that no server takes.
-    Note value_out_of_range(value: Bytes): "{value} is out of range: write 1 byte to 512 MiB, the longest value of a server";
+    Note value_out_of_range(value: Bytes): "{value} is out of range: write 1 byte to 512 MiB, the longest value of a \
+        server";
 
     /// A reserve that leaves no DRAM.
     Note reserve_too_large(reserve: Bytes, budget: Bytes): "{reserve} uses up the dram-budget of {budget}";
@@ -37,7 +40,8 @@ messages! {
 
     /// A limit at which a server refuses writes.
     Note maxmemory_without_policy():
-        "needs maxmemory-policy: at its limit the server would refuse writes; write maxmemory-policy = \"allkeys-lru\", or maxmemory = \"off\"";
+        "needs maxmemory-policy: at its limit the server would refuse writes; write maxmemory-policy = \
+            \"allkeys-lru\", or maxmemory = \"off\"";
 
     /// A policy that nothing applies.
     Note policy_without_maxmemory(): "needs maxmemory, the size from which on the server evicts: maxmemory = \"64M\"";
@@ -55,13 +59,16 @@ messages! {
     Note vm_memory_too_small(values: Bytes): "is too small for the values, which take {values}";
 
     /// DRAM that does not hold one tenant, where no tier helps.
-    Note budget_too_small(values: Bytes, room: Bytes): "is too small for one tenant: its values alone take {values} of {room}";
+    Note budget_too_small(values: Bytes, room: Bytes): "is too small for one tenant: its values alone take {values} \
+        of {room}";
 
     /// A rate of requests that no server answers.
-    Note rate_out_of_range(rate: f64, most: f64): "{rate} is out of range: write requests a second, above 0 and up to {most}";
+    Note rate_out_of_range(rate: f64, most: f64): "{rate} is out of range: write requests a second, above 0 and up \
+        to {most}";
 
     /// A percentage that was written as a share of 1.
-    Note mix_is_a_share(mix: f64): { format!("{mix} means {mix} %, less than one GET in 100 requests; if {mix} is a share of 1, write {:.4}", 100.0 * mix).trim_end_matches('0').trim_end_matches('.').to_owned() };
+    Note mix_is_a_share(mix: f64): { format!("{mix} means {mix} %, less than one GET in 100 requests; if {mix} is a \
+        share of 1, write {:.4}", 100.0 * mix).trim_end_matches('0').trim_end_matches('.').to_owned() };
 
     /// A load without a mix of requests.
     Note no_mix(): "is empty: write [100.0] for GETs alone";
@@ -74,22 +81,25 @@ messages! {
 
     /// A trial that cannot end in its time; `longer`: times that an unclear trial is measured as long.
     Note trial_too_short(limit: f64, needed: f64, longer: u32):
-        "{limit} is too short: warm-up, settling and iterations take up to {needed} s, since an unclear trial is measured {longer} times as long";
+        "{limit} is too short: warm-up, settling and iterations take up to {needed} s, since an unclear trial is \
+            measured {longer} times as long";
 
     /// A level without a limit.
     Note no_limit(): "is empty: write a limit such as \"p99 < 300us\"";
 
     /// A limit of the hit rate for a load that asks for nothing.
-    Note hit_rate_without_gets(limit: &str): "{limit}: a mix of 0 % GET looks up no key; take the mix or the limit out";
+    Note hit_rate_without_gets(limit: &str): "{limit}: a mix of 0 % GET has no hit rate; remove the mix or the limit";
 
-    /// A percentile that so few requests do not show; `needed`: the fewest that do, `measure`: seconds in which as many come.
+    /// A percentile that so few requests do not show; `needed`: the fewest that do, `measure`: seconds in which as many
+    /// come.
     Note limit_not_judged(limit: &str, requests: f64, needed: Option<u64>, measure: Option<f64>, rate: f64, iterations: u32):
         {
             let cure = match (needed, measure) {
                 (None, _) => "no number of requests is enough; choose a lower percentile".to_owned(),
                 (Some(needed), None) => format!("{needed} are needed: raise rate, measure or iterations"),
                 (Some(needed), Some(measure)) => format!(
-                    "{needed} are needed, as with measure = {measure} at {rate} requests/s in {}; or raise rate or iterations",
+                    "{needed} are needed, as with measure = {measure} at {rate} requests/s in {}; or raise rate or \
+                        iterations",
                     crate::count_of(u64::from(iterations), "iteration")
                 ),
             };
@@ -100,7 +110,8 @@ messages! {
     Note amount_wrong(value: f64): "{value} is not an amount: write a number from 0 on";
 
     /// A saving that is no share.
-    Note saving_out_of_range(saving: f64): "{saving} is out of range: write 0 to below 1, for example 0.6 for 60 % less";
+    Note saving_out_of_range(saving: f64): "{saving} is out of range: write 0 to below 1, for example 0.6 for 60 % \
+        less";
 
     /// A building that takes less power than its servers.
     Note pue_below_one(pue: f64): "{pue} is below 1: the building cannot take less power than its servers";

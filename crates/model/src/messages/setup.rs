@@ -13,18 +13,20 @@ messages! {
     /// Memory of a file that is not there.
     Refusal memory_file_missing(path: &str):
         "memory of {path}", "there is no such file",
-        "make it, such as 1 GiB with `truncate -s 1G {path}`, or let tiermark use a new one without a name: --memory dir:DIRECTORY";
+        "make it, such as 1 GiB with `truncate -s 1G {path}`, or let tiermark use a new one without a name: --memory \
+            dir:DIRECTORY";
 
     /// Memory of a path that has none, or that may not be mapped.
     Refusal memory_file_unmappable(path: &str, why: &str):
         "memory of {path}", "{why}",
-        "name a file of a file system in memory (tmpfs, hugetlbfs), of persistent memory, or a DAX device that this user may read: --memory \
-         file:PATH";
+        "name a file of a file system in memory (tmpfs, hugetlbfs), of persistent memory, or a DAX device that this \
+         user may read: --memory file:PATH";
 
     /// A directory in which no new file can be had.
     Refusal memory_dir_unusable(path: &str, why: &str):
         "memory of a new file in {path}", "{why}",
-        "name a directory of tmpfs, hugetlbfs or persistent memory where this user may write and there is room: --memory dir:/dev/shm";
+        "name a directory of tmpfs, hugetlbfs or persistent memory where this user may write and there is room: \
+            --memory dir:/dev/shm";
 
     /// A file that is too short.
     Refusal memory_file_short(path: &str, holds: Bytes, wanted: Bytes):
@@ -47,12 +49,13 @@ messages! {
     /// A step that would write to a file that is there.
     Refusal memory_file_written(step: &str, path: &str):
         "{step} in memory of {path}", "it writes, and this memory is mapped to read only",
-        "use operations that only read (bandwidth --op read,read.random); chains of pointers are written first, so latency needs --memory \
-         dir:DIRECTORY";
+        "use operations that only read (bandwidth --op read,read.random); chains of pointers are written first, so \
+         latency needs --memory dir:DIRECTORY";
 
     /// A step that says itself where its memory is.
     Refusal memory_file_elsewhere(step: &str, path: &str):
-        "{step} in memory of {path}", "it measures memory of a place of its own, and a file has its pages where the file system put them",
+        "{step} in memory of {path}", "it measures memory of a place of its own, and a file has its pages where the \
+            file system put them",
         "leave out --memory here, or use it with bandwidth, latency, mlp or tlb";
 
     /// A setup without threads.
@@ -82,7 +85,8 @@ messages! {
 
     /// Cpus and nodes that the user named together, where no such cpu is on such a node.
     Refusal cpus_not_on_nodes(cpus: &IdSet, nodes: &IdSet, of_nodes: &IdSet):
-        "--cpus {cpus} with --cpu-node {nodes}", "none of the cpus {cpus} is on node {nodes}, whose cpus are {of_nodes}",
+        "--cpus {cpus} with --cpu-node {nodes}", "none of the cpus {cpus} is on node {nodes}, whose cpus are \
+            {of_nodes}",
         "leave one of the options out";
 
     /// A far node, where there is one node.
@@ -118,7 +122,8 @@ messages! {
         {
             // One thread cannot be fewer.
             let fewer = if wanted == 1 { "" } else { "; or use fewer --threads" };
-            format!("raise the limit on threads: ulimit -u, pids.max of the cgroup, /proc/sys/kernel/threads-max{fewer}")
+            format!("raise the limit on threads: ulimit -u, pids.max of the cgroup, \
+                /proc/sys/kernel/threads-max{fewer}")
         };
 
     /// A region of no bytes.
@@ -131,11 +136,13 @@ messages! {
 
     /// A region smaller than the lines that its streams need.
     Refusal region_too_small(bytes: Bytes, streams: usize, least: Bytes):
-        "a region of {bytes}", "{streams} streams need a line of 64 bytes each", "use a size of at least {least}: --sizes";
+        "a region of {bytes}", "{streams} streams need a line of 64 bytes each", "use a size of at least {least}: \
+            --sizes";
 
     /// Weights that pages cannot be dealt out by.
     Refusal weights_unusable(nodes: &IdSet, why: &str):
-        "weighted interleave over nodes {nodes}", "{why}", "give each node a weight from 0 to 255: --weighted-interleave 0:3,1:1";
+        "weighted interleave over nodes {nodes}", "{why}", "give each node a weight from 0 to 255: \
+            --weighted-interleave 0:3,1:1";
 
     /// A node whose memory cannot be had.
     Refusal node_unusable(node: NodeId, why: &str, usable: &IdSet):
@@ -167,8 +174,8 @@ messages! {
                 _ => format!("{kib}KB"),
             };
             format!(
-                "reserve more in /sys/devices/system/node/node*/hugepages/hugepages-{kib}kB/nr_hugepages, or raise the cgroup's \
-                 hugetlb.{limit}.max"
+                "reserve more in /sys/devices/system/node/node*/hugepages/hugepages-{kib}kB/nr_hugepages, or raise \
+                 the cgroup's hugetlb.{limit}.max"
             )
         };
 
@@ -177,7 +184,8 @@ messages! {
         "{bytes} of {page} pages", "mapping it failed: {error}",
         {
             match page {
-                PageKind::Huge(page) => format!("reserve pages in /sys/kernel/mm/hugepages/hugepages-{}kB/nr_hugepages", page >> 10),
+                PageKind::Huge(page) => format!("reserve pages in \
+                    /sys/kernel/mm/hugepages/hugepages-{}kB/nr_hugepages", page >> 10),
                 _ => "use less memory (--sizes, --max-mem), or raise the limit on address space (ulimit -v)".to_owned(),
             }
         };
@@ -189,12 +197,14 @@ messages! {
 
     /// A node that pages can neither be bound to nor touched from.
     Refusal node_untouchable(node: NodeId, error: &str):
-        "memory on node {node}", "mbind was refused ({error}), and no cpu of the node may be used to touch its pages first",
+        "memory on node {node}", "mbind was refused ({error}), and no cpu of the node may be used to touch its pages \
+            first",
         "allow mbind: docker run --cap-add SYS_NICE, or a seccomp profile that permits it";
 
     /// A thread that may not choose the node of its pages.
     Refusal memory_policy_refused(node: Option<NodeId>, error: &str):
-        { node.map_or_else(|| "pages dealt out over nodes".to_owned(), |node| format!("pages dealt out over nodes, at node {node}")) },
+        { node.map_or_else(|| "pages dealt out over nodes".to_owned(), |node| format!("pages dealt out over nodes, \
+            at node {node}")) },
         "the kernel refused the thread's memory policy: {error}",
         "allow it: docker run --cap-add SYS_NICE, or a seccomp profile that permits it";
 
@@ -245,15 +255,17 @@ messages! {
 
     /// A primitive that there is not.
     Refusal primitive_unknown(primitive: &str):
-        "primitive {primitive}", "there is no primitive of that name", "`tiermark list primitives` shows all primitives";
+        "primitive {primitive}", "there is no primitive of that name", "`tiermark list primitives` shows all \
+            primitives";
 
     // Where pages are, and what fell short.
 
-    /// How placement was proven: by a call or a file of the kernel, with a sample of pages, and their sizes; and the process that holds
-    /// them, where it is another one.
+    /// How placement was proven: by a call or a file of the kernel, with a sample of pages, and their sizes; and the
+    /// process that holds them, where it is another one.
     Note placement_seen(by: &str, pages: u64, regions: usize, sizes_seen: bool, held: Option<&Note>):
         {
-            let sizes = if sizes_seen { "page sizes from smaps" } else { "page sizes not read: smaps does not report them" };
+            let sizes = if sizes_seen { "page sizes from smaps" } else { "page sizes not read: smaps does not report \
+                them" };
             let held = held.map_or_else(String::new, |held| format!("; {held}"));
             format!("{by}, {pages} pages of {}; {sizes}{held}", count_of(regions as u64, "region"))
         };
@@ -266,8 +278,8 @@ messages! {
         {
             let noun = if threads == 1 { "thread" } else { "threads" };
             format!(
-                "held by a separate process with {threads} {noun}, {mappings} mappings and {resident} of other memory, of \
-                 which {anonymous} is anonymous"
+                "held by a separate process with {threads} {noun}, {mappings} mappings and {resident} of other \
+                 memory, of which {anonymous} is anonymous"
             )
         };
 
@@ -309,7 +321,8 @@ messages! {
 
     /// A thread beside a primitive that other programs keep from its cpu.
     Refusal partner_starved(what: &str, seconds: f64):
-        "{what}", "other programs kept its second thread from the cpu for {seconds:.1} s", "stop those programs, or choose other cpus: --cpus";
+        "{what}", "other programs kept its second thread from the cpu for {seconds:.1} s", "stop those programs, or \
+            choose other cpus: --cpus";
 
     /// A partner of a primitive that does not run on its cpu.
     Refusal partner_elsewhere(cpu: CpuId):

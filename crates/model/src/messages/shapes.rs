@@ -37,7 +37,8 @@ messages! {
             let split = if piece.0 < asked.0 { ": the host splits the pages" } else { "" };
             let ns = format_ns(ns);
             format!(
-                "pages of {asked} translated in pieces of {piece}{split}; beyond {knee} ({entries} entries) an access takes {ns} ns more"
+                "pages of {asked} translated in pieces of {piece}{split}; beyond {knee} ({entries} entries) an \
+                    access takes {ns} ns more"
             )
         };
 
@@ -58,7 +59,8 @@ messages! {
     /// A line by the strides of a table, where the smallest pays in full.
     Note line_at_most(stride: Bytes, smallest: bool):
         {
-            let below = if smallest { "no smaller stride was measured" } else { "smaller strides are faster, because lines are prefetched or accesses share a line" };
+            let below = if smallest { "no smaller stride was measured" } else { "smaller strides are faster, because \
+                lines are prefetched or accesses share a line" };
             format!("or less: at a stride of {stride} each access fetches a line of its own, and {below}")
         };
 
@@ -66,7 +68,8 @@ messages! {
     Note another_line_declared(declared: u32): "{declared} B declared";
 
     /// Lines that come with their neighbours.
-    Note lines_come_together(bytes: Bytes): "a miss to memory fetches {bytes}: lines are prefetched with their neighbours";
+    Note lines_come_together(bytes: Bytes): "a miss to memory fetches {bytes}: lines are prefetched with their \
+        neighbours";
 
     /// Lines that come alone.
     Note lines_come_alone(): "a miss to memory fetches one line";
@@ -86,11 +89,13 @@ messages! {
         {
             let cause = match (measured < declared, guest) {
                 (true, true) => {
-                    "a hypervisor that declares more than this guest may use, a cache allocation limit, or other programs that use it"
+                    "a hypervisor that declares more than this guest may use, a cache allocation limit, or other \
+                        programs that use it"
                 }
                 (true, false) => "a cache allocation limit, or other programs that use it",
                 (false, true) => {
-                    "a hypervisor that declares another cache than there is, or a level behind it nearly as fast, which hides its end"
+                    "a hypervisor that declares another cache than there is, or a level behind it nearly as fast, \
+                        which hides its end"
                 }
                 (false, false) => {
                     "the system's tables are wrong, or a level behind it is nearly as fast, which hides its end"
@@ -102,7 +107,8 @@ messages! {
     /// Another declared number of ways.
     Note other_ways_declared(declared: u32, more: bool):
         {
-            let cause = if more { "cache allocation may limit ways" } else { "the declared number is wrong for this cache" };
+            let cause = if more { "cache allocation may limit ways" } else { "the declared number is wrong for this \
+                cache" };
             format!("{declared} declared: {cause}")
         };
 
@@ -121,7 +127,8 @@ messages! {
 
     /// Ways that do not show.
     Note ways_do_not_show():
-        "not resolved: lines a power of two apart do not fall into one set (hashed sets, or the hypervisor backs huge pages by small ones)";
+        "not resolved: lines a power of two apart do not fall into one set (hashed sets, or the hypervisor backs \
+            huge pages by small ones)";
 
     /// A declared level that does not show: footprints and ns behind the last that does.
     Note level_not_seen(curve: &[(Bytes, f64)]):
@@ -157,15 +164,16 @@ messages! {
     Note no_step_up_to(pages: u64): "no step up to {pages} pages, the most tried";
 
     /// The cost of a page walk.
-    Note walk_adds(pages: u64): "time that translation adds to an access when nearly all accesses need a page walk, up to {pages} pages";
+    Note walk_adds(pages: u64): "time that translation adds to an access when nearly all accesses need a page walk, \
+        up to {pages} pages";
 
     /// A hit: `share` of the accesses may hit closer to the core.
     Note hit_edge(bytes: Bytes, share: f64, closer: Bytes):
         {
             let percent = 100.0 * share;
             format!(
-                "fast edge of {bytes} at the shortest wait; up to {percent:.0} % of the accesses may hit in the {closer} \
-                 closer to the core"
+                "fast edge of {bytes} at the shortest wait; up to {percent:.0} % of the accesses may hit in the \
+                 {closer} closer to the core"
             )
         };
 
@@ -179,13 +187,14 @@ messages! {
     /// Others limit a cache.
     Note limit_is_others(): "the limit shrinks with time since touch: other programs replace the lines";
 
-    /// A cache keeps lines only once they are used again: the shares of a range (used again, used once) that it holds after
-    /// a wait in ns.
+    /// A cache keeps lines only once they are used again: the shares of a range (used again, used once) that it holds
+    /// after a wait in ns.
     Note kept_once_used_again(cache: &str, range: Bytes, held: [f64; 2], wait: f64):
         {
             let found = if held[1] <= 0.1 { "not found there" } else { "mostly not found there" };
             format!(
-                "{}: it keeps lines only from their second or third read on; data read once is {found}, whatever other programs do",
+                "{}: it keeps lines only from their second or third read on; data read once is {found}, whatever \
+                    other programs do",
                 holds(cache, range, held, wait)
             )
         };
@@ -199,7 +208,8 @@ messages! {
         { format!("{}: both are kept alike", holds(cache, range, held, wait)) };
 
     /// Not even the smallest range stays in the cache.
-    Note nothing_held(): "the cache holds no range, even at the shortest wait: the cause (partition or contention) is not known";
+    Note nothing_held(): "the cache holds no range, even at the shortest wait: the cause (partition or contention) \
+        is not known";
 
     // Channels of the operating system.
 

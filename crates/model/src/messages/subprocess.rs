@@ -1,4 +1,5 @@
-//! The process that holds the memory of primitives that make children, or a worker that is a process, where it does not answer.
+//! The process that holds the memory of primitives that make children, or a worker that is a process, where it does not
+//! answer.
 
 use super::rows::messages;
 use super::setup::FILTERED;
@@ -52,7 +53,8 @@ messages! {
     Refusal subprocess_hung_up(error: &str): { WHAT }, "it still runs, but its socket is closed ({error})", { REPORT };
 
     /// A kernel for a process that has none.
-    Refusal subprocess_without_kernels(kernel: &str): "kernel {kernel}", "the process that makes children runs no kernels", "";
+    Refusal subprocess_without_kernels(kernel: &str): "kernel {kernel}", "the process that makes children runs no \
+        kernels", "";
 }
 
 /// Numbers of signals, which are the same on every processor that this program is for.

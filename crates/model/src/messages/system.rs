@@ -11,7 +11,8 @@ messages! {
     Warning memory_side_cache(nodes: &IdSet, bytes: Bytes):
         "a cache of {bytes} lies in front of the memory of node {nodes}",
         "a working set within it measures the cache, not the memory",
-        "allow more time and memory to measure the memory behind the cache: `tiermark survey --max-time 15m --max-mem SIZE`";
+        "allow more time and memory to measure the memory behind the cache: `tiermark survey --max-time 15m \
+            --max-mem SIZE`";
 
     /// Kernel samepage merging.
     Warning ksm():
@@ -29,7 +30,8 @@ messages! {
     /// A last-level cache whose size is not known.
     Warning last_cache_unknown():
         "the size of the last-level cache is not known",
-        "DRAM is measured over 512 MiB or more if that much memory is free; a larger cache would serve part of the accesses",
+        "DRAM is measured over 512 MiB or more if that much memory is free; a larger cache would serve part of the \
+            accesses",
         "see 'Not seen' of `tiermark machine`; the curve of `tiermark latency` shows the size";
 
     /// A load average that says that others are at work.

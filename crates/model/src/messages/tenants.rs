@@ -41,7 +41,8 @@ messages! {
     /// No virsh.
     Refusal virsh_missing():
         "virtual machines of libvirt", "virsh is not an executable program in PATH",
-        "install it (on Debian: apt-get install libvirt-clients), or name commands of another manager: --start and --stop";
+        "install it (on Debian: apt-get install libvirt-clients), or name commands of another manager: --start and \
+            --stop";
 
     /// A server that cannot be started.
     Refusal server_not_started(command: &str, error: &str):
@@ -87,11 +88,13 @@ messages! {
 
     /// A server elsewhere that does not report its keys.
     Refusal keyspace_unknown(address: &str, answer: &str):
-        "{address}", "the server does not report how many keys it holds: {answer}", "name empty Redis servers, or skip this check: --overwrite";
+        "{address}", "the server does not report how many keys it holds: {answer}", "name empty Redis servers, or \
+            skip this check: --overwrite";
 
     /// More tenants than servers elsewhere.
     Refusal too_few_servers(tenants: usize, servers: usize):
-        "{tenants} tenants", "--target names only {servers} servers", "name more servers, or choose a smaller --most-tenants";
+        "{tenants} tenants", "--target names only {servers} servers", "name more servers, or choose a smaller \
+            --most-tenants";
 
     /// Not even one tenant can be run.
     Refusal one_tenant_fails(error: &str):
@@ -127,7 +130,8 @@ messages! {
 
     /// A control group that exists already.
     Refusal control_group_exists(action: &str, error: &str):
-        "{action}", "{error}", "wait until the other run ends; if no run uses the group, remove it: `tiermark tune --restore`";
+        "{action}", "{error}", "wait until the other run ends; if no run uses the group, remove it: `tiermark tune \
+            --restore`";
 
     /// A step on a control group that failed for another reason.
     Refusal control_group_failed(action: &str, error: &str):
@@ -148,7 +152,8 @@ messages! {
 
     /// The emulator, where it is not installed.
     Refusal emulator_missing(program: &str):
-        "virtual machines as tenants", "{program} is not in PATH", "install it (on Debian: apt-get install qemu-system-x86)";
+        "virtual machines as tenants", "{program} is not in PATH", "install it (on Debian: apt-get install \
+            qemu-system-x86)";
 
     /// A machine without an installed kernel.
     Refusal guest_kernel_missing(pattern: &str):
@@ -165,7 +170,8 @@ messages! {
 
     /// A compressed kernel module that its program cannot unpack.
     Refusal module_packed(path: &str, unpacker: &str, error: &str):
-        "the kernel module {path}", "{unpacker}: {error}", "install {unpacker}, or name another kernel: --guest-kernel FILE";
+        "the kernel module {path}", "{unpacker}: {error}", "install {unpacker}, or name another kernel: \
+            --guest-kernel FILE";
 
     /// The program for the guests that cannot be read.
     Refusal agent_unreadable(path: &str, error: &str):
@@ -181,11 +187,13 @@ messages! {
 
     /// The program that lists shared objects, where it is not installed.
     Refusal ldd_missing(program: &str, error: &str):
-        "the shared objects of {program}", "ldd cannot be started: {error}", "install it (on Debian: apt-get install libc-bin)";
+        "the shared objects of {program}", "ldd cannot be started: {error}", "install it (on Debian: apt-get install \
+            libc-bin)";
 
     /// A program for the guests whose shared objects are not all there.
     Refusal libraries_missing(program: &str, error: &str):
-        "the shared objects of {program}", "{error}", "install what is missing, or name another program: --server PATH or --guest-agent FILE";
+        "the shared objects of {program}", "{error}", "install what is missing, or name another program: --server \
+            PATH or --guest-agent FILE";
 
     /// Files for the guests that do not fit into an archive.
     Refusal guest_files_too_large(error: &str):

@@ -32,8 +32,8 @@ messages! {
         "the tier {tier}",
         {
             let below = below(limit);
-            format!("tenants take {dram} of DRAM, and compressed memory may take as much beside it for a moment; {available} are \
-                     available{below}, of which {floor} must stay free (memory-floor)")
+            format!("tenants take {dram} of DRAM, and compressed memory may take as much beside it for a moment; \
+                     {available} are available{below}, of which {floor} must stay free (memory-floor)")
         },
         { budget(limit) };
 
@@ -110,11 +110,13 @@ messages! {
 
     /// A path that is neither device, nor file, nor directory.
     Refusal swap_path_missing(path: &str):
-        "the tier swap:{path}", "there is no such device, file or directory", "name a device, or a directory for a swap file";
+        "the tier swap:{path}", "there is no such device, file or directory", "name a device, or a directory for a \
+            swap file";
 
     /// A directory that cannot be written to.
     Refusal directory_denied(path: &str, directory: &str, error: &str):
-        "the tier swap:{path}", "{directory} cannot be written to: {error}", "name a directory that this user may write to, or run as root";
+        "the tier swap:{path}", "{directory} cannot be written to: {error}", "name a directory that this user may \
+            write to, or run as root";
 
     /// A directory that cannot be used.
     Refusal directory_failed(path: &str, error: &str):
@@ -130,7 +132,8 @@ messages! {
 
     /// A file system with too little room.
     Refusal disk_full(path: &str, free: Bytes, spare: Bytes, wanted: Bytes):
-        "the tier swap:{path}", "the file system has {free} free, of which {spare} must stay free; the swap file needs {wanted}",
+        "the tier swap:{path}", "the file system has {free} free, of which {spare} must stay free; the swap file \
+            needs {wanted}",
         "choose a smaller --tier-size, or another directory";
 
     /// A kernel without zswap.
@@ -145,7 +148,8 @@ messages! {
 
     /// A system without swap behind zswap.
     Refusal zswap_alone():
-        "the tier zswap", "zswap needs a swap area behind it, and the system has none", "name a swap area too: zswap+swap:/var/tmp";
+        "the tier zswap", "zswap needs a swap area behind it, and the system has none", "name a swap area too: \
+            zswap+swap:/var/tmp";
 
     /// Swap areas that cannot be read.
     Refusal swap_unreadable(error: &str):
@@ -153,7 +157,8 @@ messages! {
 
     /// A kernel without zram.
     Refusal zram_missing(path: &str):
-        "the tier zram", "this kernel has no zram (there is no /{path})", "boot a kernel with CONFIG_ZRAM, or choose zswap or swap:PATH";
+        "the tier zram", "this kernel has no zram (there is no /{path})", "boot a kernel with CONFIG_ZRAM, or choose \
+            zswap or swap:PATH";
 
     /// A module of the kernel that is not loaded.
     Refusal zram_not_loaded(path: &str):
@@ -190,7 +195,8 @@ messages! {
     /// Other nodes with too little memory for the budget.
     Refusal other_nodes_full(tier: &str, free: Bytes, floor: Bytes):
         "the tier {tier}",
-        "DRAM is on the other nodes here: {free} of their memory are free, of which {floor} must stay free (memory-floor)", { SMALLER_BUDGET };
+        "DRAM is on the other nodes here: {free} of their memory are free, of which {floor} must stay free \
+            (memory-floor)", { SMALLER_BUDGET };
 
     /// A kernel without demotion.
     Refusal demotion_missing(node: u32):
@@ -198,7 +204,8 @@ messages! {
 
     /// A node that the kernel does not demote to.
     Refusal node_not_slower(node: u32, others: &str):
-        "the tier demotion:{node}", "the kernel does not rank node {node} as slower than nodes {others}, so it demotes nothing to it",
+        "the tier demotion:{node}", "the kernel does not rank node {node} as slower than nodes {others}, so it \
+            demotes nothing to it",
         "choose node:{node}, which puts whole tenants there";
 
     /// Other nodes with much more memory than the budget.
@@ -223,10 +230,12 @@ messages! {
 
     /// Whole tenants on the node of the tier.
     Warning tenants_on_nodes():
-        "the tenants that fit into DRAM by arithmetic have all of their memory on the other nodes, the other tenants have all of theirs on the node of the tier",
+        "the tenants that fit into DRAM by arithmetic have all of their memory on the other nodes, the other tenants \
+            have all of theirs on the node of the tier",
         "", "";
 
     /// Tenants whose cold pages go to the node of the tier.
     Warning pages_demoted():
-        "tenants allocate memory on the other nodes only", "the kernel demotes their cold pages to the node of the tier", "";
+        "tenants allocate memory on the other nodes only", "the kernel demotes their cold pages to the node of the \
+            tier", "";
 }

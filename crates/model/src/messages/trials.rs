@@ -30,7 +30,8 @@ messages! {
         };
 
     /// The next number on the way up: as many as fill memory and tier by the estimate.
-    Note up_to_estimate(passed: u32, next: u32): "{passed} passed: next {next}, which fill memory and tier by arithmetic";
+    Note up_to_estimate(passed: u32, next: u32): "{passed} passed: next {next}, which fill memory and tier by \
+        arithmetic";
 
     /// The next number on the way up, beyond the estimate.
     Note up_beyond_estimate(passed: u32, more: u32): "{passed} passed, as many as fit by arithmetic: next {more} more";
@@ -40,10 +41,12 @@ messages! {
 
     /// One failure above several passes is doubted.
     Note failure_doubted(failed: u32, passed_below: u32):
-        "{failed} failed once, but {passed_below} trials below it passed: one more trial shows whether that failure was chance";
+        "{failed} failed once, but {passed_below} trials below it passed: one more trial shows whether that failure \
+            was chance";
 
     /// A number between one that passed and one that failed.
-    Note between_passed_and_failed(passed: u32, failed: u32): "{passed} passed and {failed} failed: next one between them, from a fresh fill";
+    Note between_passed_and_failed(passed: u32, failed: u32): "{passed} passed and {failed} failed: next one between \
+        them, from a fresh fill";
 
     /// Fewer tenants than a number whose trials all stayed unclear.
     Note below_unclear(unclear: u32, passed: u32):
@@ -60,7 +63,8 @@ messages! {
         };
 
     /// A pass that is not proven.
-    Note pass_unproven(tenants: u32, passed: u32, wanted: u32): "{tenants} passed {passed} of {wanted} full trials in a row: one more trial";
+    Note pass_unproven(tenants: u32, passed: u32, wanted: u32): "{tenants} passed {passed} of {wanted} full trials \
+        in a row: one more trial";
 
     /// A guard ended the trial.
     Note guard_ended_trial(guard: &str, cause: &Note): "{guard}: {cause}";
@@ -91,7 +95,8 @@ messages! {
         "{available} of the machine's memory are available, {floor} must stay free (memory-floor)";
 
     /// Memory of a node that is used up.
-    Note node_below_floor(node: u32, free: Bytes, floor: Bytes): "{free} of node {node}'s memory are free, {floor} must stay free";
+    Note node_below_floor(node: u32, free: Bytes, floor: Bytes): "{free} of node {node}'s memory are free, {floor} \
+        must stay free";
 
     /// This program did not get to run.
     Note heartbeat_late(seconds: f64): "the heartbeat of this program was {seconds:.1} s late";
@@ -100,7 +105,8 @@ messages! {
     Note load_behind(seconds: f64): "the load is {seconds:.1} s behind its schedule";
 
     /// A trial that takes too long.
-    Note trial_too_long(seconds: f64, allowed: f64): "the trial took {seconds:.0} s, {allowed} s are allowed (trial-seconds)";
+    Note trial_too_long(seconds: f64, allowed: f64): "the trial took {seconds:.0} s, {allowed} s are allowed \
+        (trial-seconds)";
 
     /// Too few requests answered.
     Note rate_missed(share: f64, seconds: f64, wanted: f64):
@@ -162,14 +168,16 @@ messages! {
         {
             // What is below a promise is not shown as that.
             let share = (share * 1e3 + 1e-6).floor() / 10.0;
-            format!("{share:.1} % of GETs found their key (limit: {limit}): not all keys fit into maxmemory, or the cache was still filling")
+            format!("{share:.1} % of GETs found their key (limit: {limit}): not all keys fit into maxmemory, or the \
+                cache was still filling")
         };
 
     /// Counters without which no guard sees anything.
     Note guard_blind(error: &str): "the counters that guard a trial cannot be read: {error}";
 
     /// A client that holds more memory than its work needs.
-    Note client_too_large(held: Bytes, limit: Bytes): "the client holds {held} of memory; its work needs less than {limit}";
+    Note client_too_large(held: Bytes, limit: Bytes): "the client holds {held} of memory; its work needs less than \
+        {limit}";
 
     /// Tenants that wait for a cpu.
     Note waited_for_cpu(share: f64): { format!("tenants waited for a cpu {} of the time", percent(share)) };
@@ -178,7 +186,8 @@ messages! {
     Note link_full(share: f64): { format!("the network link was {} full", percent(share)) };
 
     /// Major faults that reach the tail of the response times.
-    Note faults_in_tail(faults_per_request: f64): "{faults_per_request:.2} major faults a request, and each waits for the tier";
+    Note faults_in_tail(faults_per_request: f64): "{faults_per_request:.2} major faults a request, and each waits \
+        for the tier";
 
     /// Too few seconds to say whether the system is steady.
     Note too_few_seconds(seconds: usize, wanted: usize): "only {seconds} of {wanted} seconds were observed";
@@ -197,17 +206,21 @@ messages! {
     Note series_varies(series: &str, variation: f64, allowed: f64):
         { format!("{series} varies by {}, where at most {} counts as steady", percent(variation), percent(allowed)) };
 
-    /// A limit of the hit rate that the trend of the hit rate leads across: `judged` is what the requests so far say, and
-    /// `ahead` the share that comes if it goes on for as long again.
+    /// A limit of the hit rate that the trend of the hit rate leads across: `judged` is what the requests so far say,
+    /// and `ahead` the share that comes if it goes on for as long again.
     Note hit_rate_moves(limit: &str, ahead: f64, judged: &Note):
         {
             let ahead = percent(ahead);
-            format!("{judged}; but the hit rate still changes, and would be {ahead} after as long again ({limit}): a longer warm-up shows which")
+            format!(
+                "{judged}; but the hit rate still changes: at this trend it crosses the limit ({limit}) and is {ahead} \
+                 after as long again; use a longer --warmup"
+            )
         };
 
     /// Too few requests so far to have touched all records.
     Note records_not_asked(share: f64):
-        { format!("the number of answered requests is {} of the number of records; a tier is steady after as many requests as records", percent(share)) };
+        { format!("the number of answered requests is {} of the number of records; a tier is steady after as many \
+            requests as records", percent(share)) };
 
     /// A run that does not wait until the system is steady.
     Note settling_off(): "the run does not wait for it (settle = 0)";
@@ -218,17 +231,19 @@ messages! {
 
     /// A trial of a saved run that its scenario does not lead to.
     Note saved_trial_differs(trial: u32, tenants: u32, phase: &str, asked: u32, asked_phase: &str):
-        "saved trial {trial} has {tenants} tenants ({phase}), but this search makes one with {asked} ({asked_phase}): it belongs to another \
-         scenario or version";
+        "saved trial {trial} has {tenants} tenants ({phase}), but this search makes one with {asked} ({asked_phase}): \
+         it belongs to another scenario or version";
 
     /// A trial of a saved run after that with which its search ends.
-    Note saved_trial_after_end(trial: u32): "saved trial {trial} follows the end of its search: it belongs to another scenario or version";
+    Note saved_trial_after_end(trial: u32): "saved trial {trial} follows the end of its search: it belongs to \
+        another scenario or version";
 
     /// A tenant that refused while it was filled.
     Note request_refused(error: &str): "a tenant refused a request: {error}";
 
     /// A tenant that refused requests.
-    Note requests_refused(tenant: u32, requests: u64, error: &str): "tenant {tenant} refused {requests} requests: {error}";
+    Note requests_refused(tenant: u32, requests: u64, error: &str): "tenant {tenant} refused {requests} requests: \
+        {error}";
 
     /// A tenant that lost keys.
     Note keys_lost(tenant: u32, keys: u64): "tenant {tenant} had lost {keys} of the requested keys";
@@ -249,7 +264,8 @@ messages! {
     Note histograms_not_merged(): "the histograms cannot be merged";
 
     /// Enough of the tenants kept the level.
-    Note enough_tenants(passed: usize, tenants: usize, wanted: usize): "{passed} of {tenants} tenants keep the level, {wanted} must";
+    Note enough_tenants(passed: usize, tenants: usize, wanted: usize): "{passed} of {tenants} tenants keep the \
+        level, {wanted} must";
 
     /// Too few tenants kept the level, or it is not clear; the first of them is the example.
     Note too_few_tenants(failed: bool, those: usize, tenants: usize, example: &Note):
@@ -264,10 +280,12 @@ messages! {
         };
 
     /// A figure and its limit, with the ends of its interval: ns, or a share for a rate; `shown` has the unit.
-    Note limit_decides(limit: &str, value: f64, low: f64, high: f64, shown: &str, whose: &Note): "{limit}: {shown} {whose}";
+    Note limit_decides(limit: &str, value: f64, low: f64, high: f64, shown: &str, whose: &Note): "{limit}: {shown} \
+        {whose}";
 
     /// The figure that passed with the least to spare.
-    Note closest_to_limit(limit: &str, value: f64, shown: &str, tenant: usize): "{limit}: {shown} of tenant {tenant} at worst";
+    Note closest_to_limit(limit: &str, value: f64, shown: &str, tenant: usize): "{limit}: {shown} of tenant {tenant} \
+        at worst";
 
     /// All figures, which passed.
     Note limits_kept(shown: &str, whose: &Note): "{shown} {whose}";

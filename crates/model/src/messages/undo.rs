@@ -15,7 +15,8 @@ messages! {
 
     /// A directory of journals, or the lock of the system, that cannot be written.
     Refusal journal_directory_unwritable(purpose: &str, path: &str, error: &str):
-        "{purpose}", "{path} cannot be written: {error}", "run as root, or set TIERMARK_STATE to a directory that can be written";
+        "{purpose}", "{path} cannot be written: {error}", "run as root, or set TIERMARK_STATE to a directory that \
+            can be written";
 
     /// Another process that changes the system.
     Refusal system_being_changed(purpose: &str, holder: &str):
@@ -150,8 +151,8 @@ messages! {
 
     /// A control group of a hierarchy that is not mounted here, or begins elsewhere, as in another cgroup namespace.
     Note hierarchy_absent(group: &str):
-        "the hierarchy of the control group /{group} is not mounted here: restore where it is mounted; if the group is gone \
-         for good, add --forget";
+        "the hierarchy of the control group /{group} is not mounted here: restore where it is mounted; if the group \
+         is gone for good, add --forget";
 
     /// Files of the kernel that are absent as a whole, so that nothing can be said about what they would show.
     Note kernel_files_absent(path: &str):
@@ -166,12 +167,13 @@ messages! {
 
     /// A file on a file system that is not mounted.
     Note file_system_absent():
-        "the file system that held it is not mounted there: mount it and restore again; if the file is gone for good, add --forget";
+        "the file system that held it is not mounted there: mount it and restore again; if the file is gone for \
+            good, add --forget";
 
     /// A device that is not connected, or one of its name that nothing shows to be the same.
     Note device_absent():
-        "the device is not connected, or another one has its name: connect it and restore again; if it is gone for good, \
-         add --forget";
+        "the device is not connected, or another one has its name: connect it and restore again; if it is gone for \
+         good, add --forget";
 
     /// A device with another name than before.
     Note device_renamed(path: &str): "the device is now /{path}";
@@ -187,8 +189,8 @@ messages! {
 
     /// A swap area with pages of others, which do not fit under their limit.
     Note limit_of_others(group: &str, swapped: Bytes, room: Bytes):
-        "/{group} has {swapped} in swap, and its limit leaves room for {room}: the kernel would kill its processes; raise its \
-         memory limit and restore again, or add --force";
+        "/{group} has {swapped} in swap, and its limit leaves room for {room}: the kernel would kill its processes; \
+         raise its memory limit and restore again, or add --force";
 
     /// A swap area that the kernel does not give back.
     Note swapoff_failed(error: &str): "{error}; free memory, and restore again";

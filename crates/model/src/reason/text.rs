@@ -60,7 +60,8 @@ impl fmt::Display for Reason {
             Self::OneStay { seconds } => {
                 write!(
                     f,
-                    "all visits that reached the best lie within {seconds:.1} s, when the cpus may have stayed in one state"
+                    "all visits that reached the best lie within {seconds:.1} s, when the cpus may have stayed in \
+                        one state"
                 )
             }
             Self::NotSettled { change: Some(change), .. } => {
@@ -74,7 +75,8 @@ impl fmt::Display for Reason {
                 let (level, best) = (format_gbs(*level), format_gbs(*best));
                 write!(
                     f,
-                    "not sustained: windows of 0.25 ms reached {level} GB/s; the best pass over the whole memory and the median visit reached {best} GB/s at most"
+                    "not sustained: windows of 0.25 ms reached {level} GB/s; the best pass over the whole memory and \
+                        the median visit reached {best} GB/s at most"
                 )
             }
             Self::RivalsOpen { kernel } => write!(f, "{kernel} may be faster: too few comparisons to decide"),
@@ -89,7 +91,8 @@ impl fmt::Display for Reason {
                 let apart = percent(*apart);
                 write!(
                     f,
-                    "median {here}, but {there} in step {with}, which measures the same: such figures differ by up to {apart}"
+                    "median {here}, but {there} in step {with}, which measures the same: such figures differ by up \
+                        to {apart}"
                 )
             }
             Self::IdleAboveLoaded { with, idle, loaded } => {

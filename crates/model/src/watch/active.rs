@@ -34,7 +34,8 @@ pub struct WatchActive {
     pub budget: f64,
     /// Cpu time of the measurements since the sample before, as a share of one cpu.
     pub cost_share: Option<f64>,
-    /// Seconds between samples that would leave half of the budget to the measurements; `None` where enough of it is left.
+    /// Seconds between samples that would leave half of the budget to the measurements; `None` where enough of it is
+    /// left.
     #[serde(default)]
     pub interval_needed_seconds: Option<f64>,
     /// Figures of latency and bandwidth whose capability is not known yet.
@@ -58,7 +59,8 @@ pub struct WatchBest {
     /// The median of the newest five visits; `None` before there are so many.
     #[serde(default)]
     pub recent: Option<f64>,
-    /// What the machine has shown in this watch that it can do: the edge of all windows. `None` before there are enough.
+    /// What the machine has shown in this watch that it can do: the edge of all windows. `None` before there are
+    /// enough.
     pub capability: Option<f64>,
     /// The best visit so far; `None` before the second one, and once the capability is known.
     #[serde(default)]

@@ -1,4 +1,5 @@
-//! The rates of a sample's traffic, as numbers: of the machine, its sockets and its nodes. Channels are in the sample itself.
+//! The rates of a sample's traffic, as numbers: of the machine, its sockets and its nodes. Channels are in the sample
+//! itself.
 
 use super::WatchFigure;
 use crate::traffic::{BoxPlace, BoxTraffic, LinkTraffic, Traffic, TrafficSum};
@@ -97,7 +98,8 @@ impl Traffic {
         (most > 0.0).then(|| boxes.iter().map(|own| own.total).sum::<f64>() / most)
     }
 
-    /// Bytes a second of the machine: all, and the share of reads; `None` where they are not counted, or no time passed.
+    /// Bytes a second of the machine: all, and the share of reads; `None` where they are not counted, or no time
+    /// passed.
     pub fn rate(&self) -> Option<(f64, Option<f64>)> {
         let sum = self.whole();
         let total = sum.total.filter(|_| self.seconds > 0.0)?;

@@ -9,8 +9,8 @@ const BINS: usize = 512;
 /// Fewer show no pattern.
 const FEWEST: usize = 24;
 
-/// Bins as fine as a screen shows, but where only a sample of the pairs was measured so coarse that a quarter of the cells
-/// have a value.
+/// Bins as fine as a screen shows, but where only a sample of the pairs was measured so coarse that a quarter of the
+/// cells have a value.
 pub(super) fn covered(map: &PairMap) -> Binned {
     let mut size = map.items.len().div_ceil(BINS);
     loop {

@@ -21,7 +21,8 @@ impl Canvas {
     }
 
     fn dot(&mut self, (x, y): (usize, usize), series: usize) {
-        // Unicode numbers the dots of a braille cell down the left column, then the right, with the fourth row added later.
+        // Unicode numbers the dots of a braille cell down the left column, then the right, with the fourth row added
+        // later.
         const BITS: [[u8; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
         if let Some(cell) = self.cells.get_mut(y / 4 * self.columns + x / 2) {
             cell.0 |= BITS[x % 2][y % 4];

@@ -89,7 +89,8 @@ impl Table {
             widths[widest] -= 1;
         }
         if widths.iter().sum::<usize>() + gaps > budget {
-            // It will be cut into blocks: no column may be wider than half the space, so that two always fit side by side.
+            // It will be cut into blocks: no column may be wider than half the space, so that two always fit side by
+            // side.
             for w in widths.iter_mut() {
                 *w = (*w).min((budget.saturating_sub(self.gap) / 2).max(1));
             }

@@ -31,7 +31,8 @@ pub(super) enum Kind {
     Unix,
     /// A TCP connection over the loopback interface.
     Tcp,
-    /// Two UDP sockets, connected to each other over the loopback interface. A datagram that is lost does not come again.
+    /// Two UDP sockets, connected to each other over the loopback interface. A datagram that is lost does not come
+    /// again.
     Udp,
     /// A ring in shared memory, with futexes.
     Ring,
@@ -318,7 +319,8 @@ mod tests {
 
     #[test]
     fn messages_larger_than_the_channel_arrive_once_and_in_order() {
-        // Larger than a pipe of a page by far, so that writes are partial; no power of two, so that pieces fall across messages.
+        // Larger than a pipe of a page by far, so that writes are partial; no power of two, so that pieces fall across
+        // messages.
         let message: Vec<u8> = (0..300_001u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
         for kind in KINDS {
             let all = arrived(kind, &message, 3, 10_007);

@@ -50,8 +50,8 @@ impl Home {
 }
 
 impl Partner {
-    /// Starts `body` in a child on the cpu that the call names, and waits until it is ready. It gets on until an error ends it, or the
-    /// caller does.
+    /// Starts `body` in a child on the cpu that the call names, and waits until it is ready. It gets on until an error
+    /// ends it, or the caller does.
     ///
     /// # Errors
     /// A [`Refusal`] without a process, a cpu, or what `body` needs.

@@ -12,7 +12,8 @@ use super::link::{self, CAPACITY, Inlet, Kind, Outlet, is_message, write_message
 use super::partner::Partner;
 use crate::{Body, Failure, Order, Prepared, refused_by, unavailable};
 
-/// First byte of what the caller sends, and of what the other side sends: a byte of one's own that came back would show.
+/// First byte of what the caller sends, and of what the other side sends: a byte of one's own that came back would
+/// show.
 const THERE: u8 = 0x31;
 const BACK: u8 = 0x72;
 
@@ -129,7 +130,8 @@ pub(super) fn fetch(order: &Order<'_>) -> Prepared {
     into.fill(1);
     let mut fetch = Fetch { from, into, partner };
     fetch.once().map_err(|failure| {
-        let cure = "let a process read its own child: kernel.yama.ptrace_scope below 2, and process_vm_readv in the seccomp profile";
+        let cure = "let a process read its own child: kernel.yama.ptrace_scope below 2, and process_vm_readv in the \
+            seccomp profile";
         unavailable("process_vm_readv", &failure.to_string(), cure)
     })?;
     Ok(Box::new(fetch))

@@ -17,7 +17,8 @@ use super::{Prepared, base_page, memory_refused, unavailable};
 
 /// Bytes of the file.
 const FILE: usize = 8 * MIB as usize;
-/// Pages that are swapped out at a time, and how far apart they are: nothing lies between them that could be read ahead.
+/// Pages that are swapped out at a time, and how far apart they are: nothing lies between them that could be read
+/// ahead.
 const SWAPPED: usize = 256;
 const APART: usize = 256 * KIB as usize;
 /// Of what pages hold: random bits.
@@ -25,9 +26,9 @@ const SEED: u64 = 4;
 /// How often the kernel is told to swap pages out, and the time between.
 const ASKED: usize = 200;
 const PAUSE: Duration = Duration::from_millis(5);
-/// File systems of which a page comes from no disk of this machine (statfs(2)): those in memory (tmpfs, ramfs, hugetlbfs), and those of which
-/// another machine or program serves it, as long as that takes (NFS, CIFS, SMB 2, Ceph, AFS, Coda, Lustre, GPFS, FUSE, 9p, VirtualBox's,
-/// VMware's).
+/// File systems of which a page comes from no disk of this machine (statfs(2)): those in memory (tmpfs, ramfs,
+/// hugetlbfs), and those of which another machine or program serves it, as long as that takes (NFS, CIFS, SMB 2, Ceph,
+/// AFS, Coda, Lustre, GPFS, FUSE, 9p, VirtualBox's, VMware's).
 const ELSEWHERE: [u64; 16] = [
     0x0102_1994,
     0x8584_58f6,
@@ -68,7 +69,8 @@ pub(crate) fn measured_store() -> Option<String> {
     Some(format!("{}, in {}", store(&mounts, &directory)?, directory.display()))
 }
 
-/// The file system of a directory and its device (proc_pid_mountinfo(5)): the innermost mount, of several at one place the last.
+/// The file system of a directory and its device (proc_pid_mountinfo(5)): the innermost mount, of several at one place
+/// the last.
 pub(super) fn store(mounts: &str, directory: &Path) -> Option<String> {
     let mount = |line: &str| {
         let (own, system) = line.split_once(" - ")?;
@@ -102,7 +104,8 @@ fn nameless(directory: &Path) -> std::io::Result<File> {
     })
 }
 
-/// A file whose pages are on the disk. No two are alike and none can be compressed: a store that does so would have nothing to read.
+/// A file whose pages are on the disk. No two are alike and none can be compressed: a store that does so would have
+/// nothing to read.
 pub(super) fn stored(directory: &Path) -> std::io::Result<File> {
     let file = nameless(directory)?;
     let mut random = Rng::new(SEED);

@@ -100,8 +100,8 @@ pub(super) fn hugetlb(order: &Order<'_>) -> Prepared {
     let page = page_of(order)?;
     let id = &order.call.primitive.0;
     let cure = format!(
-        "reserve pages: echo 8 > /sys/kernel/mm/hugepages/hugepages-{0}kB/nr_hugepages; and let the control group have them \
-(hugetlb.*.max, cpuset.mems)",
+        "reserve pages: echo 8 > /sys/kernel/mm/hugepages/hugepages-{0}kB/nr_hugepages; and let the control group \
+have them (hugetlb.*.max, cpuset.mems)",
         page >> 10
     );
     let map = move |pages: usize| Area::map(Shows::Huge(page), pages * page);
@@ -137,8 +137,8 @@ fn cached(order: &Order<'_>, bytes: usize) -> Result<File, Refusal> {
 }
 
 /// The cure if touches of a file were fewer faults.
-const FILE_CURE: &str = "base pages for files in memory (/sys/kernel/mm/transparent_hugepage/shmem_enabled: never), and fewer pages around \
-a fault (/sys/kernel/debug/fault_around_bytes)";
+const FILE_CURE: &str = "base pages for files in memory (/sys/kernel/mm/transparent_hugepage/shmem_enabled: never), \
+and fewer pages around a fault (/sys/kernel/debug/fault_around_bytes)";
 
 /// Reads of a file's pages.
 pub(super) fn file_read(order: &Order<'_>) -> Prepared {

@@ -109,7 +109,8 @@ pub(super) static PRIMITIVES: &[Primitive] = &[
         sweeps: |_| vec![Sweep::Bytes(mapped_read::SIZES.to_vec())],
         ..row(
             "mmap read",
-            "mmap of a file in memory (memfd), a byte of each page read, and munmap: one fault maps several pages (fault-around)",
+            "mmap of a file in memory (memfd), a byte of each page read, and munmap: one fault maps several pages \
+                (fault-around)",
             mapped_read::mmap_read,
         )
     },
@@ -241,8 +242,9 @@ fn aligned(order: &Order<'_>, bytes: usize, page: usize, kind: PageKind) -> Resu
     }
 }
 
-/// Takes all pages of an area away. Where they are to be transparent huge pages of so many bytes, the area is mapped anew: where small ones
-/// were once, the kernel has a table for them, and before Linux 6.14 it keeps that when the pages go, so that no huge one ever fits again.
+/// Takes all pages of an area away. Where they are to be transparent huge pages of so many bytes, the area is mapped
+/// anew: where small ones were once, the kernel has a table for them, and before Linux 6.14 it keeps that when the
+/// pages go, so that no huge one ever fits again.
 fn taken_away(area: &mut Area, page: usize, kind: PageKind) -> Result<(), Failure> {
     if kind != PageKind::Thp {
         return area.tell(Tell::Forget).map_err(Failure::of("madvise"));

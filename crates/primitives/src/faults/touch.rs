@@ -1,4 +1,5 @@
-//! Faults, one after the other: pages that are not there are touched, and the system's own count says that each touch was a fault.
+//! Faults, one after the other: pages that are not there are touched, and the system's own count says that each touch
+//! was a fault.
 
 use tiermark_model::Refusal;
 use tiermark_system::os::Area;
@@ -6,8 +7,8 @@ use tiermark_system::{Clock, Usage, thread_usage};
 
 use super::super::{Body, Failure, Order, refused_by};
 
-/// How often in a row touches may be other faults than they should: pages that are in pieces for a moment, faults that the kernel adds
-/// (hints for balancing nodes, pages that it joins or moves).
+/// How often in a row touches may be other faults than they should: pages that are in pieces for a moment, faults that
+/// the kernel adds (hints for balancing nodes, pages that it joins or moves).
 pub(super) const STRIKES: usize = 8;
 
 /// How a page is touched.
@@ -141,7 +142,8 @@ pub(super) fn since(before: Usage) -> Usage {
 }
 
 impl Touches {
-    /// Takes the pages away for the first time; a block that is proven follows, so that what the system will not do is refused.
+    /// Takes the pages away for the first time; a block that is proven follows, so that what the system will not do is
+    /// refused.
     pub(super) fn start(ground: Ground, renew: Renew, order: &Order<'_>, cure: &str) -> Result<Box<dyn Body>, Refusal> {
         let next = ground.places();
         let mut body = Self { ground, renew, next, clock: *order.clock, majors: 0 };

@@ -9,20 +9,20 @@ use tiermark_model::{
 
 use crate::bandwidth::{Bandwidth, BandwidthParams, ThreadCount};
 use crate::latency::{Latency, LatencyParams};
-use crate::reach::quiet_cpu;
+use crate::memory_kinds::quiet_cpu;
 use crate::residency::{INNER, inner_bytes, shared_cache};
 use crate::steps::{default_page, scope_cpus, setup};
 use crate::tiers::{Tier, ladder};
 
 /// Memory of a cell of DRAM at most, unless that would lie within the caches.
 const DRAM_MOST: u64 = 256 * MIB;
-/// Share of the available memory that both cells of DRAM take together: a twentieth, or a tenth where less would lie within
-/// the caches.
+/// Share of the available memory that both cells of DRAM take together: a twentieth, or a tenth where less would lie
+/// within the caches.
 const SHARE: u64 = 20;
 /// Footprint over the caches in reach below which they would answer too often.
 const BEYOND_CACHES: u64 = 2;
-/// A range that is looked at is this part of the cache, as the footprint of the cell of its latency is, so that hits take as
-/// long; half of it where a quarter is no more than the caches closer to the core hold.
+/// A range that is looked at is this part of the cache, as the footprint of the cell of its latency is, so that hits
+/// take as long; half of it where a quarter is no more than the caches closer to the core hold.
 const RANGE_PARTS: [u64; 2] = [4, 2];
 /// Bytes of the range at most, unless closer caches would hold it: to read it takes a millisecond.
 const RANGE_MOST: u64 = 8 * MIB;
@@ -51,7 +51,8 @@ pub(super) enum Figure {
 pub(super) struct Planned {
     pub(super) figure: Figure,
     pub(super) step: Step,
-    /// The probe whose step it is, and the version of its method, for the record; `None` for steps that only a watch has.
+    /// The probe whose step it is, and the version of its method, for the record; `None` for steps that only a watch
+    /// has.
     pub(super) of: Option<(&'static str, u32)>,
 }
 

@@ -53,8 +53,8 @@ impl Lasting {
         }
     }
 
-    /// The next wait is longer where more than half was kept, and else shorter, so that waits are near the time after which
-    /// half is left (the up-and-down method: Dixon & Mood, J. Am. Stat. Assoc. 43, 1948).
+    /// The next wait is longer where more than half was kept, and else shorter, so that waits are near the time after
+    /// which half is left (the up-and-down method: Dixon & Mood, J. Am. Stat. Assoc. 43, 1948).
     fn step(&mut self, at: f64, kept: f64, after: f64) {
         // Where a visit was left out, a look bounds the time by more than the others do, and the cache is no better.
         let most = half_life(TOLD.1, self.interval);

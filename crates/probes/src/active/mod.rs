@@ -1,8 +1,8 @@
 //! What a machine gives now: a few sharp cells, visited for a moment each in turn, within a budget of cpu time.
 //!
-//! The cells are steps of the probes of latency, bandwidth and residency. Each has a rig that is kept, so that a visit is a
-//! shot, and its windows are judged as in a run: the newest visit against the edge of all (the capability) and against the
-//! machine's record. `docs/methods/watch.md` describes the method.
+//! The cells are steps of the probes of latency, bandwidth and residency. Each has a rig that is kept, so that a visit
+//! is a shot, and its windows are judged as in a run: the newest visit against the edge of all (the capability) and
+//! against the machine's record. `docs/methods/watch.md` describes the method.
 
 mod cells;
 mod lasting;
@@ -202,8 +202,8 @@ impl Active {
         }
     }
 
-    /// Looks at what the shared cache holds of what was read at the visit before, and, where that is little, once more after
-    /// a wait.
+    /// Looks at what the shared cache holds of what was read at the visit before, and, where that is little, once more
+    /// after a wait.
     fn look_at_cache(&mut self, index: usize, host: &mut dyn Host) -> Result<(), Fault> {
         let (after, seen) = self.look(index, host)?;
         let ends = self.newest(Figure::Latency(Some(3))).zip(self.newest(Figure::Latency(None)));
@@ -315,8 +315,8 @@ impl Figure {
     }
 }
 
-/// Whether the thread of a shot ran all the time. A shot as short as these may have one block only: where that lost its cpu,
-/// it is no longer than the shot's own median, and so no gap.
+/// Whether the thread of a shot ran all the time. A shot as short as these may have one block only: where that lost its
+/// cpu, it is no longer than the shot's own median, and so no gap.
 fn had_its_cpu(shot: &Shot) -> bool {
     shot.threads.iter().all(|thread| thread.guard.cpu_ns >= HAD * thread.guard.wall_ns)
 }

@@ -4,8 +4,8 @@
 const LEAST_ROUNDS: u32 = 5;
 /// Rounds after which older ones weigh half: about a minute at one a second.
 const MEMORY_ROUNDS: u32 = 64;
-/// Part of the budget from which on too little is left: a visit to one of nine cells is then rarer than one in some tens of
-/// samples.
+/// Part of the budget from which on too little is left: a visit to one of nine cells is then rarer than one in some
+/// tens of samples.
 const TOO_MUCH: f64 = 0.7;
 /// Part of the budget that it takes at the interval that is advised: the other half is that of the measurements.
 const FAIR: f64 = 0.5;

@@ -47,7 +47,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever things cost, the budget is kept over time, up to what was saved at first and the last thing's surprise.
+        /// Whatever things cost, the budget is kept over time, up to what was saved at first and the last thing's
+        /// surprise.
         #[test]
         fn the_budget_is_kept(
             costs in proptest::collection::vec(0.0..0.02f64, 1..8), other in 0.0..0.003f64, budget in 0.001..0.05f64,

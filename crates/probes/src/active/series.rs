@@ -63,8 +63,8 @@ impl Series {
         self.edge = edge.filter(Edge::has_enough).map(|edge| edge.value);
     }
 
-    /// The better of the edges of the visits that are kept and of those before. A window of a neighbour's absence is not
-    /// forgotten, and single windows beyond the edge do not raise it, however long the watch is.
+    /// The better of the edges of the visits that are kept and of those before. A window of a neighbour's absence is
+    /// not forgotten, and single windows beyond the edge do not raise it, however long the watch is.
     pub(super) fn capability(&self) -> Option<f64> {
         self.better(self.earlier, self.edge)
     }

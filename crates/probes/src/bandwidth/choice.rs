@@ -14,12 +14,15 @@ pub(super) enum Choice {
 }
 
 impl Choice {
-    /// The first kernel for a cpu model: the fastest one where a model was measured, else the plain loop on the widest vectors.
+    /// The first kernel for a cpu model: the fastest one where a model was measured, else the plain loop on the widest
+    /// vectors.
     pub(super) fn of(model: &CpuModel, job: &str) -> Self {
         match (model.vendor.as_deref(), model.family, job) {
-            // Loads alone read L1 1.3 times and L2 1.07 times as fast as the plain loop; other tiers 0.996 to 1.06 times (Emerald Rapids).
+            // Loads alone read L1 1.3 times and L2 1.07 times as fast as the plain loop; other tiers 0.996 to 1.06
+            // times (Emerald Rapids).
             (Some("GenuineIntel"), ..) => Self::LoadsAlone,
-            // Zen 4 reads L1 1.07 times as fast as with 512-bit vectors, L2 and L3 1.00 to 1.01 times; Zen 3 has no wider ones.
+            // Zen 4 reads L1 1.07 times as fast as with 512-bit vectors, L2 and L3 1.00 to 1.01 times; Zen 3 has no
+            // wider ones.
             (Some("AuthenticAMD"), Some(25), "read") => Self::Avx2,
             _ => Self::Widest,
         }

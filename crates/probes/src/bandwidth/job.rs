@@ -26,8 +26,8 @@ pub(crate) fn mix(name: &str) -> Option<Mix> {
 }
 
 impl BandwidthPlanner<'_> {
-    /// Kernels that answer to a name: a job, an operation, one kernel, or a mix, whose kernels take turns. The preferred one first;
-    /// never the oracles, and on data none that can only store zeros.
+    /// Kernels that answer to a name: a job, an operation, one kernel, or a mix, whose kernels take turns. The
+    /// preferred one first; never the oracles, and on data none that can only store zeros.
     pub(super) fn kernels(&self, name: &str, zeros: bool) -> Vec<KernelId> {
         if let Some(mix) = mix(name) {
             return mix.kernels(self.lab.bench).unwrap_or_default();
@@ -46,8 +46,8 @@ impl BandwidthPlanner<'_> {
             .filter(usable)
             .filter(|k| ops.contains(&k.id.op()) && k.isa != Isa::Portable)
             .collect();
-        // The first is what stays unless another is better. The other usual choices come next, then the other plain loops: they win most
-        // often, and the time may not suffice for all.
+        // The first is what stays unless another is better. The other usual choices come next, then the other plain
+        // loops: they win most often, and the time may not suffice for all.
         let widest = found.iter().map(|k| k.isa).max();
         let is = |k: &KernelInfo, choice: Choice| match choice {
             Choice::Widest => k.plain && Some(k.isa) == widest,
@@ -67,8 +67,8 @@ impl BandwidthPlanner<'_> {
         found.into_iter().map(|k| k.id.clone()).collect()
     }
 
-    /// A job and the kernels to compare for it: those on the widest vectors, plain loops on others (a Zen 4 reads L1 faster with half as wide ones) and
-    /// string instructions; all there are with `--full`.
+    /// A job and the kernels to compare for it: those on the widest vectors, plain loops on others (a Zen 4 reads L1
+    /// faster with half as wide ones) and string instructions; all there are with `--full`.
     pub(super) fn job(&self, name: &str, zeros: bool) -> Job {
         let label = if zeros { format!("{name}{OF_ZEROS}") } else { name.to_owned() };
         let mut job = Job { label, kernels: self.kernels(name, zeros), mixed: mix(name).is_some(), zeros };

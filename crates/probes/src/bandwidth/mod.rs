@@ -16,7 +16,7 @@ use tiermark_model::{
 use crate::ceilings::traffic_for_each_byte;
 use crate::ladder::{derived, finding, overhead_note, with_purpose};
 use crate::steps::{denser_seconds, max_seconds, once, with_steps};
-use crate::traffic::Group;
+use crate::traffic::ThreadGroup;
 pub(crate) use job::mix;
 use planner::BandwidthPlanner;
 
@@ -31,15 +31,15 @@ pub struct BandwidthParams {
     pub sizes: Vec<Bytes>,
     /// Elements of 8 bytes in each array of an operation, shared out among the threads, instead of `sizes`.
     pub array_elements: Option<u64>,
-    /// Jobs (`read`, `write`, `copy`: the best kernel of each), operations (`write.nt`), kernels (`read/avx2`) or mixes (`2:1`); empty:
-    /// the three jobs.
+    /// Jobs (`read`, `write`, `copy`: the best kernel of each), operations (`write.nt`), kernels (`read/avx2`) or mixes
+    /// (`2:1`); empty: the three jobs.
     pub ops: Vec<String>,
     /// Numbers of threads; empty: one, and one per core.
     pub threads: Vec<ThreadCount>,
     /// Contents of the memory, also of stores; `None` means incompressible data.
     pub data: Option<DataKind>,
     /// Groups of threads that run at the same time, instead of all else.
-    pub traffic: Vec<Group>,
+    pub traffic: Vec<ThreadGroup>,
 }
 
 /// Operations.
@@ -160,8 +160,8 @@ fn effort_seconds(effort: Effort) -> f64 {
     }
 }
 
-/// DRAM bandwidth, with all that memory reads and writes for it, as a share of the theoretical peak of the nodes that have the
-/// pages, where that is known.
+/// DRAM bandwidth, with all that memory reads and writes for it, as a share of the theoretical peak of the nodes that
+/// have the pages, where that is known.
 fn peak_shares(observations: &[Observation], lab: Lab<'_>) -> Vec<Finding> {
     let Some(peak) = lab.machine.real_peak() else { return Vec::new() };
     with_purpose(observations, Purpose::Ladder)
@@ -178,8 +178,8 @@ fn peak_shares(observations: &[Observation], lab: Lab<'_>) -> Vec<Finding> {
         .collect()
 }
 
-/// The theoretical peak of the nodes that have the pages of an observation; `whole` where that was not seen. `None` where theirs is not
-/// known apart from that of other nodes.
+/// The theoretical peak of the nodes that have the pages of an observation; `whole` where that was not seen. `None`
+/// where theirs is not known apart from that of other nodes.
 fn peak_of(o: &Observation, whole: f64, machine: &Machine) -> Option<f64> {
     let nodes = o.placement.as_ref().map(PlacementProof::nodes).unwrap_or_default();
     if nodes.is_empty() { Some(whole) } else { machine.own_memory_peak(&nodes) }

@@ -10,10 +10,10 @@ use tiermark_model::{
 use super::job::Job;
 use super::{BandwidthParams, DataKind, PRECISION, ThreadCount};
 use crate::finder::{Finder, after_curve};
+use crate::footprints::dram_bytes;
 use crate::found::Found;
 use crate::ladder::{points, with_purpose};
-use crate::reach::{local_cpus, own_memory, quiet_cpu};
-use crate::room::dram_bytes;
+use crate::memory_kinds::{local_cpus, own_memory, quiet_cpu};
 use crate::sizes::{between, sweep};
 use crate::steps::{
     asked, check_size, curve_point, default_page, follow, headline, no_kernel, phase, setup, stream_role,
@@ -186,7 +186,8 @@ impl<'a> BandwidthPlanner<'a> {
     fn rung(&self, tier: &Tier, crew: &BandwidthThreads, stop: StopRule) -> Vec<Step> {
         let quick = self.request.effort == Effort::Quick;
         let mut jobs: Vec<Job> = self.ops().iter().map(|op| self.job(op, self.zeros())).collect();
-        // Clearing memory is a job of its own (the kernel's, every allocator's), and often twice as fast as storing data.
+        // Clearing memory is a job of its own (the kernel's, every allocator's), and often twice as fast as storing
+        // data.
         if !quick && self.params.ops.is_empty() && !self.zeros() && tier.name == "DRAM" {
             jobs.push(self.job("write", true));
         }
@@ -320,8 +321,9 @@ impl<'a> BandwidthPlanner<'a> {
         Finder::new(self.request, self.lab, &self.cpus, self.page()).filter(|_| self.table_sizes().is_empty())
     }
 
-    /// What to measure next: more points until the latency curve says where the tiers are, then the ladder, then the curves, with the kernels that the
-    /// ladder has chosen, and last points between neighbours that differ. A ladder that was begun stays: another look at the curve may say something else.
+    /// What to measure next: more points until the latency curve says where the tiers are, then the ladder, then the
+    /// curves, with the kernels that the ladder has chosen, and last points between neighbours that differ. A ladder
+    /// that was begun stays: another look at the curve may say something else.
     pub(super) fn next(&self, observations: &[Observation]) -> Vec<Step> {
         let began = |purpose: Purpose| with_purpose(observations, purpose).any(|o| o.metric == Metric::Bandwidth);
         if !self.params.traffic.is_empty() {

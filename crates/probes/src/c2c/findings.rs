@@ -15,11 +15,11 @@ use super::remark;
 use crate::ladder::{derived, finding, overhead_note, quotient, with_purpose, with_range};
 use crate::steps::scope_cpus;
 
-/// Pairs of one relation that are not trusted, as a share, beyond which their median is not either: it stands on those in the middle, and a
-/// tenth more or less moves it by little.
+/// Pairs of one relation that are not trusted, as a share, beyond which their median is not either: it stands on those
+/// in the middle, and a tenth more or less moves it by little.
 const DOUBTED: f64 = 0.1;
-/// Neighbours in the sorted round trips of one relation this far apart are two groups: lines of one cache, whose homes lie at different
-/// distances, scatter without a gap.
+/// Neighbours in the sorted round trips of one relation this far apart are two groups: lines of one cache, whose homes
+/// lie at different distances, scatter without a gap.
 const GAP: f64 = 1.3;
 /// Either of the groups has at least this share of the pairs, or it is a few outliers.
 const GROUP: f64 = 0.05;

@@ -26,13 +26,13 @@ impl fmt::Display for Class {
 
 /// Two cpus, the one that begins first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Pair {
+pub(super) struct CpuPair {
     pub(super) class: Class,
     pub(super) first: CpuId,
     pub(super) second: CpuId,
 }
 
-impl Pair {
+impl CpuPair {
     /// The same, begun by the other.
     pub(super) fn turned(self) -> Self {
         Self { first: self.second, second: self.first, ..self }
@@ -43,7 +43,7 @@ impl Pair {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Choice {
     /// By class, then by cpu.
-    pub(super) pairs: Vec<Pair>,
+    pub(super) pairs: Vec<CpuPair>,
     /// All pairs of each class.
     pub(super) all: BTreeMap<Class, u64>,
 }
@@ -55,8 +55,8 @@ impl Choice {
     }
 
     /// The pair of each class that stands for it where one must: without cpu 0, where interrupts land, if that can be.
-    pub(super) fn speakers(&self) -> Vec<Pair> {
-        let mut speakers: BTreeMap<Class, Pair> = BTreeMap::new();
+    pub(super) fn speakers(&self) -> Vec<CpuPair> {
+        let mut speakers: BTreeMap<Class, CpuPair> = BTreeMap::new();
         for pair in &self.pairs {
             let known = speakers.entry(pair.class).or_insert(*pair);
             if (known.first == 0 || known.second == 0) && pair.first != 0 && pair.second != 0 {
@@ -107,7 +107,7 @@ pub(super) fn choose(machine: &Machine, cpus: &IdSet, most: &BTreeMap<Class, u64
         }
     });
     let all = classes.into_iter().zip(&reservoirs).map(|(class, reservoir)| (class, reservoir.seen)).collect();
-    let mut pairs: Vec<Pair> = reservoirs.into_iter().flat_map(|reservoir| reservoir.kept).collect();
+    let mut pairs: Vec<CpuPair> = reservoirs.into_iter().flat_map(|reservoir| reservoir.kept).collect();
     pairs.sort_unstable();
     Choice { pairs, all }
 }
@@ -116,7 +116,7 @@ pub(super) fn choose(machine: &Machine, cpus: &IdSet, most: &BTreeMap<Class, u64
 struct Reservoir {
     most: u64,
     seen: u64,
-    kept: Vec<Pair>,
+    kept: Vec<CpuPair>,
 }
 
 /// Divides a number of pairs among the classes: as many of each, and what a small one leaves goes to the others. Never
@@ -135,10 +135,11 @@ pub(super) fn divide(all: &BTreeMap<Class, u64>, pairs: u64) -> BTreeMap<Class, 
     most
 }
 
-/// Visits every pair with the number of its class, counted in the order of their first pairs. Returns the classes by number.
+/// Visits every pair with the number of its class, counted in the order of their first pairs. Returns the classes by
+/// number.
 ///
 /// 16,384 cpus have 134 million pairs: what two sites have in common is worked out once for a row of pairs.
-fn each_pair(places: &[(CpuId, CpuPosition)], mut visit: impl FnMut(usize, Pair)) -> Vec<Class> {
+fn each_pair(places: &[(CpuId, CpuPosition)], mut visit: impl FnMut(usize, CpuPair)) -> Vec<Class> {
     let mut sites: HashMap<CpuPosition, u32> = HashMap::new();
     let seats: Vec<(CpuId, u32, u32)> = places
         .iter()
@@ -173,7 +174,7 @@ fn each_pair(places: &[(CpuId, CpuPosition)], mut visit: impl FnMut(usize, Pair)
                     found
                 }
             };
-            visit(number, Pair { class, first: *first, second: *second });
+            visit(number, CpuPair { class, first: *first, second: *second });
         }
     }
     classes
@@ -266,7 +267,7 @@ mod tests {
     fn every_pair_of_a_relation_is_as_likely() {
         let (machine, cpus) = machine();
         let most = BTreeMap::from([(alike(Relation::Smt), 4)]);
-        let mut hits: BTreeMap<Pair, u32> = BTreeMap::new();
+        let mut hits: BTreeMap<CpuPair, u32> = BTreeMap::new();
         for seed in 0..4000 {
             let choice = choose(&machine, &cpus, &most, seed);
             choice

@@ -10,7 +10,7 @@ use tiermark_model::{
     Purpose, Refusal, RegionSetup, Relation, Request, Role, Setup, Step, StopRule, ThreadSetup,
 };
 
-use super::pairs::{Choice, Class, Pair, choose, count, divide};
+use super::pairs::{Choice, Class, CpuPair, choose, count, divide};
 use super::{C2cParams, Sample};
 use crate::steps::{VISIT_SECONDS, asked, max_seconds, once};
 
@@ -18,8 +18,8 @@ use crate::steps::{VISIT_SECONDS, asked, max_seconds, once};
 const PRECISION: f64 = 0.03;
 /// Bytes of shared lines: 512 places to draw lines from.
 const SHARED: Bytes = Bytes(64 * KIB);
-/// What a shot of contenders takes for each of them at least, s: ten blocks of 128 turns, 50 ns each, while all others have as many. Thousands
-/// of cpus would be through with hardly a block each otherwise.
+/// What a shot of contenders takes for each of them at least, s: ten blocks of 128 turns, 50 ns each, while all others
+/// have as many. Thousands of cpus would be through with hardly a block each otherwise.
 const CONTENDER_SECONDS: f64 = 10.0 * 128.0 * 50e-9;
 /// So few pairs are measured as long as anything else: some seconds in all.
 const FEW: usize = 64;
@@ -114,7 +114,7 @@ impl<'a> C2cPlanner<'a> {
                 let taken: f64 = others.iter().map(Step::expected_seconds).sum();
                 let stop = self.pair_stop();
                 let class = Class { relation: Relation::Socket, kinds: None };
-                let pair = Pair { class, first: 0, second: 0 };
+                let pair = CpuPair { class, first: 0, second: 0 };
                 let seconds =
                     Step { stop, ..self.trip(Purpose::Pair, PingOp::Cas, pair, None, None) }.expected_seconds();
                 let pairs = (allowed * PAIRS_SHARE).min(allowed - taken).max(0.0) / seconds / ops.max(1) as f64;
@@ -124,7 +124,7 @@ impl<'a> C2cPlanner<'a> {
     }
 
     /// Steps of only one pair of each class.
-    fn of_speaker(&self, pair: Pair, ops: &[PingOp]) -> Vec<Step> {
+    fn of_speaker(&self, pair: CpuPair, ops: &[PingOp]) -> Vec<Step> {
         let node = self.request.scope.mem_node;
         let mut steps = vec![self.trip(Purpose::Reverse, ops[0], pair.turned(), node, None)];
         if self.request.effort > Effort::Quick && self.params.ops.is_empty() {
@@ -140,8 +140,9 @@ impl<'a> C2cPlanner<'a> {
         steps
     }
 
-    /// The nodes that a pair's lines can have their home on beside that of the first cpu, which is where all pairs are measured.
-    fn homes(&self, pair: Pair) -> Vec<(&'static str, NodeId)> {
+    /// The nodes that a pair's lines can have their home on beside that of the first cpu, which is where all pairs are
+    /// measured.
+    fn homes(&self, pair: CpuPair) -> Vec<(&'static str, NodeId)> {
         let machine = self.lab.machine;
         if self.request.scope.mem_node.is_some() {
             return Vec::new();
@@ -192,7 +193,7 @@ impl<'a> C2cPlanner<'a> {
     }
 
     /// A round trip between two cpus.
-    fn trip(&self, purpose: Purpose, op: PingOp, pair: Pair, node: Option<NodeId>, home: Option<&str>) -> Step {
+    fn trip(&self, purpose: Purpose, op: PingOp, pair: CpuPair, node: Option<NodeId>, home: Option<&str>) -> Step {
         let mut labels = pair_labels(purpose, pair).text(Labels::OP, op);
         let mut id = format!("c2c/{purpose}/{op}/{}-{}", pair.first, pair.second);
         if let Some(home) = home {
@@ -210,7 +211,7 @@ impl<'a> C2cPlanner<'a> {
     }
 
     /// Lines that the second cpu holds, fetched by the first.
-    fn transfer(&self, pair: Pair, state: LineState) -> Step {
+    fn transfer(&self, pair: CpuPair, state: LineState) -> Step {
         let node = self.request.scope.mem_node;
         let mut labels = pair_labels(Purpose::Transfer, pair).text(Labels::STATE, state);
         let mut id = format!("c2c/transfer/{state}/{}-{}", pair.first, pair.second);
@@ -263,7 +264,7 @@ impl<'a> C2cPlanner<'a> {
     }
 }
 
-fn pair_labels(purpose: Purpose, pair: Pair) -> Labels {
+fn pair_labels(purpose: Purpose, pair: CpuPair) -> Labels {
     let cpus: IdSet = [pair.first, pair.second].into_iter().collect();
     let labels = Labels::new()
         .purpose(purpose)

@@ -3,23 +3,24 @@
 use tiermark_model::messages::memory;
 use tiermark_model::{Finding, Labels, Note, PingOp, Relation};
 
-/// Medians of round trips by compare-and-swap that were published of a relation, the shortest and the longest, in ns: up to some 30
-/// in one core, 46 (Zen 3) to 120 (large meshes) in one last-level cache, up to 250 in one socket, 216 to 400 between sockets.
+/// Medians of round trips by compare-and-swap that were published of a relation, the shortest and the longest, in ns:
+/// up to some 30 in one core, 46 (Zen 3) to 120 (large meshes) in one last-level cache, up to 250 in one socket, 216 to
+/// 400 between sockets.
 fn published(relation: Relation) -> (f64, f64) {
     match relation {
         // Nothing is nearer.
         Relation::Smt => (0.0, 30.0),
         Relation::Cluster | Relation::Llc => (46.0, 120.0),
-        // Not every last-level cache is declared: a pair that shares one that is not, as in a guest or in front of a mesh's memory,
-        // is of one socket by its name, and as quick as the quickest in a declared one.
+        // Not every last-level cache is declared: a pair that shares one that is not, as in a guest or in front of a
+        // mesh's memory, is of one socket by its name, and as quick as the quickest in a declared one.
         Relation::Die | Relation::Socket => (46.0, 250.0),
         // Nothing is farther.
         Relation::Remote => (216.0, f64::INFINITY),
     }
 }
 
-/// Round trips that pairs of a relation can take: half of the shortest and one and a half times the longest of published medians.
-/// Times outside belong to another relation.
+/// Round trips that pairs of a relation can take: half of the shortest and one and a half times the longest of
+/// published medians. Times outside belong to another relation.
 fn possible(relation: Relation) -> (f64, f64) {
     let (shortest, longest) = published(relation);
     (0.5 * shortest, 1.5 * longest)

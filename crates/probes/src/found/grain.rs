@@ -6,10 +6,11 @@ use tiermark_stats::bend;
 use super::levels::{Level, SPANS, stretch, top};
 use super::{CurvePoint, Grain};
 
-/// Entries of first-level data TLBs for loads: Arm Neoverse N1 and V1 (48); Intel up to Ice Lake, AMD Zen 1 to 3 (64); Zen 4 (72);
-/// Intel from Golden Cove, Zen 5 (96).
+/// Entries of first-level data TLBs for loads: Arm Neoverse N1 and V1 (48); Intel up to Ice Lake, AMD Zen 1 to 3 (64);
+/// Zen 4 (72); Intel from Golden Cove, Zen 5 (96).
 const ENTRIES: [u64; 4] = [48, 64, 72, 96];
-/// Entries of second levels: Zen and Skylake to Ice Lake (1024 to 1536), Golden Cove and Zen 3 (2048), Zen 4 (3072), Zen 5 (4096).
+/// Entries of second levels: Zen and Skylake to Ice Lake (1024 to 1536), Golden Cove and Zen 3 (2048), Zen 4 (3072),
+/// Zen 5 (4096).
 const SECOND: [u64; 5] = [1024, 1536, 2048, 3072, 4096];
 /// Page sizes that one entry may translate: base pages of x86 and Arm, and huge pages.
 const PAGES: [u64; 4] = [4 * KIB, 16 * KIB, 64 * KIB, 2048 * KIB];
@@ -17,8 +18,8 @@ const PAGES: [u64; 4] = [4 * KIB, 16 * KIB, 64 * KIB, 2048 * KIB];
 const SURE: f64 = 0.99;
 /// A miss costs at least this share of an access: less is within a curve's waves, and does no harm.
 const LEAST_COST: f64 = 0.08;
-/// And at most this: 7 to 9 cycles to the second level of the TLB, in the latency of L2, which is 13 to 20; a walk that L2
-/// answers, in the latency of L3.
+/// And at most this: 7 to 9 cycles to the second level of the TLB, in the latency of L2, which is 13 to 20; a walk that
+/// L2 answers, in the latency of L3.
 const MOST_COST: f64 = 0.8;
 /// A miss in the first level costs at most this: 9 cycles at 2 GHz.
 const MOST_NS: f64 = 4.5;

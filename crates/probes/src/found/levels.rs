@@ -12,9 +12,9 @@ const LEAST_SIGMA: f64 = 0.01;
 const HALF_WIDTH: f64 = 1.96;
 /// A curve has left a level where it is this much above it: more than translation adds up to there.
 pub(super) const LEFT: f64 = 1.3;
-/// The end of a level is fitted up to this multiple of where the curve left it: with hits as 1/footprint three quarters of the
-/// way up lie within, and the next level's own end mostly does not. Where it does (a cache that others evict has no plateau), no
-/// law fits, and a shorter stretch is tried.
+/// The end of a level is fitted up to this multiple of where the curve left it: with hits as 1/footprint three quarters
+/// of the way up lie within, and the next level's own end mostly does not. Where it does (a cache that others evict has
+/// no plateau), no law fits, and a shorter stretch is tried.
 pub(super) const SPANS: [f64; 3] = [4.0, 2.0, 1.5];
 /// Levels further apart than this have another between them: L3 takes 3 to 8 times as long as L2, memory 15 and more.
 pub(super) const SKIPS: f64 = 10.0;
@@ -104,21 +104,24 @@ fn left_at<'a>(curve: &'a [CurvePoint], level: &Level) -> Option<&'a CurvePoint>
 
 /// Ways of the caches whose sets are numbered by physical address: 8 to 20 on x86 and Arm servers.
 const WAYS: f64 = 16.0;
-/// Standard deviation of ln(size) by which pages an allocation got, times the root of the number of colours: 0.1 to 0.35 in
-/// simulations of pages at random in 16 to 512 colours of 8 to 20 ways. Seven curves of a Zen 5 whose L2 has 16 colours gave sizes that
-/// scatter by 10 %, and 10 % too small on average (page tables want room as well), which is 0.5 together.
+/// Standard deviation of ln(size) by which pages an allocation got, times the root of the number of colours: 0.1 to
+/// 0.35 in simulations of pages at random in 16 to 512 colours of 8 to 20 ways. Seven curves of a Zen 5 whose L2 has 16
+/// colours gave sizes that scatter by 10 %, and 10 % too small on average (page tables want room as well), which is 0.5
+/// together.
 const LUCK: f64 = 0.5;
-/// With many colours luck averages out, but not what is not known of sets that are crowded and not least-recently-used: a law with 12
-/// ways at 32 MiB was taken for a softer one at 27 MiB.
+/// With many colours luck averages out, but not what is not known of sets that are crowded and not least-recently-used:
+/// a law with 12 ways at 32 MiB was taken for a softer one at 27 MiB.
 const LEAST_LUCK: f64 = 0.04;
 
-/// Larger pages cover the sets of any private cache, and those of a last level are numbered by a hash of the whole address.
+/// Larger pages cover the sets of any private cache, and those of a last level are numbered by a hash of the whole
+/// address.
 const SMALL: u64 = 64 * KIB;
 
 /// Effect of the placement of pages at random on the size of a cache of about `bytes`, where pages have `page` bytes.
 ///
-/// A cache has size / (ways x page) colours, of which pages take one each at random (Kessler & Hill, "Page placement algorithms for large
-/// real-indexed caches", ACM TOCS 10(4), 1992). With one colour (large pages, or small caches) there is no luck.
+/// A cache has size / (ways x page) colours, of which pages take one each at random (Kessler & Hill, "Page placement
+/// algorithms for large real-indexed caches", ACM TOCS 10(4), 1992). With one colour (large pages, or small caches)
+/// there is no luck.
 pub(super) fn luck(bytes: u64, page: u64) -> f64 {
     let colours = bytes as f64 / (WAYS * page as f64);
     if colours <= 1.0 || page > SMALL {

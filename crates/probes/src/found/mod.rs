@@ -56,8 +56,8 @@ pub(crate) struct Declared {
 /// The size of a tier.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Size {
-    /// Known within 10 %: the likeliest, and at least the central 98 %. `declared` where the curve leaves more open, but agrees with
-    /// what is declared of a private cache so well that it is that.
+    /// Known within 10 %: the likeliest, and at least the central 98 %. `declared` where the curve leaves more open,
+    /// but agrees with what is declared of a private cache so well that it is that.
     Resolved { bytes: u64, low: u64, high: u64, declared: bool },
     /// Not known: the range that the curve allows; `high` is `u64::MAX` where nothing in the curve bounds it.
     NotResolved { low: u64, high: u64, why: WhyNot },
@@ -82,13 +82,15 @@ impl Size {
 pub(crate) struct FoundTier {
     /// 1 for L1: that of the declared cache nearest in size, or counted where none is declared.
     pub(crate) level: u8,
-    /// Smallest and largest measured footprint on its plateau; `None` where it has none, and its latency at the rung is a bound.
+    /// Smallest and largest measured footprint on its plateau; `None` where it has none, and its latency at the rung is
+    /// a bound.
     pub(crate) plateau: Option<(u64, u64)>,
     /// Time of an access on the plateau, or at the rung, ns.
     pub(crate) ns: f64,
     pub(crate) size: Size,
-    /// Footprint to measure it at: on its plateau and within the reach of the grain's buffer, where there is such a place. For a shared
-    /// cache, a power of two derived from the size of the level below, even if it is off the measured plateau.
+    /// Footprint to measure it at: on its plateau and within the reach of the grain's buffer, where there is such a
+    /// place. For a shared cache, a power of two derived from the size of the level below, even if it is off the
+    /// measured plateau.
     pub(crate) rung: u64,
 }
 

@@ -9,7 +9,8 @@ const TRANSLATION: f64 = 1.7;
 /// A declared size this many octaves off is as wrong as one further off: a hypervisor that declares a third may as well
 /// declare a tenth.
 const FARTHEST: f64 = 3.0;
-/// In octaves: the price of a step held for translation, of a cache that the curve does not show, and of an end without a name.
+/// In octaves: the price of a step held for translation, of a cache that the curve does not show, and of an end without
+/// a name.
 const STEP: f64 = 1.0;
 const UNSEEN: f64 = 1.0;
 const NAMELESS: f64 = 4.0;
@@ -33,8 +34,8 @@ enum Role {
     Nameless,
 }
 
-/// Names levels by the declared caches (sorted by level), joins those that a step of translation parts, and counts where nothing
-/// is declared.
+/// Names levels by the declared caches (sorted by level), joins those that a step of translation parts, and counts
+/// where nothing is declared.
 pub(super) fn named(
     curve: &[CurvePoint],
     levels: &[Level],

@@ -2,16 +2,18 @@
 
 use super::Declared;
 
-/// Share of machines whose declared private caches are what they have: hosts give guests parts of the shared level, hardly ever of the
-/// private ones, but some declare a made-up processor.
+/// Share of machines whose declared private caches are what they have: hosts give guests parts of the shared level,
+/// hardly ever of the private ones, but some declare a made-up processor.
 const HONEST: f64 = 0.9;
 /// Other sizes are as likely as each other (in the logarithm) over this factor on both sides.
 const OTHERWISE: f64 = 8.0;
-/// Wanted probability that the declared size is right within [`RIGHT`]: that of the interval of a size that the curve resolves.
+/// Wanted probability that the declared size is right within [`RIGHT`]: that of the interval of a size that the curve
+/// resolves.
 const SURE: f64 = 0.98;
 /// Right within 10 %.
 const RIGHT: f64 = 1.1;
-/// A curve that leaves more open than this (ratio of the ends) says too little: the declared size would be repeated, not found.
+/// A curve that leaves more open than this (ratio of the ends) says too little: the declared size would be repeated,
+/// not found.
 const WIDEST: f64 = 2.5;
 /// Half the width of a central 98 % interval in standard deviations.
 const HALF_WIDTH: f64 = 2.326;
@@ -25,8 +27,9 @@ pub(super) fn private(declared: &[Declared], level: u8) -> Option<u64> {
 
 /// Whether a curve with a central 98 % interval from `low` to `high` makes it sure that a cache has its declared size.
 ///
-/// The posterior of a point mass in a flat prior (Jeffreys, "Theory of Probability", 3rd edition 1961, chapter 5), where the curve's
-/// likelihood is taken for log-normal. Half or twice the size is more than three standard deviations off where the interval is narrow enough to support anything.
+/// The posterior of a point mass in a flat prior (Jeffreys, "Theory of Probability", 3rd edition 1961, chapter 5),
+/// where the curve's likelihood is taken for log-normal. Half or twice the size is more than three standard deviations
+/// off where the interval is narrow enough to support anything.
 pub(super) fn supports(low: f64, high: f64, declared: u64) -> bool {
     let declared = declared as f64;
     let inside = low <= declared && declared <= high;

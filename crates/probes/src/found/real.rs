@@ -1,4 +1,5 @@
-//! Curves of a real machine whose caches are known, small and placed at random in the host: sizes come out right or not at all.
+//! Curves of a real machine whose caches are known, small and placed at random in the host: sizes come out right or not
+//! at all.
 
 use tiermark_model::{KIB, MIB};
 

@@ -1,5 +1,5 @@
-//! Latency curves of one Zen 5 guest (48 KiB, 1 MiB, and 32 MiB that neighbours use; the host maps 4 KiB pages under huge ones of
-//! the guest): footprint, lower envelope of the latency in ns, and its 95 % interval.
+//! Latency curves of one Zen 5 guest (48 KiB, 1 MiB, and 32 MiB that neighbours use; the host maps 4 KiB pages under
+//! huge ones of the guest): footprint, lower envelope of the latency in ns, and its 95 % interval.
 
 /// A point: bytes, ns, low, high.
 pub(super) type Measured = (u64, f64, f64, f64);

@@ -6,28 +6,30 @@ use super::CurvePoint;
 use super::clean::clean;
 use super::grain::first_level_between;
 
-/// Neighbours that differ by this (ratio) and are further apart than [`FINE`] get a point between them: an end lies there.
+/// Neighbours that differ by this (ratio) and are further apart than [`FINE`] get a point between them: an end lies
+/// there.
 const JUMPS: f64 = 1.2;
-/// A jump is narrowed to this (ratio of footprints): one wild point then moves an end by less than the 10 % of a resolved size.
+/// A jump is narrowed to this (ratio of footprints): one wild point then moves an end by less than the 10 % of a
+/// resolved size.
 const FINE: f64 = 1.045;
 /// Neighbours that differ by this, more than noise and waves make, …
 const MOVES: f64 = 1.06;
-/// … get a point where they are further apart than this: a slope needs fewer points than a jump. So do the neighbours of a jump,
-/// where the curve begins to bend.
+/// … get a point where they are further apart than this: a slope needs fewer points than a jump. So do the neighbours
+/// of a jump, where the curve begins to bend.
 const NEAR: f64 = 1.1;
-/// Where the first level of a TLB may be full, a rise by this share over three neighbours may be its bend, which is smaller than the
-/// end of a cache.
+/// Where the first level of a TLB may be full, a rise by this share over three neighbours may be its bend, which is
+/// smaller than the end of a cache.
 const BENDS: std::ops::Range<f64> = 1.05..1.8;
 /// Points a round at most, so that later rounds know more.
 pub(crate) const MOST: usize = 16;
 /// The curve is followed beyond its end while its last octave rises by more than this: memory is flat.
 const RISING: f64 = 1.08;
 
-/// Footprints to measure next, rising, at most `most` and [`MOST`]: between neighbours that differ, next to jumps, and, up to `largest`
-/// bytes, beyond a curve that ends in a climb. Empty when nothing is gained.
+/// Footprints to measure next, rising, at most `most` and [`MOST`]: between neighbours that differ, next to jumps, and,
+/// up to `largest` bytes, beyond a curve that ends in a climb. Empty when nothing is gained.
 ///
-/// Each end of a level gets its best point before any gets a second one: the climb to memory, which is the highest, would take all
-/// that a quick run has, and it is the one that neighbours blur.
+/// Each end of a level gets its best point before any gets a second one: the climb to memory, which is the highest,
+/// would take all that a quick run has, and it is the one that neighbours blur.
 pub(crate) fn refine(curve: &[CurvePoint], largest: u64, most: usize) -> Vec<u64> {
     let kept = clean(curve);
     let rise = |i: usize| kept[i + 1].ns / kept[i].ns;
@@ -58,7 +60,8 @@ pub(crate) fn refine(curve: &[CurvePoint], largest: u64, most: usize) -> Vec<u64
     sizes
 }
 
-/// Footprints by gain, in turns: the best of each climb (neighbouring pairs, given by the first one's index and gain), the second, …
+/// Footprints by gain, in turns: the best of each climb (neighbouring pairs, given by the first one's index and gain),
+/// the second, …
 fn by_turns(wanted: Vec<(usize, f64, u64)>) -> Vec<u64> {
     let mut climbs: Vec<Vec<(usize, f64, u64)>> = Vec::new();
     for pair in wanted {
@@ -76,8 +79,8 @@ fn by_turns(wanted: Vec<(usize, f64, u64)>) -> Vec<u64> {
     turns.into_iter().map(|(_, _, bytes)| bytes).collect()
 }
 
-/// Where between two neighbours the next point lies (share of the way, in log): half-way, or beside that where the point there was
-/// measured and found wrong.
+/// Where between two neighbours the next point lies (share of the way, in log): half-way, or beside that where the
+/// point there was measured and found wrong.
 const PLACES: [f64; 5] = [0.5, 0.4, 0.6, 0.3, 0.7];
 
 /// A footprint between two others that was not measured yet, in KiB; `None` if there is no such footprint.

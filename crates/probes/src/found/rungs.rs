@@ -13,8 +13,8 @@ const RESOLVED: f64 = 1.1;
 const EVICTED: f64 = 0.05;
 /// More samples than this outside of the best law: the law is not it.
 const OUTSIDE: f64 = 0.3;
-/// Points within the interval that a declared size is found in: with none the curve says only that a cache ends between two
-/// footprints, and one or two may be wild.
+/// Points within the interval that a declared size is found in: with none the curve says only that a cache ends between
+/// two footprints, and one or two may be wild.
 const POINTS: usize = 3;
 /// Smallest rung: shorter chains fit the prefetched lines.
 const LEAST: u64 = 8 * KIB;
@@ -22,11 +22,11 @@ const LEAST: u64 = 8 * KIB;
 const ROUND: u64 = 4 * KIB;
 /// A rung is at most a cache's size divided by this, so that stack and page tables do not evict the footprint.
 const PART: u64 = 2;
-/// Part of a plateau that a rung takes at most where the size of the cache is not resolved: plateaus of runs that resolve it and of those
-/// that do not end at the same point, and half of it would be another footprint.
+/// Part of a plateau that a rung takes at most where the size of the cache is not resolved: plateaus of runs that
+/// resolve it and of those that do not end at the same point, and half of it would be another footprint.
 const OF_PLATEAU: (u64, u64) = (3, 4);
-/// A shared cache is measured between these multiples of the level below: too large for hits in that level, too small for others
-/// to evict much.
+/// A shared cache is measured between these multiples of the level below: too large for hits in that level, too small
+/// for others to evict much.
 const ABOVE: (f64, f64) = (2.0, 4.0);
 /// A curve point within this factor of a footprint gives its access time.
 const NEAR: f64 = 1.2;
@@ -83,11 +83,11 @@ pub(crate) fn is_declared(found: u64, declared: u64) -> bool {
     (found as f64 / declared as f64).ln().abs() < RESOLVED.ln()
 }
 
-/// The largest power of two up to half of a private cache, if its plateau begins before that and the curve does not
-/// contradict the declared size (a hypervisor may declare a larger one): all runs have to measure over the same footprint,
-/// and the bounds of a size scatter between runs. A plateau may end early, at the reach of a TLB or where others evict:
-/// quick surveys of an unchanged 1 MiB found at least 0.36 to 0.93 MiB and at most 0.91 to 1.34 MiB, and of two surveys
-/// of 2 MiB beside neighbours one measured over 1 MiB, the other over 512 KiB.
+/// The largest power of two up to half of a private cache. All runs have to measure over the same footprint, and the
+/// bounds of a size scatter between runs. `None` if the plateau begins beyond that half, or the curve contradicts the
+/// declared size (a hypervisor may declare a larger one). A plateau may end early, at the reach of a TLB or where
+/// neighbours evict: quick surveys of an unchanged 1 MiB found at least 0.36 to 0.93 MiB and at most 0.91 to 1.34 MiB.
+/// Of two surveys of 2 MiB beside neighbours, one measured over 1 MiB, the other over 512 KiB.
 pub(crate) fn half_of(declared: u64, from: u64, size: Size) -> Option<u64> {
     let half = power_of_two(declared / PART);
     let (least, most) = size.range();
@@ -113,15 +113,16 @@ fn holds(tier: &FoundTier, declared: &[Declared]) -> u64 {
     }
 }
 
-/// Where a level has ended at the latest: where the curve is clearly above it, or memory begins; `u64::MAX` where neither is seen.
+/// Where a level has ended at the latest: where the curve is clearly above it, or memory begins; `u64::MAX` where
+/// neither is seen.
 fn latest(flat: &[CurvePoint], level: &Level, memory: Option<u64>) -> u64 {
     let above = flat.iter().find(|p| p.bytes > level.to && p.ns > LEFT * level.ns).map(|p| p.bytes);
     let memory = memory.filter(|from| *from > level.to);
     above.filter(|_| !level.left).or(memory).or(above).unwrap_or(u64::MAX)
 }
 
-/// Whether and how a level's size is known; `past` is where it has ended at the latest, `declared` what a private cache is said to
-/// have.
+/// Whether and how a level's size is known; `past` is where it has ended at the latest, `declared` what a private cache
+/// is said to have.
 fn size(flat: &[CurvePoint], level: &Level, past: u64, declared: Option<u64>) -> Size {
     let unresolved = |low: f64, high: f64, why: WhyNot| {
         let low = low.round() as u64;
@@ -177,9 +178,9 @@ fn on_plateau(
     Some(FoundTier { level, plateau: Some((found.from, found.to)), ns: found.ns, size, rung })
 }
 
-/// Rung of a shared cache, independent of the ends of its plateau, which differ between runs: the largest power of two that is at
-/// most `to` and `ABOVE.1` x what the level below holds. `None` if less than `ABOVE.0` x that: the level below would answer part
-/// of it.
+/// Rung of a shared cache, independent of the ends of its plateau, which differ between runs: the largest power of two
+/// that is at most `to` and `ABOVE.1` x what the level below holds. `None` if less than `ABOVE.0` x that: the level
+/// below would answer part of it.
 fn steady(below: &Below, to: u64) -> Option<u64> {
     // The nearest power: what a curve finds of 1 MiB lies on both sides of it.
     let holds = (below.holds.max(1) as f64).log2().round().exp2();
@@ -192,9 +193,9 @@ fn power_of_two(bytes: u64) -> u64 {
     1 << bytes.max(1).ilog2()
 }
 
-/// The largest power of two up to `bytes` within `from..=to`, else the multiple of [`ROUND`], else `bytes`; `None` if none is
-/// within. Rounding lets runs whose curves end slightly differently use the same footprint: half of a cache that is found a
-/// little smaller than it is would be the next smaller power, so that one just above counts as well.
+/// The largest power of two up to `bytes` within `from..=to`, else the multiple of [`ROUND`], else `bytes`; `None` if
+/// none is within. Rounding lets runs whose curves end slightly differently use the same footprint: half of a cache
+/// that is found a little smaller than it is would be the next smaller power, so that one just above counts as well.
 fn rounded(bytes: u64, from: u64, to: u64) -> Option<u64> {
     let just_above = power_of_two((bytes as f64 * RESOLVED) as u64);
     [just_above, power_of_two(bytes), bytes / ROUND * ROUND, bytes].into_iter().find(|b| (from..=to).contains(b))
@@ -216,7 +217,8 @@ fn without_plateau(
         let nearest = curve.iter().filter(above).min_by(|a, b| away(rung, a).total_cmp(&away(rung, b)))?;
         (away(rung, nearest) < NEAR.ln()).then_some((rung, nearest.ns))
     };
-    // Where others evict so much that memory's plateau begins there already, any footprint beyond the level below has to do.
+    // Where others evict so much that memory's plateau begins there already, any footprint beyond the level below has
+    // to do.
     let (rung, ns) = steady.and_then(near).or_else(|| {
         lowest(&mut curve.iter().filter(above).filter(|p| p.bytes as f64 > full)).map(|p| (p.bytes, p.ns))
     })?;

@@ -10,7 +10,8 @@ use super::{CurvePoint, Declared, Found, find, refine};
 use crate::finder::this_round;
 use crate::sizes::grid;
 
-/// Seeds of each scenario: enough to see one fault in thirty. `TIERMARK_SEEDS=300` sees one in a hundred, for a change of the method.
+/// Seeds of each scenario: enough to see one fault in thirty. `TIERMARK_SEEDS=300` sees one in a hundred, for a change
+/// of the method.
 pub(super) fn seeds() -> u64 {
     let asked = std::env::var("TIERMARK_SEEDS").ok().and_then(|n| n.parse().ok());
     asked.unwrap_or(60)
@@ -33,9 +34,9 @@ pub(super) enum Replaced {
     Share,
     /// 4 KiB pages at random, with this many ways: those colours miss that got more pages than ways.
     Pages(u32),
-    /// 4 KiB pages at random: with 16 ways, those beyond what a colour holds make its hits fall as `width` says. Drawn from `seed`; for
-    /// each footprint again, or (`same`) the same pages for all.
-    Placed { width: f64, seed: u64, same: bool },
+    /// 4 KiB pages at random: with 16 ways, those beyond what a colour holds make its hits fall as `width` says. Drawn
+    /// from `seed`; for each footprint again, or (`same`) the same pages for all.
+    CurveProfile { width: f64, seed: u64, same: bool },
 }
 
 fn hits(how: Replaced, bytes: f64, size: f64) -> f64 {
@@ -54,13 +55,13 @@ fn hits(how: Replaced, bytes: f64, size: f64) -> f64 {
             }
             below
         }
-        Replaced::Placed { width, seed, same } => {
+        Replaced::CurveProfile { width, seed, same } => {
             placed(bytes, size, width, seed + if same { 0 } else { bytes as u64 })
         }
     }
 }
 
-/// [`Replaced::Placed`].
+/// [`Replaced::CurveProfile`].
 fn placed(bytes: f64, size: f64, width: f64, seed: u64) -> f64 {
     const WAYS: f64 = 16.0;
     const PAGE: f64 = 4096.0;
@@ -131,7 +132,8 @@ fn measure(truth: &Truth, bytes: u64, noise: &Noise, rng: &mut Rng) -> Option<Cu
     (!missing).then_some(CurvePoint { bytes, ns, low: ns * 0.985, high: ns * 1.015 })
 }
 
-/// The curve of a machine up to four times what is declared, then more where it moves: as dense as a full survey's, or a quick one's.
+/// The curve of a machine up to four times what is declared, then more where it moves: as dense as a full survey's, or
+/// a quick one's.
 fn curve(truth: &Truth, declared: &[Declared], noise: &Noise, rng: &mut Rng) -> Vec<CurvePoint> {
     let all: u64 = declared.iter().map(|d| d.bytes).sum();
     let largest = (4 * all).max(if all == 0 { 512 * MIB } else { 64 * MIB });

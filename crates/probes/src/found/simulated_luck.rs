@@ -9,7 +9,7 @@ use super::simulated::*;
 fn placed(rng: &mut Rng, l2: u64) -> Truth {
     let mut truth = drawn([GENOA[0], l2, GENOA[2]], GENOA_NS, rng);
     let (same, width) = (rng.unit() < 0.5, 0.15 + 0.35 * rng.unit());
-    truth.caches[1].2 = Replaced::Placed { width, seed: rng.below(1 << 30) as u64, same };
+    truth.caches[1].2 = Replaced::CurveProfile { width, seed: rng.below(1 << 30) as u64, same };
     truth.translation = vec![(288 * KIB, 2.15)];
     truth
 }

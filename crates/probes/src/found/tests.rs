@@ -5,8 +5,8 @@ use tiermark_model::{KIB, MIB};
 
 use super::*;
 
-/// A Zen 5 guest (48 KiB, 1 MiB, and an L3 that neighbours use): footprint and lower envelope over 12 visits, five points an
-/// octave, transparent huge pages.
+/// A Zen 5 guest (48 KiB, 1 MiB, and an L3 that neighbours use): footprint and lower envelope over 12 visits, five
+/// points an octave, transparent huge pages.
 const ZEN5: [(u64, f64); 76] = [
     (4_096, 0.971),
     (4_736, 0.972),

@@ -5,14 +5,15 @@ use tiermark_model::{
     Bytes, Cache, ChainLayout, Finding, Grade, Labels, Machine, Note, Observation, PageKind, Quantity, Reason, Unit,
 };
 
-use super::seen::{AGREE, GeometryCurves};
 use super::solve::{FULL, Level, Strided, Ways, line, neighbours, off_step, placed_at_random, ways};
+use super::solver_input::{AGREE, GeometryCurves};
 use crate::chasing::{bounds, resting_on};
 use crate::ladder::derived;
 
 /// Levels whose ways are looked for; slices of last levels are hashed.
 const RESOLVED: usize = 2;
-/// Strides that a table needs to say anything: two that agree on the ways, and a smaller one that bounds the size of a way.
+/// Strides that a table needs to say anything: two that agree on the ways, and a smaller one that bounds the size of a
+/// way.
 const LEAST_STRIDES: usize = 3;
 
 /// All findings but those about sharing.
@@ -24,8 +25,8 @@ pub(super) fn geometry(seen: &GeometryCurves<'_>, machine: &Machine) -> Vec<Find
     found
 }
 
-/// What a table of strides and footprints says: the line, and of each level the size, the time and the ways. Nothing where it has
-/// fewer strides than agree on ways, or no random rows.
+/// What a table of strides and footprints says: the line, and of each level the size, the time and the ways. Nothing
+/// where it has fewer strides than agree on ways, or no random rows.
 pub(super) fn of_table(seen: &GeometryCurves<'_>, machine: &Machine) -> Vec<Finding> {
     let mut found = Vec::new();
     if seen.strided.len() < LEAST_STRIDES || seen.levels.is_empty() {
@@ -55,9 +56,10 @@ fn levels(seen: &GeometryCurves<'_>, machine: &Machine, line_bytes: Option<u64>,
     }
 }
 
-/// A bound of the line: at a footprint beyond L1, the smallest stride within a page that pays as much as random accesses fetches a
-/// line each time. Prefetchers help smaller ones, or their words share a line: rising chains do not tell which. From a page on
-/// no stride says anything about lines, since prefetchers end at pages. Returns it where the system declares no other.
+/// A bound of the line: at a footprint beyond L1, the smallest stride within a page that pays as much as random
+/// accesses fetches a line each time. Prefetchers help smaller ones, or their words share a line: rising chains do not
+/// tell which. From a page on no stride says anything about lines, since prefetchers end at pages. Returns it where the
+/// system declares no other.
 fn line_of_table(seen: &GeometryCurves<'_>, machine: &Machine, found: &mut Vec<Finding>) -> Option<u64> {
     /// Prefetchers of addresses do not cross it.
     const PAGE_BYTES: u64 = 4096;

@@ -3,9 +3,9 @@
 mod findings;
 #[cfg(test)]
 pub(crate) mod made;
-mod seen;
 mod shared;
 pub mod solve;
+mod solver_input;
 
 use std::collections::BTreeSet;
 
@@ -18,21 +18,22 @@ use tiermark_model::{
 };
 
 use crate::chasing::{Chase, Chaser, quarters};
-use crate::room::dram_bytes;
+use crate::footprints::dram_bytes;
 use crate::sizes::{SMALLEST, grid};
 use crate::steps::{asked, default_page, max_seconds, once, one_cpu};
 
-use seen::GeometryCurves;
+use solver_input::GeometryCurves;
 
 /// Distances within a block of a paired chain: words, half lines, a line, its neighbour, the next pair.
 const APART: [u64; 6] = [8, 16, 32, 64, 128, 256];
-/// Distances at which nodes meet in one set of the first two levels of every processor known: no way of a first level is larger
-/// than 64 KiB, and of second levels few are larger than 256 KiB.
+/// Distances at which nodes meet in one set of the first two levels of every processor known: no way of a first level
+/// is larger than 64 KiB, and of second levels few are larger than 256 KiB.
 const MEETING: [u64; 3] = [64 * KIB, 256 * KIB, MIB];
 /// Chains of so many nodes are tried at each: every number of ways up to 24, and the larger ones that are built.
 const NODES: std::ops::RangeInclusive<u64> = 2..=26;
 const MORE_NODES: [u64; 3] = [31, 32, 33];
-/// Smaller distances, at which one node more than there are ways is tried: a way is as large as the smallest that still meets.
+/// Smaller distances, at which one node more than there are ways is tried: a way is as large as the smallest that still
+/// meets.
 const SMALLER: std::ops::Range<u32> = 6..18;
 /// Levels whose ways are looked for.
 const LEVELS_WITH_WAYS: usize = 2;
@@ -44,7 +45,8 @@ const NODES_OF_MOST: u64 = 8;
 const FINE: f64 = 1.03;
 /// Capacities are resolved to whole multiples of this.
 const STEP: u64 = KIB;
-/// Footprint of the paired chain that misses the first level and stays in the second, where that is not declared to be smaller.
+/// Footprint of the paired chain that misses the first level and stays in the second, where that is not declared to be
+/// smaller.
 const BEHIND_FIRST: u64 = 512 * KIB;
 
 /// Parameters of the geometry probe: it has none yet.
@@ -100,7 +102,8 @@ impl Probe for Geometry {
         }
         once(&mut plan.steps);
         plan.max_seconds = max_seconds(request, effort_seconds(request.effort), &plan.steps);
-        // Ways are confirmed at every smaller distance, by small chains; some of them are known already, bounds and sharing come instead.
+        // Ways are confirmed at every smaller distance, by small chains; some of them are known already, bounds and
+        // sharing come instead.
         let confirmed = LEVELS_WITH_WAYS * NEAR_WAYS.len() * SMALLER.len();
         plan.later_seconds = confirmed as f64 * planner.strided(KIB, NODES_OF_MOST).expected_seconds();
         Ok(plan)
@@ -128,7 +131,8 @@ impl Probe for Geometry {
     }
 }
 
-/// What a table of latencies by footprint and stride says of line, sizes and ways; nothing where it has too few strides.
+/// What a table of latencies by footprint and stride says of line, sizes and ways; nothing where it has too few
+/// strides.
 pub(crate) fn of_table(observations: &[Observation], machine: &Machine) -> Vec<Finding> {
     findings::of_table(&GeometryCurves::of_table(observations, machine), machine)
 }

@@ -9,23 +9,24 @@ use tiermark_model::{
     Quantity, Reason, Role, Step, Unit,
 };
 
-use super::seen::GeometryCurves;
+use super::solver_input::GeometryCurves;
 use crate::chasing::{Chaser, join, plain_kernel, resting_on};
 use crate::ladder::with_purpose;
 use crate::steps::setup;
 
 /// Memory of a neighbour that is to evict nothing: a page.
 const LITTLE: u64 = 4 * KIB;
-/// Shared from here on: three quarters of a level beside as much as it holds leave the chaser some 60 % of its lines even where
-/// replacement is random, and each line lost costs at least three times as much.
+/// Shared from here on: three quarters of a level beside as much as it holds leave the chaser some 60 % of its lines
+/// even where replacement is random, and each line lost costs at least three times as much.
 const SHARED: f64 = 1.25;
-/// Beside a small neighbour the chase still fits its level, if it takes no more than this times the level's own time; else others
-/// (of other guests, or of this machine) evict it too, and a comparison says nothing.
+/// Beside a small neighbour the chase still fits its level, if it takes no more than this times the level's own time;
+/// else others (of other guests, or of this machine) evict it too, and a comparison says nothing.
 const FITTED: f64 = 1.5;
 /// Apart up to here: beyond what a busy neighbour costs through clocks and buses.
 const APART: f64 = 1.1;
 
-/// A chase that fits, beside a neighbour that fills the level, and beside one that does not: for each level and relation.
+/// A chase that fits, beside a neighbour that fills the level, and beside one that does not: for each level and
+/// relation.
 pub(super) fn steps(chaser: &Chaser<'_>, lab: Lab<'_>, page: PageKind, seen: &GeometryCurves<'_>) -> Vec<Step> {
     let Some((kernel, _)) = plain_kernel(lab, "read") else { return Vec::new() };
     let mut steps = Vec::new();
@@ -143,8 +144,9 @@ mod tests {
     use super::*;
     use tiermark_model::{Cache, CacheKind, Grade, MIB};
 
-    /// What is said of a third level of 10 ns, shared or private as declared, by the times beside a small and a full neighbour.
-    fn told(little: f64, full: f64, declared: Option<bool>) -> Finding {
+    /// What is said of a third level of 10 ns, shared or private as declared, by the times beside a small and a full
+    /// neighbour.
+    fn finding_of(little: f64, full: f64, declared: Option<bool>) -> Finding {
         let cache = |shared: bool| Cache {
             level: 3,
             kind: CacheKind::Unified,
@@ -188,7 +190,7 @@ mod tests {
             (10.0, 12.4, no, None),
             (10.0, 11.5, None, None),
         ] {
-            let found = told(little, full, declared);
+            let found = finding_of(little, full, declared);
             assert_eq!(found.notes, [shapes::sharing(seen, declared, Some((little, full)))]);
             assert!((found.value.unwrap() - (full / little - 1.0)).abs() < 1e-9);
             assert_eq!(found.verdict.grade, Grade::Trusted, "{:?}", found.verdict);
@@ -197,7 +199,7 @@ mod tests {
         }
         // A chase that does not fit even beside a small neighbour is evicted by other programs.
         for (little, full) in [(16.0, 60.0), (60.0, 60.0)] {
-            let found = told(little, full, yes);
+            let found = finding_of(little, full, yes);
             assert_eq!(found.notes, [shapes::sharing_hidden_by_others(Some((little, full)))]);
             assert_eq!(found.verdict.grade, Grade::Suspect, "{:?}", found.verdict);
         }

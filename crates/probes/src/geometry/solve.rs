@@ -2,14 +2,14 @@
 
 use tiermark_stats::tiers;
 
-/// Share of the way to the next level at which a curve has left one: a line more than there are ways misses at least once a
-/// round whatever is replaced, which with 20 ways is 1 access in 21.
+/// Share of the way to the next level at which a curve has left one: a line more than there are ways misses at least
+/// once a round whatever is replaced, which with 20 ways is 1 access in 21.
 const LEAVING: f64 = 0.04;
-/// As above where a footprint is read off a curve that may bend slowly: with hits in proportion to capacity/footprint, the
-/// mark is at 1.11 times the capacity.
+/// As above where a footprint is read off a curve that may bend slowly: with hits in proportion to capacity/footprint,
+/// the mark is at 1.11 times the capacity.
 const LEAVING_SOFT: f64 = 0.1;
-/// A level's own waves: nothing below this share of it counts as having left it. A plateau of footprints holds some hits of the
-/// level above, so chains that have none lie up to a fifteenth over it.
+/// A level's own waves: nothing below this share of it counts as having left it. A plateau of footprints holds some
+/// hits of the level above, so chains that have none lie up to a fifteenth over it.
 const WAVES: f64 = 0.08;
 /// Distances that pay at least this share of the full price pay in full: prefetched neighbours cost about half.
 pub(super) const FULL: f64 = 0.85;
@@ -50,8 +50,8 @@ pub struct Edge {
     pub misses: Option<u64>,
 }
 
-/// Where a curve leaves the level of `level` ns on its way to `next` ns. One wild point is passed over: it takes two in a
-/// row, or the last, to leave. `None` where it never was on the level.
+/// Where a curve leaves the level of `level` ns on its way to `next` ns. One wild point is passed over: it takes two in
+/// a row, or the last, to leave. `None` where it never was on the level.
 pub fn edge(points: &[(u64, f64)], level: f64, next: f64) -> Option<Edge> {
     edge_at(points, level, next, LEAVING)
 }
@@ -82,9 +82,9 @@ pub struct Level {
 
 /// The levels of a curve of (footprint, ns) and their capacities.
 ///
-/// A level ends where the curve has gone a tenth of the way to the next. Where it then jumps (strict least-recently-used
-/// replacement) the capacity lies between the two points of the jump; where it bends (random replacement, or pages that
-/// collide by chance), the mark is 11 % beyond the capacity, and the bounds allow for that.
+/// A level ends where the curve has gone a tenth of the way to the next. Where it then jumps (strict
+/// least-recently-used replacement) the capacity lies between the two points of the jump; where it bends (random
+/// replacement, or pages that collide by chance), the mark is 11 % beyond the capacity, and the bounds allow for that.
 pub fn levels(points: &[(u64, f64)]) -> Vec<Level> {
     let curve: Vec<(f64, f64)> = points.iter().map(|(x, y)| (*x as f64, *y)).collect();
     let found = tiers(&curve);
@@ -124,10 +124,10 @@ pub fn split(points: &[(u64, f64)], whole: &Level, first: u64) -> Option<[Level;
     Some([Level { ns: whole.ns, next_ns: *ns, size }, second])
 }
 
-/// The share of a level's capacity at which a tenth of the accesses miss when pages lie at random: a page takes the sets of one
-/// colour, and a colour that got more pages than there are ways misses them all. With λ pages a colour on average (Poisson) the
-/// share of accesses to such colours is P(X ≥ ways), since k·p(k)/λ = p(k − 1). Page colouring: Kessler & Hill, "Page placement
-/// algorithms for large real-indexed caches", ACM TOCS 10(4), 1992.
+/// The share of a level's capacity at which a tenth of the accesses miss when pages lie at random: a page takes the
+/// sets of one colour, and a colour that got more pages than there are ways misses them all. With λ pages a colour on
+/// average (Poisson) the share of accesses to such colours is P(X ≥ ways), since k·p(k)/λ = p(k − 1). Page colouring:
+/// Kessler & Hill, "Page placement algorithms for large real-indexed caches", ACM TOCS 10(4), 1992.
 pub fn placed_at_random(ways: u64) -> f64 {
     let crowded = |mean: f64| {
         let (mut term, mut below) = ((-mean).exp(), 0.0);
@@ -164,10 +164,11 @@ impl Ways {
 
 /// Ways and their size out of strided curves, for the level of `level` ns above one of `next` ns.
 ///
-/// Nodes a way's size apart, or a multiple, meet in one set: as many stay as there are ways, whatever the stride. Nearer
-/// nodes spread over several sets, and more stay. So the ways are the fewest nodes that fit at any stride, where at least
-/// two strides agree, and the size of a way is the smallest stride at which no more fit. Sets are taken to be a power of
-/// two and not hashed; otherwise the strides (powers of two) never agree on a small number, and nothing is said.
+/// Nodes a way's size apart, or a multiple, meet in one set: as many stay as there are ways, whatever the stride.
+/// Nearer nodes spread over several sets, and more stay. So the ways are the fewest nodes that fit at any stride, where
+/// at least two strides agree, and the size of a way is the smallest stride at which no more fit. Sets are taken to be
+/// a power of two and not hashed; otherwise the strides (powers of two) never agree on a small number, and nothing is
+/// said.
 pub fn ways(curves: &[Strided], level: f64, next: f64) -> Option<Ways> {
     let mut edges: Vec<(u64, Edge)> = Vec::new();
     for curve in curves.iter().filter(|c| c.stride > 0) {
@@ -204,11 +205,12 @@ pub struct Line {
     pub at_most: bool,
 }
 
-/// Share of the step from words of one line to words of two by which a time may miss both. The step is 15 % of the time or more, so
-/// that the 5 % to which times are measured are within it.
+/// Share of the step from words of one line to words of two by which a time may miss both. The step is 15 % of the time
+/// or more, so that the 5 % to which times are measured are within it.
 const OFF_STEP: f64 = 1.0 / 3.0;
 
-/// The line size out of (distance, ns): words nearer than a line come together, so the time rises once they are a line apart.
+/// The line size out of (distance, ns): words nearer than a line come together, so the time rises once they are a line
+/// apart.
 pub fn line(points: &[(u64, f64)]) -> Option<Line> {
     let (points, full) = by_distance(points)?;
     let (nearest, cheapest) = *points.first()?;
@@ -220,8 +222,8 @@ pub fn line(points: &[(u64, f64)]) -> Option<Line> {
     Some(Line { bytes, at_most: false })
 }
 
-/// The distances whose times lie on neither side of the step at a line of `bytes`: words of one line all pay the same, and so do
-/// words of two.
+/// The distances whose times lie on neither side of the step at a line of `bytes`: words of one line all pay the same,
+/// and so do words of two.
 pub fn off_step(points: &[(u64, f64)], bytes: u64) -> Vec<u64> {
     let Some((points, full)) = by_distance(points) else { return Vec::new() };
     let cheapest = points.first().map_or(full, |(_, ns)| *ns);
@@ -238,8 +240,8 @@ pub fn neighbours(points: &[(u64, f64)], line: u64) -> Option<u64> {
     (reach > line).then_some(reach)
 }
 
-/// Points by distance, and what the farthest pay. A word farther away never comes sooner, and disturbance only adds time: each
-/// distance pays at most what any beyond it does.
+/// Points by distance, and what the farthest pay. A word farther away never comes sooner, and disturbance only adds
+/// time: each distance pays at most what any beyond it does.
 fn by_distance(points: &[(u64, f64)]) -> Option<(Vec<(u64, f64)>, f64)> {
     let mut points = points.to_vec();
     points.sort_by_key(|(apart, _)| *apart);
@@ -276,8 +278,8 @@ pub struct Translation {
     pub walk_ns: Option<f64>,
 }
 
-/// Levels of translation out of (pages, ns of lines one a page, ns of as many lines side by side). The difference is what
-/// translation costs: both chains hold the same number of lines, spread alike over the sets of the caches.
+/// Levels of translation out of (pages, ns of lines one a page, ns of as many lines side by side). The difference is
+/// what translation costs: both chains hold the same number of lines, spread alike over the sets of the caches.
 pub fn translation(points: &[(u64, f64, f64)]) -> Translation {
     let floor = points.iter().map(|(_, _, packed)| *packed).fold(f64::INFINITY, f64::min);
     // Costs are added to the fastest access: without such a scale a level near 0 cannot be separated from noise.
@@ -288,8 +290,8 @@ pub fn translation(points: &[(u64, f64, f64)]) -> Translation {
     let buffers = levels(&curve).into_iter().take(2).map(|level| {
         let Edge { fits, misses } =
             edge_at(&curve, level.ns, level.next_ns, LEAVING_SOFT).unwrap_or(Edge { fits: 0, misses: None });
-        // A jump lies between two points. A bend comes of sets that fill unevenly: it begins before the capacity, at which
-        // half of the accesses find their set too full.
+        // A jump lies between two points. A bend comes of sets that fill unevenly: it begins before the capacity, at
+        // which half of the accesses find their set too full.
         let half = f64::midpoint(level.ns, level.next_ns);
         let halfway = curve.iter().filter(|(pages, ns)| *pages > fits && *ns > half).map(|(pages, _)| *pages).min();
         // No cache misses at less than half of its size.
@@ -304,8 +306,8 @@ pub fn translation(points: &[(u64, f64, f64)]) -> Translation {
     Translation { buffers, tried, walk_pages, walk_ns }
 }
 
-/// Where nearly every access walks and the lines still fit the caches they fitted before: the median time from a third more
-/// pages than the last level holds to three times as many, and the most of those pages.
+/// Where nearly every access walks and the lines still fit the caches they fitted before: the median time from a third
+/// more pages than the last level holds to three times as many, and the most of those pages.
 fn walks(curve: &[(u64, f64)], entries: u64) -> Option<(u64, f64)> {
     let beyond = curve.iter().filter(|(pages, _)| *pages * 3 >= entries * 4 && *pages <= entries * 3);
     let beyond: Vec<&(u64, f64)> = beyond.collect();
@@ -314,8 +316,8 @@ fn walks(curve: &[(u64, f64)], entries: u64) -> Option<(u64, f64)> {
     Some((most, tiermark_stats::median(&times)?))
 }
 
-/// The number from `low` to `high` that the largest power of two divides: what is built in hardware is a few ways of sets
-/// that are a power of two.
+/// The number from `low` to `high` that the largest power of two divides: what is built in hardware is a few ways of
+/// sets that are a power of two.
 pub fn roundest(low: u64, high: u64) -> u64 {
     let multiple = |shift: u32| low.max(1).div_ceil(1 << shift) << shift;
     (0..u64::BITS - 1).rev().map(multiple).find(|n| *n >= low && *n <= high).unwrap_or(low)

@@ -1,6 +1,6 @@
 use super::*;
 use crate::geometry::made;
-use crate::geometry::seen::GeometryCurves;
+use crate::geometry::solver_input::GeometryCurves;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use tiermark_model::{
@@ -158,7 +158,8 @@ fn the_published_table_becomes_findings() {
     assert_eq!(crate::geometry::of_table(&observations, &Machine::default()), Vec::new());
 }
 
-/// Strides of a core with 48 KiB of 12 ways in L1: prefetchers help short strides, and end at pages. That step is no line.
+/// Strides of a core with 48 KiB of 12 ways in L1: prefetchers help short strides, and end at pages. That step is no
+/// line.
 #[test]
 fn a_page_is_no_line() {
     let chase = |layout, kib: u64, ns: f64| made::chase(Purpose::Table, layout, kib * KIB, ns);
@@ -325,7 +326,8 @@ fn lines_and_their_neighbours_are_told_apart() {
     assert_eq!(line(&[(8, 1.0)]), None);
 }
 
-/// One slow time among words of one line is a disturbance, and no line of 16 bytes; times between both sides are no step.
+/// One slow time among words of one line is a disturbance, and no line of 16 bytes; times between both sides are no
+/// step.
 #[test]
 fn a_line_is_one_step() {
     let found = |ns: [f64; 6], bounds: &[usize]| {
@@ -403,7 +405,8 @@ fn buffers_lie_within_their_bounds_under_noise() {
 
 #[test]
 fn sets_that_fill_unevenly_leave_wide_bounds_around_the_capacity() {
-    // As measured on a Zen 5 in a guest on a busy machine, whose second level holds 4,096: pages and what translation costs.
+    // As measured on a Zen 5 in a guest on a busy machine, whose second level holds 4,096: pages and what translation
+    // costs.
     let bend = [(16, 0.0), (32, 0.0), (64, 0.0), (91, 0.0), (96, 0.0), (97, 0.55), (99, 1.6), (128, 1.6), (181, 1.6)];
     let bend = bend.into_iter().chain([(256, 1.6), (362, 1.6), (512, 1.6), (724, 1.6), (1024, 1.6), (1448, 1.65)]);
     let bend = bend.chain([(2048, 2.0), (2435, 2.3), (2896, 3.4), (3158, 4.7), (3444, 4.6), (4096, 7.8), (4871, 8.8)]);

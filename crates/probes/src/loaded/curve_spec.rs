@@ -4,7 +4,7 @@ use tiermark_model::{Bytes, CpuId, Labels, Observation, PageKind, Purpose};
 
 use crate::mix::Mix;
 use crate::places::Placement;
-use crate::traffic::{self, Group};
+use crate::traffic::{self, ThreadGroup};
 
 /// The name of the injectors' part.
 pub(super) const LOAD: &str = "load";
@@ -15,7 +15,7 @@ pub(super) enum Traffic {
     /// All the same.
     Mix(Mix),
     /// Each group its own.
-    Groups(Vec<Group>),
+    Groups(Vec<ThreadGroup>),
 }
 
 impl Traffic {

@@ -11,7 +11,7 @@ use tiermark_model::{CpuId, Effort, Finding, Observation, Plan, Refusal, Request
 
 use crate::mix::Mix;
 use crate::steps::{default_page, max_seconds, once, with_steps};
-use crate::traffic::Group;
+use crate::traffic::ThreadGroup;
 use planner::LoadedPlanner;
 
 /// Parameters of the loaded-latency probe.
@@ -22,12 +22,13 @@ pub struct LoadedParams {
     pub mixes: Vec<Mix>,
     /// Latency that must not be exceeded, ns: how much bandwidth there is below it.
     pub target_ns: Option<f64>,
-    /// Pauses after each piece of an injector, ns: exactly these points; none means points placed where the curve bends.
+    /// Pauses after each piece of an injector, ns: exactly these points; none means points placed where the curve
+    /// bends.
     pub delays: Vec<u32>,
     /// The cpu whose accesses are timed; `None` means one chosen among the cpus in scope.
     pub chaser_cpu: Option<CpuId>,
     /// Groups of injectors, instead of mixes and places: one curve of them all.
-    pub traffic: Vec<Group>,
+    pub traffic: Vec<ThreadGroup>,
 }
 
 /// The probe of `tiermark loaded-latency`; `docs/methods/loaded-latency.md` describes the method.

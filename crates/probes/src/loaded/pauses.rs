@@ -13,11 +13,11 @@ pub(crate) struct LoadPoint {
     pub(crate) latency: f64,
 }
 
-/// Pauses of the first points, ns. A piece of 2 KiB takes some 100 ns without pause: the first ones halve a core's rate and so on,
-/// the last ones leave even a hundred cores below the rate of one memory (128 x 2 KiB / 30 us = 9 GB/s).
+/// Pauses of the first points, ns. A piece of 2 KiB takes some 100 ns without pause: the first ones halve a core's rate
+/// and so on, the last ones leave even a hundred cores below the rate of one memory (128 x 2 KiB / 30 us = 9 GB/s).
 pub(super) const FIRST: [u32; 6] = [0, 100, 400, 1_500, 6_000, 30_000];
-/// Points added at once: three while the curve has fewer than a dozen, then one to each side of the knee; more would be placed
-/// without knowing what the first of them show.
+/// Points added at once: three while the curve has fewer than a dozen, then one to each side of the knee; more would be
+/// placed without knowing what the first of them show.
 const AT_ONCE: (usize, usize, usize) = (3, 12, 2);
 /// Neighbours nearer than this share of the curve's width or height need no point between them.
 const NEAR: f64 = 0.015;
@@ -25,11 +25,12 @@ const NEAR: f64 = 0.015;
 const SENSITIVITY: f64 = 1.0;
 /// Least height of a bend: a straight line with 2 % of noise comes to half of it.
 const MARKED: f64 = 0.1;
-/// Latency must have risen by this factor over that of the lightest load for a bend to be the knee: less is a bend in the noise.
+/// Latency must have risen by this factor over that of the lightest load for a bend to be the knee: less is a bend in
+/// the noise.
 const LOADED: f64 = 1.25;
 
-/// The part of a curve on which more pressure gives more bandwidth: in order of falling pauses, each point that moves more than all
-/// before it. What comes after the most is overload.
+/// The part of a curve on which more pressure gives more bandwidth: in order of falling pauses, each point that moves
+/// more than all before it. What comes after the most is overload.
 pub(crate) fn rising(points: &[LoadPoint]) -> Vec<LoadPoint> {
     let mut kept: Vec<LoadPoint> = Vec::new();
     for point in by_pressure(points) {
@@ -40,7 +41,8 @@ pub(crate) fn rising(points: &[LoadPoint]) -> Vec<LoadPoint> {
     kept
 }
 
-/// The same points with latencies that never fall as the rate rises: more load makes no access faster, so what falls is noise.
+/// The same points with latencies that never fall as the rate rises: more load makes no access faster, so what falls is
+/// noise.
 pub(crate) fn monotone(rising: &[LoadPoint]) -> Vec<LoadPoint> {
     let latencies = isotonic(&rising.iter().map(|p| p.latency).collect::<Vec<_>>());
     let raised = |latencies: Vec<f64>| {
@@ -88,8 +90,8 @@ pub(super) fn next(points: &[LoadPoint], room: usize) -> Vec<u32> {
         if dx <= NEAR && (dy <= NEAR || a.pause.is_none()) {
             continue;
         }
-        // Gaps beside the knee come first, then those one further on: noise may have named a neighbour of the knee, and behind it lies
-        // the gap that is still wide. No gap is wider than the curve.
+        // Gaps beside the knee come first, then those one further on: noise may have named a neighbour of the knee, and
+        // behind it lies the gap that is still wide. No gap is wider than the curve.
         let rank = match knee.map(|at| if index < at { at - 1 - index } else { index - at }) {
             Some(0) if dx > NEAR => 4.0,
             Some(1) if dx > NEAR => 2.0,
@@ -113,8 +115,8 @@ pub(super) fn next(points: &[LoadPoint], room: usize) -> Vec<u32> {
 
 /// The pause half-way between two points: in bandwidth where that differs, else in the pause itself.
 ///
-/// A round takes its own time and the pause, so while memory keeps up the inverse of the rate is a straight line over the pause;
-/// where it no longer does, the line still ends at the two points, and the next one falls between them.
+/// A round takes its own time and the pause, so while memory keeps up the inverse of the rate is a straight line over
+/// the pause; where it no longer does, the line still ends at the two points, and the next one falls between them.
 fn between(a: LoadPoint, b: LoadPoint) -> Option<u32> {
     /// Nearer to either end than this share of the gap, a point would add little.
     const EDGE: f64 = 0.2;

@@ -13,10 +13,10 @@ use super::LoadedParams;
 use super::curve::points_of;
 use super::curve_spec::{CurveSpec, LOAD, LoadSite, Traffic};
 use super::pauses::{FIRST, next};
+use crate::footprints::{dram_bytes, memory_cap};
+use crate::memory_kinds::{far_unmeasured, quiet_cpu};
 use crate::mix::Mix;
 use crate::places::{Distance, Placement, places, whole_system};
-use crate::reach::{far_unmeasured, quiet_cpu};
-use crate::room::{dram_bytes, memory_cap};
 use crate::steps::{asked, default_page, headline, one_cpu, scope_cpus, setup, stream_role};
 use crate::traffic;
 
@@ -264,8 +264,8 @@ impl<'a> LoadedPlanner<'a> {
         self.request.scope.page.unwrap_or_else(|| default_page(self.lab.machine))
     }
 
-    /// The chaser alone: a point of the curve like the others, so a median, of as many visits in the same moments. Of moments of its own, or
-    /// as an edge, it would be lower than the others by more than the load.
+    /// The chaser alone: a point of the curve like the others, so a median, of as many visits in the same moments. Of
+    /// moments of its own, or as an edge, it would be lower than the others by more than the load.
     fn unloaded(&self, site: &LoadSite) -> Step {
         let labels = site
             .labels(Purpose::Unloaded, self.page())

@@ -10,7 +10,7 @@ use tiermark_model::{
 
 use tiermark_engine::Lab;
 
-use super::groups::Group;
+use super::groups::CpuGroup;
 use crate::bandwidth::mix;
 use crate::ceilings::{Ceiling, Stated, lines_for_each_byte, traffic_for_each_byte};
 use crate::ladder::{derived, finding, overhead_note, quotient};
@@ -40,8 +40,8 @@ pub(super) fn cells(observations: &[Observation]) -> Vec<Finding> {
     observations.iter().map(|o| finding(o, overhead_note(o).into_iter().chain(moved(o)))).collect()
 }
 
-/// Of every bandwidth of one node whose accesses move more than the program uses: the used share. Lines are counted as its kernel
-/// touches them, and as if no cache held any.
+/// Of every bandwidth of one node whose accesses move more than the program uses: the used share. Lines are counted as
+/// its kernel touches them, and as if no cache held any.
 pub(super) fn used(observations: &[Observation], bench: &Bench) -> Vec<Finding> {
     let of = |o: &Observation| {
         let rate = o.value.filter(|_| o.labels.get(Labels::POLICY).is_none() && o.unit == Unit::BytesPerSecond)?;
@@ -67,7 +67,7 @@ pub(super) fn parts(observations: &[Observation]) -> Vec<Finding> {
 }
 
 /// Every bandwidth of one node as shares of what its memory, and the link to it, carry in theory, where that is known.
-pub(super) fn shares(observations: &[Observation], groups: &[Group], stated: Stated, lab: Lab<'_>) -> Vec<Finding> {
+pub(super) fn shares(observations: &[Observation], groups: &[CpuGroup], stated: Stated, lab: Lab<'_>) -> Vec<Finding> {
     let machine = lab.machine;
     let plain =
         observations.iter().filter(|o| o.labels.get(Labels::POLICY).is_none() && o.unit == Unit::BytesPerSecond);
@@ -139,7 +139,12 @@ fn plain<'a>(of: &'a Observation, observations: &'a [Observation]) -> impl Itera
 }
 
 /// Every row's far memory, one node of each kind, against its own.
-pub(super) fn far(observations: &[Observation], groups: &[Group], targets: &IdSet, machine: &Machine) -> Vec<Finding> {
+pub(super) fn far(
+    observations: &[Observation],
+    groups: &[CpuGroup],
+    targets: &IdSet,
+    machine: &Machine,
+) -> Vec<Finding> {
     let mut found = Vec::new();
     for group in groups {
         let row = || {
@@ -164,7 +169,7 @@ fn node_of(observation: &Observation) -> Option<NodeId> {
 }
 
 /// Every mixed total against all threads on local memory.
-pub(super) fn mixed(observations: &[Observation], groups: &[Group]) -> Vec<Finding> {
+pub(super) fn mixed(observations: &[Observation], groups: &[CpuGroup]) -> Vec<Finding> {
     let is_mixed = |o: &&Observation| o.labels.is(Labels::POLICY, "mixed");
     let against = |o: &Observation| {
         let group = groups.iter().find(|group| o.labels.is(Labels::FROM, &group.name))?;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tiermark_engine::nearest_memory_node;
 use tiermark_model::{CoreKind, IdSet, Machine, NodeId};
 
-use crate::reach::{MemoryKind, kinds};
+use crate::memory_kinds::{MemoryKind, kinds};
 
 /// The unit that the cpus of one row share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ pub enum Origin {
 
 /// The cpus of one row.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Group {
+pub(super) struct CpuGroup {
     /// As a selector of cpus names it (`node:0`, `socket:1`, `llc:3`), or `all`.
     pub(super) name: String,
     pub(super) cpus: IdSet,
@@ -33,7 +33,7 @@ pub(super) struct Group {
     pub(super) homes: IdSet,
 }
 
-impl Group {
+impl CpuGroup {
     pub(super) fn new(name: String, cpus: IdSet, machine: &Machine) -> Self {
         let own = cpus.iter().filter_map(|cpu| machine.node_of(cpu)).collect();
         let homes = cpus.iter().filter_map(|cpu| nearest_memory_node(cpu, machine)).collect();
@@ -55,10 +55,11 @@ impl Group {
     }
 }
 
-/// The first of the groups that are alike: as many cpus and cores of the same kinds, homes of the same kinds, and the same kinds of far memory.
-pub(super) fn of_each_kind(groups: Vec<Group>, targets: &IdSet, machine: &Machine) -> Vec<Group> {
+/// The first of the groups that are alike: as many cpus and cores of the same kinds, homes of the same kinds, and the
+/// same kinds of far memory.
+pub(super) fn of_each_kind(groups: Vec<CpuGroup>, targets: &IdSet, machine: &Machine) -> Vec<CpuGroup> {
     let mut known = BTreeSet::new();
-    let kind = |group: &Group| {
+    let kind = |group: &CpuGroup| {
         let far = group.far_kinds(targets, machine);
         let kinds = |nodes: &mut dyn Iterator<Item = NodeId>| {
             let of = |id| Some(MemoryKind::of(machine.node(id)?, group.distance(id, machine)));
@@ -81,7 +82,7 @@ pub(super) fn memory_only(node: NodeId, machine: &Machine) -> bool {
 }
 
 /// The given cpus in groups, in order of their ids; cpus whose group the system does not report are omitted.
-pub(super) fn groups(machine: &Machine, cpus: &IdSet, from: Origin) -> Vec<Group> {
+pub(super) fn groups(machine: &Machine, cpus: &IdSet, from: Origin) -> Vec<CpuGroup> {
     let mut members: BTreeMap<u32, IdSet> = BTreeMap::new();
     for cpu in cpus.iter().filter_map(|id| machine.cpu(id)) {
         let place = match from {
@@ -98,7 +99,7 @@ pub(super) fn groups(machine: &Machine, cpus: &IdSet, from: Origin) -> Vec<Group
         Origin::Socket => "socket",
         Origin::Llc => "llc",
     };
-    members.into_iter().map(|(id, cpus)| Group::new(format!("{word}:{id}"), cpus, machine)).collect()
+    members.into_iter().map(|(id, cpus)| CpuGroup::new(format!("{word}:{id}"), cpus, machine)).collect()
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! The memory of the threads: how much each has and on which pages, decided once so that all cells are alike, and whether they share it.
+//! The memory of the threads: how much each has and on which pages, decided once so that all cells are alike, and
+//! whether they share it.
 
 use serde::{Deserialize, Serialize};
 use tiermark_model::messages::plan as says;
@@ -7,7 +8,7 @@ use tiermark_model::{Bench, Bytes, HugePool, Labels, Note, PageKind, Refusal, St
 
 use super::planner::MatrixPlanner;
 use super::{MatrixParams, Policy, ops};
-use crate::room::{Shares, memory_cap_over};
+use crate::footprints::{Shares, memory_cap_over};
 use crate::steps::default_page;
 
 /// Whose the memory of a bandwidth is.
@@ -42,7 +43,8 @@ pub(super) struct WorkerMemory {
 }
 
 impl MatrixPlanner<'_> {
-    /// The memory of each thread in all cells: what the user named or wished for, as far as there is room for the cell with most threads.
+    /// The memory of each thread in all cells: what the user named or wished for, as far as there is room for the cell
+    /// with most threads.
     pub(super) fn worker_memory(&self) -> WorkerMemory {
         let (machine, scope) = (self.lab.machine, &self.request.scope);
         let ordinary = scope.page.unwrap_or_else(|| default_page(machine));
@@ -86,7 +88,8 @@ impl MatrixPlanner<'_> {
         self.params.buffer == Buffer::Shared
     }
 
-    /// Bytes of one region of a cell: of a thread's own, or of the buffer of all, which is as large as theirs together would be.
+    /// Bytes of one region of a cell: of a thread's own, or of the buffer of all, which is as large as theirs together
+    /// would be.
     pub(super) fn region_bytes(&self, each: Bytes, threads: usize) -> Bytes {
         if self.is_shared() && self.memory.size.is_none() { Bytes(each.0 * threads as u64) } else { each }
     }
@@ -119,7 +122,8 @@ pub(super) fn writes(op: &str, bench: &Bench) -> bool {
     ids.filter_map(|id| bench.kernels.iter().find(|kernel| kernel.id == *id)).any(|kernel| kernel.write_per_line > 0)
 }
 
-/// Seconds that the bytes of a step take at most (`--total`), at the rate of a slow thread: random words of remote memory.
+/// Seconds that the bytes of a step take at most (`--total`), at the rate of a slow thread: random words of remote
+/// memory.
 pub(super) fn total_seconds(step: &Step) -> f64 {
     const SLOW_THREAD: f64 = 0.1e9;
     let total = step.labels.number(Labels::TOTAL).unwrap_or_default();

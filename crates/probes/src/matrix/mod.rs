@@ -1,4 +1,5 @@
-//! `matrix`: idle latency and bandwidth from every group of cpus to every memory node, and what policies make of several.
+//! `matrix`: idle latency and bandwidth from every group of cpus to every memory node, and what policies make of
+//! several.
 
 mod findings;
 mod groups;
@@ -71,7 +72,8 @@ pub struct MatrixParams {
     pub total: Option<Bytes>,
     /// The theoretical peak of each node's memory, bytes per second; none means what the memory modules tell.
     pub peak: Option<f64>,
-    /// What the link between two sockets carries in one direction, bytes per second; none means what the processors tell.
+    /// What the link between two sockets carries in one direction, bytes per second; none means what the processors
+    /// tell.
     pub link_rate: Option<f64>,
     /// One row of each kind, against its own memory and one node of each kind of the others.
     pub sample: bool,
@@ -126,7 +128,8 @@ impl Probe for Matrix {
     }
 }
 
-/// Seconds an effort allows: cells multiply with nodes, so that a fixed time would leave large machines without half of them.
+/// Seconds an effort allows: cells multiply with nodes, so that a fixed time would leave large machines without half of
+/// them.
 fn allowed_seconds(effort: Effort, steps: &[Step]) -> f64 {
     const SLACK: f64 = 1.5;
     let least = match effort {

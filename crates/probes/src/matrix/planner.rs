@@ -8,15 +8,15 @@ use tiermark_model::{
     Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, ThreadSetup,
 };
 
-use super::groups::{Group, Origin, groups, of_each_kind};
+use super::groups::{CpuGroup, Origin, groups, of_each_kind};
 use super::memory::{WorkerMemory, Workers, check_buffer, writes};
 use super::ops::{LATENCY, work};
 use super::sides::{columns, rows};
 use super::{MatrixParams, Policy};
 use crate::bandwidth::ThreadCount;
 use crate::ceilings::Stated;
-use crate::reach::quiet_cpu;
-use crate::room::{Shares, dram_bytes, dram_bytes_over};
+use crate::footprints::{Shares, dram_bytes, dram_bytes_over};
+use crate::memory_kinds::quiet_cpu;
 use crate::steps::{asked, check_size, default_page, headline, no_kernel, one_cpu};
 
 /// Wanted half-width of the interval of a latency, and of a bandwidth.
@@ -33,7 +33,7 @@ pub(super) struct MatrixThreads {
 /// A row of the matrix, its threads and their work.
 #[derive(Clone, Copy)]
 pub(super) struct RowJob<'a> {
-    pub(super) group: &'a Group,
+    pub(super) group: &'a CpuGroup,
     pub(super) crew: &'a MatrixThreads,
     pub(super) op: &'a str,
 }
@@ -60,7 +60,7 @@ pub(super) struct MatrixPlanner<'a> {
     pub(super) params: MatrixParams,
     pub(super) lab: Lab<'a>,
     /// The rows.
-    pub(super) groups: Vec<Group>,
+    pub(super) groups: Vec<CpuGroup>,
     /// The columns.
     pub(super) targets: IdSet,
     /// What each thread has.
@@ -137,7 +137,7 @@ impl<'a> MatrixPlanner<'a> {
     }
 
     /// The columns that a row is measured against.
-    fn columns(&self, group: &Group) -> IdSet {
+    fn columns(&self, group: &CpuGroup) -> IdSet {
         if !self.params.sample {
             return self.targets.clone();
         }
@@ -209,12 +209,12 @@ impl<'a> MatrixPlanner<'a> {
     }
 
     /// The crews of a group, one for each requested number of threads.
-    pub(super) fn crews(&self, group: &Group) -> Vec<Result<MatrixThreads, Refusal>> {
+    pub(super) fn crews(&self, group: &CpuGroup) -> Vec<Result<MatrixThreads, Refusal>> {
         let asked = if self.params.threads.is_empty() { &[ThreadCount::Cores] } else { self.params.threads.as_slice() };
         asked.iter().map(|count| self.crew(group, *count)).collect()
     }
 
-    fn crew(&self, group: &Group, count: ThreadCount) -> Result<MatrixThreads, Refusal> {
+    fn crew(&self, group: &CpuGroup, count: ThreadCount) -> Result<MatrixThreads, Refusal> {
         let machine = self.lab.machine;
         let order = machine.cores_first(&group.cpus);
         let cores = machine.one_per_core(&group.cpus);
@@ -259,7 +259,7 @@ impl<'a> MatrixPlanner<'a> {
         headline(self.request.effort, self.request.precision.unwrap_or(usual))
     }
 
-    fn latency(&self, group: &Group, node: NodeId) -> Result<Step, Refusal> {
+    fn latency(&self, group: &CpuGroup, node: NodeId) -> Result<Step, Refusal> {
         let cpu = one_cpu(self.lab.machine, &group.cpus, &group.name)?;
         let size = self
             .size(&[cpu], &Shares::from([(node, 1)]))
@@ -273,7 +273,7 @@ impl<'a> MatrixPlanner<'a> {
         Ok(self.step(spot, &format!("node{node}"), Metric::Latency, labels.whole(Labels::SIZE, size.0), setup))
     }
 
-    fn bandwidth(&self, op: &str, group: &Group, node: NodeId) -> Vec<Result<Step, Refusal>> {
+    fn bandwidth(&self, op: &str, group: &CpuGroup, node: NodeId) -> Vec<Result<Step, Refusal>> {
         let cell = |crew: &MatrixThreads| {
             let size = self.size(&crew.cpus, &Shares::from([(node, 1)]));
             let size = size.map_err(|refusal| self.of_cell(refusal, op, group, node))?;
@@ -284,7 +284,7 @@ impl<'a> MatrixPlanner<'a> {
     }
 
     /// A refusal that says which cell it is about.
-    fn of_cell(&self, refusal: Refusal, op: &str, group: &Group, node: NodeId) -> Refusal {
+    fn of_cell(&self, refusal: Refusal, op: &str, group: &CpuGroup, node: NodeId) -> Refusal {
         Refusal { what: format!("{op} from {} to node {node}", group.name), ..refusal }
     }
 

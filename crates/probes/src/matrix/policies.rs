@@ -8,10 +8,10 @@ use tiermark_model::messages::plan as says;
 use tiermark_model::{Bytes, Effort, IdSet, Labels, MemPolicy, NodeId, Observation, Plan, Refusal, Step};
 
 use super::Policy;
-use super::groups::{Group, memory_only};
+use super::groups::{CpuGroup, memory_only};
 use super::planner::{MatrixPlanner, RowJob, ThreadMemory};
 use super::weights::{Weights, between, proportional, sweep};
-use crate::room::{Shares, memory_cap_over, shares};
+use crate::footprints::{Shares, memory_cap_over, shares};
 
 /// The first kernel that interleaves by weight (Linux 6.9, MPOL_WEIGHTED_INTERLEAVE).
 const WEIGHTED_SINCE: (u32, u32) = (6, 9);
@@ -61,13 +61,13 @@ impl MatrixPlanner<'_> {
     }
 
     /// Those whose pages are spread: every row where there are few, else the first; and all cpus together.
-    fn policy_groups(&self) -> Vec<Group> {
+    fn policy_groups(&self) -> Vec<CpuGroup> {
         /// More rows would take most of the time for numbers that repeat one another.
         const EVERY: usize = 2;
-        let mut groups: Vec<Group> = self.groups.clone();
+        let mut groups: Vec<CpuGroup> = self.groups.clone();
         if self.rows > 1 {
             groups.truncate(if groups.len() > EVERY { 1 } else { EVERY });
-            groups.push(Group::new("all".to_owned(), self.cpus.clone(), self.lab.machine));
+            groups.push(CpuGroup::new("all".to_owned(), self.cpus.clone(), self.lab.machine));
         }
         groups
     }
@@ -87,8 +87,8 @@ impl MatrixPlanner<'_> {
     fn interleaved(&self, spot: RowJob<'_>) -> Vec<Result<Step, Refusal>> {
         let sets = self.interleave_sets();
         let mut steps = Vec::new();
-        // All cpus together have no row in the matrix: interleaving is compared with their own memory. One buffer of all
-        // is nobody's own.
+        // All cpus together have no row in the matrix: interleaving is compared with their own memory. One buffer of
+        // all is nobody's own.
         if spot.group.name == "all" && !sets.is_empty() && !self.is_shared() {
             let nodes = IdSet::new();
             steps.push(
@@ -106,7 +106,7 @@ impl MatrixPlanner<'_> {
     }
 
     /// The sets of nodes whose weights are swept for a group: its homes with one node of each kind of far memory.
-    fn sweep_sets(&self, group: &Group) -> Vec<IdSet> {
+    fn sweep_sets(&self, group: &CpuGroup) -> Vec<IdSet> {
         let homes = group.homes.intersection(&self.targets);
         if homes.is_empty() {
             return Vec::new();
@@ -172,10 +172,11 @@ impl MatrixPlanner<'_> {
         vec![spread.nodes.iter().zip(parts.into_iter().map(u64::from)).collect()]
     }
 
-    /// The footprint that the nodes together leave room for, in whole rounds of pages, so that the shares of each thread's memory are exact.
+    /// The footprint that the nodes together leave room for, in whole rounds of pages, so that the shares of each
+    /// thread's memory are exact.
     ///
-    /// Rounds differ between weights, and so would footprints: where there is room, those of weights are four times as large, so
-    /// that half a round more or less is little, and caches keep little of any.
+    /// Rounds differ between weights, and so would footprints: where there is room, those of weights are four times as
+    /// large, so that half a round more or less is little, and caches keep little of any.
     fn spread_size(&self, spot: RowJob<'_>, spread: &Spread<'_>) -> Result<Bytes, Refusal> {
         const LARGER: u64 = 4;
         let (mut least, mut room) = (u64::MAX, u64::MAX);

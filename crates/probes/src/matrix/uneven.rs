@@ -6,7 +6,7 @@ use tiermark_model::messages::memory;
 use tiermark_model::{Finding, Labels, Machine, NodeId, Observation, Purpose, Quantity, Unit};
 
 use super::findings::ratio;
-use super::groups::{Group, memory_only};
+use super::groups::{CpuGroup, memory_only};
 
 /// Differences up to this are not named: allocations differ by some percent, and cells are wanted to 1 % and 2 %.
 const VISIBLE: f64 = 1.05;
@@ -14,12 +14,12 @@ const VISIBLE: f64 = 1.05;
 /// A cell with where it begins and ends.
 struct ComparedCell<'a> {
     seen: &'a Observation,
-    group: &'a Group,
+    group: &'a CpuGroup,
     node: NodeId,
 }
 
 /// Names every pair that differs visibly and beyond its intervals; of operations without such a pair, the widest.
-pub(super) fn uneven(observations: &[Observation], groups: &[Group], machine: &Machine) -> Vec<Finding> {
+pub(super) fn uneven(observations: &[Observation], groups: &[CpuGroup], machine: &Machine) -> Vec<Finding> {
     let mut kinds: BTreeMap<(String, String), Vec<ComparedCell<'_>>> = BTreeMap::new();
     for seen in observations.iter().filter(|o| o.labels.get(Labels::POLICY).is_none() && o.value.is_some()) {
         let group = groups.iter().find(|group| seen.labels.is(Labels::FROM, &group.name));

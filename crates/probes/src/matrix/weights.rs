@@ -6,8 +6,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use tiermark_model::{IdSet, NodeId};
 
-/// What a home node gives for what every other node gives, from all to nothing, so that both ends are measured on the same
-/// footprint: memory beside the cpus may be the slower one (HBM without cpus is faster).
+/// What a home node gives for what every other node gives, from all to nothing, so that both ends are measured on the
+/// same footprint: memory beside the cpus may be the slower one (HBM without cpus is faster).
 const SWEEP: [(u32, u32); 8] = [(1, 0), (8, 1), (4, 1), (2, 1), (1, 1), (1, 2), (1, 4), (0, 1)];
 /// Neighbours closer than this get no point between them: their rates differ by less than an interval.
 const CLOSE: f64 = 1.3;
@@ -113,7 +113,8 @@ fn share((home, far): (u32, u32)) -> f64 {
     f64::from(home) / f64::from(far)
 }
 
-/// A point between two, as simple as it can be: the mediant (between 2:1 and 1:1 lies 3:2); beside all and nothing, twice the share.
+/// A point between two, as simple as it can be: the mediant (between 2:1 and 1:1 lies 3:2); beside all and nothing,
+/// twice the share.
 fn middle(one: (u32, u32), other: (u32, u32)) -> Option<(u32, u32)> {
     /// A page in so many moves a rate by little more than its interval.
     const MOST: f64 = 16.0;

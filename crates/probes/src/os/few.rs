@@ -3,15 +3,16 @@
 use tiermark_model::messages::rules;
 use tiermark_model::{Labels, Note, OsGroup, Role, Step};
 
-/// What an allocation takes beside filling memory and its shots, s: a body is made and its blocks sized, a partner started. A figure of a
-/// guest of two cpus that others used as well: where it is quiet, there is time for more allocations than the fewest.
+/// What an allocation takes beside filling memory and its shots, s: a body is made and its blocks sized, a partner
+/// started. A figure of a guest of two cpus that others used as well: where it is quiet, there is time for more
+/// allocations than the fewest.
 const BODY_S: f64 = 0.015;
 /// Bytes a second that a process goes through which makes children and holds so much memory: it is given back as well.
 const HELD: f64 = 1e9;
 /// The same of memory that is written again before each child: some fifteen of them an allocation.
 const WRITTEN: f64 = 0.2e9;
-/// Share of the time that is for the points: the rest is for the first step again, for what takes longer, and for allocations more than
-/// the fewest.
+/// Share of the time that is for the points: the rest is for the first step again, for what takes longer, and for
+/// allocations more than the fewest.
 const SHARE: f64 = 0.8;
 
 /// Seconds that a step takes with as few visits as its rule allows.

@@ -66,7 +66,7 @@ impl Course<'_> {
         let on = self.rests_on();
         let all = 0..self.points.len();
         if self.points.len() < FEWEST {
-            return Some(self.told(None, all, [shapes::too_few_points(), on]));
+            return Some(self.finding_at(None, all, [shapes::too_few_points(), on]));
         }
         let curve: Vec<(f64, f64)> = self.points.iter().map(|(size, rate, _)| (*size as f64, *rate)).collect();
         let most = self.points.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
@@ -74,7 +74,7 @@ impl Course<'_> {
         // Behind the most it may fall: larger blocks do not stay in the caches. The bend is that of the rise.
         let bend = knee(&curve, Curve::ConcaveIncreasing, XScale::Log, SENSITIVITY);
         let Some(found) = bend.filter(|found| differs(first, most) && found.x <= most.0 as f64) else {
-            return Some(self.told(None, all, self.without_knee(most).into_iter().chain([on])));
+            return Some(self.finding_at(None, all, self.without_knee(most).into_iter().chain([on])));
         };
         let beside = found.index.saturating_sub(1)..(found.index + 2).min(self.points.len());
         // It is one of the measured sizes: its neighbours say how well it is resolved.
@@ -82,7 +82,7 @@ impl Course<'_> {
         let at = |point: &(u64, f64, &Observation)| (Bytes(point.0), point.1);
         let chosen = shapes::use_blocks_of(Bytes(found.x as u64), found.y, at(most), at(last));
         let between = shapes::knee_between(Bytes(low as u64), Bytes(high as u64));
-        Some(self.told(Some(found.x), beside, [chosen, between, on]))
+        Some(self.finding_at(Some(found.x), beside, [chosen, between, on]))
     }
 
     /// Number of requested sizes.
@@ -112,7 +112,12 @@ impl Course<'_> {
         })
     }
 
-    fn told(&self, value: Option<f64>, on: std::ops::Range<usize>, notes: impl IntoIterator<Item = Note>) -> Finding {
+    fn finding_at(
+        &self,
+        value: Option<f64>,
+        on: std::ops::Range<usize>,
+        notes: impl IntoIterator<Item = Note>,
+    ) -> Finding {
         let seen = || self.points[on.clone()].iter().map(|(_, _, seen)| *seen);
         let mut verdict = seen().fold(Verdict::trusted(), |verdict, o| verdict.and(&o.verdict));
         let asked = self.asked();

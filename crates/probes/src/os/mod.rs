@@ -18,8 +18,8 @@ use tiermark_model::{
     PrimitiveInfo, Purpose, Quantity, Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, Sweep, ThreadSetup,
 };
 
+use crate::footprints::memory_cap;
 use crate::ladder::derived;
-use crate::room::memory_cap;
 use crate::steps::{asked, once, one_cpu};
 use omitted::Omitted;
 use points::{Ground, OsPoint};
@@ -85,7 +85,7 @@ impl Probe for Os {
                 None => rows.push(planner.steps(info, &mut plan, &mut omitted)),
             }
         }
-        plan.rules = omitted.told();
+        plan.rules = omitted.notes();
         if request.effort == Effort::Quick {
             let seconds = request.scope.max_seconds.unwrap_or(QUICK_S);
             plan.rules.extend(few::keep(&mut rows, seconds));

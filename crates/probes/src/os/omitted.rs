@@ -18,7 +18,7 @@ impl Omitted {
     }
 
     /// A rule for each reason.
-    pub(super) fn told(self) -> Vec<Note> {
+    pub(super) fn notes(self) -> Vec<Note> {
         self.0.into_iter().map(|(why, ids)| rules::left_out_of(&ids.join(", "), &why)).collect()
     }
 }
@@ -46,7 +46,7 @@ mod tests {
             omitted.add(&id.into(), why.to_owned());
         }
         assert_eq!(
-            omitted.told(),
+            omitted.notes(),
             [rules::left_out_of("fork+exit, clone3", "too large"), rules::left_out_of("pipe", "one cpu")]
         );
     }

@@ -13,12 +13,12 @@ pub(super) fn all(machine: &Machine) -> Vec<(NodeId, NodeId)> {
     pairs.filter(|(from, to)| from != to).collect()
 }
 
-/// What kind of place a node is, seen from another: how far, with cpus or without (memory alone is of another kind: CXL, HBM, persistent),
-/// and the kernel's tier of its memory.
+/// What kind of place a node is, seen from another: how far, with cpus or without (memory alone is of another kind:
+/// CXL, HBM, persistent), and the kernel's tier of its memory.
 type Kind = (Option<u32>, bool, Option<u32>);
 
-/// From the node of the cpu to one of every kind that there is, the nearest first, and back: what all pairs would show again and again
-/// where there are many nodes.
+/// From the node of the cpu to one of every kind that there is, the nearest first, and back: what all pairs would show
+/// again and again where there are many nodes.
 pub(super) fn by_kind(machine: &Machine, cpu: CpuId) -> Vec<(NodeId, NodeId)> {
     let nodes = machine.memory_nodes();
     let own = nearest_memory_node(cpu, machine).filter(|own| nodes.contains(*own)).or(nodes.first());

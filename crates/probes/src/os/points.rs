@@ -1,12 +1,13 @@
-//! The points at which a primitive is measured: one dimension at a time around the first point of all, page sizes beside each, partners
-//! beside each working set; every combination with much time.
+//! The points at which a primitive is measured: one dimension at a time around the first point of all, page sizes
+//! beside each, partners beside each working set; every combination with much time.
 
 use tiermark_model::{Bytes, CpuId, Effort, IdSet, Labels, Machine, OsCall, OsGroup, PageKind, PrimitiveInfo, Sweep};
 
 use super::pairs;
 use super::partners::{bystanders, partners};
 
-/// Resident memory of a point at most, but with much time: filling more, a few times over, takes longer than all the others.
+/// Resident memory of a point at most, but with much time: filling more, a few times over, takes longer than all the
+/// others.
 const RESIDENT_MOST: u64 = 256 << 20;
 /// The same with little time.
 const RESIDENT_QUICK: u64 = 64 << 20;

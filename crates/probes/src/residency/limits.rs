@@ -12,11 +12,12 @@ const HELD: f64 = 0.8;
 /// A limit that changed by this factor in size has moved: half of the distance between two ranges.
 const MOVED: f64 = std::f64::consts::SQRT_2;
 
-/// A cache has a rule that spares only lines used again if of what was used once it holds less than this part, right after the touch.
-/// Emerald Rapids holds 0 to 4 %, Zen 5 82 to 96 %, beside neighbours that evict.
+/// A cache has a rule that spares only lines used again if of what was used once it holds less than this part, right
+/// after the touch. Emerald Rapids holds 0 to 4 %, Zen 5 82 to 96 %, beside neighbours that evict.
 const FEW: f64 = 0.5;
 
-/// The largest footprint that is held after the wait of this index; 0 below the smallest range, infinite where all are held.
+/// The largest footprint that is held after the wait of this index; 0 below the smallest range, infinite where all are
+/// held.
 fn edge_at(ranges: &[Range<'_>], wait: impl Fn(&Range<'_>) -> Option<f64>) -> f64 {
     let mut before: Option<(f64, f64)> = None;
     for range in ranges {

@@ -12,20 +12,21 @@ use tiermark_model::{
     Purpose, Refusal, Request, Role, Step, StopRule,
 };
 
-use crate::reach::quiet_cpu;
+use crate::memory_kinds::quiet_cpu;
 use crate::steps::{asked, check_size, default_page, max_seconds, once, one_cpu, scope_cpus, setup};
 
 /// Ranges are these parts of the cache: a guest that shares it rarely holds more than half.
 const PARTS: [u64; 3] = [8, 4, 2];
-/// Ranges are larger than this many times what is held closer to the core: reading a range leaves its end there, and accesses to that end
-/// say nothing of the shared cache.
+/// Ranges are larger than this many times what is held closer to the core: reading a range leaves its end there, and
+/// accesses to that end say nothing of the shared cache.
 pub(crate) const INNER: u64 = 2;
-/// Times since touch, ns: from what a small request of a server takes to eight scheduler slices. Neighbours on a shared Zen 4 guest evicted
-/// half within 2 to 3 ms. The shortest says what a hit takes and what is held at once.
+/// Times since touch, ns: from what a small request of a server takes to eight scheduler slices. Neighbours on a shared
+/// Zen 4 guest evicted half within 2 to 3 ms. The shortest says what a hit takes and what is held at once.
 const WAITS_NS: [u32; 8] = [50_000, 250_000, 500_000, 1_000_000, 2_000_000, 4_000_000, 8_000_000, 32_000_000];
 /// Of these with few repetitions.
 const QUICK_WAITS_NS: [u32; 6] = [50_000, 250_000, 1_000_000, 4_000_000, 8_000_000, 32_000_000];
-/// Of these for a range that was used once, with few repetitions, since it is flushed first: what is held at once, and whether that lasts.
+/// Of these for a range that was used once, with few repetitions, since it is flushed first: what is held at once, and
+/// whether that lasts.
 const QUICK_ONCE_NS: [u32; 2] = [50_000, 4_000_000];
 /// Time of the visits to one range with few repetitions, seconds.
 const QUICK_SECONDS: f64 = 4.5;
@@ -35,8 +36,8 @@ const FIRST_VISITS: u32 = 4;
 const BRIEF_RANGE: u64 = 16 << 20;
 /// Most visits there. To flush 65 MiB takes 160 ms, and 40 visits took a sixth of a survey for one line of it.
 const BRIEF_VISITS: u32 = 12;
-/// Accesses of a chase: 60 µs of hits, half a millisecond of misses, so that the chase itself ages what it looks at by little where that
-/// matters.
+/// Accesses of a chase: 60 µs of hits, half a millisecond of misses, so that the chase itself ages what it looks at by
+/// little where that matters.
 const ACCESSES: u64 = 4096;
 /// At most one line in so many is looked at, so that a chase through a small range stays short against its wait.
 const SAMPLED: u64 = 8;
@@ -52,8 +53,8 @@ const FLUSH_RATE: f64 = 2e9;
 const CHASE_SECONDS: f64 = 4e-4;
 /// Half-width of the interval from which the visits to a step do not describe one thing.
 const PRECISION: f64 = 0.1;
-/// In a survey a step has fewer visits than the others only where its median is known as well as this: what medians of other moments differ by
-/// is then no more.
+/// In a survey a step has fewer visits than the others only where its median is known as well as this: what medians of
+/// other moments differ by is then no more.
 const BRIEF_PRECISION: f64 = 0.02;
 
 /// Purpose of the visits to a range touched before, and of those to a flushed range, which give the time of a miss.
@@ -165,7 +166,8 @@ pub(crate) fn of_a_survey(request: &Request, machine: &Machine) -> Option<serde_
     serde_json::to_value(ResidencyParams { sizes: vec![Bytes(range)], brief: true }).ok()
 }
 
-/// The cache that others may use as well: the last level, where there is one behind the private ones. A guest of one cpu sees it as its own.
+/// The cache that others may use as well: the last level, where there is one behind the private ones. A guest of one
+/// cpu sees it as its own.
 pub(crate) fn shared_cache(machine: &Machine, cpu: CpuId) -> Option<&Cache> {
     let last = machine.data_caches().filter(|cache| cache.cpus.contains(cpu)).max_by_key(|cache| cache.level)?;
     (last.level > 2 || (last.level == 2 && last.cpus.len() > 1)).then_some(last)
@@ -207,7 +209,8 @@ fn ranges(params: &ResidencyParams, machine: &Machine, cpu: CpuId, plan: &mut Pl
     }
 }
 
-/// The visits to one range after one use and wait; without these, those to a range that was flushed: what a miss takes there.
+/// The visits to one range after one use and wait; without these, those to a range that was flushed: what a miss takes
+/// there.
 fn step(request: &Request, lab: Lab<'_>, cpu: CpuId, bytes: u64, used: Option<(Use, u32)>) -> Step {
     let page = request.scope.page.unwrap_or_else(|| default_page(lab.machine));
     let node = request.scope.mem_node;
@@ -233,8 +236,9 @@ fn step(request: &Request, lab: Lab<'_>, cpu: CpuId, bytes: u64, used: Option<(U
     Step { id: format!("residency/{bytes}/{id}"), labels, phase: 0, metric: Metric::Latency, setup, stop }
 }
 
-/// As many visits to each step: a median is of the moments that it was visited in, and medians are only comparable where these are the same.
-/// A step that stopped when its own was known well enough would be of fewer moments than the next.
+/// As many visits to each step: a median is of the moments that it was visited in, and medians are only comparable
+/// where these are the same. A step that stopped when its own was known well enough would be of fewer moments than the
+/// next.
 fn stop(request: &Request, shot_seconds: f64) -> StopRule {
     let (allocations, visits) = match request.effort {
         Effort::Quick => (1, 40),

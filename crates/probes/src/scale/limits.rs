@@ -77,7 +77,8 @@ impl Ramp<'_> {
         Some(found.with_notes([how].into_iter().chain(self.cut_off())))
     }
 
-    /// The level of the ramp, with what it is the limit of and its shares of what is known; where no level was seen, the most that was.
+    /// The level of the ramp, with what it is the limit of and its shares of what is known; where no level was seen,
+    /// the most that was.
     fn ceiling(&self, op: &str, local: Option<&Ramp<'_>>) -> Vec<Finding> {
         let limit = self.limit(local);
         let why = self.cut_off().into_iter().chain(self.why(limit, local)).chain(self.wasted());

@@ -12,11 +12,11 @@ use tiermark_model::{
 };
 
 use crate::ceilings::{Stated, lines_for_each_byte, touched_node, traffic_for_each_byte};
+use crate::footprints::dram_bytes;
 use crate::ladder::{finding, overhead_note, with_purpose};
+use crate::memory_kinds::{far_nodes, far_unmeasured, quiet_cpu};
 use crate::mix::plain_kernel;
 use crate::places::{Distance, Placement, home};
-use crate::reach::{far_nodes, far_unmeasured, quiet_cpu};
-use crate::room::dram_bytes;
 use crate::steps::{
     VISIT_SECONDS, asked, default_page, headline, max_seconds, no_kernel, once, one_cpu, setup, stream_role, with_steps,
 };
@@ -37,7 +37,8 @@ pub struct ScaleParams {
     pub touch_cpu: Option<CpuId>,
     /// The theoretical peak of the node's memory, bytes per second; none means what the memory modules tell.
     pub peak: Option<f64>,
-    /// What the link between two sockets carries in one direction, bytes per second; none means what the processors tell.
+    /// What the link between two sockets carries in one direction, bytes per second; none means what the processors
+    /// tell.
     pub link_rate: Option<f64>,
 }
 
@@ -130,8 +131,8 @@ impl<'a> ScalePlanner<'a> {
         self.request.scope.page.unwrap_or_else(|| default_page(self.lab.machine))
     }
 
-    /// The ramps: readers beside the node, readers of the nearest other node with cpus on another socket (or of another node of the
-    /// same one), and the home node's cpus on memory without cpus.
+    /// The ramps: readers beside the node, readers of the nearest other node with cpus on another socket (or of another
+    /// node of the same one), and the home node's cpus on memory without cpus.
     fn ramps(&self) -> Vec<Placement> {
         let machine = self.lab.machine;
         let own = home(machine, &self.cpus);

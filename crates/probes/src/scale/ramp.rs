@@ -8,8 +8,9 @@ use tiermark_model::{Labels, Note, Observation, Purpose};
 use crate::ceilings::Ceiling;
 use crate::ladder::with_purpose;
 
-/// A ramp whose cores have nine tenths of as many times what one has, and whose last ones still add four fifths of that, is not
-/// limited by what cores share. Of two cores both say the same; of many, the sum hardly shows that the last ones met an end.
+/// A ramp whose cores have nine tenths of as many times what one has, and whose last ones still add four fifths of
+/// that, is not limited by what cores share. Of two cores both say the same; of many, the sum hardly shows that the
+/// last ones met an end.
 pub(super) const IN_PROPORTION: f64 = 0.9;
 const STILL_ADDS: f64 = 0.8;
 /// The gain of the last cores is computed from the nearest count that leaves an eighth of them out: of fewer, noise of
@@ -19,8 +20,9 @@ const END: f64 = 0.875;
 const LEVEL: f64 = 0.97;
 /// A remote level this far below the local one is the way's and not the memory's.
 const BELOW_LOCAL: f64 = 0.93;
-/// Channels and links are full at some three quarters of what they carry in theory and more: commands, refreshes, turning
-/// around and headers take the rest (75 to 94 % of channels, 79 to 100 % of links, on 15 servers of 2012 to 2024).
+/// Channels and links are full at some three quarters of what they carry in theory and more: commands, refreshes,
+/// turning around and headers take the rest (75 to 94 % of channels, 79 to 100 % of links, on 15 servers of 2012 to
+/// 2024).
 const FULL: f64 = 0.75;
 /// Channels that give so much of it are full, whoever asks: no server gives more than 94 %.
 const NOTHING_LEFT: f64 = 0.9;
@@ -178,8 +180,8 @@ impl Ramp<'_> {
         // One core is the reference of all others: it shows nothing about shared resources.
         let shown = self.efficiency().zip(self.last_adds()).filter(|_| self.reached() > 1);
         let Some((efficiency, last)) = shown else { return Course::Open };
-        // Of a ramp that went to its end, a last core that brings clearly less than its part is enough; what would have come
-        // after a cut is not known, so that the level itself must have been seen.
+        // Of a ramp that went to its end, a last core that brings clearly less than its part is enough; what would have
+        // come after a cut is not known, so that the level itself must have been seen.
         let early = LEVEL_BY * self.reached() as f64;
         let level = self.cut_off().is_none() || self.on_level().any(|i| i < self.cores && self.points[i].0 <= early);
         match () {
@@ -204,7 +206,8 @@ impl Ramp<'_> {
         self.level() < BELOW_LOCAL * local.level()
     }
 
-    /// What a level ramp met, by its shares of what is known in theory; `None` where neither is near, or one is not known.
+    /// What a level ramp met, by its shares of what is known in theory; `None` where neither is near, or one is not
+    /// known.
     fn nearest_ceiling(&self) -> Option<Limit> {
         let (link, memory) = (self.of_link()?, self.of_peak()?);
         match link >= memory {
@@ -219,8 +222,8 @@ impl Ramp<'_> {
             // Next to nothing is left for others to have.
             (Course::Open, "local") if self.of_peak().is_some_and(|share| share >= NOTHING_LEFT) => Some(Limit::Memory),
             (Course::Open, _) => None,
-            // Misses in flight are the core's and so its siblings' too: that these add nothing speaks for them, and for a ceiling
-            // that the cores just reach.
+            // Misses in flight are the core's and so its siblings' too: that these add nothing speaks for them, and for
+            // a ceiling that the cores just reach.
             (Course::Rising, _) => (self.cut_off().is_none() && !self.siblings_add_nothing()).then_some(Limit::Core),
             (Course::Level, "remote") => match local {
                 // Not all of what the memory gives its own cores may have been seen, but it gives that.

@@ -9,9 +9,9 @@ use tiermark_model::{
 };
 
 use super::ScanParams;
+use crate::footprints::{Shares, memory_cap_over};
+use crate::memory_kinds::quiet_cpu;
 use crate::mix::plain_kernel;
-use crate::reach::quiet_cpu;
-use crate::room::{Shares, memory_cap_over};
 use crate::steps::{asked, no_kernel, one_cpu, setup};
 use crate::tiers::{DRAM, DRAM_RANDOM};
 
@@ -27,8 +27,8 @@ const LEAST_REGION: u64 = 256 * MIB;
 const LEFT: (u64, u64) = (10, 512 * MIB);
 /// Regions of a node at most: 8 TiB of 1 GiB.
 const MOST_REGIONS: u64 = 8192;
-/// A chain has a node every 17 lines: its proof visits all nodes, a random miss each, which for every line would take as long as making the
-/// memory. The distance is odd in lines, so that nodes lie in every set and on every channel.
+/// A chain has a node every 17 lines: its proof visits all nodes, a random miss each, which for every line would take
+/// as long as making the memory. The distance is odd in lines, so that nodes lie in every set and on every channel.
 const NODE_EVERY: u64 = 17 * 64;
 /// Wanted half-width of the interval.
 const PRECISION: f64 = 0.02;
@@ -158,8 +158,8 @@ impl<'a> ScanPlanner<'a> {
         (room.min(found.and_then(|n| n.memory_bytes).unwrap_or_default()), limit)
     }
 
-    /// The most memory that may be taken of these nodes, and what limits it: more than other probes take, since memory that is left out
-    /// is not seen.
+    /// The most memory that may be taken of these nodes, and what limits it: more than other probes take, since memory
+    /// that is left out is not seen.
     fn room(&self, on: &Shares) -> (u64, String) {
         let scope = &self.request.scope;
         let most = Scope { max_mem: scope.max_mem.or(Some(Bytes(u64::MAX))), ..scope.clone() };
@@ -170,7 +170,8 @@ impl<'a> ScanPlanner<'a> {
         if limit == "--max-mem" { (room, limit) } else { (room.saturating_sub(short), limit) }
     }
 
-    /// Base pages: there are always some, so that all regions are translated alike, where huge ones run out in memory that is in pieces.
+    /// Base pages: there are always some, so that all regions are translated alike, where huge ones run out in memory
+    /// that is in pieces.
     fn page(&self) -> PageKind {
         self.request.scope.page.unwrap_or(PageKind::Base)
     }

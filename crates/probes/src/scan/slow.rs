@@ -9,8 +9,8 @@ use tiermark_stats::{OUTLYING, max, median, min, modified_z};
 use crate::chasing::resting_on;
 use crate::ladder::with_purpose;
 
-/// A region is slow from this many times the median on: where all others agree within a percent, two percent more are far away by any
-/// statistic, and no fault.
+/// A region is slow from this many times the median on: where all others agree within a percent, two percent more are
+/// far away by any statistic, and no fault.
 const SLOW: f64 = 1.1;
 /// A region whose pages reach over so many times its size has other memory between them.
 const SCATTERED: u64 = 2;

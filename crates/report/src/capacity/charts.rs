@@ -70,7 +70,8 @@ pub(super) fn over_tenants(case: &Case) -> Page {
     if table.is_empty() {
         return Page::new();
     }
-    let what = "each tenant has its own average, P99 and maximum in each trial: the least, mean and most over tenants and trials (the brief judges the means)";
+    let what = "each tenant has its own average, P99 and maximum in each trial: the least, mean and most over \
+        tenants and trials (the brief judges the means)";
     space() + table + paragraph("  ", what, Ink::Dim)
 }
 
@@ -85,8 +86,8 @@ pub(super) fn omission(case: &Case) -> Page {
     };
     let left_out = all.requests.saturating_sub(point.requests);
     let text = format!(
-        "closed loop, {}: P99 {} µs and average {} µs as its client saw them; {} µs and {} µs with the {} of the requests due that it \
-         did not send while it waited (coordinated omission)",
+        "closed loop, {}: P99 {} µs and average {} µs as its client saw them; {} µs and {} µs with the {} of the \
+         requests due that it did not send while it waited (coordinated omission)",
         words(point.tenants),
         micro(point.p99_ns),
         micro(point.average_ns),

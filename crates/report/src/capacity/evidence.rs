@@ -88,8 +88,8 @@ mod tests {
         };
         assert_eq!(
             words(&known),
-            "511 MiB in use of 512 MiB of DRAM, 130 MiB of it compressed memory, 0.77 major faults a request, 6 KiB swapped a request, resident memory 43 %, compressed 2.3 : 1, device read 58.0 µs, \
-             tenants 83 cpu-s per million requests, waiting for memory 2.1 %, cpus busy 70 %, by tenants 40 %, 2 processes killed because memory ran out, not steady: only 3 of 10 seconds were observed"
+            "511 MiB in use of 512 MiB of DRAM, 130 MiB of it compressed memory, 0.77 major faults a request, 6 KiB \
+             swapped a request, resident memory 43 %, compressed 2.3 : 1, device read 58.0 µs, tenants 83 cpu-s per million requests, waiting for memory 2.1 %, cpus busy 70 %, by tenants 40 %, 2 processes killed because memory ran out, not steady: only 3 of 10 seconds were observed"
         );
         // More than there is cannot be in use of it; what holds for all trials is said once, above them.
         let over = Evidence { dram_used: Some(514 << 20), not_steady: Some(says::settling_off()), ..known };

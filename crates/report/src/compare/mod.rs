@@ -138,7 +138,8 @@ fn families(other: &Against, style: &Style) -> Page {
     heading("Changed as a family") + table
 }
 
-/// The scatter between runs that the tests assume: each family by a history, or the default; `None` if nothing was tested.
+/// The scatter between runs that the tests assume: each family by a history, or the default; `None` if nothing was
+/// tested.
 fn scatter(other: &Against) -> Option<String> {
     let least = other.scatter.iter().map(|one| one.sd).reduce(f64::min)?;
     let most = other.scatter.iter().map(|one| one.sd).fold(least, f64::max);
@@ -309,8 +310,8 @@ fn reasons(verdict: &str, mark: &str, other: &Against, style: &Style) -> Page {
 /// How to read the verdicts, and what limits them here.
 fn notes(comparison: &Comparison, other: &Against) -> Page {
     let text = format!(
-        "Better, worse: changed by more than {}, and by more than runs scatter. An unchanged machine shows a change in at most {} \
-         of comparisons{}. `tiermark help compare` explains.",
+        "Better, worse: changed by more than {}, and by more than runs scatter. An unchanged machine shows a change \
+         in at most {} of comparisons{}. `tiermark help compare` explains.",
         plain(comparison.threshold),
         plain(comparison.level),
         scatter(other).unwrap_or_default()

@@ -8,7 +8,8 @@ use crate::findings::words;
 /// Change of a value by the core clock from which on it is shown beside the change per cycle.
 const CLOCK_SHOWN: f64 = 0.01;
 
-/// The name of a number as it is judged: of one core's part, or of all; per cycle, with what the clock explains of the values.
+/// The name of a number as it is judged: of one core's part, or of all; per cycle, with what the clock explains of the
+/// values.
 pub(crate) fn name(figure: &ComparedFigure, style: &Style) -> String {
     let core = if figure.is_per_core { ", a core" } else { "" };
     // Beside the change of the clock, that per cycle would contradict the values.

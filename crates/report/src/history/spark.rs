@@ -5,8 +5,8 @@ use tiermark_page::Style;
 
 /// Characters at most: the newest values.
 const MOST: usize = 24;
-/// Share of the middle that the whole height stands for at least: noise of a percent is to look flat. Two runs of an unchanged machine may
-/// differ by half of it.
+/// Share of the middle that the whole height stands for at least: noise of a percent is to look flat. Two runs of an
+/// unchanged machine may differ by half of it.
 const LEAST_HEIGHT: f64 = 0.06;
 
 /// A mark, and its stand-in in ASCII.

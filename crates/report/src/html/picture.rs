@@ -121,9 +121,9 @@ fn ends(f: &Finding, machine: &Machine) -> Option<(NodeId, NodeId)> {
     }
 }
 
-/// The tier that a finding is of, and where it is drawn. Caches are of the socket of the finding's cpus, memory is of the node of its
-/// cpus; both can be of several together, and what names no cpus was measured on the first. Memory of another node than that of its
-/// cpus is of no box: a link leads there.
+/// The tier that a finding is of, and where it is drawn. Caches are of the socket of the finding's cpus, memory is of
+/// the node of its cpus; both can be of several together, and what names no cpus was measured on the first. Memory of
+/// another node than that of its cpus is of no box: a link leads there.
 fn place<'a>(f: &'a Finding, machine: &Machine) -> Option<(&'a str, Spot)> {
     let tier = f.labels.get(Labels::TIER)?;
     if tier != DRAM {

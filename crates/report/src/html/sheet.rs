@@ -1,7 +1,7 @@
 //! One document on a page.
 
 use tiermark_model::capacity::Capacity;
-use tiermark_model::{Against, Comparison, Grade, Placed, Run};
+use tiermark_model::{Against, Comparison, CurveProfile, Grade, Run};
 use tiermark_page::{
     Block, Ink, Page, Style, clean, escaped as text, hertz, html as elements, labelled, nanoseconds, paragraph,
     seconds, spoken,
@@ -23,7 +23,7 @@ pub enum Sheet<'a> {
     /// Load on servers.
     Load(&'a LoadView),
     /// A program on the curves of a run.
-    Placed(&'a Placed),
+    CurveProfile(&'a CurveProfile),
     /// A run compared with the first run of a comparison.
     Compared(&'a Comparison, &'a Against),
 }
@@ -41,7 +41,7 @@ impl Sheet<'_> {
             Self::Run(run) => crate::run(run, style),
             Self::Capacity(run) => crate::capacity(run, style),
             Self::Load(view) => crate::load(view, style),
-            Self::Placed(placed) => crate::placed(placed, style),
+            Self::CurveProfile(profile) => crate::curve_profile(profile, style),
             Self::Compared(comparison, other) => crate::compare::against(comparison, other, style),
         };
         let id = format!("sheet-{at}");
@@ -63,7 +63,7 @@ impl Sheet<'_> {
             _ if !several => title,
             Self::Run(run) => format!("{}: {title}, {}", at + 1, clean(&run.started)),
             Self::Capacity(run) => format!("{}: {title}, {}", at + 1, clean(&run.started)),
-            Self::Load(_) | Self::Placed(_) | Self::Compared(..) => format!("{}: {title}", at + 1),
+            Self::Load(_) | Self::CurveProfile(_) | Self::Compared(..) => format!("{}: {title}", at + 1),
         };
         // What is said first stands above the picture.
         let leads = |piece: &&Block| match piece {
@@ -77,7 +77,7 @@ impl Sheet<'_> {
                 let machine = crate::machine(&run.machine, style);
                 (String::new(), String::new(), folded("Machine", &machine, &id, true, style))
             }
-            Self::Load(_) | Self::Placed(_) => Default::default(),
+            Self::Load(_) | Self::CurveProfile(_) => Default::default(),
             Self::Compared(comparison, other) => {
                 (String::new(), changes::changes(comparison, other, style), String::new())
             }

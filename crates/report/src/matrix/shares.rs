@@ -6,7 +6,8 @@ use tiermark_page::{Ink, Page, Style, heading, paragraph, percent};
 use super::{label, named};
 use crate::order::distinct;
 
-/// Bytes that the program uses as a share of those that move; the first cell of each operation where not all are asked for.
+/// Bytes that the program uses as a share of those that move; the first cell of each operation where not all are asked
+/// for.
 pub(super) fn used(findings: &[&Finding], counters: Option<&RunCounters>, style: &Style) -> Page {
     if findings.is_empty() {
         return Page::new();

@@ -121,8 +121,8 @@ fn of_a_part(run: &Run, all: &[Whole<'_>]) -> Vec<String> {
     both.chain(peak).chain(load).collect()
 }
 
-/// What a line of the peak block shows, in bytes a second as it counts them: from loads, or where none were run, from the plain
-/// streams that are alike.
+/// What a line of the peak block shows, in bytes a second as it counts them: from loads, or where none were run, from
+/// the plain streams that are alike.
 fn peak_of<'a>(peak: &Peak, all: &[Whole<'a>]) -> Option<(Whole<'a>, f64)> {
     let loads = all.iter().filter(|w| is_peak(w.seen) && w.seen.labels.is(Labels::MIX, peak.mix));
     let streams = all.iter().filter(|w| {

@@ -58,8 +58,8 @@ fn mitigations(machine: &Machine) -> String {
     let list = |names: Vec<String>| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
     let (on, partial, off) = (list(on), list(partial), list(off));
     format!(
-        "Mitigations, which add time to every call: {on}. Partly mitigated: {partial}. Not mitigated: {off}. Not affected by \
-{unaffected} others"
+        "Mitigations, which add time to every call: {on}. Partly mitigated: {partial}. Not mitigated: {off}. Not \
+affected by {unaffected} others"
     )
 }
 

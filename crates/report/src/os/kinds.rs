@@ -12,8 +12,8 @@ pub(super) struct Kind<'a> {
     pub(super) alike: Vec<&'a PointGroup<'a>>,
 }
 
-/// All parts of a group: single numbers first, in one table; of the others those that are alike together, in the order in which the
-/// first of each came.
+/// All parts of a group: single numbers first, in one table; of the others those that are alike together, in the order
+/// in which the first of each came.
 pub(super) fn kinds<'a>(parts: &'a [PointGroup<'a>]) -> Vec<Kind<'a>> {
     let mut kinds: Vec<Kind<'a>> = Vec::new();
     for part in parts {
@@ -66,7 +66,7 @@ fn key(part: &PointGroup<'_>, all: &[PointGroup<'_>]) -> String {
     let along: Vec<&str> = part.along.iter().map(|d| d.key()).collect();
     // The capacity of a channel is shown beside it.
     let fixed: Vec<String> =
-        part.fixed.iter().filter(|(d, _)| *d != Dimension::Capacity).map(|(d, n)| d.told(*n)).collect();
+        part.fixed.iter().filter(|(d, _)| *d != Dimension::Capacity).map(|(d, n)| d.label(*n)).collect();
     let kind = suffix(part, all).unwrap_or_default();
     // Where places or pages are columns, they are no part of it.
     let word = if along.is_empty() { "" } else { &part.word };
@@ -86,7 +86,7 @@ fn held(alike: &[&PointGroup<'_>]) -> Vec<String> {
     let mut kinds: Vec<(String, Vec<&str>)> = Vec::new();
     for part in alike {
         let Some((dimension, n)) = part.fixed.iter().find(|(d, _)| *d == Dimension::Capacity) else { continue };
-        let told = dimension.told(*n);
+        let told = dimension.label(*n);
         match kinds.iter_mut().find(|(known, _)| *known == told) {
             Some((_, ops)) => ops.push(&part.op),
             None => kinds.push((told, vec![&part.op])),
@@ -126,16 +126,16 @@ impl Kind<'_> {
         let first = self.alike.first().filter(|_| !self.is_single())?;
         let mut words: Vec<String> = Vec::new();
         let size = first.fixed.iter().find(|(d, _)| *d == Dimension::Size);
-        words.extend(size.map(|(_, bytes)| format!("{} a time", Dimension::Size.told(*bytes))));
+        words.extend(size.map(|(_, bytes)| format!("{} a time", Dimension::Size.label(*bytes))));
         let others = first.fixed.iter().filter(|(d, _)| !matches!(d, Dimension::Size | Dimension::Capacity));
-        words.extend(others.map(|(d, n)| d.told(*n)));
+        words.extend(others.map(|(d, n)| d.label(*n)));
         words.extend(held(&self.alike));
         let widest = self.widest();
         let mut along: Vec<&str> = first.along.iter().map(|d| d.by()).collect();
         match first.kind {
             WordKind::None => {}
             kind if !widest.across.is_empty() => along.push(kind.by()),
-            kind => words.push(kind.told(&widest.word)),
+            kind => words.push(kind.named(&widest.word)),
         }
         let names = self.alike.iter().map(|part| part.op.as_str()).collect::<Vec<_>>().join(", ");
         let names = if named { Some(names) } else { self.short_names().0.map(str::to_owned) };

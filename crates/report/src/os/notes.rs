@@ -49,8 +49,8 @@ pub(super) fn across(findings: &[&Finding], style: &Style) -> Option<Page> {
     let waking: Vec<String> = waking.collect();
     let seen = if waking.is_empty() { String::new() } else { format!(" ({WAKING}: {})", waking.join(", ")) };
     let text = format!(
-        "Slower on another cpu than on the same: {}. A side that finds a channel full or empty sleeps. On one cpu the kernel then \
-switches to the other side; on two cpus it has to wake the other cpu, which may be idle{seen}",
+        "Slower on another cpu than on the same: {}. A side that finds a channel full or empty sleeps. On one cpu the \
+kernel then switches to the other side; on two cpus it has to wake the other cpu, which may be idle{seen}",
         slower.join(", ")
     );
     Some(paragraph("  ", &text, Ink::Plain))

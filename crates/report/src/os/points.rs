@@ -33,7 +33,7 @@ impl WordKind {
     }
 
     /// A word in a title.
-    pub(super) fn told(self, word: &str) -> String {
+    pub(super) fn named(self, word: &str) -> String {
         match self {
             Self::Place if word != words::SAME_CPU => format!("other side {word}"),
             Self::Page => format!("{word} pages"),
@@ -71,7 +71,7 @@ impl<'a> PrimitivePoint<'a> {
 
     /// Where the other side is, or on which pages, in words; empty where its primitive's name says all of it.
     pub(super) fn place(&self) -> String {
-        self.kind.told(&self.word)
+        self.kind.named(&self.word)
     }
 
     pub(super) fn number(&self, dimension: Dimension) -> Option<u64> {
@@ -79,8 +79,8 @@ impl<'a> PrimitivePoint<'a> {
     }
 
     /// Its numbers of some dimensions, in words.
-    pub(super) fn told(&self, along: &[Dimension]) -> String {
-        let words = along.iter().filter_map(|dimension| Some(dimension.told(self.number(*dimension)?)));
+    pub(super) fn label(&self, along: &[Dimension]) -> String {
+        let words = along.iter().filter_map(|dimension| Some(dimension.label(self.number(*dimension)?)));
         words.collect::<Vec<_>>().join(", ")
     }
 }
@@ -100,7 +100,8 @@ pub(super) struct PointGroup<'a> {
     pub(super) points: Vec<PrimitivePoint<'a>>,
 }
 
-/// The points of a primitive: one part where each was combined with each, else a part for everything that was moved by itself.
+/// The points of a primitive: one part where each was combined with each, else a part for everything that was moved by
+/// itself.
 pub(super) fn parts<'a>(op: &str, findings: &[&'a Finding]) -> Vec<PointGroup<'a>> {
     let mut points: Vec<PrimitivePoint<'a>> = findings.iter().map(|finding| PrimitivePoint::new(finding)).collect();
     points.sort_by_key(|point| point.numbers);
@@ -166,7 +167,7 @@ impl<'a> PointGroup<'a> {
 
     /// The point in a row and a column, by their words.
     pub(super) fn at(&self, row: &str, column: &str) -> Option<&PrimitivePoint<'a>> {
-        self.points.iter().find(|p| p.told(&self.along) == row && p.word == *column)
+        self.points.iter().find(|p| p.label(&self.along) == row && p.word == *column)
     }
 
     /// What is the same in a table that it shares with others: its columns, or the values it was moved along.
@@ -185,10 +186,10 @@ impl<'a> PointGroup<'a> {
 
     /// The only number, in words, and where: of a part that is one.
     pub(super) fn whole(&self) -> String {
-        let told = self.points.first().map(|point| point.told(&Dimension::ALL));
+        let told = self.points.first().map(|point| point.label(&Dimension::ALL));
         let place = match self.kind {
             WordKind::Place => self.word.clone(),
-            kind => kind.told(&self.word),
+            kind => kind.named(&self.word),
         };
         let words = [told.unwrap_or_default(), place];
         words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
@@ -196,7 +197,7 @@ impl<'a> PointGroup<'a> {
 
     /// Its rows.
     pub(super) fn rows(&self) -> Vec<String> {
-        distinct(self.points.iter().map(|p| p.told(&self.along)))
+        distinct(self.points.iter().map(|p| p.label(&self.along)))
     }
 }
 
@@ -220,7 +221,7 @@ fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
 pub(super) fn name(finding: &Finding) -> String {
     let point = PrimitivePoint::new(finding);
     let op = finding.labels.get(Labels::OP).unwrap_or_default().to_owned();
-    let words = [op, point.told(&Dimension::ALL), point.word];
+    let words = [op, point.label(&Dimension::ALL), point.word];
     words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
 }
 

@@ -88,7 +88,7 @@ fn by_word(kind: &Kind<'_>, intervals: bool, style: &Style) -> Table {
 fn values<'a>(kind: &'a Kind<'_>) -> impl Iterator<Item = (&'a String, String)> {
     let (part, dimension) = (kind.widest(), kind.alike[0].along[0]);
     kind.values.iter().map(move |row| {
-        let number = part.points.iter().find(|p| p.told(&[dimension]) == *row).and_then(|p| p.number(dimension));
+        let number = part.points.iter().find(|p| p.label(&[dimension]) == *row).and_then(|p| p.number(dimension));
         (row, number.map_or_else(String::new, |n| dimension.value(n)))
     })
 }
@@ -131,7 +131,7 @@ fn rows(kind: &Kind<'_>, intervals: bool, style: &Style) -> Table {
             let name = if index == 0 { part.op.as_str() } else { "" };
             let told = match along.as_slice() {
                 [only] => {
-                    let value = part.points.iter().find(|p| p.told(along) == *row).and_then(|p| p.number(*only));
+                    let value = part.points.iter().find(|p| p.label(along) == *row).and_then(|p| p.number(*only));
                     value.map_or_else(String::new, |n| only.value(n))
                 }
                 _ => row.clone(),

@@ -54,6 +54,7 @@ pub(super) fn well_known(findings: &[&Finding], style: &Style) -> Page {
             Cell::new(of.join(", ")),
         ]);
     }
-    let legend = "lmbench measures the same operations in its own way, and subtracts the pipe from lat_ctx: `tiermark help lmbench`";
+    let legend = "lmbench measures the same operations in its own way, and subtracts the pipe from lat_ctx: \
+        `tiermark help lmbench`";
     heading("Best known") + table + paragraph("  ", legend, Ink::Dim)
 }

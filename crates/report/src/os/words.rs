@@ -53,7 +53,7 @@ impl Dimension {
     }
 
     /// A value among those of others.
-    pub(super) fn told(self, value: u64) -> String {
+    pub(super) fn label(self, value: u64) -> String {
         match self {
             Self::Size | Self::Resident => Bytes(value).to_string(),
             Self::Capacity => format!("holding {}", Bytes(value)),

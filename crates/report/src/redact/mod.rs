@@ -12,7 +12,8 @@ pub use tenants::{redact_capacity, redact_load, without_commands};
 /// Replacement of removed text.
 const GONE: &str = "(redacted)";
 
-/// A copy without host name, names of other programs, cgroup path, command-line paths, and user names in any path; numbers stay as they are.
+/// A copy without host name, names of other programs, cgroup path, command-line paths, and user names in any path;
+/// numbers stay as they are.
 pub fn redact(run: &Run) -> Run {
     let scrub = Scrub::new(&run.machine);
     let mut run = run.clone();

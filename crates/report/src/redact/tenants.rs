@@ -49,7 +49,8 @@ pub fn redact_load(run: &LoadRun) -> LoadRun {
     run
 }
 
-/// A document with its parts changed as data. One that no longer has its form stays as it is, which does not happen to texts.
+/// A document with its parts changed as data. One that no longer has its form stays as it is, which does not happen to
+/// texts.
 fn changed<T: Serialize + DeserializeOwned + Clone>(document: &T, change: impl FnOnce(&mut Value)) -> T {
     let through = |document: &T| {
         let mut value = serde_json::to_value(document).ok()?;

@@ -50,7 +50,8 @@ pub(super) fn cycles(survey: &Survey<'_>, style: &Style) -> Page {
     lines(found, &more)
 }
 
-/// The core clock in reports of other commands, where details are wanted. It is a condition of the figures, not one of them.
+/// The core clock in reports of other commands, where details are wanted. It is a condition of the figures, not one of
+/// them.
 pub(crate) fn core_clock(shown: &mut Shown<'_>, is_survey: bool, style: &Style) -> Page {
     let found = shown.take_all(|f| f.metric == Quantity::CoreClock);
     match found.first().filter(|_| style.verbose && !is_survey) {

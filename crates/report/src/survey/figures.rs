@@ -72,8 +72,8 @@ impl<'a> Figure<'a> {
         (now.median.is_finite() && (now.median / value - 1.0).abs() > DIFFERS).then_some(now)
     }
 
-    /// Half the width of the interval by this run alone over the value, where that is wider than wanted: more visits narrow it. A bound has one
-    /// certain side only.
+    /// Half the width of the interval by this run alone over the value, where that is wider than wanted: more visits
+    /// narrow it. A bound has one certain side only.
     pub(crate) fn too_wide(&self) -> Option<f64> {
         let within = self.seen.and_then(tiermark_model::Observation::within_run).or(self.finding.interval)?;
         let half = within.half_of(self.finding.value?);
@@ -233,7 +233,8 @@ fn row<'a>(steps: &Steps<'a>, name: &str, findings: &[&'a Finding]) -> TierRow<'
     }
 }
 
-/// The figures of any run, for views that list them: those of the ladder of a survey, else all numbers that the report shows.
+/// The figures of any run, for views that list them: those of the ladder of a survey, else all numbers that the report
+/// shows.
 pub(crate) fn of_run<'a>(run: &'a Run) -> Vec<Figure<'a>> {
     if super::is_survey(run) {
         return Survey::new(run).figures().collect();

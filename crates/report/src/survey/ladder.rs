@@ -185,7 +185,8 @@ pub(crate) fn ladder(survey: &Survey<'_>, style: &Style) -> Page {
     out + super::key::key(survey, style)
 }
 
-/// Rows whose rates of all cores are of fewer than the heading says: only the cores of one node read the memory of another.
+/// Rows whose rates of all cores are of fewer than the heading says: only the cores of one node read the memory of
+/// another.
 fn fewer_cores(survey: &Survey<'_>) -> Page {
     let cores = survey.cores();
     let line = |row: &TierRow<'_>| {
@@ -298,7 +299,8 @@ pub(crate) fn with_unit(figure: &Figure<'_>, style: &Style) -> String {
     format!("{} {unit}", scaled(figure, scale, style).text).trim_end().to_owned()
 }
 
-/// The unit of a figure, in base units, and its name: times of the operating system's primitives reach from ns to s, those of memory are ns.
+/// The unit of a figure, in base units, and its name: times of the operating system's primitives reach from ns to s,
+/// those of memory are ns.
 pub(crate) fn unit_of(figure: &Figure<'_>, style: &Style) -> (f64, &'static str) {
     match (figure.finding.value, figure.finding.unit) {
         (Some(ns), Unit::Ns) if figure.finding.labels.get(Labels::GROUP).is_some() => time_unit(ns, style),
@@ -307,8 +309,8 @@ pub(crate) fn unit_of(figure: &Figure<'_>, style: &Style) -> (f64, &'static str)
     }
 }
 
-/// What a program got, with the 10th and the 90th percentile of visits: `34.4 (18.6–48.2)`, or `34.4 ns (18.6–48.2)` where a unit is
-/// given.
+/// What a program got, with the 10th and the 90th percentile of visits: `34.4 (18.6–48.2)`, or `34.4 ns (18.6–48.2)`
+/// where a unit is given.
 pub(crate) fn now_text(figure: &Figure<'_>, unit: &str, style: &Style) -> Option<String> {
     let now = figure.seen?.now?;
     let (scale, _) = unit_of(figure, style);

@@ -1,5 +1,5 @@
-//! Whether the visits of a figure differ by place in memory or from moment to moment: of figures that are bounds or less
-//! precise than wanted.
+//! Whether the visits of a figure differ by place in memory or from moment to moment: of figures that are bounds or
+//! less precise than wanted.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,9 @@ use super::figures::{Figure, of_run};
 const CLEARLY: f64 = 2.0;
 /// Fewest visits to a typical place: of fewer, the medians of places differ by chance.
 const ENOUGH: usize = 8;
-/// Places differ only where a visit to the slower of two is slower in at least this share of all pairs of visits: a machine that is in one of
-/// two states by turns has a small spread in each place too, and medians that fall on either side by chance.
+/// Places differ only where a visit to the slower of two is slower in at least this share of all pairs of visits: a
+/// machine that is in one of two states by turns has a small spread in each place too, and medians that fall on either
+/// side by chance.
 const APART: f64 = 0.85;
 /// What a difference has to be to matter where the plan does not say which precision was wanted.
 const WORTH: f64 = 0.01;
@@ -85,7 +86,8 @@ impl Spread {
     }
 }
 
-/// Both spreads are standard deviations of the same medians of visits, over the same median, so that they may be compared.
+/// Both spreads are standard deviations of the same medians of visits, over the same median, so that they may be
+/// compared.
 fn judged(between: f64, within: f64, worth: f64, places: &[Vec<f64>]) -> Differ {
     match (between >= worth, within >= worth) {
         (false, false) => Differ::Neither,
@@ -122,8 +124,8 @@ fn by_place(seen: &Observation) -> Vec<Vec<f64>> {
     places.into_values().collect()
 }
 
-/// The spread of a figure that is a bound, or whose interval is wider than wanted; `None` of others, and of what is derived from a step:
-/// only its own number differs as its visits do.
+/// The spread of a figure that is a bound, or whose interval is wider than wanted; `None` of others, and of what is
+/// derived from a step: only its own number differs as its visits do.
 fn spread_of(figure: &Figure<'_>) -> Option<Spread> {
     let (finding, seen) = (figure.finding, figure.seen?);
     let own = finding.evidence.len() == 1 && finding.unit == seen.unit && finding.value == seen.value;

@@ -1,4 +1,5 @@
-//! The states that a machine was in while it was surveyed: how often, for how long, and what the figures come to in each.
+//! The states that a machine was in while it was surveyed: how often, for how long, and what the figures come to in
+//! each.
 
 use std::collections::HashMap;
 
@@ -27,8 +28,8 @@ pub(crate) fn states(run: &Run) -> Vec<State> {
             None => all.push(*state),
         }
     }
-    // What one part of a run saw of the cpus holds for that part: they were not in one placement throughout if another part saw two cpus on
-    // one core.
+    // What one part of a run saw of the cpus holds for that part: they were not in one placement throughout if another
+    // part saw two cpus on one core.
     if all.iter().any(|state| words::is_of_cpus(&state.state) && state.state != StateKind::Unmoved) {
         all.retain(|state| state.state != StateKind::Unmoved);
     }
@@ -49,7 +50,8 @@ fn merge(known: &mut State, other: &State) {
     known.visits += other.visits;
 }
 
-/// Whether the cpus move: two states of where they are take a share of the time that counts, or one does and leaves one.
+/// Whether the cpus move: two states of where they are take a share of the time that counts, or one does and leaves
+/// one.
 pub(crate) fn cpus_move(run: &Run) -> bool {
     let states = states(run);
     let often: Vec<&State> = states.iter().filter(|s| words::is_of_cpus(&s.state) && s.share >= OFTEN).collect();

@@ -25,7 +25,8 @@ pub struct RunView {
     body: fn(&Run, &Style) -> Page,
 }
 
-/// Every view: options, help, the line of the report that names them, and the tests that go through all follow from its row.
+/// Every view: options, help, the line of the report that names them, and the tests that go through all follow from its
+/// row.
 pub static RUN_VIEWS: [RunView; 5] = [
     RunView {
         name: "why",
@@ -98,8 +99,8 @@ fn tails_of(run: &Run, style: &Style) -> Page {
     if out.is_empty() {
         return out;
     }
-    let text = "Each number is a quantile over blocks. A block is the mean of some consecutive accesses, so a single slow access \
-                takes longer than these numbers show. Disturbed blocks are included.";
+    let text = "Each number is a quantile over blocks. A block is the mean of some consecutive accesses, so a single \
+                slow access takes longer than these numbers show. Disturbed blocks are included.";
     out + paragraph("  ", text, Ink::Dim)
 }
 
@@ -132,8 +133,8 @@ fn kernels_of<'a>(run: &'a Run, style: &Style) -> Page {
     if table.is_empty() {
         return Page::new();
     }
-    let key = "to default: the rate divided by that of the default kernel at the same moments. The figures use another kernel than \
-               the default where it is more than 3 % faster.";
+    let key = "to default: the rate divided by that of the default kernel at the same moments. The figures use \
+               another kernel than the default where it is more than 3 % faster.";
     let mut out = heading("Kernels behind the figures") + table + paragraph("  ", key, Ink::Dim);
     if style.verbose && !rivals.is_empty() {
         out += heading("All kernels, by their rate over the default's") + rivals;

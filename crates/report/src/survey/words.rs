@@ -149,11 +149,13 @@ impl Why {
                 "run `tiermark doctor`"
             ),
             Self::Contradicted => {
-                "the machine may have changed between the two: run again when less else runs; if they still differ, it is a bug"
+                "the machine may have changed between the two: run again when less else runs; if they still differ, \
+                    it is a bug"
                     .to_owned()
             }
             Self::NotSharp if run.machine.system.hypervisor.is_some() => format!(
-                "other programs or guests use the same cache or memory nearly all the time: {longer}, at a quieter hour, or on {}",
+                "other programs or guests use the same cache or memory nearly all the time: {longer}, at a quieter \
+                    hour, or on {}",
                 "dedicated cores"
             ),
             Self::NotSharp => format!("stop other programs (`tiermark doctor` names them), or {longer}"),
@@ -174,8 +176,8 @@ pub(crate) fn longer(run: &Run) -> String {
     .to_owned()
 }
 
-/// The reason that decided the grade of a figure withheld or in doubt, in the words of the document: what the estimate itself says of
-/// such a figure, that it is a bound, comes last.
+/// The reason that decided the grade of a figure withheld or in doubt, in the words of the document: what the estimate
+/// itself says of such a figure, that it is a bound, comes last.
 pub(crate) fn main_reason(reasons: &[Reason]) -> String {
     let main = reasons.iter().min_by_key(|reason| reason.is_of_estimate());
     let text = |reason: &Reason| reason.refused().map_or_else(|| reason.to_string(), ToString::to_string);

@@ -3,13 +3,13 @@
 use tiermark_model::{BoxPlace, LinkTraffic, Traffic, TrafficSum};
 use tiermark_page::{Align, Cell, Page, Style, Table, heading, percent, rate};
 
-use super::{MOST_LONGER, Row, fullest, named};
+use super::{MOST_LONGER, RatedStep, fullest, named};
 
 /// The steps whose places are worth a look: the one that moved most, and the one with the fullest link.
-pub(super) fn places(rows: &[&Row<'_>], style: &Style) -> Page {
-    let moved = |row: &Row<'_>| row.traffic.amplification().unwrap_or(0.0) * row.rate;
+pub(super) fn places(rows: &[&RatedStep<'_>], style: &Style) -> Page {
+    let moved = |row: &RatedStep<'_>| row.traffic.amplification().unwrap_or(0.0) * row.rate;
     let busiest = rows.iter().max_by(|a, b| moved(a).total_cmp(&moved(b)));
-    let link = |row: &Row<'_>| fullest(&row.traffic.counted).unwrap_or(0.0);
+    let link = |row: &RatedStep<'_>| fullest(&row.traffic.counted).unwrap_or(0.0);
     let linked = rows.iter().filter(|row| link(row) > 0.0).max_by(|a, b| link(a).total_cmp(&link(b)));
     let memory = busiest.map(|row| {
         heading(&format!("Memory by place, in the step that moved most: {}", named(row))) + memory(row, style)
@@ -20,21 +20,21 @@ pub(super) fn places(rows: &[&Row<'_>], style: &Style) -> Page {
 }
 
 /// Bytes of the counts as a rate beside the useful rate of the step.
-fn shown(row: &Row<'_>, bytes: Option<f64>, style: &Style) -> Cell {
+fn shown(row: &RatedStep<'_>, bytes: Option<f64>, style: &Style) -> Cell {
     let useful = row.traffic.useful.filter(|useful| *useful > 0.0);
     let value = bytes.zip(useful).map(|(bytes, useful)| rate(row.rate * bytes / useful, style));
     Cell::new(value.unwrap_or_else(|| style.absent().to_owned()))
 }
 
 /// A share of a peak, of the time in which the useful bytes moved.
-fn share(row: &Row<'_>, share: Option<f64>, style: &Style) -> Cell {
+fn share(row: &RatedStep<'_>, share: Option<f64>, style: &Style) -> Cell {
     let seconds = row.traffic.counted.seconds;
     let longer = row.traffic.useful.map_or(1.0, |useful| (seconds * row.rate / useful).clamp(1.0, MOST_LONGER));
     Cell::new(share.map_or_else(|| style.absent().to_owned(), |share| percent((share * longer).min(1.0))))
 }
 
 /// Sockets, nodes where a socket has several, and the boxes of each.
-fn memory(row: &Row<'_>, style: &Style) -> Page {
+fn memory(row: &RatedStep<'_>, style: &Style) -> Page {
     let counted = &row.traffic.counted;
     let unit = style.rate_unit();
     let mut table = Table::new().column("", Align::Left);
@@ -62,7 +62,7 @@ fn memory(row: &Row<'_>, style: &Style) -> Page {
 }
 
 /// Both ways of each link.
-fn links(row: &Row<'_>, style: &Style) -> Page {
+fn links(row: &RatedStep<'_>, style: &Style) -> Page {
     let counted: &Traffic = &row.traffic.counted;
     let unit = style.rate_unit();
     let mut table = Table::new().column("", Align::Left);

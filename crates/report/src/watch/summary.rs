@@ -1,6 +1,6 @@
 //! The samples over the life of a command.
 
-use tiermark_model::messages::placed as says;
+use tiermark_model::messages::curve_profile as says;
 use tiermark_model::{WatchKind, WatchLife, WatchLifeFigure};
 use tiermark_page::{Align, Cell, Ink, Page, Style, Table, paragraph, seconds};
 

@@ -52,7 +52,8 @@ impl Lines {
 
     fn memory(&mut self, own: &BoxTraffic) {
         let rate = |bytes: f64| Some(bytes / self.seconds);
-        // Both directions together only where they are not counted by themselves: a sum over labels counts nothing twice.
+        // Both directions together only where they are not counted by themselves: a sum over labels counts nothing
+        // twice.
         let by_direction = match (own.read, own.write) {
             (Some(read), Some(write)) => vec![("read", rate(read)), ("write", rate(write))],
             // A source that counts reads only.

@@ -148,7 +148,8 @@ pub(crate) fn vm_run() -> Run {
     run_of(machines::vm(), "survey", curve(), ladder_findings())
 }
 
-/// A survey of a two-socket machine with CXL memory: nodes on the ladder, shares of the peak, winners beside plain kernels.
+/// A survey of a two-socket machine with CXL memory: nodes on the ladder, shares of the peak, winners beside plain
+/// kernels.
 pub(crate) fn cxl_run() -> Run {
     let mut findings = Vec::new();
     for (tier, node, ns, rate) in [("DRAM", 0, 108.2, 271.3), ("DRAM", 1, 181.7, 130.2), ("CXL", 4, 255.1, 52.8)] {

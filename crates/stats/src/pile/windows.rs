@@ -10,7 +10,8 @@ use crate::sign::sign_test;
 /// more; with all of it, short delays draw them down more.
 const CORE: f64 = PILE_NEAR / 2.0;
 
-/// Steps from the fullest band to the middle of the hump around it: they end where a step changes nothing, after two or three.
+/// Steps from the fullest band to the middle of the hump around it: they end where a step changes nothing, after two or
+/// three.
 const HUMP_STEPS: usize = 4;
 
 /// Where in its visit a window lies: in one of two halves of as many windows, or between them.
@@ -167,7 +168,8 @@ impl Windows {
         levels
     }
 
-    /// The middle of the hump that nearly all windows lie in, if they do and next to nothing is faster: its level, described as others are.
+    /// The middle of the hump that nearly all windows lie in, if they do and next to nothing is faster: its level,
+    /// described as others are.
     pub(super) fn hump(&self, levels: &[Level]) -> Option<Level> {
         let mode = levels.iter().max_by(|a, b| a.share.total_cmp(&b.share))?;
         let once = vec![1; self.moments];
@@ -219,8 +221,9 @@ impl Windows {
         })
     }
 
-    /// Whether a rate, or a faster one, is rare, and nearly all visits that have it have it mostly in their first half. Then it comes from lines that
-    /// were left in nearer caches. A state of the machine lasts for many visits, and ends in a visit as often as it begins in one.
+    /// Whether a rate, or a faster one, is rare, and nearly all visits that have it have it mostly in their first half.
+    /// Then it comes from lines that were left in nearer caches. A state of the machine lasts for many visits, and ends
+    /// in a visit as often as it begins in one.
     fn is_left(&self, than: f64) -> bool {
         if self.weight(than, f64::INFINITY) >= RARE * self.visits.len() as f64 {
             return false;
@@ -255,8 +258,8 @@ impl Windows {
         -all * (part(mean, expected) + part(1.0 - mean, 1.0 - expected))
     }
 
-    /// Visits whose second half is faster than a rate, and whether two of them at different moments agree. Rates that visits begin at and do not keep
-    /// do not count.
+    /// Visits whose second half is faster than a rate, and whether two of them at different moments agree. Rates that
+    /// visits begin at and do not keep do not count.
     fn faster(&self, than: f64) -> (usize, bool) {
         if self.is_left(than) {
             return (0, false);

@@ -13,9 +13,10 @@ const ROOT_OF_TWO_PI: f64 = 2.506_628_274_631_000_7;
 const UNEXPLAINED: f64 = 1e-4;
 /// No law is exact: half-way, the share of hits is off by this much (standard deviation).
 pub(super) const INEXACT: f64 = 0.04;
-/// Solutions of the least squares, each with the weights of the one before it (the EM algorithm): it settles in two or three.
-/// The noise is taken for this many times larger at first, so that samples which a term not yet fitted would explain are not
-/// held for disturbed (annealing: Ueda & Nakano, "Deterministic annealing EM algorithm", Neural Networks 11(2), 1998).
+/// Solutions of the least squares, each with the weights of the one before it (the EM algorithm): it settles in two or
+/// three. The noise is taken for this many times larger at first, so that samples which a term not yet fitted would
+/// explain are not held for disturbed (annealing: Ueda & Nakano, "Deterministic annealing EM algorithm", Neural
+/// Networks 11(2), 1998).
 const ANNEALED: [f64; 3] = [4.0, 1.0, 1.0];
 /// As above where translation is a term, of which nothing is known beforehand.
 const ANNEALED_BENT: [f64; 4] = [40.0, 6.0, 1.5, 1.0];
@@ -42,7 +43,8 @@ pub(super) struct Hypothesis<'a> {
     pub(super) extra: Extra,
     /// The level above is at least this multiple of the level.
     pub(super) rise: f64,
-    /// Half-way, the share of hits is off by this much (standard deviation): [`INEXACT`], or more where allocations differ.
+    /// Half-way, the share of hits is off by this much (standard deviation): [`INEXACT`], or more where allocations
+    /// differ.
     pub(super) inexact: f64,
 }
 
@@ -65,7 +67,8 @@ impl Hypothesis<'_> {
             None => (1.0, 0.0),
         };
         let misses = 1.0 - hits;
-        // Pages come in random order within the cycle of lines, so a full buffer holds any one with probability reach/footprint.
+        // Pages come in random order within the cycle of lines, so a full buffer holds any one with probability
+        // reach/footprint.
         let walks = self.reach.map_or(0.0, |reach| (1.0 - reach / sample.size).max(0.0));
         let extra = match self.extra {
             Extra::None => 0.0,
@@ -173,9 +176,8 @@ struct Density {
     sigma: f64,
 }
 
-/// Density of a sample under the model's value.
-/// A mixture of good and bad samples as in Hogg, Bovy & Lang 2010, "Data analysis recipes: fitting a model to data" (arXiv
-/// 1008.4686), section 3; bad ones lie above.
+/// Density of a sample under the model's value. A mixture of good and bad samples as in Hogg, Bovy & Lang 2010, "Data
+/// analysis recipes: fitting a model to data" (arXiv 1008.4686), section 3; bad ones lie above.
 fn density(sample: &Sample, row: &[f64; TERMS], terms: &[f64; TERMS], sigma_factor: f64, inexact: f64) -> Density {
     let sigma = sigma(sample, row, terms, sigma_factor, inexact);
     let off = (sample.value / value(row, terms).max(f64::MIN_POSITIVE)).ln();

@@ -1,6 +1,7 @@
 //! How hits fall as a footprint outgrows a cache.
 
-/// Tables hold one share of hits every this much of ln(footprint / size), up to [`SPAN`] either side: finer than the grid of sizes.
+/// Tables hold one share of hits every this much of ln(footprint / size), up to [`SPAN`] either side: finer than the
+/// grid of sizes.
 const STEP: f64 = 0.01;
 const SPAN: f64 = 5.0;
 /// Rounds of the fixed point of [`Kind::Evicted`]: by then it moves less than the noise of any curve.
@@ -9,30 +10,32 @@ const ROUNDS: u32 = 60;
 /// What makes hits fall.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Kind {
-    /// Least-recently-used replacement and pages in order: every way's worth of lines beyond the size crowds the next sets, and
-    /// crowded sets miss all, so that one way beyond the size nothing hits.
+    /// Least-recently-used replacement and pages in order: every way's worth of lines beyond the size crowds the next
+    /// sets, and crowded sets miss all, so that one way beyond the size nothing hits.
     Ways(f64),
-    /// None is lost up to the size, then exp(−(x − 1)/width) hit, where x = footprint / size: width 0.27 was measured on the L2
-    /// of a Zen 5; 0.5 is near random replacement.
+    /// None is lost up to the size, then exp(−(x − 1)/width) hit, where x = footprint / size: width 0.27 was measured
+    /// on the L2 of a Zen 5; 0.5 is near random replacement.
     Onset(f64),
     /// min(1, 1/x) hit: what is optimal, and what replacement that resists scans comes near.
     Share,
-    /// Least-recently-used replacement and small pages at random: the sets that a page takes miss all when more pages lie there
-    /// than there are ways. Pages a set are Poisson, and the share of accesses to sets with no more than `ways` is P(X < ways)
-    /// (Kessler & Hill, "Page placement algorithms for large real-indexed caches", ACM TOCS 10(4), 1992).
+    /// Least-recently-used replacement and small pages at random: the sets that a page takes miss all when more pages
+    /// lie there than there are ways. Pages a set are Poisson, and the share of accesses to sets with no more than
+    /// `ways` is P(X < ways) (Kessler & Hill, "Page placement algorithms for large real-indexed caches", ACM TOCS
+    /// 10(4), 1992).
     Crowded(u32),
-    /// The same with replacement that is not least-recently-used: a set of `ways` that k pages share hits as [`Kind::Onset`] of
-    /// this width does at x = k/ways. What the L2 of a Zen 5 does on 4 KiB pages: the first sets miss at half its size, and half of
-    /// all accesses still hit at 1.2 times its size.
+    /// The same with replacement that is not least-recently-used: a set of `ways` that k pages share hits as
+    /// [`Kind::Onset`] of this width does at x = k/ways. What the L2 of a Zen 5 does on 4 KiB pages: the first sets
+    /// miss at half its size, and half of all accesses still hit at 1.2 times its size.
     Softly(u32, f64),
-    /// Others evict what was touched, at a constant rate, whatever the footprint: exp(−revisit time) hit, and the time between
-    /// two visits grows with the footprint and with the misses, each of which costs the given multiple of a hit. Half hit at
-    /// x = 1, which is no size of a cache.
+    /// Others evict what was touched, at a constant rate, whatever the footprint: exp(−revisit time) hit, and the time
+    /// between two visits grows with the footprint and with the misses, each of which costs the given multiple of a
+    /// hit. Half hit at x = 1, which is no size of a cache.
     Evicted(f64),
 }
 
-/// Kinds by family. Families are equally likely, and members of a family too, so that one with more members is not favoured.
-/// Members are so near to each other that one between them is within [`super::fit`]'s allowance for laws that are not exact.
+/// Kinds by family. Families are equally likely, and members of a family too, so that one with more members is not
+/// favoured. Members are so near to each other that one between them is within [`super::fit`]'s allowance for laws that
+/// are not exact.
 const FAMILIES: [&[Kind]; 5] = [
     &[Kind::Ways(8.0), Kind::Ways(12.0), Kind::Ways(20.0)],
     &[Kind::Onset(0.12), Kind::Onset(0.18), Kind::Onset(0.27), Kind::Onset(0.36), Kind::Onset(0.5)],

@@ -106,7 +106,8 @@ fn the_best_place_rarely_cries_wolf() {
             let s: Vec<f64> = (0..length).map(|_| rng.normal()).collect();
             other_level(&s, 5).unwrap().p_value <= 0.05
         };
-        // Bonferroni keeps the level: at most the nominal 50 of 1,000 plus three standard errors; none would be no test.
+        // Bonferroni keeps the level: at most the nominal 50 of 1,000 plus three standard errors; none would be no
+        // test.
         let alarms = (0..1000).filter(is_alarm).count();
         assert!((1..=71).contains(&alarms), "{length}: {alarms}");
     }

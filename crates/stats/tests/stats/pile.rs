@@ -148,7 +148,8 @@ fn what_cannot_be_used_is_refused() {
     assert!(same(one.value, 3.0) && !one.piled && one.visits == 1, "{one:?}");
 }
 
-/// Visits at a steady level; every 30th begins 20 % faster, and either falls to the level after one to seven windows or stays.
+/// Visits at a steady level; every 30th begins 20 % faster, and either falls to the level after one to seven windows or
+/// stays.
 #[test]
 fn what_goes_within_a_visit_is_no_level_and_hides_none() {
     let begin_fast = |falls: bool| {

@@ -10,8 +10,8 @@ use rustix::fs::{FallocateFlags, MemfdFlags, Mode, OFlags};
 
 use super::{Mapping, check};
 
-/// A new file of so many bytes in a directory: without a name, so that nothing is left of it, and with all its memory, so that no access
-/// can find it missing.
+/// A new file of so many bytes in a directory: without a name, so that nothing is left of it, and with all its memory,
+/// so that no access can find it missing.
 ///
 /// # Errors
 /// If the file system cannot have such files (EOPNOTSUPP), has no room, or the user may not write there.
@@ -34,8 +34,8 @@ pub fn shared_file(bytes: u64) -> io::Result<File> {
 }
 
 impl Mapping {
-    /// Maps `len` bytes of a file from `offset` on, aligned to `align` (a power of two), between guards as [`Mapping::reserve`] has them:
-    /// to read only, unless `writable` says that the file is this process's alone.
+    /// Maps `len` bytes of a file from `offset` on, aligned to `align` (a power of two), between guards as
+    /// [`Mapping::reserve`] has them: to read only, unless `writable` says that the file is this process's alone.
     ///
     /// # Errors
     /// If the file cannot be mapped (ENODEV), or not in such pieces (EINVAL), or address space runs out.
@@ -53,7 +53,8 @@ impl Mapping {
     /// If the kernel cannot change the protection.
     pub fn forbid_writes(&self) -> io::Result<()> {
         let _sole = self.holds();
-        // SAFETY: the range is this mapping; writable slices of it are lent under the lock of `holds` only, which is held here.
+        // SAFETY: the range is this mapping; writable slices of it are lent under the lock of `holds` only, which is
+        // held here.
         check(libc::c_long::from(unsafe { libc::mprotect(self.base.as_ptr().cast(), self.len, libc::PROT_READ) }))?;
         self.is_read_only.store(true, Ordering::Relaxed);
         Ok(())

@@ -1,4 +1,5 @@
-//! Mappings of every kind that faults are counted in. Nothing points into them: their memory is only touched through methods.
+//! Mappings of every kind that faults are counted in. Nothing points into them: their memory is only touched through
+//! methods.
 
 use std::ffi::c_void;
 use std::fs::File;
@@ -107,14 +108,15 @@ impl Area {
         Ok(area)
     }
 
-    /// Leaves only so many bytes of it that begin at a multiple of `align`, a power of two and at most what is to spare.
+    /// Leaves only so many bytes of it that begin at a multiple of `align`, a power of two and at most what is to
+    /// spare.
     pub fn narrow(&mut self, bytes: usize, align: usize) -> io::Result<()> {
         assert!(bytes + align <= self.bytes, "{bytes} at {align} in {}", self.bytes);
         self.cut(self.start.addr().next_multiple_of(align) - self.start.addr(), bytes)
     }
 
-    /// Maps pieces of private zeros, each alone in a kernel area that is just as long and begins at a multiple of its length: no page
-    /// larger than a piece fits. The distance between two is twice their length.
+    /// Maps pieces of private zeros, each alone in a kernel area that is just as long and begins at a multiple of its
+    /// length: no page larger than a piece fits. The distance between two is twice their length.
     pub fn pieces(piece: usize, count: usize) -> io::Result<Self> {
         let mut area = Self::aligned(2 * piece * count, 2 * piece)?;
         for index in 0..count {
@@ -191,7 +193,8 @@ impl Area {
         unsafe { self.at(offset, 1).read_volatile() }
     }
 
-    /// Has the kernel write at `offset`. Where no page can be had, a store of our own would raise SIGBUS; this fails with EFAULT.
+    /// Has the kernel write at `offset`. Where no page can be had, a store of our own would raise SIGBUS; this fails
+    /// with EFAULT.
     #[inline]
     pub fn write_by_kernel(&mut self, offset: usize) -> io::Result<()> {
         let target = self.at(offset, size_of::<libc::timespec>());

@@ -6,7 +6,8 @@ use std::ptr;
 use rustix::io;
 use rustix::mm::{self, Advice, MapFlags, ProtFlags};
 
-/// A private mapping of so many bytes, zeros at first; unmapped when it is dropped. A child has a copy at the same address.
+/// A private mapping of so many bytes, zeros at first; unmapped when it is dropped. A child has a copy at the same
+/// address.
 #[derive(Debug)]
 pub struct Buffer {
     start: *mut u8,

@@ -28,8 +28,8 @@ pub(super) fn keep_ended_children() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-        // SAFETY: room for what is set now; all-zero is a valid value of it, should the call fail. Set is what was there, but for what is
-        // inherited as "ignore" or "forget": no handler is taken away and none is put in.
+        // SAFETY: room for what is set now; all-zero is a valid value of it, should the call fail. Set is what was
+        // there, but for what is inherited as "ignore" or "forget": no handler is taken away and none is put in.
         unsafe {
             libc::sigaction(libc::SIGCHLD, ptr::null(), action.as_mut_ptr());
             let mut action = action.assume_init();
@@ -52,19 +52,22 @@ pub struct Child {
 }
 
 impl Child {
-    /// Makes a child that runs `body` and exits with what it returns; it is killed when the calling thread ends, however that does.
+    /// Makes a child that runs `body` and exits with what it returns; it is killed when the calling thread ends,
+    /// however that does.
     ///
     /// # Safety
-    /// The child has one thread, whatever the process had: a lock that another thread held is never free again. So `body` may only do what
-    /// is allowed in a signal handler (signal-safety(7)): system calls, and work on memory that was there before. What it owns may be given
-    /// back, since both C libraries take the allocator's locks around `fork`.
+    /// The child has one thread, whatever the process had: a lock that another thread held is never free again. So
+    /// `body` may only do what is allowed in a signal handler (signal-safety(7)): system calls, and work on memory that
+    /// was there before. What it owns may be given back, since both C libraries take the allocator's locks around
+    /// `fork`.
     ///
     /// # Errors
     /// Those of `fork`: limits on processes (`ulimit -u`, `pids.max`), or memory.
     pub unsafe fn fork(body: impl FnOnce() -> i32) -> io::Result<Self> {
         keep_ended_children();
         let parent = getpid();
-        // SAFETY: the child only runs `body`, which the caller vouches for, and leaves by `_exit` without running anything of the parent's.
+        // SAFETY: the child only runs `body`, which the caller vouches for, and leaves by `_exit` without running
+        // anything of the parent's.
         let pid = check(unsafe { libc::fork() }.into())?;
         if pid == 0 {
             // SAFETY: takes numbers only.
@@ -105,7 +108,8 @@ impl Child {
         unsafe { Self::fork(move || code) }
     }
 
-    /// Makes a child that calls `body` and nothing else, neither before nor after: what is done for it beside forking would be measured.
+    /// Makes a child that calls `body` and nothing else, neither before nor after: what is done for it beside forking
+    /// would be measured.
     ///
     /// # Safety
     /// `body` may only make calls that are allowed in a signal handler (signal-safety(7)), and must not panic.
@@ -177,8 +181,8 @@ impl Child {
         self.pid
     }
 
-    /// Waits for its end; its exit code. The wait has no limit of its own, since a measured one costs nothing but the call: it is for children
-    /// that only end, made by a process that somebody kills if it stays away too long.
+    /// Waits for its end; its exit code. The wait has no limit of its own, since a measured one costs nothing but the
+    /// call: it is for children that only end, made by a process that somebody kills if it stays away too long.
     ///
     /// # Errors
     /// When it was killed, or cannot be waited for.
@@ -229,8 +233,8 @@ mod tests {
 
     #[test]
     fn a_child_that_panics_ends_there() {
-        // Without the hook of panics: another thread may hold its locks at the fork, and the child would wait for it for ever.
-        // SAFETY: a panic is caught and forgotten.
+        // Without the hook of panics: another thread may hold its locks at the fork, and the child would wait for it
+        // for ever. SAFETY: a panic is caught and forgotten.
         let child =
             unsafe { Child::fork(|| std::panic::resume_unwind(Box::new("in a child, as it should be"))) }.unwrap();
         assert_eq!(child.wait().unwrap(), PANICKED);

@@ -65,7 +65,8 @@ impl SharingClone {
             stack_size: Stack::BYTES as u64,
             ..CloneArgs::default()
         };
-        // SAFETY: the child touches no memory; its stack is its own until it is waited for, since the only one made before it has been.
+        // SAFETY: the child touches no memory; its stack is its own until it is waited for, since the only one made
+        // before it has been.
         child_of(unsafe { call_and_end_there(libc::SYS_clone3, [(&raw const args) as usize, size_of::<CloneArgs>()]) })
     }
 }

@@ -8,7 +8,8 @@ type Set = unsafe extern "C" fn(*mut c_void, i32, usize) -> *mut c_void;
 type Malloc = unsafe extern "C" fn(usize) -> *mut c_void;
 type Free = unsafe extern "C" fn(*mut c_void);
 
-/// The C library's functions, where they are: looked up once, so that what hides them from the compiler is no part of a call.
+/// The C library's functions, where they are: looked up once, so that what hides them from the compiler is no part of a
+/// call.
 #[derive(Debug, Clone, Copy)]
 pub struct Library {
     copy: Copy,
@@ -93,7 +94,8 @@ pub fn library_place() -> usize {
     black_box(libc::getauxval as unsafe extern "C" fn(libc::c_ulong) -> libc::c_ulong) as usize
 }
 
-/// Gives memory back that the C library keeps for later allocations, as far as it knows a way to: a fork copies the tables of all there is.
+/// Gives memory back that the C library keeps for later allocations, as far as it knows a way to: a fork copies the
+/// tables of all there is.
 pub fn give_back_kept() {
     #[cfg(target_env = "gnu")]
     // SAFETY: frees nothing that is in use, takes locks of its own, and may be called at any time.

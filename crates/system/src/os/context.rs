@@ -8,8 +8,8 @@ use super::stack::Stack;
 
 /// Two contexts, switched by a few instructions of our own: callee-saved registers and the stack pointer.
 ///
-/// The other context is a loop that only switches back; it touches no memory but its stack and the two places where stack pointers are
-/// kept.
+/// The other context is a loop that only switches back; it touches no memory but its stack and the two places where
+/// stack pointers are kept.
 #[derive(Debug)]
 pub struct OwnContexts {
     /// Stack pointers of the one that rests: the caller's, and the other's.
@@ -179,8 +179,8 @@ mod with_libc {
             let (caller, other) = unsafe { (zeroed(), zeroed()) };
             let made = Self(Box::into_raw(Box::new(Both { caller, other, stack: Stack::new()?, entered: 0 })));
             let both = made.0;
-            // SAFETY: the contexts stay where they are until the value is dropped, as they point into themselves; the stack is the other's
-            // alone. The function gets the two halves of an address as the integers that it takes.
+            // SAFETY: the contexts stay where they are until the value is dropped, as they point into themselves; the
+            // stack is the other's alone. The function gets the two halves of an address as the integers that it takes.
             unsafe {
                 check(libc::c_long::from(libc::getcontext(&raw mut (*both).other)))?;
                 (*both).other.uc_stack.ss_sp = (*both).stack.start().cast();
@@ -200,7 +200,8 @@ mod with_libc {
         /// When the C library fails to switch, or the other context was not entered.
         #[inline]
         pub fn there_and_back(&mut self) -> io::Result<()> {
-            // SAFETY: both contexts live as long as this value; the other one is at its own `swapcontext`, or at its beginning.
+            // SAFETY: both contexts live as long as this value; the other one is at its own `swapcontext`, or at its
+            // beginning.
             unsafe {
                 let before = (*self.0).entered;
                 check(libc::c_long::from(libc::swapcontext(&raw mut (*self.0).caller, &raw const (*self.0).other)))?;

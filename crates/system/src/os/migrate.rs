@@ -18,7 +18,8 @@ pub fn move_pages(pid: Option<Pid>, pages: &[usize], to: Option<&[i32]>, status:
     assert!(status.len() == pages.len() && to.is_none_or(|to| to.len() == pages.len()));
     let nodes = to.map_or(std::ptr::null(), <[i32]>::as_ptr);
     let flags = if to.is_some() { MPOL_MF_MOVE } else { 0 };
-    // SAFETY: all three lists have the length given; the addresses are only looked up, and contents move with their pages.
+    // SAFETY: all three lists have the length given; the addresses are only looked up, and contents move with their
+    // pages.
     let left = check(unsafe {
         libc::syscall(
             libc::SYS_move_pages,
@@ -33,8 +34,8 @@ pub fn move_pages(pid: Option<Pid>, pages: &[usize], to: Option<&[i32]>, status:
     if left == 0 { Ok(()) } else { Err(io::Error::other(format!("{left} pages were not moved"))) }
 }
 
-/// migrate_pages(2): all pages of a process that are on one node go to another. Pages shared with other processes stay, unless the caller
-/// has CAP_SYS_NICE. How many did not move.
+/// migrate_pages(2): all pages of a process that are on one node go to another. Pages shared with other processes stay,
+/// unless the caller has CAP_SYS_NICE. How many did not move.
 pub fn migrate_pages(pid: Pid, from: NodeId, to: NodeId) -> io::Result<u64> {
     let (mut old, mut new) = (IdSet::from_iter([from]).words(), IdSet::from_iter([to]).words());
     let words = old.len().max(new.len());

@@ -43,7 +43,8 @@ impl Program {
     /// # Errors
     /// When it holds a zero byte, or the file of this program is not known.
     pub fn shell(argument: &str) -> io::Result<Self> {
-        // The shell is another program: its own name for itself would start the shell again. As its $0 the path needs no quotes.
+        // The shell is another program: its own name for itself would start the shell again. As its $0 the path needs
+        // no quotes.
         let file = CString::new(std::env::current_exe()?.as_os_str().as_bytes())?;
         let command = CString::new(format!("\"$0\" {argument}"))?;
         Ok(Self { path: SHELL.to_owned(), arguments: vec![c"sh".to_owned(), c"-c".to_owned(), command, file] })
@@ -80,7 +81,8 @@ impl Program {
         let arguments = self.arguments();
         let environment: [*const c_char; 1] = [ptr::null()];
         let mut pid = 0;
-        // SAFETY: as above; no actions and no attributes; both strings of pointers are only read, whatever their type says.
+        // SAFETY: as above; no actions and no attributes; both strings of pointers are only read, whatever their type
+        // says.
         let error = unsafe {
             libc::posix_spawn(
                 &raw mut pid,

@@ -39,7 +39,8 @@ struct Ring {
     capacity: usize,
 }
 
-// SAFETY: the words are atomic; the data is only touched by the one writer and the one reader, each in the part that the words give it.
+// SAFETY: the words are atomic; the data is only touched by the one writer and the one reader, each in the part that
+// the words give it.
 unsafe impl Send for Ring {}
 // SAFETY: as above.
 unsafe impl Sync for Ring {}
@@ -80,8 +81,8 @@ impl Ring {
 
     /// Sleeps while the word that the other side moves stands at `value`, having said so.
     fn sleep(&self, flag: Word, word: Word, value: u32) -> io::Result<()> {
-        // Said before the word is looked at again, and the other side moves the word before it looks at the flag: one of the two sees
-        // the other.
+        // Said before the word is looked at again, and the other side moves the word before it looks at the flag: one
+        // of the two sees the other.
         self.word(flag).store(1, SeqCst);
         let slept = if self.word(word).load(SeqCst) == value {
             futex::wait(self.word(word), futex::Flags::empty(), value, Some(&SLEEP))
@@ -123,7 +124,8 @@ impl Producer {
             }
             let (place, piece) = ring.piece(written);
             let n = data.len().min(free).min(piece);
-            // SAFETY: `n` bytes from `place` on are inside the ring and free: the reader does not look at them before the word moves.
+            // SAFETY: `n` bytes from `place` on are inside the ring and free: the reader does not look at them before
+            // the word moves.
             unsafe { ptr::copy_nonoverlapping(data.as_ptr(), place, n) };
             ring.advance(Word::Written, written.wrapping_add(n as u32), Word::ReaderSleeps)?;
             return Ok(n);
@@ -149,7 +151,8 @@ impl Consumer {
             }
             let (place, piece) = ring.piece(read);
             let n = into.len().min(held).min(piece);
-            // SAFETY: `n` bytes from `place` on are inside the ring and written: the writer does not touch them before the word moves.
+            // SAFETY: `n` bytes from `place` on are inside the ring and written: the writer does not touch them before
+            // the word moves.
             unsafe { ptr::copy_nonoverlapping(place, into.as_mut_ptr(), n) };
             ring.advance(Word::Read, read.wrapping_add(n as u32), Word::WriterSleeps)?;
             return Ok(n);
@@ -159,7 +162,8 @@ impl Consumer {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: the mapping that was made, once; both sides in this process are gone. It cannot fail for a whole mapping.
+        // SAFETY: the mapping that was made, once; both sides in this process are gone. It cannot fail for a whole
+        // mapping.
         let _ = unsafe { mm::munmap(self.start.cast(), HEADER + self.capacity) };
     }
 }

@@ -17,7 +17,8 @@ extern "C" fn count(_: libc::c_int) {
     CAUGHT.fetch_add(1, Relaxed);
 }
 
-/// A late real-time signal: no library sends it to this process. Emulators of user programs keep the last ones for themselves.
+/// A late real-time signal: no library sends it to this process. Emulators of user programs keep the last ones for
+/// themselves.
 fn number() -> libc::c_int {
     const FROM_THE_LAST: libc::c_int = 8;
     libc::SIGRTMAX() - FROM_THE_LAST
@@ -31,7 +32,8 @@ fn counting() -> libc::sigaction {
     action
 }
 
-/// A signal of this process with a handler that only counts. What the signal did before comes back when the last value is dropped.
+/// A signal of this process with a handler that only counts. What the signal did before comes back when the last value
+/// is dropped.
 #[derive(Debug)]
 pub struct CaughtSignal(());
 
@@ -63,7 +65,8 @@ impl CaughtSignal {
         check(unsafe { libc::sigaction(number(), &counting(), ptr::null_mut()) }.into()).map(drop)
     }
 
-    /// Sends the signal to the calling thread, so many times. Unless the thread blocks it, the handler has run as often when this returns.
+    /// Sends the signal to the calling thread, so many times. Unless the thread blocks it, the handler has run as often
+    /// when this returns.
     ///
     /// # Errors
     /// Those of `tgkill`.

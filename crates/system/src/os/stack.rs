@@ -10,7 +10,8 @@ use crate::page_bytes;
 pub(super) struct Stack(Mapping);
 
 impl Stack {
-    /// Its bytes; far more than what runs on it needs, also with a signal's frame of all vector registers (11 KiB of AMX).
+    /// Its bytes; far more than what runs on it needs, also with a signal's frame of all vector registers (11 KiB of
+    /// AMX).
     pub(super) const BYTES: usize = 64 << 10;
 
     /// Maps one.
@@ -28,8 +29,8 @@ impl Stack {
     }
 }
 
-/// Whether the processor keeps return addresses on a stack of its own (x86: shadow stacks, arm64: guarded control stacks) and compares them:
-/// a switch between contexts that does not switch those too ends the process.
+/// Whether the processor keeps return addresses on a stack of its own (x86: shadow stacks, arm64: guarded control
+/// stacks) and compares them: a switch between contexts that does not switch those too ends the process.
 #[cfg(target_arch = "x86_64")]
 pub fn has_shadow_stack() -> bool {
     /// From the kernel's `asm/prctl.h`; the bit says that they are on.
@@ -41,8 +42,8 @@ pub fn has_shadow_stack() -> bool {
     answer == 0 && features & ARCH_SHSTK_SHSTK != 0
 }
 
-/// Whether the processor keeps return addresses on a stack of its own (x86: shadow stacks, arm64: guarded control stacks) and compares them:
-/// a switch between contexts that does not switch those too ends the process.
+/// Whether the processor keeps return addresses on a stack of its own (x86: shadow stacks, arm64: guarded control
+/// stacks) and compares them: a switch between contexts that does not switch those too ends the process.
 #[cfg(target_arch = "aarch64")]
 pub fn has_shadow_stack() -> bool {
     /// From the kernel's `linux/prctl.h`; the bit says that they are on.

@@ -27,8 +27,8 @@ impl PageInlet {
     #[inline]
     pub fn hand(&self, data: &[u8]) -> io::Result<usize> {
         let piece = libc::iovec { iov_base: data.as_ptr().cast_mut().cast(), iov_len: data.len() };
-        // SAFETY: into the write end of a pipe, which this is, the kernel only reads the memory; it holds references of its own to the
-        // pages, so that they may be unmapped.
+        // SAFETY: into the write end of a pipe, which this is, the kernel only reads the memory; it holds references of
+        // its own to the pages, so that they may be unmapped.
         let done = unsafe { libc::vmsplice(self.0.as_raw_fd(), &raw const piece, 1, 0) };
         if done < 0 { Err(io::Error::last_os_error()) } else { Ok(done as usize) }
     }

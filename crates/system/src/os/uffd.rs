@@ -130,7 +130,8 @@ impl Userfault {
         let len = self.source.len() as u64;
         let src = self.source.as_ptr().addr() as u64;
         let mut copy = CopyCall { dst: address & !(len - 1), src, len, mode: 0, copy: 0 };
-        // The kernel refuses addresses outside of what is registered here, so that only an Area's pages are ever filled.
+        // The kernel refuses addresses outside of what is registered here, so that only an Area's pages are ever
+        // filled.
         update::<UFFDIO_COPY, _>(&self.file, &mut copy)
     }
 }

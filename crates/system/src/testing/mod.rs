@@ -1,4 +1,5 @@
-//! What tests share, here and in the crates above: filters of system calls, processes of their own, and what a process holds.
+//! What tests share, here and in the crates above: filters of system calls, processes of their own, and what a process
+//! holds.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 
@@ -55,8 +56,8 @@ pub fn held() -> [usize; 3] {
     [count("/proc/self/fd"), count("/proc/self/task"), children]
 }
 
-/// Asserts that no more is held than before, and returns what is. A thread that was waited for is listed a moment longer, also in what
-/// was taken for the state before.
+/// Asserts that no more is held than before, and returns what is. A thread that was waited for is listed a moment
+/// longer, also in what was taken for the state before.
 pub fn no_more_than(before: [usize; 3], what: &str) -> [usize; 3] {
     let rose = |now: [usize; 3]| now.iter().zip(before).any(|(now, before)| *now > before);
     for _ in 0..200 {

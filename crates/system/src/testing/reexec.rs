@@ -1,10 +1,12 @@
-//! The program of the tests does what the real one is started again for: children start this file, and wait for what the real one would do.
+//! The program of the tests does what the real one is started again for: children start this file, and wait for what
+//! the real one would do.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-/// Has the test program call a function of its arguments (as `tiermark_host::reexec`) before `main`, and so before the tests' own program
-/// has looked at its arguments or started a thread. A code that the function returns ends the process.
+/// Has the test program call a function of its arguments (as `tiermark_host::reexec`) before `main`, and so before the
+/// tests' own program has looked at its arguments or started a thread. A code that the function returns ends the
+/// process.
 #[macro_export]
 macro_rules! before_main {
     ($reexec:path) => {

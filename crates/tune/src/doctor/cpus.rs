@@ -16,7 +16,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "governor",
         on_host: true,
-        why: "with any governor but 'performance' the core clock, and with it the latency in ns, may change during a measurement",
+        why: "with any governor but 'performance' the core clock, and with it the latency in ns, may change during a \
+            measurement",
         examine: governor,
     },
     Check {
@@ -28,7 +29,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "turbo",
         on_host: true,
-        why: "the clock then depends on how many cores are busy and how warm they are: compare runs of the same threads only",
+        why: "the clock then depends on how many cores are busy and how warm they are: compare runs of the same \
+            threads only",
         examine: turbo,
     },
     Check {

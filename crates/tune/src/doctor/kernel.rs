@@ -12,7 +12,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "clocksource",
         on_host: true,
-        why: "where the kernel distrusts the time stamp counter, reading any clock takes a call or worse, and stamps may step",
+        why: "where the kernel distrusts the time stamp counter, reading any clock takes a call or worse, and stamps \
+            may step",
         examine: clocksource,
     },
     Check {

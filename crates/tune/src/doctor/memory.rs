@@ -46,7 +46,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "zswap",
         on_host: true,
-        why: "pages are compressed in memory before they are swapped: this costs cpu time, and is another tier than the device",
+        why: "pages are compressed in memory before they are swapped: this costs cpu time, and is another tier than \
+            the device",
         examine: zswap,
     },
     Check {
@@ -58,7 +59,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "memory offline",
         on_host: true,
-        why: "memory in offline blocks counts in no total of the kernel, and no program can use it",
+        why: "the kernel does not count memory in offline blocks, and no program can use it",
         examine: offline,
     },
     Check {
@@ -70,7 +71,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "memory errors",
         on_host: true,
-        why: "a module with errors may fail soon, and each correction delays accesses; an error that cannot be corrected loses data",
+        why: "a module with errors may fail soon, and each correction delays accesses; an error that cannot be \
+            corrected loses data",
         examine: errors,
     },
 ];
@@ -105,7 +107,7 @@ fn reserved(input: &CheckInput<'_>) -> CheckResult {
             let more: Vec<String> =
                 promised.iter().map(|pool| resized(input, pool, pool.total.saturating_mul(2))).collect();
             let cure = format!(
-                "runs on these pages get none: end the programs that mapped them, or as root reserve more, for example: {}",
+                "runs on these pages get no page: end the programs that mapped them, or as root reserve more: {}",
                 more.join("; ")
             );
             CheckResult::note(some.join(", "), cure)
@@ -178,7 +180,8 @@ fn swap(input: &CheckInput<'_>) -> CheckResult {
     }
 }
 
-/// What brings back what was swapped: this program's own areas go away with the run that made them, and by no other hand.
+/// What brings back what was swapped: this program's own areas go away with the run that made them, and by no other
+/// hand.
 fn swapped_back(input: &CheckInput<'_>, areas: &[Swap]) -> String {
     let maker = |area: &Swap| input.held.iter().find(|held| held.swaps.contains(&area.path));
     let used = || areas.iter().filter(|area| area.used_bytes > 0);

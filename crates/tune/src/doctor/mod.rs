@@ -1,10 +1,11 @@
-//! A check-up: what of this machine keeps measurements from being trusted, or from being compared. It reads, and changes nothing.
+//! A check-up: what of this machine keeps measurements from being trusted, or from being compared. It reads, and
+//! changes nothing.
 
 mod cpus;
+mod environment;
 mod kernel;
 mod memory;
 mod modules;
-mod place;
 mod work;
 
 use std::io::ErrorKind;
@@ -29,8 +30,8 @@ pub struct CheckInput<'a> {
 }
 
 impl CheckInput<'_> {
-    /// The result if a file has no value: this user may not read it, or the kernel has none; a captured tree may just lack
-    /// it.
+    /// The result if a file has no value: this user may not read it, or the kernel has none; a captured tree may just
+    /// lack it.
     fn none(&self, path: &str) -> CheckResult {
         match self.root.read(path) {
             Err(DiscoverError::Io { source, .. }) if source.kind() == ErrorKind::PermissionDenied => {
@@ -97,7 +98,7 @@ const GROUPS: [(&str, &[Check]); 6] = [
     ("Memory", memory::CHECKS),
     ("Modules and nodes", modules::CHECKS),
     ("Kernel", kernel::CHECKS),
-    ("Place", place::CHECKS),
+    ("Place", environment::CHECKS),
 ];
 
 /// Examines a machine.
@@ -122,8 +123,8 @@ pub fn checkup(input: &CheckInput<'_>) -> Checkup {
     Checkup { machine: named(input.machine), checks }
 }
 
-/// What a run finds when it begins, and its numbers then rest on. Other work and steal are not among it: a run watches both from its
-/// beginning to its end.
+/// What a run finds when it begins, and its numbers then rest on. Other work and steal are not among it: a run watches
+/// both from its beginning to its end.
 pub fn problems(root: &Root, machine: &Machine) -> Vec<CheckRow> {
     let checks = checkup(&CheckInput { root, machine, busy: None, held: &[] }).checks;
     checks.into_iter().filter(|check| check.health == Health::Problem).collect()

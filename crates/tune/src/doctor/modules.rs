@@ -22,7 +22,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "memory channels",
         on_host: true,
-        why: "a channel without a module adds no bandwidth, and accesses are interleaved evenly over an even number only",
+        why: "a channel without a module adds no bandwidth, and accesses are interleaved evenly over an even number \
+            only",
         examine: channels,
     },
     Check {
@@ -69,7 +70,8 @@ fn modules(input: &CheckInput<'_>) -> CheckResult {
         if dmi::is_memory_mode(input.machine) {
             return CheckResult::note(
                 format!("{filled}, with persistent memory in Memory Mode: DRAM is its cache"),
-                "to measure the persistent memory, use a footprint larger than all DRAM modules together: --sizes, --max-mem",
+                "to measure the persistent memory, use a footprint larger than all DRAM modules together: --sizes, \
+                    --max-mem",
             );
         }
         return CheckResult::ok(filled);
@@ -105,7 +107,8 @@ fn channels(input: &CheckInput<'_>) -> CheckResult {
     }
     if input.machine.disputes_packages() {
         return CheckResult::not_here(
-            "not judged: channels are counted per package, and the package of a cpu is disputed (see 'facts of the machine')",
+            "not judged: channels are counted per package, and the package of a cpu is disputed (see 'facts of the \
+                machine')",
         );
     }
     let channels = input.machine.memory_channels();
@@ -283,7 +286,8 @@ fn own_memory(input: &CheckInput<'_>) -> CheckResult {
     CheckResult::problem(Affected::Memory, value, nearer(input, &homes, &memory))
 }
 
-/// A node with cpus of several sockets: the memory of each socket is then not seen as its own. The sockets of a guest are made up.
+/// A node with cpus of several sockets: the memory of each socket is then not seen as its own. The sockets of a guest
+/// are made up.
 fn shared_node(input: &CheckInput<'_>) -> Option<CheckResult> {
     let machine = input.machine;
     let sockets_of = |node: &Node| -> usize {
@@ -309,7 +313,8 @@ fn shared_node(input: &CheckInput<'_>) -> Option<CheckResult> {
     Some(CheckResult::note(value, cure))
 }
 
-/// Whether the firmware describes clusters of cores as sockets: Arm boards with a device tree, under kernels before 6.0, have one chip.
+/// Whether the firmware describes clusters of cores as sockets: Arm boards with a device tree, under kernels before
+/// 6.0, have one chip.
 fn is_board_of_one(input: &CheckInput<'_>) -> bool {
     input.machine.cpu_model.arch.as_deref() == Some("aarch64")
         && input.root.read_bytes("proc/device-tree/compatible").is_ok()

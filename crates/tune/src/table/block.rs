@@ -38,7 +38,8 @@ pub(super) const KNOBS: &[Knob] = &[
 /// The depth that the published test used, by the boot option: the driver has no other time at which it reads it.
 fn nvme_depth(_: &AdviceInput<'_>) -> Option<(String, String)> {
     let why = format!(
-        "the driver reads it only when it starts: nvme.io_queue_depth=64, {}; queue/nr_requests has the same effect at once",
+        "the driver reads it only when it starts: nvme.io_queue_depth=64, {}; queue/nr_requests has the same effect \
+            at once",
         super::boot::HOW
     );
     Some(("64".to_owned(), why))

@@ -33,8 +33,8 @@ pub enum Change {
         /// Its name, which ends with `.service`.
         name: String,
     },
-    /// A control group is made, of either version. Taken back by stopping whatever runs in it, lifting its limits and removing it. A
-    /// component of its path contains `tiermark`.
+    /// A control group is made, of either version. Taken back by stopping whatever runs in it, lifting its limits and
+    /// removing it. A component of its path contains `tiermark`.
     Cgroup {
         /// Its directory.
         path: String,
@@ -47,14 +47,16 @@ pub enum Change {
     Swap {
         /// The device or file.
         path: String,
-        /// Whether the file is made for it, and removed with it; its name contains `tiermark` then. Noted before it is made.
+        /// Whether the file is made for it, and removed with it; its name contains `tiermark` then. Noted before it is
+        /// made.
         remove_file: bool,
-        /// Which file system the file is on ([`Change::swap_file`]); `None` of devices, and where the file system has no id.
+        /// Which file system the file is on ([`Change::swap_file`]); `None` of devices, and where the file system has
+        /// no id.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file_system: Option<String>,
     },
-    /// A block device whose ends were zeros ([`ENDS`](crate::ENDS)) gets the header of a swap area. Taken back by zeros at both ends, where it is still that
-    /// header, after a reboot too, and under another name.
+    /// A block device whose ends were zeros ([`ENDS`](crate::ENDS)) gets the header of a swap area. Taken back by zeros
+    /// at both ends, where it is still that header, after a reboot too, and under another name.
     SwapHeader {
         /// The device.
         path: String,
@@ -68,8 +70,8 @@ pub enum Change {
     Zram {
         /// Its number: before it is added the lowest that is free ([`Change::next_zram`]).
         number: u32,
-        /// Whether it is known to be ours. Noted as `false` before `hot_add`, and again as `true` with the number that came back: of an
-        /// unknown one only what was never set up is removed.
+        /// Whether it is known to be ours. Noted as `false` before `hot_add`, and again as `true` with the number that
+        /// came back: of an unknown one only what was never set up is removed.
         sure: bool,
         /// The size that it is given, bytes; the kernel rounds it to pages. `None` where it is not known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,8 +80,8 @@ pub enum Change {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sequence: Option<u64>,
     },
-    /// A process is started. Taken back by stopping it, if it still is the same. One that starts inside a noted control group is stopped
-    /// with that, so that it need not be known here before it exists.
+    /// A process is started. Taken back by stopping it, if it still is the same. One that starts inside a noted control
+    /// group is stopped with that, so that it need not be known here before it exists.
     Process {
         /// Its number.
         pid: u32,
@@ -88,7 +90,8 @@ pub enum Change {
         /// Description of the started thing, in words.
         what: String,
     },
-    /// A command is run that starts something elsewhere. Taken back by another, which a shell runs, in the same boot only.
+    /// A command is run that starts something elsewhere. Taken back by another, which a shell runs, in the same boot
+    /// only.
     Command {
         /// Command that takes it back (`virsh destroy vm3`).
         stop: String,
@@ -142,7 +145,8 @@ impl Change {
         }
     }
 
-    /// Whether a user means it by this name: its path, with the first slash or without, `zram1`, the number of a process, a command.
+    /// Whether a user means it by this name: its path, with the first slash or without, `zram1`, the number of a
+    /// process, a command.
     pub fn is_called(&self, name: &str) -> bool {
         match self {
             Self::Knob { path, .. }

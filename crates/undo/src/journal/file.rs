@@ -54,7 +54,8 @@ pub(super) fn malformed(path: &Path, why: &str) -> Refusal {
     messages::journal_malformed(&path.display().to_string(), why)
 }
 
-/// Reads the lines of a journal. Any damaged one is an error: to take back the other changes, and not this one, may do harm.
+/// Reads the lines of a journal. Any damaged one is an error: to take back the other changes, and not this one, may do
+/// harm.
 ///
 /// # Errors
 /// A message that names the mistake.

@@ -32,8 +32,8 @@ const SCHEMA: &str = "tiermark/changes/1";
 pub struct JournalHeader {
     /// `tiermark/changes/1`.
     pub schema: String,
-    /// Its place in the order of the journals: those with a larger number were begun later, whatever the clock said. 0 in journals of
-    /// versions without numbers, which are ordered by their time.
+    /// Its place in the order of the journals: those with a larger number were begun later, whatever the clock said. 0
+    /// in journals of versions without numbers, which are ordered by their time.
     #[serde(default)]
     pub sequence: u64,
     /// The machine's id (`/etc/machine-id`); `None` where it has none.
@@ -98,7 +98,8 @@ impl Journal {
         Self::create_under(&lock, state, head)
     }
 
-    /// Begins one of several journals of a program that holds the lock itself, so that nothing else begins one between them.
+    /// Begins one of several journals of a program that holds the lock itself, so that nothing else begins one between
+    /// them.
     ///
     /// # Errors
     /// A [`Refusal`] where the state directory cannot be written.
@@ -128,7 +129,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Notes that a change was taken back. One that is noted twice does no harm, so a failure to note it does none either.
+    /// Notes that a change was taken back. One that is noted twice does no harm, so a failure to note it does none
+    /// either.
     pub(crate) fn note_undone(&mut self, index: usize) {
         self.noted.undone[index] = true;
         let _ = self.lines.append(&[Line::Undone(index)]);
@@ -152,7 +154,8 @@ impl Journal {
         self.noted.left().map(|(_, change)| change)
     }
 
-    /// Leaves the changes as they are: [`restore_all`](crate::restore_all) takes them back, today or in a year. An empty journal goes away.
+    /// Leaves the changes as they are: [`restore_all`](crate::restore_all) takes them back, today or in a year. An
+    /// empty journal goes away.
     pub fn keep(self) {
         self.close();
     }

@@ -15,8 +15,8 @@ use crate::identity;
 use crate::journal::{Change, Journal, mount_of};
 use crate::writer::SystemWriter;
 
-/// Limits and what lifts them, in an order in which none is ever above another that must be larger: version 1 wants the sum of memory and swap
-/// lifted first.
+/// Limits and what lifts them, in an order in which none is ever above another that must be larger: version 1 wants the
+/// sum of memory and swap lifted first.
 const LIMITS: [(&str, &str); 6] = [
     ("memory.memsw.limit_in_bytes", "-1"),
     ("memory.limit_in_bytes", "-1"),
@@ -34,13 +34,13 @@ const SUBGROUPS: usize = 4096;
 
 /// A group that is noted.
 #[derive(Debug, Clone)]
-pub(super) struct Group {
+pub(super) struct NotedGroup {
     pub(super) path: String,
     /// The group that its hierarchy began with when it was noted.
     top: Option<u64>,
 }
 
-impl Group {
+impl NotedGroup {
     /// The group of a change, if it is of one.
     pub(super) fn of(change: &Change) -> Option<Self> {
         match change {
@@ -104,8 +104,8 @@ fn is_unsupported(why: &io::Error) -> bool {
 }
 
 /// The groups noted, outermost first.
-pub(super) fn groups(journal: &Journal) -> Vec<(usize, Group)> {
-    let mut groups = journal.left(Group::of);
+pub(super) fn groups(journal: &Journal) -> Vec<(usize, NotedGroup)> {
+    let mut groups = journal.left(NotedGroup::of);
     groups.sort_by_key(|(_, group)| group.path.matches('/').count());
     groups
 }
@@ -113,7 +113,7 @@ pub(super) fn groups(journal: &Journal) -> Vec<(usize, Group)> {
 /// Lifts every limit, so that pages that come back from swap have room. Returns only failures.
 pub(super) fn lift(journal: &Journal, writer: &mut dyn SystemWriter) -> Vec<ChangeRow> {
     let mut rows = Vec::new();
-    for (_, Group { path, .. }) in groups(journal) {
+    for (_, NotedGroup { path, .. }) in groups(journal) {
         for (file, most) in LIMITS {
             let file = format!("{path}/{file}");
             // One that cannot be read may be written.
@@ -151,7 +151,7 @@ pub(super) fn remove(journal: &mut Journal, writer: &mut dyn SystemWriter) -> Ve
 }
 
 /// Removes one with the groups below it; `false` where it is not there.
-fn rmdir(group: &Group, writer: &mut dyn SystemWriter) -> io::Result<bool> {
+fn rmdir(group: &NotedGroup, writer: &mut dyn SystemWriter) -> io::Result<bool> {
     for below in group.tree(writer.root()).unwrap_or_default().iter().skip(1).rev() {
         // What keeps one of them keeps the outermost too, which says why.
         let _ = writer.remove_dir(below);
@@ -171,7 +171,7 @@ fn rmdir(group: &Group, writer: &mut dyn SystemWriter) -> io::Result<bool> {
 }
 
 /// Why a group stays, with the first processes that are in it.
-fn busy(group: &Group, why: &io::Error, writer: &dyn SystemWriter) -> Note {
+fn busy(group: &NotedGroup, why: &io::Error, writer: &dyn SystemWriter) -> Note {
     let members = group.members(writer.root()).unwrap_or_default();
     if members.is_empty() { said(why) } else { notes::group_busy(&why.to_string(), &members) }
 }
@@ -187,7 +187,7 @@ mod tests {
         let of = |below: usize| {
             let files = (0..below).map(|at| (format!("top/tiermark-7/{at}/cgroup.procs"), "7\n"));
             let root = Root::from_files("test", files);
-            Group { path: "top/tiermark-7".to_owned(), top: None }.tree(&root)
+            NotedGroup { path: "top/tiermark-7".to_owned(), top: None }.tree(&root)
         };
         assert_eq!(of(SUBGROUPS - 1).map(|found| found.len()), Ok(SUBGROUPS));
         assert_eq!(of(SUBGROUPS).map_err(|note| note.code), Err(codes::too_many_groups));

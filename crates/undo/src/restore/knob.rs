@@ -11,8 +11,8 @@ use crate::journal::{Change, Journal};
 use crate::syntax::Syntax;
 use crate::writer::SystemWriter;
 
-/// Writes back the old values of the journal's knobs from an index on, the newest first. Then looks again: a queue's scheduler, say,
-/// changes its length, which came back before it.
+/// Writes back the old values of the journal's knobs from an index on, the newest first. Then looks again: a queue's
+/// scheduler, say, changes its length, which came back before it.
 pub(crate) fn knobs(
     journal: &mut Journal,
     from: RangeFrom<usize>,

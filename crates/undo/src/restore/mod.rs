@@ -18,7 +18,7 @@ use tiermark_model::{ChangeOutcome, ChangeRow, Note, Refusal};
 use crate::journal::{Change, Journal, JournalHeader, StateDir, boot_id, never_began};
 use crate::writer::SystemWriter;
 
-use group::Group;
+use group::NotedGroup;
 pub(crate) use knob::knobs;
 use process::Living;
 pub(crate) use service::services;
@@ -42,7 +42,8 @@ impl Restored {
 /// Options of a user who takes changes back.
 #[derive(Debug, Clone, Default)]
 pub struct Asked {
-    /// Write old values over those that others wrote since, give up commands that fail, and take swap away from groups under a limit.
+    /// Write old values over those that others wrote since, give up commands that fail, and take swap away from groups
+    /// under a limit.
     pub force: bool,
     /// Names of changes whose notes are ended, with nothing done ([`Change::is_called`]).
     pub forget: Vec<String>,
@@ -156,8 +157,8 @@ impl Journal {
     }
 
     /// The control groups that were made, without those below another one.
-    fn outermost_groups(&self) -> Vec<Group> {
-        let mut outermost: Vec<Group> = Vec::new();
+    fn outermost_groups(&self) -> Vec<NotedGroup> {
+        let mut outermost: Vec<NotedGroup> = Vec::new();
         for (_, group) in group::groups(self) {
             if !outermost.iter().any(|above| group.path.starts_with(&format!("{}/", above.path))) {
                 outermost.push(group);
@@ -214,7 +215,8 @@ fn each(journal: &mut Journal, writer: &mut dyn SystemWriter, how: RestoreMode) 
     let boot = boot_id(writer.root());
     let noted = Some(&journal.noted.head.boot).filter(|noted| !noted.is_empty());
     let same_boot = boot.is_some() && boot.as_ref() == noted;
-    // If the system does not report its boot id, or did not, the boot is taken to be the same, except for servers elsewhere.
+    // If the system does not report its boot id, or did not, the boot is taken to be the same, except for servers
+    // elsewhere.
     if boot.is_some() && noted.is_some() && !same_boot {
         return after_reboot(journal, writer, how);
     }
@@ -246,7 +248,7 @@ fn left_to(survivors: &Living, journal: &Journal, writer: &dyn SystemWriter) -> 
     let others = journal.left(|change| (!is_stopping(change)).then(|| change.clone()));
     let numbers = survivors.numbers();
     let of = |(_, change): (usize, Change)| {
-        let inside = Group::of(&change).map_or(Ok(Vec::new()), |group| group.members(writer.root()));
+        let inside = NotedGroup::of(&change).map_or(Ok(Vec::new()), |group| group.members(writer.root()));
         let alive = inside.map(|inside| inside.into_iter().filter(|pid| numbers.contains(pid)).collect::<Vec<u32>>());
         match alive {
             Err(unseen) => row(&change, ChangeOutcome::Left, Some(unseen)),

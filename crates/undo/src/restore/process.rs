@@ -7,7 +7,7 @@ use tiermark_machine::{Root, start_ticks};
 use tiermark_model::messages::undo as notes;
 use tiermark_model::{ChangeOutcome, ChangeRow, Note};
 
-use super::group::Group;
+use super::group::NotedGroup;
 use super::row;
 use crate::journal::{Change, Journal};
 use crate::writer::SystemWriter;
@@ -53,7 +53,7 @@ impl Living {
 /// The processes that are to be stopped.
 struct Wanted {
     noted: Vec<(u32, u64)>,
-    groups: Vec<Group>,
+    groups: Vec<NotedGroup>,
 }
 
 impl Wanted {
@@ -77,7 +77,8 @@ impl Wanted {
         living
     }
 
-    /// Has the kernel kill all members of a group at once, with those that are being forked (`cgroup.kill`, Linux 5.14; version 2 only).
+    /// Has the kernel kill all members of a group at once, with those that are being forked (`cgroup.kill`, Linux 5.14;
+    /// version 2 only).
     fn kill_groups(&self, writer: &mut dyn SystemWriter) {
         for group in &self.groups {
             let file = format!("{}/cgroup.kill", group.path);

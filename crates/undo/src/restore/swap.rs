@@ -55,8 +55,8 @@ fn same_file(one: &str, other: &str) -> bool {
     id(one).is_some_and(|one| id(other) == Some(one))
 }
 
-/// Gives back every swap area noted, and removes files made for them. An area with pages of others stays where these do not fit under the
-/// limits of their groups, unless forced.
+/// Gives back every swap area noted, and removes files made for them. An area with pages of others stays where these do
+/// not fit under the limits of their groups, unless forced.
 pub(super) fn areas(journal: &mut Journal, writer: &mut dyn SystemWriter, force: bool) -> Vec<ChangeRow> {
     let noted = journal.left(|change| match change {
         Change::Swap { path, remove_file, .. } => Some((path.clone(), *remove_file, change.clone())),
@@ -98,8 +98,9 @@ pub(super) fn areas(journal: &mut Journal, writer: &mut dyn SystemWriter, force:
     rows
 }
 
-/// Settles the areas that were not in use and are not: those on devices whose header was wiped, or which were removed. Before that, a
-/// swapon at work in the kernel may still turn the area on, and without its note nobody would turn it off.
+/// Settles the areas that were not in use and are not: those on devices whose header was wiped, or which were removed.
+/// Before that, a swapon at work in the kernel may still turn the area on, and without its note nobody would turn it
+/// off.
 pub(super) fn unused(journal: &mut Journal, root: &Root) {
     let devices = journal.left(|change| match change {
         Change::SwapHeader { path, .. } => Some(path.clone()),
@@ -184,7 +185,8 @@ pub(super) fn headers(journal: &mut Journal, writer: &mut dyn SystemWriter) -> V
     rows
 }
 
-/// Wipes the swap header of a device, whatever its name is by now. One that is not found is done with only where its device is there.
+/// Wipes the swap header of a device, whatever its name is by now. One that is not found is done with only where its
+/// device is there.
 pub(super) fn wipe(change: &Change, same_boot: bool, writer: &mut dyn SystemWriter) -> ChangeRow {
     let Change::SwapHeader { path, uuid, device } = change else {
         return row(change, ChangeOutcome::Already, None);

@@ -4,7 +4,7 @@ use tiermark_machine::Root;
 use tiermark_machine::files;
 use tiermark_model::Bytes;
 
-use super::group::Group;
+use super::group::NotedGroup;
 
 /// Groups that are looked at: a host with a thousand containers has some thousand.
 const MOST_GROUPS: usize = 20_000;
@@ -47,9 +47,9 @@ const VERSIONS: [Version; 2] = [
     },
 ];
 
-/// The first group, except `ours` and those below them, under whose limit its pages in swap do not fit. At most `pages` bytes of them come
-/// back; whose pages lie in which area the kernel does not say.
-pub(super) fn without_room(root: &Root, ours: &[Group], pages: u64) -> Option<TooSmall> {
+/// The first group, except `ours` and those below them, under whose limit its pages in swap do not fit. At most `pages`
+/// bytes of them come back; whose pages lie in which area the kernel does not say.
+pub(super) fn without_room(root: &Root, ours: &[NotedGroup], pages: u64) -> Option<TooSmall> {
     if pages == 0 {
         return None;
     }
@@ -75,8 +75,8 @@ pub(super) fn without_room(root: &Root, ours: &[Group], pages: u64) -> Option<To
 }
 
 impl Version {
-    /// Whether a group has too little room. What it does not count, as version 1 without swap accounting, may be all of `pages`; what
-    /// it uses may be its limit.
+    /// Whether a group has too little room. What it does not count, as version 1 without swap accounting, may be all of
+    /// `pages`; what it uses may be its limit.
     fn too_small(&self, root: &Root, path: &str, pages: u64) -> Option<TooSmall> {
         let read = |file: &str| root.read(&format!("{path}/{file}"));
         let number = |file: &str| files::number(&read(file).ok()??).ok();

@@ -149,7 +149,8 @@ proptest! {
         prop_assert_eq!(fake.journals(), 0);
     }
 
-    /// A file of the state directory that is no journal is refused and stays as it is, a journal of no changes goes, and nothing is written.
+    /// A file of the state directory that is no journal is refused and stays as it is, a journal of no changes goes,
+    /// and nothing is written.
     #[test]
     fn any_journal(bytes in prop::collection::vec(any::<u8>(), 0..300), with_head in any::<bool>()) {
         let mut fake = Fake::new(&[]);

@@ -84,7 +84,8 @@ fn in_the_middle() -> Fake {
         ("proc/sys/vm/page-cluster", "0\n"),
         (
             "proc/swaps",
-            "Filename Type Size Used Priority\n/dev/zram1 partition 1 1 9\n/var/tmp/tiermark-7.swap file 1 1 5\n/dev/sdb partition 1 1 4\n/dev/sda2 partition 1 1 1\n",
+            "Filename Type Size Used Priority\n/dev/zram1 partition 1 1 9\n/var/tmp/tiermark-7.swap file 1 1 \
+                5\n/dev/sdb partition 1 1 4\n/dev/sda2 partition 1 1 1\n",
         ),
         ("sys/block/zram0/disksize", "0\n"),
         ("sys/block/zram1/disksize", "1073741824\n"),

@@ -1,4 +1,5 @@
-//! What cannot be seen is not taken for gone: as long as it may be there, nothing is taken away from it, and its note stays.
+//! What cannot be seen is not taken for gone: as long as it may be there, nothing is taken away from it, and its note
+//! stays.
 
 use std::fs::{self, File};
 

@@ -34,7 +34,8 @@ impl Acceleration {
     }
 }
 
-/// The frequency of the host's time stamp counter, kHz, from `/proc/cpuinfo`: the kernel's delay loop counts it twice a cycle.
+/// The frequency of the host's time stamp counter, kHz, from `/proc/cpuinfo`: the kernel's delay loop counts it twice a
+/// cycle.
 pub(super) fn khz(cpuinfo: &str) -> Option<u64> {
     let line = cpuinfo.lines().find(|line| line.starts_with("bogomips"))?;
     let value: f64 = line.split_once(':')?.1.trim().parse().ok()?;

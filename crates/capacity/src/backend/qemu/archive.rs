@@ -5,7 +5,8 @@ use std::io::{self, Write};
 
 use cpio::newc::{Builder, ModeFileType, trailer};
 
-/// An archive that grows. Every entry is owned by root and changed in 1970, so that the same files make the same archive.
+/// An archive that grows. Every entry is owned by root and changed in 1970, so that the same files make the same
+/// archive.
 #[derive(Debug, Default)]
 pub(super) struct Archive {
     bytes: Vec<u8>,

@@ -18,7 +18,8 @@ const POLL: Duration = Duration::from_millis(20);
 const AT_ONCE: u32 = 16;
 /// Time between two reports of progress.
 const PULSE: Duration = Duration::from_secs(1);
-/// A guest speaks every second while it works; one whose memory is all elsewhere may need long, beyond what its client waits for an answer.
+/// A guest speaks every second while it works; one whose memory is all elsewhere may need long, beyond what its client
+/// waits for an answer.
 const SILENCE: Duration = Duration::from_secs(60);
 /// How long a guest may take to end a job, from the request to end it.
 const ENDING: Duration = Duration::from_secs(30);
@@ -55,8 +56,8 @@ impl<'a> Call<'a> {
         Self { machines, answers, latest, refused: None, ended: None, patience }
     }
 
-    /// Waits for all answers. `told` is called each second with what the guests see, once all do, and how many have ended; it ends the job with
-    /// `false`, as does the flag.
+    /// Waits for all answers. `told` is called each second with what the guests see, once all do, and how many have
+    /// ended; it ends the job with `false`, as does the flag.
     ///
     /// # Errors
     /// The first [`Refusal`] that a guest answered with.
@@ -126,8 +127,8 @@ impl<'a> Call<'a> {
     }
 }
 
-/// What guests see of their runs, as of one: their times differ by as much as their lines are late, so that the mean of them belongs to the sum
-/// of what they have done. `None` until all have said something.
+/// What guests see of their runs, as of one: their times differ by as much as their lines are late, so that the mean of
+/// them belongs to the sum of what they have done. `None` until all have said something.
 fn together(latest: &[Option<Snapshot>]) -> Option<Snapshot> {
     let all: Vec<&Snapshot> = latest.iter().map(Option::as_ref).collect::<Option<_>>()?;
     let seconds = all.iter().map(|one| one.seconds).sum::<f64>() / all.len() as f64;

@@ -99,7 +99,8 @@ fn agent(given: Option<&Path>) -> Result<(PathBuf, Vec<u8>), Refusal> {
     if is_program(&bytes) { Ok((path, bytes)) } else { Err(messages::agent_no_program(&path.display().to_string())) }
 }
 
-/// Whether these are the bytes of a 64-bit x86 program: the head of an ELF file of that class, for that machine (System V ABI, chapter 4).
+/// Whether these are the bytes of a 64-bit x86 program: the head of an ELF file of that class, for that machine (System
+/// V ABI, chapter 4).
 fn is_program(bytes: &[u8]) -> bool {
     const X86_64: [u8; 2] = 62_u16.to_le_bytes();
     bytes.starts_with(b"\x7fELF\x02") && bytes.get(18..20) == Some(&X86_64)
@@ -197,7 +198,8 @@ mod tests {
 
     #[test]
     fn shared_objects_are_found_in_what_ldd_says() {
-        let said = "\tlinux-vdso.so.1 (0x00007ffd)\n\tlibm.so.6 => /lib/x86_64-linux-gnu/libm.so.6 (0x00007f)\n\t/lib64/ld-linux-x86-64.so.2 (0x7f)\n";
+        let said = "\tlinux-vdso.so.1 (0x00007ffd)\n\tlibm.so.6 => /lib/x86_64-linux-gnu/libm.so.6 \
+            (0x00007f)\n\t/lib64/ld-linux-x86-64.so.2 (0x7f)\n";
         assert_eq!(named(said).unwrap(), ["/lib/x86_64-linux-gnu/libm.so.6", "/lib64/ld-linux-x86-64.so.2"]);
         assert_eq!(named("\tnot a dynamic executable\n").unwrap(), Vec::<String>::new());
         assert!(named("\tlibx.so => not found\n").unwrap_err().contains("libx.so is not found"));

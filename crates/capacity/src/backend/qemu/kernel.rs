@@ -13,7 +13,8 @@ const BOOT: &str = "/boot";
 const IMAGE: &str = "vmlinuz-";
 /// Modules that a guest needs where they are not built in: the bus, and the serial port.
 const WANTED: [&str; 2] = ["virtio_pci", "virtio_console"];
-/// Where the head of an x86 kernel image says that it is one, and where its version is (Documentation/arch/x86/boot.rst).
+/// Where the head of an x86 kernel image says that it is one, and where its version is
+/// (Documentation/arch/x86/boot.rst).
 const MAGIC: (usize, &[u8]) = (0x202, b"HdrS");
 const VERSION_POINTER: usize = 0x20e;
 /// The header's pointer to the version counts from this offset.
@@ -58,10 +59,10 @@ fn by_version(a: &str, b: &str) -> Ordering {
 pub(super) fn version(path: &Path, image: &[u8]) -> Option<String> {
     let name = path.file_name()?.to_string_lossy();
     let named = || ["vmlinuz-", "vmlinux-"].iter().find_map(|prefix| name.strip_prefix(prefix)).map(str::to_owned);
-    told(image).or_else(named)
+    version_in_header(image).or_else(named)
 }
 
-fn told(image: &[u8]) -> Option<String> {
+fn version_in_header(image: &[u8]) -> Option<String> {
     let (at, magic) = MAGIC;
     if image.get(at..)?.get(..magic.len())? != magic {
         return None;
@@ -77,8 +78,8 @@ fn told(image: &[u8]) -> Option<String> {
     (!version.is_empty() && version.chars().all(plain)).then(|| version.to_owned())
 }
 
-/// The modules that a kernel needs, each with its name, in the order in which they have to be loaded. What is not among a kernel's modules is
-/// built in.
+/// The modules that a kernel needs, each with its name, in the order in which they have to be loaded. What is not among
+/// a kernel's modules is built in.
 pub(super) fn modules(version: &str) -> Result<Vec<(String, Vec<u8>)>, Refusal> {
     let directory = Path::new("/lib/modules").join(version);
     let listed = fs::read_to_string(directory.join("modules.dep")).unwrap_or_default();
@@ -207,7 +208,7 @@ mod tests {
             image.resize(image.len().max(0x210), 0x41);
             image[0x202..0x206].copy_from_slice(b"HdrS");
             image[0x20e..0x210].copy_from_slice(&pointer.to_le_bytes());
-            if let Some(version) = told(&image) {
+            if let Some(version) = version_in_header(&image) {
                 prop_assert!(!version.contains('/'));
             }
         }

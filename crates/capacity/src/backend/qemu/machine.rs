@@ -196,8 +196,8 @@ fn arguments(boot: &Boot<'_>) -> Vec<String> {
     words
 }
 
-/// Memory, cpus and the kernel's command line of a shape, as the emulator takes them. `needed` are the parameters without which a guest does
-/// not work; what a user adds comes later, and the kernel takes the later of two.
+/// Memory, cpus and the kernel's command line of a shape, as the emulator takes them. `needed` are the parameters
+/// without which a guest does not work; what a user adds comes later, and the kernel takes the later of two.
 fn shaped(shape: &GuestShape, needed: &str) -> [String; 3] {
     let memory = format!("{}M", shape.memory.div_ceil(1 << 20));
     let words = [needed, shape.append.trim(), "--", ARGUMENT];

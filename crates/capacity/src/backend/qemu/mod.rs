@@ -1,4 +1,5 @@
-//! A virtual machine for each tenant, with server and client inside, in a control group of its own as a server process would be.
+//! A virtual machine for each tenant, with server and client inside, in a control group of its own as a server process
+//! would be.
 
 mod acceleration;
 mod archive;
@@ -22,7 +23,7 @@ use tiermark_model::{Bytes, Note, Refusal};
 
 use super::tenancy::{Tenancy, TenantMemory};
 use super::{Backend, Counted, LoadSpec, Pulse};
-use crate::cgroup::{Group, Layout};
+use crate::cgroup::{Layout, TenantGroup};
 use crate::guest::protocol::Reply;
 use crate::programs::program;
 use crate::system::System;
@@ -33,7 +34,8 @@ use image::{Image, Ingredients};
 use machine::{Boot, Machine};
 
 const EMULATOR: &str = "qemu-system-x86_64";
-/// A guest boots in two seconds where KVM works. Where it only seems to, it hangs, or ends with an error of the emulator.
+/// A guest boots in two seconds where KVM works. Where it only seems to, it hangs, or ends with an error of the
+/// emulator.
 const KVM_BOOTS: Duration = Duration::from_secs(20);
 /// An emulated guest boots in 5 s, on a busy machine in many times that; rarely one hangs, and is started once more.
 const BOOTS: Duration = Duration::from_secs(90);
@@ -121,7 +123,7 @@ pub struct Qemu {
     hypervisor: Rc<Hypervisor>,
     tenancy: Tenancy,
     machines: Vec<Machine>,
-    groups: Vec<Group>,
+    groups: Vec<TenantGroup>,
 }
 
 impl Qemu {
@@ -206,7 +208,8 @@ impl Qemu {
         }
     }
 
-    /// Boots the machine of a tenant, at the second attempt where the first hangs. `false` where no more are to be booted.
+    /// Boots the machine of a tenant, at the second attempt where the first hangs. `false` where no more are to be
+    /// booted.
     fn boot(&mut self, number: u32, spec: &mut LoadSpec<'_>, system: &mut System) -> Result<bool, Refusal> {
         let (watcher, stop) = (&mut *spec.watcher, spec.stop);
         let mut told = |own: &mut Self| {

@@ -18,7 +18,7 @@ use super::gate::{Checks, directory, prices, state};
 use crate::args::CapacityArgs;
 use crate::busy::{Watch, disturbs_tenants};
 use crate::output::{Failure, print, style};
-use crate::{shell, target};
+use crate::{environment, target};
 
 /// Shows what a run would do, and what would prevent it; measures and changes nothing.
 pub(super) fn run(args: &CapacityArgs) -> Result<Exit, Failure> {
@@ -153,8 +153,9 @@ fn how(args: &CapacityArgs, scenario: &Scenario, setup: &RunSetup) -> Vec<String
     lines.push(format!("the run keeps {floor} of the machine's memory free (memory-floor)"));
     let kept =
         |path: Result<String, Refusal>| path.unwrap_or_else(|_| "no directory: set TIERMARK_HOME or HOME".to_owned());
-    lines.push(format!("results are saved in {}", kept(directory().map(|dir| shell::quoted(&dir)))));
-    lines.push(format!("the journal of changes is in {}", kept(state().map(|state| shell::quoted(state.path())))));
+    lines.push(format!("results are saved in {}", kept(directory().map(|dir| environment::quoted(&dir)))));
+    lines
+        .push(format!("the journal of changes is in {}", kept(state().map(|state| environment::quoted(state.path())))));
     lines
 }
 
@@ -203,7 +204,8 @@ fn here(scenario: &Scenario, admission: &Admission, busy: Option<&Refusal>, own:
     let left = state().map(|state| pending(&state, &Root::live())).unwrap_or_default();
     if left.iter().any(|held| !held.at_work) {
         lines.push(
-            "changes of an earlier command or a killed run are still in effect; a run first takes back those of killed runs"
+            "changes of an earlier command or a killed run are still in effect; a run first takes back those of \
+                killed runs"
                 .to_owned(),
         );
     }

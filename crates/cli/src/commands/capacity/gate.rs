@@ -19,7 +19,7 @@ use super::scenario;
 use crate::args::CapacityArgs;
 use crate::busy::{Watch, disturbs_tenants};
 use crate::output::{Failure, tell};
-use crate::{harmless, restoring, shell, target};
+use crate::{environment, restoring, sanitise, target};
 
 /// A run that can begin.
 pub(super) struct Begun {
@@ -50,8 +50,8 @@ pub(super) fn begin(args: &CapacityArgs) -> Result<Begun, Failure> {
     }
     let (scenario, setup) = (asked(args)?, setup(args)?);
     let (prices, watch) = may_begin(args, &Pending::all(&scenario, &setup))?;
-    let (started, id) = shell::started_and_id();
-    let seed = scenario.seed.unwrap_or_else(shell::random);
+    let (started, id) = environment::started_and_id();
+    let seed = scenario.seed.unwrap_or_else(environment::random);
     let saved = SavedRun::create(&directory()?, &id, RunHeader::new(started, seed, scenario, setup))?;
     Ok(Begun { saved, prices, watch })
 }
@@ -121,11 +121,11 @@ fn is_root() -> bool {
 
 /// Where runs are saved while they go on.
 pub(super) fn directory() -> Result<PathBuf, Refusal> {
-    shell::capacity_runs().directory().map(Path::to_owned).ok_or_else(messages::no_run_directory)
+    environment::capacity_runs().directory().map(Path::to_owned).ok_or_else(messages::no_run_directory)
 }
 
 pub(super) fn state() -> Result<StateDir, Refusal> {
-    shell::state().ok_or_else(no_journal_directory)
+    environment::state().ok_or_else(no_journal_directory)
 }
 
 /// Takes back the changes of a killed run of this kind.
@@ -136,7 +136,7 @@ fn take_back(state: &StateDir, quiet: bool) -> Result<(), Failure> {
     let restored = restore_those(state, &mut RootWriter::new(root), &|head| head.what.starts_with(WHAT))?;
     // What stays is refused below.
     let back: Vec<String> =
-        restored.rows.iter().filter(|row| !row.stays()).map(|row| harmless::line(&row.said())).collect();
+        restored.rows.iter().filter(|row| !row.stays()).map(|row| sanitise::line(&row.said())).collect();
     if !quiet && !back.is_empty() {
         tell(format_args!("tiermark: taken back, left by a killed run: {}", back.join(", ")));
     }

@@ -49,13 +49,13 @@ impl Bar {
         if bar.is_hidden() {
             crate::output::tell(text);
         } else {
-            bar.println(crate::harmless::plain(text));
+            bar.println(crate::sanitise::plain(text));
         }
     }
 
     fn moving(&self, text: &str) {
         if let Some(bar) = &self.bar {
-            bar.set_message(crate::harmless::line(text));
+            bar.set_message(crate::sanitise::line(text));
             bar.tick();
         }
     }

@@ -5,8 +5,8 @@ use clap::{Arg, Command};
 /// Commands of which an option is listed by name; beyond, their number.
 const NAMED: usize = 8;
 
-/// The options of a topic, each with the words before the first of them: of `load -k -d` `["load -k", "load -d"]`. Empty
-/// if the topic has at most one option.
+/// The options of a topic, each with the words before the first of them: of `load -k -d` `["load -k", "load -d"]`.
+/// Empty if the topic has at most one option.
 pub(super) fn several(topic: &str) -> Vec<String> {
     let (options, words): (Vec<&str>, Vec<&str>) = topic.split(' ').partition(|word| word.starts_with('-'));
     let alone = |option: &&str| [&words[..], &[*option]].concat().join(" ");
@@ -19,8 +19,8 @@ pub(super) fn one(topic: &str) -> Option<(&str, Option<&str>)> {
     Some((option, topic.split(' ').next().filter(|word| *word != option)))
 }
 
-/// What an option means here: a line for each meaning, with the commands that have it; of one command where it is named.
-/// `None` if no command has it.
+/// What an option means here: a line for each meaning, with the commands that have it; of one command where it is
+/// named. `None` if no command has it.
 pub(super) fn here(option: &str, of: Option<&str>, command: &Command) -> Option<String> {
     let word = option.split('=').next().unwrap_or(option);
     let is = |arg: &&Arg| match word.strip_prefix("--") {

@@ -35,10 +35,10 @@ fn option(row: &KeyRow, command: &Command) -> Option<String> {
 pub(super) fn page(command: &Command) -> String {
     let mut page = String::from(
         "# scenario: the file of `tiermark capacity --scenario FILE`\n\n\
-         A scenario is a TOML file: tenants, their load, the service level, the tiers to compare. `tiermark capacity --list` lists \
-         the scenarios that are built in; `tiermark capacity --scenario mini --dry-run > mine.toml` writes one as a file. The option \
-         of `capacity` that stands at a key replaces its value. A size is a number of bytes, or as \"512M\" (K, M, G are powers of \
-         1024).\n",
+         A scenario is a TOML file: tenants, their load, the service level, the tiers to compare. `tiermark capacity \
+         --list` lists the scenarios that are built in; `tiermark capacity --scenario mini --dry-run > mine.toml` \
+         writes one as a file. The option of `capacity` that stands at a key replaces its value. A size is a number \
+         of bytes, or as \"512M\" (K, M, G are powers of 1024).\n",
     );
     let mut table = None;
     for row in reference() {

@@ -10,7 +10,8 @@ const SCHEMA: &str = include_str!("../../../../../schema/watch-1.json");
 /// The group of a number of the sample itself.
 const OF_THE_SAMPLE: &str = "The sample";
 
-/// Every figure by the field of a sample that it is below, and by name: a figure stands before what it is compared with.
+/// Every figure by the field of a sample that it is below, and by name: a figure stands before what it is compared
+/// with.
 pub(super) fn all() -> Vec<FigureLine> {
     let schema: Value = serde_json::from_str(SCHEMA).unwrap_or_default();
     let line = |(name, figure): (String, WatchFigure)| {

@@ -184,7 +184,8 @@ fn told_of(part: &LoadPart, run: &LoadRun, warnings: &mut Vec<String>) {
     }
     if run.workload.pacing == LoadLoop::Closed {
         warnings.push(
-            "closed loop: a slow answer delays the next request, so the latencies miss the time that requests wait for the server (use --rps)"
+            "closed loop: a slow answer delays the next request, so the latencies miss the time that requests wait \
+                for the server (use --rps)"
                 .into(),
         );
         return;
@@ -192,8 +193,8 @@ fn told_of(part: &LoadPart, run: &LoadRun, warnings: &mut Vec<String>) {
     if run.workload.pacing == LoadLoop::Paced {
         let share = percent(all.scheduled.saturating_sub(all.sent), all.scheduled);
         warnings.push(format!(
-            "closed loop with a rate: {share:.1} % of the requests due were not sent, because the client waited for an answer then; the \
-             service times leave them out, an open loop (--pacing open) sends them"
+            "closed loop with a rate: {share:.1} % of the requests due were not sent, because the client waited for \
+             an answer then; the service times leave them out, an open loop (--pacing open) sends them"
         ));
         return;
     }
@@ -209,7 +210,9 @@ fn told_of(part: &LoadPart, run: &LoadRun, warnings: &mut Vec<String>) {
             late * 100.0,
             match all.starved {
                 0 => format!("the client or its cpu is too busy ({})", of_more_cpu(part, run)),
-                _ => "requests to slow servers held its memory (fewer --connections, smaller values, or load the servers apart)".to_owned(),
+                _ => "requests to slow servers held its memory (fewer --connections, smaller values, or load the \
+                    servers apart)"
+                    .to_owned(),
             }
         ));
     }
@@ -222,7 +225,8 @@ fn told_of(part: &LoadPart, run: &LoadRun, warnings: &mut Vec<String>) {
     }
     if let Some(held) = of_due(all.held, all).filter(|held| *held > PUNCTUAL) {
         warnings.push(format!(
-            "the server delayed {:.1} % of the requests by more than {us:.0} µs: response times include this delay, service times do not",
+            "the server delayed {:.1} % of the requests by more than {us:.0} µs: response times include this delay, \
+                service times do not",
             held * 100.0
         ));
     }

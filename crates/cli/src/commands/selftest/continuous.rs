@@ -16,7 +16,7 @@ use crate::measure;
 use crate::output::{Failure, print, style};
 use crate::record::OwnRecord;
 use crate::sinks::{Listeners, Progress, Talk};
-use crate::{shell, target};
+use crate::{environment, target};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -33,7 +33,7 @@ const SETUP: f64 = 1.5;
 /// A [`Failure`] if a size cannot be measured one way.
 pub(super) fn run(args: &SelftestArgs) -> Result<Exit, Failure> {
     let seconds = args.seconds.unwrap_or(SECONDS);
-    let seed = shell::random() & measure::SEED_MASK;
+    let seed = environment::random() & measure::SEED_MASK;
     let mut host = target::open(&Simulation::default(), seed, args.max_mem, Arc::default())?.host;
     let (page, pages) = pages(host.machine());
     let scope = Scope { page: Some(page), max_seconds: Some(VISITS * seconds), ..Scope::default() };

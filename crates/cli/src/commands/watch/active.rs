@@ -13,7 +13,7 @@ use crate::args::watch::WatchArgs;
 use crate::output::{Failure, tell};
 use crate::record::machine_id;
 use crate::signals::Stop;
-use crate::{shell, target};
+use crate::{environment, target};
 
 /// Seed of chains and data: a watch draws nothing that another should not.
 const SEED: u64 = 1;
@@ -41,7 +41,7 @@ impl Cells {
         // A simulated machine has no record.
         let record = (!simulated).then(|| {
             let key = MachineKey::of(host.machine(), &machine_id(&Root::live()));
-            MachineRecord::open(&shell::store(), key, false).0
+            MachineRecord::open(&environment::store(), key, false).0
         });
         let best = |probe: &str, method: u32, step: &Step, unit: Unit, machine: &Machine| {
             Some(record.as_ref()?.best_of_step(probe, method, step, unit, machine)?.value)

@@ -49,7 +49,7 @@ pub(super) fn run(
             Ok(None) => {}
             // The command goes on all the same.
             Err(failure) => {
-                failure.told();
+                failure.report();
                 taker.sinks.recorder = None;
             }
         }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use tiermark_counters::{Chosen, CounterSource, SimCounters, SimRate, Snapshot, traffic};
 use tiermark_machine::Root;
-use tiermark_model::messages::{counters, counters::codes, placed as says};
+use tiermark_model::messages::{counters, counters::codes, curve_profile as says};
 use tiermark_model::{Code, CounterMark, CounterSourceId, Machine, Note, Refusal, Traffic, WatchSample};
 
 use super::course::Course;

@@ -27,8 +27,8 @@ pub(super) struct Course {
 }
 
 impl Course {
-    /// Looks at the newest counts: what a user should know of them now. A source may read its clock anew and count nothing, so that only
-    /// counts tell.
+    /// Looks at the newest counts: what a user should know of them now. A source may read its clock anew and count
+    /// nothing, so that only counts tell.
     pub(super) fn look(&mut self, newest: &[u64], now: f64, time: &str, source: &str) -> Option<Note> {
         if self.newest.as_deref() != Some(newest) {
             let is_first = self.newest.replace(newest.to_vec()).is_none();

@@ -1,10 +1,10 @@
 //! The command on the loaded-latency curves of a saved run.
 
 use tiermark_machine::Root;
-use tiermark_model::messages::placed as says;
+use tiermark_model::messages::curve_profile as says;
 use tiermark_model::{
-    CounterSourceId, Machine, Note, PLACED_SCHEMA, Placed, PlacedAxis, PlacedCurves, PlacedPoint, PlacedTime, Run,
-    Traffic, WatchSample,
+    CounterSourceId, CurveProfile, Machine, Note, PLACED_SCHEMA, ProfileAxis, ProfileCurves, ProfilePoint, ProfileTime,
+    Run, Traffic, WatchSample,
 };
 use tiermark_page::terminal;
 use tiermark_report::Sheet;
@@ -16,14 +16,14 @@ use crate::args::watch::WatchArgs;
 use crate::commands::report::open_page;
 use crate::counted::IDLE;
 use crate::output::{Destination, Failure, document, style, tell};
-use crate::{kept, target};
+use crate::{saved, target};
 
 /// The curves, and the command on them so far.
 pub(super) struct OnCurve {
-    on: PlacedCurves,
+    on: ProfileCurves,
     counters: CounterSourceId,
     machine: Machine,
-    points: Vec<PlacedPoint>,
+    points: Vec<ProfilePoint>,
     /// Whether a sample had traffic of unknown nodes.
     lacks_nodes: bool,
     /// What memory moved before the command.
@@ -37,8 +37,8 @@ impl OnCurve {
     /// Reads the run, and opens the files for the result.
     ///
     /// # Errors
-    /// A [`Failure`] if there is no such run, the run has no curve, or no counters are open; of usage for files that cannot
-    /// be written.
+    /// A [`Failure`] if there is no such run, the run has no curve, or no counters are open; of usage for files that
+    /// cannot be written.
     pub(super) fn open(
         args: &WatchArgs,
         root: &Root,
@@ -51,15 +51,15 @@ impl OnCurve {
             let why = counting.refused.first().map(|refusal| format!("{}: {}", refusal.what, refusal.why));
             return Err(says::curve_without_counters(&why.unwrap_or_default()).into());
         };
-        let run = kept::run_of_probes(name)?;
-        let on = tiermark_probes::placed::curves_of(&run)?;
+        let run = saved::run_of_probes(name)?;
+        let on = tiermark_probes::curve_profile::curves_of(&run)?;
         let machine = match &simulation.simulate {
             Some(_) => target::captured_machine(root)?,
             None => target::this_machine()?,
         };
         let mut notes = Vec::new();
         notes.extend(other_machine(&run, &machine, simulation.simulate.is_some()));
-        if on.axis == PlacedAxis::Useful {
+        if on.axis == ProfileAxis::Useful {
             notes.push(says::curve_of_useful_bytes());
         }
         notes.extend(checked(&run, counted.id()));
@@ -74,7 +74,7 @@ impl OnCurve {
         });
         let idle = counted.idle(IDLE);
         match &idle {
-            Some(idle) => notes.extend(tiermark_probes::placed::idle_notes(&on, idle, &machine)),
+            Some(idle) => notes.extend(tiermark_probes::curve_profile::idle_notes(&on, idle, &machine)),
             None => notes.push(says::idle_not_subtracted(counted.id().name())),
         }
         let json = args.curve_json.as_deref().map(Destination::open).transpose()?;
@@ -97,8 +97,8 @@ impl OnCurve {
         let without_idle = |traffic: &Traffic| self.idle.as_ref().map(|idle| traffic.minus(idle));
         let own = sample.traffic.as_ref().and_then(without_idle).or_else(|| sample.traffic.clone());
         let own = WatchSample { traffic: own, ..sample.clone() };
-        self.points.extend(tiermark_probes::placed::place(&self.on, &own, &self.machine));
-        self.lacks_nodes = self.lacks_nodes || tiermark_probes::placed::lacks_nodes(sample, &self.machine);
+        self.points.extend(tiermark_probes::curve_profile::place(&self.on, &own, &self.machine));
+        self.lacks_nodes = self.lacks_nodes || tiermark_probes::curve_profile::lacks_nodes(sample, &self.machine);
     }
 
     /// Prints the result on standard error, and writes the files.
@@ -106,30 +106,31 @@ impl OnCurve {
     /// # Errors
     /// A [`Failure`] that names a file that cannot be written.
     pub(super) fn finish(mut self, command: &str, args: &WatchArgs) -> Result<(), Failure> {
-        self.notes.extend(tiermark_probes::placed::notes(&self.on, &self.points));
+        self.notes.extend(tiermark_probes::curve_profile::notes(&self.on, &self.points));
         if self.lacks_nodes {
             self.notes.push(says::traffic_without_nodes());
         }
-        let placed = Placed {
+        let placed = CurveProfile {
             command: command.to_owned(),
             counters: self.counters,
             idle_bytes_per_second: self.idle.as_ref().and_then(|idle| idle.rate()).map(|(rate, _)| rate),
             on: self.on,
-            time: PlacedTime::of(&self.points),
+            time: ProfileTime::of(&self.points),
             points: self.points,
             notes: self.notes,
         };
         if !args.quiet {
             tell(format_args!(
                 "\n{}",
-                terminal(&tiermark_report::placed(&placed, &plain(args)), &plain(args)).trim_end()
+                terminal(&tiermark_report::curve_profile(&placed, &plain(args)), &plain(args)).trim_end()
             ));
         }
         if let Some(json) = self.json {
             json.write(&document(PLACED_SCHEMA, &placed)?)?;
         }
-        let page =
-            self.page.map(|page| page.write(&tiermark_report::html(&[Sheet::Placed(&placed)], &style(&args.view))));
+        let page = self
+            .page
+            .map(|page| page.write(&tiermark_report::html(&[Sheet::CurveProfile(&placed)], &style(&args.view))));
         page.map_or(Ok(()), |written| written)
     }
 }

@@ -23,7 +23,7 @@ use crate::args::{CounterUse, Simulation, View};
 use crate::counters::refuse_contradiction;
 use crate::output::{Failure, print, style, tell};
 use crate::signals::Stop;
-use crate::{harmless, target};
+use crate::{sanitise, target};
 use active::Cells;
 use alarms::Alarms;
 use counted::{Counting, NoCounts};
@@ -46,8 +46,8 @@ pub(crate) fn run(args: &WatchArgs, simulation: &Simulation) -> Result<Exit, Fai
     // The parser takes `--` without a command for no command.
     if args.command.is_empty() && std::env::args_os().next_back().is_some_and(|last| last == "--") {
         return Err(Failure::usage(
-            "no command behind --: name the command to watch, as in tiermark watch -- make -j8, or leave -- out to watch \
-             the system",
+            "no command behind --: name the command to watch, as in tiermark watch -- make -j8, or leave -- out to \
+             watch the system",
         ));
     }
     refuse_contradiction(&args.counting)?;
@@ -198,7 +198,7 @@ impl<'a> Printer<'a> {
             Ok(())
         } else if self.args.json {
             let document = Document { schema: WATCH_SCHEMA, found: sample };
-            print(&harmless::json(&serde_json::to_string(&document).map_err(Failure::tool)?))
+            print(&sanitise::json(&serde_json::to_string(&document).map_err(Failure::tool)?))
         } else if self.args.csv {
             if first {
                 self.columns = tiermark_report::watch_csv_columns(sample);

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use tiermark_lines::{Appender, Lines, Survives};
 use tiermark_model::{WATCH_RECORDING_SCHEMA, WatchHead, WatchSample};
 
+use crate::environment;
 use crate::output::{Failure, tell, unwritten};
-use crate::shell;
 
 /// Writes a recording.
 pub(super) struct Recorder {
@@ -28,7 +28,7 @@ impl Recorder {
         let path: PathBuf = std::path::absolute(file).map_err(unusable)?;
         // As of every output, the directory is the user's: one with a mistake in its name must not be made.
         path.parent().map_or(Ok(()), |directory| std::fs::metadata(directory).map(drop)).map_err(unusable)?;
-        let (started, _) = shell::started_and_id();
+        let (started, _) = environment::started_and_id();
         let head = WatchHead { schema: WATCH_RECORDING_SCHEMA.to_owned(), started, interval_seconds };
         let file = Appender::create(&path, Survives::Kill, &head).map_err(unusable)?;
         Ok(Self { file, name })
@@ -51,7 +51,8 @@ pub(super) fn read(file: &Path) -> Result<(Vec<WatchSample>, f64), Failure> {
     let samples = samples(&lines).map_err(wrong)?;
     if lines.is_cut() {
         tell(format_args!(
-            "tiermark: warning: '{name}' ends in a half-written line, which is left out: its writer was killed, or still writes it"
+            "tiermark: warning: '{name}' ends in a half-written line, which is left out: its writer was killed, or \
+                still writes it"
         ));
     }
     Ok((samples, interval))

@@ -112,7 +112,8 @@ fn a_stall_shows_in_the_response_time_and_not_in_the_service_time() {
     let load = Load { depth: 1, ..Load::open(1000.0, 2000) };
     let seen = load.against(|number, words| Reply::polite(words, if number == 501 { 200 * MS } else { 0 }));
     assert_eq!((seen.scheduled, seen.sent, seen.unsent, seen.done, seen.errors), (2000, 2000, 0, 2000, 0));
-    // A closed loop sees one slow request; users who come at their own times see two hundred, whose waits are spread from 0 to 200 ms.
+    // A closed loop sees one slow request; users who come at their own times see two hundred, whose waits are spread
+    // from 0 to 200 ms.
     assert_eq!(ms(seen.service.max()), 200);
     // 1 ns is the least that a histogram knows.
     assert_eq!(seen.service.quantile(0.999), Some(1));
@@ -125,7 +126,8 @@ fn a_stall_shows_in_the_response_time_and_not_in_the_service_time() {
     assert_eq!((seen.late, seen.max_late_ns, seen.held, seen.overloads), (0, 0, 198, 200));
 }
 
-/// The published generator: its own times show one slow request in 1,801, and those with the requests that it left out are an open loop's.
+/// The published generator: its own times show one slow request in 1,801, and those with the requests that it left out
+/// are an open loop's.
 #[test]
 fn a_closed_loop_at_a_rate_leaves_out_what_was_due_during_a_stall() {
     let load = Load { pace: Pace::Paced { rate: 1000.0 }, ..Load::open(1000.0, 2000) };

@@ -1,7 +1,7 @@
 //! A virtual clock, and servers that follow it on the other ends of real sockets.
 //!
-//! Client and servers share a thread. Time stands still while the client works and goes on only when it waits: to what a server does next,
-//! or to the end of the wait. How busy the machine is does not show.
+//! Client and servers share a thread. Time stands still while the client works and goes on only when it waits: to what
+//! a server does next, or to the end of the wait. How busy the machine is does not show.
 
 use std::io::{ErrorKind, Read, Write};
 use std::ops::Range;
@@ -49,7 +49,8 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// A server, and the client's end of its connection. `answer` gets the number of each command, from 1, and its words.
+    /// A server, and the client's end of its connection. `answer` gets the number of each command, from 1, and its
+    /// words.
     pub(super) fn new(answer: impl FnMut(u64, &[Vec<u8>]) -> Reply + 'static) -> (Self, Stream) {
         let (ours, theirs) = UnixStream::pair().unwrap();
         ours.set_nonblocking(true).unwrap();

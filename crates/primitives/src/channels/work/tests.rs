@@ -57,7 +57,8 @@ fn every_byte_is_counted_once() {
                 let mut stream = finite(order, kind, 6);
                 assert_eq!(stream.run(2), Ok(0), "{kind:?}");
                 assert_eq!(stream.run(4), Ok(0), "{kind:?}");
-                // Had an operation taken more or less than its bytes, there would be another one, or the last would have failed.
+                // Had an operation taken more or less than its bytes, there would be another one, or the last would
+                // have failed.
                 let ended = stream.run(1).unwrap_err();
                 assert!(is_no_data(&ended), "{kind:?}: {ended}");
             });
@@ -77,7 +78,8 @@ fn words_of(errno: Errno) -> String {
 
 #[test]
 fn what_the_blocks_count_is_what_was_sent() {
-    // Whole messages, and parts of them; none is a power of two of a channel that holds 64 KiB, so that writes are partial.
+    // Whole messages, and parts of them; none is a power of two of a channel that holds 64 KiB, so that writes are
+    // partial.
     for (message, part) in [(150_001, 150_001), (3 * 50_001, 50_001)] {
         let (cpus, parts) = (cpus(), message / part);
         let call = call("pipe", Some(message as u64), cpus[cpus.len() - 1]);

@@ -71,7 +71,8 @@ fn a_part_of_a_mitigation_is_none_that_is_missing() {
     let said =
         "1 active; in part against spec_rstack_overflow (Safe RET, no microcode); none against spec_store_bypass";
     assert_eq!(examined(&files, None)["mitigations"].value, said);
-    // What stands behind other signs than a colon is the state of what the kernel does not use: booted with `mitigations=off`.
+    // What stands behind other signs than a colon is the state of what the kernel does not use: booted with
+    // `mitigations=off`.
     let off = [
         "Vulnerable; SMT vulnerable",
         "Vulnerable, IBPB: disabled, STIBP: disabled",
@@ -116,7 +117,8 @@ fn counting_proves_channels_empty_where_names_do_not_tell() {
         (check.health, check.value)
     };
     assert_eq!(said(16, 4), (Health::Note, "at most 4 of 8 channels filled".to_owned()));
-    let uneven = "at most 7 of 8 channels filled: accesses are not interleaved over all; reads may lose a third of their bandwidth";
+    let uneven = "at most 7 of 8 channels filled: accesses are not interleaved over all; reads may lose a third of \
+        their bandwidth";
     assert_eq!(said(8, 7), (Health::Problem, uneven.to_owned()));
     assert_eq!(said(16, 8).0, Health::NotHere, "two modules may share a channel");
     assert_eq!(said(7, 7).0, Health::NotHere, "every slot is filled");

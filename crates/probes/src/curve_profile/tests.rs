@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 use tiermark_machine::synth::Synth;
 use tiermark_model::{
-    BoxPlace, BoxTraffic, CounterCheck, CounterSight, CounterSourceId, Metric, PartResult, PlacedPart, StepTraffic,
+    BoxPlace, BoxTraffic, CounterCheck, CounterSight, CounterSourceId, Metric, PartResult, ProfilePart, StepTraffic,
     Unit,
 };
 
@@ -79,7 +79,7 @@ fn trusted() -> RunCounters {
 }
 
 /// The curves of a run whose counters can be trusted, on a machine of two nodes.
-fn curves_of(observations: &[Observation]) -> Result<PlacedCurves, Refusal> {
+fn curves_of(observations: &[Observation]) -> Result<ProfileCurves, Refusal> {
     curves("r", &observations.iter().collect::<Vec<_>>(), Some(&trusted()), 2)
 }
 
@@ -95,7 +95,7 @@ fn machine(sockets: u32, nodes_per_socket: u32) -> Machine {
     Synth { sockets, nodes_per_socket, ..Synth::default() }.machine().unwrap()
 }
 
-fn placed(on: &PlacedCurves, sample: &WatchSample) -> Option<PlacedPoint> {
+fn placed(on: &ProfileCurves, sample: &WatchSample) -> Option<ProfilePoint> {
     place(on, sample, &machine(2, 1))
 }
 
@@ -103,7 +103,7 @@ fn placed(on: &PlacedCurves, sample: &WatchSample) -> Option<PlacedPoint> {
 fn a_run_without_counts_has_useful_bytes_and_the_share_of_its_mix() {
     let all = [points("read", 100, 1.0, None), points("1:1", 50, 0.8, None), points("1:1.nt", 50, 0.7, None)].concat();
     let on = curves_of(&all).unwrap();
-    assert_eq!((on.axis, on.place.as_str(), on.curves.len()), (PlacedAxis::Useful, "local", 3));
+    assert_eq!((on.axis, on.place.as_str(), on.curves.len()), (ProfileAxis::Useful, "local", 3));
     let of = |mix: &str| on.curves.iter().find(|curve| curve.mix == mix).unwrap();
     // Of 1:1 two lines are read for one that is written: the store reads its line.
     assert_eq!([of("read"), of("1:1.nt")].map(|curve| curve.read_share), [1.0, 0.5]);
@@ -117,10 +117,10 @@ fn a_run_without_counts_has_useful_bytes_and_the_share_of_its_mix() {
 #[test]
 fn counted_bytes_are_the_axis_where_every_point_has_them() {
     let on = curves_of(&points("1:1", 50, 1.0, Some(1.5))).unwrap();
-    assert_eq!((on.axis, on.curves[0].read_share), (PlacedAxis::Counted, 0.75));
+    assert_eq!((on.axis, on.curves[0].read_share), (ProfileAxis::Counted, 0.75));
     assert_eq!(on.curves[0].points.last(), Some(&(168e9, 400.0)));
     let mixed = [points("1:1", 50, 1.0, Some(1.5)), points("read", 100, 1.0, None)].concat();
-    assert_eq!(curves_of(&mixed).unwrap().axis, PlacedAxis::Useful);
+    assert_eq!(curves_of(&mixed).unwrap().axis, ProfileAxis::Useful);
 }
 
 #[test]
@@ -129,12 +129,12 @@ fn a_program_is_on_the_curve_of_the_nearest_mix() {
     let on = curves_of(&all).unwrap();
     let at = |read: f64, write: f64| placed(&on, &sample(2.0, &[(0, 2.0 * read * 1e9, 2.0 * write * 1e9)])).unwrap();
     let reads = at(40.0, 0.0);
-    assert_eq!((on.curves[reads.curve].mix.as_str(), reads.ns, reads.part), ("read", 104.0, PlacedPart::Below));
+    assert_eq!((on.curves[reads.curve].mix.as_str(), reads.ns, reads.part), ("read", 104.0, ProfilePart::Below));
     assert_eq!((reads.seconds, reads.bytes_per_second, reads.read_share), (2.0, 40e9, Some(1.0)));
     let writes = at(20.0, 20.0);
     assert_eq!((on.curves[writes.curve].mix.as_str(), writes.other, writes.ns), ("1:1", None, 112.0));
     let past = at(130.0, 0.0);
-    assert_eq!((past.ns, past.beyond, past.part), (400.0, true, PlacedPart::Past));
+    assert_eq!((past.ns, past.beyond, past.part), (400.0, true, ProfilePart::Past));
     assert!(past.head_room < 0.0);
     assert_eq!(placed(&on, &sample(0.0, &[(0, 0.0, 0.0)])), None, "no time has passed");
     assert_eq!(placed(&on, &WatchSample::default()), None, "nothing is counted");
@@ -245,8 +245,8 @@ fn counts_that_cannot_be_trusted_are_no_axis() {
     let mut partial = trusted();
     partial.sees.push(CounterSight::LowerBound);
     let unchecked = RunCounters { check: None, ..trusted() };
-    assert_eq!([Some(&partial), Some(&unchecked), None].map(axis), [PlacedAxis::Useful; 3]);
-    assert_eq!(axis(Some(&trusted())), PlacedAxis::Counted);
+    assert_eq!([Some(&partial), Some(&unchecked), None].map(axis), [ProfileAxis::Useful; 3]);
+    assert_eq!(axis(Some(&trusted())), ProfileAxis::Counted);
 }
 
 #[test]
@@ -263,7 +263,7 @@ proptest! {
         let on = curves_of(&points("read", 100, 1.0, None)).unwrap();
         let mut rates = rates;
         rates.sort_by(f64::total_cmp);
-        let placed: Vec<PlacedPoint> =
+        let placed: Vec<ProfilePoint> =
             rates.iter().filter_map(|rate| placed(&on, &sample(1.0, &[(0, *rate, 0.0)]))).collect();
         prop_assert_eq!(placed.len(), rates.len());
         prop_assert!(placed.windows(2).all(|pair| pair[0].ns <= pair[1].ns && pair[0].head_room >= pair[1].head_room));

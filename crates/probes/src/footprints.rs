@@ -11,12 +11,13 @@ use tiermark_model::{Bytes, IdSet, KIB, MIB, Machine, NodeId, Refusal, Scope, co
 const DRAM_FACTOR: u64 = 4;
 /// The smallest DRAM buffer: machines and guests that hide their caches have some all the same.
 const DRAM_FLOOR: u64 = 64 * MIB;
-/// The smallest DRAM buffer where the size of the last-level cache is not known: larger than any cache sold for fewer than ten
-/// thousand dollars.
+/// The smallest DRAM buffer where the size of the last-level cache is not known: larger than any cache sold for fewer
+/// than ten thousand dollars.
 const DRAM_BLIND: u64 = 512 * MIB;
 /// Bytes that a thread fills and permutes in a second, on huge pages (measured: 1.2 to 2.4 GB/s).
 const FILLED_IN_A_SECOND: f64 = 1.5e9;
-/// Seconds that filling the memory behind a memory-side cache may take where no time is named: a survey takes about a minute.
+/// Seconds that filling the memory behind a memory-side cache may take where no time is named: a survey takes about a
+/// minute.
 const MOST_FILLING: f64 = 30.0;
 
 /// Bytes of a huge page of x86-64, and of aarch64 with base pages of 4 KiB.
@@ -114,8 +115,8 @@ fn footprint(
         return Err(says::memory_within_caches(name, cpus.len() as u64, Bytes(cap), &why, Bytes(least / 2)));
     }
     let threads = cpus.len().max(1) as u64;
-    // Whole huge pages, so that --pages thp can be had for all of it; rounded up where that is allowed. Many threads may have
-    // less than a huge page each.
+    // Whole huge pages, so that --pages thp can be had for all of it; rounded up where that is allowed. Many threads
+    // may have less than a huge page each.
     let up = total.div_ceil(threads).checked_next_multiple_of(HUGE).unwrap_or(u64::MAX);
     let down = |multiple: u64| total / threads / multiple * multiple;
     let each = match down(HUGE) {

@@ -1,7 +1,7 @@
 //! A program on the loaded-latency curves of a run.
 
-use tiermark_model::messages::placed as says;
-use tiermark_model::{Placed, PlacedAxis, PlacedCurve, PlacedPart, PlacedPoint};
+use tiermark_model::messages::curve_profile as says;
+use tiermark_model::{CurveProfile, ProfileAxis, ProfileCurve, ProfilePart, ProfilePoint};
 use tiermark_page::{
     Align, Cell, Ink, Page, Plot, PointAbout, ROWS, Series, Style, Table, heading, nanoseconds, paragraph, percent,
     plot_over, rate, seconds, space,
@@ -15,45 +15,45 @@ const CURVES: usize = 4;
 const POINTS: usize = 2_000;
 
 /// The program on the curves: a plot, the time by part of the curve, and the busiest moment.
-pub fn placed(placed: &Placed, style: &Style) -> Page {
-    let title = format!("{} on the loaded-latency curves of run {}", placed.command, placed.on.run);
+pub fn curve_profile(profile: &CurveProfile, style: &Style) -> Page {
+    let title = format!("{} on the loaded-latency curves of run {}", profile.command, profile.on.run);
     let mut out = heading(&title);
-    if placed.points.is_empty() {
-        let is_known = !placed.notes.iter().any(|note| note.code == says::codes::traffic_without_nodes);
+    if profile.points.is_empty() {
+        let is_known = !profile.notes.iter().any(|note| note.code == says::codes::traffic_without_nodes);
         let none = if is_known {
             "no traffic was counted: the command ended before the second sample; use a shorter --interval"
         } else {
             "the command is on no curve: its traffic is not known by node"
         };
-        return out + paragraph("  ", none, Ink::Warn) + notes(placed);
+        return out + paragraph("  ", none, Ink::Warn) + notes(profile);
     }
-    out += drawn(placed, style);
+    out += drawn(profile, style);
     out += space();
-    out += table(placed, style);
-    out.extend(busiest(placed, style).map(|text| paragraph("  ", &text, Ink::Plain)));
-    out + notes(placed)
+    out += table(profile, style);
+    out.extend(busiest(profile, style).map(|text| paragraph("  ", &text, Ink::Plain)));
+    out + notes(profile)
 }
 
 /// The curves that the program was on, most seconds first, and the program on them.
-fn drawn(placed: &Placed, style: &Style) -> Page {
+fn drawn(profile: &CurveProfile, style: &Style) -> Page {
     let uses =
-        |point: &&PlacedPoint, at: usize| point.curve == at || point.other.is_some_and(|other| other.curve == at);
-    let on = |at: usize| placed.points.iter().filter(|point| uses(point, at)).map(|point| point.seconds).sum::<f64>();
-    let mut used: Vec<(usize, &PlacedCurve)> = placed.on.curves.iter().enumerate().collect();
+        |point: &&ProfilePoint, at: usize| point.curve == at || point.other.is_some_and(|other| other.curve == at);
+    let on = |at: usize| profile.points.iter().filter(|point| uses(point, at)).map(|point| point.seconds).sum::<f64>();
+    let mut used: Vec<(usize, &ProfileCurve)> = profile.on.curves.iter().enumerate().collect();
     used.sort_by(|a, b| on(b.0).total_cmp(&on(a.0)));
     used.retain(|(at, _)| on(*at) > 0.0);
     used.truncate(CURVES);
     let scale = style.axis().0;
-    let curve = |(_, curve): &(usize, &PlacedCurve)| Series {
+    let curve = |(_, curve): &(usize, &ProfileCurve)| Series {
         name: name(curve),
         points: curve.points.iter().map(|(rate, ns)| (rate / scale, *ns)).collect(),
         ..Series::default()
     };
     let mut series: Vec<Series> = used.iter().map(curve).collect();
-    let every = placed.points.len().div_ceil(POINTS);
-    let (points, about) = placed.points.iter().step_by(every).map(|point| about(point, style)).unzip();
+    let every = profile.points.len().div_ceil(POINTS);
+    let (points, about) = profile.points.iter().step_by(every).map(|point| about(point, style)).unzip();
     series.push(Series { name: "program".to_owned(), points, about, scatter: true, behind: false });
-    let knee = |(_, curve): &(usize, &PlacedCurve)| Some((curve.knee?.at / scale, "knee".to_owned()));
+    let knee = |(_, curve): &(usize, &ProfileCurve)| Some((curve.knee?.at / scale, "knee".to_owned()));
     let mut marks: Vec<(f64, String)> = used.iter().filter_map(knee).collect();
     marks.sort_by(|a, b| a.0.total_cmp(&b.0));
     let plot = Plot { unit: "ns".to_owned(), series, marks, rows: 2 * ROWS, ..Plot::default() };
@@ -61,47 +61,47 @@ fn drawn(placed: &Placed, style: &Style) -> Page {
 }
 
 /// A point of the program with what a page shows of it.
-fn about(point: &PlacedPoint, style: &Style) -> ((f64, f64), PointAbout) {
+fn about(point: &ProfilePoint, style: &Style) -> ((f64, f64), PointAbout) {
     let time = point.time.get(11..19).unwrap_or(&point.time).to_owned();
     ((point.bytes_per_second / style.axis().0, point.ns), doubtful(point.beyond, time))
 }
 
-fn name(curve: &PlacedCurve) -> String {
+fn name(curve: &ProfileCurve) -> String {
     let node = curve.node.map_or_else(String::new, |node| format!(" node {node}"));
     format!("{}{node}", curve.mix)
 }
 
 /// The parts of the curves, with the time on each. Without a knee, a curve has only an end.
-fn parts(placed: &Placed) -> Vec<(&'static str, PlacedPart, f64)> {
-    let time = &placed.time;
-    let curves = placed.points.iter().flat_map(|point| [Some(point.curve), point.other.map(|other| other.curve)]);
-    let has_knee = curves.flatten().any(|at| placed.on.curves.get(at).is_some_and(|curve| curve.knee.is_some()));
+fn parts(profile: &CurveProfile) -> Vec<(&'static str, ProfilePart, f64)> {
+    let time = &profile.time;
+    let curves = profile.points.iter().flat_map(|point| [Some(point.curve), point.other.map(|other| other.curve)]);
+    let has_knee = curves.flatten().any(|at| profile.on.curves.get(at).is_some_and(|curve| curve.knee.is_some()));
     if has_knee {
         return vec![
-            ("below the knee", PlacedPart::Below, time.below),
-            ("near the knee", PlacedPart::Near, time.near),
-            ("past the knee", PlacedPart::Past, time.past),
+            ("below the knee", ProfilePart::Below, time.below),
+            ("near the knee", ProfilePart::Near, time.near),
+            ("past the knee", ProfilePart::Past, time.past),
         ];
     }
-    let mut parts = vec![("on the curve", PlacedPart::Below, time.below)];
+    let mut parts = vec![("on the curve", ProfilePart::Below, time.below)];
     if time.past > 0.0 {
-        parts.push(("beyond its end", PlacedPart::Past, time.past));
+        parts.push(("beyond its end", ProfilePart::Past, time.past));
     }
     parts
 }
 
 /// A row for each part of the curve.
-fn table(placed: &Placed, style: &Style) -> Page {
+fn table(profile: &CurveProfile, style: &Style) -> Page {
     let unit = style.rate_unit();
     let mut table = Table::new().column("", Align::Left);
     for head in ["time", "share", &format!("mean {unit}"), "reads", "ns"] {
         table = table.column(head, Align::Right);
     }
-    for (words, part, of) in parts(placed) {
-        let all = placed.time.all();
-        let points: Vec<&PlacedPoint> = placed.points.iter().filter(|point| point.part == part).collect();
+    for (words, part, of) in parts(profile) {
+        let all = profile.time.all();
+        let points: Vec<&ProfilePoint> = profile.points.iter().filter(|point| point.part == part).collect();
         let absent = || style.absent().to_owned();
-        let mean = |value: &dyn Fn(&PlacedPoint) -> Option<f64>| {
+        let mean = |value: &dyn Fn(&ProfilePoint) -> Option<f64>| {
             let (area, all) = points
                 .iter()
                 .filter_map(|point| Some((value(point)? * point.seconds, point.seconds)))
@@ -126,10 +126,10 @@ fn table(placed: &Placed, style: &Style) -> Page {
 }
 
 /// The moment with the least head room.
-fn busiest(placed: &Placed, style: &Style) -> Option<String> {
-    let point = placed.points.iter().min_by(|a, b| a.head_room.total_cmp(&b.head_room))?;
-    let curve = placed.on.curves.get(point.curve)?;
-    let other = point.other.and_then(|other| placed.on.curves.get(other.curve));
+fn busiest(profile: &CurveProfile, style: &Style) -> Option<String> {
+    let point = profile.points.iter().min_by(|a, b| a.head_room.total_cmp(&b.head_room))?;
+    let curve = profile.on.curves.get(point.curve)?;
+    let other = point.other.and_then(|other| profile.on.curves.get(other.curve));
     let on = match other {
         Some(other) => format!("between the curves of {} and {}", name(curve), name(other)),
         None => format!("on the curve of {}", name(curve)),
@@ -149,12 +149,12 @@ fn busiest(placed: &Placed, style: &Style) -> Option<String> {
     ))
 }
 
-fn notes(placed: &Placed) -> Page {
-    let axis = match placed.on.axis {
-        PlacedAxis::Counted => "bytes on the memory channels",
-        PlacedAxis::Useful => "useful bytes",
+fn notes(profile: &CurveProfile) -> Page {
+    let axis = match profile.on.axis {
+        ProfileAxis::Counted => "bytes on the memory channels",
+        ProfileAxis::Useful => "useful bytes",
     };
-    let near = if parts(placed).iter().any(|(_, part, _)| *part == PlacedPart::Near) {
+    let near = if parts(profile).iter().any(|(_, part, _)| *part == ProfilePart::Near) {
         "near = between the measured points beside the knee; "
     } else {
         ""
@@ -162,10 +162,10 @@ fn notes(placed: &Placed) -> Page {
     let key = format!(
         "ns = read off the curves of the nearest shares of reads; {near}rates of the curves = {axis}; \
          source of counters = {}",
-        placed.counters.name()
+        profile.counters.name()
     );
     let mut out = paragraph("  ", &key, Ink::Dim);
-    for note in &placed.notes {
+    for note in &profile.notes {
         out += paragraph("  ", note.to_string(), Ink::Dim);
     }
     out
@@ -174,29 +174,29 @@ fn notes(placed: &Placed) -> Page {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{CounterSourceId, PlacedCurves, PlacedKnee, PlacedTime};
+    use tiermark_model::{CounterSourceId, ProfileCurves, ProfileKnee, ProfileTime};
     use tiermark_page::terminal;
 
-    fn program() -> Placed {
-        let knee = PlacedKnee { at: 80e9, low: 60e9, high: 90e9 };
+    fn program() -> CurveProfile {
+        let knee = ProfileKnee { at: 80e9, low: 60e9, high: 90e9 };
         let points = vec![(0.0, 90.0), (60e9, 100.0), (80e9, 130.0), (90e9, 200.0), (100e9, 400.0)];
-        let curve = |mix: &str, read_share| PlacedCurve {
+        let curve = |mix: &str, read_share| ProfileCurve {
             mix: mix.into(),
             node: None,
             read_share,
             points: points.clone(),
             knee: Some(knee),
         };
-        let on = PlacedCurves {
+        let on = ProfileCurves {
             run: "20261125-1".into(),
             place: "local".into(),
-            axis: PlacedAxis::Counted,
+            axis: ProfileAxis::Counted,
             curves: vec![curve("read", 1.0), curve("1:1", 0.67)],
         };
         let point = |second: u32, rate: f64| {
             let ((ns, beyond), (part, head_room)) = (on.curves[0].latency(rate).unwrap(), on.curves[0].part(rate));
             let time = format!("2026-11-25T14:20:{second:02}.000Z");
-            PlacedPoint {
+            ProfilePoint {
                 time,
                 seconds: 1.0,
                 node: None,
@@ -210,10 +210,10 @@ mod tests {
                 head_room,
             }
         };
-        let points: Vec<PlacedPoint> =
+        let points: Vec<ProfilePoint> =
             [10e9, 20e9, 30e9, 65e9, 85e9, 120e9].into_iter().zip(1..).map(|(rate, at)| point(at, rate)).collect();
-        let time = PlacedTime::of(&points);
-        Placed {
+        let time = ProfileTime::of(&points);
+        CurveProfile {
             command: "redis-server".into(),
             counters: CounterSourceId::Perf,
             on,
@@ -226,11 +226,11 @@ mod tests {
 
     #[test]
     fn a_program_is_shown_on_its_curve() {
-        let text = terminal(&placed(&program(), &Style::default()), &Style::default());
+        let text = terminal(&profile(&program(), &Style::default()), &Style::default());
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         insta::assert_snapshot!(text);
         let plain = terminal(
-            &placed(&program(), &Style { unicode: false, ..Style::default() }),
+            &profile(&program(), &Style { unicode: false, ..Style::default() }),
             &Style { unicode: false, ..Style::default() },
         );
         assert!(plain.is_ascii(), "{plain}");
@@ -243,8 +243,8 @@ mod tests {
         for point in &mut straight.points {
             (point.part, point.head_room) = straight.on.curves[0].part(point.bytes_per_second);
         }
-        straight.time = PlacedTime::of(&straight.points);
-        let text = terminal(&placed(&straight, &Style::default()), &Style::default());
+        straight.time = ProfileTime::of(&straight.points);
+        let text = terminal(&profile(&straight, &Style::default()), &Style::default());
         assert!(text.contains("on the curve ") && text.contains("beyond its end"), "{text}");
         for absent in ["below the knee", "near the knee", "past the knee", "near ="] {
             assert!(!text.contains(absent), "{absent}: {text}");
@@ -254,17 +254,17 @@ mod tests {
     #[test]
     fn a_moment_between_two_curves_names_both() {
         let mut program = program();
-        let other = Some(tiermark_model::PlacedOther { curve: 1, weight: 0.2 });
+        let other = Some(tiermark_model::ProfileOther { curve: 1, weight: 0.2 });
         program.points.iter_mut().for_each(|point| point.other = other);
-        let text = terminal(&placed(&program, &Style::default()), &Style::default());
+        let text = terminal(&profile(&program, &Style::default()), &Style::default());
         assert!(text.contains("between the curves of read and") && text.contains("1:1"), "{text}");
     }
 
     #[test]
     fn a_page_has_the_curves_and_the_program_as_points() {
-        let page = crate::html(&[crate::Sheet::Placed(&program())], &Style::default());
+        let page = crate::html(&[crate::Sheet::CurveProfile(&program())], &Style::default());
         assert!(page.contains("\"scatter\":true") && page.contains("redis-server on the"), "{}", &page[..500]);
-        let none = Placed { points: Vec::new(), ..program() };
-        assert!(terminal(&placed(&none, &Style::default()), &Style::default()).contains("no traffic was counted"));
+        let none = CurveProfile { points: Vec::new(), ..program() };
+        assert!(terminal(&profile(&none, &Style::default()), &Style::default()).contains("no traffic was counted"));
     }
 }

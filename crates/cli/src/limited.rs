@@ -1,5 +1,5 @@
-//! Options that hold for the steps of every probe: `--max-mem` as a limit on each (what fits is measured, what does not is refused by name),
-//! `--memory` as the memory of each, and `--seconds` as its time.
+//! Options that hold for the steps of every probe: `--max-mem` as a limit on each (what fits is measured, what does not
+//! is refused by name), `--memory` as the memory of each, and `--seconds` as its time.
 
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::messages::rules;
@@ -11,11 +11,12 @@ use tiermark_model::{
 
 use crate::file_memory;
 
-/// Time of a plan whose steps have a time each, as a multiple of what it is expected to take: a machine that makes memory slowly still measures
-/// all of them.
+/// Time of a plan whose steps have a time each, as a multiple of what it is expected to take: a machine that makes
+/// memory slowly still measures all of them.
 const SLACK: f64 = 1.5;
 
-/// A probe whose steps keep to the memory and the time that the request allows, and whose plans reckon with this machine's scatter.
+/// A probe whose steps keep to the memory and the time that the request allows, and whose plans reckon with this
+/// machine's scatter.
 pub(crate) struct Limited(pub(crate) &'static dyn Probe);
 
 impl Probe for Limited {
@@ -101,7 +102,8 @@ fn on_small_cores(plan: &Plan, machine: &Machine) -> Option<Note> {
     (!small.is_empty()).then(|| rules::one_thread_on_small_core(&small))
 }
 
-/// The plan without the steps above the limit, each of them refused, but for points of a curve, which only ends earlier.
+/// The plan without the steps above the limit, each of them refused, but for points of a curve, which only ends
+/// earlier.
 ///
 /// # Errors
 /// The first [`Refusal`] when the plan has no step below the limit.

@@ -1,4 +1,5 @@
-//! Whether there is room for a setup: on the machine, below the control group's limit, on each node, in huge page pools.
+//! Whether there is room for a setup: on the machine, below the control group's limit, on each node, in huge page
+//! pools.
 
 use std::collections::BTreeMap;
 
@@ -63,7 +64,8 @@ impl Fresh {
 struct Need {
     /// Bytes, whole pages.
     bytes: u64,
-    /// The nodes they come from, with what each gives of a round through all; empty where any of several may give it all.
+    /// The nodes they come from, with what each gives of a round through all; empty where any of several may give it
+    /// all.
     shares: Vec<(NodeId, u32)>,
     /// Of which pages.
     page: PageKind,
@@ -95,7 +97,8 @@ fn need(setup: &Setup, index: usize, machine: &Machine) -> Need {
     };
     let page = page.max(1);
     if let MemPolicy::File(memory) = &region.policy {
-        // A new file takes memory as any, of which pool or node its file system decides; one that is there has its memory already.
+        // A new file takes memory as any, of which pool or node its file system decides; one that is there has its
+        // memory already.
         let bytes = if memory.new && !matches!(region.page, PageKind::Huge(_)) { region.bytes.0 } else { 0 };
         return Need { bytes, shares: Vec::new(), page: PageKind::Base };
     }
@@ -104,8 +107,8 @@ fn need(setup: &Setup, index: usize, machine: &Machine) -> Need {
     Need { bytes: region.bytes.0.div_ceil(page).saturating_mul(page), shares, page: region.page }
 }
 
-/// What it takes to build chains and line orders: 4 bytes a line, twice meanwhile, of the largest region; and a copy of the
-/// order for each region where there are several nodes.
+/// What it takes to build chains and line orders: 4 bytes a line, twice meanwhile, of the largest region; and a copy of
+/// the order for each region where there are several nodes.
 fn index_bytes(setup: &Setup, machine: &Machine) -> u64 {
     let indexed = setup.regions.iter().filter(|r| !matches!(r.layout, Layout::Data | Layout::Zeros));
     let built = indexed.map(|r| r.bytes.0 / 8).max().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The allocations of a run: made, kept from visit to visit, shared by steps that can take turns on them, proven, and given back where memory
-//! is short.
+//! The allocations of a run: made, kept from visit to visit, shared by steps that can take turns on them, proven, and
+//! given back where memory is short.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,11 +9,13 @@ use super::{Runner, VISITS_A_PLACE};
 use crate::cell::first_kernel;
 use crate::host::Rig;
 
-/// Steps share memory from this size on. Smaller memory is made within a visit or two, which is about what changing a rig's kernel takes.
+/// Steps share memory from this size on. Smaller memory is made within a visit or two, which is about what changing a
+/// rig's kernel takes.
 const SHARED_FROM: u64 = 16 << 20;
-/// Share of a run's time that may go into making memory before steps that have an allocation get no other: a guest whose host gives it memory
-/// only when it is touched took 3 to 4 s for each GiB (KVM, host pages of 4 KiB), and 0.25 s for the same memory touched again. Visits are worth more:
-/// behind 300 MiB of cache three allocations of 1.2 GiB took half a survey, and allocations differ by 0.1 to 0.4 %.
+/// Share of a run's time that may go into making memory before steps that have an allocation get no other: a guest
+/// whose host gives it memory only when it is touched took 3 to 4 s for each GiB (KVM, host pages of 4 KiB), and 0.25 s
+/// for the same memory touched again. Visits are worth more: behind 300 MiB of cache three allocations of 1.2 GiB took
+/// half a survey, and allocations differ by 0.1 to 0.4 %.
 const MAKING_SHARE: f64 = 0.15;
 
 /// Making memory is slow from this multiple of the expected time on; curve points then do not keep theirs.
@@ -47,12 +49,14 @@ pub(super) struct Keep {
     made: BTreeMap<usize, u32>,
     /// Seconds that making new memory took, and the expected seconds.
     making: (f64, f64),
-    /// Families whose memory was freed after their first visits by design: making it again is no sign of too little memory.
+    /// Families whose memory was freed after their first visits by design: making it again is no sign of too little
+    /// memory.
     given_up: BTreeSet<usize>,
 }
 
 impl Keep {
-    /// The family of a step: the first of these steps that can take turns with it on one rig, or its own index, which comes next.
+    /// The family of a step: the first of these steps that can take turns with it on one rig, or its own index, which
+    /// comes next.
     pub(super) fn family<'s>(mut steps: impl ExactSizeIterator<Item = &'s Step>, step: &Step, bench: &Bench) -> usize {
         let own = steps.len();
         let is_large = step.setup.regions.iter().any(|region| region.bytes.0 >= SHARED_FROM) && !step.is_os();
@@ -95,9 +99,9 @@ pub(super) fn is_piece(step: &Step) -> bool {
     step.labels.number(Labels::REGION).is_some()
 }
 
-/// Whether two steps can be measured on the same memory: they differ in their seeds only, or are streams that differ in their kernels and all
-/// write or all read. (After a write the memory is one word repeated; reads are of random data.) A stream may also read through the chain that
-/// the other step follows.
+/// Whether two steps can be measured on the same memory: they differ in their seeds only, or are streams that differ in
+/// their kernels and all write or all read. (After a write the memory is one word repeated; reads are of random data.)
+/// A stream may also read through the chain that the other step follows.
 fn takes_turns(a: &Step, b: &Step, bench: &Bench) -> bool {
     let writes = |step: &Step| {
         let kernel = first_kernel(step).filter(|_| streams(step))?;
@@ -143,8 +147,8 @@ impl Runner<'_> {
         is_in_time && (next < SOON_MADE || is_affordable)
     }
 
-    /// Whether a curve point gets its first visits in a row and then retires its memory: where memory is slow to make or short,
-    /// it would otherwise be made again for each visit, or figures would lack it.
+    /// Whether a curve point gets its first visits in a row and then retires its memory: where memory is slow to make
+    /// or short, it would otherwise be made again for each visit, or figures would lack it.
     pub(super) fn is_made_once(&self, index: usize) -> bool {
         let step = &self.cells[index].step;
         let is_new = self.cells[index].visited() < step.stop.min_visits && !self.keep.has(self.cells[index].family);
@@ -220,7 +224,8 @@ impl Runner<'_> {
                 if is_new {
                     self.keep.making = (self.keep.making.0 + visited - began, self.keep.making.1 + expected);
                 }
-                // Reused memory may be the same pages as the step's previous allocation, so it does not count as a new one.
+                // Reused memory may be the same pages as the step's previous allocation, so it does not count as a new
+                // one.
                 let allocation = if is_again && !is_new { made - 1 } else { made };
                 self.keep.made.insert(family, allocation + 1);
                 if is_again && !self.keep.given_up.remove(&family) {
@@ -244,8 +249,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Retires allocations until so many bytes more may be kept: those that only points of curves use, the largest first, since figures need
-    /// the time; then those that were visited longest ago.
+    /// Retires allocations until so many bytes more may be kept: those that only points of curves use, the largest
+    /// first, since figures need the time; then those that were visited longest ago.
     fn make_room(&mut self, bytes: u64) {
         let most = self.host.keep_bytes();
         loop {
@@ -283,13 +288,14 @@ impl Runner<'_> {
     }
 }
 
-/// Whether to prove the placement of a step's regions. An operating-system operation that maps its own memory does not use them.
+/// Whether to prove the placement of a step's regions. An operating-system operation that maps its own memory does not
+/// use them.
 fn proven(step: &Step) -> bool {
     !step.is_os() || step.labels.number(Labels::RESIDENT).is_some()
 }
 
-/// The seed of an allocation. Each allocation gets another chain, so that the number does not rest on one chain alone. Seeds lie SplitMix64's
-/// increment apart.
+/// The seed of an allocation. Each allocation gets another chain, so that the number does not rest on one chain alone.
+/// Seeds lie SplitMix64's increment apart.
 fn place_seed(seed: u64, allocation: u32) -> u64 {
     seed.wrapping_add(u64::from(allocation).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }

@@ -17,8 +17,8 @@ const NOT_THERE: u8 = 127;
 /// Code of bad usage.
 const USAGE: u8 = 2;
 
-/// Takes memory from those nodes only from now on, and becomes the program. Where it cannot it says why on standard error, and with which
-/// code to end.
+/// Takes memory from those nodes only from now on, and becomes the program. Where it cannot it says why on standard
+/// error, and with which code to end.
 pub(super) fn serve(mut arguments: impl Iterator<Item = OsString>) -> u8 {
     let nodes = arguments.next().and_then(|nodes| nodes.to_str()?.parse::<IdSet>().ok());
     let (Some(nodes), Some(program)) = (nodes.filter(|nodes| !nodes.is_empty()), arguments.next()) else {

@@ -1,5 +1,5 @@
-//! A program on the loaded-latency curves of a machine: how busy memory was, second by second, what an access takes under
-//! such a load, and how far the knee is. The method is that of Mess (Esmaili-Dokht et al., MICRO 2024).
+//! A program on the loaded-latency curves of a machine: how busy memory was, second by second, what an access takes
+//! under such a load, and how far the knee is. The method is that of Mess (Esmaili-Dokht et al., MICRO 2024).
 
 use serde::{Deserialize, Serialize};
 
@@ -7,27 +7,27 @@ use crate::counters::CounterSourceId;
 use crate::idset::NodeId;
 use crate::refusal::Note;
 
-/// Schema of [`Placed`].
+/// Schema of [`CurveProfile`].
 pub const PLACED_SCHEMA: &str = "tiermark/placed/1";
 
 /// The life of a program on curves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Placed {
+pub struct CurveProfile {
     /// The command as one types it.
     pub command: String,
     /// Where the rates of the program come from. They are of the whole machine: other work is in them.
     pub counters: CounterSourceId,
-    /// Bytes a second that memory moved before the command began, and that are subtracted from its rates; `None` if that was
-    /// not counted.
+    /// Bytes a second that memory moved before the command began, and that are subtracted from its rates; `None` if
+    /// that was not counted.
     #[serde(default)]
     pub idle_bytes_per_second: Option<f64>,
     /// The curves.
-    pub on: PlacedCurves,
+    pub on: ProfileCurves,
     /// The program, in the order of time.
-    pub points: Vec<PlacedPoint>,
+    pub points: Vec<ProfilePoint>,
     /// Seconds by part of the curve.
-    pub time: PlacedTime,
+    pub time: ProfileTime,
     /// What a reader should know.
     pub notes: Vec<Note>,
 }
@@ -35,22 +35,22 @@ pub struct Placed {
 /// The curves of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct PlacedCurves {
+pub struct ProfileCurves {
     /// Id of the run.
     pub run: String,
     /// Where the memory lies, seen from the threads that loaded it: `local`, `system`.
     pub place: String,
     /// What the rates of the curves count.
-    pub axis: PlacedAxis,
+    pub axis: ProfileAxis,
     /// A curve for each mix and node.
-    pub curves: Vec<PlacedCurve>,
+    pub curves: Vec<ProfileCurve>,
 }
 
 /// What the rates of curves count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum PlacedAxis {
+pub enum ProfileAxis {
     /// Bytes on the memory channels, as the counters saw them during the run.
     Counted,
     /// Bytes that the threads of the run used: the run has no counts.
@@ -60,24 +60,24 @@ pub enum PlacedAxis {
 /// A curve: latency over bandwidth, both rising.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct PlacedCurve {
+pub struct ProfileCurve {
     /// The traffic of the run: `read`, `2:1`.
     pub mix: String,
     /// The node whose memory it is; `None` if it stands for each node, or for the whole machine.
     pub node: Option<NodeId>,
-    /// Share of the bytes on the channels that are read. Without counts it follows from the mix: an ordinary store reads its
-    /// line first.
+    /// Share of the bytes on the channels that are read. Without counts it follows from the mix: an ordinary store
+    /// reads its line first.
     pub read_share: f64,
     /// Bytes a second and ns, by rising load.
     pub points: Vec<(f64, f64)>,
     /// The knee; `None` if the curve has none.
-    pub knee: Option<PlacedKnee>,
+    pub knee: Option<ProfileKnee>,
 }
 
 /// A knee and the points beside it, in bytes a second: the knee is one of the points, so it lies between the other two.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct PlacedKnee {
+pub struct ProfileKnee {
     /// The knee.
     pub at: f64,
     /// The point before it.
@@ -90,7 +90,7 @@ pub struct PlacedKnee {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum PlacedPart {
+pub enum ProfilePart {
     /// Before the point that precedes the knee; of a curve without a knee, anywhere on it.
     Below,
     /// Between the two points beside the knee.
@@ -102,7 +102,7 @@ pub enum PlacedPart {
 /// The program between two samples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct PlacedPoint {
+pub struct ProfilePoint {
     /// The end of the time, RFC 3339 in UTC.
     pub time: String,
     /// How long it was.
@@ -113,18 +113,18 @@ pub struct PlacedPoint {
     pub bytes_per_second: f64,
     /// Share of them that was read; `None` if reads are not counted separately.
     pub read_share: Option<f64>,
-    /// The place of the curve in [`PlacedCurves::curves`]: that of the nearest share of reads.
+    /// The place of the curve in [`ProfileCurves::curves`]: that of the nearest share of reads.
     pub curve: usize,
-    /// The curve on the other side of the program's share of reads, which has a part in what follows; `None` where only one
-    /// curve is used.
+    /// The curve on the other side of the program's share of reads, which has a part in what follows; `None` where only
+    /// one curve is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub other: Option<PlacedOther>,
+    pub other: Option<ProfileOther>,
     /// Latency of an access at this rate, read off the curves, in ns.
     pub ns: f64,
     /// Whether the rate is beyond the end of a curve, so that `ns` is at least this.
     pub beyond: bool,
     /// The part of the curve.
-    pub part: PlacedPart,
+    pub part: ProfilePart,
     /// Bytes a second up to the knee, or up to the end of a curve without one; negative behind it.
     pub head_room: f64,
 }
@@ -132,8 +132,8 @@ pub struct PlacedPoint {
 /// The second of two curves between whose shares of reads a program lies.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct PlacedOther {
-    /// Its place in [`PlacedCurves::curves`].
+pub struct ProfileOther {
+    /// Its place in [`ProfileCurves::curves`].
     pub curve: usize,
     /// Its part in latency and head room, from 0 to 0.5; the nearest curve has the rest.
     pub weight: f64,
@@ -141,13 +141,13 @@ pub struct PlacedOther {
 
 /// What curves say of a rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PlacedAt {
+pub struct ProfileAt {
     /// Latency of an access, ns.
     pub ns: f64,
     /// Whether the rate is beyond the end of a curve, so that `ns` is at least this.
     pub beyond: bool,
     /// The part of the curve.
-    pub part: PlacedPart,
+    pub part: ProfilePart,
     /// Bytes a second up to the knee, or up to the end of a curve without one.
     pub head_room: f64,
 }
@@ -155,7 +155,7 @@ pub struct PlacedAt {
 /// Seconds by part of the curve.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct PlacedTime {
+pub struct ProfileTime {
     /// Below the knee.
     pub below: f64,
     /// Near it.
@@ -164,12 +164,12 @@ pub struct PlacedTime {
     pub past: f64,
 }
 
-impl PlacedTime {
+impl ProfileTime {
     /// The time of some points.
-    pub fn of(points: &[PlacedPoint]) -> Self {
+    pub fn of(points: &[ProfilePoint]) -> Self {
         // The sum of no numbers is -0.
         let of = |part| 0.0 + points.iter().filter(|point| point.part == part).map(|point| point.seconds).sum::<f64>();
-        Self { below: of(PlacedPart::Below), near: of(PlacedPart::Near), past: of(PlacedPart::Past) }
+        Self { below: of(ProfilePart::Below), near: of(ProfilePart::Near), past: of(ProfilePart::Past) }
     }
 
     /// All of it.
@@ -178,18 +178,18 @@ impl PlacedTime {
     }
 }
 
-impl PlacedKnee {
+impl ProfileKnee {
     /// The part of its curve at a rate.
-    fn part(self, rate: f64) -> PlacedPart {
+    fn part(self, rate: f64) -> ProfilePart {
         match rate {
-            rate if rate > self.high => PlacedPart::Past,
-            rate if rate >= self.low => PlacedPart::Near,
-            _ => PlacedPart::Below,
+            rate if rate > self.high => ProfilePart::Past,
+            rate if rate >= self.low => ProfilePart::Near,
+            _ => ProfilePart::Below,
         }
     }
 }
 
-impl PlacedCurve {
+impl ProfileCurve {
     /// The latency at a rate, on straight lines between the points, and whether the rate is beyond the last of them;
     /// `None` of a curve without points.
     pub fn latency(&self, rate: f64) -> Option<(f64, bool)> {
@@ -205,41 +205,41 @@ impl PlacedCurve {
     }
 
     /// What the curve says of a rate; `None` of a curve without points.
-    pub fn at(&self, rate: f64) -> Option<PlacedAt> {
+    pub fn at(&self, rate: f64) -> Option<ProfileAt> {
         let ((ns, beyond), (part, head_room)) = (self.latency(rate)?, self.part(rate));
-        Some(PlacedAt { ns, beyond, part, head_room })
+        Some(ProfileAt { ns, beyond, part, head_room })
     }
 
-    /// The same of a mix between those of this curve and another, whose part is `weight`: its end and its knee lie on straight lines
-    /// between those of both, and so does its latency at the same share of the end. Where only one has a knee, the end of the other
-    /// stands for it.
-    pub fn at_between(&self, other: &Self, weight: f64, rate: f64) -> Option<PlacedAt> {
+    /// The same of a mix between those of this curve and another, whose part is `weight`: its end and its knee lie on
+    /// straight lines between those of both, and so does its latency at the same share of the end. Where only one has a
+    /// knee, the end of the other stands for it.
+    pub fn at_between(&self, other: &Self, weight: f64, rate: f64) -> Option<ProfileAt> {
         let between = |here: f64, there: f64| here + weight * (there - here);
         let (here, there) = (self.points.last()?.0, other.points.last()?.0);
         let end = between(here, there);
         let share = if end > 0.0 { rate / end } else { 0.0 };
         let ns = between(self.latency(share * here)?.0, other.latency(share * there)?.0);
         let knee = self.knee.or(other.knee).map(|_| {
-            let of = |curve: &Self, end: f64| curve.knee.unwrap_or(PlacedKnee { at: end, low: end, high: end });
+            let of = |curve: &Self, end: f64| curve.knee.unwrap_or(ProfileKnee { at: end, low: end, high: end });
             let (here, there) = (of(self, here), of(other, there));
             let (low, high) = (between(here.low, there.low), between(here.high, there.high));
-            PlacedKnee { at: between(here.at, there.at), low, high }
+            ProfileKnee { at: between(here.at, there.at), low, high }
         });
         let part = match knee {
             Some(knee) => knee.part(rate),
-            None if rate > end => PlacedPart::Past,
-            None => PlacedPart::Below,
+            None if rate > end => ProfilePart::Past,
+            None => ProfilePart::Below,
         };
-        Some(PlacedAt { ns, beyond: rate > end, part, head_room: knee.map_or(end, |knee| knee.at) - rate })
+        Some(ProfileAt { ns, beyond: rate > end, part, head_room: knee.map_or(end, |knee| knee.at) - rate })
     }
 
     /// The part of the curve at a rate, and the bytes a second up to the knee or the end.
-    pub fn part(&self, rate: f64) -> (PlacedPart, f64) {
+    pub fn part(&self, rate: f64) -> (ProfilePart, f64) {
         let end = self.points.last().map_or(0.0, |point| point.0);
         let part = match self.knee {
             Some(knee) => knee.part(rate),
-            None if rate > end => PlacedPart::Past,
-            None => PlacedPart::Below,
+            None if rate > end => ProfilePart::Past,
+            None => ProfilePart::Below,
         };
         (part, self.knee.map_or(end, |knee| knee.at) - rate)
     }
@@ -249,9 +249,9 @@ impl PlacedCurve {
 mod tests {
     use super::*;
 
-    fn curve(knee: Option<PlacedKnee>) -> PlacedCurve {
+    fn curve(knee: Option<ProfileKnee>) -> ProfileCurve {
         let points = vec![(0.0, 90.0), (10.0, 100.0), (20.0, 140.0), (25.0, 300.0)];
-        PlacedCurve { mix: "read".into(), node: None, read_share: 1.0, points, knee }
+        ProfileCurve { mix: "read".into(), node: None, read_share: 1.0, points, knee }
     }
 
     #[test]
@@ -261,26 +261,26 @@ mod tests {
             assert_eq!(curve.latency(rate), Some((ns, false)), "{rate}");
         }
         assert_eq!((curve.latency(25.0), curve.latency(26.0)), (Some((300.0, false)), Some((300.0, true))));
-        assert_eq!(PlacedCurve { points: Vec::new(), ..curve }.latency(1.0), None);
+        assert_eq!(ProfileCurve { points: Vec::new(), ..curve }.latency(1.0), None);
     }
 
     #[test]
     fn between_two_curves_latency_and_knee_are_on_straight_lines() {
-        let reads = curve(Some(PlacedKnee { at: 20.0, low: 10.0, high: 25.0 }));
+        let reads = curve(Some(ProfileKnee { at: 20.0, low: 10.0, high: 25.0 }));
         let points = vec![(0.0, 110.0), (10.0, 200.0), (12.0, 400.0)];
-        let knee = Some(PlacedKnee { at: 10.0, low: 6.0, high: 12.0 });
-        let writes = PlacedCurve { mix: "1:1".into(), read_share: 0.5, points, knee, ..reads.clone() };
+        let knee = Some(ProfileKnee { at: 10.0, low: 6.0, high: 12.0 });
+        let writes = ProfileCurve { mix: "1:1".into(), read_share: 0.5, points, knee, ..reads.clone() };
         let at = |weight, rate| reads.at_between(&writes, weight, rate).unwrap();
         assert_eq!((at(0.0, 10.0), at(1.0, 10.0)), (reads.at(10.0).unwrap(), writes.at(10.0).unwrap()));
         // It ends at 18.5, half-way between 25 and 12: half of that is 12.5 of the one and 6 of the other.
         let half = at(0.5, 9.25);
-        assert_eq!((half.ns, half.beyond, half.part, half.head_room), (137.0, false, PlacedPart::Near, 5.75));
-        assert_eq!(at(0.5, 7.0).part, PlacedPart::Below, "the knee begins at 8");
+        assert_eq!((half.ns, half.beyond, half.part, half.head_room), (137.0, false, ProfilePart::Near, 5.75));
+        assert_eq!(at(0.5, 7.0).part, ProfilePart::Below, "the knee begins at 8");
         // Beyond the end of one curve, below that of the mix.
         assert!(!at(0.25, 13.0).beyond && at(0.25, 13.0).ns < 150.0 && at(0.25, 22.0).beyond);
-        let straight = PlacedCurve { knee: None, ..writes };
+        let straight = ProfileCurve { knee: None, ..writes };
         let at = |rate| reads.at_between(&straight, 0.5, rate).unwrap();
-        assert_eq!((at(10.0).part, at(12.0).part, at(12.0).head_room), (PlacedPart::Below, PlacedPart::Near, 4.0));
+        assert_eq!((at(10.0).part, at(12.0).part, at(12.0).head_room), (ProfilePart::Below, ProfilePart::Near, 4.0));
     }
 
     #[test]
@@ -294,14 +294,18 @@ mod tests {
 
     #[test]
     fn parts_are_bounded_by_the_points_beside_the_knee() {
-        let knee = curve(Some(PlacedKnee { at: 20.0, low: 10.0, high: 25.0 }));
+        let knee = curve(Some(ProfileKnee { at: 20.0, low: 10.0, high: 25.0 }));
         let parts = [5.0, 10.0, 25.0, 26.0].map(|rate| knee.part(rate));
-        let expected =
-            [(PlacedPart::Below, 15.0), (PlacedPart::Near, 10.0), (PlacedPart::Near, -5.0), (PlacedPart::Past, -6.0)];
+        let expected = [
+            (ProfilePart::Below, 15.0),
+            (ProfilePart::Near, 10.0),
+            (ProfilePart::Near, -5.0),
+            (ProfilePart::Past, -6.0),
+        ];
         assert_eq!(parts, expected);
         assert_eq!(
             [24.0, 26.0].map(|rate| curve(None).part(rate)),
-            [(PlacedPart::Below, 1.0), (PlacedPart::Past, -1.0)]
+            [(ProfilePart::Below, 1.0), (ProfilePart::Past, -1.0)]
         );
     }
 }

@@ -14,7 +14,7 @@ use tiermark_model::messages::documents as says;
 use tiermark_model::{Run, RunKind};
 
 use crate::output::{Failure, tell};
-use crate::{orphans, shell};
+use crate::{environment, orphans};
 use unfinished::not_finished;
 pub(crate) use unfinished::{is_under_way, journals, said_of_journal, tell_of_newer, without_document};
 
@@ -35,7 +35,7 @@ impl SavedDocument {
     /// # Errors
     /// A [`Failure`] of usage where no such document exists or it cannot be read.
     pub(crate) fn load(reference: &str) -> Result<Self, Failure> {
-        let store = shell::store();
+        let store = environment::store();
         if reference == "-" {
             let bytes = stdin()?;
             return match Kept::parse(&bytes, STDIN)? {
@@ -52,7 +52,7 @@ impl SavedDocument {
 
     /// The run of probes of an id or its beginning, a file, or the newest for `last`.
     fn of_probes(reference: &str) -> Result<Box<Run>, Failure> {
-        let store = shell::store();
+        let store = environment::store();
         orphans::adopt(&store, false);
         // Every error in loading a run is an error of usage, as for a document from standard input.
         Ok(concluded(store.load(reference).map_err(Failure::usage)?, &store))
@@ -154,7 +154,7 @@ impl Kept {
 /// # Errors
 /// A [`Failure`] where their directory cannot be read.
 fn others() -> Result<Vec<(RunKind, Entry)>, Failure> {
-    let stores = [(RunKind::Capacity, shell::capacity_runs()), (RunKind::Load, shell::load_runs())];
+    let stores = [(RunKind::Capacity, environment::capacity_runs()), (RunKind::Load, environment::load_runs())];
     let mut all = Vec::new();
     for (kind, store) in stores {
         all.extend(store.list()?.into_iter().map(|entry| (kind, entry)));
@@ -163,9 +163,9 @@ fn others() -> Result<Vec<(RunKind, Entry)>, Failure> {
     Ok(all)
 }
 
-/// Says that a newer run than this newest one of probes is of tenants or of load.
+/// Prints a note if a run of `capacity` or `load` is newer than `used`, the newest run of probes.
 fn tell_of_servers(used: &Run) -> Result<(), Failure> {
-    let of_probes = shell::store().list()?;
+    let of_probes = environment::store().list()?;
     let is_newer = |own: &Entry| of_probes.last().is_none_or(|newest| newest.order() < own.order());
     if let Some((kind, newest)) = others()?.pop().filter(|(_, own)| is_newer(own)) {
         let what = if kind == RunKind::Load { "load" } else { "capacity" };
@@ -180,7 +180,7 @@ fn tell_of_servers(used: &Run) -> Result<(), Failure> {
 /// A [`Failure`] where a directory of runs cannot be read.
 pub(crate) fn all() -> Result<Vec<(RunKind, Entry)>, Failure> {
     let mut all = others()?;
-    all.extend(shell::store().list()?.into_iter().map(|entry| (RunKind::Probes, entry)));
+    all.extend(environment::store().list()?.into_iter().map(|entry| (RunKind::Probes, entry)));
     all.sort_by(|(_, a), (_, b)| b.order().cmp(&a.order()));
     Ok(all)
 }
@@ -198,8 +198,8 @@ pub(crate) fn run_of_probes(name: &str) -> Result<Run, Failure> {
     match SavedDocument::load(name)? {
         SavedDocument::Run(run) => Ok(*run),
         SavedDocument::Other(_) => Err(Failure::usage(format!(
-            "'{name}' is a run of capacity or load: give a run of probes (`tiermark list runs`); `tiermark report RUN RUN` \
-             shows runs of capacity and load side by side, and `tiermark show RUN --format csv` has their numbers"
+            "'{name}' is a run of capacity or load: give a run of probes (`tiermark list runs`); `tiermark report RUN \
+             RUN` shows runs of capacity and load side by side, and `tiermark show RUN --format csv` has their numbers"
         ))),
     }
 }

@@ -1,7 +1,8 @@
 //! Texts that may hold what strangers wrote (documents, captures, answers of servers), as they may reach a terminal.
 //!
-//! A terminal obeys control characters of both sets (ESC and U+009B begin its commands), and shows text that holds bidirectional controls
-//! in another order than it is read. Everything that goes to standard output or standard error passes here last.
+//! A terminal obeys control characters of both sets (ESC and U+009B begin its commands), and shows text that holds
+//! bidirectional controls in another order than it is read. Everything that goes to standard output or standard error
+//! passes here last.
 
 use std::borrow::Cow;
 
@@ -16,8 +17,8 @@ fn is_obeyed(c: char) -> bool {
     c.is_control() || bidirectional || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
-/// The length of the colour or weight that a text begins with, as reports write them; `None` for any other sequence. One that hides text
-/// is not among them.
+/// The length of the colour or weight that a text begins with, as reports write them; `None` for any other sequence.
+/// One that hides text is not among them.
 fn ink(text: &str) -> Option<usize> {
     let rest = text.strip_prefix("\u{1b}[")?;
     let end = rest.find(|c: char| !c.is_ascii_digit() && c != ';').filter(|end| rest[*end..].starts_with('m'))?;

@@ -3,8 +3,8 @@
 use tiermark_model::capacity::{Answer, Outcome, TrialRecord};
 use tiermark_model::messages::capacity as messages;
 
-/// An answer of servers that are never empty again. That they hold so many is so all the more; that one more fails says little where
-/// trials of still more were made before it.
+/// An answer of servers that are never empty again. That they hold so many is so all the more; that one more fails says
+/// little where trials of still more were made before it.
 pub(super) fn answer(answer: Answer, trials: &[TrialRecord]) -> Answer {
     let Answer::Exactly { tenants, .. } = answer else { return answer };
     let mut most = 0;

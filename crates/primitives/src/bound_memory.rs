@@ -1,4 +1,5 @@
-//! Where the memory comes from that a body makes for itself, and that its children and threads make: from the nodes that the user names.
+//! Where the memory comes from that a body makes for itself, and that its children and threads make: from the nodes
+//! that the user names.
 
 use tiermark_model::{IdSet, Refusal};
 use tiermark_system::PageRule;
@@ -7,12 +8,13 @@ use super::unavailable;
 
 /// Has the calling thread, and whatever it starts, take memory from some nodes only, until it is dropped.
 #[derive(Debug)]
-pub struct Placed {
+pub struct BoundMemory {
     before: PageRule,
 }
 
-impl Placed {
-    /// From these nodes; where none are named, the thread goes on as before: from the node of its cpu, or as its starter said (numactl).
+impl BoundMemory {
+    /// From these nodes; where none are named, the thread goes on as before: from the node of its cpu, or as its
+    /// starter said (numactl).
     ///
     /// # Errors
     /// A [`Refusal`] when the kernel forbids it.
@@ -23,13 +25,14 @@ impl Placed {
         let bound = PageRule::now().and_then(|before| PageRule::among(nodes).apply().map(|()| Self { before }));
         bound.map(Some).map_err(|error| {
             let what = format!("memory of node {nodes} for what the system does");
-            let cure = "allow set_mempolicy: docker run --cap-add SYS_NICE, or a seccomp profile that permits it; or leave --mem-node out";
+            let cure = "allow set_mempolicy: docker run --cap-add SYS_NICE, or a seccomp profile that permits it; or \
+                leave --mem-node out";
             unavailable(&what, &error.to_string(), cure)
         })
     }
 }
 
-impl Drop for Placed {
+impl Drop for BoundMemory {
     fn drop(&mut self) {
         let _ = self.before.apply();
     }
@@ -53,9 +56,9 @@ mod tests {
         }
         on_a_thread(move || {
             let before = PageRule::now().unwrap();
-            assert!(Placed::on(&IdSet::new()).unwrap().is_none());
+            assert!(BoundMemory::on(&IdSet::new()).unwrap().is_none());
             let nodes = IdSet::from_iter([node]);
-            let placed = Placed::on(&nodes).unwrap();
+            let placed = BoundMemory::on(&nodes).unwrap();
             let wanted = PageRule::among(&nodes);
             assert_eq!(PageRule::now().unwrap(), wanted);
             on_a_thread(move || assert_eq!(PageRule::now().unwrap(), wanted));
@@ -76,9 +79,9 @@ mod tests {
     fn a_kernel_that_forbids_it_is_a_refusal_with_its_cure() {
         on_a_thread(|| {
             tiermark_system::testing::refuse(&[libc::SYS_set_mempolicy]).unwrap();
-            let refusal = Placed::on(&IdSet::from_iter([0])).err().unwrap();
+            let refusal = BoundMemory::on(&IdSet::from_iter([0])).err().unwrap();
             assert!(refusal.cure.contains("set_mempolicy"), "{refusal}");
-            assert!(Placed::on(&IdSet::new()).unwrap().is_none());
+            assert!(BoundMemory::on(&IdSet::new()).unwrap().is_none());
         });
     }
 }

@@ -9,7 +9,8 @@ use super::solve::{Level, Strided, levels, split, ways};
 use crate::edges::boundary_names;
 use crate::ladder::{points, with_purpose};
 
-/// Two sizes of one level, by ways and by footprint, agree within this: the curve bends where the last lines are fought for.
+/// Two sizes of one level, by ways and by footprint, agree within this: the curve bends where the last lines are fought
+/// for.
 pub(super) const AGREE: f64 = 0.8;
 
 /// Observations by the property that they show.
@@ -34,9 +35,9 @@ impl<'a> GeometryCurves<'a> {
         Self::of(chases(shapes), curve, ChainLayout::Random, machine)
     }
 
-    /// A table of latencies by footprint and stride. The random rows are the footprint curve; where there are none, those of the smallest
-    /// stride. Rising chains take the place of scattered ones: from a page on, prefetchers do not help them; below, a curve that
-    /// never leaves its level counts for nothing.
+    /// A table of latencies by footprint and stride. The random rows are the footprint curve; where there are none,
+    /// those of the smallest stride. Rising chains take the place of scattered ones: from a page on, prefetchers do not
+    /// help them; below, a curve that never leaves its level counts for nothing.
     pub(super) fn of_table(observations: &'a [Observation], machine: &Machine) -> Self {
         let is_plain = |o: &&Observation| o.labels.number(Labels::CHAINS).is_none_or(|chains| chains == 1);
         let mut chases = chases(with_purpose(observations, Purpose::Table).filter(is_plain));

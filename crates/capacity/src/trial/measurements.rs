@@ -11,7 +11,7 @@ use tiermark_model::{Cgroup, Note};
 use super::Footprint;
 use crate::backend::{Backend, Counted};
 use crate::curve;
-use crate::evidence::{Derived, Group, GroupPaths, Host, HostDelta};
+use crate::evidence::{Derived, GroupCounters, GroupPaths, Host, HostDelta};
 use crate::level::{Judgement, Level, Quantity, Served};
 use crate::resource::Signs;
 use crate::scenario::Pacing;
@@ -22,7 +22,7 @@ use crate::tier::ActiveTier;
 pub(super) struct SystemState {
     at: Instant,
     host: Host,
-    group: Option<Group>,
+    group: Option<GroupCounters>,
     /// Bytes of compressed memory that no group counts.
     pool: Option<u64>,
     oom_kills: Option<u64>,
@@ -33,7 +33,7 @@ pub(super) struct SystemState {
 impl SystemState {
     pub(super) fn take(root: &Root, backend: &dyn Backend, active: &ActiveTier) -> Self {
         let counted = backend.counted();
-        let read = |paths: &GroupPaths| Group::read(root, paths).ok();
+        let read = |paths: &GroupPaths| GroupCounters::read(root, paths).ok();
         let group = counted.as_ref().and_then(|counted| read(&counted.all));
         Self {
             at: Instant::now(),
@@ -75,7 +75,7 @@ fn quota(before: Option<&Cgroup>, after: Option<&Cgroup>) -> Option<QuotaUse> {
     Some(QuotaUse { cpus: after.cpu_quota?, file: after.files.quota.clone()?, throttled })
 }
 
-fn kills(counted: &Counted, read: impl Fn(&GroupPaths) -> Option<Group>) -> Option<u64> {
+fn kills(counted: &Counted, read: impl Fn(&GroupPaths) -> Option<GroupCounters>) -> Option<u64> {
     let of = |paths: &GroupPaths| read(paths).and_then(|group| group.oom_kills);
     match counted.all {
         GroupPaths::V2(_) => of(&counted.all),

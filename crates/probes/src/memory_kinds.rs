@@ -17,8 +17,8 @@ pub(crate) fn local_cpus(machine: &Machine, cpus: &IdSet) -> IdSet {
     if local.is_empty() { cpus.clone() } else { local }
 }
 
-/// The cpu for one-thread steps: one with memory of its own node, of the fastest kind of core, and the first thread of its core; not cpu 0 where
-/// there is a choice, since interrupts and kernel work land there by default.
+/// The cpu for one-thread steps: one with memory of its own node, of the fastest kind of core, and the first thread of
+/// its core; not cpu 0 where there is a choice, since interrupts and kernel work land there by default.
 pub(crate) fn quiet_cpu(machine: &Machine, cpus: &IdSet) -> Option<CpuId> {
     let firsts = machine.one_per_core(cpus);
     let order = machine.cores_first(cpus).into_iter().filter(|cpu| firsts.contains(*cpu));
@@ -44,7 +44,8 @@ pub(crate) fn own_memory(machine: &Machine, cpu: CpuId) -> (String, Option<NodeI
     }
 }
 
-/// All that firmware and kernel say of a node's memory, seen from a cpu: nodes of which they say the same are of one kind.
+/// All that firmware and kernel say of a node's memory, seen from a cpu: nodes of which they say the same are of one
+/// kind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct MemoryKind {
     without_cpus: bool,
@@ -81,7 +82,8 @@ pub(crate) fn kinds(machine: &Machine, nodes: &IdSet, distance: impl Fn(NodeId) 
     kinds.into_values().collect()
 }
 
-/// The nodes whose memory is far for a cpu, by kind: the first of each is measured. Their number does not grow with the machine.
+/// The nodes whose memory is far for a cpu, by kind: the first of each is measured. Their number does not grow with the
+/// machine.
 fn far_kinds(machine: &Machine, cpu: CpuId) -> Vec<IdSet> {
     let Some(near) = nearest_memory_node(cpu, machine) else { return Vec::new() };
     let from = machine.node(machine.node_of(cpu).unwrap_or(near));
@@ -152,7 +154,7 @@ mod tests {
         let scope = tiermark_model::Scope::default();
         let ladder = crate::tiers::ladder(&machine, &all, &scope);
         let memory = ladder.tiers.iter().find(|tier| tier.is_memory()).unwrap();
-        let alone = crate::room::dram_bytes(&machine, &"4-7".parse().unwrap(), Some(1), &scope).unwrap().0;
+        let alone = crate::footprints::dram_bytes(&machine, &"4-7".parse().unwrap(), Some(1), &scope).unwrap().0;
         assert_eq!((memory.cpus.to_string(), memory.bytes), ("4-7".to_owned(), alone));
         assert!(ladder.rules.iter().any(|rule| rule.code == codes::without_own_memory), "{:?}", ladder.rules);
         // Where all are so small, they are what there is.

@@ -167,7 +167,8 @@ fn times_of(times: u64) -> String {
 }
 
 /// What to do about facts that contradict each other where nothing more is known of them.
-const MISLED: &str = "numbers depend on the view marked '(used)'; in a container, run tiermark on the host; in a guest, compare with the host";
+const MISLED: &str = "numbers depend on the view marked '(used)'; in a container, run tiermark on the host; in a \
+    guest, compare with the host";
 
 /// Where the modules hold more than the kernel has: the word of the command line that leaves it out, else who may.
 fn lacking_memory(input: &CheckInput<'_>) -> Option<String> {
@@ -199,7 +200,8 @@ fn facts(input: &CheckInput<'_>) -> CheckResult {
         true => CheckResult::problem(Affected::All, value, lacking_memory(input).unwrap_or_else(|| MISLED.to_owned())),
         false => CheckResult::note(
             value,
-            "no number depends on it: the kernel enforces the view that is used, and footprints follow free memory, not totals",
+            "no number depends on it: the kernel enforces the view that is used, and footprints follow free memory, \
+                not totals",
         ),
     }
 }

@@ -7,9 +7,9 @@ use tiermark_model::{Experiment, Observation, Run, Unit, format_gbs, format_ns};
 use crate::agreed::agreed;
 use crate::output::tell;
 
-/// Makes every estimate of a run again, and says on standard error what could not be made again and how much differs; with `verbose` it
-/// names what differs.
-pub(crate) fn reanalysed(mut run: Run, verbose: bool) -> Run {
+/// Makes every estimate of a run again, and says on standard error what could not be made again and how much differs;
+/// with `verbose` it names what differs.
+pub(crate) fn reanalyse_saved(mut run: Run, verbose: bool) -> Run {
     let experiments = std::mem::take(&mut run.experiments);
     let (mut made, mut kept) = (0, 0);
     for saved in &experiments {

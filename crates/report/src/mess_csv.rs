@@ -1,8 +1,10 @@
-//! Curves of latency over bandwidth as CSV in the layout of the Mess benchmark: `type,rd_percentage,pause,bandwidth_mean, …` with
-//! bandwidth in GB/s and latency in ns, as its published measurements have it; its later tools read the same columns.
+//! Curves of latency over bandwidth as CSV in the layout of the Mess benchmark:
+//! `type,rd_percentage,pause,bandwidth_mean, …` with bandwidth in GB/s and latency in ns, as its published measurements
+//! have it; its later tools read the same columns.
 //!
-//! What the columns hold here: the share of useful bytes read, the pause in ns, medians as means, and for latency half of a 95 %
-//! interval over 1.96 as deviation, or a quarter of the range where there is no interval. The point without load has no pause, and so no row.
+//! What the columns hold here: the share of useful bytes read, the pause in ns, medians as means, and for latency half
+//! of a 95 % interval over 1.96 as deviation, or a quarter of the range where there is no interval. The point without
+//! load has no pause, and so no row.
 
 use std::fmt;
 
@@ -83,8 +85,8 @@ pub fn mess(run: &Run) -> String {
         let kind = kind(&seen.labels) + &experiment;
         let (low, high) = (part.min.unwrap_or(rate), part.max.unwrap_or(rate));
         let (quickest, slowest) = (seen.min.unwrap_or(latency), seen.max.unwrap_or(latency));
-        // Of the rate only the range is kept, and of a latency too where one allocation gives no interval: a range of samples
-        // over four is their deviation, roughly (Tippett 1925).
+        // Of the rate only the range is kept, and of a latency too where one allocation gives no interval: a range of
+        // samples over four is their deviation, roughly (Tippett 1925).
         let spread = |low: f64, high: f64| (high - low) / 4.0;
         let interval = seen.interval.map(|i| (i.high - i.low) / 2.0 / DEVIATIONS);
         let numbers = [
@@ -105,7 +107,8 @@ pub fn mess(run: &Run) -> String {
     out
 }
 
-/// How many of the points of such a file are not trusted, in words: its layout has no column for that. `None` where all are.
+/// How many of the points of such a file are not trusted, in words: its layout has no column for that. `None` where all
+/// are.
 pub fn mess_doubts(run: &Run) -> Option<String> {
     let points: Vec<&Observation> =
         run.observations().filter(|o| o.labels.is_for(Purpose::Load) && o.value.is_some()).collect();

@@ -6,13 +6,13 @@ use tiermark_model::Warning;
 use tiermark_model::messages::capacity as messages;
 
 use crate::backend::Counted;
-use crate::evidence::{Group, GroupPaths};
+use crate::evidence::{GroupCounters, GroupPaths};
 
 /// The tenants' groups at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Look {
     /// The group around all.
-    pub(super) group: Group,
+    pub(super) group: GroupCounters,
     /// Processes that the kernel killed for want of memory; `None` where it does not count them.
     pub(super) kills: Option<u64>,
 }
@@ -23,7 +23,7 @@ impl Look {
     /// # Errors
     /// A sentence that names a file that makes no sense.
     pub(super) fn at(root: &Root, counted: &Counted) -> Result<Self, String> {
-        let read = |paths: &GroupPaths| Group::read(root, paths).map_err(|why| why.to_string());
+        let read = |paths: &GroupPaths| GroupCounters::read(root, paths).map_err(|why| why.to_string());
         let group = read(&counted.all)?;
         let mut kills = group.oom_kills;
         // Version 1 counts a kill where the victim was, version 2 above it too.
@@ -107,9 +107,9 @@ mod tests {
 
     #[test]
     fn what_was_there_must_stay_and_what_never_was_is_not_missed() {
-        let stalled = |us| Group {
+        let stalled = |us| GroupCounters {
             memory_pressure: Some(crate::evidence::Pressure { full_us: us, ..Default::default() }),
-            ..Group::default()
+            ..GroupCounters::default()
         };
         let mut sight = Sight::default();
         assert_eq!(sight.keeps(&Look::default()), Ok(()));

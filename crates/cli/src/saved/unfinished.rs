@@ -10,8 +10,8 @@ use tiermark_model::load::LOAD_SCHEMA;
 use tiermark_model::messages::documents as says;
 use tiermark_model::{RunKind, WATCH_RECORDING_SCHEMA};
 
+use crate::environment;
 use crate::output::{Failure, tell};
-use crate::shell;
 
 /// Whether a file is named as one of a run that goes on, or was killed.
 pub(crate) fn is_under_way(path: &Path) -> bool {
@@ -21,12 +21,12 @@ pub(crate) fn is_under_way(path: &Path) -> bool {
 /// Journals of runs of tenants, oldest first. One of a run with an end has its document beside it.
 pub(crate) fn journals() -> Vec<Entry> {
     // A directory that cannot be read is reported by the search for documents.
-    shell::capacity_runs().files("jsonl").unwrap_or_default()
+    environment::capacity_runs().files("jsonl").unwrap_or_default()
 }
 
 /// Journals of runs that have no document, oldest first: each run goes on, or was killed.
 pub(crate) fn without_document() -> Vec<(RunKind, Entry)> {
-    let of_load = shell::load_runs().files("jsonl").unwrap_or_default();
+    let of_load = environment::load_runs().files("jsonl").unwrap_or_default();
     let kinds = [(RunKind::Capacity, journals()), (RunKind::Load, of_load)];
     let mut left: Vec<(RunKind, Entry)> =
         kinds.into_iter().flat_map(|(kind, all)| all.into_iter().map(move |one| (kind, one))).collect();
@@ -68,7 +68,7 @@ pub(crate) fn said_of_journal(journal: &Path) -> String {
 /// Why a file of lines is no run: it is one of `capacity` that has not ended, or of something else.
 pub(super) fn not_finished(path: &Path) -> Failure {
     let FirstLine { schema, run_header } = FirstLine::of(path);
-    let (name, quoted) = (path.display().to_string(), shell::quoted(path));
+    let (name, quoted) = (path.display().to_string(), environment::quoted(path));
     Failure::usage(match (schema.as_deref(), run_header) {
         (Some(LOAD_SCHEMA), _) => says::load_run_unfinished(&name),
         (Some(WATCH_RECORDING_SCHEMA), _) => says::recording_is_no_run(&name, &quoted),
@@ -83,7 +83,8 @@ struct TrialLine {
     probe: Option<IgnoredAny>,
 }
 
-/// Says that a run of tenants or of load, newer than the newest document, has no document: it still runs, or was killed.
+/// Says that a run of tenants or of load, newer than the newest document, has no document: it still runs, or was
+/// killed.
 pub(crate) fn tell_of_newer(newest: Option<&Entry>) {
     let is_newer = |(_, left): &(RunKind, Entry)| newest.is_none_or(|newest| newest.order() < left.order());
     let Some((kind, left)) = without_document().pop().filter(is_newer) else { return };
@@ -97,7 +98,7 @@ pub(crate) fn tell_of_newer(newest: Option<&Entry>) {
         let is_trial =
             |(_, line): &(usize, serde_json::Result<TrialLine>)| matches!(line, Ok(line) if line.probe.is_some());
         let trials = lines.map_or(0, |lines| lines.rest().filter(is_trial).count());
-        says::newest_run_killed(&left.id, trials as u64, &shell::quoted(&left.path))
+        says::newest_run_killed(&left.id, trials as u64, &environment::quoted(&left.path))
     };
     let shown = newest.map_or_else(String::new, |newest| format!("; the newest run with a document is {}", newest.id));
     tell(format_args!("tiermark: note: {said}{shown}"));

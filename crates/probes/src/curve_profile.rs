@@ -2,26 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::messages::placed as says;
+use tiermark_model::messages::curve_profile as says;
 use tiermark_model::{
-    BoxKind, IdSet, Labels, Machine, NodeId, Note, Observation, PlacedAxis, PlacedCurve, PlacedCurves, PlacedKnee,
-    PlacedOther, PlacedPoint, Purpose, Refusal, Run, RunCounters, Traffic, TrafficSum, WatchSample,
+    BoxKind, IdSet, Labels, Machine, NodeId, Note, Observation, ProfileAxis, ProfileCurve, ProfileCurves, ProfileKnee,
+    ProfileOther, ProfilePoint, Purpose, Refusal, Run, RunCounters, Traffic, TrafficSum, WatchSample,
 };
 
 use crate::loaded::pauses::{LoadPoint, knee_of, monotone, rising};
-use crate::reach::local_cpus;
+use crate::memory_kinds::local_cpus;
 
-/// Places whose curves are used, the first that a run has: threads beside their memory, and all nodes at once, which has
-/// fewer mixes and is divided by node. Programs do not keep to remote or far memory.
+/// Places whose curves are used, the first that a run has: threads beside their memory, and all nodes at once, which
+/// has fewer mixes and is divided by node. Programs do not keep to remote or far memory.
 const PLACES: [&str; 2] = ["local", SYSTEM];
 /// Threads of all nodes, each beside its own memory.
 const SYSTEM: &str = "system";
-/// Difference between the share of reads of a program and of its curve from which on a note says so: curves of mixes whose
-/// shares differ by a sixth (read, 2:1) have knees some 10 % apart.
+/// Difference between the share of reads of a program and of its curve from which on a note says so: curves of mixes
+/// whose shares differ by a sixth (read, 2:1) have knees some 10 % apart.
 const MIX_APART: f64 = 0.1;
 
-/// Part of what fits below the knee from which on the traffic before a command is not that of an idle machine, which moves
-/// some 100 MB/s a socket.
+/// Part of what fits below the knee from which on the traffic before a command is not that of an idle machine, which
+/// moves some 100 MB/s a socket.
 const BUSY: f64 = 0.1;
 
 /// A point of a curve with the observation behind it.
@@ -31,7 +31,7 @@ type Seen<'a> = (LoadPoint, &'a Observation);
 ///
 /// # Errors
 /// A [`Refusal`] if it has none.
-pub fn curves_of(run: &Run) -> Result<PlacedCurves, Refusal> {
+pub fn curves_of(run: &Run) -> Result<ProfileCurves, Refusal> {
     let observations: Vec<&Observation> = run.observations().collect();
     let cpus = local_cpus(&run.machine, &run.machine.online());
     let nodes: IdSet = cpus.iter().filter_map(|cpu| run.machine.node_of(cpu)).collect();
@@ -44,7 +44,7 @@ fn curves(
     observations: &[&Observation],
     counters: Option<&RunCounters>,
     nodes: usize,
-) -> Result<PlacedCurves, Refusal> {
+) -> Result<ProfileCurves, Refusal> {
     let of_place =
         |place: &'static str| observations.iter().copied().filter(move |o| o.labels.is(Labels::PLACE, place));
     let is_loaded = |place: &&'static str| of_place(place).any(|o| o.labels.is_for(Purpose::Load));
@@ -58,19 +58,19 @@ fn curves(
     // Counted rates only if every point of every curve has them: one axis is of one kind.
     let is_trusted = counters.is_some_and(RunCounters::can_be_trusted);
     let counted = is_trusted && found.values().flatten().all(|(_, seen)| amplification(seen).is_some());
-    let axis = if counted { PlacedAxis::Counted } else { PlacedAxis::Useful };
+    let axis = if counted { ProfileAxis::Counted } else { ProfileAxis::Useful };
     let idle = |node: Option<u64>| {
         let fits = |o: &&Observation| o.labels.is_for(Purpose::Unloaded) && o.labels.number(Labels::NODE) == node;
         of_place(place).find(fits).and_then(|o| o.value)
     };
     // Nodes of a machine are taken to be alike: each carries its part of what all carry.
     let part = if place == SYSTEM { 1.0 / nodes.max(1) as f64 } else { 1.0 };
-    let curves: Vec<PlacedCurve> =
+    let curves: Vec<ProfileCurve> =
         found.iter().filter_map(|((node, mix), seen)| curve(*node, mix, idle(*node), seen, (axis, part))).collect();
     if curves.is_empty() {
         return Err(says::run_without_curve(run));
     }
-    Ok(PlacedCurves { run: run.to_owned(), place: place.to_owned(), axis, curves })
+    Ok(ProfileCurves { run: run.to_owned(), place: place.to_owned(), axis, curves })
 }
 
 /// The point of an observation under load; `None` if it has no number.
@@ -80,8 +80,8 @@ fn point(seen: &Observation) -> Option<LoadPoint> {
     Some(LoadPoint { pause: Some(pause), rate, latency: seen.value? })
 }
 
-/// Bytes on the channels for each useful byte of a point; `None` without counts. Both are of the same time, which has the
-/// start of the threads that the time of the counters has beside that of the rate.
+/// Bytes on the channels for each useful byte of a point; `None` without counts. Both are of the same time, which has
+/// the start of the threads that the time of the counters has beside that of the rate.
 fn amplification(seen: &Observation) -> Option<f64> {
     seen.traffic.as_ref()?.amplification()
 }
@@ -92,9 +92,9 @@ fn curve(
     mix: &str,
     idle: Option<f64>,
     seen: &[Seen<'_>],
-    (axis, part): (PlacedAxis, f64),
-) -> Option<PlacedCurve> {
-    let is_counted = axis == PlacedAxis::Counted;
+    (axis, part): (ProfileAxis, f64),
+) -> Option<ProfileCurve> {
+    let is_counted = axis == ProfileAxis::Counted;
     let factor = |o: &Observation| part * amplification(o).filter(|_| is_counted).unwrap_or(1.0);
     let on_axis = |(point, o): &Seen<'_>| LoadPoint { rate: point.rate * factor(o), ..*point };
     let mut points: Vec<LoadPoint> = seen.iter().map(on_axis).collect();
@@ -106,7 +106,7 @@ fn curve(
     let knee = knee_of(&points).and_then(|knee| {
         let at = rising.iter().position(|point| point.pause == knee.pause)?;
         let (low, high) = (rising[at.saturating_sub(1)].rate, rising.get(at + 1).unwrap_or(&knee).rate);
-        Some(PlacedKnee { at: knee.rate, low, high })
+        Some(ProfileKnee { at: knee.rate, low, high })
     });
     let share = |o: &Observation| o.traffic.as_ref().filter(|_| is_counted)?.counted.whole().read_share();
     let shares: Vec<f64> = seen.iter().filter_map(|(_, o)| share(o)).collect();
@@ -115,7 +115,7 @@ fn curve(
     } else {
         shares.iter().sum::<f64>() / shares.len() as f64
     };
-    Some(PlacedCurve {
+    Some(ProfileCurve {
         mix: mix.to_owned(),
         node: node.and_then(|node| NodeId::try_from(node).ok()),
         read_share,
@@ -131,9 +131,9 @@ fn on_channels(mix: &str, reads: u64) -> f64 {
     if mix.ends_with(".nt") { reads } else { 1.0 / (2.0 - reads) }
 }
 
-/// Where a sample is on the curves: of several nodes, the one with the least head room for its curve. `None` if no traffic
-/// is counted, no time has passed, or the traffic is not known by node.
-pub fn place(on: &PlacedCurves, sample: &WatchSample, machine: &Machine) -> Option<PlacedPoint> {
+/// Where a sample is on the curves: of several nodes, the one with the least head room for its curve. `None` if no
+/// traffic is counted, no time has passed, or the traffic is not known by node.
+pub fn place(on: &ProfileCurves, sample: &WatchSample, machine: &Machine) -> Option<ProfilePoint> {
     let traffic = sample.traffic.as_ref().filter(|traffic| traffic.seconds > 0.0)?;
     let nodes = by_node(traffic, machine)?;
     let points = nodes.into_iter().filter_map(|(node, sum)| on_curve(on, sample, traffic.seconds, node, sum));
@@ -147,7 +147,7 @@ pub fn lacks_nodes(sample: &WatchSample, machine: &Machine) -> bool {
 }
 
 /// What a reader should know of points on curves.
-pub fn notes(on: &PlacedCurves, points: &[PlacedPoint]) -> Vec<Note> {
+pub fn notes(on: &ProfileCurves, points: &[ProfilePoint]) -> Vec<Note> {
     let mut notes = Vec::new();
     if on.place == SYSTEM {
         notes.push(says::curve_of_all_nodes());
@@ -155,7 +155,7 @@ pub fn notes(on: &PlacedCurves, points: &[PlacedPoint]) -> Vec<Note> {
     if points.iter().any(|point| point.read_share.is_none() && point.bytes_per_second > 0.0) {
         notes.push(says::mix_not_counted());
     }
-    let apart = |point: &PlacedPoint| {
+    let apart = |point: &ProfilePoint| {
         // Between two curves nothing is far from what was measured.
         let curve = on.curves.get(point.curve).filter(|_| point.other.is_none())?;
         point.read_share.map(|share| (share - curve.read_share).abs()).filter(|apart| *apart > MIX_APART)
@@ -169,7 +169,7 @@ pub fn notes(on: &PlacedCurves, points: &[PlacedPoint]) -> Vec<Note> {
 }
 
 /// A note that names the pairs of curves between which points lie, most seconds first.
-fn between(on: &PlacedCurves, points: &[PlacedPoint]) -> Option<Note> {
+fn between(on: &ProfileCurves, points: &[ProfilePoint]) -> Option<Note> {
     let mut pairs: BTreeMap<(&str, &str), f64> = BTreeMap::new();
     for point in points {
         let Some(other) = point.other else { continue };
@@ -185,7 +185,7 @@ fn between(on: &PlacedCurves, points: &[PlacedPoint]) -> Option<Note> {
 }
 
 /// What the traffic before the command says: so much of it is subtracted.
-pub fn idle_notes(on: &PlacedCurves, idle: &Traffic, machine: &Machine) -> Vec<Note> {
+pub fn idle_notes(on: &ProfileCurves, idle: &Traffic, machine: &Machine) -> Vec<Note> {
     let Some(rate) = idle.whole().total.map(|total| total / idle.seconds).filter(|rate| rate.is_finite()) else {
         return Vec::new();
     };
@@ -198,8 +198,8 @@ pub fn idle_notes(on: &PlacedCurves, idle: &Traffic, machine: &Machine) -> Vec<N
     notes
 }
 
-/// Traffic by node. A box without node belongs to the one node of its socket. `None` if the node of one is not known: the
-/// sum of several nodes is on no curve of one.
+/// Traffic by node. A box without node belongs to the one node of its socket. `None` if the node of one is not known:
+/// the sum of several nodes is on no curve of one.
 fn by_node(traffic: &Traffic, machine: &Machine) -> Option<BTreeMap<NodeId, TrafficSum>> {
     // Traffic of a last-level cache may be to the memory of any node.
     let is_of_caches = traffic.boxes.iter().any(|own| own.place.kind == BoxKind::Cache);
@@ -222,31 +222,31 @@ fn only_node(machine: &Machine, socket: Option<u32>) -> Option<NodeId> {
 }
 
 fn on_curve(
-    on: &PlacedCurves,
+    on: &ProfileCurves,
     sample: &WatchSample,
     seconds: f64,
     node: NodeId,
     sum: TrafficSum,
-) -> Option<PlacedPoint> {
+) -> Option<ProfilePoint> {
     let total = sum.total?;
     let (rate, read_share) = (total / seconds, sum.read_share());
     // Without a share of reads, the reads: the mix of every first curve.
-    let away = |curve: &PlacedCurve| (curve.read_share - read_share.unwrap_or(1.0)).abs();
-    let fits = |curve: &PlacedCurve| curve.node.is_none_or(|own| own == node);
+    let away = |curve: &ProfileCurve| (curve.read_share - read_share.unwrap_or(1.0)).abs();
+    let fits = |curve: &ProfileCurve| curve.node.is_none_or(|own| own == node);
     let all = || on.curves.iter().enumerate().filter(|(_, curve)| fits(curve));
     let (at, curve) = all().min_by(|(_, a), (_, b)| away(a).total_cmp(&away(b)))?;
     // The nearest on the other side of the share of reads, if there is one.
-    let is_across = |own: &PlacedCurve, share: f64| (own.read_share - share) * (curve.read_share - share) < 0.0;
+    let is_across = |own: &ProfileCurve, share: f64| (own.read_share - share) * (curve.read_share - share) < 0.0;
     let across = read_share.and_then(|share| {
         all().filter(|(_, own)| is_across(own, share)).min_by(|(_, a), (_, b)| away(a).total_cmp(&away(b)))
     });
-    let other =
-        across.map(|(place, own)| (own, PlacedOther { curve: place, weight: away(curve) / (away(curve) + away(own)) }));
+    let other = across
+        .map(|(place, own)| (own, ProfileOther { curve: place, weight: away(curve) / (away(curve) + away(own)) }));
     let found = match other {
-        Some((own, PlacedOther { weight, .. })) => curve.at_between(own, weight, rate)?,
+        Some((own, ProfileOther { weight, .. })) => curve.at_between(own, weight, rate)?,
         None => curve.at(rate)?,
     };
-    Some(PlacedPoint {
+    Some(ProfilePoint {
         time: sample.time.clone(),
         seconds,
         node: Some(node),

@@ -47,8 +47,8 @@ fn page() -> io::Result<usize> {
     page_bytes().map_or(Err(io::Errno::INVAL), |bytes| Ok(bytes as usize))
 }
 
-/// Memory in a kernel area of its own: what lies on both sides cannot be touched, so that no change of its own joins it to a neighbour or
-/// splits one. Nothing points into it: it is only touched through its methods.
+/// Memory in a kernel area of its own: what lies on both sides cannot be touched, so that no change of its own joins it
+/// to a neighbour or splits one. Nothing points into it: it is only touched through its methods.
 #[derive(Debug)]
 pub struct GuardedArea {
     /// With a closed page at each end.
