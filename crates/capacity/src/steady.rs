@@ -16,6 +16,9 @@ const NOTHING: f64 = 0.01;
 /// varies by more than a tenth without anything being unsteady.
 const CHANCE: f64 = 2.0;
 
+/// Points of the hit rate in time, at most: each may stand for several seconds.
+const MOST_POINTS: usize = 100;
+
 /// One second of all tenants.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Window {
@@ -46,7 +49,8 @@ impl HitRate {
     /// The hit rate of `gets` GETs, of which `misses` found no key; `None` without GETs.
     #[must_use]
     pub fn of(gets: u64, misses: u64) -> Option<Self> {
-        let (n, share) = (gets as f64, gets.checked_sub(misses)? as f64 / gets as f64);
+        // Both are counted while the client runs, a miss perhaps before its GET.
+        let (n, share) = (gets as f64, gets.saturating_sub(misses) as f64 / gets as f64);
         (gets > 0).then(|| Self { share, error: (share * (1.0 - share) / n).sqrt() })
     }
 }
@@ -97,20 +101,35 @@ pub fn steadiness(windows: &[Window]) -> Steadiness {
     Steadiness::Steady
 }
 
-/// The hit rate after as many seconds again, if the trend of these seconds goes on: a cache that still fills, or begins
-/// to evict, has not reached its final rate. `None` without a trend, or with too few seconds to see one.
+/// A hit rate with a trend.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct HitTrend {
+    /// The rate in the middle of what was seen, 0 to 1.
+    pub now: f64,
+    /// The rate after as many seconds again, if the trend goes on.
+    pub ahead: f64,
+}
+
+/// The trend of the hit rate over these seconds: a cache that still fills, or begins to evict, has not reached its final
+/// rate. `None` without a trend, or with too few seconds with GETs to see one.
 #[must_use]
-pub fn hit_rate_ahead(windows: &[Window]) -> Option<f64> {
-    if windows.len() < WINDOWS {
+pub fn hit_trend(windows: &[Window]) -> Option<HitTrend> {
+    // The slope is of all pairs of points: a run of hours has as many points as one of minutes.
+    let bin = windows.len().div_ceil(MOST_POINTS).max(1);
+    let points = windows.chunks(bin).enumerate().filter_map(|(at, seconds)| {
+        let shares: Vec<f64> = seconds.iter().filter_map(|window| Some(window.hits?.share)).collect();
+        let middle = (at * bin) as f64 + seconds.len() as f64 / 2.0;
+        (!shares.is_empty()).then(|| (middle, shares.iter().sum::<f64>() / shares.len() as f64))
+    });
+    let (seconds, shares): (Vec<f64>, Vec<f64>) = points.unzip();
+    if shares.len() < WINDOWS {
         return None;
     }
-    let shares: Vec<f64> = windows.iter().map(|w| Some(w.hits?.share)).collect::<Option<_>>()?;
     mann_kendall(&shares).filter(|trend| trend.p_value < LEVEL)?;
-    let seconds: Vec<f64> = (0..shares.len()).map(|second| second as f64).collect();
-    let slope = theil_sen(&seconds, &shares)?;
+    let (now, slope) = (median(&shares)?, theil_sen(&seconds, &shares)?);
     // From the middle of what was seen to the end of as much again.
-    let ahead = 1.5 * shares.len() as f64;
-    Some((median(&shares)? + slope * ahead).clamp(0.0, 1.0))
+    let ahead = (now + slope * 1.5 * windows.len() as f64).clamp(0.0, 1.0);
+    Some(HitTrend { now, ahead })
 }
 
 /// Variation of a series by chance alone.
@@ -215,13 +234,24 @@ mod tests {
         };
         let (early, filled) = (fills(10), fills(200));
         assert!(why(&early).starts_with("hit rate still rises"), "{}", why(&early));
-        let ahead = hit_rate_ahead(&early).unwrap();
-        assert!((0.4..0.7).contains(&ahead), "{ahead}");
-        assert_eq!((why(&filled).as_str(), hit_rate_ahead(&filled)), ("steady", None));
-        // Without GETs, or with too few seconds, nothing is said.
-        assert_eq!(hit_rate_ahead(&early[1..]), None);
-        assert_eq!(hit_rate_ahead(&windows(10, |_| Window { hits: None, ..quiet() })), None);
-        assert_eq!((HitRate::of(0, 0), HitRate::of(1, 2)), (None, None));
+        let HitTrend { now, ahead } = hit_trend(&early).unwrap();
+        assert!((0.25..0.4).contains(&now) && (0.4..0.7).contains(&ahead), "{now} {ahead}");
+        assert_eq!((why(&filled).as_str(), hit_trend(&filled)), ("steady", None));
+        // A second without GETs is left out; too few seconds show nothing.
+        let mut gap = fills(10);
+        gap.insert(4, Window { hits: None, ..quiet() });
+        assert!(hit_trend(&gap).is_some_and(|trend| (0.4..0.7).contains(&trend.ahead)));
+        assert_eq!(hit_trend(&early[1..]), None);
+        assert_eq!(hit_trend(&windows(10, |_| Window { hits: None, ..quiet() })), None);
+        assert_eq!((HitRate::of(0, 0), HitRate::of(1, 2).map(|hits| hits.share)), (None, Some(0.0)));
+    }
+
+    /// A day of seconds is looked at in as many points as minutes are.
+    #[test]
+    fn a_long_trend_costs_no_more_than_a_short_one() {
+        let rising = |s: f64| Window { hits: HitRate::of(1_000_000, 500_000 - (s * 2.0) as u64), ..quiet() };
+        let trend = hit_trend(&windows(86_400, rising)).unwrap();
+        assert!((trend.now - 0.586).abs() < 0.01 && (trend.ahead - 0.845).abs() < 0.01, "{trend:?}");
     }
 
     #[test]

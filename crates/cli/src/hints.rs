@@ -253,7 +253,7 @@ mod tests {
             (&["load", "--host", "h"], "--target HOST:PORT"),
             // Options of generators of load, not those of other tools with the same letter.
             (&["load", "-t", "h:1", "-r", "5000"], "`tiermark load --target 127.0.0.1:6379 -k 5000 "),
-            (&["load", "-t", "h:1", "-p", "7000"], "`tiermark load --target 10.0.0.1:7000`"),
+            (&["load", "-t", "h:1", "-p", "7000"], "`tiermark load --target 127.0.0.1:7000`"),
             (&["load", "-s", "/run/redis.sock"], "`tiermark load --target /run/redis.sock`"),
             (&["load", "-t", "h:1", "--csv"], "--json=out.json`"),
             (&["load", "-t", "h:1", "--clients=20"], "-c 20`"),
@@ -295,8 +295,8 @@ mod tests {
             (&["help", "--ascii", "mlc", "-X"], &["mlc", "-X"]),
             // Values stay behind their options, and -h is the server there.
             (
-                &["help", "redis-benchmark", "-h", "10.0.0.1", "-p", "6379", "-q"],
-                &["redis-benchmark", "-h", "10.0.0.1", "-p", "6379", "-q"],
+                &["help", "redis-benchmark", "-h", "127.0.0.1", "-p", "6379", "-q"],
+                &["redis-benchmark", "-h", "127.0.0.1", "-p", "6379", "-q"],
             ),
             (&["help", "memtier_benchmark", "--ratio", "1:10"], &["memtier_benchmark", "--ratio", "1:10"]),
         ] {

@@ -164,14 +164,16 @@ fn others() -> Result<Vec<(RunKind, Entry)>, Failure> {
 }
 
 /// Prints a note if a run of `capacity` or `load` is newer than `used`, the newest run of probes.
-fn tell_of_servers(used: &Run) -> Result<(), Failure> {
-    let of_probes = environment::store().list()?;
+///
+/// A directory that cannot be read has nothing to be named: the run that is used was read already.
+fn tell_of_servers(used: &Run) {
+    let of_probes = environment::store().list().unwrap_or_default();
     let is_newer = |own: &Entry| of_probes.last().is_none_or(|newest| newest.order() < own.order());
-    if let Some((kind, newest)) = others()?.pop().filter(|(_, own)| is_newer(own)) {
+    let newest = others().unwrap_or_default().pop();
+    if let Some((kind, newest)) = newest.filter(|(_, own)| is_newer(own)) {
         let what = if kind == RunKind::Load { "load" } else { "capacity" };
         tell(format_args!("tiermark: note: {}", says::newest_is_of_servers(&newest.id, what, &used.id)));
     }
-    Ok(())
 }
 
 /// All saved runs, newest first.
@@ -192,7 +194,7 @@ pub(crate) fn all() -> Result<Vec<(RunKind, Entry)>, Failure> {
 pub(crate) fn run_of_probes(name: &str) -> Result<Run, Failure> {
     if name == "last" {
         let run = SavedDocument::of_probes(name)?;
-        tell_of_servers(&run)?;
+        tell_of_servers(&run);
         return Ok(*run);
     }
     match SavedDocument::load(name)? {

@@ -41,7 +41,11 @@ pub(crate) struct Mean {
 }
 
 /// The means of all families that have at least two tested numbers of a tier.
-pub(crate) fn means(pairs: &[ComparedPair], weighed: &[Option<Weighed>], noises: &BTreeMap<Family, Noise>) -> Vec<Mean> {
+pub(crate) fn means(
+    pairs: &[ComparedPair],
+    weighed: &[Option<Weighed>],
+    noises: &BTreeMap<Family, Noise>,
+) -> Vec<Mean> {
     let mut all: BTreeMap<&Family, (Vec<Weighed>, bool)> = BTreeMap::new();
     for (pair, weighed) in pairs.iter().zip(weighed) {
         if let (Some((family, less_is_better)), Some(weighed)) = (pair.family(), weighed) {

@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use tiermark_model::Note;
-use tiermark_model::capacity::{LimitOf, MissedLimit, Outcome};
+use tiermark_model::capacity::Outcome;
 use tiermark_model::messages::trials as says;
 use tiermark_stats::{BEYOND, normal_beyond, quantile_ranks, share_interval};
 
 use crate::scenario::table;
+use crate::steady::HitTrend;
 pub use limits::{Limit, Quantity, Scope, time};
 
 table! {
@@ -67,8 +68,8 @@ pub struct Judgement {
 #[derive(Debug, Clone, Copy)]
 struct Figure {
     value: f64,
-    /// Interval: 97.5 % sure of its upper end, and of all lower ends that are judged together; one that cannot be had
-    /// is infinite.
+    /// Interval: 97.5 % sure of the end that shows that a limit is kept, and of all ends together that show that limits
+    /// are missed: of times the lower, of shares the upper. One that cannot be had is infinite.
     interval: (f64, f64),
 }
 
@@ -119,11 +120,11 @@ fn at_ranks<const N: usize>(times: &Histogram<u64>, ranks: [u64; N]) -> [f64; N]
 /// wrong as seldom as one (Bonferroni).
 pub(crate) const EVALUATIONS: f64 = 2.0;
 
-/// A quantity of one histogram, of so many that are judged together; `None` where it holds no request.
+/// A quantity of one tenant, of so many that are judged together; `None` where it answered no request.
 ///
-/// That a percentile is above its limit is to be wrong in 2.5 % of the cases for all of them together, not for each: of
+/// That a percentile is above its limit, or a hit rate below, is to be wrong in 2.5 % of the cases for all of them together, not for each: of
 /// a hundred tenants that keep a promise by little some would otherwise look as if they broke it, the more the more
-/// there are (Bonferroni; Dunn 1961). That it is below has to be shown of each anyhow.
+/// there are (Bonferroni; Dunn 1961). That it is kept has to be shown of each anyhow.
 fn figure(of: Quantity, served: &Served<'_>, together: usize) -> Option<Figure> {
     let times = served.times;
     if times.is_empty() && !of.is_share() {
@@ -131,6 +132,8 @@ fn figure(of: Quantity, served: &Served<'_>, together: usize) -> Option<Figure> 
     }
     Some(match of {
         Quantity::Rate => Figure::exact(served.achieved),
+        // Without GETs it may be anything.
+        Quantity::HitRate if served.gets == 0 => Figure { value: 0.0, interval: (0.0, 1.0) },
         Quantity::HitRate => {
             let beyond = BEYOND / EVALUATIONS;
             let value = served.hits as f64 / served.gets as f64;
@@ -180,26 +183,26 @@ impl Level {
         }
     }
 
-    /// Makes `judged` unclear if the trend of the hit rate leads across its limit: a cache that still fills would be
-    /// called too small, and one that begins to evict large enough. `ahead`: the hit rate after as long again at this
-    /// trend.
+    /// The same, but unclear where only the hit rate decides and its trend leads across the limit: a cache that still
+    /// fills would be called too small, and one that begins to evict large enough.
     #[must_use]
-    pub fn with_trend(&self, judged: Judgement, ahead: Option<f64>) -> Judgement {
-        let of_hits = || MissedLimit::in_reason(&judged.decided_by).is_some_and(|missed| missed.of == LimitOf::HitRate);
-        let crosses = |limit: &&Limit, ahead: f64| match judged.outcome {
-            Outcome::Pass => ahead < limit.at,
-            Outcome::Fail => of_hits() && ahead >= limit.at,
+    pub fn judge_with_trend(&self, tenants: &[Served<'_>], trend: Option<HitTrend>) -> Judgement {
+        let judged = self.judge(tenants);
+        let (of_hits, others): (Vec<Limit>, Vec<Limit>) =
+            self.limits.iter().partition(|limit| limit.of == Quantity::HitRate);
+        let Some(HitTrend { now, ahead }) = trend else { return judged };
+        let crosses = |limit: &&Limit| match judged.outcome {
+            Outcome::Pass => now >= limit.at && ahead < limit.at,
+            Outcome::Fail => now < limit.at && ahead >= limit.at,
             Outcome::Unclear => false,
         };
-        let mut limits = self.limits.iter().filter(|limit| limit.of == Quantity::HitRate);
-        let crossed = ahead.and_then(|ahead| Some((limits.find(|limit| crosses(limit, ahead))?, ahead)));
-        match crossed {
-            Some((limit, ahead)) => Judgement {
-                outcome: Outcome::Unclear,
-                decided_by: says::hit_rate_moves(&limit.to_string(), ahead, &judged.decided_by),
-            },
-            None => judged,
+        let Some(limit) = of_hits.iter().find(crosses) else { return judged };
+        let others = Self { limits: others, scope: self.scope };
+        if !others.limits.is_empty() && others.judge(tenants).outcome == Outcome::Fail {
+            return judged;
         }
+        let decided_by = says::hit_rate_moves(&limit.to_string(), ahead, &judged.decided_by);
+        Judgement { outcome: Outcome::Unclear, decided_by }
     }
 
     /// From when on a request counts as late: half the lowest limit of a percentile, since a request that its client

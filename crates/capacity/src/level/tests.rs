@@ -223,27 +223,41 @@ fn a_hit_rate_that_was_not_reached_fails() {
 /// A cache that still fills is not called too small, and one that begins to evict not large enough.
 #[test]
 fn a_hit_rate_that_moves_across_its_limit_is_not_clear() {
-    let (times, level) = (tenant(1_000, 0, 1), level(&["average < 1s", "hit rate > 90%"], "every"));
-    let judged = |hits| level.judge(&[Served { times: &times, achieved: 1.0, gets: 1_000, hits }]);
-    for (hits, ahead, outcome) in [
-        (800, Some(0.95), Outcome::Unclear),
-        (800, Some(0.85), Outcome::Fail),
-        (800, Some(0.7), Outcome::Fail),
-        (950, Some(0.85), Outcome::Unclear),
-        (950, Some(0.92), Outcome::Pass),
-        (950, None, Outcome::Pass),
+    let times = tenant(1_000, 0, 1);
+    let served = |hits: u64| Served { times: &times, achieved: 1.0, gets: 1_000, hits };
+    let judged = |limits: &[&str], hits: &[u64], now, ahead| {
+        let tenants: Vec<Served<'_>> = hits.iter().map(|hits| served(*hits)).collect();
+        level(limits, "every").judge_with_trend(&tenants, Some(HitTrend { now, ahead }))
+    };
+    let limits = ["average < 1s", "hit rate > 90%"];
+    for (hits, now, ahead, outcome) in [
+        (&[800][..], 0.8, 0.95, Outcome::Unclear),
+        (&[800], 0.8, 0.85, Outcome::Fail),
+        (&[800], 0.8, 0.7, Outcome::Fail),
+        (&[950], 0.95, 0.85, Outcome::Unclear),
+        (&[950], 0.95, 0.92, Outcome::Pass),
+        // All together stay above the limit: one tenant misses it whatever they do.
+        (&[400, 990, 990, 990], 0.94, 0.92, Outcome::Fail),
     ] {
-        assert_eq!(level.with_trend(judged(hits), ahead).outcome, outcome, "{hits} {ahead:?}");
+        assert_eq!(judged(&limits, hits, now, ahead).outcome, outcome, "{hits:?} {ahead}");
     }
     assert_eq!(
-        level.with_trend(judged(800), Some(0.95)).decided_by.text,
+        judged(&limits, &[800], 0.8, 0.95).decided_by.text,
         "1 of 1 tenant fails: hit rate > 90 %: 80.00 % (77.01 % to 82.68 %) of tenant 1; but the hit rate still \
          changes: at this trend it crosses the limit (hit rate > 90 %) and is 95 % after as long again; use a longer \
          --warmup"
     );
-    // Times that were missed stay missed.
-    let slow = judge(&["p99 < 1us", "hit rate > 90%"], "every", &[tenant(1_000, 0, 1)]);
-    assert_eq!(level.with_trend(slow, Some(0.95)).outcome, Outcome::Fail);
+    // No warm-up makes servers faster.
+    for order in [["hit rate > 90%", "p99 < 1us"], ["p99 < 1us", "hit rate > 90%"]] {
+        assert_eq!(judged(&order, &[800], 0.8, 0.95).outcome, Outcome::Fail, "{order:?}");
+    }
+}
+
+#[test]
+fn a_tenant_without_gets_shows_no_hit_rate() {
+    let times = tenant(1_000, 0, 1);
+    let silent = [Served { times: &times, achieved: 1.0, gets: 0, hits: 0 }];
+    assert_eq!(level(&["hit rate > 90%"], "every").judge(&silent).outcome, Outcome::Unclear);
 }
 
 #[test]

@@ -15,6 +15,7 @@ use crate::evidence::{Derived, GroupCounters, GroupPaths, Host, HostDelta};
 use crate::level::{Judgement, Level, Quantity, Served};
 use crate::resource::Signs;
 use crate::scenario::Pacing;
+use crate::steady::HitTrend;
 use crate::tier::ActiveTier;
 
 /// Counters of the system and the tenants at one moment.
@@ -178,8 +179,8 @@ impl Measurements {
         self.tenants.iter().map(Tenant::served).collect()
     }
 
-    pub(super) fn judge(&self, level: &Level) -> Judgement {
-        level.judge(&self.served())
+    pub(super) fn judge(&self, level: &Level, trend: Option<HitTrend>) -> Judgement {
+        level.judge_with_trend(&self.served(), trend)
     }
 
     pub(super) fn point(

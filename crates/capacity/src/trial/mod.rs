@@ -179,8 +179,7 @@ impl TrialRunner<'_> {
             monitor.sample(backend);
             // Judged at most twice: to judge until the result is clear would find a clear result too often.
             if [rounds, most].contains(&(iteration + 1)) {
-                let level = &self.scenario.level;
-                judged = Some(level.with_trend(seen.judge(level), monitor.hit_rate_ahead()));
+                judged = Some(seen.judge(&self.scenario.level, monitor.hit_trend()));
             }
         }
         Ok(judged)

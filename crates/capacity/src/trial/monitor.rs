@@ -18,7 +18,7 @@ use crate::coordinator::first_to_go;
 use crate::dram::{Account, Dram, MANY, SOME};
 use crate::evidence::{GroupCounters, GroupPaths, Host, SwapArea, Vitals};
 use crate::guard::{Abort, Answered, Guard, Guards, Sample, abort};
-use crate::steady::{HitRate, Steadiness, Window, hit_rate_ahead, steadiness};
+use crate::steady::{HitRate, HitTrend, Steadiness, Window, hit_trend, steadiness};
 use crate::tier::{ActiveTier, used_elsewhere};
 
 /// Seconds for which tenants and compressed memory may take more than there is: the kernel may be busy with making
@@ -186,9 +186,9 @@ impl<'a> Monitor<'a> {
         }
     }
 
-    /// The hit rate after as long again, if the trend of the measurement goes on; `None` without a trend.
-    pub(super) fn hit_rate_ahead(&self) -> Option<f64> {
-        hit_rate_ahead(&self.windows[self.before_measuring..])
+    /// The trend of the hit rate over the measurement.
+    pub(super) fn hit_trend(&self) -> Option<HitTrend> {
+        hit_trend(&self.windows[self.before_measuring..])
     }
 
     /// Where a tier holds a part of the records, memory is settled only after all records may have been touched.

@@ -9,8 +9,11 @@ use super::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
 use crate::parse::{self, Groups};
 
-pub(super) const ROW: ProbeCommand =
-    ProbeCommand { examples: EXAMPLES, full: "Many repetitions, dense curves", ..ProbeCommand::of::<BandwidthArgs>(&Bandwidth) };
+pub(super) const ROW: ProbeCommand = ProbeCommand {
+    examples: EXAMPLES,
+    full: "Many repetitions, dense curves",
+    ..ProbeCommand::of::<BandwidthArgs>(&Bandwidth)
+};
 
 const EXAMPLES: &str = "\
 Without --sizes: the ladder, a dense curve and the scaling with threads. With --sizes: exactly that table.

@@ -8,8 +8,11 @@ use super::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
 use crate::parse;
 
-pub(super) const ROW: ProbeCommand =
-    ProbeCommand { examples: EXAMPLES, full: "Many repetitions, dense curves", ..ProbeCommand::of::<LatencyArgs>(&Latency) };
+pub(super) const ROW: ProbeCommand = ProbeCommand {
+    examples: EXAMPLES,
+    full: "Many repetitions, dense curves",
+    ..ProbeCommand::of::<LatencyArgs>(&Latency)
+};
 
 const EXAMPLES: &str = "\
 Without --sizes: the ladder of this machine's tiers and a dense curve. With --sizes: exactly that table.

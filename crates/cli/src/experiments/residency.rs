@@ -8,7 +8,8 @@ use super::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
 use crate::parse;
 
-pub(super) const ROW: ProbeCommand = ProbeCommand { examples: EXAMPLES, ..ProbeCommand::of::<ResidencyArgs>(&Residency) };
+pub(super) const ROW: ProbeCommand =
+    ProbeCommand { examples: EXAMPLES, ..ProbeCommand::of::<ResidencyArgs>(&Residency) };
 
 const EXAMPLES: &str = "\
 Examples:

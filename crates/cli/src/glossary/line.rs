@@ -114,7 +114,7 @@ impl Form {
 
     /// How well a line without options fits: by its words, then by the look of its values.
     fn fit(&self, values: &[&str]) -> (usize, usize) {
-        let alike = self.exchanged(values).into_iter().filter(|of| Look::of(of.example) == Look::of(of.given));
+        let alike = self.examples.iter().zip(values).filter(|(example, given)| Look::of(example) == Look::of(given));
         (self.operands.len(), alike.count())
     }
 }
@@ -239,10 +239,10 @@ mod tests {
     fn each_option_of_a_line_is_found_in_all_rows_of_its_tool() {
         for (text, parts) in [
             (
-                "redis-benchmark -h 10.0.0.1 -p 6379 -c 50 -n 100000 -d 100 -P 16",
-                &["--target 10.0.0.1:6379", "-c 50", "-n 100000 -P 16", "-k 100000 -d 100 --key-prefix key:"][..],
+                "redis-benchmark -h 127.0.0.1 -p 6379 -c 50 -n 100000 -d 100 -P 16",
+                &["--target 127.0.0.1:6379", "-c 50", "-n 100000 -P 16", "-k 100000 -d 100 --key-prefix key:"][..],
             ),
-            ("valkey-benchmark -n500 -P8 --csv -p 7000", &["-n 500 -P 8", "--json", "10.0.0.1:7000"]),
+            ("valkey-benchmark -n500 -P8 --csv -p 7000", &["-n 500 -P 8", "--json", "127.0.0.1:7000"]),
             (
                 "redis-benchmark -h db.Example -s /run/redis.sock",
                 &["--target db.Example:6379", "--target /run/redis.sock"],
@@ -269,6 +269,9 @@ mod tests {
             ("mlc -b200000 -l64", &["--sizes 200000K", "stride:64"]),
             ("mlc -W3", &["--mix 2:1"]),
             ("lat_mem_rd 64 64", &["--sizes 64M --layout stride:64"]),
+            // Values that are those of the example.
+            ("lat_mem_rd 512 128", &["--sizes 512M --layout stride:128"]),
+            ("lat_mem_rd 512 64", &["--sizes 512M --layout stride:64"]),
             ("lat_mem_rd -P 1 256M", &["--sizes 256M --layout stride:64", "latency"]),
             ("lat_mem_rd -t -N 3 64 128", &["--sizes 64M --layout stride:128", "random", "latency"]),
             ("bw_mem 1g rd", &["--op read --sizes 1g"]),
