@@ -25,8 +25,8 @@ const PART: u64 = 2;
 /// Part of a plateau that a rung takes at most where the size of the cache is not resolved: plateaus of runs that
 /// resolve it and of those that do not end at the same point, and half of it would be another footprint.
 const OF_PLATEAU: (u64, u64) = (3, 4);
-/// A shared cache is measured between these multiples of the level below: too large for hits in that level, too small
-/// for others to evict much.
+/// A cache beyond the first is measured between these multiples of the level below: too large for hits in that level,
+/// too small for others to evict much, and within the reach of a TLB of small pages where it has one.
 const ABOVE: (f64, f64) = (2.0, 4.0);
 /// A curve point within this factor of a footprint gives its access time.
 const NEAR: f64 = 1.2;
@@ -54,12 +54,12 @@ pub(super) fn tiers(
         let shared = declared.iter().any(|d| d.level == level && d.shared);
         let said = declared.iter().find(|d| d.level == level).map(|d| d.bytes);
         let past = next(level);
-        // For a shared cache: a footprint that is the same in every run.
+        // A footprint that is the same in every run, whatever ends its plateau early: others, or the reach of a TLB.
         let steady = |size: Option<u64>| {
             // A size that was found near the declared one is that, in each run.
             let size = size.filter(|found| !said.is_some_and(|said| is_declared(*found, said))).or(said);
             let most = size.map_or(u64::MAX, |bytes| bytes / PART).min(past.saturating_sub(1));
-            below.as_ref().filter(|_| shared && level > 1).and_then(|below| steady(below, most))
+            below.as_ref().and_then(|below| steady(below, most))
         };
         // A plateau that ends within the level below is part of that level's end.
         let beyond = |found: &Level| below.as_ref().is_none_or(|b| !shared || found.to > b.holds);
@@ -68,8 +68,9 @@ pub(super) fn tiers(
                 let latest = latest(flat, found, memory.map(|(from, _)| from));
                 let own = private(declared, level);
                 let size = size(flat, found, latest, own);
-                let half = own.and_then(|declared| half_of(declared, found.from, size));
-                on_plateau(found, level, below.as_ref(), size, half, steady(size.resolved()), grain.as_ref())
+                let reached = grain.map_or(found.to, |grain| found.to.min((grain.knee as f64 * REACH) as u64));
+                let on_it = |rung: &u64| shared || (found.from..=reached).contains(rung);
+                on_plateau(found, level, below.as_ref(), size, steady(size.resolved()).filter(on_it), grain.as_ref())
             }
             None => below.as_ref().and_then(|b| without_plateau(curve, level, b, past.max(b.holds + 1), steady(None))),
         };
@@ -157,11 +158,10 @@ fn on_plateau(
     level: u8,
     below: Option<&Below>,
     size: Size,
-    half: Option<u64>,
     steady: Option<u64>,
     grain: Option<&Grain>,
 ) -> Option<FoundTier> {
-    let (from, to) = (found.from.max(below.map_or(0, |b| b.tier.rung + ROUND)), found.to.max(half.unwrap_or(0)));
+    let (from, to) = (found.from.max(below.map_or(0, |b| b.tier.rung + ROUND)), found.to);
     let within = grain.map_or(to, |g| to.min((g.knee as f64 * REACH) as u64));
     // Under eviction the plateau ends early; a rung beyond it is better than one that the level below partly answers.
     let rung = match steady {
@@ -169,8 +169,7 @@ fn on_plateau(
         None => {
             // Above twice what the level below holds, where the plateau reaches so far.
             let twice = below.map_or(LEAST, |b| b.holds.saturating_mul(2));
-            let of_size = half.or_else(|| size.resolved().map(|bytes| bytes / PART));
-            let wanted = of_size.unwrap_or(to / OF_PLATEAU.1 * OF_PLATEAU.0);
+            let wanted = size.resolved().map_or(to / OF_PLATEAU.1 * OF_PLATEAU.0, |bytes| bytes / PART);
             rounded(wanted.max(twice).min(within.max(from)).max(from), from.max(twice.min(to)), to)
                 .or_else(|| rounded(within.max(from), from, to))?
         }
@@ -178,8 +177,8 @@ fn on_plateau(
     Some(FoundTier { level, plateau: Some((found.from, found.to)), ns: found.ns, size, rung })
 }
 
-/// Rung of a shared cache, independent of the ends of its plateau, which differ between runs: the largest power of two
-/// that is at most `to` and `ABOVE.1` x what the level below holds. `None` if less than `ABOVE.0` x that: the level
+/// Rung of a cache beyond the first, independent of the ends of its plateau, which differ between runs: the largest
+/// power of two that is at most `to` and `ABOVE.1` x what the level below holds. `None` if less than `ABOVE.0` x that: the level
 /// below would answer part of it.
 fn steady(below: &Below, to: u64) -> Option<u64> {
     // The nearest power: what a curve finds of 1 MiB lies on both sides of it.
@@ -228,6 +227,8 @@ fn without_plateau(
 
 #[cfg(test)]
 mod tests {
+    use tiermark_model::MIB;
+
     use super::*;
 
     #[test]
@@ -240,19 +241,24 @@ mod tests {
         assert_eq!(rounded(12 * KIB, 8 * KIB, 30 * KIB), Some(8 * KIB));
     }
 
-    /// L2 of 1 MiB of a Zen 5: the same plateau, from 96 to 362 KiB, with and without a size.
+    /// L2 of 1 MiB beyond L1 of 32 KiB (Zen 4) and of 48 KiB (Zen 5), of 2 MiB beyond 48 KiB (Sapphire Rapids): the same
+    /// rung whatever a run finds of the ends of the plateau, and whether it finds the bend of translation.
     #[test]
-    fn a_cache_has_the_same_rung_whether_its_size_is_resolved_or_not() {
-        let plateau = Level { from: 96 * KIB, to: 362 * KIB, ns: 3.3, end: None, left: true };
-        let grain = Grain { knee: 384 * KIB, page: 4 * KIB, entries: 96, step_ns: 0.5 };
-        let resolved = Size::Resolved { bytes: 1 << 20, low: 953_251, high: 1_153_434, declared: true };
-        let coarse = Size::NotResolved { low: 614_197, high: 1_055_620, why: WhyNot::Coarse };
-        for size in [resolved, coarse] {
-            let half = half_of(1 << 20, plateau.from, size);
-            let rung = |grain| on_plateau(&plateau, 2, None, size, half, None, grain).map(|tier| tier.rung);
-            assert_eq!(rung(Some(&grain)), Some(256 * KIB), "within the reach of the TLB");
-            assert_eq!(rung(None), Some(512 * KIB), "beyond a plateau that others ended");
+    fn a_second_level_has_the_same_rung_in_every_run() {
+        let l1 = |bytes: u64| {
+            let size = Size::Resolved { bytes, low: bytes, high: bytes, declared: true };
+            let tier = FoundTier { level: 1, plateau: Some((8 * KIB, bytes)), ns: 1.0, size, rung: 16 * KIB };
+            Below { tier, holds: bytes }
+        };
+        for (holds, rung) in
+            [(32 * KIB, 128 * KIB), (36 * KIB, 128 * KIB), (48 * KIB, 256 * KIB), (52 * KIB, 256 * KIB)]
+        {
+            for most in [300 * KIB, 450 * KIB, 512 * KIB, MIB] {
+                assert_eq!(steady(&l1(holds), most), Some(rung), "{holds} {most}");
+            }
         }
+        // Less than twice the first level is answered by it.
+        assert_eq!(steady(&l1(48 * KIB), 90 * KIB), None);
     }
 
     #[test]
