@@ -3,8 +3,8 @@ use tiermark_model::{Isa, Pattern};
 use super::*;
 
 /// A comparison in which the first came to this in its worse shot, 100 in the better, and the rival to that.
-fn pair(worse: f64, rival: f64) -> Option<Pair> {
-    Some(Pair { around: (worse, 100.0), rival })
+fn pair(worse: f64, rival: f64) -> Option<ComparedPair> {
+    Some(ComparedPair { around: (worse, 100.0), rival })
 }
 
 fn rivals(kernels: &[&str]) -> Rivals {
@@ -13,7 +13,7 @@ fn rivals(kernels: &[&str]) -> Rivals {
 }
 
 /// The chosen kernel after these comparisons, whether more are needed, and whether the rival may be better.
-fn after(pairs: &[Option<Pair>]) -> (String, bool, bool) {
+fn after(pairs: &[Option<ComparedPair>]) -> (String, bool, bool) {
     let mut rivals = rivals(&["b"]);
     pairs.iter().for_each(|pair| rivals.compared(0, *pair));
     (rivals.winner().unwrap().to_string(), rivals.undecided(), rivals.open().is_some())
@@ -134,7 +134,7 @@ fn the_rest_is_compared_with_the_one_that_is_taken() {
     (0..3).for_each(|_| rivals.compared(3, pair(99.0, 101.0)));
     (0..3).for_each(|_| rivals.compared(0, pair(99.0, 120.0)));
     assert_eq!(rivals.winner().unwrap().0.as_ref(), "a");
-    let taken = |rival: f64| Some(Pair { around: (119.0, 120.0), rival });
+    let taken = |rival: f64| Some(ComparedPair { around: (119.0, 120.0), rival });
     (0..3).for_each(|_| rivals.compared(1, taken(118.8)));
     rivals.compared(2, taken(59.0));
     assert!(!rivals.undecided() && rivals.open().is_none());
