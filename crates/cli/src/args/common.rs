@@ -63,7 +63,7 @@ pub(crate) struct View {
     /// Use ASCII characters only
     #[arg(long, hide_short_help = true)]
     pub(crate) ascii: bool,
-    /// Unit of bandwidth in tables and charts; sentences keep GB/s, documents hold bytes per second
+    /// Unit of bandwidth on screen; documents always hold bytes per second
     #[arg(long, value_name = "UNITS", default_value = "si", hide_short_help = true)]
     pub(crate) units: Units,
     /// Show more: steps, rules, all reasons (repeatable)
