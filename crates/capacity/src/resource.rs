@@ -26,8 +26,12 @@ const LATE_OF_AVERAGE: f64 = 0.25;
 /// Use of the resources over the judged time; `None` where it is unknown.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Signs {
-    /// The limit of the level that was missed.
+    /// The limit of the level that was missed, or is not clear.
     pub missed: Option<MissedLimit>,
+    /// Whether it is clear that it was missed.
+    pub is_clear: bool,
+    /// The hit rate after as long again, where it has a trend.
+    pub hit_rate_ahead: Option<f64>,
     /// The cpu quota of this program's control group.
     pub quota: Option<QuotaUse>,
     /// Requests that the client sent later than it meant to though there was room for them, as a share.
@@ -68,7 +72,9 @@ pub struct Signs {
 #[must_use]
 pub fn ended_by(signs: &Signs) -> Option<Ended> {
     if let Some(missed) = signs.missed.as_ref().filter(|missed| missed.of == LimitOf::HitRate) {
-        return Some(Ended { resource: Resource::Maxmemory, why: says::keys_evicted(missed.value, &missed.limit) });
+        // One that is not clear shows no resource: neither memory nor, as of times, a cpu.
+        let why = || says::keys_evicted(missed.value, &missed.limit, signs.hit_rate_ahead);
+        return signs.is_clear.then(|| Ended { resource: Resource::Maxmemory, why: why() });
     }
     let found = counted(signs);
     // Tenants have groups of their own: that they used all cpus is no matter of this quota.
@@ -239,14 +245,17 @@ mod tests {
     fn a_missed_hit_rate_is_of_maxmemory_and_of_nothing_else() {
         let missed = |of, limit: &str, value| Some(MissedLimit { of, limit: limit.to_owned(), value });
         let late = Signs { late_sends: Some(0.3), ..Signs::default() };
-        let hits = Signs { missed: missed(LimitOf::HitRate, "hit rate > 60 %", 0.4719), ..late.clone() };
+        let found = missed(LimitOf::HitRate, "hit rate > 60 %", 0.4719);
+        let hits = Signs { missed: found, is_clear: true, ..late.clone() };
         let ended = ended_by(&hits).unwrap();
         assert_eq!(ended.resource, Resource::Maxmemory);
-        assert_eq!(
-            ended.why.text,
-            "47.1 % of GETs found their key (limit: hit rate > 60 %): not all keys fit into maxmemory, or the cache \
-                was still filling"
-        );
+        let text = "47.1 % of GETs found their key (limit: hit rate > 60 %): servers evict keys that do not fit into \
+                    maxmemory";
+        assert_eq!(ended.why.text, text);
+        let moves = ended_by(&Signs { hit_rate_ahead: Some(0.5281), ..hits.clone() }).unwrap();
+        assert_eq!(moves.why.text, format!("{text}; it still changed, towards 52.8 % after as long again"));
+        // A rate that is not clear says nothing of cpus either.
+        assert_eq!(ended_by(&Signs { is_clear: false, ..hits }), None);
         let time = Signs { missed: missed(LimitOf::Time, "P99 < 5 ms", 6e6), ..late };
         assert_eq!(ended_by(&time).unwrap().resource, Resource::Client);
     }

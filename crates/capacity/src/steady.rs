@@ -12,6 +12,8 @@ const LEVEL: f64 = 0.05;
 const VARIATION: f64 = 0.10;
 /// Relative standard deviation below which a trend does not matter.
 const NOTHING: f64 = 0.01;
+/// The same of a hit rate: a cache that is nearly warm gains some tenths of a percent a second for minutes.
+const NOTHING_OF_HITS: f64 = 0.002;
 /// How many times what chance alone makes of it a series may vary: one of few events, or the mean of few requests,
 /// varies by more than a tenth without anything being unsteady.
 const CHANCE: f64 = 2.0;
@@ -80,21 +82,18 @@ pub fn steadiness(windows: &[Window]) -> Steadiness {
         |errors: &mut dyn Iterator<Item = f64>| (errors.map(|e| e.powi(2)).sum::<f64>() / WINDOWS as f64).sqrt();
     let error = typical(&mut last.iter().map(|w| w.response_error));
     let hits_error = typical(&mut last.iter().filter_map(|w| Some(w.hits?.error)));
-    let series: [(&str, Chance, Vec<Option<f64>>); 5] = [
-        ("mean response time", Chance::Error(error), last.iter().map(|w| Some(w.response_ns)).collect()),
-        ("major faults", Chance::Count, last.iter().map(|w| w.faults).collect()),
-        ("pages swapped out", Chance::Count, last.iter().map(|w| w.swapped_out).collect()),
-        ("resident memory", Chance::Error(0.0), last.iter().map(|w| w.resident).collect()),
-        ("hit rate", Chance::Error(hits_error), last.iter().map(|w| Some(w.hits?.share)).collect()),
+    let of = |value: &dyn Fn(&Window) -> Option<f64>| last.iter().map(value).collect::<Option<Vec<f64>>>();
+    let series = [
+        ("mean response time", Chance::Error(error), NOTHING, of(&|w| Some(w.response_ns))),
+        ("major faults", Chance::Count, NOTHING, of(&|w| w.faults)),
+        ("pages swapped out", Chance::Count, NOTHING, of(&|w| w.swapped_out)),
+        ("resident memory", Chance::Error(0.0), NOTHING, of(&|w| w.resident)),
+        ("hit rate", Chance::Error(hits_error), NOTHING_OF_HITS, of(&|w| Some(w.hits?.share))),
     ];
     // A series with gaps decides nothing.
-    let known: Vec<(&str, Chance, Vec<f64>)> = series
-        .into_iter()
-        .filter_map(|(name, chance, s)| Some((name, chance, s.into_iter().collect::<Option<_>>()?)))
-        .collect();
-    let level = LEVEL / known.len() as f64;
-    for (name, chance, values) in &known {
-        if let Some(why) = moving(name, values, *chance, level) {
+    let level = LEVEL / series.iter().filter(|(.., values)| values.is_some()).count() as f64;
+    for (name, chance, nothing, values) in &series {
+        if let Some(why) = values.as_ref().and_then(|values| moving(name, values, *chance, *nothing, level)) {
             return Steadiness::NotYet(why);
         }
     }
@@ -142,7 +141,7 @@ enum Chance {
 }
 
 /// The trend or variation for which a series is not steady; `None` if it is.
-fn moving(name: &str, values: &[f64], chance: Chance, level: f64) -> Option<Note> {
+fn moving(name: &str, values: &[f64], chance: Chance, nothing: f64, level: f64) -> Option<Note> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let sigma = (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt();
@@ -161,8 +160,8 @@ fn moving(name: &str, values: &[f64], chance: Chance, level: f64) -> Option<Note
         };
     let variation = sigma / mean.abs();
     if let Some(trend) = trend
-        // The test has already allowed for chance. A trend of less than a hundredth does not change the result.
-        && variation > NOTHING
+        // The test has already allowed for chance. A trend of next to nothing does not change the result.
+        && variation > nothing
     {
         return Some(says::series_trends(name, trend.s > 0.0, trend.p_value, n));
     }

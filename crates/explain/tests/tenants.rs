@@ -87,7 +87,7 @@ fn a_missed_hit_rate_is_explained_by_the_keys_and_not_by_times() {
         client_share: Some(0.1),
         ..Evidence::default()
     };
-    let why = trials::keys_evicted(0.47, "hit rate > 60 %");
+    let why = trials::keys_evicted(0.47, "hit rate > 60 %", None);
     let mut case = ended(Resource::Maxmemory, why, Outcome::Fail, Some(seen));
     case.trials[0].decided_by = missed("hit rate > 60 %", 0.47);
     let mut older = case.clone();

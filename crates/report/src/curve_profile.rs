@@ -226,11 +226,11 @@ mod tests {
 
     #[test]
     fn a_program_is_shown_on_its_curve() {
-        let text = terminal(&profile(&program(), &Style::default()), &Style::default());
+        let text = terminal(&curve_profile(&program(), &Style::default()), &Style::default());
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         insta::assert_snapshot!(text);
         let plain = terminal(
-            &profile(&program(), &Style { unicode: false, ..Style::default() }),
+            &curve_profile(&program(), &Style { unicode: false, ..Style::default() }),
             &Style { unicode: false, ..Style::default() },
         );
         assert!(plain.is_ascii(), "{plain}");
@@ -244,7 +244,7 @@ mod tests {
             (point.part, point.head_room) = straight.on.curves[0].part(point.bytes_per_second);
         }
         straight.time = ProfileTime::of(&straight.points);
-        let text = terminal(&profile(&straight, &Style::default()), &Style::default());
+        let text = terminal(&curve_profile(&straight, &Style::default()), &Style::default());
         assert!(text.contains("on the curve ") && text.contains("beyond its end"), "{text}");
         for absent in ["below the knee", "near the knee", "past the knee", "near ="] {
             assert!(!text.contains(absent), "{absent}: {text}");
@@ -256,7 +256,7 @@ mod tests {
         let mut program = program();
         let other = Some(tiermark_model::ProfileOther { curve: 1, weight: 0.2 });
         program.points.iter_mut().for_each(|point| point.other = other);
-        let text = terminal(&profile(&program, &Style::default()), &Style::default());
+        let text = terminal(&curve_profile(&program, &Style::default()), &Style::default());
         assert!(text.contains("between the curves of read and") && text.contains("1:1"), "{text}");
     }
 
@@ -265,6 +265,6 @@ mod tests {
         let page = crate::html(&[crate::Sheet::CurveProfile(&program())], &Style::default());
         assert!(page.contains("\"scatter\":true") && page.contains("redis-server on the"), "{}", &page[..500]);
         let none = CurveProfile { points: Vec::new(), ..program() };
-        assert!(terminal(&profile(&none, &Style::default()), &Style::default()).contains("no traffic was counted"));
+        assert!(terminal(&curve_profile(&none, &Style::default()), &Style::default()).contains("no traffic was counted"));
     }
 }

@@ -100,10 +100,10 @@ mod tests {
 
     #[test]
     fn a_page_has_headings_bullets_code_and_links() {
-        let text = "# a: b\n\nOne [page](x.md) of\ntwo *lines*.\n\n* first\n  goes on\n  * below\n    it\n* \
-                    **second** `**kw`\n\n    code\n deeper\n\n## C\n\nx[0] * 2\n\n```toml\na = 1\n\n    b = 2\n```\n";
-        let wanted = "a: b\n\n  One page of two lines.\n\n  • first goes on\n    • below it\n  • second `**kw`\n\n    \
-                      code\n      deeper\n\nC\n\n x[0] * 2\n\n    a = 1\n\n        b = 2\n";
+        let text = "# a: b\n\nOne [page](x.md) of\ntwo *lines*.\n\n* first\n  goes on\n  * below\n    it\n* **second** `**kw`\n\n    code\n      \
+                    deeper\n\n## C\n\nx[0] * 2\n\n```toml\na = 1\n\n    b = 2\n```\n";
+        let wanted = "a: b\n\n  One page of two lines.\n\n  • first goes on\n    • below it\n  • second `**kw`\n\n    code\n      deeper\n\nC\n\n  \
+                      x[0] * 2\n\n    a = 1\n\n        b = 2\n";
         assert_eq!(page(text, &Style { width: 40, ..Style::default() }), wanted);
         let ascii = page(text, &Style { width: 40, unicode: false, ..Style::default() });
         assert_eq!(ascii, wanted.replace('•', "*"));

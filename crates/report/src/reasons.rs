@@ -88,7 +88,10 @@ pub(crate) fn kinds(verdict: &Verdict) -> String {
 /// as one fact, and a sentence without data stays as it is.
 fn facts(reason: &Reason) -> String {
     match reason {
-        Reason::Refused { refusal } if refusal.code != Code::default() => format!("{:?}", refusal.code),
+        Reason::Refused { refusal } if refusal.code != Code::default() => {
+            let data: Value = refusal.data.clone().into_iter().collect();
+            format!("{} {}", refusal.code, without_numbers(data))
+        }
         Reason::Refused { .. } | Reason::NotResolved { .. } | Reason::Told { .. } => reason.to_string(),
         _ => serde_json::to_value(reason).map(without_numbers).unwrap_or_default().to_string(),
     }
@@ -175,7 +178,7 @@ impl Reasons {
         for (kind, alike) in grouped(groups.into_iter().map(|group| (group.kind.clone(), group))) {
             let subjects = distinct(alike.iter().flat_map(|group| group.subjects.iter().cloned()));
             let first = &alike[0].text;
-            let text = if alike.len() == 1 { first.clone() } else { format!("{first}, or similar") };
+            let text = if alike.len() == 1 { first.clone() } else { format!("{first} (the first of {}; -v lists all)", alike.len()) };
             self.groups.push(ReasonGroup { kind, text, subjects });
         }
     }
@@ -307,8 +310,8 @@ mod tests {
         );
         insta::assert_snapshot!(shown, @r"
           ✘ refused: 1 KiB 1G, 2 GiB 1G: 1 huge page of 1 GiB: 0 are free: the kernel has no pool of this
-            size (use a size that has its nr_hugepages in /sys/kernel/mm/hugepages, or --pages thp), or
-            similar
+            size (use a size that has its nr_hugepages in /sys/kernel/mm/hugepages, or --pages thp) (the
+            first of 2; -v lists all)
           ✘ refused: 1 TiB base: 1 TiB of memory: node 0 has 7 GiB free (ask for less)
           ✘ refused: L1 latency, L2 latency: time budget used up (raise --max-time)
         ");

@@ -117,6 +117,8 @@ pub(super) struct Measurements {
     /// All tenants of a closed loop with the requests that it left out.
     with_omitted: Latencies,
     trouble: Option<Note>,
+    /// Of the hit rate, when it was judged.
+    trend: Option<HitTrend>,
     done: u64,
     scheduled: u64,
     late: u64,
@@ -137,6 +139,7 @@ impl Measurements {
             evicts,
             with_omitted: Latencies::default(),
             trouble: None,
+            trend: None,
             done: 0,
             scheduled: 0,
             late: 0,
@@ -179,7 +182,8 @@ impl Measurements {
         self.tenants.iter().map(Tenant::served).collect()
     }
 
-    pub(super) fn judge(&self, level: &Level, trend: Option<HitTrend>) -> Judgement {
+    pub(super) fn judge(&mut self, level: &Level, trend: Option<HitTrend>) -> Judgement {
+        self.trend = trend;
         level.judge_with_trend(&self.served(), trend)
     }
 
@@ -191,6 +195,11 @@ impl Measurements {
     ) -> Option<CurvePoint> {
         let point = curve::point(number, &self.served(), faults, outcome)?;
         Some(CurvePoint { with_omitted: curve::with_omitted(self.with_omitted.histogram()), ended_early, ..point })
+    }
+
+    /// The trend of the hit rate, when it was judged.
+    pub(super) fn trend(&self) -> Option<HitTrend> {
+        self.trend
     }
 
     /// Answers that make it worthless to look at times: a tenant that was given up, or that refused.
@@ -272,10 +281,16 @@ fn trouble(tenants: &[TenantResult], evicts: bool) -> Option<Note> {
 }
 
 /// What resources say of themselves, from the evidence, where this level is to be kept; `judged` is whether it was.
-pub(super) fn signs(evidence: &Evidence, level: &Level, judged: Option<&Judgement>) -> Signs {
-    let failed = judged.filter(|judged| judged.outcome == Outcome::Fail);
+pub(super) fn signs(
+    evidence: &Evidence,
+    level: &Level,
+    judged: Option<&Judgement>,
+    trend: Option<HitTrend>,
+) -> Signs {
     Signs {
-        missed: failed.and_then(|judged| MissedLimit::in_reason(&judged.decided_by)),
+        missed: judged.and_then(|judged| MissedLimit::in_reason(&judged.decided_by)),
+        is_clear: judged.is_some_and(|judged| judged.outcome == Outcome::Fail),
+        hit_rate_ahead: trend.map(|trend| trend.ahead),
         quota: evidence.quota.clone(),
         late_sends: evidence.late_sends,
         late_answers: evidence.late_answers,

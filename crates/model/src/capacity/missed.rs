@@ -2,7 +2,7 @@
 
 use super::{Case, Outcome, TrialRecord};
 use crate::Note;
-use crate::messages::trials::codes::{limit_decides, too_few_tenants};
+use crate::messages::trials::codes::{hit_rate_moves, limit_decides, too_few_tenants};
 
 /// What a limit of the service level is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +32,10 @@ impl MissedLimit {
     pub fn in_reason(reason: &Note) -> Option<Self> {
         if reason.code == too_few_tenants {
             return Self::in_reason(&serde_json::from_value(reason.data.get("example")?.clone()).ok()?);
+        }
+        if reason.code == hit_rate_moves {
+            let (limit, value) = (reason.data.get("limit")?.as_str()?.to_owned(), reason.data.get("ahead")?.as_f64()?);
+            return Some(Self { of: LimitOf::HitRate, limit, value });
         }
         if reason.code != limit_decides {
             return None;

@@ -163,13 +163,17 @@ messages! {
             format!("the kernel stopped the cgroup {times}, because it used up its quota of {cpus} cpus ({file})")
         };
 
-    /// Keys that servers evicted, with the hit rate that the level asks for.
-    Note keys_evicted(share: f64, limit: &str):
+    /// Keys that servers evicted, with the hit rate that the level asks for; `ahead`: the hit rate after as long again,
+    /// where it has a trend.
+    Note keys_evicted(share: f64, limit: &str, ahead: Option<f64>):
         {
             // What is below a promise is not shown as that.
-            let share = (share * 1e3 + 1e-6).floor() / 10.0;
-            format!("{share:.1} % of GETs found their key (limit: {limit}): not all keys fit into maxmemory, or the \
-                cache was still filling")
+            let percent = |share: f64| format!("{:.1} %", (share * 1e3 + 1e-6).floor() / 10.0);
+            let trend = ahead.map_or_else(String::new, |ahead| {
+                format!("; it still changed, towards {} after as long again", percent(ahead))
+            });
+            let share = percent(share);
+            format!("{share} of GETs found their key (limit: {limit}): servers evict keys that do not fit into maxmemory{trend}")
         };
 
     /// Counters without which no guard sees anything.

@@ -1,5 +1,6 @@
 //! The report of a load, with warnings about its numbers.
 
+use tiermark_capacity::level::time;
 use tiermark_model::Warning;
 use tiermark_model::load::{LoadLatencies, LoadLoop, LoadPart, LoadRun, LoadTenant, PUNCTUAL};
 use tiermark_report::{LoadLine, LoadView};
@@ -7,6 +8,10 @@ use tiermark_report::{LoadLine, LoadView};
 /// Share of the requests due, below which a tenant does not keep up. Rounding at the end of a run takes a request or
 /// two of thousands.
 const KEEPS_UP: f64 = 0.995;
+
+/// A server is slow if the P99 of its answers is so many times that of the others, and of the time that the client was
+/// late at most: by less, the client may be the cause.
+const SLOW: u64 = 5;
 
 /// The report of a load, from its document.
 pub(crate) fn view(run: &LoadRun) -> LoadView {
@@ -159,6 +164,21 @@ pub(super) fn warnings(run: &LoadRun) -> Vec<String> {
     warnings
 }
 
+/// The server whose answers took much longer than those of the others, and than the client was ever late: a client that
+/// is late at times is not the cause then.
+fn slow_server(part: &LoadPart) -> Option<String> {
+    let p99 = |tenant: &LoadTenant| tenant.service.p99;
+    let slowest = part.tenants.iter().max_by_key(|tenant| p99(tenant))?;
+    let others = part.tenants.iter().filter(|tenant| tenant.target != slowest.target).filter_map(p99);
+    let (slow, other) = (p99(slowest)?, others.max()?);
+    let is_slow = slow > SLOW * other && slow > SLOW * slowest.max_late_ns;
+    is_slow.then(|| {
+        let [slow, other] = [slow, other].map(|ns| time(ns as f64));
+        let name = &slowest.target;
+        format!("{name} was slow: P99 from send to answer {slow}, of the other servers at most {other}")
+    })
+}
+
 /// The options that give the client more cpu time: a further thread needs a server of its own.
 fn of_more_cpu(part: &LoadPart, run: &LoadRun) -> &'static str {
     if run.client.threads < part.tenants.len() { "--threads, --client-cpus" } else { "--client-cpus" }
@@ -198,6 +218,7 @@ fn told_of(part: &LoadPart, run: &LoadRun, warnings: &mut Vec<String>) {
         ));
         return;
     }
+    warnings.extend(slow_server(part));
     if let Some(share) = all.achieved_share.filter(|share| *share < KEEPS_UP) {
         let why =
             if all.overloads > 0 { ": the limit of requests in flight was reached (--pipeline-depth)" } else { "" };
@@ -270,6 +291,29 @@ mod tests {
         assert!(late(&run).ends_with("too busy (--threads, --client-cpus)"), "{}", late(&run));
         run.client.threads = 2;
         assert!(late(&run).ends_with("too busy (--client-cpus)"), "{}", late(&run));
+    }
+
+    /// The client was late by 10 ms at most, and one of two servers took 400 ms.
+    #[test]
+    fn a_server_that_stalls_is_named_though_the_client_was_late() {
+        let path = format!("{}/../../fuzz/seeds/load.json", env!("CARGO_MANIFEST_DIR"));
+        let mut run: LoadRun = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        run.workload.pacing = LoadLoop::Open;
+        let part = run.measured.as_mut().unwrap();
+        (part.all.scheduled, part.all.late) = (1000, 53);
+        part.tenants.truncate(1);
+        part.tenants.push(LoadTenant { target: "127.0.0.1:2".into(), ..part.tenants[0].clone() });
+        let mut said = |p99: [u64; 2], late| {
+            let part = run.measured.as_mut().unwrap();
+            for (tenant, p99) in part.tenants.iter_mut().zip(p99) {
+                (tenant.service.p99, tenant.max_late_ns) = (Some(p99), late);
+            }
+            warnings(&run).into_iter().find(|text| text.contains(" was slow"))
+        };
+        let text = "127.0.0.1:2 was slow: P99 from send to answer 399 ms, of the other servers at most 7.04 ms";
+        assert_eq!(said([7_041_000, 398_721_000], 10_692_000).as_deref(), Some(text));
+        assert_eq!(said([7_041_000, 30_000_000], 10_692_000), None, "the client was late by a third of that");
+        assert_eq!(said([300_000_000, 398_721_000], 10_692_000), None, "both are slow");
     }
 
     #[test]
