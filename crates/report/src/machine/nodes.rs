@@ -183,7 +183,7 @@ fn offline(machine: &Machine) -> Page {
     let Some(bytes) = machine.offline_bytes().filter(|bytes| *bytes > 0) else { return Page::new() };
     let offline = machine.offline_memory().join(", ");
     let cure = messages::memory_online_cure(bytes);
-    labelled("offline", format!("{offline}, in memory blocks that no program can use; to bring them online: {cure}"))
+    labelled("offline", format!("{offline}, in memory blocks that no program can use; {cure}"))
 }
 
 /// The firmware's figures of access to each node (HMAT).
@@ -270,8 +270,8 @@ mod tests {
         let machine = Machine { nodes: vec![node(0, Some(0)), node(1, Some(4 << 30))], ..Machine::default() };
         assert_eq!(
             shown(&offline(&machine)),
-            "offline 4 GiB of node 1, in memory blocks that no program can use; to bring them online: \
-             sudo chmem -e 4096M (`lsmem` lists the blocks)"
+            "offline 4 GiB of node 1, in memory blocks that no program can use; look at the blocks with `lsmem`, then \
+             bring them online: sudo chmem -e 4096M, unless they were taken offline because of memory errors"
         );
         assert_eq!(shown(&promised(&machine)), "10 of the free 2M pages are promised to programs");
         assert_eq!(shown(&offline(&Machine::default())), "");

@@ -354,7 +354,13 @@ fn memory_that_is_offline_is_named_with_the_command_that_brings_it_back() {
     };
     let row = examined(&files("offline"), None)["memory offline"].clone();
     assert_eq!((row.health, row.value.as_str()), (Health::Note, "4 GiB of node 1"));
-    assert_eq!(row.cure.as_deref(), Some("sudo chmem -e 4096M (`lsmem` lists the blocks)"));
+    assert_eq!(
+        row.cure.as_deref(),
+        Some(
+            "look at the blocks with `lsmem`, then bring them online: sudo chmem -e 4096M, unless they were taken \
+                offline because of memory errors"
+        )
+    );
     assert_eq!(examined(&files("online"), None)["memory offline"].value, "none");
     assert_eq!(examined(&[], None)["memory offline"].health, Health::NotHere);
 }
