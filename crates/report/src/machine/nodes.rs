@@ -39,7 +39,7 @@ pub(super) fn nodes(machine: &Machine, style: &Style) -> Page {
     } else if count > 0 {
         out += list(machine, style);
     }
-    out + offline(machine) + firmware(machine, style) + side_caches(machine, style)
+    out + promised(machine) + offline(machine) + firmware(machine, style) + side_caches(machine, style)
 }
 
 fn bytes(bytes: Option<u64>, style: &Style) -> String {
@@ -108,7 +108,6 @@ fn list(machine: &Machine, style: &Style) -> Page {
         table.row(row);
     }
     let mut out = table + tiers_key(machine);
-    out += promised(machine);
     if pools.is_empty() && machine.nodes.iter().any(|n| !n.huge_pages.is_empty()) {
         out += labelled("", "no huge pages are reserved");
     }
@@ -275,6 +274,12 @@ mod tests {
         );
         assert_eq!(shown(&promised(&machine)), "10 of the free 2M pages are promised to programs");
         assert_eq!(shown(&offline(&Machine::default())), "");
+        for count in [2, LISTED as u32 + 1] {
+            let machine = Machine { nodes: (0..count).map(|id| node(id, None)).collect(), ..Machine::default() };
+            let said = format!("{} of the free 2M pages are promised to programs", 5 * count);
+            let text = shown(&nodes(&machine, &Style::default()));
+            assert!(text.contains(&said), "{count} nodes, listed or counted: {text}");
+        }
     }
 
     #[test]
