@@ -15,7 +15,7 @@ use crate::idset::{CpuId, IdSet, NodeId};
 use crate::refusal::Refusal;
 pub use contradiction::{Contradiction, DisputedFact, View};
 pub use core_limits::CoreLimits;
-pub use system::{Cgroup, ClockLimit, Idle, IdleState, LimitFiles, Mitigation, Swap, System, UnlistedSwap};
+pub use system::{Cgroup, ClockLimit, CpuQuota, Idle, IdleState, LimitFiles, Mitigation, Swap, System, UnlistedSwap};
 pub use topology::LlcGroup;
 
 /// A machine as discovered from `/sys`, `/proc`, cgroups and SMBIOS, live or from a captured tree.

@@ -317,24 +317,25 @@ fn free_huge_pages_that_are_promised_are_named() {
 }
 
 #[test]
-fn a_quota_above_the_smallest_one_that_stops_the_group_is_named() {
+fn every_quota_that_limits_is_named_in_the_value_and_in_the_cure() {
     let quota = |above: &str| {
         let files = [
             ("proc/self/mountinfo", "30 20 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw"),
             ("proc/self/cgroup", "0::/a/b"),
             ("sys/fs/cgroup/a/b/cpu.max", "200000 100000"),
             ("sys/fs/cgroup/a/b/cpu.stat", "nr_throttled 3"),
-            ("sys/fs/cgroup/a/cpu.max", "400000 100000"),
+            ("sys/fs/cgroup/a/cpu.max", "12800000 100000"),
             ("sys/fs/cgroup/a/cpu.stat", above),
         ];
-        examined(&files, None)["cpu quota"].value.clone()
+        let row = examined(&files, None)["cpu quota"].clone();
+        (row.health, row.value, row.cure.unwrap_or_default())
     };
-    let own = "2.00 cpus by /sys/fs/cgroup/a/b/cpu.max; stopped 3 times so far";
-    assert_eq!(quota("nr_throttled 2"), own);
-    assert_eq!(
-        quota("nr_throttled 8"),
-        "2.00 cpus by /sys/fs/cgroup/a/b/cpu.max; stopped 8 times so far by /sys/fs/cgroup/a/cpu.max"
-    );
+    let (own, above) = ("/sys/fs/cgroup/a/b/cpu.max", "/sys/fs/cgroup/a/cpu.max");
+    let of_own = format!("2.00 cpus by {own}; stopped 3 times so far");
+    assert_eq!(quota("nr_throttled 0"), (Health::Problem, of_own.clone(), format!("for the run: echo max > {own}")));
+    let (health, value, cure) = quota("nr_throttled 8");
+    assert_eq!((health, value), (Health::Problem, format!("{of_own}; 128.00 cpus by {above}; stopped 8 times so far")));
+    assert_eq!(cure, format!("for the run: echo max > {own}; echo max > {above}"));
 }
 
 #[test]
