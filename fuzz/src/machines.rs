@@ -107,7 +107,8 @@ fn shown(root: &Root) {
 /// Firmware's table, bare and with the entry point of a dump; what is shown of it, and its redaction.
 pub(crate) fn smbios(bytes: &[u8]) {
     for parsed in [dmi::parse_dmi(bytes), dmi::parse_dump(bytes)].into_iter().flatten() {
-        let _ = dmi::theoretical_peak(&parsed.dimms, 0, 1, Some(&dmi::Channels { count: 8, whose: String::new() }));
+        let most = dmi::Channels { count: 8, whose: String::new() };
+        let _ = dmi::theoretical_peak(&parsed.dimms, parsed.unlisted_slots, 1, Some(&most));
     }
     let clean = dmi::redact(bytes);
     let _ = dmi::parse_dmi(&clean);

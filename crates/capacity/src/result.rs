@@ -119,16 +119,20 @@ fn disturbed(cases: &[Case], (programs, since): (&str, &str), own: Option<&Cgrou
     let others = worst(&Evidence::others_cpu, OTHERS);
     let others = others.map(|share| says::others_busy(share, programs, since));
     let enforced = evidence().filter_map(|seen| seen.quota.as_ref()).max_by_key(|quota| quota.throttled);
-    let quota = own.and_then(|group| quota_of(group, enforced.map(|quota| quota.throttled)));
+    let quota = own.and_then(|group| quota_of(group, enforced));
     let is_stopped = enforced.is_some_and(QuotaUse::is_enforced);
     let late = worst(&|e| e.late_sends, LATE).filter(|_| !is_stopped).map(says::late);
     others.into_iter().chain(quota).chain(late).collect()
 }
 
-/// A warning of the cpu quota of a control group, with how often trials saw it enforced; `None` without a quota.
+/// A warning of a cpu quota: the one that a trial saw enforced most often, else the smallest that holds for a control
+/// group; `None` without a quota.
 #[must_use]
-pub fn quota_of(group: &Cgroup, throttled: Option<u64>) -> Option<Warning> {
-    Some(says::cpu_quota(group.cpu_quota?, group.files.quota.as_deref()?, throttled))
+pub fn quota_of(group: &Cgroup, enforced: Option<&QuotaUse>) -> Option<Warning> {
+    Some(match enforced {
+        Some(QuotaUse { cpus, file, throttled }) => says::cpu_quota(*cpus, file, Some(*throttled)),
+        None => says::cpu_quota(group.cpu_quota?, group.files.quota.as_deref()?, None),
+    })
 }
 
 fn case(searched: &SearchCase<'_>, known: &SearchState) -> Case {
@@ -275,6 +279,9 @@ mod tests {
         for times in [0, 9] {
             assert_eq!(told_in(group(), late(times)), ["cpu_quota", "late"]);
         }
+        let above = QuotaUse { cpus: 2.0, file: "/cpu.max".into(), throttled: 30 };
+        let said = quota_of(&group().unwrap(), Some(&above)).unwrap().text;
+        assert!(said.contains("2 cpus (/cpu.max)") && said.contains("30 times"), "one group's size and count: {said}");
         assert_eq!(told(with(0.2, 0.1, 0.05, 0.009)), Vec::<Code>::new());
         assert_eq!(told(Evidence { cpu: Some(1.0), ..Evidence::default() }), Vec::<Code>::new());
         let text = crate::scenario::built_in().iter().find(|(name, _)| *name == "mini").unwrap().1;

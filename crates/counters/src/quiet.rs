@@ -17,6 +17,16 @@ struct Lines {
     has_moved: bool,
     /// Seconds since midnight of the first of the lines of 0, and their number.
     zero: Option<(f64, usize)>,
+    /// Whether it moved bytes again after so many lines of 0 that it was named: its counters work, and it is a socket
+    /// that is idle at times, which is said once.
+    was_idle: bool,
+}
+
+impl Lines {
+    /// Since when it stays at 0, if that is worth a note.
+    fn stays_zero(&self) -> Option<f64> {
+        self.zero.filter(|(_, lines)| *lines >= LINES && !self.was_idle).map(|(since, _)| since)
+    }
 }
 
 impl Quiet {
@@ -29,6 +39,7 @@ impl Quiet {
         for (socket, bytes) in moved {
             let lines = self.0.entry(*socket).or_default();
             if *bytes > 0.0 {
+                lines.was_idle |= lines.stays_zero().is_some();
                 (lines.has_moved, lines.zero) = (true, None);
             } else if lines.has_moved {
                 lines.zero.get_or_insert((now, 0)).1 += 1;
@@ -36,11 +47,10 @@ impl Quiet {
         }
     }
 
-    /// The sockets that stay at 0, with the time from which they do.
+    /// The sockets that stay at 0 for the first time, with the time from which they do.
     pub(crate) fn notes(&self, program: &str) -> impl Iterator<Item = Note> {
-        let zero = self.0.iter().filter_map(|(socket, lines)| Some((*socket, lines.zero?)));
-        let long = zero.filter(|(_, (_, lines))| *lines >= LINES);
-        long.map(|(socket, (since, _))| says::socket_reads_zero(program, socket, &of_day(since)))
+        let zero = self.0.iter().filter_map(|(socket, lines)| Some((*socket, lines.stays_zero()?)));
+        zero.map(|(socket, since)| says::socket_reads_zero(program, socket, &of_day(since)))
     }
 }
 
@@ -75,5 +85,7 @@ mod tests {
         assert!(said(&[off, off, off, off]).is_empty(), "it never moved any");
         assert!(said(&[on, idle, idle, idle]).is_empty(), "the whole machine is idle");
         assert!(said(&[on, off, off, off, on]).is_empty(), "it goes on");
+        assert!(said(&[on, off, off, off, on, off, off, off]).is_empty(), "idle again: it is named once");
+        assert_eq!(said(&[on, off, off, on, off, off, off]).len(), 1, "it was not named for two lines");
     }
 }

@@ -65,6 +65,8 @@ fn a_figure_below_the_record_of_its_machine_is_named_with_both() {
     differ("below-record", &record(1.25), &record(1.02));
     let found = explain("a run", &with(&record(1.25)));
     let one = by_rule(&found, "below-record").unwrap();
+    // The record of memory is of any clock, which the run does not have.
+    assert!(one.found.contains("the core's clock was higher then"), "{one:#?}");
     let loss = one.numbers.iter().find(|number| number.name == "record.loss").unwrap();
     assert!((loss.value - 0.2).abs() < 1e-9 && one.confidence == Confidence::Hint, "{one:#?}");
     // Without a record there is nothing to say.

@@ -6,26 +6,29 @@ use crate::nodes::NODE_DIR;
 use crate::reader::Reader;
 
 const DIR: &str = "sys/devices/system/memory";
-/// Blocks whose state is read at most: 4 TiB in the smallest blocks (128 MiB). Servers with more have blocks of 2 GiB.
+/// Blocks whose state is read at most: 4 TiB in blocks of 128 MiB, as on 64-bit Arm with pages of 4 KiB. Larger x86
+/// machines have blocks of up to 2 GiB.
 const MOST_BLOCKS: usize = 32_768;
 
-/// Sets the bytes of offline blocks of each node; leaves them unset if the kernel lists no blocks, or too many to read.
+/// Sets the bytes of offline blocks of each node; leaves them unset if the kernel lists no blocks or too many to read,
+/// if no node of several has links to its blocks, or if the state of one of its blocks cannot be read.
 pub(crate) fn read(reader: &Reader<'_>, nodes: &mut [Node]) {
     let Some(bytes) = block_bytes(reader) else { return };
     let all = reader.numbered(DIR, "memory");
     if all.is_empty() || all.len() > MOST_BLOCKS {
         return;
     }
-    let is_only = nodes.len() == 1;
-    for node in nodes {
-        let ids = node.kernel_ids();
-        let linked = |id| reader.numbered(&format!("{NODE_DIR}/node{id}"), "memory");
-        let mut own: Vec<u32> = ids.iter().flat_map(linked).collect();
-        if own.is_empty() && is_only {
-            own.clone_from(&all);
-        }
-        let offline = own.into_iter().filter(|block| is_offline(reader, *block)).count() as u64;
-        node.offline_bytes = Some(offline.saturating_mul(bytes));
+    let linked = |id: u32| reader.numbered(&format!("{NODE_DIR}/node{id}"), "memory");
+    let of = |node: &Node| node.kernel_ids().iter().flat_map(linked).collect::<Vec<u32>>();
+    let mut blocks: Vec<Vec<u32>> = nodes.iter().map(of).collect();
+    if blocks.iter().all(Vec::is_empty) {
+        // A kernel without nodes links no blocks; all are of its one node.
+        let [only] = blocks.as_mut_slice() else { return };
+        *only = all;
+    }
+    for (node, blocks) in nodes.iter_mut().zip(blocks) {
+        let offline = blocks.into_iter().map(|block| Some(u64::from(is_offline(reader, block)?))).sum::<Option<u64>>();
+        node.offline_bytes = offline.map(|blocks| blocks.saturating_mul(bytes));
     }
 }
 
@@ -40,8 +43,9 @@ fn block_bytes(reader: &Reader<'_>) -> Option<u64> {
     bytes
 }
 
-fn is_offline(reader: &Reader<'_>, block: u32) -> bool {
-    reader.word(&format!("{DIR}/memory{block}/state")).is_some_and(|state| state == "offline")
+/// Whether a block is offline; `None` if its state cannot be read.
+fn is_offline(reader: &Reader<'_>, block: u32) -> Option<bool> {
+    Some(reader.word(&format!("{DIR}/memory{block}/state"))? == "offline")
 }
 
 #[cfg(test)]
@@ -73,5 +77,10 @@ mod tests {
         assert_eq!(offline(&two, vec![node(0), node(1)]), [Some(0), Some(256 << 20)]);
         assert_eq!(offline(&files, vec![node(0)]), [Some(256 << 20)], "a kernel without nodes");
         assert_eq!(offline(&files[1..], vec![node(0)]), [None], "of unknown size");
+        assert_eq!(offline(&files, vec![node(0), node(1)]), [None, None], "blocks of no node");
+        let bare = Node { id: 2, ..Node::default() };
+        assert_eq!(offline(&two, vec![node(0), bare])[1], Some(0), "a node without memory");
+        let unread = [&[files[0], files[1], ("sys/devices/system/memory/memory1/online", "0\n")], &linked[..]].concat();
+        assert_eq!(offline(&unread, vec![node(0), node(1)]), [Some(0), None], "a state that cannot be read");
     }
 }

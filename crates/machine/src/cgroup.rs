@@ -1,6 +1,6 @@
 //! Control groups, version 1 and 2: the limits that apply to this process.
 
-use tiermark_model::{Cgroup, IdSet, LimitFiles};
+use tiermark_model::{Cgroup, CpuQuota, IdSet, LimitFiles};
 
 use crate::Root;
 use crate::reader::{Reader, unescape};
@@ -260,15 +260,13 @@ fn count(reader: &Reader<'_>, path: &str, name: &str) -> Option<u64> {
 /// The group of this process, with its limits and what the kernel did because of them.
 fn group(reader: &Reader<'_>, place: &Membership<'_>, cpu: Option<&Membership<'_>>) -> Cgroup {
     let limit = memory_limit(reader, place);
-    let quotas = cpu.map(|cpu| cpu_quotas(reader, cpu)).unwrap_or_default();
-    let quota = quotas.iter().min_by(|a, b| a.cpus.total_cmp(&b.cpus));
-    let stopped = cpu.and_then(|cpu| cpu_throttled(reader, cpu, &quotas));
+    let cpu_quotas = cpu.map(|cpu| cpu_quotas(reader, cpu)).unwrap_or_default();
+    let quota = cpu_quotas.iter().min_by(|a, b| a.cpus.total_cmp(&b.cpus));
     let throttled = memory_throttled(reader, place);
     let files = LimitFiles {
         memory: limit.as_ref().map(|limit| format!("/{}/{}", limit.dir, limit.file)),
         throttling: throttled.and_then(|(_, dir)| Some(format!("/{}/memory.high", dir?))),
-        quota: quota.map(Quota::path),
-        stopping: stopped.and_then(|(_, quota)| quota.map(Quota::path)),
+        quota: quota.map(|quota| quota.file.clone()),
         ..LimitFiles::default()
     };
     Cgroup {
@@ -279,8 +277,8 @@ fn group(reader: &Reader<'_>, place: &Membership<'_>, cpu: Option<&Membership<'_
         memory_kills: limit.as_ref().and_then(|limit| memory_kills(reader, place.version, limit.dir)),
         memory_throttled: throttled.map(|(times, _)| times),
         memory_used: limit.and_then(|limit| limit.used),
-        cpu_throttled: stopped.map(|(times, _)| times),
         cpu_quota: quota.map(|quota| quota.cpus),
+        cpu_quotas,
         files,
     }
 }
@@ -304,38 +302,10 @@ fn memory_throttled<'a>(reader: &Reader<'_>, place: &'a Membership<'_>) -> Optio
     limiting.max_by_key(|(times, _)| *times).or_else(|| Some((times(place.dirs.first()?)?, None)))
 }
 
-/// A quota of cpu time in whole cpus, the directory of the group that has it, and the file that sets it.
-struct Quota<'a> {
-    cpus: f64,
-    dir: &'a str,
-    file: &'static str,
-}
-
-impl Quota<'_> {
-    fn path(&self) -> String {
-        format!("/{}/{}", self.dir, self.file)
-    }
-}
-
-/// The most periods in which a quota along the path stopped its group, and that quota: a larger quota of a group above
-/// may stop more often, because other groups use it too. Without a quota, the count of the process's own group, from a
-/// quota that it had before.
-fn cpu_throttled<'a, 'b>(
-    reader: &Reader<'_>,
-    place: &Membership<'_>,
-    quotas: &'b [Quota<'a>],
-) -> Option<(u64, Option<&'b Quota<'a>>)> {
-    let times = |dir: &str| count(reader, &format!("{dir}/cpu.stat"), "nr_throttled");
-    // Of equal counts, that of the group nearest to the process.
-    let counted = quotas.iter().rev().filter_map(|quota| Some((times(quota.dir)?, Some(quota))));
-    let most = counted.max_by_key(|(times, _)| *times);
-    most.or_else(|| Some((times(place.dirs.first()?)?, None)))
-}
-
 /// All quotas along the path, from the process's own group upwards.
-fn cpu_quotas<'a>(reader: &Reader<'_>, place: &'a Membership<'_>) -> Vec<Quota<'a>> {
+fn cpu_quotas(reader: &Reader<'_>, place: &Membership<'_>) -> Vec<CpuQuota> {
     let file = if place.version == 2 { "cpu.max" } else { "cpu.cfs_quota_us" };
-    let quota_of = |dir: &'a String| -> Option<Quota<'a>> {
+    let quota_of = |dir: &String| -> Option<CpuQuota> {
         let path = format!("{dir}/{file}");
         let (quota, period) = if place.version == 2 {
             let text = reader.word(&path)?;
@@ -354,7 +324,11 @@ fn cpu_quotas<'a>(reader: &Reader<'_>, place: &'a Membership<'_>) -> Vec<Quota<'
             (reader.number(&path)?, reader.number(&format!("{dir}/cpu.cfs_period_us"))?)
         };
         // -1 is version 1's "no quota".
-        (quota > 0 && period > 0).then(|| Quota { cpus: quota as f64 / period as f64, dir, file })
+        (quota > 0 && period > 0).then(|| CpuQuota {
+            file: format!("/{path}"),
+            cpus: quota as f64 / period as f64,
+            throttled: count(reader, &format!("{dir}/cpu.stat"), "nr_throttled"),
+        })
     };
     place.dirs.iter().filter_map(quota_of).collect()
 }

@@ -62,8 +62,8 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
     }
     let modules = totals::Modules::of(&board.dimms, &board.cxl_modules);
     let offline = nodes.iter().filter_map(|node| node.offline_bytes);
-    let unseen = nodes::bytes_of_enclaves(&reader, &nodes).saturating_add(tiermark_model::total(offline));
-    let modules = modules.map(|modules| modules.without(unseen));
+    let uncounted = nodes::bytes_of_enclaves(&reader, &nodes).saturating_add(tiermark_model::total(offline));
+    let modules = modules.map(|modules| modules.without(uncounted));
     totals::settle_memory(&reader, &nodes, modules, &mut system);
 
     let status = Status::read(&reader);

@@ -48,8 +48,9 @@ pub(crate) struct Modules {
     /// The smallest module of DRAM, where there are several. Chips that are soldered to the board (LPDDR) are no
     /// modules that are lost alone.
     smallest: Option<u64>,
-    /// What of it the kernel does not count: firmware keeps it for enclaves (SGX), or its blocks are offline.
-    kept: u64,
+    /// What of it the kernel may leave uncounted: firmware keeps it for enclaves (SGX), or its blocks are offline.
+    /// Offline blocks need not be of these modules: CXL and persistent memory may be added at run time.
+    uncounted: u64,
 }
 
 /// Share of the modules that the kernel keeps for its own descriptions of pages, with room to spare: 1.6 % at 4 KiB.
@@ -62,12 +63,12 @@ impl Modules {
         let smallest = populated.iter().min().copied().filter(|_| populated.len() > 1 && !is_soldered);
         let all =
             dmi::bytes_of_all(dimms)?.saturating_add(tiermark_model::total(cxl.iter().filter_map(|dimm| dimm.bytes)));
-        Some(Self { dram: dmi::bytes_of_dram(dimms)?, all, smallest, kept: 0 })
+        Some(Self { dram: dmi::bytes_of_dram(dimms)?, all, smallest, uncounted: 0 })
     }
 
-    /// The same where the kernel does not count so many bytes of it.
-    pub(crate) fn without(self, kept: u64) -> Self {
-        Self { kept, ..self }
+    /// The same where the kernel may leave so many bytes of it uncounted.
+    pub(crate) fn without(self, uncounted: u64) -> Self {
+        Self { uncounted, ..self }
     }
 
     /// Whether so much is missing that it is a module: firmware maps a faulty one out, and `mem=` leaves memory unused.
@@ -78,10 +79,10 @@ impl Modules {
     }
 
     /// Whether a total that the kernel manages can be of these modules: it is no more than they hold, and firmware and
-    /// the kernel itself keep less than a third.
+    /// the kernel itself keep less than a third. What is not counted explains memory that is missing, and no more.
     fn back(&self, total: u64) -> bool {
-        let total = total.saturating_add(self.kept);
-        total <= self.all && self.dram / 3 * 2 <= total && !self.lack_one(total)
+        let held = total.saturating_add(self.uncounted);
+        total <= self.all && self.dram / 3 * 2 <= held && !self.lack_one(held)
     }
 }
 
@@ -113,6 +114,9 @@ mod tests {
         // Two modules of 32 GiB whose blocks are offline.
         let offline = Modules::of(&ddr, &[]).map(|modules| modules.without(64 << 30));
         assert!(!back(&ddr, 187) && offline.is_some_and(|modules| modules.back(187 << 30)));
+        // 128 GiB of CXL or persistent memory, which firmware does not list as modules.
+        let added = Modules::of(&ddr, &[]).map(|modules| modules.without(128 << 30));
+        assert!(added.is_some_and(|modules| modules.back(252 << 30) && !modules.back(300 << 30)));
         let memory_mode = [vec![dimm(32, "DDR4"); 6], vec![dimm(128, "Logical non-volatile device"); 4]].concat();
         assert!(back(&memory_mode, 504), "the non-volatile modules are the memory, DRAM is their cache");
         let with_card = Modules::of(&ddr, &[dimm(128, "DDR5")]);

@@ -289,7 +289,8 @@ fn what_limits_of_any_group_on_the_way_up_did_is_counted() {
     ]);
     let group = m.system.cgroup.unwrap();
     assert_eq!((group.memory_limit, group.memory_throttled), (Some(1 << 30), Some(18_233)));
-    assert_eq!((group.cpu_quota, group.cpu_throttled), (Some(0.5), Some(812)));
+    let throttled: Vec<Option<u64>> = group.cpu_quotas.iter().map(|quota| quota.throttled).collect();
+    assert_eq!((group.cpu_quota, throttled), (Some(0.5), vec![Some(812)]));
 }
 
 /// Five of six channels cannot be interleaved evenly; three can, and are half of what six do.

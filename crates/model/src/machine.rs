@@ -15,7 +15,7 @@ use crate::idset::{CpuId, IdSet, NodeId};
 use crate::refusal::Refusal;
 pub use contradiction::{Contradiction, DisputedFact, View};
 pub use core_limits::CoreLimits;
-pub use system::{Cgroup, ClockLimit, Idle, IdleState, LimitFiles, Mitigation, Swap, System, UnlistedSwap};
+pub use system::{Cgroup, ClockLimit, CpuQuota, Idle, IdleState, LimitFiles, Mitigation, Swap, System, UnlistedSwap};
 pub use topology::LlcGroup;
 
 /// A machine as discovered from `/sys`, `/proc`, cgroups and SMBIOS, live or from a captured tree.
@@ -183,7 +183,8 @@ pub struct Node {
     /// Memory available without swapping at discovery, bytes: free pages and clean file cache.
     pub free_bytes: Option<u64>,
     /// Memory in blocks that are offline, bytes, which `memory_bytes` does not count; `None` where the kernel lists no
-    /// blocks.
+    /// blocks or more than are read, where it does not link blocks to nodes, or where the state of a block of this node
+    /// cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offline_bytes: Option<u64>,
     /// Distance to each node, by node id, from the SLIT; empty where the kernel does not say.

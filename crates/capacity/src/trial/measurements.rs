@@ -69,11 +69,16 @@ impl SystemState {
     }
 }
 
-/// The cpu quota of this program's group, and how often the kernel enforced it between two moments.
+/// The cpu quota that the kernel enforced most often between two moments, of all that hold for this program; of equal
+/// ones the smallest. A group may have been stopped often before: only differences of one group's counts are compared.
 fn quota(before: Option<&Cgroup>, after: Option<&Cgroup>) -> Option<QuotaUse> {
-    let after = after?;
-    let throttled = after.cpu_throttled?.checked_sub(before?.cpu_throttled?)?;
-    Some(QuotaUse { cpus: after.cpu_quota?, file: after.files.quota.clone()?, throttled })
+    let before = &before?.cpu_quotas;
+    let used = after?.cpu_quotas.iter().filter_map(|now| {
+        let then = before.iter().find(|then| then.file == now.file)?;
+        let throttled = now.throttled?.checked_sub(then.throttled?)?;
+        Some(QuotaUse { cpus: now.cpus, file: now.file.clone(), throttled })
+    });
+    used.max_by(|a, b| a.throttled.cmp(&b.throttled).then(b.cpus.total_cmp(&a.cpus)))
 }
 
 fn kills(counted: &Counted, read: impl Fn(&GroupPaths) -> Option<GroupCounters>) -> Option<u64> {
@@ -300,5 +305,33 @@ pub(super) fn signs(evidence: &Evidence, level: &Level, judged: Option<&Judgemen
         others: evidence.others_cpu(),
         cpu_wait: evidence.cpu_wait,
         link: evidence.link,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tiermark_model::CpuQuota;
+
+    use super::*;
+
+    #[test]
+    fn the_quota_that_was_enforced_during_the_trial_is_named_whatever_happened_before() {
+        let group = |counts: [(&str, f64, u64); 2]| {
+            let quota =
+                |(file, cpus, times): (&str, f64, u64)| CpuQuota { file: file.into(), cpus, throttled: Some(times) };
+            Cgroup { cpu_quotas: counts.map(quota).into(), ..Cgroup::default() }
+        };
+        let used = |before: [u64; 2], after: [u64; 2]| {
+            let at = |[own, above]: [u64; 2]| group([("own", 1.0, own), ("above", 4.0, above)]);
+            quota(Some(&at(before)), Some(&at(after))).map(|quota| (quota.file, quota.cpus, quota.throttled))
+        };
+        let found = |file: &str, cpus: f64, times: u64| Some((file.to_owned(), cpus, times));
+        assert_eq!(used([3, 5000], [43, 5000]), found("own", 1.0, 40), "the group above was stopped long ago");
+        assert_eq!(used([3, 5000], [4, 5020]), found("above", 4.0, 20), "with its own size");
+        assert_eq!(used([3, 5000], [3, 5000]), found("own", 1.0, 0), "the smallest, if none was");
+        let changed = group([("own", 1.0, 9), ("new", 2.0, 70)]);
+        let before = group([("own", 1.0, 3), ("above", 4.0, 1)]);
+        let of_both = quota(Some(&before), Some(&changed)).map(|quota| (quota.file, quota.throttled));
+        assert_eq!(of_both, Some(("own".to_owned(), 6)), "a quota that was set during the trial has no earlier count");
     }
 }

@@ -124,7 +124,7 @@ fn system() -> System {
             limit_throttles: false,
             memory_throttled: None,
             memory_kills: None,
-            cpu_throttled: None,
+            cpu_quotas: Vec::new(),
             files: LimitFiles::default(),
         }),
         memory_bytes: Some(16 * GIB),

@@ -45,7 +45,6 @@ fn a_limit_that_throttles_is_a_limit_as_one_that_kills() {
             ("sys/fs/cgroup/a/memory.high", high),
             ("sys/fs/cgroup/a/memory.current", "100\n"),
             ("sys/fs/cgroup/a/memory.events", "low 0\nhigh 18233\nmax 0\n"),
-            ("sys/fs/cgroup/a/b/cpu.stat", "nr_periods 9\nnr_throttled 4\nthrottled_usec 7\n"),
         ])
         .cgroup
         .unwrap()
@@ -54,7 +53,6 @@ fn a_limit_that_throttles_is_a_limit_as_one_that_kills() {
     assert_eq!(of(&files("max\n", "2048\n")), (Some(2048), true, Some(100), Some(18233)));
     assert_eq!(of(&files("1024\n", "2048\n")), (Some(1024), false, None, Some(18233)), "above a smaller limit too");
     assert_eq!(of(&files("max\n", "max\n")), (None, false, None, Some(1)));
-    assert_eq!(files("max\n", "max\n").cpu_throttled, Some(4));
 }
 
 /// A container sees its own directory as the root of the hierarchy; the limit is that of the pod around it.
@@ -110,7 +108,7 @@ fn the_group_with_the_least_room_is_the_limit() {
 }
 
 #[test]
-fn a_quota_above_that_stops_more_often_is_counted_with_its_file() {
+fn each_quota_along_the_path_has_its_own_count() {
     let found = |above: &str| {
         limits(&[
             ("proc/self/cgroup", "0::/a/b\n"),
@@ -123,10 +121,16 @@ fn a_quota_above_that_stops_more_often_is_counted_with_its_file() {
         .cgroup
         .unwrap()
     };
-    let of = |group: Cgroup| (group.cpu_quota, group.cpu_throttled, group.files.quota, group.files.stopping);
-    let file = |name: &str| Some(format!("/sys/fs/cgroup/{name}/cpu.max"));
-    assert_eq!(of(found("200000 100000\n")), (Some(1.0), Some(7), file("a/b"), file("a")));
-    assert_eq!(of(found("max 100000\n")), (Some(1.0), Some(0), file("a/b"), file("a/b")), "a group without a quota");
+    let quota = |name: &str, cpus: f64, times: u64| tiermark_model::CpuQuota {
+        file: format!("/sys/fs/cgroup/{name}/cpu.max"),
+        cpus,
+        throttled: Some(times),
+    };
+    let (own, above) = (quota("a/b", 1.0, 0), quota("a", 2.0, 7));
+    let both = found("200000 100000\n");
+    assert_eq!((both.cpu_quota, both.files.quota), (Some(1.0), Some(own.file.clone())), "the smallest");
+    assert_eq!(both.cpu_quotas, [own.clone(), above]);
+    assert_eq!(found("max 100000\n").cpu_quotas, [own], "a group without a quota");
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn reads_modules_slots_and_identity() {
     let empty = &dmi.dimms[1];
     assert!(!empty.populated);
     assert_eq!((empty.bytes, empty.configured_transfers, empty.locator.is_some()), (None, None, true));
-    let peak = theoretical_peak(&dmi.dimms, 0, 1, None);
+    let peak = theoretical_peak(&dmi.dimms, dmi.unlisted_slots, 1, None);
     // Two slots with the same names: nothing tells channels apart, and the one module counts once anyway.
     assert_eq!(peak.map(|p| p.bytes_per_second), Some(8.8e9 * 8.0));
 }
@@ -90,7 +90,7 @@ fn modules_on_cxl_cards_are_in_no_channel() {
     let bytes = |dimms: &[Dimm]| dimms.iter().map(|dimm| dimm.bytes).collect::<Vec<_>>();
     assert_eq!((bytes(&dmi.dimms), bytes(&dmi.cxl_modules)), (vec![Some(64 << 30)], vec![Some(128 << 30)]));
     assert_eq!(dmi.other_devices, 0);
-    let peak = theoretical_peak(&dmi.dimms, 0, 1, None).unwrap();
+    let peak = theoretical_peak(&dmi.dimms, dmi.unlisted_slots, 1, None).unwrap();
     assert_eq!(peak.bytes_per_second, 4800e6 * 8.0);
     assert_eq!(parse_dmi(&redact(&table)).unwrap().cxl_modules.len(), 1, "a capture has them too");
 }
@@ -202,7 +202,7 @@ proptest! {
         let at = at % table.len();
         table[at] = byte;
         if let Ok(dmi) = parse_dmi(&table) {
-            let _ = theoretical_peak(&dmi.dimms, 0, 1, None);
+            let _ = theoretical_peak(&dmi.dimms, dmi.unlisted_slots, 1, None);
             // A string that is both name and serial number is blanked: only the shape must survive.
             let redacted = parse_dmi(&redact(&table)).map(|d| (d.dimms.len(), d.other_devices));
             prop_assert_eq!(redacted, Ok((dmi.dimms.len(), dmi.other_devices)));

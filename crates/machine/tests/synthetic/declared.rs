@@ -57,14 +57,15 @@ fn modules_labels_and_their_peak() {
     unseen(&virtual_board, &codes::peak_unknown);
 }
 
-/// A server of 16 GiB of which the kernel uses 8 GiB, and of the rest has 4 blocks of 2 GiB.
+/// A server of 16 GiB of which the kernel uses 8 GiB, and of the rest has 4 blocks of 2 GiB; blocks beyond are of memory
+/// that was added while it ran, which firmware does not list.
 #[test]
 fn offline_blocks_are_memory_that_the_modules_hold() {
     let modules = ["CPU0_DIMM_A1", "CPU0_DIMM_B1"].map(|name| (name, 8192, 4800));
-    let with = |state: &str| {
+    let with = |state: &str, blocks: u32| {
         let mut files = Synth::default().files();
         files.insert("sys/devices/system/memory/block_size_bytes".into(), "80000000\n".into());
-        for block in 4..8 {
+        for block in 4..4 + blocks {
             files.insert(format!("sys/devices/system/memory/memory{block}/state"), format!("{state}\n"));
         }
         let mut files: Vec<(String, Vec<u8>)> = files.into_iter().map(|(path, text)| (path, text.into())).collect();
@@ -72,9 +73,11 @@ fn offline_blocks_are_memory_that_the_modules_hold() {
         found(&Root::from_files("test", files))
     };
     let disputed = |m: &Machine| m.contradictions.iter().any(|found| found.fact == DisputedFact::Modules);
-    let (lost, offline) = (with("online"), with("offline"));
+    let (lost, offline) = (with("online", 4), with("offline", 4));
     assert_eq!((lost.system.memory_bytes, lost.offline_bytes(), disputed(&lost)), (Some(8 << 30), Some(0), true));
     assert_eq!((offline.offline_bytes(), disputed(&offline)), (Some(8 << 30), false));
+    let added = with("offline", 64);
+    assert_eq!((added.offline_bytes(), disputed(&added)), (Some(128 << 30), false));
 }
 
 /// The cpus of the second socket are offline: its channels are counted, and judged, as those of a processor.

@@ -196,13 +196,12 @@ pub struct Cgroup {
     /// Memory used in the group that carries the limit, without the file cache that the kernel gives up before anything
     /// else.
     pub memory_used: Option<u64>,
-    /// Cpu quota in whole cpus (1.5 = 150 ms every 100 ms); `None` means no quota.
+    /// The smallest cpu quota along the path in whole cpus (1.5 = 150 ms every 100 ms); `None` means no quota.
     pub cpu_quota: Option<f64>,
-    /// Periods in which a cpu quota stopped its group (`nr_throttled` of `cpu.stat`): the largest count among the
-    /// process's own group and the groups above it that have a quota. Without a quota, the count of the
-    /// process's own group.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpu_throttled: Option<u64>,
+    /// All cpu quotas along the path, from the process's own group upwards: a larger quota of a group above may stop
+    /// the process more often, because other groups use it too. Empty in older documents.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpu_quotas: Vec<CpuQuota>,
     /// The files that set these limits: of the process's own group, or of a group above it.
     #[serde(default, skip_serializing_if = "LimitFiles::is_empty")]
     pub files: LimitFiles,
@@ -213,6 +212,24 @@ impl Cgroup {
     pub fn memory_left(&self) -> Option<u64> {
         Some(self.memory_limit?.saturating_sub(self.memory_used.unwrap_or_default()))
     }
+
+    /// The files of all limits.
+    pub fn files_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        self.files.each_mut().chain(self.cpu_quotas.iter_mut().map(|quota| &mut quota.file))
+    }
+}
+
+/// A cpu quota of a control group.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CpuQuota {
+    /// The file that sets it.
+    pub file: String,
+    /// Whole cpus that it allows.
+    pub cpus: f64,
+    /// Periods in which the kernel stopped the group for this quota since the group exists (`nr_throttled` of
+    /// `cpu.stat`); `None` where the system does not count them.
+    pub throttled: Option<u64>,
 }
 
 /// The file of each limit of control groups; `None` where there is no such limit.
@@ -229,9 +246,6 @@ pub struct LimitFiles {
     /// Of `cpu_quota`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quota: Option<String>,
-    /// The quota that stopped its group most often, for `cpu_throttled`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stopping: Option<String>,
     /// The cpuset that allows fewer cpus than there are, where no affinity of the process allows still fewer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpus: Option<String>,
@@ -245,10 +259,9 @@ impl LimitFiles {
         *self == Self::default()
     }
 
-    /// All files.
-    pub fn each_mut(&mut self) -> impl Iterator<Item = &mut String> {
-        let Self { memory, throttling, quota, stopping, cpus, nodes } = self;
-        [memory, throttling, quota, stopping, cpus, nodes].into_iter().flatten()
+    fn each_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        let Self { memory, throttling, quota, cpus, nodes } = self;
+        [memory, throttling, quota, cpus, nodes].into_iter().flatten()
     }
 }
 

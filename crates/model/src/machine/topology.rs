@@ -105,9 +105,13 @@ impl Machine {
         (self.dimms.len() as u64).saturating_add(self.unlisted_slots)
     }
 
-    /// Bytes of memory in blocks that are offline, on all nodes; `None` where the kernel lists no blocks.
+    /// Bytes of memory in blocks that are offline, on all nodes where this is known (see [`Node::offline_bytes`]);
+    /// `None` where it is known of no node, or none is known to be offline and a node is unknown.
+    ///
+    /// [`Node::offline_bytes`]: crate::Node::offline_bytes
     pub fn offline_bytes(&self) -> Option<u64> {
-        self.nodes.iter().filter_map(|node| node.offline_bytes).reduce(u64::saturating_add)
+        let known = self.nodes.iter().filter_map(|node| node.offline_bytes).reduce(u64::saturating_add);
+        known.filter(|bytes| *bytes > 0 || self.nodes.iter().all(|node| node.offline_bytes.is_some()))
     }
 
     /// The memory in offline blocks of each node that has some, in words.
@@ -229,6 +233,16 @@ impl Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_memory_is_called_online_while_a_node_is_unknown() {
+        let sum = |offline: &[Option<u64>]| {
+            let nodes = offline.iter().map(|bytes| Node { offline_bytes: *bytes, ..Node::default() }).collect();
+            Machine { nodes, ..Machine::default() }.offline_bytes()
+        };
+        assert_eq!((sum(&[Some(0), Some(0)]), sum(&[Some(0), None]), sum(&[])), (Some(0), None, None));
+        assert_eq!((sum(&[Some(1), Some(2)]), sum(&[Some(1), None])), (Some(3), Some(1)));
+    }
 
     /// Found by fuzzing.
     #[test]

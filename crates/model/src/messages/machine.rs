@@ -106,9 +106,16 @@ messages! {
     Note memory_offline(node: u32, bytes: Bytes):
         "{bytes} of node {node}";
 
-    /// What brings such memory online. `chmem` counts in MiB where it is given no unit.
+    /// What brings such memory online. `chmem` counts in MiB where it is given no unit. The kernel takes a block offline
+    /// for errors of its memory only where an administrator or a service tells it to.
     Note memory_online_cure(bytes: u64):
-        { format!("sudo chmem -e {}M (`lsmem` lists the blocks)", bytes >> 20) };
+        {
+            format!(
+                "look at the blocks with `lsmem`, then bring them online: sudo chmem -e {}M, unless they were taken \
+                    offline because of memory errors",
+                bytes >> 20
+            )
+        };
 
     /// A block device that this system does not have.
     Refusal disk_unknown(device: &str, present: &[String]):

@@ -39,7 +39,7 @@ pub(super) fn nodes(machine: &Machine, style: &Style) -> Page {
     } else if count > 0 {
         out += list(machine, style);
     }
-    out + offline(machine) + firmware(machine, style) + side_caches(machine, style)
+    out + promised(machine) + offline(machine) + firmware(machine, style) + side_caches(machine, style)
 }
 
 fn bytes(bytes: Option<u64>, style: &Style) -> String {
@@ -108,7 +108,6 @@ fn list(machine: &Machine, style: &Style) -> Page {
         table.row(row);
     }
     let mut out = table + tiers_key(machine);
-    out += promised(machine);
     if pools.is_empty() && machine.nodes.iter().any(|n| !n.huge_pages.is_empty()) {
         out += labelled("", "no huge pages are reserved");
     }
@@ -183,7 +182,7 @@ fn offline(machine: &Machine) -> Page {
     let Some(bytes) = machine.offline_bytes().filter(|bytes| *bytes > 0) else { return Page::new() };
     let offline = machine.offline_memory().join(", ");
     let cure = messages::memory_online_cure(bytes);
-    labelled("offline", format!("{offline}, in memory blocks that no program can use; to bring them online: {cure}"))
+    labelled("offline", format!("{offline}, in memory blocks that no program can use; {cure}"))
 }
 
 /// The firmware's figures of access to each node (HMAT).
@@ -270,11 +269,17 @@ mod tests {
         let machine = Machine { nodes: vec![node(0, Some(0)), node(1, Some(4 << 30))], ..Machine::default() };
         assert_eq!(
             shown(&offline(&machine)),
-            "offline 4 GiB of node 1, in memory blocks that no program can use; to bring them online: \
-             sudo chmem -e 4096M (`lsmem` lists the blocks)"
+            "offline 4 GiB of node 1, in memory blocks that no program can use; look at the blocks with `lsmem`, then \
+             bring them online: sudo chmem -e 4096M, unless they were taken offline because of memory errors"
         );
         assert_eq!(shown(&promised(&machine)), "10 of the free 2M pages are promised to programs");
         assert_eq!(shown(&offline(&Machine::default())), "");
+        for count in [2, LISTED as u32 + 1] {
+            let machine = Machine { nodes: (0..count).map(|id| node(id, None)).collect(), ..Machine::default() };
+            let said = format!("{} of the free 2M pages are promised to programs", 5 * count);
+            let text = shown(&nodes(&machine, &Style::default()));
+            assert!(text.contains(&said), "{count} nodes, listed or counted: {text}");
+        }
     }
 
     #[test]

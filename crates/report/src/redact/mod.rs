@@ -89,7 +89,7 @@ impl Scrub {
         let host =
             machine.system.hostname.iter().flat_map(|h| [h.clone(), h.split('.').next().unwrap_or(h).to_owned()]);
         let groups = machine.system.cgroup.iter().flat_map(|group| {
-            let files = group.files.clone().each_mut().map(|file| file.clone()).collect::<Vec<_>>();
+            let files = group.clone().files_mut().map(|file| file.clone()).collect::<Vec<_>>();
             std::iter::once(group.path.clone()).chain(files)
         });
         // The root group has no name.
@@ -105,7 +105,7 @@ impl Scrub {
         }
         if let Some(group) = &mut system.cgroup {
             group.path = GONE.to_owned();
-            group.files.each_mut().for_each(|file| *file = GONE.to_owned());
+            group.files_mut().for_each(|file| *file = GONE.to_owned());
         }
         // Whoever builds a kernel may name a host in it.
         system.kernel.iter_mut().for_each(|kernel| self.text(kernel));

@@ -70,7 +70,11 @@ pub(crate) fn vm() -> Machine {
                 limit_throttles: false,
                 memory_throttled: None,
                 memory_kills: None,
-                cpu_throttled: None,
+                cpu_quotas: vec![CpuQuota {
+                    file: "/sys/fs/cgroup/user.slice/user-1000.slice/cpu.max".into(),
+                    cpus: 1.5,
+                    throttled: Some(0),
+                }],
                 files: LimitFiles {
                     memory: Some("/sys/fs/cgroup/user.slice/memory.max".into()),
                     quota: Some("/sys/fs/cgroup/user.slice/user-1000.slice/cpu.max".into()),

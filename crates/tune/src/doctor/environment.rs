@@ -1,6 +1,6 @@
 //! Guest or not, container or not, limits of this process, what can be seen of the board, programs that are needed.
 
-use tiermark_model::{Affected, Bytes, Contradiction, DisputedFact, IdSet, Machine, count_of};
+use tiermark_model::{Affected, Bytes, Contradiction, CpuQuota, DisputedFact, IdSet, Machine, count_of};
 
 use super::{Check, CheckInput, CheckResult};
 
@@ -75,31 +75,32 @@ fn quota(input: &CheckInput<'_>) -> CheckResult {
     let Some(group) = &input.machine.system.cgroup else { return CheckResult::not_here("no control groups seen") };
     let Some(cpus) = group.cpu_quota else { return CheckResult::ok("none") };
     let allowed = input.machine.allowed_cpus.len();
-    let stopped = group.cpu_throttled.filter(|times| *times > 0).map(|times| {
-        let by = group.files.stopping.as_ref().filter(|file| group.files.quota.as_ref() != Some(file));
-        format!("stopped {} so far{}", times_of(times), by.map_or_else(String::new, |file| format!(" by {file}")))
-    });
-    if cpus >= allowed as f64 {
-        let value = format!("{cpus:.2} cpus, of which {allowed} may be used");
-        // Other processes of the group use its quota up, or bursts of more threads than cpus within a period.
-        return match stopped {
-            None => CheckResult::ok(value),
-            Some(stopped) => CheckResult::note(
-                format!("{value}; {stopped}"),
-                "other processes of the group use its quota too: measure without a quota",
-            ),
-        };
+    let has_stopped = |quota: &&CpuQuota| quota.throttled.is_some_and(|times| times > 0);
+    let limits = |quota: &&CpuQuota| quota.cpus < allowed as f64 || has_stopped(quota);
+    let limiting: Vec<&CpuQuota> = group.cpu_quotas.iter().filter(limits).collect();
+    if limiting.is_empty() {
+        return CheckResult::ok(format!("{cpus:.2} cpus, of which {allowed} may be used"));
     }
-    let stopped = stopped.map_or_else(String::new, |stopped| format!("; {stopped}"));
-    let file = group.files.quota.as_deref().unwrap_or_default();
-    let none = if file.ends_with("cpu.max") { "max" } else { "-1" };
+    let said = |quota: &&CpuQuota| {
+        let times = quota.throttled.filter(|times| *times > 0);
+        let stopped = times.map_or_else(String::new, |times| format!("; stopped {} so far", times_of(times)));
+        format!("{:.2} cpus by {}{stopped}", quota.cpus, quota.file)
+    };
+    let value = limiting.iter().map(said).collect::<Vec<_>>().join("; ");
+    let lifted = |quota: &&CpuQuota| {
+        format!("echo {} > {}", if quota.file.ends_with("cpu.max") { "max" } else { "-1" }, quota.file)
+    };
     let cure = of_group(
         input,
         "cpu time without a quota: docker run without --cpus, a pod without a cpu limit",
-        format!("for the run: echo {none} > {file}"),
+        format!("for the run: {}", limiting.iter().map(lifted).collect::<Vec<_>>().join("; ")),
     );
-    let affected = if cpus < 1.0 { Affected::All } else { Affected::AllCores };
-    CheckResult::problem(affected, format!("{cpus:.2} cpus by {file}{stopped}"), cure)
+    if cpus >= allowed as f64 {
+        // Other processes of the group use its quota up, or bursts of more threads than cpus within a period.
+        let cure = format!("other processes of the group use its quota too: {cure}");
+        return CheckResult::note(format!("{value}; {allowed} cpus may be used"), cure);
+    }
+    CheckResult::problem(if cpus < 1.0 { Affected::All } else { Affected::AllCores }, value, cure)
 }
 
 fn limit(input: &CheckInput<'_>) -> CheckResult {

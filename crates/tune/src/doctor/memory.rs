@@ -94,27 +94,34 @@ fn reserved(input: &CheckInput<'_>) -> CheckResult {
         .map(|pool| {
             let promised = match pool.promised {
                 0 => String::new(),
-                pages if pages == pool.free => ", all of them promised to programs".to_owned(),
+                _ if pool.available() == 0 => all_promised(input, pool),
                 pages => format!(", {pages} of them promised to programs"),
             };
             format!("{} of {} free of {}{promised}", pool.free, pool.total, Bytes(pool.page_bytes))
         })
         .collect();
-    let promised: Vec<&HugePool> = sizes.iter().filter(|pool| pool.promised > 0 && pool.available() == 0).collect();
     match (sizes.is_empty(), some.is_empty()) {
         (true, _) => input.none("proc/sys/vm/nr_hugepages"),
-        (false, false) if !promised.is_empty() => {
-            let more: Vec<String> =
-                promised.iter().map(|pool| resized(input, pool, pool.total.saturating_mul(2))).collect();
-            let cure = format!(
-                "runs on these pages get no page: end the programs that mapped them, or as root reserve more: {}",
-                more.join("; ")
-            );
-            CheckResult::note(some.join(", "), cure)
-        }
         (false, true) => CheckResult::ok("none"),
         (false, false) => CheckResult::ok(some.join(", ")),
     }
+}
+
+/// How a run gets pages of its own from a pool whose free pages are all promised. Such a pool is of the right size for
+/// the program that it was made for: that is no fault of the machine, and how many pages a run needs is not known here.
+fn all_promised(input: &CheckInput<'_>, pool: &HugePool) -> String {
+    let room = input.machine.system.available_bytes.map(|bytes| bytes / pool.page_bytes.max(1));
+    let raise = match room {
+        Some(0) => String::new(),
+        room => {
+            let most = room.map_or_else(String::new, |pages| format!(", at most {pages} in the available memory"));
+            format!("raise {} from {} by the pages that the run needs{most}, or ", pool_file(pool), pool.total)
+        }
+    };
+    format!(
+        ", all of them promised to programs that have not touched them yet; for a run on these pages {raise}\
+            use --pages thp"
+    )
 }
 
 fn balancing(input: &CheckInput<'_>) -> CheckResult {
@@ -264,12 +271,16 @@ fn offline(input: &CheckInput<'_>) -> CheckResult {
 
 /// The command that gives a pool so many pages. The shorter one is of the default size.
 fn resized(input: &CheckInput<'_>, pool: &HugePool, pages: u64) -> String {
-    let kib = pool.page_bytes >> 10;
     let meminfo = input.root.text("proc/meminfo").unwrap_or_default();
     match kilobytes(&meminfo, "Hugepagesize") {
         Ok(Some(bytes)) if bytes == pool.page_bytes => format!("sysctl vm.nr_hugepages={pages}"),
-        _ => format!("echo {pages} > /sys/kernel/mm/hugepages/hugepages-{kib}kB/nr_hugepages"),
+        _ => format!("echo {pages} > {}", pool_file(pool)),
     }
+}
+
+/// The file that sets how many pages a pool has.
+fn pool_file(pool: &HugePool) -> String {
+    format!("/sys/kernel/mm/hugepages/hugepages-{}kB/nr_hugepages", pool.page_bytes >> 10)
 }
 
 /// The pools of all nodes, by page size.
