@@ -178,7 +178,8 @@ fn on_plateau(
 }
 
 /// Rung of a cache beyond the first, independent of the ends of its plateau, which differ between runs: the largest
-/// power of two that is at most `to` and `ABOVE.1` x what the level below holds. `None` if less than `ABOVE.0` x that: the level
+/// power of two that is at most `to` and `ABOVE.1` x what the level below holds. On a plateau the footprint does not
+/// matter: L2 of an Emerald Rapids took 5.33 to 5.35 ns over 96 KiB to 1 MiB. `None` if less than `ABOVE.0` x that: the level
 /// below would answer part of it.
 fn steady(below: &Below, to: u64) -> Option<u64> {
     // The nearest power: what a curve finds of 1 MiB lies on both sides of it.
