@@ -281,7 +281,9 @@ mod tests {
     #[test]
     fn only_a_cache_with_a_number_is_known_otherwise() {
         let cache = |tier: &str| plan::cache_too_small_for_threads(tier, 16, Bytes(8 << 20), Bytes(1 << 20));
-        let memory = |tier: &str| plan::memory_within_caches(tier, 16, Bytes(8 << 20), "--max-mem", Bytes(8 << 20));
+        let memory = |tier: &str| {
+            plan::memory_within_caches(tier, 16, Bytes(8 << 20), "--max-mem", Bytes(8 << 20), "allow more")
+        };
         assert!(forgiven("L3", Some(1e9), cache("L3")));
         assert!(!forgiven("L3", None, cache("L3")), "no number");
         assert!(!forgiven("L2", Some(1e9), cache("L3")), "another tier");

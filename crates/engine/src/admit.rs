@@ -8,7 +8,7 @@ use tiermark_model::{
     Bytes, CpuId, IdSet, Layout, Machine, MemPolicy, Node, NodeId, Refusal, RegionSetup, Setup, ThreadSetup,
 };
 
-pub use availability::{Fresh, Pool};
+pub use availability::{Fresh, Pool, room_in};
 
 /// More than any processor can map (57-bit addresses).
 const MOST_BYTES: u64 = 1 << 56;

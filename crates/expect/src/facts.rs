@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use tiermark_model::messages::check as says;
-use tiermark_model::{IdSet, Machine, NamedFigure, NamedValue, Note, Run};
+use tiermark_model::{IdSet, NamedFigure, NamedValue, Note, Run};
 
 use crate::figures;
 use crate::location::Place;
-use crate::names::{DRAM, Distance, LATENCY, Name};
+use crate::missing;
+use crate::names::Name;
 use crate::range::Range;
 use crate::system;
 use crate::system_name::{SYSTEM, SystemName};
@@ -85,7 +86,7 @@ impl<'a> Facts<'a> {
             Name::PerCycle(tier) if self.figures.contains_key(&Name::Tier(tier.clone())) => {
                 says::cycles_unknown(&name.text())
             }
-            name => not_measured(name, &self.run.machine),
+            name => missing::why(name, self.run),
         }
     }
 
@@ -117,51 +118,4 @@ impl<'a> Facts<'a> {
         };
         names.iter().flat_map(of).collect()
     }
-}
-
-/// The nodes of all memory that may be used and those of all cpus, where no cpu has memory of its own node.
-fn only_remote(machine: &Machine) -> Option<(IdSet, IdSet)> {
-    let (away, memory) = (machine.cpus_without_own_memory(), machine.memory_nodes());
-    let homes = away.iter().filter_map(|cpu| machine.node_of(cpu)).collect();
-    (!away.is_empty() && away == machine.allowed_cpus && !memory.is_empty()).then_some((memory, homes))
-}
-
-/// The reason for a figure that the run does not have, with the command that measures it.
-fn not_measured(name: &Name, machine: &Machine) -> Note {
-    let distance = match name {
-        Name::Tier(tier) | Name::PerCycle(tier) => tier.distance,
-        Name::Loaded(_, distance) => *distance,
-        Name::System(_) | Name::Text(_) => Distance::Local,
-    };
-    let with_cpus = machine.nodes.iter().filter(|node| !node.is_memory_only()).count();
-    let is_there = match distance {
-        Distance::Local => true,
-        Distance::Remote => with_cpus > 1,
-        Distance::Far => with_cpus < machine.nodes.len(),
-    };
-    let is_memory = matches!(name, Name::Tier(tier) if tier.tier == DRAM);
-    if distance == Distance::Local
-        && is_memory
-        && let Some((memory, homes)) = only_remote(machine)
-    {
-        return says::no_own_memory(&name.text(), &memory, &homes);
-    }
-    if !is_there {
-        return says::no_such_memory(&name.text(), machine.nodes.len());
-    }
-    let command = match name {
-        Name::Loaded(..) => "loaded-latency".to_owned(),
-        Name::Tier(tier) | Name::PerCycle(tier)
-            if tier.op == LATENCY || ["read", "write", "copy"].contains(&tier.op.as_str()) =>
-        {
-            if tier.distance == Distance::Local { "survey" } else { "matrix" }.to_owned()
-        }
-        Name::Tier(tier) | Name::PerCycle(tier) => format!("bandwidth --op {}", tier.op),
-        Name::System(SystemName::Clock) => return says::clock_unknown(),
-        Name::System(SystemName::Backing) => return says::backing_unknown(),
-        Name::System(SystemName::Record) => return says::record_unknown(),
-        Name::System(SystemName::Size(_)) => "survey".to_owned(),
-        Name::System(_) | Name::Text(_) => "machine".to_owned(),
-    };
-    says::figure_not_measured(&name.text(), &command)
 }

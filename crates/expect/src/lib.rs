@@ -19,6 +19,7 @@ mod figures;
 mod file;
 mod judge;
 mod location;
+mod missing;
 mod names;
 mod needs;
 mod range;

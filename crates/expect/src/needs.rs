@@ -50,7 +50,7 @@ impl Need {
             }
             Self::TwoSockets => {
                 let sockets = machine.sockets().len();
-                (sockets != 2).then(|| says::needs_two_sockets(sockets))
+                (sockets != 2).then(|| says::needs_two_sockets(sockets, &machine.offline_cpus))
             }
             Self::WholeSockets => (machine.nodes_per_socket() > 1).then(says::needs_whole_sockets),
             Self::OneKindOfCore => {

@@ -47,7 +47,8 @@ pub(crate) fn of(name: SystemName, run: &Run, memories: &[IdSet]) -> Vec<At> {
     }
 }
 
-/// The theoretical peak of each memory that was measured, or of the whole machine.
+/// The theoretical peak of each memory that was measured, or of the whole machine. Of nodes whose cores are offline in
+/// part it is a bound: the cores that remain may not reach it.
 fn peaks(machine: &Machine, memories: &[IdSet]) -> Vec<At> {
     let whole = match (&machine.system.hypervisor, machine.real_peak()) {
         (Some(hypervisor), _) => Err(says::check_peak_of_guest(hypervisor)),
@@ -68,9 +69,16 @@ fn peaks(machine: &Machine, memories: &[IdSet]) -> Vec<At> {
     if memories.is_empty() {
         return vec![at(Place::default(), Ok(peak.bytes_per_second))];
     }
+    let short = machine.nodes_short_of_cores();
     let of = |nodes: &IdSet| {
         let own = machine.own_memory_peak(nodes).ok_or_else(|| says::check_peak_of_nodes(&nodes.to_string()));
-        at(Place { limit_of: Some(nodes.clone()), ..Place::default() }, own)
+        let place = Place { limit_of: Some(nodes.clone()), ..Place::default() };
+        let lacking = short.intersection(nodes);
+        match own {
+            Ok(own) if !lacking.is_empty() => At::new(place, Ok(Range::at_most(own)))
+                .with_remark(says::cores_offline(&lacking, &machine.offline_cpus)),
+            own => at(place, own),
+        }
     };
     memories.iter().map(of).collect()
 }
@@ -154,36 +162,49 @@ fn why_unknown<T>(machine: &Machine, what: &str, stated: impl Fn(&Dimm) -> Optio
 fn modules(machine: &Machine, what: &str, number: fn(&Dimm) -> Option<f64>) -> Vec<At> {
     let stated = |dimm: &Dimm| number(dimm).filter(|value| value.is_finite() && *value > 0.0);
     let unknown = || why_unknown(machine, what, stated);
+    let slowest = machine.slowest_modules();
     let of = |(index, dimm): (usize, &Dimm)| {
         let name = dimm.locator.clone().or_else(|| dimm.edac_label.clone());
         let name = name.map_or_else(|| format!("module {index}"), |name| format!("{name} (module {index})"));
+        let name = match &slowest {
+            Some(slowest) if slowest.holds_back(dimm) => {
+                says::module_held_back(&name, slowest.rated_transfers, &slowest.named()).to_string()
+            }
+            _ => name,
+        };
         At::part(name, stated(dimm).map(Range::exactly).ok_or_else(unknown))
     };
     let all: Vec<At> = populated(machine).filter(|_| !machine.has_unlisted_modules()).map(of).collect();
     if all.is_empty() { vec![At::whole(Err(unknown()))] } else { all }
 }
 
-/// The size of the smallest or largest module of each kind: DRAM and persistent memory differ by design.
+/// The size of the smallest or largest module of each kind and processor: DRAM and persistent memory differ by design,
+/// and accesses are interleaved over the channels of one processor.
 fn sizes(machine: &Machine, of: fn(f64, f64) -> f64) -> Vec<At> {
     let unknown = || why_unknown(machine, "the size", |dimm| dimm.bytes);
-    let mut kinds: BTreeMap<Option<&str>, Vec<&Dimm>> = BTreeMap::new();
+    let mut groups: BTreeMap<(Option<&str>, Option<&str>), Vec<&Dimm>> = BTreeMap::new();
     for (_, dimm) in populated(machine).filter(|_| !machine.has_unlisted_modules()) {
-        kinds.entry(dimm.kind.as_deref()).or_default().push(dimm);
+        groups.entry((dimm.kind.as_deref(), dimm.processor.as_deref())).or_default().push(dimm);
     }
-    let is_one = kinds.len() == 1;
-    let at = |(kind, dimms): (Option<&str>, Vec<&Dimm>)| {
+    let is_one = groups.len() == 1;
+    let at = |((kind, processor), dimms): ((Option<&str>, Option<&str>), Vec<&Dimm>)| {
         let all: Option<Vec<f64>> = dimms.iter().map(|dimm| dimm.bytes.map(|bytes| bytes as f64)).collect();
         let size = all.and_then(|all| all.into_iter().reduce(of)).map(Range::exactly).ok_or_else(unknown);
-        if is_one { At::whole(size) } else { At::part(format!("{} modules", kind.unwrap_or("other")), size) }
+        let place = || {
+            let of_processor = processor.map_or_else(String::new, |processor| format!(" of {processor}"));
+            format!("{} modules{of_processor}", kind.unwrap_or("other"))
+        };
+        if is_one { At::whole(size) } else { At::part(place(), size) }
     };
-    let all: Vec<At> = kinds.into_iter().map(at).collect();
+    let all: Vec<At> = groups.into_iter().map(at).collect();
     if all.is_empty() { vec![At::whole(Err(unknown()))] } else { all }
 }
 
-/// The memory of the smallest or largest node with cpus; nodes without cpus differ by design.
+/// The memory of the smallest or largest node with cpus and memory, blocks that are offline included; nodes without cpus
+/// differ by design.
 fn node_size(machine: &Machine, of: fn(f64, f64) -> f64) -> At {
-    let own = machine.nodes.iter().filter(|node| !node.is_memory_only());
-    let sizes: Option<Vec<f64>> = own.map(|node| node.memory_bytes.map(|bytes| bytes as f64)).collect();
+    let own = machine.nodes.iter().filter(|node| !node.is_memory_only() && node.installed_bytes() != Some(0));
+    let sizes: Option<Vec<f64>> = own.map(|node| node.installed_bytes().map(|bytes| bytes as f64)).collect();
     let size = sizes.and_then(|sizes| sizes.into_iter().reduce(of));
     At::whole(size.map(Range::exactly).ok_or_else(says::node_sizes_unknown))
 }

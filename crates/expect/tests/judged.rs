@@ -7,8 +7,9 @@ mod common;
 use common::{clocked, graded, judged, latency, outcome, read_all, reasons, run};
 use tiermark_expect::{check, figures, read};
 use tiermark_model::messages::check::codes;
+use tiermark_model::messages::plan;
 use tiermark_model::{
-    CheckOutcome, Contradiction, DisputedFact, Finding, HealthCount, IdSet, Known, Labels, MemoryChannels,
+    Bytes, CheckOutcome, Contradiction, DisputedFact, Finding, HealthCount, IdSet, Known, Labels, MemoryChannels,
     MemoryErrors, NamedValue, Node, PerCycle, Purpose, Quantity, Reason, Run, RunHealth, Throttling, Unit, Verdict,
     View,
 };
@@ -174,6 +175,89 @@ fn the_peak_is_that_of_the_memory() {
     let mut bare = full;
     bare.machine.theoretical_peak = None;
     assert_eq!(reasons(&bare, "read.dram.all >= 0.7 x peak"), [codes::check_peak_unknown]);
+}
+
+/// The second node has lost its cpus, all or in part.
+#[test]
+fn the_peak_is_that_of_memory_whose_cores_are_online() {
+    let that = "read.dram.all >= 0.7 x peak";
+    let mut dark = run(vec![read_all(0, 130.0)]);
+    dark.machine.cpus.truncate(2);
+    (dark.machine.offline_cpus, dark.machine.filled_sockets) = ("2-3".parse().unwrap(), 2);
+    (dark.machine.nodes[1].cpus, dark.machine.nodes[1].hides_cpus) = (IdSet::new(), true);
+    let found = judged(&dark, that);
+    assert_eq!((found.outcome, found.worst.unwrap().limit.round()), (Passed, 107_520_000_000.0), "of node 0 alone");
+    let links = read("[[expect]]\nthat = 'peak > 0'\nneeds = ['two-sockets']\n").unwrap();
+    let lacks = check("made", &dark, "a file", &links).results.remove(0).reasons[0].to_string();
+    assert!(lacks.contains("offline cpus: 2-3"), "{lacks}");
+
+    let mut part = run(vec![read_all(0, 130.0), read_all(1, 40.0)]);
+    part.machine.cpus.truncate(3);
+    part.machine.offline_cpus = "3".parse().unwrap();
+    part.machine.nodes[1].cpus = "2".parse().unwrap();
+    let found = judged(&part, that);
+    assert_eq!((found.outcome, found.passed, found.unjudged), (Unjudged, 1, 1));
+    assert_eq!(found.reasons[0].code, codes::cores_offline);
+    assert!(found.reasons[0].to_string().contains("offline cpus: 3"), "{:?}", found.reasons);
+}
+
+#[test]
+fn nodes_are_compared_by_what_the_machine_has() {
+    let that = "nodes.smallest / nodes.largest >= 90 %";
+    let mut run = run(Vec::new());
+    (run.machine.nodes[1].memory_bytes, run.machine.nodes[1].offline_bytes) = (Some(32 << 30), Some(32 << 30));
+    assert_eq!(outcome(&run, that), Passed, "memory that is offline is there");
+    run.machine.nodes[1].offline_bytes = None;
+    assert_eq!(outcome(&run, that), Failed);
+    run.machine.nodes[1].memory_bytes = Some(0);
+    assert_eq!(outcome(&run, that), Passed, "a node without memory is no small one");
+}
+
+#[test]
+fn the_module_that_holds_others_back_is_named() {
+    let mut run = run(Vec::new());
+    for dimm in &mut run.machine.dimms {
+        dimm.configured_transfers = Some(4.4e9);
+    }
+    run.machine.dimms[3].rated_transfers = Some(4.4e9);
+    let slow = judged(&run, "dimms.speed >= 0.99 x rated");
+    assert_eq!((slow.outcome, slow.failed, slow.passed), (Failed, 7, 1));
+    let place = slow.worst.unwrap().place.unwrap();
+    assert_eq!(place, "A0 (module 0), held back by A3: rated at only 4400 MT/s");
+}
+
+#[test]
+fn modules_of_one_processor_are_of_one_size() {
+    let mut run = run(Vec::new());
+    for (slot, dimm) in run.machine.dimms.iter_mut().enumerate() {
+        dimm.processor = Some(format!("p{}", slot / 4));
+        dimm.bytes = Some(if slot < 4 { 16 << 30 } else { 8 << 30 });
+    }
+    let both = judged(&run, "dimms.smallest / dimms.largest >= 1");
+    assert_eq!((both.outcome, both.passed), (Passed, 2));
+    run.machine.dimms[0].bytes = Some(8 << 30);
+    assert_eq!(outcome(&run, "dimms.smallest / dimms.largest >= 1"), Failed);
+}
+
+#[test]
+fn a_figure_that_cannot_be_had_names_why_and_no_command() {
+    let mut run = run(vec![latency(0, 0, 80.0)]);
+    assert_eq!(reasons(&run, "read.dram.all >= 1 GB/s"), [codes::figure_not_measured]);
+    assert_eq!(reasons(&run, "latency.dram.remote >= 1 ns"), [codes::figure_not_measured]);
+    let gib = |gib: u64| Bytes(gib << 30);
+    let refusal = |tier: &str, threads| plan::memory_within_caches(tier, threads, gib(1), "half", gib(2), "raise it");
+    run.experiments[0].plan.refused = vec![refusal("DRAM", 1), refusal("DRAM", 4), refusal("DRAM node 1", 1)];
+    let said = |run: &Run, that: &str| judged(run, that).reasons[0].to_string();
+    let all = said(&run, "read.dram.all >= 1 GB/s");
+    assert!(all.starts_with("read.dram.all was refused: 1 GiB") && all.ends_with("To measure it, raise it"), "{all}");
+    assert_eq!(reasons(&run, "latency.dram.remote >= 1 ns"), [codes::figure_refused]);
+    assert_eq!(reasons(&run, "read.l3.all >= 1 GB/s"), [codes::figure_not_measured]);
+    // The process may use the memory of one node, and then one core.
+    run.machine.allowed_cpus = "0-1".parse().unwrap();
+    run.machine.allowed_nodes = "0".parse().unwrap();
+    assert_eq!(reasons(&run, "latency.dram.remote >= 1 ns"), [codes::other_memory_forbidden]);
+    run.machine.allowed_cpus = "0".parse().unwrap();
+    assert_eq!(reasons(&run, "read.dram.all >= 1 GB/s"), [codes::second_core_lacking]);
 }
 
 #[test]

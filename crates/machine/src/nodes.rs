@@ -242,6 +242,18 @@ fn unclaimed(reader: &Reader<'_>, nodes: &mut [Node], online: &IdSet) {
     }
 }
 
+/// A processor whose cpus are all offline has memory all the same: where firmware counts more processors than have an
+/// online cpu, a node without cpus may be one's, unless the kernel ranks its memory below that of the nodes with cpus.
+pub(crate) fn of_offline_processors(nodes: &mut [Node], cpus: &[Cpu], offline: &IdSet, processors: usize) {
+    let online = cpus.iter().map(|cpu| cpu.socket).collect::<IdSet>().len();
+    if offline.is_empty() || processors <= online {
+        return;
+    }
+    let own: Vec<Option<u32>> = nodes.iter().filter(|node| !node.cpus.is_empty()).map(|n| n.memory_tier).collect();
+    let without = nodes.iter_mut().filter(|node| node.cpus.is_empty() && own.contains(&node.memory_tier));
+    without.for_each(|node| node.hides_cpus = true);
+}
+
 /// Names the first node and socket that cut across each other: a node is a part of a socket, or has whole ones. The
 /// sockets of a guest are made up, and a wrong package of a cpu is named itself.
 pub(crate) fn dispute_sockets(reader: &Reader<'_>, nodes: &[Node], cpus: &[Cpu]) {

@@ -4,6 +4,7 @@
 
 mod contradiction;
 mod core_limits;
+mod modules;
 mod system;
 mod topology;
 
@@ -15,6 +16,7 @@ use crate::idset::{CpuId, IdSet, NodeId};
 use crate::refusal::Refusal;
 pub use contradiction::{Contradiction, DisputedFact, View};
 pub use core_limits::CoreLimits;
+pub use modules::SlowestModules;
 pub use system::{Cgroup, ClockLimit, CpuQuota, Idle, IdleState, LimitFiles, Mitigation, Swap, System, UnlistedSwap};
 pub use topology::LlcGroup;
 
@@ -206,6 +208,12 @@ impl Node {
         self.cpus.is_empty() && !self.hides_cpus
     }
 
+    /// Bytes of memory that the machine has there: in use, and in blocks that are offline. `None` where the tree does not
+    /// say.
+    pub fn installed_bytes(&self) -> Option<u64> {
+        Some(self.memory_bytes?.saturating_add(self.offline_bytes.unwrap_or_default()))
+    }
+
     /// The ids by which the kernel knows it: its own, or those of its emulated parts.
     pub fn kernel_ids(&self) -> IdSet {
         if self.emulated.is_empty() { IdSet::from_iter([self.id]) } else { self.emulated.clone() }
@@ -337,6 +345,10 @@ pub struct Dimm {
     pub part: Option<String>,
     /// EDAC label of the same slot, where the kernel has one.
     pub edac_label: Option<String>,
+    /// The processor whose channels have the slot, as the board names it (`p1`, `cpu 0`); `None` where slot names do
+    /// not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor: Option<String>,
 }
 
 /// The theoretical peak of the memory channels, or of the links between two sockets.

@@ -46,7 +46,7 @@ impl Machine {
     /// modules of the board.
     pub fn memory_peak(&self, nodes: &IdSet) -> Option<f64> {
         let whole = self.real_peak()?.bytes_per_second;
-        let with_memory = |node: &&Node| node.memory_bytes.is_some_and(|bytes| bytes > 0);
+        let with_memory = |node: &&Node| node.installed_bytes().is_some_and(|bytes| bytes > 0);
         let own: Vec<&Node> = self.nodes.iter().filter(with_memory).filter(|node| !node.is_memory_only()).collect();
         let named = self.nodes.iter().filter(with_memory).filter(|node| nodes.contains(node.id));
         let named: Vec<&Node> = named.collect();
@@ -64,7 +64,8 @@ impl Machine {
         let whole = self.real_peak()?.bytes_per_second;
         // A node without memory has no channels, unless modules are there that the kernel lacks: they may be its own.
         let lacks = self.contradictions.iter().any(|found| found.fact == DisputedFact::Modules);
-        let is_other = |n: &Node| !nodes.contains(n.id) && !n.is_memory_only() && (lacks || n.memory_bytes != Some(0));
+        let is_other =
+            |n: &Node| !nodes.contains(n.id) && !n.is_memory_only() && (lacks || n.installed_bytes() != Some(0));
         (peak < whole || !self.nodes.iter().any(is_other)).then_some(peak)
     }
 }
@@ -72,7 +73,7 @@ impl Machine {
 /// Whether every node has as many channels as any other: nodes of one size, modules of one kind, as many of them on
 /// each channel.
 fn is_even(nodes: &[&Node], dimms: &[Dimm], whole: f64) -> bool {
-    let sizes = || nodes.iter().filter_map(|node| node.memory_bytes);
+    let sizes = || nodes.iter().filter_map(|node| node.installed_bytes());
     let (least, most) = (sizes().min().unwrap_or(0) as f64, sizes().max().unwrap_or(0) as f64);
     let modules: Vec<&Dimm> = dimms.iter().filter(|dimm| dimm.populated).collect();
     let Some(first) = modules.first() else { return false };
@@ -138,6 +139,9 @@ mod tests {
         let mut mixed = server(8, 8);
         mixed.dimms[3].bytes = Some(32 << 30);
         assert_eq!(peak(&mixed, &[0]), Some(80.0));
+        let mut offline = server(8, 8);
+        (offline.nodes[1].memory_bytes, offline.nodes[1].offline_bytes) = (Some(16 << 30), Some(48 << 30));
+        assert_eq!(peak(&offline, &[0]), Some(40.0), "memory that is offline lies in modules too");
         let mut lopsided = server(8, 8);
         lopsided.nodes[1].memory_bytes = Some(16 << 30);
         assert_eq!(peak(&lopsided, &[0]), Some(80.0));

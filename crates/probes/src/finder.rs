@@ -123,7 +123,7 @@ impl<'a> Finder<'a> {
     /// The most memory that a point may take.
     fn room(&self) -> u64 {
         let only: IdSet = [self.cpu].into_iter().collect();
-        memory_cap(self.lab.machine, &only, self.request.scope.mem_node, &self.request.scope).0
+        memory_cap(self.lab.machine, &only, self.request.scope.mem_node, &self.request.scope).bytes
     }
 
     fn point(&self, size: Bytes) -> Step {

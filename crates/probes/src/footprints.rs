@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use tiermark_engine::admit::room_in;
 use tiermark_engine::nearest_memory_node;
 use tiermark_model::messages::plan as says;
-use tiermark_model::{Bytes, IdSet, KIB, MIB, Machine, NodeId, Refusal, Scope, count_of, total};
+use tiermark_model::{Bytes, IdSet, KIB, MIB, Machine, NodeId, Note, Refusal, Scope, count_of, total};
 
 /// A DRAM buffer is this many times all caches in reach: the caches then serve under a quarter of the accesses of a
 /// random walk, and in steady state far less of a longer stream.
@@ -72,7 +73,7 @@ pub(crate) fn dram_bytes_over(
     let wanted = DRAM_FACTOR.saturating_mul(caches).max(floor);
     let rule = format!("{DRAM_FACTOR} x {} of caches in reach, at least {}{why}", Bytes(caches), Bytes(floor));
     let cap = memory_cap_over(machine, on, scope);
-    let (bytes, rule) = footprint(name, cpus, (wanted, &rule), cap, machine.least_dram_bytes(cpus))?;
+    let (bytes, rule) = footprint(name, cpus, (wanted, &rule), &cap, machine.least_dram_bytes(cpus))?;
     let side = side_cache_bytes(machine, on);
     if bytes.saturating_mul(cpus.len() as u64) >= side.saturating_mul(2) {
         return Ok((bytes, rule));
@@ -94,9 +95,10 @@ pub(crate) fn behind_cache_bytes(
     // Several allocations are made, and each thread fills its own.
     let seconds = scope.max_seconds.map_or(MOST_FILLING, |most| most / 4.0);
     let filled = (seconds * FILLED_IN_A_SECOND) as u64;
-    let time = (filled.saturating_mul(cpus.len() as u64), format!("what is filled in {seconds:.0} s, --max-time"));
-    let cap = memory_cap_over(machine, on, scope).min(time);
-    footprint(name, cpus, (DRAM_FACTOR.saturating_mul(all), &rule), cap, all.saturating_mul(2))
+    let time = format!("what is filled in {seconds:.0} s, --max-time");
+    let filled = filled.saturating_mul(cpus.len() as u64);
+    let cap = memory_cap_over(machine, on, scope).or_less(filled, time, says::allow_more_time());
+    footprint(name, cpus, (DRAM_FACTOR.saturating_mul(all), &rule), &cap, all.saturating_mul(2))
 }
 
 /// Footprint of each thread, from what all threads want together, up to a limit.
@@ -107,12 +109,14 @@ fn footprint(
     name: &str,
     cpus: &IdSet,
     (wanted, rule): (u64, &str),
-    (cap, why): (u64, String),
+    limit: &MemoryCap,
     least: u64,
 ) -> Result<(u64, String), Refusal> {
+    let (cap, why) = (limit.bytes, &limit.why);
     let total = wanted.min(cap);
     if total < least {
-        return Err(says::memory_within_caches(name, cpus.len() as u64, Bytes(cap), &why, Bytes(least / 2)));
+        let (threads, caches) = (cpus.len() as u64, Bytes(least / 2));
+        return Err(says::memory_within_caches(name, threads, Bytes(cap), why, caches, &limit.cure(least)));
     }
     let threads = cpus.len().max(1) as u64;
     // Whole huge pages, so that --pages thp can be had for all of it; rounded up where that is allowed. Many threads
@@ -128,17 +132,61 @@ fn footprint(
     Ok((each, format!("{} for {} = {rule}{capped}", Bytes(each.saturating_mul(threads)), count_of(threads, "thread"))))
 }
 
-/// The most memory a step may take, and what limits it.
-pub(crate) fn memory_cap(machine: &Machine, cpus: &IdSet, node: Option<NodeId>, scope: &Scope) -> (u64, String) {
+/// The most memory a step may take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MemoryCap {
+    /// The most bytes.
+    pub(crate) bytes: u64,
+    /// What limits them, in words.
+    pub(crate) why: String,
+    /// The most bytes with any --max-mem.
+    reach: u64,
+    /// How to have more than `reach`.
+    beyond: Note,
+}
+
+impl MemoryCap {
+    /// How to have this many bytes, which are more than the cap.
+    pub(crate) fn cure(&self, least: u64) -> String {
+        if least <= self.reach { says::allow_more_memory().to_string() } else { self.beyond.to_string() }
+    }
+
+    /// The smaller of both.
+    fn or_less(self, bytes: u64, why: String, cure: Note) -> Self {
+        if bytes < self.bytes { Self { bytes, why, reach: self.reach.min(bytes), beyond: cure } } else { self }
+    }
+}
+
+/// The most memory a step may take.
+pub(crate) fn memory_cap(machine: &Machine, cpus: &IdSet, node: Option<NodeId>, scope: &Scope) -> MemoryCap {
     memory_cap_over(machine, &shares(machine, cpus, node), scope)
 }
 
-/// The most memory a step with pages on these nodes may take, and what limits it.
-pub(crate) fn memory_cap_over(machine: &Machine, on: &Shares, scope: &Scope) -> (u64, String) {
-    let mut caps: Vec<(u64, String)> = Vec::new();
+/// The most memory a step with pages on these nodes may take.
+pub(crate) fn memory_cap_over(machine: &Machine, on: &Shares, scope: &Scope) -> MemoryCap {
     // Half of the free memory, unless the user sets a limit: then all but a tenth, which the system needs.
-    let (part, words) = if scope.max_mem.is_some() { (0.9, "nine tenths") } else { (0.5, "half") };
-    let mut cap = |bytes: u64, of: String| caps.push(((bytes as f64 * part) as u64, format!("{words} of {of}")));
+    const MOST: f64 = 0.9;
+    let (part, words) = if scope.max_mem.is_some() { (MOST, "nine tenths") } else { (0.5, "half") };
+    let least = |limits: &[(u64, String, Note)]| limits.iter().min_by_key(|(bytes, ..)| *bytes).cloned();
+    let of = |part: f64, bytes: u64| (bytes as f64 * part) as u64;
+    let free = least(&free_memory(machine, on));
+    let (reach, beyond) = match &free {
+        Some((bytes, _, cure)) => (of(MOST, *bytes).min(room_in(*bytes)), cure.clone()),
+        None => (u64::MAX, says::free_more_memory()),
+    };
+    let (bytes, why) = match free {
+        Some((bytes, what, _)) => (of(part, bytes), format!("{words} of {what}")),
+        None => (u64::MAX, "no limit".to_owned()),
+    };
+    match scope.max_mem {
+        Some(max) if max.0 < bytes => MemoryCap { bytes: max.0, why: "--max-mem".into(), reach, beyond },
+        _ => MemoryCap { bytes, why, reach, beyond },
+    }
+}
+
+/// The free memory of the nodes, of the machine and of the control group: bytes, what has them, and how to have more.
+fn free_memory(machine: &Machine, on: &Shares) -> Vec<(u64, String, Note)> {
+    let mut found = Vec::new();
     let round: u64 = on.values().sum();
     // The node that is full first ends it for all.
     let holds = |(id, share): (&NodeId, &u64)| {
@@ -147,18 +195,16 @@ pub(crate) fn memory_cap_over(machine: &Machine, on: &Shares, scope: &Scope) -> 
     };
     if let Some(free) = on.iter().filter_map(holds).min() {
         let nodes: IdSet = on.keys().copied().collect();
-        cap(free, format!("the {} free on node {nodes}", Bytes(free)));
+        found.push((free, format!("the {} free on node {nodes}", Bytes(free)), says::free_more_memory()));
     }
     if let Some(available) = machine.system.available_bytes {
-        cap(available, format!("the {} available", Bytes(available)));
+        found.push((available, format!("the {} available", Bytes(available)), says::free_more_memory()));
     }
-    if let Some(left) = machine.system.cgroup.as_ref().and_then(tiermark_model::Cgroup::memory_left) {
-        cap(left, format!("the free part of the cgroup's limit, {}", Bytes(left)));
+    if let Some((group, left)) = machine.system.cgroup.as_ref().and_then(|group| Some((group, group.memory_left()?))) {
+        let what = format!("the free part of the cgroup's limit, {}", Bytes(left));
+        found.push((left, what, says::raise_group_limit(group.files.memory.as_deref())));
     }
-    if let Some(max) = scope.max_mem {
-        caps.push((max.0, "--max-mem".into()));
-    }
-    caps.into_iter().min_by_key(|(bytes, _)| *bytes).unwrap_or((u64::MAX, "no limit".into()))
+    found
 }
 
 #[cfg(test)]
@@ -185,6 +231,24 @@ mod tests {
     }
 
     #[test]
+    fn the_cure_names_the_limit_that_binds() {
+        let cure = |left: u64, max_mem: Option<u64>| {
+            let mut machine = machine(2, MIB, 32 * MIB);
+            let files = tiermark_model::LimitFiles { memory: Some("/cg/memory.high".into()), ..Default::default() };
+            machine.system.cgroup =
+                Some(tiermark_model::Cgroup { memory_limit: Some(left), files, ..Default::default() });
+            let scope = Scope { max_mem: max_mem.map(Bytes), ..Scope::default() };
+            dram_bytes(&machine, &"0".parse().unwrap(), None, &scope).unwrap_err().cure
+        };
+        // Twice the caches are 66 MiB, and 64 MiB stay free.
+        assert!(cure(60 * MIB, None).starts_with("raise /cg/memory.high"), "{}", cure(60 * MIB, None));
+        assert!(cure(60 * MIB, Some(1 << 40)).starts_with("raise /cg/memory.high"));
+        assert!(cure(128 * MIB, None).starts_with("raise /cg/memory.high"), "nine tenths of it leave too little");
+        assert!(cure(131 * MIB, None).contains("--max-mem, or"), "half of it is too little");
+        assert!(cure(1 << 30, Some(40 * MIB)).contains("--max-mem, or"));
+    }
+
+    #[test]
     fn many_threads_stay_within_the_limit() {
         let cpus: IdSet = (0..400).collect();
         for mib in [100, 512, 700, 900] {
@@ -204,7 +268,8 @@ mod tests {
             ..tiermark_model::Node::default()
         };
         let machine = Machine { nodes: vec![node(0, 4), node(1, 16)], ..Machine::default() };
-        let cap = |on: &[(NodeId, u64)]| memory_cap_over(&machine, &on.iter().copied().collect(), &Scope::default()).0;
+        let cap =
+            |on: &[(NodeId, u64)]| memory_cap_over(&machine, &on.iter().copied().collect(), &Scope::default()).bytes;
         assert_eq!(cap(&[(0, 1)]), 2 << 30);
         // A page on each in turn: both hold as much as the smaller one.
         assert_eq!(cap(&[(0, 1), (1, 1)]), 4 << 30);
@@ -213,6 +278,6 @@ mod tests {
         let mut machine = machine.clone();
         machine.nodes[1].free_bytes = None;
         let both = [(0, 1), (1, 1)].into_iter().collect();
-        assert_eq!(memory_cap_over(&machine, &both, &Scope::default()).0, 4 << 30);
+        assert_eq!(memory_cap_over(&machine, &both, &Scope::default()).bytes, 4 << 30);
     }
 }

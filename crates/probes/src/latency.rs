@@ -179,7 +179,7 @@ impl LatencyPlanner<'_> {
     fn cold(&self, tier: &Tier) -> Option<Step> {
         let (machine, only) = (self.lab.machine, [self.cpu].into_iter().collect());
         let read = cold::read_bytes(machine.all_cache_bytes(&only), tier.bytes);
-        let (cap, _) = memory_cap(machine, &only, tier.node, &self.request.scope);
+        let cap = memory_cap(machine, &only, tier.node, &self.request.scope).bytes;
         if self.request.effort == Effort::Quick || tier.bytes.saturating_add(read) > cap {
             return None;
         }

@@ -161,7 +161,7 @@ impl<'a> TlbPlanner<'a> {
     fn most(&self, page: PageKind, bytes: u64) -> Result<(u64, String), Refusal> {
         let scope = &self.chaser.request.scope;
         let cpus = [self.chaser.cpu].into_iter().collect();
-        let (cap, why) = memory_cap(self.lab.machine, &cpus, scope.mem_node, scope);
+        let cap = memory_cap(self.lab.machine, &cpus, scope.mem_node, scope);
         // Zeroing huge pages takes a second for some gigabytes, and every point takes three allocations.
         let patience = match self.chaser.request.effort {
             Effort::Quick => 1u64 << 29,
@@ -181,14 +181,17 @@ impl<'a> TlbPlanner<'a> {
         let limits = [
             (lines, "their lines fill half of L2".to_owned()),
             (MOST, "four times the largest built".to_owned()),
-            (cap / pitch(bytes), why),
+            (cap.bytes / pitch(bytes), cap.why.clone()),
             (patience / pitch(bytes), format!("{} at this effort", Bytes(patience))),
             (reserved.saturating_sub(1), format!("{reserved} pages are free")),
         ];
         let (most, why) = limits.into_iter().min_by_key(|(most, _)| *most).unwrap_or_default();
         if most < 2 * FEWEST {
-            let cure = if reserved < 2 * FEWEST { "reserve more: nr_hugepages" } else { "allow more with --max-mem" };
-            return Err(says::too_few_pages(&page.to_string(), most, &why, cure));
+            let cure = match reserved < 2 * FEWEST {
+                true => "reserve more: nr_hugepages".to_owned(),
+                false => cap.cure((2 * FEWEST).saturating_mul(pitch(bytes))),
+            };
+            return Err(says::too_few_pages(&page.to_string(), most, &why, &cure));
         }
         Ok((most, why))
     }

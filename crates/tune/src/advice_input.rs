@@ -41,10 +41,11 @@ impl<'a> AdviceInput<'a> {
         parameter(&text, name)
     }
 
-    /// Whether pages are swapped to compressed memory.
+    /// Whether pages are swapped to compressed memory: a zram device, or zswap before any swap area.
     pub(crate) fn swaps_to_memory(&self) -> bool {
-        let zram = self.machine.system.swaps.iter().any(|swap| swap.zram().is_some());
-        zram || self.machine.system.zswap == Some(true)
+        let system = &self.machine.system;
+        let zram = system.swaps.iter().any(|swap| swap.zram().is_some());
+        zram || (system.zswap == Some(true) && !system.swaps.is_empty())
     }
 
     /// Whether the kernel reports a version before this one.

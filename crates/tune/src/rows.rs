@@ -151,7 +151,10 @@ fn judged(input: &AdviceInput<'_>, profile: Profile, knob: &Knob, file: &KnobFil
         false => Standing::Differs,
     };
     let reason = match (standing, &row.advice) {
-        (Standing::Unseen, Some(advice)) => Some(format!("this kernel does not offer {advice}")),
+        (Standing::Unseen, Some(advice)) => {
+            let whose = if matches!(knob.source, KnobSource::Block(_)) { "device" } else { "kernel" };
+            Some(format!("this {whose} does not offer {advice}"))
+        }
         _ => row.reason,
     };
     KnobRow { value: Some(value), options, standing, reason, ..row }

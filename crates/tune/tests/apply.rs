@@ -73,6 +73,7 @@ fn advice_depends_on_the_machine() {
         ),
         ("sys/block/sda/sda2/size", "1"),
         ("sys/block/sda/queue/nr_requests", "128"),
+        ("sys/block/sda/queue/scheduler", "none"),
         ("proc/cmdline", "quiet rcu_nocbs=0-3"),
         ("boot/config-6.12.0-synthetic", "CONFIG_RCU_NOCB_CPU=y"),
     ] {
@@ -91,6 +92,10 @@ fn advice_depends_on_the_machine() {
     assert_eq!(advice("kernel.numa_balancing"), "2");
     assert_eq!(advice("numa/demotion_enabled"), "true");
     assert_eq!(advice("vm.swappiness"), "133");
+    // A device that shows a single scheduler has no other.
+    let scheduler = row(&rows, "queue/scheduler");
+    assert_eq!((scheduler.value.as_deref(), scheduler.standing), (Some("none"), Standing::Unseen));
+    assert_eq!(scheduler.reason.as_deref(), Some("this device does not offer mq-deadline"));
     let rcu = row(&rows, "rcu_nocbs=");
     assert_eq!((rcu.value.as_deref(), rcu.advice.as_deref(), rcu.reach), (Some("0-3"), Some("0-7"), Reach::Reboot));
     // A device that holds swap is shown, and changed only where it is named.
@@ -100,6 +105,28 @@ fn advice_depends_on_the_machine() {
     let priorities: Vec<&str> =
         rows.iter().filter(|r| r.name == "swap priorities").filter_map(|r| r.value.as_deref()).collect();
     assert_eq!(priorities, ["100", "-2"]);
+}
+
+#[test]
+fn advice_is_on_what_is_in_use() {
+    let mut files = Synth::default().files();
+    for (path, text) in [
+        ("proc/swaps", "Filename Type Size Used Priority"),
+        ("proc/sys/vm/swappiness", "60"),
+        ("sys/module/zswap/parameters/enabled", "Y"),
+        ("proc/cmdline", "quiet"),
+        ("sys/devices/system/cpu/cpu3/online", "0"),
+    ] {
+        files.insert(path.to_owned(), format!("{text}\n"));
+    }
+    let advice = |files: &std::collections::BTreeMap<String, String>, name: &str| {
+        row(&rows(&Root::from_files("test", files.clone()), Profile::SwapTier, &[]), name).advice.clone()
+    };
+    assert_eq!(advice(&files, "vm.swappiness"), None, "zswap without a swap area takes no page");
+    assert_eq!(advice(&files, "rcu_nocbs=").as_deref(), Some("0-2,4-15"), "cpu 3 is offline");
+    let swaps = "Filename Type Size Used Priority\n/dev/sda2 partition 1024 0 -2\n";
+    files.insert("proc/swaps".into(), swaps.into());
+    assert_eq!(advice(&files, "vm.swappiness").as_deref(), Some("133"));
 }
 
 #[test]

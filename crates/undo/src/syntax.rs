@@ -34,7 +34,9 @@ impl Syntax {
         let alone = |value: &str| Reading { value: value.to_owned(), options: Vec::new() };
         match self {
             Self::Choice if words.clone().next().is_some() || first.starts_with('[') => chosen(text),
-            Self::Word | Self::Choice => words.next().is_none().then(|| alone(first)),
+            // A single word is the only value that the kernel offers.
+            Self::Choice => Some(Reading { options: vec![first.to_owned()], ..alone(first) }),
+            Self::Word => words.next().is_none().then(|| alone(first)),
             Self::Number => (words.next().is_none() && number(first).is_some()).then(|| alone(first)),
             Self::Switch => (words.next().is_none() && switch(first).is_some()).then(|| alone(first)),
         }
@@ -102,6 +104,7 @@ mod tests {
         assert_eq!(value(Syntax::Switch, "maybe"), None);
         assert_eq!(value(Syntax::Word, "performance\n"), some("performance"));
         assert_eq!(value(Syntax::Choice, "none\n"), some("none"), "older kernels show the only scheduler so");
+        assert_eq!(Syntax::Choice.parse("none\n").unwrap().options, ["none"], "and offer no other");
         let read = Syntax::Choice.parse("[none] mq-deadline kyber bfq \n").unwrap();
         assert_eq!((read.value.as_str(), read.options.len()), ("none", 4));
         for bad in ["", "a b", "[a] [b]", "[]", "[a b]", "a] [b"] {

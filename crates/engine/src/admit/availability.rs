@@ -13,6 +13,11 @@ fn margin(free: u64) -> u64 {
     (free / 50).max(64 * MIB)
 }
 
+/// Bytes of this much free memory that a setup can take.
+pub fn room_in(free: u64) -> u64 {
+    free.saturating_sub(margin(free))
+}
+
 /// Free memory, as far as the system reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Fresh {
@@ -158,11 +163,10 @@ fn by_node(needs: &[&Need], of: impl Fn(&Need) -> u64) -> BTreeMap<NodeId, u64> 
 
 /// Refuses regions that do not fit into the free memory.
 fn fits(wanted: u64, free: u64, place: &str, of: &str, cure: &str) -> Result<(), Refusal> {
-    let kept = margin(free);
-    if wanted.saturating_add(kept) <= free {
+    if wanted <= room_in(free) {
         return Ok(());
     }
-    Err(says::free_memory_short(Bytes(wanted), place, of, Bytes(free), Bytes(kept), cure))
+    Err(says::free_memory_short(Bytes(wanted), place, of, Bytes(free), Bytes(margin(free)), cure))
 }
 
 fn admit_pools(needs: &[&Need], fresh: &Fresh) -> Result<(), Refusal> {

@@ -90,6 +90,7 @@ fn machine() -> Machine {
             manufacturer: Some("Samsung".into()),
             part: Some("M321R2GA3BB6".into()),
             edac_label: Some("CPU_SrcID#0_MC#0_Chan#0_DIMM#0".into()),
+            processor: Some("cpu1".into()),
         }],
         cxl_modules: Vec::new(),
         theoretical_link: None,

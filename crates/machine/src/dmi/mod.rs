@@ -92,6 +92,11 @@ pub fn parse_dmi(bytes: &[u8]) -> Result<Dmi, DmiError> {
             _ => {}
         }
     }
+    if let Some(channels) = channels::by_slot(&dmi.dimms) {
+        for (dimm, channel) in dmi.dimms.iter_mut().zip(channels) {
+            dimm.processor = Some(channel.socket).filter(|name| !name.is_empty());
+        }
+    }
     if dmi.dimms.is_empty() {
         // Firmware that describes no module leaves out the filled slots too.
         dmi.unlisted_slots = 0;

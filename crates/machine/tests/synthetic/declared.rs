@@ -92,10 +92,21 @@ fn a_socket_without_an_online_cpu_is_a_processor() {
         table.extend([0, 0]);
     }
     table.extend(smbios(&["CPU0_DIMM_A1", "CPU1_DIMM_A1"].map(|name| (name, 8192, 4800))));
-    let text = Synth::default().files().into_iter().map(|(path, text)| (path, text.into_bytes()));
-    let files = text.chain([("sys/firmware/dmi/tables/DMI".to_owned(), table)]);
-    let m = found(&Root::from_files("test", files));
+    let with_table = |synth: Synth| {
+        let text = synth.files().into_iter().map(|(path, text)| (path, text.into_bytes()));
+        found(&Root::from_files("test", text.chain([("sys/firmware/dmi/tables/DMI".to_owned(), table.clone())])))
+    };
+    let m = with_table(Synth::default());
     assert_eq!((m.sockets().len(), m.processors(), m.filled_sockets), (1, 2, 2));
+    // Its node is no memory without cpus, as CXL is.
+    let slow = MemoryNode { bytes: 1 << 30, distance: 28, tier: 5, latency_ns: 250, bandwidth_mbs: 26_000 };
+    let two = Synth { sockets: 2, memory_nodes: vec![slow], ..Synth::default() };
+    let far = two.machine().unwrap().nodes[1].cpus.clone();
+    let dark = with_table(Synth { offline: far, ..two });
+    assert_eq!((dark.sockets().len(), dark.processors()), (1, 2));
+    assert_eq!(dark.nodes.iter().map(tiermark_model::Node::is_memory_only).collect::<Vec<_>>(), [false, false, true]);
+    let processors: Vec<Option<&str>> = m.dimms.iter().map(|dimm| dimm.processor.as_deref()).collect();
+    assert_eq!(processors, [Some("cpu0"), Some("cpu1")]);
 }
 
 /// A POWER8 or later runs in either byte order: the tree says which, or nobody does.

@@ -100,6 +100,31 @@ impl Machine {
         self.sockets().len().max(usize::try_from(self.filled_sockets).unwrap_or_default())
     }
 
+    /// Nodes with online cpus of which whole cores are offline: the cores that remain may not reach the rate of the
+    /// node's memory. An offline cpu does not show whose it is: a node has fewer cores than others, or all have lost
+    /// as many, where no processor is offline as a whole.
+    pub fn nodes_short_of_cores(&self) -> IdSet {
+        let mut cores: BTreeMap<NodeId, IdSet> = BTreeMap::new();
+        for cpu in &self.cpus {
+            if let Some(node) = self.node_of(cpu.id) {
+                cores.entry(node).or_default().insert(cpu.core);
+            }
+        }
+        let most = cores.values().map(IdSet::len).max().unwrap_or_default();
+        let all_lack = self.processors() == self.sockets().len() && cores.values().all(|own| own.len() == most);
+        let is_short = |own: &IdSet| self.has_offline_cores() && (all_lack || own.len() < most);
+        cores.into_iter().filter(|(_, own)| is_short(own)).map(|(node, _)| node).collect()
+    }
+
+    /// Whether more cpus are offline than the second threads of the online cores.
+    fn has_offline_cores(&self) -> bool {
+        // With SMT off no core shows how many threads it has: two, as on all processors but a few.
+        let is_off = self.system.smt_control.as_deref().is_some_and(|state| matches!(state, "off" | "forceoff"));
+        let seen = self.cpus.iter().map(|cpu| cpu.smt_rank as usize + 1).max().unwrap_or(1);
+        let threads = if is_off { seen.max(2) } else { seen };
+        self.offline_cpus.len() > (self.core_count() * threads).saturating_sub(self.cpus.len())
+    }
+
     /// Slots for memory modules in the processors' channels.
     pub fn slots(&self) -> u64 {
         (self.dimms.len() as u64).saturating_add(self.unlisted_slots)
@@ -252,6 +277,45 @@ mod tests {
         let cache = Cache { level: 3, kind, bytes, line_bytes: None, ways: None, sets: None, cpus: cpus.clone() };
         let machine = Machine { caches: vec![cache.clone(), cache], ..Machine::default() };
         assert_eq!(machine.reachable_cache_bytes(&cpus), MOST_CACHE_BYTES);
+    }
+
+    /// So many cores of two threads on each of two nodes, one a socket, and these cpus offline.
+    fn with_cores(cores: [u32; 2], offline: &str) -> Machine {
+        let core = |node: u32, n: u32| {
+            let core = node * 100 + n;
+            [0, 1].map(|rank| Cpu {
+                id: core + 1000 * rank,
+                core,
+                smt_rank: rank,
+                socket: node,
+                node: Some(node),
+                ..Cpu::default()
+            })
+        };
+        let of_node = |node: usize| (0..cores[node]).flat_map(move |n| core(node as u32, n));
+        let mut cpus: Vec<Cpu> = of_node(0).chain(of_node(1)).collect();
+        cpus.sort_by_key(|cpu| cpu.id);
+        Machine { cpus, offline_cpus: offline.parse().unwrap(), ..Machine::default() }
+    }
+
+    #[test]
+    fn nodes_lack_cores_that_are_offline() {
+        let short = |machine: &Machine| machine.nodes_short_of_cores().to_string();
+        assert_eq!(short(&with_cores([8, 1], "101-107,1101-1107")), "1");
+        assert_eq!(short(&with_cores([4, 4], "4-7,1004-1007,104-107,1104-1107")), "0-1");
+        assert_eq!(short(&with_cores([8, 8], "")), "");
+        assert_eq!(short(&with_cores([8, 1], "")), "", "nodes may differ");
+        // The whole second processor, and then some cores of the first.
+        let whole = Machine { filled_sockets: 2, ..with_cores([8, 0], "100-107,1100-1107") };
+        assert_eq!(short(&whole), "");
+        // Second threads only.
+        let mut single = with_cores([8, 8], "1000-1007,1100-1107");
+        single.cpus.retain(|cpu| cpu.smt_rank == 0);
+        single.system.smt_control = Some("off".into());
+        assert_eq!(short(&single), "");
+        let mut one = with_cores([8, 8], "1005");
+        one.cpus.retain(|cpu| cpu.id != 1005);
+        assert_eq!(short(&one), "");
     }
 
     #[test]

@@ -82,6 +82,25 @@ messages! {
     /// A figure that the run does not have.
     Note figure_not_measured(name: &str, command: &str): "{name} was not measured: run `tiermark {command}`";
 
+    /// A figure that the run was to measure, and refused.
+    Note figure_refused(name: &str, why: &str, cure: &str):
+        {
+            let cure = if cure.is_empty() { String::new() } else { format!(". To measure it, {cure}") };
+            format!("{name} was refused: {why}{cure}")
+        };
+
+    /// A figure of all cores, where the process may use one.
+    Note second_core_lacking(name: &str, cpus: &IdSet):
+        "{name} cannot be measured: it needs two cores, and the process may use one (cpus {cpus}; taskset or \
+         cpuset.cpus allow more, where the machine has more)";
+
+    /// A figure of memory of other nodes, where the process may use none.
+    Note other_memory_forbidden(name: &str, memory: &IdSet, set_by: Option<&str>):
+        {
+            let cure = set_by.map_or_else(|| "allow it more nodes".to_owned(), |file| format!("{file} sets this"));
+            format!("{name} cannot be measured: the process may use memory of node {memory} only ({cure})")
+        };
+
     /// A figure per cycle of a run that has it in time only.
     Note cycles_unknown(name: &str):
         "{name} is not known: the clock of the core was not measured beside it, or the cache has a clock of its own";
@@ -117,6 +136,15 @@ messages! {
     Note peak_is_upper_bound(): "the theoretical peak is an upper bound: slot names do not show which modules share \
         a channel";
 
+    /// The theoretical peak of nodes that have lost cores.
+    Note cores_offline(nodes: &IdSet, cpus: &IdSet):
+        "cores of node {nodes} are offline, and the others may not fill its memory channels; offline cpus: {cpus} \
+         (echo 1 > /sys/devices/system/cpu/cpuN/online)";
+
+    /// A module that runs at the rated speed of slower modules. The speed is in transfers a second.
+    Note module_held_back(name: &str, transfers: f64, slower: &str):
+        { format!("{name}, held back by {slower}: rated at only {:.0} MT/s", transfers / 1e6) };
+
     /// A machine whose peak is not known.
     Note check_peak_unknown():
         "the theoretical peak is not known: it follows from the memory modules (SMBIOS), which only root can read and \
@@ -141,8 +169,17 @@ messages! {
     Note link_is_upper_bound(): "the limit assumes that the board wires all links of the processor; it may wire fewer";
 
     /// A limit that holds for machines of two sockets.
-    Note needs_two_sockets(sockets: usize):
-        "links and distances are compared on machines of two sockets only; sockets of this one: {sockets}";
+    Note needs_two_sockets(sockets: usize, offline: &IdSet):
+        {
+            let offline = match offline.is_empty() {
+                true => String::new(),
+                false => format!(", by their online cpus; offline cpus: {offline}"),
+            };
+            format!(
+                "links and distances are compared on machines of two sockets only; sockets of this one: \
+                 {sockets}{offline}"
+            )
+        };
 
     /// A limit on memory of another node.
     Note needs_two_nodes(): "this machine has memory on one node only";

@@ -86,10 +86,26 @@ messages! {
         "measure it with fewer threads: --cpus";
 
     /// Memory that caches would answer for, since there is room for too little of it.
-    Refusal memory_within_caches(tier: &str, threads: u64, room: Bytes, limit: &str, caches: Bytes):
+    Refusal memory_within_caches(tier: &str, threads: u64, room: Bytes, limit: &str, caches: Bytes, cure: &str):
         { format!("{tier} with {}", count_of(threads, "thread")) },
         "{room} ({limit}) is less than twice the caches in reach ({caches})",
-        "allow more with --max-mem (--max-time where time is the limit), or free memory";
+        "{cure}";
+
+    /// More memory, where --max-mem allows it.
+    Note allow_more_memory(): "allow more with --max-mem, or free memory";
+
+    /// More memory, where no value of --max-mem is enough.
+    Note free_more_memory(): "free memory: no value of --max-mem is enough";
+
+    /// More memory of a control group, whose limit no value of --max-mem exceeds.
+    Note raise_group_limit(file: Option<&str>):
+        {
+            let file = file.unwrap_or("the memory limit of the control group");
+            format!("raise {file} (of a container: docker run --memory): no value of --max-mem is enough")
+        };
+
+    /// More memory, where the time to fill it is the limit.
+    Note allow_more_time(): "allow more with --max-time";
 
     /// Fewer pages than the entries of a TLB can be counted with.
     Refusal too_few_pages(page: &str, most: u64, limit: &str, cure: &str):
@@ -141,10 +157,10 @@ messages! {
         "{what}", "cpus {cpus} are one core, and the load needs a second core", "allow more cores with --cpus";
 
     /// Memory that does not hold a chain and the buffers of the load.
-    Refusal no_room_for_load(what: &str, room: Bytes, limit: &str):
+    Refusal no_room_for_load(what: &str, room: Bytes, limit: &str, cure: &str):
         "{what}",
         "a chain and buffers of twice the caches do not fit into {room} ({limit})",
-        "allow more with --max-mem, or free memory";
+        "{cure}";
 
     /// Core to core with one cpu.
     Refusal one_cpu_only(cpus: &IdSet):
@@ -182,9 +198,9 @@ messages! {
         { format!("name a group ({}) or a primitive (`tiermark list primitives`)", groups.join(", ")) };
 
     /// A primitive that needs more memory than there is for it.
-    Refusal primitive_too_large(primitive: &str, room: Bytes, limit: &str):
+    Refusal primitive_too_large(primitive: &str, room: Bytes, limit: &str, cure: &str):
         "{primitive}", "it needs more memory than {room} ({limit})",
-        "allow more: --max-mem, the memory limit of the control group";
+        "{cure}";
 
     /// Cpus or memory of a saved run that this machine does not have, or not for this process.
     Refusal saved_place_missing(what: &str, why: &str, command: &str):

@@ -174,12 +174,13 @@ impl<'a> LoadedPlanner<'a> {
         let chain = dram_bytes(machine, &only, place.node, scope)?.0;
         let wanted = dram_bytes(machine, &others, place.node, scope)?.0;
         // Chaser and injectors are there at once.
-        let (cap, why) = memory_cap(machine, &place.cpus, place.node, scope);
-        let most = cap.saturating_sub(chain) / injectors.len() as u64 / (2 << 20) * (2 << 20);
+        let cap = memory_cap(machine, &place.cpus, place.node, scope);
+        let most = cap.bytes.saturating_sub(chain) / injectors.len() as u64 / (2 << 20) * (2 << 20);
         let least = 2 * machine.reachable_cache_bytes(&others).max(4 << 20) / injectors.len() as u64;
         let load = wanted.min(most);
         if load < least.min(wanted) {
-            return Err(says::no_room_for_load(&name, Bytes(cap), &why));
+            let all = chain.saturating_add(least.min(wanted).saturating_mul(injectors.len() as u64));
+            return Err(says::no_room_for_load(&name, Bytes(cap.bytes), &cap.why, &cap.cure(all)));
         }
         Ok(LoadSite { place, chaser, injectors, chain: Bytes(chain), load: Bytes(load) })
     }

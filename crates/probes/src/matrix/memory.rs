@@ -60,9 +60,9 @@ impl MatrixPlanner<'_> {
             return with(page, rules::worker_huge(each, page));
         }
         let rooms = self.targets.iter().map(|node| memory_cap_over(machine, &Shares::from([(node, 1)]), scope));
-        match rooms.min_by_key(|(room, _)| *room) {
-            Some((room, why)) if room < wanted.0 => {
-                let rule = rules::worker_usual(each, wanted, Bytes(room), &why);
+        match rooms.min_by_key(|room| room.bytes) {
+            Some(room) if room.bytes < wanted.0 => {
+                let rule = rules::worker_usual(each, wanted, Bytes(room.bytes), &room.why);
                 WorkerMemory { size: None, page: ordinary, rule: Some(rule) }
             }
             _ => with(ordinary, rules::worker_ordinary(each, ordinary, wanted)),

@@ -188,7 +188,7 @@ impl MatrixPlanner<'_> {
             let of_cell =
                 |refusal| Refusal { what: format!("{} {} from {}", spread.name, spot.op, spot.group.name), ..refusal };
             least = least.min(self.size(&spot.crew.cpus, &on).map_err(of_cell)?.0);
-            room = room.min(memory_cap_over(self.lab.machine, &on, &self.request.scope).0);
+            room = room.min(memory_cap_over(self.lab.machine, &on, &self.request.scope).bytes);
         }
         let weighs = spread.weights.is_some() || spread.policy == MemPolicy::SystemWeighted;
         if weighs && self.memory.size.is_none() && least * LARGER * spot.crew.cpus.len() as u64 <= room {

@@ -195,13 +195,14 @@ impl<'a> OsPlanner<'a> {
 
     /// The steps of a primitive; the plan gets the reasons for those that are omitted.
     fn steps(&self, info: &PrimitiveInfo, plan: &mut Plan, omitted: &mut Omitted) -> Vec<Step> {
-        let (cap, why) = memory_cap(self.lab.machine, &self.cpus, self.request.scope.mem_node, &self.request.scope);
+        let cap = memory_cap(self.lab.machine, &self.cpus, self.request.scope.mem_node, &self.request.scope);
         let beside = if info.group == OsGroup::Faults { FAULTS_MEMORY } else { 0 };
-        let (mut steps, mut left_out) = (Vec::new(), false);
+        let (mut steps, mut left_out) = (Vec::new(), None);
         for point in points::of(info, self.ground()) {
             // A child that writes all its memory takes it twice.
-            if (2 * point.resident.unwrap_or(0).max(point.call.bytes.unwrap_or(0))).max(beside) > cap {
-                left_out = true;
+            let needed = (2 * point.resident.unwrap_or(0).max(point.call.bytes.unwrap_or(0))).max(beside);
+            if needed > cap.bytes {
+                left_out = Some(left_out.map_or(needed, |least: u64| least.min(needed)));
                 continue;
             }
             steps.push(self.step(info, point));
@@ -209,13 +210,14 @@ impl<'a> OsPlanner<'a> {
         for why in self.not_asked(info) {
             omitted.add(&info.id, why);
         }
-        if left_out && steps.is_empty() {
-            plan.refused.push(says::primitive_too_large(&info.id.0, Bytes(cap), &why));
-        } else if left_out {
-            omitted.add(
-                &info.id,
-                format!("points that need twice their memory, above {} ({why}), are left out", Bytes(cap)),
-            );
+        let (room, why) = (Bytes(cap.bytes), &cap.why);
+        match left_out {
+            Some(least) if steps.is_empty() => {
+                plan.refused.push(says::primitive_too_large(&info.id.0, room, why, &cap.cure(least)));
+            }
+            Some(_) => omitted
+                .add(&info.id, format!("points that need twice their memory, above {room} ({why}), are left out")),
+            None => {}
         }
         steps
     }

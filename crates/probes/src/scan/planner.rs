@@ -163,7 +163,8 @@ impl<'a> ScanPlanner<'a> {
     fn room(&self, on: &Shares) -> (u64, String) {
         let scope = &self.request.scope;
         let most = Scope { max_mem: scope.max_mem.or(Some(Bytes(u64::MAX))), ..scope.clone() };
-        let (room, limit) = memory_cap_over(self.lab.machine, on, &most);
+        let cap = memory_cap_over(self.lab.machine, on, &most);
+        let (room, limit) = (cap.bytes, cap.why);
         let (part, least) = LEFT;
         // What stays free is a tenth of all, which is a ninth of the rest.
         let short = least.saturating_sub(room / (part - 1));

@@ -51,7 +51,12 @@ pub(super) fn processors(machine: &Machine, style: &Style) -> Page {
         out += labelled("", &text);
     }
     if !machine.offline_cpus.is_empty() {
-        let text = format!("{} offline: {}", machine.offline_cpus.len(), short_list(&machine.offline_cpus));
+        let mut text = format!("{} offline: {}", machine.offline_cpus.len(), short_list(&machine.offline_cpus));
+        // What is below, as modules and their peak, is of all of them.
+        if machine.processors() > sockets {
+            let dark = machine.processors() - sockets;
+            text.push_str(&format!("; {} of {} without an online cpu", many(dark, "socket"), machine.processors()));
+        }
         out += labelled("", &text);
     }
     out += kinds(machine);
@@ -196,4 +201,18 @@ pub(super) fn groups(machine: &Machine) -> Page {
         })
         .collect();
     labelled("LLC groups", items(&parts))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiermark_model::Cpu;
+
+    #[test]
+    fn sockets_without_an_online_cpu_are_counted_beside_the_others() {
+        let offline_cpus = "1-2".parse().unwrap_or_default();
+        let machine = Machine { cpus: vec![Cpu::default()], offline_cpus, filled_sockets: 2, ..Machine::default() };
+        let shown = tiermark_page::terminal(&processors(&machine, &Style::default()), &Style::default());
+        assert!(shown.contains("2 offline: 1-2; 1 socket of 2 without an online cpu"), "{shown}");
+    }
 }

@@ -1,8 +1,8 @@
 //! Frequency, threads of a core, idle states, cpus set aside.
 
 use tiermark_machine::HealthCounts;
-use tiermark_model::Affected;
 use tiermark_model::messages::health as says;
+use tiermark_model::{Affected, IdSet};
 
 use super::{Check, CheckInput, CheckResult};
 
@@ -173,9 +173,11 @@ fn isolated(input: &CheckInput<'_>) -> CheckResult {
 }
 
 fn tickless(input: &CheckInput<'_>) -> CheckResult {
-    match input.root.word(&format!("{CPU}/nohz_full")).filter(|cpus| cpus != "(null)") {
+    // Without such cpus, kernels print nothing, "(null)" or a byte 0.
+    let list = input.root.word(&format!("{CPU}/nohz_full")).and_then(|list| list.parse::<IdSet>().ok());
+    match list.filter(|cpus| !cpus.is_empty()) {
         None => CheckResult::ok("none"),
-        Some(cpus) => CheckResult::note(cpus.clone(), format!("measure on them with --cpus {cpus}")),
+        Some(cpus) => CheckResult::note(cpus.to_string(), format!("measure on them with --cpus {cpus}")),
     }
 }
 

@@ -56,18 +56,20 @@ pub(super) const CHECKS: &[Check] = &[
 
 fn clocksource(input: &CheckInput<'_>) -> CheckResult {
     let Some(clock) = input.machine.system.clocksource.as_deref() else { return CheckResult::not_reported() };
+    let has_tsc = input.machine.system.clocksources.iter().any(|c| c == "tsc");
+    let to_tsc = "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource";
     match clock {
         "tsc" | "arch_sys_counter" => CheckResult::ok(clock),
+        // The kernel lists the time stamp counter only while it trusts it: somebody chose the other clock.
+        "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" if has_tsc => {
+            CheckResult::problem(Affected::All, clock, format!("{to_tsc} (the kernel offers tsc)"))
+        }
         "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" => {
             let cure =
                 "see why in dmesg | grep -i -e tsc -e clocksource; tsc=reliable on the command line only where it is";
             CheckResult::problem(Affected::All, clock, cure)
         }
-        guest => {
-            let has_tsc = input.machine.system.clocksources.iter().any(|c| c == "tsc");
-            let cure = "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource";
-            CheckResult::note(guest, if has_tsc { cure } else { "" })
-        }
+        guest => CheckResult::note(guest, if has_tsc { to_tsc } else { "" }),
     }
 }
 

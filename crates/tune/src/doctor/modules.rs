@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiermark_machine::dmi;
-use tiermark_model::{Affected, Bytes, Dimm, DisputedFact, IdSet, Machine, MemoryChannels, Node, count_of};
+use tiermark_model::{
+    Affected, Bytes, Dimm, DisputedFact, IdSet, Machine, MemoryChannels, Node, SlowestModules, count_of,
+};
 
 use super::{Check, CheckInput, CheckResult};
 
@@ -164,20 +166,15 @@ fn speed(input: &CheckInput<'_>) -> CheckResult {
     let fast: Vec<&(f64, f64)> = speeds.iter().filter(|(runs, rated)| *rated < runs * SAME_SPEED).collect();
     let slow: Vec<&(f64, f64)> = speeds.iter().filter(|(runs, rated)| *runs < rated * SAME_SPEED).collect();
     // All modules run as fast as the slowest of them may.
-    let least = speeds.iter().map(|(_, rated)| *rated).reduce(f64::min).unwrap_or_default();
-    let holds_back = |dimm: &&&Dimm| dimm.rated_transfers.is_some_and(|rated| rated <= least / SAME_SPEED);
     let held_back =
-        slow.iter().all(|(runs, rated)| (least * SAME_SPEED..=least / SAME_SPEED).contains(runs) && *rated > *runs);
+        |slowest: &SlowestModules| modules.iter().filter(|dimm| slowest.holds_back(dimm)).count() == slow.len();
+    let slowest = input.machine.slowest_modules().filter(held_back);
     match (slow.first(), speeds.first()) {
-        (Some((runs, rated)), _) if held_back && slow.len() < speeds.len() => {
-            let slowest: Vec<&str> = modules.iter().filter(holds_back).filter_map(|d| d.locator.as_deref()).collect();
+        (Some((runs, rated)), _) if let Some(slowest) = slowest => {
             let value =
                 format!("{} of {} modules at {} of {} MT/s", slow.len(), speeds.len(), mega(*runs), mega(*rated));
-            let named = if slowest.is_empty() { "the slowest modules".to_owned() } else { slowest.join(", ") };
-            CheckResult::note(
-                value,
-                format!("use modules of one rated speed; rated at only {} MT/s: {named}", mega(least)),
-            )
+            let (least, named) = (mega(slowest.rated_transfers), slowest.named());
+            CheckResult::note(value, format!("use modules of one rated speed; rated at only {least} MT/s: {named}"))
         }
         (None, _) if speeds.len() < modules.len() => CheckResult::not_reported(),
         (_, None) => CheckResult::not_reported(),
@@ -204,8 +201,6 @@ fn sizes(input: &CheckInput<'_>) -> CheckResult {
         Ok(modules) => modules,
         Err(none) => return none,
     };
-    // Persistent memory differs from the DRAM beside it by design.
-    let mut kinds: BTreeMap<Option<&str>, BTreeSet<u64>> = BTreeMap::new();
     match modules.iter().filter(|dimm| dimm.bytes.is_some()).count() {
         0 => return CheckResult::not_reported(),
         stated if stated < modules.len() => {
@@ -213,41 +208,65 @@ fn sizes(input: &CheckInput<'_>) -> CheckResult {
         }
         _ => {}
     }
+    // Persistent memory differs from the DRAM beside it by design, and accesses are interleaved over the channels of
+    // one processor.
+    let mut groups: BTreeMap<(Option<&str>, Option<&str>), BTreeSet<u64>> = BTreeMap::new();
     for dimm in &modules {
         let Some(bytes) = dimm.bytes else { continue };
-        kinds.entry(dimm.kind.as_deref()).or_default().insert(bytes);
+        groups.entry((dimm.kind.as_deref(), dimm.processor.as_deref())).or_default().insert(bytes);
     }
-    let listed =
-        |sizes: &BTreeSet<u64>| sizes.iter().map(|bytes| Bytes(*bytes).to_string()).collect::<Vec<_>>().join(", ");
-    match kinds.values().find(|sizes| sizes.len() > 1) {
-        Some(sizes) => CheckResult::note(listed(sizes), "use modules of one size in all channels"),
-        None => {
-            let of = |kind: &Option<&str>| match kind {
-                Some(kind) if kinds.len() > 1 => format!(" ({kind})"),
-                _ => String::new(),
-            };
-            let each = kinds.iter().map(|(kind, sizes)| format!("{} each{}", listed(sizes), of(kind)));
-            let each = each.collect::<Vec<_>>().join(", ");
-            // Two modules a channel, and one missing: no channel is empty.
-            match dmi::sizes_of_channels(&input.machine.dimms).filter(|(sizes, _)| kinds.len() == 1 && sizes.len() > 1)
-            {
-                Some((sizes, empty)) => {
-                    let slots = if empty.is_empty() { String::new() } else { format!(": {}", empty.join(", ")) };
-                    CheckResult::note(
-                        format!("{each}, but channels of {}", listed(&sizes)),
-                        format!("fill all channels alike{slots}"),
-                    )
-                }
-                None => CheckResult::ok(each),
-            }
+    if let Some(sizes) = groups.values().find(|sizes| sizes.len() > 1) {
+        return CheckResult::note(listed(sizes), "use modules of one size in all channels");
+    }
+    let each = each_size(&groups);
+    // Two modules a channel, and one missing: no channel is empty.
+    let of_one_kind = groups.keys().map(|(kind, _)| kind).collect::<BTreeSet<_>>().len() == 1;
+    let processors: BTreeSet<Option<&str>> = groups.into_keys().map(|(_, processor)| processor).collect();
+    let uneven = processors.into_iter().filter(|_| of_one_kind).find_map(|processor| {
+        let own: Vec<Dimm> =
+            input.machine.dimms.iter().filter(|dimm| dimm.processor.as_deref() == processor).cloned().collect();
+        dmi::sizes_of_channels(&own).filter(|(sizes, _)| sizes.len() > 1)
+    });
+    match uneven {
+        Some((sizes, empty)) => {
+            let slots = if empty.is_empty() { String::new() } else { format!(": {}", empty.join(", ")) };
+            let value = format!("{each}, but channels of {}", listed(&sizes));
+            CheckResult::note(value, format!("fill all channels alike{slots}"))
         }
+        None => CheckResult::ok(each),
     }
+}
+
+fn listed(sizes: &BTreeSet<u64>) -> String {
+    sizes.iter().map(|bytes| Bytes(*bytes).to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// The size of the modules of each kind and processor, with the kind where there are several, and the processor where
+/// sizes differ between processors.
+fn each_size(groups: &BTreeMap<(Option<&str>, Option<&str>), BTreeSet<u64>>) -> String {
+    let mut kinds: BTreeMap<Option<&str>, Vec<(Option<&str>, &BTreeSet<u64>)>> = BTreeMap::new();
+    for ((kind, processor), sizes) in groups {
+        kinds.entry(*kind).or_default().push((*processor, sizes));
+    }
+    let has_kinds = kinds.len() > 1;
+    let of_kind = |(kind, all): (Option<&str>, Vec<(Option<&str>, &BTreeSet<u64>)>)| -> Vec<String> {
+        let is_one = all.iter().all(|(_, sizes)| Some(sizes) == all.first().map(|(_, sizes)| sizes));
+        let told = if is_one { 1 } else { all.len() };
+        let each = |(processor, sizes): &(Option<&str>, &BTreeSet<u64>)| {
+            let of: Vec<&str> =
+                [kind.filter(|_| has_kinds), processor.filter(|_| !is_one)].into_iter().flatten().collect();
+            let of = if of.is_empty() { String::new() } else { format!(" ({})", of.join(", ")) };
+            format!("{} each{of}", listed(sizes))
+        };
+        all.iter().take(told).map(each).collect()
+    };
+    kinds.into_iter().flat_map(of_kind).collect::<Vec<_>>().join(", ")
 }
 
 fn nodes(input: &CheckInput<'_>) -> CheckResult {
     // A node without memory is no small one: `memory of own node` names it.
-    let own = input.machine.nodes.iter().filter(|node| !node.is_memory_only() && node.memory_bytes != Some(0));
-    let sizes: Option<Vec<(u32, u64)>> = own.map(|node| Some((node.id, node.memory_bytes?))).collect();
+    let own = input.machine.nodes.iter().filter(|node| !node.is_memory_only() && node.installed_bytes() != Some(0));
+    let sizes: Option<Vec<(u32, u64)>> = own.map(|node| Some((node.id, node.installed_bytes()?))).collect();
     let sizes = sizes.unwrap_or_default();
     let Some((_, least)) = sizes.iter().min_by_key(|(_, bytes)| *bytes) else { return CheckResult::not_reported() };
     let most = sizes.iter().map(|(_, bytes)| *bytes).max().unwrap_or_default();

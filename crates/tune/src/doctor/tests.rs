@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_machine::{LiveFacts, discover};
-use tiermark_model::{Contradiction, DisputedFact, View};
+use tiermark_model::{Contradiction, DisputedFact, Node, View};
 
 use super::*;
 use proptest::prelude::*;
@@ -97,6 +97,8 @@ fn each_setting_has_its_verdict() {
         ("isolated cpus", &[("sys/devices/system/cpu/isolated", "")], Ok),
         ("isolated cpus", &[("sys/devices/system/cpu/isolated", "2-3")], Note),
         ("tickless cpus", &[("sys/devices/system/cpu/nohz_full", "(null)")], Ok),
+        // Linux 3.10.
+        ("tickless cpus", &[("sys/devices/system/cpu/nohz_full", "\0\n")], Ok),
         ("tickless cpus", &[("sys/devices/system/cpu/nohz_full", "1")], Note),
         ("huge pages (THP)", &[("sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]")], Note),
         ("huge pages (THP)", &[], Ok),
@@ -247,6 +249,18 @@ fn facts_that_contradict_each_other_are_a_problem_where_numbers_rest_on_them() {
 }
 
 #[test]
+fn a_clock_that_was_chosen_over_the_time_stamp_counter_is_changed_back() {
+    let dir = "sys/devices/system/clocksource/clocksource0";
+    let cure = |offered: &str| {
+        let files = [(format!("{dir}/current_clocksource"), "hpet"), (format!("{dir}/available_clocksource"), offered)];
+        let files = files.each_ref().map(|(path, text)| (path.as_str(), *text));
+        examined(&files, None)["clocksource"].cure.clone().unwrap()
+    };
+    assert!(cure("tsc hpet acpi_pm").starts_with("echo tsc > /sys/"), "{}", cure("tsc hpet acpi_pm"));
+    assert!(cure("hpet acpi_pm").starts_with("see why in dmesg"), "{}", cure("hpet acpi_pm"));
+}
+
+#[test]
 fn damon_is_named_with_the_files_that_stop_it() {
     let module = ("sys/module/damon_reclaim/parameters/enabled", "Y");
     let own = ("sys/kernel/mm/damon/admin/kdamonds/0/state", "on");
@@ -340,6 +354,26 @@ fn channels_speeds_and_sizes_of_modules_are_judged() {
     let (health, value, _) = said(&mixed, "module sizes");
     assert_eq!((health, value.as_str()), (Health::Note, "16 GiB, 32 GiB"));
     assert_eq!(said(&[(3200.0, 32); 8], "module sizes").1, "32 GiB each");
+    // Accesses are interleaved over the channels of one processor.
+    let mut apart = [(3200.0, 32); 8];
+    apart[4..].fill((3200.0, 16));
+    let of_two = |modules| {
+        let processor = |slot: usize| Some(if slot < 4 { "p0".to_owned() } else { "p1".to_owned() });
+        let name = |m: &mut Machine| m.dimms.iter_mut().enumerate().for_each(|(slot, d)| d.processor = processor(slot));
+        let check = with_board(modules, name)["module sizes"].clone();
+        (check.health, check.value)
+    };
+    assert_eq!(of_two(&apart), (Health::Ok, "32 GiB each (p0), 16 GiB each (p1)".to_owned()));
+    assert_eq!(of_two(&mixed), (Health::Note, "16 GiB, 32 GiB".to_owned()));
+    // Blocks that are offline are memory of the node too.
+    let offline = with_board(&[(3200.0, 32); 8], |machine| {
+        let gib = |gib: u64| Some(gib << 30);
+        let part = Node { id: 1, memory_bytes: gib(96), offline_bytes: gib(32), ..machine.nodes[0].clone() };
+        (machine.nodes[0].memory_bytes, machine.nodes[0].offline_bytes) = (gib(128), gib(0));
+        machine.nodes.truncate(1);
+        machine.nodes.push(part);
+    });
+    assert_eq!((offline["node sizes"].health, offline["node sizes"].value.as_str()), (Health::Ok, "128 GiB each"));
     assert_eq!(said(&[], "module speed").0, Health::NotHere);
 }
 

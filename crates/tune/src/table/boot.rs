@@ -41,20 +41,23 @@ pub(super) const KNOBS: &[Knob] = &[
 ];
 
 fn rcu(input: &AdviceInput<'_>) -> Option<(String, String)> {
-    let last = input.machine.cpus.iter().map(|cpu| cpu.id).max()?;
+    let online = input.machine.online();
+    if online.is_empty() {
+        return None;
+    }
     let why = "no RCU callback, which frees kernel objects, runs on the cpus that serve requests";
     if let Some(now) = input.parameter("rcu_nocbs")
-        && (now == "all" || now.parse::<IdSet>().is_ok_and(|ids| (0..=last).all(|cpu| ids.contains(cpu))))
+        && (now == "all" || now.parse::<IdSet>().is_ok_and(|ids| online.difference(&ids).is_empty()))
     {
         return Some((now, why.to_owned()));
     }
     match &input.config {
         Some(config) if config.has("RCU_NOCB_CPU_DEFAULT_ALL") || config.has("RCU_NOCB_CPU_ALL") => None,
         Some(config) if !config.has("RCU_NOCB_CPU") => Some((
-            format!("0-{last}"),
+            online.to_string(),
             format!("{why}; this kernel was built without CONFIG_RCU_NOCB_CPU: use one that has it"),
         )),
-        _ => Some((format!("0-{last}"), format!("{why}; {HOW}"))),
+        _ => Some((online.to_string(), format!("{why}; {HOW}"))),
     }
 }
 
