@@ -123,7 +123,7 @@ fn advice_is_on_what_is_in_use() {
         row(&rows(&Root::from_files("test", files.clone()), Profile::SwapTier, &[]), name).advice.clone()
     };
     assert_eq!(advice(&files, "vm.swappiness"), None, "zswap without a swap area takes no page");
-    assert_eq!(advice(&files, "rcu_nocbs=").as_deref(), Some("0-2,4-15"), "cpu 3 is offline");
+    assert_eq!(advice(&files, "rcu_nocbs=").as_deref(), Some("0-2,4-7"), "cpu 3 is offline");
     let swaps = "Filename Type Size Used Priority\n/dev/sda2 partition 1024 0 -2\n";
     files.insert("proc/swaps".into(), swaps.into());
     assert_eq!(advice(&files, "vm.swappiness").as_deref(), Some("133"));

@@ -241,18 +241,21 @@ fn listed(sizes: &BTreeSet<u64>) -> String {
     sizes.iter().map(|bytes| Bytes(*bytes).to_string()).collect::<Vec<_>>().join(", ")
 }
 
+/// A processor, where slot names say which, and the sizes of its modules.
+type SizesOf<'a> = (Option<&'a str>, &'a BTreeSet<u64>);
+
 /// The size of the modules of each kind and processor, with the kind where there are several, and the processor where
 /// sizes differ between processors.
 fn each_size(groups: &BTreeMap<(Option<&str>, Option<&str>), BTreeSet<u64>>) -> String {
-    let mut kinds: BTreeMap<Option<&str>, Vec<(Option<&str>, &BTreeSet<u64>)>> = BTreeMap::new();
+    let mut kinds: BTreeMap<Option<&str>, Vec<SizesOf<'_>>> = BTreeMap::new();
     for ((kind, processor), sizes) in groups {
         kinds.entry(*kind).or_default().push((*processor, sizes));
     }
     let has_kinds = kinds.len() > 1;
-    let of_kind = |(kind, all): (Option<&str>, Vec<(Option<&str>, &BTreeSet<u64>)>)| -> Vec<String> {
+    let of_kind = |(kind, all): (Option<&str>, Vec<SizesOf<'_>>)| -> Vec<String> {
         let is_one = all.iter().all(|(_, sizes)| Some(sizes) == all.first().map(|(_, sizes)| sizes));
         let told = if is_one { 1 } else { all.len() };
-        let each = |(processor, sizes): &(Option<&str>, &BTreeSet<u64>)| {
+        let each = |(processor, sizes): &SizesOf<'_>| {
             let of: Vec<&str> =
                 [kind.filter(|_| has_kinds), processor.filter(|_| !is_one)].into_iter().flatten().collect();
             let of = if of.is_empty() { String::new() } else { format!(" ({})", of.join(", ")) };
