@@ -265,6 +265,8 @@ mod tests {
         let page = crate::html(&[crate::Sheet::CurveProfile(&program())], &Style::default());
         assert!(page.contains("\"scatter\":true") && page.contains("redis-server on the"), "{}", &page[..500]);
         let none = CurveProfile { points: Vec::new(), ..program() };
-        assert!(terminal(&curve_profile(&none, &Style::default()), &Style::default()).contains("no traffic was counted"));
+        assert!(
+            terminal(&curve_profile(&none, &Style::default()), &Style::default()).contains("no traffic was counted")
+        );
     }
 }

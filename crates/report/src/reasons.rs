@@ -178,7 +178,11 @@ impl Reasons {
         for (kind, alike) in grouped(groups.into_iter().map(|group| (group.kind.clone(), group))) {
             let subjects = distinct(alike.iter().flat_map(|group| group.subjects.iter().cloned()));
             let first = &alike[0].text;
-            let text = if alike.len() == 1 { first.clone() } else { format!("{first} (the first of {}; -v lists all)", alike.len()) };
+            let text = if alike.len() == 1 {
+                first.clone()
+            } else {
+                format!("{first} (the first of {}; -v lists all)", alike.len())
+            };
             self.groups.push(ReasonGroup { kind, text, subjects });
         }
     }
