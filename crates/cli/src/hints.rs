@@ -239,7 +239,7 @@ mod tests {
             // An option that the command at hand has stays one of it.
             (&["matrix", "-W2"], "`tiermark matrix --mix 1:1`"),
             (&["loaded-latency", "-W5"], "`tiermark loaded-latency --mix 0:1`"),
-            (&["pcm-memory", "1"], "`tiermark watch`"),
+            (&["pcm-memory", "1"], "`tiermark watch --interval 1`"),
             (&["bandwidth", "--op", "Scale"], "--op scale"),
             (&["bandwidth", "--op=read,Add"], "--op add"),
             (&["watch", "--curve", "last"], "behind --"),
