@@ -153,3 +153,21 @@ fn only_the_command_line_and_the_views_print() {
         }
     }
 }
+
+/// Names that say nothing of what they name: who looks for something has to open the file.
+#[test]
+fn names_that_tell_nothing_do_not_come_back() {
+    const MODULES: &str = "again kept long limit shell harmless watched placed place room reach mess seen sight unseen \
+                           unstopped misc utils";
+    const FUNCTIONS: [&str; 2] = ["fn told(", "fn told<"];
+    for (name, source) in crates() {
+        for path in sources(&source) {
+            let inside = path.strip_prefix(&source).unwrap().with_extension("");
+            let part = inside.iter().find(|part| MODULES.split(' ').any(|module| *part == *module));
+            assert!(part.is_none(), "{name}: {}", inside.display());
+            let code = code(&path);
+            let found = FUNCTIONS.iter().find(|function| code.contains(*function));
+            assert!(found.is_none(), "{name}: {found:?} in {}", inside.display());
+        }
+    }
+}
