@@ -163,7 +163,7 @@ fn names_that_tell_nothing_do_not_come_back() {
     for (name, source) in crates() {
         for path in sources(&source) {
             let inside = path.strip_prefix(&source).unwrap().with_extension("");
-            let part = inside.iter().find(|part| MODULES.split(' ').any(|module| *part == *module));
+            let part = inside.iter().find(|part| MODULES.split(' ').any(|module| **part == *module));
             assert!(part.is_none(), "{name}: {}", inside.display());
             let code = code(&path);
             let found = FUNCTIONS.iter().find(|function| code.contains(*function));

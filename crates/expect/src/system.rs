@@ -242,6 +242,9 @@ fn backing<'a>(run: &'a Run) -> Option<At> {
     if wanted.is_empty() && base.is_empty() && on_base.iter().any(|experiment| !figures(experiment).is_empty()) {
         return Some(At::whole(Err(says::base_pages_requested())));
     }
+    if wanted.is_empty() && !base.is_empty() && run.machine.system.thp_mode().is_none() {
+        return Some(At::whole(Err(says::fact_not_reported("pages.huge"))));
+    }
     if wanted.is_empty() && !base.is_empty() {
         // No figure of memory requested huge pages.
         return Some(At::whole(Ok(Range::exactly(0.0))));

@@ -180,12 +180,20 @@ fn huge_pages_are_not_judged_where_base_pages_were_requested() {
         let mut made = run(Vec::new());
         made.experiments[0].observations = vec![seen];
         made.experiments[0].request.scope.page = scope;
+        made.machine.system.thp = Some("never".into());
         let params = listed.map_or("null".to_owned(), |page| format!("{{\"pages\": [\"{page}\"]}}"));
         made.experiments[0].request.params = params.parse().unwrap();
         made
     };
     assert_eq!(outcome(&on(None, None), rule), Failed);
     assert_eq!(outcome(&on(None, Some("thp")), rule), Failed);
+    let mut unknown = on(None, None);
+    unknown.machine.system.thp = None;
+    assert_eq!(
+        reasons(&unknown, rule),
+        [codes::fact_not_reported],
+        "a tree that does not say whether there are others"
+    );
     assert_eq!(reasons(&on(Some(PageKind::Base), None), rule), [codes::base_pages_requested]);
     assert_eq!(reasons(&on(None, Some("base")), rule), [codes::base_pages_requested]);
 }

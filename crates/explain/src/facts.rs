@@ -76,6 +76,7 @@ facts! {
     LateAnswers = "late.answers", Share, "of the answers were read late";
     ClientBusy = "client.busy", Share, "of the time the busiest thread of the client ran";
     Requests = "requests", Number, "answers";
+    SlowServer = "server.slow", Number, "times the P99 of the other servers (from send to answer)";
     Lost = "lost", Number, "servers were given up";
     Achieved = "achieved", Share, "of the requests due were answered in time";
     Held = "held", Share, "of the requests were delayed by the server";

@@ -142,6 +142,10 @@ pub(crate) fn of_load(run: &LoadRun) -> Vec<Scene> {
             own.answered_until()
         ));
     }
+    let slow = part.slow_server();
+    if let Some(slow) = slow {
+        place.push_str(&format!(" ({} was slow)", slow.target));
+    }
     let scene = Scene::new(SceneKind::Load, Some(place)).word("loop", pacing);
     // What a server that is gone does not answer says nothing of the rate.
     let is_whole = lost.is_empty();
@@ -153,6 +157,7 @@ pub(crate) fn of_load(run: &LoadRun) -> Vec<Scene> {
     for (fact, value) in [
         (Fact::Requests, Some(all.done as f64)),
         (Fact::Lost, Some(lost.len() as f64)),
+        (Fact::SlowServer, slow.map(|slow| slow.p99_ns as f64 / slow.others_ns.max(1) as f64)),
         (Fact::Achieved, all.achieved_share.filter(|_| is_open && is_whole)),
         (Fact::LateSends, share(all.late, all.scheduled).filter(|_| is_open)),
         (Fact::LateAnswers, share(all.late_answers, all.done)),

@@ -378,6 +378,17 @@ fn a_load_says_whether_client_or_servers_delayed_it() {
     let late_and_behind = with(|all| (all.achieved_share, all.late) = (Some(0.8), 5000));
     assert_eq!(names(&late_and_behind), ["load-client"], "what the client missed says nothing of the servers");
     assert_eq!(names(&explain_load("load.json", &load(LoadLoop::Closed))), ["load-closed"]);
+    let mut run = load(LoadLoop::Open);
+    let part = run.measured.as_mut().unwrap();
+    let server = |target: &str, p99: u64| {
+        let mut own = LoadTenant { target: target.into(), max_late_ns: 10_000_000, ..part.all.clone() };
+        own.service.p99 = Some(p99);
+        own
+    };
+    part.tenants = vec![server("a:1", 7_000_000), server("b:2", 398_000_000)];
+    part.all.late = 500;
+    let slow = explain_load("load.json", &run);
+    assert_eq!(names(&slow), ["load-slow", "load-client"]);
     let unmeasured = LoadRun { measured: None, ..load(LoadLoop::Open) };
     assert!(explain_load("load.json", &unmeasured).is_empty());
 }

@@ -51,7 +51,7 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
     let mut nodes = nodes::read(&reader, &mut cpus);
     blocks::read(&reader, &mut nodes);
     let board = identity::read(&reader);
-    nodes::of_offline_processors(&mut nodes, &cpus, &found.offline, board.sockets);
+    nodes::of_offline_processors(&mut nodes, &cpus, board.sockets);
     let limits = cgroup::read(&reader);
 
     info.model.arch = live.uname.as_ref().map(|uname| uname.machine.clone()).or_else(|| arch(&reader, &info.model));

@@ -242,11 +242,12 @@ fn unclaimed(reader: &Reader<'_>, nodes: &mut [Node], online: &IdSet) {
     }
 }
 
-/// A processor whose cpus are all offline has memory all the same: where firmware counts more processors than have an
-/// online cpu, a node without cpus may be one's, unless the kernel ranks its memory below that of the nodes with cpus.
-pub(crate) fn of_offline_processors(nodes: &mut [Node], cpus: &[Cpu], offline: &IdSet, processors: usize) {
+/// A processor has memory although its cpus are all offline, or the kernel was told not to know them (`nr_cpus=`): where
+/// firmware counts more processors than have an online cpu, a node without cpus may be one's, unless the kernel ranks its
+/// memory below that of the nodes with cpus.
+pub(crate) fn of_offline_processors(nodes: &mut [Node], cpus: &[Cpu], processors: usize) {
     let online = cpus.iter().map(|cpu| cpu.socket).collect::<IdSet>().len();
-    if offline.is_empty() || processors <= online {
+    if processors <= online {
         return;
     }
     let own: Vec<Option<u32>> = nodes.iter().filter(|node| !node.cpus.is_empty()).map(|n| n.memory_tier).collect();

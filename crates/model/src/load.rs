@@ -78,6 +78,32 @@ impl LoadPart {
         let all_lost = !self.tenants.is_empty() && self.tenants.iter().all(|tenant| tenant.fault.is_some());
         all_lost.then_some(self.all.seconds)
     }
+
+    /// The server whose answers took much longer than those of the others, and than the client was ever late with its
+    /// requests: a client that is late at times is not the cause then.
+    #[must_use]
+    pub fn slow_server(&self) -> Option<SlowServer<'_>> {
+        let slowest = self.tenants.iter().max_by_key(|tenant| tenant.service.p99)?;
+        let others = self.tenants.iter().filter(|tenant| tenant.target != slowest.target);
+        let (p99_ns, others_ns) = (slowest.service.p99?, others.filter_map(|tenant| tenant.service.p99).max()?);
+        let least = SLOW.saturating_mul(others_ns.max(slowest.max_late_ns));
+        (p99_ns > least).then_some(SlowServer { target: &slowest.target, p99_ns, others_ns })
+    }
+}
+
+/// A server is slow if the P99 of its answers is more than so many times that of the others, and than the client was
+/// late at most: by less, the client may be the cause.
+const SLOW: u64 = 5;
+
+/// A server that was slow where others were not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SlowServer<'a> {
+    /// Its address.
+    pub target: &'a str,
+    /// P99 from the send to the answer, ns.
+    pub p99_ns: u64,
+    /// The highest of the other servers, ns.
+    pub others_ns: u64,
 }
 
 /// The workload of every tenant.

@@ -1,8 +1,10 @@
 //! `tiermark compare`: saved runs side by side.
 
+use std::collections::BTreeSet;
+
 use tiermark_compare::{Document, Reference, Rules, THRESHOLD, compare};
 use tiermark_model::{
-    Against, COMPARE_SCHEMA, ChangeVerdict, ComparedFigure, Comparison, Exit, Fact, Grade, Obstacle, Run,
+    Against, COMPARE_SCHEMA, ChangeVerdict, ComparedFigure, Comparison, Exit, Fact, Grade, Labels, Obstacle, Run,
 };
 use tiermark_page::terminal;
 use tiermark_report::{Sheet, html};
@@ -171,8 +173,26 @@ fn gate(found: &Comparison, limit: f64) -> Exit {
         let text = listed(&also);
         tell(format_args!("tiermark: warning: these may be worse by more than {percent} %, which is not sure: {text}"));
     }
-    tell(format_args!("tiermark: gate passed: nothing comparable is worse by more than {percent} %"));
+    let (judged, other) = judged_tiers(found, is_sure);
+    tell(format_args!(
+        "tiermark: gate passed: nothing comparable is worse by more than {percent} % ({judged} numbers judged{other})"
+    ));
     Exit::Done
+}
+
+/// How many numbers are so in the run that has fewest, and the tiers of which no number is.
+fn judged_tiers(found: &Comparison, is_so: impl Fn(&&ComparedFigure) -> bool) -> (usize, String) {
+    let tier = |figure: &ComparedFigure| figure.labels.get(Labels::TIER).map(str::to_owned);
+    let of_hardware = |figure: &&ComparedFigure| figure.less_is_better().is_some() && !figure.is_of_the_hour();
+    let of = |other: &Against| {
+        let all: Vec<&ComparedFigure> = other.figures.iter().filter(of_hardware).collect();
+        let (judged, others): (Vec<&ComparedFigure>, Vec<&ComparedFigure>) = all.into_iter().partition(&is_so);
+        let known: BTreeSet<String> = judged.iter().filter_map(|figure| tier(figure)).collect();
+        let none: BTreeSet<String> = others.iter().filter_map(|figure| tier(figure)).collect();
+        (judged.len(), none.difference(&known).cloned().collect::<Vec<_>>().join(", "))
+    };
+    let (judged, none) = found.others.iter().map(of).min_by_key(|(judged, _)| *judged).unwrap_or_default();
+    (judged, if none.is_empty() { none } else { format!(", none of {none}") })
 }
 
 /// The families that are worse by more than the limit.

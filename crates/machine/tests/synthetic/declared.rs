@@ -92,19 +92,31 @@ fn a_socket_without_an_online_cpu_is_a_processor() {
         table.extend([0, 0]);
     }
     table.extend(smbios(&["CPU0_DIMM_A1", "CPU1_DIMM_A1"].map(|name| (name, 8192, 4800))));
-    let with_table = |synth: Synth| {
-        let text = synth.files().into_iter().map(|(path, text)| (path, text.into_bytes()));
+    let with_files = |files: Vec<(String, String)>| {
+        let text = files.into_iter().map(|(path, text)| (path, text.into_bytes()));
         found(&Root::from_files("test", text.chain([("sys/firmware/dmi/tables/DMI".to_owned(), table.clone())])))
     };
+    let with_table = |synth: Synth| with_files(synth.files().into_iter().collect());
     let m = with_table(Synth::default());
     assert_eq!((m.sockets().len(), m.processors(), m.filled_sockets), (1, 2, 2));
     // Its node is no memory without cpus, as CXL is.
     let slow = MemoryNode { bytes: 1 << 30, distance: 28, tier: 5, latency_ns: 250, bandwidth_mbs: 26_000 };
     let two = Synth { sockets: 2, memory_nodes: vec![slow], ..Synth::default() };
     let far = two.machine().unwrap().nodes[1].cpus.clone();
-    let dark = with_table(Synth { offline: far, ..two });
-    assert_eq!((dark.sockets().len(), dark.processors()), (1, 2));
-    assert_eq!(dark.nodes.iter().map(tiermark_model::Node::is_memory_only).collect::<Vec<_>>(), [false, false, true]);
+    let dark = Synth { offline: far.clone(), ..two };
+    // The same where the kernel was told to know no more cpus (nr_cpus=): it lists none of them as offline.
+    let is_known = |path: &str| !far.iter().any(|cpu| path.starts_with(&format!("sys/devices/system/cpu/cpu{cpu}/")));
+    let near = dark.files().into_iter().find(|(path, _)| path == "sys/devices/system/cpu/online").unwrap().1;
+    let mut known: Vec<(String, String)> = dark.files().into_iter().filter(|(path, _)| is_known(path)).collect();
+    for list in ["present", "possible"] {
+        known.push((format!("sys/devices/system/cpu/{list}"), near.clone()));
+    }
+    known.push(("sys/devices/system/cpu/offline".to_owned(), "\n".to_owned()));
+    for (dark, offline) in [(with_table(dark), far.len()), (with_files(known), 0)] {
+        assert_eq!((dark.sockets().len(), dark.processors(), dark.offline_cpus.len()), (1, 2, offline));
+        let apart = dark.nodes.iter().map(tiermark_model::Node::is_memory_only);
+        assert_eq!(apart.collect::<Vec<_>>(), [false, false, true]);
+    }
     let processors: Vec<Option<&str>> = m.dimms.iter().map(|dimm| dimm.processor.as_deref()).collect();
     assert_eq!(processors, [Some("cpu0"), Some("cpu1")]);
 }

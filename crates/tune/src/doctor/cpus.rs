@@ -2,7 +2,7 @@
 
 use tiermark_machine::HealthCounts;
 use tiermark_model::messages::health as says;
-use tiermark_model::{Affected, IdSet};
+use tiermark_model::{Affected, IdSet, Machine, count_of};
 
 use super::{Check, CheckInput, CheckResult};
 
@@ -183,7 +183,7 @@ fn tickless(input: &CheckInput<'_>) -> CheckResult {
 
 fn offline(input: &CheckInput<'_>) -> CheckResult {
     let offline = &input.machine.offline_cpus;
-    let Some(first) = offline.first() else { return CheckResult::ok("none") };
+    let Some(first) = offline.first() else { return unknown_processors(input.machine) };
     // Without SMT the kernel brings no second thread of a core online. An offline cpu does not show whose it is.
     let threads = match input.machine.system.smt_control.as_deref() {
         Some("off") => format!("echo on > /{CPU}/smt/control"),
@@ -197,6 +197,19 @@ fn offline(input: &CheckInput<'_>) -> CheckResult {
     CheckResult::note(
         value,
         format!("more than second threads of the cores: echo 1 > /{CPU}/cpuN/online; of these: {threads}"),
+    )
+}
+
+/// Processors that firmware counts, and none of whose cpus the kernel knows: not even as offline.
+fn unknown_processors(machine: &Machine) -> CheckResult {
+    let (all, known) = (machine.processors(), machine.sockets().len());
+    if all <= known || machine.system.hypervisor.is_some() {
+        return CheckResult::ok("none");
+    }
+    CheckResult::note(
+        format!("none, but the kernel knows cpus of {known} of {} only", count_of(all as u64, "processor")),
+        "take nr_cpus=, maxcpus= and possible_cpus= off the kernel's command line, and look whether the firmware \
+         switches a processor off",
     )
 }
 

@@ -240,6 +240,16 @@ fn available(input: &CheckInput<'_>) -> CheckResult {
     }
     let pools = huge_pools(input.machine).into_iter().filter(|pool| pool.available() > 0);
     let unused: Vec<HugePool> = pools.filter(|pool| pool.available_bytes() as f64 >= least).collect();
+    let pools = huge_pools(input.machine).into_iter().map(|pool| pool.total.saturating_mul(pool.page_bytes));
+    let pools = tiermark_model::total(pools);
+    if unused.is_empty() && pools as f64 >= least {
+        return CheckResult::problem(
+            Affected::Memory,
+            format!("{value}; {} are in reserved huge pages that programs use or were promised", Bytes(pools)),
+            "reserve fewer huge pages where their programs can do with less (sysctl vm.nr_hugepages), or keep footprints \
+             small with --max-mem",
+        );
+    }
     if unused.is_empty() {
         return CheckResult::problem(
             Affected::Memory,

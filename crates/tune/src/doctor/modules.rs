@@ -277,7 +277,9 @@ fn nodes(input: &CheckInput<'_>) -> CheckResult {
         let each = if sizes.len() > 1 { " each" } else { "" };
         let (least, most) = (Bytes(*least).to_string(), Bytes(most).to_string());
         let sizes = if least == most { most } else { format!("{least} to {most}") };
-        return CheckResult::ok(format!("{sizes}{each}"));
+        let offline = input.machine.offline_memory().join(", ");
+        let offline = if offline.is_empty() { offline } else { format!(", offline {offline}") };
+        return CheckResult::ok(format!("{sizes}{each}{offline}"));
     }
     let of = |wanted: u64| {
         let id = sizes.iter().find(|(_, bytes)| *bytes == wanted).map_or(0, |(id, _)| *id);

@@ -133,7 +133,8 @@ fn each_setting_has_its_verdict() {
         ("thermal throttling", &[(THROTTLE, "0")], Ok),
         ("thermal throttling", &[(THROTTLE, "3")], Note),
         ("clocksource", &[("sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet")], Problem),
-        ("clocksource", &[("sys/devices/system/clocksource/clocksource0/current_clocksource", "kvm-clock")], Note),
+        ("clocksource", &[("sys/devices/system/clocksource/clocksource0/current_clocksource", "kvm-clock")], Ok),
+        ("clocksource", &[("sys/devices/system/clocksource/clocksource0/current_clocksource", "xen")], Note),
         ("clocksource", &[], Ok),
         ("perf_event_paranoid", &[("proc/sys/kernel/perf_event_paranoid", "4")], Note),
         ("perf_event_paranoid", &[("proc/sys/kernel/perf_event_paranoid", "-1")], Ok),
@@ -373,7 +374,14 @@ fn channels_speeds_and_sizes_of_modules_are_judged() {
         machine.nodes.truncate(1);
         machine.nodes.push(part);
     });
-    assert_eq!((offline["node sizes"].health, offline["node sizes"].value.as_str()), (Health::Ok, "128 GiB each"));
+    assert_eq!(
+        (offline["node sizes"].health, offline["node sizes"].value.as_str()),
+        (Health::Ok, "128 GiB each, offline 32 GiB of node 1")
+    );
+    // Processors that the kernel does not know, as with nr_cpus= on its command line.
+    let unknown = &with_board(&[(3200.0, 32); 8], |machine| machine.filled_sockets = 4)["cpus offline"];
+    assert_eq!(unknown.health, Health::Note);
+    assert!(unknown.value.ends_with("of 4 processors only"), "{}", unknown.value);
     assert_eq!(said(&[], "module speed").0, Health::NotHere);
 }
 

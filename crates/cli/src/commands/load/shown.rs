@@ -2,16 +2,12 @@
 
 use tiermark_capacity::level::time;
 use tiermark_model::Warning;
-use tiermark_model::load::{LoadLatencies, LoadLoop, LoadPart, LoadRun, LoadTenant, PUNCTUAL};
+use tiermark_model::load::{LoadLatencies, LoadLoop, LoadPart, LoadRun, LoadTenant, PUNCTUAL, SlowServer};
 use tiermark_report::{LoadLine, LoadView};
 
 /// Share of the requests due, below which a tenant does not keep up. Rounding at the end of a run takes a request or
 /// two of thousands.
 const KEEPS_UP: f64 = 0.995;
-
-/// A server is slow if the P99 of its answers is so many times that of the others, and of the time that the client was
-/// late at most: by less, the client may be the cause.
-const SLOW: u64 = 5;
 
 /// The report of a load, from its document.
 pub(crate) fn view(run: &LoadRun) -> LoadView {
@@ -164,19 +160,10 @@ pub(super) fn warnings(run: &LoadRun) -> Vec<String> {
     warnings
 }
 
-/// The server whose answers took much longer than those of the others, and than the client was ever late: a client that
-/// is late at times is not the cause then.
 fn slow_server(part: &LoadPart) -> Option<String> {
-    let p99 = |tenant: &LoadTenant| tenant.service.p99;
-    let slowest = part.tenants.iter().max_by_key(|tenant| p99(tenant))?;
-    let others = part.tenants.iter().filter(|tenant| tenant.target != slowest.target).filter_map(p99);
-    let (slow, other) = (p99(slowest)?, others.max()?);
-    let is_slow = slow > SLOW * other && slow > SLOW * slowest.max_late_ns;
-    is_slow.then(|| {
-        let [slow, other] = [slow, other].map(|ns| time(ns as f64));
-        let name = &slowest.target;
-        format!("{name} was slow: P99 from send to answer {slow}, of the other servers at most {other}")
-    })
+    let SlowServer { target, p99_ns, others_ns } = part.slow_server()?;
+    let [slow, other] = [p99_ns, others_ns].map(|ns| time(ns as f64));
+    Some(format!("{target} was slow: P99 from send to answer {slow}, of the other servers at most {other}"))
 }
 
 /// The options that give the client more cpu time: a further thread needs a server of its own.
