@@ -256,6 +256,9 @@ pub(crate) struct ClientArgs {
     /// Cpus of the client's threads, as 0-3,8, other than the servers' [default: any]
     #[arg(hide_short_help = true, long, value_name = "LIST", value_parser = parse::cpu_list)]
     pub(crate) client_cpus: Option<IdSet>,
+    /// Do not look for other work on the client's cpus before the start
+    #[arg(hide_short_help = true, long)]
+    pub(crate) force: bool,
     /// When to poll the clock and the sockets instead of sleeping; --spin alone means always
     #[arg(
         hide_short_help = true, long, value_enum, value_name = "WHEN", default_value = "auto", num_args = 0..=1,

@@ -188,7 +188,7 @@ fn admit(done: &Done<'_>, free: &Fresh) -> Result<(), Refusal> {
 /// Other work on the client's cpus; `None` where it leaves room, or nothing is measured.
 fn beside(args: &LoadArgs, machine: Option<&Machine>) -> Option<Warning> {
     let cpus = args.client.client_cpus.as_ref().or(machine.map(|machine| &machine.allowed_cpus))?;
-    if args.asked.fill_only { None } else { Watch::begin(cpus, false, disturbs_client).err() }
+    if args.client.force || args.asked.fill_only { None } else { Watch::begin(cpus, false, disturbs_client).err() }
 }
 
 /// Says what a user can still change before the run has taken its time.

@@ -38,11 +38,12 @@ fn place(user: &User) -> String {
     user.path("wanted").display().to_string()
 }
 
-/// All commands; the load is the shortest possible one, to a socket on which no server listens.
+/// All commands; the load is the shortest possible one, to a socket on which no server listens. It does not look at
+/// other programs, of which there may be more or fewer at the next run: the calls are counted.
 fn all(user: &User) -> [Written; 4] {
     let socket = user.path("server");
     serve(UnixListener::bind(&socket).unwrap());
-    let load = format!("load -t {} -n 3 --keys 3 --warmup 0 --json={}", socket.display(), place(user));
+    let load = format!("load -t {} -n 3 --keys 3 --warmup 0 --force --json={}", socket.display(), place(user));
     let capture = format!("machine --capture {}", place(user));
     let of = |words: &str, is_whole| {
         let words = words.split(' ').map(str::to_owned).collect();
