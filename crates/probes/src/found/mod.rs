@@ -89,8 +89,8 @@ pub(crate) struct FoundTier {
     pub(crate) ns: f64,
     pub(crate) size: Size,
     /// Footprint to measure it at: on its plateau and within the reach of the grain's buffer, where there is such a
-    /// place. For a shared cache, a power of two derived from the size of the level below, even if it is off the
-    /// measured plateau.
+    /// place. Beyond the first level, a power of two derived from the size of the level below; of a shared cache even
+    /// if it is off the measured plateau.
     pub(crate) rung: u64,
 }
 
