@@ -3,16 +3,17 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use tiermark_counters::{
-    Backend, Candidate, Chosen, Cores, CounterSource, Family, Followed, LikwidFile, Mailbox, Monitored, PcmCsvFile,
-    PcmFile, PcmServer, PerfSource, Resctrl, System, SystemFiles, families, first_that_opens, form_of, open_hsmp,
+    Backend, Candidate, Chosen, Cores, CounterSource, Family, Followed, KernelCounters, LikwidFile, Mailbox, Monitored,
+    PcmCsvFile, PcmFile, PcmServer, PerfEvent, PerfSource, Resctrl, System, SystemFiles, families, first_that_opens,
+    form_of, open_hsmp,
 };
 use tiermark_machine::Root;
 use tiermark_model::messages::counters as says;
 use tiermark_model::{CounterSourceId, Machine, Refusal};
-use tiermark_system::{HsmpDevice, PerfBackend};
+use tiermark_system::HsmpDevice;
 
 use crate::args::{CounterArgs, CounterUse, CountersFrom, CountingArgs};
 use crate::output::Failure;
@@ -101,11 +102,30 @@ pub(crate) struct ThisSystem;
 
 impl System for ThisSystem {
     fn perf(&self) -> Box<dyn Backend> {
-        Box::new(PerfBackend::new())
+        Box::new(KernelCounters::new(|event, leader| {
+            let PerfEvent { kind, words, cpu, read_format, flags } = *event;
+            tiermark_system::open_perf_event(kind, words, read_format, cpu, leader, flags)
+        }))
     }
 
     fn hsmp(&self) -> io::Result<Box<dyn Mailbox>> {
-        Ok(Box::new(HsmpDevice::open()?))
+        Ok(Box::new(FirmwarePort { device: HsmpDevice::open()?, opened: Instant::now() }))
+    }
+}
+
+/// The management port of an EPYC processor.
+struct FirmwarePort {
+    device: HsmpDevice,
+    opened: Instant,
+}
+
+impl Mailbox for FirmwarePort {
+    fn ask(&mut self, socket: u16, message: u32, words: u16) -> io::Result<[u32; 8]> {
+        self.device.ask(socket, message, words)
+    }
+
+    fn now(&self) -> Duration {
+        self.opened.elapsed()
     }
 }
 

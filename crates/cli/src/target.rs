@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use tiermark_engine::{
-    Ceilings, Host, Neighbours, SimCache, SimClock, SimCore, SimCounters, SimHost, SimOptions, SimState, Visitor,
-    Warmth,
-};
+use tiermark_engine::Host;
 use tiermark_host::LinuxHost;
 use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_machine::{DiscoverError, LiveFacts, Root, discover};
 use tiermark_model::{Bytes, KernelInfo, Machine, parse_size};
+use tiermark_sim::{
+    Ceilings, Neighbours, SimCache, SimClock, SimCore, SimCounters, SimHost, SimOptions, SimState, Visitor, Warmth,
+};
 use tiermark_system::live_facts;
 
 use crate::args::Simulation;

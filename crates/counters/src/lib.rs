@@ -37,7 +37,7 @@ mod sums;
 mod survey;
 mod traffic;
 
-pub use backend::{Backend, GroupCounts, GroupId, OPEN_FLAGS, PerfEvent, READ_FORMAT};
+pub use backend::{Backend, GroupCounts, GroupId, KernelCounters, OPEN_FLAGS, OpenEvent, PerfEvent, READ_FORMAT};
 pub use calibrate::{Fault, KnownCrossing, KnownStream, check_known, check_links};
 pub use cores::Cores;
 pub use family::{Count, Family, Of, Unit, families, family_of};

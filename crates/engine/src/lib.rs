@@ -19,7 +19,6 @@ pub mod probe;
 mod rivals;
 mod run;
 mod sharing;
-pub mod sim;
 mod states;
 
 pub use admit::{admit, nearest_memory_node, region_nodes};
@@ -29,8 +28,4 @@ pub use event::{Event, Sink};
 pub use host::{ClockLook, Fault, Guard, Host, Rig, Settling, Shot, ThreadShot, ping_pairs};
 pub use probe::{About, Lab, Probe, Subject};
 pub use run::{conclude, reanalyse, run_experiment};
-pub use sim::{
-    Ceilings, ComesAndGoes, Leftovers, Neighbours, SimCache, SimClock, SimCore, SimCounters, SimHost, SimOptions,
-    SimState, Visitor, Warmth,
-};
 pub use states::Conditions;

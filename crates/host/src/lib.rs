@@ -24,8 +24,6 @@ mod revisit;
 mod rig;
 mod settle;
 mod share;
-#[cfg(test)]
-mod steps;
 mod streams;
 mod subprocess;
 mod team;

@@ -2,10 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
-use tiermark_engine::{Host, Neighbours, SimHost, SimOptions, Visitor};
+use tiermark_engine::Host;
 use tiermark_machine::synth::Synth;
 use tiermark_model::{GIB, MIB, Machine, WatchActive};
 use tiermark_probes::active::{Active, Options};
+use tiermark_sim::{Neighbours, SimHost, SimOptions, Visitor};
 
 const OPTIONS: Options = Options { budget: 0.01, interval: 1.0, seed: 1 };
 

@@ -7,10 +7,11 @@ use tiermark_model::Purpose;
 use tiermark_model::messages::memory::codes;
 use tiermark_model::messages::rules;
 
-use tiermark_engine::{Host, Lab, Probe, SimHost, SimOptions, run_experiment};
+use tiermark_engine::{Host, Lab, Probe, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::*;
 use tiermark_probes::c2c::C2c;
+use tiermark_sim::{SimHost, SimOptions};
 
 fn request(effort: Effort, max_seconds: Option<f64>, params: serde_json::Value) -> Request {
     let scope = Scope { max_seconds, ..Scope::default() };

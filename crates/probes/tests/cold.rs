@@ -2,12 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
-use tiermark_engine::{Host, Lab, Probe, SimHost, SimOptions, SimState, Warmth, run_experiment};
+use tiermark_engine::{Host, Lab, Probe, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::{
     Bytes, Effort, Experiment, Finding, Grade, KernelInfo, Labels, MIB, PageKind, Request, Scope, Step,
 };
 use tiermark_probes::{latency::Latency, survey::Survey};
+use tiermark_sim::{SimHost, SimOptions, SimState, Warmth};
 
 fn host(seed: u64, warmth: Option<Warmth>) -> SimHost {
     let synth = Synth { cores_per_node: 2, cores_per_llc: 2, smt: 1, l3_bytes: 32 * MIB, ..Synth::default() };

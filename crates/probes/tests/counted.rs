@@ -3,9 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
 use serde_json::json;
-use tiermark_engine::{SimCounters, SimHost, SimOptions, run_experiment};
+use tiermark_engine::run_experiment;
 use tiermark_machine::synth::Synth;
 use tiermark_model::*;
+use tiermark_sim::{SimCounters, SimHost, SimOptions};
 
 /// Observations of a probe on two sockets whose memory and links are counted.
 fn counted(probe: &str, scope: Scope, params: serde_json::Value, counters: SimCounters) -> Vec<Observation> {

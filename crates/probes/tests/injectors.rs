@@ -2,11 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
-use tiermark_engine::{Host, Lab, Probe, SimHost, SimOptions, run_experiment};
+use tiermark_engine::{Host, Lab, Probe, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::*;
 use tiermark_probes::bandwidth::Bandwidth;
 use tiermark_probes::loaded::Loaded;
+use tiermark_sim::{SimHost, SimOptions};
 
 /// Two sockets of four cores.
 fn host() -> SimHost {

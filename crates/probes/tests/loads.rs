@@ -5,12 +5,13 @@
 mod common;
 
 use common::{SEEDS, found, kernels, request, run, server};
-use tiermark_engine::{Ceilings, Lab, Probe, SimHost, SimOptions, run_experiment};
+use tiermark_engine::{Lab, Probe, run_experiment};
 use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_model::Purpose;
 use tiermark_model::messages::memory::codes;
 use tiermark_model::*;
 use tiermark_probes::{loaded::Loaded, scale::Scale};
+use tiermark_sim::{Ceilings, SimHost, SimOptions};
 
 #[test]
 fn a_remote_ramp_finds_the_ceiling_of_its_link() {

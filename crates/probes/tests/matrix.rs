@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use tiermark_engine::{Lab, SimHost, SimOptions, run_experiment};
+use tiermark_engine::{Lab, run_experiment};
 use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_model::messages::plan::codes;
 use tiermark_model::messages::{memory, setup};
@@ -14,6 +14,7 @@ use tiermark_model::{
     Plan, Reason, Refusal, Request, Role, Scope,
 };
 use tiermark_probes::find;
+use tiermark_sim::{SimHost, SimOptions};
 
 fn kernels() -> Vec<KernelInfo> {
     tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect()

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 
 use serde_json::{Value, json};
-use tiermark_engine::{Lab, SimHost, SimOptions, run_experiment};
+use tiermark_engine::{Lab, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::messages::{memory, plan, rules};
 use tiermark_model::{
@@ -11,6 +11,7 @@ use tiermark_model::{
     Refusal, Request, Scope, Step,
 };
 use tiermark_probes::find;
+use tiermark_sim::{SimHost, SimOptions};
 
 fn request(params: Value) -> Request {
     let scope = Scope::default();

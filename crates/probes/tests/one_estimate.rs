@@ -3,11 +3,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
-use tiermark_engine::{ComesAndGoes, Neighbours, Probe, SimHost, SimOptions, run_experiment};
+use tiermark_engine::{Probe, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::Purpose;
 use tiermark_model::*;
 use tiermark_probes::{background::Background, loaded::Loaded, matrix::Matrix};
+use tiermark_sim::{ComesAndGoes, Neighbours, SimHost, SimOptions};
 
 const BUSY: Option<ComesAndGoes> = Some(ComesAndGoes { share: 0.7, lasts: 0.3 });
 

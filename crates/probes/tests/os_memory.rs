@@ -3,11 +3,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
-use tiermark_engine::{Host, Lab, Probe, SimHost, SimOptions};
+use tiermark_engine::{Host, Lab, Probe};
 use tiermark_machine::synth::Synth;
 use tiermark_model::messages::rules::codes;
 use tiermark_model::{Bytes, Effort, MIB, Metric, OsGroup, PageKind, Plan, PrimitiveInfo, Request, Scope, Sweep};
 use tiermark_probes::os::Os;
+use tiermark_sim::{SimHost, SimOptions};
 
 fn info(id: &str, group: OsGroup, sweeps: Vec<Sweep>) -> PrimitiveInfo {
     PrimitiveInfo {

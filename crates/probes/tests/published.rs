@@ -2,11 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
-use tiermark_engine::{Ceilings, Host, Lab, Probe, SimHost, SimOptions, ThreadShot};
+use tiermark_engine::{Host, Lab, Probe, ThreadShot};
 use tiermark_machine::synth::Synth;
 use tiermark_model::messages::memory::codes;
 use tiermark_model::*;
 use tiermark_probes::{matrix::Matrix, scale::Scale};
+use tiermark_sim::{Ceilings, SimHost, SimOptions};
 
 /// Two Xeon E5606: sockets of four cores; one channel of DDR3-1066 on each, or two on one of them; a link of 9.6 GB/s.
 const CHANNEL: f64 = 8.528e9;

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 
 use serde_json::{Value, json};
-use tiermark_engine::{Lab, SimHost, SimOptions, Sink, run_experiment};
+use tiermark_engine::{Lab, Sink, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_machine::{LiveFacts, Root, discover};
 use tiermark_model::messages::plan::codes as says;
@@ -13,6 +13,7 @@ use tiermark_model::{
     Bench, Code, Effort, Experiment, KernelInfo, Labels, Machine, Plan, Purpose, Quantity, Request, Scope,
 };
 use tiermark_probes::find;
+use tiermark_sim::{SimHost, SimOptions};
 
 fn kernels() -> Vec<KernelInfo> {
     tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect()

@@ -2,11 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
-use tiermark_engine::{Neighbours, Probe, SimCache, SimCore, SimHost, SimOptions, SimState, run_experiment};
+use tiermark_engine::{Probe, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::messages::shapes::codes;
 use tiermark_model::{Effort, Finding, KIB, Labels, MIB, Machine, Quantity, Request, Scope};
 use tiermark_probes::residency::Residency;
+use tiermark_sim::{Neighbours, SimCache, SimCore, SimHost, SimOptions, SimState};
 
 /// Two cores that declare 48 KiB, 1 MiB and 64 MiB.
 fn machine() -> Machine {

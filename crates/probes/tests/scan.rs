@@ -4,11 +4,12 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_engine::{ComesAndGoes, Host, Lab, Neighbours, Probe, SimHost, SimOptions, run_experiment};
+use tiermark_engine::{Host, Lab, Probe, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::messages::{plan as plans, scan as says};
 use tiermark_model::*;
 use tiermark_probes::scan::Scan;
+use tiermark_sim::{ComesAndGoes, Neighbours, SimHost, SimOptions};
 
 /// Two nodes of 12 GiB.
 fn host(options: SimOptions) -> SimHost {

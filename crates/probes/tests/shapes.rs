@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
-use tiermark_engine::{Host, Lab, Probe, SimCache, SimCore, SimHost, SimOptions, run_experiment};
+use tiermark_engine::{Host, Lab, Probe, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::messages::shapes::codes;
 use tiermark_model::{
@@ -10,6 +10,7 @@ use tiermark_model::{
     Request, Scope,
 };
 use tiermark_probes::{background, geometry, granularity, mlp, tlb};
+use tiermark_sim::{SimCache, SimCore, SimHost, SimOptions};
 
 /// Two cores that declare 48 KiB, 2 MiB and 64 MiB.
 fn machine() -> Machine {

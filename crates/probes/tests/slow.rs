@@ -5,9 +5,9 @@
 mod common;
 
 use common::{SEEDS, findings, found, request, run, server};
-use tiermark_engine::{Ceilings, SimCache, SimCore};
 use tiermark_model::{Effort, Finding, KIB, Labels, MIB, Purpose};
 use tiermark_probes::{latency::Latency, loaded::Loaded};
+use tiermark_sim::{Ceilings, SimCache, SimCore};
 
 /// What an effort makes of a curve whose knee is known, under a seed of noise.
 fn knee_is_found(effort: Effort, seed: u64, points: usize) {

@@ -5,10 +5,11 @@
 mod common;
 
 use common::{findings, kernels};
-use tiermark_engine::{Host, Lab, Probe, SimCache, SimCore, SimHost, SimOptions};
+use tiermark_engine::{Host, Lab, Probe};
 use tiermark_machine::synth::Synth;
 use tiermark_model::{Effort, Finding, KIB, Labels, MIB, PageKind, Request, Scope};
 use tiermark_probes::{background::Background, bandwidth::Bandwidth, latency::Latency, mlp::Mlp};
+use tiermark_sim::{SimCache, SimCore, SimHost, SimOptions};
 
 #[test]
 fn rungs_lie_in_the_caches_that_are_there() {

@@ -3,9 +3,6 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::time::{Duration, Instant};
-
-use tiermark_counters::Mailbox;
 
 /// The device. Opened for reading, it takes only messages that change nothing, from every user.
 const DEVICE: &str = "/dev/hsmp";
@@ -26,10 +23,7 @@ const COMMAND: u32 = 3 << 30 | (size_of::<Message>() as u32) << 16 | 0xf8 << 8;
 
 /// The driver's device.
 #[derive(Debug)]
-pub struct HsmpDevice {
-    file: File,
-    from: Instant,
-}
+pub struct HsmpDevice(File);
 
 impl HsmpDevice {
     /// Opens the device.
@@ -37,23 +31,21 @@ impl HsmpDevice {
     /// # Errors
     /// The system's answer: `NotFound` if the processor or the kernel has no such port.
     pub fn open() -> io::Result<Self> {
-        Ok(Self { file: File::open(DEVICE)?, from: Instant::now() })
+        Ok(Self(File::open(DEVICE)?))
     }
-}
 
-impl Mailbox for HsmpDevice {
-    fn ask(&mut self, socket: u16, message: u32, words: u16) -> io::Result<[u32; 8]> {
+    /// Sends a message without arguments, and returns so many words of the answer.
+    ///
+    /// # Errors
+    /// The driver's answer.
+    pub fn ask(&mut self, socket: u16, message: u32, words: u16) -> io::Result<[u32; 8]> {
         let mut message = Message { id: message, answers: words, socket, ..Message::default() };
         // C libraries differ in the type of an ioctl's number; the kernel takes a word.
         // SAFETY: the command's size is that of the message, which the driver reads and writes within this call.
         super::check(unsafe {
-            libc::syscall(libc::SYS_ioctl, self.file.as_raw_fd(), u64::from(COMMAND), &raw mut message)
+            libc::syscall(libc::SYS_ioctl, self.0.as_raw_fd(), u64::from(COMMAND), &raw mut message)
         })?;
         Ok(message.words)
-    }
-
-    fn now(&self) -> Duration {
-        self.from.elapsed()
     }
 }
 
@@ -70,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_no_port_refuses() {
-        let mut device = HsmpDevice { file: File::open("/dev/null").unwrap(), from: Instant::now() };
+        let mut device = HsmpDevice(File::open("/dev/null").unwrap());
         assert!(device.ask(0, 0x14, 1).unwrap_err().raw_os_error().is_some());
     }
 }

@@ -22,7 +22,7 @@ pub use clock::Clock;
 pub use hsmp::HsmpDevice;
 pub use ident::{live_facts, page_bytes};
 pub use mem::{Advice, Keeper, Mapping, nameless_file, shared_file};
-pub use perf::PerfBackend;
+pub use perf::open_perf_event;
 pub use sched::{
     PageRule, Usage, affinity, allowed_nodes, cpu_now, pin, process_cpu_ns, relax, thread_cpu_ns, thread_usage,
     yield_now,

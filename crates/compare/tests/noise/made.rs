@@ -1,7 +1,8 @@
 //! A machine of two cpus, documents that are drawn from the visits of one run, and slower ones.
 
-use tiermark_engine::{About, Lab, Probe, SimHost, SimOptions, Subject, reanalyse, run_experiment};
+use tiermark_engine::{About, Lab, Probe, Subject, reanalyse, run_experiment};
 use tiermark_model::*;
+use tiermark_sim::{SimHost, SimOptions};
 use tiermark_stats::Rng;
 
 /// Seconds of a simulated run.

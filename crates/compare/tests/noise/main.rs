@@ -16,8 +16,8 @@ mod scatter;
 
 use made::{documents, machine, run_of};
 use tiermark_compare::{Document, Reference, Rules, compare};
-use tiermark_engine::{ComesAndGoes, Neighbours, SimOptions};
 use tiermark_model::{ChangeVerdict, Comparison, Grade, Run};
+use tiermark_sim::{ComesAndGoes, Neighbours, SimOptions};
 use tiermark_stats::Rng;
 
 /// Visits to each step of a document: as many as a step that is not settled gets in a minute of a survey.

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use tiermark_compare::{Document, OneRun, Reference, Rules, Scatters, compare, run_figures};
-use tiermark_engine::SimOptions;
 use tiermark_model::*;
+use tiermark_sim::SimOptions;
 use tiermark_stats::Rng;
 
 use crate::made::{draw, machine, many_steps, measured, of_visits, run_of};

@@ -1,7 +1,7 @@
 //! A core clock that moves, in steps or without, within visits and between them.
 
-use tiermark_engine::{SimClock, SimOptions, SimState};
 use tiermark_model::{Experiment, Grade, KIB, MIB, Metric, StateKind, Step};
+use tiermark_sim::{SimClock, SimOptions, SimState};
 
 use super::made::{machine, measure_steps, step};
 use super::{OFF, drawn, few_seeds};

@@ -1,7 +1,8 @@
 //! A machine of two cpus, the steps that are measured on it, and the measuring.
 
-use tiermark_engine::{About, Lab, Probe, SimHost, SimOptions, Subject, run_experiment};
+use tiermark_engine::{About, Lab, Probe, Subject, run_experiment};
 use tiermark_model::*;
+use tiermark_sim::{SimHost, SimOptions};
 
 /// Seconds of a run.
 pub(crate) const SECONDS: f64 = 15.0;

@@ -12,8 +12,8 @@ mod noise;
 mod warm;
 
 use made::{SECONDS, machine, measure, measure_steps, steps};
-use tiermark_engine::{ComesAndGoes, Neighbours, SimOptions};
 use tiermark_model::{Experiment, Grade, Metric, Observation, ReasonCode, StateKind};
+use tiermark_sim::{ComesAndGoes, Neighbours, SimOptions};
 
 /// What a trusted number may be off.
 const OFF: f64 = 0.01;

@@ -1,7 +1,7 @@
 //! Noise with one peak, and runs of one machine that differ.
 
-use tiermark_engine::{SimOptions, SimState};
 use tiermark_model::{Grade, KIB, MIB, Metric, Step};
+use tiermark_sim::{SimOptions, SimState};
 
 use super::made::{machine, measure_steps, step};
 use super::{drawn, few_seeds};

@@ -1,8 +1,8 @@
 //! Caches and translations that are cold when a visit begins: with a host that settles a figure is right or a bound;
 //! with one that does not, the engine says so.
 
-use tiermark_engine::{Leftovers, SimOptions, SimState, Warmth};
 use tiermark_model::{Experiment, Grade, KIB, MIB, Metric, Observation, ReasonCode, Step};
+use tiermark_sim::{Leftovers, SimOptions, SimState, Warmth};
 
 use super::made::{machine, measure_steps, step};
 use super::{OFF, drawn, few_seeds};

@@ -5,9 +5,10 @@
 mod kept;
 mod time;
 
-use tiermark_engine::{About, Event, Host, Lab, Probe, SimHost, SimOptions, Sink, Subject, run_experiment};
+use tiermark_engine::{About, Event, Host, Lab, Probe, Sink, Subject, run_experiment};
 use tiermark_model::Quantity;
 use tiermark_model::*;
+use tiermark_sim::{SimHost, SimOptions};
 
 /// Plans one latency step a size, and one read step with two rivals.
 struct Tiny {

@@ -328,8 +328,8 @@ fn shot_seconds(options: &Options, cells: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use tiermark_engine::{SimHost, SimOptions};
     use tiermark_machine::synth::Synth;
+    use tiermark_sim::{SimHost, SimOptions};
 
     use super::*;
 

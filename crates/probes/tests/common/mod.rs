@@ -3,9 +3,10 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
-use tiermark_engine::{Ceilings, Probe, SimCore, SimHost, SimOptions, run_experiment};
+use tiermark_engine::{Probe, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::{Effort, Experiment, Finding, KIB, KernelInfo, MIB, Machine, Request, Scope};
+use tiermark_sim::{Ceilings, SimCore, SimHost, SimOptions};
 
 /// Seeds of noise under which every number must come out.
 pub(crate) const SEEDS: std::ops::Range<u64> = 1..21;

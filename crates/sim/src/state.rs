@@ -3,15 +3,13 @@
 //!
 //! Other steps evict between two visits what a step left in caches. So all of this begins anew with each visit.
 
-use std::f64::consts::TAU;
-
 use tiermark_model::{Before, CpuId, Machine, Role, Setup};
 use tiermark_stats::Rng;
 
 use super::neighbours::Level;
 use super::timeline::Timelines;
 use super::{CORE_HZ, SimClock};
-use crate::host::Settling;
+use tiermark_engine::host::Settling;
 
 /// A pass of settling, ns, and the passes at least and the time of all at most, as real hosts have them.
 const PASS_NS: f64 = 1e6;
@@ -271,9 +269,4 @@ impl<'a> Course<'a> {
 fn level_bytes(machine: &Machine, cpu: CpuId, level: u8) -> u64 {
     let caches = machine.data_caches().filter(|cache| cache.level == level && cache.cpus.contains(cpu));
     caches.filter_map(|cache| cache.bytes).max().unwrap_or(0)
-}
-
-/// The clock of a core that glides, by the phase of its course.
-pub(super) fn glide(low: f64, high: f64, period: f64, phase: f64, at: f64) -> f64 {
-    f64::midpoint(low, high) + (high - low) / 2.0 * (TAU * (at / period + phase)).sin()
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use tiermark_model::{Machine, NodeId, Setup};
 
-use crate::admit::region_nodes;
+use tiermark_engine::admit::region_nodes;
 
 /// Bytes per ns of one node's memory where neither firmware nor the options say: eight channels of DDR5-4800 at 80 %.
 const NODE_RATE: f64 = 245.0;

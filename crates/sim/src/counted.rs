@@ -9,7 +9,7 @@ use tiermark_model::{
 use super::model::WORD;
 use super::traffic::{Ceilings, Demand, Name, Roads, memory_rate, socket_of};
 use super::{SimRig, World};
-use crate::host::{Shot, ThreadShot};
+use tiermark_engine::host::{Shot, ThreadShot};
 
 /// Channels of each simulated node.
 const CHANNELS: u32 = 2;

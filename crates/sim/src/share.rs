@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tiermark_model::{CpuId, CpuPosition, LineState, Machine, NodeId, PingOp, Relation, Role, Setup};
 
-use crate::admit::region_nodes;
+use tiermark_engine::admit::region_nodes;
 
 /// Round trip of a compare-and-swap between cpus of a relation, ns.
 fn round_trip_ns(relation: Relation) -> f64 {

@@ -16,8 +16,8 @@ use super::neighbours::Level;
 use super::state::{Course, Visiting};
 use super::traffic::Demand;
 use super::{STAMP_NS, SimOptions, World, find_kernel, find_primitive, os, streamed};
-use crate::admit::region_nodes;
-use crate::host::{ClockLook, Fault, Guard, Rig, Shot, ThreadShot};
+use tiermark_engine::admit::region_nodes;
+use tiermark_engine::host::{ClockLook, Fault, Guard, Rig, Shot, ThreadShot};
 
 /// Blocks simulated a shot and thread at most, by number of threads: keeps 2,048 threads cheap and one thread fine.
 const BLOCKS: [(usize, f64); 2] = [(64, 400.0), (usize::MAX, 64.0)];

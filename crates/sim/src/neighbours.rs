@@ -2,7 +2,7 @@
 
 use tiermark_model::Setup;
 
-use crate::host::ping_pairs;
+use tiermark_engine::host::ping_pairs;
 use tiermark_stats::Rng;
 
 /// Round trips between cpus of one last-level cache and of two, ns.

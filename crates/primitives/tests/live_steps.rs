@@ -1,11 +1,14 @@
 //! Every primitive of the table as a step of a run: prepared, shot, dropped; and what a filter of system calls leaves
 //! of them.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+
 use std::fs;
 use std::thread::scope;
 use std::time::Duration;
 
 use tiermark_engine::Host;
+use tiermark_host::{LinuxHost, Options};
 use tiermark_machine::{Root, discover};
 use tiermark_model::{
     Bytes, ChainLayout, IdSet, Layout, Machine, MemPolicy, Node, OsCall, PageKind, PrimitiveInfo, Refusal, RegionSetup,
@@ -15,7 +18,7 @@ use tiermark_primitives::{Order, OsWork, present_primitives};
 use tiermark_system::testing::{clock, first_cpu, held, in_own_process, no_more_than, refuse, refuse_as};
 use tiermark_system::{PageRule, live_facts};
 
-use crate::{LinuxHost, Options};
+tiermark_system::before_main!(tiermark_host::reexec);
 
 /// Long enough for a hundred blocks.
 const SHOT: Duration = Duration::from_millis(2);
@@ -89,7 +92,7 @@ fn host() -> LinuxHost {
 
 #[test]
 fn every_primitive_gives_back_what_its_steps_took() {
-    if !in_own_process("steps::every_primitive_gives_back_what_its_steps_took") {
+    if !in_own_process("every_primitive_gives_back_what_its_steps_took") {
         return;
     }
     let mut host = host();
@@ -123,7 +126,7 @@ fn every_primitive_gives_back_what_its_steps_took() {
 
 #[test]
 fn what_was_measured_before_has_been_given_back() {
-    if !in_own_process("steps::what_was_measured_before_has_been_given_back") {
+    if !in_own_process("what_was_measured_before_has_been_given_back") {
         return;
     }
     let mut host = host();
@@ -165,7 +168,7 @@ fn some_thread_is_bound() -> bool {
 
 #[test]
 fn a_step_takes_its_memory_from_the_node_that_its_setup_names() {
-    if !in_own_process("steps::a_step_takes_its_memory_from_the_node_that_its_setup_names") {
+    if !in_own_process("a_step_takes_its_memory_from_the_node_that_its_setup_names") {
         return;
     }
     let mut machine = discover(&Root::live(), &live_facts()).unwrap();
@@ -200,7 +203,7 @@ fn a_step_takes_its_memory_from_the_node_that_its_setup_names() {
 
 #[test]
 fn what_a_filter_forbids_is_refused_and_the_rest_is_measured() {
-    if !in_own_process("steps::what_a_filter_forbids_is_refused_and_the_rest_is_measured") {
+    if !in_own_process("what_a_filter_forbids_is_refused_and_the_rest_is_measured") {
         return;
     }
     // Primitives that the machine lacks anyway.

@@ -2,11 +2,11 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::f64::consts::TAU;
 
 use tiermark_stats::Rng;
 
 use super::CORE_HZ;
-use super::state::glide;
 
 /// How the clock of the cores moves. Each core has a course of its own, decided by the seed.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -75,6 +75,11 @@ impl Timelines {
             }
         }
     }
+}
+
+/// The clock of a core that glides, by the phase of its course.
+fn glide(low: f64, high: f64, period: f64, phase: f64, at: f64) -> f64 {
+    f64::midpoint(low, high) + (high - low) / 2.0 * (TAU * (at / period + phase)).sin()
 }
 
 #[cfg(test)]

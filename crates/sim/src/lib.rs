@@ -4,6 +4,8 @@
 //! The whole program runs on it end to end with exact results, and for any machine. Its speeds come from a model, never
 //! from a measurement: documents made on it say so.
 
+#![forbid(unsafe_code)]
+
 mod caches;
 mod counted;
 mod model;
@@ -23,8 +25,8 @@ use tiermark_model::{
     Bench, ClockInfo, KernelId, KernelInfo, Machine, OsCall, Overheads, PrimitiveInfo, Refusal, Role, Setup,
 };
 
-use crate::admit::{Fresh, admit};
-use crate::host::{Host, Rig};
+use tiermark_engine::admit::{Fresh, admit};
+use tiermark_engine::host::{Host, Rig};
 
 pub use caches::{SimCache, SimCore};
 pub use counted::SimCounters;
