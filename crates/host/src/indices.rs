@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tiermark_kernels::layout::{LayoutError, cycle_unless, places};
+use tiermark_kernels::layout::{LayoutError, cycle, places};
 use tiermark_model::messages::setup as says;
 use tiermark_model::{ChainLayout, Refusal};
 use tiermark_system::LineOrder;
@@ -41,7 +41,7 @@ impl Indices {
         }
         // Given back before the next is built.
         self.cycle = None;
-        let next = Arc::new(cycle_unless(chain, nodes, region.page_bytes, seed, stopped)?);
+        let next = Arc::new(cycle(chain, nodes, region.page_bytes, seed, stopped)?);
         if size_of_val(next.as_slice()) <= CACHE_MOST {
             self.cycle = Some((key, Arc::clone(&next)));
         }

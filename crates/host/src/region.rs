@@ -215,7 +215,7 @@ impl Region {
         let base = self.mapping.address() as u64;
         let written = self.mapping.fill(0, self.bytes, |words| match next {
             Some(next) => layout::write_cycle(words, base, chain, next, stopped),
-            None => layout::write_chain_unless(words, base, chain, self.page_bytes, seed, stopped),
+            None => layout::write_chain(words, base, chain, self.page_bytes, seed, stopped),
         });
         // A chain that is not proven is never followed.
         let proof =

@@ -20,10 +20,10 @@ fn least(runs: usize, mut run: impl FnMut() -> f64) -> f64 {
 fn step_ns(words: &mut [u64], layout: ChainLayout, chains: u8, runs: usize) -> Option<(f64, f64, f64)> {
     let base = words.as_ptr() as u64;
     let start = Instant::now();
-    write_chain(words, base, layout, 4096, 1).ok()?;
+    write_chain(words, base, layout, 4096, 1, &|| false).ok()?;
     let built = start.elapsed().as_secs_f64();
     let start = Instant::now();
-    let proof = prove(words, base, layout).ok()?;
+    let proof = prove(words, base, layout, &|| false).ok()?;
     let proven = start.elapsed().as_secs_f64();
     let run = chase(chains)?;
     let mut args =

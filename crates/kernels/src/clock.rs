@@ -5,10 +5,6 @@ use crate::arm::clock as arch;
 #[cfg(target_arch = "x86_64")]
 use crate::x86::clock as arch;
 
-/// Factor of [`mul_chain`]: odd, so that products never become zero, and with bits set in all bytes (2^64 over the
-/// golden ratio), because some cores multiply zeros and short numbers faster.
-pub(crate) const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-
 /// The processor's time stamp counter: work before the stamp has finished, work after it has not begun. Stores may
 /// still be on their way to memory. Ticks are of the counter's own rate, not of the core's clock; the caller
 /// calibrates it.

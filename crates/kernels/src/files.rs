@@ -5,6 +5,6 @@
 use tiermark_model::kernel::{Isa, Pattern, StoreKind};
 
 use crate::portable::{added, lines, multiplied, random, sequential};
-use crate::registry::{Fill, KernelRow, Op, StreamSpec};
+use crate::rows::{Fill, KernelRow, Op, StreamSpec};
 
 include!(concat!(env!("OUT_DIR"), "/kernels.rs"));

@@ -9,18 +9,21 @@
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 compile_error!("tiermark's kernels exist for Linux on x86-64 and aarch64; a new architecture needs a module like x86/");
 
+#[macro_use]
+mod loops;
 #[cfg(target_arch = "aarch64")]
 #[macro_use]
 mod arm;
 pub mod cache;
-mod chase;
 pub mod clock;
 pub mod layout;
+mod operands;
 pub mod operation;
 #[macro_use]
 mod portable;
 mod registry;
 pub mod rng;
+mod rows;
 mod verify;
 #[cfg(target_arch = "x86_64")]
 #[macro_use]
@@ -28,6 +31,9 @@ mod x86;
 // After the macros that it calls.
 mod files;
 
-pub use chase::{ByteArgs, ByteChaseFn, ChaseArgs, ChaseFn, ChaseRow, MAX_CHAINS, byte_chase, chase, chases};
-pub use registry::{Fill, KernelRow, Op, SPAN_QUANTUM, StreamArgs, StreamFn, StreamSpec, available, stream, streams};
+pub use registry::{available, byte_chase, chase, chases, stream, streams};
+pub use rows::{
+    ByteArgs, ByteChaseFn, ChaseArgs, ChaseFn, ChaseRow, Fill, KernelRow, MAX_CHAINS, Op, SPAN_QUANTUM, StreamArgs,
+    StreamFn, StreamSpec,
+};
 pub use verify::verify;

@@ -32,19 +32,6 @@ pub enum Number {
     Double,
 }
 
-/// What a chain begins with, adds or multiplies by, and divides.
-pub(crate) struct Operands<T> {
-    pub(crate) first: T,
-    pub(crate) operand: T,
-    pub(crate) dividend: T,
-}
-
-pub(crate) const INT32: Operands<i32> = Operands { first: 40_009, operand: 3, dividend: i32::MAX };
-pub(crate) const INT64: Operands<i64> = Operands { first: 2_500_000_001, operand: 3, dividend: i64::MAX };
-// An operand of 1 keeps products as they are, and sums far from infinity.
-pub(crate) const FLOAT: Operands<f32> = Operands { first: 1.3, operand: 1.0, dividend: 2.7 };
-pub(crate) const DOUBLE: Operands<f64> = Operands { first: 1.3, operand: 1.0, dividend: 2.7 };
-
 /// Runs a chain of `rounds` times [`ROUND`] operations of which each needs the result before. Returns the bits of the
 /// last result.
 #[inline(always)]
@@ -69,6 +56,7 @@ pub fn chain(calculation: Calculation, number: Number, rounds: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::operands::{DOUBLE, FLOAT, INT32, INT64, Operands};
 
     /// The last of so many results, by the plain operations of the language.
     fn last<T: Copy>(times: u64, of: &Operands<T>, next: impl Fn(T, &Operands<T>) -> T) -> T {

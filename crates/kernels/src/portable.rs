@@ -2,13 +2,13 @@
 
 use std::hint::black_box;
 
-use crate::registry::StreamArgs;
+use crate::rows::StreamArgs;
 
 /// A function around what is done to one 64-bit word, a closure of `dst`, `src` and `src2`, the word's index there, the
 /// value, and the sum so far. `build.rs` writes the calls of this macro.
 macro_rules! twin_fn {
     ($name:ident, $walk:expr, $word:expr) => {
-        unsafe extern "C" fn $name(args: *const $crate::registry::StreamArgs) -> u64 {
+        unsafe extern "C" fn $name(args: *const $crate::StreamArgs) -> u64 {
             // SAFETY: the caller gives valid arguments: every stream that the word touches has `bytes` bytes, and every
             // line in `order` lies in it.
             unsafe { $walk(args, $word) }

@@ -1,8 +1,9 @@
 //! Holds a kernel against its portable twin on this very cpu: what a self-test can do without guard pages.
 
 use crate::layout::{LayoutError, permutation};
-use crate::registry::{StreamArgs, StreamSpec, stream};
+use crate::registry::stream;
 use crate::rng::fill_data;
+use crate::rows::{StreamArgs, StreamSpec};
 
 /// Words of a line.
 const WORDS: usize = 8;
@@ -36,7 +37,7 @@ impl Arena {
             exact(&mut words);
             words.chunks_exact(WORDS).map(|w| Line(std::array::from_fn(|i| w[i]))).collect()
         });
-        Ok(Self { arrays, order: permutation(lines, 1)? })
+        Ok(Self { arrays, order: permutation(lines, 1, &|| false)? })
     }
 
     /// The checksum of all lines between the margins, twice over. A kernel that keeps nothing of what it loads returns

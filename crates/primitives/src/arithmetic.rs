@@ -1,21 +1,13 @@
 //! Operations of the core, each of which needs the result of the one before.
 
 use tiermark_kernels::operation::{Calculation, Number, ROUND, chain};
-use tiermark_model::{Metric, OsGroup};
+use tiermark_model::OsGroup;
 
-use super::{Body, Failure, Order, Prepared, Primitive};
+use crate::body::{Body, Make, Prepared, Primitive};
+use crate::failure::Failure;
 
-const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
-    Primitive {
-        id,
-        group: OsGroup::Arithmetic,
-        metric: Metric::Latency,
-        text,
-        sweeps: |_| Vec::new(),
-        refuse: |_| None,
-        subprocess: false,
-        make,
-    }
+const fn row(id: &'static str, text: &'static str, make: Make) -> Primitive {
+    Primitive::new(OsGroup::Arithmetic, id, text, make)
 }
 
 const INTEGERS: &str = "a chain of equal instructions on general registers, each of which needs the result of the one \

@@ -4,7 +4,7 @@
 use tiermark_model::{IdSet, Refusal};
 use tiermark_system::PageRule;
 
-use super::unavailable;
+use crate::failure::unavailable;
 
 /// Has the calling thread, and whatever it starts, take memory from some nodes only, until it is dropped.
 #[derive(Debug)]

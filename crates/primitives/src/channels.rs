@@ -5,48 +5,35 @@ mod link;
 mod partner;
 mod work;
 
-use tiermark_model::{KIB, MIB, Machine, Metric, OsGroup, Sweep};
+use tiermark_model::{KIB, MIB, Machine, OsGroup, Sweep};
 
-use super::{Order, Prepared, Primitive};
+use crate::body::{Make, Primitive};
 pub(super) use link::loopback;
 use link::{CAPACITY, Kind};
 use work::{fetch, ping_pong, stream};
 
 /// A stream of blocks.
-const fn bandwidth(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
-    let group = OsGroup::Channels;
-    Primitive { id, group, metric: Metric::Bandwidth, text, sweeps: blocks, refuse: |_| None, subprocess: false, make }
+const fn bandwidth(id: &'static str, text: &'static str, make: Make) -> Primitive {
+    Primitive::new(OsGroup::Channels, id, text, make).bandwidth().over(blocks)
 }
 
 /// A byte there and back.
-const fn latency(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
-    let group = OsGroup::Channels;
-    Primitive {
-        id,
-        group,
-        metric: Metric::Latency,
-        text,
-        sweeps: |_| vec![Sweep::Partner],
-        refuse: |_| None,
-        subprocess: false,
-        make,
-    }
+const fn latency(id: &'static str, text: &'static str, make: Make) -> Primitive {
+    Primitive::new(OsGroup::Channels, id, text, make).over(|_| vec![Sweep::Partner])
 }
 
 /// The rows of this group.
 pub(super) static PRIMITIVES: &[Primitive] = &[
-    Primitive {
-        sweeps: pipe_sweeps,
-        ..bandwidth(
-            "pipe",
-            "a child process writes blocks, and this process reads blocks of the same size. The kernel copies each \
-             byte in and out; the byte counts once, when it is read, however many pieces a block arrives in. The \
-             capacity of the pipe is set (F_SETPIPE_SZ). Neither side reads the contents. Each side reuses one block, \
-             so small blocks stay in the caches of its cpu. If each side waits until the other has finished, the rate \
-             is that of wake-ups: an idle cpu of a guest takes tens of µs to wake",
-            |order| stream(order, Kind::Pipe),
-        )
-    },
+    bandwidth(
+        "pipe",
+        "a child process writes blocks, and this process reads blocks of the same size. The kernel copies each \
+         byte in and out; the byte counts once, when it is read, however many pieces a block arrives in. The \
+         capacity of the pipe is set (F_SETPIPE_SZ). Neither side reads the contents. Each side reuses one block, \
+         so small blocks stay in the caches of its cpu. If each side waits until the other has finished, the rate \
+         is that of wake-ups: an idle cpu of a guest takes tens of µs to wake",
+        |order| stream(order, Kind::Pipe),
+    )
+    .over(pipe_sweeps),
     bandwidth(
         "socketpair",
         "Unix stream sockets (socketpair) with buffers of the default size: like the pipe, through a socket queue",
@@ -58,16 +45,14 @@ pub(super) static PRIMITIVES: &[Primitive] = &[
             the whole protocol, no network card",
         |order| stream(order, Kind::Tcp),
     ),
-    Primitive {
-        sweeps: ring_sweeps,
-        ..bandwidth(
-            "shared memory",
-            "a ring in shared memory: one side copies in while the other copies out. Each side publishes its progress \
-             at least every eighth of the ring. A side that finds the ring full or empty sleeps on a futex at once, \
-             without spinning. While neither side sleeps, there is no system call",
-            |order| stream(order, Kind::Ring),
-        )
-    },
+    bandwidth(
+        "shared memory",
+        "a ring in shared memory: one side copies in while the other copies out. Each side publishes its progress \
+         at least every eighth of the ring. A side that finds the ring full or empty sleeps on a futex at once, \
+         without spinning. While neither side sleeps, there is no system call",
+        |order| stream(order, Kind::Ring),
+    )
+    .over(ring_sweeps),
     bandwidth(
         "vmsplice",
         "the writer hands its pages to the pipe by reference, the reader copies them out: one copy. The writer never \
@@ -104,16 +89,14 @@ is the same each time, so a small block comes from this cpu's own caches; a bloc
             loopback interface",
         |order| ping_pong(order, Kind::Udp),
     ),
-    Primitive {
-        sweeps: |_| Vec::new(),
-        ..latency(
-            "tcp loopback connect",
-            "one thread connects to a listening socket on the loopback interface, accepts, and closes both ends. The \
-             first close is abortive (SO_LINGER of 0, one more call), because connections in TIME_WAIT, thousands a \
-             second, would use up all ports",
-            connect::connects,
-        )
-    },
+    latency(
+        "tcp loopback connect",
+        "one thread connects to a listening socket on the loopback interface, accepts, and closes both ends. The \
+         first close is abortive (SO_LINGER of 0, one more call), because connections in TIME_WAIT, thousands a \
+         second, would use up all ports",
+        connect::connects,
+    )
+    .over(|_| Vec::new()),
     latency(
         "shared memory ping-pong",
         "a byte there and one back over two rings in shared memory. Both sides sleep on a futex, without spinning; \

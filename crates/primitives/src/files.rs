@@ -13,7 +13,8 @@ use tiermark_model::{KIB, Sweep};
 use tiermark_system::Clock;
 
 use super::syscalls::row;
-use super::{Body, Failure, Order, Prepared, Primitive, refused_by};
+use crate::body::{Body, Make, Order, Prepared, Primitive};
+use crate::failure::{Failure, refused_by};
 
 /// Bytes of a file: nothing, and what lmbench writes.
 const SIZES: [u64; 2] = [0, 10 * KIB];
@@ -37,8 +38,8 @@ pub(super) static PRIMITIVES: &[Primitive] = &[
     by_size("file delete", "unlinks such a file, which no process has open", |order| files(order, Counts::Removing)),
 ];
 
-const fn by_size(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
-    Primitive { sweeps: |_| vec![Sweep::Bytes(SIZES.to_vec())], ..row(id, text, make) }
+const fn by_size(id: &'static str, text: &'static str, make: Make) -> Primitive {
+    row(id, text, make).over(|_| vec![Sweep::Bytes(SIZES.to_vec())])
 }
 
 /// Which half of a file's life is measured.

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use tiermark_model::{KIB, MIB, Machine, Metric, OsGroup, PageKind, Refusal, Sweep};
+use tiermark_model::{KIB, MIB, Machine, OsGroup, PageKind, Refusal, Sweep};
 use tiermark_system::os::{Buffer, Library, library, library_place};
 
-use super::{Body, Failure, Order, Prepared, Primitive, Repeat, beyond_caches, mapped, refused_by};
+use super::mapped;
+use crate::body::{Body, Make, Order, Prepared, Primitive, beyond_caches, repeat};
+use crate::failure::{Failure, refused_by};
 
 /// Distance of the places in a page at which source and target begin: loads that follow stores with the same low 12
 /// address bits are held back.
@@ -16,44 +18,33 @@ const LINE: usize = 64;
 /// The page in which addresses may alias.
 const PAGE: usize = 4096;
 
-const fn row(
-    id: &'static str,
-    metric: Metric,
-    text: &'static str,
-    sweeps: fn(&Machine) -> Vec<Sweep>,
-    make: fn(&Order<'_>) -> Prepared,
-) -> Primitive {
-    Primitive { id, group: OsGroup::Libc, metric, text, sweeps, refuse: |_| None, subprocess: false, make }
+const fn row(id: &'static str, text: &'static str, make: Make) -> Primitive {
+    Primitive::new(OsGroup::Libc, id, text, make)
 }
 
 /// The rows of this group.
 pub(super) static PRIMITIVES: &[Primitive] = &[
     row(
         "memcpy",
-        Metric::Bandwidth,
         "copies the same bytes again and again, so they come from the caches if they fit. Each byte counts once. \
          Source and destination begin at cache lines of base pages. The C library chooses the method for this \
          processor and size, such as streaming stores for large sizes. The largest size is four times the largest \
          cache (64 to 256 MiB)",
-        sizes,
         copying,
-    ),
-    row(
-        "memset",
-        Metric::Bandwidth,
-        "sets the same bytes again and again, on base pages; sizes as for memcpy",
-        sizes,
-        setting,
-    ),
+    )
+    .bandwidth()
+    .over(sizes),
+    row("memset", "sets the same bytes again and again, on base pages; sizes as for memcpy", setting)
+        .bandwidth()
+        .over(sizes),
     row(
         "malloc+free",
-        Metric::Latency,
         "allocates this many bytes and frees them at once, without touching them, so malloc returns the same block \
          each time. glibc gives a large block a mapping of its own until the first such block is freed. Then its \
          threshold rises to that size, up to 32 MiB; larger blocks are mapped each time",
-        |_| vec![Sweep::Bytes(vec![64, 4 * KIB, MIB, 64 * MIB])],
         allocating,
-    ),
+    )
+    .over(|_| vec![Sweep::Bytes(vec![64, 4 * KIB, MIB, 64 * MIB])]),
 ];
 
 fn sizes(machine: &Machine) -> Vec<Sweep> {
@@ -149,7 +140,7 @@ fn setting(order: &Order<'_>) -> Prepared {
 fn allocating(order: &Order<'_>) -> Prepared {
     let (bytes, library) = (bytes(order), Library::find());
     let none = move || Failure::from(format!("malloc of {bytes} bytes: no memory"));
-    Ok(Box::new(Repeat(move || if library.malloc_free(bytes) { Ok(()) } else { Err(none()) })))
+    repeat(move || if library.malloc_free(bytes) { Ok(()) } else { Err(none()) })
 }
 
 #[cfg(test)]

@@ -2,8 +2,9 @@
 
 use rustix::fs::{FlockOperation, fcntl_lock, flock};
 
-use super::syscalls::{memory_file, repeat, row};
-use super::{Failure, Order, Prepared, Primitive, refused_by};
+use super::syscalls::{memory_file, row};
+use crate::body::{Order, Prepared, Primitive, repeat};
+use crate::failure::{Failure, refused_by};
 
 /// The rows of this group.
 pub(super) static PRIMITIVES: &[Primitive] = &[

@@ -8,26 +8,18 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Pid;
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
-use tiermark_model::{MIB, Machine, Metric, NodeId, OsGroup, Refusal, Sweep};
+use tiermark_model::{MIB, Machine, NodeId, OsGroup, Refusal, Sweep};
 use tiermark_system::os::{Area, Child, Shows, Tell, migrate_pages, move_pages};
 use tiermark_system::{Clock, page_bytes};
 
-use super::{Body, Failure, Order, Prepared, Primitive, no_more, refused_by, unavailable};
+use crate::body::{Body, Make, Order, Prepared, Primitive};
+use crate::failure::{Failure, no_more, refused_by, unavailable};
 
 /// How long a child may take to write its memory.
 const LIMIT: Timespec = Timespec { tv_sec: 20, tv_nsec: 0 };
 
-const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
-    Primitive {
-        id,
-        group: OsGroup::Numa,
-        metric: Metric::Bandwidth,
-        text,
-        sweeps,
-        refuse: one_node,
-        subprocess: false,
-        make,
-    }
+const fn row(id: &'static str, text: &'static str, make: Make) -> Primitive {
+    Primitive::new(OsGroup::Numa, id, text, make).bandwidth().over(sweeps).unless(one_node)
 }
 
 /// The rows of this group.

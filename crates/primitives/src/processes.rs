@@ -2,29 +2,21 @@
 
 use std::io;
 
-use tiermark_model::{GIB, KIB, MIB, Machine, Metric, OsGroup, PageKind, Refusal, Sweep};
+use tiermark_model::{GIB, KIB, MIB, OsGroup, PageKind, Refusal, Sweep};
 use tiermark_system::os::{
     Child, OwnContexts, Program, SharingClone, TinyProgram, has_shadow_stack, thread_and_join, vfork_and_end,
 };
 use tiermark_system::{Advice, Clock, Mapping};
 
 use super::reexec::{END_AT_ONCE, able};
-use super::{Body, Failure, Order, Prepared, Primitive, no_more, unavailable};
+use crate::body::{Body, Make, Order, Prepared, Primitive, repeat};
+use crate::failure::{Failure, no_more, unavailable};
 
 /// Memory that a process holds, from little, as a shell and lmbench's `lat_proc` have, to what a database has.
 const RESIDENT: [u64; 7] = [MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB, GIB, 4 * GIB];
 
-const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
-    Primitive {
-        id,
-        group: OsGroup::Processes,
-        metric: Metric::Latency,
-        text,
-        sweeps: |_| Vec::new(),
-        refuse: |_| None,
-        subprocess: true,
-        make,
-    }
+const fn row(id: &'static str, text: &'static str, make: Make) -> Primitive {
+    Primitive::new(OsGroup::Processes, id, text, make).in_subprocess()
 }
 
 /// The rows of this group.
@@ -36,15 +28,13 @@ pub(super) static PRIMITIVES: &[Primitive] = &[
          forks, so its page tables are write-protected already. More than 256 MiB only with --full",
         |_| children("fork", Child::fork_and_end),
     ),
-    Primitive {
-        sweeps: |_| vec![Sweep::Bytes(RESIDENT.to_vec())],
-        ..row(
-            "fork+exit written",
-            "as fork+exit, but the parent writes every base page of this memory between two forks (not counted), as a \
-             database does between two snapshots. So each fork has to write-protect every page again",
-            fork_written,
-        )
-    },
+    row(
+        "fork+exit written",
+        "as fork+exit, but the parent writes every base page of this memory between two forks (not counted), as a \
+         database does between two snapshots. So each fork has to write-protect every page again",
+        fork_written,
+    )
+    .over(|_| vec![Sweep::Bytes(RESIDENT.to_vec())]),
     resident(
         "fork+exec",
         "fork, execve of this program with an argument that ends it at once, and the wait for it. Includes the loader \
@@ -104,41 +94,36 @@ fork+exec without the copy of the page tables",
 the stack for the next thread, musl maps and unmaps one each time",
         |_| plain("pthread_create", thread_and_join),
     ),
-    Primitive {
-        refuse: |_| no_ucontext().or_else(|| shadowed("swapcontext")),
-        subprocess: false,
-        ..row(
-            "swapcontext pair",
-            "two switches by the C library's swapcontext, from one user-level context to another and back. Each \
-             switch saves and sets the signal mask by a system call",
-            swapcontext,
-        )
-    },
-    Primitive {
-        refuse: |_| shadowed("a context switch"),
-        subprocess: false,
-        ..row(
-            "own switch pair",
-            "the same two switches by a few instructions of this program, which save and load the callee-saved \
-             registers and the stack pointer. They leave the signal mask alone and make no system call",
-            |_| {
-                let contexts = OwnContexts::prepare();
-                let mut contexts = contexts.map_err(|error| no_more("a context switch", &error))?;
-                plain("a context switch", move || {
-                    contexts.there_and_back();
-                    Ok(())
-                })
-            },
-        )
-    },
+    Primitive::new(
+        OsGroup::Processes,
+        "swapcontext pair",
+        "two switches by the C library's swapcontext, from one user-level context to another and back. Each \
+         switch saves and sets the signal mask by a system call",
+        swapcontext,
+    )
+    .unless(|_| no_ucontext().or_else(|| shadowed("swapcontext"))),
+    Primitive::new(
+        OsGroup::Processes,
+        "own switch pair",
+        "the same two switches by a few instructions of this program, which save and load the callee-saved \
+         registers and the stack pointer. They leave the signal mask alone and make no system call",
+        |_| {
+            let contexts = OwnContexts::prepare();
+            let mut contexts = contexts.map_err(|error| no_more("a context switch", &error))?;
+            plain("a context switch", move || {
+                contexts.there_and_back();
+                Ok(())
+            })
+        },
+    )
+    .unless(|_| shadowed("a context switch")),
 ];
 
 /// An operation that is measured by the memory that the process holds. If nothing of it is copied, the curve shows that
 /// the memory does not matter.
-const fn resident(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
-    let sweeps =
-        |_: &Machine| vec![Sweep::Resident(RESIDENT.to_vec()), Sweep::Pages(vec![PageKind::Base, PageKind::Thp])];
-    Primitive { sweeps, ..row(id, text, make) }
+const fn resident(id: &'static str, text: &'static str, make: Make) -> Primitive {
+    row(id, text, make)
+        .over(|_| vec![Sweep::Resident(RESIDENT.to_vec()), Sweep::Pages(vec![PageKind::Base, PageKind::Thp])])
 }
 
 fn itself(what: &str) -> Result<Program, Refusal> {
@@ -149,7 +134,7 @@ fn itself(what: &str) -> Result<Program, Refusal> {
 /// A body that makes one thing after another; the first one shows whether the system allows it.
 fn plain(what: &'static str, mut make: impl FnMut() -> io::Result<()> + Send + 'static) -> Prepared {
     make().map_err(|error| no_more(what, &error))?;
-    Ok(Box::new(super::Repeat(move || make().map_err(Failure::of(what)))))
+    repeat(move || make().map_err(Failure::of(what)))
 }
 
 /// A body that makes one child after another and waits for each. A child that hangs is killed with its parent, by the

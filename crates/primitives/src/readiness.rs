@@ -9,16 +9,17 @@ use tiermark_model::{Refusal, Sweep};
 use tiermark_system::os::Selected;
 
 use super::channels::loopback;
-use super::syscalls::{repeat, row};
-use super::{Body, Failure, Order, Prepared, Primitive, refused_by};
+use super::syscalls::row;
+use crate::body::{Body, Make, Order, Prepared, Primitive, repeat};
+use crate::failure::{Failure, refused_by};
 
 /// Descriptors that fit the usual limit of 1,024 open files beside those of this program.
 const COUNTS: [u64; 3] = [100, 10, 500];
 /// Without waiting.
 const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
-const fn watch(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
-    Primitive { sweeps: |_| vec![Sweep::Count(COUNTS.to_vec())], ..row(id, text, make) }
+const fn watch(id: &'static str, text: &'static str, make: Make) -> Primitive {
+    row(id, text, make).over(|_| vec![Sweep::Count(COUNTS.to_vec())])
 }
 
 /// The rows of this group.

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use tiermark_model::Refusal;
 
-use super::{mapped, numa_exec, unavailable};
+use super::{mapped, numa_exec};
+use crate::failure::unavailable;
 
 /// The argument with which this program ends at once.
 pub(super) const END_AT_ONCE: &str = "__end-at-once";

@@ -2,8 +2,9 @@
 
 use tiermark_system::os::CaughtSignal;
 
-use super::syscalls::{repeat, row};
-use super::{Body, Failure, Order, Prepared, Primitive, refused_by};
+use super::syscalls::row;
+use crate::body::{Body, Order, Prepared, Primitive, repeat};
+use crate::failure::{Failure, refused_by};
 
 /// The rows of this group.
 pub(super) static PRIMITIVES: &[Primitive] = &[

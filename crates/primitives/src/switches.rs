@@ -4,33 +4,24 @@ use std::num::NonZeroU64;
 
 use rustix::thread::{NanosleepRelativeResult, clock_nanosleep_relative, current_timer_slack, set_current_timer_slack};
 use rustix::time::{ClockId, Timespec};
-use tiermark_model::{KIB, MIB, Machine, Metric, OsGroup, Sweep};
+use tiermark_model::{KIB, MIB, Machine, OsGroup, Sweep};
 use tiermark_system::Clock;
 
-use super::pair::{Other, Pair, WakeBy, Wanted};
-use super::ring::Ring;
-use super::{Body, Failure, Order, Prepared, Primitive, unavailable};
+use crate::body::{Body, Make, Order, Prepared, Primitive};
+use crate::failure::{Failure, unavailable};
+use crate::relay::{Counts, Members, Relay, RelayPlan, WakeBy};
 
-const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
-    Primitive {
-        id,
-        group: OsGroup::Switches,
-        metric: Metric::Latency,
-        text,
-        sweeps: |_| Vec::new(),
-        refuse: |_| None,
-        subprocess: false,
-        make,
-    }
+const fn row(id: &'static str, text: &'static str, make: Make) -> Primitive {
+    Primitive::new(OsGroup::Switches, id, text, make)
 }
 
 /// Two sides, everywhere, and working sets: several by pipe, the usual way; of the others none and the largest.
-const fn switch(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
-    Primitive { sweeps: |machine| vec![Sweep::WorkingSet(ends(sets(machine))), Sweep::Partner], ..row(id, text, make) }
+const fn switch(id: &'static str, text: &'static str, make: Make) -> Primitive {
+    row(id, text, make).over(|machine| vec![Sweep::WorkingSet(ends(sets(machine))), Sweep::Partner])
 }
 
-const fn switch_by_pipe(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
-    Primitive { sweeps: |machine| vec![Sweep::WorkingSet(sets(machine)), Sweep::Partner], ..row(id, text, make) }
+const fn switch_by_pipe(id: &'static str, text: &'static str, make: Make) -> Primitive {
+    row(id, text, make).over(|machine| vec![Sweep::WorkingSet(sets(machine)), Sweep::Partner])
 }
 
 /// The rows of this group.
@@ -40,36 +31,34 @@ pub(super) static PRIMITIVES: &[Primitive] = &[
         "two processes pass a byte to and fro through a pipe each way: two switches, two writes, two reads. Each side \
          changes a word of every line of its working set before it answers; the time of these changes in warm caches \
          is subtracted. On two cpus the number includes the wake-up of a cpu that may sleep, instead of a switch",
-        |order| pair(order, WakeBy::Pipe, Other::Process),
+        |order| pair(order, WakeBy::Pipe, Members::Process),
     ),
     switch_by_pipe("thread switch pipe", "as process switch pipe, between two threads of a process", |order| {
-        pair(order, WakeBy::Pipe, Other::Thread)
+        pair(order, WakeBy::Pipe, Members::Thread)
     }),
     switch(
         "process switch futex",
         "as process switch pipe, by a word in shared memory and a futex: a side that is woken before it sleeps does \
             not sleep",
-        |order| pair(order, WakeBy::Futex, Other::Process),
+        |order| pair(order, WakeBy::Futex, Members::Process),
     ),
     switch("thread switch futex", "as process switch futex, between two threads, by private futexes", |order| {
-        pair(order, WakeBy::Futex, Other::Thread)
+        pair(order, WakeBy::Futex, Members::Thread)
     }),
     switch("process switch eventfd", "as process switch pipe, by an eventfd each way", |order| {
-        pair(order, WakeBy::Eventfd, Other::Process)
+        pair(order, WakeBy::Eventfd, Members::Process)
     }),
     switch("thread switch eventfd", "as process switch eventfd, between two threads of a process", |order| {
-        pair(order, WakeBy::Eventfd, Other::Thread)
+        pair(order, WakeBy::Eventfd, Members::Thread)
     }),
-    Primitive {
-        sweeps: |_| vec![Sweep::Count(RING.to_vec()), Sweep::WorkingSet(RING_SETS.to_vec())],
-        ..row(
-            "process ring",
-            "a token passes from process to process in a ring on one cpu, through a pipe to each process. The number \
-             is one pass: a switch, a write and a read. Each process changes a word of every line of its working set \
-             before it passes the token on; the time of these changes in warm caches is subtracted",
-            ring,
-        )
-    },
+    row(
+        "process ring",
+        "a token passes from process to process in a ring on one cpu, through a pipe to each process. The number \
+         is one pass: a switch, a write and a read. Each process changes a word of every line of its working set \
+         before it passes the token on; the time of these changes in warm caches is subtracted",
+        ring,
+    )
+    .over(|_| vec![Sweep::Count(RING.to_vec()), Sweep::WorkingSet(RING_SETS.to_vec())]),
     row(
         "sleep 50us",
         "how much later than requested clock_nanosleep returns from a sleep of 50 µs, with Linux's default timer \
@@ -116,16 +105,28 @@ fn ends(sets: Vec<u64>) -> Vec<u64> {
     sets.into_iter().enumerate().filter(|(index, _)| *index == 0 || *index == last).map(|(_, set)| set).collect()
 }
 
-fn pair(order: &Order<'_>, by: WakeBy, other: Other) -> Prepared {
+fn pair(order: &Order<'_>, by: WakeBy, members: Members) -> Prepared {
     let cpu = order.call.others.first().copied().unwrap_or(order.cpu);
-    let set = order.call.working_set.unwrap_or(0) as usize;
-    let pair = Pair::new(&Wanted { by, other, cpu, set, clock: *order.clock, limit: None })?;
-    Ok(Box::new(pair))
+    Ok(Box::new(Relay::new(&RelayPlan { by, members, cpu, ..two(order) })?))
 }
 
 fn ring(order: &Order<'_>) -> Prepared {
-    let (count, set) = (order.call.count.unwrap_or(RING[0]), order.call.working_set.unwrap_or(0));
-    Ok(Box::new(Ring::new(order.cpu, count as usize, set as usize, *order.clock, None)?))
+    let count = order.call.count.unwrap_or(RING[0]) as usize;
+    Ok(Box::new(Relay::new(&RelayPlan { count, counts: Counts::Passes, ..two(order) })?))
+}
+
+/// Two processes on the cpu of the order.
+fn two(order: &Order<'_>) -> RelayPlan {
+    RelayPlan {
+        by: WakeBy::Pipe,
+        members: Members::Process,
+        count: 2,
+        counts: Counts::Rounds,
+        cpu: order.cpu,
+        set: order.call.working_set.unwrap_or(0) as usize,
+        clock: *order.clock,
+        limit: None,
+    }
 }
 
 /// Sleeps; only the delay beyond the requested time counts.

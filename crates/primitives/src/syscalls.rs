@@ -10,26 +10,18 @@ use rustix::event::epoll;
 use rustix::fs::{MemfdFlags, Mode, OFlags, RawDir, SeekFrom};
 use rustix::thread::futex;
 use rustix::time::{ClockId, Timespec};
-use tiermark_model::{KIB, MIB, Machine, Metric, OsGroup, Refusal, Sweep};
+use tiermark_model::{KIB, MIB, Machine, OsGroup, Refusal, Sweep};
 use tiermark_system::os::{GuardedArea, Hole, queue_nop};
 
-use super::{Failure, Order, Prepared, Primitive, Repeat, refused_by, unavailable};
+use crate::body::{Make, Order, Prepared, Primitive, repeat, repeat_value};
+use crate::failure::{Failure, refused_by, unavailable};
 
-pub(super) const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
-    Primitive {
-        id,
-        group: OsGroup::Syscalls,
-        metric: Metric::Latency,
-        text,
-        sweeps: |_| Vec::new(),
-        refuse: |_| None,
-        subprocess: false,
-        make,
-    }
+pub(super) const fn row(id: &'static str, text: &'static str, make: Make) -> Primitive {
+    Primitive::new(OsGroup::Syscalls, id, text, make)
 }
 
-const fn by_size(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
-    Primitive { sweeps: sizes, ..row(id, text, make) }
+const fn by_size(id: &'static str, text: &'static str, make: Make) -> Primitive {
+    row(id, text, make).over(sizes)
 }
 
 /// The rows of this group.
@@ -37,26 +29,42 @@ pub(super) static PRIMITIVES: &[Primitive] = &[
     row(
         "getppid",
         "the call itself, never a value that the C library caches: the cost of entering and leaving the kernel",
-        getppid,
+        |_| repeat_value(rustix::process::getppid),
     ),
-    row("getpid", "the call itself", getpid),
+    row("getpid", "the call itself", |_| repeat_value(rustix::process::getpid)),
     row(
         "getpid by libc",
         "the C library's getpid. glibc before 2.25 answered from memory; later ones and musl make the call each time",
-        getpid_by_libc,
+        |_| repeat_value(std::process::id),
     ),
-    row("gettid", "the call itself", gettid),
+    row("gettid", "the call itself", |_| repeat_value(rustix::thread::gettid)),
     row(
         "clock_gettime",
         "the monotonic clock through the vDSO: no entry into the kernel where the clock source allows it",
-        clock,
+        |_| repeat_value(|| rustix::time::clock_gettime(ClockId::Monotonic).tv_nsec),
     ),
-    by_size("read", "from /dev/zero: the kernel writes zeros to the buffer", read),
-    by_size("write", "to /dev/null: the kernel reads no byte of the buffer", write),
-    by_size("pread", "from a file in memory (memfd): the kernel copies from the page cache", pread),
-    by_size("pwrite", "to a file in memory (memfd): the kernel copies to the page cache", pwrite),
-    row("readv", "4 pieces of 1 KiB from /dev/zero: the kernel writes zeros to each", readv),
-    row("preadv", "4 pieces of 1 KiB from a file in memory", preadv),
+    by_size("read", "from /dev/zero: the kernel writes zeros to the buffer", |order| {
+        transfer("read", zeros()?, [bytes(order)], |file, [buffer]| rustix::io::read(file, buffer))
+    }),
+    by_size("write", "to /dev/null: the kernel reads no byte of the buffer", |order| {
+        let file = open_file("/dev/null", true)?;
+        transfer("write", file, [bytes(order)], |file, [buffer]| rustix::io::write(file, buffer))
+    }),
+    by_size("pread", "from a file in memory (memfd): the kernel copies from the page cache", |order| {
+        let file = memory_file(bytes(order))?;
+        transfer("pread", file, [bytes(order)], |file, [buffer]| rustix::io::pread(file, buffer, 0))
+    }),
+    by_size("pwrite", "to a file in memory (memfd): the kernel copies to the page cache", |order| {
+        let file = memory_file(bytes(order))?;
+        transfer("pwrite", file, [bytes(order)], |file, [buffer]| rustix::io::pwrite(file, buffer, 0))
+    }),
+    row("readv", "4 pieces of 1 KiB from /dev/zero: the kernel writes zeros to each", |_| {
+        transfer("readv", zeros()?, [PIECE; 4], |file, pieces| rustix::io::readv(file, &mut slices(pieces)))
+    }),
+    row("preadv", "4 pieces of 1 KiB from a file in memory", |_| {
+        let file = memory_file(4 * PIECE)?;
+        transfer("preadv", file, [PIECE; 4], |file, pieces| rustix::io::preadv(file, &mut slices(pieces), 0))
+    }),
     row("stat", "of /dev/null, by its path", stat),
     row("open+close", "of /dev/null, by its path", open),
     row(
@@ -80,10 +88,8 @@ mapping, which is neither split nor merged",
     row("madvise", "MADV_DONTNEED of one base page that is not resident", madvise),
     row("futex wake", "FUTEX_WAKE without a waiting thread", futex_wake),
     row("epoll_wait", "without an event to report, with a timeout of 0", epoll_wait),
-    Primitive {
-        refuse: no_io_uring,
-        ..row("io_uring nop", "one no-op submitted, with its completion, in one io_uring_enter", io_uring_nop)
-    },
+    row("io_uring nop", "one no-op submitted, with its completion, in one io_uring_enter", io_uring_nop)
+        .unless(no_io_uring),
 ];
 
 fn sizes(_: &Machine) -> Vec<Sweep> {
@@ -92,10 +98,6 @@ fn sizes(_: &Machine) -> Vec<Sweep> {
 
 fn bytes(order: &Order<'_>) -> usize {
     order.call.bytes.unwrap_or(1) as usize
-}
-
-pub(super) fn repeat(call: impl FnMut() -> Result<(), Failure> + Send + 'static) -> Prepared {
-    Ok(Box::new(Repeat(call)))
 }
 
 /// Checks the result of a call on so many bytes: with fewer it measured something else.
@@ -123,88 +125,27 @@ pub(super) fn memory_file(bytes: usize) -> Result<File, Refusal> {
     made.map_err(|error| refused_by("memfd_create", error, "allow more memory or files"))
 }
 
-fn getppid(_: &Order<'_>) -> Prepared {
-    repeat(|| {
-        std::hint::black_box(rustix::process::getppid());
-        Ok(())
-    })
-}
-
-fn getpid(_: &Order<'_>) -> Prepared {
-    repeat(|| {
-        std::hint::black_box(rustix::process::getpid());
-        Ok(())
-    })
-}
-
-fn getpid_by_libc(_: &Order<'_>) -> Prepared {
-    repeat(|| {
-        std::hint::black_box(std::process::id());
-        Ok(())
-    })
-}
-
-fn gettid(_: &Order<'_>) -> Prepared {
-    repeat(|| {
-        std::hint::black_box(rustix::thread::gettid());
-        Ok(())
-    })
-}
-
-fn clock(_: &Order<'_>) -> Prepared {
-    repeat(|| {
-        // One word of it: both words, loaded at once just after they were written apart, would hold the next reading
-        // up.
-        std::hint::black_box(rustix::time::clock_gettime(ClockId::Monotonic).tv_nsec);
-        Ok(())
-    })
-}
-
-fn read(order: &Order<'_>) -> Prepared {
-    let (file, mut buffer) = (open_file("/dev/zero", false)?, vec![1u8; bytes(order)]);
-    let done = whole("read", buffer.len());
-    repeat(move || done(rustix::io::read(&file, &mut buffer)))
-}
-
-fn write(order: &Order<'_>) -> Prepared {
-    let (file, buffer) = (open_file("/dev/null", true)?, vec![1u8; bytes(order)]);
-    let done = whole("write", buffer.len());
-    repeat(move || done(rustix::io::write(&file, &buffer)))
-}
-
-fn pread(order: &Order<'_>) -> Prepared {
-    let (file, mut buffer) = (memory_file(bytes(order))?, vec![1u8; bytes(order)]);
-    let done = whole("pread", buffer.len());
-    repeat(move || done(rustix::io::pread(&file, &mut buffer, 0)))
-}
-
-fn pwrite(order: &Order<'_>) -> Prepared {
-    let (file, buffer) = (memory_file(bytes(order))?, vec![1u8; bytes(order)]);
-    let done = whole("pwrite", buffer.len());
-    repeat(move || done(rustix::io::pwrite(&file, &buffer, 0)))
-}
-
-/// Bytes of a piece that is read by itself.
+/// Bytes of a piece, where a call is given several.
 const PIECE: usize = 1 << 10;
 
-fn readv(_: &Order<'_>) -> Prepared {
-    let file = open_file("/dev/zero", false)?;
-    let mut buffers = [[1u8; PIECE]; 4];
-    let done = whole("readv", 4 * PIECE);
-    repeat(move || {
-        let mut pieces = buffers.each_mut().map(|buffer| IoSliceMut::new(buffer));
-        done(rustix::io::readv(&file, &mut pieces))
-    })
+fn zeros() -> Result<File, Refusal> {
+    open_file("/dev/zero", false)
 }
 
-fn preadv(_: &Order<'_>) -> Prepared {
-    let file = memory_file(4 * PIECE)?;
-    let mut buffers = [[0u8; PIECE]; 4];
-    let done = whole("preadv", 4 * PIECE);
-    repeat(move || {
-        let mut pieces = buffers.each_mut().map(|buffer| IoSliceMut::new(buffer));
-        done(rustix::io::preadv(&file, &mut pieces, 0))
-    })
+/// A call that moves all bytes of buffers of so many bytes, to a file or from it.
+fn transfer<const N: usize>(
+    what: &'static str,
+    file: File,
+    sizes: [usize; N],
+    call: fn(&File, &mut [Vec<u8>; N]) -> rustix::io::Result<usize>,
+) -> Prepared {
+    let mut buffers = sizes.map(|bytes| vec![1u8; bytes]);
+    let done = whole(what, sizes.iter().sum());
+    repeat(move || done(call(&file, &mut buffers)))
+}
+
+fn slices<const N: usize>(pieces: &mut [Vec<u8>; N]) -> [IoSliceMut<'_>; N] {
+    pieces.each_mut().map(|piece| IoSliceMut::new(piece))
 }
 
 fn stat(_: &Order<'_>) -> Prepared {

@@ -40,8 +40,8 @@ impl LineOrder {
     /// # Errors
     /// A message: why the order cannot be made.
     pub fn new(lines: usize, seed: u64, stopped: &dyn Fn() -> bool) -> Result<Self, String> {
-        let order = layout::permutation_unless(lines, seed, stopped).map_err(|error| error.to_string())?;
-        layout::prove_permutation_unless(&order, lines, stopped).map_err(|error| error.to_string())?;
+        let order = layout::permutation(lines, seed, stopped).map_err(|error| error.to_string())?;
+        layout::prove_permutation(&order, lines, stopped).map_err(|error| error.to_string())?;
         Ok(Self(Arc::new(order)))
     }
 

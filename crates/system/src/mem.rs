@@ -325,7 +325,7 @@ impl Mapping {
         let places = layout::places(chain, bytes / 8 * 8)?;
         // SAFETY: no other thread touches the memory as long as the guard lives.
         let words = unsafe { std::slice::from_raw_parts_mut(self.words(0, bytes), bytes / 8) };
-        let proof = layout::prove_unless(words, self.address() as u64, chain, stopped)?;
+        let proof = layout::prove(words, self.address() as u64, chain, stopped)?;
         *holds = Holds::Chain { layout: chain, places };
         Ok(proof)
     }

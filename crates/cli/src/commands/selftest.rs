@@ -110,9 +110,9 @@ fn chains() -> Vec<Check> {
     let mut checks: Vec<Check> = layouts
         .iter()
         .map(|layout| {
-            let proof = write_chain(&mut words, BASE, *layout, PAGE_BYTES, 1)
+            let proof = write_chain(&mut words, BASE, *layout, PAGE_BYTES, 1, &|| false)
                 .map_err(|e| e.to_string())
-                .and_then(|()| prove(&mut words, BASE, *layout).map_err(|e| e.to_string()));
+                .and_then(|()| prove(&mut words, BASE, *layout, &|| false).map_err(|e| e.to_string()));
             match proof {
                 Ok(proof) => {
                     check(format!("chain {layout}"), format!("{} nodes", proof.nodes), true, "one cycle, walked once")
@@ -121,16 +121,16 @@ fn chains() -> Vec<Check> {
             }
         })
         .collect();
-    let broken = write_chain(&mut words, BASE, ChainLayout::Random, PAGE_BYTES, 1).is_ok() && {
+    let broken = write_chain(&mut words, BASE, ChainLayout::Random, PAGE_BYTES, 1, &|| false).is_ok() && {
         // The first node leads to itself: the cycle closes early.
         words[0] = BASE;
-        prove(&mut words, BASE, ChainLayout::Random).is_err()
+        prove(&mut words, BASE, ChainLayout::Random, &|| false).is_err()
     };
     let value = if broken { "noticed" } else { "missed" };
     checks.push(check("chain cut short", value, broken, "the proof refuses a chain that does not visit every line"));
     let lines = CHAIN_BYTES / 64;
-    let order = permutation(lines, 1).map_err(|e| e.to_string());
-    let proven = order.and_then(|order| prove_permutation(&order, lines).map_err(|e| e.to_string()));
+    let order = permutation(lines, 1, &|| false).map_err(|e| e.to_string());
+    let proven = order.and_then(|order| prove_permutation(&order, lines, &|| false).map_err(|e| e.to_string()));
     let detail = proven.as_ref().err().cloned().unwrap_or_else(|| "every line once".to_owned());
     checks.push(check("line order", format!("{lines} lines"), proven.is_ok(), detail));
     checks

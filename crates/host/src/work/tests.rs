@@ -123,6 +123,6 @@ fn a_chain_is_still_one_cycle_after_it_was_followed() {
     (0..10).for_each(|_| assert_eq!(work.block(), 0));
     let base = region.mapping.address() as u64;
     let mut words = region.mapping.chain_words(1 << 20, <[u64]>::to_vec);
-    let proof = tiermark_kernels::layout::prove(&mut words, base, chain);
+    let proof = tiermark_kernels::layout::prove(&mut words, base, chain, &|| false);
     assert_eq!(proof.unwrap().nodes, (1 << 20) / 64);
 }

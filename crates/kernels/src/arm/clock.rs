@@ -2,7 +2,7 @@
 
 use std::arch::asm;
 
-use crate::clock::FACTOR;
+use crate::operands::FACTOR;
 
 /// Reads the virtual counter after loads before it have finished and before anything after it starts.
 #[inline(always)]
@@ -16,33 +16,26 @@ pub(crate) fn stamp() -> u64 {
     ticks
 }
 
-/// Runs a chain of at least `n` dependent additions and returns how many it ran.
-#[inline(always)]
-pub(crate) fn alu_chain(n: u64) -> u64 {
-    let blocks = n.div_ceil(128).max(1);
-    // SAFETY: only registers.
-    unsafe {
-        asm!(
-            ".p2align 6", "2:", ".rept 128\nadd {x}, {x}, {y}\n.endr", "subs {n}, {n}, #1", "b.ne 2b",
-            n = inout(reg) blocks => _, x = inout(reg) 1u64 => _, y = in(reg) blocks, options(nomem, nostack)
-        );
-    }
-    blocks * 128
+/// A chain of at least `n` of an instruction, which depend on each other. Returns how many it ran.
+macro_rules! chain_fn {
+    ($name:ident, $instruction:literal) => {
+        #[inline(always)]
+        pub(crate) fn $name(n: u64) -> u64 {
+            let blocks = n.div_ceil(128).max(1);
+            // SAFETY: only registers.
+            unsafe {
+                asm!(
+                    ".p2align 6", "2:", ".rept 128", $instruction, ".endr", "subs {n}, {n}, #1", "b.ne 2b",
+                    n = inout(reg) blocks => _, x = inout(reg) 1u64 => _, y = in(reg) FACTOR, options(nomem, nostack)
+                );
+            }
+            blocks * 128
+        }
+    };
 }
 
-/// Runs a chain of at least `n` dependent multiplications and returns how many it ran.
-#[inline(always)]
-pub(crate) fn mul_chain(n: u64) -> u64 {
-    let blocks = n.div_ceil(128).max(1);
-    // SAFETY: only registers.
-    unsafe {
-        asm!(
-            ".p2align 6", "2:", ".rept 128\nmul {x}, {x}, {y}\n.endr", "subs {n}, {n}, #1", "b.ne 2b",
-            n = inout(reg) blocks => _, x = inout(reg) 1u64 => _, y = in(reg) FACTOR, options(nomem, nostack)
-        );
-    }
-    blocks * 128
-}
+chain_fn!(alu_chain, "add {x}, {x}, {y}");
+chain_fn!(mul_chain, "mul {x}, {x}, {y}");
 
 /// Counts `n` turns down.
 #[inline(always)]

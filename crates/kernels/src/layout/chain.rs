@@ -2,7 +2,7 @@
 
 use tiermark_model::setup::ChainLayout;
 
-use super::{LayoutError, POLL_EVERY, cycle_unless, go_on, pitch, places, sattolo, slots};
+use super::{LayoutError, POLL_EVERY, cycle, go_on, pitch, places, sattolo, slots};
 use crate::rng::Rng;
 
 /// Writes a chain into a buffer: each place's first word (for `long:N`, each of its first N words; for `groups`, its
@@ -14,24 +14,11 @@ use crate::rng::Rng;
 /// permutation j + 1, and the last of the last back to the first of the first. So a line is visited N times in a
 /// round, each time before and after other lines.
 ///
-/// # Errors
-/// A layout that cannot be built in a buffer of that size.
-pub fn write_chain(
-    words: &mut [u64],
-    base: u64,
-    layout: ChainLayout,
-    page_bytes: usize,
-    seed: u64,
-) -> Result<(), LayoutError> {
-    write_chain_unless(words, base, layout, page_bytes, seed, &|| false)
-}
-
-/// [`write_chain`], stopped when `stopped` returns true, which is checked every million nodes. The buffer then holds no
-/// chain.
+/// Stopped when `stopped` returns true, which is checked every million nodes.
 ///
 /// # Errors
-/// As [`write_chain`], and [`LayoutError::Stopped`].
-pub fn write_chain_unless(
+/// A layout that cannot be built in a buffer of that size; [`LayoutError::Stopped`].
+pub fn write_chain(
     words: &mut [u64],
     base: u64,
     layout: ChainLayout,
@@ -46,11 +33,11 @@ pub fn write_chain_unless(
     if let ChainLayout::Long(count) = layout {
         return write_long(words, base, nodes as u32, count, seed, stopped);
     }
-    let next = cycle_unless(layout, nodes, page_bytes, seed, stopped)?;
+    let next = cycle(layout, nodes, page_bytes, seed, stopped)?;
     write_cycle(words, base, layout, &next, stopped)
 }
 
-/// Writes a cycle that [`super::cycle`] made, as [`write_chain_unless`] would.
+/// Writes a cycle that [`super::cycle`] made, as [`write_chain`] would.
 ///
 /// # Errors
 /// A layout that does not fit the buffer, and [`LayoutError::Stopped`].

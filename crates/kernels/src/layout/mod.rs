@@ -13,8 +13,8 @@ use tiermark_model::setup::ChainLayout;
 
 use crate::rng::Rng;
 
-pub use chain::{write_chain, write_chain_unless, write_cycle};
-pub use proof::{Proof, ProofError, prove, prove_permutation, prove_permutation_unless, prove_unless};
+pub use chain::{write_chain, write_cycle};
+pub use proof::{Proof, ProofError, prove, prove_permutation};
 
 /// Bytes of a line.
 pub const LINE: usize = 64;
@@ -136,17 +136,11 @@ pub fn is_node(layout: ChainLayout, places: usize, offset: usize) -> bool {
 /// One cycle over `places` places, as the number of the place that follows each. For `long`, the first of its
 /// permutations, closed to a cycle.
 ///
-/// # Errors
-/// A page size that does not hold whole lines, or more nodes than 32 bits name.
-pub fn cycle(layout: ChainLayout, places: usize, page_bytes: usize, seed: u64) -> Result<Vec<u32>, LayoutError> {
-    cycle_unless(layout, places, page_bytes, seed, &|| false)
-}
-
-/// [`cycle`], stopped when `stopped` returns true, which is checked every million nodes.
+/// Stopped when `stopped` returns true, which is checked every million nodes.
 ///
 /// # Errors
-/// As [`cycle`], and [`LayoutError::Stopped`].
-pub fn cycle_unless(
+/// A page size that does not hold whole lines, or more nodes than 32 bits name; [`LayoutError::Stopped`].
+pub fn cycle(
     layout: ChainLayout,
     places: usize,
     page_bytes: usize,
@@ -244,17 +238,11 @@ fn grouped(nodes: u32, size: u32, rng: &mut Rng, stopped: &dyn Fn() -> bool) -> 
 /// A uniformly random order of lines for the random kernels. The host may give a kernel any slice of it
 /// (`order` = the slice, `bytes` = 64 × its length): numbers count from the start of the whole buffer.
 ///
-/// # Errors
-/// More lines than 32 bits name.
-pub fn permutation(lines: usize, seed: u64) -> Result<Vec<u32>, LayoutError> {
-    permutation_unless(lines, seed, &|| false)
-}
-
-/// [`permutation`], stopped when `stopped` returns true, which is checked every million lines.
+/// Stopped when `stopped` returns true, which is checked every million lines.
 ///
 /// # Errors
-/// As [`permutation`], and [`LayoutError::Stopped`].
-pub fn permutation_unless(lines: usize, seed: u64, stopped: &dyn Fn() -> bool) -> Result<Vec<u32>, LayoutError> {
+/// More lines than 32 bits name; [`LayoutError::Stopped`].
+pub fn permutation(lines: usize, seed: u64, stopped: &dyn Fn() -> bool) -> Result<Vec<u32>, LayoutError> {
     let count = u32::try_from(lines).map_err(|_| LayoutError::TooLarge { nodes: lines })?;
     let mut order = numbers(count, |line| line, stopped)?;
     shuffle(&mut order, &mut Rng::new(seed), stopped)?;

@@ -109,17 +109,11 @@ impl Proof {
 /// `base` is the address of `words[0]` that the pointers assume. Takes about as long as reading each line once at
 /// random, with 32 reads under way.
 ///
-/// # Errors
-/// The first fault of the chain.
-pub fn prove(words: &mut [u64], base: u64, layout: ChainLayout) -> Result<Proof, ProofError> {
-    prove_unless(words, base, layout, &|| false)
-}
-
-/// [`prove`], stopped when `stopped` returns true, which is checked every million nodes.
+/// Stopped when `stopped` returns true, which is checked every million nodes.
 ///
 /// # Errors
-/// As [`prove`], and [`LayoutError::Stopped`] inside [`ProofError::Layout`].
-pub fn prove_unless(
+/// The first fault of the chain; [`LayoutError::Stopped`] inside [`ProofError::Layout`].
+pub fn prove(
     words: &mut [u64],
     base: u64,
     layout: ChainLayout,
@@ -296,17 +290,11 @@ fn link(marks: &[usize], walks: &[Walk], nodes: u64) -> Result<Proof, ProofError
 
 /// Proves that `order` names each of `lines` lines once.
 ///
-/// # Errors
-/// The first entry that is out of range or repeats another, or that some are missing.
-pub fn prove_permutation(order: &[u32], lines: usize) -> Result<(), ProofError> {
-    prove_permutation_unless(order, lines, &|| false)
-}
-
-/// [`prove_permutation`], stopped when `stopped` returns true, which is checked every million lines.
+/// Stopped when `stopped` returns true, which is checked every million lines.
 ///
 /// # Errors
-/// As [`prove_permutation`], and [`LayoutError::Stopped`] inside [`ProofError::Layout`].
-pub fn prove_permutation_unless(order: &[u32], lines: usize, stopped: &dyn Fn() -> bool) -> Result<(), ProofError> {
+/// The first entry that is out of range or repeats another, or that some are missing; [`LayoutError::Stopped`] inside [`ProofError::Layout`].
+pub fn prove_permutation(order: &[u32], lines: usize, stopped: &dyn Fn() -> bool) -> Result<(), ProofError> {
     let mut seen = vec![0u64; lines.div_ceil(64)];
     for (entry, &line) in order.iter().enumerate() {
         if entry.is_multiple_of(POLL_EVERY) {

@@ -2,7 +2,7 @@
 
 use std::arch::asm;
 
-use crate::clock::FACTOR;
+use crate::operands::FACTOR;
 
 /// Reads the time stamp counter after everything before it has finished and before anything after it starts
 /// (Intel SDM volume 2, RDTSC: "LFENCE; RDTSC; LFENCE"; AMD makes `lfence` dispatch-serialising under Linux).
@@ -14,34 +14,26 @@ pub(crate) fn stamp() -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
-/// Runs a chain of at least `n` dependent additions and returns how many it ran.
-#[inline(always)]
-pub(crate) fn alu_chain(n: u64) -> u64 {
-    let blocks = n.div_ceil(128).max(1);
-    // SAFETY: only registers. Register operands: additions of constants are resolved at rename on some cores
-    // (Golden Cove and later) and would take no cycle.
-    unsafe {
-        asm!(
-            ".p2align 6", "2:", ".rept 128\nadd {x}, {y}\n.endr", "dec {n}", "jnz 2b",
-            n = inout(reg) blocks => _, x = inout(reg) 1u64 => _, y = in(reg) blocks, options(nomem, nostack)
-        );
-    }
-    blocks * 128
+/// A chain of at least `n` of an instruction, which depend on each other. Returns how many it ran.
+macro_rules! chain_fn {
+    ($name:ident, $instruction:literal) => {
+        #[inline(always)]
+        pub(crate) fn $name(n: u64) -> u64 {
+            let blocks = n.div_ceil(128).max(1);
+            // SAFETY: only registers.
+            unsafe {
+                asm!(
+                    ".p2align 6", "2:", ".rept 128", $instruction, ".endr", "dec {n}", "jnz 2b",
+                    n = inout(reg) blocks => _, x = inout(reg) 1u64 => _, y = in(reg) FACTOR, options(nomem, nostack)
+                );
+            }
+            blocks * 128
+        }
+    };
 }
 
-/// Runs a chain of at least `n` dependent multiplications and returns how many it ran.
-#[inline(always)]
-pub(crate) fn mul_chain(n: u64) -> u64 {
-    let blocks = n.div_ceil(128).max(1);
-    // SAFETY: only registers.
-    unsafe {
-        asm!(
-            ".p2align 6", "2:", ".rept 128\nimul {x}, {y}\n.endr", "dec {n}", "jnz 2b",
-            n = inout(reg) blocks => _, x = inout(reg) 1u64 => _, y = in(reg) FACTOR, options(nomem, nostack)
-        );
-    }
-    blocks * 128
-}
+chain_fn!(alu_chain, "add {x}, {y}");
+chain_fn!(mul_chain, "imul {x}, {y}");
 
 /// Counts `n` turns down.
 #[inline(always)]

@@ -17,8 +17,8 @@ fn every_chase_follows_its_chains_and_leaves_the_others() {
     let mut buffer = Guarded::new(64 * 1000, Flush::Back);
     let base = buffer.ptr() as u64;
     for layout in [ChainLayout::Random, ChainLayout::Long(3)] {
-        write_chain(buffer.words(), base, layout, 4096, 9).unwrap();
-        let proof = prove(buffer.words(), base, layout).unwrap();
+        write_chain(buffer.words(), base, layout, 4096, 9, &|| false).unwrap();
+        let proof = prove(buffer.words(), base, layout, &|| false).unwrap();
         for chains in 1..=MAX_CHAINS {
             let run = chase(chains).unwrap();
             let starts = proof.starts(buffer.words(), base, chains);
@@ -73,9 +73,9 @@ fn a_chain_of_bytes_is_proven_by_its_zeros_and_ends_inside() {
     buffer.words().fill(7);
     for stride in [1, 12, 999] {
         let layout = ChainLayout::Stride(stride);
-        assert!(layout.is_of_bytes() && prove(buffer.words(), base, layout).is_err());
-        write_chain(buffer.words(), base, layout, 4096, 1).unwrap();
-        let proof = prove(buffer.words(), base, layout).unwrap();
+        assert!(layout.is_of_bytes() && prove(buffer.words(), base, layout, &|| false).is_err());
+        write_chain(buffer.words(), base, layout, 4096, 1, &|| false).unwrap();
+        let proof = prove(buffer.words(), base, layout, &|| false).unwrap();
         assert_eq!((proof.nodes, proof.starts(buffer.words(), base, 1)), (BYTES as u64 / stride, vec![base]));
         let mut args =
             ByteArgs { at: base as *const u8, stride: stride as usize, steps: proof.nodes as usize, last: 0 };
@@ -84,6 +84,6 @@ fn a_chain_of_bytes_is_proven_by_its_zeros_and_ends_inside() {
         assert_eq!(args.last, 0);
         let last = buffer.words().len() - 1;
         buffer.words()[last] = 1 << 56;
-        assert!(prove(buffer.words(), base, layout).is_err(), "the last byte is not zero");
+        assert!(prove(buffer.words(), base, layout, &|| false).is_err(), "the last byte is not zero");
     }
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 use rustix::net::sockopt::set_socket_linger;
 
 use super::link::{Kind, LIMIT, listener};
-use crate::{Body, Failure, Order, Prepared, refused_by};
+use crate::body::{Body, Order, Prepared};
+use crate::failure::{Failure, refused_by};
 
 /// A listening socket and its address.
 struct Connects {

@@ -14,7 +14,7 @@ use rustix::pipe::{PipeFlags, SpliceFlags};
 use tiermark_model::{Bytes, KIB, Refusal};
 use tiermark_system::os::{Buffer, Consumer, PageInlet, Producer, ring};
 
-use crate::{refused_by, unavailable};
+use crate::failure::{refused_by, unavailable};
 
 /// Default capacity: that of a pipe.
 pub(super) const CAPACITY: u64 = 64 * KIB;

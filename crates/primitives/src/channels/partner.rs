@@ -13,8 +13,9 @@ use tiermark_model::{CpuId, Refusal};
 use tiermark_system::os::Child;
 use tiermark_system::{cpu_now, pin};
 
+use crate::body::Order;
+use crate::failure::{no_more, unavailable};
 use crate::watch::Watch;
-use crate::{Order, no_more, unavailable};
 
 /// A message of the other side: its subject, and a number.
 const NEWS: usize = 5;

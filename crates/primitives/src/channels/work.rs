@@ -10,7 +10,8 @@ use tiermark_system::os::{Buffer, read_process};
 
 use super::link::{self, CAPACITY, Inlet, Kind, Outlet, is_message, write_message};
 use super::partner::Partner;
-use crate::{Body, Failure, Order, Prepared, refused_by, unavailable};
+use crate::body::{Body, Order, Prepared};
+use crate::failure::{Failure, refused_by, unavailable};
 
 /// First byte of what the caller sends, and of what the other side sends: a byte of one's own that came back would
 /// show.

@@ -11,9 +11,10 @@ use tiermark_machine::Root;
 use tiermark_model::{KIB, MIB, Machine, Refusal};
 use tiermark_system::os::{Area, Shows, Tell};
 
-use super::super::{Failure, Order};
 use super::touch::{Fault, Ground, Renew, Touch, Touches};
-use super::{Prepared, base_page, memory_refused, unavailable};
+use super::{base_page, memory_refused};
+use crate::body::{Order, Prepared};
+use crate::failure::{Failure, unavailable};
 
 /// Bytes of the file.
 const FILE: usize = 8 * MIB as usize;

@@ -5,8 +5,9 @@ use std::fs::File;
 use tiermark_model::{KIB, MIB};
 use tiermark_system::os::{Area, Shows};
 
+use crate::body::{Order, Prepared};
+use crate::failure::{Failure, refused_by};
 use crate::syscalls::memory_file;
-use crate::{Failure, Order, Prepared, refused_by};
 
 /// Bytes of the file; most of a block is faults.
 pub(super) const SIZES: [u64; 4] = [MIB, 64 * KIB, 4 * MIB, 16 * MIB];
@@ -18,7 +19,7 @@ pub(super) fn mmap_read(order: &Order<'_>) -> Prepared {
     read_mapped(&file, bytes, page).map_err(|failure| {
         refused_by("a file in memory that is mapped", failure, "allow more address space (ulimit -v)")
     })?;
-    crate::syscalls::repeat(move || read_mapped(&file, bytes, page))
+    crate::body::repeat(move || read_mapped(&file, bytes, page))
 }
 
 /// Maps the file, reads a byte of each page and unmaps it.

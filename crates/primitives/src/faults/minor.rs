@@ -8,9 +8,10 @@ use tiermark_model::{KIB, MIB, Machine, PageKind, Refusal};
 use tiermark_system::os::{Area, Child, Shows, Tell};
 use tiermark_system::thread_usage;
 
-use super::super::{Failure, Order, unavailable};
 use super::touch::{Fault, Ground, Renew, STRIKES, Touch, Touches, since};
-use super::{Prepared, aligned, base_page, memory_refused, page_of, taken_away};
+use super::{aligned, base_page, memory_refused, page_of, taken_away};
+use crate::body::{Order, Prepared};
+use crate::failure::{Failure, unavailable};
 
 /// Bytes of base pages that are touched before they are taken away again.
 const ROUND: usize = 16 * MIB as usize;

@@ -11,28 +11,20 @@ mod unmap;
 mod user;
 
 use tiermark_machine::Root;
-use tiermark_model::{Machine, Metric, OsGroup, PageKind, Refusal, Sweep};
+use tiermark_model::{Machine, OsGroup, PageKind, Refusal, Sweep};
 
 pub(super) use major::measured_store;
 
-use super::{Failure, Order, Prepared, Primitive, refused_by, unavailable};
+use crate::body::{Make, Order, Primitive};
+use crate::failure::{Failure, refused_by, unavailable};
 use tiermark_system::os::{Area, Tell};
 
-const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
-    Primitive {
-        id,
-        group: OsGroup::Faults,
-        metric: Metric::Latency,
-        text,
-        sweeps: |_| Vec::new(),
-        refuse: |_| None,
-        subprocess: false,
-        make,
-    }
+const fn row(id: &'static str, text: &'static str, make: Make) -> Primitive {
+    Primitive::new(OsGroup::Faults, id, text, make)
 }
 
-const fn by_page(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
-    Primitive { sweeps: |machine| vec![Sweep::Pages(pages(machine))], ..row(id, text, make) }
+const fn by_page(id: &'static str, text: &'static str, make: Make) -> Primitive {
+    row(id, text, make).over(|machine| vec![Sweep::Pages(pages(machine))])
 }
 
 /// The rows of this group.
@@ -67,26 +59,22 @@ pub(super) static PRIMITIVES: &[Primitive] = &[
          of the file to it",
         minor::file_copy,
     ),
-    Primitive {
-        sweeps: |machine| vec![Sweep::Bytes(minor::mthp_sizes(machine))],
-        refuse: minor::no_mthp,
-        ..row(
-            "fault mTHP",
-            "the first write to a mapping that is exactly as long as a huge page of this size, so that no larger page \
-             fits. Sizes that are off in /sys/kernel/mm/transparent_hugepage/hugepages-*/enabled are left out",
-            minor::mthp,
-        )
-    },
-    Primitive {
-        sweeps: |machine| vec![Sweep::Pages(pools(machine))],
-        refuse: no_pools,
-        ..row(
-            "fault hugetlb",
-            "the first write to a reserved huge page. The kernel makes this write (in clock_gettime, which is part of \
-             the time), so that an empty pool gives an error instead of a signal",
-            minor::hugetlb,
-        )
-    },
+    row(
+        "fault mTHP",
+        "the first write to a mapping that is exactly as long as a huge page of this size, so that no larger page \
+         fits. Sizes that are off in /sys/kernel/mm/transparent_hugepage/hugepages-*/enabled are left out",
+        minor::mthp,
+    )
+    .over(|machine| vec![Sweep::Bytes(minor::mthp_sizes(machine))])
+    .unless(minor::no_mthp),
+    row(
+        "fault hugetlb",
+        "the first write to a reserved huge page. The kernel makes this write (in clock_gettime, which is part of \
+         the time), so that an empty pool gives an error instead of a signal",
+        minor::hugetlb,
+    )
+    .over(|machine| vec![Sweep::Pages(pools(machine))])
+    .unless(no_pools),
     row(
         "MAP_POPULATE",
         "each base page of a mapping of 512 pages that mmap fills before it returns. The time includes the mapping \
@@ -105,69 +93,57 @@ pub(super) static PRIMITIVES: &[Primitive] = &[
          the kernel splits the mapping and copies only the base page that is written",
         minor::copy_on_write,
     ),
-    Primitive {
-        sweeps: |_| vec![Sweep::Bytes(mapped_read::SIZES.to_vec())],
-        ..row(
-            "mmap read",
-            "mmap of a file in memory (memfd), a byte of each page read, and munmap: one fault maps several pages \
-                (fault-around)",
-            mapped_read::mmap_read,
-        )
-    },
-    Primitive {
-        sweeps: |_| vec![Sweep::Bytes(populate::unmapped_bytes()), Sweep::Bystanders],
-        ..row(
-            "munmap",
-            "unmaps a mapping whose base pages are all present. The kernel frees the pages and makes every cpu that \
-             runs a thread of the process drop their translations: by interrupts on x86, by broadcast on Arm and new \
-             AMD processors. A hypervisor may leave out cpus that do not run, or do this for the guest. The other \
-             threads only spin, each on its cpu",
-            unmap::munmap,
-        )
-    },
-    Primitive {
-        metric: Metric::Bandwidth,
-        sweeps: |machine| vec![Sweep::Bytes(populate::zeroed_bytes(machine))],
-        refuse: no_thp,
-        ..row(
-            "zeroing",
-            "the bytes a second that the kernel zeroes when MADV_POPULATE_WRITE fills transparent huge pages, with \
-             one fault for each page and little else. The kernel reuses pages that were freed a moment before. Of \
-             four times the largest cache (64 to 512 MiB) most have left the caches; 2 MiB are zeroed in the caches \
-             (hot)",
-            populate::zeroing,
-        )
-    },
-    Primitive {
-        refuse: major::no_disk,
-        ..row(
-            "major fault",
-            "reads pages of a temporary file, which posix_fadvise has dropped from the page cache, in random order \
-             and without read-ahead (MADV_RANDOM). The number is the device's latency and the fault. The pages cannot \
-             be compressed. In a guest the host may still cache them. File systems of a network, of FUSE and in \
-             memory are refused",
-            major::from_file,
-        )
-    },
-    Primitive {
-        refuse: major::no_swap,
-        ..row(
-            "swap-in",
-            "reads pages that MADV_PAGEOUT has swapped out, one in each 256 KiB, in random order. At least 9 of 10 \
-             faults are major. The pages cannot be compressed: zram and zswap keep them uncompressed, or pass them on",
-            major::swap_in,
-        )
-    },
-    Primitive {
-        sweeps: |_| vec![Sweep::Partner],
-        refuse: user::no_userfaultfd,
-        ..row(
-            "userfaultfd",
-            "the first write to a page that another thread provides: the fault, its message (poll, read), UFFDIO_COPY \
-             of a page, and the wake-up of the waiting thread",
-            user::round_trip,
-        )
-    },
+    row(
+        "mmap read",
+        "mmap of a file in memory (memfd), a byte of each page read, and munmap: one fault maps several pages \
+            (fault-around)",
+        mapped_read::mmap_read,
+    )
+    .over(|_| vec![Sweep::Bytes(mapped_read::SIZES.to_vec())]),
+    row(
+        "munmap",
+        "unmaps a mapping whose base pages are all present. The kernel frees the pages and makes every cpu that \
+         runs a thread of the process drop their translations: by interrupts on x86, by broadcast on Arm and new \
+         AMD processors. A hypervisor may leave out cpus that do not run, or do this for the guest. The other \
+         threads only spin, each on its cpu",
+        unmap::munmap,
+    )
+    .over(|_| vec![Sweep::Bytes(populate::unmapped_bytes()), Sweep::Bystanders]),
+    row(
+        "zeroing",
+        "the bytes a second that the kernel zeroes when MADV_POPULATE_WRITE fills transparent huge pages, with \
+         one fault for each page and little else. The kernel reuses pages that were freed a moment before. Of \
+         four times the largest cache (64 to 512 MiB) most have left the caches; 2 MiB are zeroed in the caches \
+         (hot)",
+        populate::zeroing,
+    )
+    .bandwidth()
+    .over(|machine| vec![Sweep::Bytes(populate::zeroed_bytes(machine))])
+    .unless(no_thp),
+    row(
+        "major fault",
+        "reads pages of a temporary file, which posix_fadvise has dropped from the page cache, in random order \
+         and without read-ahead (MADV_RANDOM). The number is the device's latency and the fault. The pages cannot \
+         be compressed. In a guest the host may still cache them. File systems of a network, of FUSE and in \
+         memory are refused",
+        major::from_file,
+    )
+    .unless(major::no_disk),
+    row(
+        "swap-in",
+        "reads pages that MADV_PAGEOUT has swapped out, one in each 256 KiB, in random order. At least 9 of 10 \
+         faults are major. The pages cannot be compressed: zram and zswap keep them uncompressed, or pass them on",
+        major::swap_in,
+    )
+    .unless(major::no_swap),
+    row(
+        "userfaultfd",
+        "the first write to a page that another thread provides: the fault, its message (poll, read), UFFDIO_COPY \
+         of a page, and the wake-up of the waiting thread",
+        user::round_trip,
+    )
+    .over(|_| vec![Sweep::Partner])
+    .unless(user::no_userfaultfd),
 ];
 
 /// Base pages, and transparent huge pages where the system has them on.

@@ -5,9 +5,10 @@ use tiermark_system::Clock;
 use tiermark_system::os::{Area, BasePagesOnly, Shows, Tell};
 use tiermark_system::thread_usage;
 
-use super::super::{Body, Failure, Order, beyond_caches, refused_by};
 use super::touch::{STRIKES, since};
-use super::{Prepared, aligned, base_page, page_of, taken_away, thp_page};
+use super::{aligned, base_page, page_of, taken_away, thp_page};
+use crate::body::{Body, Order, Prepared, beyond_caches};
+use crate::failure::{Failure, refused_by};
 
 /// Base pages of one call.
 const PAGES: usize = 512;

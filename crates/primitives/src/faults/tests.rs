@@ -5,6 +5,7 @@ use tiermark_system::{Clock, thread_usage};
 
 use super::*;
 use crate::OsWork;
+use crate::body::Prepared;
 
 /// The machine that the tests run on, as far as this group reads it.
 fn machine() -> Machine {

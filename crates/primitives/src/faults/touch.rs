@@ -5,7 +5,8 @@ use tiermark_model::Refusal;
 use tiermark_system::os::Area;
 use tiermark_system::{Clock, Usage, thread_usage};
 
-use super::super::{Body, Failure, Order, refused_by};
+use crate::body::{Body, Order};
+use crate::failure::{Failure, refused_by};
 
 /// How often in a row touches may be other faults than they should: pages that are in pieces for a moment, faults that
 /// the kernel adds (hints for balancing nodes, pages that it joins or moves).

@@ -9,9 +9,10 @@ use tiermark_model::{CpuId, KIB, MIB};
 use tiermark_system::Clock;
 use tiermark_system::os::{Area, Shows, Tell};
 
-use super::super::{Body, Failure, Order, refused_by};
+use super::base_page;
 use super::touch::since;
-use super::{Prepared, base_page};
+use crate::body::{Body, Order, Prepared};
+use crate::failure::{Failure, refused_by};
 
 /// Mappings made at a time, and their bytes together.
 const MOST: usize = 32;

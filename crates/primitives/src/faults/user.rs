@@ -13,9 +13,10 @@ use tiermark_model::messages::setup as says;
 use tiermark_model::{CpuId, MIB, Machine, Refusal};
 use tiermark_system::os::{Area, Shows, Tell, Userfault};
 
-use super::super::{Body, Failure, Order, no_more, unavailable};
 use super::touch::{Fault, Ground, Renew, Touches};
-use super::{Prepared, base_page, memory_refused};
+use super::{base_page, memory_refused};
+use crate::body::{Body, Order, Prepared};
+use crate::failure::{Failure, no_more, unavailable};
 
 /// Bytes whose pages are brought before they are taken away again.
 const ROUND: usize = 4 * MIB as usize;

@@ -2,6 +2,7 @@ use super::*;
 use crate::body;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::thread::{Uid, set_thread_res_uid};
+use tiermark_model::Machine;
 use tiermark_model::OsCall;
 use tiermark_system::testing::{clock, in_own_process};
 

@@ -1,6 +1,5 @@
 use super::*;
 use crate::body;
-use std::time::{Duration, Instant};
 use tiermark_model::OsCall;
 use tiermark_system::testing::{clock, first_cpu};
 
@@ -27,59 +26,6 @@ fn every_row_does_its_work_wherever_its_partner_is() {
             body.run(times).unwrap_or_else(|why| panic!("{call:?}: {why}"));
         }
     }
-}
-
-fn wanted(by: WakeBy, other: Other) -> Wanted {
-    Wanted { by, other, cpu: first_cpu(), set: 0, clock: clock(), limit: None }
-}
-
-#[test]
-fn a_partner_that_does_not_answer_ends_the_wait() {
-    for by in [WakeBy::Pipe, WakeBy::Futex, WakeBy::Eventfd] {
-        // Long enough for a partner that has to wait for its cpu.
-        let limit = Some(Duration::from_millis(700));
-        let mut pair = Pair::new(&Wanted { limit, ..wanted(by, Other::Process) }).unwrap();
-        pair.run(1).unwrap();
-        let child = pair.child().unwrap();
-        rustix::process::kill_process(child, rustix::process::Signal::STOP).unwrap();
-        let began = Instant::now();
-        // The first ones may still be answered: a signal takes its time.
-        let why = (0..100).find_map(|_| pair.run(10).err()).unwrap();
-        assert!(why.to_string().contains("does not answer"), "{by:?}: {why}");
-        drop(pair);
-        assert!(began.elapsed() < Duration::from_secs(20));
-    }
-}
-
-#[test]
-fn each_side_does_its_part_each_time() {
-    for (by, other) in
-        [(WakeBy::Pipe, Other::Thread), (WakeBy::Futex, Other::Process), (WakeBy::Eventfd, Other::Thread)]
-    {
-        let mut pair = Pair::new(&wanted(by, other)).unwrap();
-        let before = pair.answers();
-        pair.run(50).unwrap();
-        assert_eq!(pair.answers() - before, 50, "{by:?}");
-    }
-}
-
-#[test]
-fn a_partner_that_may_not_run_where_it_shall_is_a_refusal() {
-    for other in [Other::Thread, Other::Process] {
-        let refusal = Pair::new(&Wanted { cpu: 1_000, ..wanted(WakeBy::Futex, other) }).err().unwrap();
-        assert_eq!(refusal.data["cpu"], 1_000, "{refusal}");
-    }
-}
-
-#[test]
-fn walks_over_a_warm_set_are_taken_out() {
-    let clock = clock();
-    let mut pair = Pair::new(&Wanted { set: MIB as usize, ..wanted(WakeBy::Pipe, Other::Thread) }).unwrap();
-    let idle = pair.run(4).unwrap();
-    // 16,384 lines, eight times and what came before: no cpu does one in less than a tenth of a nanosecond.
-    assert!(idle > clock.ticks(8.0 * 1_638.4), "{idle}");
-    let mut pair = Pair::new(&wanted(WakeBy::Pipe, Other::Thread)).unwrap();
-    assert!(pair.run(4).unwrap() < clock.ticks(1e6), "nothing to be taken out");
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn stream(mapping: &Arc<Mapping>, kernel: &str) -> Result<StreamCall, String> {
 fn with_a_chain() -> Arc<Mapping> {
     let (mapping, chain) = (mapping(), ChainLayout::Stride(128));
     let base = mapping.address() as u64;
-    mapping.fill(0, 16 << 10, |words| layout::write_chain(words, base, chain, 4096, 1)).unwrap();
+    mapping.fill(0, 16 << 10, |words| layout::write_chain(words, base, chain, 4096, 1, &|| false)).unwrap();
     mapping.prove_chain(16 << 10, chain, &|| false).unwrap();
     mapping
 }
@@ -36,7 +36,7 @@ fn only_nodes_of_a_proven_chain_are_followed() {
 #[test]
 fn bytes_are_followed_round_and_round_by_one_chain() {
     let (mapping, chain) = (mapping(), ChainLayout::Stride(12));
-    mapping.fill(0, 16 << 10, |words| layout::write_chain(words, 0, chain, 4096, 1)).unwrap();
+    mapping.fill(0, 16 << 10, |words| layout::write_chain(words, 0, chain, 4096, 1, &|| false)).unwrap();
     mapping.prove_chain(16 << 10, chain, &|| false).unwrap();
     let at = |offset: usize| (mapping.address() + offset) as u64;
     assert!(ChaseCall::new(&mapping, &[at(8)]).is_err() && ChaseCall::new(&mapping, &[at(0), at(12)]).is_err());

@@ -97,7 +97,7 @@ mod tests {
     fn with_a_chain() -> Mapping {
         let (mapping, chain) = (Mapping::reserve(BYTES, 4096).unwrap(), ChainLayout::Groups);
         let base = mapping.address() as u64;
-        mapping.fill(0, BYTES, |words| write_chain(words, base, chain, 4096, 1)).unwrap();
+        mapping.fill(0, BYTES, |words| write_chain(words, base, chain, 4096, 1, &|| false)).unwrap();
         mapping.prove_chain(BYTES, chain, &|| false).unwrap();
         mapping
     }

@@ -7,8 +7,9 @@ use tiermark_system::Clock;
 use tiermark_system::testing::in_own_process;
 
 use super::*;
+use crate::OsWork;
 use crate::channels::PRIMITIVES;
-use crate::{OsWork, find};
+use crate::table::find;
 
 const KINDS: [Kind; 6] = [Kind::Pipe, Kind::Unix, Kind::Tcp, Kind::Ring, Kind::Vmsplice, Kind::Splice];
 
