@@ -1,6 +1,6 @@
 //! What the loop says of time, on a clock that the test advances.
 
-#[path = "../../../tests/common/commands.rs"]
+#[path = "../../../tests/live/common/commands.rs"]
 mod commands;
 mod virtual_time;
 

@@ -1,0 +1,41 @@
+//! The program, and what it says, where nothing is measured but simulated machines.
+
+#![allow(
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a test may fail, and say what it saw; clippy knows only functions marked as tests"
+)]
+
+mod advice;
+mod analyse;
+mod arrows;
+mod bad_input;
+mod browser;
+mod check;
+mod check_run;
+#[path = "../common/mod.rs"]
+mod common;
+mod compare;
+mod counted;
+mod each_node;
+mod explain;
+mod field;
+mod history;
+mod hostile;
+mod matrix;
+mod mlc;
+mod others;
+mod pages;
+mod plans;
+mod record;
+mod renamed;
+mod rerun;
+mod shown;
+mod simulated;
+mod sources;
+mod stream;
+mod tune;
+mod watch;
+mod watch_active;
+mod watch_alert;
+mod watch_curve;

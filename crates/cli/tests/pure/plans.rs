@@ -1,0 +1,123 @@
+//! Plans run as a whole: what their commands would write, and options that hold for all experiments.
+
+use crate::common::User;
+
+const SERVER: &str = "synth:sockets=2,cores=4,mem=16G";
+
+/// A plan of some experiments, each a probe with `quick`.
+fn plan(user: &User, name: &str, probes: &[&str]) {
+    let experiments: String =
+        probes.iter().map(|probe| format!("[[experiment]]\nprobe = \"{probe}\"\nquick = true\n")).collect();
+    std::fs::write(user.path(name), format!("name = \"p\"\ntitle = \"t\"\n{experiments}")).unwrap();
+}
+
+/// Whether a rule of this code is among those of an experiment's plan.
+fn has_rule(experiment: &serde_json::Value, code: &str) -> bool {
+    experiment["plan"]["rules"].as_array().unwrap().iter().any(|rule| rule["code"] == code)
+}
+
+#[test]
+fn a_plan_writes_what_its_commands_would() {
+    let user = User::new();
+    plan(&user, "both.toml", &["matrix", "loaded-latency"]);
+    let arguments = ["run", "both.toml", "--simulate", SERVER, "--no-save"];
+    user.run(&[&arguments[..], &["--csv", "curve.csv", "--hmat=pairs.csv"]].concat()).expect(0);
+    let curve = std::fs::read_to_string(user.path("curve.csv")).unwrap();
+    assert!(curve.starts_with("type,rd_percentage,pause,") && curve.lines().count() >= 12, "{curve}");
+    let pairs = std::fs::read_to_string(user.path("pairs.csv")).unwrap();
+    assert!(pairs.contains("measured,1,0,"), "{pairs}");
+    let ran = user.run(&[&arguments[..], &["--csv=-"]].concat()).expect(0);
+    assert_eq!(ran.out, curve, "on standard output in place of the report");
+    let ran = user.run(&[&arguments[..], &["--csv=-", "--hmat=-"]].concat()).expect(2);
+    assert!(ran.out.is_empty() && ran.err.contains("--csv and --hmat"), "{}", ran.err);
+}
+
+#[test]
+fn what_a_plan_cannot_write_is_refused_before_it_runs() {
+    let user = User::new();
+    plan(&user, "one.toml", &["latency"]);
+    for option in ["--csv=x", "--hmat=x"] {
+        let ran = user.run(&["run", "one.toml", "--simulate", SERVER, option]).expect(2);
+        assert!(ran.out.is_empty() && !user.path("x").exists(), "{}", ran.err);
+    }
+}
+
+#[test]
+fn options_of_a_run_hold_for_every_experiment() {
+    let user = User::new();
+    let probes = [
+        "latency",
+        "bandwidth",
+        "matrix",
+        "scale",
+        "loaded-latency",
+        "c2c",
+        "geometry",
+        "tlb",
+        "mlp",
+        "granularity",
+        "background",
+        "residency",
+    ];
+    plan(&user, "all.toml", &probes);
+    let arguments = ["run", "all.toml", "--simulate", SERVER, "--dry-run", "--json", "--cpus=2-3", "--precision=7"];
+    let plans = user.run(&[&arguments[..], &["--allow-partial"]].concat()).expect(0).json();
+    let plans = plans.as_array().unwrap();
+    assert_eq!(plans.len(), probes.len());
+    for plan in plans {
+        let request = &plan["request"];
+        assert_eq!(request["scope"]["cpus"], "2-3", "{}", request["probe"]);
+        assert_eq!(request["precision"].as_f64(), Some(0.07), "{}", request["probe"]);
+    }
+}
+
+#[test]
+fn little_time_leaves_points_out_and_not_visits() {
+    for tree in ["synth:cores=2,smt=1,l3=8M,mem=4G", SERVER] {
+        let run = User::new().run(&["os", "--quick", "--no-save", "--json=-", "--simulate", tree]).expect(0).json();
+        let experiment = &run["experiments"][0];
+        assert!(has_rule(experiment, "quick_points"), "{}", experiment["plan"]["rules"]);
+        assert!(run["seconds"].as_f64().unwrap() <= 20.0, "{}", run["seconds"]);
+        let seen = experiment["observations"].as_array().unwrap();
+        assert!(seen.len() > 60, "{} points", seen.len());
+        for seen in seen {
+            assert!(seen["allocations"].as_u64() >= Some(5), "{}: {}", seen["step"], seen["allocations"]);
+        }
+    }
+}
+
+#[test]
+fn memory_moves_between_one_pair_of_nodes_of_each_distance() {
+    let tree = "synth:sockets=8,cores=2,smt=1,mem=4G";
+    let steps = |more: &[&str]| {
+        let plan = [&["os", "--only=numa", "--dry-run", "--json=-", "--simulate", tree], more].concat();
+        let plan = User::new().run(&plan).expect(0).json();
+        let steps = plan[0]["plan"]["steps"].as_array().unwrap().len();
+        (steps, has_rule(&plan[0], "left_out_of"))
+    };
+    let (few, is_told) = steps(&[]);
+    // Three calls; every other socket is as far: there and back with the usual size, and the other size one way.
+    assert_eq!(few, 3 * 3);
+    assert!(is_told);
+    assert_eq!(steps(&["--full"]), (3 * 2 * 56, false));
+}
+
+#[test]
+fn a_plan_takes_names_of_primitives_as_the_command_does() {
+    let user = User::new();
+    let write = |more: &str| {
+        let text = format!("name = \"p\"\ntitle = \"t\"\n[[experiment]]\nprobe = \"os\"\nquick = true\n{more}\n");
+        std::fs::write(user.path("os.toml"), text).unwrap();
+    };
+    write("only = [\"getppid\", \"frok+exit\"]");
+    let said = user.run(&["plan", "check", "os.toml"]).expect(2).err;
+    assert!(said.contains("line 6: only: ") && said.contains("'fork+exit'"), "{said}");
+    // Options of the whole run are for experiments that can take them, and no mistake beside one that cannot.
+    write("only = [\"GETPP\"]");
+    let run = ["run", "os.toml", "--pages=thp", "--format=mlc", "--no-save", "--json=run.json", "--simulate", SERVER];
+    user.run(&run).expect(0);
+    let run = crate::common::document(&user.path("run.json"));
+    let experiment = &run["experiments"][0];
+    assert_eq!(experiment["observations"].as_array().unwrap().len(), 1);
+    assert!(has_rule(experiment, "pages_say_nothing"), "{}", experiment["plan"]["rules"]);
+}

@@ -1,0 +1,11 @@
+//! What a comparison of runs says: of made runs, of simulated machines, and of histories.
+
+#![allow(
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a test may fail, and say what it saw; clippy knows only functions marked as tests"
+)]
+
+mod cases;
+mod history;
+mod noise;

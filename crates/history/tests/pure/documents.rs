@@ -1,0 +1,157 @@
+//! Released documents stay readable, the schema does not drift unseen, and garbage gets an error.
+
+use std::fs;
+use std::path::PathBuf;
+
+use proptest::prelude::*;
+use tiermark_history::Store;
+use tiermark_model::messages::documents::codes;
+use tiermark_model::{Refusal, Run};
+
+fn here(path: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+fn parse(bytes: &[u8]) -> Result<Run, Refusal> {
+    tiermark_history::parse(bytes, "a document")
+}
+
+/// A saved document. Once its version is released it is never written again: it shows that the version is still read.
+fn fixture(name: &str) -> Run {
+    parse(&fs::read(here("tests/fixtures").join(name)).unwrap()).unwrap()
+}
+
+#[test]
+fn the_second_version_stays_readable() {
+    let run = fixture("run-2.json");
+    assert_eq!(run.schema, "tiermark/run/2");
+    assert!(run.observations().all(|o| !o.visits.is_empty() && o.now.is_some() && o.edge.is_some()));
+    assert!(run.experiments.iter().all(|e| !e.states.is_empty() && !e.drift.is_empty()));
+    for seen in run.observations() {
+        assert!(seen.visits.clocks == 0 && seen.visits.windows().all(|window| window.clocks.is_empty()));
+        assert_eq!((seen.per_cycle, seen.clock_slope), (None, None));
+        assert_eq!((seen.disturbance.unsettled_shots, seen.disturbance.settle_seconds), (0, 0.0));
+    }
+    assert_eq!(parse(&serde_json::to_vec(&run).unwrap()).unwrap(), run);
+}
+
+#[test]
+fn the_third_version_stays_readable() {
+    let run = fixture("run-3.json");
+    assert_eq!(run.schema, "tiermark/run/3");
+    let seen: Vec<_> = run.observations().filter(|o| o.value.is_some()).collect();
+    assert!(!seen.is_empty() && seen.iter().all(|o| o.visits.clocks > 0 && o.visits.windows().count() > 0));
+    let windows = seen.iter().flat_map(|o| o.visits.windows());
+    let clocks: Vec<_> = windows.flat_map(|window| window.clocks.iter().flatten()).collect();
+    assert!(!clocks.is_empty() && clocks.iter().all(|clock| (2.9e9..3.1e9).contains(&clock.hz)));
+    assert!(seen.iter().any(|o| o.per_cycle.is_some()));
+    assert_eq!(parse(&serde_json::to_vec(&run).unwrap()).unwrap(), run);
+}
+
+#[test]
+fn the_first_version_is_refused_with_a_cure() {
+    let refusal = parse(br#"{"schema": "tiermark/run/1", "experiments": [7]}"#).unwrap_err();
+    assert_eq!(refusal.code, codes::document_older);
+    let text = refusal.to_string();
+    assert!(
+        ["tiermark/run/1", "tiermark/run/3, tiermark/run/2", "measure again"].iter().all(|p| text.contains(p)),
+        "{text}"
+    );
+}
+
+#[test]
+fn documents_read_back_what_was_written() {
+    let run = crate::common::example_run();
+    assert_eq!(parse(&serde_json::to_vec(&run).unwrap()).unwrap(), run);
+}
+
+#[test]
+fn unknown_fields_are_ignored() {
+    let mut document = serde_json::to_value(crate::common::example_run()).unwrap();
+    document["colour"] = "blue".into();
+    document["machine"]["moons"] = 2.into();
+    document["experiments"][0]["observations"][0]["mood"] = serde_json::json!({ "good": true });
+    assert_eq!(parse(document.to_string().as_bytes()).unwrap(), crate::common::example_run());
+}
+
+#[test]
+fn other_schemas_are_refused_by_name() {
+    for (schema, code) in [
+        (r#"{"schema":"tiermark/run/4","id":7}"#, codes::document_newer),
+        (r#"{"schema":"tiermark/run/10"}"#, codes::document_newer),
+        (r#"{"schema":"tiermark/run/1"}"#, codes::document_older),
+        (r#"{"schema":"fio/3"}"#, codes::document_of_others),
+        (r#"{"schema":1}"#, codes::document_without_schema),
+        (r#"{}"#, codes::document_without_schema),
+        (r#"["tiermark/run/3"]"#, codes::document_without_schema),
+    ] {
+        let refusal = parse(schema.as_bytes()).unwrap_err();
+        assert_eq!(refusal.code, code, "{schema}");
+        assert_eq!(refusal.data["known"], serde_json::json!(["tiermark/run/3", "tiermark/run/2"]));
+    }
+}
+
+/// What has no types takes a hundred times its length in memory.
+#[test]
+fn data_that_would_take_too_much_memory_is_refused_before_it_does() {
+    let mut run = serde_json::to_value(crate::common::example_run()).unwrap();
+    run["experiments"][0]["request"]["params"] = serde_json::json!(vec![serde_json::json!({"a": 0}); 1000]);
+    assert!(parse(run.to_string().as_bytes()).is_ok());
+    run["experiments"][0]["request"]["params"] = serde_json::json!(vec![serde_json::json!({"a": 0}); 100_000]);
+    assert_eq!(parse(run.to_string().as_bytes()).unwrap_err().code, codes::document_too_heavy);
+}
+
+#[test]
+fn errors_carry_path_and_position() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.json");
+    let text = serde_json::to_string_pretty(&crate::common::example_run()).unwrap();
+    fs::write(&path, text.replacen("\"seed\": 42", "\"seed\": \"many\"", 1)).unwrap();
+    let line = text.lines().position(|l| l.contains("\"seed\": 42")).unwrap() + 1;
+    let refusal = Store::at(dir.path()).load(path.to_str().unwrap()).unwrap_err();
+    assert_eq!((&refusal.code, &refusal.data["line"]), (&codes::document_malformed, &line.into()));
+    assert_eq!(refusal.text("from"), Some(format!("run document '{}'", path.display()).as_str()));
+    assert!(refusal.text("problem").unwrap().contains("\"many\""), "{refusal}");
+}
+
+#[test]
+fn endless_files_are_refused() {
+    let refusal = Store::at("/nonexistent").load("/dev/zero").unwrap_err();
+    assert_eq!((&refusal.code, &refusal.data["most"]), (&codes::document_too_large, &(256 << 20).into()));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn mutated_documents_never_panic(edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0u8..4), 1..6)) {
+        let mut bytes = serde_json::to_vec(&crate::common::example_run()).unwrap();
+        for (at, byte, kind) in edits {
+            let at = at.index(bytes.len());
+            match kind {
+                0 => bytes[at] = byte,
+                1 => bytes.truncate(at.max(1)),
+                2 => bytes.insert(at, byte),
+                _ => {
+                    let end = (at + usize::from(byte)).min(bytes.len());
+                    let piece = bytes[at..end].to_vec();
+                    bytes.splice(at..at, piece);
+                }
+            }
+        }
+        // A changed digit may still be a document; anything else must be an error that says where.
+        if let Err(error) = parse(&bytes) {
+            prop_assert!(!error.to_string().chars().any(char::is_control), "{error}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_any_kind_never_panic(digits in "-?[0-9]{1,30}(\\.[0-9]{1,9})?(e[+-]?[0-9]{1,5})?", at in 0usize..200) {
+        let text = serde_json::to_string(&crate::common::example_run()).unwrap();
+        let numbers: Vec<usize> = text.match_indices(':').map(|(i, _)| i + 1)
+            .filter(|&i| text.as_bytes()[i].is_ascii_digit()).collect();
+        let start = numbers[at % numbers.len()];
+        let end = start + text[start..].find([',', '}', ']']).unwrap();
+        let _ = parse(format!("{}{digits}{}", &text[..start], &text[end..]).as_bytes());
+    }
+}

@@ -1,0 +1,398 @@
+//! Every view of hand-made documents: snapshots, widths, and nothing measured left out.
+
+use crate::common::*;
+use proptest::prelude::*;
+use tiermark_model::Purpose;
+use tiermark_model::*;
+use tiermark_page::{RateUnit, Style, terminal};
+use tiermark_report::{Check, ProbeLine};
+use unicode_width::UnicodeWidthStr;
+
+fn style(width: usize) -> Style {
+    Style { width, ..Style::default() }
+}
+
+#[test]
+fn a_guest_on_one_screen() {
+    let shown = terminal(&tiermark_report::machine(&machines::vm(), &style(80)), &style(80));
+    assert!(shown.lines().count() <= 40, "{shown}");
+    insta::assert_snapshot!("machine_vm", shown);
+}
+
+#[test]
+fn limits_of_cores_are_listed_if_asked_for() {
+    let source = "a manual, table 1".to_owned();
+    let limits = CoreLimits {
+        name: "Golden Cove".into(),
+        latency_l1_cycles: Some(5.0),
+        load_bytes_per_cycle: Some(128.0),
+        store_bytes_per_cycle: Some(64.0),
+        latency_l2_cycles: Some(15.0),
+        l2_bytes_per_cycle: None,
+        source,
+    };
+    let machine = Machine { core_limits: Some(limits), ..machines::vm() };
+    assert_eq!(
+        terminal(&tiermark_report::machine(&machine, &style(80)), &style(80)),
+        terminal(&tiermark_report::machine(&machines::vm(), &style(80)), &style(80))
+    );
+    let shown = terminal(
+        &tiermark_report::machine(&machine, &Style { verbose: true, ..style(120) }),
+        &Style { verbose: true, ..style(120) },
+    );
+    let line = "Golden Cove at best: L1 in 5 cycles, 128 B of loads a cycle, 64 B of stores a cycle, L2 in 15 cycles\n";
+    assert!(shown.contains(line) && shown.contains("source: a manual, table 1"), "{shown}");
+}
+
+#[test]
+fn two_sockets_with_cxl_on_one_screen() {
+    let shown = terminal(&tiermark_report::machine(&machines::cxl(), &style(80)), &style(80));
+    assert!(shown.lines().count() <= 50, "{shown}");
+    insta::assert_snapshot!("machine_cxl", shown);
+}
+
+#[test]
+fn sockets_of_different_size_are_no_product() {
+    let mut machine = machines::cxl();
+    // 64 cores in two sockets of 32, of which one keeps half: 48 cores, no 2 × 24.
+    machine.cpus.retain(|cpu| cpu.socket == 0 || cpu.core % 32 < 16);
+    let shown = terminal(&tiermark_report::machine(&machine, &style(80)), &style(80));
+    assert!(shown.contains("2 sockets, 48 cores, 96 cpus"), "{shown}");
+}
+
+#[test]
+fn two_thousand_cpus_on_one_screen() {
+    let shown = terminal(&tiermark_report::machine(&machines::huge(), &style(80)), &style(80));
+    assert!(shown.lines().count() <= 40, "{shown}");
+    insta::assert_snapshot!("machine_huge", shown);
+}
+
+#[test]
+fn a_machine_that_says_nothing() {
+    insta::assert_snapshot!(
+        "machine_empty",
+        terminal(&tiermark_report::machine(&Machine::default(), &style(80)), &style(80))
+    );
+}
+
+#[test]
+fn runs() {
+    insta::assert_snapshot!("run_vm", terminal(&tiermark_report::run(&vm_run(), &style(80)), &style(80)));
+    insta::assert_snapshot!("run_cxl_wide", terminal(&tiermark_report::run(&cxl_run(), &style(110)), &style(110)));
+    insta::assert_snapshot!("run_huge", terminal(&tiermark_report::run(&huge_run(), &style(80)), &style(80)));
+    insta::assert_snapshot!("run_empty", terminal(&tiermark_report::run(&empty_run(), &style(80)), &style(80)));
+    insta::assert_snapshot!("run_table", terminal(&tiermark_report::run(&table_run(), &style(80)), &style(80)));
+    insta::assert_snapshot!("run_rates", terminal(&tiermark_report::run(&rates_run(), &style(80)), &style(80)));
+    insta::assert_snapshot!("run_rates_narrow", terminal(&tiermark_report::run(&rates_run(), &style(60)), &style(60)));
+    let ascii = Style { unicode: false, verbose: true, rate_unit: RateUnit::Iec, ..style(80) };
+    insta::assert_snapshot!("run_troubled_ascii", terminal(&tiermark_report::run(&troubled_run(), &ascii), &ascii));
+}
+
+#[test]
+fn ascii_means_ascii() {
+    let ascii = Style { unicode: false, ..style(80) };
+    let mut told = troubled_run();
+    told.experiments[0].findings[0]
+        .verdict
+        .suspect(Reason::Told {
+            code: ReasonCode::Imprecise, text: "interval ±1.5 %, wanted ±1.0 % → 日本".into()
+        });
+    told.experiments[0].findings[1].notes = vec![remark("3 × as far – or more")];
+    told.machine.cpu_model.name = Some("Prozessor für Größeres".into());
+    for run in [vm_run(), cxl_run(), told, table_run(), rates_run()] {
+        let shown = terminal(&tiermark_report::run(&run, &ascii), &ascii)
+            + &terminal(&tiermark_report::machine(&run.machine, &ascii), &ascii);
+        assert!(shown.is_ascii(), "{:?}", shown.chars().find(|c| !c.is_ascii()));
+    }
+}
+
+#[test]
+fn colour_adds_nothing_but_colour() {
+    for run in [vm_run(), troubled_run(), cxl_run()] {
+        let colored = terminal(
+            &tiermark_report::run(&run, &Style { color: true, ..style(80) }),
+            &Style { color: true, ..style(80) },
+        );
+        assert!(colored.contains("\u{1b}["));
+        assert_eq!(plain(&colored), terminal(&tiermark_report::run(&run, &style(80)), &style(80)));
+    }
+}
+
+/// The text without escape sequences, and without the spaces that colour hides from trimming.
+fn plain(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('\u{1b}') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at + rest[at..].find('m').unwrap() + 1..];
+    }
+    out + rest
+}
+
+#[test]
+fn nothing_measured_is_invisible() {
+    let mut run = Run { title: "latency".into(), ..cxl_run() };
+    let odd = Labels::new().text("moon", "full");
+    run.experiments[0].findings.push(finding("tide", odd.clone(), Unit::Count, 7411.0));
+    run.experiments[0].observations.push(observation(odd, Metric::Latency, 8522.0));
+    let shown = terminal(&tiermark_report::run(&run, &style(80)), &style(80));
+    for said in ["tide", "7411", "full", "8522", "triad", "page-random"] {
+        assert!(shown.contains(said), "{said} is missing:\n{shown}");
+    }
+}
+
+/// Findings of a loaded curve, each with a doubt.
+fn doubted_load() -> Run {
+    let labels = || Labels::new().text(Labels::MIX, "read").text(Labels::PLACE, "local");
+    let metrics = ["unloaded", "knee", "most", "saturated", "peak", "at_target"];
+    let findings = metrics.map(|metric| {
+        let unit = if matches!(metric, "unloaded" | "saturated") { Unit::Ns } else { Unit::BytesPerSecond };
+        let mut found = finding(&format!("loaded.{metric}"), labels().text(Labels::STATISTIC, "155 ns"), unit, 1e11);
+        found
+            .verdict
+            .suspect(Reason::Told { code: ReasonCode::Imprecise, text: "interval ±9.0 %, wanted ±1.0 %".into() });
+        found.value = found.value.filter(|_| metric != "knee");
+        found
+    });
+    run_of(machines::vm(), "loaded", vec![], findings.into())
+}
+
+#[test]
+fn reasons_call_numbers_as_the_columns_do() {
+    let shown = terminal(&tiermark_report::run(&doubted_load(), &style(120)), &style(120));
+    // What is not there is neither doubtful nor a number.
+    insta::assert_snapshot!("doubts_of_columns", shown);
+}
+
+#[test]
+fn steps_that_came_to_nothing_are_not_measured() {
+    let mut run = Run { title: "latency".into(), ..vm_run() };
+    let labels = Labels::new().purpose(Purpose::Shape).text(Labels::LAYOUT, "scatter:2101312");
+    let mut lost = observation(labels.whole(Labels::SIZE, 64 * MIB), Metric::Latency, 1.0);
+    lost.value = None;
+    lost.verdict
+        .invalid(Reason::Told { code: ReasonCode::PageSize, text: "asked for thp pages, got base pages".into() });
+    run.experiments[0].observations.push(lost);
+    let shown = terminal(&tiermark_report::run(&run, &style(120)), &style(120));
+    let (_, missing) = shown.split_once("Not measured").unwrap();
+    insta::assert_snapshot!("not_measured", missing);
+}
+
+#[test]
+fn deviations_without_an_interval_come_of_the_range() {
+    let labels = Labels::new().purpose(Purpose::Load).whole(Labels::READS, 100).whole(Labels::PAUSE, 0);
+    let mut point = observation(labels, Metric::Latency, 155.0);
+    (point.interval, point.min, point.max) = (None, Some(154.0), Some(158.0));
+    point.parts =
+        vec![PartResult { name: "load".into(), unit: Unit::BytesPerSecond, value: Some(1e10), min: None, max: None }];
+    let mut run = run_of(machines::vm(), "loaded", vec![point], vec![]);
+    let text = tiermark_report::mess(&run);
+    assert!(text.lines().nth(1).unwrap().ends_with(",155,1,154,158"), "{text}");
+    // Two experiments of a plan are two curves.
+    run.experiments.push(run.experiments[0].clone());
+    let text = tiermark_report::mess(&run);
+    let points = tiermark_report::read_mess(&text).unwrap();
+    assert_eq!(points.iter().map(|p| p.kind.as_str()).collect::<Vec<_>>(), ["-1", "-2"], "{text}");
+}
+
+#[test]
+fn smt_and_tiers_are_told_in_words() {
+    let mut machine = machines::vm();
+    machine.system.smt_control = Some("notsupported".into());
+    machine.nodes.iter_mut().for_each(|node| node.memory_tier = Some(4));
+    let shown = terminal(&tiermark_report::machine(&machine, &style(80)), &style(80));
+    assert!(!shown.contains("  tier"), "{shown}");
+    let tiers = terminal(&tiermark_report::machine(&machines::cxl(), &style(80)), &style(80));
+    insta::assert_snapshot!("smt_and_tiers", [shown, tiers].join("\n=====\n"));
+}
+
+#[test]
+fn plans() {
+    let plans = [(request("latency"), plan_of(5)), (request("bandwidth"), plan_of(90))];
+    insta::assert_snapshot!("plan", terminal(&tiermark_report::plan(&plans, &style(80)), &style(80)));
+}
+
+#[test]
+fn a_plan_takes_no_longer_than_it_may() {
+    let mut plan = plan_of(90);
+    plan.max_seconds = f64::INFINITY;
+    let whole = plan.expected_seconds();
+    plan.max_seconds = whole / 2.0;
+    let shown = terminal(&tiermark_report::plan(&[(request("latency"), plan.clone())], &style(80)), &style(80));
+    let half = format!("{:.1} s", whole / 2.0);
+    assert!(shown.contains(&format!("90 steps, about {half}, at most {half}")), "{shown}");
+    let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(&format!("Expected time in all: {half}")), "{shown}");
+    assert!(words.contains(&format!("at most {half}: the last steps")), "{shown}");
+    plan.max_seconds = 2.0 * whole;
+    let shown = terminal(&tiermark_report::plan(&[(request("latency"), plan)], &style(80)), &style(80));
+    assert!(!shown.contains(&format!("at most {half}")), "{shown}");
+}
+
+#[test]
+fn lists_and_checks() {
+    let kernel = |id: &str, store_kind, pattern, plain| KernelInfo {
+        id: id.into(),
+        isa: Isa::Avx512,
+        pattern,
+        streams: 2,
+        loads: 8,
+        stores: 8,
+        unroll_bytes: 512,
+        store_kind,
+        read_per_line: 64,
+        write_per_line: 64,
+        zeros_only: false,
+        plain,
+        doc: "512-bit loads and stores, the destination in lines the core owns".into(),
+    };
+    let kernels = [
+        kernel("copy/avx512", StoreKind::Cached, Pattern::Sequential, true),
+        kernel("copy.nt/avx512", StoreKind::NonTemporal, Pattern::Random, false),
+    ];
+    let refused = Refusal::new("kernels for sve", "this processor has no SVE", "");
+    let probes = [ProbeLine {
+        id: "latency".into(),
+        method: 1,
+        summary: "time of one dependent load, by footprint, layout and page size".into(),
+        refused: Some(Refusal::new("latency", "no cpu is allowed", "choose other cpus")),
+    }];
+    let check =
+        |name: &str, pass, detail: &str| Check { name: name.into(), value: "0.31".into(), pass, detail: detail.into() };
+    let checks = [
+        check("uniform generator, KS", true, "below 1.63 at 1 %"),
+        check("clock against CLOCK_MONOTONIC_RAW", false, "off by 0.31 %, more than 0.1 %: use another clocksource"),
+    ];
+    let shown = [
+        terminal(&tiermark_report::kernels(&kernels, &[refused], &style(80)), &style(80)),
+        terminal(&tiermark_report::probes(&probes, &style(80)), &style(80)),
+        terminal(&tiermark_report::selftest(&checks, &style(80)), &style(80)),
+        tiermark_report::page("# latency: one\n\nOne.\n\nTwo.\n\n## What it is not\n\nLoaded latency.", &style(80)),
+        terminal(
+            &tiermark_report::equivalents(
+                &[tiermark_report::Equivalent {
+                    there: "stream".into(),
+                    here: "tiermark bandwidth".into(),
+                    note: "as STREAM counts".into(),
+                }],
+                &style(80),
+            ),
+            &style(80),
+        ),
+    ];
+    insta::assert_snapshot!("lists", shown.join("\n=====\n"));
+}
+
+#[test]
+fn every_run_says_how_many_numbers_are_trusted() {
+    let line = |run: &Run| {
+        // A survey has a report of its own.
+        let run = Run { title: "latency".into(), ..run.clone() };
+        let shown = terminal(&tiermark_report::run(&run, &style(120)), &style(120));
+        shown.lines().find(|l| l.contains("95 % interval")).unwrap_or_default().to_owned()
+    };
+    assert_eq!(line(&vm_run()), "all 37 numbers trusted; ~ is about; ± is a 95 % interval");
+    let troubled =
+        "20 of 38 numbers trusted, 16 suspect (!), 2 invalid (✘); unmarked = trusted; ~ is about; ± is a 95 % interval";
+    assert_eq!(line(&troubled_run()), troubled);
+    assert_eq!(line(&rates_run()), "12 of 16 numbers trusted, 4 refused; unmarked = trusted; ± is a 95 % interval");
+    let mut one = table_run();
+    one.experiments[0].findings.truncate(1);
+    assert_eq!(line(&one), "the only number is trusted; ± is a 95 % interval");
+    assert_eq!(line(&empty_run()), "");
+}
+
+#[test]
+fn json_is_the_document() {
+    let text = tiermark_report::json(&vm_run());
+    assert!(text.ends_with("}\n"));
+    assert_eq!(serde_json::from_str::<Run>(&text).unwrap(), vm_run());
+}
+
+#[test]
+fn redacted_documents_name_nobody() {
+    let mut run = troubled_run();
+    run.bench.kernels = vec![];
+    run.warnings.push(tiermark_model::messages::system::doctor_problem("governor", "that of build-7", "", ""));
+    run.warnings.push(tiermark_model::messages::run::busy(1.2, 2, "nginx 0.9, children of mysqld 0.3", None));
+    run.machine.unseen.push(tiermark_model::messages::machine::file_denied("/home/ada/x", "build-7 denies it"));
+    let labels = &mut run.experiments[0].findings[0].labels;
+    *labels = labels.clone().text("tier", "DRAM of build-7");
+    let redacted = tiermark_report::redact(&run);
+    let text = tiermark_report::json(&redacted);
+    for name in ["build-7", "ada", "example.org", "user-1000", "nginx", "mysqld"] {
+        assert!(!text.contains(name), "{name}");
+    }
+    assert!(text.contains("--json=(redacted)"));
+    assert_eq!(redacted.experiments[0].findings.len(), run.experiments[0].findings.len());
+    assert_eq!(redacted.machine.caches, run.machine.caches);
+}
+
+/// The name of a host is taken out where it is a word, however short.
+#[test]
+fn short_names_of_hosts_are_taken_out_as_words() {
+    let mut run = troubled_run();
+    run.machine.system.hostname = Some("l1".into());
+    run.warnings =
+        vec![tiermark_model::messages::system::doctor_problem("governor", "that of l1, not l10 nor xl1", "", "")];
+    let labels = &mut run.experiments[0].findings[0].labels;
+    *labels = labels.clone().text("tier", "l1").text("note", "seen on l1.");
+    let redacted = tiermark_report::redact(&run);
+    assert!(redacted.warnings[0].text.contains("that of (redacted), not l10 nor xl1"), "{}", redacted.warnings[0].text);
+    let labels = &redacted.experiments[0].findings[0].labels;
+    assert_eq!((labels.get("tier"), labels.get("note")), (Some("l1"), Some("seen on (redacted).")));
+}
+
+/// Lines that are too long, but for those a path makes so.
+fn too_long(shown: &str, width: usize) -> Vec<&str> {
+    shown.lines().filter(|l| l.width() > width && !l.contains('/')).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn every_view_fits_its_width(width in 60usize..=140, unicode: bool, verbose: bool) {
+        let style = Style { width, unicode, verbose, ..Style::default() };
+        for run in [vm_run(), cxl_run(), empty_run(), table_run(), rates_run(), troubled_run()] {
+            let shown = terminal(&tiermark_report::run(&run, &style), &style) + &terminal(&tiermark_report::machine(&run.machine, &style), &style);
+            prop_assert!(too_long(&shown, width).is_empty(), "{:#?}", too_long(&shown, width));
+            prop_assert!(shown.lines().all(|l| l.trim_end() == l), "trailing spaces");
+        }
+        let shown = terminal(&tiermark_report::plan(&[(request("a"), plan_of(90))], &style), &style);
+        prop_assert!(too_long(&shown, width).is_empty(), "{:#?}", too_long(&shown, width));
+    }
+
+    #[test]
+    fn strange_numbers_and_texts_never_panic(
+        number in prop::num::f64::ANY,
+        whole: u64,
+        text in "\\PC{0,40}|[\\x00-\\x1f]{0,9}|日本{0,20}",
+        width in 0usize..200,
+        purpose in prop::sample::select(vec![Purpose::Curve, Purpose::Table, Purpose::Ladder, Purpose::Scaling]),
+    ) {
+        let style = Style { width, unicode: true, color: true, verbose: true, rate_unit: RateUnit::Iec };
+        let labels = Labels::new().purpose(purpose).whole(Labels::SIZE, whole).text(Labels::TIER, &text);
+        let labels = labels.whole(Labels::THREADS, whole).text(Labels::OP, "read").text(Labels::STATISTIC, &text);
+        let units = [Unit::Ns, Unit::BytesPerSecond, Unit::Bytes, Unit::Hz, Unit::Ratio, Unit::Count];
+        let metrics = ["tier.size", "latency", "bandwidth", "peak.share", "latency.tail", "bandwidth.scaling", "drift"];
+        let findings = metrics.iter().flat_map(|m| units.map(|u| finding(m, labels.clone(), u, number))).collect();
+        let mut run = run_of(machines::vm(), &text, vec![strange(labels.clone(), number); 3], findings);
+        run.seconds = number;
+        run.experiments[0].drift =
+            vec![Drift { step: text.clone(), at_seconds: Some(number), change: number, p_value: None }];
+        run.bench.clock.hz = number;
+        run.machine.nodes[0].memory_bytes = Some(whole);
+        run.machine.nodes[0].free_bytes = Some(u64::MAX);
+        run.machine.system.hostname = Some(text);
+        run.machine.system.load1 = Some(number);
+        let shown = terminal(&tiermark_report::run(&run, &style), &style) + &terminal(&tiermark_report::machine(&run.machine, &style), &style);
+        let controls = plain(&shown).chars().filter(|c| c.is_control() && *c != '\n').count();
+        prop_assert_eq!(controls, 0);
+        tiermark_report::redact(&run);
+        let mut plan = plan_of(3);
+        plan.max_seconds = number;
+        plan.steps[0].setup.regions[0].bytes = Bytes(whole);
+        let _ = terminal(&tiermark_report::plan(&[(request("a"), plan)], &style), &style);
+    }
+}
