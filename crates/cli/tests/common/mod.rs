@@ -144,10 +144,13 @@ pub(crate) fn stable(report: &str) -> String {
     lines.join("\n")
 }
 
-/// A number from 0 to 1 that is another at each call.
-pub(crate) fn random() -> f64 {
+/// Numbers by chance, each time others: the seed is printed, and `TIERMARK_SEED` gives them again.
+pub(crate) fn random() -> tiermark_stats::Rng {
     use std::hash::{BuildHasher, RandomState};
-    RandomState::new().hash_one(0) as f64 / u64::MAX as f64
+    let given = std::env::var("TIERMARK_SEED").ok().and_then(|text| text.parse().ok());
+    let seed = given.unwrap_or_else(|| RandomState::new().hash_one(0));
+    eprintln!("TIERMARK_SEED={seed}");
+    tiermark_stats::Rng::new(seed)
 }
 
 /// The trial with the most tenants of those that passed. How many had room is counted by it; what the answer says of

@@ -147,11 +147,11 @@ fn killed_at_any_moment_everything_comes_back() {
     let (user, before) = (User::new(), state());
     let (ran, whole) = timed(&user, &SMALL);
     ran.expect(0);
-    let mut changed = 0;
+    let (mut changed, mut random) = (0, crate::common::random());
     for round in 0..ROUNDS {
         let mut child = user.command(&SMALL).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         // A random moment of each tenth of the run.
-        let share = (f64::from(round) + crate::common::random()) / f64::from(ROUNDS);
+        let share = (f64::from(round) + random.unit()) / f64::from(ROUNDS);
         eprintln!("round {round}: killed after {share:.3} of the run");
         thread::sleep(whole.mul_f64(share));
         child.kill().unwrap();

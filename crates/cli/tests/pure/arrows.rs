@@ -121,17 +121,24 @@ fn unsafe_code_lives_in_two_crates_and_in_forks_only() {
     }
 }
 
-/// `./test --fast` runs every suite but those whose names begin with `live` or `slow`.
+/// `./test` chooses by the names of executables: those called `pure` need nothing.
 #[test]
-fn suites_that_start_servers_change_systems_or_boot_guests_are_named_live() {
+fn tests_that_start_servers_change_systems_or_boot_guests_are_not_called_pure() {
     const NEEDS: [&str; 3] = ["common::redis::", "common::system::", "tests/numa-vm"];
     for (name, source) in crates() {
         let tests = source.with_file_name("tests");
-        let suite = |path: &Path| path.strip_prefix(&tests).unwrap().iter().next().unwrap().display().to_string();
+        let entries = fs::read_dir(&tests).into_iter().flatten().flatten().map(|entry| entry.path());
+        for path in entries.filter(|path| path.is_file() || path.join("main.rs").exists()) {
+            let kind = path.file_stem().unwrap().to_string_lossy();
+            assert!(
+                kind == "pure" || kind == "guests" || kind.starts_with("live"),
+                "{name}: {kind} is no kind of test"
+            );
+        }
+        let pure = tests.join("pure");
+        let files = if pure.is_dir() { sources(&pure) } else { Vec::new() };
         // This file only names what others need.
-        let others = ["live", "slow", "common", "arrows"];
-        let files = if tests.is_dir() { sources(&tests) } else { Vec::new() };
-        for path in files.iter().filter(|path| !others.iter().any(|other| suite(path).starts_with(other))) {
+        for path in files.iter().filter(|path| !path.ends_with("arrows.rs")) {
             let text = fs::read_to_string(path).unwrap();
             let found = NEEDS.iter().find(|need| text.contains(*need));
             assert!(found.is_none(), "{name}: {} uses {found:?}", path.display());
