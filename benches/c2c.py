@@ -3,12 +3,13 @@
 
     benches/c2c.py [--rounds N] [--cpus A,B] [--samples N]
 
-The peer is installed with cargo, at a pinned version, into a directory of its own that is removed at the end (--root DIR
-keeps it). It prints half of a round trip; tiermark prints a round trip, so that its value is halved here. The peer measures
-the pair on one line, the same in all its samples, and prints the mean of its samples (300 of 1,000 round trips, some 20 ms, unless told):
-a single lost time slice moves it, so on a machine with other work ask for fewer samples and more rounds. Every run of it is another process
-with another line. In a guest whose cpus the hypervisor moves, both tools see two distances in turn: the median of the rounds' own ratios
-compares runs that are a second apart, the ratio of medians may compare two distances.
+The peer is installed with cargo, at a pinned version, into a directory of its own that is removed at the end (--root
+DIR keeps it). It prints half of a round trip; tiermark prints a round trip, so that its value is halved here. The
+peer measures the pair on one line, the same in all its samples, and prints the mean of its samples (300 of 1,000
+round trips, some 20 ms, unless told): a single lost time slice moves it, so on a machine with other work ask for
+fewer samples and more rounds. Every run of it is another process with another line. In a guest whose cpus the
+hypervisor moves, both tools see two distances in turn: the median of the rounds' own ratios compares runs that are a
+second apart, the ratio of medians may compare two distances.
 """
 
 import argparse
@@ -70,7 +71,16 @@ def compare(program, cpus, job, rounds, samples):
     ratio = f"**{x / y:.3f}**" if x and y else "-"
     rounds_own = median([p / q for p, q in zip(a, b) if p and q])
     each = f"{rounds_own:.3f}" if rounds_own else "-"
-    row(job, f"{x:.1f}" if x else "-", spread(mine), f"{y:.1f}" if y else "-", spread(peer), ratio, each, ", ".join(sorted(set(grades))))
+    row(
+        job,
+        f"{x:.1f}" if x else "-",
+        spread(mine),
+        f"{y:.1f}" if y else "-",
+        spread(peer),
+        ratio,
+        each,
+        ", ".join(sorted(set(grades))),
+    )
 
 
 def main():
@@ -85,7 +95,10 @@ def main():
         program = install(args.root or scratch)
         header(f"Core to core beside {PEER} {VERSION}, cpus {args.cpus}")
         load = os.getloadavg()[0]
-        print(f"ns one way (half a round trip), medians of {args.rounds} alternating runs, and their range; load average {load:.1f} before.\n")
+        print(
+            f"ns one way (half a round trip), medians of {args.rounds} alternating runs, and their range; load "
+            f"average {load:.1f} before.\n"
+        )
         row("operation", "tiermark", "range", PEER, "range", "ratio", "of each round", "verdicts")
         row(*["---"] * 8)
         for job in args.jobs.split(","):

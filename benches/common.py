@@ -38,11 +38,25 @@ def findings(arguments):
 
 
 def tiermark_bandwidth(op, size, threads):
-    """GB/s of the figure, GB/s that was sustained (the best whole pass over memory; in caches the median visit), winner and verdict of one step; the
+    """GB/s of the figure, GB/s that was sustained (the best whole pass over memory; in caches the median visit),
+    winner and verdict of one step; the
     footprint is each thread's. An operation may end in ` of zeros`."""
     data = ["--data", "zeros"] if op.endswith(" of zeros") else []
     op = op.removesuffix(" of zeros")
-    seen = document(["bandwidth", "--sizes", str(size), "--op", op, "--threads", "one" if threads == 1 else "cores", "--max-time", "2s", *data])
+    seen = document(
+        [
+            "bandwidth",
+            "--sizes",
+            str(size),
+            "--op",
+            op,
+            "--threads",
+            "one" if threads == 1 else "cores",
+            "--max-time",
+            "2s",
+            *data,
+        ]
+    )
     seen = [o for e in seen["experiments"] for o in e["observations"] if o["metric"] == "bandwidth"]
     if not seen or seen[0].get("value") is None:
         return None, None, "", "invalid"
@@ -71,18 +85,45 @@ def likwid(test, size, threads):
 
 def sysbench(oper, size, threads):
     """GB/s of sysbench memory, one local block of `size` a thread."""
-    out = run(["sysbench", "memory", f"--threads={threads}", f"--memory-block-size={size}", "--memory-scope=local",
-               f"--memory-oper={oper}", "--memory-total-size=100T", "--time=1", "run"])
+    out = run(
+        [
+            "sysbench",
+            "memory",
+            f"--threads={threads}",
+            f"--memory-block-size={size}",
+            "--memory-scope=local",
+            f"--memory-oper={oper}",
+            "--memory-total-size=100T",
+            "--time=1",
+            "run",
+        ]
+    )
     found = re.search(r"\(([\d.]+) MiB/sec\)", out or "")
     return float(found.group(1)) * MIB / 1e9 if found else None
 
 
 def perf_mem(what, size, function):
     """GB/s of perf bench mem; it prints 2^30-based GB and counts a copy once."""
-    # The first loop of memset stores zeros, which some memory systems carry faster than data: one of 64 loops moves the mean by 1 %.
+    # The first loop of memset stores zeros, which some memory systems carry faster than data: one of 64 loops moves
+    # the mean by 1 %.
     loops = max(64, int(4e9 / size))
     streams = 2 if what == "memcpy" else 1
-    out = run(["perf", "bench", "-f", "simple", "mem", what, "-s", f"{max(1, size // streams)}B", "-l", str(loops), "-f", function])
+    out = run(
+        [
+            "perf",
+            "bench",
+            "-f",
+            "simple",
+            "mem",
+            what,
+            "-s",
+            f"{max(1, size // streams)}B",
+            "-l",
+            str(loops),
+            "-f",
+            function,
+        ]
+    )
     found = re.search(r"([\d.]+)\s*(MB|GB)/sec", out or "") or re.search(r"^\s*([\d.]+)\s*$", out or "", re.M)
     if not found:
         return None
@@ -103,7 +144,9 @@ def need(*programs):
     missing = [p for p in programs if not shutil.which(p)]
     if missing:
         names = {"perf": "linux-perf", "cc": "gcc", "redis-benchmark": "redis-tools", "taskset": "util-linux"}
-        sys.exit(f"missing: {', '.join(missing)}; install with: apt-get install {' '.join(names.get(m, m) for m in missing)}")
+        sys.exit(
+            f"missing: {', '.join(missing)}; install with: apt-get install {' '.join(names.get(m, m) for m in missing)}"
+        )
     if not os.path.exists(TIERMARK):
         sys.exit(f"{TIERMARK} is not built; run: cargo build --release")
 

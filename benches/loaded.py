@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Loaded latency beside the probes it must agree with, A B A B: the unloaded point beside `latency` on the same footprint, and all
-cores' rate beside `bandwidth`; the time a curve takes, its points and their verdicts.
+"""Loaded latency beside the probes it must agree with, A B A B: the unloaded point beside `latency` on the same
+footprint, and all cores' rate beside `bandwidth`; the time a curve takes, its points and their verdicts.
 
     benches/loaded.py [--rounds N]
 """
@@ -33,23 +33,46 @@ def main():
         began = time.monotonic()
         loaded = document(["loaded-latency", "--quick", "--mix", "read"])
         seconds.append(time.monotonic() - began)
-        seen = [o for e in loaded["experiments"] for o in e["observations"] if o["labels"].get("purpose") in ("load", "unloaded")]
+        seen = [
+            o
+            for e in loaded["experiments"]
+            for o in e["observations"]
+            if o["labels"].get("purpose") in ("load", "unloaded")
+        ]
         size = next(o["labels"]["size"] for o in seen if o["labels"]["purpose"] == "unloaded")
         points.append(sum(o["value"] is not None for o in seen))
         trusted.append(sum(o["verdict"]["grade"] == "trusted" for o in seen))
         idle.append(value(loaded, "loaded.unloaded")[0])
         peak.append(value(loaded, "loaded.peak", mix="read")[0])
         alone.append(value(document(["latency", "--quick", "--sizes", str(size)]), "latency")[0])
-        each = next(o["labels"]["size"] for e in loaded["experiments"] for o in e["observations"] if o["labels"].get("purpose") == "peak")
+        each = next(
+            o["labels"]["size"]
+            for e in loaded["experiments"]
+            for o in e["observations"]
+            if o["labels"].get("purpose") == "peak"
+        )
         plain = document(["bandwidth", "--quick", "--op", "read", "--threads", "cores", "--sizes", str(each)])
         all_cores.append(value(plain, "bandwidth")[0])
         show = lambda v, scale=1.0: f"{v / scale:.1f}" if v is not None else "-"
-        row(number + 1, show(idle[-1]), show(alone[-1]), show(peak[-1], 1e9), show(all_cores[-1], 1e9), f"{seconds[-1]:.1f}",
-            points[-1], trusted[-1])
-    # Where a machine changes between two states, the ratio of medians may compare one with the other: the rounds' own say more.
+        row(
+            number + 1,
+            show(idle[-1]),
+            show(alone[-1]),
+            show(peak[-1], 1e9),
+            show(all_cores[-1], 1e9),
+            f"{seconds[-1]:.1f}",
+            points[-1],
+            trusted[-1],
+        )
+    # Where a machine changes between two states, the ratio of medians may compare one with the other: the rounds' own
+    # say more.
     each = lambda ours, theirs: median([a / b for a, b in zip(ours, theirs) if a and b])
-    print(f"\nunloaded / latency **{median(idle) / median(alone):.3f}** (median of the rounds' own {each(idle, alone):.3f}), "
-          f"all cores / bandwidth **{median(peak) / median(all_cores):.3f}** ({each(peak, all_cores):.3f}), {median(seconds):.1f} s a curve of {median(points)} points, {median(trusted)} of them trusted")
+    print(
+        f"\nunloaded / latency **{median(idle) / median(alone):.3f}** (median of the rounds' own "
+        f"{each(idle, alone):.3f}), "
+        f"all cores / bandwidth **{median(peak) / median(all_cores):.3f}** ({each(peak, all_cores):.3f}), "
+        f"{median(seconds):.1f} s a curve of {median(points)} points, {median(trusted)} of them trusted"
+    )
 
 
 if __name__ == "__main__":

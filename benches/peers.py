@@ -4,13 +4,13 @@
     benches/peers.py [--rounds N] [--jobs LIST] [--sizes LIST] [--threads LIST]
 
 Bytes are counted alike: read and write once, copy read + written, triad three arrays. Each cell first runs every
-variant of every peer once; the two best then alternate with tiermark for N rounds, 2 s of ours and about as much of each of theirs. Two ratios
-are printed: of the best rate that ours sustained (a whole pass over memory; in caches the median visit of a run) to the best try of the best peer,
-and of our figure (the median of the rounds) to that try.
+variant of every peer once; the two best then alternate with tiermark for N rounds, 2 s of ours and about as much of
+each of theirs. Two ratios are printed: of the best rate that ours sustained (a whole pass over memory; in caches the
+median visit of a run) to the best try of the best peer, and of our figure (the median of the rounds) to that try.
 
 Like is compared with like: perf bench mem memcpy copies zeros (its source is never filled), which this memory system
-carries faster than data, so it stands against `--data zeros`. mbw's third method (-t2) is left out: it copies one 256 KiB block
-again and again (its source pointer never moves), so that it measures stores with a cached source.
+carries faster than data, so it stands against `--data zeros`. mbw's third method (-t2) is left out: it copies one 256
+KiB block again and again (its source pointer never moves), so that it measures stores with a cached source.
 """
 
 import argparse
@@ -25,7 +25,9 @@ JOBS = {
     "read": [f"load_{isa}" for isa in ISAS],
     "write": [f"store_{isa}" for isa in ISAS] + [f"store_mem_{isa}" for isa in ISAS],
     "copy": [f"copy_{isa}" for isa in ISAS] + [f"copy_mem_{isa}" for isa in ISAS],
-    "triad": [f"stream_{isa}" for isa in ISAS] + [f"stream_{i}_fma" for i in ("avx512", "avx", "sse")] + [f"stream_mem_{isa}" for isa in ISAS],
+    "triad": [f"stream_{isa}" for isa in ISAS]
+    + [f"stream_{i}_fma" for i in ("avx512", "avx", "sse")]
+    + [f"stream_mem_{isa}" for isa in ISAS],
     "copy of zeros": [],
     "write.nt": [f"store_mem_{isa}" for isa in ISAS],
     "copy.nt": [f"copy_mem_{isa}" for isa in ISAS],
@@ -72,7 +74,18 @@ def cell(job, size, threads, rounds):
     ratio = lambda value: f"**{value / b:.2f}**" if value and b else "-"
     kernel = max(set(kernels), key=kernels.count)
     grade = max(set(grades), key=grades.count)
-    row(size_name(size), threads, job, f"{a:.1f}" if a else "-", kernel, grade, f"{b:.1f}" if b else "-", best, ratio(w), ratio(a))
+    row(
+        size_name(size),
+        threads,
+        job,
+        f"{a:.1f}" if a else "-",
+        kernel,
+        grade,
+        f"{b:.1f}" if b else "-",
+        best,
+        ratio(w),
+        ratio(a),
+    )
 
 
 def main():
@@ -84,8 +97,22 @@ def main():
     args = parser.parse_args()
     need("likwid-bench", "mbw", "sysbench", "perf")
     header("Bandwidth beside the peers")
-    print("GB/s (10⁹) of alternating runs: our figure (median), the best try of the best peer; ratios of the best rate that ours sustained and of our figure to that.\n")
-    row("footprint a thread", "threads", "job", "tiermark", "kernel", "verdict", "best peer", "which", "sustained", "figure")
+    print(
+        "GB/s (10⁹) of alternating runs: our figure (median), the best try of the best peer; ratios of the best "
+        "rate that ours sustained and of our figure to that.\n"
+    )
+    row(
+        "footprint a thread",
+        "threads",
+        "job",
+        "tiermark",
+        "kernel",
+        "verdict",
+        "best peer",
+        "which",
+        "sustained",
+        "figure",
+    )
     row(*["---"] * 10)
     for threads in dict.fromkeys(int(t) for t in args.threads.split(",")):
         for size in map(int, args.sizes.split(",")):

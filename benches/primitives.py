@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Operating-system primitives beside `perf bench`, `stress-ng` and a bare loop in C (benches/os_bare.c), A B A B, medians.
+"""Operating-system primitives beside `perf bench`, `stress-ng` and a bare loop in C (benches/os_bare.c), A B A B,
+medians.
 
     benches/primitives.py [--rounds N] [--seconds S] [--only TEXT,...] [--fifo]
 
-Needs a C compiler, linux-perf and stress-ng; strace, where it is there, counts what stress-ng does besides. Everything runs on the cpu
-that tiermark chooses, and on the nearest other one. All values are ns of an operation, a ratio is ours over theirs: at most 1.02 is the goal
-where the same thing is done. Peers print the mean of a whole run, tiermark and the bare loop the median of blocks of at least 20 us: on
-a machine with other work a mean holds what others did, so the bare loop's own mean stands beside its median. --fifo gives everything a
-real-time policy (chrt -f 1), for such machines.
+Needs a C compiler, linux-perf and stress-ng; strace, where it is there, counts what stress-ng does besides.
+Everything runs on the cpu that tiermark chooses, and on the nearest other one. All values are ns of an operation, a
+ratio is ours over theirs: at most 1.02 is the goal where the same thing is done. Peers print the mean of a whole run,
+tiermark and the bare loop the median of blocks of at least 20 us: on a machine with other work a mean holds what
+others did, so the bare loop's own mean stands beside its median. --fifo gives everything a real-time policy (chrt -f
+1), for such machines.
 """
 
 import argparse
@@ -44,7 +46,9 @@ class Ours:
         """ns and verdict of the point whose labels are those wanted; a bandwidth becomes the time of so many bytes."""
         if primitive not in self.known:
             runs = document(["os", "--only", primitive])["experiments"]
-            self.known[primitive] = [f for e in runs for f in e["findings"] if f["metric"] in ("os.latency", "os.bandwidth")]
+            self.known[primitive] = [
+                f for e in runs for f in e["findings"] if f["metric"] in ("os.latency", "os.bandwidth")
+            ]
         for found in self.known[primitive]:
             if found["value"] is None or any(found["labels"].get(key) != value for key, value in wanted.items()):
                 continue
@@ -68,7 +72,9 @@ def simple(out):
 
 
 def pin_sides(pid, threads, cpus):
-    """Pins the two sides of perf's pipe, parent and child or its two threads. Whether both were there within a second."""
+    """Pins the two sides of perf's pipe, parent and child or its two threads. Whether both were there within a
+    second.
+    """
     end = time.monotonic() + 1
     while time.monotonic() < end:
         try:
@@ -127,7 +133,9 @@ class Peers:
         return size / float(found.group(1)) * 1e9 if found else None
 
     def stress(self, what, operations, pattern=None, more=(), a_second=None):
-        """The real time of a bogo operation, or what the pattern finds among the metrics: ns, or calls a second, of which ours are so many."""
+        """The real time of a bogo operation, or what the pattern finds among the metrics: ns, or calls a second, of
+        which ours are so many.
+        """
         command = ["stress-ng", f"--{what}", "1", f"--{what}-ops", str(operations), *more, "--metrics"]
         done = subprocess.run(["taskset", "-c", str(self.cpu), *command], capture_output=True, text=True, timeout=LIMIT)
         found = re.search(pattern or rf"\b{what}\s+(\d+)\s+([\d.]+)\s", done.stdout + done.stderr)
@@ -158,38 +166,113 @@ def rows(p):
     resident = {"resident": RESIDENT, "page": "base"}
     table = [
         Row("getppid", "getppid", ("getppid",), peers={"perf syscall basic": p.getppid}),
-        Row("clock_gettime", "clock_gettime", ("clock_gettime",), peers={
-            "stress-ng vdso": lambda: p.stress("vdso", 10_000_000, r"vdso\s+([\d.]+) nanosecs per call", ("--vdso-func", "clock_gettime"))}),
+        Row(
+            "clock_gettime",
+            "clock_gettime",
+            ("clock_gettime",),
+            peers={
+                "stress-ng vdso": lambda: p.stress(
+                    "vdso", 10_000_000, r"vdso\s+([\d.]+) nanosecs per call", ("--vdso-func", "clock_gettime")
+                )
+            },
+        ),
         Row("read 4 KiB", "read", ("read", "-b", "4096"), {"size": 4 * KIB}, 4 * KIB),
         Row("write 1 B", "write", ("write", "-b", "1"), {"size": 1}),
         Row("open+close", "open+close", ("open+close",)),
         Row("futex wake", "futex wake", ("futex-wake",)),
         Row("fault anonymous", "fault anonymous", ("fault",), {"page": "base"}),
-        Row("fork+exit, 64 MiB", "fork+exit", ("fork", *p.own), resident, peers={
-            "bare, 64 MiB and nothing else": lambda: p.bare("fork", "-r", str(RESIDENT // KIB))[0]}),
+        Row(
+            "fork+exit, 64 MiB",
+            "fork+exit",
+            ("fork", *p.own),
+            resident,
+            peers={"bare, 64 MiB and nothing else": lambda: p.bare("fork", "-r", str(RESIDENT // KIB))[0]},
+        ),
         Row("fork+exec, 64 MiB", "fork+exec", ("exec", "-x", TIERMARK, *p.own), resident),
-        Row("vfork+exit", "vfork+exit", ("vfork", *p.own[4:]), {"resident": MIB}, peers={
-            "stress-ng vfork": lambda: p.stress("vfork", 20_000), "bare, a single thread": lambda: p.bare("vfork")[0]}),
+        Row(
+            "vfork+exit",
+            "vfork+exit",
+            ("vfork", *p.own[4:]),
+            {"resident": MIB},
+            peers={
+                "stress-ng vfork": lambda: p.stress("vfork", 20_000),
+                "bare, a single thread": lambda: p.bare("vfork")[0],
+            },
+        ),
         Row("posix_spawn", "posix_spawn", ("spawn", "-x", TIERMARK), {"resident": MIB}),
         Row("thread create+join", "thread create+join", ("thread",)),
-        Row("swapcontext", "swapcontext pair", ("swapcontext",), peers={
-            "stress-ng context": lambda: p.stress("context", 1_500, r"context\s+([\d.]+) swapcontext calls per sec", a_second=2)}),
-        Row("process pipe, one cpu", "process switch pipe", ("pipe-process",), here, peers={"perf sched pipe": lambda: p.pipe(False)}),
-        Row("process pipe, two cpus", "process switch pipe", ("pipe-process", "-c", both), there, peers={"perf sched pipe": lambda: p.pipe(True)}),
-        Row("thread pipe, one cpu", "thread switch pipe", ("pipe-thread",), here, peers={"perf sched pipe -T": lambda: p.pipe(False, "-T")}),
-        Row("thread pipe, two cpus", "thread switch pipe", ("pipe-thread", "-c", both), there, peers={"perf sched pipe -T": lambda: p.pipe(True, "-T")}),
-        Row("pipe of 64 KiB blocks, one cpu", "pipe", ("pipe-stream", "-b", "65536"), {"size": 64 * KIB, "capacity": 64 * KIB, "to": str(p.cpu)}, 64 * KIB),
-        Row("pipe of 64 KiB blocks, two cpus", "pipe", ("pipe-stream", "-b", "65536", "-c", both), {"size": 64 * KIB, "capacity": 64 * KIB, "to": str(p.other)}, 64 * KIB),
+        Row(
+            "swapcontext",
+            "swapcontext pair",
+            ("swapcontext",),
+            peers={
+                "stress-ng context": lambda: p.stress(
+                    "context", 1_500, r"context\s+([\d.]+) swapcontext calls per sec", a_second=2
+                )
+            },
+        ),
+        Row(
+            "process pipe, one cpu",
+            "process switch pipe",
+            ("pipe-process",),
+            here,
+            peers={"perf sched pipe": lambda: p.pipe(False)},
+        ),
+        Row(
+            "process pipe, two cpus",
+            "process switch pipe",
+            ("pipe-process", "-c", both),
+            there,
+            peers={"perf sched pipe": lambda: p.pipe(True)},
+        ),
+        Row(
+            "thread pipe, one cpu",
+            "thread switch pipe",
+            ("pipe-thread",),
+            here,
+            peers={"perf sched pipe -T": lambda: p.pipe(False, "-T")},
+        ),
+        Row(
+            "thread pipe, two cpus",
+            "thread switch pipe",
+            ("pipe-thread", "-c", both),
+            there,
+            peers={"perf sched pipe -T": lambda: p.pipe(True, "-T")},
+        ),
+        Row(
+            "pipe of 64 KiB blocks, one cpu",
+            "pipe",
+            ("pipe-stream", "-b", "65536"),
+            {"size": 64 * KIB, "capacity": 64 * KIB, "to": str(p.cpu)},
+            64 * KIB,
+        ),
+        Row(
+            "pipe of 64 KiB blocks, two cpus",
+            "pipe",
+            ("pipe-stream", "-b", "65536", "-c", both),
+            {"size": 64 * KIB, "capacity": 64 * KIB, "to": str(p.other)},
+            64 * KIB,
+        ),
     ]
     for what in ("memcpy", "memset"):
         for size, text in ((4 * KIB, "4 KiB"), (256 * KIB, "256 KiB")):
-            table.append(Row(f"{what} {text}", what, (what, "-b", str(size)), {"size": size}, size, {
-                f"perf mem {what}": lambda w=what, s=size: p.memory(w, s)}))
+            table.append(
+                Row(
+                    f"{what} {text}",
+                    what,
+                    (what, "-b", str(size)),
+                    {"size": size},
+                    size,
+                    {f"perf mem {what}": lambda w=what, s=size: p.memory(w, s)},
+                )
+            )
     return table
 
 
 def own_memory():
-    """Arguments that make a bare process as large as the one from which tiermark forks with 64 MiB: memory that is copied, mappings, threads."""
+    """Arguments that make a bare process as large as the one from which tiermark forks with 64 MiB: memory that is
+    copied, mappings, threads.
+    """
     seen, over = [], threading.Event()
 
     def look(pid):
@@ -266,7 +349,18 @@ def switches(command):
 def calls(stressor, operations):
     """System calls of a stressor by name, as often as an operation makes them."""
     with tempfile.NamedTemporaryFile("r") as counts:
-        command = ["strace", "-f", "-c", "-o", counts.name, "stress-ng", f"--{stressor}", "1", f"--{stressor}-ops", str(operations)]
+        command = [
+            "strace",
+            "-f",
+            "-c",
+            "-o",
+            counts.name,
+            "stress-ng",
+            f"--{stressor}",
+            "1",
+            f"--{stressor}-ops",
+            str(operations),
+        ]
         subprocess.run(command, capture_output=True, timeout=LIMIT, check=False)
         found = [line.split() for line in counts.read().splitlines()[2:]]
     times = {f[-1]: int(f[3]) / operations for f in found if len(f) > 4 and f[3].isdigit()}
@@ -280,17 +374,25 @@ def harness(p):
     cpu = ["taskset", "-c", str(p.cpu)]
     loops, sides = 500, 20
     for name, more in (("sockets", []), ("pipes", ["-p"])):
-        out, count, _ = switches([*cpu, "perf", "bench", "-f", "simple", "sched", "messaging", "-g", "1", "-l", str(loops), *more])
+        out, count, _ = switches(
+            [*cpu, "perf", "bench", "-f", "simple", "sched", "messaging", "-g", "1", "-l", str(loops), *more]
+        )
         messages = sides * sides * loops
-        print(f"* `perf bench sched messaging`, {name}: {simple(out) / messages:.0f} ns a message of 100 bytes, {count / messages:.3f} "
-              f"switches a message ({messages} messages from {sides} senders to {sides} receivers on one cpu)")
+        print(
+            f"* `perf bench sched messaging`, {name}: {simple(out) / messages:.0f} ns a message of 100 bytes, "
+            f"{count / messages:.3f} "
+            f"switches a message ({messages} messages from {sides} senders to {sides} receivers on one cpu)"
+        )
     loops = 50_000
     _, count, _ = switches([*cpu, "perf", "bench", "-f", "simple", "sched", "pipe", "-l", str(loops)])
     print(f"* `perf bench sched pipe`: {count / loops:.2f} switches an operation, as ours")
     operations = 100_000
     out, count, _ = switches([*cpu, "stress-ng", "--switch", "1", "--switch-ops", str(operations), "--metrics"])
     each = re.search(r"switch\s+([\d.]+) nanosecs per context switch", out)
-    print(f"* `stress-ng --switch`: {each.group(1) if each else '-'} ns \"per context switch\", {count / operations:.2f} switches an operation: one byte one way")
+    print(
+        f'* `stress-ng --switch`: {each.group(1) if each else "-"} ns "per context switch", '
+        f"{count / operations:.2f} switches an operation: one byte one way"
+    )
     if shutil.which("strace"):
         for stressor, operations in (("fork", 300), ("vfork", 500), ("null", 500), ("zero", 200)):
             print(f"* `stress-ng --{stressor}`, calls an operation: {calls(stressor, operations)}")
@@ -315,8 +417,12 @@ def main():
         peers.own = own_memory()
         header("Operating-system primitives beside perf bench, stress-ng and a bare loop")
         policy = "real-time policy (chrt -f 1)" if args.fifo else "usual policy"
-        print(f"ns of an operation, medians of up to {args.rounds} alternating rounds; cpus {peers.cpu} and {peers.other}, {policy}, load average "
-              f"{os.getloadavg()[0]:.1f} before. The bare forks copy {int(peers.own[1]) + BARE_KIB} KiB in {peers.own[3]} mappings, beside {peers.own[5]} other threads, as tiermark's.\n")
+        print(
+            f"ns of an operation, medians of up to {args.rounds} alternating rounds; cpus {peers.cpu} and "
+            f"{peers.other}, {policy}, load average "
+            f"{os.getloadavg()[0]:.1f} before. The bare forks copy {int(peers.own[1]) + BARE_KIB} KiB in "
+            f"{peers.own[3]} mappings, beside {peers.own[5]} other threads, as tiermark's.\n"
+        )
         table = [r for r in rows(peers) if any(text in r.name for text in args.only.split(","))]
         compare(table, peers, args.rounds, began + args.seconds)
         harness(peers)

@@ -6,6 +6,7 @@
 A line counts if it is neither blank nor a comment. Tests are what `#[cfg(test)]` leaves out of a build, and all below
 `tests`, `benches`, `examples` and `fuzz`. Tokens are counted beside, so that packing more into a line is seen.
 """
+
 import argparse
 import collections
 import pathlib
@@ -26,7 +27,9 @@ def tracked(*patterns):
 def modules_of_tests(files):
     """Files and folders of modules that are declared under `#[cfg(test)]`."""
     found = set()
-    declared = re.compile(r"#\[cfg\((?:test|any\(test[^\n]*)\)\]\n\s*(?:#\[[^\n]*\n\s*)*(?:pub(?:\([^)]*\))? )?mod (\w+);")
+    declared = re.compile(
+        r"#\[cfg\((?:test|any\(test[^\n]*)\)\]\n\s*(?:#\[[^\n]*\n\s*)*(?:pub(?:\([^)]*\))? )?mod (\w+);"
+    )
     for file in files:
         parent = file.parent if file.stem in ("mod", "lib", "main") else file.with_suffix("")
         found |= {parent / name for name in declared.findall((ROOT / file).read_text())}
@@ -55,7 +58,11 @@ def main():
     sums = collections.defaultdict(lambda: [0, 0, 0, 0])
     for file in files:
         text = (ROOT / file).read_text()
-        is_test = file.stem.endswith("_tests") or BELOW & set(file.parts[:-1]) or of_tests & {file.with_suffix(""), *file.parents}
+        is_test = (
+            file.stem.endswith("_tests")
+            or BELOW & set(file.parts[:-1])
+            or of_tests & {file.with_suffix(""), *file.parents}
+        )
         production, tests = ("", text) if is_test else halves(text)
         crate = file.parts[1] if file.parts[0] == "crates" else file.parts[0]
         sums[crate] = [a + b for a, b in zip(sums[crate], [*counted(production), *counted(tests)])]

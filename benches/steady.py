@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Latency and steadiness: L1 in cycles, DRAM beside a plain chase, repeated latencies, and quiet against beside busy loops.
+"""Latency and steadiness: L1 in cycles, DRAM beside a plain chase, repeated latencies, and quiet against beside busy
+loops.
 
     benches/steady.py [--runs N] [--rounds N] [--parts LIST]
 
@@ -13,7 +14,22 @@ import subprocess
 import tempfile
 import time
 
-from common import KIB, MIB, ROOT, document, header, likwid, mbw, median, need, row, run, sysbench, tiermark_bandwidth, tiermark_latency
+from common import (
+    KIB,
+    MIB,
+    ROOT,
+    document,
+    header,
+    likwid,
+    mbw,
+    median,
+    need,
+    row,
+    run,
+    sysbench,
+    tiermark_bandwidth,
+    tiermark_latency,
+)
 
 DRAM = 256 * MIB
 
@@ -61,8 +77,11 @@ def repeat(runs, plain):
     trusted = sum(grade == "trusted" for _, grade in results)
     print("tiermark ns: " + ", ".join(f"{v:.1f}" for v in values))
     print("plain ns: " + ", ".join(f"{v:.1f}" for v in plains))
-    print(f"\nmedian {median(values):.1f} ns, spread (max − min)/median **{spread(values)}**, {trusted} of {runs} trusted; "
-          f"of the plain chase in between {spread(plains)}")
+    print(
+        f"\nmedian {median(values):.1f} ns, spread (max − min)/median **{spread(values)}**, {trusted} of {runs} "
+        f"trusted; "
+        f"of the plain chase in between {spread(plains)}"
+    )
 
 
 def busy(loops):

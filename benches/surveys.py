@@ -7,10 +7,12 @@
     benches/surveys.py DOCUMENT...                      documents that are there already
     benches/surveys.py --compare DOCUMENT...            and `compare` on all ordered pairs: which of them fail at 5 %
 
-Prints the share of trusted figures of each survey, how far trusted values of pairs of surveys are apart, and whether any
-trusted value contradicts a bound; then the same as a machine with a record has it, where a figure that falls short of what an
-earlier survey has proven is a bound. Documents are kept in --keep. Estimates are made again by --binary from the saved windows.
+Prints the share of trusted figures of each survey, how far trusted values of pairs of surveys are apart, and whether
+any trusted value contradicts a bound; then the same as a machine with a record has it, where a figure that falls
+short of what an earlier survey has proven is a bound. Documents are kept in --keep. Estimates are made again by
+--binary from the saved windows.
 """
+
 import argparse
 import dataclasses
 import itertools
@@ -42,9 +44,15 @@ def arguments():
 
 def survey(args, path, beside):
     command = [args.binary, "survey", "--force", "--no-save", "--no-record", "-q", f"--json={path}"]
-    other = subprocess.Popen(shlex.split(args.beside), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) if beside else None
+    other = (
+        subprocess.Popen(shlex.split(args.beside), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if beside
+        else None
+    )
     try:
-        subprocess.run(command + (["--quick"] if args.quick else []), stdout=subprocess.DEVNULL, check=False, timeout=300)
+        subprocess.run(
+            command + (["--quick"] if args.quick else []), stdout=subprocess.DEVNULL, check=False, timeout=300
+        )
     finally:
         if other:
             other.terminate()
@@ -90,8 +98,12 @@ def figures(args, path):
             reference = reference or (clock[0] if clock else None)
             slower = (clock[0] / reference) ** (seen.get("clock_slope") or 0.0) if clock else 1.0
             scale = slower if seen["metric"] == "latency" else 1.0 / slower
-            ends = [end * scale if end is not None else None for end in (value, interval.get("low"), interval.get("high"))]
-            found[name] = Figure(ends[0], verdict["grade"], seen["metric"] == "latency", state.get("kind", ""), proven, *ends[1:])
+            ends = [
+                end * scale if end is not None else None for end in (value, interval.get("low"), interval.get("high"))
+            ]
+            found[name] = Figure(
+                ends[0], verdict["grade"], seen["metric"] == "latency", state.get("kind", ""), proven, *ends[1:]
+            )
     return found
 
 
@@ -123,7 +135,12 @@ def show(runs):
         print(f"{label:<28} {trusted:>3} of {len(run)} trusted, {lost} withheld")
     inner = [[f.grade == "trusted" for name, f in run.items() if name[:2] in ("L1", "L2")] for _, run in runs]
     print("trusted of L1 and L2:", *(f"{sum(grades)}/{len(grades)}" for grades in inner))
-    halves = [(f.high - f.low) / 2 / f.value for _, run in runs for f in run.values() if f.grade == "trusted" and f.low is not None]
+    halves = [
+        (f.high - f.low) / 2 / f.value
+        for _, run in runs
+        for f in run.values()
+        if f.grade == "trusted" and f.low is not None
+    ]
     if halves:
         print(f"half-width of trusted figures: median {statistics.median(halves):.1%}, widest {max(halves):.1%}")
     print(f"share of trusted figures: median {statistics.median(shares):.0%}, worst {min(shares):.0%}")
@@ -150,9 +167,19 @@ def show(runs):
         print(f"95 % intervals of pairs of trusted values that overlap: {sum(overlaps) / len(overlaps):.1%}")
         for limit in (0.02, 0.04, 0.05):
             share = sum(distance <= limit for distance, *_ in distances) / len(distances)
-            print(f"pairs of trusted values within {limit:.0%}: {share:.1%} of {len(distances)} ({elsewhere} more in different states)")
-        print("furthest apart:", *(f"{d:.1%} {name} ({a}, {b})" for d, name, a, b in sorted(distances, reverse=True)[:6]), sep="\n  ")
-    print(f"trusted values that contradict a bound by more than 2 %: {len(against)}, {sum(case[-1] for case in against)} of them in different states")
+            print(
+                f"pairs of trusted values within {limit:.0%}: {share:.1%} of {len(distances)} ({elsewhere} more in "
+                f"different states)"
+            )
+        print(
+            "furthest apart:",
+            *(f"{d:.1%} {name} ({a}, {b})" for d, name, a, b in sorted(distances, reverse=True)[:6]),
+            sep="\n  ",
+        )
+    print(
+        f"trusted values that contradict a bound by more than 2 %: {len(against)}, "
+        f"{sum(case[-1] for case in against)} of them in different states"
+    )
     for short, name, a, b, in_states in sorted(against, reverse=True)[:6]:
         print(f"  {short:.1%} {name} ({a}, {b}){' in different states' if in_states else ''}")
 

@@ -3,10 +3,11 @@
 
     benches/watch.py [--rounds 60] [--seconds 2] [--budget 1]
 
-A Redis server and redis-benchmark run on the loopback all the time. `watch --active` beside them is stopped (SIGSTOP) and goes on, in
-turn (A B A B …), and the server's own count of requests gives the throughput of each period. A ratio is the throughput of a period
-with it over the mean of those before and after; the same ratio of three periods without it (A A A) shows what chance does. The cpu
-time of a watch is that of its process, all threads, over the wall time. Standard library only.
+A Redis server and redis-benchmark run on the loopback all the time. `watch --active` beside them is stopped (SIGSTOP)
+and goes on, in turn (A B A B …), and the server's own count of requests gives the throughput of each period. A ratio
+is the throughput of a period with it over the mean of those before and after; the same ratio of three periods without
+it (A A A) shows what chance does. The cpu time of a watch is that of its process, all threads, over the wall time.
+Standard library only.
 """
 
 import argparse
@@ -37,7 +38,8 @@ class Redis:
         port = free_port()
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         self.server = subprocess.Popen(
-            ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"], **quiet)
+            ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"], **quiet
+        )
         deadline = time.time() + 10
         while True:
             try:
@@ -49,7 +51,8 @@ class Redis:
                 time.sleep(0.1)
         # More requests than it ever gets to: it ends with the block.
         self.load = subprocess.Popen(
-            ["redis-benchmark", "-p", str(port), "-t", "get", "-n", "2000000000", "-c", "50", "-q"], **quiet)
+            ["redis-benchmark", "-p", str(port), "-t", "get", "-n", "2000000000", "-c", "50", "-q"], **quiet
+        )
         time.sleep(2)
         return self
 
@@ -109,9 +112,11 @@ def process_share(command):
 
 
 def spread(ratios):
-    """The median with its interval of 95 % (order statistics: the binomial distribution of ranks, in its normal limit)."""
+    """The median with its interval of 95 % (order statistics: the binomial distribution of ranks, in its normal
+    limit).
+    """
     ratios, n = sorted(ratios), len(ratios)
-    reach = 0.98 * n ** 0.5
+    reach = 0.98 * n**0.5
     low, high = max(0, int(n / 2 - reach)), min(n - 1, int(n / 2 + reach + 1))
     return f"{statistics.median(ratios):.4f} (95 %: {ratios[low]:.4f} to {ratios[high]:.4f}; {n} ratios)"
 

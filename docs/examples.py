@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Real output for docs/EXAMPLES.md, and the sample in README.md. Every command runs on this machine, one after the other.
+"""Real output for docs/EXAMPLES.md, and the sample in README.md. Every command runs on this machine, one after the
+other.
 
     docs/examples.py [--binary FILE] [--only WORD]
 
@@ -21,20 +22,40 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 EXAMPLES = [
     ("The whole ladder", "tiermark survey", "The main job: every tier's size, latency and bandwidth."),
     ("Why a figure is not trusted", "tiermark show last --why", "The reasons of that run."),
-    ("Latency under load", "tiermark loaded-latency --quick", "Latency while other cpus read from the same memory at a rising rate."),
+    (
+        "Latency under load",
+        "tiermark loaded-latency --quick",
+        "Latency while other cpus read from the same memory at a rising rate.",
+    ),
     ("Between cores", "tiermark c2c --quick", "The time that a cache line takes from one core to another and back."),
     ("Translation", "tiermark tlb --quick", "Entries of the TLBs and the cost of missing them."),
     ("Geometry", "tiermark geometry --quick", "Sizes, ways and lines of the caches, measured and declared."),
-    ("The operating system", "tiermark os --quick --only getppid,fork+exit",
-     "What a system call and a fork cost. A fork copies the page tables of its parent's memory."),
-    ("Tenants", "tiermark capacity --scenario mini",
-     "How many Redis servers 512 MiB of DRAM hold, and how many with compressed memory behind it. Needs root."),
-    ("Tenants, before a run", "tiermark capacity --scenario mini --tiers dram,zram:lz5,node:1 --dry-run",
-     "All that is missing is reported before the first probe. Exit code 4 here."),
+    (
+        "The operating system",
+        "tiermark os --quick --only getppid,fork+exit",
+        "What a system call and a fork cost. A fork copies the page tables of its parent's memory.",
+    ),
+    (
+        "Tenants",
+        "tiermark capacity --scenario mini",
+        "How many Redis servers 512 MiB of DRAM hold, and how many with compressed memory behind it. Needs root.",
+    ),
+    (
+        "Tenants, before a run",
+        "tiermark capacity --scenario mini --tiers dram,zram:lz5,node:1 --dry-run",
+        "All that is missing is reported before the first probe. Exit code 4 here.",
+    ),
     ("Before measuring", "tiermark doctor", "What keeps numbers on this machine from being trusted."),
-    ("Settings", "tiermark tune --only vm.page-cluster,transparent_hugepage/enabled,ksm/run,rcu_nocbs=,nohz=",
-     "Settings beside the advice of a profile. Nothing is changed without --apply."),
-    ("One setting, changed and restored", "tiermark tune --profile latency --only vm.stat_interval --apply", "Needs root."),
+    (
+        "Settings",
+        "tiermark tune --only vm.page-cluster,transparent_hugepage/enabled,ksm/run,rcu_nocbs=,nohz=",
+        "Settings beside the advice of a profile. Nothing is changed without --apply.",
+    ),
+    (
+        "One setting, changed and restored",
+        "tiermark tune --profile latency --only vm.stat_interval --apply",
+        "Needs root.",
+    ),
     ("", "tiermark tune --restore", ""),
     ("This machine", "tiermark machine", "Sockets, nodes, caches and memory, as the system declares them."),
 ]
@@ -80,7 +101,10 @@ def main():
     args = parser.parse_args()
     page = ROOT / "docs/EXAMPLES.md"
     known = kept(page.read_text()) if page.exists() else {}
-    version = subprocess.run([args.binary, "--version"], capture_output=True, text=True, check=True).stdout.split(",")[0] + ")"
+    version = (
+        subprocess.run([args.binary, "--version"], capture_output=True, text=True, check=True).stdout.split(",")[0]
+        + ")"
+    )
     parts, ran = [HEAD], set()
     with tempfile.TemporaryDirectory() as home:
         for heading, command, about in EXAMPLES:

@@ -16,7 +16,8 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "pictures"
 FRAME = """<!doctype html><meta charset="utf-8"><title>terminal</title>
-<style>body{margin:0;background:#1a1e22;color:#e6e9ec}pre{margin:18px;font:14px/1.32 "DejaVu Sans Mono",monospace}</style>
+<style>body{margin:0;background:#1a1e22;color:#e6e9ec}
+pre{margin:18px;font:14px/1.32 "DejaVu Sans Mono",monospace}</style>
 """
 
 
@@ -26,9 +27,19 @@ def run(*words, **more):
 
 def screenshot(page, picture, size, scale=1):
     with tempfile.TemporaryDirectory() as profile:
-        run("chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-            f"--user-data-dir={profile}", f"--force-device-scale-factor={scale}", f"--window-size={size}",
-            "--virtual-time-budget=5000", f"--screenshot={picture}", page.as_uri())
+        run(
+            "chromium",
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            f"--user-data-dir={profile}",
+            f"--force-device-scale-factor={scale}",
+            f"--window-size={size}",
+            "--virtual-time-budget=5000",
+            f"--screenshot={picture}",
+            page.as_uri(),
+        )
     # 256 colours are enough for text and lines, and a third of the bytes.
     run("pngquant", "--force", "--skip-if-larger", "--output", str(picture), "256", str(picture))
 
