@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What the program itself costs: size, start, survey times, planning for a machine of 2,048 cpus. Prints measured beside wanted.
+# What the program itself costs: size, start, survey times, planning for a machine of 2,048 cpus. Prints measured beside
+# wanted.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tm=${TIERMARK:-target/release/tiermark}
@@ -32,6 +33,8 @@ echo "| stripped binary | $(awk "BEGIN {printf \"%.1f\", $(stat -c %s "$tm") / 1
 echo "| \`--version\` | $(seconds "$tm" --version) s | ≤ 0.005 s |"
 echo "| \`survey --quick\` | $(once "$tm" survey --quick --no-save --force) s | ≤ 15 s |"
 echo "| \`survey\` | $(once "$tm" survey --no-save --force) s | ≤ 60 s |"
-echo "| plan a survey of 8 sockets, 2,048 cpus | $(cargo run -q --release -p tiermark-probes --example plan_scale) | ≤ 100 ms |"
-echo "| the whole process, with making up that machine and printing | $(seconds "$tm" survey --simulate synth:largest --dry-run) s | |"
+planned=$(cargo run -q --release -p tiermark-probes --example plan_scale)
+echo "| plan a survey of 8 sockets, 2,048 cpus | $planned | ≤ 100 ms |"
+whole=$(seconds "$tm" survey --simulate synth:largest --dry-run)
+echo "| the whole process, with making up that machine and printing | $whole s | |"
 echo "| the same, peak memory | $(peak_mib "$tm" survey --simulate synth:largest --dry-run) MiB | ≤ 100 MiB |"

@@ -1,11 +1,13 @@
-/* The ground truth that benches/primitives.py holds tiermark and its peers against: each job is a bare loop that does one thing and nothing else.
+/* The ground truth that benches/primitives.py holds tiermark and its peers against: each job is a bare loop that does
+ * one thing and nothing else.
  *
  *     cc -O2 -pthread -Wl,-z,now -o os_bare benches/os_bare.c
  *     os_bare JOB [-b BYTES] [-c CPU[,CPU]] [-r RESIDENT_KIB] [-m MAPPINGS] [-t THREADS] [-s SECONDS] [-x PROGRAM]
  *
- * Blocks of at least 20 us lie between two readings of the clock, as in tiermark; printed are the median block's and the whole loop's mean
- * time of an operation, ns. -r fills so much memory with base pages before, -m makes small mappings until there are so many, -t lets so many threads sleep beside the loop, which then runs
- * in a thread of its own as well: what a process is made of is part of what a fork costs. Symbols are resolved at the start (-z now), not
+ * Blocks of at least 20 us lie between two readings of the clock, as in tiermark; printed are the median block's and
+ * the whole loop's mean time of an operation, ns. -r fills so much memory with base pages before, -m makes small
+ * mappings until there are so many, -t lets so many threads sleep beside the loop, which then runs in a thread of its
+ * own as well: what a process is made of is part of what a fork costs. Symbols are resolved at the start (-z now), not
  * by every child anew. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -78,13 +80,34 @@ static unsigned char *pages(size_t size, int flags) {
 }
 
 /* One job's operation, so many times. */
-static void do_getppid(long n) { while (n--) syscall(SYS_getppid); }
-static void do_clock(long n) { struct timespec t; while (n--) clock_gettime(CLOCK_MONOTONIC, &t); }
-static void do_read(long n) { while (n--) check(read(zero, one, bytes) == (ssize_t)bytes, "read"); }
-static void do_write(long n) { while (n--) check(write(null, one, bytes) == (ssize_t)bytes, "write"); }
-static void do_wake(long n) { while (n--) syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0); }
-static void do_memcpy(long n) { while (n--) { memcpy(two, one, bytes); __asm__ volatile("" ::: "memory"); } }
-static void do_memset(long n) { while (n--) { memset(two, 0xa5, bytes); __asm__ volatile("" ::: "memory"); } }
+static void do_getppid(long n) {
+    while (n--) syscall(SYS_getppid);
+}
+static void do_clock(long n) {
+    struct timespec t;
+    while (n--) clock_gettime(CLOCK_MONOTONIC, &t);
+}
+static void do_read(long n) {
+    while (n--) check(read(zero, one, bytes) == (ssize_t)bytes, "read");
+}
+static void do_write(long n) {
+    while (n--) check(write(null, one, bytes) == (ssize_t)bytes, "write");
+}
+static void do_wake(long n) {
+    while (n--) syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+static void do_memcpy(long n) {
+    while (n--) {
+        memcpy(two, one, bytes);
+        __asm__ volatile("" ::: "memory");
+    }
+}
+static void do_memset(long n) {
+    while (n--) {
+        memset(two, 0xa5, bytes);
+        __asm__ volatile("" ::: "memory");
+    }
+}
 
 static void do_open(long n) {
     while (n--) {
@@ -154,8 +177,12 @@ static void do_thread(long n) {
     }
 }
 
-static void other_context(void) { for (;;) swapcontext(&far_side, &near_side); }
-static void do_context(long n) { while (n--) swapcontext(&near_side, &far_side); }
+static void other_context(void) {
+    for (;;) swapcontext(&far_side, &near_side);
+}
+static void do_context(long n) {
+    while (n--) swapcontext(&near_side, &far_side);
+}
 
 static void do_ping(long n) {
     char byte = 1;
@@ -174,7 +201,8 @@ static void do_stream(long n) {
 static void *answer(void *unused) {
     char byte;
     pin(cpus[1]);
-    while (read(there[0], &byte, 1) == 1 && byte == 1 && write(back[1], &byte, 1) == 1) {}
+    while (read(there[0], &byte, 1) == 1 && byte == 1 && write(back[1], &byte, 1) == 1) {
+    }
     return unused;
 }
 
@@ -227,11 +255,24 @@ static const struct job {
     void (*run)(long);
     void (*ready)(void);
 } jobs[] = {
-    {"getppid", do_getppid, NULL}, {"clock_gettime", do_clock, NULL}, {"read", do_read, NULL}, {"write", do_write, NULL},
-    {"futex-wake", do_wake, NULL}, {"open+close", do_open, NULL}, {"fault", do_fault, NULL}, {"fork", do_fork, NULL}, {"vfork", do_vfork, NULL},
-    {"exec", do_exec, NULL}, {"spawn", do_spawn, NULL}, {"thread", do_thread, NULL}, {"swapcontext", do_context, ready_context},
-    {"pipe-process", do_ping, ready_ping}, {"pipe-thread", do_ping, ready_ping_thread}, {"pipe-stream", do_stream, ready_stream},
-    {"memcpy", do_memcpy, NULL}, {"memset", do_memset, NULL},
+    {"getppid", do_getppid, NULL},
+    {"clock_gettime", do_clock, NULL},
+    {"read", do_read, NULL},
+    {"write", do_write, NULL},
+    {"futex-wake", do_wake, NULL},
+    {"open+close", do_open, NULL},
+    {"fault", do_fault, NULL},
+    {"fork", do_fork, NULL},
+    {"vfork", do_vfork, NULL},
+    {"exec", do_exec, NULL},
+    {"spawn", do_spawn, NULL},
+    {"thread", do_thread, NULL},
+    {"swapcontext", do_context, ready_context},
+    {"pipe-process", do_ping, ready_ping},
+    {"pipe-thread", do_ping, ready_ping_thread},
+    {"pipe-stream", do_stream, ready_stream},
+    {"memcpy", do_memcpy, NULL},
+    {"memset", do_memset, NULL},
 };
 
 /* What is measured, and for how long. */
@@ -291,36 +332,59 @@ int main(int argc, char **argv) {
     for (size_t i = 0; argc > 1 && i < sizeof jobs / sizeof *jobs; i++)
         if (strcmp(jobs[i].name, argv[1]) == 0) job = &jobs[i];
     if (!job) {
-        fprintf(stderr, "usage: %s JOB [-b bytes] [-c cpu[,cpu]] [-r KiB] [-m mappings] [-t threads] [-s seconds] [-x program]\n", argv[0]);
+        fprintf(
+            stderr,
+            "usage: %s JOB [-b bytes] [-c cpu[,cpu]] [-r KiB] [-m mappings] [-t threads] [-s seconds] [-x program]\n",
+            argv[0]);
         return 2;
     }
     optind = 2;
     while ((option = getopt(argc, argv, "b:c:m:r:t:s:x:")) != -1) switch (option) {
-        case 'b': bytes = strtoul(optarg, NULL, 10); break;
-        case 'c': check(sscanf(optarg, "%d,%d", &cpus[0], &cpus[1]) >= 1, "-c"); break;
-        case 'm': mappings = atol(optarg); break;
-        case 'r': resident = atol(optarg); break;
-        case 't': threads = atol(optarg); break;
-        case 's': seconds = atof(optarg); break;
-        case 'x': program = optarg; break;
-        default: return 2;
-    }
+        case 'b':
+            bytes = strtoul(optarg, NULL, 10);
+            break;
+        case 'c':
+            check(sscanf(optarg, "%d,%d", &cpus[0], &cpus[1]) >= 1, "-c");
+            break;
+        case 'm':
+            mappings = atol(optarg);
+            break;
+        case 'r':
+            resident = atol(optarg);
+            break;
+        case 't':
+            threads = atol(optarg);
+            break;
+        case 's':
+            seconds = atof(optarg);
+            break;
+        case 'x':
+            program = optarg;
+            break;
+        default:
+            return 2;
+        }
     if (cpus[1] < 0) cpus[1] = cpus[0];
     zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
     null = open("/dev/null", O_WRONLY | O_CLOEXEC);
     check(zero >= 0 && null >= 0, "/dev");
-    /* Source and target at lines, apart by 22 lines within a page, as in tiermark: stores must not look like the loads that follow. */
+    /* Source and target at lines, apart by 22 lines within a page, as in tiermark: stores must not look like the loads
+     * that follow. */
     one = pages(bytes + 2 * PAGE, MAP_PRIVATE);
     two = pages((bytes > ROUND ? bytes : ROUND) + 2 * PAGE, MAP_PRIVATE) + (job->run == do_fault ? 0 : 22 * 64);
     memset(one, 0x5a, bytes);
     if (job->run == do_memcpy || job->run == do_memset) memset(two, 1, bytes);
     if (resident > 0) memset(pages((size_t)resident << 10, MAP_PRIVATE), 1, (size_t)resident << 10);
-    /* Two mappings and their guards for each thread are still to come; neighbours that may do the same would become one. */
+    /* Two mappings and their guards for each thread are still to come; neighbours that may do the same would become
+     * one. */
     for (long i = areas() + 2 * threads; i < mappings; i++)
-        check(mmap(NULL, PAGE, i % 2 ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED, "mmap");
+        check(mmap(NULL, PAGE, i % 2 ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED,
+              "mmap");
     for (long i = 1; i < threads; i++) check(pthread_create(&thread, NULL, sleeper, NULL) == 0, "thread");
-    if (threads == 0) measure(NULL);
-    else check(pthread_create(&thread, NULL, measure, NULL) == 0 && pthread_join(thread, NULL) == 0, "thread");
+    if (threads == 0)
+        measure(NULL);
+    else
+        check(pthread_create(&thread, NULL, measure, NULL) == 0 && pthread_join(thread, NULL) == 0, "thread");
     if (partner > 0) kill(partner, SIGKILL);
     return 0;
 }

@@ -40,7 +40,10 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < lines; i++) *(char **)(memory + 64 * i) = memory + 64 * (size_t)next[i];
     size_t walked = 0;
     char *at = memory;
-    do { at = *(char **)at; walked++; } while (at != memory);
+    do {
+        at = *(char **)at;
+        walked++;
+    } while (at != memory);
     if (walked != lines) return 1; /* not one cycle */
     size_t count = 0;
     double start = now(), end;
