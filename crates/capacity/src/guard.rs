@@ -236,7 +236,7 @@ fn at_once(last: &Sample, guards: &Guards) -> Option<(Guard, Note)> {
         () if last.oom_kills > 0 => (Guard::Oom, says::processes_killed(last.oom_kills)),
         () if last.ended > 0 => (Guard::TenantEnded, says::tenants_ended(last.ended)),
         () if last.swap_total > 0 && used > SWAP_USED => {
-            (Guard::SwapFull, says::swap_nearly_full(used, Bytes(last.swap_total)))
+            (Guard::SwapFull, says::swap_nearly_full(used.into(), Bytes(last.swap_total)))
         }
         () if goes_elsewhere(last) => {
             (Guard::Elsewhere, says::swapped_elsewhere(Bytes(last.elsewhere), Bytes(last.swap_used)))
@@ -277,7 +277,7 @@ fn slow(samples: &[Sample], promised: f64) -> Option<(Guard, Note)> {
     let sum = |of: fn(&Answered) -> u64| run.iter().map(of).sum::<u64>() as f64;
     let (done, due) = (sum(|window| window.done), sum(|window| window.due));
     (seconds >= SLOW_SECONDS && done < wanted * due - CHANCE * due.sqrt())
-        .then(|| (Guard::Rate, says::rate_missed(done / due, seconds, wanted)))
+        .then(|| (Guard::Rate, says::rate_missed(done / due, seconds, wanted.into())))
 }
 
 #[cfg(test)]

@@ -94,36 +94,38 @@ fn counted(signs: &Signs) -> Option<Ended> {
     let busy = over(signs.cpus, BUSY);
     // Where cpus ran out: the other programs that used them, else what their use is taken for.
     let others = signs.others.filter(|share| *share >= OTHERS_DECIDE);
-    let by_others = |cpus: Option<f64>| found(Resource::Others, says::others_took_cpus(cpus?, others?));
+    let by_others = |cpus: Option<f64>| found(Resource::Others, says::others_took_cpus(cpus?.into(), others?.into()));
     // Programs that use more than tenants and client together are the cause, though some cpu may be idle at times.
     let mostly_others = signs.cpus.filter(|cpus| others.is_some_and(|others| others > cpus / 2.0));
     if let Some(busy) = over(signs.client_cpu, BUSY) {
-        return by_others(mostly_others).or_else(|| found(Resource::Client, says::client_busy(busy)));
+        return by_others(mostly_others).or_else(|| found(Resource::Client, says::client_busy(busy.into())));
     }
     if let Some(late) = late(signs) {
         // A client that is late and not busy itself had to wait for a cpu.
         return by_others(busy.or(mostly_others)).or_else(|| found(Resource::Client, late));
     }
     if let (Some(busy), None) = (busy, signs.tenants_cpu) {
-        return found(Resource::Client, says::client_cpus_busy(busy));
+        return found(Resource::Client, says::client_cpus_busy(busy.into()));
     }
     if let Some(wait) = over(signs.memory_wait, MEMORY_WAIT) {
-        return found(Resource::MemoryTier, says::waited_for_memory(wait));
+        return found(Resource::MemoryTier, says::waited_for_memory(wait.into()));
     }
     // Tenants write nothing to disks: the device that they wait for is that of the tier.
     if let Some(wait) = over(signs.io_wait, MEMORY_WAIT) {
-        return found(Resource::MemoryTier, says::waited_for_device(wait));
+        return found(Resource::MemoryTier, says::waited_for_device(wait.into()));
     }
     let of_cpu = match (busy.zip(signs.tenants_cpu), over(signs.cpu_wait, CPU_WAIT)) {
-        (Some((busy, tenants)), _) => Some(says::all_cpus_busy(busy, tenants, signs.client_share)),
-        (None, wait) => wait.map(says::waited_for_cpu),
+        (Some((busy, tenants)), _) => {
+            Some(says::all_cpus_busy(busy.into(), tenants.into(), signs.client_share.map(Into::into)))
+        }
+        (None, wait) => wait.map(|share| says::waited_for_cpu(share.into())),
     };
     if let Some(why) = of_cpu {
         // Waiting alone shows it too, where cpus are not busy all the time.
         return by_others(signs.cpus).or_else(|| found(Resource::Cpu, why));
     }
     if let Some(used) = over(signs.link, BUSY) {
-        return found(Resource::Link, says::link_full(used));
+        return found(Resource::Link, says::link_full(used.into()));
     }
     found(Resource::MemoryTier, says::faults_in_tail(over(signs.faults_per_request, FAULTS)?))
 }
@@ -135,8 +137,8 @@ fn late(signs: &Signs) -> Option<Note> {
         let (late, limit) = signs.late_of_average.filter(|(late, limit)| *late > LATE_OF_AVERAGE * limit)?;
         Some(says::client_late_on_average(late, limit, &time(late), &time(limit)))
     };
-    let answers = || over(signs.late_answers).map(says::answers_read_late);
-    over(signs.late_sends).map(says::requests_sent_late).or_else(answers).or_else(on_average)
+    let answers = || over(signs.late_answers).map(|share| says::answers_read_late(share.into()));
+    over(signs.late_sends).map(|share| says::requests_sent_late(share.into())).or_else(answers).or_else(on_average)
 }
 
 #[cfg(test)]

@@ -117,11 +117,11 @@ fn disturbed(cases: &[Case], (programs, since): (&str, &str), own: Option<&Cgrou
         evidence().filter_map(of).max_by(f64::total_cmp).filter(|share| *share > most)
     };
     let others = worst(&Evidence::others_cpu, OTHERS);
-    let others = others.map(|share| says::others_busy(share, programs, since));
+    let others = others.map(|share| says::others_busy(share.into(), programs, since));
     let enforced = evidence().filter_map(|seen| seen.quota.as_ref()).max_by_key(|quota| quota.throttled);
     let quota = own.and_then(|group| quota_of(group, enforced));
     let is_stopped = enforced.is_some_and(QuotaUse::is_enforced);
-    let late = worst(&|e| e.late_sends, LATE).filter(|_| !is_stopped).map(says::late);
+    let late = worst(&|e| e.late_sends, LATE).filter(|_| !is_stopped).map(|share| says::late(share.into()));
     others.into_iter().chain(quota).chain(late).collect()
 }
 
@@ -350,7 +350,7 @@ mod tests {
             why: trials::one_tenant_first(),
             outcome,
             decided_by: trials::nothing_measured(),
-            ended_by: Some(Ended { resource, why: trials::client_busy(1.0) }),
+            ended_by: Some(Ended { resource, why: trials::client_busy(1.0.into()) }),
             evidence: None,
         };
         let trials = [
@@ -384,7 +384,7 @@ mod tests {
         );
         let mut vague = cases();
         vague[1].answer = Answer::AtLeast { tenants: 31 };
-        let why = trials::requests_sent_late(0.04);
+        let why = trials::requests_sent_late(0.04.into());
         vague[0].ended_by = Some(Ended { resource: Resource::Client, why: why.clone() });
         let table = costs(&prices, &vague, "2026-11-21");
         assert_eq!(table.rows.len(), 1, "{table:?}");

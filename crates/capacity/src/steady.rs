@@ -166,7 +166,7 @@ fn moving(name: &str, values: &[f64], chance: Chance, nothing: f64, level: f64) 
         return Some(says::series_trends(name, trend.s > 0.0, trend.p_value, n));
     }
     let most = VARIATION.max(chance);
-    (variation >= most).then(|| says::series_varies(name, variation, most))
+    (variation >= most).then(|| says::series_varies(name, variation.into(), most.into()))
 }
 
 #[cfg(test)]

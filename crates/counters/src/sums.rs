@@ -196,7 +196,7 @@ impl Sums {
     /// What a user should know of a file that `program` writes.
     pub(crate) fn notes(&self, program: &str) -> Vec<Note> {
         let skipped = self.skipped.as_ref().map(|(lines, first)| says::lines_skipped(*lines, program, &first.text));
-        let differing = self.differing.map(|(stated, parts)| says::sums_differ(program, stated, parts));
+        let differing = self.differing.map(|(stated, parts)| says::sums_differ(program, stated.into(), parts.into()));
         let quiet = self.quiet.notes(program);
         self.pending(program).into_iter().chain(differing).chain(quiet).chain(skipped).collect()
     }

@@ -4,7 +4,7 @@
 use tiermark_model::messages::{explain as says, run as warnings};
 use tiermark_model::{
     Confidence, CounterSight, CounterSourceId, Experiment, Finding, IdSet, Labels, Note, Nothing, Observation,
-    Quantity, Reason, ReasonCode, Run, State, StateKind, Unit,
+    Quantity, RateUnit, Reason, ReasonCode, Run, State, StateKind, Unit,
 };
 
 use crate::cells::{Cell, is_full, spot_of};
@@ -22,7 +22,7 @@ pub(crate) fn counts(run: &Run) -> Result<(), Note> {
     let own = run.counters.as_ref().filter(|own| own.source != CounterSourceId::None);
     let own = own.filter(|_| run.observations().any(|seen| seen.traffic.is_some())).ok_or_else(says::no_counts)?;
     let name = own.source.name();
-    let faults = own.check.as_ref().map(|check| Note::joined(&check.faults));
+    let faults = own.check.as_ref().map(|check| Note::joined(&check.faults, RateUnit::Si));
     match (own.can_be_trusted(), faults) {
         (true, _) => Ok(()),
         // What such a source counts is below any known stream.

@@ -110,7 +110,10 @@ pub use traffic::{
     amplification,
 };
 pub use tuning::{ChangeOutcome, ChangeRow, HeldChanges, KnobRow, Reach, Standing, Tuning};
-pub use units::{Bytes, GIB, KIB, MIB, Metric, SizeError, Unit, format_gbs, format_ns, parse_size, total};
+pub use units::{
+    Bytes, GIB, KIB, MIB, Metric, Nanoseconds, Rate, RateUnit, Share, SizeError, Unit, format_gbs, format_ns,
+    parse_size, total,
+};
 pub use verdict::{Grade, Verdict};
 pub use visits::{CoreClock, Encoded, THREADS_KEPT, Visit, Visits, VisitsError, Window, kept};
 pub use watch::{

@@ -11,6 +11,7 @@ use crate::quantity::Quantity;
 use crate::refusal::{Code, Note, Refusal};
 use crate::state::{InState, StateKind};
 use crate::traffic::StepTraffic;
+use crate::units::RateUnit;
 use crate::units::{Metric, Unit};
 use crate::verdict::Verdict;
 use crate::visits::Visits;
@@ -405,9 +406,9 @@ impl Finding {
         self.notes.iter().find(|note| note.code == *code)
     }
 
-    /// Its notes in one line; `None` where it has none.
-    pub fn note(&self) -> Option<String> {
-        (!self.notes.is_empty()).then(|| Note::joined(&self.notes))
+    /// Its notes in one line, with rates in a unit; `None` where it has none.
+    pub fn note(&self, unit: RateUnit) -> Option<String> {
+        (!self.notes.is_empty()).then(|| Note::joined(&self.notes, unit))
     }
 }
 

@@ -7,6 +7,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::units::RateUnit;
+
 /// The stable name of a message, as `cpu_not_allowed`: what programs and tests read, while its sentences may change.
 /// Empty in documents of versions before there were codes. Each message of [`crate::messages`] has one, in the `codes`
 /// of its module.
@@ -182,9 +184,15 @@ impl Note {
         Self { code, data, text }
     }
 
-    /// The texts of these notes in one line, with semicolons between them.
-    pub fn joined(notes: &[Self]) -> String {
-        notes.iter().map(|note| note.text.as_str()).collect::<Vec<_>>().join("; ")
+    /// The sentence with its rates in a unit.
+    pub fn in_unit(&self, unit: RateUnit) -> String {
+        let other = || crate::messages::note_in_unit(self, unit);
+        (unit != RateUnit::Si).then(other).flatten().unwrap_or_else(|| self.text.clone())
+    }
+
+    /// The sentences of these notes in one line, with semicolons between them and rates in a unit.
+    pub fn joined(notes: &[Self], unit: RateUnit) -> String {
+        notes.iter().map(|note| note.in_unit(unit)).collect::<Vec<_>>().join("; ")
     }
 }
 

@@ -160,6 +160,91 @@ pub fn format_gbs(bytes_per_second: f64) -> String {
     }
 }
 
+/// The unit of rates for a reader. Documents hold bytes per second, and their sentences GB/s.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RateUnit {
+    /// GB/s, 10⁹ bytes per second.
+    #[default]
+    Si,
+    /// GiB/s, 2³⁰ bytes per second.
+    Iec,
+    /// GB/s, with GiB/s in brackets.
+    Both,
+}
+
+/// A rate with the unit that it is shown in; a document has the bytes per second alone.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(from = "f64", into = "f64")]
+pub struct Rate {
+    /// Bytes per second.
+    pub bytes_per_second: f64,
+    unit: RateUnit,
+}
+
+impl Rate {
+    /// The same in another unit.
+    #[must_use]
+    pub fn in_unit(self, unit: RateUnit) -> Self {
+        Self { unit, ..self }
+    }
+}
+
+impl From<f64> for Rate {
+    fn from(bytes_per_second: f64) -> Self {
+        Self { bytes_per_second, unit: RateUnit::Si }
+    }
+}
+
+impl From<Rate> for f64 {
+    fn from(rate: Rate) -> Self {
+        rate.bytes_per_second
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let si = format_gbs(self.bytes_per_second);
+        let iec = format_gbs(self.bytes_per_second * 1e9 / GIB as f64);
+        match self.unit {
+            RateUnit::Si => write!(f, "{si} GB/s"),
+            RateUnit::Iec => write!(f, "{iec} GiB/s"),
+            RateUnit::Both => write!(f, "{si} GB/s ({iec} GiB/s)"),
+        }
+    }
+}
+
+/// Numbers that are of a unit.
+macro_rules! from_numbers {
+    ($($type:ident),+) => { $(impl From<f64> for $type {
+        fn from(number: f64) -> Self {
+            Self(number)
+        }
+    })+ };
+}
+from_numbers!(Nanoseconds, Share);
+
+/// Nanoseconds, shown with the digits of [`format_ns`].
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Nanoseconds(pub f64);
+
+impl fmt::Display for Nanoseconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ns", format_ns(self.0))
+    }
+}
+
+/// A part of 1, shown in percent: whole, or with the decimals that a format asks for.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Share(pub f64);
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.*} %", f.precision().unwrap_or(0), self.0 * 100.0)
+    }
+}
+
 /// The metric of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -33,7 +33,8 @@ pub use number::{
     short_size, size, time_unit, unit_name, value, with_interval,
 };
 pub use plot::{Plot, PointAbout, ROWS, Series, letter, plot, plot_over};
-pub use style::{Ink, RateUnit, Style, grade_ink};
+pub use style::{Ink, Style, grade_ink};
 pub use table::{Align, Cell, Table};
 pub use terminal::terminal;
 pub use text::{GUTTER, clean, glued, left, right, spoken, width, wrap};
+pub use tiermark_model::RateUnit;

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use tiermark_model::{Bytes, Grade, Interval, Unit, Verdict, format_gbs, format_ns};
+use tiermark_model::{Bytes, Grade, Interval, RateUnit, Unit, Verdict, format_gbs, format_ns};
 
 use crate::legend::Sign;
-use crate::style::{Ink, RateUnit, Style, grade_ink};
+use crate::style::{Ink, Style, grade_ink};
 use crate::table::Cell;
 
 /// A number as people read it, and the sign that it has.

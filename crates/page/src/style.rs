@@ -1,19 +1,7 @@
 //! How text is shown: width, colour, glyphs, units.
 
 use anstyle::{AnsiColor, Effects};
-use tiermark_model::Grade;
-
-/// The unit of rates. Documents hold bytes per second.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum RateUnit {
-    /// GB/s, 10⁹ bytes per second.
-    #[default]
-    Si,
-    /// GiB/s, 2³⁰ bytes per second.
-    Iec,
-    /// GB/s, with GiB/s in brackets.
-    Both,
-}
+use tiermark_model::{Grade, RateUnit};
 
 /// How a view is rendered. The caller finds out what the terminal can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

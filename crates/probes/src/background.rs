@@ -97,7 +97,9 @@ fn cost(observations: &[Observation], beside: &Observation, rate: Option<f64>) -
     let labels = beside.labels.clone();
     let value = Some(with / without - 1.0);
     let mut found = resting_on(&[beside, alone], Quantity::BackgroundCost, labels, value, Unit::Ratio);
-    found.notes.extend(rate.filter(|rate| *rate > 0.0).map(|rate| memory::cost_of_traffic(with - without, rate)));
+    found
+        .notes
+        .extend(rate.filter(|rate| *rate > 0.0).map(|rate| memory::cost_of_traffic(with - without, rate.into())));
     Some(with_range(found, quotient(beside, alone), -1.0))
 }
 

@@ -30,7 +30,7 @@ impl Stated {
     /// whole machine's, which stands in for it where modules lie unevenly, is not what the node can give.
     pub(crate) fn peak(&self, machine: &Machine, node: Option<NodeId>) -> Option<Ceiling> {
         let ceiling = |rate, how: &str, of_node, parts| {
-            Some(Ceiling { rate, note: memory::share_of_peak(rate, how, of_node, parts) })
+            Some(Ceiling { rate, note: memory::share_of_peak(rate.into(), how, of_node, parts) })
         };
         if let Some(rate) = self.peak {
             return ceiling(rate, memory::STATED_PEAK, node.is_some(), 1);
@@ -60,7 +60,7 @@ impl Stated {
         }
         let known = machine.real_link().map(|link| (link.bytes_per_second, link.how.as_str()));
         let (rate, how) = self.link.map(|rate| (rate, "stated by --link-rate")).or(known)?;
-        Some(Ceiling { rate, note: memory::share_of_link(rate, how) })
+        Some(Ceiling { rate, note: memory::share_of_link(rate.into(), how) })
     }
 }
 

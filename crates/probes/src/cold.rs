@@ -91,7 +91,7 @@ pub(crate) fn findings(observations: &[Observation]) -> Vec<Finding> {
                 Recovery::NotWithin(ns) => (seen.labels.clone().text(Labels::STATISTIC, "at least"), ns),
             };
             let back = derived(seen, Quantity::LatencyRecovery, labels, ns, Unit::Ns);
-            let back = back.with_notes([memory::recovers_to(settled)]);
+            let back = back.with_notes([memory::recovers_to(settled.into())]);
             found.push(Finding { verdict: description(&back.verdict), ..back });
         }
     }

@@ -189,12 +189,12 @@ pub fn idle_notes(on: &ProfileCurves, idle: &Traffic, machine: &Machine) -> Vec<
     let Some(rate) = idle.whole().total.map(|total| total / idle.seconds).filter(|rate| rate.is_finite()) else {
         return Vec::new();
     };
-    let mut notes = vec![says::idle_subtracted(rate / 1e9, idle.seconds)];
+    let mut notes = vec![says::idle_subtracted(rate.into(), idle.seconds)];
     let fits = on.curves.iter().map(|curve| curve.part(0.0).1).filter(|room| *room > 0.0).reduce(f64::min);
     let nodes = by_node(idle, machine).unwrap_or_default();
     let busiest = nodes.values().filter_map(|sum| sum.total).map(|total| total / idle.seconds).reduce(f64::max);
     let part = busiest.zip(fits).map(|(rate, room)| rate / room);
-    notes.extend(part.filter(|part| *part > BUSY).map(says::busy_before_command));
+    notes.extend(part.filter(|part| *part > BUSY).map(|part| says::busy_before_command(part.into())));
     notes
 }
 

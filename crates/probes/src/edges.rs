@@ -67,7 +67,7 @@ fn grain_finding(grain: &Grain, asked: u64, last: &Observation, page: &str) -> F
     // The curve as a whole decides, and not the verdict of one of its points.
     (finding.verdict, finding.value) = (Verdict::trusted(), Some(grain.page as f64));
     let Grain { knee, page, entries, step_ns } = *grain;
-    finding.with_notes([shapes::translation_grain(Bytes(asked), Bytes(page), Bytes(knee), entries, step_ns)])
+    finding.with_notes([shapes::translation_grain(Bytes(asked), Bytes(page), Bytes(knee), entries, step_ns.into())])
 }
 
 fn size_finding(tier: &FoundTier, found: &Found, edge: &Observation, page: &str) -> Finding {
@@ -89,12 +89,12 @@ fn size_finding(tier: &FoundTier, found: &Found, edge: &Observation, page: &str)
         finding.verdict.suspect(Reason::NotResolved { low: Bytes(low), high, why });
     }
     finding.notes.push(match tier.plateau {
-        Some((from, to)) => shapes::plateau(Bytes(from), Bytes(to), tier.ns),
-        None => shapes::no_plateau_but_rung(tier.ns, Bytes(tier.rung)),
+        Some((from, to)) => shapes::plateau(Bytes(from), Bytes(to), tier.ns.into()),
+        None => shapes::no_plateau_but_rung(tier.ns.into(), Bytes(tier.rung)),
     });
     let bends = |grain: &Grain| tier.plateau.is_some_and(|(from, _)| from < grain.knee) && grain.knee < high;
     if let Some(Grain { knee, page, entries, step_ns }) = found.grain.filter(bends) {
-        finding.notes.push(shapes::tlb_misses_add(step_ns, Bytes(knee), entries, Bytes(page)));
+        finding.notes.push(shapes::tlb_misses_add(step_ns.into(), Bytes(knee), entries, Bytes(page)));
     }
     if let Size::Resolved { declared: true, .. } = tier.size {
         finding.notes.push(shapes::declared_size_agrees());

@@ -106,7 +106,7 @@ fn wasted(observations: &[Observation], small: &Observation) -> Option<Finding> 
     labels.0.retain(|key, _| key == Labels::OP || key == Labels::PAGE);
     let share = small_rate / whole_rate;
     let mut found = resting_on(&[small, whole], Quantity::GranularityUseful, labels, Some(share), Unit::Ratio);
-    found.notes.push(memory::lines_wasted(small_rate * 8.0, small_rate));
+    found.notes.push(memory::lines_wasted((small_rate * 8.0).into(), small_rate.into()));
     Some(with_range(found, quotient(small, whole), 0.0))
 }
 

@@ -78,5 +78,5 @@ pub(crate) fn points<'a>(observations: impl Iterator<Item = &'a Observation>) ->
 pub(crate) fn overhead_note(observation: &Observation) -> Option<Note> {
     /// Up to this share nothing needs saying.
     const SAID: f64 = 0.005;
-    observation.overhead_share.filter(|s| *s > SAID).map(memory::stamps_taken_out)
+    observation.overhead_share.filter(|s| *s > SAID).map(|share| memory::stamps_taken_out(share.into()))
 }

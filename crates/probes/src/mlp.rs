@@ -177,6 +177,6 @@ fn in_flight(observations: &[Observation], tier: &str) -> Option<Finding> {
     let flying = latency / best;
     let mut found = resting_on(&[single, reached, fastest], Quantity::MlpInFlight, labels, Some(flying), Unit::Count);
     let note = if still_falls { memory::chains_still_gain } else { memory::chains_gain_until };
-    found.notes.push(note(*latency, *ns, *chains));
+    found.notes.push(note((*latency).into(), (*ns).into(), *chains));
     Some(with_range(found, quotient(single, fastest), 0.0))
 }

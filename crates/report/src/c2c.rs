@@ -35,7 +35,7 @@ pub(crate) fn c2c(shown: &mut Shown<'_>, style: &Style) -> Page {
     out += modes(&of(Quantity::C2cModes), style);
     out += homes(&of(Quantity::C2cHome), style);
     out += contention(&of(Quantity::C2cContention), &of(Quantity::C2cLine), &of(Quantity::C2cFairness), style);
-    let mut reasons = Reasons::default();
+    let mut reasons = Reasons::new(style);
     // What the median of a relation says of its pairs, the pairs need not say again.
     let told =
         |f: &&&Finding| style.verbose || f.metric != Quantity::C2cRelation || f.labels.is(Labels::STATISTIC, "median");
@@ -136,7 +136,7 @@ fn relations(findings: &[&Finding], style: &Style) -> Page {
         }
         row.extend([Cell::new(pairs), ns(of("min"), style), ns(median, style), ns(of("max"), style)]);
         table.row(row);
-        if let Some(note) = median.and_then(|f| f.note()) {
+        if let Some(note) = median.and_then(|f| f.note(style.rate_unit)) {
             notes += paragraph("  ", format!("{name}: {note}"), Ink::Dim);
         }
     }
@@ -256,7 +256,7 @@ fn modes(findings: &[&Finding], style: &Style) -> Page {
     let listed = if style.verbose { findings.len() } else { LISTED };
     let mut out = Page::new();
     for f in findings.iter().take(listed) {
-        let note = f.note().unwrap_or_default();
+        let note = f.note(style.rate_unit).unwrap_or_default();
         out += paragraph("  ", format!("{}: {note}", subject(f)), Ink::Warn);
     }
     if findings.len() > listed {

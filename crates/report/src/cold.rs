@@ -58,7 +58,7 @@ mod tests {
     fn a_line_says_what_other_work_costs_and_when_half_of_it_is_gone() {
         let text = |findings: &[Finding]| terminal(&cold(findings.iter(), ""), &Style::default()).replace('\n', " ");
         let first = found(Quantity::Latency, Some(250.3));
-        let back = found(Quantity::LatencyRecovery, Some(6.02e6)).with_notes([memory::recovers_to(147.2)]);
+        let back = found(Quantity::LatencyRecovery, Some(6.02e6)).with_notes([memory::recovers_to(147.2.into())]);
         let line = "Cold (after 66 MiB of other memory were read): a random access to DRAM takes 250 ns";
         assert_eq!(text(std::slice::from_ref(&first)).trim_end(), line);
         assert_eq!(

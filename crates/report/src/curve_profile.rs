@@ -25,13 +25,13 @@ pub fn curve_profile(profile: &CurveProfile, style: &Style) -> Page {
         } else {
             "the command is on no curve: its traffic is not known by node"
         };
-        return out + paragraph("  ", none, Ink::Warn) + notes(profile);
+        return out + paragraph("  ", none, Ink::Warn) + notes(profile, style);
     }
     out += drawn(profile, style);
     out += space();
     out += table(profile, style);
     out.extend(busiest(profile, style).map(|text| paragraph("  ", &text, Ink::Plain)));
-    out + notes(profile)
+    out + notes(profile, style)
 }
 
 /// The curves that the program was on, most seconds first, and the program on them.
@@ -149,7 +149,7 @@ fn busiest(profile: &CurveProfile, style: &Style) -> Option<String> {
     ))
 }
 
-fn notes(profile: &CurveProfile) -> Page {
+fn notes(profile: &CurveProfile, style: &Style) -> Page {
     let axis = match profile.on.axis {
         ProfileAxis::Counted => "bytes on the memory channels",
         ProfileAxis::Useful => "useful bytes",
@@ -166,7 +166,7 @@ fn notes(profile: &CurveProfile) -> Page {
     );
     let mut out = paragraph("  ", &key, Ink::Dim);
     for note in &profile.notes {
-        out += paragraph("  ", note.to_string(), Ink::Dim);
+        out += paragraph("  ", note.in_unit(style.rate_unit), Ink::Dim);
     }
     out
 }

@@ -130,7 +130,7 @@ fn all(observations: &[&Observation], machine: &Machine, detail: Detail, style: 
         let groups = names.groups(&points);
         let drawn = |most: usize| groups.chunks(most).map(|some| drawn(some, metric, machine, rows, style)).collect();
         out += variants(drawn(CURVES), drawn(CURVES_IN_COLOUR));
-        let counted = || reasons(&points, &names).counted(points.len(), "points");
+        let counted = || reasons(&points, &names, style).counted(points.len(), "points");
         let counted = || counted().map(|text| paragraph("  ", &text, Ink::Dim)).unwrap_or_default();
         out += match detail {
             Detail::Brief => Page::new(),
@@ -222,8 +222,8 @@ fn cache_marks(machine: &Machine) -> Vec<(f64, String)> {
     sizes.into_iter().map(|(level, bytes)| (bytes as f64, format!("L{level} {}", short_size(bytes as f64)))).collect()
 }
 
-fn reasons(points: &[&Observation], names: &Names) -> Reasons {
-    let mut reasons = Reasons::default();
+fn reasons(points: &[&Observation], names: &Names, style: &Style) -> Reasons {
+    let mut reasons = Reasons::new(style);
     for o in points {
         let at = o.labels.size().map_or(String::new(), |s| s.to_string());
         // Heads and captions say where the prefetcher takes part.
@@ -318,7 +318,7 @@ fn winners_of(group: &[&Observation]) -> String {
 fn by_size(cells: &[&Observation], names: &Names, style: &Style) -> Page {
     let groups = names.groups(cells);
     let [with, without] = [true, false].map(|intervals| size_table(cells, &groups, intervals, style).into());
-    fitting(vec![with, without], Fit::Uncut) + reasons(cells, names).page(style)
+    fitting(vec![with, without], Fit::Uncut) + reasons(cells, names, style).page(style)
 }
 
 fn head_lines(name: &str) -> Vec<String> {
@@ -395,7 +395,7 @@ fn step_name(o: &Observation) -> String {
 pub(crate) fn orphans(observations: &[&Observation], evidence: &BTreeSet<&str>, style: &Style) -> Page {
     let mut table = Table::new().column("measured", Align::Left).column("value ", Align::Right);
     table = table.column("unit", Align::Left).column("n", Align::Right).column("disturbed", Align::Right);
-    let mut reasons = Reasons::default();
+    let mut reasons = Reasons::new(style);
     for o in observations.iter().filter(|o| o.value.is_some() && !is_evidence(o, evidence)) {
         let name = words(&o.labels, &[Labels::PURPOSE]);
         let name = if name.is_empty() { o.step.clone() } else { name };

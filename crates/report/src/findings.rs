@@ -138,9 +138,9 @@ fn pivot(title: &str, findings: &[&Finding], column_key: &str, style: &Style) ->
 
 /// Reasons and remarks of findings, each remark once with its row.
 fn details(findings: &[&Finding], row: &dyn Fn(&Finding) -> String, style: &Style) -> Page {
-    let mut reasons = Reasons::default();
+    let mut reasons = Reasons::new(style);
     findings.iter().for_each(|f| reasons.add(&subject(f), &f.verdict));
-    let remarks = distinct(findings.iter().filter_map(|f| Some(format!("{}: {}", row(f), f.note()?))));
+    let remarks = distinct(findings.iter().filter_map(|f| Some(format!("{}: {}", row(f), f.note(style.rate_unit)?))));
     let remarks = if remarks.is_empty() { Page::new() } else { paragraph("  ", remarks.join("; "), Ink::Dim) };
     reasons.page(style) + remarks
 }
@@ -180,8 +180,8 @@ fn row_names(findings: &[&Finding], column_key: &str) -> impl Fn(&Finding) -> St
 }
 
 /// The remarks of findings, each said once.
-fn notes(findings: &[&Finding]) -> Page {
-    let said = distinct(findings.iter().filter_map(|f| f.note()));
+fn notes(findings: &[&Finding], style: &Style) -> Page {
+    let said = distinct(findings.iter().filter_map(|f| f.note(style.rate_unit)));
     said.iter().map(|note| paragraph("  ", note, Ink::Dim)).collect()
 }
 
@@ -229,7 +229,7 @@ fn scaling_table(name: &str, group: &[&Finding], style: &Style) -> Page {
     let mut table =
         Table::new().column("threads", Align::Right).column(&format!("{} ", style.rate_unit()), Align::Right);
     table = table.column("per thread", Align::Right).column("", Align::Left);
-    let mut reasons = Reasons::default();
+    let mut reasons = Reasons::new(style);
     for f in group {
         let threads = f.labels.number(Labels::THREADS);
         // How much of one thread's rate each thread keeps: what sharing costs.
@@ -250,7 +250,7 @@ fn scaling_table(name: &str, group: &[&Finding], style: &Style) -> Page {
     heading(title.trim_end_matches([':', ' ']))
         + table
         + reasons.page(style)
-        + if style.verbose { notes(group) } else { Page::new() }
+        + if style.verbose { notes(group, style) } else { Page::new() }
 }
 
 /// Every finding no other view has shown; with `verbose`, every finding, with interval and number of samples.
@@ -265,7 +265,7 @@ pub(crate) fn others(shown: &mut Shown<'_>, style: &Style) -> Page {
     }
     let mut table = Table::new().column("what", Align::Left).column("of", Align::Left);
     table = table.column("value ", Align::Right).column("unit", Align::Left).column("n", Align::Right);
-    let mut reasons = Reasons::default();
+    let mut reasons = Reasons::new(style);
     for f in &rest {
         reasons.add(&format!("{} {}", f.metric, words(&f.labels, &[Labels::PURPOSE])), &f.verdict);
     }
@@ -278,7 +278,7 @@ pub(crate) fn others(shown: &mut Shown<'_>, style: &Style) -> Page {
             Cell::inked(f.samples.to_string(), Ink::Dim),
         ]);
     }
-    heading("Findings") + table + reasons.page(style) + notes(&rest)
+    heading("Findings") + table + reasons.page(style) + notes(&rest, style)
 }
 
 #[cfg(test)]

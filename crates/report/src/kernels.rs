@@ -30,7 +30,7 @@ impl Winner {
                 .text
                 .trim_end()
                 .to_owned(),
-            note: finding.note(),
+            note: finding.note(style.rate_unit),
             in_table,
         })
     }

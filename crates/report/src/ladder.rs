@@ -122,7 +122,7 @@ pub(crate) fn ladder(shown: &mut Shown<'_>, only: Option<&str>, style: &Style) -
     }
     let rows: Vec<(String, LadderRow<'_>)> =
         rows.into_iter().map(|(name, places)| (name, LadderRow::take(&places, shown))).collect();
-    let mut reasons = Reasons::default();
+    let mut reasons = Reasons::new(style);
     let mut notes = Vec::new();
     let mut winners = Vec::new();
     for (name, row) in &rows {
@@ -300,10 +300,11 @@ impl<'a> LadderRow<'a> {
             ("size", self.size.filter(|_| style.verbose)),
             ("latency", self.latency.filter(|f| style.verbose || odd(f))),
         ];
-        let of_cell = said.into_iter().filter_map(|(what, f)| Some(format!("{name} {what}: {}", f?.note()?)));
+        let of_cell =
+            said.into_iter().filter_map(|(what, f)| Some(format!("{name} {what}: {}", f?.note(style.rate_unit)?)));
         // The remarks of rates stand beside their kernels, where they have one.
         let rates = self.rates.iter().flatten().filter(|f| f.labels.get(Labels::KERNEL).is_none());
-        let of_rate = rates.filter_map(|f| Some(format!("{}: {}", subject(f), f.note()?)));
+        let of_rate = rates.filter_map(|f| Some(format!("{}: {}", subject(f), f.note(style.rate_unit)?)));
         of_cell.chain(of_rate).collect()
     }
 }
@@ -311,7 +312,7 @@ impl<'a> LadderRow<'a> {
 /// Every share of the theoretical peak in one line a tier.
 fn shares(shown: &mut Shown<'_>, style: &Style) -> Page {
     let mut out = Page::new();
-    let mut reasons = Reasons::default();
+    let mut reasons = Reasons::new(style);
     let shares = shown.take_all(|f| f.metric == Quantity::PeakShare && row_name(&f.labels).is_some());
     shares.iter().for_each(|f| reasons.add(&subject(f), &f.verdict));
     let part = |f: &&Finding| {

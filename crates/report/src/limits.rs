@@ -41,7 +41,7 @@ pub(crate) fn limits(shown: &mut Shown<'_>, style: &Style) -> Page {
     let mut table = Table::new().column("", Align::Left).column("idle|ns ", Align::Right);
     table = table.column("lines in|flight ", Align::Right).column("knee,|threads ", Align::Right);
     table = table.column(&format!("ceiling|{} ", style.rate_unit()), Align::Right).column("limit", Align::Left);
-    let mut reasons = Reasons::default();
+    let mut reasons = Reasons::new(style);
     let mut remarks = Page::new();
     for labels in rows {
         let row = name(labels);
@@ -78,13 +78,13 @@ pub(crate) fn limits(shown: &mut Shown<'_>, style: &Style) -> Page {
                 reasons.add(&format!("{row} {}", column_name(finding)), &finding.verdict);
             }
         }
-        if let Some(note) = ceiling.and_then(|f| f.note()) {
+        if let Some(note) = ceiling.and_then(|f| f.note(style.rate_unit)) {
             remarks += paragraph("  ", format!("{row}: {note}"), Ink::Plain);
         }
         for finding in findings.iter().filter(|f| f.metric == Quantity::ScaleShare && here(f)) {
             let of = finding.labels.get(Labels::STATISTIC).unwrap_or_default();
             let share = finding.value.map_or_else(|| style.absent().to_owned(), percent);
-            let note = finding.note().unwrap_or_default();
+            let note = finding.note(style.rate_unit).unwrap_or_default();
             remarks += paragraph("  ", format!("{row}: {share} {of} ({note})"), Ink::Plain);
         }
     }

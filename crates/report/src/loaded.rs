@@ -125,7 +125,7 @@ pub(crate) fn loaded(
     if style.verbose {
         out.extend(curves.iter().map(|curve| points(curve, style)));
     } else {
-        let mut reasons = Reasons::default();
+        let mut reasons = Reasons::new(style);
         let all: Vec<&LoadedPoint<'_>> = curves.iter().flat_map(|c| &c.points).collect();
         all.iter().for_each(|p| reasons.add(&at(p), &p.seen.verdict));
         if let Some(text) = reasons.counted(all.len(), "points") {
@@ -270,7 +270,7 @@ fn table(findings: &[&Finding], style: &Style) -> Page {
     if let Some(target) = target {
         table = table.column(&format!("below|{target} "), Align::Right);
     }
-    let mut reasons = Reasons::default();
+    let mut reasons = Reasons::new(style);
     let mut notes: Vec<String> = Vec::new();
     let absent = || Cell::new(format!("{} ", style.absent()));
     for row in &rows {
@@ -318,7 +318,7 @@ fn table(findings: &[&Finding], style: &Style) -> Page {
 
 /// Notes of a finding: knees, targets and overload always, the rest with `verbose`.
 fn said(row: &str, finding: &Finding, style: &Style) -> Option<String> {
-    let note = finding.note()?;
+    let note = finding.note(style.rate_unit)?;
     match &finding.metric {
         Quantity::LoadedOverload => Some(format!("{row}: overload, {} lost: {note}", percent(finding.value?))),
         Quantity::LoadedKnee => Some(match finding.value {
@@ -347,7 +347,7 @@ fn pressure(point: &LoadedPoint<'_>) -> String {
 fn points(curve: &LoadedCurve<'_>, style: &Style) -> Page {
     let mut table = Table::new().column("pause ns", Align::Right);
     table = table.column(&format!("{} ", style.rate_unit()), Align::Right).column("ns ", Align::Right);
-    let mut reasons = Reasons::default();
+    let mut reasons = Reasons::new(style);
     for point in &curve.points {
         let seen = point.seen;
         reasons.add(&at(point), &seen.verdict);

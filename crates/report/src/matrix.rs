@@ -21,7 +21,7 @@ pub(crate) fn matrix(shown: &mut Shown<'_>, machine: &Machine, counters: Option<
     let numbers: Vec<&Finding> = all.iter().filter(is_number).copied().collect();
     let (spread, cells): (Vec<&Finding>, Vec<&Finding>) =
         numbers.iter().copied().partition(|f| f.labels.get(Labels::POLICY).is_some());
-    let mut reasons = Reasons::default();
+    let mut reasons = Reasons::new(style);
     let parts = |f: &&&Finding| matches!(f.metric, Quantity::MatrixFar | Quantity::BandwidthPart);
     shown.count(&numbers);
     shown.count(&all.iter().filter(parts).copied().collect::<Vec<_>>());
@@ -206,7 +206,7 @@ fn far(findings: &[&Finding], style: &Style) -> Page {
     let rows = grouped(findings.iter().map(|f| ((label(f, Labels::FROM), node(f)), *f)));
     let shown = if style.verbose { rows.len() } else { rows.len().min(ROWS) };
     for ((from, to), here) in &rows[..shown] {
-        let distance = here.iter().find_map(|f| f.note()).unwrap_or_default();
+        let distance = here.iter().find_map(|f| f.note(style.rate_unit)).unwrap_or_default();
         let to = to.map_or_else(String::new, |node| format!("node {node} {distance}"));
         let mut line = vec![Cell::new(*from), Cell::new(to)];
         for column in &works {
@@ -290,7 +290,7 @@ fn best(findings: &[&Finding], style: &Style) -> Page {
     let line = |f: &&Finding| {
         let rate = f.value.map(|v| with_interval(v, f.interval, f.unit, style));
         let rate = rate.unwrap_or_else(|| style.absent().to_owned().into());
-        let note = f.note().map_or_else(String::new, |note| format!("; {note}"));
+        let note = f.note(style.rate_unit).map_or_else(String::new, |note| format!("; {note}"));
         let (op, from, weights) = (label(f, Labels::OP), label(f, Labels::FROM), label(f, Labels::WEIGHTS));
         let text = format!("Best weights for {op} from {from}: {weights} with {rate} {}{note}", style.rate_unit());
         paragraph("  ", &text, Ink::Plain).with_sign(rate.sign)
@@ -358,7 +358,12 @@ fn uneven(all: &[&Finding], style: &Style) -> Page {
     let mut out = Page::new();
     for f in &named {
         let what = if f.metric == Quantity::MatrixAsymmetry { "both directions" } else { "same distance" };
-        let text = format!("{what}, {} differs by {}: {}", label(f, Labels::OP), by(f), f.note().unwrap_or_default());
+        let text = format!(
+            "{what}, {} differs by {}: {}",
+            label(f, Labels::OP),
+            by(f),
+            f.note(style.rate_unit).unwrap_or_default()
+        );
         out += bullet(style.mark(f.verdict.grade), grade_ink(f.verdict.grade), &text, None);
     }
     if !alike.is_empty() {

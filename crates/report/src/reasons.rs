@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::Value;
-use tiermark_model::{Code, Finding, Grade, Reason, ReasonCode, Verdict};
+use tiermark_model::{Code, Finding, Grade, RateUnit, Reason, ReasonCode, Verdict};
 use tiermark_page::{Ink, Page, Style, bullet, grade_ink};
 
 use crate::order::{distinct, grouped};
@@ -15,6 +15,7 @@ pub(crate) struct Reasons {
     groups: Vec<ReasonGroup>,
     /// The group of each reason.
     places: HashMap<(Kind, String), usize>,
+    unit: RateUnit,
     /// The numbers that each group has.
     said: HashSet<(usize, String)>,
 }
@@ -133,6 +134,11 @@ fn refusal_in_words(reason: &Reason) -> Option<String> {
 }
 
 impl Reasons {
+    /// No reason yet; rates in the unit of the style.
+    pub(crate) fn new(style: &Style) -> Self {
+        Self { unit: style.rate_unit, ..Self::default() }
+    }
+
     /// Adds the reasons of a number.
     pub(crate) fn add(&mut self, subject: &str, verdict: &Verdict) {
         self.add_as(Standing::Doubted, subject, verdict);
@@ -157,7 +163,7 @@ impl Reasons {
             let refused = refusal_in_words(reason).filter(|_| grade == Grade::Invalid);
             let standing = if refused.is_some() { Standing::Refused } else { standing };
             let kind = Kind { grade, standing, code: Some(reason.code()), facts: facts(reason) };
-            self.touch(kind, refused.unwrap_or_else(|| reason.to_string()), subject);
+            self.touch(kind, refused.unwrap_or_else(|| reason.in_unit(self.unit)), subject);
         }
     }
 

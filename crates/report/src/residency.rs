@@ -53,13 +53,13 @@ pub(crate) fn residency(findings: &[&Finding], style: &Style) -> Page {
     for line in words(findings, style) {
         out += paragraph("  ", &line, Ink::Plain);
     }
-    let mut reasons = Reasons::default();
+    let mut reasons = Reasons::new(style);
     medians.iter().for_each(|f| reasons.add(&format!("{} after {}", column(f), wait(f)), &f.verdict));
     of(findings, &Quantity::ResidencyHit).iter().for_each(|f| reasons.add("an access that hits", &f.verdict));
     out += reasons.page(style);
     if style.verbose {
         for f in findings {
-            let note = f.note().map(|note| format!("{}: {note}", f.metric.part()));
+            let note = f.note(style.rate_unit).map(|note| format!("{}: {note}", f.metric.part()));
             out.extend(note.map(|note| paragraph("  ", &note, Ink::Dim)));
         }
     }
@@ -116,7 +116,7 @@ impl<'a> UsedOnce<'a> {
 
     /// What it means for a program.
     fn sentence(&self) -> String {
-        format!("{}.", sentence(&Note::joined(std::slice::from_ref(self.note))))
+        format!("{}.", sentence(&self.note.text))
     }
 }
 
@@ -207,7 +207,7 @@ fn verdict(limit: &Finding, findings: &[&Finding]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use tiermark_model::messages::shapes;
-    use tiermark_model::{Bytes, MIB};
+    use tiermark_model::{Bytes, MIB, Share};
 
     use super::*;
 
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn the_words_say_what_a_single_use_is_worth() {
-        let differs = said(shapes::kept_once_used_again("L3", Bytes(8 * MIB), [0.93, 0.04], 50_000.0));
+        let differs = said(shapes::kept_once_used_again("L3", Bytes(8 * MIB), [0.93, 0.04].map(Share), 50_000.0));
         assert_eq!(differs[0], "Half of 8 MiB used again is evicted after 17 ms.");
         assert_eq!(
             differs[1],
@@ -232,7 +232,7 @@ mod tests {
              their second or third read on; data read once is not found there, whatever other programs do."
         );
         assert!(differs[2].starts_with("Contention:"), "{differs:?}");
-        let alike = said(shapes::kept_alike("L3", Bytes(8 * MIB), [0.93, 0.94], 50_000.0));
+        let alike = said(shapes::kept_alike("L3", Bytes(8 * MIB), [0.93, 0.94].map(Share), 50_000.0));
         assert_eq!(alike[0], "Half of 8 MiB is evicted after 17 ms.");
         assert!(alike[1].ends_with("after 0.05 ms: both are kept alike."), "{alike:?}");
     }

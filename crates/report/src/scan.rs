@@ -1,7 +1,7 @@
 //! Memory by region: what each has, the medians of each node, and the slow ones by name.
 
 use tiermark_model::messages::scan::codes;
-use tiermark_model::{Finding, Labels, Quantity};
+use tiermark_model::{Finding, Labels, Note, Quantity};
 use tiermark_page::{Align, Cell, Ink, Page, Style, Table, graded, heading, paragraph, with_interval};
 
 use crate::order::grouped;
@@ -35,14 +35,14 @@ pub(crate) fn scan(findings: &[&Finding], style: &Style) -> Page {
     }
     for median in of(findings, &Quantity::ScanMedian) {
         let number = median.value.map(|v| with_interval(v, None, median.unit, style).to_string()).unwrap_or_default();
-        let notes: Vec<&str> = median.notes.iter().map(|note| note.text.as_str()).collect();
+        let notes = Note::joined(&median.notes, style.rate_unit);
         let of = what(median);
-        let line = format!("node {}, {of}: median {number}, {}", label(median, Labels::NODE), notes.join("; "));
+        let line = format!("node {}, {of}: median {number}, {notes}", label(median, Labels::NODE));
         out += paragraph("  ", &line, Ink::Plain);
     }
-    out += verdict(findings, &slow);
+    out += verdict(findings, &slow, style);
     // A median rests on one of the regions, and a slow region on its own number: these say it.
-    let mut reasons = Reasons::default();
+    let mut reasons = Reasons::new(style);
     for number in latencies.iter().copied().chain(of(findings, &Quantity::ScanBandwidth)) {
         reasons.add(&format!("region {} {}", label(number, Labels::REGION), what(number)), &number.verdict);
     }
@@ -95,17 +95,17 @@ fn table(findings: &[&Finding], is_listed: &dyn Fn(&Finding) -> bool, style: &St
 }
 
 /// The slow regions by name, or that there is none.
-fn verdict(findings: &[&Finding], slow: &[&Finding]) -> Page {
+fn verdict(findings: &[&Finding], slow: &[&Finding], style: &Style) -> Page {
     let mut out = Page::new();
     for found in slow {
-        let notes: Vec<&str> = found.notes.iter().map(|note| note.text.as_str()).collect();
+        let notes = Note::joined(&found.notes, style.rate_unit);
         let place = findings.iter().find(|f| region(f) == region(found) && f.noted(&codes::physical_range).is_some());
         let place = place
             .and_then(|f| f.noted(&codes::physical_range))
             .map(|note| format!(" (physical addresses: {})", note.text));
         let number = label(found, Labels::REGION);
         let name = format!("region {number} of node {}{}", label(found, Labels::NODE), place.unwrap_or_default());
-        out += paragraph("  ", format!("Slow: {name}, {}: {}", what(found), notes.join("; ")), Ink::Bad);
+        out += paragraph("  ", format!("Slow: {name}, {}: {notes}", what(found)), Ink::Bad);
     }
     let compared = of(findings, &Quantity::ScanMedian);
     let is_judged = compared.iter().any(|f| f.noted(&codes::too_few_regions).is_none());

@@ -61,14 +61,14 @@ const USEFUL: &str = "8 B of 64 B";
 
 /// Doubts of findings alone.
 fn doubts(findings: &[&Finding], style: &Style) -> Page {
-    let mut reasons = Reasons::default();
+    let mut reasons = Reasons::new(style);
     findings.iter().filter(|f| is_number(f)).for_each(|f| reasons.add(&subject(f), &f.verdict));
     reasons.page(style)
 }
 
 /// Doubts and remarks of findings, each once.
 fn remarks(findings: &[&Finding], style: &Style) -> Page {
-    let mut reasons = Reasons::default();
+    let mut reasons = Reasons::new(style);
     let mut notes: Vec<String> = Vec::new();
     for f in findings {
         let name = subject(f);
@@ -77,7 +77,7 @@ fn remarks(findings: &[&Finding], style: &Style) -> Page {
         }
         // Sets follow from ways and lines.
         let told = style.verbose || f.metric != Quantity::GeometrySets;
-        let note = f.note().filter(|_| told).map(|note| format!("{name}: {note}"));
+        let note = f.note(style.rate_unit).filter(|_| told).map(|note| format!("{name}: {note}"));
         notes.extend(note);
     }
     let notes: Page = distinct(notes).iter().map(|note| paragraph("  ", note, Ink::Dim)).collect();
@@ -143,7 +143,7 @@ fn geometry(findings: &[&Finding], style: &Style) -> Page {
     for f in of(findings, &Quantity::GeometryLine).into_iter().chain(of(findings, &Quantity::GeometryNeighbours)) {
         let what = subject(f);
         let bytes = f.value.map_or_else(|| style.absent().to_owned(), |v| value(v, f.unit, style));
-        let note = f.note().map_or_else(String::new, |note| format!(" ({note})"));
+        let note = f.note(style.rate_unit).map_or_else(String::new, |note| format!(" ({note})"));
         out += paragraph("  ", format!("{what} {bytes}{note}"), Ink::Plain);
     }
     out += remarks(&levels, style);
@@ -167,7 +167,7 @@ fn sharing(findings: &[&Finding], style: &Style) -> Page {
     let mut table =
         Table::new().column("cache", Align::Left).column("cpus", Align::Left).column("declared", Align::Left);
     table = table.column("a full neighbour costs ", Align::Right).column("", Align::Left);
-    let mut reasons = Reasons::default();
+    let mut reasons = Reasons::new(style);
     for f in findings {
         let relation = label(f, Labels::RELATION);
         table.row(vec![
@@ -180,7 +180,7 @@ fn sharing(findings: &[&Finding], style: &Style) -> Page {
                 f.unit,
                 style,
             ),
-            Cell::inked(f.note().unwrap_or_default(), Ink::Dim),
+            Cell::inked(f.note(style.rate_unit).unwrap_or_default(), Ink::Dim),
         ]);
         reasons.add(&subject(f), &f.verdict);
     }

@@ -136,7 +136,7 @@ fn background(run: &Run, counters: &RunCounters, style: &Style) -> Page {
         out.extend(check.faults.iter().map(|fault| bullet("!", Ink::Bad, &fault.text, None)));
         out.extend(check.links.iter().map(between_sockets));
     }
-    out.extend(counters.notes.iter().map(|note| bullet("!", Ink::Warn, &note.text, None)));
+    out.extend(counters.notes.iter().map(|note| bullet("!", Ink::Warn, &note.in_unit(style.rate_unit), None)));
     out
 }
 
@@ -279,7 +279,7 @@ fn sentence(mark: &CounterMark) -> String {
         }
         CounterMark::Impossible { .. } => format!("{unit} counted more than it can carry; those shots are left out"),
         CounterMark::Silent { place, counts, beside } => {
-            says::boxes_stay_zero(std::slice::from_ref(unit), place.socket, *counts, *beside).text
+            says::boxes_stay_zero(vec![unit.clone()], place.socket, *counts, (*beside).into()).text
         }
         CounterMark::Partial { place, counts } => {
             says::boxes_count_a_part(std::slice::from_ref(unit), place.socket, *counts).text

@@ -201,7 +201,7 @@ impl Level {
         if !others.limits.is_empty() && others.judge(tenants).outcome == Outcome::Fail {
             return judged;
         }
-        let decided_by = says::hit_rate_moves(&limit.to_string(), ahead, &judged.decided_by);
+        let decided_by = says::hit_rate_moves(&limit.to_string(), ahead.into(), &judged.decided_by);
         Judgement { outcome: Outcome::Unclear, decided_by }
     }
 

@@ -292,7 +292,7 @@ fn an_unclear_trial_is_made_again_and_is_no_vote() {
 #[test]
 fn a_search_that_stays_unclear_says_why() {
     let mut search = Search::new(limits(5, 5));
-    let late = says::requests_sent_late(0.04);
+    let late = says::requests_sent_late(0.04.into());
     let answer = loop {
         match search.next_step() {
             Step::Trial(ask) => search.record(&ask, Vote { outcome: Outcome::Unclear, spoilt_by: Some(&late) }),

@@ -194,7 +194,7 @@ impl<'a> Monitor<'a> {
     /// Where a tier holds a part of the records, memory is settled only after all records may have been touched.
     fn unasked(&self) -> Option<Note> {
         let share = self.answered as f64 / self.pass as f64;
-        (self.active.room > 0 && share < 1.0).then(|| says::records_not_asked(share))
+        (self.active.room > 0 && share < 1.0).then(|| says::records_not_asked(share.into()))
     }
 
     /// Begins a stage that takes so many seconds.

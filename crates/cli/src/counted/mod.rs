@@ -17,8 +17,8 @@ use tiermark_engine::{Fault, Host, Rig, Shot};
 use tiermark_machine::{Energy, Root};
 use tiermark_model::messages::counters as says;
 use tiermark_model::{
-    Bench, CounterSight, CounterSourceId, KernelId, LinkCheck, Machine, Note, PassedOver, PlacementProof, Refusal,
-    Role, RunCounters, Setup, StepTraffic,
+    Bench, CounterSight, CounterSourceId, KernelId, LinkCheck, Machine, Note, PassedOver, PlacementProof, RateUnit,
+    Refusal, Role, RunCounters, Setup, StepTraffic,
 };
 
 use crate::args::{CounterUse, CountingArgs};
@@ -146,7 +146,7 @@ pub(crate) fn refuse_useless(args: &CountingArgs, counters: &RunCounters) -> Res
     }
     let faults = counters.check.iter().flat_map(|check| &check.faults).cloned().collect::<Vec<_>>();
     if required && !faults.is_empty() {
-        return Err(says::counts_of_no_use(counters.source.name(), &Note::joined(&faults)).into());
+        return Err(says::counts_of_no_use(counters.source.name(), &Note::joined(&faults, RateUnit::Si)).into());
     }
     Ok(())
 }

@@ -84,7 +84,7 @@ fn a_peak_of_a_guest_is_known_if_the_user_stated_it() {
         let labels = own.observations[0].labels.clone().text(Labels::STATISTIC, "of theoretical peak");
         let share = Finding::new(Quantity::MatrixShare, labels, Some(0.8), Unit::Ratio);
         let evidence = vec![own.observations[0].step.clone()];
-        let note = share_of_peak(128e9, how, true, 1);
+        let note = share_of_peak(128e9.into(), how, true, 1);
         own.findings.push(Finding { evidence, notes: vec![note], ..share });
         made
     };

@@ -56,7 +56,7 @@ fn run(case: Case) -> Capacity {
         cases: vec![case],
         cost: None,
         refused: Vec::new(),
-        warnings: vec![says::others_busy(0.4, "cc 0.8", "over the whole run")],
+        warnings: vec![says::others_busy(0.4.into(), "cc 0.8", "over the whole run")],
     }
 }
 
@@ -133,8 +133,8 @@ fn each_end_of_a_search_has_its_explanation_and_no_other() {
     for (case, rule) in [
         // Killed while it was filled: there is no evidence but the reason.
         (ended(MemoryTier, trials::processes_killed(2), Fail, None), "tenants-memory"),
-        (ended(MemoryTier, trials::waited_for_memory(0.3), Fail, faults(0.4)), "tenants-tier"),
-        (ended(MemoryTier, trials::waited_for_memory(0.3), Fail, faults(0.001)), "tenants-memory-full"),
+        (ended(MemoryTier, trials::waited_for_memory(0.3.into()), Fail, faults(0.4)), "tenants-tier"),
+        (ended(MemoryTier, trials::waited_for_memory(0.3.into()), Fail, faults(0.001)), "tenants-memory-full"),
         // Compressed memory fills up while requests fault, and are fast enough.
         (
             ended(MemoryTier, trials::compressed_takes_dram(Bytes(490 * MIB), Bytes(512 * MIB)), Fail, faults(3.1)),
@@ -144,10 +144,10 @@ fn each_end_of_a_search_has_its_explanation_and_no_other() {
             ended(MemoryTier, trials::memory_below_floor(Bytes(MIB), Bytes(2 * MIB)), Fail, faults(3.1)),
             "tenants-memory-full",
         ),
-        (ended(Cpu, trials::waited_for_cpu(0.6), Fail, Some(cpus)), "tenants-cpu"),
-        (ended(Client, trials::requests_sent_late(0.04), Unclear, Some(late)), "tenants-client"),
-        (ended(Client, trials::requests_sent_late(0.04), Unclear, Some(waits)), "tenants-client"),
-        (ended(Link, trials::link_full(0.95), Fail, None), "tenants-link"),
+        (ended(Cpu, trials::waited_for_cpu(0.6.into()), Fail, Some(cpus)), "tenants-cpu"),
+        (ended(Client, trials::requests_sent_late(0.04.into()), Unclear, Some(late)), "tenants-client"),
+        (ended(Client, trials::requests_sent_late(0.04.into()), Unclear, Some(waits)), "tenants-client"),
+        (ended(Link, trials::link_full(0.95.into()), Fail, None), "tenants-link"),
     ] {
         let found = explain_capacity("last", &run(case));
         assert_eq!(names(&found), [rule], "{found:?}");
@@ -166,7 +166,7 @@ fn each_end_of_a_search_has_its_explanation_and_no_other() {
 
 #[test]
 fn a_search_without_an_end_says_that_nothing_limited_it_and_a_failure_without_a_cause_that_none_is_known() {
-    let mut case = ended(Resource::Cpu, trials::waited_for_cpu(0.6), Outcome::Fail, None);
+    let mut case = ended(Resource::Cpu, trials::waited_for_cpu(0.6.into()), Outcome::Fail, None);
     case.ended_by = None;
     case.trials[0].ended_by = None;
     assert_eq!(names(&explain_capacity("last", &run(case.clone()))), ["tenants-failed"]);
@@ -193,7 +193,7 @@ fn searched(answer: Answer, trials: &[(u32, Outcome)]) -> Explanation {
         TrialRecord { decided_by, ..trial(number, *tenants, *outcome, None, Some(quiet)) }
     };
     let trials = (1..).zip(trials).map(made).collect();
-    let base = ended(Resource::Cpu, trials::waited_for_cpu(0.6), Outcome::Fail, None);
+    let base = ended(Resource::Cpu, trials::waited_for_cpu(0.6.into()), Outcome::Fail, None);
     explain_capacity("last", &run(Case { answer, ended_by: None, trials, ..base }))
 }
 
@@ -243,12 +243,13 @@ fn programs_that_disturbed_are_those_of_the_run() {
         client_share: Some(0.45 - others),
         ..Evidence::default()
     };
-    let of = |others| run(ended(Resource::Cpu, trials::waited_for_cpu(0.6), Outcome::Fail, Some(seen(others))));
+    let of = |others| run(ended(Resource::Cpu, trials::waited_for_cpu(0.6.into()), Outcome::Fail, Some(seen(others))));
     let found = explain_capacity("last", &of(0.3));
     // An older document says that the tenants used the cpus up.
     assert_eq!(names(&found), ["tenants-others"]);
     assert!(found.found[0].place.as_ref().unwrap().contains("cc 0.8"), "{found:?}");
-    let by_others = ended(Resource::Others, trials::others_took_cpus(0.95, 0.3), Outcome::Unclear, Some(seen(0.3)));
+    let by_others =
+        ended(Resource::Others, trials::others_took_cpus(0.95.into(), 0.3.into()), Outcome::Unclear, Some(seen(0.3)));
     assert_eq!(names(&explain_capacity("last", &run(by_others))), ["tenants-others"]);
     assert_eq!(names(&explain_capacity("last", &of(0.05))), ["tenants-cpu"]);
 }

@@ -4,14 +4,12 @@ use super::rows::messages;
 use crate::units::Bytes;
 
 messages! {
-    /// Memory that does not suffice for a cell of it.
     Refusal active_memory_scarce(most: Bytes, caches: Bytes):
         "memory in watch --active",
         "a tenth of the available memory would be {most} for each of two cells, which is not twice the {caches} of \
             caches",
         "free memory, or watch without memory latency and bandwidth";
 
-    /// A measurement that failed while it ran.
     Refusal active_failed(cell: &str, why: &str):
         { format!("{cell} in watch --active") }, { why }, "the other measurements go on";
 
@@ -22,12 +20,10 @@ messages! {
         { format!("reading the system every {interval} s takes {:.2} % of a cpu{}", percent[0], spent(percent)) },
         { longer_or_more(needed, percent[2]) };
 
-    /// Capabilities at the start of a watch.
     Note active_capability_later(budget: f64, interval: f64):
         "capabilities are not known yet: each needs 60 undisturbed windows in 5 visits, at --budget 1% and \
             --interval 1s about a minute for caches and several for memory (here {budget}% and {interval}s)";
 
-    /// Figures that no saved run has.
     Note active_without_record(figures: &str, commands: &str):
         "no saved run of this machine has a trusted number of {figures}, which would be the record: run {commands} \
             while the machine is idle";

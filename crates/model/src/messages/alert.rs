@@ -11,7 +11,6 @@ messages! {
     Note figure_unknown(at: usize, name: &str, known: &[&str]):
         { format!("character {at}: unknown figure '{name}'{}", meant(name, known)) };
 
-    /// A name of expectations, with that of alerts for the same.
     Note figure_of_check(at: usize, name: &str, own: Option<&str>):
         {
             let own = own.map_or_else(
@@ -21,13 +20,10 @@ messages! {
             format!("character {at}: '{name}' is a name of `tiermark check`; {own} ({LISTED})")
         };
 
-    /// An alert that compares nothing.
     Note alert_without_comparison(): "no comparison: write, for example, \"cpu.steal > 5 % for 30s\"";
 
-    /// An alert of numbers only.
     Note alert_without_figure(): "no figure is named: write, for example, \"cpu.steal > 5 % for 30s\"";
 
-    /// An alert that is too long to be one.
     Note alert_too_long(most: usize): "longer than {most} characters or parts: give several alerts";
 
     /// A time behind `for` that is none.
@@ -39,24 +35,19 @@ messages! {
         "character {at}: {word} belongs to a figure of --active: name exactly one such figure in the alert, as in \
             \"dram.latency > 1.5 x {word}\"";
 
-    /// A share that is compared with a number above 1.
     Note alert_share_above_one(number: f64, name: &str):
         "{name} is a share of at most 100 %, and {number} is more: write {number} %";
 
-    /// Two sides that cannot be compared.
     Note alert_units_differ(left: &str, right: &str, cure: &str):
         "the left side is {left}, the right side {right}: {cure}";
 
-    /// Several comparisons in one alert.
     Note alert_compares_twice(at: usize): "character {at}: compare once; give the second limit in an --alert of its \
         own";
 
-    /// A name with signs that end a word, outside of quotes.
     Note alert_name_unquoted(at: usize, example: &str):
         "character {at}: a name with other signs than letters, digits, '.', '_' and '-' stands in quotes: \
             '\"{example}\" > 1 GiB'";
 
-    /// A quote without its end.
     Note alert_quote_open(at: usize): "character {at}: the quote has no end: write \" behind the name";
 }
 

@@ -15,7 +15,6 @@ messages! {
             format!("character {at}: unknown name '{name}'{meant}")
         };
 
-    /// A name of alerts, with that of expectations for the same.
     Note name_of_alerts(at: usize, name: &str, own: Option<&str>):
         {
             let own = own.map_or_else(
@@ -25,32 +24,24 @@ messages! {
             format!("character {at}: '{name}' is a figure of `tiermark watch --alert`; {own} (`tiermark check --list`)")
         };
 
-    /// A bandwidth without the number of its cores.
     Note span_missing(at: usize, name: &str):
         "character {at}: '{name}' lacks its cores: write {name}.one (one core) or {name}.all (all cores)";
 
-    /// Something other than a number or a name.
     Note operand_expected(at: usize, found: &str):
         { format!("character {at}: expected a number or a name{}", instead(found)) };
 
-    /// Something other than a sign between two operands.
     Note operator_expected(at: usize, found: &str):
         { format!("character {at}: expected x, / or one of <= >= < > == !={}", instead(found)) };
 
-    /// An expectation that compares nothing.
     Note comparison_missing(): "no comparison: write, for example, \"latency.dram <= 120 ns\"";
 
-    /// An expectation of two numbers.
     Note expectation_without_name(): "no figure is named: write, for example, \"latency.dram <= 120 ns\" (`tiermark \
         check --list`)";
 
-    /// An expectation with several comparisons.
     Note comparison_twice(at: usize): "character {at}: compare once; write a second expectation for the second limit";
 
-    /// A text that is not a number.
     Note number_wrong(at: usize, text: &str): "character {at}: '{text}' is not a number";
 
-    /// A unit that expectations do not have.
     Note unit_unknown(at: usize, unit: &str, known: &[&str]):
         {
             match near(unit, known) {
@@ -59,7 +50,6 @@ messages! {
             }
         };
 
-    /// Two sides that cannot be compared.
     Note units_differ(left: &str, right: &str):
         "the left side is {left}, the right side {right}: give a number its unit, as in 120 ns, 30 GB/s or 4800 MT/s; \
          put a text between quotes";
@@ -67,76 +57,58 @@ messages! {
     /// A text in a product, or compared otherwise than with `==` and `!=`.
     Note text_not_calculated(): "a text can only be compared, with == or !=: write, for example, 'kernel == \"6.8.0\"'";
 
-    /// An expectation that is too long to be one.
     Note expectation_too_long(most: usize): "longer than {most} characters or parts: write several expectations";
 
-    /// A file without expectations.
     Note no_expectations(): "no expectation: write [[expect]], and below it that = \"latency.dram <= 120 ns\"";
 
-    /// A file with too many expectations.
     Note too_many_expectations(most: usize): "a file can have at most {most} expectations: write several files";
 
-    /// Expectations that are not a list of tables.
     Note expectation_no_table(): "write each expectation as [[expect]]";
 
-    /// A figure that the run does not have.
     Note figure_not_measured(name: &str, command: &str): "{name} was not measured: run `tiermark {command}`";
 
-    /// A figure that the run was to measure, and refused.
     Note figure_refused(name: &str, why: &str, cure: &str):
         {
             let cure = if cure.is_empty() { String::new() } else { format!(". To measure it, {cure}") };
             format!("{name} was refused: {why}{cure}")
         };
 
-    /// A figure of all cores, where the process may use one.
     Note second_core_lacking(name: &str, cpus: &IdSet):
         "{name} cannot be measured: it needs two cores, and the process may use one (cpus {cpus}; taskset or \
          cpuset.cpus allow more, where the machine has more)";
 
-    /// A figure of memory of other nodes, where the process may use none.
     Note other_memory_forbidden(name: &str, memory: &IdSet, set_by: Option<&str>):
         {
             let cure = set_by.map_or_else(|| "allow it more nodes".to_owned(), |file| format!("{file} sets this"));
             format!("{name} cannot be measured: the process may use memory of node {memory} only ({cure})")
         };
 
-    /// A figure per cycle of a run that has it in time only.
     Note cycles_unknown(name: &str):
         "{name} is not known: the clock of the core was not measured beside it, or the cache has a clock of its own";
 
-    /// The clock of a run that did not measure it.
     Note clock_unknown(): "the clock of the cores was not measured";
 
-    /// A figure of the cpus' own memory, where the process may use memory of other nodes only.
     Note no_own_memory(name: &str, memory: &IdSet, homes: &IdSet):
         "{name} cannot be measured: all memory that the process may use is of node {memory}, its cpus are of \
          node {homes} (`tiermark doctor` names the cure; expectations of remote memory are judged)";
 
-    /// A figure of memory that the machine does not have.
     Note no_such_memory(name: &str, nodes: usize):
         { format!("{name}: this machine has no such memory ({})", count_of(nodes as u64, "node")) };
 
-    /// A figure whose proof failed.
     Note figure_withheld(name: &str, reasons: &[String]):
         { format!("{name} was withheld{}", because(reasons)) };
 
-    /// A figure whose measurement could not be proven.
     Note figure_suspect(name: &str, reasons: &[String]):
         { format!("{name} is suspect{}", because(reasons)) };
 
-    /// A bound that is consistent with both results.
     Note bound_does_not_decide(): "this bound does not decide: measure again on a quiet machine, or with --full";
 
-    /// A rate of all cores that was measured on fewer.
     Note fewer_cores(name: &str, used: u64, cores: u64):
         { format!("{name} was measured on {used} of {}, so it is a lower bound", count_of(cores, "core")) };
 
-    /// A theoretical peak that may be lower.
     Note peak_is_upper_bound(): "the theoretical peak is an upper bound: slot names do not show which modules share \
         a channel";
 
-    /// The theoretical peak of nodes that have lost cores.
     Note cores_offline(nodes: &IdSet, cpus: &IdSet):
         "cores of node {nodes} are offline, and the others may not fill its memory channels; offline cpus: {cpus} \
          (echo 1 > /sys/devices/system/cpu/cpuN/online)";
@@ -145,30 +117,23 @@ messages! {
     Note module_held_back(name: &str, transfers: f64, slower: &str):
         { format!("{name}, held back by {slower}: rated at only {:.0} MT/s", transfers / 1e6) };
 
-    /// A machine whose peak is not known.
     Note check_peak_unknown():
         "the theoretical peak is not known: it follows from the memory modules (SMBIOS), which only root can read and \
          some boards do not describe";
 
-    /// A guest, in which the data of memory modules are the hypervisor's.
     Note check_peak_of_guest(hypervisor: &str):
         "the theoretical peak is not known: the machine is a guest of {hypervisor}";
 
-    /// Nodes whose part of the peak is not known.
     Note check_peak_of_nodes(nodes: &str):
         "the theoretical peak of node {nodes} alone is not known";
 
-    /// Processors whose links are not known.
     Note link_unknown(): "the links between sockets are not known for this processor, or the machine has one socket";
 
-    /// A guest, whose sockets are the hypervisor's.
     Note check_link_of_guest(hypervisor: &str):
         "what links between sockets carry is not known: the machine is a guest of {hypervisor}";
 
-    /// The number of links that the board wires is not known.
     Note link_is_upper_bound(): "the limit assumes that the board wires all links of the processor; it may wire fewer";
 
-    /// A limit that holds for machines of two sockets.
     Note needs_two_sockets(sockets: usize, offline: &IdSet):
         {
             let offline = match offline.is_empty() {
@@ -181,93 +146,69 @@ messages! {
             )
         };
 
-    /// A limit on memory of another node.
     Note needs_two_nodes(): "this machine has memory on one node only";
 
-    /// A limit that holds for machines of one node a socket.
     Note needs_whole_sockets(): "firmware splits each socket into several nodes, whose memory is not equally far";
 
-    /// A limit that holds for cores of one kind.
     Note needs_one_kind_of_core(): "the cores are of several kinds, which differ in the bytes of a cycle";
 
-    /// A limit that holds for one module on each channel.
     Note needs_one_module_a_channel():
         "which modules share a memory channel is not known: the sum of each channel counts, not the size of a module";
 
-    /// A limit that holds where channels are filled unevenly.
     Note needs_uneven_channels():
         "each socket has an even number of memory channels with modules, or their number is not known";
 
-    /// A run without a check-up.
     Note not_examined(): "the run has no check-up of the machine: an older tiermark made it";
 
-    /// Nodes whose memory is not known.
     Note node_sizes_unknown(): "the memory of each node is not reported";
 
-    /// A limit on hardware that a guest shares.
     Note needs_bare_metal(hypervisor: &str):
         "the machine is a guest of {hypervisor}, which may declare other hardware and shares it with other guests";
 
-    /// Modules whose data are not known.
     Note modules_unknown(what: &str): "{what} of the memory modules is not known: `tiermark machine` says why (only \
         root can read SMBIOS, and guests have no real modules)";
 
-    /// A number that firmware states of some modules only.
     Note modules_stated_in_part(what: &str, stated: usize, all: usize):
         "firmware states {what} of {stated} of {all} memory modules only";
 
-    /// Modules that firmware does not list.
     Note modules_not_listed():
         "firmware (SMBIOS) does not list all memory modules: the kernel has more memory than the listed ones hold";
 
-    /// Channels that are not known.
     Note channels_unknown():
         "memory channels are not known: they are derived from slot names (SMBIOS, which only root can read) and the \
             processor's family";
 
-    /// A fact of the machine, such as a version, that the document of the run lacks.
     Note fact_not_reported(name: &str): "{name} is not reported by this system";
 
-    /// The size of a cache that the curve does not show.
     Note size_not_resolved(tier: &str, reasons: &[String]):
         { format!("the size of {tier} was not measured{}", because(reasons)) };
 
-    /// A limit of a core that no table has.
     Note core_limit_unknown():
         "the limits of this processor's cores are not known: its family is not in the table (`tiermark machine -v`), \
          or a hypervisor hides it";
 
-    /// A run without a record to compare with.
     Note record_unknown():
         "the machine has no record of these figures: its first run makes one; simulated runs, --no-save and \
          --no-record have none";
 
-    /// Counters of memory errors that the run does not have.
     Note errors_not_reported():
         "the run has no counts of memory errors: no EDAC driver was loaded (guests have none), or an older tiermark \
             made it";
 
-    /// Counters of throttling that the run does not have.
     Note throttling_not_reported():
         "the run has no counts of throttling: only Intel processors outside of guests have them, or an older \
             tiermark made it";
 
-    /// A counter that was read only before the run.
     Note counter_lost(name: &str): "{name}: the counter could not be read at the end of the run";
 
-    /// Page sizes that were not proven.
     Note backing_unknown(): "the page size is not proven for any figure of memory on huge pages";
 
-    /// Base pages that the user asked for.
     Note base_pages_requested(): "the run used base pages (`--pages base`): no figure of memory requested huge pages";
 
-    /// Figures of two sides without a common place.
     Note no_common_place(): "the two sides were not measured at the same place";
 
-    /// A quotient that has no value.
     Note quotient_undefined(): "the divisor is 0";
 
-    /// More pairs of places than are compared.
     Note too_many_places(most: usize): "more than {most} pairs of places, the most that `check` compares";
 }
 

@@ -1,89 +1,72 @@
 //! Messages about programs on the curves of a run.
 
 use super::rows::messages;
+use crate::{Rate, Share};
 
 const ON_CURVE: &str = "the program on a curve (--curve)";
 
 messages! {
-    /// A run without a curve of latency over bandwidth.
     Refusal run_without_curve(run: &str):
         { ON_CURVE }, "run {run} has no curve of latency over bandwidth of local memory",
         "measure one on an idle machine: `tiermark loaded-latency`; then name that run, or `last`";
 
-    /// No counters to place a program with.
     Refusal curve_without_counters(why: &str):
         { ON_CURVE }, { if why.is_empty() { "no counters of memory traffic were opened".to_owned() } else { format!("no counters of memory traffic open: {why}") } },
         "`tiermark list counters` shows what each source needs; without counters, `tiermark watch` shows stalls and \
             swap";
 
-    /// Curves of another machine.
     Note curve_of_another_machine(theirs: &str, here: &str):
         "the curves are of another machine ({theirs}; this is {here}), so that latency and head room may be wrong";
 
-    /// Curves without counts.
     Note curve_of_useful_bytes():
         "the run of the curves has no counts of memory traffic that agree with a known stream: its rates are useful \
             bytes, and fewer than the bytes on the channels where it writes, so that a program seems nearer to the \
             knee than it is";
 
-    /// Counts of a watch, which runs no stream.
     Note watch_counts_unchecked():
         "the counts of a watch are not compared with a known stream; a run with --counters does that";
 
-    /// Counts of the curves' run that agreed with a known stream.
     Note curve_counts_checked(source: &str):
         "the counts of the curves' run ({source}) agreed with a known stream";
 
-    /// Counts of the curves' run that did not.
     Note curve_counts_wrong(source: &str):
         "the counts of the curves' run ({source}) disagreed with a known stream, and those of this watch are of the \
             same source: rates and head room are doubtful";
 
-    /// Counts that do not separate reads from writes.
     Note mix_not_counted():
         "reads and writes are not counted separately: the program is placed on the curve with the most reads";
 
-    /// What memory moved before the command.
-    Note idle_subtracted(gbs: f64, seconds: f64):
-        "before the command began, memory moved {gbs:.2} GB/s for {seconds} s: so much idle traffic is subtracted \
+    Rates idle_subtracted(bytes_per_second: Rate, seconds: f64):
+        "before the command began, memory moved {bytes_per_second} for {seconds} s: so much idle traffic is subtracted \
             from its rates";
 
-    /// Traffic before the command that is more than an idle machine's.
-    Note busy_before_command(part: f64):
-        { format!("the machine was not idle before the command: the traffic that is subtracted is {:.0} % of what \
-            fits below the knee, so that latency is higher and head room smaller than shown; watch the command on an \
-            idle machine", part * 100.0) };
+    Note busy_before_command(part: Share):
+        "the machine was not idle before the command: the traffic that is subtracted is {part} of what fits below the \
+            knee, so that latency is higher and head room smaller than shown; watch the command on an idle machine";
 
-    /// Idle traffic that could not be counted.
     Note idle_not_subtracted(source: &str):
         "{source} counts in intervals of its own, which do not resolve the moment before the command: idle traffic \
             counts as the command's";
 
-    /// Traffic of a mix between those of two curves.
     Note between_curves(curves: &str, seconds: f64):
         "for {seconds:.0} s the program's share of reads was between those of two curves ({curves}): latency and \
             head room are interpolated, linearly in the share of reads";
 
-    /// Traffic of a mix that has no curve.
     Note mix_far_from_curve(apart: f64, seconds: f64):
         "for {seconds:.0} s the program's share of reads was up to {apart:.2} away from those of all curves, so that \
             latency and head room are less certain; `tiermark loaded-latency --mix` measures curves of other mixes";
 
-    /// Curves of all nodes at once.
     Note curve_of_all_nodes():
         "the run has only curves of all nodes at once: each node is taken to carry an equal part of them";
 
-    /// Counts without nodes, of sockets that have several.
     Note traffic_without_nodes():
         "the source counts the traffic of sockets, and a socket here has several nodes: samples with such traffic \
             are left out, since a curve is of one node; another source (`tiermark list counters`) may name nodes";
 
-    /// Counts of a source that sees a part of the traffic.
     Note rates_are_a_lower_bound():
         "the source counts lines that cores missed in the last-level cache: the traffic is at least so much, and the \
             head room at most";
 
-    /// Rates of everything that runs.
     Note rates_of_the_whole_machine():
         "rates are of the whole machine: other work counts as the program's";
 }

@@ -6,7 +6,6 @@ use crate::Bytes;
 const OURS: &str = "give a file that tiermark wrote";
 
 messages! {
-    /// A document that the system does not read.
     Refusal document_unreadable(from: &str, error: &str):
         "{from}", "it cannot be read: {error}", "check the path and its permissions";
 
@@ -20,11 +19,9 @@ messages! {
             )
         };
 
-    /// A document that is larger than any of this program.
     Refusal document_too_large(from: &str, most: Bytes):
         "{from}", "it is larger than {most}, which no tiermark run is", { OURS };
 
-    /// A document whose free data would take more memory than that of any run.
     Refusal document_too_heavy(from: &str):
         "{from}", "it holds more data than any tiermark run of its size", { OURS };
 
@@ -33,22 +30,18 @@ messages! {
     Refusal document_malformed(from: &str, line: usize, column: usize, problem: &str):
         "{from}, line {line}, column {column}", "{problem}", "give a complete file that tiermark wrote";
 
-    /// A document of a version that is older than those that are read.
     Refusal document_older(from: &str, schema: &str, known: &[&str]):
         "{from}", { format!("its schema is '{schema}', too old: this tiermark reads {}", known.join(", ")) },
         "measure again";
 
-    /// A document of a later version of this program.
     Refusal document_newer(from: &str, schema: &str, known: &[&str]):
         "{from}", { format!("its schema is '{schema}', written by a newer tiermark; this one reads {}", known.join(", ")) },
         "update tiermark";
 
-    /// A document of another kind or program.
     Refusal document_of_others(from: &str, schema: &str, known: &[&str]):
         "{from}", { format!("its schema is '{schema}', not a tiermark run; this tiermark reads {}", known.join(", ")) },
         { OURS };
 
-    /// A document without a schema.
     Refusal document_without_schema(from: &str, known: &[&str]):
         "{from}", { format!("it names no schema, so it is not a tiermark run; this tiermark reads {}", known.join(", ")) },
         { OURS };
@@ -63,12 +56,10 @@ messages! {
             }
         };
 
-    /// No saved run at all.
     Refusal no_last_run(directory: Option<&str>):
         "the last run", { format!("no run is saved in {}", place(directory)) },
         "run `tiermark survey` first, or give a file";
 
-    /// The beginning of several ids.
     Refusal run_ambiguous(reference: &str, ids: &[String]):
         "run '{reference}'", { format!("several ids begin so: {}", ids.join(", ")) }, "give more of the id";
 
@@ -77,7 +68,6 @@ messages! {
         "baseline '{name}'", "a name has 1 to {most} letters, digits, '-', '_' and '.', and does not begin with '.'",
         "choose another name";
 
-    /// A name that no baseline has, and those that there are.
     Refusal baseline_unknown(name: &str, known: &[String]):
         "baseline '{name}'", "no run is kept under this name",
         {
@@ -87,12 +77,10 @@ messages! {
             }
         };
 
-    /// A baseline that could not be written.
     Refusal baseline_not_kept(name: &str, error: &str):
         "keeping the baseline '{name}'", "{error}", "free space or set TIERMARK_HOME to a directory that can be \
             written";
 
-    /// A baseline that could not be deleted.
     Refusal baseline_not_removed(name: &str, error: &str):
         "removing the baseline '{name}'", "{error}", "check the permissions of its directory";
 
@@ -110,7 +98,6 @@ messages! {
             )
         };
 
-    /// A killed run of load that is newer than every document.
     Note newest_load_killed(id: &str):
         "the newest run, {id} (load), was killed and has no results; `tiermark list runs` shows its load";
 
@@ -123,7 +110,6 @@ messages! {
         "the newest run, {id}, is of {what} and has no figures of memory: this command uses {used}, the newest \
          run that has them. `tiermark show {id} -v` shows {id} with its reasons";
 
-    /// The journal of a run of load that goes on, or was killed, where a document is wanted.
     Refusal load_run_unfinished(path: &str):
         "{path}", "this run of load is still running, or was killed: it has no results",
         "if `tiermark list runs` shows it as running, wait until it ends; else run it again, or delete the file";
@@ -132,7 +118,6 @@ messages! {
     Refusal recording_is_no_run(path: &str, quoted: &str):
         "{path}", "it is a recording of `tiermark watch`, and no run", "to see it: tiermark watch --replay={quoted}";
 
-    /// Lines of nothing that this program writes, where a run is wanted.
     Refusal lines_are_no_run(path: &str):
         "{path}", "it is neither a run nor an unfinished capacity run", "name a run document (tiermark list runs)";
 
@@ -142,16 +127,12 @@ messages! {
         { attempts.iter().map(|(directory, error)| format!("{directory}: {error}")).collect::<Vec<_>>().join("; ") },
         "free space or set TIERMARK_HOME to a directory that can be written; --json=- prints the document instead";
 
-    /// A machine's record that is larger than any.
     Note record_too_large(most: Bytes): "it is larger than {most}";
 
-    /// A machine's record of a later version of this program.
     Note record_of_another_version(schema: &str): "it is of another version of tiermark ({schema})";
 
-    /// A file that is no machine's record.
     Note record_schema_unknown(schema: &str): "'{schema}' is no schema of a record";
 
-    /// A line of a journal that belongs to no experiment.
     Note record_before_experiment(): "a record before any experiment";
 }
 

@@ -7,20 +7,17 @@ use crate::written::count_of;
 const NAMED: usize = 8;
 
 messages! {
-    /// Errors that were corrected during a run.
     Warning corrected_errors_grew(errors: u64, places: &[String]):
         { format!("memory corrected {} during the run: {}", count_of(errors, "error"), listed(places)) },
         "a module with such errors may fail soon; each correction delays accesses",
         "see `ras-mc-ctl --error-count` or the board's event log; reseat the module, or replace it if the errors \
             return";
 
-    /// Errors that could not be corrected during a run.
     Warning uncorrected_errors_grew(errors: u64, places: &[String]):
         { format!("memory had {} that could not be corrected during the run: {}", count_of(errors, "error"), listed(places)) },
         "data were lost: do not use this memory",
         "replace the module; see the board's event log and `dmesg`";
 
-    /// Throttling during a run.
     Warning throttled(core: Option<u64>, package: Option<u64>, ms: Option<u64>, cpus: &str):
         {
             let cores = core.filter(|events| *events > 0).map(|events| format!("cores {}", count_of(events, "time")));
@@ -36,7 +33,6 @@ messages! {
         },
         "check fans, airflow and power limits, let the machine cool and run again";
 
-    /// Errors of memory since the counters began, and the places that counted each kind.
     Note errors_counted(corrected: Option<u64>, uncorrected: Option<u64>, soft: &[String], hard: &[String]):
         {
             let kinds = [(corrected, "corrected", soft), (uncorrected, "not corrected", hard)];
@@ -47,7 +43,6 @@ messages! {
             said.collect::<Vec<_>>().join(", ")
         };
 
-    /// What to do about modules with errors that could not be corrected, and with errors that were.
     Note errors_cure(soft: &[String], hard: &[String]):
         {
             let replace = format!("replace the module at {} (`dmesg` and the board's event log name it)", listed(hard));
@@ -60,7 +55,6 @@ messages! {
             cures.map(|(_, cure)| cure).collect::<Vec<_>>().join("; ")
         };
 
-    /// Throttling since the counters began.
     Note throttling_counted(core: Option<u64>, package: Option<u64>):
         {
             let kinds = [(core, "cores"), (package, "whole processors")];

@@ -25,25 +25,20 @@ messages! {
         },
         "name usable cpus with --client-cpus";
 
-    /// A workload or a client that cannot be.
     Refusal workload_impossible(what: &str, why: &str, cure: &str):
         "{what}", "{why}", "{cure}";
 
-    /// A run without a server.
     Refusal no_target():
         "a run without tenants", "no server is named", "name a server: --target HOST:PORT";
 
-    /// A run that was stopped before it began.
     Refusal load_stopped():
         "the run", "it was stopped before it began", "";
 
-    /// A client that needs more memory than there is.
     Refusal client_memory_short(tenants: u64, connections: u64, value: Bytes, needed: Bytes, available: Bytes):
         "a client of {connections} connections to each of {tenants} servers, for values of {value}",
         "it needs {needed} of memory while servers answer; {available} are available",
         "use fewer connections (-c) or targets, smaller values (-d), a smaller --pipeline-depth, or leave out --verify";
 
-    /// Other work on the client's cpus when the run begins.
     Warning load_beside_others(busy: f64, cpus: u64, programs: &str):
         {
             let programs = if programs.is_empty() { String::new() } else { format!(", by {programs}") };
@@ -52,7 +47,6 @@ messages! {
         "the client waits for cpus, sends requests and reads answers late, and the latencies include these delays",
         "stop that work, or name idle cpus with --client-cpus; `tiermark doctor` shows what is running";
 
-    /// More threads of the client than servers.
     Note client_threads_idle(threads: u64, servers: u64):
         {
             format!(
@@ -62,120 +56,90 @@ messages! {
             )
         };
 
-    /// A thread of the client that the system does not start.
     Refusal client_thread_refused(error: &str):
         "a thread of the client", "{error}", "check --client-cpus and the limits of this process";
 
-    /// An address without a server.
     Refusal nobody_listens(address: &str):
         "{address}", "no server listens there", "start the server, or check host and port";
 
-    /// A host that does not answer.
     Refusal connecting_timed_out(address: &str):
         "{address}", "no answer to the attempt to connect", "check the host, and firewalls on the way";
 
-    /// A name that no host or socket has.
     Refusal address_unknown(address: &str):
         "{address}", "there is no such socket or host", "check the name";
 
-    /// A resolver that says nothing about a host's name.
     Refusal name_unanswered(address: &str, seconds: u64):
         "{address}", "the system's resolver has not found the address of this host within {seconds} s",
         "give the address in numbers, write the name into /etc/hosts, or check the name servers in /etc/resolv.conf";
 
-    /// More connections than files.
     Refusal open_files_exhausted(address: &str):
         "{address}", "this process may open no more files",
         "raise the limit with `ulimit -n 65536`, or use fewer connections";
 
-    /// Any other failure to connect.
     Refusal connecting_failed(address: &str, error: &str):
         "{address}", "connecting failed: {error}", "check the address";
 
-    /// A server that hung up.
     Refusal server_hung_up(address: &str):
         "{address}", "the server closed the connection", "look at the server's log: maxclients, protected mode, TLS";
 
-    /// A server that says nothing.
     Refusal server_answers_nothing(address: &str):
         "{address}", "the server accepts connections and does not answer",
         "check that it is a Redis server, and that it is not stopped or swapping";
 
-    /// Any other end of a connection.
     Refusal connection_failed(address: &str, error: &str):
         "{address}", "the connection failed: {error}", "look at the server's log";
 
-    /// An answer that is no answer of a Redis server.
     Refusal answer_unreadable(address: &str, error: &str):
         "{address}", "{error}", "check that this is the port of a Redis server";
 
-    /// A wrong password, with the server's answer.
     Refusal password_refused(address: &str, answer: &str):
         "{address}", "the password was not accepted: {answer}",
         "check user and password; leave --password out if the server has none";
 
-    /// A server with a password that was not given.
     Refusal password_missing(address: &str, answer: &str):
         "{address}", "the server requires a password: {answer}", "give --password, or REDISCLI_AUTH in the environment";
 
-    /// A server that is not ready.
     Refusal server_loading(address: &str, answer: &str):
         "{address}", "the server is still loading its data: {answer}", "wait until the server has loaded its data";
 
-    /// A server that answers with another error.
     Refusal server_refuses(address: &str, answer: &str):
         "{address}", "the server refuses the command: {answer}", "look at the server's settings";
 
-    /// A server that does not answer PING as Redis does.
     Refusal server_of_another_kind(address: &str, answer: &str):
         "{address}", "the answer to PING is not PONG: {answer}", "check that this is the port of a Redis server";
 
-    /// A tenant that did not answer in time.
     Note tenant_answers_nothing(seconds: f64): "no answer for {seconds:.1} s";
 
-    /// A tenant that hung up.
     Note tenant_hung_up(): "it closed the connection";
 
-    /// A tenant that refuses a request where one refusal ends all, with its answer.
     Note tenant_refuses(answer: &str): "it refuses: {answer}";
 
-    /// A tenant whose answer is no answer of a Redis server.
     Note tenant_unreadable(problem: &str): "the server's answer cannot be parsed: {problem}";
 
-    /// A tenant that answered what was not asked.
     Note tenant_unasked(): "the server sent an answer without a request";
 
-    /// A connection that the system does not read.
     Note reading_failed(error: &str): "reading failed: {error}";
 
-    /// A connection that the system does not write to.
     Note writing_failed(error: &str): "writing failed: {error}";
 
-    /// A journal that cannot be begun.
     Refusal journal_refused(directory: &str, why: &str):
         "a journal in {directory}", "{why}", "free space, or set TIERMARK_HOME to a directory that can be written";
 
-    /// A journal that cannot be written any more.
     Refusal journal_broken(path: &str, error: &str):
         "the journal {path}", "{error}; the run continues, but its results are lost if it is killed from now on", { HOME };
 
-    /// A run that was saved in another directory than that for runs.
     Refusal saved_elsewhere(directory: &str, error: &str, path: &str):
         "saving in {directory}", "{error}; the document is in {path} instead", { HOME };
 
-    /// A saved document that cannot be read back.
     Refusal saved_unreadable(error: &str):
         "reading the saved document back", "{error}", "keep the file and report this as a defect";
 
-    /// A directory of runs that cannot be read.
     Refusal runs_unreadable(directory: &str, error: &str):
         "listing the runs in {directory}", "{error}", "make the directory readable, or set TIERMARK_HOME to another";
 
-    /// A record of the machine that cannot be written.
     Refusal record_unwritable(path: &str, error: &str):
         "writing the machine's record {path}", "{error}", "make the directory writable, or give --no-record";
 
-    /// A record of the machine that this user may not read.
     Refusal record_closed(path: &str, error: &str):
         "the machine's record {path}", "{error}; no number is compared with it", "give --no-record to leave it alone";
 

@@ -5,6 +5,7 @@
 //! code, the data and the sentences. The rows of one subject are in one module, so that its messages can be read
 //! together.
 
+mod in_unit;
 mod rows;
 
 pub mod active;
@@ -63,6 +64,12 @@ pub const CODES: &[&[crate::Code]] = &[
     trials::codes::ALL,
     undo::codes::ALL,
 ];
+
+/// The sentence of a note with its rates in a unit; `None` where it has none, or not the data of this version.
+pub(crate) fn note_in_unit(note: &crate::Note, unit: crate::RateUnit) -> Option<String> {
+    let rooms = [memory::in_unit, shapes::in_unit, counters::in_unit, curve_profile::in_unit, scan::in_unit];
+    rooms.iter().find_map(|room| room(note, unit))
+}
 
 #[cfg(test)]
 mod tests {

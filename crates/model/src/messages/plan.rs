@@ -7,18 +7,15 @@ use crate::written::count_of;
 use crate::{CpuId, NodeId};
 
 messages! {
-    /// An operation that stores, on a buffer of several threads.
     Refusal shared_buffer_written(op: &str):
         "{op} with --buffer shared",
         "threads that store to the lines of others would measure how lines pass between cores, and not memory",
         "name operations that only read (--op read,read.random), or leave out --buffer shared; `tiermark c2c` \
             measures shared lines";
 
-    /// Processes on a buffer of several threads.
     Refusal shared_buffer_of_processes():
         "--buffer shared with --workers processes", "each process has memory of its own", "leave out one of the two";
 
-    /// Threads with different memories, on a buffer of several threads.
     Refusal shared_buffer_mixed():
         "policy mixed with --buffer shared",
         "mixed gives local memory to some threads and remote memory to others, and a shared buffer is one memory",
@@ -29,51 +26,41 @@ messages! {
     Refusal request_unreadable(probe: &str, error: &str):
         "the {probe} request", "{error}", "see `tiermark help {probe}`";
 
-    /// A request without any step that can be measured.
     Refusal nothing_to_measure(probe: &str, cure: &str):
         "{probe}", "the request has no step that can be measured", "{cure}";
 
-    /// No cpu to measure on.
     Refusal no_cpu(what: &str):
         "{what}", "no cpu is allowed", "allow some with --cpus";
 
-    /// Cpus that this process may not use.
     Refusal cpus_not_allowed(cpus: &IdSet, forbidden: &IdSet, allowed: &IdSet):
         "cpus {cpus}", "cpu {forbidden} is not allowed to this process", "choose among the allowed cpus: --cpus \
             {allowed}";
 
-    /// A neighbour where there is one core only.
     Refusal no_neighbour(cpu: CpuId):
         "a neighbour on another core", "cpu {cpu} is the only core in scope", "allow another core with --cpus";
 
-    /// A footprint below what can be timed.
     Refusal size_too_small(size: Bytes, least: Bytes):
         "size {size}", "it is too small to measure", { format!("use a size of at least {}K: --sizes", least.0 >> 10) };
 
-    /// An operation that no kernel of this machine does.
     Refusal no_kernel(op: &str, known: &[&str]):
         "operation '{op}'", "this machine has no kernel for it",
         { format!("`tiermark list kernels` shows the kernels of this machine; operations: {}; a mix is written as \
             2:1 (--mix)", known.join(", ")) };
 
-    /// A mix that no kernel of this machine does.
     Refusal no_kernel_for_mix(mix: &str, op: &str):
         "mix {mix}", "no kernel here does {op}", "choose another mix with --mix; `tiermark list kernels` shows the \
             kernels of this machine";
 
-    /// More threads than cpus.
     Refusal too_many_threads(threads: u32, of: &str, cpus: &IdSet):
         "{threads} threads{of}",
         { format!("{} in scope ({cpus})", match cpus.len() { 1 => "1 cpu is".to_owned(), n => format!("{n} cpus are") }) },
         "use no more threads than cpus in scope: --threads";
 
-    /// A chain with too few places to be one.
     Refusal chain_too_short(layout: &str, size: Bytes, places: u64, pitch: Bytes, chains: u64):
         "{layout} at {size}",
         { format!("it holds {places} places {pitch} apart, and {} need two each", count_of(chains, "chain")) },
         "use a larger size, a smaller stride or fewer chains";
 
-    /// Several chains over bytes.
     Refusal chain_of_bytes(layout: &str):
         "{layout} with several chains",
         "pointers of 8 bytes do not fit such a stride, and a chase over bytes follows one chain",
@@ -85,104 +72,82 @@ messages! {
         "{threads} threads share {cache}, which does not hold twice the {above} of inner cache for each of them",
         "measure it with fewer threads: --cpus";
 
-    /// Memory that caches would answer for, since there is room for too little of it.
     Refusal memory_within_caches(tier: &str, threads: u64, room: Bytes, limit: &str, caches: Bytes, cure: &str):
         { format!("{tier} with {}", count_of(threads, "thread")) },
         "{room} ({limit}) is less than twice the caches in reach ({caches})",
         "{cure}";
 
-    /// More memory, where --max-mem allows it.
     Note allow_more_memory(): "allow more with --max-mem, or free memory";
 
-    /// More memory, where no value of --max-mem is enough.
     Note free_more_memory(): "free memory: no value of --max-mem is enough";
 
-    /// More memory of a control group, whose limit no value of --max-mem exceeds.
     Note raise_group_limit(file: Option<&str>):
         {
             let file = file.unwrap_or("the memory limit of the control group");
             format!("raise {file} (of a container: docker run --memory): no value of --max-mem is enough")
         };
 
-    /// More memory, where the time to fill it is the limit.
     Note allow_more_time(): "allow more with --max-time";
 
-    /// Fewer pages than the entries of a TLB can be counted with.
     Refusal too_few_pages(page: &str, most: u64, limit: &str, cure: &str):
         "tlb entries of {page} pages", "{most} pages at most: {limit}", "{cure}";
 
-    /// A policy over nodes on a machine, or in a scope, with one.
     Refusal policy_needs_nodes(policy: &str, nodes: &IdSet):
         "policy {policy}", "it needs memory of two nodes and cpus that may use it; nodes in scope: {nodes}",
         "leave --policy out, or name more nodes: --to; mixed needs two threads";
 
-    /// A policy without a node.
     Refusal policy_without_nodes(policy: &str):
         "{policy}", "the policy names no node", "name its nodes, as in 0,1";
 
-    /// A kernel from before it could interleave by weights.
     Refusal kernel_without_weights(release: &str, since: &str):
         "the kernel's own weighted interleave", "this kernel is {release}; weighted interleave came with {since}",
         "boot a newer kernel; `--policy weighted`, where tiermark places the pages itself, works on any kernel";
 
-    /// Rows of cpus that share a last-level cache, where the system does not say which do.
     Refusal sharing_unknown(cpus: &IdSet):
         "rows of cpus {cpus}", "the system does not report which node or last-level cache these cpus belong to", "choose rows of another kind: --from";
 
-    /// A row of the matrix without a cpu.
     Refusal no_cpus_on_node(node: NodeId, why: &str, with_cpus: &IdSet):
         "cpus of node {node}", "{why}", "choose among {with_cpus}: --cpu-node";
 
-    /// A cpu that two groups of threads want.
     Refusal cpus_in_two_groups(cpus: &IdSet):
         "groups of threads", "cpus {cpus} are in two groups", "give each cpu to one group: --traffic";
 
-    /// Groups of threads beyond the cpus that may be used.
     Refusal groups_beyond_cpus(cpus: &IdSet, scope: &IdSet):
         "groups of threads", "--traffic names cpus {cpus}, but the run may use only cpus {scope}",
         "leave --cpus and --cpu-node out, and give each group its node: --traffic 'cpus=0-3 node=1'";
 
-    /// Delays for groups that all have their own.
     Refusal groups_have_delays():
         "groups of threads", "every group has its own delay, so --delays would measure the same load several times",
         "leave out --delays, or the delay of a group";
 
-    /// Groups of threads that leave no cpu for the chaser.
     Refusal no_cpu_beside_groups(cpus: &IdSet):
         "loaded latency", "the groups of threads use every cpu in scope ({cpus}), and none is left for the chaser",
         "leave a cpu out of the groups (--traffic), or name one with --chaser-cpu";
 
-    /// Load beside a chaser that is alone on its core.
     Refusal no_core_for_load(what: &str, cpus: &IdSet):
         "{what}", "cpus {cpus} are one core, and the load needs a second core", "allow more cores with --cpus";
 
-    /// Memory that does not hold a chain and the buffers of the load.
     Refusal no_room_for_load(what: &str, room: Bytes, limit: &str, cure: &str):
         "{what}",
         "a chain and buffers of twice the caches do not fit into {room} ({limit})",
         "{cure}";
 
-    /// Core to core with one cpu.
     Refusal one_cpu_only(cpus: &IdSet):
         "core to core", "it needs two cpus, and only {cpus} is in scope", "allow more with --cpus, or give the guest \
             another cpu";
 
-    /// A sample of no pairs.
     Refusal no_pairs():
         "a sample of 0 pairs", "a sample needs a pair to measure", "use 1 or more: --sample";
 
-    /// One-way messages without a clock that all cpus share.
     Refusal no_common_clock():
         "one-way messages",
         "the processor's counter is not one clock for all cpus here, and reading the system's takes longer than a \
             message",
         "use cas or flag: --op";
 
-    /// Residency where no shared cache is declared.
     Refusal no_shared_cache():
         "a shared cache", "the system declares no shared cache", "name ranges that it can hold: --sizes 4M,8M,16M";
 
-    /// A range that a cache closer to the core would answer for.
     Refusal range_within_inner_cache(range: Bytes, factor: u64, inner: Bytes):
         "a range of {range}", "the range is at most {factor} x the {inner} of cache closer to the core, which would \
             serve the accesses",
@@ -192,17 +157,14 @@ messages! {
     Refusal page_size_unused(page: &str, rule: &str):
         "--pages {page}", "{rule}", "leave --pages out";
 
-    /// A word of --only that is no group and no primitive.
     Refusal unknown_primitive(name: &str, groups: &[&str]):
         "--only {name}", "there is no group or primitive of that name",
         { format!("name a group ({}) or a primitive (`tiermark list primitives`)", groups.join(", ")) };
 
-    /// A primitive that needs more memory than there is for it.
     Refusal primitive_too_large(primitive: &str, room: Bytes, limit: &str, cure: &str):
         "{primitive}", "it needs more memory than {room} ({limit})",
         "{cure}";
 
-    /// Cpus or memory of a saved run that this machine does not have, or not for this process.
     Refusal saved_place_missing(what: &str, why: &str, command: &str):
         "{what}", "{why}",
         "rerun keeps the cpus and nodes of the document; to measure elsewhere, give the command with other options: \
@@ -213,7 +175,6 @@ messages! {
         "{part}", "it was refused on the machine of the saved run, so the document does not hold its cpus and nodes",
         "run the plan itself: `tiermark run {plan}`";
 
-    /// A probe that another version has.
     Refusal probe_unknown(probe: &str):
         "{probe}", "this version has no such probe", "`tiermark list probes` shows the probes of this version; the \
             field `tool` of the document names the version that saved the run";

@@ -6,26 +6,60 @@ macro_rules! sentence {
     ($text:literal) => { format!($text) };
 }
 
+/// The type of a row's message.
+macro_rules! kind {
+    (Rates) => {
+        $crate::Note
+    };
+    ($kind:ident) => {
+        $crate::$kind
+    };
+}
+
+/// The sentence of a row with rates once more, from the data of a message with its code.
+macro_rules! in_unit {
+    (Rates $name:ident($($datum:ident: $type:ty),*): $sentence:tt, $note:expr, $unit:expr) => {
+        if $note.code == codes::$name {
+            $(let $datum = {
+                let datum = $note.data.get(stringify!($datum))?;
+                $crate::messages::in_unit::InUnit::in_unit(<$type as serde::Deserialize>::deserialize(datum).ok()?, $unit)
+            };)*
+            return Some($crate::messages::rows::sentence!($sentence));
+        }
+    };
+    ($kind:ident $($rest:tt)*) => {};
+}
+
 /// The messages of a room, and their codes. A row begins with its type: a `Refusal` (the thing refused, the reason, the
-/// cure), a `Warning` (the state,
-/// its effect on the numbers, the cure; empty: none) or a `Note` (one sentence).
+/// cure), a `Warning` (the state, its effect on the numbers, the cure; empty: none), a `Note` (one sentence), or `Rates`:
+/// a note whose sentence has rates, so that it can be made again in the unit of its reader.
 macro_rules! messages {
-    ($($(#[$doc:meta])+ $kind:ident $name:ident($($datum:ident: $type:ty),* $(,)?): $($sentence:tt),+;)+) => {
-        $($(#[$doc])+
+    ($($(#[$doc:meta])* $kind:ident $name:ident($($datum:ident: $type:ty),* $(,)?): $($sentence:tt),+;)+) => {
+        $($(#[$doc])*
+        #[allow(missing_docs, reason = "its sentences say it")]
         #[allow(clippy::needless_pass_by_value, clippy::useless_format, reason = "some sentences are without data")]
-        pub fn $name($($datum: $type),*) -> $crate::$kind {
+        pub fn $name($($datum: $type),*) -> $crate::messages::rows::kind!($kind) {
             let data = [$((stringify!($datum).to_owned(), serde_json::to_value(&$datum).unwrap_or_default())),*];
-            $crate::$kind::made(codes::$name, data.into(), [$($crate::messages::rows::sentence!($sentence)),+])
+            let sentences = [$($crate::messages::rows::sentence!($sentence)),+];
+            <$crate::messages::rows::kind!($kind)>::made(codes::$name, data.into(), sentences)
         })+
 
+        /// The sentence of a note of this room with its rates in a unit; `None` where it has none.
+        #[allow(dead_code, unused_variables, reason = "most rooms have no rates")]
+        pub(super) fn in_unit(note: &$crate::Note, unit: $crate::RateUnit) -> Option<String> {
+            $($crate::messages::rows::in_unit!($kind $name($($datum: $type),*): $($sentence),+, note, unit);)+
+            None
+        }
+
         /// The codes of these messages.
+        #[allow(missing_docs, reason = "the messages say it")]
         #[allow(non_upper_case_globals, reason = "a code has the name of its message")]
         pub mod codes {
-            $($(#[$doc])+ pub const $name: $crate::Code = $crate::Code::new(stringify!($name));)+
+            $(pub const $name: $crate::Code = $crate::Code::new(stringify!($name));)+
             /// All of them.
             pub const ALL: &[$crate::Code] = &[$($name),+];
         }
     };
 }
 
-pub(super) use {messages, sentence};
+pub(super) use {in_unit, kind, messages, sentence};

@@ -4,33 +4,25 @@ use super::rows::messages;
 use crate::{Bytes, CpuId, IdSet, NodeId, PageKind, count_of};
 
 messages! {
-    /// Points of curves above a limit.
     Note curves_end_at_limit(most: Bytes): "curves end at {most}, the limit of --max-mem";
 
-    /// The cpu of a chase.
     Note chase_on(cpu: CpuId, page: PageKind): "chases on cpu {cpu}, {page} pages";
 
-    /// The cpu of one-thread steps.
     Note one_thread_on(cpu: CpuId): "one thread, on cpu {cpu}";
 
-    /// The cpu of latency steps.
     Note latency_on(cpu: CpuId):
         "latency on cpu {cpu}: the first thread of a core, not cpu 0 where there is a choice (interrupts land there)";
 
-    /// One-thread steps on a hybrid machine, where no performance core was in scope.
     Note one_thread_on_small_core(cpus: &IdSet):
         "one thread: cpu {cpus} is no performance core, its figures are not those of the machine's fastest cores";
-    /// Footprints of a table that hold fewer than two nodes of a chain.
     Note chains_too_short(layout: &str, sizes: &[Bytes]):
         {
             let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
             format!("{layout}: no chain in {} (it needs two nodes)", sizes.join(", "))
         };
 
-    /// The cpus of several threads.
     Note cores_before_siblings(): "bandwidth: physical cores before SMT siblings; every thread has memory of its own";
 
-    /// The cpus of a ramp.
     Note ramp_of(distance: &str, cpus: &IdSet, cores: usize):
         {
             let cores = count_of(cores as u64, "core");
@@ -59,97 +51,73 @@ messages! {
     Note load_follows(points: u64):
         { format!("up to {} of each curve, where it changes most", count_of(points, "point")) };
 
-    /// The size of memory, and how it follows from caches and what is free.
     Note memory_size(of: &str, size: &str): "{of}: {size}";
 
-    /// Chases of a TLB probe.
     Note packed_on(cpu: CpuId, page: PageKind): "chases on cpu {cpu}; packed chains on {page} pages";
 
-    /// The most pages of a chase.
     Note pages_up_to(page: PageKind, most: u64, why: &str): "{page} pages: up to {most} ({why})";
 
-    /// Cpus in scope that a measurement of their own memory leaves out, as theirs is forbidden, absent or offline.
     Note without_own_memory(cpus: &IdSet, measured: &IdSet):
         "cpus {cpus}: the memory of their own node cannot be used (cpuset.mems, an offline node, or one without \
          memory or with less than 128 MiB); DRAM is measured by cpus {measured}";
 
-    /// No cpu in scope has memory of its own node.
     Note memory_is_remote(cpu: CpuId, node: NodeId):
         "the memory of cpu {cpu}'s own node cannot be used (cpuset.mems, an offline node or one without memory): its \
          memory is on node {node}, remote";
 
-    /// Cpus that are in no row of a matrix of nodes.
     Note cpus_without_node(cpus: &IdSet): "cpus {cpus} are in no row: the node they belong to is offline";
 
-    /// One node that stands for others.
     Note far_stands_for(node: NodeId, others: &IdSet):
         "node {node} stands for node {others}, not measured: firmware and kernel describe them alike (distance, \
          memory tier, HMAT figures, memory-side cache); --mem-node measures another";
 
-    /// Nodes whose memory is not measured, since it may not be used.
     Note far_not_allowed(nodes: &IdSet): "node {nodes}: not measured, the cpuset (cpuset.mems) does not allow its \
         memory";
 
-    /// Nodes that are too small for a footprint.
     Note far_too_small(nodes: &IdSet):
         "node {nodes}: not measured, it has less than 128 MiB, and 64 MiB of a node stay free";
 
-    /// A matrix of one row and one column of each kind.
     Note matrix_sample(rows: usize, of: usize):
         "a sample (--sample): {rows} of {of} rows, one of each kind; for each the memory of its own node and of one \
             node of each other kind";
 
-    /// Sides of a matrix.
     Note matrix_between(groups: &str, nodes: &IdSet): "matrix: from cpus of {groups} to memory of nodes {nodes}";
 
-    /// A size that the user named.
     Note size_asked(size: Bytes): "{size} for each thread (--sizes)";
 
-    /// Memory of a size that the user named, on reserved huge pages.
     Note worker_huge(each: Bytes, page: PageKind): "{each} for each thread (--worker-memory), on reserved huge pages \
         of {page}";
 
-    /// The same where too few huge pages are free.
     Note worker_ordinary(each: Bytes, page: PageKind, wanted: Bytes):
         "{each} for each thread (--worker-memory), on {page} pages: no pool has {wanted} of free huge pages on each \
             node (`tiermark doctor` shows          the pools)";
 
-    /// The same where there is no room.
     Note worker_usual(each: Bytes, wanted: Bytes, room: Bytes, why: &str):
         "the usual memory and not {each} for each thread (--worker-memory): that is {wanted}, and there is room for \
             {room} ({why})";
 
-    /// Threads that read one buffer.
     Note buffer_shared(): "the threads of a cell read one buffer, each from another place on (--buffer shared)";
 
-    /// Workers that are processes.
     Note workers_are_processes():
         "each worker of a cell of several is a process of its own (--workers processes); they start together by \
          shared memory, and states of the machine are not looked for by pings between them";
 
-    /// A number of bytes that ends each step.
     Note ends_after(total: Bytes): "each bandwidth ends when {total} are moved (--total), after the fewest visits at \
         the earliest";
 
-    /// Memory of a file.
     Note memory_of_file(memory: &str): "memory: {memory}; the file system decides where its pages are";
 
-    /// A cpu and a neighbour.
     Note beside_neighbour(cpu: CpuId, other: CpuId, size: &str): "chaser on cpu {cpu}, neighbour on cpu {other}: \
         {size}";
 
-    /// A footprint that is a part of a declared cache.
     Note parts_of_cache(level: u8, bytes: Bytes):
         "ranges: an eighth, a quarter and a half of L{level}, which holds {bytes} (declared)";
 
-    /// A machine that declares no cache.
     Note no_cache_declared(bytes: Bytes): "no cache is declared: {bytes} stands for L1, the curve shows the rest";
 
-    /// A page size that no selected primitive is measured by.
     Note pages_say_nothing(page: PageKind): "--pages {page} has no effect: no selected primitive is measured by page \
         size";
 
-    /// Parts of primitives that options of the request exclude.
     Note left_out_of(primitives: &str, why: &str): "{primitives}: {why}";
 
     /// Pairs of nodes that memory is moved between: some of all.
@@ -157,7 +125,6 @@ messages! {
         "{pairs} of {of} pairs of nodes, from node {own} to one of every kind (distance, with cpus or without, tier) \
          and back; all of them with --full";
 
-    /// Points that a quick run has time for.
     Note quick_points(kept: usize, all: usize, seconds: f64):
         "--quick measures {kept} of {all} points in {seconds} s, the first point of every primitive before others; \
          for more points leave --quick out, or choose fewer primitives (--only)";
@@ -172,29 +139,22 @@ messages! {
     Note sampled_pairs(cpus: usize, each: &str, left_out: u64):
         "a sample of the pairs of {cpus} cpus, drawn by the seed: {each}; {left_out} pairs are left out";
 
-    /// An operation between cpus that is not possible here, and not requested.
     Note operation_left_out(what: &str, why: &str): "{what}: {why}";
 
-    /// The home of shared lines, on a node that the user named.
     Note home_asked(node: NodeId): "lines have their home on node {node}";
 
-    /// The home of shared lines, elsewhere for some pairs.
     Note homes_swept(pairs: usize): "lines have their home on the node of the cpu that begins; for {pairs} pairs \
         also elsewhere";
 
-    /// The home of shared lines of a machine with one node.
     Note home_only(): "lines have their home on the only node with memory";
 
-    /// The threads of a curve of latency under load.
     Note curve_under_load(distance: &str, chaser: CpuId, chain: Bytes, injectors: &IdSet, load: Bytes, points: usize):
         "{distance} memory: chaser on cpu {chaser} in {chain}, injectors on cpus {injectors} in {load} each; {points} \
          points a curve, placed where it bends";
 
-    /// The threads of points under groups of injectors.
     Note groups_under_load(chaser: CpuId, chain: Bytes, groups: &str, injectors: &IdSet):
         "chaser on cpu {chaser} in {chain}; injectors on cpus {injectors}: {groups} (--traffic)";
 
-    /// The threads of points under load whose pauses the user named.
     Note delays_under_load(distance: &str, chaser: CpuId, chain: Bytes, injectors: &IdSet, load: Bytes, delays: &[u32]):
         {
             let delays = delays.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");

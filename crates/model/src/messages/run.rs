@@ -5,19 +5,15 @@ use crate::Bytes;
 use crate::written::count_of;
 
 messages! {
-    /// A number that was skipped for lack of time.
     Refusal no_time_left(step: &str):
         "{step}", "time budget used up", "raise --max-time";
 
-    /// A point of a curve that was skipped for lack of time.
     Refusal curve_point_skipped(step: &str):
         "{step}", "time budget used up: left out of the curve", "raise --max-time";
 
-    /// A step that was not begun when the run was stopped.
     Refusal run_stopped(step: &str):
         "{step}", "the run was stopped", "let it run to its end";
 
-    /// Other work that leaves too little of the cpus for a run to begin.
     Refusal cpus_busy(busy: f64, cpus: u64, named: &str, programs: &str, stolen: Option<f64>):
         "the run was not started",
         {
@@ -43,7 +39,6 @@ messages! {
             format!("limit the time (headline figures come first): --max-time 15m{sample}")
         };
 
-    /// Other work beside a run.
     Warning busy(busy: f64, cpus: u64, programs: &str, stolen: Option<f64>):
         {
             format!("other work kept {busy:.1} of {} busy during the run", count_of(cpus, "cpu"))
@@ -55,13 +50,11 @@ messages! {
         },
         "measure on a quiet machine: `tiermark doctor` shows what is running";
 
-    /// Time of the cpus that the hypervisor gave to other guests during a run.
     Warning steal(share: f64):
         { format!("{} during the run", steals("gave", share)) },
         "",
         "measure at another time, or on a guest with cpus of its own";
 
-    /// Steps whose memory was allocated again, since it could not be kept between visits.
     Warning memory_not_kept(steps: usize, of: usize, times: u64, limit: Option<Bytes>):
         "not all memory could be kept between visits",
         {
@@ -80,7 +73,6 @@ messages! {
             }
         };
 
-    /// A line of a run's journal that cannot be read.
     Warning journal_damaged(line: usize, path: &str, error: &str):
         "line {line} of the journal {path} is damaged ({error})", "that line and all lines after it are lost", "";
 }

@@ -10,94 +10,75 @@ const OTHER_SIZE: &str = "try another size or layout: --sizes, --layout";
 pub const FILTERED: &str = "a seccomp filter forbids it or the kernel is too old: try outside of the container";
 
 messages! {
-    /// Memory of a file that is not there.
     Refusal memory_file_missing(path: &str):
         "memory of {path}", "there is no such file",
         "make it, such as 1 GiB with `truncate -s 1G {path}`, or let tiermark use a new one without a name: --memory \
             dir:DIRECTORY";
 
-    /// Memory of a path that has none, or that may not be mapped.
     Refusal memory_file_unmappable(path: &str, why: &str):
         "memory of {path}", "{why}",
         "name a file of a file system in memory (tmpfs, hugetlbfs), of persistent memory, or a DAX device that this \
          user may read: --memory file:PATH";
 
-    /// A directory in which no new file can be had.
     Refusal memory_dir_unusable(path: &str, why: &str):
         "memory of a new file in {path}", "{why}",
         "name a directory of tmpfs, hugetlbfs or persistent memory where this user may write and there is room: \
             --memory dir:/dev/shm";
 
-    /// A file that is too short.
     Refusal memory_file_short(path: &str, holds: Bytes, wanted: Bytes):
         "memory of {path}", "it holds {holds}, and the threads need {wanted}",
         "use less (--sizes), or a larger file, such as a new one by `truncate -s {wanted} NAME`";
 
-    /// A file whose pages cannot all be had.
     Refusal memory_file_unread(error: &str):
         "memory of a file", "not all of its pages can be read ({error})",
         "give its file system more room, or name a smaller file; a file must not be cut while it is measured";
 
-    /// Processes that have no memory in common.
     Refusal processes_share_nothing(error: &str):
         "workers as processes", "they cannot map the memory by which they start together ({error})", "use threads: --workers threads";
 
-    /// Memory that stays open to writes.
     Refusal writes_not_forbidden(error: &str):
         "memory to read only", "the kernel does not change its protection ({error})", "leave out --read-only";
 
-    /// A step that would write to a file that is there.
     Refusal memory_file_written(step: &str, path: &str):
         "{step} in memory of {path}", "it writes, and this memory is mapped to read only",
         "use operations that only read (bandwidth --op read,read.random); chains of pointers are written first, so \
          latency needs --memory dir:DIRECTORY";
 
-    /// A step that says itself where its memory is.
     Refusal memory_file_elsewhere(step: &str, path: &str):
         "{step} in memory of {path}", "it measures memory of a place of its own, and a file has its pages where the \
             file system put them",
         "leave out --memory here, or use it with bandwidth, latency, mlp or tlb";
 
-    /// A setup without threads.
     Refusal setup_without_threads():
         "a setup", "it has no threads", "give at least one cpu: --cpus";
 
-    /// A setup whose parts do not fit together.
     Refusal setup_inconsistent(what: &str, why: &str):
         "{what}", "{why}", { CORRECT };
 
-    /// Streams of one setup that begin with different kernels.
     Refusal streams_differ(kernel: &str):
         "a setup", "its streams begin with different kernels, one of them {kernel}", "use one kernel for all streams";
 
-    /// Kernels of an instruction set that this cpu or its operating system lacks.
     Refusal kernels_unavailable(set: &str, kernels: &[&str], needs: &str):
         { format!("{set} kernels ({})", kernels.join(", ")) }, "this cpu or the Linux kernel does not offer {needs}",
         "in a virtual machine: choose a cpu model with these instructions (host-passthrough)";
 
-    /// A cpu on which no thread may run.
     Refusal cpu_unusable(cpu: CpuId, why: &str, allowed: &IdSet):
         "cpu {cpu}", "{why}", "choose among the allowed cpus: --cpus {allowed}";
 
-    /// A selector that names no usable cpu.
     Refusal selector_empty(selector: &str, why: &str, allowed: &IdSet):
         "{selector}", "{why}", "choose among the allowed cpus {allowed}; `tiermark machine` shows them";
 
-    /// Cpus and nodes that the user named together, where no such cpu is on such a node.
     Refusal cpus_not_on_nodes(cpus: &IdSet, nodes: &IdSet, of_nodes: &IdSet):
         "--cpus {cpus} with --cpu-node {nodes}", "none of the cpus {cpus} is on node {nodes}, whose cpus are \
             {of_nodes}",
         "leave one of the options out";
 
-    /// A far node, where there is one node.
     Refusal no_far_node():
         "memory of a far node", "this machine has one node with memory", "name a node, or leave --mem-node out";
 
-    /// A priority that cannot be had.
     Refusal priority_refused(nice: i32, error: &str):
         "--nice {nice}", "{error}", "leave --nice out";
 
-    /// A step larger than the memory that the user allows.
     Refusal memory_not_allowed(what: &str, most: &str, threads: usize):
         "{what}", "--max-mem allows {most}",
         {
@@ -105,17 +86,14 @@ messages! {
             format!("raise --max-mem, or use smaller --sizes{fewer}")
         };
 
-    /// No cpu at all.
     Refusal no_cpu_online():
         "measuring on this machine", "no online cpu may be used by this process",
         "check its affinity (taskset -p) and the cpuset of its control group";
 
-    /// A thread that the system does not let run on its cpu.
     Refusal pin_refused(cpu: CpuId, error: &str):
         "a thread on cpu {cpu}", "the system refused to pin it there: {error}",
         "choose cpus that the process may use (taskset, cpuset of the control group)";
 
-    /// Threads that the system does not start.
     Refusal threads_refused(wanted: usize, index: usize, error: &str):
         { if wanted == 1 { "a thread".to_owned() } else { format!("{wanted} threads") } },
         "the system refused thread {index}: {error}",
@@ -126,33 +104,26 @@ messages! {
                 /proc/sys/kernel/threads-max{fewer}")
         };
 
-    /// A region of no bytes.
     Refusal region_empty(bytes: Bytes):
         "a region of {bytes}", "it has no bytes to measure", "use a size of at least 4K: --sizes";
 
-    /// A region larger than an address space.
     Refusal region_too_large(bytes: Bytes, most: Bytes):
         "a region of {bytes}", "no processor maps more than {most}", "use a smaller size: --sizes, --max-mem";
 
-    /// A region smaller than the lines that its streams need.
     Refusal region_too_small(bytes: Bytes, streams: usize, least: Bytes):
         "a region of {bytes}", "{streams} streams need a line of 64 bytes each", "use a size of at least {least}: \
             --sizes";
 
-    /// Weights that pages cannot be dealt out by.
     Refusal weights_unusable(nodes: &IdSet, why: &str):
         "weighted interleave over nodes {nodes}", "{why}", "give each node a weight from 0 to 255: \
             --weighted-interleave 0:3,1:1";
 
-    /// A node whose memory cannot be had.
     Refusal node_unusable(node: NodeId, why: &str, usable: &IdSet):
         "memory on node {node}", "{why}", "choose among the nodes with memory: {usable} (--mem-node)";
 
-    /// Memory of which there is too little.
     Refusal free_memory_short(wanted: Bytes, place: &str, of: &str, free: Bytes, kept: Bytes, cure: &str):
         "{wanted} of memory", "{place} has {free} {of}, of which {kept} must stay free", "{cure}";
 
-    /// Huge pages of a size that the kernel has no pool of.
     Refusal huge_pages_no_pool(pages: u64, page: Bytes):
         { format!("{} of {page}", count_of(pages, "huge page")) }, "0 are free: the kernel has no pool of this size",
         "use a size that has its nr_hugepages in /sys/kernel/mm/hugepages, or --pages thp";
@@ -162,7 +133,6 @@ messages! {
         { format!("{} of {page}", count_of(pages, "huge page")) }, "{free} are free on {place}",
         "reserve them as root: echo {pages} > {file}; or use --pages thp{late}";
 
-    /// Huge pages that ended before a region was whole.
     Refusal huge_pages_drained(bytes: Bytes, page: PageKind, page_bytes: Bytes, nodes: &IdSet, had: usize, wanted: usize, error: &str):
         "{bytes} of {page} pages on node {nodes}", "{had} of {wanted} pages could be had: {error}",
         {
@@ -179,7 +149,6 @@ messages! {
             )
         };
 
-    /// Memory that the system does not map.
     Refusal mapping_refused(bytes: Bytes, page: PageKind, error: &str):
         "{bytes} of {page} pages", "mapping it failed: {error}",
         {
@@ -190,45 +159,36 @@ messages! {
             }
         };
 
-    /// The kernel's own weights, where it does not deal pages out by them.
     Refusal kernel_weights_refused(error: &str):
         "the kernel's weighted interleave", "the kernel refused it: {error}",
         "use a kernel of 6.9 or later that permits mbind, or weights of your own: --weighted-interleave";
 
-    /// A node that pages can neither be bound to nor touched from.
     Refusal node_untouchable(node: NodeId, error: &str):
         "memory on node {node}", "mbind was refused ({error}), and no cpu of the node may be used to touch its pages \
             first",
         "allow mbind: docker run --cap-add SYS_NICE, or a seccomp profile that permits it";
 
-    /// A thread that may not choose the node of its pages.
     Refusal memory_policy_refused(node: Option<NodeId>, error: &str):
         { node.map_or_else(|| "pages dealt out over nodes".to_owned(), |node| format!("pages dealt out over nodes, \
             at node {node}")) },
         "the kernel refused the thread's memory policy: {error}",
         "allow it: docker run --cap-add SYS_NICE, or a seccomp profile that permits it";
 
-    /// A preparation that was interrupted.
     Refusal preparation_stopped():
         "preparing memory", "the run was stopped", "start it again";
 
-    /// A chain of pointers that cannot be laid out.
     Refusal chain_refused(chain: ChainLayout, bytes: Bytes, error: &str):
         "a chain {chain} in {bytes}", "{error}", { OTHER_SIZE };
 
-    /// An order of lines that cannot be made.
     Refusal line_order_refused(error: &str):
         "an order of lines", "{error}", "use less memory: --sizes, --max-mem";
 
-    /// More chains than one thread follows.
     Refusal chains_out_of_range(chains: u8):
         "{chains} chains", "a chase follows 1 to 32", "use 1 to 32 chains";
 
-    /// A kernel that there is not.
     Refusal kernel_unknown(kernel: &str):
         "kernel {kernel}", "there is no kernel of that name", "`tiermark list kernels` shows all kernels";
 
-    /// A kernel that this machine cannot run.
     Refusal kernel_unusable(kernel: &str, isa: Option<Isa>):
         "kernel {kernel}",
         {
@@ -237,23 +197,18 @@ messages! {
         },
         "`tiermark list kernels` shows the kernels that this machine can run";
 
-    /// Work that does not fit its memory.
     Refusal work_unsuitable(what: &str, why: &str):
         "{what}", "{why}", "choose another kernel, chain count or size";
 
-    /// A worker that ended while it was prepared.
     Refusal worker_panicked(error: &str):
         "preparing a worker", "it failed: {error}", "please report this";
 
-    /// A shot of a worker that failed.
     Refusal shot_failed(why: &str):
         "a shot", "{why}", "measure again";
 
-    /// A shot of a worker that ended since that of another failed.
     Refusal shot_followed():
         "a shot", "another worker failed", "measure again";
 
-    /// A primitive that there is not.
     Refusal primitive_unknown(primitive: &str):
         "primitive {primitive}", "there is no primitive of that name", "`tiermark list primitives` shows all \
             primitives";
@@ -270,10 +225,8 @@ messages! {
             format!("{by}, {pages} pages of {}; {sizes}{held}", count_of(regions as u64, "region"))
         };
 
-    /// Memory of a process that has ended.
     Note placement_lost(error: &str): "the process that holds the pages: {error}";
 
-    /// A separate process that holds the memory, and its other memory and threads, which a fork copies or meets.
     Note held_by_own_process(threads: usize, resident: Bytes, anonymous: Bytes, mappings: usize):
         {
             let noun = if threads == 1 { "thread" } else { "threads" };
@@ -283,22 +236,16 @@ messages! {
             )
         };
 
-    /// Memory of a model.
     Note placement_simulated(): "simulated";
 
-    /// The kernel does not say where pages are.
     Note move_pages_refused(error: &str): "move_pages refused: {error}";
 
-    /// The kernel takes no advice on huge pages.
     Note thp_refused(error: &str): "transparent huge pages refused: {error}";
 
-    /// Huge pages are off.
     Note thp_off(file: &str): "transparent huge pages are off ({file} is never)";
 
-    /// Memory that may be swapped out.
     Note memory_not_locked(error: &str): "memory could not be locked and may be swapped out: {error} (ulimit -l)";
 
-    /// A kernel without NUMA.
     Note no_numa(): "no NUMA in this kernel: memory is not bound";
 
     /// The node of a cpu has no memory (`bare`), or its memory may not be used: the memory comes from the nearest node.
@@ -308,10 +255,8 @@ messages! {
             format!("node {node} of cpu {cpu} {why}: memory comes from node {nearest}, the nearest")
         };
 
-    /// Binding that is refused where it makes no difference.
     Note bind_refused_one_node(error: &str): "mbind refused ({error}): the machine has one node";
 
-    /// Binding that is refused, and what is done instead.
     Note bind_refused_first_touch(error: &str, cpus: &IdSet):
         "mbind refused ({error}): first touch by threads pinned to cpus {cpus} instead";
 
@@ -319,12 +264,10 @@ messages! {
     Refusal primitive_unavailable(what: &str, why: &str, cure: &str, errno: Option<i32>):
         "{what}", "{why}", "{cure}";
 
-    /// A thread beside a primitive that other programs keep from its cpu.
     Refusal partner_starved(what: &str, seconds: f64):
         "{what}", "other programs kept its second thread from the cpu for {seconds:.1} s", "stop those programs, or \
             choose other cpus: --cpus";
 
-    /// A partner of a primitive that does not run on its cpu.
     Refusal partner_elsewhere(cpu: CpuId):
         "a second thread or process on cpu {cpu}",
         "this process may not run there",

@@ -15,27 +15,21 @@ const QUIETER: &str = "measure again on a quiet machine; if it fails again, plea
 const REPORT: &str = "unless a user or the system ended it, please report this with the command line and its output";
 
 messages! {
-    /// A request that is no JSON.
     Refusal subprocess_request_unwritable(error: &str): { WHAT }, "the request cannot be written: {error}", { REPORT };
 
-    /// An answer that is not JSON, or none of this version.
     Refusal subprocess_answer_unreadable(error: &str): { WHAT }, "its answer cannot be read: {error}", { REPORT };
 
-    /// An answer without an end.
     Refusal subprocess_answer_too_long(most: Bytes): { WHAT }, "its answer is longer than {most}", { REPORT };
 
-    /// A run that was stopped before the answer came.
     Refusal subprocess_run_stopped(): { WHAT }, "the run was stopped", "let it run to its end";
 
     /// A process that takes no cpu time; `state`: the letter that the kernel has for what it does (proc_pid_stat(5)).
     Refusal subprocess_hangs(seconds: f64, state: Option<char>):
         { WHAT }, { killed(&format!("made no progress for {} s", seconds.round()), state) }, { QUIETER };
 
-    /// A process that takes cpu time and does not answer.
     Refusal subprocess_late(seconds: f64, state: Option<char>):
         { WHAT }, { killed(&format!("had not answered after {} s", seconds.round()), state) }, { QUIETER };
 
-    /// A process whose socket takes no request.
     Refusal subprocess_reads_nothing(state: Option<char>): { WHAT }, { killed("does not read requests", state) }, { QUIETER };
 
     /// A process that ended; `signal`: the number of that which ended it.
@@ -49,10 +43,8 @@ messages! {
             }
         };
 
-    /// A process that closed its socket and goes on.
     Refusal subprocess_hung_up(error: &str): { WHAT }, "it still runs, but its socket is closed ({error})", { REPORT };
 
-    /// A kernel for a process that has none.
     Refusal subprocess_without_kernels(kernel: &str): "kernel {kernel}", "the process that makes children runs no \
         kernels", "";
 }

@@ -9,46 +9,37 @@ const OTHER_SERVER: &str = "name another server: --server PATH";
 const OTHER_AGENT: &str = "name a tiermark for x86-64: --guest-agent FILE";
 
 messages! {
-    /// A server that is not installed.
     Refusal server_missing(program: &str):
         "the server {program}", "{program} is not an executable program in PATH", { INSTALL_SERVER };
 
-    /// Podman, where it is not installed.
     Refusal podman_missing():
         "containers by podman", "podman is not an executable program in PATH",
         "install it (on Debian: apt-get install podman), or use another container manager: --wrap WORDS";
 
-    /// A wrapper that is not installed.
     Refusal wrapper_missing(program: &str):
         "servers behind {program}",
         "{program} is not an executable program in PATH",
         "install it, or give another command: --wrap WORDS";
 
-    /// A wrapper that is no shell command.
     Refusal wrapper_unclosed():
         "--wrap", "a quote is not closed", "quote the whole command once more: --wrap \"COMMAND 'AN ARGUMENT'\"";
 
-    /// Libvirt's program, where it is not installed.
     Refusal virt_clone_missing():
         "clones of virtual machines of libvirt", "virt-clone is not an executable program in PATH",
         "install it: apt install virtinst; or clone the machines yourself, and use --libvirt";
 
-    /// A virtual machine without an address.
     Refusal no_guest_address(command: &str, seconds: u64):
         "the address of a virtual machine", "`{command}` showed none within {seconds} s",
         "see whether the machine boots and has a network of libvirt; or name its server with --target";
 
-    /// No virsh.
     Refusal virsh_missing():
         "virtual machines of libvirt", "virsh is not an executable program in PATH",
         "install it (on Debian: apt-get install libvirt-clients), or name commands of another manager: --start and \
             --stop";
 
-    /// A server that cannot be started.
     Refusal server_not_started(command: &str, error: &str):
         "starting {command}", "{error}", "check the path of the program";
 
-    /// A server that ended before it answered, with its exit code and its last output.
     Refusal server_ended(tenant: u32, status: &str, code: Option<i32>, output: &str):
         "tenant {tenant}",
         { format!("the server ended before it answered ({status}){}", after_colon(output)) },
@@ -60,57 +51,45 @@ messages! {
             }
         };
 
-    /// A server that runs and does not answer.
     Refusal server_silent(tenant: u32, seconds: u64, error: &str):
         "tenant {tenant}", "the server does not answer within {seconds} s: {error}",
         "check that the program is a Redis server, and that the machine is not overloaded";
 
-    /// A server that was not waited for, since the run was stopped.
     Refusal server_start_stopped(tenant: u32):
         "tenant {tenant}", "the run was stopped while the server started", "";
 
-    /// A port that another program listens on.
     Refusal port_taken(port: u16):
         "port {port}", "another program listens on it", "choose another --first-port";
 
-    /// A port that this process may not listen on.
     Refusal port_unusable(port: u16, error: &str):
         "port {port}", "{error}", "choose another --first-port";
 
-    /// A command for a tenant that failed.
     Refusal command_failed(command: &str, error: &str):
         "the command '{command}'", "{error}", "run it by hand to see what is wrong";
 
-    /// A server elsewhere that holds data of others.
     Refusal server_not_empty(address: &str, keys: &str):
         "{address}", "the server already holds keys ({keys}); the run could overwrite them",
         "name empty servers, or allow it: --overwrite";
 
-    /// A server elsewhere that does not report its keys.
     Refusal keyspace_unknown(address: &str, answer: &str):
         "{address}", "the server does not report how many keys it holds: {answer}", "name empty Redis servers, or \
             skip this check: --overwrite";
 
-    /// More tenants than servers elsewhere.
     Refusal too_few_servers(tenants: usize, servers: usize):
         "{tenants} tenants", "--target names only {servers} servers", "name more servers, or choose a smaller \
             --most-tenants";
 
-    /// Not even one tenant can be run.
     Refusal one_tenant_fails(error: &str):
         "one tenant alone, with all free memory", "{error}", "choose fewer --records, or a smaller --memory-floor";
 
-    /// A user without the right to make control groups.
     Refusal not_root():
         "tenants in control groups", "only root may make control groups",
         "run with sudo, or name servers that run already: --backend external --target HOST:PORT,...";
 
-    /// A system without control groups for memory.
     Refusal no_memory_controller():
         "limiting the tenants' memory", "no control group hierarchy with the memory controller is mounted",
         "boot without cgroup_disable=memory, or use servers that run elsewhere: --backend external";
 
-    /// A step on a control group that this process may not make.
     Refusal control_group_denied(action: &str, error: &str):
         "{action}", "{error}", "run as root, or use servers that run elsewhere: --backend external";
 
@@ -120,146 +99,109 @@ messages! {
     /// A step on a control group: its directory.
     Note making_group(directory: &str): "making the control group {directory}";
 
-    /// A limit of memory and swap that the kernel does not account.
     Refusal swap_accounting_off(action: &str, error: &str):
         "{action}", "{error}", "boot with swapaccount=1";
 
-    /// A file of a control group that is missing since its controller is off.
     Refusal controller_off(action: &str, error: &str):
         "{action}", "{error}", "enable the controller in the parent group: echo +memory > cgroup.subtree_control";
 
-    /// A control group that exists already.
     Refusal control_group_exists(action: &str, error: &str):
         "{action}", "{error}", "wait until the other run ends; if no run uses the group, remove it: `tiermark tune \
             --restore`";
 
-    /// A step on a control group that failed for another reason.
     Refusal control_group_failed(action: &str, error: &str):
         "{action}", "{error}", "";
 
-    /// A control group that still has processes.
     Refusal control_group_busy(path: &str, error: &str):
         "removing the control group {path}", "{error}", "end its processes, then: rmdir /{path}";
 
-    /// A limit that the kernel changed.
     Refusal limit_changed(path: &str, wanted: Bytes, found: &str):
         "setting {path}", "the kernel set '{found}' instead of {wanted}", "choose another --dram-budget";
 
-    /// Virtual machines on another architecture.
     Refusal guests_need_x86():
         "virtual machines as tenants", "--backend qemu works on x86-64 only",
         "use --backend process, or machines of your own: --backend external --target HOST:PORT,...";
 
-    /// The emulator, where it is not installed.
     Refusal emulator_missing(program: &str):
         "virtual machines as tenants", "{program} is not in PATH", "install it (on Debian: apt-get install \
             qemu-system-x86)";
 
-    /// A machine without an installed kernel.
     Refusal guest_kernel_missing(pattern: &str):
         "a kernel for the guests", "no file is named {pattern}",
         "name a kernel: --guest-kernel FILE, or install one (on Debian: apt-get install linux-image-cloud-amd64)";
 
-    /// A guests' kernel that cannot be read.
     Refusal guest_kernel_unreadable(path: &str, error: &str):
         "reading {path}", "{error}", { OTHER_KERNEL };
 
-    /// A kernel module that cannot be read.
     Refusal module_unreadable(path: &str, error: &str):
         "the kernel module {path}", "{error}", { OTHER_KERNEL };
 
-    /// A compressed kernel module that its program cannot unpack.
     Refusal module_packed(path: &str, unpacker: &str, error: &str):
         "the kernel module {path}", "{unpacker}: {error}", "install {unpacker}, or name another kernel: \
             --guest-kernel FILE";
 
-    /// The program for the guests that cannot be read.
     Refusal agent_unreadable(path: &str, error: &str):
         "reading {path}", "{error}", { OTHER_AGENT };
 
-    /// A program for the guests that is not an x86-64 program.
     Refusal agent_no_program(path: &str):
         "{path} inside of guests", "it is not an x86-64 program", { OTHER_AGENT };
 
-    /// A server, or a shared object of it or of the guests' program, that cannot be read.
     Refusal server_unreadable(path: &str, error: &str):
         "reading {path}", "{error}", { OTHER_SERVER };
 
-    /// The program that lists shared objects, where it is not installed.
     Refusal ldd_missing(program: &str, error: &str):
         "the shared objects of {program}", "ldd cannot be started: {error}", "install it (on Debian: apt-get install \
             libc-bin)";
 
-    /// A program for the guests whose shared objects are not all there.
     Refusal libraries_missing(program: &str, error: &str):
         "the shared objects of {program}", "{error}", "install what is missing, or name another program: --server \
             PATH or --guest-agent FILE";
 
-    /// Files for the guests that do not fit into an archive.
     Refusal guest_files_too_large(error: &str):
         "the guests' first file system", "{error}", "choose smaller files: --guest-agent, --guest-kernel or --server";
 
-    /// Files for the guests that do not fit into memory.
     Refusal guest_files_no_memory(error: &str):
         "the guests' first file system", "{error}", "free memory";
 
-    /// An emulator that cannot be started.
     Refusal guest_not_started(error: &str):
         "starting a virtual machine", "{error}", "free memory, or run fewer tenants";
 
-    /// A virtual machine that does not become ready, with the end of its console.
     Refusal guest_failed(tenant: u32, error: &str, console: &str, memory: Bytes):
         "the virtual machine of tenant {tenant}",
         { format!("{error}{}", after_colon(console)) },
         "try another kernel (--guest-kernel FILE), or more memory than {memory} (--vm-memory)";
 
-    /// A server inside of a virtual machine that does not start.
     Refusal guest_server_failed(error: &str):
         "the server in the guest", "{error}", "start it by hand to see what is wrong";
 
-    /// A host that takes no reply of the guest.
     Note host_unreachable(error: &str): "sending to the host failed: {error}";
 
-    /// A trial boot that was stopped.
     Note attempt_stopped(): "the attempt was stopped";
 
-    /// A guest that takes no request.
     Note guest_takes_nothing(error: &str): "the guest accepts no request: {error}";
 
-    /// A guest whose line is no message.
     Note guest_unreadable(problem: &str): "the guest sent {problem}";
 
-    /// A line of a guest without an end.
     Note guest_line_too_long(most: usize): "a line longer than {most} bytes";
 
-    /// A line of a guest that is not JSON, or of another version.
     Note guest_line_malformed(error: &str): "a line cannot be parsed as a message: {error}";
 
-    /// A guest whose emulator has ended.
     Note guest_ended(status: &str): "the virtual machine ended ({status})";
 
-    /// A guest whose emulator closed the line and goes on.
     Note guest_hung_up(): "the virtual machine closed its serial port";
 
-    /// A guest that began anew while it worked.
     Note guest_restarted(): "the guest restarted";
 
-    /// A guest that sends nothing while it works.
     Note guest_silent(seconds: f64): "the guest sent nothing for {seconds:.0} s";
 
-    /// A guest with the results of other tenants than its own.
     Note guest_tenants_wrong(tenants: usize): "the guest reported {tenants} tenants instead of one";
 
-    /// A guest that refuses, with its refusal.
     Note guest_refuses(refusal: &str): "{refusal}";
 
-    /// A guest that sends something else before it is ready.
     Note guest_not_ready(reply: &str): "the guest sent {reply} before it was ready";
 
-    /// A guest that does not become ready.
     Note guest_boots_too_long(): "the guest did not become ready in time";
 
-    /// A request of the host that the guest cannot read.
     Refusal guest_request_unreadable(error: &str):
         "a request of the host", "{error}", "use the same version of tiermark as --guest-agent";
 }

@@ -6,10 +6,35 @@ use super::{Nothing, Reason};
 use crate::count_of;
 use crate::page::PageKind;
 use crate::refusal::Refusal;
-use crate::units::{Bytes, format_gbs, format_ns};
+use crate::units::{Bytes, Nanoseconds, Rate, RateUnit};
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(RateUnit::Si, f)
+    }
+}
+
+/// A reason for a reader who prefers a unit of rates.
+struct InUnit<'a>(&'a Reason, RateUnit);
+
+impl fmt::Display for InUnit<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.write(self.1, f)
+    }
+}
+
+impl Reason {
+    /// The sentence with its rates in a unit.
+    pub fn in_unit(&self, unit: RateUnit) -> String {
+        InUnit(self, unit).to_string()
+    }
+
+    fn write(&self, unit: RateUnit, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rate = |bytes_per_second: &f64| Rate::from(*bytes_per_second).in_unit(unit);
+        let time_or_rate = |value: &f64, is_time: bool| match is_time {
+            true => Nanoseconds(*value).to_string(),
+            false => rate(value).to_string(),
+        };
         match self {
             Self::Refused { refusal } => write!(f, "refused: {refusal}"),
             Self::Broken { fault } => write!(f, "broke off: {fault}"),
@@ -34,9 +59,9 @@ impl fmt::Display for Reason {
                 "the clock moves in steps of {resolution_ns:.0} ns, too coarse for windows of {} ms",
                 window_ns / 1e6
             ),
-            Self::AbovePeak { rate, peak, nodes } => {
+            Self::AbovePeak { rate: counted, peak, nodes } => {
                 let of = nodes.as_ref().map_or_else(String::new, |nodes| format!(" of node {nodes}"));
-                write!(f, "{:.1} GB/s is above the theoretical peak{of}, {:.1} GB/s", rate / 1e9, peak / 1e9)
+                write!(f, "{} is above the theoretical peak{of}, {}", rate(counted), rate(peak))
             }
             Self::TooFew { windows, visits } => {
                 write!(f, "too few clean windows: {windows} in {}", count_of(*visits, "visit"))
@@ -47,8 +72,8 @@ impl fmt::Display for Reason {
             Self::NotTogether { alone } => {
                 write!(
                     f,
-                    "the edges of the threads add up to {:.1} GB/s, but the threads reached them together too rarely",
-                    alone / 1e9
+                    "the edges of the threads add up to {}, but the threads reached them together too rarely",
+                    rate(alone)
                 )
             }
             Self::NotReproduced { reached: 1 } => {
@@ -72,22 +97,22 @@ impl fmt::Display for Reason {
                 write!(f, "not in a steady state: caches were still filling in {} of the visits", percent(*unsettled))
             }
             Self::NotSustained { level, best } => {
-                let (level, best) = (format_gbs(*level), format_gbs(*best));
+                let (level, best) = (rate(level), rate(best));
                 write!(
                     f,
-                    "not sustained: windows of 0.25 ms reached {level} GB/s; the best pass over the whole memory and \
-                        the median visit reached {best} GB/s at most"
+                    "not sustained: windows of 0.25 ms reached {level}; the best pass over the whole memory and \
+                        the median visit reached {best} at most"
                 )
             }
             Self::RivalsOpen { kernel } => write!(f, "{kernel} may be faster: too few comparisons to decide"),
             Self::StateMissed { state } => write!(f, "too few visits while {}", state.words()),
             Self::Scattered { half_width } => write!(f, "visits differ: interval ±{}", percent(*half_width)),
             Self::BelowRecord { record, is_time, date } => {
-                let record = with_unit(*record, *is_time);
+                let record = time_or_rate(record, *is_time);
                 write!(f, "this machine's record is {record} on {date}: a neighbour may have been there all the time")
             }
             Self::Disagrees { with, here, there, is_time, apart } => {
-                let [here, there] = [here, there].map(|median| with_unit(*median, *is_time));
+                let [here, there] = [here, there].map(|median| time_or_rate(median, *is_time));
                 let apart = percent(*apart);
                 write!(
                     f,
@@ -96,7 +121,7 @@ impl fmt::Display for Reason {
                 )
             }
             Self::IdleAboveLoaded { with, idle, loaded } => {
-                let [idle, loaded] = [idle, loaded].map(|median| with_unit(*median, true));
+                let [idle, loaded] = [idle, loaded].map(|median| Nanoseconds(*median));
                 write!(
                     f,
                     "median {idle} when idle, but {loaded} under load (step {with}): a load cannot lower the latency"
@@ -106,9 +131,7 @@ impl fmt::Display for Reason {
             _ => self.write_state(f),
         }
     }
-}
 
-impl Reason {
     /// What was refused and why, where that is the reason.
     pub fn refused(&self) -> Option<&Refusal> {
         if let Self::Refused { refusal } = self { Some(refusal) } else { None }
@@ -184,11 +207,6 @@ impl Nothing {
             Self::Disturbed => "and no window of them was undisturbed",
         }
     }
-}
-
-/// A time or a rate.
-fn with_unit(value: f64, is_time: bool) -> String {
-    if is_time { format!("{} ns", format_ns(value)) } else { format!("{} GB/s", format_gbs(value)) }
 }
 
 /// The sizes that a tier can have.

@@ -104,7 +104,10 @@ fn one_relation(labels: Labels, of: &[&Observation], all: Option<u64>) -> Vec<Fi
 /// A note where the pairs of one relation fall into two groups: the machine may differ from its declaration.
 fn unlike(sorted: &[f64]) -> Option<Note> {
     let groups = Groups::of(sorted, GROUP)?;
-    Some(memory::two_groups_of_pairs(groups.near, groups.far))
+    Some({
+        let [near, far] = [groups.near, groups.far].map(|(pairs, ns)| (pairs, ns.into()));
+        memory::two_groups_of_pairs(near, far)
+    })
 }
 
 /// The verdict on a median over pairs.
@@ -158,7 +161,7 @@ fn modes(observation: &Observation, lab: Lab<'_>) -> Option<Finding> {
     let (near, far) = (observation.modes.first()?, observation.modes.last()?);
     let apart = far.value / near.value;
     let found = derived(observation, Quantity::C2cModes, observation.labels.clone(), apart, Unit::Ratio);
-    let modes: Vec<(f64, f64)> = observation.modes.iter().map(|mode| (mode.value, mode.share)).collect();
+    let modes: Vec<_> = observation.modes.iter().map(|mode| (mode.value.into(), mode.share.into())).collect();
     Some(found.with_notes([memory::distances_in_turn(&modes, lab.machine.system.hypervisor.is_some())]))
 }
 

@@ -30,9 +30,9 @@ fn possible(relation: Relation) -> (f64, f64) {
 fn contradiction(relation: Relation, ns: f64) -> Option<Note> {
     let (least, most) = possible(relation);
     if ns > most {
-        return Some(memory::farther_than_declared(ns));
+        return Some(memory::farther_than_declared(ns.into()));
     }
-    (ns < least).then(|| memory::nearer_than_declared(ns, ns < possible(Relation::Llc).0))
+    (ns < least).then(|| memory::nearer_than_declared(ns.into(), ns < possible(Relation::Llc).0))
 }
 
 /// Adds to the medians of relations what speaks against them, and in a guest whose word they are.
@@ -71,11 +71,11 @@ mod tests {
             assert_eq!(contradiction(relation, ns), None, "{relation} {ns}");
         }
         let told = |relation, ns| contradiction(relation, ns).unwrap();
-        assert_eq!(told(Relation::Llc, 22.7), memory::nearer_than_declared(22.7, true));
-        assert_eq!(told(Relation::Socket, 22.7), memory::nearer_than_declared(22.7, true));
-        assert_eq!(told(Relation::Remote, 107.0), memory::nearer_than_declared(107.0, false));
+        assert_eq!(told(Relation::Llc, 22.7), memory::nearer_than_declared(22.7.into(), true));
+        assert_eq!(told(Relation::Socket, 22.7), memory::nearer_than_declared(22.7.into(), true));
+        assert_eq!(told(Relation::Remote, 107.0), memory::nearer_than_declared(107.0.into(), false));
         assert_eq!(told(Relation::Llc, 253.0).code, codes::farther_than_declared);
         assert_eq!(told(Relation::Smt, 60.0).code, codes::farther_than_declared);
-        assert_eq!(told(Relation::Remote, 60.0), memory::nearer_than_declared(60.0, false));
+        assert_eq!(told(Relation::Remote, 60.0), memory::nearer_than_declared(60.0.into(), false));
     }
 }

@@ -2,7 +2,8 @@
 
 use tiermark_model::messages::shapes;
 use tiermark_model::{
-    Bytes, Cache, ChainLayout, Finding, Grade, Labels, Machine, Note, Observation, PageKind, Quantity, Reason, Unit,
+    Bytes, Cache, ChainLayout, Finding, Grade, Labels, Machine, Nanoseconds, Note, Observation, PageKind, Quantity,
+    Reason, Unit,
 };
 
 use super::solve::{FULL, Level, Strided, Ways, line, neighbours, off_step, placed_at_random, ways};
@@ -125,7 +126,7 @@ fn line_of_pairs(cached: &Pairs<'_>, declared: Option<u64>) -> Option<Finding> {
         line.value = None;
         line.verdict.suspect(Reason::NotOneStep { off: off.len() as u64, of: cached.len() as u64 });
     }
-    line.notes.push(shapes::line_from_words(Bytes(near.0), near.1, Bytes(far.0), far.1));
+    line.notes.push(shapes::line_from_words(Bytes(near.0), near.1.into(), Bytes(far.0), far.1.into()));
     if let Some(declared) = declared {
         // One slow time can pass for another line. Rarely does the system declare a wrong one.
         if declared != bytes {
@@ -301,12 +302,12 @@ fn missing(seen: &GeometryCurves<'_>, machine: &Machine) -> Vec<Finding> {
 fn climb(seen: &GeometryCurves<'_>) -> Note {
     let from = seen.levels.last().map_or(0, |(_, level)| level.size.low);
     let behind: Vec<&(u64, f64)> = seen.curve.iter().filter(|(x, _)| *x >= from).collect();
-    let mut steps: Vec<(Bytes, f64)> = Vec::new();
+    let mut steps: Vec<(Bytes, Nanoseconds)> = Vec::new();
     // Octave by octave, which is enough to see a climb.
     let mut next = from;
     for (bytes, ns) in behind {
         if *bytes >= next {
-            steps.push((Bytes(*bytes), *ns));
+            steps.push((Bytes(*bytes), Nanoseconds(*ns)));
             next = bytes * 2;
         }
     }

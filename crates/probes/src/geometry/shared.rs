@@ -118,6 +118,7 @@ pub(super) fn findings(observations: &[Observation], machine: &Machine, seen: &G
 
 /// Conclusion on sharing from the cost.
 fn note(cost: f64, declared: Option<bool>, fitted: bool, ns: Option<(f64, f64)>) -> Note {
+    let ns = ns.map(|(little, full)| (little.into(), full.into()));
     if !fitted {
         return shapes::sharing_hidden_by_others(ns);
     }
@@ -191,7 +192,7 @@ mod tests {
             (10.0, 11.5, None, None),
         ] {
             let found = finding_of(little, full, declared);
-            assert_eq!(found.notes, [shapes::sharing(seen, declared, Some((little, full)))]);
+            assert_eq!(found.notes, [shapes::sharing(seen, declared, Some((little.into(), full.into())))]);
             assert!((found.value.unwrap() - (full / little - 1.0)).abs() < 1e-9);
             assert_eq!(found.verdict.grade, Grade::Trusted, "{:?}", found.verdict);
             let label = declared.map(|shared| if shared { "shared" } else { "private" });
@@ -200,7 +201,7 @@ mod tests {
         // A chase that does not fit even beside a small neighbour is evicted by other programs.
         for (little, full) in [(16.0, 60.0), (60.0, 60.0)] {
             let found = finding_of(little, full, yes);
-            assert_eq!(found.notes, [shapes::sharing_hidden_by_others(Some((little, full)))]);
+            assert_eq!(found.notes, [shapes::sharing_hidden_by_others(Some((little.into(), full.into())))]);
             assert_eq!(found.verdict.grade, Grade::Suspect, "{:?}", found.verdict);
         }
     }
@@ -221,6 +222,6 @@ mod tests {
         full.value = None;
         let little = made::observation("little", labels.text(Labels::BESIDE, "little"), 1.0);
         let found = findings(&[full, little], &Machine::default(), &seen);
-        assert_eq!((found[0].value, found[0].note()), (None, None));
+        assert_eq!((found[0].value, found[0].notes.len()), (None, 0));
     }
 }

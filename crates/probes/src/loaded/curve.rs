@@ -88,7 +88,11 @@ impl Reading<'_> {
         let [first, .., last] = rising[..] else { return None };
         let Some(knee) = knee_of(&points) else {
             let found = self.finding(Quantity::LoadedKnee, None, Unit::BytesPerSecond, &rising);
-            return Some(found.with_notes([memory::no_knee_under_load(last.rate, first.latency, last.latency)]));
+            return Some(found.with_notes([memory::no_knee_under_load(
+                last.rate.into(),
+                first.latency.into(),
+                last.latency.into(),
+            )]));
         };
         let at = rising.iter().position(|p| p.pause == knee.pause)?;
         let beside = &rising[at.saturating_sub(1)..(at + 2).min(rising.len())];
@@ -97,7 +101,12 @@ impl Reading<'_> {
             beside.first().zip(beside.last()).map(|(a, b)| Interval { low: a.rate, high: b.rate, level: 1.0 });
         // Without the idle one, as Kneedle had them.
         let points = rising.iter().filter(|p| p.pause.is_some()).count();
-        let note = memory::knee_under_load(knee.latency, points, beside[0].rate, beside[beside.len() - 1].rate);
+        let note = memory::knee_under_load(
+            knee.latency.into(),
+            points,
+            beside[0].rate.into(),
+            beside[beside.len() - 1].rate.into(),
+        );
         let found = self.finding(Quantity::LoadedKnee, Some(knee.rate), Unit::BytesPerSecond, beside);
         Some(Finding { interval, ..found.with_notes([note]) })
     }
@@ -116,7 +125,7 @@ impl Reading<'_> {
         }
         let (full, seen) = self.points.iter().find(|(p, _)| p.pause == Some(0))?;
         let found = self.finding(Quantity::LoadedSaturated, Some(full.latency), Unit::Ns, &[*full]);
-        Some(Finding { interval: seen.interval, ..found.with_notes([memory::without_pauses(full.rate)]) })
+        Some(Finding { interval: seen.interval, ..found.with_notes([memory::without_pauses(full.rate.into())]) })
     }
 
     /// The bandwidth up to which latency stays below a target, between measured points on a straight line.
@@ -126,15 +135,15 @@ impl Reading<'_> {
         let labels = |f: Finding| Finding { labels: f.labels.text(Labels::STATISTIC, format!("{target} ns")), ..f };
         if first.latency > target {
             let note = match first.pause {
-                None => memory::target_missed_idle(first.latency),
-                Some(_) => memory::target_missed_under_load(first.latency, first.rate),
+                None => memory::target_missed_idle(first.latency.into()),
+                Some(_) => memory::target_missed_under_load(first.latency.into(), first.rate.into()),
             };
             let found = self.finding(Quantity::LoadedAtTarget, None, Unit::BytesPerSecond, &[first]);
             return Some(labels(found.with_notes([note])));
         }
         let Some(pair) = points.windows(2).find(|p| p[1].latency > target) else {
             let found = self.finding(Quantity::LoadedAtTarget, Some(last.rate), Unit::BytesPerSecond, &[last]);
-            return Some(labels(found.with_notes([memory::curve_ends_below_target(last.latency)])));
+            return Some(labels(found.with_notes([memory::curve_ends_below_target(last.latency.into())])));
         };
         let share = (target - pair[0].latency) / (pair[1].latency - pair[0].latency);
         let rate = pair[0].rate + share * (pair[1].rate - pair[0].rate);
@@ -149,7 +158,7 @@ impl Reading<'_> {
         let lost = 1.0 - last.rate / most.rate;
         (lost > LOST).then(|| {
             let found = self.finding(Quantity::LoadedOverload, Some(lost), Unit::Ratio, &[most, last]);
-            found.with_notes([memory::bandwidth_falls(most.rate, last.rate)])
+            found.with_notes([memory::bandwidth_falls(most.rate.into(), last.rate.into())])
         })
     }
 

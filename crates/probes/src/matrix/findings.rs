@@ -49,7 +49,7 @@ pub(super) fn used(observations: &[Observation], bench: &Bench) -> Vec<Finding> 
         let (read, written) = bench.kernels.iter().find(|kernel| *kernel.id.0 == *id)?.traffic();
         let share = 1.0 / (read + written);
         let found = derived(o, Quantity::MatrixUsed, o.labels.clone(), share, Unit::Ratio);
-        (share < 1.0).then(|| found.with_notes([memory::bytes_beside(rate * read, rate * written)]))
+        (share < 1.0).then(|| found.with_notes([memory::bytes_beside((rate * read).into(), (rate * written).into())]))
     };
     observations.iter().filter_map(of).collect()
 }
@@ -183,8 +183,8 @@ pub(super) fn mixed(observations: &[Observation], groups: &[CpuGroup]) -> Vec<Fi
             ("all local", local.value),
             ("all remote", remote.and_then(|cell| cell.value)),
         ];
-        let parts: Vec<(&str, f64)> = parts.into_iter().filter_map(|(name, rate)| Some((name, rate?))).collect();
-        Some(found.with_notes([memory::parts_of_mixed(&parts)]))
+        let parts = parts.into_iter().filter_map(|(name, rate)| Some((name, rate?.into())));
+        Some(found.with_notes([memory::parts_of_mixed(parts.collect())]))
     };
     observations.iter().filter(is_mixed).filter_map(against).collect()
 }
@@ -225,7 +225,7 @@ fn beside(best: &Observation, sweep: &[&Observation], observations: &[Observatio
     let same = |o: &&Observation| alike(best, o) && o.labels.0.get(Labels::NODES) == best.labels.0.get(Labels::NODES);
     for o in observations.iter().filter(same) {
         match o.labels.get(Labels::POLICY) {
-            Some("interleave") => notes.extend(o.value.map(memory::even_shares)),
+            Some("interleave") => notes.extend(o.value.map(|rate| memory::even_shares(rate.into()))),
             Some("kernel weights") => notes.extend(kernels(o)),
             _ => {}
         }
@@ -238,5 +238,5 @@ fn kernels(observation: &Observation) -> Option<Note> {
     if observation.verdict.grade == Grade::Invalid {
         return None;
     }
-    Some(memory::kernels_weights(&observation.placement.as_ref()?.by_node, observation.value?))
+    Some(memory::kernels_weights(observation.placement.as_ref()?.by_node.clone(), observation.value?.into()))
 }

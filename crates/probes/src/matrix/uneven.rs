@@ -101,9 +101,16 @@ fn compared<'a>(metric: Quantity, one: &ComparedCell<'a>, other: &ComparedCell<'
         .text(Labels::FROM, &large.group.name)
         .whole(Labels::NODE, u64::from(large.node))
         .text(Labels::AGAINST, format!("{} node {}", small.group.name, small.node));
-    let cell = |of: &ComparedCell<'a>| (of.group.name.as_str(), of.node, of.seen.value.unwrap_or_default());
-    let note = if one.seen.unit == Unit::Ns { memory::compared_ns } else { memory::compared_rates };
-    Some(ratio(metric, labels, large.seen, small.seen)?.with_notes([note(cell(large), cell(small))]))
+    let note = match one.seen.unit {
+        Unit::Ns => memory::compared_ns(cell(large), cell(small)),
+        _ => memory::compared_rates(cell(large), cell(small)),
+    };
+    Some(ratio(metric, labels, large.seen, small.seen)?.with_notes([note]))
+}
+
+/// A cell as a sentence names it: the cpus, the node and the number.
+fn cell<'a, T: From<f64>>(of: &ComparedCell<'a>) -> (&'a str, NodeId, T) {
+    (&of.group.name, of.node, of.seen.value.unwrap_or_default().into())
 }
 
 /// Whether a ratio is beyond what allocations differ by, and beyond its interval.

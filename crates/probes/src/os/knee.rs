@@ -79,8 +79,8 @@ impl Course<'_> {
         let beside = found.index.saturating_sub(1)..(found.index + 2).min(self.points.len());
         // It is one of the measured sizes: its neighbours say how well it is resolved.
         let (low, high) = (curve[beside.start].0, curve[beside.end - 1].0);
-        let at = |point: &(u64, f64, &Observation)| (Bytes(point.0), point.1);
-        let chosen = shapes::use_blocks_of(Bytes(found.x as u64), found.y, at(most), at(last));
+        let at = |point: &(u64, f64, &Observation)| (Bytes(point.0), point.1.into());
+        let chosen = shapes::use_blocks_of(Bytes(found.x as u64), found.y.into(), at(most), at(last));
         let between = shapes::knee_between(Bytes(low as u64), Bytes(high as u64));
         Some(self.finding_at(Some(found.x), beside, [chosen, between, on]))
     }
@@ -98,17 +98,17 @@ impl Course<'_> {
     /// The course of a curve without a knee, and the block size to use.
     fn without_knee(&self, most: &(u64, f64, &Observation)) -> Option<Note> {
         let (first, last) = (self.points.first()?, self.points.last()?);
-        let at = |point: &(u64, f64, &Observation)| (Bytes(point.0), point.1);
+        let at = |point: &(u64, f64, &Observation)| (Bytes(point.0), point.1.into());
         let least = self.points.iter().map(|(_, rate, _)| *rate).fold(f64::INFINITY, f64::min);
         let (from, to) = (Bytes(first.0), Bytes(last.0));
         Some(if differs(first, most) {
-            shapes::rises_without_knee(Bytes(most.0), most.1, at(first), most.0 == last.0)
+            shapes::rises_without_knee(Bytes(most.0), most.1.into(), at(first), most.0 == last.0)
         } else if differs(last, first) {
             shapes::smallest_is_best(at(first), at(last))
         } else if most.1 > least * (1.0 + RISE) {
-            shapes::no_size_is_better(least, most.1, from, to)
+            shapes::no_size_is_better(least.into(), most.1.into(), from, to)
         } else {
-            shapes::any_size_will_do(least, most.1, from, to)
+            shapes::any_size_will_do(least.into(), most.1.into(), from, to)
         })
     }
 
@@ -222,7 +222,10 @@ pub(super) mod tests {
         let rising: Vec<(u64, f64)> = [4, 8, 16, 32, 64].map(|kib| (kib, (kib as f64).log2())).to_vec();
         let found = knees(&observations("pipe", OsGroup::Channels, &rising));
         assert_eq!(found[0].value, None);
-        assert_eq!(found[0].notes[0], shapes::rises_without_knee(Bytes(64 << 10), 6e9, (Bytes(4 << 10), 2e9), true));
+        assert_eq!(
+            found[0].notes[0],
+            shapes::rises_without_knee(Bytes(64 << 10), 6e9.into(), (Bytes(4 << 10), 2e9.into()), true)
+        );
         assert!(knees(&observations("pipe", OsGroup::Channels, &PIPE[..4])).is_empty());
         // Copies of the C library are no channel.
         assert!(knees(&observations("memcpy", OsGroup::Libc, &PIPE)).is_empty());
@@ -232,7 +235,7 @@ pub(super) mod tests {
     fn a_curve_that_only_falls_says_so() {
         let falling: Vec<(u64, f64)> = (0..8).map(|n| (4 << n, 10.0 / f64::from(n + 1))).collect();
         let found = knees(&observations("pipe", OsGroup::Channels, &falling));
-        let (first, last) = ((Bytes(4 << 10), 10e9), (Bytes(512 << 10), 1.25e9));
+        let (first, last) = ((Bytes(4 << 10), 10e9.into()), (Bytes(512 << 10), 1.25e9.into()));
         assert_eq!((found[0].value, &found[0].notes[0]), (None, &shapes::smallest_is_best(first, last)));
     }
 

@@ -165,7 +165,7 @@ fn hit_finding(machine: &Machine, first: &WaitPoint<'_>) -> Finding {
     let inner = inner_of(machine, seen);
     let bytes = seen.labels.number(Labels::SIZE).unwrap_or(u64::MAX);
     let share = inner as f64 / bytes.max(1) as f64;
-    found.with_notes((inner > 0).then(|| shapes::hit_edge(Bytes(bytes), share, Bytes(inner))))
+    found.with_notes((inner > 0).then(|| shapes::hit_edge(Bytes(bytes), share.into(), Bytes(inner))))
 }
 
 /// The time since touch at which half of the lines held at the touch are evicted, with the share held then. `None`

@@ -1,7 +1,7 @@
 //! What limits a shared cache: a partition, other programs, or a rule of the cache that keeps only lines used again.
 
 use tiermark_model::messages::shapes;
-use tiermark_model::{Bytes, Finding, Labels, Machine, Note, Observation, Quantity, Unit};
+use tiermark_model::{Bytes, Finding, Labels, Machine, Note, Observation, Quantity, Share, Unit};
 
 use super::Use;
 use super::findings::{AGREE, FAINT, Range, tier_of};
@@ -126,7 +126,7 @@ pub(super) fn used_once(
         all.iter().copied().filter(|both| of(both)).max_by(|a, b| a.lost().total_cmp(&b.lost()))
     };
     let known = limit.labels.get(Labels::LIMIT).filter(|kind| *kind != "unclear")?;
-    type Says = fn(&str, Bytes, [f64; 2], f64) -> Note;
+    type Says = fn(&str, Bytes, [Share; 2], f64) -> Note;
     let (kind, shown, says): (&str, Both<'_>, Says) =
         if let Some(shown) = most(&|both| both.is_fresh && both.differs && both.once < FEW * both.again) {
             ("reuse", shown, shapes::kept_once_used_again)
@@ -138,7 +138,7 @@ pub(super) fn used_once(
     let mut labels = Labels::new().text(Labels::LIMIT, kind).text(Labels::USED, Use::Once.word());
     let tier = tier_of(machine, shown.seen[1]);
     let cache = tier.as_deref().unwrap_or("the cache");
-    let note = says(cache, Bytes(shown.bytes), [shown.again, shown.once], shown.wait_ns);
+    let note = says(cache, Bytes(shown.bytes), [shown.again, shown.once].map(Share), shown.wait_ns);
     if let Some(tier) = &tier {
         labels = labels.text(Labels::TIER, tier);
     }

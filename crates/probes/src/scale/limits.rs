@@ -52,7 +52,7 @@ impl Ramp<'_> {
         let lines = rate * ns * 1e-9 / LINE;
         let single = *self.seen.first()?;
         let found = self.finding(Quantity::ScaleInFlight, Some(lines), Unit::Count, &[single, latency]);
-        let found = found.with_notes([memory::lines_under_way(rate, ns)]);
+        let found = found.with_notes([memory::lines_under_way(rate.into(), ns.into())]);
         let range = product(single, latency).map(|range| Interval {
             low: range.low * self.planned.lines * 1e-9 / LINE,
             high: range.high * self.planned.lines * 1e-9 / LINE,
@@ -70,7 +70,7 @@ impl Ramp<'_> {
         let bend = knee(cores, Curve::ConcaveIncreasing, XScale::Linear, SENSITIVITY);
         let (threads, how) = match bend {
             Some(found) => (found.x, memory::knee_by_kneedle(cores.len())),
-            None => (self.points[self.on_level().next()?].0, memory::fewest_at_level(self.most())),
+            None => (self.points[self.on_level().next()?].0, memory::fewest_at_level(self.most().into())),
         };
         let seen: Vec<&Observation> = self.seen.iter().copied().take(self.cores).collect();
         let found = self.finding(Quantity::ScaleKnee, Some(threads), Unit::Count, &seen);
@@ -116,7 +116,7 @@ impl Ramp<'_> {
         // A share of what a ramp had reached when it was cut off would be a share of nothing in particular.
         let whole = |local: &&Ramp<'_>| local.course() == Course::Level || local.cut_off().is_none();
         if let Some(local) = local.filter(whole).map(Ramp::level).filter(|l| self.place != "local" && *l > 0.0) {
-            findings.push(share("of local", level / local, memory::share_of_local(local, op)));
+            findings.push(share("of local", level / local, memory::share_of_local(local.into(), op)));
         }
         findings
     }
@@ -124,7 +124,7 @@ impl Ramp<'_> {
     /// Why that is what ended it, or why nothing can be said.
     pub(super) fn why(&self, limit: Option<Limit>, local: Option<&Ramp<'_>>) -> Vec<Note> {
         if let (Some(Limit::Memory), Course::Open, Some(share)) = (limit, self.course(), self.of_peak()) {
-            return vec![memory::channels_are_full(share)];
+            return vec![memory::channels_are_full(share.into())];
         }
         let Some(efficiency) = self.efficiency() else { return vec![memory::no_rate_of_one_core()] };
         if self.reached() < 2 {
@@ -132,7 +132,7 @@ impl Ramp<'_> {
         }
         // The sum alone would not say why that is no growth in proportion.
         let little = self.last_adds().filter(|_| efficiency >= IN_PROPORTION && self.course() != Course::Rising);
-        let have = memory::cores_have(self.reached(), efficiency, little);
+        let have = memory::cores_have(self.reached(), efficiency.into(), little.map(Into::into));
         let ended = match (limit, self.course()) {
             (None, Course::Rising) if self.cut_off().is_some() => memory::no_ceiling_so_far(),
             (None, Course::Rising) => memory::siblings_add_nothing(),
@@ -143,9 +143,12 @@ impl Ramp<'_> {
                 // A local ramp that may have gone higher gives a bound.
                 Some(local) => {
                     let below = 1.0 - self.level() / local.level();
-                    return vec![memory::link_is_full(below, local.cut_off().is_some())];
+                    return vec![memory::link_is_full(below.into(), local.cut_off().is_some())];
                 }
-                None => memory::link_is_nearest(self.of_link().unwrap_or_default(), self.of_peak().unwrap_or_default()),
+                None => {
+                    let of = |share: Option<f64>| share.unwrap_or_default().into();
+                    memory::link_is_nearest(of(self.of_link()), of(self.of_peak()))
+                }
             },
             (Some(Limit::Memory), _) if self.place == "far" => memory::far_memory_full(),
             (Some(Limit::Memory), _) => memory::memory_full(),
@@ -156,6 +159,6 @@ impl Ramp<'_> {
     /// The rate of whole lines, where the operation uses a part of each.
     fn wasted(&self) -> Option<Note> {
         let used = self.most();
-        (self.planned.lines > 1.0).then(|| memory::lines_wasted(used * self.planned.lines, used))
+        (self.planned.lines > 1.0).then(|| memory::lines_wasted((used * self.planned.lines).into(), used.into()))
     }
 }

@@ -277,7 +277,13 @@ mod tests {
         assert!(whole.efficiency().unwrap() > 0.9 && (whole.last_adds().unwrap() - 0.257).abs() < 0.001);
         assert_eq!((whole.course(), whole.limit(None)), (Course::Level, Some(Limit::Memory)));
         let why = whole.why(Some(Limit::Memory), None);
-        assert_eq!(why, [memory::cores_have(8, whole.efficiency().unwrap(), whole.last_adds()), memory::memory_full()]);
+        assert_eq!(
+            why,
+            [
+                memory::cores_have(8, whole.efficiency().unwrap().into(), whole.last_adds().map(Into::into)),
+                memory::memory_full()
+            ]
+        );
         // One point shows no level where more was to come.
         assert_eq!((cut("local", &rates, 16).course(), cut("local", &rates, 16).limit(None)), (Course::Open, None));
         assert_eq!(ramp("local", &rates[..7]).limit(None), Some(Limit::Core));
@@ -304,7 +310,7 @@ mod tests {
             assert_eq!(alone.why(None, None), [memory::one_core_only()]);
         }
         let two = ramp("local", &[41.1, 48.6]);
-        let have = memory::cores_have(2, two.efficiency().unwrap(), None);
+        let have = memory::cores_have(2, two.efficiency().unwrap().into(), None);
         assert_eq!(two.why(Some(Limit::Memory), None)[0], have);
     }
 

@@ -49,10 +49,12 @@ fn of_node(node: u64, op: &str, mut seen: Vec<&Observation>) -> Vec<Finding> {
     let labels = Labels::new().whole(Labels::NODE, node).text(Labels::OP, op);
     let away = |o: &&&Observation| (o.value.unwrap_or(f64::INFINITY) - centre).abs();
     let Some(middle) = seen.iter().min_by(|a, b| away(a).total_cmp(&away(b))) else { return Vec::new() };
-    let unit = if middle.unit == Unit::Ns { "ns" } else { "GB/s" };
     let count = values.len() as u64;
     let mut found = resting_on(&[middle], Quantity::ScanMedian, labels, Some(centre), middle.unit);
-    found.notes.push(says::regions_compared(count, low, high, unit));
+    found.notes.push(match middle.unit {
+        Unit::Ns => says::region_times_compared(count, low.into(), high.into()),
+        _ => says::region_rates_compared(count, low.into(), high.into()),
+    });
     if all > seen.len() {
         found.notes.push(says::regions_not_compared((all - seen.len()) as u64));
     }

@@ -18,7 +18,7 @@ pub(super) fn used(findings: &[&Finding], counters: Option<&RunCounters>, style:
         if style.verbose { findings.to_vec() } else { ops.into_iter().filter_map(first).collect() };
     let line = |f: &&Finding| {
         let share = f.value.map_or_else(|| style.absent().to_owned(), percent);
-        paragraph("  ", format!("{}: {share} ({})", named(f), f.note().unwrap_or_default()), Ink::Plain)
+        paragraph("  ", format!("{}: {share} ({})", named(f), f.note(style.rate_unit).unwrap_or_default()), Ink::Plain)
     };
     let how = match counters.is_some_and(RunCounters::can_be_trusted) {
         true => "lines as the kernels touch them; what was counted stands below, under Traffic of memory",
@@ -38,7 +38,7 @@ pub(super) fn of_theory(findings: &[&Finding], style: &Style) -> Page {
     let line = |f: &&Finding| {
         let share = f.value.map_or_else(|| style.absent().to_owned(), percent);
         let of = label(f, Labels::STATISTIC);
-        let text = format!("{}: {share} {of} ({})", named(f), f.note().unwrap_or_default());
+        let text = format!("{}: {share} {of} ({})", named(f), f.note(style.rate_unit).unwrap_or_default());
         paragraph("  ", &text, Ink::Plain)
     };
     heading("Shares of what is possible in theory") + findings.iter().map(line).collect::<Page>()

@@ -24,7 +24,7 @@ pub(crate) fn ran_out_of_time(seen: &Observation) -> bool {
 
 /// Reasons of all numbers, the worst first.
 pub(super) fn doubts(findings: &[&Finding], style: &Style) -> Page {
-    let mut reasons = Reasons::default();
+    let mut reasons = Reasons::new(style);
     for finding in findings {
         reasons.add(&name(finding).replace(", ", " "), &finding.verdict);
     }

@@ -14,8 +14,8 @@ const FETCHED: &str = "process_vm_readv";
 const WAKING: &str = "pipe ping-pong";
 
 /// Where a channel's curve bends, in words.
-pub(super) fn knee(finding: &Finding) -> Option<Page> {
-    let mut text = format!("{}: {}", name(finding), finding.note()?);
+pub(super) fn knee(finding: &Finding, style: &Style) -> Option<Page> {
+    let mut text = format!("{}: {}", name(finding), finding.note(style.rate_unit)?);
     if finding.value.is_some() && finding.verdict.grade != Grade::Trusted {
         text.push_str(&format!("; {}, because numbers that it is derived from are", finding.verdict.grade));
     }
@@ -74,5 +74,5 @@ pub(super) fn notes(group: OsGroup, findings: &[&Finding], knees: &[&Finding], s
         OsGroup::Arithmetic => cycles(findings),
         _ => None,
     };
-    knees.iter().filter_map(|found| knee(found)).chain(own).collect()
+    knees.iter().filter_map(|found| knee(found, style)).chain(own).collect()
 }

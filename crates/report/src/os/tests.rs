@@ -144,7 +144,7 @@ fn a_knee_is_told_in_words_and_is_no_cell_of_a_table() {
     let labels = |f| with(f, |labels| labels.whole(Labels::SIZE, 65_536));
     let point = with(rate("pipe", 1.0), |labels| labels.whole(Labels::SIZE, 4096));
     let mut knee = finding(Quantity::OsKnee, "pipe", OsGroup::Channels, Some(65_536.0), Unit::Bytes);
-    let block = (Bytes(65_536), 4e9);
+    let block = (Bytes(65_536), 4e9.into());
     knee.notes = vec![shapes::use_blocks_of(block.0, block.1, block, block)];
     let text = shown(&[point, labels(rate("pipe", 4.0)), knee.clone()], &Style::default());
     // The column of its size and the knee: had it been a cell, there would be another.

@@ -217,7 +217,7 @@ fn zeros(survey: &Survey<'_>, style: &Style) -> Page {
 fn walks(survey: &Survey<'_>, style: &Style) -> Page {
     let mut out = Page::new();
     for grain in survey.findings().filter(|f| f.metric == Quantity::TranslationGrain) {
-        if let Some(note) = grain.note() {
+        if let Some(note) = grain.note(style.rate_unit) {
             out += paragraph("", format!("Translation: {note}"), Ink::Plain);
         }
     }

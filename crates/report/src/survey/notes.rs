@@ -91,7 +91,7 @@ fn doubts(survey: &Survey<'_>, style: &Style) -> Vec<Note> {
             _ if figure.is_withheld() => words::Why::Withheld,
             _ => return None,
         };
-        Some(((why, words::main_reason(&figure.finding.verdict.reasons)), figure.name()))
+        Some(((why, words::main_reason(&figure.finding.verdict.reasons, style)), figure.name()))
     });
     let mut groups = grouped(doubted);
     groups.sort_by_key(|((why, _), _)| *why);
@@ -123,7 +123,7 @@ fn doubts(survey: &Survey<'_>, style: &Style) -> Vec<Note> {
     if let Some(finding) = not_resolved(survey) {
         let tier = row_name(&finding.labels).unwrap_or_default();
         let place = at(survey.run, finding);
-        let text = format!("The size of {tier}{place} is not resolved: {}", why_not_resolved(finding));
+        let text = format!("The size of {tier}{place} is not resolved: {}", why_not_resolved(finding, style));
         notes.push(note(text, words::longer(survey.run)));
     }
     notes

@@ -40,9 +40,9 @@ pub(crate) fn not_resolved<'a>(survey: &Survey<'a>) -> Option<&'a Finding> {
 }
 
 /// Why a size is not known, without the name that is said before it.
-pub(crate) fn why_not_resolved(finding: &Finding) -> String {
+pub(crate) fn why_not_resolved(finding: &Finding, style: &Style) -> String {
     let reasons = &finding.verdict.reasons;
-    reasons.iter().find_map(Reason::unresolved).unwrap_or_else(|| words::main_reason(reasons))
+    reasons.iter().find_map(Reason::unresolved).unwrap_or_else(|| words::main_reason(reasons, style))
 }
 
 /// Where a finding of a run with several parts was measured: ` (cpus of node 1)`; empty in a run of one part.
@@ -81,7 +81,7 @@ pub(crate) fn outcome(survey: &Survey<'_>, judged: &Check, style: &Style) -> Out
     }
     let withheld: Vec<Figure<'_>> = survey.figures().filter(Figure::is_withheld).collect();
     if let Some(first) = withheld.first() {
-        let why = words::main_reason(&first.finding.verdict.reasons);
+        let why = words::main_reason(&first.finding.verdict.reasons, style);
         let more = match withheld.len() - 1 {
             0 => String::new(),
             more => format!(" and {more} more"),

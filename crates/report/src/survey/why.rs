@@ -79,7 +79,8 @@ fn reasons(group: &[Figure<'_>], style: &Style) -> Page {
     let mut table = Table::new().column("figure", Align::Left).column("value", Align::Right);
     table = table.column("reason", Align::Left);
     for figure in group {
-        let text = |reason: &Reason| reason.refused().map_or_else(|| reason.to_string(), ToString::to_string);
+        let text =
+            |reason: &Reason| reason.refused().map_or_else(|| reason.in_unit(style.rate_unit), ToString::to_string);
         let texts: Vec<String> = figure.finding.verdict.reasons.iter().map(text).collect();
         table.row(vec![Cell::new(figure.name()), Cell::new(with_unit(figure, style)), Cell::new(texts.join("; "))]);
     }

@@ -10,7 +10,7 @@ use tiermark_capacity::tier::check;
 use tiermark_machine::Root;
 use tiermark_model::capacity::tenants;
 use tiermark_model::messages::tiers::codes;
-use tiermark_model::{Bytes, Cgroup, Exit, Note, Refusal};
+use tiermark_model::{Bytes, Cgroup, Exit, Note, RateUnit, Refusal};
 use tiermark_undo::pending;
 
 use super::asked::{asked, client, programs, setup};
@@ -193,7 +193,10 @@ fn here(scenario: &Scenario, admission: &Admission, busy: Option<&Refusal>, own:
         lines.push(match (preflight.refused.as_slice(), preflight.unchecked.as_slice()) {
             ([], []) => format!("{tier} is available"),
             ([], unchecked) => {
-                format!("{tier} is available, as far as can be checked in advance: {}", Note::joined(unchecked))
+                format!(
+                    "{tier} is available, as far as can be checked in advance: {}",
+                    Note::joined(unchecked, RateUnit::Si)
+                )
             }
             (refused, _) => {
                 let why: Vec<&str> = refused.iter().map(|refusal| refusal.why.as_str()).collect();

@@ -114,7 +114,7 @@ mod tests {
         };
         let line = result(&record, None);
         assert_eq!(line, "   3  1 tenant (added)   verification fail: P99 < 1 ms: 1.2 ms of tenant 1 at worst");
-        let ended_by = Some(Ended { resource: Resource::Client, why: says::requests_sent_late(0.021) });
+        let ended_by = Some(Ended { resource: Resource::Client, why: says::requests_sent_late(0.021.into()) });
         let unclear = TrialRecord { outcome: Outcome::Unclear, ended_by, ..record.clone() };
         let said =
             "unclear: the load generator sent 2.1 % of the requests late; P99 < 1 ms: 1.2 ms of tenant 1 at worst";

@@ -260,8 +260,10 @@ fn sentence(mark: &CounterMark, units: &[String]) -> Option<Note> {
         CounterMark::NeverCounted { .. } => counters::boxes_without_turn(units, socket),
         CounterMark::Lost { .. } => counters::boxes_lost(units, socket),
         CounterMark::WentBack { .. } => counters::boxes_set_back(units, socket),
-        CounterMark::Impossible { rate, .. } => counters::boxes_impossible(units, socket, *rate),
-        CounterMark::Silent { counts, beside, .. } => counters::boxes_stay_zero(units, socket, *counts, *beside),
+        CounterMark::Impossible { rate, .. } => counters::boxes_impossible(units.to_vec(), socket, (*rate).into()),
+        CounterMark::Silent { counts, beside, .. } => {
+            counters::boxes_stay_zero(units.to_vec(), socket, *counts, (*beside).into())
+        }
         CounterMark::Partial { counts, .. } => counters::boxes_count_a_part(units, socket, *counts),
     })
 }
