@@ -7,16 +7,8 @@ use tiermark_stats::Between;
 
 use crate::evidence::{self, Weighed, between_places};
 use crate::judge::{CONFIDENCE, ComparedPair};
-use crate::scatter::{Family, Scatter, Scatters};
+use crate::scatter::{Family, Noise, Scatters};
 use crate::{LEVEL, Rules};
-
-/// What unchanged machines do to the numbers of a family.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Noise {
-    pub(crate) scatter: Scatter,
-    /// Variance between allocations; 0 where the scatter was seen between runs, which have other allocations.
-    pub(crate) places: f64,
-}
 
 /// The noise of each family that has a tested number.
 pub(crate) fn noises(pairs: &[ComparedPair], scatters: &Scatters) -> BTreeMap<Family, Noise> {

@@ -48,7 +48,7 @@ fn figure(number: &Number<'_>) -> Option<RunFigure> {
     let is_finite = |interval: &Interval| [interval.low, interval.high, interval.level].iter().all(|v| v.is_finite());
     Some(RunFigure {
         key: number.key.clone(),
-        probe: tiermark_model::present_probe_id(&number.experiment.request.probe).to_owned(),
+        probe: number.experiment.request.probe.clone(),
         metric: finding.metric.clone(),
         labels: finding.labels.clone(),
         unit: finding.unit,

@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 
 use tiermark_model::{
     ChangeVerdict, ComparedFigure, ComparedNumber, Doubt, Grade, Interval, Labels, Obstacle, Tenancy, less_is_better,
-    present_probe_id,
 };
 use tiermark_stats::{Between, ratio};
 
 use crate::evidence::{Places, Weighed};
-use crate::families::Noise;
 use crate::numbers::Number;
-use crate::scatter::Family;
+use crate::scatter::{Family, Noise};
 use crate::{LEVEL, Rules, evidence};
 
 /// The confidence level of every interval.
@@ -165,7 +163,7 @@ fn mean_of_runs(
 
 /// The present name of a number's probe.
 fn probe<'a>(number: &Number<'a>) -> &'a str {
-    present_probe_id(&number.experiment.request.probe)
+    &number.experiment.request.probe
 }
 
 /// The parts of both numbers that are compared: of private caches what one core gets, where the cores differ in number.
@@ -199,7 +197,7 @@ fn figure(first: Option<&Number<'_>>, other: Option<&Number<'_>>) -> ComparedFig
     let clock_change = cycles.filter(|_| change.is_some()).map(|[first, other]| first / other - 1.0);
     let change = change.map(|of| (1.0 + of) / (1.0 + clock_change.unwrap_or(0.0)) - 1.0);
     ComparedFigure {
-        probe: shown.map(|(e, _)| present_probe_id(&e.request.probe).to_owned()).unwrap_or_default(),
+        probe: shown.map(|(e, _)| e.request.probe.clone()).unwrap_or_default(),
         metric: shown.map_or_else(|| String::new().into(), |(_, finding)| finding.metric.clone()),
         labels,
         unit: shown.map_or(tiermark_model::Unit::Count, |(_, finding)| finding.unit),

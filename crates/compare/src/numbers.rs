@@ -184,7 +184,7 @@ fn is_its_value(seen: &Observation, finding: &Finding) -> bool {
 /// The coordinates: probe, quantity, unit, and all labels that say what was measured, without one if it is named.
 fn key(experiment: &Experiment, finding: &Finding, by_role: bool, without: Option<&str>) -> String {
     let labels = &finding.labels;
-    let probe = tiermark_model::present_probe_id(&experiment.request.probe);
+    let probe = experiment.request.probe.as_str();
     let mut key = format!("{probe} {} {:?}", finding.metric, finding.unit);
     let role = roles::role(labels).filter(|_| by_role);
     let has_tier = labels.get(Labels::TIER).is_some();

@@ -3,8 +3,6 @@
 
 use tiermark_model::{Interval, PerCycle, RunFigure, Unit};
 
-use crate::series::Reading;
-
 /// What the values of a series are counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scale {
@@ -16,9 +14,9 @@ pub(crate) enum Scale {
 
 impl Scale {
     /// Cycles, where every value has them and in one unit: a series of both kinds would have steps of its own.
-    pub(crate) fn of(series: &[Reading<'_>]) -> Self {
+    pub(crate) fn of<'a>(series: impl Iterator<Item = &'a RunFigure>) -> Self {
         let is_sound = |of: &PerCycle| of.value.is_finite() && of.value > 0.0;
-        let mut units = series.iter().map(|(_, figure)| figure.per_cycle.filter(is_sound).map(|of| of.unit));
+        let mut units = series.map(|figure| figure.per_cycle.filter(is_sound).map(|of| of.unit));
         let first = units.next().flatten();
         first.filter(|_| units.all(|unit| unit == first)).map_or(Self::Time, Self::Cycles)
     }

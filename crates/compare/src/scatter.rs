@@ -124,7 +124,8 @@ impl Scatters {
             // A bound says on one side only where the number is.
             let sharp: Vec<Reading<'_>> = series.iter().filter(|(_, figure)| !figure.is_open).copied().collect();
             let mut scales = vec![Scale::Time];
-            scales.extend(Some(Scale::of(&sharp)).filter(|scale| *scale != Scale::Time));
+            scales
+                .extend(Some(Scale::of(sharp.iter().map(|(_, figure)| *figure))).filter(|scale| *scale != Scale::Time));
             for scale in scales {
                 let values = sharp.iter().map(|(run, figure)| (run.id, scale.value(figure).ln()));
                 let values: BTreeMap<&str, f64> = values.collect();
@@ -208,6 +209,14 @@ fn clipped<'a>(numbers: Vec<Vec<(&'a str, f64)>>) -> Option<Vec<Vec<(&'a str, f6
         kept.into_iter().map(|(run, off)| (run, off - mean)).collect()
     };
     Some(numbers.into_iter().map(one).collect())
+}
+
+/// What unchanged machines do to the numbers of a family.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Noise {
+    pub(crate) scatter: Scatter,
+    /// Variance between allocations; 0 where the scatter was seen between runs, which have other allocations.
+    pub(crate) places: f64,
 }
 
 #[cfg(test)]

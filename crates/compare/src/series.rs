@@ -154,12 +154,12 @@ impl<'a> Series<'a> {
 
     /// The values of some of its readings, in what it is counted in.
     fn values(&self, readings: &[Reading<'_>]) -> Vec<f64> {
-        let scale = Scale::of(&self.readings);
+        let scale = Scale::of(self.readings.iter().map(|(_, figure)| *figure));
         readings.iter().map(|(_, figure)| scale.value(figure)).collect()
     }
 
     fn with(&self, counted: &[Reading<'_>], changes: &[LevelChange], trend: Option<FigureTrend>) -> FigureHistory {
-        let scale = Scale::of(&self.readings);
+        let scale = Scale::of(self.readings.iter().map(|(_, figure)| *figure));
         let point = |(run, figure): &Reading<'_>| FigurePoint {
             run: run.id.to_owned(),
             started: run.started.to_owned(),

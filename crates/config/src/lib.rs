@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod mistakes;
+mod node;
 mod typed;
 
 use std::fs::File;

@@ -4,9 +4,10 @@ use serde::de::DeserializeOwned;
 use tiermark_model::messages::files as says;
 use tiermark_model::{Note, near};
 use toml::Spanned;
-use toml::de::{DeTable, DeValue, Deserializer};
+use toml::de::{DeTable, DeValue};
 
-use crate::mistakes::{Mistake, Mistakes, parse};
+use crate::mistakes::{Mistake, parse};
+use crate::node::{Fault, FaultKind, Node};
 
 /// Most mistakes reported for one file: with more, it is no file of this kind.
 const MOST: usize = 100;
@@ -48,25 +49,6 @@ impl From<Problem> for Mistake {
     }
 }
 
-/// Where a key stands.
-struct KeySpan {
-    path: Vec<String>,
-    /// Whether it stands in a list of tables: another table of the list has the same keys.
-    listed: bool,
-    key: std::ops::Range<usize>,
-    value: std::ops::Range<usize>,
-}
-
-impl KeySpan {
-    fn name(&self) -> String {
-        self.path.join(".")
-    }
-
-    fn covers(&self, offset: usize) -> bool {
-        self.key.contains(&offset) || self.value.contains(&offset)
-    }
-}
-
 /// Reads a file into its type, and checks it against the model. A key that is wrong or missing is reported, and takes
 /// its value from the model, so that one mistake does not hide the others.
 ///
@@ -78,93 +60,73 @@ pub fn read<T: DeserializeOwned>(
     problems: impl Fn(&T) -> Vec<Problem>,
 ) -> Result<T, Vec<Mistake>> {
     let (mut table, mut mistakes) = parse(text)?;
+    let written = table.clone();
     let model = DeTable::parse_recoverable(model).0;
-    let mut places = Vec::new();
-    walk(table.get_ref(), &mut Vec::new(), false, &mut places);
     // Keys with values that are the model's.
     let mut stand_in: Vec<String> = Vec::new();
     while mistakes.count() < MOST {
-        let error = match T::deserialize(Deserializer::from(table.clone())) {
+        let fault = match T::deserialize(Node::whole(table.get_ref())) {
             Ok(read) => {
-                let found = problems(&read).into_iter();
-                let real = found.filter(|problem| !stand_in.iter().any(|key| problem.is_about(key)));
-                real.for_each(|problem| place(&mut mistakes, &places, problem));
+                for problem in problems(&read) {
+                    if !stand_in.iter().any(|key| problem.is_about(key)) {
+                        let line = nearest_key(written.get_ref(), &problem.key).map_or(0, |at| mistakes.line(at));
+                        mistakes.add(line, problem.key, problem.fault);
+                    }
+                }
                 return mistakes.none_in(read);
             }
-            Err(error) => error,
+            Err(fault) => fault,
         };
-        let (place, lacks) = whereabouts(&places, &error);
-        let (mut path, line) =
-            place.map_or((Vec::new(), 0), |place| (place.path.clone(), mistakes.line(place.key.start)));
-        let missing = error.message().strip_prefix("missing field").map(|name| name.trim_matches([' ', '`']));
-        if let Some(name) = missing.filter(|_| lacks) {
-            path.push(name.to_owned());
+        let Fault { kind, mut path, at, listed } = fault;
+        let line = at.map_or(0, |at| mistakes.line(at));
+        if let FaultKind::Missing(name) = &kind {
+            path.push((*name).to_owned());
+        }
+        let key = path.join(".");
+        let right = of_path(model.get_ref(), &path);
+        let again = stand_in.contains(&key);
+        match &kind {
             // What was taken away as a mistake is no second one.
-            if !stand_in.contains(&path.join(".")) {
-                mistakes.add(line, path.join("."), says::key_missing());
-            }
-        } else if path.is_empty() {
-            mistakes.add(line, "", says::value_refused(&error.message().replace('`', "'")));
-            break;
-        } else {
-            mistakes.add(line, path.join("."), fault(error.message(), of_path(model.get_ref(), &path)));
+            FaultKind::Missing(_) if again => {}
+            _ => mistakes.add(line, key.clone(), note(&kind, right)),
         }
-        if place.is_some_and(|place| place.listed) {
-            // The model has a list of its own, so that nothing stands for this key.
+        // The model has a list of its own, so that nothing stands for this key.
+        if path.is_empty() || listed {
             break;
         }
-        let again = stand_in.contains(&path.join("."));
-        stand_in.push(path.join("."));
-        if let Some(meant) = meant(error.message()) {
+        stand_in.push(key);
+        if let FaultKind::UnknownKey(name, known) = &kind
+            && let Some(meant) = near(name, known)
+        {
             // The key that was meant is not missing as well.
-            let path = [&path[..path.len() - 1], &[meant]].concat();
+            let path = [&path[..path.len() - 1], &[meant.to_owned()]].concat();
             stand_in.push(path.join("."));
             if of_path(table.get_ref(), &path).is_none() {
                 put(table.get_mut(), &path, of_path(model.get_ref(), &path).cloned());
             }
         }
-        let known = of_path(model.get_ref(), &path).filter(|_| !again).cloned();
-        let is_missing = missing.is_some() && known.is_none();
-        put(table.get_mut(), &path, known);
-        if is_missing {
-            // The form of this value is unknown, so mistakes below it cannot be found.
+        let right = right.filter(|_| !again).cloned();
+        // The form of a value that no model has is unknown, so mistakes below it cannot be found.
+        let is_unknown = matches!(kind, FaultKind::Missing(_)) && right.is_none();
+        put(table.get_mut(), &path, right);
+        if is_unknown {
             break;
         }
     }
     Err(mistakes.in_order())
 }
 
-/// The innermost key that an error is about, and whether that lacks something.
-fn whereabouts<'a>(places: &'a [KeySpan], error: &toml::de::Error) -> (Option<&'a KeySpan>, bool) {
-    let lacks = error.message().starts_with("missing field");
-    let span = error.span();
-    let at = |place: &&KeySpan| match &span {
-        // A table that lacks something is meant as a whole.
-        Some(span) if lacks => place.value == *span,
-        Some(span) => place.covers(span.start),
-        None => false,
-    };
-    (places.iter().filter(at).max_by_key(|place| place.path.len()), lacks)
-}
-
-/// Every key of a table and of those in it, and each table of a list under the key of the list.
-fn walk(table: &DeTable<'_>, path: &mut Vec<String>, listed: bool, places: &mut Vec<KeySpan>) {
-    for (key, value) in table {
-        path.push(key.get_ref().to_string());
-        places.push(KeySpan { path: path.clone(), listed, key: key.span(), value: value.span() });
-        match value.get_ref() {
-            DeValue::Table(inner) => walk(inner, path, listed, places),
-            DeValue::Array(all) => {
-                for own in all {
-                    let DeValue::Table(inner) = own.get_ref() else { continue };
-                    places.push(KeySpan { path: path.clone(), listed: true, key: own.span(), value: own.span() });
-                    walk(inner, path, true, places);
-                }
-            }
-            _ => {}
-        }
-        path.pop();
-    }
+/// The byte at which a key begins, or the nearest table around it that the file has; `None` for the whole file.
+fn nearest_key(table: &DeTable<'_>, key: &str) -> Option<usize> {
+    table.iter().find_map(|(name, value)| {
+        let rest = key.strip_prefix(name.get_ref().as_ref())?;
+        let below = match (rest.strip_prefix('.'), value.get_ref()) {
+            (None, _) if !rest.is_empty() => return None,
+            (Some(rest), DeValue::Table(inner)) => nearest_key(inner, rest),
+            _ => None,
+        };
+        Some(below.unwrap_or(name.span().start))
+    })
 }
 
 /// The value at a path.
@@ -198,59 +160,18 @@ fn put<'b>(table: &mut DeTable<'b>, path: &[String], value: Option<Spanned<DeVal
     }
 }
 
-/// Adds a problem at the line of its key, or of the nearest table around it that the file has.
-fn place(mistakes: &mut Mistakes<'_>, places: &[KeySpan], problem: Problem) {
-    let around = |place: &&KeySpan| {
-        let name = place.name();
-        problem.key == name || problem.key.strip_prefix(&name).is_some_and(|rest| rest.starts_with('.'))
-    };
-    let place = places.iter().filter(|place| !place.listed).filter(around).max_by_key(|place| place.path.len());
-    mistakes.add(place.map_or(0, |place| mistakes.line(place.key.start)), problem.key, problem.fault);
-}
-
-/// The words in what serde says of one that it does not know: that one, and those that it does.
-fn listed<'a>(message: &'a str, prefix: &str) -> Option<(&'a str, Vec<&'a str>)> {
-    let mut quoted = message.strip_prefix(prefix)?.split('`').skip(1).step_by(2);
-    Some((quoted.next()?, quoted.collect()))
-}
-
-/// The key that was meant by one that is not known.
-fn meant(message: &str) -> Option<String> {
-    let (name, known) = listed(message, "unknown field ")?;
-    near(name, &known).map(str::to_owned)
-}
-
-/// The fault of a value that serde describes; `model` is how the value is written rightly.
-fn fault(message: &str, model: Option<&Spanned<DeValue<'_>>>) -> Note {
-    if let Some((name, known)) = listed(message, "unknown field ") {
-        return says::key_unknown(name, &known);
+/// What is wrong; `right` is how the value is written rightly.
+fn note(kind: &FaultKind, right: Option<&Spanned<DeValue<'_>>>) -> Note {
+    match kind {
+        FaultKind::UnknownKey(name, known) => says::key_unknown(name, known),
+        FaultKind::UnknownChoice(word, known) => says::choice_unknown(word, known),
+        FaultKind::Missing(_) => says::key_missing(),
+        FaultKind::Type { wanted: Some(wanted), found, .. } => {
+            says::type_wrong(wanted, right.and_then(example).as_deref(), found)
+        }
+        FaultKind::Type { wanted: None, expected, found } => says::type_wrong(expected, None, found),
+        FaultKind::Refused(why) => says::value_refused(&why.replace('`', "'")),
     }
-    if let Some((name, known)) = listed(message, "unknown variant ") {
-        return says::choice_unknown(name, &known);
-    }
-    let wrong = ["invalid type: ", "invalid value: "].iter().find_map(|prefix| message.strip_prefix(prefix));
-    if let Some((found, wanted)) = wrong.and_then(|rest| rest.rsplit_once(", expected ")) {
-        let (wanted, has_example) = wanted_word(wanted);
-        let example = model.filter(|_| has_example).and_then(example);
-        return says::type_wrong(wanted, example.as_deref(), &found_word(found));
-    }
-    says::value_refused(&message.replace('`', "'"))
-}
-
-/// What a reader of values wants, in words; whether an example makes that clearer.
-fn wanted_word(wanted: &str) -> (&str, bool) {
-    let word = match wanted.trim_matches('`') {
-        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0 on",
-        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
-        "f32" | "f64" => "a number",
-        "a string" | "string" => "a text in quotes",
-        "a sequence" => "a list in [ ]",
-        "a map" => "a table",
-        "a boolean" => "true or false",
-        kind if kind.starts_with("struct ") => "a table",
-        other => return (other, false),
-    };
-    (word, true)
 }
 
 /// A value as it is written, where that is one word.
@@ -260,21 +181,6 @@ fn example(value: &Spanned<DeValue<'_>>) -> Option<String> {
         DeValue::Float(number) => Some(number.to_string()),
         DeValue::String(text) => Some(format!("\"{text}\"")),
         _ => None,
-    }
-}
-
-/// What was found instead, in words.
-fn found_word(found: &str) -> String {
-    let bare = |rest: &str| rest.trim_matches('`').to_owned();
-    for (kind, word) in [("integer ", ""), ("floating point ", ""), ("boolean ", ""), ("string ", "the text ")] {
-        if let Some(rest) = found.strip_prefix(kind) {
-            return format!("{word}{}", bare(rest));
-        }
-    }
-    match found {
-        "sequence" => "a list".to_owned(),
-        "map" => "a table".to_owned(),
-        other => other.replace('`', "'"),
     }
 }
 

@@ -6,8 +6,8 @@ use tiermark_model::messages::alert as says;
 use tiermark_model::messages::check as expectation;
 use tiermark_model::{CheckUnit, Comparator, Note, WatchFigure, WatchKind, parse_seconds, watch_name, watch_names};
 
-use crate::expression::{Measured, Operand, Side, common_unit, comparison, holds};
-use crate::names::{Name, alert_name};
+use crate::expression::{Operand, Side, common_unit, comparison, holds};
+use crate::named::Measured;
 
 /// What stands before the time.
 const FOR: &str = " for ";
@@ -18,7 +18,7 @@ const ACTIVE: &str = "active.";
 /// The field of such a figure that the name alone stands for.
 const NOW: &str = ".now";
 
-/// An alert: `dram.latency > 1.5 x capability for 30s`.
+/// An alert: `latency.dram > 1.5 x capability for 30s`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Alert {
     text: String,
@@ -175,41 +175,14 @@ fn word(text: &str, at: usize) -> Result<Word, Note> {
     if let Some(word) = REFERENCES.into_iter().find(|word| *word == name) {
         return Ok(Word::Reference(word, at));
     }
-    let known = known(name).map(|figure| Word::Figure(Figure { name: figure.name(), kind: figure.kind() }));
+    let known = watch_name(name).map(|figure| Word::Figure(Figure { name: figure.name(), kind: figure.kind }));
     known.ok_or_else(|| {
         if name.starts_with(OF_PATHS) && !text.starts_with('"') {
             return says::alert_name_unquoted(at, QUOTED);
         }
-        if let Some(known) = expected(name) {
-            return says::figure_of_check(at, name, alert_name(&known).as_deref());
-        }
-        let names: Vec<String> = alert_figures().map(|(name, _)| name).collect();
+        let names: Vec<String> = watch_names().iter().map(WatchFigure::short_name).collect();
         says::figure_unknown(at, name, &names.iter().map(String::as_str).chain(REFERENCES).collect::<Vec<_>>())
     })
-}
-
-/// The figure of a name, in full or as [`brief`] gives it.
-pub(crate) fn known(name: &str) -> Option<WatchFigure> {
-    // A pair of cpus may have any name, so that of `active.pings.0-1.record.now` would be `0-1.record`.
-    let found = [name.to_owned(), format!("{ACTIVE}{name}"), format!("{ACTIVE}{name}{NOW}")];
-    found.iter().find_map(|name| watch_name(name))
-}
-
-/// The name of expectations that a text is; a bandwidth may lack its cores.
-fn expected(text: &str) -> Option<String> {
-    let parsed = [text.to_owned(), format!("{text}.one")].iter().find_map(|text| Name::parse(text, 1).ok());
-    parsed.map(|name| name.text())
-}
-
-/// Every figure that an alert can name, by its shortest name. Nodes and sockets have the item `0`, other lists `NAME`.
-pub fn alert_figures() -> impl Iterator<Item = (String, WatchFigure)> {
-    watch_names().into_iter().map(|figure| (brief(&figure), figure))
-}
-
-/// The shortest name of a figure.
-pub(crate) fn brief(figure: &WatchFigure) -> String {
-    let name = figure.name();
-    name.strip_prefix(ACTIVE).map_or_else(|| name.clone(), |name| name.strip_suffix(NOW).unwrap_or(name).to_owned())
 }
 
 /// The one figure that has a capability and a record.

@@ -3,39 +3,12 @@
 use tiermark_model::messages::check as says;
 use tiermark_model::{CheckUnit, Comparator, Note};
 
+use crate::named::{Measured, Named};
 use crate::names::Name;
 use crate::token::{Kind, Token, tokens};
 
 /// Operands of a side at most.
 const MOST_OPERANDS: usize = 8;
-
-/// What a comparison can name.
-pub trait Named: Sized {
-    /// The name in a text, which begins at a character of the comparison.
-    ///
-    /// # Errors
-    /// What is wrong with it, with the nearest name.
-    fn read(text: &str, at: usize) -> Result<Self, Note>;
-
-    /// Unit of its numbers.
-    fn unit(&self) -> CheckUnit;
-
-    /// Whether it stands for nothing but itself, as a text between quotes does.
-    fn is_literal(&self) -> bool {
-        false
-    }
-}
-
-/// What has a unit can be multiplied and compared.
-pub(crate) trait Measured {
-    fn unit(&self) -> CheckUnit;
-}
-
-impl<N: Named> Measured for N {
-    fn unit(&self) -> CheckUnit {
-        Named::unit(self)
-    }
-}
 
 /// An expectation: `read.dram.all >= 0.75 x peak`.
 #[derive(Debug, Clone, PartialEq)]

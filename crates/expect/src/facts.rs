@@ -6,58 +6,14 @@ use tiermark_model::messages::check as says;
 use tiermark_model::{IdSet, NamedFigure, NamedValue, Note, Run};
 
 use crate::figures;
-use crate::location::Place;
 use crate::missing;
 use crate::names::Name;
-use crate::range::Range;
 use crate::system;
 use crate::system_name::{SYSTEM, SystemName};
+use crate::term::{At, Value};
 
 /// Sets of nodes whose peak is looked for: each node, and some that were measured together.
 const MOST_MEMORIES: usize = 1024;
-
-/// What a name stands for.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Value {
-    Number(Range),
-    Text(String),
-}
-
-/// A number or a text at a place.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct At {
-    pub(crate) place: Place,
-    /// The value, or why it is not known.
-    pub(crate) term: Result<Value, Note>,
-    /// Why a number is only a bound.
-    pub(crate) remarks: Vec<Note>,
-}
-
-impl At {
-    pub(crate) fn new(place: Place, term: Result<Range, Note>) -> Self {
-        Self { place, term: term.map(Value::Number), remarks: Vec::new() }
-    }
-
-    /// A text of the whole machine.
-    pub(crate) fn text(term: Result<String, Note>) -> Self {
-        Self { place: Place::default(), term: term.map(Value::Text), remarks: Vec::new() }
-    }
-
-    /// A number of the whole machine.
-    pub(crate) fn whole(term: Result<Range, Note>) -> Self {
-        Self::new(Place::default(), term)
-    }
-
-    /// A number of a memory module, or of another part of the board.
-    pub(crate) fn part(part: String, term: Result<Range, Note>) -> Self {
-        Self::new(Place { module: Some(part), ..Place::default() }, term)
-    }
-
-    pub(crate) fn with_remark(mut self, remark: Note) -> Self {
-        self.remarks.push(remark);
-        self
-    }
-}
 
 /// The facts of a run.
 pub(crate) struct Facts<'a> {

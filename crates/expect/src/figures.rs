@@ -9,11 +9,11 @@ use tiermark_model::{
 };
 
 use crate::cores::Cores;
-use crate::facts::{At, Value};
 use crate::location::Place;
 use crate::names::{CLOCKED, DRAM, Distance, LATENCY, LoadedPoint, Name, OPERATIONS, Span, TIERS, TierName};
 use crate::range::Range;
 use crate::system_name::SystemName;
+use crate::term::{At, Value};
 
 /// Places of one name at most: 64 nodes with memory of 64 nodes. Documents may come from anywhere.
 const MOST_PLACES: usize = 4096;

@@ -7,11 +7,12 @@ use tiermark_model::{
 };
 
 use crate::expression::{Operand, Side, Sign};
-use crate::facts::{At, Facts, Value};
+use crate::facts::Facts;
 use crate::file::Entry;
 use crate::location::Place;
 use crate::names::Name;
 use crate::range::Range;
+use crate::term::{At, Value};
 
 /// Pairs of places of two figures that are looked at, and those that belong together: 64 nodes have 258,048 pairs of a
 /// cell with a row, and 4,032 belong together.

@@ -20,20 +20,23 @@ mod file;
 mod judge;
 mod location;
 mod missing;
+mod named;
 mod names;
 mod needs;
 mod range;
 mod system;
 mod system_name;
+mod term;
 mod token;
 
 use tiermark_model::{Check, NamedFigure, Run};
 
-pub use alert::{Alert, alert_figures};
+pub use alert::Alert;
 pub use alerts::Alerts;
-pub use expression::{Comparison, Expectation, Named};
+pub use expression::{Comparison, Expectation};
 pub use file::{Entry, read};
 pub use judge::check;
+pub use named::Named;
 pub use needs::Need;
 
 /// The file of the built-in rules of thumb, each with its source.

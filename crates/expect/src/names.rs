@@ -3,8 +3,7 @@
 use tiermark_model::messages::check as says;
 use tiermark_model::{CheckUnit, Note};
 
-use crate::alert;
-use crate::expression::Named;
+use crate::named::Named;
 use crate::system_name::{SYSTEM, SystemName};
 
 /// A figure or a fact of a run.
@@ -177,29 +176,10 @@ fn with_distance(word: &str) -> (&str, Distance) {
     found.unwrap_or((word, Distance::Local))
 }
 
-/// What is wrong with a text that is no name: it may be that of an alert.
+/// What is wrong with a text that is no name.
 fn unknown(text: &str, at: usize) -> Note {
-    if let Some(figure) = alert::known(text) {
-        let own = same().find(|(_, name)| *name == alert::brief(&figure)).map(|(own, _)| own);
-        return says::name_of_alerts(at, text, own.as_deref());
-    }
     let known = all();
     says::name_unknown(at, text, &known.iter().map(String::as_str).collect::<Vec<_>>())
-}
-
-/// Figures that a run and a sample of `watch --active` have: the name of expectations, and that of alerts. The latter
-/// measure with one thread.
-fn same() -> impl Iterator<Item = (String, String)> {
-    let of = |tier: &str| {
-        let latency = (format!("{LATENCY}.{tier}"), format!("{tier}.latency"));
-        [latency, (format!("read.{tier}.one"), format!("{tier}.bandwidth"))]
-    };
-    TIERS.into_iter().flat_map(of).filter(|(_, name)| alert::known(name).is_some())
-}
-
-/// The name of alerts for what this name of expectations is; `None` if samples have no such figure.
-pub(crate) fn alert_name(name: &str) -> Option<String> {
-    same().find(|(own, _)| own == name).map(|(_, of_alerts)| of_alerts)
 }
 
 /// The figure per cycle that a text names; `None` if the text is no such name.
@@ -282,9 +262,7 @@ mod tests {
         assert!(said("read.drm.all").contains("did you mean 'read.dram.all'?"));
         assert!(said("edac.corected").contains("did you mean 'edac.corrected'?"));
         assert!(said("read.dram").contains("read.dram.one (one core) or read.dram.all"));
-        assert!(said("dram.latency").contains("expectations call it 'latency.dram'"), "{}", said("dram.latency"));
-        assert!(said("active.l1.bandwidth.now").contains("expectations call it 'read.l1.one'"));
-        assert!(said("cpu.steal").contains("no such figure") && said("dram.latncy").contains("unknown name"));
+        assert!(said("dram.latncy").contains("unknown name"));
         assert!(said("latency.l2.cycle").contains("did you mean 'latency.l2.cycles'?"));
         assert!(said("read.l2.bytes_per_cycle").contains("read.l2.one (one core)"));
         for wrong in ["latency.l3.cycles", "latency.l1.bytes_per_cycle", "read.l1.one.cycles"] {

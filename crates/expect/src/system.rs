@@ -8,10 +8,10 @@ use tiermark_model::{
     Observation, PageKind, Purpose, Quantity, Request, Run, Throttling,
 };
 
-use crate::facts::At;
 use crate::location::Place;
 use crate::range::Range;
 use crate::system_name::{CoreLimit, Since, SystemName, SystemText, ThrottledPart};
+use crate::term::At;
 
 /// A fact of a run; `memories` are the sets of nodes whose memory was measured together.
 pub(crate) fn of(name: SystemName, run: &Run, memories: &[IdSet]) -> Vec<At> {

@@ -7,7 +7,7 @@ use tiermark_model::{
     Run,
 };
 
-use crate::judge::{Input, Judged, explained, found, holding};
+use crate::findings::{Input, Judged, explained, found, holding};
 use crate::rules::Rule;
 
 /// Whether an expectation fails.

@@ -1,10 +1,10 @@
 //! Figures of memory, rates and idle latencies alike: what a problem of the machine may make worse.
 
-use tiermark_model::{Confidence, Experiment, Finding, Labels, Observation, Purpose, Quantity, Run, Unit};
+use tiermark_model::{Confidence, Experiment, Finding, Labels, Purpose, Quantity, Run};
 
 use crate::cells::spot_of;
 use crate::facts::{Fact, PROBLEM, Scene, SceneKind};
-use crate::measured::{is_plain_latency, known};
+use crate::measured::{is_plain_latency, known, loss};
 
 /// Latencies that are explained at most: those of 64 nodes with memory of 64 nodes.
 const MOST: usize = 4096;
@@ -47,13 +47,6 @@ fn latency(finding: &Finding, experiment: &Experiment, run: &Run) -> Option<Scen
     let numbers = [(Fact::Spread, seen.and_then(|seen| seen.core_hz_spread)), (Fact::RecordLoss, seen.and_then(loss))];
     let known = numbers.into_iter().filter_map(|(fact, value)| Some((fact, value?)));
     Some(known.fold(scene, |scene, (fact, value)| scene.with(fact, value, Confidence::Measured, &steps)))
-}
-
-/// The share by which a number is worse than this machine's record: a rate lower, a time higher. `None` without a
-/// record.
-pub(crate) fn loss(seen: &Observation) -> Option<f64> {
-    let of_record = seen.value? / seen.record.filter(|record| *record > 0.0)?;
-    Some(if seen.unit == Unit::Ns { of_record - 1.0 } else { 1.0 - of_record })
 }
 
 /// Whether a tier is memory and no cache: that of the own node, of another, or of a node without cpus.

@@ -5,25 +5,20 @@ use std::collections::BTreeSet;
 use tiermark_model::capacity::Capacity;
 use tiermark_model::load::LoadRun;
 use tiermark_model::messages::explain as says;
-use tiermark_model::{ComparedRun, Confidence, ExplainRules, Explained, Explanation, Machine, Note, Run, UnjudgedRule};
+use tiermark_model::{ComparedRun, ExplainRules, Explanation, Machine, Note, Run, UnjudgedRule};
 
 use crate::boxes::{Few, boxes};
 use crate::cells::{Cell, cells};
 use crate::curves::curves;
 use crate::expected::{does_fail, fails};
-use crate::facts::{
-    ALL_CORES, CORES, FactName, Found, LIMIT, LINK_OPTION, NAMED, OPEN, PEAK_OPTION, PROBLEM, Scene, SceneKind, Source,
-    Whose,
-};
+use crate::facts::{FactName, LIMIT, LINK_OPTION, NAMED, OPEN, PEAK_OPTION, PROBLEM, Scene, SceneKind, Source, Whose};
 use crate::figures::figures;
+use crate::findings::{Input, Judged, found, holding};
 use crate::machine::{counts, scenes};
 use crate::measured::Bounds;
 use crate::pairs::{Measured, pairs};
 use crate::rules::{Condition, Holds, RULES, Rule, read};
 use crate::tenants;
-
-/// Other places that are named.
-const MOST_ALSO: usize = 8;
 
 /// Explains a run of probes. `name` is the user's name of the run.
 #[must_use]
@@ -44,8 +39,7 @@ pub fn explain(name: &str, run: &Run) -> Explanation {
 pub fn explain_capacity(name: &str, run: &Capacity) -> Explanation {
     let about = ComparedRun {
         name: name.to_owned(),
-        // Documents of older versions have no id.
-        id: if run.id.is_empty() { run.started.clone() } else { run.id.clone() },
+        id: run.id.clone(),
         title: format!("capacity {}", run.scenario),
         started: run.started.clone(),
         cpu: run.machine.cpu_model.name.clone(),
@@ -62,8 +56,7 @@ pub fn explain_capacity(name: &str, run: &Capacity) -> Explanation {
 pub fn explain_load(name: &str, run: &LoadRun) -> Explanation {
     let about = ComparedRun {
         name: name.to_owned(),
-        // Documents of older versions have no id.
-        id: if run.id.is_empty() { run.started.clone() } else { run.id.clone() },
+        id: run.id.clone(),
         title: "load".to_owned(),
         started: run.started.clone(),
         cpu: None,
@@ -130,18 +123,6 @@ pub fn rules() -> ExplainRules {
     ExplainRules { rules: read(RULES).unwrap_or_default().iter().map(Rule::shown).collect() }
 }
 
-/// What rules are judged by.
-pub(crate) struct Input<'a> {
-    /// The run of probes; `None` of another document.
-    run: Option<&'a Run>,
-    machine: &'a Machine,
-    all: Vec<Scene>,
-    /// Why the counts of memory traffic cannot be used; `None` if they can.
-    counts: Option<Note>,
-    /// What the counters see too few of to compare.
-    few: Few,
-}
-
 /// Every scene of a run, and what the counters see too few of.
 fn all_scenes(run: &Run, has_counts: bool) -> (Vec<Scene>, Few) {
     let bounds = Bounds::of(run, has_counts);
@@ -191,18 +172,6 @@ fn names_limiter_of(rule: &Rule, input: &Input<'_>) -> Vec<String> {
     steps.map(str::to_owned).collect()
 }
 
-/// The scenes in which all comparisons hold, the most pronounced first, each with by how much.
-pub(crate) fn holding<'a>(holds: &Holds, input: &'a Input<'_>) -> Vec<(f64, &'a Scene)> {
-    let fits = |scene: &&Scene| holds.fits(scene) && holds.results(scene).all(|one| one == Some(true));
-    let excess = |scene: &Scene| {
-        let value = |name: &FactName| scene.get(*name).map(|found| found.value);
-        holds.all.first().and_then(|one| one.excess(value)).unwrap_or(f64::INFINITY)
-    };
-    let mut all: Vec<(f64, &Scene)> = input.all.iter().filter(fits).map(|scene| (excess(scene), scene)).collect();
-    all.sort_by(|a, b| b.0.total_cmp(&a.0));
-    all
-}
-
 /// Why no alternative of a rule was judged, and the command whose run would let it be judged: what can be had without
 /// counters is said first.
 fn reason(judged: Vec<Judged>) -> (Note, Option<String>) {
@@ -219,14 +188,6 @@ fn reason(judged: Vec<Judged>) -> (Note, Option<String>) {
     }
 }
 
-/// Result of a rule.
-pub(crate) enum Judged {
-    Found(Box<Explained>),
-    Clear,
-    /// Why, and the command whose run has what is missing.
-    Unjudged(Note, Option<String>),
-}
-
 fn judge(rule: &Rule, input: &Input<'_>) -> Judged {
     if let Some(why) = rule.needs.iter().find_map(|need| need.lacks(input.machine)) {
         return Judged::Unjudged(why, None);
@@ -237,22 +198,6 @@ fn judge(rule: &Rule, input: &Input<'_>) -> Judged {
             None => Judged::Unjudged(says::nothing_to_judge(), None),
         },
         Condition::Holds(holds) => scene(rule, holds, input),
-    }
-}
-
-/// An explanation without a place and numbers.
-pub(crate) fn explained(rule: &Rule, rests_on: Confidence) -> Explained {
-    Explained {
-        rule: rule.name.clone(),
-        kind: rule.kind,
-        found: rule.finding.clone(),
-        confidence: rule.at_best.map_or(rests_on, |best| best.max(rests_on)),
-        place: None,
-        numbers: Vec::new(),
-        also: Vec::new(),
-        others: 0,
-        advice: rule.advice.clone(),
-        source: rule.source.clone(),
     }
 }
 
@@ -330,41 +275,4 @@ fn with_limits(command: &str, holds: &Holds, machine: &Machine) -> String {
 /// A number that the comparisons need and a scene lacks.
 fn lacking(holds: &Holds, scene: &Scene) -> Option<FactName> {
     holds.all.iter().flat_map(tiermark_expect::Comparison::names).find(|name| scene.get(**name).is_none()).copied()
-}
-
-/// What a rule found at the most pronounced place.
-pub(crate) fn found(rule: &Rule, holds: &Holds, first: &Scene, others: &[(f64, &Scene)]) -> Explained {
-    let rests: Vec<&Found> = holds.all.iter().flat_map(|one| one.names()).filter_map(|name| first.get(*name)).collect();
-    let has = |what: Confidence| rests.iter().any(|found| found.rests_on == what);
-    // What is counted decides, and what is reported only sets the limit.
-    let rests_on = match () {
-        // Words of a scene are results of the run.
-        () if holds.all.is_empty() => Confidence::Measured,
-        () if has(Confidence::Hint) => Confidence::Hint,
-        () if has(Confidence::Counted) => Confidence::Counted,
-        () if has(Confidence::Measured) => Confidence::Measured,
-        () => Confidence::Reported,
-    };
-    let mut also: Vec<String> = Vec::new();
-    for place in others.iter().filter_map(|(_, scene)| scene.place.as_ref()) {
-        if also.len() < MOST_ALSO && !also.contains(place) && Some(place) != first.place.as_ref() {
-            also.push(place.clone());
-        }
-    }
-    let explained = explained(rule, rests_on);
-    let is_full = first.word_of(CORES) == Some(ALL_CORES);
-    let advice = rule.advice_if_full.as_ref().filter(|_| is_full).unwrap_or(&explained.advice);
-    // Rules cannot know the nodes: their advice has letters.
-    let advice = match first.word_of("nodes") {
-        Some(nodes) => advice.replace("N,M", nodes),
-        None => advice.clone(),
-    };
-    Explained {
-        advice,
-        place: first.place.clone(),
-        numbers: first.numbers(&holds.numbers),
-        also,
-        others: others.len() as u64,
-        ..explained
-    }
 }

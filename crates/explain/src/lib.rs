@@ -13,6 +13,7 @@ mod curves;
 mod expected;
 mod facts;
 mod figures;
+mod findings;
 mod judge;
 mod machine;
 mod measured;

@@ -6,13 +6,12 @@ use std::collections::HashMap;
 
 use tiermark_model::messages::memory::STATED_PEAK;
 use tiermark_model::{
-    BoxKind, Confidence, Finding, Grade, IdSet, Labels, Machine, Purpose, Quantity, Run, StepTraffic, TrafficSum,
-    amplification,
+    BoxKind, Confidence, Finding, Grade, IdSet, Labels, Machine, Observation, Purpose, Quantity, Run, StepTraffic,
+    TrafficSum, Unit, amplification,
 };
 
 use crate::cells::{Access, Cell, Distance, home_of};
 use crate::facts::{ALL_CORES, CORES, Fact, FactName, Found, Scene, SceneKind, Whose};
-use crate::figures::loss;
 
 /// Bytes of a line.
 const LINE: f64 = 64.0;
@@ -301,4 +300,11 @@ pub(crate) fn is_peak_stated(finding: &Finding) -> bool {
 pub(crate) fn socket_of(machine: &Machine, node: u32) -> Option<u32> {
     let first = machine.node(node)?.cpus.first()?;
     machine.cpu(first).map(|cpu| cpu.socket)
+}
+
+/// The share by which a number is worse than this machine's record: a rate lower, a time higher. `None` without a
+/// record.
+pub(crate) fn loss(seen: &Observation) -> Option<f64> {
+    let of_record = seen.value? / seen.record.filter(|record| *record > 0.0)?;
+    Some(if seen.unit == Unit::Ns { of_record - 1.0 } else { 1.0 - of_record })
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::health::RunHealth;
 use crate::refusal::{Note, Warning};
-use crate::run::Tool;
+use crate::tool::Tool;
 use crate::{Machine, Refusal};
 
 pub use answer::{Answer, Votes};
@@ -178,7 +178,6 @@ pub struct TrialRecord {
     /// Its outcome.
     pub outcome: Outcome,
     /// The reason of the outcome: a limit, a tenant, a guard.
-    #[serde(alias = "said")]
     pub decided_by: Note,
     /// The resource that ran out; `None` if the trial passed, or no counter shows it.
     pub ended_by: Option<Ended>,
@@ -337,7 +336,6 @@ pub struct Ended {
     /// The resource that ran out.
     pub resource: Resource,
     /// How that is known, with the figures.
-    #[serde(alias = "words")]
     pub why: Note,
 }
 
@@ -439,34 +437,4 @@ pub struct CostAgainst {
     /// had even for nothing, `None` where nothing was wanted.
     #[serde(default)]
     pub affordable: Option<f64>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn remarks_and_reasons_of_older_documents_are_sentences() {
-        let older = r#"{"currency":"USD","date":"2018-07-01","source":"made up","months":0,"rows":[],"remarks":["old prices"]}"#;
-        let table: CostTable = serde_json::from_str(older).unwrap();
-        assert_eq!(table.remarks[0].to_string(), "old prices");
-        let older = r#"{"kind":"between","low":3,"high":null,"why":"trials disagree"}"#;
-        let Answer::Between { low: 3, high: None, why } = serde_json::from_str(older).unwrap() else { panic!() };
-        assert_eq!(why.to_string(), "trials disagree");
-    }
-
-    #[test]
-    fn trials_of_older_documents_have_texts_alone() {
-        let older = serde_json::json!({
-            "number": 2, "tenants": 6, "phase": "ramp", "fresh": false, "why": "5 passed: 1 more", "outcome": "fail",
-            "said": "out of memory: the kernel killed 1 process",
-            "ended_by": { "resource": "memory_tier", "words": "the kernel killed 1 process" },
-            "evidence": { "seconds": 1.0, "requests": 9, "not_steady": "only 3 of 10 seconds were observed" },
-        });
-        let trial: TrialRecord = serde_json::from_value(older).unwrap();
-        assert_eq!(trial.why.text, "5 passed: 1 more");
-        assert_eq!(trial.decided_by.text, "out of memory: the kernel killed 1 process");
-        assert_eq!(trial.ended_by.unwrap().why.text, "the kernel killed 1 process");
-        assert_eq!(trial.evidence.unwrap().not_steady.unwrap().text, "only 3 of 10 seconds were observed");
-    }
 }

@@ -13,7 +13,7 @@ use crate::state::StateKind;
 use crate::units::{Bytes, Unit};
 use crate::verdict::Grade;
 
-pub use verdict::{ChangeVerdict, Doubt, Obstacle, SeenState};
+pub use verdict::{ChangeVerdict, CpuPlace, Doubt, Obstacle, SeenState};
 
 /// Schema of a comparison ([`Comparison`]).
 pub const COMPARE_SCHEMA: &str = "tiermark/compare/1";

@@ -169,7 +169,7 @@ pub enum ListItem {
     Counters(CounterSourceInfo),
     /// A figure that alerts of `watch` can name.
     Figure {
-        /// Its shortest name: `dram.latency`. The number 0 stands for any node or socket, `NAME` for any other item.
+        /// Its shortest name: `latency.dram`. The number 0 stands for any node or socket, `NAME` for any other item.
         name: String,
         /// Unit of its numbers in samples.
         unit: String,

@@ -1,14 +1,9 @@
 //! Saved runs over time: the figures of each, their trends, and where their level changed.
 
-use std::collections::BTreeSet;
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
-use crate::comparison::{Fact, FactDifference, Obstacle};
-use crate::idset::IdSet;
+use crate::comparison::{CpuPlace, Fact, FactDifference, Obstacle};
 use crate::labels::Labels;
-use crate::machine::CoreKind;
 use crate::observation::{Interval, PerCycle};
 use crate::purpose::Purpose;
 use crate::quantity::Quantity;
@@ -90,34 +85,6 @@ pub struct RunFigure {
     pub pings: Option<[f64; 2]>,
     /// Where the cpus lie that it was measured on; `None` in a guest, whose cpus a hypervisor moves.
     pub cpus: Option<CpuPlace>,
-}
-
-/// Where the cpus of a run lie that were asked for: those of other nodes or of another kind have other figures.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct CpuPlace {
-    /// Their nodes.
-    pub nodes: IdSet,
-    /// Their kinds, where the machine has several.
-    pub kinds: BTreeSet<CoreKind>,
-}
-
-impl fmt::Display for CpuPlace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = |kind: &CoreKind| match kind {
-            CoreKind::Performance => "performance cores",
-            CoreKind::Efficiency => "efficiency cores",
-            CoreKind::LowPower => "low-power cores",
-        };
-        let kinds = self.kinds.iter().map(kind).collect::<Vec<_>>().join(" and ");
-        match (self.nodes.is_empty(), kinds.is_empty()) {
-            (true, true) => f.write_str("cpus without a node"),
-            (true, false) => f.write_str(&kinds),
-            (false, true) => write!(f, "cpus of nodes {}", self.nodes),
-            (false, false) => write!(f, "{kinds} of nodes {}", self.nodes),
-        }
-    }
 }
 
 impl RunFigure {

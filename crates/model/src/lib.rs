@@ -34,13 +34,13 @@ mod purpose;
 mod quantity;
 mod reason;
 pub mod refusal;
-mod renamed;
 pub mod run;
 pub mod selector;
 pub mod setup;
 pub mod share;
 mod state;
 mod text_serde;
+mod tool;
 mod traffic;
 mod tuning;
 pub mod units;
@@ -57,7 +57,7 @@ pub use check::{
 pub use checkup::{Affected, CheckRow, Checkup, Health};
 pub use comparison::{
     Against, COMPARE_SCHEMA, ChangeVerdict, ComparedFamily, ComparedFigure, ComparedNumber, ComparedRun, Comparison,
-    Doubt, Fact, FactDifference, Obstacle, RunScatter, SeenState, Tenancy, less_is_better,
+    CpuPlace, Doubt, Fact, FactDifference, Obstacle, RunScatter, SeenState, Tenancy, less_is_better,
 };
 pub use counters::{
     CounterBox, CounterCheck, CounterSight, CounterSourceId, CounterSourceInfo, LinkCheck, PassedOver, RunCounters,
@@ -82,8 +82,8 @@ pub use explanation::{
 pub use file_memory::FileMemory;
 pub use health::{ErrorKind, HealthCount, MemoryErrors, RunHealth, Throttling};
 pub use history::{
-    CpuPlace, FactValue, FigureChange, FigureHistory, FigurePoint, FigureTrend, GradeCounts, HISTORY_SCHEMA, History,
-    HistoryRun, RunFigure, RunFigures,
+    FactValue, FigureChange, FigureHistory, FigurePoint, FigureTrend, GradeCounts, HISTORY_SCHEMA, History, HistoryRun,
+    RunFigure, RunFigures,
 };
 pub use idset::{CpuId, IdSet, ListError, NodeId};
 pub use kernel::{Isa, KernelId, KernelInfo, Pattern, StoreKind};
@@ -99,12 +99,12 @@ pub use purpose::Purpose;
 pub use quantity::Quantity;
 pub use reason::{Nothing, Reason, ReasonCode, WhyNot};
 pub use refusal::{Code, Data, Note, Refusal, Warning};
-pub use renamed::{former_probe_ids, present_probe_id};
 pub use run::*;
 pub use selector::{Numbering, resolve_cpus};
 pub use setup::{Before, ChainLayout, Layout, MemPolicy, RegionSetup, Role, Setup, ThreadSetup, deal};
 pub use share::{CpuPosition, Kinds, LineState, PingOp, Relation};
 pub use state::{Drift, InState, State, StateKind};
+pub use tool::Tool;
 pub use traffic::{
     BoxKind, BoxPlace, BoxTraffic, CHANNEL_BYTES, CounterMark, LinkTraffic, StepTraffic, Traffic, TrafficSum,
     amplification,

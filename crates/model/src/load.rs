@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::refusal::{Note, Warning};
-use crate::run::Tool;
+use crate::tool::Tool;
 
 /// Schema of the documents this version writes. Adding fields keeps it; changing a meaning makes a new number.
 pub const LOAD_SCHEMA: &str = "tiermark/load/1";

@@ -7,8 +7,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::units::RateUnit;
-
 /// The stable name of a message, as `cpu_not_allowed`: what programs and tests read, while its sentences may change.
 /// Empty in documents of versions before there were codes. Each message of [`crate::messages`] has one, in the `codes`
 /// of its module.
@@ -165,7 +163,7 @@ impl Warning {
 }
 
 /// A remark on a number or a row; the default says nothing.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Note {
     /// Which note it is.
@@ -183,17 +181,6 @@ impl Note {
     pub(crate) fn made(code: Code, data: Data, [text]: [String; 1]) -> Self {
         Self { code, data, text }
     }
-
-    /// The sentence with its rates in a unit.
-    pub fn in_unit(&self, unit: RateUnit) -> String {
-        let other = || crate::messages::note_in_unit(self, unit);
-        (unit != RateUnit::Si).then(other).flatten().unwrap_or_else(|| self.text.clone())
-    }
-
-    /// The sentences of these notes in one line, with semicolons between them and rates in a unit.
-    pub fn joined(notes: &[Self], unit: RateUnit) -> String {
-        notes.iter().map(|note| note.in_unit(unit)).collect::<Vec<_>>().join("; ")
-    }
 }
 
 /// Why something was refused, where what was refused stands beside it.
@@ -206,28 +193,6 @@ impl From<&Refusal> for Note {
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
-    }
-}
-
-/// Documents of versions before there were codes have a text alone.
-impl<'de> Deserialize<'de> for Note {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum NoteOnDisk {
-            Text(String),
-            Coded {
-                #[serde(default)]
-                code: Code,
-                #[serde(default)]
-                data: Data,
-                text: String,
-            },
-        }
-        Ok(match NoteOnDisk::deserialize(deserializer)? {
-            NoteOnDisk::Text(text) => Self { code: Code::default(), data: Data::new(), text },
-            NoteOnDisk::Coded { code, data, text } => Self { code, data, text },
-        })
     }
 }
 
@@ -252,14 +217,5 @@ mod tests {
         let told = |why| Refusal::new("a", why, "");
         assert!(told("x").is_like(&Refusal { what: "b".into(), ..told("x") }) && !told("x").is_like(&told("y")));
         assert!(!told("x").is_of_step() && !told("x").is_like(&of("a")));
-    }
-
-    #[test]
-    fn a_note_of_an_older_document_is_its_text() {
-        let note: Note = serde_json::from_str("\"at distance 21\"").unwrap();
-        assert_eq!((note.code.as_str(), note.text.as_str()), ("", "at distance 21"));
-        let coded = r#"{"code":"at_distance","data":{"distance":21},"text":"at distance 21"}"#;
-        let note: Note = serde_json::from_str(coded).unwrap();
-        assert_eq!(serde_json::to_string(&note).unwrap(), coded);
     }
 }

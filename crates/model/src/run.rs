@@ -13,6 +13,7 @@ use crate::os::PrimitiveInfo;
 use crate::plan::{Plan, PlanPage, Request};
 use crate::refusal::Warning;
 use crate::state::{Drift, State};
+use crate::tool::Tool;
 use crate::traffic::Traffic;
 use crate::units::total;
 use crate::verdict::Grade;
@@ -92,22 +93,6 @@ impl Default for Run {
             warnings: Vec::new(),
         }
     }
-}
-
-/// The program that wrote a document.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Tool {
-    /// Version, as in Cargo.toml.
-    pub version: String,
-    /// Git revision it was built from, where known.
-    pub git: Option<String>,
-    /// Target triple.
-    pub target: String,
-    /// Compiler version.
-    pub rustc: Option<String>,
-    /// C library it is linked with.
-    pub libc: String,
 }
 
 /// The measuring instruments of a host: kernels, clock, own cost.

@@ -293,6 +293,11 @@ macro_rules! rates {
             pub fn of(mut rate: impl FnMut(CountedAs, &'static [&'static str]) -> Option<f64>) -> Self {
                 Self { $($field: rate(CountedAs::$of, &[$($counter),+]),)+ }
             }
+
+            /// Every rate with its field and what it is of.
+            fn all(&self) -> Vec<(&'static str, WatchKind, Option<f64>)> {
+                vec![$((stringify!($field), CountedAs::$of.kind(), self.$field)),+]
+            }
         }
     };
 }
@@ -304,6 +309,15 @@ pub enum CountedAs {
     Events,
     /// Pages that are shown as bytes.
     Pages,
+}
+
+impl CountedAs {
+    fn kind(self) -> WatchKind {
+        match self {
+            Self::Events => WatchKind::PerSecond,
+            Self::Pages => WatchKind::BytesPerSecond,
+        }
+    }
 }
 
 // Names of the counters: `vmstat_text` in mm/vmstat.c of Linux. Earlier kernels count some of them by zone, hence `*`.

@@ -79,8 +79,7 @@ fn a_large_screen_shows_all() {
 /// What text says on standard error is on the screen too, where it fits: not on the smallest one.
 #[test]
 fn what_is_not_known_is_said_where_there_is_room() {
-    let names =
-        ["l1.latency", "l2.latency", "l3.latency", "dram.latency", "dram.bandwidth"].map(str::to_owned).to_vec();
+    let names = ["latency.l1", "latency.l2", "latency.l3", "latency.dram", "read.dram.one"].map(str::to_owned).to_vec();
     let lacking = |without_capability: Vec<String>| WatchActive {
         without_record: names.clone(),
         without_capability,

@@ -1,6 +1,6 @@
 //! Curves of findings and observations over something else than size: pages, chains, waits, regions.
 
-use tiermark_model::{Experiment, Finding, Labels, Observation, present_probe_id};
+use tiermark_model::{Experiment, Finding, Labels, Observation};
 use tiermark_page::{Page, Plot, ROWS, Series, heading, plot, plot_over};
 
 use crate::order::{distinct, grouped};
@@ -49,7 +49,7 @@ impl Curves<'_> {
 
 /// Latency over the number of pages of which one line each is touched: it rises where a TLB ends.
 pub(crate) fn pages(experiments: &[&Experiment]) -> Page {
-    let of_probe = experiments.iter().filter(|e| present_probe_id(&e.request.probe) == "tlb");
+    let of_probe = experiments.iter().filter(|e| e.request.probe == "tlb");
     let points = of_probe.flat_map(|e| &e.observations).filter_map(|o| Some((page(o)?, o)));
     let series: Vec<Series> = grouped(points)
         .into_iter()

@@ -68,7 +68,7 @@ impl<'a> TenantRows<'a> {
     pub fn of_capacity(run: &'a Capacity) -> Self {
         let is_open = |case: &Case| matches!(case.answer, Answer::Between { .. });
         Self {
-            id: or(&run.id, &run.started),
+            id: &run.id,
             started: &run.started,
             probe: "capacity",
             title: format!("capacity {}", run.scenario),
@@ -83,7 +83,7 @@ impl<'a> TenantRows<'a> {
     pub fn of_load(run: &'a LoadRun) -> Self {
         let seconds = [&run.fill, &run.measured].into_iter().flatten().map(|part| part.client_wall_seconds).sum();
         Self {
-            id: or(&run.id, &run.started),
+            id: &run.id,
             started: &run.started,
             probe: "load",
             title: "load".to_owned(),
@@ -161,11 +161,6 @@ impl<'a> TenantRows<'a> {
             row.object()
         })
     }
-}
-
-/// Documents of older versions have no id.
-fn or<'a>(id: &'a str, started: &'a str) -> &'a str {
-    if id.is_empty() { started } else { id }
 }
 
 /// A statistic of a trial.

@@ -131,19 +131,6 @@ fn a_file_that_ends_within_a_letter_goes_on() {
 }
 
 #[test]
-fn runs_of_versions_that_called_a_trial_a_probe_go_on() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = write_all(dir.path());
-    let text = fs::read_to_string(&path).unwrap();
-    assert!(text.contains("{\"probe\":{\"case\":0") && text.contains("\"most_probes\":24"), "{text}");
-    let older = text.replace("most-trials", "most-probes").replace("trial-seconds", "probe-seconds");
-    assert_ne!(older, text);
-    fs::write(&path, older).unwrap();
-    let saved = SavedRun::open(&path, false).unwrap();
-    assert_eq!((saved.begun.clone(), saved.cases[0].trials.len()), (begun(), 1));
-}
-
-#[test]
 fn files_that_are_none_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x.jsonl");

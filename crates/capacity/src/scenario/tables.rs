@@ -136,10 +136,10 @@ table! {
         /// Most tenants of a trial.
         most_tenants: u32 = "number" in 1.0 to 100_000.0;
         /// Most trials of one search.
-        most_trials: u32 = "number" in 1.0 to 1000.0, serde(alias = "most-probes");
+        most_trials: u32 = "number" in 1.0 to 1000.0;
         /// Longest time of one trial, its fill included. If the level is not clearly kept or missed by then, the trial
         /// is unclear.
-        trial_seconds: f64 = "seconds, or as \"2h\"" in 1.0 to WEEK, serde(alias = "probe-seconds", deserialize_with = "written::seconds");
+        trial_seconds: f64 = "seconds, or as \"2h\"" in 1.0 to WEEK, serde(deserialize_with = "written::seconds");
         /// Longest time of the whole run, in equal parts for its searches; without it no limit.
         total_seconds: Option<f64> = "seconds, or as \"2h\"" in 1.0 to WEEK, serde(skip_serializing_if = "Option::is_none", deserialize_with = "written::some_seconds");
         /// Memory of the machine that must stay available: a trial fails as soon as less is available.

@@ -45,7 +45,7 @@ const BEGUN_WITH: [&str; 9] =
 #[derive(Debug, Args)]
 pub(crate) struct CapacityArgs {
     /// The scenario: brief, mini, cache, or a file (`tiermark help scenario`)
-    #[arg(long, value_name = "SCENARIO", alias = "plan", required_unless_present_any = ["list", "resume", "dry_run"])]
+    #[arg(long, value_name = "SCENARIO", required_unless_present_any = ["list", "resume", "dry_run"])]
     pub(crate) scenario: Option<String>,
     /// List the scenarios that are built in
     #[arg(long, exclusive = true)]
@@ -213,10 +213,10 @@ pub(crate) struct AskedArgs {
     /// Percent of GETs, the others are SETs; one or several
     ///
     /// Each percentage has its own search.
-    #[arg(long, value_name = "LIST", alias = "mix", value_delimiter = ',', value_parser = percentage)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = percentage)]
     pub(crate) gets: Vec<f64>,
     /// Draw GETs and SETs as the published swap-tier test does: --gets 70 then gives 29 % of SETs
-    #[arg(hide_short_help = true, long, alias = "mix-brief")]
+    #[arg(hide_short_help = true, long)]
     pub(crate) gets_brief: bool,
     /// Connections to each tenant
     #[arg(hide_short_help = true, short, long, value_name = "N", value_parser = parse::within::<u32>(1..=1000))]
@@ -275,12 +275,12 @@ pub(crate) struct SearchArgs {
     pub(crate) most_tenants: Option<u32>,
     /// Most trials of one search
     #[arg(
-        hide_short_help = true, long, alias = "most-probes", value_name = "N",
+        hide_short_help = true, long, value_name = "N",
         value_parser = parse::within::<u32>(1..=u64::MAX),
     )]
     pub(crate) most_trials: Option<u32>,
     /// Longest time of one trial, its fill included
-    #[arg(hide_short_help = true, long, alias = "probe-time", value_name = "SECONDS", value_parser = parse::seconds)]
+    #[arg(hide_short_help = true, long, value_name = "SECONDS", value_parser = parse::seconds)]
     pub(crate) trial_time: Option<f64>,
     /// Longest time of the whole run, in equal parts for the searches; unfinished searches can be resumed
     #[arg(long, value_name = "SECONDS", value_parser = parse::seconds)]

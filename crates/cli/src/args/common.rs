@@ -21,7 +21,6 @@ pub(crate) enum ColorChoice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Units {
     /// GB/s, powers of 1000
-    #[value(alias = "decimal")]
     Si,
     /// GiB/s, powers of 1024
     Iec,
@@ -129,13 +128,13 @@ pub(crate) struct PlaceArgs {
     /// far is the node with memory that is farthest from the cpus. each measures every pair: the cpus of each node with
     /// the memory of each node. `matrix` takes several nodes, as in 0,2. Default: the node that is nearest to each
     /// thread.
-    #[arg(long, value_name = "NODE", alias = "to", value_parser = parse::mem_node)]
+    #[arg(long, value_name = "NODE", value_parser = parse::mem_node)]
     pub(crate) mem_node: Option<NodeChoice>,
     /// Page sizes: base, thp, 2M, 1G; one or several
     ///
     /// Several are compared: everything is measured once with each. Default: thp where the system has it; `tlb` and
     /// `granularity` use all available sizes.
-    #[arg(long, value_name = "LIST", alias = "page", value_delimiter = ',', value_parser = parse::page)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::page)]
     pub(crate) pages: Vec<PageKind>,
     /// Memory of a file: file:PATH to read only, dir:DIRECTORY for a new one
     ///

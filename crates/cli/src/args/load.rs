@@ -216,10 +216,10 @@ pub(crate) struct AskedArgs {
     #[arg(hide_short_help = true, long, value_name = "ORDER", default_value = "clustered")]
     pub(crate) key_order: Order,
     /// Percent of GETs; the other requests are SETs
-    #[arg(long, value_name = "PERCENT", alias = "mix", default_value_t = 100.0, value_parser = percentage)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 100.0, value_parser = percentage)]
     pub(crate) gets: f64,
     /// Draw GETs and SETs as the published swap-tier test does: --gets 70 then gives 29 % of SETs
-    #[arg(hide_short_help = true, long, alias = "mix-brief")]
+    #[arg(hide_short_help = true, long)]
     pub(crate) gets_brief: bool,
     /// Size of values; a range such as 32-4096, or several with weights: 64:80,1K:20
     #[arg(short = 'd', long, value_name = "SIZE", visible_alias = "data-size", default_value = "1K")]

@@ -19,7 +19,7 @@ Examples:
   tiermark watch --replay night.jsonl
   tiermark watch -- make -j8
   tiermark watch --alert 'cpu.steal > 5 % for 30s' --quiet
-  tiermark watch --active --alert 'dram.latency > 1.5 x capability for 30s'
+  tiermark watch --active --alert 'latency.dram > 1.5 x capability for 30s'
 Exit codes: 0 done, 2 bad usage, 3 an alarm was raised, 4 no counters open
 (--counters=require), 5 an alert was never judged, 130 stopped by Ctrl-C. With
 COMMAND: its exit code; if that is 0, 3 or 5 as above.

@@ -67,7 +67,7 @@ struct MatrixArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::threads)]
     threads: Vec<ThreadCount>,
     /// Footprints of each thread [default: four times the caches in reach]
-    #[arg(long, value_name = "LIST", alias = "size", value_delimiter = ',', value_parser = parse::size)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::size)]
     sizes: Vec<Bytes>,
     /// Memory of each thread where there is room, on reserved huge pages where enough are free
     ///

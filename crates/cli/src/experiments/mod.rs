@@ -89,7 +89,7 @@ impl ProbeCommand {
 
     fn command(&self) -> Command {
         let about = self.probe.about();
-        let command = Command::new(about.id).aliases(tiermark_model::former_probe_ids(about.id));
+        let command = Command::new(about.id);
         // An option that is changed becomes the last of those defined before.
         let command = How::augment_args((self.define)(command));
         let command = command.mut_arg("quick", |arg| arg.help(self.quick)).mut_arg("full", |arg| arg.help(self.full));

@@ -9,6 +9,7 @@
 mod advice;
 mod analyse;
 mod arrows;
+mod asked;
 mod bad_input;
 mod browser;
 mod check;
@@ -28,7 +29,6 @@ mod others;
 mod pages;
 mod plans;
 mod record;
-mod renamed;
 mod rerun;
 mod shown;
 mod simulated;

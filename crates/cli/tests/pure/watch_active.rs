@@ -7,7 +7,7 @@ use serde_json::Value;
 /// meanwhile.
 const GUEST: [&str; 5] =
     ["watch", "--active", "--simulate=synth:cores=4", "--sim-noise=0.002", "--sim-visitor=60-90:2"];
-const ALERT: &str = "dram.latency > 1.5 x capability for 10s";
+const ALERT: &str = "latency.dram > 1.5 x capability for 10s";
 
 fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -51,7 +51,7 @@ fn a_neighbour_is_seen_and_raises_an_alarm() {
     );
     // The recording judges alike.
     assert_eq!(user.run(&["watch", "--replay=r.jsonl", "--json"]).expect(3).out, ran.out);
-    user.run(&["watch", "--replay=r.jsonl", "--quiet", "--alert", "dram.latency > 3 x capability"]).expect(0);
+    user.run(&["watch", "--replay=r.jsonl", "--quiet", "--alert", "latency.dram > 3 x capability"]).expect(0);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn what_is_not_known_yet_is_said_once_with_what_to_run() {
     assert!(!ran.err.contains("no saved run"), "{}", ran.err);
     let first = &lines(&ran.out)[0]["active"];
     for list in ["without_capability", "without_record"] {
-        assert!(first[list].as_array().unwrap().contains(&"dram.latency".into()), "{first}");
+        assert!(first[list].as_array().unwrap().contains(&"latency.dram".into()), "{first}");
     }
 }
 

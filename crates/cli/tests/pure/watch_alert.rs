@@ -50,33 +50,29 @@ fn mistakes_in_an_alert_are_refused_with_their_place() {
     let said = |alert: &str| user.run(&["watch", "--alert", alert]).expect(2).err;
     assert!(said("cpu.steel > 5 %").contains("character 1: unknown figure 'cpu.steel'; did you mean 'cpu.steal'?"));
     assert!(said("no.such.figure > 5 %").contains("`tiermark list figures`"));
-    assert!(said("latency.dram > 120 ns").contains("alerts call it 'dram.latency'"));
     assert!(said("cpu.steal > 5 % for long").contains("character 21: 'long' is not a time"));
     assert!(said("cpu.steal").contains("no comparison"));
 }
 
-/// `check` and `--alert` lead to the names of each other, and to the lists of their own.
 #[test]
-fn names_are_listed_and_those_of_check_lead_to_them() {
+fn names_are_listed_and_are_those_of_check() {
     let user = User::new();
     let list = user.run(&["list", "figures", "--json"]).expect(0).json();
     let items = list["items"].as_array().unwrap();
     let of = |name: &str| items.iter().find(|item| item["name"] == name).unwrap_or_else(|| panic!("{name}"));
-    assert_eq!((&of("dram.latency")["unit"], &of("cpu.steal")["unit"]), (&"ns".into(), &"share".into()));
+    assert_eq!((&of("latency.dram")["unit"], &of("cpu.steal")["unit"]), (&"ns".into(), &"share".into()));
     assert!(items.iter().all(|item| ["group", "unit", "about"].iter().all(|key| item[*key].is_string())));
     let text = user.run(&["list", "figures"]).expect(0).out;
-    assert!(text.contains("dram.latency") && text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(text.contains("latency.dram") && text.lines().all(|line| line.chars().count() <= 80), "{text}");
     // A rate of the traffic is one too, although no machine here counts it.
     assert!(text.contains("traffic.busiest_channel"), "{text}");
-    std::fs::write(user.path("mine.toml"), "[[expect]]\nthat = \"dram.latency <= 120 ns\"\n").unwrap();
-    let said = user.run(&["check", "--expect", "mine.toml"]).expect(2).err;
-    assert!(said.contains("expectations call it 'latency.dram'"), "{said}");
+    assert!(["latency.dram", "read.dram.one"].iter().all(|name| text.contains(name)), "{text}");
 }
 
 #[test]
 fn a_figure_that_no_sample_has_is_told() {
     let user = User::new();
-    let said = user.run(&["watch", "--alert", "dram.latency > 1.5 x capability for 30s"]).expect(2).err;
+    let said = user.run(&["watch", "--alert", "latency.dram > 1.5 x capability for 30s"]).expect(2).err;
     assert!(said.contains("needs --active"), "{said}");
     let watch = ["watch", "--interval=0.1", "--samples=3", "--quiet", "--alert", "nodes.4095.free_bytes < 1 GiB"];
     // No alarm is no answer of an alert that was never judged.

@@ -75,8 +75,6 @@ pub(crate) fn name(probe: &str, method: u32, step: &Step, machine: &Machine) -> 
         tiermark_model::Metric::Latency => "latency",
         tiermark_model::Metric::Bandwidth => "bandwidth",
     };
-    // Records keep the name that the probe had when the first of them were made.
-    let probe = tiermark_model::former_probe_ids(probe).next().unwrap_or(probe);
     // Methods are counted probe by probe.
     let mut name = format!("{metric} {probe}/{method}");
     for (key, label) in &step.labels.0 {

@@ -1,10 +1,12 @@
 //! The verdict of a compared number: better, worse or the same, or why that is not sure or not asked.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::history::CpuPlace;
+use crate::idset::IdSet;
+use crate::machine::CoreKind;
 use crate::state::StateKind;
 use crate::units::Bytes;
 
@@ -198,6 +200,34 @@ impl fmt::Display for Obstacle {
             }
             Self::Place => write!(f, "of one region or one pair of cpus, which may be others in each run"),
             Self::NoDirection => write!(f, "sizes, counts and shares, of which neither more nor less is better"),
+        }
+    }
+}
+
+/// Where the cpus of a run lie that were asked for: those of other nodes or of another kind have other figures.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct CpuPlace {
+    /// Their nodes.
+    pub nodes: IdSet,
+    /// Their kinds, where the machine has several.
+    pub kinds: BTreeSet<CoreKind>,
+}
+
+impl fmt::Display for CpuPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = |kind: &CoreKind| match kind {
+            CoreKind::Performance => "performance cores",
+            CoreKind::Efficiency => "efficiency cores",
+            CoreKind::LowPower => "low-power cores",
+        };
+        let kinds = self.kinds.iter().map(kind).collect::<Vec<_>>().join(" and ");
+        match (self.nodes.is_empty(), kinds.is_empty()) {
+            (true, true) => f.write_str("cpus without a node"),
+            (true, false) => f.write_str(&kinds),
+            (false, true) => write!(f, "cpus of nodes {}", self.nodes),
+            (false, false) => write!(f, "{kinds} of nodes {}", self.nodes),
         }
     }
 }

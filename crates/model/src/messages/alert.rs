@@ -11,15 +11,6 @@ messages! {
     Note figure_unknown(at: usize, name: &str, known: &[&str]):
         { format!("character {at}: unknown figure '{name}'{}", meant(name, known)) };
 
-    Note figure_of_check(at: usize, name: &str, own: Option<&str>):
-        {
-            let own = own.map_or_else(
-                || "alerts have no such figure".to_owned(),
-                |own| format!("alerts call it '{own}'"),
-            );
-            format!("character {at}: '{name}' is a name of `tiermark check`; {own} ({LISTED})")
-        };
-
     Note alert_without_comparison(): "no comparison: write, for example, \"cpu.steal > 5 % for 30s\"";
 
     Note alert_without_figure(): "no figure is named: write, for example, \"cpu.steal > 5 % for 30s\"";
@@ -33,7 +24,7 @@ messages! {
     /// `capability` or `record` without exactly one figure that has one.
     Note alert_reference_unclear(at: usize, word: &str):
         "character {at}: {word} belongs to a figure of --active: name exactly one such figure in the alert, as in \
-            \"dram.latency > 1.5 x {word}\"";
+            \"latency.dram > 1.5 x {word}\"";
 
     Note alert_share_above_one(number: f64, name: &str):
         "{name} is a share of at most 100 %, and {number} is more: write {number} %";

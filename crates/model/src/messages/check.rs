@@ -15,15 +15,6 @@ messages! {
             format!("character {at}: unknown name '{name}'{meant}")
         };
 
-    Note name_of_alerts(at: usize, name: &str, own: Option<&str>):
-        {
-            let own = own.map_or_else(
-                || "expectations judge a saved run, which has no such figure".to_owned(),
-                |own| format!("expectations call it '{own}'"),
-            );
-            format!("character {at}: '{name}' is a figure of `tiermark watch --alert`; {own} (`tiermark check --list`)")
-        };
-
     Note span_missing(at: usize, name: &str):
         "character {at}: '{name}' lacks its cores: write {name}.one (one core) or {name}.all (all cores)";
 

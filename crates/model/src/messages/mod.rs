@@ -8,6 +8,9 @@
 mod in_unit;
 mod rows;
 
+use crate::refusal::Note;
+use crate::units::RateUnit;
+
 pub mod active;
 pub mod alert;
 pub mod capacity;
@@ -65,10 +68,18 @@ pub const CODES: &[&[crate::Code]] = &[
     undo::codes::ALL,
 ];
 
-/// The sentence of a note with its rates in a unit; `None` where it has none, or not the data of this version.
-pub(crate) fn note_in_unit(note: &crate::Note, unit: crate::RateUnit) -> Option<String> {
-    let rooms = [memory::in_unit, shapes::in_unit, counters::in_unit, curve_profile::in_unit, scan::in_unit];
-    rooms.iter().find_map(|room| room(note, unit))
+impl Note {
+    /// The sentence with its rates in a unit. One of other data than the message has now stays as it is.
+    pub fn in_unit(&self, unit: RateUnit) -> String {
+        let rooms = [memory::in_unit, shapes::in_unit, counters::in_unit, curve_profile::in_unit, scan::in_unit];
+        let other = || rooms.iter().find_map(|room| room(self, unit));
+        (unit != RateUnit::Si).then(other).flatten().unwrap_or_else(|| self.text.clone())
+    }
+
+    /// The sentences of these notes in one line, with semicolons between them and rates in a unit.
+    pub fn joined(notes: &[Self], unit: RateUnit) -> String {
+        notes.iter().map(|note| note.in_unit(unit)).collect::<Vec<_>>().join("; ")
+    }
 }
 
 #[cfg(test)]
@@ -92,13 +103,5 @@ mod tests {
         assert_eq!(document["data"]["step"], "read/64K");
         assert_eq!(document["what"], "read/64K");
         assert_eq!(serde_json::from_value::<crate::Refusal>(document).unwrap(), refusal);
-    }
-
-    #[test]
-    fn refusals_of_older_documents_have_no_code() {
-        let older = serde_json::json!({ "what": "cpu 7", "why": "it is offline", "cure": "" });
-        let refusal: crate::Refusal = serde_json::from_value(older.clone()).unwrap();
-        assert_eq!(refusal.code, "");
-        assert_eq!(serde_json::to_value(refusal).unwrap(), older);
     }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::WatchKind;
+use super::figures::{Figures, Number as _, put};
 use crate::idset::{CpuId, IdSet};
 
 /// What the machine gives now. What cannot be measured here is absent.
@@ -131,6 +132,31 @@ impl WatchBest {
 }
 
 impl WatchActive {
+    /// Adds its numbers.
+    pub(super) fn put(&self, figures: &mut Figures) {
+        put!(figures, self; budget: Share);
+        best(figures, "clock", WatchKind::Hertz, self.clock);
+        put!(figures, self; cost_share: Share, cpu: Count);
+        figures.below("dram", |figures| self.dram.put(figures));
+        put!(figures, self; interval_needed_seconds: Seconds);
+        figures.below("l1", |figures| self.l1.put(figures));
+        figures.below("l2", |figures| self.l2.put(figures));
+        figures.below("l3", |figures| {
+            best(figures, "kept", WatchKind::Share, self.l3.kept);
+            bytes(figures, "kept_bytes", self.l3.kept_bytes);
+            best(figures, "lasts", WatchKind::Seconds, self.l3.lasts);
+            best(figures, "latency", WatchKind::Nanoseconds, self.l3.latency);
+            bytes(figures, "latency_bytes", self.l3.latency_bytes);
+        });
+        put!(figures, self; memory_bytes: Bytes, moves: Count);
+        for ping in &self.pings {
+            figures.item("pings", ("pair", &ping.pair), |figures| {
+                put!(figures, ping; age_seconds: Seconds, capability: Nanoseconds, now: Nanoseconds);
+            });
+        }
+        put!(figures, self; visits: Count);
+    }
+
     /// One that has every number, with pairs of this name.
     pub(super) fn whole(pair: &str) -> Self {
         let best = Some(WatchBest::default());
@@ -147,16 +173,29 @@ impl WatchActive {
     }
 }
 
-/// What a number of [`WatchActive`] measures, by the fields that lead to it.
-pub(super) fn kind(path: &[String]) -> WatchKind {
-    let (of, last) = (path.iter().rev().nth(1).map_or("", String::as_str), path.last().map_or("", String::as_str));
-    match (of, last) {
-        (_, "age_seconds" | "interval_needed_seconds") | ("lasts", _) => WatchKind::Seconds,
-        ("latency" | "pings", _) => WatchKind::Nanoseconds,
-        ("bandwidth", _) => WatchKind::BytesPerSecond,
-        ("clock", _) => WatchKind::Hertz,
-        ("kept", _) | (_, "budget" | "cost_share") => WatchKind::Share,
-        (_, last) if last.ends_with("_bytes") => WatchKind::Bytes,
-        _ => WatchKind::Count,
+impl WatchCell {
+    fn put(&self, figures: &mut Figures) {
+        best(figures, "bandwidth", WatchKind::BytesPerSecond, self.bandwidth);
+        bytes(figures, "bandwidth_bytes", self.bandwidth_bytes);
+        best(figures, "latency", WatchKind::Nanoseconds, self.latency);
+        bytes(figures, "latency_bytes", self.latency_bytes);
+    }
+}
+
+/// Adds a figure that is measured here.
+fn best(figures: &mut Figures, field: &'static str, kind: WatchKind, best: Option<WatchBest>) {
+    let Some(best) = best else { return };
+    figures.below(field, |figures| {
+        put!(figures, best; age_seconds: Seconds);
+        let own = [("capability", best.capability), ("now", best.now), ("recent", best.recent)];
+        let more = [("record", best.record), ("so_far", best.so_far)];
+        own.into_iter().chain(more).for_each(|(field, value)| figures.put(field, kind, value));
+    });
+}
+
+/// Adds a size that is known.
+fn bytes(figures: &mut Figures, field: &'static str, bytes: Option<u64>) {
+    if bytes.is_some() {
+        figures.put(field, WatchKind::Bytes, bytes.number());
     }
 }

@@ -1,22 +1,6 @@
 //! The numbers of a sample under the names that its JSON gives them: `psi.memory.some.avg10`, `nodes.0.free_bytes`.
 
-use serde_json::Value;
-
-use super::WatchSample;
-
-/// The field that names an item, by the list that it is in.
-const NAMED_BY: [(&str, &str); 8] = [
-    ("nodes", "node"),
-    ("traffic_sockets", "socket"),
-    ("traffic_nodes", "node"),
-    ("swaps", "path"),
-    ("zram", "device"),
-    ("alerts", "alert"),
-    ("pings", "pair"),
-    ("groups", "path"),
-];
-/// The list of groups. They come and go, and each kind has its own numbers.
-const GROUPS: &str = "groups";
+use super::{WatchPool, WatchPressure, WatchSample, WatchStalls};
 
 /// What a number of a sample measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,9 +29,13 @@ pub enum WatchKind {
 #[derive(Debug, Clone, PartialEq)]
 pub struct WatchFigure {
     /// The fields that lead to it, without the item of a list: `nodes`, `free_bytes`.
-    pub path: Vec<String>,
+    pub path: Vec<&'static str>,
     /// The field that names the item of a list, and its value: `node`, `0`; `None` outside of lists.
     pub item: Option<(&'static str, String)>,
+    /// Fields before that item.
+    pub(super) before_item: usize,
+    /// What it measures.
+    pub kind: WatchKind,
     /// The number; `None` where the system does not report it. What holds or not is 1 or 0.
     pub value: Option<f64>,
 }
@@ -78,6 +66,23 @@ impl WatchFigure {
         }
     }
 
+    /// Its name among the figures of saved runs, where they have it too: `latency.dram`, `read.dram.one`; else its name
+    /// without the words for what is measured now.
+    pub fn short_name(&self) -> String {
+        match self.path.as_slice() {
+            [ACTIVE, tier, figure, field] if self.item.is_none() => {
+                let whole =
+                    if *figure == "bandwidth" { format!("read.{tier}.one") } else { format!("{figure}.{tier}") };
+                if *field == NOW { whole } else { format!("{whole}.{field}") }
+            }
+            [ACTIVE, .., field] => {
+                let name = self.name().split_off(ACTIVE.len() + 1);
+                if *field == NOW { name[..name.len() - NOW.len() - 1].to_owned() } else { name }
+            }
+            _ => self.name(),
+        }
+    }
+
     /// Whether it is a rate of the traffic of memory or links.
     pub fn is_traffic(&self) -> bool {
         self.path.first().is_some_and(|first| first.starts_with(super::traffic::FIRST))
@@ -91,89 +96,174 @@ impl WatchFigure {
 
     /// The names before and behind the item of its list; `None` outside of lists.
     pub(super) fn around_item(&self) -> Option<(String, String)> {
-        let (key, _) = self.item.as_ref()?;
-        let list = self.path.iter().position(|part| NAMED_BY.iter().any(|(list, by)| list == part && by == key))?;
-        Some((self.path[..=list].join("."), self.path[list + 1..].join(".")))
+        let (before, behind) = self.item.as_ref().map(|_| self.path.split_at(self.before_item))?;
+        Some((before.join("."), behind.join(".")))
     }
 
-    /// Whether it is of a group of tasks.
+    /// Whether it is of a group of tasks. They come and go, and each kind has its own numbers.
     pub fn is_of_group(&self) -> bool {
-        self.path.first().is_some_and(|first| first == GROUPS)
+        self.path.first() == Some(&"groups")
+    }
+}
+
+/// The field of what is measured now, and that of its newest value.
+pub(super) const ACTIVE: &str = "active";
+pub(super) const NOW: &str = "now";
+
+/// A field that is a number.
+pub(super) trait Number {
+    /// The number, where there is one.
+    fn number(&self) -> Option<f64>;
+}
+
+macro_rules! number {
+    ($($type:ty),+) => { $(impl Number for $type {
+        fn number(&self) -> Option<f64> {
+            Some(f64::from(*self))
+        }
+    })+ };
+}
+number!(f64, u32, bool);
+
+impl Number for u64 {
+    fn number(&self) -> Option<f64> {
+        Some(*self as f64)
+    }
+}
+
+impl<T: Number> Number for Option<T> {
+    fn number(&self) -> Option<f64> {
+        self.as_ref()?.number()
+    }
+}
+
+/// Figures, and the fields that lead to the next ones.
+#[derive(Default)]
+pub(super) struct Figures {
+    all: Vec<WatchFigure>,
+    path: Vec<&'static str>,
+    item: Option<(&'static str, String)>,
+    before_item: usize,
+}
+
+/// Adds some fields of a part of a sample, each with what it measures.
+macro_rules! put {
+    ($figures:expr, $of:expr; $($field:ident: $kind:ident),+) => {
+        {
+            $($figures.put(stringify!($field), $crate::watch::WatchKind::$kind, $of.$field.number());)+
+        }
+    };
+}
+pub(super) use put;
+
+impl Figures {
+    /// Adds a field.
+    pub(super) fn put(&mut self, field: &'static str, kind: WatchKind, value: Option<f64>) {
+        let path = [self.path.as_slice(), &[field]].concat();
+        self.all.push(WatchFigure { path, item: self.item.clone(), before_item: self.before_item, kind, value });
     }
 
-    /// What it measures.
-    pub fn kind(&self) -> WatchKind {
-        let (first, last) = (self.path.first().map_or("", String::as_str), self.path.last().map_or("", String::as_str));
-        let is_stall = self.path.iter().any(|part| part == "psi");
-        match () {
-            () if is_stall || last == "stalled" => WatchKind::Percent,
-            () if first == GROUPS && last != "memory_bytes" => WatchKind::BytesPerSecond,
-            () if self.is_traffic() && last.ends_with("_bytes") => WatchKind::BytesPerSecond,
-            () if self.is_traffic() => WatchKind::Share,
-            () if first == "active" => super::active::kind(&self.path),
-            () if last.ends_with("_bytes") && first == "vm" => WatchKind::BytesPerSecond,
-            () if last.ends_with("_bytes") => WatchKind::Bytes,
-            () if last.ends_with("seconds") => WatchKind::Seconds,
-            () if last == "online" || first == "alerts" => WatchKind::Count,
-            () if first == "cpu" || first == "own" => WatchKind::Share,
-            () => WatchKind::PerSecond,
-        }
+    /// Adds what is below a field.
+    pub(super) fn below(&mut self, field: &'static str, add: impl FnOnce(&mut Self)) {
+        self.path.push(field);
+        add(self);
+        self.path.pop();
+    }
+
+    /// Adds what is below an item of a list, by the field that names the item.
+    pub(super) fn item(&mut self, list: &'static str, by: (&'static str, &str), add: impl FnOnce(&mut Self)) {
+        self.below(list, |figures| {
+            figures.item = Some((by.0, by.1.to_owned()));
+            figures.before_item = figures.path.len();
+            add(figures);
+            figures.item = None;
+        });
+    }
+
+    fn stalls(&mut self, name: &'static str, stalls: Option<WatchStalls>) {
+        let Some(stalls) = stalls else { return };
+        self.below(name, |figures| {
+            for (name, stall) in [("full", stalls.full), ("some", Some(stalls.some))] {
+                let Some(stall) = stall else { continue };
+                figures.below(name, |figures| {
+                    put!(figures, stall; avg10: Percent, avg300: Percent, avg60: Percent, now: Percent);
+                });
+            }
+        });
+    }
+
+    fn pressure(&mut self, psi: &WatchPressure) {
+        self.below("psi", |figures| {
+            figures.stalls("cpu", psi.cpu);
+            figures.stalls("io", psi.io);
+            figures.stalls("memory", psi.memory);
+        });
+    }
+
+    fn pool(&mut self, pool: &WatchPool) {
+        put!(self, pool; pool_bytes: Bytes, stored_bytes: Bytes);
     }
 }
 
 impl WatchSample {
-    /// Every number in the order of the fields. What is absent as a whole (a control group, say) has none.
+    /// Every number, in the order of the names of fields. What is absent as a whole (a control group, say) has none.
     pub fn figures(&self) -> Vec<WatchFigure> {
-        let mut figures = Vec::new();
-        // Text and numbers only, so that it always is JSON.
-        let value = serde_json::to_value(self).unwrap_or_default();
-        collect(&value, &mut Vec::new(), None, &mut figures);
-        figures.extend(self.traffic.iter().flat_map(super::traffic::figures));
-        figures
+        let mut figures = Figures::default();
+        if let Some(active) = &self.active {
+            figures.below(ACTIVE, |figures| active.put(figures));
+        }
+        for alert in &self.alerts {
+            figures.item("alerts", ("alert", &alert.alert), |figures| {
+                put!(figures, alert; alarm: Count, held_seconds: Seconds, limit: Count, value: Count);
+            });
+        }
+        if let Some(cpu) = &self.cpu {
+            figures.below("cpu", |figures| put!(figures, cpu; busy: Share, online: Count, steal: Share));
+        }
+        if let Some(group) = &self.group {
+            figures.below("group", |figures| figures.pressure(&group.psi));
+        }
+        for group in &self.groups {
+            figures.item("groups", ("path", &group.path), |figures| {
+                put!(figures, group; local_bytes: BytesPerSecond, memory_bytes: Bytes, stalled: Percent);
+                put!(figures, group; traffic_bytes: BytesPerSecond);
+            });
+        }
+        if let Some(memory) = &self.memory {
+            figures.below("memory", |figures| {
+                put!(figures, memory; available_bytes: Bytes, dirty_bytes: Bytes, free_bytes: Bytes);
+                put!(figures, memory; swap_free_bytes: Bytes, swap_total_bytes: Bytes, total_bytes: Bytes);
+            });
+        }
+        for node in &self.nodes {
+            figures.item("nodes", ("node", &node.node.to_string()), |figures| {
+                put!(figures, node; anon_bytes: Bytes, demoted: PerSecond, file_bytes: Bytes, foreign: PerSecond);
+                put!(figures, node; free_bytes: Bytes, hits: PerSecond, local: PerSecond, misses: PerSecond);
+                put!(figures, node; other: PerSecond, promoted: PerSecond, refaults: PerSecond, total_bytes: Bytes);
+            });
+        }
+        figures.below("own", |figures| put!(figures, self.own; cpu_share: Share, read_seconds: Seconds));
+        figures.pressure(&self.psi);
+        put!(figures, self; seconds: Seconds);
+        for swap in &self.swaps {
+            figures.item("swaps", ("path", &swap.path), |figures| {
+                put!(figures, swap; total_bytes: Bytes, used_bytes: Bytes);
+            });
+        }
+        figures.below("vm", |figures| {
+            let mut rates = self.vm.all();
+            rates.sort_unstable_by_key(|(field, ..)| *field);
+            rates.into_iter().for_each(|(field, kind, rate)| figures.put(field, kind, rate));
+        });
+        for pool in &self.zram {
+            figures.item("zram", ("device", &pool.device), |figures| figures.pool(pool));
+        }
+        if let Some(pool) = &self.zswap {
+            figures.below("zswap", |figures| figures.pool(pool));
+        }
+        figures.all.extend(self.traffic.iter().flat_map(super::traffic::figures));
+        figures.all
     }
-}
-
-fn collect(
-    value: &Value,
-    path: &mut Vec<String>,
-    item: Option<&(&'static str, String)>,
-    figures: &mut Vec<WatchFigure>,
-) {
-    match value {
-        Value::Object(fields) => {
-            for (name, field) in fields {
-                let names_item = item.is_some_and(|(key, _)| key == name);
-                // A whole that is absent looks like a number that is absent; wholes are never below a list or `vm`.
-                let is_whole = path.is_empty() && field.is_null() && name != "seconds";
-                // The rates of traffic are made of its bytes: `super::traffic`.
-                let is_traffic = path.is_empty() && name == super::traffic::FIRST;
-                if field.is_string() || names_item || is_whole || is_traffic || is_absent_stall(path, field) {
-                    continue;
-                }
-                path.push(name.clone());
-                collect(field, path, item, figures);
-                path.pop();
-            }
-        }
-        Value::Array(items) => {
-            let list = path.last().cloned().unwrap_or_default();
-            let Some((_, key)) = NAMED_BY.iter().find(|(name, _)| *name == list) else { return };
-            for value in items {
-                let name = value.get(key).map(|name| name.as_str().map_or_else(|| name.to_string(), str::to_owned));
-                collect(value, path, name.map(|name| (*key, name)).as_ref(), figures);
-            }
-        }
-        _ => {
-            let number = value.as_f64().or_else(|| value.as_bool().map(f64::from));
-            figures.push(WatchFigure { path: path.clone(), item: item.cloned(), value: number });
-        }
-    }
-}
-
-/// Whether a field is a resource or a kind of stall that the kernel does not count.
-fn is_absent_stall(path: &[String], field: &Value) -> bool {
-    let below = path.iter().position(|part| part == "psi").map(|at| path.len() - at);
-    field.is_null() && below.is_some_and(|below| below <= 2)
 }
 
 #[cfg(test)]
@@ -195,13 +285,10 @@ mod tests {
         assert_eq!(of("psi.memory.some.avg10").unwrap().value, Some(1.5));
         assert_eq!(of("psi.memory.some.now").unwrap().value, None);
         let free = of("nodes.3.free_bytes").unwrap();
-        assert_eq!(
-            (free.value, free.kind(), &free.item),
-            (Some(4096.0), WatchKind::Bytes, &Some(("node", "3".into())))
-        );
+        assert_eq!((free.value, free.kind, &free.item), (Some(4096.0), WatchKind::Bytes, &Some(("node", "3".into()))));
         assert_eq!(of("zswap.pool_bytes").unwrap().value, Some(1.0));
-        assert_eq!(of("vm.swap_in_bytes").unwrap().kind(), WatchKind::BytesPerSecond);
-        assert_eq!(of("seconds").unwrap().kind(), WatchKind::Seconds);
+        assert_eq!(of("vm.swap_in_bytes").unwrap().kind, WatchKind::BytesPerSecond);
+        assert_eq!(of("seconds").unwrap().kind, WatchKind::Seconds);
         for absent in ["psi.memory.full", "psi.cpu", "group", "cpu", "memory", "nodes.3.node", "time"] {
             assert!(of(absent).is_none(), "{absent}");
         }

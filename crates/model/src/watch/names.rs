@@ -1,5 +1,6 @@
 //! Names of the numbers that a sample can have, before there is one.
 
+use super::figures::{ACTIVE, NOW};
 use super::{
     WatchActive, WatchCpu, WatchFigure, WatchGroup, WatchMemory, WatchNode, WatchPool, WatchPressure, WatchSample,
     WatchStall, WatchStalls, WatchSwap,
@@ -14,17 +15,25 @@ pub fn watch_names() -> Vec<WatchFigure> {
     whole().figures()
 }
 
-/// The number of that name, whatever the item of its list; `None` if no sample has it.
+/// The number of that name or short name, whatever the item of its list; `None` if no sample has it.
 pub fn watch_name(name: &str) -> Option<WatchFigure> {
-    watch_names().into_iter().find_map(|known| {
-        let Some((key, _)) = known.item else { return (known.name() == name).then_some(known) };
-        let (list, rest) = known.around_item()?;
-        let item = name.strip_prefix(&list)?.strip_prefix('.')?;
-        let item = item.strip_suffix(&rest)?.strip_suffix('.')?;
-        let fits =
-            !item.is_empty() && (!matches!(key, "node" | "socket") || item.bytes().all(|byte| byte.is_ascii_digit()));
-        fits.then(|| WatchFigure { item: Some((key, item.to_owned())), ..known.clone() })
-    })
+    // A pair of cpus may have any name, so that of `active.pings.0-1.record.now` would be `0-1.record`.
+    let of_items = [name.to_owned(), format!("{ACTIVE}.{name}"), format!("{ACTIVE}.{name}.{NOW}")];
+    let names = watch_names();
+    let plain =
+        names.iter().find(|known| known.item.is_none() && [known.name(), known.short_name()].contains(&of_items[0]));
+    plain.cloned().or_else(|| of_items.iter().find_map(|name| names.iter().find_map(|known| of_item(known, name))))
+}
+
+/// The number of a list that has this name, with its item.
+fn of_item(known: &WatchFigure, name: &str) -> Option<WatchFigure> {
+    let (key, _) = known.item.as_ref()?;
+    let (list, rest) = known.around_item()?;
+    let item = name.strip_prefix(&list)?.strip_prefix('.')?;
+    let item = item.strip_suffix(&rest)?.strip_suffix('.')?;
+    let fits =
+        !item.is_empty() && (!matches!(*key, "node" | "socket") || item.bytes().all(|byte| byte.is_ascii_digit()));
+    fits.then(|| WatchFigure { item: Some((key, item.to_owned())), ..known.clone() })
 }
 
 /// A sample that has a value of every kind.
@@ -100,6 +109,18 @@ mod tests {
             "traffic_sockets.read_bytes",
         ] {
             assert_eq!(watch_name(wrong), None, "{wrong}");
+        }
+        for (short, name) in [
+            ("latency.dram", "active.dram.latency.now"),
+            ("latency.l1.record", "active.l1.latency.record"),
+            ("read.dram.one", "active.dram.bandwidth.now"),
+            ("kept.l3", "active.l3.kept.now"),
+            ("clock", "active.clock.now"),
+            ("pings.0-1", "active.pings.0-1.now"),
+            ("cpu.steal", "cpu.steal"),
+        ] {
+            let figure = watch_name(short).unwrap_or_else(|| panic!("{short}"));
+            assert_eq!((figure.name().as_str(), figure.short_name().as_str()), (name, short));
         }
         let names: std::collections::BTreeSet<String> = watch_names().iter().map(WatchFigure::name).collect();
         assert_eq!(names.len(), watch_names().len());

@@ -1,7 +1,7 @@
 //! The rates of a sample's traffic, as numbers: of the machine, its sockets and its nodes. Channels are in the sample
 //! itself.
 
-use super::WatchFigure;
+use super::{WatchFigure, WatchKind};
 use crate::traffic::{BoxPlace, BoxTraffic, LinkTraffic, Traffic, TrafficSum};
 
 /// The start of the names of all of them, and the field of a sample that they are made of.
@@ -24,7 +24,7 @@ const ABOUT: [(&str, &str); 6] = [
 ];
 
 /// What the list of the rate at a path is of, and what the rate is; `None` for another number.
-pub(super) fn about(path: &[String]) -> Option<[&'static str; 2]> {
+pub(super) fn about(path: &[&str]) -> Option<[&'static str; 2]> {
     let [list, name] = path else { return None };
     let text = |table: &[(&str, &'static str)], key: &str| {
         table.iter().find(|(known, _)| *known == key).map(|(_, text)| *text)
@@ -37,7 +37,13 @@ pub(super) fn figures(traffic: &Traffic) -> Vec<WatchFigure> {
     let mut figures = Figures { seconds: traffic.seconds, all: Vec::new() };
     figures.sum(FIRST, None, traffic.whole());
     if traffic.boxes.iter().any(|own| own.transfers.is_some()) {
-        figures.put(FIRST, None, "busiest_channel", traffic.busiest().filter(|_| traffic.seconds > 0.0));
+        figures.put(
+            FIRST,
+            None,
+            "busiest_channel",
+            WatchKind::Share,
+            traffic.busiest().filter(|_| traffic.seconds > 0.0),
+        );
     }
     for (socket, sum) in traffic.sockets() {
         let item = Some(("socket", socket.to_string()));
@@ -58,6 +64,9 @@ pub(super) fn figures(traffic: &Traffic) -> Vec<WatchFigure> {
     figures.all
 }
 
+/// The field that names an item of a list, and its value.
+type Item = Option<(&'static str, String)>;
+
 /// Figures of a time.
 struct Figures {
     seconds: f64,
@@ -65,17 +74,18 @@ struct Figures {
 }
 
 impl Figures {
-    fn put(&mut self, list: &str, item: Option<(&'static str, String)>, name: &str, value: Option<f64>) {
-        self.all.push(WatchFigure { path: vec![list.to_owned(), name.to_owned()], item, value });
+    fn put(&mut self, list: &'static str, item: Item, name: &'static str, kind: WatchKind, value: Option<f64>) {
+        self.all.push(WatchFigure { path: vec![list, name], item, before_item: 1, kind, value });
     }
 
-    fn rate(&mut self, list: &str, item: Option<(&'static str, String)>, name: &str, bytes: Option<f64>) {
+    fn rate(&mut self, list: &'static str, item: Item, name: &'static str, bytes: Option<f64>) {
         let seconds = self.seconds;
-        self.put(list, item, name, bytes.filter(|_| seconds > 0.0).map(|bytes| bytes / seconds));
+        let rate = bytes.filter(|_| seconds > 0.0).map(|bytes| bytes / seconds);
+        self.put(list, item, name, WatchKind::BytesPerSecond, rate);
     }
 
     /// Reads and writes where they are counted separately, and always both together.
-    fn sum(&mut self, list: &str, item: Option<(&'static str, String)>, sum: TrafficSum) {
+    fn sum(&mut self, list: &'static str, item: Item, sum: TrafficSum) {
         for (name, bytes) in [("read_bytes", sum.read), ("write_bytes", sum.write)] {
             if bytes.is_some() {
                 self.rate(list, item.clone(), name, bytes);
@@ -149,8 +159,8 @@ mod tests {
         ] {
             assert_eq!(of(name).value, Some(value), "{name}");
         }
-        assert_eq!(of("traffic.read_bytes").kind(), WatchKind::BytesPerSecond);
-        assert_eq!(of("traffic.busiest_channel").kind(), WatchKind::Share);
+        assert_eq!(of("traffic.read_bytes").kind, WatchKind::BytesPerSecond);
+        assert_eq!(of("traffic.busiest_channel").kind, WatchKind::Share);
         // What is not counted has no name, and what has no time no value; the names are the same.
         assert!(!figures.iter().any(|figure| figure.name().contains("received")));
         let first = WatchSample { traffic: Some(traffic(0.0)), ..WatchSample::default() }.figures();

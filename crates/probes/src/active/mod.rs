@@ -303,13 +303,13 @@ impl Cell {
 impl Figure {
     fn name(self) -> &'static str {
         match self {
-            Self::Latency(Some(1)) => "l1.latency",
-            Self::Latency(Some(2)) => "l2.latency",
-            Self::Latency(Some(_)) => "l3.latency",
-            Self::Latency(None) => "dram.latency",
-            Self::Bandwidth(Some(_)) => "l1.bandwidth",
-            Self::Bandwidth(None) => "dram.bandwidth",
-            Self::Kept => "l3.kept",
+            Self::Latency(Some(1)) => "latency.l1",
+            Self::Latency(Some(2)) => "latency.l2",
+            Self::Latency(Some(_)) => "latency.l3",
+            Self::Latency(None) => "latency.dram",
+            Self::Bandwidth(Some(_)) => "read.l1.one",
+            Self::Bandwidth(None) => "read.dram.one",
+            Self::Kept => "kept.l3",
             Self::Pings => "pings",
         }
     }

@@ -7,19 +7,14 @@ use tiermark_page::{Ink, Page, Style, bullet, heading, paragraph, seconds, space
 use super::points::name;
 use crate::reasons::Reasons;
 
-/// How the refusal of a step that there was no time for begins in documents older than codes.
-const NO_TIME: [&str; 3] =
-    ["time budget used up", "the time left did not suffice", "the time allowed went to the numbers"];
-
 /// Steps that took this share of the time allowed have used it up: what comes between them is the rest.
 const NEARLY: f64 = 0.95;
 
 /// Whether a step was skipped for lack of time.
 pub(crate) fn ran_out_of_time(seen: &Observation) -> bool {
-    seen.refusal.as_ref().is_some_and(|refusal| {
-        [run::codes::no_time_left, run::codes::curve_point_skipped].contains(&refusal.code)
-            || (refusal.code == "" && NO_TIME.iter().any(|known| refusal.why.starts_with(known)))
-    })
+    seen.refusal
+        .as_ref()
+        .is_some_and(|refusal| [run::codes::no_time_left, run::codes::curve_point_skipped].contains(&refusal.code))
 }
 
 /// Reasons of all numbers, the worst first.

@@ -58,7 +58,7 @@ mod tests {
             limit,
             unit,
         };
-        let text = "dram.latency > 1.5 x capability for 30s";
+        let text = "latency.dram > 1.5 x capability for 30s";
         let raised = alert(text, CheckUnit::Ns, Some(212.4), Some(150.0));
         let time = "2026-11-25T14:20:03.250Z";
         assert_eq!(watch_alarm(&raised, time), format!("alarm at {time}: {text}: now 212 ns, limit 150 ns"));

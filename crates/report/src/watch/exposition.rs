@@ -15,7 +15,7 @@ pub fn watch_exposition(sample: &WatchSample) -> String {
     for figure in sample.figures().into_iter().filter(|figure| !figure.is_traffic()) {
         let Some(value) = figure.value.filter(|value| value.is_finite()) else { continue };
         let labels = labels(&figure);
-        let value = match figure.kind() {
+        let value = match figure.kind {
             WatchKind::Percent => value / 100.0,
             WatchKind::Nanoseconds => value / 1e9,
             _ => value,
@@ -40,7 +40,7 @@ pub fn watch_exposition(sample: &WatchSample) -> String {
 /// `tiermark_watch_psi_memory_some_avg10_ratio`, `tiermark_watch_nodes_free_bytes`.
 fn family(figure: &WatchFigure) -> String {
     let plain = name(&figure.path.join("_"));
-    let suffix = match figure.kind() {
+    let suffix = match figure.kind {
         WatchKind::Seconds | WatchKind::Nanoseconds if !plain.ends_with("seconds") => "_seconds",
         WatchKind::Bytes | WatchKind::Seconds | WatchKind::Nanoseconds | WatchKind::Count => "",
         WatchKind::Hertz => "_hertz",

@@ -1,8 +1,7 @@
 //! The figures that alerts of `watch` can name: each with what the schema of a sample says of its fields.
 
 use serde_json::Value;
-use tiermark_expect::alert_figures;
-use tiermark_model::WatchFigure;
+use tiermark_model::{WatchFigure, watch_names};
 use tiermark_report::FigureLine;
 
 /// The committed schema of a sample, whose descriptions are the comments of its fields.
@@ -20,9 +19,9 @@ pub(super) fn all() -> Vec<FigureLine> {
             None => about(&figure, &schema),
         };
         let group = if about.len() > 1 { about.remove(0) } else { OF_THE_SAMPLE.to_owned() };
-        FigureLine { unit: figure.kind().unit(), name, group, about }
+        FigureLine { unit: figure.kind.unit(), name, group, about }
     };
-    let mut figures: Vec<(String, WatchFigure)> = alert_figures().collect();
+    let mut figures: Vec<_> = watch_names().into_iter().map(|figure| (figure.short_name(), figure)).collect();
     figures.sort_by(|(a, one), (b, other)| (one.path.first(), a).cmp(&(other.path.first(), b)));
     figures.into_iter().map(line).collect()
 }

@@ -1,6 +1,4 @@
-//! What was called otherwise before: old names go on working, on the command line, in plans and in saved documents.
-
-use std::fs;
+//! What an option with several values, and a command without any, mean.
 
 use crate::common::User;
 
@@ -11,19 +9,6 @@ const SERVER: &str = "synth:sockets=2,cores=2,smt=1,mem=8G";
 fn planned(arguments: &[&str]) -> serde_json::Value {
     let common = ["--dry-run", "--json", "--simulate", SERVER];
     User::new().run(&[arguments, &common[..]].concat()).expect(0).json()
-}
-
-#[test]
-fn old_spellings_mean_the_same() {
-    for (old, now) in [
-        (&["loaded", "--quick"][..], &["loaded-latency", "--quick"][..]),
-        (&["latency", "--quick", "--page", "base"], &["latency", "--quick", "--pages", "base"]),
-        (&["matrix", "--quick", "--size", "64M"], &["matrix", "--quick", "--sizes", "64M"]),
-        (&["matrix", "--quick", "--to", "1"], &["matrix", "--quick", "--mem-node", "1"]),
-        (&["matrix", "--quick", "--op", "2:1"], &["matrix", "--quick", "--mix", "2:1"]),
-    ] {
-        assert!(planned(old) == planned(now), "{old:?}");
-    }
 }
 
 #[test]
@@ -56,26 +41,6 @@ fn nodes_and_mixes_are_asked_for_alike() {
     assert_eq!(ops, ["2:1", "1:1"]);
     let role = &steps[0]["setup"]["threads"][0]["role"];
     assert!(role.to_string().contains("copy") && role.to_string().contains("read"), "{role}");
-}
-
-#[test]
-fn plans_and_documents_with_old_names_are_read() {
-    let user = User::new();
-    let plan = "name = \"old\"\ntitle = \"before\"\n[[experiment]]\nprobe = \"loaded\"\npage = \"base\"\nquick = true\n\
-                [[experiment]]\nprobe = \"matrix\"\nto = \"1\"\nsize = \"64M\"\nquick = true\n";
-    fs::write(user.path("old.toml"), plan).unwrap();
-    let shown = user.run(&["plan", "show", "old.toml"]).expect(0).out;
-    for command in ["loaded-latency --pages base --quick", "matrix --quick --sizes 64M --mem-node 1"] {
-        assert!(shown.contains(command), "{command}: {shown}");
-    }
-    // A document of that time.
-    let run = ["loaded-latency", "--quick", "--simulate", SERVER, "--no-save", "--json=run.json", "-q"];
-    user.run(&run).expect(0);
-    let text = fs::read_to_string(user.path("run.json")).unwrap().replace("loaded-latency", "loaded");
-    fs::write(user.path("before.json"), text).unwrap();
-    let [plain, again] =
-        [&["show", "before.json"][..], &["show", "before.json", "--reanalyse"]].map(|words| user.run(words));
-    assert_eq!(again.expect(0).out, plain.expect(0).out);
 }
 
 #[test]

@@ -1,0 +1,287 @@
+//! A part of a TOML file that serde reads into a type: what is wrong with it is a value, with its key and its place.
+
+use std::fmt::Display;
+
+use serde::de::{Deserializer, Error, Expected, IntoDeserializer, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde::forward_to_deserialize_any;
+use toml::Spanned;
+use toml::de::{DeString, DeTable, DeValue};
+
+/// Why a part of a file was not read.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub(crate) kind: FaultKind,
+    /// The key and those of the tables around it; empty for the whole file. Of a missing key, the table without it.
+    pub(crate) path: Vec<String>,
+    /// The byte at which that key begins, or the table of a list; `None` for the whole file.
+    pub(crate) at: Option<usize>,
+    /// Whether the key is in a list of tables: another table of the list has the same keys.
+    pub(crate) listed: bool,
+}
+
+/// What is wrong.
+#[derive(Debug)]
+pub(crate) enum FaultKind {
+    /// A key that the table does not have, and those that it has.
+    UnknownKey(String, &'static [&'static str]),
+    /// A word that is no choice, and the choices.
+    UnknownChoice(String, &'static [&'static str]),
+    /// The key that a table lacks.
+    Missing(&'static str),
+    /// Another value than the type has.
+    Type {
+        /// What the type wants, where it is a type of Rust.
+        wanted: Option<&'static str>,
+        /// What the reader of the type says that it wants.
+        expected: String,
+        /// What there is.
+        found: String,
+    },
+    /// The reader of the type gives this reason.
+    Refused(String),
+}
+
+impl Fault {
+    fn new(kind: FaultKind) -> Self {
+        Self { kind, path: Vec::new(), at: None, listed: false }
+    }
+
+    fn of_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        let found = match found {
+            Unexpected::Bool(value) => value.to_string(),
+            Unexpected::Unsigned(number) => number.to_string(),
+            Unexpected::Signed(number) => number.to_string(),
+            Unexpected::Float(number) => format!("{number:?}"),
+            Unexpected::Str(text) => format!("the text {text:?}"),
+            Unexpected::Seq => "a list".to_owned(),
+            Unexpected::Map => "a table".to_owned(),
+            other => other.to_string().replace('`', "'"),
+        };
+        Self::new(FaultKind::Type { wanted: None, expected: expected.to_string(), found })
+    }
+}
+
+impl Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {:?}", self.path.join("."), self.kind)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl Error for Fault {
+    fn custom<T: Display>(why: T) -> Self {
+        Self::new(FaultKind::Refused(why.to_string()))
+    }
+
+    fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::of_type(found, expected)
+    }
+
+    fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::of_type(found, expected)
+    }
+
+    fn unknown_field(name: &str, known: &'static [&'static str]) -> Self {
+        Self::new(FaultKind::UnknownKey(name.to_owned(), known))
+    }
+
+    fn unknown_variant(word: &str, known: &'static [&'static str]) -> Self {
+        Self::new(FaultKind::UnknownChoice(word.to_owned(), known))
+    }
+
+    fn missing_field(name: &'static str) -> Self {
+        Self::new(FaultKind::Missing(name))
+    }
+}
+
+/// A value of a file, or all of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Node<'a> {
+    value: Value<'a>,
+    path: Vec<String>,
+    /// See [`Fault`].
+    at: Option<usize>,
+    listed: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Value<'a> {
+    Table(&'a DeTable<'a>),
+    Other(&'a DeValue<'a>),
+}
+
+impl<'a> Node<'a> {
+    /// A whole file.
+    pub(crate) fn whole(table: &'a DeTable<'a>) -> Self {
+        Self { value: Value::Table(table), path: Vec::new(), at: None, listed: false }
+    }
+
+    /// The value of a key of this table.
+    fn of_key(&self, key: &Spanned<DeString<'_>>, value: &'a DeValue<'a>) -> Self {
+        let path = [self.path.as_slice(), &[key.get_ref().to_string()]].concat();
+        Self { value: Value::of(value), path, at: Some(key.span().start), listed: self.listed }
+    }
+
+    /// An item of this list: a table has a place of its own.
+    fn of_item(&self, item: &'a Spanned<DeValue<'a>>) -> Self {
+        let value = Value::of(item.get_ref());
+        match value {
+            Value::Table(_) => Self { value, path: self.path.clone(), at: Some(item.span().start), listed: true },
+            Value::Other(_) => Self { value, ..self.clone() },
+        }
+    }
+
+    /// A fault with this place, unless a part of this value has it; `wanted`: what the type wants.
+    fn fault(&self, mut fault: Fault, wanted: Option<&'static str>) -> Fault {
+        if fault.at.is_none() {
+            (fault.path, fault.at, fault.listed) = (self.path.clone(), self.at, self.listed);
+            if let FaultKind::Type { wanted: own, .. } = &mut fault.kind {
+                *own = own.or(wanted);
+            }
+        }
+        fault
+    }
+
+    fn read<'de, V: Visitor<'de>>(self, visitor: V, wanted: Option<&'static str>) -> Result<V::Value, Fault> {
+        let value = match self.value {
+            Value::Table(table) => return self.table(table, visitor, wanted),
+            Value::Other(value) => value,
+        };
+        let read = match value {
+            DeValue::String(text) => visitor.visit_str(text),
+            DeValue::Integer(number) => {
+                let digits = number.as_str().replace('_', "");
+                match i64::from_str_radix(&digits, number.radix()) {
+                    Ok(number) => visitor.visit_i64(number),
+                    Err(_) => Err(Fault::custom(format!("{digits} is out of range"))),
+                }
+            }
+            DeValue::Float(number) => match number.as_str().replace('_', "").parse() {
+                Ok(number) => visitor.visit_f64(number),
+                Err(_) => Err(Fault::custom(format!("{} is no number", number.as_str()))),
+            },
+            DeValue::Boolean(value) => visitor.visit_bool(*value),
+            DeValue::Datetime(_) => Err(Fault::invalid_type(Unexpected::Other("a date"), &visitor)),
+            DeValue::Array(items) => {
+                let items = items.iter().map(|item| self.of_item(item)).collect::<Vec<_>>();
+                visitor.visit_seq(Items(items.into_iter()))
+            }
+            DeValue::Table(table) => return self.clone().table(table, visitor, wanted),
+        };
+        read.map_err(|fault| self.fault(fault, wanted))
+    }
+
+    fn table<'de, V: Visitor<'de>>(
+        self,
+        table: &'a DeTable<'a>,
+        visitor: V,
+        wanted: Option<&'static str>,
+    ) -> Result<V::Value, Fault> {
+        let keys = table.iter().map(|(key, value)| self.of_key(key, value.get_ref())).collect::<Vec<_>>();
+        let read = visitor.visit_map(Keys { rest: keys.into_iter(), value: None });
+        read.map_err(|fault| self.fault(fault, wanted))
+    }
+}
+
+impl<'a> Value<'a> {
+    fn of(value: &'a DeValue<'a>) -> Self {
+        if let DeValue::Table(table) = value { Self::Table(table) } else { Self::Other(value) }
+    }
+}
+
+/// What readers of types of Rust want, in words.
+macro_rules! wanting {
+    ($($words:literal: $($method:ident)+;)+) => {
+        $($(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+            self.read(visitor, Some($words))
+        })+)+
+    };
+}
+
+impl<'de> Deserializer<'de> for Node<'_> {
+    type Error = Fault;
+
+    wanting! {
+        "a whole number from 0 on": deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64;
+        "a whole number": deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64;
+        "a number": deserialize_f32 deserialize_f64;
+        "a text in quotes": deserialize_str deserialize_string deserialize_char;
+        "a list in [ ]": deserialize_seq;
+        "a table": deserialize_map;
+        "true or false": deserialize_bool;
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        self.read(visitor, None)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        self.read(visitor, Some("a table"))
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Fault> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        let Value::Other(DeValue::String(word)) = self.value else {
+            return self.read(visitor, Some("a text in quotes"));
+        };
+        let word: serde::de::value::StrDeserializer<'_, Fault> = word.as_ref().into_deserializer();
+        visitor.visit_enum(word).map_err(|fault| self.fault(fault, None))
+    }
+
+    forward_to_deserialize_any! {
+        i128 u128 bytes byte_buf unit unit_struct tuple tuple_struct identifier ignored_any
+    }
+}
+
+/// The items of a list.
+struct Items<'a>(std::vec::IntoIter<Node<'a>>);
+
+impl<'de> SeqAccess<'de> for Items<'_> {
+    type Error = Fault;
+
+    fn next_element_seed<T: serde::de::DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Fault> {
+        self.0.next().map(|item| seed.deserialize(item)).transpose()
+    }
+}
+
+/// The keys of a table, with their values.
+struct Keys<'a> {
+    rest: std::vec::IntoIter<Node<'a>>,
+    value: Option<Node<'a>>,
+}
+
+impl<'de> MapAccess<'de> for Keys<'_> {
+    type Error = Fault;
+
+    fn next_key_seed<K: serde::de::DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Fault> {
+        let Some(next) = self.rest.next() else { return Ok(None) };
+        let name: serde::de::value::StrDeserializer<'_, Fault> =
+            next.path.last().map_or("", String::as_str).into_deserializer();
+        let key = seed.deserialize(name).map_err(|fault| next.fault(fault, None))?;
+        self.value = Some(next);
+        Ok(Some(key))
+    }
+
+    fn next_value_seed<V: serde::de::DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
+        let value = self.value.take().ok_or_else(|| Fault::custom("a value without its key"))?;
+        seed.deserialize(value)
+    }
+}

@@ -1,0 +1,49 @@
+//! What a name stands for, and where.
+
+use tiermark_model::Note;
+
+use crate::location::Place;
+use crate::range::Range;
+
+/// What a name stands for.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Value {
+    Number(Range),
+    Text(String),
+}
+
+/// A number or a text at a place.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct At {
+    pub(crate) place: Place,
+    /// The value, or why it is not known.
+    pub(crate) term: Result<Value, Note>,
+    /// Why a number is only a bound.
+    pub(crate) remarks: Vec<Note>,
+}
+
+impl At {
+    pub(crate) fn new(place: Place, term: Result<Range, Note>) -> Self {
+        Self { place, term: term.map(Value::Number), remarks: Vec::new() }
+    }
+
+    /// A text of the whole machine.
+    pub(crate) fn text(term: Result<String, Note>) -> Self {
+        Self { place: Place::default(), term: term.map(Value::Text), remarks: Vec::new() }
+    }
+
+    /// A number of the whole machine.
+    pub(crate) fn whole(term: Result<Range, Note>) -> Self {
+        Self::new(Place::default(), term)
+    }
+
+    /// A number of a memory module, or of another part of the board.
+    pub(crate) fn part(part: String, term: Result<Range, Note>) -> Self {
+        Self::new(Place { module: Some(part), ..Place::default() }, term)
+    }
+
+    pub(crate) fn with_remark(mut self, remark: Note) -> Self {
+        self.remarks.push(remark);
+        self
+    }
+}
