@@ -2,10 +2,11 @@
 
 use std::fmt::Display;
 
-use serde::de::{Deserializer, Error, Expected, IntoDeserializer, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde::de::value::{MapDeserializer, SeqDeserializer, StrDeserializer};
+use serde::de::{Deserializer, Error, Expected, IntoDeserializer, Unexpected, Visitor};
 use serde::forward_to_deserialize_any;
 use toml::Spanned;
-use toml::de::{DeString, DeTable, DeValue};
+use toml::de::{DeString, DeValue};
 
 /// Why a part of a file was not read.
 #[derive(Debug)]
@@ -98,44 +99,46 @@ impl Error for Fault {
 /// A value of a file, or all of it.
 #[derive(Debug, Clone)]
 pub(crate) struct Node<'a> {
-    value: Value<'a>,
+    value: &'a DeValue<'a>,
     path: Vec<String>,
     /// See [`Fault`].
     at: Option<usize>,
     listed: bool,
 }
 
-#[derive(Debug, Clone, Copy)]
-enum Value<'a> {
-    Table(&'a DeTable<'a>),
-    Other(&'a DeValue<'a>),
-}
-
 impl<'a> Node<'a> {
     /// A whole file.
-    pub(crate) fn whole(table: &'a DeTable<'a>) -> Self {
-        Self { value: Value::Table(table), path: Vec::new(), at: None, listed: false }
+    pub(crate) fn whole(value: &'a DeValue<'a>) -> Self {
+        Self { value, path: Vec::new(), at: None, listed: false }
     }
 
     /// The value of a key of this table.
     fn of_key(&self, key: &Spanned<DeString<'_>>, value: &'a DeValue<'a>) -> Self {
         let path = [self.path.as_slice(), &[key.get_ref().to_string()]].concat();
-        Self { value: Value::of(value), path, at: Some(key.span().start), listed: self.listed }
+        Self { value, path, at: Some(key.span().start), listed: self.listed }
     }
 
     /// An item of this list: a table has a place of its own.
     fn of_item(&self, item: &'a Spanned<DeValue<'a>>) -> Self {
-        let value = Value::of(item.get_ref());
+        let value = item.get_ref();
         match value {
-            Value::Table(_) => Self { value, path: self.path.clone(), at: Some(item.span().start), listed: true },
-            Value::Other(_) => Self { value, ..self.clone() },
+            DeValue::Table(_) => Self { value, path: self.path.clone(), at: Some(item.span().start), listed: true },
+            _ => Self { value, ..self.clone() },
         }
     }
 
-    /// A fault with this place, unless a part of this value has it; `wanted`: what the type wants.
+    /// A fault with its place: that of a key which is not known, or of this value unless a part of it has one already.
+    /// `wanted`: what the type wants.
     fn fault(&self, mut fault: Fault, wanted: Option<&'static str>) -> Fault {
         if fault.at.is_none() {
-            (fault.path, fault.at, fault.listed) = (self.path.clone(), self.at, self.listed);
+            let key = match (&fault.kind, self.value) {
+                (FaultKind::UnknownKey(name, _), DeValue::Table(table)) => {
+                    table.iter().find(|(key, _)| key.get_ref() == name)
+                }
+                _ => None,
+            };
+            let place = key.map_or_else(|| self.clone(), |(key, value)| self.of_key(key, value.get_ref()));
+            (fault.path, fault.at, fault.listed) = (place.path, place.at, place.listed);
             if let FaultKind::Type { wanted: own, .. } = &mut fault.kind {
                 *own = own.or(wanted);
             }
@@ -144,11 +147,7 @@ impl<'a> Node<'a> {
     }
 
     fn read<'de, V: Visitor<'de>>(self, visitor: V, wanted: Option<&'static str>) -> Result<V::Value, Fault> {
-        let value = match self.value {
-            Value::Table(table) => return self.table(table, visitor, wanted),
-            Value::Other(value) => value,
-        };
-        let read = match value {
+        let read = match self.value {
             DeValue::String(text) => visitor.visit_str(text),
             DeValue::Integer(number) => {
                 let digits = number.as_str().replace('_', "");
@@ -164,29 +163,22 @@ impl<'a> Node<'a> {
             DeValue::Boolean(value) => visitor.visit_bool(*value),
             DeValue::Datetime(_) => Err(Fault::invalid_type(Unexpected::Other("a date"), &visitor)),
             DeValue::Array(items) => {
-                let items = items.iter().map(|item| self.of_item(item)).collect::<Vec<_>>();
-                visitor.visit_seq(Items(items.into_iter()))
+                visitor.visit_seq(SeqDeserializer::new(items.iter().map(|item| self.of_item(item))))
             }
-            DeValue::Table(table) => return self.clone().table(table, visitor, wanted),
+            DeValue::Table(table) => {
+                let keys = table.iter().map(|(key, value)| (key.get_ref().as_ref(), self.of_key(key, value.get_ref())));
+                visitor.visit_map(MapDeserializer::new(keys))
+            }
         };
-        read.map_err(|fault| self.fault(fault, wanted))
-    }
-
-    fn table<'de, V: Visitor<'de>>(
-        self,
-        table: &'a DeTable<'a>,
-        visitor: V,
-        wanted: Option<&'static str>,
-    ) -> Result<V::Value, Fault> {
-        let keys = table.iter().map(|(key, value)| self.of_key(key, value.get_ref())).collect::<Vec<_>>();
-        let read = visitor.visit_map(Keys { rest: keys.into_iter(), value: None });
         read.map_err(|fault| self.fault(fault, wanted))
     }
 }
 
-impl<'a> Value<'a> {
-    fn of(value: &'a DeValue<'a>) -> Self {
-        if let DeValue::Table(table) = value { Self::Table(table) } else { Self::Other(value) }
+impl IntoDeserializer<'_, Fault> for Node<'_> {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
     }
 }
 
@@ -239,49 +231,12 @@ impl<'de> Deserializer<'de> for Node<'_> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Fault> {
-        let Value::Other(DeValue::String(word)) = self.value else {
-            return self.read(visitor, Some("a text in quotes"));
-        };
-        let word: serde::de::value::StrDeserializer<'_, Fault> = word.as_ref().into_deserializer();
+        let DeValue::String(word) = self.value else { return self.read(visitor, Some("a text in quotes")) };
+        let word: StrDeserializer<'_, Fault> = word.as_ref().into_deserializer();
         visitor.visit_enum(word).map_err(|fault| self.fault(fault, None))
     }
 
     forward_to_deserialize_any! {
         i128 u128 bytes byte_buf unit unit_struct tuple tuple_struct identifier ignored_any
-    }
-}
-
-/// The items of a list.
-struct Items<'a>(std::vec::IntoIter<Node<'a>>);
-
-impl<'de> SeqAccess<'de> for Items<'_> {
-    type Error = Fault;
-
-    fn next_element_seed<T: serde::de::DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Fault> {
-        self.0.next().map(|item| seed.deserialize(item)).transpose()
-    }
-}
-
-/// The keys of a table, with their values.
-struct Keys<'a> {
-    rest: std::vec::IntoIter<Node<'a>>,
-    value: Option<Node<'a>>,
-}
-
-impl<'de> MapAccess<'de> for Keys<'_> {
-    type Error = Fault;
-
-    fn next_key_seed<K: serde::de::DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Fault> {
-        let Some(next) = self.rest.next() else { return Ok(None) };
-        let name: serde::de::value::StrDeserializer<'_, Fault> =
-            next.path.last().map_or("", String::as_str).into_deserializer();
-        let key = seed.deserialize(name).map_err(|fault| next.fault(fault, None))?;
-        self.value = Some(next);
-        Ok(Some(key))
-    }
-
-    fn next_value_seed<V: serde::de::DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
-        let value = self.value.take().ok_or_else(|| Fault::custom("a value without its key"))?;
-        seed.deserialize(value)
     }
 }

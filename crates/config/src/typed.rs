@@ -65,7 +65,8 @@ pub fn read<T: DeserializeOwned>(
     // Keys with values that are the model's.
     let mut stand_in: Vec<String> = Vec::new();
     while mistakes.count() < MOST {
-        let fault = match T::deserialize(Node::whole(table.get_ref())) {
+        let whole = DeValue::Table(table.get_ref().clone());
+        let fault = match T::deserialize(Node::whole(&whole)) {
             Ok(read) => {
                 for problem in problems(&read) {
                     if !stand_in.iter().any(|key| problem.is_about(key)) {

@@ -144,15 +144,3 @@ impl ChangeRow {
         self.why.as_ref().map_or_else(|| self.what.clone(), |why| format!("{}: {why}", self.what))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reasons_of_older_versions_are_sentences() {
-        let older = r#"{"what":"/x","from":null,"to":"1","outcome":"left","why":"somebody else wrote it"}"#;
-        let row: ChangeRow = serde_json::from_str(older).unwrap();
-        assert_eq!(row.why.unwrap().to_string(), "somebody else wrote it");
-    }
-}

@@ -101,7 +101,6 @@ mod tests {
             "nodes.x.free_bytes",
             "nodes..free_bytes",
             "nodes.free_bytes",
-            "cpu",
             "time",
             "swaps.used_bytes",
             "traffic",
