@@ -34,13 +34,9 @@ pub(crate) fn read(reader: &Reader<'_>, nodes: &mut [Node]) {
 
 /// The bytes of a block, which the kernel writes as a hexadecimal number.
 fn block_bytes(reader: &Reader<'_>) -> Option<u64> {
-    let path = format!("{DIR}/block_size_bytes");
-    let text = reader.word(&path)?;
-    let bytes = u64::from_str_radix(&text, 16).ok().filter(|bytes| (1..1 << 40).contains(bytes));
-    if bytes.is_none() {
-        reader.malformed(&path, &text, "is not the size of a block of memory");
-    }
-    bytes
+    reader.value(&format!("{DIR}/block_size_bytes"), "is not the size of a block of memory", |text| {
+        u64::from_str_radix(text, 16).ok().filter(|bytes| (1..1 << 40).contains(bytes))
+    })
 }
 
 /// Whether a block is offline; `None` if its state cannot be read.

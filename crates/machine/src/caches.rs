@@ -6,8 +6,7 @@ use tiermark_model::messages::machine as messages;
 use tiermark_model::{Bytes, Cache, CacheKind, Cpu, IdSet, KIB};
 
 use crate::cpuinfo::CpuInfo;
-use crate::cpus::CPU_DIR;
-use crate::reader::Reader;
+use crate::reader::{CPU_DIR, Reader};
 use crate::sharing::{CacheView, sharers};
 
 /// Caches that one cpu may have: three times as many as any is known to have.
@@ -120,15 +119,12 @@ fn views(reader: &Reader<'_>, cpu: &Cpu) -> Vec<CacheView> {
 }
 
 fn kind(reader: &Reader<'_>, path: &str) -> Option<CacheKind> {
-    match reader.word(path)?.as_str() {
+    reader.value(path, "is neither Data, Instruction nor Unified", |text| match text {
         "Data" => Some(CacheKind::Data),
         "Instruction" => Some(CacheKind::Instruction),
         "Unified" => Some(CacheKind::Unified),
-        other => {
-            reader.malformed(path, other, "is neither Data, Instruction nor Unified");
-            None
-        }
-    }
+        _ => None,
+    })
 }
 
 /// Gives each cpu the index of its last-level-cache group, numbered in order of the first cpu.

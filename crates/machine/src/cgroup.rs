@@ -218,11 +218,8 @@ fn memory_limit<'a>(reader: &Reader<'_>, place: &'a Membership<'_>) -> Option<Me
     let limit = |dir: &'a String, (file, throttles): (&'static str, bool)| {
         let path = format!("{dir}/{file}");
         let text = reader.word(&path).filter(|text| text != "max")?;
-        let bytes = text.parse::<u64>().ok();
-        if bytes.is_none() {
-            reader.malformed(&path, &text, "is not a memory limit");
-        }
-        let bytes = bytes.filter(|bytes| *bytes < NO_LIMIT)?;
+        let bytes = reader.meant(&path, &text, "is not a memory limit", text.parse::<u64>().ok())?;
+        let bytes = Some(bytes).filter(|bytes| *bytes < NO_LIMIT)?;
         Some(MemoryLimit { bytes, used: memory_used(reader, place.version, dir), throttles, dir, file })
     };
     let limits = place.dirs.iter().flat_map(|dir| files.iter().filter_map(move |file| limit(dir, *file)));
@@ -313,13 +310,8 @@ fn cpu_quotas(reader: &Reader<'_>, place: &Membership<'_>) -> Vec<CpuQuota> {
             if quota == "max" {
                 return None;
             }
-            match (quota.parse::<i64>(), period.trim().parse::<i64>()) {
-                (Ok(quota), Ok(period)) => (quota, period),
-                _ => {
-                    reader.malformed(&path, &text, "is not a quota and a period");
-                    return None;
-                }
-            }
+            let both = quota.parse::<i64>().ok().zip(period.trim().parse::<i64>().ok());
+            reader.meant(&path, &text, "is not a quota and a period", both)?
         } else {
             (reader.number(&path)?, reader.number(&format!("{dir}/cpu.cfs_period_us"))?)
         };

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use tiermark_model::{ClockLimit, IdSet};
 
-use crate::cpus::CPU_DIR;
-use crate::reader::Reader;
+use crate::reader::{CPU_DIR, Reader};
 
 /// Different governors at most: six are known.
 const MOST_GOVERNORS: usize = 64;

@@ -6,8 +6,7 @@ use tiermark_model::messages::machine as messages;
 use tiermark_model::{CpuId, CpuModel, DisputedFact, IdSet, KIB};
 
 use crate::arm;
-use crate::cpus::CPU_DIR;
-use crate::reader::Reader;
+use crate::reader::{CPU_DIR, Reader};
 
 /// The parts of `/proc/cpuinfo` that discovery uses.
 #[derive(Debug, Default)]

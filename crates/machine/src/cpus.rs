@@ -5,10 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use tiermark_model::{Cpu, CpuId, DisputedFact, IdSet};
 
 use crate::cpuinfo::CpuInfo;
-use crate::reader::Reader;
-
-/// Where the kernel describes its cpus.
-pub(crate) const CPU_DIR: &str = "sys/devices/system/cpu";
+use crate::reader::{CPU_DIR, Reader};
 
 /// Ids above this are refused where nothing but a list names them: the largest `NR_CPUS` any kernel is built with.
 const MAX_BARE_CPUS: u32 = 8192;

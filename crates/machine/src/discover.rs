@@ -173,13 +173,7 @@ impl Status {
         let text = reader.lines(path).unwrap_or_default();
         let list = |name: &str| -> Option<IdSet> {
             let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-            match IdSet::from_plain_list(value) {
-                Ok(ids) => Some(ids),
-                Err(_) => {
-                    reader.malformed(path, value, format!("is not a set of ids for {name}"));
-                    None
-                }
-            }
+            reader.meant(path, value, format!("is not a set of ids for {name}"), IdSet::from_plain_list(value).ok())
         };
         Self { cpus: list("Cpus_allowed_list"), nodes: list("Mems_allowed_list") }
     }

@@ -120,6 +120,15 @@ pub fn kilobytes(text: &str, name: &str) -> Result<Option<u64>, Malformed> {
     kib.and_then(|kib| kib.checked_mul(1024)).map(Some).ok_or_else(|| Malformed::line(line))
 }
 
+/// What can be had of a node's memory without swapping, by the bytes of the lines of its `meminfo`: free pages, and file
+/// cache that is clean. A long-running server's free memory is full of cache that the kernel gives up at once.
+pub fn node_free(bytes: impl Fn(&str) -> Option<u64>) -> Option<u64> {
+    let of = |name| bytes(name).unwrap_or_default();
+    let cache = of("Active(file)").saturating_add(of("Inactive(file)")).saturating_sub(of("Dirty"));
+    let most = bytes("MemTotal").unwrap_or(u64::MAX);
+    bytes("MemFree").map(|free| free.saturating_add(cache).min(most))
+}
+
 /// The fields of `/proc/PID/stat` behind the name, which stands in parentheses and may hold anything, parentheses too.
 #[derive(Debug, Clone)]
 pub struct ProcessStat<'a> {

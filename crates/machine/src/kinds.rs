@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use tiermark_model::{Cache, CacheKind, CoreKind, Cpu, CpuId, IdSet};
 
-use crate::cpus::CPU_DIR;
-use crate::reader::Reader;
+use crate::reader::{CPU_DIR, Reader};
 
 /// Capacities this far apart are different cores. Favoured cores of one kind differ by a few percent, and the
 /// nearest two kinds known (Cortex-X against Cortex-A7xx) by a quarter.

@@ -7,6 +7,7 @@ use tiermark_model::{
     CacheIndexing, Cpu, DisputedFact, HmatAccess, HugePool, IdSet, Node, NodeId, SideCache, WritePolicy,
 };
 
+use crate::files::node_free;
 use crate::reader::Reader;
 
 pub(crate) const NODE_DIR: &str = "sys/devices/system/node";
@@ -54,7 +55,7 @@ fn whole_machine(reader: &Reader<'_>, cpus: IdSet) -> Node {
         id: 0,
         cpus,
         memory_bytes: bytes("MemTotal"),
-        free_bytes: free(&bytes),
+        free_bytes: node_free(bytes),
         huge_pages: pools(reader, POOLS),
         ..Node::default()
     }
@@ -80,7 +81,7 @@ fn node(reader: &Reader<'_>, ids: &IdSet, online: &IdSet, id: NodeId) -> Node {
         cpus,
         emulated: IdSet::new(),
         memory_bytes: bytes("MemTotal"),
-        free_bytes: free(&bytes),
+        free_bytes: node_free(bytes),
         offline_bytes: None,
         distances: distances(reader, &at("distance"), ids),
         hmat: reader
@@ -118,26 +119,12 @@ fn side_caches(reader: &Reader<'_>, dir: &str) -> Vec<SideCache> {
     reader.numbered(dir, "index").into_iter().map(cache).collect()
 }
 
-/// What can be had without swapping: free pages, and file cache that is clean. A long-running server's free memory is
-/// full of cache that the kernel gives up at once.
-fn free(bytes: &impl Fn(&str) -> Option<u64>) -> Option<u64> {
-    let of = |name| bytes(name).unwrap_or_default();
-    let cache = of("Active(file)").saturating_add(of("Inactive(file)")).saturating_sub(of("Dirty"));
-    let most = bytes("MemTotal").unwrap_or(u64::MAX);
-    bytes("MemFree").map(|free| free.saturating_add(cache).min(most))
-}
-
 /// The kernel prints one distance for each online node, in order of id; a row may be short after hot removal.
 fn distances(reader: &Reader<'_>, path: &str, ids: &IdSet) -> BTreeMap<NodeId, u32> {
-    let Some(text) = reader.word(path) else { return BTreeMap::new() };
-    let row: Option<Vec<u32>> = text.split_whitespace().map(|word| word.parse().ok()).collect();
-    match row {
-        Some(row) => ids.iter().zip(row).collect(),
-        None => {
-            reader.malformed(path, &text, "is not a row of distances");
-            BTreeMap::new()
-        }
-    }
+    let row: Option<Vec<u32>> = reader.value(path, "is not a row of distances", |text| {
+        text.split_whitespace().map(|word| word.parse().ok()).collect()
+    });
+    ids.iter().zip(row.unwrap_or_default()).collect()
 }
 
 /// Names the first distance that no two nodes can have: another than 10 of a node to itself, 10 or less or no way (255)

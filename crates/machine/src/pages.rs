@@ -45,8 +45,5 @@ fn stated(reader: &Reader<'_>, path: &str, name: &str) -> Option<u64> {
     let text = reader.lines(path)?;
     let value = text.lines().find_map(|line| line.strip_prefix(name))?.trim();
     let bytes = value.parse::<u64>().ok().filter(|b| b.is_power_of_two() && (1 << 10..=1 << 20).contains(b));
-    if bytes.is_none() {
-        reader.malformed(path, value, "is not a page size");
-    }
-    bytes
+    reader.meant(path, value, "is not a page size", bytes)
 }

@@ -11,6 +11,9 @@ use crate::error::DiscoverError;
 use crate::files::{self, Malformed};
 use crate::root::Root;
 
+/// Where the kernel describes its cpus.
+pub(crate) const CPU_DIR: &str = "sys/devices/system/cpu";
+
 /// Refusals kept one by one; a tree full of garbage must not yield one a file.
 const MAX_REFUSALS: usize = 40;
 
@@ -58,8 +61,22 @@ impl<'a> Reader<'a> {
     }
 
     /// Notes a file that makes no sense.
-    pub(crate) fn malformed(&self, path: &str, text: &str, why: impl Into<String>) {
+    fn malformed(&self, path: &str, text: &str, why: impl Into<String>) {
         self.refuse(DiscoverError::malformed(path, text, why).into_refusal());
+    }
+
+    /// What a text of a file means; where that is nothing, the file is noted as one that makes no sense.
+    pub(crate) fn meant<T>(&self, path: &str, text: &str, why: impl Into<String>, meaning: Option<T>) -> Option<T> {
+        if meaning.is_none() {
+            self.malformed(path, text, why);
+        }
+        meaning
+    }
+
+    /// The same of a whole file, without the space around its text; an empty one means nothing and is not noted.
+    pub(crate) fn value<T>(&self, path: &str, why: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+        let text = self.word(path)?;
+        self.meant(path, &text, why, parse(&text))
     }
 
     /// Notes two views of a fact that exclude each other: source and value of the one that is used, and of the other.
@@ -128,12 +145,7 @@ impl<'a> Reader<'a> {
 
     /// A number that fills a whole file.
     pub(crate) fn number<T: FromStr>(&self, path: &str) -> Option<T> {
-        let text = self.word(path)?;
-        let number = text.parse().ok();
-        if number.is_none() {
-            self.malformed(path, &text, "is not a number in range");
-        }
-        number
+        self.value(path, "is not a number in range", |text| text.parse().ok())
     }
 
     /// Those ids of a set that are there: from a file in list format, else from one that holds the old hexadecimal
@@ -160,55 +172,44 @@ impl<'a> Reader<'a> {
 
     fn parsed(&self, path: &str, parse: impl Fn(&str) -> Result<IdSet, tiermark_model::ListError>) -> Option<IdSet> {
         let text = self.text(path)?;
-        match parse(&text) {
-            Ok(ids) => Some(ids),
-            Err(error) => {
-                self.malformed(path, &text, format!("is not a set of ids: {}", error.why));
-                None
-            }
-        }
+        let told = |error: tiermark_model::ListError| {
+            self.malformed(path, &text, format!("is not a set of ids: {}", error.why));
+        };
+        parse(&text).map_err(told).ok()
     }
 
     /// A size as sysfs writes it: `32K`, `1024K`, `8M`, `1G`, or bytes; 0 means unknown.
     pub(crate) fn size(&self, path: &str) -> Option<u64> {
-        let text = self.word(path)?;
-        let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-        let scale = match &text[split..] {
-            "" => Some(0),
-            "K" => Some(10),
-            "M" => Some(20),
-            "G" => Some(30),
-            _ => None,
-        };
-        let number = text[..split].parse::<u64>().ok();
-        let bytes = number.zip(scale).and_then(|(n, scale)| n.checked_mul(1 << scale)).filter(|b| *b < MAX_BYTES);
-        if bytes.is_none() {
-            self.malformed(path, &text, "is not a size such as 32K");
-        }
+        let bytes = self.value(path, "is not a size such as 32K", |text| {
+            let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+            let scale = match &text[split..] {
+                "" => 0,
+                "K" => 10,
+                "M" => 20,
+                "G" => 30,
+                _ => return None,
+            };
+            text[..split].parse::<u64>().ok()?.checked_mul(1 << scale).filter(|bytes| *bytes < MAX_BYTES)
+        });
         bytes.filter(|bytes| *bytes != 0)
     }
 
     /// A count of things of so many bytes each, as long as all of them make a sane amount.
     pub(crate) fn count_of(&self, path: &str, bytes_each: u64) -> Option<u64> {
         let count: u64 = self.number(path)?;
-        let sane = count.checked_mul(bytes_each).is_some_and(|bytes| bytes < MAX_BYTES);
-        if !sane {
-            self.malformed(path, &count.to_string(), "is more than any machine has");
-        }
-        Some(count).filter(|_| sane)
+        let sane = count.checked_mul(bytes_each).filter(|bytes| *bytes < MAX_BYTES).map(|_| count);
+        self.meant(path, &count.to_string(), "is more than any machine has", sane)
     }
 
     /// The selected one of several words: `always [madvise] never`, or the only word.
     pub(crate) fn selected(&self, path: &str) -> Option<String> {
-        let text = self.word(path)?;
-        let chosen = match text.split_once('[') {
-            Some((_, rest)) => rest.split_once(']').map(|(word, _)| word),
-            None => Some(text.as_str()).filter(|text| !text.contains(char::is_whitespace)),
-        };
-        if chosen.is_none() {
-            self.malformed(path, &text, "selects no word");
-        }
-        chosen.map(str::to_owned)
+        self.value(path, "selects no word", |text| {
+            let chosen = match text.split_once('[') {
+                Some((_, rest)) => rest.split_once(']').map(|(word, _)| word),
+                None => Some(text).filter(|text| !text.contains(char::is_whitespace)),
+            };
+            chosen.map(str::to_owned)
+        })
     }
 
     /// The names in a directory.

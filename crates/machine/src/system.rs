@@ -7,10 +7,9 @@ use tiermark_model::{
     Bytes, CpuModel, DisputedFact, IdSet, Idle, IdleState, Swap, System, UnlistedSwap, total as total_of,
 };
 
-use crate::cpus::CPU_DIR;
 use crate::identity::Identity;
 use crate::live::LiveFacts;
-use crate::reader::Reader;
+use crate::reader::{CPU_DIR, Reader};
 use crate::swaps::swap_areas;
 use crate::{cpufreq, pages, virt};
 
@@ -124,8 +123,8 @@ fn damon(reader: &Reader<'_>) -> (Option<bool>, Vec<String>) {
 fn swaps(reader: &Reader<'_>) -> Option<Vec<Swap>> {
     let path = "proc/swaps";
     let text = reader.lines(path)?;
-    let told = |line: &str| reader.malformed(path, line, "is not a swap area");
-    Some(swap_areas(&text).filter_map(|area| area.map_err(told).ok()).take(MOST_SWAPS).collect())
+    let told = |line: &str| reader.meant(path, line, "is not a swap area", None);
+    Some(swap_areas(&text).filter_map(|area| area.map_or_else(told, Some)).take(MOST_SWAPS).collect())
 }
 
 /// Areas that `/proc/meminfo` does not count, or that it counts and nobody lists.
@@ -138,25 +137,17 @@ fn dispute_swap(reader: &Reader<'_>, areas: &[Swap], total: Option<u64>) {
 }
 
 fn zswap(reader: &Reader<'_>) -> Option<bool> {
-    let path = "sys/module/zswap/parameters/enabled";
-    let text = reader.word(path)?;
-    match text.as_str() {
+    reader.value("sys/module/zswap/parameters/enabled", "is neither Y nor N", |text| match text {
         "Y" | "1" => Some(true),
         "N" | "0" => Some(false),
-        _ => {
-            reader.malformed(path, &text, "is neither Y nor N");
-            None
-        }
-    }
+        _ => None,
+    })
 }
 
 fn load1(reader: &Reader<'_>) -> Option<f64> {
-    let text = reader.word("proc/loadavg")?;
-    let load = text.split_whitespace().next()?.parse::<f64>().ok().filter(|load| load.is_finite() && *load >= 0.0);
-    if load.is_none() {
-        reader.malformed("proc/loadavg", &text, "does not start with a load average");
-    }
-    load
+    reader.value("proc/loadavg", "does not start with a load average", |text| {
+        text.split_whitespace().next()?.parse::<f64>().ok().filter(|load| load.is_finite() && *load >= 0.0)
+    })
 }
 
 fn mitigations(reader: &Reader<'_>) -> BTreeMap<String, String> {

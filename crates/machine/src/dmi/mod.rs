@@ -18,16 +18,10 @@ pub use peak::{Channels, theoretical_peak};
 pub use table::redact;
 use table::{Structure, Table, structures};
 
-/// Why a table was refused.
+/// Nothing in so many bytes is an SMBIOS structure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum DmiError {
-    /// Nothing in the bytes is an SMBIOS structure.
-    #[error("no SMBIOS structure in {0} bytes")]
-    NoStructure(usize),
-    /// The file is not an entry point followed by its table.
-    #[error("no SMBIOS entry point (_SM_ or _SM3_) with a table inside the file")]
-    NoEntryPoint,
-}
+#[error("no SMBIOS structure in {0} bytes")]
+pub struct NoStructure(pub usize);
 
 /// The memory modules of an SMBIOS table.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -62,11 +56,11 @@ pub struct Dmi {
 /// A damaged table yields what comes before the damage.
 ///
 /// # Errors
-/// [`DmiError::NoStructure`] where not even one structure is whole.
-pub fn parse_dmi(bytes: &[u8]) -> Result<Dmi, DmiError> {
+/// [`NoStructure`] where not even one structure is whole.
+pub fn parse_dmi(bytes: &[u8]) -> Result<Dmi, NoStructure> {
     let Table { all, truncated, .. } = structures(bytes);
     if all.is_empty() {
-        return Err(DmiError::NoStructure(bytes.len()));
+        return Err(NoStructure(bytes.len()));
     }
     let arrays = memory::arrays(&all);
     let mut dmi = Dmi { truncated, unlisted_slots: memory::unlisted_slots(&all, &arrays), ..Dmi::default() };
@@ -194,31 +188,6 @@ fn slot_name(dimm: &Dimm, dimms: &[Dimm]) -> Option<String> {
 /// Whether a processor of type 4 is a central one (3) and its socket populated (bit 6 of the status).
 fn holds_processor(s: &Structure<'_>) -> bool {
     s.byte(0x05) == Some(3) && s.byte(0x18).is_some_and(|status| status & 0x40 != 0)
-}
-
-/// Decodes a dump file: an entry point, and the table at the offset that the entry point names.
-///
-/// # Errors
-/// [`DmiError`] where there is no entry point, or no structure where it points to.
-pub fn parse_dump(bytes: &[u8]) -> Result<Dmi, DmiError> {
-    let (start, length) = entry_point(bytes).ok_or(DmiError::NoEntryPoint)?;
-    let table = bytes.get(start..).ok_or(DmiError::NoEntryPoint)?;
-    parse_dmi(&table[..length.min(table.len())])
-}
-
-/// Address and length of the table, from the 32-bit or the 64-bit entry point.
-fn entry_point(bytes: &[u8]) -> Option<(usize, usize)> {
-    let bytes_at = |at: usize, n: usize| bytes.get(at..at + n);
-    let number =
-        |at: usize, n: usize| Some(bytes_at(at, n)?.iter().rev().fold(0u64, |all, b| all << 8 | u64::from(*b)));
-    let (start, length) = if bytes.starts_with(b"_SM3_") {
-        (number(0x10, 8)?, number(0x0c, 4)?)
-    } else if bytes.starts_with(b"_SM_") {
-        (number(0x18, 4)?, number(0x16, 2)?)
-    } else {
-        return None;
-    };
-    Some((usize::try_from(start).ok()?, usize::try_from(length).ok()?))
 }
 
 #[cfg(test)]
