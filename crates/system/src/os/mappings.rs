@@ -6,41 +6,11 @@ use std::ptr;
 use rustix::io;
 use rustix::mm::{self, Advice, MapFlags, MprotectFlags, ProtFlags};
 
+use super::mapped::Mapped;
 use crate::page_bytes;
 
 /// Gaps of the address space that are plugged at most until the kernel finds the one that is meant.
 const PLUGS: usize = 64;
-
-/// A mapping, unmapped when it is dropped.
-#[derive(Debug)]
-struct Mapped {
-    start: *mut c_void,
-    bytes: usize,
-}
-
-// SAFETY: the mapping belongs to this value alone, and any thread may touch or unmap it.
-unsafe impl Send for Mapped {}
-
-impl Mapped {
-    /// Where it is wished, if that is free, and wherever the kernel likes otherwise.
-    fn new(wish: *mut c_void, bytes: usize, protection: ProtFlags) -> io::Result<Self> {
-        // SAFETY: a new private mapping overlaps nothing: the address is a wish only.
-        let start = unsafe { mm::mmap_anonymous(wish, bytes, protection, MapFlags::PRIVATE) }?;
-        Ok(Self { start, bytes })
-    }
-
-    /// Memory that can neither be read nor written.
-    fn closed(bytes: usize) -> io::Result<Self> {
-        Self::new(ptr::null_mut(), bytes, ProtFlags::empty())
-    }
-}
-
-impl Drop for Mapped {
-    fn drop(&mut self) {
-        // SAFETY: the mapping that was made, once, and nothing points into it. It cannot fail for a whole mapping.
-        let _ = unsafe { mm::munmap(self.start, self.bytes) };
-    }
-}
 
 /// The bytes of a base page.
 fn page() -> io::Result<usize> {
@@ -128,7 +98,7 @@ impl Hole {
         let ends = [whole.start, hole.wrapping_byte_add(bytes)].map(|start| Mapped { start, bytes: page });
         let (mut plugs, mut found) = (Vec::new(), false);
         while !found && plugs.len() < PLUGS {
-            let trial = Mapped::new(ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE)?;
+            let trial = Mapped::open(bytes, MapFlags::PRIVATE)?;
             found = trial.start == hole;
             if !found {
                 plugs.push(trial);
@@ -148,7 +118,7 @@ impl Hole {
 
     #[inline]
     fn map(&self) -> io::Result<Mapped> {
-        Mapped::new(self.wish, self.bytes, ProtFlags::READ | ProtFlags::WRITE)
+        Mapped::new(self.wish, self.bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)
     }
 }
 

@@ -7,6 +7,7 @@ mod clone;
 mod cmem;
 mod context;
 mod files;
+mod mapped;
 mod mappings;
 mod migrate;
 mod program;

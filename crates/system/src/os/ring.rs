@@ -6,9 +6,11 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use rustix::io::{self, Errno};
-use rustix::mm::{self, MapFlags, ProtFlags};
+use rustix::mm::MapFlags;
 use rustix::thread::futex;
 use rustix::time::Timespec;
+
+use super::mapped::Mapped;
 
 /// Between two words: what neighbouring prefetchers fetch together, so that the sides share no line they need not.
 const APART: usize = 128;
@@ -35,14 +37,12 @@ enum Word {
 /// The shared mapping.
 #[derive(Debug)]
 struct Ring {
-    start: *mut u8,
+    memory: Mapped,
     capacity: usize,
 }
 
 // SAFETY: the words are atomic; the data is only touched by the one writer and the one reader, each in the part that
 // the words give it.
-unsafe impl Send for Ring {}
-// SAFETY: as above.
 unsafe impl Sync for Ring {}
 
 /// The side that writes. There is one: it goes to the child with the closure that it is moved into.
@@ -58,24 +58,21 @@ pub fn ring(capacity: usize) -> io::Result<(Producer, Consumer)> {
     if !capacity.is_power_of_two() || !(PIECES..=1 << 30).contains(&capacity) {
         return Err(Errno::INVAL);
     }
-    let protection = ProtFlags::READ | ProtFlags::WRITE;
-    // SAFETY: a new mapping wherever the kernel likes overlaps nothing.
-    let start = unsafe { mm::mmap_anonymous(ptr::null_mut(), HEADER + capacity, protection, MapFlags::SHARED) }?;
-    let ring = Arc::new(Ring { start: start.cast(), capacity });
+    let ring = Arc::new(Ring { memory: Mapped::open(HEADER + capacity, MapFlags::SHARED)?, capacity });
     Ok((Producer(Arc::clone(&ring)), Consumer(ring)))
 }
 
 impl Ring {
     fn word(&self, word: Word) -> &AtomicU32 {
         // SAFETY: inside the header, aligned, initialised (zero), and only ever used atomically, by both processes.
-        unsafe { AtomicU32::from_ptr(self.start.add(word as usize * APART).cast()) }
+        unsafe { AtomicU32::from_ptr(self.memory.start.cast::<u8>().add(word as usize * APART).cast()) }
     }
 
     /// Where a count of bytes is in the data, and how many bytes from there on are one piece.
     fn piece(&self, count: u32) -> (*mut u8, usize) {
         let at = count as usize & (self.capacity - 1);
         // SAFETY: `at` is below the capacity.
-        let place = unsafe { self.start.add(HEADER + at) };
+        let place = unsafe { self.memory.start.cast::<u8>().add(HEADER + at) };
         (place, (self.capacity - at).min(self.capacity / PIECES))
     }
 
@@ -157,14 +154,6 @@ impl Consumer {
             ring.advance(Word::Read, read.wrapping_add(n as u32), Word::WriterSleeps)?;
             return Ok(n);
         }
-    }
-}
-
-impl Drop for Ring {
-    fn drop(&mut self) {
-        // SAFETY: the mapping that was made, once; both sides in this process are gone. It cannot fail for a whole
-        // mapping.
-        let _ = unsafe { mm::munmap(self.start.cast(), HEADER + self.capacity) };
     }
 }
 
