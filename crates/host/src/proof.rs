@@ -76,8 +76,7 @@ fn by_move_pages(region: &Region, rng: &mut Rng) -> std::io::Result<Seen> {
     let count = (pages / SAMPLE_EVERY).clamp(SAMPLE_LEAST, SAMPLE_MOST).min(pages);
     let step = pages / count;
     // One page at random out of each stretch: an even spacing would see only one node of an interleaved region.
-    let within = u32::try_from(step).unwrap_or(u32::MAX);
-    let offsets: Vec<usize> = (0..count).map(|i| (i * step + rng.below(within) as usize) * region.grain).collect();
+    let offsets: Vec<usize> = (0..count).map(|i| (i * step + rng.below(step)) * region.grain).collect();
     let mut seen = Seen { pages: count as u64, on_target: Some(0), ..Seen::default() };
     // Without a node that they belong on, pages are where they may be.
     let belongs = |node: NodeId| region.target.is_empty() || region.target.contains(node);

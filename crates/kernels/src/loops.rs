@@ -59,3 +59,36 @@ macro_rules! chases {
         pub(crate) static TABLE: [ChaseRow; 32] = [$($row,)*];
     };
 }
+
+/// The chains whose speed is the clock of the core, and the loop that counts turns down.
+macro_rules! core_clock {
+    (alu: $alu:literal, mul: $mul:literal, down: $down:tt) => {
+        core_clock!(@chain alu_chain, $alu, $down);
+        core_clock!(@chain mul_chain, $mul, $down);
+        core_clock!(@spin $down);
+    };
+    (@chain $name:ident, $instruction:literal, [$($down:literal),+]) => {
+        /// A chain of at least `n` of an instruction, which depend on each other. Returns how many it ran.
+        #[inline(always)]
+        pub(crate) fn $name(n: u64) -> u64 {
+            let blocks = n.div_ceil(128).max(1);
+            // SAFETY: only registers.
+            unsafe {
+                core::arch::asm!(
+                    ".p2align 6", "2:", ".rept 128", $instruction, ".endr", $($down,)+
+                    n = inout(reg) blocks => _, x = inout(reg) 1u64 => _, y = in(reg) crate::operands::FACTOR,
+                    options(nomem, nostack)
+                );
+            }
+            blocks * 128
+        }
+    };
+    (@spin [$($down:literal),+]) => {
+        /// Counts `n` turns down.
+        #[inline(always)]
+        pub(crate) fn spin(n: u64) {
+            // SAFETY: only a register.
+            unsafe { core::arch::asm!("2:", $($down,)+ n = inout(reg) n.max(1) => _, options(nomem, nostack)) };
+        }
+    };
+}

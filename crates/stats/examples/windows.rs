@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 
-use tiermark_stats::{Side, VisitWindows, bare_edge, group_limits, group_of, median};
+use tiermark_stats::{Side, VisitWindows, edge, group_limits, group_of, median};
 
 /// The windows of a visit, and the pings around it.
 type Visit = (VisitWindows, [f64; 2]);
@@ -28,7 +28,7 @@ const ESTIMATES: [Estimate; 3] = [
         let pick = if side == Side::High { f64::max } else { f64::min };
         values(visits).into_iter().reduce(pick)
     }),
-    ("edge", |visits, side| Some(bare_edge(visits, side)?.value)),
+    ("edge", |visits, side| Some(edge(visits, side)?.value)),
 ];
 
 fn main() {
@@ -54,7 +54,7 @@ fn main() {
             row.push_str(&format!(" {half:>8.2}"));
             spreads.push(half);
         }
-        let edges: Vec<_> = chosen.iter().filter_map(|visits| bare_edge(visits, side)).collect();
+        let edges: Vec<_> = chosen.iter().filter_map(|visits| edge(visits, side)).collect();
         let best = edges.iter().map(|e| e.value).reduce(if side == Side::High { f64::max } else { f64::min });
         seen.extend(edges.iter().filter_map(|e| Some((e.share, (e.value / best?).ln().abs()))));
         let shares: Vec<String> = edges.iter().map(|e| format!("{:.1}", 100.0 * e.share)).collect();
@@ -94,7 +94,7 @@ fn best_state(cell: &str, visits: &[Visit], side: Side) -> Vec<VisitWindows> {
         let here = visits.iter().filter(|(_, pings)| pings.iter().all(|ping| group_of(*ping, &limits) == state));
         here.map(|(windows, _)| windows.clone()).collect::<Vec<_>>()
     });
-    let value = |visits: &[VisitWindows]| bare_edge(visits, side).filter(|e| e.has_enough()).map_or(0.0, |e| e.value);
+    let value = |visits: &[VisitWindows]| edge(visits, side).filter(|e| e.has_enough()).map_or(0.0, |e| e.value);
     states.max_by(|a, b| value(a).total_cmp(&value(b))).unwrap_or_else(all)
 }
 

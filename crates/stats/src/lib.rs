@@ -34,8 +34,7 @@ mod two_samples;
 pub use bootstrap::bootstrap_median;
 pub use change::{ChangePoint, LevelChange, LevelRule, OtherLevel, change_point, level_changes, other_level};
 pub use edge::{
-    APART_SECONDS, EDGE_QUANTILE, Edge, FEWEST_VISITS, FEWEST_WINDOWS, NEAR, SHARP, Side, VISITS, VisitWindows,
-    bare_edge, edge,
+    APART_SECONDS, EDGE_QUANTILE, Edge, FEWEST_VISITS, FEWEST_WINDOWS, NEAR, SHARP, Side, VISITS, VisitWindows, edge,
 };
 pub use interval::{Interval, moderated_half_width};
 pub use isotonic::isotonic;

@@ -8,7 +8,7 @@ use tiermark_kernels::layout::{permutation, prove, prove_permutation, write_chai
 use tiermark_model::{ChainLayout, Exit};
 use tiermark_page::terminal;
 use tiermark_report::Check;
-use tiermark_stats::ks_uniform;
+use tiermark_stats::{Rng, ks_uniform};
 
 use crate::args::{SelftestArgs, Simulation};
 use crate::output::{Failure, print, style};
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &SelftestArgs) -> Result<Exit, Failure> {
     }
     let host = target::open(&Simulation::default(), 1, None, std::sync::Arc::default())?.host;
     let mut checks = kernels();
-    checks.extend(generators());
+    checks.extend(generator());
     checks.extend(chains());
     checks.extend(instruments(host.as_ref()));
     let failed = checks.iter().any(|c| !c.pass);
@@ -70,22 +70,13 @@ fn kernels() -> Vec<Check> {
     checks
 }
 
-/// Both random generators, by the Kolmogorov-Smirnov test.
-fn generators() -> Vec<Check> {
-    let mut layout = tiermark_kernels::rng::Rng::new(1);
-    let draws = |mut draw: Box<dyn FnMut() -> f64 + '_>| (0..DRAWS).map(|_| draw()).collect::<Vec<f64>>();
-    // The top 53 bits, as every conversion to f64 takes them.
-    let words = draws(Box::new(|| (layout.next_u64() >> 11) as f64 / (1u64 << 53) as f64));
-    let bounded = {
-        const BOUND: u32 = 1_000_003;
-        let mut rng = tiermark_kernels::rng::Rng::new(2);
-        draws(Box::new(move || (f64::from(rng.below(BOUND)) + 0.5) / f64::from(BOUND)))
-    };
-    let engine = {
-        let mut rng = tiermark_stats::Rng::new(3);
-        draws(Box::new(move || rng.unit()))
-    };
-    [("layout words", words), ("layout draws", bounded), ("engine", engine)]
+/// The random generator, by the Kolmogorov-Smirnov test: its numbers, and whole numbers below a bound.
+fn generator() -> Vec<Check> {
+    const BOUND: usize = 1_000_003;
+    let (mut units, mut whole) = (Rng::new(1), Rng::new(2));
+    let numbers: Vec<f64> = (0..DRAWS).map(|_| units.unit()).collect();
+    let bounded: Vec<f64> = (0..DRAWS).map(|_| (whole.below(BOUND) as f64 + 0.5) / BOUND as f64).collect();
+    [("numbers", numbers), ("whole numbers", bounded)]
         .map(|(name, values)| {
             let p = ks_uniform(&values, 0.0, 1.0).map(|ks| ks.p_value);
             let value = p.map_or_else(|| "none".to_owned(), |p| format!("p = {p:.3}"));

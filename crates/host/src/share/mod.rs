@@ -186,8 +186,8 @@ impl ShareWork {
         let mut all: Vec<usize> = (0..self.lines.bytes() / APART).map(|index| index * APART).collect();
         let wanted = (FETCHED + 2).min(all.len());
         for at in 0..wanted {
-            let rest = u32::try_from(all.len() - at).unwrap_or(u32::MAX);
-            all.swap(at, at + rng.below(rest) as usize);
+            let left = all.len() - at;
+            all.swap(at, at + rng.below(left));
         }
         all.truncate(wanted);
         self.places = all;

@@ -91,8 +91,8 @@ fn write_long(
     let mut cuts = Vec::with_capacity(usize::from(count));
     for j in 0..usize::from(count) {
         let next = sattolo(lines, &mut rng, stopped)?;
-        let leave = rng.below(lines);
-        cuts.push((next[leave as usize], leave));
+        let leave = rng.below(lines as usize);
+        cuts.push((next[leave], leave));
         for (piece, next) in words.chunks_mut(POLL_EVERY * 8).zip(next.chunks(POLL_EVERY)) {
             go_on(stopped)?;
             for (line, next) in piece.chunks_exact_mut(8).zip(next) {
@@ -102,7 +102,7 @@ fn write_long(
     }
     for (j, &(_, leave)) in cuts.iter().enumerate() {
         let onward = (j + 1) % cuts.len();
-        words[leave as usize * 8 + j] = base + u64::from(cuts[onward].0) * 64 + onward as u64 * 8;
+        words[leave * 8 + j] = base + u64::from(cuts[onward].0) * 64 + onward as u64 * 8;
     }
     Ok(())
 }

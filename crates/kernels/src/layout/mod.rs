@@ -184,8 +184,7 @@ fn sattolo(nodes: u32, rng: &mut Rng, stopped: &dyn Fn() -> bool) -> Result<Vec<
         if (i as usize).is_multiple_of(POLL_EVERY) {
             go_on(stopped)?;
         }
-        let j = rng.below(i);
-        next.swap(i as usize, j as usize);
+        next.swap(i as usize, rng.below(i as usize));
     }
     Ok(next)
 }
@@ -196,8 +195,7 @@ fn shuffle(items: &mut [u32], rng: &mut Rng, stopped: &dyn Fn() -> bool) -> Resu
         if i.is_multiple_of(POLL_EVERY) {
             go_on(stopped)?;
         }
-        let j = rng.below(i as u32 + 1);
-        items.swap(i, j as usize);
+        items.swap(i, rng.below(i + 1));
     }
     Ok(())
 }

@@ -203,8 +203,8 @@ fn mark(words: &mut [u64], grid: &Grid) -> Vec<usize> {
     let mut rng = Rng::new(0);
     let mut marks = Vec::with_capacity(count);
     while marks.len() < count {
-        let slot = grid.slots[rng.below(grid.slots.len() as u32) as usize];
-        let word = rng.below(grid.places as u32) as usize * grid.pitch + slot;
+        let slot = grid.slots[rng.below(grid.slots.len())];
+        let word = rng.below(grid.places) * grid.pitch + slot;
         if words[word] & MARK == 0 {
             words[word] |= MARK;
             marks.push(word);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use tiermark_model::WatchBest;
-use tiermark_stats::{Edge, Side, VisitWindows, bare_edge, median};
+use tiermark_stats::{Edge, Side, VisitWindows, edge, median};
 
 /// Visits whose windows are kept: their edge takes 20 µs, and they are the last two minutes at a visit a second.
 const KEPT: usize = 128;
@@ -59,7 +59,7 @@ impl Series {
             self.visits.clear();
         }
         self.visits.push_back(VisitWindows { at, values });
-        let edge = bare_edge(self.visits.make_contiguous(), self.side);
+        let edge = edge(self.visits.make_contiguous(), self.side);
         self.edge = edge.filter(Edge::has_enough).map(|edge| edge.value);
     }
 

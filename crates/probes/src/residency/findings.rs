@@ -2,7 +2,7 @@
 
 use tiermark_model::messages::shapes;
 use tiermark_model::{Bytes, CpuId, Finding, Labels, Machine, Observation, Quantity, Reason, Unit};
-use tiermark_stats::{Edge, Side, VisitWindows, bare_edge};
+use tiermark_stats::{Edge, Side, VisitWindows, edge};
 
 use super::limits::{limit, used_once};
 use super::{FLUSHED, TOUCHED, Use, inner_bytes, shared_cache};
@@ -29,7 +29,7 @@ impl<'a> WaitPoint<'a> {
     /// A point without windows.
     pub(super) fn made(seen: &'a Observation, bytes: u64, used: Use, wait_ns: f64) -> Self {
         let median = seen.value.unwrap_or(f64::NAN);
-        let edge = bare_edge(&[VisitWindows { at: 0.0, values: vec![median] }], Side::Low).expect("one window");
+        let edge = edge(&[VisitWindows { at: 0.0, values: vec![median] }], Side::Low).expect("one window");
         Self { seen, bytes, used, wait_ns, median, edge }
     }
 }
@@ -125,7 +125,7 @@ fn ranges(observations: &[Observation]) -> Vec<Range<'_>> {
     let mut points: Vec<WaitPoint<'_>> = with_purpose(observations, TOUCHED)
         .filter_map(|seen| {
             let (bytes, wait, median, visits) = point(seen)?;
-            let edge = bare_edge(&visits, Side::Low)?;
+            let edge = edge(&visits, Side::Low)?;
             Some(WaitPoint { seen, bytes, used: use_of(seen), wait_ns: wait as f64, median, edge })
         })
         .collect();

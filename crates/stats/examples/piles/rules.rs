@@ -1,6 +1,6 @@
 //! The rules that are compared.
 
-use tiermark_stats::{NEAR, Side, VisitWindows, bare_edge, bare_pile};
+use tiermark_stats::{NEAR, Side, VisitWindows, bare_pile};
 
 /// A figure, and whether the rule accepts it.
 pub(crate) type Figure = (f64, bool);
@@ -16,7 +16,7 @@ pub(crate) const RULES: [Rule; 5] = [
 ];
 
 fn edge(visits: &[VisitWindows], side: Side) -> Option<Figure> {
-    let edge = bare_edge(visits, side)?;
+    let edge = tiermark_stats::edge(visits, side)?;
     Some((edge.value, edge.is_sharp() && edge.is_reproduced() && edge.has_enough()))
 }
 
