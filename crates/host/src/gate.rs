@@ -1,8 +1,11 @@
 //! The start gate: the last worker to arrive lets all of them go at one moment.
 
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tiermark_system::SharedLines;
+use tiermark_system::{Mapping, SharedLines};
 
 /// Bytes from one word of a gate to the next: adjacent-line prefetchers pair lines of 64.
 const APART: usize = 128;
@@ -63,9 +66,14 @@ impl StartGate {
         Self { workers: workers as u64, words: Words::Own(Box::default()) }
     }
 
-    /// The same on memory that is shared with the processes of the other workers, and zero at first.
-    pub(crate) fn shared(workers: usize, lines: SharedLines) -> Self {
-        Self { workers: workers as u64, words: Words::Shared(lines) }
+    /// The same in a file that is shared with the processes of the other workers, and zero at first.
+    ///
+    /// # Errors
+    /// Those of mapping it.
+    pub(crate) fn shared(workers: usize, file: &File) -> io::Result<Self> {
+        let mapping = Arc::new(Mapping::of_file(file, 0, Self::BYTES, Self::BYTES, true)?);
+        let lines = SharedLines::new(&mapping, Self::BYTES).map_err(io::Error::other)?;
+        Ok(Self { workers: workers as u64, words: Words::Shared(lines) })
     }
 
     fn word(&self, at: usize) -> &AtomicU64 {
@@ -165,12 +173,7 @@ mod tests {
     #[test]
     fn a_gate_in_shared_memory_opens_for_all_who_have_it() {
         let file = tiermark_system::shared_file(StartGate::BYTES as u64).unwrap();
-        let gate = || {
-            let mapping = std::sync::Arc::new(
-                tiermark_system::Mapping::of_file(&file, 0, StartGate::BYTES, StartGate::BYTES, true).unwrap(),
-            );
-            StartGate::shared(2, SharedLines::new(&mapping, StartGate::BYTES).unwrap())
-        };
+        let gate = || StartGate::shared(2, &file).unwrap();
         let (ours, theirs) = (gate(), gate());
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| theirs.arrive(|| 7, pause));

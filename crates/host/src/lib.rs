@@ -14,6 +14,7 @@ mod gate;
 mod indices;
 mod linux;
 mod load;
+mod moment;
 mod overheads;
 mod physical;
 mod ping;

@@ -1,23 +1,22 @@
 //! The real machine.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use tiermark_engine::{Host, Rig, admit};
+use tiermark_machine::Root;
 use tiermark_model::messages::setup as says;
 use tiermark_model::{Bench, Machine, Refusal, Role, Setup};
 use tiermark_system::Clock;
 
-use crate::free_memory::FreeMemory;
 use crate::indices::Indices;
 use crate::region::Stock;
 use crate::resources::Resources;
 use crate::rig::LinuxRig;
 use crate::subprocess::{ProcessesRig, SubprocessRig, runs_in_processes, runs_in_subprocess};
 use crate::team::Pool;
-use crate::{check, overheads};
+use crate::{check, free_memory, overheads};
 
 /// How a host is made.
 #[derive(Debug, Clone)]
@@ -26,13 +25,13 @@ pub struct Options {
     pub stopped: Arc<AtomicBool>,
     /// Most bytes that rigs may hold together between visits; half of the free memory if that is less.
     pub keep_bytes: u64,
-    /// Where `proc` and `sys` are read for free memory and huge pages: `/`, but in tests.
-    pub root: PathBuf,
+    /// Where free memory and huge pages are read: the running system, but in tests.
+    pub root: Root,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { stopped: Arc::new(AtomicBool::new(false)), keep_bytes: u64::MAX, root: PathBuf::from("/") }
+        Self { stopped: Arc::new(AtomicBool::new(false)), keep_bytes: u64::MAX, root: Root::live() }
     }
 }
 
@@ -41,7 +40,7 @@ impl Default for Options {
 pub struct LinuxHost {
     pub(crate) resources: Resources,
     keep_bytes: u64,
-    room: FreeMemory,
+    root: Root,
     born: Instant,
 }
 
@@ -65,9 +64,8 @@ impl LinuxHost {
             idle_watts: None,
             primitives: tiermark_primitives::present_primitives(&machine),
         };
-        let room = FreeMemory::new(options.root);
         // Half of the free memory: the rest is for other programs.
-        let keep_bytes = options.keep_bytes.min(room.spare().map_or(0, |bytes| bytes / 2));
+        let keep_bytes = options.keep_bytes.min(free_memory::spare(&options.root).map_or(0, |bytes| bytes / 2));
         let resources = Resources {
             machine,
             bench,
@@ -79,7 +77,7 @@ impl LinuxHost {
             stock: Stock::new(keep_bytes),
             prepared: 0,
         };
-        Ok(Self { resources, keep_bytes, room, born })
+        Ok(Self { resources, keep_bytes, root: options.root, born })
     }
 }
 
@@ -93,7 +91,7 @@ impl Host for LinuxHost {
     }
 
     fn prepare(&mut self, setup: &Setup) -> Result<Box<dyn Rig>, Refusal> {
-        let mut fresh = self.room.fresh(&self.resources.machine);
+        let mut fresh = free_memory::fresh(&self.root, &self.resources.machine);
         self.resources.stock.add_to(&mut fresh);
         admit(setup, &self.resources.machine, &fresh)?;
         // What the system does to a process depends on what it holds, which must not be what was measured before; a

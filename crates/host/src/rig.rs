@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tiermark_engine::{Fault, Rig, Shot, ThreadShot};
+use tiermark_engine::{Fault, Rig, Shot};
 use tiermark_kernels::{SPAN_QUANTUM, StreamSpec};
 use tiermark_model::messages::setup as says;
 use tiermark_model::{ChainLayout, IdSet, KernelId, Layout, NodeId, Pattern, PlacementProof, Refusal, Role, Setup};
@@ -20,14 +20,14 @@ use crate::region::{Order, Region, chain_refused, populate, stop_refusal};
 use crate::resources::Resources;
 use crate::streams::{Share, stream_plan};
 use crate::team::{Job, Pool, Reply, Team};
-use crate::worker::Worker;
+use crate::worker::{Worker, WorkerShot};
 
 /// Memory with a smaller share on the right nodes, or with the requested page size, is unmapped: the next step gets
 /// other pages.
 const LEAST_PROVEN: f64 = 0.99;
 
 /// The reply of a worker to a job.
-type Answer = Result<Option<(ThreadShot, [Vec<f64>; 2])>, Refusal>;
+type Answer = Result<Option<WorkerShot>, Refusal>;
 
 /// The rig of setups on this machine.
 pub(crate) struct LinuxRig {
@@ -196,7 +196,7 @@ impl Rig for LinuxRig {
         let mut shot = Shot { threads: Vec::with_capacity(replies.len()), ..Shot::default() };
         for (index, reply) in replies.into_iter().enumerate() {
             match reply {
-                Ok(Ok(Some((thread, [before, after])))) => {
+                Ok(Ok(Some(WorkerShot { thread, pings: [before, after] }))) => {
                     shot.threads.push(thread);
                     shot.pings[0].extend(before);
                     shot.pings[1].extend(after);

@@ -1,6 +1,5 @@
 //! One pinned thread: settles on its cpu, fills its region, and runs shots.
 
-use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,13 +8,14 @@ use tiermark_kernels::StreamSpec;
 use tiermark_model::messages::setup as says;
 use tiermark_model::{CpuId, IdSet, Refusal, Role};
 use tiermark_primitives::{BoundMemory, Order, OsWork};
-use tiermark_system::{Clock, LineOrder, SharedLines, Usage};
+use tiermark_system::{Clock, LineOrder, SharedLines};
 
 use crate::check;
 use crate::core_clock::Lookout;
 use crate::ended::Ended;
-use crate::gate::{BreakOnPanic, StartGate};
+use crate::gate::{BreakOnPanic, Opening, StartGate};
 use crate::load::LoadWork;
+use crate::moment::{Moment, guarded};
 use crate::ping::Pings;
 use crate::region::{Region, pin_refused, stop_refusal};
 use crate::revisit::{RevisitWork, Round};
@@ -77,16 +77,6 @@ pub(crate) struct Worker {
     pub(crate) stamps: Vec<u64>,
     /// Consumes what kernels read.
     pub(crate) checksum: u64,
-}
-
-/// The worker's own counters at one end of a shot.
-#[derive(Debug, Clone, Copy)]
-struct Moment {
-    cpu: Option<CpuId>,
-    usage: Usage,
-    run_delay_ns: Option<f64>,
-    cpu_ns: f64,
-    wall: u64,
 }
 
 impl Worker {
@@ -177,12 +167,23 @@ impl Worker {
         pings: Option<&Pings>,
         budget_ns: f64,
         number: u64,
-    ) -> Result<(ThreadShot, [Vec<f64>; 2]), Ended> {
+    ) -> Result<WorkerShot, Ended> {
         let guard = BreakOnPanic(gate);
-        let Some(work) = &mut self.work else {
+        let Some(mut work) = self.work.take() else {
             gate.break_open();
             return Err(Ended::Failed("the worker has no work".to_owned()));
         };
+        self.lay_out(&mut work, budget_ns, number);
+        let (clock, stopped) = (self.clock, Arc::clone(&self.stopped));
+        let meeting = Meeting { gate, stopped: &stopped, clock: &clock };
+        let shot = self.shot_of(&mut work, &meeting, pings, budget_ns);
+        drop(guard);
+        self.work = Some(work);
+        shot
+    }
+
+    /// Makes room for the stamps, and has lines that are shared drawn.
+    fn lay_out(&mut self, work: &mut Work, budget_ns: f64, number: u64) {
         let wanted = (2.0 * budget_ns / work.block_ns().max(1.0)) as usize + 1_024;
         self.stamps.clear();
         // Written, not only reserved: the pages are there before the clock runs.
@@ -190,41 +191,68 @@ impl Worker {
         if let Work::Share(work) = work {
             work.lay_out(number, self.share.index == 0);
         }
+    }
+
+    fn shot_of(
+        &mut self,
+        work: &mut Work,
+        meeting: &Meeting<'_>,
+        pings: Option<&Pings>,
+        budget_ns: f64,
+    ) -> Result<WorkerShot, Ended> {
         let fills = work.fills(&self.region, self.around.cache_bytes);
-        let (clock, lookout, around) = (self.clock, self.lookout, self.around);
-        let stamp_ns = lookout.stamp_ns();
-        let stopped = &self.stopped;
-        // Checked only after a long wait: a shot that can begin is short.
-        let wait = |looks| pause(looks) && !(looks >= SPIN_LOOKS && stopped.load(Ordering::Relaxed));
-        let answers = |_| match stopped.load(Ordering::Relaxed) {
-            true => Ended::Failed("the run was stopped".to_owned()),
-            false => Ended::Followed,
-        };
-        // Both sides of a pair come to it at the same time.
-        let ask = || -> Result<Vec<f64>, Ended> {
-            let Some(pings) = pings else { return Ok(Vec::new()) };
-            gate.arrive(|| clock.now(), wait).map_err(answers)?;
-            Ok(pings.trips(self.index, &clock, stamp_ns))
-        };
-        let pings_before = ask()?;
+        let before = self.ping(meeting, pings)?;
         // After the pings, which take longer than a second level keeps its lines.
-        let (mut settling, mut checksum) = match &self.other {
-            Some(other) => (read_other(other, &clock), 0),
-            None => settle(work, &self.region, around, &clock),
+        let (settling, opened) = self.settle_with_others(work, meeting)?;
+        let timed = self.timed(work, meeting, opened, budget_ns)?;
+        let after = self.ping(meeting, pings)?;
+        self.checksum = std::hint::black_box(self.checksum);
+        // Threads that only answer stamp nothing.
+        let stamps = &self.stamps[..timed.blocks + usize::from(timed.blocks > 0)];
+        let stamps_ns: Vec<f64> = stamps.iter().map(|stamp| self.clock.between(opened, *stamp)).collect();
+        let [from, to] = [(stamps_ns.first(), timed.ends[0]), (stamps_ns.last(), timed.ends[1])]
+            .map(|(at, hz)| ClockLook { at_ns: at.copied().unwrap_or_default(), hz });
+        let inner = timed.between.into_iter();
+        let inner = inner.map(|(at, hz)| ClockLook { at_ns: self.clock.between(opened, at), hz });
+        let thread = ThreadShot {
+            per_block: work.per_block(),
+            looks: std::iter::once(from).chain(inner).chain([to]).collect(),
+            stamps_ns,
+            settling,
+            lead: work.ramp_blocks().filter(|_| !fills).map(|blocks| blocks as f64 * work.per_block()),
+            guard: timed.guard,
         };
-        let mut opened = gate.arrive(|| clock.now(), wait).map_err(answers)?.at;
+        Ok(WorkerShot { thread, pings: [before, after] })
+    }
+
+    /// Trips to the partners; both sides of a pair come to it at the same time.
+    fn ping(&self, meeting: &Meeting<'_>, pings: Option<&Pings>) -> Result<Vec<f64>, Ended> {
+        let Some(pings) = pings else { return Ok(Vec::new()) };
+        meeting.arrive()?;
+        Ok(pings.trips(self.index, &self.clock, self.lookout.stamp_ns()))
+    }
+
+    /// Brings caches and translations into the state that is measured, together with the other workers. Returns when
+    /// the gate opened.
+    fn settle_with_others(&mut self, work: &mut Work, meeting: &Meeting<'_>) -> Result<(Settling, u64), Ended> {
+        let (clock, around) = (&self.clock, self.around);
+        let (mut settling, mut checksum) = match &self.other {
+            Some(other) => (read_other(other, clock), 0),
+            None => settle(work, &self.region, around, clock),
+        };
+        let mut opened = meeting.arrive()?.at;
         if self.is_loaded {
             // While the others load the memory.
             if matches!(work, Work::Chase(_)) {
-                let (again, sum) = settle(work, &self.region, around, &clock);
+                let (again, sum) = settle(work, &self.region, around, clock);
                 settling = Settling { ns: settling.ns + again.ns, ..again };
                 checksum ^= sum;
             }
         } else if !self.is_alone {
             // The others may have taken longer: all go on together, and start from the same state.
             for is_last in [false, true] {
-                checksum ^= refresh(work, around, &clock);
-                let opening = gate.arrive(|| clock.now(), wait).map_err(answers)?;
+                checksum ^= refresh(work, around, clock);
+                let opening = meeting.arrive()?;
                 opened = opening.at;
                 // All workers compare the same two times, so they decide alike: all do another pass, or none does.
                 let is_together = clock.between(opening.first, opening.at) <= WAITS_NS;
@@ -234,6 +262,19 @@ impl Worker {
                 }
             }
         }
+        self.checksum ^= checksum;
+        Ok((settling, opened))
+    }
+
+    /// The work, between two looks at the clock of the core and at what the kernel counts.
+    fn timed(
+        &mut self,
+        work: &mut Work,
+        meeting: &Meeting<'_>,
+        opened: u64,
+        budget_ns: f64,
+    ) -> Result<TimedWork, Ended> {
+        let (clock, lookout, gate) = (self.clock, self.lookout, meeting.gate);
         let asked_before = work.major_faults();
         let before = Moment::start(&clock);
         let budget_ns = budget_ns + if self.is_loaded { SETTLES_UNDER_LOAD_NS } else { 0.0 };
@@ -243,6 +284,7 @@ impl Worker {
         let mut between = Vec::new();
         let blocks = match &mut *work {
             Work::Share(work) => {
+                let (stopped, stamp_ns) = (meeting.stopped, lookout.stamp_ns());
                 let watch = Watch { gate, stopped, clock: &clock, deadline, stamp_ns };
                 // The other side of a shared line must not wait for this one.
                 work.play(&mut self.stamps, &watch).inspect_err(|_| gate.break_open())?
@@ -251,35 +293,57 @@ impl Worker {
             Work::Os(work) => work.play(&mut self.stamps, &clock, deadline).inspect_err(|_| gate.break_open())?,
             work => {
                 // After other work the first accesses are those that count.
-                checksum ^= if self.other.is_none() { work.ramp() } else { 0 };
+                let mut checksum = if self.other.is_none() { work.ramp() } else { 0 };
                 let mut timed =
                     Timed { clock: &clock, deadline, lookout: self.is_alone.then_some(lookout), between: &mut between };
-                timed.blocks(work, &mut self.stamps, &mut checksum)
+                let blocks = timed.blocks(work, &mut self.stamps, &mut checksum);
+                self.checksum ^= checksum;
+                blocks
             }
         };
         let last = lookout.look(&clock);
         let mut after = Moment::end(&clock);
         // Faults on purpose say nothing about the system.
         after.usage.major_faults = after.usage.major_faults.saturating_sub(work.major_faults() - asked_before);
-        let pings_after = ask()?;
-        drop(guard);
-        self.checksum = std::hint::black_box(self.checksum ^ checksum);
-        // Threads that only answer stamp nothing.
-        let stamps = &self.stamps[..blocks + usize::from(blocks > 0)];
-        let stamps_ns: Vec<f64> = stamps.iter().map(|stamp| clock.between(opened, *stamp)).collect();
-        let ends = [stamps_ns.first(), stamps_ns.last()].map(|at| at.copied().unwrap_or_default());
-        let inner = between.into_iter().map(|(at, hz)| ClockLook { at_ns: clock.between(opened, at), hz });
-        let [from, to] = [(ends[0], first), (ends[1], last)].map(|(at_ns, hz)| ClockLook { at_ns, hz });
-        let shot = ThreadShot {
-            per_block: work.per_block(),
-            looks: std::iter::once(from).chain(inner).chain([to]).collect(),
-            stamps_ns,
-            settling,
-            lead: work.ramp_blocks().filter(|_| !fills).map(|blocks| blocks as f64 * work.per_block()),
-            guard: guarded(self.cpu, &before, &after, &clock),
-        };
-        Ok((shot, [pings_before, pings_after]))
+        Ok(TimedWork { blocks, ends: [first, last], between, guard: guarded(self.cpu, &before, &after, &clock) })
     }
+}
+
+/// What a worker brings back of a shot.
+pub(crate) struct WorkerShot {
+    /// What it measured.
+    pub(crate) thread: ThreadShot,
+    /// Trips to its partners before and after, ns.
+    pub(crate) pings: [Vec<f64>; 2],
+}
+
+/// Where the workers of a shot meet.
+struct Meeting<'a> {
+    gate: &'a StartGate,
+    stopped: &'a AtomicBool,
+    clock: &'a Clock,
+}
+
+impl Meeting<'_> {
+    /// Waits until all are here. A stop is looked for only after a long wait: a shot that can begin is short.
+    fn arrive(&self) -> Result<Opening, Ended> {
+        let is_stopped = || self.stopped.load(Ordering::Relaxed);
+        let wait = |looks| pause(looks) && !(looks >= SPIN_LOOKS && is_stopped());
+        self.gate.arrive(|| self.clock.now(), wait).map_err(|_| match is_stopped() {
+            true => Ended::Failed("the run was stopped".to_owned()),
+            false => Ended::Followed,
+        })
+    }
+}
+
+/// Work that was timed.
+struct TimedWork {
+    blocks: usize,
+    /// The clock of the core before and after, cycles a second.
+    ends: [Option<f64>; 2],
+    /// As in [`Timed`].
+    between: Vec<(u64, Option<f64>)>,
+    guard: Guard,
 }
 
 /// The timed loop.
@@ -326,44 +390,4 @@ pub(crate) fn pause(looks: u32) -> bool {
         tiermark_system::yield_now();
     }
     true
-}
-
-impl Moment {
-    /// The wall clock outermost, so that cpu time never exceeds wall time.
-    fn start(clock: &Clock) -> Self {
-        let (cpu, usage, run_delay_ns) = (tiermark_system::cpu_now(), tiermark_system::thread_usage(), run_delay_ns());
-        Self { cpu, usage, run_delay_ns, wall: clock.now(), cpu_ns: tiermark_system::thread_cpu_ns() }
-    }
-
-    fn end(clock: &Clock) -> Self {
-        let (cpu_ns, wall) = (tiermark_system::thread_cpu_ns(), clock.now());
-        Self {
-            cpu_ns,
-            wall,
-            cpu: tiermark_system::cpu_now(),
-            usage: tiermark_system::thread_usage(),
-            run_delay_ns: run_delay_ns(),
-        }
-    }
-}
-
-/// The guard between two moments.
-fn guarded(cpu: CpuId, before: &Moment, after: &Moment, clock: &Clock) -> Guard {
-    Guard {
-        cpu,
-        // Where the kernel does not say, the pinning is believed.
-        seen_on: [before.cpu.unwrap_or(cpu), after.cpu.unwrap_or(cpu)],
-        cpu_ns: after.cpu_ns - before.cpu_ns,
-        wall_ns: clock.between(before.wall, after.wall),
-        involuntary_switches: after.usage.involuntary_switches.saturating_sub(before.usage.involuntary_switches),
-        minor_faults: after.usage.minor_faults.saturating_sub(before.usage.minor_faults),
-        major_faults: after.usage.major_faults.saturating_sub(before.usage.major_faults),
-        run_delay_ns: after.run_delay_ns.zip(before.run_delay_ns).map(|(after, before)| (after - before).max(0.0)),
-    }
-}
-
-/// Time the thread was runnable but waited, ns: the second number of its schedstat.
-fn run_delay_ns() -> Option<f64> {
-    // Opened each time: 2,048 workers that kept it open would use up the limit on open files.
-    fs::read_to_string("/proc/thread-self/schedstat").ok()?.split_whitespace().nth(1)?.parse().ok()
 }

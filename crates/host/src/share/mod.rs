@@ -209,8 +209,8 @@ impl ShareWork {
     /// The partner failed, or takes too long.
     pub(crate) fn play(&self, stamps: &mut [u64], watch: &Watch<'_>) -> Result<usize, Ended> {
         match self.part {
-            ShareRole::Ping(PingOp::Cas) => self.ping(stamps, watch, |pair| pair.swap_turns(watch)),
-            ShareRole::Ping(PingOp::Flag) => self.ping(stamps, watch, |pair| pair.raise_flags(watch)),
+            ShareRole::Ping(PingOp::Cas) => self.ping(stamps, watch, |words| words.swap_turns(watch)),
+            ShareRole::Ping(PingOp::Flag) => self.ping(stamps, watch, |words| words.raise_flags(watch)),
             ShareRole::Ping(PingOp::OneWay) => self.send(stamps, watch),
             ShareRole::Echo(PingOp::Cas) => self.answer_swaps(watch).map(|()| 0),
             ShareRole::Echo(PingOp::Flag) => self.answer_flags(watch).map(|()| 0),

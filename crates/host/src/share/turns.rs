@@ -8,10 +8,10 @@ use crate::ended::Ended;
 
 impl ShareWork {
     /// The lines of a block, by its number.
-    fn pair(&self, block: usize) -> Pair<'_> {
+    fn words(&self, block: usize) -> PingWords<'_> {
         let word = |index: usize| self.lines.word(self.places[index]);
         let at = block % PLACES;
-        Pair { there: word(at), back: word(at + PLACES), note: self.lines.word(self.places[at + PLACES] + 8) }
+        PingWords { there: word(at), back: word(at + PLACES), note: self.lines.word(self.places[at + PLACES] + 8) }
     }
 
     /// Round trips in blocks, until the deadline; then the partner is notified on the line that it polls.
@@ -19,16 +19,16 @@ impl ShareWork {
         &self,
         stamps: &mut [u64],
         watch: &Watch<'_>,
-        round_trips: impl Fn(&Pair<'_>) -> Result<(), Ended>,
+        round_trips: impl Fn(&PingWords<'_>) -> Result<(), Ended>,
     ) -> Result<usize, Ended> {
         // One block on each line brings all of them into the state they keep.
         for block in 0..PLACES {
-            round_trips(&self.pair(block))?;
+            round_trips(&self.words(block))?;
         }
         let mut blocks = 0;
         stamps[0] = watch.clock.now();
         for slot in &mut stamps[1..] {
-            round_trips(&self.pair(blocks))?;
+            round_trips(&self.words(blocks))?;
             let now = watch.clock.now();
             *slot = now;
             blocks += 1;
@@ -37,13 +37,13 @@ impl ShareWork {
                 break;
             }
         }
-        self.pair(blocks).there.store(OVER, Release);
+        self.words(blocks).there.store(OVER, Release);
         Ok(blocks)
     }
 
     pub(super) fn answer_swaps(&self, watch: &Watch<'_>) -> Result<(), Ended> {
         for block in 0.. {
-            let turn = self.pair(block).there;
+            let turn = self.words(block).there;
             for _ in 0..ROUNDS {
                 let mut over = false;
                 watch.until(|| match turn.compare_exchange(SECOND, FIRST, Relaxed, Relaxed) {
@@ -62,19 +62,30 @@ impl ShareWork {
     }
 
     pub(super) fn answer_flags(&self, watch: &Watch<'_>) -> Result<(), Ended> {
+        self.answer(watch, |_, _| ())
+    }
+
+    pub(super) fn receive(&self, watch: &Watch<'_>) -> Result<(), Ended> {
+        self.answer(watch, |sent, note| note.store(way(sent, watch.clock.now()), Relaxed))
+    }
+
+    /// Sends back what comes, after `note` was made of it.
+    #[inline(always)]
+    fn answer(&self, watch: &Watch<'_>, note: impl Fn(u64, &AtomicU64)) -> Result<(), Ended> {
         for block in 0.. {
-            let Pair { there, back, .. } = self.pair(block);
+            let words = self.words(block);
             for _ in 0..ROUNDS {
-                let seen = back.load(Relaxed);
-                let mut found = seen;
+                let seen = words.back.load(Relaxed);
+                let mut sent = seen;
                 watch.until(|| {
-                    found = there.load(Acquire);
-                    found != seen
+                    sent = words.there.load(Acquire);
+                    sent != seen
                 })?;
-                if found == OVER {
+                if sent == OVER {
                     return Ok(());
                 }
-                back.store(found, Release);
+                note(sent, words.note);
+                words.back.store(sent, Release);
             }
         }
         Ok(())
@@ -88,7 +99,7 @@ impl ShareWork {
         let mut blocks = 0;
         stamps[0] = at;
         for slot in &mut stamps[1..] {
-            let Pair { there, back, note } = self.pair(blocks);
+            let PingWords { there, back, note } = self.words(blocks);
             let mut sum = 0u64;
             for number in 1..=ROUNDS {
                 let sent = message(watch.clock.now(), number);
@@ -99,7 +110,7 @@ impl ShareWork {
             // Negative, or less than the stamps alone: one clock is behind the other.
             let took = sum.wrapping_sub(own).cast_signed();
             if took < 0 {
-                self.pair(blocks + 1).there.store(OVER, Release);
+                self.words(blocks + 1).there.store(OVER, Release);
                 let why = "messages arrive before they are sent: the clocks of the two cpus differ";
                 return Err(Ended::Failed(why.to_owned()));
             }
@@ -111,28 +122,8 @@ impl ShareWork {
                 break;
             }
         }
-        self.pair(blocks).there.store(OVER, Release);
+        self.words(blocks).there.store(OVER, Release);
         Ok(blocks)
-    }
-
-    pub(super) fn receive(&self, watch: &Watch<'_>) -> Result<(), Ended> {
-        for block in 0.. {
-            let Pair { there, back, note } = self.pair(block);
-            for _ in 0..ROUNDS {
-                let seen = back.load(Relaxed);
-                let mut sent = seen;
-                watch.until(|| {
-                    sent = there.load(Acquire);
-                    sent != seen
-                })?;
-                if sent == OVER {
-                    return Ok(());
-                }
-                note.store(way(sent, watch.clock.now()), Relaxed);
-                back.store(sent, Release);
-            }
-        }
-        Ok(())
     }
 }
 
@@ -157,13 +148,13 @@ fn way(message: u64, now: u64) -> u64 {
 
 /// The lines of one block: one that carries the turn there (and back, where both write it), one that carries it back,
 /// and what the answer says, on the same line.
-pub(super) struct Pair<'a> {
+pub(super) struct PingWords<'a> {
     there: &'a AtomicU64,
     back: &'a AtomicU64,
     note: &'a AtomicU64,
 }
 
-impl Pair<'_> {
+impl PingWords<'_> {
     /// Both compare and swap the one word. The last turn is waited for, so that a block is whole round trips.
     #[inline(always)]
     pub(super) fn swap_turns(&self, watch: &Watch<'_>) -> Result<(), Ended> {

@@ -15,7 +15,6 @@ use tiermark_kernels::SPAN_QUANTUM;
 use tiermark_model::messages::setup as says;
 use tiermark_model::{Exit, IdSet, KernelId, NodeId, Pattern, PlacementProof, Refusal, Role};
 use tiermark_system::os::{block_signals, give_back_kept};
-use tiermark_system::{Mapping, SharedLines};
 
 use super::{Ask, Job, SUBPROCESS};
 use crate::check;
@@ -163,17 +162,13 @@ impl Held {
 
     fn shot(&mut self, budget_ns: f64, number: u64) -> Result<ThreadShot, String> {
         let shot = self.worker.shot(&self.gate, None, budget_ns, number);
-        shot.map(|(thread, _)| thread).map_err(|ended| ended.to_string())
+        shot.map(|shot| shot.thread).map_err(|ended| ended.to_string())
     }
 }
 
 /// The gate of all workers, in the memory that is the standard output.
 fn shared_gate(workers: usize) -> Result<StartGate, Refusal> {
-    let made = || -> std::io::Result<SharedLines> {
-        let file = File::from(std::io::stdout().as_fd().try_clone_to_owned()?);
-        let mapping = Arc::new(Mapping::of_file(&file, 0, StartGate::BYTES, StartGate::BYTES, true)?);
-        SharedLines::new(&mapping, StartGate::BYTES).map_err(std::io::Error::other)
-    };
-    let lines = made().map_err(|error| says::processes_share_nothing(&error.to_string()))?;
-    Ok(StartGate::shared(workers, lines))
+    let file = std::io::stdout().as_fd().try_clone_to_owned().map(File::from);
+    let gate = file.and_then(|file| StartGate::shared(workers, &file));
+    gate.map_err(|error| says::processes_share_nothing(&error.to_string()))
 }

@@ -1,7 +1,6 @@
 //! Workers that are processes: one for each thread of a setup, with memory of its own, started together by a gate in
 //! memory that all have.
 
-use std::fs::File;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,7 +11,7 @@ use tiermark_engine::{Fault, Rig, Shot, ThreadShot};
 use tiermark_model::messages::setup as says;
 use tiermark_model::{KernelId, PlacementProof, Refusal, Role, Setup};
 use tiermark_primitives::{able, no_more};
-use tiermark_system::{Mapping, SharedLines, shared_file};
+use tiermark_system::shared_file;
 
 use super::call::{Limits, Subprocess};
 use super::{Ask, Job, LIMIT, itself, whole};
@@ -52,7 +51,8 @@ impl ProcessesRig {
     pub(crate) fn prepare(resources: &mut Resources, setup: &Setup, orders: &[Order<'_>]) -> Result<Self, Refusal> {
         able(WHAT)?;
         resources.prepared += 1;
-        let (file, gate) = gate(orders.len()).map_err(|error| no_more(WHAT, &error))?;
+        let file = shared_file(StartGate::BYTES as u64).map_err(|error| no_more(WHAT, &error))?;
+        let gate = StartGate::shared(orders.len(), &file).map_err(|error| no_more(WHAT, &error))?;
         let limits = Limits { still: LIMIT, whole: whole(setup) };
         let mut rig = Self { workers: Vec::new(), gate, seed: setup.seed, shots: resources.prepared << 32 };
         for (index, order) in orders.iter().enumerate() {
@@ -102,14 +102,6 @@ impl ProcessesRig {
         }
         self.answers()
     }
-}
-
-/// The memory of a gate, and the gate.
-fn gate(workers: usize) -> std::io::Result<(File, StartGate)> {
-    let file = shared_file(StartGate::BYTES as u64)?;
-    let mapping = Arc::new(Mapping::of_file(&file, 0, StartGate::BYTES, StartGate::BYTES, true)?);
-    let lines = SharedLines::new(&mapping, StartGate::BYTES).map_err(std::io::Error::other)?;
-    Ok((file, StartGate::shared(workers, lines)))
 }
 
 /// Why a worker does not answer.

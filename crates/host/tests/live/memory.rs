@@ -1,6 +1,5 @@
 //! Memory on the real machine: where it is, what is refused, and that nothing kills the process.
 
-use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -8,6 +7,7 @@ use std::time::{Duration, Instant};
 use crate::common::{SHOT, chase, first_cpu, host, machine, region, stream};
 use tiermark_engine::Host;
 use tiermark_host::{LinuxHost, Options};
+use tiermark_machine::Root;
 use tiermark_model::messages::setup::codes;
 use tiermark_model::{Bytes, ChainLayout, IdSet, Layout, MemPolicy, PageKind, Refusal, RegionSetup, Setup};
 
@@ -121,11 +121,8 @@ fn huge_pages_are_had_or_refused_with_the_command_that_reserves_them() {
 #[test]
 fn a_pool_that_is_empty_after_all_is_a_refusal_and_no_signal() {
     // A tree that promises pages which the kernel does not have.
-    let root = tempfile::tempdir().unwrap();
-    let pool = root.path().join("sys/kernel/mm/hugepages/hugepages-2048kB");
-    fs::create_dir_all(&pool).unwrap();
-    fs::write(pool.join("free_hugepages"), "1000000\n").unwrap();
-    let options = Options { root: root.path().to_owned(), ..Options::default() };
+    let pool = "sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages";
+    let options = Options { root: Root::from_files("test", [(pool, "1000000\n")]), ..Options::default() };
     let mut host = LinuxHost::new(machine(), options).unwrap();
     let cpu = first_cpu(host.machine());
     // More than any machine has in its pool by chance: 256 GiB.
