@@ -104,9 +104,9 @@ fn shown(root: &Root) {
     );
 }
 
-/// Firmware's table, bare and with the entry point of a dump; what is shown of it, and its redaction.
+/// Firmware's table, what is shown of it, and its redaction.
 pub(crate) fn smbios(bytes: &[u8]) {
-    for parsed in [dmi::parse_dmi(bytes), dmi::parse_dump(bytes)].into_iter().flatten() {
+    if let Ok(parsed) = dmi::parse_dmi(bytes) {
         let most = dmi::Channels { count: 8, whose: String::new() };
         let _ = dmi::theoretical_peak(&parsed.dimms, parsed.unlisted_slots, 1, Some(&most));
     }
