@@ -1,8 +1,8 @@
 //! `--dry-run`: the plan, what of it would be refused here, and nothing measured.
 
 use serde_json::json;
-use tiermark_engine::Host;
 use tiermark_engine::admit::{Fresh, admit};
+use tiermark_engine::{Host, PlannedExperiment};
 use tiermark_model::{Exit, Labels, Plan, Purpose, Refusal, Request};
 use tiermark_page::terminal;
 
@@ -11,7 +11,7 @@ use crate::outcome;
 use crate::output::{self, Failure, complain_once};
 
 /// A request with its plan, or with why it is refused as a whole.
-pub(crate) type Planned = (Request, Result<Plan, Refusal>);
+pub(crate) type Planned = (Request, Result<PlannedExperiment, Refusal>);
 
 /// Prints the plans, without the steps that there is no room for.
 ///
@@ -26,7 +26,7 @@ pub(crate) fn run(
     let (mut plans, mut missing): (Vec<(Request, Plan)>, bool) = (Vec::new(), false);
     for (request, plan) in planned {
         let (plan, lacks) = match plan {
-            Ok(plan) => admitted(&request, plan, host),
+            Ok(planned) => admitted(&request, planned.plan, host),
             Err(refusal) => (Plan { refused: vec![refusal], ..Plan::default() }, true),
         };
         missing |= lacks;

@@ -1,12 +1,12 @@
 //! Options that hold for the steps of every probe: `--max-mem` as a limit on each (what fits is measured, what does not
 //! is refused by name), `--memory` as the memory of each, and `--seconds` as its time.
 
-use tiermark_engine::{About, Lab, Probe};
+use tiermark_engine::{Lab, Probe, Study};
 use tiermark_model::messages::rules;
 use tiermark_model::messages::setup as says;
 use tiermark_model::{
     Bench, Bytes, CoreKind, Cpu, FileMemory, Finding, IdSet, Labels, Machine, Note, Observation, Plan, Purpose,
-    Refusal, Request, Step,
+    Refusal, Request, Scope, Step,
 };
 
 use crate::file_memory;
@@ -15,44 +15,52 @@ use crate::file_memory;
 /// memory slowly still measures all of them.
 const SLACK: f64 = 1.5;
 
-/// A probe whose steps keep to the memory and the time that the request allows, and whose plans reckon with this
+/// Opens a request whose steps keep to the memory and the time that it allows, and whose plan reckons with this
 /// machine's scatter.
-pub(crate) struct Limited(pub(crate) &'static dyn Probe);
+///
+/// # Errors
+/// As [`Probe::open`].
+pub(crate) fn open(probe: &Probe, request: &Request, lab: &Lab) -> Result<Box<dyn Study>, Refusal> {
+    let study = probe.open(request, lab)?;
+    Ok(Box::new(LimitedStudy { study, scope: request.scope.clone(), lab: lab.clone() }))
+}
 
-impl Probe for Limited {
-    fn about(&self) -> &'static About {
-        self.0.about()
-    }
+struct LimitedStudy {
+    study: Box<dyn Study>,
+    scope: Scope,
+    lab: Lab,
+}
 
-    fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
-        let mut plan = self.0.plan(request, lab)?;
-        plan.rules.extend(on_small_cores(&plan, lab.machine));
-        if let Some(memory) = &request.scope.memory {
-            plan = of_file(plan, memory, lab.bench)?;
+impl Study for LimitedStudy {
+    fn plan(&self) -> Result<Plan, Refusal> {
+        let mut plan = self.study.plan()?;
+        plan.rules.extend(on_small_cores(&plan, &self.lab.machine));
+        if let Some(memory) = &self.scope.memory {
+            plan = of_file(plan, memory, &self.lab.bench)?;
         }
-        if let Some(seconds) = request.scope.step_seconds {
-            plan = with_time_each(plan, seconds, request.scope.max_seconds.is_some());
+        if let Some(seconds) = self.scope.step_seconds {
+            plan = with_time_each(plan, seconds, self.scope.max_seconds.is_some());
         }
-        match request.scope.max_mem {
+        match self.scope.max_mem {
             Some(most) => within(plan, most),
             None => Ok(plan),
         }
     }
 
-    fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
-        let mut steps = self.0.refine(request, lab, observations);
-        steps.retain(|step| request.scope.max_mem.is_none_or(|most| step.setup.total_bytes() <= most));
-        if let Some(memory) = &request.scope.memory {
-            steps.retain_mut(|step| file_memory::take(step, memory, lab.bench).is_ok());
+    fn refine(&self, observations: &[Observation]) -> Vec<Step> {
+        let mut steps = self.study.refine(observations);
+        steps.retain(|step| self.scope.max_mem.is_none_or(|most| step.setup.total_bytes() <= most));
+        if let Some(memory) = &self.scope.memory {
+            steps.retain_mut(|step| file_memory::take(step, memory, &self.lab.bench).is_ok());
         }
-        if let Some(seconds) = request.scope.step_seconds {
+        if let Some(seconds) = self.scope.step_seconds {
             steps.iter_mut().for_each(|step| measured_for(step, seconds));
         }
         steps
     }
 
-    fn derive(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
-        self.0.derive(request, lab, observations)
+    fn derive(&self, observations: &[Observation]) -> Vec<Finding> {
+        self.study.derive(observations)
     }
 }
 
@@ -140,17 +148,21 @@ mod tests {
     use tiermark_model::messages::rules::codes;
     use tiermark_model::{Effort, Scope};
 
+    fn planned(request: &Request, lab: &Lab) -> Result<Plan, Refusal> {
+        open(tiermark_probes::find(&request.probe).unwrap(), request, lab)?.plan()
+    }
+
     #[test]
     fn every_step_of_every_probe_gets_the_time_that_was_asked_for() {
         let machine = Synth { sockets: 2, ..Synth::default() }.machine().unwrap();
         let kernels = tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect();
         let bench = Bench { kernels, ..Bench::default() };
-        let lab = Lab { machine: &machine, bench: &bench };
+        let lab = Lab::new(machine, bench);
         for probe in ["loaded-latency", "bandwidth", "matrix", "latency", "scan"] {
             let scope = Scope { step_seconds: Some(0.5), ..Scope::default() };
             let (probe, params) = (probe.to_owned(), serde_json::Value::Null);
             let request = Request { probe, scope, effort: Effort::Quick, precision: None, seed: 1, params, part: None };
-            let plan = Limited(tiermark_probes::find(&request.probe).unwrap()).plan(&request, lab).unwrap();
+            let plan = planned(&request, &lab).unwrap();
             for step in &plan.steps {
                 let stop = &step.stop;
                 let shots = f64::from(stop.min_visits) * stop.shot_seconds;
@@ -161,7 +173,7 @@ mod tests {
             assert!(plan.max_seconds >= SLACK * expected, "{} of {expected}", plan.max_seconds);
             // A limit of the user's stays.
             let scope = Scope { max_seconds: Some(3.0), ..request.scope.clone() };
-            let plan = Limited(tiermark_probes::find(&request.probe).unwrap()).plan(&Request { scope, ..request }, lab);
+            let plan = planned(&Request { scope, ..request }, &lab);
             assert_eq!(plan.unwrap().max_seconds, 3.0);
         }
     }
@@ -169,12 +181,12 @@ mod tests {
     #[test]
     fn one_thread_on_an_efficiency_core_is_said() {
         let machine = Synth { smt: 1, first_efficiency_core: Some(2), ..Synth::default() }.machine().unwrap();
+        let lab = Lab::new(machine, Bench::default());
         let said = |cpus: &str| {
             let scope = Scope { cpus: Some(cpus.parse().unwrap()), ..Scope::default() };
             let (probe, params) = ("latency".to_owned(), serde_json::Value::Null);
             let request = Request { probe, scope, effort: Effort::Quick, precision: None, seed: 1, params, part: None };
-            let lab = Lab { machine: &machine, bench: &Bench::default() };
-            let plan = Limited(tiermark_probes::find("latency").unwrap()).plan(&request, lab).unwrap();
+            let plan = planned(&request, &lab).unwrap();
             let rule = plan.rules.into_iter().find(|rule| rule.code == codes::one_thread_on_small_core);
             (plan.steps[0].setup.threads[0].cpu, rule.map(|rule| rule.data["cpus"].clone()))
         };

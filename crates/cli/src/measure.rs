@@ -4,7 +4,7 @@ use std::io;
 
 use rustix::process::{getpriority_process, setpriority_process};
 use tiermark_engine::admit::Fresh;
-use tiermark_engine::{Host, Lab, Probe, admit, run_experiment};
+use tiermark_engine::{Host, PlannedExperiment, admit};
 use tiermark_history::{Journal, Store};
 use tiermark_machine::Root;
 use tiermark_model::messages::setup as says;
@@ -22,13 +22,12 @@ use crate::dry::Planned;
 use crate::exports::{Export, HTML};
 use crate::finish::{Sinks, finish};
 use crate::health::HealthWatch;
-use crate::limited::Limited;
 use crate::output::{self, Destination, Failure, complain_once};
 use crate::record::OwnRecord;
 use crate::signals::Stop;
 use crate::sinks::{EventLines, JournalSink, Listeners, Progress, Talk};
 use crate::target::Target;
-use crate::{counted, dry, duration_warning, environment, health, orphans, target, version};
+use crate::{counted, dry, duration_warning, environment, health, limited, orphans, target, version};
 
 /// A request, and why it cannot be made of this machine at all, where that is known before it is planned.
 pub(crate) type Asked = (Request, Option<Refusal>);
@@ -95,7 +94,8 @@ pub(crate) fn conduct<'a>(job: &Job<'a>, report: bool) -> Result<Ended, Failure>
     let seed = place.control.seed.unwrap_or(drawn);
     let Target { host, root } = target::open(job.simulation, seed, place.max_mem, stop.flag())?;
     let plans = all_plans(job, host.as_ref(), seed)?;
-    let long = duration_warning::warning(&plans);
+    let made = plans.iter().filter_map(|(request, planned)| Some((request, &planned.as_ref().ok()?.plan)));
+    let long = duration_warning::warning(&made.collect::<Vec<_>>());
     if let Some(warning) = long.iter().find(|_| !result.quiet) {
         output::warn(warning);
     }
@@ -122,16 +122,15 @@ pub(crate) fn conduct<'a>(job: &Job<'a>, report: bool) -> Result<Ended, Failure>
     let mut listeners = listeners(job.args, &store, &run, &plans, &stop)?;
     let record = match simulated {
         true => OwnRecord::default(),
-        false => OwnRecord::open(job.args, &store, host.machine()),
+        false => OwnRecord::open(job.args, &store, &host.lab().machine),
     };
-    for (request, plan) in &plans {
-        run.experiments.push(experiment(request, plan.as_ref().err(), host.as_mut(), &mut listeners, &record)?);
+    for planned in plans {
+        run.experiments.push(experiment(planned, host.as_mut(), &record, &mut listeners));
         if host.stopped() {
             break;
         }
     }
-    let lab = Lab { machine: host.machine(), bench: host.bench() };
-    agreed(&mut run.experiments, lab, listeners.lines.as_mut());
+    agreed(&mut run.experiments, host.lab(), listeners.lines.as_mut());
     run.seconds = host.now();
     run.complete = !host.stopped();
     run.health = health.ended();
@@ -217,14 +216,18 @@ fn scope_of(plans: &[Planned]) -> Option<IdSet> {
 
 /// The requests with their shares of the time, by what their plans are expected to take.
 fn shared(plans: &[Planned], seconds: f64) -> Vec<Asked> {
-    let expected = |plan: &Result<Plan, Refusal>| plan.as_ref().map_or(0.0, Plan::expected_seconds);
-    let whole: f64 = plans.iter().map(|(_, plan)| expected(plan)).sum();
-    let share = |(request, plan): &Planned| {
-        let mut request = request.clone();
-        request.scope.max_seconds = Some(seconds * expected(plan) / whole.max(f64::MIN_POSITIVE));
-        (request, plan.as_ref().err().cloned())
+    let whole: f64 = plans.iter().map(expected_seconds).sum();
+    let share = |planned: &Planned| {
+        let (mut request, refused) = (planned.0.clone(), planned.1.as_ref().err().cloned());
+        request.scope.max_seconds = Some(seconds * expected_seconds(planned) / whole.max(f64::MIN_POSITIVE));
+        (request, refused)
     };
     plans.iter().map(share).collect()
+}
+
+/// Seconds that a request is expected to take: 0 if it is refused.
+fn expected_seconds((_, planned): &Planned) -> f64 {
+    planned.as_ref().map_or(0.0, |planned| planned.plan.expected_seconds())
 }
 
 /// A refusal of a part of a plan: a cure that is an option only helps if the user gave that option.
@@ -245,37 +248,42 @@ pub(crate) fn of_a_plan(refusal: Refusal, given: &PlaceArgs) -> Refusal {
 
 /// Plans every request, before anything is measured or refused for another reason.
 fn plans(asked: &[Asked], host: &dyn Host) -> Result<Vec<Planned>, Failure> {
-    let lab = Lab { machine: host.machine(), bench: host.bench() };
     let plan = |(request, refused): &Asked| -> Result<Planned, Failure> {
-        let plan = match refused {
+        let planned = match refused {
             Some(refusal) => Err(refusal.clone()),
-            None => probe(request)?.plan(request, lab).and_then(|plan| possible(plan, host.machine())),
+            None => planned(request, host)?,
         };
-        Ok((request.clone(), plan))
+        let possible = planned.and_then(|planned| possible(&planned.plan, host.machine()).map(|()| planned));
+        Ok((request.clone(), possible))
     };
     asked.iter().map(plan).collect()
 }
 
-/// The plan, if the machine has room for any of its steps.
-fn possible(plan: Plan, machine: &Machine) -> Result<Plan, Refusal> {
+/// Whether the machine has room for any step of a plan.
+///
+/// # Errors
+/// The [`Refusal`] of the first step, if the machine has room for none.
+fn possible(plan: &Plan, machine: &Machine) -> Result<(), Refusal> {
     let fresh = Fresh::discovered(machine);
     let mut first = None;
     for step in &plan.steps {
         match admit::admit(&step.setup, machine, &fresh) {
-            Ok(()) => return Ok(plan),
+            Ok(()) => return Ok(()),
             Err(refusal) => first = first.or(Some(refusal)),
         }
     }
-    first.map_or(Ok(plan), Err)
+    first.map_or(Ok(()), Err)
 }
 
-/// The probe of a request.
+/// A request with its plan, or why it is refused.
 ///
 /// # Errors
 /// A [`Failure`] for a name that no probe has.
-pub(crate) fn probe(request: &Request) -> Result<Limited, Failure> {
-    let found = tiermark_probes::find(&request.probe);
-    found.map(Limited).ok_or_else(|| Failure::tool(format!("no probe '{}'", request.probe)))
+pub(crate) fn planned(request: &Request, host: &dyn Host) -> Result<Result<PlannedExperiment, Refusal>, Failure> {
+    let probe = tiermark_probes::find(&request.probe);
+    let probe = probe.ok_or_else(|| Failure::tool(format!("no probe '{}'", request.probe)))?;
+    let study = limited::open(probe, request, host.lab());
+    Ok(study.and_then(|study| PlannedExperiment::new(study, request, probe.method)))
 }
 
 /// Lowers the priority if requested, and checks whether other work keeps the cpus in scope busy.
@@ -344,41 +352,24 @@ fn listeners(args: &RunArgs, store: &Store, run: &Run, plans: &[Planned], stop: 
     if args.view.verbose > 0 {
         listeners.talk = Some(Talk);
     } else if !args.result.quiet && !args.result.no_progress {
-        let expected = plans.iter().map(|(_, plan)| plan.as_ref().map_or(0.0, Plan::expected_seconds));
-        listeners.progress = Progress::new(expected.collect(), output::style(&args.view).unicode);
+        listeners.progress =
+            Progress::new(plans.iter().map(expected_seconds).collect(), output::style(&args.view).unicode);
     }
     Ok(listeners)
 }
 
 /// Runs one request. One that is refused as a whole is part of the document, with its reason.
-///
-/// # Errors
-/// As [`probe`].
 pub(crate) fn experiment(
-    request: &Request,
-    refused: Option<&Refusal>,
+    (request, planned): Planned,
     host: &mut dyn Host,
-    listeners: &mut Listeners,
     record: &OwnRecord,
-) -> Result<Experiment, Failure> {
-    let refused_whole = |refusal: Refusal| Experiment {
-        request: request.clone(),
-        method: tiermark_probes::find(&request.probe).map_or(0, |probe| probe.about().method),
-        plan: Plan { refused: vec![refusal], ..Plan::default() },
-        observations: Vec::new(),
-        states: Vec::new(),
-        drift: Vec::new(),
-        findings: Vec::new(),
-    };
-    if let Some(refusal) = refused {
-        return Ok(refused_whole(refusal.clone()));
+    listeners: &mut Listeners,
+) -> Experiment {
+    match planned {
+        Ok(planned) => planned.run(host, record, listeners),
+        Err(refusal) => {
+            let method = tiermark_probes::find(&request.probe).map_or(0, |probe| probe.method);
+            Experiment::new(request, method, Plan { refused: vec![refusal], ..Plan::default() })
+        }
     }
-    let probe = probe(request)?;
-    let outcome = run_experiment(&probe, request, host, listeners);
-    let lab = Lab { machine: host.machine(), bench: host.bench() };
-    let held = outcome.map(|experiment| record.hold(&probe, experiment, lab, listeners.lines.as_mut()));
-    let experiment = held.unwrap_or_else(refused_whole);
-    // Findings rest on verdicts that the machine's record may have changed: they come after it.
-    listeners.lines.iter_mut().for_each(|lines| lines.findings(&experiment.findings));
-    Ok(experiment)
 }

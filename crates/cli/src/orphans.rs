@@ -3,11 +3,11 @@
 use std::fs::{self, File};
 use std::path::Path;
 
-use tiermark_engine::{Lab, conclude};
+use tiermark_engine::{Lab, Record, conclude};
 use tiermark_history::{Store, recover};
-use tiermark_model::{Experiment, Refusal, Run};
+use tiermark_model::{Refusal, Run};
 
-use crate::agreed::agreed;
+use crate::agreed::{agreed, study};
 use crate::output::tell;
 use crate::record::OwnRecord;
 
@@ -23,17 +23,16 @@ pub(crate) fn concluded(mut run: Run, store: &Store) -> (Run, Option<Refusal>) {
     if !is_unfinished(&run) {
         return (run, None);
     }
-    let (record, notice) = OwnRecord::of_killed(store, &run);
-    let lab = Lab { machine: &run.machine, bench: &run.bench };
-    let experiments = std::mem::take(&mut run.experiments).into_iter().map(|e| {
-        // A probe that this version does not know keeps its observations.
-        let Some(probe) = tiermark_probes::find(&e.request.probe) else { return e };
-        let observations = record.held(&e, lab.machine).unwrap_or(e.observations);
-        // The numbers are of the method of the version that was killed.
-        Experiment { method: e.method, ..conclude(probe, &e.request, e.plan, observations, lab) }
+    let lab = Lab::new(run.machine.clone(), run.bench.clone());
+    let (record, notice) = OwnRecord::of_killed(store, &run, &lab.machine);
+    let experiments = std::mem::take(&mut run.experiments).into_iter().map(|mut experiment| {
+        // The observations of a probe that this version does not know stay as they are.
+        let Some(study) = study(&experiment, &lab) else { return experiment };
+        record.hold(&mut experiment);
+        conclude(study.as_ref(), experiment)
     });
     run.experiments = experiments.collect();
-    agreed(&mut run.experiments, lab, None);
+    agreed(&mut run.experiments, &lab, None);
     if run.warnings.iter().all(|warning| warning.code != tiermark_model::messages::run::codes::memory_not_kept) {
         run.warnings.extend(tiermark_model::memory_not_kept(&run.experiments));
     }
@@ -105,7 +104,7 @@ mod tests {
         change(&mut run);
         let mut journal = Journal::create(&store, &run).expect("a journal");
         for experiment in &run.experiments {
-            let Experiment { request, method, plan, .. } = experiment.clone();
+            let tiermark_model::Experiment { request, method, plan, .. } = experiment.clone();
             journal.append(&Record::Experiment { request: Box::new(request), method, plan });
             for seen in &experiment.observations {
                 let worse = if seen.unit == tiermark_model::Unit::Ns { 2.0 } else { 0.5 };

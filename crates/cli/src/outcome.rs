@@ -83,7 +83,7 @@ fn is_missing(experiment: &Experiment, observation: &Observation) -> bool {
 /// survey. Without it the shape is less dense, and that is all.
 fn is_shape(experiment: &Experiment, observation: &Observation) -> bool {
     let probe = tiermark_probes::find(&experiment.request.probe);
-    let purposes = probe.map_or(&[] as &[Purpose], |probe| probe.about().shapes);
+    let purposes = probe.map_or(&[] as &[Purpose], |probe| probe.shapes);
     observation.labels.is_point() || purposes.iter().any(|purpose| observation.labels.is_for(*purpose))
 }
 

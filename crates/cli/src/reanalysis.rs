@@ -1,6 +1,6 @@
 //! A saved run, estimated again from its windows with the code of this version.
 
-use tiermark_engine::{Lab, conclude, reanalyse};
+use tiermark_engine::{Lab, Record, reanalyse};
 use tiermark_history::hold_again;
 use tiermark_model::{Experiment, Observation, Run, Unit, format_gbs, format_ns};
 
@@ -10,10 +10,11 @@ use crate::output::tell;
 /// Makes every estimate of a run again, and says on standard error what could not be made again and how much differs;
 /// with `verbose` it names what differs.
 pub(crate) fn reanalyse_saved(mut run: Run, verbose: bool) -> Run {
+    let lab = Lab::new(run.machine.clone(), run.bench.clone());
     let experiments = std::mem::take(&mut run.experiments);
     let (mut made, mut kept) = (0, 0);
     for saved in &experiments {
-        let again = experiment(&run, saved);
+        let again = experiment(saved, &lab);
         match &again {
             Some(_) => made += 1,
             // An experiment that was refused as a whole has nothing to estimate.
@@ -26,8 +27,7 @@ pub(crate) fn reanalyse_saved(mut run: Run, verbose: bool) -> Run {
         tell(format_args!("tiermark: note: the run {WHY}: it is shown as it was saved"));
         return run;
     }
-    let lab = Lab { machine: &run.machine, bench: &run.bench };
-    agreed(&mut run.experiments, lab, None);
+    agreed(&mut run.experiments, &lab, None);
     if kept > 0 {
         let all = run.experiments.len();
         tell(format_args!("tiermark: note: {kept} of {all} experiments are shown as they were saved: each {WHY}"));
@@ -47,20 +47,23 @@ pub(crate) fn reanalyse_saved(mut run: Run, verbose: bool) -> Run {
 }
 
 /// One experiment estimated again; `None` without windows, or without its probe.
-fn experiment(run: &Run, saved: &Experiment) -> Option<Experiment> {
+fn experiment(saved: &Experiment, lab: &Lab) -> Option<Experiment> {
     let has_windows = |seen: &Observation| seen.visits.list.iter().any(|visit| visit.at > 0.0);
     saved.observations.iter().find(|seen| has_windows(seen))?;
     let probe = tiermark_probes::find(&saved.request.probe)?;
-    let again = reanalyse(probe, saved, &run.machine, &run.bench);
-    // The saved run was compared with the record of its time, and is so again.
-    let mut observations = again.observations.clone();
-    let pairs = saved.observations.iter().zip(&mut observations);
-    let held = pairs.fold(false, |held, (before, now)| hold_again(before, now) | held);
-    if !held {
-        return Some(again);
+    let study = probe.open(&saved.request, lab).ok()?;
+    let again = reanalyse(study.as_ref(), saved, &lab.machine, &RecordOfRun(saved));
+    Some(Experiment { method: probe.method, ..again })
+}
+
+/// The record that a saved run was compared with: that of its time.
+struct RecordOfRun<'a>(&'a Experiment);
+
+impl Record for RecordOfRun<'_> {
+    fn hold(&self, experiment: &mut Experiment) {
+        let pairs = self.0.observations.iter().zip(&mut experiment.observations);
+        pairs.for_each(|(saved, again)| hold_again(saved, again));
     }
-    let lab = Lab { machine: &run.machine, bench: &run.bench };
-    Some(conclude(probe, &saved.request, again.plan, observations, lab))
 }
 
 /// The difference between a number and its new estimate, in words.

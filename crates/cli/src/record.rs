@@ -1,17 +1,19 @@
 //! The machine's own record in a run: numbers are compared with it before anything is derived from them, and a whole
 //! run may raise it.
 
-use tiermark_engine::{Event, Lab, Probe, Sink, conclude};
+use std::sync::Arc;
+
+use tiermark_engine::Record;
 use tiermark_history::{MachineKey, MachineRecord, Store};
 use tiermark_machine::Root;
-use tiermark_model::{Experiment, Machine, Observation, Refusal, Run};
+use tiermark_model::{Experiment, Machine, Refusal, Run};
 
 use crate::args::RunArgs;
 use crate::output::remark;
 
 /// The record that a run is compared with; none for a simulated run or with `--no-record`.
 #[derive(Default)]
-pub(crate) struct OwnRecord(Option<MachineRecord>);
+pub(crate) struct OwnRecord(Option<(MachineRecord, Arc<Machine>)>);
 
 /// The machine's id, as systemd keeps it, else as D-Bus did before.
 const MACHINE_IDS: [&str; 2] = ["etc/machine-id", "var/lib/dbus/machine-id"];
@@ -20,19 +22,19 @@ const BOOT_ID: &str = "proc/sys/kernel/random/boot_id";
 
 impl OwnRecord {
     /// Reads the record of this machine.
-    pub(crate) fn open(args: &RunArgs, store: &Store, machine: &Machine) -> Self {
+    pub(crate) fn open(args: &RunArgs, store: &Store, machine: &Arc<Machine>) -> Self {
         if args.result.no_record {
             return Self::default();
         }
         let key = MachineKey::of(machine, &machine_id(&Root::live()));
         let (record, notice) = MachineRecord::open(store, key, !args.result.no_save);
         notice.iter().for_each(|refusal| remark(args, refusal));
-        Self(Some(record))
+        Self(Some((record, Arc::clone(machine))))
     }
 
     /// The record that a killed run, read from its journal, is compared with: that of its machine. `None` for a run
     /// that was simulated, made with `--no-record`, or made on another machine, by its host name.
-    pub(crate) fn of_killed(store: &Store, run: &Run) -> (Self, Option<Refusal>) {
+    pub(crate) fn of_killed(store: &Store, run: &Run, machine: &Arc<Machine>) -> (Self, Option<Refusal>) {
         let root = Root::live();
         let asked = run.simulated.is_none() && !run.command.iter().any(|word| word == "--no-record");
         let (here, there) = (word(&root, HOSTNAME), &run.machine.system.hostname);
@@ -42,40 +44,22 @@ impl OwnRecord {
         }
         // The next run sets a damaged file aside.
         let (record, notice) = MachineRecord::open(store, MachineKey::of(&run.machine, &machine_id(&root)), false);
-        (Self(Some(record)), notice)
-    }
-
-    /// The observations of an experiment, each beside its record, and a bound if it falls short of it. `None` if none
-    /// has a record.
-    pub(crate) fn held(&self, experiment: &Experiment, machine: &Machine) -> Option<Vec<Observation>> {
-        self.0.as_ref().and_then(|record| record.hold(experiment, machine))
-    }
-
-    /// The experiment with every number that falls short of the record as a bound, and what follows from that;
-    /// listeners get those numbers again.
-    pub(crate) fn hold(
-        &self,
-        probe: &dyn Probe,
-        experiment: Experiment,
-        lab: Lab<'_>,
-        listener: Option<&mut impl Sink>,
-    ) -> Experiment {
-        let Some(observations) = self.held(&experiment, lab.machine) else { return experiment };
-        if let Some(listener) = listener {
-            let changed = |(now, before): &(&Observation, &Observation)| now.verdict != before.verdict;
-            let changed = observations.iter().zip(&experiment.observations).filter(changed);
-            changed.for_each(|(observation, _)| listener.event(&Event::Observed { observation }));
-        }
-        conclude(probe, &experiment.request, experiment.plan, observations, lab)
+        (Self(Some((record, Arc::clone(machine)))), notice)
     }
 
     /// Raises the record by what a run has shown, unless nothing is to be saved.
     pub(crate) fn keep(self, args: &RunArgs, store: &Store, run: &Run) {
-        let Some(mut record) = self.0.filter(|_| !args.result.no_save) else { return };
+        let Some((mut record, _)) = self.0.filter(|_| !args.result.no_save) else { return };
         let boot = word(&Root::live(), BOOT_ID).unwrap_or_default();
         if let Err(refusal) = record.improve(store, run, &boot) {
             remark(args, &refusal);
         }
+    }
+}
+
+impl Record for OwnRecord {
+    fn hold(&self, experiment: &mut Experiment) {
+        self.0.iter().for_each(|(record, machine)| record.hold(experiment, machine));
     }
 }
 

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tiermark_engine::{Event, Sink};
 use tiermark_history::{Journal, Record};
-use tiermark_model::{EVENTS_SCHEMA, Finding, Labels, Observation, Run, RunEvent, Step, Unit, format_gbs, format_ns};
+use tiermark_model::{
+    EVENTS_SCHEMA, Experiment, Finding, Labels, Observation, Run, RunEvent, Step, Unit, format_gbs, format_ns,
+};
 
 use crate::output::{Failure, tell, unwritten};
 use crate::sanitise;
@@ -48,7 +50,9 @@ impl Sink for JournalSink {
             Event::StepsAdded { steps } => Record::Steps(steps.to_vec()),
             Event::Visited { .. } => return,
             Event::Observed { observation } => Record::Observation(Box::new((*observation).clone())),
-            Event::ExperimentDone { states, drift } => Record::Done { states: states.to_vec(), drift: drift.to_vec() },
+            Event::ExperimentDone { experiment } => {
+                Record::Done { states: experiment.states.clone(), drift: experiment.drift.clone() }
+            }
         };
         if let Some(refusal) = self.0.append(&record) {
             tell(format_args!("tiermark: warning: {refusal}"));
@@ -89,11 +93,6 @@ impl EventLines {
         self.line(&RunEvent::RunStarted { schema: EVENTS_SCHEMA, run });
     }
 
-    /// The findings of the experiment whose events came last.
-    pub(crate) fn findings(&mut self, findings: &[Finding]) {
-        self.line(&RunEvent::Findings { findings });
-    }
-
     /// What changed of an experiment at the end of the run.
     pub(crate) fn revised(&mut self, experiment: usize, observations: Vec<&Observation>, findings: &[Finding]) {
         self.line(&RunEvent::Revised { experiment: experiment as u64, observations, findings });
@@ -128,14 +127,19 @@ impl EventLines {
 
 impl Sink for EventLines {
     fn event(&mut self, event: &Event<'_>) {
-        self.line(&match *event {
-            Event::ExperimentStarted { request, method, plan } => RunEvent::ExperimentStarted { request, method, plan },
-            Event::StepsAdded { steps } => RunEvent::StepsAdded { steps },
+        match *event {
+            Event::ExperimentStarted { request, method, plan } => {
+                self.line(&RunEvent::ExperimentStarted { request, method, plan });
+            }
+            Event::StepsAdded { steps } => self.line(&RunEvent::StepsAdded { steps }),
             // Visits come by the hundred a second; they are in the observations.
-            Event::Visited { .. } => return,
-            Event::Observed { observation } => RunEvent::Observed { observation },
-            Event::ExperimentDone { states, drift } => RunEvent::ExperimentDone { states, drift },
-        });
+            Event::Visited { .. } => {}
+            Event::Observed { observation } => self.line(&RunEvent::Observed { observation }),
+            Event::ExperimentDone { experiment: Experiment { states, drift, findings, .. } } => {
+                self.line(&RunEvent::ExperimentDone { states, drift });
+                self.line(&RunEvent::Findings { findings });
+            }
+        }
     }
 }
 
@@ -237,8 +241,8 @@ impl Sink for Talk {
             Event::StepsAdded { steps } => tell(format_args!("{} steps added where the curve moves", steps.len())),
             Event::Visited { .. } => {}
             Event::Observed { observation } => tell(line_of(observation)),
-            Event::ExperimentDone { drift, .. } => {
-                tell(format_args!("done, {} changes of the machine seen", drift.len()));
+            Event::ExperimentDone { experiment } => {
+                tell(format_args!("done, {} changes of the machine seen", experiment.drift.len()));
             }
         }
     }

@@ -378,7 +378,6 @@ mod tests {
         };
         let none = PlacementProof { how: says::placement_lost("it ended"), ..PlacementProof::default() };
         let node = |id| Node { id, memory_bytes: Some(1 << 30), ..Node::default() };
-        let bench = tiermark_model::Bench::default();
         let doubts = |page, nodes: u32, proofs: &[&PlacementProof]| {
             let mut cell = cell(vec![region(page)]);
             for at in 0..10 {
@@ -387,7 +386,7 @@ mod tests {
             }
             proofs.iter().for_each(|proof| cell.prove((*proof).clone()));
             let machine = Machine { nodes: (0..nodes).map(node).collect(), ..Machine::default() };
-            let verdict = cell.observe(&Conditions::default(), Lab { machine: &machine, bench: &bench }).verdict;
+            let verdict = cell.observe(&Conditions::default(), &Lab::new(machine, Default::default())).verdict;
             assert_eq!(verdict.grade == Grade::Trusted, verdict.reasons.is_empty(), "{verdict:?}");
             verdict.reasons
         };

@@ -1,6 +1,6 @@
 //! Events of a run, sent to sinks (progress, journal). Nothing prints inside a measurement.
 
-use tiermark_model::{Drift, Observation, Plan, Request, State, Step};
+use tiermark_model::{Experiment, Observation, Plan, Request, Step};
 
 /// Something that happened.
 #[derive(Debug, Clone)]
@@ -34,12 +34,10 @@ pub enum Event<'a> {
         /// Results of the step.
         observation: &'a Observation,
     },
-    /// The probe is done.
+    /// The experiment is done; its observations, held against the record, came before.
     ExperimentDone {
-        /// The states that the machine was in meanwhile.
-        states: &'a [State],
-        /// Its changes meanwhile.
-        drift: &'a [Drift],
+        /// Its results.
+        experiment: &'a Experiment,
     },
 }
 

@@ -6,13 +6,22 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tiermark_model::{Bench, CpuId, KernelId, Machine, PlacementProof, Refusal, Role, Setup, StepTraffic};
 
+use crate::probe::Lab;
+
 /// A machine that experiments can be carried out on: the real one, or a simulated one.
 pub trait Host {
+    /// The machine as discovered, and the measuring instruments.
+    fn lab(&self) -> &Lab;
+
     /// The machine as discovered.
-    fn machine(&self) -> &Machine;
+    fn machine(&self) -> &Machine {
+        &self.lab().machine
+    }
 
     /// The measuring instruments: kernels that run here, the clock, what measuring costs.
-    fn bench(&self) -> &Bench;
+    fn bench(&self) -> &Bench {
+        &self.lab().bench
+    }
 
     /// Allocates, places, fills and proves the memory of a setup, and starts its pinned workers.
     ///

@@ -23,9 +23,9 @@ pub(crate) fn judge(
     fault: Option<&str>,
     quantum: Option<f64>,
     bound: &[Reason],
-    lab: Lab<'_>,
+    lab: &Lab,
 ) -> Verdict {
-    let (mut verdict, machine) = (Verdict::trusted(), lab.machine);
+    let (mut verdict, machine) = (Verdict::trusted(), &lab.machine);
     if let Some(refusal) = &seen.refusal {
         verdict.invalid(Reason::Refused { refusal: refusal.clone() });
         return verdict;
@@ -106,7 +106,7 @@ mod tests {
     }
 
     fn judged(seen: &Observation, bound: &[Reason], bench: &Bench) -> Verdict {
-        let lab = Lab { machine: &Machine::default(), bench };
+        let lab = &Lab::new(Machine::default(), bench.clone());
         judge(&step(Metric::Latency, Labels::new()), seen, None, None, bound, lab)
     }
 

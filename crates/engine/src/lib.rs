@@ -26,6 +26,6 @@ pub use agree::disagreements;
 pub use clock::RunClock;
 pub use event::{Event, Sink};
 pub use host::{ClockLook, Fault, Guard, Host, Rig, Settling, Shot, ThreadShot, ping_pairs};
-pub use probe::{About, Lab, Probe, Subject};
-pub use run::{conclude, reanalyse, run_experiment};
+pub use probe::{Lab, OpenStudy, Probe, Record, Study, Subject};
+pub use run::{PlannedExperiment, conclude, reanalyse, run_experiment};
 pub use states::Conditions;

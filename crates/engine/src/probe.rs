@@ -1,14 +1,23 @@
 //! The interface of a probe.
 
-use tiermark_model::{Bench, Finding, Machine, Observation, Plan, Purpose, Refusal, Request, Step};
+use std::sync::Arc;
 
-/// Facts about the host that a probe may use when it plans: data only.
-#[derive(Debug, Clone, Copy)]
-pub struct Lab<'a> {
+use tiermark_model::{Bench, Experiment, Finding, Machine, Observation, Plan, Purpose, Refusal, Request, Step};
+
+/// Facts about the host that a probe may use: data only, shared by all experiments of a run.
+#[derive(Debug, Clone, Default)]
+pub struct Lab {
     /// The machine that is measured.
-    pub machine: &'a Machine,
+    pub machine: Arc<Machine>,
     /// Kernels, clock, overheads.
-    pub bench: &'a Bench,
+    pub bench: Arc<Bench>,
+}
+
+impl Lab {
+    /// The facts about a machine and its instruments.
+    pub fn new(machine: Machine, bench: Bench) -> Self {
+        Self { machine: Arc::new(machine), bench: Arc::new(bench) }
+    }
 }
 
 /// What a probe measures: the heading of the help that its command is under.
@@ -20,9 +29,12 @@ pub enum Subject {
     System,
 }
 
-/// What a probe says of itself.
-#[derive(Debug, Clone, Copy)]
-pub struct About {
+/// Opens a request on a machine.
+pub type OpenStudy = fn(&Request, &Lab) -> Result<Box<dyn Study>, Refusal>;
+
+/// A probe: a question, and how it is opened for a request.
+#[derive(Debug)]
+pub struct Probe {
     /// Id, also the subcommand.
     pub id: &'static str,
     /// Version of the method: raised whenever the same request would give numbers that are not comparable.
@@ -36,25 +48,53 @@ pub struct About {
     /// Purposes whose steps only draw a shape beside its answer: without one the shape is less dense, and no part is
     /// missing.
     pub shapes: &'static [Purpose],
+    /// What [`Probe::open`] calls.
+    pub study: OpenStudy,
 }
 
-/// A probe: plans steps, and derives findings from observations. Pure.
-pub trait Probe: Sync {
-    /// Its id, method and texts.
-    fn about(&self) -> &'static About;
-
-    /// The first steps that answer a request.
+impl Probe {
+    /// Reads a request's parameters and chooses what it leaves open (cpus, page size, kernels).
     ///
     /// # Errors
-    /// A [`Refusal`] when nothing of it can be measured here, or the request makes no sense.
-    fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal>;
+    /// A [`Refusal`] when the request makes no sense, or this machine lacks what all of it needs.
+    pub fn open(&self, request: &Request, lab: &Lab) -> Result<Box<dyn Study>, Refusal> {
+        (self.study)(request, lab)
+    }
+
+    /// The plan of a request that is only planned.
+    ///
+    /// # Errors
+    /// As [`Probe::open`] and [`Study::plan`].
+    pub fn plan(&self, request: &Request, lab: &Lab) -> Result<Plan, Refusal> {
+        self.open(request, lab)?.plan()
+    }
+}
+
+/// A probe opened for one request on one machine: plans steps, and derives findings from observations. Pure.
+pub trait Study {
+    /// The first steps that answer the request.
+    ///
+    /// # Errors
+    /// A [`Refusal`] when nothing of it can be measured here.
+    fn plan(&self) -> Result<Plan, Refusal>;
 
     /// Further steps, now that these observations are known (denser points where a curve moves). Called until it has
     /// none.
-    fn refine(&self, _request: &Request, _lab: Lab<'_>, _observations: &[Observation]) -> Vec<Step> {
+    fn refine(&self, _observations: &[Observation]) -> Vec<Step> {
         Vec::new()
     }
 
     /// Findings from the observations.
-    fn derive(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding>;
+    fn derive(&self, observations: &[Observation]) -> Vec<Finding>;
+}
+
+/// What the numbers of an experiment are compared with before findings rest on them: the best of earlier runs.
+pub trait Record {
+    /// Makes a bound of each observation that falls short of its record.
+    fn hold(&self, experiment: &mut Experiment);
+}
+
+/// No record.
+impl Record for () {
+    fn hold(&self, _: &mut Experiment) {}
 }

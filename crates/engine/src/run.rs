@@ -8,7 +8,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use tiermark_model::messages::run as says;
-use tiermark_model::{Drift, Experiment, Machine, Observation, Plan, Purpose, Refusal, Request, Role, State, Step};
+use tiermark_model::{
+    Drift, Experiment, Grade, Machine, Observation, Plan, Purpose, Refusal, Request, Role, State, Step,
+};
 use tiermark_stats::Rng;
 
 use crate::accounting::StepAccounting;
@@ -18,7 +20,7 @@ use crate::drifts::drifts;
 use crate::estimate::Reading;
 use crate::event::{Event, Sink};
 use crate::host::Host;
-use crate::probe::{Lab, Probe};
+use crate::probe::{Lab, Probe, Record, Study};
 use crate::states::{Conditions, states};
 use allocations::{Keep, SOON_MADE};
 
@@ -36,112 +38,100 @@ const POINT_ROUNDS: u64 = 4;
 /// Share of the time after which points whose memory takes long to be made get no more first visits while the probe has
 /// more steps to add, and that after which no point does: small ones say where the tiers are.
 const POINT_SHARES: [f64; 2] = [0.35, 0.5];
-/// Runs one probe's request on a host: plans, measures, refines, finds states and changes, derives.
-///
-/// Every event goes to `sink`. Returns the results so far if the user stopped the run; the caller checks this with
-/// [`Host::stopped`].
+
+/// A request that is ready to be measured, with the plan that was made of it.
+pub struct PlannedExperiment {
+    /// The request.
+    pub request: Request,
+    /// The plan: its steps, and what of the request is refused.
+    pub plan: Plan,
+    method: u32,
+    study: Box<dyn Study>,
+}
+
+impl PlannedExperiment {
+    /// Plans a request by its study, which follows this version of the probe's method.
+    ///
+    /// # Errors
+    /// As [`Study::plan`].
+    pub fn new(study: Box<dyn Study>, request: &Request, method: u32) -> Result<Self, Refusal> {
+        Ok(Self { request: request.clone(), plan: study.plan()?, method, study })
+    }
+
+    /// Measures it on a host: measures the plan's steps and those that follow from their results, holds the numbers
+    /// against a record, finds states and changes, and derives findings.
+    ///
+    /// Every event goes to `sink`. Has the results so far if the user stopped the run; the caller checks this with
+    /// [`Host::stopped`].
+    pub fn run(self, host: &mut dyn Host, record: &dyn Record, sink: &mut dyn Sink) -> Experiment {
+        let Self { request, mut plan, method, study } = self;
+        sink.event(&Event::ExperimentStarted { request: &request, method, plan: &plan });
+        let mut run = Runner::new(&request, &plan, host, sink);
+        run.measure(&mut plan, study.as_ref());
+        let observations = run.observations();
+        let mut experiment = Experiment { observations, ..Experiment::new(request, method, plan) };
+        record.hold(&mut experiment);
+        experiment.observations.iter().for_each(|seen| run.report(seen));
+        let experiment = conclude(study.as_ref(), experiment);
+        sink.event(&Event::ExperimentDone { experiment: &experiment });
+        experiment
+    }
+}
+
+/// Plans one request and measures it, without a record.
 ///
 /// # Errors
-/// The probe's [`Refusal`] when nothing of the request can be measured here.
+/// As [`Probe::open`] and [`Study::plan`].
 pub fn run_experiment(
-    probe: &dyn Probe,
+    probe: &Probe,
     request: &Request,
     host: &mut dyn Host,
     sink: &mut dyn Sink,
 ) -> Result<Experiment, Refusal> {
-    let mut plan = probe.plan(request, Lab { machine: host.machine(), bench: host.bench() })?;
-    let method = probe.about().method;
-    sink.event(&Event::ExperimentStarted { request, method, plan: &plan });
-    let began = host.now();
-    let mut run = Runner {
-        deadline: began + plan.max_seconds,
-        began,
-        host,
-        sink,
-        cells: Vec::new(),
-        keep: Keep::default(),
-        told: Vec::new(),
-        groups: Conditions::default(),
-        made: 0,
-        later_seconds: plan.later_seconds,
-        rng: Rng::new(request.seed),
-    };
-    let phases: BTreeSet<u8> = plan.steps.iter().map(|step| step.phase).collect();
-    for phase in phases {
-        run.first_visits(plan.steps.iter().filter(|step| step.phase == phase).cloned().collect());
-    }
-    for _ in 0..MAX_REFINEMENTS {
-        let seen = run.observations();
-        let mut steps = probe.refine(request, run.lab(), &seen);
-        steps.retain(|s| plan.steps.iter().all(|old| old.id != s.id));
-        // If the time does not suffice for the known steps, none is added.
-        if steps.is_empty() || run.over() || run.lacks_a_number() {
-            break;
-        }
-        if steps.iter().any(|step| !step.labels.is_point()) {
-            run.later_seconds = 0.0;
-        }
-        run.sink.event(&Event::StepsAdded { steps: &steps });
-        plan.steps.extend(steps.iter().cloned());
-        run.first_visits(steps);
-    }
-    run.revisit();
-    run.prove_again();
-    let observations = run.observations();
-    observations.iter().for_each(|seen| run.tell(seen));
-    let lab = Lab { machine: host.machine(), bench: host.bench() };
-    let experiment = conclude(probe, request, plan, observations, lab);
-    sink.event(&Event::ExperimentDone { states: &experiment.states, drift: &experiment.drift });
-    Ok(experiment)
+    let study = probe.open(request, host.lab())?;
+    Ok(PlannedExperiment::new(study, request, probe.method)?.run(host, &(), sink))
 }
 
-/// Finds states, changes and the core clock, and derives an experiment's findings from its observations; also
-/// used for runs read back from a journal.
-pub fn conclude(
-    probe: &dyn Probe,
-    request: &Request,
-    plan: Plan,
-    observations: Vec<Observation>,
-    lab: Lab<'_>,
-) -> Experiment {
-    let (states, drift, clock) = what_happened(&plan, &observations);
-    let mut findings = probe.derive(request, lab, &observations);
+/// An experiment with the states, changes, core clock and findings that follow from its observations: at the end of a
+/// run, and again wherever observations change afterwards.
+pub fn conclude(study: &dyn Study, experiment: Experiment) -> Experiment {
+    let (states, drift, clock) = what_happened(&experiment.plan, &experiment.observations);
+    let mut findings = study.derive(&experiment.observations);
     // A run without findings stays one: the clock alone answers no request.
     findings.extend(clock.filter(|_| !findings.is_empty()).map(RunClock::finding));
-    Experiment { request: request.clone(), method: probe.about().method, plan, observations, states, drift, findings }
+    Experiment { states, drift, findings, ..experiment }
 }
 
-/// Makes every estimate of an experiment again from its windows, and derives its findings again. Observations without
-/// times, as the first version of the document has them, stay as they are.
-pub fn reanalyse(
-    probe: &dyn Probe,
-    experiment: &Experiment,
-    machine: &Machine,
-    bench: &tiermark_model::Bench,
-) -> Experiment {
+/// Makes every estimate of an experiment again from its windows, holds the numbers against a record and derives the
+/// findings again. Observations without times, as the first version of the document has them, stay as they are.
+pub fn reanalyse(study: &dyn Study, experiment: &Experiment, machine: &Machine, record: &dyn Record) -> Experiment {
     let groups =
         Conditions::of(with_steps(&experiment.plan, &experiment.observations).map(|(step, seen)| (step, &seen.visits)));
-    let again = |seen: &Observation| {
+    let observations = experiment.observations.iter().map(|seen| {
         let step = experiment.plan.steps.iter().find(|step| step.id == seen.step);
-        let Some(step) = step.filter(|_| seen.visits.list.iter().any(|visit| visit.at > 0.0)) else {
-            return seen.clone();
-        };
-        let accounting = StepAccounting::of(step);
-        let reading = reading(step, &accounting, &seen.disturbance, &groups, machine);
-        let reading = Reading { passes: seen.passes, ..reading };
-        let estimate = reading.estimate(&accounting.counted(&seen.visits));
-        let mut verdict = seen.verdict.clone();
-        verdict.reasons.retain(|reason| !reason.is_of_estimate());
-        if verdict.grade <= tiermark_model::Grade::Bound {
-            // Other reasons keep it a bound.
-            let bare = verdict.reasons.is_empty();
-            verdict.grade = if bare { tiermark_model::Grade::Trusted } else { tiermark_model::Grade::Bound };
-            estimate.bound.iter().for_each(|reason| verdict.bound(reason.clone()));
-        }
-        withheld(Observation { verdict, ..with_estimate(seen.clone(), &estimate, &accounting) })
-    };
-    let observations = experiment.observations.iter().map(again).collect();
-    conclude(probe, &experiment.request, experiment.plan.clone(), observations, Lab { machine, bench })
+        let timed = step.filter(|_| seen.visits.list.iter().any(|visit| visit.at > 0.0));
+        timed.map_or_else(|| seen.clone(), |step| estimated_again(step, seen, &groups, machine))
+    });
+    let mut again = Experiment { observations: observations.collect(), ..experiment.clone() };
+    record.hold(&mut again);
+    conclude(study, again)
+}
+
+/// An observation with the estimate that its windows give today. Its verdict keeps the reasons that are not of the
+/// estimate.
+fn estimated_again(step: &Step, seen: &Observation, groups: &Conditions, machine: &Machine) -> Observation {
+    let accounting = StepAccounting::of(step);
+    let reading = reading(step, &accounting, &seen.disturbance, groups, machine);
+    let reading = Reading { passes: seen.passes, ..reading };
+    let estimate = reading.estimate(&accounting.counted(&seen.visits));
+    let mut verdict = seen.verdict.clone();
+    verdict.reasons.retain(|reason| !reason.is_of_estimate());
+    if verdict.grade <= Grade::Bound {
+        // Other reasons keep it a bound.
+        verdict.grade = if verdict.reasons.is_empty() { Grade::Trusted } else { Grade::Bound };
+        estimate.bound.iter().for_each(|reason| verdict.bound(reason.clone()));
+    }
+    withheld(Observation { verdict, ..with_estimate(seen.clone(), &estimate, &accounting) })
 }
 
 /// Observations, each with its step.
@@ -161,11 +151,12 @@ fn what_happened(plan: &Plan, observations: &[Observation]) -> (Vec<State>, Vec<
 
 struct Runner<'a> {
     host: &'a mut dyn Host,
+    lab: Lab,
     sink: &'a mut dyn Sink,
     cells: Vec<Cell>,
     keep: Keep,
     /// When each cell's state was last sent to the sinks.
-    told: Vec<f64>,
+    reported: Vec<f64>,
     groups: Conditions,
     began: f64,
     deadline: f64,
@@ -176,7 +167,49 @@ struct Runner<'a> {
     rng: Rng,
 }
 
-impl Runner<'_> {
+impl<'a> Runner<'a> {
+    fn new(request: &Request, plan: &Plan, host: &'a mut dyn Host, sink: &'a mut dyn Sink) -> Self {
+        let began = host.now();
+        Self {
+            deadline: began + plan.max_seconds,
+            began,
+            lab: host.lab().clone(),
+            host,
+            sink,
+            cells: Vec::new(),
+            keep: Keep::default(),
+            reported: Vec::new(),
+            groups: Conditions::default(),
+            made: 0,
+            later_seconds: plan.later_seconds,
+            rng: Rng::new(request.seed),
+        }
+    }
+
+    /// Measures the steps of a plan, and those that the study adds to it.
+    fn measure(&mut self, plan: &mut Plan, study: &dyn Study) {
+        let phases: BTreeSet<u8> = plan.steps.iter().map(|step| step.phase).collect();
+        for phase in phases {
+            self.first_visits(plan.steps.iter().filter(|step| step.phase == phase).cloned().collect());
+        }
+        for _ in 0..MAX_REFINEMENTS {
+            let mut steps = study.refine(&self.observations());
+            steps.retain(|s| plan.steps.iter().all(|old| old.id != s.id));
+            // If the time does not suffice for the known steps, none is added.
+            if steps.is_empty() || self.over() || self.lacks_a_number() {
+                break;
+            }
+            if steps.iter().any(|step| !step.labels.is_point()) {
+                self.later_seconds = 0.0;
+            }
+            self.sink.event(&Event::StepsAdded { steps: &steps });
+            plan.steps.extend(steps.iter().cloned());
+            self.first_visits(steps);
+        }
+        self.revisit();
+        self.prove_again();
+    }
+
     fn over(&self) -> bool {
         self.host.stopped() || self.host.now() >= self.deadline
     }
@@ -186,13 +219,9 @@ impl Runner<'_> {
         self.cells.iter().any(|cell| cell.visited() == 0 && cell.refusal.is_none() && !cell.step.labels.is_point())
     }
 
-    fn lab(&self) -> Lab<'_> {
-        Lab { machine: self.host.machine(), bench: self.host.bench() }
-    }
-
     fn observations(&mut self) -> Vec<Observation> {
         self.look_at_pings();
-        self.cells.iter().map(|c| c.observe(&self.groups, self.lab())).collect()
+        self.cells.iter().map(|c| c.observe(&self.groups, &self.lab)).collect()
     }
 
     fn look_at_pings(&mut self) {
@@ -207,7 +236,7 @@ impl Runner<'_> {
         let mut short = expected > self.deadline - self.host.now();
         let has_time = !short;
         let first = self.cells.len();
-        self.told.extend(steps.iter().map(|_| f64::NEG_INFINITY));
+        self.reported.extend(steps.iter().map(|_| f64::NEG_INFINITY));
         for step in steps {
             let family = Keep::family(self.cells.iter().map(|cell| &cell.step), &step, self.host.bench());
             let mut cell = Cell::new(step, family);
@@ -256,7 +285,7 @@ impl Runner<'_> {
                 // Memory that figures need is not made again for a point of a curve that was seen.
                 let is_curve = cell.step.labels.is(tiermark_model::Labels::PURPOSE, "curve");
                 let is_there = !is_curve || self.keep.has(cell.family);
-                cell.visited() > 0 && is_there && !cell.settled(&self.groups, self.lab().machine, now)
+                cell.visited() > 0 && is_there && !cell.settled(&self.groups, &self.lab.machine, now)
             };
             let open: Vec<usize> = (0..self.cells.len()).filter(is_open).collect();
             let is_due = |index: &usize| {
@@ -317,7 +346,7 @@ impl Runner<'_> {
         let left = |cell: &Cell| {
             let seen = cell.visited();
             match cell.moved_share() {
-                _ if cell.settled(&self.groups, self.lab().machine, now) => 0.0,
+                _ if cell.settled(&self.groups, &self.lab.machine, now) => 0.0,
                 Some(share) if share > 0.0 => cell.seconds * (1.0 - share).max(0.0) / share,
                 _ => cell.step.seconds_of(cell.step.stop.max_visits.saturating_sub(seen)),
             }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use tiermark_engine::{Host, Rig, admit};
+use tiermark_engine::{Host, Lab, Rig, admit};
 use tiermark_machine::Root;
 use tiermark_model::messages::setup as says;
 use tiermark_model::{Bench, Machine, Refusal, Role, Setup};
@@ -67,8 +67,7 @@ impl LinuxHost {
         // Half of the free memory: the rest is for other programs.
         let keep_bytes = options.keep_bytes.min(free_memory::spare(&options.root).map_or(0, |bytes| bytes / 2));
         let resources = Resources {
-            machine,
-            bench,
+            lab: Lab::new(machine, bench),
             clock,
             lookout,
             indices: Arc::default(),
@@ -82,18 +81,14 @@ impl LinuxHost {
 }
 
 impl Host for LinuxHost {
-    fn machine(&self) -> &Machine {
-        &self.resources.machine
-    }
-
-    fn bench(&self) -> &Bench {
-        &self.resources.bench
+    fn lab(&self) -> &Lab {
+        &self.resources.lab
     }
 
     fn prepare(&mut self, setup: &Setup) -> Result<Box<dyn Rig>, Refusal> {
-        let mut fresh = free_memory::fresh(&self.root, &self.resources.machine);
+        let mut fresh = free_memory::fresh(&self.root, &self.resources.lab.machine);
         self.resources.stock.add_to(&mut fresh);
-        admit(setup, &self.resources.machine, &fresh)?;
+        admit(setup, &self.resources.lab.machine, &fresh)?;
         // What the system does to a process depends on what it holds, which must not be what was measured before; a
         // partner's fork copies tables of all of it.
         if setup.threads.iter().any(|thread| matches!(thread.role, Role::Os(_))) {
@@ -102,7 +97,7 @@ impl Host for LinuxHost {
             *self.resources.indices.lock().unwrap_or_else(PoisonError::into_inner) = Indices::default();
             tiermark_system::os::give_back_kept();
         }
-        let orders = check::setup(setup, &self.resources.machine)?;
+        let orders = check::setup(setup, &self.resources.lab.machine)?;
         if let ([order], true) = (orders.as_slice(), runs_in_subprocess(setup)) {
             return Ok(Box::new(SubprocessRig::prepare(&mut self.resources, setup, order)?));
         }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
-use tiermark_model::{Bench, CpuId, Machine, Setup, ThreadSetup};
+use tiermark_engine::Lab;
+use tiermark_model::{CpuId, Setup, ThreadSetup};
 use tiermark_system::Clock;
 
 use crate::core_clock::Lookout;
@@ -26,8 +27,7 @@ const ENTRIES_OF_A_LINE: u64 = 8;
 /// Instruments, threads and memory that outlive a rig.
 #[derive(Debug)]
 pub(crate) struct Resources {
-    pub(crate) machine: Machine,
-    pub(crate) bench: Bench,
+    pub(crate) lab: Lab,
     pub(crate) clock: Clock,
     pub(crate) lookout: Lookout,
     pub(crate) indices: Arc<Mutex<Indices>>,
@@ -42,21 +42,21 @@ pub(crate) struct Resources {
 impl Resources {
     /// The largest cache a cpu reaches.
     pub(crate) fn cache_bytes(&self, cpu: CpuId) -> usize {
-        let reached = self.machine.data_caches().filter(|cache| cache.cpus.contains(cpu));
+        let reached = self.lab.machine.data_caches().filter(|cache| cache.cpus.contains(cpu));
         reached.filter_map(|cache| cache.bytes).max().map_or(UNDECLARED_CACHE_BYTES, |bytes| bytes as usize)
     }
 
     /// The caches and pages that work on a cpu settles in.
     pub(crate) fn surroundings(&self, cpu: CpuId, setup: &Setup) -> Surroundings {
-        let second = self.machine.data_caches().filter(|cache| cache.level == 2 && cache.cpus.contains(cpu));
+        let second = self.lab.machine.data_caches().filter(|cache| cache.level == 2 && cache.cpus.contains(cpu));
         let second = second.filter_map(|cache| cache.bytes).max().unwrap_or(UNDECLARED_SECOND_LEVEL_BYTES);
         // A host may back a guest's pages with pages of its own, of 4 KiB.
-        let page = match self.machine.system.hypervisor {
+        let page = match self.lab.machine.system.hypervisor {
             Some(_) => LEAST_PAGE_BYTES,
-            None => self.machine.page_bytes.max(LEAST_PAGE_BYTES),
+            None => self.lab.machine.page_bytes.max(LEAST_PAGE_BYTES),
         };
         let cache_bytes = self.cache_bytes(cpu);
-        let reached = self.machine.data_caches().filter(|cache| cache.cpus.contains(cpu));
+        let reached = self.lab.machine.data_caches().filter(|cache| cache.cpus.contains(cpu));
         let sharers = reached.max_by_key(|cache| cache.bytes).map(|cache| &cache.cpus);
         // Several threads on one region have it once; those behind other caches do not count.
         let beside = |thread: &&ThreadSetup| thread.cpu == cpu || sharers.is_some_and(|cpus| cpus.contains(thread.cpu));
@@ -66,7 +66,7 @@ impl Resources {
             cache_bytes,
             may_hold: tiermark_model::total(bytes) <= cache_bytes as u64,
             second_level_bytes: second as usize,
-            page_bytes: (self.machine.page_bytes.max(LEAST_PAGE_BYTES) as usize).next_multiple_of(64),
+            page_bytes: (self.lab.machine.page_bytes.max(LEAST_PAGE_BYTES) as usize).next_multiple_of(64),
             translated_by_line: ((page * ENTRIES_OF_A_LINE) as usize).next_multiple_of(64),
         }
     }

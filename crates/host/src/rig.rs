@@ -48,7 +48,7 @@ impl LinuxRig {
     /// Maps, starts, fills, calibrates.
     pub(crate) fn prepare(resources: &mut Resources, setup: &Setup, orders: &[Order<'_>]) -> Result<Self, Refusal> {
         resources.prepared += 1;
-        let machine = &resources.machine;
+        let machine = &resources.lab.machine;
         let regions: Vec<Arc<Region>> = orders
             .iter()
             .map(|order| Region::map(order, machine, Some(&resources.stock)).map(Arc::new))
@@ -226,13 +226,13 @@ impl Resources {
             role: thread.role.clone(),
             index,
             seed: setup.seed,
-            many_nodes: self.machine.nodes.len() > 1,
+            many_nodes: self.lab.machine.nodes.len() > 1,
             around: self.surroundings(thread.cpu, setup),
             is_alone: setup.threads.len() == 1,
             is_loaded: is_loaded(setup),
             stopped: Arc::clone(&self.stopped),
             // Of a single node all memory comes anyway, also where a filter forbids to say so.
-            nodes: match self.machine.nodes.len() {
+            nodes: match self.lab.machine.nodes.len() {
                 0..2 => IdSet::new(),
                 _ => setup.regions[thread.region].nodes.clone(),
             },

@@ -76,7 +76,7 @@ impl Job {
         };
         Self {
             setup,
-            machine: brief(&resources.machine),
+            machine: brief(&resources.lab.machine),
             target: order.target.clone(),
             note: order.note.clone(),
             clock: resources.clock,

@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::idset::NodeId;
 use crate::purpose::Purpose;
 use crate::units::Bytes;
 
@@ -171,6 +172,15 @@ impl Labels {
     pub fn text(mut self, key: &str, value: impl fmt::Display) -> Self {
         self.0.insert(key.to_owned(), Label::Text(value.to_string()));
         self
+    }
+
+    /// With a node, if one is given.
+    #[must_use]
+    pub fn node(self, node: Option<NodeId>) -> Self {
+        match node {
+            Some(node) => self.whole(Self::NODE, u64::from(node)),
+            None => self,
+        }
     }
 
     /// Adds a whole number.

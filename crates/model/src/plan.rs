@@ -130,6 +130,17 @@ pub enum Effort {
     Full,
 }
 
+impl Effort {
+    /// The value of this effort, of those from the least effort to the most.
+    pub fn choose<T>(self, [quick, standard, full]: [T; 3]) -> T {
+        match self {
+            Self::Quick => quick,
+            Self::Standard => standard,
+            Self::Full => full,
+        }
+    }
+}
+
 /// A probe's answer to a request on a machine: steps, in the order of the plan (the engine interleaves them).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

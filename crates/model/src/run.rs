@@ -169,6 +169,14 @@ pub struct Experiment {
     pub findings: Vec<Finding>,
 }
 
+impl Experiment {
+    /// A planned request of which nothing is measured yet.
+    pub fn new(request: Request, method: u32, plan: Plan) -> Self {
+        let (observations, findings) = (Vec::new(), Vec::new());
+        Self { request, method, plan, observations, states: Vec::new(), drift: Vec::new(), findings }
+    }
+}
+
 /// The warning that memory could not be kept between visits; `None` if all of it was kept. Operations of the kernel do
 /// not count: they get fresh memory at each visit by design.
 pub fn memory_not_kept(experiments: &[Experiment]) -> Option<Warning> {

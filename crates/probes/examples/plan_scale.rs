@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let machine = Synth::largest().machine()?;
     let kernels = tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect();
     let bench = Bench { kernels, ..Bench::default() };
-    let lab = Lab { machine: &machine, bench: &bench };
+    let lab = &Lab::new(machine.clone(), bench.clone());
     let mut milliseconds: Vec<f64> = Vec::new();
     let (mut steps, mut seconds) = (0, 0.0);
     for _ in 0..9 {
@@ -21,9 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let requests = [survey::request(Effort::Standard, Scope::default(), None, 1)];
         let plans: Vec<_> = requests
             .iter()
-            .filter_map(|request| {
-                tiermark_probes::find(&request.probe).map(|probe: &dyn Probe| probe.plan(request, lab))
-            })
+            .filter_map(|request| tiermark_probes::find(&request.probe).map(|probe: &Probe| probe.plan(request, lab)))
             .filter_map(Result::ok)
             .collect();
         milliseconds.push(start.elapsed().as_secs_f64() * 1e3);

@@ -2,55 +2,48 @@
 
 use tiermark_engine::Lab;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Finding, Interval, KernelId, Labels, Layout, Machine, Metric, Observation, PageKind,
-    Pattern, Purpose, Quantity, Request, Role, Setup, Step, StopRule, ThreadSetup, Unit, Verdict,
+    Bytes, ChainLayout, CpuId, Finding, Interval, KernelId, Labels, Layout, Machine, Metric, NodeId, Observation,
+    PageKind, Pattern, Quantity, Role, Setup, Step, StopRule, ThreadSetup, Unit, Verdict,
 };
 
-use crate::steps::{curve_point, default_page, setup};
+use crate::steps::{default_page, setup};
+use crate::task::Task;
 
-/// The cpu, page size and probe of a set of chases.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Chaser<'a> {
-    pub(crate) probe: &'static str,
-    pub(crate) request: &'a Request,
-    pub(crate) cpu: CpuId,
-}
-
-/// One chase.
+/// A chase on one cpu.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Chase {
-    pub(crate) purpose: Purpose,
+    pub(crate) cpu: CpuId,
+    /// Footprint.
     pub(crate) bytes: u64,
+    pub(crate) node: Option<NodeId>,
     pub(crate) layout: ChainLayout,
     pub(crate) page: PageKind,
+    /// Followed at once.
     pub(crate) chains: u8,
 }
 
-impl Chaser<'_> {
-    /// The step of a chase.
-    pub(crate) fn step(&self, chase: &Chase, stop: StopRule) -> Step {
-        let Chase { purpose, bytes, layout, page, chains } = *chase;
-        let node = self.request.scope.mem_node;
-        let mut labels = Labels::new()
-            .purpose(purpose)
+impl Chase {
+    /// The step of a probe, with these labels besides its own.
+    pub(crate) fn step(self, probe: &str, labels: Labels, seed: u64, stop: StopRule) -> Step {
+        let Self { cpu, bytes, node, layout, page, chains } = self;
+        let labels = labels
             .whole(Labels::SIZE, bytes)
             .text(Labels::LAYOUT, layout)
             .text(Labels::PAGE, page)
             .whole(Labels::CHAINS, u64::from(chains))
-            .text(Labels::CPUS, self.cpu);
-        if let Some(node) = node {
-            labels = labels.whole(Labels::NODE, u64::from(node));
-        }
-        let id = format!("{}/{purpose}/{layout}/{page}/chains{chains}/{bytes}", self.probe);
-        let role = Role::Chase { chains };
-        let setup = setup(&[self.cpu], Bytes(bytes), node, page, Layout::Chain(layout), &role, self.request.seed);
+            .text(Labels::CPUS, cpu)
+            .node(node);
+        let place = node.map_or_else(String::new, |n| format!("/node{n}"));
+        let purpose = labels.get(Labels::PURPOSE).unwrap_or_default();
+        let id = format!("{probe}/{purpose}/{layout}/{page}/chains{chains}{place}/{bytes}");
+        let setup = setup(&[cpu], Bytes(bytes), node, page, Layout::Chain(layout), &Role::Chase { chains }, seed);
         Step { id, labels, phase: 0, metric: Metric::Latency, setup, stop }
     }
+}
 
-    /// When a point of a shape is good enough: levels differ by a third or more, so a twentieth decides.
-    pub(crate) fn shape(&self) -> StopRule {
-        StopRule { precision: 0.05, ..curve_point(self.request.effort) }
-    }
+/// When a point of a shape is good enough: levels differ by a third or more, so a twentieth decides.
+pub(crate) fn shape(task: &Task) -> StopRule {
+    StopRule { precision: 0.05, ..task.curve_point() }
 }
 
 /// A number that several observations decide: the worst of their verdicts, and all of them as evidence.
@@ -87,7 +80,7 @@ pub(crate) fn quarters(low: u64, high: u64, multiple: u64) -> Vec<u64> {
 }
 
 /// The best plain kernel of an operation, and whether it is random.
-pub(crate) fn plain_kernel(lab: Lab<'_>, op: &str) -> Option<(KernelId, bool)> {
+pub(crate) fn plain_kernel(lab: &Lab, op: &str) -> Option<(KernelId, bool)> {
     let kernels = lab.bench.kernels.iter().filter(|k| k.plain && k.id.op() == op);
     kernels.max_by_key(|k| k.isa).map(|k| (k.id.clone(), k.pattern == Pattern::Random))
 }

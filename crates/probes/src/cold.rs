@@ -4,12 +4,13 @@
 use tiermark_model::messages::memory;
 use tiermark_model::{
     Bytes, ChainLayout, CpuId, Finding, Labels, Layout, MIB, MemPolicy, Observation, PageKind, Purpose, Quantity,
-    ReasonCode, RegionSetup, Request, Step, StopRule, Unit, Visits,
+    ReasonCode, RegionSetup, Step, StopRule, Unit, Visits,
 };
 use tiermark_stats::median;
 
-use crate::finder::Chase;
+use crate::chasing::Chase;
 use crate::ladder::{derived, description, finding, with_purpose};
+use crate::task::Task;
 use crate::tiers::{COLD, DRAM_RANDOM};
 
 /// Length of a visit, seconds: on a guest of Emerald Rapids half of the excess was gone after 6 ms.
@@ -41,20 +42,13 @@ pub(crate) fn read_bytes(caches: Option<u64>, footprint: u64) -> u64 {
 }
 
 /// The step: the chase of random accesses to memory, in visits that read other memory first.
-pub(crate) fn step(
-    request: &Request,
-    cpu: CpuId,
-    size: Bytes,
-    node: Option<u32>,
-    pages: [PageKind; 2],
-    read: u64,
-) -> Step {
+pub(crate) fn step(task: &Task, cpu: CpuId, bytes: u64, node: Option<u32>, pages: [PageKind; 2], read: u64) -> Step {
     let [page, other_page] = pages;
     let labels = Labels::new().purpose(Purpose::Cold).text(Labels::TIER, COLD).whole(Labels::AFTER, read);
     let (min_visits, max_visits) = VISITS;
     let stop = StopRule { precision: PRECISION, allocations: 1, min_visits, max_visits, shot_seconds: VISIT_SECONDS };
-    let chase = Chase { cpu, size, node, layout: ChainLayout::Random, page, chains: 1 };
-    let mut step = chase.step(labels, 0, request.seed, stop);
+    let chase = Chase { cpu, bytes, node, layout: ChainLayout::Random, page, chains: 1 };
+    let mut step = chase.step("latency", labels, task.request.seed, stop);
     let nodes = node.into_iter().collect();
     step.setup.regions.push(RegionSetup {
         bytes: Bytes(read),

@@ -1,30 +1,27 @@
 //! `latency`: how long one access takes, by footprint, layout and page size.
 
 use serde::{Deserialize, Serialize};
-use tiermark_engine::{About, Lab, Probe, Subject};
+use tiermark_engine::{Lab, Probe, Study, Subject};
 use tiermark_model::messages::memory;
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Effort, Finding, Labels, Metric, NodeId, Note, Observation, PageKind, Plan, Purpose,
-    Quantity, Reason, Refusal, Request, Step, StopRule, Unit,
+    Bytes, ChainLayout, CpuId, Effort, Finding, Labels, Metric, Note, Observation, PageKind, Plan, Purpose, Quantity,
+    Reason, Refusal, Request, Step, StopRule, Unit,
 };
 use tiermark_stats::VISITS;
 
+use crate::chasing::Chase;
 use crate::cold;
 use crate::edges::tier_sizes;
-use crate::finder::{Chase, Finder, after_curve};
-use crate::footprints::{dram_bytes, memory_cap};
+use crate::finder::Finder;
 use crate::found::{Found, still_rises};
 use crate::geometry;
 use crate::ladder::{derived, finding, overhead_note, with_purpose};
-use crate::memory_kinds::quiet_cpu;
 use crate::sizes::sweep;
-use crate::steps::{
-    asked, check_size, curve_point, default_page, denser_seconds, follow, headline, max_seconds, once, one_cpu, phase,
-    with_steps,
-};
-use crate::tiers::{DRAM, DRAM_RANDOM, Tier, ladder_of};
+use crate::steps::{check_size, default_page, denser_seconds, follow, phase};
+use crate::task::Task;
+use crate::tiers::{DRAM, DRAM_RANDOM, Tier};
 
 /// Bytes of a line, as chains are laid out.
 const LINE: u64 = 64;
@@ -46,112 +43,91 @@ pub struct LatencyParams {
 }
 
 /// The probe of `tiermark latency`; `docs/methods/latency.md` describes the method.
-pub struct Latency;
-
-static ABOUT: About = About {
+pub static PROBE: Probe = Probe {
     id: "latency",
     method: 4,
     subject: Subject::Memory,
     summary: "Time of one dependent access, by size, layout, page size",
     page: include_str!("../../../docs/methods/latency.md"),
     shapes: &[],
+    study: |request, lab| Ok(Box::new(LatencyStudy::new(request, lab)?)),
 };
 
-impl Probe for Latency {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
-    fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
-        let (params, cpus): (LatencyParams, _) = asked(request, lab)?;
-        let cpu = one_cpu(lab.machine, &cpus, "latency")?;
-        let mut plan = Plan::default();
-        plan.rules.push(rules::latency_on(cpu));
-        let planner = LatencyPlanner { request, params: &params, lab, cpu };
-        let of_bytes = planner.layouts().into_iter().find(|layout| layout.is_of_bytes());
-        if let Some(layout) = of_bytes.filter(|_| planner.chains().into_iter().any(|chains| chains > 1)) {
-            return Err(says::chain_of_bytes(&layout.to_string()));
-        }
-        if params.sizes.is_empty() {
-            planner.curve(&mut plan);
-            let ladder = planner.ladder(&Found::default(), &mut plan);
+impl Study for LatencyStudy {
+    fn plan(&self) -> Result<Plan, Refusal> {
+        let mut plan = Plan { rules: vec![rules::latency_on(self.cpu)], ..Plan::default() };
+        if self.params.sizes.is_empty() {
+            self.curve(&mut plan);
+            let ladder = self.ladder(&Found::default(), &mut plan);
             follow(&ladder, &mut plan);
         } else {
-            planner.table(&mut plan)?;
+            self.table(&mut plan)?;
         }
-        once(&mut plan.steps);
-        plan.max_seconds = max_seconds(request, effort_seconds(request.effort), &plan.steps);
-        plan.later_seconds += denser_seconds(request.effort, &plan.steps);
-        with_steps(plan, request, "name sizes: --sizes")
+        self.task.limit(&mut plan, self.task.effort().choose([5.0, 22.0, 180.0]));
+        plan.later_seconds += denser_seconds(self.task.effort(), &plan.steps);
+        self.task.with_steps(plan, "name sizes: --sizes")
     }
 
-    fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
-        let Ok((params, cpus)) = asked::<LatencyParams>(request, lab) else {
+    fn refine(&self, observations: &[Observation]) -> Vec<Step> {
+        // The ladder is planned once: another look at the curve may say something else.
+        let has_ladder = with_purpose(observations, Purpose::Ladder).any(|o| o.metric == Metric::Latency);
+        if has_ladder || !self.params.sizes.is_empty() {
             return Vec::new();
-        };
-        let Some(cpu) = quiet_cpu(lab.machine, &cpus) else { return Vec::new() };
-        let planner = LatencyPlanner { request, params: &params, lab, cpu };
-        planner.next(observations)
+        }
+        self.finder.next(observations, |found| self.ladder(found, &mut Plan::default()))
     }
 
-    fn derive(&self, _request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
+    fn derive(&self, observations: &[Observation]) -> Vec<Finding> {
         let mut findings: Vec<Finding> = Vec::new();
         for purpose in [Purpose::Ladder, Purpose::Table] {
             findings
                 .extend(with_purpose(observations, purpose).map(|o| still_rising(finding(o, notes(o)), observations)));
         }
         findings.extend(cold::findings(observations));
-        findings.extend(tier_sizes(observations, lab.machine));
+        findings.extend(tier_sizes(observations, self.task.machine()));
         findings.extend(tails(observations));
-        findings.extend(geometry::of_table(observations, lab.machine));
+        findings.extend(geometry::of_table(observations, self.task.machine()));
         findings
     }
 }
 
-/// Seconds an effort allows.
-fn effort_seconds(effort: Effort) -> f64 {
-    match effort {
-        Effort::Quick => 5.0,
-        Effort::Standard => 22.0,
-        Effort::Full => 180.0,
-    }
-}
-
-struct LatencyPlanner<'a> {
-    request: &'a Request,
-    params: &'a LatencyParams,
-    lab: Lab<'a>,
+struct LatencyStudy {
+    task: Task,
+    params: LatencyParams,
     cpu: CpuId,
+    /// The page sizes, layouts and chains that the user named, or the usual ones.
+    pages: Vec<PageKind>,
+    layouts: Vec<ChainLayout>,
+    chains: Vec<u8>,
+    finder: Finder,
 }
 
-impl LatencyPlanner<'_> {
-    fn pages(&self) -> Vec<PageKind> {
-        if !self.params.pages.is_empty() {
-            return self.params.pages.clone();
+impl LatencyStudy {
+    fn new(request: &Request, lab: &Lab) -> Result<Self, Refusal> {
+        let (task, params): (_, LatencyParams) = Task::new(request, lab)?;
+        let cpu = task.one_cpu()?;
+        let pages = or_usual(&params.pages, task.page());
+        let (layouts, chains) = (or_usual(&params.layouts, ChainLayout::Random), or_usual(&params.chains, 1));
+        let of_bytes = layouts.iter().find(|layout| layout.is_of_bytes());
+        if let Some(layout) = of_bytes.filter(|_| chains.iter().any(|chains| *chains > 1)) {
+            return Err(says::chain_of_bytes(&layout.to_string()));
         }
-        vec![self.request.scope.page.unwrap_or_else(|| default_page(self.lab.machine))]
+        let finder = Finder::new(&task, cpu, pages[0]);
+        Ok(Self { task, params, cpu, pages, layouts, chains, finder })
     }
 
     /// Whether the request names its page sizes: then it is for no other.
     fn named(&self) -> bool {
-        self.request.scope.page.is_some() || !self.params.pages.is_empty()
-    }
-
-    fn layouts(&self) -> Vec<ChainLayout> {
-        if self.params.layouts.is_empty() { vec![ChainLayout::Random] } else { self.params.layouts.clone() }
-    }
-
-    fn chains(&self) -> Vec<u8> {
-        if self.params.chains.is_empty() { vec![1] } else { self.params.chains.clone() }
+        self.task.request.scope.page.is_some() || !self.params.pages.is_empty()
     }
 
     /// One step a tier, where the curve has found the tiers. A line of memory is taken with its translation at hand;
     /// beside it stand accesses at random over the whole footprint, on the pages of the others and on base pages: with
     /// what translation costs.
     fn ladder(&self, found: &Found, plan: &mut Plan) -> Vec<Step> {
-        let rungs = ladder_of(self.lab.machine, &[self.cpu].into_iter().collect(), &self.request.scope, found);
-        let stop = headline(self.request.effort, self.request.precision.unwrap_or(PRECISION));
-        let page = self.pages()[0];
+        let rungs = self.finder.ladder(found);
+        let stop = self.task.headline(PRECISION);
+        let page = self.pages[0];
         let mut steps = Vec::new();
         for tier in &rungs.tiers {
             let layout = if tier.is_memory() { ChainLayout::Groups } else { ChainLayout::Random };
@@ -159,12 +135,13 @@ impl LatencyPlanner<'_> {
             if tier.name == DRAM {
                 rows.push((DRAM_RANDOM, ChainLayout::Random, page));
             }
-            if tier.name == DRAM && page != PageKind::Base && self.request.effort > Effort::Quick && !self.named() {
+            if tier.name == DRAM && page != PageKind::Base && self.task.effort() > Effort::Quick && !self.named() {
                 rows.push((DRAM_RANDOM, ChainLayout::Random, PageKind::Base));
             }
             for (name, layout, page) in rows {
                 let labels = Labels::new().purpose(Purpose::Ladder).text(Labels::TIER, name);
-                steps.push(self.step(labels, Bytes(tier.bytes), tier.node, layout, page, 1, stop));
+                let chase = Chase { cpu: self.cpu, bytes: tier.bytes, node: tier.node, layout, page, chains: 1 };
+                steps.push(self.step(chase, labels, stop));
             }
         }
         if let Some(tier) = rungs.tiers.iter().find(|tier| tier.name == DRAM) {
@@ -177,56 +154,57 @@ impl LatencyPlanner<'_> {
 
     /// The same random accesses right after other work; `None` without time or memory for it.
     fn cold(&self, tier: &Tier) -> Option<Step> {
-        let (machine, only) = (self.lab.machine, [self.cpu].into_iter().collect());
-        let read = cold::read_bytes(machine.all_cache_bytes(&only), tier.bytes);
-        let cap = memory_cap(machine, &only, tier.node, &self.request.scope).bytes;
-        if self.request.effort == Effort::Quick || tier.bytes.saturating_add(read) > cap {
+        let machine = self.task.machine();
+        let read = cold::read_bytes(machine.all_cache_bytes(&[self.cpu].into_iter().collect()), tier.bytes);
+        let cap = self.task.memory_cap(&[self.cpu], tier.node).bytes;
+        if self.task.effort() == Effort::Quick || tier.bytes.saturating_add(read) > cap {
             return None;
         }
-        let page = self.pages()[0];
+        let page = self.pages[0];
         // Reserved pages are scarce, and any will do for what is only read.
         let other = if let PageKind::Huge(_) = page { default_page(machine) } else { page };
-        Some(cold::step(self.request, self.cpu, Bytes(tier.bytes), tier.node, [page, other], read))
+        Some(cold::step(&self.task, self.cpu, tier.bytes, tier.node, [page, other], read))
     }
 
     /// The sweep from the smallest footprint to DRAM, for every requested layout, page size and number of chains.
     fn curve(&self, plan: &mut Plan) {
-        let (per_octave, page_sweeps) = match self.request.effort {
-            Effort::Quick => (1, 1),
-            Effort::Standard => (2, 1),
-            Effort::Full => (4, 2),
-        };
-        let only: tiermark_model::IdSet = [self.cpu].into_iter().collect();
-        plan.steps.extend(Finder::new(self.request, self.lab, &only, self.pages()[0]).iter().flat_map(Finder::first));
-        let largest = match dram_bytes(self.lab.machine, &only, self.request.scope.mem_node, &self.request.scope) {
+        let (per_octave, page_sweeps) = self.task.effort().choose([(1, 1), (2, 1), (4, 2)]);
+        plan.steps.extend(self.finder.first());
+        let largest = match self.task.dram_bytes(&[self.cpu], self.task.node()) {
             Ok((bytes, _)) => bytes,
             Err(refusal) => {
                 plan.refused.push(refusal);
                 return;
             }
         };
-        let mut pages = self.pages();
+        let mut pages = self.pages.clone();
         if page_sweeps > 1 && self.params.pages.is_empty() && pages[0] != PageKind::Base {
             pages.push(PageKind::Base);
         }
         for size in sweep(largest, per_octave) {
-            for layout in self.layouts() {
+            for layout in &self.layouts {
                 for page in &pages {
-                    for chains in self.chains() {
-                        let labels = Labels::new().purpose(Purpose::Curve);
-                        plan.steps.push(self.step(
-                            labels,
-                            size,
-                            self.request.scope.mem_node,
-                            layout,
-                            *page,
-                            chains,
-                            curve_point(self.request.effort),
-                        ));
-                    }
+                    let stop = self.task.curve_point();
+                    plan.steps.extend(self.of_chains(Purpose::Curve, size, *layout, *page, stop));
                 }
             }
         }
+    }
+
+    /// A step for each number of chains.
+    fn of_chains(
+        &self,
+        purpose: Purpose,
+        size: Bytes,
+        layout: ChainLayout,
+        page: PageKind,
+        stop: StopRule,
+    ) -> impl Iterator<Item = Step> {
+        self.chains.iter().map(move |chains| {
+            let (cpu, node) = (self.cpu, self.task.node());
+            let chase = Chase { cpu, bytes: size.0, node, layout, page, chains: *chains };
+            self.step(chase, Labels::new().purpose(purpose), stop)
+        })
     }
 
     /// Exactly the requested footprints. A footprint that is too short for one of several layouts is left out of that
@@ -235,21 +213,17 @@ impl LatencyPlanner<'_> {
     /// # Errors
     /// A [`Refusal`] for a size that makes no sense, or if no chain is long enough.
     fn table(&self, plan: &mut Plan) -> Result<(), Refusal> {
-        let stop = headline(self.request.effort, self.request.precision.unwrap_or(PRECISION));
+        let stop = self.task.headline(PRECISION);
         let mut short: Vec<(ChainLayout, Bytes, Refusal)> = Vec::new();
         for size in &self.params.sizes {
             check_size(*size)?;
-            for layout in self.layouts() {
-                if let Err(refusal) = self.check_chain(*size, layout) {
-                    short.push((layout, *size, refusal));
+            for layout in &self.layouts {
+                if let Err(refusal) = self.check_chain(*size, *layout) {
+                    short.push((*layout, *size, refusal));
                     continue;
                 }
-                for page in self.pages() {
-                    for chains in self.chains() {
-                        let labels = Labels::new().purpose(Purpose::Table);
-                        let node = self.request.scope.mem_node;
-                        plan.steps.push(self.step(labels, *size, node, layout, page, chains, stop));
-                    }
+                for page in &self.pages {
+                    plan.steps.extend(self.of_chains(Purpose::Table, *size, *layout, *page, stop));
                 }
             }
         }
@@ -258,8 +232,8 @@ impl LatencyPlanner<'_> {
         {
             return Err(refusal);
         }
-        for layout in self.layouts() {
-            let sizes: Vec<Bytes> = short.iter().filter(|(of, ..)| *of == layout).map(|(_, size, _)| *size).collect();
+        for layout in &self.layouts {
+            let sizes: Vec<Bytes> = short.iter().filter(|(of, ..)| of == layout).map(|(_, size, _)| *size).collect();
             plan.rules.extend((!sizes.is_empty()).then(|| rules::chains_too_short(&layout.to_string(), &sizes)));
         }
         Ok(())
@@ -274,39 +248,22 @@ impl LatencyPlanner<'_> {
             ChainLayout::Groups => ChainLayout::GROUP_PITCH,
             _ => LINE,
         };
-        let (nodes, chains) = (size.0 / pitch, u64::from(self.chains().into_iter().max().unwrap_or(1)));
+        let (nodes, chains) = (size.0 / pitch, u64::from(self.chains.iter().copied().max().unwrap_or(1)));
         if nodes >= 2 * chains {
             return Ok(());
         }
         Err(says::chain_too_short(&layout.to_string(), size, nodes, Bytes(pitch), chains))
     }
 
-    /// What to measure next: more points until the curve says where the tiers are, then the ladder, once: another look
-    /// at the curve may say something else.
-    fn next(&self, observations: &[Observation]) -> Vec<Step> {
-        if with_purpose(observations, Purpose::Ladder).any(|o| o.metric == Metric::Latency) {
-            return Vec::new();
-        }
-        let only = [self.cpu].into_iter().collect();
-        let finder =
-            Finder::new(self.request, self.lab, &only, self.pages()[0]).filter(|_| self.params.sizes.is_empty());
-        after_curve(finder, observations, |found| self.ladder(found, &mut Plan::default()))
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "one call a kind of step; each argument is a dimension of the sweep")]
-    fn step(
-        &self,
-        labels: Labels,
-        size: Bytes,
-        node: Option<NodeId>,
-        layout: ChainLayout,
-        page: PageKind,
-        chains: u8,
-        stop: StopRule,
-    ) -> Step {
+    fn step(&self, chase: Chase, labels: Labels, stop: StopRule) -> Step {
         let phase = phase(&labels);
-        Chase { cpu: self.cpu, size, node, layout, page, chains }.step(labels, phase, self.request.seed, stop)
+        Step { phase, ..chase.step("latency", labels, self.task.request.seed, stop) }
     }
+}
+
+/// What the user named, or the usual one.
+fn or_usual<T: Clone>(named: &[T], usual: T) -> Vec<T> {
+    if named.is_empty() { vec![usual] } else { named.to_vec() }
 }
 
 /// A latency of memory, doubted where twice its working set is clearly slower: then caches answer a part of it.

@@ -1,18 +1,19 @@
 //! `mlp`: how many misses a core keeps in flight, by following several chains at once.
 
 use serde::{Deserialize, Serialize};
-use tiermark_engine::{About, Lab, Probe, Subject};
+use tiermark_engine::{Lab, Probe, Study, Subject};
 use tiermark_model::messages::memory;
 use tiermark_model::{
-    ChainLayout, CpuId, Effort, Finding, IdSet, Labels, Observation, PageKind, Plan, Purpose, Quantity, Refusal,
-    Request, Step, Unit,
+    ChainLayout, CpuId, Effort, Finding, Labels, Observation, Plan, Purpose, Quantity, Refusal, Request, Step, Unit,
 };
 
-use crate::chasing::{Chase, Chaser, resting_on};
-use crate::finder::{Finder, after_curve, curve_first};
-use crate::ladder::{derived, quotient, with_purpose, with_range};
-use crate::steps::{asked, default_page, headline, once, one_cpu, with_steps};
-use crate::tiers::{Ladder, Tier, ladder, ladder_of};
+use crate::chasing::{Chase, resting_on};
+use crate::finder::Finder;
+use crate::found::Found;
+use crate::ladder::{measured, quotient, with_purpose, with_range};
+use crate::steps::once;
+use crate::task::Task;
+use crate::tiers::{Ladder, Tier};
 
 /// Chains followed at once; none means these.
 const CHAINS: [u8; 14] = [1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32];
@@ -32,42 +33,32 @@ pub struct MlpParams {
 }
 
 /// The probe of `tiermark mlp`; `docs/methods/mlp.md` describes the method.
-pub struct Mlp;
-
-static ABOUT: About = About {
+pub static PROBE: Probe = Probe {
     id: "mlp",
     method: 4,
     subject: Subject::Memory,
     summary: "Cache misses that one core keeps in flight, by tier",
     page: include_str!("../../../docs/methods/mlp.md"),
     shapes: &[],
+    study: |request, lab| Ok(Box::new(MlpStudy::new(request, lab)?)),
 };
 
-impl Probe for Mlp {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
-    fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
-        let planner = MlpPlanner::new(request, lab)?;
+impl Study for MlpStudy {
+    fn plan(&self) -> Result<Plan, Refusal> {
         let mut plan = Plan::default();
-        let rungs = planner.rungs(ladder(lab.machine, &planner.chaser(), &request.scope), &mut plan);
+        let rungs = self.rungs(self.finder.ladder(&Found::default()), &mut plan);
         if rungs.is_empty() {
-            return with_steps(plan, request, "allow more with --max-mem");
+            return self.task.with_steps(plan, "allow more with --max-mem");
         }
-        curve_first(planner.finder().as_ref(), &rungs, effort_seconds(request.effort), &mut plan);
+        self.finder.begin(&rungs, self.task.effort().choose([10.0, 40.0, 150.0]), &mut plan);
         Ok(plan)
     }
 
-    fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
-        let Ok(planner) = MlpPlanner::new(request, lab) else { return Vec::new() };
-        after_curve(planner.finder(), observations, |found| {
-            let ladder = ladder_of(lab.machine, &planner.chaser(), &request.scope, found);
-            planner.rungs(ladder, &mut Plan::default())
-        })
+    fn refine(&self, observations: &[Observation]) -> Vec<Step> {
+        self.finder.next(observations, |found| self.rungs(self.finder.ladder(found), &mut Plan::default()))
     }
 
-    fn derive(&self, _request: &Request, _lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
+    fn derive(&self, observations: &[Observation]) -> Vec<Finding> {
         let mut findings = Vec::new();
         let mut tiers: Vec<&str> = Vec::new();
         for observation in with_purpose(observations, Purpose::Mlp) {
@@ -75,38 +66,25 @@ impl Probe for Mlp {
             if !tiers.contains(&tier) {
                 tiers.push(tier);
             }
-            let labels = observation.labels.clone();
-            let mut found = derived(observation, Quantity::MlpAccess, labels, 0.0, Unit::Ns);
-            (found.value, found.interval) = (observation.value, observation.interval);
-            findings.push(found);
+            findings.push(measured(observation, Quantity::MlpAccess));
         }
         findings.extend(tiers.into_iter().filter_map(|tier| in_flight(observations, tier)));
         findings
     }
 }
 
-/// Seconds an effort allows, with those of the curve.
-fn effort_seconds(effort: Effort) -> f64 {
-    match effort {
-        Effort::Quick => 10.0,
-        Effort::Standard => 40.0,
-        Effort::Full => 150.0,
-    }
-}
-
-struct MlpPlanner<'a> {
-    request: &'a Request,
-    lab: Lab<'a>,
+struct MlpStudy {
+    task: Task,
     cpu: CpuId,
-    page: PageKind,
     /// Chains followed at once, rising.
     chains: Vec<u8>,
+    finder: Finder,
 }
 
-impl<'a> MlpPlanner<'a> {
-    fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
-        let (params, cpus): (MlpParams, _) = asked(request, lab)?;
-        let cpu = one_cpu(lab.machine, &cpus, "mlp")?;
+impl MlpStudy {
+    fn new(request: &Request, lab: &Lab) -> Result<Self, Refusal> {
+        let (task, params): (_, MlpParams) = Task::new(request, lab)?;
+        let cpu = task.one_cpu()?;
         let mut chains = match (params.chains.as_slice(), request.effort) {
             ([], Effort::Quick) => FEW.to_vec(),
             ([], _) => CHAINS.to_vec(),
@@ -116,16 +94,8 @@ impl<'a> MlpPlanner<'a> {
         chains.push(1);
         chains.sort_unstable();
         chains.dedup();
-        let page = request.scope.page.unwrap_or_else(|| default_page(lab.machine));
-        Ok(Self { request, lab, cpu, page, chains })
-    }
-
-    fn chaser(&self) -> IdSet {
-        [self.cpu].into_iter().collect()
-    }
-
-    fn finder(&self) -> Option<Finder<'a>> {
-        Finder::new(self.request, self.lab, &self.chaser(), self.page)
+        let finder = Finder::new(&task, cpu, task.page());
+        Ok(Self { task, cpu, chains, finder })
     }
 
     /// Every number of chains in each tier.
@@ -139,13 +109,11 @@ impl<'a> MlpPlanner<'a> {
     }
 
     fn step(&self, tier: &Tier, chains: u8) -> Step {
-        let chaser = Chaser { probe: "mlp", request: self.request, cpu: self.cpu };
-        let chase =
-            Chase { purpose: Purpose::Mlp, bytes: tier.bytes, layout: ChainLayout::Random, page: self.page, chains };
-        let precision = self.request.precision.unwrap_or(PRECISION);
-        let mut step = chaser.step(&chase, headline(self.request.effort, precision));
+        let (node, page) = (self.task.node(), self.task.page());
+        let chase = Chase { cpu: self.cpu, bytes: tier.bytes, node, layout: ChainLayout::Random, page, chains };
+        let labels = Labels::new().purpose(Purpose::Mlp).text(Labels::TIER, &tier.name);
+        let mut step = chase.step("mlp", labels, self.task.request.seed, self.task.headline(PRECISION));
         step.id = format!("mlp/{}/{chains}", tier.name);
-        step.labels = step.labels.text(Labels::TIER, &tier.name);
         if let Some(node) = tier.node {
             step.setup.regions.iter_mut().for_each(|r| r.nodes = [node].into_iter().collect());
         }

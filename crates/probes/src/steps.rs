@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use serde::de::DeserializeOwned;
-use tiermark_engine::Lab;
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{
@@ -13,32 +11,6 @@ use tiermark_model::{
 
 use crate::memory_kinds::quiet_cpu;
 use crate::tiers::DRAM;
-
-/// The parameters of a request (the defaults where it has none) and the cpus that it may use. Also checks that its
-/// memory node can give memory.
-///
-/// # Errors
-/// A [`Refusal`] for parameters that the probe does not understand, cpus that are not allowed, or a node that carrying
-/// it out would be refused.
-pub(crate) fn asked<T: DeserializeOwned + Default>(request: &Request, lab: Lab<'_>) -> Result<(T, IdSet), Refusal> {
-    let params = params(request)?;
-    if let Some(node) = request.scope.mem_node {
-        tiermark_engine::admit::admit_node(node, lab.machine)?;
-    }
-    Ok((params, scope_cpus(&request.scope, lab.machine)?))
-}
-
-/// The parameters of a request; the defaults where it has none.
-///
-/// # Errors
-/// A [`Refusal`] for parameters that the probe does not understand.
-pub(crate) fn params<T: DeserializeOwned + Default>(request: &Request) -> Result<T, Refusal> {
-    if request.params.is_null() {
-        return Ok(T::default());
-    }
-    let unreadable = |error: serde_json::Error| says::request_unreadable(&request.probe, &error.to_string());
-    T::deserialize(&request.params).map_err(unreadable)
-}
 
 /// The refusal of an operation that no kernel does.
 pub(crate) fn no_kernel(op: &str, bench: &Bench) -> Refusal {
@@ -52,18 +24,6 @@ pub(crate) fn no_kernel(op: &str, bench: &Bench) -> Refusal {
 /// A [`Refusal`] of `what` where there is no cpu.
 pub(crate) fn one_cpu(machine: &Machine, cpus: &IdSet, what: &str) -> Result<CpuId, Refusal> {
     quiet_cpu(machine, cpus).ok_or_else(|| says::no_cpu(what))
-}
-
-/// The plan, if it has a step.
-///
-/// # Errors
-/// The first [`Refusal`] of the plan, or one that says that no step can be measured, with the cure.
-pub(crate) fn with_steps(plan: Plan, request: &Request, cure: &str) -> Result<Plan, Refusal> {
-    if plan.steps.is_empty() {
-        let first = plan.refused.into_iter().next();
-        return Err(first.unwrap_or_else(|| says::nothing_to_measure(&request.probe, cure)));
-    }
-    Ok(plan)
 }
 
 /// The cpus a request may use.
@@ -133,22 +93,14 @@ pub(crate) const VISIT_SECONDS: f64 = 0.002;
 
 /// When a headline number is good enough. Fewer visits than that see too little of what comes and goes.
 pub(crate) fn headline(effort: Effort, precision: f64) -> StopRule {
-    let (allocations, min_visits, max_visits) = match effort {
-        Effort::Quick => (2, 12, 400),
-        Effort::Standard => (3, 20, 1500),
-        Effort::Full => (4, 60, 6000),
-    };
+    let (allocations, min_visits, max_visits) = effort.choose([(2, 12, 400), (3, 20, 1500), (4, 60, 6000)]);
     StopRule { precision, allocations, min_visits, max_visits, shot_seconds: VISIT_SECONDS }
 }
 
 /// When a point of a curve is good enough: it shows a shape, the ladder has the numbers. Eight visits are sixty
 /// windows.
 pub(crate) fn curve_point(effort: Effort) -> StopRule {
-    let (allocations, min_visits, max_visits) = match effort {
-        Effort::Quick => (1, 8, 60),
-        Effort::Standard => (1, 8, 200),
-        Effort::Full => (2, 16, 800),
-    };
+    let (allocations, min_visits, max_visits) = effort.choose([(1, 8, 60), (1, 8, 200), (2, 16, 800)]);
     StopRule { precision: 0.02, allocations, min_visits, max_visits, shot_seconds: VISIT_SECONDS }
 }
 

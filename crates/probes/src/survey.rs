@@ -2,61 +2,77 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_engine::{About, Lab, Probe, Subject};
+use tiermark_engine::{Lab, Probe, Study, Subject};
 use tiermark_model::messages::system as says;
 use tiermark_model::{
     Bytes, Effort, Finding, IdSet, Machine, Observation, Plan, Purpose, Refusal, Request, Scope, Step, Warning,
 };
 
-use crate::bandwidth::Bandwidth;
-use crate::latency::Latency;
-use crate::residency::{self, Residency};
 use crate::steps::once;
+use crate::{bandwidth, latency, residency};
 
 /// A probe that is part of a survey, with its parameters; `None` if this machine has nothing for it to measure.
 struct SurveyPart {
-    probe: &'static dyn Probe,
+    probe: &'static Probe,
     asks: fn(&Request, &Machine) -> Option<serde_json::Value>,
 }
 
 /// Their steps are measured together, so that every number sees the whole run.
 static PARTS: [SurveyPart; 3] = [
-    SurveyPart { probe: &Latency, asks: |_, _| Some(serde_json::Value::Null) },
-    SurveyPart { probe: &Bandwidth, asks: |_, _| Some(serde_json::Value::Null) },
-    SurveyPart { probe: &Residency, asks: residency::of_a_survey },
+    SurveyPart { probe: &latency::PROBE, asks: |_, _| Some(serde_json::Value::Null) },
+    SurveyPart { probe: &bandwidth::PROBE, asks: |_, _| Some(serde_json::Value::Null) },
+    SurveyPart { probe: &residency::PROBE, asks: residency::of_a_survey },
 ];
 
-/// The parts that are of use here, each with its request.
-fn parts(request: &Request, lab: Lab<'_>) -> Vec<(&'static dyn Probe, Request)> {
-    let asked = |part: &SurveyPart| {
-        let params = (part.asks)(request, lab.machine)?;
-        Some((part.probe, Request { probe: part.probe.about().id.into(), params, ..request.clone() }))
-    };
-    PARTS.iter().filter_map(asked).collect()
-}
-
 /// The probe of `tiermark survey`; `docs/methods/survey.md` describes the method.
-pub struct Survey;
-
-static ABOUT: About = About {
+pub static PROBE: Probe = Probe {
     id: "survey",
     method: 3,
     subject: Subject::Memory,
     summary: "Measure every tier: size, latency and bandwidth, in a minute",
     page: include_str!("../../../docs/methods/survey.md"),
     shapes: &[Purpose::Scaling, Purpose::Buffer, Purpose::Residency, Purpose::Flushed],
+    study: |request, lab| {
+        let parts = PARTS.iter().filter_map(|part| OpenedPart::new(part, request, lab)).collect();
+        Ok(Box::new(SurveyStudy { parts, max_seconds: request.scope.max_seconds }))
+    },
 };
 
-impl Probe for Survey {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
+/// The study of a part, or why it is refused.
+struct OpenedPart {
+    /// Of the probe.
+    id: &'static str,
+    study: Result<Box<dyn Study>, Refusal>,
+}
 
-    fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
+impl OpenedPart {
+    /// `None` if this machine has nothing for it to measure.
+    fn new(part: &SurveyPart, request: &Request, lab: &Lab) -> Option<Self> {
+        let (params, id) = ((part.asks)(request, &lab.machine)?, part.probe.id);
+        let request = Request { probe: id.into(), params, ..request.clone() };
+        Some(Self { id, study: part.probe.open(&request, lab) })
+    }
+}
+
+struct SurveyStudy {
+    /// Those that are of use here.
+    parts: Vec<OpenedPart>,
+    /// The user's limit.
+    max_seconds: Option<f64>,
+}
+
+impl SurveyStudy {
+    fn opened(&self) -> impl Iterator<Item = (&str, &dyn Study)> {
+        self.parts.iter().filter_map(|part| Some((part.id, part.study.as_deref().ok()?)))
+    }
+}
+
+impl Study for SurveyStudy {
+    fn plan(&self) -> Result<Plan, Refusal> {
         let mut whole = Plan::default();
         let mut refused = None;
-        for (part, asked) in parts(request, lab) {
-            match part.plan(&asked, lab) {
+        for part in &self.parts {
+            match part.study.as_ref().map_err(Clone::clone).and_then(|study| study.plan()) {
                 Ok(plan) => {
                     whole.steps.extend(plan.steps);
                     let new = plan.rules.into_iter().filter(|rule| !whole.rules.contains(rule)).collect::<Vec<_>>();
@@ -73,32 +89,31 @@ impl Probe for Survey {
             }
         }
         once(&mut whole.steps);
-        whole.max_seconds = request.scope.max_seconds.unwrap_or(whole.max_seconds);
+        whole.max_seconds = self.max_seconds.unwrap_or(whole.max_seconds);
         match refused {
             Some(refusal) if whole.steps.is_empty() => Err(refusal),
             _ => Ok(whole),
         }
     }
 
-    fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
-        let mut steps: Vec<Step> =
-            parts(request, lab).iter().flat_map(|(part, asked)| part.refine(asked, lab, observations)).collect();
+    fn refine(&self, observations: &[Observation]) -> Vec<Step> {
+        let mut steps: Vec<Step> = self.opened().flat_map(|(_, part)| part.refine(observations)).collect();
         once(&mut steps);
         steps
     }
 
-    fn derive(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
-        let own = |part: &dyn Probe| -> Vec<Observation> {
-            let mine = |o: &&Observation| o.step.starts_with(part.about().id);
-            observations.iter().filter(mine).cloned().collect()
+    fn derive(&self, observations: &[Observation]) -> Vec<Finding> {
+        let of_part = |(id, part): (&str, &dyn Study)| {
+            let own: Vec<Observation> = observations.iter().filter(|seen| seen.step.starts_with(id)).cloned().collect();
+            part.derive(&own)
         };
-        parts(request, lab).iter().flat_map(|(part, asked)| part.derive(asked, lab, &own(*part))).collect()
+        self.opened().flat_map(of_part).collect()
     }
 }
 
 /// The request of a survey.
 pub fn request(effort: Effort, scope: Scope, precision: Option<f64>, seed: u64) -> Request {
-    Request { probe: ABOUT.id.into(), scope, effort, precision, seed, params: serde_json::Value::Null, part: None }
+    Request { probe: PROBE.id.into(), scope, effort, precision, seed, params: serde_json::Value::Null, part: None }
 }
 
 /// What affects every number of this machine and is not among the problems of `doctor`, each with its cure. The program

@@ -1,21 +1,21 @@
 //! `tlb`: how many pages the data translation buffers hold, and what missing them costs.
 
 use serde::{Deserialize, Serialize};
-use tiermark_engine::{About, Lab, Probe, Subject};
+use tiermark_engine::{Lab, Probe, Study, Subject};
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::messages::shapes;
 use tiermark_model::{
-    Bytes, ChainLayout, Effort, Finding, HugePool, KIB, Labels, Machine, Observation, PageKind, Plan, Purpose,
+    Bytes, ChainLayout, CpuId, Effort, Finding, HugePool, KIB, Labels, Machine, Observation, PageKind, Plan, Purpose,
     Quantity, Refusal, Request, Step, Unit,
 };
 
-use crate::chasing::{Chase, Chaser, bounds, pages_to_be_had, quarters, resting_on};
-use crate::footprints::memory_cap;
+use crate::chasing::{Chase, bounds, pages_to_be_had, quarters, resting_on, shape};
 use crate::geometry::solve::{Buffer, Translation, translation};
 use crate::ladder::with_purpose;
 use crate::sizes::grid;
-use crate::steps::{asked, default_page, max_seconds, once, one_cpu, with_steps};
+use crate::steps::default_page;
+use crate::task::Task;
 
 /// Bytes of a line: each page's line lies one further than that of the page before it, so that the lines of all pages
 /// spread over the sets of the caches as those of a packed chain do.
@@ -41,72 +41,58 @@ pub struct TlbParams {
 }
 
 /// The probe of `tiermark tlb`; `docs/methods/tlb.md` describes the method.
-pub struct Tlb;
-
-static ABOUT: About = About {
+pub static PROBE: Probe = Probe {
     id: "tlb",
     method: 4,
     subject: Subject::Memory,
     summary: "Entries of each data TLB, and the cost of misses and walks",
     page: include_str!("../../../docs/methods/tlb.md"),
     shapes: &[],
+    study: |request, lab| Ok(Box::new(TlbStudy::new(request, lab)?)),
 };
 
-impl Probe for Tlb {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
-    fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
-        let planner = TlbPlanner::new(request, lab)?;
+impl Study for TlbStudy {
+    fn plan(&self) -> Result<Plan, Refusal> {
         let mut plan = Plan::default();
-        plan.rules.push(rules::packed_on(planner.chaser.cpu, planner.packed));
-        for page in planner.pages() {
-            let Some(bytes) = page_bytes(page, lab.machine) else { continue };
-            match planner.most(page, bytes) {
+        plan.rules.push(rules::packed_on(self.cpu, self.packed));
+        for page in self.pages() {
+            let Some(bytes) = page_bytes(page, self.task.machine()) else { continue };
+            match self.most(page, bytes) {
                 Ok((most, why)) => {
                     plan.rules.push(rules::pages_up_to(page, most, &why));
-                    for pages in grid(FEWEST * KIB, most * KIB, planner.per_octave(bytes)) {
-                        plan.steps.extend(planner.pair(page, bytes, pages.0 / KIB));
+                    for pages in grid(FEWEST * KIB, most * KIB, self.per_octave(bytes)) {
+                        plan.steps.extend(self.pair(page, bytes, pages.0 / KIB));
                     }
                 }
                 Err(refusal) => plan.refused.push(refusal),
             }
         }
-        once(&mut plan.steps);
-        let mut plan = with_steps(plan, request, "allow more with --max-mem")?;
-        let effort = match request.effort {
-            Effort::Quick => 15.0,
-            Effort::Standard => 45.0,
-            Effort::Full => 300.0,
-        };
-        plan.max_seconds = max_seconds(request, effort, &plan.steps);
+        self.task.limit(&mut plan, self.task.effort().choose([15.0, 45.0, 300.0]));
+        let mut plan = self.task.with_steps(plan, "allow more with --max-mem")?;
         plan.later.push(rules::tlb_follows());
         plan.later_seconds = NARROWING * plan.steps.iter().map(Step::expected_seconds).sum::<f64>();
         Ok(plan)
     }
 
-    fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
-        let Ok(planner) = TlbPlanner::new(request, lab) else { return Vec::new() };
+    fn refine(&self, observations: &[Observation]) -> Vec<Step> {
         let mut steps = Vec::new();
-        for page in planner.pages() {
-            let Some(bytes) = page_bytes(page, lab.machine) else { continue };
+        for page in self.pages() {
+            let Some(bytes) = page_bytes(page, self.task.machine()) else { continue };
             let seen = PageCurve::new(observations, page, bytes);
             for Buffer { entries, .. } in seen.solved.buffers {
                 let Some(most) = entries.high.filter(|most| *most as f64 > entries.low as f64 * FINE) else { continue };
                 for pages in quarters(entries.low, most + 1, 1) {
-                    steps.extend(planner.pair(page, bytes, pages));
+                    steps.extend(self.pair(page, bytes, pages));
                 }
             }
         }
         steps
     }
 
-    fn derive(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
-        let Ok(planner) = TlbPlanner::new(request, lab) else { return Vec::new() };
+    fn derive(&self, observations: &[Observation]) -> Vec<Finding> {
         let mut findings = Vec::new();
-        for page in planner.pages() {
-            let Some(bytes) = page_bytes(page, lab.machine) else { continue };
+        for page in self.pages() {
+            let Some(bytes) = page_bytes(page, self.task.machine()) else { continue };
             let seen = PageCurve::new(observations, page, bytes);
             if seen.points.len() > 2 {
                 findings.extend(seen.findings());
@@ -130,53 +116,48 @@ fn pitch(page_bytes: u64) -> u64 {
     page_bytes + PIECES.iter().filter(|piece| **piece < page_bytes).sum::<u64>() + LINE
 }
 
-struct TlbPlanner<'a> {
-    chaser: Chaser<'a>,
-    lab: Lab<'a>,
+struct TlbStudy {
+    task: Task,
+    cpu: CpuId,
     params: TlbParams,
     /// The page size of packed chains: the largest that costs nothing to have.
     packed: PageKind,
 }
 
-impl<'a> TlbPlanner<'a> {
-    fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
-        let (params, cpus) = asked(request, lab)?;
-        let cpu = one_cpu(lab.machine, &cpus, "tlb")?;
-        Ok(Self { chaser: Chaser { probe: "tlb", request, cpu }, lab, params, packed: default_page(lab.machine) })
+impl TlbStudy {
+    fn new(request: &Request, lab: &Lab) -> Result<Self, Refusal> {
+        let (task, params) = Task::new(request, lab)?;
+        let cpu = task.one_cpu()?;
+        let packed = default_page(&lab.machine);
+        Ok(Self { task, cpu, params, packed })
     }
 
     /// The page sizes: the requested ones, or base pages, transparent huge pages, and reserved ones of which some are
     /// free.
     fn pages(&self) -> Vec<PageKind> {
-        if let Some(page) = self.chaser.request.scope.page {
+        if let Some(page) = self.task.request.scope.page {
             return vec![page];
         }
         if !self.params.pages.is_empty() {
             return self.params.pages.clone();
         }
-        pages_to_be_had(self.lab.machine, FEWEST)
+        pages_to_be_had(self.task.machine(), FEWEST)
     }
 
     /// Most pages that are tried, and what limits them.
     fn most(&self, page: PageKind, bytes: u64) -> Result<(u64, String), Refusal> {
-        let scope = &self.chaser.request.scope;
-        let cpus = [self.chaser.cpu].into_iter().collect();
-        let cap = memory_cap(self.lab.machine, &cpus, scope.mem_node, scope);
+        let cap = self.task.memory_cap(&[self.cpu], self.task.node());
         // Zeroing huge pages takes a second for some gigabytes, and every point takes three allocations.
-        let patience = match self.chaser.request.effort {
-            Effort::Quick => 1u64 << 29,
-            Effort::Standard => 2 << 30,
-            Effort::Full => 16 << 30,
-        };
+        let patience = self.task.effort().choose([1u64 << 29, 2 << 30, 16 << 30]);
         let reserved = match page {
             PageKind::Huge(bytes) => {
-                let pools = self.lab.machine.nodes.iter().flat_map(|n| &n.huge_pages);
+                let pools = self.task.machine().nodes.iter().flat_map(|n| &n.huge_pages);
                 pools.filter(|pool| pool.page_bytes == bytes).map(HugePool::available).max().unwrap_or(0)
             }
             _ => u64::MAX,
         };
         // From there on the caches' own misses drown what translation costs.
-        let second = self.lab.machine.cache_of(self.chaser.cpu, 2).and_then(|c| c.bytes);
+        let second = self.task.machine().cache_of(self.cpu, 2).and_then(|c| c.bytes);
         let lines = second.map_or(MOST, |bytes| bytes / 2 / LINE).max(4 * FEWEST);
         let limits = [
             (lines, "their lines fill half of L2".to_owned()),
@@ -198,7 +179,7 @@ impl<'a> TlbPlanner<'a> {
 
     /// Points an octave: fewer where each costs much memory.
     fn per_octave(&self, bytes: u64) -> u32 {
-        match self.chaser.request.effort {
+        match self.task.effort() {
             Effort::Full => 6,
             Effort::Quick => 3,
             Effort::Standard if bytes > 64 * KIB => 3,
@@ -210,8 +191,10 @@ impl<'a> TlbPlanner<'a> {
     fn pair(&self, page: PageKind, bytes: u64, pages: u64) -> [Step; 2] {
         let step = |pitch: u64, page: PageKind| {
             let layout = ChainLayout::Scatter(pitch);
-            let chase = Chase { purpose: Purpose::Shape, bytes: pages * pitch, layout, page, chains: 1 };
-            self.chaser.step(&chase, self.chaser.shape())
+            let (cpu, bytes, node) = (self.cpu, pages * pitch, self.task.node());
+            let labels = Labels::new().purpose(Purpose::Shape);
+            let chase = Chase { cpu, bytes, node, layout, page, chains: 1 };
+            chase.step("tlb", labels, self.task.request.seed, shape(&self.task))
         };
         [step(pitch(bytes), page), step(LINE, self.packed)]
     }

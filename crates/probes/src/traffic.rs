@@ -9,13 +9,14 @@ use tiermark_engine::Lab;
 use tiermark_engine::admit::admit_node;
 use tiermark_model::messages::plan as says;
 use tiermark_model::{
-    Bytes, IdSet, KernelId, Labels, MemPolicy, Metric, NodeId, PageKind, Purpose, Refusal, RegionSetup, Request, Role,
-    Scope, Setup, Step, StopRule, ThreadSetup, parse_size,
+    Bytes, IdSet, KernelId, Labels, MemPolicy, Metric, NodeId, Purpose, Refusal, RegionSetup, Role, Scope, Setup, Step,
+    StopRule, ThreadSetup, parse_size,
 };
 
 use crate::footprints::dram_bytes;
 use crate::mix::Mix;
 use crate::steps::{check_size, scope_cpus};
+use crate::task::Task;
 
 /// Groups of a file at most: more than the largest server has cpus.
 const MOST: usize = 16_384;
@@ -71,12 +72,12 @@ impl ThreadGroup {
     }
 
     /// Whether it can be had: cpus that are allowed, a node with memory, a footprint that makes sense, kernels.
-    fn check(&self, lab: Lab<'_>) -> Result<Vec<KernelId>, Refusal> {
+    fn check(&self, lab: &Lab) -> Result<Vec<KernelId>, Refusal> {
         let scope = Scope { cpus: Some(self.cpus.clone()), ..Scope::default() };
-        scope_cpus(&scope, lab.machine)?;
-        self.node.map_or(Ok(()), |node| admit_node(node, lab.machine))?;
+        scope_cpus(&scope, &lab.machine)?;
+        self.node.map_or(Ok(()), |node| admit_node(node, &lab.machine))?;
         self.size.map_or(Ok(()), check_size)?;
-        self.mix.kernels(lab.bench).map_err(|op| says::no_kernel_for_mix(&self.mix.to_string(), op))
+        self.mix.kernels(&lab.bench).map_err(|op| says::no_kernel_for_mix(&self.mix.to_string(), op))
     }
 }
 
@@ -147,17 +148,16 @@ pub(crate) fn cpus(groups: &[ThreadGroup]) -> Result<IdSet, Refusal> {
 /// A [`Refusal`] of a group that cannot be had here.
 pub(crate) fn load(
     groups: &[ThreadGroup],
-    request: &Request,
-    lab: Lab<'_>,
-    page: PageKind,
+    task: &Task,
     pause_ns: u32,
 ) -> Result<(Vec<RegionSetup>, Vec<ThreadSetup>), Refusal> {
     cpus(groups)?;
     let (mut regions, mut threads) = (Vec::new(), Vec::new());
     for group in groups {
-        let kernels = group.check(lab)?;
-        let node = group.node.or(request.scope.mem_node);
-        let usual = || dram_bytes(lab.machine, &group.cpus, node, &request.scope).map(|(bytes, _)| Bytes(bytes));
+        let kernels = group.check(&task.lab)?;
+        let (node, page) = (group.node.or(task.node()), task.page());
+        let usual =
+            || dram_bytes(task.machine(), &group.cpus, node, &task.request.scope).map(|(bytes, _)| Bytes(bytes));
         let bytes = group.size.map_or_else(usual, Ok)?;
         let role = Role::Load { kernels, pause_ns: group.delay.unwrap_or(pause_ns) };
         for cpu in group.cpus.iter() {
@@ -173,27 +173,21 @@ pub(crate) fn load(
 ///
 /// # Errors
 /// A [`Refusal`] of a group that cannot be had here.
-pub(crate) fn step(
-    groups: &[ThreadGroup],
-    request: &Request,
-    lab: Lab<'_>,
-    page: PageKind,
-    stop: StopRule,
-) -> Result<Step, Refusal> {
-    if let Some(scope) = &request.scope.cpus {
+pub(crate) fn step(groups: &[ThreadGroup], task: &Task, stop: StopRule) -> Result<Step, Refusal> {
+    if let Some(scope) = &task.request.scope.cpus {
         let beyond = cpus(groups)?.difference(scope);
         if !beyond.is_empty() {
             return Err(says::groups_beyond_cpus(&beyond, scope));
         }
     }
-    let (regions, threads) = load(groups, request, lab, page, 0)?;
+    let (regions, threads) = load(groups, task, 0)?;
     let labels = Labels::new()
         .purpose(Purpose::Table)
         .text(Labels::OP, work(groups))
-        .text(Labels::PAGE, page)
+        .text(Labels::PAGE, task.page())
         .whole(Labels::THREADS, threads.len() as u64)
         .text(Labels::CPUS, cpus(groups)?);
-    let setup = Setup { regions, threads, seed: request.seed };
+    let setup = Setup { regions, threads, seed: task.request.seed };
     Ok(Step { id: "bandwidth/groups".into(), labels, phase: 0, metric: Metric::Bandwidth, setup, stop })
 }
 

@@ -109,7 +109,8 @@ impl Roads {
 impl SimRig {
     /// What the simulated counters saw of a shot; `None` if the machine has no counters.
     pub(super) fn counted(&self, shot: &Shot, demands: &[Demand], budget: Duration) -> Option<StepTraffic> {
-        let World { machine, options, .. } = &*self.world;
+        let World { lab, options, .. } = &*self.world;
+        let machine = &*lab.machine;
         let counters = options.counters.as_ref()?;
         // Accesses of a chase use a word each, as its demand says.
         let word = |thread: &ThreadSetup| if matches!(thread.role, Role::Chase { .. }) { WORD } else { 1.0 };

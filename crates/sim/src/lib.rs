@@ -25,6 +25,7 @@ use tiermark_model::{
     Bench, ClockInfo, KernelId, KernelInfo, Machine, OsCall, Overheads, PrimitiveInfo, Refusal, Role, Setup,
 };
 
+use tiermark_engine::Lab;
 use tiermark_engine::admit::{Fresh, admit};
 use tiermark_engine::host::{Host, Rig};
 
@@ -103,8 +104,7 @@ pub struct SimHost {
 
 /// Data that a host and its rigs share.
 struct World {
-    machine: Machine,
-    bench: Bench,
+    lab: Lab,
     options: SimOptions,
     /// Seconds since the host was made.
     now: Cell<f64>,
@@ -138,40 +138,37 @@ impl SimHost {
         let idle_traffic = options.counters.map(idle);
         let bench = Bench { kernels, clock, overheads, idle_traffic, ..Bench::default() };
         let clocks = Timelines::new(options.seed);
-        let world = World { machine, bench, options, now: Cell::new(0.0), used: Cell::new(0.0), clocks, truth };
+        let world =
+            World { lab: Lab::new(machine, bench), options, now: Cell::new(0.0), used: Cell::new(0.0), clocks, truth };
         Self { world: Rc::new(world), allocations: 0 }
     }
 
     /// The same host with primitives of the operating system.
     #[must_use]
     pub fn with_primitives(mut self, primitives: Vec<PrimitiveInfo>) -> Self {
-        let World { machine, bench, options, now, used, truth, .. } = &*self.world;
-        let bench = Bench { primitives, ..bench.clone() };
-        let (machine, truth, options) = (machine.clone(), truth.clone(), options.clone());
+        let World { lab, options, now, used, truth, .. } = &*self.world;
+        let lab = Lab::new((*lab.machine).clone(), Bench { primitives, ..(*lab.bench).clone() });
+        let (truth, options) = (truth.clone(), options.clone());
         let clocks = Timelines::new(options.seed);
-        self.world = Rc::new(World { machine, bench, options, now: now.clone(), used: used.clone(), clocks, truth });
+        self.world = Rc::new(World { lab, options, now: now.clone(), used: used.clone(), clocks, truth });
         self
     }
 }
 
 impl Host for SimHost {
-    fn machine(&self) -> &Machine {
-        &self.world.machine
-    }
-
-    fn bench(&self) -> &Bench {
-        &self.world.bench
+    fn lab(&self) -> &Lab {
+        &self.world.lab
     }
 
     fn prepare(&mut self, setup: &Setup) -> Result<Box<dyn Rig>, Refusal> {
         let world = &self.world;
-        admit(setup, &world.machine, &Fresh::discovered(&world.machine))?;
+        admit(setup, &world.lab.machine, &Fresh::discovered(&world.lab.machine))?;
         for thread in &setup.threads {
             for kernel in thread.role.kernels() {
-                find_kernel(&world.bench, kernel)?;
+                find_kernel(&world.lab.bench, kernel)?;
             }
             if let Role::Os(call) = &thread.role {
-                find_primitive(&world.bench, call)?;
+                find_primitive(&world.lab.bench, call)?;
             }
         }
         self.allocations += 1;
@@ -182,7 +179,7 @@ impl Host for SimHost {
         let luck = (1.0 + world.options.noise * rng.normal()) * slow.map_or(1.0, |(_, factor)| factor);
         let kernel = streamed(setup);
         let speeds = SpeedModel::new(&world.truth, setup, &world.options, draw);
-        let shared = share::paces(&world.machine, setup);
+        let shared = share::paces(&world.lab.machine, setup);
         let part = part(&world.truth, setup);
         let world = Rc::clone(world);
         let read_at = world.now.get();

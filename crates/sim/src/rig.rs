@@ -52,7 +52,7 @@ pub(super) struct SimRig {
 impl Rig for SimRig {
     fn placement(&mut self) -> PlacementProof {
         const PAGES: u64 = 256;
-        let machine = &self.world.machine;
+        let machine = &self.world.lab.machine;
         let mut by_node = BTreeMap::new();
         for region in 0..self.setup.regions.len() {
             for (node, pages) in dealt(&self.setup, region, machine, PAGES) {
@@ -74,7 +74,7 @@ impl Rig for SimRig {
     }
 
     fn select(&mut self, kernel: &KernelId) -> Result<(), Fault> {
-        find_kernel(&self.world.bench, kernel).map_err(|r| Fault(r.to_string()))?;
+        find_kernel(&self.world.lab.bench, kernel).map_err(|r| Fault(r.to_string()))?;
         self.kernel = Some(kernel.clone());
         Ok(())
     }
@@ -137,7 +137,7 @@ impl SimRig {
     /// The demands of the threads.
     fn demands(&self) -> Result<Vec<Demand>, Fault> {
         let fault = |refusal: Refusal| Fault(refusal.to_string());
-        let bench = &self.world.bench;
+        let bench = &self.world.lab.bench;
         let kernel = self.kernel.as_ref().map(|id| find_kernel(bench, id)).transpose().map_err(fault)?;
         let demand = |(index, thread): (usize, &ThreadSetup)| match &thread.role {
             Role::Chase { chains } => {
@@ -166,7 +166,7 @@ impl SimRig {
     fn course<'a>(&self, world: &'a World, index: usize) -> Course<'a> {
         let thread = &self.setup.threads[index];
         let bytes = self.setup.regions.get(thread.region).map_or(0.0, |region| region.bytes.0 as f64);
-        let kernel = self.kernel.as_ref().and_then(|id| find_kernel(&world.bench, id).ok());
+        let kernel = self.kernel.as_ref().and_then(|id| find_kernel(&world.lab.bench, id).ok());
         let (pass_work, unheld) = match (&thread.role, kernel) {
             (Role::Chase { .. }, _) => {
                 let layout = chain_layout(&self.setup, thread.region);
@@ -200,7 +200,7 @@ impl SimRig {
             }
             Role::Stream { .. } | Role::Load { .. } => carried.rates[index],
             Role::Os(call) => {
-                find_primitive(&self.world.bench, call).map_or(1.0, |p| os::pace(call, p, &self.setup, thread))
+                find_primitive(&self.world.lab.bench, call).map_or(1.0, |p| os::pace(call, p, &self.setup, thread))
             }
             _ => 1.0 / self.shared[index].unwrap_or(1.0),
         };

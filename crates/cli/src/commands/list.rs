@@ -232,13 +232,12 @@ fn probe_lines(simulation: &Simulation) -> Result<Vec<ProbeLine>, Failure> {
     // Planning needs kernels and primitives; clock and overheads only matter once something is measured.
     let primitives = tiermark_primitives::primitives(&machine);
     let bench = Bench { kernels: available(), primitives, ..Bench::default() };
-    let lab = Lab { machine: &machine, bench: &bench };
+    let lab = Lab::new(machine, bench);
     Ok(tiermark_probes::all()
         .iter()
         .map(|probe| {
-            let about = probe.about();
             let request = Request {
-                probe: about.id.into(),
+                probe: probe.id.into(),
                 scope: Scope::default(),
                 effort: Effort::Quick,
                 precision: None,
@@ -247,10 +246,10 @@ fn probe_lines(simulation: &Simulation) -> Result<Vec<ProbeLine>, Failure> {
                 part: None,
             };
             ProbeLine {
-                id: about.id.into(),
-                method: about.method,
-                summary: about.summary.into(),
-                refused: probe.plan(&request, lab).err(),
+                id: probe.id.into(),
+                method: probe.method,
+                summary: probe.summary.into(),
+                refused: probe.plan(&request, &lab).err(),
             }
         })
         .collect())

@@ -129,7 +129,7 @@ mod tests {
         }
         assert!(page("tiermark-machine").contains(".SH METHOD\n"));
         for probe in tiermark_probes::all() {
-            let id = probe.about().id;
+            let id = probe.id;
             let command = format!("tiermark-{id}");
             let (_, page) = pages.iter().find(|(name, _)| *name == command).expect("a page for each probe");
             assert!(page.contains(".SH METHOD\n") && page.contains(".SH EXAMPLES\n"), "{command}: {page}");

@@ -67,8 +67,8 @@ fn lacking(experiment: &Planned, machine: &Machine) -> Result<Vec<Refusal>, Fail
     // Planning needs kernels and primitives; clock and overheads only matter once something is measured.
     let primitives = tiermark_primitives::primitives(machine);
     let bench = Bench { kernels: super::list::available(), primitives, ..Bench::default() };
-    let lab = Lab { machine, bench: &bench };
-    let refused = |request| tiermark_probes::find(&experiment.probe)?.plan(request, lab).err();
+    let lab = Lab::new(machine.clone(), bench);
+    let refused = |request| tiermark_probes::find(&experiment.probe)?.plan(request, &lab).err();
     Ok(requests.iter().filter_map(refused).collect())
 }
 

@@ -70,7 +70,7 @@ fn notes(saved: &Run, simulation: &Simulation) -> Vec<String> {
     }
     for experiment in &saved.experiments {
         let probe = &experiment.request.probe;
-        let method = tiermark_probes::find(probe).map_or(experiment.method, |found| found.about().method);
+        let method = tiermark_probes::find(probe).map_or(experiment.method, |found| found.method);
         let note = format!(
             "the method of {probe} is version {method}, in the document {}: its numbers differ",
             experiment.method

@@ -9,16 +9,17 @@ mod tests;
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use tiermark_counters::{BoxNodes, Chosen, CounterSource, Snapshot, traffic};
-use tiermark_engine::{Fault, Host, Rig, Shot};
+use tiermark_engine::{Fault, Host, Lab, Rig, Shot};
 use tiermark_machine::{Energy, Root};
 use tiermark_model::messages::counters as says;
 use tiermark_model::{
-    Bench, CounterSight, CounterSourceId, KernelId, LinkCheck, Machine, Note, PassedOver, PlacementProof, RateUnit,
-    Refusal, Role, RunCounters, Setup, StepTraffic,
+    Bench, CounterSight, CounterSourceId, KernelId, LinkCheck, Note, PassedOver, PlacementProof, RateUnit, Refusal, Role,
+    RunCounters, Setup, StepTraffic,
 };
 
 use crate::args::{CounterUse, CountingArgs};
@@ -69,7 +70,7 @@ impl Meter {
 pub(crate) struct Counted {
     inner: Box<dyn Host>,
     meter: Rc<RefCell<Meter>>,
-    bench: Bench,
+    lab: Lab,
 }
 
 impl Counted {
@@ -82,12 +83,13 @@ impl Counted {
         });
         let idle_watts = idle.as_ref().and_then(|idle| Some(idle.joules? / idle.counted.seconds));
         let bench = Bench { idle_traffic: idle.map(|idle| idle.counted), idle_watts, ..inner.bench().clone() };
-        Self { inner, meter: Rc::new(RefCell::new(meter)), bench }
+        let lab = Lab { machine: Arc::clone(&inner.lab().machine), bench: Arc::new(bench) };
+        Self { inner, meter: Rc::new(RefCell::new(meter)), lab }
     }
 
     /// Names the nodes of boxes, and leaves out directions over links that are wrong, from now on.
     fn refine(&mut self, nodes: BoxNodes, links: Option<LinkCheck>) {
-        if let Some(idle) = &mut self.bench.idle_traffic {
+        if let Some(idle) = &mut Arc::make_mut(&mut self.lab.bench).idle_traffic {
             nodes.name(idle);
             links.iter().for_each(|check| idle.remove_wrong(check));
         }
@@ -166,12 +168,8 @@ pub(crate) fn simulated(host: &mut dyn Host) -> RunCounters {
 }
 
 impl Host for Counted {
-    fn machine(&self) -> &Machine {
-        self.inner.machine()
-    }
-
-    fn bench(&self) -> &Bench {
-        &self.bench
+    fn lab(&self) -> &Lab {
+        &self.lab
     }
 
     fn prepare(&mut self, setup: &Setup) -> Result<Box<dyn Rig>, Refusal> {

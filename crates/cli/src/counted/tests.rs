@@ -71,19 +71,15 @@ impl CounterSource for Source {
     }
 }
 
-struct FakeHost(Machine, Bench, Shared);
+struct FakeHost(Lab, Shared);
 
 impl Host for FakeHost {
-    fn machine(&self) -> &Machine {
+    fn lab(&self) -> &Lab {
         &self.0
     }
 
-    fn bench(&self) -> &Bench {
-        &self.1
-    }
-
     fn prepare(&mut self, setup: &Setup) -> Result<Box<dyn Rig>, Refusal> {
-        Ok(Box::new(FakeRig(setup.cpus().iter().collect(), Rc::clone(&self.2))))
+        Ok(Box::new(FakeRig(setup.cpus().iter().collect(), Rc::clone(&self.1))))
     }
 
     fn keep_bytes(&self) -> u64 {
@@ -91,11 +87,11 @@ impl Host for FakeHost {
     }
 
     fn now(&self) -> f64 {
-        self.2.borrow().now
+        self.1.borrow().now
     }
 
     fn rest(&mut self, seconds: f64) {
-        self.2.borrow_mut().now += seconds;
+        self.1.borrow_mut().now += seconds;
     }
 
     fn cpu_seconds(&self) -> Option<f64> {
@@ -153,7 +149,7 @@ fn counted(loses_at: Option<u64>) -> StepTraffic {
     let kernels = tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect();
     let memory = Rc::new(RefCell::new(Memory { loses_at, ..Memory::default() }));
     let bench = Bench { kernels, ..Bench::default() };
-    let inner = Box::new(FakeHost(machine, bench, Rc::clone(&memory)));
+    let inner = Box::new(FakeHost(Lab::new(machine, bench), Rc::clone(&memory)));
     let root = Root::from_files("test", [("proc/stat".to_owned(), String::new())]);
     let mut host = Counted::new(inner, Box::new(Source(memory)), &root);
     let params = serde_json::json!({"ops": ["read/avx2"], "sizes": [1_u64 << 30], "threads": [2]});

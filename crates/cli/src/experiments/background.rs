@@ -2,12 +2,12 @@
 
 use clap::Args;
 use tiermark_model::Machine;
-use tiermark_probes::background::Background;
+use tiermark_probes::background;
 
 use super::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
 
-pub(super) const ROW: ProbeCommand = ProbeCommand::of::<BackgroundArgs>(&Background);
+pub(super) const ROW: ProbeCommand = ProbeCommand::of::<BackgroundArgs>(&background::PROBE);
 
 /// Arguments of `background`.
 #[derive(Debug, Args)]

@@ -3,7 +3,7 @@
 use clap::Args;
 use tiermark_model::{Bytes, Machine};
 use tiermark_probes::Mix;
-use tiermark_probes::bandwidth::{Bandwidth, BandwidthParams, DataKind, ThreadCount};
+use tiermark_probes::bandwidth::{self, BandwidthParams, DataKind, ThreadCount};
 
 use super::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
@@ -12,7 +12,7 @@ use crate::parse::{self, Groups};
 pub(super) const ROW: ProbeCommand = ProbeCommand {
     examples: EXAMPLES,
     full: "Many repetitions, dense curves",
-    ..ProbeCommand::of::<BandwidthArgs>(&Bandwidth)
+    ..ProbeCommand::of::<BandwidthArgs>(&bandwidth::PROBE)
 };
 
 const EXAMPLES: &str = "\

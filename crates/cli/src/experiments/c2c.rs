@@ -2,13 +2,13 @@
 
 use clap::Args;
 use tiermark_model::{Machine, PingOp};
-use tiermark_probes::c2c::{C2c, C2cParams, Sample};
+use tiermark_probes::c2c::{self, C2cParams, Sample};
 
 use super::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
 use crate::parse;
 
-pub(super) const ROW: ProbeCommand = ProbeCommand { examples: EXAMPLES, ..ProbeCommand::of::<C2cArgs>(&C2c) };
+pub(super) const ROW: ProbeCommand = ProbeCommand { examples: EXAMPLES, ..ProbeCommand::of::<C2cArgs>(&c2c::PROBE) };
 
 const EXAMPLES: &str = "\
 Without options: all pairs, or a sample of each relation where there is no time for all, then transfers, homes and contention.

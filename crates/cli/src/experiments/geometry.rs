@@ -2,12 +2,13 @@
 
 use clap::Args;
 use tiermark_model::Machine;
-use tiermark_probes::geometry::Geometry;
+use tiermark_probes::geometry;
 
 use super::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
 
-pub(super) const ROW: ProbeCommand = ProbeCommand { examples: EXAMPLES, ..ProbeCommand::of::<GeometryArgs>(&Geometry) };
+pub(super) const ROW: ProbeCommand =
+    ProbeCommand { examples: EXAMPLES, ..ProbeCommand::of::<GeometryArgs>(&geometry::PROBE) };
 
 const EXAMPLES: &str = "\
 Examples:

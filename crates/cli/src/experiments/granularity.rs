@@ -2,12 +2,12 @@
 
 use clap::Args;
 use tiermark_model::Machine;
-use tiermark_probes::granularity::{Granularity, GranularityParams};
+use tiermark_probes::granularity::{self, GranularityParams};
 
 use super::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
 
-pub(super) const ROW: ProbeCommand = ProbeCommand::of::<GranularityArgs>(&Granularity);
+pub(super) const ROW: ProbeCommand = ProbeCommand::of::<GranularityArgs>(&granularity::PROBE);
 
 /// Arguments of `granularity`.
 #[derive(Debug, Args)]

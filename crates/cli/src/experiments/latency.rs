@@ -2,7 +2,7 @@
 
 use clap::Args;
 use tiermark_model::{Bytes, ChainLayout, Machine};
-use tiermark_probes::latency::{Latency, LatencyParams};
+use tiermark_probes::latency::{self, LatencyParams};
 
 use super::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
@@ -11,7 +11,7 @@ use crate::parse;
 pub(super) const ROW: ProbeCommand = ProbeCommand {
     examples: EXAMPLES,
     full: "Many repetitions, dense curves",
-    ..ProbeCommand::of::<LatencyArgs>(&Latency)
+    ..ProbeCommand::of::<LatencyArgs>(&latency::PROBE)
 };
 
 const EXAMPLES: &str = "\

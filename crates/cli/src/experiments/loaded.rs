@@ -3,7 +3,7 @@
 use clap::Args;
 use tiermark_model::{CpuId, Machine};
 use tiermark_probes::Mix;
-use tiermark_probes::loaded::{Loaded, LoadedParams};
+use tiermark_probes::loaded::{self, LoadedParams};
 
 use super::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
@@ -14,7 +14,7 @@ pub(super) const ROW: ProbeCommand = ProbeCommand {
     examples: EXAMPLES,
     quick: "One curve, of reads",
     full: "Every mix, more points, more repetitions",
-    ..ProbeCommand::of::<LoadedArgs>(&Loaded)
+    ..ProbeCommand::of::<LoadedArgs>(&loaded::PROBE)
 };
 
 const EXAMPLES: &str = "\

@@ -4,7 +4,7 @@ use clap::Args;
 use tiermark_model::{Bytes, IdSet, Machine};
 use tiermark_probes::Mix;
 use tiermark_probes::bandwidth::ThreadCount;
-use tiermark_probes::matrix::{Buffer, Matrix, MatrixParams, Origin, Policy, Weights, Workers};
+use tiermark_probes::matrix::{self, Buffer, MatrixParams, Origin, Policy, Weights, Workers};
 
 use super::{CeilingArgs, Experiment, Params, ProbeCommand};
 use crate::args::{PlaceArgs, RunArgs};
@@ -16,7 +16,7 @@ pub(super) const ROW: ProbeCommand = ProbeCommand {
     examples: EXAMPLES,
     quick: "Latency and read, few repetitions",
     full: "More operations, a sweep of weights, many repetitions",
-    ..ProbeCommand::of::<MatrixArgs>(&Matrix)
+    ..ProbeCommand::of::<MatrixArgs>(&matrix::PROBE)
 };
 
 const EXAMPLES: &str = "\

@@ -2,12 +2,12 @@
 
 use clap::Args;
 use tiermark_model::Machine;
-use tiermark_probes::mlp::{Mlp, MlpParams};
+use tiermark_probes::mlp::{self, MlpParams};
 
 use super::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
 
-pub(super) const ROW: ProbeCommand = ProbeCommand { ..ProbeCommand::of::<MlpArgs>(&Mlp) };
+pub(super) const ROW: ProbeCommand = ProbeCommand { ..ProbeCommand::of::<MlpArgs>(&mlp::PROBE) };
 
 /// Arguments of `mlp`.
 #[derive(Debug, Args)]

@@ -53,8 +53,8 @@ static EXPERIMENTS: [&ProbeCommand; 15] = [
 
 /// The names of the experiments on a subject.
 pub(crate) fn names(subject: Subject) -> Vec<&'static str> {
-    let abouts = EXPERIMENTS.iter().map(|row| row.probe.about());
-    abouts.filter(|about| about.subject == subject).map(|about| about.id).collect()
+    let probes = EXPERIMENTS.iter().map(|row| row.probe);
+    probes.filter(|probe| probe.subject == subject).map(|probe| probe.id).collect()
 }
 
 /// The line of `--help` on an option that no list of options shows.
@@ -63,7 +63,7 @@ const SIMULATED: &str =
 
 /// A command of one probe. Id and summary of the probe are its name and its line in the help.
 struct ProbeCommand {
-    probe: &'static dyn Probe,
+    probe: &'static Probe,
     /// Text of `--help` below the options, before that on simulated machines; may be empty.
     examples: &'static str,
     /// Descriptions of `--quick` and `--full`.
@@ -76,7 +76,7 @@ struct ProbeCommand {
 
 impl ProbeCommand {
     /// A probe with its own options.
-    const fn of<E: Args + Experiment + 'static>(probe: &'static dyn Probe) -> Self {
+    const fn of<E: Args + Experiment + 'static>(probe: &'static Probe) -> Self {
         Self {
             probe,
             examples: "",
@@ -88,13 +88,13 @@ impl ProbeCommand {
     }
 
     fn command(&self) -> Command {
-        let about = self.probe.about();
-        let command = Command::new(about.id);
+        let probe = self.probe;
+        let command = Command::new(probe.id);
         // An option that is changed becomes the last of those defined before.
         let command = How::augment_args((self.define)(command));
         let command = command.mut_arg("quick", |arg| arg.help(self.quick)).mut_arg("full", |arg| arg.help(self.full));
         // The comments on arguments structs name the command too: its own line comes last.
-        let command = RunArgs::augment_args(command).about(about.summary).long_about(None);
+        let command = RunArgs::augment_args(command).about(probe.summary).long_about(None);
         let texts = [self.examples, SIMULATED].into_iter().filter(|text| !text.is_empty());
         command.after_long_help(texts.collect::<Vec<_>>().join("\n"))
     }
@@ -278,19 +278,19 @@ impl Subcommand for Measure {
     }
 
     fn has_subcommand(name: &str) -> bool {
-        EXPERIMENTS.iter().any(|row| row.probe.about().id == name)
+        EXPERIMENTS.iter().any(|row| row.probe.id == name)
     }
 }
 
 impl FromArgMatches for Measure {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let chosen = matches.subcommand().and_then(|(name, own)| {
-            let row = EXPERIMENTS.iter().find(|row| row.probe.about().id == name)?;
+            let row = EXPERIMENTS.iter().find(|row| row.probe.id == name)?;
             Some((row, own))
         });
         let (row, own) = chosen.ok_or_else(|| clap::Error::new(clap::error::ErrorKind::MissingSubcommand))?;
         Ok(Self {
-            probe: row.probe.about().id,
+            probe: row.probe.id,
             own: (row.read)(own)?,
             how: How::from_arg_matches(own)?,
             run: RunArgs::from_arg_matches(own)?,
@@ -309,14 +309,14 @@ mod tests {
 
     #[test]
     fn every_probe_has_its_command() {
-        let mut probes: Vec<&str> = tiermark_probes::all().iter().map(|probe| probe.about().id).collect();
-        let mut commands: Vec<&str> = EXPERIMENTS.iter().map(|row| row.probe.about().id).collect();
+        let mut probes: Vec<&str> = tiermark_probes::all().iter().map(|probe| probe.id).collect();
+        let mut commands: Vec<&str> = EXPERIMENTS.iter().map(|row| row.probe.id).collect();
         probes.sort_unstable();
         commands.sort_unstable();
         assert_eq!(probes, commands);
         for row in EXPERIMENTS {
             let about = row.command().get_about().map(ToString::to_string);
-            assert_eq!(about.as_deref(), Some(row.probe.about().summary));
+            assert_eq!(about.as_deref(), Some(row.probe.summary));
         }
     }
 }

@@ -2,14 +2,14 @@
 
 use clap::Args;
 use tiermark_model::{Machine, PrimitiveInfo, Sweep};
-use tiermark_probes::os::{Os, OsParams};
+use tiermark_probes::os::{self, OsParams};
 
 use super::{Experiment, Params, ProbeCommand, params};
 use crate::args::{Format, PlaceArgs, RunArgs};
 use crate::output::Failure;
 use crate::parse::{self, Chosen};
 
-pub(super) const ROW: ProbeCommand = ProbeCommand { examples: EXAMPLES, ..ProbeCommand::of::<OsArgs>(&Os) };
+pub(super) const ROW: ProbeCommand = ProbeCommand { examples: EXAMPLES, ..ProbeCommand::of::<OsArgs>(&os::PROBE) };
 
 const EXAMPLES: &str = "\
 Takes about 90 s on two cpus (20 s with --quick, 5 minutes with --full), and more on machines with many cpus and nodes.

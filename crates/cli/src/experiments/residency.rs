@@ -2,14 +2,14 @@
 
 use clap::Args;
 use tiermark_model::{Bytes, Machine};
-use tiermark_probes::residency::{Residency, ResidencyParams};
+use tiermark_probes::residency::{self, ResidencyParams};
 
 use super::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
 use crate::parse;
 
 pub(super) const ROW: ProbeCommand =
-    ProbeCommand { examples: EXAMPLES, ..ProbeCommand::of::<ResidencyArgs>(&Residency) };
+    ProbeCommand { examples: EXAMPLES, ..ProbeCommand::of::<ResidencyArgs>(&residency::PROBE) };
 
 const EXAMPLES: &str = "\
 Examples:

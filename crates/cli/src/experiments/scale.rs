@@ -2,7 +2,7 @@
 
 use clap::Args;
 use tiermark_model::{CpuId, Machine};
-use tiermark_probes::scale::{Scale, ScaleParams};
+use tiermark_probes::scale::{self, ScaleParams};
 
 use super::{CeilingArgs, Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
@@ -12,7 +12,7 @@ pub(super) const ROW: ProbeCommand = ProbeCommand {
     examples: EXAMPLES,
     quick: "Fewer counts of threads, few repetitions",
     full: "More counts of threads, many repetitions",
-    ..ProbeCommand::of::<ScaleArgs>(&Scale)
+    ..ProbeCommand::of::<ScaleArgs>(&scale::PROBE)
 };
 
 const EXAMPLES: &str = "\

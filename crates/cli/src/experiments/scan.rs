@@ -2,13 +2,13 @@
 
 use clap::Args;
 use tiermark_model::{Bytes, Machine};
-use tiermark_probes::scan::{Scan, ScanParams};
+use tiermark_probes::scan::{self, ScanParams};
 
 use super::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
 use crate::parse;
 
-pub(super) const ROW: ProbeCommand = ProbeCommand { examples: EXAMPLES, ..ProbeCommand::of::<ScanArgs>(&Scan) };
+pub(super) const ROW: ProbeCommand = ProbeCommand { examples: EXAMPLES, ..ProbeCommand::of::<ScanArgs>(&scan::PROBE) };
 
 const EXAMPLES: &str = "\
 Takes nine tenths of the free memory, so that most of it is seen; --max-mem takes less. As root, the report has the physical addresses.

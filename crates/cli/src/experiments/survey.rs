@@ -2,7 +2,7 @@
 
 use clap::Args;
 use tiermark_model::Machine;
-use tiermark_probes::survey::Survey;
+use tiermark_probes::survey;
 
 use super::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
@@ -10,7 +10,7 @@ use crate::args::PlaceArgs;
 pub(super) const ROW: ProbeCommand = ProbeCommand {
     quick: "The points of the ladder only, in at most 15 seconds",
     full: "Dense curves and more repetitions, some minutes",
-    ..ProbeCommand::of::<SurveyArgs>(&Survey)
+    ..ProbeCommand::of::<SurveyArgs>(&survey::PROBE)
 };
 
 /// Arguments of `survey`.

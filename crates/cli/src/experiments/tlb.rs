@@ -2,12 +2,12 @@
 
 use clap::Args;
 use tiermark_model::Machine;
-use tiermark_probes::tlb::{Tlb, TlbParams};
+use tiermark_probes::tlb::{self, TlbParams};
 
 use super::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
 
-pub(super) const ROW: ProbeCommand = ProbeCommand { examples: EXAMPLES, ..ProbeCommand::of::<TlbArgs>(&Tlb) };
+pub(super) const ROW: ProbeCommand = ProbeCommand { examples: EXAMPLES, ..ProbeCommand::of::<TlbArgs>(&tlb::PROBE) };
 
 const EXAMPLES: &str = "\
 Examples:

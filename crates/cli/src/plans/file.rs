@@ -196,7 +196,7 @@ impl Reader<'_> {
             self.mistakes.add_at(&value.span(), PROBE, says::no_such_probe(&probe, &known));
             return None;
         };
-        Some(found.about().id.to_owned())
+        Some(found.id.to_owned())
     }
 }
 

@@ -54,7 +54,7 @@ pub(super) const EXPERIMENT: &str = "experiment";
 
 /// Ids of all probes.
 pub(super) fn probes() -> Vec<&'static str> {
-    tiermark_probes::all().iter().map(|p| p.about().id).collect()
+    tiermark_probes::all().iter().map(|p| p.id).collect()
 }
 
 /// The options of a probe's command that may be keys of its experiments.

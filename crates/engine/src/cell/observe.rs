@@ -16,7 +16,7 @@ use crate::states::Conditions;
 
 impl Cell {
     /// Everything known of the step, with its verdict.
-    pub(crate) fn observe(&self, groups: &Conditions, lab: Lab<'_>) -> Observation {
+    pub(crate) fn observe(&self, groups: &Conditions, lab: &Lab) -> Observation {
         let mut labels = self.step.labels.clone();
         if let Some(kernel) = &self.kernel {
             labels = labels.text(Labels::KERNEL, kernel);
@@ -42,7 +42,7 @@ impl Cell {
             refusal: self.refusal.clone(),
             ..Observation::new(&self.step.id, labels, self.step.metric)
         };
-        let estimate = self.reading(groups, lab.machine).estimate(&self.accounting.counted(&self.visits));
+        let estimate = self.reading(groups, &lab.machine).estimate(&self.accounting.counted(&self.visits));
         let mut bound = estimate.bound.clone();
         bound.extend(self.rivals.open().map(|kernel| Reason::RivalsOpen { kernel: kernel.clone() }));
         let observation = with_estimate(observation, &estimate, &self.accounting);

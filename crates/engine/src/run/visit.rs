@@ -20,7 +20,7 @@ const RIVAL_SHARE: f64 = 0.4;
 const COMPARISONS: usize = 3;
 const COMPARING_SECONDS: f64 = 12e-3;
 /// Seconds between two observations of a step that listeners get: what a kill may lose.
-const TOLD_EVERY: f64 = 10.0;
+const REPORT_EVERY: f64 = 10.0;
 /// Visits between two looks at the pings of all of them.
 const LOOK_EVERY: usize = 200;
 
@@ -43,19 +43,22 @@ impl Runner<'_> {
         }
         let (done, remaining_seconds) = self.progress();
         self.sink.event(&Event::Visited { step: &self.cells[index].step, remaining_seconds, done });
-        // Report each step once the run has lasted a second, so that a killed run keeps it; then every TOLD_EVERY
+        // Report each step once the run has lasted a second, so that a killed run keeps it; then every REPORT_EVERY
         // seconds.
         let now = self.host.now();
-        let due =
-            if self.told[index].is_finite() { now - self.told[index] >= TOLD_EVERY } else { now - self.began >= 1.0 };
+        let due = if self.reported[index].is_finite() {
+            now - self.reported[index] >= REPORT_EVERY
+        } else {
+            now - self.began >= 1.0
+        };
         if due && self.cells[index].visited() > 0 {
-            self.told[index] = now;
-            let observation = self.cells[index].observe(&self.groups, self.lab());
-            self.tell(&observation);
+            self.reported[index] = now;
+            let observation = self.cells[index].observe(&self.groups, &self.lab);
+            self.report(&observation);
         }
     }
 
-    pub(super) fn tell(&mut self, observation: &Observation) {
+    pub(super) fn report(&mut self, observation: &Observation) {
         self.sink.event(&Event::Observed { observation });
     }
 

@@ -47,27 +47,23 @@ fn falls_short(value: f64, record: f64, is_time: bool) -> bool {
     if is_time { value > record * (1.0 + SHORT) } else { value < record * (1.0 - SHORT) }
 }
 
-/// Makes a number that falls short of a record a bound, however sharp its edge is. Returns whether it did.
-pub(crate) fn hold(seen: &mut Observation, record: f64, date: &str) -> bool {
+/// Makes a number that falls short of a record a bound, however sharp its edge is.
+pub(crate) fn hold(seen: &mut Observation, record: f64, date: &str) {
     let is_time = is_time(seen.unit);
-    let short = seen.value.is_some_and(|value| falls_short(value, record, is_time));
-    if short {
+    if seen.value.is_some_and(|value| falls_short(value, record, is_time)) {
         // The record's day is enough for a reader.
         let date = date.split('T').next().unwrap_or(date).to_owned();
         seen.verdict.bound(Reason::BelowRecord { record, is_time, date });
     }
-    short
 }
 
 /// Compares an estimate that was made again with the record that the saved one was compared with.
-pub fn hold_again(saved: &Observation, again: &mut Observation) -> bool {
-    let mut held = false;
+pub fn hold_again(saved: &Observation, again: &mut Observation) {
     for reason in &saved.verdict.reasons {
         if let Reason::BelowRecord { record, date, .. } = reason {
-            held |= hold(again, *record, date);
+            hold(again, *record, date);
         }
     }
-    held
 }
 
 #[cfg(test)]
@@ -95,10 +91,10 @@ mod tests {
             (Unit::Ns, 50.0, false),
         ] {
             let mut seen = seen(unit, Some(value));
-            assert_eq!(hold(&mut seen, 100.0, "2026-11-22T10:00:00Z"), short, "{unit:?} {value}");
+            hold(&mut seen, 100.0, "2026-11-22T10:00:00Z");
             let reason = Reason::BelowRecord { record: 100.0, is_time: unit == Unit::Ns, date: "2026-11-22".into() };
             let reasons = if short { vec![reason] } else { Vec::new() };
-            assert_eq!(seen.verdict.reasons, reasons);
+            assert_eq!(seen.verdict.reasons, reasons, "{unit:?} {value}");
             assert_eq!(seen.verdict.grade, if short { Grade::Bound } else { Grade::Trusted });
         }
     }
@@ -107,13 +103,15 @@ mod tests {
     fn a_bound_gets_one_reason_more_and_doubts_stay() {
         let mut bound = seen(Unit::Ns, Some(200.0));
         bound.verdict.bound(Reason::NotSharp { share: 0.02 });
-        assert!(hold(&mut bound, 100.0, "2026-11-22"));
+        hold(&mut bound, 100.0, "2026-11-22");
         assert_eq!((bound.verdict.grade, bound.verdict.reasons.len()), (Grade::Bound, 2));
         let mut suspect = seen(Unit::Ns, Some(200.0));
         suspect.verdict.suspect(Reason::MajorFaults { faults: 1 });
         hold(&mut suspect, 100.0, "2026-11-22");
         assert_eq!(suspect.verdict.grade, Grade::Suspect);
-        assert!(!hold(&mut seen(Unit::Ns, None), 100.0, "2026-11-22"), "nothing to compare");
+        let mut none = seen(Unit::Ns, None);
+        hold(&mut none, 100.0, "2026-11-22");
+        assert_eq!(none.verdict, Verdict::trusted(), "nothing to compare");
     }
 
     #[test]
@@ -121,9 +119,12 @@ mod tests {
         let mut saved = seen(Unit::Ns, Some(200.0));
         hold(&mut saved, 100.0, "2026-11-22");
         let mut again = seen(Unit::Ns, Some(201.0));
-        assert!(hold_again(&saved, &mut again));
+        hold_again(&saved, &mut again);
         assert_eq!(again.verdict, saved.verdict);
-        assert!(!hold_again(&saved, &mut seen(Unit::Ns, Some(101.0))), "another method may reach it");
-        assert!(!hold_again(&seen(Unit::Ns, Some(1.0)), &mut again));
+        let mut reached = seen(Unit::Ns, Some(101.0));
+        hold_again(&saved, &mut reached);
+        assert_eq!(reached.verdict, Verdict::trusted(), "another method may reach it");
+        hold_again(&seen(Unit::Ns, Some(1.0)), &mut again);
+        assert_eq!(again.verdict, saved.verdict, "a saved number without a record adds no reason");
     }
 }

@@ -112,21 +112,19 @@ impl MachineRecord {
         self.cells.get(&cell::name(probe, method, step, machine)?).filter(|best| best.unit == unit)
     }
 
-    /// The observations, each beside its record, and a bound if it falls short of it; `None` if none has a record. An
-    /// observation that was held against a record before stays as it is.
-    pub fn hold(&self, experiment: &Experiment, machine: &Machine) -> Option<Vec<Observation>> {
-        let mut observations = experiment.observations.clone();
-        let mut any = false;
+    /// Puts its record beside each observation, and makes a bound of one that falls short of it. An observation that was
+    /// held against a record before stays as it is.
+    pub fn hold(&self, experiment: &mut Experiment, machine: &Machine) {
+        let mut observations = std::mem::take(&mut experiment.observations);
         let is_new = |seen: &&mut Observation| seen.record.is_none() && !seen.verdict.has(ReasonCode::BelowRecord);
         for seen in observations.iter_mut().filter(is_new) {
             let best = self.best(experiment, seen, machine);
             if let Some((best, record)) = best.and_then(|best| Some((best, compare::record_for(best, seen)?))) {
                 seen.record = Some(record);
                 compare::hold(seen, record, &best.date);
-                any = true;
             }
         }
-        any.then_some(observations)
+        experiment.observations = observations;
     }
 
     /// Writes the figures of a run that are better than what the file holds by now, whole or not at all. Of a simulated

@@ -69,12 +69,18 @@ fn shown(store: &Store, run: &Run) {
     MachineRecord::open(store, key(), true).0.improve(store, run, "boot 1").unwrap();
 }
 
-/// The reasons of a run's number, held against the record.
+/// Whether a run's number falls short of the record.
 fn held(store: &Store, run: &Run) -> bool {
     let (record, notice) = MachineRecord::open(store, key(), false);
     assert_eq!(notice, None);
-    let held = record.hold(&run.experiments[0], &run.machine);
-    held.is_some_and(|observations| observations[0].verdict.has(ReasonCode::BelowRecord))
+    held_by(&record, run).verdict.has(ReasonCode::BelowRecord)
+}
+
+/// A run's number, held against the record.
+fn held_by(record: &MachineRecord, run: &Run) -> Observation {
+    let mut experiment = run.experiments[0].clone();
+    record.hold(&mut experiment, &run.machine);
+    experiment.observations.remove(0)
 }
 
 #[test]
@@ -86,12 +92,14 @@ fn the_best_trusted_figure_is_kept_and_later_ones_are_held_against_it() {
     let worse = run(LATER, &usual(), &[1], 1.2);
     let (record, _) = MachineRecord::open(&store, key(), false);
     let mut again = worse.experiments[0].clone();
-    again.observations = record.hold(&again, &worse.machine).unwrap();
-    assert_eq!(record.hold(&again, &worse.machine), None, "one reason is enough");
+    record.hold(&mut again, &worse.machine);
+    let once = again.clone();
+    record.hold(&mut again, &worse.machine);
+    assert_eq!(again, once, "one reason is enough");
     assert_eq!(again.observations[0].record, Some(1.1), "beside its record");
-    let same = record.hold(&run(LATER, &usual(), &[1], 1.1).experiments[0], &worse.machine).unwrap();
-    assert_eq!(same[0].record, Some(1.1), "one that reaches it too");
-    assert!(!same[0].verdict.has(ReasonCode::BelowRecord));
+    let same = held_by(&record, &run(LATER, &usual(), &[1], 1.1));
+    assert_eq!(same.record, Some(1.1), "one that reaches it too");
+    assert!(!same.verdict.has(ReasonCode::BelowRecord));
     let better = run(LATER, &usual(), &[1], 1.0);
     let best = record.best(&better.experiments[0], &better.experiments[0].observations[0], &better.machine).unwrap();
     assert_eq!((best.value, best.date.as_str(), best.boot.as_str()), (1.1, DAY, "boot 1"));
@@ -126,7 +134,7 @@ fn what_the_core_clocks_is_held_per_cycle() {
     assert_eq!(best.date, DAY, "a faster clock is no record");
     assert!(!held(&store, &slower), "a slower clock is not below the record");
     let worse = clocked(LATER, 3.2, 4.2);
-    let reasons = &record.hold(&worse.experiments[0], &worse.machine).unwrap()[0].verdict.reasons;
+    let reasons = held_by(&record, &worse).verdict.reasons;
     let [Reason::BelowRecord { record: at_its_clock, .. }] = reasons[..] else { panic!("{reasons:?}") };
     assert!((at_its_clock - 1.25).abs() < 1e-9, "4 cycles at 3.2 GHz: {at_its_clock} ns");
     shown(&store, &clocked(LATER, 2.0, 3.8));

@@ -221,7 +221,7 @@ mod tests {
     fn a_process_that_ends_lets_the_others_out() {
         let mut host = host();
         let setup = setup(&host, "read/portable", Layout::Data);
-        let orders = crate::check::setup(&setup, &host.resources.machine).unwrap();
+        let orders = crate::check::setup(&setup, &host.resources.lab.machine).unwrap();
         let mut rig = ProcessesRig::prepare(&mut host.resources, &setup, &orders).unwrap();
         kill_process(rig.workers[1].child.pid(), Signal::KILL).unwrap();
         let fault = rig.shot(SHOT).unwrap_err();

@@ -43,7 +43,7 @@ fn host() -> LinuxHost {
 }
 
 fn held(host: &mut LinuxHost, setup: &Setup) -> Result<SubprocessRig, Refusal> {
-    let order = crate::check::setup(setup, &host.resources.machine)?.remove(0);
+    let order = crate::check::setup(setup, &host.resources.lab.machine)?.remove(0);
     SubprocessRig::prepare(&mut host.resources, setup, &order)
 }
 

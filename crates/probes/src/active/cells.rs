@@ -1,14 +1,14 @@
 //! The cells that are visited: sharp steps of other probes, with footprints that suit a long watch.
 
-use tiermark_engine::{About, Lab, Probe};
+use tiermark_engine::{Lab, Probe};
 use tiermark_model::messages::active as says;
 use tiermark_model::{
     Before, Bytes, ChainLayout, CpuId, Effort, IdSet, KIB, Labels, Layout, MIB, Machine, MemPolicy, Metric, PageKind,
     Refusal, RegionSetup, Request, Role, Scope, Setup, Step, StopRule, ThreadSetup,
 };
 
-use crate::bandwidth::{Bandwidth, BandwidthParams, ThreadCount};
-use crate::latency::{Latency, LatencyParams};
+use crate::bandwidth::{self, BandwidthParams, ThreadCount};
+use crate::latency::{self, LatencyParams};
 use crate::memory_kinds::quiet_cpu;
 use crate::residency::{INNER, inner_bytes, shared_cache};
 use crate::steps::{default_page, scope_cpus, setup};
@@ -70,8 +70,8 @@ pub(super) struct Cells {
 ///
 /// # Errors
 /// A [`Refusal`] where not even the first level can be measured.
-pub(super) fn cells(lab: Lab<'_>, seed: u64) -> Result<Cells, Refusal> {
-    let machine = lab.machine;
+pub(super) fn cells(lab: &Lab, seed: u64) -> Result<Cells, Refusal> {
+    let machine = &lab.machine;
     let cpus = scope_cpus(&Scope::default(), machine)?;
     let cpu = quiet_cpu(machine, &cpus).ok_or_else(|| tiermark_model::messages::plan::no_cpu("watch --active"))?;
     let only: IdSet = [cpu].into_iter().collect();
@@ -122,7 +122,7 @@ fn dram_cap(machine: &Machine, only: &IdSet, cells: &mut Cells) -> Option<Bytes>
 
 /// Steps as other probes make them for a table, so that the machine's record has the same.
 struct Table<'a> {
-    lab: Lab<'a>,
+    lab: &'a Lab,
     scope: &'a Scope,
     seed: u64,
 }
@@ -132,7 +132,7 @@ impl Table<'_> {
         // Of memory, a line with its translation at hand, as the tier DRAM has it everywhere.
         let layouts = if level.is_none() { vec![ChainLayout::Groups] } else { Vec::new() };
         let params = LatencyParams { sizes: vec![Bytes(bytes)], layouts, ..LatencyParams::default() };
-        self.first(&Latency, serde_json::to_value(params), Figure::Latency(level))
+        self.first(&latency::PROBE, serde_json::to_value(params), Figure::Latency(level))
     }
 
     fn bandwidth(&self, level: Option<u8>, bytes: u64) -> Result<Planned, Refusal> {
@@ -142,18 +142,18 @@ impl Table<'_> {
             threads: vec![ThreadCount::One],
             ..BandwidthParams::default()
         };
-        self.first(&Bandwidth, serde_json::to_value(params), Figure::Bandwidth(level))
+        self.first(&bandwidth::PROBE, serde_json::to_value(params), Figure::Bandwidth(level))
     }
 
     fn first(
         &self,
-        probe: &dyn Probe,
+        probe: &Probe,
         params: serde_json::Result<serde_json::Value>,
         figure: Figure,
     ) -> Result<Planned, Refusal> {
-        let About { id, method, .. } = probe.about();
+        let (id, method) = (probe.id, probe.method);
         let request = Request {
-            probe: (*id).to_owned(),
+            probe: id.to_owned(),
             scope: self.scope.clone(),
             effort: Effort::Quick,
             precision: None,
@@ -165,7 +165,7 @@ impl Table<'_> {
         let step = probe.plan(&request, self.lab)?.steps.into_iter().next();
         let step =
             step.ok_or_else(|| tiermark_model::messages::plan::nothing_to_measure(id, "watch without --active"))?;
-        Ok(Planned { figure, step, of: Some((id, *method)) })
+        Ok(Planned { figure, step, of: Some((id, method)) })
     }
 }
 

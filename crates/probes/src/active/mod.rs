@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use tiermark_engine::accounting::StepAccounting;
 use tiermark_engine::analyse::analyse;
-use tiermark_engine::{Fault, Host, Lab, Rig, Shot};
+use tiermark_engine::{Fault, Host, Rig, Shot};
 use tiermark_model::messages::active as says;
 use tiermark_model::{Machine, Metric, Refusal, Step, Unit, WatchActive, WatchBest, WatchShared};
 use tiermark_stats::Side;
@@ -94,7 +94,7 @@ impl Active {
     /// # Errors
     /// A [`Refusal`] where nothing can be measured.
     pub fn prepare(host: &mut dyn Host, options: Options, record: Record<'_>) -> Result<Self, Refusal> {
-        let planned = cells(Lab { machine: host.machine(), bench: host.bench() }, options.seed)?;
+        let planned = cells(host.lab(), options.seed)?;
         let Cells { cpu, cells, pinged, refused } = planned;
         let mut active = Self {
             cells: Vec::new(),

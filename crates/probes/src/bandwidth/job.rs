@@ -3,7 +3,7 @@
 use tiermark_model::{Effort, Isa, KernelId, KernelInfo, StoreKind};
 
 use super::choice::Choice;
-use super::planner::BandwidthPlanner;
+use super::study::BandwidthStudy;
 use super::{JOBS, OF_ZEROS};
 use crate::mix::Mix;
 
@@ -25,27 +25,22 @@ pub(crate) fn mix(name: &str) -> Option<Mix> {
     name.parse().ok().filter(|_| name.contains(':'))
 }
 
-impl BandwidthPlanner<'_> {
+impl BandwidthStudy {
     /// Kernels that answer to a name: a job, an operation, one kernel, or a mix, whose kernels take turns. The
     /// preferred one first; never the oracles, and on data none that can only store zeros.
     pub(super) fn kernels(&self, name: &str, zeros: bool) -> Vec<KernelId> {
         if let Some(mix) = mix(name) {
-            return mix.kernels(self.lab.bench).unwrap_or_default();
+            return mix.kernels(&self.task.lab.bench).unwrap_or_default();
         }
         let usable = |k: &&KernelInfo| zeros || !k.zeros_only;
-        if let Some(exact) = self.lab.bench.kernels.iter().filter(usable).find(|k| *k.id.0 == *name) {
+        if let Some(exact) = self.task.lab.bench.kernels.iter().filter(usable).find(|k| *k.id.0 == *name) {
             return vec![exact.id.clone()];
         }
         let own = [name];
         let ops: &[&str] = JOBS.iter().find(|(job, _)| *job == name).map_or(&own, |(_, ops)| ops);
-        let mut found: Vec<&KernelInfo> = self
-            .lab
-            .bench
-            .kernels
-            .iter()
-            .filter(usable)
-            .filter(|k| ops.contains(&k.id.op()) && k.isa != Isa::Portable)
-            .collect();
+        let is_rival = |k: &&KernelInfo| ops.contains(&k.id.op()) && k.isa != Isa::Portable;
+        let kernels = self.task.lab.bench.kernels.iter();
+        let mut found: Vec<&KernelInfo> = kernels.filter(usable).filter(is_rival).collect();
         // The first is what stays unless another is better. The other usual choices come next, then the other plain
         // loops: they win most often, and the time may not suffice for all.
         let widest = found.iter().map(|k| k.isa).max();
@@ -54,7 +49,7 @@ impl BandwidthPlanner<'_> {
             Choice::LoadsAlone => k.id.0.ends_with(LOADS_ALONE) && Some(k.isa) == widest,
             Choice::Avx2 => k.plain && k.isa == Isa::Avx2,
         };
-        let first = Choice::of(&self.lab.machine.cpu_model, name);
+        let first = Choice::of(&self.task.machine().cpu_model, name);
         let rank = |k: &KernelInfo| match k {
             k if is(k, first) => 0,
             k if is(k, Choice::Widest) || is(k, Choice::LoadsAlone) => 1,
@@ -75,9 +70,9 @@ impl BandwidthPlanner<'_> {
         if job.mixed {
             return job;
         }
-        let info = |id: &KernelId| self.lab.bench.kernels.iter().find(|k| k.id == *id);
+        let info = |id: &KernelId| self.task.lab.bench.kernels.iter().find(|k| k.id == *id);
         let widest = job.kernels.iter().filter_map(info).map(|k| k.isa).max();
-        let full = self.request.effort == Effort::Full;
+        let full = self.task.effort() == Effort::Full;
         let narrower = |k: &KernelInfo| k.plain && k.id.op() == name;
         let kept = |k: &KernelInfo| full || Some(k.isa) == widest || narrower(k) || k.store_kind == StoreKind::Block;
         job.kernels.retain(|id| info(id).is_some_and(kept));
@@ -87,7 +82,7 @@ impl BandwidthPlanner<'_> {
     /// A job with stores that the caches take, where it has such: others bypass the cache that a row is of.
     pub(super) fn cached(&self, job: Job) -> Job {
         let writes_around = |id: &KernelId| {
-            let info = self.lab.bench.kernels.iter().find(|k| k.id == *id);
+            let info = self.task.lab.bench.kernels.iter().find(|k| k.id == *id);
             info.is_some_and(|k| matches!(k.store_kind, StoreKind::NonTemporal | StoreKind::Block))
         };
         let kernels: Vec<KernelId> = job.kernels.iter().filter(|id| !writes_around(id)).cloned().collect();
@@ -96,7 +91,7 @@ impl BandwidthPlanner<'_> {
 
     /// Arrays of a job's kernels.
     pub(super) fn arrays(&self, job: &Job) -> u64 {
-        let of_job = self.lab.bench.kernels.iter().filter(|k| job.kernels.contains(&k.id));
+        let of_job = self.task.lab.bench.kernels.iter().filter(|k| job.kernels.contains(&k.id));
         of_job.map(|k| u64::from(k.streams)).max().unwrap_or(1)
     }
 }

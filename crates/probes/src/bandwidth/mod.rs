@@ -2,23 +2,23 @@
 
 mod choice;
 mod job;
-mod planner;
+mod study;
 
 use serde::{Deserialize, Serialize};
-use tiermark_engine::{About, Lab, Probe, Subject};
+use tiermark_engine::{Lab, Probe, Study, Subject};
 use tiermark_model::messages::memory;
 use tiermark_model::messages::rules;
 use tiermark_model::{
     Bytes, Effort, Finding, Grade, Label, Labels, Machine, Observation, PlacementProof, Plan, Purpose, Quantity,
-    Refusal, Request, Step, StoreKind, Unit,
+    Refusal, Step, StoreKind, Unit,
 };
 
 use crate::ceilings::traffic_for_each_byte;
 use crate::ladder::{derived, finding, overhead_note, with_purpose};
-use crate::steps::{denser_seconds, max_seconds, once, with_steps};
+use crate::steps::denser_seconds;
 use crate::traffic::ThreadGroup;
 pub(crate) use job::mix;
-use planner::BandwidthPlanner;
+use study::BandwidthStudy;
 
 /// Wanted half-width of the interval of a headline bandwidth.
 const PRECISION: f64 = 0.02;
@@ -81,43 +81,32 @@ pub(crate) const JOBS: [(&str, &[&str]); 6] = [
 const OF_ZEROS: &str = " of zeros";
 
 /// The probe of `tiermark bandwidth`; `docs/methods/bandwidth.md` describes the method.
-pub struct Bandwidth;
-
-static ABOUT: About = About {
+pub static PROBE: Probe = Probe {
     id: "bandwidth",
     method: 5,
     subject: Subject::Memory,
     summary: "Bytes a second, by size, operation, kernel, threads",
     page: include_str!("../../../../docs/methods/bandwidth.md"),
     shapes: &[Purpose::Scaling, Purpose::Buffer],
+    study: |request, lab| Ok(Box::new(BandwidthStudy::new(request, lab)?)),
 };
 
-impl Probe for Bandwidth {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
-    fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
-        let planner = BandwidthPlanner::new(request, lab)?;
-        let mut plan = Plan::default();
-        plan.rules.push(rules::cores_before_siblings());
-        planner.fill(&mut plan)?;
-        once(&mut plan.steps);
-        plan.max_seconds = max_seconds(request, effort_seconds(request.effort), &plan.steps);
-        if request.effort == Effort::Full {
-            plan.later_seconds += denser_seconds(request.effort, &plan.steps);
+impl Study for BandwidthStudy {
+    fn plan(&self) -> Result<Plan, Refusal> {
+        let mut plan = Plan { rules: vec![rules::cores_before_siblings()], ..Plan::default() };
+        self.fill(&mut plan)?;
+        self.task.limit(&mut plan, self.task.effort().choose([8.0, 32.0, 300.0]));
+        if self.task.effort() == Effort::Full {
+            plan.later_seconds += denser_seconds(self.task.effort(), &plan.steps);
         }
-        with_steps(plan, request, "name sizes: --sizes")
+        self.task.with_steps(plan, "name sizes: --sizes")
     }
 
-    fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
-        match BandwidthPlanner::new(request, lab) {
-            Ok(planner) => planner.next(observations),
-            Err(_) => Vec::new(),
-        }
+    fn refine(&self, observations: &[Observation]) -> Vec<Step> {
+        self.next(observations)
     }
 
-    fn derive(&self, _request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
+    fn derive(&self, observations: &[Observation]) -> Vec<Finding> {
         let mut findings: Vec<Finding> = Vec::new();
         for purpose in [Purpose::Ladder, Purpose::Table] {
             findings.extend(with_purpose(observations, purpose).map(|o| finding(o, overhead_note(o))));
@@ -126,15 +115,15 @@ impl Probe for Bandwidth {
             with_purpose(observations, Purpose::Scaling)
                 .map(|o| Finding { metric: Quantity::BandwidthScaling, ..finding(o, overhead_note(o)) }),
         );
-        findings.extend(buffers(observations, lab));
+        findings.extend(buffers(observations, &self.task.lab));
         findings.extend(with_purpose(observations, Purpose::Table).flat_map(parts));
-        findings.extend(peak_shares(observations, lab));
+        findings.extend(peak_shares(observations, &self.task.lab));
         findings
     }
 }
 
 /// Ways to write a buffer that are faster than what the row of its cache is of: those that bypass the caches.
-fn buffers(observations: &[Observation], lab: Lab<'_>) -> Vec<Finding> {
+fn buffers(observations: &[Observation], lab: &Lab) -> Vec<Finding> {
     let is_around = |o: &&Observation| {
         let kernel = lab.bench.kernels.iter().find(|kernel| o.labels.is(Labels::KERNEL, &kernel.id.0));
         kernel.is_some_and(|kernel| kernel.store_kind != StoreKind::Cached)
@@ -151,25 +140,16 @@ fn parts(seen: &Observation) -> Vec<Finding> {
     seen.parts.iter().filter_map(of).collect()
 }
 
-/// Seconds an effort allows.
-fn effort_seconds(effort: Effort) -> f64 {
-    match effort {
-        Effort::Quick => 8.0,
-        Effort::Standard => 32.0,
-        Effort::Full => 300.0,
-    }
-}
-
 /// DRAM bandwidth, with all that memory reads and writes for it, as a share of the theoretical peak of the nodes that
 /// have the pages, where that is known.
-fn peak_shares(observations: &[Observation], lab: Lab<'_>) -> Vec<Finding> {
+fn peak_shares(observations: &[Observation], lab: &Lab) -> Vec<Finding> {
     let Some(peak) = lab.machine.real_peak() else { return Vec::new() };
     with_purpose(observations, Purpose::Ladder)
         .filter(|o| o.labels.is(Labels::TIER, "DRAM") && o.verdict.grade != Grade::Invalid)
         .filter_map(|o| {
             let kernel = lab.bench.kernels.iter().find(|kernel| o.labels.is(Labels::KERNEL, &kernel.id.0));
             let moved = o.value? * kernel.and_then(|kernel| traffic_for_each_byte(&[kernel])).unwrap_or(1.0);
-            let share = moved / peak_of(o, peak.bytes_per_second, lab.machine)?;
+            let share = moved / peak_of(o, peak.bytes_per_second, &lab.machine)?;
             let mut labels = o.labels.clone();
             labels.0.insert(Labels::STATISTIC.into(), Label::Text("share of theoretical peak".into()));
             let found = derived(o, Quantity::PeakShare, labels, share, Unit::Ratio);
@@ -202,7 +182,7 @@ mod tests {
         let seen = Observation { value: Some(80e9), ..Observation::new("dram", labels, Metric::Bandwidth) };
         let bench = Bench { kernels: Vec::<KernelInfo>::new(), ..Bench::default() };
         let shares = |machine: &Machine| -> Vec<f64> {
-            let found = peak_shares(std::slice::from_ref(&seen), Lab { machine, bench: &bench });
+            let found = peak_shares(std::slice::from_ref(&seen), &Lab::new(machine.clone(), bench.clone()));
             found.into_iter().filter_map(|found| found.value).collect()
         };
         assert_eq!(shares(&bare), [0.8]);

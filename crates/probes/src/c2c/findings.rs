@@ -6,14 +6,13 @@ use tiermark_engine::accounting::{EVENNESS, LINE};
 use tiermark_engine::{Lab, nearest_memory_node};
 use tiermark_model::messages::memory;
 use tiermark_model::{
-    Finding, Grade, Labels, Note, Observation, PartResult, PingOp, Purpose, Quantity, Reason, Relation, Request, Unit,
-    Verdict,
+    Finding, Grade, Labels, Note, Observation, PartResult, PingOp, Purpose, Quantity, Reason, Relation, Unit, Verdict,
 };
 
 use super::pairs::{Class, count};
 use super::remark;
 use crate::ladder::{derived, finding, overhead_note, quotient, with_purpose, with_range};
-use crate::steps::scope_cpus;
+use crate::task::Task;
 
 /// Pairs of one relation that are not trusted, as a share, beyond which their median is not either: it stands on those
 /// in the middle, and a tenth more or less moves it by little.
@@ -25,8 +24,9 @@ const GAP: f64 = 1.3;
 const GROUP: f64 = 0.05;
 
 /// All findings, the most general first.
-pub(super) fn derive(request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
-    let all = scope_cpus(&request.scope, lab.machine).map(|cpus| count(lab.machine, &cpus)).unwrap_or_default();
+pub(super) fn derive(task: &Task, observations: &[Observation]) -> Vec<Finding> {
+    let lab = &task.lab;
+    let all = count(&lab.machine, &task.cpus);
     let mut findings = relations(observations, &all);
     remark::on_relations(&mut findings, lab.machine.system.hypervisor.is_some());
     findings.extend(asymmetries(observations));
@@ -157,7 +157,7 @@ impl Groups {
 }
 
 /// Where the windows of one pair pile up at several values: its cpus were at several distances in turn.
-fn modes(observation: &Observation, lab: Lab<'_>) -> Option<Finding> {
+fn modes(observation: &Observation, lab: &Lab) -> Option<Finding> {
     let (near, far) = (observation.modes.first()?, observation.modes.last()?);
     let apart = far.value / near.value;
     let found = derived(observation, Quantity::C2cModes, observation.labels.clone(), apart, Unit::Ratio);
@@ -192,7 +192,7 @@ fn asymmetries(observations: &[Observation]) -> Vec<Finding> {
 }
 
 /// The round trips of pairs that were measured with several homes, the first cpu's own among them.
-fn homes(observations: &[Observation], lab: Lab<'_>) -> Vec<Finding> {
+fn homes(observations: &[Observation], lab: &Lab) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     for swept in with_purpose(observations, Purpose::Home) {
         if let Some(own) = plain(observations, swept) {
@@ -201,7 +201,7 @@ fn homes(observations: &[Observation], lab: Lab<'_>) -> Vec<Finding> {
                 let mut found = named(own, Quantity::C2cHome);
                 found.labels = found.labels.text(Labels::HOME, "first");
                 let first = own.labels.number(Labels::FROM).and_then(|cpu| u32::try_from(cpu).ok());
-                if let Some(node) = first.and_then(|cpu| nearest_memory_node(cpu, lab.machine)) {
+                if let Some(node) = first.and_then(|cpu| nearest_memory_node(cpu, &lab.machine)) {
                     found.labels = found.labels.whole(Labels::NODE, u64::from(node));
                 }
                 findings.push(found);

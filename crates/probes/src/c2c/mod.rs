@@ -2,14 +2,14 @@
 
 mod findings;
 mod pairs;
-mod planner;
 mod remark;
+mod study;
 
 use serde::{Deserialize, Serialize};
-use tiermark_engine::{About, Lab, Probe, Subject};
-use tiermark_model::{Finding, Observation, PingOp, Plan, Refusal, Request};
+use tiermark_engine::{Probe, Subject};
+use tiermark_model::PingOp;
 
-use planner::C2cPlanner;
+use study::C2cStudy;
 
 /// Parameters of the c2c probe.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -32,27 +32,12 @@ pub enum Sample {
 }
 
 /// The probe of `tiermark c2c`; `docs/methods/c2c.md` describes the method.
-pub struct C2c;
-
-static ABOUT: About = About {
+pub static PROBE: Probe = Probe {
     id: "c2c",
     method: 4,
     subject: Subject::Memory,
     summary: "Time of a cache line from core to core, and contention",
     page: include_str!("../../../../docs/methods/c2c.md"),
     shapes: &[],
+    study: |request, lab| Ok(Box::new(C2cStudy::new(request, lab)?)),
 };
-
-impl Probe for C2c {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
-    fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
-        C2cPlanner::new(request, lab)?.plan()
-    }
-
-    fn derive(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
-        findings::derive(request, lab, observations)
-    }
-}

@@ -10,17 +10,16 @@ mod solver_input;
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use tiermark_engine::{About, Lab, Probe, Subject};
+use tiermark_engine::{Lab, Probe, Study, Subject};
 use tiermark_model::messages::rules;
 use tiermark_model::{
-    CacheKind, ChainLayout, Effort, Finding, KIB, MIB, Machine, Observation, PageKind, Plan, Purpose, Refusal, Request,
-    Step,
+    CacheKind, ChainLayout, CpuId, Finding, KIB, Labels, MIB, Machine, Observation, PageKind, Plan, Purpose, Refusal,
+    Request, Step,
 };
 
-use crate::chasing::{Chase, Chaser, quarters};
-use crate::footprints::dram_bytes;
+use crate::chasing::{Chase, quarters, shape};
 use crate::sizes::{SMALLEST, grid};
-use crate::steps::{asked, default_page, max_seconds, once, one_cpu};
+use crate::task::Task;
 
 use solver_input::GeometryCurves;
 
@@ -55,78 +54,69 @@ const BEHIND_FIRST: u64 = 512 * KIB;
 pub struct GeometryParams {}
 
 /// The probe of `tiermark geometry`; `docs/methods/geometry.md` describes the method.
-pub struct Geometry;
-
-static ABOUT: About = About {
+pub static PROBE: Probe = Probe {
     id: "geometry",
     method: 4,
     subject: Subject::Memory,
     summary: "Line, size, ways, sets and sharing of each cache level",
     page: include_str!("../../../../docs/methods/geometry.md"),
     shapes: &[],
+    study: |request, lab| Ok(Box::new(GeometryStudy::new(request, lab)?)),
 };
 
-impl Probe for Geometry {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
-    fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
-        let planner = GeometryPlanner::new(request, lab)?;
+impl Study for GeometryStudy {
+    fn plan(&self) -> Result<Plan, Refusal> {
         let mut plan = Plan::default();
-        plan.rules.push(rules::chase_on(planner.chaser.cpu, planner.page));
+        plan.rules.push(rules::chase_on(self.cpu, self.page));
         plan.later.push(rules::geometry_follows());
-        let only = [planner.chaser.cpu].into_iter().collect();
-        let memory = match dram_bytes(lab.machine, &only, request.scope.mem_node, &request.scope) {
+        let memory = match self.task.dram_bytes(&[self.cpu], self.task.node()) {
             Ok((bytes, rule)) => {
                 plan.rules.push(rules::memory_size("memory", &rule));
                 bytes
             }
             Err(refusal) => {
                 plan.refused.push(refusal);
-                planner.behind_first() * 4
+                self.behind_first() * 4
             }
         };
         for size in grid(SMALLEST, memory, 4) {
-            plan.steps.push(planner.step(Purpose::Curve, size.0, ChainLayout::Random));
+            plan.steps.push(self.step(Purpose::Curve, size.0, ChainLayout::Random));
         }
         for apart in APART {
-            for bytes in [planner.behind_first(), memory] {
-                plan.steps.push(planner.step(Purpose::Shape, bytes, ChainLayout::Pair(apart)));
+            for bytes in [self.behind_first(), memory] {
+                plan.steps.push(self.step(Purpose::Shape, bytes, ChainLayout::Pair(apart)));
             }
         }
         for stride in MEETING {
             for nodes in NODES.chain(MORE_NODES) {
-                plan.steps.push(planner.strided(stride, nodes));
+                plan.steps.push(self.strided(stride, nodes));
             }
         }
-        once(&mut plan.steps);
-        plan.max_seconds = max_seconds(request, effort_seconds(request.effort), &plan.steps);
+        self.task.limit(&mut plan, self.task.effort().choose([15.0, 45.0, 240.0]));
         // Ways are confirmed at every smaller distance, by small chains; some of them are known already, bounds and
         // sharing come instead.
         let confirmed = LEVELS_WITH_WAYS * NEAR_WAYS.len() * SMALLER.len();
-        plan.later_seconds = confirmed as f64 * planner.strided(KIB, NODES_OF_MOST).expected_seconds();
+        plan.later_seconds = confirmed as f64 * self.strided(KIB, NODES_OF_MOST).expected_seconds();
         Ok(plan)
     }
 
-    fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
-        let Ok(planner) = GeometryPlanner::new(request, lab) else { return Vec::new() };
-        let seen = GeometryCurves::new(observations, lab.machine);
+    fn refine(&self, observations: &[Observation]) -> Vec<Step> {
+        let seen = GeometryCurves::new(observations, self.task.machine());
         let known: BTreeSet<&str> = observations.iter().map(|o| o.step.as_str()).collect();
-        let mut steps = planner.confirmed(&seen);
+        let mut steps = self.confirmed(&seen);
         steps.retain(|step| !known.contains(step.id.as_str()));
         if steps.is_empty() {
             // Sharing is measured once the ways have shown which levels there are; bounds only become finer.
-            steps = shared::steps(&planner.chaser, lab, planner.page, &seen);
+            steps = shared::steps(&self.task, self.cpu, &seen);
         }
-        steps.extend(planner.bounded(&seen));
+        steps.extend(self.bounded(&seen));
         steps
     }
 
-    fn derive(&self, _request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
-        let seen = GeometryCurves::new(observations, lab.machine);
-        let mut found = findings::geometry(&seen, lab.machine);
-        found.extend(shared::findings(observations, lab.machine, &seen));
+    fn derive(&self, observations: &[Observation]) -> Vec<Finding> {
+        let seen = GeometryCurves::new(observations, self.task.machine());
+        let mut found = findings::geometry(&seen, self.task.machine());
+        found.extend(shared::findings(observations, self.task.machine(), &seen));
         found
     }
 }
@@ -137,32 +127,24 @@ pub(crate) fn of_table(observations: &[Observation], machine: &Machine) -> Vec<F
     findings::of_table(&GeometryCurves::of_table(observations, machine), machine)
 }
 
-/// Seconds an effort allows.
-fn effort_seconds(effort: Effort) -> f64 {
-    match effort {
-        Effort::Quick => 15.0,
-        Effort::Standard => 45.0,
-        Effort::Full => 240.0,
-    }
-}
-
-struct GeometryPlanner<'a> {
-    chaser: Chaser<'a>,
-    lab: Lab<'a>,
+struct GeometryStudy {
+    task: Task,
+    cpu: CpuId,
     page: PageKind,
 }
 
-impl<'a> GeometryPlanner<'a> {
-    fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
-        let (GeometryParams {}, cpus) = asked(request, lab)?;
-        let cpu = one_cpu(lab.machine, &cpus, "geometry")?;
-        let page = request.scope.page.unwrap_or_else(|| default_page(lab.machine));
-        Ok(Self { chaser: Chaser { probe: "geometry", request, cpu }, lab, page })
+impl GeometryStudy {
+    fn new(request: &Request, lab: &Lab) -> Result<Self, Refusal> {
+        let (task, GeometryParams {}) = Task::new(request, lab)?;
+        let cpu = task.one_cpu()?;
+        let page = task.page();
+        Ok(Self { task, cpu, page })
     }
 
     fn step(&self, purpose: Purpose, bytes: u64, layout: ChainLayout) -> Step {
-        let chase = Chase { purpose, bytes, layout, page: self.page, chains: 1 };
-        self.chaser.step(&chase, self.chaser.shape())
+        let chase = Chase { cpu: self.cpu, bytes, node: self.task.node(), layout, page: self.page, chains: 1 };
+        let labels = Labels::new().purpose(purpose);
+        chase.step("geometry", labels, self.task.request.seed, shape(&self.task))
     }
 
     fn strided(&self, stride: u64, nodes: u64) -> Step {
@@ -171,7 +153,7 @@ impl<'a> GeometryPlanner<'a> {
 
     /// A footprint that misses the first level and stays in the second.
     fn behind_first(&self) -> u64 {
-        let declared = self.lab.machine.cache_of(self.chaser.cpu, 2).filter(|c| c.kind != CacheKind::Instruction);
+        let declared = self.task.machine().cache_of(self.cpu, 2).filter(|c| c.kind != CacheKind::Instruction);
         declared.and_then(|c| c.bytes).map_or(BEHIND_FIRST / 2, |bytes| (bytes / 2).min(BEHIND_FIRST))
     }
 

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_engine::Lab;
 use tiermark_model::messages::shapes;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Finding, KIB, Labels, Layout, Machine, Metric, Note, Observation, PageKind, Purpose,
-    Quantity, Reason, Role, Step, Unit,
+    Bytes, ChainLayout, CpuId, Finding, KIB, Labels, Layout, Machine, Metric, Note, Observation, Purpose, Quantity,
+    Reason, Role, Step, Unit,
 };
 
 use super::solver_input::GeometryCurves;
-use crate::chasing::{Chaser, join, plain_kernel, resting_on};
+use crate::chasing::{join, plain_kernel, resting_on, shape};
 use crate::ladder::with_purpose;
 use crate::steps::setup;
+use crate::task::Task;
 
 /// Memory of a neighbour that is to evict nothing: a page.
 const LITTLE: u64 = 4 * KIB;
@@ -27,10 +27,11 @@ const APART: f64 = 1.1;
 
 /// A chase that fits, beside a neighbour that fills the level, and beside one that does not: for each level and
 /// relation.
-pub(super) fn steps(chaser: &Chaser<'_>, lab: Lab<'_>, page: PageKind, seen: &GeometryCurves<'_>) -> Vec<Step> {
-    let Some((kernel, _)) = plain_kernel(lab, "read") else { return Vec::new() };
+pub(super) fn steps(task: &Task, cpu: CpuId, seen: &GeometryCurves<'_>) -> Vec<Step> {
+    let (node, page, seed) = (task.node(), task.page(), task.request.seed);
+    let Some((kernel, _)) = plain_kernel(&task.lab, "read") else { return Vec::new() };
     let mut steps = Vec::new();
-    for (relation, other) in relations(lab.machine, chaser) {
+    for (relation, other) in relations(task, cpu) {
         for (name, level) in &seen.levels {
             let subject = level.size.low / 4 * 3 / KIB * KIB;
             for (beside, bytes) in [("full", level.size.value / KIB * KIB), ("little", LITTLE)] {
@@ -39,18 +40,16 @@ pub(super) fn steps(chaser: &Chaser<'_>, lab: Lab<'_>, page: PageKind, seen: &Ge
                     .text(Labels::TIER, name)
                     .text(Labels::RELATION, &relation)
                     .text(Labels::BESIDE, beside)
-                    .text(Labels::CPUS, format!("{},{other}", chaser.cpu))
+                    .text(Labels::CPUS, format!("{cpu},{other}"))
                     .whole(Labels::SIZE, subject);
-                let node = chaser.request.scope.mem_node;
                 let chase = Role::Chase { chains: 1 };
                 let layout = Layout::Chain(ChainLayout::Random);
-                let seed = chaser.request.seed;
-                let mut both = setup(&[chaser.cpu], Bytes(subject), node, page, layout, &chase, seed);
+                let mut both = setup(&[cpu], Bytes(subject), node, page, layout, &chase, seed);
                 let load = Role::Load { kernels: vec![kernel.clone()], pause_ns: 0 };
                 let neighbour = setup(&[other], Bytes(bytes), node, page, Layout::Data, &load, seed);
                 join(&mut both, neighbour);
                 let id = format!("geometry/shared/{relation}/{name}/{beside}");
-                let stop = chaser.shape();
+                let stop = shape(task);
                 steps.push(Step { id, labels, phase: 0, metric: Metric::Latency, setup: both, stop });
             }
         }
@@ -59,11 +58,10 @@ pub(super) fn steps(chaser: &Chaser<'_>, lab: Lab<'_>, page: PageKind, seen: &Ge
 }
 
 /// One cpu of each relation to the chaser's, nearest first.
-fn relations(machine: &Machine, chaser: &Chaser<'_>) -> Vec<(String, CpuId)> {
+fn relations(task: &Task, cpu: CpuId) -> Vec<(String, CpuId)> {
     let mut found: BTreeMap<(u8, String), CpuId> = BTreeMap::new();
-    let cpus = chaser.request.scope.cpus.clone().unwrap_or_else(|| machine.allowed_cpus.clone());
-    for other in cpus.intersection(&machine.allowed_cpus).iter().filter(|cpu| *cpu != chaser.cpu) {
-        if let Some(relation) = relation(machine, chaser.cpu, other) {
+    for other in task.cpus.iter().filter(|other| *other != cpu) {
+        if let Some(relation) = relation(task.machine(), cpu, other) {
             found.entry(relation).or_insert(other);
         }
     }

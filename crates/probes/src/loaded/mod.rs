@@ -3,16 +3,15 @@
 mod curve;
 mod curve_spec;
 pub(crate) mod pauses;
-mod planner;
+mod study;
 
 use serde::{Deserialize, Serialize};
-use tiermark_engine::{About, Lab, Probe, Subject};
-use tiermark_model::{CpuId, Effort, Finding, Observation, Plan, Refusal, Request, Step};
+use tiermark_engine::{Probe, Study, Subject};
+use tiermark_model::{CpuId, Effort, Finding, Observation, Plan, Refusal, Step};
 
 use crate::mix::Mix;
-use crate::steps::{default_page, max_seconds, once, with_steps};
 use crate::traffic::ThreadGroup;
-use planner::LoadedPlanner;
+use study::LoadedStudy;
 
 /// Parameters of the loaded-latency probe.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -32,59 +31,37 @@ pub struct LoadedParams {
 }
 
 /// The probe of `tiermark loaded-latency`; `docs/methods/loaded-latency.md` describes the method.
-pub struct Loaded;
-
-static ABOUT: About = About {
+pub static PROBE: Probe = Probe {
     id: "loaded-latency",
     method: 4,
     subject: Subject::Memory,
     summary: "Latency while other cores read or write at a rising rate",
     page: include_str!("../../../../docs/methods/loaded-latency.md"),
     shapes: &[],
+    study: |request, lab| Ok(Box::new(LoadedStudy::new(request, lab)?)),
 };
 
-impl Probe for Loaded {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
-    fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
-        let planner = LoadedPlanner::new(request, lab)?;
+impl Study for LoadedStudy {
+    fn plan(&self) -> Result<Plan, Refusal> {
         let mut plan = Plan::default();
-        planner.fill(&mut plan);
-        once(&mut plan.steps);
-        let mut plan = with_steps(plan, request, "name a mix: --mix read")?;
+        self.fill(&mut plan);
         // Points that are added later take their time as well.
-        let least = effort_seconds(request.effort);
-        let room = if request.effort == Effort::Quick { least } else { least.max(1.5 * plan.later_seconds) };
-        plan.max_seconds = max_seconds(request, room, &plan.steps);
-        if request.scope.max_seconds.is_none() && request.effort != Effort::Quick {
+        let least: f64 = self.task.effort().choose([25.0, 60.0, 300.0]);
+        let is_quick = self.task.effort() == Effort::Quick;
+        let room = if is_quick { least } else { least.max(1.5 * plan.later_seconds) };
+        self.task.limit(&mut plan, room);
+        if self.task.request.scope.max_seconds.is_none() && !is_quick {
             plan.max_seconds += plan.later_seconds;
         }
-        Ok(plan)
+        self.task.with_steps(plan, "name a mix: --mix read")
     }
 
-    fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
-        LoadedPlanner::new(request, lab).map(|planner| planner.denser(observations)).unwrap_or_default()
+    fn refine(&self, observations: &[Observation]) -> Vec<Step> {
+        self.denser(observations)
     }
 
-    fn derive(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
-        let (Ok(planner), Ok(params)) =
-            (LoadedPlanner::new(request, lab), crate::steps::params::<LoadedParams>(request))
-        else {
-            return Vec::new();
-        };
-        let page = request.scope.page.unwrap_or_else(|| default_page(lab.machine));
-        let (families, _) = planner.families();
-        families.iter().flat_map(|family| curve::findings(family, page, params.target_ns, observations)).collect()
-    }
-}
-
-/// Seconds an effort allows.
-fn effort_seconds(effort: Effort) -> f64 {
-    match effort {
-        Effort::Quick => 25.0,
-        Effort::Standard => 60.0,
-        Effort::Full => 300.0,
+    fn derive(&self, observations: &[Observation]) -> Vec<Finding> {
+        let (page, target) = (self.task.page(), self.params.target_ns);
+        self.families.iter().flat_map(|family| curve::findings(family, page, target, observations)).collect()
     }
 }

@@ -67,14 +67,14 @@ pub(super) fn parts(observations: &[Observation]) -> Vec<Finding> {
 }
 
 /// Every bandwidth of one node as shares of what its memory, and the link to it, carry in theory, where that is known.
-pub(super) fn shares(observations: &[Observation], groups: &[CpuGroup], stated: Stated, lab: Lab<'_>) -> Vec<Finding> {
-    let machine = lab.machine;
+pub(super) fn shares(observations: &[Observation], groups: &[CpuGroup], stated: Stated, lab: &Lab) -> Vec<Finding> {
+    let machine = &lab.machine;
     let plain =
         observations.iter().filter(|o| o.labels.get(Labels::POLICY).is_none() && o.unit == Unit::BytesPerSecond);
     let of = |o: &Observation| -> Option<Vec<Finding>> {
         let (node, op) = (node_of(o)?, o.labels.get(Labels::OP)?);
         let group = groups.iter().find(|group| o.labels.is(Labels::FROM, &group.name))?;
-        let kernels = kernels_of(o, lab.bench);
+        let kernels = kernels_of(o, &lab.bench);
         // The channels carry all that is read and written; the link, in the direction of its rate, what is read.
         let moved = o.value? * traffic_for_each_byte(&kernels)?;
         let lines = o.value? * kernels.first().map_or(1.0, |kernel| lines_for_each_byte(kernel));

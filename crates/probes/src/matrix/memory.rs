@@ -6,7 +6,7 @@ use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{Bench, Bytes, HugePool, Labels, Note, PageKind, Refusal, Step};
 
-use super::planner::MatrixPlanner;
+use super::study::MatrixStudy;
 use super::{MatrixParams, Policy, ops};
 use crate::footprints::{Shares, memory_cap_over};
 use crate::steps::default_page;
@@ -42,11 +42,11 @@ pub(super) struct WorkerMemory {
     pub(super) rule: Option<Note>,
 }
 
-impl MatrixPlanner<'_> {
+impl MatrixStudy {
     /// The memory of each thread in all cells: what the user named or wished for, as far as there is room for the cell
     /// with most threads.
     pub(super) fn worker_memory(&self) -> WorkerMemory {
-        let (machine, scope) = (self.lab.machine, &self.request.scope);
+        let (machine, scope) = (self.task.machine(), &self.task.request.scope);
         let ordinary = scope.page.unwrap_or_else(|| default_page(machine));
         let Some(each) = self.params.worker_memory else {
             return WorkerMemory { size: self.params.size, page: ordinary, rule: None };
@@ -71,7 +71,7 @@ impl MatrixPlanner<'_> {
 
     /// The largest reserved huge pages of which each node has so much free.
     fn pool_with(&self, each: Bytes, wanted: Bytes) -> Option<PageKind> {
-        let machine = self.lab.machine;
+        let machine = self.task.machine();
         let free = |node, page: u64| {
             let pools = machine.node(node).map(|n| n.huge_pages.as_slice()).unwrap_or_default();
             pools.iter().filter(|pool| pool.page_bytes == page).map(HugePool::available_bytes).sum::<u64>()

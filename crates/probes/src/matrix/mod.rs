@@ -5,23 +5,22 @@ mod findings;
 mod groups;
 mod memory;
 mod ops;
-mod planner;
 mod policies;
 mod sides;
+mod study;
 mod uneven;
 mod weights;
 
 use serde::{Deserialize, Serialize};
-use tiermark_engine::{About, Lab, Probe, Subject};
+use tiermark_engine::{Probe, Study, Subject};
 use tiermark_model::messages::rules;
-use tiermark_model::{Bytes, Effort, Finding, IdSet, Observation, Plan, Refusal, Request, Step};
+use tiermark_model::{Bytes, Effort, Finding, IdSet, Observation, Plan, Refusal, Step};
 
 use crate::bandwidth::ThreadCount;
-use crate::steps::{max_seconds, once, with_steps};
 pub use groups::Origin;
 pub use memory::{Buffer, Workers};
 pub use ops::{LATENCY, is_own};
-use planner::MatrixPlanner;
+use study::MatrixStudy;
 pub use weights::Weights;
 
 /// How the memory of a bandwidth is spread.
@@ -80,49 +79,42 @@ pub struct MatrixParams {
 }
 
 /// The probe of `tiermark matrix`; `docs/methods/matrix.md` describes the method.
-pub struct Matrix;
-
-static ABOUT: About = About {
+pub static PROBE: Probe = Probe {
     id: "matrix",
     method: 4,
     subject: Subject::Memory,
     summary: "Latency and bandwidth from each node's cpus to each memory",
     page: include_str!("../../../../docs/methods/matrix.md"),
     shapes: &[],
+    study: |request, lab| Ok(Box::new(MatrixStudy::new(request, lab)?)),
 };
 
-impl Probe for Matrix {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
-    fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
-        let planner = MatrixPlanner::new(request, lab)?;
+impl Study for MatrixStudy {
+    fn plan(&self) -> Result<Plan, Refusal> {
         let mut plan = Plan::default();
-        planner.cells(&mut plan);
-        planner.policies(&mut plan);
+        self.cells(&mut plan);
+        self.policies(&mut plan);
         // A row of one thread has nobody to be apart from.
         let apart = plan.steps.iter().any(|step| step.setup.threads.iter().any(|thread| thread.process));
         plan.rules.extend(apart.then(rules::workers_are_processes));
-        once(&mut plan.steps);
-        plan.max_seconds = max_seconds(request, allowed_seconds(request.effort, &plan.steps), &plan.steps);
-        with_steps(plan, request, "name fewer limits, or operations: --op")
+        let seconds = allowed_seconds(self.task.effort(), &plan.steps);
+        self.task.limit(&mut plan, seconds);
+        self.task.with_steps(plan, "name fewer limits, or operations: --op")
     }
 
-    fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
-        MatrixPlanner::new(request, lab).map(|planner| planner.better_weights(observations)).unwrap_or_default()
+    fn refine(&self, observations: &[Observation]) -> Vec<Step> {
+        self.better_weights(observations)
     }
 
-    fn derive(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
-        let Ok(planner) = MatrixPlanner::new(request, lab) else { return Vec::new() };
-        let observations = findings::of_memory(observations, lab.machine);
+    fn derive(&self, observations: &[Observation]) -> Vec<Finding> {
+        let observations = findings::of_memory(observations, self.task.machine());
         let mut found = findings::cells(&observations);
         found.extend(findings::parts(&observations));
-        found.extend(findings::used(&observations, lab.bench));
-        found.extend(findings::shares(&observations, &planner.groups, planner.stated(), lab));
-        found.extend(findings::far(&observations, &planner.groups, &planner.targets, lab.machine));
-        found.extend(uneven::uneven(&observations, &planner.groups, lab.machine));
-        found.extend(findings::mixed(&observations, &planner.groups));
+        found.extend(findings::used(&observations, &self.task.lab.bench));
+        found.extend(findings::shares(&observations, &self.groups, self.stated(), &self.task.lab));
+        found.extend(findings::far(&observations, &self.groups, &self.targets, self.task.machine()));
+        found.extend(uneven::uneven(&observations, &self.groups, self.task.machine()));
+        found.extend(findings::mixed(&observations, &self.groups));
         found.extend(findings::best_weights(&observations));
         found
     }
@@ -132,11 +124,7 @@ impl Probe for Matrix {
 /// them.
 fn allowed_seconds(effort: Effort, steps: &[Step]) -> f64 {
     const SLACK: f64 = 1.5;
-    let least = match effort {
-        Effort::Quick => 10.0,
-        Effort::Standard => 40.0,
-        Effort::Full => 300.0,
-    };
+    let least = effort.choose([10.0, 40.0, 300.0]);
     let moving: f64 = steps.iter().map(memory::total_seconds).sum();
     (SLACK * steps.iter().map(Step::expected_seconds).sum::<f64>()).max(least) + moving
 }

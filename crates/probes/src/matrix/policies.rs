@@ -9,7 +9,7 @@ use tiermark_model::{Bytes, Effort, IdSet, Labels, MemPolicy, NodeId, Observatio
 
 use super::Policy;
 use super::groups::{CpuGroup, memory_only};
-use super::planner::{MatrixPlanner, RowJob, ThreadMemory};
+use super::study::{MatrixStudy, RowJob, ThreadMemory};
 use super::weights::{Weights, between, proportional, sweep};
 use crate::footprints::{Shares, memory_cap_over, shares};
 
@@ -29,7 +29,7 @@ struct Spread<'a> {
     weights: Option<&'a Weights>,
 }
 
-impl MatrixPlanner<'_> {
+impl MatrixStudy {
     /// Adds all steps of the requested policies, and refusals of those that cannot be measured.
     pub(super) fn policies(&self, plan: &mut Plan) {
         for policy in [Policy::Interleave, Policy::Weighted, Policy::Mixed] {
@@ -67,7 +67,7 @@ impl MatrixPlanner<'_> {
         let mut groups: Vec<CpuGroup> = self.groups.clone();
         if self.rows > 1 {
             groups.truncate(if groups.len() > EVERY { 1 } else { EVERY });
-            groups.push(CpuGroup::new("all".to_owned(), self.cpus.clone(), self.lab.machine));
+            groups.push(CpuGroup::new("all".to_owned(), self.cpus.clone(), self.task.machine()));
         }
         groups
     }
@@ -77,7 +77,7 @@ impl MatrixPlanner<'_> {
         if !self.params.interleave.is_empty() {
             return self.params.interleave.clone();
         }
-        let ordinary: IdSet = self.targets.iter().filter(|node| !memory_only(*node, self.lab.machine)).collect();
+        let ordinary: IdSet = self.targets.iter().filter(|node| !memory_only(*node, self.task.machine())).collect();
         let mut sets = vec![ordinary, self.targets.clone()];
         sets.retain(|set| set.len() > 1);
         sets.dedup();
@@ -112,7 +112,7 @@ impl MatrixPlanner<'_> {
             return Vec::new();
         }
         group
-            .far_kinds(&self.targets, self.lab.machine)
+            .far_kinds(&self.targets, self.task.machine())
             .into_iter()
             .map(|far| homes.union(&[far].into_iter().collect()))
             .collect()
@@ -163,7 +163,7 @@ impl MatrixPlanner<'_> {
     /// Where the pages of a policy go; each node alone where the kernel's own weights may send all of them there.
     fn shares(&self, spot: RowJob<'_>, spread: &Spread<'_>) -> Vec<Shares> {
         if spread.nodes.is_empty() {
-            return vec![shares(self.lab.machine, &spot.crew.cpus.iter().copied().collect(), None)];
+            return vec![shares(self.task.machine(), &spot.crew.cpus.iter().copied().collect(), None)];
         }
         let parts = spread.policy.shares(spread.nodes.len());
         if parts.is_empty() {
@@ -184,11 +184,11 @@ impl MatrixPlanner<'_> {
             if on.is_empty() {
                 return Err(says::policy_without_nodes(spread.name));
             }
-            on.keys().try_for_each(|node| admit_node(*node, self.lab.machine))?;
+            on.keys().try_for_each(|node| admit_node(*node, self.task.machine()))?;
             let of_cell =
                 |refusal| Refusal { what: format!("{} {} from {}", spread.name, spot.op, spot.group.name), ..refusal };
             least = least.min(self.size(&spot.crew.cpus, &on).map_err(of_cell)?.0);
-            room = room.min(memory_cap_over(self.lab.machine, &on, &self.request.scope).bytes);
+            room = room.min(memory_cap_over(self.task.machine(), &on, &self.task.request.scope).bytes);
         }
         let weighs = spread.weights.is_some() || spread.policy == MemPolicy::SystemWeighted;
         if weighs && self.memory.size.is_none() && least * LARGER * spot.crew.cpus.len() as u64 <= room {
@@ -201,12 +201,12 @@ impl MatrixPlanner<'_> {
     /// Some threads on local memory and the others on one node of each kind of far memory.
     fn mixed(&self, spot: RowJob<'_>) -> Vec<Result<Step, Refusal>> {
         let homes = spot.group.homes.intersection(&self.targets);
-        let usual: &[u8] = if self.request.effort == Effort::Full { &[25, 50, 75] } else { &[50] };
+        let usual: &[u8] = if self.task.effort() == Effort::Full { &[25, 50, 75] } else { &[50] };
         let shares = if self.params.mixed.is_empty() { usual } else { self.params.mixed.as_slice() };
         let Some(local) = homes.first() else { return Vec::new() };
         let threads = spot.crew.cpus.len();
         let mut steps = Vec::new();
-        for remote in spot.group.far_kinds(&self.targets, self.lab.machine) {
+        for remote in spot.group.far_kinds(&self.targets, self.task.machine()) {
             for share in shares {
                 let is_remote = |thread: usize| remote_threads(thread + 1, *share) > remote_threads(thread, *share);
                 // With too few threads for the share, one of the two groups would be empty.
@@ -229,7 +229,7 @@ impl MatrixPlanner<'_> {
         share: usize,
         is_remote: &dyn Fn(usize) -> bool,
     ) -> Result<Step, Refusal> {
-        let machine = self.lab.machine;
+        let machine = self.task.machine();
         // A socket of several nodes is local where each of its cpus is.
         let own = |thread: usize| spot.crew.cpus.get(thread).and_then(|cpu| nearest_memory_node(*cpu, machine));
         let node = |thread: usize| if is_remote(thread) { remote } else { own(thread).unwrap_or(local) };
@@ -268,7 +268,7 @@ impl MatrixPlanner<'_> {
     }
 
     fn kernel_weighs(&self) -> bool {
-        let release = self.lab.machine.system.kernel.as_deref();
+        let release = self.task.machine().system.kernel.as_deref();
         // A release that says nothing is tried: the kernel has the last word.
         release.and_then(version).is_none_or(|version| version >= WEIGHTED_SINCE)
     }
@@ -279,7 +279,7 @@ impl MatrixPlanner<'_> {
         if !weighted || self.kernel_weighs() {
             return;
         }
-        let release = self.lab.machine.system.kernel.clone().unwrap_or_default();
+        let release = self.task.machine().system.kernel.clone().unwrap_or_default();
         let since = format!("{}.{}", WEIGHTED_SINCE.0, WEIGHTED_SINCE.1);
         plan.refused.push(says::kernel_without_weights(&release, &since));
     }

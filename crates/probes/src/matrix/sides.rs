@@ -11,7 +11,7 @@ use super::MatrixParams;
 pub(super) fn rows(
     cpus: IdSet,
     params: &MatrixParams,
-    lab: Lab<'_>,
+    lab: &Lab,
     refused: &mut Vec<Refusal>,
 ) -> Result<IdSet, Refusal> {
     let Some(nodes) = &params.cpu_nodes else { return Ok(cpus) };
@@ -41,18 +41,18 @@ pub(super) fn rows(
 pub(super) fn columns(
     request: &Request,
     params: &MatrixParams,
-    lab: Lab<'_>,
+    lab: &Lab,
     refused: &mut Vec<Refusal>,
 ) -> Result<IdSet, Refusal> {
     let asked = params.targets.clone().or_else(|| request.scope.mem_node.map(|node| [node].into_iter().collect()));
     let Some(asked) = asked else {
         let small = lab.machine.nodes.iter().filter(|node| lab.machine.is_too_small(node));
-        refused.extend(small.filter_map(|node| admit_node(node.id, lab.machine).err()));
+        refused.extend(small.filter_map(|node| admit_node(node.id, &lab.machine).err()));
         return Ok(lab.machine.memory_nodes());
     };
     let mut targets = IdSet::new();
     for node in asked.iter() {
-        match admit_node(node, lab.machine) {
+        match admit_node(node, &lab.machine) {
             Ok(()) => targets.insert(node),
             Err(refusal) => refused.push(refusal),
         }

@@ -8,19 +8,20 @@ mod partners;
 mod points;
 
 use serde::{Deserialize, Serialize};
-use tiermark_engine::{About, Lab, Probe, Subject};
+use tiermark_engine::{Lab, Probe, Study, Subject};
 use tiermark_model::messages::memory;
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::messages::shapes;
 use tiermark_model::{
-    Bytes, Effort, Finding, IdSet, Labels, Layout, MemPolicy, Metric, Note, Observation, OsGroup, PageKind, Plan,
+    Bytes, Effort, Finding, Labels, Layout, MemPolicy, Metric, Note, Observation, OsGroup, PageKind, Plan,
     PrimitiveInfo, Purpose, Quantity, Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, Sweep, ThreadSetup,
 };
 
 use crate::footprints::memory_cap;
-use crate::ladder::derived;
-use crate::steps::{asked, once, one_cpu};
+use crate::ladder::{derived, measured};
+use crate::steps::once;
+use crate::task::Task;
 use omitted::Omitted;
 use points::{Ground, OsPoint};
 
@@ -56,55 +57,45 @@ pub struct OsParams {
 }
 
 /// The probe of `tiermark os`; `docs/methods/os.md` describes the method.
-pub struct Os;
-
-static ABOUT: About = About {
+pub static PROBE: Probe = Probe {
     id: "os",
     method: 4,
     subject: Subject::System,
     summary: "System calls, processes, switches, pipes, page faults",
     page: include_str!("../../../../docs/methods/os.md"),
     shapes: &[],
+    study: |request, lab| Ok(Box::new(OsStudy::new(request, lab)?)),
 };
 
-impl Probe for Os {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
-    fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
-        let planner = OsPlanner::new(request, lab)?;
+impl Study for OsStudy {
+    fn plan(&self) -> Result<Plan, Refusal> {
         let mut plan = Plan::default();
         let mut rows: Vec<Vec<Step>> = Vec::new();
         let mut omitted = Omitted::default();
-        let chosen = planner.chosen()?;
+        let chosen = self.chosen()?;
         for info in &chosen {
             match &info.refusal {
                 // Several primitives may lack the same thing: each is refused under its own name.
                 Some(refusal) => plan.refused.push(Refusal { what: info.id.0.clone(), ..refusal.clone() }),
-                None => rows.push(planner.steps(info, &mut plan, &mut omitted)),
+                None => rows.push(self.steps(info, &mut plan, &mut omitted)),
             }
         }
         plan.rules = omitted.notes();
-        if request.effort == Effort::Quick {
-            let seconds = request.scope.max_seconds.unwrap_or(QUICK_S);
+        if self.task.effort() == Effort::Quick {
+            let seconds = self.task.request.scope.max_seconds.unwrap_or(QUICK_S);
             plan.rules.extend(few::keep(&mut rows, seconds));
         }
         let by_page = |info: &&PrimitiveInfo| info.sweeps.iter().any(|sweep| matches!(sweep, Sweep::Pages(_)));
-        if let Some(page) = request.scope.page.filter(|_| !chosen.iter().any(by_page)) {
+        if let Some(page) = self.task.request.scope.page.filter(|_| !chosen.iter().any(by_page)) {
             plan.rules.push(rules::pages_say_nothing(page));
         }
         plan.steps = rows.concat();
         once(&mut plan.steps);
         let expected: f64 = plan.steps.iter().map(Step::expected_seconds).sum();
-        let most = match request.effort {
-            Effort::Quick => QUICK_S,
-            Effort::Standard => STANDARD_S.max(SLACK * expected),
-            Effort::Full => FULL_S.max(SLACK * expected),
-        };
-        plan.max_seconds = request.scope.max_seconds.unwrap_or(most);
+        let most = self.task.effort().choose([QUICK_S, STANDARD_S.max(SLACK * expected), FULL_S.max(SLACK * expected)]);
+        plan.max_seconds = self.task.request.scope.max_seconds.unwrap_or(most);
         if plan.steps.is_empty() {
-            let none = || match (request.scope.page, plan.rules.first()) {
+            let none = || match (self.task.request.scope.page, plan.rules.first()) {
                 (Some(page), Some(rule)) => says::page_size_unused(&page.to_string(), &rule.text),
                 _ => says::nothing_to_measure("os", "select primitives with --only"),
             };
@@ -113,16 +104,13 @@ impl Probe for Os {
         Ok(plan)
     }
 
-    fn derive(&self, _request: &Request, _lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
+    fn derive(&self, observations: &[Observation]) -> Vec<Finding> {
         let numbers = observations.iter().map(|observation| {
             let metric = match observation.metric {
                 Metric::Latency => Quantity::OsLatency,
                 Metric::Bandwidth => Quantity::OsBandwidth,
             };
-            let labels = observation.labels.clone();
-            let mut found = derived(observation, metric, labels, 0.0, observation.unit);
-            (found.value, found.interval) = (observation.value, observation.interval);
-            found.with_notes(cycles(observation))
+            measured(observation, metric).with_notes(cycles(observation))
         });
         numbers.chain(knee::knees(observations)).chain(tails(observations)).collect()
     }
@@ -163,24 +151,22 @@ fn tails(observations: &[Observation]) -> Vec<Finding> {
 }
 
 /// Makes the steps of a request.
-struct OsPlanner<'a> {
-    request: &'a Request,
+struct OsStudy {
+    task: Task,
     params: OsParams,
-    lab: Lab<'a>,
-    cpus: IdSet,
     cpu: u32,
 }
 
-impl<'a> OsPlanner<'a> {
-    fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
-        let (params, cpus) = asked(request, lab)?;
-        let cpu = one_cpu(lab.machine, &cpus, "os")?;
-        Ok(Self { request, params, lab, cpus, cpu })
+impl OsStudy {
+    fn new(request: &Request, lab: &Lab) -> Result<Self, Refusal> {
+        let (task, params) = Task::new(request, lab)?;
+        let cpu = task.one_cpu()?;
+        Ok(Self { task, params, cpu })
     }
 
     /// The requested primitives.
-    fn chosen(&self) -> Result<Vec<&'a PrimitiveInfo>, Refusal> {
-        let known = &self.lab.bench.primitives;
+    fn chosen(&self) -> Result<Vec<&PrimitiveInfo>, Refusal> {
+        let known = &self.task.lab.bench.primitives;
         let is = |info: &PrimitiveInfo, name: &str| info.id.0 == name.trim() || info.group.name() == name.trim();
         if let Some(wrong) = self.params.only.iter().find(|name| !known.iter().any(|info| is(info, name))) {
             let groups: Vec<&str> = OsGroup::ALL.iter().map(|g| g.name()).collect();
@@ -195,7 +181,7 @@ impl<'a> OsPlanner<'a> {
 
     /// The steps of a primitive; the plan gets the reasons for those that are omitted.
     fn steps(&self, info: &PrimitiveInfo, plan: &mut Plan, omitted: &mut Omitted) -> Vec<Step> {
-        let cap = memory_cap(self.lab.machine, &self.cpus, self.request.scope.mem_node, &self.request.scope);
+        let cap = memory_cap(self.task.machine(), &self.task.cpus, self.task.node(), &self.task.request.scope);
         let beside = if info.group == OsGroup::Faults { FAULTS_MEMORY } else { 0 };
         let (mut steps, mut left_out) = (Vec::new(), None);
         for point in points::of(info, self.ground()) {
@@ -223,17 +209,23 @@ impl<'a> OsPlanner<'a> {
     }
 
     fn ground(&self) -> Ground<'_> {
-        let effort = self.request.effort;
-        Ground { machine: self.lab.machine, cpus: &self.cpus, cpu: self.cpu, effort, page: self.request.scope.page }
+        let effort = self.task.effort();
+        Ground {
+            machine: self.task.machine(),
+            cpus: &self.task.cpus,
+            cpu: self.cpu,
+            effort,
+            page: self.task.request.scope.page,
+        }
     }
 
     /// Parts of a primitive that the request excludes, in words.
     fn not_asked(&self, info: &PrimitiveInfo) -> Vec<String> {
         let mut rules = Vec::new();
         for sweep in &info.sweeps {
-            let rule = match (sweep, self.request.scope.page) {
-                (Sweep::NodePairs, _) if self.request.effort != Effort::Full => {
-                    pairs::left_out(self.lab.machine, self.cpu).map(|rule| rule.text)
+            let rule = match (sweep, self.task.request.scope.page) {
+                (Sweep::NodePairs, _) if self.task.effort() != Effort::Full => {
+                    pairs::left_out(self.task.machine(), self.cpu).map(|rule| rule.text)
                 }
                 (Sweep::Pages(all), Some(page)) if !all.contains(&page) => {
                     let all: Vec<String> = all.iter().map(ToString::to_string).collect();
@@ -242,7 +234,9 @@ impl<'a> OsPlanner<'a> {
                 (Sweep::Pages(all), Some(page)) if all.len() > 1 => {
                     Some(format!("on {page} pages alone, with --pages"))
                 }
-                (Sweep::Partner, _) => omitted::places(&self.request.scope, self.lab.machine, &self.cpus, self.cpu),
+                (Sweep::Partner, _) => {
+                    omitted::places(&self.task.request.scope, self.task.machine(), &self.task.cpus, self.cpu)
+                }
                 _ => None,
             };
             rules.extend(rule);
@@ -263,28 +257,25 @@ impl<'a> OsPlanner<'a> {
         let region = RegionSetup {
             bytes: Bytes(point.resident.unwrap_or(NO_MEMORY)),
             policy: MemPolicy::Bind,
-            nodes: self.request.scope.mem_node.into_iter().collect(),
+            nodes: self.task.node().into_iter().collect(),
             page: if point.resident.is_some() { page } else { PageKind::Base },
             layout: Layout::Data,
         };
         let id = point.id(info);
         let thread = ThreadSetup::new(self.cpu, Role::Os(point.call), 0);
-        let setup = Setup { regions: vec![region], threads: vec![thread], seed: self.request.seed };
+        let setup = Setup { regions: vec![region], threads: vec![thread], seed: self.task.request.seed };
         Step { id, labels, phase: 0, metric: info.metric, setup, stop: self.stop(info) }
     }
 
     fn stop(&self, info: &PrimitiveInfo) -> StopRule {
-        let (min_visits, max_visits, shot_seconds) = match self.request.effort {
-            Effort::Quick => (5, 6, 0.006),
-            Effort::Standard => (5, 12, 0.012),
-            Effort::Full => (8, 24, 0.030),
-        };
+        let (min_visits, max_visits, shot_seconds) =
+            self.task.effort().choose([(5, 6, 0.006), (5, 12, 0.012), (8, 24, 0.030)]);
         let usual = if matches!(info.group, OsGroup::Syscalls | OsGroup::Libc | OsGroup::Arithmetic) {
             PRECISION
         } else {
             COARSE
         };
-        let precision = self.request.precision.unwrap_or(usual);
+        let precision = self.task.request.precision.unwrap_or(usual);
         // The memory of a process is part of the cost of its calls: every visit has fresh memory.
         let rule = StopRule { precision, allocations: max_visits, min_visits, max_visits, shot_seconds };
         // A channel has fast and slow phases, as its sides find each other awake or not: a shot has several of both.
@@ -293,7 +284,7 @@ impl<'a> OsPlanner<'a> {
         // Sleeps are measured for their distribution: as many as a 99th percentile takes, whatever the median's
         // interval.
         let sleeps = info.group == OsGroup::Switches && info.sweeps.is_empty();
-        let sleeping = if self.request.effort == Effort::Quick { SLEEPING_QUICK_S } else { SLEEPING_S };
+        let sleeping = if self.task.effort() == Effort::Quick { SLEEPING_QUICK_S } else { SLEEPING_S };
         if sleeps { StopRule { max_visits: rule.min_visits, shot_seconds: sleeping, ..rule } } else { rule }
     }
 }

@@ -62,11 +62,7 @@ pub(super) fn of(info: &PrimitiveInfo, ground: Ground<'_>) -> Vec<OsPoint> {
     };
     let dimension = |sweep| {
         let mut values = values(sweep, ground);
-        let most = match effort {
-            Effort::Quick => RESIDENT_QUICK,
-            Effort::Standard => RESIDENT_MOST,
-            Effort::Full => u64::MAX,
-        };
+        let most = effort.choose([RESIDENT_QUICK, RESIDENT_MOST, u64::MAX]);
         values.retain(|value| held(value).is_none_or(|bytes| bytes <= most));
         let slow = values.first().is_some_and(|value| held(value).is_some());
         let mut values = thinned(values, effort, slow);
@@ -137,11 +133,7 @@ fn own_cpu(dimensions: &[Vec<Value>]) -> Vec<Vec<Value>> {
 /// points with little time, and three with some more, which are those of a quick run and a larger one.
 fn thinned(values: Vec<Value>, effort: Effort, slow: bool) -> Vec<Value> {
     const FEW: usize = 3;
-    let whole = match effort {
-        Effort::Quick => false,
-        Effort::Standard => !slow,
-        Effort::Full => true,
-    };
+    let whole = effort.choose([false, !slow, true]);
     if whole || values.len() <= FEW {
         return values;
     }

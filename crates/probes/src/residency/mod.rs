@@ -4,7 +4,7 @@ mod findings;
 mod limits;
 
 use serde::{Deserialize, Serialize};
-use tiermark_engine::{About, Lab, Probe, Subject};
+use tiermark_engine::{Lab, Probe, Study, Subject};
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{
@@ -13,7 +13,8 @@ use tiermark_model::{
 };
 
 use crate::memory_kinds::quiet_cpu;
-use crate::steps::{asked, check_size, default_page, max_seconds, once, one_cpu, scope_cpus, setup};
+use crate::steps::{check_size, scope_cpus, setup};
+use crate::task::Task;
 
 /// Ranges are these parts of the cache: a guest that shares it rarely holds more than half.
 const PARTS: [u64; 3] = [8, 4, 2];
@@ -100,37 +101,28 @@ impl Use {
 }
 
 /// The probe of `tiermark residency`; `docs/methods/residency.md` describes the method.
-pub struct Residency;
-
-static ABOUT: About = About {
+pub static PROBE: Probe = Probe {
     id: "residency",
     method: 4,
     subject: Subject::Memory,
     summary: "How long the shared cache keeps lines used once or again",
     page: include_str!("../../../../docs/methods/residency.md"),
     shapes: &[],
+    study: |request, lab| Ok(Box::new(ResidencyStudy::new(request, lab)?)),
 };
 
-impl Probe for Residency {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
-    fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
-        let (params, cpus): (ResidencyParams, _) = asked(request, lab)?;
-        let request =
-            &if params.brief { Request { effort: Effort::Quick, ..request.clone() } } else { request.clone() };
-        let cpu = one_cpu(lab.machine, &cpus, "residency")?;
+impl Study for ResidencyStudy {
+    fn plan(&self) -> Result<Plan, Refusal> {
         let mut plan = Plan::default();
-        let ranges = ranges(&params, lab.machine, cpu, &mut plan)?;
+        let ranges = self.ranges(&mut plan)?;
         for bytes in &ranges {
             for used in Use::ALL {
-                let waits = used.waits(request.effort).iter();
-                plan.steps.extend(waits.map(|wait| step(request, lab, cpu, *bytes, Some((used, *wait)))));
+                let waits = used.waits(self.task.effort()).iter();
+                plan.steps.extend(waits.map(|wait| self.step(*bytes, Some((used, *wait)))));
             }
-            plan.steps.push(step(request, lab, cpu, *bytes, None));
+            plan.steps.push(self.step(*bytes, None));
         }
-        if params.brief {
+        if self.params.brief {
             for step in &mut plan.steps {
                 let StopRule { min_visits, max_visits, precision, .. } = &mut step.stop;
                 let is_flushed_first = step.labels.is(Labels::USED, Use::Once.word());
@@ -138,18 +130,12 @@ impl Probe for Residency {
                 (*min_visits, *max_visits, *precision) = (FIRST_VISITS, most, BRIEF_PRECISION);
             }
         }
-        once(&mut plan.steps);
-        let effort = match request.effort {
-            Effort::Quick => QUICK_SECONDS * ranges.len() as f64,
-            Effort::Standard => 60.0,
-            Effort::Full => 220.0,
-        };
-        plan.max_seconds = max_seconds(request, effort, &plan.steps);
+        self.task.limit(&mut plan, self.task.effort().choose([QUICK_SECONDS * ranges.len() as f64, 60.0, 220.0]));
         Ok(plan)
     }
 
-    fn derive(&self, _request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
-        findings::derive(lab.machine, observations)
+    fn derive(&self, observations: &[Observation]) -> Vec<Finding> {
+        findings::derive(self.task.machine(), observations)
     }
 }
 
@@ -180,71 +166,82 @@ pub(crate) fn inner_bytes(machine: &Machine, cpu: CpuId) -> u64 {
     inner.filter_map(|cache| cache.bytes).max().unwrap_or(0)
 }
 
-/// The ranges to touch, rising; those that cannot say anything are refused in the plan.
-fn ranges(params: &ResidencyParams, machine: &Machine, cpu: CpuId, plan: &mut Plan) -> Result<Vec<u64>, Refusal> {
-    let inner = inner_bytes(machine, cpu);
-    let shared = shared_cache(machine, cpu).and_then(|cache| Some((cache.level, cache.bytes?)));
-    let mut wanted: Vec<u64> = params.sizes.iter().map(|size| size.0).collect();
-    if wanted.is_empty() {
-        let (level, bytes) = shared.ok_or_else(says::no_shared_cache)?;
-        plan.rules.push(rules::parts_of_cache(level, Bytes(bytes)));
-        wanted = PARTS.iter().map(|part| bytes / part).collect();
-    }
-    let mut refusals = Vec::new();
-    for size in &wanted {
-        check_size(Bytes(*size))?;
-        if *size <= INNER * inner {
-            refusals.push(says::range_within_inner_cache(Bytes(*size), INNER, Bytes(inner)));
-        }
-    }
-    wanted.retain(|size| *size > INNER * inner);
-    wanted.sort_unstable();
-    match refusals.first() {
-        Some(refusal) if wanted.is_empty() => Err(refusal.clone()),
-        _ if params.sizes.is_empty() => Ok(wanted),
-        _ => {
-            plan.refused.extend(refusals);
-            Ok(wanted)
-        }
-    }
+struct ResidencyStudy {
+    task: Task,
+    params: ResidencyParams,
+    cpu: CpuId,
 }
 
-/// The visits to one range after one use and wait; without these, those to a range that was flushed: what a miss takes
-/// there.
-fn step(request: &Request, lab: Lab<'_>, cpu: CpuId, bytes: u64, used: Option<(Use, u32)>) -> Step {
-    let page = request.scope.page.unwrap_or_else(|| default_page(lab.machine));
-    let node = request.scope.mem_node;
-    let accesses = (bytes / 64 / SAMPLED).clamp(FEWEST_ACCESSES, ACCESSES) as u32;
-    let mut labels = Labels::new().purpose(if used.is_some() { TOUCHED } else { FLUSHED }).whole(Labels::SIZE, bytes);
-    labels = labels.text(Labels::PAGE, page).text(Labels::CPUS, cpu);
-    if let Some((used, wait)) = used {
-        labels = labels.whole(Labels::WAIT, u64::from(wait)).text(Labels::USED, used.word());
+impl ResidencyStudy {
+    fn new(request: &Request, lab: &Lab) -> Result<Self, Refusal> {
+        let (mut task, params): (_, ResidencyParams) = Task::new(request, lab)?;
+        if params.brief {
+            task.request.effort = Effort::Quick;
+        }
+        Ok(Self { cpu: task.one_cpu()?, task, params })
     }
-    if let Some(node) = node {
-        labels = labels.whole(Labels::NODE, u64::from(node));
-    }
-    let (read, flush) = (bytes as f64 / TOUCH_RATE, bytes as f64 / FLUSH_RATE);
-    let wait_ns = used.map_or(WAITS_NS[0], |(_, wait)| wait);
-    let (before, prepared, id) = match used {
-        Some((Use::Again, wait)) => (Before::UsedAgain, AGAIN * read, wait.to_string()),
-        Some((Use::Once, wait)) => (Before::UsedOnce, flush + read, format!("{wait}/once")),
-        None => (Before::Flushed, flush, "flushed".to_owned()),
-    };
-    let role = Role::Revisit { wait_ns, accesses, before, since_last: false };
-    let setup = setup(&[cpu], Bytes(bytes), node, page, Layout::Chain(ChainLayout::Random), &role, request.seed);
-    let stop = stop(request, f64::from(wait_ns) / 1e9 + prepared + CHASE_SECONDS);
-    Step { id: format!("residency/{bytes}/{id}"), labels, phase: 0, metric: Metric::Latency, setup, stop }
-}
 
-/// As many visits to each step: a median is of the moments that it was visited in, and medians are only comparable
-/// where these are the same. A step that stopped when its own was known well enough would be of fewer moments than the
-/// next.
-fn stop(request: &Request, shot_seconds: f64) -> StopRule {
-    let (allocations, visits) = match request.effort {
-        Effort::Quick => (1, 40),
-        Effort::Standard => (2, 100),
-        Effort::Full => (3, 400),
-    };
-    let precision = request.precision.unwrap_or(PRECISION);
-    StopRule { precision, allocations, min_visits: visits, max_visits: visits, shot_seconds }
+    /// The ranges to touch, rising; those that cannot say anything are refused in the plan.
+    fn ranges(&self, plan: &mut Plan) -> Result<Vec<u64>, Refusal> {
+        let inner = inner_bytes(self.task.machine(), self.cpu);
+        let shared = shared_cache(self.task.machine(), self.cpu).and_then(|cache| Some((cache.level, cache.bytes?)));
+        let mut wanted: Vec<u64> = self.params.sizes.iter().map(|size| size.0).collect();
+        if wanted.is_empty() {
+            let (level, bytes) = shared.ok_or_else(says::no_shared_cache)?;
+            plan.rules.push(rules::parts_of_cache(level, Bytes(bytes)));
+            wanted = PARTS.iter().map(|part| bytes / part).collect();
+        }
+        let mut refusals = Vec::new();
+        for size in &wanted {
+            check_size(Bytes(*size))?;
+            if *size <= INNER * inner {
+                refusals.push(says::range_within_inner_cache(Bytes(*size), INNER, Bytes(inner)));
+            }
+        }
+        wanted.retain(|size| *size > INNER * inner);
+        wanted.sort_unstable();
+        match refusals.first() {
+            Some(refusal) if wanted.is_empty() => Err(refusal.clone()),
+            _ if self.params.sizes.is_empty() => Ok(wanted),
+            _ => {
+                plan.refused.extend(refusals);
+                Ok(wanted)
+            }
+        }
+    }
+
+    /// The visits to one range after one use and wait; without these, those to a range that was flushed: what a miss
+    /// takes there.
+    fn step(&self, bytes: u64, used: Option<(Use, u32)>) -> Step {
+        let (cpu, page, node) = (self.cpu, self.task.page(), self.task.node());
+        let accesses = (bytes / 64 / SAMPLED).clamp(FEWEST_ACCESSES, ACCESSES) as u32;
+        let mut labels =
+            Labels::new().purpose(if used.is_some() { TOUCHED } else { FLUSHED }).whole(Labels::SIZE, bytes);
+        labels = labels.text(Labels::PAGE, page).text(Labels::CPUS, cpu);
+        if let Some((used, wait)) = used {
+            labels = labels.whole(Labels::WAIT, u64::from(wait)).text(Labels::USED, used.word());
+        }
+        labels = labels.node(node);
+        let (read, flush) = (bytes as f64 / TOUCH_RATE, bytes as f64 / FLUSH_RATE);
+        let wait_ns = used.map_or(WAITS_NS[0], |(_, wait)| wait);
+        let (before, prepared, id) = match used {
+            Some((Use::Again, wait)) => (Before::UsedAgain, AGAIN * read, wait.to_string()),
+            Some((Use::Once, wait)) => (Before::UsedOnce, flush + read, format!("{wait}/once")),
+            None => (Before::Flushed, flush, "flushed".to_owned()),
+        };
+        let role = Role::Revisit { wait_ns, accesses, before, since_last: false };
+        let setup =
+            setup(&[cpu], Bytes(bytes), node, page, Layout::Chain(ChainLayout::Random), &role, self.task.request.seed);
+        let stop = self.stop(f64::from(wait_ns) / 1e9 + prepared + CHASE_SECONDS);
+        Step { id: format!("residency/{bytes}/{id}"), labels, phase: 0, metric: Metric::Latency, setup, stop }
+    }
+
+    /// As many visits to each step: a median is of the moments that it was visited in, and medians are only comparable
+    /// where these are the same. A step that stopped when its own was known well enough would be of fewer moments than
+    /// the next.
+    fn stop(&self, shot_seconds: f64) -> StopRule {
+        let (allocations, visits) = self.task.effort().choose([(1, 40), (2, 100), (3, 400)]);
+        let precision = self.task.precision(PRECISION);
+        StopRule { precision, allocations, min_visits: visits, max_visits: visits, shot_seconds }
+    }
 }

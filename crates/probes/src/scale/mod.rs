@@ -4,22 +4,20 @@ mod limits;
 mod ramp;
 
 use serde::{Deserialize, Serialize};
-use tiermark_engine::{About, Lab, Probe, Subject};
+use tiermark_engine::{Lab, Probe, Study, Subject};
 use tiermark_model::messages::{memory, rules};
 use tiermark_model::{
     Bytes, ChainLayout, CpuId, Effort, Finding, IdSet, KernelId, KernelInfo, Labels, Layout, MemPolicy, Metric, NodeId,
-    Note, Observation, PageKind, Plan, Purpose, Quantity, Refusal, Request, Role, Setup, Step, StopRule,
+    Note, Observation, Plan, Purpose, Quantity, Refusal, Request, Role, Setup, Step, StopRule,
 };
 
 use crate::ceilings::{Stated, lines_for_each_byte, touched_node, traffic_for_each_byte};
-use crate::footprints::dram_bytes;
 use crate::ladder::{finding, overhead_note, with_purpose};
 use crate::memory_kinds::{far_nodes, far_unmeasured, quiet_cpu};
 use crate::mix::plain_kernel;
 use crate::places::{Distance, Placement, home};
-use crate::steps::{
-    VISIT_SECONDS, asked, default_page, headline, max_seconds, no_kernel, once, one_cpu, setup, stream_role, with_steps,
-};
+use crate::steps::{VISIT_SECONDS, no_kernel, one_cpu, setup, stream_role};
+use crate::task::Task;
 
 /// Wanted half-width of the interval of each point, and of the latency beside it.
 const PRECISION: f64 = 0.02;
@@ -43,36 +41,28 @@ pub struct ScaleParams {
 }
 
 /// The probe of `tiermark scale`; `docs/methods/scale.md` describes the method.
-pub struct Scale;
-
-static ABOUT: About = About {
+pub static PROBE: Probe = Probe {
     id: "scale",
     method: 4,
     subject: Subject::Memory,
     summary: "Bandwidth of a node as threads are added, and its limit",
     page: include_str!("../../../../docs/methods/scale.md"),
     shapes: &[],
+    study: |request, lab| Ok(Box::new(ScaleStudy::new(request, lab)?)),
 };
 
-impl Probe for Scale {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
-    fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
-        let planner = ScalePlanner::new(request, lab)?;
+impl Study for ScaleStudy {
+    fn plan(&self) -> Result<Plan, Refusal> {
         let mut plan = Plan::default();
-        planner.fill(&mut plan);
-        once(&mut plan.steps);
-        plan.max_seconds = max_seconds(request, effort_seconds(request.effort), &plan.steps);
-        with_steps(plan, request, "allow cpus and memory: --cpus, --max-mem")
+        self.fill(&mut plan);
+        self.task.limit(&mut plan, self.task.effort().choose([15.0, 60.0, 240.0]));
+        self.task.with_steps(plan, "allow cpus and memory: --cpus, --max-mem")
     }
 
-    fn derive(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
-        let Ok(planner) = ScalePlanner::new(request, lab) else { return Vec::new() };
+    fn derive(&self, observations: &[Observation]) -> Vec<Finding> {
         let mut findings: Vec<Finding> = with_purpose(observations, Purpose::Scaling)
             .map(|o| {
-                let notes = overhead_note(o).into_iter().chain(planner.passes(o));
+                let notes = overhead_note(o).into_iter().chain(self.passes(o));
                 Finding { metric: Quantity::BandwidthScaling, ..finding(o, notes) }
             })
             .collect();
@@ -80,43 +70,32 @@ impl Probe for Scale {
             with_purpose(observations, Purpose::Unloaded)
                 .map(|o| Finding { metric: Quantity::ScaleLatency, ..finding(o, None) }),
         );
-        for op in planner.ops() {
-            let planned: Vec<ramp::Planned> = planner.ramps().iter().map(|p| planner.planned(p, &op)).collect();
+        for op in self.ops() {
+            let planned: Vec<ramp::Planned> = self.ramps().iter().map(|p| self.planned(p, &op)).collect();
             findings.extend(limits::findings(&op, &planned, observations));
         }
         findings
     }
 }
 
-/// Seconds an effort allows.
-fn effort_seconds(effort: Effort) -> f64 {
-    match effort {
-        Effort::Quick => 15.0,
-        Effort::Standard => 60.0,
-        Effort::Full => 240.0,
-    }
-}
-
-struct ScalePlanner<'a> {
-    request: &'a Request,
+struct ScaleStudy {
+    task: Task,
     params: ScaleParams,
-    lab: Lab<'a>,
-    cpus: IdSet,
 }
 
-impl<'a> ScalePlanner<'a> {
-    fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
-        let (params, cpus): (ScaleParams, IdSet) = asked(request, lab)?;
+impl ScaleStudy {
+    fn new(request: &Request, lab: &Lab) -> Result<Self, Refusal> {
+        let (task, params): (_, ScaleParams) = Task::new(request, lab)?;
         if let Some(cpu) = params.touch_cpu {
-            tiermark_engine::admit::admit_cpu(cpu, lab.machine)?;
+            tiermark_engine::admit::admit_cpu(cpu, &lab.machine)?;
         }
-        let planner = Self { request, params, lab, cpus };
-        for op in planner.ops() {
-            if planner.kernel(&op).is_none() {
-                return Err(no_kernel(&op, lab.bench));
+        let study = Self { task, params };
+        for op in study.ops() {
+            if study.kernel(&op).is_none() {
+                return Err(no_kernel(&op, &lab.bench));
             }
         }
-        Ok(planner)
+        Ok(study)
     }
 
     fn ops(&self) -> Vec<String> {
@@ -124,25 +103,21 @@ impl<'a> ScalePlanner<'a> {
     }
 
     fn kernel(&self, op: &str) -> Option<KernelId> {
-        plain_kernel(self.lab.bench, op)
-    }
-
-    fn page(&self) -> PageKind {
-        self.request.scope.page.unwrap_or_else(|| default_page(self.lab.machine))
+        plain_kernel(&self.task.lab.bench, op)
     }
 
     /// The ramps: readers beside the node, readers of the nearest other node with cpus on another socket (or of another
     /// node of the same one), and the home node's cpus on memory without cpus.
     fn ramps(&self) -> Vec<Placement> {
-        let machine = self.lab.machine;
-        let own = home(machine, &self.cpus);
+        let machine = self.task.machine();
+        let own = home(machine, &self.task.cpus);
         let home_node = quiet_cpu(machine, &own).and_then(|cpu| tiermark_engine::nearest_memory_node(cpu, machine));
-        let chosen = touched_node(self.params.touch_cpu, machine).or(self.request.scope.mem_node);
+        let chosen = touched_node(self.params.touch_cpu, machine).or(self.task.node());
         let Some(target) = chosen.or(home_node) else {
             // No node is known at all: every thread's own memory.
             return vec![Placement { distance: Distance::Local, cpus: own, node: None }];
         };
-        let of_node = |id: NodeId| machine.node(id).map(|n| self.cpus.intersection(&n.cpus)).unwrap_or_default();
+        let of_node = |id: NodeId| machine.node(id).map(|n| self.task.cpus.intersection(&n.cpus)).unwrap_or_default();
         let place = |cpus: IdSet, node: NodeId| {
             (!cpus.is_empty()).then(|| Placement {
                 distance: Placement::distance(machine, &cpus, node),
@@ -169,10 +144,10 @@ impl<'a> ScalePlanner<'a> {
 
     /// The cpus of one other node: the nearest on another socket, or the nearest at all.
     fn readers_elsewhere(&self, target: NodeId, beside: &IdSet) -> Option<IdSet> {
-        let machine = self.lab.machine;
+        let machine = self.task.machine();
         let socket = beside.first().and_then(|cpu| machine.cpu(cpu)).map(|c| c.socket);
         let others = machine.nodes.iter().filter(|n| n.id != target).filter_map(|n| {
-            let cpus = self.cpus.intersection(&n.cpus);
+            let cpus = self.task.cpus.intersection(&n.cpus);
             let first = machine.cpu(cpus.first()?)?;
             let distance = n.distances.get(&target).copied().unwrap_or(u32::MAX);
             Some(((Some(first.socket) == socket, distance, n.id), cpus))
@@ -181,13 +156,13 @@ impl<'a> ScalePlanner<'a> {
     }
 
     fn fill(&self, plan: &mut Plan) {
-        if self.request.scope.mem_node.is_none() {
-            let cpu = quiet_cpu(self.lab.machine, &self.cpus);
-            plan.rules.extend(cpu.into_iter().flat_map(|cpu| far_unmeasured(self.lab.machine, cpu)));
+        if self.task.node().is_none() {
+            let cpu = quiet_cpu(self.task.machine(), &self.task.cpus);
+            plan.rules.extend(cpu.into_iter().flat_map(|cpu| far_unmeasured(self.task.machine(), cpu)));
         }
         for place in self.ramps() {
-            let order = self.lab.machine.cores_first(&place.cpus);
-            let cores = self.lab.machine.one_per_core(&place.cpus).len();
+            let order = self.task.machine().cores_first(&place.cpus);
+            let cores = self.task.machine().one_per_core(&place.cpus).len();
             let cpus = &place.cpus;
             plan.rules.push(rules::ramp_of(&place.distance.to_string(), cpus, cores));
             match self.latency(&place) {
@@ -195,7 +170,7 @@ impl<'a> ScalePlanner<'a> {
                 Err(refusal) => plan.refused.push(refusal),
             }
             for op in self.ops() {
-                for count in counts(cores, order.len(), self.request.effort) {
+                for count in counts(cores, order.len(), self.task.effort()) {
                     match self.point(&place, &op, &order[..count], count <= cores) {
                         Ok(step) => plan.steps.extend(step),
                         Err(refusal) if plan.refused.contains(&refusal) => {}
@@ -208,7 +183,7 @@ impl<'a> ScalePlanner<'a> {
 
     /// How far the ramp of a place is to go.
     fn planned(&self, place: &Placement, op: &str) -> ramp::Planned {
-        let machine = self.lab.machine;
+        let machine = self.task.machine();
         let stated = Stated { peak: self.params.peak, link: self.params.link_rate };
         // What is written crosses the link in both directions: read first, and sent back.
         let link = stated.link(machine, &place.cpus, place.node).filter(|_| op.starts_with("read"));
@@ -231,7 +206,7 @@ impl<'a> ScalePlanner<'a> {
     /// The kernel of an operation.
     fn kernel_info(&self, op: &str) -> Option<&KernelInfo> {
         let id = self.kernel(op);
-        self.lab.bench.kernels.iter().find(|kernel| Some(&kernel.id) == id.as_ref())
+        self.task.lab.bench.kernels.iter().find(|kernel| Some(&kernel.id) == id.as_ref())
     }
 
     /// How often the memory of a step was gone through while it was measured, and in what time.
@@ -251,26 +226,26 @@ impl<'a> ScalePlanner<'a> {
     }
 
     fn stop(&self) -> StopRule {
-        headline(self.request.effort, self.request.precision.unwrap_or(PRECISION))
+        self.task.headline(PRECISION)
     }
 
     fn labels(&self, place: &Placement, purpose: Purpose) -> Labels {
         let labels = Labels::new().purpose(purpose).text(Labels::PLACE, place.distance);
-        let mut labels = labels.text(Labels::PAGE, self.page());
+        let mut labels = labels.text(Labels::PAGE, self.task.page());
         if let Some(cpu) = self.params.touch_cpu {
             labels = labels.text(Labels::POLICY, format!("touched by cpu {cpu}"));
         }
-        place.node.map_or_else(|| labels.clone(), |node| labels.clone().whole(Labels::NODE, u64::from(node)))
+        labels.node(place.node)
     }
 
     /// The chase from the ramp's quietest core.
     fn latency(&self, place: &Placement) -> Result<Step, Refusal> {
-        let machine = self.lab.machine;
+        let machine = self.task.machine();
         let cpu: CpuId = one_cpu(machine, &place.cpus, "scale")?;
-        let (bytes, _) = dram_bytes(machine, &[cpu].into_iter().collect(), place.node, &self.request.scope)?;
+        let (bytes, _) = self.task.dram_bytes(&[cpu], place.node)?;
         let labels = self.labels(place, Purpose::Unloaded).whole(Labels::SIZE, bytes).text(Labels::CPUS, cpu);
         let (role, layout) = (Role::Chase { chains: 1 }, Layout::Chain(ChainLayout::Groups));
-        let setup = setup(&[cpu], Bytes(bytes), place.node, self.page(), layout, &role, self.request.seed);
+        let setup = setup(&[cpu], Bytes(bytes), place.node, self.task.page(), layout, &role, self.task.request.seed);
         let id = format!("scale/{}{}/latency", place.distance, at(place));
         Ok(Step { id, labels, phase: 0, metric: Metric::Latency, setup: self.touched(setup), stop: self.stop() })
     }
@@ -278,7 +253,7 @@ impl<'a> ScalePlanner<'a> {
     /// So many threads of a ramp.
     fn point(&self, place: &Placement, op: &str, cpus: &[CpuId], cores_only: bool) -> Result<Option<Step>, Refusal> {
         let crew: IdSet = cpus.iter().copied().collect();
-        let (bytes, _) = dram_bytes(self.lab.machine, &crew, place.node, &self.request.scope)?;
+        let (bytes, _) = self.task.dram_bytes(cpus, place.node)?;
         let Some(kernel) = self.kernel(op) else { return Ok(None) };
         let mut labels = self
             .labels(place, Purpose::Scaling)
@@ -292,7 +267,8 @@ impl<'a> ScalePlanner<'a> {
             labels = labels.text(Labels::TIER, "DRAM");
         }
         let Some(role) = stream_role(&[kernel]) else { return Ok(None) };
-        let setup = setup(cpus, Bytes(bytes), place.node, self.page(), Layout::Data, &role, self.request.seed);
+        let setup =
+            setup(cpus, Bytes(bytes), place.node, self.task.page(), Layout::Data, &role, self.task.request.seed);
         let id = format!("scale/{}{}/{op}/x{}", place.distance, at(place), cpus.len());
         let setup = self.touched(setup);
         Ok(Some(Step { id, labels, phase: 0, metric: Metric::Bandwidth, setup, stop: self.stop() }))
@@ -305,11 +281,7 @@ fn at(place: &Placement) -> String {
 
 /// Numbers of threads: each one at first, then by factors of 4/3 and 3/2; always one a core, and all.
 fn counts(cores: usize, all: usize, effort: Effort) -> Vec<usize> {
-    let every = match effort {
-        Effort::Quick => 4,
-        Effort::Standard => EVERY,
-        Effort::Full => 2 * EVERY,
-    };
+    let every = effort.choose([4, EVERY, 2 * EVERY]);
     let mut counts: Vec<usize> = (1..=every.min(all)).collect();
     let powers = (0..usize::BITS - 1).map(|bit| 1usize << bit).take_while(|n| *n <= all);
     counts.extend(powers.flat_map(|n| [n, n + n / 2]).filter(|n| *n <= all));

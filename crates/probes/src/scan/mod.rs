@@ -1,15 +1,14 @@
 //! `scan`: latency and bandwidth of every region of a node's memory, to find slow ones.
 
-mod planner;
 mod slow;
+mod study;
 
 use serde::{Deserialize, Serialize};
-use tiermark_engine::{About, Lab, Probe, Subject};
-use tiermark_model::{Bytes, Finding, Observation, Plan, Purpose, Quantity, Refusal, Request};
+use tiermark_engine::{Probe, Study, Subject};
+use tiermark_model::{Bytes, Finding, Observation, Plan, Purpose, Quantity, Refusal};
 
-use crate::ladder::{derived, with_purpose};
-use crate::steps::{max_seconds, with_steps};
-use planner::{ScanPlanner, effort_seconds};
+use crate::ladder::{measured, with_purpose};
+use study::ScanStudy;
 
 /// Parameters of the scan.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -20,39 +19,31 @@ pub struct ScanParams {
 }
 
 /// The probe of `tiermark scan`; `docs/methods/scan.md` describes the method.
-pub struct Scan;
-
-static ABOUT: About = About {
+pub static PROBE: Probe = Probe {
     id: "scan",
     method: 3,
     subject: Subject::Memory,
     summary: "Slow regions of memory: latency and bandwidth of each GiB",
     page: include_str!("../../../../docs/methods/scan.md"),
     shapes: &[],
+    study: |request, lab| Ok(Box::new(ScanStudy::new(request, lab)?)),
 };
 
-impl Probe for Scan {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
-    fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
+impl Study for ScanStudy {
+    fn plan(&self) -> Result<Plan, Refusal> {
         let mut plan = Plan::default();
-        ScanPlanner::new(request, lab)?.fill(&mut plan)?;
-        plan.max_seconds = max_seconds(request, effort_seconds(request.effort), &plan.steps);
-        with_steps(plan, request, "use smaller regions: --chunk 256M")
+        self.fill(&mut plan)?;
+        self.task.limit(&mut plan, self.task.effort().choose([30.0, 60.0, 300.0]));
+        self.task.with_steps(plan, "use smaller regions: --chunk 256M")
     }
 
-    fn derive(&self, _request: &Request, _lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
+    fn derive(&self, observations: &[Observation]) -> Vec<Finding> {
         let each = |seen: &Observation| {
             let quantity = match seen.metric {
                 tiermark_model::Metric::Latency => Quantity::ScanLatency,
                 tiermark_model::Metric::Bandwidth => Quantity::ScanBandwidth,
             };
-            let mut found = derived(seen, quantity, seen.labels.clone(), 0.0, seen.unit);
-            (found.value, found.interval) = (seen.value, seen.interval);
-            found.notes.extend(slow::place(seen));
-            found
+            measured(seen, quantity).with_notes(slow::place(seen))
         };
         let mut findings: Vec<Finding> = with_purpose(observations, Purpose::Scan).map(each).collect();
         findings.extend(slow::compared(observations));

@@ -5,10 +5,10 @@ use tiermark_model::Purpose;
 use tiermark_model::messages::memory::codes;
 use tiermark_model::messages::rules;
 
-use tiermark_engine::{Host, Lab, Probe, run_experiment};
+use tiermark_engine::{Host, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::*;
-use tiermark_probes::c2c::C2c;
+use tiermark_probes::c2c;
 use tiermark_sim::{SimHost, SimOptions};
 
 fn request(effort: Effort, max_seconds: Option<f64>, params: serde_json::Value) -> Request {
@@ -27,13 +27,13 @@ fn server() -> Synth {
 
 fn run(synth: &Synth, request: &Request) -> (Experiment, f64) {
     let mut host = host(synth);
-    let experiment = run_experiment(&C2c, request, &mut host, &mut ()).unwrap();
+    let experiment = run_experiment(&c2c::PROBE, request, &mut host, &mut ()).unwrap();
     (experiment, host.now())
 }
 
 fn plan(synth: &Synth, request: &Request) -> Result<Plan, Refusal> {
     let host = host(synth);
-    C2c.plan(request, Lab { machine: host.machine(), bench: host.bench() })
+    c2c::PROBE.plan(request, host.lab())
 }
 
 fn value(experiment: &Experiment, metric: &str, labels: &[(&str, &str)]) -> f64 {
@@ -71,7 +71,7 @@ fn a_guests_relations_are_its_hypervisors_word() {
     let medians = |machine: Machine| -> Vec<Vec<Note>> {
         let mut host = SimHost::new(machine, Vec::new(), SimOptions::default());
         let request = request(Effort::Quick, None, serde_json::Value::Null);
-        let findings = run_experiment(&C2c, &request, &mut host, &mut ()).unwrap().findings;
+        let findings = run_experiment(&c2c::PROBE, &request, &mut host, &mut ()).unwrap().findings;
         let median = |f: &&Finding| f.metric.name() == "c2c.relation" && f.labels.is(Labels::STATISTIC, "median");
         findings.iter().filter(median).map(|f| f.notes.clone()).collect()
     };
@@ -161,7 +161,7 @@ fn contention_goes_to_all_cpus_and_says_who_waits() {
 fn the_largest_machine_is_planned_and_run_in_its_time() {
     let request = request(Effort::Standard, Some(30.0), serde_json::Value::Null);
     let host = host(&Synth::largest());
-    let plan = C2c.plan(&request, Lab { machine: host.machine(), bench: host.bench() }).unwrap();
+    let plan = c2c::PROBE.plan(&request, host.lab()).unwrap();
     assert_eq!(plan.cpus().len(), 2048);
     assert!(plan.expected_seconds() <= 30.0);
     let said = plan.rules.iter().find(|rule| rule.code == rules::codes::sampled_pairs).unwrap();
@@ -194,10 +194,10 @@ fn a_pair_at_two_distances_in_turn_is_told() {
     let (experiment, _) = run(&Synth { smt: 1, ..Synth::default() }, &asked);
     assert!(!experiment.findings.iter().any(|f| f.metric.name() == "c2c.modes"), "a steady machine has one mode");
     let mut seen = experiment.observations;
-    let lab = Lab { machine: host.machine(), bench: host.bench() };
+    let lab = host.lab();
     let mode = |value| Mode { value, share: 0.5 };
     seen[0].modes = vec![mode(50.0), mode(200.0)];
-    let found = C2c.derive(&asked, lab, &seen);
+    let found = c2c::PROBE.open(&asked, lab).unwrap().derive(&seen);
     let modes: Vec<&Finding> = found.iter().filter(|f| f.metric.name() == "c2c.modes").collect();
     assert_eq!((modes.len(), &modes[0].evidence), (1, &vec![seen[0].step.clone()]));
     assert!((modes[0].value.unwrap() - 4.0).abs() < 0.1);
@@ -218,7 +218,7 @@ fn preemption_is_seen_and_does_not_move_the_median() {
     let options = SimOptions { preemptions_per_second: 100.0, ..SimOptions::default() };
     let mut host = SimHost::new(Synth { smt: 1, ..Synth::default() }.machine().unwrap(), Vec::new(), options);
     let request = request(Effort::Quick, None, serde_json::Value::Null);
-    let experiment = run_experiment(&C2c, &request, &mut host, &mut ()).unwrap();
+    let experiment = run_experiment(&c2c::PROBE, &request, &mut host, &mut ()).unwrap();
     let labels = [(Labels::RELATION, "LLC"), (Labels::STATISTIC, "median")];
     assert!((value(&experiment, "c2c.relation", &labels) / 60.0 - 1.0).abs() < 0.03);
     assert!(experiment.observations.iter().any(|o| o.disturbance.involuntary_switches > 0));

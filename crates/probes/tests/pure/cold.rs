@@ -1,11 +1,11 @@
 //! Accesses right after other work, on simulated machines whose warmth is known.
 
-use tiermark_engine::{Host, Lab, Probe, run_experiment};
+use tiermark_engine::{Host, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::{
     Bytes, Effort, Experiment, Finding, Grade, KernelInfo, Labels, MIB, PageKind, Request, Scope, Step,
 };
-use tiermark_probes::{latency::Latency, survey::Survey};
+use tiermark_probes::{latency, survey};
 use tiermark_sim::{SimHost, SimOptions, SimState, Warmth};
 
 fn host(seed: u64, warmth: Option<Warmth>) -> SimHost {
@@ -22,7 +22,7 @@ fn request(probe: &str, effort: Effort, scope: Scope) -> Request {
 
 fn measured(seed: u64, warmth: Option<Warmth>) -> Experiment {
     let asked = request("latency", Effort::Standard, Scope::default());
-    run_experiment(&Latency, &asked, &mut host(seed, warmth), &mut ()).unwrap()
+    run_experiment(&latency::PROBE, &asked, &mut host(seed, warmth), &mut ()).unwrap()
 }
 
 fn of<'a>(experiment: &'a Experiment, metric: &str, tier: &str) -> Option<&'a Finding> {
@@ -84,13 +84,13 @@ fn without_warmth_cold_is_settled_and_nothing_comes_back() {
 fn other_memory_is_read_before_each_visit_where_there_is_room() {
     let steps = |effort, scope| -> Vec<Step> {
         let host = host(1, None);
-        let lab = Lab { machine: host.machine(), bench: host.bench() };
+        let lab = host.lab();
         let mut all = Vec::new();
-        for probe in [&Latency as &dyn Probe, &Survey] {
+        for probe in [&latency::PROBE, &survey::PROBE] {
             // A curve whose points all fall within memory shows no tiers: the ladder follows.
             let observed = run_experiment(
                 probe,
-                &request(probe.about().id, effort, Scope::clone(&scope)),
+                &request(probe.id, effort, Scope::clone(&scope)),
                 &mut self::host(1, None),
                 &mut (),
             );

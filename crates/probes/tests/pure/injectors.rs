@@ -1,10 +1,10 @@
 //! Injectors as the user wants them: pauses, order of lines, the cpu that is timed.
 
-use tiermark_engine::{Host, Lab, Probe, run_experiment};
+use tiermark_engine::{Host, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::*;
-use tiermark_probes::bandwidth::Bandwidth;
-use tiermark_probes::loaded::Loaded;
+use tiermark_probes::bandwidth;
+use tiermark_probes::loaded;
 use tiermark_sim::{SimHost, SimOptions};
 
 /// Two sockets of four cores.
@@ -30,7 +30,7 @@ fn request(cpus: Option<&str>, params: serde_json::Value) -> Request {
 
 fn plan(cpus: Option<&str>, params: serde_json::Value) -> Result<Plan, Refusal> {
     let host = host();
-    Loaded.plan(&request(cpus, params), Lab { machine: host.machine(), bench: host.bench() })
+    loaded::PROBE.plan(&request(cpus, params), host.lab())
 }
 
 /// The chaser and the injectors of every point under load.
@@ -48,7 +48,7 @@ fn crews(plan: &Plan) -> Vec<(CpuId, IdSet)> {
 fn delays_are_the_points_and_no_others_are_added() {
     let params = serde_json::json!({ "mixes": ["read"], "delays": [5000, 0, 250, 0] });
     let mut host = host();
-    let experiment = run_experiment(&Loaded, &request(None, params), &mut host, &mut ()).unwrap();
+    let experiment = run_experiment(&loaded::PROBE, &request(None, params), &mut host, &mut ()).unwrap();
     let loads = experiment.observations.iter().filter(|o| o.labels.is_for(Purpose::Load));
     let mut pauses: Vec<u64> = loads.map(|o| o.labels.number(Labels::PAUSE).unwrap()).collect();
     pauses.sort_unstable();
@@ -143,7 +143,7 @@ fn groups_that_cannot_be_had_are_refused() {
     // Groups of bandwidth are among the cpus that were asked for.
     let beyond = serde_json::json!({ "traffic": [group("4-5", "read")] });
     let beyond = Request { probe: "bandwidth".into(), ..request(Some("0-1"), beyond) };
-    let beyond = run_experiment(&Bandwidth, &beyond, &mut host(), &mut ()).unwrap_err();
+    let beyond = run_experiment(&bandwidth::PROBE, &beyond, &mut host(), &mut ()).unwrap_err();
     assert_eq!(beyond.code, codes::groups_beyond_cpus);
 }
 
@@ -155,7 +155,7 @@ fn a_load_that_always_pauses_is_not_the_latency_without_pauses() {
         if delay.is_null() {
             params["delays"] = serde_json::json!([0, 1000]);
         }
-        let experiment = run_experiment(&Loaded, &request(None, params), &mut host(), &mut ()).unwrap();
+        let experiment = run_experiment(&loaded::PROBE, &request(None, params), &mut host(), &mut ()).unwrap();
         experiment.findings.iter().any(|f| f.metric == Quantity::LoadedSaturated)
     };
     assert!(!found(2000.into()) && found(0.into()) && found(serde_json::Value::Null));
@@ -165,7 +165,7 @@ fn a_load_that_always_pauses_is_not_the_latency_without_pauses() {
 fn the_wanted_precision_is_that_of_every_point() {
     let request = Request { precision: Some(0.1), ..request(None, serde_json::json!({})) };
     let host = host();
-    let plan = Loaded.plan(&request, Lab { machine: host.machine(), bench: host.bench() }).unwrap();
+    let plan = loaded::PROBE.plan(&request, host.lab()).unwrap();
     assert!(plan.steps.iter().all(|step| step.stop.precision == 0.1), "{:?}", plan.steps[0].stop);
 }
 
@@ -176,7 +176,7 @@ fn bandwidth_has_the_sum_of_its_groups_and_each_of_them() {
         { "cpus": "4", "mix": "write.nt", "size": 268435456 },
     ]);
     let request = Request { probe: "bandwidth".into(), ..request(None, serde_json::json!({ "traffic": traffic })) };
-    let experiment = run_experiment(&Bandwidth, &request, &mut host(), &mut ()).unwrap();
+    let experiment = run_experiment(&bandwidth::PROBE, &request, &mut host(), &mut ()).unwrap();
     assert_eq!(experiment.observations.len(), 1, "nothing else is measured");
     let value = |metric: Quantity, part: Option<&str>| {
         let is = |f: &&Finding| f.metric == metric && f.labels.get(Labels::PART) == part;

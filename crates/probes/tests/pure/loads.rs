@@ -1,12 +1,12 @@
 //! Loads and ramps on simulated machines whose ceilings are known: what the probes must find again, whatever the noise.
 
 use crate::common::{SEEDS, found, kernels, request, run, server};
-use tiermark_engine::{Lab, Probe, run_experiment};
+use tiermark_engine::{Host, Lab, run_experiment};
 use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_model::Purpose;
 use tiermark_model::messages::memory::codes;
 use tiermark_model::*;
-use tiermark_probes::{loaded::Loaded, scale::Scale};
+use tiermark_probes::{loaded, scale};
 use tiermark_sim::{Ceilings, SimHost, SimOptions};
 
 #[test]
@@ -16,7 +16,7 @@ fn a_remote_ramp_finds_the_ceiling_of_its_link() {
         let link = 30e9 + 1e9 * seed as f64;
         let ceilings = Ceilings { link, ..Ceilings::default() };
         let experiment =
-            run(&Scale, &machine, &request("scale", Effort::Standard, seed, serde_json::Value::Null), ceilings);
+            run(&scale::PROBE, &machine, &request("scale", Effort::Standard, seed, serde_json::Value::Null), ceilings);
         let ceiling = found(&experiment, "scale.ceiling", &[("place", "remote")]);
         assert!(ceiling.labels.is(Labels::LIMIT, "link"), "{ceiling:#?}");
         assert!((ceiling.value.unwrap() / link - 1.0).abs() < 0.02, "seed {seed}: {:?} of {link}", ceiling.value);
@@ -30,7 +30,8 @@ fn a_remote_ramp_finds_the_ceiling_of_its_link() {
 fn a_local_ramp_ends_at_its_memory_and_the_knee_is_where_the_cores_fill_it() {
     let machine = server(16, 1);
     let ceilings = Ceilings { node: Some(100e9), ..Ceilings::default() };
-    let experiment = run(&Scale, &machine, &request("scale", Effort::Standard, 3, serde_json::Value::Null), ceilings);
+    let experiment =
+        run(&scale::PROBE, &machine, &request("scale", Effort::Standard, 3, serde_json::Value::Null), ceilings);
     let ceiling = found(&experiment, "scale.ceiling", &[("place", "local")]);
     assert!(ceiling.labels.is(Labels::LIMIT, "memory"), "{ceiling:#?}");
     assert!((ceiling.value.unwrap() / 100e9 - 1.0).abs() < 0.02);
@@ -50,7 +51,7 @@ fn a_ramp_whose_last_core_adds_little_has_met_its_memory() {
     for seed in SEEDS {
         let ceilings = Ceilings { node: Some(150e9), ..Ceilings::default() };
         let experiment =
-            run(&Scale, &machine, &request("scale", Effort::Standard, seed, serde_json::Value::Null), ceilings);
+            run(&scale::PROBE, &machine, &request("scale", Effort::Standard, seed, serde_json::Value::Null), ceilings);
         let ceiling = found(&experiment, "scale.ceiling", &[("place", "local")]);
         let have = ceiling.noted(&codes::cores_have).unwrap();
         assert!(ceiling.labels.is(Labels::LIMIT, "memory") && have.data["last_adds"].is_number(), "{ceiling:#?}");
@@ -63,7 +64,7 @@ fn a_ramp_whose_last_core_adds_little_has_met_its_memory() {
     for (memory, limit) in [(60e9, None), (245e9, Some("core"))] {
         let ceilings = Ceilings { node: Some(memory), ..Ceilings::default() };
         let experiment =
-            run(&Scale, &machine, &request("scale", Effort::Standard, 1, serde_json::Value::Null), ceilings);
+            run(&scale::PROBE, &machine, &request("scale", Effort::Standard, 1, serde_json::Value::Null), ceilings);
         let ceiling = found(&experiment, "scale.ceiling", &[("place", "local")]);
         assert_eq!(ceiling.labels.get(Labels::LIMIT), limit, "{ceiling:#?}");
         assert_eq!(ceiling.noted(&codes::cores_are_the_limit).is_some(), limit.is_some(), "{ceiling:#?}");
@@ -81,7 +82,7 @@ fn shares_of_the_peak_are_those_of_the_node() {
         Some(TheoreticalPeak { bytes_per_second: 400e9, how: "8 channels".into(), ..TheoreticalPeak::default() });
     let shares = |machine: &Machine| -> Vec<(f64, Note)> {
         let request = request("scale", Effort::Quick, 1, serde_json::Value::Null);
-        let experiment = run(&Scale, machine, &request, Ceilings::default());
+        let experiment = run(&scale::PROBE, machine, &request, Ceilings::default());
         let ceiling = found(&experiment, "scale.ceiling", &[("place", "local")]).value.unwrap();
         let of_peak =
             |f: &&Finding| f.metric.name() == "scale.share" && f.labels.is(Labels::STATISTIC, "of theoretical peak");
@@ -109,7 +110,7 @@ fn notes_of_a_curve_count_its_loaded_points_and_know_whether_one_is_idle() {
     let request = request("loaded-latency", Effort::Standard, 1, params);
     let options = SimOptions { seed: 1, noise: 0.0, ceilings, ..SimOptions::default() };
     let mut host = SimHost::new(machine, kernels(), options);
-    let experiment = run_experiment(&Loaded, &request, &mut host, &mut ()).unwrap();
+    let experiment = run_experiment(&loaded::PROBE, &request, &mut host, &mut ()).unwrap();
     let local = |metric: &str, findings: &[Finding]| -> Note {
         let found = findings.iter().find(|f| f.metric.name() == metric && f.labels.is(Labels::PLACE, "local")).unwrap();
         found.notes[0].clone()
@@ -136,8 +137,8 @@ fn notes_of_a_curve_count_its_loaded_points_and_know_whether_one_is_idle() {
     assert_eq!(note.code, codes::target_missed_idle);
     let loaded: Vec<Observation> =
         experiment.observations.into_iter().filter(|o| !o.labels.is_for(Purpose::Unloaded)).collect();
-    let lab = Lab { machine: tiermark_engine::Host::machine(&host), bench: tiermark_engine::Host::bench(&host) };
-    let note = local("loaded.at_target", &Loaded.derive(&request, lab, &loaded));
+    let lab = host.lab();
+    let note = local("loaded.at_target", &loaded::PROBE.open(&request, lab).unwrap().derive(&loaded));
     assert_eq!(note.code, codes::target_missed_under_load);
 }
 
@@ -152,7 +153,7 @@ fn a_ramp_cut_off_says_so_and_claims_no_more_than_it_saw() {
     for (seed, seconds) in SEEDS.zip([0.16, 0.2, 0.25, 0.3].into_iter().cycle()) {
         let mut request = request("scale", Effort::Standard, seed, serde_json::Value::Null);
         request.scope.max_seconds = Some(seconds);
-        let experiment = run(&Scale, &machine, &request, ceilings.clone());
+        let experiment = run(&scale::PROBE, &machine, &request, ceilings.clone());
         for place in ["local", "remote"] {
             let points = experiment.observations.iter().filter(|o| {
                 o.labels.is_for(Purpose::Scaling) && o.labels.is(Labels::PLACE, place) && o.value.is_some()
@@ -199,7 +200,7 @@ fn a_curve_without_a_load_has_no_knee() {
             request("loaded-latency", Effort::Standard, 1, serde_json::json!({ "mixes": ["read", "2:1"] }));
         request.scope.max_seconds = Some(seconds);
         let ceilings = Ceilings { node: Some(120e9), link: 200e9, knee: 0.7, ..Ceilings::default() };
-        let experiment = run(&Loaded, &server(16, 1), &request, ceilings);
+        let experiment = run(&loaded::PROBE, &server(16, 1), &request, ceilings);
         for knee in experiment.findings.iter().filter(|f| f.metric.name() == "loaded.knee") {
             assert!(knee.evidence.len() > 1, "{seconds} s: {knee:#?}");
         }
@@ -211,7 +212,7 @@ fn a_remote_load_is_bounded_by_the_link() {
     let machine = server(8, 1);
     let ceilings = Ceilings { link: 40e9, ..Ceilings::default() };
     let params = serde_json::json!({ "mixes": ["read"] });
-    let experiment = run(&Loaded, &machine, &request("loaded-latency", Effort::Standard, 4, params), ceilings);
+    let experiment = run(&loaded::PROBE, &machine, &request("loaded-latency", Effort::Standard, 4, params), ceilings);
     let most = found(&experiment, "loaded.most", &[("place", "remote")]).value.unwrap();
     assert!((most / 40e9 - 1.0).abs() < 0.03, "{most}");
     let (local, remote) = (
@@ -226,10 +227,12 @@ fn overload_is_named_and_kept() {
     let machine = server(16, 1);
     let ceilings = Ceilings { node: Some(60e9), overload: 0.3, ..Ceilings::default() };
     let params = serde_json::json!({ "mixes": ["read"] });
-    let experiment = run(&Loaded, &machine, &request("loaded-latency", Effort::Standard, 5, params.clone()), ceilings);
+    let experiment =
+        run(&loaded::PROBE, &machine, &request("loaded-latency", Effort::Standard, 5, params.clone()), ceilings);
     let lost = found(&experiment, "loaded.overload", &[("place", "local")]);
     assert!((0.1..0.3).contains(&lost.value.unwrap()), "{lost:#?}");
-    let calm = run(&Loaded, &machine, &request("loaded-latency", Effort::Standard, 5, params), Ceilings::default());
+    let calm =
+        run(&loaded::PROBE, &machine, &request("loaded-latency", Effort::Standard, 5, params), Ceilings::default());
     assert!(calm.findings.iter().all(|f| f.metric.name() != "loaded.overload"));
 }
 
@@ -237,23 +240,24 @@ fn overload_is_named_and_kept() {
 fn plans_of_large_machines_are_small_and_memory_without_cpus_is_asked_for() {
     let machine = Synth::largest().machine().unwrap();
     let bench = SimHost::new(machine.clone(), kernels(), SimOptions::default());
-    let lab = Lab { machine: &machine, bench: tiermark_engine::Host::bench(&bench) };
-    for probe in [&Loaded as &dyn Probe, &Scale] {
-        let plan = probe.plan(&request(probe.about().id, Effort::Standard, 1, serde_json::Value::Null), lab).unwrap();
-        assert!(plan.steps.len() < 150, "{} steps of {}", plan.steps.len(), probe.about().id);
+    let lab = &Lab::new(machine.clone(), bench.bench().clone());
+    for probe in [&loaded::PROBE, &scale::PROBE] {
+        let plan = probe.plan(&request(probe.id, Effort::Standard, 1, serde_json::Value::Null), lab).unwrap();
+        assert!(plan.steps.len() < 150, "{} steps of {}", plan.steps.len(), probe.id);
         assert!(plan.refused.is_empty(), "{:?}", plan.refused);
     }
     let cxl = MemoryNode { bytes: 64 << 30, distance: 28, tier: 5, latency_ns: 250, bandwidth_mbs: 26_000 };
     let small = Synth { cores_per_node: 4, smt: 1, memory_nodes: vec![cxl], ..Synth::default() }.machine().unwrap();
     let experiment = run(
-        &Loaded,
+        &loaded::PROBE,
         &small,
         &request("loaded-latency", Effort::Standard, 2, serde_json::json!({ "mixes": ["read"] })),
         Ceilings::default(),
     );
     let most = found(&experiment, "loaded.most", &[("place", "far")]).value.unwrap();
     assert!((15e9..26.5e9).contains(&most), "three cores 250 ns away: {most}");
-    let ramps = run(&Scale, &small, &request("scale", Effort::Quick, 2, serde_json::Value::Null), Ceilings::default());
+    let ramps =
+        run(&scale::PROBE, &small, &request("scale", Effort::Quick, 2, serde_json::Value::Null), Ceilings::default());
     assert!(found(&ramps, "scale.ceiling", &[("place", "far")]).value.is_some());
 }
 
@@ -261,8 +265,9 @@ fn plans_of_large_machines_are_small_and_memory_without_cpus_is_asked_for() {
 fn the_chaser_has_a_core_of_its_own() {
     let machine = server(4, 2);
     let bench = SimHost::new(machine.clone(), kernels(), SimOptions::default());
-    let lab = Lab { machine: &machine, bench: tiermark_engine::Host::bench(&bench) };
-    let plan = Loaded.plan(&request("loaded-latency", Effort::Standard, 1, serde_json::Value::Null), lab).unwrap();
+    let lab = &Lab::new(machine.clone(), bench.bench().clone());
+    let plan =
+        loaded::PROBE.plan(&request("loaded-latency", Effort::Standard, 1, serde_json::Value::Null), lab).unwrap();
     let points: Vec<&Step> = plan.steps.iter().filter(|s| s.labels.is_for(Purpose::Load)).collect();
     assert!(points.len() >= 6 * 7);
     for step in points {
@@ -290,7 +295,8 @@ fn the_chaser_has_a_core_of_its_own() {
     );
     // One core has nobody to load the memory for it.
     let one = Synth { cores_per_node: 1, smt: 2, ..Synth::default() }.machine().unwrap();
-    let lab = Lab { machine: &one, bench: tiermark_engine::Host::bench(&bench) };
-    let refusal = Loaded.plan(&request("loaded-latency", Effort::Quick, 1, serde_json::Value::Null), lab).unwrap_err();
+    let lab = &Lab::new(one.clone(), bench.bench().clone());
+    let refusal =
+        loaded::PROBE.plan(&request("loaded-latency", Effort::Quick, 1, serde_json::Value::Null), lab).unwrap_err();
     assert_eq!(refusal.code, tiermark_model::messages::plan::codes::no_core_for_load);
 }

@@ -24,7 +24,7 @@ fn request(effort: Effort, params: Value) -> Request {
 
 fn plan_of(machine: &Machine, request: &Request) -> Result<Plan, Refusal> {
     let bench = Bench { kernels: kernels(), ..Bench::default() };
-    find("matrix").unwrap().plan(request, Lab { machine, bench: &bench })
+    find("matrix").unwrap().plan(request, &Lab::new(machine.clone(), bench.clone()))
 }
 
 fn plan(machine: &Machine, effort: Effort, params: Value) -> Plan {

@@ -21,7 +21,7 @@ fn bench() -> Bench {
 }
 
 fn planned(machine: &Machine, params: Value) -> Result<Plan, Refusal> {
-    find("matrix").unwrap().plan(&request(params), Lab { machine, bench: &bench() })
+    find("matrix").unwrap().plan(&request(params), &Lab::new(machine.clone(), bench()))
 }
 
 fn run(machine: Machine, params: Value) -> Experiment {
@@ -82,7 +82,7 @@ fn one_buffer_is_as_large_as_those_of_all_threads_and_only_read() {
     assert_eq!(named.steps[0].setup.total_bytes(), Bytes(256 * MIB));
     // By default what can be measured is measured.
     let params = Request { effort: Effort::Standard, ..request(json!({"buffer": "shared"})) };
-    let usual = find("matrix").unwrap().plan(&params, Lab { machine: &server(16), bench: &bench() }).unwrap();
+    let usual = find("matrix").unwrap().plan(&params, &Lab::new(server(16), bench())).unwrap();
     assert!(usual.refused.is_empty() && usual.steps.iter().any(|s| s.labels.is(Labels::POLICY, "interleave")));
     // One buffer is not "each on its own node".
     let of = |step: &Step, policy| step.labels.is(Labels::POLICY, policy);

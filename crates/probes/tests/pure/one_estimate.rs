@@ -5,17 +5,17 @@ use tiermark_engine::{Probe, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::Purpose;
 use tiermark_model::*;
-use tiermark_probes::{background::Background, loaded::Loaded, matrix::Matrix};
+use tiermark_probes::{background, loaded, matrix};
 use tiermark_sim::{ComesAndGoes, Neighbours, SimHost, SimOptions};
 
 const BUSY: Option<ComesAndGoes> = Some(ComesAndGoes { share: 0.7, lasts: 0.3 });
 
-fn run(probe: &dyn Probe, sockets: u32, neighbours: Neighbours, seed: u64, params: serde_json::Value) -> Experiment {
+fn run(probe: &Probe, sockets: u32, neighbours: Neighbours, seed: u64, params: serde_json::Value) -> Experiment {
     let machine = Synth { sockets, cores_per_node: 4, cores_per_llc: 4, smt: 1, ..Synth::default() };
     let kernels: Vec<KernelInfo> = tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect();
     let options = SimOptions { seed, neighbours, ..SimOptions::default() };
     let mut host = SimHost::new(machine.machine().unwrap(), kernels, options);
-    let (probe_id, effort) = (probe.about().id.into(), Effort::Quick);
+    let (probe_id, effort) = (probe.id.into(), Effort::Quick);
     let request =
         Request { probe: probe_id, scope: Scope::default(), effort, precision: None, seed, params, part: None };
     run_experiment(probe, &request, &mut host, &mut ()).unwrap()
@@ -27,7 +27,7 @@ fn a_private_cache_costs_nothing_however_busy_the_core_is() {
     let mut costs = Vec::new();
     for seed in 0..SEEDS {
         let neighbours = Neighbours { sibling: BUSY, ..Neighbours::default() };
-        let experiment = run(&Background, 1, neighbours, seed, serde_json::Value::Null);
+        let experiment = run(&background::PROBE, 1, neighbours, seed, serde_json::Value::Null);
         let rows = || experiment.observations.iter().filter(|o| o.labels.is_for(Purpose::Background));
         let alone = rows().find(|o| o.labels.is(Labels::BESIDE, "nothing") && o.labels.is(Labels::TIER, "L1")).unwrap();
         assert!(alone.value > alone.min.map(|least| 1.05 * least) && alone.edge.is_none(), "{:?}", alone.value);
@@ -46,7 +46,7 @@ fn a_private_cache_costs_nothing_however_busy_the_core_is() {
 
 /// What the lightest load adds to the latency without any, as a factor.
 fn lightest_over_idle(neighbours: Neighbours, seed: u64) -> f64 {
-    let experiment = run(&Loaded, 1, neighbours, seed, serde_json::Value::Null);
+    let experiment = run(&loaded::PROBE, 1, neighbours, seed, serde_json::Value::Null);
     let of = |purpose: Purpose, pause: Option<u64>| {
         let here = |o: &&Observation| o.labels.is_for(purpose) && o.labels.number(Labels::PAUSE) == pause;
         experiment.observations.iter().find(here).unwrap()
@@ -73,7 +73,7 @@ fn the_parts_of_a_mixed_cell_add_up_to_its_edge() {
     for seed in 0..5 {
         let neighbours = Neighbours { traffic: BUSY, ..Neighbours::default() };
         let params = serde_json::json!({"policies": ["mixed"], "mixed": [50], "ops": ["read"], "cpu_nodes": "0"});
-        let experiment = run(&Matrix, 2, neighbours, seed, params);
+        let experiment = run(&matrix::PROBE, 2, neighbours, seed, params);
         let mixed = experiment.observations.iter().find(|o| o.labels.is(Labels::POLICY, "mixed")).unwrap();
         let total = mixed.value.unwrap();
         assert!(mixed.edge.is_some() && mixed.now.unwrap().median < 0.95 * total, "{:?} of {total}", mixed.now);

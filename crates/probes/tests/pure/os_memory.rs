@@ -1,11 +1,11 @@
 //! `os` where memory is short: what does not fit is refused or left out, and said; nothing is planned that would be
 //! killed for it.
 
-use tiermark_engine::{Host, Lab, Probe};
+use tiermark_engine::Host;
 use tiermark_machine::synth::Synth;
 use tiermark_model::messages::rules::codes;
 use tiermark_model::{Bytes, Effort, MIB, Metric, OsGroup, PageKind, Plan, PrimitiveInfo, Request, Scope, Sweep};
-use tiermark_probes::os::Os;
+use tiermark_probes::os;
 use tiermark_sim::{SimHost, SimOptions};
 
 fn info(id: &str, group: OsGroup, sweeps: Vec<Sweep>) -> PrimitiveInfo {
@@ -34,7 +34,7 @@ fn plan(max_mem: u64) -> Plan {
     let params = serde_json::Value::Null;
     let request =
         Request { probe: "os".into(), scope, effort: Effort::Standard, precision: None, seed: 3, params, part: None };
-    Os.plan(&request, Lab { machine: host.machine(), bench: host.bench() }).unwrap()
+    os::PROBE.plan(&request, host.lab()).unwrap()
 }
 
 #[test]

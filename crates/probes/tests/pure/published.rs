@@ -1,10 +1,10 @@
 //! Published figures, given to the code that derives findings: it must come to the published conclusions.
 
-use tiermark_engine::{Host, Lab, Probe, ThreadShot};
+use tiermark_engine::{Host, Probe, ThreadShot};
 use tiermark_machine::synth::Synth;
 use tiermark_model::messages::memory::codes;
 use tiermark_model::*;
-use tiermark_probes::{matrix::Matrix, scale::Scale};
+use tiermark_probes::{matrix, scale};
 use tiermark_sim::{Ceilings, SimHost, SimOptions};
 
 /// Two Xeon E5606: sockets of four cores; one channel of DDR3-1066 on each, or two on one of them; a link of 9.6 GB/s.
@@ -12,14 +12,14 @@ const CHANNEL: f64 = 8.528e9;
 const LINK: f64 = 9.6e9;
 
 /// What a probe finds on such a server, where `rate` gives the rate that was measured in a step, in bytes a second.
-fn derived(probe: &dyn Probe, params: serde_json::Value, rate: impl Fn(&Step) -> Option<f64>) -> Vec<Finding> {
+fn derived(probe: &Probe, params: serde_json::Value, rate: impl Fn(&Step) -> Option<f64>) -> Vec<Finding> {
     let machine =
         Synth { sockets: 2, smt: 1, l3_bytes: 8 << 20, node_bytes: 4 << 30, ..Synth::default() }.machine().unwrap();
     let kernels = tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect();
     let host = SimHost::new(machine, kernels, SimOptions::default());
-    let lab = Lab { machine: host.machine(), bench: host.bench() };
+    let lab = host.lab();
     let request = Request {
-        probe: probe.about().id.into(),
+        probe: probe.id.into(),
         scope: Scope::default(),
         effort: Effort::Standard,
         precision: None,
@@ -34,13 +34,13 @@ fn derived(probe: &dyn Probe, params: serde_json::Value, rate: impl Fn(&Step) ->
         Some(Observation { value, ..Observation::new(step.id.clone(), labels, step.metric) })
     };
     let steps = probe.plan(&request, lab).unwrap().steps;
-    probe.derive(&request, lab, &steps.iter().filter_map(observed).collect::<Vec<_>>())
+    probe.open(&request, lab).unwrap().derive(&steps.iter().filter_map(observed).collect::<Vec<_>>())
 }
 
 /// What `scale` finds where these rates of whole lines, in GB/s, were measured with one thread, two and so on.
 fn found(peak: f64, local: &[f64], remote: &[f64]) -> Vec<Finding> {
     let params = serde_json::json!({ "ops": ["read.line8"], "peak": peak, "link_rate": LINK });
-    derived(&Scale, params, |step| {
+    derived(&scale::PROBE, params, |step| {
         let threads = usize::try_from(step.labels.number(Labels::THREADS)?).ok()?;
         let rates = if step.labels.is(Labels::PLACE, "local") { local } else { remote };
         // The kernel uses 8 bytes of each line.
@@ -110,7 +110,7 @@ fn cells_of_a_matrix_are_shares_of_channel_and_link() {
         let rate = if step.labels.is(Labels::OP, "read.random8/x86") { 1.0e9 } else { rate };
         (step.metric == Metric::Bandwidth).then_some(rate)
     };
-    let findings = derived(&Matrix, params, rate);
+    let findings = derived(&matrix::PROBE, params, rate);
     let share = |op: &str, node: u64, of: &str| {
         let fits = |f: &&Finding| {
             f.metric == Quantity::MatrixShare

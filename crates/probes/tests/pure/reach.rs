@@ -24,7 +24,7 @@ fn request(probe: &str, cpus: Option<&str>, params: Value) -> Request {
 
 fn plan(machine: &Machine, request: &Request) -> Plan {
     let bench = Bench { kernels: kernels(), ..Bench::default() };
-    find(&request.probe).unwrap().plan(request, Lab { machine, bench: &bench }).unwrap()
+    find(&request.probe).unwrap().plan(request, &Lab::new(machine.clone(), bench.clone())).unwrap()
 }
 
 fn measured(machine: &Machine, request: &Request) -> Experiment {

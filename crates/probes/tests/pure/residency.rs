@@ -1,10 +1,10 @@
 //! Residency on simulated machines whose neighbours and partitions are known.
 
-use tiermark_engine::{Probe, run_experiment};
+use tiermark_engine::{Host, Lab, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::messages::shapes::codes;
 use tiermark_model::{Effort, Finding, KIB, Labels, MIB, Machine, Quantity, Request, Scope};
-use tiermark_probes::residency::Residency;
+use tiermark_probes::residency;
 use tiermark_sim::{Neighbours, SimCache, SimCore, SimHost, SimOptions, SimState};
 
 /// Two cores that declare 48 KiB, 1 MiB and 64 MiB.
@@ -29,7 +29,7 @@ fn request(effort: Effort, params: serde_json::Value) -> Request {
 fn findings(effort: Effort, options: SimOptions) -> Vec<Finding> {
     let mut host = SimHost::new(machine(), Vec::new(), options);
     let asked = request(effort, serde_json::Value::Null);
-    run_experiment(&Residency, &asked, &mut host, &mut ()).unwrap().findings
+    run_experiment(&residency::PROBE, &asked, &mut host, &mut ()).unwrap().findings
 }
 
 fn evicting(seed: u64, half_life_ms: f64) -> SimOptions {
@@ -160,11 +160,7 @@ fn lines_that_are_kept_alike_are_said_to_be() {
 fn few_repetitions_look_twice_at_what_was_used_once() {
     let asked = |effort, params| {
         let host = SimHost::new(machine(), Vec::new(), SimOptions::default());
-        let lab = tiermark_engine::Lab {
-            machine: tiermark_engine::Host::machine(&host),
-            bench: tiermark_engine::Host::bench(&host),
-        };
-        Residency.plan(&request(effort, params), lab).unwrap()
+        residency::PROBE.plan(&request(effort, params), host.lab()).unwrap()
     };
     let count = |plan: &tiermark_model::Plan, used: &str| {
         plan.steps.iter().filter(|step| step.labels.is(Labels::USED, used)).count()
@@ -184,12 +180,12 @@ fn few_repetitions_look_twice_at_what_was_used_once() {
 fn ranges_that_closer_caches_hold_are_refused() {
     let asked = request(Effort::Quick, serde_json::json!({ "sizes": [2 * MIB, 8 * MIB] }));
     let mut host = SimHost::new(machine(), Vec::new(), SimOptions::default());
-    let done = run_experiment(&Residency, &asked, &mut host, &mut ()).unwrap();
+    let done = run_experiment(&residency::PROBE, &asked, &mut host, &mut ()).unwrap();
     assert_eq!(done.plan.refused[0].code, tiermark_model::messages::plan::codes::range_within_inner_cache);
     assert!(done.observations.iter().all(|seen| seen.labels.number(Labels::SIZE) >= Some(8 * MIB)));
     let mut blind = machine();
     blind.caches.retain(|cache| cache.level < 3);
-    let lab = tiermark_engine::Lab { machine: &blind, bench: &tiermark_model::Bench::default() };
-    let refused = Residency.plan(&request(Effort::Quick, serde_json::Value::Null), lab).unwrap_err();
+    let lab = &Lab::new(blind.clone(), tiermark_model::Bench::default());
+    let refused = residency::PROBE.plan(&request(Effort::Quick, serde_json::Value::Null), lab).unwrap_err();
     assert!(refused.to_string().contains("--sizes"), "{refused}");
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_engine::{Host, Lab, Probe, run_experiment};
+use tiermark_engine::{Host, Lab, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::messages::{plan as plans, scan as says};
 use tiermark_model::*;
-use tiermark_probes::scan::Scan;
+use tiermark_probes::scan;
 use tiermark_sim::{ComesAndGoes, Neighbours, SimHost, SimOptions};
 
 /// Two nodes of 12 GiB.
@@ -23,12 +23,12 @@ fn request(scope: Scope, chunk: Option<u64>) -> Request {
 }
 
 fn run(options: SimOptions) -> Experiment {
-    run_experiment(&Scan, &request(Scope::default(), None), &mut host(options), &mut ()).unwrap()
+    run_experiment(&scan::PROBE, &request(Scope::default(), None), &mut host(options), &mut ()).unwrap()
 }
 
 fn plan(scope: Scope, chunk: Option<u64>) -> Result<Plan, Refusal> {
     let host = host(SimOptions::default());
-    Scan.plan(&request(scope, chunk), Lab { machine: host.machine(), bench: host.bench() })
+    scan::PROBE.plan(&request(scope, chunk), host.lab())
 }
 
 /// The regions that are named slow.
@@ -68,7 +68,7 @@ fn other_work_in_the_shared_cache_and_on_the_channels_is_no_slow_region() {
 #[test]
 fn every_region_has_memory_of_its_own_and_both_numbers_of_it() {
     let mut host = host(SimOptions { keep_bytes: 2 << 30, ..SimOptions::default() });
-    let experiment = run_experiment(&Scan, &request(Scope::default(), None), &mut host, &mut ()).unwrap();
+    let experiment = run_experiment(&scan::PROBE, &request(Scope::default(), None), &mut host, &mut ()).unwrap();
     let regions: BTreeSet<u64> =
         experiment.observations.iter().map(|o| o.labels.number(Labels::REGION).unwrap()).collect();
     assert!(regions.len() > 16, "{regions:?}");
@@ -104,7 +104,7 @@ fn reserved_pages_give_as_many_regions_as_are_free() {
     machine.nodes[1].huge_pages = vec![HugePool { page_bytes: GIB, total: 4, free: 4, promised: 1 }];
     let bench = host(SimOptions::default()).bench().clone();
     let request = request(Scope { page: Some(PageKind::Huge(GIB)), ..Scope::default() }, None);
-    let plan = Scan.plan(&request, Lab { machine: &machine, bench: &bench }).unwrap();
+    let plan = scan::PROBE.plan(&request, &Lab::new(machine.clone(), bench.clone())).unwrap();
     assert_eq!(plan.steps.len(), 6);
     assert_eq!(plan.refused[0].code, says::codes::no_room_for_region, "node 0 has no such page");
 }
@@ -130,7 +130,7 @@ fn of_cache(l3_bytes: u64, node_bytes: u64) -> SimHost {
 fn regions_grow_with_the_caches_and_the_plan_says_so() {
     let planned = |l3: u64| {
         let host = of_cache(l3, 16 * GIB);
-        Scan.plan(&request(Scope::default(), None), Lab { machine: host.machine(), bench: host.bench() }).unwrap()
+        scan::PROBE.plan(&request(Scope::default(), None), host.lab()).unwrap()
     };
     for (l3, region) in [(16 * MIB, GIB), (255 * MIB, GIB), (256 * MIB, 1536 * MIB), (300 * MIB, 1536 * MIB)] {
         let plan = planned(l3);
@@ -139,7 +139,8 @@ fn regions_grow_with_the_caches_and_the_plan_says_so() {
         assert_eq!(follows, region > GIB, "{l3}: {:#?}", plan.rules);
     }
     let experiment =
-        run_experiment(&Scan, &request(Scope::default(), None), &mut of_cache(300 * MIB, 16 * GIB), &mut ()).unwrap();
+        run_experiment(&scan::PROBE, &request(Scope::default(), None), &mut of_cache(300 * MIB, 16 * GIB), &mut ())
+            .unwrap();
     assert_eq!(experiment.observations.len(), 16, "8 regions of 1.5 GiB in nine tenths of 14 GiB");
     assert!(experiment.observations.iter().all(|o| o.value.is_some()), "{experiment:#?}");
 }
@@ -148,11 +149,11 @@ fn regions_grow_with_the_caches_and_the_plan_says_so() {
 #[test]
 fn a_refused_region_names_the_smallest_that_is_not() {
     let host = of_cache(300 * MIB, 16 * GIB);
-    let lab = Lab { machine: host.machine(), bench: host.bench() };
-    let small = Scan.plan(&request(Scope::default(), Some(GIB)), lab).unwrap_err();
+    let lab = host.lab();
+    let small = scan::PROBE.plan(&request(Scope::default(), Some(GIB)), lab).unwrap_err();
     assert!(small.cure.ends_with("--chunk 1204M"), "{small:?}");
     let taken = |max_mem: u64, chunk: Option<u64>| {
-        Scan.plan(&request(Scope { max_mem: Some(Bytes(max_mem)), ..Scope::default() }, chunk), lab)
+        scan::PROBE.plan(&request(Scope { max_mem: Some(Bytes(max_mem)), ..Scope::default() }, chunk), lab)
     };
     let full = taken(1300 * MIB, None).unwrap_err();
     assert!(full.cure.contains("--chunk 1204M"), "{full:?}");

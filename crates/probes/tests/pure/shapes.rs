@@ -33,9 +33,9 @@ fn request(probe: &str, params: serde_json::Value) -> Request {
     Request { probe: probe.into(), scope, effort: Effort::Quick, precision: None, seed: 3, params, part: None }
 }
 
-fn findings(probe: &dyn Probe, params: serde_json::Value, options: SimOptions) -> Vec<Finding> {
+fn findings(probe: &Probe, params: serde_json::Value, options: SimOptions) -> Vec<Finding> {
     let mut host = SimHost::new(machine(), kernels(), options);
-    run_experiment(probe, &request(probe.about().id, params), &mut host, &mut ()).unwrap().findings
+    run_experiment(probe, &request(probe.id, params), &mut host, &mut ()).unwrap().findings
 }
 
 /// The finding of a name and a tier (empty: without one).
@@ -56,7 +56,7 @@ fn a_machine_that_lies_is_seen_through() {
     let caches = vec![cache(1, 48 * KIB, 12), cache(2, 1280 * KIB, 20), cache(3, 28 * MIB, 14)];
     let core = SimCore { caches, pair_bytes: 128, ..SimCore::default() };
     for seed in 0..20 {
-        let found = findings(&geometry::Geometry, serde_json::Value::Null, noisy(seed, core.clone()));
+        let found = findings(&geometry::PROBE, serde_json::Value::Null, noisy(seed, core.clone()));
         let value = |metric: &str, tier: &str| find(&found, metric, tier).value;
         assert_eq!(value("geometry.line", ""), Some(64.0), "seed {seed}");
         assert_eq!(value("geometry.neighbours", ""), Some(128.0), "seed {seed}");
@@ -85,7 +85,7 @@ fn a_machine_that_lies_is_seen_through() {
 
 #[test]
 fn what_is_declared_is_confirmed() {
-    let found = findings(&geometry::Geometry, serde_json::Value::Null, noisy(4, SimCore::default()));
+    let found = findings(&geometry::PROBE, serde_json::Value::Null, noisy(4, SimCore::default()));
     assert_eq!(find(&found, "geometry.size", "L1").value, Some((48 * KIB) as f64));
     // 8 ways behind 12: lines that meet in the second level never leave the first.
     let hidden = find(&found, "geometry.ways", "L2");
@@ -106,7 +106,7 @@ fn ways_that_nobody_knows_make_no_size_up() {
     machine.caches.iter_mut().for_each(|cache| cache.ways = Some(0));
     let mut host = SimHost::new(machine, kernels(), noisy(2, SimCore::default()));
     let asked = request("geometry", serde_json::Value::Null);
-    let found = run_experiment(&geometry::Geometry, &asked, &mut host, &mut ()).unwrap().findings;
+    let found = run_experiment(&geometry::PROBE, &asked, &mut host, &mut ()).unwrap().findings;
     for tier in ["L2", "L3"] {
         let size = find(&found, "geometry.size", tier);
         let bounds = size.interval.unwrap();
@@ -119,7 +119,7 @@ fn siblings_share_what_other_cores_do_not() {
     let synth = Synth { cores_per_node: 2, cores_per_llc: 2, smt: 2, l1_bytes: 48 * KIB, ..Synth::default() };
     let mut host = SimHost::new(synth.machine().unwrap(), kernels(), noisy(2, SimCore::default()));
     let asked = request("geometry", serde_json::Value::Null);
-    let found = run_experiment(&geometry::Geometry, &asked, &mut host, &mut ()).unwrap().findings;
+    let found = run_experiment(&geometry::PROBE, &asked, &mut host, &mut ()).unwrap().findings;
     for (relation, tier, shared) in
         [("sibling", "L1", true), ("sibling", "L2", true), ("same L3", "L1", false), ("same L3", "L3", true)]
     {
@@ -141,7 +141,7 @@ fn base_pages_resolve_the_first_level_and_say_why_not_the_second() {
     let mut request = request("geometry", params);
     request.scope.page = Some(tiermark_model::PageKind::Base);
     let mut host = SimHost::new(machine(), kernels(), noisy(2, SimCore::default()));
-    let found = run_experiment(&geometry::Geometry, &request, &mut host, &mut ()).unwrap().findings;
+    let found = run_experiment(&geometry::PROBE, &request, &mut host, &mut ()).unwrap().findings;
     assert_eq!(find(&found, "geometry.size", "L1").value, Some((48 * KIB) as f64));
     let l2 = find(&found, "geometry.ways", "L2");
     assert!(l2.value.is_none() && l2.noted(&codes::ways_need_huge_pages).is_some(), "{l2:?}");
@@ -151,7 +151,7 @@ fn base_pages_resolve_the_first_level_and_say_why_not_the_second() {
 fn translation_buffers_are_found_exactly() {
     let core = SimCore { tlb: [[72, 3072], [96, 768], [8, 16]], ..SimCore::default() };
     for seed in 0..20 {
-        let found = findings(&tlb::Tlb, serde_json::json!({ "pages": ["base", "thp"] }), noisy(seed, core.clone()));
+        let found = findings(&tlb::PROBE, serde_json::json!({ "pages": ["base", "thp"] }), noisy(seed, core.clone()));
         let of = |metric: &str, tier: &str, page: &str| {
             let here = |f: &&Finding| {
                 f.metric.name() == metric && f.labels.is(Labels::TIER, tier) && f.labels.is(Labels::PAGE, page)
@@ -174,7 +174,7 @@ fn translation_buffers_are_found_exactly() {
 
 #[test]
 fn misses_in_flight_are_those_of_the_core() {
-    let found = findings(&mlp::Mlp, serde_json::Value::Null, noisy(1, SimCore::default()));
+    let found = findings(&mlp::PROBE, serde_json::Value::Null, noisy(1, SimCore::default()));
     for tier in ["L1", "L2", "L3", "DRAM"] {
         let in_flight = find(&found, "mlp.in_flight", tier).value.unwrap();
         // The simulated core keeps 12.
@@ -183,12 +183,12 @@ fn misses_in_flight_are_those_of_the_core() {
 }
 
 /// Derives findings again after the observations of a run were changed.
-fn derived_again(probe: &dyn Probe, change: impl Fn(&mut Observation)) -> Vec<Finding> {
+fn derived_again(probe: &Probe, change: impl Fn(&mut Observation)) -> Vec<Finding> {
     let mut host = SimHost::new(machine(), kernels(), noisy(1, SimCore::default()));
-    let request = request(probe.about().id, serde_json::Value::Null);
+    let request = request(probe.id, serde_json::Value::Null);
     let mut seen = run_experiment(probe, &request, &mut host, &mut ()).unwrap().observations;
     seen.iter_mut().for_each(change);
-    probe.derive(&request, Lab { machine: host.machine(), bench: host.bench() }, &seen)
+    probe.open(&request, host.lab()).unwrap().derive(&seen)
 }
 
 /// Gives an observation an interval of this half-width, as a share.
@@ -204,9 +204,9 @@ fn widen(observation: &mut Observation, half: f64) {
 #[test]
 fn a_ratio_is_as_uncertain_as_what_it_is_made_of() {
     for (probe, metric) in [
-        (&mlp::Mlp as &dyn Probe, "mlp.in_flight"),
-        (&granularity::Granularity, "granularity.useful"),
-        (&background::Background, "background.cost"),
+        (&mlp::PROBE, "mlp.in_flight"),
+        (&granularity::PROBE, "granularity.useful"),
+        (&background::PROBE, "background.cost"),
     ] {
         let width = |half: f64| {
             let found =
@@ -221,7 +221,7 @@ fn a_ratio_is_as_uncertain_as_what_it_is_made_of() {
 
 #[test]
 fn without_the_latency_of_one_chain_nothing_is_said_to_be_in_flight() {
-    let found = derived_again(&mlp::Mlp, |o| {
+    let found = derived_again(&mlp::PROBE, |o| {
         if o.labels.number(Labels::CHAINS) == Some(1) && o.labels.is(Labels::TIER, "L3") {
             o.value = None;
             o.verdict
@@ -235,7 +235,7 @@ fn without_the_latency_of_one_chain_nothing_is_said_to_be_in_flight() {
 
 #[test]
 fn eight_bytes_of_a_line_are_an_eighth_of_it() {
-    let found = findings(&granularity::Granularity, serde_json::Value::Null, noisy(1, SimCore::default()));
+    let found = findings(&granularity::PROBE, serde_json::Value::Null, noisy(1, SimCore::default()));
     let shares: Vec<&Finding> = found.iter().filter(|f| f.metric.name() == "granularity.useful").collect();
     // Reading and writing, on base and on huge pages.
     assert_eq!(shares.len(), 4, "{found:#?}");
@@ -246,7 +246,7 @@ fn eight_bytes_of_a_line_are_an_eighth_of_it() {
 
 #[test]
 fn a_neighbour_is_measured_beside() {
-    let found = findings(&background::Background, serde_json::Value::Null, noisy(1, SimCore::default()));
+    let found = findings(&background::PROBE, serde_json::Value::Null, noisy(1, SimCore::default()));
     let cost = |tier: &str, beside: &str| {
         let here = |f: &&Finding| {
             f.metric.name() == "background.cost"
@@ -271,7 +271,7 @@ fn a_neighbour_is_measured_beside_memory_of_a_chosen_node() {
         let mut host = SimHost::new(synth.machine().unwrap(), kernels(), SimOptions::default());
         let mut asked = request("background", serde_json::Value::Null);
         asked.scope.mem_node = Some(node);
-        let found = run_experiment(&background::Background, &asked, &mut host, &mut ()).unwrap().findings;
+        let found = run_experiment(&background::PROBE, &asked, &mut host, &mut ()).unwrap().findings;
         assert!(find(&found, "background.latency", name).value.is_some());
     }
 }
@@ -282,11 +282,11 @@ fn what_cannot_be_asked_is_refused() {
     let host = SimHost::new(alone, kernels(), SimOptions::default());
     let lab = |host: &SimHost| -> (Machine, tiermark_model::Bench) { (host.machine().clone(), host.bench().clone()) };
     let (machine, bench) = lab(&host);
-    let lab = Lab { machine: &machine, bench: &bench };
-    let refused = background::Background.plan(&request("background", serde_json::Value::Null), lab).unwrap_err();
+    let lab = &Lab::new(machine.clone(), bench.clone());
+    let refused = background::PROBE.plan(&request("background", serde_json::Value::Null), lab).unwrap_err();
     assert_eq!(refused.code, tiermark_model::messages::plan::codes::no_neighbour);
-    for probe in [&geometry::Geometry as &dyn Probe, &tlb::Tlb, &mlp::Mlp, &granularity::Granularity] {
-        let id = probe.about().id;
+    for probe in [&geometry::PROBE, &tlb::PROBE, &mlp::PROBE, &granularity::PROBE] {
+        let id = probe.id;
         let refused = probe.plan(&request(id, serde_json::json!({ "spiral": 1 })), lab).unwrap_err();
         assert!(refused.to_string().contains("spiral"), "{refused}");
         assert!(probe.plan(&request(id, serde_json::Value::Null), lab).is_ok(), "{id}");
@@ -298,12 +298,10 @@ fn plans_of_the_largest_machine_are_small() {
     let machine = Synth::largest().machine().unwrap();
     let host = SimHost::new(machine.clone(), kernels(), SimOptions::default());
     let bench = host.bench().clone();
-    let lab = Lab { machine: &machine, bench: &bench };
-    for probe in
-        [&geometry::Geometry as &dyn Probe, &tlb::Tlb, &mlp::Mlp, &granularity::Granularity, &background::Background]
-    {
-        let plan = probe.plan(&request(probe.about().id, serde_json::Value::Null), lab).unwrap();
-        assert!(!plan.steps.is_empty() && plan.steps.len() < 400, "{}: {}", probe.about().id, plan.steps.len());
+    let lab = &Lab::new(machine.clone(), bench.clone());
+    for probe in [&geometry::PROBE, &tlb::PROBE, &mlp::PROBE, &granularity::PROBE, &background::PROBE] {
+        let plan = probe.plan(&request(probe.id, serde_json::Value::Null), lab).unwrap();
+        assert!(!plan.steps.is_empty() && plan.steps.len() < 400, "{}: {}", probe.id, plan.steps.len());
         let ids: std::collections::BTreeSet<&str> = plan.steps.iter().map(|s| s.id.as_str()).collect();
         assert_eq!(ids.len(), plan.steps.len());
         // Labels that reports need.

@@ -2,7 +2,7 @@
 
 use crate::common::{SEEDS, findings, found, request, run, server};
 use tiermark_model::{Effort, Finding, KIB, Labels, MIB, Purpose};
-use tiermark_probes::{latency::Latency, loaded::Loaded};
+use tiermark_probes::{latency, loaded};
 use tiermark_sim::{Ceilings, SimCache, SimCore};
 
 /// What an effort makes of a curve whose knee is known, under a seed of noise.
@@ -12,7 +12,7 @@ fn knee_is_found(effort: Effort, seed: u64, points: usize) {
     let (node, link) = (120e9, 200e9);
     let ceilings = Ceilings { node: Some(node), link, knee, ..Ceilings::default() };
     let params = serde_json::json!({ "mixes": ["read"], "target_ns": 150.0 });
-    let experiment = run(&Loaded, &machine, &request("loaded-latency", effort, seed, params), ceilings);
+    let experiment = run(&loaded::PROBE, &machine, &request("loaded-latency", effort, seed, params), ceilings);
     let local = [("place", "local")];
     let at = found(&experiment, "loaded.knee", &local);
     let truth = knee * node;
@@ -51,7 +51,7 @@ fn the_knee_of_a_quick_curve_is_where_the_memory_has_it() {
 }
 
 fn sizes(effort: Effort, core: SimCore, seed: u64) -> Vec<Finding> {
-    findings(&Latency, effort, core, seed).into_iter().filter(|f| f.metric.name() == "tier.size").collect()
+    findings(&latency::PROBE, effort, core, seed).into_iter().filter(|f| f.metric.name() == "tier.size").collect()
 }
 
 #[test]

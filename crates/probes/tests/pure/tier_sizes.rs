@@ -4,7 +4,7 @@ use crate::common::{findings, kernels};
 use tiermark_engine::{Host, Lab, Probe};
 use tiermark_machine::synth::Synth;
 use tiermark_model::{Effort, Finding, KIB, Labels, MIB, PageKind, Request, Scope};
-use tiermark_probes::{background::Background, bandwidth::Bandwidth, latency::Latency, mlp::Mlp};
+use tiermark_probes::{background, bandwidth, latency, mlp};
 use tiermark_sim::{SimCache, SimCore, SimHost, SimOptions};
 
 #[test]
@@ -15,8 +15,8 @@ fn rungs_lie_in_the_caches_that_are_there() {
     let core = SimCore { caches: vec![cache(2, 320 * KIB, 10), cache(3, 8 * MIB, 16)], ..SimCore::default() };
     for effort in [Effort::Quick, Effort::Standard] {
         for seed in 0..3 {
-            let [latency, mlp, background] =
-                [&Latency as &dyn Probe, &Mlp, &Background].map(|probe| findings(probe, effort, core.clone(), seed));
+            let [latency, mlp, background] = [&latency::PROBE, &mlp::PROBE, &background::PROBE]
+                .map(|probe| findings(probe, effort, core.clone(), seed));
             for (tier, inner, own) in [
                 ("L1", 0, 48 * KIB),
                 ("L2", 48 * KIB, 320 * KIB),
@@ -48,18 +48,18 @@ fn without_a_curve_rungs_are_a_part_of_what_is_declared() {
     // Nothing was measured yet: what is expected of the time is reckoned with the declared sizes.
     let machine = Synth { cores_per_node: 2, cores_per_llc: 2, smt: 1, ..Synth::default() }.machine().unwrap();
     let host = SimHost::new(machine.clone(), kernels(), SimOptions::default());
-    let lab = Lab { machine: &machine, bench: host.bench() };
-    for probe in [&Mlp as &dyn Probe, &Background] {
-        let (params, probe_id) = (serde_json::Value::Null, probe.about().id.into());
+    let lab = &Lab::new(machine.clone(), host.bench().clone());
+    for probe in [&mlp::PROBE, &background::PROBE] {
+        let (params, probe_id) = (serde_json::Value::Null, probe.id.into());
         let scope = Scope::default();
         let request =
             Request { probe: probe_id, scope, effort: Effort::Quick, precision: None, seed: 1, params, part: None };
         let plan = probe.plan(&request, lab).unwrap();
         assert!(plan.steps.iter().all(|step| step.labels.is_point()) && plan.later_seconds > 0.0);
-        let more = probe.refine(&request, lab, &[]);
+        let more = probe.open(&request, lab).unwrap().refine(&[]);
         let tiers: std::collections::BTreeSet<&str> =
             more.iter().filter_map(|step| step.labels.get(Labels::TIER)).collect();
-        assert_eq!(tiers.into_iter().collect::<Vec<_>>(), ["DRAM", "L1", "L2", "L3"], "{}", probe.about().id);
+        assert_eq!(tiers.into_iter().collect::<Vec<_>>(), ["DRAM", "L1", "L2", "L3"], "{}", probe.id);
     }
 }
 
@@ -67,26 +67,26 @@ fn without_a_curve_rungs_are_a_part_of_what_is_declared() {
 fn a_plan_says_what_follows_from_its_curve() {
     let machine = Synth { cores_per_node: 2, cores_per_llc: 2, smt: 1, ..Synth::default() }.machine().unwrap();
     let host = SimHost::new(machine.clone(), kernels(), SimOptions::default());
-    let lab = Lab { machine: &machine, bench: host.bench() };
-    let planned = |probe: &dyn Probe, params: serde_json::Value, page| {
+    let lab = &Lab::new(machine.clone(), host.bench().clone());
+    let planned = |probe: &Probe, params: serde_json::Value, page| {
         let scope = Scope { page, ..Scope::default() };
-        let (probe_id, effort) = (probe.about().id.into(), Effort::Standard);
+        let (probe_id, effort) = (probe.id.into(), Effort::Standard);
         probe
             .plan(&Request { probe: probe_id, scope, effort, precision: None, seed: 1, params, part: None }, lab)
             .unwrap()
     };
     let asked = serde_json::json!({ "ops": ["read", "copy"], "threads": ["one", "cores"] });
-    let plan = planned(&Bandwidth, asked, None);
+    let plan = planned(&bandwidth::PROBE, asked, None);
     let [ladder, curve] = &plan.later[..] else { panic!("{:?}", plan.later) };
     assert_eq!([ladder, curve].map(|note| &note.data["what"]), [&serde_json::json!(["read", "copy"]); 2]);
     assert_eq!(ladder.data["threads"], serde_json::json!([1, 2]));
     assert_eq!(ladder.data["tiers"], serde_json::json!(["L1", "L2", "L3", "DRAM"]));
     assert_eq!(curve.data["tiers"], serde_json::json!([]));
     assert!(plan.later_expected_seconds() > 0.0);
-    let tiers = |page| planned(&Latency, serde_json::Value::Null, page).later[0].data["tiers"].clone();
+    let tiers = |page| planned(&latency::PROBE, serde_json::Value::Null, page).later[0].data["tiers"].clone();
     assert_eq!(tiers(None), serde_json::json!(["L1", "L2", "L3", "DRAM", "DRAM random"]));
     // Whoever names pages is not measured on others.
     assert_eq!(tiers(Some(PageKind::Thp)), serde_json::json!(["L1", "L2", "L3", "DRAM", "DRAM random"]));
     // A table is all there is.
-    assert!(planned(&Latency, serde_json::json!({ "sizes": [65536] }), None).later.is_empty());
+    assert!(planned(&latency::PROBE, serde_json::json!({ "sizes": [65536] }), None).later.is_empty());
 }

@@ -49,7 +49,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 /// The page of a method or of another topic.
 pub(in crate::commands) fn page(topic: &str, command: &clap::Command) -> Option<String> {
     let of_probe = tiermark_probes::find(topic)
-        .map(|probe| format!("{}\n\nMethod version {}.", probe.about().page.trim_end(), probe.about().method));
+        .map(|probe| format!("{}\n\nMethod version {}.", probe.page.trim_end(), probe.method));
     let of_file = || PAGES.iter().find(|page| page.names.contains(&topic)).map(|page| page.text.to_owned());
     let made = || match topic {
         scenario::TOPIC => Some(scenario::page(command)),

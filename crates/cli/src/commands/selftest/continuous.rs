@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tiermark_engine::{Host, Lab, Probe, nearest_memory_node};
+use tiermark_engine::{Host, nearest_memory_node};
 use tiermark_model::{
     Bytes, CpuId, Effort, Exit, Experiment, IdSet, Machine, PageKind, Quantity, Refusal, Request, Scope,
 };
@@ -50,7 +50,8 @@ pub(super) fn run(args: &SelftestArgs) -> Result<Exit, Failure> {
         listeners.progress = Progress::new(expected, style(&args.view).unicode);
     }
     let before = continuous(&sizes, cpu, seconds, &mut listeners)?;
-    let visits = measure::experiment(&request, None, host.as_mut(), &mut listeners, &OwnRecord::default())?;
+    let planned = measure::planned(&request, host.as_ref())?;
+    let visits = measure::experiment((request, planned), host.as_mut(), &OwnRecord::default(), &mut listeners);
     // Its regions would take the memory of the chase.
     drop(host);
     let after = continuous(&sizes, cpu, seconds, &mut listeners)?;
@@ -103,7 +104,7 @@ fn request(sizes: &[Bytes], scope: Scope, seed: u64) -> Result<Request, Failure>
 
 /// The cpu that `tiermark latency` chooses.
 fn chosen_cpu(request: &Request, host: &dyn Host) -> Result<CpuId, Failure> {
-    let plan = measure::probe(request)?.plan(request, Lab { machine: host.machine(), bench: host.bench() })?;
+    let plan = measure::planned(request, host)??.plan;
     let cpus = plan.steps.first().and_then(|step| step.setup.threads.first()).map(|thread| thread.cpu);
     cpus.ok_or_else(|| Failure::tool("the plan of `latency` has no step"))
 }

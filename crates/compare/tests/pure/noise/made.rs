@@ -1,6 +1,6 @@
 //! A machine of two cpus, documents that are drawn from the visits of one run, and slower ones.
 
-use tiermark_engine::{About, Lab, Probe, Subject, reanalyse, run_experiment};
+use tiermark_engine::{PlannedExperiment, Study, reanalyse};
 use tiermark_model::*;
 use tiermark_sim::{SimHost, SimOptions};
 use tiermark_stats::Rng;
@@ -17,18 +17,12 @@ pub(crate) struct All {
     pub(crate) steps: Vec<Step>,
 }
 
-static ABOUT: About = About { id: "all", method: 1, subject: Subject::Memory, summary: "", page: "", shapes: &[] };
-
-impl Probe for All {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
-    fn plan(&self, _: &Request, _: Lab<'_>) -> Result<Plan, Refusal> {
+impl Study for All {
+    fn plan(&self) -> Result<Plan, Refusal> {
         Ok(Plan { steps: self.steps.clone(), max_seconds: SECONDS, ..Plan::default() })
     }
 
-    fn derive(&self, _: &Request, _: Lab<'_>, seen: &[Observation]) -> Vec<Finding> {
+    fn derive(&self, seen: &[Observation]) -> Vec<Finding> {
         let finding = |seen: &Observation| {
             let metric = if seen.metric == Metric::Latency { Quantity::Latency } else { Quantity::Bandwidth };
             let bare = Finding::new(metric, seen.labels.clone(), seen.value, seen.unit);
@@ -148,7 +142,7 @@ pub(crate) fn measured(steps: Vec<Step>, machine: &Machine, options: SimOptions)
         doc: String::new(),
     };
     let mut host = SimHost::new(machine.clone(), vec![kernel], options);
-    run_experiment(&All { steps }, &request(), &mut host, &mut ()).unwrap()
+    PlannedExperiment::new(Box::new(All { steps }), &request(), 1).unwrap().run(&mut host, &(), &mut ())
 }
 
 /// An experiment of these steps and their visits, with its estimates.
@@ -159,16 +153,9 @@ pub(crate) fn estimated(steps: Vec<Step>, visits: Vec<Visits>) -> Experiment {
         Observation { visits, value: Some(1.0), ..clean }
     };
     let observations = steps.iter().zip(visits).map(seen).collect();
-    let experiment = Experiment {
-        request: request(),
-        method: 1,
-        plan: Plan { steps, max_seconds: SECONDS, ..Plan::default() },
-        observations,
-        states: Vec::new(),
-        drift: Vec::new(),
-        findings: Vec::new(),
-    };
-    reanalyse(&All { steps: Vec::new() }, &experiment, &machine(), &Bench::default())
+    let plan = Plan { steps, max_seconds: SECONDS, ..Plan::default() };
+    let experiment = Experiment { observations, ..Experiment::new(request(), 1, plan) };
+    reanalyse(&All { steps: Vec::new() }, &experiment, &machine(), &())
 }
 
 pub(crate) fn of_visits(experiment: &Experiment, visits: impl Fn(usize, &Visits) -> Visits) -> Experiment {

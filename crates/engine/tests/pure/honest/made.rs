@@ -1,6 +1,6 @@
 //! A machine of two cpus, the steps that are measured on it, and the measuring.
 
-use tiermark_engine::{About, Lab, Probe, Subject, run_experiment};
+use tiermark_engine::{PlannedExperiment, Study};
 use tiermark_model::*;
 use tiermark_sim::{SimHost, SimOptions};
 
@@ -13,18 +13,12 @@ struct Planned {
     seconds: f64,
 }
 
-static ABOUT: About = About { id: "all", method: 1, subject: Subject::Memory, summary: "", page: "", shapes: &[] };
-
-impl Probe for Planned {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
-    fn plan(&self, _: &Request, _: Lab<'_>) -> Result<Plan, Refusal> {
+impl Study for Planned {
+    fn plan(&self) -> Result<Plan, Refusal> {
         Ok(Plan { steps: self.steps.clone(), max_seconds: self.seconds, ..Plan::default() })
     }
 
-    fn derive(&self, _: &Request, _: Lab<'_>, _: &[Observation]) -> Vec<Finding> {
+    fn derive(&self, _: &[Observation]) -> Vec<Finding> {
         Vec::new()
     }
 }
@@ -126,5 +120,5 @@ pub(crate) fn measure_steps(machine: &Machine, steps: Vec<Step>, seconds: f64, o
         part: None,
     };
     let mut host = SimHost::new(machine.clone(), vec![kernel()], options);
-    run_experiment(&Planned { steps, seconds }, &request, &mut host, &mut ()).unwrap()
+    PlannedExperiment::new(Box::new(Planned { steps, seconds }), &request, 1).unwrap().run(&mut host, &(), &mut ())
 }

@@ -8,28 +8,6 @@ use super::*;
 use tiermark_engine::{Fault, Rig, Shot};
 use tiermark_model::{PlacementProof, Purpose};
 
-/// The steps given, all at once, and those that are added when these were seen.
-struct Given(Vec<Step>, Vec<Step>);
-
-impl Probe for Given {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
-    fn plan(&self, request: &Request, _: Lab<'_>) -> Result<Plan, Refusal> {
-        let max_seconds = request.scope.max_seconds.unwrap_or(20.0);
-        Ok(Plan { steps: self.0.clone(), max_seconds, ..Plan::default() })
-    }
-
-    fn refine(&self, _: &Request, _: Lab<'_>, _: &[Observation]) -> Vec<Step> {
-        self.1.clone()
-    }
-
-    fn derive(&self, _: &Request, _: Lab<'_>, _: &[Observation]) -> Vec<Finding> {
-        Vec::new()
-    }
-}
-
 /// A rig that notes which kernels it was told to run.
 struct Noting(Box<dyn Rig>, Rc<RefCell<Vec<KernelId>>>);
 
@@ -58,12 +36,8 @@ impl Counted {
 }
 
 impl Host for Counted {
-    fn machine(&self) -> &Machine {
-        self.0.machine()
-    }
-
-    fn bench(&self) -> &Bench {
-        self.0.bench()
+    fn lab(&self) -> &Lab {
+        self.0.lab()
     }
 
     fn prepare(&mut self, setup: &Setup) -> Result<Box<dyn Rig>, Refusal> {
@@ -97,8 +71,7 @@ impl Host for Counted {
 /// What was seen, and how often memory was made.
 fn seen(given: &Given, seconds: f64, keep_bytes: u64) -> (Vec<Observation>, usize) {
     let mut host = Counted::new(SimHost::new(machine(), kernels(), SimOptions { keep_bytes, ..SimOptions::default() }));
-    let scope = Scope { max_seconds: Some(seconds), ..Scope::default() };
-    let ran = run_experiment(given, &Request { scope, ..request() }, &mut host, &mut Log::default()).unwrap();
+    let ran = measured(given, Some(seconds), &mut host, &mut Log::default());
     (ran.observations, host.1)
 }
 
@@ -156,8 +129,7 @@ fn a_chase_beside_streams_keeps_the_streams_of_its_own() {
     };
     let mut host = Counted::new(SimHost::new(machine, kernels(), SimOptions::default()));
     let given = Given(vec![beside("a", "read/plain"), beside("b", "read/fast")], Vec::new());
-    let scope = Scope { max_seconds: Some(5.0), ..Scope::default() };
-    run_experiment(&given, &Request { scope, ..request() }, &mut host, &mut Log::default()).unwrap();
+    measured(&given, Some(5.0), &mut host, &mut Log::default());
     assert_eq!(host.1, 6, "no memory is shared");
 }
 
@@ -168,8 +140,7 @@ fn readers_share_with_readers_only() {
     let mut host = Counted::new(SimHost::new(machine(), all, SimOptions::default()));
     let steps = [("r", "read/plain"), ("w", "write/plain"), ("f", "read/fast")];
     let steps = steps.map(|(id, kernel)| read(id, 64 * MIB, kernel, &[])).to_vec();
-    let scope = Scope { max_seconds: Some(20.0), ..Scope::default() };
-    run_experiment(&Given(steps, Vec::new()), &Request { scope, ..request() }, &mut host, &mut Log::default()).unwrap();
+    measured(&Given(steps, Vec::new()), Some(20.0), &mut host, &mut Log::default());
     assert_eq!(host.1, 6, "three for both reads, three for the write");
 }
 
@@ -216,8 +187,7 @@ fn no_second_allocation_is_made_where_making_takes_most_of_the_time() {
 fn a_kernel_is_selected_once_where_nothing_is_compared() {
     let mut host = Counted::new(SimHost::new(machine(), kernels(), SimOptions::default()));
     let given = Given(vec![read("a", MIB, "read/plain", &["read/fast"])], Vec::new());
-    let scope = Scope { max_seconds: Some(5.0), ..Scope::default() };
-    run_experiment(&given, &Request { scope, ..request() }, &mut host, &mut Log::default()).unwrap();
+    measured(&given, Some(5.0), &mut host, &mut Log::default());
     let most = host.2.iter().map(|noted| noted.borrow().len()).max();
     // A comparison (A B B A) ends on its first kernel, which the visit selects again; visits without a comparison
     // select none.

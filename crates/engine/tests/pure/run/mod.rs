@@ -3,19 +3,18 @@
 mod kept;
 mod time;
 
-use tiermark_engine::{About, Event, Host, Lab, Probe, Sink, Subject, run_experiment};
+use tiermark_engine::{Event, Host, Lab, PlannedExperiment, Sink, Study};
 use tiermark_model::Quantity;
 use tiermark_model::*;
 use tiermark_sim::{SimHost, SimOptions};
 
 /// Plans one latency step a size, and one read step with two rivals.
+#[derive(Clone)]
 struct Tiny {
     stop: StopRule,
     page: PageKind,
     refines: bool,
 }
-
-static ABOUT: About = About { id: "tiny", method: 3, subject: Subject::Memory, summary: "", page: "", shapes: &[] };
 
 fn step(id: &str, metric: Metric, bytes: u64, page: PageKind, role: Role, stop: StopRule) -> Step {
     let layout = if metric == Metric::Latency { Layout::Chain(ChainLayout::Random) } else { Layout::Data };
@@ -39,12 +38,8 @@ fn step(id: &str, metric: Metric, bytes: u64, page: PageKind, role: Role, stop: 
     }
 }
 
-impl Probe for Tiny {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
-    fn plan(&self, _: &Request, _: Lab<'_>) -> Result<Plan, Refusal> {
+impl Study for Tiny {
+    fn plan(&self) -> Result<Plan, Refusal> {
         let chase = Role::Chase { chains: 1 };
         let stream = Role::Stream { kernel: "read/plain".into(), rivals: vec!["read/fast".into()] };
         let mut steps: Vec<Step> = [16 * KIB, 256 * MIB]
@@ -54,7 +49,7 @@ impl Probe for Tiny {
         Ok(Plan { steps, max_seconds: 60.0, ..Plan::default() })
     }
 
-    fn refine(&self, _: &Request, _: Lab<'_>, seen: &[Observation]) -> Vec<Step> {
+    fn refine(&self, seen: &[Observation]) -> Vec<Step> {
         if !self.refines {
             return Vec::new();
         }
@@ -69,7 +64,7 @@ impl Probe for Tiny {
         )]
     }
 
-    fn derive(&self, _: &Request, _: Lab<'_>, seen: &[Observation]) -> Vec<Finding> {
+    fn derive(&self, seen: &[Observation]) -> Vec<Finding> {
         seen.iter()
             .map(|o| Finding {
                 metric: Quantity::Other("seen".into()),
@@ -83,6 +78,24 @@ impl Probe for Tiny {
                 notes: Vec::new(),
             })
             .collect()
+    }
+}
+
+/// The steps given, all at once, and those that are added when these were seen.
+#[derive(Clone)]
+struct Given(Vec<Step>, Vec<Step>);
+
+impl Study for Given {
+    fn plan(&self) -> Result<Plan, Refusal> {
+        Ok(Plan { steps: self.0.clone(), max_seconds: 20.0, ..Plan::default() })
+    }
+
+    fn refine(&self, _: &[Observation]) -> Vec<Step> {
+        self.1.clone()
+    }
+
+    fn derive(&self, _: &[Observation]) -> Vec<Finding> {
+        Vec::new()
     }
 }
 
@@ -171,10 +184,22 @@ impl Sink for Log {
     }
 }
 
+/// Measures the plan of a study, for so many seconds or as long as the plan allows.
+fn measured(
+    study: &(impl Study + Clone + 'static),
+    seconds: Option<f64>,
+    host: &mut dyn Host,
+    log: &mut Log,
+) -> Experiment {
+    let mut planned = PlannedExperiment::new(Box::new(study.clone()), &request(), 3).unwrap();
+    planned.plan.max_seconds = seconds.unwrap_or(planned.plan.max_seconds);
+    planned.run(host, &(), log)
+}
+
 fn run(probe: &Tiny, machine: Machine, options: SimOptions) -> (Experiment, Log) {
     let mut host = SimHost::new(machine, kernels(), options);
     let mut log = Log::default();
-    let experiment = run_experiment(probe, &request(), &mut host, &mut log).unwrap();
+    let experiment = measured(probe, None, &mut host, &mut log);
     (experiment, log)
 }
 
@@ -220,7 +245,7 @@ fn the_first_kernel_stays_where_no_other_is_better_each_time() {
     for seed in 0..20 {
         let noisy = SimOptions { seed, noise: 0.03, ..SimOptions::default() };
         let mut host = SimHost::new(machine(), kernels.clone(), noisy);
-        let experiment = run_experiment(&tiny(), &request(), &mut host, &mut Log::default()).unwrap();
+        let experiment = measured(&tiny(), None, &mut host, &mut Log::default());
         assert_eq!(experiment.observations[2].labels.get(Labels::KERNEL), Some("read/plain"), "seed {seed}");
     }
 }
@@ -316,7 +341,7 @@ fn the_same_seed_gives_the_same_document() {
 #[test]
 fn an_unknown_kernel_is_refused_with_a_cure() {
     let mut host = SimHost::new(machine(), Vec::new(), SimOptions::default());
-    let plan = tiny().plan(&request(), Lab { machine: host.machine(), bench: host.bench() }).unwrap();
+    let plan = tiny().plan().unwrap();
     let Err(refusal) = host.prepare(&plan.steps[2].setup) else { panic!("no kernel is there") };
     assert!(refusal.what.contains("read/plain"), "{refusal}");
 }

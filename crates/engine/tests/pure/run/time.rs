@@ -5,33 +5,20 @@ use tiermark_model::messages::run::codes;
 use super::*;
 
 /// Twelve latencies, the sizes in the order of a plan, and a point of a curve that comes last.
-struct Many;
-
-impl Probe for Many {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
-    fn plan(&self, request: &Request, _: Lab<'_>) -> Result<Plan, Refusal> {
-        let chase =
-            |n: u64| step(&format!("{n:02}"), Metric::Latency, n * MIB, PageKind::Thp, Role::Chase { chains: 1 }, STOP);
-        let ladder = |n: u64| Step { labels: Labels::new().purpose(Purpose::Ladder), ..chase(n) };
-        let mut steps: Vec<Step> = (1..=12).map(ladder).collect();
-        let labels = Labels::new().purpose(Purpose::Curve);
-        steps.push(Step { id: "curve".into(), phase: 1, labels, ..chase(1) });
-        Ok(Plan { steps, max_seconds: request.scope.max_seconds.unwrap_or(60.0), ..Plan::default() })
-    }
-
-    fn derive(&self, _: &Request, _: Lab<'_>, _: &[Observation]) -> Vec<Finding> {
-        Vec::new()
-    }
+fn many() -> Given {
+    let chase =
+        |n: u64| step(&format!("{n:02}"), Metric::Latency, n * MIB, PageKind::Thp, Role::Chase { chains: 1 }, STOP);
+    let ladder = |n: u64| Step { labels: Labels::new().purpose(Purpose::Ladder), ..chase(n) };
+    let mut steps: Vec<Step> = (1..=12).map(ladder).collect();
+    let labels = Labels::new().purpose(Purpose::Curve);
+    steps.push(Step { id: "curve".into(), phase: 1, labels, ..chase(1) });
+    Given(steps, Vec::new())
 }
 
 fn in_time(seconds: f64) -> (Experiment, f64) {
     let mut host = SimHost::new(machine(), kernels(), SimOptions::default());
-    let scope = Scope { max_seconds: Some(seconds), ..Scope::default() };
     let began = host.now();
-    let experiment = run_experiment(&Many, &Request { scope, ..request() }, &mut host, &mut Log::default()).unwrap();
+    let experiment = measured(&many(), Some(seconds), &mut host, &mut Log::default());
     (experiment, host.now() - began)
 }
 
@@ -52,35 +39,21 @@ fn with_little_time_the_headlines_come_first_and_the_limit_holds() {
 }
 
 /// One bandwidth with as many rivals as there are, then a second.
-struct Rivals;
-
-impl Probe for Rivals {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
-    fn plan(&self, request: &Request, _: Lab<'_>) -> Result<Plan, Refusal> {
-        let role = || {
-            let mut all: Vec<KernelId> = kernels().into_iter().filter(|k| k.id.op() == "read").map(|k| k.id).collect();
-            let kernel = all.remove(0);
-            Role::Stream { kernel, rivals: all }
-        };
-        let steps = ["a", "b"].map(|id| step(id, Metric::Bandwidth, 64 * MIB, PageKind::Thp, role(), STOP)).to_vec();
-        Ok(Plan { steps, max_seconds: request.scope.max_seconds.unwrap_or(60.0), ..Plan::default() })
-    }
-
-    fn derive(&self, _: &Request, _: Lab<'_>, _: &[Observation]) -> Vec<Finding> {
-        Vec::new()
-    }
+fn rivals() -> Given {
+    let role = || {
+        let mut all: Vec<KernelId> = kernels().into_iter().filter(|k| k.id.op() == "read").map(|k| k.id).collect();
+        let kernel = all.remove(0);
+        Role::Stream { kernel, rivals: all }
+    };
+    let steps = ["a", "b"].map(|id| step(id, Metric::Bandwidth, 64 * MIB, PageKind::Thp, role(), STOP)).to_vec();
+    Given(steps, Vec::new())
 }
 
 #[test]
 fn rivals_of_all_steps_are_compared_within_the_time() {
     let go = |seconds: f64| {
         let mut host = SimHost::new(machine(), kernels(), SimOptions::default());
-        let scope = Scope { max_seconds: Some(seconds), ..Scope::default() };
-        let request = Request { scope, ..request() };
-        let experiment = run_experiment(&Rivals, &request, &mut host, &mut Log::default()).unwrap();
+        let experiment = measured(&rivals(), Some(seconds), &mut host, &mut Log::default());
         (experiment, host.now())
     };
     let (whole, took) = go(60.0);
@@ -99,8 +72,7 @@ fn rivals_of_all_steps_are_compared_within_the_time() {
 fn memory_that_cannot_all_be_kept_is_measured_all_the_same() {
     let seen = |keep_bytes: u64| {
         let mut host = SimHost::new(machine(), kernels(), SimOptions { keep_bytes, ..SimOptions::default() });
-        let scope = Scope { max_seconds: Some(20.0), ..Scope::default() };
-        run_experiment(&Many, &Request { scope, ..request() }, &mut host, &mut Log::default()).unwrap()
+        measured(&many(), Some(20.0), &mut host, &mut Log::default())
     };
     let (plenty, scarce) = (seen(u64::MAX), seen(16 * MIB));
     for (plenty, scarce) in plenty.observations.iter().zip(&scarce.observations).take(12) {
@@ -130,40 +102,25 @@ fn what_is_left_out_says_why_and_what_to_do() {
 }
 
 /// Numbers that are never good enough, and a curve of sizes behind them, the largest first.
-struct Restless;
-
-impl Probe for Restless {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
-    fn plan(&self, request: &Request, _: Lab<'_>) -> Result<Plan, Refusal> {
-        let chase = |id: String, bytes: u64, purpose: Purpose, phase: u8, stop: StopRule| Step {
-            labels: Labels::new().purpose(purpose),
-            phase,
-            ..step(&id, Metric::Latency, bytes, PageKind::Thp, Role::Chase { chains: 1 }, stop)
-        };
-        let never = StopRule { precision: 1e-9, max_visits: 100_000, ..STOP };
-        let mut steps: Vec<Step> =
-            (0..3).map(|n| chase(format!("number {n}"), MIB, Purpose::Ladder, 0, never)).collect();
-        let shape = StopRule { precision: 1e-9, allocations: 1, ..never };
-        let point = |size: u64| chase(format!("point {size}"), size * MIB, Purpose::Curve, 1, shape);
-        steps.extend([2048, 64, 32, 16, 8, 4, 2].map(point));
-        Ok(Plan { steps, max_seconds: request.scope.max_seconds.unwrap_or(60.0), ..Plan::default() })
-    }
-
-    fn derive(&self, _: &Request, _: Lab<'_>, _: &[Observation]) -> Vec<Finding> {
-        Vec::new()
-    }
+fn restless() -> Given {
+    let chase = |id: String, bytes: u64, purpose: Purpose, phase: u8, stop: StopRule| Step {
+        labels: Labels::new().purpose(purpose),
+        phase,
+        ..step(&id, Metric::Latency, bytes, PageKind::Thp, Role::Chase { chains: 1 }, stop)
+    };
+    let never = StopRule { precision: 1e-9, max_visits: 100_000, ..STOP };
+    let mut steps: Vec<Step> = (0..3).map(|n| chase(format!("number {n}"), MIB, Purpose::Ladder, 0, never)).collect();
+    let shape = StopRule { precision: 1e-9, allocations: 1, ..never };
+    let point = |size: u64| chase(format!("point {size}"), size * MIB, Purpose::Curve, 1, shape);
+    steps.extend([2048, 64, 32, 16, 8, 4, 2].map(point));
+    Given(steps, Vec::new())
 }
 
 #[test]
 fn on_a_machine_that_is_never_quiet_some_of_the_time_is_left_for_a_curve() {
     let mut host = SimHost::new(machine(), kernels(), SimOptions { noise: 0.08, ..SimOptions::default() });
-    let scope = Scope { max_seconds: Some(1.0), ..Scope::default() };
     let began = host.now();
-    let experiment =
-        run_experiment(&Restless, &Request { scope, ..request() }, &mut host, &mut Log::default()).unwrap();
+    let experiment = measured(&restless(), Some(1.0), &mut host, &mut Log::default());
     assert!(host.now() - began <= 1.0);
     let (numbers, points): (Vec<_>, Vec<_>) =
         experiment.observations.iter().partition(|o| o.labels.is_for(Purpose::Ladder));

@@ -27,7 +27,7 @@ pub(crate) fn request(probe: &str, effort: Effort, seed: u64, params: serde_json
     Request { probe: probe.into(), scope: Scope::default(), effort, precision: None, seed, params, part: None }
 }
 
-pub(crate) fn run(probe: &dyn Probe, machine: &Machine, request: &Request, ceilings: Ceilings) -> Experiment {
+pub(crate) fn run(probe: &Probe, machine: &Machine, request: &Request, ceilings: Ceilings) -> Experiment {
     let options = SimOptions { seed: request.seed, noise: 0.005, ceilings, ..SimOptions::default() };
     let mut host = SimHost::new(machine.clone(), kernels(), options);
     run_experiment(probe, request, &mut host, &mut ()).unwrap()
@@ -43,7 +43,7 @@ pub(crate) fn found<'a>(experiment: &'a Experiment, metric: &str, labels: &[(&st
 }
 
 /// What a probe finds on two cores that declare 48 KiB, 1.25 MiB and 40 MiB.
-pub(crate) fn findings(probe: &dyn Probe, effort: Effort, core: SimCore, seed: u64) -> Vec<Finding> {
+pub(crate) fn findings(probe: &Probe, effort: Effort, core: SimCore, seed: u64) -> Vec<Finding> {
     let synth = Synth {
         cores_per_node: 2,
         cores_per_llc: 2,
@@ -56,7 +56,7 @@ pub(crate) fn findings(probe: &dyn Probe, effort: Effort, core: SimCore, seed: u
     let options = SimOptions { seed, noise: 0.005, core, ..SimOptions::default() };
     let mut host = SimHost::new(synth.machine().unwrap(), kernels(), options);
     let scope = Scope { max_seconds: Some(600.0), ..Scope::default() };
-    let (params, probe_id) = (serde_json::Value::Null, probe.about().id.into());
+    let (params, probe_id) = (serde_json::Value::Null, probe.id.into());
     let request = Request { probe: probe_id, scope, effort, precision: None, seed, params, part: None };
     run_experiment(probe, &request, &mut host, &mut ()).unwrap().findings
 }

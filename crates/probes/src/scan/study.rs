@@ -4,15 +4,16 @@ use tiermark_engine::Lab;
 use tiermark_engine::admit::admit_node;
 use tiermark_model::messages::scan as says;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Effort, GIB, HugePool, IdSet, KernelId, Labels, Layout, MIB, Metric, NodeId, PageKind,
-    Plan, Purpose, Refusal, Request, Role, Scope, Step, StopRule, ThreadSetup,
+    Bytes, ChainLayout, CpuId, GIB, HugePool, KernelId, Labels, Layout, MIB, Metric, NodeId, PageKind, Plan, Purpose,
+    Refusal, Request, Role, Scope, Step, StopRule, ThreadSetup,
 };
 
 use super::ScanParams;
 use crate::footprints::{Shares, memory_cap_over};
 use crate::memory_kinds::quiet_cpu;
 use crate::mix::plain_kernel;
-use crate::steps::{asked, no_kernel, one_cpu, setup};
+use crate::steps::{no_kernel, one_cpu, setup};
+use crate::task::Task;
 use crate::tiers::{DRAM, DRAM_RANDOM};
 
 /// Bytes of a region at least, where the user names none.
@@ -35,19 +36,8 @@ const PRECISION: f64 = 0.02;
 /// A read of 20 ms covers 0.2 GB and more: the fewest visits of a region read all of it.
 const READ_SECONDS: f64 = 0.02;
 
-/// Seconds an effort allows.
-pub(super) fn effort_seconds(effort: Effort) -> f64 {
-    match effort {
-        Effort::Quick => 30.0,
-        Effort::Standard => 60.0,
-        Effort::Full => 300.0,
-    }
-}
-
-pub(super) struct ScanPlanner<'a> {
-    request: &'a Request,
-    lab: Lab<'a>,
-    cpus: IdSet,
+pub(super) struct ScanStudy {
+    pub(super) task: Task,
     /// Bytes of a region; `None` where the user names none.
     chunk: Option<Bytes>,
     kernel: KernelId,
@@ -70,11 +60,11 @@ fn region_beyond(caches: u64) -> Bytes {
     Bytes(caches.saturating_mul(TIMES_CACHES).next_multiple_of(REGION_STEP).max(REGION))
 }
 
-impl<'a> ScanPlanner<'a> {
-    pub(super) fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
-        let (params, cpus): (ScanParams, _) = asked(request, lab)?;
-        let kernel = plain_kernel(lab.bench, "read").ok_or_else(|| no_kernel("read", lab.bench))?;
-        Ok(Self { request, lab, cpus, chunk: params.chunk, kernel })
+impl ScanStudy {
+    pub(super) fn new(request: &Request, lab: &Lab) -> Result<Self, Refusal> {
+        let (task, params): (_, ScanParams) = Task::new(request, lab)?;
+        let kernel = plain_kernel(&lab.bench, "read").ok_or_else(|| no_kernel("read", &lab.bench))?;
+        Ok(Self { task, chunk: params.chunk, kernel })
     }
 
     /// All steps: the regions of all nodes, numbered through.
@@ -109,8 +99,8 @@ impl<'a> ScanPlanner<'a> {
 
     /// The nodes in scope, without regions yet.
     fn nodes(&self, plan: &mut Plan) -> Result<Vec<NodeRegions>, Refusal> {
-        let machine = self.lab.machine;
-        let nodes: Vec<NodeId> = match self.request.scope.mem_node {
+        let machine = self.task.machine();
+        let nodes: Vec<NodeId> = match self.task.node() {
             Some(node) => vec![node],
             None => machine.nodes.iter().map(|node| node.id).collect(),
         };
@@ -120,8 +110,8 @@ impl<'a> ScanPlanner<'a> {
                 plan.refused.push(refusal);
                 continue;
             }
-            let own = machine.node(node).map(|n| self.cpus.intersection(&n.cpus)).filter(|own| !own.is_empty());
-            let near = own.as_ref().unwrap_or(&self.cpus);
+            let own = machine.node(node).map(|n| self.task.cpus.intersection(&n.cpus)).filter(|own| !own.is_empty());
+            let near = own.as_ref().unwrap_or(&self.task.cpus);
             let cpu = quiet_cpu(machine, near).map_or_else(|| one_cpu(machine, near, "scan"), Ok)?;
             let caches = machine.reachable_cache_bytes(&[cpu].into_iter().collect());
             let (room, limit) = self.room_of(node);
@@ -148,7 +138,7 @@ impl<'a> ScanPlanner<'a> {
 
     /// The most memory that may be taken of a node, and what limits it.
     fn room_of(&self, node: NodeId) -> (u64, String) {
-        let found = self.lab.machine.node(node);
+        let found = self.task.machine().node(node);
         if let PageKind::Huge(bytes) = self.page() {
             let pools = found.into_iter().flat_map(|n| &n.huge_pages).filter(|pool| pool.page_bytes == bytes);
             return (pools.map(HugePool::available_bytes).sum(), format!("the free {} pages", Bytes(bytes)));
@@ -161,9 +151,9 @@ impl<'a> ScanPlanner<'a> {
     /// The most memory that may be taken of these nodes, and what limits it: more than other probes take, since memory
     /// that is left out is not seen.
     fn room(&self, on: &Shares) -> (u64, String) {
-        let scope = &self.request.scope;
+        let scope = &self.task.request.scope;
         let most = Scope { max_mem: scope.max_mem.or(Some(Bytes(u64::MAX))), ..scope.clone() };
-        let cap = memory_cap_over(self.lab.machine, on, &most);
+        let cap = memory_cap_over(self.task.machine(), on, &most);
         let (room, limit) = (cap.bytes, cap.why);
         let (part, least) = LEFT;
         // What stays free is a tenth of all, which is a ninth of the rest.
@@ -174,7 +164,7 @@ impl<'a> ScanPlanner<'a> {
     /// Base pages: there are always some, so that all regions are translated alike, where huge ones run out in memory
     /// that is in pieces.
     fn page(&self) -> PageKind {
-        self.request.scope.page.unwrap_or(PageKind::Base)
+        self.task.request.scope.page.unwrap_or(PageKind::Base)
     }
 
     /// One number of a region. Both of a region are of the same memory, which no other region has a page of.
@@ -193,22 +183,18 @@ impl<'a> ScanPlanner<'a> {
             .text(Labels::PAGE, self.page())
             .text(Labels::CPUS, cpu);
         let layout = Layout::Chain(ChainLayout::Scatter(NODE_EVERY));
-        let mut setup = setup(&[cpu], size, Some(node), self.page(), layout, &role, self.request.seed);
+        let mut setup = setup(&[cpu], size, Some(node), self.page(), layout, &role, self.task.request.seed);
         setup.threads = vec![ThreadSetup::new(cpu, role, 0)];
         Step { id: format!("scan/{op}/{region}"), labels, phase: 0, metric, setup, stop: self.stop(metric) }
     }
 
     fn stop(&self, metric: Metric) -> StopRule {
-        let (min_visits, max_visits) = match self.request.effort {
-            Effort::Quick => (6, 12),
-            Effort::Standard => (8, 40),
-            Effort::Full => (16, 200),
-        };
+        let (min_visits, max_visits) = self.task.effort().choose([(6, 12), (8, 40), (16, 200)]);
         let shot_seconds = match metric {
             Metric::Latency => crate::steps::VISIT_SECONDS,
             Metric::Bandwidth => READ_SECONDS,
         };
-        let precision = self.request.precision.unwrap_or(PRECISION);
+        let precision = self.task.precision(PRECISION);
         StopRule { precision, allocations: 1, min_visits, max_visits, shot_seconds }
     }
 }

@@ -3,21 +3,19 @@
 use tiermark_engine::Lab;
 use tiermark_model::messages::plan as says;
 use tiermark_model::{
-    Bytes, CpuId, Effort, IdSet, KIB, Labels, Layout, Metric, NodeId, Observation, PageKind, Pattern, Plan, Purpose,
-    Refusal, Request, Role, Step, StopRule,
+    Bytes, CpuId, Effort, IdSet, KIB, Labels, Layout, Metric, NodeId, Observation, Pattern, Plan, Purpose, Refusal,
+    Request, Role, Step, StopRule,
 };
 
 use super::job::Job;
 use super::{BandwidthParams, DataKind, PRECISION, ThreadCount};
-use crate::finder::{Finder, after_curve};
-use crate::footprints::dram_bytes;
+use crate::finder::Finder;
 use crate::found::Found;
 use crate::ladder::{points, with_purpose};
 use crate::memory_kinds::{local_cpus, own_memory, quiet_cpu};
 use crate::sizes::{between, sweep};
-use crate::steps::{
-    asked, check_size, curve_point, default_page, follow, headline, no_kernel, phase, setup, stream_role,
-};
+use crate::steps::{check_size, follow, no_kernel, phase, setup, stream_role};
+use crate::task::Task;
 use crate::tiers::{Tier, ladder_of};
 use crate::traffic;
 
@@ -59,41 +57,42 @@ struct Footprint {
     node: Option<NodeId>,
 }
 
-pub(super) struct BandwidthPlanner<'a> {
-    pub(super) request: &'a Request,
+pub(super) struct BandwidthStudy {
+    pub(super) task: Task,
     params: BandwidthParams,
-    pub(super) lab: Lab<'a>,
-    cpus: IdSet,
+    /// Of the tiers that the ladder is planned from; `None` without a cpu.
+    finder: Option<Finder>,
 }
 
-impl<'a> BandwidthPlanner<'a> {
-    pub(super) fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
-        let (params, cpus): (BandwidthParams, _) = asked(request, lab)?;
-        let planner = Self { request, params, lab, cpus };
-        for op in &planner.params.ops {
-            planner.check_op(op)?;
+impl BandwidthStudy {
+    pub(super) fn new(request: &Request, lab: &Lab) -> Result<Self, Refusal> {
+        let (task, params): (_, BandwidthParams) = Task::new(request, lab)?;
+        let finder = quiet_cpu(task.machine(), &task.cpus).map(|cpu| Finder::new(&task, cpu, task.page()));
+        let study = Self { task, params, finder };
+        for op in &study.params.ops {
+            study.check_op(op)?;
         }
-        Ok(planner)
+        Ok(study)
     }
 
     fn check_op(&self, op: &str) -> Result<(), Refusal> {
         if !self.kernels(op, self.zeros()).is_empty() {
             return Ok(());
         }
-        Err(no_kernel(op, self.lab.bench))
+        Err(no_kernel(op, &self.task.lab.bench))
     }
 
     /// All steps of the request.
     pub(super) fn fill(&self, plan: &mut Plan) -> Result<(), Refusal> {
         if !self.params.traffic.is_empty() {
-            let stop = headline(self.request.effort, self.request.precision.unwrap_or(PRECISION));
-            plan.steps.push(traffic::step(&self.params.traffic, self.request, self.lab, self.page(), stop)?);
+            let stop = self.task.headline(PRECISION);
+            plan.steps.push(traffic::step(&self.params.traffic, &self.task, stop)?);
             return Ok(());
         }
         if !self.table_sizes().is_empty() {
             return self.table(plan);
         }
-        plan.steps.extend(self.finder().iter().flat_map(Finder::first));
+        plan.steps.extend(self.finder.iter().flat_map(Finder::first));
         self.scaling(plan);
         let mut later = self.ladder(&Found::default(), plan)?;
         later.extend(self.curve(&[]));
@@ -113,20 +112,16 @@ impl<'a> BandwidthPlanner<'a> {
         }
     }
 
-    fn page(&self) -> PageKind {
-        self.request.scope.page.unwrap_or_else(|| default_page(self.lab.machine))
-    }
-
     fn cores_first(&self) -> Vec<CpuId> {
-        self.lab.machine.cores_first(&self.cpus)
+        self.task.machine().cores_first(&self.task.cpus)
     }
 
     fn one(&self) -> BandwidthThreads {
-        BandwidthThreads { cpus: quiet_cpu(self.lab.machine, &self.cpus).into_iter().collect(), span: "one" }
+        BandwidthThreads { cpus: quiet_cpu(self.task.machine(), &self.task.cpus).into_iter().collect(), span: "one" }
     }
 
     fn cores(&self) -> BandwidthThreads {
-        let cores = self.lab.machine.one_per_core(&self.cpus);
+        let cores = self.task.machine().one_per_core(&self.task.cpus);
         BandwidthThreads { cpus: self.cores_first().into_iter().filter(|c| cores.contains(*c)).collect(), span: "all" }
     }
 
@@ -152,20 +147,20 @@ impl<'a> BandwidthPlanner<'a> {
             ThreadCount::One | ThreadCount::Exactly(1) => Ok(self.one()),
             ThreadCount::Cores => Ok(self.cores()),
             ThreadCount::Cpus => Ok(BandwidthThreads { cpus: self.cores_first(), span: "all" }),
-            ThreadCount::Exactly(n) if n >= 1 && n as usize <= self.cpus.len() => {
+            ThreadCount::Exactly(n) if n >= 1 && n as usize <= self.task.cpus.len() => {
                 Ok(BandwidthThreads { cpus: self.cores_first().into_iter().take(n as usize).collect(), span: "some" })
             }
-            ThreadCount::Exactly(n) => Err(says::too_many_threads(n, "", &self.cpus)),
+            ThreadCount::Exactly(n) => Err(says::too_many_threads(n, "", &self.task.cpus)),
         }
     }
 
     /// One step for each tier, job and crew; the ladder of a crew has footprints of its own.
     fn ladder(&self, found: &Found, plan: &mut Plan) -> Result<Vec<Step>, Refusal> {
-        let stop = headline(self.request.effort, self.request.precision.unwrap_or(PRECISION));
+        let stop = self.task.headline(PRECISION);
         let mut steps = Vec::new();
         for crew in self.crews()? {
             let cpus = crew.cpus.iter().copied().collect();
-            let rungs = ladder_of(self.lab.machine, &cpus, &self.request.scope, found);
+            let rungs = ladder_of(self.task.machine(), &cpus, &self.task.request.scope, found);
             if crew.span == "one" {
                 steps.extend(self.buffer(&rungs.tiers, stop));
             }
@@ -184,7 +179,7 @@ impl<'a> BandwidthPlanner<'a> {
 
     /// The steps of one tier.
     fn rung(&self, tier: &Tier, crew: &BandwidthThreads, stop: StopRule) -> Vec<Step> {
-        let quick = self.request.effort == Effort::Quick;
+        let quick = self.task.effort() == Effort::Quick;
         let mut jobs: Vec<Job> = self.ops().iter().map(|op| self.job(op, self.zeros())).collect();
         // Clearing memory is a job of its own (the kernel's, every allocator's), and often twice as fast as storing
         // data.
@@ -202,7 +197,7 @@ impl<'a> BandwidthPlanner<'a> {
     /// A buffer as large as the rung of the last-level cache, by all ways to write it: beside the row of that cache.
     fn buffer(&self, tiers: &[Tier], stop: StopRule) -> Vec<Step> {
         let Some(tier) = tiers.iter().rfind(|tier| tier.is_cache()) else { return Vec::new() };
-        if self.request.effort == Effort::Quick || !self.params.ops.is_empty() || self.zeros() {
+        if self.task.effort() == Effort::Quick || !self.params.ops.is_empty() || self.zeros() {
             return Vec::new();
         }
         let place = Footprint { size: Bytes(tier.stream_bytes), node: tier.node };
@@ -216,18 +211,16 @@ impl<'a> BandwidthPlanner<'a> {
 
     /// The sweep over footprints, one thread, but for those that a figure of the ladder stands for.
     fn curve(&self, observations: &[Observation]) -> Vec<Step> {
-        let per_octave = match self.request.effort {
+        let per_octave = match self.task.effort() {
             // The ladder has the points that matter.
             Effort::Quick => return Vec::new(),
             Effort::Standard => 1,
             Effort::Full => 3,
         };
-        let only: IdSet = self.one().cpus.into_iter().collect();
-        let largest = dram_bytes(self.lab.machine, &only, self.request.scope.mem_node, &self.request.scope);
-        let Ok((largest, _)) = largest else { return Vec::new() };
+        let Ok((largest, _)) = self.task.dram_bytes(&self.one().cpus, self.task.node()) else { return Vec::new() };
         let steps = |op: &String| {
             let mut sizes = sweep(largest, per_octave);
-            if self.request.effort != Effort::Full {
+            if self.task.effort() != Effort::Full {
                 let figures = self.figures(op, observations);
                 let is_told = |size: f64| figures.iter().any(|figure| (size / *figure as f64).log2().abs() < TOLD);
                 sizes.retain(|size| *size >= CURVE_FROM && !is_told(size.0 as f64));
@@ -240,7 +233,7 @@ impl<'a> BandwidthPlanner<'a> {
     /// Footprints of the ladder's figures of a job by one thread on the memory of the curve.
     fn figures(&self, op: &str, observations: &[Observation]) -> Vec<u64> {
         let label = self.job(op, self.zeros()).label;
-        let node = self.request.scope.mem_node.map(u64::from);
+        let node = self.task.node().map(u64::from);
         let is_of_job = |o: &&Observation| {
             let is_one = o.labels.is(Labels::OP, &label) && o.labels.is(Labels::SPAN, "one");
             is_one && o.value.is_some() && o.labels.number(Labels::NODE) == node
@@ -253,42 +246,36 @@ impl<'a> BandwidthPlanner<'a> {
     fn curve_steps(&self, op: &str, sizes: &[Bytes]) -> Vec<Step> {
         let (job, crew) = (self.job(op, self.zeros()), self.one());
         let cached = self.cached(job.clone());
-        let cache = self.lab.machine.reachable_cache_bytes(&crew.cpus.iter().copied().collect());
+        let cache = self.task.machine().reachable_cache_bytes(&crew.cpus.iter().copied().collect());
         let step = |size: &Bytes| {
-            let place = Footprint { size: *size, node: self.request.scope.mem_node };
+            let place = Footprint { size: *size, node: self.task.node() };
             let labels = Labels::new().purpose(Purpose::Curve);
             let job = if size.0 <= cache { &cached } else { &job };
-            self.step(labels, job, &crew, place, curve_point(self.request.effort))
+            self.step(labels, job, &crew, place, self.task.curve_point())
         };
         sizes.iter().filter_map(step).collect()
     }
 
     /// DRAM read by 1, 2, 4 … threads, cores before siblings.
     fn scaling(&self, plan: &mut Plan) {
-        let near = local_cpus(self.lab.machine, &self.cpus);
-        let order = self.lab.machine.cores_first(&near);
+        let near = local_cpus(self.task.machine(), &self.task.cpus);
+        let order = self.task.machine().cores_first(&near);
         let asked = self.ops().iter().any(|op| op == "read") && !self.zeros() && self.params.threads.is_empty();
-        if self.request.effort == Effort::Quick || order.len() < 2 || !asked {
+        if self.task.effort() == Effort::Quick || order.len() < 2 || !asked {
             return;
         }
         let mut counts: Vec<usize> = (0..).map(|i| 1 << i).take_while(|n| *n < order.len()).collect();
-        counts.extend([self.lab.machine.one_per_core(&near).len(), order.len()]);
+        counts.extend([self.task.machine().one_per_core(&near).len(), order.len()]);
         counts.sort_unstable();
         counts.dedup();
-        let node = self.request.scope.mem_node.or_else(|| own_memory(self.lab.machine, order[0]).1);
+        let node = self.task.node().or_else(|| own_memory(self.task.machine(), order[0]).1);
         for count in counts {
             let crew = BandwidthThreads { cpus: order[..count].to_vec(), span: "some" };
-            let mine: IdSet = crew.cpus.iter().copied().collect();
-            let Ok((size, _)) = dram_bytes(self.lab.machine, &mine, node, &self.request.scope) else { continue };
+            let Ok((size, _)) = self.task.dram_bytes(&crew.cpus, node) else { continue };
             let place = Footprint { size: Bytes(size), node };
             let labels = Labels::new().purpose(Purpose::Scaling).text(Labels::TIER, "DRAM");
-            plan.steps.extend(self.step(
-                labels,
-                &self.job("read", self.zeros()),
-                &crew,
-                place,
-                curve_point(self.request.effort),
-            ));
+            let job = self.job("read", self.zeros());
+            plan.steps.extend(self.step(labels, &job, &crew, place, self.task.curve_point()));
         }
     }
 
@@ -300,14 +287,14 @@ impl<'a> BandwidthPlanner<'a> {
 
     /// Exactly the requested footprints, kernels and thread counts.
     fn table(&self, plan: &mut Plan) -> Result<(), Refusal> {
-        let stop = headline(self.request.effort, self.request.precision.unwrap_or(PRECISION));
+        let stop = self.task.headline(PRECISION);
         for row in self.table_sizes() {
             for op in self.ops() {
                 let job = self.job(&op, self.zeros());
                 for crew in self.crews()? {
                     let size = row.footprint(self.arrays(&job), crew.cpus.len() as u64);
                     check_size(size)?;
-                    let place = Footprint { size, node: self.request.scope.mem_node };
+                    let place = Footprint { size, node: self.task.node() };
                     let labels = Labels::new().purpose(Purpose::Table);
                     plan.steps.extend(self.step(labels, &job, &crew, place, stop));
                 }
@@ -316,23 +303,17 @@ impl<'a> BandwidthPlanner<'a> {
         Ok(())
     }
 
-    /// The finder of the tiers that the ladder is planned from.
-    fn finder(&self) -> Option<Finder<'a>> {
-        Finder::new(self.request, self.lab, &self.cpus, self.page()).filter(|_| self.table_sizes().is_empty())
-    }
-
     /// What to measure next: more points until the latency curve says where the tiers are, then the ladder, then the
     /// curves, with the kernels that the ladder has chosen, and last points between neighbours that differ. A ladder
     /// that was begun stays: another look at the curve may say something else.
     pub(super) fn next(&self, observations: &[Observation]) -> Vec<Step> {
         let began = |purpose: Purpose| with_purpose(observations, purpose).any(|o| o.metric == Metric::Bandwidth);
-        if !self.params.traffic.is_empty() {
-            return Vec::new();
-        }
+        let Some(finder) = self.finder.as_ref().filter(|_| self.params.traffic.is_empty()) else { return Vec::new() };
         match (began(Purpose::Ladder), began(Purpose::Curve)) {
-            (false, _) => after_curve(self.finder(), observations, |found| {
-                self.ladder(found, &mut Plan::default()).unwrap_or_default()
-            }),
+            (false, _) if !self.table_sizes().is_empty() => Vec::new(),
+            (false, _) => {
+                finder.next(observations, |found| self.ladder(found, &mut Plan::default()).unwrap_or_default())
+            }
             (true, false) => self.curve(observations),
             (true, true) => self.denser(observations),
         }
@@ -342,7 +323,7 @@ impl<'a> BandwidthPlanner<'a> {
     fn denser(&self, observations: &[Observation]) -> Vec<Step> {
         let of = |o: &&Observation, label: &str| o.metric == Metric::Bandwidth && o.labels.is(Labels::OP, label);
         let curve = |label: &str| points(with_purpose(observations, Purpose::Curve).filter(|o| of(o, label)));
-        if self.request.effort != Effort::Full {
+        if self.task.effort() != Effort::Full {
             return Vec::new();
         }
         let denser = |op: &String| self.curve_steps(op, &between(&curve(&self.job(op, self.zeros()).label)));
@@ -361,7 +342,7 @@ impl<'a> BandwidthPlanner<'a> {
             true => Role::Load { kernels: job.kernels.clone(), pause_ns: 0 },
             false => stream_role(&job.kernels)?,
         };
-        let random = self.lab.bench.kernels.iter().any(|k| k.id == job.kernels[0] && k.pattern == Pattern::Random);
+        let random = self.task.lab.bench.kernels.iter().any(|k| k.id == job.kernels[0] && k.pattern == Pattern::Random);
         let layout = match (random, job.zeros) {
             (true, _) => Layout::Permuted,
             (false, true) => Layout::Zeros,
@@ -371,21 +352,19 @@ impl<'a> BandwidthPlanner<'a> {
         let mut labels = labels
             .text(Labels::OP, &job.label)
             .whole(Labels::SIZE, place.size.0)
-            .text(Labels::PAGE, self.page())
+            .text(Labels::PAGE, self.task.page())
             .whole(Labels::THREADS, crew.cpus.len() as u64)
             .text(Labels::SPAN, crew.span)
             .text(Labels::CPUS, &cpus);
         if job.zeros {
             labels = labels.text(Labels::DATA, "zeros");
         }
-        if let Some(node) = place.node {
-            labels = labels.whole(Labels::NODE, u64::from(node));
-        }
+        labels = labels.node(place.node);
         let at = place.node.map_or_else(String::new, |n| format!("/node{n}"));
         let purpose = labels.get(Labels::PURPOSE).unwrap_or_default();
         let op = job.label.replace(' ', "-");
         let id = format!("bandwidth/{purpose}/{op}/{}x{}{at}/{}", crew.span, crew.cpus.len(), place.size.0);
-        let setup = setup(&crew.cpus, place.size, place.node, self.page(), layout, &role, self.request.seed);
+        let setup = setup(&crew.cpus, place.size, place.node, self.task.page(), layout, &role, self.task.request.seed);
         Some(Step { id, phase: phase(&labels), labels, metric: Metric::Bandwidth, setup, stop })
     }
 }

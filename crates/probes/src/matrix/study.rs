@@ -17,7 +17,8 @@ use crate::bandwidth::ThreadCount;
 use crate::ceilings::Stated;
 use crate::footprints::{Shares, dram_bytes, dram_bytes_over};
 use crate::memory_kinds::quiet_cpu;
-use crate::steps::{asked, check_size, default_page, headline, no_kernel, one_cpu};
+use crate::steps::{check_size, default_page, no_kernel, one_cpu};
+use crate::task::Task;
 
 /// Wanted half-width of the interval of a latency, and of a bandwidth.
 const PRECISION: (f64, f64) = (0.01, 0.02);
@@ -55,10 +56,9 @@ impl ThreadMemory {
 }
 
 /// Makes the steps of one request.
-pub(super) struct MatrixPlanner<'a> {
-    pub(super) request: &'a Request,
+pub(super) struct MatrixStudy {
+    pub(super) task: Task,
     pub(super) params: MatrixParams,
-    pub(super) lab: Lab<'a>,
     /// The rows.
     pub(super) groups: Vec<CpuGroup>,
     /// The columns.
@@ -75,33 +75,32 @@ pub(super) struct MatrixPlanner<'a> {
     pub(super) rows: usize,
 }
 
-impl<'a> MatrixPlanner<'a> {
-    pub(super) fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
-        let (params, cpus): (MatrixParams, _) = asked(request, lab)?;
+impl MatrixStudy {
+    pub(super) fn new(request: &Request, lab: &Lab) -> Result<Self, Refusal> {
+        let (task, params): (_, MatrixParams) = Task::new(request, lab)?;
         params.size.or(params.worker_memory).map_or(Ok(()), check_size)?;
-        check_buffer(&params, lab.bench)?;
+        check_buffer(&params, &lab.bench)?;
         let mut refused = Vec::new();
-        let cpus = rows(cpus, &params, lab, &mut refused)?;
+        let cpus = rows(task.cpus.clone(), &params, lab, &mut refused)?;
         let targets = columns(request, &params, lab, &mut refused)?;
-        let mut groups = groups(lab.machine, &cpus, params.from);
+        let mut groups = groups(&lab.machine, &cpus, params.from);
         let of_rows = groups.iter().fold(IdSet::new(), |all, group| all.union(&group.cpus));
         let (rows, without_row) = (groups.len(), cpus.difference(&of_rows));
         if params.sample {
-            groups = of_each_kind(groups, &targets, lab.machine);
+            groups = of_each_kind(groups, &targets, &lab.machine);
         }
         if groups.is_empty() {
             return Err(says::sharing_unknown(&cpus));
         }
-        let memory = WorkerMemory { size: params.size, page: default_page(lab.machine), rule: None };
-        let mut planner =
-            Self { request, params, lab, groups, targets, memory, refused, cpus: of_rows, without_row, rows };
-        planner.memory = planner.worker_memory();
-        for op in planner.params.ops.iter().filter(|op| *op != LATENCY) {
-            if work(op, lab.bench).is_none() {
-                return Err(no_kernel(op, lab.bench));
+        let memory = WorkerMemory { size: params.size, page: default_page(&lab.machine), rule: None };
+        let mut study = Self { task, params, groups, targets, memory, refused, cpus: of_rows, without_row, rows };
+        study.memory = study.worker_memory();
+        for op in study.params.ops.iter().filter(|op| *op != LATENCY) {
+            if work(op, &lab.bench).is_none() {
+                return Err(no_kernel(op, &lab.bench));
             }
         }
-        Ok(planner)
+        Ok(study)
     }
 
     /// The matrix itself: every group against every node.
@@ -141,7 +140,7 @@ impl<'a> MatrixPlanner<'a> {
         if !self.params.sample {
             return self.targets.clone();
         }
-        let far = group.far_kinds(&self.targets, self.lab.machine);
+        let far = group.far_kinds(&self.targets, self.task.machine());
         group.homes.intersection(&self.targets).union(&far.into_iter().collect())
     }
 
@@ -153,7 +152,7 @@ impl<'a> MatrixPlanner<'a> {
         match self.memory.size {
             Some(size) => self.memory.rule.is_none().then(|| rules::size_asked(size)),
             None => {
-                let (_, rule) = dram_bytes(self.lab.machine, &cpus, Some(node), &self.request.scope).ok()?;
+                let (_, rule) = dram_bytes(self.task.machine(), &cpus, Some(node), &self.task.request.scope).ok()?;
                 Some(rules::memory_size(&format!("{} to node {node}", group.name), &rule))
             }
         }
@@ -161,11 +160,11 @@ impl<'a> MatrixPlanner<'a> {
 
     /// Whether a policy is part of the request: named, or what the effort allows.
     pub(super) fn wants(&self, policy: Policy) -> bool {
-        let usual: &[Policy] = match self.request.effort {
-            Effort::Quick => &[Policy::Bind],
-            Effort::Standard => &[Policy::Bind, Policy::Interleave, Policy::Mixed],
-            Effort::Full => &[Policy::Bind, Policy::Interleave, Policy::Weighted, Policy::Mixed],
-        };
+        let usual: &[Policy] = self.task.effort().choose([
+            &[Policy::Bind],
+            &[Policy::Bind, Policy::Interleave, Policy::Mixed],
+            &[Policy::Bind, Policy::Interleave, Policy::Weighted, Policy::Mixed],
+        ]);
         let may_be = !self.is_shared() || policy != Policy::Mixed;
         self.named(policy) || (self.params.policies.is_empty() && usual.contains(&policy) && may_be)
     }
@@ -186,7 +185,7 @@ impl<'a> MatrixPlanner<'a> {
         if !self.params.ops.is_empty() {
             return self.params.ops.clone();
         }
-        let ops: &[&str] = match self.request.effort {
+        let ops: &[&str] = match self.task.effort() {
             Effort::Quick => &[LATENCY, "read"],
             Effort::Standard => &[LATENCY, "read", "write", "copy", "2:1", "read.random"],
             Effort::Full => {
@@ -198,7 +197,7 @@ impl<'a> MatrixPlanner<'a> {
 
     /// Whether the threads may do it on their memory: nothing stores to a shared buffer.
     fn may_do(&self, op: &str) -> bool {
-        !self.is_shared() || !writes(op, self.lab.bench)
+        !self.is_shared() || !writes(op, &self.task.lab.bench)
     }
 
     /// The operations that policies are measured with: those named, else the two that differ most.
@@ -215,7 +214,7 @@ impl<'a> MatrixPlanner<'a> {
     }
 
     fn crew(&self, group: &CpuGroup, count: ThreadCount) -> Result<MatrixThreads, Refusal> {
-        let machine = self.lab.machine;
+        let machine = self.task.machine();
         let order = machine.cores_first(&group.cpus);
         let cores = machine.one_per_core(&group.cpus);
         let (cpus, span): (Vec<CpuId>, String) = match count {
@@ -235,8 +234,8 @@ impl<'a> MatrixPlanner<'a> {
     /// Bytes of one page of the requested size.
     pub(super) fn page_bytes(&self) -> u64 {
         match self.memory.page {
-            PageKind::Base => self.lab.machine.page_bytes,
-            PageKind::Thp => self.lab.machine.system.thp_bytes.unwrap_or(2 << 20),
+            PageKind::Base => self.task.machine().page_bytes,
+            PageKind::Thp => self.task.machine().system.thp_bytes.unwrap_or(2 << 20),
             PageKind::Huge(bytes) => bytes,
         }
         .max(1)
@@ -248,7 +247,7 @@ impl<'a> MatrixPlanner<'a> {
             Some(size) => Ok(size),
             None => {
                 let cpus: IdSet = cpus.iter().copied().collect();
-                let size = dram_bytes_over("DRAM", self.lab.machine, &cpus, on, &self.request.scope);
+                let size = dram_bytes_over("DRAM", self.task.machine(), &cpus, on, &self.task.request.scope);
                 size.map(|(bytes, _)| Bytes(bytes))
             }
         }
@@ -256,11 +255,11 @@ impl<'a> MatrixPlanner<'a> {
 
     fn stop(&self, metric: Metric) -> StopRule {
         let usual = if metric == Metric::Latency { PRECISION.0 } else { PRECISION.1 };
-        headline(self.request.effort, self.request.precision.unwrap_or(usual))
+        self.task.headline(usual)
     }
 
     fn latency(&self, group: &CpuGroup, node: NodeId) -> Result<Step, Refusal> {
-        let cpu = one_cpu(self.lab.machine, &group.cpus, &group.name)?;
+        let cpu = one_cpu(self.task.machine(), &group.cpus, &group.name)?;
         let size = self
             .size(&[cpu], &Shares::from([(node, 1)]))
             .map_err(|refusal| self.of_cell(refusal, LATENCY, group, node))?;
@@ -297,7 +296,7 @@ impl<'a> MatrixPlanner<'a> {
         labels: Labels,
         place: &dyn Fn(usize) -> ThreadMemory,
     ) -> Result<Step, Refusal> {
-        let work = work(spot.op, self.lab.bench).ok_or_else(|| no_kernel(spot.op, self.lab.bench))?;
+        let work = work(spot.op, &self.task.lab.bench).ok_or_else(|| no_kernel(spot.op, &self.task.lab.bench))?;
         let threads = spot.crew.cpus.len();
         let size = self.region_bytes(size, threads);
         let setup = self.setup(spot.crew, size, &work.role, work.layout, place);
@@ -334,7 +333,7 @@ impl<'a> MatrixPlanner<'a> {
         Setup {
             regions: places.iter().take(regions).map(region).collect(),
             threads: crew.cpus.iter().enumerate().map(thread).collect(),
-            seed: self.request.seed,
+            seed: self.task.request.seed,
         }
     }
 

@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_engine::{Lab, nearest_memory_node};
+use tiermark_engine::{Lab, Study, nearest_memory_node};
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{
-    Bytes, CpuId, Effort, IdSet, KIB, Labels, Layout, LineState, MemPolicy, Metric, NodeId, PageKind, PingOp, Plan,
-    Purpose, Refusal, RegionSetup, Relation, Request, Role, Setup, Step, StopRule, ThreadSetup,
+    Bytes, CpuId, Effort, Finding, IdSet, KIB, Labels, Layout, LineState, MemPolicy, Metric, NodeId, Observation,
+    PageKind, PingOp, Plan, Purpose, Refusal, RegionSetup, Relation, Request, Role, Setup, Step, StopRule, ThreadSetup,
 };
 
 use super::pairs::{Choice, Class, CpuPair, choose, count, divide};
-use super::{C2cParams, Sample};
-use crate::steps::{VISIT_SECONDS, asked, max_seconds, once};
+use super::{C2cParams, Sample, findings};
+use crate::steps::VISIT_SECONDS;
+use crate::task::Task;
 
 /// Wanted half-width of the interval of a round trip: lines differ by where their home lies, which is no noise.
 const PRECISION: f64 = 0.03;
@@ -27,42 +28,26 @@ const FEW: usize = 64;
 /// pairs that scatter need more allocations.
 const PAIRS_SHARE: f64 = 0.5;
 
-pub(super) struct C2cPlanner<'a> {
-    request: &'a Request,
+pub(super) struct C2cStudy {
+    pub(super) task: Task,
     params: C2cParams,
-    lab: Lab<'a>,
-    cpus: IdSet,
 }
 
-impl<'a> C2cPlanner<'a> {
-    pub(super) fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
-        let (params, cpus): (C2cParams, _) = asked(request, lab)?;
-        if cpus.len() < 2 {
-            return Err(says::one_cpu_only(&cpus));
-        }
-        if params.sample == Some(Sample::Each(0)) {
-            return Err(says::no_pairs());
-        }
-        Ok(Self { request, params, lab, cpus })
-    }
-
-    pub(super) fn plan(&self) -> Result<Plan, Refusal> {
+impl Study for C2cStudy {
+    fn plan(&self) -> Result<Plan, Refusal> {
         let mut plan = Plan::default();
         let ops = self.ops(&mut plan)?;
-        let all = count(self.lab.machine, &self.cpus);
+        let all = count(self.task.machine(), &self.task.cpus);
         let others: Vec<Step> = self.contention();
-        let choice = choose(self.lab.machine, &self.cpus, &self.most(&all, ops.len(), &others), self.request.seed);
-        plan.rules.push(choice.rule(self.cpus.len()));
+        let choice =
+            choose(self.task.machine(), &self.task.cpus, &self.most(&all, ops.len(), &others), self.task.request.seed);
+        plan.rules.push(choice.rule(self.task.cpus.len()));
         let speakers = choice.speakers();
         let stop = if choice.pairs.len() * ops.len() <= FEW { self.stop() } else { self.pair_stop() };
         for op in &ops {
             for pair in &choice.pairs {
                 let phase = u8::from(!speakers.contains(pair));
-                plan.steps.push(Step {
-                    phase,
-                    stop,
-                    ..self.trip(Purpose::Pair, *op, *pair, self.request.scope.mem_node, None)
-                });
+                plan.steps.push(Step { phase, stop, ..self.trip(Purpose::Pair, *op, *pair, self.task.node(), None) });
             }
         }
         for pair in speakers {
@@ -70,9 +55,25 @@ impl<'a> C2cPlanner<'a> {
         }
         plan.steps.extend(others);
         self.say_homes(&choice, &mut plan);
-        once(&mut plan.steps);
-        plan.max_seconds = max_seconds(self.request, effort_seconds(self.request.effort), &plan.steps);
+        self.task.limit(&mut plan, self.allowed_seconds());
         Ok(plan)
+    }
+
+    fn derive(&self, observations: &[Observation]) -> Vec<Finding> {
+        findings::derive(&self.task, observations)
+    }
+}
+
+impl C2cStudy {
+    pub(super) fn new(request: &Request, lab: &Lab) -> Result<Self, Refusal> {
+        let (task, params): (_, C2cParams) = Task::new(request, lab)?;
+        if task.cpus.len() < 2 {
+            return Err(says::one_cpu_only(&task.cpus));
+        }
+        if params.sample == Some(Sample::Each(0)) {
+            return Err(says::no_pairs());
+        }
+        Ok(Self { task, params })
     }
 
     /// How turns are passed between all pairs.
@@ -97,7 +98,7 @@ impl<'a> C2cPlanner<'a> {
 
     /// Whether the clock is the same on all cpus, without a system call in between.
     fn common_clock(&self) -> Result<(), Refusal> {
-        let source = &self.lab.bench.clock.source;
+        let source = &self.task.lab.bench.clock.source;
         if source != "clock_monotonic_raw" {
             return Ok(());
         }
@@ -110,7 +111,7 @@ impl<'a> C2cPlanner<'a> {
             Some(Sample::All) => BTreeMap::new(),
             Some(Sample::Each(pairs)) => all.keys().map(|class| (*class, u64::from(pairs))).collect(),
             None => {
-                let allowed = self.request.scope.max_seconds.unwrap_or(effort_seconds(self.request.effort));
+                let allowed = self.task.request.scope.max_seconds.unwrap_or(self.allowed_seconds());
                 let taken: f64 = others.iter().map(Step::expected_seconds).sum();
                 let stop = self.pair_stop();
                 let class = Class { relation: Relation::Socket, kinds: None };
@@ -125,9 +126,9 @@ impl<'a> C2cPlanner<'a> {
 
     /// Steps of only one pair of each class.
     fn of_speaker(&self, pair: CpuPair, ops: &[PingOp]) -> Vec<Step> {
-        let node = self.request.scope.mem_node;
+        let node = self.task.node();
         let mut steps = vec![self.trip(Purpose::Reverse, ops[0], pair.turned(), node, None)];
-        if self.request.effort > Effort::Quick && self.params.ops.is_empty() {
+        if self.task.effort() > Effort::Quick && self.params.ops.is_empty() {
             let usable = |op: &&PingOp| !ops.contains(op) && (**op != PingOp::OneWay || self.common_clock().is_ok());
             steps.extend(PingOp::ALL.iter().filter(usable).map(|op| self.trip(Purpose::Op, *op, pair, node, None)));
         }
@@ -143,8 +144,8 @@ impl<'a> C2cPlanner<'a> {
     /// The nodes that a pair's lines can have their home on beside that of the first cpu, which is where all pairs are
     /// measured.
     fn homes(&self, pair: CpuPair) -> Vec<(&'static str, NodeId)> {
-        let machine = self.lab.machine;
-        if self.request.scope.mem_node.is_some() {
+        let machine = self.task.machine();
+        if self.task.node().is_some() {
             return Vec::new();
         }
         let Some(first) = nearest_memory_node(pair.first, machine) else { return Vec::new() };
@@ -164,7 +165,7 @@ impl<'a> C2cPlanner<'a> {
 
     fn say_homes(&self, choice: &Choice, plan: &mut Plan) {
         let swept = plan.steps.iter().any(|step| step.labels.is_for(Purpose::Home));
-        plan.rules.push(match (self.request.scope.mem_node, swept) {
+        plan.rules.push(match (self.task.node(), swept) {
             (Some(node), _) => rules::home_asked(node),
             (None, true) => rules::homes_swept(choice.speakers().len()),
             (None, false) => rules::home_only(),
@@ -173,7 +174,7 @@ impl<'a> C2cPlanner<'a> {
 
     /// All cpus on one word, in numbers that double.
     fn contention(&self) -> Vec<Step> {
-        let order = self.lab.machine.cores_first(&self.cpus);
+        let order = self.task.machine().cores_first(&self.task.cpus);
         let mut counts: Vec<usize> = (0..).map(|i| 1 << i).take_while(|n| *n < order.len()).collect();
         counts.push(order.len());
         counts.into_iter().map(|count| self.contenders(&order[..count])).collect()
@@ -187,7 +188,7 @@ impl<'a> C2cPlanner<'a> {
             .whole(Labels::THREADS, cpus.len() as u64)
             .text(Labels::CPUS, &set);
         let id = format!("c2c/contention/{}", cpus.len());
-        let step = self.step(id, labels, cpus.iter().map(part).collect(), self.request.scope.mem_node);
+        let step = self.step(id, labels, cpus.iter().map(part).collect(), self.task.node());
         let shot_seconds = step.stop.shot_seconds.max(CONTENDER_SECONDS * cpus.len() as f64);
         Step { stop: StopRule { shot_seconds, ..step.stop }, ..step }
     }
@@ -212,14 +213,14 @@ impl<'a> C2cPlanner<'a> {
 
     /// Lines that the second cpu holds, fetched by the first.
     fn transfer(&self, pair: CpuPair, state: LineState) -> Step {
-        let node = self.request.scope.mem_node;
+        let node = self.task.node();
         let mut labels = pair_labels(Purpose::Transfer, pair).text(Labels::STATE, state);
         let mut id = format!("c2c/transfer/{state}/{}-{}", pair.first, pair.second);
         if let Some(node) = node {
             id.push_str(&format!("/node{node}"));
         }
         // The home of the lines is part of the measurement, even if the user named no node.
-        if let Some(home) = node.or_else(|| nearest_memory_node(pair.first, self.lab.machine)) {
+        if let Some(home) = node.or_else(|| nearest_memory_node(pair.first, self.task.machine())) {
             labels = labels.whole(Labels::NODE, u64::from(home));
         }
         let threads =
@@ -232,35 +233,34 @@ impl<'a> C2cPlanner<'a> {
             bytes: SHARED,
             policy: MemPolicy::Bind,
             nodes: node.into_iter().collect(),
-            page: self.request.scope.page.unwrap_or(PageKind::Base),
+            page: self.task.request.scope.page.unwrap_or(PageKind::Base),
             layout: Layout::Shared,
         };
-        let setup = Setup { regions: vec![region], threads, seed: self.request.seed };
+        let setup = Setup { regions: vec![region], threads, seed: self.task.request.seed };
         Step { id, phase: 0, labels, metric: Metric::Latency, setup, stop: self.stop() }
     }
 
-    fn precision(&self) -> f64 {
-        self.request.precision.unwrap_or(PRECISION)
+    /// Seconds that the effort allows.
+    fn allowed_seconds(&self) -> f64 {
+        self.task.effort().choose([8.0, 45.0, 300.0])
     }
 
     /// When one pair of many is good enough.
     fn pair_stop(&self) -> StopRule {
-        let (allocations, min_visits, max_visits) = match self.request.effort {
-            Effort::Quick => (1, 8, 60),
-            Effort::Standard => (2, 8, 120),
-            Effort::Full => (3, 16, 400),
-        };
-        StopRule { precision: self.precision(), allocations, min_visits, max_visits, shot_seconds: VISIT_SECONDS }
+        let (allocations, min_visits, max_visits) = self.task.effort().choose([(1, 8, 60), (2, 8, 120), (3, 16, 400)]);
+        StopRule {
+            precision: self.task.precision(PRECISION),
+            allocations,
+            min_visits,
+            max_visits,
+            shot_seconds: VISIT_SECONDS,
+        }
     }
 
     /// When anything else is.
     fn stop(&self) -> StopRule {
-        let (allocations, min_visits, max_visits) = match self.request.effort {
-            Effort::Quick => (2, 8, 80),
-            Effort::Standard => (3, 12, 200),
-            Effort::Full => (4, 24, 600),
-        };
-        StopRule { precision: self.precision(), allocations, min_visits, max_visits, shot_seconds: 0.004 }
+        let (allocations, min_visits, max_visits) = self.task.effort().choose([(2, 8, 80), (3, 12, 200), (4, 24, 600)]);
+        StopRule { precision: self.task.precision(PRECISION), allocations, min_visits, max_visits, shot_seconds: 0.004 }
     }
 }
 
@@ -273,13 +273,4 @@ fn pair_labels(purpose: Purpose, pair: CpuPair) -> Labels {
         .whole(Labels::TO, u64::from(pair.second))
         .text(Labels::CPUS, &cpus);
     pair.class.kinds.iter().fold(labels, |labels, kinds| labels.text(Labels::KINDS, kinds))
-}
-
-/// Seconds an effort allows.
-fn effort_seconds(effort: Effort) -> f64 {
-    match effort {
-        Effort::Quick => 8.0,
-        Effort::Standard => 45.0,
-        Effort::Full => 300.0,
-    }
 }

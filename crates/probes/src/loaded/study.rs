@@ -5,44 +5,48 @@ use tiermark_engine::accounting::MEDIAN;
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Effort, IdSet, Labels, Layout, MemPolicy, Metric, Note, Observation, PageKind, Plan,
-    Purpose, Refusal, RegionSetup, Request, Role, Scope, Setup, Step, StopRule, ThreadSetup,
+    Bytes, ChainLayout, CpuId, Effort, IdSet, Labels, Layout, MemPolicy, Metric, Note, Observation, Plan, Purpose,
+    Refusal, RegionSetup, Request, Role, Scope, Setup, Step, StopRule, ThreadSetup,
 };
 
 use super::LoadedParams;
 use super::curve::points_of;
 use super::curve_spec::{CurveSpec, LOAD, LoadSite, Traffic};
 use super::pauses::{FIRST, next};
-use crate::footprints::{dram_bytes, memory_cap};
+use crate::footprints::memory_cap;
 use crate::memory_kinds::{far_unmeasured, quiet_cpu};
 use crate::mix::Mix;
 use crate::places::{Distance, Placement, places, whole_system};
-use crate::steps::{asked, default_page, headline, one_cpu, scope_cpus, setup, stream_role};
+use crate::steps::{one_cpu, scope_cpus, setup, stream_role};
+use crate::task::Task;
 use crate::traffic;
 
 /// Wanted half-width of the interval: of every point, and of the rate of all cores.
 const PRECISION: f64 = 0.02;
 
-pub(super) struct LoadedPlanner<'a> {
-    request: &'a Request,
-    params: LoadedParams,
-    lab: Lab<'a>,
-    cpus: IdSet,
+pub(super) struct LoadedStudy {
+    pub(super) task: Task,
+    pub(super) params: LoadedParams,
+    /// Every curve that can be measured, the most important first, and the refusals of the others.
+    pub(super) families: Vec<CurveSpec>,
+    refused: Vec<Refusal>,
 }
 
-impl<'a> LoadedPlanner<'a> {
-    pub(super) fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
-        let (params, mut cpus): (LoadedParams, IdSet) = asked(request, lab)?;
+impl LoadedStudy {
+    pub(super) fn new(request: &Request, lab: &Lab) -> Result<Self, Refusal> {
+        let (mut task, params): (_, LoadedParams) = Task::new(request, lab)?;
         if let Some(chaser) = params.chaser_cpu {
             let only: IdSet = [chaser].into_iter().collect();
             // It need not be among the cpus that inject.
-            cpus = cpus.union(&scope_cpus(&Scope { cpus: Some(only), ..Scope::default() }, lab.machine)?);
+            task.cpus = task.cpus.union(&scope_cpus(&Scope { cpus: Some(only), ..Scope::default() }, &lab.machine)?);
         }
-        let planner = Self { request, params, lab, cpus };
-        if planner.groups_are_fixed() && !planner.params.delays.is_empty() {
+        let (families, refused) = (Vec::new(), Vec::new());
+        let mut study = Self { task, params, families, refused };
+        if study.groups_are_fixed() && !study.params.delays.is_empty() {
             return Err(says::groups_have_delays());
         }
-        Ok(planner)
+        (study.families, study.refused) = study.all_families();
+        Ok(study)
     }
 
     /// Whether every group of threads has its own delay: there is one load then, and no curve.
@@ -70,7 +74,7 @@ impl<'a> LoadedPlanner<'a> {
         if let Some(delays) = self.fixed() {
             return 1 + delays.len();
         }
-        match self.request.effort {
+        match self.task.effort() {
             Effort::Quick => 15,
             // Halving the gaps beside the knee until they are as near as its noise takes so many.
             Effort::Standard => 23,
@@ -82,7 +86,7 @@ impl<'a> LoadedPlanner<'a> {
         if !self.params.mixes.is_empty() {
             return self.params.mixes.clone();
         }
-        let names: &[&str] = match (self.request.effort, distance) {
+        let names: &[&str] = match (self.task.effort(), distance) {
             (Effort::Quick, _) => &["read"],
             (Effort::Standard, Distance::Local) => &["read", "2:1", "1:1", "write", "write.nt"],
             (Effort::Standard, Distance::System) => &["read"],
@@ -96,33 +100,33 @@ impl<'a> LoadedPlanner<'a> {
     /// Mixes of which only the peak rate of a place's cores is measured: on the widest place, if the user named no mix,
     /// those of a whole system.
     fn peaks_only(&self, distance: Distance, widest: Distance) -> Vec<Mix> {
-        if distance != widest || !self.params.mixes.is_empty() || self.request.effort == Effort::Quick {
+        if distance != widest || !self.params.mixes.is_empty() || self.task.effort() == Effort::Quick {
             return Vec::new();
         }
         let curves = self.mixes(distance);
-        let all = Mix::of_a_system().into_iter().filter(|mix| mix.kernels(self.lab.bench).is_ok());
+        let all = Mix::of_a_system().into_iter().filter(|mix| mix.kernels(&self.task.lab.bench).is_ok());
         all.filter(|mix| !curves.contains(mix)).collect()
     }
 
     /// The places, the threads' own memory first.
     fn places(&self) -> Vec<Placement> {
-        let scope = &self.request.scope;
+        let scope = &self.task.request.scope;
         // It is about the node of the chaser.
-        let beside = self.params.chaser_cpu.and_then(|cpu| self.lab.machine.node_of(cpu));
-        let beside = beside.and_then(|node| self.lab.machine.node(node)).filter(|_| scope.cpus.is_none());
-        let crew = beside.map_or_else(|| self.cpus.clone(), |node| self.cpus.intersection(&node.cpus));
-        let mut places = places(self.lab.machine, &crew, scope);
-        if self.request.effort == Effort::Quick {
+        let beside = self.params.chaser_cpu.and_then(|cpu| self.task.machine().node_of(cpu));
+        let beside = beside.and_then(|node| self.task.machine().node(node)).filter(|_| scope.cpus.is_none());
+        let crew = beside.map_or_else(|| self.task.cpus.clone(), |node| self.task.cpus.intersection(&node.cpus));
+        let mut places = places(self.task.machine(), &crew, scope);
+        if self.task.effort() == Effort::Quick {
             places.truncate(1);
         } else {
-            let system = whole_system(self.lab.machine, &self.cpus, scope);
+            let system = whole_system(self.task.machine(), &self.task.cpus, scope);
             places.splice(1..1, system);
         }
         places
     }
 
-    /// Every curve that can be measured, the most important first, and the refusals of the others.
-    pub(super) fn families(&self) -> (Vec<CurveSpec>, Vec<Refusal>) {
+    /// Every curve that can be measured, and the refusals of the others.
+    fn all_families(&self) -> (Vec<CurveSpec>, Vec<Refusal>) {
         let (mut families, mut refused) = (Vec::new(), Vec::new());
         if !self.params.traffic.is_empty() {
             let traffic = Traffic::Groups(self.params.traffic.clone());
@@ -144,7 +148,7 @@ impl<'a> LoadedPlanner<'a> {
                 }
             };
             for mix in self.mixes(site.place.distance) {
-                match mix.kernels(self.lab.bench) {
+                match mix.kernels(&self.task.lab.bench) {
                     Ok(_) => families.push(CurveSpec { traffic: Traffic::Mix(mix), site: site.clone(), curve: true }),
                     Err(op) => refused.push(says::no_kernel_for_mix(&mix.to_string(), op)),
                 }
@@ -158,7 +162,7 @@ impl<'a> LoadedPlanner<'a> {
 
     /// Threads and footprints of a place.
     fn site(&self, place: Placement) -> Result<LoadSite, Refusal> {
-        let machine = self.lab.machine;
+        let machine = self.task.machine();
         let name = format!("loaded latency, {} memory", place.distance);
         let chaser = self.params.chaser_cpu.map_or_else(|| one_cpu(machine, &place.cpus, &name), Ok)?;
         let core = machine.cpu(chaser).map(|c| c.core);
@@ -169,12 +173,11 @@ impl<'a> LoadedPlanner<'a> {
         if injectors.is_empty() {
             return Err(says::no_core_for_load(&name, &place.cpus));
         }
-        let (only, others): (IdSet, IdSet) = ([chaser].into_iter().collect(), injectors.iter().copied().collect());
-        let scope = &self.request.scope;
-        let chain = dram_bytes(machine, &only, place.node, scope)?.0;
-        let wanted = dram_bytes(machine, &others, place.node, scope)?.0;
+        let others: IdSet = injectors.iter().copied().collect();
+        let chain = self.task.dram_bytes(&[chaser], place.node)?.0;
+        let wanted = self.task.dram_bytes(&injectors, place.node)?.0;
         // Chaser and injectors are there at once.
-        let cap = memory_cap(machine, &place.cpus, place.node, scope);
+        let cap = memory_cap(machine, &place.cpus, place.node, &self.task.request.scope);
         let most = cap.bytes.saturating_sub(chain) / injectors.len() as u64 / (2 << 20) * (2 << 20);
         let least = 2 * machine.reachable_cache_bytes(&others).max(4 << 20) / injectors.len() as u64;
         let load = wanted.min(most);
@@ -187,17 +190,18 @@ impl<'a> LoadedPlanner<'a> {
 
     /// The chaser and the cpus of the groups.
     fn site_of_groups(&self) -> Result<LoadSite, Refusal> {
-        let (machine, groups) = (self.lab.machine, &self.params.traffic);
+        let (machine, groups) = (self.task.machine(), &self.params.traffic);
         let inject = traffic::cpus(groups)?;
-        let left = self.cpus.difference(&inject);
+        let left = self.task.cpus.difference(&inject);
         let chosen = self.params.chaser_cpu.map_or_else(|| quiet_cpu(machine, &left), Some);
-        let chaser = chosen.filter(|cpu| left.contains(*cpu)).ok_or_else(|| says::no_cpu_beside_groups(&self.cpus))?;
+        let chaser =
+            chosen.filter(|cpu| left.contains(*cpu)).ok_or_else(|| says::no_cpu_beside_groups(&self.task.cpus))?;
         let only: IdSet = [chaser].into_iter().collect();
-        let node = self.request.scope.mem_node;
+        let node = self.task.node();
         let distance = node.map_or(Distance::Local, |node| Placement::distance(machine, &only, node));
-        let chain = Bytes(dram_bytes(machine, &only, node, &self.request.scope)?.0);
+        let chain = Bytes(self.task.dram_bytes(&[chaser], node)?.0);
         // So that a mistake in a group is told, and no curve only lacks its points.
-        let (regions, _) = traffic::load(groups, self.request, self.lab, self.page(), 0)?;
+        let (regions, _) = traffic::load(groups, &self.task, 0)?;
         let load = regions.iter().map(|region| region.bytes).max().unwrap_or_default();
         let place = Placement { distance, cpus: inject.union(&only), node };
         Ok(LoadSite { place, chaser, injectors: inject.iter().collect(), chain, load })
@@ -205,14 +209,13 @@ impl<'a> LoadedPlanner<'a> {
 
     /// All steps that are known before anything is measured.
     pub(super) fn fill(&self, plan: &mut Plan) {
-        let (families, refused) = self.families();
-        plan.refused.extend(refused);
-        if self.request.scope.mem_node.is_none() && self.request.effort > Effort::Quick {
-            let cpu = self.params.chaser_cpu.or_else(|| quiet_cpu(self.lab.machine, &self.cpus));
-            plan.rules.extend(cpu.into_iter().flat_map(|cpu| far_unmeasured(self.lab.machine, cpu)));
+        plan.refused.extend(self.refused.iter().cloned());
+        if self.task.node().is_none() && self.task.effort() > Effort::Quick {
+            let cpu = self.params.chaser_cpu.or_else(|| quiet_cpu(self.task.machine(), &self.task.cpus));
+            plan.rules.extend(cpu.into_iter().flat_map(|cpu| far_unmeasured(self.task.machine(), cpu)));
         }
         let mut known: Vec<Placement> = Vec::new();
-        for (index, family) in families.iter().enumerate() {
+        for (index, family) in self.families.iter().enumerate() {
             let phase = u8::try_from(index).unwrap_or(u8::MAX);
             if !known.contains(&family.site.place) {
                 known.push(family.site.place.clone());
@@ -252,32 +255,29 @@ impl<'a> LoadedPlanner<'a> {
         if self.fixed().is_some() {
             return steps;
         }
-        for family in self.families().0.into_iter().filter(|family| family.curve) {
-            let points: Vec<_> = points_of(&family, observations).iter().map(|(point, _)| *point).collect();
+        for family in self.families.iter().filter(|family| family.curve) {
+            let points: Vec<_> = points_of(family, observations).iter().map(|(point, _)| *point).collect();
             let tried = observations.iter().filter(|o| family.owns(o)).count() + 1;
             let room = self.points().saturating_sub(tried);
-            steps.extend(next(&points, room).into_iter().filter_map(|pause| self.point(&family, pause)));
+            steps.extend(next(&points, room).into_iter().filter_map(|pause| self.point(family, pause)));
         }
         steps
-    }
-
-    fn page(&self) -> PageKind {
-        self.request.scope.page.unwrap_or_else(|| default_page(self.lab.machine))
     }
 
     /// The chaser alone: a point of the curve like the others, so a median, of as many visits in the same moments. Of
     /// moments of its own, or as an edge, it would be lower than the others by more than the load.
     fn unloaded(&self, site: &LoadSite) -> Step {
         let labels = site
-            .labels(Purpose::Unloaded, self.page())
+            .labels(Purpose::Unloaded, self.task.page())
             .whole(Labels::SIZE, site.chain.0)
             .text(Labels::CPUS, site.chaser);
         let labels = labels.text(Labels::STATISTIC, MEDIAN);
         let role = Role::Chase { chains: 1 };
         let layout = Layout::Chain(ChainLayout::Groups);
-        let setup = setup(&[site.chaser], site.chain, site.place.node, self.page(), layout, &role, self.request.seed);
-        let precision = self.request.precision.unwrap_or(PRECISION);
-        let stop = StopRule { precision, ..point_stop(self.request.effort) };
+        let setup =
+            setup(&[site.chaser], site.chain, site.place.node, self.task.page(), layout, &role, self.task.request.seed);
+        let precision = self.task.precision(PRECISION);
+        let stop = StopRule { precision, ..point_stop(self.task.effort()) };
         Step { id: site.id("unloaded"), labels, phase: 0, metric: Metric::Latency, setup, stop }
     }
 
@@ -286,19 +286,20 @@ impl<'a> LoadedPlanner<'a> {
         let (site, Traffic::Mix(mix)) = (&family.site, &family.traffic) else { return None };
         let cpus: Vec<CpuId> = std::iter::once(site.chaser).chain(site.injectors.iter().copied()).collect();
         let all: IdSet = cpus.iter().copied().collect();
-        let (bytes, _) = dram_bytes(self.lab.machine, &all, site.place.node, &self.request.scope).ok()?;
-        let role = match stream_role(&mix.rivals(self.lab.bench)) {
+        let (bytes, _) = self.task.dram_bytes(&cpus, site.place.node).ok()?;
+        let role = match stream_role(&mix.rivals(&self.task.lab.bench)) {
             Some(role) => role,
-            None => Role::Load { kernels: mix.kernels(self.lab.bench).ok()?, pause_ns: 0 },
+            None => Role::Load { kernels: mix.kernels(&self.task.lab.bench).ok()?, pause_ns: 0 },
         };
-        let mut labels = family.labels(Purpose::Peak, self.page());
+        let mut labels = family.labels(Purpose::Peak, self.task.page());
         if matches!(site.place.distance, Distance::Local | Distance::System) {
             labels = labels.text(Labels::TIER, "DRAM");
         }
         labels = labels.whole(Labels::SIZE, bytes).whole(Labels::THREADS, cpus.len() as u64).text(Labels::CPUS, &all);
         let layout = mix.layout();
-        let setup = setup(&cpus, Bytes(bytes), site.place.node, self.page(), layout, &role, self.request.seed);
-        let stop = headline(self.request.effort, self.request.precision.unwrap_or(PRECISION));
+        let setup =
+            setup(&cpus, Bytes(bytes), site.place.node, self.task.page(), layout, &role, self.task.request.seed);
+        let stop = self.task.headline(PRECISION);
         Some(Step { id: family.id("peak"), labels, phase: 0, metric: Metric::Bandwidth, setup, stop })
     }
 
@@ -310,21 +311,21 @@ impl<'a> LoadedPlanner<'a> {
             bytes,
             policy: MemPolicy::Bind,
             nodes: nodes.clone(),
-            page: self.page(),
+            page: self.task.page(),
             layout,
         };
         let mut regions = vec![region(site.chain, Layout::Chain(ChainLayout::Groups))];
         let mut threads = vec![ThreadSetup::new(site.chaser, Role::Chase { chains: 1 }, 0)];
         match &family.traffic {
             Traffic::Mix(mix) => {
-                let role = Role::Load { kernels: mix.kernels(self.lab.bench).ok()?, pause_ns };
+                let role = Role::Load { kernels: mix.kernels(&self.task.lab.bench).ok()?, pause_ns };
                 for cpu in &site.injectors {
                     threads.push(ThreadSetup::new(*cpu, role.clone(), regions.len()));
                     regions.push(region(site.load, mix.layout()));
                 }
             }
             Traffic::Groups(groups) => {
-                let (more, load) = traffic::load(groups, self.request, self.lab, self.page(), pause_ns).ok()?;
+                let (more, load) = traffic::load(groups, &self.task, pause_ns).ok()?;
                 threads.extend(load.into_iter().map(|thread| ThreadSetup { region: thread.region + 1, ..thread }));
                 regions.extend(more);
             }
@@ -332,7 +333,7 @@ impl<'a> LoadedPlanner<'a> {
         threads[1..].iter_mut().for_each(|thread| LOAD.clone_into(&mut thread.part));
         let all: IdSet = threads.iter().map(|t| t.cpu).collect();
         let labels = family
-            .labels(Purpose::Load, self.page())
+            .labels(Purpose::Load, self.task.page())
             .whole(Labels::PAUSE, u64::from(pause_ns))
             .whole(Labels::THREADS, site.injectors.len() as u64)
             .text(Labels::CPUS, all);
@@ -341,22 +342,15 @@ impl<'a> LoadedPlanner<'a> {
             labels,
             phase: 0,
             metric: Metric::Latency,
-            setup: Setup { regions, threads, seed: self.request.seed },
-            stop: StopRule {
-                precision: self.request.precision.unwrap_or(PRECISION),
-                ..point_stop(self.request.effort)
-            },
+            setup: Setup { regions, threads, seed: self.task.request.seed },
+            stop: StopRule { precision: self.task.precision(PRECISION), ..point_stop(self.task.effort()) },
         })
     }
 }
 
 /// When a point is good enough.
 fn point_stop(effort: Effort) -> StopRule {
-    let (allocations, min_visits, max_visits) = match effort {
-        Effort::Quick => (1, 8, 24),
-        Effort::Standard => (2, 12, 60),
-        Effort::Full => (3, 24, 200),
-    };
+    let (allocations, min_visits, max_visits) = effort.choose([(1, 8, 24), (2, 12, 60), (3, 24, 200)]);
     // The generators reach their steady state within a millisecond; the chaser needs blocks of it.
     StopRule { precision: PRECISION, allocations, min_visits, max_visits, shot_seconds: 0.004 }
 }
