@@ -49,7 +49,7 @@ pub(crate) fn take(step: &mut Step, memory: &FileMemory, bench: &Bench) -> Resul
         return Err(says::memory_file_elsewhere(&step.id, &memory.path));
     }
     let is_stored = |role: &Role| {
-        let kernels = role.kernels().filter_map(|id| bench.kernels.iter().find(|kernel| kernel.id == *id));
+        let kernels = role.kernels().filter_map(|id| bench.kernel(&id.0));
         kernels.map(|kernel| kernel.write_per_line).any(|bytes| bytes > 0)
     };
     // What is in a file that is there stays as it is: no chain is written, and no data of a kind.

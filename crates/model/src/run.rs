@@ -116,6 +116,13 @@ pub struct Bench {
     pub primitives: Vec<PrimitiveInfo>,
 }
 
+impl Bench {
+    /// The kernel of this id; `None` if it cannot run here.
+    pub fn kernel(&self, id: &str) -> Option<&KernelInfo> {
+        self.kernels.iter().find(|kernel| *kernel.id.0 == *id)
+    }
+}
+
 /// The clock that stamps blocks.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -8,14 +8,15 @@ use tiermark_model::messages::memory;
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Finding, KernelId, Labels, Layout, Metric, Note, Observation, Plan, Purpose, Quantity,
-    Refusal, Request, Role, Step, StopRule, Unit,
+    Bytes, ChainLayout, CpuId, Finding, KernelInfo, Labels, Layout, Metric, Note, Observation, Pattern, Plan, Purpose,
+    Quantity, Refusal, Request, Role, Step, StopRule, Unit,
 };
 
-use crate::chasing::{join, plain_kernel, resting_on};
+use crate::chasing::{join, resting_on};
 use crate::finder::Finder;
 use crate::found::Found;
 use crate::ladder::{derived, measured, quotient, with_purpose, with_range};
+use crate::mix::plain_kernel;
 use crate::steps::{VISIT_SECONDS, once, setup};
 use crate::task::Task;
 use crate::tiers::{Ladder, Tier};
@@ -129,14 +130,15 @@ impl BackgroundStudy {
         for tier in ladder.tiers.iter().filter(|tier| tier.node == self.task.node() || tier.node.is_none()) {
             steps.push(self.step(tier, ALONE, None));
             for (beside, op) in NEIGHBOURS {
-                steps.extend(plain_kernel(&self.task.lab, op).map(|kernel| self.step(tier, beside, Some(kernel))));
+                steps
+                    .extend(plain_kernel(&self.task.lab.bench, op).map(|kernel| self.step(tier, beside, Some(kernel))));
             }
         }
         once(&mut steps);
         steps
     }
 
-    fn step(&self, tier: &Tier, beside: &str, kernel: Option<(KernelId, bool)>) -> Step {
+    fn step(&self, tier: &Tier, beside: &str, kernel: Option<&KernelInfo>) -> Step {
         let (node, page, seed) = (self.task.node(), self.task.page(), self.task.request.seed);
         let name = &tier.name;
         let mut labels = Labels::new()
@@ -149,12 +151,12 @@ impl BackgroundStudy {
         let chain = Layout::Chain(if tier.is_memory() { ChainLayout::Groups } else { ChainLayout::Random });
         let chase = Role::Chase { chains: 1 };
         let mut both = setup(&[self.cpu], Bytes(tier.bytes), node, page, chain, &chase, seed);
-        if let Some((kernel, random)) = kernel {
+        if let Some(KernelInfo { id, pattern, .. }) = kernel {
             // Loads walk in order only; a stream walks lines in any.
-            let (layout, role) = if random {
-                (Layout::Permuted, Role::Stream { kernel, rivals: Vec::new() })
+            let (layout, role) = if *pattern == Pattern::Random {
+                (Layout::Permuted, Role::Stream { kernel: id.clone(), rivals: Vec::new() })
             } else {
-                (Layout::Data, Role::Load { kernels: vec![kernel], pause_ns: 0 })
+                (Layout::Data, Role::Load { kernels: vec![id.clone()], pause_ns: 0 })
             };
             join(&mut both, setup(&[self.other], Bytes(self.memory), node, page, layout, &role, seed));
         } else {

@@ -1,9 +1,8 @@
 //! Steps that chase, and findings that rest on several of them: what the probes of shapes have in common.
 
-use tiermark_engine::Lab;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Finding, Interval, KernelId, Labels, Layout, Machine, Metric, NodeId, Observation,
-    PageKind, Pattern, Quantity, Role, Setup, Step, StopRule, ThreadSetup, Unit, Verdict,
+    Bytes, ChainLayout, CpuId, Finding, Interval, Labels, Layout, Machine, Metric, NodeId, Observation, PageKind,
+    Quantity, Role, Setup, Step, StopRule, ThreadSetup, Unit, Verdict,
 };
 
 use crate::steps::{default_page, setup};
@@ -77,12 +76,6 @@ pub(crate) fn quarters(low: u64, high: u64, multiple: u64) -> Vec<u64> {
         .collect();
     between.dedup();
     between
-}
-
-/// The best plain kernel of an operation, and whether it is random.
-pub(crate) fn plain_kernel(lab: &Lab, op: &str) -> Option<(KernelId, bool)> {
-    let kernels = lab.bench.kernels.iter().filter(|k| k.plain && k.id.op() == op);
-    kernels.max_by_key(|k| k.isa).map(|k| (k.id.clone(), k.pattern == Pattern::Random))
 }
 
 /// Adds a neighbour's memory and threads to a setup, as a part of its own.

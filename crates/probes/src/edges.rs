@@ -11,7 +11,7 @@ use tiermark_model::{
 use crate::finder::{declared, point};
 use crate::found::{CurvePoint, Found, FoundTier, Grain, Size, find};
 use crate::ladder::{derived, with_purpose};
-use crate::tlb::page_bytes;
+use crate::steps::page_bytes;
 
 /// Measured tier sizes: where the plateaus of the random curve end, each named by the declared cache nearest to it. A
 /// size that the curve does not resolve is a finding without a number, with its range and the reason.

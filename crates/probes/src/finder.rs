@@ -10,10 +10,9 @@ use tiermark_model::{
 use crate::chasing::Chase;
 use crate::found::{CurvePoint, Declared, Found, find, refine};
 use crate::sizes::{SMALLEST, sweep};
-use crate::steps::{follow, max_seconds};
+use crate::steps::{follow, max_seconds, page_bytes};
 use crate::task::Task;
 use crate::tiers::{Ladder, ladder_of};
-use crate::tlb::page_bytes;
 
 /// State of the curve so far.
 enum Curve {

@@ -5,12 +5,13 @@ use tiermark_engine::{Lab, Probe, Study, Subject};
 use tiermark_model::messages::memory;
 use tiermark_model::messages::rules;
 use tiermark_model::{
-    Bytes, CpuId, Finding, Labels, Layout, Metric, Observation, PageKind, Plan, Purpose, Quantity, Refusal, Request,
-    Role, Step, Unit,
+    Bytes, CpuId, Finding, Labels, Layout, Metric, Observation, PageKind, Pattern, Plan, Purpose, Quantity, Refusal,
+    Request, Role, Step, Unit,
 };
 
-use crate::chasing::{pages_to_be_had, plain_kernel, resting_on};
+use crate::chasing::{pages_to_be_had, resting_on};
 use crate::ladder::{measured, quotient, with_purpose, with_range};
+use crate::mix::plain_kernel;
 use crate::steps::setup;
 use crate::task::Task;
 
@@ -50,8 +51,8 @@ impl Study for GranularityStudy {
         for page in &self.pages {
             for (operation, ops) in OPERATIONS {
                 for (name, op) in SIZES.iter().zip(ops) {
-                    let Some((kernel, random)) = plain_kernel(&task.lab, op) else { continue };
-                    let layout = if random { Layout::Permuted } else { Layout::Data };
+                    let Some(kernel) = plain_kernel(&task.lab.bench, op) else { continue };
+                    let layout = if kernel.pattern == Pattern::Random { Layout::Permuted } else { Layout::Data };
                     let labels = Labels::new()
                         .purpose(Purpose::Granularity)
                         .text(Labels::OP, operation)
@@ -59,8 +60,8 @@ impl Study for GranularityStudy {
                         .text(Labels::LAYOUT, name)
                         .whole(Labels::SIZE, bytes)
                         .text(Labels::CPUS, cpu)
-                        .text(Labels::KERNEL, &kernel);
-                    let role = Role::Stream { kernel, rivals: Vec::new() };
+                        .text(Labels::KERNEL, &kernel.id);
+                    let role = Role::Stream { kernel: kernel.id.clone(), rivals: Vec::new() };
                     let setup = setup(&[*cpu], Bytes(bytes), task.node(), *page, layout, &role, task.request.seed);
                     let stop = task.headline(PRECISION);
                     let id = format!("granularity/{page}/{op}");

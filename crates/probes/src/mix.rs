@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use tiermark_model::{Bench, Isa, KernelId, Layout, deal};
+use tiermark_model::{Bench, Isa, KernelId, KernelInfo, Layout, deal};
 
 /// Most reads or writes in a round: shares finer than an eighth do not show in a bandwidth.
 const MOST: u8 = 8;
@@ -119,24 +119,24 @@ impl Mix {
     /// # Errors
     /// The operation that no kernel here does.
     pub(crate) fn kernels(self, bench: &Bench) -> Result<Vec<KernelId>, &'static str> {
-        self.ops().into_iter().map(|op| plain_kernel(bench, op).ok_or(op)).collect()
+        self.ops().into_iter().map(|op| plain_kernel(bench, op).map(|kernel| kernel.id.clone()).ok_or(op)).collect()
     }
 
     /// All kernels that do it by themselves, the plainest first; none where it takes several operations.
     pub(crate) fn rivals(self, bench: &Bench) -> Vec<KernelId> {
         let ops = self.ops();
         let [op] = ops.as_slice() else { return Vec::new() };
-        let Some(first) = plain_kernel(bench, op) else { return Vec::new() };
+        let Some(KernelInfo { id: first, .. }) = plain_kernel(bench, op) else { return Vec::new() };
         let others = bench.kernels.iter().filter(|k| k.id.op() == *op && k.isa != Isa::Portable && !k.zeros_only);
-        let others = others.map(|k| k.id.clone()).filter(|id| *id != first);
+        let others = others.map(|k| k.id.clone()).filter(|id| id != first);
         std::iter::once(first.clone()).chain(others).collect()
     }
 }
 
 /// The plain kernel of an operation for the widest vectors, or its portable form where there is no other.
-pub(crate) fn plain_kernel(bench: &Bench, op: &str) -> Option<KernelId> {
+pub(crate) fn plain_kernel<'a>(bench: &'a Bench, op: &str) -> Option<&'a KernelInfo> {
     let fits = bench.kernels.iter().filter(|k| k.id.op() == op && k.plain);
-    fits.filter(|k| !k.zeros_only).max_by_key(|k| k.isa).map(|k| k.id.clone())
+    fits.filter(|k| !k.zeros_only).max_by_key(|k| k.isa)
 }
 
 impl fmt::Display for Mix {

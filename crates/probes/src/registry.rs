@@ -31,8 +31,7 @@ pub fn all() -> &'static [&'static Probe] {
     &PROBES
 }
 
-/// The probe with this id, or that had it before.
+/// The probe with this id.
 pub fn find(id: &str) -> Option<&'static Probe> {
-    let id = tiermark_model::present_probe_id(id);
     PROBES.iter().copied().find(|probe| probe.id == id)
 }

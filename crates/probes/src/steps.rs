@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{
-    Bench, Bytes, CpuId, Effort, IdSet, KernelId, Labels, Layout, Machine, MemPolicy, NodeId, PageKind, Plan, Purpose,
-    Refusal, RegionSetup, Request, Role, Scope, Setup, Step, StopRule, ThreadSetup,
+    Bench, Bytes, CpuId, Effort, IdSet, KIB, KernelId, Labels, Layout, Machine, MemPolicy, NodeId, PageKind, Plan,
+    Purpose, Refusal, RegionSetup, Request, Role, Scope, Setup, Step, StopRule, ThreadSetup,
 };
 
 use crate::memory_kinds::quiet_cpu;
@@ -51,6 +51,15 @@ pub(crate) fn once(steps: &mut Vec<Step>) {
 /// The page size if the user named none: transparent huge pages, unless the system has them off.
 pub(crate) fn default_page(machine: &Machine) -> PageKind {
     if machine.system.has_thp() { PageKind::Thp } else { PageKind::Base }
+}
+
+/// Bytes of a page of this kind; `None` where the machine has none.
+pub(crate) fn page_bytes(page: PageKind, machine: &Machine) -> Option<u64> {
+    match page {
+        PageKind::Base => Some(if machine.page_bytes > 0 { machine.page_bytes } else { 4 * KIB }),
+        PageKind::Thp => machine.system.thp_bytes.filter(|_| machine.system.has_thp()),
+        PageKind::Huge(bytes) => Some(bytes),
+    }
 }
 
 /// One region and one thread on each cpu, all doing the same on memory of their own.

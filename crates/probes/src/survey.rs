@@ -149,3 +149,20 @@ fn side_caches(machine: &Machine) -> Vec<Warning> {
     }
     by_size.into_iter().map(|(bytes, nodes)| says::memory_side_cache(&nodes, Bytes(bytes))).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use tiermark_machine::synth::Synth;
+
+    use super::*;
+
+    #[test]
+    fn a_last_cache_of_unknown_size_is_said() {
+        let warned = |level: u8| {
+            let mut machine = Synth::default().machine().unwrap();
+            machine.caches.retain(|cache| cache.level <= level);
+            warnings(&machine).iter().any(|warning| warning.code == says::codes::last_cache_unknown)
+        };
+        assert_eq!([warned(2), warned(3)], [true, false]);
+    }
+}

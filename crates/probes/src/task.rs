@@ -61,8 +61,7 @@ impl Task {
     /// # Errors
     /// A [`Refusal`] where there is no cpu.
     pub(crate) fn one_cpu(&self) -> Result<CpuId, Refusal> {
-        let probe = tiermark_model::present_probe_id(&self.request.probe);
-        quiet_cpu(self.machine(), &self.cpus).ok_or_else(|| says::no_cpu(probe))
+        quiet_cpu(self.machine(), &self.cpus).ok_or_else(|| says::no_cpu(&self.request.probe))
     }
 
     /// Half-width of intervals that the user wants, or the usual one.

@@ -319,14 +319,6 @@ pub(crate) mod tests {
         assert_eq!(dram(|_| {}), 64 * MIB);
         assert_eq!(dram(|caches| caches.iter_mut().filter(|c| c.level == 3).for_each(|c| c.bytes = None)), 512 * MIB);
         assert_eq!(dram(|caches| caches.retain(|cache| cache.level < 3)), 512 * MIB);
-        let warned = |level: u8| {
-            let mut machine = machine(1, MIB, 8 * MIB);
-            machine.allowed_cpus = "0".parse().unwrap();
-            machine.caches.retain(|cache| cache.level <= level);
-            let code = tiermark_model::messages::system::codes::last_cache_unknown;
-            crate::survey::warnings(&machine).iter().any(|warning| warning.code == code)
-        };
-        assert_eq!([warned(2), warned(3)], [true, false]);
     }
 
     #[test]

@@ -6,15 +6,15 @@ use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::messages::shapes;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Effort, Finding, HugePool, KIB, Labels, Machine, Observation, PageKind, Plan, Purpose,
-    Quantity, Refusal, Request, Step, Unit,
+    Bytes, ChainLayout, CpuId, Effort, Finding, HugePool, KIB, Labels, Observation, PageKind, Plan, Purpose, Quantity,
+    Refusal, Request, Step, Unit,
 };
 
 use crate::chasing::{Chase, bounds, pages_to_be_had, quarters, resting_on, shape};
 use crate::geometry::solve::{Buffer, Translation, translation};
 use crate::ladder::with_purpose;
 use crate::sizes::grid;
-use crate::steps::default_page;
+use crate::steps::{default_page, page_bytes};
 use crate::task::Task;
 
 /// Bytes of a line: each page's line lies one further than that of the page before it, so that the lines of all pages
@@ -99,15 +99,6 @@ impl Study for TlbStudy {
             }
         }
         findings
-    }
-}
-
-/// Bytes of a page of this kind; `None` where the machine has none.
-pub(crate) fn page_bytes(page: PageKind, machine: &Machine) -> Option<u64> {
-    match page {
-        PageKind::Base => Some(if machine.page_bytes > 0 { machine.page_bytes } else { 4 * KIB }),
-        PageKind::Thp => machine.system.thp_bytes.filter(|_| machine.system.has_thp()),
-        PageKind::Huge(bytes) => Some(bytes),
     }
 }
 

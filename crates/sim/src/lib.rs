@@ -222,8 +222,7 @@ fn part(truth: &Machine, setup: &Setup) -> Level {
 }
 
 fn find_kernel<'a>(bench: &'a Bench, id: &KernelId) -> Result<&'a KernelInfo, Refusal> {
-    let known = bench.kernels.iter().find(|k| k.id == *id);
-    known.ok_or_else(|| says::kernel_unusable(&id.0, None))
+    bench.kernel(&id.0).ok_or_else(|| says::kernel_unusable(&id.0, None))
 }
 
 /// The kernel that the streams of a setup begin with.

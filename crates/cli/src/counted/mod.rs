@@ -18,8 +18,8 @@ use tiermark_engine::{Fault, Host, Lab, Rig, Shot};
 use tiermark_machine::{Energy, Root};
 use tiermark_model::messages::counters as says;
 use tiermark_model::{
-    Bench, CounterSight, CounterSourceId, KernelId, LinkCheck, Note, PassedOver, PlacementProof, RateUnit, Refusal, Role,
-    RunCounters, Setup, StepTraffic,
+    Bench, CounterSight, CounterSourceId, KernelId, LinkCheck, Note, PassedOver, PlacementProof, RateUnit, Refusal,
+    Role, RunCounters, Setup, StepTraffic,
 };
 
 use crate::args::{CounterUse, CountingArgs};

@@ -105,7 +105,7 @@ pub(super) fn is_piece(step: &Step) -> bool {
 fn takes_turns(a: &Step, b: &Step, bench: &Bench) -> bool {
     let writes = |step: &Step| {
         let kernel = first_kernel(step).filter(|_| streams(step))?;
-        bench.kernels.iter().find(|info| info.id == *kernel).map(|info| info.write_per_line > 0)
+        bench.kernel(&kernel.0).map(|info| info.write_per_line > 0)
     };
     let are_streams = writes(a).is_some() && writes(a) == writes(b);
     let reads_chain = |a: &Role, b: &Role| matches!((a, b), (Role::Chase { .. }, Role::Stream { .. }));

@@ -129,7 +129,7 @@ impl Runner<'_> {
         let now = self.host.now();
         let kept = self.keep.rig_of(at);
         let cell = &self.cells[index];
-        let kernel = cell.kernel().and_then(|id| self.host.bench().kernels.iter().find(|info| info.id == *id));
+        let kernel = cell.kernel().and_then(|id| self.host.bench().kernel(&id.0));
         let bytes = kernel.map(|kernel| passes::bytes(&cell.step, kernel)).unwrap_or_default();
         let seconds = passes::seconds(&bytes, rate).filter(|seconds| now + seconds < self.deadline);
         let Some(seconds) = seconds.filter(|_| cell.wants_pass(kept.allocation, now)) else { return Ok(()) };

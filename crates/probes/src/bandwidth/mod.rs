@@ -7,14 +7,16 @@ mod study;
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{Lab, Probe, Study, Subject};
 use tiermark_model::messages::memory;
+use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{
-    Bytes, Effort, Finding, Grade, Label, Labels, Machine, Observation, PlacementProof, Plan, Purpose, Quantity,
-    Refusal, Step, StoreKind, Unit,
+    Bytes, CpuId, Effort, Finding, Grade, IdSet, Label, Labels, Machine, Observation, PlacementProof, Plan, Purpose,
+    Quantity, Refusal, Step, StoreKind, Unit,
 };
 
 use crate::ceilings::traffic_for_each_byte;
 use crate::ladder::{derived, finding, overhead_note, with_purpose};
+use crate::memory_kinds::quiet_cpu;
 use crate::steps::denser_seconds;
 use crate::traffic::ThreadGroup;
 pub(crate) use job::mix;
@@ -65,6 +67,26 @@ pub enum ThreadCount {
     /// This many; physical cores before their siblings.
     #[serde(untagged)]
     Exactly(u32),
+}
+
+impl ThreadCount {
+    /// The cpus of so many threads, of these; `place` names them in a refusal.
+    ///
+    /// # Errors
+    /// A [`Refusal`] if there are fewer cpus.
+    pub(crate) fn cpus(self, machine: &Machine, cpus: &IdSet, place: &str) -> Result<Vec<CpuId>, Refusal> {
+        let order = machine.cores_first(cpus);
+        match self {
+            Self::One | Self::Exactly(1) => Ok(quiet_cpu(machine, cpus).into_iter().collect()),
+            Self::Cores => {
+                let cores = machine.one_per_core(cpus);
+                Ok(order.into_iter().filter(|cpu| cores.contains(*cpu)).collect())
+            }
+            Self::Cpus => Ok(order),
+            Self::Exactly(n) if n >= 1 && n as usize <= order.len() => Ok(order[..n as usize].to_vec()),
+            Self::Exactly(n) => Err(says::too_many_threads(n, place, cpus)),
+        }
+    }
 }
 
 /// Jobs a user has in mind, and the operations whose kernels do them: the fastest is the answer.
@@ -125,7 +147,7 @@ impl Study for BandwidthStudy {
 /// Ways to write a buffer that are faster than what the row of its cache is of: those that bypass the caches.
 fn buffers(observations: &[Observation], lab: &Lab) -> Vec<Finding> {
     let is_around = |o: &&Observation| {
-        let kernel = lab.bench.kernels.iter().find(|kernel| o.labels.is(Labels::KERNEL, &kernel.id.0));
+        let kernel = o.labels.get(Labels::KERNEL).and_then(|id| lab.bench.kernel(id));
         kernel.is_some_and(|kernel| kernel.store_kind != StoreKind::Cached)
     };
     with_purpose(observations, Purpose::Buffer).filter(is_around).map(|o| finding(o, overhead_note(o))).collect()
@@ -147,7 +169,7 @@ fn peak_shares(observations: &[Observation], lab: &Lab) -> Vec<Finding> {
     with_purpose(observations, Purpose::Ladder)
         .filter(|o| o.labels.is(Labels::TIER, "DRAM") && o.verdict.grade != Grade::Invalid)
         .filter_map(|o| {
-            let kernel = lab.bench.kernels.iter().find(|kernel| o.labels.is(Labels::KERNEL, &kernel.id.0));
+            let kernel = o.labels.get(Labels::KERNEL).and_then(|id| lab.bench.kernel(id));
             let moved = o.value? * kernel.and_then(|kernel| traffic_for_each_byte(&[kernel])).unwrap_or(1.0);
             let share = moved / peak_of(o, peak.bytes_per_second, &lab.machine)?;
             let mut labels = o.labels.clone();

@@ -1,13 +1,12 @@
 //! The steps of a bandwidth request.
 
 use tiermark_engine::Lab;
-use tiermark_model::messages::plan as says;
 use tiermark_model::{
     Bytes, CpuId, Effort, IdSet, KIB, Labels, Layout, Metric, NodeId, Observation, Pattern, Plan, Purpose, Refusal,
     Request, Role, Step, StopRule,
 };
 
-use super::job::Job;
+use super::job::{Job, Jobs};
 use super::{BandwidthParams, DataKind, PRECISION, ThreadCount};
 use crate::finder::Finder;
 use crate::found::Found;
@@ -60,6 +59,7 @@ struct Footprint {
 pub(super) struct BandwidthStudy {
     pub(super) task: Task,
     params: BandwidthParams,
+    jobs: Jobs,
     /// Of the tiers that the ladder is planned from; `None` without a cpu.
     finder: Option<Finder>,
 }
@@ -68,7 +68,8 @@ impl BandwidthStudy {
     pub(super) fn new(request: &Request, lab: &Lab) -> Result<Self, Refusal> {
         let (task, params): (_, BandwidthParams) = Task::new(request, lab)?;
         let finder = quiet_cpu(task.machine(), &task.cpus).map(|cpu| Finder::new(&task, cpu, task.page()));
-        let study = Self { task, params, finder };
+        let jobs = Jobs::new(&task);
+        let study = Self { task, params, jobs, finder };
         for op in &study.params.ops {
             study.check_op(op)?;
         }
@@ -76,7 +77,7 @@ impl BandwidthStudy {
     }
 
     fn check_op(&self, op: &str) -> Result<(), Refusal> {
-        if !self.kernels(op, self.zeros()).is_empty() {
+        if !self.jobs.kernels(op, self.zeros()).is_empty() {
             return Ok(());
         }
         Err(no_kernel(op, &self.task.lab.bench))
@@ -112,23 +113,14 @@ impl BandwidthStudy {
         }
     }
 
-    fn cores_first(&self) -> Vec<CpuId> {
-        self.task.machine().cores_first(&self.task.cpus)
-    }
-
     fn one(&self) -> BandwidthThreads {
         BandwidthThreads { cpus: quiet_cpu(self.task.machine(), &self.task.cpus).into_iter().collect(), span: "one" }
-    }
-
-    fn cores(&self) -> BandwidthThreads {
-        let cores = self.task.machine().one_per_core(&self.task.cpus);
-        BandwidthThreads { cpus: self.cores_first().into_iter().filter(|c| cores.contains(*c)).collect(), span: "all" }
     }
 
     /// The requested crews, or one thread and one a core (once, if that is the same).
     fn crews(&self) -> Result<Vec<BandwidthThreads>, Refusal> {
         if self.params.threads.is_empty() {
-            let (one, cores) = (self.one(), self.cores());
+            let (one, cores) = (self.one(), self.crew(ThreadCount::Cores)?);
             return Ok(if cores.cpus.len() > 1 { vec![one, cores] } else { vec![one] });
         }
         let mut crews: Vec<BandwidthThreads> = Vec::new();
@@ -143,15 +135,12 @@ impl BandwidthStudy {
     }
 
     fn crew(&self, count: ThreadCount) -> Result<BandwidthThreads, Refusal> {
-        match count {
-            ThreadCount::One | ThreadCount::Exactly(1) => Ok(self.one()),
-            ThreadCount::Cores => Ok(self.cores()),
-            ThreadCount::Cpus => Ok(BandwidthThreads { cpus: self.cores_first(), span: "all" }),
-            ThreadCount::Exactly(n) if n >= 1 && n as usize <= self.task.cpus.len() => {
-                Ok(BandwidthThreads { cpus: self.cores_first().into_iter().take(n as usize).collect(), span: "some" })
-            }
-            ThreadCount::Exactly(n) => Err(says::too_many_threads(n, "", &self.task.cpus)),
-        }
+        let span = match count {
+            ThreadCount::One | ThreadCount::Exactly(1) => "one",
+            ThreadCount::Cores | ThreadCount::Cpus => "all",
+            ThreadCount::Exactly(_) => "some",
+        };
+        Ok(BandwidthThreads { cpus: count.cpus(self.task.machine(), &self.task.cpus, "")?, span })
     }
 
     /// One step for each tier, job and crew; the ladder of a crew has footprints of its own.
@@ -180,14 +169,14 @@ impl BandwidthStudy {
     /// The steps of one tier.
     fn rung(&self, tier: &Tier, crew: &BandwidthThreads, stop: StopRule) -> Vec<Step> {
         let quick = self.task.effort() == Effort::Quick;
-        let mut jobs: Vec<Job> = self.ops().iter().map(|op| self.job(op, self.zeros())).collect();
+        let mut jobs: Vec<Job> = self.ops().iter().map(|op| self.jobs.of(op, self.zeros())).collect();
         // Clearing memory is a job of its own (the kernel's, every allocator's), and often twice as fast as storing
         // data.
         if !quick && self.params.ops.is_empty() && !self.zeros() && tier.name == "DRAM" {
-            jobs.push(self.job("write", true));
+            jobs.push(self.jobs.of("write", true));
         }
         if tier.is_cache() {
-            jobs = jobs.into_iter().map(|job| self.cached(job)).collect();
+            jobs = jobs.into_iter().map(|job| self.jobs.cached(job)).collect();
         }
         let labels = || Labels::new().purpose(Purpose::Ladder).text(Labels::TIER, &tier.name);
         let place = Footprint { size: Bytes(tier.stream_bytes), node: tier.node };
@@ -202,8 +191,8 @@ impl BandwidthStudy {
         }
         let place = Footprint { size: Bytes(tier.stream_bytes), node: tier.node };
         let step = |op: &str| {
-            let (job, labels) = (self.job(op, false), Labels::new().purpose(Purpose::Buffer));
-            let has_choice = self.cached(job.clone()).kernels != job.kernels;
+            let (job, labels) = (self.jobs.of(op, false), Labels::new().purpose(Purpose::Buffer));
+            let has_choice = self.jobs.cached(job.clone()).kernels != job.kernels;
             has_choice.then(|| self.step(labels, &job, &self.one(), place, stop))?
         };
         ["write", "copy"].into_iter().filter_map(step).collect()
@@ -232,7 +221,7 @@ impl BandwidthStudy {
 
     /// Footprints of the ladder's figures of a job by one thread on the memory of the curve.
     fn figures(&self, op: &str, observations: &[Observation]) -> Vec<u64> {
-        let label = self.job(op, self.zeros()).label;
+        let label = self.jobs.of(op, self.zeros()).label;
         let node = self.task.node().map(u64::from);
         let is_of_job = |o: &&Observation| {
             let is_one = o.labels.is(Labels::OP, &label) && o.labels.is(Labels::SPAN, "one");
@@ -244,8 +233,8 @@ impl BandwidthStudy {
 
     /// Points of a job's curve: by ordinary stores where caches may hold them, as the rows of caches are.
     fn curve_steps(&self, op: &str, sizes: &[Bytes]) -> Vec<Step> {
-        let (job, crew) = (self.job(op, self.zeros()), self.one());
-        let cached = self.cached(job.clone());
+        let (job, crew) = (self.jobs.of(op, self.zeros()), self.one());
+        let cached = self.jobs.cached(job.clone());
         let cache = self.task.machine().reachable_cache_bytes(&crew.cpus.iter().copied().collect());
         let step = |size: &Bytes| {
             let place = Footprint { size: *size, node: self.task.node() };
@@ -274,7 +263,7 @@ impl BandwidthStudy {
             let Ok((size, _)) = self.task.dram_bytes(&crew.cpus, node) else { continue };
             let place = Footprint { size: Bytes(size), node };
             let labels = Labels::new().purpose(Purpose::Scaling).text(Labels::TIER, "DRAM");
-            let job = self.job("read", self.zeros());
+            let job = self.jobs.of("read", self.zeros());
             plan.steps.extend(self.step(labels, &job, &crew, place, self.task.curve_point()));
         }
     }
@@ -290,9 +279,9 @@ impl BandwidthStudy {
         let stop = self.task.headline(PRECISION);
         for row in self.table_sizes() {
             for op in self.ops() {
-                let job = self.job(&op, self.zeros());
+                let job = self.jobs.of(&op, self.zeros());
                 for crew in self.crews()? {
-                    let size = row.footprint(self.arrays(&job), crew.cpus.len() as u64);
+                    let size = row.footprint(self.jobs.arrays(&job), crew.cpus.len() as u64);
                     check_size(size)?;
                     let place = Footprint { size, node: self.task.node() };
                     let labels = Labels::new().purpose(Purpose::Table);
@@ -326,7 +315,7 @@ impl BandwidthStudy {
         if self.task.effort() != Effort::Full {
             return Vec::new();
         }
-        let denser = |op: &String| self.curve_steps(op, &between(&curve(&self.job(op, self.zeros()).label)));
+        let denser = |op: &String| self.curve_steps(op, &between(&curve(&self.jobs.of(op, self.zeros()).label)));
         self.ops().iter().flat_map(denser).collect()
     }
 

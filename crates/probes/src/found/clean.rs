@@ -1,6 +1,6 @@
 //! Points that can be true at once.
 
-use super::CurvePoint;
+use super::types::CurvePoint;
 
 /// A point this much (relative) above a larger footprint's is wrong; less is noise, and waves that sets and pages make.
 const WAVES: f64 = 0.03;

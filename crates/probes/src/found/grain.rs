@@ -4,7 +4,7 @@ use tiermark_model::KIB;
 use tiermark_stats::bend;
 
 use super::levels::{Level, SPANS, stretch, top};
-use super::{CurvePoint, Grain};
+use super::types::{CurvePoint, Grain};
 
 /// Entries of first-level data TLBs for loads: Arm Neoverse N1 and V1 (48); Intel up to Ice Lake, AMD Zen 1 to 3 (64);
 /// Zen 4 (72); Intel from Golden Cove, Zen 5 (96).

@@ -1,6 +1,6 @@
 //! Whether memory answers.
 
-use super::CurvePoint;
+use super::types::CurvePoint;
 
 /// Two footprints agree within this: page walks add up to 8 % a doubling on base pages.
 const AGREE: f64 = 0.08;

@@ -2,7 +2,7 @@
 
 use super::grain::reaches_between;
 use super::levels::{Level, SKIPS, end};
-use super::{CurvePoint, Declared, Grain};
+use super::types::{CurvePoint, Declared, Grain};
 
 /// A step up to this is small enough for the TLB: 9 cycles on the 14 of an L2, or a walk within L3.
 const TRANSLATION: f64 = 1.7;

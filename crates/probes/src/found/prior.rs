@@ -1,6 +1,6 @@
 //! Use of a declared size where the curve leaves the size of a private cache open.
 
-use super::Declared;
+use super::types::Declared;
 
 /// Share of machines whose declared private caches are what they have: hosts give guests parts of the shared level,
 /// hardly ever of the private ones, but some declare a made-up processor.

@@ -1,11 +1,11 @@
 //! Tiers out of named levels, with the footprint that measures each.
 
-use tiermark_model::KIB;
+use tiermark_model::{KIB, WhyNot};
 
 use super::levels::{FITS, LEFT, Level};
 use super::naming::Named;
 use super::prior::{interval, private, supports};
-use super::{CurvePoint, Declared, Found, FoundTier, Grain, Size, WhyNot};
+use super::types::{CurvePoint, Declared, Found, FoundTier, Grain, Size};
 
 /// A size is resolved when both ends of its interval are within this factor of it.
 const RESOLVED: f64 = 1.1;

@@ -21,7 +21,7 @@ use crate::chasing::{Chase, quarters, shape};
 use crate::sizes::{SMALLEST, grid};
 use crate::task::Task;
 
-use solver_input::GeometryCurves;
+use solver_input::{BEHIND_FIRST, GeometryCurves};
 
 /// Distances within a block of a paired chain: words, half lines, a line, its neighbour, the next pair.
 const APART: [u64; 6] = [8, 16, 32, 64, 128, 256];
@@ -44,9 +44,6 @@ const NODES_OF_MOST: u64 = 8;
 const FINE: f64 = 1.03;
 /// Capacities are resolved to whole multiples of this.
 const STEP: u64 = KIB;
-/// Footprint of the paired chain that misses the first level and stays in the second, where that is not declared to be
-/// smaller.
-const BEHIND_FIRST: u64 = 512 * KIB;
 
 /// Parameters of the geometry probe: it has none yet.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

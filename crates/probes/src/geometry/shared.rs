@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use tiermark_model::messages::shapes;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Finding, KIB, Labels, Layout, Machine, Metric, Note, Observation, Purpose, Quantity,
-    Reason, Role, Step, Unit,
+    Bytes, ChainLayout, CpuId, Finding, KIB, KernelInfo, Labels, Layout, Machine, Metric, Note, Observation, Purpose,
+    Quantity, Reason, Role, Step, Unit,
 };
 
 use super::solver_input::GeometryCurves;
-use crate::chasing::{join, plain_kernel, resting_on, shape};
+use crate::chasing::{join, resting_on, shape};
 use crate::ladder::with_purpose;
+use crate::mix::plain_kernel;
 use crate::steps::setup;
 use crate::task::Task;
 
@@ -29,7 +30,7 @@ const APART: f64 = 1.1;
 /// relation.
 pub(super) fn steps(task: &Task, cpu: CpuId, seen: &GeometryCurves<'_>) -> Vec<Step> {
     let (node, page, seed) = (task.node(), task.page(), task.request.seed);
-    let Some((kernel, _)) = plain_kernel(&task.lab, "read") else { return Vec::new() };
+    let Some(KernelInfo { id: kernel, .. }) = plain_kernel(&task.lab.bench, "read") else { return Vec::new() };
     let mut steps = Vec::new();
     for (relation, other) in relations(task, cpu) {
         for (name, level) in &seen.levels {

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{ChainLayout, CpuId, Labels, Machine, Observation, Purpose};
+use tiermark_model::{ChainLayout, CpuId, KIB, Labels, Machine, Observation, Purpose};
 
-use super::BEHIND_FIRST;
 use super::solve::{Level, Strided, levels, split, ways};
 use crate::edges::boundary_names;
 use crate::ladder::{points, with_purpose};
 
+/// Footprint of the paired chain that misses the first level and stays in the second, where that is not declared to be
+/// smaller.
+pub(super) const BEHIND_FIRST: u64 = 512 * KIB;
 /// Two sizes of one level, by ways and by footprint, agree within this: the curve bends where the last lines are fought
 /// for.
 pub(super) const AGREE: f64 = 0.8;

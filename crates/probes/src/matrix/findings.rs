@@ -46,7 +46,7 @@ pub(super) fn used(observations: &[Observation], bench: &Bench) -> Vec<Finding> 
     let of = |o: &Observation| {
         let rate = o.value.filter(|_| o.labels.get(Labels::POLICY).is_none() && o.unit == Unit::BytesPerSecond)?;
         let id = o.labels.get(Labels::KERNEL)?;
-        let (read, written) = bench.kernels.iter().find(|kernel| *kernel.id.0 == *id)?.traffic();
+        let (read, written) = bench.kernel(id)?.traffic();
         let share = 1.0 / (read + written);
         let found = derived(o, Quantity::MatrixUsed, o.labels.clone(), share, Unit::Ratio);
         (share < 1.0).then(|| found.with_notes([memory::bytes_beside((rate * read).into(), (rate * written).into())]))
@@ -93,12 +93,11 @@ pub(super) fn shares(observations: &[Observation], groups: &[CpuGroup], stated: 
 
 /// The kernels that the threads of a cell ran: the one that was taken, or those of its mix in turn.
 fn kernels_of<'a>(o: &Observation, bench: &'a Bench) -> Vec<&'a KernelInfo> {
-    let info = |id: &str| bench.kernels.iter().find(|kernel| *kernel.id.0 == *id);
     if let Some(id) = o.labels.get(Labels::KERNEL) {
-        return info(id).into_iter().collect();
+        return bench.kernel(id).into_iter().collect();
     }
     let mix = o.labels.get(Labels::OP).and_then(mix).and_then(|mix| mix.kernels(bench).ok());
-    mix.into_iter().flatten().filter_map(|id| info(&id.0)).collect()
+    mix.into_iter().flatten().filter_map(|id| bench.kernel(&id.0)).collect()
 }
 
 /// Two observations as a ratio: as doubtful as the worse of both.

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use tiermark_engine::nearest_memory_node;
-use tiermark_model::{CoreKind, IdSet, Machine, NodeId};
+use tiermark_model::{CoreKind, CpuId, IdSet, Machine, NodeId, Refusal};
 
+use crate::bandwidth::ThreadCount;
 use crate::memory_kinds::{MemoryKind, kinds};
 
 /// The unit that the cpus of one row share.
@@ -21,6 +22,14 @@ pub enum Origin {
     Llc,
 }
 
+/// The threads of a cell.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct MatrixThreads {
+    pub(super) cpus: Vec<CpuId>,
+    /// The label of their number: `one`, `cores`, `cpus`, or a number.
+    pub(super) span: String,
+}
+
 /// The cpus of one row.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct CpuGroup {
@@ -34,6 +43,21 @@ pub(super) struct CpuGroup {
 }
 
 impl CpuGroup {
+    /// The threads of a cell, or why there are not so many.
+    ///
+    /// # Errors
+    /// A [`Refusal`] for more threads than the group has cpus.
+    pub(super) fn threads(&self, count: ThreadCount, machine: &Machine) -> Result<MatrixThreads, Refusal> {
+        let span = match count {
+            ThreadCount::One | ThreadCount::Exactly(1) => "one".to_owned(),
+            ThreadCount::Cores => "cores".to_owned(),
+            ThreadCount::Cpus => "cpus".to_owned(),
+            ThreadCount::Exactly(n) => n.to_string(),
+        };
+        let cpus = count.cpus(machine, &self.cpus, &format!(" on {}", self.name))?;
+        Ok(MatrixThreads { cpus, span })
+    }
+
     pub(super) fn new(name: String, cpus: IdSet, machine: &Machine) -> Self {
         let own = cpus.iter().filter_map(|cpu| machine.node_of(cpu)).collect();
         let homes = cpus.iter().filter_map(|cpu| nearest_memory_node(cpu, machine)).collect();

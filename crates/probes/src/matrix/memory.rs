@@ -4,12 +4,12 @@
 use serde::{Deserialize, Serialize};
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
-use tiermark_model::{Bench, Bytes, HugePool, Labels, Note, PageKind, Refusal, Step};
+use tiermark_model::{Bench, Bytes, HugePool, IdSet, Labels, Machine, Note, PageKind, Refusal, Step};
 
-use super::study::MatrixStudy;
+use super::groups::CpuGroup;
 use super::{MatrixParams, Policy, ops};
 use crate::footprints::{Shares, memory_cap_over};
-use crate::steps::default_page;
+use crate::task::Task;
 
 /// Whose the memory of a bandwidth is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -42,24 +42,24 @@ pub(super) struct WorkerMemory {
     pub(super) rule: Option<Note>,
 }
 
-impl MatrixStudy {
+impl WorkerMemory {
     /// The memory of each thread in all cells: what the user named or wished for, as far as there is room for the cell
     /// with most threads.
-    pub(super) fn worker_memory(&self) -> WorkerMemory {
-        let (machine, scope) = (self.task.machine(), &self.task.request.scope);
-        let ordinary = scope.page.unwrap_or_else(|| default_page(machine));
-        let Some(each) = self.params.worker_memory else {
-            return WorkerMemory { size: self.params.size, page: ordinary, rule: None };
+    pub(super) fn new(task: &Task, params: &MatrixParams, groups: &[CpuGroup], targets: &IdSet) -> Self {
+        let (machine, scope) = (task.machine(), &task.request.scope);
+        let ordinary = task.page();
+        let Some(each) = params.worker_memory else {
+            return WorkerMemory { size: params.size, page: ordinary, rule: None };
         };
-        let crews = self.groups.iter().flat_map(|group| self.crews(group)).flatten();
+        let crews = groups.iter().flat_map(|group| params.crews(group, machine)).flatten();
         let threads = crews.map(|crew| crew.cpus.len() as u64).max().unwrap_or(1);
         let wanted = Bytes(each.0.saturating_mul(threads));
         let with = |page, rule| WorkerMemory { size: Some(each), page, rule: Some(rule) };
         let is_allowed = scope.max_mem.is_none_or(|most| most >= wanted);
-        if let Some(page) = self.pool_with(each, wanted).filter(|_| scope.page.is_none() && is_allowed) {
+        if let Some(page) = pool_with(machine, targets, each, wanted).filter(|_| scope.page.is_none() && is_allowed) {
             return with(page, rules::worker_huge(each, page));
         }
-        let rooms = self.targets.iter().map(|node| memory_cap_over(machine, &Shares::from([(node, 1)]), scope));
+        let rooms = targets.iter().map(|node| memory_cap_over(machine, &Shares::from([(node, 1)]), scope));
         match rooms.min_by_key(|room| room.bytes) {
             Some(room) if room.bytes < wanted.0 => {
                 let rule = rules::worker_usual(each, wanted, Bytes(room.bytes), &room.why);
@@ -69,30 +69,24 @@ impl MatrixStudy {
         }
     }
 
-    /// The largest reserved huge pages of which each node has so much free.
-    fn pool_with(&self, each: Bytes, wanted: Bytes) -> Option<PageKind> {
-        let machine = self.task.machine();
-        let free = |node, page: u64| {
-            let pools = machine.node(node).map(|n| n.huge_pages.as_slice()).unwrap_or_default();
-            pools.iter().filter(|pool| pool.page_bytes == page).map(HugePool::available_bytes).sum::<u64>()
-        };
-        let sizes = machine.nodes.iter().flat_map(|node| node.huge_pages.iter().map(|pool| pool.page_bytes));
-        let fits = |page: &u64| {
-            *page > 0 && each.0.is_multiple_of(*page) && self.targets.iter().all(|node| free(node, *page) >= wanted.0)
-        };
-        sizes.filter(fits).max().map(PageKind::Huge)
-    }
-
-    /// Whether all threads of a cell work on one buffer.
-    pub(super) fn is_shared(&self) -> bool {
-        self.params.buffer == Buffer::Shared
-    }
-
     /// Bytes of one region of a cell: of a thread's own, or of the buffer of all, which is as large as theirs together
     /// would be.
-    pub(super) fn region_bytes(&self, each: Bytes, threads: usize) -> Bytes {
-        if self.is_shared() && self.memory.size.is_none() { Bytes(each.0 * threads as u64) } else { each }
+    pub(super) fn region_bytes(&self, each: Bytes, threads: usize, is_shared: bool) -> Bytes {
+        if is_shared && self.size.is_none() { Bytes(each.0 * threads as u64) } else { each }
     }
+}
+
+/// The largest reserved huge pages of which each node has so much free.
+fn pool_with(machine: &Machine, targets: &IdSet, each: Bytes, wanted: Bytes) -> Option<PageKind> {
+    let free = |node, page: u64| {
+        let pools = machine.node(node).map(|n| n.huge_pages.as_slice()).unwrap_or_default();
+        pools.iter().filter(|pool| pool.page_bytes == page).map(HugePool::available_bytes).sum::<u64>()
+    };
+    let sizes = machine.nodes.iter().flat_map(|node| node.huge_pages.iter().map(|pool| pool.page_bytes));
+    let fits = |page: &u64| {
+        *page > 0 && each.0.is_multiple_of(*page) && targets.iter().all(|node| free(node, *page) >= wanted.0)
+    };
+    sizes.filter(fits).max().map(PageKind::Huge)
 }
 
 /// Refuses what one buffer of all threads cannot have.
@@ -119,7 +113,7 @@ pub(super) fn check_buffer(params: &MatrixParams, bench: &Bench) -> Result<(), R
 pub(super) fn writes(op: &str, bench: &Bench) -> bool {
     let work = ops::work(op, bench);
     let ids = work.iter().flat_map(|work| work.role.kernels());
-    ids.filter_map(|id| bench.kernels.iter().find(|kernel| kernel.id == *id)).any(|kernel| kernel.write_per_line > 0)
+    ids.filter_map(|id| bench.kernel(&id.0)).any(|kernel| kernel.write_per_line > 0)
 }
 
 /// Seconds that the bytes of a step take at most (`--total`), at the rate of a slow thread: random words of remote

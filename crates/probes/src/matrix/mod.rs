@@ -14,10 +14,11 @@ mod weights;
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{Probe, Study, Subject};
 use tiermark_model::messages::rules;
-use tiermark_model::{Bytes, Effort, Finding, IdSet, Observation, Plan, Refusal, Step};
+use tiermark_model::{Bytes, Effort, Finding, IdSet, Machine, Observation, Plan, Refusal, Step};
 
 use crate::bandwidth::ThreadCount;
 pub use groups::Origin;
+use groups::{CpuGroup, MatrixThreads};
 pub use memory::{Buffer, Workers};
 pub use ops::{LATENCY, is_own};
 use study::MatrixStudy;
@@ -76,6 +77,19 @@ pub struct MatrixParams {
     pub link_rate: Option<f64>,
     /// One row of each kind, against its own memory and one node of each kind of the others.
     pub sample: bool,
+}
+
+impl MatrixParams {
+    /// Whether all threads of a cell work on one buffer.
+    fn is_shared(&self) -> bool {
+        self.buffer == Buffer::Shared
+    }
+
+    /// The threads of a group, one crew for each requested number.
+    fn crews(&self, group: &CpuGroup, machine: &Machine) -> Vec<Result<MatrixThreads, Refusal>> {
+        let counts = if self.threads.is_empty() { &[ThreadCount::Cores] } else { self.threads.as_slice() };
+        counts.iter().map(|count| group.threads(*count, machine)).collect()
+    }
 }
 
 /// The probe of `tiermark matrix`; `docs/methods/matrix.md` describes the method.

@@ -31,7 +31,7 @@ pub(super) fn work(name: &str, bench: &Bench) -> Option<Work> {
 
 /// Kernels that do a job, on the widest vectors and by string instructions; the plainest first.
 fn rivals<'a>(name: &str, bench: &'a Bench) -> Vec<&'a KernelInfo> {
-    if let Some(exact) = bench.kernels.iter().find(|k| *k.id.0 == *name && !k.zeros_only) {
+    if let Some(exact) = bench.kernel(name).filter(|kernel| !kernel.zeros_only) {
         return vec![exact];
     }
     let own = [ORDINARY.iter().find(|(job, _)| *job == name).map_or(name, |(_, op)| op)];

@@ -89,7 +89,7 @@ impl MatrixStudy {
         let mut steps = Vec::new();
         // All cpus together have no row in the matrix: interleaving is compared with their own memory. One buffer of
         // all is nobody's own.
-        if spot.group.name == "all" && !sets.is_empty() && !self.is_shared() {
+        if spot.group.name == "all" && !sets.is_empty() && !self.params.is_shared() {
             let nodes = IdSet::new();
             steps.push(
                 self.spread(spot, &Spread { name: "local", policy: MemPolicy::Bind, nodes, round: 1, weights: None }),

@@ -8,28 +8,18 @@ use tiermark_model::{
     Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, ThreadSetup,
 };
 
-use super::groups::{CpuGroup, Origin, groups, of_each_kind};
+use super::groups::{CpuGroup, MatrixThreads, Origin, groups, of_each_kind};
 use super::memory::{WorkerMemory, Workers, check_buffer, writes};
 use super::ops::{LATENCY, work};
 use super::sides::{columns, rows};
 use super::{MatrixParams, Policy};
-use crate::bandwidth::ThreadCount;
 use crate::ceilings::Stated;
 use crate::footprints::{Shares, dram_bytes, dram_bytes_over};
-use crate::memory_kinds::quiet_cpu;
-use crate::steps::{check_size, default_page, no_kernel, one_cpu};
+use crate::steps::{check_size, no_kernel, one_cpu};
 use crate::task::Task;
 
 /// Wanted half-width of the interval of a latency, and of a bandwidth.
 const PRECISION: (f64, f64) = (0.01, 0.02);
-
-/// The threads of a cell.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct MatrixThreads {
-    pub(super) cpus: Vec<CpuId>,
-    /// The label of their number: `one`, `cores`, `cpus`, or a number.
-    pub(super) span: String,
-}
 
 /// A row of the matrix, its threads and their work.
 #[derive(Clone, Copy)]
@@ -92,9 +82,8 @@ impl MatrixStudy {
         if groups.is_empty() {
             return Err(says::sharing_unknown(&cpus));
         }
-        let memory = WorkerMemory { size: params.size, page: default_page(&lab.machine), rule: None };
-        let mut study = Self { task, params, groups, targets, memory, refused, cpus: of_rows, without_row, rows };
-        study.memory = study.worker_memory();
+        let memory = WorkerMemory::new(&task, &params, &groups, &targets);
+        let study = Self { task, params, groups, targets, memory, refused, cpus: of_rows, without_row, rows };
         for op in study.params.ops.iter().filter(|op| *op != LATENCY) {
             if work(op, &lab.bench).is_none() {
                 return Err(no_kernel(op, &lab.bench));
@@ -116,7 +105,7 @@ impl MatrixStudy {
         }
         plan.rules.extend(self.footprint_rule());
         plan.rules.extend(self.memory.rule.clone());
-        plan.rules.extend(self.is_shared().then(rules::buffer_shared));
+        plan.rules.extend(self.params.is_shared().then(rules::buffer_shared));
         plan.rules.extend(self.params.total.map(rules::ends_after));
         if !self.wants(Policy::Bind) {
             return;
@@ -165,7 +154,7 @@ impl MatrixStudy {
             &[Policy::Bind, Policy::Interleave, Policy::Mixed],
             &[Policy::Bind, Policy::Interleave, Policy::Weighted, Policy::Mixed],
         ]);
-        let may_be = !self.is_shared() || policy != Policy::Mixed;
+        let may_be = !self.params.is_shared() || policy != Policy::Mixed;
         self.named(policy) || (self.params.policies.is_empty() && usual.contains(&policy) && may_be)
     }
 
@@ -197,7 +186,7 @@ impl MatrixStudy {
 
     /// Whether the threads may do it on their memory: nothing stores to a shared buffer.
     fn may_do(&self, op: &str) -> bool {
-        !self.is_shared() || !writes(op, &self.task.lab.bench)
+        !self.params.is_shared() || !writes(op, &self.task.lab.bench)
     }
 
     /// The operations that policies are measured with: those named, else the two that differ most.
@@ -207,28 +196,9 @@ impl MatrixStudy {
         if named.is_empty() { usual() } else { named }
     }
 
-    /// The crews of a group, one for each requested number of threads.
+    /// The threads of a group, one crew for each requested number.
     pub(super) fn crews(&self, group: &CpuGroup) -> Vec<Result<MatrixThreads, Refusal>> {
-        let asked = if self.params.threads.is_empty() { &[ThreadCount::Cores] } else { self.params.threads.as_slice() };
-        asked.iter().map(|count| self.crew(group, *count)).collect()
-    }
-
-    fn crew(&self, group: &CpuGroup, count: ThreadCount) -> Result<MatrixThreads, Refusal> {
-        let machine = self.task.machine();
-        let order = machine.cores_first(&group.cpus);
-        let cores = machine.one_per_core(&group.cpus);
-        let (cpus, span): (Vec<CpuId>, String) = match count {
-            ThreadCount::One | ThreadCount::Exactly(1) => {
-                (quiet_cpu(machine, &group.cpus).into_iter().collect(), "one".into())
-            }
-            ThreadCount::Cores => (order.into_iter().filter(|cpu| cores.contains(*cpu)).collect(), "cores".into()),
-            ThreadCount::Cpus => (order, "cpus".into()),
-            ThreadCount::Exactly(n) if n as usize <= order.len() => (order[..n as usize].to_vec(), n.to_string()),
-            ThreadCount::Exactly(n) => {
-                return Err(says::too_many_threads(n, &format!(" on {}", group.name), &group.cpus));
-            }
-        };
-        Ok(MatrixThreads { cpus, span })
+        self.params.crews(group, self.task.machine())
     }
 
     /// Bytes of one page of the requested size.
@@ -298,10 +268,10 @@ impl MatrixStudy {
     ) -> Result<Step, Refusal> {
         let work = work(spot.op, &self.task.lab.bench).ok_or_else(|| no_kernel(spot.op, &self.task.lab.bench))?;
         let threads = spot.crew.cpus.len();
-        let size = self.region_bytes(size, threads);
+        let size = self.memory.region_bytes(size, threads, self.params.is_shared());
         let setup = self.setup(spot.crew, size, &work.role, work.layout, place);
         let mut labels = labels.whole(Labels::SIZE, size.0).whole(Labels::THREADS, threads as u64);
-        if self.is_shared() {
+        if self.params.is_shared() {
             labels = labels.text(Labels::BUFFER, "shared");
         }
         if let Some(total) = self.params.total {
@@ -320,7 +290,7 @@ impl MatrixStudy {
     ) -> Setup {
         let page = self.memory.page;
         let places: Vec<ThreadMemory> = (0..crew.cpus.len()).map(place).collect();
-        let regions = if self.is_shared() { 1 } else { places.len() };
+        let regions = if self.params.is_shared() { 1 } else { places.len() };
         let region = |place: &ThreadMemory| {
             let ThreadMemory { policy, nodes, .. } = place.clone();
             RegionSetup { bytes, policy, nodes, page, layout }

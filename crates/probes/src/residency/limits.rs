@@ -4,7 +4,7 @@ use tiermark_model::messages::shapes;
 use tiermark_model::{Bytes, Finding, Labels, Machine, Note, Observation, Quantity, Share, Unit};
 
 use super::Use;
-use super::findings::{AGREE, FAINT, Range, tier_of};
+use super::ranges::{AGREE, FAINT, Range, tier_of};
 use crate::chasing::resting_on;
 
 /// A range is held where this share of it hits: conflicts in a set cost some lines of any range.
@@ -152,7 +152,7 @@ mod tests {
     use tiermark_model::{Code, Interval, MIB, Metric};
 
     use super::*;
-    use crate::residency::findings::WaitPoint;
+    use crate::residency::ranges::WaitPoint;
 
     const WAITS_NS: [f64; 3] = [0.05e6, 1e6, 4e6];
 

@@ -2,6 +2,7 @@
 
 mod findings;
 mod limits;
+mod ranges;
 
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{Lab, Probe, Study, Subject};

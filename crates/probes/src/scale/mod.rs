@@ -103,7 +103,7 @@ impl ScaleStudy {
     }
 
     fn kernel(&self, op: &str) -> Option<KernelId> {
-        plain_kernel(&self.task.lab.bench, op)
+        plain_kernel(&self.task.lab.bench, op).map(|kernel| kernel.id.clone())
     }
 
     /// The ramps: readers beside the node, readers of the nearest other node with cpus on another socket (or of another
@@ -205,8 +205,7 @@ impl ScaleStudy {
 
     /// The kernel of an operation.
     fn kernel_info(&self, op: &str) -> Option<&KernelInfo> {
-        let id = self.kernel(op);
-        self.task.lab.bench.kernels.iter().find(|kernel| Some(&kernel.id) == id.as_ref())
+        plain_kernel(&self.task.lab.bench, op)
     }
 
     /// How often the memory of a step was gone through while it was measured, and in what time.
