@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use tiermark_capacity::evidence::{GroupCounters, GroupPaths, Host, Vitals, parse, process};
+use tiermark_capacity::evidence::{GroupCounters, GroupPaths, Host, Vitals, parse};
 use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_machine::{LiveFacts, Root, discover, dmi, files};
 use tiermark_model::{IdSet, parse_size};
@@ -185,8 +185,6 @@ pub(crate) fn kconfig(bytes: &[u8]) {
 /// Two readings of a system that `watch` makes a sample of.
 pub(crate) fn samples(bytes: &[u8]) {
     const PATHS: [&str; 11] = [
-        "proc/pressure/memory",
-        "proc/pressure/cpu",
         "proc/self/cgroup",
         "proc/self/mountinfo",
         "proc/stat",
@@ -214,21 +212,17 @@ pub(crate) fn samples(bytes: &[u8]) {
 /// What is read of the system and of control groups before and after a trial.
 pub(crate) fn evidence(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    let _ = (parse::pressure(&text), parse::process(&text), parse::disks(&text), parse::zram(&text));
+    let _ = (parse::pressure(&text), parse::disks(&text), parse::zram(&text));
     let _ = (parse::zswap(&text), parse::swaps(&text), parse::cpu_ticks(&text));
-    const PATHS: [&str; 16] = [
+    const PATHS: [&str; 12] = [
         "proc/meminfo",
         "proc/vmstat",
         "proc/stat",
-        "proc/pressure/memory",
-        "proc/pressure/cpu",
         "proc/pressure/io",
         "proc/swaps",
         "proc/diskstats",
         "sys/block/zram0/mm_stat",
         "sys/kernel/debug/zswap/pool_total_size",
-        "proc/1/stat",
-        "proc/1/status",
         "sys/fs/cgroup/t/memory.stat",
         "sys/fs/cgroup/t/memory.current",
         "sys/fs/cgroup/t/memory.swap.current",
@@ -241,6 +235,6 @@ pub(crate) fn evidence(bytes: &[u8]) {
         files.insert(path, input.until_zero().to_vec());
     }
     let root = Root::from_files("a fuzzed machine", files);
-    let _ = (Host::read(&root, &["zram0".to_owned()]), process(&root, 1), Vitals::read(&root));
+    let _ = (Host::read(&root, &["zram0".to_owned()]), Vitals::read(&root));
     let _ = GroupCounters::read(&root, &GroupPaths::V2("sys/fs/cgroup/t".to_owned()));
 }

@@ -12,7 +12,7 @@ mod texts;
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
 /// Every target. To add one: a function of bytes, and its row.
-pub(crate) const TARGETS: [Target; 26] = [
+pub(crate) const TARGETS: [Target; 25] = [
     ("lists", machines::lists),
     ("tree", machines::tree),
     ("smbios", machines::smbios),
@@ -36,7 +36,6 @@ pub(crate) const TARGETS: [Target; 26] = [
     ("traffic", texts::traffic),
     ("pcm", texts::pcm),
     ("pcmcsv", texts::pcmcsv),
-    ("metrics", texts::metrics),
     ("likwid", texts::likwid),
     ("events", texts::events),
 ];

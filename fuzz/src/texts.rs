@@ -1,9 +1,7 @@
 //! Texts that people write, and what servers answer.
 
 use tiermark_capacity::{cost, scenario::Scenario};
-use tiermark_counters::{
-    CounterSource, Family, Field, LikwidFile, PcmCsv, PcmMemory, likwid_of, page_of, pcm_counts, terms,
-};
+use tiermark_counters::{CounterSource, Family, Field, LikwidFile, PCM, PCM_MEMORY, PcmTable, Snapshot, terms};
 
 /// Curves of latency over bandwidth: `show FILE.csv`.
 pub(crate) fn curves(bytes: &[u8]) {
@@ -66,13 +64,13 @@ pub(crate) fn resp(bytes: &[u8]) {
 /// The output of pcm-memory, whole and in pieces, as it is read while it is written.
 pub(crate) fn pcm(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    let mut whole = PcmMemory::default();
-    let rows = whole.feed(&text).len();
-    let mut pieces = PcmMemory::default();
+    let mut whole = PcmTable::new(&PCM_MEMORY);
+    let rows = whole.feed(&text);
+    let mut pieces = PcmTable::new(&PCM_MEMORY);
     let mut read = 0;
     let mut before = pieces.snapshot();
     for character in text.chars() {
-        read += pieces.feed(character.encode_utf8(&mut [0; 4])).len();
+        read += pieces.feed(character.encode_utf8(&mut [0; 4]));
         if character == '\n' {
             let after = pieces.snapshot();
             let _ = tiermark_counters::traffic(&before, &after).whole();
@@ -85,7 +83,7 @@ pub(crate) fn pcm(bytes: &[u8]) {
 /// The output of pcm, whole and in pieces. Its last line counts without its end, so that pieces may end lines earlier.
 pub(crate) fn pcmcsv(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    let mut csv = PcmCsv::default();
+    let mut csv = PcmTable::new(&PCM);
     let mut before = csv.snapshot();
     for line in text.split_inclusive('\n') {
         csv.feed(line);
@@ -93,25 +91,15 @@ pub(crate) fn pcmcsv(bytes: &[u8]) {
         let _ = tiermark_counters::traffic(&before, &after).whole();
         before = after;
     }
-    let mut whole = PcmCsv::default();
+    let mut whole = PcmTable::new(&PCM);
     whole.feed(&text);
     let _ = whole.snapshot();
 }
 
-/// What a web server answers, and the page of pcm-sensor-server.
-pub(crate) fn metrics(bytes: &[u8]) {
-    let page = page_of(bytes).unwrap_or_else(|_| String::from_utf8_lossy(bytes).into_owned());
-    let counts = pcm_counts(&page);
-    let places: std::collections::BTreeSet<_> = counts.iter().map(|count| (&count.place, count.of)).collect();
-    assert_eq!(places.len(), counts.len(), "a count appears twice");
-}
-
 /// The output of likwid-perfctr.
 pub(crate) fn likwid(bytes: &[u8]) {
-    let _ = LikwidFile::new(bytes, [(0, 0), (36, 1)].into()).read();
-    if let Some(found) = likwid_of(&String::from_utf8_lossy(bytes)) {
-        let (before, after) = found.snapshots();
-        assert!(tiermark_counters::traffic(&before, &after).seconds >= 0.0);
+    if let Ok(counted) = LikwidFile::new(bytes, [(0, 0), (36, 1)].into()).read() {
+        let _ = tiermark_counters::traffic(&Snapshot::default(), &counted).whole();
     }
 }
 

@@ -44,7 +44,6 @@ fn fit(room: f64, each: f64) -> u32 {
 
 impl Budgets {
     /// The tenants that each budget has room for.
-    #[must_use]
     pub fn arithmetic(&self) -> Arithmetic {
         let dram = self.dram.saturating_sub(self.reserve) as f64;
         let footprint = self.footprint as f64;
@@ -59,7 +58,6 @@ impl Budgets {
 
 impl Arithmetic {
     /// Where to start: what memory alone holds, or what the cpus carry where that is less; at least one.
-    #[must_use]
     pub fn start(&self) -> u32 {
         self.cpu.map_or(self.memory, |cpu| cpu.min(self.memory)).max(1)
     }

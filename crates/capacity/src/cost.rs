@@ -119,7 +119,6 @@ fn kinds(tier: &str) -> String {
 
 impl Prices {
     /// The mistakes in prices that were read.
-    #[must_use]
     pub fn problems(&self) -> Vec<Problem> {
         let mut found = Vec::new();
         let mut amount = |key: String, value: f64| {
@@ -173,7 +172,6 @@ impl Prices {
     }
 
     /// A remark where they are old or of a day to come, as seen from a day (`2026-11-21`).
-    #[must_use]
     pub fn aged(&self, today: &str) -> Option<Note> {
         let days = today.parse::<Date>().ok()?.since(self.day()?).ok()?.get_days();
         match days {
@@ -184,7 +182,6 @@ impl Prices {
     }
 
     /// Cost of a server of a tier, with power and space over the months; `None` if the file has no such tier.
-    #[must_use]
     pub fn of_server(&self, tier: &str) -> Option<f64> {
         let parts = self.tier.get(tier).or_else(|| self.tier.get(&kinds(tier)))?;
         let sum = |of: fn(&PartPrice) -> f64| -> f64 {
@@ -198,7 +195,6 @@ impl Prices {
     /// The cost of the tenants of each answer. Each row is compared with the row of [`BASE`] under the same load, if
     /// there is one. An answer without a single number, and a tier without prices, get a remark instead of a row.
     /// Prices that are old on the day `today` (`2026-11-21`) get a remark too.
-    #[must_use]
     pub fn table(&self, answers: &[Fitting], today: &str) -> CostTable {
         let mut remarks: Vec<Note> = self.aged(today).into_iter().collect();
         let mut rows: Vec<CostRow> = Vec::new();
@@ -244,7 +240,6 @@ pub struct Configuration {
 
 /// One configuration against another: r = N₂/N₁, u = ΔC/C₁, saving 1 − (1 + u)/r, break-even u = r − 1.
 /// `None` where the first costs nothing or holds nothing.
-#[must_use]
 pub fn against(base: Configuration, other: Configuration) -> Option<CostAgainst> {
     let ratio = f64::from(other.tenants) / f64::from(base.tenants);
     let upgrade = other.total / base.total - 1.0;

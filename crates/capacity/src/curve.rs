@@ -8,7 +8,6 @@ use crate::level::{Served, pooled};
 /// Results of one trial, from its tenants' histograms; `None` if no request was answered.
 ///
 /// `faults_per_request` stays as it is given.
-#[must_use]
 pub fn point(
     trial: u32,
     served: &[Served<'_>],
@@ -59,7 +58,6 @@ fn times(served: &Served<'_>) -> TenantTimes {
 }
 
 /// The times of a closed loop with the requests that it left out; `None` if nothing was answered.
-#[must_use]
 pub fn with_omitted(all: &Histogram<u64>) -> Option<WithOmitted> {
     (!all.is_empty()).then(|| WithOmitted {
         requests: all.len(),

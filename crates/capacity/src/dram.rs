@@ -42,7 +42,6 @@ pub struct Dram {
 
 impl Dram {
     /// So many bytes.
-    #[must_use]
     pub fn new(budget: u64) -> Self {
         Self { budget }
     }
@@ -84,14 +83,12 @@ impl Dram {
     }
 
     /// Whether the pool alone leaves tenants nothing, with the figures.
-    #[must_use]
     pub fn pool_exhausted(&self, account: &Account) -> Option<Note> {
         let is_all = account.pool.saturating_add(self.budget / LEAST) > self.budget;
         is_all.then(|| says::compressed_takes_dram(Bytes(account.pool), Bytes(self.budget)))
     }
 
     /// Whether tenants and pool together take more than there is: the kernel found nothing more to swap out.
-    #[must_use]
     pub fn overdrawn(&self, account: &Account) -> Option<Note> {
         let used = account.held.saturating_add(account.pool);
         (used > self.budget + self.budget / OVER)

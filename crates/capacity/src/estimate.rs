@@ -41,7 +41,6 @@ impl TimeRange {
     }
 
     /// Both, one after the other.
-    #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self { least: self.least + other.least, most: self.most + other.most }
     }
@@ -59,7 +58,6 @@ impl fmt::Display for TimeRange {
 }
 
 /// A time in two numbers at most: `50 s`, `12 min`, `3 h 20 min`, `4 days`.
-#[must_use]
 pub fn spoken(seconds: f64) -> String {
     match seconds {
         s if s < 1.5 * MINUTE => format!("{s:.0} s"),
@@ -89,7 +87,6 @@ pub struct Estimate {
 impl Scenario {
     /// How a search of a tier with so much room is likely to go, by a client with so many threads. What ends it is
     /// taken to be memory: where the service level ends it before, it is shorter.
-    #[must_use]
     pub fn estimate(&self, tier: &Tier, room: Option<u64>, threads: usize) -> Estimate {
         let most_tenants = match self.backend {
             Backend::External => self.most_tenants().min(self.targets.len() as u32),
@@ -110,7 +107,6 @@ impl Scenario {
     }
 
     /// The step before all searches: one tenant is started to measure its memory.
-    #[must_use]
     pub fn sizing_takes(&self, threads: usize) -> TimeRange {
         match self.backend {
             Backend::External => TimeRange::default(),

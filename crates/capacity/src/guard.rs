@@ -29,7 +29,7 @@ const PRESSURE: f64 = 20.0;
 const HEARTBEAT_SECONDS: f64 = 1.0;
 
 /// The counters at one moment of a trial.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Sample {
     /// Seconds since the trial began, its fill included.
     pub at: f64,
@@ -88,7 +88,6 @@ pub struct Guards {
 impl Guards {
     /// The same on a machine of so much memory: a client that is spared and locked would else be within its limit where
     /// nothing else has any memory.
-    #[must_use]
     pub fn within(self, memory: u64) -> Self {
         Self { client: self.client.min(memory.saturating_sub(self.floor)), ..self }
     }
@@ -161,7 +160,6 @@ impl Abort {
     /// or that wait for cpus which other programs use, are missing as those are that the server is late with, a machine
     /// that stands still without waiting for memory is held up by others, a tier that others share is not it, and how
     /// long a trial may take is this program's own matter.
-    #[must_use]
     pub fn outcome(&self, ran_out: Option<&Ended>) -> Outcome {
         let is_elsewhere = ran_out.is_some_and(|ended| !ended.resource.is_of_server());
         let is_memory = ran_out.is_some_and(|ended| ended.resource == Resource::MemoryTier);
@@ -218,7 +216,6 @@ impl Abort {
 /// The first guard that ends a trial, given all its samples in order; `None` while the trial may continue.
 ///
 /// Call it after every sample: it checks only the last sample, and for the rate those of the last seconds.
-#[must_use]
 pub fn abort(samples: &[Sample], guards: &Guards) -> Option<Abort> {
     let last = samples.last()?;
     let (guard, cause) = at_once(last, guards).or_else(|| slow(samples, guards.rate))?;

@@ -24,7 +24,6 @@ pub struct Offer {
 /// The most faithful search, and the most faithful comparison at `tenants`, that take at most `seconds`: full size
 /// before smaller tenants, all loads before the first alone, long phases before short ones. `takes` says how long a
 /// scenario takes, `None` where it cannot run here.
-#[must_use]
 pub fn offers(scenario: &Scenario, tenants: u32, seconds: f64, takes: &dyn Fn(&Scenario) -> Option<f64>) -> Vec<Offer> {
     let counts = match scenario.limits.tenants {
         None => vec![None, Some(tenants.max(1))],

@@ -52,7 +52,6 @@ fn priced(case: &Case) -> Result<u32, Note> {
 
 /// What tenants cost in these cases, as seen from a day (`2026-11-21`). An answer that is no single number of the
 /// server's tenants has no cost, which is remarked on.
-#[must_use]
 pub fn costs(prices: &Prices, cases: &[Case], today: &str) -> CostTable {
     let fitting = |case: &Case| Fitting { tier: case.tier.clone(), load: case.load.clone(), tenants: priced(case) };
     prices.table(&cases.iter().map(fitting).collect::<Vec<_>>(), today)
@@ -60,7 +59,6 @@ pub fn costs(prices: &Prices, cases: &[Case], today: &str) -> CostTable {
 
 /// The document of a run that may have ended early: the searches that began, and the refusals of those that could not
 /// begin. `programs` names the programs that used most cpu time, and says since when; empty if they are not known.
-#[must_use]
 pub fn document(
     saved: &SavedRun,
     about: (Tool, Machine),
@@ -127,7 +125,6 @@ fn disturbed(cases: &[Case], (programs, since): (&str, &str), own: Option<&Cgrou
 
 /// A warning of a cpu quota: the one that a trial saw enforced most often, else the smallest that holds for a control
 /// group; `None` without a quota.
-#[must_use]
 pub fn quota_of(group: &Cgroup, enforced: Option<&QuotaUse>) -> Option<Warning> {
     Some(match enforced {
         Some(QuotaUse { cpus, file, throttled }) => says::cpu_quota(*cpus, file, Some(*throttled)),

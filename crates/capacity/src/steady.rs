@@ -49,7 +49,6 @@ pub struct HitRate {
 
 impl HitRate {
     /// The hit rate of `gets` GETs, of which `misses` found no key; `None` without GETs.
-    #[must_use]
     pub fn of(gets: u64, misses: u64) -> Option<Self> {
         // Both are counted while the client runs, a miss perhaps before its GET.
         let (n, share) = (gets as f64, gets.saturating_sub(misses) as f64 / gets as f64);
@@ -73,7 +72,6 @@ pub enum Steadiness {
 /// A trend is one by the Mann–Kendall test ([`mann_kendall`]); its level is divided by the number of series
 /// (Bonferroni), so that a steady system is called unsteady once in twenty times. Neighbouring windows are not quite
 /// independent, which makes the test stricter than its level.
-#[must_use]
 pub fn steadiness(windows: &[Window]) -> Steadiness {
     let Some(last) = windows.len().checked_sub(WINDOWS).map(|from| &windows[from..]) else {
         return Steadiness::NotYet(says::too_few_seconds(windows.len(), WINDOWS));
@@ -111,7 +109,6 @@ pub struct HitTrend {
 
 /// The trend of the hit rate over these seconds: a cache that still fills, or begins to evict, has not reached its final
 /// rate. `None` without a trend, or with too few seconds with GETs to see one.
-#[must_use]
 pub fn hit_trend(windows: &[Window]) -> Option<HitTrend> {
     // The slope is of all pairs of points: a run of hours has as many points as one of minutes.
     let bin = windows.len().div_ceil(MOST_POINTS).max(1);

@@ -40,20 +40,17 @@ impl System {
     }
 
     /// The running system, to be looked at only: any user may, also while another is at work.
-    #[must_use]
     pub fn untouched() -> Self {
         let root = Root::live();
         Self { word: word(), writer: RootWriter::new(root.clone()), root, journal: None }
     }
 
     /// A word in the names of everything that this run makes.
-    #[must_use]
     pub(crate) fn word(&self) -> &str {
         &self.word
     }
 
     /// The root that all files are read from.
-    #[must_use]
     pub fn root(&self) -> &Root {
         &self.root
     }
@@ -173,8 +170,8 @@ pub(crate) fn swap_tools() -> Vec<Refusal> {
 /// # Errors
 /// A [`Refusal`] where the kernel does not report it.
 pub fn available(root: &Root) -> Result<u64, Refusal> {
-    let host = crate::evidence::Host::read(root, &[]).map_err(|why| messages::memory_unreadable(&why.to_string()))?;
-    host.available.ok_or_else(messages::memory_not_reported)
+    let bytes = crate::evidence::available(root).map_err(|why| messages::memory_unreadable(&why.to_string()))?;
+    bytes.ok_or_else(messages::memory_not_reported)
 }
 
 /// Checks that `wanted` bytes leave a floor of the available memory free: of the machine's, and of the room below the

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tiermark_counters::{
     Backend, Candidate, Chosen, Cores, CounterSource, Family, Followed, KernelCounters, LikwidFile, Mailbox, Monitored,
-    PcmCsvFile, PcmFile, PcmServer, PerfEvent, PerfSource, Resctrl, System, SystemFiles, families, first_that_opens,
-    form_of, open_hsmp,
+    PCM, PCM_MEMORY, PcmFile, PerfEvent, PerfSource, Resctrl, System, SystemFiles, families, first_that_opens, form_of,
+    open_hsmp,
 };
 use tiermark_machine::Root;
 use tiermark_model::messages::counters as says;
@@ -33,14 +33,13 @@ pub(crate) enum Beside {
 /// The sources that are tried, in order. Only who requires counters gets a monitoring group, which changes the system,
 /// and beside shots a lower bound.
 fn ladder(when: CounterUse, beside: Beside) -> Vec<CountersFrom> {
-    let server = || CountersFrom::PcmServer(tiermark_counters::PCM_SERVER.to_owned());
     match (when, beside) {
         (CounterUse::Require, Beside::Shots) => vec![CountersFrom::Perf, CountersFrom::Resctrl, CountersFrom::Core],
         (_, Beside::Shots) => vec![CountersFrom::Perf],
         (CounterUse::Require, Beside::Samples) => {
-            vec![CountersFrom::Perf, CountersFrom::Hsmp, CountersFrom::Resctrl, server(), CountersFrom::Core]
+            vec![CountersFrom::Perf, CountersFrom::Hsmp, CountersFrom::Resctrl, CountersFrom::Core]
         }
-        (_, Beside::Samples) => vec![CountersFrom::Perf, CountersFrom::Hsmp, server(), CountersFrom::Core],
+        (_, Beside::Samples) => vec![CountersFrom::Perf, CountersFrom::Hsmp, CountersFrom::Core],
     }
 }
 
@@ -83,7 +82,6 @@ impl CountersFrom {
             Self::Perf => CounterSourceId::Perf,
             Self::Hsmp => CounterSourceId::Hsmp,
             Self::Resctrl => CounterSourceId::Resctrl,
-            Self::PcmServer(_) => CounterSourceId::PcmServer,
             Self::PcmMemory(_) => CounterSourceId::PcmMemory,
             Self::Pcm(_) => CounterSourceId::Pcm,
             Self::Likwid(_) => CounterSourceId::Likwid,
@@ -141,9 +139,10 @@ fn open(from: &CountersFrom, root: &Root, machine: &Machine, families: &[Family]
             let cpus = machine.cpus.iter().map(|cpu| cpu.id).collect();
             boxed(Resctrl::open(SystemFiles, root, std::process::id(), &cpus, machine))
         }
-        CountersFrom::PcmServer(address) => boxed(PcmServer::open(address)),
-        CountersFrom::PcmMemory(path) => boxed(monitored(path, counting(path, PcmFile::new(file(path)?))?)),
-        CountersFrom::Pcm(path) => boxed(monitored(path, counting(path, PcmCsvFile::new(file(path)?))?)),
+        CountersFrom::PcmMemory(path) => {
+            boxed(monitored(path, counting(path, PcmFile::new(file(path)?, &PCM_MEMORY))?))
+        }
+        CountersFrom::Pcm(path) => boxed(monitored(path, counting(path, PcmFile::new(file(path)?, &PCM))?)),
         CountersFrom::Likwid(path) => boxed(monitored(path, likwid(path, machine)?)),
         CountersFrom::Core => boxed(Cores::open(root, machine, ThisSystem.perf())),
     }

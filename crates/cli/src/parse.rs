@@ -314,14 +314,7 @@ pub(crate) fn traffic(text: &str) -> Result<Groups, String> {
 
 /// A source of counters that the user names.
 pub(crate) fn counter_source(text: &str) -> Result<CountersFrom, String> {
-    let sources = "perf, hsmp, resctrl, core, pcm-server, http://HOST:PORT, pcm-memory=FILE, pcm=FILE or likwid=FILE";
-    let wrong = || format!("use {sources}");
-    if let Some(address) = text.strip_prefix("http://") {
-        let address = address.trim_end_matches('/');
-        let (host, port) = address.rsplit_once(':').ok_or("write the port too: http://127.0.0.1:9738")?;
-        let is_address = !host.is_empty() && !host.contains(['/', '@', ' ']) && port.parse::<u16>().is_ok();
-        return if is_address { Ok(CountersFrom::PcmServer(address.to_owned())) } else { Err(wrong()) };
-    }
+    let sources = "perf, hsmp, resctrl, core, pcm-memory=FILE, pcm=FILE or likwid=FILE";
     let (name, file) = text.split_once('=').map_or((text, None), |(name, file)| (name, Some(PathBuf::from(file))));
     let file = file.filter(|file| !file.as_os_str().is_empty());
     match (name, file, text.contains('=')) {
@@ -329,11 +322,10 @@ pub(crate) fn counter_source(text: &str) -> Result<CountersFrom, String> {
         ("hsmp", _, false) => Ok(CountersFrom::Hsmp),
         ("resctrl", _, false) => Ok(CountersFrom::Resctrl),
         ("core", _, false) => Ok(CountersFrom::Core),
-        ("pcm-server", _, false) => Ok(CountersFrom::PcmServer(tiermark_counters::PCM_SERVER.to_owned())),
         ("pcm-memory", Some(file), _) => Ok(CountersFrom::PcmMemory(file)),
         ("pcm", Some(file), _) => Ok(CountersFrom::Pcm(file)),
         ("likwid", Some(file), _) => Ok(CountersFrom::Likwid(file)),
-        _ => Err(wrong()),
+        _ => Err(format!("use {sources}")),
     }
 }
 

@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use tiermark_model::CounterSourceId;
 
 use crate::likwid::LikwidFile;
-use crate::pcm::PcmMemory;
-use crate::pcm_csv::PcmCsv;
+use crate::pcm::{PCM, PCM_MEMORY, PcmTable};
 use crate::source::CounterSource;
 
 /// The source whose form a text has; `None` if it has no form that is read here.
 pub fn form_of(text: &str) -> Option<CounterSourceId> {
-    let (mut memory, mut pcm) = (PcmMemory::default(), PcmCsv::default());
+    let (mut memory, mut pcm) = (PcmTable::new(&PCM_MEMORY), PcmTable::new(&PCM));
     memory.feed(text);
     pcm.feed(text);
     let mut likwid = LikwidFile::new(text.as_bytes(), BTreeMap::new());

@@ -2,8 +2,7 @@
 //!
 //! A [`CounterSource`] gives [`Snapshot`]s; [`traffic`] makes bytes of two of them, and [`check_known`] compares these
 //! with those of a stream whose bytes are known. [`first_that_opens`] chooses among sources. Nothing here makes a
-//! system call but for files and a page of a web server: the calls that open counters are those of a [`Backend`] and a
-//! [`Mailbox`].
+//! system call but for files: the calls that open counters are those of a [`Backend`] and a [`Mailbox`].
 
 #![forbid(unsafe_code)]
 
@@ -18,13 +17,10 @@ mod followed;
 mod form;
 mod format;
 mod hsmp;
-mod http;
 mod likwid;
 mod monitored;
 mod nodes;
 mod pcm;
-mod pcm_csv;
-mod pcm_server;
 mod perf;
 mod quiet;
 mod resctrl;
@@ -46,13 +42,10 @@ pub use followed::Followed;
 pub use form::form_of;
 pub use format::{Field, FormatError, Terms, Words, terms};
 pub use hsmp::{Hsmp, Mailbox};
-pub use http::page_of;
-pub use likwid::{Likwid, LikwidFile, Volume, likwid_of};
+pub use likwid::LikwidFile;
 pub use monitored::Monitored;
 pub use nodes::{BoxNodes, nodes_of};
-pub use pcm::{PcmFile, PcmMemory, PcmRow};
-pub use pcm_csv::{PcmCsv, PcmCsvFile};
-pub use pcm_server::{PCM_SERVER, PcmCount, PcmServer, pcm_counts};
+pub use pcm::{PCM, PCM_MEMORY, PcmFile, PcmLayout, PcmTable};
 pub use perf::{PerfSource, examine_perf};
 pub use resctrl::{GroupFiles, Resctrl, SystemFiles, examine_resctrl};
 pub use select::{Selection, Wanted, select};

@@ -7,13 +7,11 @@ use std::time::Duration;
 use tiermark_model::messages::counters as says;
 use tiermark_model::{BoxKind, BoxPlace, CounterSight, CounterSourceId, Note, Refusal};
 
-use crate::csv::{Growing, MOST_LINE, Pieces, amount, cells};
+use crate::csv::{Growing, Pieces, amount, cells};
 use crate::family::Of;
 use crate::snapshot::{Reading, Snapshot};
 use crate::source::CounterSource;
 
-/// Lines of one output: a group has about 20 metrics, and a program may measure several groups.
-const MOST_LINES: usize = 10_000;
 /// Metrics of one group: the largest has about 20.
 const MOST_METRICS: usize = 1000;
 /// The metric of reads and writes together. Those of a part of the channels, as of the groups MEM1 and MEM2 of EPYC,
@@ -35,78 +33,31 @@ const GB: f64 = 1e9;
 
 /// What likwid counted during the life of a program.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Likwid {
+struct Likwid {
     /// Seconds that it ran.
-    pub seconds: f64,
-    /// Bytes that the memory of each socket moved; `None` is the whole machine, where the sockets of threads are not
-    /// known.
-    pub volumes: BTreeMap<Option<u32>, Volume>,
-}
-
-/// Bytes that memory moved.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Volume {
-    /// Read and written apart.
-    Split {
-        /// Bytes read.
-        read: f64,
-        /// Bytes written.
-        write: f64,
-    },
-    /// Read and written together: the group does not separate them.
-    Both(f64),
-}
-
-impl Volume {
-    /// The bytes of each thing that is counted.
-    fn bytes(&self) -> Vec<(Of, f64)> {
-        match *self {
-            Self::Split { read, write } => vec![(Of::Read, read), (Of::Write, write)],
-            Self::Both(both) => vec![(Of::Both, both)],
-        }
-    }
-
-    /// Whether both separate reads and writes, or neither does.
-    fn is_like(&self, other: &Self) -> bool {
-        std::mem::discriminant(self) == std::mem::discriminant(other)
-    }
-
-    fn add(&mut self, more: &Self) {
-        match (self, more) {
-            (Self::Split { read, write }, Self::Split { read: more_read, write: more_write }) => {
-                *read += more_read;
-                *write += more_write;
-            }
-            (Self::Both(both), Self::Both(more)) => *both += more,
-            _ => {}
-        }
-    }
+    seconds: f64,
+    /// Bytes that the memory of each socket moved; the socket is `None` of the whole machine, where the sockets of
+    /// threads are not known.
+    bytes: BTreeMap<(Option<u32>, Of), f64>,
 }
 
 impl Likwid {
-    /// The counts before and after.
-    pub fn snapshots(&self) -> (Snapshot, Snapshot) {
-        let end = Duration::try_from_secs_f64(self.seconds).unwrap_or_default();
-        let mut readings = Vec::new();
-        for (socket, volume) in &self.volumes {
-            let place = BoxPlace { socket: *socket, node: None, kind: BoxKind::Memory, unit: "MEM".to_owned() };
-            let first = 2 * socket.map_or(0, |socket| socket as usize + 1);
-            let of = |(index, (of, bytes))| Reading::of(first + index, place.clone(), of, bytes);
-            readings.extend(volume.bytes().into_iter().enumerate().map(of));
-        }
-        let after = Snapshot { at: end, readings, ..Snapshot::default() };
-        (after.zero(Duration::ZERO), after)
+    /// The counts at the end, which began at 0.
+    fn snapshot(&self) -> Snapshot {
+        let place = |socket| BoxPlace { socket, node: None, kind: BoxKind::Memory, unit: "MEM".to_owned() };
+        let counts = self.bytes.iter().enumerate();
+        let readings = counts.map(|(id, (&(socket, of), bytes))| Reading::of(id, place(socket), of, *bytes)).collect();
+        let at = Duration::try_from_secs_f64(self.seconds).unwrap_or_default();
+        Snapshot { at, readings, ..Snapshot::default() }
     }
 
     /// Adds another output. One of another group than the first, or of other threads, has other counts, which do not go
     /// together.
     fn add(&mut self, more: &Self) {
         if self.seconds == 0.0 {
-            self.volumes.clone_from(&more.volumes);
-        } else if self.volumes.keys().eq(more.volumes.keys())
-            && self.volumes.values().zip(more.volumes.values()).all(|(own, more)| own.is_like(more))
-        {
-            self.volumes.values_mut().zip(more.volumes.values()).for_each(|(own, more)| own.add(more));
+            self.bytes.clone_from(&more.bytes);
+        } else if self.bytes.keys().eq(more.bytes.keys()) {
+            self.bytes.values_mut().zip(more.bytes.values()).for_each(|(own, more)| *own += more);
         } else {
             return;
         }
@@ -247,16 +198,6 @@ impl Groups {
     }
 }
 
-/// The first group of an output that counts memory traffic, of all regions of the program; `None` if no group does.
-pub fn likwid_of(text: &str) -> Option<Likwid> {
-    let mut groups = Groups::default();
-    let lines = text.lines().take(MOST_LINES).filter(|line| line.len() <= MOST_LINE);
-    lines.filter_map(|line| groups.line(line)).reduce(|mut sum, more| {
-        sum.add(&more);
-        sum
-    })
-}
-
 /// A file with outputs, one after the other: those of `likwid-perfctr -O -g MEM -S 1s` in a loop.
 ///
 /// A socket counts with one of its threads; the others have 0.
@@ -309,10 +250,8 @@ impl<R: Read> CounterSource for LikwidFile<R> {
     }
 
     fn sees(&self) -> Vec<CounterSight> {
-        match self.sum.volumes.values().next() {
-            Some(Volume::Both(_)) => vec![CounterSight::Total],
-            Some(Volume::Split { .. }) | None => vec![CounterSight::Reads, CounterSight::Writes],
-        }
+        let is_total = self.sum.bytes.keys().any(|(_, of)| *of == Of::Both);
+        if is_total { vec![CounterSight::Total] } else { vec![CounterSight::Reads, CounterSight::Writes] }
     }
 
     fn notes(&self) -> Vec<Note> {
@@ -348,7 +287,7 @@ impl<R: Read> CounterSource for LikwidFile<R> {
         if let (0.0, false) = (self.sum.seconds, self.groups.without.is_empty()) {
             return Err(io::Error::other(says::no_memory_group(&self.groups.without.join(", ")).text));
         }
-        Ok(self.sum.snapshots().1)
+        Ok(self.sum.snapshot())
     }
 }
 
@@ -397,25 +336,20 @@ fn some_count(metrics: &BTreeMap<String, Vec<f64>>, threads: Option<&[Option<u32
 fn whole(metrics: &BTreeMap<String, Vec<f64>>, last: &str, threads: Option<&[Option<u32>]>) -> Option<Likwid> {
     let seconds = metrics.get(TIME)?.iter().copied().fold(0.0, f64::max);
     let socket = |thread: usize| threads.and_then(|threads| threads.get(thread).copied()).flatten();
+    let is_split = metrics.contains_key(READ) && metrics.contains_key(WRITE);
+    let counted = match (is_split, last) {
+        (true, _) => &[(READ, Of::Read), (WRITE, Of::Write)][..],
+        (false, BOTH) => &[(BOTH, Of::Both)],
+        (false, _) => return None,
+    };
     // The counters of a socket stand with its first thread, and the other threads have 0.
-    let volumes = |name: &str| {
-        let mut sums: BTreeMap<Option<u32>, f64> = BTreeMap::new();
-        for (thread, gigabytes) in metrics.get(name)?.iter().enumerate() {
-            *sums.entry(socket(thread)).or_default() += gigabytes * GB;
+    let mut bytes = BTreeMap::new();
+    for (name, of) in counted {
+        for (thread, gigabytes) in metrics.get(*name)?.iter().enumerate() {
+            *bytes.entry((socket(thread), *of)).or_default() += gigabytes * GB;
         }
-        Some(sums)
-    };
-    let split = || {
-        let (reads, writes) = (volumes(READ)?, volumes(WRITE)?);
-        let split =
-            |(socket, read): (Option<u32>, f64)| Some((socket, Volume::Split { read, write: *writes.get(&socket)? }));
-        reads.into_iter().map(split).collect::<Option<BTreeMap<_, _>>>()
-    };
-    let both = || {
-        let all = volumes(BOTH).filter(|_| last == BOTH)?;
-        Some(all.into_iter().map(|(socket, both)| (socket, Volume::Both(both))).collect())
-    };
-    split().or_else(both).map(|volumes| Likwid { seconds, volumes })
+    }
+    Some(Likwid { seconds, bytes })
 }
 
 #[cfg(test)]

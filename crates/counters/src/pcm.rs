@@ -1,4 +1,4 @@
-//! The output of `pcm-memory -csv`, read while the program writes it.
+//! The tables that `pcm-memory -csv` and `pcm -csv` write, read while the programs write them.
 
 use std::io::{self, Read};
 
@@ -16,18 +16,108 @@ const MB: f64 = 1e6;
 /// Bytes of a gigabyte.
 const GB: f64 = 1e9;
 
-/// One line: the rate of each column, over the time since the line before.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PcmRow {
-    /// Seconds since midnight.
-    pub seconds: f64,
-    /// Bytes a second of each column with traffic.
-    pub rates: Vec<f64>,
+/// The table that a program writes.
+#[derive(Debug, PartialEq)]
+pub struct PcmLayout {
+    id: CounterSourceId,
+    columns: &'static [Pattern],
+    /// Whether cells are amounts a second; else they are amounts since the line before.
+    has_rates: bool,
+    /// What is counted where the header is not known yet.
+    sees: [CounterSight; 3],
 }
 
-/// Reads the lines of one file.
-#[derive(Debug, Clone, Default)]
-pub struct PcmMemory {
+/// Columns with traffic. In names, `#` stands for a number and `*` for any text.
+#[derive(Debug, PartialEq)]
+struct Pattern {
+    /// The groups above the columns; their number is that of the socket.
+    groups: &'static [&'static str],
+    name: &'static str,
+    kind: BoxKind,
+    /// The name of the box, with the text of the mark in the column's name.
+    unit: &'static str,
+    of: Of,
+    /// Bytes of one unit.
+    bytes: f64,
+}
+
+const fn columns(
+    groups: &'static [&'static str],
+    name: &'static str,
+    (kind, unit, of, bytes): (BoxKind, &'static str, Of, f64),
+) -> Pattern {
+    Pattern { groups, name, kind, unit, of, bytes }
+}
+
+const SOCKET: &[&str] = &["SKT#", "NODE#"];
+const MACHINE: &[&str] = &["System"];
+
+/// `pcm-memory -csv`.
+pub static PCM_MEMORY: PcmLayout = PcmLayout {
+    id: CounterSourceId::PcmMemory,
+    has_rates: true,
+    sees: [CounterSight::Reads, CounterSight::Writes, CounterSight::Channels],
+    columns: &[
+        columns(SOCKET, "Ch#Read", (BoxKind::Channel, "Ch#", Of::Read, MB)),
+        columns(SOCKET, "Ch#Write", (BoxKind::Channel, "Ch#", Of::Write, MB)),
+        columns(SOCKET, "EDC_Ch#Read", (BoxKind::Channel, "EDC_Ch#", Of::Read, MB)),
+        columns(SOCKET, "EDC_Ch#Write", (BoxKind::Channel, "EDC_Ch#", Of::Write, MB)),
+        columns(SOCKET, "Mem Read (MB/s)", (BoxKind::Memory, "Mem", Of::Read, MB)),
+        columns(SOCKET, "Mem Write (MB/s)", (BoxKind::Memory, "Mem", Of::Write, MB)),
+        columns(SOCKET, "Mem Read (GB/s)", (BoxKind::Memory, "Mem", Of::Read, GB)),
+        columns(SOCKET, "Mem Write (GB/s)", (BoxKind::Memory, "Mem", Of::Write, GB)),
+        columns(MACHINE, "Read", (BoxKind::Memory, "System", Of::Read, MB)),
+        columns(MACHINE, "Write", (BoxKind::Memory, "System", Of::Write, MB)),
+    ],
+};
+
+/// `pcm -csv`. What a link sent has protocol beside the payload, so that it is left out.
+pub static PCM: PcmLayout = PcmLayout {
+    id: CounterSourceId::Pcm,
+    has_rates: false,
+    sees: [CounterSight::Reads, CounterSight::Writes, CounterSight::LinkReceived],
+    columns: &[
+        columns(&["Socket#"], "READ", (BoxKind::Memory, "Mem", Of::Read, GB)),
+        columns(&["Socket#"], "WRITE", (BoxKind::Memory, "Mem", Of::Write, GB)),
+        columns(&["Socket#"], "HBM_READ", (BoxKind::Memory, "HBM", Of::Read, GB)),
+        columns(&["Socket#"], "HBM_WRITE", (BoxKind::Memory, "HBM", Of::Write, GB)),
+        columns(MACHINE, "READ", (BoxKind::Memory, "System", Of::Read, GB)),
+        columns(MACHINE, "WRITE", (BoxKind::Memory, "System", Of::Write, GB)),
+        columns(&["SKT#dataIn"], "UPI*", (BoxKind::Link, "UPI*", Of::Received, MB)),
+        columns(&["SKT#dataIn"], "QPI*", (BoxKind::Link, "QPI*", Of::Received, MB)),
+    ],
+};
+
+impl PcmLayout {
+    /// What a column counts; `None` for those of other things.
+    fn column(&self, at: usize, group: &str, name: &str) -> Option<Column> {
+        self.columns.iter().find_map(|pattern| {
+            let mark = filled(pattern.name, name)?;
+            let socket = pattern.groups.iter().find_map(|groups| filled(groups, group))?;
+            let unit = pattern.unit.replace(['#', '*'], mark);
+            let place = BoxPlace { socket: socket.parse().ok(), node: None, kind: pattern.kind, unit };
+            Some(Column { at, name: format!("{group} {name}"), place, of: pattern.of, unit: pattern.bytes })
+        })
+    }
+
+    /// Whether a cell names the group of a column.
+    fn is_group(&self, cell: &str) -> bool {
+        self.columns.iter().flat_map(|pattern| pattern.groups).any(|group| filled(group, cell).is_some())
+    }
+}
+
+/// The text in the place of a pattern's mark, empty if it has no mark; `None` if the pattern does not fit.
+fn filled<'a>(pattern: &str, text: &'a str) -> Option<&'a str> {
+    let Some((before, after)) = pattern.split_once(['#', '*']) else { return (pattern == text).then_some("") };
+    let mark = text.strip_prefix(before)?.strip_suffix(after)?.trim();
+    let is_number = !mark.is_empty() && mark.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number || pattern.contains('*')).then_some(mark)
+}
+
+/// Reads the lines of one table. Names of columns repeat, so that a column is known by its name and the group above it.
+#[derive(Debug, Clone)]
+pub struct PcmTable {
+    layout: &'static PcmLayout,
     groups: Vec<String>,
     pieces: Pieces,
     sums: Sums,
@@ -35,14 +125,27 @@ pub struct PcmMemory {
     left_out: Vec<String>,
 }
 
-impl PcmMemory {
-    /// Takes more of the file. The last line may be half: it counts once it is whole.
-    pub fn feed(&mut self, text: &str) -> Vec<PcmRow> {
+impl PcmTable {
+    /// A table of which nothing was read.
+    pub fn new(layout: &'static PcmLayout) -> Self {
+        let (groups, left_out) = (Vec::new(), Vec::new());
+        Self { layout, groups, pieces: Pieces::default(), sums: Sums::default(), left_out }
+    }
+
+    /// Takes more of the file. Returns the number of lines that count. The last line counts once it is whole.
+    pub fn feed(&mut self, text: &str) -> usize {
         let mut pieces = std::mem::take(&mut self.pieces);
-        let mut rows = Vec::new();
-        pieces.take(text, |line| rows.extend(self.line(line)));
+        let mut lines = 0;
+        pieces.take(text, |line| lines += usize::from(self.line(line)));
+        // `pcm` ends a line only when it begins the next, and each with a separator: with all its cells it is whole.
+        let is_cut = |line: &str| self.layout.has_rates || !line.ends_with([',', ';']);
+        pieces.end_if(|line| {
+            let is_whole = !is_cut(line) && self.sums.is_whole(&cells(line)) && self.line(line);
+            lines += usize::from(is_whole);
+            is_whole
+        });
         self.pieces = pieces;
-        rows
+        lines
     }
 
     /// The counts so far: bytes since the second line, for the first says nothing of its time.
@@ -50,104 +153,70 @@ impl PcmMemory {
         self.sums.snapshot()
     }
 
-    fn line(&mut self, line: &str) -> Option<PcmRow> {
+    /// Takes a line; whether it counts.
+    fn line(&mut self, line: &str) -> bool {
         let cells = cells(line);
-        if is_groups(&cells) {
-            self.groups = groups(&cells);
-            return None;
-        }
-        if cells.first() == Some(&"Date") {
+        if cells[0] == "Date" {
             self.header(&cells);
-            return None;
+        } else if cells.iter().any(|cell| self.layout.is_group(cell)) {
+            self.groups = groups(&cells);
+        } else if let Some((now, amounts)) = self.sums.line(&cells, self.layout.id.name()) {
+            self.sums.add(now, amounts, self.layout.has_rates);
+            return true;
+        } else if !self.layout.has_rates {
+            self.sums.skip(&cells);
         }
-        let (seconds, rates) = self.sums.line(&cells, "pcm-memory")?;
-        self.sums.add(seconds, |passed| rates.iter().map(|rate| rate * passed).collect());
-        Some(PcmRow { seconds, rates: self.sums.parts(rates) })
+        false
     }
 
     /// Takes the names of the columns, which count with the group above them.
     fn header(&mut self, names: &[&str]) {
         let group = |at: usize| self.groups.get(at).map_or("", String::as_str);
-        let all = names.iter().enumerate().filter_map(|(at, name)| Some((at, column(group(at), name)?)));
+        let all = names.iter().enumerate();
+        let mut columns: Vec<Column> = all.filter_map(|(at, name)| self.layout.column(at, group(at), name)).collect();
         // Columns of channels name no unit: theirs is that of the sums beside them.
-        let unit = if names.iter().any(|name| name.ends_with("(GB/s)")) { GB } else { MB };
-        let column = |(at, (place, of)): (usize, _)| Column {
-            at,
-            name: format!("{} {}", group(at), names[at]),
-            place,
-            of,
-            unit,
-        };
-        let mut columns: Vec<Column> = all.map(column).collect();
+        if names.iter().any(|name| name.ends_with("(GB/s)")) {
+            columns.iter_mut().for_each(|column| column.unit = GB);
+        }
         let stated: Vec<Column> = columns.extract_if(.., |column| column.place.socket.is_none()).collect();
         // Sums of sockets count only in files without channels (-nc).
         if columns.iter().any(|column| column.place.kind == BoxKind::Channel) {
             columns.retain(|column| column.place.kind == BoxKind::Channel);
         }
-        let other = |name: &&&str| ["PMM", "CXL"].iter().any(|kind| name.contains(kind));
-        self.left_out = names.iter().filter(other).map(ToString::to_string).collect();
+        let is_other = |name: &&&str| ["PMM", "CXL"].iter().any(|kind| name.contains(kind));
+        self.left_out = names.iter().filter(is_other).map(ToString::to_string).collect();
         self.left_out.dedup();
         self.sums.head((stated, columns), names.len());
     }
 }
 
-/// Whether a line names the groups of the columns.
-fn is_groups(cells: &[&str]) -> bool {
-    let is_group = |cell: &str| cell.starts_with("SKT") || cell.starts_with("NODE") || cell == "System";
-    cells.len() > 2 && cells[0].is_empty() && cells[1].is_empty() && cells[2..].iter().any(|cell| is_group(cell))
-}
-
-/// What a column counts; `None` for those of other things.
-fn column(group: &str, name: &str) -> Option<(BoxPlace, Of)> {
-    if group == "System" && ["Read", "Write"].contains(&name) {
-        let place = BoxPlace { socket: None, node: None, kind: BoxKind::Memory, unit: group.to_owned() };
-        return Some((place, if name == "Read" { Of::Read } else { Of::Write }));
-    }
-    let socket = group.strip_prefix("SKT").or_else(|| group.strip_prefix("NODE"))?.trim().parse().ok()?;
-    let place = |kind, unit: &str| BoxPlace { socket: Some(socket), node: None, kind, unit: unit.to_owned() };
-    match name {
-        "Mem Read (MB/s)" | "Mem Read (GB/s)" => return Some((place(BoxKind::Memory, "Mem"), Of::Read)),
-        "Mem Write (MB/s)" | "Mem Write (GB/s)" => return Some((place(BoxKind::Memory, "Mem"), Of::Write)),
-        _ => {}
-    }
-    let (unit, of) = match (name.strip_suffix("Read"), name.strip_suffix("Write")) {
-        (Some(unit), _) => (unit, Of::Read),
-        (_, Some(unit)) => (unit, Of::Write),
-        _ => return None,
-    };
-    let number = unit.strip_prefix("EDC_").unwrap_or(unit).strip_prefix("Ch")?;
-    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| (place(BoxKind::Channel, unit), of))
-}
-
-/// A file that `pcm-memory -csv=FILE` writes.
+/// A file with a table.
 pub struct PcmFile<R> {
     file: Growing<R>,
-    memory: PcmMemory,
+    table: PcmTable,
 }
 
 impl<R: Read> PcmFile<R> {
     /// Reads a file from its beginning.
-    pub fn new(file: R) -> Self {
-        Self { file: Growing::new(file), memory: PcmMemory::default() }
+    pub fn new(file: R, layout: &'static PcmLayout) -> Self {
+        Self { file: Growing::new(file), table: PcmTable::new(layout) }
     }
 }
 
 impl<R: Read> CounterSource for PcmFile<R> {
     fn id(&self) -> CounterSourceId {
-        CounterSourceId::PcmMemory
+        self.table.layout.id
     }
 
     fn sees(&self) -> Vec<CounterSight> {
-        let all = || vec![CounterSight::Reads, CounterSight::Writes, CounterSight::Channels];
-        self.memory.sums.sees().unwrap_or_else(all)
+        self.table.sums.sees().unwrap_or_else(|| self.table.layout.sees.to_vec())
     }
 
     fn notes(&self) -> Vec<Note> {
-        let left_out = &self.memory.left_out;
+        let (left_out, program) = (&self.table.left_out, self.id().name());
         let other = (!left_out.is_empty()).then(|| says::other_memory_left_out(left_out));
-        let known = [Some(says::counts_come_late("pcm-memory")), other].into_iter().flatten();
-        known.chain(self.memory.sums.notes("pcm-memory")).collect()
+        let known = [Some(says::counts_come_late(program)), other].into_iter().flatten();
+        known.chain(self.table.sums.notes(program)).collect()
     }
 
     fn is_immediate(&self) -> bool {
@@ -155,10 +224,10 @@ impl<R: Read> CounterSource for PcmFile<R> {
     }
 
     fn read(&mut self) -> io::Result<Snapshot> {
-        let memory = &mut self.memory;
+        let table = &mut self.table;
         self.file.each(|text| {
-            memory.feed(text);
+            table.feed(text);
         })?;
-        self.memory.sums.counts()
+        self.table.sums.counts()
     }
 }

@@ -166,12 +166,6 @@ impl Sums {
         }
     }
 
-    /// What a line says of the columns, without stated sums.
-    pub(crate) fn parts(&self, mut bytes: Vec<f64>) -> Vec<f64> {
-        bytes.truncate(self.columns.len());
-        bytes
-    }
-
     /// Compares the sum that a line states with its parts. Memory on the package has columns and sums of its own.
     fn compare(&mut self, bytes: &[f64], passed: f64) {
         let (parts, stated) = bytes.split_at(self.columns.len().min(bytes.len()));
@@ -210,9 +204,8 @@ impl Sums {
         }
     }
 
-    /// Adds a line: its time of the day in seconds, and what its bytes are once the time since the line before is
-    /// known.
-    pub(crate) fn add(&mut self, now: f64, bytes: impl Fn(f64) -> Vec<f64>) {
+    /// Adds a line: its time of the day in seconds, and its bytes, or bytes a second since the line before.
+    pub(crate) fn add(&mut self, now: f64, amounts: Vec<f64>, are_rates: bool) {
         if let Some(last) = self.last.replace(now) {
             // Over midnight; a clock that was set back gives no time, and so no bytes.
             let passed = if last - now > DAY / 2.0 { now + DAY - last } else { now - last };
@@ -223,7 +216,8 @@ impl Sums {
             }
             // A second line of one moment has amounts of its own, and no rate.
             self.elapsed += passed;
-            let bytes = bytes(passed);
+            let of_a_unit = if are_rates { passed } else { 1.0 };
+            let bytes: Vec<f64> = amounts.into_iter().map(|amount| amount * of_a_unit).collect();
             if passed > 0.0 {
                 self.compare(&bytes, passed);
                 self.quiet.take(now, &self.of_coarse_sockets(&bytes));

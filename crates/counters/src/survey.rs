@@ -12,7 +12,6 @@ use crate::cores::Cores;
 use crate::family::Family;
 use crate::finding::Finding;
 use crate::hsmp::{Hsmp, Mailbox, hsmp_refusal};
-use crate::pcm_server::{PCM_SERVER, PcmServer};
 use crate::perf::{PerfSource, examine_perf, sights};
 use crate::resctrl::examine_resctrl;
 use crate::select::Wanted;
@@ -28,11 +27,6 @@ pub trait System {
     /// # Errors
     /// The system's answer.
     fn hsmp(&self) -> io::Result<Box<dyn Mailbox>>;
-
-    /// Where `pcm-sensor-server` listens, as `host:port`.
-    fn pcm_server(&self) -> &str {
-        PCM_SERVER
-    }
 }
 
 /// All sources, in the order in which they are preferred. With a system, sources are opened and closed again, except
@@ -43,7 +37,6 @@ pub fn survey(
     families: &[Family],
     system: Option<&dyn System>,
 ) -> Vec<CounterSourceInfo> {
-    let reads = &[CounterSight::Reads, CounterSight::Writes];
     vec![
         perf(root, machine, families, system.map(System::perf)),
         tried(
@@ -53,12 +46,6 @@ pub fn survey(
             "the management port of the processor (hsmp)",
         ),
         resctrl(root, machine),
-        tried(
-            system.map(|system| Ok(Box::new(PcmServer::open(system.pcm_server())?) as Box<dyn CounterSource>)),
-            CounterSourceId::PcmServer,
-            &[reads, &[CounterSight::LinkReceived][..]].concat(),
-            "pcm-sensor-server",
-        ),
         file(CounterSourceId::PcmMemory, "pcm-memory", "pcm-memory", &[CounterSight::Channels]),
         file(CounterSourceId::Pcm, "pcm", "pcm", &[CounterSight::LinkReceived]),
         file(CounterSourceId::Likwid, "likwid-perfctr", "likwid", &[]),

@@ -96,7 +96,6 @@ impl Journal {
 }
 
 /// Whether no process holds the writer's lock. On file systems without locks, no journal counts as abandoned.
-#[must_use]
 pub fn is_abandoned(path: &Path) -> bool {
     File::open(path).is_ok_and(|file| file.try_lock_shared().is_ok())
 }

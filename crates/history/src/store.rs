@@ -94,7 +94,6 @@ impl Store {
     }
 
     /// The store of another kind of run, in a directory beside this one.
-    #[must_use]
     pub fn beside(&self, name: &str) -> Self {
         let directory = self.directory.as_deref().and_then(Path::parent).map(|data| data.join(name));
         Self { directory, fallbacks: self.fallbacks.clone() }

@@ -27,7 +27,6 @@ pub struct ClientBytes {
 }
 
 /// What a client of so many tenants needs for a workload, with so many threads.
-#[must_use]
 pub fn client_bytes(tenants: u64, workload: &Workload, threads: usize) -> ClientBytes {
     let value = workload.value.sizes.largest() as u64;
     let request = workload.largest_request() as u64;

@@ -13,7 +13,6 @@ impl Latencies {
     /// The distribution in HdrHistogram's text form, in ms with all digits of the ns: rows of value, percentile (0 to
     /// 1), count up to it and 1/(1 − percentile), then mean, deviation, maximum, counts and the form of the histogram.
     /// A last line, which plotters skip as they do those, says what it is `of`, and the unit.
-    #[must_use]
     pub fn hgrm(&self, of: &str) -> String {
         let counts = self.histogram();
         let mut out =

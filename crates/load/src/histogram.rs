@@ -30,7 +30,6 @@ impl Default for Latencies {
 
 impl Latencies {
     /// An empty distribution.
-    #[must_use]
     pub fn new() -> Self {
         // It starts small and grows with the longest latency: most tenants never need a minute's buckets.
         let counts = Histogram::new(DIGITS).unwrap_or_else(|_| unreachable!("three digits are allowed"));
@@ -39,7 +38,6 @@ impl Latencies {
 
     /// An empty distribution that has all its memory, 216 KiB, and has touched it: recording never waits for more.
     /// Hundreds of tenants whose histograms grow with their first answers would make a client some ten ms late.
-    #[must_use]
     pub(crate) fn ready() -> Self {
         let counts = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS);
         let mut counts = counts.unwrap_or_else(|_| unreachable!("a minute in ns is within the bounds"));
@@ -81,50 +79,42 @@ impl Latencies {
     }
 
     /// The counts themselves, for callers that derive several figures.
-    #[must_use]
     pub fn histogram(&self) -> &Histogram<u64> {
         &self.counts
     }
 
     /// How many latencies there are.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.len()
     }
 
     /// The mean, ns, of the latencies themselves. `None` without any.
-    #[must_use]
     pub fn mean(&self) -> Option<f64> {
         (self.count() > 0).then(|| self.sum as f64 / self.count() as f64)
     }
 
     /// The sum of the latencies, ns; as much as 584 years.
-    #[must_use]
     pub fn sum_ns(&self) -> u64 {
         u64::try_from(self.sum).unwrap_or(u64::MAX)
     }
 
     /// The smallest value that at least this share (0 to 1) of the latencies do not exceed, ns, to three digits.
     /// `None` without any.
-    #[must_use]
     pub fn quantile(&self, share: f64) -> Option<u64> {
         (self.count() > 0).then(|| self.counts.value_at_quantile(share).min(self.counts.max()))
     }
 
     /// The longest, ns, to three digits. `None` without any.
-    #[must_use]
     pub fn max(&self) -> Option<u64> {
         (self.count() > 0).then(|| self.counts.max())
     }
 
     /// The shortest, ns, to three digits. `None` without any.
-    #[must_use]
     pub fn min(&self) -> Option<u64> {
         (self.count() > 0).then(|| self.counts.min())
     }
 
     /// How many exceed a latency, ns, by more than the histogram's resolution.
-    #[must_use]
     pub fn above(&self, ns: u64) -> u64 {
         self.count() - self.counts.count_between(0, ns.min(LONGEST_NS))
     }

@@ -48,7 +48,6 @@ pub use workload::{ClientSetup, Length, Mix, Pace, Workload};
 /// For fuzzing: parses replies from pieces of bytes, keeps so many bytes of each, and returns the number of replies
 /// before the first error.
 #[doc(hidden)]
-#[must_use]
 pub fn replies(keep: usize, pieces: &[&[u8]]) -> usize {
     let (mut parser, mut count) = (resp::Parser::new(keep), 0);
     for piece in pieces {

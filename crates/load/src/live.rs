@@ -47,13 +47,11 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// Answers of all tenants so far.
-    #[must_use]
     pub fn done(&self) -> u64 {
         self.tenants.iter().map(|tenant| tenant.done).sum()
     }
 
     /// Errors of all tenants so far.
-    #[must_use]
     pub fn errors(&self) -> u64 {
         self.tenants.iter().map(|tenant| tenant.errors).sum()
     }

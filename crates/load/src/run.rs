@@ -51,7 +51,6 @@ pub struct Outcome {
 
 impl Outcome {
     /// Cpu time of the client for one answer, s. `None` without an answer.
-    #[must_use]
     pub fn cpu_per_request(&self) -> Option<f64> {
         let done: u64 = self.tenants.iter().map(|tenant| tenant.done).sum();
         (done > 0).then(|| self.thread_cpu.iter().sum::<f64>() / done as f64)

@@ -15,7 +15,6 @@ pub enum Phase {
 
 /// The seed of one tenant's stream in one phase: SplitMix64's finaliser (Steele, Lea & Flood, OOPSLA 2014) over the
 /// parts in turn, so that streams whose parts differ by one bit have nothing in common.
-#[must_use]
 pub fn seed(base: u64, tenant: u64, phase: Phase) -> u64 {
     let (kind, iteration) = match phase {
         Phase::WarmUp(iteration) => (1, iteration),
@@ -25,7 +24,6 @@ pub fn seed(base: u64, tenant: u64, phase: Phase) -> u64 {
 }
 
 /// SplitMix64: one step and its finaliser, a bijection of 64 bits.
-#[must_use]
 pub(crate) fn mix(value: u64) -> u64 {
     let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -19,7 +19,6 @@ pub struct Window {
 
 impl Window {
     /// Mean response time, ns. `None` in a second without an answer.
-    #[must_use]
     pub fn mean(&self) -> Option<f64> {
         (self.done > 0).then(|| self.response_sum_ns as f64 / self.done as f64)
     }
@@ -94,13 +93,11 @@ pub struct TenantResult {
 
 impl TenantResult {
     /// Answers a second.
-    #[must_use]
     pub fn achieved_rate(&self) -> f64 {
         self.done_in_time as f64 / self.seconds
     }
 
     /// Answers in time over requests that were due: 1 where the tenant keeps up. `None` if nothing was due.
-    #[must_use]
     pub fn achieved_share(&self) -> Option<f64> {
         (self.scheduled > 0).then(|| self.done_in_time as f64 / self.scheduled as f64)
     }
@@ -129,7 +126,6 @@ impl TenantResult {
 }
 
 /// Several tenants as one: everything added up, the latencies merged.
-#[must_use]
 pub fn pooled(tenants: &[TenantResult]) -> TenantResult {
     let mut all = TenantResult { windows: Vec::new(), ..TenantResult::default() };
     for tenant in tenants {

@@ -45,7 +45,6 @@ pub struct Target {
 
 impl Target {
     /// A server that wants no password.
-    #[must_use]
     pub fn new(address: Address) -> Self {
         Self { address, user: None, password: None, number: None }
     }

@@ -41,7 +41,6 @@ pub enum SizeOrder {
 
 impl ValueShape {
     /// Values of one size in bytes, of which `compressible` (0 to 1) can be compressed away.
-    #[must_use]
     pub fn of(bytes: usize, compressible: f64) -> Self {
         Self { sizes: Sizes::of(bytes), order: SizeOrder::Random, compressible }
     }

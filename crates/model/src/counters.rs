@@ -15,8 +15,6 @@ pub enum CounterSourceId {
     Hsmp,
     /// Memory bandwidth monitoring, through `resctrl`.
     Resctrl,
-    /// A running `pcm-sensor-server`.
-    PcmServer,
     /// The output of `pcm-memory -csv`.
     PcmMemory,
     /// The output of `pcm -csv`.
@@ -38,7 +36,6 @@ impl CounterSourceId {
             Self::Perf => "perf",
             Self::Hsmp => "hsmp",
             Self::Resctrl => "resctrl",
-            Self::PcmServer => "pcm-server",
             Self::PcmMemory => "pcm-memory",
             Self::Pcm => "pcm",
             Self::Likwid => "likwid",

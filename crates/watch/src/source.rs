@@ -84,7 +84,6 @@ impl Source {
     }
 
     /// The same with the groups and the programs that use most, at most so many of each kind in a sample.
-    #[must_use]
     pub fn with_groups(self, most: usize) -> Self {
         let groups = (most > 0).then(|| Groups::new(&self.root, most));
         let programs = (most > 0).then(|| Programs::new(&self.root, most));

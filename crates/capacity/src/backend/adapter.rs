@@ -29,7 +29,6 @@ pub(crate) fn named(text: &str, word: &str) -> String {
 /// one, and on the host's network, so that no bridge is measured. With them the command that removes what is left of
 /// it. The random word of the run is part of the containers' names. [`ServerLaunch::check`](super::ServerLaunch::check)
 /// says whether there is a podman.
-#[must_use]
 pub fn podman(image: &str) -> (Vec<String>, String) {
     let container = format!("tiermark-{RUN}-{NUMBER}");
     let name = format!("--name={container}");
@@ -49,14 +48,12 @@ fn address(domain: &str) -> String {
 }
 
 /// Places for so many servers in machines whose addresses are found once they run.
-#[must_use]
 pub fn guests(count: u32) -> Vec<String> {
     (1..=count).map(|number| format!("guest{number}:{PORT}")).collect()
 }
 
 /// Commands that clone a machine of libvirt for each tenant, and remove the clones with their disks. The random word of
 /// the run is part of their names, so that nothing of others is ever removed.
-#[must_use]
 pub fn clones(base: &str) -> Commands {
     let (base, clone) = (quoted(base), quoted(&format!("tiermark-{RUN}-{NUMBER}")));
     // It succeeds where there is none: it also runs after a start that failed.
@@ -79,7 +76,6 @@ pub(crate) fn shown_address(text: &str) -> Option<IpAddr> {
 
 /// Commands that start and stop machines of libvirt; `{N}` in the name is their number. [`Commands::needs`] names the
 /// programs that they need. `finds` looks for the machines' addresses.
-#[must_use]
 pub fn libvirt(domain: &str, finds: bool) -> Commands {
     let domain = quoted(domain);
     let check = format!(
@@ -93,7 +89,6 @@ pub fn libvirt(domain: &str, finds: bool) -> Commands {
 
 impl Commands {
     /// Programs that the words name and that are not installed, as far as this can be seen without running a shell.
-    #[must_use]
     pub fn needs(&self) -> Option<Refusal> {
         let start = self.start.as_deref().unwrap_or_default();
         let lacks = |name: &str| program(name).is_none();

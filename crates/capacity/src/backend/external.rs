@@ -55,7 +55,6 @@ pub struct External {
 
 impl External {
     /// Tenants at these addresses, in this order. Those from `own` on are refused where they hold something.
-    #[must_use]
     pub fn new(targets: Vec<Target>, commands: Commands, own: usize) -> Self {
         Self { targets, commands, used: 0, filled: 0, own }
     }
@@ -63,7 +62,6 @@ impl External {
     /// What keeps the first tenants from being used: servers that run already and do not answer, or may not be written
     /// to. Of those that a command starts, nothing is known before. Nothing is written. Those that are not reached when
     /// it is to stop are refused as stopped.
-    #[must_use]
     pub fn check(&self, most: usize, stop: &AtomicBool) -> Vec<Refusal> {
         if self.commands.start.is_some() {
             return self.commands.needs().into_iter().collect();

@@ -36,7 +36,6 @@ pub struct ServerLaunch {
 
 impl ServerLaunch {
     /// What is missing of it, as far as it can be seen from here: what runs a container may have its server inside.
-    #[must_use]
     pub fn check(&self) -> Vec<Refusal> {
         let first = self.wrapper.first().map_or(self.server.as_str(), String::as_str);
         let lacks = program(first).is_none().then(|| match first {
@@ -59,7 +58,6 @@ pub struct Processes {
 
 impl Processes {
     /// No tenants yet, and nothing made.
-    #[must_use]
     pub fn new(layout: Layout, places: ServerLaunch, room: TenantMemory) -> Self {
         let tenancy = Tenancy::new(layout, room, places.placer.clone());
         Self { places, tenancy, tenants: Vec::new() }

@@ -79,7 +79,6 @@ impl Layout {
     }
 
     /// Directories of a group of that name, the one of memory first.
-    #[must_use]
     pub fn directories(&self, name: &str) -> Vec<String> {
         let mounts = match self {
             Self::V2(mount) => vec![mount],
@@ -113,7 +112,6 @@ pub struct TenantGroup {
 
 impl TenantGroup {
     /// Its directory in every hierarchy, below the root, that of memory first.
-    #[must_use]
     pub fn directories(&self) -> &[String] {
         &self.directories
     }
@@ -172,7 +170,6 @@ impl<F: Files> Groups<F> {
     }
 
     /// Where a tenant's counters are, or those of all together.
-    #[must_use]
     pub fn paths(&self, group: Option<&TenantGroup>) -> GroupPaths {
         let directories = &group.unwrap_or(&self.parent).directories;
         let within = |mount: &Option<String>| {
@@ -188,7 +185,6 @@ impl<F: Files> Groups<F> {
     }
 
     /// Processes of all tenants.
-    #[must_use]
     pub fn processes(&self) -> Vec<u32> {
         let of = |group: &TenantGroup| {
             self.files.read(&format!("{}/cgroup.procs", group.directories[0])).unwrap_or_default()

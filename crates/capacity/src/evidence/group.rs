@@ -1,9 +1,7 @@
 //! A control group's counters, the same whichever version holds them.
 
-use tiermark_machine::Root;
 use tiermark_machine::files::{Counters, Malformed, counters, number, number_or_max};
-
-use super::parse::{self, Pressure};
+use tiermark_machine::{Root, Stalls, pressure};
 
 /// Where a group's files are, below the root.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +21,6 @@ pub enum GroupPaths {
 
 impl GroupPaths {
     /// Path of the file with the limit of memory, below the root.
-    #[must_use]
     pub fn limit_file(&self) -> String {
         match self {
             Self::V2(dir) => format!("{dir}/memory.max"),
@@ -43,20 +40,16 @@ pub struct GroupCounters {
     pub peak: Option<u64>,
     /// Page faults that waited for a device.
     pub major_faults: Option<u64>,
-    /// Anonymous pages that came back soon after they were swapped out.
-    pub refaults: Option<u64>,
     /// Processes killed for want of memory.
     pub oom_kills: Option<u64>,
     /// Time on cpus in µs.
     pub cpu_us: Option<u64>,
-    /// Times it was held back for having used up its quota.
-    pub throttled: Option<u64>,
     /// Stalls for memory.
-    pub memory_pressure: Option<Pressure>,
+    pub memory_pressure: Option<Stalls>,
     /// Stalls for cpus.
-    pub cpu_pressure: Option<Pressure>,
+    pub cpu_pressure: Option<Stalls>,
     /// Stalls for block devices.
-    pub io_pressure: Option<Pressure>,
+    pub io_pressure: Option<Stalls>,
     /// Bytes of memory that it may take; `None` without a limit, too.
     pub limit: Option<u64>,
     /// Bytes of zswap's pool that `memory` counts already: version 2 does, version 1 does not.
@@ -90,13 +83,11 @@ impl GroupCounters {
             swap: root.parsed(&at("memory.swap.current"), number)?,
             peak: root.parsed(&at("memory.peak"), number)?,
             major_faults: get(stat.as_ref(), "pgmajfault"),
-            refaults: get(stat.as_ref(), "workingset_refault_anon"),
             oom_kills: get(events.as_ref(), "oom_kill"),
             cpu_us: get(cpu.as_ref(), "usage_usec"),
-            throttled: get(cpu.as_ref(), "nr_throttled"),
-            memory_pressure: root.parsed(&at("memory.pressure"), parse::pressure)?,
-            cpu_pressure: root.parsed(&at("cpu.pressure"), parse::pressure)?,
-            io_pressure: root.parsed(&at("io.pressure"), parse::pressure)?,
+            memory_pressure: root.parsed(&at("memory.pressure"), pressure)?,
+            cpu_pressure: root.parsed(&at("cpu.pressure"), pressure)?,
+            io_pressure: root.parsed(&at("io.pressure"), pressure)?,
             limit: root.parsed(&at("memory.max"), number_or_max)?.flatten(),
             zswap: get(stat.as_ref(), "zswap"),
         })
@@ -113,8 +104,8 @@ impl GroupCounters {
             Some(dir) => root.parsed(&format!("{dir}/cpuacct.usage"), number)?,
             None => None,
         };
-        let pressure = |name: &str| match unified {
-            Some(dir) => root.parsed(&format!("{dir}/{name}"), parse::pressure),
+        let stalls = |name: &str| match unified {
+            Some(dir) => root.parsed(&format!("{dir}/{name}"), pressure),
             None => Ok(None),
         };
         Ok(Self {
@@ -123,20 +114,17 @@ impl GroupCounters {
             swap: both.zip(used).map(|(both, used)| both.saturating_sub(used)),
             peak: root.parsed(&at("memory.max_usage_in_bytes"), number)?,
             major_faults: get(stat.as_ref(), "total_pgmajfault"),
-            refaults: get(stat.as_ref(), "total_workingset_refault_anon"),
             oom_kills: get(oom.as_ref(), "oom_kill"),
             cpu_us: nanoseconds.map(|ns| ns / 1000),
-            throttled: None,
-            memory_pressure: pressure("memory.pressure")?,
-            cpu_pressure: pressure("cpu.pressure")?,
-            io_pressure: pressure("io.pressure")?,
+            memory_pressure: stalls("memory.pressure")?,
+            cpu_pressure: stalls("cpu.pressure")?,
+            io_pressure: stalls("io.pressure")?,
             limit: root.parsed(&at("memory.limit_in_bytes"), number)?,
             zswap: None,
         })
     }
 
     /// Share of what it holds that is in memory; `None` where swap is not counted, or it holds nothing.
-    #[must_use]
     pub fn resident_share(&self) -> Option<f64> {
         let (memory, swap) = (self.memory? as f64, self.swap? as f64);
         (memory + swap > 0.0).then(|| memory / (memory + swap))

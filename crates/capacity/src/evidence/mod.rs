@@ -11,12 +11,13 @@ mod pool;
 mod vitals;
 
 use tiermark_machine::files::{self, Malformed};
-use tiermark_machine::{CpuTimes, Root};
+use tiermark_machine::{CpuTimes, Root, Stalls};
+use tiermark_model::Swap;
 
-pub use derive::{Derived, HostDelta};
+pub use derive::{compression, cpu_seconds, of_host, of_tenants};
 pub use group::{GroupCounters, GroupPaths};
 pub use link::{Link, Links};
-pub use parse::{Disk, Pressure, Process, SwapArea, Zram, Zswap};
+pub use parse::{Disk, Zram, Zswap};
 pub use pool::Pools;
 pub use tiermark_machine::files::Counters;
 pub use vitals::Vitals;
@@ -26,16 +27,12 @@ pub use vitals::Vitals;
 pub struct Host {
     /// /proc/vmstat.
     pub vmstat: Option<Counters>,
-    /// Stalls for memory.
-    pub memory: Option<Pressure>,
-    /// Stalls for cpus.
-    pub cpu: Option<Pressure>,
     /// Stalls for devices.
-    pub io: Option<Pressure>,
+    pub io: Option<Stalls>,
     /// Ticks of the cpus.
     pub ticks: Option<CpuTimes>,
     /// Areas that are swapped to.
-    pub swaps: Option<Vec<SwapArea>>,
+    pub swaps: Option<Vec<Swap>>,
     /// Counters of the tier's block devices, added up; `None` if the tier has no such device, or the kernel does not
     /// report them.
     pub disk: Option<Disk>,
@@ -45,8 +42,6 @@ pub struct Host {
     pub zswap: Option<Zswap>,
     /// Network interfaces.
     pub links: Option<Links>,
-    /// Bytes that can be had without swapping.
-    pub available: Option<u64>,
 }
 
 impl Host {
@@ -62,8 +57,6 @@ impl Host {
         };
         Ok(Self {
             vmstat: root.parsed("proc/vmstat", files::counters)?,
-            memory: root.parsed("proc/pressure/memory", parse::pressure)?,
-            cpu: root.parsed("proc/pressure/cpu", parse::pressure)?,
             io: root.parsed("proc/pressure/io", parse::pressure)?,
             ticks: root.parsed("proc/stat", parse::cpu_ticks)?,
             swaps: root.parsed("proc/swaps", parse::swaps)?,
@@ -71,35 +64,16 @@ impl Host {
             zram,
             zswap: root.parsed("proc/meminfo", parse::zswap)?.flatten(),
             links: root.parsed("proc/net/dev", link::links)?.map(|links| link::with_speeds(root, links)),
-            available: root.parsed("proc/meminfo", available)?.flatten(),
         })
     }
-
-    /// Bytes of swap in use, and of all.
-    #[must_use]
-    pub fn swap(&self) -> Option<(u64, u64)> {
-        let areas = self.swaps.as_ref()?;
-        let sum = |of: fn(&SwapArea) -> u64| areas.iter().fold(0u64, |sum, area| sum.saturating_add(of(area)));
-        Some((sum(|area| area.used), sum(|area| area.size)))
-    }
-}
-
-/// Reads a process's counters; `None` where there is no such process.
-///
-/// # Errors
-/// [`Malformed`] where its file makes no sense.
-pub fn process(root: &Root, pid: u32) -> Result<Option<Process>, Malformed> {
-    root.parsed(&format!("proc/{pid}/stat"), parse::process)
 }
 
 /// MemAvailable of /proc/meminfo in bytes; `None` before Linux 3.14.
-fn available(text: &str) -> Result<Option<u64>, Malformed> {
-    files::kilobytes(text, "MemAvailable")
-}
-
-/// MemTotal of /proc/meminfo in bytes.
-fn total(text: &str) -> Result<Option<u64>, Malformed> {
-    files::kilobytes(text, "MemTotal")
+///
+/// # Errors
+/// [`Malformed`] where it is no number.
+pub fn available(root: &Root) -> Result<Option<u64>, Malformed> {
+    Ok(root.parsed("proc/meminfo", |text| files::kilobytes(text, "MemAvailable"))?.flatten())
 }
 
 #[cfg(test)]

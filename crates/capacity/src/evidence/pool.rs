@@ -16,13 +16,11 @@ pub struct Pools {
 
 impl Pools {
     /// Whether the tier has no compressed memory.
-    #[must_use]
     pub fn is_none(&self) -> bool {
         self.zram.is_empty() && self.zswap.is_none()
     }
 
     /// Those of two tiers.
-    #[must_use]
     pub fn with(mut self, other: Self) -> Self {
         self.zram.extend(other.zram);
         Self { zswap: self.zswap.or(other.zswap), ..self }

@@ -2,16 +2,22 @@
 
 use proptest::prelude::*;
 
+use tiermark_machine::Stall;
+use tiermark_model::capacity::Evidence;
+
 use super::*;
 
 const PRESSURE: &str =
     "some avg10=1.50 avg60=0.00 avg300=0.00 total=2000000\nfull avg10=0.50 avg60=0.00 avg300=0.00 total=377567\n";
-const STAT: &str = "26651 (re) dis) R 26640 26640 5223 0 -1 4194304 99 1 7 2 30 12 0 0 20 0 1 0 4875711 3133440 393 \
-    18446744073709551615 94794122809344 94794122829225 140727525104080 0 0 0 0 0 0 0 0 0 17 1 0 0 5 0 0 94794122845232 0 0 0 0 0 0 0\n";
 const DISKS: &str = "   7       0 loop0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n\
     \x20254       0 vda 100 5 800 40 50 1 4000 200 3 90 240 0 0 0 0 7 9\n";
 const SWAPS: &str = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n\
     /dev/zram1                              partition\t1048572\t\t524288\t\t100\n/swap\\040file file 2048 0 -2\n";
+
+/// Stalls in which some task has waited for so long.
+fn stalls(total_us: u64) -> Stalls {
+    Stalls { some: Stall { avg10: 0.0, avg60: None, avg300: None, total_us }, full: None }
+}
 
 fn root(files: &[(&str, &str)]) -> Root {
     Root::from_files("test", files.iter().copied())
@@ -19,25 +25,10 @@ fn root(files: &[(&str, &str)]) -> Root {
 
 #[test]
 fn files_of_proc_are_read() {
-    let read = parse::pressure(PRESSURE).unwrap();
-    assert_eq!(
-        (read.some_avg10, read.some_us, read.full_avg10, read.full_us),
-        (1.5, 2_000_000, Some(0.5), Some(377_567))
-    );
-    assert_eq!(parse::pressure("some avg10=0.00 total=5\n").unwrap().full_us, None);
-    let process = parse::process(STAT).unwrap();
-    let Process { minor_faults, major_faults, user_ticks, system_ticks, block_ticks, resident_pages } = process;
-    assert_eq!(
-        (minor_faults, major_faults, user_ticks, system_ticks, block_ticks, resident_pages),
-        (99, 7, 30, 12, 5, 393)
-    );
     let disk = parse::disks(DISKS).unwrap()["vda"];
-    assert_eq!(
-        (disk.reads, disk.read_bytes, disk.read_ms, disk.write_ms, disk.in_flight, disk.busy_ms),
-        (100, 409_600, 40, 200, 3, 90)
-    );
+    assert_eq!((disk.reads, disk.read_ms, disk.write_ms, disk.busy_ms), (100, 40, 200, 90));
     let swaps = parse::swaps(SWAPS).unwrap();
-    assert_eq!((swaps[0].size, swaps[0].used, swaps[0].priority), (1_048_572 << 10, 512 << 20, 100));
+    assert_eq!((swaps[0].bytes, swaps[0].used_bytes, swaps[0].priority), (1_048_572 << 10, 512 << 20, 100));
     assert_eq!((swaps[1].path.as_str(), swaps[1].priority), ("/swap file", -2));
     assert_eq!(parse::swaps("Filename Type Size Used Priority\n"), Ok(Vec::new()));
     let ticks = parse::cpu_ticks("cpu  10 2 8 70 5 1 1 3 9 9\ncpu0 1 1 1 1 1 1 1 1\n").unwrap();
@@ -60,7 +51,6 @@ fn what_makes_no_sense_is_told_with_its_path() {
     assert_eq!(error.to_string(), "proc/vmstat: 'pswpin x' makes no sense");
     assert!(parse::pressure("full avg10=0.00 total=1").is_err(), "without a line of some");
     assert!(parse::pressure("some avg10=101 total=1").is_err() && parse::pressure("some avg10=nan total=1").is_err());
-    assert!(parse::process("1 (x) R 1").is_err() && parse::process("").is_err());
     assert!(parse::disks("8 0 sda 1 2 3").is_err() && parse::zram("1 2 3").is_err());
     assert!(parse::swaps("head\n/dev/x partition 1 2\n").is_err() && parse::cpu_ticks("cpu0 1 2\n").is_err());
     let group = GroupPaths::V2("sys/fs/cgroup/x".into());
@@ -98,8 +88,8 @@ fn both_versions_of_groups_tell_the_same() {
     };
     let new = GroupCounters::read(&v2, &GroupPaths::V2("sys/fs/cgroup/x".into())).unwrap();
     let old = GroupCounters::read(&v1, &paths).unwrap();
-    assert_eq!(GroupCounters { throttled: Some(0), zswap: Some(300), ..old }, new);
-    assert_eq!((new.limit, new.io_pressure.map(|io| io.some_us)), (Some(2000), Some(2_000_000)));
+    assert_eq!(GroupCounters { zswap: Some(300), ..old }, new);
+    assert_eq!((new.limit, new.io_pressure.map(|io| io.some.total_us)), (Some(2000), Some(2_000_000)));
     let unlimited = root(&[("sys/fs/cgroup/x/memory.max", "max\n")]);
     assert_eq!(GroupCounters::read(&unlimited, &GroupPaths::V2("sys/fs/cgroup/x".into())).unwrap().limit, None);
     assert_eq!((new.resident_share(), new.oom_kills), (Some(0.25), Some(1)));
@@ -116,7 +106,7 @@ fn two_devices_of_a_tier_are_seen_as_one() {
         Host::read(&root(&files), &names).unwrap().disk
     };
     let both = disk(&["sda", "sdb"]).unwrap();
-    assert_eq!((both.reads, both.read_ms, both.writes, both.write_ms, both.in_flight), (40, 600, 8, 40, 3));
+    assert_eq!((both.reads, both.read_ms, both.writes, both.write_ms), (40, 600, 8, 40));
     assert_eq!(both.busy_ms, 300, "each was busy for a share of the same time");
     assert_eq!((disk(&["sdb", "sdx"]).unwrap().reads, disk(&["sdx"]), disk(&[])), (30, None, None));
 }
@@ -142,36 +132,37 @@ fn numbers_follow_from_two_moments() {
     };
     let before = host(100, DISKS, "cpu 10 2 8 70 5 1 1 3\ncpu0 0\n");
     let after = host(600, "254 0 vda 150 5 800 65 50 1 4000 200 3 590 240\n", "cpu 60 2 18 180 5 1 1 33\ncpu0 0\n");
-    let delta = HostDelta::between(&before, &after, 2.0);
+    let delta = of_host(&before, &after, 2.0);
     assert_eq!((delta.swapped_in, delta.swapped_out, delta.direct_reclaims), (Some(500), Some(1000), Some(500)));
     // 25 ms for 50 reads; no write ended; 500 ms of 2 s.
     assert_eq!((delta.read_ns, delta.write_ns, delta.device_busy), (Some(500_000.0), None, Some(0.25)));
     // Of 200 ticks, two seconds of one cpu, 110 were idle and 30 stolen.
     assert_eq!((delta.steal, delta.cpu.map(|c| (c * 100.0).round())), (Some(0.15), Some(30.0)));
-    assert_eq!((delta.oom_kills, before.swap()), (None, Some((512 << 20, (1_048_572 << 10) + (2 << 20)))));
-    assert_eq!(HostDelta::between(&after, &before, 2.0).swapped_in, None, "a counter that went back says nothing");
+    assert_eq!(of_host(&after, &before, 2.0).swapped_in, None, "a counter that went back says nothing");
     let group = |faults, cpu_us, some_us| GroupCounters {
         major_faults: Some(faults),
         cpu_us: Some(cpu_us),
-        memory_pressure: Some(Pressure { some_us, ..Pressure::default() }),
+        memory_pressure: Some(stalls(some_us)),
         ..GroupCounters::default()
     };
-    let derived = Derived::between(&group(0, 0, 0), &group(400, 20_000, 500_000), &delta, 1_000, 2.0, 4096);
+    let all = cpu_seconds(&before, &after, 2.0);
+    let answered = Evidence { requests: 1_000, ..delta.clone() };
+    let derived = of_tenants(answered, (&group(0, 0, 0), &group(400, 20_000, 500_000)), all, 4096);
     assert_eq!((derived.faults_per_request, derived.swap_bytes_per_request), (Some(0.4), Some(1.5 * 4096.0)));
     assert_eq!(
         (derived.cpu_seconds_per_million, derived.memory_wait, derived.cpu_wait),
         (Some(20.0), Some(0.25), None)
     );
     // Two seconds of one cpu, 20 ms of them the tenants'.
-    assert_eq!((delta.cpu_seconds, derived.tenants_cpu), (Some(2.0), Some(0.01)));
+    assert_eq!((all, derived.tenants_cpu), (Some(2.0), Some(0.01)));
     assert_eq!((delta.zswap_in, delta.zswap_out, delta.zswap_written_back), (Some(500), Some(1000), None));
-    assert_eq!((delta.io_wait, delta.demoted), (Some(0.25), Some(1000)));
+    assert_eq!((delta.host_io_wait, delta.demoted), (Some(0.25), Some(1000)));
     let zram = Zram { original: 519, memory: 210, ..Zram::default() };
-    let held = |zram, zswap| derived.compressed(&Host { zram, zswap, ..Host::default() }).compression;
+    let held = |zram, zswap| compression(&Host { zram, zswap, ..Host::default() });
     assert!((held(Some(zram), None).unwrap() - 2.471).abs() < 0.001);
     assert_eq!(held(None, Some(Zswap { memory: 200, original: 500 })), Some(2.5));
     assert_eq!((held(Some(Zram::default()), None), held(None, None)), (None, None));
-    let none = Derived::between(&group(0, 0, 0), &group(1, 1, 1), &delta, 0, 0.0, 4096);
+    let none = of_tenants(Evidence::default(), (&group(0, 0, 0), &group(1, 1, 1)), all, 4096);
     assert_eq!((none.faults_per_request, none.memory_wait), (None, None));
 }
 
@@ -179,26 +170,23 @@ fn numbers_follow_from_two_moments() {
 fn the_running_system_is_understood() {
     let host = Host::read(&Root::live(), &[]).unwrap();
     assert!(host.vmstat.unwrap().contains_key("pgfault") && host.ticks.unwrap().total > 0);
-    assert!(host.available.unwrap() > 0 && host.swaps.is_some());
-    let own = process(&Root::live(), std::process::id()).unwrap().unwrap();
-    assert!(own.minor_faults > 0 && own.resident_pages > 0);
-    assert_eq!(process(&root(&[("x", "")]), 1).unwrap(), None);
+    assert!(available(&Root::live()).unwrap().unwrap() > 0 && host.swaps.is_some());
 }
 
 proptest! {
     #[test]
     fn any_text_is_read_or_refused(text in "(?s)(some|full|cpu |avg10=|total=|[0-9]{1,22}|-?[a-z0-9./()]{1,9}|[ \
         \\t\\n]){0,40}") {
-        let _ = (files::counters(&text), parse::pressure(&text), parse::process(&text), parse::disks(&text));
-        let _ = (parse::zram(&text), parse::swaps(&text), parse::cpu_ticks(&text), available(&text), parse::zswap(&text));
+        let _ = (files::counters(&text), parse::pressure(&text), parse::disks(&text));
+        let _ = (parse::zram(&text), parse::swaps(&text), parse::cpu_ticks(&text), parse::zswap(&text));
     }
 
     #[test]
     fn any_change_of_a_real_file_is_read_or_refused(at in 0usize..300, with in "[0-9a-z =)\\n-]{0,21}") {
-        for real in [PRESSURE, STAT, DISKS, SWAPS, "cpu  10 2 8 70 5 1 1 3 9 9\n", "4096 1024 2048 0 9999 3 0 1\n"] {
+        for real in [PRESSURE, DISKS, SWAPS, "cpu  10 2 8 70 5 1 1 3 9 9\n", "4096 1024 2048 0 9999 3 0 1\n"] {
             let mut text = real.to_owned();
             text.insert_str(at % real.len(), &with);
-            let _ = (files::counters(&text), parse::pressure(&text), parse::process(&text), parse::disks(&text));
+            let _ = (files::counters(&text), parse::pressure(&text), parse::disks(&text));
             let _ = (parse::zram(&text), parse::swaps(&text), parse::cpu_ticks(&text));
         }
     }

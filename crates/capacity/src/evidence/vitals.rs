@@ -2,8 +2,10 @@
 //! suffers.
 
 use tiermark_machine::Root;
+use tiermark_machine::files::kilobytes;
+use tiermark_model::Swap;
 
-use super::{SwapArea, available, parse, total};
+use super::{available, parse};
 
 /// What keeps a system going, at one moment.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,7 +15,7 @@ pub struct Vitals {
     /// Bytes that can be had without swapping.
     pub available: u64,
     /// Areas that are swapped to; none where the kernel cannot swap.
-    pub swaps: Vec<SwapArea>,
+    pub swaps: Vec<Swap>,
     /// Bytes of memory that this process holds.
     pub client: u64,
 }
@@ -24,8 +26,9 @@ impl Vitals {
     /// # Errors
     /// A sentence that names the file that is missing or makes no sense.
     pub fn read(root: &Root) -> Result<Self, String> {
-        let available = root.parsed("proc/meminfo", available).map_err(|why| why.to_string())?.flatten();
-        let total = root.parsed("proc/meminfo", total).map_err(|why| why.to_string())?.flatten();
+        let available = available(root).map_err(|why| why.to_string())?;
+        let total =
+            root.parsed("proc/meminfo", |text| kilobytes(text, "MemTotal")).map_err(|why| why.to_string())?.flatten();
         let swaps = root.parsed("proc/swaps", parse::swaps).map_err(|why| why.to_string())?;
         // Pages: all, in memory, shared, …
         let resident = root.text("proc/self/statm").and_then(|text| text.split_whitespace().nth(1)?.parse().ok());
@@ -56,7 +59,7 @@ mod tests {
         let read = with("", "").unwrap();
         assert_eq!((read.total, read.available), (9 << 10, 1000 << 10));
         assert_eq!(read.client, 3 * rustix::param::page_size() as u64);
-        assert_eq!((read.swaps[0].size, read.swaps[0].used), (100 << 10, 40 << 10));
+        assert_eq!((read.swaps[0].bytes, read.swaps[0].used_bytes), (100 << 10, 40 << 10));
         for (path, text) in [
             ("proc/meminfo", "MemTotal: 9 kB\n"),
             ("proc/meminfo", "MemAvailable: 9 kB\n"),

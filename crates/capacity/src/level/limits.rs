@@ -111,7 +111,6 @@ fn nanoseconds(text: &str) -> Option<f64> {
 }
 
 /// A time as people say it: `50 µs`, `1.25 ms`.
-#[must_use]
 pub fn time(ns: f64) -> String {
     let (scale, unit) = match ns.abs() {
         ns if ns < 1e3 => (1.0, "ns"),

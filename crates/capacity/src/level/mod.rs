@@ -166,7 +166,6 @@ fn figure(of: Quantity, served: &Served<'_>, together: usize) -> Option<Figure> 
 
 impl Level {
     /// Holds what tenants got against the limits.
-    #[must_use]
     pub fn judge(&self, tenants: &[Served<'_>]) -> Judgement {
         if tenants.is_empty() {
             return Judgement { outcome: Outcome::Fail, decided_by: says::no_tenant_served() };
@@ -185,7 +184,6 @@ impl Level {
 
     /// The same, but unclear where only the hit rate decides and its trend leads across the limit: a cache that still
     /// fills would be called too small, and one that begins to evict large enough.
-    #[must_use]
     pub fn judge_with_trend(&self, tenants: &[Served<'_>], trend: Option<HitTrend>) -> Judgement {
         let judged = self.judge(tenants);
         let (of_hits, others): (Vec<Limit>, Vec<Limit>) =
@@ -207,21 +205,18 @@ impl Level {
 
     /// From when on a request counts as late: half the lowest limit of a percentile, since a request that its client
     /// sent late by as much says little of the server; 1 ms at most, and 50 µs at least, which waking up may take.
-    #[must_use]
     pub fn late_after(&self) -> Duration {
         let limit = self.tightest(|of| matches!(of, Quantity::Percentile(_))).unwrap_or(f64::INFINITY);
         Duration::from_nanos((limit / 2.0).clamp(50e3, 1e6) as u64)
     }
 
     /// The lowest limit of a time, ns, among those of some quantities.
-    #[must_use]
     pub fn tightest(&self, among: impl Fn(Quantity) -> bool) -> Option<f64> {
         let times = self.limits.iter().filter(|limit| !limit.of.is_share() && among(limit.of));
         times.map(|limit| limit.at).reduce(f64::min)
     }
 
     /// Share of all requests of the schedule that is promised to be answered at least; 1 where nothing is said of that.
-    #[must_use]
     pub fn promised_rate(&self) -> f64 {
         let rates = self.limits.iter().filter(|limit| limit.of == Quantity::Rate).map(|limit| limit.at);
         let rate = rates.reduce(f64::max).unwrap_or(1.0);
@@ -319,7 +314,6 @@ fn worst<'a>(figures: impl Iterator<Item = (&'a Limit, Figure)>, whose: &Note) -
 }
 
 /// All requests of all tenants; `None` for no tenant, or where the machine has no room for it.
-#[must_use]
 pub fn pooled(tenants: &[Served<'_>]) -> Option<Histogram<u64>> {
     let (first, others) = tenants.split_first()?;
     let mut all = first.times.clone();

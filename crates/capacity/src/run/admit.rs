@@ -40,14 +40,12 @@ pub struct RunHost<'a> {
 
 impl Scenario {
     /// The sizes that a tier of this scenario is to have, in bytes.
-    #[must_use]
     pub fn wanted(&self) -> TierSizes {
         TierSizes { size: self.tier_bytes(), dram: self.tenants_dram(), floor: self.limits.memory_floor.0 }
     }
 }
 
 /// Checks whether the remaining part of a run can be measured here. Nothing is changed.
-#[must_use]
 pub fn admit(pending: &Pending<'_>, environment: &Environment<'_>, place: &RunHost<'_>) -> Admission {
     let Pending { scenario, tiers, reached, .. } = pending;
     let mut refused: Vec<Refusal> = environment.client.check().err().into_iter().collect();
@@ -94,7 +92,6 @@ pub(super) fn memory(scenario: &Scenario, client: &ClientSetup, root: &Root) -> 
 }
 
 /// Whether the machine has memory for a scenario's tenants and client; servers elsewhere need none.
-#[must_use]
 pub fn has_memory(scenario: &Scenario, client: &ClientSetup, root: &Root) -> bool {
     scenario.backend == Kind::External || memory(scenario, client, root).is_ok()
 }

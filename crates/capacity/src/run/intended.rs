@@ -24,7 +24,6 @@ fn swap_areas(paths: &[String], size: u64) -> String {
 
 /// All changes that the run would make, in sentences, for `--dry-run`; `zswap` is whether it is on now, if that is
 /// known.
-#[must_use]
 pub fn intended(scenario: &Scenario, zswap: Option<bool>) -> Vec<String> {
     let mut lines = Vec::new();
     let size = scenario.tier_bytes();

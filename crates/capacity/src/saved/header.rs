@@ -61,7 +61,6 @@ pub struct RunSetup {
 
 impl RunHeader {
     /// The header of a new run.
-    #[must_use]
     pub fn new(started: impl Into<String>, seed: u64, scenario: Scenario, setup: RunSetup) -> Self {
         Self { schema: SCHEMA.to_owned(), started: started.into(), seed, scenario, setup }
     }

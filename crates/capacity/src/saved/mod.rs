@@ -34,7 +34,6 @@ pub struct Pending<'a> {
 
 impl<'a> Pending<'a> {
     /// All of a run that has not begun.
-    #[must_use]
     pub fn all(scenario: &'a Scenario, setup: &'a RunSetup) -> Self {
         Self { scenario, setup, tiers: scenario.tiers.iter().collect(), reached: 0 }
     }
@@ -89,7 +88,6 @@ pub struct SearchState {
 
 impl SearchState {
     /// Whether the search has no answer yet, and can be made.
-    #[must_use]
     pub fn is_open(&self) -> bool {
         self.answer.is_none() && self.refused.is_none()
     }
@@ -186,7 +184,6 @@ impl SavedRun {
     }
 
     /// The searches that have no answer yet.
-    #[must_use]
     pub fn pending(&self) -> Pending<'_> {
         let searches = self.begun.scenario.searches();
         let open = searches.iter().zip(&self.cases).filter(|(_, case)| case.is_open());
@@ -200,7 +197,6 @@ impl SavedRun {
     }
 
     /// Path of the file.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -212,7 +208,6 @@ impl SavedRun {
     }
 
     /// Whether every search has an answer, or cannot be made.
-    #[must_use]
     pub fn is_whole(&self) -> bool {
         !self.cases.iter().any(SearchState::is_open)
     }

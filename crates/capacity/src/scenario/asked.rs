@@ -8,7 +8,6 @@ use super::{Pacing, Requests, Scenario};
 
 impl Scenario {
     /// The workload of one tenant in the part that is measured.
-    #[must_use]
     pub fn asked(&self, Requests { gets, keys }: Requests, seed: u64) -> Workload {
         let (tenant, load) = (&self.tenant, &self.load);
         Workload {

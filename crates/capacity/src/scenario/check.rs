@@ -47,7 +47,6 @@ impl Problems {
 impl Scenario {
     /// All mistakes of the scenario; empty if it can be run. Checked again after options of the command line have
     /// changed it.
-    #[must_use]
     pub fn problems(&self) -> Vec<Problem> {
         let mut found = Problems::default();
         found.unless(!self.name.trim().is_empty(), "name", files::text_empty);

@@ -149,7 +149,6 @@ pub struct MemoryLimit {
 
 impl MemoryLimit {
     /// The server's options.
-    #[must_use]
     pub fn options(&self) -> [String; 4] {
         let policy = match self.policy {
             Eviction::None => "noeviction",
@@ -183,7 +182,6 @@ pub enum Tier {
 
 impl Tier {
     /// Its parts: itself, or the parts of a mix.
-    #[must_use]
     pub fn parts(&self) -> &[Self] {
         match self {
             Self::Mix(parts) => parts,
@@ -192,7 +190,6 @@ impl Tier {
     }
 
     /// Whether a swap area is made for it as one part.
-    #[must_use]
     pub fn makes_area(&self) -> bool {
         matches!(self, Self::Zram(_) | Self::Swap(_))
     }
@@ -286,7 +283,6 @@ fn mixed(text: &str) -> Vec<String> {
 
 impl Tier {
     /// Its kind, without what it is made of: `zram+swap` of `zram:lz4+swap:/dev/sdb`.
-    #[must_use]
     pub fn kind(&self) -> String {
         let kind = match self {
             Self::Dram => "dram",

@@ -31,7 +31,6 @@ const BUILT_IN: [(&str, &str); 3] = [
 const MODEL: &str = BUILT_IN[1].1;
 
 /// The texts of the built-in scenarios, by name.
-#[must_use]
 pub fn built_in() -> &'static [(&'static str, &'static str)] {
     &BUILT_IN
 }
@@ -79,7 +78,6 @@ impl fmt::Display for SearchCase<'_> {
 
 impl Tenant {
     /// Bytes of values that a tenant holds at most.
-    #[must_use]
     pub fn held(&self) -> u64 {
         let values = self.records.saturating_mul(self.value.0);
         match self.maxmemory {
@@ -89,7 +87,6 @@ impl Tenant {
     }
 
     /// When its server evicts keys, and which.
-    #[must_use]
     pub fn memory_limit(&self) -> MemoryLimit {
         match self.maxmemory {
             MaxMemory::Off => MemoryLimit::default(),
@@ -109,7 +106,6 @@ impl Scenario {
 
     /// The searches: each tier under each mix and distribution of keys, all tiers of one load together and `dram`
     /// first, since the others are held against it.
-    #[must_use]
     pub fn searches(&self) -> Vec<SearchCase<'_>> {
         let mut tiers: Vec<&Tier> = self.tiers.iter().collect();
         tiers.sort_by_key(|tier| **tier != Tier::Dram);
@@ -119,25 +115,21 @@ impl Scenario {
     }
 
     /// DRAM that tenants have, and what compresses their memory: the budget less what the system keeps, bytes.
-    #[must_use]
     pub fn tenants_dram(&self) -> u64 {
         self.dram_budget.0.saturating_sub(self.reserve.0)
     }
 
     /// Size of tiers that have none of their own, bytes.
-    #[must_use]
     pub fn tier_bytes(&self) -> u64 {
         self.tier_size.map_or(self.dram_budget.0.saturating_mul(TIER_BUDGETS), |size| size.0)
     }
 
     /// The most tenants of a trial.
-    #[must_use]
     pub fn most_tenants(&self) -> u32 {
         self.limits.tenants.unwrap_or(self.limits.most_tenants)
     }
 
     /// Memory of a tenant's virtual machine, bytes.
-    #[must_use]
     pub fn vm_memory(&self) -> u64 {
         let Tenant { records, value, vm_memory, .. } = &self.tenant;
         let record = ((value.0 as f64 * OVERHEAD) as u64).max(value.0.saturating_add(ENTRY));
@@ -145,7 +137,6 @@ impl Scenario {
     }
 
     /// The shape of a tenant's virtual machine.
-    #[must_use]
     pub fn guest(&self) -> GuestShape {
         let Tenant { vm_cpus, vm_append, .. } = &self.tenant;
         let append = vm_append.clone().unwrap_or_default();
@@ -153,7 +144,6 @@ impl Scenario {
     }
 
     /// Tenant and load in one line.
-    #[must_use]
     pub fn workload(&self) -> String {
         let Tenant { server, records, value, .. } = &self.tenant;
         let pacing = match self.load.pacing {

@@ -72,7 +72,6 @@ pub struct KeyRow {
 }
 
 /// All keys, in the order of the file.
-#[must_use]
 pub fn reference() -> Vec<KeyRow> {
     let model: Table = MODEL.parse().unwrap_or_default();
     let all = || TABLES.iter().flat_map(|(table, keys)| keys.iter().map(move |key| (*table, key)));

@@ -117,7 +117,6 @@ pub struct Search {
 
 impl Search {
     /// A search before its first trial.
-    #[must_use]
     pub fn new(limits: Limits) -> Self {
         let limits = Limits { most_tenants: limits.most_tenants.max(1), ..limits };
         Self { limits, tally: Tally::default(), made: 0, climbed: 0, approached: 0, running: None }
@@ -165,26 +164,22 @@ impl Search {
     }
 
     /// Trials made.
-    #[must_use]
     pub fn made(&self) -> u32 {
         self.made
     }
 
     /// Outcomes of the trials of a number of tenants.
-    #[must_use]
     pub fn votes(&self, tenants: u32) -> Votes {
         self.tally.votes(tenants)
     }
 
     /// The answer if no more trials are made, for this reason.
-    #[must_use]
     pub fn given_up(&self, why: Note) -> Answer {
         let (low, high) = self.tally.range();
         Answer::Between { low, high, why }
     }
 
     /// The next trial, or the answer. Repeated calls return the same until an outcome is taken.
-    #[must_use]
     pub fn next_step(&self) -> Step {
         let step = self.wanted();
         match step {

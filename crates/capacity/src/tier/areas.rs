@@ -3,10 +3,9 @@
 
 use tiermark_machine::{Root, swap_areas, swap_names};
 use tiermark_model::messages::tiers as messages;
-use tiermark_model::{Refusal, Warning};
+use tiermark_model::{Refusal, Swap, Warning};
 
 use super::ActiveTier;
-use crate::evidence::SwapArea;
 use crate::scenario::Tier;
 
 /// Priority of the first area where the other areas have lower ones: half of the range, so that a higher one is free
@@ -34,9 +33,9 @@ pub(super) fn priorities(parts: &[Tier], root: &Root) -> Result<Vec<u16>, Refusa
 }
 
 /// Bytes in use of areas that are not of a tier.
-pub(crate) fn used_elsewhere(areas: &[SwapArea], active: &ActiveTier) -> u64 {
+pub(crate) fn used_elsewhere(areas: &[Swap], active: &ActiveTier) -> u64 {
     let others = areas.iter().filter(|area| !active.areas.contains(&area.path));
-    others.fold(0, |sum, area| sum.saturating_add(area.used))
+    others.fold(0, |sum, area| sum.saturating_add(area.used_bytes))
 }
 
 /// Areas that are not of this tier: when its own are full, tenants go there.
@@ -86,7 +85,13 @@ mod tests {
 
     #[test]
     fn what_is_of_a_tier_is_not_elsewhere() {
-        let area = |path: &str, used: u64| SwapArea { path: path.to_owned(), size: 100, used, priority: 5 };
+        let area = |path: &str, used_bytes: u64| Swap {
+            path: path.to_owned(),
+            kind: "file".to_owned(),
+            bytes: 100,
+            used_bytes,
+            priority: 5,
+        };
         let active = ActiveTier { areas: vec!["/dev/zram1".to_owned()], ..ActiveTier::default() };
         assert_eq!(used_elsewhere(&[area("/dev/zram1", 50), area("/dev/zram0", 30), area("/swap", 4)], &active), 34);
         let root = with("/dev/zram1 partition 8 0 7\n/dev/zram0 partition 8 0 5\n");

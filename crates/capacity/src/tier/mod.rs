@@ -42,19 +42,16 @@ pub struct ActiveTier {
 
 impl ActiveTier {
     /// Whether tenants may be swapped out.
-    #[must_use]
     pub fn swaps(&self) -> bool {
         !self.areas.is_empty()
     }
 
     /// Whether pages of all tenants are moved to the node of the tier, and not whole tenants.
-    #[must_use]
     pub fn demotes(&self) -> bool {
         self.nodes.as_ref().is_some_and(|nodes| nodes.demotes)
     }
 
     /// Bytes of memory that tenants may hold, given their DRAM: on a node of the tier, too.
-    #[must_use]
     pub fn memory(&self, dram: u64) -> u64 {
         dram.saturating_add(self.nodes.as_ref().map_or(0, |nodes| nodes.room))
     }
@@ -124,7 +121,6 @@ impl Preflight {
 }
 
 /// Looks whether a tier can be had, by the same looks with which [`activate`] begins. Nothing is changed.
-#[must_use]
 pub fn check(tier: &Tier, wanted: &TierSizes, root: &Root) -> Preflight {
     let mut found =
         tier.parts().iter().map(|part| preflight(part, wanted, root)).fold(Preflight::default(), Preflight::with);

@@ -39,7 +39,7 @@ pub(super) fn behind(root: &Root) -> Result<ActiveTier, Refusal> {
     if areas.is_empty() {
         return Err(messages::zswap_alone());
     }
-    let room = areas.iter().map(|area| area.size.saturating_sub(area.used)).sum();
+    let room = areas.iter().map(|area| area.bytes.saturating_sub(area.used_bytes)).sum();
     let names = areas.into_iter().map(|area| area.path).collect();
     Ok(ActiveTier { areas: names, room, ..ActiveTier::default() })
 }

@@ -38,7 +38,7 @@ impl Look {
 
     /// Time that all tenants have waited for memory, µs; `None` where the kernel does not tell.
     pub(super) fn stalled(&self) -> Option<u64> {
-        self.group.memory_pressure?.full_us
+        Some(self.group.memory_pressure?.full?.total_us)
     }
 }
 
@@ -80,6 +80,8 @@ pub(crate) fn unseen(root: &Root, counted: &Counted) -> Vec<Warning> {
 
 #[cfg(test)]
 mod tests {
+    use tiermark_machine::{Stall, Stalls};
+
     use super::*;
 
     const PRESSURE: &str =
@@ -107,8 +109,9 @@ mod tests {
 
     #[test]
     fn what_was_there_must_stay_and_what_never_was_is_not_missed() {
-        let stalled = |us| GroupCounters {
-            memory_pressure: Some(crate::evidence::Pressure { full_us: us, ..Default::default() }),
+        let stall = |total_us| Stall { avg10: 0.0, avg60: None, avg300: None, total_us };
+        let stalled = |us: Option<u64>| GroupCounters {
+            memory_pressure: Some(Stalls { some: stall(0), full: us.map(stall) }),
             ..GroupCounters::default()
         };
         let mut sight = Sight::default();

@@ -11,9 +11,9 @@ use tiermark_model::{Cgroup, Note};
 use super::Footprint;
 use crate::backend::{Backend, Counted};
 use crate::curve;
-use crate::evidence::{Derived, GroupCounters, GroupPaths, Host, HostDelta};
+use crate::evidence::{GroupCounters, GroupPaths, Host, compression, cpu_seconds, of_host, of_tenants};
 use crate::level::{Judgement, Level, Quantity, Served};
-use crate::resource::Signs;
+use crate::resource::LevelSigns;
 use crate::scenario::Pacing;
 use crate::steady::HitTrend;
 use crate::tier::ActiveTier;
@@ -113,7 +113,7 @@ impl Tenant {
 }
 
 /// Requests to the tenants, and their answers.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Measurements {
     tenants: Vec<Tenant>,
     pacing: Pacing,
@@ -138,22 +138,7 @@ pub(super) struct Measurements {
 impl Measurements {
     pub(super) fn new(tenants: usize, pacing: Pacing, evicts: bool) -> Self {
         let tenants = (0..tenants).map(|_| Tenant::default()).collect();
-        Self {
-            tenants,
-            pacing,
-            evicts,
-            with_omitted: Latencies::default(),
-            trouble: None,
-            trend: None,
-            done: 0,
-            scheduled: 0,
-            late: 0,
-            late_answers: 0,
-            late_sum_ns: 0,
-            client_cpu: 0.0,
-            client_share: 0.0,
-            wall: 0.0,
-        }
+        Self { tenants, pacing, evicts, ..Self::default() }
     }
 
     /// Adds an iteration.
@@ -214,59 +199,31 @@ impl Measurements {
 
     pub(super) fn evidence(&self, before: &SystemState, after: &SystemState, not_steady: Option<Note>) -> Evidence {
         let seconds = after.at.duration_since(before.at).as_secs_f64();
-        let host = HostDelta::between(&before.host, &after.host, seconds);
-        let page = rustix::param::page_size() as u64;
-        let derived = match (&before.group, &after.group) {
-            (Some(then), Some(now)) => Derived::between(then, now, &host, self.done, seconds, page),
-            _ => Derived::default(),
-        };
-        let derived = if after.pool.is_some() { derived.compressed(&after.host) } else { derived };
+        let cpus = cpu_seconds(&before.host, &after.host, seconds);
+        let machine = Evidence { requests: self.done, ..of_host(&before.host, &after.host, seconds) };
         // Requests to tenants on this machine go over loopback, or stay inside the guest.
-        let link = host.link.filter(|_| after.group.is_none());
+        let (link_rate, link) = if after.group.is_some() { (None, None) } else { (machine.link_rate, machine.link) };
+        let evidence = match before.group.as_ref().zip(after.group.as_ref()) {
+            Some(groups) => of_tenants(machine, groups, cpus, rustix::param::page_size() as u64),
+            None => machine,
+        };
         let share = |part: f64, whole: u64| (whole > 0).then(|| part / whole as f64);
         let (gets, misses) = self.tenants.iter().fold((0, 0), |(g, m), one| (g + one.gets, m + one.misses));
         Evidence {
-            seconds,
-            requests: self.done,
             not_steady,
-            faults_per_request: derived.faults_per_request,
-            swap_bytes_per_request: derived.swap_bytes_per_request,
-            resident_share: derived.resident_share,
-            compression: derived.compression,
-            // State of a moment, and not of the time between two.
-            dram_budget: None,
-            dram_used: None,
-            pool: None,
-            tenants_limit: None,
-            read_ns: host.read_ns,
-            write_ns: host.write_ns,
-            device_busy: host.device_busy,
-            cpu_seconds_per_million: derived.cpu_seconds_per_million,
+            compression: after.pool.and_then(|_| compression(&after.host)),
             client_seconds_per_million: share(self.client_cpu * 1e6, self.done),
             client_cpu: (self.wall > 0.0).then_some(self.client_share),
             late_sends: share(self.late as f64, self.scheduled),
             late_answers: share(self.late_answers as f64, self.done),
             late_mean_ns: share(self.late_sum_ns as f64, self.scheduled),
-            memory_wait: derived.memory_wait,
-            cpu_wait: derived.cpu_wait,
-            io_wait: derived.io_wait,
-            host_io_wait: host.io_wait,
-            cpu: host.cpu,
-            tenants_cpu: derived.tenants_cpu,
-            client_share: host.cpu_seconds.and_then(|all| (all > 0.0).then(|| self.client_cpu / all)),
-            steal: host.steal,
-            swapped_in: host.swapped_in,
-            swapped_out: host.swapped_out,
-            zswap_in: host.zswap_in,
-            zswap_out: host.zswap_out,
-            zswap_written_back: host.zswap_written_back,
-            demoted: host.demoted,
-            link_rate: link.map(|link| link.rate),
-            link: link.and_then(|link| link.share),
-            direct_reclaims: host.direct_reclaims,
+            client_share: cpus.filter(|all| *all > 0.0).map(|all| self.client_cpu / all),
+            link_rate,
+            link,
             oom_kills: after.oom_kills,
             hit_share: share(gets.saturating_sub(misses) as f64, gets),
             quota: quota(before.own.as_ref(), after.own.as_ref()),
+            ..evidence
         }
     }
 }
@@ -285,26 +242,13 @@ fn trouble(tenants: &[TenantResult], evicts: bool) -> Option<Note> {
     })
 }
 
-/// What resources say of themselves, from the evidence, where this level is to be kept; `judged` is whether it was.
-pub(super) fn signs(evidence: &Evidence, level: &Level, judged: Option<&Judgement>, trend: Option<HitTrend>) -> Signs {
-    Signs {
+/// What a trial shows of its level; `judged` is whether it was kept.
+pub(super) fn signs(level: &Level, judged: Option<&Judgement>, trend: Option<HitTrend>) -> LevelSigns {
+    LevelSigns {
         missed: judged.and_then(|judged| MissedLimit::in_reason(&judged.decided_by)),
         is_clear: judged.is_some_and(|judged| judged.outcome == Outcome::Fail),
         hit_rate_ahead: trend.map(|trend| trend.ahead),
-        quota: evidence.quota.clone(),
-        late_sends: evidence.late_sends,
-        late_answers: evidence.late_answers,
-        late_of_average: evidence.late_mean_ns.zip(level.tightest(|of| of == Quantity::Average)),
-        client_cpu: evidence.client_cpu,
-        memory_wait: evidence.memory_wait,
-        io_wait: evidence.io_wait,
-        faults_per_request: evidence.faults_per_request,
-        cpus: evidence.cpu,
-        tenants_cpu: evidence.tenants_cpu,
-        client_share: evidence.client_share,
-        others: evidence.others_cpu(),
-        cpu_wait: evidence.cpu_wait,
-        link: evidence.link,
+        average_limit: level.tightest(|of| of == Quantity::Average),
     }
 }
 

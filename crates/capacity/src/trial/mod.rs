@@ -216,7 +216,7 @@ impl TrialRunner<'_> {
         let trouble = seen.trouble();
         // Keys that are lost for another reason than eviction are no matter of maxmemory.
         let of_level = judged.as_ref().filter(|_| trouble.is_none());
-        let ran_out = ended_by(&measurements::signs(&evidence, &self.scenario.level, of_level, seen.trend()));
+        let ran_out = ended_by(&evidence, &measurements::signs(&self.scenario.level, of_level, seen.trend()));
         let abort = abort.filter(|abort| decides(abort, trouble.as_ref(), judged.as_ref()));
         let ended_early = abort.is_some() || judged.is_none();
         let (outcome, decided_by, ended) = match (abort, trouble, judged) {

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use tiermark_load::Snapshot;
 use tiermark_machine::Root;
-use tiermark_model::Note;
 use tiermark_model::messages::trials as says;
+use tiermark_model::{Note, Swap};
 
 use super::ProgressSink;
 use super::group_counters::{Look, Sight};
@@ -16,7 +16,7 @@ use crate::backend::{Backend, Pulse};
 use crate::cgroup::set_limit;
 use crate::coordinator::first_to_go;
 use crate::dram::{Account, Dram, MANY, SOME};
-use crate::evidence::{GroupCounters, GroupPaths, Host, SwapArea, Vitals};
+use crate::evidence::{GroupCounters, GroupPaths, Host, Vitals};
 use crate::guard::{Abort, Answered, Guard, Guards, Sample, abort};
 use crate::steady::{HitRate, HitTrend, Steadiness, Window, hit_trend, steadiness};
 use crate::tier::{ActiveTier, used_elsewhere};
@@ -47,7 +47,6 @@ pub enum Stage {
 
 impl Stage {
     /// In one word or two.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Self::Filling => "filling",
@@ -389,7 +388,7 @@ fn behind(load: &Snapshot) -> f64 {
 
 /// Whether the kernel still swaps to every area of the tier: if somebody turned one off, nothing that follows is of
 /// this tier.
-fn areas_are_on(areas: &[SwapArea], active: &ActiveTier) -> Result<(), String> {
+fn areas_are_on(areas: &[Swap], active: &ActiveTier) -> Result<(), String> {
     match active.areas.iter().find(|path| !areas.iter().any(|area| area.path == **path)) {
         Some(gone) => Err(format!("/proc/swaps no longer lists {gone}, an area of the tier")),
         None => Ok(()),
@@ -397,24 +396,10 @@ fn areas_are_on(areas: &[SwapArea], active: &ActiveTier) -> Result<(), String> {
 }
 
 /// A sample of nothing but the swap areas of the tier.
-fn swap(areas: &[SwapArea], active: &ActiveTier) -> Sample {
+fn swap(areas: &[Swap], active: &ActiveTier) -> Sample {
     let areas = areas.iter().filter(|area| active.areas.contains(&area.path));
-    let (used, total) = areas.fold((0u64, 0u64), |(used, total), area| (used + area.used, total + area.size));
-    Sample {
-        at: 0.0,
-        oom_kills: 0,
-        ended: 0,
-        swap_used: used,
-        swap_total: total,
-        elsewhere: 0,
-        window: None,
-        loaded: 0.0,
-        backlog: 0.0,
-        memory_full: None,
-        available: 0,
-        heartbeat_late: 0.0,
-        client: 0,
-    }
+    let (used, total) = areas.fold((0u64, 0u64), |(used, total), area| (used + area.used_bytes, total + area.bytes));
+    Sample { swap_used: used, swap_total: total, ..Sample::default() }
 }
 
 #[cfg(test)]

@@ -9,14 +9,14 @@ use crate::parse;
 /// Arguments of every command that counts memory traffic.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct CounterArgs {
-    /// Count memory traffic with this source only: perf, hsmp, resctrl, core, pcm-server, http://HOST:PORT,
-    /// pcm-memory=FILE, pcm=FILE, likwid=FILE [default: the first that opens]
+    /// Count memory traffic with this source only: perf, hsmp, resctrl, core, pcm-memory=FILE, pcm=FILE,
+    /// likwid=FILE [default: the first that opens]
     ///
-    /// Measurements try perf; with --counters=require also resctrl and core. `watch` tries perf, hsmp,
-    /// pcm-sensor-server at 127.0.0.1:9738 and core; with --counters=require also resctrl. For pcm-memory and
-    /// pcm, FILE is the file that the running `pcm-memory -csv=FILE` or `pcm -csv=FILE` writes. For likwid, FILE has
-    /// outputs of `likwid-perfctr -O -g MEM -S 1s`, one after the other. `tiermark list counters` shows what each
-    /// source counts here.
+    /// Measurements try perf; with --counters=require also resctrl and core. `watch` tries perf, hsmp
+    /// and core; with --counters=require also resctrl. For pcm-memory and pcm, FILE is the file that the running
+    /// `pcm-memory -csv=FILE` or `pcm -csv=FILE` writes. For likwid, FILE has outputs of
+    /// `likwid-perfctr -O -g MEM -S 1s`, one after the other. `tiermark list counters` shows what each source counts
+    /// here.
     #[arg(long, value_name = "SOURCE", value_parser = parse::counter_source, hide_short_help = true)]
     pub(crate) counters_from: Option<CountersFrom>,
     /// File with the events of a processor family, used before those that tiermark has (docs/COUNTERS.md)
@@ -57,8 +57,6 @@ pub(crate) enum CountersFrom {
     Hsmp,
     /// A monitoring group.
     Resctrl,
-    /// A `pcm-sensor-server` at `host:port`.
-    PcmServer(String),
     /// A file that `pcm-memory -csv=FILE` writes.
     PcmMemory(PathBuf),
     /// A file that `pcm -csv=FILE` writes.

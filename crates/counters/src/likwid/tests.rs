@@ -18,8 +18,17 @@ Metric,TrafficSum,Min,Max,Avg
 ";
 
 /// A machine whose sockets are not known.
-fn whole(seconds: f64, volume: Volume) -> Likwid {
-    Likwid { seconds, volumes: [(None, volume)].into() }
+fn whole(seconds: f64, bytes: &[(Of, f64)]) -> Likwid {
+    Likwid { seconds, bytes: bytes.iter().map(|(of, bytes)| ((None, *of), *bytes)).collect() }
+}
+
+/// What an output counted.
+fn likwid_of(text: &str) -> Option<Likwid> {
+    let mut groups = Groups::default();
+    text.lines().filter_map(|line| groups.line(line)).reduce(|mut sum, more| {
+        sum.add(&more);
+        sum
+    })
 }
 
 fn file_of(text: &[u8]) -> LikwidFile<&[u8]> {
@@ -65,9 +74,8 @@ fn a_metric_without_a_number_is_named_and_counts_nothing() {
 
 #[test]
 fn threads_are_added_and_never_multiplied() {
-    assert_eq!(likwid_of(OUTPUT), Some(whole(2.0, Volume::Split { read: 22e9, write: 1e9 })));
-    let (before, after) = likwid_of(OUTPUT).unwrap().snapshots();
-    let sum = traffic(&before, &after).whole();
+    assert_eq!(likwid_of(OUTPUT), Some(whole(2.0, &[(Of::Read, 22e9), (Of::Write, 1e9)])));
+    let sum = traffic(&Snapshot::default(), &likwid_of(OUTPUT).unwrap().snapshot()).whole();
     assert_eq!((sum.read, sum.write, sum.total), (Some(22e9), Some(1e9), Some(23e9)));
 }
 
@@ -77,8 +85,8 @@ fn outputs_of_one_file_are_added() {
     // A second output, and a third that is half written.
     let text = format!("{OUTPUT}{OUTPUT}{}", &OUTPUT[..end + 30]);
     let mut file = file_of(text.as_bytes());
-    let (before, after) = (whole(0.0, Volume::Split { read: 0.0, write: 0.0 }).snapshots().1, file.read().unwrap());
-    let seen = traffic(&before, &after);
+    let before = whole(0.0, &[(Of::Read, 0.0), (Of::Write, 0.0)]).snapshot();
+    let seen = traffic(&before, &file.read().unwrap());
     assert_eq!((seen.seconds, seen.whole().read, seen.whole().write), (4.0, Some(44e9), Some(2e9)));
 }
 
@@ -101,12 +109,12 @@ fn output(group: &str, volume: &str) -> String {
 #[test]
 fn reads_and_writes_together_count_where_they_are_all() {
     let both = output("MEM", BOTH);
-    assert_eq!(likwid_of(&both), Some(whole(2.0, Volume::Both(1e9))));
+    assert_eq!(likwid_of(&both), Some(whole(2.0, &[(Of::Both, 1e9)])));
     let text = format!("{both}{both}");
     let mut file = file_of(text.as_bytes());
     let snapshot = file.read().unwrap();
     assert_eq!((file.sees(), file.groups_without_memory()), (vec![CounterSight::Total], None));
-    let before = whole(0.0, Volume::Both(0.0)).snapshots().1;
+    let before = whole(0.0, &[(Of::Both, 0.0)]).snapshot();
     assert_eq!(traffic(&before, &snapshot).whole().total, Some(2e9));
     // All three: the total is no third part.
     let all =

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::common::fixtures;
 use tiermark_counters::{
-    CounterSource, Followed, LikwidFile, Monitored, PcmCsvFile, PcmFile, Snapshot, form_of, traffic,
+    CounterSource, Followed, LikwidFile, Monitored, PCM, PCM_MEMORY, PcmFile, Snapshot, form_of, traffic,
 };
 use tiermark_model::messages::counters::codes;
 use tiermark_model::{CounterMark, CounterSight, CounterSourceId, Traffic};
@@ -83,7 +83,7 @@ fn counts_of_zero_are_no_counts() {
     let of = |reads: [&str; 3]| {
         let lines: String = reads.iter().zip(1..).map(|(read, second)| line(second, read)).collect();
         let text = format!("{head}{lines}");
-        let mut file = Monitored::new(PcmFile::new(text.as_bytes()), "pcm.csv", None);
+        let mut file = Monitored::new(PcmFile::new(text.as_bytes(), &PCM_MEMORY), "pcm.csv", None);
         file.read_at(Duration::ZERO).map(|end| moved(&end)).map_err(|error| error.to_string())
     };
     assert!(of(["0.00"; 3]).unwrap_err().contains("pcm-memory counted nothing at all"));
@@ -98,7 +98,7 @@ fn counts_of_zero_are_no_counts() {
 fn pcm_of_before_2021_is_read_as_that_of_now() {
     for name in ["06-pcm-old-csv/pcm-old.csv", "06-pcm-old-csv/pcm-new.csv"] {
         let Some(text) = field(name) else { return };
-        let mut file = PcmCsvFile::new(text.as_slice());
+        let mut file = PcmFile::new(text.as_slice(), &PCM);
         assert_eq!(moved(&file.read().unwrap()), (3.0, 60.0, 30.0), "{name}");
         assert_eq!(file.notes().len(), 1, "{name}: nothing is left out");
     }
@@ -107,7 +107,7 @@ fn pcm_of_before_2021_is_read_as_that_of_now() {
 #[test]
 fn traffic_of_persistent_memory_is_said_to_be_left_out() {
     let Some(text) = field("24-pcm-memory-pmm/pcm-memory.csv") else { return };
-    let mut file = PcmFile::new(text.as_slice());
+    let mut file = PcmFile::new(text.as_slice(), &PCM_MEMORY);
     let (seconds, read, write) = moved(&file.read().unwrap());
     assert!((read / seconds - 47.0634).abs() < 1e-3 && (write / seconds - 18.7604).abs() < 1e-3, "{read} {write}");
     let left_out = file.notes().into_iter().find(|note| note.code == codes::other_memory_left_out).unwrap();
@@ -119,7 +119,7 @@ const HEAD: &str = ",,SKT0,SKT0,System\nDate,Time,Ch0Read,Ch0Write,Memory\n";
 /// What a file of pcm-memory with these lines gives: its bytes, or why it does not count.
 fn memory_of(lines: &str) -> Result<(f64, f64, f64), String> {
     let text = format!("{HEAD}{lines}");
-    let mut file = Monitored::new(PcmFile::new(text.as_bytes()), "pcm.csv", None);
+    let mut file = Monitored::new(PcmFile::new(text.as_bytes(), &PCM_MEMORY), "pcm.csv", None);
     file.read_at(Duration::ZERO).map(|end| moved(&end)).map_err(|error| error.to_string())
 }
 
@@ -134,7 +134,7 @@ fn cut_lines_and_decimal_commas_are_the_cause_that_is_named() {
     // Between semicolons a comma is a decimal sign.
     let rows = "2026-01-02;00:00:01,000;0,0;0;0\n2026-01-02;00:00:02,000;500,5;5,0;0\n";
     let text = HEAD.replace(',', ";") + rows;
-    let mut file = PcmFile::new(text.as_bytes());
+    let mut file = PcmFile::new(text.as_bytes(), &PCM_MEMORY);
     assert_eq!(moved(&file.read().unwrap()), (1.0, 0.5005, 0.005));
 }
 
@@ -144,7 +144,7 @@ fn a_file_with_a_header_only_says_that_it_has_no_counts() {
     let line = "2026-01-02,00:00:01.000,5.00,5.00,10.00\n";
     for (lines, is_pending) in [("", true), (line, true), (&[line, &line.replace("01.0", "02.0")].concat(), false)] {
         let text = format!("{HEAD}{lines}");
-        let mut file = PcmFile::new(text.as_bytes());
+        let mut file = PcmFile::new(text.as_bytes(), &PCM_MEMORY);
         file.read().unwrap();
         assert_eq!(pending(file.notes()), is_pending, "{lines}");
     }
@@ -160,7 +160,7 @@ fn a_line_of_pcm_that_is_damaged_takes_its_time_with_it() {
     let of = |third: &str| {
         let lines = [line(1, "1"), line(2, "10"), line(3, third), line(4, "10")].concat();
         let text = format!("System,,Socket 0,Socket 0,\nDate,Time,READ,WRITE,\n{lines}");
-        moved(&PcmCsvFile::new(text.as_bytes()).read().unwrap())
+        moved(&PcmFile::new(text.as_bytes(), &PCM).read().unwrap())
     };
     assert_eq!((of("10"), of("x"), of("1e300")), ((3.0, 30.0, 3.0), (2.0, 20.0, 2.0), (2.0, 20.0, 2.0)));
 }
@@ -179,7 +179,7 @@ fn values_that_no_memory_moves_are_no_part_of_a_sum() {
         HEAD.replace("Ch0Write,", "Ch0Write,Ch1Read,Ch1Write,").replace("SKT0,S", "SKT0,SKT0,SKT0,S"),
         lines("9e7").replace(",5,0", ",5,100,5,0")
     );
-    let end = PcmFile::new(text.as_bytes()).read().unwrap();
+    let end = PcmFile::new(text.as_bytes(), &PCM_MEMORY).read().unwrap();
     let mut start = end.clone();
     start.readings.iter_mut().for_each(|reading| reading.count = 0);
     start.at = Duration::ZERO;
@@ -234,7 +234,7 @@ fn silent(seen: &Traffic) -> Vec<(u32, String, CounterSight)> {
 
 #[test]
 fn a_place_that_stays_at_zero_beside_others_is_in_no_sum() {
-    let of = |cells: &str| seen(PcmFile::new(two_sockets(cells).as_bytes()));
+    let of = |cells: &str| seen(PcmFile::new(two_sockets(cells).as_bytes(), &PCM_MEMORY));
     let (all, reads) = (CounterSight::Total, CounterSight::Reads);
     let socket = of("5000,2500,5000,2500,0,0,0,0");
     assert_eq!(silent(&socket), [(1, "Ch0".to_owned(), all), (1, "Ch1".to_owned(), all)]);
@@ -252,11 +252,11 @@ fn a_place_that_stays_at_zero_beside_others_is_in_no_sum() {
     // Counts that began late.
     let late = two_sockets("5000,2500,5000,2500,0,0,0,0");
     let late = format!("{late}2026-01-02,00:00:04.000,5000,2500,5000,2500,1,1,1,1\n");
-    assert_eq!(silent(&seen(PcmFile::new(late.as_bytes()))), []);
+    assert_eq!(silent(&seen(PcmFile::new(late.as_bytes(), &PCM_MEMORY))), []);
     let pcm = "System,,Socket 0,Socket 0,Socket 1,Socket 1,\nDate,Time,READ,WRITE,READ,WRITE,\n";
     let line = |second: u32| format!("2026-01-02,00:00:0{second}.000,10.00,5.00,0.00,0.00,\n");
     let pcm = format!("{pcm}{}{}", line(1), line(2));
-    assert_eq!(silent(&seen(PcmCsvFile::new(pcm.as_bytes()))), [(1, "Mem".to_owned(), all)]);
+    assert_eq!(silent(&seen(PcmFile::new(pcm.as_bytes(), &PCM))), [(1, "Mem".to_owned(), all)]);
 }
 
 /// What is said of the last of these rows, of a second each.
@@ -265,7 +265,7 @@ fn last_of(rows: &[&str]) -> Traffic {
     let upto = |rows: &[&str]| {
         let row = |(second, cells): (usize, &&str)| format!("2026-01-02,00:00:0{second}.000,{cells}\n");
         let text = format!("{head}{}", rows.iter().enumerate().map(row).collect::<String>());
-        PcmFile::new(text.as_bytes()).read().unwrap()
+        PcmFile::new(text.as_bytes(), &PCM_MEMORY).read().unwrap()
     };
     traffic(&upto(&rows[..rows.len() - 1]), &upto(rows))
 }
@@ -295,7 +295,7 @@ fn a_socket_that_counted_may_be_idle_where_its_source_rounds() {
         let row = |(second, cells): (usize, &&str)| format!("2026-01-02,00:00:0{second}.000,{cells},\n");
         let head = "System,,Socket 0,Socket 0,Socket 1,Socket 1,\nDate,Time,READ,WRITE,READ,WRITE,\n";
         let text = format!("{head}{}", rows.iter().enumerate().map(row).collect::<String>());
-        PcmCsvFile::new(text.as_bytes()).read().unwrap()
+        PcmFile::new(text.as_bytes(), &PCM).read().unwrap()
     };
     let rows = ["10.00,5.00,0.01,0.00", "10.00,5.00,0.01,0.00", "10.00,5.00,0.00,0.00"];
     let seen = traffic(&of(&rows[..2]), &of(&rows));
@@ -318,7 +318,7 @@ fn note_of(stated: &str, third: &str, code: &tiermark_model::Code) -> Option<Str
     let head = ",,SKT0,SKT0,SKT0,SKT0,SKT1,SKT1,SKT1,SKT1,System,System,System\nDate,Time,Ch0Read,Ch0Write,Ch1Read,\
                 Ch1Write,Ch0Read,Ch0Write,Ch1Read,Ch1Write,Read,Write,Memory\n";
     let text = format!("{head}{}{}{}{}", row(1, busy), row(2, busy), row(3, third), row(4, busy));
-    let mut file = PcmFile::new(text.as_bytes());
+    let mut file = PcmFile::new(text.as_bytes(), &PCM_MEMORY);
     file.read().unwrap();
     file.notes().into_iter().find(|note| note.code == *code).map(|note| note.text)
 }
@@ -335,7 +335,7 @@ fn sums_of_a_file_that_its_parts_contradict_are_named() {
     let line = |second: u32| format!("2026-01-02,00:00:0{second}.000,12,5,10,5,\n");
     let head = "System,,System,System,Socket 0,Socket 0,\nDate,Time,READ,WRITE,READ,WRITE,\n";
     let pcm = format!("{head}{}{}", line(1), line(2));
-    let mut file = PcmCsvFile::new(pcm.as_bytes());
+    let mut file = PcmFile::new(pcm.as_bytes(), &PCM);
     file.read().unwrap();
     assert!(file.notes().iter().any(|note| note.text.contains("states 17.0 GB/s")), "{:?}", file.notes());
 }
@@ -347,7 +347,7 @@ fn a_socket_of_pcm_that_stops_midway_is_named() {
     let head = "System,,Socket 0,Socket 0,Socket 1,Socket 1,\nDate,Time,READ,WRITE,READ,WRITE,\n";
     let said = |rows: &[&str]| {
         let text = format!("{head}{}", rows.iter().enumerate().map(row).collect::<String>());
-        let mut file = PcmCsvFile::new(text.as_bytes());
+        let mut file = PcmFile::new(text.as_bytes(), &PCM);
         file.read().unwrap();
         file.notes().into_iter().find(|note| note.code == codes::socket_reads_zero).map(|note| note.text)
     };
@@ -371,7 +371,7 @@ fn lines_without_counts_are_one_note_with_their_number() {
 fn reads_alone_are_no_traffic_of_memory() {
     let text = "System,,Socket 0,\nDate,Time,READ,\n";
     let line = |second: u32| format!("2026-01-02,00:00:0{second}.000,10.00,\n");
-    let seen = seen(PcmCsvFile::new(format!("{text}{}{}", line(1), line(2)).as_bytes()));
+    let seen = seen(PcmFile::new(format!("{text}{}{}", line(1), line(2)).as_bytes(), &PCM));
     let [CounterMark::Partial { counts, .. }] = &seen.marks[..] else { panic!("{:?}", seen.marks) };
     assert_eq!((*counts, seen.whole().total), (CounterSight::Reads, None));
 }
@@ -380,7 +380,7 @@ fn reads_alone_are_no_traffic_of_memory() {
 fn a_socket_of_which_a_part_is_counted_is_in_no_sum() {
     let text = "System,,Socket 0,Socket 0,Socket 1,\nDate,Time,READ,WRITE,READ,\n";
     let line = |second: u32| format!("2026-01-02,00:00:0{second}.000,10.00,5.00,10.00,\n");
-    let seen = seen(PcmCsvFile::new(format!("{text}{}{}", line(1), line(2)).as_bytes()));
+    let seen = seen(PcmFile::new(format!("{text}{}{}", line(1), line(2)).as_bytes(), &PCM));
     let [CounterMark::Partial { place, counts }] = &seen.marks[..] else { panic!("{:?}", seen.marks) };
     assert_eq!((place.socket, *counts, seen.whole().total), (Some(1), CounterSight::Reads, None));
 }
@@ -402,7 +402,7 @@ fn unusual_cells_are_read_or_named() {
     let cells = |header: &str, cells: &str| {
         let line = |second: u32| format!("2026-01-02;00:00:0{second}.000;{cells}\n");
         let text = format!("{header}{}{}", line(1), line(2));
-        let read = PcmFile::new(text.as_bytes()).read().map(|end| moved(&end));
+        let read = PcmFile::new(text.as_bytes(), &PCM_MEMORY).read().map(|end| moved(&end));
         read.map_err(|error| error.to_string())
     };
     let head = HEAD.replace(',', ";");
@@ -431,7 +431,7 @@ fn a_file_that_is_replaced_or_emptied_is_read_on() {
     let line = |second: u32| format!("2026-01-02,00:00:0{second}.000,5000,1000,6000\n");
     let write = |text: String| std::fs::write(&path, text).unwrap();
     write(format!("{HEAD}{}{}", line(1), line(2)));
-    let mut file = PcmFile::new(Followed::open(&path).unwrap());
+    let mut file = PcmFile::new(Followed::open(&path).unwrap(), &PCM_MEMORY);
     assert_eq!(moved(&file.read().unwrap()), (1.0, 5.0, 1.0));
     // Half a line, then another file.
     std::fs::File::options().append(true).open(&path).unwrap().write_all(b"2026-01-02,00:00:0").unwrap();

@@ -5,7 +5,6 @@
 mod common;
 mod field;
 mod monitors;
-mod server;
 mod simulated;
 mod sources;
 mod trees;

@@ -10,8 +10,8 @@ use std::time::Duration;
 use crate::common::{cpus, fixtures, intel, machine};
 use proptest::prelude::*;
 use tiermark_counters::{
-    CounterSource, GroupFiles, LikwidFile, Monitored, PcmCsvFile, PcmFile, PcmMemory, Resctrl, Volume, examine_resctrl,
-    likwid_of, traffic,
+    CounterSource, GroupFiles, LikwidFile, Monitored, PCM_MEMORY, PcmFile, PcmTable, Resctrl, Snapshot,
+    examine_resctrl, traffic,
 };
 use tiermark_machine::Root;
 use tiermark_model::{CounterSight, IdSet, Machine};
@@ -194,7 +194,7 @@ fn domains_of_the_shared_fixtures() {
     assert!(trees > 0);
 }
 
-const PCM: &str = "\
+const MEMORY: &str = "\
 ,,SKT0,SKT0,SKT0,SKT0,SKT0,SKT0,SKT0,SKT0,System,System,System
 Date,Time,Ch0Read,Ch0Write,Ch1Read,Ch1Write,Mem Read (MB/s),Mem Write (MB/s),P. Write (T/s),Memory (MB/s),Read,Write,Memory
 2026-01-02,23:59:59.000,  100.00,   10.00,,,  100.00,   10.00,         7,  110.00,    100.00,     10.00,    110.00
@@ -203,7 +203,7 @@ Date,Time,Ch0Read,Ch0Write,Ch1Read,Ch1Write,Mem Read (MB/s),Mem Write (MB/s),P. 
 
 #[test]
 fn pcm_memory_by_channel_over_midnight() {
-    let mut file = PcmFile::new(PCM.as_bytes());
+    let mut file = PcmFile::new(MEMORY.as_bytes(), &PCM_MEMORY);
     let end = file.read().unwrap();
     let mut start = end.clone();
     start.readings.iter_mut().for_each(|reading| reading.count = 0);
@@ -217,27 +217,26 @@ fn pcm_memory_by_channel_over_midnight() {
 
 #[test]
 fn a_line_counts_once_it_is_whole() {
-    let mut pieces = PcmMemory::default();
-    let rows: usize =
-        PCM.as_bytes().chunks(7).map(|piece| pieces.feed(std::str::from_utf8(piece).unwrap()).len()).sum();
+    let mut pieces = PcmTable::new(&PCM_MEMORY);
+    let rows: usize = MEMORY.as_bytes().chunks(7).map(|piece| pieces.feed(std::str::from_utf8(piece).unwrap())).sum();
     assert_eq!(rows, 2);
-    let mut cut = PcmMemory::default();
-    assert_eq!(cut.feed(&PCM[..PCM.len() - 3]).len(), 1);
-    assert_eq!(cut.feed(&PCM[PCM.len() - 3..]).len(), 1);
+    let mut cut = PcmTable::new(&PCM_MEMORY);
+    assert_eq!(cut.feed(&MEMORY[..MEMORY.len() - 3]), 1);
+    assert_eq!(cut.feed(&MEMORY[MEMORY.len() - 3..]), 1);
     assert_eq!(cut.snapshot(), pieces.snapshot());
     // A line of another width, and one with a cell that is no number.
-    assert!(cut.feed("2026-01-02,00:00:01.500,1,2\n").is_empty());
-    assert!(cut.feed(&PCM.lines().last().unwrap().replace("204.00", "x")).is_empty());
+    assert_eq!(cut.feed("2026-01-02,00:00:01.500,1,2\n"), 0);
+    assert_eq!(cut.feed(&MEMORY.lines().last().unwrap().replace("204.00", "x")), 0);
 }
 
 #[test]
 fn the_end_of_a_line_without_end_is_no_line() {
-    let mut memory = PcmMemory::default();
-    memory.feed(PCM);
-    let row = PCM.lines().last().unwrap();
+    let mut memory = PcmTable::new(&PCM_MEMORY);
+    memory.feed(MEMORY);
+    let row = MEMORY.lines().last().unwrap();
     let long = "x".repeat(1 << 17);
-    assert!(memory.feed(&long).is_empty() && memory.feed(&format!("{row}\n")).is_empty());
-    assert_eq!(memory.feed(&format!("{row}\n")).len(), 1);
+    assert_eq!((memory.feed(&long), memory.feed(&format!("{row}\n"))), (0, 0));
+    assert_eq!(memory.feed(&format!("{row}\n")), 1);
 }
 
 #[test]
@@ -252,36 +251,42 @@ fn pcm_memory_of_the_shared_fixtures() {
         ("pcm-memory-icx-2s-nc", 2),
     ] {
         let text = std::fs::read_to_string(folder.join(format!("{name}.csv"))).unwrap();
-        let mut memory = PcmMemory::default();
-        let rows = memory.feed(&text);
-        assert_eq!(rows.len(), 4, "{name}");
-        assert_eq!(memory.snapshot().readings.len(), 2 * boxes, "{name}");
         // The sum of all channels is that of PCM's last column.
-        for (row, line) in rows.iter().zip(text.lines().skip(2)) {
-            let whole: f64 = line.rsplit(',').next().unwrap().trim().parse().unwrap();
-            let sum: f64 = row.rates.iter().sum::<f64>() / 1e6;
+        let mut memory = PcmTable::new(&PCM_MEMORY);
+        let head: usize = text.split_inclusive('\n').take(3).map(|line| memory.feed(line)).sum();
+        let mut rows = head;
+        for line in text.split_inclusive('\n').skip(3) {
+            let before = memory.snapshot();
+            rows += memory.feed(line);
+            let whole: f64 = line.trim().rsplit(',').next().unwrap().trim().parse().unwrap();
+            let seen = traffic(&before, &memory.snapshot());
+            let sum: f64 = seen.boxes.iter().map(|of| of.total).sum::<f64>() / seen.seconds / 1e6;
             assert!((sum - whole).abs() < 0.3, "{name}: {sum} and {whole}");
         }
+        assert_eq!((head, rows), (1, 4), "{name}");
+        assert_eq!(memory.snapshot().readings.len(), 2 * boxes, "{name}");
     }
-    let likwid = std::fs::read_to_string(folder.join("likwid-mem-icx-2s.csv")).unwrap();
-    let likwid = likwid_of(&likwid).unwrap();
-    let Some(Volume::Split { read, write }) = likwid.volumes.get(&None) else { panic!("{likwid:?}") };
-    assert!((read - 21.7677e9).abs() < 1e5 && (write - 0.7738e9).abs() < 1e5, "{likwid:?}");
+    let likwid = std::fs::read(folder.join("likwid-mem-icx-2s.csv")).unwrap();
+    let end = LikwidFile::new(likwid.as_slice(), BTreeMap::new()).read().unwrap();
+    let whole = traffic(&Snapshot::default(), &end).whole();
+    let (read, write) = (whole.read.unwrap(), whole.write.unwrap());
+    assert!((read - 21.7677e9).abs() < 1e5 && (write - 0.7738e9).abs() < 1e5, "{whole:?}");
 }
 
 #[test]
 fn a_header_says_what_is_seen() {
     use CounterSight as Sight;
     let sees = |text: &str| {
-        let mut file = PcmFile::new(text.as_bytes());
+        let mut file = PcmFile::new(text.as_bytes(), &PCM_MEMORY);
         file.read().unwrap();
         file.sees()
     };
-    assert_eq!(sees(PCM), [Sight::Reads, Sight::Writes, Sight::Channels]);
-    let without_channels = PCM.replace("Ch0", "Other").replace("Ch1", "Other");
+    assert_eq!(sees(MEMORY), [Sight::Reads, Sight::Writes, Sight::Channels]);
+    let without_channels = MEMORY.replace("Ch0", "Other").replace("Ch1", "Other");
     assert_eq!(sees(&without_channels), [Sight::Reads, Sight::Writes]);
     // One socket has no links.
-    let mut one = PcmCsvFile::new("System,,Socket 0,Socket 0,\nDate,Time,READ,WRITE,\n".as_bytes());
+    let mut one =
+        PcmFile::new("System,,Socket 0,Socket 0,\nDate,Time,READ,WRITE,\n".as_bytes(), &tiermark_counters::PCM);
     one.read().unwrap();
     assert_eq!(one.sees(), [Sight::Reads, Sight::Writes]);
 }
@@ -299,9 +304,9 @@ impl io::Read for Grows {
 #[test]
 fn a_file_that_no_longer_grows_is_named() {
     let written = Grows::default();
-    written.0.borrow_mut().extend(PCM.bytes());
+    written.0.borrow_mut().extend(MEMORY.bytes());
     let old = Duration::from_secs(7200);
-    let mut file = Monitored::new(PcmFile::new(written.clone()), "pcm.csv", Some(old));
+    let mut file = Monitored::new(PcmFile::new(written.clone(), &PCM_MEMORY), "pcm.csv", Some(old));
     let is_old = |note: &tiermark_model::Note| note.text.contains("pcm.csv was last written 120 minutes ago");
     assert!(file.notes().iter().any(is_old), "{:?}", file.notes());
     let mut at = |seconds| file.read_at(Duration::from_secs(seconds)).map_err(|error| error.to_string());
@@ -309,7 +314,7 @@ fn a_file_that_no_longer_grows_is_named() {
     let quiet = at(61).unwrap_err();
     assert_eq!(quiet, "no new line in pcm.csv for 61 s; is pcm-memory still running?");
     // It goes on.
-    written.0.borrow_mut().extend(PCM.lines().last().unwrap().replace("00.500", "01.500").bytes().chain([b'\n']));
+    written.0.borrow_mut().extend(MEMORY.lines().last().unwrap().replace("00.500", "01.500").bytes().chain([b'\n']));
     assert!(at(70).is_ok() && at(120).is_ok() && at(131).is_err());
     // What likwid counts comes when its program ends.
     let mut likwid =
@@ -320,11 +325,11 @@ fn a_file_that_no_longer_grows_is_named() {
 
 proptest! {
     #[test]
-    fn any_lines_of_pcm(cut in 0..PCM.len(), text in "[-0-9.,;:A-Za-z \n]{0,80}") {
-        let mut memory = PcmMemory::default();
-        memory.feed(&PCM[..cut]);
+    fn any_lines_of_pcm(cut in 0..MEMORY.len(), text in "[-0-9.,;:A-Za-z \n]{0,80}") {
+        let mut memory = PcmTable::new(&PCM_MEMORY);
+        memory.feed(&MEMORY[..cut]);
         memory.feed(&text);
-        memory.feed(&PCM[cut..]);
+        memory.feed(&MEMORY[cut..]);
         for reading in memory.snapshot().readings {
             prop_assert!(reading.each == 1.0);
         }

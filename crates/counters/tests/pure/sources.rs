@@ -2,15 +2,14 @@
 
 use std::cell::RefCell;
 use std::io;
-use std::net::TcpListener;
 use std::rc::Rc;
 use std::time::Duration;
 
 use crate::common::{EACCES, EINVAL, Fake, cpu, cpus, fixtures, intel, kind, machine, of_source, open, source};
 use proptest::prelude::*;
 use tiermark_counters::{
-    Backend, Cores, CounterSource, Fault, Hsmp, KnownStream, Mailbox, OPEN_FLAGS, Of, PcmCsv, PcmCsvFile, READ_FORMAT,
-    System, check_known, families, survey, traffic,
+    Backend, Cores, CounterSource, Fault, Hsmp, KnownStream, Mailbox, OPEN_FLAGS, Of, PCM, PcmFile, PcmTable,
+    READ_FORMAT, System, check_known, families, survey, traffic,
 };
 use tiermark_machine::Root;
 use tiermark_model::{CounterSight, CounterSourceId, CpuModel, Machine};
@@ -124,13 +123,13 @@ fn a_port_that_makes_no_sense_is_refused() {
 fn pcm_by_socket_and_link() {
     let Some(folder) = fixtures("synthetic") else { return };
     let text = std::fs::read_to_string(folder.join("pcm-icx-2s-upi3.csv")).unwrap();
-    let mut csv = PcmCsv::default();
+    let mut csv = PcmTable::new(&PCM);
     // The third line has no end and is whole; without its last cell it is half.
     assert_eq!(csv.feed(&text[..text.len() - 6]), 2);
-    assert_eq!(csv.feed(&text[text.len() - 6..]), 3);
+    assert_eq!(csv.feed(&text[text.len() - 6..]), 1);
     let end = csv.snapshot();
     // What follows does not count it again.
-    assert_eq!((csv.feed("\n"), csv.snapshot() == end), (3, true));
+    assert_eq!((csv.feed("\n"), csv.snapshot() == end), (0, true));
     let mut start = end.clone();
     start.readings.iter_mut().for_each(|reading| reading.count = 0);
     start.at = Duration::ZERO;
@@ -143,12 +142,12 @@ fn pcm_by_socket_and_link() {
     let link =
         seen.links.iter().find(|link| (link.place.socket, link.place.unit.as_str()) == (Some(1), "UPI2")).unwrap();
     assert!(near(link.received, (15292.11 + 15417.03) * 1e6) && link.sent.is_none(), "{link:?}");
-    let mut pieces = PcmCsv::default();
+    let mut pieces = PcmTable::new(&PCM);
     for piece in text.as_bytes().chunks(7) {
         pieces.feed(std::str::from_utf8(piece).unwrap());
     }
     assert_eq!(pieces.snapshot(), end);
-    let mut file = PcmCsvFile::new(text.as_bytes());
+    let mut file = PcmFile::new(text.as_bytes(), &PCM);
     assert_eq!((file.read().unwrap(), file.is_immediate()), (end, false));
 }
 
@@ -288,7 +287,7 @@ fn a_wrong_size_of_a_count_is_found_and_said() {
 }
 
 /// A machine with a port and cores that count, and nothing else.
-struct Here(Port, Fake, String);
+struct Here(Port, Fake);
 
 impl System for Here {
     fn perf(&self) -> Box<dyn Backend> {
@@ -298,18 +297,12 @@ impl System for Here {
     fn hsmp(&self) -> io::Result<Box<dyn Mailbox>> {
         Ok(Box::new(self.0.clone()))
     }
-
-    fn pcm_server(&self) -> &str {
-        &self.2
-    }
 }
 
 #[test]
 fn every_source_is_listed_in_the_order_of_preference() {
     let (root, machine) = two_sockets(genoa());
-    // A port that nobody listens on.
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    let all = survey(&root, &machine, &families(), Some(&Here(Port::new(), Fake::default(), address)));
+    let all = survey(&root, &machine, &families(), Some(&Here(Port::new(), Fake::default())));
     let named: Vec<(CounterSourceId, Option<bool>)> = all.iter().map(|info| (info.source, info.opens)).collect();
     use CounterSourceId as Id;
     assert_eq!(
@@ -318,7 +311,6 @@ fn every_source_is_listed_in_the_order_of_preference() {
             (Id::Perf, Some(false)),
             (Id::Hsmp, Some(true)),
             (Id::Resctrl, Some(false)),
-            (Id::PcmServer, Some(false)),
             (Id::PcmMemory, None),
             (Id::Pcm, None),
             (Id::Likwid, None),
@@ -334,7 +326,7 @@ fn every_source_is_listed_in_the_order_of_preference() {
 proptest! {
     #[test]
     fn any_lines_of_pcm(text in "[-0-9.,;:A-Za-z \n]{0,200}") {
-        let mut csv = PcmCsv::default();
+        let mut csv = PcmTable::new(&PCM);
         csv.feed("System,Socket 0,SKT0dataIn,\nDate,Time,READ,UPI0,\n");
         csv.feed(&text);
         let _ = csv.snapshot();

@@ -34,31 +34,26 @@ struct Part {
 
 impl Sizes {
     /// One size for all values, bytes.
-    #[must_use]
     pub fn of(bytes: usize) -> Self {
         Self { parts: vec![Part { least: bytes, most: bytes, weight: 1 }], total: 1 }
     }
 
     /// The only size, bytes; `None` of several.
-    #[must_use]
     pub fn only(&self) -> Option<usize> {
         (self.smallest() == self.largest()).then(|| self.largest())
     }
 
     /// The smallest, bytes.
-    #[must_use]
     pub fn smallest(&self) -> usize {
         self.parts.iter().map(|part| part.least).min().unwrap_or(0)
     }
 
     /// The largest, bytes: what memory is planned for.
-    #[must_use]
     pub fn largest(&self) -> usize {
         self.parts.iter().map(|part| part.most).max().unwrap_or(0)
     }
 
     /// Mean size of many values, bytes.
-    #[must_use]
     pub fn mean(&self) -> f64 {
         let middle = |part: &Part| (part.least as f64 + part.most as f64) / 2.0 * f64::from(part.weight);
         self.parts.iter().map(middle).sum::<f64>() / self.total as f64

@@ -99,20 +99,6 @@ messages! {
         "the firmware states a rate, in whole GB/s, over a time that AMD does not document: counts are rates times \
             the time between readings, and mean nothing for less than a second";
 
-    Refusal pcm_server_refused(address: &str, error: &str):
-        "pcm-sensor-server", "http://{address}/metrics: {error}", "start it as root: `sudo pcm-sensor-server`";
-
-    Refusal pcm_server_failed(address: &str, error: &str):
-        "pcm-sensor-server", "http://{address}/metrics: {error}", "see its log, or start it again";
-
-    Refusal pcm_server_is_another(address: &str, why: &str):
-        "pcm-sensor-server", "http://{address}/metrics: {why}", "name where pcm-sensor-server listens: \
-            `--counters-from http://HOST:PORT`";
-
-    Refusal pcm_server_counts_nothing(address: &str, why: &str):
-        "pcm-sensor-server", "http://{address}/metrics: {why}", "stop other programs that use the counters; in a \
-            virtual machine, run pcm-sensor-server on the host";
-
     Refusal counts_of_another_program(source: &str, named: &str, found: &str):
         "{source}", "it has no counts in the form of {named}; it looks like the output of {found}", "`--counters-from {found}={source}`";
 
@@ -291,13 +277,6 @@ messages! {
 
     Note no_counts_yet(program: &str):
         "the file has no counts yet: counting begins with the next line that {program} writes";
-
-    Note counts_stand_still(program: &str, seconds: u64):
-        "no count of memory of {program} has changed for {seconds} s, which no running system has: its counters are \
-         stopped, or it hangs; start it again";
-
-    Note count_unusable(unit: &str, socket: Option<u32>, program: &str):
-        { format!("{program} writes a value for {unit}{} that no counter has: there is no sum with it", on(socket)) };
 
     Refusal likwid_no_time(source: &str, group: &str):
         "{source}", "the time of the group {group} is 0: likwid-perfctr measured no time",

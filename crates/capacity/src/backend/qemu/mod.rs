@@ -69,7 +69,6 @@ pub struct Hypervisor {
 
 impl Hypervisor {
     /// Parts that guests with this server lack here: the emulator, a kernel, this program, the server.
-    #[must_use]
     pub fn check(files: &GuestFiles, server: &str) -> Vec<Refusal> {
         emulator().err().into_iter().chain(Ingredients::find(files, server).missing()).collect()
     }
@@ -87,7 +86,6 @@ impl Hypervisor {
     }
 
     /// Whether there is KVM that could be tried.
-    #[must_use]
     pub fn may_have_kvm() -> bool {
         Path::new("/dev/kvm").exists()
     }
@@ -128,7 +126,6 @@ pub struct Qemu {
 
 impl Qemu {
     /// No tenants yet, and nothing made. `placer` stands before a node's number and a program.
-    #[must_use]
     pub fn new(layout: Layout, hypervisor: Rc<Hypervisor>, room: TenantMemory, placer: Vec<String>) -> Self {
         Self { hypervisor, tenancy: Tenancy::new(layout, room, placer), machines: Vec::new(), groups: Vec::new() }
     }
