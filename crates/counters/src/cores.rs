@@ -95,8 +95,8 @@ impl CounterSource for Cores {
                 Err(error) => return Err(error),
             };
             for (which, count) in counts.into_iter().take(2).enumerate() {
-                let reading = Reading::of(2 * index + which, place.clone(), Of::Read, 0.0);
-                readings.push(Reading { count, each: LINE, enabled_ns, running_ns, ..reading });
+                let reading = Reading::of(2 * index + which, place.clone(), Of::Read, count);
+                readings.push(Reading { each: LINE, enabled_ns, running_ns, ..reading });
             }
         }
         Ok(Snapshot { at, readings, lost })

@@ -129,8 +129,8 @@ impl CounterSource for Hsmp {
             socket.bytes += rate.used * passed;
             socket.transfers += rate.most / TRANSFER_BYTES * passed;
             let id = 2 * usize::from(socket.index);
-            readings.push(Reading::of(id, socket.place.clone(), Of::Both, socket.bytes));
-            readings.push(Reading::of(id + 1, socket.place.clone(), Of::Clock, socket.transfers));
+            readings.push(Reading::of(id, socket.place.clone(), Of::Both, socket.bytes as u64));
+            readings.push(Reading::of(id + 1, socket.place.clone(), Of::Clock, socket.transfers as u64));
         }
         self.last = at;
         Ok(Snapshot { at, readings, ..Snapshot::default() })

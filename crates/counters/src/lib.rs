@@ -10,6 +10,7 @@ mod alias;
 mod backend;
 mod calibrate;
 mod cores;
+mod counted;
 mod csv;
 mod family;
 mod finding;

@@ -46,7 +46,8 @@ impl Likwid {
     fn snapshot(&self) -> Snapshot {
         let place = |socket| BoxPlace { socket, node: None, kind: BoxKind::Memory, unit: "MEM".to_owned() };
         let counts = self.bytes.iter().enumerate();
-        let readings = counts.map(|(id, (&(socket, of), bytes))| Reading::of(id, place(socket), of, *bytes)).collect();
+        let readings =
+            counts.map(|(id, (&(socket, of), bytes))| Reading::of(id, place(socket), of, *bytes as u64)).collect();
         let at = Duration::try_from_secs_f64(self.seconds).unwrap_or_default();
         Snapshot { at, readings, ..Snapshot::default() }
     }

@@ -213,17 +213,7 @@ impl<F: GroupFiles> CounterSource for Resctrl<F> {
                     lost.push(domain.place.clone());
                     continue;
                 };
-                readings.push(Reading {
-                    id: 2 * index + which,
-                    place: domain.place.clone(),
-                    of: *of,
-                    count,
-                    each: 1.0,
-                    bits: u64::BITS,
-                    enabled_ns: 0,
-                    running_ns: 0,
-                    least: 0.0,
-                });
+                readings.push(Reading::of(2 * index + which, domain.place.clone(), *of, count));
             }
         }
         Ok(Snapshot { at, readings, lost })

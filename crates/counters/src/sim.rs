@@ -95,16 +95,8 @@ impl CounterSource for SimCounters {
 
     fn read(&mut self) -> io::Result<Snapshot> {
         let at = Duration::from_secs(self.seconds);
-        let reading = |(id, count): (usize, &Count)| Reading {
-            id,
-            place: count.place.clone(),
-            of: count.of,
-            count: BEFORE + count.counted as u64,
-            each: 1.0,
-            bits: u64::BITS,
-            enabled_ns: 0,
-            running_ns: 0,
-            least: 0.0,
+        let reading = |(id, count): (usize, &Count)| {
+            Reading::of(id, count.place.clone(), count.of, BEFORE + count.counted as u64)
         };
         let readings = self.counts.iter().enumerate().map(reading).collect();
         let rate = usize::try_from(self.seconds)

@@ -31,18 +31,8 @@ pub struct Reading {
 
 impl Reading {
     /// A count of bytes by a source without turns.
-    pub(crate) fn of(id: usize, place: BoxPlace, of: Of, bytes: f64) -> Self {
-        Self {
-            id,
-            place,
-            of,
-            count: bytes as u64,
-            each: 1.0,
-            bits: u64::BITS,
-            least: 0.0,
-            enabled_ns: 0,
-            running_ns: 0,
-        }
+    pub(crate) fn of(id: usize, place: BoxPlace, of: Of, count: u64) -> Self {
+        Self { id, place, of, count, each: 1.0, bits: u64::BITS, least: 0.0, enabled_ns: 0, running_ns: 0 }
     }
 }
 

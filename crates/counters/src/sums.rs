@@ -54,7 +54,7 @@ impl Column {
 
     /// Its count.
     fn reading(&self, id: usize, bytes: f64) -> Reading {
-        Reading { least: self.least(), ..Reading::of(id, self.place.clone(), self.of, bytes) }
+        Reading { least: self.least(), ..Reading::of(id, self.place.clone(), self.of, bytes as u64) }
     }
 }
 

@@ -1,9 +1,10 @@
 //! From two snapshots to bytes: of channels and links, of sockets and nodes. Pure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use tiermark_model::{BoxKind, BoxPlace, BoxTraffic, CounterMark, LinkTraffic, Traffic};
 
+use crate::counted::{Counted, is_there};
 use crate::family::Of;
 use crate::silence;
 use crate::snapshot::{Reading, Snapshot};
@@ -18,8 +19,6 @@ const MOST_UTILISATION: f64 = 1.05;
 const MOST_RATE: f64 = 5e12;
 /// The most that a channel without a clock can carry: more than any DDR memory has.
 const MOST_CHANNEL: f64 = 1e11;
-/// The most transfers of a channel in a second: more than any DDR and LPDDR memory has.
-const MOST_TRANSFERS: f64 = 2e10;
 /// A counter that was not always on: the kernel's own times of a group differ by less.
 const ALWAYS: f64 = 0.999;
 
@@ -49,20 +48,6 @@ fn delta(before: &Reading, after: &Reading) -> Delta {
             Delta::Counts(if share < ALWAYS { counts as f64 / share } else { counts as f64 }, share)
         }
     }
-}
-
-/// What a box counted.
-#[derive(Default)]
-pub(crate) struct Counted {
-    pub(crate) bytes: BTreeMap<Of, f64>,
-    /// What has counted anything since its counters began.
-    pub(crate) ever: BTreeSet<Of>,
-    /// Bytes a second that its source rounds to 0.
-    pub(crate) least: f64,
-    share: Option<f64>,
-    pub(crate) bad: Option<CounterMark>,
-    /// Whether a sum is whole without it.
-    pub(crate) is_empty: bool,
 }
 
 /// The traffic between two snapshots of one source.
@@ -100,13 +85,6 @@ pub fn traffic(before: &Snapshot, after: &Snapshot) -> Traffic {
         add(&mut found, place, counted);
     }
     found
-}
-
-/// Whether a box may be a memory that is there. Boxes without modules, whose counts can be anything, have a clock that
-/// stands still or makes no sense; they are no part of a sum. A source without clocks lists no such boxes, so that what
-/// it says is missing in a sum.
-pub(crate) fn is_there(transfers: Option<f64>, seconds: f64) -> bool {
-    transfers.is_none_or(|transfers| transfers > 0.0 && transfers <= MOST_TRANSFERS * seconds)
 }
 
 /// The most that a box without a clock can carry, in bytes a second.
