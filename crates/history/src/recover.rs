@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use tiermark_lines::Lines;
+use tiermark_lines::{Damaged, Lines};
 use tiermark_model::{Experiment, Refusal, Run, messages};
 
 use crate::document::{name_of, parse};
@@ -22,13 +22,9 @@ pub fn recover(path: &Path) -> Result<Run, Refusal> {
     run.complete = false;
     run.experiments.clear();
     let mut index: HashMap<String, usize> = HashMap::new();
-    for (number, record) in lines.rest::<Record>() {
-        let record = record.map_err(|error| error.to_string());
-        if let Err(why) = record.and_then(|record| take(&mut run, &mut index, record)) {
-            // Later lines could belong to the experiment of the damaged line: they are dropped, with a warning.
-            run.warnings.push(messages::run::journal_damaged(number, &path.display().to_string(), &why));
-            break;
-        }
+    // Later lines could belong to the experiment of the damaged line: they are dropped, with a warning.
+    if let Err(damaged) = lines.each(Damaged::Ends, |record| take(&mut run, &mut index, record)) {
+        run.warnings.push(messages::run::journal_damaged(damaged.number, &path.display().to_string(), &damaged.why));
     }
     for experiment in &mut run.experiments {
         sort_by_plan(experiment);

@@ -3,7 +3,7 @@
 //!
 //! An [`Appender`] writes and holds the lock of a file, [`Lines`] are what a file holds. A last line without an end is
 //! a line in which the writer died: no reader sees it, and the next writer cuts it off. What a damaged line between
-//! whole ones means is up to the caller.
+//! whole ones means, each reader says ([`Damaged`]).
 
 #![forbid(unsafe_code)]
 
@@ -12,5 +12,5 @@ mod read;
 mod whole;
 
 pub use append::{Appender, Storage, Survives, lock_soon};
-pub use read::{Lines, MOST_BYTES};
+pub use read::{Damaged, DamagedLine, Lines, MOST_BYTES};
 pub use whole::{make_directory, temporary_beside, write_whole};

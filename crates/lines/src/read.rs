@@ -1,5 +1,6 @@
 //! Reading lines.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -9,6 +10,30 @@ use serde::de::DeserializeOwned;
 /// Larger files are refused, so that a wrong file cannot take the machine's memory. Ten hours of a run's observations
 /// are less.
 pub const MOST_BYTES: u64 = 1 << 30;
+
+/// What a damaged line between whole ones means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Damaged {
+    /// The lines behind it make no sense without it: they are not read.
+    Ends,
+    /// Each line stands for itself: the lines behind it are read.
+    Alone,
+}
+
+/// A line that is not what its writer wrote; shown as `line 7: expected value`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DamagedLine {
+    /// Its number; the first line of the file is 1.
+    pub number: usize,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+impl fmt::Display for DamagedLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.number, self.why)
+    }
+}
 
 /// The whole lines of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -59,10 +84,26 @@ impl Lines {
         self.numbered().next().map_or(b"", |(_, line)| line)
     }
 
-    /// The lines behind the first, each with its number, counted from 1 for the first. A damaged line is an error, and
-    /// the lines behind it follow.
-    pub fn rest<T: DeserializeOwned>(&self) -> impl Iterator<Item = (usize, serde_json::Result<T>)> {
-        self.numbered().skip(1).map(|(number, line)| (number, serde_json::from_slice(line)))
+    /// Hands each line behind the first to `take`, which may refuse it with the reason.
+    ///
+    /// # Errors
+    /// The first damaged line: one that cannot be parsed, or that `take` refuses.
+    pub fn each<T: DeserializeOwned>(
+        &self,
+        damaged: Damaged,
+        mut take: impl FnMut(T) -> Result<(), String>,
+    ) -> Result<(), DamagedLine> {
+        let mut first = Ok(());
+        for (number, line) in self.numbered().skip(1) {
+            let read = serde_json::from_slice(line).map_err(|why| why.to_string());
+            if let Err(why) = read.and_then(&mut take) {
+                first = first.and(Err(DamagedLine { number, why }));
+                if damaged == Damaged::Ends {
+                    break;
+                }
+            }
+        }
+        first
     }
 
     /// Lines that hold anything.

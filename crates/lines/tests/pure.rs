@@ -9,12 +9,18 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use tiermark_lines::{Appender, Lines, MOST_BYTES, Storage, Survives};
+use tiermark_lines::{Appender, Damaged, Lines, MOST_BYTES, Storage, Survives};
 
 const BOTH: [Survives; 2] = [Survives::Kill, Survives::PowerLoss];
 
 fn texts(lines: &Lines) -> Vec<String> {
-    lines.rest().map(|(_, line)| line.unwrap()).collect()
+    let mut texts = Vec::new();
+    let read = lines.each(Damaged::Ends, |line| {
+        texts.push(line);
+        Ok(())
+    });
+    read.unwrap();
+    texts
 }
 
 /// A file of a directory that does not exist yet, with a head and these lines.
@@ -67,13 +73,22 @@ fn a_torn_last_line_is_read_by_nobody_and_gives_way_to_the_next() {
 }
 
 #[test]
-fn a_damaged_line_is_named_and_what_is_behind_it_read() {
+fn a_damaged_line_is_named_and_what_is_behind_it_read_where_lines_stand_for_themselves() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x");
     fs::write(&path, b"{}\n1\n\n\xff\n3\n").unwrap();
     let lines = Lines::read(&path).unwrap();
-    let seen: Vec<(usize, Option<u32>)> = lines.rest().map(|(number, line)| (number, line.ok())).collect();
-    assert_eq!(seen, [(2, Some(1)), (4, None), (5, Some(3))], "a line that holds nothing is no line");
+    for (damaged, expected) in [(Damaged::Ends, &[1][..]), (Damaged::Alone, &[1, 3])] {
+        let mut seen: Vec<u32> = Vec::new();
+        let read = lines.each(damaged, |number| {
+            seen.push(number);
+            Ok(())
+        });
+        assert_eq!(seen, expected, "a line that holds nothing is no line");
+        assert_eq!(read.unwrap_err().number, 4);
+    }
+    let refused = lines.each(Damaged::Ends, |number: u32| Err(format!("{number} is not wanted"))).unwrap_err();
+    assert_eq!(refused.to_string(), "line 2: 1 is not wanted");
 }
 
 #[test]

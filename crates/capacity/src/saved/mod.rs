@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tiermark_lines::{Appender, Survives};
+use tiermark_lines::{Appender, Damaged, Survives};
 use tiermark_model::Refusal;
 use tiermark_model::capacity::{Answer, CurvePoint, Setting, TrialRecord};
 use tiermark_model::messages::capacity as messages;
@@ -146,10 +146,7 @@ impl SavedRun {
         };
         begun.check(&path.display().to_string())?;
         let mut saved = Self::nothing_known(begun, path.to_owned(), file);
-        for (number, line) in lines.rest() {
-            let line = line.map_err(|why| wrong(format!("line {number}: {why}")))?;
-            saved.take(line).map_err(wrong)?;
-        }
+        lines.each(Damaged::Ends, |line| saved.take(line)).map_err(|damaged| wrong(damaged.to_string()))?;
         Ok(saved)
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use tiermark_history::{Entry, is_abandoned};
-use tiermark_lines::Lines;
+use tiermark_lines::{Damaged, Lines};
 use tiermark_model::load::LOAD_SCHEMA;
 use tiermark_model::messages::documents as says;
 use tiermark_model::{RunKind, WATCH_RECORDING_SCHEMA};
@@ -94,11 +94,15 @@ pub(crate) fn tell_of_newer(newest: Option<&Entry>) {
     } else if is_load {
         says::newest_load_killed(&left.id)
     } else {
-        let lines = Lines::read(&left.path).ok();
-        let is_trial =
-            |(_, line): &(usize, serde_json::Result<TrialLine>)| matches!(line, Ok(line) if line.probe.is_some());
-        let trials = lines.map_or(0, |lines| lines.rest().filter(is_trial).count());
-        says::newest_run_killed(&left.id, trials as u64, &environment::quoted(&left.path))
+        let mut trials = 0;
+        if let Ok(lines) = Lines::read(&left.path) {
+            // Lines of other kinds are none of these.
+            let _ = lines.each(Damaged::Alone, |line: TrialLine| {
+                trials += u64::from(line.probe.is_some());
+                Ok(())
+            });
+        }
+        says::newest_run_killed(&left.id, trials, &environment::quoted(&left.path))
     };
     let shown = newest.map_or_else(String::new, |newest| format!("; the newest run with a document is {}", newest.id));
     tell(format_args!("tiermark: note: {said}{shown}"));

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tiermark_lines::{Appender, Lines, Survives, write_whole};
+use tiermark_lines::{Appender, Damaged, Lines, Survives, write_whole};
 
 use super::head::{Details, Place, RunHead};
 use crate::store::Store;
@@ -44,7 +44,7 @@ impl Title {
 /// What a file of heads holds.
 pub(super) struct Found {
     pub(super) heads: HashMap<String, RunHead>,
-    /// Lines behind the first.
+    /// Heads in the file, several of one document among them.
     lines: usize,
     /// Whether all of it is what this program writes.
     is_sound: bool,
@@ -67,13 +67,12 @@ fn found(lines: &Lines, length: u64) -> Found {
         return Found::none(false);
     }
     let mut found = Found::none(lines.bytes() == length);
-    for (_, head) in lines.rest::<RunHead>() {
+    let read = lines.each(Damaged::Alone, |head: RunHead| {
         found.lines += 1;
-        match head {
-            Ok(head) => drop(found.heads.insert(head.stamp.file.clone(), head)),
-            Err(_) => found.is_sound = false,
-        }
-    }
+        found.heads.insert(head.stamp.file.clone(), head);
+        Ok(())
+    });
+    found.is_sound &= read.is_ok();
     found
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use tiermark_lines::Lines;
+use tiermark_lines::{Damaged, Lines};
 use tiermark_model::Refusal;
 use tiermark_model::messages::undo as messages;
 
@@ -66,8 +66,8 @@ pub(super) fn parse(lines: &Lines) -> Result<Noted, String> {
         return Err(format!("its schema is '{}', and this version reads {SCHEMA}", head.schema));
     }
     let mut noted = Noted::new(head);
-    for (number, line) in lines.rest() {
-        match line.map_err(|why| format!("its line {number} cannot be parsed: {why}"))? {
+    let take = |line: Line| {
+        match line {
             Line::Change(change) => {
                 change.check().map_err(|refusal| refusal.to_string())?;
                 noted.changes.push(change);
@@ -75,9 +75,11 @@ pub(super) fn parse(lines: &Lines) -> Result<Noted, String> {
             }
             Line::Undone(index) => {
                 let undone = noted.undone.get_mut(index);
-                *undone.ok_or_else(|| format!("it takes back change {index}, which it does not have"))? = true;
+                *undone.ok_or_else(|| format!("it takes back change {index}, which the journal does not have"))? = true;
             }
         }
-    }
+        Ok(())
+    };
+    lines.each(Damaged::Ends, take).map_err(|damaged| format!("its {damaged}"))?;
     Ok(noted)
 }

@@ -3,9 +3,29 @@
 use tiermark_model::messages::undo as notes;
 use tiermark_model::{ChangeOutcome, ChangeRow};
 
-use super::{By, RestoreMode, row};
+use super::row::row;
 use crate::journal::{Change, Journal};
 use crate::writer::SystemWriter;
+
+/// Under which conditions changes are taken back.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RestoreMode {
+    /// Write old values over those that others wrote since.
+    pub(super) force: bool,
+    /// On whose request.
+    pub(super) by: By,
+}
+
+/// On whose request changes are taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    /// The program that made them.
+    Maker,
+    /// A user, by `tune --restore`.
+    User,
+    /// Another run that found the journal.
+    Another,
+}
 
 /// Runs the stop commands, except where their target may now be another: after a reboot, all whose target has no name
 /// of this program's own; and without a user's request, also those without a check command.
@@ -18,14 +38,7 @@ pub(super) fn stop(
     how: RestoreMode,
     writer: &mut dyn SystemWriter,
 ) -> Vec<ChangeRow> {
-    let commands = journal.left(|change| matches!(change, Change::Command { .. }).then(|| change.clone()));
-    let mut rows = Vec::new();
-    for (index, change) in commands {
-        let done = one(&change, same_boot, how, writer);
-        journal.settle(index, done.outcome);
-        rows.push(done);
-    }
-    rows
+    journal.take_back(|change| matches!(change, Change::Command { .. }), |change| one(change, same_boot, how, writer))
 }
 
 fn one(change: &Change, same_boot: bool, how: RestoreMode, writer: &mut dyn SystemWriter) -> ChangeRow {

@@ -1,7 +1,6 @@
 //! Control groups of either version: their members, their limits, and removing them.
 
 use std::io;
-use std::time::Duration;
 
 use rustix::io::Errno;
 use tiermark_machine::files::pids;
@@ -9,8 +8,7 @@ use tiermark_machine::{DiscoverError, Root};
 use tiermark_model::messages::undo as notes;
 use tiermark_model::{ChangeOutcome, ChangeRow, Note};
 
-use super::knob::said;
-use super::row;
+use super::row::{row, said, while_busy};
 use crate::identity;
 use crate::journal::{Change, Journal, mount_of};
 use crate::writer::SystemWriter;
@@ -25,8 +23,7 @@ const LIMITS: [(&str, &str); 6] = [
     ("memory.swap.max", "max"),
     ("memory.zswap.max", "max"),
 ];
-/// A group stays busy until its last process is reaped.
-const STEP: Duration = Duration::from_millis(50);
+/// Attempts at removing a group, which stays busy until its last process is reaped.
 const STEPS: u32 = 100;
 
 /// Groups below a noted one that are looked at: more than any service manager makes for one service.
@@ -110,6 +107,19 @@ pub(super) fn groups(journal: &Journal) -> Vec<(usize, NotedGroup)> {
     groups
 }
 
+impl Journal {
+    /// The control groups that were made, without those below another one.
+    pub(super) fn outermost_groups(&self) -> Vec<NotedGroup> {
+        let mut outermost: Vec<NotedGroup> = Vec::new();
+        for (_, group) in groups(self) {
+            if !outermost.iter().any(|above| group.path.starts_with(&format!("{}/", above.path))) {
+                outermost.push(group);
+            }
+        }
+        outermost
+    }
+}
+
 /// Lifts every limit, so that pages that come back from swap have room. Returns only failures.
 pub(super) fn lift(journal: &Journal, writer: &mut dyn SystemWriter) -> Vec<ChangeRow> {
     let mut rows = Vec::new();
@@ -156,17 +166,10 @@ fn rmdir(group: &NotedGroup, writer: &mut dyn SystemWriter) -> io::Result<bool> 
         // What keeps one of them keeps the outermost too, which says why.
         let _ = writer.remove_dir(below);
     }
-    let mut tries = 0;
-    loop {
-        match writer.remove_dir(&group.path) {
-            Ok(()) => return Ok(true),
-            Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(false),
-            Err(why) if why.kind() == io::ErrorKind::ResourceBusy && tries < STEPS => {
-                tries += 1;
-                writer.wait(STEP);
-            }
-            Err(why) => return Err(why),
-        }
+    match while_busy(STEPS, writer, |writer| writer.remove_dir(&group.path)) {
+        Ok(()) => Ok(true),
+        Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(why) => Err(why),
     }
 }
 

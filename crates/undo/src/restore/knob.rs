@@ -1,12 +1,11 @@
 //! Writing back what files held before.
 
-use std::io;
 use std::ops::RangeFrom;
 
 use tiermark_model::messages::undo as notes;
 use tiermark_model::{ChangeOutcome, ChangeRow, Note};
 
-use super::row;
+use super::row::{row, said};
 use crate::journal::{Change, Journal};
 use crate::syntax::Syntax;
 use crate::writer::SystemWriter;
@@ -77,13 +76,5 @@ fn back(change: &Change, writer: &mut dyn SystemWriter, force: bool) -> ChangeRo
         Ok(Some(value)) => row(change, ChangeOutcome::Failed, Some(notes::value_not_back(&value))),
         Ok(None) => row(change, ChangeOutcome::Gone, Some(notes::file_gone())),
         Err(why) => row(change, ChangeOutcome::Failed, Some(why)),
-    }
-}
-
-/// The system's answer, with a cure where there is one.
-pub(super) fn said(why: &io::Error) -> Note {
-    match why.kind() {
-        io::ErrorKind::PermissionDenied => notes::restore_denied(&why.to_string()),
-        _ => notes::system_refused(&why.to_string()),
     }
 }

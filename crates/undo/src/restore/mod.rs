@@ -6,6 +6,7 @@ mod command;
 mod group;
 mod knob;
 mod process;
+mod row;
 mod service;
 mod swap;
 mod swap_users;
@@ -13,14 +14,16 @@ mod swap_users;
 use std::ops::RangeFrom;
 
 use tiermark_model::messages::undo as notes;
-use tiermark_model::{ChangeOutcome, ChangeRow, Note, Refusal};
+use tiermark_model::{ChangeOutcome, ChangeRow, Refusal};
 
 use crate::journal::{Change, Journal, JournalHeader, StateDir, boot_id, never_began};
 use crate::writer::SystemWriter;
 
+use command::{By, RestoreMode};
 use group::NotedGroup;
 pub(crate) use knob::knobs;
 use process::Living;
+use row::row;
 pub(crate) use service::services;
 
 /// The outcome of taking changes back.
@@ -84,26 +87,6 @@ pub fn restore_own(state: &StateDir, writer: &mut dyn SystemWriter) -> Result<Re
     restore(state, writer, RestoreMode { force: false, by: By::Maker }, &[], &is_own)
 }
 
-/// Under which conditions changes are taken back.
-#[derive(Debug, Clone, Copy)]
-struct RestoreMode {
-    /// Write old values over those that others wrote since.
-    force: bool,
-    /// On whose request.
-    by: By,
-}
-
-/// On whose request changes are taken back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum By {
-    /// The program that made them.
-    Maker,
-    /// A user, by `tune --restore`.
-    User,
-    /// Another run that found the journal.
-    Another,
-}
-
 fn restore(
     state: &StateDir,
     writer: &mut dyn SystemWriter,
@@ -156,17 +139,6 @@ impl Journal {
         services(self, writer)
     }
 
-    /// The control groups that were made, without those below another one.
-    fn outermost_groups(&self) -> Vec<NotedGroup> {
-        let mut outermost: Vec<NotedGroup> = Vec::new();
-        for (_, group) in group::groups(self) {
-            if !outermost.iter().any(|above| group.path.starts_with(&format!("{}/", above.path))) {
-                outermost.push(group);
-            }
-        }
-        outermost
-    }
-
     /// Ends the notes of changes with these names, and does nothing about them.
     fn end_notes(&mut self, forget: &[String]) -> Vec<ChangeRow> {
         let named = |change: &Change| forget.iter().any(|name| change.is_called(name)).then(|| change.clone());
@@ -176,18 +148,6 @@ impl Journal {
             self.note_undone(index);
         }
         rows
-    }
-
-    /// Changes not taken back yet, the newest first, of one kind.
-    fn left<T>(&self, mut of: impl FnMut(&Change) -> Option<T>) -> Vec<(usize, T)> {
-        self.noted.left().rev().filter_map(|(index, change)| Some((index, of(change)?))).collect()
-    }
-
-    /// Notes what became of taking one back.
-    fn settle(&mut self, index: usize, outcome: ChangeOutcome) {
-        if !matches!(outcome, ChangeOutcome::Failed | ChangeOutcome::Left) {
-            self.note_undone(index);
-        }
     }
 }
 
@@ -265,28 +225,13 @@ fn left_to(survivors: &Living, journal: &Journal, writer: &dyn SystemWriter) -> 
 /// A reboot undoes every change except those on disks, and servers elsewhere.
 fn after_reboot(journal: &mut Journal, writer: &mut dyn SystemWriter, how: RestoreMode) -> Vec<ChangeRow> {
     let mut rows = command::stop(journal, false, how, writer);
-    let others = journal.left(|change| (!matches!(change, Change::Command { .. })).then(|| change.clone()));
-    for (index, change) in others {
-        let done = match &change {
-            Change::Swap { remove_file: true, .. } => swap::remove(&change, writer),
-            Change::SwapHeader { .. } => swap::wipe(&change, false, writer),
-            _ => row(&change, ChangeOutcome::Gone, Some(notes::gone_with_reboot())),
-        };
-        journal.settle(index, done.outcome);
-        rows.push(done);
-    }
+    rows.extend(journal.take_back(
+        |change| !matches!(change, Change::Command { .. }),
+        |change| match change {
+            Change::Swap { remove_file: true, .. } => swap::remove(change, writer),
+            Change::SwapHeader { .. } => swap::wipe(change, false, writer),
+            _ => row(change, ChangeOutcome::Gone, Some(notes::gone_with_reboot())),
+        },
+    ));
     rows
-}
-
-/// The row of a change that was taken back, or could not be.
-fn row(change: &Change, outcome: ChangeOutcome, why: Option<Note>) -> ChangeRow {
-    let (from, to) = match change {
-        Change::Knob { old, new, .. } => (Some(new.clone()), Some(old.clone())),
-        _ => (None, None),
-    };
-    let what = match change {
-        Change::Knob { path, .. } => format!("/{path}"),
-        other => other.to_string(),
-    };
-    ChangeRow { what, from, to, outcome, why }
 }

@@ -8,7 +8,7 @@ use tiermark_model::messages::undo as notes;
 use tiermark_model::{ChangeOutcome, ChangeRow, Note};
 
 use super::group::NotedGroup;
-use super::row;
+use super::row::row;
 use crate::journal::{Change, Journal};
 use crate::writer::SystemWriter;
 

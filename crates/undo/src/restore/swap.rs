@@ -3,21 +3,18 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::time::Duration;
 
 use tiermark_machine::{Root, files, swap_areas, swap_names};
 use tiermark_model::messages::undo as notes;
 use tiermark_model::{ChangeOutcome, ChangeRow, Note};
 
-use super::knob::said;
-use super::row;
+use super::row::{STEP, row, said, while_busy};
 use super::swap_users::{TooSmall, without_room};
 use crate::identity;
 use crate::journal::{Change, Journal};
 use crate::writer::SystemWriter;
 
-/// udev opens a new device for a moment.
-const STEP: Duration = Duration::from_millis(50);
+/// Attempts at what udev may keep busy.
 const STEPS: u32 = 40;
 
 /// Where the kernel lists block devices.
@@ -175,14 +172,7 @@ fn has_directory(path: &str, root: &Root) -> bool {
 
 /// Wipes every swap header noted, where it is still there.
 pub(super) fn headers(journal: &mut Journal, writer: &mut dyn SystemWriter) -> Vec<ChangeRow> {
-    let noted = journal.left(|change| matches!(change, Change::SwapHeader { .. }).then(|| change.clone()));
-    let mut rows = Vec::new();
-    for (index, change) in noted {
-        let done = wipe(&change, true, writer);
-        journal.settle(index, done.outcome);
-        rows.push(done);
-    }
-    rows
+    journal.take_back(|change| matches!(change, Change::SwapHeader { .. }), |change| wipe(change, true, writer))
 }
 
 /// Wipes the swap header of a device, whatever its name is by now. One that is not found is done with only where its
@@ -213,20 +203,10 @@ pub(super) fn wipe(change: &Change, same_boot: bool, writer: &mut dyn SystemWrit
     if let Some((outcome, why)) = swapped_to(writer.root(), &found) {
         return row(change, outcome, Some(why));
     }
-    let mut tries = 0;
-    loop {
-        match writer.wipe_swap_header(&found, uuid) {
-            Ok(true) => {
-                return row(change, ChangeOutcome::Done, (found != *path).then(|| notes::device_renamed(&found)));
-            }
-            Ok(false) => return row(change, ChangeOutcome::Already, None),
-            // udev opens a device for a moment after it was closed.
-            Err(why) if why.kind() == io::ErrorKind::ResourceBusy && tries < STEPS => {
-                tries += 1;
-                writer.wait(STEP);
-            }
-            Err(why) => return row(change, ChangeOutcome::Failed, Some(said(&why))),
-        }
+    match while_busy(STEPS, writer, |writer| writer.wipe_swap_header(&found, uuid)) {
+        Ok(true) => row(change, ChangeOutcome::Done, (found != *path).then(|| notes::device_renamed(&found))),
+        Ok(false) => row(change, ChangeOutcome::Already, None),
+        Err(why) => row(change, ChangeOutcome::Failed, Some(said(&why))),
     }
 }
 
@@ -291,18 +271,13 @@ fn unmake(number: u32, made: Option<ZramIdentity>, writer: &mut dyn SystemWriter
     if let Some((outcome, why)) = swapped_to(writer.root(), &format!("dev/zram{number}")) {
         return (outcome, Some(why));
     }
-    let mut tries = 0;
-    loop {
-        let reset = writer.write(&format!("{dir}/reset"), "1");
-        let removed = reset.and_then(|()| writer.write("sys/class/zram-control/hot_remove", &number.to_string()));
-        match removed {
-            Ok(()) => return (ChangeOutcome::Done, None),
-            Err(why) if why.kind() == io::ErrorKind::ResourceBusy && tries < STEPS => {
-                tries += 1;
-                writer.wait(STEP);
-            }
-            Err(why) => return (ChangeOutcome::Failed, Some(said(&why))),
-        }
+    let removed = while_busy(STEPS, writer, |writer| {
+        writer.write(&format!("{dir}/reset"), "1")?;
+        writer.write("sys/class/zram-control/hot_remove", &number.to_string())
+    });
+    match removed {
+        Ok(()) => (ChangeOutcome::Done, None),
+        Err(why) => (ChangeOutcome::Failed, Some(said(&why))),
     }
 }
 

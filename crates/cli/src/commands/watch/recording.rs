@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tiermark_lines::{Appender, Lines, Survives};
+use tiermark_lines::{Appender, Damaged, Lines, Survives};
 use tiermark_model::{WATCH_RECORDING_SCHEMA, WatchHead, WatchSample};
 
 use crate::environment;
@@ -73,10 +73,13 @@ pub(crate) fn samples(lines: &Lines) -> Result<Vec<WatchSample>, String> {
         let (found, known) = (head.schema, WATCH_RECORDING_SCHEMA);
         return Err(format!("has schema '{found}', and this version reads '{known}'; use the version that wrote it"));
     }
-    lines
-        .rest()
-        .map(|(number, line)| line.map_err(|error| format!("line {number} is damaged: {error}; remove the line")))
-        .collect()
+    let mut samples = Vec::new();
+    let read = lines.each(Damaged::Ends, |sample| {
+        samples.push(sample);
+        Ok(())
+    });
+    read.map_err(|damaged| format!("line {} is damaged: {}; remove the line", damaged.number, damaged.why))?;
+    Ok(samples)
 }
 
 #[cfg(test)]
