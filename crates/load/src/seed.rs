@@ -1,6 +1,7 @@
 //! Seeds that differ wherever two streams of requests must differ.
 
 use serde::{Deserialize, Serialize};
+use tiermark_stats::split_mix;
 
 /// Which part of an experiment a stream of requests belongs to.
 ///
@@ -13,22 +14,14 @@ pub enum Phase {
     Measure(u32),
 }
 
-/// The seed of one tenant's stream in one phase: SplitMix64's finaliser (Steele, Lea & Flood, OOPSLA 2014) over the
-/// parts in turn, so that streams whose parts differ by one bit have nothing in common.
+/// The seed of one tenant's stream in one phase: its parts mixed in turn, so that streams whose parts differ by one bit
+/// have nothing in common.
 pub fn seed(base: u64, tenant: u64, phase: Phase) -> u64 {
     let (kind, iteration) = match phase {
         Phase::WarmUp(iteration) => (1, iteration),
         Phase::Measure(iteration) => (2, iteration),
     };
-    [tenant, kind, u64::from(iteration)].into_iter().fold(mix(base), |state, part| mix(state ^ part))
-}
-
-/// SplitMix64: one step and its finaliser, a bijection of 64 bits.
-pub(crate) fn mix(value: u64) -> u64 {
-    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    [tenant, kind, u64::from(iteration)].into_iter().fold(split_mix(base), |state, part| split_mix(state ^ part))
 }
 
 #[cfg(test)]
@@ -52,7 +45,7 @@ mod tests {
     #[test]
     fn a_seed_is_the_same_for_ever() {
         // SplitMix64's first outputs from state 0, from its authors' reference.
-        assert_eq!(mix(0), 0xe220_a839_7b1d_cdaf);
-        assert_eq!(mix(0x9e37_79b9_7f4a_7c15), 0x6e78_9e6a_a1b9_65f4);
+        assert_eq!(split_mix(0), 0xe220_a839_7b1d_cdaf);
+        assert_eq!(split_mix(0x9e37_79b9_7f4a_7c15), 0x6e78_9e6a_a1b9_65f4);
     }
 }

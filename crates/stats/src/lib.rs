@@ -47,7 +47,7 @@ pub use pile::{PILE_NEAR, Pile, bare_pile, pile};
 pub use plateau::{Boundary, Plateau, Tiers, plateaus, tiers};
 pub use quantum::{Quantum, quantum};
 pub use rank_interval::{BEYOND, QuantileRanks, normal_beyond, quantile_ranks};
-pub use rng::Rng;
+pub use rng::{Rng, split_mix};
 pub use share::share_interval;
 pub use sign::sign_test;
 pub use spread::{Spread, spread};

@@ -1,5 +1,18 @@
 //! A small seeded generator for resampling: reproducible on every machine, not for secrets.
 
+/// The step of SplitMix64.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// SplitMix64 (Steele, Lea & Flood, OOPSLA 2014): one step and its finaliser, a bijection of 64 bits. Values that
+/// differ by one bit come out with nothing in common.
+#[must_use]
+pub fn split_mix(value: u64) -> u64 {
+    let mut z = value.wrapping_add(STEP);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
 /// xoshiro256++ seeded by SplitMix64: Blackman & Vigna, "Scrambled Linear Pseudorandom Number Generators", ACM TOMS
 /// 47(4), 2021. Own implementation so that a run's intervals are the same for ever, whatever a library changes.
 #[derive(Debug, Clone)]
@@ -11,15 +24,7 @@ impl Rng {
     /// A generator whose whole stream is decided by `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        let mut mix = seed;
-        let state = std::array::from_fn(|_| {
-            mix = mix.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut z = mix;
-            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            z ^ (z >> 31)
-        });
-        Self { state }
+        Self { state: std::array::from_fn(|at| split_mix(seed.wrapping_add(STEP.wrapping_mul(at as u64)))) }
     }
 
     /// The next 64 random bits.

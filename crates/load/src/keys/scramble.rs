@@ -1,6 +1,6 @@
 //! A permutation of `0..count` that leaves nothing of its order.
 
-use crate::seed::mix;
+use tiermark_stats::split_mix;
 
 /// The permutation is part of what a workload means: other seeds of a run do not change it.
 const ROUNDS: [u64; 3] = [0x5851_f42d_4c95_7f2d, 0x1405_7b7e_f767_814f, 0x2545_f491_4f6c_dd1d];
@@ -29,7 +29,7 @@ impl Scramble {
         loop {
             for (round, factor) in ROUNDS.iter().enumerate() {
                 // Adding, multiplying by an odd number and xoring in the upper half are each bijections of these bits.
-                at = at.wrapping_add(mix(round as u64)).wrapping_mul(factor | 1) & self.mask;
+                at = at.wrapping_add(split_mix(round as u64)).wrapping_mul(factor | 1) & self.mask;
                 at ^= at >> self.shift;
             }
             if at < self.count {
