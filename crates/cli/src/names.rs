@@ -7,13 +7,13 @@ pub(crate) use tiermark_model::{near, nearest};
 /// The knob of the system of this name, or whose name ends so: `swappiness` is `vm.swappiness`.
 fn knob(text: &str) -> Option<&'static str> {
     let is = |name: &str| plain(name) == text || name.rsplit(['.', '/']).next().is_some_and(|end| plain(end) == text);
-    tiermark_tune::knobs().map(|knob| knob.name).find(|name| is(name))
+    tiermark_tune::knobs().map(|knob| knob.name.as_str()).find(|name| is(name))
 }
 
 /// A suggestion to append to a complaint, where a knob of the system has a name that holds this text, or is near; else
 /// nothing.
 pub(crate) fn nearest_knob(text: &str) -> String {
-    let names = || tiermark_tune::knobs().map(|knob| knob.name);
+    let names = || tiermark_tune::knobs().map(|knob| knob.name.as_str());
     let end = |name: &'static str| name.rsplit(['.', '/']).next().unwrap_or(name);
     let asked = plain(text);
     let ends: Vec<&str> = names().map(end).collect();

@@ -17,8 +17,7 @@ use scramble::Scramble;
 use zipf::Zipf;
 
 /// How often each key is requested. Documents hold the text of the option: `zipf:0.99`.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum KeyDist {
     /// All alike.
     #[default]
@@ -201,20 +200,6 @@ impl fmt::Display for KeyDist {
     }
 }
 
-impl From<KeyDist> for String {
-    fn from(keys: KeyDist) -> Self {
-        keys.to_string()
-    }
-}
-
-impl TryFrom<String> for KeyDist {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
-}
-
 impl FromStr for KeyDist {
     type Err = String;
 
@@ -251,6 +236,8 @@ impl FromStr for KeyDist {
         }
     }
 }
+
+tiermark_model::text_form!(KeyDist);
 
 #[cfg(test)]
 mod tests;

@@ -40,10 +40,10 @@ pub use live::{Snapshot, TenantNow};
 pub use run::{Outcome, Watch, fill, run};
 pub use schedule::Arrivals;
 pub use seed::{Phase, seed};
-pub use tally::{TenantResult, Window, pooled};
+pub use tally::{TenantResult, pooled};
 pub use target::{Address, Answer, Client, Target};
 pub use values::{SMALLEST_CHECKED, SizeOrder, Sizes, ValueShape};
-pub use workload::{ClientSetup, Length, Mix, Pace, Workload};
+pub use workload::{ClientSetup, Length, Pace, Workload};
 
 /// For fuzzing: parses replies from pieces of bytes, keeps so many bytes of each, and returns the number of replies
 /// before the first error.

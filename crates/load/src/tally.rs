@@ -2,27 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use tiermark_model::Note;
+use tiermark_model::load::LoadWindow;
 
 use crate::clock::SECOND;
 use crate::histogram::Latencies;
-
-/// One second of a run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Window {
-    /// Answers that came in it.
-    pub done: u64,
-    /// Sum of their response times, ns.
-    pub response_sum_ns: u64,
-    /// The longest of them, ns.
-    pub response_max_ns: u64,
-}
-
-impl Window {
-    /// Mean response time, ns. `None` in a second without an answer.
-    pub fn mean(&self) -> Option<f64> {
-        (self.done > 0).then(|| self.response_sum_ns as f64 / self.done as f64)
-    }
-}
 
 /// Results of one run for one tenant.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -86,7 +69,7 @@ pub struct TenantResult {
     #[serde(skip)]
     pub last_ns: u64,
     /// Each second of the run.
-    pub windows: Vec<Window>,
+    pub windows: Vec<LoadWindow>,
     /// Why the tenant was given up, where it was.
     pub fault: Option<Note>,
 }
@@ -115,7 +98,7 @@ impl TenantResult {
         let second = (at / SECOND) as usize;
         // Answers that keep coming after the end belong to no second of the run.
         if second >= self.windows.len() {
-            self.windows.resize(second + 1, Window::default());
+            self.windows.resize(second + 1, LoadWindow::default());
         }
         self.response_squares += (response_ns as f64).powi(2);
         let window = &mut self.windows[second];
@@ -154,7 +137,7 @@ pub fn pooled(tenants: &[TenantResult]) -> TenantResult {
         all.response_squares += tenant.response_squares;
         all.fault = all.fault.or_else(|| tenant.fault.clone());
         if all.windows.len() < tenant.windows.len() {
-            all.windows.resize(tenant.windows.len(), Window::default());
+            all.windows.resize(tenant.windows.len(), LoadWindow::default());
         }
         for (sum, window) in all.windows.iter_mut().zip(&tenant.windows) {
             sum.done += window.done;
@@ -184,7 +167,7 @@ mod tests {
         assert_eq!(all.achieved_share(), Some(0.7));
         assert_eq!(all.achieved_rate(), 7.0);
         assert_eq!(all.fault, Some(says::tenant_hung_up()));
-        let means: Vec<_> = all.windows.iter().map(Window::mean).collect();
+        let means: Vec<_> = all.windows.iter().map(LoadWindow::mean).collect();
         assert_eq!(means, [Some(1000.0), Some(3000.0)]);
         assert_eq!(pooled(&[]).achieved_share(), None);
     }

@@ -1,8 +1,9 @@
 //! One tenant's requests: which, and when.
 
 use tiermark_model::Note;
+use tiermark_model::load::LoadMix;
 use tiermark_model::messages::load as says;
-use tiermark_stats::Rng;
+use tiermark_stats::{Rng, split_mix};
 
 use crate::clock::{Clock, SECOND};
 use crate::conn::{Conn, Due, Pending};
@@ -15,7 +16,7 @@ use crate::paced::record_with_omitted;
 use crate::resp;
 use crate::schedule::{Schedule, Spaced, first_without};
 use crate::tally::TenantResult;
-use crate::workload::{Mix, Pace};
+use crate::workload::{Pace, draws_set};
 
 /// Most requests that are made for one tenant at once: others are due too, and answers want to be read.
 const BATCH: usize = 128;
@@ -24,7 +25,7 @@ const BATCH: usize = 128;
 #[derive(Debug)]
 pub(crate) enum Source {
     /// Drawn from a distribution.
-    Drawn { keys: Keys, mix: Mix },
+    Drawn { keys: Keys, mix: LoadMix },
     /// A SET of every key, in order.
     Fill { next: u64 },
 }
@@ -184,7 +185,7 @@ impl Tenant {
 
     fn make(&mut self, conn: usize, due: Due) {
         let (key, is_set) = match &mut self.source {
-            Source::Drawn { keys, mix } => (keys.draw(&mut self.rng), mix.draws_set(&mut self.rng)),
+            Source::Drawn { keys, mix } => (keys.draw(&mut self.rng), draws_set(*mix, &mut self.rng)),
             Source::Fill { next } => (std::mem::replace(next, *next + 1), true),
         };
         let nonce = if is_set { self.rng.next_u64() } else { 0 };
@@ -385,7 +386,7 @@ impl TenantPace {
         let schedule = match pace {
             Pace::Closed => None,
             Pace::Paced { rate } => Some(Schedule::paced(rate, stagger)),
-            Pace::Open { arrivals, rate } => Some(Schedule::new(arrivals, rate, stagger, crate::seed::mix(seed))),
+            Pace::Open { arrivals, rate } => Some(Schedule::new(arrivals, rate, stagger, split_mix(seed))),
         };
         let depth = if matches!(pace, Pace::Paced { .. }) { 1 } else { depth };
         Self { schedule, depth, left, rng: Rng::new(seed) }

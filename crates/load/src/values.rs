@@ -3,9 +3,8 @@
 mod sizes;
 
 use serde::{Deserialize, Serialize};
-use tiermark_stats::Rng;
+use tiermark_stats::{Rng, split_mix};
 
-use crate::seed::mix;
 pub use sizes::Sizes;
 
 /// Bytes of a value that say which value it is; the rest follows from these and the key.
@@ -65,7 +64,7 @@ impl Values {
         let sizes = &self.shape.sizes;
         sizes.only().unwrap_or_else(|| {
             sizes.at(match self.shape.order {
-                SizeOrder::Random => Rng::new(mix(nonce ^ SIZE)).unit(),
+                SizeOrder::Random => Rng::new(split_mix(nonce ^ SIZE)).unit(),
                 SizeOrder::Rising => key.wrapping_sub(self.first_key) as f64 / self.keys as f64,
             })
         })
@@ -105,13 +104,13 @@ impl Values {
 }
 
 fn content(key: u64, nonce: u64) -> Rng {
-    Rng::new(mix(nonce) ^ key)
+    Rng::new(split_mix(nonce) ^ key)
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use tiermark_stats::Rng;
+    use tiermark_stats::{Rng, split_mix};
 
     use super::*;
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tiermark_model::Refusal;
-use tiermark_model::load::Spin;
+use tiermark_model::load::{LoadMix, Spin};
 use tiermark_model::messages::load as says;
 use tiermark_stats::Rng;
 
@@ -48,26 +48,14 @@ pub enum Length {
     Requests(u64),
 }
 
-/// How many of the requests write.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Mix {
-    /// Percent of the requests that are GETs; the others are SETs.
-    pub get_percent: f64,
-    /// As the published swap-tier test draws it: a SET where a number of 0..=99 is *above* the percentage, which makes
-    /// one percent of the requests fewer SETs (70 gives 29 %).
-    pub brief: bool,
-}
-
-impl Mix {
-    /// Whether the next request is a SET.
-    pub(crate) fn draws_set(self, rng: &mut Rng) -> bool {
-        if self.brief {
-            rng.below(100) as f64 > self.get_percent
-        } else if self.get_percent >= 100.0 {
-            false
-        } else {
-            rng.unit() * 100.0 >= self.get_percent
-        }
+/// Whether the next request of a mix is a SET.
+pub(crate) fn draws_set(mix: LoadMix, rng: &mut Rng) -> bool {
+    if mix.brief {
+        rng.below(100) as f64 > mix.get_percent
+    } else if mix.get_percent >= 100.0 {
+        false
+    } else {
+        rng.unit() * 100.0 >= mix.get_percent
     }
 }
 
@@ -96,7 +84,7 @@ pub struct Workload {
     /// Whether popular keys are neighbours.
     pub key_order: KeyOrder,
     /// GETs and SETs.
-    pub mix: Mix,
+    pub mix: LoadMix,
     /// Size and compressibility of values.
     pub value: ValueShape,
     /// Whether every value that comes back is checked.
@@ -119,7 +107,7 @@ impl Default for Workload {
             key_digits: 0,
             key_dist: KeyDist::Uniform,
             key_order: KeyOrder::Clustered,
-            mix: Mix { get_percent: 100.0, brief: false },
+            mix: LoadMix { get_percent: 100.0, brief: false },
             value: ValueShape::of(1024, 0.0),
             verify: false,
             seed: 1,
@@ -231,8 +219,8 @@ mod tests {
     use super::*;
 
     fn share_of_sets(get_percent: f64, brief: bool) -> f64 {
-        let (mix, mut rng) = (Mix { get_percent, brief }, Rng::new(11));
-        let sets = (0..200_000).filter(|_| mix.draws_set(&mut rng)).count();
+        let (mix, mut rng) = (LoadMix { get_percent, brief }, Rng::new(11));
+        let sets = (0..200_000).filter(|_| draws_set(mix, &mut rng)).count();
         sets as f64 / 200_000.0
     }
 
@@ -264,7 +252,7 @@ mod tests {
             Workload { keys: 0, ..usual.clone() },
             Workload { key_digits: 21, ..usual.clone() },
             Workload { key_dist: KeyDist::Zipf(-1.0), ..usual.clone() },
-            Workload { mix: Mix { get_percent: 101.0, brief: false }, ..usual.clone() },
+            Workload { mix: LoadMix { get_percent: 101.0, brief: false }, ..usual.clone() },
             Workload { first_key: u64::MAX, keys: 2, ..usual.clone() },
             Workload { value: ValueShape::of(8, 0.0), verify: true, ..usual.clone() },
             Workload { value: ValueShape::of(8, 1.5), ..usual },

@@ -39,6 +39,7 @@ pub mod selector;
 pub mod setup;
 pub mod share;
 mod state;
+mod text_form;
 mod text_serde;
 mod tool;
 mod traffic;

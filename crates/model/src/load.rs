@@ -182,7 +182,8 @@ pub enum LoadLoop {
 pub struct LoadMix {
     /// Percent of the requests that are GETs; the others are SETs.
     pub get_percent: f64,
-    /// Whether they are drawn as the published swap-tier test does, which makes one percent of the requests fewer SETs.
+    /// Whether they are drawn as the published swap-tier test does: a SET where a number of 0..=99 is *above* the
+    /// percentage, which makes one percent of the requests fewer SETs (70 gives 29 %).
     pub brief: bool,
 }
 
@@ -297,7 +298,7 @@ pub struct LoadTenant {
 }
 
 /// One second of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadWindow {
     /// Answers that came in it.
@@ -306,6 +307,13 @@ pub struct LoadWindow {
     pub response_sum_ns: u64,
     /// The longest of them in ns.
     pub response_max_ns: u64,
+}
+
+impl LoadWindow {
+    /// Mean response time, ns; `None` in a second without an answer.
+    pub fn mean(&self) -> Option<f64> {
+        (self.done > 0).then(|| self.response_sum_ns as f64 / self.done as f64)
+    }
 }
 
 /// Latencies in ns; `None` where there are none.

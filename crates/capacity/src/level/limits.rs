@@ -3,8 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
 /// A figure of response times or of requests that a limit is for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Quantity {
@@ -40,8 +38,7 @@ impl fmt::Display for Quantity {
 }
 
 /// One promise: `p99 < 300us`, `average < 50us`, `max < 1s`, `rate > 99.5%`, `hit rate > 90%`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limit {
     /// The figure that is limited.
     pub of: Quantity,
@@ -96,6 +93,8 @@ impl FromStr for Limit {
     }
 }
 
+tiermark_model::text_form!(Limit);
+
 /// A time with its unit, in ns; below an hour, so that every sum of them is exact.
 fn nanoseconds(text: &str) -> Option<f64> {
     let at = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
@@ -147,23 +146,8 @@ impl fmt::Display for Limit {
     }
 }
 
-impl TryFrom<String> for Limit {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl From<Limit> for String {
-    fn from(limit: Limit) -> Self {
-        limit.to_string()
-    }
-}
-
 /// Scope of a limit.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Scope {
     /// Every tenant by itself.
     #[default]
@@ -194,6 +178,8 @@ impl FromStr for Scope {
     }
 }
 
+tiermark_model::text_form!(Scope);
+
 impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -202,19 +188,5 @@ impl fmt::Display for Scope {
             Self::Pooled => f.write_str("pooled"),
             Self::Brief => f.write_str("brief"),
         }
-    }
-}
-
-impl TryFrom<String> for Scope {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl From<Scope> for String {
-    fn from(scope: Scope) -> Self {
-        scope.to_string()
     }
 }

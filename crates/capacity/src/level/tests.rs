@@ -287,7 +287,7 @@ proptest! {
         let shares = ["rate", "hit rate"].map(|name| format!("{name} > {percent} %"));
         let text = times.into_iter().chain(shares).nth(of).unwrap();
         let limit: Limit = text.parse().unwrap();
-        let again: Limit = String::from(limit).parse().unwrap();
+        let again: Limit = limit.to_string().parse().unwrap();
         // A share may be off by what dividing by a hundred rounds.
         prop_assert!((again.at - limit.at).abs() <= limit.at * 1e-15 && again.of == limit.of, "{text}: {limit:?} \
             {again:?}");

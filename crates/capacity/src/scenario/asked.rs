@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tiermark_load::{Length, Mix, Pace, ValueShape, Workload};
+use tiermark_load::{Length, Pace, ValueShape, Workload};
+use tiermark_model::load::LoadMix;
 
 use super::{Pacing, Requests, Scenario};
 
@@ -24,7 +25,7 @@ impl Scenario {
             key_digits: 0,
             key_dist: keys,
             key_order: load.key_order,
-            mix: Mix { get_percent: gets, brief: load.brief_mix },
+            mix: LoadMix { get_percent: gets, brief: load.brief_mix },
             value: ValueShape::of(tenant.value.0 as usize, tenant.compressibility),
             verify: false,
             seed,

@@ -12,10 +12,10 @@ use tiermark_engine::admit::Fresh;
 use tiermark_history::SavedPlace;
 use tiermark_lines::{Appender, Survives};
 use tiermark_load::{
-    ClientSetup, Latencies, Length, Mix, Outcome, Pace, Phase, Snapshot, Target, TenantResult, ValueShape,
-    Watch as Watcher, Workload, client_bytes, fill, run as load,
+    ClientSetup, Latencies, Length, Outcome, Pace, Phase, Snapshot, Target, TenantResult, ValueShape, Watch as Watcher,
+    Workload, client_bytes, fill, run as load,
 };
-use tiermark_model::load::LoadRun;
+use tiermark_model::load::{LoadMix, LoadRun};
 use tiermark_model::messages::load as says;
 use tiermark_model::{Bytes, Exit, Machine, Refusal, Warning};
 use tiermark_page::terminal;
@@ -262,7 +262,7 @@ fn workload(args: &LoadArgs) -> Workload {
         key_digits: asked.key_digits,
         key_dist: asked.key_dist,
         key_order: asked.key_order.into(),
-        mix: Mix { get_percent: asked.gets, brief: asked.gets_brief },
+        mix: LoadMix { get_percent: asked.gets, brief: asked.gets_brief },
         value: ValueShape {
             sizes: asked.value_size.clone(),
             order: asked.value_order.into(),

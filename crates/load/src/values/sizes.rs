@@ -3,7 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
 use tiermark_model::parse_size;
 
 /// Longest value of Redis, bytes.
@@ -15,8 +14,7 @@ const HIGHEST_WEIGHT: u32 = 1_000_000_000;
 
 /// Sizes of values in bytes, each a number or a range whose sizes are equally frequent, with its weight. Documents hold
 /// the text of the option: `1024`, `32-4096`, `64:80,1024:20`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sizes {
     /// At least one.
     parts: Vec<Part>,
@@ -91,20 +89,6 @@ impl fmt::Display for Sizes {
     }
 }
 
-impl From<Sizes> for String {
-    fn from(sizes: Sizes) -> Self {
-        sizes.to_string()
-    }
-}
-
-impl TryFrom<String> for Sizes {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
-}
-
 impl FromStr for Sizes {
     type Err = String;
 
@@ -117,6 +101,8 @@ impl FromStr for Sizes {
         Ok(Self { parts, total })
     }
 }
+
+tiermark_model::text_form!(Sizes);
 
 /// Reads a size or a range, with its weight.
 fn part(text: &str) -> Result<Part, String> {

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use crate::common::{Fake, only, polite, unwatched};
 use tiermark_load::{
-    Address, Arrivals, Client, ClientSetup, Length, Mix, Outcome, Pace, Phase, Snapshot, Target, ValueShape, Watch,
+    Address, Arrivals, Client, ClientSetup, Length, Outcome, Pace, Phase, Snapshot, Target, ValueShape, Watch,
     Workload, fill, run,
 };
 use tiermark_model::Refusal;
+use tiermark_model::load::LoadMix;
 use tiermark_model::messages::load::codes;
 
 fn open(rate: f64, seconds: f64) -> Workload {
@@ -84,7 +85,7 @@ fn refusals_misses_and_wrong_values_are_counted_apart() {
         2 if words[0] == b"GET" => Some(b"$-1\r\n".to_vec()),
         _ => polite(words),
     });
-    let workload = Workload { verify: true, mix: Mix { get_percent: 100.0, brief: false }, ..closed(1000) };
+    let workload = Workload { verify: true, mix: LoadMix { get_percent: 100.0, brief: false }, ..closed(1000) };
     let seen = only(run_on(&[fake.target()], &workload).unwrap());
     assert_eq!((seen.done, seen.errors, seen.misses, seen.mismatches), (1000, 100, 100, Some(800)));
     assert!(seen.first_error.as_deref().unwrap().starts_with("OOM command not allowed"));
@@ -237,7 +238,7 @@ fn what_a_socket_does_not_take_at_once_follows_when_it_does() {
     });
     let workload = Workload {
         depth: 8,
-        mix: Mix { get_percent: 20.0, brief: false },
+        mix: LoadMix { get_percent: 20.0, brief: false },
         value: ValueShape::of(BYTES, 0.0),
         ..closed(40)
     };

@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 use crate::common::{only, unwatched};
 use tempfile::TempDir;
 use tiermark_load::{
-    Address, Answer, Arrivals, Client, ClientSetup, KeyDist, KeyOrder, Length, Mix, Pace, Phase, Target, TenantResult,
+    Address, Answer, Arrivals, Client, ClientSetup, KeyDist, KeyOrder, Length, Pace, Phase, Target, TenantResult,
     ValueShape, Workload, fill, run,
 };
+use tiermark_model::load::LoadMix;
 use tiermark_model::messages::load::codes;
 
 const PASSWORD: &str = "right one";
@@ -91,7 +92,7 @@ fn workload() -> Workload {
         depth: 8,
         keys: 5000,
         value: ValueShape::of(300, 0.5),
-        mix: Mix { get_percent: 70.0, brief: false },
+        mix: LoadMix { get_percent: 70.0, brief: false },
         verify: true,
         ..Workload::default()
     }
@@ -120,7 +121,7 @@ fn what_is_filled_is_found_and_right_over_both_kinds_of_sockets() {
     assert_eq!(redis.ask(&[b"DBSIZE"]), Answer::Integer(5000), "no key outside was written");
     redis.ask(&[b"SET", b"17", b"something else"]);
     redis.ask(&[b"DEL", b"18"]);
-    let seen = ran(&redis.tcp(), &Workload { mix: Mix { get_percent: 100.0, brief: false }, ..workload }, 9);
+    let seen = ran(&redis.tcp(), &Workload { mix: LoadMix { get_percent: 100.0, brief: false }, ..workload }, 9);
     assert!(seen.mismatches.is_some_and(|wrong| wrong > 0) && seen.misses > 0, "{:?} {}", seen.mismatches, seen.misses);
 }
 

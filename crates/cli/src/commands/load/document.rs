@@ -2,7 +2,7 @@
 
 use tiermark_load::{Arrivals, KeyOrder, Latencies, Length, Outcome, Pace, SizeOrder, TenantResult, pooled};
 use tiermark_model::load::{
-    LOAD_SCHEMA, LoadClient, LoadLatencies, LoadLoop, LoadMix, LoadPart, LoadRun, LoadTenant, LoadWindow, LoadWorkload,
+    LOAD_SCHEMA, LoadClient, LoadLatencies, LoadLoop, LoadPart, LoadRun, LoadTenant, LoadWorkload,
 };
 
 use super::Done;
@@ -85,7 +85,7 @@ fn workload(done: &Done<'_>) -> LoadWorkload {
         key_digits: asked.key_digits,
         key_dist: asked.key_dist.to_string(),
         key_order: key_order.to_owned(),
-        mix: LoadMix { get_percent: asked.mix.get_percent, brief: asked.mix.brief },
+        mix: asked.mix,
         value_bytes: asked.value.sizes.largest(),
         value_sizes: Some(asked.value.sizes.to_string()),
         value_mean_bytes: Some(asked.value.sizes.mean()),
@@ -98,11 +98,6 @@ fn workload(done: &Done<'_>) -> LoadWorkload {
 
 /// A tenant, or all of them as one, whose requests over the whole run are `planned`.
 fn tenant(name: &str, seen: &TenantResult, planned: Option<f64>, histograms: bool) -> LoadTenant {
-    let windows = seen.windows.iter().map(|window| LoadWindow {
-        done: window.done,
-        response_sum_ns: window.response_sum_ns,
-        response_max_ns: window.response_max_ns,
-    });
     LoadTenant {
         target: name.to_owned(),
         fault: seen.fault.clone(),
@@ -131,7 +126,7 @@ fn tenant(name: &str, seen: &TenantResult, planned: Option<f64>, histograms: boo
         starved: seen.starved,
         unsent: seen.unsent,
         unanswered: seen.unanswered,
-        windows: windows.collect(),
+        windows: seen.windows.clone(),
         response: latencies(&seen.response, histograms),
         service: latencies(&seen.service, histograms),
     }

@@ -4,6 +4,7 @@
 mod commands;
 mod virtual_time;
 
+use tiermark_model::load::LoadMix;
 use tiermark_model::messages::load::codes;
 use virtual_time::{Reply, Server, Virtual};
 
@@ -17,7 +18,7 @@ use crate::schedule::Arrivals;
 use crate::stream::Stream;
 use crate::tenant::{Source, TenantPace};
 use crate::values::{ValueShape, Values};
-use crate::workload::{Mix, Pace};
+use crate::workload::Pace;
 
 /// Nanoseconds in a millisecond.
 const MS: u64 = 1_000_000;
@@ -91,7 +92,7 @@ impl Load {
         let memory = buffers.part(self.value.sizes.largest() + MOST_FRAME);
         let pace = TenantPace::new(self.pace, self.depth, self.requests, 0.0, 1 + index as u64);
         let keys = Keys::new(KeyDist::default(), KeyOrder::default(), 0, 1000).unwrap();
-        let source = Source::Drawn { keys, mix: Mix { get_percent: self.gets, brief: false } };
+        let source = Source::Drawn { keys, mix: LoadMix { get_percent: self.gets, brief: false } };
         Tenant::new(
             index,
             streams.into_iter().map(|stream| Conn::new(stream, 0, &memory)).collect(),
