@@ -185,6 +185,8 @@ pub(crate) fn kconfig(bytes: &[u8]) {
 /// Two readings of a system that `watch` makes a sample of.
 pub(crate) fn samples(bytes: &[u8]) {
     const PATHS: [&str; 11] = [
+        "proc/pressure/memory",
+        "proc/pressure/cpu",
         "proc/self/cgroup",
         "proc/self/mountinfo",
         "proc/stat",

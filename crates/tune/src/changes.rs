@@ -6,13 +6,13 @@ use tiermark_undo::KnobChange;
 use crate::knob::{Knob, KnobSource};
 
 /// The services to stop so that everything is as advised.
-pub fn services<'k>(rows: &[KnobRow], knobs: impl IntoIterator<Item = &'k Knob>) -> Vec<&'static str> {
+pub fn services<'k>(rows: &[KnobRow], knobs: impl IntoIterator<Item = &'k Knob>) -> Vec<&'k str> {
     let differs = |knob: &Knob| {
         let is_advised = |row: &&KnobRow| row.name == knob.name && row.standing == Standing::Differs;
         rows.iter().find(is_advised).is_some_and(|row| row.advice.as_deref() == Some("stopped"))
     };
-    let service = |knob: &'k Knob| match knob.source {
-        KnobSource::Service(unit) if differs(knob) => Some(unit),
+    let service = |knob: &'k Knob| match &knob.source {
+        KnobSource::Service(unit) if differs(knob) => Some(unit.as_str()),
         _ => None,
     };
     knobs.into_iter().filter_map(service).collect()

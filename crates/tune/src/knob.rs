@@ -1,9 +1,10 @@
 //! A knob: where it is, how it is written, and what each profile makes of it.
 
+use serde::Deserialize;
 use tiermark_model::Reach;
-
-use crate::advice_input::AdviceInput;
 use tiermark_undo::Syntax;
+
+use crate::derived::{Derived, Fact};
 
 /// Purpose that the machine is tuned for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,103 +41,97 @@ impl Profile {
 }
 
 /// Advice of a profile on a knob.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
 pub enum Advice {
-    /// No advice.
-    Free,
     /// One of these values, the first where it has to be written; and why.
-    To(&'static [&'static str], &'static str),
+    To {
+        /// The values.
+        to: Vec<String>,
+        /// The reason.
+        why: String,
+    },
     /// Whatever it is, with a word on it.
-    Keep(&'static str),
+    Keep {
+        /// The word.
+        keep: String,
+    },
     /// A value that depends on the machine, and why; or none.
-    By(fn(&AdviceInput<'_>) -> Option<(String, String)>),
+    By {
+        /// What it follows from.
+        by: Derived,
+    },
 }
 
-/// A fact that no single file holds: its subject (a device, say) and its value.
-pub type Fact = fn(&AdviceInput<'_>) -> Vec<(Option<String>, String)>;
-
 /// Where the value of a knob is read.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum KnobSource {
     /// A file below the root. One star in one name stands for a number, or for what kernel names have there.
-    File(&'static str),
+    File(String),
     /// A file of each block device, below `sys/block/NAME`.
-    Block(&'static str),
-    /// A service of systemd.
-    Service(&'static str),
+    Block(String),
+    /// A service of systemd that works against an advice.
+    Service(String),
     /// A parameter of the kernel command line.
-    Boot(&'static str),
+    Boot(String),
     /// Put together from several places, and only looked at.
-    Facts(&'static str, Fact),
+    Fact {
+        /// Where people see it.
+        path: String,
+        /// What it is.
+        of: Fact,
+    },
 }
 
 /// One row of the table.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Knob {
     /// The name on the command line and in tables (`vm.page-cluster`).
-    pub name: &'static str,
+    pub name: String,
     /// Its effect.
-    pub about: &'static str,
+    pub about: String,
     /// Where its value is read.
+    #[serde(rename = "at")]
     pub source: KnobSource,
     /// The form of its file.
+    #[serde(rename = "form", default = "word")]
     pub syntax: Syntax,
-    /// How it can be changed.
-    pub reach: Reach,
-    advice: [Advice; 3],
+    /// How it can be changed; `None`: as its kind is.
+    reach: Option<Reach>,
+    /// What the profile for a slower tier wants.
+    swap_tier: Option<Advice>,
+    /// What the profile for latency wants.
+    latency: Option<Advice>,
+    /// The kernel's own default, where every kernel has the same: one of these values.
+    default: Option<Vec<String>>,
+}
+
+/// The form of what is no file.
+fn word() -> Syntax {
+    Syntax::Word
 }
 
 impl Knob {
-    /// A file that can be written at any time, by root.
-    pub(crate) const fn file(name: &'static str, path: &'static str, syntax: Syntax, about: &'static str) -> Self {
-        Self { name, about, source: KnobSource::File(path), syntax, reach: Reach::Live, advice: [Advice::Free; 3] }
+    /// How it can be changed.
+    pub fn reach(&self) -> Reach {
+        self.reach.unwrap_or(match self.source {
+            KnobSource::File(_) | KnobSource::Block(_) | KnobSource::Service(_) => Reach::Live,
+            KnobSource::Boot(_) => Reach::Reboot,
+            KnobSource::Fact { .. } => Reach::Check,
+        })
     }
 
-    /// A file of each device's queue.
-    pub(crate) const fn block(name: &'static str, path: &'static str, syntax: Syntax, about: &'static str) -> Self {
-        Self { source: KnobSource::Block(path), ..Self::file(name, "", syntax, about) }
-    }
-
-    /// A service that works against an advice.
-    pub(crate) const fn service(name: &'static str, unit: &'static str, about: &'static str) -> Self {
-        Self { source: KnobSource::Service(unit), ..Self::file(name, "", Syntax::Word, about) }
-    }
-
-    /// A parameter of the kernel command line.
-    pub(crate) const fn boot(name: &'static str, parameter: &'static str, about: &'static str) -> Self {
-        Self { source: KnobSource::Boot(parameter), reach: Reach::Reboot, ..Self::file(name, "", Syntax::Word, about) }
-    }
-
-    /// A knob that is only shown.
-    pub(crate) const fn fact(name: &'static str, at: &'static str, fact: Fact, about: &'static str) -> Self {
-        Self { source: KnobSource::Facts(at, fact), reach: Reach::Check, ..Self::file(name, "", Syntax::Word, about) }
-    }
-
-    /// The same with another reach.
-    pub(crate) const fn reach(self, reach: Reach) -> Self {
-        Self { reach, ..self }
-    }
-
-    /// The same with what the profile for a slower tier wants.
-    pub(crate) const fn swap_tier(mut self, advice: Advice) -> Self {
-        self.advice[0] = advice;
-        self
-    }
-
-    /// The same with what the profile for latency wants.
-    pub(crate) const fn latency(mut self, advice: Advice) -> Self {
-        self.advice[1] = advice;
-        self
-    }
-
-    /// The same with the kernel's own default, where every kernel has the same.
-    pub(crate) const fn default(mut self, values: &'static [&'static str]) -> Self {
-        self.advice[2] = Advice::To(values, "the kernel's default");
-        self
-    }
-
-    /// Advice of a profile on it.
-    pub fn advice(&self, profile: Profile) -> Advice {
-        self.advice[profile as usize]
+    /// Advice of a profile on it; `None` if the profile has none.
+    pub fn advice(&self, profile: Profile) -> Option<Advice> {
+        match profile {
+            Profile::SwapTier => self.swap_tier.clone(),
+            Profile::Latency => self.latency.clone(),
+            Profile::Default => {
+                let why = "the kernel's default".to_owned();
+                self.default.clone().map(|to| Advice::To { to, why })
+            }
+        }
     }
 }

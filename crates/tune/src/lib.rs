@@ -8,6 +8,7 @@
 mod advice_input;
 mod changes;
 mod cpu_use;
+mod derived;
 pub mod doctor;
 mod kconfig;
 mod knob;
@@ -17,8 +18,9 @@ mod table;
 
 pub use advice_input::AdviceInput;
 pub use changes::{changes, services};
+pub use derived::{Derived, Fact};
 pub use kconfig::KernelConfig;
-pub use knob::{Advice, Fact, Knob, KnobSource, Profile};
+pub use knob::{Advice, Knob, KnobSource, Profile};
 pub use rows::knob_rows;
 pub use settings::settings;
 pub use table::all as knobs;

@@ -68,18 +68,18 @@ fn files(input: &AdviceInput<'_>, knob: &Knob) -> Vec<KnobFile> {
         Ok(Some(text)) => Some(KnobFile { on, path, text: Ok(text) }),
         Err(why) => Some(KnobFile { on, path, text: Err(why.to_string()) }),
     };
-    match knob.source {
+    match &knob.source {
         KnobSource::File(path) if path.contains('*') => {
             starred(input.root, path).into_iter().filter_map(|(path, on)| read(path, Some(on))).collect()
         }
-        KnobSource::File(path) => read(path.to_owned(), None).into_iter().collect(),
+        KnobSource::File(path) => read(path.clone(), None).into_iter().collect(),
         KnobSource::Block(path) => {
             let file = |device: String| read(format!("sys/block/{device}/{path}"), Some(device));
             input.devices().into_iter().filter_map(file).collect()
         }
         KnobSource::Service(unit) => {
             let text = service_runs(input.root, unit).map(|runs| if runs { "running" } else { "stopped" });
-            let file = |text: &str| KnobFile { on: None, path: unit.to_owned(), text: Ok(text.to_owned()) };
+            let file = |text: &str| KnobFile { on: None, path: unit.clone(), text: Ok(text.to_owned()) };
             text.map(file).into_iter().collect()
         }
         KnobSource::Boot(name) => {
@@ -87,8 +87,8 @@ fn files(input: &AdviceInput<'_>, knob: &Knob) -> Vec<KnobFile> {
             let text = input.parameter(name).unwrap_or_else(|| "not set".to_owned());
             vec![KnobFile { on: None, path: "proc/cmdline".to_owned(), text: Ok(text) }]
         }
-        KnobSource::Facts(at, fact) => {
-            fact(input).into_iter().map(|(on, text)| KnobFile { on, path: at.to_owned(), text: Ok(text) }).collect()
+        KnobSource::Fact { path, of } => {
+            of.values(input).into_iter().map(|(on, text)| KnobFile { on, path: path.clone(), text: Ok(text) }).collect()
         }
     }
 }
@@ -118,10 +118,10 @@ fn judged(input: &AdviceInput<'_>, profile: Profile, knob: &Knob, file: &KnobFil
     let (advice, reason) = wanted(input, profile, knob);
     let unnamed =
         matches!(knob.source, KnobSource::Block(_)) && !file.on.as_ref().is_some_and(|d| input.named.contains(d));
-    let reach = if unnamed && knob.reach == Reach::Live { Reach::Unnamed } else { knob.reach };
+    let reach = if unnamed && knob.reach() == Reach::Live { Reach::Unnamed } else { knob.reach() };
     let row = KnobRow {
-        name: knob.name.to_owned(),
-        about: knob.about.to_owned(),
+        name: knob.name.clone(),
+        about: knob.about.clone(),
         on: file.on.clone(),
         files: Vec::new(),
         value: None,
@@ -132,9 +132,11 @@ fn judged(input: &AdviceInput<'_>, profile: Profile, knob: &Knob, file: &KnobFil
         standing: Standing::Unseen,
     };
     // Parameters and facts are words of this program or of a person; only files have a form.
-    let reading = match (&file.text, knob.source) {
+    let reading = match (&file.text, &knob.source) {
         (Err(why), _) => return KnobRow { reason: Some(why.clone()), ..row },
-        (Ok(text), KnobSource::Service(_) | KnobSource::Boot(_) | KnobSource::Facts(..)) => (text.clone(), Vec::new()),
+        (Ok(text), KnobSource::Service(_) | KnobSource::Boot(_) | KnobSource::Fact { .. }) => {
+            (text.clone(), Vec::new())
+        }
         (Ok(text), _) => match knob.syntax.parse(text) {
             Some(reading) => (reading.value, reading.options),
             None => return KnobRow { reason: Some(format!("'{}' makes no sense", excerpt(text))), ..row },
@@ -163,25 +165,25 @@ fn judged(input: &AdviceInput<'_>, profile: Profile, knob: &Knob, file: &KnobFil
 /// The values a profile accepts, the one to write first, and why.
 fn wanted(input: &AdviceInput<'_>, profile: Profile, knob: &Knob) -> (Vec<String>, Option<String>) {
     match knob.advice(profile) {
-        Advice::Free => (Vec::new(), None),
-        Advice::To(values, why) => (values.iter().map(|v| (*v).to_owned()).collect(), Some(why.to_owned())),
-        Advice::Keep(why) => (Vec::new(), Some(why.to_owned())),
-        Advice::By(advice) => advice(input).map_or((Vec::new(), None), |(value, why)| (vec![value], Some(why))),
+        None => (Vec::new(), None),
+        Some(Advice::To { to, why }) => (to, Some(why)),
+        Some(Advice::Keep { keep }) => (Vec::new(), Some(keep)),
+        Some(Advice::By { by }) => by.advice(input).map_or((Vec::new(), None), |(value, why)| (vec![value], Some(why))),
     }
 }
 
 fn absent(input: &AdviceInput<'_>, profile: Profile, knob: &Knob) -> KnobRow {
     let (advice, reason) = wanted(input, profile, knob);
     KnobRow {
-        name: knob.name.to_owned(),
-        about: knob.about.to_owned(),
+        name: knob.name.clone(),
+        about: knob.about.clone(),
         on: None,
         files: Vec::new(),
         value: None,
         options: Vec::new(),
         advice: advice.into_iter().next(),
         reason,
-        reach: knob.reach,
+        reach: knob.reach(),
         standing: Standing::NotHere,
     }
 }

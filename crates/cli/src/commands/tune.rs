@@ -49,7 +49,7 @@ fn chosen(only: &[String]) -> Result<Vec<&'static Knob>, Failure> {
         let names = unknown.join(", ");
         return Err(Failure::usage(format!("no knob is called {names}{suggested}; `tiermark tune` lists all knobs")));
     }
-    Ok(knobs().filter(|knob| only.is_empty() || only.iter().any(|name| name == knob.name)).collect())
+    Ok(knobs().filter(|knob| only.is_empty() || only.contains(&knob.name)).collect())
 }
 
 fn examine(args: &TuneArgs, root: &Root, machine: &Machine, chosen: &[&Knob]) -> Result<Tuning, Failure> {

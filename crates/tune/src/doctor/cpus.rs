@@ -20,12 +20,11 @@ pub(super) const CHECKS: &[Check] = &[
             measurement",
         examine: governor,
     },
-    Check {
-        name: "clock limit",
-        on_host: true,
-        why: "below its highest clock a core is slower than others of its kind: compare only runs with the same limit",
-        examine: clock_limit,
-    },
+    Check::of_host(
+        "clock limit",
+        clock_limit,
+        "below its highest clock a core is slower than others of its kind: compare only runs with the same limit",
+    ),
     Check {
         name: "turbo",
         on_host: true,
@@ -33,42 +32,28 @@ pub(super) const CHECKS: &[Check] = &[
             threads only",
         examine: turbo,
     },
-    Check {
-        name: "SMT",
-        on_host: true,
-        why: "two threads share a core's caches and ports: tiermark uses one of them unless --cpus names others",
-        examine: smt,
-    },
-    Check {
-        name: "idle states",
-        on_host: true,
-        why: "leaving a deep idle state takes longer than the operations measured between two sleeps",
-        examine: idle,
-    },
-    Check {
-        name: "isolated cpus",
-        on_host: false,
-        why: "the scheduler runs nothing on isolated cpus by itself: name them with --cpus to measure them",
-        examine: isolated,
-    },
-    Check {
-        name: "tickless cpus",
-        on_host: false,
-        why: "cpus without a timer tick (nohz_full) are interrupted less than others",
-        examine: tickless,
-    },
-    Check {
-        name: "cpus offline",
-        on_host: true,
-        why: "fewer cpus than the machine has share its caches and memory channels",
-        examine: offline,
-    },
-    Check {
-        name: "thermal throttling",
-        on_host: true,
-        why: "a processor that was too hot lowered its clock: numbers measured then are worse than the hardware",
-        examine: throttling,
-    },
+    Check::of_host(
+        "SMT",
+        smt,
+        "two threads share a core's caches and ports: tiermark uses one of them unless --cpus names others",
+    ),
+    Check::of_host(
+        "idle states",
+        idle,
+        "leaving a deep idle state takes longer than the operations measured between two sleeps",
+    ),
+    Check::new(
+        "isolated cpus",
+        isolated,
+        "the scheduler runs nothing on isolated cpus by itself: name them with --cpus to measure them",
+    ),
+    Check::new("tickless cpus", tickless, "cpus without a timer tick (nohz_full) are interrupted less than others"),
+    Check::of_host("cpus offline", offline, "fewer cpus than the machine has share its caches and memory channels"),
+    Check::of_host(
+        "thermal throttling",
+        throttling,
+        "a processor that was too hot lowered its clock: numbers measured then are worse than the hardware",
+    ),
 ];
 
 fn governor(input: &CheckInput<'_>) -> CheckResult {

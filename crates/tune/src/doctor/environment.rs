@@ -5,56 +5,32 @@ use tiermark_model::{Affected, Bytes, Contradiction, CpuQuota, DisputedFact, IdS
 use super::{Check, CheckInput, CheckResult};
 
 pub(super) const CHECKS: &[Check] = &[
-    Check {
-        name: "hypervisor",
-        on_host: false,
-        why: "a guest's caches, nodes and modules are what the hypervisor declares, and others may share them",
-        examine: hypervisor,
-    },
-    Check {
-        name: "container",
-        on_host: false,
-        why: "limits and filters of a container are not the machine's",
-        examine: container,
-    },
-    Check {
-        name: "cpu quota",
-        on_host: false,
-        why: "a process that has used up its quota is stopped for tens of milliseconds",
-        examine: quota,
-    },
-    Check {
-        name: "memory limit",
-        on_host: false,
-        why: "at the limit the kernel reclaims memory or kills processes, even if the machine has free memory",
-        examine: limit,
-    },
-    Check { name: "cpus allowed", on_host: false, why: "runs use only these cpus", examine: allowed },
-    Check {
-        name: "microcode",
-        on_host: false,
-        why: "it changes what mitigations cost: compare only runs with the same version",
-        examine: microcode,
-    },
-    Check {
-        name: "BIOS",
-        on_host: false,
-        why: "it sets interleaving, prefetchers and power limits: compare only runs with the same version",
-        examine: bios,
-    },
-    Check {
-        name: "facts of the machine",
-        on_host: false,
-        why: "where two views of one fact exclude each other, what rests on it may be wrong",
-        examine: facts,
-    },
-    Check { name: "redis-server", on_host: false, why: "tenants of capacity runs are real servers", examine: redis },
-    Check {
-        name: "zram",
-        on_host: false,
-        why: "compressed memory can be tried as a tier where the kernel has it",
-        examine: zram,
-    },
+    Check::new(
+        "hypervisor",
+        hypervisor,
+        "a guest's caches, nodes and modules are what the hypervisor declares, and others may share them",
+    ),
+    Check::new("container", container, "limits and filters of a container are not the machine's"),
+    Check::new("cpu quota", quota, "a process that has used up its quota is stopped for tens of milliseconds"),
+    Check::new(
+        "memory limit",
+        limit,
+        "at the limit the kernel reclaims memory or kills processes, even if the machine has free memory",
+    ),
+    Check::new("cpus allowed", allowed, "runs use only these cpus"),
+    Check::new("microcode", microcode, "it changes what mitigations cost: compare only runs with the same version"),
+    Check::new(
+        "BIOS",
+        bios,
+        "it sets interleaving, prefetchers and power limits: compare only runs with the same version",
+    ),
+    Check::new(
+        "facts of the machine",
+        facts,
+        "where two views of one fact exclude each other, what rests on it may be wrong",
+    ),
+    Check::new("redis-server", redis, "tenants of capacity runs are real servers"),
+    Check::new("zram", zram, "compressed memory can be tried as a tier where the kernel has it"),
 ];
 
 fn hypervisor(input: &CheckInput<'_>) -> CheckResult {

@@ -16,42 +16,24 @@ pub(super) const CHECKS: &[Check] = &[
             may step",
         examine: clocksource,
     },
-    Check {
-        name: "perf_event_paranoid",
-        on_host: true,
-        why: "above 2 a user cannot count events of its own programs",
-        examine: paranoid,
-    },
-    Check {
-        name: "mitigations",
-        on_host: false,
-        why: "every call into the kernel includes them: compare only runs with the same mitigations",
-        examine: mitigations,
-    },
-    Check {
-        name: "NMI watchdog",
-        on_host: true,
-        why: "it interrupts every cpu, and takes a performance counter",
-        examine: watchdog,
-    },
-    Check {
-        name: "address randomisation",
-        on_host: true,
-        why: "leave it on: runs sample several allocations, whose addresses should differ",
-        examine: randomisation,
-    },
-    Check {
-        name: "pressure (PSI)",
-        on_host: true,
-        why: "while programs wait for memory, the kernel reclaims and swaps pages, which disturbs measurements",
-        examine: stalls,
-    },
-    Check {
-        name: "delay accounting",
-        on_host: true,
-        why: "with it the kernel counts how long each task waits for swap",
-        examine: delays,
-    },
+    Check::of_host("perf_event_paranoid", paranoid, "above 2 a user cannot count events of its own programs"),
+    Check::new(
+        "mitigations",
+        mitigations,
+        "every call into the kernel includes them: compare only runs with the same mitigations",
+    ),
+    Check::of_host("NMI watchdog", watchdog, "it interrupts every cpu, and takes a performance counter"),
+    Check::of_host(
+        "address randomisation",
+        randomisation,
+        "leave it on: runs sample several allocations, whose addresses should differ",
+    ),
+    Check::of_host(
+        "pressure (PSI)",
+        stalls,
+        "while programs wait for memory, the kernel reclaims and swaps pages, which disturbs measurements",
+    ),
+    Check::of_host("delay accounting", delays, "with it the kernel counts how long each task waits for swap"),
 ];
 
 fn clocksource(input: &CheckInput<'_>) -> CheckResult {

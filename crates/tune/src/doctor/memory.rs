@@ -12,37 +12,20 @@ use super::{Check, CheckInput, CheckResult};
 const AVAILABLE_LEAST: f64 = 0.1;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check {
-        name: "huge pages (THP)",
-        on_host: true,
-        why: "without them every number from a few MiB on includes page walks",
-        examine: thp,
-    },
-    Check {
-        name: "huge pages, reserved",
-        on_host: true,
-        why: "--pages 2M and --pages 1G need reserved pages",
-        examine: reserved,
-    },
-    Check {
-        name: "NUMA balancing",
-        on_host: true,
-        why: "it unmaps pages to see which node uses them, and moves them during a measurement",
-        examine: balancing,
-    },
-    Check {
-        name: "KSM",
-        on_host: true,
-        why: "merging compares pages all the time, and a write to a merged one takes a fault and a copy",
-        examine: ksm,
-    },
-    Check { name: "DAMON", on_host: true, why: "it clears accessed bits, which costs page walks", examine: damon },
-    Check {
-        name: "swap",
-        on_host: true,
-        why: "a page that was swapped takes microseconds to milliseconds to come back",
-        examine: swap,
-    },
+    Check::of_host("huge pages (THP)", thp, "without them every number from a few MiB on includes page walks"),
+    Check::of_host("huge pages, reserved", reserved, "--pages 2M and --pages 1G need reserved pages"),
+    Check::of_host(
+        "NUMA balancing",
+        balancing,
+        "it unmaps pages to see which node uses them, and moves them during a measurement",
+    ),
+    Check::of_host(
+        "KSM",
+        ksm,
+        "merging compares pages all the time, and a write to a merged one takes a fault and a copy",
+    ),
+    Check::of_host("DAMON", damon, "it clears accessed bits, which costs page walks"),
+    Check::of_host("swap", swap, "a page that was swapped takes microseconds to milliseconds to come back"),
     Check {
         name: "zswap",
         on_host: true,
@@ -50,24 +33,17 @@ pub(super) const CHECKS: &[Check] = &[
             the device",
         examine: zswap,
     },
-    Check {
-        name: "available memory",
-        on_host: false,
-        why: "footprints beyond it cannot be measured, and filling it makes others slow",
-        examine: available,
-    },
-    Check {
-        name: "memory offline",
-        on_host: true,
-        why: "the kernel does not count memory in offline blocks, and no program can use it",
-        examine: offline,
-    },
-    Check {
-        name: "memory tiers",
-        on_host: false,
-        why: "nodes of different speed are measured one by one",
-        examine: tiers,
-    },
+    Check::new(
+        "available memory",
+        available,
+        "footprints beyond it cannot be measured, and filling it makes others slow",
+    ),
+    Check::of_host(
+        "memory offline",
+        offline,
+        "the kernel does not count memory in offline blocks, and no program can use it",
+    ),
+    Check::new("memory tiers", tiers, "nodes of different speed are measured one by one"),
     Check {
         name: "memory errors",
         on_host: true,

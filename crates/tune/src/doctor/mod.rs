@@ -91,6 +91,16 @@ struct Check {
     examine: fn(&CheckInput<'_>) -> CheckResult,
 }
 
+impl Check {
+    const fn new(name: &'static str, examine: fn(&CheckInput<'_>) -> CheckResult, why: &'static str) -> Self {
+        Self { name, why, on_host: false, examine }
+    }
+
+    const fn of_host(name: &'static str, examine: fn(&CheckInput<'_>) -> CheckResult, why: &'static str) -> Self {
+        Self { on_host: true, ..Self::new(name, examine, why) }
+    }
+}
+
 /// Every check, in groups.
 const GROUPS: [(&str, &[Check]); 6] = [
     ("Other work", work::CHECKS),

@@ -15,12 +15,11 @@ const SAME_SPEED: f64 = 0.99;
 const SAME_SIZE: f64 = 0.9;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check {
-        name: "memory modules",
-        on_host: true,
-        why: "they decide the theoretical peak, which channels are empty, and what a footprint of DRAM is made of",
-        examine: modules,
-    },
+    Check::of_host(
+        "memory modules",
+        modules,
+        "they decide the theoretical peak, which channels are empty, and what a footprint of DRAM is made of",
+    ),
     Check {
         name: "memory channels",
         on_host: true,
@@ -28,36 +27,23 @@ pub(super) const CHECKS: &[Check] = &[
             only",
         examine: channels,
     },
-    Check {
-        name: "module speed",
-        on_host: true,
-        why: "the configured speed of the modules sets the bandwidth of memory",
-        examine: speed,
-    },
-    Check {
-        name: "module sizes",
-        on_host: true,
-        why: "with modules of different sizes, some regions are interleaved over fewer channels",
-        examine: sizes,
-    },
-    Check {
-        name: "node sizes",
-        on_host: false,
-        why: "memory that is spread over nodes of different sizes fills the smallest first",
-        examine: nodes,
-    },
-    Check {
-        name: "memory of own node",
-        on_host: false,
-        why: "memory of another node is slower, and its link carries less than the memory channels",
-        examine: own_memory,
-    },
-    Check {
-        name: "emulated nodes",
-        on_host: true,
-        why: "with numa=fake the kernel splits one memory into nodes that differ in name only",
-        examine: emulated,
-    },
+    Check::of_host("module speed", speed, "the configured speed of the modules sets the bandwidth of memory"),
+    Check::of_host(
+        "module sizes",
+        sizes,
+        "with modules of different sizes, some regions are interleaved over fewer channels",
+    ),
+    Check::new("node sizes", nodes, "memory that is spread over nodes of different sizes fills the smallest first"),
+    Check::new(
+        "memory of own node",
+        own_memory,
+        "memory of another node is slower, and its link carries less than the memory channels",
+    ),
+    Check::of_host(
+        "emulated nodes",
+        emulated,
+        "with numa=fake the kernel splits one memory into nodes that differ in name only",
+    ),
 ];
 
 fn modules(input: &CheckInput<'_>) -> CheckResult {

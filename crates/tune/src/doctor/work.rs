@@ -17,18 +17,12 @@ pub const STEAL_NOTE: f64 = 0.01;
 pub const STEAL_PROBLEM: f64 = 0.1;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check {
-        name: "other programs",
-        on_host: false,
-        why: "they take cpu time, cache and memory bandwidth from the measurement",
-        examine: busy,
-    },
-    Check {
-        name: "steal",
-        on_host: false,
-        why: "time that the hypervisor gives to other guests stops a measurement without a trace but a gap",
-        examine: steal,
-    },
+    Check::new("other programs", busy, "they take cpu time, cache and memory bandwidth from the measurement"),
+    Check::new(
+        "steal",
+        steal,
+        "time that the hypervisor gives to other guests stops a measurement without a trace but a gap",
+    ),
     Check {
         name: "changes held",
         on_host: false,

@@ -1,17 +1,25 @@
-//! The table of knobs, a file a group. A new knob is one row.
+//! The table of knobs: `data/knobs.toml`. A new knob is one row there.
 
-mod block;
-mod boot;
-mod cpu;
-mod memory;
-mod pages;
-mod tiers;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
 
 use crate::knob::Knob;
 
-/// Every knob. In this order they are shown and changed: a queue's scheduler comes before its length, which it sets.
+const TABLE: &str = include_str!("../data/knobs.toml");
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    knob: Vec<Knob>,
+}
+
+/// Every knob, in the order in which they are shown and changed.
 pub fn all() -> impl Iterator<Item = &'static Knob> {
-    [memory::KNOBS, pages::KNOBS, tiers::KNOBS, block::KNOBS, cpu::KNOBS, boot::KNOBS].into_iter().flatten()
+    // A test reads the table.
+    static KNOBS: LazyLock<Vec<Knob>> =
+        LazyLock::new(|| toml::from_str(TABLE).map_or_else(|_| Vec::new(), |file: File| file.knob));
+    KNOBS.iter()
 }
 
 #[cfg(test)]
@@ -22,20 +30,26 @@ mod tests {
     use crate::knob::{Advice, KnobSource, Profile};
 
     #[test]
+    fn the_table_is_read() {
+        assert_eq!(all().count(), TABLE.matches("[[knob]]").count());
+        toml::from_str::<File>(TABLE).unwrap();
+    }
+
+    #[test]
     fn rows_are_whole() {
         let mut names = BTreeSet::new();
         let mut places = BTreeSet::new();
         for knob in all() {
-            assert!(names.insert(knob.name), "{} twice", knob.name);
+            assert!(names.insert(&knob.name), "{} twice", knob.name);
             assert!(places.insert(format!("{:?}", knob.source)), "{:?} twice", knob.source);
             assert!(!knob.about.is_empty() && !knob.about.ends_with('.'), "{}", knob.name);
-            if let KnobSource::File(path) = knob.source {
+            if let KnobSource::File(path) = &knob.source {
                 assert!(path.starts_with("proc/sys/") || path.starts_with("sys/"), "{path}");
                 assert!(path.matches('*').count() <= 1, "{path}");
             }
             for profile in Profile::ALL {
                 match knob.advice(profile) {
-                    Advice::To(values, why) => {
+                    Some(Advice::To { to: values, why }) => {
                         assert!(!values.is_empty() && !why.is_empty(), "{}", knob.name);
                         // A written value must differ from other values when the file is read again.
                         assert!(
@@ -44,8 +58,8 @@ mod tests {
                             knob.name
                         );
                     }
-                    Advice::Keep(why) => assert!(!why.is_empty(), "{}", knob.name),
-                    Advice::Free | Advice::By(_) => {}
+                    Some(Advice::Keep { keep: why }) => assert!(!why.is_empty(), "{}", knob.name),
+                    None | Some(Advice::By { .. }) => {}
                 }
             }
         }
@@ -53,7 +67,7 @@ mod tests {
 
     #[test]
     fn every_knob_of_the_published_set_up_has_its_row() {
-        let names: BTreeSet<&str> = all().map(|knob| knob.name).collect();
+        let names: BTreeSet<&str> = all().map(|knob| knob.name.as_str()).collect();
         for name in [
             "scaling_governor",
             "swap priorities",
