@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod address;
 mod buffers;
 mod clock;
 mod conn;
@@ -33,6 +34,7 @@ mod values;
 mod worker;
 mod workload;
 
+pub use address::Address;
 pub use footprint::{ClientBytes, client_bytes};
 pub use histogram::{LONGEST_NS, Latencies};
 pub use keys::{KEY_FORMS, KeyDist, KeyOrder};
@@ -41,7 +43,7 @@ pub use run::{Outcome, Watch, fill, run};
 pub use schedule::Arrivals;
 pub use seed::{Phase, seed};
 pub use tally::{TenantResult, pooled};
-pub use target::{Address, Answer, Client, Target};
+pub use target::{Answer, Client, Target};
 pub use values::{SMALLEST_CHECKED, SizeOrder, Sizes, ValueShape};
 pub use workload::{ClientSetup, Length, Pace, Workload};
 

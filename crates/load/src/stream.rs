@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use rustix::net::addr::SocketAddrArg;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with, sockopt};
 
-use crate::target::Address;
+use crate::address::Address;
 
 /// How often a wait looks whether it is to stop.
 const SLICE: Duration = Duration::from_millis(250);

@@ -110,7 +110,7 @@ fn content(key: u64, nonce: u64) -> Rng {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use tiermark_stats::{Rng, split_mix};
+    use tiermark_stats::Rng;
 
     use super::*;
 

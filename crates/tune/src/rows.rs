@@ -45,7 +45,8 @@ fn rows(input: &AdviceInput<'_>, profile: Profile, knob: &Knob) -> Vec<KnobRow> 
         }
     }
     if rows.is_empty() {
-        return vec![absent(input, profile, knob)];
+        let (advice, reason) = wanted(input, profile, knob);
+        return vec![absent(knob, &advice, reason)];
     }
     rows.into_iter().map(|(row, on)| KnobRow { on: together(&on), ..row }).collect()
 }
@@ -114,23 +115,28 @@ fn starred(root: &Root, path: &str) -> Vec<(String, String)> {
     names.into_iter().map(|(n, name)| (format!("{dir}/{name}{rest}"), label(n, &name))).collect()
 }
 
-fn judged(input: &AdviceInput<'_>, profile: Profile, knob: &Knob, file: &KnobFile) -> KnobRow {
-    let (advice, reason) = wanted(input, profile, knob);
-    let unnamed =
-        matches!(knob.source, KnobSource::Block(_)) && !file.on.as_ref().is_some_and(|d| input.named.contains(d));
-    let reach = if unnamed && knob.reach() == Reach::Live { Reach::Unnamed } else { knob.reach() };
-    let row = KnobRow {
+/// The row of a knob of which no file is there.
+fn absent(knob: &Knob, advice: &[String], reason: Option<String>) -> KnobRow {
+    KnobRow {
         name: knob.name.clone(),
         about: knob.about.clone(),
-        on: file.on.clone(),
+        on: None,
         files: Vec::new(),
         value: None,
         options: Vec::new(),
         advice: advice.first().cloned(),
         reason,
-        reach,
-        standing: Standing::Unseen,
-    };
+        reach: knob.reach(),
+        standing: Standing::NotHere,
+    }
+}
+
+fn judged(input: &AdviceInput<'_>, profile: Profile, knob: &Knob, file: &KnobFile) -> KnobRow {
+    let (advice, reason) = wanted(input, profile, knob);
+    let unnamed =
+        matches!(knob.source, KnobSource::Block(_)) && !file.on.as_ref().is_some_and(|d| input.named.contains(d));
+    let reach = if unnamed && knob.reach() == Reach::Live { Reach::Unnamed } else { knob.reach() };
+    let row = KnobRow { on: file.on.clone(), reach, standing: Standing::Unseen, ..absent(knob, &advice, reason) };
     // Parameters and facts are words of this program or of a person; only files have a form.
     let reading = match (&file.text, &knob.source) {
         (Err(why), _) => return KnobRow { reason: Some(why.clone()), ..row },
@@ -169,22 +175,6 @@ fn wanted(input: &AdviceInput<'_>, profile: Profile, knob: &Knob) -> (Vec<String
         Some(Advice::To { to, why }) => (to, Some(why)),
         Some(Advice::Keep { keep }) => (Vec::new(), Some(keep)),
         Some(Advice::By { by }) => by.advice(input).map_or((Vec::new(), None), |(value, why)| (vec![value], Some(why))),
-    }
-}
-
-fn absent(input: &AdviceInput<'_>, profile: Profile, knob: &Knob) -> KnobRow {
-    let (advice, reason) = wanted(input, profile, knob);
-    KnobRow {
-        name: knob.name.clone(),
-        about: knob.about.clone(),
-        on: None,
-        files: Vec::new(),
-        value: None,
-        options: Vec::new(),
-        advice: advice.into_iter().next(),
-        reason,
-        reach: knob.reach(),
-        standing: Standing::NotHere,
     }
 }
 

@@ -12,7 +12,7 @@ use crate::store::Entry;
 const LONGEST: usize = 100;
 
 /// The state of a document's file when it was read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Stamp {
     /// Name of the file.
@@ -40,7 +40,7 @@ pub(crate) struct Place {
 }
 
 /// What a list shows of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunHead {
     pub(crate) stamp: Stamp,
@@ -100,22 +100,7 @@ impl RunHead {
     }
 
     pub(super) fn unreadable(stamp: Stamp, id: String, problem: String) -> Self {
-        Self {
-            stamp,
-            place: None,
-            id,
-            started: String::new(),
-            seconds: 0.0,
-            title: String::new(),
-            complete: false,
-            simulated: None,
-            computer: None,
-            cpu: None,
-            version: String::new(),
-            grades: GradeCounts::default(),
-            headlines: 0,
-            problem: Some(problem),
-        }
+        Self { stamp, id, problem: Some(problem), ..Self::default() }
     }
 
     pub(super) fn is_of(&self, stamp: &Stamp) -> bool {

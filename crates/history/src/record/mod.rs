@@ -51,8 +51,8 @@ pub struct Best {
     pub boot: String,
 }
 
-/// The record of this machine.
-#[derive(Debug, Clone, PartialEq)]
+/// The record of a machine, as the file holds it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MachineRecord {
     key: MachineKey,
     cells: BTreeMap<String, Best>,
@@ -62,14 +62,7 @@ pub struct MachineRecord {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Book {
     schema: String,
-    machines: Vec<Page>,
-}
-
-/// The record of one machine, as the file holds it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Page {
-    key: MachineKey,
-    cells: BTreeMap<String, Best>,
+    machines: Vec<MachineRecord>,
 }
 
 impl Default for Book {
@@ -93,11 +86,7 @@ impl MachineRecord {
         let empty = |key| Self { key, cells: BTreeMap::new() };
         let Some(path) = path(store) else { return (empty(key), None) };
         match read(&path) {
-            Ok(book) => {
-                let page = book.machines.into_iter().find(|page| page.key == key);
-                let cells = page.map(|page| page.cells).unwrap_or_default();
-                (Self { key, cells }, None)
-            }
+            Ok(book) => (book.machines.into_iter().find(|own| own.key == key).unwrap_or_else(|| empty(key)), None),
             Err(unread) => (empty(key), Some(unusable(&path, unread, may_write))),
         }
     }
@@ -152,12 +141,12 @@ impl MachineRecord {
         let mut cells = at.map(|at| book.machines.remove(at).cells).unwrap_or_default();
         let improved = merge(&mut cells, shown);
         limit(&mut cells);
-        self.cells.clone_from(&cells);
+        self.cells = cells;
         if !improved {
             return Ok(());
         }
         // Newest first: those at the end have not been met for longest.
-        book.machines.insert(0, Page { key: self.key.clone(), cells });
+        book.machines.insert(0, self.clone());
         book.machines.truncate(MOST_MACHINES);
         write(&path, &book).map_err(|why| says::record_unwritable(&path.display().to_string(), &why.to_string()))
     }
