@@ -178,11 +178,17 @@ mod tests {
 
     use super::*;
     use crate::budget::Budgets;
-    use crate::search::Limits;
+    use crate::search::{Limits, TrialRequest};
 
     fn case(tier: &str, load: &str, answer: Answer) -> Case {
         let (settings, curve, trials) = (Vec::new(), Vec::new(), Vec::new());
         Case { tier: tier.into(), load: load.into(), answer, over_dram: None, ended_by: None, settings, curve, trials }
+    }
+
+    fn trial(tenants: u32, phase: Phase, outcome: Outcome) -> TrialRecord {
+        let why = trials::one_tenant_first();
+        let ask = TrialRequest { number: 1, tenants, phase, fresh: true, full: true, why };
+        ask.record(outcome, trials::nothing_measured())
     }
 
     fn exact(tenants: u32) -> Answer {
@@ -202,16 +208,9 @@ mod tests {
 
     #[test]
     fn what_ended_it_is_told_of_the_first_edge() {
-        let trial = |tenants, outcome, resource| TrialRecord {
-            number: 1,
-            tenants,
-            phase: tiermark_model::capacity::Phase::Bisection,
-            fresh: true,
-            why: trials::one_tenant_first(),
-            outcome,
-            decided_by: trials::nothing_measured(),
-            ended_by: Some(Ended { resource, why: trials::nothing_measured() }),
-            evidence: None,
+        let trial = |tenants, outcome, resource| {
+            let ended_by = Some(Ended { resource, why: trials::nothing_measured() });
+            TrialRecord { ended_by, ..trial(tenants, Phase::Bisection, outcome) }
         };
         let mut trials = vec![
             trial(9, Outcome::Fail, Resource::MemoryTier),
@@ -247,17 +246,8 @@ mod tests {
         };
         let told_in = |own: Option<Cgroup>, evidence: Evidence| {
             let mut one = case("dram", "x", Answer::AtLeast { tenants: 1 });
-            one.trials = vec![TrialRecord {
-                number: 1,
-                tenants: 1,
-                phase: Phase::Baseline,
-                fresh: true,
-                why: trials::one_tenant_first(),
-                outcome: Outcome::Pass,
-                decided_by: trials::nothing_measured(),
-                ended_by: None,
-                evidence: Some(evidence),
-            }];
+            let evidence = Some(evidence);
+            one.trials = vec![TrialRecord { evidence, ..trial(1, Phase::Baseline, Outcome::Pass) }];
             disturbed(&[one], ("cc 0.7", "since it was resumed"), own.as_ref())
                 .into_iter()
                 .map(|warning| warning.code)
@@ -301,14 +291,7 @@ mod tests {
         let limits = Limits { arithmetic: budgets.arithmetic(), most_tenants: 100, only: None, most_trials: 100 };
         let record = |(number, (tenants, phase, outcome)): (u32, &(u32, Phase, Outcome))| TrialRecord {
             number,
-            tenants: *tenants,
-            phase: *phase,
-            fresh: true,
-            why: trials::one_tenant_first(),
-            outcome: *outcome,
-            decided_by: trials::nothing_measured(),
-            ended_by: None,
-            evidence: None,
+            ..trial(*tenants, *phase, *outcome)
         };
         let trials = (1..).zip(trials).map(record).collect();
         SearchState { limits: Some(limits), trials, ..SearchState::default() }
@@ -339,16 +322,9 @@ mod tests {
 
     #[test]
     fn what_was_outvoted_did_not_end_it() {
-        let trial = |tenants, outcome, resource| TrialRecord {
-            number: 1,
-            tenants,
-            phase: Phase::Ramp,
-            fresh: true,
-            why: trials::one_tenant_first(),
-            outcome,
-            decided_by: trials::nothing_measured(),
-            ended_by: Some(Ended { resource, why: trials::client_busy(1.0.into()) }),
-            evidence: None,
+        let trial = |tenants, outcome, resource| {
+            let ended_by = Some(Ended { resource, why: trials::client_busy(1.0.into()) });
+            TrialRecord { ended_by, ..trial(tenants, Phase::Ramp, outcome) }
         };
         let trials = [
             trial(4, Outcome::Fail, Resource::Client),

@@ -56,25 +56,16 @@ impl HitRate {
     }
 }
 
-/// Whether the system has come to rest, so that its figures no longer change.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Steadiness {
-    /// Nothing moves.
-    Steady,
-    /// Not yet, and why.
-    NotYet(Note),
-}
-
-/// Whether the last [`WINDOWS`] seconds show neither a trend nor too much variation in response time, faults, swap-out,
+/// Why the system has not come to rest; `None` if the last [`WINDOWS`] seconds show neither a trend nor too much variation in response time, faults, swap-out,
 /// resident memory and hit rate. Up to a tenth is allowed, or more where chance alone varies more: by the standard
 /// error of a mean or a share, and by the root of a count (Poisson).
 ///
 /// A trend is one by the Mann–Kendall test ([`mann_kendall`]); its level is divided by the number of series
 /// (Bonferroni), so that a steady system is called unsteady once in twenty times. Neighbouring windows are not quite
 /// independent, which makes the test stricter than its level.
-pub fn steadiness(windows: &[Window]) -> Steadiness {
+pub fn restless(windows: &[Window]) -> Option<Note> {
     let Some(last) = windows.len().checked_sub(WINDOWS).map(|from| &windows[from..]) else {
-        return Steadiness::NotYet(says::too_few_seconds(windows.len(), WINDOWS));
+        return Some(says::too_few_seconds(windows.len(), WINDOWS));
     };
     let typical =
         |errors: &mut dyn Iterator<Item = f64>| (errors.map(|e| e.powi(2)).sum::<f64>() / WINDOWS as f64).sqrt();
@@ -90,12 +81,7 @@ pub fn steadiness(windows: &[Window]) -> Steadiness {
     ];
     // A series with gaps decides nothing.
     let level = LEVEL / series.iter().filter(|(.., values)| values.is_some()).count() as f64;
-    for (name, chance, nothing, values) in &series {
-        if let Some(why) = values.as_ref().and_then(|values| moving(name, values, *chance, *nothing, level)) {
-            return Steadiness::NotYet(why);
-        }
-    }
-    Steadiness::Steady
+    series.into_iter().find_map(|(name, chance, nothing, values)| moving(name, &values?, chance, nothing, level))
 }
 
 /// A hit rate with a trend.
@@ -188,9 +174,9 @@ mod tests {
     }
 
     fn why(windows: &[Window]) -> String {
-        match steadiness(windows) {
-            Steadiness::Steady => "steady".into(),
-            Steadiness::NotYet(why) => why.text,
+        match restless(windows) {
+            None => "steady".into(),
+            Some(why) => why.text,
         }
     }
 
@@ -261,7 +247,7 @@ mod tests {
             Window { response_ns: mean, response_error: (variance / 100.0).sqrt(), ..quiet() }
         };
         let runs: Vec<Vec<Window>> = (0..200).map(|_| (0..10).map(|_| second()).collect()).collect();
-        let steady = |runs: &[Vec<Window>]| runs.iter().filter(|run| steadiness(run) == Steadiness::Steady).count();
+        let steady = |runs: &[Vec<Window>]| runs.iter().filter(|run| restless(run).is_none()).count();
         assert!(steady(&runs) >= 190, "{} of 200", steady(&runs));
         let certain = |w: &Window| Window { response_error: 0.0, ..*w };
         let certain: Vec<Vec<Window>> = runs.iter().map(|run| run.iter().map(certain).collect()).collect();
@@ -279,7 +265,7 @@ mod tests {
                     Window { response_ns, response_error: 1e4, ..quiet() }
                 };
                 let windows: Vec<Window> = (0..10).map(|s| second(f64::from(s), &mut rng)).collect();
-                steadiness(&windows) == Steadiness::Steady
+                restless(&windows).is_none()
             });
             runs.count()
         };
@@ -309,7 +295,7 @@ mod tests {
                         hits: HitRate::of(1_000, (100.0 + 9.5 * rng.normal()).round() as u64),
                     })
                     .collect();
-                steadiness(&windows) == Steadiness::Steady
+                restless(&windows).is_none()
             });
             runs.count()
         };

@@ -13,7 +13,8 @@ use super::tenancy::{Tenancy, TenantMemory};
 use super::{Backend, Counted, LoadSpec, Pulse};
 use crate::cgroup::{Layout, TenantGroup};
 use crate::programs::program;
-use crate::scenario::MemoryLimit;
+use crate::saved::RunSetup;
+use crate::scenario::{MemoryLimit, Scenario};
 use crate::system::System;
 
 /// The programs that tenants on this machine run.
@@ -26,8 +27,6 @@ pub struct ServerLaunch {
     pub wrapper: Vec<String>,
     /// Command that removes a container after its server has ended.
     pub removes: Option<String>,
-    /// Words in front of the nodes and the program that put a program's memory on nodes.
-    pub placer: Vec<String>,
     /// When servers evict keys, and which.
     pub memory: MemoryLimit,
     /// Port of the first tenant; `None` takes free ones.
@@ -35,6 +34,17 @@ pub struct ServerLaunch {
 }
 
 impl ServerLaunch {
+    /// The servers of a run.
+    pub fn new(scenario: &Scenario, setup: &RunSetup) -> Self {
+        Self {
+            server: scenario.tenant.server.clone(),
+            wrapper: setup.wrapper.clone(),
+            removes: setup.removes.clone(),
+            memory: scenario.tenant.memory_limit(),
+            first_port: setup.first_port,
+        }
+    }
+
     /// What is missing of it, as far as it can be seen from here: what runs a container may have its server inside.
     pub fn check(&self) -> Vec<Refusal> {
         let first = self.wrapper.first().map_or(self.server.as_str(), String::as_str);
@@ -58,9 +68,8 @@ pub struct Processes {
 
 impl Processes {
     /// No tenants yet, and nothing made.
-    pub fn new(layout: Layout, places: ServerLaunch, room: TenantMemory) -> Self {
-        let tenancy = Tenancy::new(layout, room, places.placer.clone());
-        Self { places, tenancy, tenants: Vec::new() }
+    pub fn new(layout: Layout, places: ServerLaunch, room: TenantMemory, placer: Vec<String>) -> Self {
+        Self { places, tenancy: Tenancy::new(layout, room, placer), tenants: Vec::new() }
     }
 
     fn start(&mut self, number: u32, stop: &AtomicBool, system: &mut System) -> Result<(), Refusal> {
@@ -86,8 +95,18 @@ impl Processes {
         self.tenancy.remove()
     }
 
-    fn targets(&self, from: usize) -> Vec<Target> {
-        self.tenants[from..].iter().map(|(server, _)| server.target.clone()).collect()
+    /// Runs a phase on the tenants from one on, or fills them.
+    fn call(&mut self, from: usize, spec: &mut LoadSpec<'_>, phase: Option<Phase>) -> Result<Outcome, Refusal> {
+        let targets: Vec<Target> = self.tenants[from..].iter().map(|(server, _)| server.target.clone()).collect();
+        let counted = self.counted();
+        let (tenants, watcher) = (&mut self.tenants, &mut *spec.watcher);
+        let mut told =
+            |load: &_| watcher(&Pulse { load: Some(load), ended: ended(tenants), counted: counted.as_ref() });
+        let mut watch = Watch { stop: spec.stop, each_second: &mut told };
+        match phase {
+            None => fill(&targets, spec.workload, spec.client, &mut watch),
+            Some(phase) => run(&targets, spec.workload, phase, spec.client, &mut watch),
+        }
     }
 }
 
@@ -118,28 +137,11 @@ impl Backend for Processes {
                 break;
             }
         }
-        let new = self.targets(from);
-        if new.is_empty() {
-            return Ok(None);
-        }
-        let counted = self.counted();
-        let tenants = &mut self.tenants;
-        let watcher = &mut *spec.watcher;
-        let mut told =
-            |load: &_| watcher(&Pulse { load: Some(load), ended: ended(tenants), counted: counted.as_ref() });
-        let mut watch = Watch { stop: spec.stop, each_second: &mut told };
-        fill(&new, spec.workload, spec.client, &mut watch).map(Some)
+        if self.tenants.len() == from { Ok(None) } else { self.call(from, spec, None).map(Some) }
     }
 
     fn load(&mut self, spec: &mut LoadSpec<'_>, phase: Phase) -> Result<Outcome, Refusal> {
-        let targets = self.targets(0);
-        let counted = self.counted();
-        let tenants = &mut self.tenants;
-        let watcher = &mut *spec.watcher;
-        let mut told =
-            |load: &_| watcher(&Pulse { load: Some(load), ended: ended(tenants), counted: counted.as_ref() });
-        let mut watch = Watch { stop: spec.stop, each_second: &mut told };
-        run(&targets, spec.workload, phase, spec.client, &mut watch)
+        self.call(0, spec, Some(phase))
     }
 
     fn clear(&mut self, system: &mut System) -> Result<(), Refusal> {

@@ -7,7 +7,7 @@ use tiermark_model::messages::tenants::not_root;
 use tiermark_model::messages::tiers::memory_short;
 use tiermark_model::{Bytes, Refusal};
 
-use super::{Environment, Hypervisor, Kind, Layout, Scenario};
+use super::{Environment, Hypervisor, Kind, Layout, Scenario, ServerLaunch, external};
 use crate::saved::Pending;
 use crate::scenario::{Requests, Tier};
 use crate::system::leave_floor;
@@ -47,10 +47,12 @@ impl Scenario {
 
 /// Checks whether the remaining part of a run can be measured here. Nothing is changed.
 pub fn admit(pending: &Pending<'_>, environment: &Environment<'_>, place: &RunHost<'_>) -> Admission {
-    let Pending { scenario, tiers, reached, .. } = pending;
-    let mut refused: Vec<Refusal> = environment.client.check().err().into_iter().collect();
+    let Pending { scenario, setup, tiers, reached } = pending;
+    let client = setup.client();
+    let mut refused: Vec<Refusal> = client.check().err().into_iter().collect();
     if scenario.backend == Kind::External {
-        refused.extend(environment.external(*reached).check(scenario.most_tenants() as usize, environment.stop));
+        let servers = external(environment, setup, *reached);
+        refused.extend(servers.check(scenario.most_tenants() as usize, environment.stop));
         return Admission {
             refused,
             tiers: tiers.iter().map(|tier| ((*tier).clone(), Preflight::default())).collect(),
@@ -58,10 +60,10 @@ pub fn admit(pending: &Pending<'_>, environment: &Environment<'_>, place: &RunHo
     }
     refused.extend(privileged(place).err());
     refused.extend(Layout::find(place.root).err());
-    refused.extend(memory(scenario, &environment.client, place.root).err());
+    refused.extend(memory(scenario, &client, place.root).err());
     refused.extend(match scenario.backend {
-        Kind::Qemu => Hypervisor::check(&environment.guest, &environment.places.server),
-        Kind::Process | Kind::External => environment.places.check(),
+        Kind::Qemu => Hypervisor::check(&setup.guest, &scenario.tenant.server),
+        Kind::Process | Kind::External => ServerLaunch::new(scenario, setup).check(),
     });
     let preflight = |tier: &&Tier| ((*tier).clone(), check(tier, &scenario.wanted(), place.root));
     Admission { refused, tiers: tiers.iter().map(preflight).collect() }
@@ -104,7 +106,6 @@ mod tests {
     use tiermark_undo::StateDir;
 
     use super::*;
-    use crate::backend::{Commands, GuestFiles, ServerLaunch};
     use crate::saved::RunSetup;
     use crate::scenario::built_in;
 
@@ -113,24 +114,14 @@ mod tests {
         Scenario::read(&text.replace("[\"dram\", \"zram\"]", tiers)).unwrap()
     }
 
-    fn admission(scenario: &Scenario, server: &str, place: &RunHost<'_>) -> Admission {
+    fn admission(mut scenario: Scenario, server: &str, place: &RunHost<'_>) -> Admission {
         let dir = tempfile::tempdir().unwrap();
-        let (state, stop, client) =
-            (StateDir::at(dir.path().join("state")), AtomicBool::new(false), ClientSetup::default());
-        let places = ServerLaunch { server: server.into(), ..ServerLaunch::default() };
-        let (guest, commands) = (GuestFiles::default(), Commands::default());
-        let environment = Environment {
-            state: &state,
-            places,
-            guest,
-            targets: vec![],
-            commands,
-            overwrites: false,
-            settings: |_| Vec::new(),
-            client,
-            stop: &stop,
-        };
-        let found = admit(&Pending::all(scenario, &RunSetup::default()), &environment, place);
+        let (state, stop) = (StateDir::at(dir.path().join("state")), AtomicBool::new(false));
+        scenario.tenant.server = server.to_owned();
+        let environment =
+            Environment { state: &state, placer: vec![], targets: vec![], settings: |_| Vec::new(), stop: &stop };
+        let setup = RunSetup { threads: 1, timeout_seconds: 10.0, ..RunSetup::default() };
+        let found = admit(&Pending::all(&scenario, &setup), &environment, place);
         assert!(!dir.path().join("state").exists(), "it was found at only");
         found
     }
@@ -146,7 +137,7 @@ mod tests {
                 ("sys/block/zram0/comp_algorithm", "[lzo] lz4\n"),
             ],
         );
-        let found = admission(&scenario("[\"dram\", \"zram:lz4\"]"), "sh", &RunHost { root: &root, privileged: true });
+        let found = admission(scenario("[\"dram\", \"zram:lz4\"]"), "sh", &RunHost { root: &root, privileged: true });
         assert_eq!(found.refusals().collect::<Vec<_>>(), Vec::<&Refusal>::new());
         assert_eq!(found.tiers[1].1.room, Some(2 << 30));
     }
@@ -163,7 +154,7 @@ mod tests {
             ],
         );
         let tiers = "[\"dram\", \"zram:lz5\", \"swap:/nonexistent/x\", \"zswap\", \"node:7\", \"demotion:7\"]";
-        let found = admission(&scenario(tiers), "no-such-server", &RunHost { root: &root, privileged: false });
+        let found = admission(scenario(tiers), "no-such-server", &RunHost { root: &root, privileged: false });
         let all: Vec<&str> = found.refusals().map(|refusal| refusal.code.as_str()).collect();
         for code in [
             "not_root",

@@ -18,8 +18,8 @@ impl Run<'_, '_> {
         if scenario.backend != Kind::Qemu {
             return Ok(());
         }
-        let (shape, server) = (scenario.guest(), &self.environment.places.server);
-        let hypervisor = Rc::new(Hypervisor::prepare(&self.environment.guest, server, shape)?);
+        let (shape, server) = (scenario.guest(), &scenario.tenant.server);
+        let hypervisor = Rc::new(Hypervisor::prepare(&self.setup.guest, server, shape)?);
         let failed = match (self.layout(scenario)?, Hypervisor::may_have_kvm()) {
             (Some(layout), true) => self.try_kvm(layout, &hypervisor, scenario, saved)?,
             _ => Some("there is no /dev/kvm".to_owned()),

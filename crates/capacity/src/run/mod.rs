@@ -13,22 +13,20 @@ use std::time::{Duration, Instant};
 
 use tiermark_load::{ClientSetup, Phase as LoadPhase, Target, seed};
 use tiermark_machine::Root;
-use tiermark_model::capacity::{Answer, CurvePoint, Outcome, Setting, TrialRecord};
+use tiermark_model::capacity::{Answer, CurvePoint, Setting, TrialRecord};
 use tiermark_model::messages::capacity as messages;
 use tiermark_model::{Refusal, Warning};
 use tiermark_undo::{Lock, StateDir};
 
-use crate::backend::{
-    Backend, Commands, External, GuestFiles, Hypervisor, Processes, Qemu, ServerLaunch, TenantMemory,
-};
+use crate::backend::{Backend, External, Hypervisor, Processes, Qemu, ServerLaunch, TenantMemory};
 use crate::budget::{Arithmetic, Budgets};
 use crate::cgroup::{Budget, Layout};
-use crate::saved::SavedRun;
+use crate::saved::{RunSetup, SavedRun, Sizing};
 use crate::scenario::{Backend as Kind, Requests, Scenario, SearchCase};
 use crate::search::{Limits, Search, Step, TrialRequest};
 use crate::system::{System, available};
 use crate::tier::{ActiveTier, activate};
-use crate::trial::{Footprint, Progress, TrialResult, TrialRunner};
+use crate::trial::{Footprint, Progress, Trial, TrialRunner};
 
 pub use admit::{Admission, RunHost, admit, has_memory};
 pub use intended::intended;
@@ -72,35 +70,25 @@ pub enum Event<'a> {
 pub struct Environment<'a> {
     /// Where changes to the system are noted.
     pub state: &'a StateDir,
-    /// The programs of servers on this machine.
-    pub places: ServerLaunch,
-    /// Files of the virtual machines, for the backend that has some.
-    pub guest: GuestFiles,
+    /// Words in front of the nodes and the program that put a program's memory on nodes.
+    pub placer: Vec<String>,
     /// Servers that run already, for the external backend.
     pub targets: Vec<Target>,
-    /// The commands that start and stop servers elsewhere.
-    pub commands: Commands,
-    /// Whether all of those may be written to that hold something.
-    pub overwrites: bool,
     /// Reads all settings of the system, and those of these block devices.
     pub settings: fn(&[String]) -> Vec<Setting>,
-    /// Threads and cpus of the client.
-    pub client: ClientSetup,
     /// Ends it at once when set.
     pub stop: &'a AtomicBool,
 }
 
-impl Environment<'_> {
-    /// The client's settings for a scenario's level: a request counts as late when the delay matters for that level.
-    fn client_for(&self, scenario: &Scenario) -> ClientSetup {
-        ClientSetup { late_after: scenario.level.late_after(), ..self.client.clone() }
-    }
+/// The client for a scenario's level: a request counts as late when the delay matters for that level.
+fn client_for(scenario: &Scenario, setup: &RunSetup) -> ClientSetup {
+    ClientSetup { late_after: scenario.level.late_after(), ..setup.client() }
+}
 
-    /// Servers elsewhere, of which so many hold what this run wrote.
-    fn external(&self, reached: usize) -> External {
-        let own = if self.overwrites { self.targets.len() } else { reached };
-        External::new(self.targets.clone(), self.commands.clone(), own)
-    }
+/// Servers elsewhere, of which so many hold what this run wrote.
+fn external(environment: &Environment<'_>, setup: &RunSetup, reached: usize) -> External {
+    let own = if setup.overwrites { environment.targets.len() } else { reached };
+    External::new(environment.targets.clone(), setup.commands.clone(), own)
 }
 
 /// Makes all searches of a run that have not been made yet; [`admit`] says before whether it can. What is known is in
@@ -116,15 +104,17 @@ pub fn execute(
     let scenario = saved.begun.scenario.clone();
     let deadline = scenario.limits.total_seconds.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
     // The lock is held for the whole run: between two searches, too, no other process may change the system under test.
-    let changes = scenario.backend != Kind::External || environment.commands.stop.is_some();
+    let setup = saved.begun.setup.clone();
+    let changes = scenario.backend != Kind::External || setup.commands.stop.is_some();
     let lock = changes.then(|| environment.state.hold(WHAT)).transpose()?;
-    let mut run = Run { environment, tell, deadline, until: deadline, lock, hypervisor: None, warned: false };
+    let client = setup.client();
+    let mut run = Run { environment, setup, tell, deadline, until: deadline, lock, hypervisor: None, warned: false };
     if scenario.backend != Kind::External {
-        admit::memory(&scenario, &environment.client, &Root::live())?;
+        admit::memory(&scenario, &client, &Root::live())?;
         crate::coordinator::outlive_tenants().iter().for_each(|warning| (run.tell)(&Event::Warning(warning)));
     }
     run.prepare(&scenario, saved)?;
-    if saved.footprint.is_none() {
+    if saved.sizing == Sizing::Open {
         (run.tell)(&Event::Sizing);
         let footprint = run.footprint(&scenario, saved)?;
         if run.stopped() {
@@ -132,7 +122,7 @@ pub fn execute(
         }
         saved.footprint_is(footprint)?;
     }
-    (run.tell)(&Event::Sized(saved.footprint.flatten()));
+    (run.tell)(&Event::Sized(saved.sizing.footprint()));
     for (number, case) in scenario.searches().iter().enumerate() {
         if run.stopped() {
             return Ok(());
@@ -150,6 +140,7 @@ pub const WHAT: &str = "tiermark capacity";
 
 struct Run<'a, 'b> {
     environment: &'a Environment<'a>,
+    setup: RunSetup,
     tell: &'b mut dyn FnMut(&Event<'_>),
     /// End of the time for all searches; `None` without a limit.
     deadline: Option<Instant>,
@@ -191,13 +182,19 @@ impl Run<'_, '_> {
     }
 
     /// The backend that starts the tenants of a search.
-    fn backend(&self, room: TenantMemory, layout: Option<Layout>, reached: usize) -> Result<Box<dyn Backend>, Refusal> {
-        let Some(layout) = layout else { return Ok(Box::new(self.environment.external(reached))) };
-        let places = self.environment.places.clone();
-        Ok(match &self.hypervisor {
-            Some(hypervisor) => Box::new(Qemu::new(layout, Rc::clone(hypervisor), room, places.placer)),
-            None => Box::new(Processes::new(layout, places, room)),
-        })
+    fn backend(
+        &self,
+        scenario: &Scenario,
+        room: TenantMemory,
+        layout: Option<Layout>,
+        reached: usize,
+    ) -> Box<dyn Backend> {
+        let Some(layout) = layout else { return Box::new(external(self.environment, &self.setup, reached)) };
+        let placer = self.environment.placer.clone();
+        match &self.hypervisor {
+            Some(hypervisor) => Box::new(Qemu::new(layout, Rc::clone(hypervisor), room, placer)),
+            None => Box::new(Processes::new(layout, ServerLaunch::new(scenario, &self.setup), room, placer)),
+        }
     }
 
     /// Where control groups are; `None` where tenants run elsewhere.
@@ -216,9 +213,10 @@ impl Run<'_, '_> {
         // may be had.
         let spare = available(&Root::live())?.saturating_sub(scenario.limits.memory_floor.0);
         let budget = Budget { memory: scenario.tenants_dram().max(spare), swap: false };
-        let mut backend = self.backend(TenantMemory { budget, near: u32::MAX, nodes: None }, Some(layout), 0)?;
+        let room = TenantMemory { budget, near: u32::MAX, nodes: None };
+        let mut backend = self.backend(scenario, room, Some(layout), 0);
         let requests = Requests { gets: scenario.load.mixes[0], keys: scenario.load.keys[0] };
-        let (client, stop) = (&self.environment.client_for(scenario), self.environment.stop);
+        let (client, stop) = (&client_for(scenario, &self.setup), self.environment.stop);
         let runner = TrialRunner { scenario, requests, client, stop, seed: saved.begun.seed, active: &active };
         let tell = &mut *self.tell;
         let found = runner.footprint(backend.as_mut(), &mut system, &mut |progress| tell(&Event::Progress(progress)));
@@ -252,14 +250,14 @@ impl Run<'_, '_> {
             return system.restore().and(Err(refusal));
         }
         active.warnings.iter().for_each(|warning| (self.tell)(&Event::Warning(warning)));
-        let footprint = saved.footprint.flatten();
+        let footprint = saved.sizing.footprint();
         let arithmetic = budgets(scenario, footprint, &active).arithmetic();
         let layout = self.layout(scenario);
         let budget = Budget { memory: active.memory(dram), swap: active.swaps() };
         let near = if active.demotes() { u32::MAX } else { arithmetic.memory };
         let room = TenantMemory { budget, near, nodes: active.nodes.clone() };
-        let mut backend = match layout.and_then(|layout| self.backend(room, layout, saved.reached)) {
-            Ok(backend) => backend,
+        let mut backend = match layout {
+            Ok(layout) => self.backend(scenario, room, layout, saved.reached),
             Err(refusal) => return system.restore().and(Err(refusal)),
         };
         let what = Searched { number, case, scenario, active: &active, arithmetic };
@@ -293,7 +291,7 @@ impl Run<'_, '_> {
         let limits = self.limits(what, saved)?;
         let mut search = Search::resume(limits, &saved.cases[number].trials)
             .map_err(|why| messages::saved_run_differs(&why.text))?;
-        let (client, stop) = (&self.environment.client_for(scenario), self.environment.stop);
+        let (client, stop) = (&client_for(scenario, &self.setup), self.environment.stop);
         let base = seed(saved.begun.seed, number as u64, LoadPhase::WarmUp(0));
         let runner = TrialRunner { scenario, requests: case.requests, client, stop, seed: base, active };
         loop {
@@ -327,7 +325,7 @@ impl Run<'_, '_> {
                     return Ok(None);
                 }
             };
-            let (mut record, point) = record(&ask, result);
+            let Trial { mut record, point } = result;
             record.fresh &= backend.renews();
             (self.tell)(&Event::TrialEnded(&record, point.as_ref()));
             search.record(&ask, &record);
@@ -373,23 +371,6 @@ fn ended<T>(mut backend: Box<dyn Backend>, mut system: System, found: Result<T, 
         (Err(refusal), Ok(())) => Err(refusal),
         (Err(refusal), Err(left)) => Err(messages::failed_and_left(&refusal, &left)),
     }
-}
-
-fn record(ask: &TrialRequest, result: TrialResult) -> (TrialRecord, Option<CurvePoint>) {
-    let TrialResult { outcome, decided_by, ended_by, point, evidence } = result;
-    let ended_by = ended_by.filter(|_| outcome != Outcome::Pass);
-    let record = TrialRecord {
-        number: ask.number,
-        tenants: ask.tenants,
-        phase: ask.phase,
-        fresh: ask.fresh,
-        why: ask.why.clone(),
-        outcome,
-        decided_by,
-        ended_by,
-        evidence,
-    };
-    (record, point)
 }
 
 /// What there is for tenants, and what one takes; of servers elsewhere nothing is known, and the search starts at one.

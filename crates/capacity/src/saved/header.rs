@@ -1,7 +1,10 @@
 //! The first line of a saved run: the scenario, and the commands by which it is carried out.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use tiermark_config::Mistake;
+use tiermark_load::ClientSetup;
 use tiermark_model::Refusal;
 use tiermark_model::messages::{capacity as messages, scenario as says};
 
@@ -57,6 +60,14 @@ pub struct RunSetup {
     /// Whether it begins although other work keeps the cpus busy.
     #[serde(default)]
     pub force: bool,
+}
+
+impl RunSetup {
+    /// The client of the run.
+    pub fn client(&self) -> ClientSetup {
+        let timeout = Duration::from_secs_f64(self.timeout_seconds);
+        ClientSetup { threads: self.threads.max(1), cpus: self.cpus.clone(), timeout, ..ClientSetup::default() }
+    }
 }
 
 impl RunHeader {

@@ -93,13 +93,31 @@ impl SearchState {
     }
 }
 
+/// What a run knows of the size of a tenant.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Sizing {
+    /// No tenant was sized yet.
+    Open,
+    /// Tenants run elsewhere, where their memory is not seen.
+    Elsewhere,
+    /// What one takes.
+    Tenant(Footprint),
+}
+
+impl Sizing {
+    /// What a tenant takes, where that is known.
+    pub fn footprint(self) -> Option<Footprint> {
+        if let Self::Tenant(footprint) = self { Some(footprint) } else { None }
+    }
+}
+
 /// A run and the file that it is saved in.
 #[derive(Debug)]
 pub struct SavedRun {
     /// The first line of the file.
     pub begun: RunHeader,
-    /// What a tenant takes; `None` before that was found out.
-    pub footprint: Option<Option<Footprint>>,
+    /// What a tenant takes.
+    pub sizing: Sizing,
     /// Its searches, in the order of [`Scenario::searches`].
     pub cases: Vec<SearchState>,
     /// Of servers elsewhere, how many may hold what this run wrote.
@@ -152,13 +170,13 @@ impl SavedRun {
 
     fn nothing_known(begun: RunHeader, path: PathBuf, lines: Appender) -> Self {
         let cases = vec![SearchState::default(); begun.scenario.searches().len()];
-        Self { begun, footprint: None, cases, reached: 0, path, lines }
+        Self { begun, sizing: Sizing::Open, cases, reached: 0, path, lines }
     }
 
     fn take(&mut self, line: Line) -> Result<(), String> {
         match line {
             Line::RunHeader(_) => return Err("it has two first lines".to_owned()),
-            Line::Footprint(footprint) => self.footprint = Some(footprint),
+            Line::Footprint(footprint) => self.sizing = footprint.map_or(Sizing::Elsewhere, Sizing::Tenant),
             Line::Reaches(count) => self.reached = self.reached.max(count),
             Line::Settings { case, settings } => self.known(case)?.settings = settings,
             Line::Limits { case, limits } => self.known(case)?.limits = Some(limits),

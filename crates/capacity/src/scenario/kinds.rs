@@ -3,9 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::de::{Error, Visitor};
+use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tiermark_model::{Bytes, nearest, parse_size};
+
+use super::written::Written;
 
 /// A number of bytes, written `512M`, `1.5 GB`, or as a plain number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,27 +33,9 @@ impl Serialize for Size {
 
 impl<'de> Deserialize<'de> for Size {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl Visitor<'_> for Read {
-            type Value = Size;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a size such as \"512M\", or a number of bytes")
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Size, E> {
-                parse_size(text).map(|bytes| Size(bytes.0)).map_err(E::custom)
-            }
-
-            fn visit_u64<E: Error>(self, bytes: u64) -> Result<Size, E> {
-                Ok(Size(bytes))
-            }
-
-            fn visit_i64<E: Error>(self, bytes: i64) -> Result<Size, E> {
-                u64::try_from(bytes).map(Size).map_err(|_| E::custom("a size is not negative"))
-            }
-        }
-        deserializer.deserialize_any(Read)
+        let text = |text: &str| parse_size(text).map(|bytes| Size(bytes.0)).map_err(|why| why.to_string());
+        let form = "a size such as \"512M\", or a number of bytes";
+        deserializer.deserialize_any(Written { form, text, whole: Size, number: None })
     }
 }
 

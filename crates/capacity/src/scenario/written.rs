@@ -2,77 +2,66 @@
 
 use std::fmt;
 
-use serde::de::{Error, Visitor};
+use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use tiermark_model::{parse_count, parse_seconds_or_none};
 
-/// Reads a whole number.
-struct Count;
+/// Reads a number, or the text of one.
+pub(super) struct Written<T> {
+    /// What is expected, in the words of serde.
+    pub(super) form: &'static str,
+    /// Reads a text.
+    pub(super) text: fn(&str) -> Result<T, String>,
+    /// Takes a whole number from 0 on.
+    pub(super) whole: fn(u64) -> T,
+    /// Takes any other number; `None` refuses it.
+    pub(super) number: Option<fn(f64) -> T>,
+}
 
-impl Visitor<'_> for Count {
-    type Value = u64;
+impl<T> Visitor<'_> for Written<T> {
+    type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("u64")
+        f.write_str(self.form)
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<u64, E> {
-        parse_count(text).map_err(|why| E::custom(format!("'{text}': {why}")))
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        (self.text)(text).map_err(E::custom)
     }
 
-    fn visit_u64<E: Error>(self, count: u64) -> Result<u64, E> {
-        Ok(count)
+    fn visit_u64<E: Error>(self, number: u64) -> Result<T, E> {
+        Ok((self.whole)(number))
     }
 
-    fn visit_i64<E: Error>(self, count: i64) -> Result<u64, E> {
-        u64::try_from(count).map_err(|_| E::custom(format!("{count} is negative")))
+    fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
+        match (u64::try_from(number), self.number) {
+            (Ok(whole), _) => Ok((self.whole)(whole)),
+            (Err(_), Some(take)) => Ok(take(number as f64)),
+            (Err(_), None) => Err(E::custom(format!("{number} is negative"))),
+        }
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<T, E> {
+        self.number.map(|take| take(number)).ok_or_else(|| E::invalid_type(Unexpected::Float(number), &self))
     }
 }
 
 /// Reads a number of things.
 pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    deserializer.deserialize_any(Count)
-}
-
-/// Reads a time, and keeps seconds.
-struct Seconds(f64);
-
-impl<'de> Deserialize<'de> for Seconds {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl Visitor<'_> for Read {
-            type Value = Seconds;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("f64")
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Seconds, E> {
-                parse_seconds_or_none(text).map(Seconds).map_err(|why| E::custom(format!("'{text}': {why}")))
-            }
-
-            fn visit_f64<E: Error>(self, seconds: f64) -> Result<Seconds, E> {
-                Ok(Seconds(seconds))
-            }
-
-            fn visit_u64<E: Error>(self, seconds: u64) -> Result<Seconds, E> {
-                Ok(Seconds(seconds as f64))
-            }
-
-            fn visit_i64<E: Error>(self, seconds: i64) -> Result<Seconds, E> {
-                Ok(Seconds(seconds as f64))
-            }
-        }
-        deserializer.deserialize_any(Read)
-    }
+    let text = |text: &str| parse_count(text).map_err(|why| format!("'{text}': {why}"));
+    deserializer.deserialize_any(Written { form: "u64", text, whole: |count| count, number: None })
 }
 
 /// Reads a time in seconds.
 pub(super) fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-    Seconds::deserialize(deserializer).map(|seconds| seconds.0)
+    let text = |text: &str| parse_seconds_or_none(text).map_err(|why| format!("'{text}': {why}"));
+    let whole = |seconds| seconds as f64;
+    deserializer.deserialize_any(Written { form: "f64", text, whole, number: Some(|seconds| seconds) })
 }
 
 /// Reads an optional time in seconds.
 pub(super) fn some_seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
-    Option::<Seconds>::deserialize(deserializer).map(|seconds| seconds.map(|seconds| seconds.0))
+    #[derive(Deserialize)]
+    struct Seconds(#[serde(deserialize_with = "seconds")] f64);
+    Option::<Seconds>::deserialize(deserializer).map(|read| read.map(|Seconds(seconds)| seconds))
 }

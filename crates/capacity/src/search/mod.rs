@@ -68,6 +68,23 @@ pub struct TrialRequest {
     pub why: Note,
 }
 
+impl TrialRequest {
+    /// The record of the trial with an outcome and its reason.
+    pub(crate) fn record(&self, outcome: Outcome, decided_by: Note) -> TrialRecord {
+        TrialRecord {
+            number: self.number,
+            tenants: self.tenants,
+            phase: self.phase,
+            fresh: self.fresh,
+            why: self.why.clone(),
+            outcome,
+            decided_by,
+            ended_by: None,
+            evidence: None,
+        }
+    }
+}
+
 /// The outcome of a trial, and what spoilt it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Vote<'a> {

@@ -365,17 +365,7 @@ proptest! {
             prop_assert!((1..=most_tenants.max(1)).contains(&ask.tenants), "{ask:?}");
             prop_assert!(search.made() < most_trials && ask.number == search.made() + 1 && !ask.why.text.is_empty());
             let outcome = [Outcome::Pass, Outcome::Fail, Outcome::Unclear][rng.below(3)];
-            let record = TrialRecord {
-                number: ask.number,
-                tenants: ask.tenants,
-                phase: ask.phase,
-                fresh: ask.fresh,
-                why: ask.why.clone(),
-                outcome,
-                decided_by: says::nothing_measured(),
-                ended_by: None,
-                evidence: None,
-            };
+            let record = ask.record(outcome, says::nothing_measured());
             search.record(&ask, &record);
             saved.push(record);
             let resumed = Search::resume(limits, &saved);

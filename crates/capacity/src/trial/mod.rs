@@ -5,13 +5,14 @@ mod group_counters;
 mod heartbeat;
 mod measurements;
 mod monitor;
+mod pace;
 mod sizing;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tiermark_load::{ClientSetup, Length, Outcome as Loaded, Phase, Workload, seed};
-use tiermark_model::capacity::{CurvePoint, Ended, Evidence, Outcome};
+use tiermark_model::capacity::{CurvePoint, Ended, Evidence, Outcome, TrialRecord};
 use tiermark_model::messages::{capacity as messages, trials as says};
 use tiermark_model::{Note, Refusal};
 
@@ -51,30 +52,24 @@ pub struct TrialRunner<'a> {
     pub active: &'a ActiveTier,
 }
 
-/// The outcome of a trial.
+/// A trial that was made.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TrialResult {
-    /// Whether the tenants fitted.
-    pub outcome: Outcome,
-    /// Which limit, which tenant, which guard, with figures.
-    pub decided_by: Note,
-    /// The resource that ran out; `None` if the trial passed, or no counter shows it.
-    pub ended_by: Option<Ended>,
+pub struct Trial {
+    /// Its outcome, and why.
+    pub record: TrialRecord,
     /// The results; `None` if no request was answered.
     pub point: Option<CurvePoint>,
-    /// Counters of the system; `None` if nothing was measured.
-    pub evidence: Option<Evidence>,
 }
 
-impl TrialResult {
-    fn failed(decided_by: Note) -> Self {
-        Self { outcome: Outcome::Fail, decided_by, ended_by: None, point: None, evidence: None }
+impl Trial {
+    fn failed(ask: &TrialRequest, decided_by: Note) -> Self {
+        Self { record: ask.record(Outcome::Fail, decided_by), point: None }
     }
 
-    fn aborted(abort: Abort) -> Self {
+    fn aborted(ask: &TrialRequest, abort: Abort) -> Self {
         let outcome = abort.outcome(abort.ended_by.as_ref());
-        let decided_by = abort.note();
-        Self { outcome, ended_by: abort.ended_by, ..Self::failed(decided_by) }
+        let record = ask.record(outcome, abort.note());
+        Self { record: TrialRecord { ended_by: abort.ended_by, ..record }, point: None }
     }
 }
 
@@ -92,7 +87,7 @@ impl TrialRunner<'_> {
         backend: &mut dyn Backend,
         system: &mut System,
         told: ProgressSink<'_>,
-    ) -> Result<Option<TrialResult>, Refusal> {
+    ) -> Result<Option<Trial>, Refusal> {
         if ask.fresh {
             backend.clear(system)?;
         }
@@ -109,7 +104,9 @@ impl TrialRunner<'_> {
         let unwell = filled.as_ref().and_then(unwell);
         let trouble = unwell.map(|cause| says::during_fill(&cause));
         let abort = monitor.abort().filter(|abort| decides(abort, trouble.as_ref(), None));
-        if let Some(spoilt) = abort.map(TrialResult::aborted).or(trouble.map(TrialResult::failed)) {
+        if let Some(spoilt) =
+            abort.map(|abort| Trial::aborted(ask, abort)).or(trouble.map(|why| Trial::failed(ask, why)))
+        {
             return Ok(Some(spoilt));
         }
         self.measured(ask, backend, &mut monitor)
@@ -121,7 +118,7 @@ impl TrialRunner<'_> {
         ask: &TrialRequest,
         backend: &mut dyn Backend,
         monitor: &mut Monitor<'_>,
-    ) -> Result<Option<TrialResult>, Refusal> {
+    ) -> Result<Option<Trial>, Refusal> {
         // Each trial has keys of its own: those of an earlier trial would still be in memory.
         let base = seed(self.seed, u64::from(ask.number), Phase::WarmUp(0));
         monitor.holds(self.scenario.tenant.records.saturating_mul(u64::from(ask.tenants)));
@@ -212,7 +209,7 @@ impl TrialRunner<'_> {
         judged: Option<Judgement>,
         seen: &Measurements,
         evidence: Evidence,
-    ) -> TrialResult {
+    ) -> Trial {
         let trouble = seen.trouble();
         // Keys that are lost for another reason than eviction are no matter of maxmemory.
         let of_level = judged.as_ref().filter(|_| trouble.is_none());
@@ -232,7 +229,8 @@ impl TrialRunner<'_> {
             (None, None, None) => (Outcome::Fail, says::nothing_measured(), None),
         };
         let point = seen.point(ask.number, evidence.faults_per_request, (outcome, ended_early));
-        TrialResult { outcome, decided_by, ended_by: ended, point, evidence: Some(evidence) }
+        let record = ask.record(outcome, decided_by);
+        Trial { record: TrialRecord { ended_by: ended, evidence: Some(evidence), ..record }, point }
     }
 
     /// The limits of a trial: guards, and the DRAM of the budget.

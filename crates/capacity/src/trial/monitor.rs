@@ -5,20 +5,20 @@ use std::time::Instant;
 
 use tiermark_load::Snapshot;
 use tiermark_machine::Root;
-use tiermark_model::messages::trials as says;
 use tiermark_model::{Note, Swap};
 
 use super::ProgressSink;
 use super::group_counters::{Look, Sight};
 use super::heartbeat::Heartbeat;
 use super::measurements::SystemState;
+use super::pace::Pace;
 use crate::backend::{Backend, Pulse};
 use crate::cgroup::set_limit;
 use crate::coordinator::first_to_go;
 use crate::dram::{Account, Dram, MANY, SOME};
 use crate::evidence::{GroupCounters, GroupPaths, Host, Vitals};
-use crate::guard::{Abort, Answered, Guard, Guards, Sample, abort};
-use crate::steady::{HitRate, HitTrend, Steadiness, Window, hit_trend, steadiness};
+use crate::guard::{Abort, Guard, Guards, Sample, abort};
+use crate::steady::HitTrend;
 use crate::tier::{ActiveTier, used_elsewhere};
 
 /// Seconds for which tenants and compressed memory may take more than there is: the kernel may be busy with making
@@ -70,26 +70,6 @@ pub struct Progress {
     pub rate: Option<f64>,
 }
 
-/// The load's counters at a moment.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Done {
-    seconds: f64,
-    done: u64,
-    due: u64,
-    gets: u64,
-    misses: u64,
-    response_ns: u64,
-    /// Sum of the squares, ns².
-    squares: f64,
-}
-
-/// The counters of which the differences count.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-struct Counts {
-    faults: Option<u64>,
-    swapped_out: Option<u64>,
-}
-
 /// Looks after one trial.
 pub(super) struct Monitor<'a> {
     root: Root,
@@ -102,22 +82,14 @@ pub(super) struct Monitor<'a> {
     elsewhere: u64,
     /// Which counters of the tenants' groups it has seen.
     sight: Sight,
-    /// The tenants' limit at the last look.
-    limit: Option<Option<u64>>,
+    /// The use of DRAM at the last look.
+    account: Option<Account>,
     begun: Instant,
     stage: Stage,
     entered: Instant,
     length: Option<f64>,
     samples: Vec<Sample>,
-    windows: Vec<Window>,
-    /// Number of `windows` before the measurement.
-    before_measuring: usize,
-    /// Requests answered since the fill, and requests as many as records: only after those can all records have been
-    /// touched.
-    answered: u64,
-    pass: u64,
-    last: Option<(Done, Counts)>,
-    steady: Steadiness,
+    pace: Pace,
     /// Seconds since the stage began, and µs in which all tenants had waited for memory by then.
     stalls: VecDeque<(f64, u64)>,
     heartbeat: Heartbeat,
@@ -143,18 +115,13 @@ impl<'a> Monitor<'a> {
             guards: vitals.map_or(guards, |vitals| guards.within(vitals.total)),
             dram,
             overdrawn: 0,
-            limit: None,
+            account: None,
             begun: now,
             stage: Stage::Filling,
             entered: now,
             length: None,
             samples: Vec::new(),
-            windows: Vec::new(),
-            before_measuring: 0,
-            answered: 0,
-            pass: 0,
-            last: None,
-            steady: steadiness(&[]),
+            pace: Pace::default(),
             stalls: VecDeque::new(),
             heartbeat: Heartbeat::start(),
             abort: None,
@@ -174,35 +141,28 @@ impl<'a> Monitor<'a> {
 
     /// Tenants hold so many records together.
     pub(super) fn holds(&mut self, records: u64) {
-        self.pass = records;
+        self.pace.pass = records;
     }
 
     /// Why the system had not come to rest.
     pub(super) fn not_steady(&self) -> Option<Note> {
-        match &self.steady {
-            Steadiness::Steady => self.unasked(),
-            Steadiness::NotYet(why) => Some(why.clone()),
-        }
+        // Where a tier holds a part of the records, memory is settled only after all records may have been touched.
+        let unasked = || self.pace.unasked().filter(|_| self.active.room > 0);
+        self.pace.restless().or_else(unasked)
     }
 
     /// The trend of the hit rate over the measurement.
     pub(super) fn hit_trend(&self) -> Option<HitTrend> {
-        hit_trend(&self.windows[self.before_measuring..])
-    }
-
-    /// Where a tier holds a part of the records, memory is settled only after all records may have been touched.
-    fn unasked(&self) -> Option<Note> {
-        let share = self.answered as f64 / self.pass as f64;
-        (self.active.room > 0 && share < 1.0).then(|| says::records_not_asked(share.into()))
+        self.pace.hit_trend()
     }
 
     /// Begins a stage that takes so many seconds.
     pub(super) fn enter(&mut self, stage: Stage, length: f64) {
         if self.stage != Stage::Measuring {
-            self.before_measuring = self.windows.len();
+            self.pace.measures_from_here();
         }
         (self.stage, self.entered, self.length) = (stage, Instant::now(), Some(length));
-        self.last = None;
+        self.pace.pauses();
         self.stalls.clear();
     }
 
@@ -217,7 +177,7 @@ impl<'a> Monitor<'a> {
         };
         let host = Host::read(&self.root, &self.active.devices).unwrap_or_default();
         let asked = pulse.load.filter(|_| self.stage != Stage::Filling);
-        let window = asked.and_then(|load| self.window(load, &host, &look.group));
+        let window = asked.and_then(|load| self.pace.step(load, &host, &look.group));
         let rate = window.map(|(window, seconds)| window.done as f64 / seconds);
         let sample = Sample {
             at: self.begun.elapsed().as_secs_f64(),
@@ -319,46 +279,11 @@ impl<'a> Monitor<'a> {
     /// memory took it all.
     fn used_up(&mut self, account: Account) -> Option<Abort> {
         // As long as the limit gets lower, room is being made.
-        let lowered = self.limit.replace(account.limit).is_some_and(|before| account.limit < before);
+        let lowered = self.account.replace(account).is_some_and(|before| account.limit < before.limit);
         let over = self.dram.overdrawn(&account).filter(|_| self.stage != Stage::Filling && !lowered);
         self.overdrawn = if over.is_some() { self.overdrawn + 1 } else { 0 };
         let over = over.filter(|_| self.overdrawn >= OVERDRAWN);
         self.dram.pool_exhausted(&account).or(over).map(Abort::of_dram)
-    }
-
-    /// Takes the second since the last look into account, and tells what was answered in how many seconds; `None` for
-    /// the first of a stage.
-    fn window(&mut self, load: &Snapshot, host: &Host, group: &GroupCounters) -> Option<(Answered, f64)> {
-        let response_ns = load.tenants.iter().map(|tenant| tenant.response_sum_ns).sum();
-        let due = load.tenants.iter().map(|tenant| tenant.scheduled).sum();
-        let squares = load.tenants.iter().map(|tenant| tenant.response_squares).sum();
-        let (gets, misses) = load.tenants.iter().fold((0, 0), |(g, m), tenant| (g + tenant.gets, m + tenant.misses));
-        let done = Done { seconds: load.seconds, done: load.done(), due, gets, misses, response_ns, squares };
-        let swapped_out = host.vmstat.as_ref().and_then(|vmstat| vmstat.get("pswpout").copied());
-        let counts = Counts { faults: group.major_faults, swapped_out };
-        let (before, counted) = self.last.replace((done, counts))?;
-        let seconds = done.seconds - before.seconds;
-        let window = Answered { done: done.done.checked_sub(before.done)?, due: done.due.checked_sub(before.due)? };
-        let answered = window.done as f64;
-        self.answered += window.done;
-        if seconds <= 0.0 {
-            return None;
-        }
-        if answered > 0.0 {
-            let more = |now: Option<u64>, then: Option<u64>| Some(now?.checked_sub(then?)? as f64);
-            let response_ns = done.response_ns.saturating_sub(before.response_ns) as f64 / answered;
-            let variance = ((done.squares - before.squares) / answered - response_ns.powi(2)).max(0.0);
-            self.windows.push(Window {
-                response_ns,
-                response_error: (variance / answered).sqrt(),
-                faults: more(counts.faults, counted.faults),
-                swapped_out: more(counts.swapped_out, counted.swapped_out),
-                resident: group.memory.map(|bytes| bytes as f64),
-                hits: HitRate::of(done.gets.saturating_sub(before.gets), done.misses.saturating_sub(before.misses)),
-            });
-        }
-        self.steady = steadiness(&self.windows);
-        Some((window, seconds))
     }
 
     /// Share of the last ten seconds in which all tenants waited for memory, in percent; `None` before the stage is so

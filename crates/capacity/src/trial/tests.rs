@@ -45,18 +45,21 @@ impl Backend for Answering {
     }
 }
 
+fn ask() -> TrialRequest {
+    let why = says::one_tenant_first();
+    TrialRequest { number: 1, tenants: 1, phase: Purpose::Fixed, fresh: false, full: true, why }
+}
+
 /// The result of a full trial, with a warm-up or without, whose tenant ends in this load.
-fn trial(warm_up: f64, ends_in: u32) -> TrialResult {
+fn trial(warm_up: f64, ends_in: u32) -> Trial {
     let mut scenario = Scenario::read(built_in().iter().find(|(name, _)| *name == "mini").unwrap().1).unwrap();
     (scenario.time.warm_up, scenario.time.settle) = (warm_up, 0.0);
     scenario.limits.memory_floor = Size(0);
     let requests = Requests { gets: scenario.load.mixes[0], keys: scenario.load.keys[0] };
     let (client, stop, active) = (ClientSetup::default(), AtomicBool::new(false), ActiveTier::default());
     let runner = TrialRunner { scenario: &scenario, requests, client: &client, stop: &stop, seed: 1, active: &active };
-    let why = says::one_tenant_first();
-    let ask = TrialRequest { number: 1, tenants: 1, phase: Purpose::Fixed, fresh: false, full: true, why };
     let mut backend = Answering { loads: 0, ends_in };
-    let made = runner.trial(&ask, &mut backend, &mut System::untouched(), &mut |_| {});
+    let made = runner.trial(&ask(), &mut backend, &mut System::untouched(), &mut |_| {});
     made.unwrap_or_else(|refusal| panic!("{refusal}")).unwrap()
 }
 
@@ -67,7 +70,11 @@ fn what_was_measured_until_a_guard_ended_the_trial_is_kept_and_marked() {
     // In the warm-up, and in the first iteration.
     for warm_up in [1.0, 0.0] {
         let ended = trial(warm_up, 1);
-        assert_eq!((ended.outcome, ended.decided_by.code), (Outcome::Fail, guard_ended_trial), "{warm_up}");
+        assert_eq!(
+            (ended.record.outcome, ended.record.decided_by.code),
+            (Outcome::Fail, guard_ended_trial),
+            "{warm_up}"
+        );
         let point = ended.point.unwrap_or_else(|| panic!("{warm_up}: no times"));
         assert!(point.ended_early && point.requests == 100 && point.p99_ns > 1.9e6, "{warm_up}: {point:?}");
     }
@@ -85,7 +92,7 @@ fn the_time_limit_decides_only_where_nothing_else_does() {
     let refused = says::request_refused("OOM");
     let trouble = Some(&refused);
     assert!(!decides(&wall, trouble, None) && decides(&oom, trouble, None));
-    let result = TrialResult::aborted(wall);
+    let result = Trial::aborted(&ask(), wall).record;
     assert_eq!(result.outcome, Outcome::Unclear);
     assert_eq!(result.decided_by.text, "time limit: the trial took 61 s, 60 s are allowed (trial-seconds)");
 }

@@ -85,7 +85,7 @@ const DAY: usize = "2026-11-21".len();
 /// Makes the searches; results are in `saved`, however the run ends.
 fn carry_out(args: &CapacityArgs, saved: &mut SavedRun, stop: &Stop) -> Result<Vec<Warning>, Failure> {
     let (state, flag) = (gate::state()?, stop.flag());
-    let environment = asked::environment(args, &saved.pending(), &state, &flag)?;
+    let environment = asked::environment(args, &saved.begun.scenario, &state, &flag)?;
     let (mut bar, mut warnings) = (Bar::new(args.quiet), Vec::new());
     let mut told = |event: &Event<'_>| {
         if let Event::Warning(warning) = event {

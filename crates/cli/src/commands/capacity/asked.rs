@@ -2,14 +2,13 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
-use tiermark_capacity::backend::{Commands, GuestFiles, ServerLaunch, adapter};
+use tiermark_capacity::backend::{Commands, GuestFiles, adapter};
 use tiermark_capacity::run::Environment;
-use tiermark_capacity::saved::{Pending, RunSetup};
+use tiermark_capacity::saved::RunSetup;
 use tiermark_capacity::scenario::{Backend, Scenario};
 use tiermark_config::Mistake;
-use tiermark_load::{ClientSetup, Target};
+use tiermark_load::Target;
 use tiermark_machine::Root;
 use tiermark_model::Refusal;
 use tiermark_model::capacity::Setting;
@@ -113,12 +112,6 @@ pub(super) fn programs(scenario: &Scenario, setup: &RunSetup) -> Vec<String> {
     lines
 }
 
-/// The client of a run.
-pub(super) fn client(setup: &RunSetup) -> ClientSetup {
-    let timeout = Duration::from_secs_f64(setup.timeout_seconds);
-    ClientSetup { threads: setup.threads.max(1), cpus: setup.cpus.clone(), timeout, ..ClientSetup::default() }
-}
-
 /// Settings of the system and of some block devices; none where the machine cannot be described.
 fn settings(devices: &[String]) -> Vec<Setting> {
     let machine = target::this_machine();
@@ -128,30 +121,13 @@ fn settings(devices: &[String]) -> Vec<Setting> {
 /// With what a run is made on this machine.
 pub(super) fn environment<'a>(
     args: &CapacityArgs,
-    Pending { scenario, setup, .. }: &Pending<'_>,
+    scenario: &Scenario,
     state: &'a StateDir,
     stop: &'a AtomicBool,
 ) -> Result<Environment<'a>, Failure> {
     let own = std::env::current_exe().map_err(Failure::tool)?.display().to_string();
-    let places = ServerLaunch {
-        server: scenario.tenant.server.clone(),
-        wrapper: setup.wrapper.clone(),
-        removes: setup.removes.clone(),
-        placer: vec![own, tiermark_primitives::PLACE.to_owned()],
-        memory: scenario.tenant.memory_limit(),
-        first_port: setup.first_port,
-    };
-    Ok(Environment {
-        state,
-        places,
-        guest: setup.guest.clone(),
-        targets: targets(args, scenario)?,
-        commands: setup.commands.clone(),
-        overwrites: setup.overwrites,
-        settings,
-        client: client(setup),
-        stop,
-    })
+    let placer = vec![own, tiermark_primitives::PLACE.to_owned()];
+    Ok(Environment { state, placer, targets: targets(args, scenario)?, settings, stop })
 }
 
 fn targets(args: &CapacityArgs, scenario: &Scenario) -> Result<Vec<Target>, Failure> {

@@ -13,7 +13,7 @@ use tiermark_model::messages::tiers::codes;
 use tiermark_model::{Bytes, Cgroup, Exit, Note, RateUnit, Refusal};
 use tiermark_undo::pending;
 
-use super::asked::{asked, client, programs, setup};
+use super::asked::{asked, programs, setup};
 use super::gate::{Checks, directory, prices, state};
 use crate::args::CapacityArgs;
 use crate::busy::{Watch, disturbs_tenants};
@@ -51,7 +51,7 @@ const AN_HOUR: f64 = 3600.0;
 
 /// Smaller runs of the same question, where this one takes longer than an hour.
 fn offered(scenario: &Scenario, setup: &RunSetup, admission: &Admission, all: TimeRange) -> Vec<String> {
-    let client = client(setup);
+    let client = setup.client();
     if all.most <= AN_HOUR && has_memory(scenario, &client, &Root::live()) {
         return Vec::new();
     }

@@ -101,7 +101,7 @@ impl Checks {
         prices: Result<Option<Prices>, Vec<String>>,
     ) -> Result<Self, Failure> {
         let (state, stop) = (state()?, AtomicBool::new(false));
-        let environment = environment(args, pending, &state, &stop)?;
+        let environment = environment(args, pending.scenario, &state, &stop)?;
         let host = run::RunHost { root: &Root::live(), privileged: is_root() };
         let (prices, mistakes) = prices.map_or_else(|mistakes| (None, mistakes), |prices| (prices, Vec::new()));
         Ok(Self { admission: admit(pending, &environment, &host), prices, mistakes })
