@@ -21,7 +21,7 @@ const TENANTS: [&str; 19] = [
     "capacity",
     // Other guests may run beside.
     "--force",
-    "--plan=mini",
+    "--scenario=mini",
     "--backend=qemu",
     "--tiers=dram",
     "--records=2000",

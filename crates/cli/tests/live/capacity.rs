@@ -282,11 +282,11 @@ fn what_cannot_be_is_refused_and_leaves_nothing_behind() {
 fn virtual_machines_that_cannot_be_are_refused() {
     let user = User::new();
     for more in ["--backend=qemu --vm-memory=1M", "--vm-memory=1G"] {
-        let arguments: Vec<&str> = ["capacity", "--plan=mini"].into_iter().chain(more.split(' ')).collect();
+        let arguments: Vec<&str> = ["capacity", "--scenario=mini"].into_iter().chain(more.split(' ')).collect();
         let told = user.run(&arguments).expect(2).err;
         assert!(told.starts_with("tiermark: error: tenant.vm-memory: "), "{told}");
     }
-    let shown = user.run(&["capacity", "--plan=mini", "--backend=qemu", "--dry-run"]).out;
+    let shown = user.run(&["capacity", "--scenario=mini", "--backend=qemu", "--dry-run"]).out;
     assert!(shown.contains("309.16 MiB"), "{shown}");
     let Some(_lock) = real() else { return };
     let before = state();
@@ -295,7 +295,7 @@ fn virtual_machines_that_cannot_be_are_refused() {
     fs::write(&agent, "text").unwrap();
     let agent = format!("--guest-agent={}", agent.display());
     let arguments =
-        ["capacity", "--plan=mini", "--backend=qemu", "--memory-floor=64M", "--guest-kernel=/nonexistent", &agent];
+        ["capacity", "--scenario=mini", "--backend=qemu", "--memory-floor=64M", "--guest-kernel=/nonexistent", &agent];
     let told = patient(&user, &arguments).expect(4).err;
     // Without the emulator that is said first.
     let emulator = Command::new("qemu-system-x86_64").arg("--version").output().is_ok();
@@ -327,7 +327,7 @@ fn a_dry_run_is_a_scenario_to_begin_with() {
     let user = User::new();
     // Where it cannot be run, that is told as well.
     // What keeps the cpus busy at this moment is another a moment later: --force asks for none of it.
-    let shown = user.run(&["capacity", "--plan=mini", "--tiers=dram,zram:lz4", "--dry-run", "--force"]).out;
+    let shown = user.run(&["capacity", "--scenario=mini", "--tiers=dram,zram:lz4", "--dry-run", "--force"]).out;
     for said in [
         "dram-budget = \"512 MiB\"",
         "# Searches, 2, about ",
@@ -343,7 +343,7 @@ fn a_dry_run_is_a_scenario_to_begin_with() {
         assert!(shown.contains(said), "{said}: {shown}");
     }
     fs::write(user.path("mine.toml"), &shown).unwrap();
-    assert_eq!(user.run(&["capacity", "--plan=mine.toml", "--dry-run", "--force"]).out, shown);
+    assert_eq!(user.run(&["capacity", "--scenario=mine.toml", "--dry-run", "--force"]).out, shown);
     assert!(!user.path("state").exists() && !user.path("capacity").exists(), "it was looked at only");
     let listed = user.run(&["capacity", "--list"]).expect(0).out;
     assert!(listed.contains("brief") && listed.contains("mini"), "{listed}");
@@ -358,7 +358,7 @@ fn without_root_groups_are_refused_with_a_cure() {
     let user = User::new();
     fs::set_permissions(user.home.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
     const NOBODY: u32 = 65_534;
-    let output = user.command(&["capacity", "--plan=mini"]).uid(NOBODY).gid(NOBODY).output().unwrap();
+    let output = user.command(&["capacity", "--scenario=mini"]).uid(NOBODY).gid(NOBODY).output().unwrap();
     let refused = Ran::from(output).expect(4).err;
     assert!(refused.contains("--backend external"), "{refused}");
 }
@@ -368,7 +368,7 @@ fn servers_that_run_already_need_no_root() {
     let user = User::new();
     let (Some(one), Some(two)) = (Redis::start(&[]), Redis::start(&[])) else { return };
     let targets = format!("--target={},{}", one.target, two.target);
-    let common = ["capacity", "--plan=mini", "--backend=external", "--tiers=dram", "--records=2000", "--rps=1000"];
+    let common = ["capacity", "--scenario=mini", "--backend=external", "--tiers=dram", "--records=2000", "--rps=1000"];
     let times = ["--warmup=0", "--measure=0.5s", "--iterations=1", "--quiet", "--json"];
     let ran = patient(&user, &[&common[..], &[&targets], &times].concat()).measured();
     let case = &ran.json()["cases"][0];

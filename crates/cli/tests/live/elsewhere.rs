@@ -13,7 +13,7 @@ use crate::common::{Ran, User, fullest};
 const SEARCH: [&str; 13] = [
     "capacity",
     "--force",
-    "--plan=mini",
+    "--scenario=mini",
     "--backend=external",
     "--tiers=dram",
     "--records=2000",
@@ -189,13 +189,15 @@ fn servers_that_hold_something_are_not_written_to_unasked() {
 #[test]
 fn a_run_goes_on_as_it_was_begun() {
     let user = User::new();
-    for more in ["--plan=mini", "--records=5", "--client-cpus=0", "--max-time=5", "--first-port=7000", "--wrap=nice"] {
+    for more in
+        ["--scenario=mini", "--records=5", "--client-cpus=0", "--max-time=5", "--first-port=7000", "--wrap=nice"]
+    {
         let told = user.run(&["capacity", "--resume", more]).expect(2).err;
         assert!(told.contains("--resume"), "{more}: {told}");
     }
     // The password is no part of what is saved.
     user.run(&["capacity", "--resume", "--password=x"]).expect(4);
-    user.run(&["capacity", "--plan=mini", "--start=true", "--stop=true"]).expect(2);
+    user.run(&["capacity", "--scenario=mini", "--start=true", "--stop=true"]).expect(2);
 }
 
 /// A directory with a program of that name, in front of the usual path.
@@ -317,15 +319,15 @@ fn podman_runs_servers_in_their_groups() {
 fn a_dry_run_names_servers_and_commands() {
     let user = User::new();
     let own = ["--target=a:1,b:2", "--start=ssh host{N} up", "--stop=ssh host{N} down", "--dry-run"];
-    let plan = ["capacity", "--plan=mini", "--backend=external", "--tiers=dram"];
+    let plan = ["capacity", "--scenario=mini", "--backend=external", "--tiers=dram"];
     let shown = user.run(&[&plan[..], &own].concat()).expect(0).out;
     for said in ["75000", "a:1, b:2", "ssh host{N} up", "ssh host{N} down"] {
         assert!(shown.contains(said), "{said}: {shown}");
     }
-    let words = ["capacity", "--plan=mini", "--dry-run", "--wrap=nice -n '5 6'"];
+    let words = ["capacity", "--scenario=mini", "--dry-run", "--wrap=nice -n '5 6'"];
     // Whoever may not have control groups is told so as well.
     assert!(user.run(&words).out.contains(": nice -n 5 6"));
-    user.run(&["capacity", "--plan=mini", "--dry-run", "--wrap=nice '"]).expect(4);
+    user.run(&["capacity", "--scenario=mini", "--dry-run", "--wrap=nice '"]).expect(4);
 }
 
 /// A message as one line.
@@ -339,7 +341,7 @@ fn everything_that_is_wrong_is_told_before_the_first_probe() {
     let user = User::new();
     let wrong = [
         "capacity",
-        "--plan=mini",
+        "--scenario=mini",
         "--tiers=dram,zram:nonesuch,swap:/nonexistent/x,node:77",
         "--server=/nonexistent/redis",
         "--client-cpus=999",
@@ -401,7 +403,7 @@ fn reports_are_as_wide_as_the_flag_or_the_environment_says() {
     let (user, long) = (User::new(), format!("--start=echo {}", "word ".repeat(30)));
     let dry = [
         "capacity",
-        "--plan=mini",
+        "--scenario=mini",
         "--backend=external",
         "--tiers=dram",
         "--target=a:1",

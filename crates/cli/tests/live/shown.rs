@@ -46,7 +46,7 @@ fn capacity_is_shown_again_from_its_document_and_listed() {
     user.run(&["latency", "--quick", "--simulate", GUEST]).expect(0);
     let target = format!("--target={}", redis.target);
     let search =
-        ["capacity", "--force", "--plan=mini", "--backend=external", "--tiers=dram", "--records=500", "--rps=1000"];
+        ["capacity", "--force", "--scenario=mini", "--backend=external", "--tiers=dram", "--records=500", "--rps=1000"];
     let short = ["--warmup=0", "--measure=0.5s", "--iterations=1", "--level=p99 < 20s", "--seed=1", "--quiet"];
     let (out, again) = shown_again(&user, &[&search[..], &[&target], &short].concat(), "found.json");
     assert_eq!(again, out);

@@ -111,7 +111,7 @@ fn mistakes_are_told_with_what_helps() {
         (&["--interleave", "x"], 2, "--interleave"),
         (&["--mem-node", "7"], 4, "no such node"),
         (&["--cpu-node", "9"], 4, "no such node"),
-        (&["--mem-node", "1", "--to", "1"], 2, "cannot be used multiple times"),
+        (&["--mem-node", "1", "--mem-node", "2"], 2, "cannot be used multiple times"),
         (&["--mixed", "0"], 2, "from 1 to 99"),
         (&["--hmat", "-", "--from", "llc"], 2, "pairs of nodes"),
         (&["--interleave", "0,7", "--policy", "interleave", "--cpu-node", "0"], 4, "no such node"),

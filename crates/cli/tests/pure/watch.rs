@@ -446,7 +446,7 @@ fn what_leaves_a_gap_in_the_traffic_is_said_once() {
     writer.join().unwrap();
     for said in [
         "Ch0 of socket 1 counted no reads and writes while memory moved",
-        "Ch0 of socket 0 counted 902 GB/s",
+        "Ch0 of socket 0 counted 902.5 GB/s",
         "its parts add up to",
         "1 line of pcm-memory without counts",
     ] {

@@ -91,7 +91,7 @@ fn a_capacity_run_whose_disk_fills_up_goes_on_when_there_is_space_again() {
     let user = User::new();
     let Some(redis) = Redis::start(&[]) else { return };
     let script = format!(
-        "search() {{ run $1 \"$TIERMARK\" capacity --force --plan=mini --backend=external --tiers=dram \
+        "search() {{ run $1 \"$TIERMARK\" capacity --force --scenario=mini --backend=external --tiers=dram \
              --records=2000 --rps=1000 --target={} \
                      --overwrite --warmup=0 --measure=0.5s --iterations=1 --quiet; }}
          fill 0; search none; keep none
