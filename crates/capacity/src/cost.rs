@@ -1,10 +1,11 @@
 //! The cost of tenants, from a dated file of prices.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use jiff::civil::Date;
 use serde::Deserialize;
-use tiermark_config::{Mistake, Problem};
+use tiermark_config::{Mistake, Problem, text_of};
 use tiermark_model::Note;
 use tiermark_model::capacity::{CostAgainst, CostRow, CostTable};
 use tiermark_model::messages::{capacity as messages, scenario as says};
@@ -102,6 +103,16 @@ watts = 300.0
 [tier.dram]
 server = 1
 "#;
+
+/// Reads a file of prices.
+///
+/// # Errors
+/// Its mistakes, a sentence each that names the file.
+pub fn read_file(path: &str) -> Result<Prices, Vec<String>> {
+    let text = text_of(Path::new(path))
+        .map_err(|error| vec![format!("prices '{path}': {error}; name a readable file: --prices FILE")])?;
+    read(&text).map_err(|mistakes| mistakes.iter().map(|mistake| format!("{path}: {mistake}")).collect())
+}
 
 /// Reads a file of prices.
 ///

@@ -4,7 +4,8 @@
 //! ([`level`]), which number of tenants to try next ([`search`]), the memory of tenants and compressed pool together
 //! ([`dram`]), when a system is steady ([`steady`]) or has to be stopped ([`guard`]), the counters of the system during
 //! a trial ([`evidence`]), and the cost ([`cost`]). Around them: the memory behind DRAM ([`tier`]), the servers
-//! ([`backend`]), one [`trial`], the whole run ([`run`]), and its file ([`saved`]). Every change goes through
+//! ([`backend`]), one [`trial`], what prevents a run
+//! ([`prepare`]) and what it would do ([`outlook`]), the whole run ([`run`]), and its file ([`saved`]). Every change goes through
 //! [`system`], which writes it to the journal first.
 
 #![forbid(unsafe_code)]
@@ -22,6 +23,8 @@ pub mod guard;
 pub mod guest;
 pub mod level;
 pub mod offer;
+pub mod outlook;
+pub mod prepare;
 mod programs;
 pub mod resource;
 pub mod result;

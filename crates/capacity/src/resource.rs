@@ -1,10 +1,8 @@
 //! Which resource ran out first, from what each says for itself.
 
-use tiermark_model::Note;
 use tiermark_model::capacity::{Ended, Evidence, LimitOf, MissedLimit, OTHERS_DECIDE, QuotaUse, Resource};
 use tiermark_model::messages::trials as says;
-
-use crate::level::time;
+use tiermark_model::{Note, format_time as time};
 
 /// Share of requests that the client sent late, not the server held back, beyond which the client's own numbers are in
 /// doubt.

@@ -4,7 +4,7 @@ use tiermark_model::capacity::{
     Answer, CAPACITY_SCHEMA, Capacity, Case, CostTable, Ended, Evidence, Outcome, QuotaUse, TrialRecord,
 };
 use tiermark_model::messages::capacity as says;
-use tiermark_model::{Cgroup, Machine, Note, Tool, Warning};
+use tiermark_model::{Cgroup, Exit, Machine, Note, Tool, Warning};
 
 use crate::cost::{BASE, Fitting, Prices};
 use crate::saved::{SavedRun, SearchState};
@@ -88,6 +88,18 @@ pub fn document(
         cost: None,
         refused: saved.cases.iter().filter_map(|known| known.refused.clone()).collect(),
         warnings,
+    }
+}
+
+/// How a run ends: refused if nothing could be measured, a part if some search failed or has no single answer.
+#[must_use]
+pub fn exit(document: &Capacity, saved: &SavedRun) -> Exit {
+    let is_open =
+        |case: &Case| matches!(case.answer, Answer::Between { .. } | Answer::Fixed { outcome: Outcome::Unclear, .. });
+    match saved.is_whole() {
+        true if document.cases.is_empty() => Exit::Refused,
+        true if document.refused.is_empty() && !document.cases.iter().any(is_open) => Exit::Done,
+        _ => Exit::Partial,
     }
 }
 

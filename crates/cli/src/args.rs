@@ -19,7 +19,7 @@ use crate::parse;
 pub(crate) use capacity::CapacityArgs;
 pub(crate) use common::{ColorChoice, Format, PlaceArgs, RunArgs, Units, View, ViewArgs};
 pub(crate) use compare::{BaselineArgs, CheckArgs, CompareArgs, ExplainArgs};
-pub(crate) use counters::{CounterArgs, CounterUse, CountersFrom, CountingArgs};
+pub(crate) use counters::{CounterArgs, CounterUse, CountingArgs};
 pub(crate) use history::HistoryArgs;
 pub(crate) use load::{LoadArgs, Pacing};
 pub(crate) use show::{ReportArgs, RerunArgs, ShowArgs};

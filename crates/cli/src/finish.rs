@@ -2,11 +2,11 @@
 
 use tiermark_history::{SavedPlace, Store};
 use tiermark_model::{Exit, Refusal, Run};
+use tiermark_session::Demands;
 
 use crate::args::RunArgs;
 use crate::environment;
 use crate::exports::Export;
-use crate::outcome::{self, Demands};
 use crate::output::{self, Destination, Failure, complain, complain_once, tell};
 use crate::sanitise;
 use crate::sinks::{JournalSink, Listeners};
@@ -44,7 +44,7 @@ pub(crate) fn finish(
         (None, Exit::Done)
     };
     let demands = Demands { strict: args.place.control.strict, allow_partial: args.place.control.allow_partial };
-    let exit = outcome::exit(run, stopped_by, demands);
+    let exit = tiermark_session::exit(run, stopped_by, demands);
     if !measured {
         explain_nothing(run, stopped_by);
     }
@@ -73,10 +73,10 @@ pub(crate) fn finish(
         tell(said_of_saving(&path, &again, saved.by_id, width));
     }
     if exit == Exit::Partial && sinks.report && !result.quiet {
-        tell(said_of_missing(outcome::missing(run)));
+        tell(said_of_missing(tiermark_session::missing(run)));
     }
     if exit == Exit::Noisy && sinks.report && !result.quiet {
-        let cure = if outcome::imprecise(run) {
+        let cure = if tiermark_session::imprecise(run) {
             "; allow more time (--max-time) or a wider interval (--precision)"
         } else {
             ""

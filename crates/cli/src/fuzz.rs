@@ -3,8 +3,8 @@
 use tiermark_page::{Style, terminal};
 use tiermark_report::RUN_VIEWS;
 
+use crate::plans;
 use crate::saved::Kept;
-use crate::{plans, reanalysis};
 
 /// Reads a plan: the number of its mistakes.
 #[must_use]
@@ -52,7 +52,7 @@ fn show_explained(run: &tiermark_model::Run, styles: &[Style]) {
 /// Reads a recording of `watch`, and shows its samples.
 pub fn recording(bytes: &[u8]) {
     let lines = tiermark_lines::Lines::of_bytes(bytes.to_vec());
-    show_samples(&crate::commands::watch::samples(&lines).unwrap_or_default());
+    show_samples(&tiermark_watch::samples(&lines).unwrap_or_default());
 }
 
 /// Makes every view of samples of `watch`.
@@ -86,8 +86,7 @@ pub fn show(bytes: &[u8]) {
             styles.iter().for_each(|style| drop(terminal(&tiermark_report::capacity(&run, style), style)));
         }
         Ok(Some(Kept::Load(run))) => {
-            let view = crate::commands::load::shown::view(&run);
-            styles.iter().for_each(|style| drop(terminal(&tiermark_report::load(&view, style), style)));
+            styles.iter().for_each(|style| drop(terminal(&tiermark_report::load(&run, style), style)));
         }
         Ok(None) => {
             if let Ok(run) = tiermark_history::parse(bytes, "a document") {
@@ -99,13 +98,13 @@ pub fn show(bytes: &[u8]) {
 
 /// Concludes a run that was killed, and makes every view of it.
 pub fn show_killed(run: tiermark_model::Run) {
-    let (run, _) = crate::orphans::concluded(run, &tiermark_history::Store::at("/nowhere"));
+    let (run, _) = tiermark_session::concluded(run, &tiermark_history::Store::at("/nowhere"));
     show_run(run, &[Style::default()]);
 }
 
 /// Compares a run with itself and with itself estimated again, by either rule.
 fn show_compared(run: &tiermark_model::Run, styles: &[Style]) {
-    let again = reanalysis::reanalyse_saved(run.clone(), false);
+    let again = estimated_again(run.clone());
     let document = |run| tiermark_compare::Document { name: "fuzzed", run };
     for by_role in [false, true] {
         let rules = tiermark_compare::Rules { by_role, ..tiermark_compare::Rules::default() };
@@ -123,12 +122,16 @@ fn show_compared(run: &tiermark_model::Run, styles: &[Style]) {
     }
 }
 
+fn estimated_again(run: tiermark_model::Run) -> tiermark_model::Run {
+    tiermark_session::reanalyse_saved(run).map_or_else(|saved| *saved, |again| again.run)
+}
+
 /// Makes every view of a run, as it was saved, estimated again, and redacted.
 fn show_run(run: tiermark_model::Run, styles: &[Style]) {
     show_compared(&run, styles);
     show_checked(&run, styles);
     show_explained(&run, styles);
-    for run in [tiermark_report::redact(&run), run.clone(), reanalysis::reanalyse_saved(run, false)] {
+    for run in [tiermark_report::redact(&run), run.clone(), estimated_again(run)] {
         let _ = (tiermark_report::json(&run), tiermark_report::hmat(&run), tiermark_report::mess(&run));
         let _ = (tiermark_report::mlc(&run), tiermark_report::mlc_doubts(&run), tiermark_report::mess_doubts(&run));
         let _ = (tiermark_report::stream(&run), tiermark_report::stream_doubts(&run));

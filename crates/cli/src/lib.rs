@@ -2,35 +2,24 @@
 
 #![forbid(unsafe_code)]
 
-mod agreed;
 mod args;
-mod busy;
 mod command_line;
 mod commands;
-mod counted;
 mod counters;
 mod dry;
-mod duration_warning;
 mod environment;
 mod experiments;
 mod exports;
-mod file_memory;
 mod finish;
 #[doc(hidden)]
 pub mod fuzz;
 mod glossary;
-mod health;
 mod hints;
-mod limited;
 mod measure;
 mod names;
-mod orphans;
-mod outcome;
 mod output;
 mod parse;
 mod plans;
-mod reanalysis;
-mod record;
 mod restoring;
 mod sanitise;
 mod saved;

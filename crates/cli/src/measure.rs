@@ -3,34 +3,23 @@
 use std::io;
 
 use rustix::process::{getpriority_process, setpriority_process};
-use tiermark_engine::admit::Fresh;
-use tiermark_engine::{Host, PlannedExperiment, admit};
+use tiermark_counters::Beside;
+use tiermark_engine::Host;
 use tiermark_history::{Journal, Store};
 use tiermark_machine::Root;
 use tiermark_model::messages::setup as says;
-use tiermark_model::{
-    Exit, Experiment, IdSet, Machine, Plan, PlanPage, RUN_SCHEMA, Refusal, Request, Run, RunCounters, Warning,
-};
-use tiermark_probes::survey;
-use tiermark_tune::doctor;
+use tiermark_model::{CounterSourceId, Exit, IdSet, Machine, PlanPage, Request, Run, RunCounters};
+use tiermark_session::{Asked, Begun, Head, OtherWork, OwnRecord, counted, disturbs_measurement, prepare};
 
-use crate::agreed::agreed;
 use crate::args::{CounterUse, PlaceArgs, RunArgs, Simulation};
-use crate::busy::{Watch, disturbs_measurement};
-use crate::counters::refuse_contradiction;
-use crate::dry::Planned;
+use crate::counters::{open_counters, refuse_contradiction};
 use crate::exports::{Export, HTML};
 use crate::finish::{Sinks, finish};
-use crate::health::HealthWatch;
-use crate::output::{self, Destination, Failure, complain_once};
-use crate::record::OwnRecord;
+use crate::output::{self, Destination, Failure, complain_once, remark};
 use crate::signals::Stop;
 use crate::sinks::{EventLines, JournalSink, Listeners, Progress, Talk};
 use crate::target::Target;
-use crate::{counted, dry, duration_warning, environment, health, limited, orphans, target, version};
-
-/// A request, and why it cannot be made of this machine at all, where that is known before it is planned.
-pub(crate) type Asked = (Request, Option<Refusal>);
+use crate::{dry, environment, saved, target, version};
 
 /// The requests of a command to a machine, with a seed.
 pub(crate) type Requests<'a> = dyn Fn(&Machine, u64) -> Result<Vec<Asked>, Failure> + 'a;
@@ -93,52 +82,48 @@ pub(crate) fn conduct<'a>(job: &Job<'a>, report: bool) -> Result<Ended, Failure>
     let drawn = if simulated { SIMULATED_SEED } else { environment::random() & SEED_MASK };
     let seed = place.control.seed.unwrap_or(drawn);
     let Target { host, root } = target::open(job.simulation, seed, place.max_mem, stop.flag())?;
-    let plans = all_plans(job, host.as_ref(), seed)?;
-    let made = plans.iter().filter_map(|(request, planned)| Some((request, &planned.as_ref().ok()?.plan)));
-    let long = duration_warning::warning(&made.collect::<Vec<_>>());
-    if let Some(warning) = long.iter().find(|_| !result.quiet) {
+    let together = place.max_time.filter(|_| job.plan.is_some());
+    let prepared = prepare(&(job.requests)(host.machine(), seed)?, together, host.lab());
+    let mut prepared = prepared.map_err(|probe| Failure::tool(format!("no probe '{probe}'")))?;
+    if job.plan.is_some() {
+        prepared = prepared.of_a_plan(&given(place));
+    }
+    if let Some(warning) = prepared.long_run().filter(|_| !result.quiet) {
         output::warn(warning);
     }
     if place.control.dry_run {
-        let exit = dry::run(plans, host.as_ref(), job.simulation.simulate.as_deref(), job.args)?;
+        let exit = dry::run(prepared, host.lab(), job.simulation.simulate.as_deref(), job.args)?;
         return Ok(Ended { exit, run: None });
     }
-    let refused: Vec<&Refusal> = plans.iter().filter_map(|(_, plan)| plan.as_ref().err()).collect();
-    if refused.len() == plans.len() {
+    if let Some(refused) = prepared.refused() {
         complain_once(refused);
         return Ok(Ended { exit: Exit::Refused, run: None });
     }
-    let watch = if simulated { None } else { look_around(scope_of(&plans).as_ref(), host.as_ref(), place)? };
+    let other_work = if simulated { None } else { look_around(prepared.cpus().as_ref(), host.as_ref(), place)? };
     let (mut host, counters) = count(job, host, &root)?;
+    let begun = prepared.begin(head(job, seed), host.as_ref(), &root, counters, other_work);
     let store = environment::store();
-    let health = HealthWatch::begin(&root, host.machine());
-    let head = head(job, host.as_ref(), &root, seed, watch.is_some());
-    let mut run = Run { plan: job.plan.clone(), health: health.begun(), counters, ..head };
-    run.warnings.extend(long);
     // Files are opened before anything is measured: a name that cannot be written must not cost a run.
     let document = result.json.as_deref().map(Destination::open).transpose()?;
     let opened = |export: &Export<'a>| Destination::open(export.place).map(|place| (place, *export));
     let exports = exports.iter().map(opened).collect::<Result<Vec<_>, Failure>>()?;
-    let mut listeners = listeners(job.args, &store, &run, &plans, &stop)?;
-    let record = match simulated {
-        true => OwnRecord::default(),
-        false => OwnRecord::open(job.args, &store, &host.lab().machine),
-    };
-    for planned in plans {
-        run.experiments.push(experiment(planned, host.as_mut(), &record, &mut listeners));
-        if host.stopped() {
-            break;
-        }
+    let mut listeners = listeners(job.args, &store, &begun, &stop)?;
+    let mut record = OwnRecord::default();
+    if !simulated && !result.no_record {
+        let (own, notice) = OwnRecord::open(&store, &host.lab().machine, !result.no_save);
+        notice.iter().for_each(|refusal| remark(job.args, refusal));
+        record = own;
     }
-    agreed(&mut run.experiments, host.lab(), listeners.lines.as_mut());
-    run.seconds = host.now();
-    run.complete = !host.stopped();
-    run.health = health.ended();
-    run.warnings.extend(run.health.iter().flat_map(health::warnings));
-    run.warnings.extend(watch.iter().flat_map(Watch::warnings));
-    run.warnings.extend(tiermark_model::memory_not_kept(&run.experiments));
+    let (run, revisions) = begun.measure(host.as_mut(), &record, &mut listeners);
     listeners.progress = None;
-    record.keep(job.args, &store, &run);
+    if let Some(lines) = &mut listeners.lines {
+        revisions.iter().for_each(|revision| lines.revised(&run, revision));
+    }
+    if !result.no_save
+        && let Err(refusal) = record.keep(&store, &run)
+    {
+        remark(job.args, &refusal);
+    }
     let stopped_by = match stop.exit() {
         // A simulated user stops a run as Ctrl-C does.
         None if host.stopped() && simulated => Some(Exit::Interrupted),
@@ -151,23 +136,31 @@ pub(crate) fn conduct<'a>(job: &Job<'a>, report: bool) -> Result<Ended, Failure>
 /// Puts counters of memory traffic beside the host, and compares them with known streams.
 fn count(job: &Job<'_>, mut host: Box<dyn Host>, root: &Root) -> Result<(Box<dyn Host>, Option<RunCounters>), Failure> {
     let counting = &job.args.place.control.counting;
-    match (counting.when, job.simulation) {
-        (CounterUse::Off, _) => Ok((host, None)),
-        (_, Simulation { simulate: Some(_), sim_counters: Some(_), .. }) => {
-            let counters = counted::simulated(host.as_mut());
-            counted::refuse_useless(counting, &counters)?;
-            Ok((host, Some(counters)))
-        }
-        (when, simulation) => {
-            let named = counting.source.counters_from.is_some();
-            if simulation.simulate.is_some() && when != CounterUse::Require && !named {
-                return Ok((host, None));
-            }
-            let (host, counters) = counted::beside(host, root, counting)?;
-            counted::refuse_useless(counting, &counters)?;
-            Ok((host, Some(counters)))
-        }
-    }
+    let (required, named) = (counting.when == CounterUse::Require, counting.source.counters_from.is_some());
+    let simulated = job.simulation.simulate.is_some();
+    let (host, counters) = if counting.when == CounterUse::Off {
+        return Ok((host, None));
+    } else if simulated && job.simulation.sim_counters.is_some() {
+        let counters = counted::simulated(host.as_mut());
+        (host, counters)
+    } else if simulated && !required && !named {
+        return Ok((host, None));
+    } else {
+        let chosen = open_counters(root, host.machine(), counting, Beside::Shots)?;
+        counted::beside(host, root, chosen).map_err(too_slow)?
+    };
+    let useless = counted::refuse_useless(required, named, &counters);
+    useless.map_err(|refusals| Failure::Wrong(Vec::new(), refusals))?;
+    Ok((host, Some(counters)))
+}
+
+/// Why a source that counts in intervals of its own is none of a measurement.
+fn too_slow(source: CounterSourceId) -> Failure {
+    let name = source.name();
+    Failure::usage(format!(
+        "--counters-from {name}: it counts in intervals of its own, which do not resolve a measurement; `tiermark \
+         watch` can use it"
+    ))
 }
 
 /// Refuses outputs that would get into each other's way.
@@ -189,105 +182,19 @@ fn one_to_stdout(args: &RunArgs, exports: &[Export<'_>]) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Plans all requests of a job, with its share of the time for each.
-fn all_plans(job: &Job<'_>, host: &dyn Host, seed: u64) -> Result<Vec<Planned>, Failure> {
-    let place = &job.args.place;
-    let requests = (job.requests)(host.machine(), seed)?;
-    let mut plans = plans(&requests, host)?;
-    if let Some(seconds) = place.max_time.filter(|_| job.plan.is_some()) {
-        plans = self::plans(&shared(&plans, seconds), host)?;
-    }
-    if job.plan.is_some() {
-        for (request, plan) in &mut plans {
-            // The plan names a node that is not here.
-            let named = request.scope.mem_node.is_some() || request.params.get("targets").is_some_and(|t| !t.is_null());
-            if let (Err(refusal), true) = (plan, named) {
-                *refusal = of_a_plan(refusal.clone(), place);
-            }
-        }
-    }
-    Ok(plans)
-}
-
-/// The cpus that the requests may use, all together; `None` where one of them may use every cpu.
-fn scope_of(plans: &[Planned]) -> Option<IdSet> {
-    plans.iter().try_fold(IdSet::new(), |all, (request, _)| Some(all.union(request.scope.cpus.as_ref()?)))
-}
-
-/// The requests with their shares of the time, by what their plans are expected to take.
-fn shared(plans: &[Planned], seconds: f64) -> Vec<Asked> {
-    let whole: f64 = plans.iter().map(expected_seconds).sum();
-    let share = |planned: &Planned| {
-        let (mut request, refused) = (planned.0.clone(), planned.1.as_ref().err().cloned());
-        request.scope.max_seconds = Some(seconds * expected_seconds(planned) / whole.max(f64::MIN_POSITIVE));
-        (request, refused)
-    };
-    plans.iter().map(share).collect()
-}
-
-/// Seconds that a request is expected to take: 0 if it is refused.
-fn expected_seconds((_, planned): &Planned) -> f64 {
-    planned.as_ref().map_or(0.0, |planned| planned.plan.expected_seconds())
-}
-
-/// A refusal of a part of a plan: a cure that is an option only helps if the user gave that option.
-pub(crate) fn of_a_plan(refusal: Refusal, given: &PlaceArgs) -> Refusal {
+/// The options that a user gave, of those that a part of a plan may lack.
+pub(crate) fn given(place: &PlaceArgs) -> Vec<&'static str> {
     let options = [
-        ("--cpus", given.cpus.is_some()),
-        ("--mem-node", given.mem_node.is_some()),
-        ("--pages", !given.pages.is_empty()),
-        ("--max-mem", given.max_mem.is_some()),
+        ("--cpus", place.cpus.is_some()),
+        ("--mem-node", place.mem_node.is_some()),
+        ("--pages", !place.pages.is_empty()),
+        ("--max-mem", place.max_mem.is_some()),
     ];
-    let names = |option: &&str| refusal.options.iter().any(|named| named == option);
-    let cited = |own: bool| options.iter().any(|(option, given)| *given == own && names(option));
-    if !cited(false) || cited(true) {
-        return refusal;
-    }
-    refusal.cured_by("this machine cannot run this part of the plan; --allow-partial skips it")
-}
-
-/// Plans every request, before anything is measured or refused for another reason.
-fn plans(asked: &[Asked], host: &dyn Host) -> Result<Vec<Planned>, Failure> {
-    let plan = |(request, refused): &Asked| -> Result<Planned, Failure> {
-        let planned = match refused {
-            Some(refusal) => Err(refusal.clone()),
-            None => planned(request, host)?,
-        };
-        let possible = planned.and_then(|planned| possible(&planned.plan, host.machine()).map(|()| planned));
-        Ok((request.clone(), possible))
-    };
-    asked.iter().map(plan).collect()
-}
-
-/// Whether the machine has room for any step of a plan.
-///
-/// # Errors
-/// The [`Refusal`] of the first step, if the machine has room for none.
-fn possible(plan: &Plan, machine: &Machine) -> Result<(), Refusal> {
-    let fresh = Fresh::discovered(machine);
-    let mut first = None;
-    for step in &plan.steps {
-        match admit::admit(&step.setup, machine, &fresh) {
-            Ok(()) => return Ok(()),
-            Err(refusal) => first = first.or(Some(refusal)),
-        }
-    }
-    first.map_or(Ok(()), Err)
-}
-
-/// A request with its plan, or why it is refused.
-///
-/// # Errors
-/// A [`Failure`] for a name that no probe has.
-pub(crate) fn planned(request: &Request, host: &dyn Host) -> Result<Result<PlannedExperiment, Refusal>, Failure> {
-    let probe = tiermark_probes::find(&request.probe);
-    let probe = probe.ok_or_else(|| Failure::tool(format!("no probe '{}'", request.probe)))?;
-    let study = limited::open(probe, request, host.lab());
-    Ok(study.and_then(|study| PlannedExperiment::new(study, request, probe.method)))
+    options.into_iter().filter(|(_, given)| *given).map(|(option, _)| option).collect()
 }
 
 /// Lowers the priority if requested, and checks whether other work keeps the cpus in scope busy.
-fn look_around(cpus: Option<&IdSet>, host: &dyn Host, place: &PlaceArgs) -> Result<Option<Watch>, Failure> {
+fn look_around(cpus: Option<&IdSet>, host: &dyn Host, place: &PlaceArgs) -> Result<Option<OtherWork>, Failure> {
     if let Some(nice) = place.control.nice {
         let lowered = getpriority_process(None).and_then(|now| setpriority_process(None, now + nice));
         lowered.map_err(|e: rustix::io::Errno| {
@@ -295,53 +202,35 @@ fn look_around(cpus: Option<&IdSet>, host: &dyn Host, place: &PlaceArgs) -> Resu
         })?;
     }
     let cpus = cpus.unwrap_or(&host.machine().allowed_cpus);
-    Ok(Watch::begin(cpus, place.control.force, disturbs_measurement)?)
+    Ok(OtherWork::begin(cpus, place.control.force, disturbs_measurement)?)
 }
 
-/// The run document without its experiments.
-fn head(job: &Job<'_>, host: &dyn Host, root: &Root, seed: u64, watched: bool) -> Run {
+/// What of the document is known before its machine is.
+fn head(job: &Job<'_>, seed: u64) -> Head {
     let (started, id) = environment::started_and_id();
-    let machine = host.machine().clone();
-    let problems = doctor::problems(root, &machine);
-    let mut warnings: Vec<Warning> = problems.iter().map(health::problem).collect();
-    warnings.extend(survey::warnings(&machine));
-    if watched {
-        // Other work during the run replaces the load average, which still shows work that ended a minute ago.
-        warnings.retain(|w| w.code != "busy");
-    }
-    Run {
-        schema: RUN_SCHEMA.to_owned(),
+    Head {
         id,
         title: job.title.to_owned(),
         tool: version::tool(),
         command: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
         started,
-        seconds: 0.0,
-        complete: false,
         seed,
-        plan: None,
+        plan: job.plan.clone(),
         simulated: job.simulation.simulate.clone(),
-        machine,
-        problems: Some(problems),
-        health: None,
-        counters: None,
-        bench: host.bench().clone(),
-        experiments: Vec::new(),
-        warnings,
     }
 }
 
 /// Sets up all sinks of a run.
-fn listeners(args: &RunArgs, store: &Store, run: &Run, plans: &[Planned], stop: &Stop) -> Result<Listeners, Failure> {
+fn listeners(args: &RunArgs, store: &Store, begun: &Begun<'_>, stop: &Stop) -> Result<Listeners, Failure> {
     let mut listeners = Listeners::default();
     if let Some(place) = &args.result.jsonl {
         let mut lines = EventLines::open(place, stop.flag())?;
-        lines.head(run);
+        lines.head(begun.run());
         listeners.lines = Some(lines);
     }
     if !args.result.no_save {
-        orphans::adopt(store, args.result.quiet);
-        match Journal::create(store, run) {
+        saved::adopt(store, args.result.quiet);
+        match Journal::create(store, begun.run()) {
             Ok(journal) => {
                 journal.notice().into_iter().for_each(|refusal| output::remark(args, refusal));
                 listeners.journal = Some(JournalSink(journal));
@@ -352,24 +241,7 @@ fn listeners(args: &RunArgs, store: &Store, run: &Run, plans: &[Planned], stop: 
     if args.view.verbose > 0 {
         listeners.talk = Some(Talk);
     } else if !args.result.quiet && !args.result.no_progress {
-        listeners.progress =
-            Progress::new(plans.iter().map(expected_seconds).collect(), output::style(&args.view).unicode);
+        listeners.progress = Progress::new(begun.expected_seconds(), output::style(&args.view).unicode);
     }
     Ok(listeners)
-}
-
-/// Runs one request. One that is refused as a whole is part of the document, with its reason.
-pub(crate) fn experiment(
-    (request, planned): Planned,
-    host: &mut dyn Host,
-    record: &OwnRecord,
-    listeners: &mut Listeners,
-) -> Experiment {
-    match planned {
-        Ok(planned) => planned.run(host, record, listeners),
-        Err(refusal) => {
-            let method = tiermark_probes::find(&request.probe).map_or(0, |probe| probe.method);
-            Experiment::new(request, method, Plan { refused: vec![refusal], ..Plan::default() })
-        }
-    }
 }

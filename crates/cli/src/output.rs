@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use tiermark_lines::{temporary_beside, write_whole};
 use tiermark_model::{Document, Exit, Refusal, Run, Warning};
-use tiermark_page::{RateUnit, Style, markdown, terminal};
+use tiermark_page::{Page, RateUnit, Style, markdown, terminal};
 
 use crate::args::{ColorChoice, Format, RunArgs, Units, View};
 use crate::sanitise;
@@ -248,7 +248,7 @@ fn together<'a>(refusals: impl IntoIterator<Item = &'a Refusal>) -> Vec<Refusal>
 /// A run in the chosen layout.
 pub(crate) fn report(run: &Run, format: Format, view: &View) -> String {
     match format {
-        Format::Text => terminal(&tiermark_report::run(run, &style(view)), &style(view)),
+        Format::Text => rendered(view, |style| tiermark_report::run(run, style)),
         Format::Markdown => {
             let style = style(view).of_a_file();
             markdown(&tiermark_report::run(run, &style), &style)
@@ -273,6 +273,38 @@ pub(crate) fn tell_doubts(run: &Run, format: Format) {
     };
     if let Some(doubts) = doubts {
         tell(format_args!("tiermark: warning: the {layout} layout: {doubts}"));
+    }
+}
+
+/// A page as standard output shows it.
+pub(crate) fn rendered(view: &View, make: impl FnOnce(&Style) -> Page) -> String {
+    let style = style(view);
+    terminal(&make(&style), &style)
+}
+
+/// Prints what was found: as a document of this schema for programs, else as its page.
+///
+/// # Errors
+/// As for [`print`] and [`document`].
+pub(crate) fn show<T: Serialize>(
+    found: &T,
+    as_json: bool,
+    schema: &str,
+    view: &View,
+    make: impl FnOnce(&T, &Style) -> Page,
+) -> Result<(), Failure> {
+    print(&if as_json { document(schema, found)? } else { rendered(view, |style| make(found, style)) })
+}
+
+/// The exit code of a result, whether or not its reader closed the pipe: who has not seen all of the text still gets
+/// the result.
+///
+/// # Errors
+/// Another failure of printing.
+pub(crate) fn whoever_reads(printed: Result<(), Failure>, exit: Exit) -> Result<Exit, Failure> {
+    match printed {
+        Ok(()) | Err(Failure::BrokenPipe) => Ok(exit),
+        Err(failure) => Err(failure),
     }
 }
 

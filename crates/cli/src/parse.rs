@@ -1,7 +1,7 @@
 //! Words of the command line that only this program knows.
 
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub(crate) use tiermark_model::parse_seconds as seconds;
 use tiermark_model::{Bytes, ChainLayout, FileMemory, IdSet, ListError, PageKind, PingOp, parse_size};
@@ -10,7 +10,6 @@ use tiermark_probes::c2c::Sample;
 use tiermark_probes::matrix::{self, Buffer, Origin, Policy, Weights, Workers};
 use tiermark_probes::{Mix, ThreadGroup};
 
-use crate::args::CountersFrom;
 use crate::names;
 
 /// Nodes by number, or one by its distance.
@@ -310,23 +309,6 @@ pub(crate) fn traffic(text: &str) -> Result<Groups, String> {
     let what = "write a group of threads, such as 'cpus=0-3 mix=2:1', or name a file with a group a line";
     let lines = tiermark_config::text_of(Path::new(text)).map_err(|error| format!("'{text}': {error}; {what}"))?;
     ThreadGroup::list(&lines).map(Groups).map_err(|why| format!("'{text}': {why}"))
-}
-
-/// A source of counters that the user names.
-pub(crate) fn counter_source(text: &str) -> Result<CountersFrom, String> {
-    let sources = "perf, hsmp, resctrl, core, pcm-memory=FILE, pcm=FILE or likwid=FILE";
-    let (name, file) = text.split_once('=').map_or((text, None), |(name, file)| (name, Some(PathBuf::from(file))));
-    let file = file.filter(|file| !file.as_os_str().is_empty());
-    match (name, file, text.contains('=')) {
-        ("perf", _, false) => Ok(CountersFrom::Perf),
-        ("hsmp", _, false) => Ok(CountersFrom::Hsmp),
-        ("resctrl", _, false) => Ok(CountersFrom::Resctrl),
-        ("core", _, false) => Ok(CountersFrom::Core),
-        ("pcm-memory", Some(file), _) => Ok(CountersFrom::PcmMemory(file)),
-        ("pcm", Some(file), _) => Ok(CountersFrom::Pcm(file)),
-        ("likwid", Some(file), _) => Ok(CountersFrom::Likwid(file)),
-        _ => Err(format!("use {sources}")),
-    }
 }
 
 /// A mix of reads and writes.

@@ -12,9 +12,10 @@ use tiermark_model::capacity::{CAPACITY_SCHEMA, Capacity};
 use tiermark_model::load::{LOAD_SCHEMA, LoadRun};
 use tiermark_model::messages::documents as says;
 use tiermark_model::{Run, RunKind};
+use tiermark_session::Adopted;
 
+use crate::environment;
 use crate::output::{Failure, tell};
-use crate::{environment, orphans};
 use unfinished::not_finished;
 pub(crate) use unfinished::{is_under_way, journals, said_of_journal, tell_of_newer, without_document};
 
@@ -43,7 +44,7 @@ impl SavedDocument {
                 None => Ok(Self::Run(concluded(parse(&bytes, STDIN).map_err(Failure::usage)?, &store))),
             };
         }
-        orphans::adopt(&store, false);
+        adopt(&store, false);
         match Kept::find(reference, &store)? {
             Some(kept) => Ok(Self::Other(kept)),
             None => Self::of_probes(reference).map(Self::Run),
@@ -53,15 +54,32 @@ impl SavedDocument {
     /// The run of probes of an id or its beginning, a file, or the newest for `last`.
     fn of_probes(reference: &str) -> Result<Box<Run>, Failure> {
         let store = environment::store();
-        orphans::adopt(&store, false);
+        adopt(&store, false);
         // Every error in loading a run is an error of usage, as for a document from standard input.
         Ok(concluded(store.load(reference).map_err(Failure::usage)?, &store))
     }
 }
 
+/// Makes documents of the journals of killed runs, and says so once.
+pub(crate) fn adopt(store: &Store, quiet: bool) {
+    for adopted in tiermark_session::adopt(store).into_iter().filter(|_| !quiet) {
+        match adopted {
+            Adopted::Saved { id, notice } => {
+                notice.iter().for_each(|refusal| tell(format_args!("tiermark: warning: {refusal}")));
+                tell(format_args!(
+                    "tiermark: note: run {id} was killed; its results so far are saved: `tiermark show {id}`"
+                ));
+            }
+            Adopted::Unused { journal, why } => {
+                tell(format_args!("tiermark: note: the journal {} was not used: {why}", journal.display()));
+            }
+        }
+    }
+}
+
 /// A run with the end that a killed one lacks.
 fn concluded(run: Run, store: &Store) -> Box<Run> {
-    let (run, notice) = orphans::concluded(run, store);
+    let (run, notice) = tiermark_session::concluded(run, store);
     notice.iter().for_each(|refusal| tell(format_args!("tiermark: warning: {refusal}")));
     Box::new(run)
 }

@@ -5,7 +5,6 @@ use tiermark_model::messages::setup as says;
 use tiermark_model::{FileMemory, IdSet, Machine, Node, NodeId, Numbering, Refusal, Scope, resolve_cpus};
 
 use crate::args::PlaceArgs;
-use crate::file_memory;
 use crate::output::Failure;
 use crate::parse::NodeChoice;
 
@@ -46,7 +45,7 @@ fn scope(place: &PlaceArgs, machine: &Machine) -> Result<Scope, Failure> {
         Some(NodeChoice::Each) | None => None,
     };
     let memory = place.memory.clone().map(|memory| FileMemory { read_only: place.read_only, ..memory });
-    let of_file = memory.as_ref().map(file_memory::pages).transpose()?;
+    let of_file = memory.as_ref().map(tiermark_session::file_pages).transpose()?;
     let page = place.pages.first().copied().filter(|_| place.pages.len() == 1).or(of_file);
     let (max_mem, max_seconds, step_seconds) = (place.max_mem, place.max_time, place.seconds);
     Ok(Scope { cpus, mem_node, memory, page, max_mem, max_seconds, step_seconds })

@@ -9,8 +9,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tiermark_engine::{Event, Sink};
 use tiermark_history::{Journal, Record};
 use tiermark_model::{
-    EVENTS_SCHEMA, Experiment, Finding, Labels, Observation, Run, RunEvent, Step, Unit, format_gbs, format_ns,
+    EVENTS_SCHEMA, Experiment, Labels, Observation, Run, RunEvent, Step, Unit, format_gbs, format_ns,
 };
+
+use tiermark_session::Revision;
 
 use crate::output::{Failure, tell, unwritten};
 use crate::sanitise;
@@ -94,8 +96,10 @@ impl EventLines {
     }
 
     /// What changed of an experiment at the end of the run.
-    pub(crate) fn revised(&mut self, experiment: usize, observations: Vec<&Observation>, findings: &[Finding]) {
-        self.line(&RunEvent::Revised { experiment: experiment as u64, observations, findings });
+    pub(crate) fn revised(&mut self, run: &Run, Revision { experiment, observations }: &Revision) {
+        let revised = &run.experiments[*experiment];
+        let observations = observations.iter().map(|number| &revised.observations[*number]).collect();
+        self.line(&RunEvent::Revised { experiment: *experiment as u64, observations, findings: &revised.findings });
     }
 
     /// The last line, with the warnings, of which some are only known at the end; gives back the first failure to write

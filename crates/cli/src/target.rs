@@ -1,14 +1,14 @@
 //! The machine to run on: this one, or a simulated one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use tiermark_engine::Host;
 use tiermark_host::LinuxHost;
-use tiermark_machine::synth::{MemoryNode, Synth};
+use tiermark_machine::synth::Synth;
 use tiermark_machine::{DiscoverError, LiveFacts, Root, discover};
-use tiermark_model::{Bytes, KernelInfo, Machine, parse_size};
+use tiermark_model::{Bytes, KernelInfo, Machine};
 use tiermark_sim::{
     Ceilings, Neighbours, SimCache, SimClock, SimCore, SimCounters, SimHost, SimOptions, SimState, Visitor, Warmth,
 };
@@ -34,7 +34,7 @@ pub(crate) fn this_machine() -> Result<Machine, Failure> {
 /// A [`Failure`] that names the path, or the part of the specification that makes no sense.
 pub(crate) fn tree(text: &str) -> Result<Root, Failure> {
     match text.strip_prefix("synth:") {
-        Some(spec) => Ok(synth(spec).map_err(Failure::usage)?.root()),
+        Some(spec) => Ok(spec.parse::<Synth>().map_err(Failure::usage)?.root()),
         None => Root::at(PathBuf::from(text)).map_err(|error| match error {
             // Says itself what a tree is.
             DiscoverError::NotATree { .. } => Failure::usage(error),
@@ -43,12 +43,31 @@ pub(crate) fn tree(text: &str) -> Result<Root, Failure> {
     }
 }
 
-/// Discovers the machine of a captured tree, which knows nothing of this process.
+/// Where a machine is described: in a captured tree, by the simulation, or here.
 ///
 /// # Errors
-/// A [`Failure`] when the tree does not say which cpus there are.
-pub(crate) fn captured_machine(root: &Root) -> Result<Machine, Failure> {
-    discover(root, &LiveFacts::default()).map_err(Failure::usage)
+/// As for [`tree`].
+pub(crate) fn root(captured: Option<&Path>, simulation: &Simulation) -> Result<Root, Failure> {
+    let named = captured.map(|path| path.display().to_string()).or_else(|| simulation.simulate.clone());
+    named.map_or_else(|| Ok(Root::live()), |name| tree(&name))
+}
+
+/// Discovers this machine, or that of a captured tree, which knows nothing of this process.
+///
+/// # Errors
+/// A [`Failure`] when it does not say which cpus there are.
+pub(crate) fn machine(root: &Root) -> Result<Machine, Failure> {
+    if root.is_live() { this_machine() } else { discover(root, &LiveFacts::default()).map_err(Failure::usage) }
+}
+
+/// A machine with the place that describes it: a captured tree, the simulation, or this machine.
+///
+/// # Errors
+/// As for [`root`] and [`machine`].
+pub(crate) fn described(captured: Option<&Path>, simulation: &Simulation) -> Result<(Root, Machine), Failure> {
+    let root = root(captured, simulation)?;
+    let machine = machine(&root)?;
+    Ok((root, machine))
 }
 
 /// The machine of a run.
@@ -78,7 +97,7 @@ pub(crate) fn open(
         return Ok(Target { host: Box::new(LinuxHost::new(this_machine()?, options)?), root: Root::live() });
     };
     let root = tree(name)?;
-    let machine = captured_machine(&root)?;
+    let machine = machine(&root)?;
     let defaults = SimOptions::default();
     let options = SimOptions {
         seed,
@@ -167,64 +186,13 @@ fn simulated_kernels() -> Vec<KernelInfo> {
     tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect()
 }
 
-/// Reads `sockets=2,nodes=1,cores=16,smt=2,llc=8,l1=32K,l2=1M,l3=32M,mem=64G,stride=1,sidecache=4G,cxl=128G`, any of
-/// them, or `largest`.
-fn synth(spec: &str) -> Result<Synth, String> {
-    let mut synth = Synth::default();
-    let mut llc = None;
-    for part in spec.split(',').filter(|p| !p.is_empty()) {
-        if part == "largest" {
-            synth = Synth::largest();
-            continue;
-        }
-        let (key, value) = part.split_once('=').ok_or_else(|| format!("'{part}': write key=value, as in cores=16"))?;
-        let bad = || format!("'{part}': '{value}' is not a number in range");
-        let count = || value.parse::<u32>().ok().filter(|n| (1..=4096).contains(n)).ok_or_else(bad);
-        let size = || parse_size(value).map(|Bytes(n)| n).map_err(|e| e.to_string());
-        match key {
-            "sockets" => synth.sockets = count()?,
-            "nodes" => synth.nodes_per_socket = count()?,
-            "cores" => synth.cores_per_node = count()?,
-            "smt" => synth.smt = count()?,
-            "llc" => llc = Some(count()?),
-            "stride" => synth.node_stride = count()?,
-            "l1" => synth.l1_bytes = size()?,
-            "l2" => synth.l2_bytes = size()?,
-            "l3" => synth.l3_bytes = size()?,
-            "mem" => synth.node_bytes = size()?,
-            "sidecache" => synth.side_cache_bytes = size()?,
-            // Twice the distance and latency of a neighbour's DRAM, at the rate of a x8 link: a usual expander.
-            "cxl" => synth.memory_nodes.push(MemoryNode {
-                bytes: size()?,
-                distance: 28,
-                tier: 5,
-                latency_ns: 250,
-                bandwidth_mbs: 26_000,
-            }),
-            _ => {
-                return Err(format!(
-                    "'{key}': use sockets, nodes, cores, smt, llc, l1, l2, l3, mem, stride, sidecache or cxl"
-                ));
-            }
-        }
-    }
-    synth.cores_per_llc = llc.unwrap_or(synth.cores_per_node);
-    let cpus = [synth.sockets, synth.nodes_per_socket, synth.cores_per_node, synth.smt];
-    // Larger than any machine that exists, small enough for memory.
-    const MOST_CPUS: u64 = 16_384;
-    if cpus.iter().map(|n| u64::from(*n)).product::<u64>() > MOST_CPUS {
-        return Err(format!("'{spec}': more than {MOST_CPUS} cpus"));
-    }
-    Ok(synth)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn builds_what_the_text_says() {
-        let machine = |spec: &str| captured_machine(&tree(&format!("synth:{spec}")).unwrap()).unwrap();
+        let machine = |spec: &str| machine(&tree(&format!("synth:{spec}")).unwrap()).unwrap();
         let small = machine("sockets=2,cores=4,smt=2,mem=4G,cxl=8G");
         assert_eq!((small.cpus.len(), small.sockets().len(), small.nodes.len()), (16, 2, 3));
         assert_eq!(machine("largest").cpus.len(), 2048);

@@ -9,8 +9,10 @@
 mod alias;
 mod backend;
 mod calibrate;
+mod choice;
 mod cores;
 mod counted;
+mod course;
 mod csv;
 mod family;
 mod finding;
@@ -33,9 +35,11 @@ mod source;
 mod sums;
 mod survey;
 mod traffic;
+mod watched;
 
 pub use backend::{Backend, GroupCounts, GroupId, KernelCounters, OPEN_FLAGS, OpenEvent, PerfEvent, READ_FORMAT};
 pub use calibrate::{Fault, KnownCrossing, KnownStream, check_known, check_links};
+pub use choice::{Beside, Place, SourceChoice, families_with, open_source};
 pub use cores::Cores;
 pub use family::{Count, Family, Of, Unit, families, family_of};
 pub use finding::Finding;
@@ -55,3 +59,4 @@ pub use snapshot::{Reading, Snapshot};
 pub use source::{Candidate, Chosen, CounterSource, Null, first_that_opens, other_monitors};
 pub use survey::{System, open_hsmp, survey};
 pub use traffic::traffic;
+pub use watched::{News, NoCounts, Watched};

@@ -1,6 +1,6 @@
 //! Alerts over samples, one after the other. Pure: the same samples give the same alarms, live and from a recording.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use tiermark_model::{WatchAlert, WatchAlertChange, WatchSample};
 
@@ -31,6 +31,9 @@ pub struct Alerts {
     passed: VecDeque<f64>,
     /// Ages of figures in the sample before, by their names.
     ages: BTreeMap<String, f64>,
+    /// Figures of alerts that no sample has reported yet: a name may be of a node or a counter that the system lacks.
+    unseen: BTreeSet<String>,
+    samples: u64,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -62,7 +65,9 @@ impl Alerts {
     pub fn new(alerts: impl IntoIterator<Item = Alert>, interval: f64) -> Self {
         let standing = |alert| Standing { alert, held: None, unjudged: 0.0, alarm: false };
         let interval = if interval.is_finite() { interval.max(0.0) } else { 0.0 };
-        Self { all: alerts.into_iter().map(standing).collect(), interval, ..Self::default() }
+        let all: Vec<Standing> = alerts.into_iter().map(standing).collect();
+        let unseen = all.iter().flat_map(|standing| standing.alert.figures()).map(str::to_owned).collect();
+        Self { all, interval, unseen, ..Self::default() }
     }
 
     /// Whether there is none.
@@ -83,6 +88,8 @@ impl Alerts {
         }
         let mut numbers: BTreeMap<String, f64> =
             sample.figures().into_iter().filter_map(|figure| Some((figure.name(), figure.value?))).collect();
+        self.samples = self.samples.saturating_add(1);
+        self.unseen.retain(|name| !numbers.contains_key(name));
         let step = self.step(sample);
         let ages: BTreeMap<String, f64> = numbers
             .iter()
@@ -105,6 +112,11 @@ impl Alerts {
         let judged = judged.collect();
         self.ages = ages;
         judged
+    }
+
+    /// The figures that no sample has reported; none before the second sample, since the first has no rates.
+    pub fn never_judged(&self) -> impl Iterator<Item = &str> {
+        self.unseen.iter().filter(|_| self.samples > 1).map(String::as_str)
     }
 
     /// The time before a sample.

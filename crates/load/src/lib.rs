@@ -12,6 +12,7 @@ mod buffers;
 mod clock;
 mod conn;
 mod cpus;
+mod document;
 mod footprint;
 mod form;
 mod hgrm;
@@ -35,6 +36,7 @@ mod worker;
 mod workload;
 
 pub use address::Address;
+pub use document::Job;
 pub use footprint::{ClientBytes, client_bytes};
 pub use histogram::{LONGEST_NS, Latencies};
 pub use keys::{KEY_FORMS, KeyDist, KeyOrder};

@@ -1,5 +1,7 @@
 //! Machines built from parameters: for tests, for the simulator, and to plan for machines of any size.
 
+mod spec;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 

@@ -113,7 +113,7 @@ pub use traffic::{
 pub use tuning::{ChangeOutcome, ChangeRow, HeldChanges, KnobRow, Reach, Standing, Tuning};
 pub use units::{
     Bytes, GIB, KIB, MIB, Metric, Nanoseconds, Rate, RateUnit, Share, SizeError, Unit, format_gbs, format_ns,
-    parse_size, total,
+    format_time, parse_size, total,
 };
 pub use verdict::{Grade, Verdict};
 pub use visits::{CoreClock, Encoded, THREADS_KEPT, Visit, Visits, VisitsError, Window, kept};

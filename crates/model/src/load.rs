@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::exit::Exit;
 use crate::refusal::{Note, Warning};
 use crate::tool::Tool;
 
@@ -36,6 +37,24 @@ pub struct LoadRun {
     pub fill: Option<LoadPart>,
     /// The results; `None` if the run ended before it measured.
     pub measured: Option<LoadPart>,
+}
+
+impl LoadRun {
+    /// How the process that made it ends, unless a signal ended it: a tenant that was given up, or answers that were
+    /// refused, missing or wrong, leave the result partial.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        let tenants = [&self.fill, &self.measured].into_iter().flatten().flat_map(|part| &part.tenants);
+        let is_bad = |t: &LoadTenant| {
+            t.fault.is_some() || t.errors > 0 || t.unanswered > 0 || t.mismatches.is_some_and(|wrong| wrong > 0)
+        };
+        let last = self.measured.as_ref().or(self.fill.as_ref());
+        match last {
+            Some(part) if part.tenants.iter().all(|tenant| tenant.fault.is_some()) => Exit::Failure,
+            _ if tenants.into_iter().any(is_bad) => Exit::Partial,
+            _ => Exit::Done,
+        }
+    }
 }
 
 impl LoadWorkload {

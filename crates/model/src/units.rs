@@ -245,6 +245,21 @@ impl fmt::Display for Share {
     }
 }
 
+/// Formats a time in ns as people say it: `50 µs`, `1.25 ms`.
+pub fn format_time(ns: f64) -> String {
+    let (scale, unit) = match ns.abs() {
+        ns if ns < 1e3 => (1.0, "ns"),
+        ns if ns < 1e6 => (1e3, "µs"),
+        ns if ns < 1e9 => (1e6, "ms"),
+        _ => (1e9, "s"),
+    };
+    let value = ns / scale;
+    let digits = if value.abs() < 10.0 { 2 } else { usize::from(value.abs() < 100.0) };
+    let text = format!("{value:.digits$}");
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text} {unit}")
+}
+
 /// The metric of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -1,5 +1,7 @@
 //! Where a program is on the loaded-latency curves of a run.
 
+mod command;
+
 use std::collections::BTreeMap;
 
 use tiermark_model::messages::curve_profile as says;
@@ -10,6 +12,7 @@ use tiermark_model::{
 
 use crate::loaded::pauses::{LoadPoint, knee_of, monotone, rising};
 use crate::memory_kinds::local_cpus;
+pub use command::ProfiledCommand;
 
 /// Places whose curves are used, the first that a run has: threads beside their memory, and all nodes at once, which
 /// has fewer mixes and is divided by node. Programs do not keep to remote or far memory.
@@ -31,7 +34,7 @@ type Seen<'a> = (LoadPoint, &'a Observation);
 ///
 /// # Errors
 /// A [`Refusal`] if it has none.
-pub fn curves_of(run: &Run) -> Result<ProfileCurves, Refusal> {
+fn curves_of(run: &Run) -> Result<ProfileCurves, Refusal> {
     let observations: Vec<&Observation> = run.observations().collect();
     let cpus = local_cpus(&run.machine, &run.machine.online());
     let nodes: IdSet = cpus.iter().filter_map(|cpu| run.machine.node_of(cpu)).collect();
@@ -133,7 +136,7 @@ fn on_channels(mix: &str, reads: u64) -> f64 {
 
 /// Where a sample is on the curves: of several nodes, the one with the least head room for its curve. `None` if no
 /// traffic is counted, no time has passed, or the traffic is not known by node.
-pub fn place(on: &ProfileCurves, sample: &WatchSample, machine: &Machine) -> Option<ProfilePoint> {
+fn place(on: &ProfileCurves, sample: &WatchSample, machine: &Machine) -> Option<ProfilePoint> {
     let traffic = sample.traffic.as_ref().filter(|traffic| traffic.seconds > 0.0)?;
     let nodes = by_node(traffic, machine)?;
     let points = nodes.into_iter().filter_map(|(node, sum)| on_curve(on, sample, traffic.seconds, node, sum));
@@ -141,13 +144,13 @@ pub fn place(on: &ProfileCurves, sample: &WatchSample, machine: &Machine) -> Opt
 }
 
 /// Whether a sample has traffic that is not known by node, so that it is on no curve of a node.
-pub fn lacks_nodes(sample: &WatchSample, machine: &Machine) -> bool {
+fn lacks_nodes(sample: &WatchSample, machine: &Machine) -> bool {
     let counted = sample.traffic.as_ref().filter(|traffic| traffic.seconds > 0.0 && !traffic.boxes.is_empty());
     counted.is_some_and(|traffic| by_node(traffic, machine).is_none())
 }
 
 /// What a reader should know of points on curves.
-pub fn notes(on: &ProfileCurves, points: &[ProfilePoint]) -> Vec<Note> {
+fn notes(on: &ProfileCurves, points: &[ProfilePoint]) -> Vec<Note> {
     let mut notes = Vec::new();
     if on.place == SYSTEM {
         notes.push(says::curve_of_all_nodes());
@@ -185,7 +188,7 @@ fn between(on: &ProfileCurves, points: &[ProfilePoint]) -> Option<Note> {
 }
 
 /// What the traffic before the command says: so much of it is subtracted.
-pub fn idle_notes(on: &ProfileCurves, idle: &Traffic, machine: &Machine) -> Vec<Note> {
+fn idle_notes(on: &ProfileCurves, idle: &Traffic, machine: &Machine) -> Vec<Note> {
     let Some(rate) = idle.whole().total.map(|total| total / idle.seconds).filter(|rate| rate.is_finite()) else {
         return Vec::new();
     };

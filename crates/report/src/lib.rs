@@ -76,7 +76,7 @@ pub use lists::{
     Equivalent, FigureLine, ProbeLine, RunLine, RunSummary, equivalents, groups, kernels, names, plan_page, primitive,
     primitives, probes, runs, shown_grades, watch_figures,
 };
-pub use load::{LoadLine, LoadView, load};
+pub use load::{load, load_title, load_warnings, load_workload};
 pub use loaded::curves as loaded_curves;
 pub use machine::machine;
 pub use mess_csv::{MessError, MessPoint, mess, mess_doubts, read_mess};

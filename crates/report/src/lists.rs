@@ -10,6 +10,7 @@ use tiermark_page::{
 };
 
 use crate::capacity::capacity_line;
+use crate::load::load_title;
 use crate::page::page;
 use crate::refusals::trouble;
 use crate::run::numbers;
@@ -208,12 +209,12 @@ impl RunSummary {
         Self { title: format!("{what}: {state}"), seconds: None, trusted: None, machine: String::new() }
     }
 
-    /// The summary of a run of load; `title`: its workload in one line.
-    pub fn of_load(run: &LoadRun, title: &str) -> Self {
+    /// The summary of a run of load.
+    pub fn of_load(run: &LoadRun) -> Self {
         let parts = [&run.fill, &run.measured].into_iter().flatten();
         let seconds = Some(parts.map(|part| part.client_wall_seconds).sum());
         let machine = if run.complete { "" } else { "incomplete" };
-        Self { title: format!("load: {title}"), seconds, trusted: None, machine: machine.to_owned() }
+        Self { title: format!("load: {}", load_title(run)), seconds, trusted: None, machine: machine.to_owned() }
     }
 }
 

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use tiermark_model::format_time as time;
+
 /// A figure of response times or of requests that a limit is for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Quantity {
@@ -107,21 +109,6 @@ fn nanoseconds(text: &str) -> Option<f64> {
         _ => return None,
     };
     number.parse::<f64>().ok().map(|n| n * scale).filter(|ns| (0.0..3.6e12).contains(ns))
-}
-
-/// A time as people say it: `50 µs`, `1.25 ms`.
-pub fn time(ns: f64) -> String {
-    let (scale, unit) = match ns.abs() {
-        ns if ns < 1e3 => (1.0, "ns"),
-        ns if ns < 1e6 => (1e3, "µs"),
-        ns if ns < 1e9 => (1e6, "ms"),
-        _ => (1e9, "s"),
-    };
-    let value = ns / scale;
-    let digits = if value.abs() < 10.0 { 2 } else { usize::from(value.abs() < 100.0) };
-    let text = format!("{value:.digits$}");
-    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    format!("{text} {unit}")
 }
 
 impl Limit {

@@ -16,7 +16,7 @@ use tiermark_stats::{BEYOND, normal_beyond, quantile_ranks, share_interval};
 
 use crate::scenario::table;
 use crate::steady::HitTrend;
-pub use limits::{Limit, Quantity, Scope, time};
+pub use limits::{Limit, Quantity, Scope};
 
 table! {
     /// The service level: limits of response times, and the shares of requests that servers must answer and find.

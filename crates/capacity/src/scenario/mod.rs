@@ -9,9 +9,11 @@ mod tables;
 mod written;
 
 use std::fmt;
+use std::path::Path;
 
-use tiermark_config::Mistake;
+use tiermark_config::{Mistake, text_of};
 use tiermark_load::KeyDist;
+use tiermark_model::nearest;
 
 use crate::backend::GuestShape;
 pub use kinds::{Backend, Eviction, MaxMemory, MemoryLimit, Pacing, Size, Tier};
@@ -96,6 +98,22 @@ impl Tenant {
 }
 
 impl Scenario {
+    /// The built-in scenario of a name, or that of a file.
+    ///
+    /// # Errors
+    /// Every mistake, a sentence each that names the scenario.
+    pub fn named(name: &str) -> Result<Self, Vec<String>> {
+        let text = match BUILT_IN.iter().find(|(known, _)| *known == name) {
+            Some((_, text)) => (*text).to_owned(),
+            None => text_of(Path::new(name)).map_err(|error| {
+                let names = BUILT_IN.map(|(name, _)| name);
+                let (near, all) = (nearest(name, &names), names.join(", "));
+                vec![format!("'{name}' is neither a scenario ({all}){near} nor a file that can be read: {error}")]
+            })?,
+        };
+        Self::read(&text).map_err(|mistakes| mistakes.iter().map(|mistake| format!("{name}: {mistake}")).collect())
+    }
+
     /// Reads a scenario.
     ///
     /// # Errors

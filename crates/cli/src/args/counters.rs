@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-
-use crate::parse;
+use tiermark_counters::SourceChoice;
 
 /// Arguments of every command that counts memory traffic.
 #[derive(Debug, Clone, Default, Args)]
@@ -17,8 +16,8 @@ pub(crate) struct CounterArgs {
     /// `pcm-memory -csv=FILE` or `pcm -csv=FILE` writes. For likwid, FILE has outputs of
     /// `likwid-perfctr -O -g MEM -S 1s`, one after the other. `tiermark list counters` shows what each source counts
     /// here.
-    #[arg(long, value_name = "SOURCE", value_parser = parse::counter_source, hide_short_help = true)]
-    pub(crate) counters_from: Option<CountersFrom>,
+    #[arg(long, value_name = "SOURCE", hide_short_help = true)]
+    pub(crate) counters_from: Option<SourceChoice>,
     /// File with the events of a processor family, used before those that tiermark has (docs/COUNTERS.md)
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) events: Option<PathBuf>,
@@ -46,23 +45,4 @@ pub(crate) enum CounterUse {
     Require,
     /// Never.
     Off,
-}
-
-/// A source that the user names.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum CountersFrom {
-    /// Event sources of memory controllers.
-    Perf,
-    /// The management port of EPYC processors.
-    Hsmp,
-    /// A monitoring group.
-    Resctrl,
-    /// A file that `pcm-memory -csv=FILE` writes.
-    PcmMemory(PathBuf),
-    /// A file that `pcm -csv=FILE` writes.
-    Pcm(PathBuf),
-    /// Outputs of `likwid-perfctr -O -g MEM`.
-    Likwid(PathBuf),
-    /// Misses of cores.
-    Core,
 }

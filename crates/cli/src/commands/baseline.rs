@@ -2,11 +2,10 @@
 
 use tiermark_history::{Baselines, Entry};
 use tiermark_model::{Exit, LIST_SCHEMA, List, ListItem, Run};
-use tiermark_page::terminal;
 
 use crate::args::compare::{BaselineArgs, BaselineCommand};
 use crate::environment;
-use crate::output::{Failure, document, print, style};
+use crate::output::{Failure, document, print, rendered};
 use crate::saved::run_of_probes;
 
 /// Runs the command.
@@ -38,7 +37,7 @@ pub(crate) fn run(args: &BaselineArgs) -> Result<Exit, Failure> {
             } else {
                 let rows: Vec<(&str, String)> =
                     rows.iter().map(|(name, about)| (name.as_str(), about.clone())).collect();
-                print(&terminal(&tiermark_report::names(&rows), &style(&view.view)))?;
+                print(&rendered(&view.view, |_| tiermark_report::names(&rows)))?;
             }
         }
     }

@@ -1,33 +1,31 @@
 //! `tiermark capacity`: how many tenants fit within a service level, on each kind of memory.
 
-mod asked;
-mod dry;
-mod gate;
 mod progress;
 mod scenario;
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
+use tiermark_capacity::outlook::outlook;
+use tiermark_capacity::prepare::{Here, Job, Prepared, prepare, take_back};
 use tiermark_capacity::result;
 use tiermark_capacity::run::{self, Event};
-use tiermark_capacity::saved::SavedRun;
+use tiermark_capacity::saved::{RunHeader, SavedRun};
 use tiermark_capacity::scenario::Backend;
 use tiermark_lines::write_whole;
 use tiermark_machine::Root;
-use tiermark_model::capacity::{Answer, Capacity, Outcome};
+use tiermark_model::capacity::{Capacity, Setting};
 use tiermark_model::messages::capacity as says;
-use tiermark_model::{Exit, Warning};
-use tiermark_page::terminal;
+use tiermark_model::messages::undo::no_journal_directory;
+use tiermark_model::{Exit, Refusal, Warning};
+use tiermark_session::{HealthWatch, OtherWork, disturbs_tenants, health_warnings};
+use tiermark_undo::StateDir;
 
-use crate::args::{CapacityArgs, Simulation};
-use crate::busy::Watch;
-use crate::environment;
-use crate::health::{self, HealthWatch};
-use crate::output::{self, Destination, Failure, complain_once, print, style, tell};
+use crate::args::{CapacityArgs, Simulation, View};
+use crate::output::{self, Destination, Failure, complain_once, print, rendered, style, tell};
 use crate::signals::Stop;
-use crate::{target, version};
-use gate::Begun;
+use crate::{environment, restoring, sanitise, target, version};
 use progress::Bar;
 
 /// Runs the command.
@@ -39,39 +37,110 @@ pub(crate) fn run(args: &CapacityArgs, simulation: &Simulation) -> Result<Exit, 
     if args.list || (args.dry_run && args.scenario.is_none()) {
         return print(&scenario::list()).map(|()| Exit::Done);
     }
-    if args.dry_run {
-        return dry::run(args);
+    let place = args.json.as_deref().filter(|_| !args.dry_run).map(Destination::open).transpose()?;
+    let stop = if args.dry_run { Stop::default() } else { Stop::listen_to_the_end().map_err(Failure::tool)? };
+    let job = scenario::job(args)?;
+    let (state, flag) = (environment::state().ok_or_else(no_journal_directory)?, stop.flag());
+    let here = here(args, &state, &flag)?;
+    if args.dry_run { dry_run(job, &here, &args.view) } else { measure(args, job, &here, &stop, place) }
+}
+
+/// What user and system add to a job.
+fn here<'a>(args: &CapacityArgs, state: &'a StateDir, stop: &'a AtomicBool) -> Result<Here<'a>, Failure> {
+    let own = std::env::current_exe().map_err(Failure::tool)?.display().to_string();
+    let placer = vec![own, tiermark_primitives::PLACE.to_owned()];
+    Ok(Here { state, placer, password: args.password.clone(), settings, stop })
+}
+
+/// Settings of the system and of some block devices; none where the machine cannot be described.
+fn settings(devices: &[String]) -> Vec<Setting> {
+    let machine = target::this_machine();
+    machine.map_or_else(|_| Vec::new(), |machine| tiermark_tune::settings(&Root::live(), &machine, devices.to_vec()))
+}
+
+/// Shows what a run would do, and what would prevent it; measures and changes nothing.
+fn dry_run(job: Job, here: &Here<'_>, view: &View) -> Result<Exit, Failure> {
+    let prices = job.prices();
+    let prepared = prepare(job, prices, here, is_root());
+    let (machine, pending) = (target::this_machine()?, prepared.job.pending());
+    let busy = OtherWork::begin(&machine.allowed_cpus, pending.setup.force, disturbs_tenants).err();
+    let sections = outlook(&prepared, here, &machine, busy.as_ref(), directory().ok().as_deref());
+    let text = toml::to_string(pending.scenario).map_err(Failure::tool)?;
+    print(&format!("{text}\n{}", tiermark_report::comments(&sections, &style(view))))?;
+    refuse_wrong(&prepared).map(|()| Exit::Done)
+}
+
+/// Reports everything at once that prevents a run.
+fn refuse_wrong(prepared: &Prepared) -> Result<(), Failure> {
+    let refused: Vec<Refusal> = prepared.admission.refusals().cloned().collect();
+    if prepared.may_begin() { Ok(()) } else { Err(Failure::Wrong(prepared.mistakes.clone(), refused)) }
+}
+
+/// Carries out a job, and shows and keeps its document.
+fn measure(
+    args: &CapacityArgs,
+    job: Job,
+    here: &Here<'_>,
+    stop: &Stop,
+    place: Option<Destination>,
+) -> Result<Exit, Failure> {
+    let prices = job.prices();
+    // Mistakes in prices are refused below, whatever changes are in effect.
+    if prices.is_ok() {
+        let back = take_back(&job, here.state, is_root(), restoring::announce_commands);
+        let back = back.map_err(|refused| Failure::Wrong(Vec::new(), refused))?;
+        let back: Vec<String> = back.iter().map(|row| sanitise::line(&row.said())).collect();
+        if !args.quiet && !back.is_empty() {
+            tell(format_args!("tiermark: taken back, left by a killed run: {}", back.join(", ")));
+        }
     }
-    let place = args.json.as_deref().map(Destination::open).transpose()?;
-    let stop = Stop::listen_to_the_end().map_err(Failure::tool)?;
-    let Begun { mut saved, prices, watch } = gate::begin(args)?;
+    let prepared = prepare(job, prices, here, is_root());
+    refuse_wrong(&prepared)?;
     let (root, machine) = (Root::live(), target::this_machine()?);
+    let watch = OtherWork::begin(&machine.allowed_cpus, prepared.job.pending().setup.force, disturbs_tenants)?;
+    let mut saved = match prepared.job {
+        Job::Resumed(saved) => saved,
+        Job::New { scenario, setup } => {
+            let (started, id) = environment::started_and_id();
+            let seed = scenario.seed.unwrap_or_else(environment::random);
+            SavedRun::create(&directory()?, &id, RunHeader::new(started, seed, scenario, setup))?
+        }
+    };
     let health = HealthWatch::begin(&root, &machine);
-    let mut warnings = match carry_out(args, &mut saved, &stop) {
+    let mut warnings = match carry_out(args, &mut saved, here) {
         Ok(warnings) => warnings,
         Err(failure) => {
             // A resumed run has the results of its first checks.
             if args.resume.is_none() {
                 saved.discard();
             }
-            return Err(failure);
+            return Err(failure.into());
         }
     };
     let health = health.ended();
-    warnings.extend(health.iter().flat_map(health::warnings));
-    let about = (version::tool(), target::this_machine()?);
-    let programs = watch.as_ref().filter(|_| has_own_servers(&saved)).map(Watch::programs).unwrap_or_default();
+    warnings.extend(health.iter().flat_map(health_warnings));
+    let programs = watch.as_ref().filter(|_| has_own_servers(&saved)).map(OtherWork::programs).unwrap_or_default();
     // Where servers are elsewhere, no trial shows what other programs used of the client's machine.
     let is_client_alone = saved.begun.scenario.backend == Backend::External;
-    warnings.extend(watch.iter().filter(|_| is_client_alone).flat_map(Watch::warnings));
+    warnings.extend(watch.iter().filter(|_| is_client_alone).flat_map(OtherWork::warnings));
     // The parts of a run before that had other programs beside them.
     let since = if args.resume.is_some() { "since the run was resumed" } else { "over the whole run" };
+    let about = (version::tool(), target::this_machine()?);
     let mut document = Capacity { health, ..result::document(&saved, about, warnings, (&programs, since)) };
-    if let Some(prices) = prices {
+    if let Some(prices) = prepared.prices {
         document.cost =
             Some(result::costs(&prices, &document.cases, saved.begun.started.get(..DAY).unwrap_or_default()));
     }
-    finish(args, place, &document, &saved, &stop)
+    finish(args, place, &document, &saved, stop)
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Where runs are saved while they go on.
+fn directory() -> Result<PathBuf, Refusal> {
+    environment::capacity_runs().directory().map(Path::to_owned).ok_or_else(says::no_run_directory)
 }
 
 /// Whether all servers are children of this process, so that other programs can be told from them.
@@ -83,9 +152,8 @@ fn has_own_servers(saved: &SavedRun) -> bool {
 const DAY: usize = "2026-11-21".len();
 
 /// Makes the searches; results are in `saved`, however the run ends.
-fn carry_out(args: &CapacityArgs, saved: &mut SavedRun, stop: &Stop) -> Result<Vec<Warning>, Failure> {
-    let (state, flag) = (gate::state()?, stop.flag());
-    let environment = asked::environment(args, &saved.begun.scenario, &state, &flag)?;
+fn carry_out(args: &CapacityArgs, saved: &mut SavedRun, here: &Here<'_>) -> Result<Vec<Warning>, Refusal> {
+    let environment = here.environment(&saved.begun.scenario);
     let (mut bar, mut warnings) = (Bar::new(args.quiet), Vec::new());
     let mut told = |event: &Event<'_>| {
         if let Event::Warning(warning) = event {
@@ -139,7 +207,7 @@ fn finish(
     }
     complain_once(&document.refused);
     if !on_stdout {
-        print(&terminal(&tiermark_report::capacity(document, &style(&args.view)), &style(&args.view)))?;
+        print(&rendered(&args.view, |style| tiermark_report::capacity(document, style)))?;
     }
     if !args.quiet && (was_kept.is_ok() || !saved.is_whole()) {
         tell(match saved.is_whole() {
@@ -147,17 +215,5 @@ fn finish(
             false => format!("Not finished: tiermark capacity --resume={path}"),
         });
     }
-    Ok(stop.exit().unwrap_or_else(|| exit(document, saved)))
-}
-
-fn exit(document: &Capacity, saved: &SavedRun) -> Exit {
-    let open =
-        |answer: &Answer| matches!(answer, Answer::Between { .. } | Answer::Fixed { outcome: Outcome::Unclear, .. });
-    match () {
-        () if document.cases.is_empty() && saved.is_whole() => Exit::Refused,
-        () if saved.is_whole() && document.refused.is_empty() && !document.cases.iter().any(|c| open(&c.answer)) => {
-            Exit::Done
-        }
-        () => Exit::Partial,
-    }
+    Ok(stop.exit().unwrap_or_else(|| result::exit(document, saved)))
 }

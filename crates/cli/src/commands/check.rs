@@ -8,13 +8,12 @@ use clap::error::ErrorKind;
 use tiermark_config::text_of;
 use tiermark_expect::{AUTO, BUILT_IN, Entry, check, figures, read};
 use tiermark_model::{CHECK_SCHEMA, Check, CheckOutcome, Exit, Run};
-use tiermark_page::terminal;
 
 use crate::args::Simulation;
 use crate::args::compare::CheckArgs;
 use crate::command_line::{Cli, Command, command_here};
 use crate::measure::Ended;
-use crate::output::{Failure, complain, document, print, style};
+use crate::output::{Failure, complain, print, rendered, show, whoever_reads};
 use crate::saved::run_of_probes;
 
 /// Runs the command.
@@ -36,11 +35,9 @@ pub(crate) fn run(args: &CheckArgs, simulation: &Simulation) -> Result<Exit, Fai
     }
     let run = run_of_probes(&args.run)?;
     if args.list {
-        return print(&terminal(
-            &tiermark_report::named_figures(&figures(&run), &style(&args.view)),
-            &style(&args.view),
-        ))
-        .map(|()| Exit::Done);
+        let figures = figures(&run);
+        let text = rendered(&args.view, |style| tiermark_report::named_figures(&figures, style));
+        return print(&text).map(|()| Exit::Done);
     }
     judged(args, &run, &entries)
 }
@@ -89,17 +86,8 @@ fn not_judged(option: &str) -> Failure {
 fn judged(args: &CheckArgs, run: &Run, entries: &[Entry]) -> Result<Exit, Failure> {
     let name = if args.survey { &run.id } else { &args.run };
     let found = check(name, run, &args.expect, entries);
-    let text = if args.json {
-        document(CHECK_SCHEMA, &found)?
-    } else {
-        terminal(&tiermark_report::check(&found, &style(&args.view)), &style(&args.view))
-    };
     let exit = exit(&found, args.strict);
-    match print(&text) {
-        // A reader that closed the pipe has not seen all of it, and the result is as it was.
-        Ok(()) | Err(Failure::BrokenPipe) => Ok(exit),
-        Err(failure) => Err(failure),
-    }
+    whoever_reads(show(&found, args.json, CHECK_SCHEMA, &args.view, tiermark_report::check), exit)
 }
 
 /// The built-in rules, or those of a file.

@@ -1,19 +1,14 @@
 //! `tiermark compare`: saved runs side by side.
 
-use std::collections::BTreeSet;
-
-use tiermark_compare::{Document, Reference, Rules, THRESHOLD, compare};
-use tiermark_model::{
-    Against, COMPARE_SCHEMA, ChangeVerdict, ComparedFigure, Comparison, Exit, Fact, Grade, Labels, Obstacle, Run,
-};
-use tiermark_page::terminal;
+use tiermark_compare::{Document, Gate, Reference, Rules, THRESHOLD, compare};
+use tiermark_model::{COMPARE_SCHEMA, ComparedFigure, Comparison, Exit, Run};
 use tiermark_report::{Sheet, html};
 
 use super::baseline::baselines;
 use super::report::open_page;
 use super::scatter::scatters;
 use crate::args::compare::{CompareArgs, CompareFormat};
-use crate::output::{Destination, Failure, complain, document, print, style, tell};
+use crate::output::{Destination, Failure, complain, document, print, rendered, style, tell, whoever_reads};
 use crate::saved::run_of_probes;
 
 /// Runs the command.
@@ -58,7 +53,11 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     };
     let mut found = of(&documents);
     // What is taken out of names and labels changes no verdict.
-    let exit = args.fail_over.map_or(Exit::Done, |limit| gate(&found, limit));
+    let exit = args.fail_over.map_or(Exit::Done, |limit| {
+        let gate = Gate::of(&found, limit);
+        tell_gate(&gate, &found, limit);
+        gate.exit()
+    });
     if args.redact {
         let redacted: Vec<Run> = runs.iter().map(|(_, run)| tiermark_report::redact(run)).collect();
         // The path of a file may name its owner.
@@ -68,7 +67,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     let style = style(&args.view);
     let text = match args.format {
         _ if args.json => document(COMPARE_SCHEMA, &found)?,
-        CompareFormat::Text => terminal(&tiermark_report::compare(&found, &style), &style),
+        CompareFormat::Text => rendered(&args.view, |style| tiermark_report::compare(&found, style)),
         CompareFormat::Markdown => tiermark_report::compare_markdown(&found, &style.of_a_file()),
     };
     if let Some(page) = page {
@@ -79,135 +78,61 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
             return Ok(exit);
         }
     }
-    match print(&text) {
-        // A reader that closed the pipe has not seen all of it, and the gate is as it was.
-        Ok(()) | Err(Failure::BrokenPipe) => Ok(exit),
-        Err(failure) => Err(failure),
-    }
+    whoever_reads(print(&text), exit)
 }
 
-/// The exit code of a gate, with its result in words. One that compared nothing is not open: after a change of methods
-/// it would be for ever. Nor is one that lacks what the first run measured, or whose runs are of different machines.
-fn gate(found: &Comparison, limit: f64) -> Exit {
+/// Reports the result of a gate of this limit on standard error.
+fn tell_gate(gate: &Gate<'_>, found: &Comparison, limit: f64) {
     let percent = limit * 100.0;
-    let other_machine = |other: &&Against| {
-        let facts = [Fact::CpuModel, Fact::Simulated];
-        other.facts.iter().any(|difference| facts.contains(&difference.fact))
-    };
-    let is_over = |loss: Option<f64>| loss.is_some_and(|loss| loss > limit);
-    let mut lost = lost_families(found, limit);
-    lost.extend(names(found, |figure| is_over(figure.loss())));
-    let is_lost = |other: &Against| {
-        let families = other.families.iter().any(|family| is_over(family.loss()));
-        families || other.figures.iter().any(|figure| is_over(figure.loss()))
-    };
-    let odd = found.others.iter().find(other_machine).filter(|_| !found.by_role);
-    // A run of another machine hides no loss of the others.
-    if let Some(other) = odd.filter(|_| !found.others.iter().any(|other| !other_machine(&other) && is_lost(other))) {
-        complain(&format!(
-            "gate not judged: {} and {} are of different machines; give runs of one machine, or --machines",
-            found.first.name, other.run.name
-        ));
-        return Exit::Partial;
+    let listed = |figures: &[&ComparedFigure]| listed(&names(figures));
+    let unjudged = |why: &str| complain(&format!("gate not judged: {why}"));
+    match gate {
+        Gate::OtherMachine(run) => unjudged(&format!(
+            "{} and {} are of different machines; give runs of one machine, or --machines",
+            found.first.name, run.name
+        )),
+        Gate::Failed { families, figures } => {
+            let mut all: Vec<String> = families.iter().map(|family| tiermark_report::family_name(family)).collect();
+            all.dedup();
+            let all = self::listed(&[all, names(figures)].concat());
+            complain(&format!("gate failed: worse by more than {percent} %: {all}"));
+        }
+        Gate::NothingComparable => unjudged("no number of the runs can be compared; measure the first run again"),
+        Gate::Unsure(figures) => {
+            let all = if figures.is_empty() { String::new() } else { format!(": {}", listed(figures)) };
+            unjudged(&format!(
+                "whether numbers are worse is unsure; measure again, or add runs to the baseline (tiermark baseline \
+                 add){all}"
+            ));
+        }
+        Gate::Missing(figures) => unjudged(&format!("the other run has not measured {}", listed(figures))),
+        Gate::OtherMethod(figures) => unjudged(&format!(
+            "measured in another way than in the first run, which needs to be measured again: {}",
+            listed(figures)
+        )),
+        Gate::Passed { judged, tiers_unjudged, doubtful, perhaps_worse } => {
+            let warn = |what: &str, figures: &[&ComparedFigure]| {
+                if !figures.is_empty() {
+                    tell(format_args!("tiermark: warning: {what}: {}", listed(figures)));
+                }
+            };
+            warn("--fail-over does not judge numbers without a sound value, or of another state", doubtful);
+            warn(&format!("these may be worse by more than {percent} %, which is not sure"), perhaps_worse);
+            let none = match tiers_unjudged.as_slice() {
+                [] => String::new(),
+                tiers => format!(", none of {}", tiers.join(", ")),
+            };
+            tell(format_args!(
+                "tiermark: gate passed: nothing comparable is worse by more than {percent} % ({judged} numbers \
+                 judged{none})"
+            ));
+        }
     }
-    if !lost.is_empty() {
-        complain(&format!("gate failed: worse by more than {percent} %: {}", listed(&lost)));
-        return Exit::Regression;
-    }
-    let count = |of: &dyn Fn(&&ComparedFigure) -> bool| {
-        found.others.iter().map(|other| other.figures.iter().filter(of).count()).min().unwrap_or(0)
-    };
-    if count(&|figure| !matches!(figure.verdict, ChangeVerdict::NotComparable(_))) == 0 {
-        complain("gate not judged: no number of the runs can be compared; measure the first run again");
-        return Exit::Partial;
-    }
-    let was_trusted =
-        |figure: &ComparedFigure| figure.first.as_ref().is_some_and(|first| first.grade == Grade::Trusted);
-    let blocks = |figure: &ComparedFigure| was_trusted(figure) && figure.blocks_gate(limit);
-    let seem = names(found, blocks);
-    let also = names(found, |figure| !blocks(figure) && is_over(figure.unsure_loss()));
-    let is_sure = |figure: &&ComparedFigure| {
-        !matches!(figure.verdict, ChangeVerdict::NotComparable(_) | ChangeVerdict::Unsure(_))
-    };
-    if count(&is_sure) == 0 || !seem.is_empty() {
-        let all = [seem, also].concat();
-        let all = if all.is_empty() { String::new() } else { format!(": {}", listed(&all)) };
-        complain(&format!(
-            "gate not judged: whether numbers are worse is unsure; measure again, or add runs to the baseline \
-             (tiermark baseline add){all}"
-        ));
-        return Exit::Partial;
-    }
-    let is_judged =
-        |figure: &ComparedFigure| was_trusted(figure) && figure.less_is_better().is_some() && !figure.is_of_the_hour();
-    let without = |is_so: fn(&Obstacle) -> bool| {
-        names(found, |figure| {
-            let is_gone = matches!(&figure.verdict, ChangeVerdict::NotComparable(why) if is_so(why));
-            is_gone && is_judged(figure)
-        })
-    };
-    let missing = without(|why| matches!(why, Obstacle::OnlyInFirst | Obstacle::Probe { .. }));
-    if !missing.is_empty() {
-        complain(&format!("gate not judged: the other run has not measured {}", listed(&missing)));
-        return Exit::Partial;
-    }
-    let moved =
-        without(|why| matches!(why, Obstacle::Method { .. } | Obstacle::WorkingSet { .. } | Obstacle::Pages { .. }));
-    if !moved.is_empty() {
-        complain(&format!(
-            "gate not judged: measured in another way than in the first run, which needs to be measured again: {}",
-            listed(&moved)
-        ));
-        return Exit::Partial;
-    }
-    let doubtful = without(|why| {
-        matches!(why, Obstacle::Suspect | Obstacle::Missing | Obstacle::State { .. } | Obstacle::Estimate)
-    });
-    if !doubtful.is_empty() {
-        let text = listed(&doubtful);
-        tell(format_args!(
-            "tiermark: warning: --fail-over does not judge numbers without a sound value, or of another state: {text}"
-        ));
-    }
-    if !also.is_empty() {
-        let text = listed(&also);
-        tell(format_args!("tiermark: warning: these may be worse by more than {percent} %, which is not sure: {text}"));
-    }
-    let (judged, other) = judged_tiers(found, is_sure);
-    tell(format_args!(
-        "tiermark: gate passed: nothing comparable is worse by more than {percent} % ({judged} numbers judged{other})"
-    ));
-    Exit::Done
 }
 
-/// How many numbers are so in the run that has fewest, and the tiers of which no number is.
-fn judged_tiers(found: &Comparison, is_so: impl Fn(&&ComparedFigure) -> bool) -> (usize, String) {
-    let tier = |figure: &ComparedFigure| figure.labels.get(Labels::TIER).map(str::to_owned);
-    let of_hardware = |figure: &&ComparedFigure| figure.less_is_better().is_some() && !figure.is_of_the_hour();
-    let of = |other: &Against| {
-        let all: Vec<&ComparedFigure> = other.figures.iter().filter(of_hardware).collect();
-        let (judged, others): (Vec<&ComparedFigure>, Vec<&ComparedFigure>) = all.into_iter().partition(&is_so);
-        let known: BTreeSet<String> = judged.iter().filter_map(|figure| tier(figure)).collect();
-        let none: BTreeSet<String> = others.iter().filter_map(|figure| tier(figure)).collect();
-        (judged.len(), none.difference(&known).cloned().collect::<Vec<_>>().join(", "))
-    };
-    let (judged, none) = found.others.iter().map(of).min_by_key(|(judged, _)| *judged).unwrap_or_default();
-    (judged, if none.is_empty() { none } else { format!(", none of {none}") })
-}
-
-/// The families that are worse by more than the limit.
-fn lost_families(found: &Comparison, limit: f64) -> Vec<String> {
-    let families = found.others.iter().flat_map(|other| &other.families);
-    let lost = families.filter(|family| family.loss().is_some_and(|loss| loss > limit));
-    let mut names: Vec<String> = lost.map(tiermark_report::family_name).collect();
-    names.dedup();
-    names
-}
-
-/// The names of the numbers that are so, each once.
-fn names(found: &Comparison, is_so: impl Fn(&ComparedFigure) -> bool) -> Vec<String> {
-    let figures = found.others.iter().flat_map(|other| &other.figures).filter(|figure| is_so(figure));
-    let mut names: Vec<String> = figures.map(tiermark_report::compared_name).collect();
+/// The names of figures; of neighbours with one name, one.
+fn names(figures: &[&ComparedFigure]) -> Vec<String> {
+    let mut names: Vec<String> = figures.iter().map(|figure| tiermark_report::compared_name(figure)).collect();
     names.dedup();
     names
 }

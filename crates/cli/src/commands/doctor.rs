@@ -2,14 +2,12 @@
 
 use std::time::Duration;
 
-use tiermark_machine::Root;
 use tiermark_model::{DOCTOR_SCHEMA, Exit, Health};
-use tiermark_page::terminal;
 use tiermark_tune::doctor::{CheckInput, checkup, watch};
 use tiermark_undo::pending;
 
 use crate::args::{DoctorArgs, Simulation};
-use crate::output::{Failure, document, print, style};
+use crate::output::{Failure, show};
 use crate::{environment, target};
 
 /// Time that other work and steal are watched: a hundred ticks of the usual accounting, so that one percent shows.
@@ -17,25 +15,12 @@ const WATCHED: Duration = Duration::from_secs(1);
 
 /// Runs the command.
 pub(crate) fn run(args: &DoctorArgs, simulation: &Simulation) -> Result<Exit, Failure> {
-    let tree = args.root.as_ref().map(|path| path.display().to_string()).or_else(|| simulation.simulate.clone());
-    let (root, machine) = match tree {
-        Some(tree) => {
-            let root = target::tree(&tree)?;
-            let machine = target::captured_machine(&root)?;
-            (root, machine)
-        }
-        None => (Root::live(), target::this_machine()?),
-    };
+    let (root, machine) = target::described(args.root.as_deref(), simulation)?;
     let live = root.is_live();
     let busy = if live { watch(&root, &machine.allowed_cpus, WATCHED) } else { None };
     let state = environment::state().filter(|_| live);
     let held = state.map(|state| pending(&state, &root)).unwrap_or_default();
     let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy, held: &held });
-    let text = if args.json {
-        document(DOCTOR_SCHEMA, &checkup)?
-    } else {
-        terminal(&tiermark_report::doctor(&checkup, &style(&args.view)), &style(&args.view))
-    };
-    print(&text)?;
+    show(&checkup, args.json, DOCTOR_SCHEMA, &args.view, tiermark_report::doctor)?;
     Ok(if checkup.count(Health::Problem) > 0 { Exit::Regression } else { Exit::Done })
 }

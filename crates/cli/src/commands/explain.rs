@@ -5,31 +5,22 @@ use tiermark_history::Entry;
 use tiermark_model::{
     ComparedRun, EXPLAIN_RULES_SCHEMA, EXPLANATION_SCHEMA, Exit, ExplainRules, Explanation, count_of, nearest,
 };
-use tiermark_page::terminal;
+use tiermark_page::Style;
 
 use crate::args::compare::ExplainArgs;
-use crate::output::{Failure, complain, document, print, style, tell};
+use crate::output::{Failure, complain, show, tell, whoever_reads};
 use crate::saved::{self, Kept, SavedDocument};
 
 /// Runs the command.
 pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
     if let Some(name) = &args.rules {
         let rules = named(rules(), name.as_deref())?;
-        let text = if args.json {
-            document(EXPLAIN_RULES_SCHEMA, &rules)?
-        } else {
-            terminal(&tiermark_report::explain_rules(&rules), &style(&args.view))
-        };
-        return print(&text).map(|()| Exit::Done);
+        let page = |rules: &ExplainRules, _: &Style| tiermark_report::explain_rules(rules);
+        return show(&rules, args.json, EXPLAIN_RULES_SCHEMA, &args.view, page).map(|()| Exit::Done);
     }
     let found = match &args.run {
         Some(name) => explained(name)?,
         None => newest()?,
-    };
-    let text = if args.json {
-        document(EXPLANATION_SCHEMA, &found)?
-    } else {
-        terminal(&tiermark_report::explanation(&found, &style(&args.view)), &style(&args.view))
     };
     let exit = if found.is_empty() {
         complain(
@@ -40,11 +31,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
     } else {
         Exit::Done
     };
-    match print(&text) {
-        // A reader that closed the pipe has not seen all of it, and the result is as it was.
-        Ok(()) | Err(Failure::BrokenPipe) => Ok(exit),
-        Err(failure) => Err(failure),
-    }
+    whoever_reads(show(&found, args.json, EXPLANATION_SCHEMA, &args.view, tiermark_report::explanation), exit)
 }
 
 /// A document explained, by what a user calls it.

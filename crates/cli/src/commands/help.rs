@@ -12,7 +12,7 @@ use super::list::primitives_of;
 use crate::args::{HelpArgs, Simulation};
 use crate::command_line;
 use crate::output::{Failure, print, style};
-use crate::{glossary, names};
+use crate::{glossary, names, target};
 pub(super) use pages::page;
 
 /// Runs the command.
@@ -88,7 +88,7 @@ fn of_the_system(
     style: &Style,
 ) -> Result<String, Failure> {
     let names = names::of_the_system(topic).map_err(|_| no_help(topic, command))?;
-    let mut of: Vec<PrimitiveInfo> = primitives_of(simulation)?;
+    let mut of: Vec<PrimitiveInfo> = primitives_of(&target::root(None, simulation)?)?;
     of.retain(|info| names.contains(&info.id.0.as_str()) || names.contains(&info.group.name()));
     Ok(match of.as_slice() {
         [one] => tiermark_report::primitive(one, style),

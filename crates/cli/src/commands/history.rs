@@ -9,11 +9,10 @@ use tiermark_model::{Exit, FigureHistory, HISTORY_SCHEMA, History, HistoryRun, R
 use tiermark_page::terminal;
 use tiermark_report::{FigureNames, history_words, shown_grades};
 
-use super::list;
 use crate::args::Simulation;
 use crate::args::history::{HistoryArgs, Since};
 use crate::output::{Failure, document, print, style, tell};
-use crate::{environment, orphans};
+use crate::{environment, saved, target};
 
 /// The newest runs with figures of tiers that the brief lines are made of: those of a survey
 /// take half a millisecond in unoptimised code.
@@ -28,7 +27,7 @@ const NAMED: usize = 8;
 /// Runs the command.
 pub(crate) fn run(args: &HistoryArgs, simulation: &Simulation) -> Result<Exit, Failure> {
     let store = environment::store();
-    orphans::adopt(&store, false);
+    saved::adopt(&store, false);
     if args.rebuild {
         Index::forget(&store);
     }
@@ -127,7 +126,7 @@ impl<'a> Chosen<'a> {
 
 /// This computer as documents name it: by its host name, since they do not hold the machine's id.
 fn computer(simulation: &Simulation) -> Result<MachineKey, Failure> {
-    let machine = list::machine(simulation)?;
+    let (_, machine) = target::described(None, simulation)?;
     Ok(MachineKey::of(&machine, machine.system.hostname.as_deref().unwrap_or_default()))
 }
 

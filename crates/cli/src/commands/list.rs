@@ -9,24 +9,23 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use serde_json::Value;
-use tiermark_counters::{System, survey};
+use tiermark_counters::{Beside, System, survey};
 use tiermark_engine::Lab;
 use tiermark_history::{Entry, Store};
 use tiermark_lines::lock_soon;
 use tiermark_machine::Root;
 use tiermark_model::{
-    Bench, CounterSourceInfo, Effort, Exit, Isa, KernelInfo, LIST_SCHEMA, List, ListItem, Machine, PrimitiveInfo,
-    Refusal, Request, RunKind, Scope,
+    Bench, CounterSourceInfo, Effort, Exit, Isa, KernelInfo, LIST_SCHEMA, List, ListItem, PrimitiveInfo, Refusal,
+    Request, RunKind, Scope,
 };
-use tiermark_page::{Style, terminal};
+use tiermark_page::{Page, Style, terminal};
 use tiermark_report::{FigureLine, ProbeLine, RunLine, RunSummary};
 
-use super::load;
 use crate::args::{CountingArgs, ListArgs, Listing, Simulation};
-use crate::counters::{self, Beside, ThisSystem, open_counters};
+use crate::counters::{self, ThisSystem, open_counters};
 use crate::output::{self, Failure, print, style};
 use crate::saved::{self, Kept, journals};
-use crate::{command_line, environment, orphans, target};
+use crate::{command_line, environment, target};
 
 /// Runs the command.
 pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Failure> {
@@ -40,24 +39,23 @@ pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Fail
     if chosen && args.what != Some(Listing::Counters) {
         return Err(Failure::usage("--counters-from and --events: use them with counters"));
     }
-    let captured = args.root.as_ref().map(|path| path.display().to_string());
-    let simulation = &Simulation { simulate: captured.or_else(|| simulation.simulate.clone()), ..simulation.clone() };
+    let root = &target::root(args.root.as_deref(), simulation)?;
     if args.json {
-        return print(&document(args, simulation)?).map(|()| Exit::Done);
+        return print(&document(args, root)?).map(|()| Exit::Done);
     }
     let style = style(&args.view);
     let Some(what) = args.what else { return print(&listings(&style)).map(|()| Exit::Done) };
-    let text = match what {
-        Listing::Runs => runs(&environment::store(), &style)?,
-        Listing::Capacity => capacity(&style)?,
-        Listing::Probes => probes(simulation, &style)?,
-        Listing::Kernels => kernels(&style),
-        Listing::Primitives => primitives(simulation, &style)?,
-        Listing::Counters => terminal(&tiermark_report::counter_sources(&sources(args, simulation)?, &style), &style),
-        Listing::Figures => terminal(&tiermark_report::watch_figures(&figures::all()), &style),
-        Listing::Commands => commands(&style),
+    let (page, more) = match what {
+        Listing::Runs => runs(&environment::store())?,
+        Listing::Capacity => capacity()?,
+        Listing::Probes => (tiermark_report::probes(&probe_lines(root)?, &style), String::new()),
+        Listing::Kernels => (kernels(&style), String::new()),
+        Listing::Primitives => (tiermark_report::primitives(&primitives_of(root)?, &style), String::new()),
+        Listing::Counters => (tiermark_report::counter_sources(&sources(args, root)?, &style), String::new()),
+        Listing::Figures => (tiermark_report::watch_figures(&figures::all()), String::new()),
+        Listing::Commands => (tiermark_report::groups(&command_line::described()), String::new()),
     };
-    print(&text).map(|()| Exit::Done)
+    print(&(terminal(&page, &style) + &more)).map(|()| Exit::Done)
 }
 
 /// The names of all lists.
@@ -74,7 +72,7 @@ fn named_listings() -> Vec<(String, String)> {
 }
 
 /// A list for programs.
-fn document(args: &ListArgs, simulation: &Simulation) -> Result<String, Failure> {
+fn document(args: &ListArgs, root: &Root) -> Result<String, Failure> {
     let named = |rows: Vec<(String, String)>| -> Vec<ListItem> {
         rows.into_iter().map(|(name, about)| ListItem::Named { name, about }).collect()
     };
@@ -82,11 +80,11 @@ fn document(args: &ListArgs, simulation: &Simulation) -> Result<String, Failure>
     let items: Vec<ListItem> = match what {
         None => named(named_listings()),
         Some(Listing::Runs) => {
-            orphans::adopt(&environment::store(), false);
+            saved::adopt(&environment::store(), false);
             saved::all()?.into_iter().map(run_item).collect()
         }
         Some(Listing::Capacity) => journals().into_iter().rev().map(|journal| capacity_item(journal.path)).collect(),
-        Some(Listing::Probes) => probe_lines(simulation)?
+        Some(Listing::Probes) => probe_lines(root)?
             .into_iter()
             .map(|ProbeLine { id, method, summary, refused }| ListItem::Probe { id, method, summary, refused })
             .collect(),
@@ -94,8 +92,8 @@ fn document(args: &ListArgs, simulation: &Simulation) -> Result<String, Failure>
             .iter()
             .map(|spec| ListItem::Kernel { kernel: spec.kernel_info(), available: (spec.available)() })
             .collect(),
-        Some(Listing::Primitives) => primitives_of(simulation)?.into_iter().map(ListItem::Primitive).collect(),
-        Some(Listing::Counters) => sources(args, simulation)?.into_iter().map(ListItem::Counters).collect(),
+        Some(Listing::Primitives) => primitives_of(root)?.into_iter().map(ListItem::Primitive).collect(),
+        Some(Listing::Counters) => sources(args, root)?.into_iter().map(ListItem::Counters).collect(),
         Some(Listing::Figures) => figures::all()
             .into_iter()
             .map(|FigureLine { name, unit, group, about }| ListItem::Figure {
@@ -125,15 +123,15 @@ fn capacity_item(journal: PathBuf) -> ListItem {
     ListItem::Capacity { id, path: path.to_string_lossy().into_owned(), finished }
 }
 
-/// One line a run, newest first.
-fn runs(store: &Store, style: &Style) -> Result<String, Failure> {
-    orphans::adopt(store, false);
+/// One line a run, newest first, and what else to say.
+fn runs(store: &Store) -> Result<(Page, String), Failure> {
+    saved::adopt(store, false);
     let mut entries = saved::all()?;
     entries.extend(saved::without_document());
     entries.sort_by(|(_, a), (_, b)| b.order().cmp(&a.order()));
     if entries.is_empty() {
         let place = store.directory().map_or_else(|| "no directory".to_owned(), |d| d.display().to_string());
-        return Ok(format!("No run is saved in {place}; `tiermark survey` makes one."));
+        return Ok((Page::new(), format!("No run is saved in {place}; `tiermark survey` makes one.")));
     }
     let lines: Vec<RunLine> = entries
         .iter()
@@ -145,7 +143,7 @@ fn runs(store: &Store, style: &Style) -> Result<String, Failure> {
     let journals = entries.iter().filter(|(kind, _)| *kind == RunKind::Capacity).map(|(_, entry)| &entry.path);
     let going_on = going_on(journals.map(|path| path.with_extension("jsonl")));
     let said = format!("In {places}; `tiermark show RUN` shows one.{going_on}");
-    Ok(terminal(&tiermark_report::runs(&lines), style) + &said)
+    Ok((tiermark_report::runs(&lines), said))
 }
 
 /// How to go on with runs of tenants, by their journals; empty where all have an end, or go on.
@@ -176,23 +174,23 @@ fn summary(kind: RunKind, entry: &Entry, store: &Store) -> Result<RunSummary, St
     }
     if saved::is_under_way(&entry.path) {
         let what = match Kept::read(&entry.path) {
-            Ok(Some(Kept::Load(run))) => format!("load: {}", load::shown::workload(&run)),
+            Ok(Some(Kept::Load(run))) => format!("load: {}", tiermark_report::load_workload(&run)),
             _ => saved::said_of_journal(&entry.path),
         };
         return Ok(RunSummary::without_document(&what, is_being_written(&entry.path)));
     }
     match Kept::read(&entry.path) {
         Ok(Some(Kept::Capacity(run))) => Ok(RunSummary::of_capacity(&run)),
-        Ok(Some(Kept::Load(run))) => Ok(RunSummary::of_load(&run, &load::shown::view(&run).title)),
+        Ok(Some(Kept::Load(run))) => Ok(RunSummary::of_load(&run)),
         Ok(None) | Err(_) => Err("its document cannot be read".to_owned()),
     }
 }
 
-/// One line a run of capacity, newest first.
-fn capacity(style: &Style) -> Result<String, Failure> {
+/// One line a run of capacity, newest first, and what else to say.
+fn capacity() -> Result<(Page, String), Failure> {
     let store = environment::capacity_runs();
     let Some(directory) = store.directory() else {
-        return Ok("No run of capacity is saved: set TIERMARK_HOME or HOME.".to_owned());
+        return Ok((Page::new(), "No run of capacity is saved: set TIERMARK_HOME or HOME.".to_owned()));
     };
     let line = |Entry { id, path, .. }: Entry| {
         let document = path.with_extension("json");
@@ -210,11 +208,11 @@ fn capacity(style: &Style) -> Result<String, Failure> {
     let going_on = going_on(journals().into_iter().map(|journal| journal.path));
     let lines: Vec<(String, String)> = journals().into_iter().rev().map(line).collect();
     if lines.is_empty() {
-        return Ok(format!("No run of capacity is saved in {}.", directory.display()));
+        return Ok((Page::new(), format!("No run of capacity is saved in {}.", directory.display())));
     }
     let rows: Vec<(&str, String)> = lines.iter().map(|(id, text)| (id.as_str(), text.clone())).collect();
-    let names = terminal(&tiermark_report::names(&rows), style);
-    Ok(format!("{names}In {}; `tiermark show RUN` shows one.{going_on}", directory.display()))
+    let said = format!("In {}; `tiermark show RUN` shows one.{going_on}", directory.display());
+    Ok((tiermark_report::names(&rows), said))
 }
 
 /// Whether a run still writes its journal, which it locks.
@@ -223,12 +221,8 @@ fn is_being_written(journal: &Path) -> bool {
 }
 
 /// Every probe, and whether this machine can run it.
-fn probes(simulation: &Simulation, style: &Style) -> Result<String, Failure> {
-    Ok(terminal(&tiermark_report::probes(&probe_lines(simulation)?, style), style))
-}
-
-fn probe_lines(simulation: &Simulation) -> Result<Vec<ProbeLine>, Failure> {
-    let machine = machine(simulation)?;
+fn probe_lines(root: &Root) -> Result<Vec<ProbeLine>, Failure> {
+    let machine = target::machine(root)?;
     // Planning needs kernels and primitives; clock and overheads only matter once something is measured.
     let primitives = tiermark_primitives::primitives(&machine);
     let bench = Bench { kernels: available(), primitives, ..Bench::default() };
@@ -255,46 +249,27 @@ fn probe_lines(simulation: &Simulation) -> Result<Vec<ProbeLine>, Failure> {
         .collect())
 }
 
-/// This machine, or the simulated one.
-pub(super) fn machine(simulation: &Simulation) -> Result<Machine, Failure> {
-    match &simulation.simulate {
-        Some(tree) => target::captured_machine(&target::tree(tree)?),
-        None => target::this_machine(),
-    }
-}
-
-/// The primitives of the operating system, and why some cannot be measured here.
-fn primitives(simulation: &Simulation, style: &Style) -> Result<String, Failure> {
-    Ok(terminal(&tiermark_report::primitives(&primitives_of(simulation)?, style), style))
-}
-
-/// The primitives of this system, or of a simulated machine.
-pub(super) fn primitives_of(simulation: &Simulation) -> Result<Vec<PrimitiveInfo>, Failure> {
-    let machine = machine(simulation)?;
-    let simulated = simulation.simulate.is_some();
-    Ok(if simulated {
-        tiermark_primitives::primitives(&machine)
-    } else {
-        tiermark_primitives::present_primitives(&machine)
+/// The primitives of this system, or of a captured machine, and why some cannot be measured there.
+pub(super) fn primitives_of(root: &Root) -> Result<Vec<PrimitiveInfo>, Failure> {
+    let machine = target::machine(root)?;
+    Ok(match root.is_live() {
+        true => tiermark_primitives::present_primitives(&machine),
+        false => tiermark_primitives::primitives(&machine),
     })
 }
 
 /// Sources of counters. Those of this machine are opened and closed again; those of a captured machine are not. With
 /// `--counters-from` only the source of that name.
-fn sources(args: &ListArgs, simulation: &Simulation) -> Result<Vec<CounterSourceInfo>, Failure> {
-    let machine = machine(simulation)?;
-    let root = match &simulation.simulate {
-        Some(tree) => target::tree(tree)?,
-        None => Root::live(),
-    };
+fn sources(args: &ListArgs, root: &Root) -> Result<Vec<CounterSourceInfo>, Failure> {
+    let machine = target::machine(root)?;
     if let Some(from) = &args.counters.counters_from {
         let asked = CountingArgs { source: args.counters.clone(), ..CountingArgs::default() };
-        let chosen = open_counters(&root, &machine, &asked, Beside::Samples)?;
+        let chosen = open_counters(root, &machine, &asked, Beside::Samples)?;
         return Ok(vec![chosen.info(from.id())]);
     }
     let families = counters::events(&args.counters)?;
     let system: Option<&dyn System> = if root.is_live() { Some(&ThisSystem) } else { None };
-    Ok(survey(&root, &machine, &families, system))
+    Ok(survey(root, &machine, &families, system))
 }
 
 pub(super) fn available() -> Vec<KernelInfo> {
@@ -302,13 +277,13 @@ pub(super) fn available() -> Vec<KernelInfo> {
 }
 
 /// Every kernel that was built, and why some cannot run here.
-fn kernels(style: &Style) -> String {
+fn kernels(style: &Style) -> Page {
     let mut missing: Vec<Isa> =
         tiermark_kernels::streams().iter().filter(|s| !(s.available)()).map(|s| s.info.isa).collect();
     missing.sort_unstable();
     missing.dedup();
     let unavailable: Vec<Refusal> = missing.into_iter().map(unavailable).collect();
-    terminal(&tiermark_report::kernels(&available(), &unavailable, style), style)
+    tiermark_report::kernels(&available(), &unavailable, style)
 }
 
 /// Why the kernels of an instruction set cannot run here.
@@ -329,10 +304,6 @@ fn unavailable(isa: Isa) -> Refusal {
         Isa::Portable => ("portable", "nothing"),
     };
     tiermark_model::messages::setup::kernels_unavailable(name, &ids, needs)
-}
-
-fn commands(style: &Style) -> String {
-    terminal(&tiermark_report::groups(&command_line::described()), style)
 }
 
 fn named_commands() -> Vec<(String, String)> {

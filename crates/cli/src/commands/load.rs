@@ -1,8 +1,5 @@
 //! `tiermark load`: requests to Redis servers, at a rate or as fast as they are answered.
 
-mod document;
-pub(crate) mod shown;
-
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,86 +9,64 @@ use tiermark_engine::admit::Fresh;
 use tiermark_history::SavedPlace;
 use tiermark_lines::{Appender, Survives};
 use tiermark_load::{
-    ClientSetup, Latencies, Length, Outcome, Pace, Phase, Snapshot, Target, TenantResult, ValueShape, Watch as Watcher,
-    Workload, client_bytes, fill, run as load,
+    Address, ClientSetup, Job, Latencies, Length, Outcome, Pace, Phase, Snapshot, Target, TenantResult, ValueShape,
+    Watch as Watcher, Workload, client_bytes, fill, run as load,
 };
 use tiermark_model::load::{LoadMix, LoadRun};
 use tiermark_model::messages::load as says;
 use tiermark_model::{Bytes, Exit, Machine, Refusal, Warning};
-use tiermark_page::terminal;
+use tiermark_session::{OtherWork, disturbs_client};
 
 use crate::args::{LoadArgs, Pacing};
-use crate::busy::{Watch, disturbs_client};
-use crate::output::{self, Destination, Failure, print, style, tell};
+use crate::output::{self, Destination, Failure, print, rendered, style, tell};
 use crate::signals::Stop;
 use crate::sinks::line_that_moves;
 use crate::target;
-use crate::{environment, finish};
+use crate::{environment, finish, version};
 
 /// Default limit of requests under way on a connection of an open loop: more than with any server that keeps up.
 const OPEN_DEPTH: usize = 1000;
-
-/// The parts of a load that were carried out, for its report.
-struct Done<'a> {
-    args: &'a LoadArgs,
-    workload: Workload,
-    client: ClientSetup,
-    started: String,
-    id: String,
-    filled: Option<Outcome>,
-    measured: Option<Outcome>,
-    /// Whether a signal ended it.
-    stopped: Option<Exit>,
-    /// Warnings from before the run.
-    warnings: Vec<Warning>,
-}
 
 /// Runs the command.
 pub(crate) fn run(args: &LoadArgs) -> Result<Exit, Failure> {
     let place = args.json.as_deref().map(Destination::open).transpose()?;
     let tables = Table::open(args)?;
     let stop = Stop::listen().map_err(Failure::tool)?;
-    let (started, id) = environment::started_and_id();
-    let (workload, client) = (workload(args), client(args));
-    let target = |address: &tiermark_load::Address| Target {
-        address: address.clone(),
-        user: args.user.clone(),
-        password: args.password.clone(),
-        number: None,
-    };
-    let targets: Vec<Target> = args.targets.iter().map(target).collect();
-    let mut done =
-        Done { args, workload, client, started, id, filled: None, measured: None, stopped: None, warnings: Vec::new() };
+    let mut job = job(args);
     let machine = target::this_machine().ok();
-    admit(&done, &machine.as_ref().map(Fresh::discovered).unwrap_or_default())?;
-    done.warnings.extend(beside(args, machine.as_ref()));
-    tell_before(&done);
+    admit(&job, &machine.as_ref().map(Fresh::discovered).unwrap_or_default())?;
+    job.warnings.extend(beside(args, machine.as_ref()));
+    if !args.quiet {
+        tell_before(args, &job.warnings);
+    }
     // Until it is saved: a run that is killed is listed as one without an end.
-    let _begun = Begun::note(&done);
-    match carry_out(&mut done, &targets, &stop) {
+    let _begun = (!args.no_save).then(|| Begun::note(&job)).flatten();
+    match carry_out(args, &mut job, &stop) {
         // It was stopped while it connected: the document says how far it came.
-        Err(Failure::Refused(refusal)) if refusal.code == says::codes::load_stopped && stop.exit().is_some() => {}
+        Err(refusal) if refusal.code == says::codes::load_stopped && stop.exit().is_some() => {}
         other => other?,
     }
-    done.stopped = stop.exit();
-    let document = document::of(&done);
+    let stopped = stop.exit();
+    let document = job.document(std::env::args(), stopped.is_none());
     let (saved, exit_of_saving) = save(args, &document)?;
     let places = || place.iter().chain(tables.iter().map(|table| &table.place));
     let on_stdout = places().any(|place| matches!(place, Destination::Stdout));
     if let Some(place) = place {
         place.write(&output::json(&document)?)?;
     }
-    tables.into_iter().try_for_each(|table| table.write(done.measured.as_ref()))?;
+    tables.into_iter().try_for_each(|table| table.write(job.measured.as_ref()))?;
     if !on_stdout {
-        print(&terminal(&tiermark_report::load(&shown::view(&document), &style(&args.view)), &style(&args.view)))?;
+        print(&rendered(&args.view, |style| tiermark_report::load(&document, style)))?;
     } else if !args.quiet {
-        shown::warnings(&document).iter().for_each(|warning| tell(format_args!("tiermark: warning: {warning}")));
+        let warnings = tiermark_report::load_warnings(&document);
+        warnings.iter().for_each(|warning| tell(format_args!("tiermark: warning: {warning}")));
     }
     if let Some(saved) = saved.filter(|_| !args.quiet) {
         let again = if saved.by_id { document.id.clone() } else { environment::quoted(&saved.path) };
         tell(finish::said_of_place(&saved.path.display().to_string(), &again, style(&args.view).width));
     }
-    Ok(if exit(&done) == Exit::Done { exit_of_saving } else { exit(&done) })
+    let exit = stopped.unwrap_or_else(|| document.exit());
+    Ok(if exit == Exit::Done { exit_of_saving } else { exit })
 }
 
 /// A file that says what is run, for as long as the run has no document.
@@ -102,13 +77,10 @@ struct Begun {
 }
 
 impl Begun {
-    /// Writes the document as it is before the run; `None` for a run that is not saved, or where none can be.
-    fn note(done: &Done<'_>) -> Option<Self> {
-        let store = environment::load_runs();
-        let directory = store.directory().filter(|_| !done.args.no_save)?;
-        let path = directory.join(format!("{}.jsonl", done.id));
-        let document = LoadRun { complete: false, ..document::of(done) };
-        let lines = Appender::create(&path, Survives::Kill, &document).ok()?;
+    /// Writes the document as it is before the run; `None` where none can be.
+    fn note(job: &Job) -> Option<Self> {
+        let path = environment::load_runs().directory()?.join(format!("{}.jsonl", job.id));
+        let lines = Appender::create(&path, Survives::Kill, &job.document(std::env::args(), false)).ok()?;
         Some(Self { path, _lines: lines })
     }
 }
@@ -169,9 +141,9 @@ impl Table {
 }
 
 /// Refuses a client that needs more memory than there is, as far as the system says.
-fn admit(done: &Done<'_>, free: &Fresh) -> Result<(), Refusal> {
-    let (tenants, workload) = (done.args.targets.len() as u64, &done.workload);
-    let needed = client_bytes(tenants, workload, done.client.threads).usual;
+fn admit(job: &Job, free: &Fresh) -> Result<(), Refusal> {
+    let (tenants, workload) = (job.targets.len() as u64, &job.workload);
+    let needed = client_bytes(tenants, workload, job.client.threads).usual;
     let group = free.group.as_ref().map(|(left, _)| *left);
     match free.available.into_iter().chain(group).min() {
         Some(left) if needed > left => Err(says::client_memory_short(
@@ -188,27 +160,23 @@ fn admit(done: &Done<'_>, free: &Fresh) -> Result<(), Refusal> {
 /// Other work on the client's cpus; `None` where it leaves room, or nothing is measured.
 fn beside(args: &LoadArgs, machine: Option<&Machine>) -> Option<Warning> {
     let cpus = args.client.client_cpus.as_ref().or(machine.map(|machine| &machine.allowed_cpus))?;
-    if args.client.force || args.asked.fill_only { None } else { Watch::begin(cpus, false, disturbs_client).err() }
+    if args.client.force || args.asked.fill_only { None } else { OtherWork::begin(cpus, false, disturbs_client).err() }
 }
 
 /// Says what a user can still change before the run has taken its time.
-fn tell_before(done: &Done<'_>) {
-    if done.args.quiet {
-        return;
-    }
-    let (threads, servers) = (done.args.client.threads.unwrap_or(1) as u64, done.args.targets.len() as u64);
+fn tell_before(args: &LoadArgs, warnings: &[Warning]) {
+    let (threads, servers) = (args.client.threads.unwrap_or(1) as u64, args.targets.len() as u64);
     if threads > servers {
         tell(format_args!("tiermark: note: {}", says::client_threads_idle(threads, servers)));
     }
-    done.warnings.iter().for_each(|warning| tell(format_args!("tiermark: warning: {}", shown::with_cure(warning))));
+    warnings.iter().for_each(output::warn);
 }
 
 /// Fills, warms up and measures, as far as was asked and nothing stops it.
-fn carry_out(done: &mut Done<'_>, targets: &[Target], stop: &Stop) -> Result<(), Failure> {
-    let flag = stop.flag();
-    let asked = &done.args.asked;
-    let mut bar = Bar::new(done.args.quiet);
-    let (workload, client) = (&done.workload, &done.client);
+fn carry_out(args: &LoadArgs, job: &mut Job, stop: &Stop) -> Result<(), Refusal> {
+    let (flag, asked) = (stop.flag(), &args.asked);
+    let mut bar = Bar::new(args.quiet);
+    let Job { targets, workload, client, .. } = &*job;
     let going = || stop.exit().is_none();
     if asked.fill || asked.fill_only {
         let all = workload.keys as f64 * targets.len() as f64;
@@ -216,7 +184,7 @@ fn carry_out(done: &mut Done<'_>, targets: &[Target], stop: &Stop) -> Result<(),
         let mut watch = Watcher { stop: &flag, each_second: &mut told };
         let filled = fill(targets, workload, client, &mut watch)?;
         let lost = filled.tenants.iter().all(|tenant| tenant.fault.is_some());
-        done.filled = Some(filled);
+        job.filled = Some(filled);
         if lost {
             return Ok(());
         }
@@ -224,8 +192,9 @@ fn carry_out(done: &mut Done<'_>, targets: &[Target], stop: &Stop) -> Result<(),
     if asked.fill_only || !going() {
         return Ok(());
     }
-    if done.args.pace.warmup > 0.0 {
-        let length = Length::Time(Duration::from_secs_f64(done.args.pace.warmup));
+    let Job { targets, workload, client, warmup, .. } = &*job;
+    if *warmup > 0.0 {
+        let length = Length::Time(Duration::from_secs_f64(*warmup));
         let warming = Workload { length, ..workload.clone() };
         let mut told = |snapshot: &Snapshot| bar.tell("warming up", snapshot, None);
         let mut watch = Watcher { stop: &flag, each_second: &mut told };
@@ -238,9 +207,33 @@ fn carry_out(done: &mut Done<'_>, targets: &[Target], stop: &Stop) -> Result<(),
         };
         let mut told = |snapshot: &Snapshot| bar.tell("measuring", snapshot, Some(share(snapshot)));
         let mut watch = Watcher { stop: &flag, each_second: &mut told };
-        done.measured = Some(load(targets, workload, Phase::Measure(0), client, &mut watch)?);
+        job.measured = Some(load(targets, workload, Phase::Measure(0), client, &mut watch)?);
     }
     Ok(())
+}
+
+/// The load that options ask for.
+fn job(args: &LoadArgs) -> Job {
+    let (started, id) = environment::started_and_id();
+    let target = |address: &Address| Target {
+        address: address.clone(),
+        user: args.user.clone(),
+        password: args.password.clone(),
+        number: None,
+    };
+    Job {
+        id,
+        started,
+        tool: version::tool(),
+        targets: args.targets.iter().map(target).collect(),
+        workload: workload(args),
+        client: client(args),
+        warmup: args.pace.warmup,
+        histograms: args.histograms,
+        warnings: Vec::new(),
+        filled: None,
+        measured: None,
+    }
 }
 
 fn workload(args: &LoadArgs) -> Workload {
@@ -282,24 +275,6 @@ fn client(args: &LoadArgs) -> ClientSetup {
         spin: client.spin.into(),
         timeout: Duration::from_secs_f64(client.timeout),
         late_after: Duration::from_micros(u64::from(client.late_after)),
-    }
-}
-
-/// How the process ends: a tenant that was given up, or answers that were refused or wrong, leave the result partial.
-fn exit(done: &Done<'_>) -> Exit {
-    if let Some(exit) = done.stopped {
-        return exit;
-    }
-    let tenants = || [&done.filled, &done.measured].into_iter().flatten().flat_map(|outcome| &outcome.tenants);
-    let last = done.measured.as_ref().or(done.filled.as_ref());
-    let all_lost = last.is_some_and(|outcome| outcome.tenants.iter().all(|tenant| tenant.fault.is_some()));
-    let is_bad = |t: &TenantResult| {
-        t.fault.is_some() || t.errors > 0 || t.unanswered > 0 || t.mismatches.is_some_and(|wrong| wrong > 0)
-    };
-    match (all_lost, tenants().any(is_bad)) {
-        (true, _) => Exit::Failure,
-        (_, true) => Exit::Partial,
-        _ => Exit::Done,
     }
 }
 

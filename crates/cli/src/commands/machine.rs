@@ -4,11 +4,10 @@ use std::path::Path;
 
 use tiermark_machine::{Root, capture};
 use tiermark_model::{Exit, MACHINE_SCHEMA};
-use tiermark_page::terminal;
 use tiermark_system::live_facts;
 
 use crate::args::{MachineArgs, Simulation};
-use crate::output::{Destination, Failure, document, print, style, tell};
+use crate::output::{Destination, Failure, show, tell};
 use crate::target;
 
 /// Runs the command.
@@ -16,17 +15,8 @@ pub(crate) fn run(args: &MachineArgs, simulation: &Simulation) -> Result<Exit, F
     if let Some(file) = &args.capture {
         return write_capture(file);
     }
-    let tree = args.root.as_ref().map(|path| path.display().to_string()).or_else(|| simulation.simulate.clone());
-    let machine = match tree {
-        Some(tree) => target::captured_machine(&target::tree(&tree)?)?,
-        None => target::this_machine()?,
-    };
-    let text = if args.json {
-        document(MACHINE_SCHEMA, &machine)?
-    } else {
-        terminal(&tiermark_report::machine(&machine, &style(&args.view)), &style(&args.view))
-    };
-    print(&text).map(|()| Exit::Done)
+    let (_, machine) = target::described(args.root.as_deref(), simulation)?;
+    show(&machine, args.json, MACHINE_SCHEMA, &args.view, tiermark_report::machine).map(|()| Exit::Done)
 }
 
 /// Captures in memory first: a tree that cannot be read leaves no file.

@@ -2,24 +2,24 @@
 
 use tiermark_engine::Lab;
 use tiermark_model::{Bench, Exit, Machine, Refusal};
-use tiermark_page::{Style, terminal};
 
-use crate::args::{PlanArgs, PlanCommand, Simulation};
-use crate::output::{Failure, print, style, tell};
+use crate::args::{PlanArgs, PlanCommand, Simulation, View};
+use crate::output::{self, Failure, print, tell};
 use crate::plans::{self, PlanFile, Planned};
+use crate::target;
 
 /// Runs the command.
 pub(crate) fn run(args: &PlanArgs, simulation: &Simulation) -> Result<Exit, Failure> {
     match &args.command {
         PlanCommand::List(args) => {
-            let nodes =
-                super::list::machine(simulation)?.nodes.iter().filter(|node| node.memory_bytes != Some(0)).count();
+            let (_, machine) = target::described(None, simulation)?;
+            let nodes = machine.nodes.iter().filter(|node| node.memory_bytes != Some(0)).count();
             let row = |(name, _): &(&'static str, &str)| plans::load(name).map(|plan| (*name, line(plan, nodes)));
             let rows = plans::built_in().iter().map(row).collect::<Result<Vec<_>, _>>()?;
-            print(&terminal(&tiermark_report::names(&rows), &style(&args.view)))?;
+            print(&output::rendered(&args.view, |_| tiermark_report::names(&rows)))?;
         }
         PlanCommand::Show { plan, toml: true, .. } => print(&plans::text(plan)?)?,
-        PlanCommand::Show { plan, toml: false, view } => print(&page(&plans::load(plan)?, &style(view)))?,
+        PlanCommand::Show { plan, toml: false, view } => print(&page(&plans::load(plan)?, view))?,
         PlanCommand::Keys => print(&plans::keys())?,
         PlanCommand::Check { plan } => check(plan, simulation)?,
     }
@@ -47,7 +47,7 @@ fn check(name: &str, simulation: &Simulation) -> Result<(), Failure> {
             plan.name
         ));
     }
-    let machine = super::list::machine(simulation)?;
+    let (_, machine) = target::described(None, simulation)?;
     for experiment in &plan.experiments {
         for refusal in lacking(experiment, &machine)? {
             tell(format_args!("tiermark: warning: line {}: not on this machine: {refusal}", experiment.begins));
@@ -73,9 +73,9 @@ fn lacking(experiment: &Planned, machine: &Machine) -> Result<Vec<Refusal>, Fail
 }
 
 /// A plan for readers: its question, and the commands that it stands for.
-fn page(plan: &PlanFile, style: &Style) -> String {
+fn page(plan: &PlanFile, view: &View) -> String {
     let lines: Vec<String> = plan.experiments.iter().map(|e| format!("tiermark {}", e.line)).collect();
     let commands = lines.iter().zip(&plan.experiments).map(|(line, e)| (line.as_str(), e.note.as_deref()));
     let title = format!("{}: {}", plan.name, plan.title);
-    terminal(&tiermark_report::plan_page(&title, &plan.about, &commands.collect::<Vec<_>>()), style)
+    output::rendered(view, |_| tiermark_report::plan_page(&title, &plan.about, &commands.collect::<Vec<_>>()))
 }

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::Read;
 
 use tiermark_model::capacity::Capacity;
+use tiermark_model::load::LoadRun;
 use tiermark_model::{Exit, Run};
-use tiermark_report::{LoadView, Sheet, html};
+use tiermark_report::{Sheet, html};
 
-use super::load::shown;
 use crate::args::ReportArgs;
 use crate::output::{Destination, Failure, style, tell};
 use crate::saved::{Kept, SavedDocument};
@@ -19,7 +19,7 @@ const STDOUT: &str = "-";
 enum Loaded {
     Run(Box<Run>),
     Capacity(Box<Capacity>),
-    Load(Box<LoadView>),
+    Load(Box<LoadRun>),
 }
 
 impl Loaded {
@@ -31,10 +31,8 @@ impl Loaded {
                 Self::Capacity(Box::new(tiermark_report::redact_capacity(&run)))
             }
             SavedDocument::Other(Kept::Capacity(run)) => Self::Capacity(run),
-            SavedDocument::Other(Kept::Load(run)) => {
-                let run = if redact { &tiermark_report::redact_load(&run) } else { run.as_ref() };
-                Self::Load(Box::new(shown::view(run)))
-            }
+            SavedDocument::Other(Kept::Load(run)) if redact => Self::Load(Box::new(tiermark_report::redact_load(&run))),
+            SavedDocument::Other(Kept::Load(run)) => Self::Load(run),
         })
     }
 
@@ -42,7 +40,7 @@ impl Loaded {
         match self {
             Self::Run(run) => Sheet::Run(run),
             Self::Capacity(run) => Sheet::Capacity(run),
-            Self::Load(view) => Sheet::Load(view),
+            Self::Load(run) => Sheet::Load(run),
         }
     }
 }

@@ -3,9 +3,10 @@
 use tiermark_engine::admit::admit_node;
 use tiermark_model::messages::plan;
 use tiermark_model::{Exit, Experiment, Machine, Numbering, Refusal, Request, Run, resolve_cpus};
+use tiermark_session::Asked;
 
 use crate::args::{RerunArgs, Simulation};
-use crate::measure::{self, Asked, Job};
+use crate::measure::{self, Job};
 use crate::output::{Failure, tell};
 use crate::saved::{Kept, SavedDocument};
 

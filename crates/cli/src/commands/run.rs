@@ -1,10 +1,11 @@
 //! `tiermark run`: a plan, from its first experiment to its last.
 
 use tiermark_model::{Exit, IdSet, Machine, PlanPage, PlanPart, Scope};
+use tiermark_session::Asked;
 
 use crate::args::{PlaceArgs, PlanRunArgs, Simulation};
 use crate::exports::{Export, HMAT, Layout, MESS};
-use crate::measure::{self, Asked, Job};
+use crate::measure::{self, Job};
 use crate::output::Failure;
 use crate::plans::{self, Planned};
 
@@ -22,7 +23,7 @@ pub(crate) fn run(args: &PlanRunArgs, simulation: &Simulation) -> Result<Exit, F
                 Ok(requests) => measure::asked(requests),
                 // If this machine lacks something, one experiment is refused, not the plan.
                 Err(Failure::Refused(refusal)) => {
-                    let refusal = measure::of_a_plan(refusal, &args.run.place);
+                    let refusal = tiermark_session::of_a_part(refusal, &measure::given(&args.run.place));
                     vec![(experiment.measure.request(Scope::default(), seed), Some(refusal))]
                 }
                 Err(failure) => return Err(failure),

@@ -6,12 +6,11 @@ mod continuous;
 use tiermark_engine::Host;
 use tiermark_kernels::layout::{permutation, prove, prove_permutation, write_chain};
 use tiermark_model::{ChainLayout, Exit};
-use tiermark_page::terminal;
 use tiermark_report::Check;
 use tiermark_stats::{Rng, ks_uniform};
 
 use crate::args::{SelftestArgs, Simulation};
-use crate::output::{Failure, print, style};
+use crate::output::{Failure, print, rendered};
 use crate::target;
 
 /// Draws of a Kolmogorov-Smirnov test: enough to see a bias of a few percent.
@@ -40,7 +39,7 @@ pub(crate) fn run(args: &SelftestArgs) -> Result<Exit, Failure> {
     checks.extend(chains());
     checks.extend(instruments(host.as_ref()));
     let failed = checks.iter().any(|c| !c.pass);
-    print(&terminal(&tiermark_report::selftest(&checks, &style(&args.view)), &style(&args.view)))?;
+    print(&rendered(&args.view, |style| tiermark_report::selftest(&checks, style)))?;
     Ok(if failed { Exit::Failure } else { Exit::Done })
 }
 

@@ -3,14 +3,13 @@
 use std::io::Read;
 
 use tiermark_history::MAX_DOCUMENT_BYTES;
-use tiermark_model::Exit;
+use tiermark_model::{Exit, Run};
 use tiermark_page::{Page, Style, markdown, terminal};
 use tiermark_report::TenantRows;
+use tiermark_session::{Reanalysed, reanalyse_saved};
 
-use super::load::shown;
 use crate::args::{Format, ShowArgs};
-use crate::output::{self, Failure, print, report, style, tell_doubts};
-use crate::reanalysis;
+use crate::output::{self, Failure, print, rendered, report, style, tell, tell_doubts};
 use crate::sanitise;
 use crate::saved::{Kept, SavedDocument, run_of_probes};
 
@@ -28,7 +27,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
         },
     };
     if args.reanalyse {
-        run = reanalysis::reanalyse_saved(run, args.view.verbose > 0);
+        run = estimated_again(run, args.view.verbose > 0);
     }
     if args.redact {
         run = tiermark_report::redact(&run);
@@ -37,12 +36,39 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
         return print(&sanitise::json(&tiermark_report::json(&run))).map(|()| Exit::Done);
     }
     if let Some(view) = args.part.view {
-        return print(&terminal(&tiermark_report::run_view(&run, view, &style(&args.view)), &style(&args.view)))
-            .map(|()| Exit::Done);
+        let text = rendered(&args.view, |style| tiermark_report::run_view(&run, view, style));
+        return print(&text).map(|()| Exit::Done);
     }
     print(&report(&run, args.format, &args.view))?;
     tell_doubts(&run, args.format);
     Ok(Exit::Done)
+}
+
+/// A run with every estimate made again. Says what could not be made again, and how much differs; with `verbose` it names
+/// what differs.
+fn estimated_again(run: Run, verbose: bool) -> Run {
+    const WHY: &str = "has no windows, or a probe that this version does not have";
+    let Reanalysed { run, kept, changes } = match reanalyse_saved(run) {
+        Ok(again) => again,
+        Err(saved) => {
+            tell(format_args!("tiermark: note: the run {WHY}: it is shown as it was saved"));
+            return *saved;
+        }
+    };
+    if kept > 0 {
+        let all = run.experiments.len();
+        tell(format_args!("tiermark: note: {kept} of {all} experiments are shown as they were saved: each {WHY}"));
+    }
+    let all = run.observations().count();
+    match changes.len() {
+        0 => tell(format_args!("tiermark: note: all {all} numbers are as they were saved")),
+        n => {
+            let more = if verbose { ":" } else { "; -v names them" };
+            tell(format_args!("tiermark: note: {n} of {all} numbers differ from those saved{more}"));
+        }
+    }
+    changes.iter().filter(|_| verbose).for_each(|change| tell(format_args!("  {change}")));
+    run
 }
 
 /// Whether options apply to runs of probes alone.
@@ -62,8 +88,8 @@ fn curves(args: &ShowArgs) -> Result<Exit, Failure> {
     let points = tiermark_report::read_mess(&String::from_utf8_lossy(&text))
         .map_err(|e| Failure::usage(format!("'{}' is not a file of curves: {e}", args.run)))?;
     let title = format!("Latency over bandwidth, ns, from {}", args.run);
-    print(&terminal(&tiermark_report::loaded_curves(&title, &points, &style(&args.view)), &style(&args.view)))
-        .map(|()| Exit::Done)
+    let text = rendered(&args.view, |style| tiermark_report::loaded_curves(&title, &points, style));
+    print(&text).map(|()| Exit::Done)
 }
 
 /// A document of tenants or of load, as its command showed it.
@@ -90,7 +116,7 @@ fn other(args: &ShowArgs, kept: &Kept) -> Result<Exit, Failure> {
         }
         Kept::Load(run) => {
             let run = if args.redact { &tiermark_report::redact_load(run) } else { run.as_ref() };
-            let page = |style: &Style| tiermark_report::load(&shown::view(run), style);
+            let page = |style: &Style| tiermark_report::load(run, style);
             if args.json { output::json(run)? } else { laid_out(&TenantRows::of_load(run), args.format, &page, &style) }
         }
     };

@@ -5,7 +5,6 @@ use tiermark_model::messages::undo as messages;
 use tiermark_model::{
     CHANGES_SCHEMA, ChangeOutcome, ChangeRow, Changes, Exit, Machine, Note, Refusal, TUNE_SCHEMA, Tuning,
 };
-use tiermark_page::terminal;
 use tiermark_tune::{AdviceInput, Knob, changes, knob_rows, knobs, services};
 use tiermark_undo::{
     Applied, Asked, Journal, JournalHeader, KnobChange, Restored, RootWriter, StateDir, apply, is_noted, may_write,
@@ -14,13 +13,13 @@ use tiermark_undo::{
 
 use crate::args::{Simulation, TuneArgs};
 use crate::names::nearest_knob;
-use crate::output::{Failure, complain_once, document, print, style, tell};
+use crate::output::{Failure, complain_once, document, print, rendered, show, tell};
 use crate::{environment, restoring, target};
 
 /// Runs the command.
 pub(crate) fn run(args: &TuneArgs, simulation: &Simulation) -> Result<Exit, Failure> {
-    let tree = args.root.as_ref().map(|path| path.display().to_string()).or_else(|| simulation.simulate.clone());
-    if tree.is_some() && (args.apply || args.restore) {
+    let is_captured = args.root.is_some() || simulation.simulate.is_some();
+    if is_captured && (args.apply || args.restore) {
         return Err(Failure::usage(
             "settings of a captured machine cannot be changed: leave --apply and --restore out",
         ));
@@ -28,17 +27,13 @@ pub(crate) fn run(args: &TuneArgs, simulation: &Simulation) -> Result<Exit, Fail
     if args.restore {
         return restore(args);
     }
-    let (root, machine) = match tree {
-        Some(tree) => {
-            let root = target::tree(&tree)?;
-            let machine = target::captured_machine(&root)?;
-            (root, machine)
-        }
-        None => (Root::live(), target::this_machine()?),
-    };
+    let (root, machine) = target::described(args.root.as_deref(), simulation)?;
     let chosen = chosen(&args.only)?;
     let tuning = examine(args, &root, &machine, &chosen)?;
-    if args.apply { make(args, &root, &tuning, &chosen) } else { show(args, &tuning) }
+    if args.apply {
+        return make(args, &root, &tuning, &chosen);
+    }
+    show(&tuning, args.json, TUNE_SCHEMA, &args.view, tiermark_report::tuning).map(|()| Exit::Done)
 }
 
 /// The chosen knobs: all, or those named.
@@ -63,15 +58,6 @@ fn examine(args: &TuneArgs, root: &Root, machine: &Machine, chosen: &[&Knob]) ->
         knobs: knob_rows(&input, profile, chosen.iter().copied()),
         held: held.unwrap_or_default(),
     })
-}
-
-fn show(args: &TuneArgs, tuning: &Tuning) -> Result<Exit, Failure> {
-    let text = if args.json {
-        document(TUNE_SCHEMA, tuning)?
-    } else {
-        terminal(&tiermark_report::tuning(tuning, &style(&args.view)), &style(&args.view))
-    };
-    print(&text).map(|()| Exit::Done)
 }
 
 /// Where journals go.
@@ -212,7 +198,7 @@ fn report(args: &TuneArgs, rows: &[ChangeRow], refused: Option<&Refusal>, text: 
         let changes = Changes { changes: rows.to_vec(), refused: refused.cloned() };
         return print(&document(CHANGES_SCHEMA, &changes)?);
     }
-    print(&terminal(&tiermark_report::change_rows(rows, text, &style(&args.view)), &style(&args.view)))
+    print(&rendered(&args.view, |style| tiermark_report::change_rows(rows, text, style)))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use tiermark_model::{Bytes, Machine};
 use tiermark_probes::Mix;
 use tiermark_probes::bandwidth::{self, BandwidthParams, DataKind, ThreadCount};
 
-use super::{Experiment, Params, ProbeCommand, params};
+use super::command::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
 use crate::parse::{self, Groups};
 

@@ -4,7 +4,7 @@ use clap::Args;
 use tiermark_model::{Machine, PingOp};
 use tiermark_probes::c2c::{self, C2cParams, Sample};
 
-use super::{Experiment, Params, ProbeCommand, params};
+use super::command::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
 use crate::parse;
 

@@ -5,7 +5,7 @@ use tiermark_model::{CpuId, Machine};
 use tiermark_probes::Mix;
 use tiermark_probes::loaded::{self, LoadedParams};
 
-use super::{Experiment, Params, ProbeCommand, params};
+use super::command::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
 use crate::exports::{Layout, MESS};
 use crate::parse::{self, Groups};

@@ -6,7 +6,7 @@ use tiermark_probes::Mix;
 use tiermark_probes::bandwidth::ThreadCount;
 use tiermark_probes::matrix::{self, Buffer, MatrixParams, Origin, Policy, Weights, Workers};
 
-use super::{CeilingArgs, Experiment, Params, ProbeCommand};
+use super::command::{CeilingArgs, Experiment, Params, ProbeCommand};
 use crate::args::{PlaceArgs, RunArgs};
 use crate::exports::{HMAT, Layout};
 use crate::output::Failure;

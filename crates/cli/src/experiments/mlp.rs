@@ -4,7 +4,7 @@ use clap::Args;
 use tiermark_model::Machine;
 use tiermark_probes::mlp::{self, MlpParams};
 
-use super::{Experiment, Params, ProbeCommand, params};
+use super::command::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
 
 pub(super) const ROW: ProbeCommand = ProbeCommand { ..ProbeCommand::of::<MlpArgs>(&mlp::PROBE) };

@@ -4,6 +4,7 @@
 mod background;
 mod bandwidth;
 mod c2c;
+mod command;
 mod geometry;
 mod granularity;
 mod latency;
@@ -17,12 +18,9 @@ mod scan;
 mod survey;
 mod tlb;
 
-use std::fmt::Debug;
-
-use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
-use serde::Serialize;
+use clap::{ArgMatches, Command, FromArgMatches, Subcommand};
 use serde_json::Value;
-use tiermark_engine::{Probe, Subject};
+use tiermark_engine::Subject;
 use tiermark_model::{Effort, Exit, Machine, PageKind, Request, Scope};
 
 use crate::args::{PlaceArgs, RunArgs, Simulation};
@@ -31,6 +29,7 @@ use crate::measure::{self, Ended, Job};
 use crate::output::{Failure, tell};
 use crate::parse::NodeChoice;
 use crate::scope::scopes;
+use command::{Experiment, How, ProbeCommand};
 
 /// Every experiment, in the order of help, completions and man pages.
 static EXPERIMENTS: [&ProbeCommand; 15] = [
@@ -55,114 +54,6 @@ static EXPERIMENTS: [&ProbeCommand; 15] = [
 pub(crate) fn names(subject: Subject) -> Vec<&'static str> {
     let probes = EXPERIMENTS.iter().map(|row| row.probe);
     probes.filter(|probe| probe.subject == subject).map(|probe| probe.id).collect()
-}
-
-/// The line of `--help` on an option that no list of options shows.
-const SIMULATED: &str =
-    "--simulate TREE: use a model of another machine instead of measuring this one (`tiermark help synth`).";
-
-/// A command of one probe. Id and summary of the probe are its name and its line in the help.
-struct ProbeCommand {
-    probe: &'static Probe,
-    /// Text of `--help` below the options, before that on simulated machines; may be empty.
-    examples: &'static str,
-    /// Descriptions of `--quick` and `--full`.
-    quick: &'static str,
-    full: &'static str,
-    /// Adds the probe's own options to a command, and reads them.
-    define: fn(Command) -> Command,
-    read: fn(&ArgMatches) -> Result<Box<dyn Experiment>, clap::Error>,
-}
-
-impl ProbeCommand {
-    /// A probe with its own options.
-    const fn of<E: Args + Experiment + 'static>(probe: &'static Probe) -> Self {
-        Self {
-            probe,
-            examples: "",
-            quick: "Few repetitions",
-            full: "Many repetitions",
-            define: E::augment_args,
-            read: |matches| Ok(Box::new(E::from_arg_matches(matches)?)),
-        }
-    }
-
-    fn command(&self) -> Command {
-        let probe = self.probe;
-        let command = Command::new(probe.id);
-        // An option that is changed becomes the last of those defined before.
-        let command = How::augment_args((self.define)(command));
-        let command = command.mut_arg("quick", |arg| arg.help(self.quick)).mut_arg("full", |arg| arg.help(self.full));
-        // The comments on arguments structs name the command too: its own line comes last.
-        let command = RunArgs::augment_args(command).about(probe.summary).long_about(None);
-        let texts = [self.examples, SIMULATED].into_iter().filter(|text| !text.is_empty());
-        command.after_long_help(texts.collect::<Vec<_>>().join("\n"))
-    }
-}
-
-/// Parameters of a probe, one value for each request.
-type Params = Result<Vec<Value>, serde_json::Error>;
-
-/// Parameters of one request.
-fn params(params: impl Serialize) -> Params {
-    Ok(vec![serde_json::to_value(params)?])
-}
-
-/// The options of one probe, and the parameters that they make.
-trait Experiment: Debug {
-    /// The parameters of each request to the probe.
-    ///
-    /// # Errors
-    /// That of a value which JSON does not have.
-    fn params(&self, place: &PlaceArgs, machine: &Machine) -> Params;
-
-    /// Where to measure, as a scope of requests takes it.
-    fn scope(&self, place: &PlaceArgs) -> PlaceArgs {
-        place.clone()
-    }
-
-    /// Layouts that it can write beside the document, each with the file that its option names.
-    fn exports(&self) -> Vec<(&'static Layout, Option<&str>)> {
-        Vec::new()
-    }
-
-    /// Nodes with memory without which there is nothing to measure, by its own options.
-    fn nodes_needed(&self) -> usize {
-        1
-    }
-
-    /// Refuses options that would have no effect. In a plan, whose options are for all its experiments, they are no
-    /// mistake: returns notes on them for the user.
-    ///
-    /// # Errors
-    /// A [`Failure`] of usage.
-    fn check(&self, _run: &RunArgs, _machine: &Machine) -> Result<Vec<String>, Failure> {
-        Ok(Vec::new())
-    }
-}
-
-/// Theoretical rates of memory channels and links, for machines that do not report them.
-#[derive(Debug, Clone, Copy, Args)]
-struct CeilingArgs {
-    /// Theoretical peak of one node's memory, as in 8.53GB/s
-    ///
-    /// Default: from the memory modules (SMBIOS, readable by root).
-    #[arg(hide_short_help = true, long, value_name = "RATE", value_parser = crate::parse::rate)]
-    peak: Option<f64>,
-    /// Rate of the link between two sockets in one direction, as in 9.6GB/s
-    ///
-    /// Default: the highest rate of the processor's family.
-    #[arg(hide_short_help = true, long, value_name = "RATE", value_parser = crate::parse::rate)]
-    link_rate: Option<f64>,
-}
-
-/// How far to go.
-#[derive(Debug, Args)]
-struct How {
-    #[arg(long, conflicts_with = "full")]
-    quick: bool,
-    #[arg(long)]
-    full: bool,
 }
 
 /// A command of one probe, as it was typed or as a plan has it.

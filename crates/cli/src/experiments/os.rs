@@ -4,7 +4,7 @@ use clap::Args;
 use tiermark_model::{Machine, PrimitiveInfo, Sweep};
 use tiermark_probes::os::{self, OsParams};
 
-use super::{Experiment, Params, ProbeCommand, params};
+use super::command::{Experiment, Params, ProbeCommand, params};
 use crate::args::{Format, PlaceArgs, RunArgs};
 use crate::output::Failure;
 use crate::parse::{self, Chosen};

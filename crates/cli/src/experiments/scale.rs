@@ -4,7 +4,7 @@ use clap::Args;
 use tiermark_model::{CpuId, Machine};
 use tiermark_probes::scale::{self, ScaleParams};
 
-use super::{CeilingArgs, Experiment, Params, ProbeCommand, params};
+use super::command::{CeilingArgs, Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
 use crate::parse;
 

@@ -4,7 +4,7 @@ use clap::Args;
 use tiermark_model::{Bytes, Machine};
 use tiermark_probes::scan::{self, ScanParams};
 
-use super::{Experiment, Params, ProbeCommand, params};
+use super::command::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
 use crate::parse;
 

@@ -326,3 +326,13 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn figures_that_no_sample_has_are_named_once() {
+    let texts = ["seconds > 5 s", "nodes.7.free_bytes < 1 GiB", "nodes.7.free_bytes < 2 GiB"];
+    let mut alerts = Alerts::new(texts.map(|text| Alert::parse(text).unwrap()), 1.0);
+    alerts.judge(&WatchSample::default());
+    assert_eq!(alerts.never_judged().count(), 0, "the first sample has no rates");
+    alerts.judge(&WatchSample { seconds: Some(1.0), ..WatchSample::default() });
+    assert_eq!(alerts.never_judged().collect::<Vec<_>>(), ["nodes.7.free_bytes"]);
+}

@@ -1,6 +1,7 @@
 //! One document on a page.
 
 use tiermark_model::capacity::Capacity;
+use tiermark_model::load::LoadRun;
 use tiermark_model::{Against, Comparison, CurveProfile, Grade, Run};
 use tiermark_page::{
     Block, Ink, Page, Style, clean, escaped as text, hertz, html as elements, labelled, nanoseconds, paragraph,
@@ -10,7 +11,6 @@ use tiermark_page::{
 use super::changes;
 use super::picture::picture;
 use crate::header::machine_line;
-use crate::load::LoadView;
 use crate::survey::{RUN_VIEWS, view_body};
 
 /// A document for a page.
@@ -21,7 +21,7 @@ pub enum Sheet<'a> {
     /// How many tenants fit.
     Capacity(&'a Capacity),
     /// Load on servers.
-    Load(&'a LoadView),
+    Load(&'a LoadRun),
     /// A program on the curves of a run.
     CurveProfile(&'a CurveProfile),
     /// A run compared with the first run of a comparison.
@@ -40,7 +40,7 @@ impl Sheet<'_> {
         let report = match self {
             Self::Run(run) => crate::run(run, style),
             Self::Capacity(run) => crate::capacity(run, style),
-            Self::Load(view) => crate::load(view, style),
+            Self::Load(run) => crate::load(run, style),
             Self::CurveProfile(profile) => crate::curve_profile(profile, style),
             Self::Compared(comparison, other) => crate::compare::against(comparison, other, style),
         };

@@ -1,10 +1,9 @@
 //! Progress of a capacity run: the trials of each search, and the state of the one under way.
 
 use indicatif::ProgressBar;
-use tiermark_capacity::level::time;
 use tiermark_capacity::run::Event;
-use tiermark_model::Bytes;
 use tiermark_model::capacity::{Answer, CurvePoint, Outcome, TrialRecord, tenants};
+use tiermark_model::{Bytes, format_time as time};
 
 use crate::sinks::line_that_moves;
 

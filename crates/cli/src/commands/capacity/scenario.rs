@@ -1,13 +1,17 @@
-//! Files that people write for `capacity`: scenarios and prices.
+//! The job of a run, from options and files.
 
-use std::path::Path;
+use tiermark_capacity::backend::{Commands, GuestFiles, adapter};
+use tiermark_capacity::outlook::programs;
+use tiermark_capacity::prepare::Job;
+use tiermark_capacity::saved::{RunSetup, SavedRun, unfinished};
+use tiermark_capacity::scenario::{Backend, Scenario, built_in};
+use tiermark_config::Mistake;
+use tiermark_model::Refusal;
+use tiermark_model::messages::tenants::wrapper_unclosed;
 
-use tiermark_capacity::cost::{self, Prices};
-use tiermark_capacity::scenario::{Scenario, built_in};
-use tiermark_config::text_of;
-use tiermark_model::nearest;
-
-use crate::output::Failure;
+use super::directory;
+use crate::args::CapacityArgs;
+use crate::output::{Failure, tell};
 
 /// The scenarios that are built in.
 pub(super) fn list() -> String {
@@ -20,30 +24,105 @@ pub(super) fn list() -> String {
     out
 }
 
-/// A scenario by its name, or from a file.
-pub(super) fn read(name: &str) -> Result<Scenario, Failure> {
-    let known = built_in().iter().find(|(known, _)| *known == name);
-    let text = match known {
-        Some((_, text)) => (*text).to_owned(),
-        None => text_of(Path::new(name)).map_err(|error| {
-            let names: Vec<&str> = built_in().iter().map(|(name, _)| *name).collect();
-            let near = nearest(name, &names);
-            Failure::usage(format!(
-                "'{name}' is neither a scenario ({}){near} nor a file that can be read: {error}",
-                names.join(", ")
-            ))
-        })?,
+/// The job that is asked for: a saved run that goes on, or a new one.
+pub(super) fn job(args: &CapacityArgs) -> Result<Job, Failure> {
+    let Some(file) = &args.resume else { return Ok(Job::New { scenario: scenario(args)?, setup: setup(args)? }) };
+    let file = match file {
+        Some(file) => file.clone(),
+        None => unfinished(&directory()?)?,
     };
-    Scenario::read(&text)
-        .map_err(|mistakes| Failure::Mistakes(mistakes.iter().map(|mistake| format!("{name}: {mistake}")).collect()))
+    let mut saved = SavedRun::open(&file, args.trust)?;
+    // Whoever trusts a file of another user is shown what it will run, with --quiet too.
+    if args.trust || !args.quiet {
+        for line in programs(&saved.begun.scenario, &saved.begun.setup) {
+            tell(format_args!("tiermark: {line}"));
+        }
+    }
+    saved.begun.setup.force |= args.force;
+    Ok(Job::Resumed(saved))
 }
 
-/// A file of prices.
-///
-/// # Errors
-/// Its mistakes, a sentence each.
-pub(super) fn prices(path: &str) -> Result<Prices, Vec<String>> {
-    let text = text_of(Path::new(path))
-        .map_err(|error| vec![format!("prices '{path}': {error}; name a readable file: --prices FILE")])?;
-    cost::read(&text).map_err(|mistakes| mistakes.iter().map(|mistake| format!("{path}: {mistake}")).collect())
+/// The scenario that was named, with what options change, checked as a whole.
+fn scenario(args: &CapacityArgs) -> Result<Scenario, Failure> {
+    let name = args.scenario.as_deref().unwrap_or_default();
+    let mut scenario = Scenario::named(name).map_err(Failure::Mistakes)?;
+    args.change(&mut scenario);
+    let tenants = &args.tenants;
+    let libvirt = tenants.libvirt.is_some() || tenants.libvirt_base.is_some();
+    let elsewhere = tenants.start.is_some() || libvirt || tenants.overwrite;
+    if scenario.backend != Backend::External && elsewhere {
+        let text = "--start, --stop, --libvirt, --libvirt-base and --overwrite need --backend external";
+        return Err(Failure::usage(text));
+    }
+    if scenario.backend != Backend::Process && (tenants.podman.is_some() || tenants.wrap.is_some()) {
+        return Err(Failure::usage("--podman and --wrap need --backend process"));
+    }
+    if libvirt && scenario.targets.is_empty() {
+        scenario.targets = adapter::guests(scenario.most_tenants());
+    }
+    let problems = scenario.problems();
+    match problems.is_empty() {
+        true => Ok(scenario),
+        false => {
+            Err(Failure::Mistakes(problems.into_iter().map(|problem| Mistake::from(problem).to_string()).collect()))
+        }
+    }
+}
+
+/// How the run is made here, as options say.
+fn setup(args: &CapacityArgs) -> Result<RunSetup, Refusal> {
+    let cpus: Vec<usize> = args.client_cpus.iter().flat_map(|cpus| cpus.iter()).map(|cpu| cpu as usize).collect();
+    let tenants = &args.tenants;
+    let words = tenants.wrap.as_deref().map_or(Some(Vec::new()), shlex::split).ok_or_else(wrapper_unclosed)?;
+    let (wrapper, removes) = match &tenants.podman {
+        Some(image) => {
+            let (words, removes) = adapter::podman(image);
+            (words, Some(removes))
+        }
+        None => (words, None),
+    };
+    let commands = match (&tenants.libvirt, &tenants.libvirt_base) {
+        (Some(domain), _) => adapter::libvirt(domain, tenants.targets.is_empty()),
+        (None, Some(base)) => adapter::clones(base),
+        (None, None) => Commands {
+            check: tenants.check.clone(),
+            start: tenants.start.clone(),
+            stop: tenants.stop.clone(),
+            address: None,
+        },
+    };
+    let guest = GuestFiles { kernel: tenants.guest_kernel.clone(), agent: tenants.guest_agent.clone() };
+    let threads = args.threads.unwrap_or(cpus.len().max(1));
+    Ok(RunSetup {
+        wrapper,
+        removes,
+        first_port: tenants.first_port,
+        commands,
+        overwrites: tenants.overwrite,
+        guest,
+        threads,
+        cpus,
+        timeout_seconds: args.timeout,
+        force: args.force,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command_line::{Cli, Command};
+    use clap::Parser;
+
+    /// The file of the run has the option; files of earlier versions do not.
+    #[test]
+    fn a_resumed_run_keeps_force() {
+        for (more, forced) in [(&["--scenario=mini"][..], false), (&["--scenario=mini", "--force"], true)] {
+            let cli = Cli::try_parse_from(["tiermark", "capacity"].iter().chain(more)).unwrap();
+            let Some(Command::Capacity(args)) = cli.command else { panic!("{more:?}") };
+            let mut begun = serde_json::to_value(setup(&args).unwrap()).unwrap();
+            assert_eq!(serde_json::from_value::<RunSetup>(begun.clone()).unwrap().force, forced, "{more:?}");
+            begun.as_object_mut().unwrap().remove("force");
+            assert!(!serde_json::from_value::<RunSetup>(begun).unwrap().force);
+        }
+    }
 }

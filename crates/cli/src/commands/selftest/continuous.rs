@@ -2,19 +2,17 @@
 
 use std::sync::Arc;
 
-use tiermark_engine::{Host, nearest_memory_node};
+use tiermark_engine::{Host, nearest_memory_node, run_experiment};
 use tiermark_model::{
-    Bytes, CpuId, Effort, Exit, Experiment, IdSet, Machine, PageKind, Quantity, Refusal, Request, Scope,
+    Bytes, CpuId, Effort, Exit, Experiment, IdSet, Machine, PageKind, Plan, Quantity, Refusal, Request, Scope,
 };
-use tiermark_page::terminal;
-use tiermark_probes::latency::LatencyParams;
+use tiermark_probes::latency::{LatencyParams, PROBE};
 use tiermark_report::{ContinuousRow, Level};
 
 use super::chase;
 use crate::args::{SelftestArgs, Simulation};
 use crate::measure;
-use crate::output::{Failure, print, style};
-use crate::record::OwnRecord;
+use crate::output::{Failure, print, rendered, style};
 use crate::sinks::{Listeners, Progress, Talk};
 use crate::{environment, target};
 
@@ -50,8 +48,10 @@ pub(super) fn run(args: &SelftestArgs) -> Result<Exit, Failure> {
         listeners.progress = Progress::new(expected, style(&args.view).unicode);
     }
     let before = continuous(&sizes, cpu, seconds, &mut listeners)?;
-    let planned = measure::planned(&request, host.as_ref())?;
-    let visits = measure::experiment((request, planned), host.as_mut(), &OwnRecord::default(), &mut listeners);
+    let visits = run_experiment(&PROBE, &request, host.as_mut(), &mut listeners).unwrap_or_else(|refusal| {
+        let plan = Plan { refused: vec![refusal], ..Plan::default() };
+        Experiment::new(request, PROBE.method, plan)
+    });
     // Its regions would take the memory of the chase.
     drop(host);
     let after = continuous(&sizes, cpu, seconds, &mut listeners)?;
@@ -61,7 +61,7 @@ pub(super) fn run(args: &SelftestArgs) -> Result<Exit, Failure> {
     let rows: Vec<ContinuousRow> =
         sizes.iter().zip(levels).filter_map(|(size, levels)| row(*size, levels, &visits)).collect();
     let setup = format!("cpu {cpu}, {pages}");
-    print(&terminal(&tiermark_report::continuous(&rows, &setup, &style(&args.view)), &style(&args.view)))?;
+    print(&rendered(&args.view, |style| tiermark_report::continuous(&rows, &setup, style)))?;
     if rows.is_empty() {
         let refused: Vec<&Refusal> = visits.plan.refused.iter().collect();
         crate::output::complain_once(refused);
@@ -104,7 +104,7 @@ fn request(sizes: &[Bytes], scope: Scope, seed: u64) -> Result<Request, Failure>
 
 /// The cpu that `tiermark latency` chooses.
 fn chosen_cpu(request: &Request, host: &dyn Host) -> Result<CpuId, Failure> {
-    let plan = measure::planned(request, host)??.plan;
+    let plan = PROBE.plan(request, host.lab())?;
     let cpus = plan.steps.first().and_then(|step| step.setup.threads.first()).map(|thread| thread.cpu);
     cpus.ok_or_else(|| Failure::tool("the plan of `latency` has no step"))
 }
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     fn sizes_of(spec: &str, room: u64) -> Vec<String> {
-        let machine = target::captured_machine(&target::tree(spec).unwrap()).unwrap();
+        let machine = target::machine(&target::tree(spec).unwrap()).unwrap();
         sizes(&machine, 0, room).iter().map(ToString::to_string).collect()
     }
 
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn base_pages_unless_huge_pages_are_for_all() {
         let of = |word: Option<&str>| {
-            let mut machine = target::captured_machine(&target::tree("synth:cores=2").unwrap()).unwrap();
+            let mut machine = target::machine(&target::tree("synth:cores=2").unwrap()).unwrap();
             machine.system.thp = word.map(str::to_owned);
             pages(&machine)
         };

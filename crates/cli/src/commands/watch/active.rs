@@ -6,12 +6,12 @@ use tiermark_history::{MachineKey, MachineRecord};
 use tiermark_machine::Root;
 use tiermark_model::{Machine, Step, Unit, WatchActive};
 use tiermark_probes::active::{Active, Options};
+use tiermark_session::machine_id;
 use tiermark_watch::Reading;
 
 use crate::args::Simulation;
 use crate::args::watch::WatchArgs;
 use crate::output::{Failure, tell};
-use crate::record::machine_id;
 use crate::signals::Stop;
 use crate::{environment, target};
 

@@ -11,13 +11,12 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tiermark_machine::files::ProcessStat;
 use tiermark_machine::{ProcessTime, Root};
 use tiermark_model::{Exit, WatchLife};
-use tiermark_page::terminal;
 use tiermark_report::WatchedCommand;
 
 use super::curve::OnCurve;
-use super::{NAP, Taker};
+use super::{NAP, Taker, plain};
 use crate::args::watch::WatchArgs;
-use crate::output::{Failure, style, tell};
+use crate::output::{Failure, tell};
 use crate::signals::Stop;
 
 /// What a shell returns for a command that is not found, and for one that cannot be run.
@@ -69,7 +68,7 @@ pub(super) fn run(
     if !args.quiet {
         let simulated = simulated.as_deref();
         let watched = WatchedCommand { command: &command, simulated, seconds, cpu_seconds: cpu_seconds(), samples };
-        tell(terminal(&tiermark_report::watch_summary(&watched, &life, &plain(args)), &plain(args)).trim_end());
+        tell(plain(args, |style| tiermark_report::watch_summary(&watched, &life, style)));
         if !taker.about_counters.is_empty() && life.of("traffic.total_bytes").is_none() {
             tell("Memory traffic is not counted: `tiermark list counters` says why");
         }
@@ -78,11 +77,6 @@ pub(super) fn run(
         on_curve.finish(&command, args)?;
     }
     Ok(exit(status))
-}
-
-/// The style of standard error, which has no colours here: what it prints passes the filter of messages.
-pub(super) fn plain(args: &WatchArgs) -> tiermark_page::Style {
-    tiermark_page::Style { color: false, ..style(&args.view) }
 }
 
 /// A command under way.

@@ -4,14 +4,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use rustix::time::{ClockId, clock_gettime};
+use tiermark_counters::{NoCounts, Watched};
 use tiermark_machine::Root;
 use tiermark_model::{Note, WatchSample};
-use tiermark_watch::{Reading, Source, sample};
+use tiermark_watch::{Reading, Recording, Source, sample};
 
 use super::active::Cells;
-use super::counted::{Counted, NoCounts};
-use super::recording;
-use crate::output::Failure;
+use crate::output::{Failure, tell};
 
 /// A sequence of samples.
 pub(super) trait Feed {
@@ -38,7 +38,7 @@ pub(super) trait Feed {
 /// The system, sampled at an interval.
 pub(super) struct Live {
     source: Source,
-    counted: Option<Counted>,
+    counted: Option<Watched>,
     before: Option<Reading>,
     interval: Duration,
     next: Instant,
@@ -47,6 +47,8 @@ pub(super) struct Live {
     simulated: Option<String>,
     /// What `--active` measures.
     cells: Option<Cells>,
+    /// Whether a screen shows what is wrong with counts, which lines would destroy.
+    on_screen: bool,
     /// Whether samples wait for their time; those of a simulated machine do on the screen only.
     paced: bool,
 }
@@ -56,7 +58,7 @@ impl Live {
         root: &Root,
         interval: f64,
         groups: usize,
-        counted: Option<Counted>,
+        counted: Option<Watched>,
         cells: Option<Cells>,
         on_screen: bool,
     ) -> Self {
@@ -64,7 +66,8 @@ impl Live {
             paced: on_screen || !cells.as_ref().is_some_and(Cells::is_simulated),
             cells,
             source: Source::new(root).with_groups(groups),
-            counted: counted.map(|counted| counted.on_screen(on_screen)),
+            counted,
+            on_screen,
             before: None,
             simulated: None,
             interval: Duration::from_secs_f64(interval),
@@ -79,13 +82,34 @@ impl Live {
     }
 }
 
+impl Live {
+    /// Adds the traffic to a sample, and the cpu time of reading the counters to its cost.
+    fn count(&mut self, taken: &mut WatchSample) {
+        let Some(counted) = &mut self.counted else { return };
+        let began = cpu_time();
+        let news = counted.add(taken);
+        if let Some(error) = news.unreadable {
+            tell(format_args!("tiermark: warning: the counters cannot be read: {error}"));
+        }
+        news.notes.iter().filter(|_| !self.on_screen).for_each(|note| tell(format_args!("tiermark: note: {note}")));
+        if let Some(seconds) = &mut taken.own.read_seconds {
+            *seconds += cpu_time().saturating_sub(began).as_secs_f64();
+        }
+    }
+}
+
+/// Cpu time of this thread.
+fn cpu_time() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
+}
+
 impl Feed for Live {
     fn nothing_came(&self) -> Option<NoCounts> {
-        self.counted.as_ref().and_then(Counted::nothing_came)
+        self.counted.as_ref().and_then(Watched::nothing_came)
     }
 
     fn last_notes(&mut self) -> Vec<Note> {
-        self.counted.as_mut().map_or_else(Vec::new, Counted::last_notes)
+        self.counted.as_mut().map_or_else(Vec::new, Watched::last_notes)
     }
 
     fn interval(&self) -> f64 {
@@ -105,9 +129,7 @@ impl Feed for Live {
         taken.simulated.clone_from(&self.simulated);
         taken.active = self.cells.as_mut().map(Cells::round);
         self.before = Some(reading);
-        if let Some(counted) = &mut self.counted {
-            counted.add(&mut taken);
-        }
+        self.count(&mut taken);
         // Samples that were missed (the program was stopped) are not made up for.
         let now = Instant::now();
         self.next += self.interval;
@@ -130,7 +152,15 @@ pub(super) struct Replay {
 
 impl Replay {
     pub(super) fn open(file: &Path, paced: bool) -> Result<Self, Failure> {
-        let (samples, interval) = recording::read(file)?;
+        let name = file.display();
+        let Recording { samples, interval, is_cut } =
+            Recording::read(file).map_err(|why| Failure::usage(format!("'{name}'{why}")))?;
+        if is_cut {
+            tell(format_args!(
+                "tiermark: warning: '{name}' ends in a half-written line, which is left out: its writer was killed, or \
+                    still writes it"
+            ));
+        }
         Ok(Self { samples, interval, at: 0, paced: paced.then(Instant::now) })
     }
 }

@@ -4,34 +4,32 @@ mod active;
 mod alarms;
 mod child;
 mod counted;
-mod course;
 mod curve;
-mod endpoint;
 mod feed;
-mod recording;
 mod screen;
 
 use std::io::{self, IsTerminal};
+use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
-use tiermark_machine::Root;
+use tiermark_counters::NoCounts;
+use tiermark_lines::Appender;
 use tiermark_model::{Document, Exit, WATCH_SCHEMA, WatchSample};
-use tiermark_page::terminal;
+use tiermark_page::{Page, Style, terminal};
+use tiermark_watch::{Endpoint, record};
 
 use crate::args::watch::WatchArgs;
 use crate::args::{CounterUse, Simulation, View};
 use crate::counters::refuse_contradiction;
-use crate::output::{Failure, print, style, tell};
+use crate::output::{Failure, print, rendered, style, tell, unwritten};
 use crate::signals::Stop;
-use crate::{sanitise, target};
+use crate::{environment, sanitise, target};
 use active::Cells;
 use alarms::Alarms;
-use counted::{Counting, NoCounts};
+use counted::Counting;
 use curve::OnCurve;
-use endpoint::Endpoint;
 use feed::{Feed, Live, Replay};
-use recording::Recorder;
-pub(crate) use recording::samples;
 
 /// The longest sleep without a look at signals, which then take effect as soon as a person notices.
 const NAP: Duration = Duration::from_millis(100);
@@ -51,7 +49,7 @@ pub(crate) fn run(args: &WatchArgs, simulation: &Simulation) -> Result<Exit, Fai
         ));
     }
     refuse_contradiction(&args.counting)?;
-    let root = simulation.simulate.as_deref().map_or_else(|| Ok(Root::live()), target::tree)?;
+    let root = target::root(None, simulation)?;
     let on_screen =
         args.command.is_empty() && !(args.text || args.json || args.csv || args.quiet) && io::stdout().is_terminal();
     // On the screen Ctrl-C is a key. A second signal must not end the program before the terminal is restored, nor
@@ -108,6 +106,12 @@ pub(crate) fn run(args: &WatchArgs, simulation: &Simulation) -> Result<Exit, Fai
     }
 }
 
+/// A page on standard error, without colours: what is printed there passes the filter of messages.
+fn plain(args: &WatchArgs, make: impl FnOnce(&Style) -> Page) -> String {
+    let style = Style { color: false, ..style(&args.view) };
+    terminal(&make(&style), &style).trim_end().to_owned()
+}
+
 /// Takes samples, and passes each on.
 struct Taker {
     feed: Box<dyn Feed>,
@@ -149,14 +153,19 @@ impl Taker {
 
 /// Where samples go beside the output.
 struct Sinks {
-    recorder: Option<Recorder>,
+    /// The recording, with the file's name as the user gave it.
+    recorder: Option<(Appender, String)>,
     endpoint: Option<Endpoint>,
 }
 
 impl Sinks {
     fn open(args: &WatchArgs) -> Result<Self, Failure> {
-        let recorder = args.record.as_deref().map(|file| Recorder::create(file, args.interval)).transpose()?;
-        let endpoint = args.prometheus.map(Endpoint::open).transpose()?;
+        let recorder = args.record.as_deref().map(|file| recorder(file, args.interval)).transpose()?;
+        let unusable = |address: SocketAddr, error: &io::Error| {
+            Failure::usage(format!("--prometheus {address}: {error}; use another port or address"))
+        };
+        let open = |address| Endpoint::open(address).map_err(|error| unusable(address, &error));
+        let endpoint = args.prometheus.map(open).transpose()?;
         if let Some(endpoint) = &endpoint {
             tell(format_args!("tiermark: serving http://{}/metrics", endpoint.address));
         }
@@ -167,8 +176,23 @@ impl Sinks {
         if let Some(endpoint) = &self.endpoint {
             endpoint.set(tiermark_report::watch_exposition(sample));
         }
-        self.recorder.as_mut().map_or(Ok(()), |recorder| recorder.add(sample))
+        self.recorder
+            .as_mut()
+            .map_or(Ok(()), |(file, name)| file.append(&[sample]).map_err(|error| unwritten(name, &error)))
     }
+}
+
+/// Begins a recording in a new file.
+fn recorder(file: &Path, interval: f64) -> Result<(Appender, String), Failure> {
+    let name = file.display().to_string();
+    let (started, _) = environment::started_and_id();
+    let begun = record(file, &started, interval).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            Failure::usage(format!("'{name}' exists; choose another file for --record, or remove it"))
+        }
+        _ => Failure::usage(format!("--record '{name}': {error}; choose another file")),
+    })?;
+    Ok((begun, name))
 }
 
 /// Samples on standard output, a line each.
@@ -189,8 +213,7 @@ impl<'a> Printer<'a> {
         let heading = self.lines.is_multiple_of(HEADING_EVERY);
         self.lines += 1;
         if let Some(name) = sample.simulated.as_deref().filter(|_| first && !self.args.json) {
-            let style = style(self.view);
-            let said = terminal(&tiermark_report::watch_simulated(name), &style);
+            let said = rendered(self.view, |_| tiermark_report::watch_simulated(name));
             // CSV and nothing have no place for it.
             if self.args.quiet || self.args.csv { tell(said.trim_end()) } else { print(said.trim_end())? }
         }

@@ -1,5 +1,6 @@
 //! Which numbers are compared, and what is said of each.
 
+mod gate;
 mod made;
 mod scatter;
 

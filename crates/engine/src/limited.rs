@@ -1,15 +1,14 @@
 //! Options that hold for the steps of every probe: `--max-mem` as a limit on each (what fits is measured, what does not
 //! is refused by name), `--memory` as the memory of each, and `--seconds` as its time.
 
-use tiermark_engine::{Lab, Probe, Study};
 use tiermark_model::messages::rules;
 use tiermark_model::messages::setup as says;
 use tiermark_model::{
-    Bench, Bytes, CoreKind, Cpu, FileMemory, Finding, IdSet, Labels, Machine, Note, Observation, Plan, Purpose,
-    Refusal, Request, Scope, Step,
+    Bench, Bytes, CoreKind, Cpu, FileMemory, Finding, IdSet, Labels, Layout, Machine, MemPolicy, Note, Observation,
+    Plan, Purpose, Refusal, Request, Role, Scope, Step,
 };
 
-use crate::file_memory;
+use crate::probe::{Lab, Probe, Study};
 
 /// Time of a plan whose steps have a time each, as a multiple of what it is expected to take: a machine that makes
 /// memory slowly still measures all of them.
@@ -20,7 +19,7 @@ const SLACK: f64 = 1.5;
 ///
 /// # Errors
 /// As [`Probe::open`].
-pub(crate) fn open(probe: &Probe, request: &Request, lab: &Lab) -> Result<Box<dyn Study>, Refusal> {
+pub fn open_limited(probe: &Probe, request: &Request, lab: &Lab) -> Result<Box<dyn Study>, Refusal> {
     let study = probe.open(request, lab)?;
     Ok(Box::new(LimitedStudy { study, scope: request.scope.clone(), lab: lab.clone() }))
 }
@@ -51,7 +50,7 @@ impl Study for LimitedStudy {
         let mut steps = self.study.refine(observations);
         steps.retain(|step| self.scope.max_mem.is_none_or(|most| step.setup.total_bytes() <= most));
         if let Some(memory) = &self.scope.memory {
-            steps.retain_mut(|step| file_memory::take(step, memory, &self.lab.bench).is_ok());
+            steps.retain_mut(|step| take(step, memory, &self.lab.bench).is_ok());
         }
         if let Some(seconds) = self.scope.step_seconds {
             steps.iter_mut().for_each(|step| measured_for(step, seconds));
@@ -91,8 +90,7 @@ fn with_time_each(mut plan: Plan, seconds: f64, is_limited: bool) -> Plan {
 /// The first [`Refusal`] when no step can.
 fn of_file(mut plan: Plan, memory: &FileMemory, bench: &Bench) -> Result<Plan, Refusal> {
     let mut refused = Vec::new();
-    plan.steps
-        .retain_mut(|step| file_memory::take(step, memory, bench).map_err(|refusal| refused.push(refusal)).is_ok());
+    plan.steps.retain_mut(|step| take(step, memory, bench).map_err(|refusal| refused.push(refusal)).is_ok());
     if plan.steps.is_empty() {
         return Err(refused.into_iter().next().unwrap_or_else(|| says::memory_file_missing(&memory.path)));
     }
@@ -141,56 +139,27 @@ fn refusal(step: &Step, most: Bytes) -> Refusal {
     says::memory_not_allowed(&what, &most.to_string(), threads)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use tiermark_machine::synth::Synth;
-    use tiermark_model::messages::rules::codes;
-    use tiermark_model::{Effort, Scope};
-
-    fn planned(request: &Request, lab: &Lab) -> Result<Plan, Refusal> {
-        open(tiermark_probes::find(&request.probe).unwrap(), request, lab)?.plan()
+/// Gives a step memory of a file.
+///
+/// # Errors
+/// A [`Refusal`] of a step that says itself where its memory is, or writes to it although it is mapped to read only.
+fn take(step: &mut Step, memory: &FileMemory, bench: &Bench) -> Result<(), Refusal> {
+    let is_elsewhere = step.is_os()
+        || step.setup.regions.iter().any(|region| region.policy != MemPolicy::Bind || !region.nodes.is_empty())
+        || step.setup.threads.iter().any(|thread| thread.role.shares_lines());
+    if is_elsewhere {
+        return Err(says::memory_file_elsewhere(&step.id, &memory.path));
     }
-
-    #[test]
-    fn every_step_of_every_probe_gets_the_time_that_was_asked_for() {
-        let machine = Synth { sockets: 2, ..Synth::default() }.machine().unwrap();
-        let kernels = tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect();
-        let bench = Bench { kernels, ..Bench::default() };
-        let lab = Lab::new(machine, bench);
-        for probe in ["loaded-latency", "bandwidth", "matrix", "latency", "scan"] {
-            let scope = Scope { step_seconds: Some(0.5), ..Scope::default() };
-            let (probe, params) = (probe.to_owned(), serde_json::Value::Null);
-            let request = Request { probe, scope, effort: Effort::Quick, precision: None, seed: 1, params, part: None };
-            let plan = planned(&request, &lab).unwrap();
-            for step in &plan.steps {
-                let stop = &step.stop;
-                let shots = f64::from(stop.min_visits) * stop.shot_seconds;
-                assert!((0.5..0.5 + stop.shot_seconds).contains(&shots), "{}: {stop:?}", step.id);
-                assert_eq!(stop.min_visits, stop.max_visits);
-            }
-            let expected: f64 = plan.steps.iter().map(Step::expected_seconds).sum();
-            assert!(plan.max_seconds >= SLACK * expected, "{} of {expected}", plan.max_seconds);
-            // A limit of the user's stays.
-            let scope = Scope { max_seconds: Some(3.0), ..request.scope.clone() };
-            let plan = planned(&Request { scope, ..request }, &lab);
-            assert_eq!(plan.unwrap().max_seconds, 3.0);
-        }
+    let is_stored = |role: &Role| {
+        let kernels = role.kernels().filter_map(|id| bench.kernel(&id.0));
+        kernels.map(|kernel| kernel.write_per_line).any(|bytes| bytes > 0)
+    };
+    // What is in a file that is there stays as it is: no chain is written, and no data of a kind.
+    let is_filled = step.setup.regions.iter().any(|region| matches!(region.layout, Layout::Chain(_) | Layout::Zeros));
+    let writes = step.setup.threads.iter().any(|thread| is_stored(&thread.role));
+    if memory.is_read_only() && writes || !memory.new && is_filled {
+        return Err(says::memory_file_written(&step.id, &memory.path));
     }
-
-    #[test]
-    fn one_thread_on_an_efficiency_core_is_said() {
-        let machine = Synth { smt: 1, first_efficiency_core: Some(2), ..Synth::default() }.machine().unwrap();
-        let lab = Lab::new(machine, Bench::default());
-        let said = |cpus: &str| {
-            let scope = Scope { cpus: Some(cpus.parse().unwrap()), ..Scope::default() };
-            let (probe, params) = ("latency".to_owned(), serde_json::Value::Null);
-            let request = Request { probe, scope, effort: Effort::Quick, precision: None, seed: 1, params, part: None };
-            let plan = planned(&request, &lab).unwrap();
-            let rule = plan.rules.into_iter().find(|rule| rule.code == codes::one_thread_on_small_core);
-            (plan.steps[0].setup.threads[0].cpu, rule.map(|rule| rule.data["cpus"].clone()))
-        };
-        assert_eq!(said("1-3"), (1, None));
-        assert_eq!(said("2-3"), (2, Some("2".into())));
-    }
+    step.setup.regions.iter_mut().for_each(|region| region.policy = MemPolicy::File(memory.clone()));
+    Ok(())
 }

@@ -1,14 +1,13 @@
 //! Runs that were killed: their journals become documents.
 
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tiermark_engine::{Lab, Record, conclude};
 use tiermark_history::{Store, recover};
 use tiermark_model::{Refusal, Run};
 
 use crate::agreed::{agreed, study};
-use crate::output::tell;
 use crate::record::OwnRecord;
 
 /// Whether a run was read from a journal, which holds neither findings nor what follows from the machine's record.
@@ -19,7 +18,7 @@ fn is_unfinished(run: &Run) -> bool {
 /// Holds a run that was recovered from its journal against the machine's record and derives its findings; other runs
 /// stay as they are. It raises no record, as no run does that was stopped. With a notice where the record cannot be
 /// read.
-pub(crate) fn concluded(mut run: Run, store: &Store) -> (Run, Option<Refusal>) {
+pub fn concluded(mut run: Run, store: &Store) -> (Run, Option<Refusal>) {
     if !is_unfinished(&run) {
         return (run, None);
     }
@@ -32,32 +31,44 @@ pub(crate) fn concluded(mut run: Run, store: &Store) -> (Run, Option<Refusal>) {
         conclude(study.as_ref(), experiment)
     });
     run.experiments = experiments.collect();
-    agreed(&mut run.experiments, &lab, None);
+    agreed(&mut run.experiments, &lab);
     if run.warnings.iter().all(|warning| warning.code != tiermark_model::messages::run::codes::memory_not_kept) {
         run.warnings.extend(tiermark_model::memory_not_kept(&run.experiments));
     }
     (run, notice)
 }
 
-/// Makes documents of the journals of killed runs, and says so once.
-pub(crate) fn adopt(store: &Store, quiet: bool) {
-    for journal in store.orphans() {
-        match document(store, &journal, quiet) {
-            _ if quiet => {}
-            Ok(id) => tell(format_args!(
-                "tiermark: note: run {id} was killed; its results so far are saved: `tiermark show {id}`"
-            )),
-            Err(why) => tell(format_args!("tiermark: note: the journal {} was not used: {why}", journal.display())),
-        }
-    }
+/// What became of the journal of a killed run.
+#[derive(Debug)]
+pub enum Adopted {
+    /// A document.
+    Saved {
+        /// Id of the run.
+        id: String,
+        /// That the machine's record could not be read.
+        notice: Option<Refusal>,
+    },
+    /// Nothing.
+    Unused {
+        /// The journal, which stays.
+        journal: PathBuf,
+        /// Why it was not used.
+        why: String,
+    },
+}
+
+/// Makes documents of the journals of killed runs.
+pub fn adopt(store: &Store) -> Vec<Adopted> {
+    let one = |journal: PathBuf| match document(store, &journal) {
+        Ok((id, notice)) => Adopted::Saved { id, notice },
+        Err(why) => Adopted::Unused { journal, why },
+    };
+    store.orphans().into_iter().map(one).collect()
 }
 
 /// Saves a journal's run in the store, with the journal's age, and removes the journal.
-fn document(store: &Store, journal: &Path, quiet: bool) -> Result<String, String> {
+fn document(store: &Store, journal: &Path) -> Result<(String, Option<Refusal>), String> {
     let (run, notice) = concluded(recover(journal).map_err(|e| e.to_string())?, store);
-    if let Some(notice) = notice.filter(|_| !quiet) {
-        tell(format_args!("tiermark: warning: {notice}"));
-    }
     let directory = store.directory().ok_or("there is no store")?;
     // Beside its journal or not at all.
     let saved = Store::at(directory).save(&run).map_err(|e| e.to_string())?;
@@ -65,7 +76,7 @@ fn document(store: &Store, journal: &Path, quiet: bool) -> Result<String, String
     // `last` goes by age; a document that seems newer than it is does little harm.
     let _ = age.and_then(|age| File::options().append(true).open(&saved.path)?.set_modified(age));
     fs::remove_file(journal).map_err(|e| e.to_string())?;
-    Ok(run.id)
+    Ok((run.id, notice))
 }
 
 #[cfg(test)]
@@ -114,7 +125,7 @@ mod tests {
             }
         }
         drop(journal);
-        adopt(&store, true);
+        adopt(&store);
         assert!(store.orphans().is_empty(), "it is a document now");
         assert_eq!(book(), before, "a killed run raises no record");
         store.load("last").expect("the document")

@@ -16,17 +16,17 @@ const WATCHED: Duration = Duration::from_millis(200);
 
 /// The cpus of a run from its beginning on. Counters are read at both ends and never in between, when that would
 /// disturb.
-pub(crate) struct Watch {
+pub struct OtherWork {
     cpus: IdSet,
     begun: CpuSnapshot,
 }
 
-impl Watch {
+impl OtherWork {
     /// Watches for a moment whether there is room for a run; `None` where the system does not say.
     ///
     /// # Errors
     /// `message` of the use of the cpus, if more than half of them are busy and `force` is false.
-    pub(crate) fn begin<E>(cpus: &IdSet, force: bool, message: fn(&Busy, &IdSet) -> E) -> Result<Option<Self>, E> {
+    pub fn begin<E>(cpus: &IdSet, force: bool, message: fn(&Busy, &IdSet) -> E) -> Result<Option<Self>, E> {
         let root = Root::live();
         let Some(before) = CpuSnapshot::take(&root, cpus) else { return Ok(None) };
         thread::sleep(WATCHED);
@@ -43,12 +43,12 @@ impl Watch {
     }
 
     /// The programs that used the cpus most since the beginning; empty where none is known.
-    pub(crate) fn programs(&self) -> String {
+    pub fn programs(&self) -> String {
         self.seen().map(|busy| busy.names()).unwrap_or_default()
     }
 
     /// Use of the cpus by other programs since then, as a warning.
-    pub(crate) fn warnings(&self) -> Vec<Warning> {
+    pub fn warnings(&self) -> Vec<Warning> {
         self.seen().map(|busy| warnings(&busy)).unwrap_or_default()
     }
 }
@@ -59,18 +59,18 @@ fn is_too_busy(busy: &Busy) -> bool {
 }
 
 /// Why a measurement of memory is not begun beside this.
-pub(crate) fn disturbs_measurement(busy: &Busy, cpus: &IdSet) -> Refusal {
+pub fn disturbs_measurement(busy: &Busy, cpus: &IdSet) -> Refusal {
     let steal = Some(busy.steal).filter(|share| *share >= STEAL_NOTE);
     says::cpus_busy(busy.busy, busy.cpus as u64, &cpus.to_string(), &busy.names(), steal)
 }
 
 /// Why a run of tenants is not begun beside this.
-pub(crate) fn disturbs_tenants(busy: &Busy, _cpus: &IdSet) -> Refusal {
+pub fn disturbs_tenants(busy: &Busy, _cpus: &IdSet) -> Refusal {
     machine_busy(busy.share() * busy.cpus as f64, busy.cpus as u64, &busy.names())
 }
 
 /// The warning of `load` about busy cpus. It is no refusal: a user may want to load servers beside other work.
-pub(crate) fn disturbs_client(busy: &Busy, _cpus: &IdSet) -> Warning {
+pub fn disturbs_client(busy: &Busy, _cpus: &IdSet) -> Warning {
     load_beside_others(busy.share() * busy.cpus as f64, busy.cpus as u64, &busy.names())
 }
 

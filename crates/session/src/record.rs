@@ -8,12 +8,9 @@ use tiermark_history::{MachineKey, MachineRecord, Store};
 use tiermark_machine::Root;
 use tiermark_model::{Experiment, Machine, Refusal, Run};
 
-use crate::args::RunArgs;
-use crate::output::remark;
-
 /// The record that a run is compared with; none for a simulated run or with `--no-record`.
 #[derive(Default)]
-pub(crate) struct OwnRecord(Option<(MachineRecord, Arc<Machine>)>);
+pub struct OwnRecord(Option<(MachineRecord, Arc<Machine>)>);
 
 /// The machine's id, as systemd keeps it, else as D-Bus did before.
 const MACHINE_IDS: [&str; 2] = ["etc/machine-id", "var/lib/dbus/machine-id"];
@@ -21,20 +18,17 @@ const HOSTNAME: &str = "proc/sys/kernel/hostname";
 const BOOT_ID: &str = "proc/sys/kernel/random/boot_id";
 
 impl OwnRecord {
-    /// Reads the record of this machine.
-    pub(crate) fn open(args: &RunArgs, store: &Store, machine: &Arc<Machine>) -> Self {
-        if args.result.no_record {
-            return Self::default();
-        }
+    /// Reads the record of this machine; `saves` is whether a damaged file may be set aside. With a notice of such a
+    /// file.
+    pub fn open(store: &Store, machine: &Arc<Machine>, saves: bool) -> (Self, Option<Refusal>) {
         let key = MachineKey::of(machine, &machine_id(&Root::live()));
-        let (record, notice) = MachineRecord::open(store, key, !args.result.no_save);
-        notice.iter().for_each(|refusal| remark(args, refusal));
-        Self(Some((record, Arc::clone(machine))))
+        let (record, notice) = MachineRecord::open(store, key, saves);
+        (Self(Some((record, Arc::clone(machine)))), notice)
     }
 
     /// The record that a killed run, read from its journal, is compared with: that of its machine. `None` for a run
     /// that was simulated, made with `--no-record`, or made on another machine, by its host name.
-    pub(crate) fn of_killed(store: &Store, run: &Run, machine: &Arc<Machine>) -> (Self, Option<Refusal>) {
+    pub fn of_killed(store: &Store, run: &Run, machine: &Arc<Machine>) -> (Self, Option<Refusal>) {
         let root = Root::live();
         let asked = run.simulated.is_none() && !run.command.iter().any(|word| word == "--no-record");
         let (here, there) = (word(&root, HOSTNAME), &run.machine.system.hostname);
@@ -47,13 +41,14 @@ impl OwnRecord {
         (Self(Some((record, Arc::clone(machine)))), notice)
     }
 
-    /// Raises the record by what a run has shown, unless nothing is to be saved.
-    pub(crate) fn keep(self, args: &RunArgs, store: &Store, run: &Run) {
-        let Some((mut record, _)) = self.0.filter(|_| !args.result.no_save) else { return };
+    /// Raises the record by what a run has shown.
+    ///
+    /// # Errors
+    /// A [`Refusal`] if it cannot be written.
+    pub fn keep(self, store: &Store, run: &Run) -> Result<(), Refusal> {
+        let Some((mut record, _)) = self.0 else { return Ok(()) };
         let boot = word(&Root::live(), BOOT_ID).unwrap_or_default();
-        if let Err(refusal) = record.improve(store, run, &boot) {
-            remark(args, &refusal);
-        }
+        record.improve(store, run, &boot)
     }
 }
 
@@ -64,7 +59,7 @@ impl Record for OwnRecord {
 }
 
 /// The id of this machine, or an empty string if it has none.
-pub(crate) fn machine_id(root: &Root) -> String {
+pub fn machine_id(root: &Root) -> String {
     MACHINE_IDS.iter().find_map(|path| word(root, path)).unwrap_or_default()
 }
 

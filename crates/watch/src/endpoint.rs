@@ -6,8 +6,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::output::Failure;
-
 /// Bytes of a request that are read: those of Prometheus have some 300.
 const MOST_REQUEST: usize = 8 << 10;
 /// Time that a client has to send its request and to take the answer. Clients are served one after the other, so that
@@ -17,18 +15,21 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Serves `/metrics` until the program ends.
-pub(super) struct Endpoint {
+#[derive(Debug)]
+pub struct Endpoint {
     /// Where it listens.
-    pub(super) address: SocketAddr,
+    pub address: SocketAddr,
     text: Arc<Mutex<String>>,
 }
 
 impl Endpoint {
     /// Begins to listen.
-    pub(super) fn open(address: SocketAddr) -> Result<Self, Failure> {
-        let unusable = |error| Failure::usage(format!("--prometheus {address}: {error}; use another port or address"));
-        let listener = TcpListener::bind(address).map_err(unusable)?;
-        let address = listener.local_addr().map_err(unusable)?;
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn open(address: SocketAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind(address)?;
+        let address = listener.local_addr()?;
         let text = Arc::new(Mutex::new("# EOF\n".to_owned()));
         let shared = Arc::clone(&text);
         let serve = move || {
@@ -44,12 +45,12 @@ impl Endpoint {
                 }
             }
         };
-        thread::Builder::new().name("prometheus".into()).spawn(serve).map_err(Failure::tool)?;
+        thread::Builder::new().name("prometheus".into()).spawn(serve)?;
         Ok(Self { address, text })
     }
 
     /// Replaces what is served.
-    pub(super) fn set(&self, text: String) {
+    pub fn set(&self, text: String) {
         *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text;
     }
 }

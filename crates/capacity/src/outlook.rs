@@ -1,49 +1,54 @@
-//! `--dry-run`: the scenario as a file, its changes, about how long it takes, and which parts this machine can run.
+//! What a run would do, in words: its searches and about how long they take, its changes, and what this machine lacks
+//! for it.
 
-use tiermark_capacity::estimate::{TimeRange, spoken};
-use tiermark_capacity::offer::{Offer, offers};
-use tiermark_capacity::result::quota_of;
-use tiermark_capacity::run::{Admission, has_memory, intended};
-use tiermark_capacity::saved::{Pending, RunSetup};
-use tiermark_capacity::scenario::{Backend, Scenario, SearchCase, Tier};
-use tiermark_capacity::tier::check;
+use std::path::{Path, PathBuf};
+
 use tiermark_machine::Root;
 use tiermark_model::capacity::tenants;
 use tiermark_model::messages::tiers::codes;
-use tiermark_model::{Bytes, Cgroup, Exit, Note, RateUnit, Refusal};
+use tiermark_model::{Bytes, Cgroup, Machine, Note, RateUnit, Refusal, shell_word};
 use tiermark_undo::pending;
 
-use super::asked::{asked, programs, setup};
-use super::gate::{Checks, directory, prices, state};
-use crate::args::CapacityArgs;
-use crate::busy::{Watch, disturbs_tenants};
-use crate::output::{Failure, print, style};
-use crate::{environment, target};
+use crate::estimate::{TimeRange, spoken};
+use crate::offer::{Offer, offers};
+use crate::prepare::{Here, Prepared};
+use crate::result::quota_of;
+use crate::run::{Admission, has_memory, intended};
+use crate::saved::{Pending, RunSetup};
+use crate::scenario::{Backend, Scenario, SearchCase, Tier};
+use crate::tier::check;
 
-/// Shows what a run would do, and what would prevent it; measures and changes nothing.
-pub(super) fn run(args: &CapacityArgs) -> Result<Exit, Failure> {
-    let (scenario, setup) = (asked(args)?, setup(args)?);
-    let checks = Checks::run(args, &Pending::all(&scenario, &setup), prices(&scenario))?;
-    let machine = target::this_machine()?;
-    let zswap = machine.system.zswap;
-    let busy = Watch::begin(&machine.allowed_cpus, args.force, disturbs_tenants).err();
-    let (searches, all) = searches(&scenario, &setup, &checks.admission);
-    let mut sections = vec![
-        (format!("Searches, {}, {}:", scenario.searches().len(), in_all(&scenario, all)), searches),
-        ("Changes, noted in the journal and taken back at the end:".to_owned(), intended(&scenario, zswap)),
-        ("How the run works:".to_owned(), how(args, &scenario, &setup)),
+/// What a run would do and what would prevent it: sections with a heading each, of which some may have no line. `busy` is
+/// why no run may begin beside other work at this moment; `runs` the directory of saved runs, where there is one.
+#[must_use]
+pub fn outlook(
+    prepared: &Prepared,
+    here: &Here<'_>,
+    machine: &Machine,
+    busy: Option<&Refusal>,
+    runs: Option<&Path>,
+) -> [(String, Vec<String>); 5] {
+    let (Pending { scenario, setup, .. }, admission) = (prepared.job.pending(), &prepared.admission);
+    let (searches, all) = searches(scenario, setup, admission);
+    let has_left = pending(here.state, &Root::live()).iter().any(|held| !held.at_work);
+    let quoted = |path: &Path| shell_word(&path.display().to_string());
+    let runs = runs.map_or_else(|| "no directory: set TIERMARK_HOME or HOME".to_owned(), quoted);
+    let mut how = how(scenario, setup, here.password.is_some());
+    how.push(format!("results are saved in {runs}"));
+    how.push(format!("the journal of changes is in {}", quoted(here.state.path())));
+    [
+        (format!("Searches, {}, {}:", scenario.searches().len(), in_all(scenario, all)), searches),
+        ("What fits in an hour here, by adding options:".to_owned(), offered(scenario, setup, admission, all)),
+        (
+            "Changes, noted in the journal and taken back at the end:".to_owned(),
+            intended(scenario, machine.system.zswap),
+        ),
+        ("How the run works:".to_owned(), how),
         (
             "On this machine, in its present state:".to_owned(),
-            here(&scenario, &checks.admission, busy.as_ref(), machine.system.cgroup.as_ref()),
+            possible(scenario, admission, busy, machine.system.cgroup.as_ref(), has_left),
         ),
-    ];
-    let offered = offered(&scenario, &setup, &checks.admission, all);
-    if !offered.is_empty() {
-        sections.insert(1, ("What fits in an hour here, by adding options:".to_owned(), offered));
-    }
-    let text = toml::to_string(&scenario).map_err(Failure::tool)?;
-    print(&format!("{text}\n{}", tiermark_report::comments(&sections, &style(&args.view))))?;
-    checks.wrong().map_or(Ok(Exit::Done), Err)
+    ]
 }
 
 /// The longest run that needs no smaller one beside it, s.
@@ -128,7 +133,7 @@ fn in_all(scenario: &Scenario, all: TimeRange) -> String {
 }
 
 /// How the run is made, as options say, and where nothing is said.
-fn how(args: &CapacityArgs, scenario: &Scenario, setup: &RunSetup) -> Vec<String> {
+fn how(scenario: &Scenario, setup: &RunSetup, has_password: bool) -> Vec<String> {
     let mut lines = programs(scenario, setup);
     match scenario.backend {
         Backend::Process => {
@@ -138,7 +143,14 @@ fn how(args: &CapacityArgs, scenario: &Scenario, setup: &RunSetup) -> Vec<String
             });
         }
         Backend::Qemu => {}
-        Backend::External => lines.extend(elsewhere(args, setup)),
+        Backend::External => {
+            lines.push(match setup.overwrites {
+                true => "servers may hold keys already (--overwrite)".to_owned(),
+                false => "servers that hold keys already are refused".to_owned(),
+            });
+            let password = if has_password { "is given (and never saved)" } else { "is not given" };
+            lines.push(format!("their password {password}"));
+        }
     }
     let threads = if setup.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", setup.threads) };
     let cpus: Vec<String> = setup.cpus.iter().map(ToString::to_string).collect();
@@ -151,28 +163,18 @@ fn how(args: &CapacityArgs, scenario: &Scenario, setup: &RunSetup) -> Vec<String
     lines.push(format!("client: {threads}, {place}; it waits up to {} s for an answer", setup.timeout_seconds));
     let floor = Bytes(scenario.limits.memory_floor.0);
     lines.push(format!("the run keeps {floor} of the machine's memory free (memory-floor)"));
-    let kept =
-        |path: Result<String, Refusal>| path.unwrap_or_else(|_| "no directory: set TIERMARK_HOME or HOME".to_owned());
-    lines.push(format!("results are saved in {}", kept(directory().map(|dir| environment::quoted(&dir)))));
-    lines
-        .push(format!("the journal of changes is in {}", kept(state().map(|state| environment::quoted(state.path())))));
     lines
 }
 
-/// Servers elsewhere: what they may hold.
-fn elsewhere(args: &CapacityArgs, setup: &RunSetup) -> Vec<String> {
-    let mut lines = Vec::new();
-    lines.push(match setup.overwrites {
-        true => "servers may hold keys already (--overwrite)".to_owned(),
-        false => "servers that hold keys already are refused".to_owned(),
-    });
-    let password = if args.password.is_some() { "is given (and never saved)" } else { "is not given" };
-    lines.push(format!("their password {password}"));
-    lines
-}
-
-/// Which parts of it this machine can run; `busy` is why no run may begin beside the work of others at this moment.
-fn here(scenario: &Scenario, admission: &Admission, busy: Option<&Refusal>, own: Option<&Cgroup>) -> Vec<String> {
+/// Which parts of it this machine can run; `busy` is why no run may begin beside other work at this moment, `has_left`
+/// whether earlier commands left changes.
+fn possible(
+    scenario: &Scenario,
+    admission: &Admission,
+    busy: Option<&Refusal>,
+    own: Option<&Cgroup>,
+    has_left: bool,
+) -> Vec<String> {
     let mut lines: Vec<String> = admission
         .refused
         .iter()
@@ -204,8 +206,7 @@ fn here(scenario: &Scenario, admission: &Admission, busy: Option<&Refusal>, own:
             }
         });
     }
-    let left = state().map(|state| pending(&state, &Root::live())).unwrap_or_default();
-    if left.iter().any(|held| !held.at_work) {
+    if has_left {
         lines.push(
             "changes of an earlier command or a killed run are still in effect; a run first takes back those of \
                 killed runs"
@@ -215,13 +216,41 @@ fn here(scenario: &Scenario, admission: &Admission, busy: Option<&Refusal>, own:
     lines
 }
 
+/// The programs and commands that a run names.
+#[must_use]
+pub fn programs(scenario: &Scenario, setup: &RunSetup) -> Vec<String> {
+    let mut lines = Vec::new();
+    if scenario.backend != Backend::External {
+        lines.push(format!("server: {}", scenario.tenant.server));
+    }
+    if scenario.backend == Backend::Qemu {
+        let file = |path: &Option<PathBuf>, none: &str| {
+            path.as_ref().map_or_else(|| none.to_owned(), |path| path.display().to_string())
+        };
+        lines.push(format!("kernel of the guests: {}", file(&setup.guest.kernel, "the newest of /boot")));
+        lines.push(format!("program inside of the guests: {}", file(&setup.guest.agent, "this one")));
+    }
+    if !setup.wrapper.is_empty() {
+        lines.push(format!("each server runs behind: {}", setup.wrapper.join(" ")));
+    }
+    lines.extend(setup.removes.iter().map(|removes| format!("after each server runs: {removes}")));
+    let run = |what: &str, command: &Option<String>| {
+        command.as_ref().map(|command| format!("command that {what} a tenant: {command}"))
+    };
+    let commands = &setup.commands;
+    let address = run("shows the address of", &commands.address);
+    let words = [run("checks", &commands.check), run("starts", &commands.start), address, run("stops", &commands.stop)];
+    lines.extend(words.into_iter().flatten());
+    lines
+}
+
 #[cfg(test)]
 mod tests {
-    use tiermark_capacity::scenario::built_in;
     use tiermark_model::LimitFiles;
     use tiermark_model::messages::capacity::machine_busy;
 
     use super::*;
+    use crate::scenario::built_in;
 
     #[test]
     fn a_busy_machine_is_a_line_of_its_state() {
@@ -229,17 +258,17 @@ mod tests {
         let busy = machine_busy(1.8, 2, "cc 1.7");
         for backend in [Backend::Process, Backend::External] {
             scenario.backend = backend;
-            let lines = here(&scenario, &Admission::default(), Some(&busy), None).join("\n");
+            let lines = possible(&scenario, &Admission::default(), Some(&busy), None, false).join("\n");
             assert!(
                 lines.contains("at this moment the run is refused: other work keeps 1.8 of 2 cpus busy: cc 1.7"),
                 "{lines}"
             );
             assert!(lines.contains("--force") && !lines.contains("the run is possible"), "{lines}");
-            let idle = here(&scenario, &Admission::default(), None, None).join("\n");
+            let idle = possible(&scenario, &Admission::default(), None, None, false).join("\n");
             assert!(!idle.contains("refused"), "{idle}");
             let files = LimitFiles { quota: Some("/cg/cpu.max".into()), ..LimitFiles::default() };
             let group = Cgroup { cpu_quota: Some(0.4), files, ..Cgroup::default() };
-            let limited = here(&scenario, &Admission::default(), None, Some(&group)).join("\n");
+            let limited = possible(&scenario, &Admission::default(), None, Some(&group), false).join("\n");
             assert!(limited.contains("the cgroup allows 0.4 cpus (/cg/cpu.max)"), "{limited}");
             assert_eq!(limited.contains("the run is possible"), idle.contains("the run is possible"), "{limited}");
         }

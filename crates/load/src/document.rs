@@ -1,57 +1,91 @@
 //! The document of a load: the workload, and the results of each tenant, in base units.
 
-use tiermark_load::{Arrivals, KeyOrder, Latencies, Length, Outcome, Pace, SizeOrder, TenantResult, pooled};
 use tiermark_model::load::{
     LOAD_SCHEMA, LoadClient, LoadLatencies, LoadLoop, LoadPart, LoadRun, LoadTenant, LoadWorkload,
 };
+use tiermark_model::{Tool, Warning};
 
-use super::Done;
-use crate::version;
+use crate::histogram::Latencies;
+use crate::keys::KeyOrder;
+use crate::run::Outcome;
+use crate::schedule::Arrivals;
+use crate::tally::{TenantResult, pooled};
+use crate::target::Target;
+use crate::values::SizeOrder;
+use crate::workload::{ClientSetup, Length, Pace, Workload};
 
-/// The whole document.
-pub(super) fn of(done: &Done<'_>) -> LoadRun {
-    let names: Vec<String> = done.args.targets.iter().map(ToString::to_string).collect();
-    let histograms = done.args.histograms;
-    let workload = workload(done);
-    let part = |outcome: &Outcome, planned: Option<f64>| LoadPart {
-        stopped: outcome.stopped,
-        tenants: names
-            .iter()
-            .zip(&outcome.tenants)
-            .map(|(name, seen)| tenant(name, seen, planned, histograms))
-            .collect(),
-        all: {
-            let planned = planned.map(|planned| planned * outcome.tenants.len() as f64);
-            tenant("all", &pooled(&outcome.tenants), planned, histograms)
-        },
-        client_cpu_seconds: outcome.thread_cpu.clone(),
-        client_wall_seconds: outcome.wall,
-        client_cpu_seconds_per_request: outcome.cpu_per_request(),
-    };
-    LoadRun {
-        schema: LOAD_SCHEMA.to_owned(),
-        id: done.id.clone(),
-        tool: version::tool(),
-        command: command(std::env::args()),
-        started: done.started.clone(),
-        complete: done.stopped.is_none(),
-        warnings: done.warnings.clone(),
-        client: LoadClient {
-            threads: done.client.threads,
-            cpus: done.client.cpus.clone(),
-            spin: done.client.spin,
-            timeout_seconds: done.client.timeout.as_secs_f64(),
-            late_after_seconds: done.client.late_after.as_secs_f64(),
-        },
-        fill: done.filled.as_ref().map(|outcome| part(outcome, None)),
-        // A run that the user stopped is judged by what was due until then.
-        measured: done.measured.as_ref().map(|o| part(o, workload.planned().filter(|_| !o.stopped))),
-        workload,
+/// A load, and the parts of it that were carried out.
+#[derive(Debug)]
+pub struct Job {
+    /// Id of the run.
+    pub id: String,
+    /// When it began, RFC 3339.
+    pub started: String,
+    /// The program.
+    pub tool: Tool,
+    /// The servers.
+    pub targets: Vec<Target>,
+    /// The workload of each.
+    pub workload: Workload,
+    /// The client.
+    pub client: ClientSetup,
+    /// Seconds of the same load before anything counts.
+    pub warmup: f64,
+    /// Whether the document has all counts of the latencies' histograms.
+    pub histograms: bool,
+    /// Warnings from before the run.
+    pub warnings: Vec<Warning>,
+    /// Writing all keys; `None` if it was not asked for, or not reached.
+    pub filled: Option<Outcome>,
+    /// The results; `None` if the run ended before it measured.
+    pub measured: Option<Outcome>,
+}
+
+impl Job {
+    /// The document of a run of this command line, which ran to its end or not.
+    #[must_use]
+    pub fn document(&self, command: impl Iterator<Item = String>, complete: bool) -> LoadRun {
+        let workload = workload(&self.workload, self.warmup);
+        LoadRun {
+            schema: LOAD_SCHEMA.to_owned(),
+            id: self.id.clone(),
+            tool: self.tool.clone(),
+            command: without_password(command),
+            started: self.started.clone(),
+            complete,
+            warnings: self.warnings.clone(),
+            client: LoadClient {
+                threads: self.client.threads,
+                cpus: self.client.cpus.clone(),
+                spin: self.client.spin,
+                timeout_seconds: self.client.timeout.as_secs_f64(),
+                late_after_seconds: self.client.late_after.as_secs_f64(),
+            },
+            fill: self.filled.as_ref().map(|outcome| self.part(outcome, None)),
+            // A run that the user stopped is judged by what was due until then.
+            measured: self.measured.as_ref().map(|o| self.part(o, workload.planned().filter(|_| !o.stopped))),
+            workload,
+        }
+    }
+
+    /// A part of the run, in which each tenant was to make so many requests.
+    fn part(&self, outcome: &Outcome, planned: Option<f64>) -> LoadPart {
+        let one = |(target, seen): (&Target, &TenantResult)| {
+            tenant(&target.address.to_string(), seen, planned, self.histograms)
+        };
+        let of_all = planned.map(|planned| planned * outcome.tenants.len() as f64);
+        LoadPart {
+            stopped: outcome.stopped,
+            tenants: self.targets.iter().zip(&outcome.tenants).map(one).collect(),
+            all: tenant("all", &pooled(&outcome.tenants), of_all, self.histograms),
+            client_cpu_seconds: outcome.thread_cpu.clone(),
+            client_wall_seconds: outcome.wall,
+            client_cpu_seconds_per_request: outcome.cpu_per_request(),
+        }
     }
 }
 
-fn workload(done: &Done<'_>) -> LoadWorkload {
-    let asked = &done.workload;
+fn workload(asked: &Workload, warmup_seconds: f64) -> LoadWorkload {
     let (pacing, arrivals, rate) = match asked.pace {
         Pace::Closed => (LoadLoop::Closed, None, None),
         Pace::Paced { rate } => (LoadLoop::Paced, None, Some(rate)),
@@ -76,7 +110,7 @@ fn workload(done: &Done<'_>) -> LoadWorkload {
         requests_per_second: rate,
         seconds,
         requests,
-        warmup_seconds: done.args.pace.warmup,
+        warmup_seconds,
         connections: asked.connections,
         pipeline_depth: asked.depth,
         keys: asked.keys,
@@ -150,7 +184,7 @@ fn latencies(of: &Latencies, histograms: bool) -> LoadLatencies {
 }
 
 /// The command line, without the password.
-fn command(words: impl Iterator<Item = String>) -> Vec<String> {
+fn without_password(words: impl Iterator<Item = String>) -> Vec<String> {
     const HIDDEN: &str = "…";
     let (mut out, mut hides) = (Vec::new(), false);
     for word in words {
@@ -194,11 +228,11 @@ mod tests {
             "tiermark load --password secret -t a",
             "tiermark load --password=secret -t a",
         ] {
-            let kept = command(line.split(' ').map(str::to_owned)).join(" ");
+            let kept = without_password(line.split(' ').map(str::to_owned)).join(" ");
             assert!(!kept.contains("secret") && kept.contains('…'), "{line}: {kept}");
             assert!(kept.starts_with("tiermark load"), "{kept}");
         }
         let plain = "tiermark load -t host -c 50 --key-dist zipf:0.99";
-        assert_eq!(command(plain.split(' ').map(str::to_owned)).join(" "), plain);
+        assert_eq!(without_password(plain.split(' ').map(str::to_owned)).join(" "), plain);
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileTypeExt;
 
 use tiermark_model::messages::setup as says;
-use tiermark_model::{Bench, FileMemory, Layout, MemPolicy, PageKind, Refusal, Role, Step};
+use tiermark_model::{FileMemory, PageKind, Refusal};
 
 /// The magic number of hugetlbfs (statfs(2)).
 const HUGETLBFS: u64 = 0x9584_58f6;
@@ -14,7 +14,7 @@ const HUGETLBFS: u64 = 0x9584_58f6;
 ///
 /// # Errors
 /// A [`Refusal`] for a file or directory that is not there, or cannot be mapped.
-pub(crate) fn pages(memory: &FileMemory) -> Result<PageKind, Refusal> {
+pub fn pages(memory: &FileMemory) -> Result<PageKind, Refusal> {
     let path = memory.path.as_str();
     let unmappable = |why: &str| {
         if memory.new { says::memory_dir_unusable(path, why) } else { says::memory_file_unmappable(path, why) }
@@ -35,31 +35,6 @@ pub(crate) fn pages(memory: &FileMemory) -> Result<PageKind, Refusal> {
     let system = rustix::fs::statfs(path).map_err(|error| unmappable(&io::Error::from(error).to_string()))?;
     let is_huge = system.f_type as u64 == HUGETLBFS && !kind.is_char_device();
     Ok(if is_huge { PageKind::Huge(system.f_bsize as u64) } else { PageKind::Base })
-}
-
-/// Gives a step memory of a file.
-///
-/// # Errors
-/// A [`Refusal`] of a step that says itself where its memory is, or writes to it although it is mapped to read only.
-pub(crate) fn take(step: &mut Step, memory: &FileMemory, bench: &Bench) -> Result<(), Refusal> {
-    let is_elsewhere = step.is_os()
-        || step.setup.regions.iter().any(|region| region.policy != MemPolicy::Bind || !region.nodes.is_empty())
-        || step.setup.threads.iter().any(|thread| thread.role.shares_lines());
-    if is_elsewhere {
-        return Err(says::memory_file_elsewhere(&step.id, &memory.path));
-    }
-    let is_stored = |role: &Role| {
-        let kernels = role.kernels().filter_map(|id| bench.kernel(&id.0));
-        kernels.map(|kernel| kernel.write_per_line).any(|bytes| bytes > 0)
-    };
-    // What is in a file that is there stays as it is: no chain is written, and no data of a kind.
-    let is_filled = step.setup.regions.iter().any(|region| matches!(region.layout, Layout::Chain(_) | Layout::Zeros));
-    let writes = step.setup.threads.iter().any(|thread| is_stored(&thread.role));
-    if memory.is_read_only() && writes || !memory.new && is_filled {
-        return Err(says::memory_file_written(&step.id, &memory.path));
-    }
-    step.setup.regions.iter_mut().for_each(|region| region.policy = MemPolicy::File(memory.clone()));
-    Ok(())
 }
 
 #[cfg(test)]

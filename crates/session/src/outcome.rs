@@ -8,15 +8,15 @@ use tiermark_probes::os::OsParams;
 
 /// How strictly a run is judged.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Demands {
+pub struct Demands {
     /// Numbers that are not trusted or not precise are a failure.
-    pub(crate) strict: bool,
+    pub strict: bool,
     /// Refused steps are none.
-    pub(crate) allow_partial: bool,
+    pub allow_partial: bool,
 }
 
 /// The exit code of a finished run.
-pub(crate) fn exit(run: &Run, stopped_by: Option<Exit>, demands: Demands) -> Exit {
+pub fn exit(run: &Run, stopped_by: Option<Exit>, demands: Demands) -> Exit {
     if let Some(exit) = stopped_by {
         return exit;
     }
@@ -31,7 +31,7 @@ pub(crate) fn exit(run: &Run, stopped_by: Option<Exit>, demands: Demands) -> Exi
 }
 
 /// How many requested parts are missing: parts that were refused in planning, and steps without a number.
-pub(crate) fn missing(run: &Run) -> usize {
+pub fn missing(run: &Run) -> usize {
     let of = |experiment: &Experiment| {
         let known = |refusal: &&Refusal| {
             is_known_otherwise(refusal, |tier| is_found(experiment, tier))
@@ -89,7 +89,7 @@ fn is_shape(experiment: &Experiment, observation: &Observation) -> bool {
 
 /// Whether the interval of any number is wider than its step wanted: what a longer run would cure. Points only draw
 /// shapes.
-pub(crate) fn imprecise(run: &Run) -> bool {
+pub fn imprecise(run: &Run) -> bool {
     let wide = |experiment: &Experiment, seen: &Observation| {
         let wanted = experiment.plan.steps.iter().find(|step| step.id == seen.step).map(|step| step.stop.precision);
         let half = seen.value.zip(seen.within_run()).map(|(value, interval)| interval.half_of(value));

@@ -11,7 +11,7 @@ const GAPS: f64 = 3.0;
 
 /// The course of one source.
 #[derive(Debug, Default)]
-pub(super) struct Course {
+pub(crate) struct Course {
     /// The newest counts.
     newest: Option<Vec<u64>>,
     /// When they came, in seconds since the watch began, and as the time of the day.
@@ -21,15 +21,15 @@ pub(super) struct Course {
     /// Samples since then.
     samples: u32,
     /// Whether the source has stopped, as the user knows then.
-    pub(super) has_stopped: bool,
+    pub(crate) has_stopped: bool,
     /// Whether any new counts came after the first.
-    pub(super) has_counted: bool,
+    pub(crate) has_counted: bool,
 }
 
 impl Course {
     /// Looks at the newest counts: what a user should know of them now. A source may read its clock anew and count
     /// nothing, so that only counts tell.
-    pub(super) fn look(&mut self, newest: &[u64], now: f64, time: &str, source: &str) -> Option<Note> {
+    pub(crate) fn look(&mut self, newest: &[u64], now: f64, time: &str, source: &str) -> Option<Note> {
         if self.newest.as_deref() != Some(newest) {
             let is_first = self.newest.replace(newest.to_vec()).is_none();
             if !is_first {

@@ -22,12 +22,8 @@ use tiermark_model::{
     Role, RunCounters, Setup, StepTraffic,
 };
 
-use crate::args::{CounterUse, CountingArgs};
-use crate::counters::{Beside, open_counters};
-use crate::output::Failure;
-
 /// Time over which the idle machine is watched. An idle server moves some 100 MB/s a socket, in bursts of some ms.
-pub(crate) const IDLE: Duration = Duration::from_millis(500);
+pub const IDLE: Duration = Duration::from_millis(500);
 
 /// The counters, which all rigs of a host share.
 struct Meter {
@@ -67,7 +63,7 @@ impl Meter {
 }
 
 /// A host whose shots carry what its counters saw.
-pub(crate) struct Counted {
+pub struct Counted {
     inner: Box<dyn Host>,
     meter: Rc<RefCell<Meter>>,
     lab: Lab,
@@ -75,7 +71,7 @@ pub(crate) struct Counted {
 
 impl Counted {
     /// Puts counters beside a host, and watches the idle machine.
-    pub(crate) fn new(inner: Box<dyn Host>, source: Box<dyn CounterSource>, root: &Root) -> Self {
+    pub fn new(inner: Box<dyn Host>, source: Box<dyn CounterSource>, root: &Root) -> Self {
         let mut meter = Meter { source, energy: Energy::open(root), nodes: BoxNodes::default(), links: None };
         let idle = meter.read().and_then(|before| {
             thread::sleep(IDLE);
@@ -98,16 +94,15 @@ impl Counted {
     }
 }
 
-/// Opens counters and puts them beside a host. A host without any stays as it is.
+/// Puts the chosen counters beside a host. A host without any stays as it is.
 ///
 /// # Errors
-/// A [`Failure`] if the user's file of events has mistakes.
-pub(crate) fn beside(
+/// Which source it is, if it counts in intervals of its own, which do not resolve a measurement.
+pub fn beside(
     host: Box<dyn Host>,
     root: &Root,
-    args: &CountingArgs,
-) -> Result<(Box<dyn Host>, RunCounters), Failure> {
-    let chosen = open_counters(root, host.machine(), args, Beside::Shots)?;
+    chosen: Chosen,
+) -> Result<(Box<dyn Host>, RunCounters), CounterSourceId> {
     let notes = chosen.notes(root);
     let Chosen { source, refused } = chosen;
     let passed_over = refused.into_iter().map(|(source, refusal)| PassedOver { source, refusal }).collect();
@@ -117,11 +112,7 @@ pub(crate) fn beside(
         return Ok((host, none));
     }
     if !source.is_immediate() {
-        let name = id.name();
-        return Err(Failure::usage(format!(
-            "--counters-from {name}: it counts in intervals of its own, which do not resolve a measurement; \
-                `tiermark watch` can use it"
-        )));
+        return Err(id);
     }
     let mut host = Counted::new(host, source, root);
     let check = known::check(&mut host, &none.sees);
@@ -133,28 +124,26 @@ pub(crate) fn beside(
     Ok((Box::new(host), RunCounters { check, notes, sees, ..none }))
 }
 
-/// Refuses a run whose counters the user requires and that would be without them: none opened, or they disagree with
-/// streams of known bytes.
+/// Refuses a run whose counters the user requires, or names, and that would be without them: none opened, or those that
+/// are required disagree with streams of known bytes.
 ///
 /// # Errors
 /// Why each source did not open, or what is wrong with the counts.
-pub(crate) fn refuse_useless(args: &CountingArgs, counters: &RunCounters) -> Result<(), Failure> {
-    let required = args.when == CounterUse::Require;
+pub fn refuse_useless(required: bool, named: bool, counters: &RunCounters) -> Result<(), Vec<Refusal>> {
     // A source that the user names is as good as required; what is wrong with its counts is what the user may want to
     // see.
-    if counters.source == CounterSourceId::None && (required || args.source.counters_from.is_some()) {
-        let refusals = counters.passed_over.iter().map(|own| own.refusal.clone()).collect();
-        return Err(Failure::Wrong(Vec::new(), refusals));
+    if counters.source == CounterSourceId::None && (required || named) {
+        return Err(counters.passed_over.iter().map(|own| own.refusal.clone()).collect());
     }
     let faults = counters.check.iter().flat_map(|check| &check.faults).cloned().collect::<Vec<_>>();
     if required && !faults.is_empty() {
-        return Err(says::counts_of_no_use(counters.source.name(), &Note::joined(&faults, RateUnit::Si)).into());
+        return Err(vec![says::counts_of_no_use(counters.source.name(), &Note::joined(&faults, RateUnit::Si))]);
     }
     Ok(())
 }
 
 /// The counters of a simulated machine, whose shots carry what they saw.
-pub(crate) fn simulated(host: &mut dyn Host) -> RunCounters {
+pub fn simulated(host: &mut dyn Host) -> RunCounters {
     let sees = [
         CounterSight::Reads,
         CounterSight::Writes,

@@ -1,30 +1,14 @@
-//! The report of a load, with warnings about its numbers.
+//! A run of load in words: its workload, facts, and warnings about its numbers.
 
-use tiermark_capacity::level::time;
-use tiermark_model::Warning;
-use tiermark_model::load::{LoadLatencies, LoadLoop, LoadPart, LoadRun, LoadTenant, PUNCTUAL, SlowServer};
-use tiermark_report::{LoadLine, LoadView};
+use tiermark_model::load::{LoadLoop, LoadPart, LoadRun, LoadTenant, PUNCTUAL, SlowServer};
+use tiermark_model::{Warning, format_time as time};
 
 /// Share of the requests due, below which a tenant does not keep up. Rounding at the end of a run takes a request or
 /// two of thousands.
 const KEEPS_UP: f64 = 0.995;
 
-/// The report of a load, from its document.
-pub(crate) fn view(run: &LoadRun) -> LoadView {
-    LoadView {
-        title: title(run),
-        tenants: run.measured.iter().flat_map(|part| &part.tenants).map(|seen| line(&seen.target, seen, run)).collect(),
-        all: run.measured.as_ref().map(|part| match part.tenants.as_slice() {
-            [only] => line(&only.target, &part.all, run),
-            _ => line("all", &part.all, run),
-        }),
-        facts: facts(run),
-        warnings: run.warnings.iter().map(with_cure).chain(warnings(run)).collect(),
-        is_paced: run.workload.pacing == LoadLoop::Paced,
-    }
-}
-
-fn title(run: &LoadRun) -> String {
+/// The run in a line: tenants and workload.
+pub fn title(run: &LoadRun) -> String {
     let asked = &run.workload;
     let Some(part) = run.measured.as_ref().or(run.fill.as_ref()) else { return "nothing was measured".to_owned() };
     let tenants = tiermark_model::count_of(part.tenants.len() as u64, "tenant");
@@ -35,7 +19,7 @@ fn title(run: &LoadRun) -> String {
 }
 
 /// What was asked of each tenant.
-pub(crate) fn workload(run: &LoadRun) -> String {
+pub fn workload(run: &LoadRun) -> String {
     let asked = &run.workload;
     let poisson = if asked.arrivals.as_deref() == Some("poisson") { " (Poisson)" } else { "" };
     let pace = match asked.requests_per_second {
@@ -78,29 +62,12 @@ fn sizes(run: &LoadRun) -> String {
     asked.value_sizes.clone().unwrap_or_else(|| asked.value_bytes.to_string())
 }
 
-fn line(name: &str, seen: &LoadTenant, run: &LoadRun) -> LoadLine {
-    let has_rate = run.workload.pacing != LoadLoop::Closed;
-    LoadLine {
-        name: name.to_owned(),
-        rate: seen.requests_per_second,
-        share: seen.achieved_share.filter(|_| has_rate),
-        late: seen.late_share().filter(|_| has_rate),
-        response: shown(&seen.response),
-        service: shown(&seen.service),
-    }
-}
-
 /// So many of the requests that were due, as a share.
 fn of_due(part: u64, seen: &LoadTenant) -> Option<f64> {
     (seen.scheduled > 0).then(|| part as f64 / seen.scheduled as f64)
 }
 
-fn shown(of: &LoadLatencies) -> [Option<f64>; 7] {
-    let ns = |value: Option<u64>| value.map(|ns| ns as f64);
-    [of.mean, ns(of.p50), ns(of.p90), ns(of.p95), ns(of.p99), ns(of.p999), ns(of.max)]
-}
-
-fn facts(run: &LoadRun) -> Vec<String> {
+pub(super) fn facts(run: &LoadRun) -> Vec<String> {
     let mut facts = Vec::new();
     if let Some(fill) = &run.fill {
         let (keys, seconds) = (fill.all.done, fill.client_wall_seconds);
@@ -137,7 +104,7 @@ pub(super) fn with_cure(warning: &Warning) -> String {
 }
 
 /// What the results themselves show to be wrong.
-pub(super) fn warnings(run: &LoadRun) -> Vec<String> {
+pub fn warnings(run: &LoadRun) -> Vec<String> {
     let mut warnings = Vec::new();
     let parts = [("filling ", &run.fill), ("", &run.measured)];
     for (what, part) in parts.iter().filter_map(|(what, part)| Some((what, part.as_ref()?))) {
@@ -241,32 +208,36 @@ fn told_of(part: &LoadPart, run: &LoadRun, warnings: &mut Vec<String>) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use tiermark_model::load::LoadWindow;
     use tiermark_model::messages::load as says;
+    use tiermark_page::{Style, terminal};
 
     use super::*;
 
+    /// A run of a closed loop with one tenant.
+    pub(in crate::load) fn seed() -> LoadRun {
+        let path = format!("{}/../../fuzz/seeds/load.json", env!("CARGO_MANIFEST_DIR"));
+        serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+    }
+
     #[test]
     fn a_run_whose_servers_are_gone_says_after_how_long() {
-        let path = format!("{}/../../fuzz/seeds/load.json", env!("CARGO_MANIFEST_DIR"));
-        let mut run: LoadRun = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
-        assert!(!view(&run).title.contains("stopped"));
+        let mut run = seed();
+        assert!(!title(&run).contains("stopped"));
         (run.workload.seconds, run.workload.requests) = (Some(8.0), None);
         let part = run.measured.as_mut().unwrap();
         for tenant in part.tenants.iter_mut().chain([&mut part.all]) {
             (tenant.fault, tenant.seconds) = (Some(says::tenant_hung_up()), 3.0);
             tenant.windows.resize_with(8, || LoadWindow { done: 1, response_sum_ns: 1, response_max_ns: 1 });
         }
-        let view = view(&run);
-        assert!(view.title.contains("stopped after 3.0 s of 8 s"), "{}", view.title);
-        assert!(view.warnings.iter().any(|text| text.ends_with(": no answers after 3.0 s: it closed the connection")));
+        assert!(title(&run).contains("stopped after 3.0 s of 8 s"), "{}", title(&run));
+        assert!(warnings(&run).iter().any(|text| text.ends_with(": no answers after 3.0 s: it closed the connection")));
     }
 
     #[test]
     fn threads_are_advised_where_further_servers_have_none() {
-        let path = format!("{}/../../fuzz/seeds/load.json", env!("CARGO_MANIFEST_DIR"));
-        let mut run: LoadRun = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        let mut run = seed();
         run.workload.pacing = LoadLoop::Open;
         let part = run.measured.as_mut().unwrap();
         (part.all.scheduled, part.all.late, part.all.starved) = (1000, 500, 0);
@@ -283,8 +254,7 @@ mod tests {
     /// The client was late by 10 ms at most, and one of two servers took 400 ms.
     #[test]
     fn a_server_that_stalls_is_named_though_the_client_was_late() {
-        let path = format!("{}/../../fuzz/seeds/load.json", env!("CARGO_MANIFEST_DIR"));
-        let mut run: LoadRun = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        let mut run = seed();
         run.workload.pacing = LoadLoop::Open;
         let part = run.measured.as_mut().unwrap();
         (part.all.scheduled, part.all.late) = (1000, 53);
@@ -305,10 +275,11 @@ mod tests {
 
     #[test]
     fn other_work_of_before_the_run_comes_first_with_its_cure() {
-        let path = format!("{}/../../fuzz/seeds/load.json", env!("CARGO_MANIFEST_DIR"));
-        let mut run: LoadRun = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        let mut run = seed();
         run.warnings.push(says::load_beside_others(1.6, 2, "rustc 1.6"));
-        let first = view(&run).warnings.remove(0);
+        let page = terminal(&crate::load(&run, &Style::default()), &Style::default());
+        let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (_, first) = page.split_once(" ! ").unwrap();
         assert!(first.starts_with("1.6 of the client's 2 cpus busy when the run began, by rustc 1.6: "), "{first}");
         assert!(first.contains("; stop that work, or name idle cpus with --client-cpus; "), "{first}");
     }

@@ -8,7 +8,6 @@ use tiermark_machine::synth::Synth;
 use tiermark_model::{BoxKind, BoxPlace, CounterCheck, CpuId, Effort, Request, Scope};
 
 use super::*;
-use crate::args::{CounterArgs, CountersFrom};
 
 /// Bytes that memory moves in a second while nothing is measured.
 const IDLE: f64 = 1e8;
@@ -196,19 +195,11 @@ fn counts_that_are_required_must_be_of_use() {
         check: Some(CounterCheck { known: 1.0, counted: None, faults: faults.to_vec(), links: None }),
         notes: Vec::new(),
     };
-    let asked = |when, named: bool| CountingArgs {
-        when,
-        source: CounterArgs { counters_from: named.then_some(CountersFrom::Perf), ..CounterArgs::default() },
-    };
-    let refused = |when, named, counters: &RunCounters| match refuse_useless(&asked(when, named), counters) {
-        Ok(()) => Vec::new(),
-        Err(Failure::Refused(refusal)) => vec![refusal],
-        Err(Failure::Wrong(_, refusals)) => refusals,
-        Err(_) => panic!("neither refusal"),
-    };
+    let refused =
+        |required, named, counters: &RunCounters| refuse_useless(required, named, counters).err().unwrap_or_default();
     let (none, wrong) =
         (counters(CounterSourceId::None, &[]), counters(CounterSourceId::Perf, std::slice::from_ref(&fault)));
-    let (auto, require) = (CounterUse::Auto, CounterUse::Require);
+    let (auto, require) = (false, true);
     // All that were tried.
     assert_eq!(refused(require, false, &none).len(), 2);
     assert_eq!((refused(auto, true, &none).len(), refused(auto, false, &none).len()), (2, 0));

@@ -6,7 +6,7 @@ use tiermark_model::messages::system::doctor_problem;
 use tiermark_model::{CheckRow, ErrorKind, Machine, RunHealth, Warning};
 
 /// The counters at the beginning of a run. They are read at both ends and never in between, when that would disturb.
-pub(crate) struct HealthWatch<'a> {
+pub struct HealthWatch<'a> {
     root: &'a Root,
     machine: Machine,
     before: HealthCounts,
@@ -14,17 +14,17 @@ pub(crate) struct HealthWatch<'a> {
 
 impl<'a> HealthWatch<'a> {
     /// Reads the counters for the first time.
-    pub(crate) fn begin(root: &'a Root, machine: &Machine) -> Self {
+    pub fn begin(root: &'a Root, machine: &Machine) -> Self {
         Self { root, machine: machine.clone(), before: HealthCounts::read(root, machine) }
     }
 
     /// What is known while the run goes on; `None` if the system counts nothing.
-    pub(crate) fn begun(&self) -> Option<RunHealth> {
+    pub fn begun(&self) -> Option<RunHealth> {
         self.before.run(None, &self.machine)
     }
 
     /// Reads the counters for the second time.
-    pub(crate) fn ended(&self) -> Option<RunHealth> {
+    pub fn ended(&self) -> Option<RunHealth> {
         self.before.run(Some(&HealthCounts::read(self.root, &self.machine)), &self.machine)
     }
 }
@@ -35,7 +35,7 @@ pub(crate) fn problem(row: &CheckRow) -> Warning {
 }
 
 /// Warnings of what grew during a run, the worst first.
-pub(crate) fn warnings(health: &RunHealth) -> Vec<Warning> {
+pub fn warnings(health: &RunHealth) -> Vec<Warning> {
     let grown = |kind| health.errors_grown(kind).filter(|errors| *errors > 0);
     let kinds = [
         (ErrorKind::Uncorrected, says::uncorrected_errors_grew as fn(u64, &[String]) -> Warning),

@@ -5,11 +5,24 @@ use tiermark_history::hold_again;
 use tiermark_model::{Experiment, Observation, Run, Unit, format_gbs, format_ns};
 
 use crate::agreed::agreed;
-use crate::output::tell;
 
-/// Makes every estimate of a run again, and says on standard error what could not be made again and how much differs;
-/// with `verbose` it names what differs.
-pub(crate) fn reanalyse_saved(mut run: Run, verbose: bool) -> Run {
+/// A saved run, estimated again.
+#[derive(Debug)]
+pub struct Reanalysed {
+    /// The run with the new estimates.
+    pub run: Run,
+    /// How many of its experiments are as they were saved: each has no windows, or a probe that this version does not
+    /// have.
+    pub kept: usize,
+    /// How many of its numbers differ from those saved, a line each.
+    pub changes: Vec<String>,
+}
+
+/// Makes every estimate of a run again.
+///
+/// # Errors
+/// The run as it was saved, if nothing of it can be made again.
+pub fn reanalyse_saved(mut run: Run) -> Result<Reanalysed, Box<Run>> {
     let lab = Lab::new(run.machine.clone(), run.bench.clone());
     let experiments = std::mem::take(&mut run.experiments);
     let (mut made, mut kept) = (0, 0);
@@ -22,28 +35,13 @@ pub(crate) fn reanalyse_saved(mut run: Run, verbose: bool) -> Run {
         }
         run.experiments.push(again.unwrap_or_else(|| saved.clone()));
     }
-    const WHY: &str = "has no windows, or a probe that this version does not have";
     if made == 0 {
-        tell(format_args!("tiermark: note: the run {WHY}: it is shown as it was saved"));
-        return run;
+        return Err(Box::new(run));
     }
-    agreed(&mut run.experiments, &lab, None);
-    if kept > 0 {
-        let all = run.experiments.len();
-        tell(format_args!("tiermark: note: {kept} of {all} experiments are shown as they were saved: each {WHY}"));
-    }
+    agreed(&mut run.experiments, &lab);
     let saved = experiments.iter().flat_map(|experiment| &experiment.observations);
-    let changes: Vec<String> = saved.zip(run.observations()).filter_map(|(a, b)| change(a, b)).collect();
-    let all = run.observations().count();
-    match changes.len() {
-        0 => tell(format_args!("tiermark: note: all {all} numbers are as they were saved")),
-        n => {
-            let more = if verbose { ":" } else { "; -v names them" };
-            tell(format_args!("tiermark: note: {n} of {all} numbers differ from those saved{more}"));
-        }
-    }
-    changes.iter().filter(|_| verbose).for_each(|change| tell(format_args!("  {change}")));
-    run
+    let changes = saved.zip(run.observations()).filter_map(|(a, b)| change(a, b)).collect();
+    Ok(Reanalysed { run, kept, changes })
 }
 
 /// One experiment estimated again; `None` without windows, or without its probe.

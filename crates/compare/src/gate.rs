@@ -1,0 +1,144 @@
+//! The gate of `compare --fail-over`: whether anything is worse by more than a limit, and whether that can be judged.
+
+use std::collections::BTreeSet;
+
+use tiermark_model::{
+    Against, ChangeVerdict, ComparedFamily, ComparedFigure, ComparedRun, Comparison, Exit, Fact, Grade, Labels,
+    Obstacle,
+};
+
+/// The result of a gate. One that compared nothing is not passed: after a change of methods it would be for ever. Nor is
+/// one that lacks what the first run measured, or whose runs are of different machines. The first result that applies
+/// counts.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Gate<'a> {
+    /// Not judged: this run is of another machine than the first, and no other run fails the gate.
+    OtherMachine(&'a ComparedRun),
+    /// These are worse by more than the limit.
+    Failed {
+        /// Families whose mean is.
+        families: Vec<&'a ComparedFamily>,
+        /// Numbers that are.
+        figures: Vec<&'a ComparedFigure>,
+    },
+    /// Not judged: some run has no number that can be compared.
+    NothingComparable,
+    /// Not judged: these may be worse. None are named where no number of some run is sure.
+    Unsure(Vec<&'a ComparedFigure>),
+    /// Not judged: a run has not measured these.
+    Missing(Vec<&'a ComparedFigure>),
+    /// Not judged: these were measured in another way than in the first run.
+    OtherMethod(Vec<&'a ComparedFigure>),
+    /// Nothing comparable is worse by more than the limit.
+    Passed {
+        /// Numbers judged, in the run with the fewest.
+        judged: usize,
+        /// Tiers of which that run has no number judged.
+        tiers_unjudged: Vec<String>,
+        /// Numbers that are not judged: without a sound value, or of another state.
+        doubtful: Vec<&'a ComparedFigure>,
+        /// Numbers that may be worse by more than the limit.
+        perhaps_worse: Vec<&'a ComparedFigure>,
+    },
+}
+
+impl<'a> Gate<'a> {
+    /// Judges a comparison by a limit of the loss: 0.05 is 5 %.
+    #[must_use]
+    pub fn of(found: &'a Comparison, limit: f64) -> Self {
+        let is_over = |loss: Option<f64>| loss.is_some_and(|loss| loss > limit);
+        let families_of = |other: &'a Against| other.families.iter().filter(move |family| is_over(family.loss()));
+        let is_lost = |other: &'a Against| {
+            families_of(other).next().is_some() || other.figures.iter().any(|figure| is_over(figure.loss()))
+        };
+        let odd = found.others.iter().find(|other| is_of_another_machine(other)).filter(|_| !found.by_role);
+        // A run of another machine hides no loss of the others.
+        let hides = found.others.iter().any(|other| !is_of_another_machine(other) && is_lost(other));
+        if let Some(other) = odd.filter(|_| !hides) {
+            return Self::OtherMachine(&other.run);
+        }
+        let families: Vec<&ComparedFamily> = found.others.iter().flat_map(families_of).collect();
+        let figures = of_all(found, |figure| is_over(figure.loss()));
+        if !families.is_empty() || !figures.is_empty() {
+            return Self::Failed { families, figures };
+        }
+        if fewest(found, |figure| !matches!(figure.verdict, ChangeVerdict::NotComparable(_))) == 0 {
+            return Self::NothingComparable;
+        }
+        let blocks = |figure: &ComparedFigure| was_trusted(figure) && figure.blocks_gate(limit);
+        let seem = of_all(found, blocks);
+        let perhaps_worse = of_all(found, |figure| !blocks(figure) && is_over(figure.unsure_loss()));
+        if fewest(found, is_sure) == 0 || !seem.is_empty() {
+            return Self::Unsure([seem, perhaps_worse].concat());
+        }
+        let without = |is_so: fn(&Obstacle) -> bool| {
+            of_all(found, |figure| {
+                let is_gone = matches!(&figure.verdict, ChangeVerdict::NotComparable(why) if is_so(why));
+                is_gone && was_trusted(figure) && is_of_hardware(figure)
+            })
+        };
+        let missing = without(|why| matches!(why, Obstacle::OnlyInFirst | Obstacle::Probe { .. }));
+        if !missing.is_empty() {
+            return Self::Missing(missing);
+        }
+        let moved = without(|why| {
+            matches!(why, Obstacle::Method { .. } | Obstacle::WorkingSet { .. } | Obstacle::Pages { .. })
+        });
+        if !moved.is_empty() {
+            return Self::OtherMethod(moved);
+        }
+        let doubtful = without(|why| {
+            matches!(why, Obstacle::Suspect | Obstacle::Missing | Obstacle::State { .. } | Obstacle::Estimate)
+        });
+        let judged = found.others.iter().map(judged_tiers).min_by_key(|(judged, _)| *judged);
+        let (judged, tiers_unjudged) = judged.unwrap_or_default();
+        Self::Passed { judged, tiers_unjudged, doubtful, perhaps_worse }
+    }
+
+    /// The exit code: a gate that cannot be judged is a part of a result.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Passed { .. } => Exit::Done,
+            Self::Failed { .. } => Exit::Regression,
+            _ => Exit::Partial,
+        }
+    }
+}
+
+fn is_of_another_machine(other: &Against) -> bool {
+    other.facts.iter().any(|difference| matches!(difference.fact, Fact::CpuModel | Fact::Simulated))
+}
+
+/// The figures of all runs that are so.
+fn of_all(found: &Comparison, is_so: impl Fn(&ComparedFigure) -> bool) -> Vec<&ComparedFigure> {
+    found.others.iter().flat_map(|other| &other.figures).filter(|figure| is_so(figure)).collect()
+}
+
+/// How many figures are so in the run that has the fewest.
+fn fewest(found: &Comparison, is_so: fn(&ComparedFigure) -> bool) -> usize {
+    found.others.iter().map(|other| other.figures.iter().filter(|figure| is_so(figure)).count()).min().unwrap_or(0)
+}
+
+fn is_sure(figure: &ComparedFigure) -> bool {
+    !matches!(figure.verdict, ChangeVerdict::NotComparable(_) | ChangeVerdict::Unsure(_))
+}
+
+fn was_trusted(figure: &ComparedFigure) -> bool {
+    figure.first.as_ref().is_some_and(|first| first.grade == Grade::Trusted)
+}
+
+/// Whether a figure has a better direction, and is no figure of the hour.
+fn is_of_hardware(figure: &ComparedFigure) -> bool {
+    figure.less_is_better().is_some() && !figure.is_of_the_hour()
+}
+
+/// How many numbers of a run are sure, and the tiers of which none is.
+fn judged_tiers(other: &Against) -> (usize, Vec<String>) {
+    let (judged, others): (Vec<&ComparedFigure>, Vec<&ComparedFigure>) =
+        other.figures.iter().filter(|figure| is_of_hardware(figure)).partition(|figure| is_sure(figure));
+    let tiers = |figures: &[&ComparedFigure]| -> BTreeSet<String> {
+        figures.iter().filter_map(|figure| figure.labels.get(Labels::TIER).map(str::to_owned)).collect()
+    };
+    (judged.len(), tiers(&others).difference(&tiers(&judged)).cloned().collect())
+}
