@@ -1,7 +1,7 @@
 //! Texts in layouts of other tools, made of a finished run beside its document.
 
 use tiermark_model::Run;
-use tiermark_page::Style;
+use tiermark_page::{Detail, Style};
 use tiermark_report::Sheet;
 
 /// Something to write from a finished run beside its document.
@@ -20,7 +20,7 @@ pub(crate) struct Layout {
     /// The experiments that it needs, for the message if there are none.
     pub(crate) needs: &'static str,
     /// Makes its text from a run.
-    pub(crate) text: fn(&Run, &Style) -> String,
+    pub(crate) text: fn(&Run, Detail, &Style) -> String,
     /// Doubts about the numbers that the layout does not show.
     pub(crate) doubts: fn(&Run) -> Option<String>,
 }
@@ -29,7 +29,7 @@ pub(crate) struct Layout {
 pub(crate) static MESS: Layout = Layout {
     option: "csv",
     needs: "experiment of loaded latency, whose curves it would hold",
-    text: |run, _| tiermark_report::mess(run),
+    text: |run, _, _| tiermark_report::mess(run),
     doubts: tiermark_report::mess_doubts,
 };
 
@@ -37,7 +37,7 @@ pub(crate) static MESS: Layout = Layout {
 pub(crate) static HMAT: Layout = Layout {
     option: "hmat",
     needs: "matrix of nodes, whose pairs it would hold",
-    text: |run, _| tiermark_report::hmat(run),
+    text: |run, _, _| tiermark_report::hmat(run),
     doubts: |_| None,
 };
 
@@ -45,6 +45,6 @@ pub(crate) static HMAT: Layout = Layout {
 pub(crate) static HTML: Layout = Layout {
     option: "html",
     needs: "number, which the page would show",
-    text: |run, style| tiermark_report::html(&[Sheet::Run(run)], style),
+    text: |run, detail, style| tiermark_report::html(&[Sheet::Run(run)], detail, style),
     doubts: |_| None,
 };

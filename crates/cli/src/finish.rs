@@ -59,7 +59,9 @@ pub(crate) fn finish(
         if let Some(doubts) = (export.layout.doubts)(run).filter(|_| !result.quiet) {
             tell(format_args!("tiermark: warning: --{} {}: {doubts}", export.layout.option, export.place));
         }
-        unwritten.push(place.write(&(export.layout.text)(run, &output::style(&args.view))).err());
+        unwritten.push(
+            place.write(&(export.layout.text)(run, output::detail(&args.view), &output::style(&args.view))).err(),
+        );
     }
     if measured && sinks.report && !to_stdout {
         output::print(&output::report(run, result.format, &args.view))?;

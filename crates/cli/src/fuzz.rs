@@ -1,6 +1,6 @@
 //! Doors for fuzzing: what this crate makes of files from elsewhere.
 
-use tiermark_page::{Style, terminal};
+use tiermark_page::{Detail, markdown, Style, terminal};
 use tiermark_report::RUN_VIEWS;
 
 use crate::plans;
@@ -25,27 +25,27 @@ pub fn expectations(text: &str, run: &str) {
     if let Ok(run) = tiermark_history::parse(run.as_bytes(), "a document") {
         let found = tiermark_expect::check("fuzzed", &run, "fuzzed", &entries);
         assert_eq!(found.results.len(), entries.len(), "each expectation has a result");
-        let _ = terminal(&tiermark_report::check(&found, &Style::default()), &Style::default());
+        let _ = terminal(&tiermark_report::check(&found, Detail::Usual), &Style::default());
     }
 }
 
 /// Judges a run by the rules of thumb, and lists its names.
-fn show_checked(run: &tiermark_model::Run, styles: &[Style]) {
+fn show_checked(run: &tiermark_model::Run, styles: &[(Style, Detail)]) {
     let rules = tiermark_expect::read(tiermark_expect::AUTO).unwrap_or_default();
     let (found, figures) = (tiermark_expect::check("fuzzed", run, "auto", &rules), tiermark_expect::figures(run));
-    for style in styles {
+    for (style, detail) in styles {
         let _ = (
-            terminal(&tiermark_report::check(&found, style), style),
-            terminal(&tiermark_report::named_figures(&figures, style), style),
+            terminal(&tiermark_report::check(&found, *detail), style),
+            terminal(&tiermark_report::named_figures(&figures), style),
         );
     }
 }
 
 /// Explains a run.
-fn show_explained(run: &tiermark_model::Run, styles: &[Style]) {
+fn show_explained(run: &tiermark_model::Run, styles: &[(Style, Detail)]) {
     let found = tiermark_explain::explain("fuzzed", run);
-    for style in styles {
-        let _ = terminal(&tiermark_report::explanation(&found, style), style);
+    for (style, detail) in styles {
+        let _ = terminal(&tiermark_report::explanation(&found, *detail), style);
     }
 }
 
@@ -67,7 +67,7 @@ pub fn show_samples(samples: &[tiermark_model::WatchSample]) {
     }
     let watched =
         tiermark_report::WatchedCommand { command: "x", simulated: None, seconds: 1.0, cpu_seconds: None, samples: 1 };
-    let _ = terminal(&tiermark_report::watch_summary(&watched, &life, &Style::default()), &Style::default());
+    let _ = terminal(&tiermark_report::watch_summary(&watched, &life), &Style::default());
     let mut monitor = tiermark_monitor::Monitor::new("x");
     samples.iter().for_each(|sample| monitor.add(sample.clone(), None));
     for (width, unicode) in [(80, false), (200, true)] {
@@ -79,11 +79,12 @@ pub fn show_samples(samples: &[tiermark_model::WatchSample]) {
 
 /// Reads a document as `show` does, and makes every view of it.
 pub fn show(bytes: &[u8]) {
-    let styles = [40, 120].map(|width| Style { width, verbose: width > 100, color: true, ..Style::default() });
+    let styles = [(40, Detail::Usual), (120, Detail::All)]
+        .map(|(width, detail)| (Style { width, color: true, ..Style::default() }, detail));
     match Kept::parse(bytes, "a fuzzed document") {
         Err(_) => {}
         Ok(Some(Kept::Capacity(run))) => {
-            styles.iter().for_each(|style| drop(terminal(&tiermark_report::capacity(&run, style), style)));
+            styles.iter().for_each(|(style, detail)| drop(terminal(&tiermark_report::capacity(&run, *detail), style)));
         }
         Ok(Some(Kept::Load(run))) => {
             styles.iter().for_each(|style| drop(terminal(&tiermark_report::load(&run, style), style)));
@@ -113,10 +114,10 @@ fn show_compared(run: &tiermark_model::Run, styles: &[Style]) {
             &[document(run), document(&again)],
             rules,
         );
-        for style in styles {
+        for (style, detail) in styles {
             let _ = (
-                terminal(&tiermark_report::compare(&found, style), style),
-                tiermark_report::compare_markdown(&found, style),
+                terminal(&tiermark_report::compare(&found, *detail), style),
+                markdown(&tiermark_report::compare(&found, *detail), style),
             );
         }
     }
@@ -127,7 +128,7 @@ fn estimated_again(run: tiermark_model::Run) -> tiermark_model::Run {
 }
 
 /// Makes every view of a run, as it was saved, estimated again, and redacted.
-fn show_run(run: tiermark_model::Run, styles: &[Style]) {
+fn show_run(run: tiermark_model::Run, styles: &[(Style, Detail)]) {
     show_compared(&run, styles);
     show_checked(&run, styles);
     show_explained(&run, styles);
@@ -136,10 +137,10 @@ fn show_run(run: tiermark_model::Run, styles: &[Style]) {
         let _ = (tiermark_report::mlc(&run), tiermark_report::mlc_doubts(&run), tiermark_report::mess_doubts(&run));
         let _ = (tiermark_report::stream(&run), tiermark_report::stream_doubts(&run));
         let _ = (tiermark_report::pairs_csv(&run), tiermark_report::pairs_doubts(&run));
-        for style in styles {
-            let _ = terminal(&tiermark_report::run(&run, style), style);
+        for (style, detail) in styles {
+            let _ = terminal(&tiermark_report::run(&run, *detail), style);
             for view in &RUN_VIEWS {
-                let _ = terminal(&tiermark_report::run_view(&run, view, style), style);
+                let _ = terminal(&tiermark_report::run_view(&run, view, *detail), style);
             }
         }
     }

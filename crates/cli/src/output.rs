@@ -321,8 +321,12 @@ pub(crate) fn style(view: &View) -> Style {
             Units::Iec => RateUnit::Iec,
             Units::Both => RateUnit::Both,
         },
-        verbose: view.verbose > 0,
     }
+}
+
+/// How much views show.
+pub(crate) fn detail(view: &View) -> Detail {
+    if view.verbose > 0 { Detail::All } else { Detail::Usual }
 }
 
 /// Columns by flag, else those of the terminal, else what COLUMNS says, as help has it, else 80: a pipe gets as many

@@ -58,7 +58,7 @@ impl History {
             self.traffic.pop_front();
         }
         self.values.push_back(SERIES.map(|(_, of)| of(sample)));
-        self.traffic.push_back(sample.traffic.as_ref().map(crate::traffic::rates).unwrap_or_default());
+        self.traffic.push_back(sample.traffic.as_ref().map(crate::traffic_rows::rates).unwrap_or_default());
         self.active.add(sample, MOST);
     }
 

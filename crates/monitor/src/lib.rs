@@ -13,6 +13,7 @@ mod lines;
 mod panes;
 mod programs;
 mod traffic;
+mod traffic_rows;
 
 use tiermark_model::WatchSample;
 

@@ -1,15 +1,13 @@
 //! The traffic of memory and links, a row each: the machine, its sockets and nodes, channels, links.
 
-use std::collections::BTreeMap;
-
 use ratatui::text::{Line, Span};
-use tiermark_model::{BoxKind, BoxPlace, CounterMark, Traffic, TrafficSum};
+use tiermark_model::{CounterMark, Traffic};
 
 use crate::glyphs::{Ink, Look};
 use crate::history::History;
+use crate::traffic_rows::{NAME, TrafficRow, name, rows_of};
 
-/// Columns of a row's name, and of its bar.
-const NAME: usize = 24;
+/// Columns of a row's bar.
 const BAR: usize = 10;
 /// Columns before a sparkline.
 const TEXT: usize = NAME + BAR + 33;
@@ -18,17 +16,6 @@ const LEAST: f64 = 1e9;
 /// Share of its peak from which a channel or link is marked with `!`: refresh and turns between reads and writes take
 /// part of the peak, so that little is free above it. `--curve` has the knee of the machine itself.
 const NOTABLE: f64 = 0.8;
-
-/// A row.
-struct TrafficRow {
-    name: String,
-    /// Share of the peak.
-    share: Option<f64>,
-    /// Bytes read or received, written or sent, and both.
-    sum: TrafficSum,
-    /// Whether it is of a link, whose share is that of its busier way.
-    is_link: bool,
-}
 
 /// The heads of the columns: of memory, and of links.
 const HEADS: [[&str; 5]; 2] = [["of peak", "%", "both", "read", "write"], ["busier way", "%", "both", "recv", "sent"]];
@@ -51,68 +38,9 @@ fn items(traffic: &Traffic) -> Vec<Item> {
     items
 }
 
-/// The rows of a traffic.
-fn rows_of(traffic: &Traffic) -> Vec<TrafficRow> {
-    let whole = |name: String, sum, fits: &dyn Fn(&BoxPlace) -> bool| TrafficRow {
-        name,
-        share: traffic.utilisation(fits),
-        sum,
-        is_link: false,
-    };
-    let mut rows = vec![whole("all memory".to_owned(), traffic.whole(), &|_| true)];
-    let (sockets, nodes) = (traffic.sockets(), traffic.nodes());
-    // Of one socket, or of a node that is a socket, the sum is there already.
-    if sockets.len() > 1 {
-        rows.extend(
-            sockets
-                .iter()
-                .map(|(socket, sum)| whole(format!("socket {socket}"), *sum, &|place| place.socket == Some(*socket))),
-        );
-    }
-    if nodes.len() > sockets.len() {
-        let of =
-            |(node, sum): (&u32, &TrafficSum)| whole(format!("node {node}"), *sum, &|place| place.node == Some(*node));
-        rows.extend(nodes.iter().map(of));
-    }
-    rows.extend(traffic.boxes.iter().map(|own| TrafficRow {
-        name: name(&own.place),
-        share: own.utilisation(),
-        sum: TrafficSum { read: own.read, write: own.write, total: Some(own.total) },
-        is_link: false,
-    }));
-    rows.extend(traffic.links.iter().map(|own| {
-        let (sent, received) = own.utilisation();
-        let total = match (own.sent, own.received) {
-            (Some(sent), Some(received)) => Some(sent + received),
-            (one, other) => one.or(other),
-        };
-        TrafficRow {
-            name: name(&own.place),
-            share: sent.into_iter().chain(received).reduce(f64::max),
-            sum: TrafficSum { read: own.received, write: own.sent, total },
-            is_link: true,
-        }
-    }));
-    rows
-}
-
-/// The name of a box: `0 uncore_imc_3`, with its socket in front.
-fn name(place: &BoxPlace) -> String {
-    let socket = place.socket.map_or_else(String::new, |socket| format!("{socket} "));
-    let link = if place.kind == BoxKind::Link && !place.unit.contains("link") { " link" } else { "" };
-    let name = format!(" {socket}{}{link}", place.unit);
-    if name.chars().count() <= NAME { name } else { name.chars().take(NAME - 1).chain(['+']).collect() }
-}
-
 /// How many lines there are below the first head.
 pub(crate) fn rows(traffic: &Traffic) -> usize {
     items(traffic).len()
-}
-
-/// Bytes a second by the name of the row.
-pub(crate) fn rates(traffic: &Traffic) -> BTreeMap<String, f64> {
-    let rate = |row: TrafficRow| Some((row.name, row.sum.total? / traffic.seconds));
-    if traffic.seconds > 0.0 { rows_of(traffic).into_iter().filter_map(rate).collect() } else { BTreeMap::new() }
 }
 
 /// The lines of the pane: the rows from `scroll` on that fit, and what is wrong with the counts.
@@ -191,7 +119,7 @@ pub(crate) fn absent(why: &[String]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{BoxTraffic, LinkTraffic};
+    use tiermark_model::{BoxKind, BoxPlace, BoxTraffic, LinkTraffic};
 
     #[test]
     fn the_first_head_is_that_of_the_rows_below_it() {

@@ -5,9 +5,11 @@ use std::ops::{Add, AddAssign};
 use crate::legend::{Legend, Sign};
 use crate::map::PairMap;
 use crate::plot::Plot;
+use crate::scale::Scale;
+use crate::span::Text;
 use crate::style::{Ink, Style};
 use crate::table::Table;
-use crate::text::{GUTTER, flowing, glued, spoken, width};
+use crate::text::{GUTTER, flowing, glued, width};
 
 /// A list of blocks, in the order in which they are read.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -23,7 +25,7 @@ pub enum Block {
     /// A line across, between the parts of a run.
     Rule,
     /// The title of what follows.
-    Heading(String),
+    Heading(Text),
     /// A paragraph, or an item of a list.
     Paragraph(Paragraph),
     /// A table.
@@ -77,63 +79,46 @@ pub struct Paragraph {
     pub ink: Ink,
     /// Whether the ink is that of the bullet alone.
     pub(crate) only_mark: bool,
-    /// The sign that its number has.
-    pub(crate) sign: Option<Sign>,
     /// How the text begins, and an ink for it: used where it stands in the first line.
-    pub(crate) opening: Option<(String, Ink)>,
+    pub(crate) opening: Option<(Text, Ink)>,
 }
 
 /// The text of a paragraph.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Words {
     /// Running text.
-    Text(String),
+    Text(Text),
     /// Items behind a text: lines break between them.
-    Items(String, Vec<String>),
+    Items(String, Vec<Text>),
 }
 
 impl Default for Words {
     fn default() -> Self {
-        Self::Text(String::new())
+        Self::Text(Text::default())
     }
 }
 
-impl From<&str> for Words {
-    fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
-    }
-}
-
-impl From<&String> for Words {
-    fn from(text: &String) -> Self {
-        Self::Text(text.clone())
-    }
-}
-
-impl From<&Self> for Words {
-    fn from(words: &Self) -> Self {
-        words.clone()
-    }
-}
-
-impl From<String> for Words {
-    fn from(text: String) -> Self {
-        Self::Text(text)
+impl<T: Into<Text>> From<T> for Words {
+    fn from(text: T) -> Self {
+        Self::Text(text.into())
     }
 }
 
 impl Words {
-    /// The text for a width; only items longer than half a line break inside.
-    pub(crate) fn text(&self, style: &Style) -> String {
+    /// The text in a style and for its width; only items longer than half a line break inside.
+    pub(crate) fn shown(&self, style: &Style) -> String {
         match self {
-            Self::Text(text) => text.clone(),
+            Self::Text(text) => text.shown(style),
             Self::Items(lead, items) => {
                 let short = |item: &String| width(item) <= style.columns() / 2;
-                let items = items.iter().filter(|item| !item.is_empty());
-                let items = items.map(|item| if short(item) { glued(item) } else { item.clone() });
+                let items = items.iter().map(|item| item.shown(style)).filter(|item| !item.is_empty());
+                let items = items.map(|item| if short(&item) { glued(&item) } else { item });
                 // The separator stays with the item before it.
                 let items: Vec<String> = items.collect();
-                format!("{lead}{}", items.join(if style.unicode { "\u{a0}· " } else { ", " }))
+                let lead = Text::from(lead).shown(style);
+                // Behind a lead, an item may have commas of its own.
+                let comma = if lead.is_empty() { ", " } else { "; " };
+                format!("{lead}{}", items.join(style.glyph("\u{a0}· ", comma)))
             }
         }
     }
@@ -141,19 +126,26 @@ impl Words {
     /// The text in one line, in a style.
     #[must_use]
     pub fn flowing(&self, style: &Style) -> String {
-        flowing(&self.text(style), style)
+        flowing(&self.shown(style))
+    }
+
+    /// The signs of its numbers.
+    pub(crate) fn signs(&self) -> impl Iterator<Item = Sign> {
+        let (text, items) = match self {
+            Self::Text(text) => (Some(text), &[][..]),
+            Self::Items(_, items) => (None, items.as_slice()),
+        };
+        text.into_iter().chain(items).flat_map(Text::signs)
     }
 }
 
 /// Items of a paragraph behind a text.
-#[must_use]
-pub fn items_of(lead: &str, items: &[String]) -> Words {
-    Words::Items(lead.to_owned(), items.to_vec())
+pub fn items_of<T: Into<Text>>(lead: &str, items: impl IntoIterator<Item = T>) -> Words {
+    Words::Items(lead.to_owned(), items.into_iter().map(Into::into).collect())
 }
 
 /// Items of a paragraph.
-#[must_use]
-pub fn items(items: &[String]) -> Words {
+pub fn items<T: Into<Text>>(items: impl IntoIterator<Item = T>) -> Words {
     items_of("", items)
 }
 
@@ -182,20 +174,11 @@ impl Page {
         self.blocks
     }
 
-    /// The same with the sign of a number in its first paragraph.
-    #[must_use]
-    pub fn with_sign(mut self, sign: Option<Sign>) -> Self {
-        if let Some(Block::Paragraph(first)) = self.blocks.first_mut() {
-            first.sign = sign;
-        }
-        self
-    }
-
     /// The same with another beginning of its first paragraph: used where the text stands whole in the first line.
     #[must_use]
-    pub fn opened_by(mut self, text: &str, ink: Ink) -> Self {
+    pub fn opened_by(mut self, text: Text, ink: Ink) -> Self {
         if let Some(Block::Paragraph(first)) = self.blocks.first_mut() {
-            first.opening = Some((text.to_owned(), ink));
+            first.opening = Some((text, ink));
         }
         self
     }
@@ -269,9 +252,8 @@ pub fn rule() -> Page {
 }
 
 /// A title, below an empty line.
-#[must_use]
-pub fn heading(text: &str) -> Page {
-    Block::Heading(text.to_owned()).into()
+pub fn heading(text: impl Into<Text>) -> Page {
+    Block::Heading(text.into()).into()
 }
 
 /// Lines that are shown as they are.
@@ -315,10 +297,9 @@ pub fn beside(label: &str, gutter: usize, mut page: Page) -> Page {
 }
 
 /// An item with what and why, and below it the cure.
-#[must_use]
-pub fn bullet(mark: &str, ink: Ink, text: &str, cure: Option<&str>) -> Page {
+pub fn bullet(mark: &str, ink: Ink, text: impl Into<Text>, cure: Option<&str>) -> Page {
     let (prefix, rail) = (format!("  {mark} "), "    ".to_owned());
-    let item = Paragraph { prefix, rail, text: text.into(), ink, only_mark: true, ..Paragraph::default() };
+    let item = Paragraph { prefix, rail, text: text.into().into(), ink, only_mark: true, ..Paragraph::default() };
     let mut page: Page = Block::Paragraph(item).into();
     page.extend(cure.filter(|cure| !cure.is_empty()).map(|cure| paragraph("    → ", cure, Ink::Plain)));
     page
@@ -342,7 +323,17 @@ pub fn variants(terminal: Page, browser: Page) -> Page {
     if terminal == browser { terminal } else { Block::Variants { terminal, browser }.into() }
 }
 
-/// A text as a terminal writes it before its lines are broken.
-pub(crate) fn written(words: &Words, style: &Style) -> String {
-    spoken(&words.text(style), style)
+/// Curves over size; empty when no point can be drawn.
+#[must_use]
+pub fn plot(plot: Plot) -> Page {
+    drawn(Plot { x_unit: None, ..plot })
+}
+
+/// Curves over a linear axis from zero, whose unit stands at its end. Empty when no point can be drawn.
+pub fn plot_over(plot: Plot, x_unit: impl Into<Text>) -> Page {
+    drawn(Plot { x_unit: Some(x_unit.into()), ..plot })
+}
+
+fn drawn(plot: Plot) -> Page {
+    if Scale::new(&plot, &plot.drawable(), 0).is_some() { Block::Plot(plot).into() } else { Page::new() }
 }

@@ -1,7 +1,5 @@
 //! Legends: what the signs mean that are in use on a page.
 
-use crate::style::Style;
-use crate::table::Table;
 use crate::text::glued;
 
 /// A sign beside a number.
@@ -42,17 +40,14 @@ pub(crate) struct Signs {
 }
 
 impl Signs {
-    pub(crate) fn add(&mut self, sign: Option<Sign>) {
-        match sign {
-            Some(Sign::About) => self.about = true,
-            Some(Sign::Interval) => self.interval = true,
-            Some(Sign::Ends) => self.ends = true,
-            None => {}
+    pub(crate) fn add(&mut self, signs: impl Iterator<Item = Sign>) {
+        for sign in signs {
+            match sign {
+                Sign::About => self.about = true,
+                Sign::Interval => self.interval = true,
+                Sign::Ends => self.ends = true,
+            }
         }
-    }
-
-    pub(crate) fn add_table(&mut self, table: &Table) {
-        table.cells().for_each(|cell| self.add(cell.sign));
     }
 
     fn has(self, sign: Sign) -> bool {
@@ -66,11 +61,10 @@ impl Signs {
 
 impl Legend {
     /// The paragraph below what uses some signs.
-    pub(crate) fn below(&self, used: Signs, style: &Style) -> String {
+    pub(crate) fn below(&self, used: Signs) -> String {
         let mut out = self.text.clone();
         for key in &self.keys {
-            let signs: Vec<&str> =
-                key.signs.iter().filter(|sign| used.has(**sign)).map(|sign| sign.shown(style)).collect();
+            let signs: Vec<&str> = key.signs.iter().filter(|sign| used.has(**sign)).map(|sign| sign.shown()).collect();
             if !signs.is_empty() {
                 out.push_str(&format!("; {}", glued(&format!("{} {}", signs.join(" or "), key.meaning))));
             }
@@ -80,10 +74,10 @@ impl Legend {
 }
 
 impl Sign {
-    fn shown(self, style: &Style) -> &'static str {
+    fn shown(self) -> &'static str {
         match self {
             Self::About => "~",
-            Self::Interval => style.glyph("±", "+-"),
+            Self::Interval => "±",
             Self::Ends => "(from–to)",
         }
     }

@@ -15,6 +15,7 @@ mod number;
 mod plot;
 mod round;
 mod scale;
+mod span;
 mod style;
 mod table;
 mod terminal;
@@ -22,19 +23,20 @@ mod text;
 
 pub use block::{
     Block, Fit, Page, Paragraph, Words, beside, bullet, command, fitting, heading, if_narrow, items, items_of,
-    labelled, paragraph, railed, raw, rule, space, variants,
+    labelled, paragraph, plot, plot_over, railed, raw, rule, space, variants,
 };
 pub use html::{escaped, html};
 pub use legend::{Key, Legend, Sign};
 pub use map::PairMap;
-pub use markdown::{escaped_markdown, markdown};
+pub use markdown::markdown;
 pub use number::{
-    Number, achieved, bound_sign, graded, hertz, measured_size, median, nanoseconds, percent, rate, seconds,
-    short_size, size, time_unit, unit_name, value, with_interval,
+    ABSENT, Number, achieved, bound_sign, grade_mark, hertz, measured_size, median, nanoseconds, number, percent, rate,
+    seconds, short_size, size, time_unit,
 };
-pub use plot::{Plot, PointAbout, ROWS, Series, letter, plot, plot_over};
-pub use style::{Ink, Style, grade_ink};
-pub use table::{Align, Cell, Table};
+pub use plot::{Plot, PointAbout, ROWS, Rates, Series, letter};
+pub use span::{Text, rate_unit};
+pub use style::{Detail, Ink, Style, grade_ink};
+pub use table::{Cell, Table, TableOf, graded};
 pub use terminal::terminal;
-pub use text::{GUTTER, clean, glued, left, right, spoken, width, wrap};
+pub use text::{GUTTER, clean, glued, left, right, width, wrap};
 pub use tiermark_model::RateUnit;

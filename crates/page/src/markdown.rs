@@ -2,25 +2,26 @@
 
 use crate::block::{Block, Page, Paragraph};
 use crate::legend::Signs;
+use crate::number::grade_mark;
+use crate::span::Text;
 use crate::style::{Ink, Style};
-use crate::table::{Align, Column, Table};
+use crate::table::{Align, Shown, ShownColumn, ShownTable};
 use crate::terminal::{bin_size, drawing, shaded};
-use crate::text::{flowing, spoken};
+use crate::text::flowing;
 
 /// A page as Markdown.
 #[must_use]
 pub fn markdown(page: &Page, style: &Style) -> String {
     let style = style.of_a_file();
-    let mut text = Text { style, out: String::new(), signs: Signs::default(), in_list: false };
+    let mut text = Lines { style, out: String::new(), signs: Signs::default(), in_list: false };
     text.page(page);
     text.out
 }
 
 /// A text that Markdown shows as it is.
-#[must_use]
-pub fn escaped_markdown(text: &str, style: &Style) -> String {
+fn escaped(text: &str) -> String {
     let mut out = String::new();
-    for c in spoken(text, style).chars() {
+    for c in text.chars() {
         if matches!(c, '|' | '*' | '_' | '`' | '[' | ']' | '<' | '>' | '\\' | '#' | '~' | '@' | '&' | '$') {
             out.push('\\');
         }
@@ -39,7 +40,7 @@ fn no_list(line: &str) -> String {
     }
 }
 
-struct Text {
+struct Lines {
     style: Style,
     out: String,
     /// The signs in use so far.
@@ -48,7 +49,7 @@ struct Text {
     in_list: bool,
 }
 
-impl Text {
+impl Lines {
     fn page(&mut self, page: &Page) {
         page.blocks().iter().for_each(|block| self.block(block));
     }
@@ -61,20 +62,20 @@ impl Text {
             Block::Heading(title) => self.write(&format!("## {}\n", self.text(title)), false),
             Block::Paragraph(p) => self.paragraph(p),
             Block::Table(table) => {
-                self.signs.add_table(table);
+                self.signs.add(table.signs());
                 self.table(&table.in_style(&style));
             }
             Block::Plot(plot) => self.fenced(&drawing(plot, &style)),
             Block::Map(map) => {
                 let binned = map.binned(bin_size(map));
-                self.write(&format!("## {}\n", self.text(&map.title(binned.size))), false);
+                self.write(&format!("## {}\n", self.text(&map.title(binned.size).into())), false);
                 let (drawn, key) = shaded(map, &binned, &style);
                 self.fenced(&format!("{drawn}{key}\n"));
             }
             Block::Raw(lines, _) | Block::Command(lines) => self.fenced(&format!("{lines}\n")),
             Block::Legend(legend) => {
-                let text = legend.below(self.signs, &style);
-                self.write(&format!("{}\n", self.text(&flowing(&text, &style))), false);
+                let text = legend.below(self.signs);
+                self.write(&format!("{}\n", escaped(&flowing(&text))), false);
             }
             // There is room.
             Block::Fitting(pages, _) => pages.iter().take(1).for_each(|page| self.page(page)),
@@ -83,8 +84,8 @@ impl Text {
         }
     }
 
-    fn text(&self, text: &str) -> String {
-        escaped_markdown(text, &self.style)
+    fn text(&self, text: &Text) -> String {
+        escaped(&text.shown(&self.style))
     }
 
     /// Blocks stand apart, but for the items of a list.
@@ -101,44 +102,44 @@ impl Text {
     }
 
     fn paragraph(&mut self, p: &Paragraph) {
-        self.signs.add(p.sign);
-        let said = self.text(&p.text.flowing(&self.style));
+        self.signs.add(p.text.signs());
+        let said = escaped(&p.text.flowing(&self.style));
         let mark = p.prefix.trim();
         let level = if self.out.is_empty() { "#" } else { "##" };
         match (&p.label, mark) {
-            (Some((label, _)), _) => self.write(&format!("**{}** {said}\n", self.text(label)), false),
+            (Some((label, _)), _) => self.write(&format!("**{}** {said}\n", escaped(label)), false),
             (None, _) if p.ink == Ink::Head => {
-                let said = format!("{level} {} {said}", self.text(mark));
+                let said = format!("{level} {} {said}", escaped(mark));
                 self.write(&format!("{}\n", said.replacen("  ", " ", 1)), false);
             }
             (None, "") => self.write(&format!("{}\n", no_list(&said)), false),
             (None, "•" | "*" | "-") => self.write(&format!("* {}\n", no_list(&said)), true),
             // A cure belongs to the item before it.
             (None, "→" | "->") if self.in_list => self.write(&format!("  * {mark} {said}\n"), true),
-            (None, mark) => self.write(&format!("* {} {said}\n", self.text(mark)), true),
+            (None, mark) => self.write(&format!("* {} {said}\n", escaped(mark)), true),
         }
     }
 
-    fn table(&mut self, table: &Table) {
-        if let Some((label, _)) = &table.label {
-            self.write(&format!("**{}**\n", self.text(label)), false);
+    fn table(&mut self, table: &ShownTable<'_>) {
+        if let Some((label, _)) = &table.of.label {
+            self.write(&format!("**{}**\n", escaped(label)), false);
         }
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
         let over = |at: usize| table.over.iter().find(|(first, count, _)| (*first..first + count).contains(&at));
-        let head = |(at, column): (usize, &Column)| {
+        let head = |(at, column): (usize, &ShownColumn)| {
             let head = column.head.iter().flat_map(|line| line.split_whitespace()).collect::<Vec<_>>().join(" ");
-            self.text(&over(at).map_or_else(|| head.clone(), |(_, _, over)| format!("{over}: {head}")))
+            escaped(&over(at).map_or_else(|| head.clone(), |(_, _, over)| format!("{over}: {head}")))
         };
         let heads = line(table.columns.iter().enumerate().map(head).collect());
         let rule = table.columns.iter().map(|column| if column.align == Align::Right { "---:" } else { "---" });
         let mut out = heads + &line(rule.map(str::to_owned).collect());
         for row in &table.rows {
-            let cell = |at: usize| row.get(at).map_or_else(String::new, |cell| self.text(cell.text.trim()));
-            out.push_str(&line((0..table.columns.len()).map(cell).collect()));
+            let cell = |cell: &Shown| escaped(&format!("{}{}", cell.text.trim(), cell.mark.map_or("", grade_mark)));
+            out.push_str(&line(row.iter().map(cell).collect()));
         }
         self.write(&out, false);
         for said in table.remarks_below() {
-            self.write(&format!("{}\n", self.text(&said)), false);
+            self.write(&format!("{}\n", escaped(&said)), false);
         }
     }
 }
@@ -146,14 +147,15 @@ impl Text {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block::{bullet, heading, labelled, paragraph, raw, space};
-    use crate::table::Cell;
+    use crate::block::{beside, bullet, heading, labelled, paragraph, raw, space};
+    use crate::table::{Cell, Table};
+    use tiermark_model::Grade;
 
     #[test]
     fn each_block_has_its_form() {
-        let mut table =
-            Table::new().column("tier", Align::Left).columns_under("one core", &["read|GB/s"], Align::Right);
-        table.row(vec![Cell::new("L1 | *"), Cell::new("9.1!")]);
+        let table = Table::of(&[()]).texts("tier", |()| "L1 | *");
+        let doubted = || Cell::new("9.1").marked(Grade::Suspect);
+        let table = table.under("one core", |table| table.numbers("read|GB/s", |()| doubted())).table();
         let page = paragraph("", "a run", Ink::Head)
             + heading("The <ladder>")
             + table
@@ -162,7 +164,7 @@ mod tests {
             + space()
             + labelled("nodes", "two")
             + paragraph("", "1. R&D", Ink::Plain)
-            + Page::from(Table { label: Some(("states".to_owned(), 0)), ..Table::new().column("state", Align::Left) })
+            + beside("states", 0, Table::of(&[(); 0]).texts("state", |()| "").table().into())
             + raw("as it is", Ink::Plain);
         let wanted = "# a run\n\n## The \\<ladder\\>\n\n| tier | one core: read GB/s |\n| --- | ---: |\n| L1 \\| \\* | 9.1! |\n\n\
                       * ! what\n  * → cure\n* ! more\n\n**nodes** two\n\n1\\. R\\&D\n\n**states**\n\n| state |\n| --- |\n\n```text\nas it is\n```\n";

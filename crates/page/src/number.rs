@@ -1,44 +1,179 @@
 //! Numbers for people: value, interval, unit.
 
-use std::fmt;
-
-use tiermark_model::{Bytes, Grade, Interval, RateUnit, Unit, Verdict, format_gbs, format_ns};
+use tiermark_model::{Bytes, Grade, Interval, RateUnit, Unit, format_gbs, format_ns};
 
 use crate::legend::Sign;
-use crate::style::{Ink, Style, grade_ink};
-use crate::table::Cell;
+use crate::style::Style;
 
-/// A number as people read it, and the sign that it has.
+/// What stands for a number that is missing.
+pub const ABSENT: &str = "–";
+
+/// A number, and how it is written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Number {
-    text: String,
-    /// That of its interval, or of what is known about.
-    pub sign: Option<Sign>,
+    value: f64,
+    unit: Unit,
+    interval: Option<Interval>,
+    digits: Digits,
+    /// Whether it is known about only.
+    is_about: bool,
+    /// Whether its unit follows.
+    has_unit: bool,
+}
+
+/// The digits of a number.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Digits {
+    Usual,
+    /// Three of a rate, and all before the point.
+    Three,
+    /// Two of a size that was read off a curve: more than the steps of a curve resolve.
+    Two,
+    /// Those of a time in the unit that so many ns have.
+    OfTime(f64),
+}
+
+/// A number of a unit.
+#[must_use]
+pub fn number(value: f64, unit: Unit) -> Number {
+    Number { value, unit, interval: None, digits: Digits::Usual, is_about: false, has_unit: false }
+}
+
+/// A rate.
+#[must_use]
+pub fn rate(bytes_per_second: f64) -> Number {
+    number(bytes_per_second, Unit::BytesPerSecond)
+}
+
+/// A size read off a curve: about, with two digits.
+#[must_use]
+pub fn measured_size(bytes: f64) -> Number {
+    Number { digits: Digits::Two, is_about: true, ..number(bytes, Unit::Bytes) }
 }
 
 impl Number {
-    /// A number that is known about.
+    /// The same with its interval: `155.2 ±0.4`, the wider side of it.
     #[must_use]
-    pub fn about(text: &str) -> Self {
-        Self { text: format!("~{text}"), sign: Some(Sign::About) }
+    pub fn within(self, interval: Option<Interval>) -> Self {
+        Self { interval, ..self }
     }
 
-    /// The same with a text before and behind it.
+    /// The same, known about.
     #[must_use]
-    pub fn between(self, before: &str, after: &str) -> Self {
-        Self { text: format!("{before}{}{after}", self.text), ..self }
+    pub fn about(self) -> Self {
+        Self { is_about: true, ..self }
     }
-}
 
-impl From<String> for Number {
-    fn from(text: String) -> Self {
-        Self { text, sign: None }
+    /// The same with three digits of a rate, and all before the point.
+    #[must_use]
+    pub fn rounded(self) -> Self {
+        Self { digits: Digits::Three, ..self }
     }
-}
 
-impl fmt::Display for Number {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+    /// The same in the unit that so many ns have, where one view reaches from ns to s.
+    #[must_use]
+    pub fn in_time_of(self, ns: f64) -> Self {
+        Self { digits: Digits::OfTime(ns), ..self }
+    }
+
+    /// The same with its unit behind it.
+    #[must_use]
+    pub fn with_unit(self) -> Self {
+        Self { has_unit: true, ..self }
+    }
+
+    /// Half of its interval: that of a median is not symmetric.
+    fn half(&self) -> Option<f64> {
+        let half = self.interval.map(|i| (i.high - self.value).max(self.value - i.low));
+        half.filter(|half| half.is_finite() && *half >= 0.0 && self.value.is_finite())
+    }
+
+    pub(crate) fn sign(&self) -> Option<Sign> {
+        match self.half() {
+            _ if self.is_about => (0.0..9e18).contains(&self.value).then_some(Sign::About),
+            // With a ± the number could seem to go below zero: both ends are shown instead.
+            Some(half) if half > self.value && matches!(self.unit, Unit::Ns | Unit::BytesPerSecond) => Some(Sign::Ends),
+            half => half.map(|_| Sign::Interval),
+        }
+    }
+
+    /// The number in a style, with all signs.
+    pub(crate) fn shown(&self, style: &Style) -> String {
+        let one = |rate_unit| self.in_one_unit(&style.with_rates_in(rate_unit));
+        let text = match style.rate_unit {
+            RateUnit::Both if self.unit == Unit::BytesPerSecond => {
+                format!("{} ({})", one(RateUnit::Si), one(RateUnit::Iec))
+            }
+            unit => one(unit),
+        };
+        let unit = match self.digits {
+            _ if !self.has_unit => "",
+            Digits::OfTime(ns) => time_unit(ns).1,
+            _ => unit_name(self.unit, style),
+        };
+        if unit.is_empty() { text } else { format!("{text} {unit}") }
+    }
+
+    /// Value and interval have the same decimals: one more than the value alone would have where the interval is too
+    /// narrow to show.
+    fn in_one_unit(&self, style: &Style) -> String {
+        let shown = self.digits_of(self.value, style);
+        let (of, half) = match (self.sign(), self.half()) {
+            (Some(Sign::About), _) => return format!("~{shown}"),
+            (Some(Sign::Ends), _) => {
+                let end = |of: f64| if of > 0.0 { self.digits_of(of, style) } else { "0".to_owned() };
+                let Interval { low, high, .. } = self.interval.unwrap_or(Interval { low: 0.0, high: 0.0, level: 0.0 });
+                return format!("{shown} ({}–{})", end(low), end(high));
+            }
+            (Some(Sign::Interval), Some(half)) => (self.value, half),
+            _ => return shown,
+        };
+        let scale = match self.unit {
+            Unit::Ns | Unit::Cycles | Unit::BytesPerCycle => self.time_scale(),
+            Unit::BytesPerSecond => style.axis().0,
+            Unit::Bytes | Unit::Hz | Unit::Ratio | Unit::Count => {
+                return format!("{shown} ±{}", self.digits_of(half, style));
+            }
+        };
+        let (of, half) = (of / scale, half / scale);
+        if of.abs() >= 1e7 || half >= 1e7 {
+            return format!("{shown} ±{half:.1e}");
+        }
+        let decimals = shown.split_once('.').map_or(0, |(_, d)| d.len());
+        let more = decimals + 1;
+        if half >= 0.5 * 0.1f64.powi(decimals as i32) || half == 0.0 {
+            format!("{shown} ±{half:.decimals$}")
+        } else if half >= 0.5 * 0.1f64.powi(more as i32) {
+            format!("{of:.more$} ±{half:.more$}")
+        } else {
+            format!("{shown} ±<{:.more$}", 0.1f64.powi(more as i32))
+        }
+    }
+
+    fn time_scale(&self) -> f64 {
+        if let Digits::OfTime(ns) = self.digits { time_unit(ns).0 } else { 1.0 }
+    }
+
+    /// A value of this unit in one unit of rates, without the unit.
+    fn digits_of(&self, value: f64, style: &Style) -> String {
+        match self.unit {
+            Unit::Ns => nanoseconds(value / self.time_scale()),
+            Unit::BytesPerSecond => {
+                let scaled = value / style.axis().0;
+                match self.digits {
+                    Digits::Three if (99.95..1e7).contains(&scaled.abs()) => format!("{scaled:.0}"),
+                    // format_gbs divides by 10⁹.
+                    _ => sane(scaled, format_gbs(scaled * 1e9)),
+                }
+            }
+            Unit::Bytes if self.digits == Digits::Two => two_digits(value),
+            Unit::Bytes => size(value),
+            Unit::Hz => hertz(value),
+            Unit::Cycles | Unit::BytesPerCycle => sane(value, format_ns(value)),
+            Unit::Ratio => percent(value),
+            Unit::Count if value.fract() == 0.0 => sane(value, format!("{value:.0}")),
+            Unit::Count => sane(value, format!("{value:.3}")),
+        }
     }
 }
 
@@ -49,15 +184,6 @@ pub fn median(values: &[f64]) -> Option<f64> {
     let half = sorted.len() / 2;
     let upper = *sorted.get(half)?;
     Some(if sorted.len().is_multiple_of(2) { sorted[half - 1].midpoint(upper) } else { upper })
-}
-
-/// A rate in the style's unit, without the unit.
-pub fn rate(bytes_per_second: f64, style: &Style) -> String {
-    style.in_rate_units(|style| {
-        let scaled = bytes_per_second / style.axis().0;
-        // format_gbs divides by 10⁹.
-        sane(scaled, format_gbs(scaled * 1e9))
-    })
 }
 
 /// A time in ns, without the unit.
@@ -117,20 +243,18 @@ pub fn size(bytes: f64) -> String {
     if (0.0..9e18).contains(&bytes) { Bytes(bytes.round() as u64).to_string() } else { "?".to_owned() }
 }
 
-/// A size read off a curve: two significant digits, more than the steps of a curve resolve.
-pub fn measured_size(bytes: f64) -> Number {
+fn two_digits(bytes: f64) -> String {
     if !(0.0..9e18).contains(&bytes) {
-        return "?".to_owned().into();
+        return "?".to_owned();
     }
     let scales = [(1u64 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let (scale, unit) = scales.into_iter().find(|(scale, _)| bytes >= *scale as f64).unwrap_or((1, "B"));
-    let value = bytes / scale as f64;
-    Number::about(&match value {
+    match bytes / scale as f64 {
         // A number that rounds up to the next power of ten has no decimal.
         v if v < 9.95 => format!("{v:.1} {unit}"),
         v if v < 99.5 => format!("{v:.0} {unit}"),
         v => format!("{:.0} {unit}", (v / 10.0).round() * 10.0),
-    })
+    }
 }
 
 /// Size in short for axes and heads: `32K`, `1.5M`.
@@ -138,21 +262,8 @@ pub fn short_size(bytes: f64) -> String {
     size(bytes).replace(" KiB", "K").replace(" MiB", "M").replace(" GiB", "G").replace(" TiB", "T").replace(" B", "")
 }
 
-/// A value in its unit's scale, without the unit.
-pub fn value(value: f64, unit: Unit, style: &Style) -> String {
-    match unit {
-        Unit::Ns => nanoseconds(value),
-        Unit::BytesPerSecond => rate(value, style),
-        Unit::Bytes => size(value),
-        Unit::Hz => hertz(value),
-        Unit::Cycles | Unit::BytesPerCycle => sane(value, format_ns(value)),
-        Unit::Ratio => percent(value),
-        Unit::Count => sane(value, if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.3}") }),
-    }
-}
-
 /// The name of a unit's scale, empty where the value carries it.
-pub fn unit_name(unit: Unit, style: &Style) -> &'static str {
+pub(crate) fn unit_name(unit: Unit, style: &Style) -> &'static str {
     match unit {
         Unit::Ns => "ns",
         Unit::BytesPerSecond => style.rate_unit(),
@@ -163,127 +274,76 @@ pub fn unit_name(unit: Unit, style: &Style) -> &'static str {
 }
 
 /// The unit that a time is shown with where one view reaches from ns to s: its ns, and its name.
-pub fn time_unit(ns: f64, style: &Style) -> (f64, &'static str) {
+#[must_use]
+pub fn time_unit(ns: f64) -> (f64, &'static str) {
     match ns {
         ns if ns < 1e3 => (1.0, "ns"),
-        ns if ns < 1e6 => (1e3, style.glyph("µs", "us")),
+        ns if ns < 1e6 => (1e3, "µs"),
         ns if ns < 1e9 => (1e6, "ms"),
         _ => (1e9, "s"),
     }
 }
 
-/// `155.2 ±0.4`: the value with the wider side of its interval, or alone where it has none.
-///
-/// Both get the same decimals: one more than the value alone would have where the interval is too narrow to show.
-pub fn with_interval(of: f64, interval: Option<Interval>, unit: Unit, style: &Style) -> Number {
-    if unit == Unit::BytesPerSecond && style.rate_unit == RateUnit::Both {
-        let one = |rate_unit| with_interval(of, interval, unit, &style.with_rates_in(rate_unit));
-        let text = style.in_rate_units(|style| one(style.rate_unit).text);
-        return Number { text, ..one(RateUnit::Si) };
-    }
-    let shown = value(of, unit, style);
-    // The interval of a median is not symmetric.
-    let half = interval.map(|i| (i.high - of).max(of - i.low)).filter(|half| half.is_finite() && *half >= 0.0);
-    let (Some(half), true) = (half, of.is_finite()) else { return shown.into() };
-    // With a ± the number could seem to go below zero: both ends are shown instead.
-    if let Some(i) = interval.filter(|_| half > of && matches!(unit, Unit::Ns | Unit::BytesPerSecond)) {
-        let dash = style.glyph("–", "-");
-        let low = if i.low > 0.0 { value(i.low, unit, style) } else { "0".to_owned() };
-        let text = format!("{shown} ({low}{dash}{})", value(i.high, unit, style));
-        return Number { text, sign: Some(Sign::Ends) };
-    }
-    let sign = style.glyph("±", "+-");
-    let number = |text: String| Number { text, sign: Some(Sign::Interval) };
-    let scale = match unit {
-        Unit::Ns | Unit::Cycles | Unit::BytesPerCycle => 1.0,
-        Unit::BytesPerSecond => style.axis().0,
-        Unit::Bytes | Unit::Hz | Unit::Ratio | Unit::Count => {
-            return number(format!("{shown} {sign}{}", value(half, unit, style)));
-        }
-    };
-    let (of, half) = (of / scale, half / scale);
-    if of.abs() >= 1e7 || half >= 1e7 {
-        return number(format!("{shown} {sign}{half:.1e}"));
-    }
-    let decimals = shown.split_once('.').map_or(0, |(_, d)| d.len());
-    let more = decimals + 1;
-    number(if half >= 0.5 * 0.1f64.powi(decimals as i32) || half == 0.0 {
-        format!("{shown} {sign}{half:.decimals$}")
-    } else if half >= 0.5 * 0.1f64.powi(more as i32) {
-        format!("{of:.more$} {sign}{half:.more$}")
-    } else {
-        format!("{shown} {sign}<{:.more$}", 0.1f64.powi(more as i32))
-    })
-}
-
 /// The sign before a bound; `None` where it has no direction of its own.
-pub fn bound_sign(unit: Unit, style: &Style) -> Option<&'static str> {
+#[must_use]
+pub fn bound_sign(unit: Unit) -> Option<&'static str> {
     match unit {
-        Unit::Ns | Unit::Cycles => Some(style.glyph("≤", "<=")),
-        Unit::BytesPerSecond | Unit::BytesPerCycle => Some(style.glyph("≥", ">=")),
+        Unit::Ns | Unit::Cycles => Some("≤"),
+        Unit::BytesPerSecond | Unit::BytesPerCycle => Some("≥"),
         Unit::Bytes | Unit::Hz | Unit::Ratio | Unit::Count => None,
     }
 }
 
-/// A number with the mark of its grade behind it, where that is not trusted; one column is kept free for the mark.
-///
-/// A bound says which way: at most so long, at least so much.
-pub fn graded(number: Option<impl Into<Number>>, verdict: &Verdict, unit: Unit, style: &Style) -> Cell {
-    let number: Option<Number> = number.map(Into::into);
-    let sign = number.as_ref().and_then(|number| number.sign);
-    let text = number.map(|number| number.text);
-    // What was looked for and is not there has no mark: it would read as a doubtful nothing, or as at least nothing.
-    let is_marked = text.is_some() || verdict.grade > Grade::Suspect;
-    let grade = if is_marked { verdict.grade } else { Grade::Trusted };
-    // A number that is withheld is its mark, and one that was not tried is none.
-    let text = match text {
-        None if grade == Grade::Invalid && !verdict.is_refused() => String::new(),
-        None if grade == Grade::Invalid => return Cell::inked(format!("{} ", style.absent()), grade_ink(grade)),
-        text => text.unwrap_or_else(|| style.absent().to_owned()),
-    };
-    let cell = match grade {
-        Grade::Trusted => Cell::inked(format!("{text} "), Ink::Plain),
-        Grade::Bound => match bound_sign(unit, style) {
-            Some(sign) => Cell::inked(format!("{sign}{text} "), Ink::Plain),
-            None => Cell::inked(format!("{text}{}", style.mark(grade)), grade_ink(grade)),
-        },
-        grade => Cell::inked(format!("{text}{}", style.mark(grade)), grade_ink(grade)),
-    };
-    cell.with_sign(sign)
+/// The mark of a grade.
+#[must_use]
+pub fn grade_mark(grade: Grade) -> &'static str {
+    match grade {
+        Grade::Trusted => "✔",
+        Grade::Bound => "*",
+        Grade::Suspect => "!",
+        Grade::Invalid => "✘",
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::span::Text;
 
     #[test]
     fn values_carry_their_interval_with_the_same_decimals() {
         let style = Style::default();
-        let interval = |low, high| Some(Interval { low, high, level: 0.95 });
-        assert_eq!(with_interval(155.2e9, interval(154.9e9, 155.6e9), Unit::BytesPerSecond, &style).text, "155.2 ±0.4");
-        assert_eq!(with_interval(84.31, interval(84.0, 84.5), Unit::Ns, &style).text, "84.3 ±0.3");
-        assert_eq!(with_interval(1.434, interval(1.43, 1.44), Unit::Ns, &style).text, "1.43 ±0.01");
-        assert_eq!(with_interval(1.4286, interval(1.427, 1.430), Unit::Ns, &style).text, "1.429 ±0.002");
-        assert_eq!(with_interval(112.4, interval(112.1, 112.6), Unit::Ns, &style).text, "112.4 ±0.3");
-        assert_eq!(with_interval(112.4, interval(112.399, 112.401), Unit::Ns, &style).text, "112 ±<0.1");
+        let shown = |value: f64, ends: Option<(f64, f64)>, unit: Unit, style: &Style| {
+            let interval = ends.map(|(low, high)| Interval { low, high, level: 0.95 });
+            number(value, unit).within(interval).shown(style)
+        };
+        for (value, ends, text) in [
+            (84.31, Some((84.0, 84.5)), "84.3 ±0.3"),
+            (1.434, Some((1.43, 1.44)), "1.43 ±0.01"),
+            (1.4286, Some((1.427, 1.430)), "1.429 ±0.002"),
+            (112.4, Some((112.1, 112.6)), "112.4 ±0.3"),
+            (112.4, Some((112.399, 112.401)), "112 ±<0.1"),
+            // Two allocations that differ: nothing here may read as a time below zero.
+            (29.1, Some((11.0, 90.0)), "29.1 (11.0–90.0)"),
+            (29.1, Some((-40.0, 90.0)), "29.1 (0–90.0)"),
+            (84.31, None, "84.3"),
+            (f64::NAN, Some((f64::NAN, f64::INFINITY)), "?"),
+        ] {
+            assert_eq!(shown(value, ends, Unit::Ns, &style), text);
+        }
         assert_eq!(hertz(2.1e9), "2.100 GHz");
-        // Two allocations that differ: nothing here may read as a time below zero.
-        assert_eq!(with_interval(29.1, interval(11.0, 90.0), Unit::Ns, &style).text, "29.1 (11.0–90.0)");
-        assert_eq!(with_interval(29.1, interval(-40.0, 90.0), Unit::Ns, &style).text, "29.1 (0–90.0)");
-        assert_eq!(with_interval(84.31, None, Unit::Ns, &style).text, "84.3");
-        assert_eq!(with_interval(f64::NAN, interval(f64::NAN, f64::INFINITY), Unit::Ns, &style).text, "?");
+        let rate = |value: f64, ends, style: &Style| shown(value, ends, Unit::BytesPerSecond, style);
+        let ends = Some((106.3e9, 108.4e9));
+        assert_eq!(rate(155.2e9, Some((154.9e9, 155.6e9)), &style), "155.2 ±0.4");
         let ascii = Style { unicode: false, rate_unit: RateUnit::Iec, ..style };
-        assert_eq!(
-            with_interval(107.4e9, interval(106.3e9, 108.4e9), Unit::BytesPerSecond, &ascii).text,
-            "100.0 +-1.0"
-        );
+        assert_eq!(Text::from(super::rate(107.4e9).within(None)).shown(&ascii), "100.0");
+        assert_eq!(rate(107.4e9, ends, &ascii), "100.0 ±1.0");
         let both = style.with_rates_in(RateUnit::Both);
-        assert_eq!(rate(107.4e9, &both), "107.4 (100.0)");
-        assert_eq!(
-            with_interval(107.4e9, interval(106.3e9, 108.4e9), Unit::BytesPerSecond, &both).text,
-            "107.4 ±1.1 (100.0 ±1.0)"
-        );
-        assert_eq!(with_interval(84.31, None, Unit::Ns, &both).text, "84.3");
+        assert_eq!(rate(107.4e9, None, &both), "107.4 (100.0)");
+        assert_eq!(rate(107.4e9, ends, &both), "107.4 ±1.1 (100.0 ±1.0)");
+        assert_eq!(super::rate(107.4e9).with_unit().shown(&both), "107.4 (100.0) GB/s (GiB/s)");
+        assert_eq!(shown(84.31, None, Unit::Ns, &both), "84.3");
+        assert_eq!(number(1234.0, Unit::Ns).in_time_of(1234.0).with_unit().shown(&style), "1.23 µs");
     }
 
     #[test]
@@ -315,7 +375,7 @@ mod tests {
             (506.0 * 1_048_576.0, "~510 MiB"),
             (f64::NAN, "?"),
         ] {
-            assert_eq!(measured_size(bytes).text, shown);
+            assert_eq!(measured_size(bytes).shown(&Style::default()), shown);
         }
     }
 
@@ -323,7 +383,7 @@ mod tests {
     fn numbers_no_machine_has_stay_short() {
         for unit in [Unit::Ns, Unit::BytesPerSecond, Unit::Bytes, Unit::Hz, Unit::Ratio, Unit::Count] {
             for number in [f64::MAX, f64::MIN, f64::INFINITY, f64::NAN, 1e300, -0.0, 1e-300] {
-                let shown = value(number, unit, &Style::default());
+                let shown = super::number(number, unit).shown(&Style::default());
                 assert!(shown.len() <= 12, "{shown}");
             }
         }

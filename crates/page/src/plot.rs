@@ -2,15 +2,15 @@
 
 use serde::Serialize;
 
-use crate::block::{Block, Page};
-use crate::scale::Scale;
+use crate::span::Text;
+use crate::style::Style;
 
 /// One curve.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Series {
     /// Its name; empty where it is the only one.
     pub name: String,
-    /// Size in bytes (or what else the x axis has), value in the axis's unit.
+    /// Size in bytes (or what else the x axis has), value in the axis's unit; rates in bytes a second.
     pub points: Vec<(f64, f64)>,
     /// What a browser shows of each point beside its place, in the units of the axes; empty where nothing is known.
     pub about: Vec<PointAbout>,
@@ -47,14 +47,13 @@ impl PointAbout {
     /// A point that stands for several between two ends.
     #[must_use]
     pub fn between(low: f64, high: f64, of: String) -> Self {
-        Self { low: Some(rounded(low)), high: Some(rounded(high)), of, ..Self::default() }
+        Self { low: Some(low), high: Some(high), of, ..Self::default() }
     }
 
     /// The same with the ends of an interval and what a program got, in units of the axis.
     #[must_use]
     pub fn reaching(self, ends: Option<(f64, f64)>, now: Option<f64>) -> Self {
-        let (low, high) = (ends.map(|(low, _)| rounded(low)), ends.map(|(_, high)| rounded(high)));
-        Self { low, high, now: now.map(rounded), ..self }
+        Self { low: ends.map(|(low, _)| low), high: ends.map(|(_, high)| high), now, ..self }
     }
 
     /// Adds to what the point is of.
@@ -63,6 +62,12 @@ impl PointAbout {
             self.of.push_str(", ");
         }
         self.of.push_str(more);
+    }
+
+    /// The same with its values over the unit of an axis.
+    fn over(&self, unit: f64) -> Self {
+        let over = |value: Option<f64>| value.map(|value| rounded(value / unit));
+        Self { low: over(self.low), high: over(self.high), now: over(self.now), ..self.clone() }
     }
 
     /// The same with a name.
@@ -86,11 +91,25 @@ pub(crate) enum Abscissa {
     Linear,
 }
 
+/// The axis whose values are rates, if there is one: a backend chooses its unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Rates {
+    /// None.
+    #[default]
+    None,
+    /// That of x.
+    X,
+    /// That of y.
+    Y,
+}
+
 /// What to draw.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Plot {
     /// Unit of the y axis.
-    pub unit: String,
+    pub unit: Text,
+    /// Which axis is of rates.
+    pub rates: Rates,
     /// Whether the heading above has the unit, so that lines of characters need not repeat it.
     pub unit_in_heading: bool,
     /// Logarithmic y: for latency, where tiers are factors apart. Linear for bandwidth, whose zero means something.
@@ -104,7 +123,7 @@ pub struct Plot {
     /// Rows of a drawing in characters.
     pub rows: usize,
     /// The unit of a linear x axis from zero; `None` where the axis is of sizes.
-    pub x_unit: Option<String>,
+    pub x_unit: Option<Text>,
 }
 
 /// Default rows of a drawing: 32 dots separate tiers, and two plots still fit one screen.
@@ -129,25 +148,25 @@ impl Plot {
         self.series.iter().map(one).collect()
     }
 
+    /// The same with its rates in the unit of a style.
+    pub(crate) fn in_style(&self, style: &Style) -> Self {
+        let unit = |of: Rates| if self.rates == of { style.axis().0 } else { 1.0 };
+        let (of_x, of_y) = (unit(Rates::X), unit(Rates::Y));
+        let series = |series: &Series| Series {
+            points: series.points.iter().map(|(x, y)| (x / of_x, y / of_y)).collect(),
+            about: series.about.iter().map(|about| about.over(of_y)).collect(),
+            ..series.clone()
+        };
+        Self {
+            series: self.series.iter().map(series).collect(),
+            marks: self.marks.iter().map(|(x, name)| (x / of_x, name.clone())).collect(),
+            ..self.clone()
+        }
+    }
+
     pub(crate) fn abscissa(&self) -> Abscissa {
         if self.x_unit.is_none() { Abscissa::Size } else { Abscissa::Linear }
     }
-
-    fn page(self) -> Page {
-        if Scale::new(&self, &self.drawable(), 0).is_some() { Block::Plot(self).into() } else { Page::new() }
-    }
-}
-
-/// Curves over size; empty when no point can be drawn.
-#[must_use]
-pub fn plot(plot: Plot) -> Page {
-    Plot { x_unit: None, ..plot }.page()
-}
-
-/// Curves over a linear axis from zero, whose unit stands at its end. Empty when no point can be drawn.
-#[must_use]
-pub fn plot_over(plot: Plot, x_unit: &str) -> Page {
-    Plot { x_unit: Some(x_unit.to_owned()), ..plot }.page()
 }
 
 /// The letter that marks a series where it ends: colour is never the only signal.

@@ -14,13 +14,35 @@ pub struct Style {
     pub unicode: bool,
     /// Unit in which rates are shown.
     pub rate_unit: RateUnit,
-    /// Whether rules, curve points and details are written too.
-    pub verbose: bool,
+}
+
+/// How much a view shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Detail {
+    /// What most readers want.
+    #[default]
+    Usual,
+    /// Rules, curve points and details too.
+    All,
+}
+
+impl Detail {
+    /// Whether all is shown.
+    #[must_use]
+    pub fn is_all(self) -> bool {
+        self == Self::All
+    }
+
+    /// How many of some are shown, where usually only so many are.
+    #[must_use]
+    pub fn listed(self, usual: usize) -> usize {
+        if self.is_all() { usize::MAX } else { usual }
+    }
 }
 
 impl Default for Style {
     fn default() -> Self {
-        Self { width: 80, color: false, unicode: true, rate_unit: RateUnit::Si, verbose: false }
+        Self { width: 80, color: false, unicode: true, rate_unit: RateUnit::Si }
     }
 }
 
@@ -80,28 +102,8 @@ impl Style {
         if self.unicode { glyph } else { ascii }
     }
 
-    /// The mark of a grade, one column wide.
-    pub fn mark(&self, grade: Grade) -> &'static str {
-        match grade {
-            Grade::Trusted => self.glyph("✔", "+"),
-            Grade::Bound => "*",
-            Grade::Suspect => "!",
-            Grade::Invalid => self.glyph("✘", "x"),
-        }
-    }
-
-    /// Text in place of a missing number.
-    pub fn absent(&self) -> &'static str {
-        self.glyph("–", "-")
-    }
-
-    /// The times sign.
-    pub fn times(&self) -> &'static str {
-        self.glyph("×", "x")
-    }
-
     /// Unit beside a rate, or above a column of rates.
-    pub fn rate_unit(&self) -> &'static str {
+    pub(crate) fn rate_unit(&self) -> &'static str {
         match self.rate_unit {
             RateUnit::Si => "GB/s",
             RateUnit::Iec => "GiB/s",
@@ -110,24 +112,13 @@ impl Style {
     }
 
     /// Bytes per second in one unit of a plot's axis, and the name of that unit.
-    pub fn axis(&self) -> (f64, &'static str) {
+    pub(crate) fn axis(&self) -> (f64, &'static str) {
         if self.rate_unit == RateUnit::Iec { ((1u64 << 30) as f64, "GiB/s") } else { (1e9, "GB/s") }
     }
 
     /// This style with rates in one unit.
-    pub fn with_rates_in(&self, rate_unit: RateUnit) -> Self {
+    pub(crate) fn with_rates_in(&self, rate_unit: RateUnit) -> Self {
         Self { rate_unit, ..*self }
-    }
-
-    /// A text with a rate: `write` gives it in one unit, for both units `40.8 (38.0)`.
-    pub fn in_rate_units(&self, write: impl Fn(&Self) -> String) -> String {
-        match self.rate_unit {
-            RateUnit::Si | RateUnit::Iec => write(self),
-            RateUnit::Both => {
-                let [si, iec] = [RateUnit::Si, RateUnit::Iec].map(|unit| write(&self.with_rates_in(unit)));
-                format!("{si} ({iec})")
-            }
-        }
     }
 }
 

@@ -1,14 +1,15 @@
 //! Tables: columns, rows and what stands beside them.
 
-use tiermark_model::Unit;
+use tiermark_model::{Grade, Unit, Verdict};
 
 use crate::legend::Sign;
-use crate::style::{Ink, Style};
-use crate::text::{clean, spoken};
+use crate::number::{ABSENT, bound_sign, grade_mark};
+use crate::span::Text;
+use crate::style::{Ink, Style, grade_ink};
 
 /// On which side a column is flush.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Align {
+pub(crate) enum Align {
     /// Texts.
     Left,
     /// Numbers.
@@ -19,17 +20,17 @@ pub enum Align {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Cell {
     /// What it says.
-    pub text: String,
+    pub text: Text,
     /// The part that it plays.
     pub ink: Ink,
+    /// The grade whose mark follows the text.
+    pub(crate) mark: Option<Grade>,
     /// The value that colours the cell, among those of its table.
     pub(crate) heat: Option<f64>,
     /// The share of its room that a bar fills, in place of a text.
     bar: Option<f64>,
     /// What follows the text where a page is wide.
     if_wide: String,
-    /// The sign that its number has.
-    pub(crate) sign: Option<Sign>,
 }
 
 /// The columns from which a page is wide.
@@ -39,13 +40,13 @@ const BAR: usize = 3;
 
 impl Cell {
     /// A plain text.
-    pub fn new(text: impl AsRef<str>) -> Self {
+    pub fn new(text: impl Into<Text>) -> Self {
         Self::inked(text, Ink::Plain)
     }
 
     /// A text that plays a part.
-    pub fn inked(text: impl AsRef<str>, ink: Ink) -> Self {
-        Self { text: clean(text.as_ref()), ink, ..Self::default() }
+    pub fn inked(text: impl Into<Text>, ink: Ink) -> Self {
+        Self { text: text.into(), ink, ..Self::default() }
     }
 
     /// A bar over a share of its room.
@@ -60,10 +61,10 @@ impl Cell {
         Self { if_wide: text.to_owned(), ..self }
     }
 
-    /// The same with the sign of its number.
+    /// The same with the mark of a grade.
     #[must_use]
-    pub fn with_sign(self, sign: Option<Sign>) -> Self {
-        Self { sign, ..self }
+    pub fn marked(self, grade: Grade) -> Self {
+        Self { mark: Some(grade), ..self }
     }
 
     /// The same, coloured by a value.
@@ -72,17 +73,123 @@ impl Cell {
         Self { heat, ..self }
     }
 
+    /// Text and mark in a line.
+    #[must_use]
+    pub fn words(&self) -> Text {
+        self.text.clone() + self.mark.map_or("", grade_mark)
+    }
+
     /// The same in the signs, the units and the width of a style.
-    fn in_style(&self, style: &Style) -> Self {
+    fn in_style(&self, style: &Style) -> Shown {
         let more = if style.columns() >= WIDE { self.if_wide.as_str() } else { "" };
         let text = match self.bar {
-            Some(share) => {
-                let columns = (share * (style.columns() / BAR) as f64).round() as usize;
-                style.glyph("█", "#").repeat(columns)
-            }
-            None => spoken(&format!("{}{more}", self.text), style),
+            Some(share) => Text::from("█".repeat((share * (style.columns() / BAR) as f64).round() as usize)),
+            None => self.text.clone() + more,
         };
-        Self { text, ink: self.ink, heat: self.heat, sign: self.sign, ..Self::default() }
+        Shown { text: text.shown(style), ink: self.ink, mark: self.mark, heat: self.heat }
+    }
+}
+
+/// A number with the mark of its grade, where that is not trusted. A bound says which way: at most so long, at least so
+/// much.
+#[must_use]
+pub fn graded(number: Option<impl Into<Text>>, verdict: &Verdict, unit: Unit) -> Cell {
+    let number: Option<Text> = number.map(Into::into);
+    let grade = match &number {
+        // A number that is withheld is its mark, and one that was not tried is none.
+        None if verdict.grade == Grade::Invalid && !verdict.is_refused() => {
+            return Cell::inked("", grade_ink(Grade::Invalid)).marked(Grade::Invalid);
+        }
+        None if verdict.grade == Grade::Invalid => return Cell::inked(ABSENT, grade_ink(Grade::Invalid)),
+        // What was looked for and is not there has no mark: it would read as a doubtful nothing, or as at least nothing.
+        None => Grade::Trusted,
+        Some(_) => verdict.grade,
+    };
+    let text = number.unwrap_or_else(|| ABSENT.into());
+    match (grade, bound_sign(unit)) {
+        (Grade::Trusted, _) => Cell::new(text),
+        (Grade::Bound, Some(sign)) => Cell::new(Text::from(sign) + text),
+        _ => Cell::inked(text, grade_ink(grade)).marked(grade),
+    }
+}
+
+impl<T: Into<Text>> From<T> for Cell {
+    fn from(text: T) -> Self {
+        Self::new(text)
+    }
+}
+
+impl From<Option<Self>> for Cell {
+    fn from(cell: Option<Self>) -> Self {
+        cell.unwrap_or_default()
+    }
+}
+
+/// A cell in a style.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Shown {
+    pub(crate) text: String,
+    pub(crate) ink: Ink,
+    pub(crate) mark: Option<Grade>,
+    pub(crate) heat: Option<f64>,
+}
+
+/// A table whose rows are of a type: each column says what it has of a row.
+pub struct TableOf<'r, R> {
+    rows: &'r [R],
+    table: Table,
+}
+
+impl<'r, R> TableOf<'r, R> {
+    /// Adds a column of texts; `|` in the head starts a new line.
+    #[must_use]
+    pub fn texts<C: Into<Cell>>(self, head: impl Into<Text>, cell: impl Fn(&'r R) -> C) -> Self {
+        self.column(head.into(), Align::Left, false, cell)
+    }
+
+    /// Adds a column of numbers, or of what is never broken.
+    #[must_use]
+    pub fn numbers<C: Into<Cell>>(self, head: impl Into<Text>, cell: impl Fn(&'r R) -> C) -> Self {
+        self.column(head.into(), Align::Right, false, cell)
+    }
+
+    /// Adds a column of numbers with room for the marks of their grades.
+    #[must_use]
+    pub fn figures<C: Into<Cell>>(self, head: impl Into<Text>, cell: impl Fn(&'r R) -> C) -> Self {
+        self.column(head.into(), Align::Right, true, cell)
+    }
+
+    fn column<C: Into<Cell>>(mut self, head: Text, align: Align, has_marks: bool, cell: impl Fn(&'r R) -> C) -> Self {
+        self.table.columns.push(Column { head: head.lines(), align, has_marks });
+        self.table.rows.iter_mut().zip(self.rows).for_each(|(cells, row)| cells.push(cell(row).into()));
+        self
+    }
+
+    /// Adds columns in some cases.
+    #[must_use]
+    pub fn when(self, is_shown: bool, columns: impl FnOnce(Self) -> Self) -> Self {
+        if is_shown { columns(self) } else { self }
+    }
+
+    /// Adds columns for each of some things.
+    #[must_use]
+    pub fn each<T>(self, things: impl IntoIterator<Item = T>, columns: impl FnMut(Self, T) -> Self) -> Self {
+        things.into_iter().fold(self, columns)
+    }
+
+    /// Adds columns under a heading of their own.
+    #[must_use]
+    pub fn under(self, heading: impl Into<Text>, columns: impl FnOnce(Self) -> Self) -> Self {
+        let first = self.table.columns.len();
+        let mut all = columns(self);
+        all.table.over.push((first, all.table.columns.len() - first, heading.into()));
+        all
+    }
+
+    /// The table.
+    #[must_use]
+    pub fn table(self) -> Table {
+        self.table
     }
 }
 
@@ -90,12 +197,14 @@ impl Cell {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Column {
     /// Lines of the head.
-    pub(crate) head: Vec<String>,
+    pub(crate) head: Vec<Text>,
     pub(crate) align: Align,
+    /// Whether its cells may have marks.
+    pub(crate) has_marks: bool,
 }
 
 /// Headings over several columns: the first, how many, and the text.
-pub(crate) type Over = (usize, usize, String);
+pub(crate) type Over = (usize, usize, Text);
 
 /// What is said of a row.
 #[derive(Debug, Clone, PartialEq)]
@@ -103,7 +212,7 @@ pub(crate) struct Remark {
     pub(crate) row: usize,
     /// How it begins below its row; elsewhere it begins with the name of the row.
     pub(crate) lead: String,
-    pub(crate) text: String,
+    pub(crate) text: Text,
 }
 
 /// A table.
@@ -125,19 +234,12 @@ pub struct Table {
     pub(crate) shaded: Option<Unit>,
 }
 
-impl Default for Table {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Table {
-    /// A table with two spaces before it and between its columns.
-    #[must_use]
-    pub fn new() -> Self {
-        Self {
+    /// A table of rows, without columns yet, with two spaces before it and between its columns.
+    pub fn of<R>(rows: &[R]) -> TableOf<'_, R> {
+        let table = Self {
             columns: Vec::new(),
-            rows: Vec::new(),
+            rows: vec![Vec::new(); rows.len()],
             indent: 2,
             gap: 2,
             wraps: true,
@@ -146,7 +248,8 @@ impl Table {
             label: None,
             remarks: Vec::new(),
             shaded: None,
-        }
+        };
+        TableOf { rows, table }
     }
 
     /// Leaves every text whole: what has no room goes below, with the names of its rows.
@@ -184,30 +287,13 @@ impl Table {
         self
     }
 
-    /// Adds a column; `|` in the head starts a new line.
+    /// The same with something said of its rows: below each where its columns stand side by side, else below the table
+    /// with the name of the row. Empty texts say nothing.
     #[must_use]
-    pub fn column(mut self, head: &str, align: Align) -> Self {
-        self.columns.push(Column { head: head.split('|').map(clean).collect(), align });
+    pub fn remarked(mut self, lead: &str, texts: impl IntoIterator<Item = Text>) -> Self {
+        let texts = texts.into_iter().enumerate().filter(|(_, text)| !text.is_empty());
+        self.remarks = texts.map(|(row, text)| Remark { row, lead: lead.to_owned(), text }).collect();
         self
-    }
-
-    /// Adds columns under a heading of their own.
-    #[must_use]
-    pub fn columns_under(mut self, heading: &str, heads: &[&str], align: Align) -> Self {
-        self.over.push((self.columns.len(), heads.len(), clean(heading)));
-        heads.iter().fold(self, |table, head| table.column(head, align))
-    }
-
-    /// Adds a row; missing cells are empty.
-    pub fn row(&mut self, cells: Vec<Cell>) {
-        self.rows.push(cells);
-    }
-
-    /// Says something of the last row: below it where its columns stand side by side, else below the table with its
-    /// name.
-    pub fn remark(&mut self, lead: &str, text: &str) {
-        let (lead, text) = (lead.to_owned(), text.to_owned());
-        self.remarks.extend(self.rows.len().checked_sub(1).map(|row| Remark { row, lead, text }));
     }
 
     /// Whether it has no row.
@@ -221,21 +307,49 @@ impl Table {
         self.rows.iter().flatten()
     }
 
-    /// Remarks below the table, each with the name of its row.
-    pub(crate) fn remarks_below(&self) -> impl Iterator<Item = String> {
-        let name = |row: usize| self.rows[row].first().map_or("", |cell| cell.text.as_str());
-        self.remarks.iter().map(move |remark| format!("{}: {}", name(remark.row), remark.text))
+    /// The signs of its numbers.
+    pub(crate) fn signs(&self) -> impl Iterator<Item = Sign> {
+        self.cells().flat_map(|cell| cell.text.signs())
     }
 
     /// The same in the signs, units and width of a style.
-    pub(crate) fn in_style(&self, style: &Style) -> Self {
-        let column = |c: &Column| Column { head: c.head.iter().map(|h| spoken(h, style)).collect(), align: c.align };
-        let over = self.over.iter().map(|(first, count, text)| (*first, *count, spoken(text, style)));
-        Self {
+    pub(crate) fn in_style<'a>(&'a self, style: &'a Style) -> ShownTable<'a> {
+        let column = |column: &Column| {
+            let more = if column.has_marks { " " } else { "" };
+            let head = column.head.iter().map(|line| format!("{}{more}", line.shown(style))).collect();
+            ShownColumn { head, align: column.align, has_marks: column.has_marks }
+        };
+        let over = self.over.iter().map(|(first, count, text)| (*first, *count, text.shown(style)));
+        ShownTable {
+            of: self,
+            style,
             columns: self.columns.iter().map(column).collect(),
             rows: self.rows.iter().map(|row| row.iter().map(|cell| cell.in_style(style)).collect()).collect(),
             over: over.collect(),
-            ..self.clone()
         }
+    }
+}
+
+/// A column in a style.
+pub(crate) struct ShownColumn {
+    pub(crate) head: Vec<String>,
+    pub(crate) align: Align,
+    pub(crate) has_marks: bool,
+}
+
+/// A table in a style.
+pub(crate) struct ShownTable<'a> {
+    pub(crate) of: &'a Table,
+    pub(crate) style: &'a Style,
+    pub(crate) columns: Vec<ShownColumn>,
+    pub(crate) rows: Vec<Vec<Shown>>,
+    pub(crate) over: Vec<(usize, usize, String)>,
+}
+
+impl ShownTable<'_> {
+    /// Remarks below the table, each with the name of its row.
+    pub(crate) fn remarks_below(&self) -> impl Iterator<Item = String> {
+        let name = |row: usize| self.rows[row].first().map_or("", |cell| cell.text.as_str());
+        self.of.remarks.iter().map(move |remark| format!("{}: {}", name(remark.row), remark.text.shown(self.style)))
     }
 }

@@ -2,43 +2,49 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use tiermark_model::{Finding, Kinds, Labels, Quantity, Relation, Unit};
+use tiermark_model::{Finding, Kinds, Labels, Quantity, RateUnit, Relation};
 use tiermark_page::{
-    Align, Block, Cell, Ink, Page, PairMap, Style, Table, graded, heading, nanoseconds, paragraph, percent,
+    Block, Cell, Detail, Ink, Page, PairMap, Table, graded, heading, nanoseconds, number, paragraph, percent,
 };
 
-use crate::ladder::Shown;
 use crate::order::{first, grouped};
 use crate::reasons::Reasons;
+use crate::shown::Shown;
 
 /// A matrix of this many cpus is shown whole: its lower half fits 80 columns.
 const WHOLE: usize = 16;
 /// Meaning of the letters of a hybrid's pairs.
 const KINDS: &str = "kinds of the two cores: P performance (big), E efficiency (little), LP low-power";
 
-/// All of it; empty where a run has no such findings.
-pub(crate) fn c2c(shown: &mut Shown<'_>, style: &Style) -> Page {
+/// Takes the findings of this view.
+pub(crate) fn take<'a>(shown: &mut Shown<'a>) -> Vec<&'a Finding> {
     let findings = shown.take_all(|f| f.metric.family() == "c2c");
+    shown.count(&findings.iter().filter(|f| f.metric != Quantity::C2cModes).copied().collect::<Vec<_>>());
+    findings
+}
+
+/// All of it; empty where a run has no such findings.
+pub(crate) fn c2c(findings: &[&Finding], detail: Detail) -> Page {
     if findings.is_empty() {
         return Page::new();
     }
-    shown.count(&findings.iter().filter(|f| f.metric != Quantity::C2cModes).copied().collect::<Vec<_>>());
     let of = |metric: Quantity| findings.iter().filter(|f| f.metric == metric).copied().collect::<Vec<_>>();
     let pairs = of(Quantity::C2cPair);
-    let mut out = relations(&of(Quantity::C2cRelation), style);
+    let mut out = relations(&of(Quantity::C2cRelation));
     let ops: BTreeSet<&str> = pairs.iter().filter_map(|f| f.labels.get(Labels::OP)).collect();
     for op in ops {
         let of_op: Vec<&Finding> = pairs.iter().filter(|f| f.labels.is(Labels::OP, op)).copied().collect();
-        out += matrix(op, &of_op, style);
+        out += matrix(op, &of_op);
     }
-    out += speakers(&findings, style);
-    out += modes(&of(Quantity::C2cModes), style);
-    out += homes(&of(Quantity::C2cHome), style);
-    out += contention(&of(Quantity::C2cContention), &of(Quantity::C2cLine), &of(Quantity::C2cFairness), style);
-    let mut reasons = Reasons::new(style);
+    out += speakers(findings);
+    out += modes(&of(Quantity::C2cModes), detail);
+    out += homes(&of(Quantity::C2cHome));
+    out += contention(&of(Quantity::C2cContention), &of(Quantity::C2cLine), &of(Quantity::C2cFairness));
+    let mut reasons = Reasons::default();
     // What the median of a relation says of its pairs, the pairs need not say again.
-    let told =
-        |f: &&&Finding| style.verbose || f.metric != Quantity::C2cRelation || f.labels.is(Labels::STATISTIC, "median");
+    let told = |f: &&&Finding| {
+        detail.is_all() || f.metric != Quantity::C2cRelation || f.labels.is(Labels::STATISTIC, "median")
+    };
     // Modes say themselves what there is to doubt, and an only pair says it for its relation.
     let told = |f: &&&Finding| {
         told(f)
@@ -46,7 +52,7 @@ pub(crate) fn c2c(shown: &mut Shown<'_>, style: &Style) -> Page {
             && !(f.metric == Quantity::C2cRelation && f.labels.number(Labels::PAIRS) == Some(1))
     };
     findings.iter().filter(told).for_each(|f| reasons.add(&subject(f), &f.verdict));
-    out + reasons.page(style)
+    out + reasons.page(detail)
 }
 
 /// A finding's name among reasons.
@@ -94,15 +100,12 @@ fn class(finding: &Finding) -> Option<String> {
 }
 
 /// A time in its cell.
-fn ns(finding: Option<&&Finding>, style: &Style) -> Cell {
-    finding.map_or_else(Cell::default, |f| {
-        let text = |v| if f.unit == Unit::Ratio { percent(v) } else { nanoseconds(v) };
-        graded(f.value.map(text), &f.verdict, f.unit, style)
-    })
+fn ns(f: &Finding) -> Cell {
+    graded(f.value.map(|v| number(v, f.unit)), &f.verdict, f.unit)
 }
 
 /// One row a relation: how many pairs, and where they lie.
-fn relations(findings: &[&Finding], style: &Style) -> Page {
+fn relations(findings: &[&Finding]) -> Page {
     let mut rows: BTreeMap<(Relation, Option<Kinds>, &str), HashMap<&str, &Finding>> = BTreeMap::new();
     for f in findings {
         let Some((related, op)) = relation(f).zip(f.labels.get(Labels::OP)) else { continue };
@@ -113,43 +116,50 @@ fn relations(findings: &[&Finding], style: &Style) -> Page {
         return Page::new();
     }
     let ops: BTreeSet<&str> = rows.keys().map(|(_, _, op)| *op).collect();
-    let mut table = Table::new().column("relation", Align::Left);
-    if ops.len() > 1 {
-        table = table.column("by", Align::Left);
-    }
-    table = table.column("pairs", Align::Right).column("min ", Align::Right);
-    table = table.column("median ", Align::Right).column("max ", Align::Right);
-    let mut notes = Page::new();
-    for ((related, _, op), row) in rows {
-        let of = |statistic: &str| row.get(statistic);
-        let median = of("median");
-        let number = |key: &str| median.and_then(|f| f.labels.number(key));
-        let pairs = match (number(Labels::PAIRS), number(Labels::OF)) {
-            (Some(pairs), Some(all)) if all != pairs => format!("{pairs} of {all}"),
-            (Some(pairs), _) => pairs.to_string(),
-            _ => String::new(),
-        };
-        let name = median.and_then(|f| class(f)).unwrap_or_else(|| related.to_string());
-        let mut row = vec![Cell::new(name.clone())];
-        if ops.len() > 1 {
-            row.push(Cell::new(op));
-        }
-        row.extend([Cell::new(pairs), ns(of("min"), style), ns(median, style), ns(of("max"), style)]);
-        table.row(row);
-        if let Some(note) = median.and_then(|f| f.note(style.rate_unit)) {
-            notes += paragraph("  ", format!("{name}: {note}"), Ink::Dim);
-        }
-    }
+    let row = |((related, _, op), by)| RelationRow { related, op, by };
+    let rows: Vec<RelationRow<'_>> = rows.into_iter().map(row).collect();
+    let table = Table::of(&rows).texts("relation", RelationRow::name);
+    let table = table.when(ops.len() > 1, |table| table.texts("by", |row| row.op));
+    let table = table.numbers("pairs", RelationRow::pairs);
+    let table = table.each(["min", "median", "max"], |table, statistic| {
+        table.figures(statistic, |row| row.by.get(statistic).map(|f| ns(f)))
+    });
+    let note = |row: &RelationRow<'_>| Some(format!("{}: {}", row.name(), row.by.get("median")?.note(RateUnit::Si)?));
+    let notes = rows.iter().filter_map(note).map(|note| paragraph("  ", note, Ink::Dim));
+    let mut notes: Page = notes.collect();
     let op = ops.first().filter(|_| ops.len() == 1).map_or_else(String::new, |op| format!(" ({op})"));
     let what = if ops.contains("one-way") { "a round trip (one-way: one way)" } else { "a round trip" };
     if findings.iter().any(|f| kinds(f).is_some()) {
         notes += paragraph("  ", KINDS, Ink::Dim);
     }
-    heading(&format!("Core to core, {what}, ns{op}")) + table + notes
+    heading(format!("Core to core, {what}, ns{op}")) + table.table() + notes
+}
+
+/// The pairs of a relation by one operation.
+struct RelationRow<'a> {
+    related: Relation,
+    op: &'a str,
+    /// By statistic.
+    by: HashMap<&'a str, &'a Finding>,
+}
+
+impl RelationRow<'_> {
+    fn name(&self) -> String {
+        self.by.get("median").and_then(|f| class(f)).unwrap_or_else(|| self.related.to_string())
+    }
+
+    fn pairs(&self) -> String {
+        let number = |key: &str| self.by.get("median").and_then(|f| f.labels.number(key));
+        match (number(Labels::PAIRS), number(Labels::OF)) {
+            (Some(pairs), Some(all)) if all != pairs => format!("{pairs} of {all}"),
+            (Some(pairs), _) => pairs.to_string(),
+            _ => String::new(),
+        }
+    }
 }
 
 /// All pairs: as numbers of a few cpus, as shades of many.
-fn matrix(op: &str, pairs: &[&Finding], style: &Style) -> Page {
+fn matrix(op: &str, pairs: &[&Finding]) -> Page {
     let mut cells: BTreeMap<(u64, u64), &Finding> = BTreeMap::new();
     let mut cpus: BTreeSet<u64> = BTreeSet::new();
     for f in pairs {
@@ -162,27 +172,18 @@ fn matrix(op: &str, pairs: &[&Finding], style: &Style) -> Page {
     match cpus.len() {
         // With one or two pairs, their relation names them.
         0..=2 => Page::new(),
-        n if n <= WHOLE => whole(op, &cpus, &cells, style),
+        n if n <= WHOLE => whole(op, &cpus, &cells),
         _ => heat_map(op, &cpus, &cells),
     }
 }
 
-fn whole(op: &str, cpus: &[u64], cells: &BTreeMap<(u64, u64), &Finding>, style: &Style) -> Page {
-    let mut table = Table::new().gap(1).column("cpu", Align::Right);
-    for cpu in &cpus[..cpus.len() - 1] {
-        table = table.column(&format!("{cpu} "), Align::Right);
-    }
-    for (row, second) in cpus.iter().enumerate().skip(1) {
-        let mut line = vec![Cell::inked(second.to_string(), Ink::Dim)];
-        line.extend(cpus[..row].iter().map(|first| {
-            let found = cells.get(&(*first, *second));
-            found.map_or_else(Cell::default, |f| {
-                graded(f.value.map(|v| format!("{v:.0}")), &f.verdict, f.unit, style).heated(f.value)
-            })
-        }));
-        table.row(line);
-    }
-    heading(&format!("All pairs by {op}, ns")) + table
+fn whole(op: &str, cpus: &[u64], cells: &BTreeMap<(u64, u64), &Finding>) -> Page {
+    let cell = |f: &&Finding| graded(f.value.map(|v| format!("{v:.0}")), &f.verdict, f.unit).heated(f.value);
+    let table = Table::of(&cpus[1..]).numbers("cpu", |second| Cell::inked(second.to_string(), Ink::Dim));
+    let table = table.each(&cpus[..cpus.len() - 1], |table, first| {
+        table.figures(first.to_string(), |second| cells.get(&(*first, *second)).map(cell))
+    });
+    heading(format!("All pairs by {op}, ns")) + table.table().gap(1)
 }
 
 /// Medians of bins of cpus as shades.
@@ -197,7 +198,7 @@ fn heat_map(op: &str, cpus: &[u64], cells: &BTreeMap<(u64, u64), &Finding>) -> P
 }
 
 /// One pair of each relation in all the ways it was measured.
-fn speakers(findings: &[&Finding], style: &Style) -> Page {
+fn speakers(findings: &[&Finding]) -> Page {
     let ends = |f: &Finding| {
         let (from, to) = (f.labels.number(Labels::FROM)?, f.labels.number(Labels::TO)?);
         Some((from.min(to), from.max(to)))
@@ -221,42 +222,39 @@ fn speakers(findings: &[&Finding], style: &Style) -> Page {
         .into_iter()
         .filter(|op| rows.iter().any(|(_, _, pair)| by(op, *pair).is_some()))
         .collect();
-    let mut table = Table::new().column("relation", Align::Left).column("cpus", Align::Right);
-    for op in &ops {
-        table = table.column(&format!("{op} "), Align::Right);
-    }
-    table = table.column("reverse ", Align::Right).column("a clean |line ", Align::Right);
-    table = table.column("a dirty |line ", Align::Right);
-    for (related, kinds, pair) in &rows {
-        let name = kinds.map_or_else(|| related.to_string(), |kinds| format!("{related} {kinds}"));
-        let mut row = vec![Cell::new(name), Cell::new(format!("{}-{}", pair.0, pair.1))];
-        row.extend(ops.iter().map(|op| ns(by(op, *pair), style)));
-        let back = of_pair(*pair).find(|f| f.metric == Quantity::C2cAsymmetry);
-        row.push(back.map_or_else(Cell::default, |f| {
-            let signed = |v: f64| match v {
-                // What rounds to nothing has no sign.
-                v if v.abs() < 0.0005 => percent(0.0),
-                v if v > 0.0 => format!("+{}", percent(v)),
-                v => percent(v),
-            };
-            graded(f.value.map(signed), &f.verdict, f.unit, style)
-        }));
-        row.extend(["clean", "dirty"].map(|state| ns(find(Quantity::C2cTransfer, Labels::STATE, state, *pair), style)));
-        table.row(row);
-    }
+    let rows: Vec<(Relation, Option<Kinds>, (u64, u64))> = rows.into_iter().collect();
+    let table = Table::of(&rows);
+    let table = table.texts("relation", |(related, kinds, _)| {
+        kinds.map_or_else(|| related.to_string(), |kinds| format!("{related} {kinds}"))
+    });
+    let table = table.numbers("cpus", |(.., pair)| format!("{}-{}", pair.0, pair.1));
+    let table = table.each(ops, |table, op| table.figures(op, |(.., pair)| by(op, *pair).map(|f| ns(f))));
+    let signed = |v: f64| match v {
+        // What rounds to nothing has no sign.
+        v if v.abs() < 0.0005 => percent(0.0),
+        v if v > 0.0 => format!("+{}", percent(v)),
+        v => percent(v),
+    };
+    let back = |f: &&Finding| graded(f.value.map(signed), &f.verdict, f.unit);
+    let table =
+        table.figures("reverse", |(.., pair)| of_pair(*pair).find(|f| f.metric == Quantity::C2cAsymmetry).map(back));
+    let lines = [("a clean|line", "clean"), ("a dirty|line", "dirty")];
+    let table = table.each(lines, |table, (head, state)| {
+        table.figures(head, |(.., pair)| find(Quantity::C2cTransfer, Labels::STATE, state, *pair).map(|f| ns(f)))
+    });
     let key = "reverse: when the other cpu begins; lines: the time to fetch one that the other cpu has read (clean) \
         or written (dirty)";
-    heading("One pair of each relation, ns") + table + paragraph("  ", key, Ink::Dim)
+    heading("One pair of each relation, ns") + table.table() + paragraph("  ", key, Ink::Dim)
 }
 
 /// Pairs whose cpus were at two distances in turn.
-fn modes(findings: &[&Finding], style: &Style) -> Page {
+fn modes(findings: &[&Finding], detail: Detail) -> Page {
     // More than these are counted.
     const LISTED: usize = 6;
-    let listed = if style.verbose { findings.len() } else { LISTED };
+    let listed = detail.listed(LISTED);
     let mut out = Page::new();
     for f in findings.iter().take(listed) {
-        let note = f.note(style.rate_unit).unwrap_or_default();
+        let note = f.note(RateUnit::Si).unwrap_or_default();
         out += paragraph("  ", format!("{}: {note}", subject(f)), Ink::Warn);
     }
     if findings.len() > listed {
@@ -266,26 +264,22 @@ fn modes(findings: &[&Finding], style: &Style) -> Page {
 }
 
 /// Round trips by where the memory of the line is.
-fn homes(findings: &[&Finding], style: &Style) -> Page {
+fn homes(findings: &[&Finding]) -> Page {
     if findings.is_empty() {
         return Page::new();
     }
-    let mut table = Table::new().column("relation", Align::Left).column("cpus", Align::Right);
-    table = table.column("home of the line", Align::Left).column("ns ", Align::Right);
-    for f in findings {
+    let home = |f: &Finding| {
         let node = f.labels.number(Labels::NODE).map_or_else(String::new, |node| format!(", node {node}"));
         let home = match f.labels.get(Labels::HOME) {
-            Some("first") => "the first cpu's node".to_owned(),
-            Some("second") => "the second cpu's".to_owned(),
-            _ => "another".to_owned(),
+            Some("first") => "the first cpu's node",
+            Some("second") => "the second cpu's",
+            _ => "another",
         };
-        table.row(vec![
-            Cell::new(class(f).unwrap_or_default()),
-            Cell::new(pair_name(f).unwrap_or_default()),
-            Cell::new(home + &node),
-            ns(Some(f), style),
-        ]);
-    }
+        format!("{home}{node}")
+    };
+    let table = Table::of(findings).texts("relation", |f| class(f).unwrap_or_default());
+    let table = table.numbers("cpus", |f| pair_name(f).unwrap_or_default());
+    let table = table.texts("home of the line", |f| home(f)).figures("ns", |f| ns(f)).table();
     heading("Round trips by the home of the line") + table
 }
 
@@ -295,29 +289,23 @@ fn by_threads<'a>(findings: &[&'a Finding]) -> HashMap<Option<u64>, &'a Finding>
 }
 
 /// Many on one line.
-fn contention(times: &[&Finding], line: &[&Finding], fair: &[&Finding], style: &Style) -> Page {
+fn contention(times: &[&Finding], line: &[&Finding], fair: &[&Finding]) -> Page {
     if times.is_empty() {
         return Page::new();
     }
-    let mut table = Table::new().column("cpus", Align::Right).column("ns an |addition ", Align::Right);
-    table = table.column("additions |a µs, all ", Align::Right).column("slowest over |fastest ", Align::Right);
-    let mut rows: Vec<&&Finding> = times.iter().collect();
-    rows.sort_by_key(|f| f.labels.number(Labels::THREADS));
+    let threads = |f: &Finding| f.labels.number(Labels::THREADS);
+    let mut rows = times.to_vec();
+    rows.sort_by_key(|f| threads(f));
     let (line, fair) = (by_threads(line), by_threads(fair));
-    for f in rows {
-        let threads = f.labels.number(Labels::THREADS);
-        let rate = line.get(&threads).map_or_else(Cell::default, |f| {
-            // A rate, made of a time that is at most so long, is at least so high.
-            let per_us = f.value.filter(|ns| *ns > 0.0).map(|ns| nanoseconds(1e3 / ns));
-            graded(per_us, &f.verdict, tiermark_model::Unit::BytesPerSecond, style)
-        });
-        table.row(vec![
-            Cell::new(threads.map_or_else(String::new, |n| n.to_string())),
-            ns(Some(f), style),
-            rate,
-            ns(fair.get(&threads), style),
-        ]);
-    }
+    // A rate, made of a time that is at most so long, is at least so high.
+    let rate = |f: &&Finding| {
+        let per_us = f.value.filter(|ns| *ns > 0.0).map(|ns| nanoseconds(1e3 / ns));
+        graded(per_us, &f.verdict, tiermark_model::Unit::BytesPerSecond)
+    };
+    let table = Table::of(&rows).numbers("cpus", |f| threads(f).map_or_else(String::new, |n| n.to_string()));
+    let table = table.figures("ns an|addition", |f| ns(f));
+    let table = table.figures("additions|a µs, all", |f| line.get(&threads(f)).map(rate));
+    let table = table.figures("slowest over|fastest", |f| fair.get(&threads(f)).map(|f| ns(f))).table();
     let key = "an addition: time from one addition of a cpu to its next, median over the cpus";
     heading("All on one line") + table + paragraph("  ", key, Ink::Dim)
 }

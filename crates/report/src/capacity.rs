@@ -8,19 +8,20 @@ use std::cmp::Ordering;
 
 use tiermark_model::Grade;
 use tiermark_model::capacity::{
-    Answer, Capacity, Case, CostTable, CurvePoint, Outcome, Phase, Setting, TrialRecord, Votes, tenants as words,
+    Answer, Capacity, Case, CostRow, CostTable, CurvePoint, Outcome, Phase, Setting, TrialRecord, Votes,
+    tenants as words,
 };
 use tiermark_model::messages::trials::codes::settling_off;
 use tiermark_page::{
-    Align, Cell, Ink, Page, Style, Table, achieved, bullet, heading, items, nanoseconds, paragraph, percent, railed,
-    space,
+    ABSENT, Cell, Detail, Ink, Page, Table, achieved, bullet, grade_mark, heading, items, nanoseconds, paragraph,
+    percent, railed, space, text,
 };
 
 use crate::header::machine_line;
 use numbers::{Kind, Number, largest, median, numbers, votes};
 
-/// Renders a capacity run. With `verbose` every trial says why it was made.
-pub fn capacity(run: &Capacity, style: &Style) -> Page {
+/// Renders a capacity run. In detail every trial says why it was made.
+pub fn capacity(run: &Capacity, detail: Detail) -> Page {
     let first = [format!("tiermark capacity: {}", run.scenario), run.started.clone()];
     let mut out = paragraph("", items(&first), Ink::Head);
     out += paragraph("", machine_line(&run.machine), Ink::Plain);
@@ -31,30 +32,30 @@ pub fn capacity(run: &Capacity, style: &Style) -> Page {
         out += paragraph("  settle  ", "0: no trial waited until the system was steady", Ink::Dim);
     }
     out += space();
-    out += answers(&run.cases, style);
-    out += charts::side_by_side(&run.cases, style);
+    out += answers(&run.cases);
+    out += charts::side_by_side(&run.cases);
     for case in &run.cases {
-        out += heading(&format!("{}, {}", case.tier, case.load));
+        out += heading(format!("{}, {}", case.tier, case.load));
         out += explained(case);
-        out += curve(case, &run.level, style);
+        out += curve(case, &run.level);
         out += charts::over_tenants(case);
         out += charts::omission(case);
-        if style.verbose {
+        if detail.is_all() {
             out += settings(case);
-            out += trials(&case.trials, style);
+            out += trials(&case.trials);
         }
     }
     out += charts::curves(run);
     if let Some(cost) = &run.cost {
         out += heading("Cost");
-        out += costs(cost, style);
+        out += costs(cost);
         out += charts::cost_curves(run, cost);
     }
     if !run.refused.is_empty() {
         out += heading("Not measured");
     }
     for refusal in &run.refused {
-        out += bullet("!", Ink::Warn, &format!("{}: {}", refusal.what, refusal.why), Some(&refusal.cure));
+        out += bullet("!", Ink::Warn, format!("{}: {}", refusal.what, refusal.why), Some(&refusal.cure));
     }
     if !run.warnings.is_empty() {
         out += space();
@@ -84,22 +85,11 @@ fn is_unsettled(run: &Capacity) -> bool {
     evidence.filter_map(|evidence| evidence.not_steady.as_ref()).any(|why| why.code == settling_off)
 }
 
-fn answers(cases: &[Case], style: &Style) -> Page {
-    let mut table =
-        Table::new().column("tier", Align::Left).column("load", Align::Left).column("tenants", Align::Right);
-    table = table.column("× dram", Align::Right).column("ended by", Align::Left);
-    for case in cases {
-        let ratio = case.over_dram.map_or_else(|| style.absent().to_owned(), |r| format!("{r:.2}"));
-        let ended = case.ended_by.as_ref().map_or_else(|| style.absent().to_owned(), |e| e.resource.to_string());
-        table.row(vec![
-            Cell::new(&case.tier),
-            Cell::new(&case.load),
-            Cell::inked(case.answer.as_number(), Ink::Head),
-            Cell::new(ratio),
-            Cell::new(ended),
-        ]);
-    }
-    table.into()
+fn answers(cases: &[Case]) -> Page {
+    let table = Table::of(cases).texts("tier", |case| &case.tier).texts("load", |case| &case.load);
+    let table = table.numbers("tenants", |case| Cell::inked(case.answer.as_number(), Ink::Head));
+    let table = table.numbers("× dram", |case| or_absent(case.over_dram, |ratio| format!("{ratio:.2}")));
+    table.texts("ended by", |case| or_absent(case.ended_by.as_ref(), |by| by.resource.to_string())).table().into()
 }
 
 fn of_votes(votes: &Votes) -> String {
@@ -150,27 +140,27 @@ fn said(trial: &TrialRecord) -> Option<String> {
     trial.evidence.as_ref().map(evidence::words).filter(|words| !words.is_empty())
 }
 
-fn mark(outcome: Outcome, style: &Style) -> (&'static str, Ink) {
+fn mark(outcome: Outcome) -> (&'static str, Ink) {
     match outcome {
-        Outcome::Pass => (style.mark(Grade::Trusted), Ink::Good),
-        Outcome::Fail => (style.mark(Grade::Invalid), Ink::Bad),
+        Outcome::Pass => (grade_mark(Grade::Trusted), Ink::Good),
+        Outcome::Fail => (grade_mark(Grade::Invalid), Ink::Bad),
         Outcome::Unclear => ("?", Ink::Warn),
     }
 }
 
-fn outcome(outcome: Outcome, style: &Style) -> Cell {
-    let (mark, ink) = mark(outcome, style);
+fn outcome(outcome: Outcome) -> Cell {
+    let (mark, ink) = mark(outcome);
     Cell::inked(format!("{mark} {outcome}"), ink)
 }
 
 /// Outcomes of the trials of one number of tenants: that of all, or how many passed of those with a clear outcome.
-fn outcomes(votes: &Votes, style: &Style) -> Cell {
+fn outcomes(votes: &Votes) -> Cell {
     match *votes {
-        Votes { passed: 1, failed: 0, unclear: 0 } => outcome(Outcome::Pass, style),
-        Votes { passed: 0, failed: 1, unclear: 0 } => outcome(Outcome::Fail, style),
-        Votes { passed: 0, failed: 0, .. } => outcome(Outcome::Unclear, style),
+        Votes { passed: 1, failed: 0, unclear: 0 } => outcome(Outcome::Pass),
+        Votes { passed: 0, failed: 1, unclear: 0 } => outcome(Outcome::Fail),
+        Votes { passed: 0, failed: 0, .. } => outcome(Outcome::Unclear),
         Votes { passed, failed, unclear } => {
-            let (mark, ink) = mark(majority(passed, failed), style);
+            let (mark, ink) = mark(majority(passed, failed));
             let unclear = if unclear > 0 { format!(", {unclear} ?") } else { String::new() };
             Cell::inked(format!("{mark} {passed} of {}{unclear}", u64::from(passed) + u64::from(failed)), ink)
         }
@@ -183,6 +173,11 @@ fn majority(passed: u32, failed: u32) -> Outcome {
         Ordering::Less => Outcome::Fail,
         Ordering::Equal => Outcome::Unclear,
     }
+}
+
+/// A number of a table; a dash where it is not known.
+fn or_absent<T>(of: Option<T>, text: impl FnOnce(T) -> String) -> String {
+    of.map_or_else(|| ABSENT.to_owned(), text)
 }
 
 /// A time in µs.
@@ -216,33 +211,44 @@ const TIMES: [(&str, Of); 6] = [
     ("max|µs", |point| Some(point.max_ns)),
 ];
 
-/// The column of outcomes.
-const LEVEL: usize = 2;
+/// A row of the table over tenants: each figure is picked among the trials of a number.
+struct TenantsRow<'a> {
+    of: &'a Number<'a>,
+    trials: String,
+    pick: fn(Vec<f64>) -> Option<f64>,
+    /// The outcomes are those of all trials, and said once.
+    has_outcomes: bool,
+}
+
+impl TenantsRow<'_> {
+    fn picked(&self, of: Of) -> Option<f64> {
+        (self.pick)(self.of.results().iter().filter_map(|point| of(point)).collect())
+    }
+}
 
 /// Results over the number of tenants: of several full trials the worst and the median of each figure.
-fn curve(case: &Case, level: &str, style: &Style) -> Page {
+fn curve(case: &Case, level: &str) -> Page {
     let numbers = numbers(case);
     if numbers.is_empty() {
         return Page::new();
     }
-    let mut table = Table::new().gap(1).named_by(3).column("N", Align::Right).column("trials", Align::Left);
-    table = table.column("level", Align::Left);
-    for (head, _) in TIMES {
-        table = table.column(head, Align::Right);
-    }
-    table = table.column("rate", Align::Right).column("faults|/req", Align::Right);
-    for number in &numbers {
-        match number.results().len() {
-            0 | 1 => table.row(figures(number, &number.words(), largest, style)),
-            count => {
-                table.row(figures(number, &number.worst(), largest, style));
-                let mut middle = figures(number, &format!("median of {count}"), median, style);
-                // The outcomes are those of all, and said once.
-                middle[LEVEL] = Cell::default();
-                table.row(middle);
-            }
+    let rows = numbers.iter().flat_map(|of| {
+        let row = |trials, pick, has_outcomes| TenantsRow { of, trials, pick, has_outcomes };
+        match of.results().len() {
+            0 | 1 => vec![row(of.words(), largest, true)],
+            count => vec![row(of.worst(), largest, true), row(format!("median of {count}"), median, false)],
         }
-    }
+    });
+    let rows: Vec<TenantsRow<'_>> = rows.collect();
+    let table = Table::of(&rows).numbers("N", |row| Cell::inked(row.of.tenants.to_string(), Ink::Head));
+    let table = table.texts("trials", |row| &row.trials);
+    let table = table.texts("level", |row| row.has_outcomes.then(|| outcomes(&row.of.votes)));
+    let table = table.each(TIMES, |table, (head, of)| table.numbers(head, |row| or_absent(row.picked(of), micro)));
+    // The worst rate is the smallest.
+    let rate = |row: &TenantsRow<'_>| row.picked(|point| Some(-point.achieved));
+    let table = table.numbers("rate", |row| or_absent(rate(row), |rate| achieved(-rate)));
+    let faults = |row: &TenantsRow<'_>| row.picked(|point| point.faults_per_request);
+    let table = table.numbers("faults|/req", |row| or_absent(faults(row), |faults| format!("{faults:.2}")));
     let legend = "N = tenants; trials = full trials with a clear outcome (worst, median: of each column by itself); \
                   ramp: a short trial on the way up; its times are not in worst and median of full trials; level: trials that kept it, of all with a clear outcome (? = unclear); rate = requests answered of those due; faults = major page faults";
     let ended = "ended early, ended: times until a guard ended the trial, of its warm-up if it got no further; they \
@@ -254,25 +260,11 @@ fn curve(case: &Case, level: &str, style: &Style) -> Page {
     let legend = [Some(format!("target: {level}")), Some(legend.to_owned())].into_iter().chain(marks);
     let legend: Vec<Option<String>> = legend.collect();
     let lines: Page = legend.iter().flatten().map(|line| paragraph("  ", line, Ink::Dim)).collect();
-    space() + table + lines
-}
-
-/// A row of the table over tenants: each figure picked among the trials of a number.
-fn figures(number: &Number<'_>, trials: &str, pick: fn(Vec<f64>) -> Option<f64>, style: &Style) -> Vec<Cell> {
-    let picked = |of: Of| pick(number.results().iter().filter_map(|point| of(point)).collect());
-    let absent = || style.absent().to_owned();
-    let level = outcomes(&number.votes, style);
-    let mut row = vec![Cell::inked(number.tenants.to_string(), Ink::Head), Cell::new(trials), level];
-    row.extend(TIMES.iter().map(|(_, of)| Cell::new(picked(*of).map_or_else(absent, micro))));
-    // The worst rate is the smallest.
-    let rate = picked(|point| Some(-point.achieved)).map_or_else(absent, |rate| achieved(-rate));
-    let faults = picked(|point| point.faults_per_request).map_or_else(absent, |faults| format!("{faults:.2}"));
-    row.extend([Cell::new(rate), Cell::new(faults)]);
-    row
+    space() + table.table().gap(1).named_by(3) + lines
 }
 
 /// Every trial below the phase it belongs to.
-fn trials(trials: &[TrialRecord], style: &Style) -> Page {
+fn trials(trials: &[TrialRecord]) -> Page {
     let mut out = space();
     let mut phase: Option<Phase> = None;
     for (at, trial) in trials.iter().enumerate() {
@@ -282,13 +274,13 @@ fn trials(trials: &[TrialRecord], style: &Style) -> Page {
         }
         let last = trials.get(at + 1).is_none_or(|next| next.phase != trial.phase);
         let (branch, rail) = match last {
-            true => (style.glyph("  └─ ", "  `- "), "     "),
-            false => (style.glyph("  ├─ ", "  |- "), style.glyph("  │  ", "  |  ")),
+            true => ("  └─ ", "     "),
+            false => ("  ├─ ", "  │  "),
         };
         let fill = if trial.fresh { "fresh" } else { "added" };
-        let cell = outcome(trial.outcome, style);
-        let text = format!("{} ({fill}) {}: {}", words(trial.tenants), cell.text, trial.reason());
-        out += railed(branch, rail, &text, Ink::Plain);
+        let cell = outcome(trial.outcome);
+        let text = text![words(trial.tenants), format!(" ({fill}) "), cell.text, format!(": {}", trial.reason())];
+        out += railed(branch, rail, text, Ink::Plain);
         let below = format!("{rail} ");
         out += railed(&below, &below, &trial.why.text, Ink::Dim);
         if let Some(said) = said(trial) {
@@ -309,25 +301,15 @@ fn amount(money: f64) -> String {
     if money.abs() < 1e10 { format!("{money:.2}") } else { format!("{money:.2e}") }
 }
 
-fn costs(cost: &CostTable, style: &Style) -> Page {
+fn costs(cost: &CostTable) -> Page {
     let source =
         format!("prices of {} in {}, {}; {} months of running", cost.date, cost.currency, cost.source, cost.months);
     let mut out = paragraph("  ", &source, Ink::Dim);
-    let mut table = Table::new().column("tier", Align::Left).column("load", Align::Left);
-    for head in ["tenants", "total", "per|tenant", "saving"] {
-        table = table.column(head, Align::Right);
-    }
-    for row in &cost.rows {
-        let saving = row.against.map_or_else(|| style.absent().to_owned(), |a| tenths(a.saving));
-        table.row(vec![
-            Cell::new(&row.tier),
-            Cell::new(&row.load),
-            Cell::new(row.tenants.to_string()),
-            Cell::new(amount(row.total)),
-            Cell::new(amount(row.per_tenant)),
-            Cell::inked(saving, Ink::Head),
-        ]);
-    }
+    let table = Table::of(&cost.rows).texts("tier", |row| &row.tier).texts("load", |row| &row.load);
+    let table = table.numbers("tenants", |row| row.tenants.to_string()).numbers("total", |row| amount(row.total));
+    let table = table.numbers("per|tenant", |row| amount(row.per_tenant));
+    let saving = |row: &CostRow| or_absent(row.against, |against| tenths(against.saving));
+    let table = table.numbers("saving", |row| Cell::inked(saving(row), Ink::Head)).table();
     if !table.is_empty() {
         out += table;
     }

@@ -5,7 +5,8 @@ use tiermark_model::{
     count_of,
 };
 use tiermark_page::{
-    Align, Cell, Ink, Page, Style, Table, bullet, heading, labelled, nanoseconds, paragraph, percent, rate, space,
+    ABSENT, Cell, Detail, Ink, Page, Table, Text, bullet, heading, labelled, nanoseconds, paragraph, percent, rate,
+    space, text,
 };
 
 use crate::compare::{described, simulated};
@@ -15,7 +16,7 @@ use crate::machine::contradictions;
 const REASONS: usize = 3;
 
 /// Renders a check.
-pub fn check(check: &Check, style: &Style) -> Page {
+pub fn check(check: &Check, detail: Detail) -> Page {
     let mut out = labelled("run", described(&check.run)) + simulated(&check.run);
     out += labelled("expected", &check.expectations);
     let count = |outcome| check.count(outcome);
@@ -44,10 +45,10 @@ pub fn check(check: &Check, style: &Style) -> Page {
         let results: Vec<&CheckResult> = check.results.iter().filter(|result| result.outcome == outcome).collect();
         if !results.is_empty() {
             out += heading(title);
-            out += results.into_iter().map(|result| one(result, style)).collect::<Page>();
+            out += results.into_iter().map(|result| one(result, detail)).collect::<Page>();
         }
     }
-    out + contradictions(&check.contradictions, style)
+    out + contradictions(&check.contradictions)
 }
 
 /// What keeps a check without failures from being a pass; `None` of one that passes.
@@ -60,51 +61,50 @@ fn missing(check: &Check) -> Option<String> {
 }
 
 /// An expectation with its mark, its worst value, and why it matters where it did not pass.
-fn one(result: &CheckResult, style: &Style) -> Page {
+fn one(result: &CheckResult, detail: Detail) -> Page {
     let (mark, ink) = match result.outcome {
-        CheckOutcome::Passed => (style.glyph("✔", "+"), Ink::Good),
-        CheckOutcome::Failed => (style.glyph("✘", "x"), Ink::Bad),
-        CheckOutcome::Unjudged => (style.absent(), Ink::Dim),
+        CheckOutcome::Passed => ("✔", Ink::Good),
+        CheckOutcome::Failed => ("✘", Ink::Bad),
+        CheckOutcome::Unjudged => (ABSENT, Ink::Dim),
     };
-    let text = said(result, style);
-    let says_why = result.outcome == CheckOutcome::Failed || style.verbose;
+    let text = said(result);
+    let says_why = result.outcome == CheckOutcome::Failed || detail.is_all();
     let source = result.source.as_ref().map(|source| format!("source: {source}"));
     let why: Vec<String> = result.why.clone().into_iter().chain(source).filter(|_| says_why).collect();
-    bullet(mark, ink, &text, Some(&why.join("; ")))
+    bullet(mark, ink, text, Some(&why.join("; ")))
 }
 
 /// An expectation with its worst value, and why it was not judged.
-pub(crate) fn said(result: &CheckResult, style: &Style) -> String {
-    let worst = result.worst.as_ref().map(|worst| against(worst, result, style));
-    let text = result.texts.as_ref().map(|texts| format!("it is \"{}\"", texts.value));
-    let parts = [worst, text, places(result), reasons(result)];
-    format!("{}: {}", result.that, parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
+pub(crate) fn said(result: &CheckResult) -> Text {
+    let worst = result.worst.as_ref().map(|worst| against(worst, result));
+    let text = result.texts.as_ref().map(|texts| format!("it is \"{}\"", texts.value).into());
+    let parts = [worst, text, places(result).map(Text::from), reasons(result).map(Text::from)];
+    text![&result.that, ": ", Text::joined(parts.into_iter().flatten(), "; ")]
 }
 
 /// `, is 2.41 at node 1`, of a failed expectation whose text says the limit.
-pub(crate) fn found(result: &CheckResult, style: &Style) -> String {
+pub(crate) fn found(result: &CheckResult) -> Text {
     if let Some(texts) = &result.texts {
-        return format!(", is \"{}\"", texts.value);
+        return format!(", is \"{}\"", texts.value).into();
     }
-    let Some(worst) = &result.worst else { return String::new() };
+    let Some(worst) = &result.worst else { return Text::default() };
     let place = worst.place.as_ref().map_or_else(String::new, |place| format!(" at {place}"));
-    format!(", is {}{}{place}", number(worst.value, worst.value_is, worst, result, style), off(worst, result))
+    text![", is ", shown(worst.value, worst.value_is, worst, result), off(worst, result), place]
 }
 
 /// A value or limit as the expectation is written: a share in per cent where it has them.
-fn number(value: f64, known: Known, of: &CheckedValue, result: &CheckResult, style: &Style) -> String {
+fn shown(value: f64, known: Known, of: &CheckedValue, result: &CheckResult) -> Text {
     match of.unit == CheckUnit::Number && result.that.contains('%') {
-        true => format!("{}{}", sign(known, style), percent(value)),
-        false => with_unit(value, known, of.unit, style),
+        true => text![sign(known), percent(value)],
+        false => with_unit(value, known, of.unit),
     }
 }
 
 /// `2.41, limit 2.20 (10 % too high), node 1`.
-fn against(of: &CheckedValue, result: &CheckResult, style: &Style) -> String {
+fn against(of: &CheckedValue, result: &CheckResult) -> Text {
     let place = of.place.as_ref().map_or_else(String::new, |place| format!(", {place}"));
-    let number = |value, known| number(value, known, of, result, style);
-    let (value, limit) = (number(of.value, of.value_is), number(of.limit, of.limit_is));
-    format!("{value}, limit {limit}{}{place}", off(of, result))
+    let (value, limit) = (shown(of.value, of.value_is, of, result), shown(of.limit, of.limit_is, of, result));
+    text![value, ", limit ", limit, off(of, result), place]
 }
 
 /// How far a value is from its limit: ` (10 % too high)`.
@@ -137,51 +137,44 @@ fn reasons(result: &CheckResult) -> Option<String> {
     (!said.is_empty() && result.outcome == CheckOutcome::Unjudged).then(|| said.join("; "))
 }
 
-fn sign(known: Known, style: &Style) -> &'static str {
+fn sign(known: Known) -> &'static str {
     match known {
         Known::Exactly => "",
-        Known::AtLeast => style.glyph("≥", ">="),
-        Known::AtMost => style.glyph("≤", "<="),
+        Known::AtLeast => "≥",
+        Known::AtMost => "≤",
     }
 }
 
 /// A number with its unit, and a sign where it is a bound: `≥30.1 GB/s`.
-fn with_unit(value: f64, known: Known, unit: CheckUnit, style: &Style) -> String {
-    let sign = sign(known, style);
-    let number = match unit {
-        CheckUnit::Ns => format!("{} ns", nanoseconds(value)),
-        CheckUnit::BytesPerSecond => format!("{} {}", rate(value, style), style.rate_unit()),
-        CheckUnit::TransfersPerSecond => format!("{:.0} MT/s", value / 1e6),
-        CheckUnit::Bytes => tiermark_model::Bytes(value as u64).to_string(),
-        CheckUnit::Hz => format!("{:.2} GHz", value / 1e9),
-        CheckUnit::Number if value.fract() == 0.0 && value.abs() < 1e15 => format!("{value:.0}"),
-        CheckUnit::Number | CheckUnit::Text => format!("{value:.2}"),
+fn with_unit(value: f64, known: Known, unit: CheckUnit) -> Text {
+    let number: Text = match unit {
+        CheckUnit::Ns => format!("{} ns", nanoseconds(value)).into(),
+        CheckUnit::BytesPerSecond => rate(value).with_unit().into(),
+        CheckUnit::TransfersPerSecond => format!("{:.0} MT/s", value / 1e6).into(),
+        CheckUnit::Bytes => tiermark_model::Bytes(value as u64).to_string().into(),
+        CheckUnit::Hz => format!("{:.2} GHz", value / 1e9).into(),
+        CheckUnit::Number if value.fract() == 0.0 && value.abs() < 1e15 => format!("{value:.0}").into(),
+        CheckUnit::Number | CheckUnit::Text => format!("{value:.2}").into(),
     };
-    format!("{sign}{number}")
+    text![sign(known), number]
 }
 
 /// Renders the figures of a run that expectations can name, and why the others have no number.
-pub fn named_figures(figures: &[NamedFigure], style: &Style) -> Page {
-    let mut table = Table::new().indent(0).column("name", Align::Left).column("value", Align::Right);
-    table = table.column("place", Align::Left);
-    let mut unknown = Page::new();
-    for figure in figures {
-        let name = Cell::inked(&figure.name, Ink::Head);
-        match &figure.value {
-            Ok(value) => {
-                let value = match value {
-                    NamedValue::Number(number, known) => with_unit(*number, *known, figure.unit, style),
-                    NamedValue::Text(text) => format!("\"{text}\""),
-                };
-                table.row(vec![name, Cell::new(value), Cell::new(figure.place.clone().unwrap_or_default())]);
-            }
-            Err(note) => {
-                unknown += bullet(style.absent(), Ink::Dim, &format!("{}: {note}", figure.name), None);
-            }
-        }
-    }
-    let unknown = if unknown.is_empty() { unknown } else { heading("Not known") + unknown };
-    table + unknown
+pub fn named_figures(figures: &[NamedFigure]) -> Page {
+    let known = figures.iter().filter_map(|figure| Some((figure, figure.value.as_ref().ok()?)));
+    let known: Vec<(&NamedFigure, &NamedValue)> = known.collect();
+    let value = |figure: &NamedFigure, value: &NamedValue| match value {
+        NamedValue::Number(number, known) => with_unit(*number, *known, figure.unit),
+        NamedValue::Text(text) => format!("\"{text}\"").into(),
+    };
+    let table = Table::of(&known).texts("name", |(figure, _)| Cell::inked(&figure.name, Ink::Head));
+    let table = table.numbers("value", |(figure, of)| value(figure, of));
+    let table = table.texts("place", |(figure, _)| figure.place.clone().unwrap_or_default()).table().indent(0);
+    let unknown = figures.iter().filter_map(|figure| Some((figure, figure.value.as_ref().err()?)));
+    let line =
+        |(figure, note): (&NamedFigure, &Note)| bullet(ABSENT, Ink::Dim, format!("{}: {note}", figure.name), None);
+    let unknown: Page = unknown.map(line).collect();
+    table + if unknown.is_empty() { unknown } else { heading("Not known") + unknown }
 }
 
 #[cfg(test)]
@@ -190,7 +183,7 @@ mod tests {
     use tiermark_model::messages::check as says;
 
     use super::*;
-    use tiermark_page::terminal;
+    use tiermark_page::{Style, terminal};
 
     fn value(value: f64, limit: f64) -> CheckedValue {
         CheckedValue {
@@ -231,7 +224,7 @@ mod tests {
         let mut of = result("kernel == \"6.8.0\"", CheckOutcome::Failed, None, [0, 1, 0]);
         let (value, limit) = ("6.8.1".to_owned(), "6.8.0".to_owned());
         of.texts = Some(tiermark_model::CheckedTexts { value, comparator: Comparator::Same, limit });
-        assert_eq!(said(&of, &Style::default()), "kernel == \"6.8.0\": it is \"6.8.1\"");
+        assert_eq!(said(&of).plain(), "kernel == \"6.8.0\": it is \"6.8.1\"");
     }
 
     #[test]
@@ -251,34 +244,27 @@ mod tests {
             result("edac.corrected <= 0", CheckOutcome::Unjudged, None, [0, 0, 1]),
         ];
         let made = Check { run, expectations: "server.toml".to_owned(), results, contradictions: Vec::new() };
-        insta::assert_snapshot!(terminal(&check(&made, &Style::default()), &Style::default()));
-        let plain = terminal(
-            &check(&made, &Style { unicode: false, ..Style::default() }),
-            &Style { unicode: false, ..Style::default() },
-        );
+        insta::assert_snapshot!(terminal(&check(&made, Detail::Usual), &Style::default()));
+        let plain = terminal(&check(&made, Detail::Usual), &Style { unicode: false, ..Style::default() });
         let mut open = made.clone();
         open.results = vec![made.results[0].clone(), made.results[2].clone(), made.results[2].clone()];
-        let open = terminal(&check(&open, &Style::default()), &Style::default());
+        let open = terminal(&check(&open, Detail::Usual), &Style::default());
         assert!(open.contains("RESULT  2 of 3 expectations not judged; 0 failed, 1 passed\n"), "{open}");
         let mut facts = made.clone();
         facts.results = vec![result("latency.l1 <= 1 ns", CheckOutcome::Unjudged, None, [0, 0, 1])];
-        let facts = terminal(&check(&facts, &Style::default()), &Style::default()).replace('\n', " ");
+        let facts = terminal(&check(&facts, Detail::Usual), &Style::default()).replace('\n', " ");
         assert!(facts.contains("0 passed; no measured figure"), "{facts}");
         let mut required = made.clone();
         required.results = vec![made.results[0].clone(), made.results[2].clone()];
         required.results[1].required = true;
-        let required = terminal(
-            &check(&required, &Style { width: 120, ..Style::default() }),
-            &Style { width: 120, ..Style::default() },
-        );
+        let required = terminal(&check(&required, Detail::Usual), &Style { width: 120, ..Style::default() });
         assert!(required.contains("required, but not judged: edac.corrected <= 0"), "{required}");
         assert!(plain.is_ascii() && plain.lines().all(|line| line.len() <= 80), "{plain}");
     }
 
     #[test]
     fn numbers_have_their_unit_and_the_sign_of_a_bound() {
-        let style = Style::default();
-        let text = |value, known, unit| with_unit(value, known, unit, &style);
+        let text = |value, known, unit| with_unit(value, known, unit).plain();
         assert_eq!(text(30.1e9, Known::AtLeast, CheckUnit::BytesPerSecond), "≥30.1 GB/s");
         assert_eq!(text(4.8e9, Known::Exactly, CheckUnit::TransfersPerSecond), "4800 MT/s");
         assert_eq!(text(0.0, Known::Exactly, CheckUnit::Number), "0");

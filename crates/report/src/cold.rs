@@ -3,7 +3,7 @@
 use tiermark_model::{Bytes, Finding, Labels, Purpose, Quantity};
 use tiermark_page::{Ink, Page, nanoseconds, paragraph};
 
-use crate::residency::milliseconds;
+use crate::phrases::milliseconds;
 
 /// Whether a finding is of cold latency.
 pub(crate) fn is_cold(finding: &Finding) -> bool {

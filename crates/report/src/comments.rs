@@ -1,13 +1,13 @@
 //! Comments below a file that is shown, which keep remarks with the file.
 
-use tiermark_page::{Style, spoken, wrap};
+use tiermark_page::{Style, Text, wrap};
 /// Sections of comments: each a heading, and lines below it. All lines begin with `#`, and none is longer than the
 /// style has columns.
 pub fn comments(sections: &[(String, Vec<String>)], style: &Style) -> String {
     let mut out = String::new();
     let mut say = |first: &str, then: &str, text: &str| {
         for (at, line) in
-            wrap(&spoken(text, style), style.columns().saturating_sub(then.len()).max(20)).iter().enumerate()
+            wrap(&Text::from(text).shown(style), style.columns().saturating_sub(then.len()).max(20)).iter().enumerate()
         {
             out.push_str(&format!("#{}{line}\n", if at == 0 { first } else { then }));
         }

@@ -1,7 +1,7 @@
 //! The view of `selftest --continuous`: visits beside a continuous run.
 
 use tiermark_model::{Bytes, Grade, Unit, Verdict};
-use tiermark_page::{Align, Cell, Ink, Page, Style, Table, graded, nanoseconds, paragraph, space};
+use tiermark_page::{ABSENT, Cell, Ink, Page, Table, TableOf, grade_mark, graded, nanoseconds, paragraph, space};
 
 /// Tolerance on both sides of the continuous runs, as a part of 1.
 pub const TOLERANCE: f64 = 0.05;
@@ -74,28 +74,15 @@ impl ContinuousRow {
 
 /// Renders the rows, and a sentence that says whether all trusted figures agree with the continuous runs. `setup` says
 /// what both ways have in common.
-pub fn continuous(rows: &[ContinuousRow], setup: &str, style: &Style) -> Page {
-    let level = ["p2", "median"];
-    let mut table = Table::new().column("size", Align::Right).columns_under("before", &level, Align::Right);
-    table = table.columns_under("visits", &["figure", "median"], Align::Right);
-    table = table.columns_under("after", &level, Align::Right).column("ratio", Align::Right);
-    table = table.column("position", Align::Left);
-    for row in rows {
-        let [before, after] = row.levels;
-        let shown = |value: Option<f64>| value.map_or_else(|| style.absent().to_owned(), nanoseconds);
-        let number = |value: f64| Cell::new(nanoseconds(value));
-        table.row(vec![
-            Cell::new(row.size.to_string()),
-            number(before.low),
-            number(before.median),
-            graded(row.value.map(nanoseconds), &row.verdict, Unit::Ns, style),
-            Cell::new(shown(row.now)),
-            number(after.low),
-            number(after.median),
-            Cell::new(row.ratio().map_or_else(|| style.absent().to_owned(), |ratio| format!("{ratio:.2}"))),
-            lies(row),
-        ]);
-    }
+pub fn continuous(rows: &[ContinuousRow], setup: &str) -> Page {
+    let shown = |value: Option<f64>| value.map_or_else(|| ABSENT.to_owned(), nanoseconds);
+    let ratio = |row: &ContinuousRow| row.ratio().map_or_else(|| ABSENT.to_owned(), |ratio| format!("{ratio:.2}"));
+    let table = Table::of(rows).numbers("size", |row| row.size.to_string()).under("before", |table| level(table, 0));
+    let table = table.under("visits", |table| {
+        let figure = |row: &ContinuousRow| graded(row.value.map(nanoseconds), &row.verdict, Unit::Ns);
+        table.figures("figure", figure).numbers("median", |row| shown(row.now))
+    });
+    let table = table.under("after", |table| level(table, 1)).numbers("ratio", ratio).texts("position", lies).table();
     let head =
         format!("Latency of one chase in visits of 2 ms, and of a continuous chase before and after, ns; {setup}.");
     let (text, ink) = sentence(rows);
@@ -104,8 +91,14 @@ pub fn continuous(rows: &[ContinuousRow], setup: &str, style: &Style) -> Page {
         + table
         + space()
         + paragraph("", "p2: the 2nd percentile of blocks of 0.25 ms. ratio: figure / lower median.", Ink::Dim)
-        + paragraph("", marks(rows, style), Ink::Dim)
+        + paragraph("", marks(rows), Ink::Dim)
         + paragraph("", &text, ink)
+}
+
+/// The columns of a continuous run.
+fn level(table: TableOf<'_, ContinuousRow>, at: usize) -> TableOf<'_, ContinuousRow> {
+    let table = table.numbers("p2", |row| nanoseconds(row.levels[at].low));
+    table.numbers("median", |row| nanoseconds(row.levels[at].median))
 }
 
 fn lies(row: &ContinuousRow) -> Cell {
@@ -119,13 +112,13 @@ fn lies(row: &ContinuousRow) -> Cell {
 }
 
 /// What the marks in the table mean; empty where all figures are trusted.
-fn marks(rows: &[ContinuousRow], style: &Style) -> String {
+fn marks(rows: &[ContinuousRow]) -> String {
     let has = |grade| rows.iter().any(|row| row.verdict.grade == grade);
-    let bound = style.glyph("≤ is a bound", "<= is a bound");
+    let bound = "≤ is a bound";
     let marks = [
         (Grade::Bound, format!("{bound} (visits never seen undisturbed, or too few)")),
-        (Grade::Suspect, format!("{} is doubtful", style.mark(Grade::Suspect))),
-        (Grade::Invalid, format!("{} is withheld", style.mark(Grade::Invalid))),
+        (Grade::Suspect, format!("{} is doubtful", grade_mark(Grade::Suspect))),
+        (Grade::Invalid, format!("{} is withheld", grade_mark(Grade::Invalid))),
     ];
     let used: Vec<String> = marks.into_iter().filter(|(grade, _)| has(*grade)).map(|(_, text)| text).collect();
     if used.is_empty() { String::new() } else { format!("{}. Only trusted figures are judged.", used.join(", ")) }
@@ -152,7 +145,7 @@ mod tests {
     use tiermark_model::Reason;
 
     use super::*;
-    use tiermark_page::terminal;
+    use tiermark_page::{Style, terminal};
 
     fn row(value: Option<f64>, verdict: Verdict) -> ContinuousRow {
         let levels = [Level { low: 100.0, median: 120.0 }, Level { low: 110.0, median: 140.0 }];
@@ -207,9 +200,6 @@ mod tests {
             row(Some(300.0), Verdict::trusted()),
             row(None, withheld),
         ];
-        insta::assert_snapshot!(terminal(
-            &continuous(&rows, "pages of 4 KiB, cpu 1", &Style::default()),
-            &Style::default()
-        ));
+        insta::assert_snapshot!(terminal(&continuous(&rows, "pages of 4 KiB, cpu 1"), &Style::default()));
     }
 }

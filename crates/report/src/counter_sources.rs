@@ -1,7 +1,7 @@
 //! The sources of counters of memory traffic.
 
 use tiermark_model::{CounterBox, CounterSight, CounterSourceInfo, Refusal};
-use tiermark_page::{Align, Cell, Ink, Page, Style, Table, bullet, paragraph};
+use tiermark_page::{Cell, Detail, Ink, Page, Table, bullet, paragraph};
 
 use crate::refusals::trouble;
 
@@ -9,25 +9,20 @@ use crate::refusals::trouble;
 const NAMED: usize = 4;
 
 /// Renders what each source sees, whether it opens here, and why not.
-pub fn counter_sources(all: &[CounterSourceInfo], style: &Style) -> Page {
-    let mut table = Table::new().indent(0).column("source", Align::Left).column("opens here", Align::Left);
-    table = table.column("counts", Align::Left).column("does not count", Align::Left);
-    for info in all {
-        let (opens, ink) = match info.opens {
-            Some(true) => ("yes", Ink::Good),
-            Some(false) => ("no", Ink::Plain),
-            None => ("not tried", Ink::Plain),
-        };
-        let seen = !info.sees.is_empty();
-        let unseen = CounterSight::ALL.into_iter().filter(|sight| !info.sees.contains(sight) && is_news(*sight, info));
-        let unseen: Vec<CounterSight> = unseen.collect();
-        table.row(vec![
-            Cell::inked(info.source.name(), Ink::Head),
-            Cell::inked(opens, ink),
-            Cell::new(if seen { names(&info.sees) } else { String::new() }),
-            Cell::new(if seen { names(&unseen) } else { String::new() }),
-        ]);
-    }
+pub fn counter_sources(all: &[CounterSourceInfo], detail: Detail) -> Page {
+    let opens = |info: &CounterSourceInfo| match info.opens {
+        Some(true) => Cell::inked("yes", Ink::Good),
+        Some(false) => Cell::new("no"),
+        None => Cell::new("not tried"),
+    };
+    let unseen = |info: &CounterSourceInfo| {
+        let unseen = |sight: &CounterSight| !info.sees.contains(sight) && is_news(*sight, info);
+        let unseen: Vec<CounterSight> = CounterSight::ALL.into_iter().filter(unseen).collect();
+        if info.sees.is_empty() { String::new() } else { names(&unseen) }
+    };
+    let table = Table::of(all).texts("source", |info| Cell::inked(info.source.name(), Ink::Head));
+    let table = table.texts("opens here", opens).texts("counts", |info| names(&info.sees));
+    let table = table.texts("does not count", unseen).table().indent(0);
     let mut out = Page::from(table);
     for info in all.iter().filter(|info| !info.boxes.is_empty()) {
         out += paragraph(&format!("{}: ", info.source.name()), boxes(&info.boxes), Ink::Plain);
@@ -36,7 +31,7 @@ pub fn counter_sources(all: &[CounterSourceInfo], style: &Style) -> Page {
         out += bullet("!", Ink::Warn, &note.text, None);
     }
     let refused: Vec<&Refusal> = all.iter().filter_map(|info| info.refused.as_ref()).collect();
-    out + trouble("Not opened here", &refused, style)
+    out + trouble("Not opened here", &refused, detail)
 }
 
 /// Whether it is worth a word that a source does not count something: reads and writes together follow from both, and

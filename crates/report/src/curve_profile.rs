@@ -1,10 +1,10 @@
 //! A program on the loaded-latency curves of a run.
 
 use tiermark_model::messages::curve_profile as says;
-use tiermark_model::{CurveProfile, ProfileAxis, ProfileCurve, ProfilePart, ProfilePoint};
+use tiermark_model::{CurveProfile, ProfileAxis, ProfileCurve, ProfilePart, ProfilePoint, Unit};
 use tiermark_page::{
-    Align, Cell, Ink, Page, Plot, PointAbout, ROWS, Series, Style, Table, heading, nanoseconds, paragraph, percent,
-    plot_over, rate, seconds, space,
+    ABSENT, Ink, Page, Plot, PointAbout, ROWS, Rates, Series, Table, Text, heading, nanoseconds, paragraph, percent,
+    plot_over, rate, rate_unit, seconds, space, text,
 };
 
 use crate::points::doubtful;
@@ -15,7 +15,7 @@ const CURVES: usize = 4;
 const POINTS: usize = 2_000;
 
 /// The program on the curves: a plot, the time by part of the curve, and the busiest moment.
-pub fn curve_profile(profile: &CurveProfile, style: &Style) -> Page {
+pub fn curve_profile(profile: &CurveProfile) -> Page {
     let title = format!("{} on the loaded-latency curves of run {}", profile.command, profile.on.run);
     let mut out = heading(&title);
     if profile.points.is_empty() {
@@ -25,17 +25,17 @@ pub fn curve_profile(profile: &CurveProfile, style: &Style) -> Page {
         } else {
             "the command is on no curve: its traffic is not known by node"
         };
-        return out + paragraph("  ", none, Ink::Warn) + notes(profile, style);
+        return out + paragraph("  ", none, Ink::Warn) + notes(profile);
     }
-    out += drawn(profile, style);
+    out += drawn(profile);
     out += space();
-    out += table(profile, style);
-    out.extend(busiest(profile, style).map(|text| paragraph("  ", &text, Ink::Plain)));
-    out + notes(profile, style)
+    out += table(profile);
+    out.extend(busiest(profile).map(|text| paragraph("  ", text, Ink::Plain)));
+    out + notes(profile)
 }
 
 /// The curves that the program was on, most seconds first, and the program on them.
-fn drawn(profile: &CurveProfile, style: &Style) -> Page {
+fn drawn(profile: &CurveProfile) -> Page {
     let uses =
         |point: &&ProfilePoint, at: usize| point.curve == at || point.other.is_some_and(|other| other.curve == at);
     let on = |at: usize| profile.points.iter().filter(|point| uses(point, at)).map(|point| point.seconds).sum::<f64>();
@@ -43,27 +43,26 @@ fn drawn(profile: &CurveProfile, style: &Style) -> Page {
     used.sort_by(|a, b| on(b.0).total_cmp(&on(a.0)));
     used.retain(|(at, _)| on(*at) > 0.0);
     used.truncate(CURVES);
-    let scale = style.axis().0;
     let curve = |(_, curve): &(usize, &ProfileCurve)| Series {
         name: name(curve),
-        points: curve.points.iter().map(|(rate, ns)| (rate / scale, *ns)).collect(),
+        points: curve.points.clone(),
         ..Series::default()
     };
     let mut series: Vec<Series> = used.iter().map(curve).collect();
     let every = profile.points.len().div_ceil(POINTS);
-    let (points, about) = profile.points.iter().step_by(every).map(|point| about(point, style)).unzip();
+    let (points, about) = profile.points.iter().step_by(every).map(about).unzip();
     series.push(Series { name: "program".to_owned(), points, about, scatter: true, behind: false });
-    let knee = |(_, curve): &(usize, &ProfileCurve)| Some((curve.knee?.at / scale, "knee".to_owned()));
+    let knee = |(_, curve): &(usize, &ProfileCurve)| Some((curve.knee?.at, "knee".to_owned()));
     let mut marks: Vec<(f64, String)> = used.iter().filter_map(knee).collect();
     marks.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let plot = Plot { unit: "ns".to_owned(), series, marks, rows: 2 * ROWS, ..Plot::default() };
-    plot_over(plot, style.axis().1)
+    let plot = Plot { unit: "ns".into(), rates: Rates::X, series, marks, rows: 2 * ROWS, ..Plot::default() };
+    plot_over(plot, Text::axis(Unit::BytesPerSecond))
 }
 
 /// A point of the program with what a page shows of it.
-fn about(point: &ProfilePoint, style: &Style) -> ((f64, f64), PointAbout) {
+fn about(point: &ProfilePoint) -> ((f64, f64), PointAbout) {
     let time = point.time.get(11..19).unwrap_or(&point.time).to_owned();
-    ((point.bytes_per_second / style.axis().0, point.ns), doubtful(point.beyond, time))
+    ((point.bytes_per_second, point.ns), doubtful(point.beyond, time))
 }
 
 fn name(curve: &ProfileCurve) -> String {
@@ -91,42 +90,32 @@ fn parts(profile: &CurveProfile) -> Vec<(&'static str, ProfilePart, f64)> {
 }
 
 /// A row for each part of the curve.
-fn table(profile: &CurveProfile, style: &Style) -> Page {
-    let unit = style.rate_unit();
-    let mut table = Table::new().column("", Align::Left);
-    for head in ["time", "share", &format!("mean {unit}"), "reads", "ns"] {
-        table = table.column(head, Align::Right);
-    }
-    for (words, part, of) in parts(profile) {
-        let all = profile.time.all();
-        let points: Vec<&ProfilePoint> = profile.points.iter().filter(|point| point.part == part).collect();
-        let absent = || style.absent().to_owned();
-        let mean = |value: &dyn Fn(&ProfilePoint) -> Option<f64>| {
-            let (area, all) = points
-                .iter()
-                .filter_map(|point| Some((value(point)? * point.seconds, point.seconds)))
-                .fold((0.0, 0.0), |(area, all), (more, seconds)| (area + more, all + seconds));
-            (all > 0.0).then(|| area / all)
-        };
-        let at_least = if points.iter().any(|point| point.beyond) { style.glyph("≥ ", ">= ") } else { "" };
-        table.row(
-            [
-                words.to_owned(),
-                seconds(of),
-                percent(if all > 0.0 { of / all } else { 0.0 }),
-                mean(&|point| Some(point.bytes_per_second)).map_or_else(absent, |value| rate(value, style)),
-                mean(&|point| point.read_share).map_or_else(absent, percent),
-                mean(&|point| Some(point.ns)).map_or_else(absent, |ns| format!("{at_least}{}", nanoseconds(ns))),
-            ]
-            .map(Cell::new)
-            .into(),
-        );
-    }
-    table.into()
+fn table(profile: &CurveProfile) -> Page {
+    let all = profile.time.all();
+    let points = |part: ProfilePart| profile.points.iter().filter(move |point| point.part == part);
+    let mean = |part: ProfilePart, value: &dyn Fn(&ProfilePoint) -> Option<f64>| {
+        let (area, all) = points(part)
+            .filter_map(|point| Some((value(point)? * point.seconds, point.seconds)))
+            .fold((0.0, 0.0), |(area, all), (more, seconds)| (area + more, all + seconds));
+        (all > 0.0).then(|| area / all)
+    };
+    let at_least = |part: ProfilePart| if points(part).any(|point| point.beyond) { "≥ " } else { "" };
+    let rate_of = |part: ProfilePart| mean(part, &|point| Some(point.bytes_per_second)).map(|of| rate(of).into());
+    let ns = |part: ProfilePart| {
+        mean(part, &|point| Some(point.ns)).map(|ns| Text::from(format!("{}{}", at_least(part), nanoseconds(ns))))
+    };
+    let reads = |part: ProfilePart| mean(part, &|point| point.read_share).map(|share| percent(share).into());
+    let shown = |text: Option<Text>| text.unwrap_or_else(|| ABSENT.into());
+    let parts = parts(profile);
+    let table = Table::of(&parts).texts("", |(words, ..)| *words).numbers("time", |(.., of)| seconds(*of));
+    let table = table.numbers("share", |(.., of)| percent(if all > 0.0 { of / all } else { 0.0 }));
+    let table = table.numbers(Text::from("mean ") + rate_unit(), |(_, part, _)| shown(rate_of(*part)));
+    let table = table.numbers("reads", |(_, part, _)| shown(reads(*part)));
+    table.numbers("ns", |(_, part, _)| shown(ns(*part))).table().into()
 }
 
 /// The moment with the least head room.
-fn busiest(profile: &CurveProfile, style: &Style) -> Option<String> {
+fn busiest(profile: &CurveProfile) -> Option<Text> {
     let point = profile.points.iter().min_by(|a, b| a.head_room.total_cmp(&b.head_room))?;
     let curve = profile.on.curves.get(point.curve)?;
     let other = point.other.and_then(|other| profile.on.curves.get(other.curve));
@@ -135,21 +124,17 @@ fn busiest(profile: &CurveProfile, style: &Style) -> Option<String> {
         None => format!("on the curve of {}", name(curve)),
     };
     let to = if curve.knee.is_some() { "the knee" } else { "the end of the curve, which has no knee" };
-    let unit = style.rate_unit();
-    let far = rate(point.head_room.abs(), style);
-    let room =
-        if point.head_room < 0.0 { format!("{far} {unit} past {to}") } else { format!("{far} {unit} below {to}") };
+    let far = rate(point.head_room.abs()).with_unit();
+    let side = if point.head_room < 0.0 { "past" } else { "below" };
     let time = point.time.get(11..19).unwrap_or(&point.time);
     let node = point.node.map_or_else(String::new, |node| format!(" of node {node}"));
     let at_least = if point.beyond { "at least " } else { "" };
-    Some(format!(
-        "Busiest at {time} UTC: {} {unit}{node} {on}, {at_least}{} ns an access, {room}",
-        rate(point.bytes_per_second, style),
-        nanoseconds(point.ns)
-    ))
+    let access = format!("{node} {on}, {at_least}{} ns an access, ", nanoseconds(point.ns));
+    let busy = rate(point.bytes_per_second).with_unit();
+    Some(text![format!("Busiest at {time} UTC: "), busy, access, far, format!(" {side} {to}")])
 }
 
-fn notes(profile: &CurveProfile, style: &Style) -> Page {
+fn notes(profile: &CurveProfile) -> Page {
     let axis = match profile.on.axis {
         ProfileAxis::Counted => "bytes on the memory channels",
         ProfileAxis::Useful => "useful bytes",
@@ -166,7 +151,7 @@ fn notes(profile: &CurveProfile, style: &Style) -> Page {
     );
     let mut out = paragraph("  ", &key, Ink::Dim);
     for note in &profile.notes {
-        out += paragraph("  ", note.in_unit(style.rate_unit), Ink::Dim);
+        out += paragraph("  ", note.to_string(), Ink::Dim);
     }
     out
 }
@@ -175,7 +160,7 @@ fn notes(profile: &CurveProfile, style: &Style) -> Page {
 mod tests {
     use super::*;
     use tiermark_model::{CounterSourceId, ProfileCurves, ProfileKnee, ProfileTime};
-    use tiermark_page::terminal;
+    use tiermark_page::{Detail, Style, terminal};
 
     fn program() -> CurveProfile {
         let knee = ProfileKnee { at: 80e9, low: 60e9, high: 90e9 };
@@ -226,13 +211,10 @@ mod tests {
 
     #[test]
     fn a_program_is_shown_on_its_curve() {
-        let text = terminal(&curve_profile(&program(), &Style::default()), &Style::default());
+        let text = terminal(&curve_profile(&program()), &Style::default());
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         insta::assert_snapshot!(text);
-        let plain = terminal(
-            &curve_profile(&program(), &Style { unicode: false, ..Style::default() }),
-            &Style { unicode: false, ..Style::default() },
-        );
+        let plain = terminal(&curve_profile(&program()), &Style { unicode: false, ..Style::default() });
         assert!(plain.is_ascii(), "{plain}");
     }
 
@@ -244,7 +226,7 @@ mod tests {
             (point.part, point.head_room) = straight.on.curves[0].part(point.bytes_per_second);
         }
         straight.time = ProfileTime::of(&straight.points);
-        let text = terminal(&curve_profile(&straight, &Style::default()), &Style::default());
+        let text = terminal(&curve_profile(&straight), &Style::default());
         assert!(text.contains("on the curve ") && text.contains("beyond its end"), "{text}");
         for absent in ["below the knee", "near the knee", "past the knee", "near ="] {
             assert!(!text.contains(absent), "{absent}: {text}");
@@ -256,17 +238,15 @@ mod tests {
         let mut program = program();
         let other = Some(tiermark_model::ProfileOther { curve: 1, weight: 0.2 });
         program.points.iter_mut().for_each(|point| point.other = other);
-        let text = terminal(&curve_profile(&program, &Style::default()), &Style::default());
+        let text = terminal(&curve_profile(&program), &Style::default());
         assert!(text.contains("between the curves of read and") && text.contains("1:1"), "{text}");
     }
 
     #[test]
     fn a_page_has_the_curves_and_the_program_as_points() {
-        let page = crate::html(&[crate::Sheet::CurveProfile(&program())], &Style::default());
+        let page = crate::html(&[crate::Sheet::CurveProfile(&program())], Detail::Usual, &Style::default());
         assert!(page.contains("\"scatter\":true") && page.contains("redis-server on the"), "{}", &page[..500]);
         let none = CurveProfile { points: Vec::new(), ..program() };
-        assert!(
-            terminal(&curve_profile(&none, &Style::default()), &Style::default()).contains("no traffic was counted")
-        );
+        assert!(terminal(&curve_profile(&none), &Style::default()).contains("no traffic was counted"));
     }
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use tiermark_model::{IdSet, Labels, Machine, Metric, Observation, Purpose, Refusal, Unit};
 use tiermark_page::{
-    Align, Cell, Fit, Ink, Page, Plot, ROWS, Series, Style, Table, fitting, graded, heading, paragraph, percent, plot,
-    short_size, space, unit_name, variants, with_interval,
+    Detail, Fit, Ink, Page, Plot, ROWS, Rates, Series, Table, Text, fitting, graded, heading, number, paragraph,
+    percent, plot, rate_unit, short_size, space, text, variants,
 };
 
 use crate::findings::words;
-use crate::order::grouped;
+use crate::order::{first, grouped};
 use crate::points::observed;
 use crate::reasons::Reasons;
 
@@ -56,8 +56,8 @@ impl Names {
     }
 
     /// The title with the caption.
-    fn titled(&self, title: &str) -> String {
-        if self.caption.is_empty() { title.to_owned() } else { format!("{title} ({})", self.caption) }
+    fn titled(&self, title: Text) -> Text {
+        if self.caption.is_empty() { title } else { title + format!(" ({})", self.caption) }
     }
 
     /// Observations in groups of the same name, in order of first appearance.
@@ -70,17 +70,17 @@ fn is_for(observation: &Observation, metric: Metric, purpose: Purpose) -> bool {
     observation.metric == metric && observation.labels.is_for(purpose) && observation.labels.size().is_some()
 }
 
-fn title(metric: Metric, style: &Style) -> String {
+fn title(metric: Metric) -> Text {
     match metric {
-        Metric::Latency => "Latency by size, ns".to_owned(),
-        Metric::Bandwidth => format!("Bandwidth by size, {}", style.rate_unit()),
+        Metric::Latency => "Latency by size, ns".into(),
+        Metric::Bandwidth => Text::from("Bandwidth by size, ") + rate_unit(),
     }
 }
 
-/// How much of curves is shown.
+/// How curves are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Detail {
-    /// All curves, with a count of doubtful points; each point with `verbose`.
+enum Form {
+    /// All curves, with a count of doubtful points; each point in detail.
     Usual,
     /// The curves behind a ladder, as they look.
     Brief,
@@ -89,27 +89,27 @@ enum Detail {
 }
 
 /// Curves of latency and of bandwidth over size.
-pub(crate) fn curves(observations: &[&Observation], machine: &Machine, style: &Style) -> Page {
-    all(observations, machine, Detail::Usual, style)
+pub(crate) fn curves(observations: &[&Observation], machine: &Machine, detail: Detail) -> Page {
+    all(observations, machine, Form::Usual, detail)
 }
 
 /// The curve of the random chase, and those of bandwidth, without a word about their points.
-pub(crate) fn brief(observations: &[&Observation], machine: &Machine, style: &Style) -> Page {
-    all(observations, machine, Detail::Brief, style)
+pub(crate) fn brief(observations: &[&Observation], machine: &Machine, detail: Detail) -> Page {
+    all(observations, machine, Form::Brief, detail)
 }
 
 /// All curves, large, with their points.
-pub(crate) fn large(observations: &[&Observation], machine: &Machine, style: &Style) -> Page {
-    all(observations, machine, Detail::Large, style)
+pub(crate) fn large(observations: &[&Observation], machine: &Machine, detail: Detail) -> Page {
+    all(observations, machine, Form::Large, detail)
 }
 
-fn all(observations: &[&Observation], machine: &Machine, detail: Detail, style: &Style) -> Page {
+fn all(observations: &[&Observation], machine: &Machine, form: Form, detail: Detail) -> Page {
     let mut out = Page::new();
-    let rows = if detail == Detail::Large { 2 * ROWS } else { ROWS };
+    let rows = if form == Form::Large { 2 * ROWS } else { ROWS };
     for metric in [Metric::Latency, Metric::Bandwidth] {
         let mut points: Vec<&Observation> =
             observations.iter().filter(|o| is_for(o, metric, Purpose::Curve)).copied().collect();
-        if detail == Detail::Brief {
+        if form == Form::Brief {
             points = headlines(points);
         }
         if metric == Metric::Bandwidth {
@@ -123,20 +123,20 @@ fn all(observations: &[&Observation], machine: &Machine, detail: Detail, style: 
             continue;
         }
         let names = Names::new(&points);
-        out += match detail {
-            Detail::Brief => brief_title(metric, &points, machine, style),
-            _ => heading(&names.titled(&title(metric, style))),
+        out += match form {
+            Form::Brief => brief_title(metric, &points, machine),
+            _ => heading(names.titled(title(metric))),
         };
         let groups = names.groups(&points);
-        let drawn = |most: usize| groups.chunks(most).map(|some| drawn(some, metric, machine, rows, style)).collect();
+        let drawn = |most: usize| groups.chunks(most).map(|some| drawn(some, metric, machine, rows)).collect();
         out += variants(drawn(CURVES), drawn(CURVES_IN_COLOUR));
-        let counted = || reasons(&points, &names, style).counted(points.len(), "points");
+        let counted = || reasons(&points, &names).counted(points.len(), "points");
         let counted = || counted().map(|text| paragraph("  ", &text, Ink::Dim)).unwrap_or_default();
-        out += match detail {
-            Detail::Brief => Page::new(),
-            _ if style.verbose => by_size(&points, &names, style),
-            Detail::Usual => counted(),
-            Detail::Large => space() + size_table(&points, &names.groups(&points), false, style) + counted(),
+        out += match form {
+            Form::Brief => Page::new(),
+            _ if detail.is_all() => by_size(&points, &names, detail),
+            Form::Usual => counted(),
+            Form::Large => space() + size_table(&points, &names.groups(&points), false) + counted(),
         };
     }
     out
@@ -154,16 +154,16 @@ fn figures_on<'a>(points: &[&'a Observation], observations: &[&'a Observation]) 
 }
 
 /// Legend of the curves behind a ladder, and of the marks below the axis.
-fn brief_title(metric: Metric, points: &[&Observation], machine: &Machine, style: &Style) -> Page {
+fn brief_title(metric: Metric, points: &[&Observation], machine: &Machine) -> Page {
     let one = metric == Metric::Bandwidth && points.iter().all(|o| o.labels.number(Labels::THREADS) == Some(1));
     let one = if one { ", one core" } else { "" };
-    let title = format!("{}{one}{}", title(metric, style), ends(points, machine).unwrap_or_default());
+    let title = text![title(metric), one, ends(points, machine).unwrap_or_default()];
     if cache_marks(machine).is_empty() {
-        return heading(&title);
+        return heading(title);
     }
     // A browser draws lines where a terminal has signs.
     let [signs, lines] =
-        ["^", "dotted lines:"].map(|mark| heading(&format!("{title} ({mark} cache sizes as declared)")));
+        ["^", "dotted lines:"].map(|mark| heading(title.clone() + format!(" ({mark} cache sizes as declared)")));
     variants(signs, lines)
 }
 
@@ -188,15 +188,9 @@ fn headlines(points: Vec<&Observation>) -> Vec<&Observation> {
     points.iter().filter(|o| is_random(o) && o.labels.get(Labels::PAGE) == page).copied().collect()
 }
 
-fn drawn(
-    groups: &[(String, Vec<&Observation>)],
-    metric: Metric,
-    machine: &Machine,
-    rows: usize,
-    style: &Style,
-) -> Page {
-    let (scale, unit) = if metric == Metric::Latency { (1.0, "ns") } else { style.axis() };
-    let point = |o: &&Observation| Some(((o.labels.size()?.0 as f64, o.value? / scale), observed(o, scale)));
+fn drawn(groups: &[(String, Vec<&Observation>)], metric: Metric, machine: &Machine, rows: usize) -> Page {
+    let rates = if metric == Metric::Latency { Rates::None } else { Rates::Y };
+    let point = |o: &&Observation| Some(((o.labels.size()?.0 as f64, o.value?), observed(o)));
     let series: Vec<Series> = groups
         .iter()
         .map(|(name, group)| {
@@ -205,8 +199,15 @@ fn drawn(
         })
         .collect();
     let log_y = metric == Metric::Latency || wide(&series);
-    let drawing =
-        plot(Plot { unit: unit.to_owned(), log_y, series, marks: cache_marks(machine), rows, ..Plot::default() });
+    let drawing = plot(Plot {
+        unit: Text::axis(metric.unit()),
+        rates,
+        log_y,
+        series,
+        marks: cache_marks(machine),
+        rows,
+        ..Plot::default()
+    });
     if drawing.is_empty() { paragraph("  ", "no point could be measured", Ink::Dim) } else { drawing }
 }
 
@@ -222,8 +223,8 @@ fn cache_marks(machine: &Machine) -> Vec<(f64, String)> {
     sizes.into_iter().map(|(level, bytes)| (bytes as f64, format!("L{level} {}", short_size(bytes as f64)))).collect()
 }
 
-fn reasons(points: &[&Observation], names: &Names, style: &Style) -> Reasons {
-    let mut reasons = Reasons::new(style);
+fn reasons(points: &[&Observation], names: &Names) -> Reasons {
+    let mut reasons = Reasons::default();
     for o in points {
         let at = o.labels.size().map_or(String::new(), |s| s.to_string());
         // Heads and captions say where the prefetcher takes part.
@@ -234,21 +235,21 @@ fn reasons(points: &[&Observation], names: &Names, style: &Style) -> Reasons {
 }
 
 /// Tables of sizes that the user named (`purpose=table`), latency and bandwidth apart.
-pub(crate) fn tables(observations: &[&Observation], machine: &Machine, style: &Style) -> Page {
+pub(crate) fn tables(observations: &[&Observation], machine: &Machine, detail: Detail) -> Page {
     let mut out = Page::new();
     for metric in [Metric::Latency, Metric::Bandwidth] {
         let cells: Vec<&Observation> =
             observations.iter().filter(|o| is_for(o, metric, Purpose::Table)).copied().collect();
         if !cells.is_empty() {
             let names = Names::new(&cells);
-            out += heading(&names.titled(&title(metric, style)));
+            out += heading(names.titled(title(metric)));
             let groups = names.groups(&cells);
             // A browser has room for the picture beside the numbers.
             if is_curve(&groups) {
-                let drawn = groups.chunks(CURVES_IN_COLOUR).map(|some| drawn(some, metric, machine, ROWS, style));
+                let drawn = groups.chunks(CURVES_IN_COLOUR).map(|some| drawn(some, metric, machine, ROWS));
                 out += variants(Page::new(), drawn.collect());
             }
-            out += by_size(&cells, &names, style);
+            out += by_size(&cells, &names, detail);
             out += shared_lines(&cells);
             out += winners(&groups);
         }
@@ -315,13 +316,13 @@ fn winners_of(group: &[&Observation]) -> String {
 }
 
 /// Rows are sizes, columns are series. Intervals are shown if the table still fits with them.
-fn by_size(cells: &[&Observation], names: &Names, style: &Style) -> Page {
+fn by_size(cells: &[&Observation], names: &Names, detail: Detail) -> Page {
     let groups = names.groups(cells);
-    let [with, without] = [true, false].map(|intervals| size_table(cells, &groups, intervals, style).into());
-    fitting(vec![with, without], Fit::Uncut) + reasons(cells, names, style).page(style)
+    let [with, without] = [true, false].map(|intervals| size_table(cells, &groups, intervals).into());
+    fitting(vec![with, without], Fit::Uncut) + reasons(cells, names).page(detail)
 }
 
-fn head_lines(name: &str) -> Vec<String> {
+fn head_lines(name: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for word in name.split(' ') {
         match lines.last_mut().filter(|line| line.chars().all(|c| c.is_ascii_digit())) {
@@ -329,29 +330,27 @@ fn head_lines(name: &str) -> Vec<String> {
             None => lines.push(word.to_owned()),
         }
     }
-    lines
+    lines.join("|")
 }
 
-fn size_table(cells: &[&Observation], groups: &[(String, Vec<&Observation>)], intervals: bool, style: &Style) -> Table {
+fn size_table(cells: &[&Observation], groups: &[(String, Vec<&Observation>)], intervals: bool) -> Table {
     let sizes: BTreeSet<u64> = cells.iter().filter_map(|o| o.labels.size()).map(|s| s.0).collect();
-    let mut table = Table::new().column("size", Align::Right);
-    for (name, _) in groups {
-        // Long names stand in as many lines as they have words; a number stays with what it counts.
-        let name = if name.is_empty() { unit_name(cells.first().map_or(Unit::Ns, |o| o.unit), style) } else { name };
-        table = table.column(&format!("{} ", head_lines(name).join(" |")), Align::Right);
-    }
-    for size in sizes {
-        let mut row = vec![Cell::new(tiermark_model::Bytes(size).to_string())];
-        for (_, group) in groups {
-            let here = group.iter().find(|o| o.labels.size().is_some_and(|s| s.0 == size));
-            row.push(here.map_or_else(Cell::default, |o| {
-                let interval = o.interval.filter(|_| intervals);
-                graded(o.value.map(|v| with_interval(v, interval, o.unit, style)), &o.verdict, o.unit, style)
-            }));
-        }
-        table.row(row);
-    }
-    table
+    let sizes: Vec<u64> = sizes.into_iter().collect();
+    // Long names stand in as many lines as they have words; a number stays with what it counts.
+    let head = |name: &str| match name {
+        "" => Text::unit(cells.first().map_or(Unit::Ns, |o| o.unit)),
+        name => head_lines(name).into(),
+    };
+    let cell = |o: &Observation| {
+        let interval = o.interval.filter(|_| intervals);
+        graded(o.value.map(|v| number(v, o.unit).within(interval)), &o.verdict, o.unit)
+    };
+    let table = Table::of(&sizes).numbers("size", |size| tiermark_model::Bytes(*size).to_string());
+    let table = table.each(groups, |table, (name, group)| {
+        let here = first(group.iter().filter_map(|o| Some((o.labels.size()?.0, *o))));
+        table.figures(head(name), |size| here.get(size).map(|o| cell(o)))
+    });
+    table.table()
 }
 
 /// Whether a curve, a table or a finding speaks for an observation.
@@ -392,24 +391,21 @@ fn step_name(o: &Observation) -> String {
 }
 
 /// Observations with a number that no curve, table or finding speaks for.
-pub(crate) fn orphans(observations: &[&Observation], evidence: &BTreeSet<&str>, style: &Style) -> Page {
-    let mut table = Table::new().column("measured", Align::Left).column("value ", Align::Right);
-    table = table.column("unit", Align::Left).column("n", Align::Right).column("disturbed", Align::Right);
-    let mut reasons = Reasons::new(style);
-    for o in observations.iter().filter(|o| o.value.is_some() && !is_evidence(o, evidence)) {
-        let name = words(&o.labels, &[Labels::PURPOSE]);
-        let name = if name.is_empty() { o.step.clone() } else { name };
-        reasons.add(&name, &o.verdict);
-        table.row(vec![
-            Cell::new(name),
-            graded(o.value.map(|v| with_interval(v, o.interval, o.unit, style)), &o.verdict, o.unit, style),
-            Cell::new(unit_name(o.unit, style)),
-            Cell::new(o.visits.len().to_string()),
-            Cell::new(percent(o.disturbance.gap_share)),
-        ]);
-    }
-    if table.is_empty() {
+pub(crate) fn orphans(observations: &[&Observation], evidence: &BTreeSet<&str>, detail: Detail) -> Page {
+    let is_orphan = |o: &&Observation| o.value.is_some() && !is_evidence(o, evidence);
+    let rows: Vec<&Observation> = observations.iter().copied().filter(is_orphan).collect();
+    if rows.is_empty() {
         return Page::new();
     }
-    heading("Measured, without a conclusion") + table + reasons.page(style)
+    let name = |o: &Observation| {
+        let name = words(&o.labels, &[Labels::PURPOSE]);
+        if name.is_empty() { o.step.clone() } else { name }
+    };
+    let value = |o: &Observation| graded(o.value.map(|v| number(v, o.unit).within(o.interval)), &o.verdict, o.unit);
+    let mut reasons = Reasons::default();
+    rows.iter().for_each(|o| reasons.add(&name(o), &o.verdict));
+    let table = Table::of(&rows).texts("measured", |o| name(o)).figures("value", |o| value(o));
+    let table = table.texts("unit", |o| Text::unit(o.unit)).numbers("n", |o| o.visits.len().to_string());
+    let table = table.numbers("disturbed", |o| percent(o.disturbance.gap_share)).table();
+    heading("Measured, without a conclusion") + table + reasons.page(detail)
 }

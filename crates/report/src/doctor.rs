@@ -1,23 +1,20 @@
 //! A check-up on one screen.
 
 use tiermark_model::{CheckRow, Checkup, Health};
-use tiermark_page::{Align, Cell, Ink, Page, Style, Table, bullet, heading, paragraph, space};
+use tiermark_page::{ABSENT, Cell, Ink, Page, Table, bullet, heading, paragraph, space};
 
 /// Renders every check in its group, then what matters, why, and what cures it.
-pub fn doctor(checkup: &Checkup, style: &Style) -> Page {
+pub fn doctor(checkup: &Checkup) -> Page {
     let mut out = paragraph("", format!("tiermark doctor · {}", checkup.machine), Ink::Head);
     for group in checkup.checks.chunk_by(|a, b| a.group == b.group) {
-        let mut table = Table::new().column("", Align::Left).column("", Align::Left).column("", Align::Left);
-        for check in group {
-            let (mark, ink) = mark(check.health, style);
-            let value = Cell::inked(&check.value, if check.health == Health::NotHere { Ink::Dim } else { Ink::Plain });
-            table.row(vec![Cell::inked(mark, ink), Cell::new(&check.name), value]);
-        }
-        out += heading(&group[0].group);
-        out += table;
+        let marked = |(mark, ink)| Cell::inked(mark, ink);
+        let value_ink = |check: &CheckRow| if check.health == Health::NotHere { Ink::Dim } else { Ink::Plain };
+        let table = Table::of(group).texts("", |check| marked(mark(check.health))).texts("", |check| &check.name);
+        let table = table.texts("", |check| Cell::inked(&check.value, value_ink(check)));
+        out += heading(&group[0].group) + table.table();
     }
-    out += reasons("Problems: numbers would mislead", checkup, Health::Problem, style);
-    out += reasons("Notes for reading the numbers", checkup, Health::Note, style);
+    out += reasons("Problems: numbers would mislead", checkup, Health::Problem);
+    out += reasons("Notes for reading the numbers", checkup, Health::Note);
     let count = |health| checkup.count(health);
     let (problems, notes) = (count(Health::Problem), count(Health::Note));
     let plural = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
@@ -38,21 +35,21 @@ pub fn doctor(checkup: &Checkup, style: &Style) -> Page {
     out
 }
 
-fn mark(health: Health, style: &Style) -> (&'static str, Ink) {
+fn mark(health: Health) -> (&'static str, Ink) {
     match health {
-        Health::Ok => (style.glyph("✔", "+"), Ink::Good),
+        Health::Ok => ("✔", Ink::Good),
         Health::Note => ("!", Ink::Warn),
-        Health::Problem => (style.glyph("✘", "x"), Ink::Bad),
-        Health::NotHere => (style.absent(), Ink::Dim),
+        Health::Problem => ("✘", Ink::Bad),
+        Health::NotHere => (ABSENT, Ink::Dim),
     }
 }
 
-fn reasons(title: &str, checkup: &Checkup, health: Health, style: &Style) -> Page {
+fn reasons(title: &str, checkup: &Checkup, health: Health) -> Page {
     let rows: Vec<&CheckRow> = checkup.checks.iter().filter(|check| check.health == health).collect();
     if rows.is_empty() {
         return Page::new();
     }
-    let (mark, ink) = mark(health, style);
+    let (mark, ink) = mark(health);
     let one = |check: &&CheckRow| {
         let text = format!("{} {}: {}", check.name, short(&check.value), check.why);
         bullet(mark, ink, &text, check.cure.as_deref())

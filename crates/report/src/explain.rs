@@ -5,7 +5,9 @@ use tiermark_model::{
 };
 
 use tiermark_model::messages::explain::codes::no_counts;
-use tiermark_page::{Ink, Page, Style, bullet, heading, labelled, nanoseconds, paragraph, percent, rate, space};
+use tiermark_page::{
+    ABSENT, Detail, Ink, Page, Text, bullet, heading, labelled, nanoseconds, paragraph, percent, rate, space, text,
+};
 
 use crate::compare::{described, simulated};
 
@@ -17,7 +19,7 @@ const COMMANDS: usize = 2;
 const ALSO: usize = 2;
 
 /// Renders an explanation.
-pub fn explanation(explanation: &Explanation, style: &Style) -> Page {
+pub fn explanation(explanation: &Explanation, detail: Detail) -> Page {
     let mut out = labelled("run", described(&explanation.run)) + simulated(&explanation.run);
     // Only of a run that counters could explain better.
     let lacks_counts = explanation.unjudged.iter().any(|one| one.why.code == no_counts);
@@ -36,21 +38,21 @@ pub fn explanation(explanation: &Explanation, style: &Style) -> Page {
         true => Ink::Good,
     };
     out += space() + paragraph("RESULT  ", result(explanation, problems.len()), ink);
-    out += more(explanation, style);
+    out += more(explanation, detail);
     if !problems.is_empty() {
         out += heading("Problems");
-        out += problems.iter().map(|one| shown(one, style)).collect::<Page>();
+        out += problems.iter().map(|one| shown(one, detail)).collect::<Page>();
     }
-    let most = if style.verbose { usize::MAX } else { LESSONS };
+    let most = if detail.is_all() { usize::MAX } else { LESSONS };
     if !lessons.is_empty() {
         out += heading("What limits, and what costs");
-        out += lessons.iter().take(most).map(|one| shown(one, style)).collect::<Page>();
+        out += lessons.iter().take(most).map(|one| shown(one, detail)).collect::<Page>();
     }
     if let Some(more) = lessons.len().checked_sub(most).filter(|more| *more > 0) {
         out += paragraph("  ", format!("{more} more with -v"), Ink::Dim);
     }
-    if style.verbose {
-        out += rest(explanation, style);
+    if detail.is_all() {
+        out += rest(explanation);
     }
     out
 }
@@ -70,9 +72,9 @@ fn result(explanation: &Explanation, problems: usize) -> String {
 }
 
 /// The commands whose runs would let more rules be judged.
-fn more(explanation: &Explanation, style: &Style) -> Page {
+fn more(explanation: &Explanation, detail: Detail) -> Page {
     let commands = explanation.commands();
-    let most = if style.verbose { usize::MAX } else { COMMANDS };
+    let most = if detail.is_all() { usize::MAX } else { COMMANDS };
     let shown = |(command, rules): &(&str, usize)| format!("`{command}` ({})", count_of(*rules as u64, "rule"));
     let named: Vec<String> = commands.iter().take(most).map(shown).collect();
     if named.is_empty() {
@@ -83,25 +85,21 @@ fn more(explanation: &Explanation, style: &Style) -> Page {
 }
 
 /// What was found, the place with its numbers, and what to try.
-fn shown(one: &Explained, style: &Style) -> Page {
+fn shown(one: &Explained, detail: Detail) -> Page {
     let (mark, ink) = match one.kind {
-        ExplainedKind::Problem => (style.glyph("✘", "x"), Ink::Bad),
-        ExplainedKind::Lesson => (style.glyph("·", "-"), Ink::Head),
+        ExplainedKind::Problem => ("✘", Ink::Bad),
+        ExplainedKind::Lesson => ("·", Ink::Head),
     };
     let mut out = bullet(mark, ink, &one.found, None);
-    let numbers: Vec<String> = one.numbers.iter().map(|number| shown_number(number, style)).collect();
-    let numbers = numbers.join(", ");
-    let place = one.place.clone().unwrap_or_default();
-    let evidence = match (place.is_empty(), numbers.is_empty()) {
-        (false, false) => format!("{place}: {numbers}; "),
-        (false, true) => format!("{place}; "),
-        (true, false) => format!("{numbers}; "),
-        (true, true) => String::new(),
-    };
-    let text = format!("{evidence}{}{}", confidence(one.confidence), also(one, style));
-    out += paragraph("    ", &text, Ink::Dim);
-    out += paragraph(&format!("    {} ", style.glyph("→", "->")), &one.advice, Ink::Plain);
-    if style.verbose {
+    let numbers = Text::joined(one.numbers.iter().map(shown_number), ", ");
+    let place = one.place.iter().filter(|place| !place.is_empty()).map(Text::from);
+    let numbers = Some(numbers).filter(|numbers| !numbers.is_empty());
+    let evidence: Vec<Text> = place.chain(numbers).collect();
+    let after = if evidence.is_empty() { "" } else { "; " };
+    let text = text![Text::joined(evidence, ": "), after, confidence(one.confidence), also(one, detail)];
+    out += paragraph("    ", text, Ink::Dim);
+    out += paragraph(&format!("    {} ", "→"), &one.advice, Ink::Plain);
+    if detail.is_all() {
         let steps: Vec<&str> = one.numbers.iter().flat_map(|number| &number.steps).map(String::as_str).collect();
         let mut named: Vec<&str> = Vec::new();
         for step in steps {
@@ -116,8 +114,8 @@ fn shown(one: &Explained, style: &Style) -> Page {
 }
 
 /// Other places of the same.
-fn also(one: &Explained, style: &Style) -> String {
-    let most = if style.verbose { usize::MAX } else { ALSO };
+fn also(one: &Explained, detail: Detail) -> String {
+    let most = if detail.is_all() { usize::MAX } else { ALSO };
     let named: Vec<&str> = one.also.iter().take(most).map(String::as_str).collect();
     let more = one.others.saturating_sub(named.len() as u64);
     let more =
@@ -139,20 +137,20 @@ fn confidence(confidence: Confidence) -> &'static str {
     }
 }
 
-fn shown_number(number: &ExplainedNumber, style: &Style) -> String {
-    let value = match number.unit {
-        ExplainedUnit::Ns => format!("{} ns", nanoseconds(number.value)),
-        ExplainedUnit::BytesPerSecond => format!("{} {}", rate(number.value, style), style.rate_unit()),
-        ExplainedUnit::TransfersPerSecond => format!("{:.0} MT/s", number.value / 1e6),
-        ExplainedUnit::Share => percent(number.value),
+fn shown_number(number: &ExplainedNumber) -> Text {
+    let value: Text = match number.unit {
+        ExplainedUnit::Ns => format!("{} ns", nanoseconds(number.value)).into(),
+        ExplainedUnit::BytesPerSecond => rate(number.value).with_unit().into(),
+        ExplainedUnit::TransfersPerSecond => format!("{:.0} MT/s", number.value / 1e6).into(),
+        ExplainedUnit::Share => percent(number.value).into(),
         ExplainedUnit::Number if number.value.fract() == 0.0 && number.value.abs() < 1e15 => {
-            format!("{:.0}", number.value)
+            format!("{:.0}", number.value).into()
         }
-        ExplainedUnit::Number if number.value.abs() < 1e7 => format!("{:.2}", number.value),
-        ExplainedUnit::Number => format!("{:.2e}", number.value),
+        ExplainedUnit::Number if number.value.abs() < 1e7 => format!("{:.2}", number.value).into(),
+        ExplainedUnit::Number => format!("{:.2e}", number.value).into(),
     };
-    let is_one = value == "1" && number.unit == ExplainedUnit::Number;
-    format!("{value} {}", if is_one { singular(&number.what) } else { number.what.clone() })
+    let is_one = value.plain() == "1" && number.unit == ExplainedUnit::Number;
+    text![value, " ", if is_one { singular(&number.what) } else { number.what.clone() }]
 }
 
 /// Words that begin with what is counted, for one of it: `bytes read` is `byte read`.
@@ -166,7 +164,7 @@ fn singular(words: &str) -> String {
 }
 
 /// Rules that found nothing, and those that were not judged.
-fn rest(explanation: &Explanation, style: &Style) -> Page {
+fn rest(explanation: &Explanation) -> Page {
     let mut out = Page::new();
     if !explanation.clear.is_empty() {
         out += heading("Judged, and nothing found");
@@ -183,7 +181,7 @@ fn rest(explanation: &Explanation, style: &Style) -> Page {
             }
         }
         for (why, rules) in reasons {
-            out += bullet(style.absent(), Ink::Dim, &format!("{}: {why}", rules.join(", ")), None);
+            out += bullet(ABSENT, Ink::Dim, format!("{}: {why}", rules.join(", ")), None);
         }
     }
     out
@@ -229,7 +227,7 @@ mod tests {
     use tiermark_model::{ComparedRun, CounterSourceId, UnjudgedRule};
 
     use super::*;
-    use tiermark_page::terminal;
+    use tiermark_page::{Style, terminal};
 
     fn number(name: &str, what: &str, value: f64, unit: ExplainedUnit) -> ExplainedNumber {
         ExplainedNumber {
@@ -303,17 +301,16 @@ mod tests {
 
     #[test]
     fn problems_come_first_and_numbers_stand_with_their_place() {
-        insta::assert_snapshot!(terminal(&explanation(&made(), &Style::default()), &Style::default()));
+        insta::assert_snapshot!(terminal(&explanation(&made(), Detail::Usual), &Style::default()));
         insta::assert_snapshot!(terminal(
-            &explanation(&made(), &Style { verbose: true, unicode: false, ..Style::default() }),
-            &Style { verbose: true, unicode: false, ..Style::default() }
+            &explanation(&made(), Detail::All),
+            &Style { unicode: false, ..Style::default() }
         ));
     }
 
     #[test]
     fn one_of_something_is_no_plural() {
-        let shown =
-            |what: &str, value| shown_number(&number("n", what, value, ExplainedUnit::Number), &Style::default());
+        let shown = |what: &str, value| shown_number(&number("n", what, value, ExplainedUnit::Number)).plain();
         assert_eq!(
             shown("bytes read from memory for each byte used", 1.0),
             "1 byte read from memory for each byte used"
@@ -332,7 +329,7 @@ mod tests {
     fn counts_that_could_not_be_trusted_are_not_called_absent() {
         let why = says::counts_wrong("perf", "a channel is silent");
         let wrong = Explanation { counters: None, counts_unused: Some(why), ..made() };
-        let text = terminal(&explanation(&wrong, &Style::default()), &Style::default());
+        let text = terminal(&explanation(&wrong, Detail::Usual), &Style::default());
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains("counts of perf are not used") && text.contains("a channel is silent"), "{text}");
         assert!(!text.contains("counters none"), "{text}");
@@ -342,12 +339,12 @@ mod tests {
     fn counters_are_named_only_where_a_rule_needs_them() {
         let none = Explanation { counters: None, ..made() };
         assert!(
-            terminal(&explanation(&none, &Style::default()), &Style::default())
+            terminal(&explanation(&none, Detail::Usual), &Style::default())
                 .contains("none: explanations rest on rates")
         );
         let of_tenants = Explanation { unjudged: Vec::new(), ..none };
         assert!(
-            !terminal(&explanation(&of_tenants, &Style::default()), &Style::default()).contains("counters"),
+            !terminal(&explanation(&of_tenants, Detail::Usual), &Style::default()).contains("counters"),
             "{of_tenants:?}"
         );
     }
@@ -357,7 +354,7 @@ mod tests {
         let mut many = made();
         many.found.retain(|one| one.kind == ExplainedKind::Lesson);
         many.found = vec![many.found[0].clone(); 9];
-        let text = terminal(&explanation(&many, &Style::default()), &Style::default());
+        let text = terminal(&explanation(&many, Detail::Usual), &Style::default());
         assert!(
             text.contains("no problem found by the 10 of 13 rules")
                 && text.contains("`tiermark granularity` (1 rule)")
@@ -365,10 +362,7 @@ mod tests {
             "{text}"
         );
         assert_eq!(text.matches("Remote stores").count(), LESSONS);
-        let text = terminal(
-            &explanation(&many, &Style { verbose: true, ..Style::default() }),
-            &Style { verbose: true, ..Style::default() },
-        );
+        let text = terminal(&explanation(&many, Detail::All), &Style::default());
         assert_eq!(text.matches("Remote stores").count(), 9);
     }
 }

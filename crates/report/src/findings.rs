@@ -2,15 +2,15 @@
 
 use std::collections::HashSet;
 
-use tiermark_model::{Finding, Label, Labels, Purpose, Quantity};
-use tiermark_page::{
-    Align, Cell, Ink, Page, Style, Table, graded, heading, paragraph, percent, unit_name, value, with_interval,
-};
+use tiermark_model::{Finding, Label, Labels, Purpose, Quantity, RateUnit};
+use tiermark_page::{Cell, Detail, Ink, Page, Table, Text, graded, heading, number, paragraph, percent, rate_unit};
 
-use crate::ladder::{SPANS, Shown, subject};
-use crate::order::{distinct, first, grouped};
+use crate::ladder::{SPANS, subject};
+use crate::order::{distinct, grouped};
+use crate::phrases::milliseconds;
+use crate::pivot::Pivot;
 use crate::reasons::Reasons;
-use crate::residency::milliseconds;
+use crate::shown::Shown;
 
 /// The keys of labels that are amounts of memory.
 const BYTES: [&str; 5] = [Labels::SIZE, Labels::RESIDENT, Labels::CAPACITY, Labels::WORKING_SET, Labels::AFTER];
@@ -104,45 +104,31 @@ fn made_up(layout: &str) -> String {
     }
 }
 
-/// A table of findings with one label as columns and the rest as rows. Reasons and remarks come with `verbose`:
+/// A table of findings with one label as columns and the rest as rows. Reasons and remarks come in detail:
 /// quantiles have the verdict of the number they are the tail of.
-fn pivot(title: &str, findings: &[&Finding], column_key: &str, style: &Style) -> Page {
+fn pivot(title: &str, findings: &[&Finding], column_key: &str, detail: Detail) -> Page {
     if findings.is_empty() {
         return Page::new();
     }
-    let column = |f: &Finding| f.labels.0.get(column_key).map_or(String::new(), |l| label_text(column_key, l));
+    let column = |f: &&Finding| f.labels.0.get(column_key).map_or(String::new(), |l| label_text(column_key, l));
     let row = row_names(findings, column_key);
-    let mut columns = distinct(findings.iter().map(|f| column(f)));
-    let rows = grouped(findings.iter().map(|f| (row(f), (column(f), *f))));
-    columns.sort_by(|a, b| quantile(a).total_cmp(&quantile(b)));
-    let mut table = Table::new().column("", Align::Left);
-    for name in &columns {
-        table = table.column(&format!("{name} "), Align::Right);
-    }
-    for (name, here) in rows {
-        let mut cells = vec![Cell::new(name)];
-        let found = first(here);
-        for column in &columns {
-            cells.push(found.get(column).map_or_else(Cell::default, |f| {
-                graded(f.value.map(|v| value(v, f.unit, style)), &f.verdict, f.unit, style)
-            }));
-        }
-        table.row(cells);
-    }
+    let mut pivot = Pivot::new(findings, &|f| row(f), &column);
+    pivot.columns.sort_by(|a, b| quantile(a).total_cmp(&quantile(b)));
+    let table = pivot.table("", &|f| graded(f.value.map(|v| number(v, f.unit)), &f.verdict, f.unit));
     let mut out = heading(title) + table;
-    if style.verbose {
-        out += details(findings, &row, style);
+    if detail.is_all() {
+        out += details(findings, &row, detail);
     }
     out
 }
 
 /// Reasons and remarks of findings, each remark once with its row.
-fn details(findings: &[&Finding], row: &dyn Fn(&Finding) -> String, style: &Style) -> Page {
-    let mut reasons = Reasons::new(style);
+fn details(findings: &[&Finding], row: &dyn Fn(&Finding) -> String, detail: Detail) -> Page {
+    let mut reasons = Reasons::default();
     findings.iter().for_each(|f| reasons.add(&subject(f), &f.verdict));
-    let remarks = distinct(findings.iter().filter_map(|f| Some(format!("{}: {}", row(f), f.note(style.rate_unit)?))));
+    let remarks = distinct(findings.iter().filter_map(|f| Some(format!("{}: {}", row(f), f.note(RateUnit::Si)?))));
     let remarks = if remarks.is_empty() { Page::new() } else { paragraph("  ", remarks.join("; "), Ink::Dim) };
-    reasons.page(style) + remarks
+    reasons.page(detail) + remarks
 }
 
 /// Where a statistic stands among the columns: quantiles by rank, the largest last, other words where they came.
@@ -180,20 +166,23 @@ fn row_names(findings: &[&Finding], column_key: &str) -> impl Fn(&Finding) -> St
 }
 
 /// The remarks of findings, each said once.
-fn notes(findings: &[&Finding], style: &Style) -> Page {
-    let said = distinct(findings.iter().filter_map(|f| f.note(style.rate_unit)));
+fn notes(findings: &[&Finding]) -> Page {
+    let said = distinct(findings.iter().filter_map(|f| f.note(RateUnit::Si)));
     said.iter().map(|note| paragraph("  ", note, Ink::Dim)).collect()
 }
 
-/// Tail latency: quantiles as columns.
-pub(crate) fn tails(shown: &mut Shown<'_>, style: &Style) -> Page {
-    let findings = shown.take_all(|f| f.metric == Quantity::LatencyTail && f.labels.get(Labels::STATISTIC).is_some());
-    shown.count(&findings);
-    pivot("Tail latency, ns an access, of the means of blocks", &findings, Labels::STATISTIC, style)
+/// Takes the quantiles of latency.
+pub(crate) fn take_tails<'a>(shown: &mut Shown<'a>) -> Vec<&'a Finding> {
+    shown.take_all(|f| f.metric == Quantity::LatencyTail && f.labels.get(Labels::STATISTIC).is_some())
 }
 
-/// How bandwidth grows with threads, with bars; of two cpus the ladder shows as much.
-pub(crate) fn scaling(shown: &mut Shown<'_>, style: &Style) -> Page {
+/// Tail latency: quantiles as columns.
+pub(crate) fn tails(findings: &[&Finding], detail: Detail) -> Page {
+    pivot("Tail latency, ns an access, of the means of blocks", findings, Labels::STATISTIC, detail)
+}
+
+/// Takes how bandwidth grows with threads; of two cpus the ladder shows as much.
+pub(crate) fn scalings<'a>(shown: &mut Shown<'a>, detail: Detail) -> Vec<(String, Vec<&'a Finding>)> {
     let findings = shown.take_all(|f| f.metric == Quantity::BandwidthScaling);
     let name = |f: &Finding| {
         // The footprint of one thread shrinks as threads are added; the rest must be the same along the table.
@@ -203,9 +192,14 @@ pub(crate) fn scaling(shown: &mut Shown<'_>, style: &Style) -> Page {
     let mut groups = grouped(findings.into_iter().map(|f| (name(f), f)));
     let rates = shown.findings.iter().filter(|f| f.metric == Quantity::Bandwidth && f.value.is_some());
     let columns: HashSet<Column<'_>> = rates.map(|f| column(f, f.labels.get(Labels::SPAN))).collect();
-    groups.retain(|(_, group)| style.verbose || !is_on_ladder(group, &columns));
+    groups.retain(|(_, group)| detail.is_all() || !is_on_ladder(group, &columns));
     groups.iter().for_each(|(_, group)| shown.count(group));
-    groups.iter().map(|(name, group)| scaling_table(name, group, style)).collect()
+    groups
+}
+
+/// How bandwidth grows with threads, with bars.
+pub(crate) fn scaling(groups: &[(String, Vec<&Finding>)], detail: Detail) -> Page {
+    groups.iter().map(|(name, group)| scaling_table(name, group, detail)).collect()
 }
 
 /// Whether a scaling has only the two ends that the ladder has columns for.
@@ -223,62 +217,51 @@ fn column<'a>(finding: &Finding, span: Option<&'a str>) -> Column<'a> {
     (span, [Labels::TIER, Labels::NODE, Labels::OP].map(label))
 }
 
-fn scaling_table(name: &str, group: &[&Finding], style: &Style) -> Page {
+fn scaling_table(name: &str, group: &[&Finding], detail: Detail) -> Page {
     let best = group.iter().filter_map(|f| f.value).filter(|v| v.is_finite()).fold(0.0, f64::max);
-    let single = group.iter().find(|f| f.labels.number(Labels::THREADS) == Some(1)).and_then(|f| f.value);
-    let mut table =
-        Table::new().column("threads", Align::Right).column(&format!("{} ", style.rate_unit()), Align::Right);
-    table = table.column("per thread", Align::Right).column("", Align::Left);
-    let mut reasons = Reasons::new(style);
-    for f in group {
-        let threads = f.labels.number(Labels::THREADS);
-        // How much of one thread's rate each thread keeps: what sharing costs.
-        let kept = match (f.value, single, threads) {
-            (Some(v), Some(one), Some(n)) if one > 0.0 && n > 0 => percent(v / one / n as f64),
-            _ => String::new(),
-        };
-        let share = f.value.filter(|v| v.is_finite() && best > 0.0).map_or(0.0, |v| (v / best).clamp(0.0, 1.0));
-        table.row(vec![
-            Cell::new(threads.map_or_else(String::new, |n| n.to_string())),
-            graded(f.value.map(|v| with_interval(v, f.interval, f.unit, style)), &f.verdict, f.unit, style),
-            Cell::new(kept),
-            Cell::bar(share, Ink::Series(0)),
-        ]);
-        reasons.add(&subject(f), &f.verdict);
-    }
+    let threads = |f: &Finding| f.labels.number(Labels::THREADS);
+    let single = group.iter().find(|f| threads(f) == Some(1)).and_then(|f| f.value);
+    // How much of one thread's rate each thread keeps: what sharing costs.
+    let kept = |f: &Finding| match (f.value, single, threads(f)) {
+        (Some(v), Some(one), Some(n)) if one > 0.0 && n > 0 => percent(v / one / n as f64),
+        _ => String::new(),
+    };
+    let share =
+        |f: &Finding| f.value.filter(|v| v.is_finite() && best > 0.0).map_or(0.0, |v| (v / best).clamp(0.0, 1.0));
+    let table = Table::of(group).numbers("threads", |f| threads(f).map_or_else(String::new, |n| n.to_string()));
+    let table = table.figures(rate_unit(), |f| figure(f)).numbers("per thread", |f| kept(f));
+    let table = table.texts("", |f| Cell::bar(share(f), Ink::Series(0))).table();
+    let mut reasons = Reasons::default();
+    group.iter().for_each(|f| reasons.add(&subject(f), &f.verdict));
     let title = format!("Bandwidth by threads: {name}");
     heading(title.trim_end_matches([':', ' ']))
         + table
-        + reasons.page(style)
-        + if style.verbose { notes(group, style) } else { Page::new() }
+        + reasons.page(detail)
+        + if detail.is_all() { notes(group) } else { Page::new() }
 }
 
-/// Every finding no other view has shown; with `verbose`, every finding, with interval and number of samples.
-pub(crate) fn others(shown: &mut Shown<'_>, style: &Style) -> Page {
-    let rest = shown.rest();
-    shown.count(&rest);
-    let mut findings = if style.verbose { shown.findings.clone() } else { rest.clone() };
+/// A number with its interval and the mark of its grade.
+pub(crate) fn figure(f: &Finding) -> Cell {
+    graded(f.value.map(|v| number(v, f.unit).within(f.interval)), &f.verdict, f.unit)
+}
+
+/// Every finding no other view has shown; in detail all findings, with interval and number of samples.
+pub(crate) fn others(all: &[&Finding], rest: &[&Finding], detail: Detail) -> Page {
+    let mut findings = if detail.is_all() { all.to_vec() } else { rest.to_vec() };
     // A condition of the others, which has a line of its own.
     findings.retain(|f| f.metric != Quantity::CoreClock);
     if findings.is_empty() {
         return Page::new();
     }
-    let mut table = Table::new().column("what", Align::Left).column("of", Align::Left);
-    table = table.column("value ", Align::Right).column("unit", Align::Left).column("n", Align::Right);
-    let mut reasons = Reasons::new(style);
-    for f in &rest {
+    let mut reasons = Reasons::default();
+    for f in rest {
         reasons.add(&format!("{} {}", f.metric, words(&f.labels, &[Labels::PURPOSE])), &f.verdict);
     }
-    for f in &findings {
-        table.row(vec![
-            Cell::new(f.metric.name()),
-            Cell::new(words(&f.labels, &[Labels::PURPOSE])),
-            graded(f.value.map(|v| with_interval(v, f.interval, f.unit, style)), &f.verdict, f.unit, style),
-            Cell::inked(unit_name(f.unit, style), Ink::Dim),
-            Cell::inked(f.samples.to_string(), Ink::Dim),
-        ]);
-    }
-    heading("Findings") + table + reasons.page(style) + notes(&rest, style)
+    let table = Table::of(&findings).texts("what", |f| f.metric.name());
+    let table = table.texts("of", |f| words(&f.labels, &[Labels::PURPOSE])).figures("value", |f| figure(f));
+    let table = table.texts("unit", |f| Cell::inked(Text::unit(f.unit), Ink::Dim));
+    let table = table.numbers("n", |f| Cell::inked(f.samples.to_string(), Ink::Dim)).table();
+    heading("Findings") + table + reasons.page(detail) + notes(rest)
 }
 
 #[cfg(test)]

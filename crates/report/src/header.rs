@@ -1,7 +1,7 @@
 //! The head of a run: what ran, where, when, and what the measuring itself stands on.
 
 use tiermark_model::{Bytes, Machine, Run};
-use tiermark_page::{Ink, Page, Style, Words, clean, hertz, items, nanoseconds, paragraph, seconds, space};
+use tiermark_page::{Detail, Ink, Page, Words, clean, hertz, items, nanoseconds, paragraph, seconds, space};
 
 /// The machine in a line or two.
 pub(crate) fn machine_line(machine: &Machine) -> Words {
@@ -59,13 +59,13 @@ pub(crate) fn simulated(name: &str) -> Page {
 }
 
 /// What the measuring stands on: clock, own cost, versions.
-pub(crate) fn footer(run: &Run, style: &Style) -> Page {
+pub(crate) fn footer(run: &Run, detail: Detail) -> Page {
     let (clock, cost) = (&run.bench.clock, &run.bench.overheads);
     let mut parts = Vec::new();
     if !clock.source.is_empty() {
         let resolution = nanoseconds(clock.resolution_ns);
         parts.push(format!("clock {} {}, resolution {resolution} ns", clean(&clock.source), hertz(clock.hz)));
-        if style.verbose {
+        if detail.is_all() {
             let costs = [("stamp", Some(cost.stamp_ns)), ("loop", cost.loop_ns), ("gate", cost.gate_ns)];
             let known = costs.iter().filter_map(|(name, ns)| ns.map(|ns| format!("{name} {} ns", nanoseconds(ns))));
             parts.push(format!("own cost: {}", known.collect::<Vec<_>>().join(", ")));

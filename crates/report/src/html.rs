@@ -1,6 +1,6 @@
 //! One page for a browser: self-contained, readable without its script, made of the same views as the texts.
 
-use tiermark_page::Style;
+use tiermark_page::{Detail, Style};
 mod changes;
 mod picture;
 mod sheet;
@@ -18,10 +18,10 @@ const SVG_SCRIPT: &str = include_str!("html/svg.js");
 const CHARTS_SCRIPT: &str = include_str!("html/charts.js");
 
 /// A page of some documents, side by side where there is room. It refers to nothing outside itself.
-pub fn html(sheets: &[Sheet<'_>], style: &Style) -> String {
+pub fn html(sheets: &[Sheet<'_>], detail: Detail, style: &Style) -> String {
     let style = style.of_a_file();
     let bodies: Vec<sheet::Body> =
-        sheets.iter().enumerate().map(|(at, sheet)| sheet.body(at, sheets.len() > 1, &style)).collect();
+        sheets.iter().enumerate().map(|(at, sheet)| sheet.body(at, sheets.len() > 1, detail, &style)).collect();
     let titles: Vec<&str> = bodies.iter().map(|body| body.title.as_str()).collect();
     let articles: String = bodies.iter().map(|body| body.html.as_str()).collect();
     let contents = if bodies.len() > 1 { contents(&titles) } else { String::new() };

@@ -1,7 +1,8 @@
 //! Which kernels the numbers of the ladder are of.
 
-use tiermark_model::{Finding, Labels};
-use tiermark_page::{Ink, Page, Style, graded, heading, items_of, paragraph, rate};
+use crate::order::grouped;
+use tiermark_model::{Finding, Labels, RateUnit};
+use tiermark_page::{Detail, Ink, Page, Text, graded, heading, items_of, paragraph, rate, text};
 
 /// The kernel behind a number of the ladder.
 pub(crate) struct Winner {
@@ -10,7 +11,7 @@ pub(crate) struct Winner {
     span: String,
     kernel: String,
     /// The number, with the mark of its grade.
-    value: String,
+    value: Text,
     note: Option<String>,
     /// Whether the ladder has a column for the number.
     in_table: bool,
@@ -18,7 +19,7 @@ pub(crate) struct Winner {
 
 impl Winner {
     /// The kernel of a finding; `None` where it names none.
-    pub(crate) fn new(finding: &Finding, tier: &str, in_table: bool, style: &Style) -> Option<Self> {
+    pub(crate) fn new(finding: &Finding, tier: &str, in_table: bool) -> Option<Self> {
         let labels = &finding.labels;
         let text = |key: &str| labels.get(key).unwrap_or_default().to_owned();
         Some(Self {
@@ -26,11 +27,8 @@ impl Winner {
             tier: tier.to_owned(),
             span: text(Labels::SPAN),
             kernel: labels.get(Labels::KERNEL)?.to_owned(),
-            value: graded(finding.value.map(|v| rate(v, style)), &finding.verdict, finding.unit, style)
-                .text
-                .trim_end()
-                .to_owned(),
-            note: finding.note(style.rate_unit),
+            value: graded(finding.value.map(rate), &finding.verdict, finding.unit).words(),
+            note: finding.note(RateUnit::Si),
             in_table,
         })
     }
@@ -47,30 +45,17 @@ impl Winner {
 }
 
 /// The section; empty when no number names a kernel.
-pub(crate) fn kernels(winners: &[Winner], style: &Style) -> Page {
-    let mut ops: Vec<&str> = Vec::new();
-    for w in winners {
-        if !ops.contains(&w.op.as_str()) {
-            ops.push(&w.op);
-        }
-    }
+pub(crate) fn kernels(winners: &[Winner], detail: Detail) -> Page {
     let mut out = Page::new();
-    for op in ops {
-        let of_op: Vec<&Winner> = winners.iter().filter(|w| w.op == op).collect();
-        if style.verbose {
+    for (op, of_op) in grouped(winners.iter().map(|winner| (winner.op.as_str(), winner))) {
+        if detail.is_all() {
             for w in of_op {
                 let note = w.note.as_deref().map(|note| format!("; {note}")).unwrap_or_default();
-                let text = format!("{} {}: {} {}{note}", w.op, w.place(), w.kernel, w.value);
-                out += paragraph("  ", &text, Ink::Plain);
+                let text = text![format!("{} {}: {} ", w.op, w.place(), w.kernel), &w.value, note];
+                out += paragraph("  ", text, Ink::Plain);
             }
         } else {
-            let parts = summary(&of_op);
-            // Commas stand between the places of one kernel.
-            let list = match style.unicode {
-                true => items_of(&format!("{op}: "), &parts),
-                false => format!("{op}: {}", parts.join("; ")).into(),
-            };
-            out += paragraph("  ", list, Ink::Plain);
+            out += paragraph("  ", items_of(&format!("{op}: "), summary(&of_op)), Ink::Plain);
         }
     }
     let title = "Kernels behind the ladder";
@@ -78,10 +63,10 @@ pub(crate) fn kernels(winners: &[Winner], style: &Style) -> Page {
 }
 
 /// The winners of one operation in few words: places that share a kernel stand together.
-fn summary(winners: &[&Winner]) -> Vec<String> {
+fn summary(winners: &[&Winner]) -> Vec<Text> {
     let groups = winners.chunk_by(|a, b| (&a.kernel, &a.tier) == (&b.kernel, &b.tier));
     let whole = |group: &[&Winner]| winners.iter().filter(|w| w.tier == group[0].tier).count() == group.len();
-    let mut parts: Vec<(Vec<String>, String)> = Vec::new();
+    let mut parts: Vec<(Vec<String>, Text)> = Vec::new();
     for group in groups {
         let place = if whole(group) { group[0].tier.clone() } else { group[0].place() };
         let kernel = kernel_of(group);
@@ -91,17 +76,15 @@ fn summary(winners: &[&Winner]) -> Vec<String> {
         }
     }
     match parts.as_slice() {
-        [(places, kernel)] if places.len() > 1 => vec![format!("{kernel} throughout")],
-        _ => parts.into_iter().map(|(places, kernel)| format!("{} {kernel}", places.join(", "))).collect(),
+        [(places, kernel)] if places.len() > 1 => vec![kernel.clone() + " throughout"],
+        _ => parts.into_iter().map(|(places, kernel)| text![places.join(", "), " ", kernel]).collect(),
     }
 }
 
 /// `avx2-nta 109.3, 220.6`; the numbers themselves only where the ladder has no column for them.
-fn kernel_of(group: &[&Winner]) -> String {
-    let values: Vec<&str> = group.iter().filter(|w| !w.in_table).map(|w| w.value.as_str()).collect();
-    let mut text = group[0].short().to_owned();
-    if !values.is_empty() {
-        text.push_str(&format!(" {}", values.join(", ")));
-    }
-    text
+fn kernel_of(group: &[&Winner]) -> Text {
+    let values = group.iter().filter(|w| !w.in_table).map(|w| &w.value);
+    let values = Text::joined(values, ", ");
+    let kernel = Text::from(group[0].short());
+    if values.is_empty() { kernel } else { text![kernel, " ", values] }
 }

@@ -1,11 +1,12 @@
 //! The ladder: one row a tier, with what each tier does and how far that can be trusted.
 
+use crate::shown::Shown;
 use std::collections::BTreeSet;
 
-use tiermark_model::{Finding, Grade, Labels, Purpose, Quantity, Unit, Verdict};
+use tiermark_model::{Finding, Grade, Labels, Purpose, Quantity, RateUnit};
 use tiermark_page::{
-    Align, Cell, Fit, Ink, Number, Page, Style, Table, fitting, grade_ink, graded, heading, measured_size, nanoseconds,
-    paragraph, percent, rate, with_interval,
+    ABSENT, Cell, Detail, Fit, Ink, Number, Page, Table, fitting, grade_ink, grade_mark, graded, heading,
+    measured_size, number, paragraph, percent, rate, rate_unit,
 };
 
 use crate::kernels::{Winner, kernels};
@@ -20,51 +21,6 @@ pub(crate) const SPANS: [&str; 2] = ["one", "all"];
 pub(crate) const COPY: usize = 2;
 /// What rates of copies are of: elsewhere a copy of 1 GB may count once.
 pub(crate) const COPY_COUNTS: &str = "copy counts the bytes read and the bytes written";
-
-/// Findings by their place in a list, and which of them a view has shown.
-pub(crate) struct Shown<'a> {
-    pub(crate) findings: Vec<&'a Finding>,
-    /// Of each finding, whether a view has shown it.
-    done: Vec<bool>,
-    /// The numbers that views show with their marks.
-    pub(crate) numbers: Vec<&'a Finding>,
-}
-
-impl<'a> Shown<'a> {
-    pub(crate) fn new(findings: impl Iterator<Item = &'a Finding>) -> Self {
-        let findings: Vec<&Finding> = findings.collect();
-        Self { done: vec![false; findings.len()], findings, numbers: Vec::new() }
-    }
-
-    /// Counts the findings that a view shows, with their marks; findings that cannot have a number are not counted.
-    pub(crate) fn count(&mut self, shown: &[&'a Finding]) {
-        self.numbers.extend(shown.iter().filter(|f| is_number(f)));
-    }
-
-    /// Takes those not yet shown that fit, of the findings at some places; no more than the caller draws from the
-    /// iterator.
-    fn take_of(
-        &mut self,
-        places: impl Iterator<Item = usize>,
-        fits: impl Fn(&Finding) -> bool,
-    ) -> impl Iterator<Item = &'a Finding> {
-        places.filter_map(move |at| {
-            let taken = !self.done[at] && fits(self.findings[at]);
-            self.done[at] |= taken;
-            taken.then(|| self.findings[at])
-        })
-    }
-
-    /// Takes all findings not yet shown that fit.
-    pub(crate) fn take_all(&mut self, fits: impl Fn(&Finding) -> bool) -> Vec<&'a Finding> {
-        self.take_of(0..self.findings.len(), fits).collect()
-    }
-
-    /// What no view has shown yet.
-    pub(crate) fn rest(&mut self) -> Vec<&'a Finding> {
-        self.take_all(|_| true)
-    }
-}
 
 /// What names a row: the tier, and the node where labelled.
 pub(crate) fn row_name(labels: &Labels) -> Option<String> {
@@ -107,9 +63,8 @@ pub(crate) fn subject(finding: &Finding) -> String {
     words.join(" ")
 }
 
-/// The ladder with its reasons and kernels; empty when no finding names a tier. `only` names the cpus where they are of
-/// one core.
-pub(crate) fn ladder(shown: &mut Shown<'_>, only: Option<&str>, style: &Style) -> Page {
+/// The rows of a ladder, which take their findings; none when no finding names a tier.
+pub(crate) fn take_rows<'a>(shown: &mut Shown<'a>) -> Vec<(String, LadderRow<'a>)> {
     let on_ladder =
         |at: &usize| matches!(shown.findings[*at].metric, Quantity::TierSize | Quantity::Latency | Quantity::Bandwidth);
     let named = (0..shown.findings.len()).filter_map(|at| Some((row_name(&shown.findings[at].labels)?, at)));
@@ -117,62 +72,75 @@ pub(crate) fn ladder(shown: &mut Shown<'_>, only: Option<&str>, style: &Style) -
     rows.retain(|(_, places)| places.iter().any(on_ladder));
     // By their first number on the ladder: shares, tails and the like may come before it.
     rows.sort_by_cached_key(|(_, places)| places.iter().copied().find(on_ladder));
+    let rows = rows.into_iter().map(|(name, places)| (name, LadderRow::take(&places, shown)));
+    let rows: Vec<(String, LadderRow<'_>)> = rows.collect();
+    for (_, row) in &rows {
+        shown.count(&row.all().chain(row.others.iter().copied()).collect::<Vec<_>>());
+    }
+    rows
+}
+
+/// The ladder with its reasons and kernels; `shares` are those of the theoretical peak. `only` names the cpus where they
+/// are of one core.
+pub(crate) fn ladder(
+    rows: &[(String, LadderRow<'_>)],
+    shares: &[&Finding],
+    only: Option<&str>,
+    detail: Detail,
+) -> Page {
     if rows.is_empty() {
         return Page::new();
     }
-    let rows: Vec<(String, LadderRow<'_>)> =
-        rows.into_iter().map(|(name, places)| (name, LadderRow::take(&places, shown))).collect();
-    let mut reasons = Reasons::new(style);
-    let mut notes = Vec::new();
-    let mut winners = Vec::new();
-    for (name, row) in &rows {
-        shown.count(&row.all().chain(row.others.iter().copied()).collect::<Vec<_>>());
-        row.add_reasons(&mut reasons);
-        winners.extend(row.winners(name, style));
-        notes.extend(row.notes(name, style));
-    }
-    let mut out = heading("The ladder");
-    out += table(&rows, style);
-    out += key(&rows, only, style);
-    out += reasons.page(style);
-    for note in notes {
-        out += paragraph("  ", &note, Ink::Dim);
-    }
-    out += shares(shown, style);
-    out += kernels(&winners, style);
-    out
+    let mut reasons = Reasons::default();
+    rows.iter().for_each(|(_, row)| row.add_reasons(&mut reasons));
+    let winners: Vec<Winner> = rows.iter().flat_map(|(name, row)| row.winners(name)).collect();
+    let notes = rows.iter().flat_map(|(name, row)| row.notes(name, detail));
+    let notes: Page = notes.map(|note| paragraph("  ", &note, Ink::Dim)).collect();
+    let above = heading("The ladder") + table(rows) + key(rows, only) + reasons.page(detail);
+    above + notes + self::shares(shares, detail) + kernels(&winners, detail)
 }
 
 /// The table itself. Columns that no tier fills are dropped: a run of one probe has half of them.
-fn table(rows: &[(String, LadderRow<'_>)], style: &Style) -> Page {
-    let mut columns = vec![("tier".to_owned(), Align::Left)];
-    columns.push(("size ".to_owned(), Align::Right));
-    columns.push(("latency |ns ".to_owned(), Align::Right));
-    for op in OPS {
-        columns.push((format!("{op} |one "), Align::Right));
-        columns.push((format!("{} |all ", style.rate_unit()), Align::Right));
-    }
-    columns.push(("of|peak".to_owned(), Align::Right));
-    columns.push((String::new(), Align::Left));
-    let used: Vec<usize> =
-        (0..columns.len()).filter(|&c| rows.iter().any(|(_, row)| row.has().get(c).copied().unwrap_or(true))).collect();
-    let of = |used: &[usize]| -> Page {
-        let mut table = Table::new().gap(1).indent(1);
-        for &c in used {
-            table = table.column(&columns[c].0, columns[c].1);
-        }
-        for (name, row) in rows {
-            let cells = row.cells(name, style);
-            table.row(used.iter().filter_map(|&c| cells.get(c).cloned()).collect());
-        }
-        table.into()
+fn table(rows: &[(String, LadderRow<'_>)]) -> Page {
+    let has = |of: &dyn Fn(&LadderRow<'_>) -> bool| rows.iter().any(|(_, row)| of(row));
+    let of = |with_grades: bool| {
+        let table = Table::of(rows).texts("tier", |(name, _)| name);
+        let table = table.when(has(&|row| row.size.is_some()), |table| {
+            table.figures("size", |(_, row)| row.size.map(|f| valued(f, |_, v| measured_size(v))))
+        });
+        let table = table.when(has(&|row| row.latency.is_some()), |table| {
+            let latency = |f: &Finding, v: f64| number(v, f.unit).within(f.interval);
+            table.figures("latency|ns", |(_, row)| row.latency.map(|f| valued(f, latency)))
+        });
+        let table = table.each(OPS.into_iter().enumerate(), |table, (at, op)| {
+            let [one, all] = [0, 1].map(|span| at * SPANS.len() + span);
+            // One span of an operation brings the other's column along.
+            table.when(has(&|row| row.rates[one].is_some() || row.rates[all].is_some()), |table| {
+                let cell = |row: &LadderRow<'_>, at: usize| row.rates[at].map(|f| valued(f, |_, v| rate(v)));
+                let table = table.figures(format!("{op}|one"), |(_, row)| cell(row, one));
+                table.figures(rate_unit() + "|all", |(_, row)| cell(row, all))
+            })
+        });
+        let table = table.when(has(&|row| row.peak.is_some()), |table| {
+            table.numbers("of|peak", |(_, row)| row.peak.and_then(|f| f.value).map(percent).unwrap_or_default())
+        });
+        let grade = |grade| {
+            // The word is added where the terminal has room for it.
+            Cell::inked(grade_mark(grade), grade_ink(grade)).if_wide(&format!(" {grade}"))
+        };
+        let table = table.when(with_grades, |table| table.texts("", |(_, row)| row.worst().map(grade)));
+        table.table().gap(1).indent(1).into()
     };
     // Each number has its own mark: the row's gives way before the table is cut into blocks.
-    fitting(vec![of(&used), of(&used[..used.len() - 1])], Fit::Uncut)
+    fitting(vec![of(true), of(false)], Fit::Uncut)
+}
+
+fn valued(f: &Finding, show: impl Fn(&Finding, f64) -> Number) -> Cell {
+    graded(f.value.map(|v| show(f, v)), &f.verdict, f.unit)
 }
 
 /// What stands beside the numbers of the table, as far as it is used.
-fn key<'a>(rows: &[(String, LadderRow<'a>)], only: Option<&str>, style: &Style) -> Page {
+fn key<'a>(rows: &[(String, LadderRow<'a>)], only: Option<&str>) -> Page {
     let rates = rows.iter().any(|(_, row)| row.rates.iter().any(Option::is_some));
     let all = only.map_or_else(
         || "all = all cores".to_owned(),
@@ -183,7 +151,7 @@ fn key<'a>(rows: &[(String, LadderRow<'a>)], only: Option<&str>, style: &Style) 
     parts.extend(copies.then(|| COPY_COUNTS.to_owned()));
     // A row's mark is that of its worst number.
     let grades: BTreeSet<Grade> = rows.iter().filter_map(|(_, row)| row.worst()).collect();
-    let grades: Vec<String> = grades.into_iter().map(|grade| format!("{} {grade}", style.mark(grade))).collect();
+    let grades: Vec<String> = grades.into_iter().map(|grade| format!("{} {grade}", grade_mark(grade))).collect();
     parts.extend((!grades.is_empty()).then(|| grades.join(", ")));
     let first =
         |row: &LadderRow<'a>, span: usize| row.rates.iter().skip(span).step_by(SPANS.len()).flatten().next().copied();
@@ -209,7 +177,7 @@ pub(crate) fn footprints<'a>(rows: impl Iterator<Item = [Option<&'a Finding>; 3]
 }
 
 /// The findings of one tier.
-struct LadderRow<'a> {
+pub(crate) struct LadderRow<'a> {
     size: Option<&'a Finding>,
     latency: Option<&'a Finding>,
     /// In the order of [`OPS`] and [`SPANS`].
@@ -245,15 +213,6 @@ impl<'a> LadderRow<'a> {
         Self { size, latency, rates, others, peak }
     }
 
-    /// Which cells have something in them, tier and verdict included. One span of an operation brings the other's
-    /// column along.
-    fn has(&self) -> Vec<bool> {
-        let mut has = vec![true, self.size.is_some(), self.latency.is_some()];
-        has.extend(self.rates.chunks(SPANS.len()).flat_map(|op| [op.iter().any(Option::is_some); SPANS.len()]));
-        has.extend([self.peak.is_some(), true]);
-        has
-    }
-
     fn all(&self) -> impl Iterator<Item = &'a Finding> {
         [self.size, self.latency].into_iter().chain(self.rates.iter().copied()).flatten()
     }
@@ -267,65 +226,45 @@ impl<'a> LadderRow<'a> {
         self.all().chain(self.others.iter().copied()).for_each(|f| reasons.add_finding(&subject(f), f));
     }
 
-    fn cells(&self, name: &str, style: &Style) -> Vec<Cell> {
-        let number = |f: Option<&Finding>, show: &dyn Fn(&Finding, f64) -> Number| match f {
-            Some(f) => graded(f.value.map(|v| show(f, v)), &f.verdict, f.unit, style),
-            None => graded(None::<String>, &Verdict::trusted(), Unit::Count, style),
-        };
-        let mut cells = vec![Cell::new(name), number(self.size, &|_, v| measured_size(v))];
-        cells.push(number(self.latency, &|f, v| match f.interval {
-            Some(_) => with_interval(v, f.interval, f.unit, style),
-            None => nanoseconds(v).into(),
-        }));
-        cells.extend(self.rates.iter().map(|f| number(*f, &|_, v| rate(v, style).into())));
-        cells.push(Cell::new(self.peak.and_then(|f| f.value).map(percent).unwrap_or_default()));
-        cells.push(self.worst().map_or_else(Cell::default, |grade| {
-            // The word is added where the terminal has room for it.
-            Cell::inked(style.mark(grade), grade_ink(grade)).if_wide(&format!(" {grade}"))
-        }));
-        cells
-    }
-
-    fn winners(&self, name: &str, style: &Style) -> Vec<Winner> {
+    fn winners(&self, name: &str) -> Vec<Winner> {
         let columns = self.rates.iter().flatten().map(|f| (*f, true));
         let others = self.others.iter().map(|f| (*f, false));
-        columns.chain(others).filter_map(|(f, in_table)| Winner::new(f, name, in_table, style)).collect()
+        columns.chain(others).filter_map(|(f, in_table)| Winner::new(f, name, in_table)).collect()
     }
 
-    /// Remarks that stand below the table: all with `verbose`, else only those of numbers that are not what the column
+    /// Remarks that stand below the table: all in detail, else only those of numbers that are not what the column
     /// says.
-    fn notes(&self, name: &str, style: &Style) -> Vec<String> {
+    fn notes(&self, name: &str, detail: Detail) -> Vec<String> {
         let odd = |f: &&Finding| !f.labels.has_usual_layout();
         let said = [
-            ("size", self.size.filter(|_| style.verbose)),
-            ("latency", self.latency.filter(|f| style.verbose || odd(f))),
+            ("size", self.size.filter(|_| detail.is_all())),
+            ("latency", self.latency.filter(|f| detail.is_all() || odd(f))),
         ];
         let of_cell =
-            said.into_iter().filter_map(|(what, f)| Some(format!("{name} {what}: {}", f?.note(style.rate_unit)?)));
+            said.into_iter().filter_map(|(what, f)| Some(format!("{name} {what}: {}", f?.note(RateUnit::Si)?)));
         // The remarks of rates stand beside their kernels, where they have one.
         let rates = self.rates.iter().flatten().filter(|f| f.labels.get(Labels::KERNEL).is_none());
-        let of_rate = rates.filter_map(|f| Some(format!("{}: {}", subject(f), f.note(style.rate_unit)?)));
+        let of_rate = rates.filter_map(|f| Some(format!("{}: {}", subject(f), f.note(RateUnit::Si)?)));
         of_cell.chain(of_rate).collect()
     }
 }
 
 /// Every share of the theoretical peak in one line a tier.
-fn shares(shown: &mut Shown<'_>, style: &Style) -> Page {
+fn shares(shares: &[&Finding], detail: Detail) -> Page {
     let mut out = Page::new();
-    let mut reasons = Reasons::new(style);
-    let shares = shown.take_all(|f| f.metric == Quantity::PeakShare && row_name(&f.labels).is_some());
+    let mut reasons = Reasons::default();
     shares.iter().for_each(|f| reasons.add(&subject(f), &f.verdict));
     let part = |f: &&Finding| {
         let words = [f.labels.get(Labels::OP), f.labels.get(Labels::SPAN)];
         let what = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
-        let text = format!("{what} {}", f.value.map_or_else(|| style.absent().to_owned(), percent));
+        let text = format!("{what} {}", f.value.map_or_else(|| ABSENT.to_owned(), percent));
         (row_name(&f.labels).unwrap_or_default(), text)
     };
     for (name, parts) in grouped(shares.iter().map(part)) {
         let text = format!("{name}, share of the theoretical peak: {}", parts.join(", "));
         out += paragraph("  ", &text, Ink::Plain);
     }
-    out + reasons.page(style)
+    out + reasons.page(detail)
 }
 
 #[cfg(test)]
@@ -339,7 +278,7 @@ mod tests {
         const FINDINGS: usize = 100;
         let json = serde_json::json!({
             "metric": "latency", "labels": {}, "value": 1.0, "unit": "ns", "samples": 1,
-            "verdict": Verdict::trusted(), "evidence": [],
+            "verdict": tiermark_model::Verdict::trusted(), "evidence": [],
         });
         let finding: Finding = serde_json::from_value(json).unwrap();
         let mut shown = Shown::new(std::iter::repeat_n(&finding, FINDINGS));

@@ -6,7 +6,7 @@ use tiermark_model::{
     Bytes, Grade, GradeCounts, KernelInfo, Metric, OsGroup, Pattern, PrimitiveInfo, Refusal, Run, StoreKind, Sweep,
 };
 use tiermark_page::{
-    Align, Cell, Ink, Page, Style, Table, command, heading, left, paragraph, railed, raw, seconds, space, spoken, width,
+    Cell, Detail, Ink, Page, Style, Table, command, heading, left, paragraph, railed, raw, seconds, space, width,
 };
 
 use crate::capacity::capacity_line;
@@ -29,28 +29,24 @@ pub struct ProbeLine {
 }
 
 /// Renders the kernels that can run here, and why others cannot.
-pub fn kernels(kernels: &[KernelInfo], unavailable: &[Refusal], style: &Style) -> Page {
-    let mut table = Table::new().indent(0).column("kernel", Align::Left);
-    // Useful bytes of every 64-byte line of span: what turns time into a rate.
-    table = table.column("bytes a|line r+w", Align::Right).column("stores", Align::Left);
-    table = table.column("what", Align::Left);
-    for kernel in kernels {
+pub fn kernels(kernels: &[KernelInfo], unavailable: &[Refusal], detail: Detail) -> Page {
+    let stores = |kernel: &KernelInfo| match kernel.store_kind {
+        StoreKind::None => "",
+        StoreKind::Cached => "cached",
+        StoreKind::NonTemporal => "non-temporal",
+        StoreKind::Block => "block",
+    };
+    let what = |kernel: &KernelInfo| {
         let walk = if kernel.pattern == Pattern::Random { "random lines: " } else { "" };
-        let plain = if kernel.plain { " (plain)" } else { "" };
-        table.row(vec![
-            Cell::inked(kernel.id.to_string(), Ink::Head),
-            Cell::new(format!("{}+{}", kernel.read_per_line, kernel.write_per_line)),
-            Cell::new(match kernel.store_kind {
-                StoreKind::None => "",
-                StoreKind::Cached => "cached",
-                StoreKind::NonTemporal => "non-temporal",
-                StoreKind::Block => "block",
-            }),
-            Cell::new(format!("{walk}{}{plain}", kernel.doc)),
-        ]);
-    }
+        format!("{walk}{}{}", kernel.doc, if kernel.plain { " (plain)" } else { "" })
+    };
+    let table = Table::of(kernels).texts("kernel", |kernel| Cell::inked(kernel.id.to_string(), Ink::Head));
+    // Useful bytes of every 64-byte line of span: what turns time into a rate.
+    let bytes = |kernel: &KernelInfo| format!("{}+{}", kernel.read_per_line, kernel.write_per_line);
+    let table = table.numbers("bytes a|line r+w", bytes).texts("stores", stores).texts("what", what);
+    let table = table.table().indent(0);
     let list = if table.is_empty() { raw("No kernel can run here.", Ink::Plain) } else { table.into() };
-    list + trouble("Not available here", &unavailable.iter().collect::<Vec<_>>(), style)
+    list + trouble("Not available here", &unavailable.iter().collect::<Vec<_>>(), detail)
 }
 
 /// A command or an option of another tool, and what does the same here.
@@ -65,35 +61,25 @@ pub struct Equivalent {
 }
 
 /// Renders commands of another tool beside those that do the same here.
-pub fn equivalents(all: &[Equivalent], style: &Style) -> Page {
-    all.iter()
-        .map(|row| {
-            let mut shown = raw(&spoken(&row.there, style), Ink::Head) + raw(&format!("    {}", row.here), Ink::Plain);
-            if !row.note.is_empty() {
-                shown += paragraph("      ", &row.note, Ink::Plain);
-            }
-            shown
-        })
-        .collect()
+pub fn equivalents(all: &[Equivalent]) -> Page {
+    let shown = |row: &Equivalent| {
+        let commands = raw(&row.there, Ink::Head) + raw(&format!("    {}", row.here), Ink::Plain);
+        if row.note.is_empty() { commands } else { commands + paragraph("      ", &row.note, Ink::Plain) }
+    };
+    all.iter().map(shown).collect()
 }
 
 /// Renders a list of probes, with what keeps some from running here.
-pub fn probes(probes: &[ProbeLine], style: &Style) -> Page {
-    let mut table = Table::new().indent(0).column("probe", Align::Left).column("method", Align::Right);
-    table = table.column("what it measures", Align::Left);
-    for probe in probes {
-        table.row(vec![
-            Cell::inked(&probe.id, Ink::Head),
-            Cell::new(probe.method.to_string()),
-            Cell::new(&probe.summary),
-        ]);
-    }
+pub fn probes(probes: &[ProbeLine], detail: Detail) -> Page {
+    let table = Table::of(probes).texts("probe", |probe| Cell::inked(&probe.id, Ink::Head));
+    let table = table.numbers("method", |probe| probe.method.to_string());
+    let table = table.texts("what it measures", |probe| &probe.summary).table().indent(0);
     let refused: Vec<&Refusal> = probes.iter().filter_map(|p| p.refused.as_ref()).collect();
-    table + trouble("Not available here", &refused, style)
+    table + trouble("Not available here", &refused, detail)
 }
 
 /// Renders the primitives of the operating system, group by group, and why some cannot be measured here.
-pub fn primitives(all: &[PrimitiveInfo], style: &Style) -> Page {
+pub fn primitives(all: &[PrimitiveInfo], detail: Detail) -> Page {
     let mut out = Page::new();
     for group in OsGroup::ALL {
         let of: Vec<&PrimitiveInfo> = all.iter().filter(|p| p.group == group).collect();
@@ -101,14 +87,11 @@ pub fn primitives(all: &[PrimitiveInfo], style: &Style) -> Page {
             continue;
         }
         out += heading(group.name());
-        let mut table = Table::new().column("primitive", Align::Left).column("how", Align::Left);
-        for primitive in of {
-            table.row(vec![Cell::new(&primitive.id.0), Cell::new(primitive.described())]);
-        }
-        out += table;
+        let table = Table::of(&of).texts("primitive", |primitive| &primitive.id.0);
+        out += table.texts("how", |primitive| primitive.described()).table();
     }
     let refused: Vec<&Refusal> = all.iter().filter_map(|p| p.refusal.as_ref()).collect();
-    out + trouble("Not available here", &refused, style)
+    out + trouble("Not available here", &refused, detail)
 }
 
 /// The method page of a primitive: how it is measured, its dimensions here, and why it cannot be measured here.
@@ -225,33 +208,30 @@ pub fn shown_grades(run: &Run) -> GradeCounts {
 
 /// Renders saved runs, one line each.
 pub fn runs(lines: &[RunLine]) -> Page {
+    let known = |line: &RunLine, of: fn(&RunSummary) -> String| line.what.as_ref().map(of).unwrap_or_default();
+    let trusted =
+        |run: &RunSummary| run.trusted.map(|(trusted, all)| format!("{trusted} of {all}")).unwrap_or_default();
+    let machine = |line: &RunLine| match &line.what {
+        Ok(run) => Cell::new(&run.machine),
+        Err(why) => Cell::inked(why, Ink::Bad),
+    };
     // Ids are copied: what is flush right is never broken.
-    let mut table = Table::new().indent(0).column("run", Align::Right).column("what", Align::Left);
-    table = table.column("took", Align::Right).column("trusted", Align::Right).column("machine", Align::Left);
-    for line in lines {
-        let id = Cell::inked(&line.id, Ink::Head);
-        table.row(match &line.what {
-            Ok(run) => vec![
-                id,
-                Cell::new(&run.title),
-                Cell::new(run.seconds.map(seconds).unwrap_or_default()),
-                Cell::new(run.trusted.map(|(trusted, all)| format!("{trusted} of {all}")).unwrap_or_default()),
-                Cell::new(&run.machine),
-            ],
-            Err(why) => vec![id, Cell::default(), Cell::default(), Cell::default(), Cell::inked(why, Ink::Bad)],
-        });
-    }
-    table.into()
+    let table = Table::of(lines).numbers("run", |line| Cell::inked(&line.id, Ink::Head));
+    let table = table.texts("what", |line| known(line, |run| run.title.clone()));
+    let table = table.numbers("took", |line| known(line, |run| run.seconds.map(seconds).unwrap_or_default()));
+    table.numbers("trusted", |line| known(line, trusted)).texts("machine", machine).table().indent(0).into()
 }
 
 /// Renders names, each with a line of text.
 pub fn names(rows: &[(&str, String)]) -> Page {
-    let mut table = Table::new().indent(0).column("", Align::Right).column("", Align::Left);
     let widest = rows.iter().map(|(name, _)| width(name)).max().unwrap_or(0);
-    for (name, text) in rows {
-        table.row(vec![Cell::inked(left(name, widest), Ink::Head), Cell::new(text)]);
-    }
-    table.into()
+    padded(rows, widest, |(name, _)| name).indent(0).into()
+}
+
+/// Rows of a name and a text, the names flush left in a column that is never broken.
+fn padded<T>(rows: &[(T, String)], widest: usize, name: impl Fn(&(T, String)) -> &str) -> Table {
+    let table = Table::of(rows).numbers("", |row| Cell::inked(left(name(row), widest), Ink::Head));
+    table.texts("", |(_, text)| text).table()
 }
 
 /// A figure that alerts of `watch` can name.
@@ -275,16 +255,15 @@ pub fn watch_figures(lines: &[FigureLine]) -> Page {
     for group in lines.chunk_by(|a, b| a.group == b.group) {
         // One heading of the columns will do.
         let titles = if out.is_empty() { ["name", "unit", "what it is"] } else { [""; 3] };
-        let mut table = titles.into_iter().fold(Table::new(), |table, title| table.column(title, Align::Left));
-        let mut before: &[String] = &[];
-        for line in group {
-            let same = line.about.iter().zip(before).take_while(|(own, other)| own == other).count();
-            let rest = line.about[same.min(line.about.len().saturating_sub(1))..].join("; ");
-            table.row(vec![Cell::inked(left(&line.name, widest), Ink::Head), Cell::new(line.unit), Cell::new(rest)]);
-            before = &line.about;
-        }
-        out += heading(&group[0].group);
-        out += table;
+        let before = std::iter::once(&[][..]).chain(group.iter().map(|line| line.about.as_slice()));
+        let rows: Vec<(&FigureLine, &[String])> = group.iter().zip(before).collect();
+        let rest = |(line, before): &(&FigureLine, &[String])| {
+            let same = line.about.iter().zip(*before).take_while(|(own, other)| own == other).count();
+            line.about[same.min(line.about.len().saturating_sub(1))..].join("; ")
+        };
+        let table = Table::of(&rows).texts(titles[0], |(line, _)| Cell::inked(left(&line.name, widest), Ink::Head));
+        let table = table.texts(titles[1], |(line, _)| line.unit).texts(titles[2], rest);
+        out += heading(&group[0].group) + table.table();
     }
     let written = "0 stands for any node or socket, NAME for any other item; a name with a path stands in quotes: \
                    \"swaps./dev/vda2.used_bytes\". Shares and percentages are compared with 5 % or 0.05, rates of \
@@ -296,14 +275,7 @@ pub fn watch_figures(lines: &[FigureLine]) -> Page {
 /// Names with a text each, below headings.
 pub fn groups(groups: &[(&str, Vec<(String, String)>)]) -> Page {
     let widest = groups.iter().flat_map(|(_, rows)| rows).map(|(name, _)| width(name)).max().unwrap_or(0);
-    let group = |(title, rows): &(&str, Vec<(String, String)>)| {
-        let mut table = Table::new().column("", Align::Right).column("", Align::Left);
-        for (name, text) in rows {
-            table.row(vec![Cell::inked(left(name, widest), Ink::Head), Cell::new(text)]);
-        }
-        heading(title) + table
-    };
-    groups.iter().map(group).collect::<Page>()
+    groups.iter().map(|(title, rows)| heading(*title) + padded(rows, widest, |(name, _)| name)).collect()
 }
 
 /// Renders the page of a plan: its title, what it says of itself, and the commands it stands for with their notes.

@@ -96,7 +96,7 @@ fn microseconds(ns: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_page::terminal;
+    use tiermark_page::{Style, terminal};
 
     /// A run of an open loop with so many tenants, which are all alike.
     fn open(tenants: usize) -> LoadRun {

@@ -1,16 +1,17 @@
 //! Latency over bandwidth: curves as plots, their figures as a table, and their points.
 
-use tiermark_model::{Finding, Grade, Labels, Observation, Purpose, Quantity, RunCounters, Unit, Verdict};
+use tiermark_model::{Finding, Grade, Labels, Observation, Purpose, Quantity, RateUnit, RunCounters, Unit};
 use tiermark_page::{
-    Align, Cell, Ink, Page, Plot, ROWS, Series, Style, Table, graded, heading, letter, nanoseconds, paragraph, percent,
-    plot_over, rate, space, value, with_interval,
+    ABSENT, Cell, Detail, Ink, Page, Plot, ROWS, Rates, Series, Table, Text, graded, heading, letter, nanoseconds,
+    number, paragraph, percent, plot_over, rate, rate_unit, space, text,
 };
 
-use crate::ladder::Shown;
 use crate::machine::many;
 use crate::mess_csv::MessPoint;
+use crate::order::distinct;
 use crate::points::observed;
 use crate::reasons::Reasons;
+use crate::shown::Shown;
 use crate::tally::is_number;
 use crate::traffic::on_channels;
 
@@ -19,12 +20,12 @@ const CURVES_A_PLOT: usize = 5;
 /// What stands for a knee where a curve has none.
 const NO_KNEE: &str = "none";
 /// The figures of a curve, in the order of the columns.
-const COLUMNS: [(Quantity, &str); 5] = [
-    (Quantity::LoadedUnloaded, "idle|ns "),
-    (Quantity::LoadedKnee, "knee| "),
-    (Quantity::LoadedMost, "most| "),
-    (Quantity::LoadedSaturated, "full|ns "),
-    (Quantity::LoadedPeak, "all|cores "),
+const COLUMNS: [(Quantity, &str, &str); 5] = [
+    (Quantity::LoadedUnloaded, "idle|ns", ""),
+    (Quantity::LoadedKnee, "knee|", ""),
+    (Quantity::LoadedMost, "most|", ""),
+    (Quantity::LoadedSaturated, "full|ns", ""),
+    (Quantity::LoadedPeak, "all|", " cores"),
 ];
 
 /// Heading of a finding's column.
@@ -87,28 +88,31 @@ fn curves_of<'a>(observations: &[&'a Observation]) -> Vec<LoadedCurve<'a>> {
     curves
 }
 
-/// The view of a run's curves, or an empty string if it has none.
-pub(crate) fn loaded(
-    shown: &mut Shown<'_>,
-    observations: &[&Observation],
-    counters: Option<&RunCounters>,
-    style: &Style,
-) -> Page {
+/// Takes the figures of curves; those that a table has count.
+pub(crate) fn take<'a>(shown: &mut Shown<'a>) -> Vec<&'a Finding> {
     let findings = shown.take_all(|f| f.metric.family() == "loaded");
     let in_table =
-        |f: &&&Finding| f.metric == Quantity::LoadedAtTarget || COLUMNS.iter().any(|(metric, _)| f.metric == *metric);
+        |f: &&&Finding| f.metric == Quantity::LoadedAtTarget || COLUMNS.iter().any(|(metric, ..)| f.metric == *metric);
     shown.count(&findings.iter().filter(in_table).copied().collect::<Vec<_>>());
+    findings
+}
+
+/// The view of a run's curves; empty if it has none.
+pub(crate) fn loaded(
+    findings: &[&Finding],
+    observations: &[&Observation],
+    counters: Option<&RunCounters>,
+    detail: Detail,
+) -> Page {
     let curves = curves_of(observations);
     if findings.is_empty() && curves.is_empty() {
         return Page::new();
     }
-    let mut out = heading(&title(&curves, style));
+    let mut out = heading(title(&curves));
     let series: Vec<Series> = curves
         .iter()
         .map(|curve| {
-            let point = |p: &LoadedPoint<'_>| {
-                Some(((scaled(p.rate, style), p.seen.value?), observed(p.seen, 1.0).named(pressure(p))))
-            };
+            let point = |p: &LoadedPoint<'_>| Some(((p.rate, p.seen.value?), observed(p.seen).named(pressure(p))));
             let (points, about) = curve.points.iter().filter_map(point).unzip();
             // A single curve is named by the heading.
             Series {
@@ -119,13 +123,13 @@ pub(crate) fn loaded(
             }
         })
         .collect();
-    let groups = with_measured(series, &curves, counters, style);
-    out += drawn(groups, true, &lines(&findings, &curves, style), style);
-    out += table(&findings, style);
-    if style.verbose {
-        out.extend(curves.iter().map(|curve| points(curve, style)));
+    let groups = with_measured(series, &curves, counters);
+    out += drawn(groups, true, &lines(findings, &curves));
+    out += table(findings, detail);
+    if detail.is_all() {
+        out.extend(curves.iter().map(|curve| points(curve, detail)));
     } else {
-        let mut reasons = Reasons::new(style);
+        let mut reasons = Reasons::default();
         let all: Vec<&LoadedPoint<'_>> = curves.iter().flat_map(|c| &c.points).collect();
         all.iter().for_each(|p| reasons.add(&at(p), &p.seen.verdict));
         if let Some(text) = reasons.counted(all.len(), "points") {
@@ -136,17 +140,12 @@ pub(crate) fn loaded(
 }
 
 /// The series, each with the same over the bytes that moved on the channels, where they were counted.
-fn with_measured(
-    series: Vec<Series>,
-    curves: &[LoadedCurve<'_>],
-    counters: Option<&RunCounters>,
-    style: &Style,
-) -> Vec<Vec<Series>> {
+fn with_measured(series: Vec<Series>, curves: &[LoadedCurve<'_>], counters: Option<&RunCounters>) -> Vec<Vec<Series>> {
     let measured = |curve: &LoadedCurve<'_>| {
         let point = |p: &LoadedPoint<'_>| {
             // Without load nothing is useful, and little moves.
             let rate = if p.rate > 0.0 { on_channels(p.seen, p.rate, counters)? } else { 0.0 };
-            Some(((scaled(rate, style), p.seen.value?), observed(p.seen, 1.0).named(pressure(p))))
+            Some(((rate, p.seen.value?), observed(p.seen).named(pressure(p))))
         };
         let (points, about): (Vec<_>, Vec<_>) = curve.points.iter().filter_map(point).unzip();
         (points.len() > 1).then(|| Series {
@@ -170,7 +169,7 @@ fn with_measured(
 }
 
 /// The heading of the curves, with the traffic where it is one.
-fn title(curves: &[LoadedCurve<'_>], style: &Style) -> String {
+fn title(curves: &[LoadedCurve<'_>]) -> Text {
     // The first point is without load.
     let loaded = if let [only] = curves { only.points.last().map(|point| &point.seen.labels) } else { None };
     let words = loaded.into_iter().flat_map(|labels| {
@@ -180,12 +179,7 @@ fn title(curves: &[LoadedCurve<'_>], style: &Style) -> String {
     });
     let words: Vec<String> = words.flatten().collect();
     let of = if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) };
-    format!("Latency over bandwidth (ns, {}){of}", style.axis().1)
-}
-
-/// A rate in the unit of the axis.
-fn scaled(bytes_per_second: f64, style: &Style) -> f64 {
-    bytes_per_second / style.axis().0
+    text!["Latency over bandwidth (ns, ", Text::axis(Unit::BytesPerSecond), ")", of]
 }
 
 /// What a plot shows beside its curves.
@@ -197,10 +191,10 @@ struct Lines {
     target: Option<(f64, String)>,
 }
 
-fn lines(findings: &[&Finding], curves: &[LoadedCurve<'_>], style: &Style) -> Lines {
+fn lines(findings: &[&Finding], curves: &[LoadedCurve<'_>]) -> Lines {
     let knee = |curve: &LoadedCurve<'_>| {
         let of_curve = |f: &&&Finding| f.metric == Quantity::LoadedKnee && name(&f.labels) == curve.name;
-        Some(scaled(findings.iter().find(of_curve)?.value?, style))
+        findings.iter().find(of_curve)?.value
     };
     let target = findings.iter().find(|f| f.metric == Quantity::LoadedAtTarget);
     let target = target.and_then(|f| f.labels.get(Labels::STATISTIC)).and_then(|target| {
@@ -226,7 +220,7 @@ fn plots(groups: Vec<Group>) -> Vec<Vec<Group>> {
     plots
 }
 
-fn drawn(groups: Vec<Vec<Series>>, unit_in_heading: bool, lines: &Lines, style: &Style) -> Page {
+fn drawn(groups: Vec<Vec<Series>>, unit_in_heading: bool, lines: &Lines) -> Page {
     let mut out = Page::new();
     let knees = lines.knees.iter().copied().chain(std::iter::repeat(None));
     for plot in plots(groups.into_iter().zip(knees).collect()) {
@@ -240,85 +234,83 @@ fn drawn(groups: Vec<Vec<Series>>, unit_in_heading: bool, lines: &Lines, style: 
         };
         let mut marks: Vec<(f64, String)> = knees.filter_map(named).collect();
         marks.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let (unit, level) = ("ns".to_owned(), lines.target.clone());
-        let plot = Plot { unit, unit_in_heading, series: chunk, marks, level, rows: ROWS, ..Plot::default() };
-        out += plot_over(plot, style.axis().1);
+        let level = lines.target.clone();
+        let plot = Plot {
+            unit: "ns".into(),
+            rates: Rates::X,
+            unit_in_heading,
+            series: chunk,
+            marks,
+            level,
+            rows: ROWS,
+            ..Plot::default()
+        };
+        out += plot_over(plot, Text::axis(Unit::BytesPerSecond));
     }
     out
 }
 
 /// One row a curve.
-fn table(findings: &[&Finding], style: &Style) -> Page {
-    let mut rows: Vec<String> = Vec::new();
-    for finding in findings {
-        let name = name(&finding.labels);
-        if !rows.contains(&name) {
-            rows.push(name);
-        }
+fn table(findings: &[&Finding], detail: Detail) -> Page {
+    let rows = distinct(findings.iter().map(|finding| name(&finding.labels)));
+    if rows.is_empty() {
+        return Page::new();
     }
     let target =
         findings.iter().find(|f| f.metric == Quantity::LoadedAtTarget).and_then(|f| f.labels.get(Labels::STATISTIC));
-    let mut table = Table::new().gap(1).column("", Align::Left);
-    for (metric, head) in COLUMNS {
-        let unit =
-            if matches!(metric, Quantity::LoadedUnloaded | Quantity::LoadedSaturated) { "" } else { style.rate_unit() };
-        table = table.column(
-            &if unit.is_empty() { head.to_owned() } else { head.replacen('|', &format!("|{unit} "), 1) },
-            Align::Right,
-        );
-    }
-    if let Some(target) = target {
-        table = table.column(&format!("below|{target} "), Align::Right);
-    }
-    let mut reasons = Reasons::new(style);
+    let cell = |row: &str, metric: &Quantity| {
+        let found = findings.iter().find(|f| f.metric == *metric && name(&f.labels) == *row);
+        found.map_or_else(|| Cell::new(ABSENT), |f| number_of(f))
+    };
+    let head = |metric: &Quantity, line: &str, more: &str| match metric {
+        Quantity::LoadedUnloaded | Quantity::LoadedSaturated => Text::from(line),
+        _ => text![line, rate_unit(), more],
+    };
+    let table = Table::of(&rows).texts("", |row| row).each(COLUMNS, |table, (metric, line, more)| {
+        table.figures(head(&metric, line, more), |row| cell(row, &metric))
+    });
+    let table = table.each(target, |table, target| {
+        table.figures(format!("below|{target}"), |row| cell(row, &Quantity::LoadedAtTarget))
+    });
+    let table = table.table().gap(1);
+    let mut reasons = Reasons::default();
     let mut notes: Vec<String> = Vec::new();
-    let absent = || Cell::new(format!("{} ", style.absent()));
     for row in &rows {
-        let of = |metric: &Quantity| findings.iter().find(|f| f.metric == *metric && name(&f.labels) == *row);
-        let cell = |metric: &Quantity| {
-            of(metric).map_or_else(absent, |f| {
-                // That of a knee is no confidence interval, but where the next points are: its remark says so.
-                let interval = f.interval.filter(|_| *metric != Quantity::LoadedKnee);
-                let none = (*metric == Quantity::LoadedKnee && f.verdict.grade != Grade::Invalid)
-                    .then(|| NO_KNEE.to_owned().into());
-                let shown = f.value.map(|v| with_interval(v, interval, f.unit, style));
-                let is_told = is_number(f) && (shown.is_some() || none.is_none());
-                let verdict = if is_told { f.verdict.clone() } else { Verdict::trusted() };
-                graded(shown.or(none), &verdict, f.unit, style)
-            })
-        };
-        let mut cells = vec![Cell::new(row)];
-        cells.extend(COLUMNS.iter().map(|(metric, _)| cell(metric)));
-        cells.extend(target.map(|_| cell(&Quantity::LoadedAtTarget)));
-        table.row(cells);
         for finding in findings.iter().filter(|f| name(&f.labels) == *row) {
             if is_number(finding) {
                 reasons.add(&format!("{row} {}", column_name(finding)), &finding.verdict);
             }
-            notes.extend(said(row, finding, style));
+            notes.extend(said(row, finding, detail));
         }
-    }
-    if table.is_empty() {
-        return Page::new();
     }
     let mut key = "idle = no load, knee = bend of the curve, most = highest rate of the injectors, full = without \
         pauses, all cores = bandwidth without a chaser"
         .to_owned();
-    let has = |sign: &str| table.cells().any(|cell| cell.text.split_whitespace().any(|word| word == sign));
+    let has = |sign: &str| table.cells().any(|cell| cell.text == sign.into());
     if has(NO_KNEE) {
         key.push_str(&format!(", {NO_KNEE} = no bend up to the highest rate measured"));
     }
-    if has(style.absent()) {
-        key.push_str(&format!(", {} = no number", style.absent()));
+    if has(ABSENT) {
+        key.push_str(&format!(", {ABSENT} = no number"));
     }
-    let mut out = space() + table + paragraph("  ", &key, Ink::Dim) + reasons.page(style);
+    let mut out = space() + table + paragraph("  ", &key, Ink::Dim) + reasons.page(detail);
     notes.iter().for_each(|note| out += paragraph("  ", note, Ink::Plain));
     out
 }
 
-/// Notes of a finding: knees, targets and overload always, the rest with `verbose`.
-fn said(row: &str, finding: &Finding, style: &Style) -> Option<String> {
-    let note = finding.note(style.rate_unit)?;
+/// A figure of a curve; that of a curve without a knee says so.
+fn number_of(f: &Finding) -> Cell {
+    // That of a knee is no confidence interval, but where the next points are: its remark says so.
+    let interval = f.interval.filter(|_| f.metric != Quantity::LoadedKnee);
+    match f.value {
+        None if f.metric == Quantity::LoadedKnee && f.verdict.grade != Grade::Invalid => Cell::new(NO_KNEE),
+        value => graded(value.map(|v| number(v, f.unit).within(interval)), &f.verdict, f.unit),
+    }
+}
+
+/// Notes of a finding: knees, targets and overload always, the rest in detail.
+fn said(row: &str, finding: &Finding, detail: Detail) -> Option<String> {
+    let note = finding.note(RateUnit::Si)?;
     match &finding.metric {
         Quantity::LoadedOverload => Some(format!("{row}: overload, {} lost: {note}", percent(finding.value?))),
         Quantity::LoadedKnee => Some(match finding.value {
@@ -329,7 +321,7 @@ fn said(row: &str, finding: &Finding, style: &Style) -> Option<String> {
             let target = finding.labels.get(Labels::STATISTIC).unwrap_or_default();
             Some(format!("{row}: below {target}: {note}"))
         }
-        _ if style.verbose => Some(format!("{row} {}: {note}", column_name(finding))),
+        _ if detail.is_all() => Some(format!("{row} {}: {note}", column_name(finding))),
         _ => None,
     }
 }
@@ -344,54 +336,41 @@ fn pressure(point: &LoadedPoint<'_>) -> String {
 }
 
 /// Every point of a curve.
-fn points(curve: &LoadedCurve<'_>, style: &Style) -> Page {
-    let mut table = Table::new().column("pause ns", Align::Right);
-    table = table.column(&format!("{} ", style.rate_unit()), Align::Right).column("ns ", Align::Right);
-    let mut reasons = Reasons::new(style);
-    for point in &curve.points {
-        let seen = point.seen;
-        reasons.add(&at(point), &seen.verdict);
-        table.row(vec![
-            Cell::new(point.pause.map_or_else(|| "no load".to_owned(), |p| p.to_string())),
-            Cell::new(format!("{} ", rate(point.rate, style))),
-            graded(
-                seen.value.map(|v| with_interval(v, seen.interval, Unit::Ns, style)),
-                &seen.verdict,
-                seen.unit,
-                style,
-            ),
-        ]);
-    }
-    heading(&format!("Points of {}", curve.name)) + table + reasons.page(style)
+fn points(curve: &LoadedCurve<'_>, detail: Detail) -> Page {
+    let mut reasons = Reasons::default();
+    curve.points.iter().for_each(|point| reasons.add(&at(point), &point.seen.verdict));
+    let pause = |point: &LoadedPoint<'_>| point.pause.map_or_else(|| "no load".to_owned(), |p| p.to_string());
+    let latency = |seen: &Observation| {
+        graded(seen.value.map(|v| number(v, Unit::Ns).within(seen.interval)), &seen.verdict, seen.unit)
+    };
+    let table = Table::of(&curve.points).numbers("pause ns", pause).figures(rate_unit(), |point| rate(point.rate));
+    heading(format!("Points of {}", curve.name))
+        + table.figures("ns", |point| latency(point.seen)).table()
+        + reasons.page(detail)
 }
 
 /// Curves that were read from a file: a plot and their points.
-pub fn curves(title: &str, points: &[MessPoint], style: &Style) -> Page {
+pub fn curves(title: &str, points: &[MessPoint], detail: Detail) -> Page {
     let mut series: Vec<Series> = Vec::new();
-    let mut table = Table::new().column("reads %", Align::Right).column("pause", Align::Right);
-    table = table.column(style.rate_unit(), Align::Right).column("ns", Align::Right);
     for point in points {
         let name = [point.kind.clone(), format!("{:.0} % reads", point.read_percent)];
         let name = name.iter().filter(|w| !w.is_empty()).cloned().collect::<Vec<_>>().join(" ");
-        let at = (scaled(point.bandwidth, style), point.latency_ns);
+        let at = (point.bandwidth, point.latency_ns);
         match series.iter_mut().find(|s| s.name == name) {
             Some(known) => known.points.push(at),
             None => series.push(Series { name, points: vec![at], ..Series::default() }),
         }
-        table.row(vec![
-            Cell::new(value(point.read_percent, Unit::Count, style)),
-            Cell::new(value(point.pause, Unit::Count, style)),
-            Cell::new(rate(point.bandwidth, style)),
-            Cell::new(nanoseconds(point.latency_ns)),
-        ]);
     }
+    let table = Table::of(points).numbers("reads %", |point| number(point.read_percent, Unit::Count));
+    let table = table.numbers("pause", |point| number(point.pause, Unit::Count));
+    let table = table.numbers(rate_unit(), |point| rate(point.bandwidth));
+    let table = table.numbers("ns", |point| nanoseconds(point.latency_ns)).table();
     let curves = series.len();
-    let mut out = heading(title)
-        + drawn(series.into_iter().map(|one| vec![one]).collect(), false, &Lines::default(), style)
-        + space();
+    let mut out =
+        heading(title) + drawn(series.into_iter().map(|one| vec![one]).collect(), false, &Lines::default()) + space();
     /// More points than these are a page of their own.
     const LISTED: usize = 60;
-    if style.verbose || points.len() <= LISTED {
+    if detail.is_all() || points.len() <= LISTED {
         out += table;
     } else {
         out += paragraph("  ", "--verbose lists the points", Ink::Dim);
@@ -400,14 +379,12 @@ pub fn curves(title: &str, points: &[MessPoint], style: &Style) -> Page {
     let least = points.iter().map(|p| p.latency_ns).fold(f64::INFINITY, f64::min);
     let most = points.iter().map(|p| p.bandwidth).fold(0.0, f64::max);
     let text = format!(
-        "{} of {}: latency from {} ns, bandwidth up to {} {}",
+        "{} of {}: latency from {} ns, bandwidth up to ",
         many(points.len(), "point"),
         many(curves, "curve"),
-        nanoseconds(least),
-        rate(most, style),
-        style.rate_unit()
+        nanoseconds(least)
     );
-    out + paragraph("", &text, Ink::Plain)
+    out + paragraph("", Text::from(text) + rate(most).with_unit(), Ink::Plain)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ mod settings;
 mod topology;
 
 use tiermark_model::{Bytes, Contradiction, Grade, Machine};
-use tiermark_page::{Ink, Page, Style, bullet, heading, items, labelled, paragraph, space};
+use tiermark_page::{Detail, Ink, Page, bullet, grade_mark, heading, items, labelled, paragraph, space};
 
 pub(crate) use modules::kinds_of_modules;
 pub(crate) use topology::many;
@@ -14,28 +14,28 @@ pub(crate) use topology::many;
 use crate::refusals::trouble;
 
 /// Renders a machine. Alike things are counted instead of listed, so that large machines fit one screen too.
-pub fn machine(machine: &Machine, style: &Style) -> Page {
+pub fn machine(machine: &Machine, detail: Detail) -> Page {
     let mut out = head(machine);
     out += space();
-    out += topology::processors(machine, style);
-    out += topology::caches(machine, style);
+    out += topology::processors(machine, detail);
+    out += topology::caches(machine);
     out += topology::groups(machine);
     out += space();
-    out += nodes::nodes(machine, style);
+    out += nodes::nodes(machine);
     out += space();
-    out += modules::modules(machine, style);
+    out += modules::modules(machine, detail);
     out += settings::settings(machine);
-    out += contradictions(&machine.contradictions, style);
-    out += trouble("Not seen", &machine.unseen.iter().collect::<Vec<_>>(), style);
+    out += contradictions(&machine.contradictions);
+    out += trouble("Not seen", &machine.unseen.iter().collect::<Vec<_>>(), detail);
     out
 }
 
 /// Facts of which two views exclude each other, in every report that draws on them.
-pub(crate) fn contradictions(found: &[Contradiction], style: &Style) -> Page {
+pub(crate) fn contradictions(found: &[Contradiction]) -> Page {
     if found.is_empty() {
         return Page::new();
     }
-    let one = |found: &Contradiction| bullet(style.mark(Grade::Suspect), Ink::Warn, &found.to_string(), None);
+    let one = |found: &Contradiction| bullet(grade_mark(Grade::Suspect), Ink::Warn, found.to_string(), None);
     heading("Facts that contradict each other") + found.iter().map(one).collect::<Page>()
 }
 

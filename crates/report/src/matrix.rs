@@ -4,46 +4,56 @@ mod shares;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use tiermark_model::{Finding, Labels, Machine, NodeId, Purpose, Quantity, RunCounters, Unit};
+use tiermark_model::{Finding, HmatAccess, Labels, Machine, NodeId, Purpose, Quantity, RateUnit, RunCounters, Unit};
 use tiermark_page::{
-    Align, Cell, Ink, Page, Style, Table, bullet, glued, grade_ink, graded, heading, nanoseconds, paragraph, percent,
-    rate, space, unit_name, value, with_interval,
+    ABSENT, Cell, Detail, Ink, Page, Table, Text, bullet, glued, grade_ink, grade_mark, graded, heading, number,
+    paragraph, percent, rate, rate_unit, space, text,
 };
 
-use crate::ladder::Shown;
+use crate::findings::figure;
 use crate::order::{distinct, first, grouped};
 use crate::reasons::Reasons;
+use crate::shown::Shown;
 
-/// All that a matrix found, in tables of the style's width.
-pub(crate) fn matrix(shown: &mut Shown<'_>, machine: &Machine, counters: Option<&RunCounters>, style: &Style) -> Page {
+/// Whether a finding is a cell: another number is about cells.
+fn is_cell(f: &&&Finding) -> bool {
+    matches!(f.metric, Quantity::Latency | Quantity::Bandwidth)
+}
+
+/// Takes the findings of a matrix.
+pub(crate) fn take<'a>(shown: &mut Shown<'a>) -> Vec<&'a Finding> {
     let all = shown.take_all(|f| f.labels.is_for(Purpose::Matrix) && f.labels.get(Labels::FROM).is_some());
-    let is_number = |f: &&&Finding| matches!(f.metric, Quantity::Latency | Quantity::Bandwidth);
-    let numbers: Vec<&Finding> = all.iter().filter(is_number).copied().collect();
+    let parts = |f: &&&Finding| matches!(f.metric, Quantity::MatrixFar | Quantity::BandwidthPart);
+    shown.count(&all.iter().filter(is_cell).copied().collect::<Vec<_>>());
+    shown.count(&all.iter().filter(parts).copied().collect::<Vec<_>>());
+    all
+}
+
+/// All that a matrix found.
+pub(crate) fn matrix(all: &[&Finding], machine: &Machine, counters: Option<&RunCounters>, detail: Detail) -> Page {
+    let numbers: Vec<&Finding> = all.iter().filter(is_cell).copied().collect();
     let (spread, cells): (Vec<&Finding>, Vec<&Finding>) =
         numbers.iter().copied().partition(|f| f.labels.get(Labels::POLICY).is_some());
-    let mut reasons = Reasons::new(style);
-    let parts = |f: &&&Finding| matches!(f.metric, Quantity::MatrixFar | Quantity::BandwidthPart);
-    shown.count(&numbers);
-    shown.count(&all.iter().filter(parts).copied().collect::<Vec<_>>());
+    let mut reasons = Reasons::default();
     numbers.iter().for_each(|f| reasons.add(&named(f), &f.verdict));
     let mut out = Page::new();
     let works = by_work(&cells);
     if is_one_pair(&cells) && works.len() > 1 {
-        out += one_pair(&works, style);
+        out += one_pair(&works);
     } else {
-        works.iter().for_each(|(work, group)| out += square(work, group, machine, style));
+        works.iter().for_each(|(work, group)| out += square(work, group, machine));
     }
-    out += shares::used(&of_metric(&all, &Quantity::MatrixUsed), counters, style);
-    out += shares::of_theory(&of_metric(&all, &Quantity::MatrixShare), style);
-    out += far(&of_metric(&all, &Quantity::MatrixFar), style);
+    out += shares::used(&of_metric(all, &Quantity::MatrixUsed), counters, detail);
+    out += shares::of_theory(&of_metric(all, &Quantity::MatrixShare));
+    out += far(&of_metric(all, &Quantity::MatrixFar), detail);
     let (mixed, spread): (Vec<&Finding>, Vec<&Finding>) =
         spread.into_iter().partition(|f| f.labels.is(Labels::POLICY, "mixed"));
-    out += policies(&spread, &cells, style);
-    out += best(&of_metric(&all, &Quantity::InterleaveBest), style);
-    out += mixes(&mixed, &all, &cells, style);
-    out += uneven(&all, style);
-    out += firmware(&cells, machine, style);
-    let trouble = reasons.page(style);
+    out += policies(&spread, &cells);
+    out += best(&of_metric(all, &Quantity::InterleaveBest));
+    out += mixes(&mixed, all, &cells);
+    out += uneven(all);
+    out += firmware(&cells, machine);
+    let trouble = reasons.page(detail);
     out + if trouble.is_empty() { trouble } else { space() + trouble }
 }
 
@@ -95,28 +105,21 @@ fn is_one_pair(cells: &[&Finding]) -> bool {
 }
 
 /// All that was done to one node's memory from one group of cpus: a matrix each would be a single cell.
-fn one_pair(works: &[((String, String), Vec<&Finding>)], style: &Style) -> Page {
-    let Some(first) = works.first().and_then(|(_, group)| group.first()) else { return Page::new() };
-    let mut table = Table::new().column("what", Align::Left).column("", Align::Right).column("", Align::Left);
-    let kernels = works.iter().flat_map(|(_, group)| group).any(|f| f.labels.get(Labels::KERNEL).is_some());
-    if kernels {
-        table = table.column("kernel", Align::Left);
-    }
-    for ((op, span), group) in works {
-        for f in group {
-            let what = match f.unit {
-                Unit::Ns => "idle latency".to_owned(),
-                _ => format!("{op}, {}", span_words(span)),
-            };
-            let mut row = vec![Cell::new(what)];
-            row.push(graded(f.value.map(|v| with_interval(v, f.interval, f.unit, style)), &f.verdict, f.unit, style));
-            row.push(Cell::inked(unit_name(f.unit, style), Ink::Dim));
-            row.push(Cell::inked(f.labels.get(Labels::KERNEL).unwrap_or_default(), Ink::Dim));
-            table.row(row);
-        }
-    }
+fn one_pair(works: &[((String, String), Vec<&Finding>)]) -> Page {
+    let rows = works.iter().flat_map(|((op, span), group)| group.iter().map(move |f| (op, span, *f)));
+    let rows: Vec<(&String, &String, &Finding)> = rows.collect();
+    let Some((.., first)) = rows.first() else { return Page::new() };
+    let kernel = |f: &Finding| f.labels.get(Labels::KERNEL).map(str::to_owned);
+    let table = Table::of(&rows).texts("what", |(op, span, f)| match f.unit {
+        Unit::Ns => "idle latency".to_owned(),
+        _ => format!("{op}, {}", span_words(span)),
+    });
+    let table = table.figures("", |(.., f)| figure(f)).texts("", |(.., f)| Cell::inked(Text::unit(f.unit), Ink::Dim));
+    let table = table.when(rows.iter().any(|(.., f)| kernel(f).is_some()), |table| {
+        table.texts("kernel", |(.., f)| Cell::inked(kernel(f).unwrap_or_default(), Ink::Dim))
+    });
     let to = node(first).map_or_else(String::new, |node| format!(" to the memory of node {node}"));
-    heading(&format!("From {}{to}", label(first, Labels::FROM))) + table
+    heading(format!("From {}{to}", label(first, Labels::FROM))) + table.table()
 }
 
 /// Cells of a matrix for each one that was measured from which on a list is shorter: runs of some pairs only, and
@@ -124,53 +127,44 @@ fn one_pair(works: &[((String, String), Vec<&Finding>)], style: &Style) -> Page 
 const SPARSE: usize = 8;
 
 /// One matrix: rows are cpus, columns are memory.
-fn square((op, span): &(String, String), cells: &[&Finding], machine: &Machine, style: &Style) -> Page {
+fn square((op, span): &(String, String), cells: &[&Finding], machine: &Machine) -> Page {
     let unit = cells.first().map_or(Unit::Ns, |f| f.unit);
     let title = match unit {
-        Unit::Ns => "Idle latency, ns: from cpus (rows) to memory (columns)".to_owned(),
-        _ => format!(
-            "Bandwidth, {op}, {}, {}: from cpus (rows) to memory (columns)",
-            unit_name(unit, style),
-            span_words(span)
-        ),
+        Unit::Ns => "Idle latency, ns: from cpus (rows) to memory (columns)".into(),
+        _ => {
+            let how = format!(", {}: from cpus (rows) to memory (columns)", span_words(span));
+            text![format!("Bandwidth, {op}, "), Text::unit(unit), how]
+        }
     };
     let columns: BTreeSet<NodeId> = cells.iter().filter_map(|f| node(f)).collect();
-    let rows = distinct(cells.iter().map(|f| label(f, Labels::FROM))).len();
-    if rows * columns.len() > SPARSE * cells.len() {
-        return heading(&title) + listed(cells, style) + below(cells, style);
+    let rows = grouped(cells.iter().map(|f| (label(f, Labels::FROM), (node(f), *f))));
+    if rows.len() * columns.len() > SPARSE * cells.len() {
+        return heading(title) + listed(cells) + below(cells);
     }
+    let rows: Vec<(&str, HashMap<Option<NodeId>, &Finding>)> =
+        rows.into_iter().map(|(name, here)| (name, first(here))).collect();
     let memory_only = |node: NodeId| machine.node(node).is_some_and(tiermark_model::Node::is_memory_only);
-    let mut table = Table::new().shaded_in(unit).column("", Align::Left);
-    for column in &columns {
-        let kind = if memory_only(*column) { "no cpus |" } else { "" };
-        table = table.column(&format!("{kind}node {column} "), Align::Right);
-    }
-    for (row, here) in grouped(cells.iter().map(|f| (label(f, Labels::FROM), (node(f), *f)))) {
-        let mut line = vec![Cell::new(row)];
-        let here = first(here);
-        for column in &columns {
-            line.push(here.get(&Some(*column)).map_or_else(Cell::default, |f| {
-                graded(f.value.map(|v| value(v, unit, style)), &f.verdict, f.unit, style).heated(f.value)
-            }));
-        }
-        table.row(line);
-    }
-    heading(&title) + table + below(cells, style)
+    let table = Table::of(&rows).texts("", |(name, _)| *name).each(columns, |table, column| {
+        let kind = if memory_only(column) { "no cpus|" } else { "" };
+        table.figures(format!("{kind}node {column}"), |(_, here)| here.get(&Some(column)).map(|f| heated(f)))
+    });
+    heading(title) + table.table().shaded_in(unit) + below(cells)
+}
+
+/// A cell coloured by its value.
+fn heated(f: &Finding) -> Cell {
+    graded(f.value.map(|v| number(v, f.unit)), &f.verdict, f.unit).heated(f.value)
 }
 
 /// The cells of a matrix that is nearly empty, one a row.
-fn listed(cells: &[&Finding], style: &Style) -> Page {
-    let mut table = Table::new().column("from", Align::Left).column("to", Align::Left).column("", Align::Right);
-    for f in cells {
-        let to = node(f).map_or_else(String::new, |node| format!("node {node}"));
-        let value = graded(f.value.map(|v| value(v, f.unit, style)), &f.verdict, f.unit, style);
-        table.row(vec![Cell::new(label(f, Labels::FROM)), Cell::new(to), value.heated(f.value)]);
-    }
-    table.into()
+fn listed(cells: &[&Finding]) -> Page {
+    let to = |f: &Finding| node(f).map_or_else(String::new, |node| format!("node {node}"));
+    let table = Table::of(cells).texts("from", |f| label(f, Labels::FROM)).texts("to", |f| to(f));
+    table.figures("", |f| heated(f)).table().into()
 }
 
 /// The kernels that won and the widest interval, below a matrix.
-fn below(cells: &[&Finding], style: &Style) -> Page {
+fn below(cells: &[&Finding]) -> Page {
     let mut kernels: BTreeMap<&str, usize> = BTreeMap::new();
     for kernel in cells.iter().filter_map(|f| f.labels.get(Labels::KERNEL)) {
         *kernels.entry(kernel).or_default() += 1;
@@ -185,41 +179,44 @@ fn below(cells: &[&Finding], style: &Style) -> Page {
         Some((interval.high - value).max(value - interval.low) / value)
     };
     let widest = cells.iter().filter_map(half).filter(|half| half.is_finite()).reduce(f64::max);
-    words.extend(widest.map(|half| format!("widest interval {}{}", style.glyph("±", "+-"), percent(half))));
+    words.extend(widest.map(|half| format!("widest interval ±{}", percent(half))));
     if words.is_empty() { Page::new() } else { paragraph("  ", words.join("; "), Ink::Dim) }
 }
 
 /// Far memory against each row's own: times the latency, shares of the bandwidth.
-fn far(findings: &[&Finding], style: &Style) -> Page {
+fn far(findings: &[&Finding], detail: Detail) -> Page {
     /// More rows repeat one another.
     const ROWS: usize = 8;
     if findings.is_empty() {
         return Page::new();
     }
     let works = distinct(findings.iter().map(|f| work(f)));
-    let spans = distinct(works.iter().map(|(_, span)| span.as_str()).filter(|span| !matches!(*span, "" | "one"))).len();
-    let mut table = Table::new().column("from", Align::Left).column("to", Align::Left);
-    for (op, span) in &works {
-        let head = if spans > 1 { format!("{op} |{span} ") } else { format!("{op} ") };
-        table = table.column(&head, Align::Right);
-    }
     let rows = grouped(findings.iter().map(|f| ((label(f, Labels::FROM), node(f)), *f)));
-    let shown = if style.verbose { rows.len() } else { rows.len().min(ROWS) };
-    for ((from, to), here) in &rows[..shown] {
-        let distance = here.iter().find_map(|f| f.note(style.rate_unit)).unwrap_or_default();
-        let to = to.map_or_else(String::new, |node| format!("node {node} {distance}"));
-        let mut line = vec![Cell::new(*from), Cell::new(to)];
-        for column in &works {
-            let cell = here.iter().find(|f| work(f) == *column);
-            let show = |v: f64| if column.0 == "latency" { format!("{}{v:.2}", style.times()) } else { percent(v) };
-            line.push(cell.map_or_else(Cell::default, |f| graded(f.value.map(show), &f.verdict, f.unit, style)));
-        }
-        table.row(line);
-    }
+    let shown = detail.listed(ROWS).min(rows.len());
+    let to = |to: Option<NodeId>, here: &[&Finding]| {
+        let distance = here.iter().find_map(|f| f.note(RateUnit::Si)).unwrap_or_default();
+        to.map_or_else(String::new, |node| format!("node {node} {distance}"))
+    };
+    let cell = |f: &Finding| {
+        let is_time = f.labels.is(Labels::OP, "latency");
+        let show = |v: f64| if is_time { format!("{v:.2}×") } else { percent(v) };
+        graded(f.value.map(show), &f.verdict, f.unit)
+    };
+    let table = Table::of(&rows[..shown]).texts("from", |((from, _), _)| *from);
+    let table = table.texts("to", |((_, node), here)| to(*node, here)).each(&works, |table, column| {
+        let found = |here: &[&Finding]| here.iter().find(|f| work(f) == *column).map(|f| cell(f));
+        table.figures(work_head(column, &works), |(_, here)| found(here))
+    });
     let left = rows.len() - shown;
     let more =
         if left > 0 { paragraph("  ", format!("and {left} more, with --verbose"), Ink::Dim) } else { Page::new() };
-    heading("Far memory against the row's own") + table + more
+    heading("Far memory against the row's own") + table.table() + more
+}
+
+/// The head of a column of a work: with the number of threads where the others have another.
+fn work_head((op, span): &(String, String), works: &[(String, String)]) -> String {
+    let several = works.iter().map(|(_, span)| span.as_str()).filter(|span| !matches!(*span, "" | "one"));
+    if distinct(several).len() > 1 { format!("{op}|{span}") } else { op.clone() }
 }
 
 /// How the memory of a row of the policies table lies.
@@ -249,65 +246,69 @@ fn order(finding: &Finding) -> (String, u8, f64) {
 }
 
 /// Spread memory beside that of single nodes, by the same cpus.
-fn policies(spread: &[&Finding], cells: &[&Finding], style: &Style) -> Page {
+fn policies(spread: &[&Finding], cells: &[&Finding]) -> Page {
     if spread.is_empty() {
         return Page::new();
     }
     let works = distinct(spread.iter().map(|f| work(f)));
-    let spans = distinct(works.iter().map(|(_, span)| span.clone())).len();
-    let mut table = Table::new().column("from", Align::Left).column("memory", Align::Left).column("each", Align::Right);
-    for (op, span) in &works {
-        let head = if spans > 1 { format!("{op} |{span} ") } else { format!("{op} ") };
-        table = table.column(&head, Align::Right);
-    }
     let shown: HashSet<&(String, String)> = works.iter().collect();
     let alone = grouped(cells.iter().filter(|f| shown.contains(&work(f))).map(|f| (label(f, Labels::FROM), *f)));
     let alone: HashMap<&str, Vec<&Finding>> = alone.into_iter().collect();
-    for (from, mut rows) in grouped(spread.iter().map(|f| (label(f, Labels::FROM), *f))) {
-        rows.sort_by(|a, b| order(a).partial_cmp(&order(b)).unwrap_or(std::cmp::Ordering::Equal));
-        let lines = alone.get(from).into_iter().flatten().copied().chain(rows);
-        for (at, (row, here)) in grouped(lines.map(|f| (how(f), f))).into_iter().enumerate() {
-            let size = here.iter().find_map(|f| f.labels.size());
-            let mut line = vec![Cell::new(if at == 0 { from } else { "" }), Cell::new(&row)];
-            line.push(Cell::inked(size.map_or_else(String::new, |size| size.to_string()), Ink::Dim));
-            let here = first(here.into_iter().map(|f| (work(f), f)));
-            for column in &works {
-                line.push(here.get(column).map_or_else(Cell::default, |f| {
-                    graded(f.value.map(|v| rate(v, style)), &f.verdict, f.unit, style)
-                }));
-            }
-            table.row(line);
-        }
+    let mut rows: Vec<PolicyRow<'_>> = Vec::new();
+    for (from, mut of) in grouped(spread.iter().map(|f| (label(f, Labels::FROM), *f))) {
+        of.sort_by(|a, b| order(a).partial_cmp(&order(b)).unwrap_or(std::cmp::Ordering::Equal));
+        let lines = alone.get(from).into_iter().flatten().copied().chain(of);
+        let lines = grouped(lines.map(|f| (how(f), f))).into_iter().enumerate();
+        rows.extend(lines.map(|(at, (how, here))| PolicyRow {
+            from: if at == 0 { from } else { "" },
+            how,
+            size: here.iter().find_map(|f| f.labels.size()),
+            here: first(here.into_iter().map(|f| (work(f), f))),
+        }));
     }
-    let title = format!("Memory spread over nodes, {}", style.rate_unit());
+    let table = Table::of(&rows).texts("from", |row| row.from).texts("memory", |row| &row.how);
+    let size = |row: &PolicyRow<'_>| row.size.map_or_else(String::new, |size| size.to_string());
+    let table = table.numbers("each", |row| Cell::inked(size(row), Ink::Dim));
+    let table = table.each(&works, |table, column| {
+        table.figures(work_head(column, &works), |row| row.here.get(column).map(|f| rated(f)))
+    });
+    let title = Text::from("Memory spread over nodes, ") + rate_unit();
     let shared = spread.iter().any(|f| f.labels.get(Labels::BUFFER).is_some());
     let each = if shared { "each = the one buffer of all threads" } else { "each = footprint of each thread" };
-    heading(&title) + table + paragraph("  ", each, Ink::Dim)
+    heading(title) + table.table() + paragraph("  ", each, Ink::Dim)
+}
+
+/// Memory that lies in one way, seen from some cpus.
+struct PolicyRow<'a> {
+    /// The cpus; empty where they are those of the row above.
+    from: &'a str,
+    how: String,
+    size: Option<tiermark_model::Bytes>,
+    /// By what was done, and by how many threads.
+    here: HashMap<(String, String), &'a Finding>,
+}
+
+/// A rate with the mark of its grade, without its interval.
+fn rated(f: &Finding) -> Cell {
+    graded(f.value.map(rate), &f.verdict, f.unit)
 }
 
 /// The best weights of each sweep.
-fn best(findings: &[&Finding], style: &Style) -> Page {
+fn best(findings: &[&Finding]) -> Page {
     let line = |f: &&Finding| {
-        let rate = f.value.map(|v| with_interval(v, f.interval, f.unit, style));
-        let rate = rate.unwrap_or_else(|| style.absent().to_owned().into());
-        let note = f.note(style.rate_unit).map_or_else(String::new, |note| format!("; {note}"));
+        let best = f.value.map_or_else(|| ABSENT.into(), |v| Text::from(rate(v).within(f.interval)));
+        let note = f.note(RateUnit::Si).map_or_else(String::new, |note| format!("; {note}"));
         let (op, from, weights) = (label(f, Labels::OP), label(f, Labels::FROM), label(f, Labels::WEIGHTS));
-        let text = format!("Best weights for {op} from {from}: {weights} with {rate} {}{note}", style.rate_unit());
-        paragraph("  ", &text, Ink::Plain).with_sign(rate.sign)
+        let what = format!("Best weights for {op} from {from}: {weights} with ");
+        paragraph("  ", text![what, best, " ", rate_unit(), note], Ink::Plain)
     };
     findings.iter().map(line).collect()
 }
 
 /// Mixed placement: the same threads all local, all remote, and some of each.
-fn mixes<'a>(mixed: &[&'a Finding], all: &[&'a Finding], cells: &[&'a Finding], style: &Style) -> Page {
+fn mixes<'a>(mixed: &[&'a Finding], all: &[&'a Finding], cells: &[&'a Finding]) -> Page {
     if mixed.is_empty() {
         return Page::new();
-    }
-    let heads = ["from", "remote|node", "op"].map(|head| (head, Align::Left));
-    let numbers = ["all |local ", "all |remote ", "mixed ", "local |part ", "remote |part ", "of all|local"];
-    let mut table = Table::new().gap(1);
-    for (head, align) in heads.into_iter().chain(numbers.map(|head| (head, Align::Right))) {
-        table = table.column(head, align);
     }
     let place = |f: &Finding| (label(f, Labels::FROM).to_owned(), work(f));
     let of = |metric: Quantity| all.iter().filter(move |f| f.metric == metric).copied();
@@ -317,42 +318,33 @@ fn mixes<'a>(mixed: &[&'a Finding], all: &[&'a Finding], cells: &[&'a Finding], 
     let shares = first(of(Quantity::MixedAgainstLocal).flat_map(steps));
     let by_cell_step = first(cells.iter().map(|f| ((place(f), f.evidence.first()), *f)));
     let by_node = first(cells.iter().map(|f| ((place(f), node(f)), *f)));
-    for f in mixed {
-        let step = f.evidence.first().map(String::as_str).unwrap_or_default();
-        let part = |name: &'static str| parts.get(&(step, name));
-        let against = shares.get(step);
-        let local = against.and_then(|against| by_cell_step.get(&(place(f), against.evidence.get(1))));
-        let remote = by_node.get(&(place(f), node(f)));
-        let number = |f: Option<&&Finding>| {
-            f.map_or_else(Cell::default, |f| graded(f.value.map(|v| rate(v, style)), &f.verdict, f.unit, style))
-        };
-        let share = f.labels.number(Labels::REMOTE).unwrap_or_default();
-        table.row(vec![
-            Cell::new(label(f, Labels::FROM)),
-            Cell::new(format!("{}, {share}%", node(f).unwrap_or_default())),
-            Cell::new(label(f, Labels::OP)),
-            number(local),
-            number(remote),
-            number(Some(f)),
-            number(part("local")),
-            number(part("remote")),
-            Cell::new(against.and_then(|f| f.value).map(percent).unwrap_or_default()),
-        ]);
-    }
-    let title = format!("The same threads with local, remote and mixed memory, {}", style.rate_unit());
+    let step = |f: &'a Finding| f.evidence.first().map(String::as_str).unwrap_or_default();
+    let local = |f: &'a Finding| by_cell_step.get(&(place(f), shares.get(step(f))?.evidence.get(1)));
+    let share = |f: &Finding| f.labels.number(Labels::REMOTE).unwrap_or_default();
+    let remote = |f: &Finding| format!("{}, {}%", node(f).unwrap_or_default(), share(f));
+    let table = Table::of(mixed).texts("from", |f| label(f, Labels::FROM)).texts("remote|node", |f| remote(f));
+    let table = table.texts("op", |f| label(f, Labels::OP)).figures("all|local", |f| local(f).map(|f| rated(f)));
+    let table = table.figures("all|remote", |f| by_node.get(&(place(f), node(f))).map(|f| rated(f)));
+    let table = table.figures("mixed", |f| rated(f));
+    let table = table.each(["local", "remote"], |table, part| {
+        table.figures(format!("{part}|part"), |f| parts.get(&(step(f), part)).map(|f| rated(f)))
+    });
+    let of_all = |f: &'a Finding| shares.get(step(f)).and_then(|f| f.value).map(percent).unwrap_or_default();
+    let table = table.numbers("of all|local", |f| of_all(f)).table().gap(1);
+    let title = Text::from("The same threads with local, remote and mixed memory, ") + rate_unit();
     let key =
         "percent = threads whose memory is remote; of all local = the mixed total against that of all local threads";
-    heading(&title) + table + paragraph("  ", key, Ink::Dim)
+    heading(title) + table + paragraph("  ", key, Ink::Dim)
 }
 
 /// Pairs that differ and should not, each named; the others in one line.
-fn uneven(all: &[&Finding], style: &Style) -> Page {
+fn uneven(all: &[&Finding]) -> Page {
     let found: Vec<&Finding> = all
         .iter()
         .filter(|f| f.metric == Quantity::MatrixAsymmetry || f.metric == Quantity::MatrixUneven)
         .copied()
         .collect();
-    let by = |f: &Finding| f.value.map_or_else(|| style.absent().to_owned(), |v| percent(v - 1.0));
+    let by = |f: &Finding| f.value.map_or_else(|| ABSENT.to_owned(), |v| percent(v - 1.0));
     let (alike, named): (Vec<&Finding>, Vec<&Finding>) =
         found.into_iter().partition(|f| f.labels.is(Labels::STATISTIC, "widest"));
     let mut out = Page::new();
@@ -362,9 +354,9 @@ fn uneven(all: &[&Finding], style: &Style) -> Page {
             "{what}, {} differs by {}: {}",
             label(f, Labels::OP),
             by(f),
-            f.note(style.rate_unit).unwrap_or_default()
+            f.note(RateUnit::Si).unwrap_or_default()
         );
-        out += bullet(style.mark(f.verdict.grade), grade_ink(f.verdict.grade), &text, None);
+        out += bullet(grade_mark(f.verdict.grade), grade_ink(f.verdict.grade), text, None);
     }
     if !alike.is_empty() {
         let widest: Vec<String> = alike.iter().map(|f| glued(&format!("{} {}", label(f, Labels::OP), by(f)))).collect();
@@ -382,35 +374,23 @@ pub(crate) fn measured<'a>(cells: &[&'a Finding], from: NodeId, to: NodeId, op: 
 }
 
 /// What firmware says of access from the best initiators, beside what was measured from them.
-fn firmware(cells: &[&Finding], machine: &Machine, style: &Style) -> Page {
-    let mut table = Table::new().column("memory", Align::Left).column("from", Align::Left);
-    for head in ["latency |ns ", "firmware ", "read |GB/s ", "firmware "] {
-        table = table.column(&head.replace("GB/s", style.rate_unit()), Align::Right);
-    }
-    for to in &machine.nodes {
-        // Class 1 is the best cpus, class 0 the best of anything.
-        let Some(says) = to.hmat.iter().max_by_key(|access| access.class) else { continue };
-        for from in says.initiators.iter() {
-            let cell = |op: &str, show: &dyn Fn(f64) -> String| {
-                let found = measured(cells, from, to.id, op);
-                found.map_or_else(Cell::default, |f| graded(f.value.map(show), &f.verdict, f.unit, style))
-            };
-            let said = |value: Option<f64>, show: &dyn Fn(f64) -> String| {
-                Cell::new(value.map_or_else(|| style.absent().to_owned(), show) + " ")
-            };
-            let gbs = |v: f64| rate(v, style);
-            table.row(vec![
-                Cell::new(format!("node {}", to.id)),
-                Cell::new(format!("node:{from}")),
-                cell("latency", &nanoseconds),
-                said(says.read_latency_ns, &nanoseconds),
-                cell("read", &gbs),
-                said(says.read_bandwidth, &gbs),
-            ]);
-        }
-    }
-    if table.is_empty() || cells.is_empty() {
+fn firmware(cells: &[&Finding], machine: &Machine) -> Page {
+    // Class 1 is the best cpus, class 0 the best of anything.
+    let says = machine.nodes.iter().filter_map(|to| Some((to.id, to.hmat.iter().max_by_key(|access| access.class)?)));
+    let rows = says.flat_map(|(to, says)| says.initiators.iter().map(move |from| (from, to, says)));
+    let rows: Vec<(NodeId, NodeId, &HmatAccess)> = rows.collect();
+    if rows.is_empty() || cells.is_empty() {
         return Page::new();
     }
-    heading("What firmware says (HMAT), beside what was measured") + table
+    let cell = |from: NodeId, to: NodeId, op: &str| {
+        measured(cells, from, to, op).map(|f| graded(f.value.map(|v| number(v, f.unit)), &f.verdict, f.unit))
+    };
+    let said = |value: Option<f64>, unit: Unit| value.map_or_else(|| ABSENT.into(), |v| Text::from(number(v, unit)));
+    let table = Table::of(&rows).texts("memory", |(_, to, _)| format!("node {to}"));
+    let table = table.texts("from", |(from, ..)| format!("node:{from}"));
+    let table = table.figures("latency|ns", |(from, to, _)| cell(*from, *to, "latency"));
+    let table = table.figures("firmware", |(.., says)| said(says.read_latency_ns, Unit::Ns));
+    let table = table.figures(Text::from("read|") + rate_unit(), |(from, to, _)| cell(*from, *to, "read"));
+    let table = table.figures("firmware", |(.., says)| said(says.read_bandwidth, Unit::BytesPerSecond));
+    heading("What firmware says (HMAT), beside what was measured") + table.table()
 }

@@ -10,11 +10,12 @@ mod well_known;
 mod words;
 
 use tiermark_model::{Experiment, Finding, Labels, OsGroup, Quantity, Run};
-use tiermark_page::{Ink, Page, Style, heading, if_narrow, paragraph, space};
+use tiermark_page::{Detail, Ink, Page, heading, if_narrow, paragraph, space};
 
 use crate::findings::quantile;
-use crate::ladder::Shown;
+use crate::order::grouped;
 use crate::pivot::Pivot;
+use crate::shown::Shown;
 use condition::condition;
 pub(crate) use doubts::ran_out_of_time;
 use points::{PrimitivePoint, name, parts};
@@ -25,22 +26,26 @@ const KNEE: Quantity = Quantity::OsKnee;
 /// How single operations are distributed: a table of its own.
 const TAIL: Quantity = Quantity::OsTail;
 
-/// Whether a finding of this name is a number of this view.
-fn is_number(metric: &Quantity) -> bool {
-    metric.family() == "os"
+/// Whether a finding is a number of a table.
+fn is_counted(f: &Finding) -> bool {
+    f.metric != TAIL && f.metric != KNEE
+}
+
+/// Takes the findings of this view.
+pub(crate) fn take<'a>(shown: &mut Shown<'a>) -> Vec<&'a Finding> {
+    let findings = shown.take_all(|f| f.metric.family() == "os");
+    shown.count(&findings.iter().copied().filter(|f| is_counted(f)).collect::<Vec<_>>());
+    findings
 }
 
 /// The view; empty where nothing of it was found.
-pub(crate) fn os(shown: &mut Shown<'_>, run: &Run, experiments: &[&Experiment], style: &Style) -> Page {
-    let findings = shown.take_all(|f| is_number(&f.metric));
-    let (tails, findings): (Vec<&Finding>, Vec<&Finding>) = findings.into_iter().partition(|f| f.metric == TAIL);
-    let (knees, findings): (Vec<&Finding>, Vec<&Finding>) = findings.into_iter().partition(|f| f.metric == KNEE);
-    shown.count(&findings);
+pub(crate) fn os(findings: &[&Finding], run: &Run, experiments: &[&Experiment], detail: Detail) -> Page {
+    let of_kind = |kind: Quantity| findings.iter().copied().filter(|f| f.metric == kind).collect::<Vec<_>>();
+    let (tails, knees) = (of_kind(TAIL), of_kind(KNEE));
     // Points that were not tried have no row: their number and the reason are shown below.
-    let tried = findings.into_iter().filter(|f| !f.verdict.is_refused());
-    let tried: Vec<Finding> = tried.cloned().collect();
-    let tried: Vec<&Finding> = tried.iter().collect();
-    let mut out = well_known::well_known(&tried, style);
+    let tried = findings.iter().copied().filter(|f| is_counted(f) && !f.verdict.is_refused());
+    let tried: Vec<&Finding> = tried.collect();
+    let mut out = well_known::well_known(&tried);
     let mut places = words::places(&tried);
     for group in OsGroup::ALL {
         let here = of(&tried, group);
@@ -49,12 +54,12 @@ pub(crate) fn os(shown: &mut Shown<'_>, run: &Run, experiments: &[&Experiment], 
         let legend = if needed { places.take() } else { None };
         let legend = [Some(words::legend(group).to_owned()), legend].into_iter().flatten().collect::<Vec<_>>();
         let group = ShownGroup { group, legend, findings: here, knees: of(&knees, group), tails: of(&tails, group) };
-        out += group.page(run, style);
+        out += group.page(run, detail);
     }
     let text =
         "Tables without room for intervals omit them: --verbose lists all intervals, a wider page (--width) shows more";
     out += if_narrow(space() + paragraph("", text, Ink::Dim));
-    out + doubts::doubts(&tried, style) + doubts::left_out(experiments, style) + doubts::time(experiments)
+    out + doubts::doubts(&tried, detail) + doubts::left_out(experiments) + doubts::time(experiments)
 }
 
 /// Findings of a group.
@@ -73,26 +78,20 @@ struct ShownGroup<'a> {
 
 impl ShownGroup<'_> {
     /// The legend of a group, its tables, remarks, and the state of this system.
-    fn page(&self, run: &Run, style: &Style) -> Page {
+    fn page(&self, run: &Run, detail: Detail) -> Page {
         if self.findings.is_empty() && self.knees.is_empty() {
             return Page::new();
         }
         let findings = &self.findings;
-        let mut ops: Vec<&str> = Vec::new();
-        for op in findings.iter().filter_map(|f| f.labels.get(Labels::OP)) {
-            if !ops.contains(&op) {
-                ops.push(op);
-            }
-        }
-        let named = |op: &str| findings.iter().copied().filter(|f| f.labels.is(Labels::OP, op)).collect::<Vec<_>>();
-        let parts: Vec<_> = ops.iter().flat_map(|op| parts(op, &named(op))).collect();
-        let tables = tables(&parts, style);
+        let ops = grouped(findings.iter().filter_map(|f| Some((f.labels.get(Labels::OP)?, *f))));
+        let parts: Vec<_> = ops.iter().flat_map(|(op, findings)| parts(op, findings)).collect();
+        let tables = tables(&parts);
         let dim = |text: &str| paragraph("  ", text, Ink::Dim);
         let mut out = heading(words::title(self.group));
         out.extend(self.legend.iter().map(|text| dim(text)));
-        let notes = notes::notes(self.group, findings, &self.knees, style);
+        let notes = notes::notes(self.group, findings, &self.knees);
         let condition = condition(self.group, run).map_or_else(Page::new, |text| dim(&text));
-        for block in [tables, distribution(&self.tails, style), notes + condition] {
+        for block in [tables, distribution(&self.tails, detail), notes + condition] {
             if !block.is_empty() {
                 out += space() + block;
             }
@@ -103,17 +102,17 @@ impl ShownGroup<'_> {
 
 /// How single operations are distributed. What is measured over something has many such rows: they come with everything
 /// else.
-fn distribution(tails: &[&Finding], style: &Style) -> Page {
+fn distribution(tails: &[&Finding], detail: Detail) -> Page {
     let plain = |f: &Finding| PrimitivePoint::new(f).is_bare();
-    let mut tails: Vec<&Finding> = tails.iter().copied().filter(|f| style.verbose || plain(f)).collect();
+    let mut tails: Vec<&Finding> = tails.iter().copied().filter(|f| detail.is_all() || plain(f)).collect();
     if tails.is_empty() {
         return Page::new();
     }
-    let statistic = |f: &Finding| f.labels.get(Labels::STATISTIC).unwrap_or_default().to_owned();
+    let statistic = |f: &&Finding| f.labels.get(Labels::STATISTIC).unwrap_or_default().to_owned();
     tails.sort_by(|a, b| quantile(&statistic(a)).total_cmp(&quantile(&statistic(b))));
-    let pivot = Pivot::new(&tails, &name, &statistic);
+    let pivot = Pivot::new(&tails, &|f| name(f), &statistic);
     let title = paragraph("  ", "Single operations, disturbed ones included", Ink::Plain);
-    title + pivot.table("", &|finding| cell(finding, true, style)).whole()
+    title + pivot.table("", &|finding| cell(finding, true)).whole()
 }
 
 #[cfg(test)]

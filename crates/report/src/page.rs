@@ -1,16 +1,16 @@
 //! Pages of documentation in a terminal: the Markdown of `docs/methods`, with headings, paragraphs, bullets and code.
 
-use tiermark_page::{Align, Cell, Ink, Page, Style, Table, heading, paragraph, raw, space, spoken, terminal};
+use tiermark_page::{Ink, Page, Style, Table, heading, paragraph, raw, space, terminal};
 
 /// Renders a page. Headings, bullets (nested too), code (indented by four spaces, or fenced), tables and paragraphs are
 /// known; links keep their text.
 pub fn page(markdown: &str, style: &Style) -> String {
     // Prose beyond some 100 columns is hard to read.
     let style = Style { width: style.width.min(100), ..*style };
-    terminal(&blocks(markdown, &style), &style)
+    terminal(&blocks(markdown), &style)
 }
 
-fn blocks(markdown: &str, style: &Style) -> Page {
+fn blocks(markdown: &str) -> Page {
     let (mut out, mut block, mut fenced) = (Page::new(), String::new(), false);
     let mut rows: Vec<&str> = Vec::new();
     for line in markdown.lines().chain([""]) {
@@ -23,13 +23,13 @@ fn blocks(markdown: &str, style: &Style) -> Page {
             out += table(&std::mem::take(&mut rows));
         }
         if (is_fence || code.is_some() || is_heading || is_item || is_row || line.is_empty()) && !block.is_empty() {
-            out += prose(&std::mem::take(&mut block), style);
+            out += prose(&std::mem::take(&mut block));
         }
         match code {
             _ if is_fence => fenced = !fenced,
             Some(code) if code.trim().is_empty() => out += space(),
-            Some(code) => out += raw(format!("    {}", spoken(code, style)).trim_end(), Ink::Plain),
-            None if is_heading => out += heading(&plain(line.trim_start_matches(['#', ' ']))),
+            Some(code) => out += raw(format!("    {code}").trim_end(), Ink::Plain),
+            None if is_heading => out += heading(plain(line.trim_start_matches(['#', ' ']))),
             None if line.is_empty() => out += space(),
             None if is_row => rows.push(line),
             None if is_item => block.push_str(line),
@@ -46,20 +46,19 @@ fn blocks(markdown: &str, style: &Style) -> Page {
 fn table(rows: &[&str]) -> Page {
     let cells = |row: &str| -> Vec<String> { row.trim_matches('|').split('|').map(|c| plain(c.trim())).collect() };
     let [heads, sides, rows @ ..] = rows else { return Page::new() };
-    let side = |text: &String| if text.ends_with(':') { Align::Right } else { Align::Left };
-    let columns = cells(heads).into_iter().zip(cells(sides).iter().map(side).collect::<Vec<_>>());
-    let mut table = columns.fold(Table::new(), |table, (head, align)| table.column(&head, align));
-    rows.iter().for_each(|row| table.row(cells(row).iter().map(Cell::new).collect()));
-    table.into()
+    let rows: Vec<Vec<String>> = rows.iter().map(|row| cells(row)).collect();
+    let columns = cells(heads).into_iter().zip(cells(sides)).enumerate();
+    let table = Table::of(&rows).each(columns, |table, (at, (head, side))| {
+        let cell = |row: &Vec<String>| row.get(at).cloned().unwrap_or_default();
+        if side.ends_with(':') { table.numbers(head, cell) } else { table.texts(head, cell) }
+    });
+    table.table().into()
 }
 
-fn prose(text: &str, style: &Style) -> Page {
+fn prose(text: &str) -> Page {
     let depth = text.len() - text.trim_start().len();
     match text.trim_start().strip_prefix("* ") {
-        Some(item) => {
-            let bullet = if style.unicode { "•" } else { "*" };
-            paragraph(&format!("  {}{bullet} ", " ".repeat(depth)), plain(item), Ink::Plain)
-        }
+        Some(item) => paragraph(&format!("  {}• ", " ".repeat(depth)), plain(item), Ink::Plain),
         None => paragraph("  ", plain(text), Ink::Plain),
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use tiermark_model::{Experiment, IdSet, Machine, PlanPage, Quantity, Request, Run};
-use tiermark_page::{Ink, Page, Style, paragraph, rule, space};
+use tiermark_page::{Detail, Ink, Page, paragraph, rule, space};
 
 /// Experiments that are shown together.
 pub(crate) struct RunSection<'a> {
@@ -100,11 +100,21 @@ impl RunSection<'_> {
     }
 }
 
-/// Title and text of a plan above its parts; the whole text with `verbose`.
-pub(crate) fn page(plan: &PlanPage, style: &Style) -> Page {
+/// The cpus of some experiments, where they are of one core of a machine that has more.
+pub(crate) fn only_core(run: &Run, experiments: &[&Experiment]) -> Option<String> {
+    let cpus = experiments.iter().fold(IdSet::new(), |all, e| all.union(&e.plan.cpus()));
+    let cores = |within: &dyn Fn(u32) -> bool| {
+        let within = run.machine.cpus.iter().filter(|cpu| within(cpu.id));
+        within.map(|cpu| (cpu.socket, cpu.core)).collect::<BTreeSet<_>>().len()
+    };
+    (cores(&|cpu| cpus.contains(cpu)) == 1 && cores(&|_| true) > 1).then(|| cpus.to_string())
+}
+
+/// Title and text of a plan above its parts; the whole text in detail.
+pub(crate) fn page(plan: &PlanPage, detail: Detail) -> Page {
     let mut out = space() + paragraph("", &plan.title, Ink::Head);
     let paragraphs = plan.about.split("\n\n").map(str::trim).filter(|p| !p.is_empty());
-    for text in paragraphs.filter(|p| style.verbose || p.starts_with("Look for")) {
+    for text in paragraphs.filter(|p| detail.is_all() || p.starts_with("Look for")) {
         out += paragraph("  ", text, Ink::Plain);
     }
     out

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use tiermark_model::{Finding, Label, Quantity};
-use tiermark_page::{Align, Cell, Table};
+use tiermark_page::{Cell, Table};
 
-use crate::order::{distinct, first};
+use crate::order::{distinct, first, grouped};
 
 /// Findings of a metric.
 pub(crate) fn of<'a>(findings: &[&'a Finding], metric: &Quantity) -> Vec<&'a Finding> {
@@ -21,36 +21,27 @@ pub(crate) fn label(finding: &Finding, key: &str) -> String {
     }
 }
 
-/// A table with a row and a column for each of two labels, in order of first appearance.
-pub(crate) struct Pivot<'a> {
-    rows: Vec<String>,
+/// Things with a row and a column of a table each, both in order of first appearance.
+pub(crate) struct Pivot<'a, T> {
+    /// Each with the first thing of each column.
+    rows: Vec<(String, HashMap<String, &'a T>)>,
     pub(crate) columns: Vec<String>,
-    /// By row and column, the first of each.
-    cells: HashMap<(String, String), &'a Finding>,
 }
 
-impl<'a> Pivot<'a> {
-    pub(crate) fn new(
-        findings: &[&'a Finding],
-        row: &dyn Fn(&Finding) -> String,
-        column: &dyn Fn(&Finding) -> String,
-    ) -> Self {
+impl<'a, T> Pivot<'a, T> {
+    pub(crate) fn new(things: &'a [T], row: &dyn Fn(&T) -> String, column: &dyn Fn(&T) -> String) -> Self {
+        let rows = grouped(things.iter().map(|thing| (row(thing), (column(thing), thing))));
         Self {
-            rows: distinct(findings.iter().map(|f| row(f))),
-            columns: distinct(findings.iter().map(|f| column(f))),
-            cells: first(findings.iter().map(|f| ((row(f), column(f)), *f))),
+            rows: rows.into_iter().map(|(name, of)| (name, first(of))).collect(),
+            columns: distinct(things.iter().map(column)),
         }
     }
 
-    pub(crate) fn table(&self, corner: &str, cell: &dyn Fn(&Finding) -> Cell) -> Table {
-        let columns = self.columns.iter();
-        let mut table =
-            columns.fold(Table::new().column(corner, Align::Left), |t, c| t.column(&format!("{c} "), Align::Right));
-        for row in &self.rows {
-            let found = |column: &String| self.cells.get(&(row.clone(), column.clone()));
-            let cells = self.columns.iter().map(|c| found(c).map_or_else(Cell::default, |f| cell(f)));
-            table.row(std::iter::once(Cell::new(row)).chain(cells).collect());
-        }
-        table
+    pub(crate) fn table(&self, corner: &str, cell: &dyn Fn(&T) -> Cell) -> Table {
+        let table = Table::of(&self.rows).texts(corner, |(name, _)| name);
+        let columns = table.each(&self.columns, |table, column| {
+            table.figures(column, |(_, of)| of.get(column).map(|thing| cell(thing)))
+        });
+        columns.table()
     }
 }

@@ -5,7 +5,7 @@ mod primitives;
 use std::collections::BTreeMap;
 
 use tiermark_model::{Before, Bytes, Labels, NodeId, Plan, Refusal, Request, Role, Step};
-use tiermark_page::{Align, Cell, Ink, Page, Style, Table, heading, labelled, paragraph, seconds, space};
+use tiermark_page::{Detail, Ink, Page, Table, heading, labelled, paragraph, seconds, space};
 
 use crate::findings::words;
 use crate::refusals::trouble;
@@ -14,7 +14,7 @@ use crate::refusals::trouble;
 const STEPS_LISTED: usize = 40;
 
 /// Renders plans: steps, cpus, memory by node, expected time, rules, and what is refused.
-pub fn plan(plans: &[(Request, Plan)], style: &Style) -> Page {
+pub fn plan(plans: &[(Request, Plan)], detail: Detail) -> Page {
     let mut out = Page::new();
     for (request, plan) in plans {
         let title = format!(
@@ -25,18 +25,18 @@ pub fn plan(plans: &[(Request, Plan)], style: &Style) -> Page {
             seconds(plan.expected_seconds()),
             seconds(plan.max_seconds)
         );
-        out += heading(&title);
+        out += heading(title);
         let cpus = plan.cpus().union(&primitives::cpus(&plan.steps));
         out += labelled("cpus", list_or_none(&cpus.to_string()));
         out += labelled("memory", memory(plan));
         out += labelled("seed", request.seed.to_string());
         out += short_of_time(plan);
-        out += steps(&plan.steps, style);
+        out += steps(&plan.steps, detail);
         out += later(plan);
         for (i, rule) in plan.rules.iter().enumerate() {
             out += labelled(if i == 0 { "rules" } else { "" }, &rule.text);
         }
-        out += trouble("Refused", &plan.refused.iter().collect::<Vec<&Refusal>>(), style);
+        out += trouble("Refused", &plan.refused.iter().collect::<Vec<&Refusal>>(), detail);
         out += space();
     }
     let total: f64 = plans.iter().map(|(_, p)| p.expected_seconds()).sum();
@@ -112,14 +112,11 @@ fn by_node(step: &Step) -> BTreeMap<NodeId, u64> {
     map
 }
 
-fn steps(steps: &[Step], style: &Style) -> Page {
-    let grouped = steps.len() > STEPS_LISTED && !style.verbose;
-    if let Some(table) = primitives::table(steps, !grouped, style) {
+fn steps(steps: &[Step], detail: Detail) -> Page {
+    let grouped = steps.len() > STEPS_LISTED && !detail.is_all();
+    if let Some(table) = primitives::table(steps, !grouped) {
         return table.into();
     }
-    let mut table = Table::new().column("steps", Align::Left);
-    table = table.column("memory", Align::Right).column("threads", Align::Right);
-    table = table.column("work", Align::Left).column("time", Align::Right);
     let mut groups: Vec<(String, Vec<&Step>)> = Vec::new();
     for step in steps {
         let mut without = vec![Labels::CPUS, Labels::TIER, Labels::TOTAL];
@@ -139,20 +136,21 @@ fn steps(steps: &[Step], style: &Style) -> Page {
             None => groups.push((name, vec![step])),
         }
     }
-    for (name, group) in &groups {
-        let name = if grouped { format!("{} {} {name}", group.len(), style.times()) } else { name.clone() };
-        let time: f64 = group.iter().map(|s| s.expected_seconds()).sum();
-        let bytes = group.iter().map(|s| s.held_bytes());
-        let threads = group.iter().map(|s| s.setup.threads.len());
-        table.row(vec![
-            Cell::new(name),
-            Cell::new(range(bytes.clone().min(), bytes.max())),
-            Cell::new(range(threads.clone().min(), threads.max())),
-            Cell::new(work(group)),
-            Cell::new(seconds(time)),
-        ]);
+    if groups.is_empty() {
+        return Page::new();
     }
-    if table.is_empty() { Page::new() } else { table.into() }
+    let name = |name: &str, count: usize| if grouped { format!("{count} × {name}") } else { name.to_owned() };
+    let bytes = |group: &[&Step]| group.iter().map(|step| step.held_bytes()).collect::<Vec<_>>();
+    let threads = |group: &[&Step]| group.iter().map(|step| step.setup.threads.len()).collect::<Vec<_>>();
+    let table = Table::of(&groups).texts("steps", |(of, group)| name(of, group.len()));
+    let table = table.numbers("memory", |(_, group)| ends(bytes(group)));
+    let table = table.numbers("threads", |(_, group)| ends(threads(group)));
+    let table = table.texts("work", |(_, group)| work(group));
+    table.numbers("time", |(_, group)| seconds(group.iter().map(|s| s.expected_seconds()).sum())).table().into()
+}
+
+fn ends<T: Ord + Clone + std::fmt::Display>(all: Vec<T>) -> String {
+    range(all.iter().min().cloned(), all.into_iter().max())
 }
 
 fn range<T: PartialEq + std::fmt::Display>(low: Option<T>, high: Option<T>) -> String {

@@ -17,9 +17,9 @@ fn ends(interval: Option<Interval>, scale: f64) -> Option<(f64, f64)> {
     interval.map(|interval| (interval.low / scale, interval.high / scale))
 }
 
-/// What is known of an observation, in units of the axis.
-pub(crate) fn observed(o: &Observation, scale: f64) -> PointAbout {
-    graded(&o.verdict).reaching(ends(o.interval, scale), o.now.map(|now| now.median / scale))
+/// What is known of an observation.
+pub(crate) fn observed(o: &Observation) -> PointAbout {
+    graded(&o.verdict).reaching(ends(o.interval, 1.0), o.now.map(|now| now.median))
 }
 
 /// What is known of a finding, in units of the axis.
@@ -42,10 +42,10 @@ mod tests {
     #[test]
     fn a_point_that_is_not_trusted_says_why() {
         let mut seen = Observation::new("a", Labels::new(), Metric::Latency);
-        assert_eq!(observed(&seen, 1.0), PointAbout::default());
+        assert_eq!(observed(&seen), PointAbout::default());
         seen.verdict.bound(Reason::NotSharp { share: 0.01 });
         seen.verdict.bound(Reason::NotReproduced { reached: 1 });
-        let about = observed(&seen, 1.0);
+        let about = observed(&seen);
         assert_eq!((about.grade.as_deref(), about.why.as_str()), (Some("bound"), "not sharp, not reached again"));
     }
 }

@@ -2,8 +2,8 @@
 
 use tiermark_model::{Bytes, Metric, Observation, Published, PublishedFigure, PublishedPoint, Run};
 use tiermark_page::{
-    Align, Cell, Ink, Page, Plot, ROWS, Series, Style, Table, graded, heading, paragraph, plot, plot_over, time_unit,
-    unit_name, value, variants,
+    ABSENT, Cell, Detail, Ink, Number, Page, Plot, ROWS, Rates, Series, Table, Text, graded, heading, number,
+    paragraph, plot, plot_over, rate_unit, time_unit, variants,
 };
 
 use crate::points::observed;
@@ -16,35 +16,36 @@ const MOST_FIGURES: usize = 64;
 const MOST_POINTS: usize = 256;
 
 /// The section; empty for a run whose plan has none.
-pub(crate) fn published(run: &Run, style: &Style) -> Page {
+pub(crate) fn published(run: &Run, detail: Detail) -> Page {
     let Some(published) = run.plan.as_ref().and_then(|plan| plan.published.as_ref()) else { return Page::new() };
     let observations: Vec<&Observation> = run.observations().collect();
-    let mut table = Table::new().column("", Align::Left).column("published ", Align::Right);
-    table = table.column("here ", Align::Right).column("", Align::Left);
-    let (mut brief, mut charts) = (table.clone(), Page::new());
+    let (mut rows, mut charts) = (Vec::new(), Page::new());
     for figure in published.figures.iter().take(MOST_FIGURES) {
         let observations = same(figure, &observations);
-        let course = figure.points.len() >= CURVE;
+        let is_course = figure.points.len() >= CURVE;
         let last = figure.points.len().saturating_sub(1);
-        for (at, point) in figure.points.iter().take(MOST_POINTS).enumerate() {
-            let row = row(figure, point, &observations, style);
+        let row = |(at, point): (usize, &'_ PublishedPoint)| PublishedRow {
+            figure,
+            point: *point,
+            seen: here(figure, point.at, &observations),
             // The ends of a curve, which a browser draws whole.
-            if style.verbose || !course || at == 0 || at == last {
-                brief.row(row.clone());
-            }
-            table.row(row);
-        }
-        if course {
-            charts += curve(published, figure, &observations, style);
+            is_brief: detail.is_all() || !is_course || at == 0 || at == last,
+        };
+        rows.extend(figure.points.iter().take(MOST_POINTS).enumerate().map(row));
+        if is_course {
+            charts += curve(published, figure, &observations);
         }
     }
-    if table.is_empty() {
+    if rows.is_empty() {
         return Page::new();
     }
+    let table = self::table(&rows);
+    rows.retain(|row| row.is_brief);
+    let brief = self::table(&rows);
     let title = format!("Figures published for {}, beside those of this run", published.machine);
     let note = "The machines differ: compare the shapes, not the values.";
     let note = paragraph("  ", note, Ink::Dim);
-    heading(&title) + variants(brief + note.clone(), table + note + charts)
+    heading(title) + variants(brief + note.clone(), table + note + charts)
 }
 
 /// What a run measured of a figure.
@@ -65,52 +66,66 @@ fn here<'a>(figure: &PublishedFigure, at: Option<u64>, observations: &[&'a Obser
     first.filter(|o| o.value.is_some()).or_else(|| found.find(|o| o.value.is_some())).or(first).copied()
 }
 
-fn row(figure: &PublishedFigure, point: &PublishedPoint, observations: &[&Observation], style: &Style) -> Vec<Cell> {
-    let unit = figure.metric.unit();
-    let at = match (point.at, figure.by.as_deref()) {
-        (Some(at), Some("size")) => format!(", {}", Bytes(at)),
-        (Some(at), Some(by)) => format!(", {at} {by}"),
-        _ => String::new(),
+fn table(rows: &[PublishedRow<'_>]) -> Table {
+    let measured = |row: &PublishedRow<'_>| match row.seen {
+        Some(o) => graded(o.value.map(|of| row.shown(of)), &o.verdict, row.figure.metric.unit()),
+        None => Cell::new(ABSENT),
     };
-    // Times of the system are micro- and milliseconds.
-    let (factor, name) = match figure.metric {
-        Metric::Latency => time_unit(point.value, style),
-        Metric::Bandwidth => (1.0, unit_name(unit, style)),
-    };
-    let shown = |of: f64| value(of / factor, unit, style);
-    let seen = here(figure, point.at, observations);
-    let measured = seen.map_or_else(
-        || Cell::new(format!("{} ", style.absent())),
-        |o| graded(o.value.map(shown), &o.verdict, unit, style),
-    );
-    vec![
-        Cell::new(format!("{}{at}", figure.name)),
-        Cell::new(format!("{} ", shown(point.value))),
-        measured,
-        Cell::inked(name, Ink::Dim),
-    ]
+    let table = Table::of(rows).texts("", PublishedRow::name).figures("published", |row| row.shown(row.point.value));
+    table.figures("here", measured).texts("", |row| Cell::inked(row.unit(), Ink::Dim)).table()
+}
+
+/// A published point, and what a run measured of it.
+struct PublishedRow<'a> {
+    figure: &'a PublishedFigure,
+    point: PublishedPoint,
+    seen: Option<&'a Observation>,
+    /// Whether it is shown where there is little room.
+    is_brief: bool,
+}
+
+impl PublishedRow<'_> {
+    fn name(&self) -> String {
+        let at = match (self.point.at, self.figure.by.as_deref()) {
+            (Some(at), Some("size")) => format!(", {}", Bytes(at)),
+            (Some(at), Some(by)) => format!(", {at} {by}"),
+            _ => String::new(),
+        };
+        format!("{}{at}", self.figure.name)
+    }
+
+    /// A value: times of the system are micro- and milliseconds.
+    fn shown(&self, of: f64) -> Number {
+        number(of, self.figure.metric.unit()).in_time_of(self.point.value)
+    }
+
+    fn unit(&self) -> Text {
+        match self.figure.metric {
+            Metric::Latency => time_unit(self.point.value).1.into(),
+            Metric::Bandwidth => rate_unit(),
+        }
+    }
 }
 
 /// Two curves: the published figures and those of the run.
-fn curve(published: &Published, figure: &PublishedFigure, observations: &[&Observation], style: &Style) -> Page {
-    let (scale, name) = style.axis();
-    let (scale, unit) = if figure.metric == Metric::Latency { (1.0, "ns") } else { (scale, name) };
+fn curve(published: &Published, figure: &PublishedFigure, observations: &[&Observation]) -> Page {
     let mut theirs = Series { name: format!("published: {}", published.machine), ..Series::default() };
     let mut ours = Series { name: "this run".to_owned(), ..Series::default() };
     for PublishedPoint { at, value } in figure.points.iter().take(MOST_POINTS) {
         let Some(at) = at else { continue };
-        theirs.points.push((*at as f64, value / scale));
+        theirs.points.push((*at as f64, *value));
         let seen = here(figure, Some(*at), observations);
         if let Some((o, value)) = seen.and_then(|o| Some((o, o.value?))) {
-            ours.points.push((*at as f64, value / scale));
-            ours.about.push(observed(o, scale));
+            ours.points.push((*at as f64, value));
+            ours.about.push(observed(o));
         }
     }
-    let (unit, series, log_y) = (unit.to_owned(), vec![ours, theirs], figure.metric == Metric::Latency);
-    let of = Plot { unit, log_y, series, rows: ROWS, ..Plot::default() };
+    let (series, log_y) = (vec![ours, theirs], figure.metric == Metric::Latency);
+    let rates = if log_y { Rates::None } else { Rates::Y };
+    let of = Plot { unit: Text::axis(figure.metric.unit()), rates, log_y, series, rows: ROWS, ..Plot::default() };
     let drawn = match figure.by.as_deref() {
         Some("size") => plot(of),
         by => plot_over(of, by.unwrap_or_default()),
     };
-    heading(&format!("{}: published, and of this run", figure.name)) + drawn
+    heading(format!("{}: published, and of this run", figure.name)) + drawn
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::Value;
-use tiermark_model::{Code, Finding, Grade, RateUnit, Reason, ReasonCode, Verdict};
-use tiermark_page::{Ink, Page, Style, bullet, grade_ink};
+use tiermark_model::{Code, Finding, Grade, Reason, ReasonCode, Verdict};
+use tiermark_page::{ABSENT, Detail, Ink, Page, bullet, grade_ink, grade_mark};
 
 use crate::order::{distinct, grouped};
 use crate::tally::is_number;
@@ -15,7 +15,6 @@ pub(crate) struct Reasons {
     groups: Vec<ReasonGroup>,
     /// The group of each reason.
     places: HashMap<(Kind, String), usize>,
-    unit: RateUnit,
     /// The numbers that each group has.
     said: HashSet<(usize, String)>,
 }
@@ -118,12 +117,12 @@ impl ReasonGroup {
     }
 
     /// The bullet: its mark, and these words behind what the group is.
-    fn bullet(&self, who: &str, style: &Style) -> Page {
+    fn bullet(&self, who: &str) -> Page {
         let (mark, ink) = match self.kind.standing {
-            Standing::Absent => (style.absent(), Ink::Plain),
-            _ => (style.mark(self.kind.grade), grade_ink(self.kind.grade)),
+            Standing::Absent => (ABSENT, Ink::Plain),
+            _ => (grade_mark(self.kind.grade), grade_ink(self.kind.grade)),
         };
-        bullet(mark, ink, &format!("{}: {who}: {}", self.word(), self.text), None)
+        bullet(mark, ink, format!("{}: {who}: {}", self.word(), self.text), None)
     }
 }
 
@@ -134,11 +133,6 @@ fn refusal_in_words(reason: &Reason) -> Option<String> {
 }
 
 impl Reasons {
-    /// No reason yet; rates in the unit of the style.
-    pub(crate) fn new(style: &Style) -> Self {
-        Self { unit: style.rate_unit, ..Self::default() }
-    }
-
     /// Adds the reasons of a number.
     pub(crate) fn add(&mut self, subject: &str, verdict: &Verdict) {
         self.add_as(Standing::Doubted, subject, verdict);
@@ -163,7 +157,7 @@ impl Reasons {
             let refused = refusal_in_words(reason).filter(|_| grade == Grade::Invalid);
             let standing = if refused.is_some() { Standing::Refused } else { standing };
             let kind = Kind { grade, standing, code: Some(reason.code()), facts: facts(reason) };
-            self.touch(kind, refused.unwrap_or_else(|| reason.in_unit(self.unit)), subject);
+            self.touch(kind, refused.unwrap_or_else(|| reason.to_string()), subject);
         }
     }
 
@@ -216,9 +210,9 @@ impl Reasons {
     }
 
     /// One bullet a reason, the worst grade first, with the names of a few numbers or how many of all there are.
-    pub(crate) fn counted_by_reason(mut self, of: usize, style: &Style) -> Page {
-        if style.verbose {
-            return self.page(style);
+    pub(crate) fn counted_by_reason(mut self, of: usize, detail: Detail) -> Page {
+        if detail.is_all() {
+            return self.page(detail);
         }
         self.merge();
         self.sort();
@@ -227,25 +221,25 @@ impl Reasons {
                 few if few <= NAMED => group.subjects.join(", "),
                 many => format!("{many} of {of}"),
             };
-            group.bullet(&who, style)
+            group.bullet(&who)
         };
         self.groups.iter().map(bullet_of).collect()
     }
 
     /// One bullet a reason, the worst grade first.
-    pub(crate) fn page(mut self, style: &Style) -> Page {
-        if !style.verbose {
+    pub(crate) fn page(mut self, detail: Detail) -> Page {
+        if !detail.is_all() {
             self.merge();
         }
         self.sort();
         let mut out = Page::new();
         for group in &self.groups {
-            let listed = if style.verbose { usize::MAX } else { LISTED };
+            let listed = detail.listed(LISTED);
             let mut subjects = group.subjects.iter().take(listed).cloned().collect::<Vec<_>>().join(", ");
             if group.subjects.len() > listed {
                 subjects.push_str(&format!(" and {} more", group.subjects.len() - listed));
             }
-            out += group.bullet(&subjects, style);
+            out += group.bullet(&subjects);
         }
         out
     }
@@ -256,7 +250,7 @@ mod tests {
     use super::*;
     use tiermark_model::messages::{run, setup};
     use tiermark_model::{Bytes, Refusal, WhyNot};
-    use tiermark_page::terminal;
+    use tiermark_page::{Style, terminal};
 
     #[test]
     fn the_same_reason_is_said_once() {
@@ -270,7 +264,7 @@ mod tests {
         reasons.add("L2 read", &suspect);
         reasons.add("DRAM read", &invalid);
         reasons.add("L3 read", &Verdict::trusted());
-        let shown = terminal(&reasons.page(&Style::default()), &Style::default());
+        let shown = terminal(&reasons.page(Detail::Usual), &Style::default());
         insta::assert_snapshot!(shown, @r"
           ✘ invalid: DRAM read: 3 % of the pages were on node 1
           ! suspect: L1 read, L2 read: half the windows were disturbed
@@ -314,10 +308,7 @@ mod tests {
             assert!(verdict.is_refused());
             reasons.add(subject, &verdict);
         }
-        let shown = terminal(
-            &reasons.page(&Style { width: 100, ..Style::default() }),
-            &Style { width: 100, ..Style::default() },
-        );
+        let shown = terminal(&reasons.page(Detail::Usual), &Style { width: 100, ..Style::default() });
         insta::assert_snapshot!(shown, @r"
           ✘ refused: 1 KiB 1G, 2 GiB 1G: 1 huge page of 1 GiB: 0 are free: the kernel has no pool of this
             size (use a size that has its nr_hugepages in /sys/kernel/mm/hugepages, or --pages thp) (the
@@ -335,7 +326,7 @@ mod tests {
             verdict.suspect(Reason::Scattered { half_width: f64::from(percent) / 100.0 });
             reasons.add(&format!("number {percent}"), &verdict);
         }
-        let shown = terminal(&reasons.page(&Style::default()), &Style::default());
+        let shown = terminal(&reasons.page(Detail::Usual), &Style::default());
         insta::assert_snapshot!(shown);
     }
 
@@ -354,7 +345,7 @@ mod tests {
         reasons.add_finding("L2 size", &size(1, 1_234_567));
         reasons.add_finding("L3 size", &size(5, 45_678_901));
         // Each has a range of its own, and one of both would be none.
-        insta::assert_snapshot!(terminal(&reasons.page(&Style { width: 100, ..Style::default() }), &Style { width: 100, ..Style::default() }), @r"
+        insta::assert_snapshot!(terminal(&reasons.page(Detail::Usual), &Style { width: 100, ..Style::default() }), @r"
           – not found: L2 size: size not resolved, between 1 MiB and 1.2 MiB: other work may evict it before
             it is full
           – not found: L3 size: size not resolved, between 5 MiB and 44 MiB: other work may evict it before

@@ -1,32 +1,26 @@
 //! Refusals and missing numbers, with reasons.
 
 use tiermark_model::{Grade, Refusal};
-use tiermark_page::{Ink, Page, Style, bullet, heading};
+
+use crate::order::{distinct, grouped};
+use tiermark_page::{Detail, Ink, Page, bullet, grade_mark, heading};
 
 /// A list of refusals, those with the same reason and cure together; empty without refusals.
-pub fn trouble(title: &str, refusals: &[&Refusal], style: &Style) -> Page {
+pub fn trouble(title: &str, refusals: &[&Refusal], detail: Detail) -> Page {
     // Of more than LISTED with one reason, EXAMPLES are named and the rest counted.
     const LISTED: usize = 6;
     const EXAMPLES: usize = 3;
-    let mut groups: Vec<(&Refusal, Vec<&str>)> = Vec::new();
-    for refusal in refusals {
-        let known = groups.iter_mut().find(|(r, _)| r.why == refusal.why && r.cure == refusal.cure);
-        match known {
-            Some((_, whats)) if whats.contains(&refusal.what.as_str()) => {}
-            Some((_, whats)) => whats.push(&refusal.what),
-            None => groups.push((refusal, vec![&refusal.what])),
-        }
-    }
     let mut out = Page::new();
-    for (refusal, whats) in groups {
-        let listed = if style.verbose || whats.len() <= LISTED { whats.len() } else { EXAMPLES };
+    for ((why, cure), whats) in grouped(refusals.iter().map(|r| ((&r.why, &r.cure), r.what.as_str()))) {
+        let whats = distinct(whats);
+        let listed = if detail.is_all() || whats.len() <= LISTED { whats.len() } else { EXAMPLES };
         let mut what = whats.iter().take(listed).copied().collect::<Vec<_>>().join(", ");
         if whats.len() > listed {
             what.push_str(&format!(" and {} more", whats.len() - listed));
         }
-        let text = format!("{what}: {}", refusal.why);
-        let mark = style.mark(Grade::Invalid);
-        out += bullet(mark, Ink::Bad, &text, Some(&refusal.cure));
+        let text = format!("{what}: {why}");
+        let mark = grade_mark(Grade::Invalid);
+        out += bullet(mark, Ink::Bad, text, Some(cure));
     }
     if out.is_empty() { out } else { heading(title) + out }
 }

@@ -1,29 +1,31 @@
 //! How long a shared cache keeps touched lines: a table of waits and ranges, and the conclusion in words.
 
 use tiermark_model::messages::shapes::codes;
-use tiermark_model::{Finding, Labels, Note, Quantity, Unit};
-use tiermark_page::{Cell, Ink, Page, Style, graded, heading, measured_size, paragraph, percent, size, value};
+use tiermark_model::{Finding, Labels, Note, Quantity, RateUnit, Unit};
+use tiermark_page::{
+    Cell, Detail, Ink, Page, Text, graded, heading, measured_size, nanoseconds, paragraph, percent, size,
+};
 
+use crate::phrases::{milliseconds, sentence};
 use crate::pivot::{Pivot, of};
 use crate::reasons::Reasons;
 use crate::steps::Curves;
-use crate::survey::sentence;
 
 /// The view; empty where nothing of it was found.
-pub(crate) fn residency(findings: &[&Finding], style: &Style) -> Page {
+pub(crate) fn residency(findings: &[&Finding], detail: Detail) -> Page {
     let medians = of(findings, &Quantity::ResidencyAccess);
     if medians.is_empty() {
         return Page::new();
     }
     let edges = of(findings, &Quantity::ResidencyEdge);
-    let cell = |f: &Finding| {
+    let cell = |f: &&Finding| {
         let same = |edge: &&&Finding| {
             let same = [Labels::SIZE, Labels::WAIT].iter().all(|key| edge.labels.number(key) == f.labels.number(key));
             same && is_of_once(edge) == is_of_once(f)
         };
         let edge = edges.iter().find(same).and_then(|edge| edge.value);
-        let edge = edge.map_or_else(String::new, |edge| format!(" ({})", value(edge, Unit::Ns, style)));
-        graded(f.value.map(|v| format!("{}{edge}", value(v, Unit::Ns, style))), &f.verdict, f.unit, style)
+        let edge = edge.map_or_else(String::new, |edge| format!(" ({})", nanoseconds(edge)));
+        graded(f.value.map(|v| format!("{}{edge}", nanoseconds(v))), &f.verdict, f.unit)
     };
     let uses = UsedOnce::of(findings.iter().copied());
     let medians = again(&medians);
@@ -31,15 +33,16 @@ pub(crate) fn residency(findings: &[&Finding], style: &Style) -> Page {
         let once = if is_of_once(f) { " once" } else { "" };
         bytes(f).map_or_else(String::new, |bytes| format!("{}{once}", size(bytes)))
     };
-    let table =
-        |of: &[&Finding], cell: &dyn Fn(&Finding) -> Cell| Pivot::new(of, &|f| wait(f), &column).table("after", cell);
+    let table = |of: &[&Finding], cell: &dyn Fn(&&Finding) -> Cell| {
+        Pivot::new(of, &|f| wait(f), &|f| column(f)).table("after", cell)
+    };
     let mut out = heading("ns an access by range and time since touch: median (fast edge)");
     out += table(&medians, &cell);
     let held = of(findings, &Quantity::ResidencyHeld);
     let held = if uses.as_ref().is_some_and(UsedOnce::differs) { held } else { again(&held) };
     if !held.is_empty() {
         out += heading("Share of the range that still hits");
-        let share = |f: &Finding| Cell::new(format!("{} ", f.value.map_or_else(String::new, percent)));
+        let share = |f: &&Finding| Cell::new(f.value.map_or_else(String::new, percent));
         let curves = Curves {
             x: &|f| f.labels.number(Labels::WAIT).map(|ns| ns as f64 / 1e6),
             x_unit: "ms",
@@ -50,16 +53,16 @@ pub(crate) fn residency(findings: &[&Finding], style: &Style) -> Page {
         out += curves.drawn(&held);
         out += table(&held, &share);
     }
-    for line in words(findings, style) {
+    for line in words(findings) {
         out += paragraph("  ", &line, Ink::Plain);
     }
-    let mut reasons = Reasons::new(style);
+    let mut reasons = Reasons::default();
     medians.iter().for_each(|f| reasons.add(&format!("{} after {}", column(f), wait(f)), &f.verdict));
     of(findings, &Quantity::ResidencyHit).iter().for_each(|f| reasons.add("an access that hits", &f.verdict));
-    out += reasons.page(style);
-    if style.verbose {
+    out += reasons.page(detail);
+    if detail.is_all() {
         for f in findings {
-            let note = f.note(style.rate_unit).map(|note| format!("{}: {note}", f.metric.part()));
+            let note = f.note(RateUnit::Si).map(|note| format!("{}: {note}", f.metric.part()));
             out.extend(note.map(|note| paragraph("  ", &note, Ink::Dim)));
         }
     }
@@ -120,18 +123,8 @@ impl<'a> UsedOnce<'a> {
     }
 }
 
-/// A time in ms with as many digits as are needed.
-pub(crate) fn milliseconds(ns: f64) -> String {
-    let ms = ns / 1e6;
-    match ms {
-        v if v >= 9.95 => format!("{v:.0} ms"),
-        v if (v * 10.0).fract().abs() < 1e-6 || v >= 0.95 => format!("{v:.1} ms").replace(".0 ", " "),
-        v => format!("{v:.2} ms"),
-    }
-}
-
 /// Conclusions from the numbers.
-fn words(findings: &[&Finding], style: &Style) -> Vec<String> {
+fn words(findings: &[&Finding]) -> Vec<String> {
     let first = |metric: &Quantity| of(findings, metric).first().copied();
     let mut lines = Vec::new();
     let uses = UsedOnce::of(findings.iter().copied());
@@ -155,31 +148,30 @@ fn words(findings: &[&Finding], style: &Style) -> Vec<String> {
         });
     }
     lines.extend(uses.map(|uses| uses.sentence()));
-    lines.extend(first(&Quantity::ResidencyHit).and_then(|hit| accesses(hit, findings, style)));
+    lines.extend(first(&Quantity::ResidencyHit).and_then(|hit| accesses(hit, findings)));
     let limits = again(&of(findings, &Quantity::ResidencyLimit));
     lines.extend(limits.first().and_then(|limit| verdict(limit, findings)));
     lines
 }
 
 /// Time of an access that hits, and of one that misses.
-fn accesses(hit: &Finding, findings: &[&Finding], style: &Style) -> Option<String> {
-    let text = |ns: f64| value(ns, Unit::Ns, style);
-    let hits = graded(Some(text(hit.value?)), &hit.verdict, Unit::Ns, style).text;
+fn accesses(hit: &Finding, findings: &[&Finding]) -> Option<String> {
+    let hits = graded(Some(nanoseconds(hit.value?)), &hit.verdict, Unit::Ns).words().plain();
     let misses: Vec<f64> = of(findings, &Quantity::ResidencyMiss).iter().filter_map(|f| f.value).collect();
-    let ends = [f64::min, f64::max].map(|end| misses.iter().copied().reduce(end).map(text));
+    let ends = [f64::min, f64::max].map(|end| misses.iter().copied().reduce(end).map(nanoseconds));
     let misses = match ends {
         [Some(low), Some(high)] if low == high => format!(", one that misses {low} ns"),
         [Some(low), Some(high)] => format!(", one that misses {low} to {high} ns"),
         _ => String::new(),
     };
-    Some(format!("An access that hits takes {} ns{misses}.", hits.trim_end()))
+    Some(format!("An access that hits takes {hits} ns{misses}."))
 }
 
 /// The limit of the cache, and what to do about it.
 fn verdict(limit: &Finding, findings: &[&Finding]) -> Option<String> {
     let halves = again(&of(findings, &Quantity::ResidencyHalfLife));
     let shortest = halves.iter().filter_map(|f| f.value).reduce(f64::min);
-    let bytes = limit.value.map(measured_size)?;
+    let bytes = Text::from(measured_size(limit.value?)).plain();
     Some(match limit.labels.get(Labels::LIMIT)? {
         "none" => format!("No limit up to {bytes}: no other user of this cache was seen."),
         "partition" => {
@@ -219,7 +211,7 @@ mod tests {
         let again = labels("again").text(Labels::LIMIT, "contention");
         let again = Finding::new(Quantity::ResidencyLimit, again, Some(8e6), Unit::Bytes);
         let once = Finding::new(Quantity::ResidencyLimit, labels("once"), Some(0.3e6), Unit::Bytes).with_notes([note]);
-        words(&[&half, &again, &once], &Style::default())
+        words(&[&half, &again, &once])
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Memory by region: what each has, the medians of each node, and the slow ones by name.
 
 use tiermark_model::messages::scan::codes;
-use tiermark_model::{Finding, Labels, Note, Quantity};
-use tiermark_page::{Align, Cell, Ink, Page, Style, Table, graded, heading, paragraph, with_interval};
+use tiermark_model::{Finding, Labels, Note, Quantity, RateUnit};
+use tiermark_page::{Cell, Detail, Ink, Page, Table, Text, heading, number, paragraph, rate_unit, text};
 
+use crate::findings::figure;
 use crate::order::grouped;
 use crate::pivot::{label, of};
 use crate::reasons::Reasons;
@@ -13,14 +14,14 @@ use crate::steps::Curves;
 const LISTED: usize = 24;
 
 /// The view; empty where nothing was scanned.
-pub(crate) fn scan(findings: &[&Finding], style: &Style) -> Page {
+pub(crate) fn scan(findings: &[&Finding], detail: Detail) -> Page {
     let latencies = of(findings, &Quantity::ScanLatency);
     if latencies.is_empty() && of(findings, &Quantity::ScanBandwidth).is_empty() {
         return Page::new();
     }
     let slow = of(findings, &Quantity::ScanSlow);
     let is_slow = |f: &Finding| slow.iter().any(|s| region(s) == region(f));
-    let is_listed = |f: &Finding| style.verbose || latencies.len() <= LISTED || is_slow(f);
+    let is_listed = |f: &Finding| detail.is_all() || latencies.len() <= LISTED || is_slow(f);
     let curves = Curves {
         x: &|f| region(f).map(|region| region as f64),
         x_unit: "region",
@@ -28,25 +29,25 @@ pub(crate) fn scan(findings: &[&Finding], style: &Style) -> Page {
         unit: ("ns", 1.0),
         log_y: false,
     };
-    let mut out = heading("Memory by region") + table(findings, &is_listed, style);
+    let mut out = heading("Memory by region") + table(findings, &is_listed);
     let drawn = curves.drawn(&latencies);
     if !drawn.is_empty() {
         out += heading("Latency by region, ns") + drawn;
     }
     for median in of(findings, &Quantity::ScanMedian) {
-        let number = median.value.map(|v| with_interval(v, None, median.unit, style).to_string()).unwrap_or_default();
-        let notes = Note::joined(&median.notes, style.rate_unit);
+        let value = median.value.map(|v| Text::from(number(v, median.unit))).unwrap_or_default();
+        let notes: Vec<&str> = median.notes.iter().map(|note| note.text.as_str()).collect();
         let of = what(median);
-        let line = format!("node {}, {of}: median {number}, {notes}", label(median, Labels::NODE));
-        out += paragraph("  ", &line, Ink::Plain);
+        let node = format!("node {}, {of}: median ", label(median, Labels::NODE));
+        out += paragraph("  ", text![node, value, ", ", notes.join("; ")], Ink::Plain);
     }
-    out += verdict(findings, &slow, style);
+    out += verdict(findings, &slow);
     // A median rests on one of the regions, and a slow region on its own number: these say it.
-    let mut reasons = Reasons::new(style);
+    let mut reasons = Reasons::default();
     for number in latencies.iter().copied().chain(of(findings, &Quantity::ScanBandwidth)) {
         reasons.add(&format!("region {} {}", label(number, Labels::REGION), what(number)), &number.verdict);
     }
-    out + reasons.page(style)
+    out + reasons.page(detail)
 }
 
 fn region(finding: &Finding) -> Option<u64> {
@@ -59,46 +60,35 @@ fn what(finding: &Finding) -> String {
 }
 
 /// A row for each region: both numbers, how many times slower than the median it is, and where it lies.
-fn table(findings: &[&Finding], is_listed: &dyn Fn(&Finding) -> bool, style: &Style) -> Page {
+fn table(findings: &[&Finding], is_listed: &dyn Fn(&Finding) -> bool) -> Page {
     let numbers = findings.iter().filter(|f| region(f).is_some() && is_listed(f));
     let regions = grouped(numbers.map(|f| (region(f), *f)));
+    if regions.is_empty() {
+        return Page::new();
+    }
     let place = |f: &Finding| Some(f.noted(&codes::physical_range)?.text.clone());
-    let has_places = findings.iter().any(|f| place(f).is_some());
-    let mut table = Table::new().column("region", Align::Right).column("node", Align::Right);
-    table = table.column("ns ", Align::Right).column(&format!("{} ", style.rate_unit()), Align::Right);
-    table = table.column("slow", Align::Left);
-    if has_places {
-        table = table.column("physical addresses", Align::Left);
-    }
-    for (number, of_region) in &regions {
-        let find = |metric: Quantity| of_region.iter().find(|f| f.metric == metric);
-        let cell = |metric: Quantity| {
-            find(metric).map_or_else(Cell::default, |f| {
-                graded(f.value.map(|v| with_interval(v, f.interval, f.unit, style)), &f.verdict, f.unit, style)
-            })
-        };
-        let slow = of_region.iter().filter(|f| f.metric == Quantity::ScanSlow);
+    let find = |of: &[&'_ Finding], metric: Quantity| of.iter().position(|f| f.metric == metric);
+    let cell = |of: &[&Finding], metric: Quantity| find(of, metric).map(|at| figure(of[at]));
+    let slow = |of: &[&Finding]| {
+        let slow = of.iter().filter(|f| f.metric == Quantity::ScanSlow);
         let slow: Vec<String> = slow.filter_map(|f| Some(format!("{} {:.2}x", what(f), f.value?))).collect();
-        let mut row = vec![
-            Cell::new(number.unwrap_or_default().to_string()),
-            Cell::new(of_region.first().map_or_else(String::new, |f| label(f, Labels::NODE))),
-            cell(Quantity::ScanLatency),
-            cell(Quantity::ScanBandwidth),
-            Cell::inked(slow.join(", "), Ink::Bad),
-        ];
-        if has_places {
-            row.push(Cell::new(find(Quantity::ScanLatency).and_then(|f| place(f)).unwrap_or_default()));
-        }
-        table.row(row);
-    }
-    if table.is_empty() { Page::new() } else { table.into() }
+        Cell::inked(slow.join(", "), Ink::Bad)
+    };
+    let table = Table::of(&regions).numbers("region", |(number, _)| number.unwrap_or_default().to_string());
+    let table = table.numbers("node", |(_, of)| of.first().map_or_else(String::new, |f| label(f, Labels::NODE)));
+    let table = table.figures("ns", |(_, of)| cell(of, Quantity::ScanLatency));
+    let table = table.figures(rate_unit(), |(_, of)| cell(of, Quantity::ScanBandwidth));
+    let table = table.texts("slow", |(_, of)| slow(of));
+    let addresses = |of: &[&Finding]| find(of, Quantity::ScanLatency).and_then(|at| place(of[at])).unwrap_or_default();
+    let has_places = findings.iter().any(|f| place(f).is_some());
+    table.when(has_places, |table| table.texts("physical addresses", |(_, of)| addresses(of))).table().into()
 }
 
 /// The slow regions by name, or that there is none.
-fn verdict(findings: &[&Finding], slow: &[&Finding], style: &Style) -> Page {
+fn verdict(findings: &[&Finding], slow: &[&Finding]) -> Page {
     let mut out = Page::new();
     for found in slow {
-        let notes = Note::joined(&found.notes, style.rate_unit);
+        let notes = Note::joined(&found.notes, RateUnit::Si);
         let place = findings.iter().find(|f| region(f) == region(found) && f.noted(&codes::physical_range).is_some());
         let place = place
             .and_then(|f| f.noted(&codes::physical_range))

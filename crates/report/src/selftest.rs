@@ -1,7 +1,7 @@
 //! The view of the self-test.
 
 use tiermark_model::Grade;
-use tiermark_page::{Align, Cell, Ink, Page, Style, Table, grade_ink, paragraph, space};
+use tiermark_page::{Cell, Ink, Page, Table, grade_ink, grade_mark, paragraph, space};
 
 /// One check of the self-test.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,19 +17,15 @@ pub struct Check {
 }
 
 /// Renders the checks, and a line that counts them.
-pub fn selftest(checks: &[Check], style: &Style) -> Page {
-    let mut table = Table::new().indent(0).column("", Align::Left).column("check", Align::Left);
-    table = table.column("result", Align::Right).column("detail", Align::Left);
-    for check in checks {
-        let grade = if check.pass { Grade::Trusted } else { Grade::Invalid };
-        let word = if check.pass { "ok" } else { "FAILED" };
-        table.row(vec![
-            Cell::inked(format!("{} {word}", style.mark(grade)), grade_ink(grade)),
-            Cell::new(&check.name),
-            Cell::new(&check.value),
-            Cell::inked(&check.detail, if check.pass { Ink::Dim } else { Ink::Plain }),
-        ]);
-    }
+pub fn selftest(checks: &[Check]) -> Page {
+    let outcome = |check: &Check| {
+        let (grade, word) = if check.pass { (Grade::Trusted, "ok") } else { (Grade::Invalid, "FAILED") };
+        Cell::inked(format!("{} {word}", grade_mark(grade)), grade_ink(grade))
+    };
+    let ink = |check: &Check| if check.pass { Ink::Dim } else { Ink::Plain };
+    let table = Table::of(checks).texts("", outcome).texts("check", |check| &check.name);
+    let table = table.numbers("result", |check| &check.value);
+    let table = table.texts("detail", |check| Cell::inked(&check.detail, ink(check))).table().indent(0);
     let failed = checks.iter().filter(|c| !c.pass).count();
     let ink = if failed == 0 { Ink::Good } else { Ink::Bad };
     let text = format!("{} of {} checks passed", checks.len() - failed, checks.len());

@@ -39,7 +39,7 @@ impl Curves<'_> {
             .filter(|series| series.points.len() >= FEWEST)
             .collect();
         let one = |series: &[Series]| {
-            let (unit, log_y, series) = (self.unit.0.to_owned(), self.log_y, series.to_vec());
+            let (unit, log_y, series) = (self.unit.0.into(), self.log_y, series.to_vec());
             let plot = Plot { unit, unit_in_heading: true, log_y, series, rows: ROWS, ..Plot::default() };
             plot_over(plot, self.x_unit)
         };
@@ -54,13 +54,13 @@ pub(crate) fn pages(experiments: &[&Experiment]) -> Page {
     let series: Vec<Series> = grouped(points)
         .into_iter()
         .map(|(name, of)| {
-            let point = |o: &Observation| Some(((pages_of(o)?, o.value?), observed(o, 1.0)));
+            let point = |o: &Observation| Some(((pages_of(o)?, o.value?), observed(o)));
             let (points, about) = of.into_iter().filter_map(point).unzip();
             Series { name: format!("{name} pages"), points, about, ..Series::default() }
         })
         .filter(|series| distinct(series.points.iter().map(|(x, _)| *x as u64)).len() >= FEWEST)
         .collect();
-    let (unit, unit_in_heading) = ("ns".to_owned(), true);
+    let (unit, unit_in_heading) = ("ns".into(), true);
     let drawn = plot(Plot { unit, unit_in_heading, log_y: true, series, rows: ROWS, ..Plot::default() });
     if drawn.is_empty() {
         return drawn;

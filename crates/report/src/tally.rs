@@ -1,7 +1,7 @@
 //! How many of the numbers that a report shows can be trusted.
 
 use tiermark_model::{Finding, Grade, Unit};
-use tiermark_page::{Block, Key, Legend, Page, Sign, Style, bound_sign, percent};
+use tiermark_page::{Block, Key, Legend, Page, Sign, bound_sign, grade_mark, percent};
 
 /// Whether a finding is a number, or is missing one: what was looked for and is not there is neither.
 pub(crate) fn is_number(finding: &Finding) -> bool {
@@ -9,7 +9,7 @@ pub(crate) fn is_number(finding: &Finding) -> bool {
 }
 
 /// How many numbers of a report are trusted, in one line; empty if the report has no numbers.
-pub(crate) fn summary(numbers: &[&Finding], style: &Style) -> Page {
+pub(crate) fn summary(numbers: &[&Finding]) -> Page {
     if numbers.is_empty() {
         return Page::new();
     }
@@ -23,7 +23,7 @@ pub(crate) fn summary(numbers: &[&Finding], style: &Style) -> Page {
         (all, trusted) => format!("{trusted} of {all} numbers trusted"),
     };
     let bounds = numbers.iter().filter(|f| f.verdict.grade == Grade::Bound && f.value.is_some());
-    let mut signs: Vec<String> = bounds.map(|f| bound_key(f.unit, style)).collect();
+    let mut signs: Vec<String> = bounds.map(|f| bound_key(f.unit)).collect();
     signs.sort_unstable();
     signs.dedup();
     if !signs.is_empty() {
@@ -32,7 +32,7 @@ pub(crate) fn summary(numbers: &[&Finding], style: &Style) -> Page {
     }
     for grade in [Grade::Suspect, Grade::Invalid] {
         if count(grade) > 0 {
-            line.push_str(&format!(", {} {grade} ({})", count(grade), style.mark(grade)));
+            line.push_str(&format!(", {} {grade} ({})", count(grade), grade_mark(grade)));
         }
     }
     if refused > 0 {
@@ -55,19 +55,20 @@ pub(crate) fn summary(numbers: &[&Finding], style: &Style) -> Page {
 }
 
 /// The sign of a bound and its meaning.
-pub(crate) fn bound_key(unit: Unit, style: &Style) -> String {
+pub(crate) fn bound_key(unit: Unit) -> String {
     let meaning = match unit {
         Unit::Ns => "at most",
         Unit::BytesPerSecond => "at least",
-        _ => return format!("{} bound", style.mark(Grade::Bound)),
+        _ => return format!("{} bound", grade_mark(Grade::Bound)),
     };
-    format!("{} {meaning}", bound_sign(unit, style).unwrap_or_default())
+    format!("{} {meaning}", bound_sign(unit).unwrap_or_default())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_page::{Ink, paragraph, terminal};
+    use tiermark_model::Interval;
+    use tiermark_page::{Ink, Style, number, paragraph, terminal};
 
     #[test]
     fn the_level_is_that_of_what_stands_behind_the_sign() {
@@ -78,10 +79,14 @@ mod tests {
         };
         let size = found(tiermark_model::Quantity::TierSize, Unit::Bytes, 0.98);
         let time = found(tiermark_model::Quantity::Latency, Unit::Ns, 0.95);
-        let style = Style::default();
+        let within = |low: f64| number(100.0, Unit::Ns).within(Some(Interval { low, high: 101.0, level: 0.95 }));
         let below = |signs: &[Sign], numbers: &[&Finding]| {
-            let one = |sign: &Sign| paragraph("", "a number", Ink::Plain).with_sign(Some(*sign));
-            terminal(&(signs.iter().map(one).collect::<Page>() + summary(numbers, &style)), &style)
+            let one = |sign: &Sign| match sign {
+                Sign::About => paragraph("", number(1.0, Unit::Ns).about(), Ink::Plain),
+                Sign::Interval => paragraph("", within(99.0), Ink::Plain),
+                Sign::Ends => paragraph("", within(-200.0), Ink::Plain),
+            };
+            terminal(&(signs.iter().map(one).collect::<Page>() + summary(numbers)), &Style::default())
         };
         let said = below(&[Sign::About, Sign::Interval], &[&size, &time]);
         assert!(said.ends_with("all 2 numbers trusted; ~ is about; ± is a 95 % interval\n"), "{said}");

@@ -5,9 +5,11 @@ mod places;
 use tiermark_model::messages::counters as says;
 use tiermark_model::{
     BoxKind, CounterMark, CounterSight, CounterSourceId, Labels, LinkCheck, LinkTraffic, Observation, Run, RunCounters,
-    StepTraffic, Traffic, Unit, count_of,
+    StepTraffic, Traffic, TrafficSum, Unit, count_of,
 };
-use tiermark_page::{Align, Cell, Ink, Page, Style, Table, bullet, heading, paragraph, percent, rate};
+use tiermark_page::{
+    ABSENT, Detail, Ink, Page, Table, Text, bullet, heading, paragraph, percent, rate, rate_unit, text,
+};
 
 use crate::findings::words;
 use places::places;
@@ -44,7 +46,7 @@ pub(crate) fn on_channels(seen: &Observation, useful_rate: f64, counters: Option
 }
 
 /// The section of a run; empty without counters.
-pub(crate) fn traffic<'a>(run: &Run, observations: &[&'a Observation], style: &Style) -> Page {
+pub(crate) fn traffic<'a>(run: &Run, observations: &[&'a Observation], detail: Detail) -> Page {
     let Some(counters) = run.counters.as_ref().filter(|counters| counters.source != CounterSourceId::None) else {
         return Page::new();
     };
@@ -54,11 +56,11 @@ pub(crate) fn traffic<'a>(run: &Run, observations: &[&'a Observation], style: &S
     let rows: Vec<RatedStep<'a>> = numbers.filter_map(row).collect();
     if counters.check.as_ref().is_some_and(|check| !check.faults.is_empty()) {
         let text = "These counts are not used, because the check above failed. The JSON output has them.";
-        return out_of(run, counters, style) + paragraph("  ", text, Ink::Plain);
+        return out_of(run, counters) + paragraph("  ", text, Ink::Plain);
     }
     let is_of_memory = |row: &&RatedStep<'_>| row.traffic.amplification().is_some_and(|factor| factor >= OF_MEMORY);
     let of_memory: Vec<&RatedStep<'_>> = rows.iter().filter(is_of_memory).collect();
-    let mut out = out_of(run, counters, style);
+    let mut out = out_of(run, counters);
     let lost = rows.iter().filter(|row| row.traffic.amplification().is_none()).count();
     let lost = (lost > 0)
         .then(|| format!("not shown: {} whose traffic was not counted as a whole", count_of(lost as u64, "number")));
@@ -66,8 +68,8 @@ pub(crate) fn traffic<'a>(run: &Run, observations: &[&'a Observation], style: &S
         let none = lost.unwrap_or_else(|| "No number of this run moved enough data to or from memory.".to_owned());
         return out + paragraph("  ", &none, Ink::Plain) + marks(&rows);
     }
-    let most = if style.verbose { of_memory.len() } else { ROWS };
-    out += table(&of_memory[..most.min(of_memory.len())], style);
+    let most = detail.listed(ROWS);
+    out += table(&of_memory[..most.min(of_memory.len())]);
     let hidden = of_memory.len().saturating_sub(most);
     let caches = rows.iter().filter(|row| row.traffic.amplification().is_some()).count() - of_memory.len();
     let hidden = (hidden > 0).then(|| format!("{} more with --verbose", count_of(hidden as u64, "number")));
@@ -86,8 +88,8 @@ pub(crate) fn traffic<'a>(run: &Run, observations: &[&'a Observation], style: &S
         let text = "Counts of links were not compared with a known stream.";
         out += paragraph("  ", text, Ink::Dim);
     }
-    if style.verbose {
-        out += places(&of_memory, style);
+    if detail.is_all() {
+        out += places(&of_memory);
     }
     out + marks(&rows)
 }
@@ -98,8 +100,8 @@ fn named(row: &RatedStep<'_>) -> String {
 }
 
 /// The heading, and what precedes the table.
-fn out_of(run: &Run, counters: &RunCounters, style: &Style) -> Page {
-    heading(&title(counters)) + background(run, counters, style)
+fn out_of(run: &Run, counters: &RunCounters) -> Page {
+    heading(title(counters)) + background(run, counters)
 }
 
 /// `Traffic of memory, counted by perf`.
@@ -117,12 +119,11 @@ fn title(counters: &RunCounters) -> String {
 }
 
 /// What the idle machine does, and whether the counters agree with streams whose bytes are known.
-fn background(run: &Run, counters: &RunCounters, style: &Style) -> Page {
+fn background(run: &Run, counters: &RunCounters) -> Page {
     let mut out = Page::new();
     let idle = run.bench.idle_traffic.as_ref().and_then(|idle| Some(idle.whole().total? / idle.seconds));
     if let Some(idle) = idle {
-        let text = format!("idle machine: {} {}, subtracted below", rate(idle, style), style.rate_unit());
-        out += paragraph("  ", &text, Ink::Plain);
+        out += paragraph("  ", text!["idle machine: ", rate(idle).with_unit(), ", subtracted below"], Ink::Plain);
     }
     if counters.check.is_none() {
         let text = "These counts were not compared with a known stream: there was no memory for one, or no cpu.";
@@ -136,7 +137,7 @@ fn background(run: &Run, counters: &RunCounters, style: &Style) -> Page {
         out.extend(check.faults.iter().map(|fault| bullet("!", Ink::Bad, &fault.text, None)));
         out.extend(check.links.iter().map(between_sockets));
     }
-    out.extend(counters.notes.iter().map(|note| bullet("!", Ink::Warn, &note.in_unit(style.rate_unit), None)));
+    out.extend(counters.notes.iter().map(|note| bullet("!", Ink::Warn, &note.text, None)));
     out
 }
 
@@ -154,61 +155,64 @@ fn between_sockets(links: &LinkCheck) -> Page {
     out
 }
 
-fn table(rows: &[&RatedStep<'_>], style: &Style) -> Page {
-    let unit = style.rate_unit();
+fn table(rows: &[&RatedStep<'_>]) -> Page {
     let has = |of: fn(&Traffic) -> Option<f64>| rows.iter().any(|row| of(&row.traffic.counted).is_some());
     let split = has(|counted| counted.whole().read);
     let (busy, links, energy) = (has(busiest), has(fullest), rows.iter().any(|row| row.traffic.joules.is_some()));
-    let useful = format!("useful|{unit}");
-    let (read, write, moved) = (format!("read|{unit}"), format!("write|{unit}"), format!("moved|{unit}"));
-    // Of each, whether it is shown.
-    let columns = [
-        (read.as_str(), split),
-        (write.as_str(), split),
-        (moved.as_str(), !split),
-        ("read|/useful", split),
-        ("write|/useful", split),
-        ("moved|/useful", !split),
-        ("write|/read", split),
-        ("over|links", links),
-        ("nJ/|byte", energy),
-        ("busiest|channel", busy),
-        ("busiest|link", links),
-    ];
-    let table = Table::new().gap(1).column("of", Align::Left).column(&useful, Align::Right);
-    let mut table = columns.iter().filter(|(_, shown)| *shown).fold(table, |table, (head, _)| match *head {
-        // One heading over both takes fewer columns, if it is the last.
-        "busiest|channel" if links => table.columns_under("busiest", &["channel", "link"], Align::Right),
-        "busiest|link" if busy => table,
-        head => table.column(head, Align::Right),
-    });
-    let absent = || style.absent().to_owned();
-    let number = |value: Option<f64>| value.map_or_else(absent, |value| format!("{value:.2}"));
-    let share = |value: Option<f64>| value.map_or_else(absent, percent);
-    for row in rows {
-        let (counted, useful) = (&row.traffic.counted, row.traffic.useful.unwrap_or(0.0));
-        let whole = counted.whole();
-        let moved = |bytes: Option<f64>| bytes.map_or_else(absent, |bytes| rate(row.rate * bytes / useful, style));
-        // The counters ran a little longer than the stamps: shares are of the time in which the useful bytes moved.
-        let longer = (counted.seconds * row.rate / useful).clamp(1.0, MOST_LONGER);
-        let all = [
-            moved(whole.read),
-            moved(whole.write),
-            moved(whole.total),
-            number(row.traffic.amplifications().map(|(read, _)| read)),
-            number(row.traffic.amplifications().map(|(_, written)| written)),
-            number(row.traffic.amplification()),
-            number(whole.writes_per_read()),
-            share(over_links(counted)),
-            number(row.traffic.joules.map(|joules| joules * 1e9 / useful)),
-            share(busiest(counted).map(|share| (share * longer).min(1.0))),
-            share(fullest(counted).map(|share| (share * longer).min(1.0))),
-        ];
-        let shown = all.into_iter().zip(columns).filter(|(_, (_, shown))| *shown).map(|(text, _)| Cell::new(text));
-        let name = [Cell::new(named(row)), Cell::new(rate(row.rate, style))];
-        table.row(name.into_iter().chain(shown).collect());
+    let ratio = |value: Option<f64>| value.map_or_else(|| ABSENT.to_owned(), |value| format!("{value:.2}"));
+    let head = |what: &str| text![what, "|", rate_unit()];
+    let table = Table::of(rows).texts("of", |row| named(row)).numbers(head("useful"), |row| rate(row.rate));
+    let table = match split {
+        true => table
+            .numbers(head("read"), |row| row.moved(row.whole().read))
+            .numbers(head("write"), |row| row.moved(row.whole().write))
+            .numbers("read|/useful", |row| ratio(row.traffic.amplifications().map(|(read, _)| read)))
+            .numbers("write|/useful", |row| ratio(row.traffic.amplifications().map(|(_, written)| written)))
+            .numbers("write|/read", |row| ratio(row.whole().writes_per_read())),
+        false => table
+            .numbers(head("moved"), |row| row.moved(row.whole().total))
+            .numbers("moved|/useful", |row| ratio(row.traffic.amplification())),
+    };
+    let over = |row: &RatedStep<'_>| over_links(&row.traffic.counted).map_or_else(|| ABSENT.to_owned(), percent);
+    let joules = |row: &RatedStep<'_>| ratio(row.traffic.joules.map(|joules| joules * 1e9 / row.useful()));
+    let table = table.when(links, |table| table.numbers("over|links", |row| over(row)));
+    let table = table.when(energy, |table| table.numbers("nJ/|byte", |row| joules(row)));
+    let channel = |row: &RatedStep<'_>| row.share(busiest(&row.traffic.counted));
+    let link = |row: &RatedStep<'_>| row.share(fullest(&row.traffic.counted));
+    let table = match (busy, links) {
+        // One heading over both takes fewer columns.
+        (true, true) => table
+            .under("busiest", |table| table.numbers("channel", |row| channel(row)).numbers("link", |row| link(row))),
+        _ => table
+            .when(busy, |table| table.numbers("busiest|channel", |row| channel(row)))
+            .when(links, |table| table.numbers("busiest|link", |row| link(row))),
+    };
+    table.table().gap(1) + paragraph("  ", legend(split, (busy, links, energy)), Ink::Dim)
+}
+
+impl RatedStep<'_> {
+    fn whole(&self) -> TrafficSum {
+        self.traffic.counted.whole()
     }
-    table + paragraph("  ", legend(split, (busy, links, energy)), Ink::Dim)
+
+    fn useful(&self) -> f64 {
+        self.traffic.useful.unwrap_or(0.0)
+    }
+
+    /// Bytes of the counts as a rate beside the useful rate of the step.
+    fn moved(&self, bytes: Option<f64>) -> Text {
+        let useful = self.traffic.useful.filter(|useful| *useful > 0.0);
+        let value = bytes.zip(useful).map(|(bytes, useful)| rate(self.rate * bytes / useful).into());
+        value.unwrap_or_else(|| ABSENT.into())
+    }
+
+    /// A share of a peak. The counters ran a little longer than the stamps: shares are of the time in which the useful
+    /// bytes moved.
+    fn share(&self, share: Option<f64>) -> String {
+        let seconds = self.traffic.counted.seconds;
+        let longer = self.traffic.useful.map_or(1.0, |useful| (seconds * self.rate / useful).clamp(1.0, MOST_LONGER));
+        share.map_or_else(|| ABSENT.to_owned(), |share| percent((share * longer).min(1.0)))
+    }
 }
 
 /// What the columns mean, of those that are shown.

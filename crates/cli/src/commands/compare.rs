@@ -64,7 +64,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
         let documents: Vec<Document<'_>> = redacted.iter().map(|run| Document { name: &run.id, run }).collect();
         found = of(&documents);
     }
-    let style = style(&args.view);
+    let (style, detail) = (style(&args.view), detail(&args.view));
     let text = match args.format {
         _ if args.json => document(COMPARE_SCHEMA, &found)?,
         CompareFormat::Text => rendered(&args.view, |style| tiermark_report::compare(&found, style)),
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     if let Some(page) = page {
         let sheets: Vec<Sheet<'_>> = found.others.iter().map(|other| Sheet::Compared(&found, other)).collect();
         let is_stdout = matches!(page, Destination::Stdout);
-        page.write(&html(&sheets, &style))?;
+        page.write(&html(&sheets, detail, &style))?;
         if is_stdout {
             return Ok(exit);
         }

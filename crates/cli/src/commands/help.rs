@@ -6,7 +6,7 @@ mod pages;
 mod scenario;
 
 use tiermark_model::{Exit, PrimitiveInfo};
-use tiermark_page::{Style, terminal};
+use tiermark_page::{Detail, Style, terminal};
 
 use super::list::primitives_of;
 use crate::args::{HelpArgs, Simulation};
@@ -92,7 +92,7 @@ fn of_the_system(
     of.retain(|info| names.contains(&info.id.0.as_str()) || names.contains(&info.group.name()));
     Ok(match of.as_slice() {
         [one] => tiermark_report::primitive(one, style),
-        group => terminal(&tiermark_report::primitives(group, style), style),
+        group => terminal(&tiermark_report::primitives(group, Detail::Usual), style),
     })
 }
 
@@ -103,7 +103,7 @@ fn of_another_tool(topic: &str, commands_too: bool, style: &Style) -> Option<Str
         let words: Vec<&str> = topic.split(' ').collect();
         found.extend(glossary::here(&words));
     }
-    (!found.is_empty()).then(|| terminal(&tiermark_report::equivalents(&found, style), style))
+    (!found.is_empty()).then(|| terminal(&tiermark_report::equivalents(&found), style))
 }
 
 /// The rows of a command line of another tool, with its options and numbers; `None` if the words are no such command
@@ -114,7 +114,7 @@ fn line_of_another_tool(topic: &str, command: &clap::Command, style: &Style) -> 
     let is_of_a_line = |word: &&str| word.starts_with('-') || word.contains(|c: char| c.is_ascii_digit());
     words[1..].iter().find(|word| is_of_a_line(word))?;
     let line = glossary::line(&words)?;
-    let mut texts = vec![terminal(&tiermark_report::equivalents(&line.rows, style), style)];
+    let mut texts = vec![terminal(&tiermark_report::equivalents(&line.rows), style)];
     if !line.unknown.is_empty() {
         let options: Vec<String> = line.unknown.iter().map(|option| format!("`{option}`")).collect();
         let said = format!("The glossary does not have {} of {tool}.", options.join(", "));

@@ -50,18 +50,18 @@ pub(crate) fn run(args: &HistoryArgs, simulation: &Simulation) -> Result<Exit, F
         unreadable: chosen.unreadable.iter().map(|head| described(head)).collect(),
         figures,
     };
-    let style = style(&args.view);
+    let (style, detail) = (style(&args.view), detail(&args.view));
     let text = if args.json {
         document(HISTORY_SCHEMA, &found)?
     } else if found.runs.is_empty() {
         let text = nothing(&store, &found, args, simulation.simulate.is_some(), index.heads());
-        format!("{text}\n\n{}", terminal(&tiermark_report::history_unreadable(&found, &style), &style))
+        format!("{text}\n\n{}", terminal(&tiermark_report::history_unreadable(&found, detail), &style))
             .trim_end()
             .to_owned()
     } else if args.figure.is_empty() {
-        terminal(&tiermark_report::history(&found, &style), &style)
+        terminal(&tiermark_report::history(&found, detail), &style)
     } else {
-        terminal(&tiermark_report::history_of_figures(&found, &style), &style)
+        terminal(&tiermark_report::history_of_figures(&found, detail), &style)
     };
     print(&text).map(|()| Exit::Done)
 }

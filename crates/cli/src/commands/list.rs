@@ -43,7 +43,7 @@ pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Fail
     if args.json {
         return print(&document(args, root)?).map(|()| Exit::Done);
     }
-    let style = style(&args.view);
+    let (style, detail) = (style(&args.view), detail(&args.view));
     let Some(what) = args.what else { return print(&listings(&style)).map(|()| Exit::Done) };
     let (page, more) = match what {
         Listing::Runs => runs(&environment::store())?,

@@ -9,7 +9,7 @@ use tiermark_model::{Exit, Run};
 use tiermark_report::{Sheet, html};
 
 use crate::args::ReportArgs;
-use crate::output::{Destination, Failure, style, tell};
+use crate::output::{Destination, Failure, detail, style, tell};
 use crate::saved::{Kept, SavedDocument};
 
 /// The file name that stands for standard output.
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let loaded = args.runs.iter().map(|reference| Loaded::load(reference, args.redact));
     let loaded = loaded.collect::<Result<Vec<Loaded>, Failure>>()?;
     let sheets: Vec<Sheet<'_>> = loaded.iter().map(Loaded::sheet).collect();
-    page.write(&html(&sheets, &style(&args.view)))?;
+    page.write(&html(&sheets, detail(&args.view), &style(&args.view)))?;
     // The name may be the default.
     if args.html != STDOUT {
         tell(format_args!("tiermark: the page is in {}", args.html));

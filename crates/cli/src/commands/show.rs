@@ -103,11 +103,11 @@ fn other(args: &ShowArgs, kept: &Kept) -> Result<Exit, Failure> {
             args.run
         )));
     }
-    let style = style(&args.view);
+    let (style, detail) = (style(&args.view), detail(&args.view));
     let text = match kept {
         Kept::Capacity(run) => {
             let run = if args.redact { &tiermark_report::redact_capacity(run) } else { run.as_ref() };
-            let page = |style: &Style| tiermark_report::capacity(run, style);
+            let page = || tiermark_report::capacity(run, detail);
             if args.json {
                 output::json(run)?
             } else {
@@ -124,12 +124,12 @@ fn other(args: &ShowArgs, kept: &Kept) -> Result<Exit, Failure> {
 }
 
 /// A run of tenants or of load in a layout; `page` makes the report.
-fn laid_out(rows: &TenantRows<'_>, format: Format, page: &dyn Fn(&Style) -> Page, style: &Style) -> String {
+fn laid_out(rows: &TenantRows<'_>, format: Format, page: &dyn Fn() -> Page, style: &Style) -> String {
     match format {
         Format::Csv => rows.csv(),
         Format::JsonRows => rows.json_rows(),
         Format::Openmetrics => rows.openmetrics(),
-        Format::Markdown => markdown(&page(&style.of_a_file()), style),
-        Format::Text | Format::Mlc | Format::Stream | Format::Pairs => terminal(&page(style), style),
+        Format::Markdown => markdown(&page(), style),
+        Format::Text | Format::Mlc | Format::Stream | Format::Pairs => terminal(&page(), style),
     }
 }

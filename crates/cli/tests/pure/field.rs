@@ -8,7 +8,7 @@ use tiermark_expect::{AUTO, check, read};
 use tiermark_machine::synth::Synth;
 use tiermark_machine::{HealthCounts, LiveFacts, Root, discover, dmi};
 use tiermark_model::{CheckOutcome, CheckResult, CheckRow, Checkup, Dimm, DisputedFact, Health, Machine, Run};
-use tiermark_page::{Style, terminal};
+use tiermark_page::{Detail, Style, terminal};
 use tiermark_tune::doctor::{CheckInput, checkup, problems};
 
 const CPU: &str = "sys/devices/system/cpu";
@@ -75,9 +75,9 @@ fn said_of(files: &Tree, change: impl Fn(&mut Machine)) -> Said {
     let run = Run { problems: Some(problems(&root, &machine)), health, ..run(machine.clone()) };
     let check = check("last", &run, "auto", &read(AUTO).unwrap());
     Said {
-        shown: terminal(&tiermark_report::machine(&machine, &style), &style),
+        shown: terminal(&tiermark_report::machine(&machine, Detail::Usual), &style),
         doctor: checkup(&CheckInput { root: &root, machine: &machine, busy: None, held: &[] }),
-        checked: terminal(&tiermark_report::check(&check, &style), &style),
+        checked: terminal(&tiermark_report::check(&check, Detail::Usual), &style),
         check,
         machine,
     }

@@ -32,11 +32,12 @@ struct Curve<'a> {
 
 /// The data of a plot, in one line.
 pub(super) fn json(plot: &Plot, style: &Style) -> String {
+    let plot = plot.in_style(style);
     let is_size = plot.x_unit.is_none();
     let chart = Chart {
         x: if is_size { "size" } else { "linear" },
-        x_unit: spoken(plot.x_unit.as_deref().unwrap_or_default(), style),
-        unit: spoken(&plot.unit, style),
+        x_unit: plot.x_unit.as_ref().map(|unit| unit.shown(style)).unwrap_or_default(),
+        unit: plot.unit.shown(style),
         log_y: plot.log_y,
         marks: &plot.marks,
         level: &plot.level,

@@ -7,11 +7,12 @@ mod map;
 use crate::block::{Block, Page, Paragraph};
 use crate::legend::Signs;
 use crate::map::PairMap;
+use crate::number::grade_mark;
 use crate::plot::Plot;
 use crate::style::{Ink, Style};
-use crate::table::{Align, Cell, Column, Table};
+use crate::table::{Align, Shown, ShownColumn, ShownTable};
 use crate::terminal::{bin_size, drawing, shaded};
-use crate::text::{flowing, spoken};
+use crate::text::spoken;
 use escape::json;
 pub use escape::text as escaped;
 use escape::text;
@@ -63,7 +64,10 @@ impl Elements<'_> {
         match block {
             Block::Space if self.lines.is_empty() => return,
             Block::Space => return self.lines.push('\n'),
-            Block::Raw(lines, _) => return self.lines.push_str(&format!("{lines}\n")),
+            Block::Raw(lines, _) => {
+                let lines = lines.split('\n').map(|line| format!("{}\n", spoken(line, &style)));
+                return lines.for_each(|line| self.lines.push_str(&line));
+            }
             Block::Command(command) => return self.lines.push_str(&format!("{command}\n")),
             Block::Fitting(pages, _) => return pages.iter().take(1).for_each(|page| self.page(page)),
             Block::Variants { browser, .. } => return self.page(browser),
@@ -72,17 +76,20 @@ impl Elements<'_> {
             _ => self.end_lines(),
         }
         match block {
-            Block::Heading(title) => self.section(&spoken(title, &style), "h3"),
+            Block::Heading(title) => self.section(&title.shown(&style), "h3"),
             Block::Rule => self.close(),
             Block::Paragraph(p) => self.paragraph(p),
-            Block::Table(table) => self.table(&table.in_style(&style)),
+            Block::Table(table) => {
+                self.signs.add(table.signs());
+                self.table(&table.in_style(&style));
+            }
             Block::Plot(plot) => {
                 let drawn = Plot { unit_in_heading: false, ..plot.clone() };
                 self.chart("chart", &chart::json(plot, &style), &drawing(&drawn, &style));
             }
             Block::Map(map) => self.map(map),
             Block::Legend(legend) => {
-                let text = legend.below(self.signs, &style);
+                let text = legend.below(self.signs);
                 self.paragraph(&Paragraph { text: text.into(), ..Paragraph::default() });
             }
             _ => {}
@@ -97,8 +104,8 @@ impl Elements<'_> {
     }
 
     fn paragraph(&mut self, p: &Paragraph) {
-        let said = flowing(&p.text.text(&self.style), &self.style);
-        self.signs.add(p.sign);
+        let said = p.text.flowing(&self.style);
+        self.signs.add(p.text.signs());
         match &p.label {
             None if p.ink == Ink::Head => self.section(&format!("{}{said}", p.prefix.trim_start()), "h2"),
             _ => self.out.push_str(&paragraph(p, &said)),
@@ -142,12 +149,11 @@ impl Elements<'_> {
         ));
     }
 
-    fn table(&mut self, table: &Table) {
-        if let Some((label, _)) = &table.label {
+    fn table(&mut self, table: &ShownTable<'_>) {
+        if let Some((label, _)) = &table.of.label {
             let beside = Paragraph { label: Some((label.clone(), 0)), ..Paragraph::default() };
             self.out.push_str(&paragraph(&beside, ""));
         }
-        self.signs.add_table(table);
         let title = if self.title.is_empty() { "Results" } else { &self.title };
         let title = text(title);
         let range = heat_range(table);
@@ -159,16 +165,14 @@ impl Elements<'_> {
         ));
         for row in &table.rows {
             self.out.push_str("<tr>");
-            for (at, column) in table.columns.iter().enumerate() {
-                let empty = Cell::default();
-                self.out.push_str(&cell(row.get(at).unwrap_or(&empty), column.align, at < table.names, range));
+            for (at, (shown, column)) in row.iter().zip(&table.columns).enumerate() {
+                self.out.push_str(&cell(shown, column.align, at < table.of.names, range));
             }
             self.out.push_str("</tr>\n");
         }
         self.out.push_str("</tbody></table></div>\n");
         for said in table.remarks_below() {
-            let prefix = " ".repeat(table.indent);
-            let said = spoken(&said, &self.style);
+            let prefix = " ".repeat(table.of.indent);
             self.out.push_str(&paragraph(&Paragraph { prefix, ink: Ink::Dim, ..Paragraph::default() }, &said));
         }
     }
@@ -208,7 +212,7 @@ fn ink_class(ink: Ink) -> &'static str {
     }
 }
 
-fn head(table: &Table) -> String {
+fn head(table: &ShownTable<'_>) -> String {
     let heads: Vec<String> = table.columns.iter().map(|c| c.head.join(" ").trim().to_owned()).collect();
     if heads.iter().all(String::is_empty) {
         return String::new();
@@ -229,7 +233,7 @@ fn head(table: &Table) -> String {
         }
     }
     let over = if over.is_empty() { over } else { format!("<tr class=\"over\">{over}</tr>\n") };
-    let column = |(head, column): (&String, &Column)| match head.as_str() {
+    let column = |(head, column): (&String, &ShownColumn)| match head.as_str() {
         "" => "<td></td>".to_owned(),
         head => format!("<th scope=\"col\"{}>{}</th>", flush(column.align), text(head)),
     };
@@ -242,14 +246,14 @@ fn flush(align: Align) -> &'static str {
 }
 
 /// The least and the greatest of the values that colour a table.
-fn heat_range(table: &Table) -> Option<(f64, f64)> {
-    let values = table.cells().filter_map(|cell| cell.heat).filter(|heat| heat.is_finite() && *heat > 0.0);
+fn heat_range(table: &ShownTable<'_>) -> Option<(f64, f64)> {
+    let values =
+        table.rows.iter().flatten().filter_map(|cell| cell.heat).filter(|heat| heat.is_finite() && *heat > 0.0);
     let (low, high) = values.fold((f64::INFINITY, 0.0f64), |(low, high), heat| (low.min(heat), high.max(heat)));
     (low < high).then_some((low, high))
 }
 
-fn cell(cell: &Cell, align: Align, names: bool, range: Option<(f64, f64)>) -> String {
-    let shown = cell.text.trim();
+fn cell(cell: &Shown, align: Align, names: bool, range: Option<(f64, f64)>) -> String {
     // Where the value is between the least and the greatest: in factors, as latencies and rates are compared.
     let heat = cell.heat.zip(range).filter(|(heat, _)| heat.is_finite() && *heat > 0.0);
     let heat = heat.map_or_else(String::new, |(heat, (low, high))| {
@@ -263,7 +267,7 @@ fn cell(cell: &Cell, align: Align, names: bool, range: Option<(f64, f64)>) -> St
         class.push("hot");
     }
     let class = if class.is_empty() { String::new() } else { format!(" class=\"{}\"", class.join(" ")) };
-    let shown = marked(shown);
+    let shown = marked(cell);
     if names && !shown.is_empty() {
         format!("<th scope=\"row\"{class}>{shown}</th>")
     } else {
@@ -272,29 +276,29 @@ fn cell(cell: &Cell, align: Align, names: bool, range: Option<(f64, f64)>) -> St
 }
 
 /// A cell's text, its mark with what the mark means.
-fn marked(shown: &str) -> String {
-    let marks = [('!', "suspect"), ('✘', "invalid"), ('*', "bound")];
-    let number = |rest: &str| rest.is_empty() || rest.contains(|c: char| c.is_ascii_digit());
-    let found = marks.iter().find_map(|(mark, grade)| Some((shown.strip_suffix(*mark)?, mark, grade)));
-    match found.filter(|(rest, ..)| number(rest)) {
-        Some((rest, mark, grade)) => format!("{}<abbr title=\"{grade}\">{mark}</abbr>", text(rest)),
-        None => text(shown),
-    }
+fn marked(cell: &Shown) -> String {
+    let mark = cell.mark.map(|grade| format!("<abbr title=\"{grade}\">{}</abbr>", grade_mark(grade)));
+    text(cell.text.trim()) + mark.as_deref().unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::block::plot_over;
     use crate::block::{heading, paragraph, raw};
-    use crate::plot::{ROWS, Series, plot_over};
+    use crate::plot::{ROWS, Series};
+    use crate::table::{Cell, Table, TableOf};
+    use tiermark_model::Grade;
 
     #[test]
     fn tables_have_captions_scopes_marks_and_colours_and_no_text_is_markup() {
         let html = |page: &Page| html(page, "s", &Style::default());
-        let mut table =
-            Table::new().column("from", Align::Left).columns_under("<b>", &["node 0", "node 1"], Align::Right);
-        let hot = |text: &str, heat: f64| Cell::inked(text, Ink::Warn).heated(Some(heat));
-        table.row(vec![Cell::new("<script>"), hot("100!", 100.0), hot("400 ", 400.0)]);
+        let hot = |heat: f64| Cell::inked(heat.to_string(), Ink::Warn).heated(Some(heat));
+        let over = |table: TableOf<'static, ()>| {
+            let table = table.figures("node 0", |()| hot(100.0).marked(Grade::Suspect));
+            table.figures("node 1", |()| hot(400.0))
+        };
+        let table = Table::of(&[()]).texts("from", |()| "<script>").under("<b>", over).table();
         let page = html(&(heading("a & b") + table));
         assert!(page.contains("<caption>a &amp; b</caption>"), "{page}");
         assert!(page.contains("<th scope=\"row\">&lt;script&gt;</th>"), "{page}");

@@ -7,8 +7,9 @@ mod plot;
 mod shades;
 mod table;
 
-use crate::block::{Block, Fit, Page, Paragraph, written};
+use crate::block::{Block, Fit, Page, Paragraph};
 use crate::legend::Signs;
+use crate::span::Text;
 use crate::style::{Ink, Style};
 use crate::text::{spoken, width, wrap};
 pub(crate) use map::{bin_size, shaded};
@@ -53,24 +54,27 @@ impl Lines<'_> {
             }
             Block::Heading(text) => self.heading(text),
             Block::Paragraph(paragraph) => {
-                self.signs.add(paragraph.sign);
+                self.signs.add(paragraph.text.signs());
                 self.write(&lines_of(paragraph, style));
             }
             Block::Table(table) => {
-                self.signs.add_table(table);
+                self.signs.add(table.signs());
                 self.write(&table::table(table, style));
             }
             Block::Plot(plot) => self.write(&plot::plot(plot, style)),
             Block::Map(map) => {
                 let binned = map.binned(bin_size(map));
-                self.heading(&map.title(binned.size));
+                self.heading(&map.title(binned.size).into());
                 let (drawing, key) = shaded(map, &binned, style);
                 self.write(&(drawing + &paragraph("  ", &key, Ink::Dim, style)));
             }
-            Block::Raw(lines, ink) => self.write(&format!("{}\n", style.paint(*ink, lines))),
+            Block::Raw(lines, ink) => {
+                let lines: Vec<String> = lines.split('\n').map(|line| spoken(line, style)).collect();
+                self.write(&format!("{}\n", style.paint(*ink, &lines.join("\n"))));
+            }
             Block::Command(command) => self.write(&command::lines(command, style)),
             Block::Legend(legend) => {
-                let text = legend.below(self.signs, style);
+                let text = legend.below(self.signs);
                 self.write(&paragraph("", &text, Ink::Plain, style));
             }
             Block::Fitting(pages, fit) => self.first_that_fits(pages, *fit),
@@ -90,10 +94,10 @@ impl Lines<'_> {
         self.out.push_str(lines);
     }
 
-    fn heading(&mut self, text: &str) {
+    fn heading(&mut self, text: &Text) {
         let style = self.style;
         self.owes_space = true;
-        let lines = wrap(&spoken(text, style), style.columns());
+        let lines = wrap(&text.shown(style), style.columns());
         let lines: String = lines.iter().map(|line| format!("{}\n", style.paint(Ink::Head, line))).collect();
         self.write(&lines);
     }
@@ -112,14 +116,15 @@ impl Lines<'_> {
 }
 
 fn lines_of(of: &Paragraph, style: &Style) -> String {
-    let text = written(&of.text, style);
-    let prefix = spoken(&of.prefix, style);
+    let text = of.text.shown(style);
+    // Before an item, the dot is a dash.
+    let prefix = if style.unicode { of.prefix.clone() } else { spoken(&of.prefix.replace('·', "-"), style) };
     // Signs may be wider in ASCII.
     let rail = if of.rail.trim().is_empty() { " ".repeat(width(&prefix)) } else { spoken(&of.rail, style) };
     let columns = style.columns().saturating_sub(width(&prefix)).max(20);
     let mut lines = wrap(&text, columns);
     if let Some((opening, ink)) = &of.opening {
-        let opening = spoken(opening, style);
+        let opening = opening.shown(style);
         // It is painted where it stands whole in the first line.
         if wrap(&opening, columns).len() == 1 && lines[0].starts_with(&opening) {
             lines[0] = lines[0].replacen(&opening, &style.paint(*ink, &opening), 1);

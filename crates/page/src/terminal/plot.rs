@@ -13,9 +13,10 @@ const AXIS: usize = 8;
 
 /// A drawing; empty where there is nothing to draw.
 pub(super) fn plot(plot: &Plot, style: &Style) -> String {
+    let plot = plot.in_style(style);
     let drawn = plot.drawable();
     let columns = style.columns().saturating_sub(AXIS + 2);
-    let Some(scale) = Scale::new(plot, &drawn, columns) else {
+    let Some(scale) = Scale::new(&plot, &drawn, columns) else {
         return String::new();
     };
     let mut canvas = Canvas::new(scale.columns, scale.rows, style.unicode);
@@ -39,8 +40,8 @@ pub(super) fn plot(plot: &Plot, style: &Style) -> String {
     }
     // A single curve without a name needs no line of its own: the heading has the unit.
     let legend = legend(&plot.series, style);
-    let unit = if plot.unit_in_heading { "" } else { plot.unit.as_str() };
-    let head = format!("{} {legend}", right(&spoken(unit, style), AXIS - 1));
+    let unit = if plot.unit_in_heading { String::new() } else { plot.unit.shown(style) };
+    let head = format!("{} {legend}", right(&unit, AXIS - 1));
     let mut out = if legend.is_empty() { String::new() } else { format!("{}\n", head.trim_end()) };
     let ticks = scale.y_ticks();
     for row in 0..scale.rows {
@@ -54,7 +55,7 @@ pub(super) fn plot(plot: &Plot, style: &Style) -> String {
     out.push_str(&scale.x_axis(style));
     out.push_str(&scale.mark_line(&plot.marks));
     if let Some(unit) = &plot.x_unit {
-        out.push_str(&format!("{}\n", right(&spoken(unit, style), style.columns() - 2)));
+        out.push_str(&format!("{}\n", right(&unit.shown(style), style.columns() - 2)));
     }
     out
 }

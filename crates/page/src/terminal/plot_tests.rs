@@ -1,5 +1,7 @@
 use super::*;
-use crate::plot::{ROWS, plot_over};
+use crate::block::plot_over;
+use crate::plot::ROWS;
+use crate::span::Text;
 use crate::terminal::terminal;
 use proptest::prelude::*;
 
@@ -37,7 +39,7 @@ fn a_loaded_curve_turns_back_where_it_is_overloaded() {
 
 /// The scale of one curve.
 fn scale(points: Vec<(f64, f64)>, abscissa: Abscissa, log_y: bool, columns: usize) -> Scale {
-    let x_unit = (abscissa == Abscissa::Linear).then(String::new);
+    let x_unit = (abscissa == Abscissa::Linear).then(Text::default);
     let series = vec![Series { points, ..Series::default() }];
     let plot = Plot { x_unit, log_y, series, rows: ROWS, ..Plot::default() };
     Scale::new(&plot, &plot.drawable(), columns).unwrap()
@@ -92,7 +94,7 @@ proptest! {
         let (unit, marks, level) = ("ns".into(), vec![(KIB, "L1".into())], Some((1.0, "target".into())));
         let series = vec![one("a"), one("b")];
         let drawing = Plot { unit, log_y, series, marks, level, rows: ROWS, ..Plot::default() };
-        let shown = crate::plot::plot(drawing.clone()) + plot_over(drawing, "GB/s");
+        let shown = crate::block::plot(drawing.clone()) + plot_over(drawing, "GB/s");
         let shown = terminal(&shown, &style);
         for line in shown.lines() {
             prop_assert!(width(line) <= columns, "{line}");

@@ -4,7 +4,7 @@ use crate::block::{
 };
 use crate::html::html;
 use crate::style::{Ink, Style};
-use crate::table::{Align, Cell, Table};
+use crate::table::Table;
 
 fn shown(page: &Page) -> String {
     terminal(page, &Style::default())
@@ -31,12 +31,7 @@ fn empty_lines_are_between_blocks_and_one_is_enough() {
 
 /// A table of so many columns, of eight characters each.
 fn table(columns: usize) -> Page {
-    let mut table = Table::new().whole();
-    for _ in 0..columns {
-        table = table.column("12345678", Align::Right);
-    }
-    table.row(vec![Cell::new("1"); columns]);
-    table.into()
+    Table::of(&[()]).each(0..columns, |table, _| table.numbers("12345678", |()| "1")).table().whole().into()
 }
 
 #[test]
@@ -61,11 +56,9 @@ fn a_browser_shows_its_own_variant() {
 
 #[test]
 fn remarks_stand_below_their_rows_or_below_the_table_with_their_names() {
-    let mut table = Table::new().indent(9).column("state", Align::Left).column("lasts", Align::Left);
-    table.row(vec![Cell::new("cpus on different caches, 1 of 2 pairs"), Cell::new("50 to 430 ms")]);
-    table.remark("then ", "L3 10 ns");
-    table.row(vec![Cell::new("shared"), Cell::new("1 s")]);
-    let page = beside("States", 9, table.into());
+    let rows = [["cpus on different caches, 1 of 2 pairs", "50 to 430 ms"], ["shared", "1 s"]];
+    let table = Table::of(&rows).texts("state", |row| row[0]).texts("lasts", |row| row[1]).table().indent(9);
+    let page = beside("States", 9, table.remarked("then ", ["L3 10 ns".into(), "".into()]).into());
     insta::assert_snapshot!(shown(&page), @r"
     States   state                                   lasts
              cpus on different caches, 1 of 2 pairs  50 to 430 ms
@@ -83,6 +76,6 @@ fn a_label_stands_in_the_gutter_and_an_opening_is_painted_where_it_is_whole() {
     let page = labelled("nodes", "two") + labelled("", "more");
     assert_eq!(shown(&page), "nodes       two\n            more\n");
     let style = Style { color: true, ..Style::default() };
-    let page = paragraph("", "all fine; and more", Ink::Plain).opened_by("all fine", Ink::Good);
+    let page = paragraph("", "all fine; and more", Ink::Plain).opened_by("all fine".into(), Ink::Good);
     assert_eq!(terminal(&page, &style), "\u{1b}[32mall fine\u{1b}[0m; and more\n");
 }

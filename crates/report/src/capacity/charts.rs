@@ -3,44 +3,39 @@
 use std::collections::BTreeSet;
 
 use tiermark_model::capacity::{Answer, Capacity, Case, CostTable, CurvePoint, TenantTimes, tenants as words};
-use tiermark_page::{
-    Align, Cell, Ink, Page, Plot, ROWS, Series, Style, Table, heading, paragraph, percent, plot_over, space,
-};
+use tiermark_page::{Cell, Ink, Page, Plot, ROWS, Series, Table, heading, paragraph, percent, plot_over, space};
 
 use super::numbers::{Kind, Number, numbers};
-use super::{micro, outcome};
+use super::{Of, micro, or_absent, outcome};
 use crate::points::doubtful;
 
 /// All tiers at the number of tenants that was asked for; empty if the run searched.
-pub(super) fn side_by_side(cases: &[Case], style: &Style) -> Page {
+pub(super) fn side_by_side(cases: &[Case]) -> Page {
     let fixed = |case: &&Case| matches!(case.answer, Answer::Fixed { .. });
     let Some(Answer::Fixed { tenants, .. }) = cases.iter().find(fixed).map(|case| &case.answer) else {
         return Page::new();
     };
-    let several = loads(cases).len() > 1;
-    let mut table = Table::new().gap(1).column("tier", Align::Left);
-    if several {
-        table = table.column("load", Align::Left);
-    }
-    for head in ["average", "min", "P50", "P95", "P99", "max", "mean of|P99s", "faults|/req"] {
-        table = table.column(head, Align::Right);
-    }
-    table = table.column("", Align::Left);
-    for case in cases.iter().filter(fixed) {
-        let Some(point) = case.curve.last() else { continue };
-        let absent = || style.absent().to_owned();
-        let time = |ns: Option<f64>| Cell::new(ns.map_or_else(absent, micro));
-        let mut row = vec![Cell::new(&case.tier)];
-        row.extend(several.then(|| Cell::new(&case.load)));
-        row.extend([Some(point.average_ns), point.min_ns, Some(point.p50_ns), point.p95_ns].map(time));
-        row.extend([point.p99_ns, point.max_ns, point.brief_p99_ns].map(|ns| time(Some(ns))));
-        row.push(Cell::new(point.faults_per_request.map_or_else(absent, |faults| format!("{faults:.2}"))));
-        let Cell { text, ink, .. } = outcome(point.outcome, style);
-        let until = if point.ended_early { ", ended early" } else { "" };
-        row.push(Cell::inked(format!("{text}{until}"), ink));
-        table.row(row);
-    }
-    heading(&format!("Each tier with {}, µs", words(*tenants))) + table
+    let rows: Vec<(&Case, &CurvePoint)> =
+        cases.iter().filter(fixed).filter_map(|case| Some((case, case.curve.last()?))).collect();
+    let times: [(&str, Of); 7] = [
+        ("average", |point| Some(point.average_ns)),
+        ("min", |point| point.min_ns),
+        ("P50", |point| Some(point.p50_ns)),
+        ("P95", |point| point.p95_ns),
+        ("P99", |point| Some(point.p99_ns)),
+        ("max", |point| Some(point.max_ns)),
+        ("mean of|P99s", |point| Some(point.brief_p99_ns)),
+    ];
+    let table = Table::of(&rows).texts("tier", |(case, _)| &case.tier);
+    let table = table.when(loads(cases).len() > 1, |table| table.texts("load", |(case, _)| &case.load));
+    let table = table.each(times, |table, (head, of)| table.numbers(head, |(_, point)| or_absent(of(point), micro)));
+    let faults = |point: &CurvePoint| or_absent(point.faults_per_request, |faults| format!("{faults:.2}"));
+    let ended = |point: &CurvePoint| {
+        let Cell { text, ink, .. } = outcome(point.outcome);
+        Cell::inked(text + if point.ended_early { ", ended early" } else { "" }, ink)
+    };
+    let table = table.numbers("faults|/req", |(_, point)| faults(point)).texts("", |(_, point)| ended(point));
+    heading(format!("Each tier with {}, µs", words(*tenants))) + table.table().gap(1)
 }
 
 /// The smallest, mean and largest of what tenants had.
@@ -50,29 +45,32 @@ fn spread(each: &[&TenantTimes], of: impl Fn(&TenantTimes) -> f64) -> [f64; 3] {
     [values.iter().copied().fold(f64::INFINITY, f64::min), mean, values.iter().copied().fold(0.0, f64::max)]
 }
 
+/// A time that a tenant had.
+type TenantTime = fn(&TenantTimes) -> f64;
+
+const TIMES_OF_TENANTS: [(&str, TenantTime); 3] =
+    [("average, µs", |one| one.average_ns), ("P99, µs", |one| one.p99_ns), ("maximum, µs", |one| one.max_ns)];
+
 /// How different tenants were in all trials of a number; empty if none had several, or the document does not have each.
 pub(super) fn over_tenants(case: &Case) -> Page {
-    let mut table = Table::new().gap(1).named_by(2).column("N", Align::Right).column("trials", Align::Left);
-    for what in ["average, µs", "P99, µs", "maximum, µs"] {
-        table = table.columns_under(what, &["least", "mean", "most"], Align::Right);
-    }
-    for number in numbers(case).iter().filter(|number| number.tenants > 1) {
-        let each: Vec<&TenantTimes> = number.tenants_times().collect();
-        if each.len() < 2 {
-            continue;
-        }
-        let figures =
-            [spread(&each, |one| one.average_ns), spread(&each, |one| one.p99_ns), spread(&each, |one| one.max_ns)];
-        let mut row = vec![Cell::inked(number.tenants.to_string(), Ink::Head), Cell::new(number.words())];
-        row.extend(figures.as_flattened().iter().map(|ns| Cell::new(micro(*ns))));
-        table.row(row);
-    }
-    if table.is_empty() {
+    let numbers = numbers(case);
+    let several = numbers.iter().filter(|number| number.tenants > 1);
+    let each = several.map(|number| (number, number.tenants_times().collect::<Vec<_>>()));
+    let rows: Vec<(&Number<'_>, Vec<&TenantTimes>)> = each.filter(|(_, each)| each.len() > 1).collect();
+    if rows.is_empty() {
         return Page::new();
     }
+    let table = Table::of(&rows).numbers("N", |(number, _)| Cell::inked(number.tenants.to_string(), Ink::Head));
+    let table = table.texts("trials", |(number, _)| number.words());
+    let table = table.each(TIMES_OF_TENANTS, |table, (what, of)| {
+        let ends = ["least", "mean", "most"].into_iter().enumerate();
+        table.under(what, |table| {
+            table.each(ends, |table, (at, head)| table.numbers(head, |(_, each)| micro(spread(each, of)[at])))
+        })
+    });
     let what = "each tenant has its own average, P99 and maximum in each trial: the least, mean and most over \
         tenants and trials (the brief judges the means)";
-    space() + table + paragraph("  ", what, Ink::Dim)
+    space() + table.table().gap(1).named_by(2) + paragraph("  ", what, Ink::Dim)
 }
 
 /// What a closed loop left out, at the most tenants; empty for an open loop.
@@ -109,7 +107,7 @@ pub(super) fn curves(run: &Capacity) -> Page {
             let series = cases.iter().flat_map(|case| series(case, |point| of(point) / ns)).collect();
             let drawn = drawn(unit, true, series);
             if !drawn.is_empty() {
-                out += heading(&format!("{what} over tenants, {unit}: {load}"));
+                out += heading(format!("{what} over tenants, {unit}: {load}"));
                 out += drawn;
             }
         }
@@ -192,5 +190,5 @@ fn drawn(unit: &str, log_y: bool, series: Vec<Series>) -> Page {
     if numbers.all(|tenants| Some(tenants) == first) {
         return Page::new();
     }
-    plot_over(Plot { unit: unit.to_owned(), log_y, series, rows: ROWS, ..Plot::default() }, "tenants")
+    plot_over(Plot { unit: unit.into(), log_y, series, rows: ROWS, ..Plot::default() }, "tenants")
 }

@@ -8,7 +8,7 @@ use tiermark_model::capacity::{
 };
 use tiermark_model::messages::capacity as says;
 use tiermark_model::{Code, Note, Warning};
-use tiermark_page::width;
+use tiermark_page::{Style, width};
 
 use super::*;
 use tiermark_page::terminal;
@@ -179,16 +179,13 @@ fn run() -> Capacity {
 
 #[test]
 fn a_run_is_shown_in_80_columns() {
-    insta::assert_snapshot!(terminal(&capacity(&run(), &Style::default()), &Style::default()));
+    insta::assert_snapshot!(terminal(&capacity(&run(), Detail::Usual), &Style::default()));
 }
 
 #[test]
 fn trials_say_why_they_were_made() {
     let only = Capacity { cases: vec![dram()], cost: None, warnings: Vec::new(), ..run() };
-    insta::assert_snapshot!(terminal(
-        &capacity(&only, &Style { verbose: true, unicode: false, ..Style::default() }),
-        &Style { verbose: true, unicode: false, ..Style::default() }
-    ));
+    insta::assert_snapshot!(terminal(&capacity(&only, Detail::All), &Style { unicode: false, ..Style::default() }));
 }
 
 /// Two of four full trials were seventy times as slow as the others, and a short one on the way up was slower still.
@@ -214,7 +211,7 @@ fn one_number_of_tenants_shows_all_full_trials() {
     let full = vec![37_000.0, 30_600.0, 540.0, 540.0];
     assert_eq!(trials, [(Kind::Full, full), (Kind::Ramp, vec![90_000.0]), (Kind::Unclear, vec![70_000.0])]);
     let shown =
-        terminal(&capacity(&Capacity { cases: vec![case], cost: None, ..run() }, &Style::default()), &Style::default());
+        terminal(&capacity(&Capacity { cases: vec![case], cost: None, ..run() }, Detail::Usual), &Style::default());
     let row = |start: &str| {
         let line = shown.lines().find(|line| line.trim_start().starts_with(start));
         line.unwrap_or_else(|| panic!("{start}: {shown}")).to_owned()
@@ -229,14 +226,12 @@ fn one_number_of_tenants_shows_all_full_trials() {
 /// Of six tenants one trial was a short one on the way up.
 #[test]
 fn the_sentence_counts_the_trials_that_the_table_counts() {
-    let shown = terminal(
-        &capacity(&Capacity { cases: vec![dram()], cost: None, ..run() }, &Style::default()),
-        &Style::default(),
-    );
+    let shown =
+        terminal(&capacity(&Capacity { cases: vec![dram()], cost: None, ..run() }, Detail::Usual), &Style::default());
     let mut case = dram();
     case.trials.push(trial(6, 6, Phase::Verification, Outcome::Fail, "", ""));
     let more =
-        terminal(&capacity(&Capacity { cases: vec![case], cost: None, ..run() }, &Style::default()), &Style::default());
+        terminal(&capacity(&Capacity { cases: vec![case], cost: None, ..run() }, Detail::Usual), &Style::default());
     for (shown, failed) in [(shown, 2), (more, 3)] {
         assert!(
             shown.contains(&format!("5 tenants passed 2 of 2 trials, 6 failed {failed} of {failed} trials")),
@@ -266,10 +261,7 @@ fn times_of_a_trial_that_a_guard_ended_are_shown_and_decide_nothing() {
     case.trials =
         made.map(|(number, tenants, phase, outcome, ..)| trial(number, tenants, phase, outcome, "", "")).to_vec();
     let all = Capacity { cases: vec![case.clone()], cost: None, ..run() };
-    let shown = terminal(
-        &capacity(&all, &Style { unicode: false, ..Style::default() }),
-        &Style { unicode: false, ..Style::default() },
-    );
+    let shown = terminal(&capacity(&all, Detail::Usual), &Style { unicode: false, ..Style::default() });
     let rows: Vec<String> = shown.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     let has = |start: &str, p99: &str| rows.iter().any(|row| row.starts_with(start) && row.contains(p99));
     assert!(has("12 ended, worst x 0 of 2", " 37000 ") && has("12 median of 2", " 33800 "), "{shown}");
@@ -277,7 +269,7 @@ fn times_of_a_trial_that_a_guard_ended_are_shown_and_decide_nothing() {
     // One trial is no worst of several.
     case.curve.truncate(4);
     let shown = terminal(
-        &capacity(&Capacity { cases: vec![case], ..all }, &Style { unicode: false, ..Style::default() }),
+        &capacity(&Capacity { cases: vec![case], ..all }, Detail::Usual),
         &Style { unicode: false, ..Style::default() },
     );
     assert!(shown.contains("12 ended early x 0 of 2"), "{shown}");
@@ -291,10 +283,10 @@ fn deciding_trials_are_drawn_over_the_others() {
     case.curve = made.map(|(number, tenants, _)| point(number, tenants, 500.0, Outcome::Pass)).to_vec();
     case.trials = made.map(|(number, tenants, phase)| trial(number, tenants, phase, Outcome::Pass, "", "")).to_vec();
     let all = Capacity { cases: vec![case], cost: None, ..run() };
-    let shown = terminal(&capacity(&all, &Style::default()), &Style::default());
+    let shown = terminal(&capacity(&all, Detail::Usual), &Style::default());
     let drawn = |letter: char| shown.lines().any(|line| line.contains(['┤', '│']) && line.ends_with(letter));
     assert!(drawn('a') && !drawn('b'), "{shown}");
-    let page = tiermark_page::html(&capacity(&all, &Style::default()), "", &Style::default());
+    let page = tiermark_page::html(&capacity(&all, Detail::Usual), "", &Style::default());
     assert_eq!(page.matches("\"behind\":true").count(), 2, "the others of both charts: {page}");
     assert!(page.contains("\"of\":\"pass (ramp)\""), "{page}");
 }
@@ -310,7 +302,7 @@ fn unclear_and_short_trials_have_a_row_of_one_line() {
         case.curve = [1, 2, 3].map(|number| point(number, 2, 90.0, outcome)).to_vec();
         case.trials = [1, 2, 3].map(|number| trial(number, 2, phase, outcome, "", "")).to_vec();
         let style = Style { unicode: false, ..Style::default() };
-        let shown = terminal(&capacity(&Capacity { cases: vec![case], cost: None, ..run() }, &style), &style);
+        let shown = terminal(&capacity(&Capacity { cases: vec![case], cost: None, ..run() }, Detail::All), &style);
         let lines = shown.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
         let row = row.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(lines.filter(|line| line.starts_with(&row)).count() == 1, "{shown}");
@@ -326,8 +318,8 @@ fn the_rail_of_a_phase_goes_on_beside_long_reasons() {
         ..trial(number, 6, Phase::Verification, Outcome::Fail, &long, &long)
     });
     let case = Case { trials: made.to_vec(), ..dram() };
-    let style = Style { verbose: true, ..Style::default() };
-    let shown = terminal(&capacity(&Capacity { cases: vec![case], cost: None, ..run() }, &style), &style);
+    let style = Style::default();
+    let shown = terminal(&capacity(&Capacity { cases: vec![case], cost: None, ..run() }, Detail::All), &style);
     let tree: Vec<&str> = shown.lines().skip_while(|line| !line.starts_with("  ├─")).collect();
     let first: Vec<&&str> = tree.iter().skip(1).take_while(|line| !line.starts_with("  └─")).collect();
     assert!(first.len() > 6 && first.iter().all(|line| line.starts_with("  │  ")), "{shown}");
@@ -337,7 +329,7 @@ fn the_rail_of_a_phase_goes_on_beside_long_reasons() {
 fn costs_without_a_price_are_remarks_alone() {
     let mut shown = run();
     shown.cost.as_mut().unwrap().rows.clear();
-    let shown = terminal(&capacity(&shown, &Style::default()), &Style::default());
+    let shown = terminal(&capacity(&shown, Detail::Usual), &Style::default());
     assert!(shown.contains("prices of") && !shown.contains("saving"), "{shown}");
 }
 
@@ -360,7 +352,7 @@ fn tiers_are_shown_beside_each_other_at_one_number() {
         vec![fixed("dram", 210.0, Outcome::Pass), fixed("swap:/dev/nvme1n1+/dev/nvme2n1", 2700.0, Outcome::Fail)];
     let shown = Capacity { cases, cost: None, warnings: Vec::new(), refused: Vec::new(), ..run() };
     assert!(capacity_line(&shown).contains("dram 108 pass, swap:/dev/nvme1n1+/dev/nvme2n1 108 fail"));
-    insta::assert_snapshot!(terminal(&capacity(&shown, &Style::default()), &Style::default()));
+    insta::assert_snapshot!(terminal(&capacity(&shown, Detail::Usual), &Style::default()));
 }
 
 /// Found by fuzzing.
@@ -369,7 +361,7 @@ fn the_largest_numbers_of_a_document_are_shown() {
     let all = Votes { passed: u32::MAX, failed: u32::MAX, unclear: u32::MAX };
     let answer = Answer::Exactly { tenants: u32::MAX, votes: all, beyond: all };
     let shown = terminal(
-        &capacity(&Capacity { cases: vec![Case { answer, ..dram() }], ..run() }, &Style::default()),
+        &capacity(&Capacity { cases: vec![Case { answer, ..dram() }], ..run() }, Detail::Usual),
         &Style::default(),
     );
     assert!(shown.contains("4294967296 failed"), "{shown}");
@@ -385,7 +377,7 @@ fn answers_that_are_no_number_are_told() {
     insta::assert_snapshot!(format!(
         "{}\n\n{}",
         capacity_line(&shown),
-        terminal(&capacity(&shown, &Style::default()), &Style::default())
+        terminal(&capacity(&shown, Detail::Usual), &Style::default())
     ));
 }
 
@@ -402,7 +394,7 @@ proptest! {
         if let Some(cost) = &mut odd.cost {
             cost.rows[0].total = value;
         }
-        let shown = terminal(&capacity(&odd, &Style { width: columns, verbose, ..Style::default() }), &Style { width: columns, verbose, ..Style::default() });
+        let shown = terminal(&capacity(&odd, if verbose { Detail::All } else { Detail::Usual }), &Style { width: columns, ..Style::default() });
         for line in shown.lines() {
             prop_assert!(width(line) <= columns, "{} of {columns}: {line}", width(line));
         }
@@ -438,10 +430,10 @@ fn the_limit_that_was_missed_is_a_line_of_its_search() {
     for trial in case.trials.iter_mut().filter(|trial| trial.tenants == 6) {
         trial.decided_by = trials::too_few_tenants(true, 6, 6, &of_one);
     }
-    let text = terminal(&capacity(&run, &Style::default()), &Style::default());
+    let text = terminal(&capacity(&run, Detail::Usual), &Style::default());
     assert!(text.contains("  missed: 6 of 6 tenants fail: hit rate > 60 %: 47.00 % of tenant 1\n"), "{text}");
     case_answer_fixed(&mut run);
-    let text = terminal(&capacity(&run, &Style::default()), &Style::default());
+    let text = terminal(&capacity(&run, Detail::Usual), &Style::default());
     assert_eq!(text.matches("hit rate > 60 %").count(), 1, "{text}");
 }
 

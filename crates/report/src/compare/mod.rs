@@ -1,18 +1,18 @@
 //! Runs side by side: what moved comes first, what cannot be told stands with its reason.
 
-mod markdown;
 mod words;
 
 use tiermark_model::{
     Against, ChangeVerdict, ComparedFamily, ComparedFigure, ComparedNumber, ComparedRun, Comparison, Fact, Quantity,
-    Unit,
 };
-use tiermark_page::{Align, Cell, Ink, Page, Style, Table, bullet, glued, heading, labelled, paragraph, space, value};
+use tiermark_page::{
+    ABSENT, Cell, Detail, Ink, Page, Table, Text, bullet, glued, heading, hertz, labelled, number, paragraph,
+    rate_unit, space, text,
+};
 
 use crate::order::grouped;
-pub use markdown::compare_markdown;
 pub(crate) use words::{change, name, plain};
-use words::{graded_text, size_of, tally, unit_of, whole_name};
+use words::{graded_text, size_of, tally, whole_name};
 
 /// Changes of what programs got that are shown: the survey shows it from this difference to the capability on.
 const TENANCY: f64 = 0.1;
@@ -20,39 +20,39 @@ const TENANCY: f64 = 0.1;
 const LISTED: usize = 6;
 
 /// Renders a comparison.
-pub fn compare(comparison: &Comparison, style: &Style) -> Page {
+pub fn compare(comparison: &Comparison, detail: Detail) -> Page {
     let mut out = Page::new();
     for other in &comparison.others {
         if !out.is_empty() {
             out += space();
         }
-        out += against(comparison, other, style);
+        out += against(comparison, other, detail);
     }
     out
 }
 
-pub(crate) fn against(comparison: &Comparison, other: &Against, style: &Style) -> Page {
+pub(crate) fn against(comparison: &Comparison, other: &Against, detail: Detail) -> Page {
     let mut out = labelled("first", described_first(comparison));
     out += labelled("other", described(&other.run));
     out += other_machine(comparison, other);
-    out.extend(clock_text(other, style).map(|text| labelled("clock", &text)));
+    out.extend(clock_text(other).map(|text| labelled("clock", &text)));
     let moved = moved(other);
     let worse = moved.iter().any(|figure| figure.verdict == ChangeVerdict::Worse);
     let ink = if worse { Ink::Bad } else { Ink::Good };
     out += space() + paragraph("", tally(&other.figures), ink);
     if !moved.is_empty() {
         out += heading("Changed, the largest change first");
-        out += table(&moved, style);
+        out += table(&moved, detail);
     }
-    out += families(other, style);
-    out += same(comparison, other, style);
+    out += families(other);
+    out += same(comparison, other, detail);
     if comparison.by_role {
-        out += shares(other, style);
+        out += shares(other, detail);
     }
     out += facts(other);
-    out += tenancy(other, style);
-    out += reasons("Unsure", "?", other, style);
-    out += reasons("Not comparable", style.absent(), other, style);
+    out += tenancy(other, detail);
+    out += reasons("Unsure", "?", other, detail);
+    out += reasons("Not comparable", ABSENT, other, detail);
     out += notes(comparison, other);
     out
 }
@@ -63,17 +63,17 @@ fn is_clock(figure: &ComparedFigure) -> bool {
 }
 
 /// The core clock of both runs: `2.900 GHz, then 3.200 GHz (+10.3 %)`.
-fn clock_text(other: &Against, style: &Style) -> Option<String> {
-    let hertz = |number: &Option<ComparedNumber>| Some(value(number.as_ref()?.value?, Unit::Hz, style));
+fn clock_text(other: &Against) -> Option<String> {
+    let hertz_of = |number: &Option<ComparedNumber>| Some(hertz(number.as_ref()?.value?));
     other.figures.iter().filter(|figure| is_clock(figure)).find_map(|figure| {
-        let (first, second) = (hertz(&figure.first)?, hertz(&figure.other)?);
+        let (first, second) = (hertz_of(&figure.first)?, hertz_of(&figure.other)?);
         Some(format!("{first}, then {second} ({})", words::signed(figure.change?)))
     })
 }
 
 /// The name of a number, as the tables have it.
 pub fn compared_name(figure: &ComparedFigure) -> String {
-    name(figure, &Style::default())
+    name(figure, Detail::default())
 }
 
 /// What makes any change one of machines.
@@ -122,20 +122,23 @@ pub fn family_name(family: &ComparedFamily) -> String {
 }
 
 /// Families whose mean moved.
-fn families(other: &Against, style: &Style) -> Page {
+fn families(other: &Against) -> Page {
     let moved: Vec<&ComparedFamily> = other.families.iter().filter(|family| family.verdict.has_moved()).collect();
     if moved.is_empty() {
         return Page::new();
     }
-    let mut table = Table::new().column("", Align::Left).column("change", Align::Right).column("", Align::Left);
-    for family in moved {
-        let half = (family.interval.high - family.change).max(family.change - family.interval.low) * 100.0;
-        let changed = words::signed(family.change);
-        let text = format!("{} {}{half:.1} %", changed.trim_end_matches(" %"), style.glyph("±", "+-"));
-        let ink = if family.verdict == ChangeVerdict::Worse { Ink::Bad } else { Ink::Good };
-        table.row(vec![Cell::new(family_name(family)), Cell::new(text), Cell::inked(family.verdict.name(), ink)]);
-    }
-    heading("Changed as a family") + table
+    let change = |family: &ComparedFamily| words::signed_within(family.change, Some(family.interval));
+    let table = Table::of(&moved).texts("", |family| family_name(family)).numbers("change", |family| change(family));
+    heading("Changed as a family") + table.texts("", |family| verdict(&family.verdict)).table()
+}
+
+fn verdict(verdict: &ChangeVerdict) -> Cell {
+    let ink = match verdict {
+        ChangeVerdict::Better => Ink::Good,
+        ChangeVerdict::Worse => Ink::Bad,
+        _ => Ink::Plain,
+    };
+    Cell::inked(verdict.name(), ink)
 }
 
 /// The scatter between runs that the tests assume: each family by a history, or the default; `None` if nothing was
@@ -162,76 +165,79 @@ fn moved(other: &Against) -> Vec<&ComparedFigure> {
 }
 
 /// Numbers of both runs, their change and the verdict.
-fn table(figures: &[&ComparedFigure], style: &Style) -> Page {
-    let mut table = Table::new().column("", Align::Left).column("first", Align::Right).column("other", Align::Right);
-    table = table.column("", Align::Left).column("change", Align::Right).column("", Align::Left);
-    for figure in figures {
-        let ink = match figure.verdict {
-            ChangeVerdict::Better => Ink::Good,
-            ChangeVerdict::Worse => Ink::Bad,
-            _ => Ink::Plain,
-        };
-        table.row(vec![
-            Cell::new(name(figure, style)),
-            Cell::new(graded_text(figure.first.as_ref(), figure, style)),
-            Cell::new(graded_text(figure.other.as_ref(), figure, style)),
-            Cell::inked(unit_of(figure, style), Ink::Dim),
-            Cell::new(change(figure, style)),
-            Cell::inked(figure.verdict.name(), ink),
-        ]);
-    }
-    table.into()
+fn table(figures: &[&ComparedFigure], detail: Detail) -> Page {
+    let table = Table::of(figures).texts("", |figure| name(figure, detail));
+    let table = table.numbers("first", |figure| graded_text(figure.first.as_ref(), figure));
+    let table = table.numbers("other", |figure| graded_text(figure.other.as_ref(), figure));
+    let table = table.texts("", |figure| Cell::inked(Text::unit(figure.unit), Ink::Dim));
+    table.numbers("change", |figure| change(figure)).texts("", |figure| verdict(&figure.verdict)).table().into()
 }
 
 /// Numbers that did not change: counted above, listed where asked for, and between machines.
-fn same(comparison: &Comparison, other: &Against, style: &Style) -> Page {
+fn same(comparison: &Comparison, other: &Against, detail: Detail) -> Page {
     let same: Vec<&ComparedFigure> =
         other.figures.iter().filter(|figure| figure.verdict == ChangeVerdict::Same).collect();
-    if same.is_empty() || !(style.verbose || comparison.by_role) {
+    if same.is_empty() || !(detail.is_all() || comparison.by_role) {
         return Page::new();
     }
     let title = format!("The same within {}", plain(comparison.threshold));
-    heading(&title) + table(&same, style)
+    heading(&title) + table(&same, detail)
 }
 
 /// Between machines: footprints, and rates by the cores and sockets in use.
-fn shares(other: &Against, style: &Style) -> Page {
-    let mut table = Table::new().column("", Align::Left);
-    table = table.columns_under("footprint", &["first", "other"], Align::Right);
-    for heading in ["a core", "a socket"] {
-        table = table.columns_under(heading, &["first", "other", "change"], Align::Right);
-    }
-    for figure in &other.figures {
-        let (Some(first), Some(second)) = (&figure.first, &figure.other) else { continue };
-        if matches!(figure.verdict, ChangeVerdict::NotComparable(_)) {
-            continue;
-        }
-        // One core's share of what one core gets is no news.
-        let is_shared = [first, second].iter().any(|number| number.per_core != number.value);
-        let rate = |rate: Option<f64>| {
-            rate.filter(|_| is_shared).map_or_else(String::new, |rate| value(rate, figure.unit, style))
-        };
-        let changed = |change: Option<f64>| change.filter(|_| is_shared).map_or_else(String::new, words::signed);
-        let cells = [
-            size_of(first),
-            size_of(second),
-            rate(first.per_core),
-            rate(second.per_core),
-            changed(figure.change_per_core),
-            rate(first.per_socket),
-            rate(second.per_socket),
-            changed(figure.change_per_socket),
-        ];
-        if cells.iter().all(String::is_empty) {
-            continue;
-        }
-        let cells = cells.into_iter().map(Cell::new);
-        table.row([Cell::new(whole_name(figure, style))].into_iter().chain(cells).collect());
-    }
-    if table.is_empty() {
+fn shares(other: &Against, detail: Detail) -> Page {
+    let rows: Vec<SharesRow<'_>> = other.figures.iter().filter_map(SharesRow::of).collect();
+    if rows.is_empty() {
         return Page::new();
     }
-    heading(&format!("Footprints of a thread, and {} by cores and sockets in use", style.rate_unit())) + table
+    let rate = |row: &SharesRow<'_>, rate: Option<f64>| {
+        rate.filter(|_| row.is_shared).map(|rate| number(rate, row.figure.unit).into()).unwrap_or_default()
+    };
+    let changed = |row: &SharesRow<'_>, change: Option<f64>| {
+        change.filter(|_| row.is_shared).map(words::signed).unwrap_or_default()
+    };
+    let table = Table::of(&rows).texts("", |row| whole_name(row.figure, detail));
+    let table = table.under("footprint", |table| {
+        table.numbers("first", |row| size_of(row.first)).numbers("other", |row| size_of(row.other))
+    });
+    let table = table.under("a core", |table| {
+        let table = table.numbers("first", |row| -> Text { rate(row, row.first.per_core) });
+        let table = table.numbers("other", |row| -> Text { rate(row, row.other.per_core) });
+        table.numbers("change", |row| changed(row, row.figure.change_per_core))
+    });
+    let table = table.under("a socket", |table| {
+        let table = table.numbers("first", |row| -> Text { rate(row, row.first.per_socket) });
+        let table = table.numbers("other", |row| -> Text { rate(row, row.other.per_socket) });
+        table.numbers("change", |row| changed(row, row.figure.change_per_socket))
+    });
+    let title = text!["Footprints of a thread, and ", rate_unit(), " by cores and sockets in use"];
+    heading(title) + table.table()
+}
+
+/// A number with both of its values.
+struct SharesRow<'a> {
+    figure: &'a ComparedFigure,
+    first: &'a ComparedNumber,
+    other: &'a ComparedNumber,
+    /// Whether its rate is of more than one core: one core's share of what one core gets is no news.
+    is_shared: bool,
+}
+
+impl<'a> SharesRow<'a> {
+    /// `None` where there is nothing to show.
+    fn of(figure: &'a ComparedFigure) -> Option<Self> {
+        let (first, other) = (figure.first.as_ref()?, figure.other.as_ref()?);
+        let is_shared = [first, other].iter().any(|number| number.per_core != number.value);
+        let rates = [first.per_core, other.per_core, first.per_socket, other.per_socket];
+        let has_rates = is_shared && rates.iter().any(Option::is_some);
+        let is_shown = has_rates || [first, other].iter().any(|number| number.size.is_some());
+        (is_shown && !matches!(figure.verdict, ChangeVerdict::NotComparable(_))).then_some(Self {
+            figure,
+            first,
+            other,
+            is_shared,
+        })
+    }
 }
 
 /// What differs between the machines and programs: the first place to look for a cause.
@@ -239,36 +245,26 @@ fn facts(other: &Against) -> Page {
     if other.facts.is_empty() {
         return heading("Machine and program") + paragraph("  ", "No recorded fact differs.", Ink::Plain);
     }
-    let mut table = Table::new().column("", Align::Left).column("first", Align::Left).column("other", Align::Left);
-    for fact in &other.facts {
-        let text = |text: &Option<String>| Cell::new(text.as_deref().unwrap_or("not reported"));
-        table.row(vec![Cell::new(fact.fact.name()), text(&fact.first), text(&fact.other)]);
-    }
-    heading("Machine and program: what differs") + table
+    let table = Table::of(&other.facts).texts("", |fact| fact.fact.name());
+    let table = table.texts("first", |fact| fact.first.as_deref().unwrap_or("not reported"));
+    let table = table.texts("other", |fact| fact.other.as_deref().unwrap_or("not reported"));
+    heading("Machine and program: what differs") + table.table()
 }
 
 /// What programs got, where it changed much.
-fn tenancy(other: &Against, style: &Style) -> Page {
-    let much = |figure: &&ComparedFigure| figure.now.is_some_and(|now| now.change.abs() > TENANCY);
-    let mut changed: Vec<&ComparedFigure> = other.figures.iter().filter(much).collect();
-    let by = |figure: &ComparedFigure| figure.now.map_or(0.0, |now| (1.0 + now.change).ln().abs());
-    changed.sort_by(|a, b| by(b).total_cmp(&by(a)));
+fn tenancy(other: &Against, detail: Detail) -> Page {
+    let now = |figure: &'_ ComparedFigure| figure.now.filter(|now| now.change.abs() > TENANCY);
+    let mut changed: Vec<_> = other.figures.iter().filter_map(|figure| Some((figure, now(figure)?))).collect();
+    changed.sort_by(|(_, a), (_, b)| (1.0 + b.change).ln().abs().total_cmp(&(1.0 + a.change).ln().abs()));
     if changed.is_empty() {
         return Page::new();
     }
-    let listed = if style.verbose { changed.len() } else { LISTED.min(changed.len()) };
-    let mut table = Table::new().column("", Align::Left).column("first", Align::Right).column("other", Align::Right);
-    table = table.column("", Align::Left).column("change", Align::Right);
-    for figure in &changed[..listed] {
-        let Some(now) = figure.now else { continue };
-        table.row(vec![
-            Cell::new(whole_name(figure, style)),
-            Cell::new(value(now.first.median, figure.unit, style)),
-            Cell::new(value(now.other.median, figure.unit, style)),
-            Cell::inked(unit_of(figure, style), Ink::Dim),
-            Cell::new(words::signed(now.change)),
-        ]);
-    }
+    let listed = detail.listed(LISTED).min(changed.len());
+    let table = Table::of(&changed[..listed]).texts("", |(figure, _)| whole_name(figure, detail));
+    let table = table.numbers("first", |(figure, now)| number(now.first.median, figure.unit));
+    let table = table.numbers("other", |(figure, now)| number(now.other.median, figure.unit));
+    let table = table.texts("", |(figure, _)| Cell::inked(Text::unit(figure.unit), Ink::Dim));
+    let table = table.numbers("change", |(_, now)| words::signed(now.change)).table();
     let title = format!("Now: what programs got while the runs went on, changes over {}", plain(TENANCY));
     heading(&title) + table + rest(changed.len() - listed)
 }
@@ -281,7 +277,7 @@ fn rest(count: usize) -> Page {
 }
 
 /// Numbers without a conclusion, by the reason.
-fn reasons(verdict: &str, mark: &str, other: &Against, style: &Style) -> Page {
+fn reasons(verdict: &str, mark: &str, other: &Against, detail: Detail) -> Page {
     let why = |figure: &ComparedFigure| match &figure.verdict {
         ChangeVerdict::Unsure(doubt) if verdict == "Unsure" => Some(doubt.to_string()),
         ChangeVerdict::NotComparable(obstacle) if verdict != "Unsure" => Some(obstacle.to_string()),
@@ -293,16 +289,16 @@ fn reasons(verdict: &str, mark: &str, other: &Against, style: &Style) -> Page {
         return Page::new();
     }
     let one = |(why, figures): (String, Vec<&ComparedFigure>)| {
-        let listed = if style.verbose { figures.len() } else { LISTED.min(figures.len()) };
+        let listed = detail.listed(LISTED).min(figures.len());
         let named = |figure: &&ComparedFigure| match figure.change {
-            Some(_) => format!("{} {}", name(figure, style), glued(&change(figure, style))),
-            None => name(figure, style),
+            Some(_) => format!("{} {}", name(figure, detail), glued(&change(figure))),
+            None => name(figure, detail),
         };
         let mut names: Vec<String> = figures[..listed].iter().map(named).collect();
         if figures.len() > listed {
             names.push(format!("and {} more", figures.len() - listed));
         }
-        bullet(mark, Ink::Dim, &format!("{why}: {}", names.join(", ")), None)
+        bullet(mark, Ink::Dim, format!("{why}: {}", names.join(", ")), None)
     };
     heading(verdict) + groups.into_iter().map(one).collect::<Page>()
 }

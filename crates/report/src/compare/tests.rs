@@ -1,7 +1,7 @@
 use tiermark_model::*;
 
 use super::*;
-use tiermark_page::terminal;
+use tiermark_page::{Detail, Style, markdown, terminal};
 
 fn number(value: f64, grade: Grade) -> Option<ComparedNumber> {
     Some(ComparedNumber {
@@ -83,12 +83,12 @@ fn comparison() -> Comparison {
 
 #[test]
 fn what_changed_comes_first_and_the_rest_has_its_reason() {
-    insta::assert_snapshot!(terminal(&compare(&comparison(), &Style::default()), &Style::default()));
+    insta::assert_snapshot!(terminal(&compare(&comparison(), Detail::Usual), &Style::default()));
 }
 
 #[test]
 fn markdown_is_fit_for_a_pull_request() {
-    insta::assert_snapshot!(compare_markdown(&comparison(), &Style::default()));
+    insta::assert_snapshot!(markdown(&compare(&comparison(), Detail::Usual), &Style::default()));
 }
 
 #[test]
@@ -96,8 +96,8 @@ fn every_style_fits_and_lists_what_was_asked_for() {
     let mut all = comparison();
     all.by_role = true;
     for width in [40, 60, 80, 120] {
-        let style = Style { width, unicode: false, verbose: true, ..Style::default() };
-        let shown = terminal(&compare(&all, &style), &style);
+        let style = Style { width, unicode: false, ..Style::default() };
+        let shown = terminal(&compare(&all, Detail::All), &style);
         assert!(shown.is_ascii() && shown.lines().all(|line| line.len() <= width), "{shown}");
         assert!(shown.contains("The same within") && shown.contains("256 KiB"), "{shown}");
     }
@@ -122,7 +122,7 @@ fn rows_of_scaling_between_machines_name_their_threads() {
     let named = |span: &str| {
         let labels = Labels::new().text(Labels::TIER, "DRAM").text(Labels::SPAN, span).whole(Labels::THREADS, 4);
         let made = figure("DRAM", [1e9, 1e9], ChangeVerdict::Same);
-        whole_name(&ComparedFigure { metric: Quantity::BandwidthScaling, labels, ..made }, &Style::default())
+        whole_name(&ComparedFigure { metric: Quantity::BandwidthScaling, labels, ..made }, Detail::Usual)
     };
     assert_eq!(
         ["all", "some", "cores"].map(named),
@@ -136,13 +136,14 @@ fn numbers_judged_by_core_are_shown_by_core() {
     let mut all = comparison();
     all.by_role = true;
     all.others[0].figures[0].is_per_core = true;
-    let shown = terminal(&compare(&all, &Style::default()), &Style::default());
+    let shown = terminal(&compare(&all, Detail::Usual), &Style::default());
     assert!(
         shown.lines().any(|line| line.contains("L1") && line.contains(", a core") && line.contains(" 47.5 ")),
         "{shown}"
     );
     assert!(shown.lines().any(|line| line.contains("L1") && !line.contains(", a core")), "{shown}");
-    assert!(compare_markdown(&all, &Style::default()).contains(", a core | 47.5 | "));
+    let shown = markdown(&compare(&all, Detail::Usual), &Style::default());
+    assert!(shown.contains(", a core | 47.5 | "), "{shown}");
 }
 
 #[test]
@@ -154,21 +155,17 @@ fn the_clock_has_a_line_and_what_it_explains_a_note() {
     let not = ChangeVerdict::NotComparable(Obstacle::NoDirection);
     let clock = figure("", [2.9e9, 3.2e9], not);
     figures.push(ComparedFigure { metric: Quantity::CoreClock, labels: Labels::new(), unit: Unit::Hz, ..clock });
-    let shown =
-        terminal(&compare(&all, &Style { width: 120, ..Style::default() }), &Style { width: 120, ..Style::default() });
+    let shown = terminal(&compare(&all, Detail::Usual), &Style { width: 120, ..Style::default() });
     assert!(shown.contains("2.900 GHz, then 3.200 GHz (+10.3 %)"), "{shown}");
     assert_eq!(shown.matches("per cycle").count(), 1, "{shown}");
     assert!(shown.contains("per cycle (the clock explains +10.3 %)"), "{shown}");
     assert!(shown.contains("1 not comparable") && !shown.contains("core clock"), "{shown}");
     for width in [40, 60, 80] {
-        let shown = terminal(
-            &compare(&all, &Style { width, verbose: true, ..Style::default() }),
-            &Style { width, verbose: true, ..Style::default() },
-        );
+        let shown = terminal(&compare(&all, Detail::All), &Style { width, ..Style::default() });
         assert!(shown.lines().all(|line| tiermark_page::width(line) <= width), "{shown}");
     }
-    let shown = compare_markdown(&all, &Style::default());
-    assert!(shown.contains("* core clock: 2.900 GHz, then") && shown.contains("1 not comparable"), "{shown}");
+    let shown = markdown(&compare(&all, Detail::Usual), &Style::default());
+    assert!(shown.contains("**clock** 2.900 GHz, then") && shown.contains("1 not comparable"), "{shown}");
 }
 
 #[test]
@@ -179,10 +176,8 @@ fn any_document_has_a_report() {
         odd.others[0].figures[at].first = None;
     }
     assert!(
-        terminal(&compare(&odd, &Style::default()), &Style::default())
-            .lines()
-            .all(|line| tiermark_page::width(line) <= 80)
+        terminal(&compare(&odd, Detail::Usual), &Style::default()).lines().all(|line| tiermark_page::width(line) <= 80)
     );
     odd.others.clear();
-    assert_eq!(terminal(&compare(&odd, &Style::default()), &Style::default()), "");
+    assert_eq!(terminal(&compare(&odd, Detail::Usual), &Style::default()), "");
 }

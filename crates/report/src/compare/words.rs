@@ -1,7 +1,7 @@
 //! Numbers of a comparison in words.
 
-use tiermark_model::{Bytes, ComparedFigure, ComparedNumber, Grade, Label, Labels, Quantity};
-use tiermark_page::{Style, bound_sign, clean, unit_name, value};
+use tiermark_model::{Bytes, ComparedFigure, ComparedNumber, Grade, Interval, Label, Labels, Quantity};
+use tiermark_page::{ABSENT, Detail, Text, bound_sign, clean, grade_mark, number, text};
 
 use crate::findings::words;
 
@@ -10,16 +10,16 @@ const CLOCK_SHOWN: f64 = 0.01;
 
 /// The name of a number as it is judged: of one core's part, or of all; per cycle, with what the clock explains of the
 /// values.
-pub(crate) fn name(figure: &ComparedFigure, style: &Style) -> String {
+pub(crate) fn name(figure: &ComparedFigure, detail: Detail) -> String {
     let core = if figure.is_per_core { ", a core" } else { "" };
     // Beside the change of the clock, that per cycle would contradict the values.
     let clock = figure.clock_change.filter(|of| of.abs() > CLOCK_SHOWN).map(signed);
     let clock = clock.map_or_else(String::new, |of| format!(", per cycle (the clock explains {of})"));
-    whole_name(figure, style) + core + &clock
+    whole_name(figure, detail) + core + &clock
 }
 
 /// The name of a number: its quantity and its labels, without what is usual.
-pub(super) fn whole_name(figure: &ComparedFigure, style: &Style) -> String {
+pub(super) fn whole_name(figure: &ComparedFigure, detail: Detail) -> String {
     let labels = &figure.labels;
     let is_usual = |key: &str, label: &Label| match (key, label) {
         (Labels::LAYOUT, Label::Text(text)) => text == "random",
@@ -38,15 +38,14 @@ pub(super) fn whole_name(figure: &ComparedFigure, style: &Style) -> String {
     let (said, kept) = if is_of_span { (Labels::THREADS, Labels::SPAN) } else { (Labels::SPAN, Labels::THREADS) };
     without.extend([said].iter().filter(|_| is_named(kept)));
     let mut shown = labels.clone();
-    shown.0.retain(|key, label| style.verbose || !is_usual(key, label));
+    shown.0.retain(|key, label| detail.is_all() || !is_usual(key, label));
     let labels = words(&shown, &without);
     let metric = metric_words(figure);
     // Another kernel is another program, not another machine.
     let kernel = |number: &Option<ComparedNumber>| number.as_ref()?.kernel.clone();
     let kernels = kernel(&figure.first).zip(kernel(&figure.other)).filter(|(first, other)| first != other);
-    let kernels = kernels.map_or_else(String::new, |(first, other)| {
-        format!(" ({} {} {})", clean(&first), style.glyph("→", "->"), clean(&other))
-    });
+    let kernels =
+        kernels.map_or_else(String::new, |(first, other)| format!(" ({} → {})", clean(&first), clean(&other)));
     // As the other reports have it.
     if figure.metric == Quantity::TierSize {
         return format!("{labels} {metric}").trim().to_owned();
@@ -68,21 +67,15 @@ fn metric_words(figure: &ComparedFigure) -> String {
 }
 
 /// A value of a figure as it is judged, with the sign of its bound, or the mark of its doubt.
-pub(super) fn graded_text(number: Option<&ComparedNumber>, figure: &ComparedFigure, style: &Style) -> String {
-    let unit = figure.unit;
-    let judged = |number: &ComparedNumber| if figure.is_per_core { number.per_core } else { number.value };
-    let Some(of) = number.and_then(judged) else { return style.absent().to_owned() };
-    let text = value(of, unit, style);
-    match number.map(|number| number.grade) {
-        Some(Grade::Bound) => format!("{}{text}", bound_sign(unit, style).unwrap_or_default()),
-        Some(grade @ (Grade::Suspect | Grade::Invalid)) => format!("{text}{}", style.mark(grade)),
-        _ => text,
+pub(super) fn graded_text(of: Option<&ComparedNumber>, figure: &ComparedFigure) -> Text {
+    let judged = |of: &ComparedNumber| if figure.is_per_core { of.per_core } else { of.value };
+    let Some(value) = of.and_then(judged) else { return ABSENT.into() };
+    let text = number(value, figure.unit);
+    match of.map(|of| of.grade) {
+        Some(Grade::Bound) => text![bound_sign(figure.unit).unwrap_or_default(), text],
+        Some(grade @ (Grade::Suspect | Grade::Invalid)) => text![text, grade_mark(grade)],
+        _ => text.into(),
     }
-}
-
-/// The unit beside both values.
-pub(super) fn unit_of(figure: &ComparedFigure, style: &Style) -> &'static str {
-    unit_name(figure.unit, style)
 }
 
 /// `+4.1 %`.
@@ -98,14 +91,16 @@ pub(super) fn signed(change: f64) -> String {
 }
 
 /// `+4.1 ±0.6 %`: the change with the wider side of its interval.
-pub(crate) fn change(figure: &ComparedFigure, style: &Style) -> String {
-    let Some(of) = figure.change.filter(|of| of.is_finite()) else { return style.absent().to_owned() };
-    let half = figure.interval.map(|interval| (interval.high - of).max(of - interval.low) * 100.0);
+pub(crate) fn change(figure: &ComparedFigure) -> String {
+    let of = figure.change.filter(|of| of.is_finite());
+    of.map_or_else(|| ABSENT.to_owned(), |of| signed_within(of, figure.interval))
+}
+
+/// The same of a change and its interval.
+pub(super) fn signed_within(of: f64, interval: Option<Interval>) -> String {
+    let half = interval.map(|interval| (interval.high - of).max(of - interval.low) * 100.0);
     match half.filter(|half| (0.0..1e3).contains(half)) {
-        Some(half) => {
-            let text = signed(of);
-            format!("{} {}{half:.1} %", text.trim_end_matches(" %"), style.glyph("±", "+-"))
-        }
+        Some(half) => format!("{} ±{half:.1} %", signed(of).trim_end_matches(" %")),
         None => signed(of),
     }
 }

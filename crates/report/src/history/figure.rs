@@ -2,27 +2,26 @@
 
 use tiermark_model::{FigureHistory, History};
 
-use super::{FigureNames, changes, day, is_worse, signed, when};
+use super::{FigureNames, changes, day, is_worse, signed, valued, when};
 
-use tiermark_model::{FigurePoint, Grade, Unit};
+use tiermark_model::{FigurePoint, Unit};
 use tiermark_page::{
-    Align, Cell, Ink, Page, Plot, ROWS, Series, Style, Table, bound_sign, bullet, heading, paragraph, plot_over,
-    unit_name, with_interval,
+    Cell, Detail, Ink, Page, Plot, ROWS, Rates, Series, Table, Text, bullet, heading, paragraph, plot_over, text,
 };
 
 /// Renders the figures of a history, each with a plot over time and a line for each run.
-pub fn history_of_figures(history: &History, style: &Style) -> Page {
+pub fn history_of_figures(history: &History, detail: Detail) -> Page {
     let names = FigureNames::of(&history.figures);
     let newest = history.figures.iter().filter(|figure| figure.apart.is_none());
 
-    newest.map(|figure| one(figure, &history.figures, &names, style)).collect::<Page>()
+    newest.map(|figure| one(figure, &history.figures, &names, detail)).collect::<Page>()
 }
 
-fn one(figure: &FigureHistory, all: &[FigureHistory], names: &FigureNames<'_>, style: &Style) -> Page {
-    let unit = unit_name(figure.unit, style);
-    let mut out = heading(&format!("{}, {unit}, method version {}", names.name(figure), figure.method));
-    out += plot(figure, style);
-    out += table(figure, style);
+fn one(figure: &FigureHistory, all: &[FigureHistory], names: &FigureNames<'_>, detail: Detail) -> Page {
+    let version = format!(", method version {}", figure.method);
+    let mut out = heading(text![names.name(figure), ", ", Text::unit(figure.unit), version]);
+    out += plot(figure);
+    out += table(figure);
     if let Some(trend) = &figure.trend {
         let text = format!(
             "Trend: {} since {} ({} values, p = {:.1e})",
@@ -34,18 +33,14 @@ fn one(figure: &FigureHistory, all: &[FigureHistory], names: &FigureNames<'_>, s
         let ink = if is_worse(figure, trend.change) { Ink::Bad } else { Ink::Good };
         out += paragraph("  ", &text, ink);
     }
-    out += changes(figure.changes.iter().map(|change| (figure, change)), names, style);
+    out += changes(figure.changes.iter().map(|change| (figure, change)), names, detail);
     out += others(figure, all);
     out
 }
 
 /// Values over days; empty where fewer than two have a time.
-fn plot(figure: &FigureHistory, style: &Style) -> Page {
-    let (scale, unit) = match figure.unit {
-        Unit::BytesPerSecond => style.axis(),
-        _ => (1.0, unit_name(figure.unit, style)),
-    };
-    let drawn = |point: &&FigurePoint| Some((point.day?, point.value / scale));
+fn plot(figure: &FigureHistory) -> Page {
+    let drawn = |point: &&FigurePoint| Some((point.day?, point.value));
     let counted: Vec<&FigurePoint> = figure.points.iter().filter(|point| point.counts).collect();
     // A bound among sharp values would look like a change.
     let shown = if counted.len() < 2 { figure.points.iter().collect() } else { counted };
@@ -63,38 +58,26 @@ fn plot(figure: &FigureHistory, style: &Style) -> Page {
     };
     let points = points.into_iter().map(|(day, value)| (day * in_a_day, value)).collect();
     let series = vec![Series { points, ..Series::default() }];
+    let rates = if figure.unit == Unit::BytesPerSecond { Rates::Y } else { Rates::None };
     plot_over(
-        Plot { unit: unit.to_owned(), series, rows: ROWS, ..Plot::default() },
-        &format!("{name} since the first run"),
+        Plot { unit: Text::axis(figure.unit), rates, series, rows: ROWS, ..Plot::default() },
+        format!("{name} since the first run"),
     )
 }
 
-fn table(figure: &FigureHistory, style: &Style) -> Page {
-    let mut table = Table::new().column("when (UTC)", Align::Left).column("run", Align::Right);
-    table = table.column("value", Align::Right).column("", Align::Left).column("", Align::Left);
-    for point in &figure.points {
-        let change = figure.changes.iter().find(|change| change.run == point.run);
-        let (text, ink) = match change {
-            Some(change) => (
-                format!("changed {}", signed(change.change)),
-                if is_worse(figure, change.change) { Ink::Bad } else { Ink::Good },
-            ),
-            None => (String::new(), Ink::Plain),
-        };
-        table.row(vec![
-            Cell::new(when(&point.started)),
-            Cell::inked(&point.run, Ink::Head),
-            Cell::new(valued(point, figure.unit, style)),
-            Cell::inked(if point.counts { "" } else { "bound" }, Ink::Dim),
-            Cell::inked(text, ink),
-        ]);
-    }
-    table.into()
-}
-
-fn valued(point: &FigurePoint, unit: Unit, style: &Style) -> String {
-    let sign = bound_sign(unit, style).filter(|_| point.grade == Grade::Bound).unwrap_or_default();
-    format!("{sign}{}", with_interval(point.value, point.interval, unit, style))
+fn table(figure: &FigureHistory) -> Page {
+    let changed = |run: &str| match figure.changes.iter().find(|change| change.run == run) {
+        Some(change) => Cell::inked(
+            format!("changed {}", signed(change.change)),
+            if is_worse(figure, change.change) { Ink::Bad } else { Ink::Good },
+        ),
+        None => Cell::default(),
+    };
+    let table = Table::of(&figure.points).texts("when (UTC)", |point| when(&point.started));
+    let table = table.numbers("run", |point| Cell::inked(&point.run, Ink::Head));
+    let table = table.numbers("value", |point| valued(point, point.interval, figure.unit));
+    let table = table.texts("", |point| Cell::inked(if point.counts { "" } else { "bound" }, Ink::Dim));
+    table.texts("", |point| changed(&point.run)).table().into()
 }
 
 /// Series of the same figure whose values are not comparable with the newest.

@@ -4,9 +4,11 @@ mod figure;
 mod names;
 mod spark;
 
-use tiermark_model::{FactDifference, FigureChange, FigureHistory, FigurePoint, Grade, History, HistoryRun, Unit};
+use tiermark_model::{
+    FactDifference, FigureChange, FigureHistory, FigurePoint, Grade, History, HistoryRun, Interval, Unit,
+};
 use tiermark_page::{
-    Align, Cell, Ink, Page, Style, Table, bound_sign, bullet, glued, heading, paragraph, seconds, unit_name, value,
+    Cell, Detail, Ink, Page, Table, Text, bound_sign, bullet, glued, heading, number, paragraph, seconds, text,
 };
 
 use crate::order::grouped;
@@ -18,19 +20,19 @@ use spark::{CHANGES, OPEN, spark};
 const LISTED: usize = 6;
 
 /// Renders the runs of a history and its figures in brief.
-pub fn history(history: &History, style: &Style) -> Page {
+pub fn history(history: &History, detail: Detail) -> Page {
     let mut out = runs(&history.runs, history.all_machines);
     let earlier = history.total.saturating_sub(history.runs.len() as u64);
     if earlier > 0 {
         out += paragraph("", format!("and {earlier} earlier (--limit all lists them)"), Ink::Dim);
     }
     out += elsewhere(history);
-    out += history_unreadable(history, style);
+    out += history_unreadable(history, detail);
     let names = FigureNames::of(&history.figures);
-    out += figures(history, &names, style);
+    out += figures(history, &names);
     let changed = history.figures.iter().filter(|figure| figure.apart.is_none());
     let changed = changed.flat_map(|figure| figure.changes.iter().map(move |change| (figure, change)));
-    out += changes(changed, &names, style);
+    out += changes(changed, &names, detail);
     out
 }
 
@@ -53,13 +55,13 @@ fn elsewhere(history: &History) -> Page {
 }
 
 /// Renders the runs whose documents cannot be read, with the reasons; empty where there are none.
-pub fn history_unreadable(history: &History, style: &Style) -> Page {
+pub fn history_unreadable(history: &History, detail: Detail) -> Page {
     if history.unreadable.is_empty() {
         return Page::new();
     }
     let one = |run: &HistoryRun| format!("{}: {}", run.id, run.problem.as_deref().unwrap_or("no reason is known"));
-    let listed = if style.verbose { usize::MAX } else { LISTED };
-    let lines = history.unreadable.iter().take(listed).map(|run| bullet("!", Ink::Bad, &one(run), None));
+    let listed = detail.listed(LISTED);
+    let lines = history.unreadable.iter().take(listed).map(|run| bullet("!", Ink::Bad, one(run), None));
     let mut out = heading("Unreadable documents, of any machine and time") + lines.collect::<Page>();
     let more = history.unreadable.len().saturating_sub(listed);
     if more > 0 {
@@ -70,21 +72,12 @@ pub fn history_unreadable(history: &History, style: &Style) -> Page {
 
 fn runs(runs: &[HistoryRun], all_machines: bool) -> Page {
     // Ids are copied: what is flush right is never broken.
-    let mut table = Table::new().indent(0).column("when (UTC)", Align::Right).column("run", Align::Right);
-    table = table.column("what", Align::Left).column("took", Align::Right).column("trusted", Align::Right);
-    table = table.column(if all_machines { "machine" } else { "" }, Align::Left);
-    for run in runs {
-        let id = Cell::inked(&run.id, Ink::Head);
-        table.row(vec![
-            Cell::new(when(&run.started)),
-            id,
-            Cell::new(&run.title),
-            Cell::new(seconds(run.seconds)),
-            Cell::new(format!("{} of {}", run.grades.trusted, run.grades.total())),
-            Cell::new(remarks(run, all_machines)),
-        ]);
-    }
-    table.into()
+    let table = Table::of(runs).numbers("when (UTC)", |run| when(&run.started));
+    let table = table.numbers("run", |run| Cell::inked(&run.id, Ink::Head)).texts("what", |run| &run.title);
+    let table = table.numbers("took", |run| seconds(run.seconds));
+    let table = table.numbers("trusted", |run| format!("{} of {}", run.grades.trusted, run.grades.total()));
+    let machine = if all_machines { "machine" } else { "" };
+    table.texts(machine, |run| remarks(run, all_machines)).table().indent(0).into()
 }
 
 fn remarks(run: &HistoryRun, all_machines: bool) -> String {
@@ -108,30 +101,24 @@ fn day(started: &str) -> &str {
 }
 
 /// A line for each figure.
-fn figures(history: &History, names: &FigureNames<'_>, style: &Style) -> Page {
+fn figures(history: &History, names: &FigureNames<'_>) -> Page {
     let shown: Vec<&FigureHistory> = history.figures.iter().filter(|figure| figure.apart.is_none()).collect();
     if shown.is_empty() {
         return Page::new();
     }
-    let mut table = Table::new().column("", Align::Left).column("newest", Align::Right).column("", Align::Left);
-    table = table.column("runs", Align::Right).column("over time", Align::Left).column("", Align::Left);
-    for figure in &shown {
-        table.row(vec![
-            Cell::new(names.name(figure)),
-            Cell::new(figure.points.last().map_or_else(String::new, |point| point_text(point, figure.unit, style))),
-            Cell::inked(unit_name(figure.unit, style), Ink::Dim),
-            Cell::new(figure.points.len().to_string()),
-            Cell::new(spark(figure, style)),
-            conclusion(figure, style),
-        ]);
-    }
+    let newest = |figure: &FigureHistory| figure.points.last().map(|point| valued(point, None, figure.unit));
+    let table = Table::of(&shown).texts("", |figure| names.name(figure));
+    let table = table.numbers("newest", |figure| newest(figure).unwrap_or_default());
+    let table = table.texts("", |figure| Cell::inked(Text::unit(figure.unit), Ink::Dim));
+    let table = table.numbers("runs", |figure| figure.points.len().to_string());
+    let table = table.texts("over time", |figure| spark(figure)).texts("", |figure| conclusion(figure)).table();
     let mut out = heading("Figures of tiers, over these and earlier runs") + table;
     let mut notes = Vec::new();
     if shown.iter().any(|figure| figure.points.iter().any(|point| !point.counts)) {
-        notes.push(format!("{} a bound: left out of trends and changes", OPEN.of(style)));
+        notes.push(format!("{OPEN} a bound: left out of trends and changes"));
     }
     if shown.iter().any(|figure| !figure.changes.is_empty()) {
-        notes.push(format!("{} a change of level", CHANGES.of(style)));
+        notes.push(format!("{CHANGES} a change of level"));
     }
     let apart: usize =
         history.figures.iter().filter(|figure| figure.apart.is_some()).map(|figure| figure.points.len()).sum();
@@ -163,7 +150,7 @@ fn is_unsure(figure: &FigureHistory) -> bool {
 }
 
 /// What its values say together.
-fn conclusion(figure: &FigureHistory, style: &Style) -> Cell {
+fn conclusion(figure: &FigureHistory) -> Cell {
     let mut words = Vec::new();
     let mut worse = false;
     if let Some(change) = figure.changes.last() {
@@ -185,7 +172,7 @@ fn conclusion(figure: &FigureHistory, style: &Style) -> Cell {
         // A clock is neither good nor bad.
         None => Ink::Plain,
     };
-    Cell::inked(words.join(style.glyph(" · ", ", ")), ink)
+    Cell::inked(words.join(" · "), ink)
 }
 
 /// Values that a change or a trend of a figure alone needs (`compare::FEWEST` on each side).
@@ -217,9 +204,9 @@ fn is_worse(figure: &FigureHistory, change: f64) -> bool {
 }
 
 /// The value with the sign of its bound.
-fn point_text(point: &FigurePoint, unit: Unit, style: &Style) -> String {
-    let sign = bound_sign(unit, style).filter(|_| point.grade == Grade::Bound).unwrap_or_default();
-    format!("{sign}{}", value(point.value, unit, style))
+fn valued(point: &FigurePoint, interval: Option<Interval>, unit: Unit) -> Text {
+    let sign = bound_sign(unit).filter(|_| point.grade == Grade::Bound).unwrap_or_default();
+    text![sign, number(point.value, unit).within(interval)]
 }
 
 /// `+4.1 %`.
@@ -232,7 +219,7 @@ fn signed(change: f64) -> String {
 fn changes<'a>(
     found: impl Iterator<Item = (&'a FigureHistory, &'a FigureChange)>,
     names: &FigureNames<'_>,
-    style: &Style,
+    detail: Detail,
 ) -> Page {
     let mut groups =
         grouped(found.map(|(figure, change)| ((&change.started, &change.last, &change.run), (figure, change))));
@@ -240,23 +227,19 @@ fn changes<'a>(
         return Page::new();
     }
     groups.sort_by(|(a, _), (b, _)| b.cmp(a));
-    let listed = if style.verbose { groups.len() } else { LISTED.min(groups.len()) };
+    let listed = detail.listed(LISTED).min(groups.len());
     let mut out = heading("Changes of level, the newest first");
     for ((started, last, run), members) in &groups[..listed] {
         let one = |(figure, change): &(&FigureHistory, &FigureChange)| {
-            let numbers = [change.before, change.after].map(|of| value(of, figure.unit, style));
-            let arrow = style.glyph("→", "->");
-            let (unit, signed) = (unit_name(figure.unit, style), glued(&signed(change.change)));
-            format!("{} {} {arrow} {} {unit} ({signed})", names.name(figure), numbers[0], numbers[1])
+            let [before, after] = [change.before, change.after].map(|of| number(of, figure.unit));
+            let signed = glued(&format!(" ({})", signed(change.change)));
+            text![names.name(figure), " ", before, " → ", after, " ", Text::unit(figure.unit), signed]
         };
-        let text = format!(
-            "{}, between {last} and {run}: {}",
-            day(started),
-            members.iter().map(one).collect::<Vec<_>>().join(", ")
-        );
+        let members_text = Text::joined(members.iter().map(one), ", ");
+        let text = text![format!("{}, between {last} and {run}: ", day(started)), members_text];
         let worse = members.iter().any(|(figure, change)| is_worse(figure, change.change));
-        let facts = facts(&members[0].1.facts, style);
-        out += bullet(style.glyph("•", "*"), if worse { Ink::Bad } else { Ink::Good }, &text, Some(&facts));
+        let facts = facts(&members[0].1.facts);
+        out += bullet("•", if worse { Ink::Bad } else { Ink::Good }, text, Some(&facts));
     }
     if groups.len() > listed {
         out += paragraph("  ", format!("and {} more (-v lists all)", groups.len() - listed), Ink::Dim);
@@ -265,14 +248,12 @@ fn changes<'a>(
 }
 
 /// What differs between the machine and the program of two runs.
-fn facts(differences: &[FactDifference], style: &Style) -> String {
+fn facts(differences: &[FactDifference]) -> String {
     if differences.is_empty() {
         return "no recorded fact of the machine or the program differs".to_owned();
     }
     let said = |of: &Option<String>| of.clone().unwrap_or_else(|| "not reported".to_owned());
-    let arrow = style.glyph("→", "->");
-    let one =
-        |fact: &FactDifference| format!("{} {} {arrow} {}", fact.fact.name(), said(&fact.first), said(&fact.other));
+    let one = |fact: &FactDifference| format!("{} {} → {}", fact.fact.name(), said(&fact.first), said(&fact.other));
     format!("differs: {}", differences.iter().map(one).collect::<Vec<_>>().join("; "))
 }
 

@@ -1,7 +1,6 @@
 //! A series as a few characters.
 
 use tiermark_model::FigureHistory;
-use tiermark_page::Style;
 
 /// Characters at most: the newest values.
 const MOST: usize = 24;
@@ -9,50 +8,32 @@ const MOST: usize = 24;
 /// unchanged machine may differ by half of it.
 const LEAST_HEIGHT: f64 = 0.06;
 
-/// A mark, and its stand-in in ASCII.
-pub(super) struct Mark(&'static str, &'static str);
-
-impl Mark {
-    pub(super) fn of(&self, style: &Style) -> &'static str {
-        style.glyph(self.0, self.1)
-    }
-}
-
 /// Stands for a bound.
-pub(super) const OPEN: Mark = Mark("·", ".");
+pub(super) const OPEN: &str = "·";
 /// Stands before the first value of another level.
-pub(super) const CHANGES: Mark = Mark("┆", "|");
+pub(super) const CHANGES: &str = "┆";
 
-const HEIGHTS: [Mark; 8] = [
-    Mark("▁", "_"),
-    Mark("▂", "_"),
-    Mark("▃", "-"),
-    Mark("▄", "-"),
-    Mark("▅", "="),
-    Mark("▆", "="),
-    Mark("▇", "#"),
-    Mark("█", "#"),
-];
+const HEIGHTS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
 /// The newest values of a figure: higher is more.
-pub(super) fn spark(figure: &FigureHistory, style: &Style) -> String {
+pub(super) fn spark(figure: &FigureHistory) -> String {
     let points = &figure.points[figure.points.len().saturating_sub(MOST)..];
     let counted = points.iter().filter(|point| point.counts).map(|point| point.value);
     let Some((least, most)) = counted.fold(None, |ends: Option<(f64, f64)>, value| {
         Some(ends.map_or((value, value), |(least, most)| (least.min(value), most.max(value))))
     }) else {
-        return OPEN.of(style).repeat(points.len());
+        return OPEN.repeat(points.len());
     };
     let middle = least.midpoint(most);
     let height = (most - least).max(LEAST_HEIGHT * middle);
     let mut out = String::new();
     for (at, point) in points.iter().enumerate() {
         if at > 0 && figure.changes.iter().any(|change| change.run == point.run) {
-            out.push_str(CHANGES.of(style));
+            out.push_str(CHANGES);
         }
         let share = ((point.value - middle) / height + 0.5).clamp(0.0, 1.0);
         let level = (share * (HEIGHTS.len() - 1) as f64).round() as usize;
-        out.push_str(if point.counts { HEIGHTS[level].of(style) } else { OPEN.of(style) });
+        out.push_str(if point.counts { HEIGHTS[level] } else { OPEN });
     }
     out
 }

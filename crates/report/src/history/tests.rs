@@ -1,7 +1,7 @@
 use tiermark_model::*;
 
 use super::*;
-use tiermark_page::terminal;
+use tiermark_page::{Style, terminal};
 
 fn run(at: u32) -> HistoryRun {
     HistoryRun {
@@ -71,12 +71,12 @@ fn example() -> History {
 
 #[test]
 fn runs_and_figures_have_a_line_each() {
-    insta::assert_snapshot!(terminal(&history(&example(), &Style::default()), &Style::default()));
+    insta::assert_snapshot!(terminal(&history(&example(), Detail::Usual), &Style::default()));
 }
 
 #[test]
 fn a_figure_has_its_plot_and_its_runs() {
-    insta::assert_snapshot!(terminal(&history_of_figures(&example(), &Style::default()), &Style::default()));
+    insta::assert_snapshot!(terminal(&history_of_figures(&example(), Detail::Usual), &Style::default()));
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn no_two_figures_have_one_name() {
     assert_eq!(named[0], named[1]);
     assert!(named[0].contains("base") && named[2].contains("thp"), "{named:?}");
     // The values of base pages that are not comparable are no matter of the other figure.
-    let shown = terminal(&history_of_figures(&found, &Style::default()), &Style::default());
+    let shown = terminal(&history_of_figures(&found, Detail::Usual), &Style::default());
     assert_eq!(shown.matches("are not comparable").count(), 1, "{shown}");
     let alone = History { figures: vec![found.figures[0].clone()], ..example() };
     assert_eq!(FigureNames::of(&alone.figures).name(&alone.figures[0]), "L3 latency");
@@ -102,10 +102,11 @@ fn no_two_figures_have_one_name() {
 #[test]
 fn every_style_fits() {
     for width in [40, 60, 80, 120] {
-        let style = Style { width, unicode: false, verbose: true, ..Style::default() };
-        for shown in
-            [terminal(&history(&example(), &style), &style), terminal(&history_of_figures(&example(), &style), &style)]
-        {
+        let style = Style { width, unicode: false, ..Style::default() };
+        for shown in [
+            terminal(&history(&example(), Detail::All), &style),
+            terminal(&history_of_figures(&example(), Detail::All), &style),
+        ] {
             assert!(shown.is_ascii() && shown.lines().all(|line| line.len() <= width), "{shown}");
         }
     }
@@ -121,7 +122,9 @@ fn any_document_has_a_report() {
     odd.runs[0].started = "ä".repeat(30);
     odd.figures[2].points.clear();
     let style = Style { unicode: false, ..Style::default() };
-    for shown in [terminal(&history(&odd, &style), &style), terminal(&history_of_figures(&odd, &style), &style)] {
+    for shown in
+        [terminal(&history(&odd, Detail::All), &style), terminal(&history_of_figures(&odd, Detail::All), &style)]
+    {
         assert!(shown.lines().all(|line| tiermark_page::width(line) <= 80), "{shown}");
     }
 }
@@ -135,7 +138,7 @@ fn a_figure_whose_ends_differ_is_unsure() {
         let first = own.points[0].clone();
         let value = |at: u32| if at <= 8 { 30e9 } else { 30e9 * to };
         own.points = (1..=16).map(|at| FigurePoint { run: run(at).id, value: value(at), ..first.clone() }).collect();
-        terminal(&history(&History { figures: vec![own], ..example() }, &Style::default()), &Style::default())
+        terminal(&history(&History { figures: vec![own], ..example() }, Detail::Usual), &Style::default())
     };
     let told = stepped(0.63);
     assert!(told.contains("unsure: -37.0 %") && !told.contains("no change"), "{told}");

@@ -1,7 +1,7 @@
 //! The changes between two runs as a picture: each number with the interval of its change, beside the threshold.
 
 use tiermark_model::{Against, ChangeVerdict, ComparedFigure, Comparison};
-use tiermark_page::Style;
+use tiermark_page::Detail;
 
 use crate::compare::{change, name, plain};
 use tiermark_page::escaped as text;
@@ -23,7 +23,7 @@ const LEAST: f64 = 0.1;
 const MOST: f64 = 1.0;
 
 /// The picture; empty where no number has a change with an interval.
-pub(super) fn changes(comparison: &Comparison, other: &Against, style: &Style) -> String {
+pub(super) fn changes(comparison: &Comparison, other: &Against, detail: Detail) -> String {
     let mut rows: Vec<&ComparedFigure> = other.figures.iter().filter(|figure| ends(figure).is_some()).collect();
     if rows.is_empty() {
         return String::new();
@@ -39,7 +39,7 @@ pub(super) fn changes(comparison: &Comparison, other: &Against, style: &Style) -
     let bottom = HEAD + rows.len() as f64 * ROW;
     let mut out = axis.draw(comparison.threshold, bottom);
     for (at, figure) in rows.iter().enumerate() {
-        out.push_str(&row(figure, &axis, HEAD + (at as f64 + 0.5) * ROW, style));
+        out.push_str(&row(figure, &axis, HEAD + (at as f64 + 0.5) * ROW, detail));
     }
     let more = match left_out {
         0 => String::new(),
@@ -96,7 +96,7 @@ impl Axis {
     }
 }
 
-fn row(figure: &ComparedFigure, axis: &Axis, y: f64, style: &Style) -> String {
+fn row(figure: &ComparedFigure, axis: &Axis, y: f64, detail: Detail) -> String {
     let Some((low, high)) = ends(figure) else { return String::new() };
     let x = axis.x(figure.change.unwrap_or_default());
     let off = match figure.change.unwrap_or_default() {
@@ -110,7 +110,7 @@ fn row(figure: &ComparedFigure, axis: &Axis, y: f64, style: &Style) -> String {
         ChangeVerdict::Same => ("even", circle(x, y)),
         _ => ("unsure", circle(x, y)),
     };
-    let whole = name(figure, style);
+    let whole = name(figure, detail);
     let mut short: String = whole.chars().take(LETTERS).collect();
     if short.len() < whole.len() {
         short.push('…');
@@ -125,7 +125,7 @@ fn row(figure: &ComparedFigure, axis: &Axis, y: f64, style: &Style) -> String {
         axis.x(low),
         axis.x(high),
         y + 4.0,
-        text(&change(figure, style)),
+        text(&change(figure)),
         figure.verdict.name()
     )
 }

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{
-    Bytes, Cache, Finding, Grade, IdSet, Labels, Machine, Node, NodeId, Purpose, Quantity, Run, Unit,
-};
-use tiermark_page::{Style, bound_sign, nanoseconds, rate, spoken};
+use tiermark_model::{Bytes, Cache, Finding, Grade, IdSet, Labels, Machine, Node, NodeId, Purpose, Quantity, Run};
+use tiermark_page::{Style, Text, bound_sign, grade_mark, rate_unit};
 
 use crate::machine::{kinds_of_modules, many};
 use tiermark_page::escaped as text;
@@ -41,7 +39,7 @@ struct Measured {
 
 impl Measured {
     fn words(&self, style: &Style) -> String {
-        let unit = style.rate_unit();
+        let unit = rate_unit().shown(style);
         let latency = self.latency.iter().map(|ns| format!("{ns} ns"));
         let rates = match (&self.one, &self.all) {
             (Some(one), Some(all)) => Some(format!("read {one} / {all} {unit} (one core / all)")),
@@ -75,13 +73,9 @@ pub(super) fn picture(run: &Run, style: &Style) -> String {
 /// A number with the sign of a bound; `None` if it is withheld.
 fn number(f: &Finding, style: &Style) -> Option<String> {
     let value = f.value.filter(|value| value.is_finite() && f.verdict.grade != Grade::Invalid)?;
-    let shown = if f.unit == Unit::Ns { nanoseconds(value) } else { rate(value, style) };
-    let mark = match f.verdict.grade {
-        Grade::Suspect => style.mark(Grade::Suspect),
-        _ => "",
-    };
-    let sign = bound_sign(f.unit, style).filter(|_| f.verdict.grade == Grade::Bound).unwrap_or_default();
-    Some(format!("{sign}{shown}{mark}"))
+    let mark = if f.verdict.grade == Grade::Suspect { grade_mark(Grade::Suspect) } else { "" };
+    let sign = bound_sign(f.unit).filter(|_| f.verdict.grade == Grade::Bound).unwrap_or_default();
+    Some((Text::from(sign) + tiermark_page::number(value, f.unit) + mark).shown(style))
 }
 
 const DRAM: &str = "DRAM";
@@ -230,7 +224,7 @@ impl Drawing<'_> {
             y += self.cell(0.0, y, WIDTH, "far", &node_words(node, "memory without cpus"), &figures);
         }
         for (kind, modules) in kinds_of_modules(&machine.dimms) {
-            self.words(0.0, y + 14.0, WIDTH, "small", &format!("{} {} {kind}", modules.len(), self.style.times()));
+            self.words(0.0, y + 14.0, WIDTH, "small", &format!("{} × {kind}", modules.len()));
             y += 22.0;
         }
         y
@@ -269,7 +263,7 @@ impl Drawing<'_> {
         let (left, inner) = (x + 12.0, width - 24.0);
         for (level, caches) in levels {
             let size = caches[0].bytes.map_or_else(|| "size unknown".to_owned(), |bytes| Bytes(bytes).to_string());
-            let name = format!("L{level}: {} {} {size}", caches.len(), self.style.times());
+            let name = format!("L{level}: {} × {size}", caches.len());
             let figures = self.of_tier(&format!("L{level}"), Spot::Socket(socket));
             y += self.cell(left, y, inner, &format!("cache level{}", level.min(4)), &name, &figures);
         }
@@ -317,7 +311,7 @@ impl Drawing<'_> {
             let rate = measured.all.as_ref().or(measured.one.as_ref());
             let figures: Vec<String> = [
                 measured.latency.as_ref().map(|ns| format!("{ns} ns")),
-                rate.map(|rate| format!("{rate} {}", self.style.rate_unit())),
+                rate.map(|rate| format!("{rate} {}", rate_unit().shown(self.style))),
             ]
             .into_iter()
             .flatten()
@@ -327,7 +321,7 @@ impl Drawing<'_> {
                 self.out.push_str(&format!(
                     "<text class=\"small\" text-anchor=\"middle\" x=\"{middle}\" y=\"{}\">{}</text>",
                     first + at as f64 * 17.0,
-                    text(&spoken(&words, self.style))
+                    text(&Text::from(words).shown(self.style))
                 ));
             }
         }
@@ -346,7 +340,7 @@ impl Drawing<'_> {
 
     /// A line of text, cut where it would leave its box.
     fn words(&mut self, x: f64, y: f64, width: f64, class: &str, words: &str) {
-        let words = spoken(words, self.style);
+        let words = Text::from(words).shown(self.style);
         let room = (width / LETTER) as usize;
         let shown: String = if words.chars().count() > room {
             words.chars().take(room.saturating_sub(1)).chain(['…']).collect()

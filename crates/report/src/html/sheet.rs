@@ -4,8 +4,8 @@ use tiermark_model::capacity::Capacity;
 use tiermark_model::load::LoadRun;
 use tiermark_model::{Against, Comparison, CurveProfile, Grade, Run};
 use tiermark_page::{
-    Block, Ink, Page, Style, clean, escaped as text, hertz, html as elements, labelled, nanoseconds, paragraph,
-    seconds, spoken,
+    Block, Detail, Ink, Page, Style, clean, escaped as text, hertz, html as elements, labelled, nanoseconds, paragraph,
+    seconds,
 };
 
 use super::changes;
@@ -36,7 +36,7 @@ pub(super) struct Body {
 
 impl Sheet<'_> {
     /// The article; where there are several, its title has its number and when its run began.
-    pub(super) fn body(&self, at: usize, several: bool, style: &Style) -> Body {
+    pub(super) fn body(&self, at: usize, several: bool, detail: Detail, style: &Style) -> Body {
         let report = match self {
             Self::Run(run) => crate::run(run, style),
             Self::Capacity(run) => crate::capacity(run, style),
@@ -55,7 +55,10 @@ impl Sheet<'_> {
                 // It is among the facts.
                 let line = machine_line(&run.machine);
                 pieces.retain(|piece| !matches!(piece, Block::Paragraph(p) if p.text == line));
-                clean(&format!("tiermark {} of {}", run.title, processor(run)))
+                // Where there are several, the time follows.
+                let day = if several { "" } else { run.started.get(..10).unwrap_or_default() };
+                let day = if day.is_empty() { String::new() } else { format!(", {day}") };
+                clean(&format!("tiermark {} of {}{day}", run.title, host(run)))
             }
             _ => first,
         };
@@ -72,14 +75,14 @@ impl Sheet<'_> {
         };
         let rest = pieces.split_off(pieces.iter().take_while(leads).count());
         let (facts, picture, more) = match self {
-            Self::Run(run) => (facts(run, style), picture(run, style), more(run, &id, style)),
+            Self::Run(run) => (facts(run, style), picture(run, style), more(run, &id, detail, style)),
             Self::Capacity(run) => {
-                let machine = crate::machine(&run.machine, style);
+                let machine = crate::machine(&run.machine, detail);
                 (String::new(), String::new(), folded("Machine", &machine, &id, true, style))
             }
             Self::Load(_) | Self::CurveProfile(_) => Default::default(),
             Self::Compared(comparison, other) => {
-                (String::new(), changes::changes(comparison, other, style), String::new())
+                (String::new(), changes::changes(comparison, other, detail), String::new())
             }
         };
         let html = format!(
@@ -98,15 +101,17 @@ impl Sheet<'_> {
 fn title(pieces: &mut Vec<Block>, style: &Style) -> String {
     let title = match pieces.first() {
         Some(Block::Paragraph(p)) if p.ink == Ink::Head => p.text.flowing(style),
-        Some(Block::Heading(title)) => spoken(title, style),
+        Some(Block::Heading(title)) => title.shown(style),
         _ => return "tiermark".to_owned(),
     };
     pieces.remove(0);
     title
 }
 
-fn processor(run: &Run) -> &str {
-    run.machine.cpu_model.name.as_deref().unwrap_or("an unknown processor")
+/// The name of the host, else that of its processor.
+fn host(run: &Run) -> &str {
+    let processor = run.machine.cpu_model.name.as_deref();
+    run.machine.system.hostname.as_deref().or(processor).unwrap_or("an unknown processor")
 }
 
 /// The machine in a line.
@@ -139,16 +144,16 @@ fn list(facts: &[(&str, String)]) -> String {
 }
 
 /// What stands behind the report: its long views, the machine, and how it was measured.
-fn more(run: &Run, id: &str, style: &Style) -> String {
+fn more(run: &Run, id: &str, detail: Detail, style: &Style) -> String {
     let mut out = String::new();
     for view in &RUN_VIEWS {
         let title = view.about.strip_prefix("Show ").unwrap_or(view.about);
         let title = title.chars().take(1).flat_map(char::to_uppercase).chain(title.chars().skip(1)).collect::<String>();
-        out.push_str(&folded(&title, &view_body(run, view, style), &format!("{id}-{}", view.name), false, style));
+        out.push_str(&folded(&title, &view_body(run, view, detail), &format!("{id}-{}", view.name), false, style));
     }
     out.push_str(&folded(
         "Machine and settings",
-        &crate::machine(&run.machine, style),
+        &crate::machine(&run.machine, detail),
         &format!("{id}-machine"),
         true,
         style,

@@ -1,7 +1,7 @@
 //! Memory modules by slot, and the theoretical peak that follows.
 
 use tiermark_model::{Bytes, Dimm, Machine, count_of};
-use tiermark_page::{Page, Style, labelled, rate, space};
+use tiermark_page::{Detail, Page, labelled, rate, space, text};
 
 use crate::order::grouped;
 
@@ -9,7 +9,7 @@ use crate::order::grouped;
 const SLOTS_NAMED: usize = 8;
 
 /// The modules section.
-pub(super) fn modules(machine: &Machine, style: &Style) -> Page {
+pub(super) fn modules(machine: &Machine, detail: Detail) -> Page {
     let mut out = Page::new();
     let dimms = &machine.dimms;
     if !dimms.is_empty() {
@@ -24,29 +24,27 @@ pub(super) fn modules(machine: &Machine, style: &Style) -> Page {
         let text = format!("{} of {} slots filled{sum}{invented}", filled.len(), machine.slots());
         out += labelled("modules", &text);
         for (kind, group) in &kinds_of_modules(dimms) {
-            out += labelled("", format!("{} {} {kind}", group.len(), style.times()));
-            out += slots("in", group, dimms, style);
+            out += labelled("", format!("{} × {kind}", group.len()));
+            out += slots("in", group, dimms, detail);
         }
-        out += slots("empty:", &empty, dimms, style);
+        out += slots("empty:", &empty, dimms, detail);
     }
     let cards = &machine.cxl_modules;
     if !cards.is_empty() {
         let bytes = Bytes(tiermark_model::total(cards.iter().filter_map(|dimm| dimm.bytes)));
         out += labelled("CXL", format!("{} on CXL cards, {bytes}", count_of(cards.len() as u64, "module")));
         for (kind, group) in &kinds_of_modules(cards) {
-            out += labelled("", format!("{} {} {kind}", group.len(), style.times()));
-            out += slots("in", group, cards, style);
+            out += labelled("", format!("{} × {kind}", group.len()));
+            out += slots("in", group, cards, detail);
         }
     }
     if let Some(peak) = machine.real_peak() {
-        let value = rate(peak.bytes_per_second, style);
-        let text = format!("{value} {} in theory: {}", style.rate_unit(), peak.how);
-        out += labelled("peak", &text);
+        let text = text![rate(peak.bytes_per_second).with_unit(), format!(" in theory: {}", peak.how)];
+        out += labelled("peak", text);
     }
     if let Some(link) = machine.real_link() {
-        let value = rate(link.bytes_per_second, style);
-        let text = format!("{value} {} in one direction in theory: {}", style.rate_unit(), link.how);
-        out += labelled("link", &text);
+        let how = format!(" in one direction in theory: {}", link.how);
+        out += labelled("link", text![rate(link.bytes_per_second).with_unit(), how]);
     }
     if out.is_empty() { out } else { out + space() }
 }
@@ -77,12 +75,12 @@ fn describe(dimm: &Dimm) -> String {
 }
 
 /// The slots of a group of modules, by the board's names.
-fn slots(lead: &str, group: &[&Dimm], all: &[Dimm], style: &Style) -> Page {
+fn slots(lead: &str, group: &[&Dimm], all: &[Dimm], detail: Detail) -> Page {
     let names: Vec<String> = group.iter().filter_map(|dimm| slot(dimm, all)).collect();
     if names.is_empty() {
         return Page::new();
     }
-    let named = if style.verbose { names.len() } else { SLOTS_NAMED };
+    let named = detail.listed(SLOTS_NAMED);
     let mut text = format!("{lead} {}", names.iter().take(named).cloned().collect::<Vec<_>>().join(", "));
     if names.len() > named {
         text.push_str(&format!(" and {} more", names.len() - named));
@@ -103,6 +101,7 @@ fn slot(dimm: &Dimm, all: &[Dimm]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tiermark_page::Style;
 
     #[test]
     fn sizes_that_nobody_states_are_no_0_bytes() {
@@ -110,7 +109,7 @@ mod tests {
             let dimm = |bytes: &Option<u64>| Dimm { bytes: *bytes, populated: true, ..Dimm::default() };
             let machine = Machine { dimms: sizes.iter().map(dimm).collect(), ..Machine::default() };
             let style = Style::default();
-            let shown = tiermark_page::terminal(&modules(&machine, &style), &style);
+            let shown = tiermark_page::terminal(&modules(&machine, Detail::Usual), &style);
             shown.lines().next().unwrap_or_default().to_owned()
         };
         assert!(said(&[None, None]).ends_with("2 of 2 slots filled, sizes not reported"));
@@ -122,7 +121,7 @@ mod tests {
     fn modules_on_cxl_cards_have_a_line_of_their_own() {
         let card = Dimm { bytes: Some(128 << 30), populated: true, kind: Some("DDR5".into()), ..Dimm::default() };
         let machine = Machine { cxl_modules: vec![card; 2], ..Machine::default() };
-        let shown = tiermark_page::terminal(&modules(&machine, &Style::default()), &Style::default());
+        let shown = tiermark_page::terminal(&modules(&machine, Detail::Usual), &Style::default());
         assert!(shown.contains("2 modules on CXL cards, 256 GiB"), "{shown}");
     }
 

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiermark_model::messages::machine as messages;
-use tiermark_model::{Bytes, CacheIndexing, HmatAccess, IdSet, Machine, Node, SideCache, WritePolicy};
-use tiermark_page::{Align, Cell, Page, Style, Table, labelled, nanoseconds, rate, short_size};
+use tiermark_model::{Bytes, CacheIndexing, HmatAccess, IdSet, Machine, Node, SideCache, Unit, WritePolicy};
+use tiermark_page::{ABSENT, Page, Table, Text, labelled, number, short_size, text};
 
 use super::topology::short_list;
 
@@ -12,7 +12,7 @@ use super::topology::short_list;
 const LISTED: usize = 8;
 
 /// The nodes section.
-pub(super) fn nodes(machine: &Machine, style: &Style) -> Page {
+pub(super) fn nodes(machine: &Machine) -> Page {
     let count = machine.nodes.len();
     // The machine's total, as everywhere else: what nodes count may differ, and then the machine contradicts itself.
     let of_nodes = || machine.nodes.iter().filter_map(|node| node.memory_bytes).reduce(u64::saturating_add);
@@ -35,15 +35,15 @@ pub(super) fn nodes(machine: &Machine, style: &Style) -> Page {
         out += labelled("", &text);
     }
     if count > LISTED {
-        out += summary(machine, style);
+        out += summary(machine);
     } else if count > 0 {
-        out += list(machine, style);
+        out += list(machine);
     }
-    out + promised(machine) + offline(machine) + firmware(machine, style) + side_caches(machine, style)
+    out + promised(machine) + offline(machine) + firmware(machine) + side_caches(machine)
 }
 
-fn bytes(bytes: Option<u64>, style: &Style) -> String {
-    bytes.map_or_else(|| style.absent().to_owned(), |b| Bytes(b).to_string())
+fn bytes(bytes: Option<u64>) -> String {
+    bytes.map_or_else(|| ABSENT.to_owned(), |b| Bytes(b).to_string())
 }
 
 /// What a node without cpus or memory is worth a word.
@@ -53,6 +53,10 @@ fn cpus(node: &Node) -> String {
         (true, true) => "not shown".to_owned(),
         (true, false) => "none".to_owned(),
     }
+}
+
+fn tier(node: &Node) -> String {
+    node.memory_tier.map_or_else(|| ABSENT.to_owned(), |tier| tier.to_string())
 }
 
 /// Sizes of the huge page pools that hold pages on any node.
@@ -74,39 +78,27 @@ fn tiers_key(machine: &Machine) -> Page {
 }
 
 /// One row a node, with the distances as a matrix at its right.
-fn list(machine: &Machine, style: &Style) -> Page {
+fn list(machine: &Machine) -> Page {
     let tiers = has_tiers(machine);
     let pools = pools(machine);
     let matrix = machine.nodes.len() > 1 && machine.nodes.iter().any(|n| !n.distances.is_empty());
-    let mut table = Table::new().column("node", Align::Right).column("cpus", Align::Left);
-    table = table.column("memory", Align::Right).column("free", Align::Right);
-    if tiers {
-        table = table.column("tier", Align::Right);
-    }
-    for pool in &pools {
-        table = table.column(&format!("{} pages|free/all", short_size(*pool as f64)), Align::Right);
-    }
-    for (i, node) in machine.nodes.iter().enumerate().filter(|_| matrix) {
-        let head = if i == 0 { format!("to|{}", node.id) } else { node.id.to_string() };
-        table = table.column(&head, Align::Right);
-    }
-    for node in &machine.nodes {
-        let mut row = vec![Cell::new(node.id.to_string()), Cell::new(cpus(node))];
-        row.push(Cell::new(bytes(node.memory_bytes, style)));
-        row.push(Cell::new(bytes(node.free_bytes, style)));
-        if tiers {
-            row.push(Cell::new(node.memory_tier.map_or_else(|| style.absent().to_owned(), |t| t.to_string())));
-        }
-        for size in &pools {
-            let pool = node.huge_pages.iter().find(|p| p.page_bytes == *size);
-            row.push(Cell::new(pool.map_or(String::new(), |p| format!("{}/{}", p.free, p.total))));
-        }
-        for other in machine.nodes.iter().filter(|_| matrix) {
-            let distance = node.distances.get(&other.id);
-            row.push(Cell::new(distance.map_or_else(|| style.absent().to_owned(), u32::to_string)));
-        }
-        table.row(row);
-    }
+    let pool = |node: &Node, size: u64| {
+        let pool = node.huge_pages.iter().find(|pool| pool.page_bytes == size);
+        pool.map_or_else(String::new, |pool| format!("{}/{}", pool.free, pool.total))
+    };
+    let distance = |node: &Node, to: u32| node.distances.get(&to).map_or_else(|| ABSENT.to_owned(), u32::to_string);
+    let table = Table::of(&machine.nodes).numbers("node", |node| node.id.to_string()).texts("cpus", cpus);
+    let table = table.numbers("memory", |node| bytes(node.memory_bytes));
+    let table = table.numbers("free", |node| bytes(node.free_bytes)).when(tiers, |table| table.numbers("tier", tier));
+    let table = table.each(&pools, |table, size| {
+        table.numbers(format!("{} pages|free/all", short_size(*size as f64)), |node| pool(node, *size))
+    });
+    let others = machine.nodes.iter().enumerate().filter(|_| matrix);
+    let table = table.each(others, |table, (i, other)| {
+        let head = if i == 0 { format!("to|{}", other.id) } else { other.id.to_string() };
+        table.numbers(head, |node| distance(node, other.id))
+    });
+    let table = table.table();
     let mut out = table + tiers_key(machine);
     if pools.is_empty() && machine.nodes.iter().any(|n| !n.huge_pages.is_empty()) {
         out += labelled("", "no huge pages are reserved");
@@ -128,15 +120,15 @@ fn promised(machine: &Machine) -> Page {
 }
 
 /// The memory of nodes that are alike, from the smallest to the largest of them.
-fn sizes(machine: &Machine, ids: &IdSet, style: &Style) -> String {
+fn sizes(machine: &Machine, ids: &IdSet) -> String {
     let nodes = machine.nodes.iter().filter(|node| ids.contains(node.id));
     let sizes: BTreeSet<Option<u64>> = nodes.map(|node| node.memory_bytes).collect();
-    let [least, most] = [sizes.first(), sizes.last()].map(|size| bytes(size.copied().flatten(), style));
+    let [least, most] = [sizes.first(), sizes.last()].map(|size| bytes(size.copied().flatten()));
     if least == most { most } else { format!("{least} to {most}") }
 }
 
 /// Nodes that are alike, counted.
-fn summary(machine: &Machine, style: &Style) -> Page {
+fn summary(machine: &Machine) -> Page {
     let mut kinds: Vec<(&Node, IdSet)> = Vec::new();
     for node in &machine.nodes {
         // Nodes differ by a few pages the kernel keeps for itself: alike means the same to a GiB.
@@ -146,25 +138,15 @@ fn summary(machine: &Machine, style: &Style) -> Page {
             None => kinds.push((node, std::iter::once(node.id).collect())),
         }
     }
-    let mut table = Table::new().column("nodes", Align::Left).column("each|cpus", Align::Right);
-    table = table.column("each|memory", Align::Right).column("all|free", Align::Right);
-    if has_tiers(machine) {
-        table = table.column("tier", Align::Right);
-    }
-    for (node, ids) in &kinds {
+    let free = |ids: &IdSet| {
         let mut free = machine.nodes.iter().filter(|n| ids.contains(n.id)).map(|n| n.free_bytes);
-        let free = free.try_fold(0u64, |sum, free| Some(sum.saturating_add(free?)));
-        let mut row = vec![
-            Cell::new(format!("{} ({})", short_list(ids), ids.len())),
-            Cell::new(node.cpus.len().to_string()),
-            Cell::new(sizes(machine, ids, style)),
-            Cell::new(bytes(free, style)),
-        ];
-        if has_tiers(machine) {
-            row.push(Cell::new(node.memory_tier.map_or_else(|| style.absent().to_owned(), |t| t.to_string())));
-        }
-        table.row(row);
-    }
+        free.try_fold(0u64, |sum, free| Some(sum.saturating_add(free?)))
+    };
+    let table = Table::of(&kinds).texts("nodes", |(_, ids)| format!("{} ({})", short_list(ids), ids.len()));
+    let table = table.numbers("each|cpus", |(node, _)| node.cpus.len().to_string());
+    let table = table.numbers("each|memory", |(_, ids)| sizes(machine, ids));
+    let table = table.numbers("all|free", |(_, ids)| bytes(free(ids)));
+    let table = table.when(has_tiers(machine), |table| table.numbers("tier", |(node, _)| tier(node))).table();
     let mut distances: BTreeMap<u32, usize> = BTreeMap::new();
     for distance in machine.nodes.iter().flat_map(|n| n.distances.values()) {
         *distances.entry(*distance).or_default() += 1;
@@ -186,21 +168,21 @@ fn offline(machine: &Machine) -> Page {
 }
 
 /// The firmware's figures of access to each node (HMAT).
-fn firmware(machine: &Machine, style: &Style) -> Page {
-    let says = |node: &Node| node.hmat.iter().min_by_key(|h| h.class).and_then(|h| figures(h, style));
+fn firmware(machine: &Machine) -> Page {
+    let says = |node: &Node| node.hmat.iter().min_by_key(|h| h.class).and_then(figures);
     by_what_is_said("HMAT", machine, says)
 }
 
 /// The caches in front of each node's memory.
-fn side_caches(machine: &Machine, style: &Style) -> Page {
+fn side_caches(machine: &Machine) -> Page {
     let says = |node: &Node| {
-        let caches: Vec<String> = node.side_caches.iter().map(|cache| side_cache(cache, style)).collect();
-        (!caches.is_empty()).then(|| format!("memory-side cache of {}", caches.join("; then of ")))
+        let caches: Vec<String> = node.side_caches.iter().map(side_cache).collect();
+        (!caches.is_empty()).then(|| format!("memory-side cache of {}", caches.join("; then of ")).into())
     };
     by_what_is_said("caches", machine, says)
 }
 
-fn side_cache(cache: &SideCache, style: &Style) -> String {
+fn side_cache(cache: &SideCache) -> String {
     let indexing = cache.indexing.and_then(|indexing| match indexing {
         CacheIndexing::Direct => Some("direct-mapped"),
         CacheIndexing::Indexed => Some("complex index"),
@@ -213,13 +195,13 @@ fn side_cache(cache: &SideCache, style: &Style) -> String {
     });
     let line = cache.line_bytes.map(|line| format!("lines of {line} bytes"));
     let words = [indexing.map(str::to_owned), policy.map(str::to_owned), line];
-    let words = std::iter::once(bytes(cache.bytes, style)).chain(words.into_iter().flatten());
+    let words = std::iter::once(bytes(cache.bytes)).chain(words.into_iter().flatten());
     words.collect::<Vec<_>>().join(", ")
 }
 
 /// A line for each thing said of nodes, those of which the same is said together.
-fn by_what_is_said(label: &str, machine: &Machine, of: impl Fn(&Node) -> Option<String>) -> Page {
-    let mut says: Vec<(String, IdSet)> = Vec::new();
+fn by_what_is_said(label: &str, machine: &Machine, of: impl Fn(&Node) -> Option<Text>) -> Page {
+    let mut says: Vec<(Text, IdSet)> = Vec::new();
     for node in &machine.nodes {
         let Some(text) = of(node) else { continue };
         match says.iter_mut().find(|(known, _)| *known == text) {
@@ -227,35 +209,38 @@ fn by_what_is_said(label: &str, machine: &Machine, of: impl Fn(&Node) -> Option<
             None => says.push((text, std::iter::once(node.id).collect())),
         }
     }
-    let line = |(i, (text, ids)): (usize, &(String, IdSet))| {
-        let text = format!("node {}: {text}", short_list(ids));
-        labelled(if i == 0 { label } else { "" }, &text)
+    let line = |(i, (text, ids)): (usize, &(Text, IdSet))| {
+        labelled(if i == 0 { label } else { "" }, text![format!("node {}: ", short_list(ids)), text])
     };
     says.iter().enumerate().map(line).collect()
 }
 
-fn figures(access: &HmatAccess, style: &Style) -> Option<String> {
-    let pair = |read: Option<String>, write: Option<String>, unit: &str| match (read, write) {
-        (Some(r), Some(w)) if r == w => Some(format!("{r} {unit}")),
-        (Some(r), Some(w)) => Some(format!("{r} {unit} read, {w} {unit} write")),
-        (Some(r), None) => Some(format!("{r} {unit} read")),
-        (None, Some(w)) => Some(format!("{w} {unit} write")),
-        (None, None) => None,
+fn figures(access: &HmatAccess) -> Option<Text> {
+    let pair = |read: Option<f64>, write: Option<f64>, unit: Unit| {
+        let one = |value: f64, way: &str| text![number(value, unit).with_unit(), way];
+        match (read, write) {
+            (Some(r), Some(w)) if Text::from(number(r, unit)).plain() == Text::from(number(w, unit)).plain() => {
+                Some(one(r, ""))
+            }
+            (Some(r), Some(w)) => Some(text![one(r, " read"), ", ", one(w, " write")]),
+            (Some(r), None) => Some(one(r, " read")),
+            (None, Some(w)) => Some(one(w, " write")),
+            (None, None) => None,
+        }
     };
-    let gbs = |v: Option<f64>| v.map(|v| rate(v, style));
     let parts = [
-        pair(access.read_latency_ns.map(nanoseconds), access.write_latency_ns.map(nanoseconds), "ns"),
-        pair(gbs(access.read_bandwidth), gbs(access.write_bandwidth), style.rate_unit()),
+        pair(access.read_latency_ns, access.write_latency_ns, Unit::Ns),
+        pair(access.read_bandwidth, access.write_bandwidth, Unit::BytesPerSecond),
     ];
-    let text = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
-    (!text.is_empty()).then(|| format!("{text}, from the initiators of node {}", short_list(&access.initiators)))
+    let text = Text::joined(parts.into_iter().flatten(), ", ");
+    (!text.is_empty()).then(|| text + format!(", from the initiators of node {}", short_list(&access.initiators)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use tiermark_model::HugePool;
-    use tiermark_page::terminal;
+    use tiermark_page::{Style, terminal};
 
     fn shown(page: &Page) -> String {
         let style = Style { width: 120, ..Style::default() };
@@ -277,7 +262,7 @@ mod tests {
         for count in [2, LISTED as u32 + 1] {
             let machine = Machine { nodes: (0..count).map(|id| node(id, None)).collect(), ..Machine::default() };
             let said = format!("{} of the free 2M pages are promised to programs", 5 * count);
-            let text = shown(&nodes(&machine, &Style::default()));
+            let text = shown(&nodes(&machine));
             assert!(text.contains(&said), "{count} nodes, listed or counted: {text}");
         }
     }
@@ -286,7 +271,7 @@ mod tests {
     fn nodes_that_are_counted_show_the_sizes_of_all() {
         let node = |id: u32| Node { id, memory_bytes: Some((64 << 30) + (u64::from(id) << 28)), ..Node::default() };
         let machine = Machine { nodes: (0..3).map(node).collect(), ..Machine::default() };
-        let text = shown(&summary(&machine, &Style { width: 120, ..Style::default() }));
+        let text = shown(&summary(&machine));
         assert!(text.contains("64 GiB to 64.5 GiB"), "{text}");
     }
 
@@ -303,7 +288,7 @@ mod tests {
         let bare = Node { id: 2, ..Node::default() };
         let machine = Machine { nodes: vec![node(0), node(1), bare], ..Machine::default() };
         let style = Style { width: 120, ..Style::default() };
-        let said = terminal(&side_caches(&machine, &style), &style);
+        let said = terminal(&side_caches(&machine), &style);
         assert_eq!(
             said.split_whitespace().collect::<Vec<_>>().join(" "),
             "caches node 0-1: memory-side cache of 96 GiB, direct-mapped, write-back, lines of 64 bytes"

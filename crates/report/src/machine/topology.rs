@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiermark_model::{Bytes, Cache, CacheKind, CoreKind, IdSet, Machine};
-use tiermark_page::{Align, Cell, GUTTER, Page, Style, Table, beside, items, labelled};
+use tiermark_page::{Detail, GUTTER, Page, Table, beside, items, labelled};
 
 /// Longer id lists are cut: on sparse machines they fill screens. JSON has them whole.
 const LIST_COLUMNS: usize = 40;
@@ -24,10 +24,9 @@ pub(crate) fn many(n: usize, one: &str) -> String {
 }
 
 /// Sockets × cores × threads, and which cpus may be used.
-pub(super) fn processors(machine: &Machine, style: &Style) -> Page {
+pub(super) fn processors(machine: &Machine, detail: Detail) -> Page {
     let online = machine.online();
     let (sockets, cores, cpus) = (machine.sockets().len(), machine.core_count(), online.len());
-    let x = style.times();
     // The product is only written where it is exact: offline cpus, hybrids, sockets that differ make machines uneven.
     let mut own: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     for cpu in &machine.cpus {
@@ -36,7 +35,7 @@ pub(super) fn processors(machine: &Machine, style: &Style) -> Page {
     let is_alike = own.values().all(|cores| cores.len() * sockets == machine.core_count());
     let text = if sockets > 0 && cores > 0 && is_alike && cpus.is_multiple_of(cores) {
         let (per_socket, threads) = (many(cores / sockets, "core"), many(cpus / cores, "thread"));
-        format!("{} {x} {per_socket} {x} {threads} = {}", many(sockets, "socket"), many(cpus, "cpu"))
+        format!("{} × {per_socket} × {threads} = {}", many(sockets, "socket"), many(cpus, "cpu"))
     } else {
         format!("{}, {}, {}", many(sockets, "socket"), many(cores, "core"), many(cpus, "cpu"))
     };
@@ -60,7 +59,7 @@ pub(super) fn processors(machine: &Machine, style: &Style) -> Page {
         out += labelled("", &text);
     }
     out += kinds(machine);
-    if style.verbose {
+    if detail.is_all() {
         out += core_limits(machine);
     }
     out
@@ -116,7 +115,7 @@ struct Alike<'a> {
 }
 
 /// One row a level and kind: instances × size, ways, the cpus that share one.
-pub(super) fn caches(machine: &Machine, style: &Style) -> Page {
+pub(super) fn caches(machine: &Machine) -> Page {
     let mut groups: Vec<Alike<'_>> = Vec::new();
     for cache in &machine.caches {
         let like = |g: &&mut Alike<'_>| {
@@ -135,31 +134,27 @@ pub(super) fn caches(machine: &Machine, style: &Style) -> Page {
     if groups.is_empty() {
         return labelled("caches", "not reported by this system");
     }
-    let mut table = Table::new().indent(GUTTER);
-    for align in [Align::Left, Align::Right, Align::Right, Align::Right, Align::Left] {
-        table = table.column("", align);
-    }
-    for Alike { cache, instances, total } in &groups {
-        let size = cache.bytes.map_or_else(|| "size unknown".to_owned(), |b| Bytes(b).to_string());
+    let level = |cache: &Cache| {
         let kind = match cache.kind {
             CacheKind::Data => "d",
             CacheKind::Instruction => "i",
             CacheKind::Unified => "",
         };
-        table.row(vec![
-            Cell::new(format!("L{}{kind}", cache.level)),
-            Cell::new(format!("{instances} {} {size}", style.times())),
-            Cell::new(total.filter(|_| *instances > 1).map_or(String::new(), |t| format!("= {}", Bytes(t)))),
-            Cell::new(cache.ways.map_or(String::new(), |w| format!("{w}-way"))),
-            Cell::new(sharers(machine, cache, *instances)),
-        ]);
-    }
+        format!("L{}{kind}", cache.level)
+    };
+    let size = |cache: &Cache| cache.bytes.map_or_else(|| "size unknown".to_owned(), |b| Bytes(b).to_string());
+    let total = |of: &Alike<'_>| {
+        of.total.filter(|_| of.instances > 1).map_or_else(String::new, |total| format!("= {}", Bytes(total)))
+    };
+    let table = Table::of(&groups).texts("", |of| level(of.cache));
+    let table = table.numbers("", |of| format!("{} × {}", of.instances, size(of.cache))).numbers("", total);
+    let table = table.numbers("", |of| of.cache.ways.map_or_else(String::new, |ways| format!("{ways}-way")));
+    let table = table.texts("", |of| sharers(machine, of.cache, of.instances)).table().indent(GUTTER);
     // The gutter's label stands on the first line of the table.
-    let body = table;
     let lines: BTreeSet<u32> = machine.caches.iter().filter_map(|c| c.line_bytes).collect();
     let lines: Vec<String> = lines.iter().map(u32::to_string).collect();
     let lines = if lines.is_empty() { "unknown size".to_owned() } else { format!("{} bytes", lines.join(" and ")) };
-    beside("caches", GUTTER, body.into()) + labelled("", format!("lines of {lines}"))
+    beside("caches", GUTTER, table.into()) + labelled("", format!("lines of {lines}"))
 }
 
 /// The cpus that share one instance.
@@ -207,12 +202,13 @@ pub(super) fn groups(machine: &Machine) -> Page {
 mod tests {
     use super::*;
     use tiermark_model::Cpu;
+    use tiermark_page::Style;
 
     #[test]
     fn sockets_without_an_online_cpu_are_counted_beside_the_others() {
         let offline_cpus = "1-2".parse().unwrap_or_default();
         let machine = Machine { cpus: vec![Cpu::default()], offline_cpus, filled_sockets: 2, ..Machine::default() };
-        let shown = tiermark_page::terminal(&processors(&machine, &Style::default()), &Style::default());
+        let shown = tiermark_page::terminal(&processors(&machine, Detail::Usual), &Style::default());
         assert!(shown.contains("2 offline: 1-2; 1 socket of 2 without an online cpu"), "{shown}");
     }
 }

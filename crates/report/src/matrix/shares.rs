@@ -1,24 +1,24 @@
 //! Rates as shares: of the bytes that their accesses move, and of what memory and links carry in theory.
 
-use tiermark_model::{Finding, Labels, RunCounters};
-use tiermark_page::{Ink, Page, Style, heading, paragraph, percent};
+use tiermark_model::{Finding, Labels, RateUnit, RunCounters};
+use tiermark_page::{ABSENT, Detail, Ink, Page, heading, paragraph, percent};
 
 use super::{label, named};
 use crate::order::distinct;
 
 /// Bytes that the program uses as a share of those that move; the first cell of each operation where not all are asked
 /// for.
-pub(super) fn used(findings: &[&Finding], counters: Option<&RunCounters>, style: &Style) -> Page {
+pub(super) fn used(findings: &[&Finding], counters: Option<&RunCounters>, detail: Detail) -> Page {
     if findings.is_empty() {
         return Page::new();
     }
     let first = |op: &str| findings.iter().find(|f| label(f, Labels::OP) == op).copied();
     let ops = distinct(findings.iter().map(|f| label(f, Labels::OP)));
     let shown: Vec<&Finding> =
-        if style.verbose { findings.to_vec() } else { ops.into_iter().filter_map(first).collect() };
+        if detail.is_all() { findings.to_vec() } else { ops.into_iter().filter_map(first).collect() };
     let line = |f: &&Finding| {
-        let share = f.value.map_or_else(|| style.absent().to_owned(), percent);
-        paragraph("  ", format!("{}: {share} ({})", named(f), f.note(style.rate_unit).unwrap_or_default()), Ink::Plain)
+        let share = f.value.map_or_else(|| ABSENT.to_owned(), percent);
+        paragraph("  ", format!("{}: {share} ({})", named(f), f.note(RateUnit::Si).unwrap_or_default()), Ink::Plain)
     };
     let how = match counters.is_some_and(RunCounters::can_be_trusted) {
         true => "lines as the kernels touch them; what was counted stands below, under Traffic of memory",
@@ -31,14 +31,14 @@ pub(super) fn used(findings: &[&Finding], counters: Option<&RunCounters>, style:
 }
 
 /// Every bandwidth as a share of what its memory and the link to it carry in theory.
-pub(super) fn of_theory(findings: &[&Finding], style: &Style) -> Page {
+pub(super) fn of_theory(findings: &[&Finding]) -> Page {
     if findings.is_empty() {
         return Page::new();
     }
     let line = |f: &&Finding| {
-        let share = f.value.map_or_else(|| style.absent().to_owned(), percent);
+        let share = f.value.map_or_else(|| ABSENT.to_owned(), percent);
         let of = label(f, Labels::STATISTIC);
-        let text = format!("{}: {share} {of} ({})", named(f), f.note(style.rate_unit).unwrap_or_default());
+        let text = format!("{}: {share} {of} ({})", named(f), f.note(RateUnit::Si).unwrap_or_default());
         paragraph("  ", &text, Ink::Plain)
     };
     heading("Shares of what is possible in theory") + findings.iter().map(line).collect::<Page>()

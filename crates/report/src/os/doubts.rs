@@ -2,7 +2,7 @@
 
 use tiermark_model::messages::run;
 use tiermark_model::{Experiment, Finding, Observation};
-use tiermark_page::{Ink, Page, Style, bullet, heading, paragraph, seconds, space};
+use tiermark_page::{Detail, Ink, Page, bullet, heading, paragraph, seconds, space};
 
 use super::points::name;
 use crate::reasons::Reasons;
@@ -18,19 +18,19 @@ pub(crate) fn ran_out_of_time(seen: &Observation) -> bool {
 }
 
 /// Reasons of all numbers, the worst first.
-pub(super) fn doubts(findings: &[&Finding], style: &Style) -> Page {
-    let mut reasons = Reasons::new(style);
+pub(super) fn doubts(findings: &[&Finding], detail: Detail) -> Page {
+    let mut reasons = Reasons::default();
     for finding in findings {
         reasons.add(&name(finding).replace(", ", " "), &finding.verdict);
     }
-    let text = reasons.counted_by_reason(findings.len(), style);
+    let text = reasons.counted_by_reason(findings.len(), detail);
     if text.is_empty() { text } else { heading("Doubts") + text }
 }
 
 /// Points that effort and options of a request exclude.
-pub(super) fn left_out(experiments: &[&Experiment], style: &Style) -> Page {
+pub(super) fn left_out(experiments: &[&Experiment]) -> Page {
     let rules = experiments.iter().filter(|e| e.request.probe == "os").flat_map(|e| &e.plan.rules);
-    let text: Page = rules.map(|rule| bullet(style.glyph("·", "-"), Ink::Dim, &rule.text, None)).collect();
+    let text: Page = rules.map(|rule| bullet("·", Ink::Dim, &rule.text, None)).collect();
     if text.is_empty() { text } else { heading("Left out") + text }
 }
 

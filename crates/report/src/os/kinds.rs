@@ -2,6 +2,7 @@
 
 use super::points::{PointGroup, WordKind};
 use super::words::Dimension;
+use crate::order::grouped;
 
 /// Parts that share a table.
 pub(super) struct Kind<'a> {
@@ -83,16 +84,12 @@ fn suffix<'a>(part: &'a PointGroup<'_>, all: &[PointGroup<'_>]) -> Option<&'a st
 
 /// Most channels have the kernel's capacity; the capacity of the others is shown, equal ones together.
 fn held(alike: &[&PointGroup<'_>]) -> Vec<String> {
-    let mut kinds: Vec<(String, Vec<&str>)> = Vec::new();
-    for part in alike {
-        let Some((dimension, n)) = part.fixed.iter().find(|(d, _)| *d == Dimension::Capacity) else { continue };
-        let told = dimension.label(*n);
-        match kinds.iter_mut().find(|(known, _)| *known == told) {
-            Some((_, ops)) => ops.push(&part.op),
-            None => kinds.push((told, vec![&part.op])),
-        }
-    }
-    kinds.into_iter().map(|(told, ops)| format!("{} {told}", ops.join(" and "))).collect()
+    let capacity = |part: &&PointGroup<'_>| {
+        let (dimension, n) = part.fixed.iter().find(|(d, _)| *d == Dimension::Capacity)?;
+        Some((dimension.label(*n), part.op.clone()))
+    };
+    let kinds = grouped(alike.iter().filter_map(capacity));
+    kinds.into_iter().map(|(held, ops)| format!("{} {held}", ops.join(" and "))).collect()
 }
 
 impl Kind<'_> {

@@ -1,8 +1,8 @@
 //! Remarks on channels: where their curves bend, and why another cpu can be slower than the same.
 
 use tiermark_model::messages::shapes::codes;
-use tiermark_model::{Finding, Grade, Labels, OsGroup, Unit};
-use tiermark_page::{Ink, Page, Style, paragraph};
+use tiermark_model::{Finding, Grade, Labels, OsGroup, RateUnit, Unit};
+use tiermark_page::{Ink, Page, Text, paragraph, text};
 
 use super::points::name;
 use super::tables::cell;
@@ -14,8 +14,8 @@ const FETCHED: &str = "process_vm_readv";
 const WAKING: &str = "pipe ping-pong";
 
 /// Where a channel's curve bends, in words.
-pub(super) fn knee(finding: &Finding, style: &Style) -> Option<Page> {
-    let mut text = format!("{}: {}", name(finding), finding.note(style.rate_unit)?);
+pub(super) fn knee(finding: &Finding) -> Option<Page> {
+    let mut text = format!("{}: {}", name(finding), finding.note(RateUnit::Si)?);
     if finding.value.is_some() && finding.verdict.grade != Grade::Trusted {
         text.push_str(&format!("; {}, because numbers that it is derived from are", finding.verdict.grade));
     }
@@ -23,7 +23,7 @@ pub(super) fn knee(finding: &Finding, style: &Style) -> Option<Page> {
 }
 
 /// Channels that are slower across cpus than on one, beyond both intervals, and what the method knows of it.
-pub(super) fn across(findings: &[&Finding], style: &Style) -> Option<Page> {
+pub(super) fn across(findings: &[&Finding]) -> Option<Page> {
     let streams = || findings.iter().filter(|f| f.unit == Unit::BytesPerSecond && !f.labels.is(Labels::OP, FETCHED));
     let mut slower: Vec<String> = Vec::new();
     for same in streams().filter(|f| f.labels.is(Labels::RELATION, SAME_CPU)) {
@@ -44,16 +44,16 @@ pub(super) fn across(findings: &[&Finding], style: &Style) -> Option<Page> {
     let waking = findings.iter().filter(|f| f.labels.is(Labels::OP, WAKING) && f.value.is_some());
     let waking = waking.map(|f| {
         let place = f.labels.get(Labels::RELATION).unwrap_or_default();
-        format!("{place} {}", cell(f, false, style).text.trim_end())
+        text![place, " ", cell(f, false).words()]
     });
-    let waking: Vec<String> = waking.collect();
-    let seen = if waking.is_empty() { String::new() } else { format!(" ({WAKING}: {})", waking.join(", ")) };
+    let waking = Text::joined(waking, ", ");
+    let seen = if waking.is_empty() { waking } else { text![format!(" ({WAKING}: "), waking, ")"] };
     let text = format!(
         "Slower on another cpu than on the same: {}. A side that finds a channel full or empty sleeps. On one cpu the \
-kernel then switches to the other side; on two cpus it has to wake the other cpu, which may be idle{seen}",
+kernel then switches to the other side; on two cpus it has to wake the other cpu, which may be idle",
         slower.join(", ")
     );
-    Some(paragraph("  ", &text, Ink::Plain))
+    Some(paragraph("  ", text![text, seen], Ink::Plain))
 }
 
 /// Operations in cycles of the core's clock, which a frequency that changes leaves as they are.
@@ -68,11 +68,11 @@ fn cycles(findings: &[&Finding]) -> Option<Page> {
 }
 
 /// All remarks of a group.
-pub(super) fn notes(group: OsGroup, findings: &[&Finding], knees: &[&Finding], style: &Style) -> Page {
+pub(super) fn notes(group: OsGroup, findings: &[&Finding], knees: &[&Finding]) -> Page {
     let own = match group {
-        OsGroup::Channels => across(findings, style),
+        OsGroup::Channels => across(findings),
         OsGroup::Arithmetic => cycles(findings),
         _ => None,
     };
-    knees.iter().filter_map(|found| knee(found, style)).chain(own).collect()
+    knees.iter().filter_map(|found| knee(found)).chain(own).collect()
 }

@@ -3,6 +3,7 @@
 use tiermark_model::{Finding, Label, Labels, Purpose, Relation};
 
 use super::words::{self, Dimension};
+use crate::order::distinct;
 
 /// The dimension that a word stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,6 +171,11 @@ impl<'a> PointGroup<'a> {
         self.points.iter().find(|p| p.label(&self.along) == row && p.word == *column)
     }
 
+    /// The point in a row, of a part without columns.
+    pub(super) fn only_at(&self, row: &str) -> Option<&PrimitivePoint<'a>> {
+        self.at(row, &self.word)
+    }
+
     /// What is the same in a table that it shares with others: its columns, or the values it was moved along.
     pub(super) fn values(&self) -> Vec<String> {
         match self.along.as_slice() {
@@ -205,16 +211,6 @@ impl<'a> PointGroup<'a> {
 fn near(word: &str) -> usize {
     let place = Relation::ALL.iter().position(|relation| relation.to_string() == *word);
     if word == words::SAME_CPU { 0 } else { place.map_or(0, |at| at + 1) }
-}
-
-fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
-    let mut known = Vec::new();
-    for one in all {
-        if !known.contains(&one) {
-            known.push(one);
-        }
-    }
-    known
 }
 
 /// The name that distinguishes a number from all others.

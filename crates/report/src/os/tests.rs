@@ -2,7 +2,7 @@ use super::*;
 use tiermark_model::messages::rules::left_out_of;
 use tiermark_model::messages::shapes;
 use tiermark_model::{Bytes, Interval, Machine, Purpose, Quantity, Reason, ReasonCode, Relation, Unit};
-use tiermark_page::terminal;
+use tiermark_page::{Style, terminal};
 
 fn finding(metric: Quantity, op: &str, group: OsGroup, value: Option<f64>, unit: Unit) -> Finding {
     let labels = Labels::new().text(Labels::OP, op).text(Labels::GROUP, group);
@@ -47,8 +47,8 @@ fn run() -> Run {
 fn shown(findings: &[Finding], style: &Style) -> String {
     let mut run = run();
     run.machine = Machine::default();
-    let mut shown = Shown::new(findings.iter());
-    terminal(&os(&mut shown, &run, &[], style), style)
+    let findings = take(&mut Shown::new(findings.iter()));
+    terminal(&os(&findings, &run, &[], Detail::Usual), style)
 }
 
 /// A pipe as it is measured on a server: sizes and capacities beside the nearest core, places at the first point.
@@ -135,7 +135,7 @@ fn what_was_never_tried_has_no_row() {
     let rows: Vec<&str> = text.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert!(rows.contains(&"getppid") && !rows.contains(&"stat"), "{text}");
     let mut counted = Shown::new(std::iter::once(&untried));
-    let _ = terminal(&os(&mut counted, &run(), &[], &Style::default()), &Style::default());
+    let _ = take(&mut counted);
     assert_eq!(counted.numbers.len(), 1, "it is missing, and counts");
 }
 
@@ -216,7 +216,7 @@ fn what_the_time_did_not_suffice_for_is_counted_and_is_no_list() {
     experiment.observations.push(untried("pread", Purpose::OsPoint, "memfd_create: EPERM"));
     experiment.plan.rules = vec![left_out_of("clone3, fork+exit", "points above 20 MiB (--max-mem) are left out")];
     run.experiments = vec![experiment];
-    let text = terminal(&crate::run(&run, &Style::default()), &Style::default());
+    let text = terminal(&crate::run(&run, Detail::Usual), &Style::default());
     // Of these one is a part that is missing; what a filter forbade is a point that is left out.
     insta::assert_snapshot!(text);
     let lacking = run.experiments[0].observations.iter().filter(|o| o.is_lacking()).count();

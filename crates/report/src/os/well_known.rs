@@ -1,7 +1,7 @@
 //! The numbers that readers look for first, by the names that lmbench gave them.
 
 use tiermark_model::{Bytes, Finding, Labels, OsGroup, Purpose};
-use tiermark_page::{Align, Cell, Ink, Page, Style, Table, heading, paragraph};
+use tiermark_page::{Cell, Ink, Page, Table, heading, paragraph};
 
 use super::points::PrimitivePoint;
 use super::tables::cell;
@@ -35,25 +35,20 @@ fn as_lmbench<'a>(op: &str, findings: &[&'a Finding]) -> Option<&'a Finding> {
 }
 
 /// The lines that a run has, if it has most of them: of a few selected primitives they would say everything twice.
-pub(super) fn well_known(findings: &[&Finding], style: &Style) -> Page {
+pub(super) fn well_known(findings: &[&Finding]) -> Page {
     let found: Vec<_> = LINES.iter().filter_map(|line| Some((line, as_lmbench(line.1, findings)?))).collect();
     if 2 * found.len() <= LINES.len() {
         return Page::new();
     }
-    let mut table = Table::new().column("lmbench", Align::Left).column("here", Align::Left);
-    table = table.column("each ", Align::Right).column("of", Align::Left);
-    for ((name, op, what), finding) in found {
+    let of = |what: &str, finding: &Finding| {
         let point = PrimitivePoint::new(finding);
         let memory = point.number(Dimension::Resident).map(|bytes| Bytes(bytes).to_string());
         let place = Some(point.place()).filter(|place| !place.is_empty());
-        let of: Vec<String> = [Some((*what).to_owned()), memory, place].into_iter().flatten().collect();
-        table.row(vec![
-            Cell::inked(name, Ink::Head),
-            Cell::new(op),
-            cell(finding, false, style),
-            Cell::new(of.join(", ")),
-        ]);
-    }
+        [Some(what.to_owned()), memory, place].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    };
+    let table = Table::of(&found).texts("lmbench", |((name, ..), _)| Cell::inked(*name, Ink::Head));
+    let table = table.texts("here", |((_, op, _), _)| *op).figures("each", |(_, finding)| cell(finding, false));
+    let table = table.texts("of", |((.., what), finding)| of(what, finding)).table();
     let legend = "lmbench measures the same operations in its own way, and subtracts the pipe from lat_ctx: \
         `tiermark help lmbench`";
     heading("Best known") + table + paragraph("  ", legend, Ink::Dim)

@@ -2,9 +2,9 @@
 //! which cpus.
 
 use tiermark_model::{Bytes, CpuId, IdSet, Labels, OsCall, OsGroup, Relation, Role, Step};
-use tiermark_page::{Align, Cell, Style, Table, seconds};
+use tiermark_page::{Table, seconds};
 
-use super::range;
+use super::{ends, range};
 use crate::findings::words;
 
 /// Labels that have columns of their own.
@@ -25,7 +25,7 @@ fn call(step: &Step) -> Option<&OsCall> {
 }
 
 /// The table of such steps: a row for each primitive, or for each step; `None` where some steps are of another kind.
-pub(super) fn table(steps: &[Step], each: bool, style: &Style) -> Option<Table> {
+pub(super) fn table(steps: &[Step], each: bool) -> Option<Table> {
     if steps.is_empty() || !steps.iter().all(|step| call(step).is_some()) {
         return None;
     }
@@ -38,20 +38,12 @@ pub(super) fn table(steps: &[Step], each: bool, style: &Style) -> Option<Table> 
             None => groups.push((name, vec![step])),
         }
     }
-    let mut table = Table::new().column("steps", Align::Left).column("bytes", Align::Right);
-    table = table.column("takes part", Align::Left).column("time", Align::Right);
-    for (name, group) in &groups {
-        let name = if each { name.clone() } else { format!("{} {} {name}", group.len(), style.times()) };
-        let sizes = || group.iter().filter_map(|step| bytes(step)).map(Bytes);
-        let time: f64 = group.iter().map(|step| step.expected_seconds()).sum();
-        table.row(vec![
-            Cell::new(name),
-            Cell::new(range(sizes().min(), sizes().max())),
-            Cell::new(partners(group, each)),
-            Cell::new(seconds(time)),
-        ]);
-    }
-    Some(table)
+    let name = |name: &str, count: usize| if each { name.to_owned() } else { format!("{count} × {name}") };
+    let sizes = |group: &[&Step]| ends(group.iter().filter_map(|step| bytes(step)).map(Bytes).collect());
+    let table = Table::of(&groups).texts("steps", |(of, group)| name(of, group.len()));
+    let table = table.numbers("bytes", |(_, group)| sizes(group));
+    let table = table.texts("takes part", |(_, group)| partners(group, each));
+    Some(table.numbers("time", |(_, group)| seconds(group.iter().map(|s| s.expected_seconds()).sum())).table())
 }
 
 /// The bytes that a point is about: of a block, held by the process, or worked on between two switches.
@@ -110,7 +102,7 @@ fn kind_of(step: &Step) -> &'static str {
 mod tests {
     use super::*;
     use tiermark_model::{Layout, MemPolicy, Metric, PageKind, RegionSetup, Setup, StopRule, ThreadSetup};
-    use tiermark_page::terminal;
+    use tiermark_page::{Style, terminal};
 
     fn step(op: &str, group: OsGroup, place: &str, cpu: CpuId, size: u64) -> Step {
         let mut call = OsCall::new(op.into());
@@ -140,7 +132,7 @@ mod tests {
         let switch = |place, cpu| step("thread switch pipe", OsGroup::Switches, place, cpu, 0);
         let steps = [pipe("remote", 4, 4096), pipe("LLC", 2, 128 << 20), pipe("same cpu", 0, 4096), switch("SMT", 1)];
         let style = Style::default();
-        insta::assert_snapshot!("grouped", terminal(&table(&steps, false, &style).unwrap().into(), &style));
-        insta::assert_snapshot!("each", terminal(&table(&steps, true, &style).unwrap().into(), &style));
+        insta::assert_snapshot!("grouped", terminal(&table(&steps, false).unwrap().into(), &style));
+        insta::assert_snapshot!("each", terminal(&table(&steps, true).unwrap().into(), &style));
     }
 }

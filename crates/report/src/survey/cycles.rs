@@ -1,11 +1,11 @@
 //! The core clock, and what L1 and L2 do in a cycle of it.
 
 use tiermark_model::{CoreLimits, Finding, Interval, Labels, PerCycle, Quantity, Unit};
-use tiermark_page::{Ink, Page, Style, paragraph, space};
+use tiermark_page::{Detail, Ink, Page, paragraph, space};
 
 use super::figures::{Figure, Survey, TierRow};
-use super::ladder::sign;
-use crate::ladder::{OPS, Shown};
+use super::marks::sign;
+use crate::ladder::OPS;
 
 /// A 10th percentile of the clock below this share of the 90th is worth a warning.
 const FELL: f64 = 0.8;
@@ -36,10 +36,10 @@ fn lines(finding: &Finding, more: &str) -> Page {
 }
 
 /// The lines below the ladder; empty where the clock is not known.
-pub(super) fn cycles(survey: &Survey<'_>, style: &Style) -> Page {
+pub(super) fn cycles(survey: &Survey<'_>, detail: Detail) -> Page {
     let Some(found) = survey.findings().find(|f| f.metric == Quantity::CoreClock) else { return Page::new() };
-    let limits = survey.run.machine.core_limits.as_ref().filter(|_| style.verbose);
-    let tiers: Vec<String> = survey.rows.iter().filter_map(|row| tier(row, limits, style)).collect();
+    let limits = survey.run.machine.core_limits.as_ref().filter(|_| detail.is_all());
+    let tiers: Vec<String> = survey.rows.iter().filter_map(|row| tier(row, limits)).collect();
     let more = match (tiers.is_empty(), limits) {
         (true, _) => String::new(),
         (false, None) => format!("; one core per cycle: {}", tiers.join("; ")),
@@ -52,27 +52,26 @@ pub(super) fn cycles(survey: &Survey<'_>, style: &Style) -> Page {
 
 /// The core clock in reports of other commands, where details are wanted. It is a condition of the figures, not one of
 /// them.
-pub(crate) fn core_clock(shown: &mut Shown<'_>, is_survey: bool, style: &Style) -> Page {
-    let found = shown.take_all(|f| f.metric == Quantity::CoreClock);
-    match found.first().filter(|_| style.verbose && !is_survey) {
+pub(crate) fn core_clock(found: &[&Finding], is_survey: bool, detail: Detail) -> Page {
+    match found.first().filter(|_| detail.is_all() && !is_survey) {
         Some(found) => space() + lines(found, ""),
         None => Page::new(),
     }
 }
 
 /// `L1 4.00 cycles, read 125.7 B, write 63.9 B`; `None` for a tier that the core does not clock.
-fn tier(row: &TierRow<'_>, limits: Option<&CoreLimits>, style: &Style) -> Option<String> {
+fn tier(row: &TierRow<'_>, limits: Option<&CoreLimits>) -> Option<String> {
     let each = row.latency.iter().chain(row.rates[0].iter().flatten());
-    let parts: Vec<String> = each.filter_map(|figure| part(figure, &row.name, limits, style)).collect();
+    let parts: Vec<String> = each.filter_map(|figure| part(figure, &row.name, limits)).collect();
     (!parts.is_empty()).then(|| format!("{} {}", row.name, parts.join(", ")))
 }
 
 /// A figure per cycle, with the core's published limit.
-fn part(figure: &Figure<'_>, tier: &str, limits: Option<&CoreLimits>, style: &Style) -> Option<String> {
+fn part(figure: &Figure<'_>, tier: &str, limits: Option<&CoreLimits>) -> Option<String> {
     let PerCycle { value, unit } = figure.seen?.per_cycle.filter(|_| figure.finding.value.is_some())?;
     let op = OPS.into_iter().find(|op| figure.finding.labels.is(Labels::OP, op));
     let limit = limits.and_then(|limits| limit(limits, tier, op));
-    let sign = sign(figure, style);
+    let sign = sign(figure);
     Some(match (unit, op) {
         (Unit::Cycles, _) => {
             let limit = limit.map(|cycles| format!(" (at least {cycles})")).unwrap_or_default();

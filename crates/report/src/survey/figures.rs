@@ -4,11 +4,14 @@ use std::collections::HashMap;
 
 use tiermark_model::{Experiment, Finding, Grade, Labels, Observation, Quantity, Run};
 
+use tiermark_page::Detail;
+
 use crate::cold::is_cold;
 use crate::findings::words;
 use crate::ladder::{OPS, SPANS, row_name, subject};
 use crate::order::{first, grouped};
 use crate::parts::{RunSection, parts};
+use crate::selection::Selection;
 
 /// A share of a figure by which `now` has to differ to be shown.
 const DIFFERS: f64 = 0.1;
@@ -241,7 +244,11 @@ pub(crate) fn of_run<'a>(run: &'a Run) -> Vec<Figure<'a>> {
     }
     let of_part = |part: RunSection<'a>| {
         let steps = Steps::of(&part.experiments);
-        crate::run::numbers_of(run, &part.experiments).into_iter().map(|f| Figure::new(&steps, f)).collect::<Vec<_>>()
+        Selection::of(&part.experiments, Detail::Usual)
+            .numbers
+            .into_iter()
+            .map(|f| Figure::new(&steps, f))
+            .collect::<Vec<_>>()
     };
     parts(run).into_iter().flat_map(of_part).collect()
 }

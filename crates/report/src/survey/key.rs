@@ -1,21 +1,21 @@
 //! What stands under the ladder: the meaning of its marks, and what its figures were measured over.
 
 use tiermark_model::{Labels, StateKind};
-use tiermark_page::{Ink, Page, Style, paragraph, percent};
+use tiermark_page::{Ink, Page, paragraph, percent};
 
 use super::figures::{Figure, Survey, TierRow};
-use super::ladder::{Mark, mark, size};
+use super::marks::{Mark, TierSize, mark, size};
 use super::words;
 use crate::ladder::{COPY, COPY_COUNTS, footprints};
-use crate::run::only_core;
+use crate::parts::only_core;
 
 /// The marks in use and their meaning.
-pub(super) fn key<'a>(survey: &Survey<'a>, style: &Style) -> Page {
+pub(super) fn key<'a>(survey: &Survey<'a>) -> Page {
     let mut marks: Vec<Mark> = survey.figures().filter_map(|figure| mark(&figure)).collect();
     marks.sort_unstable();
     marks.dedup();
     let has = |mark: Mark| marks.contains(&mark);
-    let sign = |mark: Mark| mark.sign(style);
+    let sign = |mark: Mark| mark.sign();
     let mut parts: Vec<String> = Vec::new();
     let bounds = [(Mark::AtLeast, "at least"), (Mark::AtMost, "at most")];
     let bounds = bounds.into_iter().filter(|(mark, _)| has(*mark)).map(|(mark, word)| format!("{} {word}", sign(mark)));
@@ -30,15 +30,16 @@ pub(super) fn key<'a>(survey: &Survey<'a>, style: &Style) -> Page {
     ] {
         parts.extend(has(mark).then(|| format!("{} {meaning}", sign(mark))));
     }
-    let in_parentheses = survey.rows.iter().any(|row| size(row, &survey.run.machine).starts_with('('));
+    let sizes = || survey.rows.iter().filter_map(|row| size(row, &survey.run.machine));
+    let in_parentheses = sizes().any(|size| matches!(size, TierSize::Declared(_)));
     parts.extend(in_parentheses.then(|| "sizes in\u{a0}(\u{a0}) are declared, not measured".to_owned()));
     let now = survey.figures().any(|figure| figure.now().is_some());
     parts.extend(now.then(|| "now: what a program got (median of the run), where it differs by over 10 %".to_owned()));
     parts.extend(placed(survey));
-    parts.extend(wide(survey, style));
+    parts.extend(wide(survey));
     let only = only_core(survey.run, &survey.experiments).filter(|_| survey.cores().is_none());
     parts.extend(only.map(|cpus| format!("all cores: not measured, only one core (cpu\u{a0}{cpus}) was in scope")));
-    let about = survey.rows.iter().any(|row| size(row, &survey.run.machine).starts_with('~'));
+    let about = sizes().any(|size| matches!(size, TierSize::Measured(_)));
     parts.extend(about.then(|| "~ before a size: within 10 %".to_owned()));
     let copies = survey.rows.iter().any(|row| row.rates.iter().any(|rates| rates[COPY].is_some()));
     parts.extend(copies.then(|| COPY_COUNTS.to_owned()));
@@ -69,13 +70,12 @@ fn placed(survey: &Survey<'_>) -> Option<String> {
 }
 
 /// The figures whose interval is wider than wanted.
-fn wide(survey: &Survey<'_>, style: &Style) -> Option<String> {
+fn wide(survey: &Survey<'_>) -> Option<String> {
     const NAMED: usize = 3;
     let mut wide: Vec<(String, f64)> = survey.figures().filter_map(|f| Some((f.name(), f.too_wide()?))).collect();
     wide.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let sign = style.glyph("±", "+-");
     let named: Vec<String> =
-        wide.iter().take(NAMED).map(|(name, half)| format!("{name} {sign}{}", percent(*half))).collect();
+        wide.iter().take(NAMED).map(|(name, half)| format!("{name} ±{}", percent(*half))).collect();
     let more = wide.len().saturating_sub(NAMED);
     let more = if more > 0 { format!("; {more} more") } else { String::new() };
     (!named.is_empty()).then(|| format!("95 % intervals wider than --precision: {}{more}", named.join("; ")))

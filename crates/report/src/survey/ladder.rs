@@ -1,188 +1,96 @@
 //! The ladder of a survey: a row a tier with its undisturbed figures, and below it what programs got, where that
 //! differs.
 
-use tiermark_model::{Bytes, Finding, Grade, Labels, Machine, Purpose, Quantity, Unit, count_of};
+use tiermark_model::{Bytes, Finding, Labels, Purpose, Quantity, RateUnit, count_of};
 use tiermark_page::{
-    Align, Cell, Fit, Ink, Page, Style, Table, bound_sign, fitting, measured_size, nanoseconds, paragraph, space,
-    time_unit, unit_name,
+    Cell, Detail, Fit, Ink, Page, Table, Text, fitting, nanoseconds, paragraph, rate_unit, space, text,
 };
 
 use super::figures::{Figure, Steps, Survey, TierRow};
-use super::words;
+use super::marks::{cell, plain, shown, size, with_unit};
 use crate::cold::cold;
 use crate::ladder::SPANS;
-use crate::residency::{UsedOnce, milliseconds};
+use crate::phrases::milliseconds;
+use crate::residency::UsedOnce;
 
-/// A rate in the style's unit, without the unit: three digits, and all digits before the point.
-pub(crate) fn rate(bytes_per_second: f64, style: &Style) -> String {
-    style.in_rate_units(|style| {
-        let scaled = bytes_per_second / style.axis().0;
-        match scaled.abs() {
-            v if v.is_finite() && (99.95..1e7).contains(&v) => format!("{scaled:.0}"),
-            _ => tiermark_page::rate(bytes_per_second, style),
-        }
-    })
-}
-
-/// A value of a figure, without unit and mark.
-pub(crate) fn plain(value: f64, unit: Unit, style: &Style) -> String {
-    match unit {
-        Unit::Ns => nanoseconds(value),
-        Unit::BytesPerSecond => rate(value, style),
-        _ => tiermark_page::value(value, unit, style),
-    }
-}
-
-/// A sign before a figure. What has none is trusted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Mark {
-    AtLeast,
-    AtMost,
-    Doubted,
-    Withheld,
-    Absent,
-}
-
-/// The mark of a figure; `None` where it is trusted.
-pub(super) fn mark(figure: &Figure<'_>) -> Option<Mark> {
-    let verdict = &figure.finding.verdict;
-    if figure.is_unmeasured() {
-        return Some(Mark::Absent);
-    }
-    match verdict.grade {
-        Grade::Invalid => Some(Mark::Withheld),
-        _ if figure.finding.value.is_none() => Some(Mark::Absent),
-        Grade::Bound if figure.finding.unit == Unit::Ns => Some(Mark::AtMost),
-        Grade::Bound => Some(Mark::AtLeast),
-        Grade::Suspect => Some(Mark::Doubted),
-        Grade::Trusted => None,
-    }
-}
-
-impl Mark {
-    pub(super) fn sign(self, style: &Style) -> &'static str {
-        match self {
-            Self::AtLeast => bound_sign(Unit::BytesPerSecond, style).unwrap_or_default(),
-            Self::AtMost => bound_sign(Unit::Ns, style).unwrap_or_default(),
-            Self::Doubted => style.mark(Grade::Suspect),
-            Self::Withheld => style.mark(Grade::Invalid),
-            Self::Absent => style.absent(),
-        }
-    }
-
-    fn ink(self) -> Ink {
-        match self {
-            Self::AtLeast | Self::AtMost | Self::Absent => Ink::Plain,
-            Self::Doubted => Ink::Warn,
-            Self::Withheld => Ink::Bad,
-        }
-    }
-}
-
-/// The mark of a figure, as it stands before the value; empty where the figure is trusted.
-pub(super) fn sign(figure: &Figure<'_>, style: &Style) -> &'static str {
-    mark(figure).map_or("", |mark| mark.sign(style))
-}
-
-/// A figure as the ladder shows it: its mark, then the value.
-pub(crate) fn shown(figure: &Figure<'_>, style: &Style) -> String {
-    cell(Some(figure), style).text
-}
-
-fn cell(figure: Option<&Figure<'_>>, style: &Style) -> Cell {
-    figure.map(|figure| scaled(figure, 1.0, style)).unwrap_or_default()
-}
-
-/// The same with its value in units of so many of the base unit.
-fn scaled(figure: &Figure<'_>, scale: f64, style: &Style) -> Cell {
-    let value = figure.finding.value.map(|value| plain(value / scale, figure.finding.unit, style)).unwrap_or_default();
-    match mark(figure) {
-        None => Cell::new(value),
-        Some(mark @ (Mark::Withheld | Mark::Absent)) => Cell::inked(mark.sign(style), mark.ink()),
-        Some(mark) => Cell::inked(format!("{}{value}", mark.sign(style)), mark.ink()),
-    }
-}
-
-/// The size of a tier as measured, else in parentheses as declared.
-pub(super) fn size(row: &TierRow<'_>, machine: &Machine) -> String {
-    let measured = row.size.and_then(|f| f.value).filter(|bytes| bytes.is_finite());
-    measured.map(|bytes| measured_size(bytes).to_string()).or_else(|| declared(&row.name, machine)).unwrap_or_default()
-}
-
-fn declared(tier: &str, machine: &Machine) -> Option<String> {
-    let level: u8 = tier.strip_prefix('L')?.parse().ok()?;
-    let bytes = machine.data_caches().filter(|cache| cache.level == level).filter_map(|cache| cache.bytes).min()?;
-    Some(format!("({})", Bytes(bytes)))
-}
-
-/// What the columns of rates are of: their heading, and their place in a row.
-fn spans(survey: &Survey<'_>, style: &Style) -> Vec<(usize, String)> {
-    let unit = style.rate_unit();
+/// What the columns of rates are of: their place in a row, and their heading.
+fn spans(survey: &Survey<'_>) -> Vec<(usize, Text)> {
     let all = match survey.cores() {
-        Some(cores) if cores > 1 => format!("all {cores} cores, {unit}"),
-        _ => format!("all cores, {unit}"),
+        Some(cores) if cores > 1 => format!("all {cores} cores, "),
+        _ => "all cores, ".to_owned(),
     };
     let used = |span: usize| survey.rows.iter().any(|row| row.rates[span].iter().any(Option::is_some));
-    [(0, format!("one core, {unit}")), (1, all)].into_iter().filter(|(span, _)| used(*span)).collect()
+    let spans = [(0, "one core, ".to_owned()), (1, all)].into_iter().filter(|(span, _)| used(*span));
+    spans.map(|(span, heading)| (span, Text::from(heading) + rate_unit())).collect()
+}
+
+/// A line of the ladder: a tier, or what programs got of it.
+struct Line<'a> {
+    row: &'a TierRow<'a>,
+    is_now: bool,
+}
+
+impl Line<'_> {
+    fn cell(&self, figure: Option<&Figure<'_>>) -> Option<Cell> {
+        let figure = figure?;
+        if !self.is_now {
+            return Some(cell(figure));
+        }
+        Some(Cell::inked(plain(figure.now()?.median, figure.finding.unit), Ink::Dim))
+    }
+
+    fn name(&self) -> Cell {
+        if self.is_now { Cell::inked("  now", Ink::Dim) } else { Cell::new(&self.row.name) }
+    }
 }
 
 /// One table of the ladder: the columns before the rates, then the rates of some spans.
-fn table(survey: &Survey<'_>, before: bool, spans: &[(usize, String)], style: &Style) -> Table {
-    let mut table = Table::new().indent(0).column("", Align::Left);
-    if before {
-        table = table.column("size", Align::Right).column("latency|idle, ns", Align::Right);
-    }
-    for (_, heading) in spans {
-        table = table.columns_under(heading, &["  read", " write", "  copy"], Align::Right);
-    }
-    for row in &survey.rows {
-        let figures: Vec<Option<&Figure<'_>>> = before
-            .then_some(row.latency.as_ref())
-            .into_iter()
-            .chain(spans.iter().flat_map(|(span, _)| row.rates[*span].iter().map(Option::as_ref)))
-            .collect();
-        let mut cells = vec![Cell::new(&row.name)];
-        cells.extend(before.then(|| Cell::new(size(row, &survey.run.machine))));
-        cells.extend(figures.iter().map(|figure| cell(*figure, style)));
-        table.row(cells);
-        let now = |figure: Option<&Figure<'_>>| {
-            let now = figure.and_then(|f| Some((f.now()?.median, f.finding.unit)));
-            Cell::inked(now.map(|(median, unit)| plain(median, unit, style)).unwrap_or_default(), Ink::Dim)
-        };
-        if figures.iter().flatten().any(|figure| figure.now().is_some()) {
-            let mut cells = vec![Cell::inked("  now", Ink::Dim)];
-            cells.extend(before.then(Cell::default));
-            cells.extend(figures.into_iter().map(now));
-            table.row(cells);
-        }
-    }
-    table
+fn table(survey: &Survey<'_>, before: bool, spans: &[(usize, Text)]) -> Table {
+    let lines = survey.rows.iter().flat_map(|row| {
+        let rates = spans.iter().flat_map(|(span, _)| row.rates[*span].iter().flatten());
+        let figures = row.latency.iter().filter(|_| before).chain(rates);
+        let has_now = figures.into_iter().any(|figure| figure.now().is_some());
+        [Some(false), has_now.then_some(true)].into_iter().flatten().map(move |is_now| Line { row, is_now })
+    });
+    let lines: Vec<Line<'_>> = lines.collect();
+    let size = |line: &Line<'_>| size(line.row, &survey.run.machine).filter(|_| !line.is_now).map(Cell::new);
+    let table = Table::of(&lines).texts("", Line::name).when(before, |table| {
+        table.numbers("size", size).numbers("latency|idle, ns", |line| line.cell(line.row.latency.as_ref()))
+    });
+    let table = table.each(spans, |table, (span, heading)| {
+        let heads = ["  read", " write", "  copy"].into_iter().enumerate();
+        table.under(heading, |table| {
+            table.each(heads, |table, (op, head)| {
+                table.numbers(head, |line| line.cell(line.row.rates[*span][op].as_ref()))
+            })
+        })
+    });
+    table.table().indent(0)
 }
 
 /// The ladder, with what explains its marks; empty where no tier has a figure.
-pub(crate) fn ladder(survey: &Survey<'_>, style: &Style) -> Page {
+pub(crate) fn ladder(survey: &Survey<'_>, detail: Detail) -> Page {
     if survey.rows.is_empty() {
         return Page::new();
     }
-    let spans = spans(survey, style);
-    let whole = table(survey, true, &spans, style);
+    let spans = spans(survey);
+    let whole = table(survey, true, &spans);
     let mut out = space();
     out += match spans.as_slice() {
         [one, rest @ ..] if !rest.is_empty() => {
-            let parts =
-                table(survey, true, std::slice::from_ref(one), style) + space() + table(survey, false, rest, style);
+            let parts = table(survey, true, std::slice::from_ref(one)) + space() + table(survey, false, rest);
             fitting(vec![whole.into(), parts], Fit::Whole)
         }
         _ => whole.into(),
     };
     out += fewer_cores(survey);
-    out += super::cycles::cycles(survey, style);
-    out += zeros(survey, style);
-    out += walks(survey, style);
+    out += super::cycles::cycles(survey, detail);
+    out += zeros(survey);
+    out += walks(survey);
     out += cold(survey.findings(), "");
-    out += buffers(survey, style);
+    out += buffers(survey);
     out += residency(survey);
-    out + super::key::key(survey, style)
+    out + super::key::key(survey)
 }
 
 /// Rows whose rates of all cores are of fewer than the heading says: only the cores of one node read the memory of
@@ -201,23 +109,24 @@ fn fewer_cores(survey: &Survey<'_>) -> Page {
 }
 
 /// How fast memory is cleared.
-fn zeros(survey: &Survey<'_>, style: &Style) -> Page {
+fn zeros(survey: &Survey<'_>) -> Page {
     let line = |row: &TierRow<'_>| {
         let rates = SPANS.iter().zip(&row.zeros).filter_map(|(span, figure)| {
             let span = if *span == "one" { "one core" } else { "all cores" };
-            Some(format!("{} ({span})", with_unit(figure.as_ref()?, style)))
+            Some(with_unit(figure.as_ref()?) + format!(" ({span})"))
         });
-        let rates = rates.collect::<Vec<_>>().join(", ");
-        (!rates.is_empty()).then(|| paragraph("", format!("{} write of zeros: {rates}", row.name), Ink::Plain))
+        let rates = Text::joined(rates, ", ");
+        let name = format!("{} write of zeros: ", row.name);
+        (!rates.is_empty()).then(|| paragraph("", text![name, rates], Ink::Plain))
     };
     survey.rows.iter().filter_map(line).collect()
 }
 
 /// What memory takes if translations are not at hand.
-fn walks(survey: &Survey<'_>, style: &Style) -> Page {
+fn walks(survey: &Survey<'_>) -> Page {
     let mut out = Page::new();
     for grain in survey.findings().filter(|f| f.metric == Quantity::TranslationGrain) {
-        if let Some(note) = grain.note(style.rate_unit) {
+        if let Some(note) = grain.note(RateUnit::Si) {
             out += paragraph("", format!("Translation: {note}"), Ink::Plain);
         }
     }
@@ -225,18 +134,18 @@ fn walks(survey: &Survey<'_>, style: &Style) -> Page {
         let each = row.walks.iter().map(|(page, figure)| {
             let unit = if figure.finding.value.is_some() { " ns" } else { "" };
             let now = figure.now().map(|now| format!(", now {}", nanoseconds(now.median))).unwrap_or_default();
-            format!("{}{unit}{now} ({})", shown(figure, style), pages(page))
+            shown(figure) + format!("{unit}{now} ({})", pages(page))
         });
         let bytes = row.walks.iter().find_map(|(_, figure)| figure.finding.labels.number(Labels::SIZE));
         let over = bytes.map(|bytes| format!(" over {}", Bytes(bytes))).unwrap_or_default();
-        let text = format!("{} latency at random{over}: {}", row.name, each.collect::<Vec<_>>().join(", "));
-        out += paragraph("", &text, Ink::Plain);
+        let what = format!("{} latency at random{over}: ", row.name);
+        out += paragraph("", text![what, Text::joined(each, ", ")], Ink::Plain);
     }
     out
 }
 
 /// Writes and copies of a buffer as large as the last-level cache's row, where others than ordinary stores are fastest.
-fn buffers(survey: &Survey<'_>, style: &Style) -> Page {
+fn buffers(survey: &Survey<'_>) -> Page {
     let steps = Steps::of(&survey.experiments);
     let found = survey.findings().filter(|f| f.metric == Quantity::Bandwidth && f.labels.is_for(Purpose::Buffer));
     let figures: Vec<Figure<'_>> = found.map(|finding| Figure::new(&steps, finding)).collect();
@@ -245,12 +154,11 @@ fn buffers(survey: &Survey<'_>, style: &Style) -> Page {
     };
     let each = figures.iter().filter_map(|figure| {
         let labels = &figure.finding.labels;
-        Some(format!("{} {} ({})", labels.get(Labels::OP)?, with_unit(figure, style), labels.get(Labels::KERNEL)?))
+        let (op, kernel) = (labels.get(Labels::OP)?, labels.get(Labels::KERNEL)?);
+        Some(text![op, " ", with_unit(figure), format!(" ({kernel})")])
     });
-    let each = each.collect::<Vec<_>>().join(", ");
-    let text =
-        format!("Fastest way for a buffer of {}, string and non-temporal instructions included: {each}", Bytes(bytes));
-    paragraph("", &text, Ink::Plain)
+    let what = format!("Fastest way for a buffer of {}, string and non-temporal instructions included: ", Bytes(bytes));
+    paragraph("", text![what, Text::joined(each, ", ")], Ink::Plain)
 }
 
 /// The name of a page size: as a step names it, or as documents of version 2 have it behind the name of the tier.
@@ -291,35 +199,4 @@ fn residency(survey: &Survey<'_>) -> Page {
         })
     });
     text.map(|text| paragraph("", &text, Ink::Plain)).collect()
-}
-
-/// The words of a figure in running text: `34.4 ns`, `≥41.3 GB/s`.
-pub(crate) fn with_unit(figure: &Figure<'_>, style: &Style) -> String {
-    let (scale, unit) = unit_of(figure, style);
-    format!("{} {unit}", scaled(figure, scale, style).text).trim_end().to_owned()
-}
-
-/// The unit of a figure, in base units, and its name: times of the operating system's primitives reach from ns to s,
-/// those of memory are ns.
-pub(crate) fn unit_of(figure: &Figure<'_>, style: &Style) -> (f64, &'static str) {
-    match (figure.finding.value, figure.finding.unit) {
-        (Some(ns), Unit::Ns) if figure.finding.labels.get(Labels::GROUP).is_some() => time_unit(ns, style),
-        (Some(_), unit) => (1.0, unit_name(unit, style)),
-        (None, _) => (1.0, ""),
-    }
-}
-
-/// What a program got, with the 10th and the 90th percentile of visits: `34.4 (18.6–48.2)`, or `34.4 ns (18.6–48.2)`
-/// where a unit is given.
-pub(crate) fn now_text(figure: &Figure<'_>, unit: &str, style: &Style) -> Option<String> {
-    let now = figure.seen?.now?;
-    let (scale, _) = unit_of(figure, style);
-    let text = |value: f64| plain(value / scale, figure.finding.unit, style);
-    let (median, space, dash) = (text(now.median), if unit.is_empty() { "" } else { " " }, style.glyph("–", "-"));
-    Some(format!("{median}{space}{unit} ({}{dash}{})", text(now.p10), text(now.p90)))
-}
-
-/// Whether a tier is one that others may use as well: the last-level cache and what lies behind it.
-pub(crate) fn is_shared_tier(name: &str, machine: &Machine) -> bool {
-    name == words::last_cache(machine) || name.starts_with("DRAM")
 }

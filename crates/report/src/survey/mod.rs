@@ -4,6 +4,7 @@ mod cycles;
 mod figures;
 mod key;
 mod ladder;
+mod marks;
 mod notes;
 mod places;
 mod result;
@@ -14,7 +15,7 @@ mod why;
 mod words;
 
 use tiermark_model::{Bytes, Finding, Machine, Node, Observation, Run};
-use tiermark_page::{Ink, Page, Style, items, paragraph, rule, space};
+use tiermark_page::{Detail, Ink, Page, items, paragraph, rule, space, variants};
 
 use crate::curves::brief;
 use crate::header::counts;
@@ -23,7 +24,6 @@ use crate::traffic::traffic;
 pub(crate) use cycles::core_clock;
 use figures::Survey;
 pub(crate) use figures::figure_name;
-pub(crate) use notes::sentence;
 pub(crate) use places::table as places;
 use states::labelled;
 pub(crate) use views::view_body;
@@ -67,34 +67,37 @@ fn machine_words(machine: &Machine) -> String {
     [Some(name), Some(counted), memory].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Renders a survey. What `style.verbose` adds follows in [`crate::run`].
-pub(crate) fn survey(run: &Run, style: &Style) -> Page {
+/// Renders a survey. All details follow in the report of a run.
+pub(crate) fn survey(run: &Run, detail: Detail) -> Page {
     let survey = Survey::new(run);
     let judged = tiermark_expect::check_by_rules_of_thumb(run);
     let mut out = head(run);
-    out += result::result(&survey, &judged, style);
+    out += result::result(&survey, &judged);
     let parts = parts(run);
     for (at, part) in parts.iter().enumerate() {
         out += part.head(at + 1, parts.len());
-        out += figures_of(&Survey::of(run, part.experiments.clone()), style);
+        out += figures_of(&Survey::of(run, part.experiments.clone()), detail);
     }
     if parts.len() > 1 {
         out += space() + rule();
     }
-    out += states::section(&survey, style);
-    out += notes::section(&survey, &judged, style);
-    out += space() + next(run);
+    out += states::section(&survey);
+    out += notes::section(&survey, &judged, detail);
+    // Who reads a page has no terminal at hand.
+    out += space() + variants(next(run), Page::new());
+    let which = format!("{} by tiermark {}", run.id, run.tool.version);
+    out += labelled("Run", paragraph(&" ".repeat(states::GUTTER), &which, Ink::Plain));
     out
 }
 
 /// The figures of one place: its ladder and its curves.
-fn figures_of(survey: &Survey<'_>, style: &Style) -> Page {
+fn figures_of(survey: &Survey<'_>, detail: Detail) -> Page {
     let observations: Vec<&Observation> = survey.experiments.iter().flat_map(|e| &e.observations).collect();
-    let mut out = ladder::ladder(survey, style);
+    let mut out = ladder::ladder(survey, detail);
     // Details draw the same curves, with their points.
-    if !style.verbose {
-        out += brief(&observations, &survey.run.machine, style);
-        out += traffic(survey.run, &observations, style);
+    if !detail.is_all() {
+        out += brief(&observations, &survey.run.machine, detail);
+        out += traffic(survey.run, &observations, detail);
     }
     out
 }
@@ -105,7 +108,7 @@ fn has_several_nodes(run: &Run) -> bool {
     run.machine.nodes.iter().filter(with_memory).count() > 1 && parts(run).len() == 1
 }
 
-/// What to look at next, and what was shown.
+/// What to look at next.
 fn next(run: &Run) -> Page {
     let gutter = " ".repeat(states::GUTTER);
     let views = format!("tiermark show {} | -v", run_view_options(" | "));
@@ -113,9 +116,7 @@ fn next(run: &Run) -> Page {
     let matrix = "tiermark matrix: the memory of each node, seen from the cpus of each node";
     let matrix =
         if has_several_nodes(run) { labelled("", paragraph(&gutter, matrix, Ink::Plain)) } else { Page::new() };
-    let which = format!("{} by tiermark {}", run.id, run.tool.version);
     labelled("Next", paragraph(&gutter, explain, Ink::Plain))
         + matrix
         + labelled("", paragraph(&gutter, &views, Ink::Plain))
-        + labelled("Run", paragraph(&gutter, &which, Ink::Plain))
 }

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::{Check, CheckResult, Drift, Grade, Reason, Refusal, Run, StateKind, Warning};
-use tiermark_page::{Ink, Page, Style, paragraph, space, unit_name};
+use tiermark_page::{Detail, Ink, Page, Text, paragraph, space, text};
 
 use super::figures::{Figure, Survey};
-use super::ladder::{is_shared_tier, now_text, shown, with_unit};
+use super::marks::{is_shared_tier, now_text, plain, shown, with_unit};
 use super::result::{at, below_record, failed, is_time, not_resolved, why_not_resolved};
 use super::states::{GUTTER, StepNames, labelled, states};
 use super::words;
 use crate::check::said;
 use crate::ladder::row_name;
 use crate::order::{distinct, grouped};
+use crate::phrases::sentence;
 
 /// More notes are not read.
 const MOST: usize = 5;
@@ -23,34 +24,33 @@ const DRIFTS: f64 = 0.03;
 
 /// Something to know, and what to do about it.
 struct Note {
-    text: String,
+    text: Text,
     todo: String,
 }
 
-fn note(text: impl Into<String>, todo: impl Into<String>) -> Note {
+fn note(text: impl Into<Text>, todo: impl Into<String>) -> Note {
     Note { text: text.into(), todo: todo.into() }
 }
 
 /// The section; empty without notes. What weighs most comes first.
-pub(crate) fn section(survey: &Survey<'_>, judged: &Check, style: &Style) -> Page {
-    let notes: Vec<Note> = expectations(survey, judged, style)
+pub(crate) fn section(survey: &Survey<'_>, judged: &Check, detail: Detail) -> Page {
+    let notes: Vec<Note> = expectations(survey, judged)
         .into_iter()
         .chain(refused(survey.run))
-        .chain(doubts(survey, style))
+        .chain(doubts(survey))
         .chain(machine(survey))
-        .chain(of_states(survey, style))
+        .chain(of_states(survey))
         .chain(drift(survey.run))
         .collect();
     if notes.is_empty() {
         return Page::new();
     }
-    let arrow = style.glyph("→", "->");
-    let prefix = format!("{}{} ", " ".repeat(GUTTER), style.glyph("•", "*"));
-    let listed = if style.verbose { notes.len() } else { MOST };
+    let prefix = format!("{}• ", " ".repeat(GUTTER));
+    let listed = detail.listed(MOST).min(notes.len());
     let mut out = Page::new();
     for Note { text, todo } in notes.iter().take(listed) {
-        let todo = if todo.is_empty() { String::new() } else { format!(" {arrow}\u{a0}{todo}") };
-        out += paragraph(&prefix, format!("{text}.{todo}"), Ink::Plain);
+        let todo = if todo.is_empty() { String::new() } else { format!(" →\u{a0}{todo}") };
+        out += paragraph(&prefix, text![text, ".", todo], Ink::Plain);
     }
     if notes.len() > listed {
         let more = format!("{} more: tiermark show -v", notes.len() - listed);
@@ -69,10 +69,10 @@ fn some(names: &[String]) -> String {
 }
 
 /// Expectations that failed, but the first, which is in the result, and why none of a figure was judged.
-fn expectations(survey: &Survey<'_>, judged: &Check, style: &Style) -> Vec<Note> {
+fn expectations(survey: &Survey<'_>, judged: &Check) -> Vec<Note> {
     let of = |result: &CheckResult| {
         let why = result.why.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
-        note(format!("{}{why}", said(result, style)), "`tiermark explain` names causes")
+        note(said(result) + why, "`tiermark explain` names causes")
     };
     let mut notes: Vec<Note> = failed(judged).skip(1).map(of).collect();
     if judged.lacks_figures() && survey.figures().any(|figure| figure.finding.value.is_some()) {
@@ -84,14 +84,14 @@ fn expectations(survey: &Survey<'_>, judged: &Check, style: &Style) -> Vec<Note>
 }
 
 /// Figures without a number, in doubt, or below their record, and tiers without a size.
-fn doubts(survey: &Survey<'_>, style: &Style) -> Vec<Note> {
+fn doubts(survey: &Survey<'_>) -> Vec<Note> {
     let doubted = survey.figures().filter_map(|figure| {
         let why = match figure.grade() {
             Grade::Suspect => words::Why::InDoubt,
             _ if figure.is_withheld() => words::Why::Withheld,
             _ => return None,
         };
-        Some(((why, words::main_reason(&figure.finding.verdict.reasons, style)), figure.name()))
+        Some(((why, words::main_reason(&figure.finding.verdict.reasons)), figure.name()))
     });
     let mut groups = grouped(doubted);
     groups.sort_by_key(|((why, _), _)| *why);
@@ -113,17 +113,17 @@ fn doubts(survey: &Survey<'_>, style: &Style) -> Vec<Note> {
             1 => " (one more figure is below its record)".to_owned(),
             others => format!(" ({others} more figures are below their records)"),
         };
-        let unit = unit_name(figure.finding.unit, style);
-        let record = super::ladder::plain(record, figure.finding.unit, style);
+        let record = plain(record, figure.finding.unit).with_unit();
         let than = if is_time(&figure) { "above" } else { "below" };
         let name = format!("{}{}", figure.name(), at(survey.run, figure.finding));
-        let text = format!("{name} is {}, {than} the {record} {unit} of {date}{others}", with_unit(&figure, style));
+        let (than, of) = (format!(", {than} the "), format!(" of {date}{others}"));
+        let text = text![name, " is ", with_unit(&figure), than, record, of];
         notes.insert(notes.len().min(1), note(text, words::Why::BelowRecord.help(survey.run)));
     }
     if let Some(finding) = not_resolved(survey) {
         let tier = row_name(&finding.labels).unwrap_or_default();
         let place = at(survey.run, finding);
-        let text = format!("The size of {tier}{place} is not resolved: {}", why_not_resolved(finding, style));
+        let text = format!("The size of {tier}{place} is not resolved: {}", why_not_resolved(finding));
         notes.push(note(text, words::longer(survey.run)));
     }
     notes
@@ -133,12 +133,6 @@ fn doubts(survey: &Survey<'_>, style: &Style) -> Vec<Note> {
 fn machine(survey: &Survey<'_>) -> Vec<Note> {
     let of = |warning: &Warning| note(sentence(&warning.text), warning.cure.clone().unwrap_or_default());
     survey.run.warnings.iter().map(of).collect()
-}
-
-/// A text with a capital letter first, without a full stop.
-pub(crate) fn sentence(text: &str) -> String {
-    let mut letters = text.trim_end_matches('.').chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 /// Requested parts that were not measured, by reason.
@@ -154,7 +148,7 @@ fn refused(run: &Run) -> Vec<Note> {
 }
 
 /// What states mean for the programs of a machine.
-fn of_states(survey: &Survey<'_>, style: &Style) -> Vec<Note> {
+fn of_states(survey: &Survey<'_>) -> Vec<Note> {
     let run = survey.run;
     let all = states(run);
     let often = |fits: &dyn Fn(&StateKind) -> bool| all.iter().find(|s| s.share >= OFTEN && fits(&s.state));
@@ -191,13 +185,11 @@ fn of_states(survey: &Survey<'_>, style: &Style) -> Vec<Note> {
     }
     let slowed = slowed(survey);
     if let (Some(shared), Some(figure)) = (often(&|s| matches!(s, StateKind::Shared)), slowed) {
-        let now = now_text(&figure, unit_name(figure.finding.unit, style), style).unwrap_or_default();
-        let text = format!(
-            "Other programs or guests use your {cache} and DRAM {} of the time: {} was {now}, {} undisturbed",
-            words::share(shared.share),
-            figure.name(),
-            shown(&figure, style)
-        );
+        let of_time = words::share(shared.share);
+        let who =
+            format!("Other programs or guests use your {cache} and DRAM {of_time} of the time: {} was ", figure.name());
+        let now = now_text(&figure, true).unwrap_or_default();
+        let text = text![who, now, ", ", shown(&figure), " undisturbed"];
         notes.push(note(text, "plan with the value `now`, not with the undisturbed figure"));
     }
     notes

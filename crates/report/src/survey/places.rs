@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::{Grade, Observation, Run};
-use tiermark_page::{Align, Cell, Ink, Page, Style, Table, heading, median, paragraph, percent};
+use tiermark_page::{Ink, Page, Table, heading, median, paragraph, percent};
 
 use super::figures::{Figure, of_run};
 
@@ -137,7 +137,7 @@ fn spread_of(figure: &Figure<'_>) -> Option<Spread> {
 }
 
 /// What differs, figure by figure; empty where every figure is trusted and precise, or no document says.
-pub(crate) fn table(run: &Run, style: &Style) -> Page {
+pub(crate) fn table(run: &Run) -> Page {
     let figures = of_run(run);
     let mut rows: Vec<(String, Spread)> =
         figures.iter().filter_map(|figure| Some((figure.name(), spread_of(figure)?))).collect();
@@ -145,16 +145,12 @@ pub(crate) fn table(run: &Run, style: &Style) -> Page {
         return Page::new();
     }
     rows.sort_by_key(|(_, spread)| spread.differ);
-    let mut table = Table::new().column("figure", Align::Left).column("what differs", Align::Left);
-    for (name, spread) in &rows {
-        table.row(vec![Cell::new(name), Cell::new(spread.words())]);
-    }
+    let table = Table::of(&rows).texts("figure", |(name, _)| name).texts("what differs", |(_, spread)| spread.words());
     let mut out = heading("How visits differ: standard deviations of their medians, by place in memory");
-    out += table;
+    out += table.table();
     if matches!(rows[0].1.differ, Differ::Places | Differ::Both) {
-        let arrow = style.glyph("→", "->");
         let todo = "where places differ, run again: each run allocates other places in memory";
-        out += paragraph(&format!("  {arrow} "), todo, Ink::Plain);
+        out += paragraph("  → ", todo, Ink::Plain);
     }
     out
 }

@@ -1,7 +1,7 @@
 //! The line that answers whether the machine is all right.
 
 use tiermark_model::{Check, CheckOutcome, CheckResult, Finding, Grade, Quantity, Reason, Run, Unit, count_of};
-use tiermark_page::{Ink, Page, Style, paragraph};
+use tiermark_page::{Ink, Page, Text, paragraph, text};
 
 use super::figures::{Figure, Survey};
 use super::states::{self, labelled};
@@ -13,9 +13,9 @@ use crate::parts::{RunSection, parts};
 /// The most important result of a run.
 pub(crate) enum Outcome {
     /// Something is wrong: what, in one clause.
-    Wrong(String),
+    Wrong(Text),
     /// Nothing is wrong, and something was expected: how much.
-    AsExpected(String),
+    AsExpected(Text),
 }
 
 /// The figure below its record that lies furthest below it.
@@ -40,9 +40,9 @@ pub(crate) fn not_resolved<'a>(survey: &Survey<'a>) -> Option<&'a Finding> {
 }
 
 /// Why a size is not known, without the name that is said before it.
-pub(crate) fn why_not_resolved(finding: &Finding, style: &Style) -> String {
+pub(crate) fn why_not_resolved(finding: &Finding) -> String {
     let reasons = &finding.verdict.reasons;
-    reasons.iter().find_map(Reason::unresolved).unwrap_or_else(|| words::main_reason(reasons, style))
+    reasons.iter().find_map(Reason::unresolved).unwrap_or_else(|| words::main_reason(reasons))
 }
 
 /// Where a finding of a run with several parts was measured: ` (cpus of node 1)`; empty in a run of one part.
@@ -61,7 +61,7 @@ pub(super) fn failed(judged: &Check) -> impl Iterator<Item = &CheckResult> {
 }
 
 /// The failed expectations in one clause: the first with its value and why it matters, the others by name.
-fn failures(judged: &Check, style: &Style) -> Option<String> {
+fn failures(judged: &Check) -> Option<Text> {
     let first = failed(judged).next()?;
     let why = first.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
     let others: Vec<&str> = failed(judged).skip(1).map(|result| result.that.as_str()).collect();
@@ -70,63 +70,63 @@ fn failures(judged: &Check, style: &Style) -> Option<String> {
         0 => "none passed".to_owned(),
         passed => format!("{} passed", count_of(passed as u64, "expectation")),
     };
-    Some(format!("expected {}{}{why}{others}; {passed}", first.that, found(first, style)))
+    Some(text![format!("expected {}", first.that), found(first), format!("{why}{others}; {passed}")])
 }
 
 /// The first of what a reader has to know: what the rules of `check` find, then what keeps figures from being judged.
-pub(crate) fn outcome(survey: &Survey<'_>, judged: &Check, style: &Style) -> Outcome {
+pub(crate) fn outcome(survey: &Survey<'_>, judged: &Check) -> Outcome {
     let many = |n: usize| if n == 1 { "1 figure".to_owned() } else { format!("{n} figures") };
-    if let Some(text) = failures(judged, style) {
+    if let Some(text) = failures(judged) {
         return Outcome::Wrong(text);
     }
     let withheld: Vec<Figure<'_>> = survey.figures().filter(Figure::is_withheld).collect();
     if let Some(first) = withheld.first() {
-        let why = words::main_reason(&first.finding.verdict.reasons, style);
+        let why = words::main_reason(&first.finding.verdict.reasons);
         let more = match withheld.len() - 1 {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
         let place = at(survey.run, first.finding);
-        return Outcome::Wrong(format!("withheld: {}{place}{more}: {why}", first.name()));
+        return Outcome::Wrong(format!("withheld: {}{place}{more}: {why}", first.name()).into());
     }
     if let Some(finding) = not_resolved(survey) {
         let tier = row_name(&finding.labels).unwrap_or_default();
         // A note says why.
-        return Outcome::Wrong(format!("size of {tier}{} not resolved", at(survey.run, finding)));
+        return Outcome::Wrong(format!("size of {tier}{} not resolved", at(survey.run, finding)).into());
     }
     // Memory that could not be kept is reported in a note, not as a finding of the doctor.
     if let Some(warning) =
         survey.run.warnings.iter().find(|warning| warning.code != tiermark_model::messages::run::codes::memory_not_kept)
     {
-        return Outcome::Wrong(format!("`tiermark doctor` finds: {}", warning.state()));
+        return Outcome::Wrong(format!("`tiermark doctor` finds: {}", warning.state()).into());
     }
     let unmeasured = survey.figures().filter(Figure::is_unmeasured).count();
     if unmeasured > 0 || survey.rows.is_empty() {
         let what =
             if survey.rows.is_empty() { "no figure was".to_owned() } else { format!("{} not", many(unmeasured)) };
-        return Outcome::Wrong(format!("{what} measured"));
+        return Outcome::Wrong(format!("{what} measured").into());
     }
     if !survey.run.complete {
-        return Outcome::Wrong("stopped before its end".to_owned());
+        return Outcome::Wrong("stopped before its end".into());
     }
-    expected(judged, style)
+    expected(judged)
 }
 
 /// What a run without a fault is: as expected only if something was expected of its figures.
-fn expected(judged: &Check, style: &Style) -> Outcome {
+fn expected(judged: &Check) -> Outcome {
     if judged.lacks_figures() {
-        return Outcome::Wrong("nothing to compare with: no expectation of a figure could be judged".to_owned());
+        return Outcome::Wrong("nothing to compare with: no expectation of a figure could be judged".into());
     }
-    let required: Vec<String> = judged.missing().map(|result| said(result, style)).collect();
+    let required: Vec<Text> = judged.missing().map(said).collect();
     if !required.is_empty() {
-        return Outcome::Wrong(format!("not judged: {}", required.join("; ")));
+        return Outcome::Wrong(text!["not judged: ", Text::joined(required, "; ")]);
     }
     let passed = count_of(judged.count(CheckOutcome::Passed) as u64, "expectation");
     let open = match judged.count(CheckOutcome::Unjudged) {
         0 => String::new(),
         open => format!(", {open} could not be judged"),
     };
-    Outcome::AsExpected(format!("as expected: {passed} passed, none failed{open}"))
+    Outcome::AsExpected(format!("as expected: {passed} passed, none failed{open}").into())
 }
 
 /// `20 of 28 figures trusted, 8 bounds`.
@@ -155,16 +155,17 @@ fn counts(survey: &Survey<'_>) -> String {
 }
 
 /// The RESULT line.
-pub(crate) fn result(survey: &Survey<'_>, judged: &Check, style: &Style) -> Page {
-    let (text, ink) = match outcome(survey, judged, style) {
+pub(crate) fn result(survey: &Survey<'_>, judged: &Check) -> Page {
+    let (text, ink) = match outcome(survey, judged) {
         Outcome::Wrong(text) => (text, Ink::Warn),
         Outcome::AsExpected(text) => (text, Ink::Good),
     };
     let mut rest: Vec<String> = vec![counts(survey)];
     rest.extend(states::cpus_move(survey.run).then(|| "Cpus move: see States".to_owned()));
     rest.retain(|part| !part.is_empty());
-    let line = [text.clone()].into_iter().chain((!rest.is_empty()).then(|| rest.join(". "))).collect::<Vec<_>>();
-    let body = paragraph(&" ".repeat(states::GUTTER), line.join("; "), Ink::Plain).opened_by(&text, ink);
+    let rest = (!rest.is_empty()).then(|| Text::from(rest.join(". ")));
+    let line = Text::joined(std::iter::once(text.clone()).chain(rest), "; ");
+    let body = paragraph(&" ".repeat(states::GUTTER), line, Ink::Plain).opened_by(text, ink);
     labelled("RESULT", body)
 }
 

@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 
 use tiermark_model::{Grade, Labels, Observation, Run, State, StateKind, Unit};
-use tiermark_page::{Align, Cell, Page, Style, Table, beside, heading, nanoseconds, space};
+use tiermark_page::{Page, Table, Text, beside, heading, nanoseconds, rate_unit, space, text};
 
-use super::figures::{Figure, Survey};
-use super::ladder::rate;
+use super::figures::{Figure, Survey, TierRow};
+use super::marks::plain;
 use super::words;
 use crate::ladder::{OPS, SPANS};
 use crate::order::first;
@@ -62,24 +62,15 @@ pub(crate) fn cpus_move(run: &Run) -> bool {
 }
 
 /// The section of the report; empty where no state was seen.
-pub(crate) fn section(survey: &Survey<'_>, style: &Style) -> Page {
+pub(crate) fn section(survey: &Survey<'_>) -> Page {
     let states = states(survey.run);
     if states.is_empty() {
         return Page::new();
     }
-    let mut table = Table::new().indent(GUTTER).column("probably (may overlap)", Align::Left);
-    table = table.column("of the time", Align::Right).column("lasts", Align::Left);
-    for state in &states {
-        table.row(vec![
-            Cell::new(words::state(&state.state, &survey.run.machine)),
-            Cell::new(words::share(state.share)),
-            Cell::new(words::stays(state)),
-        ]);
-        let figures = meanwhile(survey, &state.state, style);
-        if !figures.is_empty() {
-            table.remark("then ", &figures);
-        }
-    }
+    let table = Table::of(&states).texts("probably (may overlap)", |s| words::state(&s.state, &survey.run.machine));
+    let table = table.numbers("of the time", |state| words::share(state.share)).texts("lasts", words::stays);
+    let figures = states.iter().map(|state| meanwhile(survey, &state.state));
+    let table = table.table().indent(GUTTER).remarked("then ", figures);
     space() + labelled("States", table.into())
 }
 
@@ -89,28 +80,24 @@ pub(crate) fn labelled(label: &str, page: Page) -> Page {
 }
 
 /// The figures of a state that differ from the ladder: `all cores: DRAM write 37.0, copy 47.7 GB/s`.
-fn meanwhile(survey: &Survey<'_>, kind: &StateKind, style: &Style) -> String {
-    let mut parts: Vec<String> = Vec::new();
-    let latencies = survey
-        .rows
-        .iter()
-        .filter_map(|row| Some(format!("{} {}", row.name, nanoseconds(then(row.latency.as_ref()?, kind)?))));
-    let latencies = latencies.collect::<Vec<_>>().join(", ");
-    parts.extend((!latencies.is_empty()).then(|| format!("latency: {latencies} ns")));
+fn meanwhile(survey: &Survey<'_>, kind: &StateKind) -> Text {
+    let mut parts: Vec<Text> = Vec::new();
+    let latency = |row: &TierRow<'_>| Some(format!("{} {}", row.name, nanoseconds(then(row.latency.as_ref()?, kind)?)));
+    let latencies: Vec<String> = survey.rows.iter().filter_map(latency).collect();
+    parts.extend((!latencies.is_empty()).then(|| format!("latency: {} ns", latencies.join(", ")).into()));
     for (at, span) in SPANS.iter().enumerate() {
-        let mut rows: Vec<String> = Vec::new();
-        for row in &survey.rows {
-            let rates = OPS
-                .iter()
-                .zip(&row.rates[at])
-                .filter_map(|(op, figure)| Some(format!("{op} {}", rate(then(figure.as_ref()?, kind)?, style))));
-            let rates: Vec<String> = rates.collect();
-            rows.extend((!rates.is_empty()).then(|| format!("{} {}", row.name, rates.join(", "))));
-        }
+        let rate = |op: &str, figure: &Option<Figure<'_>>| {
+            Some(text![op, " ", plain(then(figure.as_ref()?, kind)?, Unit::BytesPerSecond)])
+        };
+        let rates = |row: &TierRow<'_>| {
+            let rates = Text::joined(OPS.iter().zip(&row.rates[at]).filter_map(|(op, figure)| rate(op, figure)), ", ");
+            (!rates.is_empty()).then(|| text![&row.name, " ", rates])
+        };
+        let rows = Text::joined(survey.rows.iter().filter_map(rates), "; ");
         let span = if *span == "one" { "one core" } else { "all cores" };
-        parts.extend((!rows.is_empty()).then(|| format!("{span}: {} {}", rows.join("; "), style.rate_unit())));
+        parts.extend((!rows.is_empty()).then(|| text![span, ": ", rows, " ", rate_unit()]));
     }
-    parts.join("; ")
+    Text::joined(parts, "; ")
 }
 
 /// A figure's value in a state, where it differs from the figure.
@@ -127,17 +114,10 @@ pub(crate) fn table(run: &Run) -> Page {
     if states.is_empty() {
         return Page::new();
     }
-    let mut table = Table::new().column("probably (may overlap)", Align::Left).column("of the|time", Align::Right);
-    table = table.column("visits", Align::Right).column("lasts", Align::Left).column("ping|ns", Align::Right);
-    for state in states {
-        table.row(vec![
-            Cell::new(words::state(&state.state, &run.machine)),
-            Cell::new(words::share(state.share)),
-            Cell::new(state.visits.to_string()),
-            Cell::new(words::stays(&state)),
-            Cell::new(state.ping_ns.map(nanoseconds).unwrap_or_default()),
-        ]);
-    }
+    let table = Table::of(&states).texts("probably (may overlap)", |s| words::state(&s.state, &run.machine));
+    let table = table.numbers("of the|time", |state| words::share(state.share));
+    let table = table.numbers("visits", |state| state.visits.to_string()).texts("lasts", words::stays);
+    let table = table.numbers("ping|ns", |state| state.ping_ns.map(nanoseconds).unwrap_or_default()).table();
     heading("States of the machine during the run") + table
 }
 

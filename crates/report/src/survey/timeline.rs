@@ -140,7 +140,7 @@ fn drawn(series: &[Series], unit: &str, log_y: bool) -> Page {
     if series.iter().all(|one| one.points.len() < 2) {
         return Page::new();
     }
-    let (unit, series) = (unit.to_owned(), series.to_vec());
+    let (unit, series) = (unit.into(), series.to_vec());
     plot_over(Plot { unit, unit_in_heading: true, log_y, series, rows: ROWS, ..Plot::default() }, "s")
 }
 

@@ -1,16 +1,16 @@
 //! The long views of a saved run: why figures are not trusted, curves, tails, kernels.
 
 use tiermark_model::{Finding, Grade, Labels, Observation, Quantity, Run, Verdict};
-use tiermark_page::{Align, Cell, Ink, Page, Style, Table, heading, paragraph, space};
+use tiermark_page::{Detail, Ink, Page, Table, heading, paragraph, space};
 
 use super::figures::{Figure, Steps};
-use super::ladder::with_unit;
+use super::marks::with_unit;
 use super::timeline::timeline;
 use super::why::why;
 use crate::curves;
 use crate::findings::tails;
 use crate::header::header;
-use crate::ladder::{Shown, row_name};
+use crate::ladder::row_name;
 use crate::parts::{RunSection, parts};
 
 /// What `show` has of a run beside its report.
@@ -22,7 +22,7 @@ pub struct RunView {
     pub about: &'static str,
     /// What is said where there is nothing to show.
     nothing: &'static str,
-    body: fn(&Run, &Style) -> Page,
+    body: fn(&Run, Detail) -> Page,
 }
 
 /// Every view: options, help, the line of the report that names them, and the tests that go through all follow from its
@@ -32,7 +32,7 @@ pub static RUN_VIEWS: [RunView; 5] = [
         name: "why",
         about: "Show why figures are not trusted and what would help, and the states of the machine",
         nothing: "",
-        body: |run, style| space() + why(run, style),
+        body: |run, _| space() + why(run),
     },
     RunView {
         name: "curves",
@@ -61,15 +61,15 @@ pub static RUN_VIEWS: [RunView; 5] = [
 ];
 
 /// Renders one view of a run, under the run's own header.
-pub fn run_view(run: &Run, view: &RunView, style: &Style) -> Page {
+pub fn run_view(run: &Run, view: &RunView, detail: Detail) -> Page {
     let head = if super::is_survey(run) { super::head(run) } else { header(run) };
-    let body = view_body(run, view, style);
+    let body = view_body(run, view, detail);
     head + if body.is_empty() { space() + paragraph("", view.nothing, Ink::Plain) } else { body }
 }
 
 /// A view without the run's header; empty where it has nothing to show.
-pub(crate) fn view_body(run: &Run, view: &RunView, style: &Style) -> Page {
-    (view.body)(run, style)
+pub(crate) fn view_body(run: &Run, view: &RunView, detail: Detail) -> Page {
+    (view.body)(run, detail)
 }
 
 /// The options of all views, as `--why | --curves`.
@@ -77,25 +77,29 @@ pub fn run_view_options(between: &str) -> String {
     RUN_VIEWS.iter().map(|view| format!("--{}", view.name)).collect::<Vec<_>>().join(between)
 }
 
-fn curves_of(run: &Run, style: &Style) -> Page {
+fn curves_of(run: &Run, detail: Detail) -> Page {
     // Points of different places are on different curves.
     let parts = parts(run);
     let of_part = |(at, part): (usize, &RunSection<'_>)| {
         let observations: Vec<&Observation> = part.experiments.iter().flat_map(|e| &e.observations).collect();
-        let curves = curves::large(&observations, &run.machine, style);
+        let curves = curves::large(&observations, &run.machine, detail);
         if curves.is_empty() { curves } else { part.head(at + 1, parts.len()) + curves }
     };
     parts.iter().enumerate().map(of_part).collect()
 }
 
-fn tails_of(run: &Run, style: &Style) -> Page {
+fn tails_of(run: &Run, detail: Detail) -> Page {
     // A quantile describes the run, disturbance included: it bounds nothing.
     let described = |f: &Finding| Finding {
         verdict: if f.verdict.grade == Grade::Bound { Verdict::trusted() } else { f.verdict.clone() },
         ..f.clone()
     };
-    let findings: Vec<Finding> = run.findings().filter(|f| f.metric == Quantity::LatencyTail).map(described).collect();
-    let out = tails(&mut Shown::new(findings.iter()), style);
+    let findings: Vec<Finding> = run
+        .findings()
+        .filter(|f| f.metric == Quantity::LatencyTail && f.labels.get(Labels::STATISTIC).is_some())
+        .map(described)
+        .collect();
+    let out = tails(&findings.iter().collect::<Vec<_>>(), detail);
     if out.is_empty() {
         return out;
     }
@@ -105,38 +109,36 @@ fn tails_of(run: &Run, style: &Style) -> Page {
 }
 
 /// The rates that name the kernel behind them.
-fn kernels_of<'a>(run: &'a Run, style: &Style) -> Page {
-    let mut table = Table::new().column("figure", Align::Left).column("value", Align::Right);
-    table = table.column("kernel", Align::Left).column("to default", Align::Right).column("default", Align::Left);
-    let mut rivals = Page::new();
+fn kernels_of<'a>(run: &'a Run, detail: Detail) -> Page {
     let of_rates = |f: &&Finding| f.metric == Quantity::Bandwidth && f.labels.get(Labels::KERNEL).is_some();
     let of_part = |part: RunSection<'a>| {
         let steps = Steps::of(&part.experiments);
         let rates = part.experiments.into_iter().flat_map(|e| &e.findings).filter(of_rates);
         rates.map(|f| Figure::new(&steps, f)).collect::<Vec<_>>()
     };
-    for figure in parts(run).into_iter().flat_map(of_part) {
-        let f = figure.finding;
-        let kernel = f.labels.get(Labels::KERNEL).unwrap_or_default();
-        let default = figure.seen.and_then(|o| o.rivals.first()).map(|rival| rival.kernel.to_string());
-        let ratio = figure.seen.and_then(|o| ratio(o, kernel));
-        let is_default = default.as_deref() == Some(kernel);
-        table.row(vec![
-            Cell::new(name(&figure)),
-            Cell::new(with_unit(&figure, style)),
-            Cell::new(kernel),
-            Cell::new(ratio.filter(|_| !is_default).map(|r| format!("{r:.2}{}", style.times())).unwrap_or_default()),
-            Cell::new(if is_default { "the same".to_owned() } else { default.unwrap_or_default() }),
-        ]);
-        rivals += all_rivals(&figure);
-    }
-    if table.is_empty() {
+    let figures: Vec<Figure<'_>> = parts(run).into_iter().flat_map(of_part).collect();
+    if figures.is_empty() {
         return Page::new();
     }
+    let kernel = |figure: &Figure<'_>| figure.finding.labels.get(Labels::KERNEL).unwrap_or_default().to_owned();
+    let default = |figure: &Figure<'_>| figure.seen?.rivals.first().map(|rival| rival.kernel.to_string());
+    let is_default = |figure: &Figure<'_>| default(figure).is_some_and(|default| default == kernel(figure));
+    let to_default = |figure: &Figure<'_>| {
+        let ratio = figure.seen.filter(|_| !is_default(figure)).and_then(|o| ratio(o, &kernel(figure)));
+        ratio.map(|ratio| format!("{ratio:.2}×")).unwrap_or_default()
+    };
+    let table = Table::of(&figures).texts("figure", name).numbers("value", with_unit).texts("kernel", kernel);
+    let table = table.numbers("to default", to_default);
+    let table = table.texts("default", |figure| match default(figure) {
+        _ if is_default(figure) => "the same".to_owned(),
+        default => default.unwrap_or_default(),
+    });
+    let table = table.table();
+    let rivals: Page = figures.iter().map(all_rivals).collect();
     let key = "to default: the rate divided by that of the default kernel at the same moments. The figures use \
                another kernel than the default where it is more than 3 % faster.";
     let mut out = heading("Kernels behind the figures") + table + paragraph("  ", key, Ink::Dim);
-    if style.verbose && !rivals.is_empty() {
+    if detail.is_all() && !rivals.is_empty() {
         out += heading("All kernels, by their rate over the default's") + rivals;
     }
     out

@@ -1,10 +1,10 @@
 //! `show --why`: one line for each figure that is not trusted, by reason, with its numbers and what would help.
 
-use tiermark_model::{Grade, Reason, Run};
-use tiermark_page::{Align, Cell, Ink, Page, Style, Table, heading, paragraph, percent};
+use tiermark_model::{EdgeSeen, Grade, Reason, Run};
+use tiermark_page::{Cell, Ink, Page, Table, heading, paragraph, percent};
 
 use super::figures::{Figure, of_run};
-use super::ladder::{now_text, plain, unit_of, with_unit};
+use super::marks::{in_its_unit, now_text, with_unit};
 use super::states;
 use super::words::Why;
 
@@ -21,7 +21,7 @@ fn reason_of(figure: &Figure<'_>) -> Option<Why> {
 }
 
 /// The view.
-pub(crate) fn why(run: &Run, style: &Style) -> Page {
+pub(crate) fn why(run: &Run) -> Page {
     let figures = of_run(run);
     let mut groups: Vec<(Why, Vec<Figure<'_>>)> = Vec::new();
     for figure in &figures {
@@ -49,16 +49,13 @@ pub(crate) fn why(run: &Run, style: &Style) -> Page {
             | Why::Contradicted
             | Why::NotSettled
             | Why::NotSustained
-            | Why::Otherwise => reasons(group, style),
-            Why::BelowRecord => records(group, style) + further(*why, group),
-            Why::NotSharp | Why::NotReproduced | Why::TooFew | Why::Scattered => {
-                edges(group, style) + further(*why, group)
-            }
+            | Why::Otherwise => reasons(group),
+            Why::BelowRecord => records(group) + further(*why, group),
+            Why::NotSharp | Why::NotReproduced | Why::TooFew | Why::Scattered => edges(group) + further(*why, group),
         };
-        let arrow = style.glyph("→", "->");
-        out += paragraph(&format!("  {arrow} "), help(*why, group, run), Ink::Plain);
+        out += paragraph("  → ", help(*why, group, run), Ink::Plain);
     }
-    out + super::places(run, style) + states::table(run)
+    out + super::places(run) + states::table(run)
 }
 
 /// What would help a group: the cures of what refused its steps, where these are known.
@@ -75,16 +72,11 @@ fn help(why: Why, group: &[Figure<'_>], run: &Run) -> String {
 }
 
 /// Figures with their reasons in words.
-fn reasons(group: &[Figure<'_>], style: &Style) -> Page {
-    let mut table = Table::new().column("figure", Align::Left).column("value", Align::Right);
-    table = table.column("reason", Align::Left);
-    for figure in group {
-        let text =
-            |reason: &Reason| reason.refused().map_or_else(|| reason.in_unit(style.rate_unit), ToString::to_string);
-        let texts: Vec<String> = figure.finding.verdict.reasons.iter().map(text).collect();
-        table.row(vec![Cell::new(figure.name()), Cell::new(with_unit(figure, style)), Cell::new(texts.join("; "))]);
-    }
-    table.into()
+fn reasons(group: &[Figure<'_>]) -> Page {
+    let text = |reason: &Reason| reason.refused().map_or_else(|| reason.to_string(), ToString::to_string);
+    let texts = |figure: &Figure<'_>| figure.finding.verdict.reasons.iter().map(text).collect::<Vec<_>>().join("; ");
+    let table = Table::of(group).texts("figure", Figure::name).numbers("value", with_unit);
+    table.texts("reason", texts).table().into()
 }
 
 /// The reasons of figures beside the one that they are listed under.
@@ -99,45 +91,30 @@ fn further(why: Why, group: &[Figure<'_>]) -> Page {
 }
 
 /// Figures beside the best that the machine has shown.
-fn records(group: &[Figure<'_>], style: &Style) -> Page {
-    let mut table = Table::new().column("figure", Align::Left).column("value", Align::Right);
-    table = table.column("record", Align::Right).column("off", Align::Right).column("of", Align::Left);
-    for figure in group {
-        let record = figure.finding.verdict.reasons.iter().find_map(|reason| match reason {
-            Reason::BelowRecord { record, date, .. } => Some((*record, date.as_str())),
+fn records(group: &[Figure<'_>]) -> Page {
+    let record = |figure: &Figure<'_>| {
+        figure.finding.verdict.reasons.iter().find_map(|reason| match reason {
+            Reason::BelowRecord { record, date, .. } => Some((*record, date.clone())),
             _ => None,
-        });
-        let mut cells = vec![Cell::new(figure.name()), Cell::new(with_unit(figure, style))];
-        if let Some((record, date)) = record {
-            let off = figure.finding.value.map(|value| percent(value / record - 1.0)).unwrap_or_default();
-            let (scale, _) = unit_of(figure, style);
-            cells.push(Cell::new(plain(record / scale, figure.finding.unit, style)));
-            cells.extend([Cell::new(off), Cell::new(date)]);
-        }
-        table.row(cells);
-    }
-    table.into()
+        })
+    };
+    let off = |figure: &Figure<'_>| Some(percent(figure.finding.value? / record(figure)?.0 - 1.0));
+    let best = |figure: &Figure<'_>| Some(Cell::new(in_its_unit(figure, record(figure)?.0)));
+    let table = Table::of(group).texts("figure", Figure::name).numbers("value", with_unit).numbers("record", best);
+    let table = table.numbers("off", |figure| off(figure).unwrap_or_default());
+    table.texts("of", |figure| record(figure).map(|(_, date)| date).unwrap_or_default()).table().into()
 }
 
 /// Figures with what was seen of their edge.
-fn edges(group: &[Figure<'_>], style: &Style) -> Page {
-    let mut table = Table::new().column("figure", Align::Left).column("value", Align::Right);
-    table = table.column("windows|near|best", Align::Right).column("visits", Align::Right);
-    table = table.column("reached|best", Align::Right).column("now (p10 to p90)", Align::Left);
-    for figure in group {
-        let edge = figure.seen.and_then(|o| o.edge);
-        let seen =
-            |text: &dyn Fn(&tiermark_model::EdgeSeen) -> String| Cell::new(edge.as_ref().map(text).unwrap_or_default());
-        table.row(vec![
-            Cell::new(figure.name()),
-            Cell::new(with_unit(figure, style)),
-            seen(&|e| percent(e.share)),
-            seen(&|e| e.visits.to_string()),
-            seen(&|e| e.reached.to_string()),
-            Cell::new(now_text(figure, "", style).unwrap_or_default()),
-        ]);
-    }
-    table.into()
+fn edges(group: &[Figure<'_>]) -> Page {
+    let edge = |figure: &Figure<'_>, text: fn(&EdgeSeen) -> String| {
+        figure.seen.and_then(|o| o.edge).as_ref().map(text).unwrap_or_default()
+    };
+    let table = Table::of(group).texts("figure", Figure::name).numbers("value", with_unit);
+    let table = table.numbers("windows|near|best", |figure| edge(figure, |e| percent(e.share)));
+    let table = table.numbers("visits", |figure| edge(figure, |e| e.visits.to_string()));
+    let table = table.numbers("reached|best", |figure| edge(figure, |e| e.reached.to_string()));
+    table.texts("now (p10 to p90)", |figure| now_text(figure, false).unwrap_or_default()).table().into()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Names of states and reasons, and their cures: the one place for these words.
 
 use tiermark_model::{Machine, Reason, ReasonCode, Run, State, StateKind};
-use tiermark_page::{Style, percent};
+use tiermark_page::percent;
 
 /// A share of the time that is all of it but for rounding.
 const NEARLY_ALL: f64 = 0.9999;
@@ -178,11 +178,11 @@ pub(crate) fn longer(run: &Run) -> String {
 
 /// The reason that decided the grade of a figure withheld or in doubt, in the words of the document: what the estimate
 /// itself says of such a figure, that it is a bound, comes last.
-pub(crate) fn main_reason(reasons: &[Reason], style: &Style) -> String {
+pub(crate) fn main_reason(reasons: &[Reason]) -> String {
     let main = reasons.iter().min_by_key(|reason| reason.is_of_estimate());
     let text = |reason: &Reason| match reason.refused() {
         Some(refusal) => refusal.to_string(),
-        None => reason.in_unit(style.rate_unit),
+        None => reason.to_string(),
     };
     main.map_or_else(|| "no reason was recorded".to_owned(), text)
 }

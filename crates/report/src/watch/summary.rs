@@ -2,7 +2,7 @@
 
 use tiermark_model::messages::curve_profile as says;
 use tiermark_model::{WatchKind, WatchLife, WatchLifeFigure};
-use tiermark_page::{Align, Cell, Ink, Page, Style, Table, paragraph, seconds};
+use tiermark_page::{ABSENT, Ink, Page, Table, paragraph, seconds};
 
 use super::active::time;
 use super::{short, watch_simulated};
@@ -73,15 +73,11 @@ pub struct WatchedCommand<'a> {
 
 /// Renders the summary of a command's life: what the whole system did meanwhile. Numbers that were always 0 are named
 /// in one line.
-pub fn watch_summary(watched: &WatchedCommand<'_>, life: &WatchLife, style: &Style) -> Page {
+pub fn watch_summary(watched: &WatchedCommand<'_>, life: &WatchLife) -> Page {
     let cpu = watched.cpu_seconds.map_or_else(String::new, |used| format!(", {} of cpu time", seconds(used)));
     let head =
         format!("{}: {}{cpu}, {} samples of the system", watched.command, seconds(watched.seconds), watched.samples);
-    let mut table = Table::new().column("", Align::Left);
-    for head in ["mean", "lowest", "highest", "total"] {
-        table = table.column(head, Align::Right);
-    }
-    let (mut zero, mut unknown) = (Vec::new(), Vec::new());
+    let (mut seen, mut zero, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
     let counted = TRAFFIC.into_iter().filter(|(_, name, _)| life.of(name).is_some());
 
     let measured = if life.of("active.visits").is_some() { &ACTIVE_ROWS[..] } else { &[] };
@@ -94,12 +90,16 @@ pub fn watch_summary(watched: &WatchedCommand<'_>, life: &WatchLife, style: &Sty
             Some(figure) => {
                 // Rates of memory are decimal everywhere, sizes of what is swapped are not.
                 let base = if name.starts_with("traffic") { 1000.0 } else { 1024.0 };
-                table.row(row(&words, kind, base, &figure, style));
+                seen.push(SummaryRow { words, kind, base, figure });
             }
         }
     }
+    let table = Table::of(&seen).texts("", |row| &row.words);
+    let mean = |row: &SummaryRow| row.figure.mean().map_or_else(|| ABSENT.to_owned(), |mean| row.shown(mean));
+    let table = table.numbers("mean", mean).numbers("lowest", |row| row.shown(row.figure.least));
+    let table = table.numbers("highest", |row| row.shown(row.figure.most)).numbers("total", SummaryRow::total);
     let simulated = watched.simulated.map_or_else(Page::new, watch_simulated);
-    let mut out = simulated + paragraph("", &head, Ink::Head) + table;
+    let mut out = simulated + paragraph("", &head, Ink::Head) + table.table();
     if life.of("traffic.total_bytes").is_some() {
         let note = format!("Memory traffic: {}", says::watch_counts_unchecked());
         out += paragraph("", &note, Ink::Dim);
@@ -129,32 +129,45 @@ fn pings(life: &WatchLife) -> Vec<(String, String, WatchKind)> {
     ends.into_iter().map(row).collect()
 }
 
-fn row(words: &str, kind: WatchKind, base: f64, figure: &WatchLifeFigure, style: &Style) -> Vec<Cell> {
-    let shown = |value: f64| match kind {
-        WatchKind::Percent => format!("{value:.1} %"),
-        WatchKind::Share => format!("{:.1} %", value * 100.0),
-        WatchKind::Bytes => amount(value, 1024.0),
-        WatchKind::BytesPerSecond if words.ends_with("bandwidth") => {
-            format!("{} GB/s", tiermark_model::format_gbs(value))
+/// A number over the life of a command.
+struct SummaryRow {
+    words: String,
+    kind: WatchKind,
+    /// Of the prefixes of bytes.
+    base: f64,
+    figure: WatchLifeFigure,
+}
+
+impl SummaryRow {
+    fn shown(&self, value: f64) -> String {
+        match self.kind {
+            WatchKind::Percent => format!("{value:.1} %"),
+            WatchKind::Share => format!("{:.1} %", value * 100.0),
+            WatchKind::Bytes => amount(value, 1024.0),
+            WatchKind::BytesPerSecond if self.is_measured() => format!("{} GB/s", tiermark_model::format_gbs(value)),
+            WatchKind::BytesPerSecond => format!("{}/s", amount(value, self.base)),
+            WatchKind::Nanoseconds => format!("{} ns", tiermark_model::format_ns(value)),
+            WatchKind::Hertz => format!("{:.2} GHz", value / 1e9),
+            WatchKind::Seconds => {
+                let (number, unit) = time(value);
+                format!("{number} {unit}")
+            }
+            WatchKind::PerSecond | WatchKind::Count => format!("{}/s", short(value, 1000.0)),
         }
-        WatchKind::BytesPerSecond => format!("{}/s", amount(value, base)),
-        WatchKind::Nanoseconds => format!("{} ns", tiermark_model::format_ns(value)),
-        WatchKind::Hertz => format!("{:.2} GHz", value / 1e9),
-        WatchKind::Seconds => {
-            let (number, unit) = time(value);
-            format!("{number} {unit}")
+    }
+
+    /// Whether it is a rate that is measured now and then: of such there is no total.
+    fn is_measured(&self) -> bool {
+        self.words.ends_with("bandwidth")
+    }
+
+    fn total(&self) -> String {
+        match self.kind {
+            WatchKind::BytesPerSecond if !self.is_measured() => amount(self.figure.total(), self.base),
+            WatchKind::PerSecond => short(self.figure.total().round(), 1000.0),
+            _ => ABSENT.to_owned(),
         }
-        WatchKind::PerSecond | WatchKind::Count => format!("{}/s", short(value, 1000.0)),
-    };
-    let total = match kind {
-        // Of a rate that is measured now and then, there is none.
-        WatchKind::BytesPerSecond if words.ends_with("bandwidth") => style.absent().to_owned(),
-        WatchKind::BytesPerSecond => amount(figure.total(), base),
-        WatchKind::PerSecond => short(figure.total().round(), 1000.0),
-        _ => style.absent().to_owned(),
-    };
-    let mean = figure.mean().map_or_else(|| style.absent().to_owned(), shown);
-    [words.to_owned(), mean, shown(figure.least), shown(figure.most), total].map(Cell::new).into()
+    }
 }
 
 /// Bytes with their unit: `22.4 GiB` by powers of 1024, `25 GB` by powers of 1000.

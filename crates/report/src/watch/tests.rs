@@ -85,7 +85,7 @@ fn a_summary_has_means_ends_and_totals() {
     life.add(&sample());
     let watched =
         WatchedCommand { command: "make -j8", simulated: None, seconds: 2.1, cpu_seconds: Some(1.5), samples: 2 };
-    let text = terminal(&watch_summary(&watched, &life, &Style::default()), &Style::default());
+    let text = terminal(&watch_summary(&watched, &life), &Style::default());
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "make -j8: 2.1 s, 1.5 s of cpu time, 2 samples of the system",
@@ -153,7 +153,7 @@ fn a_summary_begins_with_the_traffic() {
     let mut life = WatchLife::default();
     life.add(&counted());
     let watched = WatchedCommand { command: "x", simulated: None, seconds: 2.0, cpu_seconds: None, samples: 1 };
-    let text = terminal(&watch_summary(&watched, &life, &Style::default()), &Style::default());
+    let text = terminal(&watch_summary(&watched, &life), &Style::default());
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("total memory traffic 25 GB/s 25 GB/s 25 GB/s 50 GB busiest channel 52.1 %"), "{text}");
 }
@@ -207,7 +207,7 @@ fn measurements_have_columns_of_their_own() {
     let mut life = WatchLife::default();
     life.add(&sample);
     let watched = WatchedCommand { command: "make", simulated: None, seconds: 2.0, cpu_seconds: None, samples: 1 };
-    let summary = words(&terminal(&watch_summary(&watched, &life, &Style::default()), &Style::default()));
+    let summary = words(&terminal(&watch_summary(&watched, &life), &Style::default()));
     assert!(summary.contains("DRAM bandwidth 9.87 GB/s 9.87 GB/s 9.87 GB/s –"), "{summary}");
     assert!(summary.contains("DRAM latency 131 ns 131 ns 131 ns –"), "{summary}");
     for row in [
@@ -227,7 +227,7 @@ fn measurements_have_columns_of_their_own() {
     assert!(lines[0].ends_with("DRAM") && lines[1].ends_with("131"), "{lines:?}");
     let simulated = WatchedCommand { simulated: Some("synth:cores=2"), ..watched };
     assert!(
-        terminal(&watch_summary(&simulated, &life, &Style::default()), &Style::default())
+        terminal(&watch_summary(&simulated, &life), &Style::default())
             .starts_with("! SIMULATED machine 'synth:cores=2'")
     );
     let exposed = watch_exposition(&sample);

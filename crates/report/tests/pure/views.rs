@@ -4,7 +4,7 @@ use crate::common::*;
 use proptest::prelude::*;
 use tiermark_model::Purpose;
 use tiermark_model::*;
-use tiermark_page::{RateUnit, Style, terminal};
+use tiermark_page::{Detail, RateUnit, Style, terminal};
 use tiermark_report::{Check, ProbeLine};
 use unicode_width::UnicodeWidthStr;
 
@@ -14,7 +14,7 @@ fn style(width: usize) -> Style {
 
 #[test]
 fn a_guest_on_one_screen() {
-    let shown = terminal(&tiermark_report::machine(&machines::vm(), &style(80)), &style(80));
+    let shown = terminal(&tiermark_report::machine(&machines::vm(), Detail::Usual), &style(80));
     assert!(shown.lines().count() <= 40, "{shown}");
     insta::assert_snapshot!("machine_vm", shown);
 }
@@ -33,20 +33,17 @@ fn limits_of_cores_are_listed_if_asked_for() {
     };
     let machine = Machine { core_limits: Some(limits), ..machines::vm() };
     assert_eq!(
-        terminal(&tiermark_report::machine(&machine, &style(80)), &style(80)),
-        terminal(&tiermark_report::machine(&machines::vm(), &style(80)), &style(80))
+        terminal(&tiermark_report::machine(&machine, Detail::Usual), &style(80)),
+        terminal(&tiermark_report::machine(&machines::vm(), Detail::Usual), &style(80))
     );
-    let shown = terminal(
-        &tiermark_report::machine(&machine, &Style { verbose: true, ..style(120) }),
-        &Style { verbose: true, ..style(120) },
-    );
+    let shown = terminal(&tiermark_report::machine(&machine, Detail::All), &style(120));
     let line = "Golden Cove at best: L1 in 5 cycles, 128 B of loads a cycle, 64 B of stores a cycle, L2 in 15 cycles\n";
     assert!(shown.contains(line) && shown.contains("source: a manual, table 1"), "{shown}");
 }
 
 #[test]
 fn two_sockets_with_cxl_on_one_screen() {
-    let shown = terminal(&tiermark_report::machine(&machines::cxl(), &style(80)), &style(80));
+    let shown = terminal(&tiermark_report::machine(&machines::cxl(), Detail::Usual), &style(80));
     assert!(shown.lines().count() <= 50, "{shown}");
     insta::assert_snapshot!("machine_cxl", shown);
 }
@@ -56,13 +53,13 @@ fn sockets_of_different_size_are_no_product() {
     let mut machine = machines::cxl();
     // 64 cores in two sockets of 32, of which one keeps half: 48 cores, no 2 × 24.
     machine.cpus.retain(|cpu| cpu.socket == 0 || cpu.core % 32 < 16);
-    let shown = terminal(&tiermark_report::machine(&machine, &style(80)), &style(80));
+    let shown = terminal(&tiermark_report::machine(&machine, Detail::Usual), &style(80));
     assert!(shown.contains("2 sockets, 48 cores, 96 cpus"), "{shown}");
 }
 
 #[test]
 fn two_thousand_cpus_on_one_screen() {
-    let shown = terminal(&tiermark_report::machine(&machines::huge(), &style(80)), &style(80));
+    let shown = terminal(&tiermark_report::machine(&machines::huge(), Detail::Usual), &style(80));
     assert!(shown.lines().count() <= 40, "{shown}");
     insta::assert_snapshot!("machine_huge", shown);
 }
@@ -71,21 +68,27 @@ fn two_thousand_cpus_on_one_screen() {
 fn a_machine_that_says_nothing() {
     insta::assert_snapshot!(
         "machine_empty",
-        terminal(&tiermark_report::machine(&Machine::default(), &style(80)), &style(80))
+        terminal(&tiermark_report::machine(&Machine::default(), Detail::Usual), &style(80))
     );
 }
 
 #[test]
 fn runs() {
-    insta::assert_snapshot!("run_vm", terminal(&tiermark_report::run(&vm_run(), &style(80)), &style(80)));
-    insta::assert_snapshot!("run_cxl_wide", terminal(&tiermark_report::run(&cxl_run(), &style(110)), &style(110)));
-    insta::assert_snapshot!("run_huge", terminal(&tiermark_report::run(&huge_run(), &style(80)), &style(80)));
-    insta::assert_snapshot!("run_empty", terminal(&tiermark_report::run(&empty_run(), &style(80)), &style(80)));
-    insta::assert_snapshot!("run_table", terminal(&tiermark_report::run(&table_run(), &style(80)), &style(80)));
-    insta::assert_snapshot!("run_rates", terminal(&tiermark_report::run(&rates_run(), &style(80)), &style(80)));
-    insta::assert_snapshot!("run_rates_narrow", terminal(&tiermark_report::run(&rates_run(), &style(60)), &style(60)));
-    let ascii = Style { unicode: false, verbose: true, rate_unit: RateUnit::Iec, ..style(80) };
-    insta::assert_snapshot!("run_troubled_ascii", terminal(&tiermark_report::run(&troubled_run(), &ascii), &ascii));
+    insta::assert_snapshot!("run_vm", terminal(&tiermark_report::run(&vm_run(), Detail::Usual), &style(80)));
+    insta::assert_snapshot!("run_cxl_wide", terminal(&tiermark_report::run(&cxl_run(), Detail::Usual), &style(110)));
+    insta::assert_snapshot!("run_huge", terminal(&tiermark_report::run(&huge_run(), Detail::Usual), &style(80)));
+    insta::assert_snapshot!("run_empty", terminal(&tiermark_report::run(&empty_run(), Detail::Usual), &style(80)));
+    insta::assert_snapshot!("run_table", terminal(&tiermark_report::run(&table_run(), Detail::Usual), &style(80)));
+    insta::assert_snapshot!("run_rates", terminal(&tiermark_report::run(&rates_run(), Detail::Usual), &style(80)));
+    insta::assert_snapshot!(
+        "run_rates_narrow",
+        terminal(&tiermark_report::run(&rates_run(), Detail::Usual), &style(60))
+    );
+    let ascii = Style { unicode: false, rate_unit: RateUnit::Iec, ..style(80) };
+    insta::assert_snapshot!(
+        "run_troubled_ascii",
+        terminal(&tiermark_report::run(&troubled_run(), Detail::All), &ascii)
+    );
 }
 
 #[test]
@@ -100,8 +103,8 @@ fn ascii_means_ascii() {
     told.experiments[0].findings[1].notes = vec![remark("3 × as far – or more")];
     told.machine.cpu_model.name = Some("Prozessor für Größeres".into());
     for run in [vm_run(), cxl_run(), told, table_run(), rates_run()] {
-        let shown = terminal(&tiermark_report::run(&run, &ascii), &ascii)
-            + &terminal(&tiermark_report::machine(&run.machine, &ascii), &ascii);
+        let shown = terminal(&tiermark_report::run(&run, Detail::All), &ascii)
+            + &terminal(&tiermark_report::machine(&run.machine, Detail::All), &ascii);
         assert!(shown.is_ascii(), "{:?}", shown.chars().find(|c| !c.is_ascii()));
     }
 }
@@ -109,12 +112,9 @@ fn ascii_means_ascii() {
 #[test]
 fn colour_adds_nothing_but_colour() {
     for run in [vm_run(), troubled_run(), cxl_run()] {
-        let colored = terminal(
-            &tiermark_report::run(&run, &Style { color: true, ..style(80) }),
-            &Style { color: true, ..style(80) },
-        );
+        let colored = terminal(&tiermark_report::run(&run, Detail::Usual), &Style { color: true, ..style(80) });
         assert!(colored.contains("\u{1b}["));
-        assert_eq!(plain(&colored), terminal(&tiermark_report::run(&run, &style(80)), &style(80)));
+        assert_eq!(plain(&colored), terminal(&tiermark_report::run(&run, Detail::Usual), &style(80)));
     }
 }
 
@@ -135,7 +135,7 @@ fn nothing_measured_is_invisible() {
     let odd = Labels::new().text("moon", "full");
     run.experiments[0].findings.push(finding("tide", odd.clone(), Unit::Count, 7411.0));
     run.experiments[0].observations.push(observation(odd, Metric::Latency, 8522.0));
-    let shown = terminal(&tiermark_report::run(&run, &style(80)), &style(80));
+    let shown = terminal(&tiermark_report::run(&run, Detail::Usual), &style(80));
     for said in ["tide", "7411", "full", "8522", "triad", "page-random"] {
         assert!(shown.contains(said), "{said} is missing:\n{shown}");
     }
@@ -159,7 +159,7 @@ fn doubted_load() -> Run {
 
 #[test]
 fn reasons_call_numbers_as_the_columns_do() {
-    let shown = terminal(&tiermark_report::run(&doubted_load(), &style(120)), &style(120));
+    let shown = terminal(&tiermark_report::run(&doubted_load(), Detail::Usual), &style(120));
     // What is not there is neither doubtful nor a number.
     insta::assert_snapshot!("doubts_of_columns", shown);
 }
@@ -173,7 +173,7 @@ fn steps_that_came_to_nothing_are_not_measured() {
     lost.verdict
         .invalid(Reason::Told { code: ReasonCode::PageSize, text: "asked for thp pages, got base pages".into() });
     run.experiments[0].observations.push(lost);
-    let shown = terminal(&tiermark_report::run(&run, &style(120)), &style(120));
+    let shown = terminal(&tiermark_report::run(&run, Detail::Usual), &style(120));
     let (_, missing) = shown.split_once("Not measured").unwrap();
     insta::assert_snapshot!("not_measured", missing);
 }
@@ -200,16 +200,16 @@ fn smt_and_tiers_are_told_in_words() {
     let mut machine = machines::vm();
     machine.system.smt_control = Some("notsupported".into());
     machine.nodes.iter_mut().for_each(|node| node.memory_tier = Some(4));
-    let shown = terminal(&tiermark_report::machine(&machine, &style(80)), &style(80));
+    let shown = terminal(&tiermark_report::machine(&machine, Detail::Usual), &style(80));
     assert!(!shown.contains("  tier"), "{shown}");
-    let tiers = terminal(&tiermark_report::machine(&machines::cxl(), &style(80)), &style(80));
+    let tiers = terminal(&tiermark_report::machine(&machines::cxl(), Detail::Usual), &style(80));
     insta::assert_snapshot!("smt_and_tiers", [shown, tiers].join("\n=====\n"));
 }
 
 #[test]
 fn plans() {
     let plans = [(request("latency"), plan_of(5)), (request("bandwidth"), plan_of(90))];
-    insta::assert_snapshot!("plan", terminal(&tiermark_report::plan(&plans, &style(80)), &style(80)));
+    insta::assert_snapshot!("plan", terminal(&tiermark_report::plan(&plans, Detail::Usual), &style(80)));
 }
 
 #[test]
@@ -218,14 +218,14 @@ fn a_plan_takes_no_longer_than_it_may() {
     plan.max_seconds = f64::INFINITY;
     let whole = plan.expected_seconds();
     plan.max_seconds = whole / 2.0;
-    let shown = terminal(&tiermark_report::plan(&[(request("latency"), plan.clone())], &style(80)), &style(80));
+    let shown = terminal(&tiermark_report::plan(&[(request("latency"), plan.clone())], Detail::Usual), &style(80));
     let half = format!("{:.1} s", whole / 2.0);
     assert!(shown.contains(&format!("90 steps, about {half}, at most {half}")), "{shown}");
     let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains(&format!("Expected time in all: {half}")), "{shown}");
     assert!(words.contains(&format!("at most {half}: the last steps")), "{shown}");
     plan.max_seconds = 2.0 * whole;
-    let shown = terminal(&tiermark_report::plan(&[(request("latency"), plan)], &style(80)), &style(80));
+    let shown = terminal(&tiermark_report::plan(&[(request("latency"), plan)], Detail::Usual), &style(80));
     assert!(!shown.contains(&format!("at most {half}")), "{shown}");
 }
 
@@ -264,19 +264,16 @@ fn lists_and_checks() {
         check("clock against CLOCK_MONOTONIC_RAW", false, "off by 0.31 %, more than 0.1 %: use another clocksource"),
     ];
     let shown = [
-        terminal(&tiermark_report::kernels(&kernels, &[refused], &style(80)), &style(80)),
-        terminal(&tiermark_report::probes(&probes, &style(80)), &style(80)),
-        terminal(&tiermark_report::selftest(&checks, &style(80)), &style(80)),
+        terminal(&tiermark_report::kernels(&kernels, &[refused], Detail::Usual), &style(80)),
+        terminal(&tiermark_report::probes(&probes, Detail::Usual), &style(80)),
+        terminal(&tiermark_report::selftest(&checks), &style(80)),
         tiermark_report::page("# latency: one\n\nOne.\n\nTwo.\n\n## What it is not\n\nLoaded latency.", &style(80)),
         terminal(
-            &tiermark_report::equivalents(
-                &[tiermark_report::Equivalent {
-                    there: "stream".into(),
-                    here: "tiermark bandwidth".into(),
-                    note: "as STREAM counts".into(),
-                }],
-                &style(80),
-            ),
+            &tiermark_report::equivalents(&[tiermark_report::Equivalent {
+                there: "stream".into(),
+                here: "tiermark bandwidth".into(),
+                note: "as STREAM counts".into(),
+            }]),
             &style(80),
         ),
     ];
@@ -288,7 +285,7 @@ fn every_run_says_how_many_numbers_are_trusted() {
     let line = |run: &Run| {
         // A survey has a report of its own.
         let run = Run { title: "latency".into(), ..run.clone() };
-        let shown = terminal(&tiermark_report::run(&run, &style(120)), &style(120));
+        let shown = terminal(&tiermark_report::run(&run, Detail::Usual), &style(120));
         shown.lines().find(|l| l.contains("95 % interval")).unwrap_or_default().to_owned()
     };
     assert_eq!(line(&vm_run()), "all 37 numbers trusted; ~ is about; ± is a 95 % interval");
@@ -353,13 +350,13 @@ proptest! {
 
     #[test]
     fn every_view_fits_its_width(width in 60usize..=140, unicode: bool, verbose: bool) {
-        let style = Style { width, unicode, verbose, ..Style::default() };
+        let style = Style { width, unicode, ..Style::default() };
         for run in [vm_run(), cxl_run(), empty_run(), table_run(), rates_run(), troubled_run()] {
-            let shown = terminal(&tiermark_report::run(&run, &style), &style) + &terminal(&tiermark_report::machine(&run.machine, &style), &style);
+            let shown = terminal(&tiermark_report::run(&run, Detail::All), &style) + &terminal(&tiermark_report::machine(&run.machine, Detail::All), &style);
             prop_assert!(too_long(&shown, width).is_empty(), "{:#?}", too_long(&shown, width));
             prop_assert!(shown.lines().all(|l| l.trim_end() == l), "trailing spaces");
         }
-        let shown = terminal(&tiermark_report::plan(&[(request("a"), plan_of(90))], &style), &style);
+        let shown = terminal(&tiermark_report::plan(&[(request("a"), plan_of(90))], Detail::All), &style);
         prop_assert!(too_long(&shown, width).is_empty(), "{:#?}", too_long(&shown, width));
     }
 
@@ -371,7 +368,7 @@ proptest! {
         width in 0usize..200,
         purpose in prop::sample::select(vec![Purpose::Curve, Purpose::Table, Purpose::Ladder, Purpose::Scaling]),
     ) {
-        let style = Style { width, unicode: true, color: true, verbose: true, rate_unit: RateUnit::Iec };
+        let style = Style { width, unicode: true, color: true, rate_unit: RateUnit::Iec };
         let labels = Labels::new().purpose(purpose).whole(Labels::SIZE, whole).text(Labels::TIER, &text);
         let labels = labels.whole(Labels::THREADS, whole).text(Labels::OP, "read").text(Labels::STATISTIC, &text);
         let units = [Unit::Ns, Unit::BytesPerSecond, Unit::Bytes, Unit::Hz, Unit::Ratio, Unit::Count];
@@ -386,13 +383,13 @@ proptest! {
         run.machine.nodes[0].free_bytes = Some(u64::MAX);
         run.machine.system.hostname = Some(text);
         run.machine.system.load1 = Some(number);
-        let shown = terminal(&tiermark_report::run(&run, &style), &style) + &terminal(&tiermark_report::machine(&run.machine, &style), &style);
+        let shown = terminal(&tiermark_report::run(&run, Detail::All), &style) + &terminal(&tiermark_report::machine(&run.machine, Detail::All), &style);
         let controls = plain(&shown).chars().filter(|c| c.is_control() && *c != '\n').count();
         prop_assert_eq!(controls, 0);
         tiermark_report::redact(&run);
         let mut plan = plan_of(3);
         plan.max_seconds = number;
         plan.steps[0].setup.regions[0].bytes = Bytes(whole);
-        let _ = terminal(&tiermark_report::plan(&[(request("a"), plan)], &style), &style);
+        let _ = terminal(&tiermark_report::plan(&[(request("a"), plan)], Detail::All), &style);
     }
 }

@@ -1,0 +1,138 @@
+//! Figures as texts and cells: their values, and the marks before them.
+
+use tiermark_model::{Bytes, Grade, Labels, Machine, Unit};
+use tiermark_page::{ABSENT, Cell, Ink, Number, Text, grade_mark, measured_size, number, text};
+
+use super::figures::{Figure, TierRow};
+use super::words;
+
+/// A value of a figure, without unit and mark.
+pub(crate) fn plain(value: f64, unit: Unit) -> Number {
+    number(value, unit).rounded()
+}
+
+/// A sign before a figure. What has none is trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Mark {
+    AtLeast,
+    AtMost,
+    Doubted,
+    Withheld,
+    Absent,
+}
+
+/// The mark of a figure; `None` where it is trusted.
+pub(super) fn mark(figure: &Figure<'_>) -> Option<Mark> {
+    let verdict = &figure.finding.verdict;
+    if figure.is_unmeasured() {
+        return Some(Mark::Absent);
+    }
+    match verdict.grade {
+        Grade::Invalid => Some(Mark::Withheld),
+        _ if figure.finding.value.is_none() => Some(Mark::Absent),
+        Grade::Bound if figure.finding.unit == Unit::Ns => Some(Mark::AtMost),
+        Grade::Bound => Some(Mark::AtLeast),
+        Grade::Suspect => Some(Mark::Doubted),
+        Grade::Trusted => None,
+    }
+}
+
+impl Mark {
+    pub(super) fn sign(self) -> &'static str {
+        match self {
+            Self::AtLeast => "≥",
+            Self::AtMost => "≤",
+            Self::Doubted => grade_mark(Grade::Suspect),
+            Self::Withheld => grade_mark(Grade::Invalid),
+            Self::Absent => ABSENT,
+        }
+    }
+
+    fn ink(self) -> Ink {
+        match self {
+            Self::AtLeast | Self::AtMost | Self::Absent => Ink::Plain,
+            Self::Doubted => Ink::Warn,
+            Self::Withheld => Ink::Bad,
+        }
+    }
+}
+
+/// The mark of a figure, as it stands before the value; empty where the figure is trusted.
+pub(super) fn sign(figure: &Figure<'_>) -> &'static str {
+    mark(figure).map_or("", Mark::sign)
+}
+
+/// A figure as the ladder shows it: its mark, then the value.
+pub(crate) fn shown(figure: &Figure<'_>) -> Text {
+    cell(figure).text
+}
+
+pub(super) fn cell(figure: &Figure<'_>) -> Cell {
+    written(figure, figure.finding.value.map(|value| plain(value, figure.finding.unit)))
+}
+
+/// A figure with its value written in a way.
+fn written(figure: &Figure<'_>, value: Option<Number>) -> Cell {
+    let value = value.map(Text::from).unwrap_or_default();
+    match mark(figure) {
+        None => Cell::new(value),
+        Some(mark @ (Mark::Withheld | Mark::Absent)) => Cell::inked(mark.sign(), mark.ink()),
+        Some(mark) => Cell::inked(text![mark.sign(), value], mark.ink()),
+    }
+}
+
+/// The size of a tier as measured, else in parentheses as declared.
+pub(super) fn size(row: &TierRow<'_>, machine: &Machine) -> Option<TierSize> {
+    let measured = row.size.and_then(|f| f.value).filter(|bytes| bytes.is_finite());
+    measured.map(TierSize::Measured).or_else(|| declared(&row.name, machine))
+}
+
+/// The size of a tier.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum TierSize {
+    Measured(f64),
+    Declared(Bytes),
+}
+
+impl From<TierSize> for Text {
+    fn from(size: TierSize) -> Self {
+        match size {
+            TierSize::Measured(bytes) => measured_size(bytes).into(),
+            TierSize::Declared(bytes) => format!("({bytes})").into(),
+        }
+    }
+}
+
+fn declared(tier: &str, machine: &Machine) -> Option<TierSize> {
+    let level: u8 = tier.strip_prefix('L')?.parse().ok()?;
+    let bytes = machine.data_caches().filter(|cache| cache.level == level).filter_map(|cache| cache.bytes).min()?;
+    Some(TierSize::Declared(Bytes(bytes)))
+}
+
+/// The words of a figure in running text: `34.4 ns`, `≥41.3 GB/s`.
+pub(crate) fn with_unit(figure: &Figure<'_>) -> Text {
+    written(figure, figure.finding.value.map(|value| in_its_unit(figure, value).with_unit())).text
+}
+
+/// A value in the unit of a figure: times of the operating system's primitives reach from ns to s, those of memory are
+/// ns.
+pub(crate) fn in_its_unit(figure: &Figure<'_>, value: f64) -> Number {
+    let number = plain(value, figure.finding.unit);
+    match figure.finding.value.filter(|_| figure.finding.labels.get(Labels::GROUP).is_some()) {
+        Some(ns) if figure.finding.unit == Unit::Ns => number.in_time_of(ns),
+        _ => number,
+    }
+}
+
+/// What a program got, with the 10th and the 90th percentile of visits: `34.4 (18.6–48.2)`, or `34.4 ns (18.6–48.2)`.
+pub(crate) fn now_text(figure: &Figure<'_>, has_unit: bool) -> Option<Text> {
+    let now = figure.seen?.now?;
+    let [median, p10, p90] = [now.median, now.p10, now.p90].map(|value| in_its_unit(figure, value));
+    let median = if has_unit { median.with_unit() } else { median };
+    Some(text![median, " (", p10, "–", p90, ")"])
+}
+
+/// Whether a tier is one that others may use as well: the last-level cache and what lies behind it.
+pub(crate) fn is_shared_tier(name: &str, machine: &Machine) -> bool {
+    name == words::last_cache(machine) || name.starts_with("DRAM")
+}
