@@ -84,7 +84,12 @@
     const [first, last] = chart.ends;
     const seen = chart.series.filter((s) => s.shown).flatMap((s) => s.points);
     const near = seen.filter((p) => chart.toX(p.x) >= first && chart.toX(p.x) <= last);
-    const all = (near.length ? near : chart.points).flatMap((p) => [p.y, chart.now ? p.about.now : null]);
+    const points = near.length ? near : chart.points;
+    const ys = points.map((p) => p.y).filter((v) => fits(v, chart.log_y));
+    const [least, most] = [ys.reduce((a, b) => Math.min(a, b), Infinity), ys.reduce((a, b) => Math.max(a, b), 0)];
+    // A spike of what a program got leaves the picture: it does not squeeze the curves.
+    const isNear = (v) => v >= least / 3 && v <= 3 * most;
+    const all = ys.concat(points.map((p) => p.about.now).filter((v) => chart.now && isNear(v)));
     const values = all.filter((v) => fits(v, chart.log_y)).map(chart.toY);
     // Not by arguments: a document may have more points than a call takes.
     const [low, high] = [values.reduce((a, b) => Math.min(a, b), Infinity), values.reduce((a, b) => Math.max(a, b), -Infinity)];
