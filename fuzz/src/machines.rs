@@ -10,7 +10,7 @@ use tiermark_capacity::evidence::{GroupCounters, GroupPaths, Host, Vitals, parse
 use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_machine::{LiveFacts, Root, discover, dmi, files};
 use tiermark_model::{IdSet, parse_size};
-use tiermark_page::{Style, terminal};
+use tiermark_page::{Detail, Style, terminal};
 
 use super::input::Input;
 
@@ -90,18 +90,12 @@ pub(crate) fn tree(bytes: &[u8]) {
 /// Discovers a machine and shows it, as `machine` does; a doctor's visit too.
 fn shown(root: &Root) {
     let Ok(machine) = discover(root, &LiveFacts::default()) else { return };
-    let _ = terminal(
-        &tiermark_report::machine(&machine, &Style { verbose: true, ..Style::default() }),
-        &Style { verbose: true, ..Style::default() },
-    );
+    let _ = terminal(&tiermark_report::machine(&machine, Detail::All), &Style::default());
     let _ = serde_json::to_string(&machine).expect("a machine can always be written");
     let input = tiermark_tune::AdviceInput::new(root, &machine, Vec::new());
     let _ = tiermark_tune::knob_rows(&input, tiermark_tune::Profile::Latency, tiermark_tune::knobs());
     let check = tiermark_tune::doctor::CheckInput { root, machine: &machine, busy: None, held: &[] };
-    let _ = terminal(
-        &tiermark_report::doctor(&tiermark_tune::doctor::checkup(&check), &Style::default()),
-        &Style::default(),
-    );
+    let _ = terminal(&tiermark_report::doctor(&tiermark_tune::doctor::checkup(&check)), &Style::default());
 }
 
 /// Firmware's table, what is shown of it, and its redaction.

@@ -9,7 +9,8 @@ pub(crate) fn curves(bytes: &[u8]) {
     if let Ok(points) = tiermark_report::read_mess(&text) {
         for width in [40, 120] {
             let style = tiermark_page::Style { width, ..Default::default() };
-            let _ = tiermark_report::loaded_curves("curves", &points, &style);
+            let page = tiermark_report::loaded_curves("curves", &points, tiermark_page::Detail::Usual);
+            let _ = tiermark_page::terminal(&page, &style);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Doors for fuzzing: what this crate makes of files from elsewhere.
 
-use tiermark_page::{Detail, markdown, Style, terminal};
+use tiermark_page::{Detail, Style, markdown, terminal};
 use tiermark_report::RUN_VIEWS;
 
 use crate::plans;
