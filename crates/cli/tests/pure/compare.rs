@@ -192,7 +192,7 @@ fn reports_fit_the_terminal_and_markdown_has_its_tables() {
         assert!(out.lines().all(|line| line.chars().count() <= 80) && out.contains("worse"), "{out}");
     }
     let out = user.run(&["compare", "fast.json", "slow.json", "--format", "markdown"]).expect(0).out;
-    assert!(out.starts_with("### tiermark: ") && out.contains("| worse |") && out.contains("|---|"), "{out}");
+    assert!(out.starts_with("### tiermark compare\n") && out.contains("| worse |") && out.contains("| --- |"), "{out}");
 }
 
 /// A comparison that is to be shared names neither files nor hosts.
