@@ -87,7 +87,7 @@ pub fn show(bytes: &[u8]) {
             styles.iter().for_each(|(style, detail)| drop(terminal(&tiermark_report::capacity(&run, *detail), style)));
         }
         Ok(Some(Kept::Load(run))) => {
-            styles.iter().for_each(|style| drop(terminal(&tiermark_report::load(&run, style), style)));
+            styles.iter().for_each(|(style, detail)| drop(terminal(&tiermark_report::load(&run, *detail), style)));
         }
         Ok(None) => {
             if let Ok(run) = tiermark_history::parse(bytes, "a document") {
@@ -100,11 +100,11 @@ pub fn show(bytes: &[u8]) {
 /// Concludes a run that was killed, and makes every view of it.
 pub fn show_killed(run: tiermark_model::Run) {
     let (run, _) = tiermark_session::concluded(run, &tiermark_history::Store::at("/nowhere"));
-    show_run(run, &[Style::default()]);
+    show_run(run, &[(Style::default(), Detail::Usual)]);
 }
 
 /// Compares a run with itself and with itself estimated again, by either rule.
-fn show_compared(run: &tiermark_model::Run, styles: &[Style]) {
+fn show_compared(run: &tiermark_model::Run, styles: &[(Style, Detail)]) {
     let again = estimated_again(run.clone());
     let document = |run| tiermark_compare::Document { name: "fuzzed", run };
     for by_role in [false, true] {

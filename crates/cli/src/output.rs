@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use tiermark_lines::{temporary_beside, write_whole};
 use tiermark_model::{Document, Exit, Refusal, Run, Warning};
-use tiermark_page::{Page, RateUnit, Style, markdown, terminal};
+use tiermark_page::{Detail, Page, RateUnit, Style, markdown, terminal};
 
 use crate::args::{ColorChoice, Format, RunArgs, Units, View};
 use crate::sanitise;
@@ -248,10 +248,10 @@ fn together<'a>(refusals: impl IntoIterator<Item = &'a Refusal>) -> Vec<Refusal>
 /// A run in the chosen layout.
 pub(crate) fn report(run: &Run, format: Format, view: &View) -> String {
     match format {
-        Format::Text => rendered(view, |style| tiermark_report::run(run, style)),
+        Format::Text => rendered(view, |detail| tiermark_report::run(run, detail)),
         Format::Markdown => {
             let style = style(view).of_a_file();
-            markdown(&tiermark_report::run(run, &style), &style)
+            markdown(&tiermark_report::run(run, detail(view)), &style)
         }
         Format::Mlc => tiermark_report::mlc(run),
         Format::Stream => tiermark_report::stream(run),
@@ -277,9 +277,8 @@ pub(crate) fn tell_doubts(run: &Run, format: Format) {
 }
 
 /// A page as standard output shows it.
-pub(crate) fn rendered(view: &View, make: impl FnOnce(&Style) -> Page) -> String {
-    let style = style(view);
-    terminal(&make(&style), &style)
+pub(crate) fn rendered(view: &View, make: impl FnOnce(Detail) -> Page) -> String {
+    terminal(&make(detail(view)), &style(view))
 }
 
 /// Prints what was found: as a document of this schema for programs, else as its page.
@@ -291,9 +290,9 @@ pub(crate) fn show<T: Serialize>(
     as_json: bool,
     schema: &str,
     view: &View,
-    make: impl FnOnce(&T, &Style) -> Page,
+    make: impl FnOnce(&T, Detail) -> Page,
 ) -> Result<(), Failure> {
-    print(&if as_json { document(schema, found)? } else { rendered(view, |style| make(found, style)) })
+    print(&if as_json { document(schema, found)? } else { rendered(view, |detail| make(found, detail)) })
 }
 
 /// The exit code of a result, whether or not its reader closed the pipe: who has not seen all of the text still gets

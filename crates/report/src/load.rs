@@ -3,7 +3,7 @@
 mod words;
 
 use tiermark_model::load::{LoadLatencies, LoadLoop, LoadPart, LoadRun, LoadTenant};
-use tiermark_page::{Align, Cell, Ink, Page, Style, Table, achieved, bullet, heading, percent, seconds, space};
+use tiermark_page::{ABSENT, Cell, Detail, Ink, Page, Table, achieved, bullet, heading, percent, seconds, space};
 
 pub use words::{title as load_title, warnings as load_warnings, workload as load_workload};
 use words::{warnings, with_cure};
@@ -21,19 +21,19 @@ fn columns(of: &LoadLatencies) -> [Option<f64>; HEADS.len()] {
 }
 
 /// The page of a run of load.
-pub fn load(run: &LoadRun, style: &Style) -> Page {
-    let mut out = heading(&words::title(run));
-    out += run.measured.as_ref().map(|part| numbers(part, run.workload.pacing, style)).unwrap_or_default();
-    words::facts(run).iter().for_each(|fact| out += bullet(style.glyph("·", "-"), Ink::Dim, fact, None));
+pub fn load(run: &LoadRun, detail: Detail) -> Page {
+    let mut out = heading(words::title(run));
+    out += run.measured.as_ref().map(|part| numbers(part, run.workload.pacing, detail)).unwrap_or_default();
+    words::facts(run).iter().for_each(|fact| out += bullet("·", Ink::Dim, fact, None));
     let before = run.warnings.iter().map(with_cure);
     before.chain(warnings(run)).for_each(|warning| out += bullet("!", Ink::Warn, &warning, None));
     out
 }
 
 /// The tables of what was measured: a row for each tenant, and one for all where there are several.
-fn numbers(part: &LoadPart, pacing: LoadLoop, style: &Style) -> Page {
+fn numbers(part: &LoadPart, pacing: LoadLoop, detail: Detail) -> Page {
     let tenants = &part.tenants[..if part.tenants.len() > 1 { part.tenants.len() } else { 0 }];
-    let shown = if style.verbose { tenants.len() } else { tenants.len().min(MOST) };
+    let shown = if detail.is_all() { tenants.len() } else { tenants.len().min(MOST) };
     let name = if let [only] = part.tenants.as_slice() { &only.target } else { "all" };
     let mut rows: Vec<(&str, &LoadTenant)> = tenants[..shown].iter().map(|one| (one.target.as_str(), one)).collect();
     rows.push((name, &part.all));
@@ -44,42 +44,34 @@ fn numbers(part: &LoadPart, pacing: LoadLoop, style: &Style) -> Page {
             LoadLoop::Paced => "Response: with the requests that the closed loop left out while it waited, µs",
             _ => "Response: from when a request was due to its answer, µs",
         });
-        out += latencies(&rows, |seen| &seen.response, style);
+        out += latencies(&rows, |seen| &seen.response);
     }
     out += heading("Service: from when it was sent to its answer, µs");
-    out += latencies(&rows, |seen| &seen.service, style);
+    out += latencies(&rows, |seen| &seen.service);
     if shown < tenants.len() {
-        out += bullet(" ", Ink::Dim, &format!("and {} tenants more; -v shows all", tenants.len() - shown), None);
+        out += bullet(" ", Ink::Dim, format!("and {} tenants more; -v shows all", tenants.len() - shown), None);
     }
     out + space()
 }
 
 fn rates(rows: &[(&str, &LoadTenant)], has_rate: bool) -> Page {
-    let mut table = Table::new().column("", Align::Left).column("requests/s", Align::Right);
-    if has_rate {
-        table = table.column("of requests due", Align::Right).column("sent late", Align::Right);
-    }
-    for (name, seen) in rows {
-        let mut row = vec![Cell::inked(*name, Ink::Head), Cell::new(format!("{:.0}", seen.requests_per_second))];
-        if has_rate {
-            let cell = |share: Option<String>| Cell::new(share.unwrap_or_default());
-            row.extend([cell(seen.achieved_share.map(achieved)), cell(seen.late_share().map(percent))]);
-        }
-        table.row(row);
-    }
-    table.into()
+    let table = Table::of(rows).texts("", |(name, _)| Cell::inked(*name, Ink::Head));
+    let table = table.numbers("requests/s", |(_, seen)| format!("{:.0}", seen.requests_per_second));
+    let with_shares = table.when(has_rate, |table| {
+        let table = table.numbers("of requests due", |(_, seen)| seen.achieved_share.map(achieved).unwrap_or_default());
+        table.numbers("sent late", |(_, seen)| seen.late_share().map(percent).unwrap_or_default())
+    });
+    with_shares.table().into()
 }
 
-fn latencies(rows: &[(&str, &LoadTenant)], of: fn(&LoadTenant) -> &LoadLatencies, style: &Style) -> Page {
-    let mut table = Table::new().column("", Align::Left);
-    for head in HEADS {
-        table = table.column(head, Align::Right);
-    }
-    for (name, seen) in rows {
-        let cells = columns(of(seen)).map(|ns| Cell::new(ns.map_or_else(|| style.absent().to_owned(), microseconds)));
-        table.row(std::iter::once(Cell::inked(*name, Ink::Head)).chain(cells).collect());
-    }
-    table.into()
+fn latencies(rows: &[(&str, &LoadTenant)], of: fn(&LoadTenant) -> &LoadLatencies) -> Page {
+    let table = Table::of(rows).texts("", |(name, _)| Cell::inked(*name, Ink::Head));
+    let shown = |ns: Option<f64>| ns.map_or_else(|| ABSENT.to_owned(), microseconds);
+    let heads = HEADS.into_iter().enumerate();
+    table
+        .each(heads, |table, (at, head)| table.numbers(head, move |(_, seen)| shown(columns(of(seen))[at])))
+        .table()
+        .into()
 }
 
 /// A latency in µs, with as many digits as its histogram keeps.
@@ -110,30 +102,29 @@ mod tests {
         run
     }
 
-    fn shown(run: &LoadRun, verbose: bool) -> String {
-        let style = Style { verbose, ..Style::default() };
-        terminal(&load(run, &style), &style)
+    fn shown(run: &LoadRun, detail: Detail) -> String {
+        terminal(&load(run, detail), &Style::default())
     }
 
     #[test]
     fn a_run_of_two_tenants() {
-        insta::assert_snapshot!(shown(&open(2), false));
+        insta::assert_snapshot!(shown(&open(2), Detail::Usual));
     }
 
     #[test]
     fn one_tenant_is_told_once_and_many_are_counted() {
-        let one = shown(&open(1), false);
+        let one = shown(&open(1), Detail::Usual);
         assert!(one.matches("127.0.0.1:7000").count() == 3 && !one.contains("  all "), "{one}");
-        let many = shown(&open(30), false);
+        let many = shown(&open(30), Detail::Usual);
         assert!(many.contains("7019") && !many.contains("7020"), "{many}");
-        assert!(shown(&open(30), true).contains("7029"));
+        assert!(shown(&open(30), Detail::All).contains("7029"));
         let nothing = LoadRun { measured: None, ..open(1) };
-        assert!(!shown(&nothing, false).contains("Service"));
+        assert!(!shown(&nothing, Detail::Usual).contains("Service"));
     }
 
     #[test]
     fn a_closed_loop_has_no_share_of_what_was_due() {
-        let text = shown(&words::tests::seed(), false);
+        let text = shown(&words::tests::seed(), Detail::Usual);
         assert!(!text.contains("requests due") && !text.contains("sent late"), "{text}");
         assert!(!text.contains("Response") && text.contains("Service"), "{text}");
     }

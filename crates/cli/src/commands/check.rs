@@ -36,7 +36,7 @@ pub(crate) fn run(args: &CheckArgs, simulation: &Simulation) -> Result<Exit, Fai
     let run = run_of_probes(&args.run)?;
     if args.list {
         let figures = figures(&run);
-        let text = rendered(&args.view, |style| tiermark_report::named_figures(&figures, style));
+        let text = rendered(&args.view, |_| tiermark_report::named_figures(&figures));
         return print(&text).map(|()| Exit::Done);
     }
     judged(args, &run, &entries)

@@ -2,13 +2,14 @@
 
 use tiermark_compare::{Document, Gate, Reference, Rules, THRESHOLD, compare};
 use tiermark_model::{COMPARE_SCHEMA, ComparedFigure, Comparison, Exit, Run};
+use tiermark_page::markdown;
 use tiermark_report::{Sheet, html};
 
 use super::baseline::baselines;
 use super::report::open_page;
 use super::scatter::scatters;
 use crate::args::compare::{CompareArgs, CompareFormat};
-use crate::output::{Destination, Failure, complain, document, print, rendered, style, tell, whoever_reads};
+use crate::output::{Destination, Failure, complain, detail, document, print, rendered, style, tell, whoever_reads};
 use crate::saved::run_of_probes;
 
 /// Runs the command.
@@ -67,8 +68,10 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     let (style, detail) = (style(&args.view), detail(&args.view));
     let text = match args.format {
         _ if args.json => document(COMPARE_SCHEMA, &found)?,
-        CompareFormat::Text => rendered(&args.view, |style| tiermark_report::compare(&found, style)),
-        CompareFormat::Markdown => tiermark_report::compare_markdown(&found, &style.of_a_file()),
+        CompareFormat::Text => rendered(&args.view, |detail| tiermark_report::compare(&found, detail)),
+        CompareFormat::Markdown => {
+            format!("### tiermark compare\n\n{}", markdown(&tiermark_report::compare(&found, detail), &style))
+        }
     };
     if let Some(page) = page {
         let sheets: Vec<Sheet<'_>> = found.others.iter().map(|other| Sheet::Compared(&found, other)).collect();

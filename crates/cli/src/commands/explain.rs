@@ -5,7 +5,6 @@ use tiermark_history::Entry;
 use tiermark_model::{
     ComparedRun, EXPLAIN_RULES_SCHEMA, EXPLANATION_SCHEMA, Exit, ExplainRules, Explanation, count_of, nearest,
 };
-use tiermark_page::Style;
 
 use crate::args::compare::ExplainArgs;
 use crate::output::{Failure, complain, show, tell, whoever_reads};
@@ -15,7 +14,7 @@ use crate::saved::{self, Kept, SavedDocument};
 pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
     if let Some(name) = &args.rules {
         let rules = named(rules(), name.as_deref())?;
-        let page = |rules: &ExplainRules, _: &Style| tiermark_report::explain_rules(rules);
+        let page = |rules: &ExplainRules, _| tiermark_report::explain_rules(rules);
         return show(&rules, args.json, EXPLAIN_RULES_SCHEMA, &args.view, page).map(|()| Exit::Done);
     }
     let found = match &args.run {

@@ -11,7 +11,7 @@ use tiermark_report::{FigureNames, history_words, shown_grades};
 
 use crate::args::Simulation;
 use crate::args::history::{HistoryArgs, Since};
-use crate::output::{Failure, document, print, style, tell};
+use crate::output::{Failure, detail, document, print, style, tell};
 use crate::{environment, saved, target};
 
 /// The newest runs with figures of tiers that the brief lines are made of: those of a survey

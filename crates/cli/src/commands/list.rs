@@ -18,12 +18,12 @@ use tiermark_model::{
     Bench, CounterSourceInfo, Effort, Exit, Isa, KernelInfo, LIST_SCHEMA, List, ListItem, PrimitiveInfo, Refusal,
     Request, RunKind, Scope,
 };
-use tiermark_page::{Page, Style, terminal};
+use tiermark_page::{Detail, Page, Style, terminal};
 use tiermark_report::{FigureLine, ProbeLine, RunLine, RunSummary};
 
 use crate::args::{CountingArgs, ListArgs, Listing, Simulation};
 use crate::counters::{self, ThisSystem, open_counters};
-use crate::output::{self, Failure, print, style};
+use crate::output::{self, Failure, detail, print, style};
 use crate::saved::{self, Kept, journals};
 use crate::{command_line, environment, target};
 
@@ -48,10 +48,10 @@ pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Fail
     let (page, more) = match what {
         Listing::Runs => runs(&environment::store())?,
         Listing::Capacity => capacity()?,
-        Listing::Probes => (tiermark_report::probes(&probe_lines(root)?, &style), String::new()),
-        Listing::Kernels => (kernels(&style), String::new()),
-        Listing::Primitives => (tiermark_report::primitives(&primitives_of(root)?, &style), String::new()),
-        Listing::Counters => (tiermark_report::counter_sources(&sources(args, root)?, &style), String::new()),
+        Listing::Probes => (tiermark_report::probes(&probe_lines(root)?, detail), String::new()),
+        Listing::Kernels => (kernels(detail), String::new()),
+        Listing::Primitives => (tiermark_report::primitives(&primitives_of(root)?, detail), String::new()),
+        Listing::Counters => (tiermark_report::counter_sources(&sources(args, root)?, detail), String::new()),
         Listing::Figures => (tiermark_report::watch_figures(&figures::all()), String::new()),
         Listing::Commands => (tiermark_report::groups(&command_line::described()), String::new()),
     };
@@ -277,13 +277,13 @@ pub(super) fn available() -> Vec<KernelInfo> {
 }
 
 /// Every kernel that was built, and why some cannot run here.
-fn kernels(style: &Style) -> Page {
+fn kernels(detail: Detail) -> Page {
     let mut missing: Vec<Isa> =
         tiermark_kernels::streams().iter().filter(|s| !(s.available)()).map(|s| s.info.isa).collect();
     missing.sort_unstable();
     missing.dedup();
     let unavailable: Vec<Refusal> = missing.into_iter().map(unavailable).collect();
-    tiermark_report::kernels(&available(), &unavailable, style)
+    tiermark_report::kernels(&available(), &unavailable, detail)
 }
 
 /// Why the kernels of an instruction set cannot run here.

@@ -9,7 +9,7 @@ use tiermark_report::TenantRows;
 use tiermark_session::{Reanalysed, reanalyse_saved};
 
 use crate::args::{Format, ShowArgs};
-use crate::output::{self, Failure, print, rendered, report, style, tell, tell_doubts};
+use crate::output::{self, Failure, detail, print, rendered, report, style, tell, tell_doubts};
 use crate::sanitise;
 use crate::saved::{Kept, SavedDocument, run_of_probes};
 
@@ -116,7 +116,7 @@ fn other(args: &ShowArgs, kept: &Kept) -> Result<Exit, Failure> {
         }
         Kept::Load(run) => {
             let run = if args.redact { &tiermark_report::redact_load(run) } else { run.as_ref() };
-            let page = |style: &Style| tiermark_report::load(run, style);
+            let page = || tiermark_report::load(run, detail);
             if args.json { output::json(run)? } else { laid_out(&TenantRows::of_load(run), args.format, &page, &style) }
         }
     };

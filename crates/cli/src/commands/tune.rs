@@ -198,7 +198,7 @@ fn report(args: &TuneArgs, rows: &[ChangeRow], refused: Option<&Refusal>, text: 
         let changes = Changes { changes: rows.to_vec(), refused: refused.cloned() };
         return print(&document(CHANGES_SCHEMA, &changes)?);
     }
-    print(&rendered(&args.view, |style| tiermark_report::change_rows(rows, text, style)))
+    print(&rendered(&args.view, |_| tiermark_report::change_rows(rows, text)))
 }
 
 #[cfg(test)]

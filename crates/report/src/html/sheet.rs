@@ -38,11 +38,11 @@ impl Sheet<'_> {
     /// The article; where there are several, its title has its number and when its run began.
     pub(super) fn body(&self, at: usize, several: bool, detail: Detail, style: &Style) -> Body {
         let report = match self {
-            Self::Run(run) => crate::run(run, style),
-            Self::Capacity(run) => crate::capacity(run, style),
-            Self::Load(run) => crate::load(run, style),
-            Self::CurveProfile(profile) => crate::curve_profile(profile, style),
-            Self::Compared(comparison, other) => crate::compare::against(comparison, other, style),
+            Self::Run(run) => crate::run(run, detail),
+            Self::Capacity(run) => crate::capacity(run, detail),
+            Self::Load(run) => crate::load(run, detail),
+            Self::CurveProfile(profile) => crate::curve_profile(profile),
+            Self::Compared(comparison, other) => crate::compare::against(comparison, other, detail),
         };
         let id = format!("sheet-{at}");
         let mut pieces = report.into_blocks();

@@ -211,7 +211,7 @@ fn told_of(part: &LoadPart, run: &LoadRun, warnings: &mut Vec<String>) {
 pub(super) mod tests {
     use tiermark_model::load::LoadWindow;
     use tiermark_model::messages::load as says;
-    use tiermark_page::{Style, terminal};
+    use tiermark_page::{Detail, Style, terminal};
 
     use super::*;
 
@@ -277,7 +277,7 @@ pub(super) mod tests {
     fn other_work_of_before_the_run_comes_first_with_its_cure() {
         let mut run = seed();
         run.warnings.push(says::load_beside_others(1.6, 2, "rustc 1.6"));
-        let page = terminal(&crate::load(&run, &Style::default()), &Style::default());
+        let page = terminal(&crate::load(&run, Detail::Usual), &Style::default());
         let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
         let (_, first) = page.split_once(" ! ").unwrap();
         assert!(first.starts_with("1.6 of the client's 2 cpus busy when the run began, by rustc 1.6: "), "{first}");

@@ -61,7 +61,7 @@ pub(super) fn run(args: &SelftestArgs) -> Result<Exit, Failure> {
     let rows: Vec<ContinuousRow> =
         sizes.iter().zip(levels).filter_map(|(size, levels)| row(*size, levels, &visits)).collect();
     let setup = format!("cpu {cpu}, {pages}");
-    print(&rendered(&args.view, |style| tiermark_report::continuous(&rows, &setup, style)))?;
+    print(&rendered(&args.view, |_| tiermark_report::continuous(&rows, &setup)))?;
     if rows.is_empty() {
         let refused: Vec<&Refusal> = visits.plan.refused.iter().collect();
         crate::output::complain_once(refused);

@@ -68,7 +68,7 @@ pub(super) fn run(
     if !args.quiet {
         let simulated = simulated.as_deref();
         let watched = WatchedCommand { command: &command, simulated, seconds, cpu_seconds: cpu_seconds(), samples };
-        tell(plain(args, |style| tiermark_report::watch_summary(&watched, &life, style)));
+        tell(plain(args, &tiermark_report::watch_summary(&watched, &life)));
         if !taker.about_counters.is_empty() && life.of("traffic.total_bytes").is_none() {
             tell("Memory traffic is not counted: `tiermark list counters` says why");
         }

@@ -12,7 +12,7 @@ use super::plain;
 use crate::args::Simulation;
 use crate::args::watch::WatchArgs;
 use crate::commands::report::open_page;
-use crate::output::{Destination, Failure, document, style, tell};
+use crate::output::{Destination, Failure, detail, document, style, tell};
 use crate::{saved, target};
 
 /// The command on the curves so far, and where the result goes.
@@ -63,12 +63,12 @@ impl OnCurve {
     pub(super) fn finish(self, command: &str, args: &WatchArgs) -> Result<(), Failure> {
         let profile = self.profiled.finish(command);
         if !args.quiet {
-            tell(format_args!("\n{}", plain(args, |style| tiermark_report::curve_profile(&profile, style))));
+            tell(format_args!("\n{}", plain(args, &tiermark_report::curve_profile(&profile))));
         }
         if let Some(json) = self.json {
             json.write(&document(PLACED_SCHEMA, &profile)?)?;
         }
-        let html = || tiermark_report::html(&[Sheet::CurveProfile(&profile)], &style(&args.view));
+        let html = || tiermark_report::html(&[Sheet::CurveProfile(&profile)], detail(&args.view), &style(&args.view));
         self.page.map_or(Ok(()), |page| page.write(&html()))
     }
 }

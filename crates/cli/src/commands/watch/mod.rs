@@ -107,9 +107,9 @@ pub(crate) fn run(args: &WatchArgs, simulation: &Simulation) -> Result<Exit, Fai
 }
 
 /// A page on standard error, without colours: what is printed there passes the filter of messages.
-fn plain(args: &WatchArgs, make: impl FnOnce(&Style) -> Page) -> String {
+fn plain(args: &WatchArgs, page: &Page) -> String {
     let style = Style { color: false, ..style(&args.view) };
-    terminal(&make(&style), &style).trim_end().to_owned()
+    terminal(page, &style).trim_end().to_owned()
 }
 
 /// Takes samples, and passes each on.
