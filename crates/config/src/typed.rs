@@ -187,7 +187,6 @@ fn example(value: &Spanned<DeValue<'_>>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
     use serde::Deserialize;
     use tiermark_model::Code;
     use tiermark_model::messages::files::codes;
@@ -317,25 +316,5 @@ mod tests {
         let rates = "[[unit]]\nkind = 'poisson'\nrates = [\n  { rate = 1.0 },\n  { rate = 'x' },\n]\n";
         assert_eq!(first(rates), at(5, "unit.rates.rate", codes::type_wrong));
         assert_eq!(first(&rates.replace("rate = 'x'", "speed = 1")), at(5, "unit.rates.speed", codes::key_unknown));
-    }
-
-    proptest! {
-        #[test]
-        fn any_text_is_read_or_refused(text in "(?s)[a-z\\[\\]=\"'.\\n 0-9#{},-]{0,200}") {
-            let _ = read::<File>(&text, MODEL, negative);
-        }
-
-        #[test]
-        fn any_keys_and_values_are_read_or_refused(
-            lines in proptest::collection::vec(
-                ("(title|inner|rate|kind|names|[a-z]{1,5})", "(1|-1.5|nan|\"x\"|true|\\[1\\]|\\{rate = 1\\})"),
-                0..6,
-            )
-        ) {
-            let text: String = lines.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
-            if let Err(mistakes) = read::<File>(&text, MODEL, negative) {
-                prop_assert!(!mistakes.is_empty());
-            }
-        }
     }
 }

@@ -202,11 +202,6 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text(text in ".{0,80}", value: u64) {
-            let _ = (put(&text, value), terms(&text));
-        }
-
-        #[test]
         fn a_value_comes_back(low in 0u32..30, bits in 1u32..20, value: u64) {
             let value = value & ones(bits + 1);
             let words = put(&format!("config:{low}-{},60", low + bits - 1), value).unwrap();

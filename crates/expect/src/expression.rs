@@ -323,11 +323,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn any_text_is_read_or_refused(text in "\\PC{0,60}") {
-            let _ = Expectation::parse(&text);
-        }
-
         /// Words in any order: a mistake is at a character of the text, or just behind it.
         #[test]
         fn any_words_are_read_or_refused_where_they_are(

@@ -144,7 +144,6 @@ fn text(
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
     use tiermark_model::Code;
 
     use super::*;
@@ -185,12 +184,5 @@ mod tests {
         assert_eq!(mistakes("[[expect]]\nthta = \"1 <= 2\""), [at(2, "expect 1.thta", files::codes::key_unknown)]);
         let many = "[[expect]]\nthat = \"1 <= 2\"\n".repeat(MOST + 1);
         assert_eq!(mistakes(&many)[0].2, says::codes::too_many_expectations);
-    }
-
-    proptest! {
-        #[test]
-        fn any_text_is_read_or_refused(text in "(?s)[a-z\\[\\]=\"'.\\n 0-9<>x/#{},-]{0,200}") {
-            let _ = read(&text);
-        }
     }
 }

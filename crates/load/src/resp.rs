@@ -321,35 +321,7 @@ mod tests {
         assert!(parser.body == b"abxx" && parser.body.capacity() < 100 && said.is_empty());
     }
 
-    /// Bytes that are often nearly replies.
-    fn bytes() -> impl Strategy<Value = Vec<u8>> {
-        let piece = prop_oneof![
-            Just(b"+OK\r\n".to_vec()),
-            Just(b"$-1\r\n".to_vec()),
-            Just(b"$3\r\n".to_vec()),
-            Just(b"abc\r\n".to_vec()),
-            Just(b":7\r\n".to_vec()),
-            Just(b"-ERR x\r\n".to_vec()),
-            Just(b"\r".to_vec()),
-            Just(b"\n".to_vec()),
-            proptest::collection::vec(any::<u8>(), 0..20),
-        ];
-        proptest::collection::vec(piece, 0..30).prop_map(|pieces| pieces.concat())
-    }
-
     proptest! {
-        #[test]
-        fn pieces_say_the_same_as_the_whole(bytes in bytes(), cuts in proptest::collection::vec(0..600usize, 0..20)) {
-            let whole = replies([bytes.as_slice()]);
-            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
-            cuts.extend([0, bytes.len()]);
-            cuts.sort_unstable();
-            let pieces = replies(cuts.windows(2).map(|pair| &bytes[pair[0]..pair[1]]));
-            prop_assert_eq!(&whole.0, &pieces.0);
-            // A line that is cut may be known as garbage before its end is seen, never the other way round.
-            prop_assert_eq!(whole.1.is_some(), pieces.1.is_some());
-        }
-
         #[test]
         fn strings_come_back_as_they_were_sent(bodies in proptest::collection::vec(any::<Vec<u8>>(), 0..10), cut in 1..50usize) {
             let mut stream = Vec::new();

@@ -160,8 +160,6 @@ impl<'a> ProcessStat<'a> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     #[test]
@@ -190,13 +188,5 @@ mod tests {
         assert_eq!((stat.pid, stat.name, stat.state()), (7, "a) b (c", Some('R')));
         assert_eq!((stat.number(4), stat.number(5), stat.number(6), stat.number(0)), (Some(1), None, None, None));
         assert!(ProcessStat::parse("7 a R").is_none() && ProcessStat::parse("x (a) R").is_none());
-    }
-
-    proptest! {
-        #[test]
-        fn any_text(text in any::<String>(), name in "[A-Z]{0,2}") {
-            let _ = (number(&text), number_or_max(&text), counters(&text), kilobytes(&text, &name));
-            let _ = (pids(&text).count(), ProcessStat::parse(&text).map(|stat| (stat.state(), stat.number(4))));
-        }
     }
 }

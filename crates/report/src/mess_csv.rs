@@ -233,10 +233,5 @@ mod tests {
                 Err(error) => prop_assert!(error.line >= 1 && !error.why.is_empty()),
             }
         }
-
-        #[test]
-        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-            let _ = read_mess(&String::from_utf8_lossy(&bytes));
-        }
     }
 }

@@ -1,7 +1,5 @@
 //! Files as kernels write them, and as nothing does.
 
-use proptest::prelude::*;
-
 use tiermark_machine::Stall;
 use tiermark_model::capacity::Evidence;
 
@@ -171,23 +169,4 @@ fn the_running_system_is_understood() {
     let host = Host::read(&Root::live(), &[]).unwrap();
     assert!(host.vmstat.unwrap().contains_key("pgfault") && host.ticks.unwrap().total > 0);
     assert!(available(&Root::live()).unwrap().unwrap() > 0 && host.swaps.is_some());
-}
-
-proptest! {
-    #[test]
-    fn any_text_is_read_or_refused(text in "(?s)(some|full|cpu |avg10=|total=|[0-9]{1,22}|-?[a-z0-9./()]{1,9}|[ \
-        \\t\\n]){0,40}") {
-        let _ = (files::counters(&text), parse::pressure(&text), parse::disks(&text));
-        let _ = (parse::zram(&text), parse::swaps(&text), parse::cpu_ticks(&text), parse::zswap(&text));
-    }
-
-    #[test]
-    fn any_change_of_a_real_file_is_read_or_refused(at in 0usize..300, with in "[0-9a-z =)\\n-]{0,21}") {
-        for real in [PRESSURE, DISKS, SWAPS, "cpu  10 2 8 70 5 1 1 3 9 9\n", "4096 1024 2048 0 9999 3 0 1\n"] {
-            let mut text = real.to_owned();
-            text.insert_str(at % real.len(), &with);
-            let _ = (files::counters(&text), parse::pressure(&text), parse::disks(&text));
-            let _ = (parse::zram(&text), parse::swaps(&text), parse::cpu_ticks(&text));
-        }
-    }
 }

@@ -172,15 +172,5 @@ mod tests {
             lines.push(b"\"stop\"\n");
             prop_assert_eq!(lines.take::<Request>(), Ok(Some(Request::Stop)));
         }
-
-        #[test]
-        fn what_is_changed_on_its_way_is_read_or_refused(at in 0usize..4000, byte in any::<u8>()) {
-            let mut bytes = line(&done()).unwrap();
-            let at = at % bytes.len();
-            bytes[at] = byte;
-            let mut lines = Lines::default();
-            lines.push(&bytes);
-            while !matches!(lines.take::<Reply>(), Ok(None)) {}
-        }
     }
 }

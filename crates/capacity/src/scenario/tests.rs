@@ -310,20 +310,6 @@ fn external_servers_have_addresses() {
 }
 
 proptest! {
-    /// Any text is either read as a scenario or refused, and a scenario that is read can be run or its mistakes are
-    /// reported.
-    #[test]
-    fn any_change_is_read_or_refused(at in 0usize..2_000, with in "[a-z0-9.\"=\\[\\]{}:,_ \\n-]{0,12}", cut in 0usize..20) {
-        let mut text = text_of("mini").to_owned();
-        let at = (at % text.len()..).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-        let end = (at + cut..=text.len()).find(|end| text.is_char_boundary(*end)).unwrap_or(text.len());
-        text.replace_range(at..end, &with);
-        match Scenario::read(&text) {
-            Ok(scenario) => prop_assert!(scenario.problems().is_empty()),
-            Err(mistakes) => prop_assert!(!mistakes.is_empty()),
-        }
-    }
-
     #[test]
     fn any_text_is_a_choice_or_none(text in "(swap|zram|node|brief|normal|zipf|hotspot)?:?[a-z0-9./+,:-]{0,20}") {
         if let Ok(tier) = text.parse::<Tier>() {

@@ -1,5 +1,3 @@
-use proptest::prelude::*;
-
 use super::*;
 use crate::traffic::traffic;
 
@@ -142,13 +140,6 @@ fn groups_without_memory_are_named() {
     let mut file = file_of(both.as_bytes());
     assert!(file.read().is_ok());
     assert_eq!(file.groups_without_memory(), None);
-}
-
-proptest! {
-    #[test]
-    fn any_text(cut in 0..OUTPUT.len(), text in ".{0,60}") {
-        let _ = (likwid_of(&text), likwid_of(&format!("{}{text}", &OUTPUT[..cut])));
-    }
 }
 
 #[test]

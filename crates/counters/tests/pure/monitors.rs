@@ -8,7 +8,6 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::common::{cpus, fixtures, intel, machine};
-use proptest::prelude::*;
 use tiermark_counters::{
     CounterSource, GroupFiles, LikwidFile, Monitored, PCM_MEMORY, PcmFile, PcmTable, Resctrl, Snapshot,
     examine_resctrl, traffic,
@@ -321,17 +320,4 @@ fn a_file_that_no_longer_grows_is_named() {
         Monitored::new(LikwidFile::new(&b"STRUCT,Info,3\n"[..], BTreeMap::new()), "out", Some(Duration::ZERO));
     assert!(likwid.read_at(Duration::ZERO).is_ok() && likwid.read_at(old).is_ok() && likwid.notes().len() == 2);
     assert!(likwid.notes()[1].text.contains("no counts yet"));
-}
-
-proptest! {
-    #[test]
-    fn any_lines_of_pcm(cut in 0..MEMORY.len(), text in "[-0-9.,;:A-Za-z \n]{0,80}") {
-        let mut memory = PcmTable::new(&PCM_MEMORY);
-        memory.feed(&MEMORY[..cut]);
-        memory.feed(&text);
-        memory.feed(&MEMORY[cut..]);
-        for reading in memory.snapshot().readings {
-            prop_assert!(reading.each == 1.0);
-        }
-    }
 }

@@ -6,7 +6,6 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::common::{EACCES, EINVAL, Fake, cpu, cpus, fixtures, intel, kind, machine, of_source, open, source};
-use proptest::prelude::*;
 use tiermark_counters::{
     Backend, Cores, CounterSource, Fault, Hsmp, KnownStream, Mailbox, OPEN_FLAGS, Of, PCM, PcmFile, PcmTable,
     READ_FORMAT, System, check_known, families, survey, traffic,
@@ -321,14 +320,4 @@ fn every_source_is_listed_in_the_order_of_preference() {
     // A captured machine: nothing is opened.
     let captured = survey(&root, &machine, &families(), None);
     assert!(captured.iter().all(|info| info.opens != Some(true) && info.refused.is_some()));
-}
-
-proptest! {
-    #[test]
-    fn any_lines_of_pcm(text in "[-0-9.,;:A-Za-z \n]{0,200}") {
-        let mut csv = PcmTable::new(&PCM);
-        csv.feed("System,Socket 0,SKT0dataIn,\nDate,Time,READ,UPI0,\n");
-        csv.feed(&text);
-        let _ = csv.snapshot();
-    }
 }
