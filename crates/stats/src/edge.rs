@@ -3,7 +3,7 @@
 use crate::usable;
 
 /// The edge is this quantile of a state's windows, counted from the side that disturbance cannot reach. Of the
-/// quantiles tried on recorded runs of a shared guest (`examples/windows.rs`), the median window moved by 2.6 % between
+/// quantiles tried on recorded runs of a shared guest, the median window moved by 2.6 % between
 /// runs in the middle cell, the 98th percentile by 1.6 %; the best single window grows with the number of tries.
 pub const EDGE_QUANTILE: f64 = 0.98;
 /// Windows within this share of the edge are near it.

@@ -1,8 +1,7 @@
 //! Compares rules of trust: `cargo run --release -p tiermark-stats --example piles -- [FILE…]`.
 //!
 //! Without a file: 1,000 simulated runs of each kind, whose true level is known, 2 minutes on two cores. With files:
-//! recorded windows of runs of one machine, either text as `windows.rs` reads it, or run documents (`.json`), of which
-//! the steps with 40 visits and more count.
+//! run documents of one machine (`benches/windows`), of which the steps with 40 visits and more count.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "printing is what it is for")]
 

@@ -15,33 +15,7 @@ pub(crate) type Cells = BTreeMap<String, (Side, Vec<VisitWindows>)>;
 
 pub(crate) fn read(file: &str) -> Cells {
     let text = fs::read_to_string(file).unwrap_or_else(|error| panic!("{file}: {error}"));
-    if file.ends_with(".json") { document(file, &text) } else { lines(file, &text) }
-}
-
-/// A line is a window: seconds, cell, flag, number within its visit, value.
-fn lines(file: &str, text: &str) -> Cells {
-    let mut cells = Cells::new();
-    for line in text.lines() {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let [at, cell, flag, _, value, ..] = words.as_slice() else { continue };
-        if *cell == "ping" {
-            continue;
-        }
-        let number = |word: &str| word.parse::<f64>().unwrap_or_else(|_| panic!("{file}: '{line}'"));
-        let side = if cell.starts_with("lat") { Side::Low } else { Side::High };
-        let (_, visits) = cells.entry((*cell).to_owned()).or_insert((side, Vec::new()));
-        if visits.last().is_none_or(|visit| visit.at != number(at)) {
-            visits.push(VisitWindows { at: number(at), values: Vec::new() });
-        }
-        if let Some(visit) = visits.last_mut().filter(|_| *flag == "0") {
-            visit.values.push(number(value));
-        }
-    }
-    cells
-}
-
-fn document(file: &str, text: &str) -> Cells {
-    let document: Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{file}: {error}"));
+    let document: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}"));
     let experiments = document["experiments"].as_array().into_iter().flatten();
     let mut cells = Cells::new();
     for step in experiments.flat_map(|experiment| experiment["observations"].as_array().into_iter().flatten()) {

@@ -2,13 +2,9 @@
 //! and a figure that became 8 % slower is found. `scatter.rs` adds what runs differ by.
 //!
 //! Documents are drawn from the visits of one run, in blocks, so that the time that a disturbance lasts stays as it was
-//! (moving blocks; Künsch 1989), and estimated as a run is. The visits come from simulated neighbours, or, of the
-//! ignored test, from recorded windows: `TIERMARK_WINDOWS=DIRECTORY cargo test -p tiermark-compare --test noise --
-//! --ignored --nocapture` reads the files there whose names end in `.txt`, in the layout of `examples/windows.rs` of
-//! the crate `stats`.
+//! (moving blocks; Künsch 1989), and estimated as a run is.
 
 mod made;
-mod recorded;
 mod scatter;
 
 use made::{documents, machine, run_of};
@@ -92,31 +88,4 @@ fn simulated_neighbours_raise_no_alarm_and_hide_no_change() {
     }
     assert!(seen.pairs == 60 && seen.slowed == 60 && seen.figures == 60 * 12, "{seen:?}");
     assert!(seen.alarmed <= 1 && seen.found >= 57 && seen.same > seen.figures / 3, "{seen:?}");
-}
-
-/// 1,000 pairs from recorded windows of a shared machine.
-#[test]
-#[ignore = "takes minutes, and needs recorded windows"]
-fn recorded_neighbours_raise_no_alarm_and_hide_no_change() {
-    let directory = std::env::var("TIERMARK_WINDOWS").expect("TIERMARK_WINDOWS names a directory of recorded windows");
-    let pairs = std::env::var("TIERMARK_PAIRS").ok().and_then(|n| n.parse().ok()).unwrap_or(1_000);
-    let sources = recorded::all(&directory);
-    let mut rng = Rng::new(16);
-    let mut seen = Seen::default();
-    (0..pairs).for_each(|at| seen.pair(&sources[at % sources.len()].1, &mut rng));
-    eprintln!("{VISITS} visits to a step: {seen:?}");
-    // Different hours of the machine differ by more than their visits say.
-    let mut apart = (0, 0);
-    for (at, (name, one)) in sources.iter().enumerate() {
-        for (against, other) in &sources[at + 1..] {
-            let found = compared(&run_of(one), &run_of(other));
-            apart = (apart.0 + usize::from(alarms(&found) > 0), apart.1 + 1);
-            for figure in found.others[0].figures.iter().filter(|figure| figure.verdict.has_moved()) {
-                eprintln!("{name} {against}: {} {:+.1} %", figure.labels, figure.change.unwrap() * 100.0);
-            }
-        }
-    }
-    eprintln!("whole recordings of different minutes: {} of {} pairs have an alarm", apart.0, apart.1);
-    assert!(seen.alarmed * 100 <= seen.pairs, "{seen:?}");
-    assert!(seen.found * 100 >= seen.slowed * 95, "{seen:?}");
 }
