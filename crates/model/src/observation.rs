@@ -383,7 +383,7 @@ pub struct Finding {
     /// Ids of the steps it rests on.
     pub evidence: Vec<String>,
     /// Remarks on the number.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, alias = "note", deserialize_with = "older_notes", skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
 }
 
@@ -410,4 +410,20 @@ impl Finding {
     pub fn note(&self, unit: RateUnit) -> Option<String> {
         (!self.notes.is_empty()).then(|| Note::joined(&self.notes, unit))
     }
+}
+
+/// Notes of a document: a list, or in early ones of version 2 a single note or `null`.
+fn older_notes<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Note>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum NotesOnDisk {
+        Several(Vec<Note>),
+        One(Note),
+        None,
+    }
+    Ok(match NotesOnDisk::deserialize(deserializer)? {
+        NotesOnDisk::Several(notes) => notes,
+        NotesOnDisk::One(note) => vec![note],
+        NotesOnDisk::None => Vec::new(),
+    })
 }

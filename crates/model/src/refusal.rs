@@ -163,7 +163,7 @@ impl Warning {
 }
 
 /// A remark on a number or a row; the default says nothing.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Note {
     /// Which note it is.
@@ -196,6 +196,28 @@ impl fmt::Display for Note {
     }
 }
 
+/// Documents of versions before there were codes have a text alone.
+impl<'de> Deserialize<'de> for Note {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum NoteOnDisk {
+            Text(String),
+            Coded {
+                #[serde(default)]
+                code: Code,
+                #[serde(default)]
+                data: Data,
+                text: String,
+            },
+        }
+        Ok(match NoteOnDisk::deserialize(deserializer)? {
+            NoteOnDisk::Text(text) => Self { code: Code::default(), data: Data::new(), text },
+            NoteOnDisk::Coded { code, data, text } => Self { code, data, text },
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,5 +239,14 @@ mod tests {
         let told = |why| Refusal::new("a", why, "");
         assert!(told("x").is_like(&Refusal { what: "b".into(), ..told("x") }) && !told("x").is_like(&told("y")));
         assert!(!told("x").is_of_step() && !told("x").is_like(&of("a")));
+    }
+
+    #[test]
+    fn a_note_of_an_older_document_is_its_text() {
+        let note: Note = serde_json::from_str("\"at distance 21\"").unwrap();
+        assert_eq!((note.code.as_str(), note.text.as_str()), ("", "at distance 21"));
+        let coded = r#"{"code":"at_distance","data":{"distance":21},"text":"at distance 21"}"#;
+        let note: Note = serde_json::from_str(coded).unwrap();
+        assert_eq!(serde_json::to_string(&note).unwrap(), coded);
     }
 }

@@ -106,7 +106,12 @@ pub enum Role {
         /// Accesses of the chase; each visit goes on along the chain where the one before ended.
         accesses: u32,
         /// What is done with the lines before the wait.
-        #[serde(default, skip_serializing_if = "Before::is_default")]
+        #[serde(
+            default,
+            skip_serializing_if = "Before::is_default",
+            alias = "flushed",
+            deserialize_with = "Before::or_flushed"
+        )]
         before: Before,
         /// Whether the chase comes first, through what the visit before read, and the region is read after it, without
         /// a wait.
@@ -163,6 +168,21 @@ pub enum Before {
 impl Before {
     fn is_default(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Reads also what documents had before there was a single use: whether the lines were flushed.
+    fn or_flushed<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Either {
+            Before(Before),
+            Flushed(bool),
+        }
+        Ok(match Either::deserialize(from)? {
+            Either::Before(before) => before,
+            Either::Flushed(true) => Self::Flushed,
+            Either::Flushed(false) => Self::UsedAgain,
+        })
     }
 }
 
@@ -305,6 +325,24 @@ mod tests {
             for (index, share) in shares.iter().enumerate() {
                 assert_eq!(order.iter().filter(|i| **i == index).count(), *share as usize);
             }
+        }
+    }
+
+    #[test]
+    fn revisits_of_older_documents_are_read() {
+        let read = |more: &str| {
+            let text = format!(r#"{{"kind":"revisit","wait_ns":1,"accesses":2{more}}}"#);
+            match serde_json::from_str(&text).unwrap() {
+                Role::Revisit { before, .. } => before,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(read(""), Before::UsedAgain);
+        assert_eq!(read(r#","flushed":true"#), Before::Flushed);
+        assert_eq!(read(r#","flushed":false"#), Before::UsedAgain);
+        for before in [Before::UsedAgain, Before::UsedOnce, Before::Flushed] {
+            let role = Role::Revisit { wait_ns: 1, accesses: 2, before, since_last: false };
+            assert_eq!(serde_json::from_str::<Role>(&serde_json::to_string(&role).unwrap()).unwrap(), role);
         }
     }
 
