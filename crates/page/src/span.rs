@@ -2,7 +2,7 @@
 
 use std::ops::{Add, AddAssign};
 
-use tiermark_model::Unit;
+use tiermark_model::{RateUnit, Unit};
 
 use crate::legend::Sign;
 use crate::number::{Number, unit_name};
@@ -16,6 +16,12 @@ pub struct Text(Vec<Span>);
 #[derive(Debug, Clone, PartialEq)]
 enum Span {
     Words(String),
+    /// A sentence with rates, in each unit that a reader may want.
+    Sentence {
+        si: String,
+        iec: String,
+        both: String,
+    },
     Number(Number),
     /// The name of a unit, see [`unit_name`].
     Unit(Unit),
@@ -52,6 +58,13 @@ impl Text {
         Self(vec![Span::Axis(unit)])
     }
 
+    /// A sentence that may have rates, made for each unit of rates.
+    #[must_use]
+    pub fn sentence(made: impl Fn(RateUnit) -> String) -> Self {
+        let [si, iec, both] = [RateUnit::Si, RateUnit::Iec, RateUnit::Both].map(made);
+        if si == both { Self::from(si) } else { Self(vec![Span::Sentence { si, iec, both }]) }
+    }
+
     /// Texts with a separator between them.
     pub fn joined<T: Into<Self>>(parts: impl IntoIterator<Item = T>, between: &str) -> Self {
         let mut out = Self::default();
@@ -83,6 +96,14 @@ impl Text {
         for span in &self.0 {
             match span {
                 Span::Words(words) => out.push_str(&spoken(words, style)),
+                Span::Sentence { si, iec, both } => {
+                    let sentence = match style.rate_unit {
+                        RateUnit::Si => si,
+                        RateUnit::Iec => iec,
+                        RateUnit::Both => both,
+                    };
+                    out.push_str(&spoken(sentence, style));
+                }
                 Span::Number(number) => out.push_str(&number.shown(style)),
                 Span::Unit(unit) => out.push_str(unit_name(*unit, style)),
                 Span::Axis(Unit::BytesPerSecond) => out.push_str(style.axis().1),
@@ -163,5 +184,21 @@ impl<T: Into<Self>> Add<T> for Text {
     fn add(mut self, more: T) -> Self {
         self += more;
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiermark_model::Rate;
+
+    #[test]
+    fn a_sentence_has_its_rates_in_the_unit_of_the_style() {
+        let text = Text::sentence(|unit| format!("no knee up to {}", Rate::from(42.949_672_96e9).in_unit(unit)));
+        let shown = |rate_unit| text.shown(&Style { rate_unit, ..Style::default() });
+        assert_eq!(shown(RateUnit::Si), "no knee up to 42.9 GB/s");
+        assert_eq!(shown(RateUnit::Iec), "no knee up to 40.0 GiB/s");
+        assert_eq!(shown(RateUnit::Both), "no knee up to 42.9 GB/s (40.0 GiB/s)");
+        assert_eq!(Text::sentence(|_| "2 ns for each GB/s".to_owned()), Text::from("2 ns for each GB/s"));
     }
 }

@@ -1,6 +1,5 @@
 //! Text in columns: cleaning, width, wrapping.
 
-use tiermark_model::{GIB, RateUnit, format_gbs};
 use unicode_width::UnicodeWidthStr;
 
 use crate::style::Style;
@@ -19,50 +18,10 @@ pub fn clean(text: &str) -> String {
         .collect()
 }
 
-/// A text of a document in this style: clean, its rates in the style's unit, and in ASCII if the style says so.
+/// A text of a document in this style: clean, and in ASCII if the style says so.
 pub(crate) fn spoken(text: &str, style: &Style) -> String {
     let text = clean(text);
-    let text = match style.rate_unit {
-        RateUnit::Si => text,
-        unit => other_rates(&text, unit),
-    };
     if style.unicode { text } else { ascii(&text) }
-}
-
-/// A text with its rates in GiB/s, or in both units. Documents speak of GB/s.
-fn other_rates(text: &str, unit: RateUnit) -> String {
-    let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
-    for at in 1..words.len() {
-        let Some(tail) = words[at].strip_prefix("GB/s").filter(|tail| !tail.contains(char::is_alphanumeric)) else {
-            continue;
-        };
-        let Some((lead, number, after)) = iec_number(&words[at - 1]) else { continue };
-        // The first of two numbers stands without the unit: `from 40 to 50 GB/s`.
-        let first = (at >= 3 && matches!(words[at - 2].as_str(), "to" | "and" | "or"))
-            .then(|| iec_number(&words[at - 3]))
-            .flatten();
-        if unit == RateUnit::Both {
-            let first = first.map_or_else(String::new, |(_, first, _)| format!("{first} {} ", words[at - 2]));
-            words[at] = format!("GB/s ({first}{number} GiB/s){tail}");
-        } else {
-            words[at] = format!("GiB/s{tail}");
-            words[at - 1] = lead + &number + &after;
-            if let Some((lead, first, after)) = first {
-                words[at - 3] = lead + &first + &after;
-            }
-        }
-    }
-    words.join(" ")
-}
-
-/// A number of GB/s as one of GiB/s, with what stands before and after it.
-fn iec_number(word: &str) -> Option<(String, String, String)> {
-    let start = word.find(|c: char| c.is_ascii_digit())?;
-    let end = word.rfind(|c: char| c.is_ascii_digit())? + 1;
-    let (lead, tail) = (&word[..start], &word[end..]);
-    let plain = !lead.contains(char::is_alphabetic) && !tail.contains(char::is_alphabetic);
-    let gbs: f64 = word[start..end].parse().ok().filter(|_| plain)?;
-    Some((lead.to_owned(), format_gbs(gbs * 1e18 / GIB as f64), tail.to_owned()))
 }
 
 /// The text without anything beyond ASCII: signs as people type them, the rest as question marks. The space that does
@@ -177,30 +136,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn documents_are_told_in_the_units_and_signs_of_the_style() {
-        let in_unit = |rate_unit| Style { rate_unit, ..Style::default() };
-        for (text, iec, both) in [
-            (
-                "no knee up to 40.8 GB/s: from 147 ns",
-                "no knee up to 38.0 GiB/s: from 147 ns",
-                "no knee up to 40.8 GB/s (38.0 GiB/s): from 147 ns",
-            ),
-            (
-                "falls from 21.5 to 10.74 GB/s.",
-                "falls from 20.0 to 10.0 GiB/s.",
-                "falls from 21.5 to 10.74 GB/s (20.0 to 10.0 GiB/s).",
-            ),
-            (
-                "the next at 1.07 and 107.4 GB/s, (2.15 GB/s)",
-                "the next at 1.00 and 100.0 GiB/s, (2.00 GiB/s)",
-                "the next at 1.07 and 107.4 GB/s (1.00 and 100.0 GiB/s), (2.15 GB/s (2.00 GiB/s))",
-            ),
-            ("2 ns for each GB/s of DDR5-4800", "2 ns for each GB/s of DDR5-4800", "2 ns for each GB/s of DDR5-4800"),
-        ] {
-            assert_eq!(spoken(text, &in_unit(RateUnit::Iec)), iec);
-            assert_eq!(spoken(text, &in_unit(RateUnit::Both)), both);
-            assert_eq!(spoken(text, &in_unit(RateUnit::Si)), text);
-        }
+    fn documents_are_told_in_the_signs_of_the_style() {
         let plain = Style { unicode: false, ..Style::default() };
         assert_eq!(spoken("interval ±1.5 %, 3 × 2 → a, … 日", &plain), "interval +-1.5 %, 3 x 2 -> a, ... ?");
     }

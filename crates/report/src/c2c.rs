@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use tiermark_model::{Finding, Kinds, Labels, Quantity, RateUnit, Relation};
+use tiermark_model::{Finding, Kinds, Labels, Quantity, Relation};
 use tiermark_page::{
-    Block, Cell, Detail, Ink, Page, PairMap, Table, graded, heading, nanoseconds, number, paragraph, percent,
+    Block, Cell, Detail, Ink, Page, PairMap, Table, graded, heading, nanoseconds, number, paragraph, percent, text,
 };
 
 use crate::order::{first, grouped};
 use crate::reasons::Reasons;
+use crate::remark::remark;
 use crate::shown::Shown;
 
 /// A matrix of this many cpus is shown whole: its lower half fits 80 columns.
@@ -124,7 +125,7 @@ fn relations(findings: &[&Finding]) -> Page {
     let table = table.each(["min", "median", "max"], |table, statistic| {
         table.figures(statistic, |row| row.by.get(statistic).map(|f| ns(f)))
     });
-    let note = |row: &RelationRow<'_>| Some(format!("{}: {}", row.name(), row.by.get("median")?.note(RateUnit::Si)?));
+    let note = |row: &RelationRow<'_>| Some(text![row.name(), ": ", remark(row.by.get("median")?)?]);
     let notes = rows.iter().filter_map(note).map(|note| paragraph("  ", note, Ink::Dim));
     let mut notes: Page = notes.collect();
     let op = ops.first().filter(|_| ops.len() == 1).map_or_else(String::new, |op| format!(" ({op})"));
@@ -254,8 +255,8 @@ fn modes(findings: &[&Finding], detail: Detail) -> Page {
     let listed = detail.listed(LISTED);
     let mut out = Page::new();
     for f in findings.iter().take(listed) {
-        let note = f.note(RateUnit::Si).unwrap_or_default();
-        out += paragraph("  ", format!("{}: {note}", subject(f)), Ink::Warn);
+        let note = remark(f).unwrap_or_default();
+        out += paragraph("  ", text![subject(f), ": ", note], Ink::Warn);
     }
     if findings.len() > listed {
         out += paragraph("  ", format!("and {} more like these", findings.len() - listed), Ink::Warn);

@@ -8,6 +8,7 @@ use tiermark_page::{
 };
 
 use crate::points::doubtful;
+use crate::remark;
 
 /// Most curves in the plot: with the program they are as many as can be distinguished.
 const CURVES: usize = 4;
@@ -151,7 +152,7 @@ fn notes(profile: &CurveProfile) -> Page {
     );
     let mut out = paragraph("  ", &key, Ink::Dim);
     for note in &profile.notes {
-        out += paragraph("  ", note.to_string(), Ink::Dim);
+        out += paragraph("  ", remark::notes(std::slice::from_ref(note)), Ink::Dim);
     }
     out
 }

@@ -2,14 +2,17 @@
 
 use std::collections::HashSet;
 
-use tiermark_model::{Finding, Label, Labels, Purpose, Quantity, RateUnit};
-use tiermark_page::{Cell, Detail, Ink, Page, Table, Text, graded, heading, number, paragraph, percent, rate_unit};
+use tiermark_model::{Finding, Label, Labels, Purpose, Quantity};
+use tiermark_page::{
+    Cell, Detail, Ink, Page, Table, Text, graded, heading, number, paragraph, percent, rate_unit, text,
+};
 
 use crate::ladder::{SPANS, subject};
-use crate::order::{distinct, grouped};
+use crate::order::grouped;
 use crate::phrases::milliseconds;
 use crate::pivot::Pivot;
 use crate::reasons::Reasons;
+use crate::remark::{self, remark};
 use crate::shown::Shown;
 
 /// The keys of labels that are amounts of memory.
@@ -126,8 +129,8 @@ fn pivot(title: &str, findings: &[&Finding], column_key: &str, detail: Detail) -
 fn details(findings: &[&Finding], row: &dyn Fn(&Finding) -> String, detail: Detail) -> Page {
     let mut reasons = Reasons::default();
     findings.iter().for_each(|f| reasons.add(&subject(f), &f.verdict));
-    let remarks = distinct(findings.iter().filter_map(|f| Some(format!("{}: {}", row(f), f.note(RateUnit::Si)?))));
-    let remarks = if remarks.is_empty() { Page::new() } else { paragraph("  ", remarks.join("; "), Ink::Dim) };
+    let remarks = remark::distinct(findings.iter().filter_map(|f| Some(text![row(f), ": ", remark(f)?])));
+    let remarks = if remarks.is_empty() { Page::new() } else { paragraph("  ", Text::joined(remarks, "; "), Ink::Dim) };
     reasons.page(detail) + remarks
 }
 
@@ -167,7 +170,7 @@ fn row_names(findings: &[&Finding], column_key: &str) -> impl Fn(&Finding) -> St
 
 /// The remarks of findings, each said once.
 fn notes(findings: &[&Finding]) -> Page {
-    let said = distinct(findings.iter().filter_map(|f| f.note(RateUnit::Si)));
+    let said = remark::distinct(findings.iter().filter_map(|f| remark(f)));
     said.iter().map(|note| paragraph("  ", note, Ink::Dim)).collect()
 }
 

@@ -1,7 +1,8 @@
 //! Which kernels the numbers of the ladder are of.
 
 use crate::order::grouped;
-use tiermark_model::{Finding, Labels, RateUnit};
+use crate::remark::remark;
+use tiermark_model::{Finding, Labels};
 use tiermark_page::{Detail, Ink, Page, Text, graded, heading, items_of, paragraph, rate, text};
 
 /// The kernel behind a number of the ladder.
@@ -12,7 +13,7 @@ pub(crate) struct Winner {
     kernel: String,
     /// The number, with the mark of its grade.
     value: Text,
-    note: Option<String>,
+    note: Option<Text>,
     /// Whether the ladder has a column for the number.
     in_table: bool,
 }
@@ -28,7 +29,7 @@ impl Winner {
             span: text(Labels::SPAN),
             kernel: labels.get(Labels::KERNEL)?.to_owned(),
             value: graded(finding.value.map(rate), &finding.verdict, finding.unit).words(),
-            note: finding.note(RateUnit::Si),
+            note: remark(finding),
             in_table,
         })
     }
@@ -50,7 +51,7 @@ pub(crate) fn kernels(winners: &[Winner], detail: Detail) -> Page {
     for (op, of_op) in grouped(winners.iter().map(|winner| (winner.op.as_str(), winner))) {
         if detail.is_all() {
             for w in of_op {
-                let note = w.note.as_deref().map(|note| format!("; {note}")).unwrap_or_default();
+                let note = w.note.as_ref().map(|note| text!["; ", note]).unwrap_or_default();
                 let text = text![format!("{} {}: {} ", w.op, w.place(), w.kernel), &w.value, note];
                 out += paragraph("  ", text, Ink::Plain);
             }

@@ -1,12 +1,13 @@
 //! The ladder: one row a tier, with what each tier does and how far that can be trusted.
 
+use crate::remark::remark;
 use crate::shown::Shown;
 use std::collections::BTreeSet;
 
-use tiermark_model::{Finding, Grade, Labels, Purpose, Quantity, RateUnit};
+use tiermark_model::{Finding, Grade, Labels, Purpose, Quantity};
 use tiermark_page::{
-    ABSENT, Cell, Detail, Fit, Ink, Number, Page, Table, fitting, grade_ink, grade_mark, graded, heading,
-    measured_size, number, paragraph, percent, rate, rate_unit,
+    ABSENT, Cell, Detail, Fit, Ink, Number, Page, Table, Text, fitting, grade_ink, grade_mark, graded, heading,
+    measured_size, number, paragraph, percent, rate, rate_unit, text,
 };
 
 use crate::kernels::{Winner, kernels};
@@ -234,17 +235,16 @@ impl<'a> LadderRow<'a> {
 
     /// Remarks that stand below the table: all in detail, else only those of numbers that are not what the column
     /// says.
-    fn notes(&self, name: &str, detail: Detail) -> Vec<String> {
+    fn notes(&self, name: &str, detail: Detail) -> Vec<Text> {
         let odd = |f: &&Finding| !f.labels.has_usual_layout();
         let said = [
             ("size", self.size.filter(|_| detail.is_all())),
             ("latency", self.latency.filter(|f| detail.is_all() || odd(f))),
         ];
-        let of_cell =
-            said.into_iter().filter_map(|(what, f)| Some(format!("{name} {what}: {}", f?.note(RateUnit::Si)?)));
+        let of_cell = said.into_iter().filter_map(|(what, f)| Some(text![format!("{name} {what}: "), remark(f?)?]));
         // The remarks of rates stand beside their kernels, where they have one.
         let rates = self.rates.iter().flatten().filter(|f| f.labels.get(Labels::KERNEL).is_none());
-        let of_rate = rates.filter_map(|f| Some(format!("{}: {}", subject(f), f.note(RateUnit::Si)?)));
+        let of_rate = rates.filter_map(|f| Some(text![subject(f), ": ", remark(f)?]));
         of_cell.chain(of_rate).collect()
     }
 }

@@ -45,6 +45,7 @@ mod published;
 mod reasons;
 mod redact;
 mod refusals;
+mod remark;
 mod residency;
 mod run;
 mod scan;

@@ -1,11 +1,12 @@
 //! The limit of the growth of bandwidth with threads.
 
-use tiermark_model::{Finding, Labels, Quantity, RateUnit, Unit};
+use tiermark_model::{Finding, Labels, Quantity, Unit};
 use tiermark_page::{
     ABSENT, Detail, Ink, Page, Table, Text, graded, heading, number, paragraph, percent, rate_unit, text,
 };
 
 use crate::reasons::Reasons;
+use crate::remark::remark;
 use crate::tally::is_number;
 
 /// Name of a ramp.
@@ -69,14 +70,14 @@ pub(crate) fn limits(findings: &[&Finding], detail: Detail) -> Page {
         for finding in findings.iter().filter(|f| here(labels, f) && is_number(f)) {
             reasons.add(&format!("{row} {}", column_name(finding)), &finding.verdict);
         }
-        if let Some(note) = find(labels, &Quantity::ScaleCeiling).and_then(|f| f.note(RateUnit::Si)) {
-            remarks += paragraph("  ", format!("{row}: {note}"), Ink::Plain);
+        if let Some(note) = find(labels, &Quantity::ScaleCeiling).and_then(remark) {
+            remarks += paragraph("  ", text![&row, ": ", note], Ink::Plain);
         }
         for finding in findings.iter().filter(|f| f.metric == Quantity::ScaleShare && here(labels, f)) {
             let of = finding.labels.get(Labels::STATISTIC).unwrap_or_default();
             let share = finding.value.map_or_else(|| ABSENT.to_owned(), percent);
-            let note = finding.note(RateUnit::Si).unwrap_or_default();
-            remarks += paragraph("  ", format!("{row}: {share} {of} ({note})"), Ink::Plain);
+            let note = remark(finding).unwrap_or_default();
+            remarks += paragraph("  ", text![format!("{row}: {share} {of} ("), note, ")"], Ink::Plain);
         }
     }
     heading("What limits") + table + reasons.page(detail) + remarks

@@ -1,6 +1,6 @@
 //! Latency over bandwidth: curves as plots, their figures as a table, and their points.
 
-use tiermark_model::{Finding, Grade, Labels, Observation, Purpose, Quantity, RateUnit, RunCounters, Unit};
+use tiermark_model::{Finding, Grade, Labels, Observation, Purpose, Quantity, RunCounters, Unit};
 use tiermark_page::{
     ABSENT, Cell, Detail, Ink, Page, Plot, ROWS, Rates, Series, Table, Text, graded, heading, letter, nanoseconds,
     number, paragraph, percent, plot_over, rate, rate_unit, space, text,
@@ -11,6 +11,7 @@ use crate::mess_csv::MessPoint;
 use crate::order::distinct;
 use crate::points::observed;
 use crate::reasons::Reasons;
+use crate::remark::remark;
 use crate::shown::Shown;
 use crate::tally::is_number;
 use crate::traffic::on_channels;
@@ -274,7 +275,7 @@ fn table(findings: &[&Finding], detail: Detail) -> Page {
     });
     let table = table.table().gap(1);
     let mut reasons = Reasons::default();
-    let mut notes: Vec<String> = Vec::new();
+    let mut notes: Vec<Text> = Vec::new();
     for row in &rows {
         for finding in findings.iter().filter(|f| name(&f.labels) == *row) {
             if is_number(finding) {
@@ -309,19 +310,19 @@ fn number_of(f: &Finding) -> Cell {
 }
 
 /// Notes of a finding: knees, targets and overload always, the rest in detail.
-fn said(row: &str, finding: &Finding, detail: Detail) -> Option<String> {
-    let note = finding.note(RateUnit::Si)?;
+fn said(row: &str, finding: &Finding, detail: Detail) -> Option<Text> {
+    let note = remark(finding)?;
     match &finding.metric {
-        Quantity::LoadedOverload => Some(format!("{row}: overload, {} lost: {note}", percent(finding.value?))),
+        Quantity::LoadedOverload => Some(text![format!("{row}: overload, {} lost: ", percent(finding.value?)), note]),
         Quantity::LoadedKnee => Some(match finding.value {
-            Some(_) => format!("{row}, knee: {note}"),
-            None => format!("{row}: {note}"),
+            Some(_) => text![row, ", knee: ", note],
+            None => text![row, ": ", note],
         }),
         Quantity::LoadedAtTarget => {
             let target = finding.labels.get(Labels::STATISTIC).unwrap_or_default();
-            Some(format!("{row}: below {target}: {note}"))
+            Some(text![format!("{row}: below {target}: "), note])
         }
-        _ if detail.is_all() => Some(format!("{row} {}: {note}", column_name(finding))),
+        _ if detail.is_all() => Some(text![format!("{row} {}: ", column_name(finding)), note]),
         _ => None,
     }
 }

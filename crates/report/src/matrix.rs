@@ -4,7 +4,7 @@ mod shares;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use tiermark_model::{Finding, HmatAccess, Labels, Machine, NodeId, Purpose, Quantity, RateUnit, RunCounters, Unit};
+use tiermark_model::{Finding, HmatAccess, Labels, Machine, NodeId, Purpose, Quantity, RunCounters, Unit};
 use tiermark_page::{
     ABSENT, Cell, Detail, Ink, Page, Table, Text, bullet, glued, grade_ink, grade_mark, graded, heading, number,
     paragraph, percent, rate, rate_unit, space, text,
@@ -13,6 +13,7 @@ use tiermark_page::{
 use crate::findings::figure;
 use crate::order::{distinct, first, grouped};
 use crate::reasons::Reasons;
+use crate::remark::remark;
 use crate::shown::Shown;
 
 /// Whether a finding is a cell: another number is about cells.
@@ -194,8 +195,8 @@ fn far(findings: &[&Finding], detail: Detail) -> Page {
     let rows = grouped(findings.iter().map(|f| ((label(f, Labels::FROM), node(f)), *f)));
     let shown = detail.listed(ROWS).min(rows.len());
     let to = |to: Option<NodeId>, here: &[&Finding]| {
-        let distance = here.iter().find_map(|f| f.note(RateUnit::Si)).unwrap_or_default();
-        to.map_or_else(String::new, |node| format!("node {node} {distance}"))
+        let distance = here.iter().find_map(|f| remark(f)).unwrap_or_default();
+        to.map_or_else(Text::default, |node| text![format!("node {node} "), distance])
     };
     let cell = |f: &Finding| {
         let is_time = f.labels.is(Labels::OP, "latency");
@@ -297,7 +298,7 @@ fn rated(f: &Finding) -> Cell {
 fn best(findings: &[&Finding]) -> Page {
     let line = |f: &&Finding| {
         let best = f.value.map_or_else(|| ABSENT.into(), |v| Text::from(rate(v).within(f.interval)));
-        let note = f.note(RateUnit::Si).map_or_else(String::new, |note| format!("; {note}"));
+        let note = remark(f).map_or_else(Text::default, |note| text!["; ", note]);
         let (op, from, weights) = (label(f, Labels::OP), label(f, Labels::FROM), label(f, Labels::WEIGHTS));
         let what = format!("Best weights for {op} from {from}: {weights} with ");
         paragraph("  ", text![what, best, " ", rate_unit(), note], Ink::Plain)
@@ -350,12 +351,8 @@ fn uneven(all: &[&Finding]) -> Page {
     let mut out = Page::new();
     for f in &named {
         let what = if f.metric == Quantity::MatrixAsymmetry { "both directions" } else { "same distance" };
-        let text = format!(
-            "{what}, {} differs by {}: {}",
-            label(f, Labels::OP),
-            by(f),
-            f.note(RateUnit::Si).unwrap_or_default()
-        );
+        let differs = format!("{what}, {} differs by {}: ", label(f, Labels::OP), by(f));
+        let text = text![differs, remark(f).unwrap_or_default()];
         out += bullet(grade_mark(f.verdict.grade), grade_ink(f.verdict.grade), text, None);
     }
     if !alike.is_empty() {

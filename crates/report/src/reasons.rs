@@ -4,9 +4,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::Value;
 use tiermark_model::{Code, Finding, Grade, Reason, ReasonCode, Verdict};
-use tiermark_page::{ABSENT, Detail, Ink, Page, bullet, grade_ink, grade_mark};
+use tiermark_page::{ABSENT, Detail, Ink, Page, Text, bullet, grade_ink, grade_mark, text};
 
 use crate::order::{distinct, grouped};
+use crate::remark;
 use crate::tally::is_number;
 
 /// Collects verdicts and groups their reasons.
@@ -32,7 +33,7 @@ enum Standing {
 
 struct ReasonGroup {
     kind: Kind,
-    text: String,
+    text: Text,
     subjects: Vec<String>,
 }
 
@@ -122,7 +123,7 @@ impl ReasonGroup {
             Standing::Absent => (ABSENT, Ink::Plain),
             _ => (grade_mark(self.kind.grade), grade_ink(self.kind.grade)),
         };
-        bullet(mark, ink, format!("{}: {who}: {}", self.word(), self.text), None)
+        bullet(mark, ink, text![format!("{}: {who}: ", self.word()), &self.text], None)
     }
 }
 
@@ -151,19 +152,19 @@ impl Reasons {
         let grade = verdict.grade;
         if verdict.reasons.is_empty() {
             let kind = Kind { grade, standing, code: None, facts: String::new() };
-            self.touch(kind, "no reason was recorded".to_owned(), subject);
+            self.touch(kind, "no reason was recorded".into(), subject);
         }
         for reason in &verdict.reasons {
             let refused = refusal_in_words(reason).filter(|_| grade == Grade::Invalid);
             let standing = if refused.is_some() { Standing::Refused } else { standing };
             let kind = Kind { grade, standing, code: Some(reason.code()), facts: facts(reason) };
-            self.touch(kind, refused.unwrap_or_else(|| reason.to_string()), subject);
+            self.touch(kind, refused.map_or_else(|| remark::reason(reason), Text::from), subject);
         }
     }
 
-    fn touch(&mut self, kind: Kind, text: String, subject: &str) {
+    fn touch(&mut self, kind: Kind, text: Text, subject: &str) {
         let next = self.groups.len();
-        let place = *self.places.entry((kind.clone(), text.clone())).or_insert(next);
+        let place = *self.places.entry((kind.clone(), text.plain())).or_insert(next);
         if place == next {
             self.groups.push(ReasonGroup { kind, text, subjects: Vec::new() });
         }
@@ -181,7 +182,7 @@ impl Reasons {
             let text = if alike.len() == 1 {
                 first.clone()
             } else {
-                format!("{first} (the first of {}; -v lists all)", alike.len())
+                text![first, format!(" (the first of {}; -v lists all)", alike.len())]
             };
             self.groups.push(ReasonGroup { kind, text, subjects });
         }

@@ -1,14 +1,15 @@
 //! How long a shared cache keeps touched lines: a table of waits and ranges, and the conclusion in words.
 
 use tiermark_model::messages::shapes::codes;
-use tiermark_model::{Finding, Labels, Note, Quantity, RateUnit, Unit};
+use tiermark_model::{Finding, Labels, Note, Quantity, Unit};
 use tiermark_page::{
-    Cell, Detail, Ink, Page, Text, graded, heading, measured_size, nanoseconds, paragraph, percent, size,
+    Cell, Detail, Ink, Page, Text, graded, heading, measured_size, nanoseconds, paragraph, percent, size, text,
 };
 
 use crate::phrases::{milliseconds, sentence};
 use crate::pivot::{Pivot, of};
 use crate::reasons::Reasons;
+use crate::remark::remark;
 use crate::steps::Curves;
 
 /// The view; empty where nothing of it was found.
@@ -62,8 +63,8 @@ pub(crate) fn residency(findings: &[&Finding], detail: Detail) -> Page {
     out += reasons.page(detail);
     if detail.is_all() {
         for f in findings {
-            let note = f.note(RateUnit::Si).map(|note| format!("{}: {note}", f.metric.part()));
-            out.extend(note.map(|note| paragraph("  ", &note, Ink::Dim)));
+            let note = remark(f).map(|note| text![f.metric.part(), ": ", note]);
+            out.extend(note.map(|note| paragraph("  ", note, Ink::Dim)));
         }
     }
     out

@@ -1,13 +1,14 @@
 //! Memory by region: what each has, the medians of each node, and the slow ones by name.
 
 use tiermark_model::messages::scan::codes;
-use tiermark_model::{Finding, Labels, Note, Quantity, RateUnit};
+use tiermark_model::{Finding, Labels, Quantity};
 use tiermark_page::{Cell, Detail, Ink, Page, Table, Text, heading, number, paragraph, rate_unit, text};
 
 use crate::findings::figure;
 use crate::order::grouped;
 use crate::pivot::{label, of};
 use crate::reasons::Reasons;
+use crate::remark::remark;
 use crate::steps::Curves;
 
 /// As many regions are listed; of more, only the slow ones, unless all are asked for.
@@ -88,14 +89,14 @@ fn table(findings: &[&Finding], is_listed: &dyn Fn(&Finding) -> bool) -> Page {
 fn verdict(findings: &[&Finding], slow: &[&Finding]) -> Page {
     let mut out = Page::new();
     for found in slow {
-        let notes = Note::joined(&found.notes, RateUnit::Si);
+        let notes = remark(found).unwrap_or_default();
         let place = findings.iter().find(|f| region(f) == region(found) && f.noted(&codes::physical_range).is_some());
         let place = place
             .and_then(|f| f.noted(&codes::physical_range))
             .map(|note| format!(" (physical addresses: {})", note.text));
         let number = label(found, Labels::REGION);
         let name = format!("region {number} of node {}{}", label(found, Labels::NODE), place.unwrap_or_default());
-        out += paragraph("  ", format!("Slow: {name}, {}: {notes}", what(found)), Ink::Bad);
+        out += paragraph("  ", text![format!("Slow: {name}, {}: ", what(found)), notes], Ink::Bad);
     }
     let compared = of(findings, &Quantity::ScanMedian);
     let is_judged = compared.iter().any(|f| f.noted(&codes::too_few_regions).is_none());

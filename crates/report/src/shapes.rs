@@ -1,6 +1,6 @@
 //! Shapes of a machine: caches, translation buffers, misses in flight, and the cost of grain and neighbours.
 
-use tiermark_model::{Finding, Labels, Quantity, RateUnit, Unit};
+use tiermark_model::{Finding, Labels, Quantity, Unit};
 use tiermark_page::{
     ABSENT, Cell, Detail, Ink, Number, Page, Table, Text, graded, heading, measured_size, number, paragraph, percent,
     rate_unit, text,
@@ -10,6 +10,7 @@ use crate::findings::figure;
 use crate::order::{distinct, grouped};
 use crate::pivot::{Pivot, label, of};
 use crate::reasons::Reasons;
+use crate::remark::{self, remark};
 use crate::residency::{counted, residency};
 use crate::scan::scan;
 use crate::shown::Shown;
@@ -70,7 +71,7 @@ fn doubts(findings: &[&Finding], detail: Detail) -> Page {
 /// Doubts and remarks of findings, each once.
 fn remarks(findings: &[&Finding], detail: Detail) -> Page {
     let mut reasons = Reasons::default();
-    let mut notes: Vec<String> = Vec::new();
+    let mut notes: Vec<Text> = Vec::new();
     for f in findings {
         let name = subject(f);
         if is_number(f) {
@@ -78,10 +79,10 @@ fn remarks(findings: &[&Finding], detail: Detail) -> Page {
         }
         // Sets follow from ways and lines.
         let told = detail.is_all() || f.metric != Quantity::GeometrySets;
-        let note = f.note(RateUnit::Si).filter(|_| told).map(|note| format!("{name}: {note}"));
+        let note = remark(f).filter(|_| told).map(|note| text![&name, ": ", note]);
         notes.extend(note);
     }
-    let notes: Page = distinct(notes).iter().map(|note| paragraph("  ", note, Ink::Dim)).collect();
+    let notes: Page = remark::distinct(notes).iter().map(|note| paragraph("  ", note, Ink::Dim)).collect();
     reasons.page(detail) + notes
 }
 
@@ -139,7 +140,7 @@ fn geometry(findings: &[&Finding], detail: Detail) -> Page {
     for f in of(findings, &Quantity::GeometryLine).into_iter().chain(of(findings, &Quantity::GeometryNeighbours)) {
         let what = subject(f);
         let bytes = f.value.map_or_else(|| ABSENT.into(), |v| Text::from(number(v, f.unit)));
-        let note = f.note(RateUnit::Si).map_or_else(String::new, |note| format!(" ({note})"));
+        let note = remark(f).map_or_else(Text::default, |note| text![" (", note, ")"]);
         out += paragraph("  ", text![what, " ", bytes, note], Ink::Plain);
     }
     out += remarks(&levels, detail);
@@ -165,7 +166,7 @@ fn sharing(findings: &[&Finding], detail: Detail) -> Page {
     let table = table.texts("cpus", |f| format!("{} ({})", label(f, Labels::CPUS), label(f, Labels::RELATION)));
     let table = table.texts("declared", |f| label(f, Labels::DECLARED));
     let table = table.figures("a full neighbour costs", |f| graded(f.value.map(signed), &f.verdict, f.unit));
-    let table = table.texts("", |f| Cell::inked(f.note(RateUnit::Si).unwrap_or_default(), Ink::Dim)).table();
+    let table = table.texts("", |f| Cell::inked(remark(f).unwrap_or_default(), Ink::Dim)).table();
     heading("Sharing of caches") + table + reasons.page(detail)
 }
 

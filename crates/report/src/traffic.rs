@@ -12,6 +12,7 @@ use tiermark_page::{
 };
 
 use crate::findings::words;
+use crate::remark;
 use places::places;
 
 /// Bytes on the channels for each useful byte below which a step is one of caches: its few bytes come from elsewhere.
@@ -134,10 +135,14 @@ fn background(run: &Run, counters: &RunCounters) -> Page {
         let ratio = ratio.map_or_else(|| "nothing".to_owned(), |ratio| format!("{ratio:.2} of its bytes"));
         let text = format!("known stream: the counters saw {ratio}");
         out += paragraph("  ", &text, if check.faults.is_empty() { Ink::Plain } else { Ink::Bad });
-        out.extend(check.faults.iter().map(|fault| bullet("!", Ink::Bad, &fault.text, None)));
+        out.extend(
+            check.faults.iter().map(|fault| bullet("!", Ink::Bad, remark::notes(std::slice::from_ref(fault)), None)),
+        );
         out.extend(check.links.iter().map(between_sockets));
     }
-    out.extend(counters.notes.iter().map(|note| bullet("!", Ink::Warn, &note.text, None)));
+    out.extend(
+        counters.notes.iter().map(|note| bullet("!", Ink::Warn, remark::notes(std::slice::from_ref(note)), None)),
+    );
     out
 }
 

@@ -1,10 +1,11 @@
 //! Rates as shares: of the bytes that their accesses move, and of what memory and links carry in theory.
 
-use tiermark_model::{Finding, Labels, RateUnit, RunCounters};
-use tiermark_page::{ABSENT, Detail, Ink, Page, heading, paragraph, percent};
+use tiermark_model::{Finding, Labels, RunCounters};
+use tiermark_page::{ABSENT, Detail, Ink, Page, heading, paragraph, percent, text};
 
 use super::{label, named};
 use crate::order::distinct;
+use crate::remark::remark;
 
 /// Bytes that the program uses as a share of those that move; the first cell of each operation where not all are asked
 /// for.
@@ -18,7 +19,7 @@ pub(super) fn used(findings: &[&Finding], counters: Option<&RunCounters>, detail
         if detail.is_all() { findings.to_vec() } else { ops.into_iter().filter_map(first).collect() };
     let line = |f: &&Finding| {
         let share = f.value.map_or_else(|| ABSENT.to_owned(), percent);
-        paragraph("  ", format!("{}: {share} ({})", named(f), f.note(RateUnit::Si).unwrap_or_default()), Ink::Plain)
+        paragraph("  ", text![named(f), ": ", share, " (", remark(f).unwrap_or_default(), ")"], Ink::Plain)
     };
     let how = match counters.is_some_and(RunCounters::can_be_trusted) {
         true => "lines as the kernels touch them; what was counted stands below, under Traffic of memory",
@@ -38,8 +39,8 @@ pub(super) fn of_theory(findings: &[&Finding]) -> Page {
     let line = |f: &&Finding| {
         let share = f.value.map_or_else(|| ABSENT.to_owned(), percent);
         let of = label(f, Labels::STATISTIC);
-        let text = format!("{}: {share} {of} ({})", named(f), f.note(RateUnit::Si).unwrap_or_default());
-        paragraph("  ", &text, Ink::Plain)
+        let text = text![named(f), format!(": {share} {of} ("), remark(f).unwrap_or_default(), ")"];
+        paragraph("  ", text, Ink::Plain)
     };
     heading("Shares of what is possible in theory") + findings.iter().map(line).collect::<Page>()
 }

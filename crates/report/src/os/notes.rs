@@ -1,7 +1,8 @@
 //! Remarks on channels: where their curves bend, and why another cpu can be slower than the same.
 
+use crate::remark::remark;
 use tiermark_model::messages::shapes::codes;
-use tiermark_model::{Finding, Grade, Labels, OsGroup, RateUnit, Unit};
+use tiermark_model::{Finding, Grade, Labels, OsGroup, Unit};
 use tiermark_page::{Ink, Page, Text, paragraph, text};
 
 use super::points::name;
@@ -15,11 +16,11 @@ const WAKING: &str = "pipe ping-pong";
 
 /// Where a channel's curve bends, in words.
 pub(super) fn knee(finding: &Finding) -> Option<Page> {
-    let mut text = format!("{}: {}", name(finding), finding.note(RateUnit::Si)?);
+    let mut text = text![name(finding), ": ", remark(finding)?];
     if finding.value.is_some() && finding.verdict.grade != Grade::Trusted {
-        text.push_str(&format!("; {}, because numbers that it is derived from are", finding.verdict.grade));
+        text += format!("; {}, because numbers that it is derived from are", finding.verdict.grade);
     }
-    Some(paragraph("  ", &text, Ink::Plain))
+    Some(paragraph("  ", text, Ink::Plain))
 }
 
 /// Channels that are slower across cpus than on one, beyond both intervals, and what the method knows of it.

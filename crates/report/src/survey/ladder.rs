@@ -1,7 +1,7 @@
 //! The ladder of a survey: a row a tier with its undisturbed figures, and below it what programs got, where that
 //! differs.
 
-use tiermark_model::{Bytes, Finding, Labels, Purpose, Quantity, RateUnit, count_of};
+use tiermark_model::{Bytes, Finding, Labels, Purpose, Quantity, count_of};
 use tiermark_page::{
     Cell, Detail, Fit, Ink, Page, Table, Text, fitting, nanoseconds, paragraph, rate_unit, space, text,
 };
@@ -11,6 +11,7 @@ use super::marks::{cell, plain, shown, size, with_unit};
 use crate::cold::cold;
 use crate::ladder::SPANS;
 use crate::phrases::milliseconds;
+use crate::remark::remark;
 use crate::residency::UsedOnce;
 
 /// What the columns of rates are of: their place in a row, and their heading.
@@ -126,8 +127,8 @@ fn zeros(survey: &Survey<'_>) -> Page {
 fn walks(survey: &Survey<'_>) -> Page {
     let mut out = Page::new();
     for grain in survey.findings().filter(|f| f.metric == Quantity::TranslationGrain) {
-        if let Some(note) = grain.note(RateUnit::Si) {
-            out += paragraph("", format!("Translation: {note}"), Ink::Plain);
+        if let Some(note) = remark(grain) {
+            out += paragraph("", text!["Translation: ", note], Ink::Plain);
         }
     }
     for row in survey.rows.iter().filter(|row| !row.walks.is_empty()) {

@@ -91,7 +91,8 @@ fn doubts(survey: &Survey<'_>) -> Vec<Note> {
             _ if figure.is_withheld() => words::Why::Withheld,
             _ => return None,
         };
-        Some(((why, words::main_reason(&figure.finding.verdict.reasons)), figure.name()))
+        let reason = words::main_reason(&figure.finding.verdict.reasons);
+        Some(((why, reason.plain()), (reason, figure.name())))
     });
     let mut groups = grouped(doubted);
     groups.sort_by_key(|((why, _), _)| *why);
@@ -100,8 +101,10 @@ fn doubts(survey: &Survey<'_>) -> Vec<Note> {
         _ => "In doubt",
     };
     let mut notes: Vec<Note> = Vec::new();
-    for ((why, reason), names) in groups {
-        notes.push(note(format!("{}: {}: {reason}", word(why), some(&names)), why.help(survey.run)));
+    for ((why, _), figures) in groups {
+        let (mut reasons, names): (Vec<Text>, Vec<String>) = figures.into_iter().unzip();
+        let text = text![format!("{}: {}: ", word(why), some(&names)), reasons.swap_remove(0)];
+        notes.push(note(text, why.help(survey.run)));
     }
     if let Some((figure, record, date)) = below_record(survey) {
         let all = survey
@@ -123,7 +126,7 @@ fn doubts(survey: &Survey<'_>) -> Vec<Note> {
     if let Some(finding) = not_resolved(survey) {
         let tier = row_name(&finding.labels).unwrap_or_default();
         let place = at(survey.run, finding);
-        let text = format!("The size of {tier}{place} is not resolved: {}", why_not_resolved(finding));
+        let text = text![format!("The size of {tier}{place} is not resolved: "), why_not_resolved(finding)];
         notes.push(note(text, words::longer(survey.run)));
     }
     notes

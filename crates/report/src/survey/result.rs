@@ -40,9 +40,9 @@ pub(crate) fn not_resolved<'a>(survey: &Survey<'a>) -> Option<&'a Finding> {
 }
 
 /// Why a size is not known, without the name that is said before it.
-pub(crate) fn why_not_resolved(finding: &Finding) -> String {
+pub(crate) fn why_not_resolved(finding: &Finding) -> Text {
     let reasons = &finding.verdict.reasons;
-    reasons.iter().find_map(Reason::unresolved).unwrap_or_else(|| words::main_reason(reasons))
+    reasons.iter().find_map(Reason::unresolved).map_or_else(|| words::main_reason(reasons), Text::from)
 }
 
 /// Where a finding of a run with several parts was measured: ` (cpus of node 1)`; empty in a run of one part.
@@ -87,7 +87,7 @@ pub(crate) fn outcome(survey: &Survey<'_>, judged: &Check) -> Outcome {
             more => format!(" and {more} more"),
         };
         let place = at(survey.run, first.finding);
-        return Outcome::Wrong(format!("withheld: {}{place}{more}: {why}", first.name()).into());
+        return Outcome::Wrong(text![format!("withheld: {}{place}{more}: ", first.name()), why]);
     }
     if let Some(finding) = not_resolved(survey) {
         let tier = row_name(&finding.labels).unwrap_or_default();

@@ -1,7 +1,8 @@
 //! `show --why`: one line for each figure that is not trusted, by reason, with its numbers and what would help.
 
+use crate::remark;
 use tiermark_model::{EdgeSeen, Grade, Reason, Run};
-use tiermark_page::{Cell, Ink, Page, Table, heading, paragraph, percent};
+use tiermark_page::{Cell, Ink, Page, Table, Text, heading, paragraph, percent, text};
 
 use super::figures::{Figure, of_run};
 use super::marks::{in_its_unit, now_text, with_unit};
@@ -73,8 +74,8 @@ fn help(why: Why, group: &[Figure<'_>], run: &Run) -> String {
 
 /// Figures with their reasons in words.
 fn reasons(group: &[Figure<'_>]) -> Page {
-    let text = |reason: &Reason| reason.refused().map_or_else(|| reason.to_string(), ToString::to_string);
-    let texts = |figure: &Figure<'_>| figure.finding.verdict.reasons.iter().map(text).collect::<Vec<_>>().join("; ");
+    let text = |reason: &Reason| reason.refused().map_or_else(|| remark::reason(reason), |r| r.to_string().into());
+    let texts = |figure: &Figure<'_>| Text::joined(figure.finding.verdict.reasons.iter().map(text), "; ");
     let table = Table::of(group).texts("figure", Figure::name).numbers("value", with_unit);
     table.texts("reason", texts).table().into()
 }
@@ -83,9 +84,8 @@ fn reasons(group: &[Figure<'_>]) -> Page {
 fn further(why: Why, group: &[Figure<'_>]) -> Page {
     let line = |figure: &Figure<'_>| {
         let others = figure.finding.verdict.reasons.iter().filter(|reason| Why::of_bound(reason) != why);
-        let others: Vec<String> = others.map(ToString::to_string).collect();
-        let text = format!("{} also: {}", figure.name(), others.join("; "));
-        (!others.is_empty()).then(|| paragraph("  ", &text, Ink::Plain))
+        let others = Text::joined(others.map(remark::reason), "; ");
+        (!others.is_empty()).then(|| paragraph("  ", text![figure.name(), " also: ", others], Ink::Plain))
     };
     group.iter().filter_map(line).collect()
 }

@@ -1,7 +1,8 @@
 //! Names of states and reasons, and their cures: the one place for these words.
 
+use crate::remark;
 use tiermark_model::{Machine, Reason, ReasonCode, Run, State, StateKind};
-use tiermark_page::percent;
+use tiermark_page::{Text, percent};
 
 /// A share of the time that is all of it but for rounding.
 const NEARLY_ALL: f64 = 0.9999;
@@ -178,13 +179,13 @@ pub(crate) fn longer(run: &Run) -> String {
 
 /// The reason that decided the grade of a figure withheld or in doubt, in the words of the document: what the estimate
 /// itself says of such a figure, that it is a bound, comes last.
-pub(crate) fn main_reason(reasons: &[Reason]) -> String {
+pub(crate) fn main_reason(reasons: &[Reason]) -> Text {
     let main = reasons.iter().min_by_key(|reason| reason.is_of_estimate());
     let text = |reason: &Reason| match reason.refused() {
-        Some(refusal) => refusal.to_string(),
-        None => reason.to_string(),
+        Some(refusal) => refusal.to_string().into(),
+        None => remark::reason(reason),
     };
-    main.map_or_else(|| "no reason was recorded".to_owned(), text)
+    main.map_or_else(|| "no reason was recorded".into(), text)
 }
 
 #[cfg(test)]

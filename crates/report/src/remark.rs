@@ -1,0 +1,25 @@
+//! What documents say of numbers, as text: rates in the unit of the reader.
+
+use tiermark_model::{Finding, Note, Reason};
+use tiermark_page::Text;
+
+/// The remarks on a finding in one line; `None` where it has none.
+pub(crate) fn remark(finding: &Finding) -> Option<Text> {
+    (!finding.notes.is_empty()).then(|| notes(&finding.notes))
+}
+
+/// Notes in one line.
+pub(crate) fn notes(notes: &[Note]) -> Text {
+    Text::sentence(|unit| Note::joined(notes, unit))
+}
+
+/// A reason.
+pub(crate) fn reason(reason: &Reason) -> Text {
+    Text::sentence(|unit| reason.in_unit(unit))
+}
+
+/// Each text once, in the order of the first.
+pub(crate) fn distinct(texts: impl IntoIterator<Item = Text>) -> Vec<Text> {
+    let once = crate::order::grouped(texts.into_iter().map(|text| (text.plain(), text)));
+    once.into_iter().filter_map(|(_, alike)| alike.into_iter().next()).collect()
+}
