@@ -104,7 +104,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 /// # Errors
 /// A [`Failure`] of the tool for what JSON does not have.
 pub(crate) fn json(found: &impl Serialize) -> Result<String, Failure> {
-    let text = serde_json::to_string_pretty(found).map_err(Failure::tool)?;
+    let text = tiermark_model::indented(found).map_err(Failure::tool)?;
     Ok(sanitise::json(&text).into_owned())
 }
 

@@ -19,6 +19,7 @@ mod file_memory;
 mod health;
 pub mod history;
 pub mod idset;
+mod indented;
 pub mod kernel;
 pub mod labels;
 pub mod load;
@@ -87,6 +88,7 @@ pub use history::{
     RunFigure, RunFigures,
 };
 pub use idset::{CpuId, IdSet, ListError, NodeId};
+pub use indented::indented;
 pub use kernel::{Isa, KernelId, KernelInfo, Pattern, StoreKind};
 pub use labels::{Label, Labels};
 pub use machine::*;

@@ -230,8 +230,8 @@ mod tests {
     #[test]
     fn a_topic_of_several_kinds_has_all_of_them() {
         for (topic, all) in [
+            ("loaded", &["loaded latency, loaded"][..]),
             // A term, and the page of the command.
-            ("loaded", &["loaded latency, loaded", "--csv", "Method version"][..]),
             ("plan", &["the steps of an experiment", "Usage:"]),
             // A command of another tool, and a group of primitives.
             ("numa", &["tiermark matrix", "move_pages"]),

@@ -267,7 +267,7 @@ fn unusable(path: &Path, unread: Unread, may_write: bool) -> Refusal {
 
 fn write(path: &Path, book: &Book) -> io::Result<()> {
     let directory = path.parent().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidFilename))?;
-    let bytes = serde_json::to_vec_pretty(book).map_err(io::Error::other)?;
+    let bytes = tiermark_model::indented(book).map_err(io::Error::other)?;
     write_whole(directory, NAME, |file| file.write_all(&bytes).and_then(|()| file.write_all(b"\n"))).map(drop)
 }
 

@@ -1,6 +1,6 @@
 //! The traffic of memory and links beside the samples, where a source of counters opens.
 
-use tiermark_counters::{Beside, Chosen, SimCounters, SimRate, Watched};
+use tiermark_counters::{Beside, Chosen, SampledSource, SimCounters, SimRate};
 use tiermark_machine::Root;
 use tiermark_model::messages::{counters, curve_profile as says};
 use tiermark_model::{CounterSourceId, Machine, Note, Refusal};
@@ -15,7 +15,7 @@ use crate::target;
 #[derive(Default)]
 pub(super) struct Counting {
     /// The source; `None` if none opened, or none was to be opened.
-    pub(super) counted: Option<Watched>,
+    pub(super) counted: Option<SampledSource>,
     /// Why there is none.
     pub(super) refused: Vec<Refusal>,
     /// What a user should know of the counts.
@@ -40,7 +40,7 @@ impl Counting {
         };
         let notes = chosen.notes(root);
         if chosen.source.id() != CounterSourceId::None {
-            return Ok(Self { counted: Some(Watched::new(chosen.source)), refused: Vec::new(), notes });
+            return Ok(Self { counted: Some(SampledSource::new(chosen.source)), refused: Vec::new(), notes });
         }
         let refused: Vec<Refusal> = chosen.refused.into_iter().map(|(_, refusal)| refusal).collect();
         // A source that the user names is as good as required.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use rustix::time::{ClockId, clock_gettime};
-use tiermark_counters::{NoCounts, Watched};
+use tiermark_counters::{NoCounts, SampledSource};
 use tiermark_machine::Root;
 use tiermark_model::{Note, WatchSample};
 use tiermark_watch::{Reading, Recording, Source, sample};
@@ -38,7 +38,7 @@ pub(super) trait Feed {
 /// The system, sampled at an interval.
 pub(super) struct Live {
     source: Source,
-    counted: Option<Watched>,
+    counted: Option<SampledSource>,
     before: Option<Reading>,
     interval: Duration,
     next: Instant,
@@ -58,7 +58,7 @@ impl Live {
         root: &Root,
         interval: f64,
         groups: usize,
-        counted: Option<Watched>,
+        counted: Option<SampledSource>,
         cells: Option<Cells>,
         on_screen: bool,
     ) -> Self {
@@ -105,11 +105,11 @@ fn cpu_time() -> Duration {
 
 impl Feed for Live {
     fn nothing_came(&self) -> Option<NoCounts> {
-        self.counted.as_ref().and_then(Watched::nothing_came)
+        self.counted.as_ref().and_then(SampledSource::nothing_came)
     }
 
     fn last_notes(&mut self) -> Vec<Note> {
-        self.counted.as_mut().map_or_else(Vec::new, Watched::last_notes)
+        self.counted.as_mut().map_or_else(Vec::new, SampledSource::last_notes)
     }
 
     fn interval(&self) -> f64 {

@@ -30,7 +30,7 @@ pub struct News {
 }
 
 /// A source and what was counted so far.
-pub struct Watched {
+pub struct SampledSource {
     source: Box<dyn CounterSource>,
     before: Option<Snapshot>,
     began: Instant,
@@ -44,7 +44,7 @@ pub struct Watched {
     samples: u64,
 }
 
-impl Watched {
+impl SampledSource {
     /// A source before the first sample.
     #[must_use]
     pub fn new(source: Box<dyn CounterSource>) -> Self {
