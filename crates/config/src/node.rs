@@ -2,8 +2,8 @@
 
 use std::fmt::Display;
 
-use serde::de::value::{MapDeserializer, SeqDeserializer, StrDeserializer};
-use serde::de::{Deserializer, Error, Expected, IntoDeserializer, Unexpected, Visitor};
+use serde::de::value::{SeqDeserializer, StrDeserializer};
+use serde::de::{DeserializeSeed, Deserializer, Error, Expected, IntoDeserializer, MapAccess, Unexpected, Visitor};
 use serde::forward_to_deserialize_any;
 use toml::Spanned;
 use toml::de::{DeString, DeValue};
@@ -166,8 +166,9 @@ impl<'a> Node<'a> {
                 visitor.visit_seq(SeqDeserializer::new(items.iter().map(|item| self.of_item(item))))
             }
             DeValue::Table(table) => {
-                let keys = table.iter().map(|(key, value)| (key.get_ref().as_ref(), self.of_key(key, value.get_ref())));
-                visitor.visit_map(MapDeserializer::new(keys))
+                let entries =
+                    table.iter().map(|(key, value)| (key.get_ref().as_ref(), self.of_key(key, value.get_ref())));
+                visitor.visit_map(Entries { entries, value: None })
             }
         };
         read.map_err(|fault| self.fault(fault, wanted))
@@ -179,6 +180,29 @@ impl IntoDeserializer<'_, Fault> for Node<'_> {
 
     fn into_deserializer(self) -> Self {
         self
+    }
+}
+
+/// The entries of a table. A reader may refuse a value after it was read: the place is that of its key.
+struct Entries<'a, I> {
+    entries: I,
+    /// The value whose key was read last.
+    value: Option<Node<'a>>,
+}
+
+impl<'de, 'a, I: Iterator<Item = (&'a str, Node<'a>)>> MapAccess<'de> for Entries<'a, I> {
+    type Error = Fault;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Fault> {
+        let Some((key, value)) = self.entries.next() else { return Ok(None) };
+        self.value = Some(value);
+        let key: StrDeserializer<'_, Fault> = key.into_deserializer();
+        seed.deserialize(key).map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
+        let value = self.value.take().ok_or_else(|| Fault::custom("a value without its key"))?;
+        seed.deserialize(value.clone()).map_err(|fault| value.fault(fault, None))
     }
 }
 

@@ -8,7 +8,7 @@ use tiermark_model::{parse_count, parse_seconds_or_none};
 
 /// Reads a number, or the text of one.
 pub(super) struct Written<T> {
-    /// What is expected, in the words of serde.
+    /// What is expected, in words.
     pub(super) form: &'static str,
     /// Reads a text.
     pub(super) text: fn(&str) -> Result<T, String>,
@@ -49,14 +49,14 @@ impl<T> Visitor<'_> for Written<T> {
 /// Reads a number of things.
 pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let text = |text: &str| parse_count(text).map_err(|why| format!("'{text}': {why}"));
-    deserializer.deserialize_any(Written { form: "u64", text, whole: |count| count, number: None })
+    deserializer.deserialize_u64(Written { form: "a whole number from 0 on", text, whole: |count| count, number: None })
 }
 
 /// Reads a time in seconds.
 pub(super) fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     let text = |text: &str| parse_seconds_or_none(text).map_err(|why| format!("'{text}': {why}"));
     let whole = |seconds| seconds as f64;
-    deserializer.deserialize_any(Written { form: "f64", text, whole, number: Some(|seconds| seconds) })
+    deserializer.deserialize_f64(Written { form: "a number", text, whole, number: Some(|seconds| seconds) })
 }
 
 /// Reads an optional time in seconds.

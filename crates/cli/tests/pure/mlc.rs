@@ -76,7 +76,7 @@ fn a_simulated_server_is_told_in_the_layout_that_parsers_know() {
     let user = User::new();
     let server = "synth:sockets=2,cores=4,mem=16G";
     let plan = "name = \"all\"\ntitle = \"t\"\n[[experiment]]\nprobe = \"matrix\"\nquick = \
-        true\n[[experiment]]\nprobe = \"loaded\"\n[[experiment]]\nprobe = \"c2c\"\nquick = true\n";
+        true\n[[experiment]]\nprobe = \"loaded-latency\"\n[[experiment]]\nprobe = \"c2c\"\nquick = true\n";
     std::fs::write(user.path("all.toml"), plan).unwrap();
     let ran = user.run(&["run", "all.toml", "--simulate", server, "--format", "mlc", "--json=run.json"]).expect(0);
     let idle = matrix(&ran.out, "Measuring idle latencies");
