@@ -268,7 +268,7 @@ fn unusable(path: &Path, unread: Unread, may_write: bool) -> Refusal {
 fn write(path: &Path, book: &Book) -> io::Result<()> {
     let directory = path.parent().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidFilename))?;
     let bytes = tiermark_model::indented(book).map_err(io::Error::other)?;
-    write_whole(directory, NAME, |file| file.write_all(&bytes).and_then(|()| file.write_all(b"\n"))).map(drop)
+    write_whole(directory, NAME, |file| file.write_all(bytes.as_bytes()).and_then(|()| file.write_all(b"\n"))).map(drop)
 }
 
 #[cfg(test)]
