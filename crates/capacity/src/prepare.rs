@@ -113,29 +113,30 @@ impl Prepared {
 }
 
 /// Takes back the changes of killed runs of this kind, where the job makes such changes itself and has the rights to.
-/// `announce` gets what is about to be taken back. Returns what was.
-///
-/// # Errors
-/// Why no run may begin after it: journals that cannot be read, of whatever command, and changes that stay.
+/// `announce` gets what is about to be taken back. Returns what was, and why no run may begin after it: journals that
+/// cannot be read, of whatever command, and changes that stay.
 pub fn take_back(
     job: &Job,
     state: &StateDir,
     privileged: bool,
     announce: impl FnOnce(&[HeldChanges]),
-) -> Result<Vec<ChangeRow>, Vec<Refusal>> {
+) -> (Vec<ChangeRow>, Vec<Refusal>) {
     let Pending { scenario, setup, .. } = job.pending();
     let is_elsewhere = scenario.backend == Backend::External;
     if if is_elsewhere { setup.commands.stop.is_none() } else { !privileged } {
-        return Ok(Vec::new());
+        return (Vec::new(), Vec::new());
     }
     let root = Root::live();
     let held: Vec<HeldChanges> = pending(state, &root).into_iter().filter(|held| held.what.starts_with(WHAT)).collect();
     announce(&held);
     let restored = restore_those(state, &mut RootWriter::new(root), &|head| head.what.starts_with(WHAT));
-    let restored = restored.map_err(|refusal| vec![refusal])?;
+    let restored = match restored {
+        Ok(restored) => restored,
+        Err(refusal) => return (Vec::new(), vec![refusal]),
+    };
     let (stay, back): (Vec<ChangeRow>, Vec<ChangeRow>) = restored.rows.into_iter().partition(ChangeRow::stays);
     let stay: Vec<String> = stay.iter().map(ChangeRow::said).collect();
     let mut refused = restored.refused;
     refused.extend((!stay.is_empty()).then(|| messages::killed_run_left(&stay)));
-    if refused.is_empty() { Ok(back) } else { Err(refused) }
+    (back, refused)
 }

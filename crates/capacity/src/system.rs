@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use tiermark_machine::{Root, own_limits};
+use tiermark_machine::{Root, own_memory_room};
 use tiermark_model::messages::capacity::changes_left;
 use tiermark_model::messages::tiers as messages;
 use tiermark_model::{Bytes, ChangeRow, Refusal};
@@ -188,7 +188,7 @@ pub fn leave_floor(
     refuse: impl FnOnce(Bytes, Option<&str>) -> Refusal,
 ) -> Result<(), Refusal> {
     let machine = available(root)?;
-    let below = own_limits(root).and_then(|group| Some((group.memory_left()?, group.files.memory?)));
+    let below = own_memory_room(root);
     let (available, limit) = match below.filter(|(left, _)| *left < machine) {
         Some((left, file)) => (left, Some(file)),
         None => (machine, None),

@@ -70,7 +70,8 @@ pub(crate) fn adopt(store: &Store, quiet: bool) {
                     "tiermark: note: run {id} was killed; its results so far are saved: `tiermark show {id}`"
                 ));
             }
-            Adopted::Unused { journal, why } => {
+            Adopted::Unused { journal, why, notice } => {
+                notice.iter().for_each(|refusal| tell(format_args!("tiermark: warning: {refusal}")));
                 tell(format_args!("tiermark: note: the journal {} was not used: {why}", journal.display()));
             }
         }

@@ -151,9 +151,11 @@ impl<'a> Node<'a> {
             DeValue::String(text) => visitor.visit_str(text),
             DeValue::Integer(number) => {
                 let digits = number.as_str().replace('_', "");
-                match i64::from_str_radix(&digits, number.radix()) {
-                    Ok(number) => visitor.visit_i64(number),
-                    Err(_) => Err(Fault::custom(format!("{digits} is out of range"))),
+                let (signed, whole) = (i64::from_str_radix, u64::from_str_radix);
+                match (signed(&digits, number.radix()), whole(&digits, number.radix())) {
+                    (Ok(number), _) => visitor.visit_i64(number),
+                    (_, Ok(number)) => visitor.visit_u64(number),
+                    _ => Err(Fault::custom(format!("{digits} is out of range"))),
                 }
             }
             DeValue::Float(number) => match number.as_str().replace('_', "").parse() {

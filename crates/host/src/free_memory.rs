@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tiermark_engine::admit::{Fresh, Pool};
-use tiermark_machine::{Root, files, own_limits};
+use tiermark_machine::{Root, files, own_memory_room};
 use tiermark_model::{HugePool, KIB, MIB, Machine, Node, NodeId};
 
 /// Pools of huge pages of all sizes.
@@ -16,7 +16,7 @@ pub(crate) fn fresh(root: &Root, machine: &Machine) -> Fresh {
     Fresh {
         available: available(root),
         nodes: machine.nodes.iter().filter_map(|node| Some((node.id, free(node)?))).collect(),
-        group: group_room(root),
+        group: own_memory_room(root),
         address_space: address_space(root, machine.page_bytes),
         pools: pools(root, &machine.nodes),
     }
@@ -24,7 +24,7 @@ pub(crate) fn fresh(root: &Root, machine: &Machine) -> Fresh {
 
 /// Memory available without swapping: of the machine, and below the control group's limit.
 pub(crate) fn spare(root: &Root) -> Option<u64> {
-    let group = group_room(root).map(|(bytes, _)| bytes);
+    let group = own_memory_room(root).map(|(bytes, _)| bytes);
     [available(root), group].into_iter().flatten().min()
 }
 
@@ -64,12 +64,6 @@ fn available(root: &Root) -> Option<u64> {
 fn node_free(root: &Root, node: NodeId) -> Option<u64> {
     let text = root.text(&format!("sys/devices/system/node/node{node}/meminfo"))?;
     files::node_free(|name| files::kilobytes(&text, name).ok().flatten())
-}
-
-/// The room below the memory limit that leaves least to this process, with the file that sets it.
-fn group_room(root: &Root) -> Option<(u64, String)> {
-    let group = own_limits(root)?;
-    Some((group.memory_left()?, group.files.memory?))
 }
 
 #[cfg(test)]
@@ -147,7 +141,7 @@ mod tests {
             ("sys/fs/cgroup/a/b/memory.max", "max\n"),
             ("sys/fs/cgroup/a/b/memory.current", "1\n"),
         ]);
-        assert_eq!(group_room(&root), Some((1536 * MIB, "/sys/fs/cgroup/a/memory.max".to_owned())));
+        assert_eq!(own_memory_room(&root), Some((1536 * MIB, "/sys/fs/cgroup/a/memory.max".to_owned())));
     }
 
     #[test]
@@ -176,7 +170,7 @@ mod tests {
             ("sys/fs/cgroup/a/memory.high", "2000\n"),
             ("sys/fs/cgroup/a/memory.current", "500\n"),
         ]);
-        assert_eq!(group_room(&root), Some((1500, "/sys/fs/cgroup/a/memory.high".to_owned())));
+        assert_eq!(own_memory_room(&root), Some((1500, "/sys/fs/cgroup/a/memory.high".to_owned())));
     }
 
     #[test]
@@ -188,7 +182,7 @@ mod tests {
             ("sys/fs/cgroup/memory/docker/1/memory.usage_in_bytes", "73741824\n"),
         ]);
         assert_eq!(
-            group_room(&root),
+            own_memory_room(&root),
             Some((1_000_000_000, "/sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes".to_owned()))
         );
     }

@@ -72,7 +72,8 @@ macro_rules! core_clock {
         #[inline(always)]
         pub(crate) fn $name(n: u64) -> u64 {
             let blocks = n.div_ceil(128).max(1);
-            // SAFETY: only registers.
+            // SAFETY: only registers. Register operands: additions of constants are resolved at rename on some cores
+            // (Golden Cove and later) and would take no cycle.
             unsafe {
                 core::arch::asm!(
                     ".p2align 6", "2:", ".rept 128", $instruction, ".endr", $($down,)+

@@ -72,6 +72,17 @@ pub fn own_limits(root: &Root) -> Option<Cgroup> {
     read(&Reader::new(root)).cgroup
 }
 
+/// The room below the memory limit that leaves least to this process, with the file that sets it; `None` without a
+/// limit, or where its use is not known. It reads less than [`own_limits`], for what is asked before each allocation.
+#[must_use]
+pub fn own_memory_room(root: &Root) -> Option<(u64, String)> {
+    let reader = Reader::new(root);
+    let (mounts, groups) = (mounts(&reader), groups(&reader));
+    let place = place(&mounts, &groups, "memory")?;
+    let limit = memory_limit(&reader, &place)?;
+    Some((limit.bytes.saturating_sub(limit.used?), format!("/{}/{}", limit.dir, limit.file)))
+}
+
 /// Reads the limits of this process from the hierarchies it is in.
 pub(crate) fn read(reader: &Reader<'_>) -> Limits {
     let mounts = mounts(reader);

@@ -41,6 +41,8 @@ pub(super) static PRIMITIVES: &[Primitive] = &[
     row(
         "clock_gettime",
         "the monotonic clock through the vDSO: no entry into the kernel where the clock source allows it",
+        // One word of it: both words, loaded at once just after they were written apart, would hold the next reading
+        // up.
         |_| repeat_value(|| rustix::time::clock_gettime(ClockId::Monotonic).tv_nsec),
     ),
     by_size("read", "from /dev/zero: the kernel writes zeros to the buffer", |order| {
@@ -132,13 +134,12 @@ fn zeros() -> Result<File, Refusal> {
     open_file("/dev/zero", false)
 }
 
-/// A call that moves all bytes of buffers of so many bytes, to a file or from it.
-fn transfer<const N: usize>(
-    what: &'static str,
-    file: File,
-    sizes: [usize; N],
-    call: fn(&File, &mut [Vec<u8>; N]) -> rustix::io::Result<usize>,
-) -> Prepared {
+/// A call that moves all bytes of buffers of so many bytes, to a file or from it. Generic in the call, so that no
+/// pointer is followed in the timed loop.
+fn transfer<const N: usize, F>(what: &'static str, file: File, sizes: [usize; N], call: F) -> Prepared
+where
+    F: Fn(&File, &mut [Vec<u8>; N]) -> rustix::io::Result<usize> + Send + 'static,
+{
     let mut buffers = sizes.map(|bytes| vec![1u8; bytes]);
     let done = whole(what, sizes.iter().sum());
     repeat(move || done(call(&file, &mut buffers)))

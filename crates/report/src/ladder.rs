@@ -107,17 +107,17 @@ fn table(rows: &[(String, LadderRow<'_>)]) -> Page {
     let of = |with_grades: bool| {
         let table = Table::of(rows).texts("tier", |(name, _)| name);
         let table = table.when(has(&|row| row.size.is_some()), |table| {
-            table.figures("size", |(_, row)| row.size.map(|f| valued(f, |_, v| measured_size(v))))
+            table.figures("size", |(_, row)| valued(row.size, |_, v| measured_size(v)))
         });
         let table = table.when(has(&|row| row.latency.is_some()), |table| {
             let latency = |f: &Finding, v: f64| number(v, f.unit).within(f.interval);
-            table.figures("latency|ns", |(_, row)| row.latency.map(|f| valued(f, latency)))
+            table.figures("latency|ns", |(_, row)| valued(row.latency, latency))
         });
         let table = table.each(OPS.into_iter().enumerate(), |table, (at, op)| {
             let [one, all] = [0, 1].map(|span| at * SPANS.len() + span);
             // One span of an operation brings the other's column along.
             table.when(has(&|row| row.rates[one].is_some() || row.rates[all].is_some()), |table| {
-                let cell = |row: &LadderRow<'_>, at: usize| row.rates[at].map(|f| valued(f, |_, v| rate(v)));
+                let cell = |row: &LadderRow<'_>, at: usize| valued(row.rates[at], |_, v| rate(v));
                 let table = table.figures(format!("{op}|one"), |(_, row)| cell(row, one));
                 table.figures(rate_unit() + "|all", |(_, row)| cell(row, all))
             })
@@ -136,8 +136,8 @@ fn table(rows: &[(String, LadderRow<'_>)]) -> Page {
     fitting(vec![of(true), of(false)], Fit::Uncut)
 }
 
-fn valued(f: &Finding, show: impl Fn(&Finding, f64) -> Number) -> Cell {
-    graded(f.value.map(|v| show(f, v)), &f.verdict, f.unit)
+fn valued(f: Option<&Finding>, show: impl Fn(&Finding, f64) -> Number) -> Cell {
+    f.map_or_else(|| Cell::new(ABSENT), |f| graded(f.value.map(|v| show(f, v)), &f.verdict, f.unit))
 }
 
 /// What stands beside the numbers of the table, as far as it is used.

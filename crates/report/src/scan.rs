@@ -37,10 +37,9 @@ pub(crate) fn scan(findings: &[&Finding], detail: Detail) -> Page {
     }
     for median in of(findings, &Quantity::ScanMedian) {
         let value = median.value.map(|v| Text::from(number(v, median.unit))).unwrap_or_default();
-        let notes: Vec<&str> = median.notes.iter().map(|note| note.text.as_str()).collect();
         let of = what(median);
         let node = format!("node {}, {of}: median ", label(median, Labels::NODE));
-        out += paragraph("  ", text![node, value, ", ", notes.join("; ")], Ink::Plain);
+        out += paragraph("  ", text![node, value, ", ", remark(median).unwrap_or_default()], Ink::Plain);
     }
     out += verdict(findings, &slow);
     // A median rests on one of the regions, and a slow region on its own number: these say it.

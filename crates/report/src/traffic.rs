@@ -262,19 +262,13 @@ fn over_links(counted: &Traffic) -> Option<f64> {
 
 /// What is wrong with counts of some steps, once for each box.
 fn marks(rows: &[RatedStep<'_>]) -> Page {
-    let mut said: Vec<String> = Vec::new();
-    for mark in rows.iter().flat_map(|row| &row.traffic.counted.marks) {
-        let text = sentence(mark);
-        if !said.contains(&text) {
-            said.push(text);
-        }
-    }
-    said.iter().map(|text| bullet("!", Ink::Warn, text, None)).collect()
+    let all = rows.iter().flat_map(|row| &row.traffic.counted.marks);
+    remark::distinct(all.map(sentence)).iter().map(|text| bullet("!", Ink::Warn, text, None)).collect()
 }
 
-fn sentence(mark: &CounterMark) -> String {
+fn sentence(mark: &CounterMark) -> Text {
     let unit = &mark.place().unit;
-    match mark {
+    let words = match mark {
         CounterMark::Multiplexed { share, .. } => {
             format!(
                 "{unit}: its counters took turns and counted {} of the time; those shots are left out",
@@ -288,12 +282,18 @@ fn sentence(mark: &CounterMark) -> String {
         }
         CounterMark::Impossible { .. } => format!("{unit} counted more than it can carry; those shots are left out"),
         CounterMark::Silent { place, counts, beside } => {
-            says::boxes_stay_zero(vec![unit.clone()], place.socket, *counts, (*beside).into()).text
+            return remark::notes(&[says::boxes_stay_zero(
+                vec![unit.clone()],
+                place.socket,
+                *counts,
+                (*beside).into(),
+            )]);
         }
         CounterMark::Partial { place, counts } => {
             says::boxes_count_a_part(std::slice::from_ref(unit), place.socket, *counts).text
         }
-    }
+    };
+    words.into()
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use tiermark_model::{Refusal, Run};
 use crate::agreed::{agreed, study};
 use crate::record::OwnRecord;
 
-/// Whether a run was read from a journal, which holds neither findings nor what follows from the machine's record.
+/// Whether a run was read from a journal, which holds no findings.
 fn is_unfinished(run: &Run) -> bool {
     !run.complete && run.findings().next().is_none()
 }
@@ -26,9 +26,14 @@ pub fn concluded(mut run: Run, store: &Store) -> (Run, Option<Refusal>) {
     let (record, notice) = OwnRecord::of_killed(store, &run, &lab.machine);
     let experiments = std::mem::take(&mut run.experiments).into_iter().map(|mut experiment| {
         // The observations of a probe that this version does not know stay as they are.
-        let Some(study) = study(&experiment, &lab) else { return experiment };
+        if tiermark_probes::find(&experiment.request.probe).is_none() {
+            return experiment;
+        }
         record.hold(&mut experiment);
-        conclude(study.as_ref(), experiment)
+        match study(&experiment, &lab) {
+            Some(study) => conclude(study.as_ref(), experiment),
+            None => experiment,
+        }
     });
     run.experiments = experiments.collect();
     agreed(&mut run.experiments, &lab);
@@ -54,29 +59,35 @@ pub enum Adopted {
         journal: PathBuf,
         /// Why it was not used.
         why: String,
+        /// That the machine's record could not be read.
+        notice: Option<Refusal>,
     },
 }
 
 /// Makes documents of the journals of killed runs.
 pub fn adopt(store: &Store) -> Vec<Adopted> {
-    let one = |journal: PathBuf| match document(store, &journal) {
-        Ok((id, notice)) => Adopted::Saved { id, notice },
-        Err(why) => Adopted::Unused { journal, why },
+    let one = |journal: PathBuf| {
+        let (run, notice) = match recover(&journal) {
+            Ok(run) => concluded(run, store),
+            Err(why) => return Adopted::Unused { journal, why: why.to_string(), notice: None },
+        };
+        match save(store, &run, &journal) {
+            Ok(()) => Adopted::Saved { id: run.id, notice },
+            Err(why) => Adopted::Unused { journal, why, notice },
+        }
     };
     store.orphans().into_iter().map(one).collect()
 }
 
 /// Saves a journal's run in the store, with the journal's age, and removes the journal.
-fn document(store: &Store, journal: &Path) -> Result<(String, Option<Refusal>), String> {
-    let (run, notice) = concluded(recover(journal).map_err(|e| e.to_string())?, store);
+fn save(store: &Store, run: &Run, journal: &Path) -> Result<(), String> {
     let directory = store.directory().ok_or("there is no store")?;
     // Beside its journal or not at all.
-    let saved = Store::at(directory).save(&run).map_err(|e| e.to_string())?;
+    let saved = Store::at(directory).save(run).map_err(|e| e.to_string())?;
     let age = fs::metadata(journal).and_then(|m| m.modified());
     // `last` goes by age; a document that seems newer than it is does little harm.
     let _ = age.and_then(|age| File::options().append(true).open(&saved.path)?.set_modified(age));
-    fs::remove_file(journal).map_err(|e| e.to_string())?;
-    Ok((run.id, notice))
+    fs::remove_file(journal).map_err(|e| e.to_string())
 }
 
 #[cfg(test)]

@@ -87,15 +87,20 @@ fn measure(
     let prices = job.prices();
     // Mistakes in prices are refused below, whatever changes are in effect.
     if prices.is_ok() {
-        let back = take_back(&job, here.state, is_root(), restoring::announce_commands);
-        let back = back.map_err(|refused| Failure::Wrong(Vec::new(), refused))?;
+        let (back, refused) = take_back(&job, here.state, is_root(), restoring::announce_commands);
         let back: Vec<String> = back.iter().map(|row| sanitise::line(&row.said())).collect();
         if !args.quiet && !back.is_empty() {
             tell(format_args!("tiermark: taken back, left by a killed run: {}", back.join(", ")));
         }
+        if !refused.is_empty() {
+            return Err(Failure::Wrong(Vec::new(), refused));
+        }
     }
     let prepared = prepare(job, prices, here, is_root());
-    refuse_wrong(&prepared)?;
+    if let Err(failure) = refuse_wrong(&prepared) {
+        // Servers that were not reached because of a signal are no refusal.
+        return stop.exit().ok_or(failure);
+    }
     let (root, machine) = (Root::live(), target::this_machine()?);
     let watch = OtherWork::begin(&machine.allowed_cpus, prepared.job.pending().setup.force, disturbs_tenants)?;
     let mut saved = match prepared.job {

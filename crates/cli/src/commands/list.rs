@@ -39,19 +39,20 @@ pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Fail
     if chosen && args.what != Some(Listing::Counters) {
         return Err(Failure::usage("--counters-from and --events: use them with counters"));
     }
-    let root = &target::root(args.root.as_deref(), simulation)?;
+    // Only lists of a machine look at its tree.
+    let root = || target::root(args.root.as_deref(), simulation);
     if args.json {
-        return print(&document(args, root)?).map(|()| Exit::Done);
+        return print(&document(args, &root()?)?).map(|()| Exit::Done);
     }
     let (style, detail) = (style(&args.view), detail(&args.view));
     let Some(what) = args.what else { return print(&listings(&style)).map(|()| Exit::Done) };
     let (page, more) = match what {
         Listing::Runs => runs(&environment::store())?,
         Listing::Capacity => capacity()?,
-        Listing::Probes => (tiermark_report::probes(&probe_lines(root)?, detail), String::new()),
+        Listing::Probes => (tiermark_report::probes(&probe_lines(&root()?)?, detail), String::new()),
         Listing::Kernels => (kernels(detail), String::new()),
-        Listing::Primitives => (tiermark_report::primitives(&primitives_of(root)?, detail), String::new()),
-        Listing::Counters => (tiermark_report::counter_sources(&sources(args, root)?, detail), String::new()),
+        Listing::Primitives => (tiermark_report::primitives(&primitives_of(&root()?)?, detail), String::new()),
+        Listing::Counters => (tiermark_report::counter_sources(&sources(args, &root()?)?, detail), String::new()),
         Listing::Figures => (tiermark_report::watch_figures(&figures::all()), String::new()),
         Listing::Commands => (tiermark_report::groups(&command_line::described()), String::new()),
     };

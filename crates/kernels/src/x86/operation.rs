@@ -10,7 +10,8 @@ macro_rules! of {
         #[inline(always)]
         pub(crate) fn $name(rounds: u64) -> u64 {
             let mut x = $of.first;
-            // SAFETY: only registers.
+            // SAFETY: only registers; where it divides, no quotient is 0 and none overflows. Register operands:
+            // additions of constants are resolved at rename on some cores.
             unsafe {
                 asm!(
                     ".p2align 6", "2:", $($line,)+ ".endr", "dec {n}", "jnz 2b",

@@ -66,7 +66,7 @@ messages! {
     Note cores_have(cores: usize, share: Share, last_adds: Option<Share>):
         {
             let added = |share: Share| format!(", but the last core adds only {share} of the rate of one core");
-            let last = last_adds.map_or_else(String::new, added);
+            let last = last_adds.map_or_else(String::new, |share| added(Share(share.0.max(0.0))));
             format!("{cores} cores reach {share} of {cores} times the rate of one core{last}")
         };
 
@@ -163,7 +163,7 @@ messages! {
 
     Rates kernels_weights(pages: BTreeMap<NodeId, u64>, bytes_per_second: Rate):
         {
-            let all = pages.values().sum::<u64>().max(1) as f64;
+            let all = crate::units::total(pages.values().copied()).max(1) as f64;
             let share = |(node, here): (&NodeId, &u64)| format!("node {node} {}", Share(*here as f64 / all));
             let shares: Vec<String> = pages.iter().map(share).collect();
             format!("the kernel's own weights ({}) {bytes_per_second}", shares.join(", "))

@@ -11,6 +11,7 @@ use tiermark_page::{
 use super::changes;
 use super::picture::picture;
 use crate::header::machine_line;
+use crate::redact::GONE;
 use crate::survey::{RUN_VIEWS, view_body};
 
 /// A document for a page.
@@ -111,7 +112,8 @@ fn title(pieces: &mut Vec<Block>, style: &Style) -> String {
 /// The name of the host, else that of its processor.
 fn host(run: &Run) -> &str {
     let processor = run.machine.cpu_model.name.as_deref();
-    run.machine.system.hostname.as_deref().or(processor).unwrap_or("an unknown processor")
+    let host = run.machine.system.hostname.as_deref().filter(|name| *name != GONE);
+    host.or(processor).unwrap_or("an unknown processor")
 }
 
 /// The machine in a line.

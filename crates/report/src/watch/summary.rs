@@ -1,8 +1,8 @@
 //! The samples over the life of a command.
 
 use tiermark_model::messages::curve_profile as says;
-use tiermark_model::{WatchKind, WatchLife, WatchLifeFigure};
-use tiermark_page::{ABSENT, Ink, Page, Table, paragraph, seconds};
+use tiermark_model::{Rate, RateUnit, WatchKind, WatchLife, WatchLifeFigure};
+use tiermark_page::{ABSENT, Ink, Page, Table, Text, paragraph, seconds};
 
 use super::active::time;
 use super::{short, watch_simulated};
@@ -95,7 +95,7 @@ pub fn watch_summary(watched: &WatchedCommand<'_>, life: &WatchLife) -> Page {
         }
     }
     let table = Table::of(&seen).texts("", |row| &row.words);
-    let mean = |row: &SummaryRow| row.figure.mean().map_or_else(|| ABSENT.to_owned(), |mean| row.shown(mean));
+    let mean = |row: &SummaryRow| row.figure.mean().map_or_else(|| ABSENT.into(), |mean| row.shown(mean));
     let table = table.numbers("mean", mean).numbers("lowest", |row| row.shown(row.figure.least));
     let table = table.numbers("highest", |row| row.shown(row.figure.most)).numbers("total", SummaryRow::total);
     let simulated = watched.simulated.map_or_else(Page::new, watch_simulated);
@@ -139,13 +139,12 @@ struct SummaryRow {
 }
 
 impl SummaryRow {
-    fn shown(&self, value: f64) -> String {
-        match self.kind {
+    fn shown(&self, value: f64) -> Text {
+        let words = match self.kind {
+            WatchKind::BytesPerSecond => return self.shown_rate(value),
             WatchKind::Percent => format!("{value:.1} %"),
             WatchKind::Share => format!("{:.1} %", value * 100.0),
             WatchKind::Bytes => amount(value, 1024.0),
-            WatchKind::BytesPerSecond if self.is_measured() => format!("{} GB/s", tiermark_model::format_gbs(value)),
-            WatchKind::BytesPerSecond => format!("{}/s", amount(value, self.base)),
             WatchKind::Nanoseconds => format!("{} ns", tiermark_model::format_ns(value)),
             WatchKind::Hertz => format!("{:.2} GHz", value / 1e9),
             WatchKind::Seconds => {
@@ -153,7 +152,20 @@ impl SummaryRow {
                 format!("{number} {unit}")
             }
             WatchKind::PerSecond | WatchKind::Count => format!("{}/s", short(value, 1000.0)),
+        };
+        words.into()
+    }
+
+    /// A rate in the unit of the reader, where it is not so small that GB/s would hide it.
+    fn shown_rate(&self, value: f64) -> Text {
+        let small = format!("{}/s", amount(value, self.base));
+        if !self.is_measured() && value < 1e9 {
+            return small.into();
         }
+        Text::sentence(|unit| match unit {
+            RateUnit::Si if !self.is_measured() => small.clone(),
+            unit => Rate::from(value).in_unit(unit).to_string(),
+        })
     }
 
     /// Whether it is a rate that is measured now and then: of such there is no total.

@@ -13,7 +13,7 @@ pub(crate) fn services(journal: &mut Journal, writer: &mut dyn SystemWriter) -> 
     journal.take_back(
         |change| matches!(change, Change::Service { .. }),
         |change| {
-            let Change::Service { name } = change else { return row(change, ChangeOutcome::Already, None) };
+            let Change::Service { name } = change else { return row(change, ChangeOutcome::Left, None) };
             match service_runs(writer.root(), name) {
                 Some(true) => row(change, ChangeOutcome::Already, None),
                 None => row(change, ChangeOutcome::Gone, Some(notes::service_removed())),
