@@ -32,7 +32,7 @@ fn two_nodes_and_every_policy() {
                  --weighted-interleave 0:1,1:3 --json=thp.json
              printf 'name = \"small\"\ntitle = \"small\"\n' > small.toml
              printf '[[experiment]]\nprobe = \"latency\"\nsizes = [\"64K\"]\nmem-node = \"far\"\n' >> small.toml
-             printf '[[experiment]]\nprobe = \"matrix\"\nsize = \"1M\"\nop = [\"latency\"]\nquick = true\n' >> small.toml
+             printf '[[experiment]]\nprobe = \"matrix\"\nsizes = [\"1M\"]\nop = [\"latency\"]\nquick = true\n' >> small.toml
              run plan tiermark run small.toml --force --no-save -q --json=plan.json
              for plan in numa-latency link-saturation placement-matrix; do
                  run $plan tiermark run $plan --force --no-save -q --allow-partial --seconds 0.001 --max-time 12 --max-mem 96M --json=$plan.json
