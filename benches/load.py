@@ -177,9 +177,9 @@ def closed(args):
     row(*["---"] * 13)
     port = free_port()
     with Server(["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"], port):
-        # Both ask for the same keys, and all of them are there. A data set of each one's own would not do: keys that
-        # were written first take the server some 5 % longer, whoever asks for them. Nor would redis-benchmark's SETs:
-        # they leave out one key in twenty.
+        # Both clients request the same keys, and all keys exist. Separate data sets would bias the comparison: keys
+        # that were written first take the server some 5 % longer with either client. The SETs of redis-benchmark cannot
+        # fill the data set: they leave out one key in twenty.
         timed([TIERMARK, "load", "-t", f"127.0.0.1:{port}", *SHAPE, "--fill-only", "-q"])
         for connections, pipeline, operation in SHAPES:
             if not any(only in f"{connections}x{pipeline} {operation}" for only in args.only):

@@ -64,8 +64,8 @@ def main():
             points[-1],
             trusted[-1],
         )
-    # Where a machine changes between two states, the ratio of medians may compare one with the other: the rounds' own
-    # say more.
+    # If the machine changes between two states, the ratio of the medians may compare one state with the other: the
+    # ratios of single rounds say more.
     each = lambda ours, theirs: median([a / b for a, b in zip(ours, theirs) if a and b])
     print(
         f"\nunloaded / latency **{median(idle) / median(alone):.3f}** (median of the rounds' own "

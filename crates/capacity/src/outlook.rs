@@ -18,8 +18,8 @@ use crate::saved::{Pending, RunSetup};
 use crate::scenario::{Backend, Scenario, SearchCase, Tier};
 use crate::tier::check;
 
-/// What a run would do and what would prevent it: sections with a heading each, of which some may have no line. `busy` is
-/// why no run may begin beside other work at this moment; `runs` the directory of saved runs, where there is one.
+/// What a run would do and what would prevent it: sections, each a heading and its lines (some have no lines). `busy`:
+/// the refusal because other programs are busy now. `runs`: the directory of saved runs, if there is one.
 #[must_use]
 pub fn outlook(
     prepared: &Prepared,
@@ -166,8 +166,8 @@ fn how(scenario: &Scenario, setup: &RunSetup, has_password: bool) -> Vec<String>
     lines
 }
 
-/// Which parts of it this machine can run; `busy` is why no run may begin beside other work at this moment, `has_left`
-/// whether earlier commands left changes.
+/// Which tiers of the scenario this machine can run. `busy`: the refusal because other programs are busy now.
+/// `has_left`: whether changes of earlier commands are still in effect.
 fn possible(
     scenario: &Scenario,
     admission: &Admission,

@@ -1,5 +1,5 @@
-//! A run before it begins: everything that would prevent it is found once, at once, and with nothing changed. A dry run
-//! shows what was found, a run begins with it.
+//! A run before it begins. All obstacles are found together, once, and before any change to the system. A dry run shows
+//! them; a run begins with the same result.
 
 use std::sync::atomic::AtomicBool;
 
@@ -48,12 +48,12 @@ impl Job {
     }
 }
 
-/// What user and system add to a job.
+/// What a run needs besides its job.
 #[derive(Debug)]
 pub struct Here<'a> {
     /// Where changes to the system are noted.
     pub state: &'a StateDir,
-    /// Words in front of the nodes and the program that put a program's memory on nodes.
+    /// The command that puts a program's memory on nodes: its words before the list of nodes and the program.
     pub placer: Vec<String>,
     /// Password of servers elsewhere; it is never saved.
     pub password: Option<String>,
@@ -71,7 +71,7 @@ impl<'a> Here<'a> {
         Environment {
             state: self.state,
             placer: self.placer.clone(),
-            // A scenario has no other addresses: `Scenario::problems` names them.
+            // `Scenario::problems` reports addresses that cannot be parsed.
             targets: scenario.targets.iter().filter_map(|text| text.parse().ok()).map(target).collect(),
             settings: self.settings,
             stop: self.stop,
@@ -86,7 +86,7 @@ pub struct Prepared {
     pub job: Job,
     /// Whether the machine has what the job needs.
     pub admission: Admission,
-    /// Prices, where the scenario names a file of them that makes sense.
+    /// Prices; `None` if the scenario names no price file, or the file has mistakes.
     pub prices: Option<Prices>,
     /// Mistakes in that file, a sentence each.
     pub mistakes: Vec<String>,
@@ -112,9 +112,9 @@ impl Prepared {
     }
 }
 
-/// Takes back the changes of killed runs of this kind, where the job makes such changes itself and has the rights to.
-/// `announce` gets what is about to be taken back. Returns what was, and why no run may begin after it: journals that
-/// cannot be read, of whatever command, and changes that stay.
+/// Takes back the changes of killed runs of `capacity`, if the job makes such changes itself and has the rights to.
+/// Calls `announce` before, with the changes. Returns the changes taken back, and the reasons why no run may begin:
+/// journals of any command that cannot be read, and changes that could not be taken back.
 pub fn take_back(
     job: &Job,
     state: &StateDir,

@@ -24,7 +24,7 @@ const LATE_OF_AVERAGE: f64 = 0.25;
 /// What a trial shows of the service level.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LevelSigns {
-    /// The limit that was missed, or is not clear.
+    /// The limit that the trial missed, or may have missed.
     pub missed: Option<MissedLimit>,
     /// Whether it is clear that it was missed.
     pub is_clear: bool,
@@ -192,10 +192,10 @@ mod tests {
         let named = |signs: &Evidence| of(signs).map(|ended| (ended.resource, ended.why.text));
         let resource = |signs: &Evidence| of(signs).unwrap().resource;
         assert_eq!(named(&signs), Some((Resource::Others, others.into())));
-        // Tenants that wait for a cpu wait for those programs: 40 %.
+        // The tenants wait for cpus that other programs use (40 %).
         (signs.cpu, signs.cpu_wait) = (Some(0.7), Some(0.6));
         assert_eq!(resource(&signs), Resource::Others);
-        // A client that they keep from a cpu is late without being busy: 40 %.
+        // The client is late although it is not busy: other programs (40 %) keep it from a cpu.
         (signs.cpu, signs.tenants_cpu, signs.late_sends) = (Some(0.95), Some(0.45), Some(0.03));
         assert_eq!(resource(&signs), Resource::Others);
         assert_eq!(
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(resource(&Evidence { client_cpu: Some(0.95), ..most.clone() }), Resource::Others);
         assert_eq!(resource(&Evidence { tenants_cpu: Some(0.4), ..most }), Resource::Client);
         signs.late_sends = None;
-        // The kernel's work for the tenants is theirs: 10 %.
+        // The remaining 10 % are the kernel's work for the tenants and count as theirs.
         (signs.cpu, signs.tenants_cpu) = (Some(0.7), Some(0.5));
         assert_eq!(resource(&signs), Resource::Cpu);
         // What other programs use ends nothing where cpus are free.

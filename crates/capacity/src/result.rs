@@ -91,7 +91,8 @@ pub fn document(
     }
 }
 
-/// How a run ends: refused if nothing could be measured, a part if some search failed or has no single answer.
+/// The exit code of a run: `Refused` if nothing could be measured; `Partial` if a search is missing, was refused or has
+/// no single answer.
 #[must_use]
 pub fn exit(document: &Capacity, saved: &SavedRun) -> Exit {
     let is_open =

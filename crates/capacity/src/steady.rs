@@ -56,9 +56,9 @@ impl HitRate {
     }
 }
 
-/// Why the system has not come to rest; `None` if the last [`WINDOWS`] seconds show neither a trend nor too much variation in response time, faults, swap-out,
-/// resident memory and hit rate. Up to a tenth is allowed, or more where chance alone varies more: by the standard
-/// error of a mean or a share, and by the root of a count (Poisson).
+/// Why the system is not steady; `None` if the last [`WINDOWS`] seconds show neither a trend nor too much variation in
+/// response time, faults, swap-out, resident memory and hit rate. A variation of a tenth is allowed, or more if chance
+/// alone varies more: by the standard error of a mean or a share, and by the root of a count (Poisson).
 ///
 /// A trend is one by the Mann–Kendall test ([`mann_kendall`]); its level is divided by the number of series
 /// (Bonferroni), so that a steady system is called unsteady once in twenty times. Neighbouring windows are not quite

@@ -154,7 +154,7 @@ fn count(job: &Job<'_>, mut host: Box<dyn Host>, root: &Root) -> Result<(Box<dyn
     Ok((host, Some(counters)))
 }
 
-/// Why a source that counts in intervals of its own is none of a measurement.
+/// Why a source that counts in intervals of its own cannot count during a measurement.
 fn too_slow(source: CounterSourceId) -> Failure {
     let name = source.name();
     Failure::usage(format!(
@@ -182,7 +182,7 @@ fn one_to_stdout(args: &RunArgs, exports: &[Export<'_>]) -> Result<(), Failure> 
     Ok(())
 }
 
-/// The options that a user gave, of those that a part of a plan may lack.
+/// Which of these options the user gave: a refusal of a part of a plan may name them as its cure.
 pub(crate) fn given(place: &PlaceArgs) -> Vec<&'static str> {
     let options = [
         ("--cpus", place.cpus.is_some()),
@@ -205,7 +205,7 @@ fn look_around(cpus: Option<&IdSet>, host: &dyn Host, place: &PlaceArgs) -> Resu
     Ok(OtherWork::begin(cpus, place.control.force, disturbs_measurement)?)
 }
 
-/// What of the document is known before its machine is.
+/// The parts of the document that are known before the machine is discovered.
 fn head(job: &Job<'_>, seed: u64) -> Head {
     let (started, id) = environment::started_and_id();
     Head {

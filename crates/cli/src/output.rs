@@ -295,8 +295,7 @@ pub(crate) fn show<T: Serialize>(
     print(&if as_json { document(schema, found)? } else { rendered(view, |detail| make(found, detail)) })
 }
 
-/// The exit code of a result, whether or not its reader closed the pipe: who has not seen all of the text still gets
-/// the result.
+/// The exit code of a result. It is the same if the reader closed the pipe before it had read all of the text.
 ///
 /// # Errors
 /// Another failure of printing.

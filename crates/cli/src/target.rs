@@ -52,7 +52,7 @@ pub(crate) fn root(captured: Option<&Path>, simulation: &Simulation) -> Result<R
     named.map_or_else(|| Ok(Root::live()), |name| tree(&name))
 }
 
-/// Discovers this machine, or that of a captured tree, which knows nothing of this process.
+/// Discovers this machine, or the machine of a captured tree, which has no facts about this process.
 ///
 /// # Errors
 /// A [`Failure`] when it does not say which cpus there are.

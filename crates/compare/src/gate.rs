@@ -7,23 +7,23 @@ use tiermark_model::{
     Obstacle,
 };
 
-/// The result of a gate. One that compared nothing is not passed: after a change of methods it would be for ever. Nor is
-/// one that lacks what the first run measured, or whose runs are of different machines. The first result that applies
-/// counts.
+/// The result of a gate: the first variant that applies. A gate does not pass if it compared nothing (else it would
+/// always pass after a change of methods), if a run lacks numbers of the first run, or if the runs are of different
+/// machines.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Gate<'a> {
     /// Not judged: this run is of another machine than the first, and no other run fails the gate.
     OtherMachine(&'a ComparedRun),
     /// These are worse by more than the limit.
     Failed {
-        /// Families whose mean is.
+        /// Families whose mean is worse by more than the limit.
         families: Vec<&'a ComparedFamily>,
-        /// Numbers that are.
+        /// Numbers that are worse by more than the limit.
         figures: Vec<&'a ComparedFigure>,
     },
     /// Not judged: some run has no number that can be compared.
     NothingComparable,
-    /// Not judged: these may be worse. None are named where no number of some run is sure.
+    /// Not judged: these numbers may be worse. The list may be empty if a run has no sure number.
     Unsure(Vec<&'a ComparedFigure>),
     /// Not judged: a run has not measured these.
     Missing(Vec<&'a ComparedFigure>),
@@ -52,7 +52,7 @@ impl<'a> Gate<'a> {
             families_of(other).next().is_some() || other.figures.iter().any(|figure| is_over(figure.loss()))
         };
         let odd = found.others.iter().find(|other| is_of_another_machine(other)).filter(|_| !found.by_role);
-        // A run of another machine hides no loss of the others.
+        // A loss in another run is reported even if one run is of another machine.
         let hides = found.others.iter().any(|other| !is_of_another_machine(other) && is_lost(other));
         if let Some(other) = odd.filter(|_| !hides) {
             return Self::OtherMachine(&other.run);
@@ -110,12 +110,12 @@ fn is_of_another_machine(other: &Against) -> bool {
     other.facts.iter().any(|difference| matches!(difference.fact, Fact::CpuModel | Fact::Simulated))
 }
 
-/// The figures of all runs that are so.
+/// The figures of all other runs for which `is_so` holds.
 fn of_all(found: &Comparison, is_so: impl Fn(&ComparedFigure) -> bool) -> Vec<&ComparedFigure> {
     found.others.iter().flat_map(|other| &other.figures).filter(|figure| is_so(figure)).collect()
 }
 
-/// How many figures are so in the run that has the fewest.
+/// For how many figures `is_so` holds, in the run with the fewest.
 fn fewest(found: &Comparison, is_so: fn(&ComparedFigure) -> bool) -> usize {
     found.others.iter().map(|other| other.figures.iter().filter(|figure| is_so(figure)).count()).min().unwrap_or(0)
 }
@@ -128,12 +128,12 @@ fn was_trusted(figure: &ComparedFigure) -> bool {
     figure.first.as_ref().is_some_and(|first| first.grade == Grade::Trusted)
 }
 
-/// Whether a figure has a better direction, and is no figure of the hour.
+/// Whether a figure has a better direction and describes the hardware, not the load of the hour.
 fn is_of_hardware(figure: &ComparedFigure) -> bool {
     figure.less_is_better().is_some() && !figure.is_of_the_hour()
 }
 
-/// How many numbers of a run are sure, and the tiers of which none is.
+/// How many figures of the hardware the comparison decides, and the tiers without such a figure.
 fn judged_tiers(other: &Against) -> (usize, Vec<String>) {
     let (judged, others): (Vec<&ComparedFigure>, Vec<&ComparedFigure>) =
         other.figures.iter().filter(|figure| is_of_hardware(figure)).partition(|figure| is_sure(figure));

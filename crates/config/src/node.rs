@@ -12,9 +12,10 @@ use toml::de::{DeString, DeValue};
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) kind: FaultKind,
-    /// The key and those of the tables around it; empty for the whole file. Of a missing key, the table without it.
+    /// The keys of the tables around the key, then the key; for a missing key, only the tables. Empty for the whole
+    /// file.
     pub(crate) path: Vec<String>,
-    /// The byte at which that key begins, or the table of a list; `None` for the whole file.
+    /// The byte at which the key, or the table in a list, begins; `None` for the whole file.
     pub(crate) at: Option<usize>,
     /// Whether the key is in a list of tables: another table of the list has the same keys.
     pub(crate) listed: bool,
@@ -31,9 +32,9 @@ pub(crate) enum FaultKind {
     Missing(&'static str),
     /// Another value than the type has.
     Type {
-        /// What the type wants, where it is a type of Rust.
+        /// The expected form in words, for a built-in type of Rust.
         wanted: Option<&'static str>,
-        /// What the reader of the type says that it wants.
+        /// The expected form, as the type's reader states it.
         expected: String,
         /// What there is.
         found: String,
@@ -127,8 +128,8 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// A fault with its place: that of a key which is not known, or of this value unless a part of it has one already.
-    /// `wanted`: what the type wants.
+    /// Adds the place to a fault that has none: that of an unknown key, else of this value. `wanted`: the expected
+    /// form, in words.
     fn fault(&self, mut fault: Fault, wanted: Option<&'static str>) -> Fault {
         if fault.at.is_none() {
             let key = match (&fault.kind, self.value) {

@@ -48,6 +48,7 @@ impl FromStr for SourceChoice {
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, file) = text.split_once('=').map_or((text, None), |(name, file)| (name, Some(PathBuf::from(file))));
         let file = file.filter(|file| !file.as_os_str().is_empty());
+        // `perf=` names no file, and is refused for its sign.
         match (name, file, text.contains('=')) {
             ("perf", _, false) => Ok(Self::Perf),
             ("hsmp", _, false) => Ok(Self::Hsmp),
@@ -61,7 +62,7 @@ impl FromStr for SourceChoice {
     }
 }
 
-/// What is counted beside.
+/// The measurement that the counters accompany.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Beside {
     /// Shots of some milliseconds, which only counters that are read on the spot resolve.
@@ -70,8 +71,8 @@ pub enum Beside {
     Samples,
 }
 
-/// The sources that are tried, in order. Only who requires counters gets a monitoring group, which changes the system,
-/// and beside shots a lower bound.
+/// The sources that are tried, in order. A monitoring group changes the system, so it is tried only if counters are
+/// required. So is `core` beside shots, because it is only a lower bound.
 fn ladder(required: bool, beside: Beside) -> Vec<SourceChoice> {
     match (required, beside) {
         (true, Beside::Shots) => vec![SourceChoice::Perf, SourceChoice::Resctrl, SourceChoice::Core],
@@ -96,8 +97,8 @@ pub struct Place<'a> {
     pub system: &'a dyn System,
 }
 
-/// Opens a named source, else the first that opens; `Null` if none does. The sources of a captured machine cannot be
-/// opened, but for what other programs write.
+/// Opens the named source, else the first that opens; `Null` if no source opens. For a captured machine only files that
+/// other programs write can be opened.
 #[must_use]
 pub fn open_source(named: Option<&SourceChoice>, required: bool, beside: Beside, place: Place<'_>) -> Chosen {
     let choices = named.map_or_else(|| ladder(required, beside), |named| vec![named.clone()]);
@@ -165,36 +166,40 @@ fn boxed(source: Result<impl CounterSource + 'static, Refusal>) -> Opened {
     Ok(Box::new(source?))
 }
 
-/// A source that is a file, which says so when the file no longer grows. That an empty one has no line yet is no news.
+/// Adds a check to a source that reads a file: it reports when the file no longer grows. The age of an empty file is
+/// not reported.
 fn monitored<S: CounterSource>(path: &Path, source: S) -> Result<Monitored<S>, Refusal> {
     let written = path.metadata().ok().filter(|file| file.len() > 0).and_then(|file| file.modified().ok());
     let age = written.and_then(|written| SystemTime::now().duration_since(written).ok());
     Ok(Monitored::new(source, &path.display().to_string(), age))
 }
 
-/// A source that is a file, unless the file has text and no count: it is another file then.
+/// A source that reads a file. A file that has text but no counts is refused.
 fn counting<S: CounterSource>(path: &Path, mut source: S) -> Result<S, Refusal> {
     let name = path.display().to_string();
     let first = source.read().map_err(|error| says::counts_unreadable(&name, &error.to_string()))?;
-    if first.readings.is_empty() { known_or_empty(path, source) } else { Ok(source) }
+    if first.readings.is_empty() { empty_or_refused(path, source) } else { Ok(source) }
 }
 
-/// The outputs of likwid, which come when its program ends, so that an empty file will have some.
+/// A file of likwid's outputs. It may be empty: likwid writes an output when its program ends.
 fn likwid(path: &Path, machine: &Machine) -> Result<LikwidFile<Followed>, Refusal> {
     let name = path.display().to_string();
     let sockets = machine.cpus.iter().map(|cpu| (cpu.id, cpu.socket)).collect();
     let mut source = LikwidFile::new(file(path)?, sockets);
     let read = source.read();
-    // What the tables say is the cause, where they say it.
+    // A refusal by the tables comes before a read error: it names the cause.
     if let Some(refusal) = source.refusal(&name) {
         return Err(refusal);
     }
     read.map_err(|error| says::counts_unreadable(&name, &error.to_string()))?;
-    if source.has_tables() { Ok(source) } else { known_or_empty(path, source) }
+    if source.has_tables() { Ok(source) } else { empty_or_refused(path, source) }
 }
 
 /// A source without counts, if its file is empty.
-fn known_or_empty<S: CounterSource>(path: &Path, source: S) -> Result<S, Refusal> {
+///
+/// # Errors
+/// What the file is instead.
+fn empty_or_refused<S: CounterSource>(path: &Path, source: S) -> Result<S, Refusal> {
     if path.metadata().is_ok_and(|file| file.len() == 0) {
         return Ok(source);
     }

@@ -23,9 +23,9 @@ pub(crate) struct Counted {
     pub(crate) is_empty: bool,
 }
 
-/// Whether a box may be a memory that is there. Boxes without modules, whose counts can be anything, have a clock that
-/// stands still or makes no sense; they are no part of a sum. A source without clocks lists no such boxes, so that what
-/// it says is missing in a sum.
+/// Whether a box can have memory. The clock of a box without modules stands still or is impossible, and its counts can
+/// be anything: such a box is no part of a sum. Sources without clocks do not list such boxes, so all their boxes
+/// belong to sums.
 pub(crate) fn is_there(transfers: Option<f64>, seconds: f64) -> bool {
     transfers.is_none_or(|transfers| transfers > 0.0 && transfers <= MOST_TRANSFERS * seconds)
 }

@@ -36,8 +36,8 @@ const GB: f64 = 1e9;
 struct Likwid {
     /// Seconds that it ran.
     seconds: f64,
-    /// Bytes that the memory of each socket moved; the socket is `None` of the whole machine, where the sockets of
-    /// threads are not known.
+    /// Bytes that the memory of each socket moved. The socket is `None` for a sum over the machine, if the sockets of
+    /// the threads are not known.
     bytes: BTreeMap<(Option<u32>, Of), f64>,
 }
 
@@ -285,7 +285,7 @@ impl<R: Read> CounterSource for LikwidFile<R> {
             return Err(io::Error::other(fault.text()));
         }
         // A whole output was read: that which follows it has begun.
-        if let (0.0, false) = (self.sum.seconds, self.groups.without.is_empty()) {
+        if self.sum.seconds == 0.0 && !self.groups.without.is_empty() {
             return Err(io::Error::other(says::no_memory_group(&self.groups.without.join(", ")).text));
         }
         Ok(self.sum.snapshot())

@@ -34,7 +34,7 @@ struct Pattern {
     groups: &'static [&'static str],
     name: &'static str,
     kind: BoxKind,
-    /// The name of the box, with the text of the mark in the column's name.
+    /// The name of the box: the part of the column's name that the mark in `name` stands for replaces the mark in it.
     unit: &'static str,
     of: Of,
     /// Bytes of one unit.

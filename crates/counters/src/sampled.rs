@@ -37,9 +37,9 @@ pub struct SampledSource {
     course: Course,
     /// Why the source cannot be read now.
     error: Option<String>,
-    /// What the user knows to be wrong with boxes.
+    /// Marks of boxes that were already reported.
     known_marks: Vec<CounterMark>,
-    /// What the user knows of the source.
+    /// Notes of the source that were already reported.
     known: Vec<Note>,
     samples: u64,
 }
@@ -67,7 +67,7 @@ impl SampledSource {
         self.source.id()
     }
 
-    /// What the machine does during this time; `None` of a source that does not resolve it, or cannot be read.
+    /// The traffic of the machine during `time`; `None` if the source does not resolve it or cannot be read.
     pub fn idle(&mut self, time: Duration) -> Option<Traffic> {
         if !self.source.is_immediate() {
             return None;
@@ -107,7 +107,7 @@ impl SampledSource {
         let name = self.source.id().name();
         let of_day = time.get(11..19).unwrap_or(time);
         let mut counts: Vec<u64> = newest.readings.iter().map(|reading| reading.count).collect();
-        // What a program rounds to 0 may be the truth of an idle machine: a new line is new then.
+        // On an idle machine, counts rounded to 0 do not change: the time of a new line shows that the source works.
         if newest.readings.iter().any(|reading| reading.least > 0.0) {
             counts.push(newest.at.as_millis() as u64);
         }
@@ -133,7 +133,7 @@ impl SampledSource {
         self.news(&[codes::lines_skipped])
     }
 
-    /// Why nothing was counted in the whole watch; `None` if something was, or if one sample had no time for any.
+    /// Why nothing was counted in the whole watch; `None` if something was counted, or after fewer than two samples.
     #[must_use]
     pub fn nothing_came(&self) -> Option<NoCounts> {
         if self.course.has_counted || self.samples < 2 {

@@ -54,7 +54,8 @@ impl Snapshot {
 /// All counts of a source at one moment.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Snapshot {
-    /// When: time since any fixed moment.
+    /// When, since a fixed moment: when the counts were read, or the time of the last line of a file. 0 if the counts
+    /// begin with it.
     pub at: Duration,
     /// The counts. A count that can no longer be read is missing.
     pub readings: Vec<Reading>,

@@ -29,7 +29,7 @@ pub trait CounterSource {
     }
 
     /// The counts now. The time of files that other programs write is that of their last line: bytes belong to that
-    /// time, not to the time of the call.
+    /// time, not to the time of the call. A source without readings at first is taken to count from 0 when it has some.
     ///
     /// # Errors
     /// What keeps the source from being read.

@@ -10,8 +10,8 @@ use tiermark_model::{
 
 use crate::probe::{Lab, Probe, Study};
 
-/// Time of a plan whose steps have a time each, as a multiple of what it is expected to take: a machine that makes
-/// memory slowly still measures all of them.
+/// Time limit of a plan with `--seconds`, as a multiple of its expected time: all steps are measured even if the
+/// machine prepares memory slowly.
 const SLACK: f64 = 1.5;
 
 /// Opens a request whose steps keep to the memory and the time that it allows, and whose plan reckons with this
@@ -63,13 +63,13 @@ impl Study for LimitedStudy {
     }
 }
 
-/// Has a step visited until its shots take so long together.
+/// Sets the number of visits of a step so that its shots take `seconds` together.
 fn measured_for(step: &mut Step, seconds: f64) {
     let visits = (seconds / step.stop.shot_seconds.max(f64::MIN_POSITIVE)).ceil().max(1.0) as u32;
     (step.stop.min_visits, step.stop.max_visits) = (visits, visits);
 }
 
-/// A plan whose steps have so much time each; it gets the time for that, unless the user has limited it.
+/// A plan whose steps take `seconds` each. Its time limit is raised to suffice, unless the user has set a limit.
 fn with_time_each(mut plan: Plan, seconds: f64, is_limited: bool) -> Plan {
     let expected = |steps: &[Step]| steps.iter().map(Step::expected_seconds).sum::<f64>();
     let before = expected(&plan.steps);
@@ -84,10 +84,10 @@ fn with_time_each(mut plan: Plan, seconds: f64, is_limited: bool) -> Plan {
     plan
 }
 
-/// The plan with memory of a file, without the steps that cannot have it.
+/// The plan with its memory in a file. Steps that cannot use the file are refused.
 ///
 /// # Errors
-/// The first [`Refusal`] when no step can.
+/// The first [`Refusal`], if no step can use the file.
 fn of_file(mut plan: Plan, memory: &FileMemory, bench: &Bench) -> Result<Plan, Refusal> {
     let mut refused = Vec::new();
     plan.steps.retain_mut(|step| take(step, memory, bench).map_err(|refusal| refused.push(refusal)).is_ok());
@@ -99,7 +99,7 @@ fn of_file(mut plan: Plan, memory: &FileMemory, bench: &Bench) -> Result<Plan, R
     Ok(plan)
 }
 
-/// Which cpus of one-thread steps are no performance cores, on a hybrid machine.
+/// A note that names the cpus of one-thread steps that are not performance cores, on a hybrid machine.
 fn on_small_cores(plan: &Plan, machine: &Machine) -> Option<Note> {
     let alone = plan.steps.iter().filter(|step| step.setup.threads.len() == 1);
     let cpus: IdSet = alone.flat_map(|step| &step.setup.threads).map(|thread| thread.cpu).collect();
@@ -108,7 +108,7 @@ fn on_small_cores(plan: &Plan, machine: &Machine) -> Option<Note> {
     (!small.is_empty()).then(|| rules::one_thread_on_small_core(&small))
 }
 
-/// The plan without the steps above the limit, each of them refused, but for points of a curve, which only ends
+/// The plan without the steps above the limit. Each of these is refused, except points of a curve: the curve ends
 /// earlier.
 ///
 /// # Errors
@@ -142,7 +142,7 @@ fn refusal(step: &Step, most: Bytes) -> Refusal {
 /// Gives a step memory of a file.
 ///
 /// # Errors
-/// A [`Refusal`] of a step that says itself where its memory is, or writes to it although it is mapped to read only.
+/// A [`Refusal`] of a step that places its memory itself, writes to a read-only mapping or fills an existing file.
 fn take(step: &mut Step, memory: &FileMemory, bench: &Bench) -> Result<(), Refusal> {
     let is_elsewhere = step.is_os()
         || step.setup.regions.iter().any(|region| region.policy != MemPolicy::Bind || !region.nodes.is_empty())
@@ -154,7 +154,7 @@ fn take(step: &mut Step, memory: &FileMemory, bench: &Bench) -> Result<(), Refus
         let kernels = role.kernels().filter_map(|id| bench.kernel(&id.0));
         kernels.map(|kernel| kernel.write_per_line).any(|bytes| bytes > 0)
     };
-    // What is in a file that is there stays as it is: no chain is written, and no data of a kind.
+    // An existing file keeps its contents: no chain and no zeros are written to it.
     let is_filled = step.setup.regions.iter().any(|region| matches!(region.layout, Layout::Chain(_) | Layout::Zeros));
     let writes = step.setup.threads.iter().any(|thread| is_stored(&thread.role));
     if memory.is_read_only() && writes || !memory.new && is_filled {

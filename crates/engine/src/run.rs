@@ -117,8 +117,7 @@ pub fn reanalyse(study: &dyn Study, experiment: &Experiment, machine: &Machine, 
     conclude(study, again)
 }
 
-/// An observation with the estimate that its windows give today. Its verdict keeps the reasons that are not of the
-/// estimate.
+/// An observation, estimated again from its windows. Its verdict keeps the reasons that do not come from the estimate.
 fn estimated_again(step: &Step, seen: &Observation, groups: &Conditions, machine: &Machine) -> Observation {
     let accounting = StepAccounting::of(step);
     let reading = reading(step, &accounting, &seen.disturbance, groups, machine);

@@ -43,8 +43,8 @@ fn pools(root: &Root, nodes: &[Node]) -> BTreeMap<u64, Pool> {
     root.list(POOLS).unwrap_or_default().into_iter().filter_map(pool).collect()
 }
 
-/// What is left below the limit on this process's address space (`ulimit -v`), in whole MiB: it changes with each
-/// allocation, and refusals for the same reason are told together.
+/// What is left below the limit on this process's address space (`ulimit -v`), rounded down to MiB: each allocation
+/// changes it, and refusals with the same numbers are shown once.
 fn address_space(root: &Root, page_bytes: u64) -> Option<u64> {
     let first = |text: &str| text.split_whitespace().next()?.parse::<u64>().ok();
     // `None` also for `unlimited`.
@@ -53,7 +53,7 @@ fn address_space(root: &Root, page_bytes: u64) -> Option<u64> {
     Some(limit.saturating_sub(mapped) / MIB * MIB)
 }
 
-/// No more than the machine has: where `MemAvailable` says so, it is wrong.
+/// `MemAvailable`, at most `MemTotal`: a larger value is wrong.
 fn available(root: &Root) -> Option<u64> {
     let text = root.text("proc/meminfo")?;
     let field = |name| files::kilobytes(&text, name).ok().flatten();

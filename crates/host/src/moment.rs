@@ -17,13 +17,13 @@ pub(crate) struct Moment {
 }
 
 impl Moment {
-    /// The wall clock outermost, so that cpu time never exceeds wall time.
+    /// Reads the wall clock before the cpu time, so that cpu time never exceeds wall time.
     pub(crate) fn start(clock: &Clock) -> Self {
         let (cpu, usage, run_delay_ns) = (tiermark_system::cpu_now(), tiermark_system::thread_usage(), run_delay_ns());
         Self { cpu, usage, run_delay_ns, wall: clock.now(), cpu_ns: tiermark_system::thread_cpu_ns() }
     }
 
-    /// The same, the other way round.
+    /// Reads the cpu time before the wall clock, for the same reason.
     pub(crate) fn end(clock: &Clock) -> Self {
         let (cpu_ns, wall) = (tiermark_system::thread_cpu_ns(), clock.now());
         Self {
@@ -40,7 +40,7 @@ impl Moment {
 pub(crate) fn guarded(cpu: CpuId, before: &Moment, after: &Moment, clock: &Clock) -> Guard {
     Guard {
         cpu,
-        // Where the kernel does not say, the pinning is believed.
+        // If the kernel does not report the cpu, the pinned cpu is assumed.
         seen_on: [before.cpu.unwrap_or(cpu), after.cpu.unwrap_or(cpu)],
         cpu_ns: after.cpu_ns - before.cpu_ns,
         wall_ns: clock.between(before.wall, after.wall),

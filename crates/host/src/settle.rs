@@ -148,6 +148,7 @@ fn nodes(region: &Region) -> usize {
         Layout::Chain(ChainLayout::Scatter(bytes) | ChainLayout::Stride(bytes)) => {
             usize::try_from(bytes).unwrap_or(LINE)
         }
+        // Two nodes in each block of 512 bytes.
         Layout::Chain(ChainLayout::Pair(_)) => 256,
         Layout::Chain(ChainLayout::Groups) => ChainLayout::GROUP_PITCH as usize,
         _ => LINE,

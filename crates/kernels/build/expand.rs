@@ -75,7 +75,7 @@ struct Expander<'a> {
 /// A kernel's loop in the instructions of a set.
 ///
 /// # Errors
-/// A word that the set does not have, a combination that has no meaning, or a placeholder that there is none of.
+/// An unknown word, a meaningless combination, or an unknown placeholder.
 pub(crate) fn expand(kernel: &Kernel, set: &Set) -> Result<Code, Mistake> {
     let walk = set.walks.iter().find(|walk| walk.name == kernel.walk.value).ok_or_else(|| {
         let known: Vec<&str> = set.walks.iter().map(|walk| walk.name.as_str()).collect();
@@ -400,7 +400,7 @@ impl Expander<'_> {
 /// A text with its placeholders filled in.
 ///
 /// # Errors
-/// The placeholder that is not known.
+/// The unknown placeholder.
 fn filled(text: &str, known: &[(&str, String)]) -> Result<String, String> {
     let mut out = String::new();
     let mut left = text;

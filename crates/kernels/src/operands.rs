@@ -1,7 +1,7 @@
 //! What the chains of dependent operations work on.
 
-/// Factor of a chain of multiplications: odd, so that products never become zero, and with bits set in all bytes (2^64 over the
-/// golden ratio), because some cores multiply zeros and short numbers faster.
+/// Factor of a chain of multiplications. It is odd, so that products never become zero, and has bits set in all bytes
+/// (2^64 over the golden ratio), because some cores multiply zeros and short numbers faster.
 pub(crate) const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// What a chain begins with, adds or multiplies by, and divides.

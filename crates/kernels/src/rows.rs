@@ -152,8 +152,9 @@ pub struct KernelRow {
 }
 
 impl KernelRow {
-    /// A kernel of string or zeroing instructions, written in Rust: an instruction that is a loop by itself, or that
-    /// walks by a register of its own, has no body for a file. The rows that use it say the rest.
+    /// The base row of kernels of string or zeroing instructions. They are written in Rust: such an instruction is a
+    /// loop by itself, or needs a register of its own, so it has no loop body for a file. Rows that use it set the
+    /// other fields.
     pub(crate) const BLOCK: Self = Self {
         id: "",
         op: Op::new("fill.rep", Pattern::Sequential, 1, 0, 64),

@@ -72,8 +72,9 @@ pub fn own_limits(root: &Root) -> Option<Cgroup> {
     read(&Reader::new(root)).cgroup
 }
 
-/// The room below the memory limit that leaves least to this process, with the file that sets it; `None` without a
-/// limit, or where its use is not known. It reads less than [`own_limits`], for what is asked before each allocation.
+/// Bytes that this process may still allocate below its tightest memory limit, and the file of that limit. `None`
+/// without a limit, or if the memory in use is not known. Reads less than [`own_limits`]: it is called before each
+/// allocation.
 #[must_use]
 pub fn own_memory_room(root: &Root) -> Option<(u64, String)> {
     let reader = Reader::new(root);

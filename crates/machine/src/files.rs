@@ -120,8 +120,8 @@ pub fn kilobytes(text: &str, name: &str) -> Result<Option<u64>, Malformed> {
     kib.and_then(|kib| kib.checked_mul(1024)).map(Some).ok_or_else(|| Malformed::line(line))
 }
 
-/// What can be had of a node's memory without swapping, by the bytes of the lines of its `meminfo`: free pages, and file
-/// cache that is clean. A long-running server's free memory is full of cache that the kernel gives up at once.
+/// Bytes of a node that are available without swapping: free pages and clean file cache. `bytes` reads a line of the
+/// node's `meminfo`. On a long-running server, cache that the kernel gives up at once fills the free memory.
 pub fn node_free(bytes: impl Fn(&str) -> Option<u64>) -> Option<u64> {
     let of = |name| bytes(name).unwrap_or_default();
     let cache = of("Active(file)").saturating_add(of("Inactive(file)")).saturating_sub(of("Dirty"));

@@ -65,7 +65,7 @@ impl<'a> Reader<'a> {
         self.refuse(DiscoverError::malformed(path, text, why).into_refusal());
     }
 
-    /// What a text of a file means; where that is nothing, the file is noted as one that makes no sense.
+    /// Returns `meaning`; if it is `None`, notes the file as malformed.
     pub(crate) fn meant<T>(&self, path: &str, text: &str, why: impl Into<String>, meaning: Option<T>) -> Option<T> {
         if meaning.is_none() {
             self.malformed(path, text, why);
@@ -73,7 +73,8 @@ impl<'a> Reader<'a> {
         meaning
     }
 
-    /// The same of a whole file, without the space around its text; an empty one means nothing and is not noted.
+    /// Parses a whole file, without the space around its text; notes a malformed file. `None` for an empty file,
+    /// unnoted.
     pub(crate) fn value<T>(&self, path: &str, why: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
         let text = self.word(path)?;
         self.meant(path, &text, why, parse(&text))

@@ -60,7 +60,7 @@ pub enum Fit {
     Uncut,
     /// All columns of its tables stand side by side, and no text wraps.
     Whole,
-    /// The same; of the ways, only the first so many lack nothing, see [`Block::IfNarrow`].
+    /// The same, and only the first so many ways are complete: if none of these fits, [`Block::IfNarrow`] is shown.
     WholeOrLess(usize),
 }
 

@@ -96,12 +96,12 @@ impl Cell {
 pub fn graded(number: Option<impl Into<Text>>, verdict: &Verdict, unit: Unit) -> Cell {
     let number: Option<Text> = number.map(Into::into);
     let grade = match &number {
-        // A number that is withheld is its mark, and one that was not tried is none.
+        // A withheld number shows only its mark; a refused number shows a dash.
         None if verdict.grade == Grade::Invalid && !verdict.is_refused() => {
             return Cell::inked("", grade_ink(Grade::Invalid)).marked(Grade::Invalid);
         }
         None if verdict.grade == Grade::Invalid => return Cell::inked(ABSENT, grade_ink(Grade::Invalid)),
-        // What was looked for and is not there has no mark: it would read as a doubtful nothing, or as at least nothing.
+        // A number that was looked for and not found has no mark: a dash is neither doubtful nor a bound.
         None => Grade::Trusted,
         Some(_) => verdict.grade,
     };
@@ -177,7 +177,7 @@ impl<'r, R> TableOf<'r, R> {
         things.into_iter().fold(self, columns)
     }
 
-    /// Adds columns under a heading of their own.
+    /// Adds columns under a heading of their own; a unit in it holds for all of them.
     #[must_use]
     pub fn under(self, heading: impl Into<Text>, columns: impl FnOnce(Self) -> Self) -> Self {
         let first = self.table.columns.len();

@@ -145,7 +145,7 @@ impl Common {
         self.bells[index].wait(&self.words)
     }
 
-    /// Ends the waiting: nobody waits any more, and none will.
+    /// Ends the relay: wakes all members, so that no member waits again.
     fn end(&self) {
         self.words.word(OVER).store(1, Release);
         for index in 0..self.bells.len() {
@@ -317,7 +317,8 @@ impl Body for Relay {
         for _ in 0..rounds {
             self.round()?;
         }
-        // A walk is never longer than what it is part of; a clock that rose meanwhile must not turn time back.
+        // Walks cannot take longer than the rounds that contain them: if the core's clock rose meanwhile, the time must
+        // not become negative.
         let walks = walk * self.common.bells.len() as u64 * rounds;
         Ok(start.saturating_sub(began) + walks.min(self.clock.now().saturating_sub(start)))
     }

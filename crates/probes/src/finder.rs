@@ -53,8 +53,8 @@ impl Finder {
         ladder_of(self.task.machine(), &[self.cpu].into_iter().collect(), &self.task.request.scope, found)
     }
 
-    /// Makes the curve the first steps of a plan. The ladder as declared says how long the steps will take that the
-    /// curve leads to.
+    /// Makes the curve the first steps of a plan. The time of the steps that follow from the curve is estimated from
+    /// the declared ladder.
     pub(crate) fn begin(&self, declared: &[Step], effort_seconds: f64, plan: &mut Plan) {
         follow(declared, plan);
         plan.steps = self.first();

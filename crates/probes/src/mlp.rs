@@ -46,15 +46,17 @@ pub static PROBE: Probe = Probe {
 impl Study for MlpStudy {
     fn plan(&self) -> Result<Plan, Refusal> {
         let mut plan = Plan::default();
-        let rungs = self.rungs(self.finder.ladder(&Found::default()), &mut plan);
-        if rungs.is_empty() {
+        // The tiers as the machine declares them: their steps are not planned, only their time is.
+        let expected = self.rungs(self.finder.ladder(&Found::default()), &mut plan);
+        if expected.is_empty() {
             return self.task.with_steps(plan, "allow more with --max-mem");
         }
-        self.finder.begin(&rungs, self.task.effort().choose([10.0, 40.0, 150.0]), &mut plan);
+        self.finder.begin(&expected, self.task.effort().choose([10.0, 40.0, 150.0]), &mut plan);
         Ok(plan)
     }
 
     fn refine(&self, observations: &[Observation]) -> Vec<Step> {
+        // Rules and refusals are those of the plan.
         self.finder.next(observations, |found| self.rungs(self.finder.ladder(found), &mut Plan::default()))
     }
 
@@ -113,7 +115,9 @@ impl MlpStudy {
         let chase = Chase { cpu: self.cpu, bytes: tier.bytes, node, layout: ChainLayout::Random, page, chains };
         let labels = Labels::new().purpose(Purpose::Mlp).text(Labels::TIER, &tier.name);
         let mut step = chase.step("mlp", labels, self.task.request.seed, self.task.headline(PRECISION));
+        // The same name whatever size the curve shows.
         step.id = format!("mlp/{}/{chains}", tier.name);
+        // Memory of the tier's own node; a label names only the node that the user named.
         if let Some(node) = tier.node {
             step.setup.regions.iter_mut().for_each(|r| r.nodes = [node].into_iter().collect());
         }

@@ -301,7 +301,7 @@ fn table(findings: &[&Finding], detail: Detail) -> Page {
 
 /// A figure of a curve; that of a curve without a knee says so.
 fn number_of(f: &Finding) -> Cell {
-    // That of a knee is no confidence interval, but where the next points are: its remark says so.
+    // The interval of a knee is not a confidence interval: its ends are the next points, which its remark states.
     let interval = f.interval.filter(|_| f.metric != Quantity::LoadedKnee);
     match f.value {
         None if f.metric == Quantity::LoadedKnee && f.verdict.grade != Grade::Invalid => Cell::new(NO_KNEE),

@@ -24,8 +24,8 @@ impl<'a> Shown<'a> {
         self.numbers.extend(shown.iter().filter(|f| is_number(f)));
     }
 
-    /// Takes those not yet shown that fit, of the findings at some places; no more than the caller draws from the
-    /// iterator.
+    /// Takes the findings at these places that fit and are not shown yet. The iterator is lazy: only findings that the
+    /// caller draws are taken.
     pub(crate) fn take_of(
         &mut self,
         places: impl Iterator<Item = usize>,

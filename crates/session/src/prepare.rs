@@ -17,7 +17,7 @@ use crate::health::{self, HealthWatch};
 use crate::outcome::{is_known_otherwise, is_lacking_unnamed};
 use crate::record::OwnRecord;
 
-/// A request, and why it cannot be made of this machine at all, where that is known before it is planned.
+/// A request, and its refusal if this machine cannot carry it out at all, as far as that is known before planning.
 pub type Asked = (Request, Option<Refusal>);
 
 /// A request that is ready to be measured, or with why it is refused as a whole.
@@ -108,7 +108,8 @@ pub fn of_a_part(refusal: Refusal, given: &[&str]) -> Refusal {
 }
 
 impl Prepared {
-    /// The same as parts of a plan, for which the user gave these options: what a part names may not be here.
+    /// Adapts refusals to requests that are parts of a plan ([`of_a_part`]): this machine may lack a node that a part
+    /// names. `given`: the options that the user gave.
     #[must_use]
     pub fn of_a_plan(mut self, given: &[&str]) -> Self {
         for (request, planned) in &mut self.planned {
@@ -206,7 +207,7 @@ impl Prepared {
     }
 }
 
-/// What of a document is known before its machine is.
+/// The parts of a document that are known before the machine is discovered.
 #[derive(Debug, Clone)]
 pub struct Head {
     /// Id of the run.
@@ -248,8 +249,8 @@ impl Begun<'_> {
         self.prepared.expected_seconds()
     }
 
-    /// Measures, and concludes the document: figures that mean the same are made to agree, and what grew and who else
-    /// worked during the run is warned of. With what changed of experiments that had ended.
+    /// Measures, and concludes the document: makes figures that mean the same agree, and warns of counters of faults
+    /// that grew and of other programs. Also returns the revisions of experiments that had ended before.
     pub fn measure(self, host: &mut dyn Host, record: &OwnRecord, sink: &mut dyn Sink) -> (Run, Vec<Revision>) {
         let Self { mut run, prepared, health, other_work } = self;
         for (request, planned) in prepared.planned {

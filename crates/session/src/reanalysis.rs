@@ -14,7 +14,7 @@ pub struct Reanalysed {
     /// How many of its experiments are as they were saved: each has no windows, or a probe that this version does not
     /// have.
     pub kept: usize,
-    /// How many of its numbers differ from those saved, a line each.
+    /// The numbers that differ from the saved ones, one line each.
     pub changes: Vec<String>,
 }
 

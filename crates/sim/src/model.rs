@@ -133,6 +133,7 @@ impl SpeedModel {
                     + (1.0 - near) * CACHE_NS[1];
                 f64::midpoint(ns + thread.walk_ns, second)
             }
+            // Accesses to one page share a walk: two of a pair, all 64 lines of a page.
             ChainLayout::Pair(_) => ns + thread.walk_ns / 2.0,
             ChainLayout::PageRandom => ns + thread.walk_ns / 64.0,
             ChainLayout::Stride(bytes) if bytes < 64 => {

@@ -109,7 +109,7 @@ fn damon(input: &AdviceInput<'_>) -> Vec<(Option<String>, String)> {
     state.map(|state| (None, state.to_owned())).into_iter().collect()
 }
 
-/// The depth that the published test used, by the boot option: the driver has no other time at which it reads it.
+/// The queue depth of the published test, as a boot option: the driver reads it only when it starts.
 fn nvme_depth() -> (String, String) {
     let why = format!(
         "the driver reads it only when it starts: nvme.io_queue_depth=64, {HOW}; queue/nr_requests has the same effect \

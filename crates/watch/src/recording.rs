@@ -35,7 +35,7 @@ impl Recording {
 /// The system's error; one of the file if it exists already.
 pub fn record(file: &Path, started: &str, interval_seconds: f64) -> io::Result<Appender> {
     let path = std::path::absolute(file)?;
-    // As of every output, the directory is the user's: one with a mistake in its name must not be made.
+    // As for every output, the directory must exist: one with a mistyped name must not be created.
     path.parent().map_or(Ok(()), |directory| std::fs::metadata(directory).map(drop))?;
     let (schema, started) = (WATCH_RECORDING_SCHEMA.to_owned(), started.to_owned());
     Appender::create(&path, Survives::Kill, &WatchHead { schema, started, interval_seconds })

@@ -95,7 +95,7 @@ impl Processes {
         self.tenancy.remove()
     }
 
-    /// Runs a phase on the tenants from one on, or fills them.
+    /// Runs a phase on the tenants from index `from` on; without a phase, fills them.
     fn call(&mut self, from: usize, spec: &mut LoadSpec<'_>, phase: Option<Phase>) -> Result<Outcome, Refusal> {
         let targets: Vec<Target> = self.tenants[from..].iter().map(|(server, _)| server.target.clone()).collect();
         let counted = self.counted();

@@ -21,25 +21,25 @@ fn counter(host: &Host, name: &str) -> Option<u64> {
     host.vmstat.as_ref()?.get(name).copied()
 }
 
-/// The sum of counters that are split by zones or ways; `None` where the kernel has none of them.
+/// The sum of all counters whose names begin so; `None` if the kernel has no such counter.
 fn counters(host: &Host, name: &str) -> Option<u64> {
     let parts = host.vmstat.as_ref()?.iter().filter(|(counter, _)| counter.starts_with(name));
     parts.map(|(_, n)| *n).reduce(u64::saturating_add)
 }
 
-/// Share of some seconds in which some task waited, between two moments.
+/// Share of `seconds` in which at least one task waited, between two moments.
 fn waited(earlier: Option<Stalls>, later: Option<Stalls>, seconds: f64) -> Option<f64> {
     let us = |stalls: Option<Stalls>| stalls.map(|stalls| stalls.some.total_us);
     ratio(more(us(earlier), us(later))? as f64 / 1e6, seconds)
 }
 
-/// Seconds that all cpus had together in some seconds between two moments.
+/// Time of all cpus together, s: `seconds` times their number. `None` without valid cpu counters of both moments.
 pub fn cpu_seconds(earlier: &Host, later: &Host, seconds: f64) -> Option<f64> {
     let (then, now) = earlier.ticks.zip(later.ticks)?;
     now.since(&then, seconds).map(|_| seconds * now.cpus as f64)
 }
 
-/// What the whole machine did in some seconds between two moments.
+/// Evidence of the whole machine, from its counters at two moments that are `seconds` apart.
 pub fn of_host(earlier: &Host, later: &Host, seconds: f64) -> Evidence {
     let counted = |name: &str| more(counter(earlier, name), counter(later, name));
     let shares = earlier.ticks.zip(later.ticks).and_then(|(then, now)| now.since(&then, seconds));
@@ -69,8 +69,8 @@ pub fn of_host(earlier: &Host, later: &Host, seconds: f64) -> Evidence {
     }
 }
 
-/// Evidence of the machine with what follows of the requests that were answered in it, between two moments of the
-/// tenants' group; `cpu_seconds` are those of all cpus.
+/// Adds the tenants' part to the machine's evidence, from their group's counters at two moments. `cpu_seconds`: time of
+/// all cpus together, s.
 pub fn of_tenants(
     evidence: Evidence,
     (earlier, later): (&GroupCounters, &GroupCounters),
@@ -85,7 +85,7 @@ pub fn of_tenants(
         faults_per_request: each(more(earlier.major_faults, later.major_faults)),
         swap_bytes_per_request: each(swapped),
         resident_share: later.resident_share(),
-        // µs a request are seconds a million.
+        // µs per request are the same number of seconds per million requests.
         cpu_seconds_per_million: each(cpu_us),
         memory_wait: waited(|group| group.memory_pressure),
         cpu_wait: waited(|group| group.cpu_pressure),

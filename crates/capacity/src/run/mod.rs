@@ -70,7 +70,7 @@ pub enum Event<'a> {
 pub struct Environment<'a> {
     /// Where changes to the system are noted.
     pub state: &'a StateDir,
-    /// Words in front of the nodes and the program that put a program's memory on nodes.
+    /// The command that puts a program's memory on nodes: its words before the list of nodes and the program.
     pub placer: Vec<String>,
     /// Servers that run already, for the external backend.
     pub targets: Vec<Target>,
@@ -85,7 +85,7 @@ fn client_for(scenario: &Scenario, setup: &RunSetup) -> ClientSetup {
     ClientSetup { late_after: scenario.level.late_after(), ..setup.client() }
 }
 
-/// Servers elsewhere, of which so many hold what this run wrote.
+/// The external backend. `reached`: how many servers may hold keys of this run; with `--overwrite`, all count as such.
 fn external(environment: &Environment<'_>, setup: &RunSetup, reached: usize) -> External {
     let own = if setup.overwrites { environment.targets.len() } else { reached };
     External::new(environment.targets.clone(), setup.commands.clone(), own)

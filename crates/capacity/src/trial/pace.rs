@@ -48,7 +48,7 @@ pub(super) struct Pace {
     before_measuring: usize,
     /// Requests answered since the fill.
     answered: u64,
-    /// Requests as many as records: only after those can all records have been touched.
+    /// The number of records: fewer requests cannot have touched all of them.
     pub(super) pass: u64,
     last: Option<Counts>,
 }
@@ -80,8 +80,8 @@ impl Pace {
         (share < 1.0).then(|| says::records_not_asked(share.into()))
     }
 
-    /// Takes the second since the last look into account, and tells what was answered in how many seconds; `None` for
-    /// the first of a stage.
+    /// Adds the window since the last call. Returns the requests answered in it, and its length in s; `None` at the
+    /// first call of a stage, or if a counter went backwards.
     pub(super) fn step(&mut self, load: &Snapshot, host: &Host, group: &GroupCounters) -> Option<(Answered, f64)> {
         let now = Counts::at(load, host, group);
         let before = self.last.replace(now)?;

@@ -45,14 +45,14 @@ pub(crate) fn run(args: &CapacityArgs, simulation: &Simulation) -> Result<Exit, 
     if args.dry_run { dry_run(job, &here, &args.view) } else { measure(args, job, &here, &stop, place) }
 }
 
-/// What user and system add to a job.
+/// What a run needs besides its job.
 fn here<'a>(args: &CapacityArgs, state: &'a StateDir, stop: &'a AtomicBool) -> Result<Here<'a>, Failure> {
     let own = std::env::current_exe().map_err(Failure::tool)?.display().to_string();
     let placer = vec![own, tiermark_primitives::PLACE.to_owned()];
     Ok(Here { state, placer, password: args.password.clone(), settings, stop })
 }
 
-/// Settings of the system and of some block devices; none where the machine cannot be described.
+/// Settings of the system and of some block devices; empty if the machine cannot be described.
 fn settings(devices: &[String]) -> Vec<Setting> {
     let machine = target::this_machine();
     machine.map_or_else(|_| Vec::new(), |machine| tiermark_tune::settings(&Root::live(), &machine, devices.to_vec()))
@@ -85,7 +85,7 @@ fn measure(
     place: Option<Destination>,
 ) -> Result<Exit, Failure> {
     let prices = job.prices();
-    // Mistakes in prices are refused below, whatever changes are in effect.
+    // With mistakes in the prices the run is refused below, so nothing is taken back.
     if prices.is_ok() {
         let (back, refused) = take_back(&job, here.state, is_root(), restoring::announce_commands);
         let back: Vec<String> = back.iter().map(|row| sanitise::line(&row.said())).collect();
@@ -98,7 +98,7 @@ fn measure(
     }
     let prepared = prepare(job, prices, here, is_root());
     if let Err(failure) = refuse_wrong(&prepared) {
-        // Servers that were not reached because of a signal are no refusal.
+        // If a signal ended the checks, servers that were not reached are not a refusal.
         return stop.exit().ok_or(failure);
     }
     let (root, machine) = (Root::live(), target::this_machine()?);

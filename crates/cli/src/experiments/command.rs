@@ -12,7 +12,7 @@ use crate::args::{PlaceArgs, RunArgs};
 use crate::exports::Layout;
 use crate::output::Failure;
 
-/// The line of `--help` on an option that no list of options shows.
+/// The line of `--help` about the hidden option `--simulate`.
 const SIMULATED: &str =
     "--simulate TREE: use a model of another machine instead of measuring this one (`tiermark help synth`).";
 
@@ -81,13 +81,13 @@ pub(super) trait Experiment: Debug {
         Vec::new()
     }
 
-    /// Nodes with memory without which there is nothing to measure, by its own options.
+    /// The least number of nodes with memory that the probe needs with its options.
     fn nodes_needed(&self) -> usize {
         1
     }
 
-    /// Refuses options that would have no effect. In a plan, whose options are for all its experiments, they are no
-    /// mistake: returns notes on them for the user.
+    /// Refuses options that would have no effect. The options of a plan apply to all its experiments, so such options
+    /// are allowed there: returns notes about them for the user.
     ///
     /// # Errors
     /// A [`Failure`] of usage.

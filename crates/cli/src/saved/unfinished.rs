@@ -96,7 +96,7 @@ pub(crate) fn tell_of_newer(newest: Option<&Entry>) {
     } else {
         let mut trials = 0;
         if let Ok(lines) = Lines::read(&left.path) {
-            // Lines of other kinds are none of these.
+            // Only lines of trials have the field.
             let _ = lines.each(Damaged::Alone, |line: TrialLine| {
                 trials += u64::from(line.probe.is_some());
                 Ok(())

@@ -1,4 +1,4 @@
-//! The program, and what it says, where nothing is measured but simulated machines.
+//! Tests of the program and its output, on simulated machines only.
 
 #![allow(
     clippy::print_stderr,

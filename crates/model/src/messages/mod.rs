@@ -69,7 +69,7 @@ pub const CODES: &[&[crate::Code]] = &[
 ];
 
 impl Note {
-    /// The sentence with its rates in a unit. One of other data than the message has now stays as it is.
+    /// The sentence with its rates in `unit`. A note whose data do not fit the current message keeps its sentence.
     pub fn in_unit(&self, unit: RateUnit) -> String {
         let rooms = [memory::in_unit, shapes::in_unit, counters::in_unit, curve_profile::in_unit, scan::in_unit];
         let other = || rooms.iter().find_map(|room| room(self, unit));

@@ -44,7 +44,7 @@ macro_rules! messages {
             <$crate::messages::rows::kind!($kind)>::made(codes::$name, data.into(), sentences)
         })+
 
-        /// The sentence of a note of this room with its rates in a unit; `None` where it has none.
+        /// The sentence of a note of this module with its rates in `unit`; `None` for other notes, or without rates.
         #[allow(dead_code, unused_variables, reason = "most rooms have no rates")]
         pub(super) fn in_unit(note: &$crate::Note, unit: $crate::RateUnit) -> Option<String> {
             $($crate::messages::rows::in_unit!($kind $name($($datum: $type),*): $($sentence),+, note, unit);)+

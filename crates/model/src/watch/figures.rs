@@ -66,8 +66,8 @@ impl WatchFigure {
         }
     }
 
-    /// Its name among the figures of saved runs, where they have it too: `latency.dram`, `read.dram.one`; else its name
-    /// without the words for what is measured now.
+    /// Its name among the figures of saved runs, if they have it: `latency.dram`, `read.dram.one`; else its name
+    /// without `active` and `now`.
     pub fn short_name(&self) -> String {
         match self.path.as_slice() {
             [ACTIVE, tier, figure, field] if self.item.is_none() => {
@@ -106,7 +106,7 @@ impl WatchFigure {
     }
 }
 
-/// The field of what is measured now, and that of its newest value.
+/// The field with the figures of `--active`, and the field with the newest value of a figure.
 pub(super) const ACTIVE: &str = "active";
 pub(super) const NOW: &str = "now";
 
@@ -206,7 +206,7 @@ impl Figures {
 }
 
 impl WatchSample {
-    /// Every number, in the order of the names of fields. What is absent as a whole (a control group, say) has none.
+    /// Every number, ordered by field name. An absent part, such as a control group, has no numbers.
     pub fn figures(&self) -> Vec<WatchFigure> {
         let mut figures = Figures::default();
         if let Some(active) = &self.active {

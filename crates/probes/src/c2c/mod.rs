@@ -23,10 +23,10 @@ use pairs::{Choice, Class, CpuPair, choose, count, divide};
 const PRECISION: f64 = 0.03;
 /// Bytes of shared lines: 512 places to draw lines from.
 const SHARED: Bytes = Bytes(64 * KIB);
-/// What a shot of contenders takes for each of them at least, s: ten blocks of 128 turns, 50 ns each, while all others
-/// have as many. Thousands of cpus would be through with hardly a block each otherwise.
+/// The least time of a shot for each contender, s: ten blocks of 128 turns of 50 ns, while all others take as many. In
+/// a shorter shot each of thousands of cpus would finish hardly one block.
 const CONTENDER_SECONDS: f64 = 10.0 * 128.0 * 50e-9;
-/// So few pairs are measured as long as anything else: some seconds in all.
+/// Up to this many pairs are measured as long as other steps: this takes some seconds in all.
 const FEW: usize = 64;
 /// Share of the time budget that the pairs of a matrix may be expected to take: the other steps need time too, and
 /// pairs that scatter need more allocations.

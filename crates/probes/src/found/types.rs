@@ -51,7 +51,7 @@ impl Size {
 /// A cache level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct FoundTier {
-    /// 1 for L1: that of the declared cache nearest in size, or counted where none is declared.
+    /// 1 for L1: the level of the declared cache nearest in size; if no cache is declared, levels are counted.
     pub(crate) level: u8,
     /// Smallest and largest measured footprint on its plateau; `None` where it has none, and its latency at the rung is
     /// a bound.

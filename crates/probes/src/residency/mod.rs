@@ -211,8 +211,8 @@ impl ResidencyStudy {
         }
     }
 
-    /// The visits to one range after one use and wait; without these, those to a range that was flushed: what a miss
-    /// takes there.
+    /// The step that visits a range after a use and a wait. With `None`, the range is flushed first: the visits then
+    /// measure the time of a miss.
     fn step(&self, bytes: u64, used: Option<(Use, u32)>) -> Step {
         let (cpu, page, node) = (self.cpu, self.task.page(), self.task.node());
         let accesses = (bytes / 64 / SAMPLED).clamp(FEWEST_ACCESSES, ACCESSES) as u32;
@@ -237,9 +237,8 @@ impl ResidencyStudy {
         Step { id: format!("residency/{bytes}/{id}"), labels, phase: 0, metric: Metric::Latency, setup, stop }
     }
 
-    /// As many visits to each step: a median is of the moments that it was visited in, and medians are only comparable
-    /// where these are the same. A step that stopped when its own was known well enough would be of fewer moments than
-    /// the next.
+    /// All steps get the same number of visits: medians are comparable only if the steps were visited at the same
+    /// moments. A step that stopped once its own median was precise enough would cover fewer moments than the next.
     fn stop(&self, shot_seconds: f64) -> StopRule {
         let (allocations, visits) = self.task.effort().choose([(1, 40), (2, 100), (3, 400)]);
         let precision = self.task.precision(PRECISION);

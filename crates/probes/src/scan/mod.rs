@@ -19,7 +19,7 @@ use crate::steps::{no_kernel, one_cpu, setup};
 use crate::task::Task;
 use crate::tiers::{DRAM, DRAM_RANDOM};
 
-/// Bytes of a region at least, where the user names none.
+/// Smallest region, in bytes, if the user does not choose the size.
 const REGION: u64 = GIB;
 /// A region has at least so many times the caches in reach: they serve a quarter of the accesses at most.
 const TIMES_CACHES: u64 = 4;
@@ -27,7 +27,7 @@ const TIMES_CACHES: u64 = 4;
 const REGION_STEP: u64 = 512 * MIB;
 /// The smallest region that a refusal suggests.
 const LEAST_REGION: u64 = 256 * MIB;
-/// The share of free memory that stays free, and the least that does.
+/// The memory that stays free: this part of the free memory (one in ten), and at least this many bytes.
 const LEFT: (u64, u64) = (10, 512 * MIB);
 /// Regions of a node at most: 8 TiB of 1 GiB.
 const MOST_REGIONS: u64 = 8192;
@@ -82,7 +82,7 @@ impl Study for ScanStudy {
 
 struct ScanStudy {
     task: Task,
-    /// Bytes of a region; `None` where the user names none.
+    /// Bytes of a region; `None` if the user does not choose.
     chunk: Option<Bytes>,
     kernel: KernelId,
 }
@@ -99,7 +99,7 @@ struct NodeRegions {
     limit: String,
 }
 
-/// The size of regions where the user names none: alike on all nodes, so that they can be compared.
+/// The size of regions if the user does not choose: the same on all nodes, so that they can be compared.
 fn region_beyond(caches: u64) -> Bytes {
     Bytes(caches.saturating_mul(TIMES_CACHES).next_multiple_of(REGION_STEP).max(REGION))
 }
@@ -211,7 +211,7 @@ impl ScanStudy {
         self.task.request.scope.page.unwrap_or(PageKind::Base)
     }
 
-    /// One number of a region. Both of a region are of the same memory, which no other region has a page of.
+    /// The step for one number of a region. Both numbers of a region use the same memory, and no other region uses it.
     fn step(&self, metric: Metric, (region, size): (u64, Bytes), node: NodeId, cpu: CpuId) -> Step {
         let (op, role) = match metric {
             Metric::Latency => ("latency", Role::Chase { chains: 1 }),

@@ -219,7 +219,7 @@ struct SharesRow<'a> {
     figure: &'a ComparedFigure,
     first: &'a ComparedNumber,
     other: &'a ComparedNumber,
-    /// Whether its rate is of more than one core: one core's share of what one core gets is no news.
+    /// Whether the rate is of more than one core: for one core, the rate per core is the rate itself.
     is_shared: bool,
 }
 

@@ -68,6 +68,7 @@ fn tier(row: &TierRow<'_>, limits: Option<&CoreLimits>) -> Option<String> {
 
 /// A figure per cycle, with the core's published limit.
 fn part(figure: &Figure<'_>, tier: &str, limits: Option<&CoreLimits>) -> Option<String> {
+    // A figure that is withheld has no cycles either.
     let PerCycle { value, unit } = figure.seen?.per_cycle.filter(|_| figure.finding.value.is_some())?;
     let op = OPS.into_iter().find(|op| figure.finding.labels.is(Labels::OP, op));
     let limit = limits.and_then(|limits| limit(limits, tier, op));

@@ -45,20 +45,22 @@ impl Line<'_> {
     }
 }
 
-/// One table of the ladder: the columns before the rates, then the rates of some spans.
-fn table(survey: &Survey<'_>, before: bool, spans: &[(usize, Text)]) -> Table {
+/// One table of the ladder: size and latency if `has_latency`, then the rates of some spans.
+fn table(survey: &Survey<'_>, has_latency: bool, spans: &[(usize, Text)]) -> Table {
     let lines = survey.rows.iter().flat_map(|row| {
         let rates = spans.iter().flat_map(|(span, _)| row.rates[*span].iter().flatten());
-        let figures = row.latency.iter().filter(|_| before).chain(rates);
+        let figures = row.latency.iter().filter(|_| has_latency).chain(rates);
         let has_now = figures.into_iter().any(|figure| figure.now().is_some());
+        // A line of figures, and one of `now` where a figure has it.
         [Some(false), has_now.then_some(true)].into_iter().flatten().map(move |is_now| Line { row, is_now })
     });
     let lines: Vec<Line<'_>> = lines.collect();
     let size = |line: &Line<'_>| size(line.row, &survey.run.machine).filter(|_| !line.is_now).map(Cell::new);
-    let table = Table::of(&lines).texts("", Line::name).when(before, |table| {
+    let table = Table::of(&lines).texts("", Line::name).when(has_latency, |table| {
         table.numbers("size", size).numbers("latency|idle, ns", |line| line.cell(line.row.latency.as_ref()))
     });
     let table = table.each(spans, |table, (span, heading)| {
+        // As wide as the numbers, in the order of `OPS`.
         let heads = ["  read", " write", "  copy"].into_iter().enumerate();
         table.under(heading, |table| {
             table.each(heads, |table, (op, head)| {

@@ -50,7 +50,7 @@ fn every_word_of_the_report_is_on_the_page() {
         let page = texts(&page(&[&run])).replace('\u{a0}', " ");
         let style = Style { width: 120, ..Style::default() };
         let report = terminal(&tiermark_report::run(&run, Detail::Usual), &style);
-        // The title of a page has other words, and who reads it has no terminal for the next commands.
+        // A page has another title, and omits the next commands: its reader may have no terminal.
         let mut is_next = false;
         let shown = |line: &&str| {
             is_next = line.starts_with("Next") || is_next && !line.starts_with("Run");

@@ -97,7 +97,7 @@ impl Counted {
 /// Puts the chosen counters beside a host. A host without any stays as it is.
 ///
 /// # Errors
-/// Which source it is, if it counts in intervals of its own, which do not resolve a measurement.
+/// The source, if it counts in its own intervals, which are too long for a measurement.
 pub fn beside(
     host: Box<dyn Host>,
     root: &Root,
@@ -124,8 +124,8 @@ pub fn beside(
     Ok((Box::new(host), RunCounters { check, notes, sees, ..none }))
 }
 
-/// Refuses a run whose counters the user requires, or names, and that would be without them: none opened, or those that
-/// are required disagree with streams of known bytes.
+/// Refuses a run without the counters that the user requires or names: no source opened, or required counters disagree
+/// with streams of known bytes.
 ///
 /// # Errors
 /// Why each source did not open, or what is wrong with the counts.

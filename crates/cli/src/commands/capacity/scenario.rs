@@ -32,7 +32,7 @@ pub(super) fn job(args: &CapacityArgs) -> Result<Job, Failure> {
         None => unfinished(&directory()?)?,
     };
     let mut saved = SavedRun::open(&file, args.trust)?;
-    // Whoever trusts a file of another user is shown what it will run, with --quiet too.
+    // With --trust another user may have written the file: the commands that it runs are shown even with --quiet.
     if args.trust || !args.quiet {
         for line in programs(&saved.begun.scenario, &saved.begun.setup) {
             tell(format_args!("tiermark: {line}"));

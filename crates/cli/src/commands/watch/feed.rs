@@ -47,7 +47,7 @@ pub(super) struct Live {
     simulated: Option<String>,
     /// What `--active` measures.
     cells: Option<Cells>,
-    /// Whether a screen shows what is wrong with counts, which lines would destroy.
+    /// Whether a screen is shown: it reports faults of the counts itself, and lines of text would damage it.
     on_screen: bool,
     /// Whether samples wait for their time; those of a simulated machine do on the screen only.
     paced: bool,

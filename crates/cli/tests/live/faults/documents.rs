@@ -38,8 +38,8 @@ fn place(user: &User) -> String {
     user.path("wanted").display().to_string()
 }
 
-/// All commands; the load is the shortest possible one, to a socket on which no server listens. It does not look at
-/// other programs, of which there may be more or fewer at the next run: the calls are counted.
+/// All commands. The load is the shortest possible, on a stub server. With `--force` it does not look for other
+/// programs: their number changes between runs, and the test counts system calls.
 fn all(user: &User) -> [Written; 4] {
     let socket = user.path("server");
     serve(UnixListener::bind(&socket).unwrap());

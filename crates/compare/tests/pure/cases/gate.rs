@@ -5,7 +5,8 @@ use tiermark_model::*;
 
 use crate::cases::made::{Made, run};
 
-/// What the gate of 5 % says of runs beside the first: its variant, and the sizes of the figures that it names.
+/// The result of a gate of 5 % for `others` against `first`: its variant, the sizes of the figures named, the exit
+/// code.
 fn gate(first: &Run, others: &[&Run], by_role: bool) -> (String, Vec<u64>, Exit) {
     let others: Vec<Document<'_>> = others.iter().map(|run| Document { name: "b", run }).collect();
     let rules = Rules { by_role, ..Rules::default() };
