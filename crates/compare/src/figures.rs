@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use tiermark_model::{
-    CpuPlace, FactValue, Grade, Interval, Label, Labels, Quantity, Run, RunFigure, RunFigures, Scope, less_is_better,
+    CpuPlace, FactValue, Grade, Interval, Label, Labels, Quantity, Run, RunFigure, RunFigures, Scope,
 };
 
 use crate::facts::facts;
@@ -35,7 +35,7 @@ pub fn run_figures(run: &Run) -> RunFigures {
 fn figure(number: &Number<'_>) -> Option<RunFigure> {
     let finding = number.finding;
     let is_clock = finding.metric == Quantity::CoreClock;
-    let has_direction = is_clock || less_is_better(&finding.metric, finding.unit).is_some();
+    let has_direction = is_clock || finding.metric.less_is_better(finding.unit).is_some();
     let is_judged = has_direction && !finding.metric.is_of_the_hour();
     let is_sound = matches!(finding.verdict.grade, Grade::Trusted | Grade::Bound);
     // Points draw shapes, and a place may be another piece of the machine in the next run.

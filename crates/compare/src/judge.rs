@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::{
-    ChangeVerdict, ComparedFigure, ComparedNumber, Doubt, Grade, Interval, Labels, Obstacle, Tenancy, less_is_better,
+    ChangeVerdict, ComparedFigure, ComparedNumber, Doubt, Grade, Interval, Labels, Obstacle, Tenancy,
 };
 use tiermark_stats::{Between, ratio};
 
@@ -182,6 +182,7 @@ fn figure(first: Option<&Number<'_>>, other: Option<&Number<'_>>) -> ComparedFig
     let missing = if first.is_some() { Obstacle::OnlyInFirst } else { Obstacle::OnlyInOther };
     let labels = first.or(other).map_or_else(Labels::new, Number::labels);
     let shown = first.or(other).map(|number| (number.experiment, number.finding));
+    let name = first.or(other).and_then(|number| number.name);
     let parts = first.zip(other).and_then(|(a, b)| parts(a, b));
     let described = |number: Option<&Number<'_>>| number.map(Number::described);
     let cycles = first.zip(other).and_then(|(a, b)| cycles(a, b));
@@ -200,6 +201,7 @@ fn figure(first: Option<&Number<'_>>, other: Option<&Number<'_>>) -> ComparedFig
         probe: shown.map(|(e, _)| e.request.probe.clone()).unwrap_or_default(),
         metric: shown.map_or_else(|| String::new().into(), |(_, finding)| finding.metric.clone()),
         labels,
+        name: name.map(|name| name.to_string()),
         unit: shown.map_or(tiermark_model::Unit::Count, |(_, finding)| finding.unit),
         change: if parts.is_some() { change_per_core } else { change },
         is_per_core: parts.is_some(),
@@ -258,7 +260,7 @@ fn test(a: &Number<'_>, mean: Option<(Between, usize)>, b: &Number<'_>, less_is_
 
 /// What programs got, where the steps of both numbers say so.
 fn tenancy(a: &Number<'_>, b: &Number<'_>) -> Option<Tenancy> {
-    less_is_better(&a.finding.metric, a.finding.unit)?;
+    a.finding.metric.less_is_better(a.finding.unit)?;
     let (first, other) = (a.seen?.now?, b.seen?.now?);
     let change = other.median / first.median - 1.0;
     change.is_finite().then_some(Tenancy { first, other, change })

@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 
 use tiermark_model::{
-    ComparedNumber, Experiment, Finding, Grade, IdSet, Label, Labels, Machine, Observation, PerCycle, ReasonCode, Run,
-    Step, Unit, Verdict,
+    ComparedNumber, Experiment, FigureName, Finding, Grade, IdSet, Label, Labels, Machine, Observation, PerCycle,
+    ReasonCode, Run, Step, Unit, Verdict,
 };
 
 use crate::basis::{Basis, pings};
@@ -22,6 +22,8 @@ pub(crate) struct Number<'a> {
     pub(crate) key: String,
     pub(crate) experiment: &'a Experiment,
     pub(crate) finding: &'a Finding,
+    /// Its name in expectations.
+    pub(crate) name: Option<FigureName>,
     /// The nodes of its cpus, where the run has the same from the cpus of several nodes.
     home: Option<IdSet>,
     /// The step whose value it is; `None` of what was derived from several.
@@ -154,6 +156,7 @@ pub(crate) fn of(run: &Run, by_role: bool) -> Vec<Number<'_>> {
                 key: key(experiment, finding, by_role, None),
                 experiment,
                 finding,
+                name: FigureName::of(finding, &experiment.request.scope, &run.machine),
                 home: home.cloned(),
                 seen,
                 per_cycle: seen.and_then(|seen| seen.per_cycle).filter(|_| !by_role),

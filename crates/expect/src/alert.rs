@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use tiermark_model::messages::alert as says;
 use tiermark_model::messages::check as expectation;
-use tiermark_model::{CheckUnit, Comparator, Note, WatchFigure, WatchKind, parse_seconds, watch_name, watch_names};
+use tiermark_model::{CheckUnit, Note, WatchFigure, WatchKind, parse_seconds, watch_name, watch_names};
 
-use crate::expression::{Operand, Side, common_unit, comparison, holds};
+use crate::expression::{Comparison, Operand, Side, common_unit, comparison, holds};
 use crate::named::Measured;
 
 /// What stands before the time.
@@ -21,11 +21,8 @@ const NOW: &str = ".now";
 /// An alert: `latency.dram > 1.5 x capability for 30s`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Alert {
-    text: String,
-    left: Side<Figure>,
-    comparator: Comparator,
-    right: Side<Figure>,
-    unit: CheckUnit,
+    /// With the text of the whole alert.
+    condition: Comparison<Figure>,
     seconds: f64,
 }
 
@@ -111,12 +108,12 @@ impl Alert {
         for (share, number) in [(&left, &right), (&right, &left)] {
             is_possible(share, number)?;
         }
-        Ok(Self { text: text.trim().to_owned(), left, comparator, right, unit, seconds })
+        Ok(Self { condition: Comparison { text: text.trim().to_owned(), left, comparator, right, unit }, seconds })
     }
 
     /// The alert as it was given.
     pub fn text(&self) -> &str {
-        &self.text
+        &self.condition.text
     }
 
     /// Seconds for which the condition must hold.
@@ -126,12 +123,12 @@ impl Alert {
 
     /// Unit of both sides.
     pub(crate) fn unit(&self) -> CheckUnit {
-        self.unit
+        self.condition.unit
     }
 
     /// The names of its figures.
     pub fn figures(&self) -> impl Iterator<Item = &str> {
-        self.left.names().chain(self.right.names()).map(|figure| figure.name.as_str())
+        self.condition.names().map(|figure| figure.name.as_str())
     }
 
     /// Whether it has a figure that only `watch --active` reports.
@@ -142,12 +139,12 @@ impl Alert {
     /// Both sides by the numbers of a sample; `None` for a side that lacks one.
     pub(crate) fn sides(&self, numbers: &BTreeMap<String, f64>) -> [Option<f64>; 2] {
         let value = |figure: &Figure| Some(numbers.get(&figure.name)? * scale(figure.kind).0);
-        [&self.left, &self.right].map(|side| side.product(value))
+        [&self.condition.left, &self.condition.right].map(|side| side.product(value))
     }
 
     /// Whether the condition holds. What is not reported holds nothing.
     pub(crate) fn holds(&self, sides: [Option<f64>; 2]) -> bool {
-        matches!(sides, [Some(left), Some(right)] if holds(left, self.comparator, right))
+        matches!(sides, [Some(left), Some(right)] if holds(left, self.condition.comparator, right))
     }
 }
 

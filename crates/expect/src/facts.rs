@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use tiermark_model::messages::check as says;
-use tiermark_model::{IdSet, NamedFigure, NamedValue, Note, Run};
+use tiermark_model::{FigureName, IdSet, NamedFigure, NamedValue, Note, Run};
 
 use crate::figures;
 use crate::missing;
@@ -39,7 +39,9 @@ impl<'a> Facts<'a> {
     /// The reason for a figure that the run does not have.
     fn missing(&self, name: &Name) -> Note {
         match name {
-            Name::PerCycle(tier) if self.figures.contains_key(&Name::Tier(tier.clone())) => {
+            Name::Figure(FigureName::PerCycle(tier))
+                if self.figures.contains_key(&Name::Figure(FigureName::Tier(*tier))) =>
+            {
                 says::cycles_unknown(&name.text())
             }
             name => missing::why(name, self.run),

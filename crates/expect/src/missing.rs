@@ -1,26 +1,22 @@
 //! Why a run does not have a figure: it cannot be measured here, it was refused, or no command measured it.
 
 use tiermark_model::messages::check as says;
-use tiermark_model::{IdSet, Labels, Machine, Note, Refusal, Run};
+use tiermark_model::{DRAM, Distance, FigureName, IdSet, LATENCY, Labels, Machine, Note, Refusal, Run, Span, TierName};
 
-use crate::names::{DRAM, Distance, LATENCY, Name, Span, TierName};
+use crate::names::Name;
 use crate::system_name::SystemName;
 
 /// The reason for a figure that a run does not have.
 pub(crate) fn why(name: &Name, run: &Run) -> Note {
-    let text = name.text();
-    let refused = || refusal(name, run).map(|refusal| says::figure_refused(&text, &refusal.why, &refusal.cure));
-    out_of_reach(name, &run.machine).or_else(refused).unwrap_or_else(|| not_measured(name))
+    let Name::Figure(figure) = name else { return not_known(name) };
+    let text = figure.to_string();
+    let refused = || refusal(*figure, run).map(|refusal| says::figure_refused(&text, &refusal.why, &refusal.cure));
+    out_of_reach(*figure, &run.machine).or_else(refused).unwrap_or_else(|| not_measured(*figure))
 }
 
 /// Why no command of this process measures a figure; `None` if one does.
-fn out_of_reach(name: &Name, machine: &Machine) -> Option<Note> {
-    let distance = match name {
-        Name::Tier(tier) | Name::PerCycle(tier) => tier.distance,
-        Name::Loaded(_, distance) => *distance,
-        Name::System(_) | Name::Text(_) => return None,
-    };
-    let text = name.text();
+fn out_of_reach(figure: FigureName, machine: &Machine) -> Option<Note> {
+    let (distance, text) = (figure.distance(), figure.to_string());
     let with_cpus = machine.nodes.iter().filter(|node| !node.is_memory_only()).count();
     let is_there = match distance {
         Distance::Local => true,
@@ -30,11 +26,11 @@ fn out_of_reach(name: &Name, machine: &Machine) -> Option<Note> {
     if !is_there {
         return Some(says::no_such_memory(&text, machine.nodes.len()));
     }
-    let is_memory = matches!(name, Name::Tier(tier) if tier.tier == DRAM);
+    let is_memory = figure.tier().is_some_and(|tier| tier.tier == DRAM);
     if let Some((memory, homes)) = only_remote(machine).filter(|_| distance == Distance::Local && is_memory) {
         return Some(says::no_own_memory(&text, &memory, &homes));
     }
-    let is_of_all = matches!(name, Name::Tier(tier) | Name::PerCycle(tier) if tier.span == Some(Span::All));
+    let is_of_all = figure.tier().is_some_and(|tier| tier.span == Some(Span::All));
     if is_of_all && machine.one_per_core(&machine.allowed_cpus).len() == 1 {
         return Some(says::second_core_lacking(&text, &machine.allowed_cpus));
     }
@@ -63,8 +59,8 @@ fn has_memory_at(distance: Distance, memory: &IdSet, machine: &Machine) -> bool 
 }
 
 /// The refusal of a tier by a plan of the run, for as many threads as the figure is of.
-fn refusal<'a>(name: &Name, run: &'a Run) -> Option<&'a Refusal> {
-    let (Name::Tier(tier) | Name::PerCycle(tier)) = name else { return None };
+fn refusal(figure: FigureName, run: &Run) -> Option<&Refusal> {
+    let tier = figure.tier()?;
     let is_its = |refusal: &&Refusal| {
         let is_of_one = refusal.data.get("threads").and_then(|threads| threads.as_u64()).is_none_or(|n| n == 1);
         refusal.text("tier").is_some_and(|refused| is_tier(tier, refused))
@@ -76,29 +72,32 @@ fn refusal<'a>(name: &Name, run: &'a Run) -> Option<&'a Refusal> {
 }
 
 /// Whether the label of a tier is that of a name.
-fn is_tier(name: &TierName, label: &str) -> bool {
+fn is_tier(name: TierName, label: &str) -> bool {
     match name.distance {
-        Distance::Local => label.eq_ignore_ascii_case(&name.tier),
+        Distance::Local => label.eq_ignore_ascii_case(name.tier),
         Distance::Remote => label.starts_with("DRAM node "),
         Distance::Far => Labels::is_without_cpus(label),
     }
 }
 
 /// The command that measures a figure.
-fn not_measured(name: &Name) -> Note {
+fn not_measured(figure: FigureName) -> Note {
+    let command = match figure.tier() {
+        None => "loaded-latency".to_owned(),
+        Some(tier) if ![LATENCY, "read", "write", "copy"].contains(&tier.op) => format!("bandwidth --op {}", tier.op),
+        Some(tier) => if tier.distance == Distance::Local { "survey" } else { "matrix" }.to_owned(),
+    };
+    says::figure_not_measured(&figure.to_string(), &command)
+}
+
+/// Why a run does not have a fact of the system.
+fn not_known(name: &Name) -> Note {
     let command = match name {
-        Name::Loaded(..) => "loaded-latency".to_owned(),
-        Name::Tier(tier) | Name::PerCycle(tier)
-            if tier.op == LATENCY || ["read", "write", "copy"].contains(&tier.op.as_str()) =>
-        {
-            if tier.distance == Distance::Local { "survey" } else { "matrix" }.to_owned()
-        }
-        Name::Tier(tier) | Name::PerCycle(tier) => format!("bandwidth --op {}", tier.op),
         Name::System(SystemName::Clock) => return says::clock_unknown(),
         Name::System(SystemName::Backing) => return says::backing_unknown(),
         Name::System(SystemName::Record) => return says::record_unknown(),
-        Name::System(SystemName::Size(_)) => "survey".to_owned(),
-        Name::System(_) | Name::Text(_) => "machine".to_owned(),
+        Name::System(SystemName::Size(_)) => "survey",
+        _ => "machine",
     };
-    says::figure_not_measured(&name.text(), &command)
+    says::figure_not_measured(&name.text(), command)
 }

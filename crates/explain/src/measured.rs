@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use tiermark_model::messages::memory::STATED_PEAK;
 use tiermark_model::{
     BoxKind, Confidence, Finding, Grade, IdSet, Labels, Machine, Observation, Purpose, Quantity, Run, StepTraffic,
-    TrafficSum, Unit, amplification,
+    TrafficSum, amplification,
 };
 
 use crate::cells::{Access, Cell, Distance, home_of};
@@ -306,5 +306,5 @@ pub(crate) fn socket_of(machine: &Machine, node: u32) -> Option<u32> {
 /// record.
 pub(crate) fn loss(seen: &Observation) -> Option<f64> {
     let of_record = seen.value? / seen.record.filter(|record| *record > 0.0)?;
-    Some(if seen.unit == Unit::Ns { of_record - 1.0 } else { 1.0 - of_record })
+    Some(if seen.unit.less_is_better()? { of_record - 1.0 } else { 1.0 - of_record })
 }

@@ -144,6 +144,9 @@ pub struct ComparedFigure {
     pub metric: Quantity,
     /// Its labels in the first run that has it.
     pub labels: Labels,
+    /// Its name in expectations, as `read.l2.one`; absent where it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Unit of both values.
     pub unit: Unit,
     /// The number in the first run.
@@ -182,7 +185,7 @@ pub struct ComparedFigure {
 impl ComparedFigure {
     /// Whether less of it is better; `None` where neither more nor less is.
     pub fn less_is_better(&self) -> Option<bool> {
-        less_is_better(&self.metric, self.unit)
+        self.metric.less_is_better(self.unit)
     }
 
     /// Whether it describes conditions during a run and not the hardware: its quantity does, or it is a cold latency.
@@ -219,18 +222,6 @@ impl ComparedFigure {
         let half = self.interval.map(|interval| (interval.high - interval.low) / 2.0);
         let is_doubtful = self.p_value.is_none_or(|p| p <= DOUBTFUL) || half.is_none_or(|half| half > TOO_WIDE * limit);
         loss > limit && is_doubtful
-    }
-}
-
-/// Whether less of a quantity is better: of times, with few exceptions. `None` of sizes, counts and shares.
-pub fn less_is_better(metric: &Quantity, unit: Unit) -> Option<bool> {
-    match (metric, unit) {
-        // How long a wait was tried, and differences between two directions or groups.
-        (Quantity::ResidencyLimit | Quantity::C2cAsymmetry | Quantity::C2cModes | Quantity::Other(_), _) => None,
-        (Quantity::ResidencyHalfLife, Unit::Ns) => Some(false),
-        (_, Unit::Ns) => Some(true),
-        (_, Unit::BytesPerSecond) => Some(false),
-        _ => None,
     }
 }
 

@@ -245,10 +245,6 @@ pub struct FigureChange {
 impl FigureHistory {
     /// Whether a lower value is better; `None` if neither is.
     pub fn less_is_better(&self) -> Option<bool> {
-        match self.unit {
-            Unit::Cycles => Some(true),
-            Unit::BytesPerCycle => Some(false),
-            unit => crate::less_is_better(&self.metric, unit),
-        }
+        self.metric.less_is_better(self.unit)
     }
 }

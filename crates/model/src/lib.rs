@@ -15,6 +15,7 @@ pub mod documents;
 mod exit;
 mod expect;
 mod explanation;
+mod figure;
 mod file_memory;
 mod health;
 pub mod history;
@@ -59,7 +60,7 @@ pub use check::{
 pub use checkup::{Affected, CheckRow, Checkup, Health};
 pub use comparison::{
     Against, COMPARE_SCHEMA, ChangeVerdict, ComparedFamily, ComparedFigure, ComparedNumber, ComparedRun, Comparison,
-    CpuPlace, Doubt, Fact, FactDifference, Obstacle, RunScatter, SeenState, Tenancy, less_is_better,
+    CpuPlace, Doubt, Fact, FactDifference, Obstacle, RunScatter, SeenState, Tenancy,
 };
 pub use counters::{
     CounterBox, CounterCheck, CounterSight, CounterSourceId, CounterSourceInfo, LinkCheck, PassedOver, RunCounters,
@@ -81,6 +82,7 @@ pub use explanation::{
     Confidence, EXPLAIN_RULES_SCHEMA, EXPLANATION_SCHEMA, ExplainRule, ExplainRules, Explained, ExplainedKind,
     ExplainedNumber, ExplainedUnit, Explanation, UnjudgedRule,
 };
+pub use figure::{CLOCKED, DRAM, Distance, FigureName, LATENCY, LoadedPoint, OPERATIONS, Span, TIERS, TierName};
 pub use file_memory::FileMemory;
 pub use health::{ErrorKind, HealthCount, MemoryErrors, RunHealth, Throttling};
 pub use history::{

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::units::Unit;
+
 /// The quantities, each with its name in documents.
 macro_rules! quantities {
     ($($(#[$doc:meta])+ $quantity:ident = $name:literal,)+) => {
@@ -211,6 +213,17 @@ impl Quantity {
                 | Self::ResidencyHeld
                 | Self::ResidencyHalfLife
         )
+    }
+
+    /// Whether less of it is better, in a unit; `None` where neither more nor less is.
+    pub fn less_is_better(&self, unit: Unit) -> Option<bool> {
+        match self {
+            // How long a wait was tried, and differences between two directions or groups.
+            Self::ResidencyLimit | Self::C2cAsymmetry | Self::C2cModes | Self::Other(_) => None,
+            // A line that stays for longer.
+            Self::ResidencyHalfLife if unit == Unit::Ns => Some(false),
+            _ => unit.less_is_better(),
+        }
     }
 
     /// The first part of its name: the probe it is of, or `latency` and `bandwidth`, which several measure.

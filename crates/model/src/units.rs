@@ -137,6 +137,17 @@ pub enum Unit {
     Count,
 }
 
+impl Unit {
+    /// Whether less is better: of times; of rates, more is. `None` of sizes, clocks, counts and shares.
+    pub fn less_is_better(self) -> Option<bool> {
+        match self {
+            Self::Ns | Self::Cycles => Some(true),
+            Self::BytesPerSecond | Self::BytesPerCycle => Some(false),
+            Self::Bytes | Self::Hz | Self::Ratio | Self::Count => None,
+        }
+    }
+}
+
 /// Formats a latency in ns: one decimal below 100, none above.
 pub fn format_ns(ns: f64) -> String {
     if ns.abs() < 10.0 {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt::Write as _;
 
-use tiermark_model::{Experiment, Finding, Grade, Label, Labels, Run, Unit};
+use tiermark_model::{Experiment, FigureName, Finding, Grade, Label, Labels, Run, Unit};
 use tiermark_page::clean;
 
 /// Labels that say how a number was measured in one run, beside its grade.
@@ -26,7 +26,9 @@ pub fn openmetrics(run: &Run) -> String {
                 continue;
             };
             let (suffix, divisor) = base(finding.unit);
-            let (mut of, how) = labels(finding, &experiment.request.probe, again);
+            let (mut of, mut how) = labels(finding, &experiment.request.probe, again);
+            let figure = FigureName::of(finding, &experiment.request.scope, &run.machine);
+            how.extend(figure.map(|figure| ("figure".to_owned(), figure.to_string())));
             of.extend(run.simulated.is_some().then(|| ("simulated".to_owned(), "true".to_owned())));
             add(&mut families, format!("tiermark_{}{suffix}", name(finding.metric.name())), value / divisor, of, how);
         }
@@ -181,7 +183,7 @@ pub(crate) fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tiermark_model::{Labels, Quantity};
+    use tiermark_model::{Labels, Purpose, Quantity};
 
     use super::*;
 
@@ -222,7 +224,8 @@ mod tests {
     fn a_series_names_what_is_measured() {
         let made = |kernel: &str, size: u64, grade| {
             let labels = Labels::new().text(Labels::TIER, "DRAM").text(Labels::OP, "write").text(Labels::CPUS, kernel);
-            let labels = labels.text(Labels::KERNEL, kernel).whole(Labels::SIZE, size);
+            let labels = labels.text(Labels::KERNEL, kernel).whole(Labels::SIZE, size).text(Labels::SPAN, "one");
+            let labels = labels.purpose(Purpose::Ladder);
             let mut finding = Finding::new(Quantity::Bandwidth, labels, Some(1e9), Unit::BytesPerSecond);
             finding.verdict.grade = grade;
             let mut run: Run = serde_json::from_str(include_str!("../../history/tests/fixtures/run-2.json")).unwrap();
@@ -241,13 +244,13 @@ mod tests {
         assert!(!first.contains("simulated"), "{first}");
         let info = openmetrics(&run);
         assert!(
-            info.contains("grade=\"trusted\",kernel=\"fill.rep/stosq\",metric=\"tiermark_bandwidth_bytes_per"),
+            info.contains("figure=\"write.dram.one\",grade=\"trusted\",kernel=\"fill.rep/stosq\",metric="),
             "{info}"
         );
         run.simulated = Some("synth:".into());
         run.started = "2026-03-01T12:30:05Z".into();
         let text = openmetrics(&run);
-        assert!(rate(&run).contains("simulated=\"true\",tier=\"DRAM\""), "{text}");
+        assert!(rate(&run).contains("simulated=\"true\",span=\"one\",tier=\"DRAM\""), "{text}");
         assert!(text.contains("tiermark_run_simulated{title=\""), "{text}");
         assert!(
             text.lines()

@@ -1,6 +1,7 @@
 //! The numbers of a sample under the names that its JSON gives them: `psi.memory.some.avg10`, `nodes.0.free_bytes`.
 
 use super::{WatchPool, WatchPressure, WatchSample, WatchStalls};
+use crate::figure::{Distance, LATENCY, Span, TierName};
 
 /// What a number of a sample measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,8 +72,12 @@ impl WatchFigure {
     pub fn short_name(&self) -> String {
         match self.path.as_slice() {
             [ACTIVE, tier, figure, field] if self.item.is_none() => {
-                let whole =
-                    if *figure == "bandwidth" { format!("read.{tier}.one") } else { format!("{figure}.{tier}") };
+                let of = |op, span| TierName { op, tier, distance: Distance::Local, span }.to_string();
+                let whole = match *figure {
+                    LATENCY => of(LATENCY, None),
+                    "bandwidth" => of("read", Some(Span::One)),
+                    other => format!("{other}.{tier}"),
+                };
                 if *field == NOW { whole } else { format!("{whole}.{field}") }
             }
             [ACTIVE, .., field] => {

@@ -70,6 +70,7 @@ fn traffic() -> Traffic {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figure::FigureName;
 
     #[test]
     fn names_are_known_before_there_is_a_sample() {
@@ -121,6 +122,9 @@ mod tests {
             let figure = watch_name(short).unwrap_or_else(|| panic!("{short}"));
             assert_eq!((figure.name().as_str(), figure.short_name().as_str()), (name, short));
         }
+        let of_runs = |figure: &WatchFigure| FigureName::parse(&figure.short_name(), 1).unwrap();
+        let both = watch_names().iter().filter_map(of_runs).count();
+        assert_eq!(both, 6, "four latencies and two rates have the names of saved runs");
         let names: std::collections::BTreeSet<String> = watch_names().iter().map(WatchFigure::name).collect();
         assert_eq!(names.len(), watch_names().len());
     }

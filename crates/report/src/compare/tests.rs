@@ -23,6 +23,7 @@ fn figure(tier: &str, values: [f64; 2], verdict: ChangeVerdict) -> ComparedFigur
         probe: "bandwidth".into(),
         metric: Quantity::Bandwidth,
         labels: Labels::new().text(Labels::TIER, tier).text(Labels::OP, "read").whole(Labels::THREADS, 4),
+        name: Some(format!("read.{}.all", tier.to_lowercase())),
         unit: Unit::BytesPerSecond,
         first: number(values[0], Grade::Trusted),
         other: number(values[1], Grade::Bound),

@@ -192,6 +192,16 @@ fn what_does_not_describe_one_thing_is_not_compared() {
     assert_eq!(verdict(Made::rate(1e9), Made::rate(2e9).size(GIB + 100 * MIB)), ChangeVerdict::Better);
 }
 
+/// Comparisons name figures as expectations do.
+#[test]
+fn figures_have_the_names_of_expectations() {
+    let ladder = |tier| run(&[Made::latency(4.0).label(Labels::PURPOSE, "ladder").label(Labels::TIER, tier)]);
+    let named = |run: &Run| against(run, run, Rules::default()).figures[0].name.clone();
+    assert_eq!(named(&ladder("L2")).as_deref(), Some("latency.l2"));
+    assert_eq!(named(&ladder("DRAM node 1")).as_deref(), Some("latency.dram.remote"));
+    assert_eq!(named(&run(&[Made::rate(1e9)])), None, "of no tier");
+}
+
 /// The record of a machine makes a bound of what was better before: exactly what a gate is to find.
 #[test]
 fn a_figure_below_its_record_is_judged() {

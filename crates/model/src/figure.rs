@@ -1,0 +1,341 @@
+//! Names of figures: alike in expectations, alerts, lists, comparisons and exports, with unit and better direction.
+
+use std::fmt;
+
+use crate::idset::{IdSet, NodeId};
+use crate::labels::Labels;
+use crate::machine::Machine;
+use crate::messages::check as says;
+use crate::observation::Finding;
+use crate::plan::Scope;
+use crate::purpose::Purpose;
+use crate::quantity::Quantity;
+use crate::refusal::Note;
+use crate::units::Unit;
+
+/// The name of a figure, `latency.dram` or `read.l2.one`. Its text is written by [`fmt::Display`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FigureName {
+    /// A figure of a tier.
+    Tier(TierName),
+    /// The same of L1 or L2, in cycles of the core.
+    PerCycle(TierName),
+    /// A figure of a curve of latency over load.
+    Loaded(LoadedPoint, Distance),
+}
+
+/// A figure of a tier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TierName {
+    /// [`LATENCY`], or one of [`OPERATIONS`].
+    pub op: &'static str,
+    /// One of [`TIERS`].
+    pub tier: &'static str,
+    /// Where the memory is.
+    pub distance: Distance,
+    /// Cores of a bandwidth; `None` of a latency.
+    pub span: Option<Span>,
+}
+
+/// Where memory lies, seen from the cpus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Distance {
+    /// On their node.
+    Local,
+    /// On a node with other cpus.
+    Remote,
+    /// On a node without cpus.
+    Far,
+}
+
+/// Cores of a bandwidth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Span {
+    /// One core.
+    One,
+    /// A thread on each core.
+    All,
+}
+
+/// A point of a curve of latency over load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LoadedPoint {
+    /// Its latency without load.
+    Unloaded,
+    /// Its latency at the highest load.
+    Saturated,
+    /// The rate from which latency rises steeply.
+    Knee,
+    /// Its highest rate.
+    Most,
+}
+
+/// Operations of bandwidths that have a name.
+pub const OPERATIONS: [&str; 9] = ["read", "write", "write.nt", "copy", "copy.nt", "scale", "add", "triad", "update"];
+/// The operation of a latency.
+pub const LATENCY: &str = "latency";
+/// The tier of memory.
+pub const DRAM: &str = "dram";
+/// Every tier.
+pub const TIERS: [&str; 5] = ["l1", "l2", "l3", "l4", DRAM];
+/// Tiers that the core clocks: their figures have a name per cycle.
+pub const CLOCKED: [&str; 2] = ["l1", "l2"];
+
+/// What follows the name of a latency in cycles of an access, and that of a bandwidth in bytes a cycle of each core.
+const PER_CYCLE: [&str; 2] = [".cycles", ".bytes_per_cycle"];
+const LOADED: [(&str, LoadedPoint); 4] = [
+    ("loaded.unloaded", LoadedPoint::Unloaded),
+    ("loaded.saturated", LoadedPoint::Saturated),
+    ("loaded.knee", LoadedPoint::Knee),
+    ("loaded.most", LoadedPoint::Most),
+];
+const DISTANCES: [(&str, Distance); 3] =
+    [("local", Distance::Local), ("remote", Distance::Remote), ("far", Distance::Far)];
+/// Labels of figures that are of something else than plain accesses of a tier.
+const NOT_PLAIN: [&str; 8] = [
+    Labels::POLICY,
+    Labels::MIX,
+    Labels::BESIDE,
+    Labels::BUFFER,
+    Labels::DATA,
+    Labels::STATISTIC,
+    Labels::PART,
+    Labels::AGAINST,
+];
+
+impl FigureName {
+    /// The figure that a word names, which begins at a character of a text; `None` if no figure has this name.
+    ///
+    /// # Errors
+    /// The name is that of a bandwidth without its cores.
+    pub fn parse(word: &str, at: usize) -> Result<Option<Self>, Note> {
+        let (base, distance) = with_distance(word);
+        if let Some((_, point)) = LOADED.iter().find(|(name, _)| *name == base) {
+            return Ok(Some(Self::Loaded(*point, distance)));
+        }
+        for suffix in PER_CYCLE {
+            let Some(base) = word.strip_suffix(suffix) else { continue };
+            if let Some(name) = TierName::parse(base, at)?
+                && CLOCKED.contains(&name.tier)
+                && name.per_cycle() == suffix
+            {
+                return Ok(Some(Self::PerCycle(name)));
+            }
+        }
+        Ok(TierName::parse(word, at)?.map(Self::Tier))
+    }
+
+    /// Every name.
+    pub fn all() -> Vec<Self> {
+        let mut names = Vec::new();
+        for tier in TIERS {
+            for (_, distance) in DISTANCES {
+                if distance == Distance::Local || tier == DRAM {
+                    names.extend(TierName::all(tier, distance).map(Self::Tier));
+                }
+            }
+        }
+        names.extend(CLOCKED.into_iter().flat_map(|tier| TierName::all(tier, Distance::Local)).map(Self::PerCycle));
+        for (_, point) in LOADED {
+            names.extend(DISTANCES.map(|(_, distance)| Self::Loaded(point, distance)));
+        }
+        names
+    }
+
+    /// The name of a finding of an experiment with this scope; `None` if it has none.
+    pub fn of(finding: &Finding, scope: &Scope, machine: &Machine) -> Option<Self> {
+        let labels = &finding.labels;
+        let loaded = match finding.metric {
+            Quantity::LoadedUnloaded => LoadedPoint::Unloaded,
+            Quantity::LoadedSaturated => LoadedPoint::Saturated,
+            Quantity::LoadedKnee => LoadedPoint::Knee,
+            Quantity::LoadedMost => LoadedPoint::Most,
+            Quantity::Latency | Quantity::Bandwidth => {
+                return TierName::of(finding, scope, machine).map(Self::Tier);
+            }
+            _ => return None,
+        };
+        let place = labels.get(Labels::PLACE).filter(|_| labels.is(Labels::MIX, "read"))?;
+        DISTANCES.iter().find(|(name, _)| *name == place).map(|(_, distance)| Self::Loaded(loaded, *distance))
+    }
+
+    /// Its unit.
+    pub fn unit(self) -> Unit {
+        match self {
+            Self::Tier(name) if name.op == LATENCY => Unit::Ns,
+            Self::Loaded(LoadedPoint::Unloaded | LoadedPoint::Saturated, _) => Unit::Ns,
+            Self::Tier(_) | Self::Loaded(..) => Unit::BytesPerSecond,
+            Self::PerCycle(name) if name.op == LATENCY => Unit::Cycles,
+            Self::PerCycle(_) => Unit::BytesPerCycle,
+        }
+    }
+
+    /// The figure of a tier that it is, or the same per cycle; `None` of curves.
+    pub fn tier(self) -> Option<TierName> {
+        match self {
+            Self::Tier(name) | Self::PerCycle(name) => Some(name),
+            Self::Loaded(..) => None,
+        }
+    }
+
+    /// Where its memory lies.
+    pub fn distance(self) -> Distance {
+        match self {
+            Self::Tier(name) | Self::PerCycle(name) => name.distance,
+            Self::Loaded(_, distance) => distance,
+        }
+    }
+}
+
+impl TierName {
+    /// Every name of a tier.
+    fn all(tier: &'static str, distance: Distance) -> impl Iterator<Item = Self> {
+        let of = move |op, span| Self { op, tier, distance, span };
+        let rates = OPERATIONS.into_iter().flat_map(move |op| [Span::One, Span::All].map(|span| of(op, Some(span))));
+        [of(LATENCY, None)].into_iter().chain(rates)
+    }
+
+    /// The figure that a word names; `None` if it is no such name.
+    fn parse(word: &str, at: usize) -> Result<Option<Self>, Note> {
+        let (base, span) = match word.rsplit_once('.') {
+            Some((base, "one")) => (base, Some(Span::One)),
+            Some((base, "all")) => (base, Some(Span::All)),
+            _ => (word, None),
+        };
+        let (base, distance) = with_distance(base);
+        let Some((op, tier)) = base.rsplit_once('.') else { return Ok(None) };
+        let (Some(op), Some(tier)) = (operation(op), TIERS.into_iter().find(|known| *known == tier)) else {
+            return Ok(None);
+        };
+        let is_latency = op == LATENCY;
+        if (distance != Distance::Local && tier != DRAM) || (is_latency && span.is_some()) {
+            return Ok(None);
+        }
+        if !is_latency && span.is_none() {
+            return Err(says::span_missing(at, word));
+        }
+        Ok(Some(Self { op, tier, distance, span }))
+    }
+
+    /// The name of a latency or a bandwidth.
+    fn of(finding: &Finding, scope: &Scope, machine: &Machine) -> Option<Self> {
+        let labels = &finding.labels;
+        let is_plain = NOT_PLAIN.iter().all(|key| !labels.0.contains_key(*key))
+            && labels.has_usual_layout()
+            && labels.number(Labels::CHAINS).is_none_or(|chains| chains == 1);
+        let (tier, distance) = tier(labels, scope, machine).filter(|_| is_plain)?;
+        if finding.metric == Quantity::Latency {
+            return Some(Self { op: LATENCY, tier, distance, span: None });
+        }
+        let op = labels.get(Labels::OP).and_then(operation).filter(|op| *op != LATENCY)?;
+        let span = match labels.get(Labels::SPAN) {
+            Some("one") => Span::One,
+            Some("all" | "cores") => Span::All,
+            _ => return None,
+        };
+        Some(Self { op, tier, distance, span: Some(span) })
+    }
+
+    /// What follows its name where it is per cycle.
+    fn per_cycle(self) -> &'static str {
+        PER_CYCLE[usize::from(self.op != LATENCY)]
+    }
+}
+
+impl fmt::Display for FigureName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tier(name) => write!(f, "{name}"),
+            Self::PerCycle(name) => write!(f, "{name}{}", name.per_cycle()),
+            Self::Loaded(point, distance) => {
+                let name = LOADED.iter().find(|(_, other)| other == point).map_or("", |(name, _)| name);
+                write!(f, "{name}{}", distance.suffix())
+            }
+        }
+    }
+}
+
+impl fmt::Display for TierName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let span = self.span.map_or("", |span| if span == Span::One { ".one" } else { ".all" });
+        write!(f, "{}.{}{}{span}", self.op, self.tier, self.distance.suffix())
+    }
+}
+
+impl Distance {
+    fn suffix(self) -> &'static str {
+        match self {
+            Self::Local => "",
+            Self::Remote => ".remote",
+            Self::Far => ".far",
+        }
+    }
+}
+
+/// The name of an operation, as this module has it.
+fn operation(name: &str) -> Option<&'static str> {
+    OPERATIONS.into_iter().chain([LATENCY]).find(|known| *known == name)
+}
+
+/// A name without its last word, where that is a distance.
+fn with_distance(word: &str) -> (&str, Distance) {
+    let found = word.rsplit_once('.').and_then(|(base, last)| {
+        DISTANCES.iter().find(|(name, _)| *name == last).map(|(_, distance)| (base, *distance))
+    });
+    found.unwrap_or((word, Distance::Local))
+}
+
+/// The tier of a figure of a ladder, or of a cell of a matrix.
+fn tier(labels: &Labels, scope: &Scope, machine: &Machine) -> Option<(&'static str, Distance)> {
+    if labels.is_for(Purpose::Matrix) {
+        let node = machine.node(NodeId::try_from(labels.number(Labels::NODE)?).ok()?)?;
+        let own = labels.get(Labels::CPUS).and_then(|cpus| IdSet::from_plain_list(cpus).ok());
+        let is_own = own.as_ref().or(scope.cpus.as_ref()).is_some_and(|cpus| !cpus.intersection(&node.cpus).is_empty());
+        let distance = match is_own {
+            _ if node.is_memory_only() => Distance::Far,
+            true => Distance::Local,
+            false => Distance::Remote,
+        };
+        return Some((DRAM, distance));
+    }
+    let tier = labels.get(Labels::TIER).filter(|_| labels.is_for(Purpose::Ladder))?;
+    Some(match tier {
+        _ if tier.starts_with("DRAM node ") => (DRAM, Distance::Remote),
+        _ if Labels::is_without_cpus(tier) => (DRAM, Distance::Far),
+        // Tiers in base pages and caches in front of memory have no name.
+        _ => (TIERS.into_iter().find(|name| name.eq_ignore_ascii_case(tier))?, Distance::Local),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_read_as_it_is_written() {
+        let all = FigureName::all();
+        for name in &all {
+            assert_eq!(FigureName::parse(&name.to_string(), 1), Ok(Some(*name)), "{name}");
+            assert!(name.unit().less_is_better().is_some(), "{name}");
+        }
+        assert_eq!(FigureName::parse("latency.dram.local", 1), FigureName::parse("latency.dram", 1));
+        for wrong in ["latency.l3.cycles", "latency.l1.bytes_per_cycle", "read.l1.one.cycles", "read.l3.remote.one"] {
+            assert_eq!(FigureName::parse(wrong, 1), Ok(None), "{wrong}");
+        }
+        assert_eq!(FigureName::parse("read.l2.bytes_per_cycle", 4).unwrap_err().code, says::codes::span_missing);
+    }
+
+    #[test]
+    fn times_are_better_where_they_are_less() {
+        let of = |text: &str| FigureName::parse(text, 1).unwrap().unwrap();
+        for (text, unit, less) in [
+            ("latency.dram.far", Unit::Ns, true),
+            ("latency.l1.cycles", Unit::Cycles, true),
+            ("read.l2.all.bytes_per_cycle", Unit::BytesPerCycle, false),
+            ("loaded.knee.remote", Unit::BytesPerSecond, false),
+            ("loaded.saturated", Unit::Ns, true),
+        ] {
+            assert_eq!((of(text).unit(), of(text).unit().less_is_better()), (unit, Some(less)), "{text}");
+        }
+    }
+}
