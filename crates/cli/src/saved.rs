@@ -11,7 +11,7 @@ use tiermark_history::{Entry, MAX_DOCUMENT_BYTES, Store, data_fits, malformed, p
 use tiermark_model::capacity::{CAPACITY_SCHEMA, Capacity};
 use tiermark_model::load::{LOAD_SCHEMA, LoadRun};
 use tiermark_model::messages::documents as says;
-use tiermark_model::{Run, RunKind};
+use tiermark_model::{FromJson, Run, RunKind};
 use tiermark_session::Adopted;
 
 use crate::environment;
@@ -115,8 +115,8 @@ impl Kept {
             return Err(Failure::usage(says::document_too_heavy(from)));
         }
         Ok(match schema.as_deref() {
-            Some(CAPACITY_SCHEMA) => Some(Self::Capacity(serde_json::from_slice(bytes).map_err(wrong)?)),
-            Some(LOAD_SCHEMA) => Some(Self::Load(serde_json::from_slice(bytes).map_err(wrong)?)),
+            Some(CAPACITY_SCHEMA) => Some(Self::Capacity(FromJson::from_json(bytes).map(Box::new).map_err(wrong)?)),
+            Some(LOAD_SCHEMA) => Some(Self::Load(FromJson::from_json(bytes).map(Box::new).map_err(wrong)?)),
             _ => None,
         })
     }

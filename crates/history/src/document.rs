@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use tiermark_model::messages::documents as says;
-use tiermark_model::{Bytes, RUN_SCHEMA, Refusal, Run};
+use tiermark_model::{Bytes, FromJson, RUN_SCHEMA, Refusal, Run};
 
 use crate::store::Store;
 use crate::weigh::weigh;
@@ -41,7 +41,7 @@ pub fn parse(bytes: &[u8], from: &str) -> Result<Run, Refusal> {
     let length = bytes.len() as u64;
     match head.schema.as_deref() {
         Some(RUN_SCHEMA | RUN_2) if head.free_bytes > most_free(length) => Err(says::document_too_heavy(from)),
-        Some(RUN_SCHEMA | RUN_2) => serde_json::from_slice(bytes).map_err(|error| malformed(&error, from)),
+        Some(RUN_SCHEMA | RUN_2) => Run::from_json(bytes).map_err(|error| malformed(&error, from)),
         Some(unknown) if unknown.starts_with(FAMILY) => {
             let refusal = if is_older(unknown) { says::document_older } else { says::document_newer };
             Err(refusal(from, &printable(unknown), &SCHEMAS))

@@ -43,11 +43,10 @@ const LIMIT: Duration = Duration::from_secs(10);
 const WHOLE: Duration = Duration::from_secs(60);
 const SLOWEST: u64 = 50_000_000;
 
-/// The first request to a subprocess. It answers with `Result<(), Refusal>`.
+/// The first request to a subprocess, after the description of the machine. It answers with `Result<(), Refusal>`.
 #[derive(Debug, Serialize, Deserialize)]
 struct Job {
     setup: Setup,
-    machine: Machine,
     /// Nodes of its memory, and a note where they differ from the request.
     target: IdSet,
     note: Option<Note>,
@@ -76,7 +75,6 @@ impl Job {
         };
         Self {
             setup,
-            machine: brief(&resources.lab.machine),
             target: order.target.clone(),
             note: order.note.clone(),
             clock: resources.clock,
@@ -143,7 +141,8 @@ impl SubprocessRig {
         let limits = Limits { still: LIMIT, whole: whole(setup) };
         let mut subprocess =
             Subprocess::start(&mut itself(), Stdio::null(), stopped, limits).map_err(|error| refused(&error))?;
-        match subprocess.ask::<Result<(), Refusal>>(&job) {
+        let told = subprocess.tell(&brief(&resources.lab.machine));
+        match told.and_then(|()| subprocess.ask::<Result<(), Refusal>>(&job)) {
             _ if resources.stopped.load(Relaxed) => return Err(stop_refusal()),
             Ok(made) => made?,
             Err(lost) => return Err(lost),

@@ -34,6 +34,7 @@ mod peak;
 pub mod plan;
 mod purpose;
 mod quantity;
+mod read;
 mod reason;
 pub mod refusal;
 pub mod run;
@@ -102,6 +103,7 @@ pub use plan::{
 };
 pub use purpose::Purpose;
 pub use quantity::Quantity;
+pub use read::FromJson;
 pub use reason::{Nothing, Reason, ReasonCode, WhyNot};
 pub use refusal::{Code, Data, Note, Refusal, Warning};
 pub use run::*;

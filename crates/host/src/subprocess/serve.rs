@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use tiermark_engine::ThreadShot;
 use tiermark_kernels::SPAN_QUANTUM;
 use tiermark_model::messages::setup as says;
-use tiermark_model::{Exit, IdSet, KernelId, NodeId, Pattern, PlacementProof, Refusal, Role};
+use tiermark_model::{Exit, FromJson, IdSet, KernelId, Machine, NodeId, Pattern, PlacementProof, Refusal, Role};
 use tiermark_system::os::{block_signals, give_back_kept};
 
 use super::{Ask, Job, SUBPROCESS};
@@ -31,7 +31,7 @@ use crate::worker::Worker;
 pub(super) fn serve() -> u8 {
     // The kernel kills this process when its parent ends. If the parent has ended already, the socket is closed.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
-    let Some((mut link, job)) = begun() else {
+    let Some((mut link, machine, job)) = begun() else {
         // A user who typed the argument gets a message; without a terminal the write fails.
         let _ = writeln!(
             std::io::stderr(),
@@ -42,7 +42,7 @@ pub(super) fn serve() -> u8 {
     };
     // Children share this memory. The parent ends this process by SIGKILL, which cannot be blocked.
     block_signals();
-    let mut held = Held::make(job);
+    let mut held = Held::make(job, machine);
     // Memory of the parsed request is freed, so that forks do not copy it.
     give_back_kept();
     let mut goes_on = say(&mut link, &held.as_ref().map(|_| ()));
@@ -59,21 +59,26 @@ pub(super) fn serve() -> u8 {
     Exit::Done.code()
 }
 
-/// The socket on the standard input, and the first request; `None` if no parent is on its other side.
-fn begun() -> Option<(BufReader<UnixStream>, Job)> {
+/// The socket on the standard input, the machine, and the first request; `None` if no parent is on its other side.
+fn begun() -> Option<(BufReader<UnixStream>, Machine, Job)> {
     let stdin = std::io::stdin();
     let kind = FileType::from_raw_mode(fstat(stdin.as_fd()).ok()?.st_mode);
     let socket = stdin.as_fd().try_clone_to_owned().ok().filter(|_| kind == FileType::Socket)?;
     let mut link = BufReader::new(UnixStream::from(socket));
+    let machine = Machine::from_json(&line(&mut link)?).ok()?;
     let job = receive(&mut link)?;
-    Some((link, job))
+    Some((link, machine, job))
 }
 
 /// The next line, where there is one that can be understood.
 fn receive<T: DeserializeOwned>(link: &mut BufReader<UnixStream>) -> Option<T> {
+    serde_json::from_slice(&line(link)?).ok()
+}
+
+fn line(link: &mut BufReader<UnixStream>) -> Option<Vec<u8>> {
     let mut line = Vec::new();
     link.read_until(b'\n', &mut line).ok()?;
-    serde_json::from_slice(&line).ok()
+    Some(line)
 }
 
 /// Whether the answer was sent.
@@ -94,8 +99,8 @@ struct Held {
 }
 
 impl Held {
-    fn make(job: Job) -> Result<Self, Refusal> {
-        let Job { setup, machine, target, note, clock, lookout, streams, offset, around, is_loaded, workers } = job;
+    fn make(job: Job, machine: Machine) -> Result<Self, Refusal> {
+        let Job { setup, target, note, clock, lookout, streams, offset, around, is_loaded, workers } = job;
         let (Some(asked), Some(thread)) = (setup.regions.first(), setup.threads.into_iter().next()) else {
             return Err(says::setup_inconsistent("a setup", "it has no memory or no thread"));
         };

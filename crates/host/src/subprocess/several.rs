@@ -14,7 +14,7 @@ use tiermark_primitives::{able, no_more};
 use tiermark_system::shared_file;
 
 use super::call::{Limits, Subprocess};
-use super::{Ask, Job, LIMIT, itself, whole};
+use super::{Ask, Job, LIMIT, brief, itself, whole};
 use crate::gate::StartGate;
 use crate::region::{Order, stop_refusal};
 use crate::resources::Resources;
@@ -54,6 +54,7 @@ impl ProcessesRig {
         let file = shared_file(StartGate::BYTES as u64).map_err(|error| no_more(WHAT, &error))?;
         let gate = StartGate::shared(orders.len(), &file).map_err(|error| no_more(WHAT, &error))?;
         let limits = Limits { still: LIMIT, whole: whole(setup) };
+        let machine = brief(&resources.lab.machine);
         let mut rig = Self { workers: Vec::new(), gate, seed: setup.seed, shots: resources.prepared << 32 };
         for (index, order) in orders.iter().enumerate() {
             let started = file.try_clone().and_then(|file| {
@@ -61,7 +62,7 @@ impl ProcessesRig {
             });
             let mut worker = started.map_err(|error| no_more(WHAT, &error))?;
             let job = Job::new(resources, setup, index, order, orders.len());
-            worker.tell(&job).map_err(of_worker)?;
+            worker.tell(&machine).and_then(|()| worker.tell(&job)).map_err(of_worker)?;
             rig.workers.push(worker);
         }
         for made in rig.answers::<Result<(), Refusal>>() {

@@ -1,11 +1,10 @@
 //! Documents of tenants and of load: removes names, and commands with their output.
 
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use tiermark_model::Note;
 use tiermark_model::capacity::Capacity;
 use tiermark_model::load::LoadRun;
+use tiermark_model::{FromJson, Note};
 
 use super::{GONE, Scrub, programs};
 
@@ -51,12 +50,12 @@ pub fn redact_load(run: &LoadRun) -> LoadRun {
 
 /// A document with its parts changed as data. One that no longer has its form stays as it is, which does not happen to
 /// texts.
-fn changed<T: Serialize + DeserializeOwned + Clone>(document: &T, change: impl FnOnce(&mut Value)) -> T {
+fn changed<T: Serialize + FromJson + Clone>(document: &T, change: impl FnOnce(&mut Value)) -> T {
     let through = |document: &T| {
         let mut value = serde_json::to_value(document).ok()?;
         change(&mut value);
         // As text, which documents are read from anyway: reading values would double the code.
-        serde_json::from_slice(&serde_json::to_vec(&value).ok()?).ok()
+        T::from_json(&serde_json::to_vec(&value).ok()?).ok()
     };
     through(document).unwrap_or_else(|| document.clone())
 }
