@@ -94,10 +94,10 @@ pub fn data_fits(bytes: &[u8]) -> bool {
 
 /// The refusal of a document that is not JSON, or whose fields are not those of its schema.
 pub fn malformed(error: &serde_json::Error, from: &str) -> Refusal {
-    let text = error.to_string();
-    // serde_json ends its texts with the position, which is reported apart.
-    let problem = text.rsplit_once(" at line ").map_or(text.as_str(), |(problem, _)| problem);
-    says::document_malformed(from, error.line(), error.column(), &printable(problem))
+    let (line, column, text) = (error.line(), error.column(), error.to_string());
+    // The position, which is reported apart, would be said twice.
+    let problem = text.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&text);
+    says::document_malformed(from, line, column, &printable(problem))
 }
 
 /// Text from a file, fit for a terminal: no control characters, not endless.
