@@ -8,10 +8,12 @@ pub(crate) mod redis;
 pub(crate) mod system;
 pub(crate) mod terminal;
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -46,6 +48,28 @@ pub(crate) struct Ran {
 impl User {
     pub(crate) fn new() -> Self {
         Self { home: tempfile::tempdir().unwrap() }
+    }
+
+    /// A user who did this before: it is done once for all tests that name it so.
+    pub(crate) fn after(name: &'static str, did: impl FnOnce(&Self)) -> Self {
+        static DONE: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+        let copy = |from: &Path, to: &Path| {
+            assert!(Command::new("cp").arg("-a").arg(from.join(".")).arg(to).status().unwrap().success());
+        };
+        let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
+        if !done.contains(name) {
+            let user = Self::new();
+            did(&user);
+            let _ = std::fs::remove_dir_all(&place);
+            std::fs::create_dir_all(&place).unwrap();
+            copy(user.home.path(), &place);
+            done.insert(name);
+        }
+        drop(done);
+        let user = Self::new();
+        copy(&place, user.home.path());
+        user
     }
 
     /// The program with a bare environment, so that nobody's settings reach the tests.

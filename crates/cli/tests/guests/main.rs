@@ -47,7 +47,7 @@ fn two_nodes_and_every_policy() {
              run over tiermark latency --quick --force --no-save --sizes 64M --pages 2M --mem-node 1
              mkdir /sys/fs/cgroup/huge; echo 4194304 > /sys/fs/cgroup/huge/hugetlb.2MB.max
              (echo 0 > /sys/fs/cgroup/huge/cgroup.procs
-              run within tiermark latency --quick --force --no-save -q --sizes 4M --pages 2M --mem-node 1 --json=within.json
+              run within tiermark latency --quick --force --no-save -q --seconds 0.001 --sizes 4M --pages 2M --mem-node 1 --json=within.json
               run limited tiermark latency --quick --force --no-save --sizes 8M --pages 2M --mem-node 1)"
         ),
     );

@@ -11,9 +11,7 @@ const SERVER: &str = "synth:sockets=2,cores=4,smt=2,mem=16G";
 
 /// A user with a saved survey of a simulated server.
 fn surveyed() -> User {
-    let user = User::new();
-    user.run(&["survey", "--quick", "--simulate", SERVER, "-q"]).expect(0);
-    user
+    User::after("surveyed", |user| drop(user.run(&["survey", "--quick", "--simulate", SERVER, "-q"]).expect(0)))
 }
 
 /// Judges the last run by one expectation: the exit code and the result.

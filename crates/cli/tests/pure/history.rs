@@ -1,18 +1,22 @@
 //! `history`, as a user types it.
 
 use std::fs;
-use std::time::{Duration, Instant};
+use std::sync::LazyLock;
+use std::time::Duration;
 
-use crate::common::{User, document};
+use crate::common::User;
 use serde_json::{Value, json};
 
 const GUEST: &str = "synth:cores=2,smt=1,l3=8M,mem=4G";
 const HERE: [&str; 2] = ["--simulate", GUEST];
 
 /// A survey of a simulated guest.
-fn survey(user: &User) -> Value {
-    user.run(&["survey", "--quick", "--no-save", "--json=survey.json", "-q", HERE[0], HERE[1]]).expect(0);
-    document(&user.path("survey.json"))
+fn survey() -> &'static Value {
+    static SURVEY: LazyLock<Value> = LazyLock::new(|| {
+        let survey = ["survey", "--quick", "--no-save", "--json=-", "-q", HERE[0], HERE[1]];
+        User::new().run(&survey).expect(0).json()
+    });
+    &SURVEY
 }
 
 /// The survey as a run of a day of November, with its latencies times a factor.
@@ -42,7 +46,7 @@ fn save(user: &User, run: &Value) {
 #[test]
 fn simulated_runs_are_named_where_no_other_is_saved() {
     let user = User::new();
-    save(&user, &of_day(&survey(&user), 1, 1.0));
+    save(&user, &of_day(survey(), 1, 1.0));
     let said = user.run(&["history", "--all"]).expect(0).out;
     assert!(said.contains("No run of a real machine is saved") && said.contains("1 on simulated machines"), "{said}");
     // As it says.
@@ -58,9 +62,8 @@ const DAYS: usize = 24;
 /// A user with a survey a day, the memory of whose machine became 8 % slower on the 13th, with another kernel.
 fn with_a_change() -> User {
     let user = User::new();
-    let survey = survey(&user);
     for day in 1..=DAYS {
-        let mut run = of_day(&survey, day, if day < 13 { 1.0 } else { 1.08 } + 1e-4 * (day % 3) as f64);
+        let mut run = of_day(survey(), day, if day < 13 { 1.0 } else { 1.08 } + 1e-4 * (day % 3) as f64);
         if day >= 13 {
             run["machine"]["system"]["kernel"] = "6.99.0".into();
         }
@@ -120,13 +123,13 @@ fn runs_are_limited_and_dated() {
 #[test]
 fn simulated_runs_and_those_of_other_machines_are_apart() {
     let user = User::new();
-    let survey = survey(&user);
-    save(&user, &of_day(&survey, 1, 1.0));
-    let mut other = of_day(&survey, 2, 1.0);
+    let survey = survey();
+    save(&user, &of_day(survey, 1, 1.0));
+    let mut other = of_day(survey, 2, 1.0);
     other["machine"]["system"]["hostname"] = "elsewhere".into();
     save(&user, &other);
     // The simulated machine as if it were real.
-    let mut real = of_day(&survey, 3, 1.0);
+    let mut real = of_day(survey, 3, 1.0);
     real["simulated"] = Value::Null;
     save(&user, &real);
     fs::write(user.path("runs/torn.json"), "{").unwrap();
@@ -136,10 +139,10 @@ fn simulated_runs_and_those_of_other_machines_are_apart() {
         found["runs"].as_array().unwrap().iter().map(id).collect::<Vec<_>>()
     };
     // Another simulated machine, with the same host name and processor.
-    let mut larger = of_day(&survey, 4, 1.0);
+    let mut larger = of_day(survey, 4, 1.0);
     larger["simulated"] = "synth:cores=2,smt=1,l3=8M,mem=8G".into();
     save(&user, &larger);
-    let mut unnamed = of_day(&survey, 5, 1.0);
+    let mut unnamed = of_day(survey, 5, 1.0);
     (unnamed["simulated"], unnamed["machine"]["system"]["hostname"]) = (Value::Null, Value::Null);
     save(&user, &unnamed);
     assert_eq!(ids(&HERE), ["20261101"]);
@@ -163,9 +166,9 @@ fn simulated_runs_and_those_of_other_machines_are_apart() {
 #[test]
 fn another_method_is_a_series_of_its_own() {
     let user = User::new();
-    let survey = survey(&user);
+    let survey = survey();
     for day in 1..=4 {
-        let mut run = of_day(&survey, day, 1.0);
+        let mut run = of_day(survey, day, 1.0);
         run["experiments"][0]["method"] = if day < 3 { 1 } else { 2 }.into();
         save(&user, &run);
     }
@@ -178,8 +181,8 @@ fn another_method_is_a_series_of_its_own() {
 #[test]
 fn a_killed_history_loses_no_run() {
     let user = User::new();
-    let survey = survey(&user);
-    (1..=20).for_each(|day| save(&user, &of_day(&survey, day, 1.0)));
+    let survey = survey();
+    (1..=20).for_each(|day| save(&user, &of_day(survey, day, 1.0)));
     for wait in [0, 20, 60, 120, 250, 500] {
         let mut child = user.start(&["history", "--rebuild", HERE[0], HERE[1]]);
         std::thread::sleep(Duration::from_millis(wait));
@@ -190,38 +193,4 @@ fn a_killed_history_loses_no_run() {
         let found = user.run(&["history", "--json", HERE[0], HERE[1]]).expect(0).json();
         assert_eq!((&found["total"], figure(&found, "L1")["points"].as_array().unwrap().len()), (&20.into(), 20));
     }
-}
-
-/// The time of lists of 10,000 runs: `cargo test -p tiermark --test pure history:: -- --ignored --nocapture`.
-#[test]
-#[ignore = "writes 10,000 documents, and a time is not to fail"]
-fn ten_thousand_runs_are_listed_soon() {
-    const RUNS: usize = 10_000;
-    let user = User::new();
-    let mut survey = survey(&user);
-    // A document of the size of its findings: what a list reads once.
-    let experiment = &mut survey["experiments"][0];
-    experiment["observations"] = json!([]);
-    experiment["plan"]["steps"] = json!([]);
-    survey["bench"]["kernels"] = json!([]);
-    for at in 0..RUNS {
-        let mut run = of_day(&survey, 1 + at % 28, 1.0 + 1e-3 * (at % 7) as f64);
-        run["id"] = format!("{at:06}").into();
-        run["started"] = format!("20{:02}-{:02}-{:02}T00:00:00Z", 26 + at / 336, 1 + at / 28 % 12, 1 + at % 28).into();
-        save(&user, &run);
-    }
-    let timed = |more: &[&str]| {
-        let begun = Instant::now();
-        let ran = user.run(&[&["history"], more].concat()).expect(0);
-        (begun.elapsed(), ran)
-    };
-    let (first, ran) = timed(&HERE);
-    eprintln!("first list of {RUNS} documents: {first:.2?}; {}", ran.err);
-    for more in [&[HERE[0], HERE[1]][..], &["--all", HERE[0], HERE[1]], &["L1", "latency", "--json", HERE[0], HERE[1]]]
-    {
-        let best = (0..5).map(|_| timed(more).0).min().unwrap();
-        eprintln!("warm, best of 5: {best:.2?} {more:?}");
-    }
-    let bytes = |name: &str| fs::metadata(user.path(name)).unwrap().len();
-    eprintln!("index {} bytes, figures {} bytes", bytes("index-3.jsonl"), bytes("figures-3.jsonl"));
 }

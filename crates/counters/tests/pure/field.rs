@@ -368,21 +368,17 @@ fn lines_without_counts_are_one_note_with_their_number() {
 }
 
 #[test]
-fn reads_alone_are_no_traffic_of_memory() {
-    let text = "System,,Socket 0,\nDate,Time,READ,\n";
-    let line = |second: u32| format!("2026-01-02,00:00:0{second}.000,10.00,\n");
-    let seen = seen(PcmFile::new(format!("{text}{}{}", line(1), line(2)).as_bytes(), &PCM));
-    let [CounterMark::Partial { counts, .. }] = &seen.marks[..] else { panic!("{:?}", seen.marks) };
-    assert_eq!((*counts, seen.whole().total), (CounterSight::Reads, None));
-}
-
-#[test]
-fn a_socket_of_which_a_part_is_counted_is_in_no_sum() {
-    let text = "System,,Socket 0,Socket 0,Socket 1,\nDate,Time,READ,WRITE,READ,\n";
-    let line = |second: u32| format!("2026-01-02,00:00:0{second}.000,10.00,5.00,10.00,\n");
-    let seen = seen(PcmFile::new(format!("{text}{}{}", line(1), line(2)).as_bytes(), &PCM));
-    let [CounterMark::Partial { place, counts }] = &seen.marks[..] else { panic!("{:?}", seen.marks) };
-    assert_eq!((place.socket, *counts, seen.whole().total), (Some(1), CounterSight::Reads, None));
+fn what_is_counted_in_part_is_in_no_sum() {
+    for (columns, titles, values, socket) in [
+        ("Socket 0,", "READ,", "10.00,", 0),
+        ("Socket 0,Socket 0,Socket 1,", "READ,WRITE,READ,", "10.00,5.00,10.00,", 1),
+    ] {
+        let line = |second: u32| format!("2026-01-02,00:00:0{second}.000,{values}\n");
+        let text = format!("System,,{columns}\nDate,Time,{titles}\n{}{}", line(1), line(2));
+        let seen = seen(PcmFile::new(text.as_bytes(), &PCM));
+        let [CounterMark::Partial { place, counts }] = &seen.marks[..] else { panic!("{:?}", seen.marks) };
+        assert_eq!((place.socket, *counts, seen.whole().total), (Some(socket), CounterSight::Reads, None));
+    }
 }
 
 #[test]

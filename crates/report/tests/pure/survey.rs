@@ -2,12 +2,13 @@
 
 mod made;
 
+use crate::common::page;
 use made::{Made, all_fine, with_zeros, withhold};
 use proptest::prelude::*;
 use tiermark_model::messages::setup as says;
 use tiermark_model::*;
 use tiermark_page::{Detail, RateUnit, Style, terminal};
-use tiermark_report::{RUN_VIEWS, run, run_view};
+use tiermark_report::{RUN_VIEWS, run_view};
 use unicode_width::UnicodeWidthStr;
 
 /// A view of a run, by its name.
@@ -16,17 +17,13 @@ fn view(run: &Run, name: &str) -> String {
 }
 
 fn shown(made: &Made) -> String {
-    terminal(&run(&made.run(), Detail::Usual), &Style::default())
+    page(&made.run(), Detail::Usual, &Style::default())
 }
 
 /// The line that says whether the machine is all right.
 fn result(made: &Made) -> String {
     let wide = Style { width: 120, ..Style::default() };
-    terminal(&run(&made.run(), Detail::Usual), &wide)
-        .lines()
-        .find_map(|line| line.strip_prefix("RESULT  "))
-        .unwrap()
-        .to_owned()
+    page(&made.run(), Detail::Usual, &wide).lines().find_map(|line| line.strip_prefix("RESULT  ")).unwrap().to_owned()
 }
 
 /// Bounds where a guest has them: the shared cache, DRAM.
@@ -132,13 +129,10 @@ fn states_are_named_in_plain_words() {
 #[test]
 fn ascii_and_narrow() {
     let ascii = Style { unicode: false, rate_unit: RateUnit::Iec, ..Style::default() };
-    let text = terminal(&run(&moving().run(), Detail::Usual), &ascii);
+    let text = page(&moving().run(), Detail::Usual, &ascii);
     assert!(text.is_ascii(), "{text}");
     insta::assert_snapshot!("ascii", text);
-    insta::assert_snapshot!(
-        "narrow",
-        terminal(&run(&moving().run(), Detail::Usual), &Style { width: 60, ..Style::default() })
-    );
+    insta::assert_snapshot!("narrow", page(&moving().run(), Detail::Usual, &Style { width: 60, ..Style::default() }));
 }
 
 #[test]
@@ -191,7 +185,7 @@ fn the_result_draws_on_all_that_is_known_of_the_machine() {
     let is_l3 = |f: &&mut Finding| f.metric == Quantity::TierSize && f.labels.is(Labels::TIER, "L3");
     let l3 = run.experiments[0].findings.iter_mut().find(is_l3).unwrap();
     l3.value = l3.value.map(|bytes| bytes / 2.0);
-    let text = terminal(&tiermark_report::run(&run, Detail::Usual), &Style::default());
+    let text = page(&run, Detail::Usual, &Style::default());
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let result = text.split("figures trusted").next().unwrap();
     let first = "RESULT expected size.l3 >= 0.75 x size.l3.declared, is 16.64 MiB (31 % too low): ";
@@ -225,11 +219,11 @@ fn memory_that_was_not_kept_is_a_note_and_no_finding_of_the_doctor() {
         run.warnings.extend(tiermark_model::memory_not_kept(&run.experiments));
         run
     };
-    let text = terminal(&run(&run_of(&made), Detail::Usual), &Style { width: 120, ..Style::default() });
+    let text = page(&run_of(&made), Detail::Usual, &Style { width: 120, ..Style::default() });
     let notes = |text: &str| text.lines().skip_while(|line| !line.starts_with("RESULT")).collect::<Vec<_>>().join("\n");
     insta::assert_snapshot!("memory_not_kept", notes(&text));
     made.warnings = vec![tiermark_model::messages::system::ksm()];
-    let text = terminal(&run(&run_of(&made), Detail::Usual), &Style { width: 120, ..Style::default() });
+    let text = page(&run_of(&made), Detail::Usual, &Style { width: 120, ..Style::default() });
     assert!(notes(&text).contains(made.warnings[0].state()), "{text}");
 }
 
@@ -247,7 +241,7 @@ fn the_result_names_the_figures_that_a_problem_of_doctor_may_change() {
         is_setting: false,
     }]);
     let wide = Style { width: 200, ..Style::default() };
-    let text = terminal(&run(&made, Detail::Usual), &wide);
+    let text = page(&made, Detail::Usual, &wide);
     assert!(text.contains("is 1 at clocksource (hpet; affects all figures): "), "{text}");
 }
 
@@ -266,7 +260,7 @@ fn at_two_nodes(other: &Made) -> Run {
 #[test]
 fn the_result_names_the_place_where_there_are_several() {
     let wide = Style { width: 200, ..Style::default() };
-    let text = |made: &Made| terminal(&run(&at_two_nodes(made), Detail::Usual), &wide);
+    let text = |made: &Made| page(&at_two_nodes(made), Detail::Usual, &wide);
     let mut made = all_fine();
     made.unresolved = true;
     let shown = text(&made);
@@ -300,9 +294,9 @@ fn differing() -> Run {
 fn the_long_views_say_whether_places_or_moments_differ() {
     let why = view(&differing(), "why");
     insta::assert_snapshot!("places_why", why);
-    let details = terminal(&run(&differing(), Detail::All), &Style::default());
+    let details = page(&differing(), Detail::All, &Style::default());
     assert_eq!(details.matches("its 3 places in memory differ by 4.1 %").count(), 1, "{details}");
-    assert!(!terminal(&run(&differing(), Detail::Usual), &Style::default()).contains("4.1 %"));
+    assert!(!page(&differing(), Detail::Usual, &Style::default()).contains("4.1 %"));
     // Whoever is trusted and precise is not listed, however the visits differ.
     let mut fine = differing();
     for e in &mut fine.experiments {
@@ -354,13 +348,13 @@ fn no_more_than_five_notes() {
     made.unresolved = true;
     let notes = |text: &str| text.matches("• ").count();
     assert_eq!(notes(&shown(&made)), 6);
-    let all = terminal(&run(&made.run(), Detail::All), &Style::default());
+    let all = page(&made.run(), Detail::All, &Style::default());
     assert_eq!(notes(&all), 6, "{all}");
 }
 
 #[test]
 fn details_keep_all_that_a_report_has() {
-    let all = terminal(&run(&moving().run(), Detail::All), &Style::default());
+    let all = page(&moving().run(), Detail::All, &Style::default());
     for said in [
         "RESULT  nothing to compare with",
         "The ladder",
@@ -397,10 +391,7 @@ fn two_experiments_are_reported_as_one() {
         half.observations.retain(|o| (o.metric == Metric::Bandwidth) == (probe == "bandwidth"));
         two.experiments.push(half);
     }
-    assert_eq!(
-        terminal(&run(&one, Detail::Usual), &Style::default()),
-        terminal(&run(&two, Detail::Usual), &Style::default())
-    );
+    assert_eq!(page(&one, Detail::Usual, &Style::default()), page(&two, Detail::Usual, &Style::default()));
 }
 
 /// The text without escape sequences, and without the spaces that colour hides from trimming.
@@ -420,11 +411,12 @@ proptest! {
     #[test]
     fn every_view_fits_its_width_and_colour_adds_nothing(width in 60usize..=140, unicode: bool, verbose: bool) {
         let style = Style { width, unicode, ..Style::default() };
+        let detail = if verbose { Detail::All } else { Detail::Usual };
         for made in [all_fine(), bounds(), moving()] {
             let made = made.run();
             let texts = |style: &Style| {
-                let mut texts = vec![terminal(&run(&made, if verbose { Detail::All } else { Detail::Usual }), style)];
-                texts.extend(RUN_VIEWS.iter().map(|view| terminal(&run_view(&made, view, if verbose { Detail::All } else { Detail::Usual }), style)));
+                let mut texts = vec![page(&made, detail, style)];
+                texts.extend(RUN_VIEWS.iter().map(|view| terminal(&run_view(&made, view, detail), style)));
                 texts
             };
             for (text, coloured) in texts(&style).iter().zip(texts(&Style { color: true, ..style })) {
@@ -450,8 +442,9 @@ proptest! {
         made.record("L2", "read", "one", number);
         made.drift = vec![Drift { step: "?".into(), at_seconds: Some(number), change: number, p_value: None }];
         let style = Style { width, ..Style::default() };
-        let _ = terminal(&run(&made.run(), if verbose { Detail::All } else { Detail::Usual }), &style);
-        RUN_VIEWS.iter().for_each(|view| assert!(!terminal(&run_view(&made.run(), view, if verbose { Detail::All } else { Detail::Usual }), &style).is_empty()));
+        let detail = if verbose { Detail::All } else { Detail::Usual };
+        let _ = page(&made.run(), detail, &style);
+        RUN_VIEWS.iter().for_each(|view| assert!(!terminal(&run_view(&made.run(), view, detail), &style).is_empty()));
     }
 }
 
@@ -461,7 +454,7 @@ fn the_core_clock_and_figures_per_cycle_stand_below_the_ladder() {
     made.clock = Some([3.61, 3.70]);
     made.figure("L2", "read", "one").verdict.bound(Reason::NotSharp { share: 0.02 });
     let mut clocked = made.run();
-    let text = terminal(&run(&clocked, Detail::Usual), &Style::default());
+    let text = page(&clocked, Detail::Usual, &Style::default());
     insta::assert_snapshot!(text);
     let without = Made { clock: None, ..made };
     let figures = |text: &str| {
@@ -478,7 +471,7 @@ fn the_core_clock_and_figures_per_cycle_stand_below_the_ladder() {
         source: "the guide".into(),
         ..CoreLimits::default()
     });
-    let details = terminal(&run(&clocked, Detail::All), &Style { width: 120, ..Style::default() });
+    let details = page(&clocked, Detail::All, &Style { width: 120, ..Style::default() });
     let words = details.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("L1 4.00 cycles (at least 4), read 58.6 of 64 B, write 31.9 of 32 B, copy"), "{details}");
     assert!(!details.contains("core.clock"), "no row of the findings: {details}");

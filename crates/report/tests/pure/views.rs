@@ -13,10 +13,34 @@ fn style(width: usize) -> Style {
 }
 
 #[test]
-fn a_guest_on_one_screen() {
-    let shown = terminal(&tiermark_report::machine(&machines::vm(), Detail::Usual), &style(80));
-    assert!(shown.lines().count() <= 40, "{shown}");
-    insta::assert_snapshot!("machine_vm", shown);
+fn machines_fit_on_a_screen() {
+    for (name, machine, most) in [
+        ("vm", machines::vm(), 40),
+        ("cxl", machines::cxl(), 50),
+        ("huge", machines::huge(), 40),
+        ("empty", Machine::default(), 40),
+    ] {
+        let shown = machine_page(&machine, Detail::Usual, &style(80));
+        assert!(shown.lines().count() <= most, "{name}: {shown}");
+        insta::assert_snapshot!(format!("machine_{name}"), shown);
+    }
+}
+
+#[test]
+fn runs() {
+    let ascii = Style { unicode: false, rate_unit: RateUnit::Iec, ..style(80) };
+    for (name, run, detail, style) in [
+        ("vm", vm_run(), Detail::Usual, style(80)),
+        ("cxl_wide", cxl_run(), Detail::Usual, style(110)),
+        ("huge", huge_run(), Detail::Usual, style(80)),
+        ("empty", empty_run(), Detail::Usual, style(80)),
+        ("table", table_run(), Detail::Usual, style(80)),
+        ("rates", rates_run(), Detail::Usual, style(80)),
+        ("rates_narrow", rates_run(), Detail::Usual, style(60)),
+        ("troubled_ascii", troubled_run(), Detail::All, ascii),
+    ] {
+        insta::assert_snapshot!(format!("run_{name}"), page(&run, detail, &style));
+    }
 }
 
 #[test]
@@ -33,19 +57,12 @@ fn limits_of_cores_are_listed_if_asked_for() {
     };
     let machine = Machine { core_limits: Some(limits), ..machines::vm() };
     assert_eq!(
-        terminal(&tiermark_report::machine(&machine, Detail::Usual), &style(80)),
-        terminal(&tiermark_report::machine(&machines::vm(), Detail::Usual), &style(80))
+        machine_page(&machine, Detail::Usual, &style(80)),
+        machine_page(&machines::vm(), Detail::Usual, &style(80))
     );
-    let shown = terminal(&tiermark_report::machine(&machine, Detail::All), &style(120));
+    let shown = machine_page(&machine, Detail::All, &style(120));
     let line = "Golden Cove at best: L1 in 5 cycles, 128 B of loads a cycle, 64 B of stores a cycle, L2 in 15 cycles\n";
     assert!(shown.contains(line) && shown.contains("source: a manual, table 1"), "{shown}");
-}
-
-#[test]
-fn two_sockets_with_cxl_on_one_screen() {
-    let shown = terminal(&tiermark_report::machine(&machines::cxl(), Detail::Usual), &style(80));
-    assert!(shown.lines().count() <= 50, "{shown}");
-    insta::assert_snapshot!("machine_cxl", shown);
 }
 
 #[test]
@@ -53,42 +70,8 @@ fn sockets_of_different_size_are_no_product() {
     let mut machine = machines::cxl();
     // 64 cores in two sockets of 32, of which one keeps half: 48 cores, no 2 × 24.
     machine.cpus.retain(|cpu| cpu.socket == 0 || cpu.core % 32 < 16);
-    let shown = terminal(&tiermark_report::machine(&machine, Detail::Usual), &style(80));
+    let shown = machine_page(&machine, Detail::Usual, &style(80));
     assert!(shown.contains("2 sockets, 48 cores, 96 cpus"), "{shown}");
-}
-
-#[test]
-fn two_thousand_cpus_on_one_screen() {
-    let shown = terminal(&tiermark_report::machine(&machines::huge(), Detail::Usual), &style(80));
-    assert!(shown.lines().count() <= 40, "{shown}");
-    insta::assert_snapshot!("machine_huge", shown);
-}
-
-#[test]
-fn a_machine_that_says_nothing() {
-    insta::assert_snapshot!(
-        "machine_empty",
-        terminal(&tiermark_report::machine(&Machine::default(), Detail::Usual), &style(80))
-    );
-}
-
-#[test]
-fn runs() {
-    insta::assert_snapshot!("run_vm", terminal(&tiermark_report::run(&vm_run(), Detail::Usual), &style(80)));
-    insta::assert_snapshot!("run_cxl_wide", terminal(&tiermark_report::run(&cxl_run(), Detail::Usual), &style(110)));
-    insta::assert_snapshot!("run_huge", terminal(&tiermark_report::run(&huge_run(), Detail::Usual), &style(80)));
-    insta::assert_snapshot!("run_empty", terminal(&tiermark_report::run(&empty_run(), Detail::Usual), &style(80)));
-    insta::assert_snapshot!("run_table", terminal(&tiermark_report::run(&table_run(), Detail::Usual), &style(80)));
-    insta::assert_snapshot!("run_rates", terminal(&tiermark_report::run(&rates_run(), Detail::Usual), &style(80)));
-    insta::assert_snapshot!(
-        "run_rates_narrow",
-        terminal(&tiermark_report::run(&rates_run(), Detail::Usual), &style(60))
-    );
-    let ascii = Style { unicode: false, rate_unit: RateUnit::Iec, ..style(80) };
-    insta::assert_snapshot!(
-        "run_troubled_ascii",
-        terminal(&tiermark_report::run(&troubled_run(), Detail::All), &ascii)
-    );
 }
 
 #[test]
@@ -103,8 +86,7 @@ fn ascii_means_ascii() {
     told.experiments[0].findings[1].notes = vec![remark("3 × as far – or more")];
     told.machine.cpu_model.name = Some("Prozessor für Größeres".into());
     for run in [vm_run(), cxl_run(), told, table_run(), rates_run()] {
-        let shown = terminal(&tiermark_report::run(&run, Detail::All), &ascii)
-            + &terminal(&tiermark_report::machine(&run.machine, Detail::All), &ascii);
+        let shown = page(&run, Detail::All, &ascii) + &machine_page(&run.machine, Detail::All, &ascii);
         assert!(shown.is_ascii(), "{:?}", shown.chars().find(|c| !c.is_ascii()));
     }
 }
@@ -112,9 +94,9 @@ fn ascii_means_ascii() {
 #[test]
 fn colour_adds_nothing_but_colour() {
     for run in [vm_run(), troubled_run(), cxl_run()] {
-        let colored = terminal(&tiermark_report::run(&run, Detail::Usual), &Style { color: true, ..style(80) });
+        let colored = page(&run, Detail::Usual, &Style { color: true, ..style(80) });
         assert!(colored.contains("\u{1b}["));
-        assert_eq!(plain(&colored), terminal(&tiermark_report::run(&run, Detail::Usual), &style(80)));
+        assert_eq!(plain(&colored), page(&run, Detail::Usual, &style(80)));
     }
 }
 
@@ -135,7 +117,7 @@ fn nothing_measured_is_invisible() {
     let odd = Labels::new().text("moon", "full");
     run.experiments[0].findings.push(finding("tide", odd.clone(), Unit::Count, 7411.0));
     run.experiments[0].observations.push(observation(odd, Metric::Latency, 8522.0));
-    let shown = terminal(&tiermark_report::run(&run, Detail::Usual), &style(80));
+    let shown = page(&run, Detail::Usual, &style(80));
     for said in ["tide", "7411", "full", "8522", "triad", "page-random"] {
         assert!(shown.contains(said), "{said} is missing:\n{shown}");
     }
@@ -159,7 +141,7 @@ fn doubted_load() -> Run {
 
 #[test]
 fn reasons_call_numbers_as_the_columns_do() {
-    let shown = terminal(&tiermark_report::run(&doubted_load(), Detail::Usual), &style(120));
+    let shown = page(&doubted_load(), Detail::Usual, &style(120));
     // What is not there is neither doubtful nor a number.
     insta::assert_snapshot!("doubts_of_columns", shown);
 }
@@ -173,7 +155,7 @@ fn steps_that_came_to_nothing_are_not_measured() {
     lost.verdict
         .invalid(Reason::Told { code: ReasonCode::PageSize, text: "asked for thp pages, got base pages".into() });
     run.experiments[0].observations.push(lost);
-    let shown = terminal(&tiermark_report::run(&run, Detail::Usual), &style(120));
+    let shown = page(&run, Detail::Usual, &style(120));
     let (_, missing) = shown.split_once("Not measured").unwrap();
     insta::assert_snapshot!("not_measured", missing);
 }
@@ -200,9 +182,9 @@ fn smt_and_tiers_are_told_in_words() {
     let mut machine = machines::vm();
     machine.system.smt_control = Some("notsupported".into());
     machine.nodes.iter_mut().for_each(|node| node.memory_tier = Some(4));
-    let shown = terminal(&tiermark_report::machine(&machine, Detail::Usual), &style(80));
+    let shown = machine_page(&machine, Detail::Usual, &style(80));
     assert!(!shown.contains("  tier"), "{shown}");
-    let tiers = terminal(&tiermark_report::machine(&machines::cxl(), Detail::Usual), &style(80));
+    let tiers = machine_page(&machines::cxl(), Detail::Usual, &style(80));
     insta::assert_snapshot!("smt_and_tiers", [shown, tiers].join("\n=====\n"));
 }
 
@@ -285,7 +267,7 @@ fn every_run_says_how_many_numbers_are_trusted() {
     let line = |run: &Run| {
         // A survey has a report of its own.
         let run = Run { title: "latency".into(), ..run.clone() };
-        let shown = terminal(&tiermark_report::run(&run, Detail::Usual), &style(120));
+        let shown = page(&run, Detail::Usual, &style(120));
         shown.lines().find(|l| l.contains("95 % interval")).unwrap_or_default().to_owned()
     };
     assert_eq!(line(&vm_run()), "all 37 numbers trusted; ~ is about; ± is a 95 % interval");
@@ -351,12 +333,13 @@ proptest! {
     #[test]
     fn every_view_fits_its_width(width in 60usize..=140, unicode: bool, verbose: bool) {
         let style = Style { width, unicode, ..Style::default() };
+        let detail = if verbose { Detail::All } else { Detail::Usual };
         for run in [vm_run(), cxl_run(), empty_run(), table_run(), rates_run(), troubled_run()] {
-            let shown = terminal(&tiermark_report::run(&run, Detail::All), &style) + &terminal(&tiermark_report::machine(&run.machine, Detail::All), &style);
+            let shown = page(&run, detail, &style) + &machine_page(&run.machine, detail, &style);
             prop_assert!(too_long(&shown, width).is_empty(), "{:#?}", too_long(&shown, width));
             prop_assert!(shown.lines().all(|l| l.trim_end() == l), "trailing spaces");
         }
-        let shown = terminal(&tiermark_report::plan(&[(request("a"), plan_of(90))], Detail::All), &style);
+        let shown = terminal(&tiermark_report::plan(&[(request("a"), plan_of(90))], detail), &style);
         prop_assert!(too_long(&shown, width).is_empty(), "{:#?}", too_long(&shown, width));
     }
 
@@ -383,7 +366,7 @@ proptest! {
         run.machine.nodes[0].free_bytes = Some(u64::MAX);
         run.machine.system.hostname = Some(text);
         run.machine.system.load1 = Some(number);
-        let shown = terminal(&tiermark_report::run(&run, Detail::All), &style) + &terminal(&tiermark_report::machine(&run.machine, Detail::All), &style);
+        let shown = page(&run, Detail::All, &style) + &machine_page(&run.machine, Detail::All, &style);
         let controls = plain(&shown).chars().filter(|c| c.is_control() && *c != '\n').count();
         prop_assert_eq!(controls, 0);
         tiermark_report::redact(&run);
