@@ -191,7 +191,7 @@ mod tests {
 
     use super::*;
     use crate::budget::Budgets;
-    use crate::search::{Limits, TrialRequest};
+    use crate::search::Limits;
 
     fn case(tier: &str, load: &str, answer: Answer) -> Case {
         let (settings, curve, trials) = (Vec::new(), Vec::new(), Vec::new());
@@ -199,9 +199,7 @@ mod tests {
     }
 
     fn trial(tenants: u32, phase: Phase, outcome: Outcome) -> TrialRecord {
-        let why = trials::one_tenant_first();
-        let ask = TrialRequest { number: 1, tenants, phase, fresh: true, full: true, why };
-        ask.record(outcome, trials::nothing_measured())
+        tiermark_model::testing::trial(1, tenants, phase, outcome)
     }
 
     fn exact(tenants: u32) -> Answer {

@@ -340,8 +340,8 @@ fn lower(a: Option<f64>, b: Option<f64>) -> Option<f64> {
 mod tests {
     use tiermark_model::messages::setup as says;
     use tiermark_model::{
-        Bytes, Grade, IdSet, Labels, Layout, Machine, MemPolicy, Metric, Node, PageKind, Reason, ReasonCode,
-        RegionSetup, Setup, StopRule, Window,
+        Grade, Labels, Layout, Machine, Metric, Node, PageKind, Reason, ReasonCode, RegionSetup, Setup, StopRule,
+        Window, testing,
     };
 
     use super::*;
@@ -356,13 +356,7 @@ mod tests {
 
     #[test]
     fn one_proof_that_saw_nothing_is_told_of_whichever_it_was() {
-        let region = |page| RegionSetup {
-            bytes: Bytes(64 << 20),
-            policy: MemPolicy::Bind,
-            nodes: IdSet::new(),
-            page,
-            layout: Layout::Data,
-        };
+        let region = |page| testing::region(64 << 20, page, Layout::Data);
         let seen = PlacementProof {
             how: says::placement_seen("move_pages", 64, 1, true, None),
             pages: 64,

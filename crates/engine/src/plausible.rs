@@ -79,8 +79,8 @@ fn nodes(setup: &Setup, machine: &Machine) -> IdSet {
 mod tests {
     use super::*;
     use tiermark_model::{
-        Bytes, Cache, CacheKind, Cpu, Dimm, Grade, KernelId, Layout, MIB, MemPolicy, Node, PageKind, StopRule, System,
-        TheoreticalPeak, ThreadSetup,
+        Bytes, Cpu, Dimm, Grade, KernelId, Layout, MIB, MemPolicy, Node, PageKind, StopRule, System, TheoreticalPeak,
+        ThreadSetup, testing,
     };
 
     /// Two nodes of one cpu and four channels of 10 GB/s each, and a node without cpus; 1 MiB of cache for each cpu.
@@ -91,15 +91,7 @@ mod tests {
             memory_bytes: Some(64 << 30),
             ..Node::default()
         };
-        let cache = |cpu: u32| Cache {
-            level: 2,
-            kind: CacheKind::Unified,
-            bytes: Some(MIB),
-            line_bytes: Some(64),
-            ways: None,
-            sets: None,
-            cpus: [cpu].into_iter().collect(),
-        };
+        let cache = |cpu: u32| testing::cache(2, MIB, [cpu]);
         let cpu = |id: u32| Cpu { id, node: Some(id), core: id, socket: id, ..Cpu::default() };
         let dimm =
             Dimm { populated: true, bytes: Some(16 << 30), configured_transfers: Some(1.25e9), ..Dimm::default() };

@@ -44,7 +44,7 @@ impl Sharing {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use tiermark_model::{Bytes, CacheKind, KIB, Layout, MemPolicy, Metric, PageKind, RegionSetup, Setup, StopRule};
+    use tiermark_model::{CacheKind, KIB, Layout, Metric, PageKind, Setup, StopRule, testing};
 
     use super::*;
 
@@ -54,13 +54,7 @@ pub(crate) mod tests {
         let threads = (0..2).map(|i| ThreadSetup::new(i, role.clone(), i as usize)).collect();
         let stop = StopRule { precision: 0.05, allocations: 1, min_visits: 2, max_visits: 40, shot_seconds: 0.002 };
         let labels = tier.map_or_else(Labels::new, |tier| Labels::new().text(Labels::TIER, tier));
-        let region = RegionSetup {
-            bytes: Bytes(16 * KIB),
-            policy: MemPolicy::Bind,
-            nodes: IdSet::new(),
-            page: PageKind::Base,
-            layout: Layout::Data,
-        };
+        let region = testing::region(16 * KIB, PageKind::Base, Layout::Data);
         let setup = Setup { regions: vec![region; 2], threads, seed: 1 };
         Step { id: "a".into(), labels, phase: 0, metric: Metric::Bandwidth, setup, stop }
     }
@@ -69,13 +63,9 @@ pub(crate) mod tests {
     fn threads_share_nothing_where_each_is_declared_a_cache_of_its_own() {
         let machine = |level: u8, cpus: &[&[u32]]| {
             let cache = |cpus: &&[u32]| Cache {
-                level,
                 kind: CacheKind::Data,
-                bytes: Some(32 * KIB),
                 line_bytes: None,
-                ways: None,
-                sets: None,
-                cpus: cpus.iter().copied().collect(),
+                ..testing::cache(level, 32 * KIB, cpus.iter().copied())
             };
             Machine { caches: cpus.iter().map(cache).collect(), ..Machine::default() }
         };

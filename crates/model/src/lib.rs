@@ -42,6 +42,8 @@ pub mod selector;
 pub mod setup;
 pub mod share;
 mod state;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod text_form;
 mod text_serde;
 mod tool;

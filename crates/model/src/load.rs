@@ -255,7 +255,7 @@ pub struct LoadPart {
 }
 
 /// The results of one tenant.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadTenant {
     /// Its address; `all` of all together.
@@ -336,7 +336,7 @@ impl LoadWindow {
 }
 
 /// Latencies in ns; `None` where there are none.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadLatencies {
     /// `ns`.

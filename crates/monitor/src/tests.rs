@@ -35,7 +35,6 @@ pub(crate) fn sample(n: u32) -> WatchSample {
     };
     let psi = WatchPressure { memory: Some(stalls(2.0 * wave)), io: Some(stalls(0.0)), cpu: None };
     WatchSample {
-        simulated: None,
         time: format!("2026-11-25T14:20:{:02}.000Z", n % 60),
         seconds: Some(1.0),
         group: Some(WatchGroup { path: "/user.slice".into(), psi: psi.clone() }),
@@ -58,14 +57,8 @@ pub(crate) fn sample(n: u32) -> WatchSample {
         nodes: (0..3).map(node).collect(),
         swaps: vec![WatchSwap { path: "/dev/zram0".into(), total_bytes: 8 * GIB, used_bytes: GIB }],
         zram: vec![WatchPool { device: "zram0".into(), stored_bytes: GIB, pool_bytes: GIB / 3 }],
-        zswap: None,
-        traffic: None,
-        counters: None,
-        active: None,
-        alerts: Vec::new(),
-        groups: Vec::new(),
-        programs: Vec::new(),
         own: WatchCost { read_seconds: Some(2e-4), cpu_share: Some(0.0004) },
+        ..WatchSample::default()
     }
 }
 

@@ -11,8 +11,8 @@ use tiermark_engine::Host;
 use tiermark_host::{LinuxHost, Options};
 use tiermark_machine::{Root, discover};
 use tiermark_model::{
-    Bytes, ChainLayout, IdSet, Layout, Machine, MemPolicy, Node, OsCall, PageKind, PrimitiveInfo, Refusal, RegionSetup,
-    Role, Setup, Sweep, ThreadSetup,
+    Bytes, ChainLayout, Layout, Machine, MemPolicy, Node, OsCall, PageKind, PrimitiveInfo, Refusal, RegionSetup, Role,
+    Setup, Sweep, ThreadSetup, testing,
 };
 use tiermark_primitives::{Order, OsWork, present_primitives};
 use tiermark_system::testing::{clock, first_cpu, held, in_own_process, no_more_than, refuse, refuse_as};
@@ -59,13 +59,7 @@ fn first_call(info: &PrimitiveInfo, machine: &Machine) -> (OsCall, u64) {
 
 fn setup(info: &PrimitiveInfo, machine: &Machine) -> Setup {
     let (call, resident) = first_call(info, machine);
-    let region = RegionSetup {
-        bytes: Bytes(resident),
-        policy: MemPolicy::Bind,
-        nodes: IdSet::new(),
-        page: PageKind::Base,
-        layout: Layout::Data,
-    };
+    let region = testing::region(resident, PageKind::Base, Layout::Data);
     Setup { regions: vec![region], threads: vec![ThreadSetup::new(first_cpu(), Role::Os(call), 0)], seed: 7 }
 }
 
@@ -130,13 +124,7 @@ fn what_was_measured_before_has_been_given_back() {
         return;
     }
     let mut host = host();
-    let region = |bytes| RegionSetup {
-        bytes: Bytes(bytes),
-        policy: MemPolicy::Bind,
-        nodes: IdSet::new(),
-        page: PageKind::Base,
-        layout: Layout::Chain(ChainLayout::Random),
-    };
+    let region = |bytes| testing::region(bytes, PageKind::Base, Layout::Chain(ChainLayout::Random));
     let chase = ThreadSetup::new(first_cpu(), Role::Chase { chains: 1 }, 0);
     let chases = Setup { regions: vec![region(1 << 16)], threads: vec![chase], seed: 7 };
     let call = ThreadSetup::new(first_cpu(), Role::Os(OsCall::new("getppid".into())), 0);

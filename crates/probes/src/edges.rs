@@ -129,18 +129,10 @@ pub(crate) fn boundary_names(boundaries: &[f64], cpu: Option<CpuId>, machine: &M
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{CacheKind, Cpu, KIB, MIB, Metric};
+    use tiermark_model::{Cpu, KIB, MIB, Metric, testing};
 
     fn machine(sizes: &[(u8, u64)]) -> Machine {
-        let cache = |&(level, bytes): &(u8, u64)| Cache {
-            level,
-            kind: CacheKind::Unified,
-            bytes: Some(bytes),
-            line_bytes: Some(64),
-            ways: None,
-            sets: None,
-            cpus: [1].into_iter().collect(),
-        };
+        let cache = |&(level, bytes): &(u8, u64)| testing::cache(level, bytes, [1]);
         Machine { caches: sizes.iter().map(cache).collect(), ..Machine::default() }
     }
 

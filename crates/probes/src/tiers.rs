@@ -198,7 +198,7 @@ fn memory_rung(name: &str, machine: &Machine, cpus: &IdSet, node: Option<NodeId>
 pub(crate) mod tests {
     use super::*;
     use tiermark_model::messages::rules;
-    use tiermark_model::{Cache, CacheKind, Cpu, MIB, Node, WhyNot};
+    use tiermark_model::{Cache, Cpu, MIB, Node, WhyNot, testing};
 
     #[test]
     fn the_first_level_has_one_footprint_whether_or_not_its_size_is_resolved() {
@@ -216,27 +216,11 @@ pub(crate) mod tests {
         let mut caches = Vec::new();
         for cpu in 0..cores {
             for (level, bytes) in [(1, 48 * KIB), (2, l2)] {
-                let cache = Cache {
-                    level,
-                    kind: CacheKind::Unified,
-                    bytes: Some(bytes),
-                    line_bytes: Some(64),
-                    ways: None,
-                    sets: None,
-                    cpus: [cpu].into_iter().collect(),
-                };
+                let cache = testing::cache(level, bytes, [cpu]);
                 caches.push(cache);
             }
         }
-        caches.push(Cache {
-            level: 3,
-            kind: CacheKind::Unified,
-            bytes: Some(l3),
-            line_bytes: Some(64),
-            ways: None,
-            sets: None,
-            cpus: all.clone(),
-        });
+        caches.push(testing::cache(3, l3, all.iter()));
         Machine {
             cpus: (0..cores).map(|id| Cpu { id, core: id, node: Some(0), ..Cpu::default() }).collect(),
             allowed_cpus: all.clone(),

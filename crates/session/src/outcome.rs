@@ -101,7 +101,7 @@ pub fn imprecise(run: &Run) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{Bytes, Effort, Finding, Nothing, Plan, Reason, Request, Scope, Unit, Verdict};
+    use tiermark_model::{Bytes, Finding, Nothing, Plan, Reason, Unit, Verdict, testing};
 
     fn document() -> Run {
         tiermark_history::parse(include_bytes!("../../history/tests/fixtures/run-2.json"), "a document")
@@ -111,18 +111,9 @@ mod tests {
     fn experiment(tier: &str, value: Option<f64>, refused: Refusal) -> Experiment {
         let labels = Labels::new().text(Labels::TIER, tier);
         let finding = Finding::new(tiermark_model::Quantity::Bandwidth, labels, value, Unit::BytesPerSecond);
-        let request = Request {
-            probe: "bandwidth".into(),
-            scope: Scope::default(),
-            effort: Effort::Standard,
-            precision: None,
-            seed: 1,
-            params: serde_json::Value::Null,
-            part: None,
-        };
+        let request = testing::request("bandwidth");
         let plan = Plan { refused: vec![refused], ..Plan::default() };
-        let (states, drift) = (Vec::new(), Vec::new());
-        Experiment { request, method: 1, plan, observations: Vec::new(), states, drift, findings: vec![finding] }
+        Experiment { plan, findings: vec![finding], ..testing::experiment(request) }
     }
 
     fn forgiven(tier: &str, value: Option<f64>, refused: Refusal) -> bool {

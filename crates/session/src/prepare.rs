@@ -321,13 +321,12 @@ fn admitted(request: &Request, mut plan: Plan, lab: &Lab) -> (Plan, bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{Effort, Scope};
+    use tiermark_model::{Effort, testing};
 
     #[test]
     fn half_an_hour_is_long() {
         let planned = |probe: &str, seconds: f64| {
-            let (scope, params, probe) = (Scope::default(), serde_json::Value::Null, probe.to_owned());
-            let request = Request { probe, scope, effort: Effort::Full, precision: None, seed: 1, params, part: None };
+            let request = Request { effort: Effort::Full, ..testing::request(probe) };
             // Steps that are added later are a part of what is expected.
             (request, Plan { later_seconds: seconds, max_seconds: 1e6, ..Plan::default() })
         };

@@ -141,18 +141,10 @@ fn page_bytes(machine: &Machine, page: PageKind) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{Bytes, Cache, IdSet, KIB, MemPolicy};
+    use tiermark_model::{Cache, KIB, testing};
 
     fn machine() -> Machine {
-        let cache = |level, bytes, ways| Cache {
-            level,
-            kind: CacheKind::Data,
-            bytes: Some(bytes),
-            line_bytes: Some(64),
-            ways,
-            sets: None,
-            cpus: [0].into_iter().collect(),
-        };
+        let cache = |level, bytes, ways| Cache { kind: CacheKind::Data, ways, ..testing::cache(level, bytes, [0]) };
         let mut machine =
             Machine { caches: vec![cache(1, 48 * KIB, None), cache(2, 1280 * KIB, Some(20))], ..Machine::default() };
         machine.system.thp = Some("madvise".into());
@@ -161,7 +153,7 @@ mod tests {
 
     fn region(layout: ChainLayout, nodes: u64, pitch: u64, page: PageKind) -> RegionSetup {
         let layout = Layout::Chain(layout);
-        RegionSetup { bytes: Bytes(nodes * pitch), policy: MemPolicy::Bind, nodes: IdSet::new(), page, layout }
+        testing::region(nodes * pitch, page, layout)
     }
 
     fn scattered(nodes: u64, pitch: u64, page: PageKind) -> Vec<f64> {

@@ -25,23 +25,12 @@ pub(super) fn answer(answer: Answer, trials: &[TrialRecord]) -> Answer {
 #[cfg(test)]
 mod tests {
     use tiermark_model::capacity::{Phase, Votes};
-
-    use tiermark_model::messages::trials;
+    use tiermark_model::testing;
 
     use super::*;
 
     fn trial(tenants: u32, outcome: Outcome) -> TrialRecord {
-        TrialRecord {
-            number: 1,
-            tenants,
-            phase: Phase::Ramp,
-            fresh: false,
-            why: trials::one_tenant_first(),
-            outcome,
-            decided_by: trials::nothing_measured(),
-            ended_by: None,
-            evidence: None,
-        }
+        TrialRecord { fresh: false, ..testing::trial(1, tenants, Phase::Ramp, outcome) }
     }
 
     #[test]

@@ -1,6 +1,5 @@
 use tiermark_model::capacity::{Outcome, Phase};
-
-use tiermark_model::messages::trials as says;
+use tiermark_model::testing;
 
 use super::*;
 use crate::budget::Budgets;
@@ -13,17 +12,7 @@ fn begun() -> RunHeader {
 }
 
 fn record(number: u32) -> TrialRecord {
-    TrialRecord {
-        number,
-        tenants: 1,
-        phase: Phase::Baseline,
-        fresh: true,
-        why: says::one_tenant_first(),
-        outcome: Outcome::Pass,
-        decided_by: says::nothing_measured(),
-        ended_by: None,
-        evidence: None,
-    }
+    testing::trial(number, 1, Phase::Baseline, Outcome::Pass)
 }
 
 fn limits() -> Limits {

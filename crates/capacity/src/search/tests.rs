@@ -5,6 +5,7 @@ use tiermark_stats::Rng;
 
 use super::*;
 use crate::budget::Budgets;
+use tiermark_model::testing;
 
 /// A server that holds `capacity` tenants within a P99 of 1.
 struct Server {
@@ -329,17 +330,7 @@ fn only_what_fails_more_often_than_it_passes_ends_an_interval() {
 
 #[test]
 fn trials_of_another_scenario_are_not_taken_up() {
-    let record = |number, tenants, phase| TrialRecord {
-        number,
-        tenants,
-        phase,
-        fresh: true,
-        why: says::one_tenant_first(),
-        outcome: Outcome::Pass,
-        decided_by: says::nothing_measured(),
-        ended_by: None,
-        evidence: None,
-    };
+    let record = |number, tenants, phase| testing::trial(number, tenants, phase, Outcome::Pass);
     let saved = [record(1, 1, Phase::Baseline), record(2, 30, Phase::Start)];
     let why = Search::resume(limits(31, 134), &saved).unwrap_err();
     assert_eq!(

@@ -1,6 +1,6 @@
 use tiermark_model::{
-    Bytes, ChainLayout, Cpu, EdgeSeen, Effort, GIB, IdSet, Labels, Layout, MIB, MemPolicy, Metric, PageKind, Plan,
-    Purpose, RegionSetup, Request, Role, Scope, Setup, StopRule, ThreadSetup, Visit, Visits, Window,
+    Bytes, ChainLayout, Cpu, EdgeSeen, GIB, IdSet, Labels, Layout, MIB, MemPolicy, Metric, PageKind, Plan, Purpose,
+    RegionSetup, Role, Setup, StopRule, ThreadSetup, Visit, Visits, Window, testing,
 };
 
 use super::*;
@@ -48,15 +48,7 @@ fn seen(step: &Step, median: f64, count: usize) -> Observation {
 }
 
 fn experiment(cells: &[(Step, Observation)]) -> Experiment {
-    let request = Request {
-        probe: "latency".into(),
-        scope: Scope::default(),
-        effort: Effort::Standard,
-        precision: None,
-        seed: 1,
-        params: serde_json::Value::Null,
-        part: None,
-    };
+    let request = testing::request("latency");
     let plan = Plan { steps: cells.iter().map(|(step, _)| step.clone()).collect(), ..Plan::default() };
     let observations = cells.iter().map(|(_, seen)| seen.clone()).collect();
     let (states, drift, findings) = (Vec::new(), Vec::new(), Vec::new());
@@ -231,15 +223,7 @@ fn a_line_of_memory_means_the_same_in_any_footprint_and_probe() {
     assert_eq!(with(&all, &[120.0, 122.0, 121.0]), [false; 3]);
     // A footprint that the user named may be of a cache.
     assert_eq!(with(&[ladder(), memory("table", Purpose::Table, 300 * MIB)], &[120.0, 140.0]), [false; 2]);
-    let cache = tiermark_model::Cache {
-        level: 3,
-        kind: tiermark_model::CacheKind::Unified,
-        bytes: Some(256 * MIB),
-        line_bytes: None,
-        ways: None,
-        sets: None,
-        cpus: "0-1".parse().unwrap(),
-    };
+    let cache = testing::cache(3, 256 * MIB, 0..2);
     let large = Machine { caches: vec![cache], ..machine() };
     let cells: Vec<_> =
         all.iter().zip([120.0, 121.0, 80.0]).map(|(step, ns)| (step.clone(), seen(step, ns, 20))).collect();

@@ -1,4 +1,4 @@
-use tiermark_model::{Isa, Pattern};
+use tiermark_model::testing;
 
 use super::*;
 
@@ -79,21 +79,7 @@ fn a_rival_without_a_clean_window_has_no_ratio() {
 
 #[test]
 fn several_threads_compare_what_one_found_near_and_the_best_of_each_kind() {
-    let kernel = |id: &str, store_kind| KernelInfo {
-        id: id.into(),
-        isa: Isa::Avx2,
-        pattern: Pattern::Sequential,
-        streams: 1,
-        loads: 0,
-        stores: 1,
-        unroll_bytes: 64,
-        store_kind,
-        read_per_line: 0,
-        write_per_line: 64,
-        zeros_only: false,
-        plain: true,
-        doc: String::new(),
-    };
+    let kernel = |id: &str, store_kind| KernelInfo { store_kind, ..testing::kernel(id) };
     let (cached, around) = (StoreKind::Cached, StoreKind::NonTemporal);
     let kernels = [
         kernel("first", cached),

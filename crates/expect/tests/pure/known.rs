@@ -6,9 +6,9 @@ use CheckOutcome::{Failed, Passed, Unjudged};
 use tiermark_expect::{check, check_by_rules_of_thumb, figures, read};
 use tiermark_model::messages::check::codes;
 use tiermark_model::{
-    Affected, Bytes, Cache, CacheKind, CheckOutcome, CheckResult, CheckRow, CoreKind, CoreLimits, Finding, Health,
-    Interval, Known, Labels, Metric, NamedValue, Observation, PageKind, PerCycle, Purpose, Quantity, Reason, Run, Unit,
-    Verdict, WhyNot,
+    Affected, Bytes, CheckOutcome, CheckResult, CheckRow, CoreKind, CoreLimits, Finding, Health, Interval, Known,
+    Labels, Metric, NamedValue, Observation, PageKind, PerCycle, Purpose, Quantity, Reason, Run, Unit, Verdict, WhyNot,
+    testing,
 };
 
 /// A run whose L1 takes so many cycles, on a core with a limit of 4.
@@ -73,15 +73,7 @@ fn l3(size: Option<f64>) -> Finding {
 
 fn with_l3(size: Option<f64>) -> Run {
     let mut run = run(vec![l3(size)]);
-    let cache = |bytes: u64| Cache {
-        level: 3,
-        kind: CacheKind::Unified,
-        bytes: Some(bytes),
-        ways: None,
-        sets: None,
-        line_bytes: None,
-        cpus: "0-3".parse().unwrap(),
-    };
+    let cache = |bytes: u64| testing::cache(3, bytes, 0..4);
     run.machine.caches = vec![cache(32 << 20), cache(32 << 20)];
     run
 }

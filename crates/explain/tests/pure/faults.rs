@@ -321,12 +321,9 @@ fn huge_pages_that_were_not_to_be_had() {
             let placement = PlacementProof {
                 how: tiermark_model::messages::setup::no_numa(),
                 pages: 10,
-                by_node: Default::default(),
-                on_target: None,
                 page_share: Some(share),
                 page: "thp".into(),
-                physical: None,
-                notes: Vec::new(),
+                ..PlacementProof::default()
             };
             run.experiments[0].observations[0].placement = Some(placement);
         }

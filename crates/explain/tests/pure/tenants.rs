@@ -4,25 +4,14 @@ use tiermark_explain::{explain_capacity, explain_load, rests_on_figures};
 use tiermark_model::capacity::{
     Answer, CAPACITY_SCHEMA, Capacity, Case, Ended, Evidence, Outcome, Phase, Resource, TrialRecord, Votes,
 };
-use tiermark_model::load::{
-    LOAD_SCHEMA, LoadClient, LoadLatencies, LoadLoop, LoadMix, LoadPart, LoadRun, LoadTenant, LoadWorkload, Spin,
-};
+use tiermark_model::load::{LoadLoop, LoadRun, LoadTenant};
 use tiermark_model::messages::capacity as says;
 use tiermark_model::messages::trials;
+use tiermark_model::testing;
 use tiermark_model::{Bytes, Explanation, MIB, Machine, Tool};
 
 fn trial(number: u32, tenants: u32, outcome: Outcome, ended_by: Option<Ended>, seen: Option<Evidence>) -> TrialRecord {
-    TrialRecord {
-        number,
-        tenants,
-        phase: Phase::Verification,
-        fresh: true,
-        why: trials::one_tenant_first(),
-        outcome,
-        decided_by: trials::nothing_measured(),
-        ended_by,
-        evidence: seen,
-    }
+    TrialRecord { ended_by, evidence: seen, ..testing::trial(number, tenants, Phase::Verification, outcome) }
 }
 
 /// A search whose sixth tenant ended it so.
@@ -254,28 +243,13 @@ fn programs_that_disturbed_are_those_of_the_run() {
     assert_eq!(names(&explain_capacity("last", &of(0.05))), ["tenants-cpu"]);
 }
 
-fn latencies() -> LoadLatencies {
-    LoadLatencies {
-        unit: "ns".into(),
-        count: 0,
-        mean: None,
-        min: None,
-        max: None,
-        p50: None,
-        p90: None,
-        p95: None,
-        p99: None,
-        p999: None,
-        p9999: None,
-        histogram: None,
-    }
-}
-
 /// A load that is all as it should be.
 fn load(pacing: LoadLoop) -> LoadRun {
-    let all = LoadTenant {
+    let mut run: LoadRun = serde_json::from_str(include_str!("../../../../fuzz/seeds/load.json")).unwrap();
+    (run.workload.pacing, run.workload.requests_per_second) = (pacing, Some(1000.0));
+    let part = run.measured.as_mut().unwrap();
+    part.all = LoadTenant {
         target: "all".into(),
-        fault: None,
         seconds: 10.0,
         requests_per_second: 1000.0,
         achieved_share: Some(1.0),
@@ -284,73 +258,12 @@ fn load(pacing: LoadLoop) -> LoadRun {
         done: 10_000,
         done_in_time: 10_000,
         gets: 10_000,
-        sets: 0,
-        errors: 0,
-        first_error: None,
-        misses: 0,
-        mismatches: None,
-        late: 0,
-        max_late_ns: 0,
-        late_answers: 0,
-        held: 0,
-        overloads: 0,
-        starved: 0,
-        unsent: 0,
-        unanswered: 0,
-        windows: Vec::new(),
-        response: latencies(),
-        service: latencies(),
+        ..LoadTenant::default()
     };
-    let workload = LoadWorkload {
-        pacing,
-        arrivals: None,
-        requests_per_second: Some(1000.0),
-        seconds: Some(10.0),
-        requests: None,
-        warmup_seconds: 0.0,
-        connections: 1,
-        pipeline_depth: 1,
-        keys: 1000,
-        first_key: 0,
-        key_prefix: String::new(),
-        key_digits: 0,
-        key_dist: "uniform".into(),
-        key_order: "clustered".into(),
-        mix: LoadMix { get_percent: 100.0, brief: false },
-        value_bytes: 64,
-        value_sizes: None,
-        value_mean_bytes: None,
-        value_order: None,
-        value_compressible: 0.0,
-        verify: false,
-        seed: 1,
-    };
-    LoadRun {
-        id: String::new(),
-        schema: LOAD_SCHEMA.into(),
-        tool: Tool::default(),
-        command: Vec::new(),
-        started: "2026-11-21T19:14:48Z".into(),
-        complete: true,
-        warnings: Vec::new(),
-        workload,
-        client: LoadClient {
-            threads: 1,
-            cpus: Vec::new(),
-            spin: Spin::Auto,
-            timeout_seconds: 60.0,
-            late_after_seconds: 1e-3,
-        },
-        fill: None,
-        measured: Some(LoadPart {
-            stopped: false,
-            tenants: vec![all.clone()],
-            all,
-            client_cpu_seconds: vec![1.0],
-            client_wall_seconds: 10.0,
-            client_cpu_seconds_per_request: None,
-        }),
-    }
+    part.tenants = vec![part.all.clone()];
+    (part.client_cpu_seconds, part.client_wall_seconds) = (vec![1.0], 10.0);
+    part.client_cpu_seconds_per_request = None;
+    run
 }
 
 #[test]

@@ -171,18 +171,12 @@ impl Keeper for Stock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{Bytes, ChainLayout, Layout, Machine, RegionSetup};
+    use tiermark_model::{ChainLayout, Layout, Machine, testing};
 
     use crate::region::{Region, page_size};
 
     fn region(stock: &Arc<Stock>, bytes: usize, page: PageKind) -> Region {
-        let setup = RegionSetup {
-            bytes: Bytes(bytes as u64),
-            policy: MemPolicy::Bind,
-            nodes: IdSet::new(),
-            page,
-            layout: Layout::Chain(ChainLayout::Random),
-        };
+        let setup = testing::region(bytes as u64, page, Layout::Chain(ChainLayout::Random));
         let order = Order { setup: &setup, target: IdSet::new(), streams: 1, note: None, offset: 0 };
         Region::map(&order, &Machine::default(), Some(stock)).unwrap()
     }

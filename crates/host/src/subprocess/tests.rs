@@ -5,7 +5,7 @@ use rustix::process::{Pid, Signal, test_kill_process};
 use tiermark_machine::{Root, discover};
 use tiermark_model::messages::setup::codes;
 use tiermark_model::messages::subprocess::codes as lost;
-use tiermark_model::{Bytes, Layout, MIB, MemPolicy, OsCall, PageKind, RegionSetup, ThreadSetup};
+use tiermark_model::{Layout, MIB, OsCall, PageKind, ThreadSetup, testing};
 use tiermark_system::live_facts;
 use tiermark_system::testing::{first_cpu, in_own_process};
 
@@ -29,8 +29,7 @@ fn ask(subprocess: &mut Subprocess) -> Result<u64, Refusal> {
 }
 
 fn setup(id: &str, bytes: u64, page: PageKind) -> Setup {
-    let region =
-        RegionSetup { bytes: Bytes(bytes), policy: MemPolicy::Bind, nodes: IdSet::new(), page, layout: Layout::Data };
+    let region = testing::region(bytes, page, Layout::Data);
     Setup {
         regions: vec![region],
         threads: vec![ThreadSetup::new(first_cpu(), Role::Os(OsCall::new(id.into())), 0)],

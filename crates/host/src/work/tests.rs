@@ -1,12 +1,11 @@
 use super::*;
 use std::collections::BTreeSet;
-use tiermark_model::{Bytes, CpuModel, IdSet, Layout, Machine, MemPolicy, PageKind, RegionSetup, System};
+use tiermark_model::{CpuModel, IdSet, Layout, Machine, PageKind, System, testing};
 
 use crate::region::Order;
 
 fn region(bytes: u64, streams: usize, layout: Layout) -> Region {
-    let setup =
-        RegionSetup { bytes: Bytes(bytes), policy: MemPolicy::Bind, nodes: IdSet::new(), page: PageKind::Base, layout };
+    let setup = testing::region(bytes, PageKind::Base, layout);
     Region::map(
         &Order { setup: &setup, target: IdSet::new(), streams, note: None, offset: 0 },
         &Machine::default(),

@@ -7,9 +7,7 @@ use std::time::Duration;
 use tiermark_engine::ThreadShot;
 use tiermark_host::{LinuxHost, Options};
 use tiermark_machine::{Root, discover};
-use tiermark_model::{
-    Bytes, CpuId, IdSet, KernelId, Layout, Machine, MemPolicy, PageKind, RegionSetup, Role, Setup, ThreadSetup,
-};
+use tiermark_model::{CpuId, KernelId, Layout, Machine, PageKind, RegionSetup, Role, Setup, ThreadSetup, testing};
 use tiermark_system::live_facts;
 
 /// Long enough for a hundred blocks.
@@ -24,7 +22,7 @@ pub fn host() -> LinuxHost {
 }
 
 pub fn region(bytes: u64, page: PageKind, layout: Layout) -> RegionSetup {
-    RegionSetup { bytes: Bytes(bytes), policy: MemPolicy::Bind, nodes: IdSet::new(), page, layout }
+    testing::region(bytes, page, layout)
 }
 
 pub fn chase(cpu: CpuId, region: RegionSetup, chains: u8) -> Setup {

@@ -1,5 +1,5 @@
 use rustix::process::{WaitId, WaitIdOptions, waitid};
-use tiermark_model::{Cache, CacheKind, CpuModel, HugePool, IdSet, KIB, MIB, Node, OsCall, Swap, System};
+use tiermark_model::{Cache, CpuModel, HugePool, KIB, MIB, Node, OsCall, Swap, System, testing};
 use tiermark_system::testing::{gives_back, held, in_own_process};
 use tiermark_system::{Clock, thread_usage};
 
@@ -305,15 +305,7 @@ fn zeroing_counts_the_pages_that_are_zeroed() {
 
 #[test]
 fn what_is_zeroed_first_is_more_than_caches_keep() {
-    let cache = |level, bytes| Cache {
-        level,
-        kind: CacheKind::Unified,
-        bytes: Some(bytes),
-        line_bytes: None,
-        ways: None,
-        sets: None,
-        cpus: IdSet::new(),
-    };
+    let cache = |level, bytes| Cache { line_bytes: None, ..testing::cache(level, bytes, []) };
     let with = |last| Machine { caches: vec![cache(2, MIB), cache(3, last)], ..Machine::default() };
     for (last, first) in [(4 * MIB, 64 * MIB), (36 * MIB, 144 * MIB), (1 << 30, 512 * MIB)] {
         assert_eq!(populate::zeroed_bytes(&with(last)), [first, 2 * MIB]);

@@ -1,6 +1,7 @@
 use super::*;
 use crate::body;
 use tiermark_model::OsCall;
+use tiermark_model::testing;
 use tiermark_system::testing::{clock, first_cpu};
 
 fn calls() -> Vec<OsCall> {
@@ -60,15 +61,7 @@ fn a_thread_gets_its_timer_slack_back() {
 fn working_sets_reach_from_none_to_the_second_level() {
     assert_eq!(ends(vec![0, 1, 2]), [0, 2]);
     assert_eq!(sets(&Machine::default()), [0, 16 * KIB, 128 * KIB, MIB]);
-    let cache = |bytes| tiermark_model::Cache {
-        level: 2,
-        kind: tiermark_model::CacheKind::Unified,
-        bytes: Some(bytes),
-        line_bytes: None,
-        ways: None,
-        sets: None,
-        cpus: "0".parse().unwrap(),
-    };
+    let cache = |bytes| testing::cache(2, bytes, [0]);
     let machine = |bytes| Machine { caches: vec![cache(bytes)], ..Machine::default() };
     assert_eq!(sets(&machine(2 * MIB)), [0, 16 * KIB, 128 * KIB, 2 * MIB]);
     assert_eq!(sets(&machine(128 * KIB)), [0, 16 * KIB, 128 * KIB]);

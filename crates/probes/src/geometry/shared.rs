@@ -142,20 +142,12 @@ mod tests {
     use super::super::made;
     use super::super::solve::{Count, Level};
     use super::*;
-    use tiermark_model::{Cache, CacheKind, Grade, MIB};
+    use tiermark_model::{Grade, MIB, testing};
 
     /// What is said of a third level of 10 ns, shared or private as declared, by the times beside a small and a full
     /// neighbour.
     fn finding_of(little: f64, full: f64, declared: Option<bool>) -> Finding {
-        let cache = |shared: bool| Cache {
-            level: 3,
-            kind: CacheKind::Unified,
-            bytes: Some(32 * MIB),
-            line_bytes: Some(64),
-            ways: None,
-            sets: None,
-            cpus: if shared { [0, 1].into_iter().collect() } else { [0].into_iter().collect() },
-        };
+        let cache = |shared: bool| testing::cache(3, 32 * MIB, 0..1 + u32::from(shared));
         let machine = Machine { caches: declared.map(cache).into_iter().collect(), ..Machine::default() };
         let size = Count { value: 32 * MIB, low: 30 * MIB, high: Some(34 * MIB) };
         let levels = vec![("L3".to_owned(), Level { ns: 10.0, next_ns: 100.0, size })];

@@ -4,7 +4,7 @@ use crate::geometry::solver_input::GeometryCurves;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use tiermark_model::{
-    Cache, CacheKind, ChainLayout, Finding, Grade, KIB, Labels, MIB, Machine, Observation, Purpose, Quantity, Reason,
+    Cache, ChainLayout, Finding, Grade, KIB, Labels, MIB, Machine, Observation, Purpose, Quantity, Reason, testing,
 };
 use tiermark_stats::Rng;
 
@@ -356,15 +356,7 @@ fn a_line_is_one_step() {
 
 /// A machine whose first cache has such lines.
 fn declaring(line: u32) -> Machine {
-    let cache = Cache {
-        level: 1,
-        kind: CacheKind::Data,
-        bytes: Some(32 * KIB),
-        line_bytes: Some(line),
-        ways: None,
-        sets: None,
-        cpus: [1].into_iter().collect(),
-    };
+    let cache = Cache { line_bytes: Some(line), ..testing::cache(1, 32 * KIB, [1]) };
     Machine { caches: vec![cache], ..Machine::default() }
 }
 

@@ -158,18 +158,10 @@ mod tests {
     use super::super::made;
     use super::super::solve::Count;
     use super::*;
-    use tiermark_model::{Cache, CacheKind, KIB, MIB};
+    use tiermark_model::{KIB, MIB, testing};
 
     fn names(sizes: &[u64], declared: &[u64]) -> Vec<String> {
-        let cache = |(level, bytes): (usize, &u64)| Cache {
-            level: level as u8 + 1,
-            kind: CacheKind::Unified,
-            bytes: Some(*bytes),
-            line_bytes: Some(64),
-            ways: None,
-            sets: None,
-            cpus: [1].into_iter().collect(),
-        };
+        let cache = |(level, bytes): (usize, &u64)| testing::cache(level as u8 + 1, *bytes, [1]);
         let machine = Machine { caches: declared.iter().enumerate().map(cache).collect(), ..Machine::default() };
         let level = |bytes: &u64| Level {
             ns: 1.0,

@@ -51,9 +51,7 @@ pub(super) fn keep(rows: &mut [Vec<Step>], seconds: f64) -> Option<Note> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{
-        Bytes, IdSet, Layout, MIB, MemPolicy, Metric, OsCall, PageKind, RegionSetup, Setup, StopRule, ThreadSetup,
-    };
+    use tiermark_model::{Layout, MIB, Metric, OsCall, PageKind, Setup, StopRule, ThreadSetup, testing};
 
     /// A row of steps that hold so many MiB each.
     fn row(op: &str, held: &[u64]) -> Vec<Step> {
@@ -63,13 +61,7 @@ mod tests {
             phase: 0,
             metric: Metric::Latency,
             setup: Setup {
-                regions: vec![RegionSetup {
-                    bytes: Bytes(mib * MIB),
-                    policy: MemPolicy::Bind,
-                    nodes: IdSet::new(),
-                    page: PageKind::Base,
-                    layout: Layout::Data,
-                }],
+                regions: vec![testing::region(mib * MIB, PageKind::Base, Layout::Data)],
                 threads: vec![ThreadSetup::new(0, Role::Os(OsCall::new(op.into())), 0)],
                 seed: 1,
             },

@@ -13,7 +13,7 @@ use tiermark_sim::{SimHost, SimOptions};
 
 fn request(effort: Effort, max_seconds: Option<f64>, params: serde_json::Value) -> Request {
     let scope = Scope { max_seconds, ..Scope::default() };
-    Request { probe: "c2c".into(), scope, effort, precision: None, seed: 11, params, part: None }
+    Request { scope, effort, seed: 11, params, ..testing::request("c2c") }
 }
 
 fn host(synth: &Synth) -> SimHost {

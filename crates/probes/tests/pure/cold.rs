@@ -3,7 +3,7 @@
 use tiermark_engine::{Host, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::{
-    Bytes, Effort, Experiment, Finding, Grade, KernelInfo, Labels, MIB, PageKind, Request, Scope, Step,
+    Bytes, Effort, Experiment, Finding, Grade, KernelInfo, Labels, MIB, PageKind, Request, Scope, Step, testing,
 };
 use tiermark_probes::{latency, survey};
 use tiermark_sim::{SimHost, SimOptions, SimState, Warmth};
@@ -17,7 +17,7 @@ fn host(seed: u64, warmth: Option<Warmth>) -> SimHost {
 
 fn request(probe: &str, effort: Effort, scope: Scope) -> Request {
     let params = serde_json::Value::Null;
-    Request { probe: probe.into(), scope, effort, precision: None, seed: 1, params, part: None }
+    Request { scope, effort, params, ..testing::request(probe) }
 }
 
 fn measured(seed: u64, warmth: Option<Warmth>) -> Experiment {

@@ -12,8 +12,7 @@ fn counted(probe: &str, scope: Scope, params: serde_json::Value, counters: SimCo
     let kernels = tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect();
     let options = SimOptions { counters: Some(counters), ..SimOptions::default() };
     let mut host = SimHost::new(synth.machine().unwrap(), kernels, options);
-    let request =
-        Request { probe: probe.into(), scope, effort: Effort::Quick, precision: None, seed: 1, params, part: None };
+    let request = Request { scope, effort: Effort::Quick, params, ..testing::request(probe) };
     let probe = tiermark_probes::find(probe).unwrap();
     run_experiment(probe, &request, &mut host, &mut ()).unwrap().observations
 }

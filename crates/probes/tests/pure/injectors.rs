@@ -17,15 +17,7 @@ fn host() -> SimHost {
 
 fn request(cpus: Option<&str>, params: serde_json::Value) -> Request {
     let scope = Scope { cpus: cpus.map(|cpus| cpus.parse().unwrap()), ..Scope::default() };
-    Request {
-        probe: "loaded-latency".into(),
-        scope,
-        effort: Effort::Quick,
-        precision: None,
-        seed: 1,
-        params,
-        part: None,
-    }
+    Request { scope, effort: Effort::Quick, params, ..testing::request("loaded-latency") }
 }
 
 fn plan(cpus: Option<&str>, params: serde_json::Value) -> Result<Plan, Refusal> {

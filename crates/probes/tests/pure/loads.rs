@@ -1,6 +1,6 @@
 //! Loads and ramps on simulated machines whose ceilings are known: what the probes must find again, whatever the noise.
 
-use crate::common::{SEEDS, found, kernels, request, run, server};
+use crate::common::{found, kernels, request, run, seeds, server};
 use tiermark_engine::{Host, Lab, run_experiment};
 use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_model::Purpose;
@@ -12,8 +12,8 @@ use tiermark_sim::{Ceilings, SimHost, SimOptions};
 #[test]
 fn a_remote_ramp_finds_the_ceiling_of_its_link() {
     let machine = server(8, 2);
-    for seed in SEEDS {
-        let link = 30e9 + 1e9 * seed as f64;
+    for seed in seeds() {
+        let link = 30e9 + 20e9 * testing::spread(seed);
         let ceilings = Ceilings { link, ..Ceilings::default() };
         let experiment =
             run(&scale::PROBE, &machine, &request("scale", Effort::Standard, seed, serde_json::Value::Null), ceilings);
@@ -48,7 +48,7 @@ fn a_local_ramp_ends_at_its_memory_and_the_knee_is_where_the_cores_fill_it() {
 fn a_ramp_whose_last_core_adds_little_has_met_its_memory() {
     let one = Synth { node_bytes: 32 << 30, ..Synth::default() };
     let machine = Synth { cores_per_node: 8, cores_per_llc: 8, smt: 1, ..one.clone() }.machine().unwrap();
-    for seed in SEEDS {
+    for seed in seeds() {
         let ceilings = Ceilings { node: Some(150e9), ..Ceilings::default() };
         let experiment =
             run(&scale::PROBE, &machine, &request("scale", Effort::Standard, seed, serde_json::Value::Null), ceilings);
@@ -150,7 +150,7 @@ fn a_ramp_cut_off_says_so_and_claims_no_more_than_it_saw() {
     let machine = server(16, 1);
     let ceilings = Ceilings { node: Some(300e9), link: 25e9, ..Ceilings::default() };
     let (mut rising, mut level) = (0, 0);
-    for (seed, seconds) in SEEDS.zip([0.16, 0.2, 0.25, 0.3].into_iter().cycle()) {
+    for (seed, seconds) in seeds().zip([0.16, 0.2, 0.25, 0.3].into_iter().cycle()) {
         let mut request = request("scale", Effort::Standard, seed, serde_json::Value::Null);
         request.scope.max_seconds = Some(seconds);
         let experiment = run(&scale::PROBE, &machine, &request, ceilings.clone());

@@ -9,7 +9,7 @@ use tiermark_model::messages::plan::codes;
 use tiermark_model::messages::{memory, setup};
 use tiermark_model::{
     Bench, Effort, Experiment, Finding, IdSet, KernelInfo, Labels, Machine, MemPolicy, Metric, NodeId, Observation,
-    Plan, Reason, Refusal, Request, Role, Scope,
+    Plan, Reason, Refusal, Request, Role, testing,
 };
 use tiermark_probes::find;
 use tiermark_sim::{SimHost, SimOptions};
@@ -19,7 +19,7 @@ fn kernels() -> Vec<KernelInfo> {
 }
 
 fn request(effort: Effort, params: Value) -> Request {
-    Request { probe: "matrix".into(), scope: Scope::default(), effort, precision: None, seed: 1, params, part: None }
+    Request { effort, params, ..testing::request("matrix") }
 }
 
 fn plan_of(machine: &Machine, request: &Request) -> Result<Plan, Refusal> {

@@ -6,14 +6,14 @@ use tiermark_machine::synth::Synth;
 use tiermark_model::messages::{memory, plan, rules};
 use tiermark_model::{
     Bench, Bytes, Effort, Experiment, GIB, HugePool, Labels, MIB, Machine, Metric, Note, PageKind, Plan, Reason,
-    Refusal, Request, Scope, Step,
+    Refusal, Request, Scope, Step, testing,
 };
 use tiermark_probes::find;
 use tiermark_sim::{SimHost, SimOptions};
 
 fn request(params: Value) -> Request {
     let scope = Scope::default();
-    Request { probe: "matrix".into(), scope, effort: Effort::Quick, precision: None, seed: 1, params, part: None }
+    Request { scope, effort: Effort::Quick, params, ..testing::request("matrix") }
 }
 
 fn bench() -> Bench {

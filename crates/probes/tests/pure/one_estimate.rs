@@ -15,9 +15,7 @@ fn run(probe: &Probe, sockets: u32, neighbours: Neighbours, seed: u64, params: s
     let kernels: Vec<KernelInfo> = tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect();
     let options = SimOptions { seed, neighbours, ..SimOptions::default() };
     let mut host = SimHost::new(machine.machine().unwrap(), kernels, options);
-    let (probe_id, effort) = (probe.id.into(), Effort::Quick);
-    let request =
-        Request { probe: probe_id, scope: Scope::default(), effort, precision: None, seed, params, part: None };
+    let request = Request { effort: Effort::Quick, seed, params, ..testing::request(probe.id) };
     run_experiment(probe, &request, &mut host, &mut ()).unwrap()
 }
 

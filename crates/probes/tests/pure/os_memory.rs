@@ -4,7 +4,7 @@
 use tiermark_engine::Host;
 use tiermark_machine::synth::Synth;
 use tiermark_model::messages::rules::codes;
-use tiermark_model::{Bytes, Effort, MIB, Metric, OsGroup, PageKind, Plan, PrimitiveInfo, Request, Scope, Sweep};
+use tiermark_model::{Bytes, MIB, Metric, OsGroup, PageKind, Plan, PrimitiveInfo, Request, Scope, Sweep, testing};
 use tiermark_probes::os;
 use tiermark_sim::{SimHost, SimOptions};
 
@@ -31,9 +31,7 @@ fn plan(max_mem: u64) -> Plan {
     let host = SimHost::new(Synth::default().machine().unwrap(), Vec::new(), SimOptions::default());
     let host = host.with_primitives(primitives);
     let scope = Scope { max_mem: Some(Bytes(max_mem)), ..Scope::default() };
-    let params = serde_json::Value::Null;
-    let request =
-        Request { probe: "os".into(), scope, effort: Effort::Standard, precision: None, seed: 3, params, part: None };
+    let request = Request { scope, seed: 3, ..testing::request("os") };
     os::PROBE.plan(&request, host.lab()).unwrap()
 }
 

@@ -18,15 +18,7 @@ fn derived(probe: &Probe, params: serde_json::Value, rate: impl Fn(&Step) -> Opt
     let kernels = tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect();
     let host = SimHost::new(machine, kernels, SimOptions::default());
     let lab = host.lab();
-    let request = Request {
-        probe: probe.id.into(),
-        scope: Scope::default(),
-        effort: Effort::Standard,
-        precision: None,
-        seed: 1,
-        params,
-        part: None,
-    };
+    let request = Request { params, ..testing::request(probe.id) };
     let observed = |step: &Step| {
         let value = Some(rate(step)?);
         let kernel = step.setup.threads[0].role.kernels().next();

@@ -8,7 +8,7 @@ use tiermark_model::messages::plan::codes as says;
 use tiermark_model::messages::rules::codes;
 use tiermark_model::messages::system::codes as system;
 use tiermark_model::{
-    Bench, Code, Effort, Experiment, KernelInfo, Labels, Machine, Plan, Purpose, Quantity, Request, Scope,
+    Bench, Code, Effort, Experiment, KernelInfo, Labels, Machine, Plan, Purpose, Quantity, Request, Scope, testing,
 };
 use tiermark_probes::find;
 use tiermark_sim::{SimHost, SimOptions};
@@ -19,7 +19,7 @@ fn kernels() -> Vec<KernelInfo> {
 
 fn request(probe: &str, cpus: Option<&str>, params: Value) -> Request {
     let scope = Scope { cpus: cpus.map(|cpus| cpus.parse().unwrap()), ..Scope::default() };
-    Request { probe: probe.into(), scope, effort: Effort::Quick, precision: None, seed: 1, params, part: None }
+    Request { scope, effort: Effort::Quick, params, ..testing::request(probe) }
 }
 
 fn plan(machine: &Machine, request: &Request) -> Plan {

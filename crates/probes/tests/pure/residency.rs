@@ -3,7 +3,7 @@
 use tiermark_engine::{Host, Lab, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::messages::shapes::codes;
-use tiermark_model::{Effort, Finding, KIB, Labels, MIB, Machine, Quantity, Request, Scope};
+use tiermark_model::{Effort, Finding, KIB, Labels, MIB, Machine, Quantity, Request, Scope, testing};
 use tiermark_probes::residency;
 use tiermark_sim::{Neighbours, SimCache, SimCore, SimHost, SimOptions, SimState};
 
@@ -23,7 +23,7 @@ fn machine() -> Machine {
 
 fn request(effort: Effort, params: serde_json::Value) -> Request {
     let scope = Scope { max_seconds: Some(60.0), ..Scope::default() };
-    Request { probe: "residency".into(), scope, effort, precision: None, seed: 3, params, part: None }
+    Request { scope, effort, seed: 3, params, ..testing::request("residency") }
 }
 
 fn findings(effort: Effort, options: SimOptions) -> Vec<Finding> {

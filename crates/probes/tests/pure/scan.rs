@@ -19,7 +19,7 @@ fn host(options: SimOptions) -> SimHost {
 
 fn request(scope: Scope, chunk: Option<u64>) -> Request {
     let params = serde_json::json!({ "chunk": chunk });
-    Request { probe: "scan".into(), scope, effort: Effort::Quick, precision: None, seed: 1, params, part: None }
+    Request { scope, effort: Effort::Quick, params, ..testing::request("scan") }
 }
 
 fn run(options: SimOptions) -> Experiment {

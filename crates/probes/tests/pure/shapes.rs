@@ -5,7 +5,7 @@ use tiermark_machine::synth::Synth;
 use tiermark_model::messages::shapes::codes;
 use tiermark_model::{
     Effort, Finding, Grade, Interval, KIB, KernelInfo, Label, Labels, MIB, Machine, Observation, Reason, ReasonCode,
-    Request, Scope,
+    Request, Scope, testing,
 };
 use tiermark_probes::{background, geometry, granularity, mlp, tlb};
 use tiermark_sim::{SimCache, SimCore, SimHost, SimOptions};
@@ -30,7 +30,7 @@ fn kernels() -> Vec<KernelInfo> {
 
 fn request(probe: &str, params: serde_json::Value) -> Request {
     let scope = Scope { max_seconds: Some(600.0), ..Scope::default() };
-    Request { probe: probe.into(), scope, effort: Effort::Quick, precision: None, seed: 3, params, part: None }
+    Request { scope, effort: Effort::Quick, seed: 3, params, ..testing::request(probe) }
 }
 
 fn findings(probe: &Probe, params: serde_json::Value, options: SimOptions) -> Vec<Finding> {

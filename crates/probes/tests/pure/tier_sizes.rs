@@ -3,7 +3,7 @@
 use crate::common::{findings, kernels};
 use tiermark_engine::{Host, Lab, Probe};
 use tiermark_machine::synth::Synth;
-use tiermark_model::{Effort, Finding, KIB, Labels, MIB, PageKind, Request, Scope};
+use tiermark_model::{Effort, Finding, KIB, Labels, MIB, PageKind, Request, Scope, testing};
 use tiermark_probes::{background, bandwidth, latency, mlp};
 use tiermark_sim::{SimCache, SimCore, SimHost, SimOptions};
 
@@ -50,10 +50,7 @@ fn without_a_curve_rungs_are_a_part_of_what_is_declared() {
     let host = SimHost::new(machine.clone(), kernels(), SimOptions::default());
     let lab = &Lab::new(machine.clone(), host.bench().clone());
     for probe in [&mlp::PROBE, &background::PROBE] {
-        let (params, probe_id) = (serde_json::Value::Null, probe.id.into());
-        let scope = Scope::default();
-        let request =
-            Request { probe: probe_id, scope, effort: Effort::Quick, precision: None, seed: 1, params, part: None };
+        let request = Request { effort: Effort::Quick, ..testing::request(probe.id) };
         let plan = probe.plan(&request, lab).unwrap();
         assert!(plan.steps.iter().all(|step| step.labels.is_point()) && plan.later_seconds > 0.0);
         let more = probe.open(&request, lab).unwrap().refine(&[]);
@@ -70,10 +67,7 @@ fn a_plan_says_what_follows_from_its_curve() {
     let lab = &Lab::new(machine.clone(), host.bench().clone());
     let planned = |probe: &Probe, params: serde_json::Value, page| {
         let scope = Scope { page, ..Scope::default() };
-        let (probe_id, effort) = (probe.id.into(), Effort::Standard);
-        probe
-            .plan(&Request { probe: probe_id, scope, effort, precision: None, seed: 1, params, part: None }, lab)
-            .unwrap()
+        probe.plan(&Request { scope, params, ..testing::request(probe.id) }, lab).unwrap()
     };
     let asked = serde_json::json!({ "ops": ["read", "copy"], "threads": ["one", "cores"] });
     let plan = planned(&bandwidth::PROBE, asked, None);

@@ -101,29 +101,18 @@ fn kind_of(step: &Step) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{Layout, MemPolicy, Metric, PageKind, RegionSetup, Setup, StopRule, ThreadSetup};
+    use tiermark_model::{Layout, Metric, PageKind, Setup, StopRule, ThreadSetup, testing};
     use tiermark_page::{Style, terminal};
 
     fn step(op: &str, group: OsGroup, place: &str, cpu: CpuId, size: u64) -> Step {
         let mut call = OsCall::new(op.into());
         (call.bytes, call.others) = (Some(size), vec![cpu]);
         let labels = Labels::new().text(Labels::OP, op).text(Labels::GROUP, group).whole(Labels::SIZE, size);
-        let region = RegionSetup {
-            bytes: Bytes(4096),
-            policy: MemPolicy::Bind,
-            nodes: IdSet::new(),
-            page: PageKind::Base,
-            layout: Layout::Data,
-        };
+        let region = testing::region(4096, PageKind::Base, Layout::Data);
         let stop = StopRule { precision: 0.05, allocations: 6, min_visits: 5, max_visits: 6, shot_seconds: 0.012 };
-        Step {
-            id: op.to_owned(),
-            labels: labels.text(Labels::RELATION, place).text(Labels::TO, cpu),
-            phase: 0,
-            metric: Metric::Bandwidth,
-            setup: Setup { regions: vec![region], threads: vec![ThreadSetup::new(0, Role::Os(call), 0)], seed: 0 },
-            stop,
-        }
+        let labels = labels.text(Labels::RELATION, place).text(Labels::TO, cpu);
+        let setup = Setup { regions: vec![region], threads: vec![ThreadSetup::new(0, Role::Os(call), 0)], seed: 0 };
+        Step { labels, setup, stop, ..testing::step(op, Metric::Bandwidth) }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::io;
 use tiermark_counters::{Of, Reading};
 use tiermark_engine::{ThreadShot, run_experiment};
 use tiermark_machine::synth::Synth;
-use tiermark_model::{BoxKind, BoxPlace, CounterCheck, CpuId, Effort, Request, Scope};
+use tiermark_model::{BoxKind, BoxPlace, CounterCheck, CpuId, Effort, Request, Scope, testing};
 
 use super::*;
 
@@ -111,10 +111,8 @@ impl Rig for FakeRig {
             pages: 1,
             by_node: [(0, 1)].into(),
             on_target: Some(1.0),
-            page_share: None,
             page: "base".to_owned(),
-            physical: None,
-            notes: Vec::new(),
+            ..PlacementProof::default()
         }
     }
 
@@ -153,15 +151,7 @@ fn counted(loses_at: Option<u64>) -> StepTraffic {
     let mut host = Counted::new(inner, Box::new(Source(memory)), &root);
     let params = serde_json::json!({"ops": ["read/avx2"], "sizes": [1_u64 << 30], "threads": [2]});
     let scope = Scope { max_seconds: Some(1.0), ..Scope::default() };
-    let request = Request {
-        probe: "bandwidth".into(),
-        scope,
-        effort: Effort::Quick,
-        precision: None,
-        seed: 1,
-        params,
-        part: None,
-    };
+    let request = Request { scope, effort: Effort::Quick, params, ..testing::request("bandwidth") };
     let probe = tiermark_probes::find("bandwidth").unwrap();
     let experiment = run_experiment(probe, &request, &mut host, &mut ()).unwrap();
     experiment.observations.into_iter().find_map(|seen| seen.traffic).unwrap()

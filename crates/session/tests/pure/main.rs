@@ -5,7 +5,7 @@
 use tiermark_engine::{Lab, open_limited};
 use tiermark_machine::synth::Synth;
 use tiermark_model::messages::rules::codes;
-use tiermark_model::{Bench, Effort, Plan, Refusal, Request, Scope, Step};
+use tiermark_model::{Bench, Effort, Plan, Refusal, Request, Scope, Step, testing};
 
 fn planned(request: &Request, lab: &Lab) -> Result<Plan, Refusal> {
     open_limited(tiermark_probes::find(&request.probe).unwrap(), request, lab)?.plan()
@@ -19,8 +19,7 @@ fn every_step_of_every_probe_gets_the_time_that_was_asked_for() {
     let lab = Lab::new(machine, bench);
     for probe in ["loaded-latency", "bandwidth", "matrix", "latency", "scan"] {
         let scope = Scope { step_seconds: Some(0.5), ..Scope::default() };
-        let (probe, params) = (probe.to_owned(), serde_json::Value::Null);
-        let request = Request { probe, scope, effort: Effort::Quick, precision: None, seed: 1, params, part: None };
+        let request = Request { scope, effort: Effort::Quick, ..testing::request(probe) };
         let plan = planned(&request, &lab).unwrap();
         for step in &plan.steps {
             let stop = &step.stop;
@@ -43,8 +42,7 @@ fn one_thread_on_an_efficiency_core_is_said() {
     let lab = Lab::new(machine, Bench::default());
     let said = |cpus: &str| {
         let scope = Scope { cpus: Some(cpus.parse().unwrap()), ..Scope::default() };
-        let (probe, params) = ("latency".to_owned(), serde_json::Value::Null);
-        let request = Request { probe, scope, effort: Effort::Quick, precision: None, seed: 1, params, part: None };
+        let request = Request { scope, effort: Effort::Quick, ..testing::request("latency") };
         let plan = planned(&request, &lab).unwrap();
         let rule = plan.rules.into_iter().find(|rule| rule.code == codes::one_thread_on_small_core);
         (plan.steps[0].setup.threads[0].cpu, rule.map(|rule| rule.data["cpus"].clone()))

@@ -95,21 +95,17 @@ fn answered(answer: &Answer) -> String {
 mod tests {
     use tiermark_model::capacity::{Ended, Phase, Resource};
     use tiermark_model::messages::trials as says;
+    use tiermark_model::testing;
 
     use super::*;
 
     #[test]
     fn a_line_says_whose_percentiles_it_tells() {
         let record = TrialRecord {
-            number: 3,
-            tenants: 1,
-            phase: Phase::Verification,
             fresh: false,
             why: says::pass_unproven(1, 0, 3),
-            outcome: Outcome::Fail,
             decided_by: says::closest_to_limit("P99 < 1 ms", 1.2e6, "1.2 ms", 1),
-            ended_by: None,
-            evidence: None,
+            ..testing::trial(3, 1, Phase::Verification, Outcome::Fail)
         };
         let line = result(&record, None);
         assert_eq!(line, "   3  1 tenant (added)   verification fail: P99 < 1 ms: 1.2 ms of tenant 1 at worst");

@@ -99,22 +99,20 @@ impl Made {
 
 pub(crate) fn run(all: &[Made]) -> Run {
     let id = |at: usize| format!("step {at}");
-    let json = serde_json::json!({
-        "schema": RUN_SCHEMA, "id": "a", "title": "survey", "tool": Tool::default(), "command": [], "started": "",
-        "seconds": 1.0, "complete": true, "seed": 1, "simulated": null, "machine": Machine::default(),
-        "bench": Bench::default(), "warnings": [],
-        "experiments": [{
-            "request": Request {
-                probe: "latency".into(), scope: Scope::default(), effort: Effort::Standard, precision: None, seed: 1,
-                params: serde_json::Value::Null, part: None,
-            },
-            "method": 2, "plan": Plan::default(), "observations": [], "findings": [],
-        }],
-    });
-    let mut run: Run = serde_json::from_value(json).unwrap();
-    run.experiments[0].observations = all.iter().enumerate().map(|(at, made)| made.observed(&id(at))).collect();
-    run.experiments[0].findings = all.iter().enumerate().map(|(at, made)| made.found(&id(at))).collect();
-    run
+    let experiment = Experiment {
+        method: 2,
+        observations: all.iter().enumerate().map(|(at, made)| made.observed(&id(at))).collect(),
+        findings: all.iter().enumerate().map(|(at, made)| made.found(&id(at))).collect(),
+        ..testing::experiment(testing::request("latency"))
+    };
+    Run {
+        id: "a".into(),
+        title: "survey".into(),
+        seconds: 1.0,
+        seed: 1,
+        experiments: vec![experiment],
+        ..Run::default()
+    }
 }
 
 pub(crate) fn against(first: &Run, other: &Run, rules: Rules) -> Against {

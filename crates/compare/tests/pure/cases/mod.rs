@@ -404,15 +404,7 @@ fn facts_that_differ_are_listed() {
     other.tool.version = "0.2.0".into();
     let dimm = Dimm { bytes: Some(16 * GIB), populated: true, kind: Some("DDR5".into()), ..Dimm::default() };
     other.machine.dimms = vec![dimm.clone(), Dimm::default(), dimm];
-    let cache = |level: u8, bytes: u64| Cache {
-        level,
-        kind: CacheKind::Unified,
-        bytes: Some(bytes),
-        line_bytes: None,
-        ways: None,
-        sets: None,
-        cpus: IdSet::new(),
-    };
+    let cache = |level, bytes| testing::cache(level, bytes, []);
     other.machine.caches = vec![cache(2, MIB), cache(2, MIB), cache(3, 8 * MIB)];
     let facts = against(&first, &other, Rules::default()).facts;
     let seen: Vec<(Fact, Option<&str>)> = facts.iter().map(|fact| (fact.fact, fact.other.as_deref())).collect();

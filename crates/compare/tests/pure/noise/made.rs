@@ -39,8 +39,7 @@ pub(crate) fn step(id: String, tier: &str, bytes: u64, threads: u32, metric: Met
         Metric::Latency => (Role::Chase { chains: 1 }, Layout::Chain(ChainLayout::Random)),
         Metric::Bandwidth => (Role::Stream { kernel: "read/plain".into(), rivals: Vec::new() }, Layout::Data),
     };
-    let region =
-        RegionSetup { bytes: Bytes(bytes), policy: MemPolicy::Bind, nodes: IdSet::new(), page: PageKind::Thp, layout };
+    let region = testing::region(bytes, PageKind::Thp, layout);
     let labels = Labels::new().text(Labels::TIER, tier).whole(Labels::SIZE, bytes).text(Labels::OP, &id);
     Step {
         labels: labels.whole(Labels::THREADS, threads.into()),
@@ -82,41 +81,11 @@ pub(crate) fn many_steps() -> Vec<Step> {
 
 /// Two cores with a first and a second level each and a third that they share.
 pub(crate) fn machine() -> Machine {
-    let both: IdSet = "0-1".parse().unwrap();
-    let cache = |level, bytes, cpus: IdSet| Cache {
-        level,
-        kind: CacheKind::Unified,
-        bytes: Some(bytes),
-        line_bytes: Some(64),
-        ways: None,
-        sets: None,
-        cpus,
-    };
-    let own = |cpu: u32| [cache(1, 32 * KIB, [cpu].into_iter().collect()), cache(2, MIB, [cpu].into_iter().collect())];
-    let caches = [0, 1].into_iter().flat_map(own).chain([cache(3, 32 * MIB, both.clone())]).collect();
-    let memory =
-        Node { id: 0, cpus: both.clone(), memory_bytes: Some(8 * GIB), free_bytes: Some(6 * GIB), ..Node::default() };
-    Machine {
-        cpus: (0..2).map(|id| Cpu { id, core: id, node: Some(0), ..Cpu::default() }).collect(),
-        allowed_cpus: both,
-        allowed_nodes: "0".parse().unwrap(),
-        caches,
-        nodes: vec![memory],
-        system: System { thp: Some("madvise".into()), ..System::default() },
-        ..Machine::default()
-    }
+    testing::small_machine(2)
 }
 
 fn request() -> Request {
-    Request {
-        probe: "all".into(),
-        scope: Scope::default(),
-        effort: Effort::Standard,
-        precision: None,
-        seed: 1,
-        params: serde_json::Value::Null,
-        part: None,
-    }
+    testing::request("all")
 }
 
 /// Measures all steps on a simulated machine.
@@ -126,22 +95,7 @@ pub(crate) fn measure(machine: &Machine, options: SimOptions) -> Experiment {
 
 /// Measures these steps on a simulated machine.
 pub(crate) fn measured(steps: Vec<Step>, machine: &Machine, options: SimOptions) -> Experiment {
-    let kernel = KernelInfo {
-        id: "read/plain".into(),
-        isa: Isa::Avx2,
-        pattern: Pattern::Sequential,
-        streams: 1,
-        loads: 8,
-        stores: 0,
-        unroll_bytes: 256,
-        store_kind: StoreKind::None,
-        read_per_line: 64,
-        write_per_line: 0,
-        zeros_only: false,
-        plain: true,
-        doc: String::new(),
-    };
-    let mut host = SimHost::new(machine.clone(), vec![kernel], options);
+    let mut host = SimHost::new(machine.clone(), vec![testing::kernel("read/plain")], options);
     PlannedExperiment::new(Box::new(All { steps }), &request(), 1).unwrap().run(&mut host, &(), &mut ())
 }
 

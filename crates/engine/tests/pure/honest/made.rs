@@ -37,8 +37,7 @@ pub(crate) fn step(tier: &str, bytes: u64, threads: u32, metric: Metric) -> Step
         Metric::Latency => (Role::Chase { chains: 1 }, Layout::Chain(ChainLayout::Random)),
         Metric::Bandwidth => (Role::Stream { kernel: "read/plain".into(), rivals: Vec::new() }, Layout::Data),
     };
-    let region =
-        RegionSetup { bytes: Bytes(bytes), policy: MemPolicy::Bind, nodes: IdSet::new(), page: PageKind::Thp, layout };
+    let region = testing::region(bytes, PageKind::Thp, layout);
     Step {
         id: format!("{metric:?}/{tier}/{threads}"),
         labels: Labels::new().text(Labels::TIER, tier).whole(Labels::SIZE, bytes),
@@ -56,51 +55,7 @@ pub(crate) fn step(tier: &str, bytes: u64, threads: u32, metric: Metric) -> Step
 
 /// Two cores with a first and a second level each and a third that they share.
 pub(crate) fn machine() -> Machine {
-    let both: IdSet = "0-1".parse().unwrap();
-    let cache = |level, bytes, cpus: IdSet| Cache {
-        level,
-        kind: CacheKind::Unified,
-        bytes: Some(bytes),
-        line_bytes: Some(64),
-        ways: None,
-        sets: None,
-        cpus,
-    };
-    let own = |cpu: u32| [cache(1, 32 * KIB, [cpu].into_iter().collect()), cache(2, MIB, [cpu].into_iter().collect())];
-    let caches = [0, 1].into_iter().flat_map(own).chain([cache(3, 32 * MIB, both.clone())]).collect();
-    Machine {
-        cpus: (0..2).map(|id| Cpu { id, core: id, node: Some(0), ..Cpu::default() }).collect(),
-        allowed_cpus: both.clone(),
-        allowed_nodes: "0".parse().unwrap(),
-        caches,
-        nodes: vec![Node {
-            id: 0,
-            cpus: both,
-            memory_bytes: Some(8 * GIB),
-            free_bytes: Some(6 * GIB),
-            ..Node::default()
-        }],
-        system: System { thp: Some("madvise".into()), ..System::default() },
-        ..Machine::default()
-    }
-}
-
-fn kernel() -> KernelInfo {
-    KernelInfo {
-        id: "read/plain".into(),
-        isa: Isa::Avx2,
-        pattern: Pattern::Sequential,
-        streams: 1,
-        loads: 8,
-        stores: 0,
-        unroll_bytes: 256,
-        store_kind: StoreKind::None,
-        read_per_line: 64,
-        write_per_line: 0,
-        zeros_only: false,
-        plain: true,
-        doc: String::new(),
-    }
+    testing::small_machine(2)
 }
 
 /// Measures all steps on a simulated machine.
@@ -110,15 +65,7 @@ pub(crate) fn measure(machine: &Machine, options: SimOptions) -> Experiment {
 
 /// Measures some steps on a simulated machine for so many seconds.
 pub(crate) fn measure_steps(machine: &Machine, steps: Vec<Step>, seconds: f64, options: SimOptions) -> Experiment {
-    let request = Request {
-        probe: "all".into(),
-        scope: Scope::default(),
-        effort: Effort::Standard,
-        precision: None,
-        seed: options.seed,
-        params: serde_json::Value::Null,
-        part: None,
-    };
-    let mut host = SimHost::new(machine.clone(), vec![kernel()], options);
+    let request = Request { seed: options.seed, ..testing::request("all") };
+    let mut host = SimHost::new(machine.clone(), vec![testing::kernel("read/plain")], options);
     PlannedExperiment::new(Box::new(Planned { steps, seconds }), &request, 1).unwrap().run(&mut host, &(), &mut ())
 }

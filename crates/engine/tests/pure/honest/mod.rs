@@ -9,7 +9,7 @@ mod noise;
 mod warm;
 
 use made::{SECONDS, machine, measure, measure_steps, steps};
-use tiermark_model::{Experiment, Grade, Metric, Observation, ReasonCode, StateKind};
+use tiermark_model::{Experiment, Grade, Metric, Observation, ReasonCode, StateKind, testing};
 use tiermark_sim::{ComesAndGoes, Neighbours, SimOptions};
 
 /// What a trusted number may be off.
@@ -19,16 +19,12 @@ const SHARE_OFF: f64 = 0.05;
 
 /// Seeds of each kind of machine.
 fn seeds() -> u64 {
-    seeds_or(8)
+    testing::seeds(8)
 }
 
 /// Seeds of each kind of machine, where a few take long enough.
 fn few_seeds() -> u64 {
-    seeds_or(3)
-}
-
-fn seeds_or(usual: u64) -> u64 {
-    std::env::var("TIERMARK_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+    testing::seeds(3)
 }
 
 /// A number from a seed, from 0 to 1, for each purpose another.

@@ -24,13 +24,7 @@ fn step(id: &str, metric: Metric, bytes: u64, page: PageKind, role: Role, stop: 
         phase: 0,
         metric,
         setup: Setup {
-            regions: vec![RegionSetup {
-                bytes: Bytes(bytes),
-                policy: MemPolicy::Bind,
-                nodes: IdSet::new(),
-                page,
-                layout,
-            }],
+            regions: vec![testing::region(bytes, page, layout)],
             threads: vec![ThreadSetup::new(0, role, 0)],
             seed: 7,
         },
@@ -107,63 +101,15 @@ fn tiny() -> Tiny {
 }
 
 fn machine() -> Machine {
-    let one: IdSet = "0".parse().unwrap();
-    let cache = |level, bytes| Cache {
-        level,
-        kind: CacheKind::Unified,
-        bytes: Some(bytes),
-        line_bytes: Some(64),
-        ways: None,
-        sets: None,
-        cpus: one.clone(),
-    };
-    Machine {
-        cpus: vec![Cpu { node: Some(0), ..Cpu::default() }],
-        allowed_cpus: one.clone(),
-        allowed_nodes: one.clone(),
-        caches: vec![cache(1, 32 * KIB), cache(2, MIB), cache(3, 32 * MIB)],
-        nodes: vec![Node {
-            id: 0,
-            cpus: one.clone(),
-            memory_bytes: Some(8 * GIB),
-            free_bytes: Some(6 * GIB),
-            ..Node::default()
-        }],
-        system: System { thp: Some("madvise".into()), ..System::default() },
-        ..Machine::default()
-    }
+    testing::small_machine(1)
 }
 
 fn kernels() -> Vec<KernelInfo> {
-    [("read/plain", true), ("read/fast", false)]
-        .map(|(id, plain)| KernelInfo {
-            id: id.into(),
-            isa: Isa::Avx2,
-            pattern: Pattern::Sequential,
-            streams: 1,
-            loads: 8,
-            stores: 0,
-            unroll_bytes: 256,
-            store_kind: StoreKind::None,
-            read_per_line: 64,
-            write_per_line: 0,
-            zeros_only: false,
-            plain,
-            doc: String::new(),
-        })
-        .to_vec()
+    vec![testing::kernel("read/plain"), KernelInfo { plain: false, ..testing::kernel("read/fast") }]
 }
 
 fn request() -> Request {
-    Request {
-        probe: "tiny".into(),
-        scope: Scope::default(),
-        effort: Effort::Standard,
-        precision: None,
-        seed: 5,
-        params: serde_json::Value::Null,
-        part: None,
-    }
+    Request { seed: 5, ..testing::request("tiny") }
 }
 
 #[derive(Default)]

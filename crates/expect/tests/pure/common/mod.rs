@@ -6,7 +6,7 @@
 use tiermark_expect::{Entry, check, read};
 use tiermark_model::{
     CheckOutcome, CheckResult, Code, Cpu, Dimm, Experiment, Finding, Labels, Machine, MemoryChannels, Metric, Node,
-    Observation, PerCycle, Plan, Purpose, Quantity, Reason, Request, Run, Scope, TheoreticalPeak, Unit, Verdict,
+    Observation, PerCycle, Purpose, Quantity, Reason, Run, TheoreticalPeak, Unit, Verdict, testing,
 };
 
 /// Two sockets of two cores and one node, 8 channels of 38.4 GB/s.
@@ -42,24 +42,8 @@ pub(crate) fn machine() -> Machine {
 
 /// A run of a matrix with these findings.
 pub(crate) fn run(findings: Vec<Finding>) -> Run {
-    let request = Request {
-        probe: "matrix".into(),
-        scope: Scope::default(),
-        effort: tiermark_model::Effort::Standard,
-        precision: None,
-        seed: 1,
-        params: Default::default(),
-        part: None,
-    };
-    let experiment = Experiment {
-        request,
-        method: 1,
-        plan: Plan::default(),
-        observations: Vec::new(),
-        states: Vec::new(),
-        drift: Vec::new(),
-        findings,
-    };
+    let request = testing::request("matrix");
+    let experiment = Experiment { findings, ..testing::experiment(request) };
     Run {
         id: "made".into(),
         title: "matrix".into(),

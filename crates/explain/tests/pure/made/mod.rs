@@ -4,10 +4,9 @@
 
 use tiermark_explain::explain;
 use tiermark_model::{
-    Bench, BoxKind, BoxPlace, BoxTraffic, CounterCheck, CounterSourceId, Cpu, Dimm, Experiment, Explained,
-    ExplainedKind, Explanation, Finding, Isa, KernelInfo, Labels, LinkTraffic, Machine, MemoryChannels, Metric, Node,
-    Note, Observation, Pattern, Plan, Purpose, Quantity, Request, Run, RunCounters, Scope, StepTraffic, StoreKind,
-    TheoreticalPeak, Traffic, Unit,
+    Bench, BoxKind, BoxPlace, BoxTraffic, CounterCheck, CounterSourceId, Cpu, Dimm, Explained, ExplainedKind,
+    Explanation, Finding, KernelInfo, Labels, LinkTraffic, Machine, MemoryChannels, Metric, Node, Note, Observation,
+    Pattern, Purpose, Quantity, Run, RunCounters, StepTraffic, TheoreticalPeak, Traffic, Unit, testing,
 };
 
 /// GB/s.
@@ -42,33 +41,11 @@ pub(crate) fn machine() -> Machine {
 }
 
 fn kernel(id: &str) -> KernelInfo {
-    let (op, _) = id.split_once('/').unwrap();
-    let word = |used: bool| match (used, op.ends_with('8')) {
-        (false, _) => 0,
-        (true, true) => 8,
-        (true, false) => 64,
-    };
-    let is_read = op.starts_with("read");
-    let store_kind = match op {
-        _ if is_read => StoreKind::None,
-        "write.nt" => StoreKind::NonTemporal,
-        _ => StoreKind::Cached,
-    };
-    KernelInfo {
-        id: id.into(),
-        isa: Isa::Avx512,
-        pattern: if op.contains("random") { Pattern::Random } else { Pattern::Sequential },
-        streams: 1,
-        loads: 8,
-        stores: 8,
-        unroll_bytes: 512,
-        store_kind,
-        read_per_line: word(is_read),
-        write_per_line: word(!is_read),
-        zeros_only: false,
-        plain: true,
-        doc: String::new(),
-    }
+    let made = testing::kernel(id);
+    let used = |line: u16| if id.contains("8/") { line / 8 } else { line };
+    let pattern = if id.contains("random") { Pattern::Random } else { Pattern::Sequential };
+    let (read_per_line, write_per_line) = (used(made.read_per_line), used(made.write_per_line));
+    KernelInfo { pattern, read_per_line, write_per_line, ..made }
 }
 
 /// Counters that agree with a known stream, but for these faults.
@@ -84,17 +61,6 @@ pub(crate) fn counters(faults: Vec<Note>) -> RunCounters {
 
 /// A run of one experiment without steps.
 pub(crate) fn run() -> Run {
-    let request = Request {
-        probe: "matrix".into(),
-        scope: Scope::default(),
-        effort: tiermark_model::Effort::Standard,
-        precision: None,
-        seed: 1,
-        params: Default::default(),
-        part: None,
-    };
-    let (observations, states, drift, findings) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let experiment = Experiment { request, method: 1, plan: Plan::default(), observations, states, drift, findings };
     let kernels = ["read/avx512", "write/avx512", "write.nt/avx512", "read.random8/x86", "write.random8/x86"];
     Run {
         id: "made".into(),
@@ -104,7 +70,7 @@ pub(crate) fn run() -> Run {
         machine: machine(),
         counters: Some(counters(Vec::new())),
         bench: Bench { kernels: kernels.map(kernel).to_vec(), ..Bench::default() },
-        experiments: vec![experiment],
+        experiments: vec![testing::experiment(testing::request("matrix"))],
         ..Run::default()
     }
 }

@@ -5,11 +5,13 @@
 
 use tiermark_engine::{Probe, run_experiment};
 use tiermark_machine::synth::Synth;
-use tiermark_model::{Effort, Experiment, Finding, KIB, KernelInfo, MIB, Machine, Request, Scope};
+use tiermark_model::{Effort, Experiment, Finding, KIB, KernelInfo, MIB, Machine, Request, Scope, testing};
 use tiermark_sim::{Ceilings, SimCore, SimHost, SimOptions};
 
 /// Seeds of noise under which every number must come out.
-pub(crate) const SEEDS: std::ops::Range<u64> = 1..21;
+pub(crate) fn seeds() -> std::ops::Range<u64> {
+    1..1 + testing::seeds(4)
+}
 
 /// Two sockets.
 pub(crate) fn server(cores: u32, smt: u32) -> Machine {
@@ -24,7 +26,7 @@ pub(crate) fn kernels() -> Vec<KernelInfo> {
 }
 
 pub(crate) fn request(probe: &str, effort: Effort, seed: u64, params: serde_json::Value) -> Request {
-    Request { probe: probe.into(), scope: Scope::default(), effort, precision: None, seed, params, part: None }
+    Request { effort, seed, params, ..testing::request(probe) }
 }
 
 pub(crate) fn run(probe: &Probe, machine: &Machine, request: &Request, ceilings: Ceilings) -> Experiment {
@@ -56,7 +58,6 @@ pub(crate) fn findings(probe: &Probe, effort: Effort, core: SimCore, seed: u64) 
     let options = SimOptions { seed, noise: 0.005, core, ..SimOptions::default() };
     let mut host = SimHost::new(synth.machine().unwrap(), kernels(), options);
     let scope = Scope { max_seconds: Some(600.0), ..Scope::default() };
-    let (params, probe_id) = (serde_json::Value::Null, probe.id.into());
-    let request = Request { probe: probe_id, scope, effort, precision: None, seed, params, part: None };
+    let request = Request { scope, effort, seed, ..testing::request(probe.id) };
     run_experiment(probe, &request, &mut host, &mut ()).unwrap().findings
 }

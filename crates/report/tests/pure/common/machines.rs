@@ -67,9 +67,6 @@ pub(crate) fn vm() -> Machine {
                 memory_limit: Some(4 * GIB),
                 memory_used: Some(300 * MIB),
                 cpu_quota: Some(1.5),
-                limit_throttles: false,
-                memory_throttled: None,
-                memory_kills: None,
                 cpu_quotas: vec![CpuQuota {
                     file: "/sys/fs/cgroup/user.slice/user-1000.slice/cpu.max".into(),
                     cpus: 1.5,
@@ -80,6 +77,7 @@ pub(crate) fn vm() -> Machine {
                     quota: Some("/sys/fs/cgroup/user.slice/user-1000.slice/cpu.max".into()),
                     ..LimitFiles::default()
                 },
+                ..Cgroup::default()
             }),
             memory_bytes: Some(8_348_000_000),
             available_bytes: Some(7_000_000_000),
@@ -141,12 +139,8 @@ pub(crate) fn cxl() -> Machine {
         cpus: set(cpus),
         memory_bytes: Some(gib * GIB),
         free_bytes: Some((gib - 3) * GIB),
-        offline_bytes: None,
         distances: distances(row),
         memory_tier: Some(tier),
-        side_caches: Vec::new(),
-        hides_cpus: false,
-        emulated: IdSet::new(),
         huge_pages: vec![
             HugePool { page_bytes: 2 * MIB, total: 512, free: 500, promised: 0 },
             HugePool { page_bytes: GIB, total: 4, free: 4, promised: 0 },
@@ -159,6 +153,7 @@ pub(crate) fn cxl() -> Machine {
             read_bandwidth: Some(rate),
             write_bandwidth: Some(rate / 2.0),
         }],
+        ..Node::default()
     };
     Machine {
         cpu_model: CpuModel { name: Some("INTEL(R) XEON(R) PLATINUM 8562Y+".into()), ..vm().cpu_model },

@@ -45,20 +45,11 @@ pub(crate) fn observation(labels: Labels, metric: Metric, value: f64) -> Observa
 }
 
 pub(crate) fn request(probe: &str) -> Request {
-    Request {
-        probe: probe.into(),
-        scope: Scope::default(),
-        effort: Effort::Standard,
-        precision: None,
-        seed: 42,
-        params: serde_json::json!({}),
-        part: None,
-    }
+    Request { seed: 42, params: serde_json::json!({}), ..testing::request(probe) }
 }
 
 pub(crate) fn run_of(machine: Machine, title: &str, observations: Vec<Observation>, findings: Vec<Finding>) -> Run {
     Run {
-        schema: RUN_SCHEMA.into(),
         id: "20260102T030405Z-0a1b2c".into(),
         title: title.into(),
         tool: Tool {
@@ -71,36 +62,24 @@ pub(crate) fn run_of(machine: Machine, title: &str, observations: Vec<Observatio
         command: ["tiermark", title, "--json=/home/ada/out.json", "--kernel", "read/avx512"].map(String::from).into(),
         started: "2026-01-02T03:04:05Z".into(),
         seconds: 48.2,
-        complete: true,
         seed: 42,
-        plan: None,
-        simulated: None,
         machine,
-        health: None,
-        problems: None,
-        counters: None,
         bench: Bench {
-            idle_traffic: None,
-            idle_watts: None,
-            primitives: Vec::new(),
-            kernels: vec![],
             clock: ClockInfo { source: "tsc".into(), hz: 2.1e9, resolution_ns: 9.5, how: "calibrated".into() },
             overheads: Overheads { stamp_ns: 11.9, gate_ns: Some(900.0), loop_ns: Some(3.2), core_hz: Some(3.5e9) },
+            ..Bench::default()
         },
         experiments: vec![Experiment {
-            request: request(title),
-            method: 1,
             plan: Plan {
                 rules: vec![memory_size("buffer", "1 GiB = 4 x (260 MiB L3)")],
                 max_seconds: 60.0,
                 ..Plan::default()
             },
             observations,
-            states: vec![],
-            drift: vec![],
             findings,
+            ..testing::experiment(request(title))
         }],
-        warnings: vec![],
+        ..Run::default()
     }
 }
 

@@ -237,17 +237,8 @@ impl Made {
             Observation { per_cycle, ..figure.observation() }
         };
         let observations = self.figures.iter().map(seen).chain(Self::curve()).collect();
-        let request = Request {
-            probe: "survey".into(),
-            scope: Scope::default(),
-            effort: Effort::Standard,
-            precision: None,
-            seed: 42,
-            params: serde_json::Value::Null,
-            part: None,
-        };
+        let request = Request { seed: 42, ..testing::request("survey") };
         Run {
-            schema: RUN_SCHEMA.into(),
             id: "20260102T030405Z-0a1b2c".into(),
             title: "survey".into(),
             tool: Tool { version: "0.1.0".into(), ..Tool::default() },
@@ -256,12 +247,7 @@ impl Made {
             seconds: 55.4,
             complete: self.complete,
             seed: 42,
-            plan: None,
-            simulated: None,
             machine: guest(),
-            health: None,
-            problems: None,
-            counters: None,
             bench: Bench::default(),
             experiments: vec![Experiment {
                 request,
@@ -281,6 +267,7 @@ impl Made {
                 findings: self.findings(),
             }],
             warnings: self.warnings.clone(),
+            ..Run::default()
         }
     }
 }
@@ -302,15 +289,7 @@ fn step_of(figure: &MadeFigure) -> Step {
 fn guest() -> Machine {
     let all: IdSet = "0-1".parse().unwrap();
     let cpus = (0..2).map(|id| Cpu { id, core: id, node: Some(0), llc: Some(0), ..Cpu::default() }).collect();
-    let cache = |level: u8, kib: u64| Cache {
-        level,
-        kind: if level == 1 { CacheKind::Data } else { CacheKind::Unified },
-        bytes: Some(kib * KIB),
-        line_bytes: Some(64),
-        ways: None,
-        sets: None,
-        cpus: all.clone(),
-    };
+    let cache = |level, kib: u64| testing::cache(level, kib * KIB, all.iter());
     Machine {
         cpu_model: CpuModel { name: Some("AMD EPYC".into()), ..CpuModel::default() },
         cpus,
