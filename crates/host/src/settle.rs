@@ -144,16 +144,18 @@ fn chase_settles(chase: &mut ChaseWork, region: &Region, around: Surroundings, c
 
 /// Nodes of the chain of a region.
 fn nodes(region: &Region) -> usize {
-    let pitch = match region.layout {
-        Layout::Chain(ChainLayout::Scatter(bytes) | ChainLayout::Stride(bytes)) => {
-            usize::try_from(bytes).unwrap_or(LINE)
-        }
-        // Two nodes in each block of 512 bytes.
-        Layout::Chain(ChainLayout::Pair(_)) => 256,
-        Layout::Chain(ChainLayout::Groups) => ChainLayout::GROUP_PITCH as usize,
-        _ => LINE,
+    let Layout::Chain(chain) = region.layout else { return (region.bytes / LINE).max(1) };
+    let apart = match chain {
+        // Two nodes in each block.
+        ChainLayout::Pair(_) => chain.pitch() / 2,
+        ChainLayout::Random
+        | ChainLayout::PageRandom
+        | ChainLayout::Stride(_)
+        | ChainLayout::Scatter(_)
+        | ChainLayout::Groups
+        | ChainLayout::Long(_) => chain.pitch(),
     };
-    (region.bytes / pitch.max(LINE)).max(1)
+    (region.bytes / (apart as usize).max(LINE)).max(1)
 }
 
 /// Follows a chain for so many accesses, as long as there is time.

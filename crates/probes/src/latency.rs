@@ -241,13 +241,7 @@ impl LatencyStudy {
 
     /// Refuses chains that would not be chains: fewer nodes than two for each one followed.
     fn check_chain(&self, size: Bytes, layout: ChainLayout) -> Result<(), Refusal> {
-        const PAIR_BLOCK: u64 = 512;
-        let pitch = match layout {
-            ChainLayout::Stride(bytes) | ChainLayout::Scatter(bytes) => bytes,
-            ChainLayout::Pair(_) => PAIR_BLOCK,
-            ChainLayout::Groups => ChainLayout::GROUP_PITCH,
-            _ => LINE,
-        };
+        let pitch = layout.pitch();
         let (nodes, chains) = (size.0 / pitch, u64::from(self.chains.iter().copied().max().unwrap_or(1)));
         if nodes >= 2 * chains {
             return Ok(());

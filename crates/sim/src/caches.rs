@@ -74,12 +74,13 @@ impl SimCore {
 /// resolved by sets. Pages lie where `luck` puts them: only the bits of an address within its page are the chain's own.
 pub(super) fn shares(machine: &Machine, cpu: CpuId, region: &RegionSetup, luck: u64) -> Option<Vec<f64>> {
     let Layout::Chain(layout) = region.layout else { return None };
-    let (pitch, apart) = match layout {
-        ChainLayout::Scatter(bytes) => (bytes, None),
-        ChainLayout::Stride(bytes) if bytes >= LONG_STRIDE => (bytes, None),
-        ChainLayout::Pair(bytes) => (512, Some(bytes)),
-        _ => return None,
+    let apart = match layout {
+        ChainLayout::Stride(bytes) if bytes < LONG_STRIDE => return None,
+        ChainLayout::Stride(_) | ChainLayout::Scatter(_) => None,
+        ChainLayout::Pair(apart) => Some(apart),
+        ChainLayout::Random | ChainLayout::PageRandom | ChainLayout::Groups | ChainLayout::Long(_) => return None,
     };
+    let pitch = layout.pitch();
     let nodes = region.bytes.0 / pitch.max(1);
     if nodes == 0 || nodes > MOST_NODES {
         return None;

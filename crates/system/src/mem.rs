@@ -358,7 +358,7 @@ impl Mapping {
     /// Stride and places of a proven chain of bytes.
     pub(super) fn bytes_chain(&self) -> Option<(usize, usize)> {
         match *self.holds() {
-            Holds::Chain { layout, places } if layout.is_of_bytes() => Some((layout::pitch(layout), places)),
+            Holds::Chain { layout, places } if layout.is_of_bytes() => Some((layout.pitch() as usize, places)),
             _ => None,
         }
     }

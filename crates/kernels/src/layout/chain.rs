@@ -2,7 +2,7 @@
 
 use tiermark_model::setup::ChainLayout;
 
-use super::{LayoutError, POLL_EVERY, cycle, go_on, pitch, places, sattolo, slots};
+use super::{LayoutError, POLL_EVERY, cycle, go_on, places, sattolo, slots};
 use crate::rng::Rng;
 
 /// Writes a chain into a buffer: each place's first word (for `long:N`, each of its first N words; for `groups`, its
@@ -49,7 +49,7 @@ pub fn write_cycle(
     stopped: &dyn Fn() -> bool,
 ) -> Result<(), LayoutError> {
     places(layout, size_of_val(words))?;
-    let pitch = pitch(layout);
+    let pitch = layout.pitch() as usize;
     let slot = slots(layout)[0];
     for (start, (piece, next)) in
         (0..).step_by(POLL_EVERY).zip(words.chunks_mut(POLL_EVERY * (pitch / 8)).zip(next.chunks(POLL_EVERY)))

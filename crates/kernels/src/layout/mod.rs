@@ -51,7 +51,10 @@ pub enum LayoutError {
         stride: u64,
     },
     /// A distance that does not lie inside a block.
-    #[error("words {apart} bytes apart do not fit a block of {PAIR_BLOCK} bytes: use a multiple of 8 up to 504")]
+    #[error(
+        "words {apart} bytes apart do not fit a block of {} bytes: use a multiple of 8 up to 504",
+        ChainLayout::PAIR_BLOCK
+    )]
     Pair {
         /// The distance given.
         apart: u64,
@@ -67,28 +70,13 @@ pub enum LayoutError {
     },
 }
 
-/// Bytes of a block of `pair:N`: as far as any prefetcher of neighbours is known to reach (two pairs of 128 bytes on
-/// either side).
-pub const PAIR_BLOCK: usize = 512;
-
-/// Distance between neighbouring places in bytes, never 0 where [`places`] allows the layout: the stride of `stride:N`
-/// and `scatter:N`, the block of `pair:N`, two lines of `groups`, a line otherwise.
-pub fn pitch(layout: ChainLayout) -> usize {
-    match layout {
-        ChainLayout::Stride(bytes) | ChainLayout::Scatter(bytes) => bytes as usize,
-        ChainLayout::Pair(_) => PAIR_BLOCK,
-        ChainLayout::Groups => ChainLayout::GROUP_PITCH as usize,
-        _ => LINE,
-    }
-}
-
 /// The words of a place that hold pointers, counted from its start.
 fn slots(layout: ChainLayout) -> Vec<usize> {
     match layout {
         ChainLayout::Long(count) => (0..usize::from(count)).collect(),
         ChainLayout::Pair(apart) => vec![0, apart as usize / 8],
         ChainLayout::Groups => vec![ChainLayout::GROUP_OFFSET as usize / 8],
-        _ => vec![0],
+        ChainLayout::Random | ChainLayout::PageRandom | ChainLayout::Stride(_) | ChainLayout::Scatter(_) => vec![0],
     }
 }
 
@@ -102,13 +90,19 @@ pub fn places(layout: ChainLayout, bytes: usize) -> Result<usize, LayoutError> {
         ChainLayout::Scatter(stride) if stride == 0 || stride % 8 != 0 => {
             return Err(LayoutError::Stride { stride });
         }
-        ChainLayout::Pair(apart) if apart == 0 || apart % 8 != 0 || apart >= PAIR_BLOCK as u64 => {
+        ChainLayout::Pair(apart) if apart == 0 || apart % 8 != 0 || apart >= ChainLayout::PAIR_BLOCK => {
             return Err(LayoutError::Pair { apart });
         }
         ChainLayout::Long(count) if !(1..=8).contains(&count) => return Err(LayoutError::Permutations { count }),
-        _ => {}
+        ChainLayout::Random
+        | ChainLayout::PageRandom
+        | ChainLayout::Stride(_)
+        | ChainLayout::Scatter(_)
+        | ChainLayout::Pair(_)
+        | ChainLayout::Groups
+        | ChainLayout::Long(_) => {}
     }
-    let needed = pitch(layout);
+    let needed = layout.pitch() as usize;
     match bytes / needed {
         0 => Err(LayoutError::TooSmall { layout, bytes, needed }),
         nodes if u32::try_from(nodes).is_err() => Err(LayoutError::TooLarge { nodes }),
@@ -126,11 +120,12 @@ fn go_on(stopped: &dyn Fn() -> bool) -> Result<(), LayoutError> {
 
 /// Whether `offset` is where a node lies in a buffer of that many places.
 pub fn is_node(layout: ChainLayout, places: usize, offset: usize) -> bool {
+    let pitch = layout.pitch() as usize;
     if layout.is_of_bytes() {
-        return offset.is_multiple_of(pitch(layout)) && offset / pitch(layout) < places;
+        return offset.is_multiple_of(pitch) && offset / pitch < places;
     }
-    let slot = offset % pitch(layout).max(1);
-    offset / pitch(layout).max(1) < places && slot.is_multiple_of(8) && slots(layout).contains(&(slot / 8))
+    let slot = offset % pitch.max(1);
+    offset / pitch.max(1) < places && slot.is_multiple_of(8) && slots(layout).contains(&(slot / 8))
 }
 
 /// One cycle over `places` places, as the number of the place that follows each. For `long`, the first of its

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use thiserror::Error;
 use tiermark_model::setup::ChainLayout;
 
-use super::{LayoutError, POLL_EVERY, go_on, pitch, places, slots};
+use super::{LayoutError, POLL_EVERY, go_on, places, slots};
 use crate::rng::Rng;
 
 /// Walks under way at once: about as many misses as a core keeps outstanding.
@@ -122,7 +122,7 @@ pub fn prove(
     let places = places(layout, size_of_val(words))?;
     if layout.is_of_bytes() {
         prove_zeros(words, stopped)?;
-        return Ok(Proof { nodes: places as u64, marks: Vec::new(), pitch: pitch(layout) as u64 });
+        return Ok(Proof { nodes: places as u64, marks: Vec::new(), pitch: layout.pitch() });
     }
     let grid = Grid::new(layout, places);
     grid.check_pointers(words, base, stopped)?;
@@ -158,7 +158,7 @@ struct Grid {
 impl Grid {
     fn new(layout: ChainLayout, places: usize) -> Self {
         let pair = matches!(layout, ChainLayout::Pair(_));
-        Self { places, pitch: pitch(layout) / 8, slots: slots(layout), pair }
+        Self { places, pitch: layout.pitch() as usize / 8, slots: slots(layout), pair }
     }
 
     fn nodes(&self) -> u64 {

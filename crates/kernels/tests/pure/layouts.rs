@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use proptest::prelude::*;
 use tiermark_kernels::layout::{
-    LayoutError, ProofError, cycle, is_node, permutation, pitch, places, prove, prove_permutation, write_chain,
+    LayoutError, ProofError, cycle, is_node, permutation, places, prove, prove_permutation, write_chain,
 };
 use tiermark_model::setup::ChainLayout;
 
@@ -242,7 +242,7 @@ fn groups_share_their_lines_with_a_random_chain() {
 
 #[test]
 fn groups_of_whole_places() {
-    assert_eq!((pitch(ChainLayout::Groups), places(ChainLayout::Groups, 383)), (128, Ok(2)));
+    assert_eq!((ChainLayout::Groups.pitch(), places(ChainLayout::Groups, 383)), (128, Ok(2)));
     let too_small = LayoutError::TooSmall { layout: ChainLayout::Groups, bytes: 127, needed: 128 };
     assert_eq!(places(ChainLayout::Groups, 127), Err(too_small));
 }
@@ -273,7 +273,7 @@ fn layouts_that_cannot_be_built_say_why() {
         Err(LayoutError::Page { page_bytes: 100 })
     ));
     assert!(matches!(places(ChainLayout::Pair(512), 4096), Err(LayoutError::Pair { apart: 512 })));
-    assert_eq!(pitch(ChainLayout::Stride(4096)), 4096);
+    assert_eq!(ChainLayout::Stride(4096).pitch(), 4096);
     assert_eq!(places(ChainLayout::Stride(4096), 32 << 10), Ok(8));
 }
 

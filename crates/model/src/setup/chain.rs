@@ -38,6 +38,20 @@ impl ChainLayout {
     /// Where the node lies in its [`ChainLayout::GROUP_PITCH`]: the second word. The first word of each line, where the
     /// nodes of [`ChainLayout::Random`] lie, stays free, so that a chain of each layout fits in the same memory.
     pub const GROUP_OFFSET: u64 = 8;
+    /// Bytes of a block of [`ChainLayout::Pair`]: as far as any prefetcher of neighbours is known to reach (two pairs of
+    /// 128 bytes on either side).
+    pub const PAIR_BLOCK: u64 = 512;
+
+    /// Bytes from one place to the next: a stride, a block of `pair:N`, two lines of `groups`, else a line. 0 only for a
+    /// stride of 0, which no chain has.
+    pub fn pitch(self) -> u64 {
+        match self {
+            Self::Stride(bytes) | Self::Scatter(bytes) => bytes,
+            Self::Pair(_) => Self::PAIR_BLOCK,
+            Self::Groups => Self::GROUP_PITCH,
+            Self::Random | Self::PageRandom | Self::Long(_) => 64,
+        }
+    }
 
     /// Whether its accesses are bytes and not pointers: pointers of 8 bytes do not fit such a stride. Each byte is
     /// zero, and is added to the address of the next access, so that accesses wait for one another all the same.
