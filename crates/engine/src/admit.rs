@@ -165,13 +165,7 @@ mod tests {
 
     fn setup(cpu: u32, bytes: u64, nodes: &str, page: PageKind) -> Setup {
         Setup {
-            regions: vec![RegionSetup {
-                bytes: Bytes(bytes),
-                policy: MemPolicy::Bind,
-                nodes: nodes.parse().unwrap(),
-                page,
-                layout: Layout::Data,
-            }],
+            regions: vec![RegionSetup { nodes: nodes.parse().unwrap(), ..testing::region(bytes, page, Layout::Data) }],
             threads: vec![ThreadSetup::new(cpu, Role::Chase { chains: 1 }, 0)],
             seed: 1,
         }

@@ -340,18 +340,15 @@ fn lower(a: Option<f64>, b: Option<f64>) -> Option<f64> {
 mod tests {
     use tiermark_model::messages::setup as says;
     use tiermark_model::{
-        Grade, Labels, Layout, Machine, Metric, Node, PageKind, Reason, ReasonCode, RegionSetup, Setup, StopRule,
-        Window, testing,
+        Grade, Labels, Layout, Machine, Metric, Node, PageKind, Reason, ReasonCode, RegionSetup, Setup, Window, testing,
     };
 
     use super::*;
     use crate::Lab;
 
     fn cell(regions: Vec<RegionSetup>) -> Cell {
-        let stop = StopRule { precision: 0.05, allocations: 2, min_visits: 2, max_visits: 4, shot_seconds: 0.01 };
         let setup = Setup { regions, threads: Vec::new(), seed: 1 };
-        let step = Step { id: "a".into(), labels: Labels::new(), phase: 0, metric: Metric::Latency, setup, stop };
-        Cell::new(step, 0)
+        Cell::new(Step { setup, ..testing::step("a", Metric::Latency) }, 0)
     }
 
     #[test]

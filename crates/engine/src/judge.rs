@@ -92,7 +92,7 @@ pub(crate) fn clock_spread(core_hz: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{Bench, Grade, Labels, Machine, Metric, ReasonCode, Setup, StopRule};
+    use tiermark_model::{Bench, Grade, Labels, Machine, Metric, ReasonCode, testing};
 
     fn observed(value: f64) -> Observation {
         let seen = Observation::new("a", Labels::new(), Metric::Latency);
@@ -100,9 +100,7 @@ mod tests {
     }
 
     fn step(metric: Metric, labels: Labels) -> Step {
-        let stop = StopRule { precision: 0.01, allocations: 1, min_visits: 1, max_visits: 1, shot_seconds: 0.01 };
-        let setup = Setup { regions: vec![], threads: vec![], seed: 0 };
-        Step { id: "a".into(), phase: 0, labels, metric, setup, stop }
+        Step { labels, ..testing::step("a", metric) }
     }
 
     fn judged(seen: &Observation, bound: &[Reason], bench: &Bench) -> Verdict {

@@ -79,8 +79,7 @@ fn nodes(setup: &Setup, machine: &Machine) -> IdSet {
 mod tests {
     use super::*;
     use tiermark_model::{
-        Bytes, Cpu, Dimm, Grade, KernelId, Layout, MIB, MemPolicy, Node, PageKind, StopRule, System, TheoreticalPeak,
-        ThreadSetup, testing,
+        Cpu, Dimm, Grade, KernelId, Layout, MIB, Node, PageKind, System, TheoreticalPeak, ThreadSetup, testing,
     };
 
     /// Two nodes of one cpu and four channels of 10 GB/s each, and a node without cpus; 1 MiB of cache for each cpu.
@@ -108,23 +107,12 @@ mod tests {
 
     /// Each cpu streams through so much of some nodes.
     fn step(labels: Labels, cpus: &[u32], nodes: &[u32], each: u64) -> Step {
-        let region = RegionSetup {
-            bytes: Bytes(each),
-            policy: MemPolicy::Bind,
-            nodes: nodes.iter().copied().collect(),
-            page: PageKind::Thp,
-            layout: Layout::Data,
-        };
+        let region = testing::region(each, PageKind::Thp, Layout::Data);
+        let region = RegionSetup { nodes: nodes.iter().copied().collect(), ..region };
         let role = Role::Stream { kernel: KernelId("read/avx2".into()), rivals: Vec::new() };
         let threads = cpus.iter().enumerate().map(|(i, cpu)| ThreadSetup::new(*cpu, role.clone(), i)).collect();
-        Step {
-            id: "a".into(),
-            phase: 0,
-            labels,
-            metric: Metric::Bandwidth,
-            setup: Setup { regions: vec![region; cpus.len()], threads, seed: 0 },
-            stop: StopRule { precision: 0.01, allocations: 1, min_visits: 1, max_visits: 1, shot_seconds: 0.01 },
-        }
+        let setup = Setup { regions: vec![region; cpus.len()], threads, seed: 0 };
+        Step { labels, setup, ..testing::step("a", Metric::Bandwidth) }
     }
 
     fn grade(step: &Step, gbs: f64, machine: &Machine) -> Grade {

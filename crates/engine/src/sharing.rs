@@ -44,7 +44,7 @@ impl Sharing {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use tiermark_model::{CacheKind, KIB, Layout, Metric, PageKind, Setup, StopRule, testing};
+    use tiermark_model::{CacheKind, KIB, Layout, Metric, PageKind, Setup, testing};
 
     use super::*;
 
@@ -52,11 +52,10 @@ pub(crate) mod tests {
     pub(crate) fn streams(tier: Option<&str>) -> Step {
         let role = Role::Stream { kernel: "read/plain".into(), rivals: Vec::new() };
         let threads = (0..2).map(|i| ThreadSetup::new(i, role.clone(), i as usize)).collect();
-        let stop = StopRule { precision: 0.05, allocations: 1, min_visits: 2, max_visits: 40, shot_seconds: 0.002 };
         let labels = tier.map_or_else(Labels::new, |tier| Labels::new().text(Labels::TIER, tier));
         let region = testing::region(16 * KIB, PageKind::Base, Layout::Data);
         let setup = Setup { regions: vec![region; 2], threads, seed: 1 };
-        Step { id: "a".into(), labels, phase: 0, metric: Metric::Bandwidth, setup, stop }
+        Step { labels, setup, ..testing::step("a", Metric::Bandwidth) }
     }
 
     #[test]

@@ -165,33 +165,23 @@ impl Plan {
 mod tests {
     use super::*;
     use crate::kernel::KernelId;
-    use crate::labels::Labels;
     use crate::plan::StopRule;
-    use crate::setup::{Layout, MemPolicy, RegionSetup, Setup, ThreadSetup};
-    use crate::units::Bytes;
+    use crate::setup::{Layout, Setup, ThreadSetup};
+    use crate::testing;
     use crate::units::Metric;
 
     fn step(rivals: usize, page: PageKind) -> Step {
-        let region = RegionSetup {
-            bytes: Bytes(150_000_000),
-            policy: MemPolicy::Bind,
-            nodes: crate::idset::IdSet::new(),
-            page,
-            layout: Layout::Data,
-        };
+        let region = testing::region(150_000_000, page, Layout::Data);
         let kernel = || KernelId("read/avx2".into());
         let role = Role::Stream { kernel: kernel(), rivals: (0..rivals).map(|_| kernel()).collect() };
         Step {
-            id: "a".into(),
-            labels: Labels::new(),
-            phase: 0,
-            metric: Metric::Bandwidth,
             setup: Setup {
                 regions: vec![region; 2],
                 threads: (0..2).map(|i| ThreadSetup::new(i, role.clone(), i as usize)).collect(),
                 seed: 0,
             },
             stop: StopRule { precision: 0.02, allocations: 3, min_visits: 10, max_visits: 100, shot_seconds: 0.002 },
+            ..testing::step("a", Metric::Bandwidth)
         }
     }
 

@@ -104,31 +104,19 @@ impl Step {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::idset::IdSet;
     use crate::plan::StopRule;
-    use crate::setup::{Layout, MemPolicy, RegionSetup, Setup, ThreadSetup};
+    use crate::setup::{Layout, Setup, ThreadSetup};
+    use crate::testing;
 
     fn step(group: OsGroup, metric: Metric, change: impl FnOnce(&mut OsCall)) -> Step {
         let mut call = OsCall::new("x".into());
         change(&mut call);
-        let region = RegionSetup {
-            bytes: Bytes(4096),
-            policy: MemPolicy::Bind,
-            nodes: IdSet::new(),
-            page: PageKind::Base,
-            layout: Layout::Data,
-        };
+        let region = testing::region(4096, PageKind::Base, Layout::Data);
         let stop = StopRule { precision: 0.05, allocations: 3, min_visits: 3, max_visits: 6, shot_seconds: 0.016 };
         let threads = vec![ThreadSetup::new(0, Role::Os(call), 0)];
         let labels = Labels::new().text(Labels::GROUP, group);
-        Step {
-            id: "a".into(),
-            labels,
-            phase: 0,
-            metric,
-            setup: Setup { regions: vec![region], threads, seed: 0 },
-            stop,
-        }
+        let setup = Setup { regions: vec![region], threads, seed: 0 };
+        Step { labels, setup, stop, ..testing::step("a", metric) }
     }
 
     /// One allocation and two shots on it, as these were timed.

@@ -109,7 +109,7 @@ fn page_bytes(page: PageKind) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{Bytes, Layout, MIB, MemPolicy, RegionSetup, Role};
+    use tiermark_model::{Layout, MIB, RegionSetup, Role, testing};
 
     /// ns of an operation of a process that holds so much memory.
     fn ns(id: &str, group: OsGroup, held: (u64, PageKind), change: impl Fn(&mut OsCall)) -> f64 {
@@ -124,13 +124,7 @@ mod tests {
             sweeps: Vec::new(),
             refusal: None,
         };
-        let region = RegionSetup {
-            bytes: Bytes(held.0),
-            policy: MemPolicy::Bind,
-            nodes: [0].into_iter().collect(),
-            page: held.1,
-            layout: Layout::Data,
-        };
+        let region = RegionSetup { nodes: [0].into_iter().collect(), ..testing::region(held.0, held.1, Layout::Data) };
         let thread = ThreadSetup::new(2, Role::Os(call.clone()), 0);
         let setup = Setup { regions: vec![region], threads: vec![thread.clone()], seed: 1 };
         1.0 / pace(&call, &info, &setup, &thread)

@@ -269,11 +269,8 @@ mod tests {
 
     fn roads(targets: &[(u32, u32)]) -> Roads {
         let region = |node: u32| RegionSetup {
-            bytes: Bytes(GIB),
-            policy: MemPolicy::Bind,
             nodes: [node].into_iter().collect(),
-            page: PageKind::Thp,
-            layout: Layout::Data,
+            ..testing::region(GIB, PageKind::Thp, Layout::Data)
         };
         let setup = Setup {
             regions: targets.iter().map(|(_, node)| region(*node)).collect(),

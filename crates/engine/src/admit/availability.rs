@@ -207,7 +207,7 @@ fn pool_fits(page: u64, pages: u64, free: u64, node: Option<NodeId>) -> Result<(
 mod tests {
     use super::*;
     use tiermark_model::messages::setup::codes;
-    use tiermark_model::{Cpu, HugePool, MemPolicy, Node, RegionSetup, Role, ThreadSetup};
+    use tiermark_model::{Cpu, HugePool, MemPolicy, Node, RegionSetup, Role, ThreadSetup, testing};
 
     fn two_nodes() -> Machine {
         let node = |id| Node { id, ..Node::default() };
@@ -218,11 +218,8 @@ mod tests {
     /// Regions of bytes, nodes and pages.
     fn setup(regions: &[(u64, &str, PageKind)]) -> Setup {
         let region = |&(bytes, nodes, page): &(u64, &str, PageKind)| RegionSetup {
-            bytes: Bytes(bytes),
-            policy: MemPolicy::Bind,
             nodes: nodes.parse().unwrap(),
-            page,
-            layout: Layout::Data,
+            ..testing::region(bytes, page, Layout::Data)
         };
         let thread = |region| ThreadSetup::new(0, Role::Chase { chains: 1 }, region);
         Setup {

@@ -1,6 +1,6 @@
 use tiermark_model::{
-    Bytes, ChainLayout, Cpu, EdgeSeen, GIB, IdSet, Labels, Layout, MIB, MemPolicy, Metric, PageKind, Plan, Purpose,
-    RegionSetup, Role, Setup, StopRule, ThreadSetup, Visit, Visits, Window, testing,
+    Bytes, ChainLayout, Cpu, EdgeSeen, GIB, Labels, Layout, MIB, Metric, PageKind, Plan, Purpose, RegionSetup, Role,
+    Setup, ThreadSetup, Visit, Visits, Window, testing,
 };
 
 use super::*;
@@ -13,12 +13,10 @@ fn machine() -> Machine {
 
 fn chase(id: &str, purpose: Purpose, bytes: u64, layout: ChainLayout) -> Step {
     let labels = Labels::new().purpose(purpose).whole(Labels::SIZE, bytes);
-    let (policy, page, layout) = (MemPolicy::Bind, PageKind::Thp, Layout::Chain(layout));
-    let region = RegionSetup { bytes: Bytes(bytes), policy, nodes: IdSet::new(), page, layout };
+    let region = testing::region(bytes, PageKind::Thp, Layout::Chain(layout));
     let threads = vec![ThreadSetup::new(0, Role::Chase { chains: 1 }, 0)];
-    let stop = StopRule { precision: 0.01, allocations: 3, min_visits: 8, max_visits: 100, shot_seconds: 0.002 };
     let setup = Setup { regions: vec![region], threads, seed: 1 };
-    Step { id: id.into(), labels, phase: 0, metric: Metric::Latency, setup, stop }
+    Step { labels, setup, ..testing::step(id, Metric::Latency) }
 }
 
 /// A point over 8 MiB.
@@ -48,11 +46,9 @@ fn seen(step: &Step, median: f64, count: usize) -> Observation {
 }
 
 fn experiment(cells: &[(Step, Observation)]) -> Experiment {
-    let request = testing::request("latency");
     let plan = Plan { steps: cells.iter().map(|(step, _)| step.clone()).collect(), ..Plan::default() };
     let observations = cells.iter().map(|(_, seen)| seen.clone()).collect();
-    let (states, drift, findings) = (Vec::new(), Vec::new(), Vec::new());
-    Experiment { request, method: 1, plan, observations, states, drift, findings }
+    Experiment { plan, observations, ..testing::experiment(testing::request("latency")) }
 }
 
 /// Figures of one experiment each: which of them are bounds.

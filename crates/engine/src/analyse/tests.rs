@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
 use proptest::prelude::*;
-use tiermark_model::{Disturbance, Labels, Metric, Role, Setup, Step, StopRule, ThreadSetup};
+use tiermark_model::{Disturbance, Metric, Role, Setup, Step, ThreadSetup, testing};
 
 use super::value::middle_fifth;
 use super::{ShotResult, merge};
@@ -206,8 +206,7 @@ fn a_chase_beside_a_load_gives_its_latency_and_the_load_its_rate() {
 fn contenders(count: u32) -> StepAccounting {
     let part = |cpu: u32| ThreadSetup { part: format!("cpu {cpu}"), ..ThreadSetup::new(cpu, Role::Contend, 0) };
     let setup = Setup { regions: Vec::new(), threads: (0..count).map(part).collect(), seed: 0 };
-    let stop = StopRule { precision: 0.01, allocations: 1, min_visits: 1, max_visits: 1, shot_seconds: 0.01 };
-    StepAccounting::of(&Step { id: "a".into(), phase: 0, labels: Labels::new(), metric: Metric::Latency, setup, stop })
+    StepAccounting::of(&Step { setup, ..testing::step("a", Metric::Latency) })
 }
 
 /// The value of a part.

@@ -99,7 +99,7 @@ fn change(visit: &Visit) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use tiermark_model::{StopRule, Window};
+    use tiermark_model::{Window, testing};
     use tiermark_stats::Rng;
 
     use super::*;
@@ -121,7 +121,6 @@ mod tests {
             Visit { at: at as f64, windows: (0..8).map(window).collect(), ..Visit::default() }
         };
         let visits: Vec<Visit> = (0..count).map(visit).collect();
-        let stop = StopRule { precision: 0.05, allocations: 1, min_visits: 2, max_visits: 40, shot_seconds: 0.002 };
         let reading = Reading {
             metric: Metric::Latency,
             tier: None,
@@ -130,7 +129,7 @@ mod tests {
             has_edge: true,
             sharing: Sharing::Nothing,
             groups: &Conditions::default(),
-            stop: &stop,
+            stop: &testing::STOP,
             seed: 1,
             passes: None,
             intervals: false,

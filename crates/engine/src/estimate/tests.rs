@@ -1,6 +1,23 @@
-use tiermark_model::{Labels, Setup, Step};
+use tiermark_model::testing;
 
 use super::*;
+
+/// One core that works on memory, whose times have an edge.
+fn reading(metric: Metric, groups: &Conditions) -> Reading<'_> {
+    Reading {
+        metric,
+        tier: None,
+        cores: 1,
+        unsettled: 0.0,
+        has_edge: true,
+        sharing: Sharing::Memory,
+        groups,
+        stop: &testing::STOP,
+        seed: 1,
+        passes: None,
+        intervals: true,
+    }
+}
 
 /// Visits of twelve windows that saw round trips of this length.
 fn visits(ping: f64, value: f64) -> Vec<Visit> {
@@ -41,23 +58,9 @@ fn missed_in(metric: Metric, sharing: Sharing, met: &[Visit]) -> bool {
 
 fn missed_of(metric: Metric, sharing: Sharing, met: &Visits) -> bool {
     let all = Visits { list: [visits(50.0, 1.0), visits(350.0, 1.0)].concat(), ..Visits::default() };
-    let stop = StopRule { precision: 0.05, allocations: 1, min_visits: 2, max_visits: 40, shot_seconds: 0.002 };
-    let setup = Setup { regions: Vec::new(), threads: Vec::new(), seed: 1 };
-    let step = Step { id: "a".into(), labels: Labels::new(), phase: 0, metric, setup, stop };
+    let step = testing::step("a", metric);
     let groups = Conditions::of(std::iter::once((&step, &all)));
-    let reading = Reading {
-        metric,
-        tier: None,
-        cores: 1,
-        unsettled: 0.0,
-        has_edge: true,
-        sharing,
-        groups: &groups,
-        stop: &stop,
-        seed: 1,
-        passes: None,
-        intervals: false,
-    };
+    let reading = Reading { sharing, intervals: false, ..reading(metric, &groups) };
     let estimate = reading.estimate(met);
     assert_eq!(estimate.state.is_some(), sharing != Sharing::Nothing);
     estimate.bound.iter().any(|reason| matches!(reason, Reason::StateMissed { .. }))
@@ -93,21 +96,8 @@ fn estimate_in(tier: Option<&str>, seen: &Visits) -> Estimate {
 }
 
 fn estimate_as(tier: Option<&str>, seen: &Visits, metric: Metric, sharing: Sharing) -> Estimate {
-    let stop = StopRule { precision: 0.05, allocations: 1, min_visits: 2, max_visits: 40, shot_seconds: 0.002 };
     let groups = Conditions::default();
-    let reading = Reading {
-        metric,
-        tier,
-        cores: 1,
-        unsettled: 0.0,
-        has_edge: true,
-        sharing,
-        groups: &groups,
-        stop: &stop,
-        seed: 1,
-        passes: None,
-        intervals: true,
-    };
+    let reading = Reading { tier, sharing, ..reading(metric, &groups) };
     reading.estimate(seen)
 }
 
@@ -179,26 +169,12 @@ fn a_document_without_the_threads_values_is_judged_by_their_sum() {
 
 #[test]
 fn windows_that_are_all_disturbed_give_a_bound() {
-    let stop = StopRule { precision: 0.1, allocations: 1, min_visits: 2, max_visits: 40, shot_seconds: 0.002 };
     let groups = Conditions::default();
     let mut list: Vec<Visit> = [3.0, 2.0, 4.0].iter().map(|value| visits(50.0, *value).remove(0)).collect();
     list.iter_mut().flat_map(|visit| &mut visit.windows).for_each(|window| window.clean = false);
     let seen = Visits { list, ..Visits::default() };
     for (metric, best) in [(Metric::Latency, 2.0), (Metric::Bandwidth, 4.0)] {
-        let (has_edge, sharing) = (true, Sharing::Memory);
-        let reading = Reading {
-            metric,
-            tier: None,
-            cores: 1,
-            unsettled: 0.0,
-            has_edge,
-            sharing,
-            groups: &groups,
-            stop: &stop,
-            seed: 1,
-            passes: None,
-            intervals: true,
-        };
+        let reading = reading(metric, &groups);
         let estimate = reading.estimate(&seen);
         assert_eq!((estimate.value, estimate.interval), (Some(best), None));
         assert_eq!(estimate.bound, [Reason::TooFew { windows: 0, visits: 3 }]);
@@ -207,23 +183,9 @@ fn windows_that_are_all_disturbed_give_a_bound() {
 
 #[test]
 fn a_single_visit_gives_reasons_that_can_be_written_and_read() {
-    let stop = StopRule { precision: 0.1, allocations: 1, min_visits: 2, max_visits: 40, shot_seconds: 0.002 };
     let groups = Conditions::default();
-    let (metric, sharing) = (Metric::Latency, Sharing::Memory);
     for (has_edge, intervals) in [(false, true), (true, true), (false, false), (true, false)] {
-        let reading = Reading {
-            metric,
-            tier: None,
-            cores: 1,
-            unsettled: 0.0,
-            has_edge,
-            sharing,
-            groups: &groups,
-            stop: &stop,
-            seed: 1,
-            passes: None,
-            intervals,
-        };
+        let reading = Reading { has_edge, intervals, ..reading(Metric::Latency, &groups) };
         for count in 1..4 {
             let list = visits(50.0, 1.0)[..count].to_vec();
             let estimate = reading.estimate(&Visits { list, ..Visits::default() });
@@ -242,20 +204,12 @@ fn against_passes(by: f64) -> Estimate {
         visit.windows.iter_mut().for_each(|window| window.values = vec![Some(80.0)]);
     }
     let seen = Visits { list, ..Visits::default() };
-    let stop = StopRule { precision: 0.05, allocations: 1, min_visits: 2, max_visits: 40, shot_seconds: 0.002 };
     let groups = Conditions::default();
     let reading = Reading {
-        metric: Metric::Bandwidth,
         tier: Some("DRAM"),
-        cores: 1,
-        unsettled: 0.0,
-        has_edge: true,
         sharing: Sharing::Nothing,
-        groups: &groups,
-        stop: &stop,
-        seed: 1,
         passes: Some(Passes { count: 4, best: 100.0 / (1.0 + by) }),
-        intervals: true,
+        ..reading(Metric::Bandwidth, &groups)
     };
     reading.estimate(&seen)
 }
@@ -306,24 +260,10 @@ fn one_stay_in_a_state_is_one_moment() {
             Visit { at: at as f64 * 0.5, before: vec![trip], after: vec![trip], windows, ..Visit::default() }
         };
         let seen = Visits { list: (0..80).map(visit).collect(), ..Visits::default() };
-        let stop = StopRule { precision: 0.05, allocations: 1, min_visits: 2, max_visits: 40, shot_seconds: 0.002 };
-        let setup = Setup { regions: Vec::new(), threads: Vec::new(), seed: 1 };
         let metric = Metric::Bandwidth;
-        let step = Step { id: "a".into(), labels: Labels::new(), phase: 0, metric, setup, stop };
+        let step = testing::step("a", metric);
         let groups = Conditions::of(std::iter::once((&step, &seen)));
-        let reading = Reading {
-            metric,
-            tier: Some("DRAM"),
-            cores: 2,
-            unsettled: 0.0,
-            has_edge: true,
-            sharing: Sharing::Memory,
-            groups: &groups,
-            stop: &stop,
-            seed: 1,
-            passes: None,
-            intervals: true,
-        };
+        let reading = Reading { tier: Some("DRAM"), cores: 2, ..reading(metric, &groups) };
         let found = reading.estimate(&seen);
         assert!((found.value.unwrap() / 88.0 - 1.0).abs() < 0.01, "{found:?}");
         found.bound

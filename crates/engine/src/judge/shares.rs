@@ -56,19 +56,13 @@ fn page_bytes(page: PageKind, machine: &Machine) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{Bytes, Labels, Layout, Metric, Setup, StopRule};
+    use tiermark_model::{Layout, Metric, Setup, testing};
 
     fn step(policy: MemPolicy, page: PageKind, mib: u64) -> Step {
-        let region =
-            RegionSetup { bytes: Bytes(mib * MIB), policy, nodes: "0,2".parse().unwrap(), page, layout: Layout::Data };
-        Step {
-            id: "a".into(),
-            phase: 0,
-            labels: Labels::new(),
-            metric: Metric::Bandwidth,
-            setup: Setup { regions: vec![region], threads: Vec::new(), seed: 0 },
-            stop: StopRule { precision: 0.02, allocations: 1, min_visits: 1, max_visits: 1, shot_seconds: 0.01 },
-        }
+        let region = testing::region(mib * MIB, page, Layout::Data);
+        let region = RegionSetup { policy, nodes: "0,2".parse().unwrap(), ..region };
+        let setup = Setup { regions: vec![region], threads: Vec::new(), seed: 0 };
+        Step { setup, ..testing::step("a", Metric::Bandwidth) }
     }
 
     fn judged(policy: MemPolicy, page: PageKind, mib: u64, on: [u64; 2]) -> Option<String> {

@@ -134,7 +134,7 @@ fn rounded(bytes: u64) -> Bytes {
 
 #[cfg(test)]
 mod tests {
-    use tiermark_model::{Metric, Setup, StopRule, ThreadSetup};
+    use tiermark_model::{Metric, Setup, ThreadSetup, testing};
 
     use super::*;
 
@@ -143,9 +143,8 @@ mod tests {
         let role =
             Role::Stream { kernel: "write/avx2".into(), rivals: rivals.iter().map(|id| KernelId::from(*id)).collect() };
         let setup = Setup { regions: Vec::new(), threads: vec![ThreadSetup::new(0, role, 0)], seed: 1 };
-        let stop = StopRule { precision: 0.05, allocations: 1, min_visits: 1, max_visits: 2, shot_seconds: 0.002 };
         let labels = Labels::new().text(Labels::OP, "write").whole(Labels::SIZE, 8 << 20);
-        Step { id: "a".into(), labels, phase: 0, metric: Metric::Bandwidth, setup, stop }
+        Step { labels, setup, ..testing::step("a", Metric::Bandwidth) }
     }
 
     #[test]

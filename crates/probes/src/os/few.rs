@@ -56,16 +56,13 @@ mod tests {
     /// A row of steps that hold so many MiB each.
     fn row(op: &str, held: &[u64]) -> Vec<Step> {
         let step = |mib: &u64| Step {
-            id: format!("{op}/{mib}"),
-            labels: Labels::new(),
-            phase: 0,
-            metric: Metric::Latency,
             setup: Setup {
                 regions: vec![testing::region(mib * MIB, PageKind::Base, Layout::Data)],
                 threads: vec![ThreadSetup::new(0, Role::Os(OsCall::new(op.into())), 0)],
                 seed: 1,
             },
             stop: StopRule { precision: 0.05, allocations: 6, min_visits: 5, max_visits: 6, shot_seconds: 0.006 },
+            ..testing::step(&format!("{op}/{mib}"), Metric::Latency)
         };
         held.iter().map(step).collect()
     }

@@ -275,14 +275,8 @@ impl Made {
 /// The step of a figure, which wants ±1 %.
 fn step_of(figure: &MadeFigure) -> Step {
     let stop = StopRule { precision: 0.01, allocations: 3, min_visits: 3, max_visits: 900, shot_seconds: 0.002 };
-    Step {
-        id: figure.step(),
-        labels: figure.labels(),
-        phase: 0,
-        metric: if figure.op.is_none() { Metric::Latency } else { Metric::Bandwidth },
-        setup: Setup { regions: vec![], threads: vec![], seed: 1 },
-        stop,
-    }
+    let metric = if figure.op.is_none() { Metric::Latency } else { Metric::Bandwidth };
+    Step { labels: figure.labels(), stop, ..testing::step(&figure.step(), metric) }
 }
 
 /// A guest of two cpus.
