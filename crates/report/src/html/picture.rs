@@ -10,7 +10,10 @@ use tiermark_page::escaped as text;
 
 /// More sockets than these are alike, and only counted.
 const SOCKETS: usize = 4;
-const WIDTH: f64 = 960.0;
+/// Widths of the picture where two sockets stand beside each other, and where one stands below the other: the page
+/// shows the one that fits.
+const WIDE: f64 = 960.0;
+const NARROW: f64 = 400.0;
 const BOX: f64 = 44.0;
 const GAP: f64 = 8.0;
 /// Room between two sockets for the link.
@@ -57,16 +60,20 @@ pub(super) fn picture(run: &Run, style: &Style) -> String {
     if measured.is_empty() && links.is_empty() || run.machine.cpus.is_empty() {
         return String::new();
     }
-    let mut drawing = Drawing { measured, links, style, machine: &run.machine, out: String::new() };
-    let height = drawing.all();
+    let label = crate::header::counts(&run.machine);
+    let label = text(&format!("{label}, with the latency and the bandwidth of its caches and nodes"));
+    let drawn = [("wide", WIDE), ("narrow", NARROW)].map(|(class, width)| {
+        let mut drawing =
+            Drawing { measured: &measured, links: &links, style, machine: &run.machine, width, out: String::new() };
+        let height = drawing.all();
+        let out = drawing.out;
+        format!(
+            "<svg role=\"img\" class=\"{class}\" viewBox=\"0 0 {width} {height}\" aria-label=\"{label}\">{out}</svg>"
+        )
+    });
+    let drawn = drawn.concat();
     format!(
-        "<figure class=\"machine\" role=\"group\" aria-label=\"The machine with what was measured\" tabindex=\"0\">\
-         <svg role=\"img\" viewBox=\"0 0 {WIDTH} {height}\" aria-label=\"{}\">{}</svg></figure>\n",
-        text(&format!(
-            "{}, with the latency and the bandwidth of its caches and nodes",
-            crate::header::counts(&run.machine)
-        )),
-        drawing.out
+        "<figure class=\"machine\" role=\"group\" aria-label=\"The machine with what was measured\">{drawn}</figure>\n"
     )
 }
 
@@ -188,10 +195,11 @@ fn links(run: &Run, style: &Style) -> BTreeMap<(NodeId, NodeId), Measured> {
 }
 
 struct Drawing<'a> {
-    measured: BTreeMap<(String, Spot), Measured>,
-    links: BTreeMap<(NodeId, NodeId), Measured>,
+    measured: &'a BTreeMap<(String, Spot), Measured>,
+    links: &'a BTreeMap<(NodeId, NodeId), Measured>,
     style: &'a Style,
     machine: &'a Machine,
+    width: f64,
     out: String,
 }
 
@@ -200,34 +208,64 @@ impl Drawing<'_> {
     fn all(&mut self) -> f64 {
         let sockets: Vec<u32> = self.machine.sockets().iter().collect();
         let shown = &sockets[..sockets.len().min(SOCKETS)];
-        let a_row = shown.len().min(2);
-        let width = if a_row == 2 { (WIDTH - LINK) / 2.0 } else { WIDTH };
         let mut y = 0.0;
         for pair in shown.chunks(2) {
-            let at = |column: usize| column as f64 * (width + LINK);
-            let heights: Vec<f64> =
-                pair.iter().enumerate().map(|(column, socket)| self.socket(*socket, at(column), y, width)).collect();
-            if let [from, to] = pair {
-                self.link(*from, *to, y + heights.iter().copied().fold(0.0, f64::max) / 2.0, width);
-            }
-            y += heights.iter().copied().fold(0.0, f64::max) + 2.0 * GAP;
+            y += match pair {
+                [from, to] if self.width == WIDE => self.beside(*from, *to, y),
+                pair => self.below(pair, y),
+            };
         }
         y += self.together(y);
         if shown.len() < sockets.len() {
             let more = format!("and {} more", many(sockets.len() - shown.len(), "socket"));
-            self.words(0.0, y + 14.0, WIDTH, "small", &more);
+            self.words(0.0, y + 14.0, self.width, "small", &more);
             y += 28.0;
         }
         let machine = self.machine;
         for node in machine.nodes.iter().filter(|node| node.is_memory_only()) {
             let figures = self.of_node(node);
-            y += self.cell(0.0, y, WIDTH, "far", &node_words(node, "memory without cpus"), &figures);
+            y += self.cell(0.0, y, self.width, "far", &node_words(node, "memory without cpus"), &figures);
         }
         for (kind, modules) in kinds_of_modules(&machine.dimms) {
-            self.words(0.0, y + 14.0, WIDTH, "small", &format!("{} × {kind}", modules.len()));
+            self.words(0.0, y + 14.0, self.width, "small", &format!("{} × {kind}", modules.len()));
             y += 22.0;
         }
         y
+    }
+
+    /// Two sockets beside each other, and the link between them; returns their height.
+    fn beside(&mut self, from: u32, to: u32, top: f64) -> f64 {
+        let width = (self.width - LINK) / 2.0;
+        let first = self.socket(from, 0.0, top, width);
+        let height = first.max(self.socket(to, width + LINK, top, width));
+        let (y, left, right, middle) = (top + height / 2.0, width + 6.0, width + LINK - 6.0, width + LINK / 2.0);
+        self.out.push_str(&format!("<path class=\"link\" d=\"M{left} {y}H{right}\"/>"));
+        for (at, (ends, figures)) in self.ways(from, to).into_iter().enumerate() {
+            let first = if at == 0 { y - 44.0 } else { y + 20.0 };
+            for (at, words) in std::iter::once(ends).chain(figures).enumerate() {
+                self.out.push_str(&format!(
+                    "<text class=\"small\" text-anchor=\"middle\" x=\"{middle}\" y=\"{}\">{}</text>",
+                    first + at as f64 * 17.0,
+                    text(&Text::from(words).shown(self.style))
+                ));
+            }
+        }
+        height + 2.0 * GAP
+    }
+
+    /// One or two sockets below each other, and the link between them; returns their height.
+    fn below(&mut self, sockets: &[u32], top: f64) -> f64 {
+        let mut y = top;
+        for (at, socket) in sockets.iter().enumerate() {
+            if let (1, [from, to]) = (at, sockets) {
+                for (ends, figures) in self.ways(*from, *to) {
+                    self.words(12.0, y + 6.0, self.width, "small", &format!("{ends}: {}", figures.join(" · ")));
+                    y += 20.0;
+                }
+            }
+            y += self.socket(*socket, 0.0, y, self.width) + 2.0 * GAP;
+        }
+        y - top
     }
 
     /// What several sockets or nodes do together; returns its height.
@@ -241,7 +279,7 @@ impl Drawing<'_> {
                 Some(level) => (format!("cache level{}", level.min(4)), format!("{tier} of all sockets")),
                 None => ("memory".to_owned(), "Memory of all nodes".to_owned()),
             };
-            y += self.cell(0.0, y, WIDTH, &class, &format!("{name}, each used by its own cores"), &figures);
+            y += self.cell(0.0, y, self.width, &class, &format!("{name}, each used by its own cores"), &figures);
         }
         y - top
     }
@@ -296,35 +334,21 @@ impl Drawing<'_> {
         self.measured.get(&(tier.to_owned(), spot)).map_or_else(String::new, |measured| measured.words(self.style))
     }
 
-    /// The link between two sockets, with the figures from the first node of one to the first of the other.
-    fn link(&mut self, from: u32, to: u32, y: f64, width: f64) {
+    /// The ways of the link between two sockets, from the first node of one to the first of the other, with their
+    /// figures.
+    fn ways(&self, from: u32, to: u32) -> Vec<(String, Vec<String>)> {
         let machine = self.machine;
         let node =
             |socket| machine.cpus.iter().find(|cpu| cpu.socket == socket).and_then(|cpu| machine.node_of(cpu.id));
-        let (Some(from), Some(to)) = (node(from), node(to)) else { return };
-        let (left, right) = (width + 6.0, width + LINK - 6.0);
-        let middle = width + LINK / 2.0;
-        self.out.push_str(&format!("<path class=\"link\" d=\"M{left} {y}H{right}\"/>"));
-        for (line, ends) in [(0.0, (from, to)), (1.0, (to, from))] {
-            let Some(measured) = self.links.get(&ends) else { continue };
-            let arrow = format!("node {} → {}", ends.0, ends.1);
+        let (Some(from), Some(to)) = (node(from), node(to)) else { return Vec::new() };
+        let way = |(from, to): (NodeId, NodeId)| {
+            let measured = self.links.get(&(from, to))?;
+            let latency = measured.latency.as_ref().map(|ns| format!("{ns} ns"));
             let rate = measured.all.as_ref().or(measured.one.as_ref());
-            let figures: Vec<String> = [
-                measured.latency.as_ref().map(|ns| format!("{ns} ns")),
-                rate.map(|rate| format!("{rate} {}", rate_unit().shown(self.style))),
-            ]
-            .into_iter()
-            .flatten()
-            .collect();
-            let first = if line == 0.0 { y - 44.0 } else { y + 20.0 };
-            for (at, words) in std::iter::once(arrow).chain(figures).enumerate() {
-                self.out.push_str(&format!(
-                    "<text class=\"small\" text-anchor=\"middle\" x=\"{middle}\" y=\"{}\">{}</text>",
-                    first + at as f64 * 17.0,
-                    text(&Text::from(words).shown(self.style))
-                ));
-            }
-        }
+            let rate = rate.map(|rate| format!("{rate} {}", rate_unit().shown(self.style)));
+            Some((format!("node {from} → {to}"), latency.into_iter().chain(rate).collect()))
+        };
+        [(from, to), (to, from)].into_iter().filter_map(way).collect()
     }
 
     /// A box with a name and figures; returns the height that it takes.
