@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tiermark_engine::{Fault, Rig, Shot};
+use tiermark_kernels::layout::is_one_cycle;
 use tiermark_kernels::{SPAN_QUANTUM, StreamSpec};
 use tiermark_model::messages::setup as says;
-use tiermark_model::{ChainLayout, IdSet, KernelId, Layout, NodeId, Pattern, PlacementProof, Refusal, Role, Setup};
+use tiermark_model::{IdSet, KernelId, Layout, NodeId, Pattern, PlacementProof, Refusal, Role, Setup};
 use tiermark_system::LineOrder;
 
 use crate::check;
@@ -90,7 +91,7 @@ impl LinuxRig {
         let mut cycles = BTreeMap::new();
         for region in &self.regions {
             let Layout::Chain(chain) = region.layout else { continue };
-            if matches!(chain, ChainLayout::Long(_)) || chain.is_of_bytes() {
+            if !is_one_cycle(chain) {
                 continue;
             }
             let next = indices(&self.indices).cycle(chain, region, self.seed, &|| self.stopped.load(Ordering::Relaxed));

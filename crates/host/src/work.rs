@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tiermark_kernels::{Fill, SPAN_QUANTUM, StreamSpec};
 use tiermark_model::kernel::StoreKind;
-use tiermark_model::{ChainLayout, Layout, Pattern};
+use tiermark_model::{Layout, Pattern};
 use tiermark_primitives::OsWork;
 use tiermark_system::{ChaseCall, Clock, LineOrder, StreamCall};
 
@@ -330,9 +330,13 @@ impl ChaseWork {
 
     /// The part of a region whose translations its next accesses need: all of it, or the group that its head is in.
     pub(crate) fn translated(&self, region: &Region) -> (usize, usize) {
-        match (region.layout, self.call.heads(1).first()) {
-            (Layout::Chain(ChainLayout::Groups), Some(head)) if self.chains == 1 => {
-                let group = ChainLayout::GROUP_BYTES as usize;
+        let group = match region.layout {
+            Layout::Chain(chain) if self.chains == 1 => chain.group_bytes(),
+            _ => None,
+        };
+        match (group, self.call.heads(1).first()) {
+            (Some(group), Some(head)) => {
+                let group = group as usize;
                 let from = (*head as usize - region.mapping.address()) / group * group;
                 (from, group.min(region.bytes.saturating_sub(from)))
             }

@@ -1,8 +1,8 @@
 //! Which figures of a run mean the same: the same work, alone, on the same memory seen from the same place.
 
 use tiermark_model::{
-    ChainLayout, CoreKind, CpuId, IdSet, KernelId, Labels, Layout, Machine, MemPolicy, Metric, NodeId, PageKind,
-    Purpose, Role, Step, ThreadSetup,
+    CoreKind, CpuId, IdSet, KernelId, Labels, Layout, Machine, MemPolicy, Metric, NodeId, PageKind, Purpose, Role,
+    Step, ThreadSetup,
 };
 
 use super::Figure;
@@ -95,7 +95,7 @@ impl Meaning {
         let are_memory = self.is_memory && other.is_memory;
         let near = |((a, b), memory): ((&u64, &u64), &Memory)| {
             let (least, most) = (*a.min(b) as f64, *a.max(b) as f64);
-            let at_hand = memory.layout == Layout::Chain(ChainLayout::Groups);
+            let at_hand = matches!(memory.layout, Layout::Chain(chain) if chain.group_bytes().is_some());
             a == b || are_memory && (at_hand || most <= least * NEAR_BYTES)
         };
         self.bytes.len() == other.bytes.len() && self.bytes.iter().zip(&other.bytes).zip(&self.regions).all(near)

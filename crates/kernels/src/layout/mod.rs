@@ -128,6 +128,20 @@ pub fn is_node(layout: ChainLayout, places: usize, offset: usize) -> bool {
     offset / pitch.max(1) < places && slot.is_multiple_of(8) && slots(layout).contains(&(slot / 8))
 }
 
+/// Whether its chain is one [`cycle`], which [`write_cycle`] writes: chains of several permutations, and of bytes, are
+/// built in place.
+pub fn is_one_cycle(layout: ChainLayout) -> bool {
+    match layout {
+        ChainLayout::Stride(_) => !layout.is_of_bytes(),
+        ChainLayout::Long(_) => false,
+        ChainLayout::Random
+        | ChainLayout::PageRandom
+        | ChainLayout::Scatter(_)
+        | ChainLayout::Pair(_)
+        | ChainLayout::Groups => true,
+    }
+}
+
 /// One cycle over `places` places, as the number of the place that follows each. For `long`, the first of its
 /// permutations, closed to a cycle.
 ///

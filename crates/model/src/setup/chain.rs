@@ -53,6 +53,17 @@ impl ChainLayout {
         }
     }
 
+    /// Bytes of the part of memory that it visits as a whole before it goes on, so that a line takes the same time in
+    /// any footprint: its translations are at hand. `None` of layouts without such parts.
+    pub fn group_bytes(self) -> Option<u64> {
+        match self {
+            Self::Groups => Some(Self::GROUP_BYTES),
+            Self::Random | Self::PageRandom | Self::Stride(_) | Self::Scatter(_) | Self::Pair(_) | Self::Long(_) => {
+                None
+            }
+        }
+    }
+
     /// Whether its accesses are bytes and not pointers: pointers of 8 bytes do not fit such a stride. Each byte is
     /// zero, and is added to the address of the next access, so that accesses wait for one another all the same.
     pub fn is_of_bytes(self) -> bool {
