@@ -29,15 +29,15 @@ pub(crate) struct Layout {
 pub(crate) static MESS: Layout = Layout {
     option: "csv",
     needs: "experiment of loaded latency, whose curves it would hold",
-    text: |run, _, _| tiermark_report::mess(run),
-    doubts: tiermark_report::mess_doubts,
+    text: |run, _, _| tiermark_layouts::mess(run),
+    doubts: tiermark_layouts::mess_doubts,
 };
 
 /// Pairs of nodes, beside those of the firmware.
 pub(crate) static HMAT: Layout = Layout {
     option: "hmat",
     needs: "matrix of nodes, whose pairs it would hold",
-    text: |run, _, _| tiermark_report::hmat(run),
+    text: |run, _, _| tiermark_layouts::hmat(run),
     doubts: |_| None,
 };
 

@@ -58,16 +58,16 @@ pub fn recording(bytes: &[u8]) {
 /// Makes every view of samples of `watch`.
 pub fn show_samples(samples: &[tiermark_model::WatchSample]) {
     let Some(first) = samples.first() else { return };
-    let (columns, mut life) = (tiermark_report::watch_csv_columns(first), tiermark_model::WatchLife::default());
+    let (columns, mut life) = (tiermark_layouts::watch_csv_columns(first), tiermark_model::WatchLife::default());
     for sample in samples {
-        assert!(tiermark_report::watch_csv(sample, &columns).lines().count() <= 1, "a row is a line");
-        assert!(tiermark_report::watch_exposition(sample).ends_with("# EOF\n"), "the end is there");
-        let _ = tiermark_report::watch_line(sample, &Style::default());
+        assert!(tiermark_layouts::watch_csv(sample, &columns).lines().count() <= 1, "a row is a line");
+        assert!(tiermark_layouts::watch_exposition(sample).ends_with("# EOF\n"), "the end is there");
+        let _ = tiermark_monitor::watch_line(sample, &Style::default());
         life.add(sample);
     }
     let watched =
-        tiermark_report::WatchedCommand { command: "x", simulated: None, seconds: 1.0, cpu_seconds: None, samples: 1 };
-    let _ = terminal(&tiermark_report::watch_summary(&watched, &life), &Style::default());
+        tiermark_monitor::WatchedCommand { command: "x", simulated: None, seconds: 1.0, cpu_seconds: None, samples: 1 };
+    let _ = terminal(&tiermark_monitor::watch_summary(&watched, &life), &Style::default());
     let mut monitor = tiermark_monitor::Monitor::new("x");
     samples.iter().for_each(|sample| monitor.add(sample.clone(), None));
     for (width, unicode) in [(80, false), (200, true)] {
@@ -133,10 +133,10 @@ fn show_run(run: tiermark_model::Run, styles: &[(Style, Detail)]) {
     show_checked(&run, styles);
     show_explained(&run, styles);
     for run in [tiermark_report::redact(&run), run.clone(), estimated_again(run)] {
-        let _ = (tiermark_report::json(&run), tiermark_report::hmat(&run), tiermark_report::mess(&run));
-        let _ = (tiermark_report::mlc(&run), tiermark_report::mlc_doubts(&run), tiermark_report::mess_doubts(&run));
-        let _ = (tiermark_report::stream(&run), tiermark_report::stream_doubts(&run));
-        let _ = (tiermark_report::pairs_csv(&run), tiermark_report::pairs_doubts(&run));
+        let _ = (tiermark_report::json(&run), tiermark_layouts::hmat(&run), tiermark_layouts::mess(&run));
+        let _ = (tiermark_layouts::mlc(&run), tiermark_layouts::mlc_doubts(&run), tiermark_layouts::mess_doubts(&run));
+        let _ = (tiermark_layouts::stream(&run), tiermark_layouts::stream_doubts(&run));
+        let _ = (tiermark_layouts::pairs_csv(&run), tiermark_layouts::pairs_doubts(&run));
         for (style, detail) in styles {
             let _ = terminal(&tiermark_report::run(&run, *detail), style);
             for view in &RUN_VIEWS {

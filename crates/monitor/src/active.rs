@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
+use crate::text::{short, watch_time};
 use ratatui::text::{Line, Span};
 use tiermark_model::{WatchActive, WatchBest, WatchSample, format_gbs, format_ns};
 use tiermark_page::wrap;
-use tiermark_report::{short_number as short, watch_time};
 
 use crate::glyphs::{Ink, Look};
 

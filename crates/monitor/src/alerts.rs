@@ -1,8 +1,8 @@
 //! The lines of alerts.
 
+use crate::text::watch_alert_value;
 use ratatui::text::Line;
 use tiermark_model::{WatchAlert, WatchSample};
-use tiermark_report::watch_alert_value;
 
 use crate::glyphs::{Ink, Look};
 

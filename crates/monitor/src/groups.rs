@@ -1,8 +1,8 @@
 //! The groups that use most, a row each.
 
+use crate::text::short;
 use ratatui::text::{Line, Span};
 use tiermark_model::WatchGroupUse;
-use tiermark_report::short_number as short;
 
 use crate::glyphs::{Ink, Look};
 

@@ -1,4 +1,5 @@
-//! The screen of `tiermark watch`: what it keeps of samples, what keys do, and how it is drawn.
+//! What `tiermark watch` shows: lines and a summary of samples, and its screen: what it keeps of samples, what keys do, and
+//! how it is drawn.
 //!
 //! A [`Monitor`] is data; [`draw`] draws it into a frame of any backend. Nothing here reads a terminal or a clock.
 
@@ -12,6 +13,7 @@ mod history;
 mod lines;
 mod panes;
 mod programs;
+mod text;
 mod traffic;
 mod traffic_rows;
 
@@ -20,6 +22,7 @@ use tiermark_model::WatchSample;
 pub use glyphs::Look;
 use history::History;
 pub use panes::draw;
+pub use text::{WatchedCommand, watch_alarm, watch_heading, watch_line, watch_summary};
 
 /// The smallest terminal that shows all panes.
 pub const LEAST: (u16, u16) = (80, 24);

@@ -1,8 +1,8 @@
 //! The lines of the panes.
 
+use crate::text::short;
 use ratatui::text::{Line, Span};
 use tiermark_model::{WatchNode, WatchPool, WatchPressure, WatchSample, WatchStall, WatchStalls, WatchSwap};
-use tiermark_report::short_number as short;
 
 use crate::glyphs::{Ink, Look};
 use crate::history::{History, Series};

@@ -1,8 +1,8 @@
 //! The programs that use most: by time of the cpus, and by memory.
 
+use crate::text::short;
 use ratatui::text::{Line, Span};
 use tiermark_model::WatchProgram;
-use tiermark_report::short_number as short;
 
 use crate::glyphs::{Ink, Look};
 

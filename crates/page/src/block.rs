@@ -337,3 +337,10 @@ pub fn plot_over(plot: Plot, x_unit: impl Into<Text>) -> Page {
 fn drawn(plot: Plot) -> Page {
     if Scale::new(&plot, &plot.drawable(), 0).is_some() { Block::Plot(plot).into() } else { Page::new() }
 }
+
+/// The line that says that a machine is simulated.
+#[must_use]
+pub fn simulated(name: &str) -> Page {
+    let text = format!("SIMULATED machine '{name}': numbers from a model, nothing was measured");
+    paragraph("! ", &text, Ink::Warn)
+}

@@ -23,7 +23,7 @@ mod text;
 
 pub use block::{
     Block, Fit, Page, Paragraph, Words, beside, bullet, command, fitting, heading, if_narrow, items, items_of,
-    labelled, paragraph, plot, plot_over, railed, raw, rule, space, variants,
+    labelled, paragraph, plot, plot_over, railed, raw, rule, simulated, space, variants,
 };
 pub use html::{escaped, html};
 pub use legend::{Key, Legend, Sign};

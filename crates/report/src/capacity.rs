@@ -2,7 +2,7 @@
 
 mod charts;
 mod evidence;
-pub(crate) mod numbers;
+pub mod numbers;
 
 use std::cmp::Ordering;
 

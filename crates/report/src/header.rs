@@ -1,7 +1,7 @@
 //! The head of a run: what ran, where, when, and what the measuring itself stands on.
 
 use tiermark_model::{Bytes, Machine, Run};
-use tiermark_page::{Detail, Ink, Page, Words, clean, hertz, items, nanoseconds, paragraph, seconds, space};
+use tiermark_page::{Detail, Ink, Page, Words, clean, hertz, items, nanoseconds, paragraph, seconds, simulated, space};
 
 /// The machine in a line or two.
 pub(crate) fn machine_line(machine: &Machine) -> Words {
@@ -50,12 +50,6 @@ pub(crate) fn remarks(run: &Run) -> Page {
         out += paragraph("! ", text, Ink::Bad);
     }
     out
-}
-
-/// The line that says that a machine is simulated.
-pub(crate) fn simulated(name: &str) -> Page {
-    let text = format!("SIMULATED machine '{name}': numbers from a model, nothing was measured");
-    paragraph("! ", &text, Ink::Warn)
 }
 
 /// What the measuring stands on: clock, own cost, versions.

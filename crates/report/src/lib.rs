@@ -1,5 +1,4 @@
-//! Views of tiermark's documents: pure functions from data to pages, and layouts of other programs. Nothing here reads,
-//! writes or measures.
+//! Views of tiermark's documents: pure functions from data to pages. Nothing here reads, writes or measures.
 
 #![forbid(unsafe_code)]
 
@@ -18,7 +17,6 @@ mod explain;
 mod findings;
 mod header;
 mod history;
-mod hmat;
 mod html;
 mod json;
 mod kernels;
@@ -29,13 +27,9 @@ mod load;
 mod loaded;
 mod machine;
 mod matrix;
-mod mess_csv;
-mod mlc;
-mod openmetrics;
 mod order;
 mod os;
 mod page;
-mod pairs;
 mod parts;
 mod phrases;
 mod pivot;
@@ -54,16 +48,12 @@ mod selftest;
 mod shapes;
 mod shown;
 mod steps;
-mod stream;
 mod survey;
 mod tally;
-mod tenant_rows;
-mod tidy;
 mod traffic;
 mod tuning;
-mod watch;
 
-pub use capacity::{capacity, capacity_line};
+pub use capacity::{capacity, capacity_line, numbers as tenants};
 pub use check::{check, named_figures};
 pub use comments::comments;
 pub use compare::{compare, compared_name, family_name};
@@ -73,7 +63,6 @@ pub use curve_profile::curve_profile;
 pub use doctor::doctor;
 pub use explain::{explain_rules, explanation};
 pub use history::{FigureNames, history, history_of_figures, history_unreadable, history_words};
-pub use hmat::hmat;
 pub use html::{Sheet, html};
 pub use json::json;
 pub use lists::{
@@ -81,24 +70,14 @@ pub use lists::{
     primitives, probes, runs, shown_grades, watch_figures,
 };
 pub use load::{load, load_title, load_warnings, load_workload};
-pub use loaded::curves as loaded_curves;
+pub use loaded::{MessPoint, curves as loaded_curves};
 pub use machine::machine;
-pub use mess_csv::{MessError, MessPoint, mess, mess_doubts, read_mess};
-pub use mlc::{mlc, mlc_doubts};
-pub use openmetrics::openmetrics;
+pub use matrix::{measured as measured_pair, node as node_of};
 pub use page::page;
-pub use pairs::{pairs_csv, pairs_doubts};
 pub use plan::plan;
 pub use redact::{redact, redact_capacity, redact_load, without_commands};
 pub use refusals::trouble;
-pub use run::run;
+pub use run::{numbers, run};
 pub use selftest::{Check, selftest};
-pub use stream::{stream, stream_doubts};
 pub use survey::{RUN_VIEWS, RunView, run_view, run_view_options};
-pub use tenant_rows::TenantRows;
-pub use tidy::{csv, json_rows};
 pub use tuning::{change_rows, tuning};
-pub use watch::{
-    WatchedCommand, short as short_number, watch_alarm, watch_alert_value, watch_csv, watch_csv_columns,
-    watch_exposition, watch_heading, watch_line, watch_simulated, watch_summary, watch_time,
-};

@@ -7,7 +7,6 @@ use tiermark_page::{
 };
 
 use crate::machine::many;
-use crate::mess_csv::MessPoint;
 use crate::order::distinct;
 use crate::points::observed;
 use crate::reasons::Reasons;
@@ -348,6 +347,21 @@ fn points(curve: &LoadedCurve<'_>, detail: Detail) -> Page {
     heading(format!("Points of {}", curve.name))
         + table.figures("ns", |point| latency(point.seen)).table()
         + reasons.page(detail)
+}
+
+/// One point of a family of curves.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct MessPoint {
+    /// What the first column says of the memory; may be empty.
+    pub kind: String,
+    /// Share of reads in percent.
+    pub read_percent: f64,
+    /// The dial of the traffic, in the writer's own unit.
+    pub pause: f64,
+    /// Bandwidth in bytes per second.
+    pub bandwidth: f64,
+    /// Latency in ns.
+    pub latency_ns: f64,
 }
 
 /// Curves that were read from a file: a plot and their points.

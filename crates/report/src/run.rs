@@ -75,7 +75,7 @@ pub fn run(run: &Run, detail: Detail) -> Page {
 }
 
 /// The numbers that the report of a run shows; of a survey the figures of its ladder.
-pub(crate) fn numbers(run: &Run) -> Vec<&Finding> {
+pub fn numbers(run: &Run) -> Vec<&Finding> {
     if survey::is_survey(run) {
         return survey::figures(run);
     }

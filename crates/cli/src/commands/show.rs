@@ -3,9 +3,9 @@
 use std::io::Read;
 
 use tiermark_history::MAX_DOCUMENT_BYTES;
+use tiermark_layouts::TenantRows;
 use tiermark_model::{Exit, Run};
 use tiermark_page::{Page, Style, markdown, terminal};
-use tiermark_report::TenantRows;
 use tiermark_session::{Reanalysed, reanalyse_saved};
 
 use crate::args::{Format, ShowArgs};
@@ -85,7 +85,7 @@ fn curves(args: &ShowArgs) -> Result<Exit, Failure> {
     let mut text = Vec::new();
     let file = std::fs::File::open(&args.run).map_err(|e| Failure::usage(format!("'{}': {e}", args.run)))?;
     file.take(MAX_DOCUMENT_BYTES).read_to_end(&mut text).map_err(Failure::tool)?;
-    let points = tiermark_report::read_mess(&String::from_utf8_lossy(&text))
+    let points = tiermark_layouts::read_mess(&String::from_utf8_lossy(&text))
         .map_err(|e| Failure::usage(format!("'{}' is not a file of curves: {e}", args.run)))?;
     let title = format!("Latency over bandwidth, ns, from {}", args.run);
     let text = rendered(&args.view, |style| tiermark_report::loaded_curves(&title, &points, style));

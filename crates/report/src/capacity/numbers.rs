@@ -7,7 +7,7 @@ use tiermark_model::capacity::{Case, CurvePoint, Outcome, Phase, TenantTimes, Vo
 
 /// What the times of a trial are worth, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Those of a full trial with a clear outcome.
     Full,
     /// Those of a short trial on the way up.
@@ -29,12 +29,12 @@ impl Kind {
     }
 
     /// The grade of its numbers in rows.
-    pub(crate) fn grade(self) -> Grade {
+    pub fn grade(self) -> Grade {
         if self == Self::Full { Grade::Trusted } else { Grade::Suspect }
     }
 
     /// Why the grade is not trusted, as a code.
-    pub(crate) fn code(self) -> Option<&'static str> {
+    pub fn code(self) -> Option<&'static str> {
         match self {
             Self::Full => None,
             Self::Ramp => Some("ramp"),
@@ -44,7 +44,7 @@ impl Kind {
     }
 
     /// The name of a trial that is not full.
-    pub(crate) fn name(self) -> Option<&'static str> {
+    pub fn name(self) -> Option<&'static str> {
         match self {
             Self::Full => None,
             Self::Ramp => Some("ramp"),
@@ -56,16 +56,17 @@ impl Kind {
 
 /// The trials of one number of tenants.
 #[derive(Debug, Default)]
-pub(crate) struct Number<'a> {
-    pub(crate) tenants: u32,
+pub struct Number<'a> {
+    /// How many tenants.
+    pub tenants: u32,
     /// Results of the trials that answered requests.
-    pub(crate) trials: BTreeMap<Kind, Vec<&'a CurvePoint>>,
+    pub trials: BTreeMap<Kind, Vec<&'a CurvePoint>>,
     /// Outcomes of all trials, with or without a result.
-    pub(crate) votes: Votes,
+    pub votes: Votes,
 }
 
 /// All numbers of tenants that were tried, rising.
-pub(crate) fn numbers(case: &Case) -> Vec<Number<'_>> {
+pub fn numbers(case: &Case) -> Vec<Number<'_>> {
     let phases: HashMap<u32, Phase> = case.trials.iter().map(|trial| (trial.number, trial.phase)).collect();
     let mut all: BTreeMap<u32, Number<'_>> = BTreeMap::new();
     let outcomes = case.trials.iter().map(|trial| (trial.tenants, trial.outcome));
@@ -88,28 +89,28 @@ pub(crate) fn numbers(case: &Case) -> Vec<Number<'_>> {
 }
 
 /// Outcomes of all trials of a number of tenants; `None` where the document has none of them.
-pub(crate) fn votes(case: &Case, tenants: u64) -> Option<Votes> {
+pub fn votes(case: &Case, tenants: u64) -> Option<Votes> {
     numbers(case).into_iter().find(|number| u64::from(number.tenants) == tenants).map(|number| number.votes)
 }
 
 impl<'a> Number<'a> {
     /// What the results that are shown are worth; `None` where no trial has one.
-    pub(crate) fn kind(&self) -> Option<Kind> {
+    pub fn kind(&self) -> Option<Kind> {
         self.trials.first_key_value().map(|(kind, _)| *kind)
     }
 
     /// The results to show: of the full trials; if there is none, of the best of the others.
-    pub(crate) fn results(&self) -> &[&'a CurvePoint] {
+    pub fn results(&self) -> &[&'a CurvePoint] {
         self.trials.first_key_value().map_or(&[], |(_, points)| points)
     }
 
     /// Times of every tenant in every trial that is shown, without tenants that answered nothing.
-    pub(crate) fn tenants_times(&self) -> impl Iterator<Item = &'a TenantTimes> {
+    pub fn tenants_times(&self) -> impl Iterator<Item = &'a TenantTimes> {
         self.results().iter().flat_map(|point| &point.each).filter(|one| one.requests > 0)
     }
 
     /// The trials that are shown, in words.
-    pub(crate) fn words(&self) -> String {
+    pub fn words(&self) -> String {
         match self.kind() {
             None => "no times".to_owned(),
             Some(kind) => kind.name().map_or_else(|| self.results().len().to_string(), str::to_owned),
@@ -117,7 +118,7 @@ impl<'a> Number<'a> {
     }
 
     /// The trials of a row that has the worst of several.
-    pub(crate) fn worst(&self) -> String {
+    pub fn worst(&self) -> String {
         match self.kind() {
             Some(Kind::Ramp) => "ramp, worst".to_owned(),
             Some(Kind::EndedEarly) => "ended, worst".to_owned(),
@@ -128,7 +129,7 @@ impl<'a> Number<'a> {
 }
 
 /// The middle of some values; of an even number the mean of both in the middle. `None` for no value.
-pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
+pub fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     match values.len() % 2 {
@@ -139,6 +140,6 @@ pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
 }
 
 /// The largest of some values; `None` for no value.
-pub(crate) fn largest(values: Vec<f64>) -> Option<f64> {
+pub fn largest(values: Vec<f64>) -> Option<f64> {
     values.into_iter().max_by(f64::total_cmp)
 }

@@ -161,23 +161,6 @@ fn steps_that_came_to_nothing_are_not_measured() {
 }
 
 #[test]
-fn deviations_without_an_interval_come_of_the_range() {
-    let labels = Labels::new().purpose(Purpose::Load).whole(Labels::READS, 100).whole(Labels::PAUSE, 0);
-    let mut point = observation(labels, Metric::Latency, 155.0);
-    (point.interval, point.min, point.max) = (None, Some(154.0), Some(158.0));
-    point.parts =
-        vec![PartResult { name: "load".into(), unit: Unit::BytesPerSecond, value: Some(1e10), min: None, max: None }];
-    let mut run = run_of(machines::vm(), "loaded", vec![point], vec![]);
-    let text = tiermark_report::mess(&run);
-    assert!(text.lines().nth(1).unwrap().ends_with(",155,1,154,158"), "{text}");
-    // Two experiments of a plan are two curves.
-    run.experiments.push(run.experiments[0].clone());
-    let text = tiermark_report::mess(&run);
-    let points = tiermark_report::read_mess(&text).unwrap();
-    assert_eq!(points.iter().map(|p| p.kind.as_str()).collect::<Vec<_>>(), ["-1", "-2"], "{text}");
-}
-
-#[test]
 fn smt_and_tiers_are_told_in_words() {
     let mut machine = machines::vm();
     machine.system.smt_control = Some("notsupported".into());

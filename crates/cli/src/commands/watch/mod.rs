@@ -174,7 +174,7 @@ impl Sinks {
 
     fn pass(&mut self, sample: &WatchSample) -> Result<(), Failure> {
         if let Some(endpoint) = &self.endpoint {
-            endpoint.set(tiermark_report::watch_exposition(sample));
+            endpoint.set(tiermark_layouts::watch_exposition(sample));
         }
         self.recorder
             .as_mut()
@@ -213,7 +213,7 @@ impl<'a> Printer<'a> {
         let heading = self.lines.is_multiple_of(HEADING_EVERY);
         self.lines += 1;
         if let Some(name) = sample.simulated.as_deref().filter(|_| first && !self.args.json) {
-            let said = rendered(self.view, |_| tiermark_report::watch_simulated(name));
+            let said = rendered(self.view, |_| tiermark_page::simulated(name));
             // CSV and nothing have no place for it.
             if self.args.quiet || self.args.csv { tell(said.trim_end()) } else { print(said.trim_end())? }
         }
@@ -224,17 +224,17 @@ impl<'a> Printer<'a> {
             print(&sanitise::json(&serde_json::to_string(&document).map_err(Failure::tool)?))
         } else if self.args.csv {
             if first {
-                self.columns = tiermark_report::watch_csv_columns(sample);
+                self.columns = tiermark_layouts::watch_csv_columns(sample);
                 print(&self.columns.join(","))?;
             }
-            print(&tiermark_report::watch_csv(sample, &self.columns))
+            print(&tiermark_layouts::watch_csv(sample, &self.columns))
         } else {
             let style = style(self.view);
             // In a file one heading will do.
             if first || heading && io::stdout().is_terminal() {
-                print(&tiermark_report::watch_heading(sample, &style))?;
+                print(&tiermark_monitor::watch_heading(sample, &style))?;
             }
-            print(&tiermark_report::watch_line(sample, &style))
+            print(&tiermark_monitor::watch_line(sample, &style))
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tiermark_model::{Finding, Grade, Labels, NodeId, Purpose, Quantity, Run};
 
-use crate::matrix::{measured, node};
+use tiermark_report::{measured_pair as measured, node_of as node};
 
 /// The columns, named as the kernel names the files of `node*/access*/initiators`.
 const HEAD: &str = "source,initiator,target,access,read_latency,write_latency,read_bandwidth,write_bandwidth,verdict";

@@ -38,7 +38,7 @@ fn cost(sample: &WatchSample) -> Option<f64> {
 }
 
 /// A time in at most six characters: `0.85ms`, `12.3ms`, `1.50s`.
-pub fn watch_time(seconds: f64) -> String {
+pub(crate) fn watch_time(seconds: f64) -> String {
     let (number, unit) = time(seconds);
     number + unit
 }

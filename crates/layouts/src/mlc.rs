@@ -13,7 +13,7 @@ use std::fmt;
 use tiermark_model::{Grade, Labels, Observation, Purpose, Run};
 use tiermark_page::clean;
 
-use crate::run::numbers;
+use tiermark_report::numbers;
 
 /// Said of every block of rates.
 const UNIT: &str = "Bandwidths are in MB/sec (1 MB/sec = 1,000,000 Bytes/sec)\n";

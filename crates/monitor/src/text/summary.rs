@@ -2,10 +2,10 @@
 
 use tiermark_model::messages::curve_profile as says;
 use tiermark_model::{Rate, RateUnit, WatchKind, WatchLife, WatchLifeFigure};
-use tiermark_page::{ABSENT, Ink, Page, Table, Text, paragraph, seconds};
+use tiermark_page::{ABSENT, Ink, Page, Table, Text, paragraph, seconds, simulated};
 
 use super::active::time;
-use super::{short, watch_simulated};
+use super::short;
 
 /// A row: its words, its number in a sample, and what that measures.
 type Row = (&'static str, &'static str, WatchKind);
@@ -98,7 +98,7 @@ pub fn watch_summary(watched: &WatchedCommand<'_>, life: &WatchLife) -> Page {
     let mean = |row: &SummaryRow| row.figure.mean().map_or_else(|| ABSENT.into(), |mean| row.shown(mean));
     let table = table.numbers("mean", mean).numbers("lowest", |row| row.shown(row.figure.least));
     let table = table.numbers("highest", |row| row.shown(row.figure.most)).numbers("total", SummaryRow::total);
-    let simulated = watched.simulated.map_or_else(Page::new, watch_simulated);
+    let simulated = watched.simulated.map_or_else(Page::new, simulated);
     let mut out = simulated + paragraph("", &head, Ink::Head) + table.table();
     if life.of("traffic.total_bytes").is_some() {
         let note = format!("Memory traffic: {}", says::watch_counts_unchecked());

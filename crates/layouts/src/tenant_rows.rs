@@ -6,9 +6,9 @@ use tiermark_model::capacity::{Answer, Capacity, Case, CurvePoint, Evidence, Out
 use tiermark_model::load::{LoadLatencies, LoadLoop, LoadRun, LoadTenant, PUNCTUAL};
 use tiermark_model::{Grade, Labels};
 
-use crate::capacity::numbers::{Kind, Number, median, numbers};
 use crate::openmetrics::{AboutRun, Families, Named, add, add_run, name, text, written};
 use crate::tidy::{TidyRow, lines, table};
+use tiermark_report::tenants::{Kind, Number, median, numbers};
 
 /// What a number is of: its name and unit in rows, the gauge, and how many of the unit a unit of the gauge has.
 type Measure = (&'static str, &'static str, &'static str, f64);

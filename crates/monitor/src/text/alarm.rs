@@ -17,7 +17,7 @@ pub fn watch_alarm(alert: &WatchAlert, time: &str) -> String {
 }
 
 /// The two sides of an alert, with their unit: `212 ns, limit 150 ns`; `None` where the left one is not reported.
-pub fn watch_alert_value(alert: &WatchAlert) -> Option<String> {
+pub(crate) fn watch_alert_value(alert: &WatchAlert) -> Option<String> {
     let is_share = alert.alert.contains('%');
     let shown = |value: f64| match alert.unit {
         CheckUnit::Ns if value >= 1e9 => format!("{:.1} s", value / 1e9),

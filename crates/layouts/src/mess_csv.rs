@@ -9,6 +9,7 @@
 use std::fmt;
 
 use tiermark_model::{Experiment, Grade, Labels, Observation, Purpose, Run, Unit};
+use tiermark_report::MessPoint;
 
 /// Columns that are written, in order.
 const COLUMNS: [&str; 11] = [
@@ -32,21 +33,6 @@ const LATENCY: [&str; 3] = ["latency_mean", "latency_smooth", "latency"];
 const MOST_LINES: usize = 1_000_000;
 /// Half a 95 % interval of a normal distribution in deviations.
 const DEVIATIONS: f64 = 1.96;
-
-/// One point of a family of curves.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct MessPoint {
-    /// What the first column says of the memory; may be empty.
-    pub kind: String,
-    /// Share of reads in percent.
-    pub read_percent: f64,
-    /// The dial of the traffic, in the writer's own unit.
-    pub pause: f64,
-    /// Bandwidth in bytes per second.
-    pub bandwidth: f64,
-    /// Latency in ns.
-    pub latency_ns: f64,
-}
 
 /// Why a text is no such file: the line, and what is wrong with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -191,6 +177,7 @@ fn short(text: &str) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use tiermark_model::{Metric, PartResult};
 
     const FILE: &str = "type,rd_percentage,pause,bandwidth_mean,bandwidth_std,latency_mean\n\
         DDR4,0,0,114.5,0.1,1963.6\nDDR4,0,1000,80.5,0.1,456.5\n\nDDR4,100,0,190.25,0.2,300\n";
@@ -223,6 +210,30 @@ mod tests {
             assert_eq!(error.line, line, "{text:?}");
             assert!(error.why.contains(word), "{error}");
         }
+    }
+
+    #[test]
+    fn deviations_without_an_interval_come_of_the_range() {
+        let labels = Labels::new().purpose(Purpose::Load).whole(Labels::READS, 100).whole(Labels::PAUSE, 0);
+        let (name, unit) = ("load".into(), Unit::BytesPerSecond);
+        let rate = PartResult { name, unit, value: Some(1e10), min: None, max: None };
+        let point = Observation {
+            value: Some(155.0),
+            min: Some(154.0),
+            max: Some(158.0),
+            parts: vec![rate],
+            ..Observation::new("loaded", labels, Metric::Latency)
+        };
+        let mut run: Run = serde_json::from_str(include_str!("../../history/tests/fixtures/run-2.json")).unwrap();
+        run.experiments.truncate(1);
+        run.experiments[0].observations = vec![point];
+        let text = mess(&run);
+        assert!(text.lines().nth(1).unwrap().ends_with(",155,1,154,158"), "{text}");
+        // Two experiments of a plan are two curves.
+        run.experiments.push(run.experiments[0].clone());
+        let text = mess(&run);
+        let points = read_mess(&text).unwrap();
+        assert_eq!(points.iter().map(|p| p.kind.as_str()).collect::<Vec<_>>(), ["-1", "-2"], "{text}");
     }
 
     proptest! {

@@ -1,5 +1,7 @@
 //! A sample in the text format that Prometheus scrapes, in base units (bytes, seconds, ratios).
 
+mod traffic;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -22,7 +24,7 @@ pub fn watch_exposition(sample: &WatchSample) -> String {
         };
         families.entry(family(&figure)).or_default().push(format!("{labels} {value}"));
     }
-    for (family, line) in sample.traffic.iter().flat_map(super::traffic::lines) {
+    for (family, line) in sample.traffic.iter().flat_map(traffic::lines) {
         families.entry(family.to_owned()).or_default().push(line);
     }
     // A comment, which Prometheus passes over: a person who looks at the page sees it.
@@ -54,3 +56,6 @@ fn family(figure: &WatchFigure) -> String {
 fn labels(figure: &WatchFigure) -> String {
     figure.item.as_ref().map_or_else(String::new, |(key, item)| format!("{{{key}=\"{}\"}}", escaped(item)))
 }
+
+#[cfg(test)]
+mod tests;

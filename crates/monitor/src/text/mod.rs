@@ -1,19 +1,16 @@
-//! Samples of `watch` as text: a line each, CSV, the text format of Prometheus, and a summary.
+//! Samples of `watch` as text: a line each, and a summary.
 
 mod active;
 mod alarm;
-mod csv;
-mod exposition;
 mod summary;
 mod traffic;
 
 use tiermark_model::{WatchSample, WatchStalls, WatchSwap};
-use tiermark_page::{Ink, Page, Style, right};
+use tiermark_page::{Ink, Style, right};
 
-pub use active::watch_time;
-pub use alarm::{watch_alarm, watch_alert_value};
-pub use csv::{watch_csv, watch_csv_columns};
-pub use exposition::watch_exposition;
+pub(crate) use active::watch_time;
+pub use alarm::watch_alarm;
+pub(crate) use alarm::watch_alert_value;
 pub use summary::{WatchedCommand, watch_summary};
 
 /// A column of the text: heading, width, and the value in a sample.
@@ -60,11 +57,6 @@ fn fitting(sample: &WatchSample, style: &Style) -> Vec<&'static Column> {
     .collect()
 }
 
-/// The line that says that no number is of a real machine.
-pub fn watch_simulated(name: &str) -> Page {
-    crate::header::simulated(name)
-}
-
 /// The heading of the text lines of a sample and those after it.
 pub fn watch_heading(first: &WatchSample, style: &Style) -> String {
     let line = fitting(first, style).iter().map(|(head, width, _)| right(head, *width)).collect::<Vec<_>>().join(" ");
@@ -96,7 +88,7 @@ fn brief(bytes: u64) -> String {
 }
 
 /// A number in at most five characters, by powers of `base` (1000 or 1024): `12.5K`.
-pub fn short(value: f64, base: f64) -> String {
+pub(crate) fn short(value: f64, base: f64) -> String {
     let (mut scaled, mut letters) = (value, ["", "K", "M", "G", "T", "P", "E"].into_iter());
     let mut letter = letters.next().unwrap_or_default();
     // 999.5 is rounded to four digits.

@@ -1,17 +1,8 @@
-//! The traffic of memory and links in a sample: columns of the text, and lines for Prometheus.
+//! Lines of the traffic of memory and links in a sample.
 
 use tiermark_model::{BoxKind, BoxPlace, BoxTraffic, LinkTraffic, Traffic};
 
-use super::{Column, percent, short};
 use crate::openmetrics::escaped;
-
-/// The columns of traffic: of all memory, in bytes a second; the share of reads; the share of its peak that the busiest
-/// channel carried.
-pub(super) const COLUMNS: [Column; 3] = [
-    ("mem/s", 6, |s| Some(short(s.traffic.as_ref()?.rate()?.0, 1000.0))),
-    ("read%", 5, |s| s.traffic.as_ref()?.rate()?.1.map(percent)),
-    ("chan%", 5, |s| s.traffic.as_ref()?.busiest().map(percent)),
-];
 
 /// Bytes a second of a box of memory, by direction.
 const MEMORY: &str = "tiermark_watch_memory_bytes_per_second";
