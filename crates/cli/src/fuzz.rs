@@ -25,7 +25,7 @@ pub fn expectations(text: &str, run: &str) {
     if let Ok(run) = tiermark_history::parse(run.as_bytes(), "a document") {
         let found = tiermark_expect::check("fuzzed", &run, "fuzzed", &entries);
         assert_eq!(found.results.len(), entries.len(), "each expectation has a result");
-        let _ = terminal(&tiermark_report::check(&found, Detail::Usual), &Style::default());
+        let _ = terminal(&tiermark_judgements::check(&found, Detail::Usual), &Style::default());
     }
 }
 
@@ -35,8 +35,8 @@ fn show_checked(run: &tiermark_model::Run, styles: &[(Style, Detail)]) {
     let (found, figures) = (tiermark_expect::check("fuzzed", run, "auto", &rules), tiermark_expect::figures(run));
     for (style, detail) in styles {
         let _ = (
-            terminal(&tiermark_report::check(&found, *detail), style),
-            terminal(&tiermark_report::named_figures(&figures), style),
+            terminal(&tiermark_judgements::check(&found, *detail), style),
+            terminal(&tiermark_judgements::named_figures(&figures), style),
         );
     }
 }
@@ -45,7 +45,7 @@ fn show_checked(run: &tiermark_model::Run, styles: &[(Style, Detail)]) {
 fn show_explained(run: &tiermark_model::Run, styles: &[(Style, Detail)]) {
     let found = tiermark_explain::explain("fuzzed", run);
     for (style, detail) in styles {
-        let _ = terminal(&tiermark_report::explanation(&found, *detail), style);
+        let _ = terminal(&tiermark_judgements::explanation(&found, *detail), style);
     }
 }
 
@@ -84,10 +84,10 @@ pub fn show(bytes: &[u8]) {
     match Kept::parse(bytes, "a fuzzed document") {
         Err(_) => {}
         Ok(Some(Kept::Capacity(run))) => {
-            styles.iter().for_each(|(style, detail)| drop(terminal(&tiermark_report::capacity(&run, *detail), style)));
+            styles.iter().for_each(|(style, detail)| drop(terminal(&tiermark_tenants::capacity(&run, *detail), style)));
         }
         Ok(Some(Kept::Load(run))) => {
-            styles.iter().for_each(|(style, detail)| drop(terminal(&tiermark_report::load(&run, *detail), style)));
+            styles.iter().for_each(|(style, detail)| drop(terminal(&tiermark_tenants::load(&run, *detail), style)));
         }
         Ok(None) => {
             if let Ok(run) = tiermark_history::parse(bytes, "a document") {
@@ -116,8 +116,8 @@ fn show_compared(run: &tiermark_model::Run, styles: &[(Style, Detail)]) {
         );
         for (style, detail) in styles {
             let _ = (
-                terminal(&tiermark_report::compare(&found, *detail), style),
-                markdown(&tiermark_report::compare(&found, *detail), style),
+                terminal(&tiermark_judgements::compare(&found, *detail), style),
+                markdown(&tiermark_judgements::compare(&found, *detail), style),
             );
         }
     }

@@ -1,6 +1,7 @@
 //! Curves as data.
 
 use serde::Serialize;
+use tiermark_model::Grade;
 
 use crate::span::Text;
 use crate::style::Style;
@@ -44,6 +45,12 @@ pub struct PointAbout {
 }
 
 impl PointAbout {
+    /// A point that is drawn as doubtful or not, and what it is of.
+    #[must_use]
+    pub fn doubtful(is_doubtful: bool, of: String) -> Self {
+        Self { grade: is_doubtful.then(|| Grade::Suspect.to_string()), of, ..Self::default() }
+    }
+
     /// A point that stands for several between two ends.
     #[must_use]
     pub fn between(low: f64, high: f64, of: String) -> Self {

@@ -7,7 +7,6 @@ use tiermark_page::{
     plot_over, rate, rate_unit, seconds, space, text,
 };
 
-use crate::points::doubtful;
 use crate::remark;
 
 /// Most curves in the plot: with the program they are as many as can be distinguished.
@@ -63,7 +62,7 @@ fn drawn(profile: &CurveProfile) -> Page {
 /// A point of the program with what a page shows of it.
 fn about(point: &ProfilePoint) -> ((f64, f64), PointAbout) {
     let time = point.time.get(11..19).unwrap_or(&point.time).to_owned();
-    ((point.bytes_per_second, point.ns), doubtful(point.beyond, time))
+    ((point.bytes_per_second, point.ns), PointAbout::doubtful(point.beyond, time))
 }
 
 fn name(curve: &ProfileCurve) -> String {
@@ -161,7 +160,7 @@ fn notes(profile: &CurveProfile) -> Page {
 mod tests {
     use super::*;
     use tiermark_model::{CounterSourceId, ProfileCurves, ProfileKnee, ProfileTime};
-    use tiermark_page::{Detail, Style, terminal};
+    use tiermark_page::{Style, terminal};
 
     fn program() -> CurveProfile {
         let knee = ProfileKnee { at: 80e9, low: 60e9, high: 90e9 };
@@ -245,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_page_has_the_curves_and_the_program_as_points() {
-        let page = crate::html(&[crate::Sheet::CurveProfile(&program())], Detail::Usual, &Style::default());
+        let page = tiermark_page::html(&curve_profile(&program()), "program", &Style::default());
         assert!(page.contains("\"scatter\":true") && page.contains("redis-server on the"), "{}", &page[..500]);
         let none = CurveProfile { points: Vec::new(), ..program() };
         assert!(terminal(&curve_profile(&none), &Style::default()).contains("no traffic was counted"));

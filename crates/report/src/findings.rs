@@ -28,7 +28,7 @@ fn label_text(key: &str, label: &Label) -> String {
 }
 
 /// All labels but some, as words.
-pub(crate) fn words(labels: &Labels, without: &[&str]) -> String {
+pub fn words(labels: &Labels, without: &[&str]) -> String {
     // What people name first comes first; the rest follows by name.
     const FIRST: [&str; 12] = [
         Labels::TIER,

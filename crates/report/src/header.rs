@@ -4,7 +4,7 @@ use tiermark_model::{Bytes, Machine, Run};
 use tiermark_page::{Detail, Ink, Page, Words, clean, hertz, items, nanoseconds, paragraph, seconds, simulated, space};
 
 /// The machine in a line or two.
-pub(crate) fn machine_line(machine: &Machine) -> Words {
+pub fn machine_line(machine: &Machine) -> Words {
     let system = &machine.system;
     let mut parts = vec![machine.cpu_model.name.clone().unwrap_or_else(|| "unknown processor".to_owned())];
     parts.push(counts(machine));
@@ -16,7 +16,7 @@ pub(crate) fn machine_line(machine: &Machine) -> Words {
 }
 
 /// How many of what: `2 sockets, 96 cores, 192 cpus (188 allowed), 4 nodes`.
-pub(crate) fn counts(machine: &Machine) -> String {
+pub fn counts(machine: &Machine) -> String {
     let many = |n: usize, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
     let online = machine.cpus.len();
     let allowed = machine.allowed_cpus.len();

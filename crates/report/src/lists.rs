@@ -1,7 +1,5 @@
 //! Lists of kernels, probes, primitives, runs and commands of other tools.
 
-use tiermark_model::capacity::Capacity;
-use tiermark_model::load::LoadRun;
 use tiermark_model::{
     Bytes, Grade, GradeCounts, KernelInfo, Metric, OsGroup, Pattern, PrimitiveInfo, Refusal, Run, StoreKind, Sweep,
 };
@@ -9,8 +7,6 @@ use tiermark_page::{
     Cell, Detail, Ink, Page, Style, Table, command, heading, left, paragraph, railed, raw, seconds, space, width,
 };
 
-use crate::capacity::capacity_line;
-use crate::load::load_title;
 use crate::page::page;
 use crate::refusals::trouble;
 use crate::run::numbers;
@@ -155,12 +151,14 @@ pub struct RunLine {
 /// A run in a few words.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunSummary {
-    title: String,
+    /// What was run.
+    pub title: String,
     /// `None` where the document does not say.
-    seconds: Option<f64>,
+    pub seconds: Option<f64>,
     /// Trusted numbers of all; `None` of kinds of runs without grades.
-    trusted: Option<(usize, usize)>,
-    machine: String,
+    pub trusted: Option<(usize, usize)>,
+    /// The processor, and what keeps the run from being a complete one of a real machine.
+    pub machine: String,
 }
 
 impl RunSummary {
@@ -178,26 +176,10 @@ impl RunSummary {
         }
     }
 
-    /// The summary of a run of tenants.
-    pub fn of_capacity(run: &Capacity) -> Self {
-        let name = run.machine.cpu_model.name.as_deref().unwrap_or("unknown processor");
-        let stopped = if run.is_stopped() { ", stopped" } else { "" };
-        let title = format!("capacity {}{stopped}", capacity_line(run));
-        Self { title, seconds: None, trusted: None, machine: name.to_owned() }
-    }
-
     /// The summary of a run without a document; `what`: its command, and what of it.
     pub fn without_document(what: &str, is_running: bool) -> Self {
         let state = if is_running { "running" } else { "killed, no document" };
         Self { title: format!("{what}: {state}"), seconds: None, trusted: None, machine: String::new() }
-    }
-
-    /// The summary of a run of load.
-    pub fn of_load(run: &LoadRun) -> Self {
-        let parts = [&run.fill, &run.measured].into_iter().flatten();
-        let seconds = Some(parts.map(|part| part.client_wall_seconds).sum());
-        let machine = if run.complete { "" } else { "incomplete" };
-        Self { title: format!("load: {}", load_title(run)), seconds, trusted: None, machine: machine.to_owned() }
     }
 }
 

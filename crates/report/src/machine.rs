@@ -8,8 +8,8 @@ mod topology;
 use tiermark_model::{Bytes, Contradiction, Grade, Machine};
 use tiermark_page::{Detail, Ink, Page, bullet, grade_mark, heading, items, labelled, paragraph, space};
 
-pub(crate) use modules::kinds_of_modules;
-pub(crate) use topology::many;
+pub use modules::kinds_of_modules;
+pub use topology::many;
 
 use crate::refusals::trouble;
 
@@ -31,7 +31,7 @@ pub fn machine(machine: &Machine, detail: Detail) -> Page {
 }
 
 /// Facts of which two views exclude each other, in every report that draws on them.
-pub(crate) fn contradictions(found: &[Contradiction]) -> Page {
+pub fn contradictions(found: &[Contradiction]) -> Page {
     if found.is_empty() {
         return Page::new();
     }

@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
 /// Items with the same key together: groups in the order of their first items, items in the order given.
-pub(crate) fn grouped<K: Hash + Eq + Clone, T>(items: impl IntoIterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
+pub fn grouped<K: Hash + Eq + Clone, T>(items: impl IntoIterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
     let mut places: HashMap<K, usize> = HashMap::new();
     let mut groups: Vec<(K, Vec<T>)> = Vec::new();
     for (key, item) in items {

@@ -27,12 +27,6 @@ pub(crate) fn found(f: &Finding, scale: f64) -> PointAbout {
     graded(&f.verdict).reaching(ends(f.interval, scale), None)
 }
 
-/// A point that is drawn as doubtful or not, and what it is of.
-pub(crate) fn doubtful(doubtful: bool, of: String) -> PointAbout {
-    let grade = doubtful.then(|| Grade::Suspect.to_string());
-    PointAbout { grade, of, ..PointAbout::default() }
-}
-
 #[cfg(test)]
 mod tests {
     use tiermark_model::{Labels, Metric, Reason};

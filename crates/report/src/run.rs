@@ -154,7 +154,8 @@ fn warnings(warnings: &[Warning]) -> Page {
     out
 }
 
-pub(crate) fn rules(experiments: &[Experiment]) -> Page {
+/// The rules that plans followed; empty without any.
+pub fn rules(experiments: &[Experiment]) -> Page {
     let mut out = Page::new();
     // Those of primitives stand in their view.
     for experiment in experiments.iter().filter(|e| !e.plan.rules.is_empty() && e.request.probe != "os") {

@@ -36,7 +36,7 @@ pub(crate) fn run(args: &CheckArgs, simulation: &Simulation) -> Result<Exit, Fai
     let run = run_of_probes(&args.run)?;
     if args.list {
         let figures = figures(&run);
-        let text = rendered(&args.view, |_| tiermark_report::named_figures(&figures));
+        let text = rendered(&args.view, |_| tiermark_judgements::named_figures(&figures));
         return print(&text).map(|()| Exit::Done);
     }
     judged(args, &run, &entries)
@@ -87,7 +87,7 @@ fn judged(args: &CheckArgs, run: &Run, entries: &[Entry]) -> Result<Exit, Failur
     let name = if args.survey { &run.id } else { &args.run };
     let found = check(name, run, &args.expect, entries);
     let exit = exit(&found, args.strict);
-    whoever_reads(show(&found, args.json, CHECK_SCHEMA, &args.view, tiermark_report::check), exit)
+    whoever_reads(show(&found, args.json, CHECK_SCHEMA, &args.view, tiermark_judgements::check), exit)
 }
 
 /// The built-in rules, or those of a file.

@@ -1,9 +1,9 @@
 //! `tiermark compare`: saved runs side by side.
 
+use tiermark_browser::{Sheet, html};
 use tiermark_compare::{Document, Gate, Reference, Rules, THRESHOLD, compare};
 use tiermark_model::{COMPARE_SCHEMA, ComparedFigure, Comparison, Exit, Run};
-use tiermark_page::markdown;
-use tiermark_report::{Sheet, html};
+use tiermark_page::{Detail, markdown};
 
 use super::baseline::baselines;
 use super::report::open_page;
@@ -68,9 +68,9 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     let (style, detail) = (style(&args.view), detail(&args.view));
     let text = match args.format {
         _ if args.json => document(COMPARE_SCHEMA, &found)?,
-        CompareFormat::Text => rendered(&args.view, |detail| tiermark_report::compare(&found, detail)),
+        CompareFormat::Text => rendered(&args.view, |detail| tiermark_judgements::compare(&found, detail)),
         CompareFormat::Markdown => {
-            format!("### tiermark compare\n\n{}", markdown(&tiermark_report::compare(&found, detail), &style))
+            format!("### tiermark compare\n\n{}", markdown(&tiermark_judgements::compare(&found, detail), &style))
         }
     };
     if let Some(page) = page {
@@ -95,7 +95,7 @@ fn tell_gate(gate: &Gate<'_>, found: &Comparison, limit: f64) {
             found.first.name, run.name
         )),
         Gate::Failed { families, figures } => {
-            let mut all: Vec<String> = families.iter().map(|family| tiermark_report::family_name(family)).collect();
+            let mut all: Vec<String> = families.iter().map(|family| tiermark_judgements::family_name(family)).collect();
             all.dedup();
             let all = self::listed(&[all, names(figures)].concat());
             complain(&format!("gate failed: worse by more than {percent} %: {all}"));
@@ -135,7 +135,8 @@ fn tell_gate(gate: &Gate<'_>, found: &Comparison, limit: f64) {
 
 /// The names of figures; of neighbours with one name, one.
 fn names(figures: &[&ComparedFigure]) -> Vec<String> {
-    let mut names: Vec<String> = figures.iter().map(|figure| tiermark_report::compared_name(figure)).collect();
+    let mut names: Vec<String> =
+        figures.iter().map(|figure| tiermark_judgements::compared_name(figure, Detail::Usual)).collect();
     names.dedup();
     names
 }

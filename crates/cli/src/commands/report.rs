@@ -3,10 +3,10 @@
 use std::fs::File;
 use std::io::Read;
 
+use tiermark_browser::{Sheet, html};
 use tiermark_model::capacity::Capacity;
 use tiermark_model::load::LoadRun;
 use tiermark_model::{Exit, Run};
-use tiermark_report::{Sheet, html};
 
 use crate::args::ReportArgs;
 use crate::output::{Destination, Failure, detail, style, tell};

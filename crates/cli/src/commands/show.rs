@@ -107,7 +107,7 @@ fn other(args: &ShowArgs, kept: &Kept) -> Result<Exit, Failure> {
     let text = match kept {
         Kept::Capacity(run) => {
             let run = if args.redact { &tiermark_report::redact_capacity(run) } else { run.as_ref() };
-            let page = || tiermark_report::capacity(run, detail);
+            let page = || tiermark_tenants::capacity(run, detail);
             if args.json {
                 output::json(run)?
             } else {
@@ -116,7 +116,7 @@ fn other(args: &ShowArgs, kept: &Kept) -> Result<Exit, Failure> {
         }
         Kept::Load(run) => {
             let run = if args.redact { &tiermark_report::redact_load(run) } else { run.as_ref() };
-            let page = || tiermark_report::load(run, detail);
+            let page = || tiermark_tenants::load(run, detail);
             if args.json { output::json(run)? } else { laid_out(&TenantRows::of_load(run), args.format, &page, &style) }
         }
     };

@@ -50,7 +50,7 @@ pub(super) fn modules(machine: &Machine, detail: Detail) -> Page {
 }
 
 /// The modules in groups that are alike, in words.
-pub(crate) fn kinds_of_modules(dimms: &[Dimm]) -> Vec<(String, Vec<&Dimm>)> {
+pub fn kinds_of_modules(dimms: &[Dimm]) -> Vec<(String, Vec<&Dimm>)> {
     grouped(dimms.iter().filter(|dimm| dimm.populated).map(|dimm| (describe(dimm), dimm)))
 }
 

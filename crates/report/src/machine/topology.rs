@@ -19,7 +19,7 @@ pub(super) fn short_list(set: &IdSet) -> String {
 }
 
 /// `1 core`, `2 cores`.
-pub(crate) fn many(n: usize, one: &str) -> String {
+pub fn many(n: usize, one: &str) -> String {
     format!("{n} {one}{}", if n == 1 { "" } else { "s" })
 }
 

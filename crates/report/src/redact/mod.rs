@@ -10,7 +10,7 @@ use tiermark_model::{Label, Labels, Machine, Note, Reason, Refusal, Run, Verdict
 pub use tenants::{redact_capacity, redact_load, without_commands};
 
 /// Replacement of removed text.
-pub(crate) const GONE: &str = "(redacted)";
+pub const GONE: &str = "(redacted)";
 
 /// A copy without host name, names of other programs, cgroup path, command-line paths, and user names in any path;
 /// numbers stay as they are.

@@ -90,7 +90,7 @@ impl<'a> Figure<'a> {
 }
 
 /// The name of a number: of a figure of a tier, `L3 latency`, `DRAM write, all cores`.
-pub(crate) fn figure_name(finding: &Finding) -> String {
+pub fn figure_name(finding: &Finding) -> String {
     let labels = &finding.labels;
     match (row_name(labels), &finding.metric, labels.get(Labels::OP), labels.get(Labels::SPAN)) {
         // Memory at random has a figure for each page size.

@@ -23,10 +23,9 @@ use crate::parts::parts;
 use crate::traffic::traffic;
 pub(crate) use cycles::core_clock;
 use figures::Survey;
-pub(crate) use figures::figure_name;
+pub use figures::figure_name;
 pub(crate) use places::table as places;
 use states::labelled;
-pub(crate) use views::view_body;
 pub use views::{RUN_VIEWS, RunView, run_view, run_view_options};
 
 /// Whether a run is a survey by itself: surveys in a plan are parts of its report.

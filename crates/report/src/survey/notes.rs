@@ -10,7 +10,7 @@ use super::marks::{is_shared_tier, now_text, plain, shown, with_unit};
 use super::result::{at, below_record, failed, is_time, not_resolved, why_not_resolved};
 use super::states::{GUTTER, StepNames, labelled, states};
 use super::words;
-use crate::check::said;
+use crate::expectation::judged_expectation;
 use crate::ladder::row_name;
 use crate::order::{distinct, grouped};
 use crate::phrases::sentence;
@@ -72,7 +72,7 @@ fn some(names: &[String]) -> String {
 fn expectations(survey: &Survey<'_>, judged: &Check) -> Vec<Note> {
     let of = |result: &CheckResult| {
         let why = result.why.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
-        note(said(result) + why, "`tiermark explain` names causes")
+        note(judged_expectation(result) + why, "`tiermark explain` names causes")
     };
     let mut notes: Vec<Note> = failed(judged).skip(1).map(of).collect();
     if judged.lacks_figures() && survey.figures().any(|figure| figure.finding.value.is_some()) {

@@ -6,7 +6,7 @@ use tiermark_page::{Ink, Page, Text, paragraph, text};
 use super::figures::{Figure, Survey};
 use super::states::{self, labelled};
 use super::words;
-use crate::check::{found, said};
+use crate::expectation::{found, judged_expectation};
 use crate::ladder::row_name;
 use crate::parts::{RunSection, parts};
 
@@ -117,7 +117,7 @@ fn expected(judged: &Check) -> Outcome {
     if judged.lacks_figures() {
         return Outcome::Wrong("nothing to compare with: no expectation of a figure could be judged".into());
     }
-    let required: Vec<Text> = judged.missing().map(said).collect();
+    let required: Vec<Text> = judged.missing().map(judged_expectation).collect();
     if !required.is_empty() {
         return Outcome::Wrong(text!["not judged: ", Text::joined(required, "; ")]);
     }

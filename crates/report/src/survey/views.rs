@@ -25,6 +25,13 @@ pub struct RunView {
     body: fn(&Run, Detail) -> Page,
 }
 
+impl RunView {
+    /// The view without the run's header; empty where it has nothing to show.
+    pub fn body(&self, run: &Run, detail: Detail) -> Page {
+        (self.body)(run, detail)
+    }
+}
+
 /// Every view: options, help, the line of the report that names them, and the tests that go through all follow from its
 /// row.
 pub static RUN_VIEWS: [RunView; 5] = [
@@ -63,13 +70,8 @@ pub static RUN_VIEWS: [RunView; 5] = [
 /// Renders one view of a run, under the run's own header.
 pub fn run_view(run: &Run, view: &RunView, detail: Detail) -> Page {
     let head = if super::is_survey(run) { super::head(run) } else { header(run) };
-    let body = view_body(run, view, detail);
+    let body = view.body(run, detail);
     head + if body.is_empty() { space() + paragraph("", view.nothing, Ink::Plain) } else { body }
-}
-
-/// A view without the run's header; empty where it has nothing to show.
-pub(crate) fn view_body(run: &Run, view: &RunView, detail: Detail) -> Page {
-    (view.body)(run, detail)
 }
 
 /// The options of all views, as `--why | --curves`.

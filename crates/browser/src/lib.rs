@@ -1,0 +1,67 @@
+//! One page for a browser: self-contained, readable without its script, made of the same views as the texts.
+
+#![forbid(unsafe_code)]
+
+mod changes;
+mod picture;
+mod sheet;
+
+pub use sheet::Sheet;
+use tiermark_page::escaped as text;
+use tiermark_page::{Detail, Style};
+
+/// Draws the curves; see `vendor/NOTICE`.
+const UPLOT: &str = include_str!("vendor/uPlot.iife.min.js");
+const UPLOT_STYLE: &str = include_str!("vendor/uPlot.min.css");
+const NOTICE: &str = include_str!("vendor/NOTICE");
+const PAGE_STYLE: &str = include_str!("page.css");
+const PAGE_SCRIPT: &str = include_str!("page.js");
+const SVG_SCRIPT: &str = include_str!("svg.js");
+const CHARTS_SCRIPT: &str = include_str!("charts.js");
+
+/// A page of some documents, side by side where there is room. It refers to nothing outside itself.
+pub fn html(sheets: &[Sheet<'_>], detail: Detail, style: &Style) -> String {
+    let style = style.of_a_file();
+    let bodies: Vec<sheet::Body> =
+        sheets.iter().enumerate().map(|(at, sheet)| sheet.body(at, sheets.len() > 1, detail, &style)).collect();
+    let titles: Vec<&str> = bodies.iter().map(|body| body.title.as_str()).collect();
+    let articles: String = bodies.iter().map(|body| body.html.as_str()).collect();
+    let contents = if bodies.len() > 1 { contents(&titles) } else { String::new() };
+    let layout = if bodies.len() > 1 { "sheets several" } else { "sheets" };
+    let title = text(&titles.join(" | "));
+    // Only charts need the library; heat maps are saved by the same pen.
+    let has = |class: &str| articles.contains(&format!("<figure class=\"{class}\""));
+    let library = if has("chart") {
+        format!("<style>{UPLOT_STYLE}</style>\n<script>{UPLOT}</script>\n<script>{CHARTS_SCRIPT}</script>\n")
+    } else {
+        String::new()
+    };
+    let pen = if has("chart") || has("map") { format!("<script>{SVG_SCRIPT}</script>\n") } else { String::new() };
+    let notice = if library.is_empty() {
+        String::new()
+    } else {
+        format!(
+            "<details class=\"notice\"><summary>Notice of the chart library</summary><pre>{}</pre></details>",
+            text(NOTICE)
+        )
+    };
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
+         script-src 'unsafe-inline'; img-src data:\">\n\
+         <title>{title}</title>\n<style>{PAGE_STYLE}</style>\n</head>\n<body>\n\
+         <a class=\"skip\" href=\"#main\">Skip to the results</a>\n{contents}\
+         <main id=\"main\" class=\"{layout}\">\n{articles}</main>\n\
+         <footer><p>Made by tiermark. Drag over a chart, or press + and - in it, to enlarge a part of it.</p>{notice}</footer>\n\
+         {pen}{library}<script>{PAGE_SCRIPT}</script>\n</body>\n</html>\n"
+    )
+}
+
+/// Links to the documents of a page.
+fn contents(titles: &[&str]) -> String {
+    let link = |(at, title): (usize, &&str)| format!("<li><a href=\"#sheet-{at}\">{}</a></li>", text(title));
+    let links: String = titles.iter().enumerate().map(link).collect();
+    format!("<nav aria-label=\"Documents\"><ol>{links}</ol></nav>\n")
+}

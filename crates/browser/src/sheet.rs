@@ -1,0 +1,201 @@
+//! One document on a page.
+
+use tiermark_model::capacity::Capacity;
+use tiermark_model::load::LoadRun;
+use tiermark_model::{Against, Comparison, CurveProfile, Grade, Run};
+use tiermark_page::{
+    Block, Detail, Ink, Page, Style, clean, escaped as text, hertz, html as elements, labelled, nanoseconds, paragraph,
+    seconds,
+};
+use tiermark_report::{GONE, RUN_VIEWS, machine_line, rules};
+
+use super::changes;
+use super::picture::picture;
+
+/// A document for a page.
+#[derive(Debug)]
+pub enum Sheet<'a> {
+    /// A run of probes.
+    Run(&'a Run),
+    /// How many tenants fit.
+    Capacity(&'a Capacity),
+    /// Load on servers.
+    Load(&'a LoadRun),
+    /// A program on the curves of a run.
+    CurveProfile(&'a CurveProfile),
+    /// A run compared with the first run of a comparison.
+    Compared(&'a Comparison, &'a Against),
+}
+
+/// A document as it stands on the page.
+pub(super) struct Body {
+    pub(super) title: String,
+    pub(super) html: String,
+}
+
+impl Sheet<'_> {
+    /// The article; where there are several, its title has its number and when its run began.
+    pub(super) fn body(&self, at: usize, several: bool, detail: Detail, style: &Style) -> Body {
+        let report = match self {
+            Self::Run(run) => tiermark_report::run(run, detail),
+            Self::Capacity(run) => tiermark_tenants::capacity(run, detail),
+            Self::Load(run) => tiermark_tenants::load(run, detail),
+            Self::CurveProfile(profile) => tiermark_report::curve_profile(profile),
+            Self::Compared(comparison, other) => tiermark_judgements::against(comparison, other, detail),
+        };
+        let id = format!("sheet-{at}");
+        let mut pieces = report.into_blocks();
+        let first = match self {
+            Self::Compared(comparison, other) => clean(&changes::title(other, comparison)),
+            _ => title(&mut pieces, style),
+        };
+        let title = match self {
+            Self::Run(run) => {
+                // It is among the facts.
+                let line = machine_line(&run.machine);
+                pieces.retain(|piece| !matches!(piece, Block::Paragraph(p) if p.text == line));
+                // Where there are several, the time follows.
+                let day = if several { "" } else { run.started.get(..10).unwrap_or_default() };
+                let day = if day.is_empty() { String::new() } else { format!(", {day}") };
+                clean(&format!("tiermark {} of {}{day}", run.title, host(run)))
+            }
+            _ => first,
+        };
+        let title = match self {
+            _ if !several => title,
+            Self::Run(run) => format!("{}: {title}, {}", at + 1, clean(&run.started)),
+            Self::Capacity(run) => format!("{}: {title}, {}", at + 1, clean(&run.started)),
+            Self::Load(_) | Self::CurveProfile(_) | Self::Compared(..) => format!("{}: {title}", at + 1),
+        };
+        // What is said first stands above the picture.
+        let leads = |piece: &&Block| match piece {
+            Block::Paragraph(p) => p.ink != Ink::Head,
+            piece => **piece == Block::Space,
+        };
+        let rest = pieces.split_off(pieces.iter().take_while(leads).count());
+        let (facts, picture, more) = match self {
+            Self::Run(run) => (facts(run, style), picture(run, style), more(run, &id, detail, style)),
+            Self::Capacity(run) => {
+                let machine = tiermark_report::machine(&run.machine, detail);
+                (String::new(), String::new(), folded("Machine", &machine, &id, true, style))
+            }
+            Self::Load(_) | Self::CurveProfile(_) => Default::default(),
+            Self::Compared(comparison, other) => {
+                (String::new(), changes::changes(comparison, other, detail), String::new())
+            }
+        };
+        let html = format!(
+            "<article class=\"sheet\" id=\"{id}\" aria-labelledby=\"{id}-title\">\n\
+             <header><h1 id=\"{id}-title\">{}</h1>\n\
+             {facts}</header>\n{}{picture}{}{more}</article>\n",
+            text(&title),
+            elements(&pieces.into(), &id, style),
+            elements(&rest.into(), &id, style)
+        );
+        Body { title, html }
+    }
+}
+
+/// Takes the title off: the first line of every report.
+fn title(pieces: &mut Vec<Block>, style: &Style) -> String {
+    let title = match pieces.first() {
+        Some(Block::Paragraph(p)) if p.ink == Ink::Head => p.text.flowing(style),
+        Some(Block::Heading(title)) => title.shown(style),
+        _ => return "tiermark".to_owned(),
+    };
+    pieces.remove(0);
+    title
+}
+
+/// The name of the host, else that of its processor.
+fn host(run: &Run) -> &str {
+    let processor = run.machine.cpu_model.name.as_deref();
+    let host = run.machine.system.hostname.as_deref().filter(|name| *name != GONE);
+    host.or(processor).unwrap_or("an unknown processor")
+}
+
+/// The machine in a line.
+fn machine_words(run: &Run, style: &Style) -> String {
+    machine_line(&run.machine).flowing(style)
+}
+
+/// What a reader wants to know first.
+fn facts(run: &Run, style: &Style) -> String {
+    let numbers = tiermark_report::numbers(run);
+    let count = |grade: Grade| numbers.iter().filter(|f| f.verdict.grade == grade && !f.verdict.is_refused()).count();
+    let system = &run.machine.system;
+    let mut counted = format!("{} of {} trusted", count(Grade::Trusted), numbers.len());
+    for (grade, name) in [(Grade::Bound, "bounds"), (Grade::Suspect, "suspect"), (Grade::Invalid, "invalid")] {
+        match count(grade) {
+            0 => {}
+            n => counted.push_str(&format!(", {n} {name}")),
+        }
+    }
+    let mut facts = vec![("Machine", machine_words(run, style))];
+    facts.extend(system.hostname.clone().map(|name| ("Host", name)));
+    facts.extend([("Started", run.started.clone()), ("Took", seconds(run.seconds))]);
+    facts.extend((!numbers.is_empty()).then_some(("Numbers", counted)));
+    list(&facts)
+}
+
+fn list(facts: &[(&str, String)]) -> String {
+    let fact = |(name, value): &(&str, String)| format!("<div><dt>{name}</dt><dd>{}</dd></div>", text(value));
+    format!("<dl class=\"facts\">{}</dl>\n", facts.iter().map(fact).collect::<String>())
+}
+
+/// What stands behind the report: its long views, the machine, and how it was measured.
+fn more(run: &Run, id: &str, detail: Detail, style: &Style) -> String {
+    let mut out = String::new();
+    for view in &RUN_VIEWS {
+        let title = view.about.strip_prefix("Show ").unwrap_or(view.about);
+        let title = title.chars().take(1).flat_map(char::to_uppercase).chain(title.chars().skip(1)).collect::<String>();
+        out.push_str(&folded(&title, &view.body(run, detail), &format!("{id}-{}", view.name), false, style));
+    }
+    out.push_str(&folded(
+        "Machine and settings",
+        &tiermark_report::machine(&run.machine, detail),
+        &format!("{id}-machine"),
+        true,
+        style,
+    ));
+    out + &folded("Method and environment", &method(run), &format!("{id}-method"), true, style)
+}
+
+/// A part that can be folded away.
+fn folded(title: &str, view: &Page, id: &str, open: bool, style: &Style) -> String {
+    let inside = elements(view, id, style);
+    if inside.trim().is_empty() {
+        return String::new();
+    }
+    let open = if open { " open" } else { "" };
+    format!("<details{open}><summary><h2>{}</h2></summary>\n{inside}</details>\n", text(title))
+}
+
+/// How the numbers came about.
+fn method(run: &Run) -> Page {
+    let line = |label: &str, text: &str| labelled(label, text);
+    let (clock, cost) = (&run.bench.clock, &run.bench.overheads);
+    let git = run.tool.git.as_ref().map_or_else(String::new, |git| format!(" ({git})"));
+    let mut out = line("command", &run.command.join(" "));
+    out += line("version", &format!("tiermark {}{git} {}", run.tool.version, run.tool.target));
+    out += line("run", &format!("{}, seed {}", run.id, run.seed));
+    if !clock.source.is_empty() {
+        let resolution = nanoseconds(clock.resolution_ns);
+        out += line("clock", &format!("{} at {}, resolution {resolution} ns", clock.source, hertz(clock.hz)));
+    }
+    out.extend(cost.core_hz.map(|hz| line("core", &hertz(hz))));
+    out += line(
+        "grades",
+        "trusted (no mark): reached at several moments of the run, with a narrow interval. bound (≤, ≥ or *): the \
+         machine was disturbed, and is at least so good. suspect (!): shown with the reason for the doubt. \
+         invalid (✘): withheld.",
+    );
+    out += line(
+        "points",
+        "of a chart: filled = trusted, a triangle = bound, hollow = suspect; bands are intervals, dotted lines what a \
+         program got during the run (now).",
+    );
+    let documented = "`tiermark help numbers` describes how numbers are estimated and judged.";
+    out += paragraph("  ", documented, Ink::Dim);
+    out + rules(&run.experiments)
+}

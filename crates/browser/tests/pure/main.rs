@@ -1,0 +1,8 @@
+//! The page for a browser of made documents.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "../../../report/tests/pure/common/mod.rs"]
+mod common;
+mod html;

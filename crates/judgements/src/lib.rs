@@ -1,0 +1,14 @@
+//! Views of what saved runs are judged by: runs compared, their history, checks of expectations, explanations. Pure
+//! functions from documents to pages.
+
+#![forbid(unsafe_code)]
+
+mod check;
+mod compare;
+mod explain;
+mod history;
+
+pub use check::{check, named_figures};
+pub use compare::{against, change, compare, compared_name, family_name, plain};
+pub use explain::{explain_rules, explanation};
+pub use history::{FigureNames, history, history_of_figures, history_unreadable, history_words};
