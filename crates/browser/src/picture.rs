@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{Bytes, Cache, Finding, Grade, IdSet, Labels, Machine, Node, NodeId, Purpose, Quantity, Run};
+use tiermark_model::{
+    Bytes, Cache, Finding, Grade, IdSet, Labels, Machine, Node, NodeId, Purpose, Quantity, Run, count_of,
+};
 use tiermark_page::{Style, Text, bound_sign, escaped as text, grade_mark, rate_unit};
-use tiermark_report::{kinds_of_modules, machine_counts, many};
+use tiermark_report::{kinds_of_modules, machine_counts};
 
 /// More sockets than these are alike, and only counted.
 const SOCKETS: usize = 4;
@@ -215,7 +217,7 @@ impl Drawing<'_> {
         }
         y += self.together(y);
         if shown.len() < sockets.len() {
-            let more = format!("and {} more", many(sockets.len() - shown.len(), "socket"));
+            let more = format!("and {} more", count_of((sockets.len() - shown.len()) as u64, "socket"));
             self.words(0.0, y + 14.0, self.width, "small", &more);
             y += 28.0;
         }
@@ -287,7 +289,11 @@ impl Drawing<'_> {
         let machine = self.machine;
         let cpus: Vec<_> = machine.cpus.iter().filter(|cpu| cpu.socket == socket).collect();
         let cores: std::collections::BTreeSet<u32> = cpus.iter().map(|cpu| cpu.core).collect();
-        let title = format!("Socket {socket}: {}, {}", many(cores.len(), "core"), many(cpus.len(), "cpu"));
+        let title = format!(
+            "Socket {socket}: {}, {}",
+            count_of(cores.len() as u64, "core"),
+            count_of(cpus.len() as u64, "cpu")
+        );
         let at = self.out.len();
         let mut y = top + 34.0;
         self.words(x + 12.0, top + 22.0, width - 24.0, "title", &title);

@@ -1,6 +1,6 @@
 //! The head of a run: what ran, where, when, and what the measuring itself stands on.
 
-use tiermark_model::{Bytes, Machine, Run};
+use tiermark_model::{Bytes, Machine, Run, count_of};
 use tiermark_page::{Detail, Ink, Page, Words, clean, hertz, items, nanoseconds, paragraph, seconds, simulated, space};
 
 /// The machine in a line or two.
@@ -17,15 +17,14 @@ pub fn machine_line(machine: &Machine) -> Words {
 
 /// How many of what: `2 sockets, 96 cores, 192 cpus (188 allowed), 4 nodes`.
 pub fn counts(machine: &Machine) -> String {
-    let many = |n: usize, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
     let online = machine.cpus.len();
     let allowed = machine.allowed_cpus.len();
     let limited = if allowed < online { format!(" ({allowed} allowed)") } else { String::new() };
     [
-        many(machine.sockets().len(), "socket"),
-        many(machine.core_count(), "core"),
-        format!("{}{limited}", many(online, "cpu")),
-        many(machine.nodes.len(), "node"),
+        count_of(machine.sockets().len() as u64, "socket"),
+        count_of(machine.core_count() as u64, "core"),
+        format!("{}{limited}", count_of(online as u64, "cpu")),
+        count_of(machine.nodes.len() as u64, "node"),
     ]
     .join(", ")
 }

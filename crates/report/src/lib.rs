@@ -61,7 +61,7 @@ pub use lists::{
     primitives, probes, runs, shown_grades, watch_figures,
 };
 pub use loaded::{MessPoint, curves as loaded_curves};
-pub use machine::{contradictions, kinds_of_modules, machine, many};
+pub use machine::{contradictions, kinds_of_modules, machine};
 pub use matrix::{measured as measured_pair, node as node_of};
 pub use order::grouped;
 pub use page::page;

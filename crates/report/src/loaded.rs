@@ -1,12 +1,11 @@
 //! Latency over bandwidth: curves as plots, their figures as a table, and their points.
 
-use tiermark_model::{Finding, Grade, Labels, Observation, Purpose, Quantity, RunCounters, Unit};
+use tiermark_model::{Finding, Grade, Labels, Observation, Purpose, Quantity, RunCounters, Unit, count_of};
 use tiermark_page::{
     ABSENT, Cell, Detail, Ink, Page, Plot, ROWS, Rates, Series, Table, Text, graded, heading, letter, nanoseconds,
     number, paragraph, percent, plot_over, rate, rate_unit, space, text,
 };
 
-use crate::machine::many;
 use crate::order::distinct;
 use crate::points::observed;
 use crate::reasons::Reasons;
@@ -395,8 +394,8 @@ pub fn curves(title: &str, points: &[MessPoint], detail: Detail) -> Page {
     let most = points.iter().map(|p| p.bandwidth).fold(0.0, f64::max);
     let text = format!(
         "{} of {}: latency from {} ns, bandwidth up to ",
-        many(points.len(), "point"),
-        many(curves, "curve"),
+        count_of(points.len() as u64, "point"),
+        count_of(curves as u64, "curve"),
         nanoseconds(least)
     );
     out + paragraph("", Text::from(text) + rate(most).with_unit(), Ink::Plain)

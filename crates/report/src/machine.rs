@@ -9,7 +9,6 @@ use tiermark_model::{Bytes, Contradiction, Grade, Machine};
 use tiermark_page::{Detail, Ink, Page, bullet, grade_mark, heading, items, labelled, paragraph, space};
 
 pub use modules::kinds_of_modules;
-pub use topology::many;
 
 use crate::refusals::trouble;
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiermark_model::messages::machine as messages;
-use tiermark_model::{Bytes, CacheIndexing, HmatAccess, IdSet, Machine, Node, SideCache, Unit, WritePolicy};
+use tiermark_model::{Bytes, CacheIndexing, HmatAccess, IdSet, Machine, Node, SideCache, Unit, WritePolicy, count_of};
 use tiermark_page::{ABSENT, Page, Table, Text, labelled, number, short_size, text};
 
 use super::topology::short_list;
@@ -18,7 +18,7 @@ pub(super) fn nodes(machine: &Machine) -> Page {
     let of_nodes = || machine.nodes.iter().filter_map(|node| node.memory_bytes).reduce(u64::saturating_add);
     let total = machine.system.memory_bytes.or_else(of_nodes);
     let memory = total.map_or_else(String::new, |total| format!(", {}", Bytes(total)));
-    let mut title = format!("{}{memory}", super::topology::many(count, "node"));
+    let mut title = format!("{}{memory}", count_of(count as u64, "node"));
     if machine.page_bytes > 0 {
         title.push_str(&format!(", pages of {}", Bytes(machine.page_bytes)));
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiermark_model::{Bytes, Cache, CacheKind, CoreKind, IdSet, Machine};
+use tiermark_model::{Bytes, Cache, CacheKind, CoreKind, IdSet, Machine, count_of};
 use tiermark_page::{Detail, GUTTER, Page, Table, beside, items, labelled};
 
 /// Longer id lists are cut: on sparse machines they fill screens. JSON has them whole.
@@ -18,11 +18,6 @@ pub(super) fn short_list(set: &IdSet) -> String {
     format!("{},.. ({} ids)", &text[..cut], set.len())
 }
 
-/// `1 core`, `2 cores`.
-pub fn many(n: usize, one: &str) -> String {
-    format!("{n} {one}{}", if n == 1 { "" } else { "s" })
-}
-
 /// Sockets × cores × threads, and which cpus may be used.
 pub(super) fn processors(machine: &Machine, detail: Detail) -> Page {
     let online = machine.online();
@@ -34,16 +29,22 @@ pub(super) fn processors(machine: &Machine, detail: Detail) -> Page {
     }
     let is_alike = own.values().all(|cores| cores.len() * sockets == machine.core_count());
     let text = if sockets > 0 && cores > 0 && is_alike && cpus.is_multiple_of(cores) {
-        let (per_socket, threads) = (many(cores / sockets, "core"), many(cpus / cores, "thread"));
-        format!("{} × {per_socket} × {threads} = {}", many(sockets, "socket"), many(cpus, "cpu"))
+        let (per_socket, threads) =
+            (count_of((cores / sockets) as u64, "core"), count_of((cpus / cores) as u64, "thread"));
+        format!("{} × {per_socket} × {threads} = {}", count_of(sockets as u64, "socket"), count_of(cpus as u64, "cpu"))
     } else {
-        format!("{}, {}, {}", many(sockets, "socket"), many(cores, "core"), many(cpus, "cpu"))
+        format!(
+            "{}, {}, {}",
+            count_of(sockets as u64, "socket"),
+            count_of(cores as u64, "core"),
+            count_of(cpus as u64, "cpu")
+        )
     };
     let text = if online.is_empty() { text } else { format!("{text} ({})", short_list(&online)) };
     let mut out = labelled("processors", &text);
     let dies = machine.cpus.iter().filter_map(|c| Some((c.socket, c.die?))).collect::<BTreeSet<_>>();
     if dies.len() > sockets {
-        out += labelled("", many(dies.len(), "die"));
+        out += labelled("", count_of(dies.len() as u64, "die"));
     }
     if machine.allowed_cpus != online {
         let text = format!("{} allowed: {}", machine.allowed_cpus.len(), short_list(&machine.allowed_cpus));
@@ -54,7 +55,11 @@ pub(super) fn processors(machine: &Machine, detail: Detail) -> Page {
         // What is below, as modules and their peak, is of all of them.
         if machine.processors() > sockets {
             let dark = machine.processors() - sockets;
-            text.push_str(&format!("; {} of {} without an online cpu", many(dark, "socket"), machine.processors()));
+            text.push_str(&format!(
+                "; {} of {} without an online cpu",
+                count_of(dark as u64, "socket"),
+                machine.processors()
+            ));
         }
         out += labelled("", &text);
     }
@@ -101,7 +106,7 @@ fn kinds(machine: &Machine) -> Page {
             CoreKind::LowPower => "low-power",
         });
         let called: Vec<&str> = [kind, *name].into_iter().flatten().collect();
-        let text = format!("{} {}: cpus {}", many(cores.len(), "core"), called.join(", "), short_list(cpus));
+        let text = format!("{} {}: cpus {}", count_of(cores.len() as u64, "core"), called.join(", "), short_list(cpus));
         out += labelled(if i == 0 { "kinds" } else { "" }, &text);
     }
     out
@@ -192,7 +197,7 @@ pub(super) fn groups(machine: &Machine) -> Page {
         .iter()
         .map(|((cpus, bytes), n)| {
             let bytes = bytes.map_or(String::new(), |b| format!(", {}", Bytes(b)));
-            format!("{} of {}{bytes} each", many(*n, "group"), many(*cpus, "cpu"))
+            format!("{} of {}{bytes} each", count_of(*n as u64, "group"), count_of(*cpus as u64, "cpu"))
         })
         .collect();
     labelled("LLC groups", items(&parts))

@@ -75,7 +75,6 @@ fn failures(judged: &Check) -> Option<Text> {
 
 /// The first of what a reader has to know: what the rules of `check` find, then what keeps figures from being judged.
 pub(crate) fn outcome(survey: &Survey<'_>, judged: &Check) -> Outcome {
-    let many = |n: usize| if n == 1 { "1 figure".to_owned() } else { format!("{n} figures") };
     if let Some(text) = failures(judged) {
         return Outcome::Wrong(text);
     }
@@ -102,8 +101,11 @@ pub(crate) fn outcome(survey: &Survey<'_>, judged: &Check) -> Outcome {
     }
     let unmeasured = survey.figures().filter(Figure::is_unmeasured).count();
     if unmeasured > 0 || survey.rows.is_empty() {
-        let what =
-            if survey.rows.is_empty() { "no figure was".to_owned() } else { format!("{} not", many(unmeasured)) };
+        let what = if survey.rows.is_empty() {
+            "no figure was".to_owned()
+        } else {
+            format!("{} not", count_of(unmeasured as u64, "figure"))
+        };
         return Outcome::Wrong(format!("{what} measured").into());
     }
     if !survey.run.complete {
