@@ -3,7 +3,7 @@
 mod line;
 mod values;
 
-use tiermark_report::Equivalent;
+use tiermark_listings::Equivalent;
 
 pub(crate) use line::line;
 use values::Look;

@@ -9,7 +9,7 @@ pub(crate) fn remark(finding: &Finding) -> Option<Text> {
 }
 
 /// Notes in one line.
-pub(crate) fn notes(notes: &[Note]) -> Text {
+pub fn notes(notes: &[Note]) -> Text {
     Text::sentence(|unit| Note::joined(notes, unit))
 }
 

@@ -13,13 +13,14 @@ use tiermark_counters::{Beside, System, survey};
 use tiermark_engine::Lab;
 use tiermark_history::{Entry, Store};
 use tiermark_lines::lock_soon;
+use tiermark_listings::{FigureLine, ProbeLine, RunLine};
 use tiermark_machine::Root;
 use tiermark_model::{
     Bench, CounterSourceInfo, Effort, Exit, Isa, KernelInfo, LIST_SCHEMA, List, ListItem, PrimitiveInfo, Refusal,
     Request, RunKind, Scope,
 };
 use tiermark_page::{Detail, Page, Style, terminal};
-use tiermark_report::{FigureLine, ProbeLine, RunLine, RunSummary};
+use tiermark_report::RunSummary;
 
 use crate::args::{CountingArgs, ListArgs, Listing, Simulation};
 use crate::counters::{self, ThisSystem, open_counters};
@@ -49,12 +50,12 @@ pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Fail
     let (page, more) = match what {
         Listing::Runs => runs(&environment::store())?,
         Listing::Capacity => capacity()?,
-        Listing::Probes => (tiermark_report::probes(&probe_lines(&root()?)?, detail), String::new()),
+        Listing::Probes => (tiermark_listings::probes(&probe_lines(&root()?)?, detail), String::new()),
         Listing::Kernels => (kernels(detail), String::new()),
-        Listing::Primitives => (tiermark_report::primitives(&primitives_of(&root()?)?, detail), String::new()),
-        Listing::Counters => (tiermark_report::counter_sources(&sources(args, &root()?)?, detail), String::new()),
-        Listing::Figures => (tiermark_report::watch_figures(&figures::all()), String::new()),
-        Listing::Commands => (tiermark_report::groups(&command_line::described()), String::new()),
+        Listing::Primitives => (tiermark_listings::primitives(&primitives_of(&root()?)?, detail), String::new()),
+        Listing::Counters => (tiermark_listings::counter_sources(&sources(args, &root()?)?, detail), String::new()),
+        Listing::Figures => (tiermark_listings::watch_figures(&figures::all()), String::new()),
+        Listing::Commands => (tiermark_listings::groups(&command_line::described()), String::new()),
     };
     print(&(terminal(&page, &style) + &more)).map(|()| Exit::Done)
 }
@@ -63,7 +64,7 @@ pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Fail
 fn listings(style: &Style) -> String {
     let named = named_listings();
     let rows: Vec<(&str, String)> = named.iter().map(|(name, about)| (name.as_str(), about.clone())).collect();
-    format!("{}`tiermark list WHAT` lists one of these.", terminal(&tiermark_report::names(&rows), style))
+    format!("{}`tiermark list WHAT` lists one of these.", terminal(&tiermark_listings::names(&rows), style))
 }
 
 fn named_listings() -> Vec<(String, String)> {
@@ -144,7 +145,7 @@ fn runs(store: &Store) -> Result<(Page, String), Failure> {
     let journals = entries.iter().filter(|(kind, _)| *kind == RunKind::Capacity).map(|(_, entry)| &entry.path);
     let going_on = going_on(journals.map(|path| path.with_extension("jsonl")));
     let said = format!("In {places}; `tiermark show RUN` shows one.{going_on}");
-    Ok((tiermark_report::runs(&lines), said))
+    Ok((tiermark_listings::runs(&lines), said))
 }
 
 /// How to go on with runs of tenants, by their journals; empty where all have an end, or go on.
@@ -213,7 +214,7 @@ fn capacity() -> Result<(Page, String), Failure> {
     }
     let rows: Vec<(&str, String)> = lines.iter().map(|(id, text)| (id.as_str(), text.clone())).collect();
     let said = format!("In {}; `tiermark show RUN` shows one.{going_on}", directory.display());
-    Ok((tiermark_report::names(&rows), said))
+    Ok((tiermark_listings::names(&rows), said))
 }
 
 /// Whether a run still writes its journal, which it locks.
@@ -284,7 +285,7 @@ fn kernels(detail: Detail) -> Page {
     missing.sort_unstable();
     missing.dedup();
     let unavailable: Vec<Refusal> = missing.into_iter().map(unavailable).collect();
-    tiermark_report::kernels(&available(), &unavailable, detail)
+    tiermark_listings::kernels(&available(), &unavailable, detail)
 }
 
 /// Why the kernels of an instruction set cannot run here.

@@ -1,6 +1,6 @@
 //! Command lines of other tools: the rows of all their options.
 
-use tiermark_report::Equivalent;
+use tiermark_listings::Equivalent;
 
 use super::values::{Exchange, Look, exchanged};
 use super::{GlossaryRow, LOOSE, TOOLS, equivalent, row_names, row_of, rows};

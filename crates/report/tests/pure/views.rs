@@ -4,8 +4,7 @@ use crate::common::*;
 use proptest::prelude::*;
 use tiermark_model::Purpose;
 use tiermark_model::*;
-use tiermark_page::{Detail, RateUnit, Style, terminal};
-use tiermark_report::{Check, ProbeLine};
+use tiermark_page::{Detail, RateUnit, Style};
 use unicode_width::UnicodeWidthStr;
 
 fn style(width: usize) -> Style {
@@ -172,80 +171,6 @@ fn smt_and_tiers_are_told_in_words() {
 }
 
 #[test]
-fn plans() {
-    let plans = [(request("latency"), plan_of(5)), (request("bandwidth"), plan_of(90))];
-    insta::assert_snapshot!("plan", terminal(&tiermark_report::plan(&plans, Detail::Usual), &style(80)));
-}
-
-#[test]
-fn a_plan_takes_no_longer_than_it_may() {
-    let mut plan = plan_of(90);
-    plan.max_seconds = f64::INFINITY;
-    let whole = plan.expected_seconds();
-    plan.max_seconds = whole / 2.0;
-    let shown = terminal(&tiermark_report::plan(&[(request("latency"), plan.clone())], Detail::Usual), &style(80));
-    let half = format!("{:.1} s", whole / 2.0);
-    assert!(shown.contains(&format!("90 steps, about {half}, at most {half}")), "{shown}");
-    let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains(&format!("Expected time in all: {half}")), "{shown}");
-    assert!(words.contains(&format!("at most {half}: the last steps")), "{shown}");
-    plan.max_seconds = 2.0 * whole;
-    let shown = terminal(&tiermark_report::plan(&[(request("latency"), plan)], Detail::Usual), &style(80));
-    assert!(!shown.contains(&format!("at most {half}")), "{shown}");
-}
-
-#[test]
-fn lists_and_checks() {
-    let kernel = |id: &str, store_kind, pattern, plain| KernelInfo {
-        id: id.into(),
-        isa: Isa::Avx512,
-        pattern,
-        streams: 2,
-        loads: 8,
-        stores: 8,
-        unroll_bytes: 512,
-        store_kind,
-        read_per_line: 64,
-        write_per_line: 64,
-        zeros_only: false,
-        plain,
-        doc: "512-bit loads and stores, the destination in lines the core owns".into(),
-    };
-    let kernels = [
-        kernel("copy/avx512", StoreKind::Cached, Pattern::Sequential, true),
-        kernel("copy.nt/avx512", StoreKind::NonTemporal, Pattern::Random, false),
-    ];
-    let refused = Refusal::new("kernels for sve", "this processor has no SVE", "");
-    let probes = [ProbeLine {
-        id: "latency".into(),
-        method: 1,
-        summary: "time of one dependent load, by footprint, layout and page size".into(),
-        refused: Some(Refusal::new("latency", "no cpu is allowed", "choose other cpus")),
-    }];
-    let check =
-        |name: &str, pass, detail: &str| Check { name: name.into(), value: "0.31".into(), pass, detail: detail.into() };
-    let checks = [
-        check("uniform generator, KS", true, "below 1.63 at 1 %"),
-        check("clock against CLOCK_MONOTONIC_RAW", false, "off by 0.31 %, more than 0.1 %: use another clocksource"),
-    ];
-    let shown = [
-        terminal(&tiermark_report::kernels(&kernels, &[refused], Detail::Usual), &style(80)),
-        terminal(&tiermark_report::probes(&probes, Detail::Usual), &style(80)),
-        terminal(&tiermark_report::selftest(&checks), &style(80)),
-        tiermark_report::page("# latency: one\n\nOne.\n\nTwo.\n\n## What it is not\n\nLoaded latency.", &style(80)),
-        terminal(
-            &tiermark_report::equivalents(&[tiermark_report::Equivalent {
-                there: "stream".into(),
-                here: "tiermark bandwidth".into(),
-                note: "as STREAM counts".into(),
-            }]),
-            &style(80),
-        ),
-    ];
-    insta::assert_snapshot!("lists", shown.join("\n=====\n"));
-}
-
-#[test]
 fn every_run_says_how_many_numbers_are_trusted() {
     let line = |run: &Run| {
         // A survey has a report of its own.
@@ -322,8 +247,6 @@ proptest! {
             prop_assert!(too_long(&shown, width).is_empty(), "{:#?}", too_long(&shown, width));
             prop_assert!(shown.lines().all(|l| l.trim_end() == l), "trailing spaces");
         }
-        let shown = terminal(&tiermark_report::plan(&[(request("a"), plan_of(90))], detail), &style);
-        prop_assert!(too_long(&shown, width).is_empty(), "{:#?}", too_long(&shown, width));
     }
 
     #[test]
@@ -353,9 +276,5 @@ proptest! {
         let controls = plain(&shown).chars().filter(|c| c.is_control() && *c != '\n').count();
         prop_assert_eq!(controls, 0);
         tiermark_report::redact(&run);
-        let mut plan = plan_of(3);
-        plan.max_seconds = number;
-        plan.steps[0].setup.regions[0].bytes = Bytes(whole);
-        let _ = terminal(&tiermark_report::plan(&[(request("a"), plan)], Detail::All), &style);
     }
 }

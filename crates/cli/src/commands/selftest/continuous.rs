@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use tiermark_engine::{Host, nearest_memory_node, run_experiment};
+use tiermark_listings::{ContinuousRow, Level};
 use tiermark_model::{
     Bytes, CpuId, Effort, Exit, Experiment, IdSet, Machine, PageKind, Plan, Quantity, Refusal, Request, Scope,
 };
 use tiermark_probes::latency::{LatencyParams, PROBE};
-use tiermark_report::{ContinuousRow, Level};
 
 use super::chase;
 use crate::args::{SelftestArgs, Simulation};
@@ -61,7 +61,7 @@ pub(super) fn run(args: &SelftestArgs) -> Result<Exit, Failure> {
     let rows: Vec<ContinuousRow> =
         sizes.iter().zip(levels).filter_map(|(size, levels)| row(*size, levels, &visits)).collect();
     let setup = format!("cpu {cpu}, {pages}");
-    print(&rendered(&args.view, |_| tiermark_report::continuous(&rows, &setup)))?;
+    print(&rendered(&args.view, |_| tiermark_listings::continuous(&rows, &setup)))?;
     if rows.is_empty() {
         let refused: Vec<&Refusal> = visits.plan.refused.iter().collect();
         crate::output::complain_once(refused);

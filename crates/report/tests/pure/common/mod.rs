@@ -4,7 +4,7 @@ pub(crate) mod machines;
 
 use std::collections::BTreeMap;
 use tiermark_model::Purpose;
-use tiermark_model::messages::rules::{cores_before_siblings, memory_size};
+use tiermark_model::messages::rules::memory_size;
 
 use tiermark_model::*;
 use tiermark_page::{Detail, Style, terminal};
@@ -288,49 +288,6 @@ pub(crate) fn troubled_run() -> Run {
         },
     ];
     run
-}
-
-/// A plan with this many steps.
-pub(crate) fn plan_of(steps: u64) -> Plan {
-    let step = |n: u64| {
-        let size = 4096 << (n % 12);
-        let role = match n % 3 {
-            0 => Role::Chase { chains: 1 },
-            1 => Role::Stream { kernel: "read/avx512".into(), rivals: vec![] },
-            _ => Role::Stream { kernel: "write/avx512".into(), rivals: vec!["fill.rep/stosb".into()] },
-        };
-        let metric = if n.is_multiple_of(3) { Metric::Latency } else { Metric::Bandwidth };
-        let page = PageKind::Thp;
-        Step {
-            id: format!("step/{n}"),
-            labels: Labels::new()
-                .purpose(Purpose::Curve)
-                .whole(Labels::SIZE, size)
-                .text("kind", ["chase", "read", "write"][(n % 3) as usize]),
-            phase: 0,
-            metric,
-            setup: Setup {
-                regions: vec![RegionSetup {
-                    bytes: Bytes(size),
-                    policy: MemPolicy::Bind,
-                    nodes: machines::set("0"),
-                    page,
-                    layout: Layout::Data,
-                }],
-                threads: vec![ThreadSetup::new((n % 2) as u32, role, 0)],
-                seed: 1,
-            },
-            stop: StopRule { precision: 0.01, allocations: 3, min_visits: 15, max_visits: 45, shot_seconds: 0.01 },
-        }
-    };
-    Plan {
-        steps: (0..steps).map(step).collect(),
-        rules: vec![memory_size("buffer", "1 GiB = 4 x (260 MiB L3)"), cores_before_siblings()],
-        refused: vec![Refusal::new("pages of 1 GiB", "none is reserved", "reserve some")],
-        max_seconds: 60.0,
-        later_seconds: 0.0,
-        later: Vec::new(),
-    }
 }
 
 /// An observation whose every number is the same strange one.

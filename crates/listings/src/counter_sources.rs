@@ -3,8 +3,7 @@
 use tiermark_model::{CounterBox, CounterSight, CounterSourceInfo, Refusal};
 use tiermark_page::{Cell, Detail, Ink, Page, Table, bullet, paragraph};
 
-use crate::refusals::trouble;
-use crate::remark;
+use tiermark_report::{notes_text, trouble};
 
 /// Boxes that one line names: a large server has some fifty.
 const NAMED: usize = 4;
@@ -29,7 +28,7 @@ pub fn counter_sources(all: &[CounterSourceInfo], detail: Detail) -> Page {
         out += paragraph(&format!("{}: ", info.source.name()), boxes(&info.boxes), Ink::Plain);
     }
     for note in all.iter().flat_map(|info| &info.notes) {
-        out += bullet("!", Ink::Warn, remark::notes(std::slice::from_ref(note)), None);
+        out += bullet("!", Ink::Warn, notes_text(std::slice::from_ref(note)), None);
     }
     let refused: Vec<&Refusal> = all.iter().filter_map(|info| info.refused.as_ref()).collect();
     out + trouble("Not opened here", &refused, detail)

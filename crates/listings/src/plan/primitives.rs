@@ -5,7 +5,7 @@ use tiermark_model::{Bytes, CpuId, IdSet, Labels, OsCall, OsGroup, Relation, Rol
 use tiermark_page::{Table, seconds};
 
 use super::{ends, range};
-use crate::findings::words;
+use tiermark_report::label_words;
 
 /// Labels that have columns of their own.
 const TOLD: [&str; 7] =
@@ -31,8 +31,11 @@ pub(super) fn table(steps: &[Step], each: bool) -> Option<Table> {
     }
     let mut groups: Vec<(String, Vec<&Step>)> = Vec::new();
     for step in steps {
-        let name =
-            if each { words(&step.labels, &TOLD) } else { step.labels.get(Labels::OP).unwrap_or(&step.id).to_owned() };
+        let name = if each {
+            label_words(&step.labels, &TOLD)
+        } else {
+            step.labels.get(Labels::OP).unwrap_or(&step.id).to_owned()
+        };
         match groups.iter_mut().find(|(known, _)| !each && *known == name) {
             Some((_, group)) => group.push(step),
             None => groups.push((name, vec![step])),

@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 use tiermark_model::{Before, Bytes, Labels, NodeId, Plan, Refusal, Request, Role, Step};
 use tiermark_page::{Detail, Ink, Page, Table, heading, labelled, paragraph, seconds, space};
 
-use crate::findings::words;
-use crate::refusals::trouble;
+use tiermark_report::{label_words, trouble};
 
 /// More steps than this are shown by group.
 const STEPS_LISTED: usize = 40;
@@ -129,7 +128,7 @@ fn steps(steps: &[Step], detail: Detail) -> Page {
             let pair = [Labels::NODE, Labels::NODES, Labels::WEIGHTS];
             without.extend(pair.into_iter().chain([Labels::PURPOSE, Labels::SPAN]));
         }
-        let name = words(&step.labels, &without);
+        let name = label_words(&step.labels, &without);
         let name = if name.is_empty() { step.id.clone() } else { name };
         match groups.iter_mut().find(|(known, _)| *known == name && grouped) {
             Some((_, group)) => group.push(step),
