@@ -8,7 +8,6 @@ use crate::args::RunArgs;
 use crate::environment;
 use crate::exports::Export;
 use crate::output::{self, Destination, Failure, complain, complain_once, tell};
-use crate::sanitise;
 use crate::sinks::{JournalSink, Listeners};
 
 /// Where a run goes, all opened before it began.
@@ -53,7 +52,7 @@ pub(crate) fn finish(
     to_stdout |= sinks.exports.iter().any(|(place, _)| matches!(place, Destination::Stdout));
     let mut unwritten = vec![
         lines.and_then(|lines| lines.end(run)),
-        sinks.document.and_then(|place| place.write(&sanitise::json(&tiermark_report::json(run))).err()),
+        sinks.document.and_then(|place| output::json(run).and_then(|text| place.write(&(text + "\n"))).err()),
     ];
     for (place, export) in sinks.exports {
         if let Some(doubts) = (export.layout.doubts)(run).filter(|_| !result.quiet) {

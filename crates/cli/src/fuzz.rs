@@ -3,6 +3,7 @@
 use tiermark_page::{Detail, Style, markdown, terminal};
 use tiermark_report::RUN_VIEWS;
 
+use crate::output;
 use crate::plans;
 use crate::saved::Kept;
 
@@ -132,8 +133,8 @@ fn show_run(run: tiermark_model::Run, styles: &[(Style, Detail)]) {
     show_compared(&run, styles);
     show_checked(&run, styles);
     show_explained(&run, styles);
-    for run in [tiermark_report::redact(&run), run.clone(), estimated_again(run)] {
-        let _ = (tiermark_report::json(&run), tiermark_layouts::hmat(&run), tiermark_layouts::mess(&run));
+    for run in [tiermark_redact::redact(&run), run.clone(), estimated_again(run)] {
+        let _ = (output::json(&run), tiermark_layouts::hmat(&run), tiermark_layouts::mess(&run));
         let _ = (tiermark_layouts::mlc(&run), tiermark_layouts::mlc_doubts(&run), tiermark_layouts::mess_doubts(&run));
         let _ = (tiermark_layouts::stream(&run), tiermark_layouts::stream_doubts(&run));
         let _ = (tiermark_layouts::pairs_csv(&run), tiermark_layouts::pairs_doubts(&run));

@@ -60,7 +60,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
         gate.exit()
     });
     if args.redact {
-        let redacted: Vec<Run> = runs.iter().map(|(_, run)| tiermark_report::redact(run)).collect();
+        let redacted: Vec<Run> = runs.iter().map(|(_, run)| tiermark_redact::redact(run)).collect();
         // The path of a file may name its owner.
         let documents: Vec<Document<'_>> = redacted.iter().map(|run| Document { name: &run.id, run }).collect();
         found = of(&documents);

@@ -25,13 +25,13 @@ enum Loaded {
 impl Loaded {
     fn load(reference: &str, redact: bool) -> Result<Self, Failure> {
         Ok(match SavedDocument::load(reference)? {
-            SavedDocument::Run(run) if redact => Self::Run(Box::new(tiermark_report::redact(&run))),
+            SavedDocument::Run(run) if redact => Self::Run(Box::new(tiermark_redact::redact(&run))),
             SavedDocument::Run(run) => Self::Run(run),
             SavedDocument::Other(Kept::Capacity(run)) if redact => {
-                Self::Capacity(Box::new(tiermark_report::redact_capacity(&run)))
+                Self::Capacity(Box::new(tiermark_redact::redact_capacity(&run)))
             }
             SavedDocument::Other(Kept::Capacity(run)) => Self::Capacity(run),
-            SavedDocument::Other(Kept::Load(run)) if redact => Self::Load(Box::new(tiermark_report::redact_load(&run))),
+            SavedDocument::Other(Kept::Load(run)) if redact => Self::Load(Box::new(tiermark_redact::redact_load(&run))),
             SavedDocument::Other(Kept::Load(run)) => Self::Load(run),
         })
     }

@@ -10,7 +10,6 @@ use tiermark_session::{Reanalysed, reanalyse_saved};
 
 use crate::args::{Format, ShowArgs};
 use crate::output::{self, Failure, detail, print, rendered, report, style, tell, tell_doubts};
-use crate::sanitise;
 use crate::saved::{Kept, SavedDocument, run_of_probes};
 
 /// Runs the command.
@@ -30,10 +29,10 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
         run = estimated_again(run, args.view.verbose > 0);
     }
     if args.redact {
-        run = tiermark_report::redact(&run);
+        run = tiermark_redact::redact(&run);
     }
     if args.json {
-        return print(&sanitise::json(&tiermark_report::json(&run))).map(|()| Exit::Done);
+        return print(&output::json(&run)?).map(|()| Exit::Done);
     }
     if let Some(view) = args.part.view {
         let text = rendered(&args.view, |style| tiermark_report::run_view(&run, view, style));
@@ -106,7 +105,7 @@ fn other(args: &ShowArgs, kept: &Kept) -> Result<Exit, Failure> {
     let (style, detail) = (style(&args.view), detail(&args.view));
     let text = match kept {
         Kept::Capacity(run) => {
-            let run = if args.redact { &tiermark_report::redact_capacity(run) } else { run.as_ref() };
+            let run = if args.redact { &tiermark_redact::redact_capacity(run) } else { run.as_ref() };
             let page = || tiermark_tenants::capacity(run, detail);
             if args.json {
                 output::json(run)?
@@ -115,7 +114,7 @@ fn other(args: &ShowArgs, kept: &Kept) -> Result<Exit, Failure> {
             }
         }
         Kept::Load(run) => {
-            let run = if args.redact { &tiermark_report::redact_load(run) } else { run.as_ref() };
+            let run = if args.redact { &tiermark_redact::redact_load(run) } else { run.as_ref() };
             let page = || tiermark_tenants::load(run, detail);
             if args.json { output::json(run)? } else { laid_out(&TenantRows::of_load(run), args.format, &page, &style) }
         }

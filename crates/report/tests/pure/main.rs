@@ -5,3 +5,16 @@
 mod common;
 mod survey;
 mod views;
+
+use tiermark_model::{Machine, Run};
+use tiermark_page::{Detail, Style, terminal};
+
+/// The page of a run, as a terminal shows it.
+fn page(run: &Run, detail: Detail, style: &Style) -> String {
+    terminal(&tiermark_report::run(run, detail), style)
+}
+
+/// The page of a machine, as a terminal shows it.
+fn machine_page(machine: &Machine, detail: Detail, style: &Style) -> String {
+    terminal(&tiermark_report::machine(machine, detail), style)
+}

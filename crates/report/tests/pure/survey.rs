@@ -2,7 +2,7 @@
 
 mod made;
 
-use crate::common::page;
+use crate::page;
 use made::{Made, all_fine, with_zeros, withhold};
 use proptest::prelude::*;
 use tiermark_model::messages::setup as says;

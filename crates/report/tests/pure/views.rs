@@ -1,6 +1,7 @@
 //! Every view of hand-made documents: snapshots, widths, and nothing measured left out.
 
 use crate::common::*;
+use crate::{machine_page, page};
 use proptest::prelude::*;
 use tiermark_model::Purpose;
 use tiermark_model::*;
@@ -189,47 +190,6 @@ fn every_run_says_how_many_numbers_are_trusted() {
     assert_eq!(line(&empty_run()), "");
 }
 
-#[test]
-fn json_is_the_document() {
-    let text = tiermark_report::json(&vm_run());
-    assert!(text.ends_with("}\n"));
-    assert_eq!(serde_json::from_str::<Run>(&text).unwrap(), vm_run());
-}
-
-#[test]
-fn redacted_documents_name_nobody() {
-    let mut run = troubled_run();
-    run.bench.kernels = vec![];
-    run.warnings.push(tiermark_model::messages::system::doctor_problem("governor", "that of build-7", "", ""));
-    run.warnings.push(tiermark_model::messages::run::busy(1.2, 2, "nginx 0.9, children of mysqld 0.3", None));
-    run.machine.unseen.push(tiermark_model::messages::machine::file_denied("/home/ada/x", "build-7 denies it"));
-    let labels = &mut run.experiments[0].findings[0].labels;
-    *labels = labels.clone().text("tier", "DRAM of build-7");
-    let redacted = tiermark_report::redact(&run);
-    let text = tiermark_report::json(&redacted);
-    for name in ["build-7", "ada", "example.org", "user-1000", "nginx", "mysqld"] {
-        assert!(!text.contains(name), "{name}");
-    }
-    assert!(text.contains("--json=(redacted)"));
-    assert_eq!(redacted.experiments[0].findings.len(), run.experiments[0].findings.len());
-    assert_eq!(redacted.machine.caches, run.machine.caches);
-}
-
-/// The name of a host is taken out where it is a word, however short.
-#[test]
-fn short_names_of_hosts_are_taken_out_as_words() {
-    let mut run = troubled_run();
-    run.machine.system.hostname = Some("l1".into());
-    run.warnings =
-        vec![tiermark_model::messages::system::doctor_problem("governor", "that of l1, not l10 nor xl1", "", "")];
-    let labels = &mut run.experiments[0].findings[0].labels;
-    *labels = labels.clone().text("tier", "l1").text("note", "seen on l1.");
-    let redacted = tiermark_report::redact(&run);
-    assert!(redacted.warnings[0].text.contains("that of (redacted), not l10 nor xl1"), "{}", redacted.warnings[0].text);
-    let labels = &redacted.experiments[0].findings[0].labels;
-    assert_eq!((labels.get("tier"), labels.get("note")), (Some("l1"), Some("seen on (redacted).")));
-}
-
 /// Lines that are too long, but for those a path makes so.
 fn too_long(shown: &str, width: usize) -> Vec<&str> {
     shown.lines().filter(|l| l.width() > width && !l.contains('/')).collect()
@@ -275,6 +235,5 @@ proptest! {
         let shown = page(&run, Detail::All, &style) + &machine_page(&run.machine, Detail::All, &style);
         let controls = plain(&shown).chars().filter(|c| c.is_control() && *c != '\n').count();
         prop_assert_eq!(controls, 0);
-        tiermark_report::redact(&run);
     }
 }

@@ -7,17 +7,6 @@ use tiermark_model::Purpose;
 use tiermark_model::messages::rules::memory_size;
 
 use tiermark_model::*;
-use tiermark_page::{Detail, Style, terminal};
-
-/// The page of a run, as a terminal shows it.
-pub(crate) fn page(run: &Run, detail: Detail, style: &Style) -> String {
-    terminal(&tiermark_report::run(run, detail), style)
-}
-
-/// The page of a machine, as a terminal shows it.
-pub(crate) fn machine_page(machine: &Machine, detail: Detail, style: &Style) -> String {
-    terminal(&tiermark_report::machine(machine, detail), style)
-}
 
 pub(crate) fn around(value: f64, relative: f64) -> Option<Interval> {
     Some(Interval { low: value * (1.0 - relative), high: value * (1.0 + relative), level: 0.95 })

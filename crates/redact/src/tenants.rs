@@ -6,7 +6,7 @@ use tiermark_model::capacity::Capacity;
 use tiermark_model::load::LoadRun;
 use tiermark_model::{FromJson, Note};
 
-use super::{GONE, Scrub, programs};
+use crate::{GONE, Scrub, programs};
 
 /// A copy of a capacity run without host name, cgroup path, paths and user names, and without the commands of its user.
 pub fn redact_capacity(run: &Capacity) -> Capacity {
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     fn run() -> Capacity {
-        let text = include_str!("../../../../fuzz/seeds/capacity.json");
+        let text = include_str!("../../../fuzz/seeds/capacity.json");
         let mut run: Capacity = serde_json::from_str(text).unwrap();
         run.machine.system.hostname = Some("db7.example.com".into());
         run.refused = vec![
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_redacted_run_of_load_names_no_server_and_no_program() {
-        let text = include_str!("../../../../fuzz/seeds/load.json");
+        let text = include_str!("../../../fuzz/seeds/load.json");
         let mut run: LoadRun = serde_json::from_str(text).unwrap();
         run.warnings.push(tiermark_model::messages::load::load_beside_others(1.6, 2, "payroll 1.6"));
         assert!(text.contains("127.0.0.1:7771") && run.command.iter().any(|word| word.contains("127.0.0.1")));

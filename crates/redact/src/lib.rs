@@ -1,4 +1,6 @@
-//! Taking names out of a run, so that it can be shared.
+//! Copies of documents without the names in them, so that they can be shared.
+
+#![forbid(unsafe_code)]
 
 mod tenants;
 
@@ -9,7 +11,7 @@ use tiermark_model::{Label, Labels, Machine, Note, Reason, Refusal, Run, Verdict
 
 pub use tenants::{redact_capacity, redact_load, without_commands};
 
-/// Replacement of removed text.
+/// What stands in place of a removed text.
 pub const GONE: &str = "(redacted)";
 
 /// A copy without host name, names of other programs, cgroup path, command-line paths, and user names in any path;

@@ -1,0 +1,58 @@
+//! What a redacted run has left.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "../../report/tests/pure/common/mod.rs"]
+mod common;
+
+use common::*;
+use proptest::prelude::*;
+use tiermark_model::*;
+use tiermark_redact::redact;
+
+#[test]
+fn redacted_documents_name_nobody() {
+    let mut run = troubled_run();
+    run.bench.kernels = vec![];
+    run.warnings.push(messages::system::doctor_problem("governor", "that of build-7", "", ""));
+    run.warnings.push(messages::run::busy(1.2, 2, "nginx 0.9, children of mysqld 0.3", None));
+    run.machine.unseen.push(messages::machine::file_denied("/home/ada/x", "build-7 denies it"));
+    let labels = &mut run.experiments[0].findings[0].labels;
+    *labels = labels.clone().text("tier", "DRAM of build-7");
+    let redacted = redact(&run);
+    let text = serde_json::to_string(&redacted).unwrap();
+    for name in ["build-7", "ada", "example.org", "user-1000", "nginx", "mysqld"] {
+        assert!(!text.contains(name), "{name}");
+    }
+    assert!(text.contains("--json=(redacted)"));
+    assert_eq!(redacted.experiments[0].findings.len(), run.experiments[0].findings.len());
+    assert_eq!(redacted.machine.caches, run.machine.caches);
+}
+
+/// The name of a host is taken out where it is a word, however short.
+#[test]
+fn short_names_of_hosts_are_taken_out_as_words() {
+    let mut run = troubled_run();
+    run.machine.system.hostname = Some("l1".into());
+    run.warnings = vec![messages::system::doctor_problem("governor", "that of l1, not l10 nor xl1", "", "")];
+    let labels = &mut run.experiments[0].findings[0].labels;
+    *labels = labels.clone().text("tier", "l1").text("note", "seen on l1.");
+    let redacted = redact(&run);
+    assert!(redacted.warnings[0].text.contains("that of (redacted), not l10 nor xl1"), "{}", redacted.warnings[0].text);
+    let labels = &redacted.experiments[0].findings[0].labels;
+    assert_eq!((labels.get("tier"), labels.get("note")), (Some("l1"), Some("seen on (redacted).")));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn strange_numbers_and_texts_never_panic(number in prop::num::f64::ANY, text in "\\PC{0,40}|[\\x00-\\x1f]{0,9}|日本{0,20}") {
+        let labels = Labels::new().text(Labels::TIER, &text);
+        let found = finding("latency", labels.clone(), Unit::Ns, number);
+        let mut run = run_of(machines::vm(), &text, vec![strange(labels, number)], vec![found]);
+        run.machine.system.hostname = Some(text);
+        redact(&run);
+    }
+}
