@@ -54,7 +54,8 @@ pub fn html(sheets: &[Sheet<'_>], detail: Detail, style: &Style) -> String {
          <title>{title}</title>\n<style>{PAGE_STYLE}</style>\n</head>\n<body>\n\
          <a class=\"skip\" href=\"#main\">Skip to the results</a>\n{contents}\
          <main id=\"main\" class=\"{layout}\">\n{articles}</main>\n\
-         <footer><p>Made by tiermark. Drag over a chart, or press + and - in it, to enlarge a part of it.</p>{notice}</footer>\n\
+         <footer><p>Made by tiermark. Drag over a chart, or press + and - in it, to enlarge a part of it.</p>\
+         {notice}</footer>\n\
          {pen}{library}<script>{PAGE_SCRIPT}</script>\n</body>\n</html>\n"
     )
 }

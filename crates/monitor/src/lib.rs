@@ -1,5 +1,5 @@
-//! What `tiermark watch` shows: lines and a summary of samples, and its screen: what it keeps of samples, what keys do, and
-//! how it is drawn.
+//! What `tiermark watch` shows: lines and a summary of samples, and its screen: what it keeps of samples, what keys do,
+//! and how it is drawn.
 //!
 //! A [`Monitor`] is data; [`draw`] draws it into a frame of any backend. Nothing here reads a terminal or a clock.
 

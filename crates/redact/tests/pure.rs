@@ -48,7 +48,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn strange_numbers_and_texts_never_panic(number in prop::num::f64::ANY, text in "\\PC{0,40}|[\\x00-\\x1f]{0,9}|日本{0,20}") {
+    fn strange_numbers_and_texts_never_panic(
+        number in prop::num::f64::ANY,
+        text in "\\PC{0,40}|[\\x00-\\x1f]{0,9}|日本{0,20}",
+    ) {
         let labels = Labels::new().text(Labels::TIER, &text);
         let found = finding("latency", labels.clone(), Unit::Ns, number);
         let mut run = run_of(machines::vm(), &text, vec![strange(labels, number)], vec![found]);

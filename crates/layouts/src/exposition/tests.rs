@@ -79,7 +79,8 @@ fn prometheus_gets_each_channel_and_link_by_direction() {
         "# TYPE tiermark_watch_memory_bytes_per_second gauge",
         "tiermark_watch_memory_bytes_per_second{socket=\"0\",node=\"1\",channel=\"imc_0\",direction=\"read\"} \
             15000000000",
-        "tiermark_watch_memory_bytes_per_second{socket=\"0\",node=\"1\",channel=\"imc \\\"1\\\"\",direction=\"both\"} 5000000000",
+        "tiermark_watch_memory_bytes_per_second{socket=\"0\",node=\"1\",channel=\"imc \\\"1\\\"\",direction=\"both\"} \
+            5000000000",
         "tiermark_watch_link_bytes_per_second{socket=\"0\",node=\"1\",link=\"upi_0\",direction=\"sent\"} 8000000000",
         "tiermark_watch_link_utilisation_ratio{socket=\"0\",node=\"1\",link=\"upi_0\",direction=\"sent\"} 0.25",
     ] {
