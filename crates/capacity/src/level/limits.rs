@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use tiermark_model::capacity::LimitOf;
 use tiermark_model::format_time as time;
 
 /// A figure of response times or of requests that a limit is for.
@@ -24,6 +25,16 @@ impl Quantity {
     /// Whether it is a share of requests, whose limit is the least that is allowed; other figures are times.
     pub(super) fn is_share(self) -> bool {
         matches!(self, Self::Rate | Self::HitRate)
+    }
+}
+
+impl From<Quantity> for LimitOf {
+    fn from(quantity: Quantity) -> Self {
+        match quantity {
+            Quantity::Average | Quantity::Percentile(_) | Quantity::Maximum => Self::Time,
+            Quantity::Rate => Self::Rate,
+            Quantity::HitRate => Self::HitRate,
+        }
     }
 }
 

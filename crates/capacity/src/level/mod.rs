@@ -14,8 +14,8 @@ use tiermark_model::capacity::Outcome;
 use tiermark_model::messages::trials as says;
 use tiermark_stats::{BEYOND, normal_beyond, quantile_ranks, share_interval};
 
-use crate::scenario::table;
 use crate::steady::HitTrend;
+use crate::table::table;
 pub use limits::{Limit, Quantity, Scope};
 
 table! {
@@ -304,7 +304,7 @@ fn worst<'a>(figures: impl Iterator<Item = (&'a Limit, Figure)>, whose: &Note) -
         if let Some((limit, figure)) = figures.iter().find(|(limit, figure)| figure.against(limit) == outcome) {
             let (low, high) = figure.interval;
             let (text, shown) = (limit.to_string(), figure.shown(limit));
-            let decided_by = says::limit_decides(&text, figure.value, low, high, &shown, whose);
+            let decided_by = says::limit_decides(limit.of.into(), &text, figure.value, low, high, &shown, whose);
             return Judgement { outcome, decided_by };
         }
     }

@@ -2,7 +2,7 @@
 
 use tiermark_explain::{explain_capacity, explain_load, rests_on_figures};
 use tiermark_model::capacity::{
-    Answer, CAPACITY_SCHEMA, Capacity, Case, Ended, Evidence, Outcome, Phase, Resource, TrialRecord, Votes,
+    Answer, CAPACITY_SCHEMA, Capacity, Case, Ended, Evidence, LimitOf, Outcome, Phase, Resource, TrialRecord, Votes,
 };
 use tiermark_model::load::{LoadLoop, LoadRun, LoadTenant};
 use tiermark_model::messages::capacity as says;
@@ -59,8 +59,8 @@ fn numbers_of(found: &Explanation) -> Vec<(&str, f64)> {
 }
 
 /// The reason of a trial in which one of six tenants missed a limit.
-fn missed(limit: &str, value: f64) -> tiermark_model::Note {
-    let of_one = trials::limit_decides(limit, value, value, value, "1", &trials::of_tenant(1));
+fn missed(of: LimitOf, limit: &str, value: f64) -> tiermark_model::Note {
+    let of_one = trials::limit_decides(of, limit, value, value, value, "1", &trials::of_tenant(1));
     trials::too_few_tenants(true, 1, 6, &of_one)
 }
 
@@ -76,7 +76,7 @@ fn a_missed_hit_rate_is_explained_by_the_keys_and_not_by_times() {
     };
     let why = trials::keys_evicted(0.47, "hit rate > 60 %", None);
     let mut case = ended(Resource::Maxmemory, why, Outcome::Fail, Some(seen));
-    case.trials[0].decided_by = missed("hit rate > 60 %", 0.47);
+    case.trials[0].decided_by = missed(LimitOf::HitRate, "hit rate > 60 %", 0.47);
     let mut older = case.clone();
     older.ended_by = None;
     older.trials[0].ended_by = None;
@@ -159,7 +159,7 @@ fn a_search_without_an_end_says_that_nothing_limited_it_and_a_failure_without_a_
     case.ended_by = None;
     case.trials[0].ended_by = None;
     assert_eq!(names(&explain_capacity("last", &run(case.clone()))), ["tenants-failed"]);
-    case.trials[0].decided_by = missed("P99 < 5 ms", 6e6);
+    case.trials[0].decided_by = missed(LimitOf::Time, "P99 < 5 ms", 6e6);
     let found = explain_capacity("last", &run(case.clone()));
     assert_eq!(names(&found), ["tenants-level"]);
     assert!(

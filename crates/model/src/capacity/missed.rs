@@ -1,11 +1,14 @@
 //! The limit of the service level that decided a trial, and the trial that decided a search.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Case, Outcome, TrialRecord};
 use crate::Note;
 use crate::messages::trials::codes::{hit_rate_moves, limit_decides, too_few_tenants};
 
 /// What a limit of the service level is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LimitOf {
     /// A response time: average, percentile, maximum.
     Time,
@@ -41,11 +44,7 @@ impl MissedLimit {
             return None;
         }
         let (limit, value) = (reason.data.get("limit")?.as_str()?.to_owned(), reason.data.get("value")?.as_f64()?);
-        let of = match limit.as_str() {
-            text if text.starts_with("hit rate") => LimitOf::HitRate,
-            text if text.starts_with("rate") => LimitOf::Rate,
-            _ => LimitOf::Time,
-        };
+        let of = LimitOf::deserialize(reason.data.get("of")?).ok()?;
         Some(Self { of, limit, value })
     }
 }
@@ -85,13 +84,13 @@ mod tests {
     #[test]
     fn the_limit_that_decided_is_known_behind_the_tenants_that_missed_it() {
         let missed =
-            |limit: &str, value| says::limit_decides(limit, value, value, value, "47.00 %", &says::of_tenant(1));
+            |of, limit: &str, value| says::limit_decides(of, limit, value, value, value, "1", &says::of_tenant(1));
         let found = |note: &Note| MissedLimit::in_reason(note).map(|missed| (missed.of, missed.value));
-        let hits = missed("hit rate > 60 %", 0.47);
+        let hits = missed(LimitOf::HitRate, "hit rate > 60 %", 0.47);
         assert_eq!(found(&hits), Some((LimitOf::HitRate, 0.47)));
         assert_eq!(found(&says::too_few_tenants(true, 1, 2, &hits)), Some((LimitOf::HitRate, 0.47)));
-        assert_eq!(found(&missed("rate > 99.5 %", 0.9)), Some((LimitOf::Rate, 0.9)));
-        assert_eq!(found(&missed("P99 < 5 ms", 6e6)), Some((LimitOf::Time, 6e6)));
+        assert_eq!(found(&missed(LimitOf::Rate, "rate > 99.5 %", 0.9)), Some((LimitOf::Rate, 0.9)));
+        assert_eq!(found(&missed(LimitOf::Time, "P99 < 5 ms", 6e6)), Some((LimitOf::Time, 6e6)));
         assert_eq!(found(&says::too_few_tenants(true, 1, 2, &says::tenant_silent(1))), None);
         assert_eq!(found(&says::closest_to_limit("P99 < 5 ms", 4e6, "4 ms", 1)), None, "it was kept");
     }

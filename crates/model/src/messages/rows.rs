@@ -30,7 +30,7 @@ macro_rules! in_unit {
     ($kind:ident $($rest:tt)*) => {};
 }
 
-/// The messages of a room, and their codes. A row begins with its type: a `Refusal` (the thing refused, the reason, the
+/// The messages of a module, and their codes. A row begins with its type: a `Refusal` (the thing refused, the reason, the
 /// cure), a `Warning` (the state, its effect on the numbers, the cure; empty: none), a `Note` (one sentence), or `Rates`:
 /// a note whose sentence has rates, so that it can be made again in the unit of its reader.
 macro_rules! messages {
@@ -45,7 +45,7 @@ macro_rules! messages {
         })+
 
         /// The sentence of a note of this module with its rates in `unit`; `None` for other notes, or without rates.
-        #[allow(dead_code, unused_variables, reason = "most rooms have no rates")]
+        #[allow(dead_code, unused_variables, reason = "most modules have no rates")]
         pub(super) fn in_unit(note: &$crate::Note, unit: $crate::RateUnit) -> Option<String> {
             $($crate::messages::rows::in_unit!($kind $name($($datum: $type),*): $($sentence),+, note, unit);)+
             None

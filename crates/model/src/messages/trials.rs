@@ -1,7 +1,7 @@
 //! Trials of a capacity run: why each is made, its outcome, and which resource ran out.
 
 use super::rows::messages;
-use crate::capacity::tenants as counted;
+use crate::capacity::{LimitOf, tenants as counted};
 use crate::{Bytes, Note, Share};
 
 messages! {
@@ -222,8 +222,8 @@ messages! {
         };
 
     /// A figure and its limit, with the ends of its interval: ns, or a share for a rate; `shown` has the unit.
-    Note limit_decides(limit: &str, value: f64, low: f64, high: f64, shown: &str, whose: &Note): "{limit}: {shown} \
-        {whose}";
+    Note limit_decides(of: LimitOf, limit: &str, value: f64, low: f64, high: f64, shown: &str, whose: &Note):
+        "{limit}: {shown} {whose}";
 
     Note closest_to_limit(limit: &str, value: f64, shown: &str, tenant: usize): "{limit}: {shown} of tenant {tenant} \
         at worst";

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use tiermark_model::capacity::{
-    CAPACITY_SCHEMA, CostAgainst, CostRow, Ended, Evidence, Resource, TenantTimes, WithOmitted,
+    CAPACITY_SCHEMA, CostAgainst, CostRow, Ended, Evidence, LimitOf, Resource, TenantTimes, WithOmitted,
 };
 use tiermark_model::messages::capacity as says;
 use tiermark_model::{Code, Note, Warning};
@@ -426,7 +426,8 @@ fn the_limit_that_was_missed_is_a_line_of_its_search() {
     use tiermark_model::messages::trials;
     let mut run = run();
     let case = &mut run.cases[0];
-    let of_one = trials::limit_decides("hit rate > 60 %", 0.47, 0.47, 0.47, "47.00 %", &trials::of_tenant(1));
+    let of_one =
+        trials::limit_decides(LimitOf::HitRate, "hit rate > 60 %", 0.47, 0.47, 0.47, "47.00 %", &trials::of_tenant(1));
     for trial in case.trials.iter_mut().filter(|trial| trial.tenants == 6) {
         trial.decided_by = trials::too_few_tenants(true, 6, 6, &of_one);
     }
