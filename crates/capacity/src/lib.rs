@@ -34,5 +34,6 @@ pub mod scenario;
 pub mod search;
 pub mod steady;
 pub mod system;
+mod table;
 pub mod tier;
 pub mod trial;

@@ -44,12 +44,12 @@ macro_rules! table {
 
         impl $name {
             /// The keys of this table.
-            pub(crate) const KEYS: &'static [$crate::scenario::Key] = &[
-                $( $crate::scenario::Key {
+            pub(crate) const KEYS: &'static [$crate::table::Key] = &[
+                $( $crate::table::Key {
                     field: stringify!($key),
                     about: &[$($about),+],
                     form: $form,
-                    range: $crate::scenario::Key::only(&[$(($least, $most))?]),
+                    range: $crate::table::Key::only(&[$(($least, $most))?]),
                 } ),+
             ];
         }

@@ -2,9 +2,16 @@
 
 use std::io;
 
-use crate::files::excerpt;
 use tiermark_model::Refusal;
 use tiermark_model::messages::machine as messages;
+
+/// Characters of a malformed file that are quoted: enough to recognise it, short enough for one line.
+const QUOTED: usize = 60;
+
+/// The start of a text, on one line, to be quoted in a message.
+pub fn excerpt(text: &str) -> String {
+    text.trim().chars().take(QUOTED).map(|c| if c.is_control() { '.' } else { c }).collect()
+}
 
 /// Why a file, an archive or a whole tree was refused.
 #[derive(Debug, thiserror::Error)]

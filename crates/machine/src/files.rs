@@ -5,9 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::Root;
-
-/// Characters of a malformed file that are quoted: enough to recognise it, short enough for one line.
-const QUOTED: usize = 60;
+use crate::error::excerpt;
 
 /// Counters by name.
 pub type Counters = BTreeMap<String, u64>;
@@ -35,11 +33,6 @@ impl fmt::Display for Malformed {
 }
 
 impl std::error::Error for Malformed {}
-
-/// The start of a text, on one line, to be quoted in a message.
-pub fn excerpt(text: &str) -> String {
-    text.trim().chars().take(QUOTED).map(|c| if c.is_control() { '.' } else { c }).collect()
-}
 
 /// For callers that treat a file that cannot be read like a missing one.
 impl Root {

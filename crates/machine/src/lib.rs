@@ -48,7 +48,7 @@ pub use compressed::{Zram, Zswap, zram, zswap};
 pub use discover::discover;
 pub use disks::{disk_of, resolve_disk};
 pub use energy::Energy;
-pub use error::DiscoverError;
+pub use error::{DiscoverError, excerpt};
 pub use event_sources::{EVENT_SOURCES, EventSource, event_sources, perf_event_paranoid};
 pub use health::HealthCounts;
 pub use live::{LiveFacts, Uname};

@@ -1,7 +1,7 @@
 //! Rows of knobs: their values now, beside what a profile advises.
 
 use tiermark_machine::Root;
-use tiermark_machine::files::excerpt;
+use tiermark_machine::excerpt;
 use tiermark_model::{IdSet, KnobRow, Reach, Standing};
 use tiermark_undo::service_runs;
 

@@ -16,8 +16,7 @@ use crate::evidence::GroupPaths;
 use crate::system::System;
 pub use external::{Commands, External};
 pub use process::{Processes, ServerLaunch};
-pub use qemu::{GuestFiles, GuestShape, Hypervisor, Qemu};
-pub(crate) use server::SETTINGS;
+pub use qemu::{GuestFiles, Hypervisor, Qemu};
 pub use tenancy::TenantMemory;
 
 /// Tenants at one moment of a load.

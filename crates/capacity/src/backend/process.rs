@@ -13,8 +13,7 @@ use super::tenancy::{Tenancy, TenantMemory};
 use super::{Backend, Counted, LoadSpec, Pulse};
 use crate::cgroup::{Layout, TenantGroup};
 use crate::programs::program;
-use crate::saved::RunSetup;
-use crate::scenario::{MemoryLimit, Scenario};
+use crate::scenario::MemoryLimit;
 use crate::system::System;
 
 /// The programs that tenants on this machine run.
@@ -34,17 +33,6 @@ pub struct ServerLaunch {
 }
 
 impl ServerLaunch {
-    /// The servers of a run.
-    pub fn new(scenario: &Scenario, setup: &RunSetup) -> Self {
-        Self {
-            server: scenario.tenant.server.clone(),
-            wrapper: setup.wrapper.clone(),
-            removes: setup.removes.clone(),
-            memory: scenario.tenant.memory_limit(),
-            first_port: setup.first_port,
-        }
-    }
-
     /// What is missing of it, as far as it can be seen from here: what runs a container may have its server inside.
     pub fn check(&self) -> Vec<Refusal> {
         let first = self.wrapper.first().map_or(self.server.as_str(), String::as_str);

@@ -14,7 +14,7 @@ use tiermark_load::{Address, Client, Target};
 use tiermark_model::Refusal;
 use tiermark_model::messages::tenants as messages;
 
-use crate::scenario::MemoryLimit;
+use crate::scenario::{MemoryLimit, SERVER_OPTIONS};
 
 /// Puts itself into the groups named before `--`, and becomes what is named after it: so that nothing that the server
 /// ever does is outside of them. The kernel kills it before anything else that runs here.
@@ -26,15 +26,6 @@ const READY: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(10);
 /// One answer of a server that has just started.
 const ANSWER: Duration = Duration::from_secs(5);
-/// Settings of every tenant's server: nothing is written to disk.
-pub(crate) const SETTINGS: [[&str; 2]; 6] = [
-    ["--save", ""],
-    ["--appendonly", "no"],
-    ["--daemonize", "no"],
-    ["--dir", "/"],
-    ["--logfile", ""],
-    ["--loglevel", "warning"],
-];
 /// Ports that are tried where any will do.
 const ATTEMPTS: u32 = 5;
 /// Words in a server's output that mean that the port is taken.
@@ -174,7 +165,10 @@ fn command(start: &Start<'_>, port: u16) -> Command {
     // The password comes through standard input, where other users do not see it.
     command.arg("--").args(start.program).arg("-");
     // No connections from other machines.
-    command.args(["--port", &port, "--bind", "127.0.0.1"]).args(SETTINGS.iter().flatten()).args(start.memory.options());
+    command
+        .args(["--port", &port, "--bind", "127.0.0.1"])
+        .args(SERVER_OPTIONS.iter().flatten())
+        .args(start.memory.options());
     // A key that ends this program does not reach tenants: they are taken away in an order.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     command

@@ -21,8 +21,7 @@ use tiermark_model::{Note, Refusal};
 
 use super::protocol::{Job, Lines, Reply, Request, line};
 use super::{MODULES, ORDER, PORT, SERVER};
-use crate::backend::SETTINGS;
-use crate::scenario::MemoryLimit;
+use crate::scenario::{MemoryLimit, SERVER_OPTIONS};
 
 /// File systems of the kernel: kind and place.
 const MOUNTS: [(&str, &str); 3] = [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")];
@@ -111,7 +110,7 @@ fn target() -> Target {
 fn start_server() -> Result<Child, Refusal> {
     let refuse = |why: String| messages::guest_server_failed(&why);
     let mut command = Command::new(SERVER);
-    command.args(["--port", "0", "--unixsocket", SOCKET]).args(SETTINGS.iter().flatten());
+    command.args(["--port", "0", "--unixsocket", SOCKET]).args(SERVER_OPTIONS.iter().flatten());
     command.args(MemoryLimit::default().options());
     // What it says goes to the console.
     let mut server =

@@ -7,7 +7,7 @@ use tiermark_model::messages::tenants::not_root;
 use tiermark_model::messages::tiers::memory_short;
 use tiermark_model::{Bytes, Refusal};
 
-use super::{Environment, Hypervisor, Kind, Layout, Scenario, ServerLaunch, external};
+use super::{Environment, Hypervisor, Kind, Layout, Scenario, external};
 use crate::saved::Pending;
 use crate::scenario::{Requests, Tier};
 use crate::system::leave_floor;
@@ -63,7 +63,7 @@ pub fn admit(pending: &Pending<'_>, environment: &Environment<'_>, place: &RunHo
     refused.extend(memory(scenario, &client, place.root).err());
     refused.extend(match scenario.backend {
         Kind::Qemu => Hypervisor::check(&setup.guest, &scenario.tenant.server),
-        Kind::Process | Kind::External => ServerLaunch::new(scenario, setup).check(),
+        Kind::Process | Kind::External => setup.servers(scenario).check(),
     });
     let preflight = |tier: &&Tier| ((*tier).clone(), check(tier, &scenario.wanted(), place.root));
     Admission { refused, tiers: tiers.iter().map(preflight).collect() }

@@ -2,8 +2,7 @@
 
 use tiermark_model::Bytes;
 
-use crate::backend::SETTINGS;
-use crate::scenario::{Backend as Kind, Scenario, Tier};
+use crate::scenario::{Backend as Kind, SERVER_OPTIONS, Scenario, Tier};
 
 /// A setting of a server as a shell would have it.
 fn setting(name: &str, value: &str) -> String {
@@ -41,7 +40,7 @@ pub fn intended(scenario: &Scenario, zswap: Option<bool>) -> Vec<String> {
         ));
     }
     if scenario.backend != Kind::External {
-        let mut settings: Vec<String> = SETTINGS.iter().map(|[name, value]| setting(name, value)).collect();
+        let mut settings: Vec<String> = SERVER_OPTIONS.iter().map(|[name, value]| setting(name, value)).collect();
         settings.extend(scenario.tenant.memory_limit().options());
         lines.push(format!(
             "for each tenant a server with its own password: {} {}",

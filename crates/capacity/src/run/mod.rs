@@ -18,7 +18,7 @@ use tiermark_model::messages::capacity as messages;
 use tiermark_model::{Refusal, Warning};
 use tiermark_undo::{Lock, StateDir};
 
-use crate::backend::{Backend, External, Hypervisor, Processes, Qemu, ServerLaunch, TenantMemory};
+use crate::backend::{Backend, External, Hypervisor, Processes, Qemu, TenantMemory};
 use crate::budget::{Arithmetic, Budgets};
 use crate::cgroup::{Budget, Layout};
 use crate::saved::{RunSetup, SavedRun, Sizing};
@@ -193,7 +193,7 @@ impl Run<'_, '_> {
         let placer = self.environment.placer.clone();
         match &self.hypervisor {
             Some(hypervisor) => Box::new(Qemu::new(layout, Rc::clone(hypervisor), room, placer)),
-            None => Box::new(Processes::new(layout, ServerLaunch::new(scenario, &self.setup), room, placer)),
+            None => Box::new(Processes::new(layout, self.setup.servers(scenario), room, placer)),
         }
     }
 

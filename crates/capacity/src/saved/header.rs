@@ -8,7 +8,7 @@ use tiermark_load::ClientSetup;
 use tiermark_model::Refusal;
 use tiermark_model::messages::{capacity as messages, scenario as says};
 
-use crate::backend::{Commands, GuestFiles};
+use crate::backend::{Commands, GuestFiles, ServerLaunch};
 use crate::scenario::Scenario;
 
 /// The form of the file; readers take every released one.
@@ -63,6 +63,17 @@ pub struct RunSetup {
 }
 
 impl RunSetup {
+    /// The servers of the run.
+    pub(crate) fn servers(&self, scenario: &Scenario) -> ServerLaunch {
+        ServerLaunch {
+            server: scenario.tenant.server.clone(),
+            wrapper: self.wrapper.clone(),
+            removes: self.removes.clone(),
+            memory: scenario.tenant.memory_limit(),
+            first_port: self.first_port,
+        }
+    }
+
     /// The client of the run.
     pub fn client(&self) -> ClientSetup {
         let timeout = Duration::from_secs_f64(self.timeout_seconds);

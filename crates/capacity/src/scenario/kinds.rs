@@ -144,6 +144,27 @@ impl MemoryLimit {
     }
 }
 
+/// Memory, cpus and kernel parameters of each virtual machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuestShape {
+    /// Memory, bytes.
+    pub memory: u64,
+    /// Cpus, from 1.
+    pub cpus: u32,
+    /// Parameters after those that the guest needs.
+    pub append: String,
+}
+
+/// Options of every tenant's server: nothing is written to disk.
+pub(crate) const SERVER_OPTIONS: [[&str; 2]; 6] = [
+    ["--save", ""],
+    ["--appendonly", "no"],
+    ["--daemonize", "no"],
+    ["--dir", "/"],
+    ["--logfile", ""],
+    ["--loglevel", "warning"],
+];
+
 /// The memory that extends DRAM.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tier {

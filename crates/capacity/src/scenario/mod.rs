@@ -4,7 +4,6 @@ mod asked;
 mod check;
 mod kinds;
 mod reference;
-mod table;
 mod tables;
 mod written;
 
@@ -15,11 +14,10 @@ use tiermark_config::{Mistake, text_of};
 use tiermark_load::KeyDist;
 use tiermark_model::nearest;
 
-use crate::backend::GuestShape;
-pub use kinds::{Backend, Eviction, MaxMemory, MemoryLimit, Pacing, Size, Tier};
+pub use crate::table::Key;
+pub(crate) use kinds::SERVER_OPTIONS;
+pub use kinds::{Backend, Eviction, GuestShape, MaxMemory, MemoryLimit, Pacing, Size, Tier};
 pub use reference::{KeyRow, Unnamed, reference};
-pub use table::Key;
-pub(crate) use table::table;
 pub use tables::{Load, Scenario, SearchLimits, Tenant, Times};
 
 /// The built-in scenarios, in the order in which they are listed.

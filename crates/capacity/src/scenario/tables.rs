@@ -2,9 +2,9 @@
 
 use tiermark_load::{Arrivals, KEY_FORMS, KeyDist, KeyOrder};
 
-use super::table::table;
 use super::{Backend, Eviction, MaxMemory, Pacing, Size, Tier, written};
 use crate::level::Level;
+use crate::table::table;
 
 /// The brief distribution maps keys of 31 bits, and the limit applies to every distribution.
 const MOST_RECORDS: f64 = ((1u32 << 31) - 1) as f64;

@@ -13,10 +13,11 @@ use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
 use tiermark_model::messages::tenants as messages;
 use tiermark_model::{Note, Refusal};
 
-use super::{Acceleration, GuestShape, Hypervisor};
+use super::{Acceleration, Hypervisor};
 use crate::backend::server::ENTER;
 use crate::guest::protocol::{Lines, Reply, Request, line};
 use crate::guest::{ARGUMENT, PORT};
+use crate::scenario::GuestShape;
 
 /// Bytes of the end of a console that a message quotes.
 const SAID: u64 = 2000;

@@ -26,6 +26,7 @@ use super::{Backend, Counted, LoadSpec, Pulse};
 use crate::cgroup::{Layout, TenantGroup};
 use crate::guest::protocol::Reply;
 use crate::programs::program;
+use crate::scenario::GuestShape;
 use crate::system::System;
 use acceleration::{Acceleration, khz};
 use call::Call;
@@ -43,17 +44,6 @@ const BOOTS: Duration = Duration::from_secs(90);
 const KILL: i32 = 9;
 const POLL: Duration = Duration::from_millis(20);
 const PULSE: Duration = Duration::from_secs(1);
-
-/// Memory, cpus and kernel parameters of each virtual machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GuestShape {
-    /// Memory, bytes.
-    pub memory: u64,
-    /// Cpus, from 1.
-    pub cpus: u32,
-    /// Parameters after those that the guest needs.
-    pub append: String,
-}
 
 /// Files and settings that all machines of a run share.
 #[derive(Debug)]
