@@ -77,8 +77,8 @@ fn run() -> Exit {
     commands::run(&cli).unwrap_or_else(Failure::report)
 }
 
-/// A defect of the program, in whatever thread, is reported in one sentence, and ends the program; what it changed is
-/// taken back. RUST_BACKTRACE=1 shows the details.
+/// Reports a panic of any thread in one sentence, ends the program and takes its changes to the system back.
+/// RUST_BACKTRACE=1 shows the details.
 fn install_panic_hook() {
     let default = panic::take_hook();
     panic::set_hook(Box::new(move |info| {

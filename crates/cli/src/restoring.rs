@@ -18,19 +18,19 @@ pub(crate) fn announce_commands(held: &[HeldChanges]) {
     }
 }
 
-/// The name, as process lists show it, of a program that takes back what it changed before it replaced itself.
+/// The name (`argv[0]`) under which the program runs again after a panic, to take the changes of its process back.
 const AFTER_PANIC: &str = "tiermark: after a panic";
 
-/// Replaces the program by one that takes back the changes of this process, after a defect ended the code that should
-/// have. All threads end with it, and locks and files of journals are given back; the process is the same, so that its
-/// changes are its own.
+/// After a panic, executes the program again in this process, to take the changes of the process back. `exec` ends all
+/// threads and closes the journals, which releases their locks. The process number stays the same, so the new program
+/// recognises the changes as its own. Returns only if `exec` fails.
 pub(crate) fn after_panic() {
     let mut program = Command::new("/proc/self/exe");
     let error = program.arg0(AFTER_PANIC).args(env::args_os().skip(1)).exec();
-    tell(format!("tiermark: {error}; `tiermark tune --restore` takes changes of the system back"));
+    tell(format!("tiermark: changes to the system may remain: {error}; run `tiermark tune --restore`"));
 }
 
-/// Whether this program replaced one that a defect ended.
+/// Whether [`after_panic`] started this program.
 pub(crate) fn is_after_panic() -> bool {
     env::args_os().next().is_some_and(|name| name == AFTER_PANIC)
 }

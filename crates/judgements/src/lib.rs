@@ -1,5 +1,5 @@
-//! Views of what saved runs are judged by: runs compared, their history, checks of expectations, explanations. Pure
-//! functions from documents to pages.
+//! Views of judgements of saved runs: comparisons, histories, checks of expectations, explanations. Pure functions from
+//! documents to pages.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,5 @@
-//! Names of figures: alike in expectations, alerts, lists, comparisons and exports, with unit and better direction.
+//! Names of figures, the same in expectations, alerts, lists, comparisons and exports. A name determines the unit of
+//! its figure, and whether less or more is better.
 
 use std::fmt;
 
@@ -18,7 +19,7 @@ use crate::units::Unit;
 pub enum FigureName {
     /// A figure of a tier.
     Tier(TierName),
-    /// The same of L1 or L2, in cycles of the core.
+    /// A figure of L1 or L2 in cycles per access, or in bytes per cycle of each core.
     PerCycle(TierName),
     /// A figure of a curve of latency over load.
     Loaded(LoadedPoint, Distance),
@@ -33,7 +34,7 @@ pub struct TierName {
     pub tier: &'static str,
     /// Where the memory is.
     pub distance: Distance,
-    /// Cores of a bandwidth; `None` of a latency.
+    /// Cores of a bandwidth; `None` for a latency.
     pub span: Option<Span>,
 }
 
@@ -81,7 +82,7 @@ pub const TIERS: [&str; 5] = ["l1", "l2", "l3", "l4", DRAM];
 /// Tiers that the core clocks: their figures have a name per cycle.
 pub const CLOCKED: [&str; 2] = ["l1", "l2"];
 
-/// What follows the name of a latency in cycles of an access, and that of a bandwidth in bytes a cycle of each core.
+/// The suffixes of names per cycle: for a latency (cycles per access), for a bandwidth (bytes per cycle of each core).
 const PER_CYCLE: [&str; 2] = [".cycles", ".bytes_per_cycle"];
 const LOADED: [(&str, LoadedPoint); 4] = [
     ("loaded.unloaded", LoadedPoint::Unloaded),
@@ -104,10 +105,11 @@ const NOT_PLAIN: [&str; 8] = [
 ];
 
 impl FigureName {
-    /// The figure that a word names, which begins at a character of a text; `None` if no figure has this name.
+    /// The figure that a word names; `None` if no figure has this name. `at`: the character of the text at which the
+    /// word begins, for the error.
     ///
     /// # Errors
-    /// The name is that of a bandwidth without its cores.
+    /// The name is that of a bandwidth, but without `.one` or `.all`.
     pub fn parse(word: &str, at: usize) -> Result<Option<Self>, Note> {
         let (base, distance) = with_distance(word);
         if let Some((_, point)) = LOADED.iter().find(|(name, _)| *name == base) {
@@ -170,7 +172,7 @@ impl FigureName {
         }
     }
 
-    /// The figure of a tier that it is, or the same per cycle; `None` of curves.
+    /// Its name as a figure of a tier, without the suffix per cycle; `None` for a figure of a curve.
     pub fn tier(self) -> Option<TierName> {
         match self {
             Self::Tier(name) | Self::PerCycle(name) => Some(name),

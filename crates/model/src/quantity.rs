@@ -215,12 +215,12 @@ impl Quantity {
         )
     }
 
-    /// Whether less of it is better, in a unit; `None` where neither more nor less is.
+    /// Whether less of it, in this unit, is better; `None` if neither less nor more is better.
     pub fn less_is_better(&self, unit: Unit) -> Option<bool> {
         match self {
             // How long a wait was tried, and differences between two directions or groups.
             Self::ResidencyLimit | Self::C2cAsymmetry | Self::C2cModes | Self::Other(_) => None,
-            // A line that stays for longer.
+            // It is better if a line stays in the cache for longer.
             Self::ResidencyHalfLife if unit == Unit::Ns => Some(false),
             _ => unit.less_is_better(),
         }

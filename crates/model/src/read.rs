@@ -1,14 +1,14 @@
-//! Documents read from JSON, in this crate alone: the code that reads a large type is large itself, and each crate that
-//! called serde for it would have a copy.
+//! Reads documents from JSON. The code that serde generates for a large type is large. If other crates called serde
+//! themselves, each would have a copy of this code.
 
 use crate::capacity::Capacity;
 use crate::load::LoadRun;
 use crate::machine::Machine;
 use crate::run::Run;
 
-/// What is read from JSON.
+/// A document that can be read from JSON.
 pub trait FromJson: Sized {
-    /// Reads it.
+    /// Reads the document.
     ///
     /// # Errors
     /// The text is not JSON, or its fields are not those of the type.

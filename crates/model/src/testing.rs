@@ -1,4 +1,4 @@
-//! What tests of documents begin with: each value says nothing in particular, and a test changes what it is about.
+//! Default values for tests of documents. A test changes only the fields that it is about.
 
 use crate::capacity::{Outcome, Phase, TrialRecord};
 use crate::messages::trials;
@@ -8,12 +8,12 @@ use crate::{
     System,
 };
 
-/// Seeds of a calibration: a few, or as many as `TIERMARK_SEEDS` says.
+/// The number of seeds of a calibration: `TIERMARK_SEEDS`, else `few`.
 pub fn seeds(few: u64) -> u64 {
     std::env::var("TIERMARK_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(few)
 }
 
-/// A number of a seed, from 0 to 1: of seeds in a row, however many, the numbers lie evenly (by the golden ratio).
+/// A number from 0 to 1 for a seed. The numbers of any count of successive seeds are evenly spread (golden ratio).
 pub fn spread(seed: u64) -> f64 {
     (seed as f64 * 0.618_034).fract()
 }
@@ -104,7 +104,7 @@ pub fn trial(number: u32, tenants: u32, phase: Phase, outcome: Outcome) -> Trial
     }
 }
 
-/// So many cores with a first and a second level each and a third that they share, and a node of 8 GiB.
+/// A machine of one node of 8 GiB. Each core has its own L1 and L2; all cores share an L3.
 pub fn small_machine(cores: u32) -> Machine {
     let all: IdSet = (0..cores).collect();
     let own = |cpu: u32| [cache(1, 32 * KIB, [cpu]), cache(2, MIB, [cpu])];

@@ -138,7 +138,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Whether less is better: of times; of rates, more is. `None` of sizes, clocks, counts and shares.
+    /// Whether less is better: true for times, false for rates. `None` for sizes, clocks, counts and shares.
     pub fn less_is_better(self) -> Option<bool> {
         match self {
             Self::Ns | Self::Cycles => Some(true),

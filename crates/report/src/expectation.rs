@@ -41,7 +41,7 @@ fn against(of: &CheckedValue, result: &CheckResult) -> Text {
 
 /// How far a value is from its limit: ` (10 % too high)`.
 fn off(of: &CheckedValue, result: &CheckResult) -> String {
-    // How far a bound is from the limit says nothing where it does not decide.
+    // If a bound does not decide the expectation, its distance from the limit means nothing.
     let margin = of.margin.filter(|_| result.outcome != CheckOutcome::Unjudged && !of.comparator.is_of_identity());
     margin.map_or_else(String::new, |margin| match (of.comparator, margin < 0.0) {
         (_, false) => format!(" ({} to spare)", percent(margin)),

@@ -50,7 +50,7 @@ impl User {
         Self { home: tempfile::tempdir().unwrap() }
     }
 
-    /// A user who did this before: it is done once for all tests that name it so.
+    /// A user with a copy of the home directory that `did` fills. `did` runs once for all tests that pass this `name`.
     pub(crate) fn after(name: &'static str, did: impl FnOnce(&Self)) -> Self {
         static DONE: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
         let copy = |from: &Path, to: &Path| {

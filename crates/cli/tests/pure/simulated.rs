@@ -137,7 +137,7 @@ fn loads_and_ramps_are_exact() {
     insta::assert_snapshot!("plan_loaded_expanded", plan);
 }
 
-/// A published experiment by its name: the ceiling of a link that is known, under each seed of noise.
+/// The published experiment `link-saturation` finds the known ceiling of a simulated link, with each seed of noise.
 #[test]
 fn link_saturation_finds_the_link() {
     let tree = "synth:sockets=2,cores=8,smt=1,mem=16G";

@@ -53,8 +53,8 @@ impl ChainLayout {
         }
     }
 
-    /// Bytes of the part of memory that it visits as a whole before it goes on, so that a line takes the same time in
-    /// any footprint: its translations are at hand. `None` of layouts without such parts.
+    /// Bytes of a group: the chain visits all lines of a group before it goes to the next. The translations of a group
+    /// stay at hand, so that a line takes the same time in any footprint. `None` for layouts without groups.
     pub fn group_bytes(self) -> Option<u64> {
         match self {
             Self::Groups => Some(Self::GROUP_BYTES),
