@@ -6,7 +6,7 @@ use tiermark_counters::{CounterSource, Family, Field, LikwidFile, PCM, PCM_MEMOR
 /// Curves of latency over bandwidth: `show FILE.csv`.
 pub(crate) fn curves(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    if let Ok(points) = tiermark_layouts::read_mess(&text) {
+    if let Ok(points) = tiermark_exports::read_mess(&text) {
         for width in [40, 120] {
             let style = tiermark_page::Style { width, ..Default::default() };
             let page = tiermark_report::loaded_curves("curves", &points, tiermark_page::Detail::Usual);

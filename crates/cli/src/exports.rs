@@ -1,6 +1,6 @@
 //! Texts in layouts of other tools, made of a finished run beside its document.
 
-use tiermark_browser::Sheet;
+use tiermark_html::Sheet;
 use tiermark_model::Run;
 use tiermark_page::{Detail, Style};
 
@@ -29,15 +29,15 @@ pub(crate) struct Layout {
 pub(crate) static MESS: Layout = Layout {
     option: "csv",
     needs: "experiment of loaded latency, whose curves it would hold",
-    text: |run, _, _| tiermark_layouts::mess(run),
-    doubts: tiermark_layouts::mess_doubts,
+    text: |run, _, _| tiermark_exports::mess(run),
+    doubts: tiermark_exports::mess_doubts,
 };
 
 /// Pairs of nodes, beside those of the firmware.
 pub(crate) static HMAT: Layout = Layout {
     option: "hmat",
     needs: "matrix of nodes, whose pairs it would hold",
-    text: |run, _, _| tiermark_layouts::hmat(run),
+    text: |run, _, _| tiermark_exports::hmat(run),
     doubts: |_| None,
 };
 
@@ -45,6 +45,6 @@ pub(crate) static HMAT: Layout = Layout {
 pub(crate) static HTML: Layout = Layout {
     option: "html",
     needs: "number, which the page would show",
-    text: |run, detail, style| tiermark_browser::html(&[Sheet::Run(run)], detail, style),
+    text: |run, detail, style| tiermark_html::html(&[Sheet::Run(run)], detail, style),
     doubts: |_| None,
 };

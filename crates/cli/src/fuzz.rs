@@ -59,10 +59,10 @@ pub fn recording(bytes: &[u8]) {
 /// Makes every view of samples of `watch`.
 pub fn show_samples(samples: &[tiermark_model::WatchSample]) {
     let Some(first) = samples.first() else { return };
-    let (columns, mut life) = (tiermark_layouts::watch_csv_columns(first), tiermark_model::WatchLife::default());
+    let (columns, mut life) = (tiermark_exports::watch_csv_columns(first), tiermark_model::WatchLife::default());
     for sample in samples {
-        assert!(tiermark_layouts::watch_csv(sample, &columns).lines().count() <= 1, "a row is a line");
-        assert!(tiermark_layouts::watch_exposition(sample).ends_with("# EOF\n"), "the end is there");
+        assert!(tiermark_exports::watch_csv(sample, &columns).lines().count() <= 1, "a row is a line");
+        assert!(tiermark_exports::watch_exposition(sample).ends_with("# EOF\n"), "the end is there");
         let _ = tiermark_monitor::watch_line(sample, &Style::default());
         life.add(sample);
     }
@@ -85,10 +85,14 @@ pub fn show(bytes: &[u8]) {
     match Kept::parse(bytes, "a fuzzed document") {
         Err(_) => {}
         Ok(Some(Kept::Capacity(run))) => {
-            styles.iter().for_each(|(style, detail)| drop(terminal(&tiermark_tenants::capacity(&run, *detail), style)));
+            styles
+                .iter()
+                .for_each(|(style, detail)| drop(terminal(&tiermark_tenant_views::capacity(&run, *detail), style)));
         }
         Ok(Some(Kept::Load(run))) => {
-            styles.iter().for_each(|(style, detail)| drop(terminal(&tiermark_tenants::load(&run, *detail), style)));
+            styles
+                .iter()
+                .for_each(|(style, detail)| drop(terminal(&tiermark_tenant_views::load(&run, *detail), style)));
         }
         Ok(None) => {
             if let Ok(run) = tiermark_history::parse(bytes, "a document") {
@@ -134,10 +138,10 @@ fn show_run(run: tiermark_model::Run, styles: &[(Style, Detail)]) {
     show_checked(&run, styles);
     show_explained(&run, styles);
     for run in [tiermark_redact::redact(&run), run.clone(), estimated_again(run)] {
-        let _ = (output::json(&run), tiermark_layouts::hmat(&run), tiermark_layouts::mess(&run));
-        let _ = (tiermark_layouts::mlc(&run), tiermark_layouts::mlc_doubts(&run), tiermark_layouts::mess_doubts(&run));
-        let _ = (tiermark_layouts::stream(&run), tiermark_layouts::stream_doubts(&run));
-        let _ = (tiermark_layouts::pairs_csv(&run), tiermark_layouts::pairs_doubts(&run));
+        let _ = (output::json(&run), tiermark_exports::hmat(&run), tiermark_exports::mess(&run));
+        let _ = (tiermark_exports::mlc(&run), tiermark_exports::mlc_doubts(&run), tiermark_exports::mess_doubts(&run));
+        let _ = (tiermark_exports::stream(&run), tiermark_exports::stream_doubts(&run));
+        let _ = (tiermark_exports::pairs_csv(&run), tiermark_exports::pairs_doubts(&run));
         for (style, detail) in styles {
             let _ = terminal(&tiermark_report::run(&run, *detail), style);
             for view in &RUN_VIEWS {

@@ -253,12 +253,12 @@ pub(crate) fn report(run: &Run, format: Format, view: &View) -> String {
             let style = style(view).of_a_file();
             markdown(&tiermark_report::run(run, detail(view)), &style)
         }
-        Format::Mlc => tiermark_layouts::mlc(run),
-        Format::Stream => tiermark_layouts::stream(run),
-        Format::Pairs => tiermark_layouts::pairs_csv(run),
-        Format::Csv => tiermark_layouts::csv(run),
-        Format::JsonRows => tiermark_layouts::json_rows(run),
-        Format::Openmetrics => tiermark_layouts::openmetrics(run),
+        Format::Mlc => tiermark_exports::mlc(run),
+        Format::Stream => tiermark_exports::stream(run),
+        Format::Pairs => tiermark_exports::pairs_csv(run),
+        Format::Csv => tiermark_exports::csv(run),
+        Format::JsonRows => tiermark_exports::json_rows(run),
+        Format::Openmetrics => tiermark_exports::openmetrics(run),
     }
 }
 
@@ -267,9 +267,9 @@ pub(crate) fn tell_doubts(run: &Run, format: Format) {
     let (layout, doubts) = match format {
         // They have the grade of each number.
         Format::Text | Format::Markdown | Format::Csv | Format::JsonRows | Format::Openmetrics => return,
-        Format::Mlc => ("mlc-compatible", tiermark_layouts::mlc_doubts(run)),
-        Format::Stream => ("STREAM-like", tiermark_layouts::stream_doubts(run)),
-        Format::Pairs => ("core-to-core-latency", tiermark_layouts::pairs_doubts(run)),
+        Format::Mlc => ("mlc-compatible", tiermark_exports::mlc_doubts(run)),
+        Format::Stream => ("STREAM-like", tiermark_exports::stream_doubts(run)),
+        Format::Pairs => ("core-to-core-latency", tiermark_exports::pairs_doubts(run)),
     };
     if let Some(doubts) = doubts {
         tell(format_args!("tiermark: warning: the {layout} layout: {doubts}"));

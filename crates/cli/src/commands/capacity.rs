@@ -212,7 +212,7 @@ fn finish(
     }
     complain_once(&document.refused);
     if !on_stdout {
-        print(&rendered(&args.view, |style| tiermark_tenants::capacity(document, style)))?;
+        print(&rendered(&args.view, |style| tiermark_tenant_views::capacity(document, style)))?;
     }
     if !args.quiet && (was_kept.is_ok() || !saved.is_whole()) {
         tell(match saved.is_whole() {

@@ -1,7 +1,7 @@
 //! `tiermark compare`: saved runs side by side.
 
-use tiermark_browser::{Sheet, html};
 use tiermark_compare::{Document, Gate, Reference, Rules, THRESHOLD, compare};
+use tiermark_html::{Sheet, html};
 use tiermark_model::{COMPARE_SCHEMA, ComparedFigure, Comparison, Exit, Run};
 use tiermark_page::{Detail, markdown};
 

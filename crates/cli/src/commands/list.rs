@@ -176,14 +176,14 @@ fn summary(kind: RunKind, entry: &Entry, store: &Store) -> Result<RunSummary, St
     }
     if saved::is_under_way(&entry.path) {
         let what = match Kept::read(&entry.path) {
-            Ok(Some(Kept::Load(run))) => format!("load: {}", tiermark_tenants::load_workload(&run)),
+            Ok(Some(Kept::Load(run))) => format!("load: {}", tiermark_tenant_views::load_workload(&run)),
             _ => saved::said_of_journal(&entry.path),
         };
         return Ok(RunSummary::without_document(&what, is_being_written(&entry.path)));
     }
     match Kept::read(&entry.path) {
-        Ok(Some(Kept::Capacity(run))) => Ok(tiermark_tenants::capacity_summary(&run)),
-        Ok(Some(Kept::Load(run))) => Ok(tiermark_tenants::load_summary(&run)),
+        Ok(Some(Kept::Capacity(run))) => Ok(tiermark_tenant_views::capacity_summary(&run)),
+        Ok(Some(Kept::Load(run))) => Ok(tiermark_tenant_views::load_summary(&run)),
         Ok(None) | Err(_) => Err("its document cannot be read".to_owned()),
     }
 }
@@ -200,7 +200,7 @@ fn capacity() -> Result<(Page, String), Failure> {
             _ if is_being_written(&path) => "running".to_owned(),
             Ok(Some(Kept::Capacity(run))) => {
                 let stopped = if run.is_stopped() { ", stopped" } else { "" };
-                format!("{}{stopped}", tiermark_tenants::capacity_line(&run))
+                format!("{}{stopped}", tiermark_tenant_views::capacity_line(&run))
             }
             _ if document.exists() => "its document cannot be read".to_owned(),
             _ => "killed, no document".to_owned(),

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 
-use tiermark_browser::{Sheet, html};
+use tiermark_html::{Sheet, html};
 use tiermark_model::capacity::Capacity;
 use tiermark_model::load::LoadRun;
 use tiermark_model::{Exit, Run};

@@ -2,8 +2,8 @@
 
 use std::io::Read;
 
+use tiermark_exports::TenantRows;
 use tiermark_history::MAX_DOCUMENT_BYTES;
-use tiermark_layouts::TenantRows;
 use tiermark_model::{Exit, Run};
 use tiermark_page::{Page, Style, markdown, terminal};
 use tiermark_session::{Reanalysed, reanalyse_saved};
@@ -84,7 +84,7 @@ fn curves(args: &ShowArgs) -> Result<Exit, Failure> {
     let mut text = Vec::new();
     let file = std::fs::File::open(&args.run).map_err(|e| Failure::usage(format!("'{}': {e}", args.run)))?;
     file.take(MAX_DOCUMENT_BYTES).read_to_end(&mut text).map_err(Failure::tool)?;
-    let points = tiermark_layouts::read_mess(&String::from_utf8_lossy(&text))
+    let points = tiermark_exports::read_mess(&String::from_utf8_lossy(&text))
         .map_err(|e| Failure::usage(format!("'{}' is not a file of curves: {e}", args.run)))?;
     let title = format!("Latency over bandwidth, ns, from {}", args.run);
     let text = rendered(&args.view, |style| tiermark_report::loaded_curves(&title, &points, style));
@@ -106,7 +106,7 @@ fn other(args: &ShowArgs, kept: &Kept) -> Result<Exit, Failure> {
     let text = match kept {
         Kept::Capacity(run) => {
             let run = if args.redact { &tiermark_redact::redact_capacity(run) } else { run.as_ref() };
-            let page = || tiermark_tenants::capacity(run, detail);
+            let page = || tiermark_tenant_views::capacity(run, detail);
             if args.json {
                 output::json(run)?
             } else {
@@ -115,7 +115,7 @@ fn other(args: &ShowArgs, kept: &Kept) -> Result<Exit, Failure> {
         }
         Kept::Load(run) => {
             let run = if args.redact { &tiermark_redact::redact_load(run) } else { run.as_ref() };
-            let page = || tiermark_tenants::load(run, detail);
+            let page = || tiermark_tenant_views::load(run, detail);
             if args.json { output::json(run)? } else { laid_out(&TenantRows::of_load(run), args.format, &page, &style) }
         }
     };

@@ -1,6 +1,6 @@
 //! The command on the loaded-latency curves of a saved run.
 
-use tiermark_browser::Sheet;
+use tiermark_html::Sheet;
 use tiermark_machine::Root;
 use tiermark_model::messages::curve_profile as says;
 use tiermark_model::{PLACED_SCHEMA, WatchSample};
@@ -68,7 +68,7 @@ impl OnCurve {
         if let Some(json) = self.json {
             json.write(&document(PLACED_SCHEMA, &profile)?)?;
         }
-        let html = || tiermark_browser::html(&[Sheet::CurveProfile(&profile)], detail(&args.view), &style(&args.view));
+        let html = || tiermark_html::html(&[Sheet::CurveProfile(&profile)], detail(&args.view), &style(&args.view));
         self.page.map_or(Ok(()), |page| page.write(&html()))
     }
 }

@@ -174,7 +174,7 @@ impl Sinks {
 
     fn pass(&mut self, sample: &WatchSample) -> Result<(), Failure> {
         if let Some(endpoint) = &self.endpoint {
-            endpoint.set(tiermark_layouts::watch_exposition(sample));
+            endpoint.set(tiermark_exports::watch_exposition(sample));
         }
         self.recorder
             .as_mut()
@@ -224,10 +224,10 @@ impl<'a> Printer<'a> {
             print(&sanitise::json(&serde_json::to_string(&document).map_err(Failure::tool)?))
         } else if self.args.csv {
             if first {
-                self.columns = tiermark_layouts::watch_csv_columns(sample);
+                self.columns = tiermark_exports::watch_csv_columns(sample);
                 print(&self.columns.join(","))?;
             }
-            print(&tiermark_layouts::watch_csv(sample, &self.columns))
+            print(&tiermark_exports::watch_csv(sample, &self.columns))
         } else {
             let style = style(self.view);
             // In a file one heading will do.

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::common::*;
 use proptest::prelude::*;
-use tiermark_browser::{Sheet, html};
+use tiermark_html::{Sheet, html};
 use tiermark_model::*;
 use tiermark_page::{Detail, Style, terminal};
 

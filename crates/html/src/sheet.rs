@@ -39,8 +39,8 @@ impl Sheet<'_> {
     pub(super) fn body(&self, at: usize, several: bool, detail: Detail, style: &Style) -> Body {
         let report = match self {
             Self::Run(run) => tiermark_report::run(run, detail),
-            Self::Capacity(run) => tiermark_tenants::capacity(run, detail),
-            Self::Load(run) => tiermark_tenants::load(run, detail),
+            Self::Capacity(run) => tiermark_tenant_views::capacity(run, detail),
+            Self::Load(run) => tiermark_tenant_views::load(run, detail),
             Self::CurveProfile(profile) => tiermark_report::curve_profile(profile),
             Self::Compared(comparison, other) => tiermark_judgements::against(comparison, other, detail),
         };

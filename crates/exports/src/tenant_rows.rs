@@ -8,13 +8,13 @@ use tiermark_model::{Grade, Labels};
 
 use crate::openmetrics::{AboutRun, Families, Named, add, add_run, name, text, written};
 use crate::tidy::{TidyRow, lines, table};
-use tiermark_tenants::numbers::{Kind, Number, median, numbers};
+use tiermark_tenant_views::numbers::{Kind, Number, median, numbers};
 
 /// What a number is of: its name and unit in rows, the gauge, and how many of the unit a unit of the gauge has.
 type Measure = (&'static str, &'static str, &'static str, f64);
 
 /// How many tenants fit.
-const TENANTS: Measure = ("tenants", "count", "tiermark_tenants", 1.0);
+const TENANTS: Measure = ("tenants", "count", "tiermark_tenant_views", 1.0);
 /// Time from when a request was due to its answer.
 const RESPONSE: Measure = ("request.latency", "ns", "tiermark_request_latency_seconds", 1e9);
 /// Time from when it was sent.
