@@ -29,7 +29,7 @@ mod sinks;
 mod target;
 mod version;
 
-use std::panic;
+use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
@@ -47,12 +47,17 @@ pub fn main() -> ExitCode {
     if tiermark_capacity::guest::reexec(std::env::args_os()) {
         return ExitCode::SUCCESS;
     }
-    if restoring::is_after_panic() {
-        restoring::own_changes();
-        return ExitCode::from(Exit::Failure.code());
-    }
     install_panic_hook();
-    ExitCode::from(run().code())
+    ExitCode::from(undone_by_panic(run).code())
+}
+
+/// Runs what may change the system, and takes the changes back where a defect of the program ends it.
+fn undone_by_panic(run: impl FnOnce() -> Exit) -> Exit {
+    // Unwinding has given back locks and files of journals by then.
+    panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
+        restoring::after_panic();
+        Exit::Failure
+    })
 }
 
 fn run() -> Exit {
@@ -77,8 +82,7 @@ fn run() -> Exit {
     commands::run(&cli).unwrap_or_else(Failure::report)
 }
 
-/// Reports a panic of any thread in one sentence, ends the program and takes its changes to the system back.
-/// RUST_BACKTRACE=1 shows the details.
+/// A defect of the program is reported in one sentence; RUST_BACKTRACE=1 shows the details.
 fn install_panic_hook() {
     let default = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
@@ -90,6 +94,5 @@ fn install_panic_hook() {
         output::complain(&format!(
             "internal error{place}: {what}; please report it with the command line (RUST_BACKTRACE=1 shows more)"
         ));
-        restoring::after_panic();
     }));
 }

@@ -1,9 +1,5 @@
 //! Code that every command that changes the system shares for taking changes back.
 
-use std::env;
-use std::os::unix::process::CommandExt;
-use std::process::Command;
-
 use tiermark_machine::Root;
 use tiermark_model::HeldChanges;
 use tiermark_undo::{RootWriter, restore_own};
@@ -18,25 +14,8 @@ pub(crate) fn announce_commands(held: &[HeldChanges]) {
     }
 }
 
-/// The name (`argv[0]`) under which the program runs again after a panic, to take the changes of its process back.
-const AFTER_PANIC: &str = "tiermark: after a panic";
-
-/// After a panic, executes the program again in this process, to take the changes of the process back. `exec` ends all
-/// threads and closes the journals, which releases their locks. The process number stays the same, so the new program
-/// recognises the changes as its own. Returns only if `exec` fails.
+/// Takes back the changes of this process, after a defect of the program ended the code that should have.
 pub(crate) fn after_panic() {
-    let mut program = Command::new("/proc/self/exe");
-    let error = program.arg0(AFTER_PANIC).args(env::args_os().skip(1)).exec();
-    tell(format!("tiermark: changes to the system may remain: {error}; run `tiermark tune --restore`"));
-}
-
-/// Whether [`after_panic`] started this program.
-pub(crate) fn is_after_panic() -> bool {
-    env::args_os().next().is_some_and(|name| name == AFTER_PANIC)
-}
-
-/// Takes back the changes of this process.
-pub(crate) fn own_changes() {
     let Some(state) = environment::state() else { return };
     match restore_own(&state, &mut RootWriter::new(Root::live())) {
         Ok(restored) if !restored.incomplete() => {}
@@ -55,8 +34,11 @@ pub(crate) fn own_changes() {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::path::Path;
+    use std::process::Command;
+    use std::{env, fs};
 
+    use tiermark_model::Exit;
     use tiermark_undo::{Change, Journal, JournalHeader};
 
     use super::*;
@@ -67,27 +49,24 @@ mod tests {
     fn a_panic_takes_back_what_was_changed() {
         const FILE: &str = "TIERMARK_TEST_FILE";
         if let Some(file) = env::var_os(FILE) {
-            if is_after_panic() {
-                own_changes();
-                return;
-            }
-            crate::install_panic_hook();
-            let root = Root::live();
-            let head = JournalHeader::new(&root, "a test", "2026-11-24T12:00:00Z");
-            let mut journal = Journal::create(&environment::state().unwrap(), head).unwrap();
-            let path = file.to_str().unwrap().trim_start_matches('/');
-            // Started by this process: no check is needed to know that it runs.
-            let command = Change::Command {
-                stop: format!("touch '/{path}.stopped'"),
-                what: "tenant 1".to_owned(),
-                check: None,
-                own: false,
-            };
-            journal.note(vec![Change::swap_file(path, &root), command]).unwrap();
-            fs::write(&file, "of a tier").unwrap();
-            // The journal, with its lock, is held by this thread: another one panics.
-            let _ = std::thread::spawn(|| panic!("a defect")).join();
-            unreachable!("the program was replaced");
+            let exit = crate::undone_by_panic(|| {
+                let root = Root::live();
+                let head = JournalHeader::new(&root, "a test", "2026-11-24T12:00:00Z");
+                let mut journal = Journal::create(&environment::state().unwrap(), head).unwrap();
+                let path = file.to_str().unwrap().trim_start_matches('/');
+                // Started by this process: no check is needed to know that it runs.
+                let command = Change::Command {
+                    stop: format!("touch '/{path}.stopped'"),
+                    what: "tenant 1".to_owned(),
+                    check: None,
+                    own: false,
+                };
+                journal.note(vec![Change::swap_file(path, &root), command]).unwrap();
+                fs::write(&file, "of a tier").unwrap();
+                panic!("a defect");
+            });
+            assert_eq!((exit, Path::new(&file).exists()), (Exit::Failure, false));
+            return;
         }
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("tiermark.swap");
@@ -108,6 +87,5 @@ mod tests {
         fs::remove_file(&stopped).unwrap();
         let left = fs::read_dir(home.path()).unwrap().flatten().map(|entry| entry.file_name());
         assert!(left.into_iter().all(|name| name == "lock"), "a journal is left");
-        assert!(!file.exists());
     }
 }

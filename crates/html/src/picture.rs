@@ -350,7 +350,8 @@ impl Drawing<'_> {
             let latency = measured.latency.as_ref().map(|ns| format!("{ns} ns"));
             let rate = measured.all.as_ref().or(measured.one.as_ref());
             let rate = rate.map(|rate| format!("{rate} {}", rate_unit().shown(self.style)));
-            Some((format!("node {from} → {to}"), latency.into_iter().chain(rate).collect()))
+            let figures: Vec<String> = latency.into_iter().chain(rate).collect();
+            (!figures.is_empty()).then(|| (format!("node {from} → {to}"), figures))
         };
         [(from, to), (to, from)].into_iter().filter_map(way).collect()
     }
@@ -375,7 +376,8 @@ impl Drawing<'_> {
         } else {
             words.clone()
         };
-        self.out.push_str(&format!("<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{}</text>", text(&shown)));
+        let whole = if shown == words { String::new() } else { format!("<title>{}</title>", text(&words)) };
+        self.out.push_str(&format!("<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{whole}{}</text>", text(&shown)));
     }
 }
 

@@ -144,7 +144,8 @@ pub struct ComparedFigure {
     pub metric: Quantity,
     /// Its labels in the first run that has it.
     pub labels: Labels,
-    /// Its name in expectations, such as `read.l2.one`; absent if it has no name there.
+    /// Its name in expectations, such as `read.l2.one`; absent if it has no name there. Several figures may have one
+    /// name: those of other nodes, cpus or pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Unit of both values.
