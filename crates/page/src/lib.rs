@@ -37,6 +37,6 @@ pub use plot::{Plot, PointAbout, ROWS, Rates, Series, letter};
 pub use span::{Text, rate_unit};
 pub use style::{Detail, Ink, Style, grade_ink};
 pub use table::{Cell, Table, TableOf, graded};
-pub use terminal::terminal;
-pub use text::{GUTTER, clean, glued, left, right, width, wrap};
+pub use terminal::{Line, screen, terminal};
+pub use text::{GUTTER, clean, glued, height, left, right, width, wrap};
 pub use tiermark_model::RateUnit;

@@ -138,6 +138,8 @@ pub(crate) struct Shown {
 pub struct TableOf<'r, R> {
     rows: &'r [R],
     table: Table,
+    /// The least width of the next columns.
+    least: usize,
 }
 
 impl<'r, R> TableOf<'r, R> {
@@ -160,8 +162,32 @@ impl<'r, R> TableOf<'r, R> {
     }
 
     fn column<C: Into<Cell>>(mut self, head: Text, align: Align, has_marks: bool, cell: impl Fn(&'r R) -> C) -> Self {
-        self.table.columns.push(Column { head: head.lines(), align, has_marks });
+        self.table.columns.push(Column { head: head.lines(), align, has_marks, least: self.least });
         self.table.rows.iter_mut().zip(self.rows).for_each(|(cells, row)| cells.push(cell(row).into()));
+        self
+    }
+
+    /// Makes the columns from here on at least so wide: on a screen they stay where they are while numbers change.
+    #[must_use]
+    pub fn at_least(self, width: usize) -> Self {
+        Self { least: width, ..self }
+    }
+
+    /// Adds a last column in the rest of a width, flush right. A space is between columns, and those before have their
+    /// least widths.
+    #[must_use]
+    pub fn rest<C: Into<Cell>>(self, width: usize, cell: impl Fn(&'r R, usize) -> C) -> Self {
+        let used = self.table.columns.iter().map(|column| column.least + 1).sum();
+        let room = width.saturating_sub(used);
+        self.at_least(room).numbers("", |row| cell(row, room))
+    }
+
+    /// Gives the plain cells of each row an ink.
+    #[must_use]
+    pub fn inked(mut self, ink: impl Fn(&'r R) -> Ink) -> Self {
+        for (cells, row) in self.table.rows.iter_mut().zip(self.rows) {
+            cells.iter_mut().filter(|cell| cell.ink == Ink::Plain).for_each(|cell| cell.ink = ink(row));
+        }
         self
     }
 
@@ -201,6 +227,8 @@ pub(crate) struct Column {
     pub(crate) align: Align,
     /// Whether its cells may have marks.
     pub(crate) has_marks: bool,
+    /// The least width.
+    pub(crate) least: usize,
 }
 
 /// Headings over several columns: the first, how many, and the text.
@@ -249,7 +277,7 @@ impl Table {
             remarks: Vec::new(),
             shaded: None,
         };
-        TableOf { rows, table }
+        TableOf { rows, table, least: 0 }
     }
 
     /// Leaves every text whole: what has no room goes below, with the names of its rows.

@@ -44,10 +44,13 @@ pub(crate) fn ascii(text: &str) -> String {
             '•' => out.push('*'),
             '│' | '├' | '┆' => out.push('|'),
             '└' => out.push('`'),
-            '─' | '▃' | '▄' => out.push('-'),
-            '▁' | '▂' => out.push('_'),
-            '▅' | '▆' => out.push('='),
-            '▇' | '█' => out.push('#'),
+            '─' | '▅' => out.push('-'),
+            '▁' => out.push('_'),
+            '▂' | '▃' | '░' => out.push('.'),
+            '▄' => out.push(':'),
+            '▆' => out.push('='),
+            '▇' => out.push('+'),
+            '█' => out.push('#'),
             '✔' => out.push('+'),
             '✘' => out.push('x'),
             '‘' | '’' => out.push('\''),
@@ -125,6 +128,13 @@ pub fn glued(text: &str) -> String {
 /// A text that breaks where its reader has no more room.
 pub(crate) fn flowing(text: &str) -> String {
     text.replace(GLUE, " ")
+}
+
+/// A column of a sparkline: a share of its full height.
+#[must_use]
+pub fn height(share: f64) -> &'static str {
+    const HEIGHTS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+    HEIGHTS[(share.clamp(0.0, 1.0) * (HEIGHTS.len() - 1) as f64).round() as usize]
 }
 
 /// Columns of the labels at the left of a section.

@@ -1,6 +1,7 @@
 //! A series as a few characters.
 
 use tiermark_model::FigureHistory;
+use tiermark_page::height;
 
 /// Characters at most: the newest values.
 const MOST: usize = 24;
@@ -13,8 +14,6 @@ pub(super) const OPEN: &str = "·";
 /// Stands before the first value of another level.
 pub(super) const CHANGES: &str = "┆";
 
-const HEIGHTS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
-
 /// The newest values of a figure: higher is more.
 pub(super) fn spark(figure: &FigureHistory) -> String {
     let points = &figure.points[figure.points.len().saturating_sub(MOST)..];
@@ -25,15 +24,14 @@ pub(super) fn spark(figure: &FigureHistory) -> String {
         return OPEN.repeat(points.len());
     };
     let middle = least.midpoint(most);
-    let height = (most - least).max(LEAST_HEIGHT * middle);
+    let whole = (most - least).max(LEAST_HEIGHT * middle);
     let mut out = String::new();
     for (at, point) in points.iter().enumerate() {
         if at > 0 && figure.changes.iter().any(|change| change.run == point.run) {
             out.push_str(CHANGES);
         }
-        let share = ((point.value - middle) / height + 0.5).clamp(0.0, 1.0);
-        let level = (share * (HEIGHTS.len() - 1) as f64).round() as usize;
-        out.push_str(if point.counts { HEIGHTS[level] } else { OPEN });
+        let share = (point.value - middle) / whole + 0.5;
+        out.push_str(if point.counts { height(share) } else { OPEN });
     }
     out
 }

@@ -13,6 +13,10 @@ use crate::span::Text;
 use crate::style::{Ink, Style};
 use crate::text::{spoken, width, wrap};
 pub(crate) use map::{bin_size, shaded};
+pub use table::screen;
+
+/// Texts of a line, each with the part that it plays.
+pub type Line = Vec<(Ink, String)>;
 
 /// A page as text: lines that end in a line feed.
 #[must_use]

@@ -4,11 +4,11 @@ use crate::block::Fit;
 use crate::number::{grade_mark, number};
 use crate::span::Text;
 use crate::style::{Ink, Style};
-use crate::table::{Align, ShownTable, Table};
+use crate::table::{Align, Column, Shown, ShownTable, Table};
 use crate::text::{left, right, width, wrap_hard};
 
-use super::paragraph;
 use super::shades::Shades;
+use super::{Line, paragraph};
 
 /// A column that wraps keeps at least this many columns, unless it never had as many.
 const NARROWEST: usize = 12;
@@ -27,6 +27,17 @@ pub(super) fn table(table: &Table, style: &Style) -> String {
         out.push_str(&paragraph(&" ".repeat(table.indent), &text, Ink::Dim, style));
     }
     out + &key.map_or_else(String::new, |key| paragraph("  ", &key, Ink::Dim, style))
+}
+
+/// The lines of a table on a screen, which cuts them at its edge: one of each row.
+#[must_use]
+pub fn screen(table: &Table, style: &Style) -> Vec<Line> {
+    let mut shown = table.in_style(style);
+    shown.mark();
+    let (all, widths): (Vec<usize>, Vec<usize>) = shown.naturals().into_iter().enumerate().unzip();
+    let mut lines = shown.head(&all, &widths);
+    lines.extend(shown.rows.iter().flat_map(|row| shown.row(row, &all, &widths)));
+    lines
 }
 
 /// Whether a table has room.
@@ -59,7 +70,7 @@ impl ShownTable<'_> {
     }
 
     fn fits(&self, fit: Fit) -> bool {
-        let mut widths: Vec<usize> = (0..self.columns.len()).map(|c| self.natural(c)).collect();
+        let mut widths = self.naturals();
         let gaps = self.of.gap * self.columns.len().saturating_sub(1);
         if fit == Fit::Uncut {
             let budget = self.budget();
@@ -75,21 +86,19 @@ impl ShownTable<'_> {
 
     fn lines(&self, is_whole: bool) -> String {
         let budget = self.budget();
-        let mut widths: Vec<usize> = (0..self.columns.len()).map(|c| self.natural(c)).collect();
+        let mut widths = self.naturals();
         self.shrink(&mut widths, budget);
-        let mut out = String::new();
-        for (i, block) in self.blocks(&widths, budget).iter().enumerate() {
-            if i > 0 {
-                out.push('\n');
-            }
-            self.write_block(block, &widths, is_whole, &mut out);
-        }
-        out
+        let blocks = self.blocks(&widths, budget);
+        blocks.iter().map(|block| self.block(block, &widths, is_whole)).collect::<Vec<_>>().join("\n")
     }
 
-    fn natural(&self, column: usize) -> usize {
-        let head = self.columns[column].head.iter().map(|h| width(h)).max().unwrap_or(0);
-        self.rows.iter().filter_map(|r| r.get(column)).map(|c| width(&c.text)).fold(head, usize::max)
+    /// The widths of the columns where there is room.
+    fn naturals(&self) -> Vec<usize> {
+        let natural = |(at, column): (usize, &Column)| {
+            let head = self.columns[at].head.iter().map(|h| width(h)).fold(column.least, usize::max);
+            self.rows.iter().filter_map(|r| r.get(at)).map(|c| width(&c.text)).fold(head, usize::max)
+        };
+        self.of.columns.iter().enumerate().map(natural).collect()
     }
 
     /// Takes width from the widest left-flush columns (texts) until the table fits; numbers never wrap.
@@ -151,76 +160,82 @@ impl ShownTable<'_> {
         line
     }
 
-    fn write_block(&self, block: &[usize], widths: &[usize], is_whole: bool, out: &mut String) {
-        self.write_head(block, widths, out);
+    fn block(&self, block: &[usize], widths: &[usize], is_whole: bool) -> String {
+        let mut out = self.painted(self.head(block, widths));
         for (at, row) in self.rows.iter().enumerate() {
-            let wrapped: Vec<(Vec<String>, Ink)> = block
-                .iter()
-                .map(|&c| (c, row.get(c).cloned().unwrap_or_default()))
-                .map(|(c, cell)| {
-                    let fits = width(&cell.text) <= widths[c];
-                    (if fits { vec![cell.text] } else { wrap_hard(&cell.text, widths[c]) }, cell.ink)
-                })
-                .collect();
-            for line in 0..wrapped.iter().map(|(lines, _)| lines.len()).max().unwrap_or(0) {
-                let cells: Vec<(String, Ink)> =
-                    wrapped.iter().map(|(lines, ink)| (lines.get(line).cloned().unwrap_or_default(), *ink)).collect();
-                self.line(block, widths, &cells, self.style, out);
-            }
+            out += &self.painted(self.row(row, block, widths));
             for remark in self.of.remarks.iter().filter(|remark| is_whole && remark.row == at) {
                 let prefix = format!("{}{}", " ".repeat(self.of.indent + 2), remark.lead);
-                out.push_str(&paragraph(&prefix, &remark.text.shown(self.style), Ink::Dim, self.style));
+                out += &paragraph(&prefix, &remark.text.shown(self.style), Ink::Dim, self.style);
             }
         }
+        out
     }
 
-    fn write_head(&self, block: &[usize], widths: &[usize], out: &mut String) {
+    fn painted(&self, lines: Vec<Line>) -> String {
+        let line = |line: Line| line.iter().map(|(ink, text)| self.style.paint(*ink, text)).collect::<String>() + "\n";
+        lines.into_iter().map(line).collect()
+    }
+
+    fn row(&self, row: &[Shown], block: &[usize], widths: &[usize]) -> Vec<Line> {
+        let fitted = |&column: &usize| {
+            let Some(cell) = row.get(column) else { return Vec::new() };
+            let fits = width(&cell.text) <= widths[column];
+            let lines = if fits { vec![cell.text.clone()] } else { wrap_hard(&cell.text, widths[column]) };
+            lines.into_iter().map(|line| (cell.ink, line)).collect()
+        };
+        let cells: Vec<Line> = block.iter().map(fitted).collect();
+        let line = |at| cells.iter().map(|lines| lines.get(at).cloned().unwrap_or_default()).collect();
+        let height = cells.iter().map(Vec::len).max().unwrap_or(0);
+        (0..height).map(|at| self.line(block, widths, line(at))).collect()
+    }
+
+    fn head(&self, block: &[usize], widths: &[usize]) -> Vec<Line> {
         let height = block.iter().map(|&c| self.columns[c].head.len()).max().unwrap_or(0);
         let height = if self.over.is_empty() { height } else { height.max(2) };
-        let heads = |c: usize, line: usize| {
+        let text = |line: usize, c: usize| {
             let head = &self.columns[c].head;
             // Heads stand on the last line, so that one-line heads meet their numbers.
-            (line + head.len()).checked_sub(height).and_then(|i| head.get(i)).cloned().unwrap_or_default()
+            let text = (line + head.len()).checked_sub(height).and_then(|i| head.get(i));
+            text.map_or_else(String::new, |text| wrap_hard(text, widths[c]).swap_remove(0))
         };
+        let mut lines = Vec::new();
         for line in 0..height {
-            let cells: Vec<(String, Ink)> = block
-                .iter()
-                .map(|&c| (wrap_hard(&heads(c, line), widths[c]).first().cloned().unwrap_or_default(), Ink::Dim))
-                .collect();
+            let cells: Line = block.iter().map(|&c| (Ink::Dim, text(line, c))).collect();
             if !self.over.is_empty() && line + 2 == height {
-                let mut plain = String::new();
-                self.line(block, widths, &cells, &Style { color: false, ..*self.style }, &mut plain);
+                let plain: String = self.line(block, widths, cells).into_iter().map(|(_, text)| text).collect();
                 let text = self.over_line(plain.trim_end(), block, widths);
-                out.push_str(&format!("{}\n", self.style.paint(Ink::Dim, text.trim_end())));
-            } else if cells.iter().any(|(text, _)| !text.is_empty()) {
-                self.line(block, widths, &cells, self.style, out);
+                lines.push(vec![(Ink::Dim, text.trim_end().to_owned())]);
+            } else if cells.iter().any(|(_, text)| !text.is_empty()) {
+                lines.push(self.line(block, widths, cells));
             }
         }
+        lines
     }
 
-    fn line(&self, block: &[usize], widths: &[usize], cells: &[(String, Ink)], style: &Style, out: &mut String) {
-        let last = cells.iter().rposition(|(text, _)| !text.trim().is_empty());
-        let mut line = " ".repeat(self.of.indent);
-        for (i, (&column, (text, ink))) in block.iter().zip(cells).enumerate().take(last.map_or(0, |l| l + 1)) {
+    /// The texts of a line in their columns, without blanks at the end.
+    fn line(&self, block: &[usize], widths: &[usize], mut cells: Line) -> Line {
+        let columns = cells.iter().rposition(|(_, text)| !text.trim().is_empty()).map_or(0, |last| last + 1);
+        cells.truncate(columns);
+        let mut line = vec![(Ink::Plain, " ".repeat(self.of.indent))];
+        for (i, (&column, (ink, text))) in block.iter().zip(cells).enumerate() {
             if i > 0 {
-                line.push_str(&" ".repeat(self.of.gap));
+                line.push((Ink::Plain, " ".repeat(self.of.gap)));
             }
             let padded = match self.columns[column].align {
-                Align::Right => right(text, widths[column]),
-                Align::Left if Some(i) == last => text.clone(),
-                Align::Left => left(text, widths[column]),
+                Align::Right => right(&text, widths[column]),
+                Align::Left => left(&text, widths[column]),
             };
-            let padded = if Some(i) == last { padded.trim_end().to_owned() } else { padded };
-            line.push_str(&style.paint(*ink, &padded));
+            line.push((ink, if i + 1 == columns { padded.trim_end().to_owned() } else { padded }));
         }
-        out.push_str(&line);
-        out.push('\n');
+        line
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::Cell;
 
     fn sample() -> Table {
         let rows = [["L1", "180.2", "a remark that is far too long for one line of it"], ["DRAM", "9.21", ""]];
@@ -237,6 +252,23 @@ mod tests {
                        long for one line of it
           DRAM   9.21
         ");
+    }
+
+    #[test]
+    fn columns_of_a_screen_stay_where_they_are() {
+        let shown = |numbers: [f64; 2]| {
+            let table = Table::of(&numbers).at_least(6).numbers("rate", |n| n.to_string());
+            let table = table.rest(10, |n, room| Cell::inked("#".repeat(room.min(*n as usize)), Ink::Good));
+            let lines =
+                screen(&table.inked(|n| if *n > 9.0 { Ink::Bad } else { Ink::Plain }).table(), &Style::default());
+            lines.into_iter().map(|line| line.into_iter().filter(|(_, text)| !text.trim().is_empty()).collect())
+        };
+        let shown: Vec<Line> = shown([2.0, 12.5]).chain(shown([1.0, 9.0])).collect();
+        let head = vec![(Ink::Dim, "  rate".to_owned())];
+        let row = |ink, number: &str, bar: &str| vec![(ink, number.to_owned()), (Ink::Good, bar.to_owned())];
+        let (first, second) = (row(Ink::Plain, "     2", " ##"), row(Ink::Bad, "  12.5", "###"));
+        let (third, fourth) = (row(Ink::Plain, "     1", "  #"), row(Ink::Plain, "     9", "###"));
+        assert_eq!(shown, [head.clone(), first, second, head, third, fourth]);
     }
 
     #[test]
