@@ -72,9 +72,9 @@ pub fn show_samples(samples: &[tiermark_model::WatchSample]) {
     let mut monitor = tiermark_monitor::Monitor::new("x");
     samples.iter().for_each(|sample| monitor.add(sample.clone(), None));
     for (width, unicode) in [(80, false), (200, true)] {
-        let look = tiermark_monitor::Look { color: true, unicode };
+        let style = Style { color: true, unicode, ..Style::default() };
         let Ok(mut terminal) = ratatui::Terminal::new(ratatui::backend::TestBackend::new(width, 24));
-        let Ok(_) = terminal.draw(|frame| tiermark_monitor::draw(&monitor, frame, look));
+        let Ok(_) = terminal.draw(|frame| tiermark_monitor::draw(&monitor, frame, &style));
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 
-use crate::text::{short, watch_time};
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 use tiermark_model::{WatchActive, WatchBest, WatchSample, format_gbs, format_ns};
-use tiermark_page::wrap;
+use tiermark_page::{Ink, Style, Table, wrap};
 
-use crate::glyphs::{Ink, Look};
+use crate::backend::{self, alarm, line, spark};
+use crate::lines::known;
+use crate::text::{brief, watch_time};
 
 /// Lines of the pane: heading, a line a figure, the cpus, the cost, and the border.
 pub(crate) const LINES: u16 = ROWS.len() as u16 + 5;
@@ -16,8 +17,6 @@ pub(crate) const LINES: u16 = ROWS.len() as u16 + 5;
 const NOTABLE: f64 = 1.5;
 /// The same of the median of five visits to a cell whose visits repeat.
 const LASTING: f64 = 1.2;
-/// Columns of the text before a sparkline.
-const TEXT: usize = 57;
 
 /// Before the figures that no saved run has, and behind them what would measure most of them.
 const NO_RECORD: (&str, &str) = ("no record of", "run `tiermark latency` and `tiermark bandwidth` while idle");
@@ -112,7 +111,7 @@ pub(crate) fn notes(sample: &WatchSample, active: &WatchActive, columns: usize, 
     let record = lacking(&active.without_record, NO_RECORD).filter(|_| sample.simulated.is_none());
     let mut shown: Vec<String> = Vec::new();
     for note in [record, lacking(&active.without_capability, NO_CAPABILITY)].into_iter().flatten() {
-        let lines = wrap(&note, columns.saturating_sub(2));
+        let lines = wrap(&note, columns);
         if shown.len() + lines.len() <= most {
             shown.extend(lines.into_iter().map(|line| format!(" {line}")));
         }
@@ -125,63 +124,47 @@ pub(crate) fn lines(
     sample: &WatchSample,
     active: &WatchActive,
     history: &ActiveHistory,
-    columns: usize,
-    look: Look,
+    style: &Style,
 ) -> Vec<Line<'static>> {
-    let (best, of_best) = ("capability", "now/capability");
-    let head = format!(" {:<9}{:>6}{:>7}{best:>11}{:>7}{of_best:>15}", "", "size", "now", "record");
-    let mut lines = vec![Line::styled(head, look.style(Ink::Dim))];
-    lines.extend(ROWS.iter().enumerate().map(|(at, row)| {
-        let room = columns.saturating_sub(TEXT + 1);
-        line(
-            row,
-            (row.of)(active),
-            (row.bytes)(active),
-            look.spark(&history.of(at, room), f64::MIN_POSITIVE, room),
-            look,
-        )
-    }));
-    lines.push(Line::raw(cpus(active, look)));
-    lines.push(Line::styled(cost(sample, active, look), look.style(Ink::Dim)));
+    type Seen<'a> = (usize, &'a ActiveRow, WatchBest);
+    let seen = |(at, row): (usize, &'static ActiveRow)| (at, row, (row.of)(active).unwrap_or_default());
+    let rows: Vec<Seen<'_>> = ROWS.iter().enumerate().map(seen).collect();
+    let best = |(_, row, seen): &Seen<'_>| match seen.so_far.filter(|_| seen.capability.is_none()) {
+        Some(best) => format!("~{}", (row.text)(best)),
+        None => known(seen.capability, row.text),
+    };
+    let share = |(_, _, seen): &Seen<'_>| {
+        let share = seen.now.zip(best_known(seen)).map(|(now, best)| now / best).filter(|share| share.is_finite());
+        known(share, |share| format!("{:.0}%", share * 100.0))
+    };
+    let table = Table::of(&rows).at_least(9).texts("", |(_, row, _)| row.name);
+    let table = table.at_least(5).numbers("size", |(_, row, _)| (row.bytes)(active).map_or_else(String::new, brief));
+    let table = table.at_least(6).numbers("now", |(_, row, seen)| known(seen.now, row.text));
+    let table = table.at_least(10).numbers("capability", best);
+    let table = table.at_least(6).numbers("record", |(_, row, seen)| known(seen.record, row.text));
+    let table = table.at_least(14).numbers("now/capability", share);
+    let table = table.rest(style.width, |(at, ..), room| spark(&history.of(*at, room), f64::MIN_POSITIVE));
+    let mut lines = backend::lines(table.inked(|(_, row, seen)| alarm(row.is_notable(seen))), style);
+    lines.push(line(cpus(active), Ink::Plain, style));
+    lines.push(line(cost(sample, active), Ink::Dim, style));
     lines
 }
 
-fn line(row: &ActiveRow, best: Option<WatchBest>, bytes: Option<u64>, spark: String, look: Look) -> Line<'static> {
-    let shown = |value: Option<f64>| value.map_or_else(|| look.absent(), row.text);
-    let seen = best.unwrap_or_default();
-    let share = seen.now.zip(best_known(&seen)).map(|(now, best)| now / best).filter(|share| share.is_finite());
-    let notable = row.is_notable(&seen);
-    let so_far = seen.so_far.filter(|_| seen.capability.is_none()).map(|best| format!("~{}", (row.text)(best)));
-    let text = format!(
-        "{}{:<9}{:>6}{:>7}{:>11}{:>7}{:>15} ",
-        if notable { "!" } else { " " },
-        row.name,
-        bytes.map_or_else(String::new, |bytes| short(bytes as f64, 1024.0)),
-        shown(seen.now),
-        so_far.unwrap_or_else(|| shown(seen.capability)),
-        shown(seen.record),
-        share.map_or_else(|| look.absent(), |share| format!("{:.0}%", share * 100.0)),
-    );
-    let ink = if notable { Ink::Alarm } else { Ink::Plain };
-    Line::from(vec![Span::styled(text, look.style(ink)), Span::styled(spark, look.style(Ink::Graph))])
-}
-
 /// Where the cpus are.
-fn cpus(active: &WatchActive, look: Look) -> String {
+fn cpus(active: &WatchActive) -> String {
     if active.clusters.is_empty() {
         return format!(" measured on cpu {}", active.cpu);
     }
-    let groups = active.clusters.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let together = groups.join(look.glyph(" │ ", " | "));
+    let together = active.clusters.iter().map(ToString::to_string).collect::<Vec<_>>().join(" │ ");
     format!(" measured on cpu {}; cpus together: {together}; moved {} times", active.cpu, active.moves)
 }
 
-fn cost(sample: &WatchSample, active: &WatchActive, look: Look) -> String {
-    let percent = |share: Option<f64>| share.map_or_else(|| look.absent(), |share| format!("{:.2}", share * 100.0));
-    let steal = percent(sample.cpu.and_then(|cpu| cpu.steal));
+fn cost(sample: &WatchSample, active: &WatchActive) -> String {
+    let percent = |share: Option<f64>| known(share, |share| format!("{:.2}", share * 100.0));
     let memory = format!(", {} of memory", tiermark_model::Bytes(active.memory_bytes));
     format!(
-        " steal {steal} %; cost {} of {} % of a cpu{}",
+        " steal {} %; cost {} of {} % of a cpu{}",
+        percent(sample.cpu.and_then(|cpu| cpu.steal)),
         percent(sample.own.cpu_share.or(active.cost_share)),
         (active.budget * 1e4).round() / 1e2,
         // What to do is worth more than what is taken.

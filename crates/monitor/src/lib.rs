@@ -7,7 +7,7 @@
 
 mod active;
 mod alerts;
-mod glyphs;
+mod backend;
 mod groups;
 mod history;
 mod lines;
@@ -19,7 +19,6 @@ mod traffic_rows;
 
 use tiermark_model::WatchSample;
 
-pub use glyphs::Look;
 use history::History;
 pub use panes::draw;
 pub use text::{WatchedCommand, watch_alarm, watch_heading, watch_line, watch_summary};

@@ -3,10 +3,11 @@
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Clear, Paragraph, Wrap};
+use ratatui::widgets::{Clear, Paragraph, Wrap};
 use tiermark_model::{Traffic, WatchProgram, WatchSample};
+use tiermark_page::{Ink, Style};
 
-use crate::glyphs::{Ink, Look};
+use crate::backend::{bordered, line, look};
 use crate::{LEAST, Monitor, Page};
 use crate::{active, alerts, groups, lines, programs, traffic};
 
@@ -34,7 +35,7 @@ pub(crate) const KEYS: [&str; 18] = [
     "g               groups of tasks and programs that use most",
     "h, ?            this help",
     "",
-    "now, 10 s …     % of the time in which some tasks waited (PSI)",
+    "now, 10 s ...   % of the time in which some tasks waited (PSI)",
     "all, now        % of the time in which all tasks waited",
     "hit, miss       pages got here as intended, or meant for elsewhere",
     "away            pages meant for here, got elsewhere",
@@ -48,7 +49,7 @@ pub(crate) const KEYS: [&str; 18] = [
 ];
 
 /// Draws the screen.
-pub fn draw(monitor: &Monitor, frame: &mut Frame<'_>, look: Look) {
+pub fn draw(monitor: &Monitor, frame: &mut Frame<'_>, style: &Style) {
     let area = frame.area();
     if area.width < LEAST.0 || area.height < LEAST.1 {
         let text = format!("watch needs {}x{}, this is {}x{} (q ends)", LEAST.0, LEAST.1, area.width, area.height);
@@ -57,22 +58,22 @@ pub fn draw(monitor: &Monitor, frame: &mut Frame<'_>, look: Look) {
     }
     let Some(sample) = monitor.shown() else { return };
     match monitor.page {
-        Page::Overview => overview(monitor, sample, frame, look),
-        Page::Traffic => traffic_page(monitor, sample, frame, look),
-        Page::Groups => groups_page(monitor, sample, frame, look),
+        Page::Overview => overview(monitor, sample, frame, style),
+        Page::Traffic => traffic_page(monitor, sample, frame, style),
+        Page::Groups => groups_page(monitor, sample, frame, style),
     }
     if monitor.help {
-        help(frame, area, look);
+        help(frame, area, style);
     }
 }
 
 /// Nodes, pressure, rates, and cpus.
-fn overview(monitor: &Monitor, sample: &WatchSample, frame: &mut Frame<'_>, look: Look) {
+fn overview(monitor: &Monitor, sample: &WatchSample, frame: &mut Frame<'_>, style: &Style) {
     let area = frame.area();
     // Where not all fits, what is measured takes the place of nodes and rates.
     let spare = area.height - LEAST.1;
     let notes = |most: u16| match &sample.active {
-        Some(active) => active::notes(sample, active, inner(area), usize::from(most)),
+        Some(active) => active::notes(sample, active, within(area, style).width, usize::from(most)),
         None => Vec::new(),
     };
     let (cells, others, notes) = match sample.active.is_some() {
@@ -87,7 +88,7 @@ fn overview(monitor: &Monitor, sample: &WatchSample, frame: &mut Frame<'_>, look
         }
     };
     let room = if others { usize::from(spare - cells) } else { 0 };
-    let alerts = alerts::shown(sample, room + ALERTS_LEAST, look);
+    let alerts = alerts::shown(sample, room + ALERTS_LEAST, style);
     let alarms = alerts.len() as u16;
     let rates = if others { RATES } else { 0 };
     // Without the other panes, alerts take lines of the measurements.
@@ -107,20 +108,20 @@ fn overview(monitor: &Monitor, sample: &WatchSample, frame: &mut Frame<'_>, look
     ])
     .areas(area);
     let [rates, machine] = Layout::horizontal([Constraint::Percentage(50); 2]).areas(below);
-    frame.render_widget(self::title(monitor, sample, look), title);
-    pane(frame, nodes, "nodes", self::nodes(monitor, sample, nodes, look), look);
+    frame.render_widget(self::title(monitor, sample, style), title);
+    pane(frame, nodes, "nodes", self::nodes(monitor, sample, nodes, style), style);
     let history = monitor.history();
     if let Some(active) = &sample.active {
-        let mut lines = active::lines(sample, active, &history.active, inner(cells), look);
-        lines.extend(notes.into_iter().map(|note| Line::styled(note, look.style(Ink::Dim))));
-        pane(frame, cells, "what this machine gives now", lines, look);
+        let mut lines = active::lines(sample, active, &history.active, &within(cells, style));
+        lines.extend(notes.into_iter().map(|note| line(note, Ink::Dim, style)));
+        pane(frame, cells, "what this machine gives now", lines, style);
     }
-    show_programs(&sample.programs, programs, frame, look);
-    pane(frame, pressure, "pressure", lines::pressure(sample, history, inner(pressure), look), look);
-    pane(frame, rates, "a second", lines::rates(sample, history, inner(rates), look), look);
-    pane(frame, machine, "cpus and swap", lines::machine(sample, history, inner(machine), look), look);
+    show_programs(&sample.programs, programs, frame, style);
+    pane(frame, pressure, "pressure", lines::pressure(sample, history, &within(pressure, style)), style);
+    pane(frame, rates, "a second", lines::rates(sample, history, &within(rates, style)), style);
+    pane(frame, machine, "cpus and swap", lines::machine(sample, history, &within(machine, style)), style);
     frame.render_widget(Paragraph::new(alerts), alarms);
-    frame.render_widget(self::keys(sample, look), keys);
+    frame.render_widget(self::keys(sample, style), keys);
 }
 
 /// Lines of the nodes' pane and of the programs' panes where there are so many for both: the nodes come first.
@@ -131,8 +132,8 @@ fn nodes_and_programs(sample: &WatchSample, room: u16) -> (u16, u16) {
 }
 
 /// The traffic of memory and links in place of the other panes; without counters, the reason.
-fn traffic_page(monitor: &Monitor, sample: &WatchSample, frame: &mut Frame<'_>, look: Look) {
-    let page = around(monitor, sample, "t", frame, look);
+fn traffic_page(monitor: &Monitor, sample: &WatchSample, frame: &mut Frame<'_>, style: &Style) {
+    let page = around(monitor, sample, "t", frame, style);
     let heading = match sample.counters {
         Some(source) => format!("traffic of memory and links, GB/s ({})", source.name()),
         None => "traffic of memory and links".to_owned(),
@@ -142,63 +143,60 @@ fn traffic_page(monitor: &Monitor, sample: &WatchSample, frame: &mut Frame<'_>, 
             let room = usize::from(page.height.saturating_sub(2));
             let notes: Vec<&String> = monitor.about_counters.iter().take(NOTES).collect();
             let room = room.saturating_sub(notes.len());
-            let mut lines = traffic::lines(found, monitor.history(), monitor.scroll, (inner(page), room), look);
-            lines.extend(notes.iter().map(|note| Line::styled(format!(" {note}"), look.style(Ink::Dim))));
-            pane(frame, page, &heading, lines, look);
+            let mut lines = traffic::lines(found, monitor.history(), monitor.scroll, room, &within(page, style));
+            lines.extend(notes.iter().map(|note| line(format!(" {note}"), Ink::Dim, style)));
+            pane(frame, page, &heading, lines, style);
         }
         None => {
             let why: Vec<Line<'_>> = traffic::absent(&monitor.about_counters).into_iter().map(Line::raw).collect();
-            let title = Span::styled(format!(" {heading} "), look.style(Ink::Head));
-            let block = Block::bordered().border_set(look.border()).title(title);
-            frame.render_widget(Paragraph::new(why).wrap(Wrap { trim: true }).block(block), page);
+            frame.render_widget(Paragraph::new(why).wrap(Wrap { trim: true }).block(bordered(&heading, style)), page);
         }
     }
 }
 
 /// The groups and the programs that use most in place of the other panes.
-fn groups_page(monitor: &Monitor, sample: &WatchSample, frame: &mut Frame<'_>, look: Look) {
-    let page = around(monitor, sample, "g", frame, look);
+fn groups_page(monitor: &Monitor, sample: &WatchSample, frame: &mut Frame<'_>, style: &Style) {
+    let page = around(monitor, sample, "g", frame, style);
     let programs = programs::height(&sample.programs).min(page.height / 2);
     let [page, programs] = Layout::vertical([Constraint::Min(1), Constraint::Length(programs)]).areas(page);
-    let room = (inner(page), usize::from(page.height.saturating_sub(2)));
-    pane(frame, page, "groups that use most", groups::lines(&sample.groups, monitor.scroll, room, look), look);
-    show_programs(&sample.programs, programs, frame, look);
+    let room = usize::from(page.height.saturating_sub(2));
+    let lines = groups::lines(&sample.groups, monitor.scroll, room, &within(page, style));
+    pane(frame, page, "groups that use most", lines, style);
+    show_programs(&sample.programs, programs, frame, style);
 }
 
 /// The programs that use most, side by side: by time of the cpus, and by memory.
-fn show_programs(of: &[WatchProgram], area: Rect, frame: &mut Frame<'_>, look: Look) {
+fn show_programs(of: &[WatchProgram], area: Rect, frame: &mut Frame<'_>, style: &Style) {
     if area.height == 0 {
         return;
     }
     let sides: [Rect; 2] = Layout::horizontal([Constraint::Percentage(50); 2]).areas(area);
     for (side, (title, by)) in sides.into_iter().zip(programs::LISTS) {
-        pane(frame, side, title, programs::lines(of, by, look), look);
+        pane(frame, side, title, programs::lines(of, by, style), style);
     }
 }
 
 /// The title and the keys of a page; the place between them.
-fn around(monitor: &Monitor, sample: &WatchSample, key: &str, frame: &mut Frame<'_>, look: Look) -> Rect {
+fn around(monitor: &Monitor, sample: &WatchSample, key: &str, frame: &mut Frame<'_>, style: &Style) -> Rect {
     let [title, page, keys] =
         Layout::vertical([Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)]).areas(frame.area());
-    frame.render_widget(self::title(monitor, sample, look), title);
-    let arrows = look.glyph("↑↓", "up/down");
+    frame.render_widget(self::title(monitor, sample, style), title);
+    let arrows = style.glyph("↑↓", "up/down");
     let text = format!("q quit  space pause  {arrows} rows  {key} back  h help");
-    frame.render_widget(Line::styled(text, look.style(Ink::Dim)), keys);
+    frame.render_widget(line(text, Ink::Dim, style), keys);
     page
 }
 
-/// Columns within the border.
-fn inner(area: Rect) -> usize {
-    usize::from(area.width.saturating_sub(2))
+/// The style of what is within the border, with a free column at each side.
+fn within(area: Rect, style: &Style) -> Style {
+    Style { width: usize::from(area.width.saturating_sub(4)), ..*style }
 }
 
-fn pane(frame: &mut Frame<'_>, area: Rect, title: &str, lines: Vec<Line<'static>>, look: Look) {
-    let title = Span::styled(format!(" {title} "), look.style(Ink::Head));
-    let block = Block::bordered().border_set(look.border()).title(title);
-    frame.render_widget(Paragraph::new(lines).block(block), area);
+fn pane(frame: &mut Frame<'_>, area: Rect, title: &str, lines: Vec<Line<'static>>, style: &Style) {
+    frame.render_widget(Paragraph::new(lines).block(bordered(title, style)), area);
 }
 
-fn title(monitor: &Monitor, sample: &WatchSample, look: Look) -> Line<'static> {
+fn title(monitor: &Monitor, sample: &WatchSample, style: &Style) -> Line<'static> {
     let time = sample.time.get(11..19).unwrap_or(&sample.time);
     let mut text = format!("tiermark watch  {time} UTC  {}", monitor.source);
     if let Some((at, of)) = monitor.position {
@@ -208,52 +206,45 @@ fn title(monitor: &Monitor, sample: &WatchSample, look: Look) -> Line<'static> {
         text.push_str(&format!("  own cost {:.2} % of a cpu", share * 100.0));
     }
     // First, since the name of a recording may be longer than a line.
-    let simulated = sample.simulated.as_ref().map(|_| Span::styled("SIMULATED  ", look.style(Ink::Alarm)));
+    let simulated = sample.simulated.as_ref().map(|_| Span::styled("SIMULATED  ", look(Ink::Bad, style)));
     let mut spans: Vec<Span<'_>> = simulated.into_iter().collect();
-    spans.push(Span::styled(text, look.style(Ink::Head)));
+    spans.push(Span::styled(text, look(Ink::Head, style)));
     if monitor.is_paused() {
-        spans.push(Span::styled("  PAUSED", look.style(Ink::Alarm)));
+        spans.push(Span::styled("  PAUSED", look(Ink::Bad, style)));
     }
     Line::from(spans)
 }
 
 /// The nodes that fit, among them the selected one.
-fn nodes(monitor: &Monitor, sample: &WatchSample, area: Rect, look: Look) -> Vec<Line<'static>> {
+fn nodes(monitor: &Monitor, sample: &WatchSample, area: Rect, style: &Style) -> Vec<Line<'static>> {
     let room = usize::from(area.height.saturating_sub(NODES_BESIDE)).max(1);
     let count = sample.nodes.len();
     let selected = monitor.selected.min(count.saturating_sub(1));
     let first = (selected + 1).saturating_sub(room);
-    let mut shown = vec![lines::node_head(look)];
-    let rows = sample.nodes.iter().enumerate().skip(first).take(room);
-    shown.extend(rows.map(|(at, node)| lines::node(node, at == selected, look)));
-    match sample.nodes.get(selected) {
-        Some(node) => {
-            let mut more = lines::node_more(node, look);
-            if count > room {
-                more.push_span(format!("; nodes {} to {} of {count}", first + 1, (first + room).min(count)));
-            }
-            shown.push(more);
-        }
-        None => shown.push(Line::raw(" this system lists no node")),
-    }
+    let last = (first + room).min(count);
+    let Some(node) = sample.nodes.get(selected) else {
+        return vec![line(" this system lists no node", Ink::Plain, style)];
+    };
+    let mut shown = lines::nodes(&sample.nodes[first..last], node.node, style);
+    let which = if count > room { format!("; nodes {} to {last} of {count}", first + 1) } else { String::new() };
+    shown.push(line(lines::node_more(node) + &which, Ink::Dim, style));
     shown
 }
 
-fn keys(sample: &WatchSample, look: Look) -> Line<'static> {
-    let arrows = look.glyph("↑↓", "up/down");
+fn keys(sample: &WatchSample, style: &Style) -> Line<'static> {
+    let arrows = style.glyph("↑↓", "up/down");
     let traffic = match sample.traffic.as_ref().map(Traffic::rate) {
         Some(Some((rate, _))) => format!("t traffic: {:.1} GB/s", rate / 1e9),
         Some(None) => "t traffic".to_owned(),
         None => "t why no traffic".to_owned(),
     };
-    Line::styled(format!("q quit  space pause  {arrows} node  {traffic}  g groups  h help"), look.style(Ink::Dim))
+    line(format!("q quit  space pause  {arrows} node  {traffic}  g groups  h help"), Ink::Dim, style)
 }
 
-fn help(frame: &mut Frame<'_>, area: Rect, look: Look) {
-    let ascii = |line: &&str| Line::raw(if look.unicode { (*line).to_owned() } else { line.replace('…', "..") });
+fn help(frame: &mut Frame<'_>, area: Rect, style: &Style) {
     let longest = KEYS.iter().map(|line| line.chars().count()).max().unwrap_or(0) as u16;
     let (width, height) = (longest + 2, KEYS.len() as u16 + 2);
     let place = Rect::new((area.width - width) / 2, area.height.saturating_sub(height) / 2, width, height);
     frame.render_widget(Clear, place);
-    pane(frame, place, "help", KEYS.iter().map(ascii).collect(), look);
+    pane(frame, place, "help", KEYS.map(Line::raw).into(), style);
 }

@@ -1,10 +1,12 @@
 //! The programs that use most: by time of the cpus, and by memory.
 
-use crate::text::short;
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 use tiermark_model::WatchProgram;
+use tiermark_page::{Style, Table};
 
-use crate::glyphs::{Ink, Look};
+use crate::backend;
+use crate::lines::known;
+use crate::text::brief;
 
 /// What a list is sorted by.
 pub(crate) type By = fn(&WatchProgram) -> f64;
@@ -30,13 +32,11 @@ pub(crate) fn height(programs: &[WatchProgram]) -> u16 {
 }
 
 /// The lines of a list: what fits is for the pane to decide.
-pub(crate) fn lines(programs: &[WatchProgram], by: By, look: Look) -> Vec<Line<'static>> {
-    let mut lines =
-        vec![Line::styled(format!(" {:>6} {:>7}  {}", "cpus", "memory", "name (number)"), look.style(Ink::Dim))];
-    lines.extend(sorted(programs, by).into_iter().map(|program| {
-        let cpus = program.cpus.map_or_else(|| look.absent(), |cpus| format!("{cpus:.2}"));
-        let memory = short(program.resident_bytes as f64, 1024.0);
-        Line::from(Span::raw(format!(" {cpus:>6} {memory:>7}  {} ({})", program.name, program.pid)))
-    }));
-    lines
+pub(crate) fn lines(programs: &[WatchProgram], by: By, style: &Style) -> Vec<Line<'static>> {
+    let sorted = sorted(programs, by);
+    let table = Table::of(&sorted).at_least(6);
+    let table = table.numbers("cpus", |program| known(program.cpus, |cpus| format!("{cpus:.2}")));
+    let table = table.at_least(7).numbers("memory", |program| brief(program.resident_bytes));
+    let table = table.texts("name (number)", |program| format!("{} ({})", program.name, program.pid));
+    backend::lines(table, style)
 }

@@ -6,7 +6,10 @@ use tiermark_model::{
     WatchStall, WatchStalls, WatchSwap,
 };
 
+use tiermark_page::Style;
+
 use super::*;
+use crate::backend::{bar, spark};
 use crate::panes::KEYS;
 
 const GIB: u64 = 1 << 30;
@@ -70,7 +73,7 @@ fn monitor(samples: u32) -> Monitor {
 
 pub(crate) fn drawn(monitor: &Monitor, (width, height): (u16, u16), unicode: bool) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-    terminal.draw(|frame| draw(monitor, frame, Look { color: false, unicode })).unwrap();
+    terminal.draw(|frame| draw(monitor, frame, &Style { unicode, ..Style::default() })).unwrap();
     let buffer = terminal.backend().buffer();
     let row = |y: u16| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned();
     (0..height).map(row).collect::<Vec<_>>().join("\n")
@@ -153,7 +156,7 @@ fn programs_that_use_most_have_names_where_there_is_room() {
     assert!(!drawn(&monitor, LEAST, true).contains("postgres"));
     monitor.act(Action::Groups);
     let page = drawn(&monitor, LEAST, true);
-    assert!(page.contains("7.8G  postgres (3)") && page.contains("  1.50    900M  rustc (7)"), "{page}");
+    assert!(page.contains("7.8G postgres (3)") && page.contains("  1.50    900M rustc (7)"), "{page}");
 }
 
 #[test]
@@ -171,13 +174,10 @@ fn small_terminals_and_empty_systems() {
 
 #[test]
 fn bars_and_sparklines() {
-    let look = Look { color: true, unicode: true };
-    assert_eq!(
-        (look.bar(Some(0.5), 4), look.bar(None, 2), look.bar(Some(7.0), 2)),
-        ("██░░".into(), "░░".into(), "██".into())
-    );
-    assert_eq!(look.spark(&[Some(0.0), None, Some(5.0), Some(10.0)], 1.0, 6), "  ▁ ▅█");
-    assert_eq!(look.spark(&[Some(1.0); 9], 100.0, 3), "▁▁▁");
+    let bars = [(Some(0.5), 4), (None, 2), (Some(7.0), 2)].map(|(share, columns)| bar(share, columns).text.plain());
+    assert_eq!(bars, ["██░░", "░░", "██"]);
+    assert_eq!(spark(&[Some(0.0), None, Some(5.0), Some(10.0)], 1.0).text.plain(), "▁ ▅█");
+    assert_eq!(spark(&[Some(1.0); 3], 100.0).text.plain(), "▁▁▁");
 }
 
 /// The sample number `n` with the traffic of two sockets, whose link and one channel are near their peaks.

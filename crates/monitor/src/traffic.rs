@@ -1,16 +1,16 @@
 //! The traffic of memory and links, a row each: the machine, its sockets and nodes, channels, links.
 
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 use tiermark_model::{CounterMark, Traffic};
+use tiermark_page::{Ink, Style, Table};
 
-use crate::glyphs::{Ink, Look};
+use crate::backend::{self, alarm, bar, line, spark};
 use crate::history::History;
+use crate::lines::percent;
 use crate::traffic_rows::{NAME, TrafficRow, name, rows_of};
 
 /// Columns of a row's bar.
 const BAR: usize = 10;
-/// Columns before a sparkline.
-const TEXT: usize = NAME + BAR + 33;
 /// Rates below this have the lowest marks of a sparkline: what an idle machine does looks flat.
 const LEAST: f64 = 1e9;
 /// Share of its peak from which a channel or link is marked with `!`: refresh and turns between reads and writes take
@@ -18,29 +18,12 @@ const LEAST: f64 = 1e9;
 const NOTABLE: f64 = 0.8;
 
 /// The heads of the columns: of memory, and of links.
-const HEADS: [[&str; 5]; 2] = [["of peak", "%", "both", "read", "write"], ["busier way", "%", "both", "recv", "sent"]];
-
-/// A line of the pane.
-enum Item {
-    Row(TrafficRow),
-    /// The head of the links, which follow.
-    Links,
-}
-
-/// The rows, with a head before the first link.
-fn items(traffic: &Traffic) -> Vec<Item> {
-    let rows = rows_of(traffic);
-    let first = rows.iter().position(|row| row.is_link);
-    let mut items: Vec<Item> = rows.into_iter().map(Item::Row).collect();
-    if let Some(first) = first {
-        items.insert(first, Item::Links);
-    }
-    items
-}
+const HEADS: [[&str; 4]; 2] = [["", "of peak", "read", "write"], ["links", "busier way", "recv", "sent"]];
 
 /// How many lines there are below the first head.
 pub(crate) fn rows(traffic: &Traffic) -> usize {
-    items(traffic).len()
+    let rows = rows_of(traffic);
+    rows.len() + usize::from(rows.iter().any(|row| row.is_link))
 }
 
 /// The lines of the pane: the rows from `scroll` on that fit, and what is wrong with the counts.
@@ -48,49 +31,43 @@ pub(crate) fn lines(
     traffic: &Traffic,
     history: &History,
     scroll: usize,
-    (columns, room): (usize, usize),
-    look: Look,
+    room: usize,
+    style: &Style,
 ) -> Vec<Line<'static>> {
+    let (links, memory): (Vec<_>, Vec<_>) = rows_of(traffic).into_iter().partition(|row| row.is_link);
+    let table = |rows: &[TrafficRow], heads| table(rows, heads, traffic.seconds, history, style);
+    let mut all = table(&memory, HEADS[0]);
+    let head_of_links = all.len();
+    if !links.is_empty() {
+        all.extend(table(&links, HEADS[1]));
+    }
     let last = doubts(&traffic.marks);
-    let items = items(traffic);
     let fit = room.saturating_sub(1 + usize::from(last.is_some())).max(1);
-    let first = scroll.min(items.len().saturating_sub(fit));
-    let spark = columns.saturating_sub(TEXT + 1);
+    let first = 1 + scroll.min((all.len() - 1).saturating_sub(fit));
     // The head is that of the rows below it, also where the page is scrolled.
-    let is_of_links = matches!(items.get(first), Some(Item::Row(row)) if row.is_link);
-    let mut lines = vec![head(is_of_links, look)];
-    lines.extend(items.iter().skip(first).take(fit).map(|item| match item {
-        Item::Row(row) => line(row, traffic.seconds, history, spark, look),
-        Item::Links => head(true, look),
-    }));
-    lines.extend(last.map(|text| Line::styled(text, look.style(Ink::Alarm))));
+    let mut lines = vec![all[if first > head_of_links { head_of_links } else { 0 }].clone()];
+    lines.extend(all.into_iter().skip(first).take(fit));
+    lines.extend(last.map(|text| line(text, Ink::Bad, style)));
     lines
 }
 
-/// The head of rows of memory, or of links.
-fn head(is_of_links: bool, look: Look) -> Line<'static> {
-    let [bar, share, both, first, second] = HEADS[usize::from(is_of_links)];
-    let of = if is_of_links { "links" } else { "" };
-    let head = format!(" {of:<NAME$} {bar:<BAR$} {share:>6} {both:>7} {first:>7} {second:>7}");
-    Line::styled(head, look.style(Ink::Dim))
-}
-
-fn line(row: &TrafficRow, seconds: f64, history: &History, spark: usize, look: Look) -> Line<'static> {
-    let rate = |bytes: Option<f64>| {
-        let rate = bytes.filter(|_| seconds > 0.0).map(|bytes| bytes / seconds / 1e9);
-        rate.map_or_else(|| look.absent(), |rate| format!("{rate:.1}"))
-    };
-    let notable = row.share.is_some_and(|share| share >= NOTABLE);
-    let share = row.share.map_or_else(|| look.absent(), |share| format!("{:.1}", share * 100.0));
-    let (mark, ink) = if notable { ("!", Ink::Alarm) } else { (" ", Ink::Plain) };
-    let numbers =
-        format!(" {share:>6} {:>7} {:>7} {:>7} ", rate(row.sum.total), rate(row.sum.read), rate(row.sum.write));
-    Line::from(vec![
-        Span::styled(format!("{mark}{:<NAME$} ", row.name), look.style(ink)),
-        Span::styled(look.bar(row.share, BAR), look.style(Ink::Graph)),
-        Span::styled(numbers, look.style(ink)),
-        Span::styled(look.spark(&history.of_traffic(&row.name, spark), LEAST, spark), look.style(Ink::Graph)),
-    ])
+/// The rows of memory, or of links, below their head.
+fn table(
+    rows: &[TrafficRow],
+    [name, of, first, second]: [&str; 4],
+    seconds: f64,
+    history: &History,
+    style: &Style,
+) -> Vec<Line<'static>> {
+    let rate = |bytes: Option<f64>| percent(bytes.filter(|_| seconds > 0.0).map(|bytes| bytes / seconds / 1e9));
+    let table = Table::of(rows).at_least(NAME).texts(name, |row| &row.name);
+    let table = table.at_least(BAR).texts(of, |row| bar(row.share, BAR));
+    let table = table.at_least(6).numbers("%", |row| percent(row.share.map(|share| share * 100.0)));
+    let table = table.at_least(7).numbers("both", |row| rate(row.sum.total));
+    let table = table.numbers(first, |row| rate(row.sum.read)).numbers(second, |row| rate(row.sum.write));
+    let table = table.rest(style.width, |row, room| spark(&history.of_traffic(&row.name, room), LEAST));
+    let is_notable = |row: &TrafficRow| row.share.is_some_and(|share| share >= NOTABLE);
+    backend::lines(table.inked(|row| alarm(is_notable(row))), style)
 }
 
 /// What is wrong with the counts, in a line.
@@ -140,9 +117,9 @@ mod tests {
             links: vec![link("upi_0"), link("upi_1")],
             ..Traffic::default()
         };
-        let look = Look { unicode: false, color: false };
+        let style = Style { width: 78, unicode: false, ..Style::default() };
         let text = |scroll| -> Vec<String> {
-            lines(&traffic, &History::default(), scroll, (80, 3), look).iter().map(ToString::to_string).collect()
+            lines(&traffic, &History::default(), scroll, 3, &style).iter().map(ToString::to_string).collect()
         };
         let top = text(0);
         assert!(top[0].contains("read") && top[1].contains("all memory") && rows(&traffic) == 5, "{top:?}");

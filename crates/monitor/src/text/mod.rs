@@ -83,7 +83,7 @@ fn swapped(sample: &WatchSample) -> Option<String> {
 }
 
 /// A size in at most five characters: `23.5G`.
-fn brief(bytes: u64) -> String {
+pub(crate) fn brief(bytes: u64) -> String {
     short(bytes as f64, 1024.0)
 }
 

@@ -12,7 +12,7 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, Ke
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
 use tiermark_model::Exit;
-use tiermark_monitor::{Action, Look, Monitor, draw};
+use tiermark_monitor::{Action, Monitor, draw};
 
 use super::{NAP, Taker};
 use crate::args::watch::WatchArgs;
@@ -23,7 +23,6 @@ use crate::signals::Stop;
 /// screen.
 pub(super) fn run(args: &WatchArgs, taker: &mut Taker, stop: &Stop) -> Result<Exit, Failure> {
     let style = style(&args.view);
-    let look = Look { color: style.color, unicode: style.unicode };
     let mut screen = Screen::enter().map_err(|error| unusable(&error))?;
     let mut monitor = Monitor::new(source(args)).about_counters(taker.about_counters.clone());
     let (mut stale, mut done) = (true, false);
@@ -40,7 +39,7 @@ pub(super) fn run(args: &WatchArgs, taker: &mut Taker, stop: &Stop) -> Result<Ex
             continue;
         }
         if stale {
-            screen.0.draw(|frame| draw(&monitor, frame, look)).map_err(|error| unusable(&error))?;
+            screen.0.draw(|frame| draw(&monitor, frame, &style)).map_err(|error| unusable(&error))?;
             stale = false;
         }
         if due.is_none() && args.replay.is_none() {
