@@ -79,6 +79,7 @@ pub fn document(
         tool,
         started: saved.begun.started.clone(),
         seed: saved.begun.seed,
+        labels: saved.begun.setup.labels.clone(),
         machine,
         health: None,
         scenario: scenario.name.clone(),

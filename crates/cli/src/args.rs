@@ -5,6 +5,7 @@ mod common;
 pub(crate) mod compare;
 mod counters;
 pub(crate) mod history;
+mod labels;
 pub(crate) mod load;
 pub(crate) mod show;
 pub(crate) mod system;
@@ -21,6 +22,7 @@ pub(crate) use common::{ColorChoice, Format, PlaceArgs, RunArgs, Units, View, Vi
 pub(crate) use compare::{BaselineArgs, CheckArgs, CompareArgs, ExplainArgs};
 pub(crate) use counters::{CounterArgs, CounterUse, CountingArgs};
 pub(crate) use history::HistoryArgs;
+pub(crate) use labels::LabelArgs;
 pub(crate) use load::{LoadArgs, Pacing};
 pub(crate) use show::{ReportArgs, RerunArgs, ShowArgs};
 pub(crate) use system::{DoctorArgs, SelftestArgs, TuneArgs};

@@ -8,7 +8,7 @@ use tiermark_engine::Host;
 use tiermark_history::{Journal, Store};
 use tiermark_machine::Root;
 use tiermark_model::messages::setup as says;
-use tiermark_model::{CounterSourceId, Exit, IdSet, Machine, PlanPage, Request, Run, RunCounters};
+use tiermark_model::{CounterSourceId, Exit, IdSet, Machine, PlanPage, Request, Run, RunCounters, RunLabels};
 use tiermark_session::{Asked, Begun, Head, OtherWork, OwnRecord, counted, disturbs_measurement, prepare};
 
 use crate::args::{CounterUse, PlaceArgs, RunArgs, Simulation};
@@ -76,6 +76,7 @@ pub(crate) fn conduct<'a>(job: &Job<'a>, report: bool) -> Result<Ended, Failure>
     let exports: Vec<Export<'a>> = job.exports.iter().copied().chain(page).collect();
     one_to_stdout(job.args, &exports)?;
     refuse_contradiction(&place.control.counting)?;
+    let labels = result.labels.by_key()?;
     let simulated = job.simulation.simulate.is_some();
     // A simulated run is over before anyone could interrupt it: signals keep their usual effect.
     let stop = if simulated { Stop::default() } else { Stop::listen().map_err(Failure::tool)? };
@@ -101,7 +102,7 @@ pub(crate) fn conduct<'a>(job: &Job<'a>, report: bool) -> Result<Ended, Failure>
     }
     let other_work = if simulated { None } else { look_around(prepared.cpus().as_ref(), host.as_ref(), place)? };
     let (mut host, counters) = count(job, host, &root)?;
-    let begun = prepared.begin(head(job, seed), host.as_ref(), &root, counters, other_work);
+    let begun = prepared.begin(head(job, seed, labels), host.as_ref(), &root, counters, other_work);
     let store = environment::store();
     // Files are opened before anything is measured: a name that cannot be written must not cost a run.
     let document = result.json.as_deref().map(Destination::open).transpose()?;
@@ -206,7 +207,7 @@ fn look_around(cpus: Option<&IdSet>, host: &dyn Host, place: &PlaceArgs) -> Resu
 }
 
 /// The parts of the document that are known before the machine is discovered.
-fn head(job: &Job<'_>, seed: u64) -> Head {
+fn head(job: &Job<'_>, seed: u64, labels: RunLabels) -> Head {
     let (started, id) = environment::started_and_id();
     Head {
         id,
@@ -215,6 +216,7 @@ fn head(job: &Job<'_>, seed: u64) -> Head {
         command: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
         started,
         seed,
+        labels,
         plan: job.plan.clone(),
         simulated: job.simulation.simulate.clone(),
     }

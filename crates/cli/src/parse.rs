@@ -49,6 +49,11 @@ pub(crate) fn within<T: TryFrom<u64>>(range: RangeInclusive<u64>) -> impl Fn(&st
     }
 }
 
+/// A label of a document, as in rack=7.
+pub(crate) fn label(text: &str) -> Result<(String, String), String> {
+    tiermark_model::parse_label(text).map_err(|refusal| refusal.to_string())
+}
+
 /// A size above zero.
 pub(crate) fn size(text: &str) -> Result<Bytes, String> {
     match parse_size(text).map_err(|e| e.why)? {

@@ -3,7 +3,7 @@
 use tiermark_model::load::{
     LOAD_SCHEMA, LoadClient, LoadLatencies, LoadLoop, LoadPart, LoadRun, LoadTenant, LoadWorkload,
 };
-use tiermark_model::{Tool, Warning};
+use tiermark_model::{RunLabels, Tool, Warning};
 
 use crate::histogram::Latencies;
 use crate::keys::KeyOrder;
@@ -33,6 +33,8 @@ pub struct Job {
     pub warmup: f64,
     /// Whether the document has all counts of the latencies' histograms.
     pub histograms: bool,
+    /// Labels that the user gave.
+    pub labels: RunLabels,
     /// Warnings from before the run.
     pub warnings: Vec<Warning>,
     /// Writing all keys; `None` if it was not asked for, or not reached.
@@ -53,6 +55,7 @@ impl Job {
             command: without_password(command),
             started: self.started.clone(),
             complete,
+            labels: self.labels.clone(),
             warnings: self.warnings.clone(),
             client: LoadClient {
                 threads: self.client.threads,

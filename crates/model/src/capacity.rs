@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::health::RunHealth;
 use crate::refusal::{Note, Warning};
+use crate::run_labels::{self, RunLabels};
 use crate::tool::Tool;
 use crate::{Machine, Refusal};
 
@@ -41,6 +42,9 @@ pub struct Capacity {
     pub started: String,
     /// Seed of every random choice.
     pub seed: u64,
+    /// Labels that the user gave (`--label`), by key.
+    #[serde(default, skip_serializing_if = "RunLabels::is_empty")]
+    pub labels: RunLabels,
     /// The machine that measured: with servers elsewhere the client's alone.
     pub machine: Machine,
     /// Errors of memory and throttling of cpus, as the system counted them before and after; `None` if it reports
@@ -65,6 +69,12 @@ pub struct Capacity {
 }
 
 impl Capacity {
+    /// The host's name: the label `host`, else the name that the machine reported; `None` if neither is there.
+    #[must_use]
+    pub fn host(&self) -> Option<&str> {
+        run_labels::host(&self.labels, Some(&self.machine))
+    }
+
     /// Whether the run was stopped before each search had an answer; it can be resumed where its journal is.
     #[must_use]
     pub fn is_stopped(&self) -> bool {

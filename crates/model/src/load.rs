@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::exit::Exit;
 use crate::refusal::{Note, Warning};
+use crate::run_labels::{self, RunLabels};
 use crate::tool::Tool;
 
 /// Schema of the documents this version writes. Adding fields keeps it; changing a meaning makes a new number.
@@ -26,6 +27,9 @@ pub struct LoadRun {
     pub started: String,
     /// Whether it ran to its end; otherwise a signal ended it.
     pub complete: bool,
+    /// Labels that the user gave (`--label`), by key.
+    #[serde(default, skip_serializing_if = "RunLabels::is_empty")]
+    pub labels: RunLabels,
     /// Warnings from before the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
@@ -40,6 +44,12 @@ pub struct LoadRun {
 }
 
 impl LoadRun {
+    /// The name of the client's host, which is the label `host`; `None` without it.
+    #[must_use]
+    pub fn host(&self) -> Option<&str> {
+        run_labels::host(&self.labels, None)
+    }
+
     /// How the process that made it ends, unless a signal ended it: a tenant that was given up, or answers that were
     /// refused, missing or wrong, leave the result partial.
     #[must_use]

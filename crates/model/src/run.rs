@@ -12,6 +12,7 @@ use crate::observation::{Finding, Observation};
 use crate::os::PrimitiveInfo;
 use crate::plan::{Plan, PlanPage, Request};
 use crate::refusal::Warning;
+use crate::run_labels::{self, RunLabels};
 use crate::state::{Drift, State};
 use crate::tool::Tool;
 use crate::traffic::Traffic;
@@ -43,6 +44,9 @@ pub struct Run {
     pub complete: bool,
     /// Seed of every random choice.
     pub seed: u64,
+    /// Labels that the user gave (`--label`), by key.
+    #[serde(default, skip_serializing_if = "RunLabels::is_empty")]
+    pub labels: RunLabels,
     /// The plan whose experiments these are; `None` for a command by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanPage>,
@@ -82,6 +86,7 @@ impl Default for Run {
             seconds: 0.0,
             complete: true,
             seed: 0,
+            labels: RunLabels::new(),
             plan: None,
             simulated: None,
             machine: Machine::default(),
@@ -209,6 +214,11 @@ impl Run {
     /// All observations of all experiments.
     pub fn observations(&self) -> impl Iterator<Item = &Observation> {
         self.experiments.iter().flat_map(|e| &e.observations)
+    }
+
+    /// The host's name: the label `host`, else the name that the machine reported; `None` if neither is there.
+    pub fn host(&self) -> Option<&str> {
+        run_labels::host(&self.labels, Some(&self.machine))
     }
 
     /// The worst grade of any finding, `None` without findings.

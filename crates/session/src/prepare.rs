@@ -5,8 +5,8 @@ use tiermark_engine::{Host, Lab, PlannedExperiment, Sink, open_limited};
 use tiermark_machine::Root;
 use tiermark_model::messages::run as says;
 use tiermark_model::{
-    Experiment, IdSet, Labels, Machine, Plan, PlanPage, Purpose, RUN_SCHEMA, Refusal, Request, Run, RunCounters, Tool,
-    Warning, memory_not_kept,
+    Experiment, IdSet, Labels, Machine, Plan, PlanPage, Purpose, RUN_SCHEMA, Refusal, Request, Run, RunCounters,
+    RunLabels, Tool, Warning, memory_not_kept,
 };
 use tiermark_probes::survey;
 use tiermark_tune::doctor;
@@ -193,6 +193,7 @@ impl Prepared {
             seconds: 0.0,
             complete: false,
             seed: head.seed,
+            labels: head.labels,
             plan: head.plan,
             simulated: head.simulated,
             machine,
@@ -222,6 +223,8 @@ pub struct Head {
     pub started: String,
     /// Seed of every random choice.
     pub seed: u64,
+    /// Labels that the user gave.
+    pub labels: RunLabels,
     /// The page of its plan; `None` for a command of its own.
     pub plan: Option<PlanPage>,
     /// The simulated machine, as the user names it.

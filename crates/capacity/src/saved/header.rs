@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tiermark_config::Mistake;
 use tiermark_load::ClientSetup;
-use tiermark_model::Refusal;
 use tiermark_model::messages::{capacity as messages, scenario as says};
+use tiermark_model::{Refusal, RunLabels};
 
 use crate::backend::{Commands, GuestFiles, ServerLaunch};
 use crate::scenario::Scenario;
@@ -60,6 +60,9 @@ pub struct RunSetup {
     /// Whether it begins although other work keeps the cpus busy.
     #[serde(default)]
     pub force: bool,
+    /// Labels that the user gave to the document.
+    #[serde(default)]
+    pub labels: RunLabels,
 }
 
 impl RunSetup {

@@ -8,8 +8,8 @@ use tiermark_capacity::scenario::{self, Backend, Scenario, Size, Tier};
 use tiermark_load::{Address, KeyDist};
 use tiermark_model::{Bytes, IdSet};
 
-use super::View;
 use super::load::{Order, Pacing, Spread, above_zero, count, percentage, rate, seconds_or_none, share, value_size};
+use super::{LabelArgs, View};
 use crate::parse;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -38,8 +38,18 @@ pub(crate) enum BackendChoice {
 }
 
 /// Files and options with which a run was begun, and is resumed.
-const BEGUN_WITH: [&str; 9] =
-    ["scenario", "dry_run", "TenantArgs", "AskedArgs", "SearchArgs", "threads", "client_cpus", "timeout", "prices"];
+const BEGUN_WITH: [&str; 10] = [
+    "scenario",
+    "dry_run",
+    "TenantArgs",
+    "AskedArgs",
+    "SearchArgs",
+    "LabelArgs",
+    "threads",
+    "client_cpus",
+    "timeout",
+    "prices",
+];
 
 /// Arguments of `capacity`.
 #[derive(Debug, Args)]
@@ -94,6 +104,8 @@ pub(crate) struct CapacityArgs {
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     #[arg(help_heading = "Results")]
     pub(crate) json: Option<String>,
+    #[command(flatten)]
+    pub(crate) labels: LabelArgs,
     /// Show only results and errors, no progress
     #[arg(short, long, help_heading = "Results")]
     pub(crate) quiet: bool,

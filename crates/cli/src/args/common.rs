@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use tiermark_model::{Bytes, FileMemory, IdSet, Numbering, PageKind};
 
-use super::CountingArgs;
+use super::{CountingArgs, LabelArgs};
 use crate::parse::{self, NodeChoice};
 
 /// When colours are written.
@@ -216,6 +216,8 @@ pub(crate) struct ResultArgs {
     /// Write the document as JSON [default: to standard output]
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     pub(crate) json: Option<String>,
+    #[command(flatten)]
+    pub(crate) labels: LabelArgs,
     /// Write the report as an HTML page: one file that needs no network
     ///
     /// `tiermark report` writes one from saved runs.

@@ -6,7 +6,7 @@ use tiermark_model::load::Spin;
 use tiermark_model::{Bytes, IdSet, parse_size};
 pub(super) use tiermark_model::{parse_count as count, parse_seconds_or_none as seconds_or_none};
 
-use super::View;
+use super::{LabelArgs, View};
 use crate::parse;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -135,6 +135,8 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     #[arg(help_heading = "Results")]
     pub(crate) json: Option<String>,
+    #[command(flatten)]
+    pub(crate) labels: LabelArgs,
     /// In the document: all counts of the latencies' histograms, which can be merged
     #[arg(hide_short_help = true, long, requires = "json", help_heading = "Results")]
     pub(crate) histograms: bool,

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &LoadArgs) -> Result<Exit, Failure> {
     let place = args.json.as_deref().map(Destination::open).transpose()?;
     let tables = Table::open(args)?;
     let stop = Stop::listen().map_err(Failure::tool)?;
-    let mut job = job(args);
+    let mut job = job(args)?;
     let machine = target::this_machine().ok();
     admit(&job, &machine.as_ref().map(Fresh::discovered).unwrap_or_default())?;
     job.warnings.extend(beside(args, machine.as_ref()));
@@ -213,7 +213,7 @@ fn carry_out(args: &LoadArgs, job: &mut Job, stop: &Stop) -> Result<(), Refusal>
 }
 
 /// The load that options ask for.
-fn job(args: &LoadArgs) -> Job {
+fn job(args: &LoadArgs) -> Result<Job, Failure> {
     let (started, id) = environment::started_and_id();
     let target = |address: &Address| Target {
         address: address.clone(),
@@ -221,7 +221,7 @@ fn job(args: &LoadArgs) -> Job {
         password: args.password.clone(),
         number: None,
     };
-    Job {
+    Ok(Job {
         id,
         started,
         tool: version::tool(),
@@ -230,10 +230,11 @@ fn job(args: &LoadArgs) -> Job {
         client: client(args),
         warmup: args.pace.warmup,
         histograms: args.histograms,
+        labels: args.labels.by_key()?,
         warnings: Vec::new(),
         filled: None,
         measured: None,
-    }
+    })
 }
 
 fn workload(args: &LoadArgs) -> Workload {

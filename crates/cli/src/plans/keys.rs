@@ -13,7 +13,7 @@ use crate::command_line::{Cli, Command};
 use crate::experiments::Measure;
 
 /// Options that belong to the whole run and not to one of its experiments.
-pub(super) const OF_THE_RUN: [&str; 21] = [
+pub(super) const OF_THE_RUN: [&str; 22] = [
     "csv",
     "format",
     "json",
@@ -21,6 +21,7 @@ pub(super) const OF_THE_RUN: [&str; 21] = [
     "html",
     "hmat",
     "no-save",
+    "label",
     "quiet",
     "no-progress",
     "color",

@@ -23,6 +23,7 @@ mod explain;
 mod field;
 mod history;
 mod hostile;
+mod labels;
 mod matrix;
 mod mlc;
 mod others;

@@ -14,6 +14,23 @@ messages! {
     Refusal run_stopped(step: &str):
         "{step}", "the run was stopped", "let it run to its end";
 
+    /// A word of `--label` without `=`.
+    Refusal label_without_value(text: &str):
+        "label '{text}'", "it has no value", "write KEY=VALUE, such as rack=7";
+
+    /// A key that no label can have; `most`: its characters at most.
+    Refusal label_key(key: &str, most: usize):
+        "the key '{key}'", "a key has 1 to {most} characters: letters (A to Z), digits, '_', '-' and '.'",
+        "choose another key";
+
+    /// A value that no label can have; `most`: its characters at most.
+    Refusal label_value(key: &str, most: usize):
+        "the value of '{key}'", "a value has 1 to {most} characters, and no control characters", "shorten it, or \
+            leave the label out";
+
+    Refusal label_twice(key: &str):
+        "label '{key}'", "it is given twice", "give it once";
+
     Refusal cpus_busy(busy: f64, cpus: u64, named: &str, programs: &str, stolen: Option<f64>):
         "the run was not started",
         {

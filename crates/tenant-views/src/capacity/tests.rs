@@ -147,6 +147,7 @@ fn run() -> Capacity {
         },
         started: "2026-11-21T19:14:48Z".into(),
         seed: 7,
+        labels: tiermark_model::RunLabels::new(),
         machine: tiermark_model::Machine::default(),
         health: None,
         scenario: "mini".into(),

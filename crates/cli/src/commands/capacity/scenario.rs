@@ -6,7 +6,6 @@ use tiermark_capacity::prepare::Job;
 use tiermark_capacity::saved::{RunSetup, SavedRun, unfinished};
 use tiermark_capacity::scenario::{Backend, Scenario, built_in};
 use tiermark_config::Mistake;
-use tiermark_model::Refusal;
 use tiermark_model::messages::tenants::wrapper_unclosed;
 
 use super::directory;
@@ -70,7 +69,7 @@ fn scenario(args: &CapacityArgs) -> Result<Scenario, Failure> {
 }
 
 /// How the run is made here, as options say.
-fn setup(args: &CapacityArgs) -> Result<RunSetup, Refusal> {
+fn setup(args: &CapacityArgs) -> Result<RunSetup, Failure> {
     let cpus: Vec<usize> = args.client_cpus.iter().flat_map(|cpus| cpus.iter()).map(|cpu| cpu as usize).collect();
     let tenants = &args.tenants;
     let words = tenants.wrap.as_deref().map_or(Some(Vec::new()), shlex::split).ok_or_else(wrapper_unclosed)?;
@@ -104,6 +103,7 @@ fn setup(args: &CapacityArgs) -> Result<RunSetup, Refusal> {
         cpus,
         timeout_seconds: args.timeout,
         force: args.force,
+        labels: args.labels.by_key()?,
     })
 }
 
