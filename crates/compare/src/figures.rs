@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use tiermark_model::{
-    CpuPlace, FactValue, Grade, Interval, Label, Labels, Quantity, Run, RunFigure, RunFigures, Scope,
+    CpuPlace, FactValue, FigureName, Grade, Interval, Label, Labels, Quantity, Run, RunFigure, RunFigures, Scope,
 };
 
 use crate::facts::facts;
@@ -18,17 +18,29 @@ const LONGEST: usize = 200;
 /// that the run measured several times is there once.
 #[must_use]
 pub fn run_figures(run: &Run) -> RunFigures {
+    let figures = named_figures(run).into_iter().map(|(_, figure)| figure).collect();
+    RunFigures { figures, facts: run_facts(run) }
+}
+
+/// All facts of a run, in the same order for every run.
+#[must_use]
+pub fn run_facts(run: &Run) -> Vec<FactValue> {
+    facts(run).into_iter().map(|(fact, value)| (fact, value.map(|text| clipped(&text)))).collect()
+}
+
+/// The figures of [`run_figures`], each with its name in expectations, where it has one.
+#[must_use]
+pub fn named_figures(run: &Run) -> Vec<(Option<FigureName>, RunFigure)> {
     let placed = |number: &Number<'_>| {
         let figure = figure(number)?;
-        Some(RunFigure { cpus: place(run, &number.experiment.request.scope), ..figure })
+        Some((number.name, RunFigure { cpus: place(run, &number.experiment.request.scope), ..figure }))
     };
-    let mut figures: Vec<RunFigure> = numbers::of(run, false).iter().filter_map(placed).collect();
+    let mut figures: Vec<(Option<FigureName>, RunFigure)> = numbers::of(run, false).iter().filter_map(placed).collect();
     let mut seen = HashSet::new();
-    figures.retain(|figure| seen.insert(figure.key.clone()));
-    figures.sort_by_key(|figure| !figure.is_headline());
+    figures.retain(|(_, figure)| seen.insert(figure.key.clone()));
+    figures.sort_by_key(|(_, figure)| !figure.is_headline());
     figures.truncate(MOST);
-    let short = |(fact, value): FactValue| (fact, value.map(|text| clipped(&text)));
-    RunFigures { figures, facts: facts(run).into_iter().map(short).collect() }
+    figures
 }
 
 /// The number, where other runs may have one that is comparable.

@@ -24,12 +24,12 @@ use tiermark_stats::holm;
 
 use alone::{Aligned, Alone};
 use evidence::Weighed;
-pub use figures::run_figures;
+pub use figures::{named_figures, run_facts, run_figures};
 pub use gate::Gate;
 use judge::ComparedPair;
 use numbers::Number;
 pub use scatter::{FEWEST_RUNS, MOST_RUNS, Scatter, Scatters};
-pub use series::{FEWEST, OneRun, histories};
+pub use series::{FEWEST, OneRun, histories, obstacle};
 
 /// Relative change up to which two numbers count as the same. Six recorded runs of one machine gave 57 sharp edges.
 /// Each was within 3 % of the best value of the six runs; two sharp edges agree within 2 % in 95 of 100 pairs. A

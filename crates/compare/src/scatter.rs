@@ -83,8 +83,15 @@ impl Scatter {
         self.common.hypot(self.own)
     }
 
+    /// The same of numbers that are counted in cycles of the core: the clock is no part of them.
+    #[must_use]
+    pub fn in_cycles() -> Self {
+        MACHINE
+    }
+
     /// Variance of the mean of so many numbers of a run.
-    pub(crate) fn variance(&self, numbers: usize) -> f64 {
+    #[must_use]
+    pub fn variance(&self, numbers: usize) -> f64 {
         self.common.powi(2) + self.own.powi(2) / numbers.max(1) as f64
     }
 
@@ -151,7 +158,7 @@ impl Scatters {
 
     /// The scatter of a family before any run: the clock is no part of what is counted in cycles.
     fn usual(&self, family: &Family) -> Scatter {
-        if family.in_cycles { MACHINE } else { self.default }
+        if family.in_cycles { Scatter::in_cycles() } else { self.default }
     }
 }
 

@@ -91,8 +91,9 @@ fn series_of<'a>(readings: &[Reading<'a>]) -> Vec<Series<'a>> {
     all.into_iter().map(one).collect()
 }
 
-/// Why two values of a figure are no series.
-fn obstacle(first: &RunFigure, other: &RunFigure) -> Option<Obstacle> {
+/// Why two values of a figure are not comparable; `None` if they are.
+#[must_use]
+pub fn obstacle(first: &RunFigure, other: &RunFigure) -> Option<Obstacle> {
     match (&first.cpus, &other.cpus) {
         (Some(a), Some(b)) if a != b => Some(Obstacle::Cpus { first: a.clone(), other: b.clone() }),
         _ => basis(first).obstacle(&basis(other), false),

@@ -350,4 +350,16 @@ facts! {
     Ksm = "KSM",
     /// Clock source.
     Clocksource = "clock source",
+    /// Sockets with a processor.
+    Sockets = "sockets",
+    /// Slots with a memory module, of all slots.
+    Slots = "DIMM slots filled",
+    /// Speed of the memory modules.
+    ModuleSpeed = "DIMM speed",
+    /// Memory errors that were corrected since the system started.
+    CorrectedErrors = "corrected memory errors",
+    /// Memory errors that could not be corrected since the system started.
+    UncorrectedErrors = "uncorrected memory errors",
+    /// Times that cpus were throttled for heat during the run.
+    Throttling = "times throttled for heat",
 }

@@ -216,6 +216,8 @@ pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         (crate::EXPLANATION_SCHEMA, schema_for!(Document<'_, crate::Explanation>)),
         (crate::EXPLAIN_RULES_SCHEMA, schema_for!(Document<'_, crate::ExplainRules>)),
         (crate::COMPARE_SCHEMA, schema_for!(Document<'_, crate::Comparison>)),
+        (crate::FLEET_SCHEMA, schema_for!(Document<'_, crate::Fleet>)),
+        (crate::FAILED_HOST_SCHEMA, schema_for!(crate::FailedHost)),
         (crate::HISTORY_SCHEMA, schema_for!(Document<'_, crate::History>)),
         (crate::WATCH_SCHEMA, schema_for!(Document<'_, crate::WatchSample>)),
         (crate::PLACED_SCHEMA, schema_for!(Document<'_, crate::CurveProfile>)),

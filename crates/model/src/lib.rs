@@ -17,6 +17,7 @@ mod expect;
 mod explanation;
 mod figure;
 mod file_memory;
+mod fleet;
 mod health;
 pub mod history;
 pub mod idset;
@@ -88,6 +89,10 @@ pub use explanation::{
 };
 pub use figure::{CLOCKED, DRAM, Distance, FigureName, LATENCY, LoadedPoint, OPERATIONS, Span, TIERS, TierName};
 pub use file_memory::FileMemory;
+pub use fleet::{
+    FAILED_HOST_SCHEMA, FLEET_SCHEMA, FailedHost, Fleet, FleetHost, HostCause, HostFailure, HostFamily, HostFigure,
+    HostKind, HostState, KindFact, KindFigure, OtherValue,
+};
 pub use health::{ErrorKind, HealthCount, MemoryErrors, RunHealth, Throttling};
 pub use history::{
     FactValue, FigureChange, FigureHistory, FigurePoint, FigureTrend, GradeCounts, HISTORY_SCHEMA, History, HistoryRun,

@@ -54,7 +54,7 @@ pub use spread::{Spread, spread};
 pub use student::student_two_sided;
 pub use transition::{Bend, Sample, Transition, bend, transition};
 pub use trend::{MannKendall, mann_kendall, theil_sen};
-pub use two_samples::{Between, fisher_exact, holm, holm_levels, mann_whitney, ratio, ratio_p};
+pub use two_samples::{Between, benjamini_hochberg, fisher_exact, holm, holm_levels, mann_whitney, ratio, ratio_p};
 
 /// Whether `values` is non-empty and every one is finite: the entry condition of this crate.
 fn usable(values: &[f64]) -> bool {

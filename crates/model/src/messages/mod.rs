@@ -20,6 +20,7 @@ pub mod curve_profile;
 pub mod documents;
 pub mod explain;
 pub mod files;
+pub mod fleet;
 pub mod health;
 pub mod load;
 pub mod machine;
@@ -48,6 +49,7 @@ pub const CODES: &[&[crate::Code]] = &[
     documents::codes::ALL,
     explain::codes::ALL,
     files::codes::ALL,
+    fleet::codes::ALL,
     health::codes::ALL,
     machine::codes::ALL,
     load::codes::ALL,

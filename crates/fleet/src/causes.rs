@@ -1,0 +1,186 @@
+//! Why a host is odd: rules as data.
+
+use serde::Deserialize;
+use tiermark_model::{Confidence, Fact, HostCause};
+
+use crate::facts::HostFact;
+
+/// p-value from which on a fact explains odd hosts beyond chance.
+const EXPLAINS: f64 = 0.01;
+/// Share of the hosts with a value that must be odd for it to be blamed.
+const NEARLY_ALL: f64 = 0.8;
+
+/// A rule.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Cause {
+    name: String,
+    pub(crate) fact: Option<Fact>,
+    /// Whether a host with another value is odd by that.
+    #[serde(default)]
+    alone: bool,
+    /// Whether a host with any number above 0 is odd by that.
+    #[serde(default)]
+    counted: bool,
+    /// Whether figures under another value are others.
+    #[serde(default)]
+    pub(crate) incomparable: bool,
+    figures: Vec<String>,
+    #[serde(default)]
+    direction: Direction,
+    finding: String,
+    #[serde(rename = "try")]
+    advice: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Direction {
+    #[default]
+    Worse,
+    Better,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CauseFile {
+    cause: Vec<Cause>,
+}
+
+/// The built-in rules; none if the file is wrong, which a test forbids.
+pub(crate) fn causes() -> Vec<Cause> {
+    toml::from_str(include_str!("causes.toml")).map(|file: CauseFile| file.cause).unwrap_or_default()
+}
+
+/// A family that a host is odd in, and whether it is worse there.
+pub(crate) type OddFamily<'a> = (&'a str, bool);
+
+/// A fact in which a host differs from its peers.
+pub(crate) struct Difference<'a> {
+    pub(crate) own: &'a HostFact,
+    /// What most peers have.
+    pub(crate) peers: &'a HostFact,
+    /// Hosts of the kind with the same value, how many of them are odd by their figures, and the p-value of that.
+    pub(crate) holders: u64,
+    pub(crate) odd: u64,
+    pub(crate) p_value: Option<f64>,
+}
+
+impl Cause {
+    /// Whether one of its figures is odd, in its direction. A fact may make figures better or worse.
+    fn fits(&self, odd: &[OddFamily<'_>]) -> bool {
+        let wanted = |is_worse: bool| self.fact.is_some() || is_worse == (self.direction == Direction::Worse);
+        odd.iter()
+            .any(|(family, is_worse)| wanted(*is_worse) && self.figures.iter().any(|pattern| matches(pattern, family)))
+    }
+
+    /// Whether a host is odd by a fact alone.
+    fn is_odd_by(&self, own: &HostFact, differs: bool) -> bool {
+        if self.counted { own.amount.is_some_and(|count| count > 0.0) } else { self.alone && differs }
+    }
+
+    fn found(&self, fact: Option<(&HostFact, Option<&HostFact>)>, confidence: Confidence) -> HostCause {
+        HostCause {
+            rule: self.name.clone(),
+            fact: fact.map(|(own, _)| own.fact),
+            value: fact.map(|(own, _)| own.text.clone()),
+            peers: fact.and_then(|(_, peers)| peers).map(|peers| peers.text.clone()),
+            finding: self.finding.clone(),
+            advice: self.advice.clone(),
+            confidence,
+        }
+    }
+}
+
+/// The causes of a host, the likeliest first; none of one that is like its peers.
+pub(crate) fn causes_of(
+    rules: &[Cause],
+    facts: &[HostFact],
+    differences: &[Difference<'_>],
+    odd: &[OddFamily<'_>],
+) -> Vec<HostCause> {
+    let mut of_facts: Vec<(bool, f64, HostCause)> = Vec::new();
+    for rule in rules {
+        let Some(fact) = rule.fact else { continue };
+        let Some(own) = facts.iter().find(|own| own.fact == fact) else { continue };
+        let differs = differences.iter().find(|difference| difference.own.fact == fact);
+        let fits = rule.fits(odd);
+        if rule.is_odd_by(own, differs.is_some()) {
+            let peers = differs.map(|of| of.peers).filter(|_| !rule.counted);
+            of_facts.push((!fits && !odd.is_empty(), 0.0, rule.found(Some((own, peers)), Confidence::Reported)));
+        } else if let Some(differs) = differs.filter(|of| fits && of.odd as f64 >= NEARLY_ALL * of.holders as f64) {
+            let p_value = differs.p_value.unwrap_or(1.0);
+            let is_sure = p_value <= EXPLAINS && differs.holders > 1;
+            let confidence = if is_sure { Confidence::Measured } else { Confidence::Hint };
+            of_facts.push((false, p_value, rule.found(Some((own, Some(differs.peers))), confidence)));
+        }
+    }
+    // Those that explain the figures come first, of those the ones that explain them best; else in the order of the file.
+    of_facts.sort_by(|(a, p, _), (b, q, _)| a.cmp(b).then(p.total_cmp(q)));
+    let explains = of_facts.iter().any(|(is_beside, ..)| !is_beside);
+    let mut found: Vec<HostCause> = of_facts.into_iter().map(|(.., cause)| cause).collect();
+    if !explains && let Some(rule) = rules.iter().find(|rule| rule.fact.is_none() && rule.fits(odd)) {
+        found.insert(0, rule.found(None, Confidence::Hint));
+    }
+    found
+}
+
+/// Whether a name is that of a pattern, in which one `*` stands for any text.
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        Some((before, after)) => {
+            name.strip_prefix(before).is_some_and(|rest| rest.len() >= after.len() && rest.ends_with(after))
+        }
+        None => pattern == name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fact(fact: Fact, text: &str, amount: Option<f64>) -> HostFact {
+        HostFact { fact, text: text.to_owned(), amount }
+    }
+
+    fn names(facts: &[HostFact], differences: &[Difference<'_>], odd: &[OddFamily<'_>]) -> Vec<String> {
+        causes_of(&causes(), facts, differences, odd).into_iter().map(|cause| cause.rule).collect()
+    }
+
+    #[test]
+    fn the_file_is_sound() {
+        let file: CauseFile = toml::from_str(include_str!("causes.toml")).unwrap();
+        for cause in &file.cause {
+            assert!(cause.figures.iter().all(|pattern| pattern.matches('*').count() <= 1), "{}", cause.name);
+            assert!(cause.fact.is_some() || !(cause.alone || cause.counted || cause.incomparable), "{}", cause.name);
+        }
+        let last: Vec<&str> = file.cause.iter().rev().take(2).map(|cause| cause.name.as_str()).collect();
+        assert_eq!(last, ["faster", "slow"], "every odd host has a cause");
+    }
+
+    #[test]
+    fn hardware_is_blamed_and_another_kernel_is_not() {
+        let facts = [fact(Fact::Slots, "15 of 16", Some(15.0)), fact(Fact::Kernel, "5.14", None)];
+        let peers = [fact(Fact::Slots, "16 of 16", Some(16.0)), fact(Fact::Kernel, "6.8", None)];
+        let differences = |odd: u64| -> Vec<Difference<'_>> {
+            let of = |(own, peers)| Difference { own, peers, holders: 10, odd, p_value: Some(0.5) };
+            facts.iter().zip(&peers).map(of).collect()
+        };
+        let slow = [("dram.bandwidth.all", true)];
+        assert_eq!(names(&facts, &differences(1), &slow), ["modules"]);
+        // Hardware alone is odd, whatever the figures say; what it does not explain has a cause of its own.
+        assert_eq!(names(&facts, &differences(0), &[]), ["modules"]);
+        assert_eq!(names(&facts, &differences(0), &[("clock", true)]), ["slow-clock", "modules"]);
+        // A kernel that nearly all odd hosts have is.
+        assert_eq!(names(&facts[1..], &differences(9)[1..], &slow), ["kernel"]);
+        assert_eq!(names(&facts[1..], &differences(1)[1..], &slow), ["slow-memory"]);
+        assert!(names(&facts[1..], &differences(0)[1..], &[]).is_empty());
+    }
+
+    #[test]
+    fn errors_count_whatever_the_peers_have() {
+        let facts = [fact(Fact::CorrectedErrors, "1243, mc0", Some(1243.0)), fact(Fact::Throttling, "0", Some(0.0))];
+        assert_eq!(names(&facts, &[], &[]), ["corrected-errors"]);
+        assert_eq!(names(&[], &[], &[("l3.latency", false)]), ["faster"]);
+    }
+}

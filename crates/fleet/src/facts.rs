@@ -1,0 +1,141 @@
+//! Facts of a host, and when two hosts have the same.
+
+use std::collections::HashMap;
+
+use tiermark_compare::run_facts;
+use tiermark_model::{Dimm, ErrorKind, Fact, HealthCount, Machine, Run};
+
+/// Memory that differs by less is the same: kernel and firmware reserve more or less of it.
+const SAME_MEMORY: f64 = 0.03;
+/// Names of slots that are listed.
+const LISTED: usize = 4;
+
+/// A fact that a host reports.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct HostFact {
+    pub(crate) fact: Fact,
+    pub(crate) text: String,
+    /// The number that the text states, of a fact that is one.
+    pub(crate) amount: Option<f64>,
+}
+
+impl HostFact {
+    /// Whether another host has the same.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let is_near = |a: f64, b: f64| (a - b).abs() <= SAME_MEMORY * a.max(b);
+        let amounts = self.amount.zip(other.amount).filter(|_| self.fact == Fact::Memory);
+        self.text == other.text || amounts.is_some_and(|(a, b)| is_near(a, b))
+    }
+}
+
+/// The facts that a host reports.
+pub(crate) fn facts(run: &Run) -> Vec<HostFact> {
+    let Run { machine, .. } = run;
+    let of = |fact, (text, amount)| HostFact { fact, text, amount };
+    // Of cpus and nodes the number is compared: a container may have others on each host.
+    let is_counted = |fact| matches!(fact, Fact::Cpus | Fact::Nodes);
+    let compared = run_facts(run).into_iter().filter_map(|(fact, text)| Some((fact, text?)));
+    let compared = compared.filter(|(fact, _)| !is_counted(*fact));
+    let memory = machine.system.memory_bytes.map(|bytes| bytes as f64);
+    let compared = compared.map(|(fact, text)| of(fact, (text, memory.filter(|_| fact == Fact::Memory))));
+    let number = |fact, count: usize| of(fact, (count.to_string(), Some(count as f64)));
+    let mut all = vec![
+        number(Fact::Sockets, machine.processors()),
+        number(Fact::Cpus, machine.allowed_cpus.len()),
+        number(Fact::Nodes, machine.allowed_nodes.len()),
+    ];
+    all.extend(slots(machine).map(|found| of(Fact::Slots, found)));
+    all.extend(module_speed(machine).map(|found| of(Fact::ModuleSpeed, found)));
+    all.extend(compared);
+    all.extend(health(run).into_iter().map(|(fact, found)| of(fact, found)));
+    all
+}
+
+/// Slots with a module, of all slots, and the names of the empty ones.
+fn slots(machine: &Machine) -> Option<(String, Option<f64>)> {
+    let filled = machine.dimms.iter().filter(|dimm| dimm.populated).count();
+    let empty: Vec<&str> =
+        machine.dimms.iter().filter(|dimm| !dimm.populated).filter_map(|dimm| dimm.locator.as_deref()).collect();
+    let more = if empty.len() > LISTED { ", …" } else { "" };
+    let names = empty[..empty.len().min(LISTED)].join(", ");
+    let names = if names.is_empty() { names } else { format!(" (empty {names}{more})") };
+    (filled > 0).then(|| (format!("{filled} of {}{names}", machine.dimms.len()), Some(filled as f64)))
+}
+
+/// The speed that the modules run at, the slowest first.
+fn module_speed(machine: &Machine) -> Option<(String, Option<f64>)> {
+    let speed = |dimm: &Dimm| dimm.configured_transfers.or(dimm.rated_transfers).filter(|_| dimm.populated);
+    let mut speeds: Vec<f64> = machine.dimms.iter().filter_map(speed).map(|transfers| transfers / 1e6).collect();
+    speeds.sort_by(f64::total_cmp);
+    speeds.dedup();
+    let text = speeds.iter().map(|mts| format!("{mts:.0}")).collect::<Vec<_>>().join(" and ");
+    speeds.first().map(|slowest| (format!("{text} MT/s"), Some(*slowest)))
+}
+
+/// Errors and throttling, where the system counts them.
+fn health(run: &Run) -> Vec<(Fact, (String, Option<f64>))> {
+    let Some(health) = &run.health else { return Vec::new() };
+    let errors = |kind| {
+        let count = health.errors_counted(kind)?;
+        let places = health.counting(kind).join(", ");
+        let text = if places.is_empty() { count.to_string() } else { format!("{count}, {places}") };
+        Some((text, Some(count as f64)))
+    };
+    let throttled = || {
+        let grew =
+            |of: fn(&tiermark_model::Throttling) -> Option<HealthCount>| health.throttled(of, |count| count.grew);
+        let count = grew(|package| package.cores).max(grew(|package| package.whole))?;
+        Some((count.to_string(), Some(count as f64)))
+    };
+    let all = [
+        (Fact::UncorrectedErrors, errors(ErrorKind::Uncorrected)),
+        (Fact::CorrectedErrors, errors(ErrorKind::Corrected)),
+        (Fact::Throttling, throttled()),
+    ];
+    all.into_iter().filter_map(|(fact, found)| Some((fact, found?))).collect()
+}
+
+/// What most of some hosts have, and how many; of two that equally many have, that of the first host. `None` if no host
+/// reports it.
+pub(crate) fn most_common<'a>(facts: impl Iterator<Item = &'a HostFact> + Clone) -> Option<(&'a HostFact, usize)> {
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    for fact in facts.clone() {
+        *counts.entry(fact.text.as_str()).or_default() += 1;
+    }
+    let most = counts.values().copied().max()?;
+    let common = facts.clone().find(|fact| counts[fact.text.as_str()] == most)?;
+    Some((common, facts.filter(|fact| fact.is_same(common)).count()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiermark_model::{Bytes, GIB};
+
+    #[test]
+    fn memory_that_the_kernel_reserves_is_no_difference() {
+        let of = |gib: u64| {
+            let bytes = gib * GIB;
+            HostFact { fact: Fact::Memory, text: Bytes(bytes).to_string(), amount: Some(bytes as f64) }
+        };
+        assert!(of(1007).is_same(&of(1005)) && !of(1007).is_same(&of(944)));
+        let all = [of(1007), of(1005), of(1007), of(944)];
+        let (common, count) = most_common(all.iter()).unwrap();
+        assert_eq!((common, count), (&all[0], 3));
+    }
+
+    #[test]
+    fn empty_slots_are_named() {
+        let dimm = |slot: usize| Dimm {
+            locator: Some(format!("A{slot}")),
+            populated: !slot.is_multiple_of(8),
+            configured_transfers: Some(if slot == 3 { 2933e6 } else { 3200e6 }),
+            ..Dimm::default()
+        };
+        let of = |slots: usize| Machine { dimms: (1..=slots).map(dimm).collect(), ..Machine::default() };
+        assert_eq!(slots(&of(8)).unwrap().0, "7 of 8 (empty A8)");
+        assert_eq!(slots(&of(48)).unwrap().0, "42 of 48 (empty A8, A16, A24, A32, …)");
+        assert_eq!(module_speed(&of(8)).unwrap().0, "2933 and 3200 MT/s");
+        assert_eq!(slots(&of(0)), None);
+    }
+}

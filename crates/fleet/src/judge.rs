@@ -1,0 +1,274 @@
+//! Hosts of a kind against their peers: the differences of figures and of families, and which are beyond chance.
+//!
+//! On logarithms, a value is the median of its figure over the hosts, plus the difference of the host, plus noise
+//! (between runs, between allocations, within the run). The spread of the differences over the hosts shows that noise,
+//! by a median of differences that odd hosts do not move; a default for one machine measured twice has the weight of a
+//! few hosts. A family is judged by the mean of the differences of its figures, in which the noise of single figures
+//! cancels. The p-values of a host are one (Bonferroni), and false discoveries are controlled over all hosts; figures of
+//! odd hosts are then judged at a level that allows for having been chosen (Benjamini & Bogomolov, "Selective Inference
+//! on Multiple Families of Hypotheses", Journal of the Royal Statistical Society B 76(1), 2014).
+
+use std::collections::{BTreeMap, HashMap};
+
+use tiermark_compare::{Scatter, THRESHOLD};
+use tiermark_stats::{benjamini_hochberg, mad, median, student_two_sided};
+
+use crate::catalogue::{Catalogue, Figure, Reading};
+use crate::{FEWEST, LEVEL};
+
+/// Standard deviation of a normal distribution per MAD.
+const MAD_TO_SIGMA: f64 = 1.4826;
+/// What the MAD of so many values is worth, in values whose variance is known as well: its efficiency (Rousseeuw &
+/// Croux, "Alternatives to the Median Absolute Deviation", Journal of the American Statistical Association 88(424),
+/// 1993).
+const OF_MAD: f64 = 0.37;
+/// Weight of the default scatter beside the one seen, in degrees of freedom: that of five runs of one machine, as
+/// `compare` weighs it (moderated variances: Smyth, Stat. Appl. Genet. Mol. Biol. 3(1), 2004).
+const PRIOR: f64 = 4.0;
+/// Variance of a median of many normal values, in variances of their mean.
+const OF_MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
+/// The smallest scatter of a number between machines, as `compare` has it between runs.
+const FLOOR: f64 = 0.003;
+
+/// A value of a host, where its figure has a column.
+pub(crate) struct Cell {
+    pub(crate) reading: Reading,
+    /// Its difference from the median.
+    pub(crate) off: f64,
+    /// p-value of the difference; 1 where it means nothing in practice, and of a bound.
+    pub(crate) p_value: f64,
+}
+
+/// A figure over the hosts of a kind.
+pub(crate) struct Column {
+    /// The place of the figure in the catalogue, as most hosts measured it.
+    pub(crate) figure: usize,
+    pub(crate) median: f64,
+    pub(crate) sd: f64,
+    pub(crate) sharp: usize,
+    /// The cells, by the host's place in the kind.
+    pub(crate) cells: BTreeMap<usize, Cell>,
+}
+
+/// The mean difference of a host in a family.
+pub(crate) struct Mean {
+    pub(crate) figures: usize,
+    pub(crate) off: f64,
+    pub(crate) p_value: f64,
+}
+
+/// A kind with its differences.
+pub(crate) struct Judged {
+    pub(crate) columns: Vec<Column>,
+    /// For each family the means, by the host's place in the kind.
+    pub(crate) families: BTreeMap<String, BTreeMap<usize, Mean>>,
+    /// The p-value of each host; `None` of one without a tested figure.
+    pub(crate) p_values: Vec<Option<f64>>,
+    /// The level at which the tests of an odd host are made, and its p-value over all hosts; set by [`select`].
+    pub(crate) levels: Vec<Option<f64>>,
+}
+
+/// Judges the readings of the hosts of a kind; `runs`: runs that a reading is of, 2 for a change.
+pub(crate) fn judged(hosts: &[&[Reading]], catalogue: &Catalogue, is_guest: bool, runs: f64) -> Judged {
+    let columns = columns(hosts, catalogue, &Prior { is_guest, runs });
+    let mut families: BTreeMap<String, BTreeMap<usize, Mean>> = BTreeMap::new();
+    for (family, members) in by_family(&columns, catalogue) {
+        families.insert(family, means(&members, catalogue, &Prior { is_guest, runs }));
+    }
+    let p_values = (0..hosts.len()).map(|host| host_p(host, &columns, &families)).collect();
+    Judged { columns, families, p_values, levels: vec![None; hosts.len()] }
+}
+
+/// What one machine measured twice is known to differ by.
+struct Prior {
+    is_guest: bool,
+    runs: f64,
+}
+
+impl Prior {
+    /// Variance of the mean of so many numbers of a figure's family.
+    fn variance(&self, figure: &Figure, numbers: usize) -> f64 {
+        let scatter = if figure.is_in_cycles() { Scatter::in_cycles() } else { Scatter::by_default(self.is_guest) };
+        scatter.variance(numbers) * self.runs
+    }
+}
+
+/// The columns: the figures that enough hosts have sharp values of, in the order of the catalogue.
+fn columns(hosts: &[&[Reading]], catalogue: &Catalogue, prior: &Prior) -> Vec<Column> {
+    let mut by_key: BTreeMap<usize, Vec<(usize, Reading)>> = BTreeMap::new();
+    for (host, readings) in hosts.iter().enumerate() {
+        for reading in *readings {
+            by_key.entry(catalogue.figures[reading.figure].key).or_default().push((host, *reading));
+        }
+    }
+    by_key.into_values().filter_map(|readings| column(&readings, catalogue, prior)).collect()
+}
+
+fn column(readings: &[(usize, Reading)], catalogue: &Catalogue, prior: &Prior) -> Option<Column> {
+    let mut ways: HashMap<usize, usize> = HashMap::new();
+    for (_, reading) in readings.iter().filter(|(_, reading)| !reading.is_open) {
+        *ways.entry(reading.figure).or_default() += 1;
+    }
+    let figure = ways.into_iter().max_by_key(|(figure, count)| (*count, std::cmp::Reverse(*figure)))?.0;
+    let fits = |reading: &Reading| catalogue.are_comparable(figure, reading.figure);
+    let fitting: Vec<(usize, Reading)> = readings.iter().filter(|(_, reading)| fits(reading)).copied().collect();
+    let (sharp, open): (Vec<_>, Vec<_>) = fitting.into_iter().partition(|(_, reading)| !reading.is_open);
+    if sharp.len() < FEWEST {
+        return None;
+    }
+    let median = median(&sharp.iter().map(|(_, reading)| reading.ln).collect::<Vec<f64>>())?;
+    let offs: Vec<Off> = sharp.iter().map(|(_, of)| Off { off: of.ln - median, variance: of.variance }).collect();
+    let tested = tested(&offs, prior.variance(&catalogue.figures[figure], 1));
+    let cell = |((host, reading), p_value): ((usize, Reading), f64)| {
+        (host, Cell { reading, off: reading.ln - median, p_value })
+    };
+    let cells = sharp.iter().copied().zip(tested.p_values).chain(open.into_iter().map(|open| (open, 1.0)));
+    Some(Column { figure, median, sd: tested.sd, sharp: sharp.len(), cells: cells.map(cell).collect() })
+}
+
+fn by_family<'c>(columns: &'c [Column], catalogue: &Catalogue) -> BTreeMap<String, Vec<&'c Column>> {
+    let mut families: BTreeMap<String, Vec<&Column>> = BTreeMap::new();
+    for column in columns {
+        families.entry(catalogue.figures[column.figure].family.clone()).or_default().push(column);
+    }
+    families
+}
+
+/// The means of a family of columns.
+fn means(columns: &[&Column], catalogue: &Catalogue, prior: &Prior) -> BTreeMap<usize, Mean> {
+    let mut sums: BTreeMap<usize, (usize, Off)> = BTreeMap::new();
+    for column in columns {
+        for (host, cell) in column.cells.iter().filter(|(_, cell)| !cell.reading.is_open) {
+            let (count, sum) = sums.entry(*host).or_default();
+            *count += 1;
+            *sum = Off { off: sum.off + cell.off, variance: sum.variance + cell.reading.variance };
+        }
+    }
+    let mean = |(count, sum): &(usize, Off)| {
+        let n = *count as f64;
+        Off { off: sum.off / n, variance: sum.variance / (n * n) }
+    };
+    let offs: Vec<Off> = sums.values().map(mean).collect();
+    let usual = prior.variance(&catalogue.figures[columns[0].figure], columns.len());
+    let tested = tested(&offs, usual);
+    let found = sums.iter().zip(&offs).zip(tested.p_values);
+    found
+        .map(|(((host, (figures, _)), of), p_value)| (*host, Mean { figures: *figures, off: of.off, p_value }))
+        .collect()
+}
+
+/// A difference with the variance that its own run shows.
+#[derive(Debug, Clone, Copy, Default)]
+struct Off {
+    off: f64,
+    variance: f64,
+}
+
+struct Tested {
+    /// Standard deviation between hosts.
+    sd: f64,
+    p_values: Vec<f64>,
+}
+
+/// Tests each difference against the spread of all. `usual`: the variance of a machine measured twice.
+fn tested(offs: &[Off], usual: f64) -> Tested {
+    let n = offs.len() as f64;
+    let values: Vec<f64> = offs.iter().map(|of| of.off).collect();
+    let centre = median(&values).unwrap_or(0.0);
+    let seen = mad(&values).unwrap_or(0.0) * MAD_TO_SIGMA;
+    let degrees = OF_MAD * (n - 1.0);
+    let between = ((PRIOR * usual + degrees * seen.powi(2)) / (PRIOR + degrees)).max(FLOOR.powi(2));
+    let within = median(&offs.iter().map(|of| of.variance).collect::<Vec<f64>>()).unwrap_or(0.0);
+    let p_value = |of: &Off| {
+        // A host that knows its value less well than its peers do.
+        let own = (of.variance - within).max(0.0);
+        let whole = between * (1.0 + OF_MEDIAN / n) + own;
+        let off = of.off - centre;
+        if is_small(off) { 1.0 } else { student_two_sided(off / whole.sqrt(), PRIOR + degrees).unwrap_or(1.0) }
+    };
+    Tested { sd: between.sqrt(), p_values: offs.iter().map(p_value).collect() }
+}
+
+/// Whether a difference is none in practice.
+pub(crate) fn is_small(off: f64) -> bool {
+    off.abs() <= (1.0 + THRESHOLD).ln()
+}
+
+/// The p-value of a host: half of the chance of an error is for its families, half for its single figures.
+fn host_p(host: usize, columns: &[Column], families: &BTreeMap<String, BTreeMap<usize, Mean>>) -> Option<f64> {
+    let of_families: Vec<f64> = families.values().filter_map(|means| Some(means.get(&host)?.p_value)).collect();
+    let of_figures: Vec<f64> = figures_of(host, columns).map(|cell| cell.p_value).collect();
+    let least = |p_values: &[f64]| {
+        let least = p_values.iter().copied().reduce(f64::min)?;
+        Some((2.0 * least * p_values.len() as f64).min(1.0))
+    };
+    least(&of_families).into_iter().chain(least(&of_figures)).reduce(f64::min)
+}
+
+fn figures_of(host: usize, columns: &[Column]) -> impl Iterator<Item = &Cell> {
+    columns.iter().filter_map(move |column| column.cells.get(&host)).filter(|cell| !cell.reading.is_open)
+}
+
+impl Judged {
+    /// How many figures of a host were tested.
+    pub(crate) fn tested(&self, host: usize) -> usize {
+        figures_of(host, &self.columns).count()
+    }
+
+    /// How many families of a host were tested.
+    fn families_of(&self, host: usize) -> usize {
+        self.families.values().filter(|means| means.contains_key(&host)).count()
+    }
+
+    /// Whether a test of a host is beyond chance, among its tests of one sort.
+    fn is_beyond(&self, host: usize, p_value: f64, tests: usize) -> bool {
+        self.levels[host].is_some_and(|level| 2.0 * tests as f64 * p_value <= level)
+    }
+
+    /// Whether the mean of a family of a host is beyond chance.
+    pub(crate) fn is_odd_family(&self, host: usize, mean: &Mean) -> bool {
+        self.is_beyond(host, mean.p_value, self.families_of(host))
+    }
+
+    /// Whether a figure of a host is beyond chance.
+    pub(crate) fn is_odd_figure(&self, host: usize, cell: &Cell) -> bool {
+        self.is_beyond(host, cell.p_value, self.tested(host))
+    }
+}
+
+/// Chooses the odd hosts of all kinds.
+pub(crate) fn select(kinds: &mut [Judged]) {
+    let tested: Vec<f64> = kinds.iter().flat_map(|kind| kind.p_values.iter().flatten()).copied().collect();
+    let mut adjusted = benjamini_hochberg(&tested).into_iter();
+    let odd = adjusted.clone().filter(|p| *p <= LEVEL).count();
+    let level = LEVEL * odd as f64 / tested.len().max(1) as f64;
+    for kind in kinds {
+        for (p_value, own) in kind.p_values.iter_mut().zip(&mut kind.levels) {
+            let Some(found) = p_value.and_then(|_| adjusted.next()) else { continue };
+            *p_value = Some(found);
+            *own = (found <= LEVEL).then_some(level);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_spread_of_the_peers_decides() {
+        let offs = |sd: f64, odd: f64| -> Vec<Off> {
+            let normal = [-1.2, -0.8, -0.4, -0.1, 0.0, 0.1, 0.3, 0.5, 0.9, 1.3, -0.6, 0.7];
+            normal.iter().map(|z| z * sd).chain([odd]).map(|off| Off { off, variance: 0.0 }).collect()
+        };
+        let last = |offs: &[Off]| tested(offs, 1e-4).p_values[offs.len() - 1];
+        assert!(last(&offs(0.005, -0.1)) < 1e-4);
+        assert!(last(&offs(0.05, -0.1)) > 0.01);
+        // A difference of no importance is none, however sharp.
+        assert_eq!(last(&offs(0.0005, -0.02)), 1.0);
+        // What the host itself does not know well is not odd.
+        let mut vague = offs(0.005, -0.1);
+        vague[12].variance = 0.05_f64.powi(2);
+        assert!(last(&vague) > 0.01);
+    }
+}

@@ -1,0 +1,77 @@
+//! What is kept of the run of a host.
+
+use std::collections::BTreeMap;
+
+use tiermark_compare::named_figures;
+use tiermark_model::{FigureName, Run, RunFigure};
+
+use crate::facts::{HostFact, facts};
+
+/// Names that systems have before anybody names them.
+const NO_NAMES: [&str; 3] = ["localhost", "localhost.localdomain", "(none)"];
+
+/// Hosts with the same identity ought to be alike.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Identity {
+    pub(crate) product: Option<String>,
+    pub(crate) cpu: Option<String>,
+    /// Family and model of the processor.
+    model: [Option<u32>; 2],
+    is_guest: bool,
+}
+
+/// What is judged of the run of a host.
+#[derive(Debug, Clone)]
+pub struct HostRecord {
+    pub(crate) host: String,
+    pub(crate) file: String,
+    pub(crate) run: String,
+    pub(crate) started: String,
+    /// Its start in days; `None` if the document does not have it.
+    pub(crate) day: Option<f64>,
+    pub(crate) complete: bool,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) identity: Identity,
+    pub(crate) facts: Vec<HostFact>,
+    pub(crate) figures: Vec<(Option<FigureName>, RunFigure)>,
+}
+
+impl HostRecord {
+    /// The record of a run. `file`: where its document is; `stem`: the name of that file without folder and ending, for
+    /// a document that does not name its host; `day`: when it was started, in days from any moment.
+    #[must_use]
+    pub fn of(file: &str, stem: &str, day: Option<f64>, run: &Run) -> Self {
+        let system = &run.machine.system;
+        let own = run.host().filter(|name| !name.is_empty() && !NO_NAMES.contains(name));
+        let cpu = &run.machine.cpu_model;
+        Self {
+            host: printable(own.unwrap_or(stem)),
+            file: printable(file),
+            run: run.id.clone(),
+            started: run.started.clone(),
+            day,
+            complete: run.complete,
+            labels: run.labels.clone(),
+            identity: Identity {
+                product: system.product.clone(),
+                cpu: cpu.name.clone().or_else(|| cpu.vendor.clone()),
+                model: [cpu.family, cpu.model],
+                is_guest: system.hypervisor.is_some(),
+            },
+            facts: facts(run),
+            figures: named_figures(run),
+        }
+    }
+}
+
+impl Identity {
+    pub(crate) fn is_guest(&self) -> bool {
+        self.is_guest
+    }
+}
+
+/// A name from a document, fit for a line of a table: no control characters, not endless.
+pub(crate) fn printable(text: &str) -> String {
+    const LONGEST: usize = 255;
+    text.chars().take(LONGEST).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}

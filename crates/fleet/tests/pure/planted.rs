@@ -1,0 +1,152 @@
+//! Many hosts with planted faults and with differences that cost nothing: what is found, and what is blamed wrongly.
+
+use std::collections::BTreeMap;
+
+use tiermark_fleet::Gathered;
+use tiermark_model::testing::seeds;
+use tiermark_model::{Fleet, FleetHost, HostState};
+use tiermark_stats::Rng;
+
+use crate::made::{BARE, Change, GUEST, Server, half_cache, memory_errors, record, slow_modules, without_module};
+
+const fn server(product: &'static str, cpu: &'static str, slots: usize, scatter: [f64; 2], memory: f64) -> Server {
+    Server { product, cpu, slots, scatter, memory }
+}
+
+/// Six kinds of hardware: two differ in their modules only, two are guests.
+const SERVERS: [Server; 6] = [
+    server("Dell R7525", "EPYC 7343", 16, BARE, 340.0),
+    server("Dell R7525", "EPYC 7343", 8, BARE, 170.0),
+    server("HPE DL380", "Xeon 8358", 16, BARE, 300.0),
+    server("Supermicro", "Altra Q80", 16, BARE, 160.0),
+    server("m5.xlarge", "Xeon 8259CL", 1, GUEST, 60.0),
+    server("c6a.large", "EPYC 7R13", 1, GUEST, 40.0),
+];
+
+/// Sizes of losses, in standard deviations of one figure: nearly all are found, and the edge of what can be found.
+const LARGE: f64 = 6.0;
+const SMALL: f64 = 4.0;
+
+/// A fault: its rule, and what it does to a server; the factor is that of a loss.
+type Fault = (&'static str, fn(f64) -> Change);
+
+const FAULTS: [Fault; 8] = [
+    ("modules", |loss| Change { figures: vec![("dram.bandwidth.all", loss)], facts: Some(without_module) }),
+    ("slow-memory", |loss| Change { figures: vec![("dram.bandwidth", loss)], facts: None }),
+    ("module-speed", |loss| Change { figures: vec![("dram.bandwidth", loss)], facts: Some(slow_modules) }),
+    ("memory-latency", |loss| Change { figures: vec![("dram.latency", 1.0 / loss)], facts: None }),
+    ("caches", |loss| Change { figures: vec![("l3.latency", 1.0 / loss)], facts: Some(half_cache) }),
+    ("corrected-errors", |_| Change { figures: Vec::new(), facts: Some(memory_errors) }),
+    ("governor", |loss| Change {
+        figures: vec![("clock", loss), ("l3", loss)],
+        facts: Some(|run| run.machine.system.governor = Some("powersave".into())),
+    }),
+    ("firmware", |loss| Change {
+        figures: vec![("dram.bandwidth", loss), ("dram.latency", 1.0 / loss)],
+        facts: Some(|run| run.machine.system.bios = Some("2.1".into())),
+    }),
+];
+
+/// Differences that cost nothing.
+const INNOCENT: [fn(&mut tiermark_model::Run); 6] = [
+    |run| run.machine.system.kernel = Some("5.14".into()),
+    |run| run.machine.system.distribution = Some("another".into()),
+    |run| run.machine.cpu_model.microcode = Some("0xa0011d5".into()),
+    |run| run.machine.dimms.iter_mut().for_each(|dimm| dimm.part = Some("HMA8".into())),
+    |run| run.machine.system.numa_balancing = Some(1),
+    |run| run.machine.system.memory_bytes = run.machine.system.memory_bytes.map(|bytes| bytes / 100 * 99),
+];
+
+/// A fleet of 1,000 hosts with 24 faults of 8 kinds and 6 innocent differences; what was planted by the name of the
+/// host. `size`: of a loss, in standard deviations of a figure.
+fn fleet(seed: u64, size: f64) -> (Fleet, BTreeMap<String, &'static str>) {
+    let mut rng = Rng::new(seed);
+    let (mut gathered, mut planted) = (Gathered::default(), BTreeMap::new());
+    for at in 0..1000 {
+        let name = format!("node{at:04}");
+        let server = &SERVERS[at % SERVERS.len()];
+        // Faults are spread over the kinds of hardware; those of one firmware are on one kind, as in life.
+        let fault = (at < 600).then(|| planted_at(at)).flatten();
+        let mut change = Change::default();
+        if let Some((rule, make)) = fault {
+            change = make((-size * server.sd()).exp());
+            planted.insert(name.clone(), rule);
+        } else if let Some(innocent) = innocent_at(at) {
+            change.facts = Some(innocent);
+            planted.insert(name.clone(), "innocent");
+        }
+        gathered.add(record(&name, server, &change, &mut rng));
+    }
+    (gathered.judged(&[]), planted)
+}
+
+/// The fault of a host: three of each, 24 hosts apart by multiples of 25, but for those of one firmware.
+fn planted_at(at: usize) -> Option<Fault> {
+    let one_kind = [2, 8, 14].iter().position(|own| *own == at).map(|_| FAULTS[7]);
+    let others = (at > 20 && at.is_multiple_of(25)).then(|| at / 25 - 1).filter(|at| *at < 21).map(|at| FAULTS[at % 7]);
+    one_kind.or(others)
+}
+
+fn innocent_at(at: usize) -> Option<fn(&mut tiermark_model::Run)> {
+    (at >= 700 && at.is_multiple_of(50)).then(|| (at - 700) / 50).and_then(|at| INNOCENT.get(at).copied())
+}
+
+/// Why a host is odd, in the name of the likeliest rule; `None` of one that is alike.
+fn rule(host: &FleetHost) -> Option<&str> {
+    (host.state == HostState::Odd).then(|| host.causes[0].rule.as_str())
+}
+
+/// What was found wrongly.
+#[derive(Debug, Default)]
+struct Errors {
+    missed: Vec<String>,
+    /// Hosts with another cause than the planted one: planted and found.
+    wrong: Vec<(String, &'static str, String)>,
+    falsely: Vec<(String, String)>,
+}
+
+fn errors(fleet: &Fleet, planted: &BTreeMap<String, &'static str>) -> Errors {
+    let mut errors = Errors::default();
+    for host in &fleet.hosts {
+        let name = host.host.clone();
+        match (planted.get(&name).copied().filter(|rule| *rule != "innocent"), rule(host)) {
+            (Some(_), None) => errors.missed.push(name),
+            (Some(planted), Some(found)) if planted != found => errors.wrong.push((name, planted, found.to_owned())),
+            (None, Some(found)) => errors.falsely.push((name, found.to_owned())),
+            _ => {}
+        }
+    }
+    errors
+}
+
+/// Errors over fleets of some seeds, of how many faults, with the size of their losses.
+fn over_seeds(first: u64, size: f64) -> (usize, Errors) {
+    let (mut faults, mut all) = (0, Errors::default());
+    for seed in first..first + seeds(2) {
+        let (fleet, planted) = fleet(seed, size);
+        assert_eq!(fleet.kinds.len(), 6, "{:?}", fleet.kinds.iter().map(|kind| kind.hosts).collect::<Vec<_>>());
+        let found = errors(&fleet, &planted);
+        assert!(found.falsely.len() <= 2, "seed {seed}: {found:?}");
+        assert!(!found.falsely.iter().any(|(host, _)| planted.contains_key(host)), "an innocent host: {found:?}");
+        faults += planted.values().filter(|rule| **rule != "innocent").count();
+        all.missed.extend(found.missed);
+        all.wrong.extend(found.wrong);
+        all.falsely.extend(found.falsely);
+    }
+    let counts = (all.missed.len(), all.wrong.len(), all.falsely.len());
+    eprintln!("{faults} faults of {size} deviations: missed, with another cause, hosts wrongly odd: {counts:?}");
+    (faults, all)
+}
+
+#[test]
+fn planted_faults_are_found_with_their_cause() {
+    let (faults, errors) = over_seeds(0, LARGE);
+    assert_eq!(faults as u64, 24 * seeds(2));
+    assert!((errors.missed.len() + errors.wrong.len()) * 100 <= faults, "{errors:?}");
+}
+
+#[test]
+fn most_faults_at_the_edge_of_the_scatter_are_found() {
+    let (faults, errors) = over_seeds(100, SMALL);
+    assert!((errors.missed.len() + errors.wrong.len()) * 4 <= faults, "{errors:?}");
+}

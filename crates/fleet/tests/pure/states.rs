@@ -1,0 +1,158 @@
+//! Hosts without peers, without documents, with several documents, and before and after a change.
+
+use tiermark_fleet::{Gathered, HostRecord, limits};
+use tiermark_model::messages::fleet::codes;
+use tiermark_model::{FAILED_HOST_SCHEMA, FailedHost, Fleet, FleetHost, Grade, HostFailure, HostState, Run, Verdict};
+use tiermark_stats::Rng;
+
+use crate::made::{BARE, Change, Server, memory_errors, record, run};
+
+const SERVER: Server = Server { product: "Dell R7525", cpu: "EPYC 7343", slots: 16, scatter: BARE, memory: 340.0 };
+
+fn gathered(hosts: usize, rng: &mut Rng) -> Gathered {
+    let mut gathered = Gathered::default();
+    for at in 0..hosts {
+        gathered.add(record(&format!("node{at:02}"), &SERVER, &Change::default(), rng));
+    }
+    gathered
+}
+
+fn host<'a>(fleet: &'a Fleet, name: &str) -> &'a FleetHost {
+    fleet.hosts.iter().find(|host| host.host == name).unwrap()
+}
+
+fn slow(factor: f64) -> Change {
+    Change { figures: vec![("dram", factor)], facts: None }
+}
+
+#[test]
+fn fewer_than_four_hosts_are_not_judged_but_for_their_health() {
+    let mut rng = Rng::new(1);
+    let mut few = gathered(2, &mut rng);
+    few.add(record("node02", &SERVER, &Change { facts: Some(memory_errors), ..slow(0.5) }, &mut rng));
+    let fleet = few.judged(&[]);
+    let states: Vec<_> = fleet.hosts.iter().map(|host| (host.host.as_str(), host.state)).collect();
+    let expected = [("node02", HostState::Odd), ("node00", HostState::NotJudged), ("node01", HostState::NotJudged)];
+    assert_eq!(states, expected);
+    assert_eq!(host(&fleet, "node00").reasons[0].code, codes::few_peers);
+    assert_eq!(host(&fleet, "node02").causes[0].value.as_deref(), Some("1243, mc0"));
+}
+
+#[test]
+fn hosts_without_a_document_are_failed_or_missing() {
+    let mut rng = Rng::new(2);
+    let mut all = gathered(6, &mut rng);
+    let failed = |host: &str, at: Option<&str>| FailedHost {
+        schema: FAILED_HOST_SCHEMA.into(),
+        host: host.into(),
+        how: HostFailure::Unreachable,
+        exit: None,
+        message: "no route to host".into(),
+        at: at.map(str::to_owned),
+    };
+    all.add_failed(failed("node07", None));
+    // Measured again after a failure, and lost after a measurement.
+    all.add_failed(failed("node01", Some("2026-11-28T09:00:00Z")));
+    all.add_failed(failed("node02", Some("2026-11-28T11:00:00Z")));
+    let fleet = all.judged(&["node00", "node07", "node09"].map(str::to_owned));
+    assert_eq!(host(&fleet, "node07").state, HostState::Failed);
+    assert_eq!(host(&fleet, "node09").state, HostState::Missing);
+    assert_eq!(host(&fleet, "node01").state, HostState::Alike);
+    assert_eq!(host(&fleet, "node02").state, HostState::Failed);
+    assert_eq!(fleet.notes.iter().filter(|note| note.code == codes::failed_and_measured).count(), 2);
+    assert_eq!(fleet.hosts.len(), 8);
+}
+
+#[test]
+fn of_two_documents_of_a_host_the_newer_counts() {
+    let mut rng = Rng::new(3);
+    for newer_first in [false, true] {
+        let mut all = gathered(6, &mut rng);
+        let old = run("node06", &SERVER, &slow(0.5), &mut rng);
+        let new =
+            Run { started: "2026-11-28T12:00:00Z".into(), ..run("node06", &SERVER, &Change::default(), &mut rng) };
+        let both = if newer_first { [("new", &new), ("old", &old)] } else { [("old", &old), ("new", &new)] };
+        for (file, run) in both {
+            all.add(HostRecord::of(file, file, None, run));
+        }
+        let fleet = all.judged(&[]);
+        assert_eq!((fleet.hosts.len(), host(&fleet, "node06").state), (7, HostState::Alike));
+        assert_eq!(fleet.notes[0].text, "node06: the newest of 2 documents counts, new; not old");
+    }
+}
+
+#[test]
+fn names_come_from_labels_then_the_system_then_the_file() {
+    let mut rng = Rng::new(4);
+    let mut of = run("localhost", &SERVER, &Change::default(), &mut rng);
+    let name = |run: &Run| {
+        let mut one = Gathered::default();
+        one.add(HostRecord::of("rack/a.json", "a", None, run));
+        one.judged(&[]).hosts[0].host.clone()
+    };
+    assert_eq!(name(&of), "a");
+    of.machine.system.hostname = Some("evil\u{1b}[2J".into());
+    assert_eq!(name(&of), "evil\u{fffd}[2J");
+    of.labels.insert("host".into(), "rack7/a".into());
+    assert_eq!(name(&of), "rack7/a");
+}
+
+#[test]
+fn bounds_and_other_pages_are_no_evidence() {
+    let mut rng = Rng::new(5);
+    let mut all = gathered(8, &mut rng);
+    let mut busy = run("busy", &SERVER, &slow(0.7), &mut rng);
+    for finding in &mut busy.experiments[0].findings {
+        finding.verdict = Verdict { grade: Grade::Bound, reasons: Vec::new() };
+    }
+    all.add(HostRecord::of("busy", "busy", None, &busy));
+    let never = |run: &mut Run| run.machine.system.thp = Some("never".into());
+    let mut small = run("small", &SERVER, &Change { figures: vec![("dram", 0.8)], facts: Some(never) }, &mut rng);
+    for finding in &mut small.experiments[0].findings {
+        finding.labels = finding.labels.clone().text("page", "base");
+    }
+    all.add(HostRecord::of("small", "small", None, &small));
+    let fleet = all.judged(&[]);
+    let state = |name: &str| (host(&fleet, name).state, host(&fleet, name).reasons[0].text.clone());
+    assert_eq!(state("busy"), (HostState::NotJudged, "0 of 28 figures of its peers are trusted here".to_owned()));
+    let text = "THP never, peers madvise: its figures are not comparable".to_owned();
+    assert_eq!(state("small"), (HostState::NotJudged, text));
+}
+
+#[test]
+fn a_change_is_judged_by_the_change_of_the_others() {
+    let mut rng = Rng::new(6);
+    let mut all = gathered(10, &mut rng);
+    let mut before = Rng::new(7);
+    // A slow host that was as slow before is none; all gained a tenth in memory but one.
+    all.add(record("slow", &SERVER, &slow(0.8), &mut rng));
+    all.add(record("left", &SERVER, &slow(1.0 / 1.1), &mut rng));
+    all.add(record("new", &SERVER, &Change::default(), &mut rng));
+    for at in 0..10 {
+        all.add_before(record(&format!("node{at:02}"), &SERVER, &slow(1.0 / 1.1), &mut before));
+    }
+    all.add_before(record("slow", &SERVER, &slow(0.8 / 1.1), &mut before));
+    all.add_before(record("left", &SERVER, &slow(1.0 / 1.1), &mut before));
+    let fleet = all.judged(&[]);
+    assert!(fleet.is_change && limits(&fleet).is_none());
+    let state = |name: &str| host(&fleet, name).state;
+    assert_eq!((state("slow"), state("left"), state("new")), (HostState::Alike, HostState::Odd, HostState::NotJudged));
+    let figure = fleet.kinds[0].figures.iter().find(|of| of.name.as_deref() == Some("read.dram.all")).unwrap();
+    assert!((figure.median - 1.1).abs() < 0.01, "{}", figure.median);
+}
+
+#[test]
+fn limits_are_a_file_that_check_reads_and_that_the_fleet_meets() {
+    let mut rng = Rng::new(8);
+    let fleet = gathered(30, &mut rng).judged(&[]);
+    let text = limits(&fleet).unwrap();
+    let entries = tiermark_expect::read(&text).unwrap();
+    assert!(entries.len() > 20, "{text}");
+    let of = |change: &Change| {
+        let run = run("next", &SERVER, change, &mut Rng::new(9));
+        tiermark_expect::check("next", &run, "rack7.toml", &entries)
+    };
+    let failed = |change: &Change| of(change).count(tiermark_model::CheckOutcome::Failed);
+    assert_eq!(failed(&Change::default()), 0, "{text}");
+    assert!(failed(&slow(0.8)) >= 4);
+}

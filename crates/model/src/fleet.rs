@@ -1,0 +1,293 @@
+//! Many hosts judged by their peers, as data.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::comparison::Fact;
+use crate::explanation::Confidence;
+use crate::labels::Labels;
+use crate::quantity::Quantity;
+use crate::refusal::{Note, Refusal};
+use crate::units::Unit;
+
+/// Schema of hosts judged by their peers ([`Fleet`]).
+pub const FLEET_SCHEMA: &str = "tiermark/fleet/1";
+/// Schema of what stands in place of the document of a host that could not be measured ([`FailedHost`]).
+pub const FAILED_HOST_SCHEMA: &str = "tiermark/failed-host/1";
+
+/// What an engine writes in place of the document of a host that could not be measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FailedHost {
+    /// [`FAILED_HOST_SCHEMA`].
+    pub schema: String,
+    /// Its name.
+    pub host: String,
+    /// In which way it failed.
+    pub how: HostFailure,
+    /// The exit code of tiermark; `None` if it did not end.
+    pub exit: Option<i32>,
+    /// The last lines of standard error, or what the engine reported.
+    pub message: String,
+    /// When, RFC 3339 in UTC; `None` if the engine does not say.
+    #[serde(default)]
+    pub at: Option<String>,
+}
+
+/// In which way a host failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum HostFailure {
+    /// The engine could not reach it, or lost it.
+    Unreachable,
+    /// tiermark refused to measure on it.
+    Refused,
+    /// tiermark, or a step of the engine, failed.
+    Failed,
+    /// It took longer than the engine waits.
+    TimedOut,
+    /// tiermark could not be started: another architecture, no room for its file.
+    NotStarted,
+}
+
+impl HostFailure {
+    /// It in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Unreachable => "unreachable",
+            Self::Refused => "refused to measure",
+            Self::Failed => "failed",
+            Self::TimedOut => "took too long",
+            Self::NotStarted => "could not start",
+        }
+    }
+}
+
+/// Hosts judged by their peers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Fleet {
+    /// Relative difference up to which a host is like its peers in practice: 0.03 is 3 %.
+    pub threshold: f64,
+    /// Expected share of false ones among the hosts that are odd by their figures.
+    pub level: f64,
+    /// Whether each host is compared with itself before a change: medians and differences are then of the changes.
+    pub is_change: bool,
+    /// The kinds of hosts, that with the most hosts first.
+    pub kinds: Vec<HostKind>,
+    /// All hosts, the odd ones first, by how much they differ.
+    pub hosts: Vec<FleetHost>,
+    /// Files that are no document of a host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unread: Vec<Refusal>,
+    /// What is to be known of the documents.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
+}
+
+/// Hosts that ought to be alike.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HostKind {
+    /// Vendor and name of the product; `None` where not reported.
+    pub product: Option<String>,
+    /// Name of the processor.
+    pub cpu: Option<String>,
+    /// Sockets with a processor.
+    pub sockets: u64,
+    /// Hosts of the kind with a document.
+    pub hosts: u64,
+    /// The figures that enough hosts have.
+    pub figures: Vec<KindFigure>,
+    /// The facts that are known of some host.
+    pub facts: Vec<KindFact>,
+}
+
+/// A figure of the hosts of a kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct KindFigure {
+    /// Its name in expectations, such as `read.dram.all`; `None` if it has none there.
+    pub name: Option<String>,
+    /// The family that it is judged with, such as `dram.bandwidth`.
+    pub family: String,
+    /// The probe that measured it.
+    pub probe: String,
+    /// The quantity.
+    pub metric: Quantity,
+    /// Its labels.
+    pub labels: Labels,
+    /// Unit of its values: of L1 and L2, per cycle of the core.
+    pub unit: Unit,
+    /// Median over the hosts; of a change, the ratio of after to before.
+    pub median: f64,
+    /// Relative standard deviation between hosts, without the odd ones (by the median of the differences).
+    pub sd: f64,
+    /// Hosts with a sharp value.
+    pub hosts: u64,
+}
+
+/// A fact of the hosts of a kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct KindFact {
+    /// The fact.
+    pub fact: Fact,
+    /// What most hosts have.
+    pub value: String,
+    /// Hosts that have it.
+    pub hosts: u64,
+    /// What others have.
+    pub others: Vec<OtherValue>,
+}
+
+/// A fact that some hosts differ in from their peers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OtherValue {
+    /// What they have.
+    pub value: String,
+    /// Their names.
+    pub hosts: Vec<String>,
+    /// How many of them are odd by their figures.
+    pub odd: u64,
+    /// p-value of "odd hosts have it as often as the others" (Fisher); `None` where no host is odd by its figures.
+    pub p_value: Option<f64>,
+}
+
+/// How a host stands among its peers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum HostState {
+    /// It differs by trusted figures, or by a fact that costs performance.
+    Odd,
+    /// It could not be measured.
+    Failed,
+    /// It was expected, and there is no document of it.
+    Missing,
+    /// Its figures could not be judged.
+    NotJudged,
+    /// It is like its peers.
+    Alike,
+}
+
+impl HostState {
+    /// Every state, in the order in which hosts are listed.
+    pub const ALL: [Self; 5] = [Self::Odd, Self::Failed, Self::Missing, Self::NotJudged, Self::Alike];
+
+    /// Its name in rows and gauges.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Odd => "odd",
+            Self::Failed => "failed",
+            Self::Missing => "missing",
+            Self::NotJudged => "not_judged",
+            Self::Alike => "alike",
+        }
+    }
+}
+
+/// A host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FleetHost {
+    /// Its name.
+    pub host: String,
+    /// How it stands.
+    pub state: HostState,
+    /// The place of its kind in the list; `None` without a document.
+    pub kind: Option<u64>,
+    /// The file of its document; `None` without one.
+    pub file: Option<String>,
+    /// The id of its run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    /// When it was measured, RFC 3339 in UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<String>,
+    /// Labels that its user gave.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// Why it differs, the likeliest cause first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<HostCause>,
+    /// Why it is not judged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<Note>,
+    /// How it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<FailedHost>,
+    /// p-value of its figures together, corrected for their number; `None` where none was tested.
+    pub p_value: Option<f64>,
+    /// Families of figures, each judged by the mean of its differences.
+    pub families: Vec<HostFamily>,
+    /// Its figures, in the order of those of its kind.
+    pub figures: Vec<HostFigure>,
+}
+
+impl FleetHost {
+    /// The largest difference of a family that is not like its peers', without sign.
+    pub fn damage(&self) -> f64 {
+        let odd = self.families.iter().filter(|family| family.is_odd).map(|family| family.deviation.abs());
+        odd.chain(self.figures.iter().filter(|figure| figure.is_odd).map(|figure| figure.deviation.abs()))
+            .fold(0.0, f64::max)
+    }
+}
+
+/// A family of figures of a host: the latencies, or the rates, of a tier.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HostFamily {
+    /// Its name, such as `dram.bandwidth`.
+    pub family: String,
+    /// How many figures.
+    pub figures: u64,
+    /// Mean relative difference from the medians: 0.1 is 10 % more.
+    pub deviation: f64,
+    /// Whether that is worse; `None` where neither more nor less is.
+    pub is_worse: Option<bool>,
+    /// p-value of this family alone.
+    pub p_value: f64,
+    /// Whether it is beyond chance and the threshold.
+    pub is_odd: bool,
+}
+
+/// A figure of a host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HostFigure {
+    /// The place of the figure in the list of its kind.
+    pub figure: u64,
+    /// Its value, in the unit of the figure; of a change, the ratio of after to before.
+    pub value: f64,
+    /// Relative difference from the median: 0.1 is 10 % more.
+    pub deviation: f64,
+    /// Whether it is beyond chance and the threshold.
+    pub is_odd: bool,
+    /// Whether it is a bound, which says on one side only where the figure is: it is shown, and not judged.
+    pub is_bound: bool,
+}
+
+/// Why a host differs from its peers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HostCause {
+    /// The name of the rule.
+    pub rule: String,
+    /// The fact that differs; `None` if no recorded fact explains the figures.
+    pub fact: Option<Fact>,
+    /// What the host has.
+    pub value: Option<String>,
+    /// What its peers have.
+    pub peers: Option<String>,
+    /// What it means, in a sentence.
+    pub finding: String,
+    /// What to do next.
+    #[serde(rename = "try")]
+    pub advice: String,
+    /// How sure the cause is.
+    pub confidence: Confidence,
+}

@@ -1,0 +1,38 @@
+//! What is to be known of the documents of many hosts.
+
+use super::rows::messages;
+use crate::count_of;
+
+messages! {
+    /// A host that has too few peers.
+    Note few_peers(hosts: u64, fewest: u64):
+        { format!("{} of its kind: {fewest} are needed to judge one by the others", count_of(hosts, "host")) };
+
+    /// A host of which too few figures can be held against those of its peers.
+    Note few_figures(judged: u64, of: u64):
+        "{judged} of {of} figures of its peers are trusted here";
+
+    /// A host whose figures were measured under another setting; `value`: its setting.
+    Note other_setting(fact: &str, value: &str, peers: &str):
+        "{fact} {value}, peers {peers}: its figures are not comparable";
+
+    /// Older documents of a host; the newest counts.
+    Note older_documents(host: &str, used: &str, older: &[String]):
+        { format!("{host}: the newest of {} documents counts, {used}; not {}", older.len() + 1, older.join(", ")) };
+
+    /// A host that has both a document and a row of a failure.
+    Note failed_and_measured(host: &str, used: &str):
+        "{host}: it has a document and a failure; the newer one counts, {used}";
+
+    /// A host whose clock disagrees with those of the others; `started`: what its document says.
+    Note other_clock(host: &str, started: &str):
+        "{host}: its document was started at {started}, more than a day after the documents of all others: check its clock";
+
+    /// A run that was ended early.
+    Note incomplete(host: &str):
+        "{host}: its run was ended early";
+
+    /// A host that was not measured before the change.
+    Note not_before(host: &str):
+        "{host}: no document from before the change";
+}
