@@ -6,9 +6,11 @@
 mod check;
 mod compare;
 mod explain;
+mod fleet_words;
 mod history;
 
 pub use check::{check, named_figures};
 pub use compare::{against, change, compare, compared_name, family_name, plain};
 pub use explain::{explain_rules, explanation};
+pub use fleet_words::{cause_words, family_words};
 pub use history::{FigureNames, history, history_of_figures, history_unreadable, history_words};
