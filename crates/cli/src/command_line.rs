@@ -6,9 +6,9 @@ use clap::builder::styling::{AnsiColor, Effects, Styles};
 use clap::{Parser, Subcommand};
 
 use crate::args::{
-    self, BaselineArgs, CapacityArgs, CheckArgs, CompareArgs, CompletionsArgs, DoctorArgs, ExplainArgs, HelpArgs,
-    HistoryArgs, ListArgs, LoadArgs, MachineArgs, ManArgs, PlanArgs, PlanRunArgs, ReportArgs, RerunArgs, SchemaArgs,
-    SelftestArgs, ShowArgs, Simulation, TuneArgs, WatchArgs,
+    self, BaselineArgs, CapacityArgs, CheckArgs, CompareArgs, CompletionsArgs, DoctorArgs, ExplainArgs, FleetArgs,
+    HelpArgs, HistoryArgs, ListArgs, LoadArgs, MachineArgs, ManArgs, PlanArgs, PlanRunArgs, ReportArgs, RerunArgs,
+    SchemaArgs, SelftestArgs, ShowArgs, Simulation, TuneArgs, WatchArgs,
 };
 use crate::experiments::Measure;
 pub(crate) use groups::{command, command_here, described, overview};
@@ -91,6 +91,9 @@ pub(crate) enum Command {
     /// Explain a saved run: what limits it, what costs, what is wrong
     #[command(after_long_help = args::compare::EXPLAIN_EXAMPLES)]
     Explain(ExplainArgs),
+    /// Runs of many hosts: which is not like its peers, and why
+    #[command(after_long_help = args::fleet::EXAMPLES)]
+    Fleet(FleetArgs),
     /// Keep runs under names, to compare later runs with them
     Baseline(BaselineArgs),
     /// Saved runs of this machine over time: trends, changes of level

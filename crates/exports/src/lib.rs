@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod exposition;
+mod fleet;
 mod hmat;
 mod mess_csv;
 mod mlc;
@@ -15,6 +16,7 @@ mod tidy;
 mod watch_csv;
 
 pub use exposition::watch_exposition;
+pub use fleet::{fleet_csv, fleet_hosts, fleet_lines, fleet_openmetrics};
 pub use hmat::hmat;
 pub use mess_csv::{MessError, mess, mess_doubts, read_mess};
 pub use mlc::{mlc, mlc_doubts};

@@ -79,6 +79,11 @@ pub(crate) fn add_run(families: &mut Families, run: &AboutRun<'_>) {
     }
 }
 
+/// Adds a line to a family; of two with the same labels the first stands.
+pub(crate) fn add_gauge(families: &mut Families, family: &str, labels: &Named, value: f64) {
+    families.entry(family.to_owned()).or_default().entry(joined(labels)).or_insert(value);
+}
+
 /// Lines by family, and in a family by their labels: OpenMetrics requires that the lines of a family follow each other
 /// and that no line occurs twice.
 pub(crate) type Families = BTreeMap<String, BTreeMap<String, f64>>;
@@ -96,7 +101,7 @@ pub(crate) fn written(families: Families) -> String {
 }
 
 /// The suffix of a unit, and how many of ours it has.
-fn base(unit: Unit) -> (&'static str, f64) {
+pub(crate) fn base(unit: Unit) -> (&'static str, f64) {
     match unit {
         Unit::Ns => ("_seconds", 1e9),
         Unit::BytesPerSecond => ("_bytes_per_second", 1.0),

@@ -136,7 +136,7 @@ pub(crate) fn table(all: &[Value]) -> String {
 }
 
 /// A value as a field; nothing for what is absent.
-fn cell(value: &Value) -> String {
+pub(crate) fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => quoted(text),

@@ -1,16 +1,18 @@
-//! Views of judgements of saved runs: comparisons, histories, checks of expectations, explanations. Pure functions from
-//! documents to pages.
+//! Views of judgements of saved runs: comparisons, histories, checks of expectations, explanations, hosts among their
+//! peers. Pure functions from documents to pages.
 
 #![forbid(unsafe_code)]
 
 mod check;
 mod compare;
 mod explain;
+mod fleet;
 mod fleet_words;
 mod history;
 
 pub use check::{check, named_figures};
 pub use compare::{against, change, compare, compared_name, family_name, plain};
 pub use explain::{explain_rules, explanation};
+pub use fleet::fleet;
 pub use fleet_words::{cause_words, family_words};
 pub use history::{FigureNames, history, history_of_figures, history_unreadable, history_words};

@@ -3,9 +3,10 @@
 use crate::capacity::{Outcome, Phase, TrialRecord};
 use crate::messages::trials;
 use crate::{
-    Bytes, Cache, CacheKind, Cpu, Effort, Experiment, GIB, IdSet, Isa, KIB, KernelInfo, Labels, Layout, MIB, Machine,
-    MemPolicy, Metric, Node, PageKind, Pattern, Plan, RegionSetup, Request, Scope, Setup, Step, StopRule, StoreKind,
-    System,
+    Bytes, Cache, CacheKind, Confidence, Cpu, Effort, Experiment, FAILED_HOST_SCHEMA, Fact, FailedHost, Fleet,
+    FleetHost, GIB, HostCause, HostFailure, HostFamily, HostFigure, HostKind, HostState, IdSet, Isa, KIB, KernelInfo,
+    KindFact, KindFigure, Labels, Layout, MIB, Machine, MemPolicy, Metric, Node, OtherValue, PageKind, Pattern, Plan,
+    Quantity, RegionSetup, Request, Scope, Setup, Step, StopRule, StoreKind, System, Unit,
 };
 
 /// The number of seeds of a calibration: `TIERMARK_SEEDS`, else `few`.
@@ -118,5 +119,118 @@ pub fn small_machine(cores: u32) -> Machine {
         nodes: vec![memory],
         system: System { thp: Some("madvise".into()), ..System::default() },
         ..Machine::default()
+    }
+}
+
+/// Four hosts of a kind, of which `node07` lacks a module and memory bandwidth, and a host that could not be reached.
+pub fn fleet() -> Fleet {
+    let figure = |name: &str, family: &str, unit, median| KindFigure {
+        name: Some(name.to_owned()),
+        family: family.to_owned(),
+        probe: "survey".to_owned(),
+        metric: if unit == Unit::Ns { Quantity::Latency } else { Quantity::Bandwidth },
+        labels: Labels::new(),
+        unit,
+        median,
+        sd: 0.006,
+        hosts: 4,
+    };
+    let figures = vec![
+        figure("latency.dram", "dram.latency", Unit::Ns, 95.0),
+        figure("read.dram.all", "dram.bandwidth.all", Unit::BytesPerSecond, 341e9),
+    ];
+    let other = |value: &str, host: &str, odd, p_value| OtherValue {
+        value: value.to_owned(),
+        hosts: vec![host.to_owned()],
+        odd,
+        p_value: Some(p_value),
+    };
+    let fact = |fact, value: &str, others| KindFact { fact, value: value.to_owned(), hosts: 3, others };
+    let facts = vec![
+        fact(Fact::Kernel, "6.8.0-60", vec![other("5.14", "node02", 0, 1.0)]),
+        fact(Fact::Slots, "16 of 16", vec![other("15 of 16 (empty B8)", "node07", 1, 0.5)]),
+    ];
+    let host = |name: &str, state, rate: f64| FleetHost {
+        host: name.to_owned(),
+        state,
+        kind: Some(0),
+        file: Some(format!("rack7/{name}.json")),
+        run: Some(format!("20261128T100000-{name}")),
+        started: Some("2026-11-28T10:00:00Z".to_owned()),
+        labels: [("rack".to_owned(), "7".to_owned())].into(),
+        causes: Vec::new(),
+        reasons: Vec::new(),
+        failure: None,
+        p_value: Some(1.0),
+        families: vec![HostFamily {
+            family: "dram.bandwidth.all".to_owned(),
+            figures: 1,
+            deviation: rate / 341.0 - 1.0,
+            is_worse: Some(rate < 341.0),
+            p_value: 0.5,
+            is_odd: state == HostState::Odd,
+        }],
+        figures: vec![
+            HostFigure { figure: 0, value: 95.0, deviation: 0.0, is_odd: false, is_bound: false },
+            HostFigure {
+                figure: 1,
+                value: rate * 1e9,
+                deviation: rate / 341.0 - 1.0,
+                is_odd: state == HostState::Odd,
+                is_bound: false,
+            },
+        ],
+    };
+    let cause = HostCause {
+        rule: "modules".to_owned(),
+        fact: Some(Fact::Slots),
+        value: Some("15 of 16 (empty B8)".to_owned()),
+        peers: Some("16 of 16".to_owned()),
+        finding: "another number of memory modules".to_owned(),
+        advice: "tiermark machine".to_owned(),
+        confidence: Confidence::Reported,
+    };
+    let failure = FailedHost {
+        schema: FAILED_HOST_SCHEMA.to_owned(),
+        host: "node09".to_owned(),
+        how: HostFailure::Unreachable,
+        exit: None,
+        message: "ssh: connect to host node09 port 22: No route to host".to_owned(),
+        at: None,
+    };
+    let unreachable = FleetHost {
+        kind: None,
+        file: None,
+        run: None,
+        started: None,
+        labels: Default::default(),
+        failure: Some(failure),
+        p_value: None,
+        families: Vec::new(),
+        figures: Vec::new(),
+        ..host("node09", HostState::Failed, 341.0)
+    };
+    let odd = FleetHost { causes: vec![cause], ..host("node07", HostState::Odd, 305.0) };
+    Fleet {
+        threshold: 0.03,
+        level: 0.01,
+        is_change: false,
+        kinds: vec![HostKind {
+            product: Some("Dell R7525".to_owned()),
+            cpu: Some("EPYC 7343".to_owned()),
+            sockets: 2,
+            hosts: 4,
+            figures,
+            facts,
+        }],
+        hosts: vec![
+            odd,
+            unreachable,
+            host("node01", HostState::Alike, 341.5),
+            host("node02", HostState::Alike, 341.0),
+            host("node03", HostState::Alike, 340.2),
+        ],
+        unread: Vec::new(),
+        notes: Vec::new(),
     }
 }

@@ -27,8 +27,8 @@ const GROUPS: [(&str, Members); 6] = [
     (
         "Plans and results",
         Members::Named(&[
-            "run", "plan", "show", "report", "compare", "history", "check", "explain", "baseline", "rerun", "list",
-            "schema",
+            "run", "plan", "show", "report", "compare", "history", "check", "explain", "fleet", "baseline", "rerun",
+            "list", "schema",
         ]),
     ),
     ("Shell", Members::Named(&["help", "completions", "man"])),

@@ -7,6 +7,7 @@ mod compare;
 mod completions;
 mod doctor;
 mod explain;
+mod fleet;
 mod help;
 mod history;
 mod list;
@@ -56,6 +57,7 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Compare(args)) => compare::run(args),
         Some(Command::Check(args)) => check::run(args, simulation),
         Some(Command::Explain(args)) => explain::run(args),
+        Some(Command::Fleet(args)) => fleet::run(args),
         Some(Command::Baseline(args)) => baseline::run(args),
         Some(Command::History(args)) => history::run(args, simulation),
         Some(Command::Rerun(args)) => rerun::run(args, simulation),

@@ -1,0 +1,65 @@
+//! The options of `fleet`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::View;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  for h in $(cat hosts); do
+    ssh -n $h tiermark survey --quick --json -q >rack7/$h.json 2>rack7/$h.err &
+  done; wait
+  tiermark fleet rack7/ --hosts hosts
+  tiermark fleet rack7/ --html rack7.html
+  tiermark fleet rack7/ --limits > rack7.toml   # for `check --expect`
+  tiermark fleet new/ --before old/
+`tiermark help fleet` explains how hosts are judged.
+Exit codes: 0 all alike, 2 bad usage, 3 a host is odd, 7 a host failed,
+5 a host is missing or not judged.";
+
+/// Arguments of `fleet`.
+#[derive(Debug, Args)]
+pub(crate) struct FleetArgs {
+    /// Folders of documents (`*.json`), or documents; of several of a host the newest counts
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+    /// File with the names of all hosts, one a line: those without a document are missing
+    #[arg(long, value_name = "FILE")]
+    pub(crate) hosts: Option<PathBuf>,
+    /// Compare each host with its document in here, then the hosts by their changes
+    #[arg(long, value_name = "PATH")]
+    pub(crate) before: Vec<PathBuf>,
+    /// Layout of the result
+    #[arg(long, value_name = "FORMAT", default_value = "text", conflicts_with = "json")]
+    pub(crate) format: FleetFormat,
+    /// Print the result as JSON, with its schema
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Also write the result as a page for a browser
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<String>,
+    /// Print what the hosts of the largest kind have in common as expectations for `check --expect`
+    #[arg(long, conflicts_with_all = ["json", "format", "before"])]
+    pub(crate) limits: bool,
+    #[command(flatten)]
+    pub(crate) view: View,
+}
+
+/// The layout of a fleet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FleetFormat {
+    /// For people
+    Text,
+    /// For tickets and pull requests
+    Markdown,
+    /// A row for each figure of each host
+    Csv,
+    /// The same as lines of JSON
+    Lines,
+    /// For Prometheus
+    Openmetrics,
+    /// The names of the odd hosts, one a line
+    Hosts,
+}

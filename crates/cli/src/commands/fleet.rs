@@ -1,0 +1,76 @@
+//! `tiermark fleet`: documents of many hosts, and which host is not like its peers.
+
+mod files;
+
+use std::path::Path;
+
+use tiermark_config::text_of;
+use tiermark_exports::{fleet_csv, fleet_hosts, fleet_lines, fleet_openmetrics};
+use tiermark_fleet::{Gathered, limits};
+use tiermark_model::{Exit, FLEET_SCHEMA, Fleet, HostState};
+use tiermark_page::markdown;
+
+use super::report::open_page;
+use crate::args::fleet::{FleetArgs, FleetFormat};
+use crate::output::{Failure, detail, document, print, rendered, style, whoever_reads};
+
+/// Runs the command.
+pub(crate) fn run(args: &FleetArgs) -> Result<Exit, Failure> {
+    let page = args.html.as_deref().map(open_page).transpose()?;
+    let expected = args.hosts.as_deref().map(names).transpose()?.unwrap_or_default();
+    let mut gathered = Gathered::default();
+    files::read(&args.paths, &expected, |found| match found {
+        files::Found::Host(record) => gathered.add(*record),
+        files::Found::Failed(failed) => gathered.add_failed(failed),
+        files::Found::Other(refusal) => gathered.add_unread(refusal),
+    })?;
+    if gathered.is_empty() {
+        return Err(Failure::usage(
+            "there is no document of a host: `tiermark survey --quick --json=NAME.json` on each host makes them",
+        ));
+    }
+    files::read(&args.before, &[], |found| {
+        if let files::Found::Host(record) = found {
+            gathered.add_before(*record);
+        }
+    })?;
+    let fleet = gathered.judged(&expected);
+    let _ = page;
+    let detail = detail(&args.view);
+    let text = match args.format {
+        _ if args.limits => limits(&fleet).ok_or_else(|| Failure::usage("no kind of host has enough figures"))?,
+        _ if args.json => document(FLEET_SCHEMA, &fleet)?,
+        FleetFormat::Text => rendered(&args.view, |detail| tiermark_judgements::fleet(&fleet, detail)),
+        FleetFormat::Markdown => {
+            format!(
+                "### tiermark fleet\n\n{}",
+                markdown(&tiermark_judgements::fleet(&fleet, detail), &style(&args.view))
+            )
+        }
+        FleetFormat::Csv => fleet_csv(&fleet),
+        FleetFormat::Lines => fleet_lines(&fleet),
+        FleetFormat::Openmetrics => fleet_openmetrics(&fleet),
+        FleetFormat::Hosts => fleet_hosts(&fleet),
+    };
+    whoever_reads(print(&text), exit(&fleet))
+}
+
+/// An odd host matters more than one that failed, and that more than one that could not be judged.
+fn exit(fleet: &Fleet) -> Exit {
+    let has = |state| fleet.hosts.iter().any(|host| host.state == state);
+    match () {
+        () if has(HostState::Odd) => Exit::Regression,
+        () if has(HostState::Failed) => Exit::Fleet,
+        () if has(HostState::Missing) || has(HostState::NotJudged) || !fleet.unread.is_empty() => Exit::Partial,
+        () => Exit::Done,
+    }
+}
+
+/// The names of hosts in a file: the first word of each line that is no comment.
+fn names(file: &Path) -> Result<Vec<String>, Failure> {
+    let text = text_of(file).map_err(|error| {
+        Failure::usage(format!("--hosts '{}': {error}; give a file with a name on each line", file.display()))
+    })?;
+    let lines = text.lines().filter_map(|line| line.split('#').next()?.split_whitespace().next());
+    Ok(lines.map(str::to_owned).collect())
+}

@@ -1,0 +1,198 @@
+//! Hosts judged by their peers as rows, as gauges, and as a list of names.
+
+use serde::Serialize;
+use tiermark_model::{Fleet, FleetHost, HostFigure, HostKind, HostState, Unit};
+
+use crate::openmetrics::{Families, Named, add_gauge, base, text, written};
+use crate::tidy::{cell, lines};
+
+/// A figure of a host as a row; a host without figures has one row.
+#[derive(Serialize)]
+struct HostRow<'a> {
+    host: &'a str,
+    state: &'a str,
+    /// The number of its kind, from 1.
+    kind: Option<u64>,
+    product: Option<&'a str>,
+    cpu: Option<&'a str>,
+    started: Option<&'a str>,
+    run: Option<&'a str>,
+    figure: Option<String>,
+    family: Option<&'a str>,
+    unit: Option<Unit>,
+    value: Option<f64>,
+    /// Of the hosts of its kind.
+    median: Option<f64>,
+    /// 0.1: 10 % more than the median.
+    deviation: Option<f64>,
+    odd: Option<bool>,
+    bound: Option<bool>,
+    /// The likeliest cause.
+    cause: Option<&'a str>,
+    fact: Option<&'a str>,
+    fact_value: Option<&'a str>,
+    fact_peers: Option<&'a str>,
+    /// How it failed.
+    failure: Option<&'a str>,
+}
+
+/// The columns of CSV, in the order of the row.
+const COLUMNS: [&str; 20] = [
+    "host",
+    "state",
+    "kind",
+    "product",
+    "cpu",
+    "started",
+    "run",
+    "figure",
+    "family",
+    "unit",
+    "value",
+    "median",
+    "deviation",
+    "odd",
+    "bound",
+    "cause",
+    "fact",
+    "fact_value",
+    "fact_peers",
+    "failure",
+];
+
+/// Renders hosts as CSV (RFC 4180), a row for each figure of each host.
+pub fn fleet_csv(fleet: &Fleet) -> String {
+    let mut out = COLUMNS.join(",") + "\n";
+    for row in rows(fleet) {
+        let cells: Vec<String> = COLUMNS.iter().map(|column| cell(&row[*column])).collect();
+        out.push_str(&cells.join(","));
+        out.push('\n');
+    }
+    out
+}
+
+/// Renders the same as lines of JSON.
+pub fn fleet_lines(fleet: &Fleet) -> String {
+    lines(rows(fleet))
+}
+
+/// The names of the odd hosts, one a line, worst first.
+pub fn fleet_hosts(fleet: &Fleet) -> String {
+    let odd = fleet.hosts.iter().filter(|host| host.state == HostState::Odd);
+    odd.map(|host| format!("{}\n", tiermark_page::clean(&host.host))).collect()
+}
+
+/// Renders hosts in the text format of OpenMetrics: how many are in which state, and of each its kind, its figures and
+/// how far they are from those of its peers. Values are in base units (seconds, bytes).
+pub fn fleet_openmetrics(fleet: &Fleet) -> String {
+    let mut families = Families::new();
+    let mut add = |family: &str, labels: &[(&str, &str)], value: f64| {
+        let labels: Named = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        add_gauge(&mut families, family, &labels, value);
+    };
+    for state in HostState::ALL {
+        let count = fleet.hosts.iter().filter(|host| host.state == state).count();
+        add("tiermark_fleet_hosts", &[("state", state.name())], count as f64);
+    }
+    for host in &fleet.hosts {
+        let kind = kind(fleet, host);
+        let number = host.kind.map(|at| (at + 1).to_string()).unwrap_or_default();
+        let name = host.host.as_str();
+        add("tiermark_fleet_host_info", &[("host", name), ("kind", &number), ("state", host.state.name())], 1.0);
+        let Some(kind) = kind else { continue };
+        for of in &host.figures {
+            let figure = figure(kind, of).unwrap_or_default();
+            let own = &kind.figures[of.figure as usize];
+            let (unit, divisor) = base(own.unit);
+            let (unit, value) =
+                if fleet.is_change { ("ratio", of.value) } else { (unit.trim_start_matches('_'), of.value / divisor) };
+            add("tiermark_fleet_deviation_ratio", &[("host", name), ("figure", &figure)], of.deviation);
+            add("tiermark_fleet_value", &[("host", name), ("figure", &figure), ("unit", unit)], value);
+        }
+    }
+    written(families)
+}
+
+fn kind<'a>(fleet: &'a Fleet, host: &FleetHost) -> Option<&'a HostKind> {
+    fleet.kinds.get(usize::try_from(host.kind?).ok()?)
+}
+
+/// The name of a figure in expectations; without one, its family and what tells it from others.
+fn figure(kind: &HostKind, of: &HostFigure) -> Option<String> {
+    let figure = kind.figures.get(usize::try_from(of.figure).ok()?)?;
+    let alone = || {
+        let labels: Vec<String> = figure.labels.0.iter().map(|(key, label)| format!("{key}={}", text(label))).collect();
+        format!("{} {}", figure.family, labels.join(" ")).trim_end().to_owned()
+    };
+    Some(figure.name.clone().unwrap_or_else(alone))
+}
+
+fn rows(fleet: &Fleet) -> impl Iterator<Item = serde_json::Value> {
+    fleet.hosts.iter().flat_map(|host| of_host(fleet, host))
+}
+
+fn of_host(fleet: &Fleet, host: &FleetHost) -> Vec<serde_json::Value> {
+    let kind = kind(fleet, host);
+    let cause = host.causes.first();
+    let row = |of: Option<&HostFigure>| {
+        let own = kind.zip(of).and_then(|(kind, of)| kind.figures.get(usize::try_from(of.figure).ok()?));
+        HostRow {
+            host: &host.host,
+            state: host.state.name(),
+            kind: host.kind.map(|at| at + 1),
+            product: kind.and_then(|kind| kind.product.as_deref()),
+            cpu: kind.and_then(|kind| kind.cpu.as_deref()),
+            started: host.started.as_deref(),
+            run: host.run.as_deref(),
+            figure: kind.zip(of).and_then(|(kind, of)| figure(kind, of)),
+            family: own.map(|own| own.family.as_str()),
+            unit: own.map(|own| if fleet.is_change { Unit::Ratio } else { own.unit }),
+            value: of.map(|of| of.value),
+            median: own.map(|own| own.median),
+            deviation: of.map(|of| of.deviation),
+            odd: of.map(|of| of.is_odd),
+            bound: of.map(|of| of.is_bound),
+            cause: cause.map(|cause| cause.rule.as_str()),
+            fact: cause.and_then(|cause| cause.fact).map(tiermark_model::Fact::name),
+            fact_value: cause.and_then(|cause| cause.value.as_deref()),
+            fact_peers: cause.and_then(|cause| cause.peers.as_deref()),
+            failure: host.failure.as_ref().map(|failure| failure.how.words()),
+        }
+    };
+    let all: Vec<Option<&HostFigure>> =
+        if host.figures.is_empty() { vec![None] } else { host.figures.iter().map(Some).collect() };
+    all.into_iter().map(|of| serde_json::to_value(row(of)).unwrap_or_default()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiermark_model::testing::fleet;
+
+    #[test]
+    fn every_host_has_a_row_and_every_figure_its_own() {
+        let fleet = fleet();
+        let text = fleet_csv(&fleet);
+        let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+        assert!(rows.iter().all(|row| row.len() == COLUMNS.len()), "{text}");
+        let hosts: std::collections::BTreeSet<&str> = rows[1..].iter().map(|row| row[0]).collect();
+        assert_eq!(hosts.len(), fleet.hosts.len());
+        let figures: usize = fleet.hosts.iter().map(|host| host.figures.len().max(1)).sum();
+        assert_eq!(rows.len() - 1, figures);
+        assert_eq!(fleet_lines(&fleet).lines().count(), figures);
+        let odd = rows.iter().find(|row| row[0] == "node07").unwrap();
+        assert_eq!(odd[1], "odd");
+        assert_eq!(fleet_hosts(&fleet), "node07\n");
+    }
+
+    #[test]
+    fn gauges_are_in_base_units_and_names_are_escaped() {
+        let mut fleet = fleet();
+        fleet.hosts[0].host = "no\"de\n07".into();
+        let text = fleet_openmetrics(&fleet);
+        assert!(text.contains("tiermark_fleet_hosts{state=\"odd\"} 1\n"), "{text}");
+        assert!(text.contains("host=\"no\\\"de") && text.ends_with("# EOF\n"), "{text}");
+        assert!(text.contains("unit=\"bytes_per_second\"} 305000000000"), "{text}");
+        assert!(text.contains("figure=\"latency.dram\",host=\"node01\",unit=\"seconds\"} 0.000000095"), "{text}");
+    }
+}

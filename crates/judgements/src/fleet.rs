@@ -1,0 +1,290 @@
+//! Hosts judged by their peers: the odd ones with why, what the others share, and what is missing.
+
+use tiermark_model::{
+    Confidence, Fleet, FleetHost, HostCause, HostFamily, HostKind, HostState, KindFact, KindFigure, Quantity, count_of,
+};
+use tiermark_page::{
+    ABSENT, Cell, Detail, Ink, Page, Table, Text, bullet, glued, heading, labelled, number, paragraph, percent, space,
+    text,
+};
+
+use crate::compare::plain;
+use crate::fleet_words::{cause_words, family_words};
+
+/// Families with a column of their own.
+const COLUMNS: usize = 4;
+/// Values of a fact, and hosts with one, that are named; hosts of a list.
+const VALUES: usize = 3;
+const NAMED: usize = 3;
+const HOSTS: usize = 40;
+/// A family that a host is like its peers in.
+const LIKE: &str = "·";
+
+/// Renders a fleet.
+pub fn fleet(fleet: &Fleet, detail: Detail) -> Page {
+    let mut out = paragraph("RESULT  ", verdict(fleet), ink(fleet));
+    for at in 0..fleet.kinds.len() {
+        out += kind(fleet, at, detail);
+    }
+    out += lost(fleet, detail);
+    out += unread(fleet, detail);
+    out
+}
+
+/// All states in a line.
+fn verdict(fleet: &Fleet) -> String {
+    let mut parts = vec![count_of(fleet.hosts.len() as u64, "server")];
+    let words = |state| match state {
+        HostState::Odd => "odd",
+        HostState::Failed => "failed",
+        HostState::Missing => "missing",
+        HostState::NotJudged => "not judged",
+        HostState::Alike => "alike",
+    };
+    let count = |state| fleet.hosts.iter().filter(|host| host.state == state).count();
+    let all = HostState::ALL.map(|state| (count(state), words(state)));
+    parts.extend(all.into_iter().rev().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")));
+    parts.join(", ")
+}
+
+fn ink(fleet: &Fleet) -> Ink {
+    match fleet.hosts.iter().map(|host| host.state).min() {
+        Some(HostState::Odd | HostState::Failed) => Ink::Bad,
+        Some(HostState::Alike) => Ink::Good,
+        _ => Ink::Warn,
+    }
+}
+
+/// A kind of hosts.
+fn kind(fleet: &Fleet, at: usize, detail: Detail) -> Page {
+    let kind = &fleet.kinds[at];
+    let own: Vec<&FleetHost> = fleet.hosts.iter().filter(|host| host.kind == Some(at as u64)).collect();
+    let alike = own.iter().filter(|host| host.state == HostState::Alike).count();
+    let alike = if alike == own.len() { "all alike".to_owned() } else { format!("{alike} alike") };
+    let mut out = heading(format!("{}, {}: {alike}", count_of(kind.hosts, "server"), kind_words(kind)));
+    let shown: Vec<&FleetHost> =
+        own.iter().copied().filter(|host| host.state != HostState::Alike || detail.is_all()).collect();
+    let listed = detail.listed(HOSTS);
+    if !shown.is_empty() {
+        out += hosts(kind, &shown[..shown.len().min(listed)]);
+        out += more(shown.len(), listed, "server");
+    }
+    out += facts(kind, detail);
+    out + spread(fleet, kind, &own, detail)
+}
+
+fn more(all: usize, listed: usize, what: &str) -> Page {
+    let more = all.saturating_sub(listed);
+    if more == 0 {
+        return Page::new();
+    }
+    bullet("…", Ink::Dim, format!("{} more (-v lists all)", count_of(more as u64, what)), None)
+}
+
+/// Hosts with why they differ, and by how much in the families that any of them differs in.
+fn hosts(kind: &HostKind, hosts: &[&FleetHost]) -> Page {
+    let mut table =
+        Table::of(hosts).texts("host", |host| Cell::inked(host.host.as_str(), Ink::Head)).texts("why", |host| {
+            let (mark, ink) = mark(host);
+            Cell::inked(format!("{mark} {}", why(host)), ink)
+        });
+    for family in columns(kind, hosts) {
+        let head = family_words(&family);
+        let head = head.replace(", ", "|");
+        table = table.numbers(head, |host: &&FleetHost| cell(host, &family));
+    }
+    table.table().into()
+}
+
+/// The families with a column: those with the largest differences first, in the order of the figures.
+fn columns(kind: &HostKind, hosts: &[&FleetHost]) -> Vec<String> {
+    let mut worst: Vec<(f64, &str)> = Vec::new();
+    for (family, deviation) in hosts.iter().flat_map(|host| odd_families(kind, host)) {
+        match worst.iter_mut().find(|(_, known)| *known == family) {
+            Some((most, _)) => *most = most.max(deviation.abs()),
+            None => worst.push((deviation.abs(), family)),
+        }
+    }
+    worst.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    worst.truncate(COLUMNS);
+    let at = |family: &str| kind.figures.iter().position(|figure| figure.family == family);
+    worst.sort_by_key(|(_, family)| at(family));
+    worst.into_iter().map(|(_, family)| family.to_owned()).collect()
+}
+
+/// The families that a host is odd in, by their means or by single figures, with the difference.
+fn odd_families<'a>(kind: &'a HostKind, host: &'a FleetHost) -> Vec<(&'a str, f64)> {
+    let means = host.families.iter().filter(|family| family.is_odd);
+    let means = means.map(|family| (family.family.as_str(), family.deviation));
+    let figures = host.figures.iter().filter(|figure| figure.is_odd);
+    let figures = figures.filter_map(|of| {
+        let figure = kind.figures.get(usize::try_from(of.figure).ok()?)?;
+        Some((figure.family.as_str(), of.deviation))
+    });
+    means.chain(figures).collect()
+}
+
+/// How far a host is from its peers in a family: of a family whose mean is not odd, by the figure that is.
+fn cell(host: &FleetHost, family: &str) -> Cell {
+    let Some(mean) = host.families.iter().find(|own| own.family == family) else {
+        return Cell::inked(ABSENT, Ink::Dim);
+    };
+    let HostFamily { deviation, is_odd, is_worse, .. } = mean;
+    match is_odd {
+        true => Cell::inked(plain(*deviation), if *is_worse == Some(false) { Ink::Good } else { Ink::Bad }),
+        false => Cell::inked(LIKE, Ink::Dim),
+    }
+}
+
+fn mark(host: &FleetHost) -> (&'static str, Ink) {
+    match host.state {
+        HostState::Odd => ("✘", Ink::Bad),
+        HostState::Alike => ("✔", Ink::Good),
+        HostState::Failed | HostState::Missing | HostState::NotJudged => (ABSENT, Ink::Warn),
+    }
+}
+
+/// Why a host is not like its peers, in a line.
+fn why(host: &FleetHost) -> String {
+    let causes: Vec<String> = host.causes.iter().map(said).collect();
+    let reasons = host.reasons.iter().map(|note| note.text.clone());
+    let failure = host.failure.as_ref().map(|failure| {
+        let said = failure.message.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        if said.is_empty() { failure.how.words().to_owned() } else { format!("{}: {said}", failure.how.words()) }
+    });
+    let next = host.causes.first().filter(|cause| cause.fact.is_none());
+    let next = next.map_or_else(String::new, |cause| format!(" → {}", cause.advice));
+    causes.into_iter().chain(reasons).chain(failure).collect::<Vec<_>>().join("; ") + &next
+}
+
+/// A cause in words, and how sure it is.
+fn said(cause: &HostCause) -> String {
+    let is_guessed = cause.fact.is_some() && cause.confidence == Confidence::Hint;
+    format!("{}{}", if is_guessed { "perhaps " } else { "" }, cause_words(cause))
+}
+
+/// The facts that differ within a kind: what most have, and who differs.
+fn facts(kind: &HostKind, detail: Detail) -> Page {
+    let differ = kind.facts.iter().filter(|fact| !fact.others.is_empty());
+    let differ: Vec<Text> = differ.map(|fact| fact_words(fact, detail)).collect();
+    match differ.is_empty() {
+        true => labelled("facts", "no recorded fact differs"),
+        false => labelled("facts", Text::joined(differ, "; ")),
+    }
+}
+
+fn fact_words(fact: &KindFact, detail: Detail) -> Text {
+    let others = fact.others.iter().take(detail.listed(VALUES)).map(|other| {
+        let listed = detail.listed(NAMED).min(other.hosts.len());
+        let more = other.hosts.len() - listed;
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        format!("{}{more} {}", other.hosts[..listed].join(", "), other.value)
+    });
+    let others: Vec<String> = others.collect();
+    let left = fact.others.len() - others.len();
+    let left = if left == 0 { String::new() } else { format!(", and {left} other values") };
+    let hosts = fact.hosts;
+    text![glued(&format!("{} {hosts}x", fact.fact.name())), format!(" {}, {}{left}", fact.value, others.join(", "))]
+}
+
+/// The main figures of the hosts: the range of those that are like each other, the median, and the scatter.
+fn spread(fleet: &Fleet, kind: &HostKind, own: &[&FleetHost], detail: Detail) -> Page {
+    let is_main = |figure: &KindFigure| match figure.name.as_deref() {
+        Some("read.dram.all" | "latency.dram" | "latency.l3" | "read.l3.one") => true,
+        _ => figure.metric == Quantity::CoreClock || detail.is_all(),
+    };
+    let shown: Vec<(usize, &KindFigure)> =
+        kind.figures.iter().enumerate().filter(|(_, figure)| is_main(figure)).collect();
+    if shown.is_empty() {
+        return Page::new();
+    }
+    let alike = |at: usize| {
+        let figures = own.iter().flat_map(|host| &host.figures);
+        figures.filter(move |figure| figure.figure == at as u64 && !figure.is_odd && !figure.is_bound)
+    };
+    let value = |value: f64, figure: &KindFigure| -> Text {
+        if fleet.is_change { plain(value - 1.0).into() } else { number(value, figure.unit).into() }
+    };
+    let range = |(at, figure): &(usize, &KindFigure)| -> Cell {
+        let low = alike(*at).map(|of| of.value).reduce(f64::min);
+        let high = alike(*at).map(|of| of.value).reduce(f64::max);
+        match low.zip(high) {
+            Some((low, high)) => Cell::new(value(low, figure) + " – " + value(high, figure)),
+            None => Cell::inked(ABSENT, Ink::Dim),
+        }
+    };
+    let unit = |figure: &KindFigure| if fleet.is_change { "change".into() } else { Text::unit(figure.unit) };
+    let table = Table::of(&shown)
+        .texts("figure", |(_, figure)| figure_words(figure))
+        .texts("", |(_, figure)| Cell::inked(unit(figure), Ink::Dim))
+        .numbers("median", |(_, figure)| value(figure.median, figure))
+        .numbers("scatter", |(_, figure)| format!("±{}", percent(figure.sd)))
+        .numbers("like each other", range)
+        .numbers("servers", |(_, figure)| figure.hosts.to_string());
+    space() + table.table()
+}
+
+/// The name of a figure of hosts.
+fn figure_words(figure: &KindFigure) -> String {
+    figure.name.clone().unwrap_or_else(|| family_words(&figure.family))
+}
+
+/// A kind of hosts in words: `Dell R7525, 2 × EPYC 7343`.
+fn kind_words(kind: &HostKind) -> String {
+    let cpu = kind.cpu.as_deref().unwrap_or("unknown processor");
+    let product = kind.product.as_ref().map_or_else(String::new, |product| format!("{product}, "));
+    format!("{product}{} x {cpu}", kind.sockets)
+}
+
+/// Hosts without a document.
+fn lost(fleet: &Fleet, detail: Detail) -> Page {
+    let is_lost = |host: &&FleetHost| matches!(host.state, HostState::Failed | HostState::Missing);
+    let lost: Vec<&FleetHost> = fleet.hosts.iter().filter(is_lost).collect();
+    if lost.is_empty() {
+        return Page::new();
+    }
+    let why = |host: &&FleetHost| match host.state {
+        HostState::Missing => "no document".to_owned(),
+        _ => why(host),
+    };
+    let listed = detail.listed(HOSTS).min(lost.len());
+    let table = Table::of(&lost[..listed]).texts("host", |host| Cell::inked(host.host.as_str(), Ink::Head));
+    heading("Without a document") + table.texts("why", why).table() + more(lost.len(), listed, "server")
+}
+
+/// Files that are no documents, and what is to be known of the others.
+fn unread(fleet: &Fleet, detail: Detail) -> Page {
+    if fleet.unread.is_empty() && fleet.notes.is_empty() {
+        return Page::new();
+    }
+    let unread = fleet.unread.iter().map(|refusal| (ABSENT, Ink::Warn, refusal.to_string()));
+    let notes = fleet.notes.iter().map(|note| ("!", Ink::Warn, note.text.clone()));
+    let all: Vec<_> = unread.chain(notes).collect();
+    let listed = detail.listed(HOSTS).min(all.len());
+    let lines: Page = all[..listed].iter().map(|(mark, ink, text)| bullet(mark, *ink, text.clone(), None)).collect();
+    heading("Documents") + lines + more(all.len(), listed, "note")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiermark_model::messages::fleet as says;
+    use tiermark_page::{Style, terminal};
+
+    #[test]
+    fn a_fleet_on_a_page() {
+        let mut fleet = tiermark_model::testing::fleet();
+        fleet.notes.push(says::older_documents("node01", "new/node01.json", &["old/node01.json".to_owned()]));
+        insta::assert_snapshot!(terminal(&super::fleet(&fleet, Detail::Usual), &Style::default()));
+    }
+
+    #[test]
+    fn a_change_is_in_percent() {
+        let mut fleet = tiermark_model::testing::fleet();
+        fleet.is_change = true;
+        fleet.kinds[0].figures.iter_mut().for_each(|figure| figure.median = 1.021);
+        fleet.hosts.iter_mut().flat_map(|host| &mut host.figures).for_each(|figure| figure.value = 1.02);
+        let text = terminal(&super::fleet(&fleet, Detail::Usual), &Style::default());
+        assert!(text.contains("2.1 %"), "{text}");
+    }
+}
