@@ -29,6 +29,11 @@ pub(crate) struct Cause {
     #[serde(default)]
     direction: Direction,
     finding: String,
+    /// What may be behind it.
+    hint: Option<String>,
+    /// Causes beside which this one is not news.
+    #[serde(default)]
+    implied_by: Vec<String>,
     #[serde(rename = "try")]
     advice: String,
 }
@@ -86,6 +91,7 @@ impl Cause {
             value: fact.map(|(own, _)| own.text.clone()),
             peers: fact.and_then(|(_, peers)| peers).map(|peers| peers.text.clone()),
             finding: self.finding.clone(),
+            hint: self.hint.clone(),
             advice: self.advice.clone(),
             confidence,
         }
@@ -105,6 +111,10 @@ pub(crate) fn causes_of(
         let Some(own) = facts.iter().find(|own| own.fact == fact) else { continue };
         let differs = differences.iter().find(|difference| difference.own.fact == fact);
         let fits = rule.fits(odd);
+        let is_news = |name: &String| of_facts.iter().all(|(.., cause)| cause.rule != *name);
+        if !rule.implied_by.iter().all(is_news) {
+            continue;
+        }
         if rule.is_odd_by(own, differs.is_some()) {
             let peers = differs.map(|of| of.peers).filter(|_| !rule.counted);
             of_facts.push((!fits && !odd.is_empty(), 0.0, rule.found(Some((own, peers)), Confidence::Reported)));

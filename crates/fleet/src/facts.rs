@@ -1,9 +1,9 @@
 //! Facts of a host, and when two hosts have the same.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use tiermark_compare::run_facts;
-use tiermark_model::{Dimm, ErrorKind, Fact, HealthCount, Machine, Run};
+use tiermark_model::{Bytes, Dimm, ErrorKind, Fact, HealthCount, Machine, Run};
 
 /// Memory that differs by less is the same: kernel and firmware reserve more or less of it.
 const SAME_MEMORY: f64 = 0.03;
@@ -32,10 +32,11 @@ impl HostFact {
 pub(crate) fn facts(run: &Run) -> Vec<HostFact> {
     let Run { machine, .. } = run;
     let of = |fact, (text, amount)| HostFact { fact, text, amount };
-    // Of cpus and nodes the number is compared: a container may have others on each host.
-    let is_counted = |fact| matches!(fact, Fact::Cpus | Fact::Nodes);
+    // Of cpus and nodes the number is compared: a container may have others on each host. Of modules, what they are:
+    // their number and their speed are facts of their own.
+    let is_other = |fact| matches!(fact, Fact::Cpus | Fact::Nodes | Fact::Dimms);
     let compared = run_facts(run).into_iter().filter_map(|(fact, text)| Some((fact, text?)));
-    let compared = compared.filter(|(fact, _)| !is_counted(*fact));
+    let compared = compared.filter(|(fact, _)| !is_other(*fact));
     let memory = machine.system.memory_bytes.map(|bytes| bytes as f64);
     let compared = compared.map(|(fact, text)| of(fact, (text, memory.filter(|_| fact == Fact::Memory))));
     let number = |fact, count: usize| of(fact, (count.to_string(), Some(count as f64)));
@@ -46,6 +47,7 @@ pub(crate) fn facts(run: &Run) -> Vec<HostFact> {
     ];
     all.extend(slots(machine).map(|found| of(Fact::Slots, found)));
     all.extend(module_speed(machine).map(|found| of(Fact::ModuleSpeed, found)));
+    all.extend(modules(machine).map(|text| of(Fact::Dimms, (text, None))));
     all.extend(compared);
     all.extend(health(run).into_iter().map(|(fact, found)| of(fact, found)));
     all
@@ -60,6 +62,17 @@ fn slots(machine: &Machine) -> Option<(String, Option<f64>)> {
     let names = empty[..empty.len().min(LISTED)].join(", ");
     let names = if names.is_empty() { names } else { format!(" (empty {names}{more})") };
     (filled > 0).then(|| (format!("{filled} of {}{names}", machine.dimms.len()), Some(filled as f64)))
+}
+
+/// The kinds of modules.
+fn modules(machine: &Machine) -> Option<String> {
+    let kind = |dimm: &Dimm| {
+        let parts = [dimm.bytes.map(|bytes| Bytes(bytes).to_string()), dimm.kind.clone(), dimm.part.clone()];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    };
+    let kinds: BTreeSet<String> = machine.dimms.iter().filter(|dimm| dimm.populated).map(kind).collect();
+    let text = kinds.into_iter().filter(|kind| !kind.is_empty()).collect::<Vec<_>>().join(", ");
+    (!text.is_empty()).then_some(text)
 }
 
 /// The speed that the modules run at, the slowest first.
@@ -110,7 +123,7 @@ pub(crate) fn most_common<'a>(facts: impl Iterator<Item = &'a HostFact> + Clone)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{Bytes, GIB};
+    use tiermark_model::GIB;
 
     #[test]
     fn memory_that_the_kernel_reserves_is_no_difference() {

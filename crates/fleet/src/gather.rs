@@ -209,7 +209,8 @@ fn without(host: &str, state: HostState) -> FleetHost {
 }
 
 fn failed(failure: FailedHost) -> FleetHost {
-    FleetHost { failure: Some(failure.clone()), ..without(&failure.host, HostState::Failed) }
+    let host = without(&failure.host, HostState::Failed);
+    FleetHost { failure: Some(failure), ..host }
 }
 
 /// A kind with all that its hosts are described by.

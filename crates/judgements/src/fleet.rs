@@ -4,15 +4,19 @@ use tiermark_model::{
     Confidence, Fleet, FleetHost, HostCause, HostFamily, HostKind, HostState, KindFact, KindFigure, Quantity, count_of,
 };
 use tiermark_page::{
-    ABSENT, Cell, Detail, Ink, Page, Table, Text, bullet, glued, heading, labelled, number, paragraph, percent, space,
-    text,
+    ABSENT, Cell, Detail, Ink, Page, Table, Text, bullet, glued, heading, height, labelled, number, paragraph, percent,
+    space, text,
 };
 
-use crate::compare::plain;
+use crate::compare::signed;
 use crate::fleet_words::{cause_words, family_words};
 
 /// Families with a column of their own.
-const COLUMNS: usize = 4;
+const COLUMNS: usize = 3;
+/// Columns of the picture of a figure's distribution.
+const BINS: usize = 8;
+/// Causes of a host that are named.
+const CAUSES: usize = 2;
 /// Values of a fact, and hosts with one, that are named; hosts of a list.
 const VALUES: usize = 3;
 const NAMED: usize = 3;
@@ -42,8 +46,9 @@ fn verdict(fleet: &Fleet) -> String {
         HostState::Alike => "alike",
     };
     let count = |state| fleet.hosts.iter().filter(|host| host.state == state).count();
-    let all = HostState::ALL.map(|state| (count(state), words(state)));
-    parts.extend(all.into_iter().rev().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")));
+    let order = [HostState::Alike, HostState::Odd, HostState::NotJudged, HostState::Failed, HostState::Missing];
+    let all = order.map(|state| (count(state), words(state)));
+    parts.extend(all.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")));
     parts.join(", ")
 }
 
@@ -66,7 +71,7 @@ fn kind(fleet: &Fleet, at: usize, detail: Detail) -> Page {
         own.iter().copied().filter(|host| host.state != HostState::Alike || detail.is_all()).collect();
     let listed = detail.listed(HOSTS);
     if !shown.is_empty() {
-        out += hosts(kind, &shown[..shown.len().min(listed)]);
+        out += hosts(kind, &shown[..shown.len().min(listed)], detail);
         out += more(shown.len(), listed, "server");
     }
     out += facts(kind, detail);
@@ -82,11 +87,11 @@ fn more(all: usize, listed: usize, what: &str) -> Page {
 }
 
 /// Hosts with why they differ, and by how much in the families that any of them differs in.
-fn hosts(kind: &HostKind, hosts: &[&FleetHost]) -> Page {
+fn hosts(kind: &HostKind, hosts: &[&FleetHost], detail: Detail) -> Page {
     let mut table =
         Table::of(hosts).texts("host", |host| Cell::inked(host.host.as_str(), Ink::Head)).texts("why", |host| {
             let (mark, ink) = mark(host);
-            Cell::inked(format!("{mark} {}", why(host)), ink)
+            Cell::inked(format!("{mark} {}", why(host, detail)), ink)
         });
     for family in columns(kind, hosts) {
         let head = family_words(&family);
@@ -131,7 +136,7 @@ fn cell(host: &FleetHost, family: &str) -> Cell {
     };
     let HostFamily { deviation, is_odd, is_worse, .. } = mean;
     match is_odd {
-        true => Cell::inked(plain(*deviation), if *is_worse == Some(false) { Ink::Good } else { Ink::Bad }),
+        true => Cell::inked(signed(*deviation), if *is_worse == Some(false) { Ink::Good } else { Ink::Bad }),
         false => Cell::inked(LIKE, Ink::Dim),
     }
 }
@@ -145,8 +150,8 @@ fn mark(host: &FleetHost) -> (&'static str, Ink) {
 }
 
 /// Why a host is not like its peers, in a line.
-fn why(host: &FleetHost) -> String {
-    let causes: Vec<String> = host.causes.iter().map(said).collect();
+fn why(host: &FleetHost, detail: Detail) -> String {
+    let causes: Vec<String> = host.causes.iter().take(detail.listed(CAUSES)).map(|cause| said(cause, detail)).collect();
     let reasons = host.reasons.iter().map(|note| note.text.clone());
     let failure = host.failure.as_ref().map(|failure| {
         let said = failure.message.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
@@ -158,9 +163,10 @@ fn why(host: &FleetHost) -> String {
 }
 
 /// A cause in words, and how sure it is.
-fn said(cause: &HostCause) -> String {
+fn said(cause: &HostCause, detail: Detail) -> String {
     let is_guessed = cause.fact.is_some() && cause.confidence == Confidence::Hint;
-    format!("{}{}", if is_guessed { "perhaps " } else { "" }, cause_words(cause))
+    let hint = cause.hint.as_ref().filter(|_| detail.is_all()).map_or_else(String::new, |hint| format!(" ({hint})"));
+    format!("{}{}{hint}", if is_guessed { "perhaps " } else { "" }, cause_words(cause))
 }
 
 /// The facts that differ within a kind: what most have, and who differs.
@@ -198,16 +204,16 @@ fn spread(fleet: &Fleet, kind: &HostKind, own: &[&FleetHost], detail: Detail) ->
     if shown.is_empty() {
         return Page::new();
     }
-    let alike = |at: usize| {
-        let figures = own.iter().flat_map(|host| &host.figures);
-        figures.filter(move |figure| figure.figure == at as u64 && !figure.is_odd && !figure.is_bound)
+    let alike = |at: usize| -> Vec<f64> {
+        let figures = own.iter().filter(|host| host.state == HostState::Alike).flat_map(|host| &host.figures);
+        figures.filter(|figure| figure.figure == at as u64 && !figure.is_bound).map(|figure| figure.value).collect()
     };
     let value = |value: f64, figure: &KindFigure| -> Text {
-        if fleet.is_change { plain(value - 1.0).into() } else { number(value, figure.unit).into() }
+        if fleet.is_change { signed(value - 1.0).into() } else { number(value, figure.unit).into() }
     };
     let range = |(at, figure): &(usize, &KindFigure)| -> Cell {
-        let low = alike(*at).map(|of| of.value).reduce(f64::min);
-        let high = alike(*at).map(|of| of.value).reduce(f64::max);
+        let values = alike(*at);
+        let (low, high) = (values.iter().copied().reduce(f64::min), values.iter().copied().reduce(f64::max));
         match low.zip(high) {
             Some((low, high)) => Cell::new(value(low, figure) + " – " + value(high, figure)),
             None => Cell::inked(ABSENT, Ink::Dim),
@@ -219,9 +225,23 @@ fn spread(fleet: &Fleet, kind: &HostKind, own: &[&FleetHost], detail: Detail) ->
         .texts("", |(_, figure)| Cell::inked(unit(figure), Ink::Dim))
         .numbers("median", |(_, figure)| value(figure.median, figure))
         .numbers("scatter", |(_, figure)| format!("±{}", percent(figure.sd)))
-        .numbers("like each other", range)
+        .numbers("those alike", range)
+        .texts("", |(at, _)| Cell::inked(distribution(&alike(*at)), Ink::Series(0)))
         .numbers("servers", |(_, figure)| figure.hosts.to_string());
     space() + table.table()
+}
+
+/// How many values lie where between the lowest and the highest, as marks.
+fn distribution(values: &[f64]) -> String {
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut counts = [0usize; BINS];
+    for value in values {
+        let share = if high > low { (value - low) / (high - low) } else { 0.5 };
+        counts[((share * BINS as f64) as usize).min(BINS - 1)] += 1;
+    }
+    let most = counts.iter().copied().max().unwrap_or(0).max(1);
+    counts.map(|count| if count == 0 { " " } else { height(count as f64 / most as f64) }).concat()
 }
 
 /// The name of a figure of hosts.
@@ -245,7 +265,7 @@ fn lost(fleet: &Fleet, detail: Detail) -> Page {
     }
     let why = |host: &&FleetHost| match host.state {
         HostState::Missing => "no document".to_owned(),
-        _ => why(host),
+        _ => why(host, detail),
     };
     let listed = detail.listed(HOSTS).min(lost.len());
     let table = Table::of(&lost[..listed]).texts("host", |host| Cell::inked(host.host.as_str(), Ink::Head));

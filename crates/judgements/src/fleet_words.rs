@@ -71,6 +71,7 @@ mod tests {
                 value,
                 peers,
                 finding,
+                hint: None,
                 advice: String::new(),
                 confidence,
             })

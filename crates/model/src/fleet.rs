@@ -285,6 +285,9 @@ pub struct HostCause {
     pub peers: Option<String>,
     /// What it means, in a sentence.
     pub finding: String,
+    /// What may be behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
     /// What to do next.
     #[serde(rename = "try")]
     pub advice: String,

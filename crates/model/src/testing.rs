@@ -187,6 +187,7 @@ pub fn fleet() -> Fleet {
         value: Some("15 of 16 (empty B8)".to_owned()),
         peers: Some("16 of 16".to_owned()),
         finding: "another number of memory modules".to_owned(),
+        hint: None,
         advice: "tiermark machine".to_owned(),
         confidence: Confidence::Reported,
     };

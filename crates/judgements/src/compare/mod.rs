@@ -11,7 +11,7 @@ use tiermark_page::{
 };
 
 use tiermark_report::grouped;
-pub use words::{change, name as compared_name, plain};
+pub use words::{change, name as compared_name, plain, signed};
 use words::{graded_text, size_of, tally, whole_name};
 
 /// Changes of what programs got that are shown: the survey shows it from this difference to the capability on.

@@ -24,6 +24,7 @@ const PAGES: &[TopicPage] = pages! {
     "compare", "baseline" => "methods/compare.md";
     "doctor" => "methods/doctor.md";
     "explain" => "methods/explain.md";
+    "fleet" => "methods/fleet.md";
     "history" => "methods/history.md";
     "watch" => "methods/watch.md";
     "load" => "methods/load.md";
