@@ -21,6 +21,7 @@ mod counted;
 mod each_node;
 mod explain;
 mod field;
+mod fleet;
 mod history;
 mod hostile;
 mod labels;

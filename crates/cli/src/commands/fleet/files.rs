@@ -81,7 +81,10 @@ fn safe(host: &str) -> Option<&str> {
 fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut all = Vec::new();
     for path in paths {
-        if path.is_dir() {
+        let there = fs::metadata(path).map_err(|error| {
+            Failure::usage(says::document_unreadable(&format!("'{}'", path.display()), &error.to_string()))
+        })?;
+        if there.is_dir() {
             within(path, DEEPEST, &mut all)?;
         } else {
             all.push(path.clone());

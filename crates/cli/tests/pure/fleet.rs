@@ -1,0 +1,148 @@
+//! `fleet`, as a user types it.
+
+use std::fs;
+use std::sync::LazyLock;
+
+use crate::common::User;
+use serde_json::{Value, json};
+
+/// A survey of a simulated server.
+fn survey() -> &'static Value {
+    static SURVEY: LazyLock<Value> = LazyLock::new(|| {
+        let server = "synth:sockets=1,cores=4,smt=1,l3=8M,mem=4G";
+        let survey = ["survey", "--quick", "--no-save", "--json=-", "-q", "--simulate", server];
+        User::new().run(&survey).expect(0).json()
+    });
+    &SURVEY
+}
+
+/// The survey as one of a host, with the rates of memory of all cores times a factor.
+fn of_host(host: &str, factor: f64) -> Value {
+    let mut run = survey().clone();
+    run["id"] = format!("20261128T100000-{host}").into();
+    run["started"] = "2026-11-28T10:00:00Z".into();
+    run["machine"]["system"]["hostname"] = host.into();
+    let experiment = &mut run["experiments"][0];
+    for part in ["findings", "observations"] {
+        for number in experiment[part].as_array_mut().unwrap() {
+            let labels = &number["labels"];
+            if labels["tier"] == "DRAM" && labels["span"] == "all" && number["value"].is_number() {
+                number["value"] = (number["value"].as_f64().unwrap() * factor).into();
+                number["interval"] = Value::Null;
+            }
+        }
+    }
+    run
+}
+
+/// A folder of eight hosts, of which one is slow.
+fn rack(user: &User) {
+    fs::create_dir_all(user.path("rack7")).unwrap();
+    for at in 0..8 {
+        let host = format!("node{at:02}");
+        let run = of_host(&host, if at == 3 { 0.8 } else { 1.0 + f64::from(at) * 1e-3 });
+        fs::write(user.path(&format!("rack7/{host}.json")), run.to_string()).unwrap();
+    }
+}
+
+#[test]
+fn the_slow_host_of_a_folder_is_named_in_every_layout() {
+    let user = User::new();
+    rack(&user);
+    let text = user.run(&["fleet", "rack7"]).expect(3).out;
+    assert!(text.contains("8 servers, 7 alike, 1 odd") && text.contains("-20"), "{text}");
+    assert!(text.contains("✘ slow, no recorded fact differs → tiermark matrix"), "{text}");
+    assert_eq!(user.run(&["fleet", "rack7", "--format", "hosts"]).expect(3).out, "node03\n");
+    let fleet = user.run(&["fleet", "rack7", "--json"]).expect(3).json();
+    assert_eq!((&fleet["schema"], &fleet["hosts"][0]["host"]), (&"tiermark/fleet/1".into(), &"node03".into()));
+    assert_eq!(fleet["hosts"][0]["causes"][0]["rule"], "slow-memory");
+    let csv = user.run(&["fleet", "rack7", "--format", "csv"]).expect(3).out;
+    assert!(csv.lines().filter(|line| line.starts_with("node03,odd,1,")).count() > 20, "{csv}");
+    let lines = user.run(&["fleet", "rack7", "--format", "lines"]).expect(3).out;
+    assert_eq!(lines.lines().count(), csv.lines().count() - 1);
+    let gauges = user.run(&["fleet", "rack7", "--format", "openmetrics"]).expect(3).out;
+    assert!(gauges.contains("tiermark_fleet_hosts{state=\"odd\"} 1\n"), "{gauges}");
+    let markdown = user.run(&["fleet", "rack7", "--format", "markdown"]).expect(3).out;
+    assert!(markdown.starts_with("### tiermark fleet\n") && markdown.contains("| node03 |"), "{markdown}");
+}
+
+#[test]
+fn what_a_fleet_taught_is_a_file_for_check() {
+    let user = User::new();
+    rack(&user);
+    let limits = user.run(&["fleet", "rack7", "--limits"]).expect(3).out;
+    fs::write(user.path("rack7.toml"), &limits).unwrap();
+    user.run(&["check", "rack7/node05.json", "--expect", "rack7.toml"]).expect(0);
+    let failed = user.run(&["check", "rack7/node03.json", "--expect", "rack7.toml"]).expect(3).out;
+    assert!(failed.contains("read.dram.all"), "{failed}");
+}
+
+/// A text with one space between its words: lines break where there is no room.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// As a loop of ssh leaves them: the shell makes the files before the commands fail.
+#[test]
+fn hosts_without_a_document_are_named_with_what_they_said() {
+    let user = User::new();
+    rack(&user);
+    fs::remove_file(user.path("rack7/node03.json")).unwrap();
+    let write = |name: &str, text: &[u8]| fs::write(user.path(&format!("rack7/{name}")), text).unwrap();
+    write("node08.json", b"");
+    write("node08.err", b"ssh: connect to host node08 port 22: No route to host\n");
+    let whole = of_host("node09", 1.0).to_string();
+    write("node09.json", &whole.as_bytes()[..whole.len() / 2]);
+    write("node10.err", b"tiermark: error: no memory\n");
+    let row = json!({"schema": "tiermark/failed-host/1", "host": "node11", "how": "timed_out", "exit": null,
+        "message": "after 600 s", "at": "2026-11-28T10:00:00Z"});
+    write("node11.failed.json", row.to_string().as_bytes());
+    write("package.json", b"{\"name\": \"<script>\\u001b[2J\"}");
+    write("broken.json", b"{");
+    fs::write(user.path("hosts"), "node00 # first\n\nnode10\nnode12\n../secret\n").unwrap();
+    let said = user.run(&["fleet", "rack7", "--hosts", "hosts"]).expect(7).out;
+    for part in [
+        "13 servers, 7 alike, 4 failed, 2 missing",
+        "node08  failed: ssh: connect to host node08 port 22: No route to host",
+        "node09  failed: ",
+        "node10  failed: tiermark: error: no memory",
+        "node11  took too long: after 600 s",
+        "node12  no document",
+        "'rack7/package.json'",
+        "'rack7/broken.json'",
+    ] {
+        assert!(words(&said).contains(&words(part)), "{part}\n{said}");
+    }
+    assert!(!said.contains('\u{1b}'), "{said}");
+}
+
+#[test]
+fn a_wave_of_changes_is_judged_by_the_change_of_the_others() {
+    let user = User::new();
+    rack(&user);
+    fs::create_dir_all(user.path("new")).unwrap();
+    for at in 0..8 {
+        let host = format!("node{at:02}");
+        let factor = if at == 3 { 0.8 * 1.1 } else { 1.1 } * if at == 5 { 0.85 } else { 1.0 };
+        fs::write(user.path(&format!("new/{host}.json")), of_host(&host, factor).to_string()).unwrap();
+    }
+    let said = user.run(&["fleet", "new", "--before", "rack7", "--format", "hosts"]).expect(3).out;
+    assert_eq!(said, "node05\n");
+    let text = user.run(&["fleet", "new", "--before", "rack7"]).expect(3).out;
+    assert!(text.contains("read.dram.all") && text.contains("+9.") || text.contains("+10"), "{text}");
+}
+
+#[test]
+fn wrong_use_says_what_is_wanted() {
+    let user = User::new();
+    fs::create_dir_all(user.path("empty")).unwrap();
+    for (words, part) in [
+        (&["fleet", "empty"][..], "there is no document of a host"),
+        (&["fleet", "nowhere"], "'nowhere': it cannot be read"),
+        (&["fleet", "empty", "--hosts", "none"], "--hosts 'none'"),
+        (&["fleet"], "PATH"),
+    ] {
+        let said = user.run(words).expect(2).err;
+        assert!(said.contains(part), "{said}");
+    }
+}
