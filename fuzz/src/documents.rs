@@ -49,6 +49,24 @@ pub(crate) fn run(bytes: &[u8]) {
     }
 }
 
+/// Documents of a few hosts: runs with values changed, what stands in their place, and bytes.
+pub(crate) fn fleet(bytes: &[u8]) {
+    /// Hosts of one kind need to be four to be judged.
+    const HOSTS: usize = 6;
+    let mut input = Input(bytes);
+    let failed = serde_json::json!({
+        "schema": "tiermark/failed-host/1", "host": "node1", "how": "failed", "exit": 1, "message": "x", "at": null
+    });
+    let hosts: Vec<Vec<u8>> = (0..HOSTS)
+        .map(|_| match input.byte() % 8 {
+            0 => edited(failed.clone(), &mut input).to_string().into_bytes(),
+            1 => input.0.to_vec(),
+            seed => edited(DOCUMENTS[usize::from(seed % 3)].clone(), &mut input).to_string().into_bytes(),
+        })
+        .collect();
+    tiermark_cli::fuzz::fleet(&hosts);
+}
+
 /// The seed with its lines changed, or bare bytes, in a file that only its owner may write.
 fn file(name: &str, seed: &str, bytes: &[u8]) -> PathBuf {
     let mut input = Input(bytes);

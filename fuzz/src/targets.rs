@@ -12,7 +12,7 @@ mod texts;
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
 /// Every target. To add one: a function of bytes, and its row.
-pub(crate) const TARGETS: [Target; 25] = [
+pub(crate) const TARGETS: [Target; 26] = [
     ("lists", machines::lists),
     ("tree", machines::tree),
     ("smbios", machines::smbios),
@@ -26,6 +26,7 @@ pub(crate) const TARGETS: [Target; 25] = [
     ("journal", documents::journal),
     ("changes", documents::changes),
     ("saved", documents::saved),
+    ("fleet", documents::fleet),
     ("recording", documents::recording),
     ("guest", documents::guest),
     ("curves", texts::curves),

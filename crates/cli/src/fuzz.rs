@@ -3,6 +3,7 @@
 use tiermark_page::{Detail, Style, markdown, terminal};
 use tiermark_report::RUN_VIEWS;
 
+use crate::commands::fleet::files;
 use crate::output;
 use crate::plans;
 use crate::saved::Kept;
@@ -47,6 +48,27 @@ fn show_explained(run: &tiermark_model::Run, styles: &[(Style, Detail)]) {
     let found = tiermark_explain::explain("fuzzed", run);
     for (style, detail) in styles {
         let _ = terminal(&tiermark_judgements::explanation(&found, *detail), style);
+    }
+}
+
+/// Judges documents of hosts, and makes every layout of the result.
+pub fn fleet(documents: &[Vec<u8>]) {
+    let mut gathered = tiermark_fleet::Gathered::default();
+    for (at, bytes) in documents.iter().enumerate() {
+        let file = std::path::PathBuf::from(format!("/nowhere/node{at}.json"));
+        files::of_bytes(&file, bytes).into(&mut gathered);
+    }
+    let fleet = gathered.judged(&["node1".to_owned(), "other".to_owned()]);
+    for (unicode, detail) in [(true, Detail::Usual), (false, Detail::All)] {
+        let page = tiermark_judgements::fleet(&fleet, detail);
+        let style = Style { unicode, ..Style::default() };
+        let _ = (terminal(&page, &style), markdown(&page, &style));
+    }
+    assert!(tiermark_exports::fleet_csv(&fleet).lines().all(|line| !line.is_empty()), "a row is a line");
+    assert!(tiermark_exports::fleet_openmetrics(&fleet).ends_with("# EOF\n"), "the end is there");
+    let _ = (tiermark_exports::fleet_lines(&fleet), tiermark_exports::fleet_hosts(&fleet));
+    if let Some(limits) = tiermark_fleet::limits(&fleet) {
+        assert!(tiermark_expect::read(&limits).is_ok(), "limits that are no expectations: {limits}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! `tiermark fleet`: documents of many hosts, and which host is not like its peers.
 
-mod files;
+pub(crate) mod files;
 
 use std::path::Path;
 
@@ -19,11 +19,7 @@ pub(crate) fn run(args: &FleetArgs) -> Result<Exit, Failure> {
     let page = args.html.as_deref().map(open_page).transpose()?;
     let expected = args.hosts.as_deref().map(names).transpose()?.unwrap_or_default();
     let mut gathered = Gathered::default();
-    files::read(&args.paths, &expected, |found| match found {
-        files::Found::Host(record) => gathered.add(*record),
-        files::Found::Failed(failed) => gathered.add_failed(failed),
-        files::Found::Other(refusal) => gathered.add_unread(refusal),
-    })?;
+    files::read(&args.paths, &expected, |found| found.into(&mut gathered))?;
     if gathered.is_empty() {
         return Err(Failure::usage(
             "there is no document of a host: `tiermark survey --quick --json=NAME.json` on each host makes them",

@@ -7,7 +7,7 @@ mod compare;
 mod completions;
 mod doctor;
 mod explain;
-mod fleet;
+pub(crate) mod fleet;
 mod help;
 mod history;
 mod list;

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use serde::Deserialize;
-use tiermark_fleet::HostRecord;
-use tiermark_history::{MAX_DOCUMENT_BYTES, parse};
+use tiermark_fleet::{Gathered, HostRecord};
+use tiermark_history::{MAX_DOCUMENT_BYTES, malformed, parse};
 use tiermark_model::messages::documents as says;
 use tiermark_model::{Bytes, FAILED_HOST_SCHEMA, FailedHost, HostFailure, Refusal};
 
@@ -27,17 +27,28 @@ const TAIL: u64 = 2000;
 const START: usize = 200;
 /// Files beside a document that hold the standard error of its host.
 const STDERR: [&str; 2] = ["err", "stderr"];
-/// How a document of the right kind begins.
-const OF_A_HOST: [&str; 2] = ["\"tiermark/run/", "\"tiermark/failed-host/"];
+/// What is in the beginning of a run.
+const OF_A_RUN: &str = "\"tiermark/run/";
 
 /// What a file holds.
-pub(super) enum Found {
+pub(crate) enum Found {
     /// The run of a host.
     Host(Box<HostRecord>),
     /// What stands in place of it.
     Failed(FailedHost),
     /// Something else.
     Other(Refusal),
+}
+
+impl Found {
+    /// Adds it to the hosts.
+    pub(crate) fn into(self, gathered: &mut Gathered) {
+        match self {
+            Self::Host(record) => gathered.add(*record),
+            Self::Failed(failed) => gathered.add_failed(failed),
+            Self::Other(refusal) => gathered.add_unread(refusal),
+        }
+    }
 }
 
 /// Reads all documents below some paths, and the standard error of hosts that are expected and have none. Documents are
@@ -116,37 +127,40 @@ fn within(folder: &Path, deep: usize, all: &mut Vec<PathBuf>) -> Result<(), Fail
 
 /// What a file holds.
 fn of(file: &Path) -> Found {
-    let name = file.display().to_string();
-    let subject = format!("'{name}'");
+    let subject = format!("'{}'", file.display());
     let mut bytes = Vec::new();
     let read = File::open(file).and_then(|file| file.take(MAX_DOCUMENT_BYTES + 1).read_to_end(&mut bytes));
-    if let Err(error) = read {
-        return Found::Other(says::document_unreadable(&subject, &error.to_string()));
+    match read {
+        Err(error) => Found::Other(says::document_unreadable(&subject, &error.to_string())),
+        Ok(_) if bytes.len() as u64 > MAX_DOCUMENT_BYTES => {
+            Found::Other(says::document_too_large(&subject, Bytes(MAX_DOCUMENT_BYTES)))
+        }
+        Ok(_) => of_bytes(file, &bytes),
     }
-    if bytes.len() as u64 > MAX_DOCUMENT_BYTES {
-        return Found::Other(says::document_too_large(&subject, Bytes(MAX_DOCUMENT_BYTES)));
-    }
-    let start = String::from_utf8_lossy(&bytes[..bytes.len().min(START)]).into_owned();
+}
+
+/// What the contents of a file are.
+pub(crate) fn of_bytes(file: &Path, bytes: &[u8]) -> Found {
+    let (name, stem) = (file.display().to_string(), stem(file));
+    let subject = format!("'{name}'");
+    let said = |otherwise: String| standard_error(&file.with_extension("")).unwrap_or(otherwise);
+    let start = String::from_utf8_lossy(&bytes[..bytes.len().min(START)]);
     if start.trim().is_empty() {
         // The shell makes the file of a command before the command fails.
-        let said = standard_error(&file.with_extension("")).unwrap_or_else(|| "its document is empty".to_owned());
-        return Found::Failed(failed(&stem(file), said));
+        return Found::Failed(failed(&stem, said("its document is empty".to_owned())));
     }
     if start.contains(FAILED_HOST_SCHEMA) {
-        return match serde_json::from_slice::<FailedHost>(&bytes) {
-            Ok(row) => Found::Failed(row),
-            Err(error) => Found::Other(tiermark_history::malformed(&error, &subject)),
-        };
+        let row = serde_json::from_slice::<FailedHost>(bytes);
+        return row.map_or_else(|error| Found::Other(malformed(&error, &subject)), Found::Failed);
     }
-    match parse(&bytes, &subject) {
+    match parse(bytes, &subject) {
         Ok(run) => {
             let day = run.started.parse::<Timestamp>().ok().map(|at| at.as_second() as f64 / 86_400.0);
-            Found::Host(Box::new(HostRecord::of(&name, &stem(file), day, &run)))
+            Found::Host(Box::new(HostRecord::of(&name, &stem, day, &run)))
         }
         // Cut short: the host did not end its run, or its line was lost.
-        Err(refusal) if OF_A_HOST.iter().any(|schema| start.contains(schema)) && is_cut(&bytes) => {
-            let said = standard_error(&file.with_extension("")).unwrap_or_else(|| refusal.to_string());
-            Found::Failed(failed(&stem(file), said))
+        Err(refusal) if start.contains(OF_A_RUN) && is_cut(bytes) => {
+            Found::Failed(failed(&stem, said(refusal.to_string())))
         }
         Err(refusal) => Found::Other(refusal),
     }
