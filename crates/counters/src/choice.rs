@@ -137,13 +137,17 @@ impl SourceChoice {
         }
     }
 
-    /// Whether it is read from this system, which a captured machine is not.
-    fn is_of_the_system(&self) -> bool {
-        !matches!(self, Self::PcmMemory(_) | Self::Pcm(_) | Self::Likwid(_))
+    /// The file of another program that it is read from; `None` if it is read from this system, which a captured
+    /// machine is not.
+    fn file(&self) -> Option<&Path> {
+        match self {
+            Self::PcmMemory(path) | Self::Pcm(path) | Self::Likwid(path) => Some(path.as_path()),
+            Self::Perf | Self::Hsmp | Self::Resctrl | Self::Core => None,
+        }
     }
 
     fn open(&self, Place { root, machine, families, system }: Place<'_>) -> Opened {
-        if self.is_of_the_system() && !root.is_live() {
+        if self.file().is_none() && !root.is_live() {
             return Err(says::not_this_machine(self.id().name()));
         }
         match self {

@@ -1,4 +1,23 @@
 //! Every source of counters, and whether it can be opened.
+//!
+//! # To add a source of counters
+//!
+//! What is not listed here, the compiler or a test names.
+//!
+//! * `counters/src/NAME.rs`: a `CounterSource` (`resctrl.rs` reads files of the system, `pcm.rs` those of a program).
+//!   `is_immediate` returns false if its counts arrive late. A system call goes through a method of [`System`].
+//! * `model/src/counters.rs`: its name, in the order of preference. In [`survey`]: its row, in the same order.
+//! * `choice.rs`: its word in `FromStr`, also in the error there, and its place in `ladder` if it is tried without
+//!   being named.
+//! * `sampled.rs`: codes of its notes that arise while it counts: `at_once`, those of `last_notes` (at the end), and
+//!   `is_cause` (why nothing was counted).
+//! * If another program writes its file: `SourceChoice::open` wraps it in `monitored`, which reports a file that no
+//!   longer grows; `form.rs` recognises the file; `monitored.rs` has the program's name (`program`) and excepts a
+//!   program that writes at its end; `source.rs` has the programs that set counters themselves (`MONITORS`). Its parser
+//!   is a target of `fuzz/src` ("To add something" in docs/ARCHITECTURE.md).
+//! * Texts: `cli/src/args/counters.rs` (help), docs/COUNTERS.md (the table of sources, what is tried without
+//!   `--counters-from`, what is special, platforms), `docs/methods/watch.md`, `docs/GLOSSARY.md`, and the rule
+//!   `counters-wrong` in `explain/src/rules.toml`, which names monitors.
 
 use std::collections::BTreeMap;
 use std::io;

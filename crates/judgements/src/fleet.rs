@@ -226,8 +226,7 @@ fn spread(fleet: &Fleet, kind: &HostKind, own: &[&FleetHost], detail: Detail) ->
         .numbers("median", |(_, figure)| value(figure.median, figure))
         .numbers("scatter", |(_, figure)| format!("±{}", percent(figure.sd)))
         .numbers("those alike", range)
-        .texts("", |(at, _)| Cell::inked(distribution(&alike(*at)), Ink::Series(0)))
-        .numbers("servers", |(_, figure)| figure.hosts.to_string());
+        .texts("", |(at, _)| Cell::inked(distribution(&alike(*at)), Ink::Series(0)));
     space() + table.table()
 }
 

@@ -1,4 +1,4 @@
-//! The probes of tiermark, one file each. Pure: plans out, findings back.
+//! The probes of tiermark, a file or folder each. Pure: plans out, findings back.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,24 @@
 //! The ladder of a survey: a row a tier with its undisturbed figures, and below it what programs got, where that
 //! differs.
+//!
+//! # To add a column
+//!
+//! What is not listed here, the compiler or a test names.
+//!
+//! * `probes/src/bandwidth/study.rs` (`ops`): the operations that are measured. A survey takes all of them
+//!   (`probes/src/survey.rs`). `mod.rs` there: `JOBS`, if no job is this operation, and the seconds in `plan`.
+//! * `model/src/figure.rs`: `OPERATIONS`, so that expectations can name it.
+//! * `report/src/ladder.rs`: `OPS`, the columns of all ladders, and a sentence such as `COPY_COUNTS` if the rate counts
+//!   bytes in its own way. It stands under the table in `key` there and in `key.rs` here.
+//! * `figures.rs`: a figure that is no rate is a field of `TierRow`, which `row` fills and `TierRow::figures` lists.
+//! * Here: a head in `table`. An operation of `OPS` without one is not shown.
+//! * `cycles.rs` (`limit`), if the core has a published limit of it.
+//! * The width: the table takes 73 of 80 columns. With another operation, a terminal shows the rates of all cores as a
+//!   second table, and the report of a guest must still fit 75 lines (`cli/tests/pure/simulated.rs`).
+//! * `expect/src/missing.rs` (`not_measured`): what a survey measures.
+//! * `report/tests/pure/survey/made.rs`: the survey of tests.
+//! * `docs/methods/bandwidth.md`, the legend in README.md, "useful bytes" in `docs/GLOSSARY.md`. `docs/examples.py`
+//!   writes the samples of README.md and `docs/EXAMPLES.md` again, `docs/pictures.py` the pictures.
 
 use tiermark_model::{Bytes, Finding, Labels, Purpose, Quantity, count_of};
 use tiermark_page::{
