@@ -208,6 +208,10 @@ pub(crate) enum Document {
     ExplainRules,
     /// Schema of `compare --json`
     Compare,
+    /// Schema of `fleet --json`
+    Fleet,
+    /// Schema of what stands in place of the document of a host that failed
+    FailedHost,
     /// Schema of `history --json`
     History,
     /// Schema of `watch --json`

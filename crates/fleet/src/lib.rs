@@ -11,6 +11,7 @@ mod causes;
 mod facts;
 mod gather;
 mod judge;
+mod kind;
 mod kinds;
 mod limits;
 mod record;

@@ -24,6 +24,8 @@ pub(crate) fn run(args: &SchemaArgs) -> Result<Exit, Failure> {
         Document::Watch => include_str!("../../../../schema/watch-1.json"),
         Document::WatchRecording => include_str!("../../../../schema/watch-recording-1.json"),
         Document::Placed => include_str!("../../../../schema/placed-1.json"),
+        Document::Fleet => include_str!("../../../../schema/fleet-1.json"),
+        Document::FailedHost => include_str!("../../../../schema/failed-host-1.json"),
         Document::Compare => include_str!("../../../../schema/compare-1.json"),
     };
     print(schema.trim_end()).map(|()| Exit::Done)

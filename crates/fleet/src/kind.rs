@@ -1,0 +1,255 @@
+//! The hosts of a kind with their verdicts: which facts differ, what explains odd figures, and what could not be judged.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use tiermark_model::messages::fleet as says;
+use tiermark_model::{
+    Fact, FleetHost, HostFamily, HostFigure, HostKind, HostState, KindFact, KindFigure, Note, OtherValue,
+};
+use tiermark_stats::fisher_exact;
+
+use crate::FEWEST;
+use crate::catalogue::Catalogue;
+use crate::causes::{Cause, Difference, OddFamily, causes_of};
+use crate::facts::{HostFact, most_common};
+use crate::judge::{self, Judged};
+use crate::record::HostRecord;
+
+/// Share of the figures of its peers that a host needs to be judged.
+const ENOUGH: f64 = 0.5;
+
+/// A host without a document.
+pub(crate) fn without(host: &str, state: HostState) -> FleetHost {
+    FleetHost {
+        host: host.to_owned(),
+        state,
+        kind: None,
+        file: None,
+        run: None,
+        started: None,
+        labels: BTreeMap::new(),
+        causes: Vec::new(),
+        reasons: Vec::new(),
+        failure: None,
+        p_value: None,
+        families: Vec::new(),
+        figures: Vec::new(),
+    }
+}
+
+/// A kind with all that its hosts are described by.
+pub(crate) struct Kind<'a> {
+    /// Its place in the list.
+    pub(crate) at: usize,
+    pub(crate) records: Vec<&'a HostRecord>,
+    pub(crate) judged: &'a Judged,
+    pub(crate) catalogue: &'a Catalogue,
+    pub(crate) rules: &'a [Cause],
+}
+
+/// A fact over the hosts of a kind.
+pub(crate) struct FactOfKind<'a> {
+    common: &'a HostFact,
+    hosts: usize,
+    /// The hosts with each other value.
+    others: Vec<OtherHosts<'a>>,
+    /// The place of a host's value among these, by the place of the host.
+    of_host: HashMap<usize, usize>,
+}
+
+struct OtherHosts<'a> {
+    value: &'a HostFact,
+    hosts: Vec<usize>,
+    odd: usize,
+    p_value: Option<f64>,
+}
+
+impl<'a> Kind<'a> {
+    fn is_odd_by_figures(&self, host: usize) -> bool {
+        self.judged.levels[host].is_some()
+    }
+
+    /// The facts of its hosts, those first that odd hosts differ in.
+    pub(crate) fn facts(&self) -> Vec<FactOfKind<'a>> {
+        let names: BTreeSet<_> = self.records.iter().flat_map(|record| &record.facts).map(|own| own.fact).collect();
+        let of = |fact| -> Option<FactOfKind<'a>> {
+            let own = self.records.iter().enumerate();
+            let own = own.filter_map(|(at, record)| Some((at, record.facts.iter().find(|own| own.fact == fact)?)));
+            let (common, hosts) = most_common(own.clone().map(|(_, fact)| fact))?;
+            let (mut others, mut of_host, mut by_text) = (Vec::new(), HashMap::new(), HashMap::new());
+            for (at, fact) in own.clone().filter(|(_, fact)| !fact.is_same(common)) {
+                let next = others.len();
+                let place = *by_text.entry(fact.text.as_str()).or_insert(next);
+                if place == next {
+                    others.push(OtherHosts { value: fact, hosts: Vec::new(), odd: 0, p_value: None });
+                }
+                others[place].hosts.push(at);
+                of_host.insert(at, place);
+            }
+            let known: Vec<usize> = own.map(|(at, _)| at).collect();
+            others.iter_mut().for_each(|other| self.explained(other, &known));
+            Some(FactOfKind { common, hosts, others, of_host })
+        };
+        names.into_iter().filter_map(of).collect()
+    }
+
+    /// Counts the odd hosts with a value, and tests whether they have it more often than the others.
+    fn explained(&self, other: &mut OtherHosts<'_>, known: &[usize]) {
+        let odd_of = |hosts: &[usize]| hosts.iter().filter(|at| self.is_odd_by_figures(**at)).count();
+        let (all_odd, holders) = (odd_of(known), other.hosts.len());
+        other.odd = odd_of(&other.hosts);
+        if all_odd > 0 && holders < known.len() {
+            other.p_value = fisher_exact(other.odd, holders, all_odd - other.odd, known.len() - holders);
+        }
+    }
+
+    pub(crate) fn described(&self, facts: Vec<FactOfKind<'_>>) -> HostKind {
+        let identity = &self.records[0].identity;
+        let figure = |column: &judge::Column| {
+            let of = &self.catalogue.figures[column.figure];
+            KindFigure {
+                name: of.expected(),
+                family: of.family.clone(),
+                probe: of.how.probe.clone(),
+                metric: of.how.metric.clone(),
+                labels: of.how.labels.clone(),
+                unit: of.unit,
+                median: column.median.exp(),
+                sd: column.sd,
+                hosts: column.sharp as u64,
+            }
+        };
+        let name = |at: &usize| self.records[*at].host.clone();
+        let other = |other: OtherHosts<'_>| OtherValue {
+            value: other.value.text.clone(),
+            hosts: other.hosts.iter().map(name).collect(),
+            odd: other.odd as u64,
+            p_value: other.p_value,
+        };
+        let sockets = facts.iter().find(|of| of.common.fact == Fact::Sockets);
+        HostKind {
+            product: identity.product.clone(),
+            cpu: identity.cpu.clone(),
+            sockets: sockets.and_then(|of| of.common.amount).unwrap_or(0.0) as u64,
+            hosts: self.records.len() as u64,
+            figures: self.judged.columns.iter().map(figure).collect(),
+            facts: facts
+                .into_iter()
+                .map(|of| KindFact {
+                    fact: of.common.fact,
+                    value: of.common.text.clone(),
+                    hosts: of.hosts as u64,
+                    others: of.others.into_iter().map(other).collect(),
+                })
+                .collect(),
+        }
+    }
+
+    /// A host of the kind with its verdict.
+    pub(crate) fn host(&self, at: usize, facts: &[FactOfKind<'_>]) -> FleetHost {
+        let record = self.records[at];
+        let families: Vec<HostFamily> = self.families(at);
+        let figures: Vec<HostFigure> = self.figures(at);
+        let odd = self.odd_families(&families, &figures);
+        let differences = if self.records.len() < FEWEST { Vec::new() } else { differences(at, facts) };
+        let causes = causes_of(self.rules, &record.facts, &differences, &odd);
+        let reasons = if causes.is_empty() { self.not_judged(at, &differences) } else { Vec::new() };
+        let state = match (causes.is_empty(), reasons.is_empty()) {
+            (false, _) => HostState::Odd,
+            (true, true) => HostState::Alike,
+            (true, false) => HostState::NotJudged,
+        };
+        FleetHost {
+            kind: Some(self.at as u64),
+            file: Some(record.file.clone()),
+            run: Some(record.run.clone()),
+            started: Some(record.started.clone()),
+            labels: record.labels.clone(),
+            causes,
+            reasons,
+            p_value: self.judged.p_values[at],
+            families,
+            figures,
+            ..without(&record.host, state)
+        }
+    }
+
+    fn families(&self, at: usize) -> Vec<HostFamily> {
+        let of = |(family, means): (&String, &BTreeMap<usize, judge::Mean>)| {
+            let mean = means.get(&at)?;
+            let figure = self.catalogue.figures.iter().find(|figure| figure.family == *family)?;
+            Some(HostFamily {
+                family: family.clone(),
+                figures: mean.figures as u64,
+                deviation: mean.off.exp() - 1.0,
+                is_worse: figure.less_is_better().map(|less| (mean.off > 0.0) == less),
+                p_value: mean.p_value,
+                is_odd: self.judged.is_odd_family(at, mean),
+            })
+        };
+        self.judged.families.iter().filter_map(of).collect()
+    }
+
+    fn figures(&self, at: usize) -> Vec<HostFigure> {
+        let of = |(place, column): (usize, &judge::Column)| {
+            let cell = column.cells.get(&at)?;
+            Some(HostFigure {
+                figure: place as u64,
+                value: cell.reading.ln.exp(),
+                deviation: cell.off.exp() - 1.0,
+                is_odd: self.judged.is_odd_figure(at, cell),
+                is_bound: cell.reading.is_open,
+            })
+        };
+        self.judged.columns.iter().enumerate().filter_map(of).collect()
+    }
+
+    /// The families that a host is odd in, by their means or by single figures, the largest difference first.
+    fn odd_families<'f>(&'f self, families: &'f [HostFamily], figures: &'f [HostFigure]) -> Vec<OddFamily<'f>> {
+        let of_means = families.iter().filter(|family| family.is_odd);
+        let of_means = of_means.map(|of| (of.deviation, of.family.as_str(), of.is_worse.unwrap_or(true)));
+        let of_figures = figures.iter().filter(|figure| figure.is_odd).map(|of| {
+            let figure = &self.catalogue.figures[self.judged.columns[of.figure as usize].figure];
+            let is_worse = figure.less_is_better().is_none_or(|less| (of.deviation > 0.0) == less);
+            (of.deviation, figure.family.as_str(), is_worse)
+        });
+        let mut all: Vec<(f64, &str, bool)> = of_means.chain(of_figures).collect();
+        all.sort_by(|(a, ..), (b, ..)| b.abs().total_cmp(&a.abs()));
+        all.into_iter().map(|(_, family, is_worse)| (family, is_worse)).collect()
+    }
+
+    /// Why a host is not judged; nothing if it is.
+    fn not_judged(&self, at: usize, differences: &[Difference<'_>]) -> Vec<Note> {
+        if self.records.len() < FEWEST {
+            return vec![says::few_peers(self.records.len() as u64, FEWEST as u64)];
+        }
+        let half = self.records.len() as f64 * ENOUGH;
+        let usual = self.judged.columns.iter().filter(|column| column.sharp as f64 >= half).count();
+        let own = self.judged.tested(at);
+        if own > 0 && own as f64 >= usual as f64 * ENOUGH {
+            return Vec::new();
+        }
+        let setting = differences
+            .iter()
+            .find(|differs| self.rules.iter().any(|rule| rule.incomparable && rule.fact == Some(differs.own.fact)));
+        match setting {
+            Some(of) => vec![says::other_setting(of.own.fact.name(), &of.own.text, &of.peers.text)],
+            None => vec![says::few_figures(own as u64, usual as u64)],
+        }
+    }
+}
+
+/// The facts in which a host differs from most of its kind.
+fn differences<'f>(at: usize, facts: &'f [FactOfKind<'_>]) -> Vec<Difference<'f>> {
+    let of = |fact: &'f FactOfKind<'_>| {
+        let other = &fact.others[*fact.of_host.get(&at)?];
+        Some(Difference {
+            own: other.value,
+            peers: fact.common,
+            holders: other.hosts.len() as u64,
+            odd: other.odd as u64,
+            p_value: other.p_value,
+        })
+    };
+    facts.iter().filter_map(of).collect()
+}
