@@ -26,6 +26,7 @@ mod saved;
 mod scope;
 mod signals;
 mod sinks;
+mod start;
 mod target;
 mod version;
 

@@ -8,8 +8,8 @@ use tiermark_engine::Host;
 use tiermark_history::{Journal, Store};
 use tiermark_machine::Root;
 use tiermark_model::messages::setup as says;
-use tiermark_model::{CounterSourceId, Exit, IdSet, Machine, PlanPage, Request, Run, RunCounters, RunLabels};
-use tiermark_session::{Asked, Begun, Head, OtherWork, OwnRecord, counted, disturbs_measurement, prepare};
+use tiermark_model::{CounterSourceId, Exit, IdSet, Machine, PlanPage, Request, Run, RunCounters, RunLabels, Warning};
+use tiermark_session::{Asked, Begun, Head, OtherWork, OwnRecord, Prepared, counted, disturbs_measurement, prepare};
 
 use crate::args::{CounterUse, PlaceArgs, RunArgs, Simulation};
 use crate::counters::{open_counters, refuse_contradiction};
@@ -19,7 +19,7 @@ use crate::output::{self, Destination, Failure, complain_once, remark};
 use crate::signals::Stop;
 use crate::sinks::{EventLines, JournalSink, Listeners, Progress, Talk};
 use crate::target::Target;
-use crate::{dry, environment, saved, target, version};
+use crate::{dry, environment, saved, start, target, version};
 
 /// The requests of a command to a machine, with a seed.
 pub(crate) type Requests<'a> = dyn Fn(&Machine, u64) -> Result<Vec<Asked>, Failure> + 'a;
@@ -82,32 +82,36 @@ pub(crate) fn conduct<'a>(job: &Job<'a>, report: bool) -> Result<Ended, Failure>
     let stop = if simulated { Stop::default() } else { Stop::listen().map_err(Failure::tool)? };
     let drawn = if simulated { SIMULATED_SEED } else { environment::random() & SEED_MASK };
     let seed = place.control.seed.unwrap_or(drawn);
-    let Target { host, root } = target::open(job.simulation, seed, place.max_mem, stop.flag())?;
-    let together = place.max_time.filter(|_| job.plan.is_some());
-    let prepared = prepare(&(job.requests)(host.machine(), seed)?, together, host.lab());
-    let mut prepared = prepared.map_err(|probe| Failure::tool(format!("no probe '{probe}'")))?;
-    if job.plan.is_some() {
-        prepared = prepared.of_a_plan(&given(place));
-    }
+    let (mut target, mut prepared) = planned(job, seed, &stop)?;
     if let Some(warning) = prepared.long_run().filter(|_| !result.quiet) {
         output::warn(warning);
     }
     if place.control.dry_run {
-        let exit = dry::run(prepared, host.lab(), job.simulation.simulate.as_deref(), job.args)?;
+        let exit = dry::run(prepared, target.host.lab(), job.simulation.simulate.as_deref(), job.args)?;
         return Ok(Ended { exit, run: None });
     }
     if let Some(refused) = prepared.refused() {
         complain_once(refused);
         return Ok(Ended { exit: Exit::Refused, run: None });
     }
-    let other_work = if simulated { None } else { look_around(prepared.cpus().as_ref(), host.as_ref(), place)? };
-    let (mut host, counters) = count(job, host, &root)?;
-    let begun = prepared.begin(head(job, seed, labels), host.as_ref(), &root, counters, other_work);
-    let store = environment::store();
     // Files are opened before anything is measured: a name that cannot be written must not cost a run.
     let document = result.json.as_deref().map(Destination::open).transpose()?;
     let opened = |export: &Export<'a>| Destination::open(export.place).map(|place| (place, *export));
     let exports = exports.iter().map(opened).collect::<Result<Vec<_>, Failure>>()?;
+    let mut late = None;
+    if let Some(at) = place.control.start.at {
+        match start::wait(at, &stop, result.quiet || result.no_progress) {
+            Ok(warning) => late = warning,
+            Err(exit) => return Ok(Ended { exit, run: None }),
+        }
+        // The machine as it is now; the host's time begins when it is opened.
+        (target, prepared) = planned(job, seed, &stop)?;
+    }
+    let Target { host, root } = target;
+    let other_work = if simulated { None } else { look_around(prepared.cpus().as_ref(), host.as_ref(), place)? };
+    let (mut host, counters) = count(job, host, &root)?;
+    let begun = prepared.begin(head(job, seed, labels, late), host.as_ref(), &root, counters, other_work);
+    let store = environment::store();
     let mut listeners = listeners(job.args, &store, &begun, &stop)?;
     let mut record = OwnRecord::default();
     if !simulated && !result.no_record {
@@ -132,6 +136,16 @@ pub(crate) fn conduct<'a>(job: &Job<'a>, report: bool) -> Result<Ended, Failure>
     };
     let exit = finish(job.args, &store, &run, Sinks { document, exports, report, listeners }, stopped_by)?;
     Ok(Ended { exit, run: Some(run) })
+}
+
+/// Opens the machine, and plans what a job asks of it.
+fn planned(job: &Job<'_>, seed: u64, stop: &Stop) -> Result<(Target, Prepared), Failure> {
+    let place = &job.args.place;
+    let target = target::open(job.simulation, seed, place.max_mem, stop.flag())?;
+    let together = place.max_time.filter(|_| job.plan.is_some());
+    let prepared = prepare(&(job.requests)(target.host.machine(), seed)?, together, target.host.lab());
+    let prepared = prepared.map_err(|probe| Failure::tool(format!("no probe '{probe}'")))?;
+    Ok((target, if job.plan.is_some() { prepared.of_a_plan(&given(place)) } else { prepared }))
 }
 
 /// Puts counters of memory traffic beside the host, and compares them with known streams.
@@ -207,7 +221,7 @@ fn look_around(cpus: Option<&IdSet>, host: &dyn Host, place: &PlaceArgs) -> Resu
 }
 
 /// The parts of the document that are known before the machine is discovered.
-fn head(job: &Job<'_>, seed: u64, labels: RunLabels) -> Head {
+fn head(job: &Job<'_>, seed: u64, labels: RunLabels, late: Option<Warning>) -> Head {
     let (started, id) = environment::started_and_id();
     Head {
         id,
@@ -217,6 +231,7 @@ fn head(job: &Job<'_>, seed: u64, labels: RunLabels) -> Head {
         started,
         seed,
         labels,
+        late,
         plan: job.plan.clone(),
         simulated: job.simulation.simulate.clone(),
     }

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 use std::path::Path;
 
+use jiff::Timestamp;
 pub(crate) use tiermark_model::parse_seconds as seconds;
 use tiermark_model::{Bytes, ChainLayout, FileMemory, IdSet, ListError, PageKind, PingOp, parse_size};
 use tiermark_probes::bandwidth::{DataKind, ThreadCount};
@@ -52,6 +53,21 @@ pub(crate) fn within<T: TryFrom<u64>>(range: RangeInclusive<u64>) -> impl Fn(&st
 /// A label of a document, as in rack=7.
 pub(crate) fn label(text: &str) -> Result<(String, String), String> {
     tiermark_model::parse_label(text).map_err(|refusal| refusal.to_string())
+}
+
+/// A moment: RFC 3339 with its zone, or `@` and whole seconds since 1970. It is at most a day ahead.
+pub(crate) fn moment(text: &str) -> Result<Timestamp, String> {
+    const MOST_HOURS: f64 = 24.0;
+    let moment = match text.strip_prefix('@') {
+        Some(seconds) => seconds.parse().ok().and_then(|seconds| Timestamp::from_second(seconds).ok()),
+        None => text.parse().ok(),
+    };
+    let moment = moment.ok_or("use a time with its zone, such as 2026-11-28T02:00:00Z, or @SECONDS since 1970")?;
+    let hours = moment.duration_since(Timestamp::now()).as_secs_f64() / 3600.0;
+    if hours > MOST_HOURS {
+        return Err(format!("it is {hours:.0} hours ahead; use a time at most {MOST_HOURS:.0} hours ahead"));
+    }
+    Ok(moment)
 }
 
 /// A size above zero.

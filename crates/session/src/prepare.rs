@@ -176,6 +176,7 @@ impl Prepared {
         let machine = host.machine().clone();
         let problems = doctor::problems(root, &machine);
         let mut warnings: Vec<Warning> = problems.iter().map(health::problem).collect();
+        warnings.extend(head.late);
         warnings.extend(survey::warnings(&machine));
         if other_work.is_some() {
             // Other work during the run replaces the load average, which still shows work that ended a minute ago.
@@ -225,6 +226,8 @@ pub struct Head {
     pub seed: u64,
     /// Labels that the user gave.
     pub labels: RunLabels,
+    /// That the run started after the moment at which it should; `None` if it did not.
+    pub late: Option<Warning>,
     /// The page of its plan; `None` for a command of its own.
     pub plan: Option<PlanPage>,
     /// The simulated machine, as the user names it.

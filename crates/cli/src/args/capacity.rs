@@ -11,6 +11,7 @@ use tiermark_model::{Bytes, IdSet};
 use super::load::{Order, Pacing, Spread, above_zero, count, percentage, rate, seconds_or_none, share, value_size};
 use super::{LabelArgs, View};
 use crate::parse;
+use crate::start::StartArgs;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -79,6 +80,8 @@ pub(crate) struct CapacityArgs {
     /// Password of the servers of --target; it is never saved. The environment hides it from other users
     #[arg(hide_short_help = true, long, value_name = "WORD", env = "REDISCLI_AUTH", hide_env_values = true)]
     pub(crate) password: Option<String>,
+    #[command(flatten)]
+    pub(crate) start: StartArgs,
     #[command(flatten)]
     pub(crate) tenants: TenantArgs,
     #[command(flatten)]

@@ -5,6 +5,7 @@ use tiermark_model::{Bytes, FileMemory, IdSet, Numbering, PageKind};
 
 use super::{CountingArgs, LabelArgs};
 use crate::parse::{self, NodeChoice};
+use crate::start::StartArgs;
 
 /// When colours are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -192,6 +193,8 @@ pub(crate) struct ControlArgs {
     pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) counting: CountingArgs,
+    #[command(flatten)]
+    pub(crate) start: StartArgs,
     /// Print the plan and measure nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -8,6 +8,7 @@ pub(super) use tiermark_model::{parse_count as count, parse_seconds_or_none as s
 
 use super::{LabelArgs, View};
 use crate::parse;
+use crate::start::StartArgs;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -127,6 +128,8 @@ pub(crate) struct LoadArgs {
     pub(crate) password: Option<String>,
     #[command(flatten)]
     pub(crate) pace: PaceArgs,
+    #[command(flatten)]
+    pub(crate) start: StartArgs,
     #[command(flatten)]
     pub(crate) asked: AskedArgs,
     #[command(flatten)]

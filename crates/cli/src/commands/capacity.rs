@@ -25,7 +25,7 @@ use tiermark_undo::StateDir;
 use crate::args::{CapacityArgs, Simulation, View};
 use crate::output::{self, Destination, Failure, complain_once, print, rendered, style, tell};
 use crate::signals::Stop;
-use crate::{environment, restoring, sanitise, target, version};
+use crate::{environment, restoring, sanitise, start, target, version};
 use progress::Bar;
 
 /// Runs the command.
@@ -101,6 +101,13 @@ fn measure(
         // If a signal ended the checks, servers that were not reached are not a refusal.
         return stop.exit().ok_or(failure);
     }
+    let mut late = None;
+    if let Some(at) = args.start.at {
+        match start::wait(at, stop, args.quiet) {
+            Ok(warning) => late = warning,
+            Err(exit) => return Ok(exit),
+        }
+    }
     let (root, machine) = (Root::live(), target::this_machine()?);
     let watch = OtherWork::begin(&machine.allowed_cpus, prepared.job.pending().setup.force, disturbs_tenants)?;
     let mut saved = match prepared.job {
@@ -123,6 +130,7 @@ fn measure(
         }
     };
     let health = health.ended();
+    warnings.extend(late);
     warnings.extend(health.iter().flat_map(health_warnings));
     let programs = watch.as_ref().filter(|_| has_own_servers(&saved)).map(OtherWork::programs).unwrap_or_default();
     // Where servers are elsewhere, no trial shows what other programs used of the client's machine.

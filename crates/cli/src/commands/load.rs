@@ -22,13 +22,16 @@ use crate::output::{self, Destination, Failure, print, rendered, style, tell};
 use crate::signals::Stop;
 use crate::sinks::line_that_moves;
 use crate::target;
-use crate::{environment, finish, version};
+use crate::{environment, finish, start, version};
 
 /// Default limit of requests under way on a connection of an open loop: more than with any server that keeps up.
 const OPEN_DEPTH: usize = 1000;
 
 /// Runs the command.
 pub(crate) fn run(args: &LoadArgs) -> Result<Exit, Failure> {
+    if args.asked.fill_only && args.start.at.is_some() {
+        return Err(Failure::usage("--at is when measuring starts, and --fill-only measures nothing: leave one out"));
+    }
     let place = args.json.as_deref().map(Destination::open).transpose()?;
     let tables = Table::open(args)?;
     let stop = Stop::listen().map_err(Failure::tool)?;
@@ -191,6 +194,13 @@ fn carry_out(args: &LoadArgs, job: &mut Job, stop: &Stop) -> Result<(), Refusal>
     }
     if asked.fill_only || !going() {
         return Ok(());
+    }
+    if let Some(at) = args.start.at {
+        match start::wait(at, stop, args.quiet) {
+            Ok(late) => job.warnings.extend(late),
+            // The signal that ended the wait decides the exit code.
+            Err(_) => return Ok(()),
+        }
     }
     let Job { targets, workload, client, warmup, .. } = &*job;
     if *warmup > 0.0 {

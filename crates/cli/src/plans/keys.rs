@@ -13,7 +13,7 @@ use crate::command_line::{Cli, Command};
 use crate::experiments::Measure;
 
 /// Options that belong to the whole run and not to one of its experiments.
-pub(super) const OF_THE_RUN: [&str; 22] = [
+pub(super) const OF_THE_RUN: [&str; 23] = [
     "csv",
     "format",
     "json",
@@ -22,6 +22,7 @@ pub(super) const OF_THE_RUN: [&str; 22] = [
     "hmat",
     "no-save",
     "label",
+    "at",
     "quiet",
     "no-progress",
     "color",

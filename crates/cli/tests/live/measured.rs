@@ -1,7 +1,8 @@
 //! The program on the machine the tests run on: structure, never speed.
 
+use std::io::{BufRead, BufReader};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::common::{Ran, User, document, findings};
 use rustix::process::{Pid, Signal, kill_process};
@@ -204,6 +205,24 @@ fn signals_stop_a_run_and_lose_nothing() {
             }
         }
     }
+}
+
+#[test]
+fn a_signal_ends_the_wait_for_a_start() {
+    let user = User::new();
+    let later = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() + 600;
+    let mut child = user.start(&["latency", "--quick", "--sizes=32K", "--force", &format!("--at=@{later}")]);
+    let mut err = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("waiting until") {
+        line.clear();
+        assert!(err.read_line(&mut line).unwrap() > 0, "it ended before it waited");
+    }
+    kill_process(Pid::from_raw(child.id() as i32).unwrap(), Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    err.read_line(&mut line).unwrap();
+    assert!(line.contains("nothing was measured"), "{line}");
+    assert!(user.saved("json").is_empty() && user.saved("journal").is_empty());
 }
 
 #[test]

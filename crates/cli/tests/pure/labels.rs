@@ -1,5 +1,7 @@
 //! Labels of documents, and the names of hosts.
 
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
 use crate::common::User;
 
 /// A short run on a small simulated machine.
@@ -33,4 +35,42 @@ fn labels_that_no_document_can_have_are_refused() {
     }
     let load = user.run(&["load", "--target=127.0.0.1:1", "--label=rack=1", "--label=rack=2"]).expect(2).err;
     assert!(load.contains("it is given twice"), "{load}");
+}
+
+/// The option that starts a run so many seconds from now.
+fn at(seconds: i64) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    format!("--at=@{}", now.strict_add_signed(seconds))
+}
+
+#[test]
+fn a_run_starts_at_its_time() {
+    let user = User::new();
+    let loud: Vec<&str> = SHORT.into_iter().filter(|word| *word != "-q").collect();
+    let begun = Instant::now();
+    let ran = user.run(&[&loud[..], &[&at(2)]].concat()).expect(0);
+    assert!(begun.elapsed() >= Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert!(ran.err.contains("waiting until 20"), "{}", ran.err);
+    let quiet = user.run(&[&SHORT[..], &[&at(1), "--json"]].concat()).expect(0);
+    assert!(quiet.err.is_empty() && !quiet.out.contains("start_missed"), "{}", quiet.err);
+}
+
+#[test]
+fn a_time_that_has_passed_starts_at_once_and_one_too_far_ahead_is_refused() {
+    let user = User::new();
+    let ran = user.run(&[&SHORT[..], &["--at=2026-01-01T00:00:00+01:00", "--json"]].concat()).expect(0);
+    let warnings = ran.json()["warnings"].clone();
+    assert!(warnings.as_array().unwrap().iter().any(|warning| warning["code"] == "start_missed"), "{warnings}");
+    for (time, why) in [
+        (at(25 * 3600), "25 hours ahead"),
+        ("--at=2026-01-01T00:00:00".to_owned(), "a time with its zone"),
+        ("--at=@soon".to_owned(), "a time with its zone"),
+    ] {
+        let err = user.run(&[&SHORT[..], &[&time]].concat()).expect(2).err;
+        assert!(err.contains(why), "{time}: {err}");
+    }
+    let load = user.run(&["load", "--target=127.0.0.1:1", "--fill-only", &at(60)]).expect(2).err;
+    assert!(load.contains("leave one out"), "{load}");
+    // What can be found out before is said at once.
+    user.run(&[&SHORT[..], &[&at(60), "--cpus=99"]].concat()).expect(4);
 }

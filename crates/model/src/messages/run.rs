@@ -14,6 +14,12 @@ messages! {
     Refusal run_stopped(step: &str):
         "{step}", "the run was stopped", "let it run to its end";
 
+    /// A moment of `--at` that had passed when the run was ready.
+    Warning start_missed(at: &str, late_seconds: f64):
+        "the time of --at, {at}, had passed {late_seconds:.1} s before the run was ready",
+        "the run started at once, after other hosts with this time",
+        "give a later time";
+
     /// A word of `--label` without `=`.
     Refusal label_without_value(text: &str):
         "label '{text}'", "it has no value", "write KEY=VALUE, such as rack=7";
