@@ -20,6 +20,7 @@ mod names;
 mod output;
 mod parse;
 mod plans;
+mod pseudonyms;
 mod restoring;
 mod sanitise;
 mod saved;

@@ -6,13 +6,16 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt::Write as _;
 
-use tiermark_model::{Experiment, FigureName, Finding, Grade, Label, Labels, Run, Unit};
+use tiermark_model::{Experiment, FigureName, Finding, Grade, HOST_LABEL, Label, Labels, Run, RunLabels, Unit};
 use tiermark_page::clean;
 
 /// Labels that say how a number was measured in one run, beside its grade.
 const OF_THE_RUN: [&str; 3] = [Labels::CPUS, Labels::KERNEL, Labels::LIMIT];
 /// The family of the labels that may change from run to run.
 const INFO: &str = "tiermark_finding_info";
+
+/// The family of what names a run: its host, its id and the labels that the user gave.
+const RUN_INFO: &str = "tiermark_run_info";
 
 /// Renders a run. A finding without a number, or with one that is withheld, has no line.
 pub fn openmetrics(run: &Run) -> String {
@@ -34,6 +37,9 @@ pub fn openmetrics(run: &Run) -> String {
         }
     }
     let about = AboutRun {
+        id: &run.id,
+        host: run.host(),
+        labels: &run.labels,
         title: &run.title,
         started: &run.started,
         is_complete: run.complete,
@@ -57,6 +63,11 @@ pub(crate) fn add(families: &mut Families, metric: String, value: f64, of: Named
 
 /// What is said of a run of any kind.
 pub(crate) struct AboutRun<'a> {
+    pub(crate) id: &'a str,
+    /// Name of the host, where known.
+    pub(crate) host: Option<&'a str>,
+    /// Labels that the user gave.
+    pub(crate) labels: &'a RunLabels,
     pub(crate) title: &'a str,
     pub(crate) started: &'a str,
     pub(crate) is_complete: bool,
@@ -67,6 +78,11 @@ pub(crate) struct AboutRun<'a> {
 
 /// Adds what is said of the run itself.
 pub(crate) fn add_run(families: &mut Families, run: &AboutRun<'_>) {
+    let mut named = Named::from([("title".to_owned(), run.title.to_owned()), ("run".to_owned(), run.id.to_owned())]);
+    named.extend(run.host.map(|host| ("host".to_owned(), host.to_owned())));
+    let own = run.labels.iter().filter(|(key, _)| *key != HOST_LABEL);
+    named.extend(own.map(|(key, value)| (format!("label_{}", name(key)), value.clone())));
+    families.insert(RUN_INFO.to_owned(), BTreeMap::from([(joined(&named), 1.0)]));
     let flag = |is_so: bool| Some(f64::from(u8::from(is_so)));
     for (family, value) in [
         ("tiermark_run_complete", flag(run.is_complete)),
@@ -237,6 +253,8 @@ mod tests {
             run.experiments.truncate(1);
             run.experiments[0].findings = vec![finding];
             run.simulated = None;
+            run.labels =
+                [("host", "node07"), ("rack.row", "3")].map(|(key, of)| (key.to_owned(), of.to_owned())).into();
             run
         };
         let rate = |run: &Run| {
@@ -252,6 +270,7 @@ mod tests {
             info.contains("figure=\"write.dram.one\",grade=\"trusted\",kernel=\"fill.rep/stosq\",metric="),
             "{info}"
         );
+        assert!(info.contains("tiermark_run_info{host=\"node07\",label_rack_row=\"3\",run=\""), "{info}");
         run.simulated = Some("synth:".into());
         run.started = "2026-03-01T12:30:05Z".into();
         let text = openmetrics(&run);

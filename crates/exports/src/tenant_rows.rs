@@ -4,7 +4,7 @@
 use serde_json::Value;
 use tiermark_model::capacity::{Answer, Capacity, Case, CurvePoint, Evidence, Outcome, TrialRecord};
 use tiermark_model::load::{LoadLatencies, LoadLoop, LoadRun, LoadTenant, PUNCTUAL};
-use tiermark_model::{Grade, Labels};
+use tiermark_model::{Grade, Labels, RunLabels};
 
 use crate::openmetrics::{AboutRun, Families, Named, add, add_run, name, text, written};
 use crate::tidy::{TidyRow, lines, table};
@@ -54,6 +54,8 @@ struct TenantRow {
 /// A run of tenants or of load as numbers.
 pub struct TenantRows<'a> {
     id: &'a str,
+    host: Option<&'a str>,
+    run_labels: &'a RunLabels,
     started: &'a str,
     probe: &'static str,
     title: String,
@@ -69,6 +71,8 @@ impl<'a> TenantRows<'a> {
         let is_open = |case: &Case| matches!(case.answer, Answer::Between { .. });
         Self {
             id: &run.id,
+            host: run.host(),
+            run_labels: &run.labels,
             started: &run.started,
             probe: "capacity",
             title: format!("capacity {}", run.scenario),
@@ -84,6 +88,8 @@ impl<'a> TenantRows<'a> {
         let seconds = [&run.fill, &run.measured].into_iter().flatten().map(|part| part.client_wall_seconds).sum();
         Self {
             id: &run.id,
+            host: run.host(),
+            run_labels: &run.labels,
             started: &run.started,
             probe: "load",
             title: "load".to_owned(),
@@ -123,6 +129,9 @@ impl<'a> TenantRows<'a> {
             add(&mut families, gauge.to_owned(), value / divisor, of, how);
         }
         let about = AboutRun {
+            id: self.id,
+            host: self.host,
+            labels: self.run_labels,
             title: &self.title,
             started: self.started,
             is_complete: self.is_complete,
@@ -156,6 +165,7 @@ impl<'a> TenantRows<'a> {
                 refusal: None,
                 visits: None,
                 state: None,
+                host: self.host,
                 labels: &row.labels,
             };
             row.object()

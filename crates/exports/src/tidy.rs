@@ -9,7 +9,7 @@ use tiermark_model::{Code, Grade, Labels, Observation, ReasonCode, Run, StateKin
 use tiermark_page::clean;
 
 /// Columns of CSV that every row has, in order; labels follow.
-const COLUMNS: [&str; 19] = [
+const COLUMNS: [&str; 20] = [
     "run",
     "started",
     "simulated",
@@ -29,6 +29,7 @@ const COLUMNS: [&str; 19] = [
     "refusal",
     "visits",
     "state",
+    "host",
 ];
 
 /// An observation as a row.
@@ -58,6 +59,8 @@ pub(crate) struct TidyRow<'a, M, U, R> {
     /// `None` where nothing is visited.
     pub(crate) visits: Option<usize>,
     pub(crate) state: Option<StateKind>,
+    /// Name of the host, where known.
+    pub(crate) host: Option<&'a str>,
     pub(crate) labels: &'a Labels,
 }
 
@@ -91,6 +94,7 @@ fn rows(run: &Run) -> impl Iterator<Item = Value> {
             refusal: seen.refusal.as_ref().map(|refusal| &refusal.code),
             visits: Some(seen.visits.len()),
             state: seen.state,
+            host: run.host(),
             labels: &seen.labels,
         };
         row.object()
@@ -184,13 +188,16 @@ mod tests {
 
     #[test]
     fn a_row_has_every_column() {
-        let text = csv(&run());
+        let mut run = run();
+        run.labels.insert(tiermark_model::HOST_LABEL.to_owned(), "node07".to_owned());
+        let text = csv(&run);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 3);
         assert!(lines[0].starts_with("run,started,simulated,probe,experiment,step,metric,unit,value,low,high"));
         assert!(lines[1].contains(",1.25,1.0,1.5,2.0,1.5,4.0,") && lines[1].contains(",\"L1, \"\"first\"\"\","));
         let of_second = ["op", "size", "label_state", "tier", "value"].map(|column| cell(&text, 2, column));
         assert_eq!(of_second, ["read", "", "", "", ""]);
+        assert_eq!(cell(&text, 2, "host"), "node07");
     }
 
     /// So that files can be joined, whatever was measured.

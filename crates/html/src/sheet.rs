@@ -2,7 +2,7 @@
 
 use tiermark_model::capacity::Capacity;
 use tiermark_model::load::LoadRun;
-use tiermark_model::{Against, Comparison, CurveProfile, Grade, Run};
+use tiermark_model::{Against, Comparison, CurveProfile, Grade, HOST_LABEL, Run};
 use tiermark_page::{
     Block, Detail, Ink, Page, Style, clean, escaped as text, hertz, html as elements, labelled, nanoseconds, paragraph,
     seconds,
@@ -111,8 +111,7 @@ fn title(pieces: &mut Vec<Block>, style: &Style) -> String {
 /// The name of the host, else that of its processor.
 fn host(run: &Run) -> &str {
     let processor = run.machine.cpu_model.name.as_deref();
-    let host = run.machine.system.hostname.as_deref().filter(|name| *name != GONE);
-    host.or(processor).unwrap_or("an unknown processor")
+    run.host().filter(|name| *name != GONE).or(processor).unwrap_or("an unknown processor")
 }
 
 /// The machine in a line.
@@ -124,7 +123,6 @@ fn machine_words(run: &Run, style: &Style) -> String {
 fn facts(run: &Run, style: &Style) -> String {
     let numbers = tiermark_report::numbers(run);
     let count = |grade: Grade| numbers.iter().filter(|f| f.verdict.grade == grade && !f.verdict.is_refused()).count();
-    let system = &run.machine.system;
     let mut counted = format!("{} of {} trusted", count(Grade::Trusted), numbers.len());
     for (grade, name) in [(Grade::Bound, "bounds"), (Grade::Suspect, "suspect"), (Grade::Invalid, "invalid")] {
         match count(grade) {
@@ -133,14 +131,16 @@ fn facts(run: &Run, style: &Style) -> String {
         }
     }
     let mut facts = vec![("Machine", machine_words(run, style))];
-    facts.extend(system.hostname.clone().map(|name| ("Host", name)));
+    facts.extend(run.host().map(|name| ("Host", name.to_owned())));
+    let labels = run.labels.iter().filter(|(key, _)| *key != HOST_LABEL);
+    facts.extend(labels.map(|(key, value)| (key.as_str(), value.clone())));
     facts.extend([("Started", run.started.clone()), ("Took", seconds(run.seconds))]);
     facts.extend((!numbers.is_empty()).then_some(("Numbers", counted)));
     list(&facts)
 }
 
 fn list(facts: &[(&str, String)]) -> String {
-    let fact = |(name, value): &(&str, String)| format!("<div><dt>{name}</dt><dd>{}</dd></div>", text(value));
+    let fact = |(name, value): &(&str, String)| format!("<div><dt>{}</dt><dd>{}</dd></div>", text(name), text(value));
     format!("<dl class=\"facts\">{}</dl>\n", facts.iter().map(fact).collect::<String>())
 }
 

@@ -141,6 +141,7 @@ mod tests {
             id: "20260102".to_owned(),
             title: "survey".to_owned(),
             started: "2026-01-02T03:04:05Z".to_owned(),
+            host: Some("node07".to_owned()),
             cpu: Some("A processor".to_owned()),
             complete: true,
             simulated: false,

@@ -1,5 +1,7 @@
 //! Lists of kernels, probes, primitives, runs and commands of other tools.
 
+use std::collections::BTreeSet;
+
 use tiermark_model::{Bytes, KernelInfo, Metric, OsGroup, Pattern, PrimitiveInfo, Refusal, StoreKind, Sweep};
 use tiermark_page::{
     Cell, Detail, Ink, Page, Style, Table, command, heading, left, paragraph, railed, raw, seconds, space, width,
@@ -159,7 +161,12 @@ pub fn runs(lines: &[RunLine]) -> Page {
     let table = Table::of(lines).numbers("run", |line| Cell::inked(&line.id, Ink::Head));
     let table = table.texts("what", |line| known(line, |run| run.title.clone()));
     let table = table.numbers("took", |line| known(line, |run| run.seconds.map(seconds).unwrap_or_default()));
-    table.numbers("trusted", |line| known(line, trusted)).texts("machine", machine).table().indent(0).into()
+    let table = table.numbers("trusted", |line| known(line, trusted));
+    // The runs of a user are most often of one host.
+    let hosts: BTreeSet<&str> = lines.iter().filter_map(|line| line.what.as_ref().ok()?.host.as_deref()).collect();
+    let host = |line: &RunLine| known(line, |run| run.host.clone().unwrap_or_default());
+    let table = table.when(hosts.len() > 1, |table| table.texts("host", host));
+    table.texts("machine", machine).table().indent(0).into()
 }
 
 /// Renders names, each with a line of text.

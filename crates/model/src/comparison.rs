@@ -49,6 +49,9 @@ pub struct ComparedRun {
     pub title: String,
     /// Its start, RFC 3339 in UTC.
     pub started: String,
+    /// Name of the host, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// Name of the processor, where known.
     pub cpu: Option<String>,
     /// Whether everything planned was measured.
@@ -65,6 +68,7 @@ impl ComparedRun {
             id: run.id.clone(),
             title: run.title.clone(),
             started: run.started.clone(),
+            host: run.host().map(str::to_owned),
             cpu: run.machine.cpu_model.name.clone(),
             complete: run.complete,
             simulated: run.simulated.is_some(),

@@ -148,6 +148,9 @@ pub struct HistoryRun {
     pub complete: bool,
     /// Name of the simulated machine; `None` on a real one.
     pub simulated: Option<String>,
+    /// Name of the host, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// Name of the processor, where known.
     pub cpu: Option<String>,
     /// Version of the program.

@@ -1,28 +1,30 @@
-//! Copies of documents without the names in them, so that they can be shared.
+//! Copies of documents without the names in them, so that they can be shared. Hosts have pseudonyms instead, so that
+//! documents of one host stay together.
 
 #![forbid(unsafe_code)]
 
+mod pseudonyms;
 mod tenants;
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
-use tiermark_model::{Label, Labels, Machine, Note, Reason, Refusal, Run, Verdict};
+use tiermark_model::{HOST_LABEL, Label, Labels, Machine, Note, Reason, Refusal, Run, RunLabels, Verdict};
 
+pub use pseudonyms::Pseudonyms;
 pub use tenants::{redact_capacity, redact_load, without_commands};
 
 /// What stands in place of a removed text.
 pub const GONE: &str = "(redacted)";
 
-/// A copy without host name, names of other programs, cgroup path, command-line paths, and user names in any path;
-/// numbers stay as they are.
-pub fn redact(run: &Run) -> Run {
-    let scrub = Scrub::new(&run.machine);
+/// A copy without names of other programs, cgroup path, command-line paths, and user names in any path, and with
+/// pseudonyms as host name and values of labels; numbers stay as they are.
+pub fn redact(run: &Run, names: Pseudonyms) -> Run {
+    let scrub = Scrub::new(&run.machine, &run.labels, names);
     let mut run = run.clone();
     let kernels: Vec<String> = run.bench.kernels.iter().map(|k| k.id.to_string()).collect();
-    for argument in &mut run.command {
-        *argument = scrub.argument(argument, &kernels);
-    }
+    scrub.command(&mut run.command, &kernels);
+    names.labels(&mut run.labels);
     scrub.machine(&mut run.machine);
     scrub.text(&mut run.id);
     scrub.text(&mut run.title);
@@ -83,27 +85,33 @@ pub fn redact(run: &Run) -> Run {
 
 /// The words to take out of texts.
 struct Scrub {
-    words: Vec<String>,
+    /// Each with what stands in its place, the longest first.
+    words: Vec<(String, String)>,
+    names: Pseudonyms,
 }
 
 impl Scrub {
-    fn new(machine: &Machine) -> Self {
-        let host =
-            machine.system.hostname.iter().flat_map(|h| [h.clone(), h.split('.').next().unwrap_or(h).to_owned()]);
+    fn new(machine: &Machine, labels: &RunLabels, names: Pseudonyms) -> Self {
+        let hosts = machine.system.hostname.iter().chain(labels.get(HOST_LABEL));
+        let hosts = hosts.flat_map(|host| {
+            let short = host.split('.').next().unwrap_or(host);
+            [host.as_str(), short].map(|word| (word.to_owned(), names.host(host)))
+        });
         let groups = machine.system.cgroup.iter().flat_map(|group| {
             let files = group.clone().files_mut().map(|file| file.clone()).collect::<Vec<_>>();
             std::iter::once(group.path.clone()).chain(files)
         });
+        let groups = groups.map(|group| (group, GONE.to_owned()));
         // The root group has no name.
-        let mut words: Vec<String> = host.chain(groups).filter(|w| !matches!(w.as_str(), "" | "/")).collect();
-        words.sort_by_key(|w| std::cmp::Reverse(w.len()));
-        Self { words }
+        let mut words: Vec<_> = hosts.chain(groups).filter(|(word, _)| !matches!(word.as_str(), "" | "/")).collect();
+        words.sort_by_key(|(word, _)| std::cmp::Reverse(word.len()));
+        Self { words, names }
     }
 
     fn machine(&self, machine: &mut Machine) {
         let system = &mut machine.system;
         if let Some(host) = &mut system.hostname {
-            *host = GONE.to_owned();
+            *host = self.names.host(host);
         }
         if let Some(group) = &mut system.cgroup {
             group.path = GONE.to_owned();
@@ -118,6 +126,24 @@ impl Scrub {
             }
         }
         machine.unseen.iter_mut().for_each(|refusal| self.refusal(refusal));
+    }
+
+    /// A command line with its paths and the values of its labels taken out.
+    fn command(&self, words: &mut [String], kernels: &[String]) {
+        const LABEL: &str = "--label";
+        let labels =
+            |typed: &str| typed.split(',').map(|one| self.names.typed_label(one)).collect::<Vec<_>>().join(",");
+        let mut is_label = false;
+        for word in words {
+            let typed = word.strip_prefix(LABEL).and_then(|rest| rest.strip_prefix('='));
+            *word = match typed {
+                Some(typed) => format!("{LABEL}={}", labels(typed)),
+                None if is_label => labels(word),
+                None => self.argument(word, kernels),
+            };
+            // Its value may be the next word.
+            is_label = word == LABEL;
+        }
     }
 
     /// An argument with its paths taken out; kernel names look like paths and are none.
@@ -180,9 +206,9 @@ impl Scrub {
     }
 
     fn text(&self, text: &mut String) {
-        for word in &self.words {
+        for (word, instead) in &self.words {
             if text.contains(word.as_str()) {
-                *text = without_word(text, word);
+                *text = without_word(text, word, instead);
             }
         }
         for home in ["/home/", "/Users/", "/root/", "/run/user/"] {
@@ -212,8 +238,8 @@ fn messages_programs(fields: &mut Map<String, Value>) {
     }
 }
 
-/// The text with a word cut to a marker where it stands by itself: a host called "a" is in every text.
-fn without_word(text: &str, word: &str) -> String {
+/// The text with a word replaced where it stands by itself: a host called "a" is in every text.
+fn without_word(text: &str, word: &str, instead: &str) -> String {
     let is_letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     let (begins, ends) = (is_letter(word.chars().next()), is_letter(word.chars().next_back()));
     let mut out = String::new();
@@ -223,7 +249,7 @@ fn without_word(text: &str, word: &str) -> String {
         let last = before.chars().next_back().or_else(|| out.chars().next_back());
         let is_part = begins && is_letter(last) || ends && is_letter(after.chars().next());
         out.push_str(before);
-        out.push_str(if is_part { word } else { GONE });
+        out.push_str(if is_part { word } else { instead });
         rest = after;
     }
     out + rest

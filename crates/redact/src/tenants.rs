@@ -4,17 +4,20 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tiermark_model::capacity::Capacity;
 use tiermark_model::load::LoadRun;
-use tiermark_model::{FromJson, Note};
+use tiermark_model::{FromJson, Machine, Note};
 
-use crate::{GONE, Scrub, programs};
+use crate::{GONE, Pseudonyms, Scrub, programs};
 
-/// A copy of a capacity run without host name, cgroup path, paths and user names, and without the commands of its user.
-pub fn redact_capacity(run: &Capacity) -> Capacity {
-    let scrub = Scrub::new(&run.machine);
+/// A copy of a capacity run without cgroup path, paths and user names, and without the commands of its user, and with
+/// pseudonyms as host name and values of labels.
+pub fn redact_capacity(run: &Capacity, names: Pseudonyms) -> Capacity {
+    let scrub = Scrub::new(&run.machine, &run.labels, names);
     let mut machine = run.machine.clone();
     scrub.machine(&mut machine);
     let changed = changed(&without_commands(run), |value| scrub.value(value));
-    Capacity { machine, ..changed }
+    let mut labels = run.labels.clone();
+    names.labels(&mut labels);
+    Capacity { machine, labels, ..changed }
 }
 
 /// A copy of a capacity run without the commands of its user and what those said: either may hold passwords.
@@ -22,10 +25,12 @@ pub fn without_commands(run: &Capacity) -> Capacity {
     changed(run, strip)
 }
 
-/// A copy of a run of load without the addresses of servers, paths and user names.
-pub fn redact_load(run: &LoadRun) -> LoadRun {
+/// A copy of a run of load without the addresses of servers, paths and user names, and with pseudonyms as values of
+/// labels.
+pub fn redact_load(run: &LoadRun, names: Pseudonyms) -> LoadRun {
     let mut run = run.clone();
-    let scrub = Scrub { words: Vec::new() };
+    let scrub = Scrub::new(&Machine::default(), &run.labels, names);
+    names.labels(&mut run.labels);
     let mut addresses: Vec<String> = Vec::new();
     for (number, tenant) in
         run.fill.iter_mut().chain(&mut run.measured).flat_map(|part| part.tenants.iter_mut().enumerate())
@@ -39,11 +44,11 @@ pub fn redact_load(run: &LoadRun) -> LoadRun {
     for warning in &mut run.warnings {
         programs(&mut warning.data, [&mut warning.state, &mut warning.text]);
     }
+    scrub.command(&mut run.command, &[]);
     for word in &mut run.command {
-        *word = match addresses.iter().any(|address| word.contains(address.as_str())) {
-            true => GONE.to_owned(),
-            false => scrub.argument(word, &[]),
-        };
+        if addresses.iter().any(|address| word.contains(address.as_str())) {
+            *word = GONE.to_owned();
+        }
     }
     run
 }
@@ -129,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_redacted_capacity_run_names_nobody() {
-        let redacted = redact_capacity(&run());
+        let redacted = redact_capacity(&run(), Pseudonyms::new([1, 2]));
         let text = serde_json::to_string(&redacted).unwrap();
         assert!(!text.contains("S3CRET") && !text.contains("db7"), "{text}");
         assert_eq!(redacted.cases.len(), run().cases.len());
@@ -141,7 +146,7 @@ mod tests {
         let mut run: LoadRun = serde_json::from_str(text).unwrap();
         run.warnings.push(tiermark_model::messages::load::load_beside_others(1.6, 2, "payroll 1.6"));
         assert!(text.contains("127.0.0.1:7771") && run.command.iter().any(|word| word.contains("127.0.0.1")));
-        let redacted = redact_load(&run);
+        let redacted = redact_load(&run, Pseudonyms::new([1, 2]));
         let text = serde_json::to_string(&redacted).unwrap();
         assert!(!text.contains("127.0.0.1") && !text.contains("payroll"), "{text}");
         assert_eq!(redacted.measured.unwrap().all, run.measured.unwrap().all);

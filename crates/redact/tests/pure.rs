@@ -9,7 +9,9 @@ mod common;
 use common::*;
 use proptest::prelude::*;
 use tiermark_model::*;
-use tiermark_redact::redact;
+use tiermark_redact::{Pseudonyms, redact};
+
+const NAMES: [u64; 2] = [1, 2];
 
 #[test]
 fn redacted_documents_name_nobody() {
@@ -20,7 +22,7 @@ fn redacted_documents_name_nobody() {
     run.machine.unseen.push(messages::machine::file_denied("/home/ada/x", "build-7 denies it"));
     let labels = &mut run.experiments[0].findings[0].labels;
     *labels = labels.clone().text("tier", "DRAM of build-7");
-    let redacted = redact(&run);
+    let redacted = redact(&run, Pseudonyms::new(NAMES));
     let text = serde_json::to_string(&redacted).unwrap();
     for name in ["build-7", "ada", "example.org", "user-1000", "nginx", "mysqld"] {
         assert!(!text.contains(name), "{name}");
@@ -38,10 +40,37 @@ fn short_names_of_hosts_are_taken_out_as_words() {
     run.warnings = vec![messages::system::doctor_problem("governor", "that of l1, not l10 nor xl1", "", "")];
     let labels = &mut run.experiments[0].findings[0].labels;
     *labels = labels.clone().text("tier", "l1").text("note", "seen on l1.");
-    let redacted = redact(&run);
-    assert!(redacted.warnings[0].text.contains("that of (redacted), not l10 nor xl1"), "{}", redacted.warnings[0].text);
+    let redacted = redact(&run, Pseudonyms::new(NAMES));
+    let host = redacted.host().unwrap();
+    assert!(host.starts_with("host-"), "{host}");
+    assert!(
+        redacted.warnings[0].text.contains(&format!("that of {host}, not l10 nor xl1")),
+        "{}",
+        redacted.warnings[0].text
+    );
     let labels = &redacted.experiments[0].findings[0].labels;
-    assert_eq!((labels.get("tier"), labels.get("note")), (Some("l1"), Some("seen on (redacted).")));
+    assert_eq!((labels.get("tier"), labels.get("note")), (Some("l1"), Some(format!("seen on {host}.").as_str())));
+}
+
+/// A label may be a word of its own in the command, or stand behind the option.
+#[test]
+fn values_of_labels_are_pseudonyms_wherever_they_stand() {
+    let mut run = troubled_run();
+    run.labels =
+        RunLabels::from([("host", "node07"), ("rack", "cellar")].map(|(key, of)| (key.to_owned(), of.to_owned())));
+    run.command = ["tiermark", "survey", "--label=host=node07,rack=cellar", "--label", "rack=cellar", "-q"]
+        .map(str::to_owned)
+        .to_vec();
+    run.warnings = vec![messages::system::doctor_problem("governor", "that of node07", "", "")];
+    let redacted = redact(&run, Pseudonyms::new(NAMES));
+    let text = serde_json::to_string(&redacted).unwrap();
+    assert!(!text.contains("node07") && !text.contains("cellar"), "{:?}", redacted.command);
+    let [host, rack] = ["host", "rack"].map(|key| redacted.labels[key].clone());
+    assert_eq!(
+        redacted.command[2..5],
+        [format!("--label=host={host},rack={rack}"), "--label".into(), format!("rack={rack}")]
+    );
+    assert_eq!((redacted.host(), redacted.warnings[0].text.contains(&host)), (Some(host.as_str()), true));
 }
 
 proptest! {
@@ -56,6 +85,6 @@ proptest! {
         let found = finding("latency", labels.clone(), Unit::Ns, number);
         let mut run = run_of(machines::vm(), &text, vec![strange(labels, number)], vec![found]);
         run.machine.system.hostname = Some(text);
-        redact(&run);
+        redact(&run, Pseudonyms::new(NAMES));
     }
 }

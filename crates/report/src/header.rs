@@ -1,6 +1,6 @@
 //! The head of a run: what ran, where, when, and what the measuring itself stands on.
 
-use tiermark_model::{Bytes, Machine, Run, count_of};
+use tiermark_model::{Bytes, HOST_LABEL, Machine, Run, RunLabels, count_of};
 use tiermark_page::{Detail, Ink, Page, Words, clean, hertz, items, nanoseconds, paragraph, seconds, simulated, space};
 
 /// The machine in a line or two.
@@ -32,10 +32,18 @@ pub fn counts(machine: &Machine) -> String {
 /// The head of a run.
 pub(crate) fn header(run: &Run) -> Page {
     let mut first = vec![format!("tiermark {}", run.title), run.started.clone(), seconds(run.seconds)];
-    first.extend(run.machine.system.hostname.clone());
+    first.extend(run.host().map(str::to_owned));
     let mut out = paragraph("", items(&first), Ink::Head);
     out += paragraph("", machine_line(&run.machine), Ink::Plain);
+    out += labels_line(&run.labels);
     out + remarks(run)
+}
+
+/// The labels that the user gave, without the host, which the title has; empty without any.
+pub fn labels_line(labels: &RunLabels) -> Page {
+    let others = labels.iter().filter(|(key, _)| *key != HOST_LABEL);
+    let words: Vec<String> = others.map(|(key, value)| format!("{key}={}", clean(value))).collect();
+    if words.is_empty() { Page::new() } else { paragraph("", format!("Labels: {}", words.join(", ")), Ink::Plain) }
 }
 
 /// What a reader must not overlook: a simulated machine, a run that was stopped.

@@ -13,6 +13,8 @@ pub struct RunSummary {
     pub seconds: Option<f64>,
     /// Trusted numbers of all; `None` of kinds of runs without grades.
     pub trusted: Option<(usize, usize)>,
+    /// Name of the host, where known.
+    pub host: Option<String>,
     /// The processor, and what keeps the run from being a complete one of a real machine.
     pub machine: String,
 }
@@ -28,6 +30,7 @@ impl RunSummary {
             title: run.title.clone(),
             seconds: Some(run.seconds),
             trusted: Some((numbers.iter().filter(|f| f.verdict.grade == Grade::Trusted).count(), numbers.len())),
+            host: run.host().map(str::to_owned),
             machine: format!("{name}{simulated}{incomplete}"),
         }
     }
@@ -35,7 +38,7 @@ impl RunSummary {
     /// The summary of a run without a document; `what`: its command, and what of it.
     pub fn without_document(what: &str, is_running: bool) -> Self {
         let state = if is_running { "running" } else { "killed, no document" };
-        Self { title: format!("{what}: {state}"), seconds: None, trusted: None, machine: String::new() }
+        Self { title: format!("{what}: {state}"), seconds: None, trusted: None, host: None, machine: String::new() }
     }
 }
 

@@ -18,13 +18,15 @@ use tiermark_page::{
 };
 
 use numbers::{Kind, Number, largest, median, numbers, votes};
-use tiermark_report::{RunSummary, machine_line};
+use tiermark_report::{RunSummary, labels_line, machine_line};
 
 /// Renders a capacity run. In detail every trial says why it was made.
 pub fn capacity(run: &Capacity, detail: Detail) -> Page {
-    let first = [format!("tiermark capacity: {}", run.scenario), run.started.clone()];
+    let mut first = vec![format!("tiermark capacity: {}", run.scenario), run.started.clone()];
+    first.extend(run.host().map(str::to_owned));
     let mut out = paragraph("", items(&first), Ink::Head);
     out += paragraph("", machine_line(&run.machine), Ink::Plain);
+    out += labels_line(&run.labels);
     out += space();
     out += paragraph("  tenant  ", &run.workload, Ink::Plain);
     out += paragraph("  level   ", &run.level, Ink::Plain);
@@ -74,7 +76,7 @@ pub fn summary(run: &Capacity) -> RunSummary {
     let name = run.machine.cpu_model.name.as_deref().unwrap_or("unknown processor");
     let stopped = if run.is_stopped() { ", stopped" } else { "" };
     let title = format!("capacity {}{stopped}", capacity_line(run));
-    RunSummary { title, seconds: None, trusted: None, machine: name.to_owned() }
+    RunSummary { title, seconds: None, trusted: None, host: run.host().map(str::to_owned), machine: name.to_owned() }
 }
 
 /// A capacity run in one line: the scenario, and how many tenants fit on each kind of memory.

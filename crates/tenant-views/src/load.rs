@@ -3,8 +3,10 @@
 mod words;
 
 use tiermark_model::load::{LoadLatencies, LoadLoop, LoadPart, LoadRun, LoadTenant};
-use tiermark_page::{ABSENT, Cell, Detail, Ink, Page, Table, achieved, bullet, heading, percent, seconds, space};
-use tiermark_report::RunSummary;
+use tiermark_page::{
+    ABSENT, Cell, Detail, Ink, Page, Table, achieved, bullet, heading, paragraph, percent, seconds, space,
+};
+use tiermark_report::{RunSummary, labels_line};
 
 use words::{warnings, with_cure};
 pub use words::{warnings as load_warnings, workload as load_workload};
@@ -24,6 +26,8 @@ fn columns(of: &LoadLatencies) -> [Option<f64>; HEADS.len()] {
 /// The page of a run of load.
 pub fn load(run: &LoadRun, detail: Detail) -> Page {
     let mut out = heading(words::title(run));
+    out.extend(run.host().map(|host| paragraph("", format!("Client: {host}"), Ink::Plain)));
+    out += labels_line(&run.labels);
     out += run.measured.as_ref().map(|part| numbers(part, run.workload.pacing, detail)).unwrap_or_default();
     words::facts(run).iter().for_each(|fact| out += bullet("·", Ink::Dim, fact, None));
     let before = run.warnings.iter().map(with_cure);
@@ -36,7 +40,13 @@ pub fn summary(run: &LoadRun) -> RunSummary {
     let parts = [&run.fill, &run.measured].into_iter().flatten();
     let seconds = Some(parts.map(|part| part.client_wall_seconds).sum());
     let machine = if run.complete { "" } else { "incomplete" };
-    RunSummary { title: format!("load: {}", words::title(run)), seconds, trusted: None, machine: machine.to_owned() }
+    RunSummary {
+        title: format!("load: {}", words::title(run)),
+        seconds,
+        trusted: None,
+        host: run.host().map(str::to_owned),
+        machine: machine.to_owned(),
+    }
 }
 
 /// The tables of what was measured: a row for each tenant, and one for all where there are several.

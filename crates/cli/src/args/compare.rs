@@ -44,7 +44,7 @@ pub(crate) struct CompareArgs {
     /// Also write the comparison as a page for a browser
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<String>,
-    /// Leave out names that identify the machines and their owner, with the names given to the runs
+    /// Replace host names by pseudonyms, and leave out other names of machines and owner, and those given to the runs
     #[arg(long)]
     pub(crate) redact: bool,
     #[command(flatten)]

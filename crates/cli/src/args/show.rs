@@ -21,7 +21,10 @@ pub(crate) struct ShowArgs {
     /// Print the document instead of the report
     #[arg(long)]
     pub(crate) json: bool,
-    /// Leave out names that identify the machine and its owner
+    /// Replace host names and labels by pseudonyms, and leave out other names of machine and owner
+    ///
+    /// A host has the same pseudonym in all documents and calls of this user: it is made with the key in
+    /// pseudonyms.key beside the saved runs. Nobody without the key can find out or test a name.
     #[arg(long)]
     pub(crate) redact: bool,
     /// Estimate again from the saved windows, with the methods of this version; -v lists the differences
@@ -51,7 +54,9 @@ pub(crate) struct ReportArgs {
     /// HTML page to write: one file that needs no network; - is standard output
     #[arg(long, value_name = "FILE", default_value = "tiermark.html")]
     pub(crate) html: String,
-    /// Leave out names that identify the machine and its owner
+    /// Replace host names and labels by pseudonyms, and leave out other names of machine and owner
+    ///
+    /// As `tiermark show --redact` does.
     #[arg(long)]
     pub(crate) redact: bool,
     #[command(flatten)]

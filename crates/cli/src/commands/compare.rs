@@ -10,6 +10,7 @@ use super::report::open_page;
 use super::scatter::scatters;
 use crate::args::compare::{CompareArgs, CompareFormat};
 use crate::output::{Destination, Failure, complain, detail, document, print, rendered, style, tell, whoever_reads};
+use crate::pseudonyms::pseudonyms;
 use crate::saved::run_of_probes;
 
 /// Runs the command.
@@ -60,7 +61,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
         gate.exit()
     });
     if args.redact {
-        let redacted: Vec<Run> = runs.iter().map(|(_, run)| tiermark_redact::redact(run)).collect();
+        let names = pseudonyms();
+        let redacted: Vec<Run> = runs.iter().map(|(_, run)| tiermark_redact::redact(run, names)).collect();
         // The path of a file may name its owner.
         let documents: Vec<Document<'_>> = redacted.iter().map(|run| Document { name: &run.id, run }).collect();
         found = of(&documents);

@@ -238,6 +238,7 @@ fn described(head: &RunHead) -> HistoryRun {
         title: head.title.clone(),
         complete: head.complete,
         simulated: head.simulated.clone(),
+        host: head.host.clone(),
         cpu: head.cpu.clone(),
         version: head.version.clone(),
         grades: head.grades,

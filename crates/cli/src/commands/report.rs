@@ -7,9 +7,11 @@ use tiermark_html::{Sheet, html};
 use tiermark_model::capacity::Capacity;
 use tiermark_model::load::LoadRun;
 use tiermark_model::{Exit, Run};
+use tiermark_redact::{Pseudonyms, redact, redact_capacity, redact_load};
 
 use crate::args::ReportArgs;
 use crate::output::{Destination, Failure, detail, style, tell};
+use crate::pseudonyms::pseudonyms;
 use crate::saved::{Kept, SavedDocument};
 
 /// The file name that stands for standard output.
@@ -22,17 +24,25 @@ enum Loaded {
     Load(Box<LoadRun>),
 }
 
-impl Loaded {
-    fn load(reference: &str, redact: bool) -> Result<Self, Failure> {
-        Ok(match SavedDocument::load(reference)? {
-            SavedDocument::Run(run) if redact => Self::Run(Box::new(tiermark_redact::redact(&run))),
+impl From<SavedDocument> for Loaded {
+    fn from(document: SavedDocument) -> Self {
+        match document {
             SavedDocument::Run(run) => Self::Run(run),
-            SavedDocument::Other(Kept::Capacity(run)) if redact => {
-                Self::Capacity(Box::new(tiermark_redact::redact_capacity(&run)))
-            }
             SavedDocument::Other(Kept::Capacity(run)) => Self::Capacity(run),
-            SavedDocument::Other(Kept::Load(run)) if redact => Self::Load(Box::new(tiermark_redact::redact_load(&run))),
             SavedDocument::Other(Kept::Load(run)) => Self::Load(run),
+        }
+    }
+}
+
+impl Loaded {
+    /// The document of a reference, with pseudonyms if they are given.
+    fn load(reference: &str, names: Option<Pseudonyms>) -> Result<Self, Failure> {
+        let document = Self::from(SavedDocument::load(reference)?);
+        Ok(match (document, names) {
+            (document, None) => document,
+            (Self::Run(run), Some(names)) => Self::Run(Box::new(redact(&run, names))),
+            (Self::Capacity(run), Some(names)) => Self::Capacity(Box::new(redact_capacity(&run, names))),
+            (Self::Load(run), Some(names)) => Self::Load(Box::new(redact_load(&run, names))),
         })
     }
 
@@ -48,7 +58,8 @@ impl Loaded {
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let page = open_page(&args.html)?;
-    let loaded = args.runs.iter().map(|reference| Loaded::load(reference, args.redact));
+    let names = args.redact.then(pseudonyms);
+    let loaded = args.runs.iter().map(|reference| Loaded::load(reference, names));
     let loaded = loaded.collect::<Result<Vec<Loaded>, Failure>>()?;
     let sheets: Vec<Sheet<'_>> = loaded.iter().map(Loaded::sheet).collect();
     page.write(&html(&sheets, detail(&args.view), &style(&args.view)))?;

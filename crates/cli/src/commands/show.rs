@@ -10,6 +10,7 @@ use tiermark_session::{Reanalysed, reanalyse_saved};
 
 use crate::args::{Format, ShowArgs};
 use crate::output::{self, Failure, detail, print, rendered, report, style, tell, tell_doubts};
+use crate::pseudonyms::pseudonyms;
 use crate::saved::{Kept, SavedDocument, run_of_probes};
 
 /// Runs the command.
@@ -29,7 +30,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
         run = estimated_again(run, args.view.verbose > 0);
     }
     if args.redact {
-        run = tiermark_redact::redact(&run);
+        run = tiermark_redact::redact(&run, pseudonyms());
     }
     if args.json {
         return print(&output::json(&run)?).map(|()| Exit::Done);
@@ -105,7 +106,7 @@ fn other(args: &ShowArgs, kept: &Kept) -> Result<Exit, Failure> {
     let (style, detail) = (style(&args.view), detail(&args.view));
     let text = match kept {
         Kept::Capacity(run) => {
-            let run = if args.redact { &tiermark_redact::redact_capacity(run) } else { run.as_ref() };
+            let run = if args.redact { &tiermark_redact::redact_capacity(run, pseudonyms()) } else { run.as_ref() };
             let page = || tiermark_tenant_views::capacity(run, detail);
             if args.json {
                 output::json(run)?
@@ -114,7 +115,7 @@ fn other(args: &ShowArgs, kept: &Kept) -> Result<Exit, Failure> {
             }
         }
         Kept::Load(run) => {
-            let run = if args.redact { &tiermark_redact::redact_load(run) } else { run.as_ref() };
+            let run = if args.redact { &tiermark_redact::redact_load(run, pseudonyms()) } else { run.as_ref() };
             let page = || tiermark_tenant_views::load(run, detail);
             if args.json { output::json(run)? } else { laid_out(&TenantRows::of_load(run), args.format, &page, &style) }
         }

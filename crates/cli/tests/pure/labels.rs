@@ -74,3 +74,61 @@ fn a_time_that_has_passed_starts_at_once_and_one_too_far_ahead_is_refused() {
     // What can be found out before is said at once.
     user.run(&[&SHORT[..], &[&at(60), "--cpus=99"]].concat()).expect(4);
 }
+
+/// A user with runs of two simulated hosts.
+fn fleet() -> User {
+    User::after("fleet", |user| {
+        for host in ["node07", "node08"] {
+            let labels = format!("--label=host={host},rack=3");
+            let file = format!("--json={host}.json");
+            let words = ["survey", "--quick", "--simulate=synth:cores=2", "-q", "--seed=7", &labels, &file];
+            user.run(&words).expect(0);
+        }
+    })
+}
+
+#[test]
+fn hosts_have_names_in_every_view() {
+    let user = fleet();
+    let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let show = words(user.run(&["show", "node07.json"]).expect(0).out);
+    assert!(show.starts_with("tiermark survey · node07 ·") && show.contains("Labels: rack=3"), "{show}");
+    for list in [&["list", "runs"][..], &["history", "--all", "--simulate=synth:cores=2"]] {
+        let out = user.run(list).expect(0).out;
+        assert!(out.lines().next().unwrap().contains("host"), "{out}");
+        assert!(["node07", "node08"].iter().all(|host| out.contains(host)), "{out}");
+    }
+    let compared = ["compare", "node07.json", "node08.json"];
+    let found = user.run(&[&compared[..], &["--json", "--html=changes.html"]].concat()).expect(0).json();
+    assert_eq!((&found["first"]["host"], &found["others"][0]["run"]["host"]), (&"node07".into(), &"node08".into()));
+    assert!(user.run(&compared).expect(0).out.contains(", node08, "));
+    let page = |name: &str| std::fs::read_to_string(user.path(name)).unwrap();
+    assert!(page("changes.html").contains("node08.json compared with node07.json"));
+    user.run(&["report", "node07.json", "node08.json", "--html=both.html"]).expect(0);
+    assert!(page("both.html").contains("tiermark survey of node08") && page("both.html").contains("<dt>rack</dt>"));
+    let csv = user.run(&["show", "node08.json", "--format=csv"]).expect(0).out;
+    assert!(csv.lines().next().unwrap().contains(",host,") && csv.lines().skip(1).all(|row| row.contains(",node08,")));
+    let metrics = user.run(&["show", "node08.json", "--format=openmetrics"]).expect(0).out;
+    assert!(metrics.contains("tiermark_run_info{host=\"node08\",label_rack=\"3\","), "{metrics}");
+}
+
+#[test]
+fn a_redacted_host_has_one_pseudonym_in_all_calls() {
+    let user = fleet();
+    let host = |name: &str| {
+        let run = user.run(&["show", name, "--redact", "--json"]).expect(0);
+        assert!(!run.out.contains(name.trim_end_matches(".json")) && !run.out.contains("rack=3"), "{}", run.out);
+        let labels = &run.json()["labels"];
+        (labels["host"].as_str().unwrap().to_owned(), labels["rack"].clone())
+    };
+    let (one, other) = (host("node07.json"), host("node08.json"));
+    assert!(one.0.starts_with("host-") && one.0 != other.0 && one.1 == other.1, "{one:?} {other:?}");
+    let compared = user.run(&["compare", "node07.json", "node08.json", "--redact", "--json"]).expect(0).json();
+    assert_eq!(compared["others"][0]["run"]["host"], other.0.as_str());
+    // Another user has another key; where none can be kept, the pseudonyms are of the call.
+    std::fs::remove_file(user.path("pseudonyms.key")).unwrap();
+    assert_ne!(host("node07.json"), one);
+    std::fs::write(user.path("pseudonyms.key"), "mine").unwrap();
+    let said = user.run(&["show", "node07.json", "--redact"]).expect(0).err;
+    assert!(said.contains("pseudonyms.key: not 32 hex digits"), "{said}");
+}

@@ -313,7 +313,7 @@ fn lists_say_which_runs_of_tenants_have_no_end_and_how_to_go_on() {
 fn runs_of_all_kinds_are_listed_and_found() {
     let user = with_other_kinds();
     user.run(&["latency", "--sizes=16K", "--quick", "--simulate", GUEST, "-q"]).expect(0);
-    let list = user.run(&["list", "runs"]).expect(0).out;
+    let list = user.run(&["list", "runs", "--width=120"]).expect(0).out;
     let at = |words: &str| list.find(words).unwrap_or_else(|| panic!("{words}: {list}"));
     assert!(at("capacity mini") < at("load: 1 tenant") && at("latency") < at("capacity mini"), "newest first: {list}");
     let items = user.run(&["list", "runs", "--json"]).expect(0).json();

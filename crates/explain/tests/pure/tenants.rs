@@ -37,6 +37,7 @@ fn run(case: Case) -> Capacity {
         tool: Tool::default(),
         started: "2026-11-21T19:14:48Z".into(),
         seed: 7,
+        labels: tiermark_model::RunLabels::new(),
         machine: Machine::default(),
         health: None,
         scenario: "mini".into(),

@@ -61,6 +61,8 @@ pub struct RunHead {
     /// The computer, by its host name, because documents do not hold the machine's id; `None` if the document has no
     /// host name or cannot be read.
     pub computer: Option<MachineKey>,
+    /// Name of the host, by its label or as its machine reports it; `None` if neither is there.
+    pub host: Option<String>,
     /// Name of the processor, where known.
     pub cpu: Option<String>,
     /// Version of the program.
@@ -91,6 +93,7 @@ impl RunHead {
             complete: run.complete,
             simulated: run.simulated.as_deref().map(short),
             computer,
+            host: run.host().map(short),
             cpu: machine.cpu_model.name.as_deref().map(short),
             version: short(&run.tool.version),
             grades,

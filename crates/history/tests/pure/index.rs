@@ -79,8 +79,8 @@ impl Kept {
     }
 }
 
-const HEADS: &str = "index-3.jsonl";
-const FIGURES: &str = "figures-3.jsonl";
+const HEADS: &str = "index-4.jsonl";
+const FIGURES: &str = "figures-4.jsonl";
 
 #[test]
 fn a_document_is_read_once() {

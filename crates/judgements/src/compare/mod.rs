@@ -99,7 +99,8 @@ pub(crate) fn described(run: &ComparedRun) -> String {
     let part = if run.complete { "" } else { ", not complete" };
     // A name may be the id itself.
     let id = if run.name == run.id { String::new() } else { format!(" ({})", run.id) };
-    format!("{}{id}: {} of {}{cpu}{simulated}{part}", run.name, run.title, run.started)
+    let host = run.host.as_ref().map_or_else(String::new, |host| format!(", {host}"));
+    format!("{}{id}: {} of {}{host}{cpu}{simulated}{part}", run.name, run.title, run.started)
 }
 
 /// The run that others are compared with, and how many more of its baseline.

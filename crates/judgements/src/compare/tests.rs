@@ -63,6 +63,7 @@ fn comparison() -> Comparison {
         id: "20260101T000000-00000a".into(),
         title: "survey".into(),
         started: "2026-01-01T00:00:00Z".into(),
+        host: Some("node07".to_owned()),
         cpu: Some("EPYC | 9R14".into()),
         complete: true,
         simulated: false,

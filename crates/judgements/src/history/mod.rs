@@ -76,6 +76,8 @@ fn runs(runs: &[HistoryRun], all_machines: bool) -> Page {
     let table = table.numbers("run", |run| Cell::inked(&run.id, Ink::Head)).texts("what", |run| &run.title);
     let table = table.numbers("took", |run| seconds(run.seconds));
     let table = table.numbers("trusted", |run| format!("{} of {}", run.grades.trusted, run.grades.total()));
+    let host = |run: &HistoryRun| run.host.clone().unwrap_or_default();
+    let table = table.when(all_machines, |table| table.texts("host", host));
     let machine = if all_machines { "machine" } else { "" };
     table.texts(machine, |run| remarks(run, all_machines)).table().indent(0).into()
 }

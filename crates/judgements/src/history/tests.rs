@@ -11,6 +11,7 @@ fn run(at: u32) -> HistoryRun {
         title: "survey".into(),
         complete: at != 2,
         simulated: None,
+        host: Some("node07".to_owned()),
         cpu: Some("EPYC | 9R14".into()),
         version: "0.1.0".into(),
         grades: GradeCounts { trusted: 40, bound: 3, suspect: 0, invalid: 1 },

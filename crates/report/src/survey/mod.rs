@@ -44,8 +44,11 @@ pub(crate) fn head(run: &Run) -> Page {
         s if s < 99.5 => format!("{s:.0} s"),
         s => tiermark_page::seconds(s),
     };
-    let parts = [format!("tiermark {}", run.title), machine_words(&run.machine), seconds];
+    let mut parts = vec![format!("tiermark {}", run.title)];
+    parts.extend(run.host().map(str::to_owned));
+    parts.extend([machine_words(&run.machine), seconds]);
     let mut out = paragraph("", items(&parts), Ink::Head);
+    out += crate::header::labels_line(&run.labels);
     out += crate::header::remarks(run);
     out
 }

@@ -338,6 +338,7 @@ pub(crate) fn example_run() -> Run {
         seconds: 12.5,
         complete: true,
         seed: 42,
+        labels: RunLabels::new(),
         plan: Some(PlanPage {
             title: "an example".into(),
             about: "Look for: nothing.".into(),

@@ -52,6 +52,7 @@ pub(crate) fn run_of(machine: Machine, title: &str, observations: Vec<Observatio
         started: "2026-01-02T03:04:05Z".into(),
         seconds: 48.2,
         seed: 42,
+        labels: RunLabels::new(),
         machine,
         bench: Bench {
             clock: ClockInfo { source: "tsc".into(), hz: 2.1e9, resolution_ns: 9.5, how: "calibrated".into() },

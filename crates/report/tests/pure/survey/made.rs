@@ -247,6 +247,7 @@ impl Made {
             seconds: 55.4,
             complete: self.complete,
             seed: 42,
+            labels: RunLabels::new(),
             machine: guest(),
             bench: Bench::default(),
             experiments: vec![Experiment {
