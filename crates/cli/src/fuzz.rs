@@ -57,7 +57,7 @@ pub fn fleet(documents: &[Vec<u8>]) {
     let mut gathered = tiermark_fleet::Gathered::default();
     for (at, bytes) in documents.iter().enumerate() {
         let file = std::path::PathBuf::from(format!("/nowhere/node{at}.json"));
-        files::of_bytes(&file, bytes).into(&mut gathered);
+        files::of_bytes(&file, bytes, None).into(&mut gathered);
     }
     let fleet = gathered.judged(&["node1".to_owned(), "other".to_owned()]);
     for (unicode, detail) in [(true, Detail::Usual), (false, Detail::All)] {

@@ -20,7 +20,7 @@ impl Pseudonyms {
     }
 
     /// The pseudonym of a host: `host-3fa29c1b`.
-    pub(crate) fn host(&self, name: &str) -> String {
+    pub fn host(&self, name: &str) -> String {
         self.of(HOST_LABEL, name)
     }
 

@@ -43,6 +43,9 @@ pub(crate) struct FleetArgs {
     /// Print what the hosts of the largest kind have in common as expectations for `check --expect`
     #[arg(long, conflicts_with_all = ["json", "format", "before"])]
     pub(crate) limits: bool,
+    /// Replace host names by pseudonyms, and leave out what failed hosts said
+    #[arg(long)]
+    pub(crate) redact: bool,
     #[command(flatten)]
     pub(crate) view: View,
 }

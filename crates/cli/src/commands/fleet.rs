@@ -13,24 +13,27 @@ use tiermark_page::markdown;
 use super::report::open_page;
 use crate::args::fleet::{FleetArgs, FleetFormat};
 use crate::output::{Failure, detail, document, print, rendered, style, whoever_reads};
+use crate::pseudonyms::pseudonyms;
 
 /// Runs the command.
 pub(crate) fn run(args: &FleetArgs) -> Result<Exit, Failure> {
     let page = args.html.as_deref().map(open_page).transpose()?;
     let expected = args.hosts.as_deref().map(names).transpose()?.unwrap_or_default();
     let mut gathered = Gathered::default();
-    files::read(&args.paths, &expected, |found| found.into(&mut gathered))?;
+    let names = args.redact.then(pseudonyms);
+    files::read(&args.paths, &expected, names, |found| found.into(&mut gathered))?;
     if gathered.is_empty() {
         return Err(Failure::usage(
             "there is no document of a host: `tiermark survey --quick --json=NAME.json` on each host makes them",
         ));
     }
-    files::read(&args.before, &[], |found| {
+    files::read(&args.before, &[], names, |found| {
         if let files::Found::Host(record) = found {
             gathered.add_before(*record);
         }
     })?;
-    let fleet = gathered.judged(&expected);
+    let shown = |host: String| names.map_or_else(|| host.clone(), |names| names.host(&host));
+    let fleet = gathered.judged(&expected.into_iter().map(shown).collect::<Vec<String>>());
     let _ = page;
     let detail = detail(&args.view);
     let text = match args.format {

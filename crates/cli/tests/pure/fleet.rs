@@ -118,6 +118,20 @@ fn hosts_without_a_document_are_named_with_what_they_said() {
 }
 
 #[test]
+fn names_can_be_left_out() {
+    let user = User::new();
+    rack(&user);
+    fs::write(user.path("rack7/node08.err"), "node08 said").unwrap();
+    fs::write(user.path("rack7/node08.json"), "").unwrap();
+    fs::write(user.path("hosts"), "node01\nnode09\n").unwrap();
+    for layout in ["text", "csv", "openmetrics"] {
+        let said = user.run(&["fleet", "rack7", "--hosts", "hosts", "--redact", "--format", layout]).expect(3);
+        assert!(!said.out.contains("node") || layout == "text" && !said.out.contains("node0"), "{}", said.out);
+        assert!(said.out.contains("host-"), "{}", said.out);
+    }
+}
+
+#[test]
 fn a_wave_of_changes_is_judged_by_the_change_of_the_others() {
     let user = User::new();
     rack(&user);

@@ -11,7 +11,8 @@ use serde::Deserialize;
 use tiermark_fleet::{Gathered, HostRecord};
 use tiermark_history::{MAX_DOCUMENT_BYTES, malformed, parse};
 use tiermark_model::messages::documents as says;
-use tiermark_model::{Bytes, FAILED_HOST_SCHEMA, FailedHost, HostFailure, Refusal};
+use tiermark_model::{Bytes, FAILED_HOST_SCHEMA, FailedHost, HostFailure, Refusal, Run};
+use tiermark_redact::{GONE, Pseudonyms, redact};
 
 use crate::output::{Failure, tell};
 
@@ -51,20 +52,28 @@ impl Found {
     }
 }
 
-/// Reads all documents below some paths, and the standard error of hosts that are expected and have none. Documents are
+/// Reads all documents below some paths, and the standard error of hosts that are expected and have none. With `names`,
+/// hosts have pseudonyms, and what they said is left out. Documents are
 /// read by several threads, a few at a time, and handed on in the order of their names.
 ///
 /// # Errors
 /// A [`Failure`] of usage for a path that cannot be read.
-pub(super) fn read(paths: &[PathBuf], expected: &[String], mut found: impl FnMut(Found)) -> Result<(), Failure> {
+pub(super) fn read(
+    paths: &[PathBuf],
+    expected: &[String],
+    names: Option<Pseudonyms>,
+    mut found: impl FnMut(Found),
+) -> Result<(), Failure> {
     let files = files(paths)?;
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let mut progress = Progress::new(files.len());
     for some in files.chunks(threads * AT_ONCE) {
         let each = some.len().div_ceil(threads);
         let read = thread::scope(|scope| {
-            let parts: Vec<_> =
-                some.chunks(each).map(|part| scope.spawn(|| part.iter().map(|file| of(file)).collect())).collect();
+            let parts: Vec<_> = some
+                .chunks(each)
+                .map(|part| scope.spawn(|| part.iter().map(|file| of(file, names)).collect()))
+                .collect();
             // A thread that panics has nothing to hand on; the panic goes on here.
             let joined = |part: thread::ScopedJoinHandle<'_, Vec<Found>>| {
                 part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -78,7 +87,7 @@ pub(super) fn read(paths: &[PathBuf], expected: &[String], mut found: impl FnMut
     let stems: Vec<String> = files.iter().map(|file| stem(file)).collect();
     for host in expected.iter().filter(|host| !stems.contains(host)) {
         let said = folders.iter().find_map(|folder| standard_error(&folder.join(safe(host)?)));
-        said.into_iter().for_each(|said| found(Found::Failed(failed(host, said))));
+        said.into_iter().for_each(|said| found(Found::Failed(failed(host, said, names))));
     }
     Ok(())
 }
@@ -126,8 +135,8 @@ fn within(folder: &Path, deep: usize, all: &mut Vec<PathBuf>) -> Result<(), Fail
 }
 
 /// What a file holds.
-fn of(file: &Path) -> Found {
-    let subject = format!("'{}'", file.display());
+fn of(file: &Path, names: Option<Pseudonyms>) -> Found {
+    let subject = subject(file, names);
     let mut bytes = Vec::new();
     let read = File::open(file).and_then(|file| file.take(MAX_DOCUMENT_BYTES + 1).read_to_end(&mut bytes));
     match read {
@@ -135,34 +144,43 @@ fn of(file: &Path) -> Found {
         Ok(_) if bytes.len() as u64 > MAX_DOCUMENT_BYTES => {
             Found::Other(says::document_too_large(&subject, Bytes(MAX_DOCUMENT_BYTES)))
         }
-        Ok(_) => of_bytes(file, &bytes),
+        Ok(_) => of_bytes(file, &bytes, names),
     }
 }
 
+fn subject(file: &Path, names: Option<Pseudonyms>) -> String {
+    if names.is_some() { GONE.to_owned() } else { format!("'{}'", file.display()) }
+}
+
 /// What the contents of a file are.
-pub(crate) fn of_bytes(file: &Path, bytes: &[u8]) -> Found {
-    let (name, stem) = (file.display().to_string(), stem(file));
-    let subject = format!("'{name}'");
+pub(crate) fn of_bytes(file: &Path, bytes: &[u8], names: Option<Pseudonyms>) -> Found {
+    let (stem, subject) = (stem(file), subject(file, names));
     let said = |otherwise: String| standard_error(&file.with_extension("")).unwrap_or(otherwise);
     let start = String::from_utf8_lossy(&bytes[..bytes.len().min(START)]);
     if start.trim().is_empty() {
         // The shell makes the file of a command before the command fails.
-        return Found::Failed(failed(&stem, said("its document is empty".to_owned())));
+        return Found::Failed(failed(&stem, said("its document is empty".to_owned()), names));
     }
     if start.contains(FAILED_HOST_SCHEMA) {
-        let row = serde_json::from_slice::<FailedHost>(bytes);
+        let row = serde_json::from_slice::<FailedHost>(bytes).map(|row| redacted(row, names));
         return row.map_or_else(|error| Found::Other(malformed(&error, &subject)), Found::Failed);
     }
     match parse(bytes, &subject) {
-        Ok(run) => {
-            let day = run.started.parse::<Timestamp>().ok().map(|at| at.as_second() as f64 / 86_400.0);
-            Found::Host(Box::new(HostRecord::of(&name, &stem, day, &run)))
-        }
+        Ok(run) => Found::Host(Box::new(host(file, stem, run, names))),
         // Cut short: the host did not end its run, or its line was lost.
         Err(refusal) if start.contains(OF_A_RUN) && is_cut(bytes) => {
-            Found::Failed(failed(&stem, said(refusal.to_string())))
+            Found::Failed(failed(&stem, said(refusal.to_string()), names))
         }
         Err(refusal) => Found::Other(refusal),
+    }
+}
+
+/// The record of a run.
+fn host(file: &Path, stem: String, run: Run, names: Option<Pseudonyms>) -> HostRecord {
+    let day = run.started.parse::<Timestamp>().ok().map(|at| at.as_second() as f64 / 86_400.0);
+    match names {
+        None => HostRecord::of(&file.display().to_string(), &stem, day, &run),
+        Some(names) => HostRecord::of(&run.id, &names.host(&stem), day, &redact(&run, names)),
     }
 }
 
@@ -173,14 +191,22 @@ fn is_cut(bytes: &[u8]) -> bool {
     serde_json::from_slice::<Any>(bytes).is_err_and(|error| error.is_eof())
 }
 
-fn failed(host: &str, said: String) -> FailedHost {
-    FailedHost {
+fn failed(host: &str, said: String, names: Option<Pseudonyms>) -> FailedHost {
+    let row = FailedHost {
         schema: FAILED_HOST_SCHEMA.to_owned(),
         host: host.to_owned(),
         how: HostFailure::Failed,
         exit: None,
         message: said,
         at: None,
+    };
+    redacted(row, names)
+}
+
+fn redacted(row: FailedHost, names: Option<Pseudonyms>) -> FailedHost {
+    match names {
+        Some(names) => FailedHost { host: names.host(&row.host), message: GONE.to_owned(), ..row },
+        None => row,
     }
 }
 
