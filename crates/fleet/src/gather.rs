@@ -143,7 +143,8 @@ impl Gathered {
 
     /// What is to be known of the documents.
     fn notes(&self) -> Vec<Note> {
-        let mut notes = Vec::new();
+        let simulated = self.hosts.values().filter(|host| host.record.is_simulated).count() as u64;
+        let mut notes: Vec<Note> = (simulated > 0).then(|| says::simulated(simulated)).into_iter().collect();
         for (host, older) in &self.older {
             notes.extend(self.hosts.get(host).map(|used| says::older_documents(host, &used.record.file, older)));
         }

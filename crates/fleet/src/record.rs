@@ -30,6 +30,7 @@ pub struct HostRecord {
     /// Its start in days; `None` if the document does not have it.
     pub(crate) day: Option<f64>,
     pub(crate) complete: bool,
+    pub(crate) is_simulated: bool,
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) identity: Identity,
     pub(crate) facts: Vec<HostFact>,
@@ -51,6 +52,7 @@ impl HostRecord {
             started: run.started.clone(),
             day,
             complete: run.complete,
+            is_simulated: run.simulated.is_some(),
             labels: run.labels.clone(),
             identity: Identity {
                 product: system.product.clone(),

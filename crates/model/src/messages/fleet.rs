@@ -28,6 +28,10 @@ messages! {
     Note other_clock(host: &str, started: &str):
         "{host}: its document was started at {started}, more than a day after the documents of all others: check its clock";
 
+    /// Documents of machines that are not there.
+    Note simulated(hosts: u64):
+        { format!("SIMULATED: the numbers of {} are from a model, nothing was measured", count_of(hosts, "server")) };
+
     /// A run that was ended early.
     Note incomplete(host: &str):
         "{host}: its run was ended early";
