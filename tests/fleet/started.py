@@ -85,6 +85,24 @@ exec {program} "${{words[@]}}"
 """, executable=True)
 
 
+def in_venv(package):
+    """Goes on in a virtual environment of its own that has a package of PyPI. Without the package the test ends:
+    skipped, or failed where CI is set."""
+    venv = f"{ROOT}/target/fleet-venv/{package}"
+    if os.path.realpath(sys.prefix) == os.path.realpath(venv):
+        return
+    installed = f"{venv}/installed"
+    if not os.path.exists(installed):
+        install = [[sys.executable, "-m", "venv", "--clear", venv], [f"{venv}/bin/pip", "-q", "install", package]]
+        if any(subprocess.run(words).returncode for words in install):
+            if os.environ.get("CI"):
+                sys.exit(f"FAILED: {package} could not be installed, and CI must not skip this")
+            print(f"SKIPPED: {package} could not be installed")
+            sys.exit(0)
+        open(installed, "w").close()
+    os.execv(f"{venv}/bin/python3", [f"{venv}/bin/python3", *sys.argv])
+
+
 def parents():
     """The parent of each process."""
     found = {}
