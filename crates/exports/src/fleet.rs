@@ -156,7 +156,7 @@ fn of_host(fleet: &Fleet, host: &FleetHost) -> Vec<serde_json::Value> {
             fact: cause.and_then(|cause| cause.fact).map(tiermark_model::Fact::name),
             fact_value: cause.and_then(|cause| cause.value.as_deref()),
             fact_peers: cause.and_then(|cause| cause.peers.as_deref()),
-            failure: host.failure.as_ref().map(|failure| failure.how.words()),
+            failure: host.failure.as_ref().map(|failure| failure.how.name()),
         }
     };
     let all: Vec<Option<&HostFigure>> =

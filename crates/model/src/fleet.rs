@@ -53,6 +53,17 @@ pub enum HostFailure {
 }
 
 impl HostFailure {
+    /// Its name in rows.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unreachable => "unreachable",
+            Self::Refused => "refused",
+            Self::Failed => "failed",
+            Self::TimedOut => "timed_out",
+            Self::NotStarted => "not_started",
+        }
+    }
+
     /// It in words.
     pub fn words(self) -> &'static str {
         match self {

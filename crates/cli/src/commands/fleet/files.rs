@@ -1,5 +1,6 @@
 //! The files of a fleet: documents of hosts, what stands in their place, and others.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -84,8 +85,8 @@ pub(super) fn read(
         read.into_iter().for_each(&mut found);
     }
     let folders: Vec<&PathBuf> = paths.iter().filter(|path| path.is_dir()).collect();
-    let stems: Vec<String> = files.iter().map(|file| stem(file)).collect();
-    for host in expected.iter().filter(|host| !stems.contains(host)) {
+    let stems: HashSet<String> = files.iter().map(|file| stem(file)).collect();
+    for host in expected.iter().filter(|host| !stems.contains(*host)) {
         let said = folders.iter().find_map(|folder| standard_error(&folder.join(safe(host)?)));
         said.into_iter().for_each(|said| found(Found::Failed(failed(host, said, names))));
     }
