@@ -65,24 +65,7 @@ class Started:
         if not os.access(program, os.X_OK):
             sys.exit(f"no program {program}: cargo build")
         os.chmod(self.directory, 0o755)
-        program = shutil.copy(program, self.path("tiermark"))
-        usage = subprocess.run([program, "survey", "--help"], capture_output=True, text=True, check=True).stdout
-        unknown = [option for option in ("--label", "--at") if f" {option} " not in usage]
-        if not unknown:
-            return program
-        print(f"the program has no {' and no '.join(unknown)}: left out")
-        return self.write("bin/tiermark", f"""#!/bin/bash
-words=()
-while (($#)); do
-    case $1 in
-        {'=*|'.join(unknown)}=*) ;;
-        {'|'.join(unknown)}) shift ;;
-        *) words+=("$1") ;;
-    esac
-    shift
-done
-exec {program} "${{words[@]}}"
-""", executable=True)
+        return shutil.copy(program, self.path("tiermark"))
 
 
 def in_venv(package):
