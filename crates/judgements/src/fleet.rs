@@ -1,7 +1,7 @@
 //! Hosts judged by their peers: the odd ones with why, what the others share, and what is missing.
 
 use tiermark_model::{
-    Confidence, Fleet, FleetHost, HostCause, HostFamily, HostKind, HostState, KindFact, KindFigure, Quantity, count_of,
+    Fleet, FleetHost, HostCause, HostFamily, HostKind, HostState, KindFact, KindFigure, Quantity, count_of,
 };
 use tiermark_page::{
     ABSENT, Cell, Detail, Ink, Page, Table, Text, bullet, glued, heading, height, labelled, number, paragraph, percent,
@@ -162,11 +162,10 @@ fn why(host: &FleetHost, detail: Detail) -> String {
     causes.into_iter().chain(reasons).chain(failure).collect::<Vec<_>>().join("; ") + &next
 }
 
-/// A cause in words, and how sure it is.
+/// A cause in words, in detail with what may be behind it.
 fn said(cause: &HostCause, detail: Detail) -> String {
-    let is_guessed = cause.fact.is_some() && cause.confidence == Confidence::Hint;
     let hint = cause.hint.as_ref().filter(|_| detail.is_all()).map_or_else(String::new, |hint| format!(" ({hint})"));
-    format!("{}{}{hint}", if is_guessed { "perhaps " } else { "" }, cause_words(cause))
+    cause_words(cause) + &hint
 }
 
 /// The facts that differ within a kind: what most have, and who differs.
@@ -249,7 +248,8 @@ fn figure_words(figure: &KindFigure) -> String {
 }
 
 /// A kind of hosts in words: `Dell R7525, 2 × EPYC 7343`.
-fn kind_words(kind: &HostKind) -> String {
+#[must_use]
+pub fn kind_words(kind: &HostKind) -> String {
     let cpu = kind.cpu.as_deref().unwrap_or("unknown processor");
     let product = kind.product.as_ref().map_or_else(String::new, |product| format!("{product}, "));
     format!("{product}{} x {cpu}", kind.sockets)

@@ -11,8 +11,8 @@ mod fleet_words;
 mod history;
 
 pub use check::{check, named_figures};
-pub use compare::{against, change, compare, compared_name, family_name, plain};
+pub use compare::{against, change, compare, compared_name, family_name, plain, signed};
 pub use explain::{explain_rules, explanation};
-pub use fleet::fleet;
-pub use fleet_words::{cause_words, family_words};
+pub use fleet::{fleet, kind_words};
+pub use fleet_words::{cause_words, family_words, kind_figure_names};
 pub use history::{FigureNames, history, history_of_figures, history_unreadable, history_words};

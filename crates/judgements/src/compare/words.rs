@@ -78,7 +78,7 @@ pub(super) fn graded_text(of: Option<&ComparedNumber>, figure: &ComparedFigure) 
     }
 }
 
-/// `+4.1 %`.
+/// A relative change: `+4.1 %`.
 pub fn signed(change: f64) -> String {
     let percent = change * 100.0;
     let digits = usize::from(percent.abs() < 100.0);

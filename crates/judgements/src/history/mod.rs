@@ -12,6 +12,7 @@ use tiermark_page::{
 };
 
 pub use figure::history_of_figures;
+pub(crate) use names::distinct_names;
 pub use names::{FigureNames, history_words};
 use spark::{CHANGES, OPEN, spark};
 use tiermark_report::grouped;

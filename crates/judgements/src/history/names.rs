@@ -11,6 +11,9 @@ const UNNAMED: [&str; 4] = [Labels::CPUS, Labels::KERNEL, Labels::PURPOSE, Label
 
 /// The name of a figure in reports, by its probe, quantity and labels. Two figures may have one.
 fn short_name(probe: &str, metric: &Quantity, labels: &Labels) -> String {
+    if *metric == Quantity::CoreClock {
+        return "core clock".to_owned();
+    }
     let mut labels = labels.clone();
     labels.0.remove(Labels::CPUS);
     let name = figure_name(&Finding::new(metric.clone(), labels, None, Unit::Count));
@@ -28,31 +31,41 @@ pub struct FigureNames<'a> {
     by_key: HashMap<&'a str, String>,
 }
 
+/// A name for each figure of a list, by its probe, quantity and labels: figures with one short name get the labels that
+/// differ between them.
+pub(crate) fn distinct_names(figures: &[(&str, &Quantity, &Labels)]) -> Vec<String> {
+    let mut alike: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (at, (probe, metric, labels)) in figures.iter().enumerate() {
+        alike.entry(short_name(probe, metric, labels)).or_default().push(at);
+    }
+    let mut names = vec![String::new(); figures.len()];
+    for (short, places) in alike {
+        let labels = || places.iter().map(|at| figures[*at].2);
+        let keys: BTreeSet<&String> = labels().flat_map(|labels| labels.0.keys()).collect();
+        let differs = |key: &String| {
+            !UNNAMED.contains(&key.as_str())
+                && labels().any(|labels| labels.0.get(key) != figures[places[0]].2.0.get(key))
+        };
+        let keys: BTreeSet<&String> = keys.into_iter().filter(|key| differs(key)).collect();
+        for at in &places {
+            let mut own = figures[*at].2.clone();
+            own.0.retain(|key, _| keys.contains(key));
+            let more = label_words(&own, &[]);
+            names[*at] = if more.is_empty() { short.clone() } else { format!("{short}, {more}") };
+        }
+    }
+    names
+}
+
 impl<'a> FigureNames<'a> {
-    /// Names figures: those with one short name get the labels that differ between them.
+    /// Names figures; see [`distinct_names`].
     pub fn of(figures: &'a [FigureHistory]) -> Self {
-        let mut alike: BTreeMap<String, Vec<&FigureHistory>> = BTreeMap::new();
         // The other series of a figure have its key.
-        for figure in figures.iter().filter(|figure| figure.apart.is_none()) {
-            alike.entry(short_name(&figure.probe, &figure.metric, &figure.labels)).or_default().push(figure);
-        }
-        let mut by_key = HashMap::new();
-        for (short, figures) in alike {
-            let keys: BTreeSet<&String> = figures.iter().flat_map(|figure| figure.labels.0.keys()).collect();
-            let differs = |key: &String| {
-                !UNNAMED.contains(&key.as_str())
-                    && figures.iter().any(|figure| figure.labels.0.get(key) != figures[0].labels.0.get(key))
-            };
-            let keys: BTreeSet<&String> = keys.into_iter().filter(|key| differs(key)).collect();
-            for figure in figures {
-                let mut own = figure.labels.clone();
-                own.0.retain(|key, _| keys.contains(key));
-                let more = label_words(&own, &[]);
-                let name = if more.is_empty() { short.clone() } else { format!("{short}, {more}") };
-                by_key.insert(figure.key.as_str(), name);
-            }
-        }
-        Self { by_key }
+        let figures: Vec<&FigureHistory> = figures.iter().filter(|figure| figure.apart.is_none()).collect();
+        let described: Vec<(&str, &Quantity, &Labels)> =
+            figures.iter().map(|figure| (figure.probe.as_str(), &figure.metric, &figure.labels)).collect();
+        let keys = figures.iter().map(|figure| figure.key.as_str());
+        Self { by_key: keys.zip(distinct_names(&described)).collect() }
     }
 
     /// The name of a figure of the list.
