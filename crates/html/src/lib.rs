@@ -3,9 +3,11 @@
 #![forbid(unsafe_code)]
 
 mod changes;
+mod fleet;
 mod picture;
 mod sheet;
 
+pub use fleet::fleet_page;
 pub use sheet::Sheet;
 use tiermark_page::escaped as text;
 use tiermark_page::{Detail, Style};
@@ -26,9 +28,6 @@ pub fn html(sheets: &[Sheet<'_>], detail: Detail, style: &Style) -> String {
         sheets.iter().enumerate().map(|(at, sheet)| sheet.body(at, sheets.len() > 1, detail, &style)).collect();
     let titles: Vec<&str> = bodies.iter().map(|body| body.title.as_str()).collect();
     let articles: String = bodies.iter().map(|body| body.html.as_str()).collect();
-    let contents = if bodies.len() > 1 { contents(&titles) } else { String::new() };
-    let layout = if bodies.len() > 1 { "sheets several" } else { "sheets" };
-    let title = text(&titles.join(" | "));
     // Only charts need the library; heat maps are saved by the same pen.
     let has = |class: &str| articles.contains(&format!("<figure class=\"{class}\""));
     let library = if has("chart") {
@@ -45,19 +44,49 @@ pub fn html(sheets: &[Sheet<'_>], detail: Detail, style: &Style) -> String {
             text(NOTICE)
         )
     };
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
-         script-src 'unsafe-inline'; img-src data:\">\n\
-         <title>{title}</title>\n<style>{PAGE_STYLE}</style>\n</head>\n<body>\n\
-         <a class=\"skip\" href=\"#main\">Skip to the results</a>\n{contents}\
-         <main id=\"main\" class=\"{layout}\">\n{articles}</main>\n\
-         <footer><p>Made by tiermark. Drag over a chart, or press + and - in it, to enlarge a part of it.</p>\
-         {notice}</footer>\n\
-         {pen}{library}<script>{PAGE_SCRIPT}</script>\n</body>\n</html>\n"
-    )
+    Frame {
+        title: &titles.join(" | "),
+        style: "",
+        contents: &if bodies.len() > 1 { contents(&titles) } else { String::new() },
+        layout: if bodies.len() > 1 { "sheets several" } else { "sheets" },
+        articles: &articles,
+        footer: &format!(
+            "<p>Made by tiermark. Drag over a chart, or press + and - in it, to enlarge a part of it.</p>{notice}"
+        ),
+        scripts: &format!("{pen}{library}<script>{PAGE_SCRIPT}</script>\n"),
+    }
+    .page()
+}
+
+/// What differs between pages. All but the title is markup.
+struct Frame<'a> {
+    title: &'a str,
+    /// Style sheets of this page alone.
+    style: &'a str,
+    contents: &'a str,
+    /// Classes of the main element.
+    layout: &'a str,
+    articles: &'a str,
+    footer: &'a str,
+    scripts: &'a str,
+}
+
+impl Frame<'_> {
+    fn page(&self) -> String {
+        let Self { style, contents, layout, articles, footer, scripts, .. } = self;
+        let title = text(self.title);
+        format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
+             script-src 'unsafe-inline'; img-src data:\">\n\
+             <title>{title}</title>\n<style>{PAGE_STYLE}{style}</style>\n</head>\n<body>\n\
+             <a class=\"skip\" href=\"#main\">Skip to the results</a>\n{contents}\
+             <main id=\"main\" class=\"{layout}\">\n{articles}</main>\n\
+             <footer>{footer}</footer>\n{scripts}</body>\n</html>\n"
+        )
+    }
 }
 
 /// Links to the documents of a page.

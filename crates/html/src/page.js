@@ -114,10 +114,10 @@
   };
 
   document.querySelectorAll("figure.map").forEach(heatMap);
-  // What is folded away is printed too.
+  // What is folded away is printed too, but for what is wider or longer than paper.
   let folded = [];
   addEventListener("beforeprint", () => {
-    folded = [...document.querySelectorAll("details:not([open]):not(.notice)")];
+    folded = [...document.querySelectorAll("details:not([open]):not(.notice, .unprinted)")];
     folded.forEach((part) => (part.open = true));
   });
   addEventListener("afterprint", () => folded.forEach((part) => (part.open = false)));

@@ -5,4 +5,10 @@
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../../../report/tests/pure/common/mod.rs"]
 mod common;
+mod fleet;
+mod fleet_browser;
 mod html;
+/// Documents of hosts with planted differences.
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "../../../fleet/tests/pure/made.rs"]
+mod made;
