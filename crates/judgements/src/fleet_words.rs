@@ -14,19 +14,17 @@ pub fn family_words(family: &str) -> String {
         "dram" | "l1" | "l2" | "l3" | "l4" => tier.to_uppercase(),
         _ => tier.to_owned(),
     };
-    let (place, metric) = match rest.split_once('.') {
-        Some(("remote", metric)) => (" of another node", metric),
-        Some(("far", metric)) => (" of a node without cpus", metric),
-        _ => ("", rest),
+    let (tier, metric) = match rest.split_once('.') {
+        Some((place @ ("remote" | "far"), metric)) => (format!("{place} {tier}"), metric),
+        _ => (tier, rest),
     };
     match metric {
-        "bandwidth.all" => format!("{tier}{place}, all cores"),
-        "bandwidth.one" => format!("{tier}{place}, one core"),
-        "latency" if place.is_empty() => format!("{tier} latency"),
+        "bandwidth.all" => format!("{tier}, all cores"),
+        "bandwidth.one" => format!("{tier}, one core"),
         _ => {
             // A figure without a tier has the name of its probe there, with which its quantity may begin too.
             let metric = metric.strip_prefix(&format!("{tier}.")).unwrap_or(metric).replace(['.', '_'], " ");
-            format!("{tier}{place}{} {metric}", if place.is_empty() { "" } else { "," })
+            format!("{tier} {metric}")
         }
     }
 }
@@ -60,9 +58,9 @@ mod tests {
             ("dram.bandwidth.all", "DRAM, all cores"),
             ("l3.bandwidth.one", "L3, one core"),
             ("dram.latency", "DRAM latency"),
-            ("dram.remote.latency", "DRAM of another node, latency"),
-            ("dram.remote.bandwidth.one", "DRAM of another node, one core"),
-            ("dram.far.bandwidth.all", "DRAM of a node without cpus, all cores"),
+            ("dram.remote.latency", "remote DRAM latency"),
+            ("dram.remote.bandwidth.one", "remote DRAM, one core"),
+            ("dram.far.bandwidth.all", "far DRAM, all cores"),
             ("clock", "core clock"),
             ("dram.latency.tail", "DRAM latency tail"),
             ("c2c.c2c.pair", "c2c pair"),

@@ -7,12 +7,13 @@ use std::path::Path;
 use tiermark_config::text_of;
 use tiermark_exports::{fleet_csv, fleet_hosts, fleet_lines, fleet_openmetrics};
 use tiermark_fleet::{Gathered, limits};
+use tiermark_html::fleet_page;
 use tiermark_model::{Exit, FLEET_SCHEMA, Fleet, HostState};
 use tiermark_page::markdown;
 
 use super::report::open_page;
 use crate::args::fleet::{FleetArgs, FleetFormat};
-use crate::output::{Failure, detail, document, print, rendered, style, whoever_reads};
+use crate::output::{Destination, Failure, detail, document, print, rendered, style, whoever_reads};
 use crate::pseudonyms::pseudonyms;
 
 /// Runs the command.
@@ -34,7 +35,13 @@ pub(crate) fn run(args: &FleetArgs) -> Result<Exit, Failure> {
     })?;
     let shown = |host: String| names.map_or_else(|| host.clone(), |names| names.host(&host));
     let fleet = gathered.judged(&expected.into_iter().map(shown).collect::<Vec<String>>());
-    let _ = page;
+    if let Some(page) = page {
+        let is_stdout = matches!(page, Destination::Stdout);
+        page.write(&fleet_page(&fleet, &style(&args.view)))?;
+        if is_stdout {
+            return Ok(exit(&fleet));
+        }
+    }
     let detail = detail(&args.view);
     let text = match args.format {
         _ if args.limits => limits(&fleet).ok_or_else(|| Failure::usage("no kind of host has enough figures"))?,

@@ -68,6 +68,17 @@ fn the_slow_host_of_a_folder_is_named_in_every_layout() {
 }
 
 #[test]
+fn the_page_names_the_slow_host() {
+    let user = User::new();
+    rack(&user);
+    user.run(&["fleet", "rack7", "--html", "rack7.html", "--format", "hosts"]).expect(3);
+    let page = fs::read_to_string(user.path("rack7.html")).unwrap();
+    assert!(page.starts_with("<!doctype html") && page.contains("node03") && page.contains("7 alike"), "{page}");
+    let said = user.run(&["fleet", "rack7", "--html", "-"]).expect(3).out;
+    assert!(said.starts_with("<!doctype html"), "{said}");
+}
+
+#[test]
 fn what_a_fleet_taught_is_a_file_for_check() {
     let user = User::new();
     rack(&user);
