@@ -167,7 +167,7 @@ pub(crate) fn of_bytes(file: &Path, bytes: &[u8], names: Option<Pseudonyms>) -> 
         return row.map_or_else(|error| Found::Other(malformed(&error, &subject)), Found::Failed);
     }
     match parse(bytes, &subject) {
-        Ok(run) => Found::Host(Box::new(host(file, stem, run, names))),
+        Ok(run) => Found::Host(Box::new(host(file, &stem, &run, names))),
         // Cut short: the host did not end its run, or its line was lost.
         Err(refusal) if start.contains(OF_A_RUN) && is_cut(bytes) => {
             Found::Failed(failed(&stem, said(refusal.to_string()), names))
@@ -177,11 +177,11 @@ pub(crate) fn of_bytes(file: &Path, bytes: &[u8], names: Option<Pseudonyms>) -> 
 }
 
 /// The record of a run.
-fn host(file: &Path, stem: String, run: Run, names: Option<Pseudonyms>) -> HostRecord {
+fn host(file: &Path, stem: &str, run: &Run, names: Option<Pseudonyms>) -> HostRecord {
     let day = run.started.parse::<Timestamp>().ok().map(|at| at.as_second() as f64 / 86_400.0);
     match names {
-        None => HostRecord::of(&file.display().to_string(), &stem, day, &run),
-        Some(names) => HostRecord::of(&run.id, &names.host(&stem), day, &redact(&run, names)),
+        None => HostRecord::of(&file.display().to_string(), stem, day, run),
+        Some(names) => HostRecord::of(&run.id, &names.host(stem), day, &redact(run, names)),
     }
 }
 
