@@ -244,7 +244,6 @@ mod tests {
             (&["bandwidth", "--op=read,Add"], "--op add"),
             (&["watch", "--curve", "last"], "behind --"),
             (&["watch", "--curve", "last", "--"], "behind --"),
-            (&["fleet"], "`tiermark compare host1.json host2.json`"),
             (&["measure"], "`tiermark survey`"),
             (&["watch", "--duration", "60"], "--samples COUNT"),
             (&["watch", "-n", "5"], "--interval TIME"),

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use tiermark_model::messages::documents as says;
-use tiermark_model::{Bytes, FromJson, RUN_SCHEMA, Refusal, Run};
+use tiermark_model::{Bytes, FromJson, RUN_SCHEMA, Refusal, Run, RunResults};
 
 use crate::store::Store;
 use crate::weigh::weigh;
@@ -33,6 +33,18 @@ const FREE_ANYWAY: u64 = 16 << 20;
 /// # Errors
 /// A [`Refusal`] with position for anything else; `from` is its subject.
 pub fn parse(bytes: &[u8], from: &str) -> Result<Run, Refusal> {
+    read_as(bytes, from)
+}
+
+/// Reads the results of a run document, as [`parse`] does: without the steps of its plans.
+///
+/// # Errors
+/// As for [`parse`].
+pub fn parse_results(bytes: &[u8], from: &str) -> Result<Run, Refusal> {
+    read_as::<RunResults>(bytes, from).map(Run::from)
+}
+
+fn read_as<T: FromJson>(bytes: &[u8], from: &str) -> Result<T, Refusal> {
     if bytes.len() as u64 > MAX_DOCUMENT_BYTES {
         return Err(says::document_too_large(from, Bytes(MAX_DOCUMENT_BYTES)));
     }
@@ -41,7 +53,7 @@ pub fn parse(bytes: &[u8], from: &str) -> Result<Run, Refusal> {
     let length = bytes.len() as u64;
     match head.schema.as_deref() {
         Some(RUN_SCHEMA | RUN_2) if head.free_bytes > most_free(length) => Err(says::document_too_heavy(from)),
-        Some(RUN_SCHEMA | RUN_2) => Run::from_json(bytes).map_err(|error| malformed(&error, from)),
+        Some(RUN_SCHEMA | RUN_2) => T::from_json(bytes).map_err(|error| malformed(&error, from)),
         Some(unknown) if unknown.starts_with(FAMILY) => {
             let refusal = if is_older(unknown) { says::document_older } else { says::document_newer };
             Err(refusal(from, &printable(unknown), &SCHEMAS))

@@ -111,7 +111,7 @@ pub use plan::{
 };
 pub use purpose::Purpose;
 pub use quantity::Quantity;
-pub use read::FromJson;
+pub use read::{FromJson, RunResults};
 pub use reason::{Nothing, Reason, ReasonCode, WhyNot};
 pub use refusal::{Code, Data, Note, Refusal, Warning};
 pub use run::*;

@@ -190,7 +190,7 @@ mod tests {
             ("zeros", "clearing memory"),
             ("copy", "read + written"),
             ("residency", "keeps a touched line"),
-            ("fleet", "tiermark compare host1.json host2.json"),
+            ("fleet", "which is not like its peers"),
             ("loaded", "latency"),
             // Words that users bring along.
             ("json", "--format json-rows"),

@@ -6,6 +6,7 @@ mod hosts;
 mod strips;
 
 use tiermark_judgements::{kind_figure_names, kind_words, plain, signed};
+use tiermark_model::messages::fleet::codes;
 use tiermark_model::{Fleet, FleetHost, HostKind, HostState, KindFigure, count_of};
 use tiermark_page::{ABSENT, Number, Style, Text, escaped as text, number};
 
@@ -140,9 +141,13 @@ fn verdict(fleet: &Fleet, all: &[&FleetHost], kinds: &[Kind<'_>], has_rest: bool
         plain(fleet.threshold),
         plain(fleet.level)
     );
+    let simulated = fleet.notes.iter().filter(|note| note.code == codes::simulated);
+    let simulated =
+        simulated.map(|note| format!("<p class=\"warn\"><span class=\"mark\">!</span> {}</p>\n", text(&note.text)));
+    let simulated: String = simulated.collect();
     let link = if has_rest { format!("<p><a href=\"#rest\">{REST}</a></p>\n") } else { String::new() };
     let body = format!(
-        "<p class=\"verdict {class}\"><span class=\"mark\">{mark}</span> {}</p>\n{change}{}{link}\
+        "<p class=\"verdict {class}\"><span class=\"mark\">{mark}</span> {}</p>\n{simulated}{change}{}{link}\
          <p class=\"dim\">{}</p>\n",
         text(&format!("{hosts}{of}: {}", tally(all))),
         kinds_table(kinds),
@@ -187,7 +192,8 @@ fn rest(fleet: &Fleet) -> String {
         out += &format!("<h3>Missing: expected, and without a document</h3>\n<p class=\"names\">{names}</p>\n");
     }
     let unread: Vec<String> = fleet.unread.iter().map(ToString::to_string).collect();
-    let notes: Vec<String> = fleet.notes.iter().map(ToString::to_string).collect();
+    let notes = fleet.notes.iter().filter(|note| note.code != codes::simulated);
+    let notes: Vec<String> = notes.map(ToString::to_string).collect();
     out += &list("Files that are no document of a host", &unread);
     out += &list("Notes", &notes);
     if out.is_empty() { out } else { article("rest", REST, &out) }

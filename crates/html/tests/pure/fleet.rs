@@ -64,7 +64,7 @@ pub(crate) fn fleet(hosts: usize, name: fn(usize) -> String) -> Fleet {
     gathered.add_failed(failure("full", HostFailure::Refused, "one\ntwo\nthree\nfour\nfive\nsix"));
     gathered.add_unread(Refusal::new("rack7/notes.txt", "it is no document of tiermark", "remove it"));
     let mut fleet = gathered.judged(&["absent".to_owned()]);
-    fleet.notes.push(says::incomplete(&name(3)));
+    fleet.notes.extend([says::simulated(1), says::incomplete(&name(3))]);
     fleet
 }
 
@@ -104,6 +104,7 @@ fn the_page_has_every_host_with_its_reason() {
         "absent",
         "rack7/notes.txt: it is no document of tiermark",
         "node0003: its run was ended early",
+        "<span class=\"mark\">!</span> SIMULATED: the numbers of 1 server",
         "DRAM read, all cores",
     ] {
         assert!(page.contains(words), "{words}: {page}");

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use serde::Deserialize;
 use tiermark_fleet::{Gathered, HostRecord};
-use tiermark_history::{MAX_DOCUMENT_BYTES, malformed, parse};
+use tiermark_history::{MAX_DOCUMENT_BYTES, malformed, parse_results};
 use tiermark_model::messages::documents as says;
 use tiermark_model::{Bytes, FAILED_HOST_SCHEMA, FailedHost, HostFailure, Refusal, Run};
 use tiermark_redact::{GONE, Pseudonyms, redact};
@@ -166,7 +166,7 @@ pub(crate) fn of_bytes(file: &Path, bytes: &[u8], names: Option<Pseudonyms>) -> 
         let row = serde_json::from_slice::<FailedHost>(bytes).map(|row| redacted(row, names));
         return row.map_or_else(|error| Found::Other(malformed(&error, &subject)), Found::Failed);
     }
-    match parse(bytes, &subject) {
+    match parse_results(bytes, &subject) {
         Ok(run) => Found::Host(Box::new(host(file, &stem, &run, names))),
         // Cut short: the host did not end its run, or its line was lost.
         Err(refusal) if start.contains(OF_A_RUN) && is_cut(bytes) => {
