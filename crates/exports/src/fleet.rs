@@ -76,10 +76,13 @@ pub fn fleet_lines(fleet: &Fleet) -> String {
     lines(rows(fleet))
 }
 
-/// The names of the odd hosts, one a line, worst first.
+/// The names of the odd hosts, one a line, worst first: without those that are only faster than their peers, and without
+/// names that a program may take for more than one host (`node[1-9]`, `ALL`).
 pub fn fleet_hosts(fleet: &Fleet) -> String {
-    let odd = fleet.hosts.iter().filter(|host| host.state == HostState::Odd);
-    odd.map(|host| format!("{}\n", tiermark_page::clean(&host.host))).collect()
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
+    let is_host = |name: &str| name.chars().all(is_name) && !name.starts_with('-') && !name.eq_ignore_ascii_case("all");
+    let odd = fleet.hosts.iter().filter(|host| host.state == HostState::Odd && host.is_worse());
+    odd.filter(|host| is_host(&host.host)).map(|host| format!("{}\n", host.host)).collect()
 }
 
 /// Renders hosts in the text format of OpenMetrics: how many are in which state, and of each its kind, its figures and

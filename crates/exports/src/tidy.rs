@@ -152,9 +152,11 @@ pub(crate) fn cell(value: &Value) -> String {
     }
 }
 
-/// A text as a field, without control characters, in quotes where it has to be.
+/// A text as a field, without control characters, in quotes where it has to be. A sign at its beginning would make a
+/// formula of it in a spreadsheet (CWE-1236), so that an apostrophe stands before it.
 fn quoted(text: &str) -> String {
-    let text = &clean(text);
+    let formula = if text.starts_with(['=', '+', '-', '@']) { "'" } else { "" };
+    let text = &format!("{formula}{}", clean(text));
     let plain = !text.contains(['"', ',']);
     if plain { text.to_owned() } else { format!("\"{}\"", text.replace('"', "\"\"")) }
 }

@@ -99,11 +99,14 @@ impl Cause {
 }
 
 /// The causes of a host, the likeliest first; none of one that is like its peers.
+///
+/// Of a change, facts alone make no host odd: it had them before.
 pub(crate) fn causes_of(
     rules: &[Cause],
     facts: &[HostFact],
     differences: &[Difference<'_>],
     odd: &[OddFamily<'_>],
+    is_change: bool,
 ) -> Vec<HostCause> {
     let mut of_facts: Vec<(bool, f64, HostCause)> = Vec::new();
     for rule in rules {
@@ -115,7 +118,7 @@ pub(crate) fn causes_of(
         if !rule.implied_by.iter().all(is_news) {
             continue;
         }
-        if rule.is_odd_by(own, differs.is_some()) {
+        if rule.is_odd_by(own, differs.is_some()) && (!is_change || fits) {
             let peers = differs.map(|of| of.peers).filter(|_| !rule.counted);
             of_facts.push((!fits && !odd.is_empty(), 0.0, rule.found(Some((own, peers)), Confidence::Reported)));
         } else if let Some(differs) = differs.filter(|of| fits && of.odd as f64 >= NEARLY_ALL * of.holders as f64) {
@@ -154,7 +157,7 @@ mod tests {
     }
 
     fn names(facts: &[HostFact], differences: &[Difference<'_>], odd: &[OddFamily<'_>]) -> Vec<String> {
-        causes_of(&causes(), facts, differences, odd).into_iter().map(|cause| cause.rule).collect()
+        causes_of(&causes(), facts, differences, odd, false).into_iter().map(|cause| cause.rule).collect()
     }
 
     #[test]
@@ -162,6 +165,9 @@ mod tests {
         let file: CauseFile = toml::from_str(include_str!("causes.toml")).unwrap();
         for cause in &file.cause {
             assert!(cause.figures.iter().all(|pattern| pattern.matches('*').count() <= 1), "{}", cause.name);
+            let earlier =
+                |name: &String| file.cause.iter().take_while(|of| of.name != cause.name).any(|of| of.name == *name);
+            assert!(cause.implied_by.iter().all(earlier), "{}: implied by what comes later", cause.name);
             assert!(cause.fact.is_some() || !(cause.alone || cause.counted || cause.incomparable), "{}", cause.name);
         }
         let last: Vec<&str> = file.cause.iter().rev().take(2).map(|cause| cause.name.as_str()).collect();

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use crate::FEWEST;
 use tiermark_compare::run_facts;
 use tiermark_model::{Bytes, Dimm, ErrorKind, Fact, HealthCount, Machine, Run};
 
@@ -108,16 +109,18 @@ fn health(run: &Run) -> Vec<(Fact, (String, Option<f64>))> {
     all.into_iter().filter_map(|(fact, found)| Some((fact, found?))).collect()
 }
 
-/// What most of some hosts have, and how many; of two that equally many have, that of the first host. `None` if no host
-/// reports it.
+/// What more than half of some hosts have, and how many; `None` where no value has such a majority, or fewer than
+/// [`FEWEST`] hosts report it: then nobody knows which of them is odd.
 pub(crate) fn most_common<'a>(facts: impl Iterator<Item = &'a HostFact> + Clone) -> Option<(&'a HostFact, usize)> {
     let mut counts: HashMap<&str, usize> = HashMap::new();
+    let known = facts.clone().count();
     for fact in facts.clone() {
         *counts.entry(fact.text.as_str()).or_default() += 1;
     }
     let most = counts.values().copied().max()?;
     let common = facts.clone().find(|fact| counts[fact.text.as_str()] == most)?;
-    Some((common, facts.filter(|fact| fact.is_same(common)).count()))
+    let count = facts.filter(|fact| fact.is_same(common)).count();
+    (known >= FEWEST && 2 * count > known).then_some((common, count))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tiermark_compare::THRESHOLD;
 use tiermark_model::messages::fleet as says;
-use tiermark_model::{FailedHost, Fleet, FleetHost, HostState, Note, Refusal};
+use tiermark_model::{Confidence, FailedHost, Fleet, FleetHost, HostFailure, HostState, Note, Refusal};
 
 use crate::LEVEL;
 use crate::catalogue::{Catalogue, Reading};
@@ -26,6 +26,8 @@ pub struct Gathered {
     before: Option<HashMap<String, (String, Vec<Reading>)>>,
     failed: BTreeMap<String, FailedHost>,
     older: BTreeMap<String, Vec<String>>,
+    /// Names that several hosts have, as clones of one image do.
+    shared: BTreeSet<String>,
     unread: Vec<Refusal>,
 }
 
@@ -40,6 +42,16 @@ impl Gathered {
     /// Adds the record of a host; of two of one host, the newer counts.
     pub fn add(&mut self, mut record: HostRecord) {
         let readings = self.readings(&mut record);
+        if self.hosts.get(&record.host).is_some_and(|known| known.record.is_other_host(&record)) {
+            self.shared.insert(record.host.clone());
+            if let Some(mut known) = self.hosts.remove(&record.host) {
+                known.record.host.clone_from(&known.record.stem);
+                self.hosts.insert(known.record.host.clone(), known);
+            }
+        }
+        if self.shared.contains(&record.host) && !record.is_labelled() {
+            record.host.clone_from(&record.stem);
+        }
         let host = record.host.clone();
         if let Some(known) = self.hosts.get(&host) {
             let is_newer = record.started > known.record.started;
@@ -64,7 +76,13 @@ impl Gathered {
     /// Adds what stands in place of the document of a host that failed.
     pub fn add_failed(&mut self, mut failed: FailedHost) {
         failed.host = printable(&failed.host);
-        self.failed.insert(failed.host.clone(), failed);
+        let known = self.failed.get(&failed.host);
+        // A row of the engine says more than what standard error happens to hold.
+        if known.is_none_or(|known| {
+            (known.how == HostFailure::Failed, &known.at) <= (failed.how == HostFailure::Failed, &failed.at)
+        }) {
+            self.failed.insert(failed.host.clone(), failed);
+        }
     }
 
     /// Adds a file that is no document of a host.
@@ -105,17 +123,25 @@ impl Gathered {
         let (mut described, mut hosts) = (Vec::new(), Vec::new());
         for (at, (members, judged)) in kinds.iter().zip(&all).enumerate() {
             let records: Vec<&HostRecord> = members.iter().map(|at| records[*at]).collect();
-            let kind = Kind { at, records, judged, catalogue: &self.catalogue, rules: &rules };
+            let is_change = changes.is_some();
+            let kind = Kind { at, records, judged, catalogue: &self.catalogue, rules: &rules, is_change };
             let facts = kind.facts();
             hosts.extend((0..kind.records.len()).map(|host| kind.host(host, &facts)));
             described.push(kind.described(facts));
         }
         hosts.extend(self.failed.into_values().map(failed));
-        let known: BTreeSet<&str> = hosts.iter().map(|host| host.host.as_str()).collect();
-        let missing: BTreeSet<&String> = expected.iter().filter(|name| !known.contains(name.as_str())).collect();
+        let stems = self.hosts.values().map(|host| host.record.stem.as_str());
+        let known: BTreeSet<&str> = hosts.iter().map(|host| host.host.as_str()).chain(stems).collect();
+        let before = self.before.iter().flatten().map(|(host, _)| host);
+        let missing: BTreeSet<&String> =
+            expected.iter().chain(before).filter(|name| !known.contains(name.as_str())).collect();
         let missing: Vec<FleetHost> = missing.into_iter().map(|name| without(name, HostState::Missing)).collect();
         hosts.extend(missing);
-        hosts.sort_by(|a, b| a.state.cmp(&b.state).then(b.damage().total_cmp(&a.damage())).then(a.host.cmp(&b.host)));
+        // What the system reports is sure, and may not show in figures yet.
+        let is_guess =
+            |host: &FleetHost| host.causes.first().is_some_and(|cause| cause.confidence != Confidence::Reported);
+        let rank = |host: &FleetHost| (host.state, is_guess(host));
+        hosts.sort_by(|a, b| rank(a).cmp(&rank(b)).then(b.damage().total_cmp(&a.damage())).then(a.host.cmp(&b.host)));
         Fleet {
             threshold: THRESHOLD,
             level: LEVEL,
@@ -148,6 +174,7 @@ impl Gathered {
         for (host, older) in &self.older {
             notes.extend(self.hosts.get(host).map(|used| says::older_documents(host, &used.record.file, older)));
         }
+        notes.extend(self.shared.iter().map(|name| says::name_of_several(name)));
         let mut days: Vec<f64> = self.hosts.values().filter_map(|host| host.record.day).collect();
         days.sort_by(f64::total_cmp);
         for record in self.hosts.values().map(|host| &host.record) {

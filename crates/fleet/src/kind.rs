@@ -45,6 +45,8 @@ pub(crate) struct Kind<'a> {
     pub(crate) judged: &'a Judged,
     pub(crate) catalogue: &'a Catalogue,
     pub(crate) rules: &'a [Cause],
+    /// Whether the readings are changes.
+    pub(crate) is_change: bool,
 }
 
 /// A fact over the hosts of a kind.
@@ -152,7 +154,7 @@ impl<'a> Kind<'a> {
         let figures: Vec<HostFigure> = self.figures(at);
         let odd = self.odd_families(&families, &figures);
         let differences = if self.records.len() < FEWEST { Vec::new() } else { differences(at, facts) };
-        let causes = causes_of(self.rules, &record.facts, &differences, &odd);
+        let causes = causes_of(self.rules, &record.facts, &differences, &odd, self.is_change);
         let reasons = if causes.is_empty() { self.not_judged(at, &differences) } else { Vec::new() };
         let state = match (causes.is_empty(), reasons.is_empty()) {
             (false, _) => HostState::Odd,

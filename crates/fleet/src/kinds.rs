@@ -5,19 +5,16 @@ use std::collections::BTreeMap;
 use tiermark_model::Fact;
 
 use crate::FEWEST;
-use crate::facts::most_common;
 use crate::record::{HostRecord, Identity};
 
-/// Facts of the hardware: hosts of one product that differ in one of them are of two kinds if both are many.
-const HARDWARE: [Fact; 8] =
-    [Fact::Sockets, Fact::Slots, Fact::ModuleSpeed, Fact::Memory, Fact::Caches, Fact::Cpus, Fact::Nodes, Fact::Smt];
-/// The least share of the hosts of a product that is a kind of its own. A fault that a fifth of a fleet has is a
-/// configuration: the table of facts shows it.
-const OWN_KIND: f64 = 0.2;
+/// Facts that tell sizes of a server apart. A missing module or a cpu that is offline is not another size.
+const SIZES: [Fact; 3] = [Fact::Sockets, Fact::Cpus, Fact::Memory];
+/// Amounts that differ by this factor are of two sizes: vendors sell steps of a half and more, and one module of four
+/// is a third.
+const OTHER_SIZE: f64 = 1.4;
 
-/// The hosts of each kind, the largest first: hosts of one product and processor, and of those the ones with the same
-/// modules, caches and cpus, if they are many. A few hosts that differ in these stand among the kind that they differ
-/// from least, so that the difference is seen.
+/// The hosts of each kind, the largest first: hosts of one product and processor, and of those the ones of one size. A
+/// size that fewer than [`FEWEST`] hosts have stands among the one that it differs from least, so that it is seen.
 pub(crate) fn kinds(records: &[&HostRecord]) -> Vec<Vec<usize>> {
     let mut by_identity: BTreeMap<&Identity, Vec<usize>> = BTreeMap::new();
     for (at, record) in records.iter().enumerate() {
@@ -28,39 +25,35 @@ pub(crate) fn kinds(records: &[&HostRecord]) -> Vec<Vec<usize>> {
     all
 }
 
+/// The amounts of a host that tell its size; `None` where not reported.
+type Size = [Option<f64>; SIZES.len()];
+
 /// The kinds among the hosts of one identity.
 fn divided(records: &[&HostRecord], members: &[usize]) -> Vec<Vec<usize>> {
-    let mut by_hardware: BTreeMap<Vec<Option<&str>>, Vec<usize>> = BTreeMap::new();
-    let common = HARDWARE.map(|fact| most_common(records_facts(records, members, fact)).map(|(common, _)| common));
-    for at in members {
-        let own = HARDWARE.iter().zip(common).map(|(fact, common)| {
-            let own = records[*at].facts.iter().find(|own| own.fact == *fact).or(common)?;
-            // What is not known, or nearly the same, is no other kind.
-            Some(common.filter(|common| common.is_same(own)).unwrap_or(own).text.as_str())
-        });
-        by_hardware.entry(own.collect()).or_default().push(*at);
+    let size = |at: usize| SIZES.map(|fact| records[at].facts.iter().find(|own| own.fact == fact)?.amount);
+    let mut sizes: Vec<(Size, Vec<usize>)> = Vec::new();
+    for (at, own) in members.iter().map(|at| (*at, size(*at))) {
+        match sizes.iter_mut().find(|(of, _)| apart(of, &own) == 0) {
+            Some((_, group)) => group.push(at),
+            None => sizes.push((own, vec![at])),
+        }
     }
-    let fewest = FEWEST.max((members.len() as f64 * OWN_KIND).ceil() as usize);
-    let mut groups: Vec<(Vec<Option<&str>>, Vec<usize>)> = by_hardware.into_iter().collect();
-    groups.sort_by_key(|(_, group)| std::cmp::Reverse(group.len()));
-    let many = groups.iter().take_while(|(_, group)| group.len() >= fewest).count().max(1);
-    let few = groups.split_off(many.min(groups.len()));
-    for (hardware, group) in few {
-        // Among the kind that it differs from least.
-        let apart = |of: &[Option<&str>]| of.iter().zip(&hardware).filter(|(a, b)| a != b).count();
-        if let Some((_, nearest)) = groups[..many].iter_mut().min_by_key(|(of, _)| apart(of)) {
+    sizes.sort_by_key(|(_, group)| std::cmp::Reverse(group.len()));
+    let many = sizes.iter().take_while(|(_, group)| group.len() >= FEWEST).count().max(1);
+    let few = sizes.split_off(many.min(sizes.len()));
+    for (own, group) in few {
+        if let Some((_, nearest)) = sizes.iter_mut().min_by_key(|(of, _)| apart(of, &own)) {
             nearest.extend(group);
         }
     }
-    let mut kinds: Vec<Vec<usize>> = groups.into_iter().map(|(_, group)| group).collect();
+    let mut kinds: Vec<Vec<usize>> = sizes.into_iter().map(|(_, group)| group).collect();
     kinds.iter_mut().for_each(|kind| kind.sort_unstable());
     kinds
 }
 
-fn records_facts<'a>(
-    records: &'a [&'a HostRecord],
-    members: &'a [usize],
-    fact: Fact,
-) -> impl Iterator<Item = &'a crate::facts::HostFact> + Clone {
-    members.iter().filter_map(move |at| records[*at].facts.iter().find(|own| own.fact == fact))
+/// In how many amounts two sizes differ; what is not known does not.
+fn apart(one: &Size, other: &Size) -> usize {
+    let differs =
+        |(a, b): (&Option<f64>, &Option<f64>)| a.zip(*b).is_some_and(|(a, b)| a.max(b) >= OTHER_SIZE * a.min(b));
+    one.iter().zip(other).filter(|pair| differs(*pair)).count()
 }

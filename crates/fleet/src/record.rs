@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use tiermark_compare::named_figures;
-use tiermark_model::{FigureName, Run, RunFigure};
+use tiermark_model::{FigureName, HOST_LABEL, Run, RunFigure};
 
 use crate::facts::{HostFact, facts};
 
-/// Names that systems have before anybody names them.
-const NO_NAMES: [&str; 3] = ["localhost", "localhost.localdomain", "(none)"];
+/// What is no name: systems have it before anybody names them, or it was taken out.
+const NO_NAMES: [&str; 4] = ["localhost", "localhost.localdomain", "(none)", "(redacted)"];
 
 /// Hosts with the same identity ought to be alike.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,6 +25,8 @@ pub(crate) struct Identity {
 pub struct HostRecord {
     pub(crate) host: String,
     pub(crate) file: String,
+    /// The name of its file without folder and ending.
+    pub(crate) stem: String,
     pub(crate) run: String,
     pub(crate) started: String,
     /// Its start in days; `None` if the document does not have it.
@@ -48,6 +50,7 @@ impl HostRecord {
         Self {
             host: printable(own.unwrap_or(stem)),
             file: printable(file),
+            stem: printable(stem),
             run: run.id.clone(),
             started: run.started.clone(),
             day,
@@ -63,6 +66,20 @@ impl HostRecord {
             facts: facts(run),
             figures: named_figures(run),
         }
+    }
+}
+
+impl HostRecord {
+    /// Whether its user named its host.
+    pub(crate) fn is_labelled(&self) -> bool {
+        self.labels.contains_key(HOST_LABEL)
+    }
+
+    /// Whether a document with the same name of a host is of another host: clones of one image have one name, and their
+    /// files have names of their own. Files of saved runs are called by their runs.
+    pub(crate) fn is_other_host(&self, other: &Self) -> bool {
+        let is_own = |record: &Self| !record.is_labelled() && record.stem != record.run;
+        self.stem != other.stem && is_own(self) && is_own(other)
     }
 }
 

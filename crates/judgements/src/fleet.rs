@@ -1,7 +1,7 @@
 //! Hosts judged by their peers: the odd ones with why, what the others share, and what is missing.
 
 use tiermark_model::{
-    Fleet, FleetHost, HostCause, HostFamily, HostKind, HostState, KindFact, KindFigure, Quantity, count_of,
+    Fact, Fleet, FleetHost, HostCause, HostKind, HostState, KindFact, KindFigure, Quantity, count_of,
 };
 use tiermark_page::{
     ABSENT, Cell, Detail, Ink, Page, Table, Text, bullet, glued, heading, height, labelled, number, paragraph, percent,
@@ -49,13 +49,16 @@ fn verdict(fleet: &Fleet) -> String {
     let order = [HostState::Alike, HostState::Odd, HostState::NotJudged, HostState::Failed, HostState::Missing];
     let all = order.map(|state| (count(state), words(state)));
     parts.extend(all.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")));
+    if !fleet.unread.is_empty() {
+        parts.push(format!("{} not read", count_of(fleet.unread.len() as u64, "file")));
+    }
     parts.join(", ")
 }
 
 fn ink(fleet: &Fleet) -> Ink {
     match fleet.hosts.iter().map(|host| host.state).min() {
         Some(HostState::Odd | HostState::Failed) => Ink::Bad,
-        Some(HostState::Alike) => Ink::Good,
+        Some(HostState::Alike) if fleet.unread.is_empty() => Ink::Good,
         _ => Ink::Warn,
     }
 }
@@ -96,7 +99,7 @@ fn hosts(kind: &HostKind, hosts: &[&FleetHost], detail: Detail) -> Page {
     for family in columns(kind, hosts) {
         let head = family_words(&family);
         let head = head.replace(", ", "|");
-        table = table.numbers(head, |host: &&FleetHost| cell(host, &family));
+        table = table.numbers(head, |host: &&FleetHost| cell(kind, host, &family));
     }
     table.table().into()
 }
@@ -130,15 +133,13 @@ fn odd_families<'a>(kind: &'a HostKind, host: &'a FleetHost) -> Vec<(&'a str, f6
 }
 
 /// How far a host is from its peers in a family: of a family whose mean is not odd, by the figure that is.
-fn cell(host: &FleetHost, family: &str) -> Cell {
+fn cell(kind: &HostKind, host: &FleetHost, family: &str) -> Cell {
     let Some(mean) = host.families.iter().find(|own| own.family == family) else {
         return Cell::inked(ABSENT, Ink::Dim);
     };
-    let HostFamily { deviation, is_odd, is_worse, .. } = mean;
-    match is_odd {
-        true => Cell::inked(signed(*deviation), if *is_worse == Some(false) { Ink::Good } else { Ink::Bad }),
-        false => Cell::inked(LIKE, Ink::Dim),
-    }
+    let odd = odd_families(kind, host).into_iter().find(|(own, _)| *own == family);
+    let ink = if mean.is_worse == Some(false) { Ink::Good } else { Ink::Bad };
+    odd.map_or_else(|| Cell::inked(LIKE, Ink::Dim), |(_, deviation)| Cell::inked(signed(deviation), ink))
 }
 
 fn mark(host: &FleetHost) -> (&'static str, Ink) {
@@ -157,7 +158,7 @@ fn why(host: &FleetHost, detail: Detail) -> String {
         let said = failure.message.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
         if said.is_empty() { failure.how.words().to_owned() } else { format!("{}: {said}", failure.how.words()) }
     });
-    let next = host.causes.first().filter(|cause| cause.fact.is_none());
+    let next = host.causes.first();
     let next = next.map_or_else(String::new, |cause| format!(" → {}", cause.advice));
     causes.into_iter().chain(reasons).chain(failure).collect::<Vec<_>>().join("; ") + &next
 }
@@ -251,8 +252,9 @@ fn figure_words(figure: &KindFigure) -> String {
 #[must_use]
 pub fn kind_words(kind: &HostKind) -> String {
     let cpu = kind.cpu.as_deref().unwrap_or("unknown processor");
-    let product = kind.product.as_ref().map_or_else(String::new, |product| format!("{product}, "));
-    format!("{product}{} x {cpu}", kind.sockets)
+    let cpu = if kind.sockets > 1 { format!("{} x {cpu}", kind.sockets) } else { cpu.to_owned() };
+    let memory = kind.facts.iter().find(|of| of.fact == Fact::Memory).map(|of| of.value.clone());
+    kind.product.iter().cloned().chain([cpu]).chain(memory).collect::<Vec<_>>().join(", ")
 }
 
 /// Hosts without a document.

@@ -240,6 +240,13 @@ pub struct FleetHost {
 }
 
 impl FleetHost {
+    /// Whether an odd host is worse than its peers, or differs by a fact: one that is only faster is no fault of its own.
+    pub fn is_worse(&self) -> bool {
+        let has_fact = self.causes.iter().any(|cause| cause.confidence == Confidence::Reported);
+        let odd: Vec<&HostFamily> = self.families.iter().filter(|family| family.is_odd).collect();
+        has_fact || odd.is_empty() || odd.iter().any(|family| family.is_worse != Some(false))
+    }
+
     /// The largest difference of a family that is not like its peers', without sign.
     pub fn damage(&self) -> f64 {
         let odd = self.families.iter().filter(|family| family.is_odd).map(|family| family.deviation.abs());

@@ -28,11 +28,18 @@ pub(crate) fn run(args: &FleetArgs) -> Result<Exit, Failure> {
             "there is no document of a host: `tiermark survey --quick --json=NAME.json` on each host makes them",
         ));
     }
-    files::read(&args.before, &[], names, |found| {
-        if let files::Found::Host(record) = found {
+    let mut has_before = args.before.is_empty();
+    files::read(&args.before, &[], names, |found| match found {
+        files::Found::Host(record) => {
+            has_before = true;
             gathered.add_before(*record);
         }
+        files::Found::Other(refusal) => gathered.add_unread(refusal),
+        files::Found::Failed(_) => {}
     })?;
+    if !has_before {
+        return Err(Failure::usage("--before: there is no document of a host"));
+    }
     let shown = |host: String| names.map_or_else(|| host.clone(), |names| names.host(&host));
     let fleet = gathered.judged(&expected.into_iter().map(shown).collect::<Vec<String>>());
     if let Some(page) = page {

@@ -150,3 +150,29 @@ fn most_faults_at_the_edge_of_the_scatter_are_found() {
     let (faults, errors) = over_seeds(100, SMALL);
     assert!((errors.missed.len() + errors.wrong.len()) * 4 <= faults, "{errors:?}");
 }
+
+/// How often one host of a small kind is found that has lost this share of its memory bandwidth.
+fn found_of(hosts: usize, loss: f64, seeds: u64) -> u64 {
+    let is_found = |seed: &u64| {
+        let mut rng = Rng::new(1000 + seed);
+        let mut gathered = Gathered::default();
+        for at in 0..hosts {
+            let figures = if at == 0 { vec![("dram.bandwidth", 1.0 - loss)] } else { Vec::new() };
+            let change = Change { figures, facts: None };
+            gathered.add(record(&format!("node{at:02}"), &SERVERS[0], &change, &mut rng));
+        }
+        let fleet = gathered.judged(&[]);
+        fleet.hosts.iter().any(|host| host.host == "node00" && host.state == HostState::Odd)
+    };
+    (0..seeds).filter(is_found).count() as u64
+}
+
+#[test]
+fn small_kinds_show_large_losses() {
+    let seeds = seeds(10);
+    for hosts in [4, 8, 16, 40] {
+        let found = [0.06, 0.08, 0.1, 0.15].map(|loss| found_of(hosts, loss, seeds));
+        eprintln!("of {seeds} hosts among {hosts} that lost 6, 8, 10 and 15 % of memory bandwidth, found: {found:?}");
+        assert!(found.is_sorted() && found[3] * 10 >= 9 * seeds);
+    }
+}

@@ -5,7 +5,7 @@ use tiermark_model::messages::fleet::codes;
 use tiermark_model::{FAILED_HOST_SCHEMA, FailedHost, Fleet, FleetHost, Grade, HostFailure, HostState, Run, Verdict};
 use tiermark_stats::Rng;
 
-use crate::made::{BARE, Change, Server, memory_errors, record, run};
+use crate::made::{BARE, Change, Server, memory_errors, record, run, without_module};
 
 const SERVER: Server = Server { product: "Dell R7525", cpu: "EPYC 7343", slots: 16, scatter: BARE, memory: 340.0 };
 
@@ -73,7 +73,7 @@ fn of_two_documents_of_a_host_the_newer_counts() {
             Run { started: "2026-11-28T12:00:00Z".into(), ..run("node06", &SERVER, &Change::default(), &mut rng) };
         let both = if newer_first { [("new", &new), ("old", &old)] } else { [("old", &old), ("new", &new)] };
         for (file, run) in both {
-            all.add(HostRecord::of(file, file, None, run));
+            all.add(HostRecord::of(file, "node06", None, run));
         }
         let fleet = all.judged(&[]);
         assert_eq!((fleet.hosts.len(), host(&fleet, "node06").state), (7, HostState::Alike));
@@ -114,7 +114,10 @@ fn bounds_and_other_pages_are_no_evidence() {
     all.add(HostRecord::of("small", "small", None, &small));
     let fleet = all.judged(&[]);
     let state = |name: &str| (host(&fleet, name).state, host(&fleet, name).reasons[0].text.clone());
-    assert_eq!(state("busy"), (HostState::NotJudged, "0 of 28 figures of its peers are trusted here".to_owned()));
+    assert_eq!(
+        state("busy"),
+        (HostState::NotJudged, "0 of 28 figures of its peers are trusted here and comparable with theirs".to_owned())
+    );
     let text = "THP never, peers madvise: its figures are not comparable".to_owned();
     assert_eq!(state("small"), (HostState::NotJudged, text));
 }
@@ -155,4 +158,88 @@ fn limits_are_a_file_that_check_reads_and_that_the_fleet_meets() {
     let failed = |change: &Change| of(change).count(tiermark_model::CheckOutcome::Failed);
     assert_eq!(failed(&Change::default()), 0, "{text}");
     assert!(failed(&slow(0.8)) >= 4);
+}
+
+fn state(fleet: &Fleet, name: &str) -> (HostState, Option<String>) {
+    let host = host(fleet, name);
+    (host.state, host.causes.first().map(|cause| cause.rule.clone()))
+}
+
+#[test]
+fn a_batch_of_broken_hosts_is_no_kind_of_its_own_and_a_size_is() {
+    let mut rng = Rng::new(11);
+    let mut all = Gathered::default();
+    for at in 0..20 {
+        let broken = Change { figures: vec![("dram.bandwidth.all", 0.9)], facts: Some(without_module) };
+        let change = if at < 6 { broken } else { Change::default() };
+        all.add(record(&format!("node{at:02}"), &SERVER, &change, &mut rng));
+    }
+    let small = Server { slots: 8, memory: 170.0, ..SERVER };
+    for at in 0..5 {
+        all.add(record(&format!("small{at:02}"), &small, &Change::default(), &mut rng));
+    }
+    let fleet = all.judged(&[]);
+    assert_eq!(fleet.kinds.iter().map(|kind| kind.hosts).collect::<Vec<_>>(), [20, 5]);
+    for host in &fleet.hosts {
+        let broken = ["node00", "node01", "node02", "node03", "node04", "node05"].contains(&host.host.as_str());
+        assert_eq!(host.state == HostState::Odd, broken, "{}: {:?}", host.host, host.causes);
+        assert!(!broken || host.causes[0].rule == "modules", "{:?}", host.causes);
+    }
+}
+
+#[test]
+fn a_fact_without_a_majority_or_with_few_witnesses_blames_nobody() {
+    let mut rng = Rng::new(12);
+    let lacking = || Change { figures: Vec::new(), facts: Some(without_module) };
+    let mut tie = Gathered::default();
+    for at in 0..4 {
+        let change = if at < 2 { lacking() } else { Change::default() };
+        tie.add(record(&format!("node{at:02}"), &SERVER, &change, &mut rng));
+    }
+    let fleet = tie.judged(&[]);
+    assert!(fleet.hosts.iter().all(|host| host.state == HostState::Alike), "{:?}", fleet.hosts[0].causes);
+    let mut few = Gathered::default();
+    for at in 0..20 {
+        let blind = |run: &mut Run| run.machine.dimms.clear();
+        let change = match at {
+            0 => lacking(),
+            1 => Change::default(),
+            _ => Change { figures: Vec::new(), facts: Some(blind) },
+        };
+        few.add(record(&format!("node{at:02}"), &SERVER, &change, &mut rng));
+    }
+    let fleet = few.judged(&[]);
+    // One module of 16 less memory is seen by all.
+    assert_eq!(state(&fleet, "node00"), (HostState::Odd, Some("memory-size".to_owned())));
+    assert_eq!(state(&fleet, "node01").0, HostState::Alike);
+}
+
+#[test]
+fn clones_are_hosts_by_their_files_and_short_names_are_found() {
+    let mut rng = Rng::new(13);
+    let mut all = Gathered::default();
+    for at in 0..6 {
+        let run = run("ubuntu", &SERVER, &Change::default(), &mut rng);
+        all.add(HostRecord::of(&format!("rack/vm{at}.json"), &format!("vm{at}"), None, &run));
+    }
+    let run = run("node07.example.com", &SERVER, &Change::default(), &mut rng);
+    all.add(HostRecord::of("rack/node07.json", "node07", None, &run));
+    let fleet = all.judged(&["node07".to_owned(), "vm3".to_owned()]);
+    assert_eq!(fleet.hosts.len(), 7, "{:?}", fleet.hosts.iter().map(|host| &host.host).collect::<Vec<_>>());
+    assert!(fleet.hosts.iter().all(|host| host.state == HostState::Alike));
+    assert!(fleet.notes.iter().any(|note| note.code == codes::name_of_several));
+}
+
+#[test]
+fn a_change_accuses_nobody_of_what_was_there_before_and_loses_no_host() {
+    let mut rng = Rng::new(14);
+    let mut all = gathered(8, &mut rng);
+    all.add(record("poor", &SERVER, &Change { figures: Vec::new(), facts: Some(without_module) }, &mut rng));
+    for at in 0..8 {
+        all.add_before(record(&format!("node{at:02}"), &SERVER, &Change::default(), &mut rng));
+    }
+    all.add_before(record("poor", &SERVER, &Change { figures: Vec::new(), facts: Some(without_module) }, &mut rng));
+    all.add_before(record("bricked", &SERVER, &Change::default(), &mut rng));
+    let fleet = all.judged(&[]);
+    assert_eq!((state(&fleet, "poor").0, state(&fleet, "bricked").0), (HostState::Alike, HostState::Missing));
 }

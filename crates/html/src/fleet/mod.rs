@@ -125,7 +125,7 @@ fn verdict(fleet: &Fleet, all: &[&FleetHost], kinds: &[Kind<'_>], has_rest: bool
     let has = |state| count(all, state) > 0;
     let (class, mark) = match () {
         () if has(HostState::Odd) || has(HostState::Failed) => ("bad", "✘"),
-        () if has(HostState::Missing) || has(HostState::NotJudged) => ("warn", "–"),
+        () if has(HostState::Missing) || has(HostState::NotJudged) || !fleet.unread.is_empty() => ("warn", "–"),
         () => ("good", "✔"),
     };
     let change = if fleet.is_change {

@@ -10,7 +10,7 @@ messages! {
 
     /// A host of which too few figures can be held against those of its peers.
     Note few_figures(judged: u64, of: u64):
-        "{judged} of {of} figures of its peers are trusted here";
+        "{judged} of {of} figures of its peers are trusted here and comparable with theirs";
 
     /// A host whose figures were measured under another setting; `value`: its setting.
     Note other_setting(fact: &str, value: &str, peers: &str):
@@ -19,6 +19,10 @@ messages! {
     /// Older documents of a host; the newest counts.
     Note older_documents(host: &str, used: &str, older: &[String]):
         { format!("{host}: the newest of {} documents counts, {used}; not {}", older.len() + 1, older.join(", ")) };
+
+    /// Files whose documents have one name of a host.
+    Note name_of_several(host: &str):
+        "several files name their host '{host}': each counts as a host with the name of its file (`--label host=NAME`)";
 
     /// A host that has both a document and a row of a failure.
     Note failed_and_measured(host: &str, used: &str):

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -43,6 +44,14 @@ pub(crate) enum Found {
 }
 
 impl Found {
+    /// The same; a failure that does not say when it was has the time of its file.
+    fn at(self, modified: Option<String>) -> Self {
+        match self {
+            Self::Failed(failed) => Self::Failed(FailedHost { at: failed.at.clone().or(modified), ..failed }),
+            other => other,
+        }
+    }
+
     /// Adds it to the hosts.
     pub(crate) fn into(self, gathered: &mut Gathered) {
         match self {
@@ -85,7 +94,9 @@ pub(super) fn read(
         read.into_iter().for_each(&mut found);
     }
     let folders: Vec<&PathBuf> = paths.iter().filter(|path| path.is_dir()).collect();
-    let stems: HashSet<String> = files.iter().map(|file| stem(file)).collect();
+    // A row of a failure is called NAME.failed.json.
+    let named = |file: &PathBuf| stem(file).trim_end_matches(".failed").to_owned();
+    let stems: HashSet<String> = files.iter().map(named).collect();
     for host in expected.iter().filter(|host| !stems.contains(*host)) {
         let said = folders.iter().find_map(|folder| standard_error(&folder.join(safe(host)?)));
         said.into_iter().for_each(|said| found(Found::Failed(failed(host, said, names))));
@@ -128,11 +139,17 @@ fn within(folder: &Path, deep: usize, all: &mut Vec<PathBuf>) -> Result<(), Fail
         let is_link = path.is_symlink();
         if path.is_dir() && !is_link && deep > 0 {
             within(&path, deep - 1, all)?;
-        } else if path.extension().is_some_and(|end| end == "json") && path.is_file() {
+        } else if path.extension().is_some_and(|end| end == "json") && path.is_file() && !is_output(&path) {
             all.push(path);
         }
     }
     Ok(())
+}
+
+/// Whether a file is where standard output goes: `tiermark fleet rack7/ --json > rack7/fleet.json`.
+fn is_output(path: &Path) -> bool {
+    let (file, output) = (fs::metadata(path), fs::metadata("/dev/stdout"));
+    file.ok().zip(output.ok()).is_some_and(|(a, b)| (a.dev(), a.ino()) == (b.dev(), b.ino()))
 }
 
 /// What a file holds.
@@ -145,7 +162,7 @@ fn of(file: &Path, names: Option<Pseudonyms>) -> Found {
         Ok(_) if bytes.len() as u64 > MAX_DOCUMENT_BYTES => {
             Found::Other(says::document_too_large(&subject, Bytes(MAX_DOCUMENT_BYTES)))
         }
-        Ok(_) => of_bytes(file, &bytes, names),
+        Ok(_) => of_bytes(file, &bytes, names).at(modified(file)),
     }
 }
 
@@ -209,6 +226,12 @@ fn redacted(row: FailedHost, names: Option<Pseudonyms>) -> FailedHost {
         Some(names) => FailedHost { host: names.host(&row.host), message: GONE.to_owned(), ..row },
         None => row,
     }
+}
+
+/// When a file was changed last, as documents have times.
+fn modified(file: &Path) -> Option<String> {
+    let at = Timestamp::try_from(fs::metadata(file).ok()?.modified().ok()?).ok()?;
+    Some(at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
 }
 
 /// The name of a file without folder and ending.
