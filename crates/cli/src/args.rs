@@ -202,6 +202,8 @@ pub(crate) enum Document {
     List,
     /// Schema of `check --json`
     Check,
+    /// Schema of `check RUN RUN … --json`, of several runs
+    Checks,
     /// Schema of `explain --json`
     Explanation,
     /// Schema of `explain --rules --json`

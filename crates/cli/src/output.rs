@@ -41,6 +41,22 @@ impl Failure {
     }
 }
 
+impl fmt::Display for Failure {
+    /// All of it in one line, as of one of several documents.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BrokenPipe => f.write_str("the reader closed the pipe"),
+            Self::Refused(refusal) => write!(f, "{refusal}"),
+            Self::Mistakes(mistakes) => f.write_str(&mistakes.join("; ")),
+            Self::Wrong(mistakes, refusals) => {
+                let refusals = refusals.iter().map(ToString::to_string);
+                f.write_str(&mistakes.iter().cloned().chain(refusals).collect::<Vec<_>>().join("; "))
+            }
+            Self::Exit(_, text) => f.write_str(text),
+        }
+    }
+}
+
 impl Failure {
     /// Reports it as errors, and returns the exit code.
     pub(crate) fn report(self) -> Exit {

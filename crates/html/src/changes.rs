@@ -1,7 +1,7 @@
 //! The changes between two runs as a picture: each number with the interval of its change, beside the threshold.
 
-use tiermark_judgements::{change, compared_name, plain};
-use tiermark_model::{Against, ChangeVerdict, ComparedFigure, ComparedRun, Comparison};
+use tiermark_judgements::{change, compared_name, named_run, plain};
+use tiermark_model::{Against, ChangeVerdict, ComparedFigure, Comparison};
 use tiermark_page::{Detail, escaped as text};
 
 const WIDTH: f64 = 960.0;
@@ -136,14 +136,8 @@ fn circle(x: f64, y: f64) -> String {
 pub(super) fn title(other: &Against, comparison: &Comparison) -> String {
     format!(
         "tiermark: {} compared with {}, threshold {}",
-        named(&other.run),
-        named(&comparison.first),
+        named_run(&other.run),
+        named_run(&comparison.first),
         plain(comparison.threshold)
     )
-}
-
-/// The name of a run with its host, unless the name holds it.
-fn named(run: &ComparedRun) -> String {
-    let host = run.host.as_ref().filter(|host| !run.name.contains(host.as_str()));
-    host.map_or_else(|| run.name.clone(), |host| format!("{} ({host})", run.name))
 }

@@ -4,6 +4,7 @@
 
 mod changes;
 mod fleet;
+mod index;
 mod picture;
 mod sheet;
 
@@ -21,6 +22,9 @@ const PAGE_SCRIPT: &str = include_str!("page.js");
 const SVG_SCRIPT: &str = include_str!("svg.js");
 const CHARTS_SCRIPT: &str = include_str!("charts.js");
 
+/// Documents whose titles the title of the page holds; of more it has the number.
+const MOST_TITLES: usize = 3;
+
 /// A page of some documents, side by side where there is room. It refers to nothing outside itself.
 pub fn html(sheets: &[Sheet<'_>], detail: Detail, style: &Style) -> String {
     let style = style.of_a_file();
@@ -28,6 +32,11 @@ pub fn html(sheets: &[Sheet<'_>], detail: Detail, style: &Style) -> String {
         sheets.iter().enumerate().map(|(at, sheet)| sheet.body(at, sheets.len() > 1, detail, &style)).collect();
     let titles: Vec<&str> = bodies.iter().map(|body| body.title.as_str()).collect();
     let articles: String = bodies.iter().map(|body| body.html.as_str()).collect();
+    let contents = if bodies.len() > 1 { index::index(sheets, &titles, detail, &style) } else { String::new() };
+    let title = match titles.len() {
+        ..=MOST_TITLES => titles.join(" | "),
+        count => format!("tiermark: {count} documents"),
+    };
     // Only charts need the library; heat maps are saved by the same pen.
     let has = |class: &str| articles.contains(&format!("<figure class=\"{class}\""));
     let library = if has("chart") {
@@ -45,9 +54,9 @@ pub fn html(sheets: &[Sheet<'_>], detail: Detail, style: &Style) -> String {
         )
     };
     Frame {
-        title: &titles.join(" | "),
+        title: &title,
         style: "",
-        contents: &if bodies.len() > 1 { contents(&titles) } else { String::new() },
+        contents: &contents,
         layout: if bodies.len() > 1 { "sheets several" } else { "sheets" },
         articles: &articles,
         footer: &format!(
@@ -87,11 +96,4 @@ impl Frame<'_> {
              <footer>{footer}</footer>\n{scripts}</body>\n</html>\n"
         )
     }
-}
-
-/// Links to the documents of a page.
-fn contents(titles: &[&str]) -> String {
-    let link = |(at, title): (usize, &&str)| format!("<li><a href=\"#sheet-{at}\">{}</a></li>", text(title));
-    let links: String = titles.iter().enumerate().map(link).collect();
-    format!("<nav aria-label=\"Documents\"><ol>{links}</ol></nav>\n")
 }

@@ -11,6 +11,7 @@ use tiermark_redact::GONE;
 use tiermark_report::{RUN_VIEWS, machine_line, rules};
 
 use super::changes;
+use super::index::sheet_id;
 use super::picture::picture;
 
 /// A document for a page.
@@ -44,7 +45,7 @@ impl Sheet<'_> {
             Self::CurveProfile(profile) => tiermark_report::curve_profile(profile),
             Self::Compared(comparison, other) => tiermark_judgements::against(comparison, other, detail),
         };
-        let id = format!("sheet-{at}");
+        let id = sheet_id(at);
         let mut pieces = report.into_blocks();
         let first = match self {
             Self::Compared(comparison, other) => clean(&changes::title(other, comparison)),

@@ -44,7 +44,7 @@ pub fn check(check: &Check, detail: Detail) -> Page {
 }
 
 /// What keeps a check without failures from being a pass; `None` of one that passes.
-fn missing(check: &Check) -> Option<String> {
+pub(crate) fn missing(check: &Check) -> Option<String> {
     if check.lacks_figures() {
         return Some("no measured figure was judged".to_owned());
     }

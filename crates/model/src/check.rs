@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::comparison::ComparedRun;
+use crate::exit::Exit;
 use crate::machine::Contradiction;
 use crate::refusal::Note;
 
@@ -23,6 +24,80 @@ pub struct Check {
     /// used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradictions: Vec<Contradiction>,
+}
+
+/// Schema of several runs judged against the same expectations ([`Checks`]).
+pub const CHECKS_SCHEMA: &str = "tiermark/checks/1";
+
+/// Several runs judged against the same expectations.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Checks {
+    /// The file of the expectations, or `auto` for the built-in rules of thumb.
+    pub expectations: String,
+    /// The runs, in the order given.
+    pub runs: Vec<CheckedRun>,
+}
+
+/// One of several runs that are judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CheckedRun {
+    /// Its name on the command line.
+    pub name: String,
+    /// The conclusion.
+    pub verdict: CheckVerdict,
+    /// The judgement; `None` if the document cannot be read.
+    pub check: Option<Check>,
+    /// Why the document cannot be read; `None` if it can.
+    pub problem: Option<String>,
+}
+
+/// The conclusion of a run that is judged, from the best to the worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CheckVerdict {
+    /// No expectation failed.
+    Passed,
+    /// No expectation failed, but a required one, or one of a measured figure, could not be judged.
+    Incomplete,
+    /// No expectation could be judged.
+    NotJudged,
+    /// The document cannot be read.
+    Unreadable,
+    /// An expectation failed.
+    Failed,
+}
+
+impl CheckVerdict {
+    /// Its words in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Incomplete => "incomplete",
+            Self::NotJudged => "not judged",
+            Self::Unreadable => "unreadable",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// The exit code of a run with this conclusion.
+    pub fn exit(self) -> Exit {
+        match self {
+            Self::Passed => Exit::Done,
+            Self::Incomplete => Exit::Partial,
+            Self::NotJudged | Self::Unreadable => Exit::Refused,
+            Self::Failed => Exit::Regression,
+        }
+    }
+}
+
+impl Checks {
+    /// The worst conclusion of any run.
+    pub fn verdict(&self) -> CheckVerdict {
+        self.runs.iter().map(|run| run.verdict).max().unwrap_or(CheckVerdict::NotJudged)
+    }
 }
 
 /// An expectation with its result.
@@ -193,6 +268,22 @@ impl CheckResult {
 }
 
 impl Check {
+    /// The conclusion. With `strict`, a run that is not complete, or an expectation that could not be judged, leaves it
+    /// incomplete.
+    pub fn verdict(&self, strict: bool) -> CheckVerdict {
+        let count = |outcome| self.count(outcome);
+        let is_whole = count(CheckOutcome::Unjudged) == 0 && self.run.complete;
+        if count(CheckOutcome::Failed) > 0 {
+            CheckVerdict::Failed
+        } else if !self.results.iter().any(CheckResult::is_judged) {
+            CheckVerdict::NotJudged
+        } else if self.missing().next().is_some() || strict && !is_whole {
+            CheckVerdict::Incomplete
+        } else {
+            CheckVerdict::Passed
+        }
+    }
+
     /// Whether figures are named and no expectation of one was judged as a whole: then too little is known of what the
     /// machine can do. One that was judged at some of its places is not.
     pub fn lacks_figures(&self) -> bool {

@@ -213,6 +213,7 @@ pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         (CHANGES_SCHEMA, schema_for!(Document<'_, Changes>)),
         (LIST_SCHEMA, schema_for!(Document<'_, List>)),
         (crate::CHECK_SCHEMA, schema_for!(Document<'_, crate::Check>)),
+        (crate::CHECKS_SCHEMA, schema_for!(Document<'_, crate::Checks>)),
         (crate::EXPLANATION_SCHEMA, schema_for!(Document<'_, crate::Explanation>)),
         (crate::EXPLAIN_RULES_SCHEMA, schema_for!(Document<'_, crate::ExplainRules>)),
         (crate::COMPARE_SCHEMA, schema_for!(Document<'_, crate::Comparison>)),

@@ -59,8 +59,8 @@ mod words;
 mod written;
 
 pub use check::{
-    CHECK_SCHEMA, Check, CheckOutcome, CheckResult, CheckUnit, CheckedTexts, CheckedValue, Comparator, Known,
-    NamedFigure, NamedValue,
+    CHECK_SCHEMA, CHECKS_SCHEMA, Check, CheckOutcome, CheckResult, CheckUnit, CheckVerdict, CheckedRun, CheckedTexts,
+    CheckedValue, Checks, Comparator, Known, NamedFigure, NamedValue,
 };
 pub use checkup::{Affected, CheckRow, Checkup, Health};
 pub use comparison::{

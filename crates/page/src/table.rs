@@ -31,6 +31,8 @@ pub struct Cell {
     bar: Option<f64>,
     /// What follows the text where a page is wide.
     if_wide: String,
+    /// The element of the page for a browser that the text leads to; none where it is empty.
+    link: String,
 }
 
 /// The columns from which a page is wide.
@@ -61,6 +63,12 @@ impl Cell {
         Self { if_wide: text.to_owned(), ..self }
     }
 
+    /// The same, leading to the element of this id where a browser shows it.
+    #[must_use]
+    pub fn linked(self, id: &str) -> Self {
+        Self { link: id.to_owned(), ..self }
+    }
+
     /// The same with the mark of a grade.
     #[must_use]
     pub fn marked(self, grade: Grade) -> Self {
@@ -86,7 +94,7 @@ impl Cell {
             Some(share) => Text::from("█".repeat((share * (style.columns() / BAR) as f64).round() as usize)),
             None => self.text.clone() + more,
         };
-        Shown { text: text.shown(style), ink: self.ink, mark: self.mark, heat: self.heat }
+        Shown { text: text.shown(style), ink: self.ink, mark: self.mark, heat: self.heat, link: self.link.clone() }
     }
 }
 
@@ -132,6 +140,7 @@ pub(crate) struct Shown {
     pub(crate) ink: Ink,
     pub(crate) mark: Option<Grade>,
     pub(crate) heat: Option<f64>,
+    pub(crate) link: String,
 }
 
 /// A table whose rows are of a type: each column says what it has of a row.

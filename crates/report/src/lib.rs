@@ -49,4 +49,4 @@ pub use refusals::trouble;
 pub use remark::notes as notes_text;
 pub use run::{numbers, rules, run};
 pub use summary::{RunSummary, shown_grades};
-pub use survey::{RUN_VIEWS, RunView, figure_name, run_view, run_view_options};
+pub use survey::{RUN_VIEWS, RunView, figure_name, run_view, run_view_options, verdict};

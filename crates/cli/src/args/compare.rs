@@ -69,17 +69,19 @@ Examples:
   sudo tiermark check --run
   tiermark check --run --expect server.toml -- --force --full
   tiermark check last --expect server.toml
+  tiermark check rack7/*.json --expect server.toml
   tiermark check --list
 Exit codes: 0 all that could be judged passed, 2 bad usage, 3 one failed, 4 nothing was
 measured, or no expectation could be judged, 5 no measured figure or not all required
-expectations could be judged (--strict: some expectations could not).";
+expectations could be judged (--strict: some expectations could not). Of several runs the
+worst: 3, else 4 (also if a document cannot be read), else 5.";
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// The run: `last`, an id or its beginning, a file, or -
+    /// The runs: `last`, an id or its beginning, a file, or -; of several, the worst decides the exit code
     #[arg(value_name = "RUN", default_value = "last", conflicts_with = "survey")]
-    pub(crate) run: String,
+    pub(crate) runs: Vec<String>,
     /// Measure first: a survey, which is saved and judged; its options follow behind --
     #[arg(long = "run", conflicts_with_all = ["list", "rules"])]
     pub(crate) survey: bool,

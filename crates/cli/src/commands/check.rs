@@ -7,7 +7,7 @@ use clap::FromArgMatches;
 use clap::error::ErrorKind;
 use tiermark_config::text_of;
 use tiermark_expect::{AUTO, BUILT_IN, Entry, check, figures, read};
-use tiermark_model::{CHECK_SCHEMA, Check, CheckOutcome, Exit, Run};
+use tiermark_model::{CHECK_SCHEMA, CHECKS_SCHEMA, Check, CheckVerdict, CheckedRun, Checks, Exit, Run};
 
 use crate::args::Simulation;
 use crate::args::compare::CheckArgs;
@@ -21,8 +21,8 @@ pub(crate) fn run(args: &CheckArgs, simulation: &Simulation) -> Result<Exit, Fai
     if args.rules {
         return print(AUTO.trim_end()).map(|()| Exit::Done);
     }
-    if args.run.ends_with(".toml") {
-        return Err(Failure::usage(format!("'{0}' is no run: a file of expectations is --expect {0}", args.run)));
+    if let Some(file) = args.runs.iter().find(|run| run.ends_with(".toml")) {
+        return Err(Failure::usage(format!("'{file}' is no run: a file of expectations is --expect {file}")));
     }
     // Mistakes of the file are found before a document of megabytes is read, and before anything is measured.
     let entries = expectations(&args.expect)?;
@@ -33,13 +33,14 @@ pub(crate) fn run(args: &CheckArgs, simulation: &Simulation) -> Result<Exit, Fai
         let cure = "a saved run has its own machine: leave --simulate out, or measure that machine with --run";
         return Err(Failure::usage(format!("--simulate is for `check --run`; {cure}")));
     }
-    let run = run_of_probes(&args.run)?;
+    let [name] = args.runs.as_slice() else { return several(args, &entries) };
+    let run = run_of_probes(name)?;
     if args.list {
         let figures = figures(&run);
         let text = rendered(&args.view, |_| tiermark_judgements::named_figures(&figures));
         return print(&text).map(|()| Exit::Done);
     }
-    judged(args, &run, &entries)
+    judged(args, name, &run, &entries)
 }
 
 /// Measures a survey and judges it. Parts that it lacks are expectations that are not judged: the exit code is that of
@@ -47,7 +48,7 @@ pub(crate) fn run(args: &CheckArgs, simulation: &Simulation) -> Result<Exit, Fai
 fn measured(args: &CheckArgs, entries: &[Entry], simulation: &Simulation) -> Result<Exit, Failure> {
     let Ended { exit, run } = survey(&args.options, simulation)?;
     let Some(run) = run.filter(|run| run.observations().any(|seen| seen.value.is_some())) else { return Ok(exit) };
-    let verdict = judged(args, &run, entries)?;
+    let verdict = judged(args, &run.id, &run, entries)?;
     Ok(if matches!(exit, Exit::Done | Exit::Partial | Exit::Noisy) { verdict } else { exit })
 }
 
@@ -83,11 +84,35 @@ fn not_judged(option: &str) -> Failure {
 }
 
 /// Judges a run and prints the result.
-fn judged(args: &CheckArgs, run: &Run, entries: &[Entry]) -> Result<Exit, Failure> {
-    let name = if args.survey { &run.id } else { &args.run };
+fn judged(args: &CheckArgs, name: &str, run: &Run, entries: &[Entry]) -> Result<Exit, Failure> {
     let found = check(name, run, &args.expect, entries);
-    let exit = exit(&found, args.strict);
-    whoever_reads(show(&found, args.json, CHECK_SCHEMA, &args.view, tiermark_judgements::check), exit)
+    let verdict = found.verdict(args.strict);
+    if verdict == CheckVerdict::NotJudged {
+        complain("no expectation could be judged: the report gives the reason for each");
+    } else if let Some(missing) = missing(&found).filter(|_| verdict == CheckVerdict::Incomplete) {
+        complain(&missing);
+    }
+    whoever_reads(show(&found, args.json, CHECK_SCHEMA, &args.view, tiermark_judgements::check), verdict.exit())
+}
+
+/// Judges several runs and prints a row for each, also for those that cannot be read.
+fn several(args: &CheckArgs, entries: &[Entry]) -> Result<Exit, Failure> {
+    if args.list {
+        return Err(Failure::usage("--list shows the figures of one run: name one"));
+    }
+    let one = |name: &String| match run_of_probes(name) {
+        Ok(run) => {
+            let check = check(name, &run, &args.expect, entries);
+            CheckedRun { name: name.clone(), verdict: check.verdict(args.strict), check: Some(check), problem: None }
+        }
+        Err(failure) => {
+            let problem = Some(failure.to_string());
+            CheckedRun { name: name.clone(), verdict: CheckVerdict::Unreadable, check: None, problem }
+        }
+    };
+    let found = Checks { expectations: args.expect.clone(), runs: args.runs.iter().map(one).collect() };
+    let exit = found.verdict().exit();
+    whoever_reads(show(&found, args.json, CHECKS_SCHEMA, &args.view, tiermark_judgements::checks), exit)
 }
 
 /// The built-in rules, or those of a file.
@@ -100,23 +125,6 @@ fn expectations(name: &str) -> Result<Vec<Entry>, Failure> {
     };
     read(&text)
         .map_err(|mistakes| Failure::Mistakes(mistakes.iter().map(|mistake| format!("{name}: {mistake}")).collect()))
-}
-
-fn exit(found: &Check, strict: bool) -> Exit {
-    let count = |outcome| found.count(outcome);
-    if count(CheckOutcome::Failed) > 0 {
-        return Exit::Regression;
-    }
-    if !found.results.iter().any(|result| result.is_judged()) {
-        complain("no expectation could be judged: the report gives the reason for each");
-        return Exit::Refused;
-    }
-    if let Some(missing) = missing(found) {
-        complain(&missing);
-        return Exit::Partial;
-    }
-    let is_whole = count(CheckOutcome::Unjudged) == 0 && found.run.complete;
-    if strict && !is_whole { Exit::Partial } else { Exit::Done }
 }
 
 /// What keeps the run from passing, with a few reasons; `None` of a run that passes.

@@ -18,6 +18,7 @@ pub(crate) fn run(args: &SchemaArgs) -> Result<Exit, Failure> {
         Document::TuneChanges => include_str!("../../../../schema/tune-changes-1.json"),
         Document::List => include_str!("../../../../schema/list-1.json"),
         Document::Check => include_str!("../../../../schema/check-1.json"),
+        Document::Checks => include_str!("../../../../schema/checks-1.json"),
         Document::Explanation => include_str!("../../../../schema/explanation-1.json"),
         Document::ExplainRules => include_str!("../../../../schema/explain-rules-1.json"),
         Document::History => include_str!("../../../../schema/history-1.json"),

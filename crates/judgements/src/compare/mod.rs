@@ -1,5 +1,6 @@
 //! Runs side by side: what moved comes first, what cannot be told stands with its reason.
 
+mod damage;
 mod words;
 
 use tiermark_model::{
@@ -10,6 +11,7 @@ use tiermark_page::{
     rate_unit, space, text,
 };
 
+pub use damage::{Damage, by_damage};
 use tiermark_report::grouped;
 pub use words::{change, name as compared_name, plain, signed};
 use words::{graded_text, size_of, tally, whole_name};
@@ -21,7 +23,7 @@ const LISTED: usize = 6;
 
 /// Renders a comparison.
 pub fn compare(comparison: &Comparison, detail: Detail) -> Page {
-    let mut out = Page::new();
+    let mut out = damage::summary(comparison, detail);
     for other in &comparison.others {
         if !out.is_empty() {
             out += space();
@@ -101,6 +103,12 @@ pub(crate) fn described(run: &ComparedRun) -> String {
     let id = if run.name == run.id { String::new() } else { format!(" ({})", run.id) };
     let host = run.host.as_ref().map_or_else(String::new, |host| format!(", {host}"));
     format!("{}{id}: {} of {}{host}{cpu}{simulated}{part}", run.name, run.title, run.started)
+}
+
+/// The name of a run with its host, unless the name holds it.
+pub fn named_run(run: &ComparedRun) -> String {
+    let host = run.host.as_ref().filter(|host| !run.name.contains(host.as_str()));
+    host.map_or_else(|| run.name.clone(), |host| format!("{} ({host})", run.name))
 }
 
 /// The run that others are compared with, and how many more of its baseline.

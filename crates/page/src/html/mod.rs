@@ -275,10 +275,14 @@ fn cell(cell: &Shown, align: Align, names: bool, range: Option<(f64, f64)>) -> S
     }
 }
 
-/// A cell's text, its mark with what the mark means.
+/// A cell's text, which may be a link, its mark with what the mark means.
 fn marked(cell: &Shown) -> String {
     let mark = cell.mark.map(|grade| format!("<abbr title=\"{grade}\">{}</abbr>", grade_mark(grade)));
-    text(cell.text.trim()) + mark.as_deref().unwrap_or_default()
+    let shown = match cell.link.as_str() {
+        "" => text(cell.text.trim()),
+        id => format!("<a href=\"#{}\">{}</a>", text(id), text(cell.text.trim())),
+    };
+    shown + mark.as_deref().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -298,10 +302,11 @@ mod tests {
             let table = table.figures("node 0", |()| hot(100.0).marked(Grade::Suspect));
             table.figures("node 1", |()| hot(400.0))
         };
-        let table = Table::of(&[()]).texts("from", |()| "<script>").under("<b>", over).table();
+        let table =
+            Table::of(&[()]).texts("from", |()| Cell::new("<script>").linked("a\"b")).under("<b>", over).table();
         let page = html(&(heading("a & b") + table));
         assert!(page.contains("<caption>a &amp; b</caption>"), "{page}");
-        assert!(page.contains("<th scope=\"row\">&lt;script&gt;</th>"), "{page}");
+        assert!(page.contains("<th scope=\"row\"><a href=\"#a&quot;b\">&lt;script&gt;</a></th>"), "{page}");
         assert!(page.contains("--of:0.00\">100<abbr title=\"suspect\">!</abbr></td>"), "{page}");
         assert!(page.contains("--of:1.00\">400</td>") && page.contains("colspan=\"2\""), "{page}");
         let injected = paragraph("", "\u{1}</p><script>alert(1)</script>", Ink::Plain) + raw("<b>raw</b>", Ink::Plain);

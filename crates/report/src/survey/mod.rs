@@ -14,7 +14,7 @@ mod views;
 mod why;
 mod words;
 
-use tiermark_model::{Bytes, Finding, Machine, Node, Observation, Run};
+use tiermark_model::{Bytes, CheckVerdict, Finding, Grade, Machine, Node, Observation, Run, count_of};
 use tiermark_page::{Detail, Ink, Page, items, paragraph, rule, space, variants};
 
 use crate::curves::brief;
@@ -36,6 +36,24 @@ pub(crate) fn is_survey(run: &Run) -> bool {
 /// The figures of a survey's ladder.
 pub(crate) fn figures(run: &Run) -> Vec<&Finding> {
     Survey::new(run).figures().map(|figure| figure.finding).collect()
+}
+
+/// What an index says of a run: of a survey the conclusion by the rules of thumb, with the expectations that failed;
+/// else how many of its numbers are trusted.
+pub fn verdict(run: &Run) -> (String, Ink) {
+    if is_survey(run) {
+        let judged = tiermark_expect::check_by_rules_of_thumb(run);
+        let verdict = judged.verdict(false);
+        let failed: Vec<&str> = result::failed(&judged).map(|result| result.that.as_str()).collect();
+        return match verdict {
+            CheckVerdict::Failed => (format!("failed: {}", failed.join(", ")), Ink::Bad),
+            CheckVerdict::Passed => (verdict.name().to_owned(), Ink::Good),
+            _ => (verdict.name().to_owned(), Ink::Warn),
+        };
+    }
+    let numbers = crate::run::numbers(run);
+    let trusted = numbers.iter().filter(|finding| finding.verdict.grade == Grade::Trusted).count();
+    (format!("{trusted} of {} trusted", count_of(numbers.len() as u64, "number")), Ink::Plain)
 }
 
 /// What ran, where, and for how long.
