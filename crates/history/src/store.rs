@@ -112,6 +112,22 @@ impl Store {
         self.files("json")
     }
 
+    /// Runs in the directory and in those directly below it, oldest first: an archive may have a folder for each day.
+    /// The notes of hosts that failed (`NAME.failed.json`) are left out.
+    ///
+    /// # Errors
+    /// A [`Refusal`] if a directory cannot be read.
+    pub(crate) fn list_below(&self) -> Result<Vec<Entry>, Refusal> {
+        let mut entries = self.list()?;
+        let listing = self.directory.as_ref().and_then(|directory| fs::read_dir(directory).ok());
+        for below in listing.into_iter().flatten().flatten().map(|entry| entry.path()).filter(|path| path.is_dir()) {
+            entries.extend(Self::at(below).list()?);
+        }
+        entries.retain(|entry| !entry.id.ends_with(".failed"));
+        entries.sort_by(|a, b| a.order().cmp(&b.order()));
+        Ok(entries)
+    }
+
     /// Files of the store with an extension, oldest first.
     ///
     /// # Errors

@@ -115,6 +115,9 @@ pub struct RunFigures {
 pub struct History {
     /// Whether the runs are of all machines; then there are no figures.
     pub all_machines: bool,
+    /// The host whose runs were asked for by its name; `None` for this machine, or all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// The newest runs, as many as asked for, oldest first.
     pub runs: Vec<HistoryRun>,
     /// How many runs match, including those that are not listed.

@@ -1,5 +1,7 @@
 //! The options of `history`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -14,6 +16,7 @@ Examples:
   tiermark history --since 30d
   tiermark history latency DRAM
   tiermark history read L3 one --json
+  tiermark history --host node07 --from archive/
 Exit codes: 0 shown, 2 bad usage.";
 
 /// Runs that are listed without `--limit`.
@@ -34,6 +37,12 @@ pub(crate) struct HistoryArgs {
     /// List the runs of all machines, without figures
     #[arg(long, conflicts_with = "figure")]
     pub(crate) all: bool,
+    /// The runs of the host of this name instead of this machine's: the label host, else its host name
+    #[arg(long, value_name = "NAME", conflicts_with = "all")]
+    pub(crate) host: Option<String>,
+    /// Read the documents in this folder instead of the saved runs; without --host all machines are listed
+    #[arg(long, value_name = "FOLDER", conflicts_with = "rebuild")]
+    pub(crate) from: Option<PathBuf>,
     /// Build the index of the saved runs again from their documents
     #[arg(long)]
     pub(crate) rebuild: bool,

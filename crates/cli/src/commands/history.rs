@@ -1,5 +1,7 @@
 //! `tiermark history`: the saved runs of this machine over time.
 
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -27,22 +29,35 @@ const NAMED: usize = 8;
 
 /// Runs the command.
 pub(crate) fn run(args: &HistoryArgs, simulation: &Simulation) -> Result<Exit, Failure> {
-    let store = environment::store();
-    saved::adopt(&store, false);
-    if args.rebuild {
-        Index::forget(&store);
+    if args.from.is_some() && args.host.is_none() && !args.figure.is_empty() {
+        return Err(Failure::usage("--from: a figure is of one host; add --host NAME"));
     }
     let describe = |run: &Run| (shown_grades(run), run_figures(run));
-    let index = Index::open(&store, &describe, progress())?;
-    let chosen = Chosen::of(&index, args, simulation)?;
-    let figures = match (args.all, args.figure.as_slice()) {
+    let store = match &args.from {
+        Some(folder) => documents(folder)?,
+        None => environment::store(),
+    };
+    let index = if args.from.is_some() {
+        Index::of_folder(&store, &describe, progress("documents read"))?
+    } else {
+        saved::adopt(&store, false);
+        if args.rebuild {
+            Index::forget(&store);
+        }
+        Index::open(&store, &describe, progress("new run documents read; the next `tiermark history` is faster"))?
+    };
+    let whose = Whose::of(args, simulation)?;
+    let chosen = Chosen::of(&index, args, &whose, simulation)?;
+    let all_machines = matches!(whose, Whose::All);
+    let figures = match (all_machines, args.figure.as_slice()) {
         (true, _) => Vec::new(),
         (false, []) => brief(&index, &chosen.runs),
         (false, words) => searched(&index, &chosen.runs, words)?,
     };
     let listed = args.limit.0.unwrap_or(usize::MAX).min(chosen.runs.len());
     let found = History {
-        all_machines: args.all,
+        all_machines,
+        host: args.host.clone(),
         runs: chosen.runs[chosen.runs.len() - listed..].iter().map(|head| described(head)).collect(),
         total: chosen.runs.len() as u64,
         elsewhere: chosen.elsewhere,
@@ -67,8 +82,16 @@ pub(crate) fn run(args: &HistoryArgs, simulation: &Simulation) -> Result<Exit, F
     print(&text).map(|()| Exit::Done)
 }
 
+/// The documents in a folder.
+fn documents(folder: &Path) -> Result<Store, Failure> {
+    match folder.is_dir() {
+        true => Ok(Store::at(folder)),
+        false => Err(Failure::usage(format!("--from '{}': it is no folder", folder.display()))),
+    }
+}
+
 /// Says how many documents are read, once that takes long.
-fn progress() -> impl FnMut(usize, usize) {
+fn progress(what: &str) -> impl FnMut(usize, usize) {
     /// Silence before the first line, and between two.
     const SILENCE: Duration = Duration::from_secs(1);
     const BETWEEN: Duration = Duration::from_secs(5);
@@ -76,10 +99,28 @@ fn progress() -> impl FnMut(usize, usize) {
     move |read, unknown| {
         if begun.elapsed() >= next {
             next = begun.elapsed() + BETWEEN;
-            tell(format_args!(
-                "tiermark: note: {read} of {unknown} new run documents read; the next `tiermark history` is faster"
-            ));
+            tell(format_args!("tiermark: note: {read} of {unknown} {what}"));
         }
+    }
+}
+
+/// Whose runs are listed.
+enum Whose {
+    /// Everybody's.
+    All,
+    /// This computer's, by its host name and processor.
+    Here(MachineKey),
+    /// Those of the host of this name.
+    Host(String),
+}
+
+impl Whose {
+    fn of(args: &HistoryArgs, simulation: &Simulation) -> Result<Self, Failure> {
+        Ok(match &args.host {
+            Some(host) => Self::Host(host.clone()),
+            None if args.all || args.from.is_some() => Self::All,
+            None => Self::Here(computer(simulation)?),
+        })
     }
 }
 
@@ -97,28 +138,33 @@ struct Chosen<'a> {
 }
 
 impl<'a> Chosen<'a> {
-    fn of(index: &'a Index<'_>, args: &HistoryArgs, simulation: &Simulation) -> Result<Self, Failure> {
+    fn of(index: &'a Index<'_>, args: &HistoryArgs, whose: &Whose, simulation: &Simulation) -> Result<Self, Failure> {
         let heads = index.heads();
         let since = args.since.as_ref().map(|since| begin(since, heads)).transpose()?.unwrap_or_default();
-        let here = if args.all { None } else { Some(computer(simulation)?) };
         let (unreadable, heads): (Vec<&RunHead>, Vec<&RunHead>) = heads.iter().partition(|head| head.problem.is_some());
         let mut chosen = Self { runs: Vec::new(), elsewhere: 0, simulated: 0, unnamed: 0, unreadable };
         for head in heads.into_iter().filter(|head| head.started >= since) {
-            let Some(here) = &here else {
-                if head.simulated.is_some() == simulation.simulate.is_some() {
-                    chosen.runs.push(head);
-                } else {
-                    chosen.simulated += u64::from(head.simulated.is_some());
-                }
-                continue;
-            };
-            match &head.computer {
+            let is_as_real = match whose {
                 // Two simulated machines may have one host name and one processor.
-                _ if head.simulated != simulation.simulate => chosen.simulated += u64::from(head.simulated.is_some()),
-                Some(computer) if computer.is_same_computer(here) => chosen.runs.push(head),
-                None if head.simulated.is_some() => chosen.runs.push(head),
-                Some(_) => chosen.elsewhere += 1,
-                None => chosen.unnamed += 1,
+                Whose::Here(_) => head.simulated == simulation.simulate,
+                Whose::All | Whose::Host(_) => head.simulated.is_some() == simulation.simulate.is_some(),
+            };
+            if !is_as_real {
+                chosen.simulated += u64::from(head.simulated.is_some());
+                continue;
+            }
+            let (is_theirs, is_named) = match whose {
+                Whose::All => (true, true),
+                Whose::Host(name) => (head.host.as_ref() == Some(name), head.host.is_some()),
+                Whose::Here(here) => match &head.computer {
+                    Some(computer) => (computer.is_same_computer(here), true),
+                    None => (head.simulated.is_some(), false),
+                },
+            };
+            match (is_theirs, is_named) {
+                (true, _) => chosen.runs.push(head),
+                (false, true) => chosen.elsewhere += 1,
+                (false, false) => chosen.unnamed += 1,
             }
         }
         Ok(chosen)
@@ -193,7 +239,7 @@ fn searched(index: &Index<'_>, runs: &[&RunHead], words: &[String]) -> Result<Ve
     match names.len() {
         0 if runs.is_empty() => Ok(found),
         0 => Err(Failure::usage(format!(
-            "no run of this machine has a figure named '{}': `tiermark history` lists the figures of tiers, \
+            "none of these runs has a figure named '{}': `tiermark history` lists the figures of tiers, \
                 `tiermark show last` those of a run",
             words.join(" ")
         ))),
@@ -249,13 +295,25 @@ fn described(head: &RunHead) -> HistoryRun {
 /// What there is instead of a history.
 fn nothing(store: &Store, found: &History, args: &HistoryArgs, simulated: bool, heads: &[RunHead]) -> String {
     if let Some(newest) = heads.iter().map(|head| &head.started).max().filter(|_| args.since.is_some()) {
-        let of = if found.all_machines { "" } else { " of this machine" };
+        let of = match &found.host {
+            Some(host) => format!(" of host {host}"),
+            None if found.all_machines => String::new(),
+            None => " of this machine".to_owned(),
+        };
         return format!("No run{of} is so new: the newest saved run of any is of {newest}.");
     }
     let place = store.directory().map_or_else(|| "no directory".to_owned(), |d| d.display().to_string());
     let mut others = Vec::new();
-    if found.elsewhere > 0 {
-        others.push(format!("{} of other machines (--all lists them)", found.elsewhere));
+    let hosts: BTreeSet<&str> = heads.iter().filter_map(|head| head.host.as_deref()).collect();
+    match &found.host {
+        Some(_) if !hosts.is_empty() => {
+            let more = if hosts.len() > NAMED { ", …" } else { "" };
+            others.push(format!("those of {}{more}", Vec::from_iter(hosts.into_iter().take(NAMED)).join(", ")));
+        }
+        None if found.elsewhere > 0 => {
+            others.push(format!("{} of other machines (--all lists them)", found.elsewhere));
+        }
+        _ => {}
     }
     if found.simulated > 0 {
         let how = if found.all_machines { " (--simulate synth: lists them)" } else { "" };
@@ -266,10 +324,12 @@ fn nothing(store: &Store, found: &History, args: &HistoryArgs, simulated: bool, 
     }
     let others = if others.is_empty() { String::new() } else { format!(" Not listed: {}.", others.join(", ")) };
     // With --all no machine is left out but those that are simulated.
-    let of = match (found.all_machines, simulated) {
-        (true, false) => "a real machine",
-        (true, true) => "a simulated machine",
-        (false, _) => "this machine",
+    let of = match (&found.host, found.all_machines, simulated) {
+        (Some(host), ..) => &format!("host {host}"),
+        (None, true, false) => "a real machine",
+        (None, true, true) => "a simulated machine",
+        (None, false, _) => "this machine",
     };
-    format!("No run of {of} is saved in {place}; `tiermark survey` makes one.{others}")
+    let cure = if args.from.is_some() { "." } else { "; `tiermark survey` makes one." };
+    format!("No run of {of} is saved in {place}{cure}{others}")
 }

@@ -194,3 +194,30 @@ fn a_page_of_many_runs_begins_with_an_index() {
     let index = compared.split_once("<nav").unwrap().1.split_once("</nav>").unwrap().0;
     assert!(index.find("#sheet-1\">node09").unwrap() < index.find("#sheet-0\">node08").unwrap(), "{index}");
 }
+
+#[test]
+fn a_host_has_a_history_in_an_archive() {
+    let user = fleet();
+    let archive = ["history", "--from=archive", "--simulate=synth:cores=2"];
+    std::fs::create_dir(user.path("archive/old")).unwrap();
+    std::fs::copy(user.path(FLEET[2]), user.path("archive/old/again.json")).unwrap();
+    std::fs::write(user.path("archive/node10.failed.json"), "{}").unwrap();
+    let all = user.run(&archive).expect(0).out;
+    assert!(
+        ["node07", "node08", "node09"].iter().all(|host| all.contains(host)) && !all.contains("Unreadable"),
+        "{all}"
+    );
+    let found = user.run(&[&archive[..], &["--host=node09", "--json"]].concat()).expect(0).json();
+    assert_eq!((found["runs"].as_array().unwrap().len(), &found["elsewhere"]), (2, &2.into()));
+    let latency = user.run(&[&archive[..], &["--host=node09", "latency", "DRAM"]].concat()).expect(0).out;
+    assert!(latency.contains("DRAM"), "{latency}");
+    let none = user.run(&[&archive[..], &["--host=node99"]].concat()).expect(0).out;
+    let none = none.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(none.contains("No run of host node99") && none.contains("those of node07, node08, node09"), "{none}");
+    assert!(!user.path("index-4.jsonl").exists(), "an archive is left as it is");
+    user.run(&["history", "--from=nowhere"]).expect(2);
+    user.run(&["history", "--from=archive", "latency"]).expect(2);
+    // The saved runs have hosts too.
+    let saved = user.run(&["history", "--host=node08", "--simulate=synth:cores=2", "--json"]).expect(0).json();
+    assert_eq!((&saved["host"], saved["runs"].as_array().unwrap().len()), (&"node08".into(), 1));
+}

@@ -30,6 +30,8 @@ const MOST_DEAD: usize = 64;
 /// The saved runs of a store.
 pub struct Index<'a> {
     store: &'a Store,
+    /// `None` where no index is kept.
+    files: Option<files::Files>,
     describe: &'a Describe<'a>,
     heads: Vec<RunHead>,
 }
@@ -57,13 +59,13 @@ impl<'a> Index<'a> {
             // Another reader may have written what this one would: it had the lock.
             known = self::known(&files, entries.len()).0;
         }
-        let mut index = Self { store, describe, heads: Vec::with_capacity(entries.len()) };
+        let mut index = Self { store, files, describe, heads: Vec::with_capacity(entries.len()) };
         let mut read = 0;
         for entry in &entries {
             let head = match known.remove(file_name(entry)).filter(|head| head.is_of(&Stamp::of(entry))) {
                 Some(head) => head,
                 None => {
-                    let head = index.added(entry, writer.as_mut());
+                    let head = index.added(entry, Stamp::of(entry), writer.as_mut());
                     read += 1;
                     progress(read, unknown);
                     head
@@ -72,16 +74,43 @@ impl<'a> Index<'a> {
             index.heads.push(head);
         }
         let is_long = lines > index.heads.len() + index.heads.len() / 2 + MOST_DEAD;
-        if let Some(writer) = writer.or_else(|| is_long.then(|| files.as_ref().and_then(Writer::open)).flatten())
+        if let Some(writer) = writer.or_else(|| is_long.then(|| index.files.as_ref().and_then(Writer::open)).flatten())
             && (is_long || !is_sound)
         {
             // What cannot be written is read from the documents the next time.
             let _ = writer.replace(&mut index.heads);
         }
-        // Starts are RFC 3339 in UTC, whose order is that of their text; those of one second are in the order of their
-        // files' times.
-        index.heads.sort_by(|a, b| (&a.started, a.stamp.modified, &a.id).cmp(&(&b.started, b.stamp.modified, &b.id)));
+        index.sort();
         Ok(index)
+    }
+
+    /// The runs in a folder that is no store of this user, and in those directly below it: all are read, and no index
+    /// is written. `progress` gets the number of documents that are read, and the number of all of them.
+    ///
+    /// # Errors
+    /// A [`Refusal`] if a folder cannot be read.
+    pub fn of_folder(
+        store: &'a Store,
+        describe: &'a Describe<'a>,
+        mut progress: impl FnMut(usize, usize),
+    ) -> Result<Self, Refusal> {
+        let entries = store.list_below()?;
+        let mut index = Self { store, files: None, describe, heads: Vec::with_capacity(entries.len()) };
+        for entry in &entries {
+            let below = store.directory().and_then(|directory| entry.path.strip_prefix(directory).ok());
+            let file = below.unwrap_or(&entry.path).to_string_lossy().into_owned();
+            let head = index.added(entry, Stamp { file, ..Stamp::of(entry) }, None);
+            index.heads.push(head);
+            progress(index.heads.len(), entries.len());
+        }
+        index.sort();
+        Ok(index)
+    }
+
+    /// Starts are RFC 3339 in UTC, whose order is that of their text; those of one second are in the order of their
+    /// files' times.
+    fn sort(&mut self) {
+        self.heads.sort_by(|a, b| (&a.started, a.stamp.modified, &a.id).cmp(&(&b.started, b.stamp.modified, &b.id)));
     }
 
     /// Deletes the files of the index, so that the next [`Index::open`] builds them from the documents.
@@ -98,8 +127,8 @@ impl<'a> Index<'a> {
 
     /// Figures and facts of a run: from the index, else from its document; empty if the document cannot be read.
     pub fn figures(&self, head: &RunHead) -> RunFigures {
-        let files = files::Files::beside(self.store);
-        let kept = files.and_then(|files| files.details(head)).filter(|details| details.stamp == head.stamp);
+        let kept =
+            self.files.as_ref().and_then(|files| files.details(head)).filter(|details| details.stamp == head.stamp);
         kept.map(|details| details.about).or_else(|| self.read_again(head)).unwrap_or_default()
     }
 
@@ -107,7 +136,7 @@ impl<'a> Index<'a> {
     fn read_again(&self, head: &RunHead) -> Option<RunFigures> {
         let run = read_file(&self.path(head)?).ok()?;
         let about = (self.describe)(&run).1;
-        let writer = files::Files::beside(self.store).as_ref().and_then(Writer::open);
+        let writer = self.files.as_ref().and_then(Writer::open);
         if let Some(mut writer) = writer {
             let details = Details { stamp: head.stamp.clone(), about };
             // The index is a help: what cannot be written is read again.
@@ -123,8 +152,7 @@ impl<'a> Index<'a> {
     }
 
     /// The head of a document, which is read, and written to the index where that is possible.
-    fn added(&self, entry: &Entry, writer: Option<&mut Writer>) -> RunHead {
-        let stamp = Stamp::of(entry);
+    fn added(&self, entry: &Entry, stamp: Stamp, writer: Option<&mut Writer>) -> RunHead {
         let (mut head, about) = match read_file(&entry.path) {
             Ok(run) => {
                 let (grades, about) = (self.describe)(&run);

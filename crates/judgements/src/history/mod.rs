@@ -41,7 +41,8 @@ pub fn history(history: &History, detail: Detail) -> Page {
 fn elsewhere(history: &History) -> Page {
     let mut notes = Vec::new();
     if history.elsewhere > 0 {
-        notes.push(format!("{} of other machines (--all)", history.elsewhere));
+        let whose = if history.host.is_some() { "hosts" } else { "machines (--all)" };
+        notes.push(format!("{} of other {whose}", history.elsewhere));
     }
     if history.simulated > 0 {
         notes.push(format!("{} on simulated machines", history.simulated));

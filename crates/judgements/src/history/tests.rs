@@ -67,7 +67,17 @@ fn example() -> History {
     let figures = vec![latency, older, figure(Quantity::Bandwidth, Unit::BytesPerSecond, 30e9)];
     let runs = (1..=3).map(run).collect();
     let unreadable = vec![HistoryRun { problem: Some("it is not JSON".into()), ..run(4) }];
-    History { all_machines: false, runs, total: 12, elsewhere: 2, simulated: 1, unnamed: 3, unreadable, figures }
+    History {
+        all_machines: false,
+        host: None,
+        runs,
+        total: 12,
+        elsewhere: 2,
+        simulated: 1,
+        unnamed: 3,
+        unreadable,
+        figures,
+    }
 }
 
 #[test]
