@@ -33,6 +33,7 @@ pub(crate) const TARGETS: [Target; 26] = [
     ("plan", texts::plan),
     ("expectations", texts::expectations),
     ("tenants", texts::tenants),
+    ("inventory", texts::inventory),
     ("resp", texts::resp),
     ("traffic", texts::traffic),
     ("pcm", texts::pcm),

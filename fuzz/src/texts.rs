@@ -51,6 +51,18 @@ pub(crate) fn tenants(bytes: &[u8]) {
     }
 }
 
+/// Inventories as Ansible prints them: a group, and the output, which is the seed with values changed or bytes.
+pub(crate) fn inventory(bytes: &[u8]) {
+    let mut input = super::input::Input(bytes);
+    let seed = serde_json::from_str(include_str!("../seeds/inventory.json")).expect("the seed is JSON");
+    let (is_changed, group) = (input.byte() < 128, input.text());
+    let output =
+        if is_changed { super::input::edited(seed, &mut input).to_string().into_bytes() } else { input.0.into() };
+    for (_, address) in tiermark_load::servers_of(&output, &group).unwrap_or_default() {
+        assert_eq!(address.to_string().parse(), Ok(address), "an address that does not read back");
+    }
+}
+
 /// Answers of a server, in the pieces that a socket may cut them into.
 pub(crate) fn resp(bytes: &[u8]) {
     let mut input = super::input::Input(bytes);

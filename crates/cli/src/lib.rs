@@ -15,6 +15,7 @@ mod finish;
 pub mod fuzz;
 mod glossary;
 mod hints;
+mod inventory;
 mod measure;
 mod names;
 mod output;

@@ -133,18 +133,16 @@ pub(crate) fn of_load(run: &LoadRun) -> Vec<Scene> {
         LoadLoop::Closed => "closed",
         LoadLoop::Paced => "paced",
     };
-    let lost: Vec<_> = part.tenants.iter().filter_map(|own| Some((own, own.fault.as_ref()?))).collect();
+    let named = part.tenants.iter().zip(part.names());
+    let lost: Vec<_> = named.filter_map(|(own, name)| Some((own, name, own.fault.as_ref()?))).collect();
     let mut place = counted(u32::try_from(part.tenants.len()).unwrap_or(u32::MAX));
-    if let Some((own, fault)) = lost.first() {
-        place.push_str(&format!(
-            " ({}: {fault}; its last answers came within {:.1} s)",
-            own.target,
-            own.answered_until()
-        ));
+    if let Some((own, name, fault)) = lost.first() {
+        let until = own.answered_until();
+        place.push_str(&format!(" ({name}: {fault}; its last answers came within {until:.1} s)"));
     }
     let slow = part.slow_server();
-    if let Some(slow) = slow {
-        place.push_str(&format!(" ({} was slow)", slow.target));
+    if let Some(slow) = &slow {
+        place.push_str(&format!(" ({} was slow)", slow.name));
     }
     let scene = Scene::new(SceneKind::Load, Some(place)).word("loop", pacing);
     // What a server that is gone does not answer says nothing of the rate.

@@ -322,8 +322,8 @@ fn of_load(run: &LoadRun) -> Vec<TenantRow> {
     let labels = Labels::new()
         .text(Labels::WORKLOAD, format!("{} % GET, {}", asked.mix.get_percent, asked.key_dist))
         .whole(Labels::TENANTS, part.tenants.len() as u64);
-    let each = part.tenants.iter().filter(|_| part.tenants.len() > 1);
-    let each = each.map(|seen| (seen, labels.clone().text(Labels::TENANT, &seen.target)));
+    let each = part.tenants.iter().zip(part.names()).filter(|_| part.tenants.len() > 1);
+    let each = each.map(|(seen, name)| (seen, labels.clone().text(Labels::TENANT, name)));
     std::iter::once((&part.all, labels.clone())).chain(each).flat_map(|(seen, of)| of_tenant(seen, run, &of)).collect()
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 /// Redis's default port.
-const PORT: u16 = 6379;
+pub(crate) const PORT: u16 = 6379;
 
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -1,5 +1,6 @@
 //! The document of a load: the workload, and the results of each tenant, in base units.
 
+use jiff::Timestamp;
 use tiermark_model::load::{
     LOAD_SCHEMA, LoadClient, LoadLatencies, LoadLoop, LoadPart, LoadRun, LoadTenant, LoadWorkload,
 };
@@ -74,11 +75,13 @@ impl Job {
     /// A part of the run, in which each tenant was to make so many requests.
     fn part(&self, outcome: &Outcome, planned: Option<f64>) -> LoadPart {
         let one = |(target, seen): (&Target, &TenantResult)| {
-            tenant(&target.address.to_string(), seen, planned, self.histograms)
+            let of = tenant(&target.address.to_string(), seen, planned, self.histograms);
+            LoadTenant { host: target.host.clone(), ..of }
         };
         let of_all = planned.map(|planned| planned * outcome.tenants.len() as f64);
         LoadPart {
             stopped: outcome.stopped,
+            started: outcome.started_ms.and_then(|ms| Timestamp::from_millisecond(ms).ok()).map(|at| at.to_string()),
             tenants: self.targets.iter().zip(&outcome.tenants).map(one).collect(),
             all: tenant("all", &pooled(&outcome.tenants), of_all, self.histograms),
             client_cpu_seconds: outcome.thread_cpu.clone(),
@@ -134,9 +137,10 @@ fn workload(asked: &Workload, warmup_seconds: f64) -> LoadWorkload {
 }
 
 /// A tenant, or all of them as one, whose requests over the whole run are `planned`.
-fn tenant(name: &str, seen: &TenantResult, planned: Option<f64>, histograms: bool) -> LoadTenant {
+pub(crate) fn tenant(name: &str, seen: &TenantResult, planned: Option<f64>, histograms: bool) -> LoadTenant {
     LoadTenant {
         target: name.to_owned(),
+        host: None,
         fault: seen.fault.clone(),
         seconds: seen.seconds,
         requests_per_second: seen.achieved_rate(),

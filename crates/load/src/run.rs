@@ -5,6 +5,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, Scope};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tiermark_model::Refusal;
 use tiermark_model::load::Spin;
@@ -47,6 +48,9 @@ pub struct Outcome {
     pub wall: f64,
     /// Whether it was stopped before its end.
     pub stopped: bool,
+    /// When its first requests were due, ms since 1970 by the system's clock; `None` if that is not known.
+    #[serde(default)]
+    pub started_ms: Option<i64>,
 }
 
 impl Outcome {
@@ -216,6 +220,7 @@ fn run_clients<'scope, 'env>(
         answer.map_err(|error| no_thread(&error))?;
     }
     let start = clock::now() + GET_READY;
+    let started_ms = Timestamp::now().as_millisecond() + (GET_READY / 1_000_000) as i64;
     for gate in &gates {
         gate.send(start).map_err(|_| no_thread(&"it ended"))?;
     }
@@ -224,7 +229,7 @@ fn run_clients<'scope, 'env>(
         // The other threads are waited for, so they have to know.
         shared.stop.store(true, Ordering::Relaxed);
     }
-    outcome
+    outcome.map(|outcome| Outcome { started_ms: Some(started_ms), ..outcome })
 }
 
 fn supervise(
@@ -265,6 +270,7 @@ fn supervise(
         thread_cpu: used.iter().map(|used| used.cpu as f64 / second).collect(),
         wall: used.iter().map(|used| used.wall).max().unwrap_or(0) as f64 / second,
         stopped,
+        started_ms: None,
     })
 }
 

@@ -21,6 +21,8 @@ const LONGEST_ANSWER: usize = 1 << 20;
 pub struct Target {
     /// Where it listens.
     pub address: Address,
+    /// The name of its host in an inventory.
+    pub host: Option<String>,
     /// The name to authenticate with, of servers that have several (Redis 6 and later).
     pub user: Option<String>,
     /// The password to authenticate with.
@@ -33,7 +35,7 @@ pub struct Target {
 impl Target {
     /// A server that wants no password.
     pub fn new(address: Address) -> Self {
-        Self { address, user: None, password: None, number: None }
+        Self { address, host: None, user: None, password: None, number: None }
     }
 }
 
@@ -43,6 +45,7 @@ impl fmt::Debug for Target {
         let password = self.password.as_ref().map(|_| "…");
         f.debug_struct("Target")
             .field("address", &self.address)
+            .field("host", &self.host)
             .field("user", &self.user)
             .field("password", &password)
             .field("number", &self.number)

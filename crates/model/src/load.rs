@@ -1,5 +1,7 @@
 //! The document of `tiermark load`, independent of how it is shown.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::exit::Exit;
@@ -111,12 +113,28 @@ impl LoadPart {
     /// The server whose answers took much longer than those of the others, and than the client was ever late with its
     /// requests: a client that is late at times is not the cause then.
     #[must_use]
-    pub fn slow_server(&self) -> Option<SlowServer<'_>> {
-        let slowest = self.tenants.iter().max_by_key(|tenant| tenant.service.p99)?;
-        let others = self.tenants.iter().filter(|tenant| tenant.target != slowest.target);
-        let (p99_ns, others_ns) = (slowest.service.p99?, others.filter_map(|tenant| tenant.service.p99).max()?);
+    pub fn slow_server(&self) -> Option<SlowServer> {
+        let (at, slowest) = self.tenants.iter().enumerate().max_by_key(|(_, tenant)| tenant.service.p99)?;
+        let is_other = |tenant: &&LoadTenant| (&tenant.host, &tenant.target) != (&slowest.host, &slowest.target);
+        let others = self.tenants.iter().filter(is_other).filter_map(|tenant| tenant.service.p99);
+        let (p99_ns, others_ns) = (slowest.service.p99?, others.max()?);
         let least = SLOW.saturating_mul(others_ns.max(slowest.max_late_ns));
-        (p99_ns > least).then_some(SlowServer { target: &slowest.target, p99_ns, others_ns })
+        (p99_ns > least).then(|| SlowServer { name: self.names().swap_remove(at), p99_ns, others_ns })
+    }
+
+    /// What each tenant is called: its host, and its address if it has no host or if its host has several tenants.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let mut of_host: BTreeMap<&str, usize> = BTreeMap::new();
+        self.tenants.iter().filter_map(|tenant| tenant.host.as_deref()).for_each(|host| {
+            *of_host.entry(host).or_default() += 1;
+        });
+        let name = |tenant: &LoadTenant| match &tenant.host {
+            None => tenant.target.clone(),
+            Some(host) if of_host.get(host.as_str()) == Some(&1) => host.clone(),
+            Some(host) => format!("{host} {}", tenant.target),
+        };
+        self.tenants.iter().map(name).collect()
     }
 }
 
@@ -125,10 +143,10 @@ impl LoadPart {
 const SLOW: u64 = 5;
 
 /// A server that was slow where others were not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SlowServer<'a> {
-    /// Its address.
-    pub target: &'a str,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlowServer {
+    /// As in [`LoadPart::names`].
+    pub name: String,
     /// P99 from the send to the answer, ns.
     pub p99_ns: u64,
     /// The highest of the other servers, ns.
@@ -188,7 +206,7 @@ pub struct LoadWorkload {
     pub value_compressible: f64,
     /// Whether values were checked.
     pub verify: bool,
-    /// Seed of every random choice.
+    /// Seed of every random choice; of several clients that of the first.
     pub seed: u64,
 }
 
@@ -252,6 +270,10 @@ pub struct LoadClient {
 pub struct LoadPart {
     /// Whether it was stopped before its end.
     pub stopped: bool,
+    /// When its first requests were due, RFC 3339 in ms, by the client's clock; of several clients the earliest. `None`
+    /// in older documents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<String>,
     /// Results by tenant, in the order of the targets.
     pub tenants: Vec<LoadTenant>,
     /// All tenants as one: counts added up, latencies merged.
@@ -270,6 +292,9 @@ pub struct LoadPart {
 pub struct LoadTenant {
     /// Its address; `all` of all together.
     pub target: String,
+    /// Name of its host: that of the inventory, or that of the client's document if several were merged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// Why it was given up, where it was.
     pub fault: Option<Note>,
     /// Length of the run.

@@ -29,7 +29,7 @@ pub fn without_commands(run: &Capacity) -> Capacity {
 /// labels.
 pub fn redact_load(run: &LoadRun, names: Pseudonyms) -> LoadRun {
     let mut run = run.clone();
-    let scrub = Scrub::new(&Machine::default(), &run.labels, names);
+    let mut scrub = Scrub::new(&Machine::default(), &run.labels, names);
     names.labels(&mut run.labels);
     let mut addresses: Vec<String> = Vec::new();
     for (number, tenant) in
@@ -38,11 +38,18 @@ pub fn redact_load(run: &LoadRun, names: Pseudonyms) -> LoadRun {
         let address = std::mem::replace(&mut tenant.target, format!("tenant {}", number + 1));
         // A port may not have been typed.
         addresses.push(address.rsplit_once(':').map_or(address.clone(), |(host, _)| host.to_owned()));
+        if let Some(host) = &mut tenant.host {
+            let pseudonym = names.host(host);
+            scrub.words.push((std::mem::replace(host, pseudonym.clone()), pseudonym));
+        }
         tenant.fault =
             tenant.fault.take().map(|fault| Note { code: fault.code, text: GONE.to_owned(), ..Note::default() });
     }
+    scrub.words.sort_by_key(|(word, _)| std::cmp::Reverse(word.len()));
     for warning in &mut run.warnings {
         programs(&mut warning.data, [&mut warning.state, &mut warning.text]);
+        [&mut warning.state, &mut warning.text].into_iter().for_each(|text| scrub.text(text));
+        warning.data.values_mut().for_each(|datum| scrub.value(datum));
     }
     scrub.command(&mut run.command, &[]);
     for word in &mut run.command {
@@ -105,6 +112,7 @@ pub(super) fn take_out(secrets: &[String], value: &mut Value) {
 
 #[cfg(test)]
 mod tests {
+    use tiermark_model::load::LoadTenant;
     use tiermark_model::messages::tenants as says;
 
     use super::*;
@@ -145,10 +153,15 @@ mod tests {
         let text = include_str!("../../../fuzz/seeds/load.json");
         let mut run: LoadRun = serde_json::from_str(text).unwrap();
         run.warnings.push(tiermark_model::messages::load::load_beside_others(1.6, 2, "payroll 1.6"));
+        run.warnings.push(tiermark_model::messages::load::clients_apart(2.0, "vm1", "vm10"));
+        let tenants = &mut run.measured.as_mut().unwrap().tenants;
+        let of_host = |host: &str| LoadTenant { host: Some(host.to_owned()), ..tenants[0].clone() };
+        *tenants = ["vm1", "vm10"].map(of_host).into();
         assert!(text.contains("127.0.0.1:7771") && run.command.iter().any(|word| word.contains("127.0.0.1")));
         let redacted = redact_load(&run, Pseudonyms::new([1, 2]));
         let text = serde_json::to_string(&redacted).unwrap();
-        assert!(!text.contains("127.0.0.1") && !text.contains("payroll"), "{text}");
+        assert!(!text.contains("127.0.0.1") && !text.contains("payroll") && !text.contains("vm1"), "{text}");
+        assert_eq!(text.matches(&Pseudonyms::new([1, 2]).host("vm10")).count(), 4, "{text}");
         assert_eq!(redacted.measured.unwrap().all, run.measured.unwrap().all);
     }
 }

@@ -53,8 +53,9 @@ pub fn summary(run: &LoadRun) -> RunSummary {
 fn numbers(part: &LoadPart, pacing: LoadLoop, detail: Detail) -> Page {
     let tenants = &part.tenants[..if part.tenants.len() > 1 { part.tenants.len() } else { 0 }];
     let shown = if detail.is_all() { tenants.len() } else { tenants.len().min(MOST) };
-    let name = if let [only] = part.tenants.as_slice() { &only.target } else { "all" };
-    let mut rows: Vec<(&str, &LoadTenant)> = tenants[..shown].iter().map(|one| (one.target.as_str(), one)).collect();
+    let names = part.names();
+    let name = if let [only] = names.as_slice() { only } else { "all" };
+    let mut rows: Vec<(&str, &LoadTenant)> = names.iter().map(String::as_str).zip(&tenants[..shown]).collect();
     rows.push((name, &part.all));
     let mut out = heading("Rate") + rates(&rows, pacing != LoadLoop::Closed);
     // In a closed loop a request is due when it is sent.

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Signal, kill_process_group};
-use tiermark_model::Note;
 use tiermark_model::messages::undo as says;
+use tiermark_model::{Bytes, Note};
 
 /// Starting or stopping a machine elsewhere takes minutes; a command that takes longer hangs.
 pub const COMMAND_MOST: Duration = Duration::from_secs(600);
@@ -41,12 +41,38 @@ pub fn bounded(command: Command, most: Duration) -> Result<(), Note> {
 /// # Errors
 /// As for [`bounded`].
 pub fn said_until(command: Command, most: Duration, stop: &dyn Fn() -> bool) -> Result<String, Note> {
+    let (output, stdout) = kept_output()?;
+    carry_out(command, most, stop, stdout)?;
+    Ok(tail(&output))
+}
+
+/// As [`bounded_until`], and returns all that the command writes to its standard output, at most so many bytes.
+///
+/// # Errors
+/// As for [`bounded`], and for a command that writes more.
+pub fn output_until(command: Command, most: Duration, limit: Bytes, stop: &dyn Fn() -> bool) -> Result<Vec<u8>, Note> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let (output, stdout) = kept_output()?;
+    let length = || output.metadata().map_or(0, |about| about.len());
+    let is_too_long = || length() > limit.0;
+    let ended = carry_out(command, most, &|| stop() || is_too_long(), stdout);
+    if is_too_long() {
+        return Err(says::command_says_too_much(&name, limit));
+    }
+    ended?;
+    let mut bytes = vec![0; length() as usize];
+    output.read_exact_at(&mut bytes, 0).map_err(|error| says::system_refused(&error.to_string()))?;
+    Ok(bytes)
+}
+
+/// A file in memory for the output of a command, and the command's end of it. A pipe would be full some time, and be
+/// open as long as anything holds it that the command leaves behind.
+fn kept_output() -> Result<(File, Stdio), Note> {
     let refused = |error: io::Error| says::system_refused(&error.to_string());
     let output = memfd_create("tiermark-output", MemfdFlags::CLOEXEC).map_err(|error| refused(error.into()))?;
     let output = File::from(output);
-    let stdout = output.try_clone().map_err(refused)?;
-    carry_out(command, most, stop, Stdio::from(stdout))?;
-    Ok(tail(&output))
+    let end = output.try_clone().map_err(refused)?;
+    Ok((output, Stdio::from(end)))
 }
 
 /// As [`bounded`], and stops the command as soon as `stop` returns true.
@@ -59,12 +85,9 @@ pub fn bounded_until(command: Command, most: Duration, stop: &dyn Fn() -> bool) 
 
 fn carry_out(mut command: Command, most: Duration, stop: &dyn Fn() -> bool, stdout: Stdio) -> Result<(), Note> {
     let name = command.get_program().to_string_lossy().into_owned();
-    // A pipe would be full some time, and be open as long as anything holds it that the command leaves behind.
-    let refused = |error: io::Error| says::system_refused(&error.to_string());
-    let said = File::from(memfd_create("tiermark-said", MemfdFlags::CLOEXEC).map_err(|error| refused(error.into()))?);
-    let output = said.try_clone().map_err(refused)?;
+    let (said, output) = kept_output()?;
     // A key such as Ctrl-C must not end the command half-way.
-    command.process_group(0).stdin(Stdio::null()).stdout(stdout).stderr(Stdio::from(output));
+    command.process_group(0).stdin(Stdio::null()).stdout(stdout).stderr(output);
     let mut child = command.spawn().map_err(|error| says::command_not_started(&name, &error.to_string()))?;
     let started = Instant::now();
     loop {
@@ -90,7 +113,7 @@ fn carry_out(mut command: Command, most: Duration, stop: &dyn Fn() -> bool, stdo
                     false => says::command_stopped(survivor),
                 });
             }
-            Err(error) => return Err(refused(error)),
+            Err(error) => return Err(says::system_refused(&error.to_string())),
         }
     }
 }
@@ -133,6 +156,11 @@ mod tests {
         assert_eq!(bounded(shell("exit 0"), MOST), Ok(()));
         assert_eq!(bounded(shell("echo no >&2; exit 1"), MOST), Err(says::command_said("no")));
         assert_eq!(said_until(shell("echo yes; echo no >&2"), MOST, &|| false), Ok("yes".to_owned()));
+        let all = |text: &str, limit: u64| output_until(shell(text), MOST, Bytes(limit), &|| false);
+        assert_eq!(all("printf 'yes\\n'; echo no >&2", 4), Ok(b"yes\n".to_vec()));
+        let endless = all("yes; true", 1 << 20).map_err(|note| note.code);
+        assert_eq!(endless, Err(says::codes::command_says_too_much));
+        assert_eq!(all("echo yes", 3).map_err(|note| note.code), Err(says::codes::command_says_too_much));
         let failed = said_until(shell("echo yes; echo no >&2; exit 1"), MOST, &|| false);
         assert_eq!(failed, Err(says::command_said("no")));
         let code = |command: Command, most: Duration| bounded(command, most).unwrap_err().code;

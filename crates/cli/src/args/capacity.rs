@@ -10,6 +10,7 @@ use tiermark_model::{Bytes, IdSet};
 
 use super::load::{Order, Pacing, Spread, above_zero, count, percentage, rate, seconds_or_none, share, value_size};
 use super::{LabelArgs, View};
+use crate::inventory::InventoryArgs;
 use crate::parse;
 use crate::start::StartArgs;
 
@@ -21,6 +22,7 @@ Examples:
   sudo tiermark capacity --scenario mini --backend qemu --tiers dram
   sudo tiermark capacity --scenario brief --tenants 108 --tiers dram,swap:/dev/nvme1n1+/dev/nvme2n1
   tiermark capacity --scenario brief --backend external --target host1:6379,host2:6379 --most-tenants 2
+  tiermark capacity --scenario brief --backend external --inventory hosts.ini --group cache
   sudo tiermark capacity --resume
 Each tenant is a Redis server in its own control group, so root is needed. With --backend external, root is not needed: the run writes
 the keys 0, 1, 2 … to the named servers and does not delete them; a server that already holds keys is refused without --overwrite.
@@ -34,15 +36,16 @@ pub(crate) enum BackendChoice {
     Process,
     /// A virtual machine for each tenant, with server and client inside, in its own control group
     Qemu,
-    /// Running servers at the addresses of --target
+    /// Running servers at the addresses of --target or --inventory
     External,
 }
 
 /// Files and options with which a run was begun, and is resumed.
-const BEGUN_WITH: [&str; 10] = [
+const BEGUN_WITH: [&str; 11] = [
     "scenario",
     "dry_run",
     "TenantArgs",
+    "InventoryArgs",
     "AskedArgs",
     "SearchArgs",
     "LabelArgs",
@@ -128,6 +131,8 @@ pub(crate) struct TenantArgs {
     /// host:port, a path or unix:path.
     #[arg(long = "target", value_name = "ADDRESS", value_delimiter = ',')]
     pub(crate) targets: Vec<Address>,
+    #[command(flatten)]
+    pub(crate) inventory: InventoryArgs,
     /// Command that starts a server of --target before it is used, where {N} is its number from 1: 'ssh host{N}
     /// systemctl start redis', 'virsh start vm{N}'
     #[arg(hide_short_help = true, long, value_name = "COMMAND", requires = "stop")]
@@ -140,12 +145,12 @@ pub(crate) struct TenantArgs {
     ///
     /// Their servers are those of --target; without it, they listen on port 6379 of the address that `virsh domifaddr`
     /// shows.
-    #[arg(hide_short_help = true, long, value_name = "DOMAIN", conflicts_with_all = ["check", "start", "stop"])]
+    #[arg(hide_short_help = true, long, value_name = "DOMAIN", conflicts_with_all = ["check", "start", "stop", "inventory"])]
     pub(crate) libvirt: Option<String>,
     /// A virtual machine of libvirt (shut off) that is cloned for each tenant; the clones are removed with their disks
     #[arg(
         hide_short_help = true, long, value_name = "DOMAIN",
-        conflicts_with_all = ["check", "start", "stop", "libvirt", "targets"],
+        conflicts_with_all = ["check", "start", "stop", "libvirt", "targets", "inventory"],
     )]
     pub(crate) libvirt_base: Option<String>,
     /// Command that stops the server of --start, so that each trial begins with empty servers: 'virsh destroy vm{N}'

@@ -7,6 +7,7 @@ use tiermark_model::{Bytes, IdSet, parse_size};
 pub(super) use tiermark_model::{parse_count as count, parse_seconds_or_none as seconds_or_none};
 
 use super::{LabelArgs, View};
+use crate::inventory::InventoryArgs;
 use crate::parse;
 use crate::start::StartArgs;
 
@@ -15,6 +16,7 @@ Examples:
   tiermark load --target localhost:6379 --fill --rps 5000                  (open loop: latency from when requests are due)
   tiermark load --target /run/redis.sock -c 50 -P 16 --keys 1M             (closed loop: as fast as it goes)
   tiermark load --target a:6379,b:6379 --rps 5000 --arrivals poisson --gets 70 --key-dist zipf:0.99 --json
+  tiermark load --inventory hosts.ini --group cache --rps 5000             (each host of an Ansible group)
 It writes to the server: --fill and the SETs (--gets below 100) replace the keys 0, 1, 2 … of its database (--key-prefix sets them apart).
 Response is the time from when a request was due to its answer, service that from when it was sent.";
 
@@ -116,8 +118,11 @@ pub(crate) struct LoadArgs {
     /// Servers, such as localhost:6379 or /run/redis.sock
     ///
     /// host:port, a path or unix:path; each is a tenant with the whole load of its own.
-    #[arg(short, long = "target", value_name = "ADDRESS", required = true, value_delimiter = ',')]
+    #[arg(short, long = "target", value_name = "ADDRESS", value_delimiter = ',')]
+    #[arg(required_unless_present = "inventory")]
     pub(crate) targets: Vec<Address>,
+    #[command(flatten)]
+    pub(crate) inventory: InventoryArgs,
     /// User to authenticate as
     #[arg(hide_short_help = true, long, value_name = "NAME", requires = "password")]
     pub(crate) user: Option<String>,

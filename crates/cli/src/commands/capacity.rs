@@ -39,7 +39,10 @@ pub(crate) fn run(args: &CapacityArgs, simulation: &Simulation) -> Result<Exit, 
     }
     let place = args.json.as_deref().filter(|_| !args.dry_run).map(Destination::open).transpose()?;
     let stop = if args.dry_run { Stop::default() } else { Stop::listen_to_the_end().map_err(Failure::tool)? };
-    let job = scenario::job(args)?;
+    let job = match scenario::job(args, &stop) {
+        Ok(job) => job,
+        Err(failure) => return stop.exit().ok_or(failure),
+    };
     let (state, flag) = (environment::state().ok_or_else(no_journal_directory)?, stop.flag());
     let here = here(args, &state, &flag)?;
     if args.dry_run { dry_run(job, &here, &args.view) } else { measure(args, job, &here, &stop, place) }

@@ -35,12 +35,15 @@ pub(crate) fn run(args: &LoadArgs) -> Result<Exit, Failure> {
     let place = args.json.as_deref().map(Destination::open).transpose()?;
     let tables = Table::open(args)?;
     let stop = Stop::listen().map_err(Failure::tool)?;
-    let mut job = job(args)?;
+    let mut job = match job(args, &stop) {
+        Ok(job) => job,
+        Err(failure) => return stop.exit().ok_or(failure),
+    };
     let machine = target::this_machine().ok();
     admit(&job, &machine.as_ref().map(Fresh::discovered).unwrap_or_default())?;
     job.warnings.extend(beside(args, machine.as_ref()));
     if !args.quiet {
-        tell_before(args, &job.warnings);
+        tell_before(args, &job);
     }
     // Until it is saved: a run that is killed is listed as one without an end.
     let _begun = (!args.no_save).then(|| Begun::note(&job)).flatten();
@@ -167,12 +170,12 @@ fn beside(args: &LoadArgs, machine: Option<&Machine>) -> Option<Warning> {
 }
 
 /// Says what a user can still change before the run has taken its time.
-fn tell_before(args: &LoadArgs, warnings: &[Warning]) {
-    let (threads, servers) = (args.client.threads.unwrap_or(1) as u64, args.targets.len() as u64);
+fn tell_before(args: &LoadArgs, job: &Job) {
+    let (threads, servers) = (args.client.threads.unwrap_or(1) as u64, job.targets.len() as u64);
     if threads > servers {
         tell(format_args!("tiermark: note: {}", says::client_threads_idle(threads, servers)));
     }
-    warnings.iter().for_each(output::warn);
+    job.warnings.iter().for_each(output::warn);
 }
 
 /// Fills, warms up and measures, as far as was asked and nothing stops it.
@@ -223,10 +226,13 @@ fn carry_out(args: &LoadArgs, job: &mut Job, stop: &Stop) -> Result<(), Refusal>
 }
 
 /// The load that options ask for.
-fn job(args: &LoadArgs) -> Result<Job, Failure> {
+fn job(args: &LoadArgs, stop: &Stop) -> Result<Job, Failure> {
     let (started, id) = environment::started_and_id();
-    let target = |address: &Address| Target {
-        address: address.clone(),
+    let of_group = args.inventory.servers(stop)?.into_iter().map(|(host, address)| (Some(host), address));
+    let named = args.targets.iter().map(|address| (None, address.clone()));
+    let target = |(host, address): (Option<String>, Address)| Target {
+        address,
+        host,
         user: args.user.clone(),
         password: args.password.clone(),
         number: None,
@@ -235,7 +241,7 @@ fn job(args: &LoadArgs) -> Result<Job, Failure> {
         id,
         started,
         tool: version::tool(),
-        targets: args.targets.iter().map(target).collect(),
+        targets: named.chain(of_group).map(target).collect(),
         workload: workload(args),
         client: client(args),
         warmup: args.pace.warmup,

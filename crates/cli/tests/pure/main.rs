@@ -24,6 +24,7 @@ mod field;
 mod fleet;
 mod history;
 mod hostile;
+mod inventory;
 mod labels;
 mod matrix;
 mod mlc;

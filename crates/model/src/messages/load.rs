@@ -1,7 +1,7 @@
 //! The load generator, its servers, and where results are kept.
 
 use super::rows::messages;
-use crate::{Bytes, count_of};
+use crate::{Bytes, count_of, nearest, shell_word};
 
 const HOME: &str = "free space there, or set TIERMARK_HOME to a directory that can be written";
 
@@ -30,6 +30,67 @@ messages! {
 
     Refusal no_target():
         "a run without tenants", "no server is named", "name a server: --target HOST:PORT";
+
+    Refusal inventory_program_missing(inventory: &str):
+        "the inventory {inventory}", "ansible-inventory is not a program in PATH",
+        "install it (on Debian: apt-get install ansible-core), or name the servers: --target HOST:PORT";
+
+    /// A failure of ansible-inventory. What it writes may quote the variables of hosts, so that it is not shown.
+    Refusal inventory_failed(inventory: &str, problem: &str):
+        "the inventory {inventory}", "{problem}",
+        { format!("see why: ansible-inventory -i {} --graph", shell_word(inventory)) };
+
+    Note inventory_command_failed(): "ansible-inventory ended with an error";
+
+    Refusal inventory_too_large(most: Bytes):
+        "the inventory", "ansible-inventory prints more than {most}", "name a smaller inventory, or --target HOST:PORT";
+
+    Refusal inventory_unreadable():
+        "the output of `ansible-inventory --list`", "it is not the JSON of groups and hosts",
+        "use the ansible-inventory of ansible-core 2.9 or later";
+
+    /// A group without hosts; `known`: the groups of the inventory.
+    Refusal inventory_group_empty(group: &str, known: &[&str]):
+        "the group {group}",
+        {
+            match known {
+                [] => "the inventory has no groups".to_owned(),
+                _ if known.contains(&group) => "it has no hosts".to_owned(),
+                _ => format!("the inventory has no such group{}", nearest(group, known)),
+            }
+        },
+        "name a group that `ansible-inventory --graph` shows: --group NAME";
+
+    Refusal inventory_host_wrong(host: &str, variable: &str, wanted: &str):
+        "the host {host} of the inventory", "{variable} is not {wanted}", "correct the inventory, or name another --group";
+
+    Refusal inventory_server_twice(first: &str, second: &str, address: &str):
+        "the hosts {first} and {second} of the inventory", "both have the server {address}",
+        "set tiermark_port or ansible_host of one of them, or name another --group";
+
+    Refusal merge_unmeasured(name: &str):
+        "{name}", "it has no complete measurement", "leave it out";
+
+    Refusal merge_without_histograms(name: &str):
+        "{name}", "it has no histograms, and percentiles cannot be merged without them",
+        "measure again with --json=FILE --histograms";
+
+    Refusal merge_without_start(name: &str):
+        "{name}", "it does not say when its measurement began", "measure again with this version";
+
+    Refusal merge_of_another_load(first: &str, name: &str, differs: &[String]):
+        "{name}",
+        { format!("its load is another than that of {first}: {}", differs.join(", ")) },
+        "give all clients the same options";
+
+    Refusal merge_twice(host: &str, target: &str):
+        "the tenant {target} of {host}", "two of the documents have it",
+        "name each document once, and name the hosts: --label host=NAME";
+
+    Warning clients_apart(seconds: f64, first: &str, last: &str):
+        "the clients began {seconds:.1} s apart, {first} first and {last} last by their clocks",
+        "for that time not all tenants were busy",
+        "give all clients the same --at, some seconds after the last of them is ready, and synchronise their clocks";
 
     Refusal load_stopped():
         "the run", "it was stopped before it began", "";

@@ -73,6 +73,8 @@ messages! {
 
     Note command_said(output: &str): "{output}";
 
+    Note command_says_too_much(program: &str, most: Bytes): "{program} prints more than {most}";
+
     Note command_ended(program: &str, status: &str): "{program} ended with {status}";
 
     /// A command that took longer than it may; `survivor`: its process, where it did not end after SIGKILL.

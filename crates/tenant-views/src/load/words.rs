@@ -108,13 +108,13 @@ pub fn warnings(run: &LoadRun) -> Vec<String> {
     let mut warnings = Vec::new();
     let parts = [("filling ", &run.fill), ("", &run.measured)];
     for (what, part) in parts.iter().filter_map(|(what, part)| Some((what, part.as_ref()?))) {
-        for tenant in &part.tenants {
+        for (tenant, name) in part.tenants.iter().zip(part.names()) {
             if let Some(fault) = &tenant.fault {
                 let answers = match tenant.answered_until() {
                     0.0 => "no answers".to_owned(),
                     after => format!("no answers after {after:.1} s"),
                 };
-                warnings.push(format!("{what}{}: {answers}: {fault}", tenant.target));
+                warnings.push(format!("{what}{name}: {answers}: {fault}"));
             }
         }
     }
@@ -128,9 +128,9 @@ pub fn warnings(run: &LoadRun) -> Vec<String> {
 }
 
 fn slow_server(part: &LoadPart) -> Option<String> {
-    let SlowServer { target, p99_ns, others_ns } = part.slow_server()?;
+    let SlowServer { name, p99_ns, others_ns } = part.slow_server()?;
     let [slow, other] = [p99_ns, others_ns].map(|ns| time(ns as f64));
-    Some(format!("{target} was slow: P99 from send to answer {slow}, of the other servers at most {other}"))
+    Some(format!("{name} was slow: P99 from send to answer {slow}, of the other servers at most {other}"))
 }
 
 /// The options that give the client more cpu time: a further thread needs a server of its own.

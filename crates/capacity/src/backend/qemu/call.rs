@@ -141,7 +141,7 @@ fn together(latest: &[Option<Snapshot>]) -> Option<Snapshot> {
 
 /// All answers as those of one client with a thread in each guest.
 fn merged(answers: impl Iterator<Item = GuestResult>, stopped: bool) -> Outcome {
-    let mut all = Outcome { tenants: Vec::new(), thread_cpu: Vec::new(), wall: 0.0, stopped };
+    let mut all = Outcome { tenants: Vec::new(), thread_cpu: Vec::new(), wall: 0.0, stopped, started_ms: None };
     let lost = |why: Note| TenantResult { fault: Some(why), ..TenantResult::default() };
     for answer in answers {
         match answer {
@@ -183,7 +183,7 @@ mod tests {
     fn answers_keep_their_places_and_what_is_lost_says_why() {
         let tenant = TenantResult { done: 9, ..TenantResult::default() };
         let one = |tenants| {
-            GuestResult::Done(Box::new(Outcome { tenants, thread_cpu: vec![0.5], wall: 2.0, stopped: false }))
+            GuestResult::Done(Box::new(Outcome { tenants, thread_cpu: vec![0.5], wall: 2.0, stopped: false, started_ms: None }))
         };
         let gone = GuestResult::Lost(says::guest_hung_up());
         let all = merged([gone, one(vec![tenant.clone()]), one(vec![])].into_iter(), false);

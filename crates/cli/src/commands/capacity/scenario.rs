@@ -11,6 +11,7 @@ use tiermark_model::messages::tenants::wrapper_unclosed;
 use super::directory;
 use crate::args::CapacityArgs;
 use crate::output::{Failure, tell};
+use crate::signals::Stop;
 
 /// The scenarios that are built in.
 pub(super) fn list() -> String {
@@ -24,8 +25,8 @@ pub(super) fn list() -> String {
 }
 
 /// The job that is asked for: a saved run that goes on, or a new one.
-pub(super) fn job(args: &CapacityArgs) -> Result<Job, Failure> {
-    let Some(file) = &args.resume else { return Ok(Job::New { scenario: scenario(args)?, setup: setup(args)? }) };
+pub(super) fn job(args: &CapacityArgs, stop: &Stop) -> Result<Job, Failure> {
+    let Some(file) = &args.resume else { return Ok(Job::New { scenario: scenario(args, stop)?, setup: setup(args)? }) };
     let file = match file {
         Some(file) => file.clone(),
         None => unfinished(&directory()?)?,
@@ -42,19 +43,25 @@ pub(super) fn job(args: &CapacityArgs) -> Result<Job, Failure> {
 }
 
 /// The scenario that was named, with what options change, checked as a whole.
-fn scenario(args: &CapacityArgs) -> Result<Scenario, Failure> {
+fn scenario(args: &CapacityArgs, stop: &Stop) -> Result<Scenario, Failure> {
     let name = args.scenario.as_deref().unwrap_or_default();
     let mut scenario = Scenario::named(name).map_err(Failure::Mistakes)?;
     args.change(&mut scenario);
     let tenants = &args.tenants;
     let libvirt = tenants.libvirt.is_some() || tenants.libvirt_base.is_some();
-    let elsewhere = tenants.start.is_some() || libvirt || tenants.overwrite;
+    let inventory = tenants.inventory.inventory.is_some();
+    let elsewhere = tenants.start.is_some() || libvirt || inventory || tenants.overwrite;
     if scenario.backend != Backend::External && elsewhere {
-        let text = "--start, --stop, --libvirt, --libvirt-base and --overwrite need --backend external";
-        return Err(Failure::usage(text));
+        return Err(Failure::usage(
+            "--start, --stop, --libvirt, --libvirt-base, --inventory and --overwrite need --backend external",
+        ));
     }
     if scenario.backend != Backend::Process && (tenants.podman.is_some() || tenants.wrap.is_some()) {
         return Err(Failure::usage("--podman and --wrap need --backend process"));
+    }
+    if inventory {
+        let servers = tenants.inventory.servers(stop)?;
+        scenario.targets = servers.into_iter().map(|(_, address)| address.to_string()).collect();
     }
     if libvirt && scenario.targets.is_empty() {
         scenario.targets = adapter::guests(scenario.most_tenants());
