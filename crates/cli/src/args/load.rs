@@ -17,6 +17,8 @@ Examples:
   tiermark load --target /run/redis.sock -c 50 -P 16 --keys 1M             (closed loop: as fast as it goes)
   tiermark load --target a:6379,b:6379 --rps 5000 --arrivals poisson --gets 70 --key-dist zipf:0.99 --json
   tiermark load --inventory hosts.ini --group cache --rps 5000             (each host of an Ansible group)
+  tiermark load -t localhost --rps 5000 --at TIME --label host=vm1 --histograms --json=vm1.json    (on each of several clients)
+  tiermark show vm*.json                                                   (those documents as one, percentiles of all)
 It writes to the server: --fill and the SETs (--gets below 100) replace the keys 0, 1, 2 … of its database (--key-prefix sets them apart).
 Response is the time from when a request was due to its answer, service that from when it was sent.";
 

@@ -9,12 +9,13 @@ use super::{Format, PlaceArgs, RunArgs, View};
 /// Arguments of `show`.
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// `last`, the id of a saved run or its beginning, a file, or - for standard input
+    /// `last`, the id of a saved run or its beginning, a file, or - for standard input; several runs of load are merged
     ///
     /// `last` is the newest run, also of a simulated machine, which the report then says. `tiermark list runs` prints
-    /// the ids. A file whose name ends in .csv holds curves in the layout of the Mess benchmark.
+    /// the ids. A file whose name ends in .csv holds curves in the layout of the Mess benchmark. Runs of load on several
+    /// clients that started together (load --at, --histograms) are shown as one: percentiles are those of all requests.
     #[arg(value_name = "RUN", default_value = "last")]
-    pub(crate) run: String,
+    pub(crate) runs: Vec<String>,
     /// Layout of the report
     #[arg(long, value_name = "FORMAT", default_value = "text", conflicts_with = "json")]
     pub(crate) format: Format,

@@ -1,9 +1,11 @@
 //! `tiermark show`: a saved run again, or another document that this program wrote.
 
 use std::io::Read;
+use std::path::Path;
 
 use tiermark_exports::TenantRows;
 use tiermark_history::MAX_DOCUMENT_BYTES;
+use tiermark_model::load::LoadRun;
 use tiermark_model::{Exit, Run};
 use tiermark_page::{Page, Style, markdown, terminal};
 use tiermark_session::{Reanalysed, reanalyse_saved};
@@ -15,15 +17,37 @@ use crate::saved::{Kept, SavedDocument, run_of_probes};
 
 /// Runs the command.
 pub(crate) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
-    if args.run.ends_with(".csv") {
-        return curves(args);
+    match args.runs.as_slice() {
+        [csv] if csv.ends_with(".csv") => curves(args, csv),
+        [name] => one(args, name),
+        several => other(args, &several.join(" "), &Kept::Load(Box::new(merged(several)?))),
     }
-    let mut run = match (args.run.as_str(), needs_probes(args)) {
+}
+
+/// The loads of several clients as one.
+fn merged(names: &[String]) -> Result<LoadRun, Failure> {
+    let load = |name: &String| match SavedDocument::load(name)? {
+        SavedDocument::Other(Kept::Load(run)) => {
+            // As of a fleet: without a label the file's name is the host's.
+            let stem = Path::new(name).file_stem().map_or(name.clone(), |stem| stem.to_string_lossy().into_owned());
+            Ok((stem, *run))
+        }
+        _ => Err(Failure::usage(format!(
+            "'{name}' is not a run of load: show has one report, and merges only loads of several clients; `tiermark \
+             report RUN RUN` shows runs side by side, `tiermark compare RUN RUN` compares them"
+        ))),
+    };
+    let runs = names.iter().map(load).collect::<Result<Vec<_>, Failure>>()?;
+    tiermark_load::merged(&runs, std::env::args().collect()).map_err(Failure::usage)
+}
+
+fn one(args: &ShowArgs, name: &str) -> Result<Exit, Failure> {
+    let mut run = match (name, needs_probes(args)) {
         // The last run that has what is asked for.
         ("last", true) => run_of_probes("last")?,
         (name, _) => match SavedDocument::load(name)? {
             SavedDocument::Run(run) => *run,
-            SavedDocument::Other(kept) => return other(args, &kept),
+            SavedDocument::Other(kept) => return other(args, name, &kept),
         },
     };
     if args.reanalyse {
@@ -78,29 +102,28 @@ fn needs_probes(args: &ShowArgs) -> bool {
 }
 
 /// Curves of latency over bandwidth from a file, measured by any tool.
-fn curves(args: &ShowArgs) -> Result<Exit, Failure> {
+fn curves(args: &ShowArgs, name: &str) -> Result<Exit, Failure> {
     if args.json || args.redact || args.reanalyse || args.part.view.is_some() {
-        return Err(Failure::usage(format!("'{}' holds curves, not a run: there is no document to show", args.run)));
+        return Err(Failure::usage(format!("'{name}' holds curves, not a run: there is no document to show")));
     }
     let mut text = Vec::new();
-    let file = std::fs::File::open(&args.run).map_err(|e| Failure::usage(format!("'{}': {e}", args.run)))?;
+    let file = std::fs::File::open(name).map_err(|e| Failure::usage(format!("'{name}': {e}")))?;
     file.take(MAX_DOCUMENT_BYTES).read_to_end(&mut text).map_err(Failure::tool)?;
     let points = tiermark_exports::read_mess(&String::from_utf8_lossy(&text))
-        .map_err(|e| Failure::usage(format!("'{}' is not a file of curves: {e}", args.run)))?;
-    let title = format!("Latency over bandwidth, ns, from {}", args.run);
+        .map_err(|e| Failure::usage(format!("'{name}' is not a file of curves: {e}")))?;
+    let title = format!("Latency over bandwidth, ns, from {name}");
     let text = rendered(&args.view, |style| tiermark_report::loaded_curves(&title, &points, style));
     print(&text).map(|()| Exit::Done)
 }
 
 /// A document of tenants or of load, as its command showed it.
-fn other(args: &ShowArgs, kept: &Kept) -> Result<Exit, Failure> {
+fn other(args: &ShowArgs, name: &str, kept: &Kept) -> Result<Exit, Failure> {
     if needs_probes(args) {
         let options =
             format!("--reanalyse, --format mlc, stream and pairs, {}", tiermark_report::run_view_options(", "));
         return Err(Failure::usage(format!(
-            "'{}' is a run of tenants or of load, and {options} are of other runs; --json prints its document, \
-             --format csv its numbers, -v each trial with its reasons",
-            args.run
+            "'{name}' is a run of tenants or of load, and {options} are of other runs; --json prints its document, \
+             --format csv its numbers, -v each trial with its reasons"
         )));
     }
     let (style, detail) = (style(&args.view), detail(&args.view));

@@ -361,3 +361,44 @@ fn what_cannot_be_loaded_is_refused_with_a_cure() {
         assert!(!refused.err.contains(&nobody), "{}", refused.err);
     }
 }
+
+/// Each client on its own, started at one moment, as a fleet's hosts are.
+#[test]
+fn clients_that_start_together_are_shown_as_one() {
+    let (Some(one), Some(two)) = (Redis::start(&[]), Redis::start(&[])) else { return };
+    let user = User::new();
+    let at = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() + 4;
+    let at = format!("--at=@{at}");
+    let client = |target: &str, label: &str, file: &str| {
+        let own =
+            ["load", "-t", target, "--fill", "--rps=200", "--duration=2", "--keys=50", "--no-save", "--histograms"];
+        user.start(&[&own[..], &["--force", &at, label, file, "-q"]].concat())
+    };
+    let clients = [
+        client(&one.target, "--label=host=vm1", "--json=a.json"),
+        client(&two.target, "--label=rack=7", "--json=b.json"),
+    ];
+    for mut child in clients {
+        assert_eq!(ended(&mut child), Some(0));
+    }
+    let merged = user.run(&["show", "a.json", "b.json", "--json"]).expect(0).json();
+    let all = &merged["measured"]["all"];
+    assert_eq!((all["done"].as_u64(), all["response"]["count"].as_u64()), (Some(800), Some(800)), "{all}");
+    let hosts: Vec<&Value> = (0..2).map(|at| &merged["measured"]["tenants"][at]["host"]).collect();
+    assert_eq!(hosts, ["vm1", "b"]);
+    let apart = merged["warnings"].as_array().is_some_and(|all| all.iter().any(|one| one["code"] == "clients_apart"));
+    assert!(!apart, "{}", merged["warnings"]);
+    let shown = user.run(&["show", "a.json", "b.json"]).expect(0).out;
+    assert!(shown.contains("2 tenants, open loop") && shown.contains("vm1") && !shown.contains(&one.target), "{shown}");
+    let csv = user.run(&["show", "a.json", "b.json", "--format=csv"]).expect(0).out;
+    assert!(csv.contains("vm1"), "{csv}");
+    let redacted = user.run(&["show", "a.json", "b.json", "--redact", "--json"]).expect(0).out;
+    assert!(!redacted.contains("vm1"), "{redacted}");
+    // One client's own document, and one without histograms.
+    let twice = user.run(&["show", "a.json", "a.json"]).expect(2).err;
+    assert!(twice.contains("two of the documents have it"), "{twice}");
+    let own = ["load", "-t", &one.target, "--rps=200", "--duration=2", "--keys=50", "--no-save", "--json=c.json"];
+    user.run(&[&own[..], &["--force", "-q"]].concat()).expect(0);
+    let without = user.run(&["show", "a.json", "c.json"]).expect(2).err;
+    assert!(without.contains("--histograms"), "{without}");
+}
