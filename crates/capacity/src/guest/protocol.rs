@@ -120,7 +120,13 @@ mod tests {
             ..TenantResult::default()
         };
         [5, 1_000, 59_000_000_000].into_iter().for_each(|ns| tenant.response.record(ns));
-        Reply::Done(Box::new(Outcome { tenants: vec![tenant], thread_cpu: vec![0.25], wall: 0.3, stopped: false, started_ms: None }))
+        Reply::Done(Box::new(Outcome {
+            tenants: vec![tenant],
+            thread_cpu: vec![0.25],
+            wall: 0.3,
+            stopped: false,
+            started_ms: None,
+        }))
     }
 
     #[test]

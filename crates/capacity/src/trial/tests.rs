@@ -29,7 +29,7 @@ impl Backend for Answering {
         let mut response = Latencies::new();
         (0..100).for_each(|_| response.record(2_000_000));
         let tenant = TenantResult { response, scheduled: 100, done: 100, done_in_time: 100, ..TenantResult::default() };
-        Ok(Loaded { tenants: vec![tenant], thread_cpu: vec![0.1], wall: 1.0, stopped: !goes_on })
+        Ok(Loaded { tenants: vec![tenant], thread_cpu: vec![0.1], wall: 1.0, stopped: !goes_on, started_ms: None })
     }
 
     fn clear(&mut self, _: &mut System) -> Result<(), Refusal> {

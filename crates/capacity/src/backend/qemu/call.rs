@@ -183,7 +183,13 @@ mod tests {
     fn answers_keep_their_places_and_what_is_lost_says_why() {
         let tenant = TenantResult { done: 9, ..TenantResult::default() };
         let one = |tenants| {
-            GuestResult::Done(Box::new(Outcome { tenants, thread_cpu: vec![0.5], wall: 2.0, stopped: false, started_ms: None }))
+            GuestResult::Done(Box::new(Outcome {
+                tenants,
+                thread_cpu: vec![0.5],
+                wall: 2.0,
+                stopped: false,
+                started_ms: None,
+            }))
         };
         let gone = GuestResult::Lost(says::guest_hung_up());
         let all = merged([gone, one(vec![tenant.clone()]), one(vec![])].into_iter(), false);
