@@ -10,7 +10,7 @@ use super::sheet::Sheet;
 
 /// Figures that are shown: those that differ most.
 const FIGURES: usize = 4;
-/// Difference between the least and the greatest value up to which a figure is the same in all runs, relative. `compare`
+/// Relative difference between the least and the greatest value up to which a figure is the same in all runs: `compare`
 /// takes it for no change too.
 const SAME: f64 = 0.03;
 /// Runs from which on their median says what is usual.
