@@ -89,9 +89,14 @@ fn lines_of_a_simulated_guest() {
 fn this_machine_gives_something() {
     let user = User::new();
     let out = user.run(&["watch", "--active", "--interval=0.2", "--samples=4", "--json", "--budget=20"]).expect(0).out;
-    let last = lines(&out).pop().unwrap();
-    // A cell may wait for its turn; the first one never does.
-    assert!(number(&last, "/active/l1/latency/now") > 0.0 && number(&last, "/active/visits") >= 0.0, "{last}");
+    let mut samples = lines(&out);
+    // On a busy machine a visit may find no undisturbed window: some cell of some sample has a number.
+    let cells = ["l1/latency", "l1/bandwidth", "l2/latency", "l3/latency", "dram/latency", "dram/bandwidth"];
+    let now = |sample: &Value, cell: &str| sample.pointer(&format!("/active/{cell}/now")).and_then(Value::as_f64);
+    let given = |sample: &Value| cells.iter().any(|cell| now(sample, cell).is_some_and(|now| now > 0.0));
+    assert!(samples.iter().any(given), "{out}");
+    let last = samples.pop().unwrap();
+    assert!(number(&last, "/active/visits") >= 0.0, "{last}");
     assert!(number(&last, "/active/memory_bytes") > 0.0);
     // Some guests hide their caches.
     let l2 = last.pointer("/active/l2/latency_bytes").and_then(Value::as_f64);
