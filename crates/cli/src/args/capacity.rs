@@ -85,6 +85,9 @@ pub(crate) struct CapacityArgs {
     pub(crate) password: Option<String>,
     #[command(flatten)]
     pub(crate) start: StartArgs,
+    // Not within the tenants' options: a struct that has another within it has no group, and `resume` names its group.
+    #[command(flatten)]
+    pub(crate) inventory: InventoryArgs,
     #[command(flatten)]
     pub(crate) tenants: TenantArgs,
     #[command(flatten)]
@@ -131,8 +134,6 @@ pub(crate) struct TenantArgs {
     /// host:port, a path or unix:path.
     #[arg(long = "target", value_name = "ADDRESS", value_delimiter = ',')]
     pub(crate) targets: Vec<Address>,
-    #[command(flatten)]
-    pub(crate) inventory: InventoryArgs,
     /// Command that starts a server of --target before it is used, where {N} is its number from 1: 'ssh host{N}
     /// systemctl start redis', 'virsh start vm{N}'
     #[arg(hide_short_help = true, long, value_name = "COMMAND", requires = "stop")]

@@ -49,7 +49,7 @@ fn scenario(args: &CapacityArgs, stop: &Stop) -> Result<Scenario, Failure> {
     args.change(&mut scenario);
     let tenants = &args.tenants;
     let libvirt = tenants.libvirt.is_some() || tenants.libvirt_base.is_some();
-    let inventory = tenants.inventory.inventory.is_some();
+    let inventory = args.inventory.inventory.is_some();
     let elsewhere = tenants.start.is_some() || libvirt || inventory || tenants.overwrite;
     if scenario.backend != Backend::External && elsewhere {
         return Err(Failure::usage(
@@ -60,7 +60,7 @@ fn scenario(args: &CapacityArgs, stop: &Stop) -> Result<Scenario, Failure> {
         return Err(Failure::usage("--podman and --wrap need --backend process"));
     }
     if inventory {
-        let servers = tenants.inventory.servers(stop)?;
+        let servers = args.inventory.servers(stop)?;
         scenario.targets = servers.into_iter().map(|(_, address)| address.to_string()).collect();
     }
     if libvirt && scenario.targets.is_empty() {
