@@ -43,7 +43,7 @@ pub(crate) fn facts(run: &Run) -> Vec<HostFact> {
     let number = |fact, count: usize| of(fact, (count.to_string(), Some(count as f64)));
     let mut all = vec![
         number(Fact::Sockets, machine.processors()),
-        number(Fact::Cpus, machine.allowed_cpus.len()),
+        HostFact { amount: Some(cores(machine) as f64), ..number(Fact::Cpus, machine.allowed_cpus.len()) },
         number(Fact::Nodes, machine.allowed_nodes.len()),
     ];
     all.extend(slots(machine).map(|found| of(Fact::Slots, found)));
@@ -52,6 +52,12 @@ pub(crate) fn facts(run: &Run) -> Vec<HostFact> {
     all.extend(compared);
     all.extend(health(run).into_iter().map(|(fact, found)| of(fact, found)));
     all
+}
+
+/// The cores of the cpus that may be used: hosts that differ in SMT alone are of one size.
+fn cores(machine: &Machine) -> usize {
+    let allowed = machine.cpus.iter().filter(|cpu| machine.allowed_cpus.contains(cpu.id));
+    allowed.map(|cpu| (cpu.socket, cpu.core)).collect::<BTreeSet<_>>().len()
 }
 
 /// Slots with a module, of all slots, and the names of the empty ones.

@@ -1,6 +1,6 @@
 //! From records of hosts to hosts judged by their peers.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use tiermark_compare::THRESHOLD;
 use tiermark_model::messages::fleet as says;
@@ -17,17 +17,14 @@ use crate::record::{HostRecord, printable};
 /// Days by which a document may be newer than those of all others.
 const LATER: f64 = 1.0;
 
-/// Records of hosts, the newest of each.
+/// Hosts that were measured, and those that failed.
 #[derive(Debug, Default)]
 pub struct Gathered {
     catalogue: Catalogue,
-    hosts: BTreeMap<String, Measured>,
-    /// The readings of hosts before a change.
-    before: Option<HashMap<String, (String, Vec<Reading>)>>,
+    hosts: Newest,
+    /// The hosts before a change; `None` where none is judged.
+    before: Option<Newest>,
     failed: BTreeMap<String, FailedHost>,
-    older: BTreeMap<String, Vec<String>>,
-    /// Names that several hosts have, as clones of one image do.
-    shared: BTreeSet<String>,
     unread: Vec<Refusal>,
 }
 
@@ -38,39 +35,58 @@ struct Measured {
     readings: Vec<Reading>,
 }
 
-impl Gathered {
-    /// Adds the record of a host; of two of one host, the newer counts.
-    pub fn add(&mut self, mut record: HostRecord) {
-        let readings = self.readings(&mut record);
-        if self.hosts.get(&record.host).is_some_and(|known| known.record.is_other_host(&record)) {
-            self.shared.insert(record.host.clone());
-            if let Some(mut known) = self.hosts.remove(&record.host) {
-                known.record.host.clone_from(&known.record.stem);
-                self.hosts.insert(known.record.host.clone(), known);
+/// The newest record of each host.
+#[derive(Debug, Default)]
+struct Newest {
+    hosts: BTreeMap<String, Measured>,
+    /// Files of older records, by their hosts.
+    older: BTreeMap<String, Vec<String>>,
+    /// Names that several hosts have, as clones of one image do.
+    shared: BTreeSet<String>,
+}
+
+impl Newest {
+    fn add(&mut self, measured: Measured) {
+        let name = measured.record.host.clone();
+        if self.hosts.get(&name).is_some_and(|known| known.record.is_other_host(&measured.record)) {
+            self.shared.insert(name.clone());
+            if let Some(known) = self.hosts.remove(&name) {
+                self.keep(known);
             }
         }
+        self.keep(measured);
+    }
+
+    /// Keeps a record under the name of its host; under that of its file, where several hosts have the name.
+    fn keep(&mut self, mut measured: Measured) {
+        let record = &mut measured.record;
         if self.shared.contains(&record.host) && !record.is_labelled() {
             record.host.clone_from(&record.stem);
         }
-        let host = record.host.clone();
-        if let Some(known) = self.hosts.get(&host) {
-            let is_newer = record.started > known.record.started;
-            let older = if is_newer { &known.record.file } else { &record.file };
-            self.older.entry(host.clone()).or_default().push(older.clone());
-            if !is_newer {
-                return;
+        match self.hosts.get(&record.host) {
+            Some(known) if known.record.started >= record.started => {
+                self.older.entry(record.host.clone()).or_default().push(record.file.clone());
+            }
+            known => {
+                let file = known.map(|known| known.record.file.clone());
+                self.older.entry(record.host.clone()).or_default().extend(file);
+                self.hosts.insert(record.host.clone(), measured);
             }
         }
-        self.hosts.insert(host, Measured { record, readings });
+    }
+}
+
+impl Gathered {
+    /// Adds the record of a host; of two of one host, the newer counts.
+    pub fn add(&mut self, record: HostRecord) {
+        let measured = self.measured(record);
+        self.hosts.add(measured);
     }
 
     /// Adds the record of a host from before a change: the hosts are then judged by how they changed.
-    pub fn add_before(&mut self, mut record: HostRecord) {
-        let readings = self.readings(&mut record);
-        let all = self.before.get_or_insert_default();
-        if all.get(&record.host).is_none_or(|(started, _)| *started < record.started) {
-            all.insert(record.host, (record.started, readings));
-        }
+    pub fn add_before(&mut self, record: HostRecord) {
+        let measured = self.measured(record);
+        self.before.get_or_insert_default().add(measured);
     }
 
     /// Adds what stands in place of the document of a host that failed.
@@ -93,11 +109,12 @@ impl Gathered {
     /// Whether there is neither a host nor a failure.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.hosts.is_empty() && self.failed.is_empty()
+        self.hosts.hosts.is_empty() && self.failed.is_empty()
     }
 
-    fn readings(&mut self, record: &mut HostRecord) -> Vec<Reading> {
-        std::mem::take(&mut record.figures).into_iter().map(|figure| self.catalogue.read(figure)).collect()
+    fn measured(&mut self, mut record: HostRecord) -> Measured {
+        let figures = std::mem::take(&mut record.figures);
+        Measured { record, readings: figures.into_iter().map(|figure| self.catalogue.read(figure)).collect() }
     }
 
     /// Judges all hosts. `expected`: the names of hosts that ought to have a document.
@@ -105,11 +122,11 @@ impl Gathered {
     pub fn judged(mut self, expected: &[String]) -> Fleet {
         let mut notes = self.notes();
         self.one_of_both(&mut notes);
-        let records: Vec<&HostRecord> = self.hosts.values().map(|host| &host.record).collect();
+        let records: Vec<&HostRecord> = self.hosts.hosts.values().map(|host| &host.record).collect();
         let changes = self.before.as_ref().map(|before| self.changes(before));
         let readings: Vec<&[Reading]> = match &changes {
             Some(changes) => changes.iter().map(Vec::as_slice).collect(),
-            None => self.hosts.values().map(|host| host.readings.as_slice()).collect(),
+            None => self.hosts.hosts.values().map(|host| host.readings.as_slice()).collect(),
         };
         let kinds = kinds(&records);
         let runs = if changes.is_some() { 2.0 } else { 1.0 };
@@ -130,9 +147,9 @@ impl Gathered {
             described.push(kind.described(facts));
         }
         hosts.extend(self.failed.into_values().map(failed));
-        let stems = self.hosts.values().map(|host| host.record.stem.as_str());
+        let stems = self.hosts.hosts.values().map(|host| host.record.stem.as_str());
         let known: BTreeSet<&str> = hosts.iter().map(|host| host.host.as_str()).chain(stems).collect();
-        let before = self.before.iter().flatten().map(|(host, _)| host);
+        let before = self.before.iter().flat_map(|before| before.hosts.keys());
         let missing: BTreeSet<&String> =
             expected.iter().chain(before).filter(|name| !known.contains(name.as_str())).collect();
         let missing: Vec<FleetHost> = missing.into_iter().map(|name| without(name, HostState::Missing)).collect();
@@ -154,30 +171,31 @@ impl Gathered {
     }
 
     /// The changes of each host since it was measured before; without a figure for those that were not.
-    fn changes(&self, before: &HashMap<String, (String, Vec<Reading>)>) -> Vec<Vec<Reading>> {
+    fn changes(&self, before: &Newest) -> Vec<Vec<Reading>> {
         let change = |now: &Reading, before: &[Reading]| {
             let then = before.iter().find(|then| self.catalogue.are_comparable(now.figure, then.figure))?;
             let (ln, variance) = (now.ln - then.ln, now.variance + then.variance);
             Some(Reading { figure: now.figure, ln, variance, is_open: now.is_open || then.is_open })
         };
-        let of = |host: &Measured| match before.get(&host.record.host) {
-            Some((_, before)) => host.readings.iter().filter_map(|now| change(now, before)).collect(),
+        let of = |host: &Measured| match before.hosts.get(&host.record.host) {
+            Some(before) => host.readings.iter().filter_map(|now| change(now, &before.readings)).collect(),
             None => Vec::new(),
         };
-        self.hosts.values().map(of).collect()
+        self.hosts.hosts.values().map(of).collect()
     }
 
     /// What is to be known of the documents.
     fn notes(&self) -> Vec<Note> {
-        let simulated = self.hosts.values().filter(|host| host.record.is_simulated).count() as u64;
+        let Newest { hosts, older, shared } = &self.hosts;
+        let simulated = hosts.values().filter(|host| host.record.is_simulated).count() as u64;
         let mut notes: Vec<Note> = (simulated > 0).then(|| says::simulated(simulated)).into_iter().collect();
-        for (host, older) in &self.older {
-            notes.extend(self.hosts.get(host).map(|used| says::older_documents(host, &used.record.file, older)));
+        for (host, older) in older.iter().filter(|(_, older)| !older.is_empty()) {
+            notes.extend(hosts.get(host).map(|used| says::older_documents(host, &used.record.file, older)));
         }
-        notes.extend(self.shared.iter().map(|name| says::name_of_several(name)));
-        let mut days: Vec<f64> = self.hosts.values().filter_map(|host| host.record.day).collect();
+        notes.extend(shared.iter().map(|name| says::name_of_several(name)));
+        let mut days: Vec<f64> = hosts.values().filter_map(|host| host.record.day).collect();
         days.sort_by(f64::total_cmp);
-        for record in self.hosts.values().map(|host| &host.record) {
+        for record in hosts.values().map(|host| &host.record) {
             // The clock of a single host that is far behind looks like an old document.
             let others = days.iter().rev().find(|day| record.day != Some(**day));
             if record.day.zip(others).is_some_and(|(day, others)| day > others + LATER) {
@@ -187,23 +205,24 @@ impl Gathered {
                 notes.push(says::incomplete(&record.host));
             }
         }
-        let is_new = |host: &&String| self.before.as_ref().is_some_and(|before| !before.contains_key(*host));
-        notes.extend(self.hosts.keys().filter(is_new).map(|host| says::not_before(host)));
+        let is_new = |host: &&String| self.before.as_ref().is_some_and(|before| !before.hosts.contains_key(*host));
+        notes.extend(hosts.keys().filter(is_new).map(|host| says::not_before(host)));
         notes
     }
 
     /// Of a document and a failure of one host, keeps the newer.
     fn one_of_both(&mut self, notes: &mut Vec<Note>) {
-        let both: Vec<String> = self.failed.keys().filter(|host| self.hosts.contains_key(*host)).cloned().collect();
+        let both: Vec<String> =
+            self.failed.keys().filter(|host| self.hosts.hosts.contains_key(*host)).cloned().collect();
         for host in both {
             let failed_later = {
-                let started = &self.hosts[&host].record.started;
+                let started = &self.hosts.hosts[&host].record.started;
                 self.failed[&host].at.as_ref().is_some_and(|at| at > started)
             };
             let used = if failed_later { "the failure" } else { "the document" };
             notes.push(says::failed_and_measured(&host, used));
             if failed_later {
-                self.hosts.remove(&host);
+                self.hosts.hosts.remove(&host);
             } else {
                 self.failed.remove(&host);
             }

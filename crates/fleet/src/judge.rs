@@ -264,7 +264,7 @@ mod tests {
         let last = |offs: &[Off]| tested(offs, 1e-4).p_values[offs.len() - 1];
         assert!(last(&offs(0.005, -0.1)) < 1e-4);
         assert!(last(&offs(0.05, -0.1)) > 0.01);
-        // A difference of no importance is none, however sharp.
+        // A difference of 2 % does not count, however sure it is.
         assert_eq!(last(&offs(0.0005, -0.02)), 1.0);
         // What the host itself does not know well is not odd.
         let mut vague = offs(0.005, -0.1);

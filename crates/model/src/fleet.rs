@@ -231,7 +231,8 @@ pub struct FleetHost {
     /// How it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailedHost>,
-    /// p-value of its figures together, corrected for their number; `None` where none was tested.
+    /// p-value of its figures together, corrected for the number of its tests and for all hosts (false discovery rate);
+    /// `None` if no figure was tested.
     pub p_value: Option<f64>,
     /// Families of figures, each judged by the mean of its differences.
     pub families: Vec<HostFamily>,

@@ -243,3 +243,32 @@ fn a_change_accuses_nobody_of_what_was_there_before_and_loses_no_host() {
     let fleet = all.judged(&[]);
     assert_eq!((state(&fleet, "poor").0, state(&fleet, "bricked").0), (HostState::Alike, HostState::Missing));
 }
+
+#[test]
+fn clones_are_held_against_themselves_before_a_change_and_smt_is_no_size() {
+    let mut rng = Rng::new(15);
+    let mut all = Gathered::default();
+    for at in 0..6 {
+        let name = format!("vm{at}");
+        let of = |rng: &mut Rng| HostRecord::of(&name, &name, None, &run("ubuntu", &SERVER, &Change::default(), rng));
+        all.add(of(&mut rng));
+        all.add_before(of(&mut rng));
+    }
+    let fleet = all.judged(&[]);
+    let states: Vec<_> = fleet.hosts.iter().map(|host| (host.host.as_str(), host.state)).collect();
+    assert_eq!(states, ["vm0", "vm1", "vm2", "vm3", "vm4", "vm5"].map(|name| (name, HostState::Alike)));
+
+    let mut all = gathered(12, &mut rng);
+    for at in 0..5 {
+        // Each core loses its second cpu.
+        let with_smt = |run: &mut Run| {
+            let twins: Vec<_> =
+                run.machine.cpus.iter().map(|cpu| tiermark_model::Cpu { id: cpu.id + 16, ..cpu.clone() }).collect();
+            run.machine.cpus.extend(twins);
+            run.machine.allowed_cpus = (0..32).collect();
+        };
+        all.add(record(&format!("smt{at}"), &SERVER, &Change { figures: Vec::new(), facts: Some(with_smt) }, &mut rng));
+    }
+    let fleet = all.judged(&[]);
+    assert_eq!((fleet.kinds.len(), state(&fleet, "smt3").1.as_deref()), (1, Some("cpus")));
+}

@@ -198,7 +198,11 @@ fn host(file: &Path, stem: &str, run: &Run, names: Option<Pseudonyms>) -> HostRe
     let day = run.started.parse::<Timestamp>().ok().map(|at| at.as_second() as f64 / 86_400.0);
     match names {
         None => HostRecord::of(&file.display().to_string(), stem, day, run),
-        Some(names) => HostRecord::of(&run.id, &names.host(stem), day, &redact(run, names)),
+        // A saved run is in a file of its own name, which is no name of a host.
+        Some(names) => {
+            let stem = if stem == run.id { stem.to_owned() } else { names.host(stem) };
+            HostRecord::of(&run.id, &stem, day, &redact(run, names))
+        }
     }
 }
 
