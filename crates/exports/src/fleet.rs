@@ -1,6 +1,9 @@
 //! Hosts judged by their peers as rows, as gauges, and as a list of names.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
+use tiermark_judgements::cause_words;
 use tiermark_model::{Fleet, FleetHost, HostFigure, HostKind, HostState, Unit};
 
 use crate::openmetrics::{Families, Named, add_gauge, base, text, written};
@@ -26,18 +29,25 @@ struct HostRow<'a> {
     /// 0.1: 10 % more than the median.
     deviation: Option<f64>,
     odd: Option<bool>,
+    /// By the mean of its figures; `None` if the family has no judged figure.
+    family_odd: Option<bool>,
     bound: Option<bool>,
     /// The likeliest cause.
     cause: Option<&'a str>,
     fact: Option<&'a str>,
     fact_value: Option<&'a str>,
     fact_peers: Option<&'a str>,
+    /// In words, the likeliest first.
+    causes: Option<String>,
     /// How it failed.
     failure: Option<&'a str>,
+    /// What it said.
+    message: Option<&'a str>,
+    labels: &'a BTreeMap<String, String>,
 }
 
 /// The columns of CSV, in the order of the row.
-const COLUMNS: [&str; 20] = [
+const COLUMNS: [&str; 24] = [
     "host",
     "state",
     "kind",
@@ -52,12 +62,16 @@ const COLUMNS: [&str; 20] = [
     "median",
     "deviation",
     "odd",
+    "family_odd",
     "bound",
     "cause",
     "fact",
     "fact_value",
     "fact_peers",
+    "causes",
     "failure",
+    "message",
+    "labels",
 ];
 
 /// Renders hosts as CSV (RFC 4180), a row for each figure of each host.
@@ -137,8 +151,11 @@ fn rows(fleet: &Fleet) -> impl Iterator<Item = serde_json::Value> {
 fn of_host(fleet: &Fleet, host: &FleetHost) -> Vec<serde_json::Value> {
     let kind = kind(fleet, host);
     let cause = host.causes.first();
+    let causes: Vec<String> = host.causes.iter().map(cause_words).collect();
+    let causes = (!causes.is_empty()).then(|| causes.join("; "));
     let row = |of: Option<&HostFigure>| {
         let own = kind.zip(of).and_then(|(kind, of)| kind.figures.get(usize::try_from(of.figure).ok()?));
+        let family = own.and_then(|own| host.families.iter().find(|family| family.family == own.family));
         HostRow {
             host: &host.host,
             state: host.state.name(),
@@ -154,12 +171,16 @@ fn of_host(fleet: &Fleet, host: &FleetHost) -> Vec<serde_json::Value> {
             median: own.map(|own| own.median),
             deviation: of.map(|of| of.deviation),
             odd: of.map(|of| of.is_odd),
+            family_odd: family.map(|family| family.is_odd),
             bound: of.map(|of| of.is_bound),
             cause: cause.map(|cause| cause.rule.as_str()),
             fact: cause.and_then(|cause| cause.fact).map(tiermark_model::Fact::name),
             fact_value: cause.and_then(|cause| cause.value.as_deref()),
             fact_peers: cause.and_then(|cause| cause.peers.as_deref()),
+            causes: causes.clone(),
             failure: host.failure.as_ref().map(|failure| failure.how.name()),
+            message: host.failure.as_ref().map(|failure| failure.message.as_str()),
+            labels: &host.labels,
         }
     };
     let all: Vec<Option<&HostFigure>> =
@@ -172,13 +193,75 @@ mod tests {
     use super::*;
     use tiermark_model::testing::fleet;
 
+    /// The fields of a line of CSV.
+    fn cells(line: &str) -> Vec<String> {
+        let mut cells = vec![String::new()];
+        let mut is_quoted = false;
+        for part in line.split_inclusive(['"', ',']) {
+            let (text, end) = part.split_at(part.len() - usize::from(part.ends_with(['"', ','])));
+            cells.last_mut().unwrap().push_str(text);
+            match end {
+                "\"" => is_quoted = !is_quoted,
+                "," if is_quoted => cells.last_mut().unwrap().push(','),
+                "," => cells.push(String::new()),
+                _ => {}
+            }
+        }
+        cells
+    }
+
+    /// The field of the first row of a host.
+    fn field(fleet: &Fleet, host: &str, column: &str) -> String {
+        let at = COLUMNS.iter().position(|known| *known == column).unwrap();
+        let text = fleet_csv(fleet);
+        let row = text.lines().map(cells).find(|row| row[0] == host).unwrap();
+        row[at].clone()
+    }
+
+    #[test]
+    fn a_row_has_all_causes_the_labels_and_the_family() {
+        let mut fleet = fleet();
+        let host = fleet.hosts.iter_mut().find(|host| host.host == "node07").unwrap();
+        host.labels = [("asset", "4711"), ("rack", "7, left")].map(|(key, value)| (key.into(), value.into())).into();
+        let mut other = host.causes[0].clone();
+        (other.fact, other.finding) = (None, "slow".to_owned());
+        host.causes.push(other);
+        let families = host.families.clone();
+        let first = cause_words(&host.causes[0]);
+        assert_eq!(field(&fleet, "node07", "causes"), format!("{first}; slow"));
+        assert_eq!(field(&fleet, "node07", "labels"), "asset=4711 rack=7, left");
+        for row in fleet_lines(&fleet).lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()) {
+            if row["host"] == "node07" {
+                let family = families.iter().find(|family| row["family"] == *family.family);
+                assert_eq!(row["family_odd"].as_bool(), family.map(|family| family.is_odd), "{row}");
+                assert_eq!(row["labels"]["rack"], "7, left");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_failed_host_said_has_its_lines_in_json_and_is_no_formula_in_csv() {
+        let mut fleet = fleet();
+        let failed = fleet.hosts.iter_mut().find(|host| host.failure.is_some()).unwrap();
+        failed.failure.as_mut().unwrap().message = "=cmd()\n\"no\", memory".to_owned();
+        failed.labels.insert("-rack".to_owned(), "7".to_owned());
+        let name = failed.host.clone();
+        // The reader above leaves doubled quotes out.
+        assert_eq!(field(&fleet, &name, "message"), "'=cmd() no, memory");
+        assert_eq!(field(&fleet, &name, "labels"), "'-rack=7");
+        assert!(fleet_lines(&fleet).contains(r#""message":"=cmd()\n\"no\", memory""#));
+        let odd = fleet.hosts.iter_mut().find(|host| host.host == "node07").unwrap();
+        (odd.causes[0].fact, odd.causes[0].finding) = (None, "+slow".to_owned());
+        assert!(field(&fleet, "node07", "causes").starts_with("'+slow"));
+    }
+
     #[test]
     fn every_host_has_a_row_and_every_figure_its_own() {
         let fleet = fleet();
         let text = fleet_csv(&fleet);
-        let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+        let rows: Vec<Vec<String>> = text.lines().map(cells).collect();
         assert!(rows.iter().all(|row| row.len() == COLUMNS.len()), "{text}");
-        let hosts: std::collections::BTreeSet<&str> = rows[1..].iter().map(|row| row[0]).collect();
+        let hosts: std::collections::BTreeSet<&str> = rows[1..].iter().map(|row| row[0].as_str()).collect();
         assert_eq!(hosts.len(), fleet.hosts.len());
         let figures: usize = fleet.hosts.iter().map(|host| host.figures.len().max(1)).sum();
         assert_eq!(rows.len() - 1, figures);

@@ -148,6 +148,11 @@ pub(crate) fn cell(value: &Value) -> String {
             let all: Vec<&str> = all.iter().filter_map(Value::as_str).collect();
             quoted(&all.join(";"))
         }
+        Value::Object(all) => {
+            let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let all: Vec<String> = all.iter().map(|(key, value)| format!("{key}={}", text(value))).collect();
+            quoted(&all.join(" "))
+        }
         other => other.to_string(),
     }
 }
