@@ -300,7 +300,7 @@ fn nothing(store: &Store, found: &History, args: &HistoryArgs, simulated: bool, 
             None if found.all_machines => String::new(),
             None => " of this machine".to_owned(),
         };
-        return format!("No run{of} is so new: the newest saved run of any is of {newest}.");
+        return format!("No run{of} is so new: the newest of all is of {newest}.");
     }
     let place = store.directory().map_or_else(|| "no directory".to_owned(), |d| d.display().to_string());
     let mut others = Vec::new();
@@ -330,6 +330,8 @@ fn nothing(store: &Store, found: &History, args: &HistoryArgs, simulated: bool, 
         (None, true, true) => "a simulated machine",
         (None, false, _) => "this machine",
     };
-    let cure = if args.from.is_some() { "." } else { "; `tiermark survey` makes one." };
-    format!("No run of {of} is saved in {place}{cure}{others}")
+    match args.from {
+        Some(_) => format!("No run of {of} is in {place}.{others}"),
+        None => format!("No run of {of} is saved in {place}; `tiermark survey` makes one.{others}"),
+    }
 }

@@ -213,7 +213,10 @@ fn a_host_has_a_history_in_an_archive() {
     assert!(latency.contains("DRAM"), "{latency}");
     let none = user.run(&[&archive[..], &["--host=node99"]].concat()).expect(0).out;
     let none = none.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(none.contains("No run of host node99") && none.contains("those of node07, node08, node09"), "{none}");
+    assert!(
+        none.contains("No run of host node99 is in archive.") && none.contains("those of node07, node08, node09"),
+        "{none}"
+    );
     assert!(!user.path("index-4.jsonl").exists(), "an archive is left as it is");
     user.run(&["history", "--from=nowhere"]).expect(2);
     user.run(&["history", "--from=archive", "latency"]).expect(2);
