@@ -11,11 +11,12 @@ use tiermark_history::{Entry, MAX_DOCUMENT_BYTES, Store, data_fits, malformed, p
 use tiermark_model::capacity::{CAPACITY_SCHEMA, Capacity};
 use tiermark_model::load::{LOAD_SCHEMA, LoadRun};
 use tiermark_model::messages::documents as says;
-use tiermark_model::{FromJson, Run, RunKind};
+use tiermark_model::{Exit, FromJson, Run, RunKind};
 use tiermark_session::Adopted;
 
 use crate::environment;
 use crate::output::{Failure, tell};
+use crate::sanitise;
 use unfinished::not_finished;
 pub(crate) use unfinished::{is_under_way, journals, said_of_journal, tell_of_newer, without_document};
 
@@ -165,6 +166,31 @@ impl Kept {
             Ok(_) => Self::parse(&bytes, &format!("'{}'", path.display())),
             Err(_) => Ok(None),
         }
+    }
+}
+
+/// Documents by their names. Of more than two, those that cannot be read are named on standard error and left out:
+/// `Exit::Partial` says so.
+///
+/// # Errors
+/// A [`Failure`] of the first that cannot be read where at most two are named, and of usage where none is left.
+pub(crate) fn readable<T>(
+    names: &[String],
+    load: impl Fn(&str) -> Result<T, Failure>,
+) -> Result<(Vec<(String, T)>, Exit), Failure> {
+    const FEW: usize = 2;
+    let mut read = Vec::new();
+    for name in names {
+        match load(name) {
+            Ok(document) => read.push((name.clone(), document)),
+            Err(failure) if names.len() <= FEW => return Err(failure),
+            Err(failure) => tell(format_args!("tiermark: warning: left out: {}", sanitise::line(&failure.to_string()))),
+        }
+    }
+    match read.len() {
+        0 => Err(Failure::usage("none of the documents can be read")),
+        some if some < names.len() => Ok((read, Exit::Partial)),
+        _ => Ok((read, Exit::Done)),
     }
 }
 

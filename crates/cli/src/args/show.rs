@@ -42,7 +42,8 @@ Examples:
   tiermark report
   tiermark report last --html report.html
   tiermark report before.json after.json --html both.html
-  tiermark report last --redact --html share.html";
+  tiermark report last --redact --html share.html
+Exit codes: 0 done, 2 bad usage, 5 one of more than two documents cannot be read.";
 
 /// Arguments of `report`.
 #[derive(Debug, Args)]

@@ -11,7 +11,7 @@ use super::scatter::scatters;
 use crate::args::compare::{CompareArgs, CompareFormat};
 use crate::output::{Destination, Failure, complain, detail, document, print, rendered, style, tell, whoever_reads};
 use crate::pseudonyms::pseudonyms;
-use crate::saved::run_of_probes;
+use crate::saved::{readable, run_of_probes};
 
 /// Runs the command.
 pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
@@ -31,8 +31,14 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     }
     let old = runs.len().max(1);
     let last = ["last".to_owned()];
-    for name in if args.runs.is_empty() { &last[..] } else { &args.runs } {
-        runs.push((name.clone(), run_of_probes(name)?));
+    let names = if args.runs.is_empty() { &last[..] } else { &args.runs };
+    let (read, whole) = readable(names, run_of_probes)?;
+    let is_first_read = !runs.is_empty() || read.first().is_some_and(|(name, _)| *name == names[0]);
+    runs.extend(read);
+    if !is_first_read || runs.len() <= old {
+        return Err(Failure::usage(
+            "the first run, with which the others are compared, and one other must be readable",
+        ));
     }
     if let (Some(limit), Some(threshold)) = (args.fail_over, args.threshold)
         && threshold > limit
@@ -60,6 +66,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
         tell_gate(&gate, &found, limit);
         gate.exit()
     });
+    let exit = if exit == Exit::Done { whole } else { exit };
     if args.redact {
         let names = pseudonyms();
         let redacted: Vec<Run> = runs.iter().map(|(_, run)| tiermark_redact::redact(run, names)).collect();

@@ -12,7 +12,7 @@ use tiermark_redact::{Pseudonyms, redact, redact_capacity, redact_load};
 use crate::args::ReportArgs;
 use crate::output::{Destination, Failure, detail, style, tell};
 use crate::pseudonyms::pseudonyms;
-use crate::saved::{Kept, SavedDocument};
+use crate::saved::{Kept, SavedDocument, readable};
 
 /// The file name that stands for standard output.
 const STDOUT: &str = "-";
@@ -59,15 +59,14 @@ impl Loaded {
 pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let page = open_page(&args.html)?;
     let names = args.redact.then(pseudonyms);
-    let loaded = args.runs.iter().map(|reference| Loaded::load(reference, names));
-    let loaded = loaded.collect::<Result<Vec<Loaded>, Failure>>()?;
-    let sheets: Vec<Sheet<'_>> = loaded.iter().map(Loaded::sheet).collect();
+    let (loaded, exit) = readable(&args.runs, |reference| Loaded::load(reference, names))?;
+    let sheets: Vec<Sheet<'_>> = loaded.iter().map(|(_, document)| document.sheet()).collect();
     page.write(&html(&sheets, detail(&args.view), &style(&args.view)))?;
     // The name may be the default.
     if args.html != STDOUT {
         tell(format_args!("tiermark: the page is in {}", args.html));
     }
-    Ok(Exit::Done)
+    Ok(exit)
 }
 
 /// Opens the file of a page before documents are read, so that a bad path fails first.

@@ -45,6 +45,33 @@ fn slower_memory_is_found_and_ends_a_gate() {
     user.run(&["compare", "fast.json", "again.json", "slow.json", "--fail-over", "5%"]).expect(3);
 }
 
+/// As `check` and `fleet` do: one host of a rack that wrote half of its document must not cost the others.
+#[test]
+fn of_several_documents_those_that_are_cut_are_named_and_the_others_are_shown() {
+    let user = measured();
+    let whole = std::fs::read(user.path("again.json")).unwrap();
+    std::fs::write(user.path("empty.json"), b"").unwrap();
+    std::fs::write(user.path("cut.json"), &whole[..whole.len() / 2]).unwrap();
+    let compared = user.run(&["compare", "fast.json", "empty.json", "again.json", "cut.json", "--json"]).expect(5);
+    assert!(
+        compared.err.contains("left out: run document 'empty.json'")
+            && compared.err.contains("left out: run document 'cut.json'")
+    );
+    let found = compared.json();
+    assert_eq!(found["others"].as_array().unwrap().len(), 1);
+    user.run(&["compare", "fast.json", "cut.json", "slow.json", "--fail-over", "5%"]).expect(3);
+    let report = user.run(&["report", "empty.json", "fast.json", "slow.json", "--html", "page.html"]).expect(5);
+    assert!(report.err.contains("left out: run document 'empty.json'"), "{}", report.err);
+    assert!(std::fs::read_to_string(user.path("page.html")).unwrap().starts_with("<!doctype html"));
+    // Others are compared with the first; of two documents both are needed.
+    let refused = user.run(&["compare", "cut.json", "fast.json", "slow.json"]).expect(2).err;
+    assert!(refused.contains("the first run"), "{refused}");
+    user.run(&["compare", "fast.json", "cut.json", "empty.json"]).expect(2);
+    user.run(&["compare", "fast.json", "cut.json"]).expect(2);
+    user.run(&["report", "fast.json", "cut.json", "--html", "page.html"]).expect(2);
+    user.run(&["report", "cut.json", "empty.json", "cut.json", "--html", "page.html"]).expect(2);
+}
+
 #[test]
 fn a_gate_that_cannot_judge_is_not_passed() {
     let user = measured();
