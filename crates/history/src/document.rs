@@ -8,7 +8,7 @@ use tiermark_model::messages::documents as says;
 use tiermark_model::{Bytes, FromJson, RUN_SCHEMA, Refusal, Run, RunResults};
 
 use crate::store::Store;
-use crate::weigh::weigh;
+use crate::weigh::{heaviest, weigh};
 
 /// The version before windows had the clocks of their cores: its documents have every other field.
 const RUN_2: &str = "tiermark/run/2";
@@ -33,27 +33,34 @@ const FREE_ANYWAY: u64 = 16 << 20;
 /// # Errors
 /// A [`Refusal`] with position for anything else; `from` is its subject.
 pub fn parse(bytes: &[u8], from: &str) -> Result<Run, Refusal> {
-    read_as(bytes, from)
+    read_as::<Run>(bytes, from)
 }
 
-/// Reads the results of a run document, as [`parse`] does: without the steps of its plans.
+/// Reads the results of a run document, as [`parse`] does: what [`RunResults`] has of it.
 ///
 /// # Errors
 /// As for [`parse`].
 pub fn parse_results(bytes: &[u8], from: &str) -> Result<Run, Refusal> {
-    read_as::<RunResults>(bytes, from).map(Run::from)
+    read_as::<RunResults>(bytes, from)
 }
 
-fn read_as<T: FromJson>(bytes: &[u8], from: &str) -> Result<T, Refusal> {
+fn read_as<T: FromJson + Into<Run>>(bytes: &[u8], from: &str) -> Result<Run, Refusal> {
     if bytes.len() as u64 > MAX_DOCUMENT_BYTES {
         return Err(says::document_too_large(from, Bytes(MAX_DOCUMENT_BYTES)));
+    }
+    // Most documents are of this version and small: they are not looked through first.
+    if heaviest(bytes) <= most_free(bytes.len() as u64)
+        && let Ok(run) = T::from_json(bytes).map(T::into)
+        && SCHEMAS.contains(&run.schema.as_str())
+    {
+        return Ok(run);
     }
     // The schema is checked first: a field error in a newer document would only mislead.
     let head = weigh(bytes).map_err(|error| malformed(&error, from))?;
     let length = bytes.len() as u64;
     match head.schema.as_deref() {
         Some(RUN_SCHEMA | RUN_2) if head.free_bytes > most_free(length) => Err(says::document_too_heavy(from)),
-        Some(RUN_SCHEMA | RUN_2) => T::from_json(bytes).map_err(|error| malformed(&error, from)),
+        Some(RUN_SCHEMA | RUN_2) => T::from_json(bytes).map(T::into).map_err(|error| malformed(&error, from)),
         Some(unknown) if unknown.starts_with(FAMILY) => {
             let refusal = if is_older(unknown) { says::document_older } else { says::document_newer };
             Err(refusal(from, &printable(unknown), &SCHEMAS))
@@ -101,7 +108,8 @@ fn most_free(length: u64) -> u64 {
 /// Whether the free data of a document of any kind takes no more memory than that of its size may.
 pub fn data_fits(bytes: &[u8]) -> bool {
     // The reader of the document refuses text that is not JSON.
-    weigh(bytes).map_or(true, |found| found.free_bytes <= most_free(bytes.len() as u64))
+    let most = most_free(bytes.len() as u64);
+    heaviest(bytes) <= most || weigh(bytes).map_or(true, |found| found.free_bytes <= most)
 }
 
 /// The refusal of a document that is not JSON, or whose fields are not those of its schema.

@@ -1,17 +1,23 @@
 //! Reads documents from JSON. The code that serde generates for a large type is large. If other crates called serde
 //! themselves, each would have a copy of this code.
 
+use std::collections::HashSet;
+
 use serde::Deserialize;
 
 use crate::capacity::Capacity;
 use crate::health::RunHealth;
+use crate::labels::Labels;
 use crate::load::LoadRun;
 use crate::machine::Machine;
-use crate::observation::{Finding, Observation};
+use crate::observation::{EdgeSeen, Finding, Observation, PerCycle};
 use crate::plan::{Plan, Request};
 use crate::run::{Experiment, Run};
 use crate::run_labels::RunLabels;
+use crate::state::StateKind;
 use crate::tool::Tool;
+use crate::units::{Metric, Unit};
+use crate::visits::RoundTrips;
 
 /// A document that can be read from JSON.
 pub trait FromJson: Sized {
@@ -31,9 +37,11 @@ macro_rules! from_json {
 }
 from_json!(Capacity, LoadRun, Machine, Run);
 
-/// What results a run has, without how they were planned and measured: a third of a document need not be kept.
+/// What is held against the results of other runs: without plans and windows, and with the observations alone that a
+/// finding rests on, each without most of what was seen. That is a tenth of a document.
 #[derive(Deserialize)]
 pub struct RunResults {
+    schema: String,
     id: String,
     title: String,
     tool: Tool,
@@ -52,23 +60,73 @@ pub struct RunResults {
 struct ExperimentResults {
     request: Request,
     method: u32,
-    observations: Vec<Observation>,
+    observations: Vec<ObservationResults>,
     findings: Vec<Finding>,
+}
+
+#[derive(Deserialize)]
+struct ObservationResults {
+    step: String,
+    metric: Metric,
+    unit: Unit,
+    value: Option<f64>,
+    #[serde(default)]
+    per_cycle: Option<PerCycle>,
+    #[serde(default)]
+    edge: Option<EdgeSeen>,
+    #[serde(default)]
+    state: Option<StateKind>,
+    #[serde(default)]
+    visits: RoundTrips,
 }
 
 from_json!(RunResults);
 
 impl From<RunResults> for Run {
-    /// A run whose plans have no steps.
+    /// A run whose plans have no steps, and whose visits have no windows. Of steps that no finding has as its only
+    /// evidence it has no observation.
     fn from(results: RunResults) -> Self {
-        let RunResults { id, title, tool, started, complete, labels, simulated, machine, health, experiments } =
+        let RunResults { schema, id, title, tool, started, complete, labels, simulated, machine, health, experiments } =
             results;
-        let experiment = |of: ExperimentResults| Experiment {
-            observations: of.observations,
-            findings: of.findings,
-            ..Experiment::new(of.request, of.method, Plan::default())
+        let observation = |of: ObservationResults| Observation {
+            unit: of.unit,
+            value: of.value,
+            per_cycle: of.per_cycle,
+            edge: of.edge,
+            state: of.state,
+            visits: of.visits.0,
+            ..Observation::new(of.step, Labels::new(), of.metric)
+        };
+        let experiment = |of: ExperimentResults| {
+            // A made document may have more observations than memory holds: each takes twenty times its text.
+            let mut wanted: HashSet<&str> = of.findings.iter().filter_map(only_evidence).collect();
+            let seen = of.observations.into_iter().filter(|seen| wanted.remove(seen.step.as_str())).map(observation);
+            Experiment {
+                observations: seen.collect(),
+                findings: of.findings,
+                ..Experiment::new(of.request, of.method, Plan::default())
+            }
         };
         let experiments = experiments.into_iter().map(experiment).collect();
-        Self { id, title, tool, started, complete, labels, simulated, machine, health, experiments, ..Self::default() }
+        Self {
+            schema,
+            id,
+            title,
+            tool,
+            started,
+            complete,
+            labels,
+            simulated,
+            machine,
+            health,
+            experiments,
+            ..Self::default()
+        }
     }
+}
+
+/// The step that a finding is the value of; `None` of what was derived from several.
+fn only_evidence(finding: &Finding) -> Option<&str> {
+    let [one] = finding.evidence.as_slice() else { return None };
+    Some(one)
 }

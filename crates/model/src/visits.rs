@@ -269,15 +269,34 @@ impl TryFrom<Encoded> for Visits {
     type Error = VisitsError;
 
     fn try_from(encoded: Encoded) -> Result<Self, VisitsError> {
+        Self::decoded(&encoded, true)
+    }
+}
+
+/// Visits without their windows, which are most of a document: the round trips around them.
+#[derive(Debug, Default, Deserialize)]
+#[serde(try_from = "Encoded")]
+pub(crate) struct RoundTrips(pub(crate) Visits);
+
+impl TryFrom<Encoded> for RoundTrips {
+    type Error = VisitsError;
+
+    fn try_from(encoded: Encoded) -> Result<Self, VisitsError> {
+        Visits::decoded(&encoded, false).map(Self)
+    }
+}
+
+impl Visits {
+    fn decoded(encoded: &Encoded, has_windows: bool) -> Result<Self, VisitsError> {
         let bytes = STANDARD.decode(&encoded.base64).map_err(|_| VisitsError("they are not base64"))?;
-        let Encoded { parts, threads, clocks, .. } = encoded;
+        let Encoded { parts, threads, clocks, .. } = *encoded;
         let mut visits = Self { parts, threads, clocks, list: Vec::new() };
         if !matches!(encoded.thread_bytes, 1 | THREAD_BYTES) {
             return Err(VisitsError("thread_bytes must be 1 or 2"));
         }
         let is_coarse = encoded.thread_bytes != THREAD_BYTES;
         let columns = [1 + usize::from(parts), usize::from(threads), usize::from(clocks)];
-        let mut reader = Reader { bytes: &bytes, is_coarse };
+        let mut reader = Reader { bytes: &bytes, is_coarse, has_windows };
         while !reader.bytes.is_empty() {
             let visit = reader.visit(columns).ok_or(VisitsError("they are cut short"))?;
             visits.list.push(visit);
@@ -293,6 +312,8 @@ struct Reader<'a> {
     bytes: &'a [u8],
     /// Whether a thread's value is a single byte.
     is_coarse: bool,
+    /// Whether windows are kept.
+    has_windows: bool,
 }
 
 impl Reader<'_> {
@@ -324,6 +345,12 @@ impl Reader<'_> {
             (0..count).map(|_| from.value().map(Option::unwrap_or_default)).collect::<Option<Vec<f64>>>()
         };
         let (before, after) = (pings(before, self)?, pings(after, self)?);
+        if !self.has_windows {
+            let thread = if self.is_coarse { 1 } else { usize::from(THREAD_BYTES) };
+            let bytes = windows.div_ceil(8) + windows * (3 * exact + thread * threads + 2 * clocks);
+            self.bytes = self.bytes.get(bytes..)?;
+            return Some(Visit { at, allocation, before, after, windows: Vec::new() });
+        }
         let flags = (0..windows.div_ceil(8)).map(|_| self.take().map(|[byte]| byte)).collect::<Option<Vec<u8>>>()?;
         let mut list = Vec::new();
         for at in 0..windows {
@@ -400,12 +427,17 @@ mod tests {
         ) {
             let visits = visits(parts, threads, &drawn);
             let json = serde_json::to_string(&visits).unwrap();
+            let trips = serde_json::from_str::<RoundTrips>(&json).unwrap().0;
+            let without = |visit: &Visit| Visit { windows: Vec::new(), ..visit.clone() };
+            prop_assert_eq!(trips.list, visits.list.iter().map(without).collect::<Vec<_>>());
             prop_assert_eq!(serde_json::from_str::<Visits>(&json).unwrap(), visits);
         }
 
         #[test]
         fn whatever_is_damaged_is_refused_and_never_a_panic(text in "[A-Za-z0-9+/=]{0,200}", parts in 0u8..9, count in 0u64..9, thread_bytes in 0u8..4) {
-            let _ = Visits::try_from(Encoded { count, parts, threads: 2, thread_bytes, clocks: parts, base64: text });
+            let encoded = Encoded { count, parts, threads: 2, thread_bytes, clocks: parts, base64: text };
+            let trips = RoundTrips::try_from(encoded.clone()).map_err(|error| error.0);
+            prop_assert_eq!(trips.map(|trips| trips.0.len()), Visits::try_from(encoded).map(|visits| visits.len()).map_err(|error| error.0));
         }
     }
 

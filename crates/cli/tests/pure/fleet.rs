@@ -67,6 +67,20 @@ fn the_slow_host_of_a_folder_is_named_in_every_layout() {
     assert!(markdown.starts_with("### tiermark fleet\n") && markdown.contains("| node03 |"), "{markdown}");
 }
 
+/// `fleet` reads a part of each document.
+#[test]
+fn what_is_read_of_a_document_has_all_figures_and_facts_of_the_run() {
+    let text = survey().to_string();
+    let whole = tiermark_history::parse(text.as_bytes(), "a document").unwrap();
+    let part = tiermark_history::parse_results(text.as_bytes(), "a document").unwrap();
+    let figures = tiermark_compare::named_figures(&part);
+    assert!(figures.len() > 20, "{}", figures.len());
+    assert_eq!(figures, tiermark_compare::named_figures(&whole));
+    assert_eq!(tiermark_compare::run_facts(&part), tiermark_compare::run_facts(&whole));
+    let of = |run| format!("{:?}", tiermark_fleet::HostRecord::of("a.json", "a", None, run));
+    assert_eq!(of(&part), of(&whole));
+}
+
 #[test]
 fn the_page_names_the_slow_host() {
     let user = User::new();

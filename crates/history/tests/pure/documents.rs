@@ -101,6 +101,22 @@ fn data_that_would_take_too_much_memory_is_refused_before_it_does() {
     assert_eq!(parse(run.to_string().as_bytes()).unwrap_err().code, codes::document_too_heavy);
 }
 
+/// An observation of a few bytes takes twenty times as many in memory.
+#[test]
+fn results_have_the_observations_alone_that_findings_rest_on() {
+    let mut run = serde_json::to_value(crate::common::example_run()).unwrap();
+    let experiment = &mut run["experiments"][0];
+    let step = experiment["observations"][0]["step"].clone();
+    experiment["findings"][0]["evidence"] = serde_json::json!([step]);
+    let seen = |step| serde_json::json!({ "step": step, "metric": "latency", "unit": "ns", "value": 1.0 });
+    let observations = experiment["observations"].as_array_mut().unwrap();
+    observations.truncate(1);
+    observations.extend(["other".into(), step.clone(), step.clone()].map(seen));
+    let read = tiermark_history::parse_results(run.to_string().as_bytes(), "a document").unwrap();
+    let of_first = read.experiments[0].observations.iter().map(|seen| seen.step.as_str());
+    assert_eq!(of_first.collect::<Vec<_>>(), [step.as_str().unwrap()]);
+}
+
 #[test]
 fn errors_carry_path_and_position() {
     let dir = tempfile::tempdir().unwrap();
