@@ -1,14 +1,9 @@
 //! Why a host is odd: rules as data.
 
 use serde::Deserialize;
-use tiermark_model::{Confidence, Fact, HostCause};
+use tiermark_model::{Confidence, Fact, HostCause, explains};
 
 use crate::facts::HostFact;
-
-/// p-value from which on a fact explains odd hosts beyond chance.
-const EXPLAINS: f64 = 0.01;
-/// Share of the hosts with a value that must be odd for it to be blamed.
-const NEARLY_ALL: f64 = 0.8;
 
 /// A rule.
 #[derive(Debug, Clone, Deserialize)]
@@ -121,18 +116,18 @@ pub(crate) fn causes_of(
         if rule.is_odd_by(own, differs.is_some()) && (!is_change || fits) {
             let peers = differs.map(|of| of.peers).filter(|_| !rule.counted);
             of_facts.push((!fits && !odd.is_empty(), 0.0, rule.found(Some((own, peers)), Confidence::Reported)));
-        } else if let Some(differs) = differs.filter(|of| fits && of.odd as f64 >= NEARLY_ALL * of.holders as f64) {
+        } else if let Some(differs) = differs.filter(|_| fits)
+            && let Some(confidence) = explains(differs.odd, differs.holders, differs.p_value)
+        {
             let p_value = differs.p_value.unwrap_or(1.0);
-            let is_sure = p_value <= EXPLAINS && differs.holders > 1;
-            let confidence = if is_sure { Confidence::Measured } else { Confidence::Hint };
             of_facts.push((false, p_value, rule.found(Some((own, Some(differs.peers))), confidence)));
         }
     }
     // Those that explain the figures come first, of those the ones that explain them best; else in the order of the file.
     of_facts.sort_by(|(a, p, _), (b, q, _)| a.cmp(b).then(p.total_cmp(q)));
-    let explains = of_facts.iter().any(|(is_beside, ..)| !is_beside);
+    let is_explained = of_facts.iter().any(|(is_beside, ..)| !is_beside);
     let mut found: Vec<HostCause> = of_facts.into_iter().map(|(.., cause)| cause).collect();
-    if !explains && let Some(rule) = rules.iter().find(|rule| rule.fact.is_none() && rule.fits(odd)) {
+    if !is_explained && let Some(rule) = rules.iter().find(|rule| rule.fact.is_none() && rule.fits(odd)) {
         found.insert(0, rule.found(None, Confidence::Hint));
     }
     found

@@ -23,4 +23,4 @@ pub use record::HostRecord;
 /// The fewest hosts of a kind that are judged by each other: with three, the median is one of them.
 pub const FEWEST: usize = 4;
 /// Expected share of false ones among the hosts that are odd by their figures.
-pub const LEVEL: f64 = 0.01;
+pub const LEVEL: f64 = 0.02;

@@ -132,9 +132,9 @@ pub struct KindFigure {
     pub labels: Labels,
     /// Unit of its values: of L1 and L2, per cycle of the core.
     pub unit: Unit,
-    /// Median over the hosts; of a change, the ratio of after to before.
+    /// Median over the hosts that are not far from the others; of a change, the ratio of after to before.
     pub median: f64,
-    /// Relative standard deviation between hosts, without the odd ones (by the median of the differences).
+    /// Relative standard deviation between these hosts.
     pub sd: f64,
     /// Hosts with a sharp value.
     pub hosts: u64,
@@ -166,6 +166,18 @@ pub struct OtherValue {
     pub odd: u64,
     /// p-value of "odd hosts have it as often as the others" (Fisher); `None` where no host is odd by its figures.
     pub p_value: Option<f64>,
+}
+
+/// Share of the hosts with a value that must be odd for it to be blamed, and the p-value up to which it is blamed surely.
+const NEARLY_ALL: f64 = 0.8;
+const BEYOND_CHANCE: f64 = 0.01;
+
+/// How surely a value of a fact explains odd hosts: `odd` of its `holders` are odd by their figures, `p_value` as in
+/// [`OtherValue`]. `None` if it does not: too few of them are odd.
+pub fn explains(odd: u64, holders: u64, p_value: Option<f64>) -> Option<Confidence> {
+    let is_blamed = odd > 0 && odd as f64 >= NEARLY_ALL * holders as f64;
+    let is_sure = holders > 1 && p_value.is_some_and(|p| p <= BEYOND_CHANCE);
+    is_blamed.then_some(if is_sure { Confidence::Measured } else { Confidence::Hint })
 }
 
 /// How a host stands among its peers.

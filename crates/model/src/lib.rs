@@ -91,7 +91,7 @@ pub use figure::{CLOCKED, DRAM, Distance, FigureName, LATENCY, LoadedPoint, OPER
 pub use file_memory::FileMemory;
 pub use fleet::{
     FAILED_HOST_SCHEMA, FLEET_SCHEMA, FailedHost, Fleet, FleetHost, HostCause, HostFailure, HostFamily, HostFigure,
-    HostKind, HostState, KindFact, KindFigure, OtherValue,
+    HostKind, HostState, KindFact, KindFigure, OtherValue, explains,
 };
 pub use health::{ErrorKind, HealthCount, MemoryErrors, RunHealth, Throttling};
 pub use history::{

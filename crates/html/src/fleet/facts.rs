@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tiermark_model::{FleetHost, KindFact, OtherValue};
+use tiermark_model::{Confidence, FleetHost, KindFact, OtherValue, explains};
 use tiermark_page::escaped as text;
 
 use super::hosts::state_mark;
@@ -12,9 +12,6 @@ use super::{Kind, head, shortened, table};
 const VALUE: usize = 48;
 /// Values that are listed; more are in the matrix.
 const LISTED: usize = 30;
-/// p-value up to which a value goes with odd hosts beyond chance.
-const EXPLAINS: f64 = 0.01;
-
 impl Kind<'_> {
     /// The facts that differ; empty if none does.
     pub(super) fn facts(&self) -> String {
@@ -93,15 +90,22 @@ impl Kind<'_> {
     }
 }
 
-/// Whether a value explains odd hosts, in words.
+/// Whether a value explains odd hosts, in words; those of the text where it may be by chance.
 fn says(other: &OtherValue) -> (&'static str, String) {
     let Some(p_value) = other.p_value.filter(|_| other.odd > 0) else {
         return ("dim", "no: none of them is odd by its figures".to_owned());
+    };
+    let holders = other.hosts.len();
+    let Some(confidence) = explains(other.odd, holders as u64, Some(p_value)) else {
+        return ("dim", format!("no: only {} of {holders} odd", other.odd));
     };
     let chance = match p_value {
         p if p < 0.001 => "less than 0.1 %".to_owned(),
         p => tiermark_judgements::plain(p),
     };
-    let of = format!("{} of {} odd; chance alone does that in {chance} of fleets", other.odd, other.hosts.len());
-    if p_value <= EXPLAINS { ("head", format!("yes: {of}")) } else { ("", format!("perhaps: {of}")) }
+    let of = format!("{} of {holders} odd; chance alone does that in {chance} of fleets", other.odd);
+    match confidence {
+        Confidence::Hint => ("", format!("perhaps: {of}")),
+        _ => ("head", format!("yes: {of}")),
+    }
 }
