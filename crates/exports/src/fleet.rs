@@ -29,7 +29,7 @@ struct HostRow<'a> {
     /// 0.1: 10 % more than the median.
     deviation: Option<f64>,
     odd: Option<bool>,
-    /// By the mean of its figures; `None` if the family has no judged figure.
+    /// Whether the family is odd by the mean of its figures; `None` if it has no judged figure.
     family_odd: Option<bool>,
     bound: Option<bool>,
     /// The likeliest cause.
@@ -37,11 +37,11 @@ struct HostRow<'a> {
     fact: Option<&'a str>,
     fact_value: Option<&'a str>,
     fact_peers: Option<&'a str>,
-    /// In words, the likeliest first.
+    /// All causes in words, the likeliest first.
     causes: Option<String>,
     /// How it failed.
     failure: Option<&'a str>,
-    /// What it said.
+    /// The error text of a failed host.
     message: Option<&'a str>,
     labels: &'a BTreeMap<String, String>,
 }

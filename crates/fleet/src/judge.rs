@@ -3,12 +3,13 @@
 //! On logarithms, a value is the median of its figure over the hosts, plus the difference of the host, plus noise
 //! (between runs, between allocations, within the run). The spread of the differences over the hosts shows that noise;
 //! a default for one machine measured twice has the weight of a few hosts. The half of the hosts that lie closest
-//! together give a first estimate, which slow hosts do not move if they are less than half; then all hosts count that
-//! are not far beyond it, since half of them waste much of what few hosts know (reweighting: Rousseeuw & Leroy, "Robust
-//! Regression and Outlier Detection", 1987). A family is judged by the mean of the differences of its figures, in which the noise of single figures
-//! cancels. The p-values of a host are one (Bonferroni), and false discoveries are controlled over all hosts; figures of
-//! odd hosts are then judged at a level that allows for having been chosen (Benjamini & Bogomolov, "Selective Inference
-//! on Multiple Families of Hypotheses", Journal of the Royal Statistical Society B 76(1), 2014).
+//! together give a first estimate, which slow hosts move little if they are less than half; then all hosts count that
+//! are not far beyond it, because half of a few hosts give an imprecise estimate (reweighting: Rousseeuw & Leroy,
+//! "Robust Regression and Outlier Detection", 1987). A family is judged by the mean of the differences of its figures,
+//! in which the noise of single figures cancels. The p-values of a host are one (Bonferroni), and false discoveries are
+//! controlled over all hosts; figures of odd hosts are then judged at a level that allows for having been chosen
+//! (Benjamini & Bogomolov, "Selective Inference on Multiple Families of Hypotheses", Journal of the Royal Statistical
+//! Society B 76(1), 2014).
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -21,10 +22,10 @@ use crate::{FEWEST, LEVEL};
 /// Standard deviation of a normal distribution per half the length of its shortest half (least median of squares:
 /// Rousseeuw, Journal of the American Statistical Association 79(388), 1984).
 const OF_HALF: f64 = 1.4826;
-/// What that half of so many values is worth, in values whose variance is known as well: the efficiency of the MAD, its
-/// equal in a normal distribution (Rousseeuw & Croux, Journal of the American Statistical Association 88(424), 1993).
+/// Efficiency of that estimate: n values are worth 0.37 n of which all count. It is that of the MAD, its equal in a normal
+/// distribution (Rousseeuw & Croux, Journal of the American Statistical Association 88(424), 1993).
 const WORTH: f64 = 0.37;
-/// p-value by the first estimate below which a value does not count for the second. Of 1e-4, 3e-4 and 3e-3, tried on
+/// A value whose p-value by the first estimate is lower does not count for the second. Of 1e-4, 3e-4 and 3e-3, tried on
 /// simulated fleets, the first finds nearly as much, and calls the fewest sound hosts odd where the scatter is three
 /// times the default.
 const BEYOND: f64 = 1e-4;
@@ -210,20 +211,19 @@ fn shortest_half(sorted: &[f64]) -> (f64, f64) {
 struct Spread {
     centre: f64,
     variance: f64,
-    /// Of freedom, of the variance.
+    /// Degrees of freedom of the variance.
     degrees: f64,
 }
 
 impl Spread {
-    /// Of a standard deviation that `n` values show, each `worth` one whose variance is known as well, and of the usual
-    /// variance.
+    /// From the standard deviation of `n` values, each of weight `worth`, and the `usual` variance, of weight [`PRIOR`].
     fn new(centre: f64, sd: f64, n: usize, worth: f64, usual: f64) -> Self {
         let seen = worth * n.saturating_sub(1) as f64;
         let variance = (PRIOR * usual + seen * sd.powi(2)) / (PRIOR + seen);
         Self { centre, variance: variance.max(FLOOR.powi(2)), degrees: PRIOR + seen }
     }
 
-    /// p-value of a difference from the centre; `more`: variance besides.
+    /// p-value of a difference from the centre; `more`: variance to add.
     fn p_value(&self, off: f64, more: f64) -> f64 {
         student_two_sided(off / (self.variance + more).sqrt(), self.degrees).unwrap_or(1.0)
     }
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_hosts_move_nothing_if_they_are_less_than_half() {
+    fn hosts_far_beyond_move_nothing_if_they_are_less_than_half() {
         let (sound, mixed) = (tested(&values(0.01, &[]), 1e-4), tested(&values(0.01, &[-0.1; 10]), 1e-4));
         assert_eq!((mixed.centre, mixed.sd), (sound.centre, sound.sd));
         assert!(mixed.p_values[12..].iter().all(|p| *p < 1e-4) && mixed.p_values[..12].iter().all(|p| *p == 1.0));

@@ -10,6 +10,9 @@ use crate::facts::{HostFact, facts};
 /// What is no name: systems have it before anybody names them, or it was taken out.
 const NO_NAMES: [&str; 4] = ["localhost", "localhost.localdomain", "(none)", "(redacted)"];
 
+/// Labels that are kept: rows have them with each figure.
+const LABELS: usize = 64;
+
 /// Hosts with the same identity ought to be alike.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Identity {
@@ -51,15 +54,15 @@ impl HostRecord {
             host: printable(own.unwrap_or(stem)),
             file: printable(file),
             stem: printable(stem),
-            run: run.id.clone(),
-            started: run.started.clone(),
+            run: printable(&run.id),
+            started: printable(&run.started),
             day,
             complete: run.complete,
             is_simulated: run.simulated.is_some(),
-            labels: run.labels.clone(),
+            labels: run.labels.iter().take(LABELS).map(|(key, value)| (printable(key), printable(value))).collect(),
             identity: Identity {
-                product: system.product.clone(),
-                cpu: cpu.name.clone().or_else(|| cpu.vendor.clone()),
+                product: system.product.as_deref().map(printable),
+                cpu: cpu.name.as_deref().or(cpu.vendor.as_deref()).map(printable),
                 model: [cpu.family, cpu.model],
                 is_guest: system.hypervisor.is_some(),
             },

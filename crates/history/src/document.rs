@@ -48,7 +48,7 @@ fn read_as<T: FromJson + Into<Run>>(bytes: &[u8], from: &str) -> Result<Run, Ref
     if bytes.len() as u64 > MAX_DOCUMENT_BYTES {
         return Err(says::document_too_large(from, Bytes(MAX_DOCUMENT_BYTES)));
     }
-    // Most documents are of this version and small: they are not looked through first.
+    // Most documents are within this cheap bound, and are parsed once.
     if heaviest(bytes) <= most_free(bytes.len() as u64)
         && let Ok(run) = T::from_json(bytes).map(T::into)
         && SCHEMAS.contains(&run.schema.as_str())

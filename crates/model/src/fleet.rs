@@ -132,9 +132,9 @@ pub struct KindFigure {
     pub labels: Labels,
     /// Unit of its values: of L1 and L2, per cycle of the core.
     pub unit: Unit,
-    /// Median over the hosts that are not far from the others; of a change, the ratio of after to before.
+    /// Median over the hosts, without those far from most others; of a change, the ratio of after to before.
     pub median: f64,
-    /// Relative standard deviation between these hosts.
+    /// Relative standard deviation between the hosts that count for the median, weighted with that of one machine.
     pub sd: f64,
     /// Hosts with a sharp value.
     pub hosts: u64,
@@ -168,8 +168,9 @@ pub struct OtherValue {
     pub p_value: Option<f64>,
 }
 
-/// Share of the hosts with a value that must be odd for it to be blamed, and the p-value up to which it is blamed surely.
+/// Share of the hosts with a value that must be odd for the value to be blamed.
 const NEARLY_ALL: f64 = 0.8;
+/// p-value up to which a blamed value is no chance.
 const BEYOND_CHANCE: f64 = 0.01;
 
 /// How surely a value of a fact explains odd hosts: `odd` of its `holders` are odd by their figures, `p_value` as in

@@ -37,8 +37,8 @@ macro_rules! from_json {
 }
 from_json!(Capacity, LoadRun, Machine, Run);
 
-/// What is held against the results of other runs: without plans and windows, and with the observations alone that a
-/// finding rests on, each without most of what was seen. That is a tenth of a document.
+/// The part of a run that is compared with other runs. It has no plans and no windows, and only the observations that
+/// are the only evidence of a finding, with the fields that comparisons use.
 #[derive(Deserialize)]
 pub struct RunResults {
     schema: String,
@@ -100,9 +100,10 @@ impl From<RunResults> for Run {
         let experiment = |of: ExperimentResults| {
             // A made document may have more observations than memory holds: each takes twenty times its text.
             let mut wanted: HashSet<&str> = of.findings.iter().filter_map(only_evidence).collect();
-            let seen = of.observations.into_iter().filter(|seen| wanted.remove(seen.step.as_str())).map(observation);
+            // The last one of a step, as comparisons take it.
+            let seen = of.observations.into_iter().rev().filter(|seen| wanted.remove(seen.step.as_str()));
             Experiment {
-                observations: seen.collect(),
+                observations: seen.map(observation).collect(),
                 findings: of.findings,
                 ..Experiment::new(of.request, of.method, Plan::default())
             }

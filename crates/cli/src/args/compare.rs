@@ -15,7 +15,7 @@ Examples:
   tiermark compare small.json large.json --machines
   tiermark compare before.json after.json --html changes.html
 Exit codes: 0 compared, 2 bad usage, 3 a number is worse by more than --fail-over,
-5 --fail-over cannot judge: nothing comparable, other machines, numbers missing,
+5 --fail-over cannot judge (nothing comparable, other machines, numbers missing),
 or one of more than two documents cannot be read.";
 
 /// Arguments of `compare`.

@@ -43,7 +43,7 @@ Examples:
   tiermark report last --html report.html
   tiermark report before.json after.json --html both.html
   tiermark report last --redact --html share.html
-Exit codes: 0 done, 2 bad usage, 5 one of over two documents cannot be read.";
+Exit codes: 0 done, 2 bad usage, 5 of more than two documents, one cannot be read.";
 
 /// Arguments of `report`.
 #[derive(Debug, Args)]

@@ -36,9 +36,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     let is_first_read = !runs.is_empty() || read.first().is_some_and(|(name, _)| *name == names[0]);
     runs.extend(read);
     if !is_first_read || runs.len() <= old {
-        return Err(Failure::usage(
-            "the first run, with which the others are compared, and one other must be readable",
-        ));
+        return Err(Failure::usage("compare needs the first run and at least one other, and cannot read them all"));
     }
     if let (Some(limit), Some(threshold)) = (args.fail_over, args.threshold)
         && threshold > limit

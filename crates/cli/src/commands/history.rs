@@ -300,7 +300,7 @@ fn nothing(store: &Store, found: &History, args: &HistoryArgs, simulated: bool, 
             None if found.all_machines => String::new(),
             None => " of this machine".to_owned(),
         };
-        return format!("No run{of} is so new: the newest of all is of {newest}.");
+        return format!("No run{of} is that new: the newest run of all machines is of {newest}.");
     }
     let place = store.directory().map_or_else(|| "no directory".to_owned(), |d| d.display().to_string());
     let mut others = Vec::new();

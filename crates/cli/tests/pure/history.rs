@@ -53,7 +53,7 @@ fn simulated_runs_are_named_where_no_other_is_saved() {
     let said = user.run(&["history", "--all", "--simulate", "synth:"]).expect(0).out;
     assert!(said.contains("20261101T000000"), "{said}");
     let said = user.run(&["history", "--all", "--simulate", "synth:", "--since=2026-11-02"]).expect(0).out;
-    assert!(said.contains("No run is so new"), "{said}");
+    assert!(said.contains("No run is that new"), "{said}");
 }
 
 /// So many values that a change is beyond chance among the figures of a survey.

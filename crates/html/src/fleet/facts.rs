@@ -90,7 +90,7 @@ impl Kind<'_> {
     }
 }
 
-/// Whether a value explains odd hosts, in words; those of the text where it may be by chance.
+/// Whether a value explains odd hosts: a class and words.
 fn says(other: &OtherValue) -> (&'static str, String) {
     let Some(p_value) = other.p_value.filter(|_| other.odd > 0) else {
         return ("dim", "no: none of them is odd by its figures".to_owned());
