@@ -45,6 +45,12 @@ EXAMPLES = [
         "tiermark capacity --scenario mini --tiers dram,zram:lz5,node:1 --dry-run",
         "All that is missing is reported before the first probe. Exit code 4 here.",
     ),
+    (
+        "Many servers",
+        "tiermark fleet rack7",
+        "40 servers, six of them with a fault. The documents are made up (`tests/fleet/make_fleet.py`): copies of a run "
+        "of a simulated machine, whose numbers vary.",
+    ),
     ("Before measuring", "tiermark doctor", "What keeps numbers on this machine from being trusted."),
     (
         "Settings",
@@ -59,6 +65,8 @@ EXAMPLES = [
     ("", "tiermark tune --restore", ""),
     ("This machine", "tiermark machine", "Sockets, nodes, caches and memory, as the system declares them."),
 ]
+# Servers and faults of rack7.
+RACK = ["--hosts", "40", "--like", "node01", "--faults", "modules,slow,speed,latency,governor,errors"]
 HEAD = """# Examples
 
 Real output, made by `docs/examples.py`; commands that measure ran with `--force --quiet`. Do not edit this page: run
@@ -69,11 +77,15 @@ the script again.
 def output(binary, command, home):
     words = command.split()
     words[0] = str(binary)
+    if "rack7" in words:
+        made = [sys.executable, ROOT / "tests/fleet/make_fleet.py", f"{home}/rack7", *RACK]
+        subprocess.run(made, check=True, stdout=sys.stderr, env={**os.environ, "TIERMARK": str(binary)})
     # The examples show what a user sees in a pipe of 80 columns; work beside them is reported, not refused.
     if words[1] in ("survey", "loaded-latency", "c2c", "tlb", "geometry", "os"):
         words += ["--force", "--quiet"]
     environment = {**os.environ, "TIERMARK_HOME": str(home), "COLUMNS": "80"}
-    done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=900, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=900, check=False,
+                          cwd=home if "rack7" in words else None)
     # 3: doctor found a problem; 4: nothing can be measured; 5: a number is missing, which the output says.
     if done.returncode not in (0, 3, 4, 5):
         sys.exit(f"{command}: exit code {done.returncode}\n{done.stderr}")

@@ -45,6 +45,6 @@ pub(crate) static HMAT: Layout = Layout {
 pub(crate) static HTML: Layout = Layout {
     option: "html",
     needs: "number, which the page would show",
-    text: |run, detail, style| tiermark_html::html(&[Sheet::Run(run)], detail, style),
+    text: |run, detail, style| tiermark_html::html(&[Sheet::Run(run)], &[], detail, style),
     doubts: |_| None,
 };

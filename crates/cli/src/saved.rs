@@ -169,29 +169,39 @@ impl Kept {
     }
 }
 
-/// Documents by their names. Of more than two, those that cannot be read are named on standard error and left out:
-/// `Exit::Partial` says so.
+/// Documents that were read by their names.
+pub(crate) struct Readable<T> {
+    pub(crate) documents: Vec<(String, T)>,
+    /// Why others could not be read, a line each.
+    pub(crate) left_out: Vec<String>,
+}
+
+impl<T> Readable<T> {
+    /// `Exit::Partial` if a document is left out.
+    pub(crate) fn exit(&self) -> Exit {
+        if self.left_out.is_empty() { Exit::Done } else { Exit::Partial }
+    }
+}
+
+/// Documents by their names. Of more than two, those that cannot be read are named on standard error and left out.
 ///
 /// # Errors
 /// A [`Failure`] of the first that cannot be read where at most two are named, and of usage where none is left.
-pub(crate) fn readable<T>(
-    names: &[String],
-    load: impl Fn(&str) -> Result<T, Failure>,
-) -> Result<(Vec<(String, T)>, Exit), Failure> {
+pub(crate) fn readable<T>(names: &[String], load: impl Fn(&str) -> Result<T, Failure>) -> Result<Readable<T>, Failure> {
     const FEW: usize = 2;
-    let mut read = Vec::new();
+    let mut read = Readable { documents: Vec::new(), left_out: Vec::new() };
     for name in names {
         match load(name) {
-            Ok(document) => read.push((name.clone(), document)),
+            Ok(document) => read.documents.push((name.clone(), document)),
             Err(failure) if names.len() <= FEW => return Err(failure),
-            Err(failure) => tell(format_args!("tiermark: warning: left out: {}", sanitise::line(&failure.to_string()))),
+            Err(failure) => {
+                let why = sanitise::line(&failure.to_string());
+                tell(format_args!("tiermark: warning: left out: {why}"));
+                read.left_out.push(why.to_string());
+            }
         }
     }
-    match read.len() {
-        0 => Err(Failure::usage("none of the documents can be read")),
-        some if some < names.len() => Ok((read, Exit::Partial)),
-        _ => Ok((read, Exit::Done)),
-    }
+    if read.documents.is_empty() { Err(Failure::usage("none of the documents can be read")) } else { Ok(read) }
 }
 
 /// Saved documents of tenants and of load, oldest first.

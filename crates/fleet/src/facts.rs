@@ -38,8 +38,12 @@ pub(crate) fn facts(run: &Run) -> Vec<HostFact> {
     let is_other = |fact| matches!(fact, Fact::Cpus | Fact::Nodes | Fact::Dimms);
     let compared = run_facts(run).into_iter().filter_map(|(fact, text)| Some((fact, text?)));
     let compared = compared.filter(|(fact, _)| !is_other(*fact));
-    let memory = machine.system.memory_bytes.map(|bytes| bytes as f64);
-    let compared = compared.map(|(fact, text)| of(fact, (text, memory.filter(|_| fact == Fact::Memory))));
+    let amount = |fact| match fact {
+        Fact::Memory => machine.system.memory_bytes,
+        Fact::Caches => machine.data_caches().filter(|cache| cache.level == 3).filter_map(|cache| cache.bytes).min(),
+        _ => None,
+    };
+    let compared = compared.map(|(fact, text)| of(fact, (text, amount(fact).map(|bytes| bytes as f64))));
     let number = |fact, count: usize| of(fact, (count.to_string(), Some(count as f64)));
     let mut all = vec![
         number(Fact::Sockets, machine.processors()),

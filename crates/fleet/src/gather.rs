@@ -137,14 +137,21 @@ impl Gathered {
         let mut all: Vec<Judged> = kinds.iter().map(judged).collect();
         judge::select(&mut all);
         let rules = causes();
-        let (mut described, mut hosts) = (Vec::new(), Vec::new());
+        let (mut described, mut hosts, mut near) = (Vec::new(), Vec::new(), Vec::new());
         for (at, (members, judged)) in kinds.iter().zip(&all).enumerate() {
             let records: Vec<&HostRecord> = members.iter().map(|at| records[*at]).collect();
             let is_change = changes.is_some();
             let kind = Kind { at, records, judged, catalogue: &self.catalogue, rules: &rules, is_change };
             let facts = kind.facts();
-            hosts.extend((0..kind.records.len()).map(|host| kind.host(host, &facts)));
+            for at in 0..kind.records.len() {
+                let host = kind.host(at, &facts);
+                near.extend(kind.nearly(at).filter(|_| host.state == HostState::Alike));
+                hosts.push(host);
+            }
             described.push(kind.described(facts));
+        }
+        if !near.is_empty() {
+            notes.push(says::nearly_odd(&near));
         }
         hosts.extend(self.failed.into_values().map(failed));
         let stems = self.hosts.hosts.values().map(|host| host.record.stem.as_str());

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use tiermark_model::{Fleet, HostKind, KindFigure, Unit};
+use tiermark_model::{Fact, Fleet, GIB, HostKind, KindFact, KindFigure, MIB, Unit};
 
 /// Standard deviations between hosts from the median to a limit. Of 1,000 sound servers with 30 figures each, chance
 /// alone takes one below (normal distribution).
@@ -10,23 +10,55 @@ const WIDE: f64 = 4.0;
 /// The least room, as a share of the median: what `compare` calls the same.
 const LEAST: f64 = tiermark_compare::THRESHOLD;
 
+/// How a fact that most hosts share becomes an expectation.
+#[derive(Clone, Copy)]
+enum Demand {
+    /// At least a share of the amount; how much its unit is, and its sign.
+    AtLeast(f64, f64, &'static str),
+    /// Nothing is counted.
+    Nothing,
+    /// The same text.
+    Same,
+    /// The same text, if the user wants it: another version is no fault by itself.
+    IfWanted,
+}
+
+/// The facts that expectations can name, in their order. Kernel and firmware reserve more or less of the memory: as for
+/// odd hosts, 3 % of it is no difference.
+const FACTS: [(Fact, &str, Demand); 10] = [
+    (Fact::Memory, "memory.total", Demand::AtLeast(0.97, GIB as f64, "GiB")),
+    (Fact::ModuleSpeed, "dimms.speed", Demand::AtLeast(1.0, 1.0, "MT/s")),
+    (Fact::Caches, "size.l3.declared", Demand::AtLeast(1.0, MIB as f64, "MiB")),
+    (Fact::UncorrectedErrors, "edac.uncorrected.boot", Demand::Nothing),
+    (Fact::CorrectedErrors, "edac.corrected.boot", Demand::Nothing),
+    (Fact::Governor, "governor", Demand::Same),
+    (Fact::Thp, "thp", Demand::Same),
+    (Fact::Kernel, "kernel", Demand::IfWanted),
+    (Fact::Firmware, "bios", Demand::IfWanted),
+    (Fact::Microcode, "microcode", Demand::IfWanted),
+];
+
 /// A file of expectations that a new server of the kind with the most hosts meets if it is like them; `None` if no
 /// figure of a kind has a name in expectations.
 #[must_use]
 pub fn limits(fleet: &Fleet) -> Option<String> {
     let kind = fleet.kinds.first()?;
-    let limits: Vec<String> = kind.figures.iter().filter_map(limit).collect();
-    if limits.is_empty() || fleet.is_change {
+    let figures: Vec<String> = kind.figures.iter().filter_map(figure).collect();
+    if figures.is_empty() || fleet.is_change {
         return None;
     }
     let mut out = format!(
         "# Limits for `tiermark check --expect`: medians of {} hosts with room for {WIDE} standard deviations, and for at \
-         least\n# {:.0} %. Hosts: {}.\n",
+         least\n# {:.0} %, then the facts that most of them share. Hosts: {}.\n",
         kind.hosts,
         LEAST * 100.0,
         described(kind)
     );
-    limits.iter().for_each(|limit| out.push_str(limit));
+    figures.iter().for_each(|limit| out.push_str(limit));
+    out.push_str("\n# Facts. Those with a # are no faults by themselves: remove it to demand them.\n");
+    let known = |(fact, name, demand)| Some((kind.facts.iter().find(|of| of.fact == fact)?, name, demand));
+    let facts = FACTS.into_iter().filter_map(known).filter_map(|(of, name, demand)| fact(of, name, demand));
+    facts.for_each(|limit| out.push_str(&limit));
     Some(out)
 }
 
@@ -38,7 +70,7 @@ fn described(kind: &HostKind) -> String {
 }
 
 /// An expectation; `None` of a figure without a name.
-fn limit(figure: &KindFigure) -> Option<String> {
+fn figure(figure: &KindFigure) -> Option<String> {
     let name = figure.name.as_ref()?;
     let less_is_better = figure.unit.less_is_better()?;
     let room = (WIDE * figure.sd).max(LEAST);
@@ -56,6 +88,32 @@ fn limit(figure: &KindFigure) -> Option<String> {
     let (median, sd) = (number(figure.median), figure.sd * 100.0);
     let _ = writeln!(out, "why = \"the median of {} such hosts is {median}, their scatter {sd:.1} %\"", figure.hosts);
     Some(out)
+}
+
+/// An expectation of a fact; `None` of one that no expectation can state.
+fn fact(of: &KindFact, name: &str, demand: Demand) -> Option<String> {
+    let amount = of.amount.filter(|amount| amount.is_finite());
+    let same = || is_plain(&of.value).then(|| format!("{name} == \\\"{}\\\"", of.value));
+    let (mark, that) = match demand {
+        // Down to a tenth, so that the hosts themselves meet it.
+        Demand::AtLeast(share, unit, sign) => {
+            ("", format!("{name} >= {} {sign}", (amount? * share / unit * 10.0).floor() / 10.0))
+        }
+        Demand::Nothing if amount == Some(0.0) => ("", format!("{name} <= 0")),
+        Demand::Nothing => return None,
+        Demand::Same => ("", same()?),
+        Demand::IfWanted => ("# ", same()?),
+    };
+    let all = of.hosts + of.others.iter().map(|other| other.hosts.len() as u64).sum::<u64>();
+    let hosts = of.hosts;
+    Some(format!(
+        "\n{mark}[[expect]]\n{mark}that = \"{that}\"\n{mark}why = \"{hosts} of {all} such hosts have this\"\n"
+    ))
+}
+
+/// Whether a text can stand between quotes, in an expectation and in its file.
+fn is_plain(text: &str) -> bool {
+    !text.is_empty() && !text.contains(|c: char| c.is_control() || matches!(c, '"' | '\\'))
 }
 
 /// Four digits.

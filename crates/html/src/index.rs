@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tiermark_judgements::{by_damage, run_names};
 use tiermark_model::{Against, Comparison, FigureName, Grade, Run, Unit};
-use tiermark_page::{Cell, Detail, Ink, Style, Table, Text, heading, html as elements, number, text};
+use tiermark_page::{Cell, Detail, Ink, Page, Style, Table, Text, bullet, heading, html as elements, number, text};
 
 use super::sheet::Sheet;
 
@@ -16,13 +16,21 @@ const SAME: f64 = 0.03;
 /// Runs from which on their median says what is usual.
 const MEDIAN: usize = 3;
 
-/// The index; `titles` are those of the sheets.
-pub(super) fn index(sheets: &[Sheet<'_>], titles: &[&str], detail: Detail, style: &Style) -> String {
+/// The index; `titles` are those of the sheets, and `left_out` says why others are not on the page.
+pub(super) fn index(
+    sheets: &[Sheet<'_>],
+    left_out: &[String],
+    titles: &[&str],
+    detail: Detail,
+    style: &Style,
+) -> String {
     let table = match sheets {
         [Sheet::Compared(comparison, _), ..] => compared(sheets, comparison, detail),
         _ => documents(sheets, titles),
     };
-    format!("<nav aria-label=\"Documents\">{}</nav>\n", elements(&(heading("Documents") + table), "index", style))
+    let left_out: Page = left_out.iter().map(|why| bullet("!", Ink::Warn, format!("left out: {why}"), None)).collect();
+    let all = heading("Documents") + table + left_out;
+    format!("<nav aria-label=\"Documents\">{}</nav>\n", elements(&all, "index", style))
 }
 
 /// The id of the sheet at a place.

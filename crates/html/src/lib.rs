@@ -25,14 +25,16 @@ const CHARTS_SCRIPT: &str = include_str!("charts.js");
 /// Documents whose titles the title of the page holds; of more it has the number.
 const MOST_TITLES: usize = 3;
 
-/// A page of some documents, side by side where there is room. It refers to nothing outside itself.
-pub fn html(sheets: &[Sheet<'_>], detail: Detail, style: &Style) -> String {
+/// A page of some documents, side by side where there is room. It refers to nothing outside itself. `left_out`: why others
+/// are not on it, a line each.
+pub fn html(sheets: &[Sheet<'_>], left_out: &[String], detail: Detail, style: &Style) -> String {
     let style = style.of_a_file();
     let bodies: Vec<sheet::Body> =
         sheets.iter().enumerate().map(|(at, sheet)| sheet.body(at, sheets.len() > 1, detail, &style)).collect();
     let titles: Vec<&str> = bodies.iter().map(|body| body.title.as_str()).collect();
     let articles: String = bodies.iter().map(|body| body.html.as_str()).collect();
-    let contents = if bodies.len() > 1 { index::index(sheets, &titles, detail, &style) } else { String::new() };
+    let is_list = bodies.len() > 1 || !left_out.is_empty();
+    let contents = if is_list { index::index(sheets, left_out, &titles, detail, &style) } else { String::new() };
     let title = match titles.len() {
         ..=MOST_TITLES => titles.join(" | "),
         count => format!("tiermark: {count} documents"),

@@ -9,7 +9,7 @@ use tiermark_page::{
 };
 
 use crate::compare::signed;
-use crate::fleet_words::{cause_words, family_words};
+use crate::fleet_words::{cause_words, family_words, kind_figure_names};
 
 /// Families with a column of their own.
 const COLUMNS: usize = 3;
@@ -199,6 +199,7 @@ fn spread(fleet: &Fleet, kind: &HostKind, own: &[&FleetHost], detail: Detail) ->
         Some("read.dram.all" | "latency.dram" | "latency.l3" | "read.l3.one") => true,
         _ => figure.metric == Quantity::CoreClock || detail.is_all(),
     };
+    let names = kind_figure_names(kind);
     let shown: Vec<(usize, &KindFigure)> =
         kind.figures.iter().enumerate().filter(|(_, figure)| is_main(figure)).collect();
     if shown.is_empty() {
@@ -221,7 +222,7 @@ fn spread(fleet: &Fleet, kind: &HostKind, own: &[&FleetHost], detail: Detail) ->
     };
     let unit = |figure: &KindFigure| if fleet.is_change { "change".into() } else { Text::unit(figure.unit) };
     let table = Table::of(&shown)
-        .texts("figure", |(_, figure)| figure_words(figure))
+        .texts("figure", |(at, _)| names[*at].clone())
         .texts("", |(_, figure)| Cell::inked(unit(figure), Ink::Dim))
         .numbers("median", |(_, figure)| value(figure.median, figure))
         .numbers("scatter", |(_, figure)| format!("±{}", percent(figure.sd)))
@@ -241,11 +242,6 @@ fn distribution(values: &[f64]) -> String {
     }
     let most = counts.iter().copied().max().unwrap_or(0).max(1);
     counts.map(|count| if count == 0 { " " } else { height(count as f64 / most as f64) }).concat()
-}
-
-/// The name of a figure of hosts.
-fn figure_words(figure: &KindFigure) -> String {
-    figure.name.clone().unwrap_or_else(|| family_words(&figure.family))
 }
 
 /// A kind of hosts in words: `Dell R7525, 2 × EPYC 7343`.

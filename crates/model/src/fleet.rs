@@ -148,6 +148,10 @@ pub struct KindFact {
     pub fact: Fact,
     /// What most hosts have.
     pub value: String,
+    /// It as a number: bytes of memory and of the smallest L3 cache, MT/s of the slowest modules, counts of what is
+    /// counted; `None` of a fact that is no number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub amount: Option<f64>,
     /// Hosts that have it.
     pub hosts: u64,
     /// What others have.

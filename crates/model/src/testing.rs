@@ -129,7 +129,7 @@ pub fn fleet() -> Fleet {
         family: family.to_owned(),
         probe: "survey".to_owned(),
         metric: if unit == Unit::Ns { Quantity::Latency } else { Quantity::Bandwidth },
-        labels: Labels::new(),
+        labels: Labels::new().text(Labels::TIER, "DRAM"),
         unit,
         median,
         sd: 0.006,
@@ -145,7 +145,7 @@ pub fn fleet() -> Fleet {
         odd,
         p_value: Some(p_value),
     };
-    let fact = |fact, value: &str, others| KindFact { fact, value: value.to_owned(), hosts: 3, others };
+    let fact = |fact, value: &str, others| KindFact { fact, value: value.to_owned(), amount: None, hosts: 3, others };
     let facts = vec![
         fact(Fact::Kernel, "6.8.0-60", vec![other("5.14", "node02", 0, 1.0)]),
         fact(Fact::Slots, "16 of 16", vec![other("15 of 16 (empty B8)", "node07", 1, 0.5)]),

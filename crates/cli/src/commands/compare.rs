@@ -6,7 +6,7 @@ use tiermark_model::{COMPARE_SCHEMA, ComparedFigure, Comparison, Exit, Run};
 use tiermark_page::{Detail, markdown};
 
 use super::baseline::baselines;
-use super::report::open_page;
+use super::report::{open_page, page_lines};
 use super::scatter::scatters;
 use crate::args::compare::{CompareArgs, CompareFormat};
 use crate::output::{Destination, Failure, complain, detail, document, print, rendered, style, tell, whoever_reads};
@@ -32,9 +32,11 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     let old = runs.len().max(1);
     let last = ["last".to_owned()];
     let names = if args.runs.is_empty() { &last[..] } else { &args.runs };
-    let (read, whole) = readable(names, run_of_probes)?;
-    let is_first_read = !runs.is_empty() || read.first().is_some_and(|(name, _)| *name == names[0]);
-    runs.extend(read);
+    let read = readable(names, run_of_probes)?;
+    let whole = read.exit();
+    let is_first_read = !runs.is_empty() || read.documents.first().is_some_and(|(name, _)| *name == names[0]);
+    let left_out = page_lines(&read.left_out, args.redact);
+    runs.extend(read.documents);
     if !is_first_read || runs.len() <= old {
         return Err(Failure::usage("compare needs the first run and at least one other, and cannot read them all"));
     }
@@ -83,7 +85,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     if let Some(page) = page {
         let sheets: Vec<Sheet<'_>> = found.others.iter().map(|other| Sheet::Compared(&found, other)).collect();
         let is_stdout = matches!(page, Destination::Stdout);
-        page.write(&html(&sheets, detail, &style))?;
+        page.write(&html(&sheets, &left_out, detail, &style))?;
         if is_stdout {
             return Ok(exit);
         }

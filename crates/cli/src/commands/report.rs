@@ -6,7 +6,7 @@ use std::io::Read;
 use tiermark_html::{Sheet, html};
 use tiermark_model::capacity::Capacity;
 use tiermark_model::load::LoadRun;
-use tiermark_model::{Exit, Run};
+use tiermark_model::{Exit, Run, count_of};
 use tiermark_redact::{Pseudonyms, redact, redact_capacity, redact_load};
 
 use crate::args::ReportArgs;
@@ -59,14 +59,24 @@ impl Loaded {
 pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let page = open_page(&args.html)?;
     let names = args.redact.then(pseudonyms);
-    let (loaded, exit) = readable(&args.runs, |reference| Loaded::load(reference, names))?;
-    let sheets: Vec<Sheet<'_>> = loaded.iter().map(|(_, document)| document.sheet()).collect();
-    page.write(&html(&sheets, detail(&args.view), &style(&args.view)))?;
+    let loaded = readable(&args.runs, |reference| Loaded::load(reference, names))?;
+    let sheets: Vec<Sheet<'_>> = loaded.documents.iter().map(|(_, document)| document.sheet()).collect();
+    let left_out = page_lines(&loaded.left_out, args.redact);
+    page.write(&html(&sheets, &left_out, detail(&args.view), &style(&args.view)))?;
     // The name may be the default.
     if args.html != STDOUT {
         tell(format_args!("tiermark: the page is in {}", args.html));
     }
-    Ok(exit)
+    Ok(loaded.exit())
+}
+
+/// What a page says of documents that are left out. The path of a file may name its owner.
+pub(super) fn page_lines(left_out: &[String], is_redacted: bool) -> Vec<String> {
+    match left_out.len() {
+        0 => Vec::new(),
+        count if is_redacted => vec![format!("{} could not be read", count_of(count as u64, "document"))],
+        _ => left_out.to_vec(),
+    }
 }
 
 /// Opens the file of a page before documents are read, so that a bad path fails first.

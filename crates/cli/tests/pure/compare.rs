@@ -62,7 +62,13 @@ fn of_several_documents_those_that_are_cut_are_named_and_the_others_are_shown() 
     user.run(&["compare", "fast.json", "cut.json", "slow.json", "--fail-over", "5%"]).expect(3);
     let report = user.run(&["report", "empty.json", "fast.json", "slow.json", "--html", "page.html"]).expect(5);
     assert!(report.err.contains("left out: run document 'empty.json'"), "{}", report.err);
-    assert!(std::fs::read_to_string(user.path("page.html")).unwrap().starts_with("<!doctype html"));
+    let page = || std::fs::read_to_string(user.path("page.html")).unwrap();
+    assert!(page().starts_with("<!doctype html") && page().contains("left out: run document &#39;empty.json&#39;"));
+    // The path of a file may name its owner; the page of one document has a list, too.
+    user.run(&["report", "empty.json", "fast.json", "cut.json", "--html", "page.html", "--redact"]).expect(5);
+    assert!(page().contains("left out: 2 documents could not be read") && !page().contains("empty.json"));
+    user.run(&["compare", "fast.json", "empty.json", "again.json", "--html", "page.html"]).expect(5);
+    assert!(page().contains("left out: run document &#39;empty.json&#39;"));
     // Others are compared with the first; of two documents both are needed.
     let refused = user.run(&["compare", "cut.json", "fast.json", "slow.json"]).expect(2).err;
     assert!(refused.contains("the first run"), "{refused}");

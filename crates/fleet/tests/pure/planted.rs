@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use tiermark_fleet::Gathered;
+use tiermark_model::messages::fleet::codes;
 use tiermark_model::testing::seeds;
 use tiermark_model::{Fleet, FleetHost, HostState};
 use tiermark_stats::Rng;
@@ -103,6 +104,8 @@ struct Errors {
     /// Hosts with another cause than the planted one: planted and found.
     wrong: Vec<(String, &'static str, String)>,
     falsely: Vec<(String, String)>,
+    /// Hosts that are nearly odd: with a fault, and without.
+    nearly: [usize; 2],
 }
 
 fn errors(fleet: &Fleet, planted: &BTreeMap<String, &'static str>) -> Errors {
@@ -115,6 +118,12 @@ fn errors(fleet: &Fleet, planted: &BTreeMap<String, &'static str>) -> Errors {
             (None, Some(found)) => errors.falsely.push((name, found.to_owned())),
             _ => {}
         }
+    }
+    let nearly = fleet.notes.iter().find(|note| note.code == codes::nearly_odd);
+    let nearly = nearly.and_then(|note| note.data["hosts"].as_array()).into_iter().flatten();
+    for said in nearly.filter_map(|said| said.as_str()) {
+        let name = said.split(' ').next().unwrap_or_default();
+        errors.nearly[usize::from(!planted.get(name).is_some_and(|rule| *rule != "innocent"))] += 1;
     }
     errors
 }
@@ -132,9 +141,11 @@ fn over_seeds(first: u64, size: f64) -> (usize, Errors) {
         all.missed.extend(found.missed);
         all.wrong.extend(found.wrong);
         all.falsely.extend(found.falsely);
+        all.nearly = [all.nearly[0] + found.nearly[0], all.nearly[1] + found.nearly[1]];
     }
     let counts = (all.missed.len(), all.wrong.len(), all.falsely.len());
     eprintln!("{faults} faults of {size} deviations: missed, with another cause, hosts wrongly odd: {counts:?}");
+    eprintln!("nearly odd with a fault, without: {:?}", all.nearly);
     (faults, all)
 }
 

@@ -158,6 +158,30 @@ fn limits_are_a_file_that_check_reads_and_that_the_fleet_meets() {
     let failed = |change: &Change| of(change).count(tiermark_model::CheckOutcome::Failed);
     assert_eq!(failed(&Change::default()), 0, "{text}");
     assert!(failed(&slow(0.8)) >= 4);
+    // A module is missing: less memory. Another kernel is no fault, and another governor is.
+    let facts = |change| Change { figures: Vec::new(), facts: Some(change) };
+    assert_eq!(failed(&facts(without_module)), 1, "{text}");
+    assert_eq!(failed(&facts(|run| run.machine.system.kernel = Some("5.14".to_owned()))), 0);
+    assert_eq!(failed(&facts(|run| run.machine.system.governor = Some("powersave".to_owned()))), 1);
+    let wanted = tiermark_expect::read(&text.replace("\n# [[expect]]\n# that", "\n[[expect]]\nthat")).unwrap();
+    assert!(wanted.len() > entries.len(), "{text}");
+}
+
+#[test]
+fn texts_of_documents_cannot_leave_their_quotes_in_limits() {
+    let mut rng = Rng::new(8);
+    let mut all = Gathered::default();
+    for at in 0..8 {
+        let facts = |run: &mut tiermark_model::Run| {
+            run.machine.system.governor = Some("a\"\n[[expect]]".to_owned());
+            run.machine.system.kernel = Some("6.8 \\".to_owned());
+        };
+        let change = Change { figures: Vec::new(), facts: Some(facts) };
+        all.add(record(&format!("node{at:02}"), &SERVER, &change, &mut rng));
+    }
+    let text = limits(&all.judged(&[])).unwrap();
+    tiermark_expect::read(&text).unwrap();
+    assert!(!text.contains("governor") && !text.contains("kernel"), "{text}");
 }
 
 fn state(fleet: &Fleet, name: &str) -> (HostState, Option<String>) {

@@ -14,7 +14,7 @@ use tiermark_page::{Detail, Style, terminal};
 const EVIL: &str = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\u{2028}\u{1}\u{202e}";
 
 fn page(runs: &[&Run]) -> String {
-    html(&runs.iter().map(|run| Sheet::Run(run)).collect::<Vec<_>>(), Detail::Usual, &Style::default())
+    html(&runs.iter().map(|run| Sheet::Run(run)).collect::<Vec<_>>(), &[], Detail::Usual, &Style::default())
 }
 
 /// A page's texts, without its tags, its styles and its scripts.

@@ -40,6 +40,10 @@ messages! {
     Note incomplete(host: &str):
         "{host}: its run was ended early";
 
+    /// Hosts that are alike, and of which chance explains the figures badly; each with what differs most.
+    Note nearly_odd(hosts: &[String]):
+        { format!("nearly odd, measure again: {}", hosts.join(", ")) };
+
     /// A host that was not measured before the change.
     Note not_before(host: &str):
         "{host}: no document from before the change";

@@ -68,7 +68,8 @@ impl OnCurve {
         if let Some(json) = self.json {
             json.write(&document(PLACED_SCHEMA, &profile)?)?;
         }
-        let html = || tiermark_html::html(&[Sheet::CurveProfile(&profile)], detail(&args.view), &style(&args.view));
+        let html =
+            || tiermark_html::html(&[Sheet::CurveProfile(&profile)], &[], detail(&args.view), &style(&args.view));
         self.page.map_or(Ok(()), |page| page.write(&html()))
     }
 }
