@@ -1,5 +1,8 @@
 //! Hosts judged by their peers: the odd ones with why, what the others share, and what is missing.
 
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
 use tiermark_model::{
     Fact, Fleet, FleetHost, HostCause, HostKind, HostState, KindFact, KindFigure, Quantity, count_of,
 };
@@ -13,6 +16,8 @@ use crate::fleet_words::{cause_words, family_words, kind_figure_names};
 
 /// Families with a column of their own.
 const COLUMNS: usize = 3;
+/// A difference of a host that is not small beside its largest.
+const NOT_SMALL: f64 = 0.5;
 /// Columns of the picture of a figure's distribution.
 const BINS: usize = 8;
 /// Causes of a host that are named.
@@ -104,20 +109,28 @@ fn hosts(kind: &HostKind, hosts: &[&FleetHost], detail: Detail) -> Page {
     table.table().into()
 }
 
-/// The families with a column: those with the largest differences first, in the order of the figures.
+/// The families with a column, in the order of the figures: as few as show of each host a difference that is not small
+/// beside its largest.
 fn columns(kind: &HostKind, hosts: &[&FleetHost]) -> Vec<String> {
-    let mut worst: Vec<(f64, &str)> = Vec::new();
-    for (family, deviation) in hosts.iter().flat_map(|host| odd_families(kind, host)) {
-        match worst.iter_mut().find(|(_, known)| *known == family) {
-            Some((most, _)) => *most = most.max(deviation.abs()),
-            None => worst.push((deviation.abs(), family)),
+    let mut tell: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
+    for (at, host) in hosts.iter().enumerate() {
+        let odd = odd_families(kind, host);
+        let worst = odd.iter().map(|(_, deviation)| deviation.abs()).fold(0.0, f64::max);
+        for (family, _) in odd.iter().filter(|(_, deviation)| deviation.abs() >= worst * NOT_SMALL) {
+            tell.entry(family).or_default().insert(at);
         }
     }
-    worst.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    worst.truncate(COLUMNS);
     let at = |family: &str| kind.figures.iter().position(|figure| figure.family == family);
-    worst.sort_by_key(|(_, family)| at(family));
-    worst.into_iter().map(|(_, family)| family.to_owned()).collect()
+    let (mut chosen, mut told) = (Vec::new(), BTreeSet::new());
+    while chosen.len() < COLUMNS {
+        let new = |hosts: &BTreeSet<usize>| hosts.difference(&told).count();
+        let best = tell.iter().max_by_key(|(family, hosts)| (new(hosts), Reverse(at(family))));
+        let Some((family, hosts)) = best.filter(|(_, hosts)| new(hosts) > 0) else { break };
+        told.extend(hosts.iter().copied());
+        chosen.push(*family);
+    }
+    chosen.sort_by_key(|family| at(family));
+    chosen.into_iter().map(str::to_owned).collect()
 }
 
 /// The families that a host is odd in, by their means or by single figures, with the difference.
@@ -285,6 +298,7 @@ fn unread(fleet: &Fleet, detail: Detail) -> Page {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tiermark_model::HostFamily;
     use tiermark_model::messages::fleet as says;
     use tiermark_page::{Style, terminal};
 
@@ -293,6 +307,31 @@ mod tests {
         let mut fleet = tiermark_model::testing::fleet();
         fleet.notes.push(says::older_documents("node01", "new/node01.json", &["old/node01.json".to_owned()]));
         insta::assert_snapshot!(terminal(&super::fleet(&fleet, Detail::Usual), &Style::default()));
+    }
+
+    #[test]
+    fn columns_are_few_and_tell_of_each_host() {
+        let mut fleet = tiermark_model::testing::fleet();
+        let family = |family: &str, deviation| HostFamily {
+            family: family.to_owned(),
+            deviation,
+            is_odd: true,
+            ..fleet.hosts[0].families[0].clone()
+        };
+        let [all, far, near] = ["dram.bandwidth.all", "dram.remote.latency", "dram.latency"];
+        let figure = KindFigure { family: far.to_owned(), ..fleet.kinds[0].figures[0].clone() };
+        fleet.kinds[0].figures.push(figure);
+        let of_hosts = [
+            vec![family(all, -0.1), family(far, 0.2), family(near, 0.19)],
+            vec![family(all, -0.1)],
+            vec![family(far, 0.2), family(near, 0.19)],
+        ];
+        for (host, families) in fleet.hosts.iter_mut().zip(of_hosts) {
+            (host.families, host.figures) = (families, Vec::new());
+        }
+        let hosts: Vec<&FleetHost> = fleet.hosts.iter().take(3).collect();
+        assert_eq!(columns(&fleet.kinds[0], &hosts), [near, all]);
+        assert_eq!(columns(&fleet.kinds[0], &hosts[1..2]), [all]);
     }
 
     #[test]
