@@ -88,12 +88,15 @@ fn modules(machine: &Machine) -> Option<String> {
 
 /// The speed that the modules run at, the slowest first.
 fn module_speed(machine: &Machine) -> Option<(String, Option<f64>)> {
-    let speed = |dimm: &Dimm| dimm.configured_transfers.or(dimm.rated_transfers).filter(|_| dimm.populated);
-    let mut speeds: Vec<f64> = machine.dimms.iter().filter_map(speed).map(|transfers| transfers / 1e6).collect();
+    let filled = || machine.dimms.iter().filter(|dimm| dimm.populated);
+    let speed = |dimm: &Dimm| dimm.configured_transfers.or(dimm.rated_transfers);
+    let mut speeds: Vec<f64> = filled().filter_map(speed).map(|transfers| transfers / 1e6).collect();
     speeds.sort_by(f64::total_cmp);
     speeds.dedup();
     let text = speeds.iter().map(|mts| format!("{mts:.0}")).collect::<Vec<_>>().join(" and ");
-    speeds.first().map(|slowest| (format!("{text} MT/s"), Some(*slowest)))
+    // A hypervisor makes its table of modules up.
+    let is_set = machine.system.hypervisor.is_none() && filled().all(|dimm| dimm.configured_transfers.is_some());
+    speeds.first().map(|slowest| (format!("{text} MT/s"), Some(*slowest).filter(|_| is_set)))
 }
 
 /// Errors and throttling, where the system counts them.
@@ -128,7 +131,10 @@ pub(crate) fn most_common<'a>(facts: impl Iterator<Item = &'a HostFact> + Clone)
         *counts.entry(fact.text.as_str()).or_default() += 1;
     }
     let most = counts.values().copied().max()?;
-    let common = facts.clone().find(|fact| counts[fact.text.as_str()] == most)?;
+    let mut candidates: Vec<&HostFact> = facts.clone().filter(|fact| counts[fact.text.as_str()] == most).collect();
+    // Of amounts that differ a little on each host, the one in the middle.
+    candidates.sort_by(|a, b| a.amount.unwrap_or(0.0).total_cmp(&b.amount.unwrap_or(0.0)));
+    let common = *candidates.get(candidates.len() / 2)?;
     let count = facts.filter(|fact| fact.is_same(common)).count();
     (known >= FEWEST && 2 * count > known).then_some((common, count))
 }
@@ -148,6 +154,9 @@ mod tests {
         let all = [of(1007), of(1005), of(1007), of(944)];
         let (common, count) = most_common(all.iter()).unwrap();
         assert_eq!((common, count), (&all[0], 3));
+        // Each has another amount, and the first is the odd one.
+        let all = [of(944), of(1005), of(1006), of(1007)];
+        assert_eq!(most_common(all.iter()), Some((&all[2], 3)));
     }
 
     #[test]

@@ -150,9 +150,7 @@ impl Gathered {
             }
             described.push(kind.described(facts));
         }
-        if !near.is_empty() {
-            notes.push(says::nearly_odd(&near));
-        }
+        notes.splice(0..0, near);
         hosts.extend(self.failed.into_values().map(failed));
         let stems = self.hosts.hosts.values().map(|host| host.record.stem.as_str());
         let known: BTreeSet<&str> = hosts.iter().map(|host| host.host.as_str()).chain(stems).collect();

@@ -256,7 +256,7 @@ impl Judged {
     }
 
     /// How many families of a host were tested.
-    fn families_of(&self, host: usize) -> usize {
+    pub(crate) fn families_of(&self, host: usize) -> usize {
         self.families.values().filter(|means| means.contains_key(&host)).count()
     }
 

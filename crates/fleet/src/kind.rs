@@ -8,17 +8,17 @@ use tiermark_model::{
 };
 use tiermark_stats::fisher_exact;
 
+use crate::FEWEST;
 use crate::catalogue::Catalogue;
 use crate::causes::{Cause, Difference, OddFamily, causes_of};
 use crate::facts::{HostFact, most_common};
 use crate::judge::{self, Judged};
 use crate::record::HostRecord;
-use crate::{FEWEST, LEVEL};
 
 /// Share of the figures of its peers that a host needs to be judged.
 const ENOUGH: f64 = 0.5;
-/// p-value over all hosts up to which a host that is not odd is worth a second run: in simulated fleets with losses of
-/// four deviations, 6 of 10 such hosts have a fault.
+/// The share of false ones at which a host would be odd too that is worth a second run. In simulated fleets with losses
+/// of four deviations, three of four such hosts have a fault.
 const NEAR: f64 = 0.1;
 
 /// A host without a document.
@@ -180,17 +180,20 @@ impl<'a> Kind<'a> {
         }
     }
 
-    /// By what a host is nearly odd: its name with what chance explains worst; `None` of one that is not.
-    pub(crate) fn nearly(&self, at: usize) -> Option<String> {
-        self.judged.p_values[at].filter(|p| (LEVEL..=NEAR).contains(p))?;
+    /// What makes a host nearly odd: a family that is worse than that of its peers; `None` of one that is not.
+    pub(crate) fn nearly(&self, at: usize) -> Option<Note> {
+        self.judged.p_values[at].filter(|p| *p <= NEAR)?;
+        let (families, tested) = (self.judged.families_of(at) as f64, self.judged.tested(at) as f64);
         let means = self.judged.families.iter().filter_map(|(family, means)| Some((family, means.get(&at)?)));
-        let means = means.map(|(family, mean)| (mean.p_value, family, mean.off));
+        let means = means.map(|(family, mean)| (mean.p_value * families, family, mean.off));
         let cells = self.judged.columns.iter().filter_map(|column| {
             let cell = column.cells.get(&at)?;
-            Some((cell.p_value, &self.catalogue.figures[column.figure].family, cell.off))
+            Some((cell.p_value * tested, &self.catalogue.figures[column.figure].family, cell.off))
         });
         let (_, family, off) = means.chain(cells).min_by(|(a, ..), (b, ..)| a.total_cmp(b))?;
-        Some(format!("{} ({family} {:+.1} %)", self.records[at].host, (off.exp() - 1.0) * 100.0))
+        let figure = self.catalogue.figures.iter().find(|figure| figure.family == *family)?;
+        let is_better = figure.less_is_better().is_some_and(|less| (off > 0.0) != less);
+        (!is_better).then(|| says::nearly_odd(&self.records[at].host, family, (off.exp() - 1.0) * 100.0))
     }
 
     fn families(&self, at: usize) -> Vec<HostFamily> {

@@ -25,25 +25,29 @@ enum Demand {
 
 /// The facts that expectations can name, in their order. Kernel and firmware reserve more or less of the memory: as for
 /// odd hosts, 3 % of it is no difference.
-const FACTS: [(Fact, &str, Demand); 10] = [
+const FACTS: [(Fact, &str, Demand); 12] = [
     (Fact::Memory, "memory.total", Demand::AtLeast(0.97, GIB as f64, "GiB")),
     (Fact::ModuleSpeed, "dimms.speed", Demand::AtLeast(1.0, 1.0, "MT/s")),
     (Fact::Caches, "size.l3.declared", Demand::AtLeast(1.0, MIB as f64, "MiB")),
     (Fact::UncorrectedErrors, "edac.uncorrected.boot", Demand::Nothing),
     (Fact::CorrectedErrors, "edac.corrected.boot", Demand::Nothing),
+    (Fact::Throttling, "throttle.core", Demand::Nothing),
+    (Fact::Throttling, "throttle.package", Demand::Nothing),
     (Fact::Governor, "governor", Demand::Same),
     (Fact::Thp, "thp", Demand::Same),
     (Fact::Kernel, "kernel", Demand::IfWanted),
     (Fact::Firmware, "bios", Demand::IfWanted),
     (Fact::Microcode, "microcode", Demand::IfWanted),
 ];
+/// Texts of facts may be cut at this length.
+const CUT: usize = 200;
 
 /// A file of expectations that a new server of the kind with the most hosts meets if it is like them; `None` if no
 /// figure of a kind has a name in expectations.
 #[must_use]
 pub fn limits(fleet: &Fleet) -> Option<String> {
     let kind = fleet.kinds.first()?;
-    let figures: Vec<String> = kind.figures.iter().filter_map(figure).collect();
+    let figures: Vec<String> = named(kind).into_iter().filter_map(figure).collect();
     if figures.is_empty() || fleet.is_change {
         return None;
     }
@@ -55,7 +59,10 @@ pub fn limits(fleet: &Fleet) -> Option<String> {
         described(kind)
     );
     figures.iter().for_each(|limit| out.push_str(limit));
-    out.push_str("\n# Facts. Those with a # are no faults by themselves: remove it to demand them.\n");
+    out.push_str(
+        "\n# Facts that most of these hosts share, and the settings that they were measured with. Versions stand behind a \
+         #: another\n# one is no fault. Remove the # to demand them.\n",
+    );
     let known = |(fact, name, demand)| Some((kind.facts.iter().find(|of| of.fact == fact)?, name, demand));
     let facts = FACTS.into_iter().filter_map(known).filter_map(|(of, name, demand)| fact(of, name, demand));
     facts.for_each(|limit| out.push_str(&limit));
@@ -69,15 +76,44 @@ fn described(kind: &HostKind) -> String {
     format!("{product}{} x {cpu}", kind.sockets).replace(|c: char| c.is_control(), " ")
 }
 
+/// The figures with a name, each name once: `check` judges a name at all its places, such as all remote nodes, so that
+/// the loosest limit counts.
+fn named(kind: &HostKind) -> Vec<&KindFigure> {
+    let mut all: Vec<&KindFigure> = Vec::new();
+    for figure in kind.figures.iter().filter(|figure| figure.name.is_some()) {
+        match all.iter_mut().find(|known| known.name == figure.name) {
+            Some(known) => *known = looser(known, figure),
+            None => all.push(figure),
+        }
+    }
+    all
+}
+
+fn looser<'k>(one: &'k KindFigure, other: &'k KindFigure) -> &'k KindFigure {
+    match (edge(one), edge(other)) {
+        (Some((less_is_better, a)), Some((_, b))) => {
+            if (b > a) == less_is_better {
+                other
+            } else {
+                one
+            }
+        }
+        _ => one,
+    }
+}
+
+/// Whether less of a figure is better, and its limit.
+fn edge(figure: &KindFigure) -> Option<(bool, f64)> {
+    let less_is_better = figure.unit.less_is_better()?;
+    let room = (WIDE * figure.sd).max(LEAST);
+    Some((less_is_better, figure.median * if less_is_better { 1.0 + room } else { 1.0 - room }))
+}
+
 /// An expectation; `None` of a figure without a name.
 fn figure(figure: &KindFigure) -> Option<String> {
     let name = figure.name.as_ref()?;
-    let less_is_better = figure.unit.less_is_better()?;
-    let room = (WIDE * figure.sd).max(LEAST);
-    let (sign, limit) = match less_is_better {
-        true => ("<=", figure.median * (1.0 + room)),
-        false => (">=", figure.median * (1.0 - room)),
-    };
+    let (less_is_better, limit) = edge(figure)?;
+    let sign = if less_is_better { "<=" } else { ">=" };
     let number = |value: f64| match figure.unit {
         Unit::Ns => format!("{} ns", rounded(value)),
         Unit::BytesPerSecond => format!("{} GB/s", rounded(value / 1e9)),
@@ -99,8 +135,7 @@ fn fact(of: &KindFact, name: &str, demand: Demand) -> Option<String> {
         Demand::AtLeast(share, unit, sign) => {
             ("", format!("{name} >= {} {sign}", (amount? * share / unit * 10.0).floor() / 10.0))
         }
-        Demand::Nothing if amount == Some(0.0) => ("", format!("{name} <= 0")),
-        Demand::Nothing => return None,
+        Demand::Nothing => ("", format!("{name} <= 0")),
         Demand::Same => ("", same()?),
         Demand::IfWanted => ("# ", same()?),
     };
@@ -111,9 +146,10 @@ fn fact(of: &KindFact, name: &str, demand: Demand) -> Option<String> {
     ))
 }
 
-/// Whether a text can stand between quotes, in an expectation and in its file.
+/// Whether a text can stand between quotes, in an expectation and in its file, and means itself there.
 fn is_plain(text: &str) -> bool {
-    !text.is_empty() && !text.contains(|c: char| c.is_control() || matches!(c, '"' | '\\'))
+    let is_whole = !text.is_empty() && !text.ends_with('*') && text.chars().count() < CUT;
+    is_whole && !text.contains(|c: char| c.is_control() || matches!(c, '"' | '\\'))
 }
 
 /// Four digits.

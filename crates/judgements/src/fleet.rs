@@ -109,8 +109,8 @@ fn hosts(kind: &HostKind, hosts: &[&FleetHost], detail: Detail) -> Page {
     table.table().into()
 }
 
-/// The families with a column, in the order of the figures: as few as show of each host a difference that is not small
-/// beside its largest.
+/// The families with a column, in the order of the figures: few that show of each host, the worst first, a difference that
+/// is not small beside its largest.
 fn columns(kind: &HostKind, hosts: &[&FleetHost]) -> Vec<String> {
     let mut tell: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
     for (at, host) in hosts.iter().enumerate() {
@@ -122,12 +122,16 @@ fn columns(kind: &HostKind, hosts: &[&FleetHost]) -> Vec<String> {
     }
     let at = |family: &str| kind.figures.iter().position(|figure| figure.family == family);
     let (mut chosen, mut told) = (Vec::new(), BTreeSet::new());
-    while chosen.len() < COLUMNS {
+    let mut worst_first: Vec<usize> = (0..hosts.len()).collect();
+    worst_first.sort_by(|a, b| hosts[*b].damage().total_cmp(&hosts[*a].damage()));
+    for host in worst_first {
         let new = |hosts: &BTreeSet<usize>| hosts.difference(&told).count();
-        let best = tell.iter().max_by_key(|(family, hosts)| (new(hosts), Reverse(at(family))));
-        let Some((family, hosts)) = best.filter(|(_, hosts)| new(hosts) > 0) else { break };
-        told.extend(hosts.iter().copied());
-        chosen.push(*family);
+        let of_host = tell.iter().filter(|(_, hosts)| hosts.contains(&host) && !told.contains(&host));
+        let best = of_host.max_by_key(|(family, hosts)| (new(hosts), Reverse(at(family))));
+        if let Some((family, hosts)) = best.filter(|_| chosen.len() < COLUMNS) {
+            told.extend(hosts.iter().copied());
+            chosen.push(*family);
+        }
     }
     chosen.sort_by_key(|family| at(family));
     chosen.into_iter().map(str::to_owned).collect()
@@ -145,12 +149,13 @@ fn odd_families<'a>(kind: &'a HostKind, host: &'a FleetHost) -> Vec<(&'a str, f6
     means.chain(figures).collect()
 }
 
-/// How far a host is from its peers in a family: of a family whose mean is not odd, by the figure that is.
+/// How far a host is from its peers in a family: the larger difference, of the mean or of a figure.
 fn cell(kind: &HostKind, host: &FleetHost, family: &str) -> Cell {
     let Some(mean) = host.families.iter().find(|own| own.family == family) else {
         return Cell::inked(ABSENT, Ink::Dim);
     };
-    let odd = odd_families(kind, host).into_iter().find(|(own, _)| *own == family);
+    let odd = odd_families(kind, host).into_iter().filter(|(own, _)| *own == family);
+    let odd = odd.max_by(|(_, a), (_, b)| a.abs().total_cmp(&b.abs()));
     let ink = if mean.is_worse == Some(false) { Ink::Good } else { Ink::Bad };
     odd.map_or_else(|| Cell::inked(LIKE, Ink::Dim), |(_, deviation)| Cell::inked(signed(deviation), ink))
 }
@@ -312,11 +317,12 @@ mod tests {
     #[test]
     fn columns_are_few_and_tell_of_each_host() {
         let mut fleet = tiermark_model::testing::fleet();
+        let usual = fleet.hosts[0].families[0].clone();
         let family = |family: &str, deviation| HostFamily {
             family: family.to_owned(),
             deviation,
             is_odd: true,
-            ..fleet.hosts[0].families[0].clone()
+            ..usual.clone()
         };
         let [all, far, near] = ["dram.bandwidth.all", "dram.remote.latency", "dram.latency"];
         let figure = KindFigure { family: far.to_owned(), ..fleet.kinds[0].figures[0].clone() };
@@ -332,6 +338,10 @@ mod tests {
         let hosts: Vec<&FleetHost> = fleet.hosts.iter().take(3).collect();
         assert_eq!(columns(&fleet.kinds[0], &hosts), [near, all]);
         assert_eq!(columns(&fleet.kinds[0], &hosts[1..2]), [all]);
+        // The worst host has its column, however many others differ elsewhere.
+        let worst = FleetHost { families: vec![family("clock", -0.4)], ..hosts[0].clone() };
+        let found = columns(&fleet.kinds[0], &[hosts[0], hosts[1], &worst]);
+        assert!(found.contains(&"clock".to_owned()), "{found:?}");
     }
 
     #[test]

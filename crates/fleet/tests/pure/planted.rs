@@ -119,11 +119,9 @@ fn errors(fleet: &Fleet, planted: &BTreeMap<String, &'static str>) -> Errors {
             _ => {}
         }
     }
-    let nearly = fleet.notes.iter().find(|note| note.code == codes::nearly_odd);
-    let nearly = nearly.and_then(|note| note.data["hosts"].as_array()).into_iter().flatten();
-    for said in nearly.filter_map(|said| said.as_str()) {
-        let name = said.split(' ').next().unwrap_or_default();
-        errors.nearly[usize::from(!planted.get(name).is_some_and(|rule| *rule != "innocent"))] += 1;
+    for name in fleet.notes.iter().filter(|note| note.code == codes::nearly_odd).map(|note| &note.data["host"]) {
+        let is_fault = name.as_str().and_then(|name| planted.get(name)).is_some_and(|rule| *rule != "innocent");
+        errors.nearly[usize::from(!is_fault)] += 1;
     }
     errors
 }

@@ -2,7 +2,9 @@
 
 use tiermark_fleet::{Gathered, HostRecord, limits};
 use tiermark_model::messages::fleet::codes;
-use tiermark_model::{FAILED_HOST_SCHEMA, FailedHost, Fleet, FleetHost, Grade, HostFailure, HostState, Run, Verdict};
+use tiermark_model::{
+    FAILED_HOST_SCHEMA, FailedHost, Fleet, FleetHost, Grade, HostFailure, HostState, KindFigure, Run, Verdict,
+};
 use tiermark_stats::Rng;
 
 use crate::made::{BARE, Change, Server, memory_errors, record, run, without_module};
@@ -165,6 +167,38 @@ fn limits_are_a_file_that_check_reads_and_that_the_fleet_meets() {
     assert_eq!(failed(&facts(|run| run.machine.system.governor = Some("powersave".to_owned()))), 1);
     let wanted = tiermark_expect::read(&text.replace("\n# [[expect]]\n# that", "\n[[expect]]\nthat")).unwrap();
     assert!(wanted.len() > entries.len(), "{text}");
+}
+
+/// `check` judges a name at all its places.
+#[test]
+fn figures_of_several_places_have_one_limit_that_all_meet() {
+    let mut fleet = gathered(8, &mut Rng::new(8)).judged(&[]);
+    let figures = &mut fleet.kinds[0].figures;
+    let latency = figures.iter().find(|of| of.name.as_deref() == Some("latency.dram")).unwrap().clone();
+    figures.push(KindFigure { median: 2.0 * latency.median, ..latency.clone() });
+    figures.push(latency);
+    let text = limits(&fleet).unwrap();
+    let found: Vec<&str> = text.lines().filter(|line| line.contains("latency.dram <=")).collect();
+    let number = found[0].split_once("<= ").and_then(|(_, limit)| limit.split(' ').next()?.parse::<f64>().ok());
+    assert!(found.len() == 1 && number.is_some_and(|ns| ns > 185.0), "{found:?}");
+}
+
+#[test]
+fn between_alike_and_odd_a_host_is_nearly_odd() {
+    let of = |loss: f64| {
+        let mut all = gathered(15, &mut Rng::new(8));
+        let change = Change { figures: vec![("dram.latency", 1.0 + loss)], facts: None };
+        all.add(record("slow", &SERVER, &change, &mut Rng::new(9)));
+        let fleet = all.judged(&[]);
+        let is_near = fleet.notes.iter().any(|note| note.code == codes::nearly_odd && note.data["host"] == "slow");
+        (host(&fleet, "slow").state, is_near)
+    };
+    let found: Vec<_> = (0..80).map(|step| of(f64::from(step) / 400.0)).collect();
+    let first = |wanted| found.iter().position(|found| *found == wanted);
+    let (near, odd) = (first((HostState::Alike, true)).unwrap(), first((HostState::Odd, false)).unwrap());
+    assert!(near > 0 && near < odd && !found.contains(&(HostState::Odd, true)), "{near} {odd} {found:?}");
+    // One that is better is no trouble.
+    assert!((0..80).all(|step| !of(f64::from(step) / -400.0).1));
 }
 
 #[test]

@@ -40,9 +40,9 @@ messages! {
     Note incomplete(host: &str):
         "{host}: its run was ended early";
 
-    /// Hosts that are alike, and of which chance explains the figures badly; each with what differs most.
-    Note nearly_odd(hosts: &[String]):
-        { format!("nearly odd, measure again: {}", hosts.join(", ")) };
+    /// A host that is odd at a less strict level only; the family that is worse, and by how many percent it differs.
+    Note nearly_odd(host: &str, family: &str, percent: f64):
+        { format!("{host}: nearly odd, {family} {percent:+.1} %: measure it once more") };
 
     /// A host that was not measured before the change.
     Note not_before(host: &str):
