@@ -48,8 +48,8 @@ EXAMPLES = [
     (
         "Many servers",
         "tiermark fleet rack7",
-        "40 servers, five of them with a fault, and one with a setting that costs nothing. The documents are made up\n"
-        "(`tests/fleet/make_fleet.py`): copies of a run of a simulated machine, whose numbers vary.",
+        "40 servers: five have a fault, and one has a setting that costs nothing. `tests/fleet/make_fleet.py` generated\n"
+        "their documents: copies of one survey of a simulated machine, with random changes to the numbers.",
     ),
     ("Before measuring", "tiermark doctor", "What keeps numbers on this machine from being trusted."),
     (

@@ -17,8 +17,8 @@ use crate::record::HostRecord;
 
 /// Share of the figures of its peers that a host needs to be judged.
 const ENOUGH: f64 = 0.5;
-/// The share of false ones at which a host would be odd too that is worth a second run. In simulated fleets with losses
-/// of four deviations, three of four such hosts have a fault.
+/// A host that would be odd if this share of the odd hosts were so by chance is nearly odd. In simulated fleets with
+/// losses of four deviations, three of four such hosts have a fault.
 const NEAR: f64 = 0.1;
 
 /// A host without a document.
@@ -180,7 +180,8 @@ impl<'a> Kind<'a> {
         }
     }
 
-    /// What makes a host nearly odd: a family that is worse than that of its peers; `None` of one that is not.
+    /// The note on a host whose p-value is at most [`NEAR`], with the family of the least p-value. `None` if the p-value
+    /// is larger, or if the host is better than its peers there. The caller leaves out odd hosts.
     pub(crate) fn nearly(&self, at: usize) -> Option<Note> {
         self.judged.p_values[at].filter(|p| *p <= NEAR)?;
         let (families, tested) = (self.judged.families_of(at) as f64, self.judged.tested(at) as f64);

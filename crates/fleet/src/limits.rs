@@ -52,16 +52,16 @@ pub fn limits(fleet: &Fleet) -> Option<String> {
         return None;
     }
     let mut out = format!(
-        "# Limits for `tiermark check --expect`: medians of {} hosts with room for {WIDE} standard deviations, and for at \
-         least\n# {:.0} %, then the facts that most of them share. Hosts: {}.\n",
-        kind.hosts,
+        "# Limits for `tiermark check --expect`. Each limit of a figure lies {WIDE} standard deviations, and at least {:.0} \
+         %, from the\n# median of {} hosts. Facts that most of these hosts share follow. Hardware: {}.\n",
         LEAST * 100.0,
+        kind.hosts,
         described(kind)
     );
     figures.iter().for_each(|limit| out.push_str(limit));
     out.push_str(
-        "\n# Facts that most of these hosts share, and the settings that they were measured with. Versions stand behind a \
-         #: another\n# one is no fault. Remove the # to demand them.\n",
+        "\n# Facts and settings that most of these hosts share. Versions are commented out, because another version is no\n\
+         # fault: remove the # to require them.\n",
     );
     let known = |(fact, name, demand)| Some((kind.facts.iter().find(|of| of.fact == fact)?, name, demand));
     let facts = FACTS.into_iter().filter_map(known).filter_map(|(of, name, demand)| fact(of, name, demand));
@@ -128,7 +128,7 @@ fn figure(figure: &KindFigure) -> Option<String> {
 
 /// An expectation of a fact; `None` of one that no expectation can state.
 fn fact(of: &KindFact, name: &str, demand: Demand) -> Option<String> {
-    let amount = of.amount.filter(|amount| amount.is_finite());
+    let amount = of.amount.filter(|amount| amount.is_finite() && *amount > 0.0);
     let same = || is_plain(&of.value).then(|| format!("{name} == \\\"{}\\\"", of.value));
     let (mark, that) = match demand {
         // Down to a tenth, so that the hosts themselves meet it.
@@ -140,10 +140,11 @@ fn fact(of: &KindFact, name: &str, demand: Demand) -> Option<String> {
         Demand::IfWanted => ("# ", same()?),
     };
     let all = of.hosts + of.others.iter().map(|other| other.hosts.len() as u64).sum::<u64>();
-    let hosts = of.hosts;
-    Some(format!(
-        "\n{mark}[[expect]]\n{mark}that = \"{that}\"\n{mark}why = \"{hosts} of {all} such hosts have this\"\n"
-    ))
+    let why = match demand {
+        Demand::Nothing => "a sound server counts none".to_owned(),
+        _ => format!("{} of {all} such hosts have the same value", of.hosts),
+    };
+    Some(format!("\n{mark}[[expect]]\n{mark}that = \"{that}\"\n{mark}why = \"{why}\"\n"))
 }
 
 /// Whether a text can stand between quotes, in an expectation and in its file, and means itself there.

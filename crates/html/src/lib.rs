@@ -25,8 +25,8 @@ const CHARTS_SCRIPT: &str = include_str!("charts.js");
 /// Documents whose titles the title of the page holds; of more it has the number.
 const MOST_TITLES: usize = 3;
 
-/// A page of some documents, side by side where there is room. It refers to nothing outside itself. `left_out`: why others
-/// are not on it, a line each.
+/// A page of some documents, side by side where there is room. It refers to nothing outside itself. `left_out`: a line
+/// for each document that could not be read, with the reason.
 pub fn html(sheets: &[Sheet<'_>], left_out: &[String], detail: Detail, style: &Style) -> String {
     let style = style.of_a_file();
     let bodies: Vec<sheet::Body> =

@@ -16,7 +16,7 @@ use crate::fleet_words::{cause_words, family_words, kind_figure_names};
 
 /// Families with a column of their own.
 const COLUMNS: usize = 3;
-/// A difference of a host that is not small beside its largest.
+/// A column shows why a host is odd if the difference there is at least this share of the host's largest.
 const NOT_SMALL: f64 = 0.5;
 /// Columns of the picture of a figure's distribution.
 const BINS: usize = 8;
@@ -109,8 +109,8 @@ fn hosts(kind: &HostKind, hosts: &[&FleetHost], detail: Detail) -> Page {
     table.table().into()
 }
 
-/// The families with a column, in the order of the figures: few that show of each host, the worst first, a difference that
-/// is not small beside its largest.
+/// The families with a column, at most [`COLUMNS`], in the order of the figures. Each host, the worst first, gets a
+/// column that shows a difference of at least [`NOT_SMALL`] of its largest, unless a column chosen before does.
 fn columns(kind: &HostKind, hosts: &[&FleetHost]) -> Vec<String> {
     let mut tell: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
     for (at, host) in hosts.iter().enumerate() {

@@ -148,8 +148,8 @@ pub struct KindFact {
     pub fact: Fact,
     /// What most hosts have.
     pub value: String,
-    /// It as a number: bytes of memory and of the smallest L3 cache, MT/s that the slowest module of a machine that is no
-    /// guest is set to, the cores of the cpus, counts of what is counted; `None` of a fact that is no number.
+    /// The value as a number; `None` if it is none. Memory: bytes. Caches: bytes of the smallest L3. Module speed: MT/s
+    /// that the slowest module is set to (`None` in a guest). Cpus: number of their cores. Others: the count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub amount: Option<f64>,
     /// Hosts that have it.

@@ -17,7 +17,7 @@ Examples:
   tiermark fleet new/ --before old/
 `tiermark help fleet` explains how hosts are judged.
 Exit codes: 0 all alike, 2 bad usage, 3 a host is odd, 7 a host failed,
-5 a host is missing or not judged.";
+5 a host is missing or not judged, or a file was not read.";
 
 /// Arguments of `fleet`.
 #[derive(Debug, Args)]
@@ -63,6 +63,6 @@ pub(crate) enum FleetFormat {
     Lines,
     /// For Prometheus
     Openmetrics,
-    /// The names of the odd hosts, one a line
+    /// The names of odd hosts that are worse than their peers, one a line
     Hosts,
 }

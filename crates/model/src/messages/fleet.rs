@@ -40,9 +40,9 @@ messages! {
     Note incomplete(host: &str):
         "{host}: its run was ended early";
 
-    /// A host that is odd at a less strict level only; the family that is worse, and by how many percent it differs.
+    /// A host that is odd only at a less strict level. `family`: the one that is worse; `percent`: how it differs.
     Note nearly_odd(host: &str, family: &str, percent: f64):
-        { format!("{host}: nearly odd, {family} {percent:+.1} %: measure it once more") };
+        { format!("{host}: nearly odd, {family} {percent:+.1} % from its peers: measure this host again") };
 
     /// A host that was not measured before the change.
     Note not_before(host: &str):
