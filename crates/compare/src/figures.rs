@@ -49,7 +49,7 @@ fn figure(number: &Number<'_>) -> Option<RunFigure> {
     let is_clock = finding.metric == Quantity::CoreClock;
     let has_direction = is_clock || finding.metric.less_is_better(finding.unit).is_some();
     let is_judged = has_direction && !finding.metric.is_of_the_hour();
-    let is_sound = matches!(finding.verdict.grade, Grade::Trusted | Grade::Bound);
+    let is_sound = matches!(finding.verdict.grade, Grade::Trusted | Grade::Shared | Grade::Bound);
     // Points draw shapes, and a place may be another piece of the machine in the next run.
     let is_figure = is_judged && is_sound && !finding.labels.is_point() && !number.is_of_a_place();
     let value = finding.value.filter(|value| is_figure && value.is_finite() && *value > 0.0)?;

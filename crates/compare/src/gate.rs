@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use tiermark_model::{
-    Against, ChangeVerdict, ComparedFamily, ComparedFigure, ComparedRun, Comparison, Exit, Fact, Grade, Labels,
-    Obstacle,
+    Against, ChangeVerdict, ComparedFamily, ComparedFigure, ComparedRun, Comparison, Exit, Fact, Labels, Obstacle,
 };
 
 /// The result of a gate: the first variant that applies. A gate does not pass if it compared nothing (else it would
@@ -125,7 +124,7 @@ fn is_sure(figure: &ComparedFigure) -> bool {
 }
 
 fn was_trusted(figure: &ComparedFigure) -> bool {
-    figure.first.as_ref().is_some_and(|first| first.grade == Grade::Trusted)
+    figure.first.as_ref().is_some_and(|first| first.grade.is_number())
 }
 
 /// Whether a figure has a better direction and describes the hardware, not the load of the hour.

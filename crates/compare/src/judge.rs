@@ -230,7 +230,7 @@ fn obstacle(a: &Number<'_>, b: &Number<'_>, rules: Rules) -> Option<Obstacle> {
     match grade {
         Grade::Invalid => return Some(Obstacle::Missing),
         Grade::Suspect => return Some(Obstacle::Suspect),
-        Grade::Trusted | Grade::Bound => {}
+        Grade::Trusted | Grade::Shared | Grade::Bound => {}
     }
     a.basis().obstacle(&b.basis(), rules.by_role)
 }
@@ -261,7 +261,7 @@ fn test(a: &Number<'_>, mean: Option<(Between, usize)>, b: &Number<'_>, less_is_
 /// What programs got, where the steps of both numbers say so.
 fn tenancy(a: &Number<'_>, b: &Number<'_>) -> Option<Tenancy> {
     a.finding.metric.less_is_better(a.finding.unit)?;
-    let (first, other) = (a.seen?.now?, b.seen?.now?);
+    let (first, other) = (a.seen?.typical?, b.seen?.typical?);
     let change = other.median / first.median - 1.0;
     change.is_finite().then_some(Tenancy { first, other, change })
 }

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use tiermark_model::{Labels, Metric, Role, Step, ThreadSetup, Unit, Visit, Visits};
+use tiermark_model::{Labels, Machine, Metric, Role, Step, ThreadSetup, Unit, Visit, Visits};
+
+use crate::sharing::is_of_core;
 
 /// Kind of a thread's blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,11 +73,13 @@ pub struct StepAccounting {
     pub threads: Vec<Work>,
     /// The named parts.
     pub parts: Vec<PartAccounting>,
+    /// Whether each thread uses caches of its own core only: then the blocks that something interrupted show.
+    pub is_of_core: bool,
 }
 
 impl StepAccounting {
-    /// The accounting of a step, from the roles of its setup.
-    pub fn of(step: &Step) -> Self {
+    /// The accounting of a step, from the roles of its setup and the caches of the machine.
+    pub fn of(step: &Step, machine: &Machine) -> Self {
         let threads: Vec<Work> = step.setup.threads.iter().map(|thread| work(thread, step.metric)).collect();
         let mut parts: Vec<PartAccounting> = Vec::new();
         for (index, thread) in step.setup.threads.iter().enumerate() {
@@ -95,7 +99,7 @@ impl StepAccounting {
         if members.len() > 1 {
             parts.push(PartAccounting { name: EVENNESS.into(), gauge: Gauge::Evenness, members });
         }
-        Self { metric: step.metric, threads, parts }
+        Self { metric: step.metric, threads, parts, is_of_core: is_of_core(step, machine) }
     }
 
     /// The accounting of threads that all do what the metric counts.
@@ -104,7 +108,7 @@ impl StepAccounting {
             Metric::Latency => Work::Accesses,
             Metric::Bandwidth => Work::Bytes,
         };
-        Self { metric, threads: vec![work; threads], parts: Vec::new() }
+        Self { metric, threads: vec![work; threads], parts: Vec::new(), is_of_core: false }
     }
 
     /// Whether the value of a step is the edge of its windows, or their middle: what describes a load, or turns that

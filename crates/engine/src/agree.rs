@@ -89,7 +89,10 @@ pub fn disagreements(experiments: &[Experiment], machine: &Machine) -> BTreeMap<
     idle::not_above_loaded(&counted, &conditions, machine, &mut doubts);
     let with_doubts = |(at, doubts): (usize, Vec<(usize, Reason)>)| {
         let mut observations = experiments[at].observations.clone();
-        doubts.into_iter().for_each(|(index, reason)| observations[index].verdict.bound(reason));
+        doubts.into_iter().for_each(|(index, reason)| {
+            let seen = &mut observations[index];
+            seen.verdict.untrusted(seen.kind, reason);
+        });
         (at, observations)
     };
     doubts.into_iter().map(with_doubts).collect()

@@ -1,11 +1,13 @@
 //! From clock stamps to numbers: what a shot measured, and what disturbed it. Pure.
 //!
-//! Every worker stamps the clock after each small block of work. From the stamps alone: a block some 20 µs longer than
-//! the others is a gap (preemption, hypervisor steal, an SMI; of contenders only one as long as a time slice), and the
-//! windows common to all workers in which none has a gap are clean. Each window has a value of its own: what they come
-//! to together is `estimate`.
+//! Every worker stamps the clock after each small block of work. A block some 20 µs longer than the others is a gap
+//! (preemption, hypervisor steal, an SMI; of contenders only one as long as a time slice). Of the short interruptions,
+//! those of blocks in a core's own caches show, and these blocks are left out; elsewhere blocks scatter too much, and
+//! the share of the time that interruptions take is subtracted. Each window has a value of its own, of the blocks in it
+//! that count; it is clean if these are a third or more. What windows come to together is `estimate`.
 
 mod account;
+mod blocks;
 mod clocks;
 mod track;
 mod value;
@@ -14,8 +16,10 @@ use tiermark_model::{Disturbance, Metric, THREADS_KEPT, Window};
 
 use crate::accounting::{Gauge, StepAccounting, Work};
 use crate::host::{Shot, ThreadShot};
+use crate::interruptions::Interruptions;
 
 pub use account::merge;
+pub(crate) use blocks::LONG_NS;
 pub(crate) use track::WINDOW_NS;
 use track::{Track, block_windows, common_windows, durations, whole_window, windows_between_looks};
 
@@ -53,8 +57,18 @@ impl ShotResult {
     }
 }
 
-/// Analyses one shot. `stamp_ns` is the cost of one clock stamp, subtracted from every block.
-pub fn analyse(shot: &Shot, accounting: &StepAccounting, stamp_ns: f64) -> ShotResult {
+/// What is no time of the measured work.
+#[derive(Debug, Clone, Copy)]
+pub struct Deductions<'a> {
+    /// Cost of one clock stamp, ns: subtracted from every block.
+    pub stamp_ns: f64,
+    /// The interruptions of the cpus so far.
+    pub interruptions: &'a Interruptions,
+}
+
+/// Analyses one shot.
+pub fn analyse(shot: &Shot, accounting: &StepAccounting, deductions: Deductions<'_>) -> ShotResult {
+    let stamp_ns = deductions.stamp_ns;
     let members = accounting.members();
     let counted = || members.iter().filter_map(|index| shot.threads.get(*index));
     let block_work = counted().next().map_or(0.0, |t| t.per_block);
@@ -68,7 +82,7 @@ pub fn analyse(shot: &Shot, accounting: &StepAccounting, stamp_ns: f64) -> ShotR
         ShotResult { core_hz: core_clocks(shot), block_work, work, streamed, countable, ..ShotResult::default() };
     account::guards(shot, &mut result.disturbance);
     let works = accounting.threads.iter().copied().chain(std::iter::repeat(Work::Service));
-    let by_thread: Vec<Option<Track<'_>>> =
+    let mut by_thread: Vec<Option<Track<'_>>> =
         shot.threads.iter().zip(works).map(|(thread, work)| Track::new(thread, work)).collect();
     let stamps =
         |(index, work): (usize, &Work)| *work == Work::Service || by_thread.get(index).is_some_and(Option::is_some);
@@ -79,6 +93,7 @@ pub fn analyse(shot: &Shot, accounting: &StepAccounting, stamp_ns: f64) -> ShotR
         result.disturbance.shots_set_aside = 1;
         return result;
     }
+    track::choose_blocks(&mut by_thread, accounting.is_of_core, deductions.interruptions);
     let tracks: Vec<&Track<'_>> = by_thread.iter().flatten().collect();
     account::gaps(&tracks, &mut result.disturbance);
     result.overhead_share = tracks.iter().map(|t| stamp_ns / t.median_block).fold(0.0, f64::max);
@@ -96,7 +111,7 @@ pub fn analyse(shot: &Shot, accounting: &StepAccounting, stamp_ns: f64) -> ShotR
     let whole = result.disturbance.migrations == 0 && result.disturbance.major_faults == 0;
     let gauges = gauges(accounting, &members);
     for span in spans {
-        let clean = whole && !tracks.iter().any(|track| track.disturbed(span.0, span.1));
+        let clean = whole && tracks.iter().all(|track| track.is_clean(span));
         let of = |(gauge, members): &(Gauge, Vec<usize>)| {
             let members: Vec<&Track<'_>> = members.iter().filter_map(|index| by_thread[*index].as_ref()).collect();
             value::of(*gauge, &members, span, stamp_ns)

@@ -11,7 +11,6 @@ use tiermark_model::{
 
 use crate::accounting::{StepAccounting, Work};
 use crate::analyse::{ShotResult, merge};
-use crate::estimate::Reading;
 use crate::passes;
 use crate::rivals::Rivals;
 use crate::states::Conditions;
@@ -24,9 +23,6 @@ const BLOCKS_BEYOND: f64 = 10.0;
 const KNOWN_TO: f64 = 1e-6;
 /// Tail blocks kept a step: bounds the memory of long runs at 4 MiB a step.
 const MAX_TAIL_BLOCKS: usize = 1 << 20;
-/// Share of the windows near the edge from which a step is settled before its time is up: where most are near it, more
-/// visits add no knowledge; where they are not, a calmer moment may come.
-const CALM: f64 = 0.5;
 /// Moments apart that were visited before the most visits are enough: an edge must be reached in as many, and one may
 /// miss it.
 const MOMENTS: usize = tiermark_stats::VISITS + 1;
@@ -83,8 +79,8 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    pub(crate) fn new(step: Step, family: usize) -> Self {
-        let accounting = StepAccounting::of(&step);
+    pub(crate) fn new(step: Step, family: usize, machine: &Machine) -> Self {
+        let accounting = StepAccounting::of(&step, machine);
         let members = accounting.members().len();
         Self {
             visits: Visits::new(accounting.parts.len(), members),
@@ -284,25 +280,11 @@ impl Cell {
         if visits < least || (looked > 0 && f64::from(visits) < LOOK_AGAIN * f64::from(looked)) {
             return held;
         }
-        // Most looks end here, long before an interval is worth its time.
-        let whole = self.reading(groups, machine);
-        let bare = Reading { intervals: !whole.has_edge, ..whole };
-        let counted = self.accounting.counted(&self.visits);
-        let bare = bare.estimate(&counted);
-        // Where a hypervisor may move the cpus, or others may use the same cache or memory, a better state may come as
-        // long as there is time: L3 of a Zen 5 guest took 12.0 ns in most of a minute, and 11.3 in some seconds of it.
-        let moved = self.visits.list.last().is_some_and(|visit| !visit.before.is_empty());
-        let is_shared =
-            machine.system.hypervisor.is_some() && whole.tier.is_some_and(|tier| !matches!(tier, "L1" | "L2"));
-        if moved || is_shared || !bare.bound.is_empty() || bare.edge.is_some_and(|edge| edge.share < CALM) {
-            *self.looked.borrow_mut() = (visits, false);
-            return false;
-        }
-        let estimate = whole.estimate(&counted);
+        let estimate = self.reading(groups, machine).estimate(&self.accounting.counted(&self.visits));
         // Other runs find other pages and another hour, whatever this one does.
         let within = estimate.edge.and_then(|edge| edge.within).or(estimate.interval);
         let half = estimate.value.zip(within).map(|(value, within)| within.half_of(value));
-        let held = estimate.bound.is_empty() && half.is_some_and(|half| half <= stop.precision);
+        let held = !estimate.is_open() && self.moments() >= MOMENTS && half.is_some_and(|half| half <= stop.precision);
         *self.looked.borrow_mut() = (visits, held);
         held
     }

@@ -82,22 +82,22 @@ pub(crate) enum Basis {
 
 impl Basis {
     /// How the windows of a step depend on the clock.
-    pub(crate) fn of(tier: Option<&str>, metric: Metric, visits: &Visits) -> Self {
+    pub(crate) fn of(is_of_core: bool, metric: Metric, visits: &Visits) -> Self {
         let with_clock = visits.windows().filter(|window| mean_clock(window).is_some()).count();
         let all = visits.windows().filter(|window| window.value().is_some()).count();
         if with_clock < FEWEST || (with_clock as f64) < LEAST_SHARE * all as f64 {
             return Self::Time;
         }
         let slope = slope(metric, visits);
-        match tier {
+        match is_of_core {
             // What moves with the core's clock is the default: a slope is known worse than that.
-            Some("L1" | "L2") => match slope {
+            true => match slope {
                 Some(Fit { slope, error, range }) if range >= OWN_CLOCK_RANGE && slope + SURE * error < OWN_CLOCK => {
                     Self::Slope(slope.max(0.0))
                 }
                 _ => Self::Cycles,
             },
-            _ => match slope {
+            false => match slope {
                 Some(Fit { slope, error, .. }) if slope > LEAST_SLOPE && slope - SURE * error > 0.0 => {
                     Self::Slope(slope.min(1.0))
                 }

@@ -3,7 +3,7 @@
 use tiermark_model::{Drift, Labels, Metric, Observation, Step, Visit};
 use tiermark_stats::{Side, VisitWindows, bare_pile, change_point};
 
-use crate::states::Conditions;
+use crate::states::{Conditions, is_of_core};
 
 /// A change this likely by chance is not reported, over all steps that are tested.
 const CHANCE: f64 = 0.001;
@@ -40,7 +40,7 @@ fn change(step: &Step, seen: &Observation, groups: &Conditions, limit: f64) -> O
         at: visit.at,
         values: visit.windows.iter().filter(|w| w.clean).filter_map(tiermark_model::Window::value).collect(),
     };
-    let (at_clock, _) = groups.at_clock(step.labels.get(Labels::TIER), step.metric, &seen.visits);
+    let (at_clock, _) = groups.at_clock(is_of_core(step), step.metric, &seen.visits);
     let visits: Vec<VisitWindows> =
         at_clock.list.iter().filter(of_state).map(windows).filter(|visit| !visit.values.is_empty()).collect();
     let best = |visit: &VisitWindows| {

@@ -129,8 +129,21 @@ pub struct ThreadShot {
     /// caches were filled first, or it is not known: what counters see then is not the work between the stamps.
     #[serde(default)]
     pub lead: Option<f64>,
+    /// What interrupted the worker while it did nothing but read the clock.
+    #[serde(default)]
+    pub idle: IdleWatch,
     /// The system's counters of the worker during the shot.
     pub guard: Guard,
+}
+
+/// A watch of the clock by a worker that does nothing else, just after its shot: what interrupts it is nobody's work of
+/// its own.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct IdleWatch {
+    /// How long it lasted, ns; 0 where there was none.
+    pub ns: f64,
+    /// Each time from one reading of the clock to the next that is longer than 0.5 µs, ns.
+    pub gaps_ns: Vec<f32>,
 }
 
 /// The worker's own account of a shot, taken outside the stamped part.

@@ -4,7 +4,7 @@ mod placement;
 mod shares;
 mod value;
 
-use tiermark_model::{Observation, Reason, Role, Step, Verdict};
+use tiermark_model::{Grade, Observation, Reason, Role, Step, Verdict};
 
 use crate::probe::Lab;
 use placement::judge_placement;
@@ -14,7 +14,7 @@ use value::{judge_clock, judge_value};
 const OVERHEAD: f64 = 0.05;
 
 /// Judges an observation of a step: whether it is valid, and, where it is, whether its edge is the hardware's. `fault`
-/// is what broke, if something did; `bound` says why the edge is not sharp or not reproduced.
+/// is what broke, if something did; `doubts` say what speaks against the estimate.
 ///
 /// `quantum` is the clock's step where it shows in the blocks.
 pub(crate) fn judge(
@@ -22,7 +22,7 @@ pub(crate) fn judge(
     seen: &Observation,
     fault: Option<&str>,
     quantum: Option<f64>,
-    bound: &[Reason],
+    doubts: &[(Grade, Reason)],
     lab: &Lab,
 ) -> Verdict {
     let (mut verdict, machine) = (Verdict::trusted(), &lab.machine);
@@ -39,7 +39,7 @@ pub(crate) fn judge(
     judge_disturbance(step, seen, &mut verdict);
     judge_system(step, seen, machine, &mut verdict);
     if seen.value.is_some() {
-        bound.iter().for_each(|reason| verdict.bound(reason.clone()));
+        doubts.iter().for_each(|(grade, reason)| verdict.add(*grade, reason.clone()));
     }
     verdict
 }
@@ -92,7 +92,7 @@ pub(crate) fn clock_spread(core_hz: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{Bench, Grade, Labels, Machine, Metric, ReasonCode, testing};
+    use tiermark_model::{Bench, Labels, Machine, Metric, ReasonCode, testing};
 
     fn observed(value: f64) -> Observation {
         let seen = Observation::new("a", Labels::new(), Metric::Latency);

@@ -18,8 +18,6 @@ const LEAST: u64 = 64 << 20;
 /// Passes on each allocation, and visits for which a step gets one more: a few in a short run, many in a long one.
 pub(crate) const ON_EACH: u32 = 2;
 pub(crate) const MORE_EVERY: u32 = 64;
-/// A trusted rate is at most this share above the best pass (contract of the numbers, docs/methods/numbers.md).
-pub(crate) const ABOVE: f64 = 0.05;
 
 /// Whether a step is measured by whole passes too: a figure of bandwidth whose streams each have memory of their own,
 /// more than the caches hold.

@@ -3,7 +3,7 @@
 use tiermark_model::{KernelId, KernelInfo, RIVALRY, Rival, Role, Step, StoreKind, Window};
 
 use crate::accounting::StepAccounting;
-use crate::analyse::{ShotResult, analyse};
+use crate::analyse::{Deductions, ShotResult, analyse};
 use crate::clock::mean_clock;
 use crate::host::{Fault, Rig};
 
@@ -227,7 +227,7 @@ impl Rivals {
         &mut self,
         rig: &mut dyn Rig,
         accounting: &StepAccounting,
-        stamp_ns: f64,
+        deductions: Deductions<'_>,
         left_out: &[usize],
     ) -> Result<Option<usize>, Fault> {
         let Some(best) = self.winner().cloned() else { return Ok(None) };
@@ -242,7 +242,7 @@ impl Rivals {
                 rig.select(kernel)?;
             }
             let shot = rig.shot(RIVALRY.shot)?;
-            Ok(Best::of(&analyse(&shot, &accounting, stamp_ns), shot.pings))
+            Ok(Best::of(&analyse(&shot, &accounting, deductions), shot.pings))
         };
         let shots = [shot(&best, false)?, shot(&rival, false)?, shot(&rival, true)?, shot(&best, false)?];
         let [a, b, c, d] = shots.each_ref().map(|shot| shot.rate);

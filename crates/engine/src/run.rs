@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 
 use tiermark_model::messages::run as says;
 use tiermark_model::{
-    Drift, Experiment, Grade, Machine, Observation, Plan, Purpose, Refusal, Request, Role, State, Step,
+    Drift, Experiment, Grade, KernelId, Labels, Machine, Observation, Plan, Purpose, Refusal, Request, Role, State,
+    Step,
 };
 use tiermark_stats::Rng;
 
@@ -20,6 +21,7 @@ use crate::drifts::drifts;
 use crate::estimate::Reading;
 use crate::event::{Event, Sink};
 use crate::host::Host;
+use crate::interruptions::Interruptions;
 use crate::probe::{Lab, Probe, Record, Study};
 use crate::states::{Conditions, states};
 use allocations::{Keep, SOON_MADE};
@@ -68,8 +70,8 @@ impl PlannedExperiment {
         sink.event(&Event::ExperimentStarted { request: &request, method, plan: &plan });
         let mut run = Runner::new(&request, &plan, host, sink);
         run.measure(&mut plan, study.as_ref());
-        let observations = run.observations();
-        let mut experiment = Experiment { observations, ..Experiment::new(request, method, plan) };
+        let (observations, interruptions) = (run.observations(), run.interruptions.of_cpus());
+        let mut experiment = Experiment { observations, interruptions, ..Experiment::new(request, method, plan) };
         record.hold(&mut experiment);
         experiment.observations.iter().for_each(|seen| run.report(seen));
         let experiment = conclude(study.as_ref(), experiment);
@@ -119,8 +121,9 @@ pub fn reanalyse(study: &dyn Study, experiment: &Experiment, machine: &Machine, 
 
 /// An observation, estimated again from its windows. Its verdict keeps the reasons that do not come from the estimate.
 fn estimated_again(step: &Step, seen: &Observation, groups: &Conditions, machine: &Machine) -> Observation {
-    let accounting = StepAccounting::of(step);
-    let reading = reading(step, &accounting, &seen.disturbance, groups, machine);
+    let accounting = StepAccounting::of(step, machine);
+    let kernel = seen.labels.get(Labels::KERNEL).map(|id| KernelId(id.into()));
+    let reading = reading(step, &accounting, &seen.disturbance, kernel.as_ref(), groups, machine);
     let reading = Reading { passes: seen.passes, ..reading };
     let estimate = reading.estimate(&accounting.counted(&seen.visits));
     let mut verdict = seen.verdict.clone();
@@ -128,7 +131,7 @@ fn estimated_again(step: &Step, seen: &Observation, groups: &Conditions, machine
     if verdict.grade <= Grade::Bound {
         // Other reasons keep it a bound.
         verdict.grade = if verdict.reasons.is_empty() { Grade::Trusted } else { Grade::Bound };
-        estimate.bound.iter().for_each(|reason| verdict.bound(reason.clone()));
+        estimate.doubts.iter().for_each(|(grade, reason)| verdict.add(*grade, reason.clone()));
     }
     withheld(Observation { verdict, ..with_estimate(seen.clone(), &estimate, &accounting) })
 }
@@ -157,6 +160,7 @@ struct Runner<'a> {
     /// When each cell's state was last sent to the sinks.
     reported: Vec<f64>,
     groups: Conditions,
+    interruptions: Interruptions,
     began: f64,
     deadline: f64,
     /// Visits made, to all cells.
@@ -179,6 +183,7 @@ impl<'a> Runner<'a> {
             keep: Keep::default(),
             reported: Vec::new(),
             groups: Conditions::default(),
+            interruptions: Interruptions::default(),
             made: 0,
             later_seconds: plan.later_seconds,
             rng: Rng::new(request.seed),
@@ -238,7 +243,7 @@ impl<'a> Runner<'a> {
         self.reported.extend(steps.iter().map(|_| f64::NEG_INFINITY));
         for step in steps {
             let family = Keep::family(self.cells.iter().map(|cell| &cell.step), &step, self.host.bench());
-            let mut cell = Cell::new(step, family);
+            let mut cell = Cell::new(step, family, &self.lab.machine);
             if let Some(same) = self.cells.get(family).filter(|same| does_the_same(same, &cell)) {
                 cell.inherit(same);
             }

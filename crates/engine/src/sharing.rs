@@ -42,6 +42,30 @@ impl Sharing {
     }
 }
 
+/// Whether each thread of a step works in the first two levels of caches of its own core, and no two threads are
+/// declared to share one. Without a tier the footprint decides: half of the second level leaves room for all else.
+pub(crate) fn is_of_core(step: &Step, machine: &Machine) -> bool {
+    let threads = &step.setup.threads;
+    let is_plain = |thread: &ThreadSetup| {
+        thread.reads_first.is_none() && matches!(thread.role, Role::Stream { .. } | Role::Chase { .. })
+    };
+    let cpus: IdSet = threads.iter().map(|thread| thread.cpu).collect();
+    let bytes = |thread: &ThreadSetup| step.setup.regions.get(thread.region).map_or(u64::MAX, |region| region.bytes.0);
+    let of_cpu = |thread: &ThreadSetup, level: u8| {
+        machine.data_caches().find(|cache| cache.level == level && cache.cpus.contains(thread.cpu))
+    };
+    let fits = |thread: &ThreadSetup| match step.labels.get(Labels::TIER) {
+        Some(tier) => matches!(tier, "L1" | "L2"),
+        None => of_cpu(thread, 2).and_then(|cache| cache.bytes).is_some_and(|size| bytes(thread) <= size / 2),
+    };
+    let is_own = |thread: &ThreadSetup| {
+        [1, 2].iter().all(|level| of_cpu(thread, *level).is_none_or(|cache| cache.cpus.intersection(&cpus).len() == 1))
+    };
+    !threads.is_empty()
+        && cpus.len() == threads.len()
+        && threads.iter().all(|thread| is_plain(thread) && fits(thread) && is_own(thread))
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use tiermark_model::{CacheKind, KIB, Layout, Metric, PageKind, Setup, testing};

@@ -1,8 +1,6 @@
 //! The states of the machine: what pings between the threads' cpus and steps that are revisited all the time say of it.
 //! Pure.
 
-use std::collections::BTreeMap;
-
 use tiermark_model::{Labels, Metric, Observation, Role, State, StateKind, Step, Visit, Visits};
 use tiermark_stats::{FEWEST_VISITS, group_limits, group_of, median};
 
@@ -28,7 +26,7 @@ const SIBLING: f64 = 0.95;
 const SHARED: f64 = 0.9;
 
 /// The conditions of a run, over all visits of all steps: groups of round trips, which are the states that can be
-/// separated and those that a step should have met, and the clock of the cores.
+/// separated, and the clock of the cores.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Conditions {
     /// The clock of the cores; `None` if it is not known.
@@ -39,10 +37,6 @@ pub struct Conditions {
     near: usize,
     /// Whether the fastest group is known to be of cpus on one core.
     one_core: bool,
-    /// By the number of pinged pairs: the states that enough of such visits saw.
-    common: BTreeMap<usize, Vec<StateKind>>,
-    /// The same for threads with private caches.
-    common_of_cores: BTreeMap<usize, Vec<StateKind>>,
 }
 
 impl Conditions {
@@ -63,17 +57,15 @@ impl Conditions {
         let fastest = pings.iter().filter(|ping| group_of(**ping, &groups.limits) == 0).count();
         let is_rare = (fastest as f64) < LEAST_SHARE * pings.len() as f64;
         groups.near = usize::from(halves.unwrap_or(groups.limits.len() > 1 || is_rare));
-        groups.common = common(visits.clone(), |visit| groups.state(visit));
-        groups.common_of_cores = common(visits, |visit| groups.state_of_cores(visit));
         groups
     }
 
     /// The visits to a step as if the cores had run at the clock of the run all the time, and how their values depend
     /// on it.
-    pub(crate) fn at_clock(&self, tier: Option<&str>, metric: Metric, visits: &Visits) -> (Visits, Basis) {
+    pub(crate) fn at_clock(&self, is_of_core: bool, metric: Metric, visits: &Visits) -> (Visits, Basis) {
         match self.clock_of(visits) {
             Some(hz) => {
-                let basis = Basis::of(tier, metric, visits);
+                let basis = Basis::of(is_of_core, metric, visits);
                 (basis.at_clock(metric, visits, hz), basis)
             }
             None => (visits.clone(), Basis::Time),
@@ -88,16 +80,6 @@ impl Conditions {
         let run = self.clock?.p90;
         let own = RunClock::of(std::iter::once(visits)).map_or(run, |own| own.p90);
         Some(if own < LOWER * run { own } else { run })
-    }
-
-    /// The states that a step with so many pairs should have met.
-    pub(crate) fn common(&self, pairs: usize) -> &[StateKind] {
-        self.common.get(&pairs).map_or(&[], Vec::as_slice)
-    }
-
-    /// The same for threads with private caches.
-    pub(crate) fn common_of_cores(&self, pairs: usize) -> &[StateKind] {
-        self.common_of_cores.get(&pairs).map_or(&[], Vec::as_slice)
     }
 
     /// The state of a visit; `None` where there is only one state, or it changed meanwhile, or the cpus did not answer.
@@ -159,25 +141,6 @@ impl Conditions {
     }
 }
 
-/// By the number of pinged pairs: the states that enough of such visits saw.
-fn common<'a>(
-    visits: impl Iterator<Item = &'a Visit>,
-    state: impl Fn(&Visit) -> Option<StateKind>,
-) -> BTreeMap<usize, Vec<StateKind>> {
-    let mut counts: BTreeMap<usize, BTreeMap<StateKind, usize>> = BTreeMap::new();
-    for visit in visits {
-        if let Some(state) = state(visit) {
-            *counts.entry(visit.before.len()).or_default().entry(state).or_default() += 1;
-        }
-    }
-    let often = |states: BTreeMap<StateKind, usize>| {
-        let all: usize = states.values().sum();
-        let is_common = |count: usize| count >= FEWEST_VISITS && count as f64 >= LEAST_SHARE * all as f64;
-        states.into_iter().filter(|(_, n)| is_common(*n)).map(|(state, _)| state).collect()
-    };
-    counts.into_iter().map(|(pairs, states)| (pairs, often(states))).collect()
-}
-
 /// The states of a run, from all steps with their observations: those of cpus first.
 pub(crate) fn states(steps: &[(&Step, &Observation)], groups: &Conditions) -> Vec<State> {
     let mut found = of_pings(steps, groups);
@@ -203,7 +166,7 @@ fn first_level(step: &Step) -> bool {
 }
 
 /// Whether a step walks a cache that is usually private to a core.
-fn is_of_core(step: &Step) -> bool {
+pub(crate) fn is_of_core(step: &Step) -> bool {
     step.labels.get(Labels::TIER).is_some_and(|tier| matches!(tier, "L1" | "L2"))
 }
 
@@ -247,7 +210,7 @@ fn of_level(
         let share = if step.metric == Metric::Latency { edge / middle } else { middle / edge };
         Some((visit.at, (share < below).then_some(kind)))
     };
-    let (visits, _) = groups.at_clock(step.labels.get(Labels::TIER), step.metric, &seen.visits);
+    let (visits, _) = groups.at_clock(is_of_core(step), step.metric, &seen.visits);
     let mut series: Vec<(f64, Option<StateKind>)> = visits.list.iter().filter_map(of).collect();
     series.sort_by(|a, b| a.0.total_cmp(&b.0));
     summarised(kind, &series)

@@ -166,7 +166,7 @@ fn term(finding: &Finding, figure: FigureName, machine: &Machine) -> Result<Rang
         (Grade::Suspect, Some(_)) => Err(says::figure_suspect(&figure.to_string(), &reasons())),
         (Grade::Bound, Some(value)) if figure.unit().less_is_better() == Some(true) => Ok(Range::at_most(value)),
         (Grade::Bound, Some(value)) => Ok(Range::at_least(value)),
-        (Grade::Trusted, Some(value)) => Ok(Range::exactly(value)),
+        (Grade::Trusted | Grade::Shared, Some(value)) => Ok(Range::exactly(value)),
     }
 }
 

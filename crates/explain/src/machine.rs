@@ -171,7 +171,7 @@ fn drifts(experiment: &Experiment) -> Vec<Scene> {
 
 /// What a program got during the run of what the memory can do.
 fn kept(cell: &Cell<'_>) -> Option<Scene> {
-    let now = cell.seen.now.filter(|now| now.median > 0.0 && cell.seen.unit == Unit::BytesPerSecond)?;
+    let now = cell.seen.typical.filter(|now| now.median > 0.0 && cell.seen.unit == Unit::BytesPerSecond)?;
     let scene = Scene::new(SceneKind::State, Some(cell.place())).word("state", "now");
     Some(scene.with(Fact::Kept, now.median / cell.used, Confidence::Measured, &[cell.step]))
 }

@@ -260,7 +260,7 @@ pub(crate) fn is_plain_latency(labels: &Labels) -> bool {
 pub(crate) fn known(finding: &Finding) -> Option<(f64, Confidence)> {
     let value = finding.value.filter(|value| value.is_finite() && *value > 0.0)?;
     match finding.verdict.grade {
-        Grade::Trusted => Some((value, Confidence::Measured)),
+        Grade::Trusted | Grade::Shared => Some((value, Confidence::Measured)),
         Grade::Bound => Some((value, Confidence::Hint)),
         Grade::Suspect | Grade::Invalid => None,
     }

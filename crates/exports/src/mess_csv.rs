@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use tiermark_model::{Experiment, Grade, Labels, Observation, Purpose, Run, Unit};
+use tiermark_model::{Experiment, Labels, Observation, Purpose, Run, Unit};
 use tiermark_report::MessPoint;
 
 /// Columns that are written, in order.
@@ -98,7 +98,7 @@ pub fn mess(run: &Run) -> String {
 pub fn mess_doubts(run: &Run) -> Option<String> {
     let points: Vec<&Observation> =
         run.observations().filter(|o| o.labels.is_for(Purpose::Load) && o.value.is_some()).collect();
-    let doubted = points.iter().filter(|o| o.verdict.grade != Grade::Trusted).count();
+    let doubted = points.iter().filter(|o| !o.verdict.grade.is_number()).count();
     let are = if doubted == 1 { "is" } else { "are" };
     (doubted > 0)
         .then(|| format!("{doubted} of its {} points {are} not trusted, which this layout does not mark", points.len()))

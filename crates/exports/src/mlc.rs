@@ -10,7 +10,7 @@ mod system;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use tiermark_model::{Grade, Labels, Observation, Purpose, Run};
+use tiermark_model::{Labels, Observation, Purpose, Run};
 use tiermark_page::clean;
 
 use tiermark_report::numbers;
@@ -49,7 +49,7 @@ pub fn mlc_doubts(run: &Run) -> Option<String> {
         return Some(format!("it shows only {holds}, and the run measured none of them"));
     }
     let numbers = numbers(run);
-    let doubted = numbers.iter().filter(|f| f.verdict.grade != Grade::Trusted).count();
+    let doubted = numbers.iter().filter(|f| !f.verdict.grade.is_number()).count();
     (doubted > 0)
         .then(|| format!("{doubted} of the run's {} numbers are not trusted, which it does not mark", numbers.len()))
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiermark_model::{Finding, Grade, IdSet, Labels, PingOp, Quantity, Run};
+use tiermark_model::{Finding, IdSet, Labels, PingOp, Quantity, Run};
 
 /// The pairs of a run by one way to pass turns.
 struct Pairs<'a> {
@@ -68,7 +68,7 @@ fn doubts(findings: &[&Finding]) -> String {
     let cpus: IdSet = pairs.cpus().into_iter().filter_map(|cpu| u32::try_from(cpu).ok()).collect();
     let way = if pairs.op == PingOp::OneWay { "one way" } else { "half a round trip" };
     let all = format!("rows and columns are cpus {cpus}, numbers are {way} by {}, ns", pairs.op);
-    let doubted = pairs.cells.values().filter(|found| found.verdict.grade != Grade::Trusted).count();
+    let doubted = pairs.cells.values().filter(|found| !found.verdict.grade.is_number()).count();
     match doubted {
         0 => all,
         _ => format!("{all}; {doubted} of {} are not trusted, which it does not mark", pairs.cells.len()),

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use tiermark_model::{Grade, Labels, Observation, Run};
+use tiermark_model::{Labels, Observation, Run};
 use tiermark_page::clean;
 
 /// Functions in STREAM's order: what it calls them, our operation, and the arrays of each.
@@ -55,7 +55,7 @@ pub fn stream_doubts(run: &Run) -> Option<String> {
         let holds = "the rates of copy, scale, add and triad, and none of them was measured";
         return Some(format!("it holds {holds}: tiermark bandwidth --op copy,scale,add,triad"));
     }
-    let doubted = rows.iter().filter(|seen| seen.verdict.grade != Grade::Trusted).count();
+    let doubted = rows.iter().filter(|seen| !seen.verdict.grade.is_number()).count();
     (doubted > 0).then(|| format!("{doubted} of its {} rates are not trusted, which it cannot say", rows.len()))
 }
 

@@ -86,9 +86,9 @@ fn rows(run: &Run) -> impl Iterator<Item = Value> {
             value: seen.value,
             low: seen.interval.map(|interval| interval.low),
             high: seen.interval.map(|interval| interval.high),
-            now: seen.now.map(|now| now.median),
-            now_p10: seen.now.map(|now| now.p10),
-            now_p90: seen.now.map(|now| now.p90),
+            now: seen.typical.map(|now| now.median),
+            now_p10: seen.typical.map(|now| now.p10),
+            now_p90: seen.typical.map(|now| now.p90),
             grade: seen.verdict.grade,
             reasons: seen.verdict.reasons.iter().map(tiermark_model::Reason::code).collect::<Vec<ReasonCode>>(),
             refusal: seen.refusal.as_ref().map(|refusal| &refusal.code),
@@ -168,14 +168,14 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tiermark_model::{Interval, Metric, Now, Reason};
+    use tiermark_model::{Interval, Metric, Reason, Typical};
 
     use super::*;
 
     fn run() -> Run {
         let labels = Labels::new().text(Labels::TIER, "L1, \"first\"").whole(Labels::SIZE, 4096).text("state", "x");
         let interval = Some(Interval { low: 1.0, high: 1.5, level: 0.95 });
-        let now = Some(Now { median: 2.0, p10: 1.5, p90: 4.0 });
+        let now = Some(Typical { median: 2.0, p10: 1.5, p90: 4.0 });
         let mut seen =
             Observation { value: Some(1.25), interval, now, ..Observation::new("a", labels, Metric::Latency) };
         seen.verdict.bound(Reason::TooFew { windows: 1, visits: 1 });

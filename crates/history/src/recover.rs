@@ -38,10 +38,7 @@ fn take(run: &mut Run, index: &mut HashMap<String, usize>, record: Record) -> Re
     match (record, run.experiments.last_mut()) {
         (Record::Experiment { request, method, plan }, _) => {
             index.clear();
-            let (observations, findings) = (Vec::new(), Vec::new());
-            let request = *request;
-            let (states, drift) = (Vec::new(), Vec::new());
-            run.experiments.push(Experiment { request, method, plan, observations, states, drift, findings });
+            run.experiments.push(Experiment::new(*request, method, plan));
         }
         (_, None) => return Err(messages::documents::record_before_experiment().text),
         (Record::Steps(steps), Some(experiment)) => experiment.plan.steps.extend(steps),

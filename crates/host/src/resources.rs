@@ -21,6 +21,9 @@ const UNDECLARED_CACHE_BYTES: usize = 8 << 20;
 const UNDECLARED_SECOND_LEVEL_BYTES: u64 = 2 << 20;
 /// The smallest page of any host.
 const LEAST_PAGE_BYTES: u64 = 4096;
+/// Steps of the clock that a block lasts at least: one step is then half a percent of it, and over the blocks of a
+/// window less than a tenth.
+const BLOCK_STEPS: f64 = 200.0;
 /// Entries of a page table in a line of 64 bytes.
 const ENTRIES_OF_A_LINE: u64 = 8;
 
@@ -68,6 +71,7 @@ impl Resources {
             second_level_bytes: second as usize,
             page_bytes: (self.lab.machine.page_bytes.max(LEAST_PAGE_BYTES) as usize).next_multiple_of(64),
             translated_by_line: ((page * ENTRIES_OF_A_LINE) as usize).next_multiple_of(64),
+            least_block_ns: BLOCK_STEPS * self.lab.bench.clock.resolution_ns,
         }
     }
 }

@@ -45,7 +45,7 @@ const REFRESH_NS: f64 = 500_000.0;
 const LINE: usize = 64;
 
 /// The caches and pages that a worker settles in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Surroundings {
     /// The largest cache that the cpu reaches.
     pub(crate) cache_bytes: usize,
@@ -57,6 +57,8 @@ pub(crate) struct Surroundings {
     pub(crate) page_bytes: usize,
     /// Bytes that one line of page-table entries translates.
     pub(crate) translated_by_line: usize,
+    /// The shortest block that the clock resolves well, ns.
+    pub(crate) least_block_ns: f64,
 }
 
 /// What passes over a footprint showed.

@@ -6,10 +6,11 @@ use tiermark_system::StreamPlan;
 
 use crate::region::{Region, SKEW, SKEW_PAGE, SKEW_ROOM};
 
-/// Target length of a stream block: longer than a chase's, because kernels with fenced stores drain at the end of each
-/// block.
-/// At 9 µs that took 2 % of triad.nt in 16 KiB (A B A B).
-pub(crate) const STREAM_BLOCK_NS: f64 = 36_000.0;
+/// Target length of a stream block, ns: in a core's own caches as long as a chase's, so that most blocks lie between two
+/// interruptions; elsewhere longer, since the border of two blocks costs up to 140 ns there, and blocks of streams in
+/// memory scatter more than interruptions last.
+pub(crate) const STREAM_BLOCK_NS: f64 = 12_000.0;
+pub(crate) const OWN_BLOCK_NS: f64 = 4_000.0;
 
 /// Lays the streams of a kernel out in a region: equal spans, each from a page of its own on, whose starts differ
 /// modulo 4 KiB.

@@ -11,12 +11,12 @@ use tiermark_system::{ChaseCall, Clock, LineOrder, StreamCall};
 use crate::load::LoadWork;
 use crate::region::Region;
 use crate::revisit::RevisitWork;
+use crate::settle::Surroundings;
 use crate::share::ShareWork;
-use crate::streams::{STREAM_BLOCK_NS, stream_plan};
+use crate::streams::{OWN_BLOCK_NS, STREAM_BLOCK_NS, stream_plan};
 
 /// A chase block takes at least this long where 4,096 accesses a chain allow: short enough that a preemption spoils
-/// few blocks, long enough that a stamp (some 10 ns) stays below half a percent. Blocks double until they reach it, so
-/// they end between one and two times this.
+/// few blocks, long enough that a stamp (some 10 ns) stays below half a percent.
 const CHASE_BLOCK_NS: f64 = 4_000.0;
 /// Accesses of a block, all chains together, at least; per chain, at most.
 const CHASE_ACCESSES: (usize, usize) = (64, 4_096);
@@ -99,9 +99,10 @@ impl Work {
         spec: &StreamSpec,
         order: Option<LineOrder>,
         from: f64,
-        cache_bytes: usize,
+        around: Surroundings,
         clock: &Clock,
     ) -> Result<Self, String> {
+        let cache_bytes = around.cache_bytes;
         let streams = usize::from(spec.info.op.streams());
         let plan = stream_plan(region, streams);
         let call = StreamCall::new(&region.mapping, spec, plan, order)?;
@@ -128,7 +129,10 @@ impl Work {
         }
         // Half a span away: what the calibration leaves in the caches would make the first shots of a footprint in
         // memory too fast.
-        work.calibrate(least_block(spec, work.call.span(), cache_bytes), (from + 0.5).fract(), clock);
+        let wanted_ns = if region.bytes <= around.second_level_bytes { OWN_BLOCK_NS } else { STREAM_BLOCK_NS };
+        let wanted_ns = wanted_ns.max(around.least_block_ns);
+        let least = least_block(spec, work.call.span(), cache_bytes);
+        work.calibrate((least, wanted_ns), (from + 0.5).fract(), clock);
         work.next = (from.fract() * work.blocks as f64).round() as usize % work.blocks;
         Ok(Self::Stream(work))
     }
@@ -140,16 +144,16 @@ impl Work {
     pub(crate) fn chase(
         region: &Arc<Region>,
         starts: &[u64],
-        cache_bytes: usize,
+        around: Surroundings,
         clock: &Clock,
     ) -> Result<Self, String> {
         let call = ChaseCall::new(&region.mapping, starts)?;
         let mut work = ChaseWork { call, chains: starts.len(), steps: 1, block_ns: 0.0 };
         // Calibrated cold, blocks would be sized for another tier than the one that is measured.
-        if region.bytes <= cache_bytes {
+        if region.bytes <= around.cache_bytes {
             region.mapping.read_lines(region.bytes);
         }
-        work.calibrate(clock);
+        work.calibrate(CHASE_BLOCK_NS.max(around.least_block_ns), clock);
         Ok(Self::Chase(work))
     }
 
@@ -279,20 +283,20 @@ impl StreamWork {
     }
 
     /// Doubles the work of a block until its length can be measured, then cuts the span into equal blocks of the target
-    /// length.
-    fn calibrate(&mut self, least: usize, from: f64, clock: &Clock) {
+    /// length. No block covers less than `least` bytes of each stream.
+    fn calibrate(&mut self, (least, wanted_ns): (usize, f64), from: f64, clock: &Clock) {
         let span = self.call.span();
         let mut amount = least.min(span);
         let mut at = (from * span as f64) as usize / SPAN_QUANTUM * SPAN_QUANTUM;
         let best = loop {
             let best = (0..TRIALS).map(|_| self.trial(amount, &mut at, clock)).fold(f64::INFINITY, f64::min);
             // 1 GiB in less than half a block means a clock that stands still; any block size will do then.
-            if best >= STREAM_BLOCK_NS / 2.0 || amount >= 1 << 30 {
+            if best >= wanted_ns / 2.0 || amount >= 1 << 30 {
                 break best;
             }
             amount *= 2;
         };
-        let ideal = (amount as f64 * STREAM_BLOCK_NS / best.max(1.0)).max(least as f64);
+        let ideal = (amount as f64 * wanted_ns / best.max(1.0)).max(least as f64);
         let rounds = ideal / span as f64;
         if rounds >= 1.0 {
             (self.bytes, self.passes, self.blocks) = (span, rounds.round() as usize, 1);
@@ -349,7 +353,7 @@ impl ChaseWork {
         self.call.touch_translations(from, bytes, step);
     }
 
-    fn calibrate(&mut self, clock: &Clock) {
+    fn calibrate(&mut self, wanted_ns: f64, clock: &Clock) {
         self.steps = CHASE_ACCESSES.0.div_ceil(self.chains);
         loop {
             let trial = |_| {
@@ -358,7 +362,13 @@ impl ChaseWork {
                 clock.between(start, clock.now())
             };
             self.block_ns = (0..TRIALS).map(trial).fold(f64::INFINITY, f64::min);
-            if self.block_ns >= CHASE_BLOCK_NS {
+            if self.block_ns >= wanted_ns {
+                // Back to the wanted length: blocks have doubled.
+                let share = (wanted_ns / self.block_ns).max(0.5);
+                let least = CHASE_ACCESSES.0.div_ceil(self.chains);
+                let steps = ((self.steps as f64 * share).ceil() as usize).max(least.min(self.steps));
+                self.block_ns *= steps as f64 / self.steps as f64;
+                self.steps = steps;
                 return;
             }
             if self.steps * 2 > CHASE_ACCESSES.1 {

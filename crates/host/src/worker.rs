@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tiermark_engine::{ClockLook, Guard, Settling, ThreadShot};
+use tiermark_engine::{ClockLook, Guard, IdleWatch, Settling, ThreadShot};
 use tiermark_kernels::StreamSpec;
 use tiermark_model::messages::setup as says;
 use tiermark_model::{CpuId, IdSet, Refusal, Role};
@@ -131,7 +131,7 @@ impl Worker {
                 let from = (chains * self.share.index).min(starts.len());
                 let first = &starts[from..(from + chains).min(starts.len())];
                 let mine = if self.heads.len() == chains { &self.heads } else { first };
-                Work::chase(&self.region, mine, self.around.cache_bytes, &self.clock)
+                Work::chase(&self.region, mine, self.around, &self.clock)
             }
             (Role::Revisit { wait_ns, accesses, before, since_last }, _) => {
                 let starts = self.region.starts(self.share.of, &stopped)?;
@@ -140,7 +140,7 @@ impl Worker {
                 RevisitWork::new(&self.region, mine, round).map(Work::Revisit)
             }
             (Role::Stream { .. }, Some(spec)) => {
-                Work::stream(&self.region, spec, order, self.from, self.around.cache_bytes, &self.clock)
+                Work::stream(&self.region, spec, order, self.from, self.around, &self.clock)
             }
             (Role::Stream { .. }, None) => Err("no kernel".to_owned()),
             (Role::Load { kernels, pause_ns }, _) => {
@@ -220,6 +220,7 @@ impl Worker {
             stamps_ns,
             settling,
             lead: work.ramp_blocks().filter(|_| !fills).map(|blocks| blocks as f64 * work.per_block()),
+            idle: timed.idle,
             guard: timed.guard,
         };
         Ok(WorkerShot { thread, pings: [before, after] })
@@ -303,9 +304,10 @@ impl Worker {
         };
         let last = lookout.look(&clock);
         let mut after = Moment::end(&clock);
+        let idle = idle_watch(&clock);
         // Faults on purpose say nothing about the system.
         after.usage.major_faults = after.usage.major_faults.saturating_sub(work.major_faults() - asked_before);
-        Ok(TimedWork { blocks, ends: [first, last], between, guard: guarded(self.cpu, &before, &after, &clock) })
+        Ok(TimedWork { blocks, ends: [first, last], between, idle, guard: guarded(self.cpu, &before, &after, &clock) })
     }
 }
 
@@ -343,6 +345,7 @@ struct TimedWork {
     ends: [Option<f64>; 2],
     /// As in [`Timed`].
     between: Vec<(u64, Option<f64>)>,
+    idle: IdleWatch,
     guard: Guard,
 }
 
@@ -378,8 +381,31 @@ impl Timed<'_> {
                 paused += self.clock.now().saturating_sub(now);
             }
         }
+        // What stores leave on its way is work of the last block.
+        tiermark_system::drain();
+        stamps[blocks] = self.clock.now().saturating_sub(paused);
         blocks
     }
+}
+
+/// Time for which a worker watches the clock after its work, ns: a tenth of a visit.
+const WATCH_NS: f64 = 200_000.0;
+/// A time between two readings of the clock from which something else had the cpu, ns: readings take 10 to 40.
+const GAP_NS: f64 = 500.0;
+
+/// Reads the clock for a while and does nothing else: what then takes longer is an interruption.
+fn idle_watch(clock: &Clock) -> IdleWatch {
+    let (start, least) = (clock.now(), clock.ticks(GAP_NS));
+    let until = start + clock.ticks(WATCH_NS);
+    let (mut last, mut gaps_ns) = (start, Vec::new());
+    while last < until {
+        let now = clock.now();
+        if now.saturating_sub(last) > least {
+            gaps_ns.push(clock.between(last, now) as f32);
+        }
+        last = now;
+    }
+    IdleWatch { ns: clock.between(start, last), gaps_ns }
 }
 
 /// Waiting at the gate, as long as it takes.

@@ -125,7 +125,9 @@ fn facts(run: &Run, style: &Style) -> String {
     let numbers = tiermark_report::numbers(run);
     let count = |grade: Grade| numbers.iter().filter(|f| f.verdict.grade == grade && !f.verdict.is_refused()).count();
     let mut counted = format!("{} of {} trusted", count(Grade::Trusted), numbers.len());
-    for (grade, name) in [(Grade::Bound, "bounds"), (Grade::Suspect, "suspect"), (Grade::Invalid, "invalid")] {
+    for (grade, name) in
+        [(Grade::Shared, "shared"), (Grade::Bound, "bounds"), (Grade::Suspect, "suspect"), (Grade::Invalid, "invalid")]
+    {
         match count(grade) {
             0 => {}
             n => counted.push_str(&format!(", {n} {name}")),

@@ -147,7 +147,6 @@ pub(crate) const SET_KEYS: [&[&str]; 2] = [
         "result",
         "leave",
         "nothing",
-        "fence",
     ],
 ];
 

@@ -283,9 +283,6 @@ impl Expander<'_> {
         if !self.sums() {
             code.done.extend(self.around("nothing", 0..1)?);
         }
-        if self.memory().any(|step| step.word.class == Class::WritesNt) {
-            code.done.extend(self.around("fence", 0..1)?);
-        }
         Ok(())
     }
 

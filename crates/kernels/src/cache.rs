@@ -21,6 +21,12 @@ pub unsafe fn flush(start: *const u8, bytes: usize) {
     arch::flush_done();
 }
 
+/// Waits until all stores before it, non-temporal ones too, have left the core: blocks of stores are not fenced one by
+/// one, and what they leave on its way at the end of a visit is its work.
+pub fn drain() {
+    arch::flush_done();
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

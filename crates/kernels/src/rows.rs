@@ -46,8 +46,8 @@ impl StreamArgs {
 }
 
 /// A stream kernel. Returns the wrapping sum of all 64-bit words it read, over all passes, where the operation only
-/// reads and the kernel adds up (see [`KernelRow::checked_by`]); 0 otherwise. Non-temporal and block stores are fenced
-/// before it returns.
+/// reads and the kernel adds up (see [`KernelRow::checked_by`]); 0 otherwise. Non-temporal and block stores may
+/// still be on their way when it returns: see [`crate::cache::drain`].
 ///
 /// # Safety
 /// The arguments must describe memory that the operation may read and write as [`StreamArgs`] and [`Op`] say, and the

@@ -5,7 +5,7 @@ mod verdict;
 use serde::{Deserialize, Serialize};
 
 use crate::labels::Labels;
-use crate::observation::{Interval, Now};
+use crate::observation::{Interval, Typical};
 use crate::purpose::Purpose;
 use crate::quantity::Quantity;
 use crate::run::Run;
@@ -262,9 +262,9 @@ pub struct ComparedNumber {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tenancy {
     /// During the first.
-    pub first: Now,
+    pub first: Typical,
     /// During the other.
-    pub other: Now,
+    pub other: Typical,
     /// Relative change of the median.
     pub change: f64,
 }

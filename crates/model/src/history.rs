@@ -21,6 +21,9 @@ pub const HISTORY_SCHEMA: &str = "tiermark/history/1";
 pub struct GradeCounts {
     /// Trusted numbers.
     pub trusted: u32,
+    /// Typical numbers of what others use too.
+    #[serde(default)]
+    pub shared: u32,
     /// Bounds.
     pub bound: u32,
     /// Suspect numbers.
@@ -36,6 +39,7 @@ impl GradeCounts {
         for grade in grades {
             *match grade {
                 Grade::Trusted => &mut counts.trusted,
+                Grade::Shared => &mut counts.shared,
                 Grade::Bound => &mut counts.bound,
                 Grade::Suspect => &mut counts.suspect,
                 Grade::Invalid => &mut counts.invalid,
@@ -46,7 +50,7 @@ impl GradeCounts {
 
     /// All of them.
     pub fn total(&self) -> u64 {
-        [self.trusted, self.bound, self.suspect, self.invalid].map(u64::from).iter().sum()
+        [self.trusted, self.shared, self.bound, self.suspect, self.invalid].map(u64::from).iter().sum()
     }
 }
 

@@ -22,6 +22,7 @@ mod health;
 pub mod history;
 pub mod idset;
 mod indented;
+mod interruptions;
 pub mod kernel;
 pub mod labels;
 pub mod load;
@@ -100,6 +101,7 @@ pub use history::{
 };
 pub use idset::{CpuId, IdSet, ListError, NodeId};
 pub use indented::indented;
+pub use interruptions::CpuInterruptions;
 pub use kernel::{Isa, KernelId, KernelInfo, Pattern, StoreKind};
 pub use labels::{Label, Labels};
 pub use machine::*;

@@ -48,9 +48,10 @@ pub struct Observation {
     pub metric: Metric,
     /// Unit of `value` and of every number beside it: ns, or bytes per second.
     pub unit: Unit,
-    /// The capability: the edge of the clean windows in the best state, or, of what describes a load, their middle
-    /// there; `None` when invalid or not measured.
+    /// The number, of the kind that `kind` says; `None` when invalid or not measured.
     pub value: Option<f64>,
+    /// Which statistic of the visits the number is.
+    pub kind: ValueKind,
     /// Its interval, bootstrapped over visits.
     pub interval: Option<Interval>,
     /// The value in cycles of the core, of L1 and L2, which run at its clock. `value` is this at the clock of the run
@@ -67,7 +68,10 @@ pub struct Observation {
     pub record: Option<f64>,
     /// What a program got during the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub now: Option<Now>,
+    pub typical: Option<Typical>,
+    /// The best that was sustained: by a tenth of the visits, or over a whole pass. `None` where the number is the best.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best: Option<f64>,
     /// Whole passes over its memory; `None` where none was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passes: Option<Passes>,
@@ -117,6 +121,9 @@ pub struct Observation {
     pub parts: Vec<PartResult>,
     /// The kernels that do the same job, where there are several: how each compares with the first.
     pub rivals: Vec<Rival>,
+    /// A kernel that may be faster than the one that was measured: there was no time to compare them often enough.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rival_open: Option<KernelId>,
     /// Cost of the tool's own stamps, as a share of the value before it was subtracted.
     pub overhead_share: Option<f64>,
     /// Seconds from the start of the run at which the step was first measured.
@@ -144,11 +151,13 @@ impl Observation {
             metric,
             unit: metric.unit(),
             value: None,
+            kind: ValueKind::Capability,
             interval: None,
             per_cycle: None,
             clock_slope: None,
             record: None,
-            now: None,
+            typical: None,
+            best: None,
             passes: None,
             edge: None,
             state: None,
@@ -169,6 +178,7 @@ impl Observation {
             core_hz_spread: None,
             parts: Vec::new(),
             rivals: Vec::new(),
+            rival_open: None,
             overhead_share: None,
             started_seconds: 0.0,
             seconds: 0.0,
@@ -183,6 +193,20 @@ impl Observation {
     }
 }
 
+/// Which statistic of the visits a number is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ValueKind {
+    /// What the hardware does when it is left alone: the level that visits reach again and again. Of the caches of a
+    /// core.
+    #[default]
+    Capability,
+    /// What a program typically got, less interruptions: the median over visits, each weighted by the time that it
+    /// speaks for. Of what cores share, and of what describes a load.
+    Typical,
+}
+
 /// A number in cycles of the core.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -193,10 +217,10 @@ pub struct PerCycle {
     pub unit: Unit,
 }
 
-/// What a program got during the run: the median over visits of all their windows, disturbed ones included.
+/// What a program got during the run: over visits, each weighted by the time that it speaks for.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Now {
+pub struct Typical {
     /// The median visit.
     pub median: f64,
     /// The 10th percentile of visits.

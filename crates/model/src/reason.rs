@@ -8,10 +8,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::idset::NodeId;
-use crate::kernel::KernelId;
 use crate::page::PageKind;
 use crate::refusal::{Note, Refusal};
-use crate::state::StateKind;
 use crate::units::Bytes;
 
 pub use code::ReasonCode;
@@ -198,20 +196,12 @@ pub enum Reason {
         /// Share of the windows near it.
         share: f64,
     },
-    /// The threads came to more, each at its best, and too rarely together.
-    NotTogether {
-        /// The sum of what each came to, bytes per second.
-        alone: f64,
-    },
+    /// In most visits the core's clock could not be measured, since its other hardware thread was busy.
+    NoClock,
     /// The edge was not reached in visits that lie apart.
     NotReproduced {
         /// Visits that reached it, at least a second apart.
         reached: u64,
-    },
-    /// The edge was reached in one stay of the cpus in one of several states.
-    OneStay {
-        /// From the first visit that reached it to the last, seconds.
-        seconds: f64,
     },
     /// The values of a visit go in one direction, or the time allowed for settling was over: the number is of no steady
     /// state.
@@ -221,23 +211,6 @@ pub enum Reason {
         change: Option<f64>,
         /// Share of the visits that did not settle in the time allowed.
         unsettled: f64,
-    },
-    /// No whole pass over the memory came near the level that windows pile up at.
-    NotSustained {
-        /// That level, bytes per second.
-        level: f64,
-        /// The best pass, bytes per second.
-        best: f64,
-    },
-    /// The step has too few visits in a state that others met, and which may give a better value.
-    StateMissed {
-        /// The state that it lacks.
-        state: StateKind,
-    },
-    /// Another kernel may be faster: it was not compared often enough to decide.
-    RivalsOpen {
-        /// The kernel that may be faster.
-        kernel: KernelId,
     },
     /// The spread between visits of a median is too wide.
     Scattered {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::checkup::CheckRow;
 use crate::counters::RunCounters;
 use crate::health::RunHealth;
+use crate::interruptions::CpuInterruptions;
 use crate::kernel::KernelInfo;
 use crate::machine::Machine;
 use crate::messages;
@@ -177,6 +178,9 @@ pub struct Experiment {
     /// Changes of the machine meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drift: Vec<Drift>,
+    /// What interrupted the threads on each cpu that measured; empty where it was not watched.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interruptions: Vec<CpuInterruptions>,
     /// Conclusions of the probe.
     pub findings: Vec<Finding>,
 }
@@ -185,7 +189,8 @@ impl Experiment {
     /// A planned request of which nothing is measured yet.
     pub fn new(request: Request, method: u32, plan: Plan) -> Self {
         let (observations, findings) = (Vec::new(), Vec::new());
-        Self { request, method, plan, observations, states: Vec::new(), drift: Vec::new(), findings }
+        let (states, drift, interruptions) = (Vec::new(), Vec::new(), Vec::new());
+        Self { request, method, plan, observations, states, drift, interruptions, findings }
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::observation::ValueKind;
 use crate::reason::{Reason, ReasonCode};
 
 /// The grade of a number; orders from best to worst.
@@ -11,9 +12,11 @@ use crate::reason::{Reason, ReasonCode};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
-    /// Valid, at a sharp edge of the clean windows, reached again and again.
+    /// Valid, at a level that visits reach again and again.
     Trusted,
-    /// Valid, without a sharp edge: the hardware does this much at least (a rate), or takes this long at most (a time).
+    /// Valid, without such a level, since others use the same cache or memory too: what a program typically got.
+    Shared,
+    /// Valid, of too few moments or of no steady state: the hardware does this much at least (a rate), or takes this long at most (a time).
     Bound,
     /// Something about it could not be proven, or only in part.
     Suspect,
@@ -21,10 +24,18 @@ pub enum Grade {
     Invalid,
 }
 
+impl Grade {
+    /// Whether the number can be quoted as it is.
+    pub fn is_number(self) -> bool {
+        self <= Self::Shared
+    }
+}
+
 impl fmt::Display for Grade {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Trusted => "trusted",
+            Self::Shared => "shared",
             Self::Bound => "bound",
             Self::Suspect => "suspect",
             Self::Invalid => "invalid",
@@ -63,6 +74,13 @@ impl Verdict {
         self.add(Grade::Invalid, reason);
     }
 
+    /// Adds a reason for which a number of this kind is not trusted: a typical value stays what it is, a level that is
+    /// not one is a bound.
+    pub fn untrusted(&mut self, kind: ValueKind, reason: Reason) {
+        let grade = if kind == ValueKind::Typical { Grade::Shared } else { Grade::Bound };
+        self.add(grade, reason);
+    }
+
     /// The worst of two verdicts, with the reasons of both, each said once.
     #[must_use]
     pub fn and(mut self, other: &Self) -> Self {
@@ -83,7 +101,8 @@ impl Verdict {
         self.grade == Grade::Invalid && self.reasons.iter().any(|reason| reason.refused().is_some())
     }
 
-    fn add(&mut self, grade: Grade, reason: Reason) {
+    /// Adds a reason for which the number has this grade at best.
+    pub fn add(&mut self, grade: Grade, reason: Reason) {
         self.grade = self.grade.max(grade);
         if !self.reasons.contains(&reason) {
             self.reasons.push(reason);

@@ -299,6 +299,7 @@ pub fn bound_sign(unit: Unit) -> Option<&'static str> {
 pub fn grade_mark(grade: Grade) -> &'static str {
     match grade {
         Grade::Trusted => "✔",
+        Grade::Shared => "~",
         Grade::Bound => "*",
         Grade::Suspect => "!",
         Grade::Invalid => "✘",

@@ -126,7 +126,7 @@ impl Style {
 pub fn grade_ink(grade: Grade) -> Ink {
     match grade {
         Grade::Trusted => Ink::Good,
-        Grade::Bound => Ink::Plain,
+        Grade::Shared | Grade::Bound => Ink::Plain,
         Grade::Suspect => Ink::Warn,
         Grade::Invalid => Ink::Bad,
     }

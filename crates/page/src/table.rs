@@ -115,7 +115,7 @@ pub fn graded(number: Option<impl Into<Text>>, verdict: &Verdict, unit: Unit) ->
     };
     let text = number.unwrap_or_else(|| ABSENT.into());
     match (grade, bound_sign(unit)) {
-        (Grade::Trusted, _) => Cell::new(text),
+        (Grade::Trusted | Grade::Shared, _) => Cell::new(text),
         (Grade::Bound, Some(sign)) => Cell::new(Text::from(sign) + text),
         _ => Cell::inked(text, grade_ink(grade)).marked(grade),
     }

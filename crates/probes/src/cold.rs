@@ -119,7 +119,7 @@ fn settled(cold: &Observation, observations: &[Observation]) -> Option<f64> {
         seen.labels.is(Labels::TIER, DRAM_RANDOM) && [Labels::PAGE, Labels::SIZE, Labels::NODE].into_iter().all(alike)
     };
     let seen = with_purpose(observations, Purpose::Ladder).find(same)?;
-    seen.now.filter(|_| !seen.verdict.has(ReasonCode::NotSettled)).map(|now| now.median)
+    seen.typical.filter(|_| !seen.verdict.has(ReasonCode::NotSettled)).map(|now| now.median)
 }
 
 /// The median of the end of a visit; `None` if the course is still on its way then.
@@ -205,7 +205,7 @@ mod tests {
         let random = |size: u64, median: f64| {
             let labels = Labels::new().purpose(Purpose::Ladder).text(Labels::TIER, DRAM_RANDOM);
             let labels = labels.whole(Labels::SIZE, size);
-            let now = Some(tiermark_model::Now { median, p10: median, p90: median });
+            let now = Some(tiermark_model::Typical { median, p10: median, p90: median });
             Observation { now, value: Some(median), ..Observation::new("random", labels, Metric::Latency) }
         };
         let (_, to) = back(&[seen.clone(), random(1 << 20, 90.0), random(1 << 30, 170.0)]).expect("an excess");

@@ -19,7 +19,7 @@ fn ends(interval: Option<Interval>, scale: f64) -> Option<(f64, f64)> {
 
 /// What is known of an observation.
 pub(crate) fn observed(o: &Observation) -> PointAbout {
-    graded(&o.verdict).reaching(ends(o.interval, 1.0), o.now.map(|now| now.median))
+    graded(&o.verdict).reaching(ends(o.interval, 1.0), o.typical.map(|now| now.median))
 }
 
 /// What is known of a finding, in units of the axis.

@@ -63,7 +63,6 @@ fn kind_name(code: ReasonCode) -> &'static str {
         ReasonCode::NotSharp => "not sharp",
         ReasonCode::NotReproduced => "not reached again",
         ReasonCode::NotSettled => "not steady",
-        ReasonCode::NotSustained => "not sustained",
         ReasonCode::BelowRecord => "below the record",
         ReasonCode::Contradicted => "contradicted",
         ReasonCode::Frequency => "core clock",

@@ -22,6 +22,9 @@ pub(crate) fn summary(numbers: &[&Finding]) -> Page {
         (1, _) => "0 of 1 number trusted".to_owned(),
         (all, trusted) => format!("{trusted} of {all} numbers trusted"),
     };
+    if count(Grade::Shared) > 0 {
+        line.push_str(&format!(", {} shared", count(Grade::Shared)));
+    }
     let bounds = numbers.iter().filter(|f| f.verdict.grade == Grade::Bound && f.value.is_some());
     let mut signs: Vec<String> = bounds.map(|f| bound_key(f.unit)).collect();
     signs.sort_unstable();
@@ -39,7 +42,7 @@ pub(crate) fn summary(numbers: &[&Finding]) -> Page {
         line.push_str(&format!(", {refused} refused"));
     }
     if trusted < numbers.len() {
-        line.push_str("; unmarked = trusted");
+        line.push_str("; unmarked = trusted or shared");
     }
     // Bounds of a shape are certain; what stands behind a sign is not.
     // Sizes are shown with a ~: the range behind it has a level of its own.

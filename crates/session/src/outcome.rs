@@ -1,9 +1,7 @@
 //! From a run to an exit code.
 
 use tiermark_model::messages::plan;
-use tiermark_model::{
-    Exit, Experiment, Grade, Labels, Observation, Plan, PrimitiveInfo, Purpose, Refusal, Request, Run,
-};
+use tiermark_model::{Exit, Experiment, Labels, Observation, Plan, PrimitiveInfo, Purpose, Refusal, Request, Run};
 use tiermark_probes::os::OsParams;
 
 /// How strictly a run is judged.
@@ -26,7 +24,7 @@ pub fn exit(run: &Run, stopped_by: Option<Exit>, demands: Demands) -> Exit {
     if !demands.allow_partial && missing(run) > 0 {
         return Exit::Partial;
     }
-    let doubted = run.worst_grade().is_some_and(|grade| grade != Grade::Trusted) || imprecise(run);
+    let doubted = run.worst_grade().is_some_and(|grade| !grade.is_number()) || imprecise(run);
     if demands.strict && doubted { Exit::Noisy } else { Exit::Done }
 }
 

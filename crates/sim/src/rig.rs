@@ -279,5 +279,13 @@ fn simulate_thread(rng: &mut Rng, options: &SimOptions, timing: &Timing, course:
         run_delay_ns: Some(lost),
         ..Guard::default()
     };
-    ThreadShot { per_block, stamps_ns, looks, lead: Some(0.0), guard, settling: course.settling() }
+    ThreadShot {
+        per_block,
+        stamps_ns,
+        looks,
+        lead: Some(0.0),
+        guard,
+        settling: course.settling(),
+        ..ThreadShot::default()
+    }
 }

@@ -35,8 +35,10 @@ pub fn moderated_half_width(values: &[f64], before: f64, degrees: f64) -> Option
     Some(student_quantile(all)? * deviation / n.sqrt())
 }
 
-/// The t beyond which 5 % of Student's distribution lie, on both sides together: by bisection.
-fn student_quantile(degrees: f64) -> Option<f64> {
+/// The t beyond which 5 % of Student's distribution lie, on both sides together: by bisection. `None` without a degree
+/// of freedom.
+#[must_use]
+pub fn student_quantile(degrees: f64) -> Option<f64> {
     let (mut low, mut high) = (1.9, 13.0);
     for _ in 0..50 {
         let middle = f64::midpoint(low, high);

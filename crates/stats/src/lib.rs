@@ -36,7 +36,7 @@ pub use change::{ChangePoint, LevelChange, LevelRule, OtherLevel, change_point, 
 pub use edge::{
     APART_SECONDS, EDGE_QUANTILE, Edge, FEWEST_VISITS, FEWEST_WINDOWS, NEAR, SHARP, Side, VISITS, VisitWindows, edge,
 };
-pub use interval::{Interval, moderated_half_width};
+pub use interval::{Interval, moderated_half_width, student_quantile};
 pub use isotonic::isotonic;
 pub use knee::{Curve, Knee, XScale, knee};
 pub use ks::{Ks, ks_uniform};

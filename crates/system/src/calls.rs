@@ -357,6 +357,11 @@ impl ChaseCall {
     }
 }
 
+/// Waits until all stores before it have left the core.
+pub fn drain() {
+    tiermark_kernels::cache::drain();
+}
+
 /// Runs at least `n` dependent single-cycle operations; returns how many.
 #[inline]
 pub fn alu_chain(n: u64) -> u64 {

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{Labels, Machine, StateKind, Visit, Visits, Window};
+use tiermark_model::{Machine, StateKind, Visit, Visits, Window};
 use tiermark_stats::{APART_SECONDS, BEYOND, VISITS, max, median, min, quantile_ranks};
 
 use super::Figure;
 use crate::accounting::StepAccounting;
 use crate::cell::reading;
 use crate::clock::Basis;
-use crate::states::Conditions;
+use crate::states::{Conditions, is_of_core};
 
 /// Visits closer together than this see one moment and count as one, as for a level.
 const IN_A_ROW_SECONDS: f64 = 0.05;
@@ -50,8 +50,8 @@ impl Middle {
 /// between figures for other reasons. The tier comes from the first figure that has one: a point of a curve has no
 /// tier.
 pub(super) fn basis(figures: &[Figure<'_>]) -> Basis {
-    let tier = figures.iter().find_map(|figure| figure.step.labels.get(Labels::TIER));
-    let slope = |figure: &Figure<'_>| Basis::of(tier, figure.step.metric, &figure.seen.visits).slope();
+    let is_of_core = figures.iter().any(|figure| is_of_core(figure.step));
+    let slope = |figure: &Figure<'_>| Basis::of(is_of_core, figure.step.metric, &figure.seen.visits).slope();
     let slopes: Vec<f64> = figures.iter().map(slope).collect();
     median(&slopes).map_or(Basis::Time, Basis::Slope)
 }
@@ -65,8 +65,8 @@ pub(super) fn middle(
     machine: &Machine,
 ) -> Option<(Middle, Option<StateKind>)> {
     let (step, seen) = (figure.step, figure.seen);
-    let accounting = StepAccounting::of(step);
-    let reading = reading(step, &accounting, &seen.disturbance, conditions, machine);
+    let accounting = StepAccounting::of(step, machine);
+    let reading = reading(step, &accounting, &seen.disturbance, None, conditions, machine);
     let pairs = seen.visits.list.iter().map(|visit| visit.before.len()).max().unwrap_or_default();
     let states: Vec<Option<StateKind>> = seen.visits.list.iter().map(|visit| reading.state(visit, pairs)).collect();
     let state = seen.state.or_else(|| commonest(&states));

@@ -3,12 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
 use proptest::prelude::*;
-use tiermark_model::{Disturbance, Metric, Role, Setup, Step, ThreadSetup, testing};
+use tiermark_model::{Disturbance, Machine, Metric, Role, Setup, Step, ThreadSetup, testing};
 
 use super::value::middle_fifth;
-use super::{ShotResult, merge};
+use super::{Deductions, ShotResult, merge};
 use crate::accounting::{EVENNESS, Gauge, LINE, PartAccounting, StepAccounting, Work};
-use crate::host::{Guard, Shot, ThreadShot};
+use crate::host::{Guard, IdleWatch, Shot, ThreadShot};
+use crate::interruptions::Interruptions;
 
 fn thread(start: f64, per_block: f64, blocks: &[f64]) -> ThreadShot {
     let mut stamps_ns = vec![start];
@@ -25,7 +26,11 @@ fn thread(start: f64, per_block: f64, blocks: &[f64]) -> ThreadShot {
 }
 
 fn analyse(shot: &Shot, metric: Metric, stamp_ns: f64) -> ShotResult {
-    super::analyse(shot, &StepAccounting::plain(metric, shot.threads.len()), stamp_ns)
+    with_accounting(shot, &StepAccounting::plain(metric, shot.threads.len()), stamp_ns)
+}
+
+fn with_accounting(shot: &Shot, accounting: &StepAccounting, stamp_ns: f64) -> ShotResult {
+    super::analyse(shot, accounting, Deductions { stamp_ns, interruptions: &Interruptions::default() })
 }
 
 fn shot(threads: Vec<ThreadShot>) -> Shot {
@@ -55,17 +60,21 @@ fn latency_is_the_median_block_without_the_stamp() {
 fn only_those_that_are_measured_must_stamp() {
     let measured = || thread(0.0, 64.0, &[6_400.0; 400]);
     let silent = || thread(0.0, 1.0, &[]);
-    let accounting =
-        StepAccounting { metric: Metric::Latency, threads: vec![Work::Accesses, Work::Service], parts: Vec::new() };
-    let result = super::analyse(&shot(vec![measured(), silent()]), &accounting, 0.0);
+    let accounting = StepAccounting {
+        metric: Metric::Latency,
+        threads: vec![Work::Accesses, Work::Service],
+        parts: Vec::new(),
+        is_of_core: false,
+    };
+    let result = with_accounting(&shot(vec![measured(), silent()]), &accounting, 0.0);
     assert!((value(&result).unwrap() - 100.0).abs() < 1e-9);
     // A partner that changed cpus spoils the shot all the same.
     let mut away = silent();
     away.guard.seen_on = [1, 0];
-    assert_eq!(value(&super::analyse(&shot(vec![measured(), away]), &accounting, 0.0)), None);
+    assert_eq!(value(&with_accounting(&shot(vec![measured(), away]), &accounting, 0.0)), None);
     // One that should have stamped and did not is not measured at all.
     let both = StepAccounting { threads: vec![Work::Accesses; 2], ..accounting };
-    let result = super::analyse(&shot(vec![measured(), silent()]), &both, 0.0);
+    let result = with_accounting(&shot(vec![measured(), silent()]), &both, 0.0);
     assert_eq!((value(&result), result.disturbance.shots_set_aside), (None, 1));
 }
 
@@ -100,26 +109,32 @@ fn waits_for_the_other_side_are_part_of_a_channels_rate() {
     // Nine blocks of 64 KiB at 16 GB/s out of what the channel holds, and one that waits for the other side to be
     // woken.
     let blocks: Vec<f64> = (0..600).map(|i| if i % 10 == 9 { 60_000.0 } else { 4_096.0 }).collect();
-    let accounting = StepAccounting { metric: Metric::Bandwidth, threads: vec![Work::Transfers], parts: Vec::new() };
+    let accounting = StepAccounting {
+        metric: Metric::Bandwidth,
+        threads: vec![Work::Transfers],
+        parts: Vec::new(),
+        is_of_core: false,
+    };
     let all = 10.0 * 65_536.0 / (9.0 * 4_096.0 + 60_000.0) * 1e9;
-    let result = super::analyse(&shot(vec![thread(0.0, 65_536.0, &blocks)]), &accounting, 0.0);
+    let result = with_accounting(&shot(vec![thread(0.0, 65_536.0, &blocks)]), &accounting, 0.0);
     assert_eq!(result.disturbance.clean_windows, result.disturbance.windows);
     assert!((value(&result).unwrap() / all - 1.0).abs() < 0.02, "{result:?} {all}");
     // A time slice of another program does not count.
     let mut disturbed = blocks;
     disturbed[300] = 4_000_000.0;
-    let result = super::analyse(&shot(vec![thread(0.0, 65_536.0, &disturbed)]), &accounting, 0.0);
+    let result = with_accounting(&shot(vec![thread(0.0, 65_536.0, &disturbed)]), &accounting, 0.0);
     assert!(result.disturbance.clean_windows < result.disturbance.windows);
     assert!((value(&result).unwrap() / all - 1.0).abs() < 0.05, "{result:?} {all}");
     // What stamps cost is taken out.
-    let stamped = super::analyse(&shot(vec![thread(0.0, 65_536.0, &[4_196.0; 600])]), &accounting, 100.0);
+    let stamped = with_accounting(&shot(vec![thread(0.0, 65_536.0, &[4_196.0; 600])]), &accounting, 100.0);
     assert!((value(&stamped).unwrap() / 16e9 - 1.0).abs() < 1e-9, "{stamped:?}");
 }
 
 #[test]
 fn of_long_operations_those_that_were_disturbed_do_not_count() {
-    let accounting = |work| StepAccounting { metric: Metric::Latency, threads: vec![work], parts: Vec::new() };
-    let of = |work, blocks: &[f64]| super::analyse(&shot(vec![thread(0.0, 1.0, blocks)]), &accounting(work), 0.0);
+    let accounting =
+        |work| StepAccounting { metric: Metric::Latency, threads: vec![work], parts: Vec::new(), is_of_core: false };
+    let of = |work, blocks: &[f64]| with_accounting(&shot(vec![thread(0.0, 1.0, blocks)]), &accounting(work), 0.0);
     // Five forks of 5 ms, and a slice of another in two of them.
     let forks = [5e6, 5e6, 8e6, 5.1e6, 9e6];
     let result = of(Work::Calls, &forks);
@@ -192,8 +207,9 @@ fn a_chase_beside_a_load_gives_its_latency_and_the_load_its_rate() {
             PartAccounting { name: "load".into(), gauge: Gauge::Own(Work::Bytes), members: vec![1, 2] },
             PartAccounting { name: "near".into(), gauge: Gauge::Own(Work::Bytes), members: vec![1] },
         ],
+        is_of_core: false,
     };
-    let result = super::analyse(&shot(vec![chase, load(10.0), load(20.0)]), &accounting, 0.0);
+    let result = with_accounting(&shot(vec![chase, load(10.0), load(20.0)]), &accounting, 0.0);
     assert!((value(&result).unwrap() - 100.0).abs() < 1e-9);
     assert!(
         (column(&result, 1).unwrap() / 30e9 - 1.0).abs() < 1e-6
@@ -206,7 +222,7 @@ fn a_chase_beside_a_load_gives_its_latency_and_the_load_its_rate() {
 fn contenders(count: u32) -> StepAccounting {
     let part = |cpu: u32| ThreadSetup { part: format!("cpu {cpu}"), ..ThreadSetup::new(cpu, Role::Contend, 0) };
     let setup = Setup { regions: Vec::new(), threads: (0..count).map(part).collect(), seed: 0 };
-    StepAccounting::of(&Step { setup, ..testing::step("a", Metric::Latency) })
+    StepAccounting::of(&Step { setup, ..testing::step("a", Metric::Latency) }, &Machine::default())
 }
 
 /// The value of a part.
@@ -221,14 +237,14 @@ fn who_wins_the_line_counts_no_more_than_who_waits_for_it() {
     let winner = || thread(0.0, 128.0, &[1_290.0; 15_000]);
     let loser = || thread(0.0, 128.0, &[12_810.0; 1_510]);
     let accounting = contenders(3);
-    let result = super::analyse(&shot(vec![winner(), loser(), loser()]), &accounting, 10.0);
+    let result = with_accounting(&shot(vec![winner(), loser(), loser()]), &accounting, 10.0);
     assert!((value(&result).unwrap() / 100.0 - 1.0).abs() < 1e-3, "a cpu in the middle: {:?}", value(&result));
     assert!((part(&result, &accounting, "cpu 0") / 10.0 - 1.0).abs() < 1e-3);
     assert!((part(&result, &accounting, "cpu 2") / 100.0 - 1.0).abs() < 1e-3);
     // 0.1 + 0.01 + 0.01 turns a ns on the line, of which the fewest are a tenth of the most.
     assert!((part(&result, &accounting, LINE) / (1.0 / 0.12) - 1.0).abs() < 1e-3);
     assert!((part(&result, &accounting, EVENNESS) / 0.1 - 1.0).abs() < 1e-3);
-    let two = super::analyse(&shot(vec![winner(), loser()]), &contenders(2), 10.0);
+    let two = with_accounting(&shot(vec![winner(), loser()]), &contenders(2), 10.0);
     assert!((value(&two).unwrap() / 55.0 - 1.0).abs() < 1e-3, "neither of two: {:?}", value(&two));
 }
 
@@ -240,7 +256,7 @@ fn bursts_and_the_wait_for_the_next_are_both_turns() {
         thread(0.0, 100.0, &(0..2_000).map(block).collect::<Vec<f64>>())
     };
     let accounting = contenders(2);
-    let result = super::analyse(&shot(vec![bursts(0), bursts(5)]), &accounting, 0.0);
+    let result = with_accounting(&shot(vec![bursts(0), bursts(5)]), &accounting, 0.0);
     assert!((value(&result).unwrap() / 100.0 - 1.0).abs() < 0.01, "{:?}", value(&result));
     assert!((part(&result, &accounting, EVENNESS) - 1.0).abs() < 0.02);
     assert_eq!(result.disturbance.gap_share, 0.0, "waiting for the line is no gap");
@@ -254,7 +270,7 @@ fn a_contender_that_lost_its_cpu_is_no_contender() {
     (lost[300], lost[900]) = (3_000_000.0, 3_000_000.0);
     let other = vec![10_000.0; 2_000];
     let accounting = contenders(2);
-    let result = super::analyse(&shot(vec![thread(0.0, 100.0, &lost), thread(0.0, 100.0, &other)]), &accounting, 0.0);
+    let result = with_accounting(&shot(vec![thread(0.0, 100.0, &lost), thread(0.0, 100.0, &other)]), &accounting, 0.0);
     assert!((value(&result).unwrap() / 100.0 - 1.0).abs() < 1e-3, "{:?}", value(&result));
     let account = &result.disturbance;
     assert!(account.clean_windows + 6 <= account.windows && account.gap_share > 0.1, "{account:?}");
@@ -295,4 +311,64 @@ proptest! {
             prop_assert!(result.disturbance.clean_windows <= result.disturbance.windows);
         }
     }
+}
+
+/// A visit of blocks of so many ns that is interrupted at distances of 50 µs, for 1.5 to 6 µs, and what a watch beside
+/// it sees.
+fn interrupted_visit(block_ns: f64, per_block: f64, scatter: f64, seed: u64) -> (ThreadShot, f64) {
+    let mut rng = tiermark_stats::Rng::new(seed);
+    let (mut at, mut next, mut taken) = (0.0, 10_000.0, 0.0);
+    let mut blocks = Vec::new();
+    while at < 2e6 {
+        let mut block = block_ns * (1.0 + scatter * rng.normal());
+        while at + block > next {
+            let gap = 1_500.0 + 4_500.0 * rng.unit();
+            (block, taken, next) = (block + gap, taken + gap, next + 50_000.0 + gap);
+        }
+        at += block;
+        blocks.push(block);
+    }
+    let gaps_ns: Vec<f32> = (0..40).map(|_| (1_500.0 + 4_500.0 * rng.unit()) as f32).collect();
+    let idle = IdleWatch { ns: 40.0 * (50_000.0 + 3_750.0), gaps_ns };
+    (ThreadShot { idle, ..thread(0.0, per_block, &blocks) }, taken / at)
+}
+
+#[test]
+fn what_a_busy_hypervisor_takes_is_not_in_the_value() {
+    for seed in 0..10 {
+        // L1 in blocks of 4 µs: the interrupted ones are left out.
+        let (visit, taken) = interrupted_visit(4_000.0, 3_200.0, 0.001, seed);
+        assert!(taken > 0.05, "{taken}");
+        let of_core = StepAccounting { is_of_core: true, ..StepAccounting::plain(Metric::Latency, 1) };
+        let result = with_accounting(&shot(vec![visit]), &of_core, 0.0);
+        assert!((value(&result).unwrap() / 1.25 - 1.0).abs() < 0.002, "seed {seed}: {:?}", value(&result));
+        assert_eq!(result.disturbance.clean_windows, result.disturbance.windows);
+        // Memory in blocks of 12 µs, which scatter: the share is subtracted.
+        let (visit, _) = interrupted_visit(12_000.0, 192_000.0, 0.08, seed);
+        let visit = shot(vec![visit]);
+        let mut interruptions = Interruptions::default();
+        interruptions.add(0.0, &visit);
+        let deductions = Deductions { stamp_ns: 0.0, interruptions: &interruptions };
+        let result = super::analyse(&visit, &StepAccounting::plain(Metric::Bandwidth, 1), deductions);
+        assert!((value(&result).unwrap() / 16e9 - 1.0).abs() < 0.03, "seed {seed}: {:?}", value(&result));
+    }
+}
+
+#[test]
+fn a_thread_beside_one_that_lost_its_cpu_does_not_count() {
+    // Alone, each moves 20 GB/s; together, 10 each. The second is off its cpu for a half of the visit, in slices of
+    // 0.5 ms.
+    let slices = |index: usize| (index / 42).is_multiple_of(2);
+    let steady: Vec<f64> = (0..330).map(|index| if slices(index) { 12_000.0 } else { 6_000.0 }).collect();
+    let (mut at, mut blocks) = (0.0, Vec::new());
+    while at < 2.97e6 {
+        let gap = 42.0 * 6_000.0;
+        let block = if (blocks.len() + 1).is_multiple_of(43) { 12_000.0 + gap } else { 12_000.0 };
+        at += block;
+        blocks.push(block);
+    }
+    let result =
+        analyse(&shot(vec![thread(0.0, 120_000.0, &steady), thread(0.0, 120_000.0, &blocks)]), Metric::Bandwidth, 0.0);
+    let seen = value(&result).unwrap();
+    assert!((seen / 20e9 - 1.0).abs() < 0.06, "{seen}");
 }

@@ -1,12 +1,14 @@
 //! One thread's blocks: which of them are gaps, and the windows that threads have in common.
 
+use super::blocks;
 use crate::accounting::Work;
 use crate::host::ThreadShot;
+use crate::interruptions::Interruptions;
 
 /// A block this much longer than its thread's median is a gap, ns: the shortest loss of a cpu to something else (an
 /// interrupt that schedules, a hypervisor's exit that does) takes about that. The limit is absolute: one relative to
 /// the shot's own median would censor a slow stretch where most of the shot is fast, and keep it where most is slow.
-const GAP_NS: f64 = 20_000.0;
+const GAP_NS: f64 = blocks::LONG_NS;
 /// Blocks of streams last as long as that themselves, and those of string instructions longer: of them a gap is this
 /// share of a block.
 const GAP_SHARE: f64 = 0.5;
@@ -17,6 +19,9 @@ const TURNS: f64 = 3.0;
 /// The first blocks after other work take longer than the median block of the visit: only what exceeds it by more than
 /// this factor is a gap.
 const COLD: f64 = 4.0;
+/// Share of the blocks of a window that must count: of fewer the rest is chance.
+const COUNTING: f64 = 1.0 / 3.0;
+
 /// Shortest window, ns: the capability is what the hardware sustains for a window, and a visit of 2 ms has eight of
 /// them. Shorter than a scheduler time slice, so that windows fit between preemptions on a busy machine.
 pub(crate) const WINDOW_NS: f64 = 250_000.0;
@@ -32,6 +37,10 @@ pub(super) struct Track<'a> {
     pub(super) median_block: f64,
     /// Start and end of each gap, ns.
     pub(super) gaps: Vec<(f64, f64)>,
+    /// Which blocks do not count; `None` of work whose windows count whole or not at all.
+    left_out: Option<Vec<bool>>,
+    /// Share of the time of the blocks that count which interruptions take.
+    taken: f64,
 }
 
 impl<'a> Track<'a> {
@@ -40,7 +49,7 @@ impl<'a> Track<'a> {
         let median_block = tiermark_stats::median(&blocks).filter(|m| *m > 0.0)?;
         let limit = gap_limit(median_block, work);
         let gaps = shot.stamps_ns.windows(2).filter(|w| w[1] - w[0] > limit).map(|w| (w[0], w[1])).collect();
-        Some(Self { shot, work, median_block, gaps })
+        Some(Self { shot, work, median_block, gaps, left_out: None, taken: 0.0 })
     }
 
     pub(super) fn start(&self) -> f64 {
@@ -57,6 +66,39 @@ impl<'a> Track<'a> {
         self.gaps.get(next).is_some_and(|(start, _)| *start < to)
     }
 
+    /// Whether enough of it counts in a window.
+    pub(super) fn is_clean(&self, (from, to): (f64, f64)) -> bool {
+        match &self.left_out {
+            Some(left_out) => {
+                let inside = self.inside(from, to);
+                let counting = left_out[inside.clone()].iter().filter(|gone| !**gone).count();
+                counting > 0 && counting as f64 >= COUNTING * inside.len() as f64
+            }
+            None => !self.disturbed(from, to),
+        }
+    }
+
+    /// The blocks that end inside a window and begin inside it, or little before.
+    fn inside(&self, from: f64, to: f64) -> std::ops::Range<usize> {
+        let ends = &self.shot.stamps_ns[1..];
+        ends.partition_point(|end| *end <= from)..ends.partition_point(|end| *end <= to)
+    }
+
+    /// Work and time, ns, of what counts in a window, stamps and interruptions taken out. Of work whose windows count
+    /// whole, blocks are cut in proportion at the ends of the window.
+    pub(super) fn counted(&self, (from, to): (f64, f64), stamp_ns: f64) -> (f64, f64) {
+        let Some(left_out) = &self.left_out else {
+            let work = self.work_at(to) - self.work_at(from);
+            return (work, to - from - stamp_ns * work / self.shot.per_block);
+        };
+        let (mut blocks, mut ns) = (0.0, 0.0);
+        for index in self.inside(from, to).filter(|index| !left_out[*index]) {
+            blocks += 1.0;
+            ns += self.shot.stamps_ns[index + 1] - self.shot.stamps_ns[index] - stamp_ns;
+        }
+        (blocks * self.shot.per_block, ns * (1.0 - self.taken))
+    }
+
     /// Work done by the time `at`, blocks cut in proportion.
     pub(super) fn work_at(&self, at: f64) -> f64 {
         let stamps = &self.shot.stamps_ns;
@@ -71,6 +113,39 @@ impl<'a> Track<'a> {
         };
         (whole + part) * self.shot.per_block
     }
+}
+
+/// Chooses the blocks that count of the threads of a shot, where blocks of their work are alike.
+///
+/// In a core's own caches interrupted blocks show, and each thread stands for itself. Elsewhere a block counts while no
+/// thread has a gap: while one is off its cpu, the others have the memory for themselves. Interruptions that are no gap
+/// do not show in such blocks; the share of the time that they take is subtracted.
+pub(super) fn choose_blocks(tracks: &mut [Option<Track<'_>>], is_of_core: bool, interruptions: &Interruptions) {
+    let is_steady =
+        |track: &Track<'_>| matches!(track.work, Work::Accesses | Work::Bytes | Work::FirstAccesses | Work::Revisits);
+    if !tracks.iter().flatten().all(is_steady) {
+        return;
+    }
+    let mut gaps: Vec<(f64, f64)> = tracks.iter().flatten().flat_map(|track| track.gaps.iter().copied()).collect();
+    gaps.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    for track in tracks.iter_mut().flatten() {
+        let own: Vec<f64> = durations(track.shot).collect();
+        let interrupted = if is_of_core { blocks::interrupted(&own) } else { None };
+        track.taken = if interrupted.is_some() { 0.0 } else { interruptions.short_share(track.shot.guard.cpu) };
+        track.left_out = Some(interrupted.unwrap_or_else(|| beside_gaps(&track.shot.stamps_ns, &gaps)));
+    }
+}
+
+/// Marks the blocks during which any of the gaps, in order of their starts, lasted.
+fn beside_gaps(stamps_ns: &[f64], gaps: &[(f64, f64)]) -> Vec<bool> {
+    let mut left_out = vec![false; stamps_ns.len().saturating_sub(1)];
+    let ends = &stamps_ns[1..];
+    for (start, end) in gaps {
+        let first = ends.partition_point(|stamp| *stamp <= *start);
+        let during = left_out.iter_mut().zip(stamps_ns).skip(first);
+        during.take_while(|(_, begins)| **begins < *end).for_each(|(gone, _)| *gone = true);
+    }
+    left_out
 }
 
 /// The longest block that is no gap, ns. Contenders get their turns in bursts, and wait many times a median block for

@@ -23,10 +23,9 @@ pub(super) fn of(gauge: Gauge, tracks: &[&Track<'_>], window: (f64, f64), stamp_
 }
 
 /// Time between two accesses of a thread, or its turns: that of the window over those it had in it.
-fn turn(track: &Track<'_>, (from, to): (f64, f64), stamp_ns: f64) -> Option<f64> {
-    let turns = track.work_at(to) - track.work_at(from);
-    // Time spent stamping is not time spent waiting.
-    Some((to - from) / turns - stamp_ns / track.shot.per_block).filter(|ns| ns.is_finite() && *ns > 0.0)
+fn turn(track: &Track<'_>, window: (f64, f64), stamp_ns: f64) -> Option<f64> {
+    let (turns, ns) = track.counted(window, stamp_ns);
+    Some(ns / turns).filter(|ns| ns.is_finite() && *ns > 0.0)
 }
 
 /// Time of an operation over the blocks of a window: the mean of the middle fifth of them, which is as robust as the
@@ -51,11 +50,10 @@ pub(super) fn middle_fifth(mut values: Vec<f64>) -> Option<f64> {
 }
 
 /// Bytes a second that all threads moved inside the window.
-fn rate(tracks: &[&Track<'_>], (from, to): (f64, f64), stamp_ns: f64) -> Option<f64> {
+fn rate(tracks: &[&Track<'_>], window: (f64, f64), stamp_ns: f64) -> Option<f64> {
     let of = |track: &&Track<'_>| {
-        let bytes = track.work_at(to) - track.work_at(from);
-        // Time spent stamping is not time spent moving bytes.
-        bytes / (to - from - stamp_ns * bytes / track.shot.per_block) * 1e9
+        let (bytes, ns) = track.counted(window, stamp_ns);
+        bytes / ns * 1e9
     };
     Some(tracks.iter().map(of).sum()).filter(|rate: &f64| rate.is_finite() && *rate > 0.0)
 }

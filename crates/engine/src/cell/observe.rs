@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::{
-    Disturbance, Grade, KernelId, Labels, Machine, Metric, Observation, PartResult, Reason, Role, Step, Tail, Visits,
+    Disturbance, Grade, KernelId, Labels, Machine, Metric, Observation, PartResult, Role, Step, Tail, Visits,
 };
 
 use super::{BLOCKS_BEYOND, Cell};
 use crate::accounting::StepAccounting;
-use crate::estimate::{Estimate, Reading};
+use crate::estimate::{Estimate, Reading, between_runs};
 use crate::judge;
 use crate::probe::Lab;
 use crate::sharing::Sharing;
@@ -35,6 +35,7 @@ impl Cell {
             core_hz: highest(&self.core_hz),
             core_hz_spread: judge::clock_spread(&self.core_hz),
             rivals: self.rivals.rivals(),
+            rival_open: self.rivals.open().cloned(),
             passes: self.passes(),
             overhead_share: (self.disturbance.shots > 0).then_some(self.overhead_share),
             started_seconds: self.started.unwrap_or_default(),
@@ -43,18 +44,16 @@ impl Cell {
             ..Observation::new(&self.step.id, labels, self.step.metric)
         };
         let estimate = self.reading(groups, &lab.machine).estimate(&self.accounting.counted(&self.visits));
-        let mut bound = estimate.bound.clone();
-        bound.extend(self.rivals.open().map(|kernel| Reason::RivalsOpen { kernel: kernel.clone() }));
         let observation = with_estimate(observation, &estimate, &self.accounting);
         let quantum = self.quantum(observation.value);
         let fault = self.fault.as_deref();
-        let verdict = judge::judge(&self.step, &observation, fault, quantum, &bound, lab);
+        let verdict = judge::judge(&self.step, &observation, fault, quantum, &estimate.doubts, lab);
         withheld(Observation { verdict, ..observation })
     }
 
     /// How its windows are read.
     pub(super) fn reading<'a>(&'a self, groups: &'a Conditions, machine: &Machine) -> Reading<'a> {
-        let reading = reading(&self.step, &self.accounting, &self.disturbance, groups, machine);
+        let reading = reading(&self.step, &self.accounting, &self.disturbance, self.kernel.as_ref(), groups, machine);
         Reading { passes: self.passes(), ..reading }
     }
 
@@ -91,6 +90,7 @@ pub(crate) fn reading<'a>(
     step: &'a Step,
     accounting: &StepAccounting,
     disturbance: &Disturbance,
+    kernel: Option<&KernelId>,
     groups: &'a Conditions,
     machine: &Machine,
 ) -> Reading<'a> {
@@ -101,12 +101,13 @@ pub(crate) fn reading<'a>(
         cores: machine.one_per_core(&cpus.collect()).len(),
         unsettled: disturbance.unsettled_shots as f64 / disturbance.shots.max(1) as f64,
         has_edge: accounting.has_edge(&step.labels),
+        is_of_core: accounting.is_of_core,
         sharing: Sharing::of(step, machine),
         groups,
         stop: &step.stop,
         seed: step.setup.seed,
         passes: None,
-        intervals: true,
+        between_runs: between_runs(step, kernel, accounting.is_of_core, machine),
     }
 }
 
@@ -136,8 +137,10 @@ pub(crate) fn with_estimate(observation: Observation, estimate: &Estimate, accou
         interval: estimate.interval,
         per_cycle: estimate.per_cycle,
         clock_slope: estimate.clock_slope,
+        kind: estimate.kind,
         // What a program gets in its first accesses after other work is the value itself.
-        now: estimate.now.filter(|_| !accounting.counts_first_windows()),
+        typical: estimate.typical.filter(|_| !accounting.counts_first_windows()),
+        best: estimate.best,
         edge: estimate.edge,
         state: estimate.state,
         in_states: estimate.in_states.clone(),

@@ -6,7 +6,7 @@ use tiermark_model::{KernelId, Labels, Observation, Role, Step};
 
 use super::Runner;
 use super::allocations::{is_piece, streams};
-use crate::analyse::analyse;
+use crate::analyse::{Deductions, analyse};
 use crate::cell::{Beside, Cell, first_kernel};
 use crate::event::Event;
 use crate::host::{Fault, Host};
@@ -77,6 +77,7 @@ impl Runner<'_> {
 
     fn shoot(&mut self, index: usize, at: usize) -> Result<(), Fault> {
         let stamp_ns = self.host.bench().overheads.stamp_ns;
+        let deductions = Deductions { stamp_ns, interruptions: &self.interruptions };
         let now = self.host.now();
         let leader = self.leader(index);
         if let Some(alone) = self.alone(index).map(|alone| alone.rivals.decided()) {
@@ -99,7 +100,7 @@ impl Runner<'_> {
             !host.stopped() && (is_early || compared.is_empty() && rivals.open().is_some())
         };
         while compared.len() < COMPARISONS && is_due(self.host, rivals, &compared) {
-            let Some(rival) = rivals.compare(kept.rig.as_mut(), accounting, stamp_ns, &compared)? else { break };
+            let Some(rival) = rivals.compare(kept.rig.as_mut(), accounting, deductions, &compared)? else { break };
             // The rig has another kernel now.
             kept.kernel = None;
             compared.push(rival);
@@ -113,7 +114,9 @@ impl Runner<'_> {
             kept.kernel = Some(kernel.clone());
         }
         let shot = kept.rig.shot(Duration::from_secs_f64(step.stop.shot_seconds))?;
-        let result = analyse(&shot, accounting, stamp_ns);
+        self.interruptions.add(now - self.began, &shot);
+        let deductions = Deductions { stamp_ns, interruptions: &self.interruptions };
+        let result = analyse(&shot, accounting, deductions);
         let allocation = kept.allocation;
         cell.measured_by(kernel);
         let rate = tiermark_stats::median(&result.clean().collect::<Vec<f64>>());

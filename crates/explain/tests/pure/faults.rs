@@ -4,8 +4,9 @@ use crate::made::{Change, GB, Rate, add, add_latency, by_rule, differ, healthy, 
 use tiermark_explain::explain;
 use tiermark_model::messages::run as warnings;
 use tiermark_model::{
-    Confidence, CounterSight, CounterSourceId, Drift, Finding, HealthCount, Labels, MemoryErrors, Note, Now, PageKind,
-    PlacementProof, Purpose, Quantity, Reason, Run, RunCounters, RunHealth, State, StateKind, Throttling, Unit,
+    Confidence, CounterSight, CounterSourceId, Drift, Finding, HealthCount, Labels, MemoryErrors, Note, PageKind,
+    PlacementProof, Purpose, Quantity, Reason, Run, RunCounters, RunHealth, State, StateKind, Throttling, Typical,
+    Unit,
 };
 
 #[test]
@@ -248,7 +249,7 @@ fn neighbours_and_other_work() {
     let now = |share: f64| {
         move |run: &mut Run| {
             let median = 100.0 * GB * share;
-            run.experiments[0].observations[0].now = Some(Now { median, p10: median, p90: median });
+            run.experiments[0].observations[0].typical = Some(Typical { median, p10: median, p90: median });
         }
     };
     differ("noisy-neighbour", &now(0.6), &now(0.9));

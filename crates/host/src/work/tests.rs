@@ -14,6 +14,11 @@ fn region(bytes: u64, streams: usize, layout: Layout) -> Region {
     .unwrap()
 }
 
+/// Caches of which the largest has so many bytes.
+fn around(cache_bytes: usize) -> Surroundings {
+    Surroundings { cache_bytes, ..Surroundings::default() }
+}
+
 fn clock() -> Clock {
     Clock::choose(&CpuModel::default(), &System::default()).0
 }
@@ -45,7 +50,7 @@ fn blocks_are_equal_cover_the_span_and_start_where_they_are_told() {
     region.fill(0, 5, None, &|| false).unwrap();
     let spec = tiermark_kernels::stream("read/portable").unwrap();
     for index in 0..3_u8 {
-        let work = Work::stream(&region, spec, None, f64::from(index) / 3.0, 1 << 20, &clock()).unwrap();
+        let work = Work::stream(&region, spec, None, f64::from(index) / 3.0, around(1 << 20), &clock()).unwrap();
         let Work::Stream(stream) = &work else { panic!("no stream") };
         assert!(stream.bytes * stream.blocks <= 1 << 20 && stream.bytes * stream.blocks > (1 << 20) * 9 / 10);
         // At its third of the span, to within a block.
@@ -59,7 +64,7 @@ fn a_stream_tells_where_the_next_goes_on() {
     let region = region(1 << 20, 1, Layout::Data);
     region.fill(0, 5, None, &|| false).unwrap();
     let spec = tiermark_kernels::stream("read/portable").unwrap();
-    let begin = |from| Work::stream(&region, spec, None, from, 1 << 18, &clock()).unwrap();
+    let begin = |from| Work::stream(&region, spec, None, from, around(1 << 18), &clock()).unwrap();
     let mut work = begin(0.4);
     let Work::Stream(stream) = &work else { panic!("no stream") };
     let block = 1.0 / stream.blocks as f64;
@@ -104,7 +109,7 @@ fn reading_leaves_the_data_as_it_was_filled() {
     let mut expected = vec![0u64; 300_000 / 8];
     tiermark_kernels::rng::fill_data(&mut expected, 11);
     let spec = tiermark_kernels::stream("read/portable").unwrap();
-    let mut work = Work::stream(&region, spec, None, 0.0, 1 << 20, &clock()).unwrap();
+    let mut work = Work::stream(&region, spec, None, 0.0, around(1 << 20), &clock()).unwrap();
     let sums: Vec<u64> = (0..10).map(|_| work.block()).collect();
     assert!(sums.iter().all(|sum| *sum != 0));
     drop(work);
@@ -118,7 +123,7 @@ fn a_chain_is_still_one_cycle_after_it_was_followed() {
     region.fill(0, 11, None, &|| false).unwrap();
     let starts = region.starts(5, &|| false).unwrap();
     assert_eq!(starts.iter().collect::<BTreeSet<_>>().len(), 5);
-    let mut work = Work::chase(&region, &starts, 1 << 20, &clock()).unwrap();
+    let mut work = Work::chase(&region, &starts, around(1 << 20), &clock()).unwrap();
     (0..10).for_each(|_| assert_eq!(work.block(), 0));
     let base = region.mapping.address() as u64;
     let mut words = region.mapping.chain_words(1 << 20, <[u64]>::to_vec);

@@ -68,7 +68,7 @@ fn comparison() -> Comparison {
         complete: true,
         simulated: false,
     };
-    let now = |median| Now { median, p10: median, p90: median };
+    let now = |median| Typical { median, p10: median, p90: median };
     let mut shared = figure("L3", [90e9, 90.1e9], ChangeVerdict::Same);
     shared.now = Some(Tenancy { first: now(80e9), other: now(40e9), change: -0.5 });
     let figures = vec![

@@ -11,7 +11,7 @@ pub(crate) unsafe fn flush_line(line: *const u8) {
     unsafe { asm!("dc civac, {}", in(reg) line, options(nostack, preserves_flags)) };
 }
 
-/// Waits until lines flushed before are out of the caches.
+/// Waits until lines flushed before are out of the caches, and stores before it out of the core.
 pub(crate) fn flush_done() {
     // SAFETY: orders memory accesses, nothing else.
     unsafe { asm!("dsb ish", options(nostack, preserves_flags)) };

@@ -11,7 +11,7 @@ passes_fn!(tiermark_fill_zva, init ["ldr x5, [x0, #32]"], pass [
     "ldp x1, x2, [x0]",
     "ldp x3, x4, [x0, #16]",
     counted!("x4" by "#256", [".rept 4\ndc zva, x1\nadd x1, x1, #64\n.endr"], ["dc zva, x1", "add x1, x1, #64"]),
-], done ["mov x0, xzr", "dmb ishst"]);
+], done ["mov x0, xzr"]);
 
 /// Whether `dc zva` is allowed and zeroes 64 bytes, as it does on Neoverse and Cortex-A cores
 /// (Arm ARM, DCZID_EL0: bit 4 forbids, bits 3:0 are log2 of the block's 4-byte words).

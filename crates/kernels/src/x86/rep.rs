@@ -21,7 +21,6 @@ macro_rules! rep_fn {
                 $instruction,
                 "dec rdx",
                 "jnz 2b",
-                "sfence",
                 "xor eax, eax",
                 "ret",
             ]
@@ -39,7 +38,7 @@ passes_fn!(tiermark_fill_clzero, init [], pass [
     "mov rax, [rdi]",
     "mov rdx, [rdi + 24]",
     counted!("rdx" by 512, [".rept 8\nclzero\nadd rax, 64\n.endr"], "sub rdx, 64", ["clzero", "add rax, 64"]),
-], done ["sfence", "xor eax, eax"]);
+], done ["xor eax, eax"]);
 
 /// `clzero` (AMD APM volume 3: CPUID 8000_0008 EBX bit 0).
 fn clzero() -> bool {

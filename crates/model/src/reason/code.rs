@@ -21,8 +21,6 @@ pub enum ReasonCode {
     NotReproduced,
     /// Values change in one direction within visits: caches or translations were not in a steady state.
     NotSettled,
-    /// No whole pass over the memory came near the level of short windows.
-    NotSustained,
     /// This machine has shown a better figure before.
     BelowRecord,
     /// Figures of the run that mean the same differ.
@@ -73,15 +71,10 @@ impl Reason {
             Self::Migrated { .. } => ReasonCode::Migrated,
             Self::MajorFaults { .. } | Self::MinorFaults { .. } => ReasonCode::Faults,
             Self::Overhead { .. } => ReasonCode::Overhead,
-            Self::TooFew { .. }
-            | Self::NotTogether { .. }
-            | Self::StateMissed { .. }
-            | Self::RivalsOpen { .. }
-            | Self::FewPoints { .. } => ReasonCode::TooFew,
-            Self::NotSharp { .. } | Self::Scattered { .. } => ReasonCode::NotSharp,
-            Self::NotReproduced { .. } | Self::OneStay { .. } => ReasonCode::NotReproduced,
+            Self::TooFew { .. } | Self::FewPoints { .. } => ReasonCode::TooFew,
+            Self::NotSharp { .. } | Self::NoClock | Self::Scattered { .. } => ReasonCode::NotSharp,
+            Self::NotReproduced { .. } => ReasonCode::NotReproduced,
             Self::NotSettled { .. } => ReasonCode::NotSettled,
-            Self::NotSustained { .. } => ReasonCode::NotSustained,
             Self::BelowRecord { .. } => ReasonCode::BelowRecord,
             Self::Disagrees { .. } | Self::IdleAboveLoaded { .. } => ReasonCode::Contradicted,
             Self::Pairs { .. } => ReasonCode::Imprecise,
@@ -94,13 +87,10 @@ impl Reason {
         matches!(
             self,
             Self::TooFew { .. }
-                | Self::StateMissed { .. }
                 | Self::NotSharp { .. }
-                | Self::NotTogether { .. }
+                | Self::NoClock
                 | Self::NotReproduced { .. }
-                | Self::OneStay { .. }
                 | Self::NotSettled { .. }
-                | Self::NotSustained { .. }
                 | Self::Scattered { .. }
                 | Self::BelowRecord { .. }
                 | Self::Disagrees { .. }

@@ -67,27 +67,14 @@ impl Reason {
                 write!(f, "too few clean windows: {windows} in {}", count_of(*visits, "visit"))
             }
             Self::NotSharp { share } => {
-                write!(f, "the visits do not show a level: {} of their windows are near the best", percent(*share))
+                write!(f, "others use it too: visits differ, {} of them are near one level", percent(*share))
             }
-            Self::NotTogether { alone } => {
-                write!(
-                    f,
-                    "the edges of the threads add up to {}, but the threads reached them together too rarely",
-                    rate(alone)
-                )
-            }
+            Self::NoClock => f.write_str("the other hardware thread of the core was busy in most visits"),
             Self::NotReproduced { reached: 1 } => {
                 f.write_str("the best was reached in only 1 visit; 3 visits at least 1 s apart are required")
             }
             Self::NotReproduced { reached } => {
                 write!(f, "the best was reached in {reached} visits at least 1 s apart, 3 are required")
-            }
-            Self::OneStay { seconds } => {
-                write!(
-                    f,
-                    "all visits that reached the best lie within {seconds:.1} s, when the cpus may have stayed in \
-                        one state"
-                )
             }
             Self::NotSettled { change: Some(change), .. } => {
                 let way = if *change > 0.0 { "rises" } else { "falls" };
@@ -96,16 +83,6 @@ impl Reason {
             Self::NotSettled { change: None, unsettled } => {
                 write!(f, "not in a steady state: caches were still filling in {} of the visits", percent(*unsettled))
             }
-            Self::NotSustained { level, best } => {
-                let (level, best) = (rate(level), rate(best));
-                write!(
-                    f,
-                    "not sustained: windows of 0.25 ms reached {level}; the best pass over the whole memory and \
-                        the median visit reached {best} at most"
-                )
-            }
-            Self::RivalsOpen { kernel } => write!(f, "{kernel} may be faster: too few comparisons to decide"),
-            Self::StateMissed { state } => write!(f, "too few visits while {}", state.words()),
             Self::Scattered { half_width } => write!(f, "visits differ: interval ±{}", percent(*half_width)),
             Self::BelowRecord { record, is_time, date } => {
                 let record = time_or_rate(record, *is_time);

@@ -15,8 +15,8 @@ mod series;
 use std::time::Duration;
 
 use tiermark_engine::accounting::StepAccounting;
-use tiermark_engine::analyse::analyse;
-use tiermark_engine::{Fault, Host, Rig, Shot};
+use tiermark_engine::analyse::{Deductions, analyse};
+use tiermark_engine::{Fault, Host, Interruptions, Rig, Shot};
 use tiermark_model::messages::active as says;
 use tiermark_model::{Machine, Metric, Refusal, Step, Unit, WatchActive, WatchBest, WatchShared};
 use tiermark_stats::Side;
@@ -59,6 +59,7 @@ pub struct Active {
     clock: Series,
     lasting: Lasting,
     pings: Pings,
+    interruptions: Interruptions,
     purse: Purse,
     overhead: Overhead,
     /// Whether the user knows that too little of the budget is left for the cells.
@@ -101,6 +102,7 @@ impl Active {
             clock: Series::new(Side::High, None),
             lasting: Lasting::new(options.interval),
             pings: Pings::new(pinged),
+            interruptions: Interruptions::default(),
             purse: Purse::new(options.budget, options.interval),
             overhead: Overhead::new(options.budget),
             told: false,
@@ -194,8 +196,10 @@ impl Active {
         if !had_its_cpu(shot) {
             return;
         }
+        self.interruptions.add(host.now(), shot);
+        let deductions = self.deductions(host);
+        let result = analyse(shot, &self.cells[index].accounting, deductions);
         let cell = &mut self.cells[index];
-        let result = analyse(shot, &cell.accounting, host.bench().overheads.stamp_ns);
         cell.series.add(host.now(), result.clean().collect());
         if cell.figure == Figure::Latency(Some(1)) {
             self.clock.add(host.now(), result.core_hz);
@@ -223,11 +227,14 @@ impl Active {
     fn look(&mut self, index: usize, host: &dyn Host) -> Result<(f64, Option<f64>), Fault> {
         let after = host.now() - self.cells[index].seen;
         let shot = self.shoot(index, Duration::ZERO)?;
-        let cell = &mut self.cells[index];
-        cell.seen = host.now();
-        let seen = analyse(&shot, &cell.accounting, host.bench().overheads.stamp_ns).clean().next();
+        self.cells[index].seen = host.now();
+        let seen = analyse(&shot, &self.cells[index].accounting, self.deductions(host)).clean().next();
         let seen = seen.filter(|_| had_its_cpu(&shot));
         Ok((after, seen))
+    }
+
+    fn deductions(&self, host: &dyn Host) -> Deductions<'_> {
+        Deductions { stamp_ns: host.bench().overheads.stamp_ns, interruptions: &self.interruptions }
     }
 
     fn newest(&self, figure: Figure) -> Option<f64> {
@@ -284,7 +291,7 @@ impl Cell {
         let record = planned.of.and_then(|(probe, method)| record(probe, method, step, unit, host.machine()));
         Self {
             figure: planned.figure,
-            accounting: StepAccounting::of(step),
+            accounting: StepAccounting::of(step, host.machine()),
             rig: Some(rig),
             series: Series::new(side, record),
             bytes: step.setup.total_bytes().0,

@@ -122,7 +122,7 @@ fn pooled(of: &[&Observation], measured: usize) -> Verdict {
             if verdict.grade == Grade::Invalid { verdict } else { verdict.and(&o.verdict) }
         });
     }
-    let doubted: Vec<&&Observation> = of.iter().filter(|o| o.verdict.grade != Grade::Trusted).collect();
+    let doubted: Vec<&&Observation> = of.iter().filter(|o| !o.verdict.grade.is_number()).collect();
     if doubted.len() as f64 > DOUBTED * of.len() as f64 {
         let reason = Reason::Pairs { doubted: doubted.len() as u64, of: of.len() as u64 };
         // If most pairs are bounds, the median is one too; otherwise it is as doubtful as the best of them.

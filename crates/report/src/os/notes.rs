@@ -2,7 +2,7 @@
 
 use crate::remark::remark;
 use tiermark_model::messages::shapes::codes;
-use tiermark_model::{Finding, Grade, Labels, OsGroup, Unit};
+use tiermark_model::{Finding, Labels, OsGroup, Unit};
 use tiermark_page::{Ink, Page, Text, paragraph, text};
 
 use super::points::name;
@@ -17,7 +17,7 @@ const WAKING: &str = "pipe ping-pong";
 /// Where a channel's curve bends, in words.
 pub(super) fn knee(finding: &Finding) -> Option<Page> {
     let mut text = text![name(finding), ": ", remark(finding)?];
-    if finding.value.is_some() && finding.verdict.grade != Grade::Trusted {
+    if finding.value.is_some() && !finding.verdict.grade.is_number() {
         text += format!("; {}, because numbers that it is derived from are", finding.verdict.grade);
     }
     Some(paragraph("  ", text, Ink::Plain))

@@ -13,8 +13,8 @@ use crate::order::{first, grouped};
 use crate::parts::{RunSection, parts};
 use crate::selection::Selection;
 
-/// A share of a figure by which `now` has to differ to be shown.
-const DIFFERS: f64 = 0.1;
+/// A share of a figure by which the best has to be better to be shown.
+const DIFFERS: f64 = 0.05;
 
 /// The part of a row's name that marks random accesses to memory: `DRAM random`.
 const RANDOM: &str = " random";
@@ -69,10 +69,11 @@ impl<'a> Figure<'a> {
         self.finding.verdict.is_refused()
     }
 
-    /// What a program got meanwhile, where that is over 10 % from the figure.
-    pub(crate) fn now(&self) -> Option<tiermark_model::Now> {
-        let (now, value) = (self.seen?.now?, self.finding.value?);
-        (now.median.is_finite() && (now.median / value - 1.0).abs() > DIFFERS).then_some(now)
+    /// The best that was sustained, where that is over 5 % better than the figure.
+    pub(crate) fn best(&self) -> Option<f64> {
+        let (best, value) = (self.seen?.best?, self.finding.value?);
+        let ratio = if self.finding.unit == tiermark_model::Unit::Ns { value / best } else { best / value };
+        (ratio.is_finite() && ratio > 1.0 + DIFFERS).then_some(best)
     }
 
     /// Half the width of the interval by this run alone over the value, where that is wider than wanted: more visits

@@ -1,6 +1,6 @@
 //! What stands under the ladder: the meaning of its marks, and what its figures were measured over.
 
-use tiermark_model::{Labels, StateKind};
+use tiermark_model::{Grade, Labels, StateKind};
 use tiermark_page::{Ink, Page, paragraph, percent};
 
 use super::figures::{Figure, Survey, TierRow};
@@ -33,8 +33,12 @@ pub(super) fn key<'a>(survey: &Survey<'a>) -> Page {
     let sizes = || survey.rows.iter().filter_map(|row| size(row, &survey.run.machine));
     let in_parentheses = sizes().any(|size| matches!(size, TierSize::Declared(_)));
     parts.extend(in_parentheses.then(|| "sizes in\u{a0}(\u{a0}) are declared, not measured".to_owned()));
-    let now = survey.figures().any(|figure| figure.now().is_some());
-    parts.extend(now.then(|| "now: what a program got (median of the run), where it differs by over 10 %".to_owned()));
+    let shared = survey.figures().any(|figure| figure.grade() == Grade::Shared);
+    parts.extend(shared.then(|| {
+        "shared: others use the same cache or memory; the figure is what a program typically got (median)".to_owned()
+    }));
+    let best = survey.figures().any(|figure| figure.best().is_some());
+    parts.extend(best.then(|| "best: reached by a tenth of the visits, where over 5 % better".to_owned()));
     parts.extend(placed(survey));
     parts.extend(wide(survey));
     let only = only_core(survey.run, &survey.experiments).filter(|_| survey.cores().is_none());

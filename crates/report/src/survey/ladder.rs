@@ -1,5 +1,4 @@
-//! The ladder of a survey: a row a tier with its undisturbed figures, and below it what programs got, where that
-//! differs.
+//! The ladder of a survey: a row a tier with its figures, and below it the best that was reached, where that differs.
 //!
 //! # To add a column
 //!
@@ -44,23 +43,23 @@ fn spans(survey: &Survey<'_>) -> Vec<(usize, Text)> {
     spans.map(|(span, heading)| (span, Text::from(heading) + rate_unit())).collect()
 }
 
-/// A line of the ladder: a tier, or what programs got of it.
+/// A line of the ladder: a tier, or the best that was reached of it.
 struct Line<'a> {
     row: &'a TierRow<'a>,
-    is_now: bool,
+    is_best: bool,
 }
 
 impl Line<'_> {
     fn cell(&self, figure: Option<&Figure<'_>>) -> Option<Cell> {
         let figure = figure?;
-        if !self.is_now {
+        if !self.is_best {
             return Some(cell(figure));
         }
-        Some(Cell::inked(plain(figure.now()?.median, figure.finding.unit), Ink::Dim))
+        Some(Cell::inked(plain(figure.best()?, figure.finding.unit), Ink::Dim))
     }
 
     fn name(&self) -> Cell {
-        if self.is_now { Cell::inked("  now", Ink::Dim) } else { Cell::new(&self.row.name) }
+        if self.is_best { Cell::inked("  best", Ink::Dim) } else { Cell::new(&self.row.name) }
     }
 }
 
@@ -69,12 +68,12 @@ fn table(survey: &Survey<'_>, has_latency: bool, spans: &[(usize, Text)]) -> Tab
     let lines = survey.rows.iter().flat_map(|row| {
         let rates = spans.iter().flat_map(|(span, _)| row.rates[*span].iter().flatten());
         let figures = row.latency.iter().filter(|_| has_latency).chain(rates);
-        let has_now = figures.into_iter().any(|figure| figure.now().is_some());
-        // A line of figures, and one of `now` where a figure has it.
-        [Some(false), has_now.then_some(true)].into_iter().flatten().map(move |is_now| Line { row, is_now })
+        let has_best = figures.into_iter().any(|figure| figure.best().is_some());
+        // A line of figures, and one of the best where a figure has it.
+        [Some(false), has_best.then_some(true)].into_iter().flatten().map(move |is_best| Line { row, is_best })
     });
     let lines: Vec<Line<'_>> = lines.collect();
-    let size = |line: &Line<'_>| size(line.row, &survey.run.machine).filter(|_| !line.is_now).map(Cell::new);
+    let size = |line: &Line<'_>| size(line.row, &survey.run.machine).filter(|_| !line.is_best).map(Cell::new);
     let table = Table::of(&lines).texts("", Line::name).when(has_latency, |table| {
         table.numbers("size", size).numbers("latency|idle, ns", |line| line.cell(line.row.latency.as_ref()))
     });
@@ -155,8 +154,8 @@ fn walks(survey: &Survey<'_>) -> Page {
     for row in survey.rows.iter().filter(|row| !row.walks.is_empty()) {
         let each = row.walks.iter().map(|(page, figure)| {
             let unit = if figure.finding.value.is_some() { " ns" } else { "" };
-            let now = figure.now().map(|now| format!(", now {}", nanoseconds(now.median))).unwrap_or_default();
-            shown(figure) + format!("{unit}{now} ({})", pages(page))
+            let best = figure.best().map(|best| format!(", best {}", nanoseconds(best))).unwrap_or_default();
+            shown(figure) + format!("{unit}{best} ({})", pages(page))
         });
         let bytes = row.walks.iter().find_map(|(_, figure)| figure.finding.labels.number(Labels::SIZE));
         let over = bytes.map(|bytes| format!(" over {}", Bytes(bytes))).unwrap_or_default();

@@ -33,7 +33,7 @@ pub(super) fn mark(figure: &Figure<'_>) -> Option<Mark> {
         Grade::Bound if figure.finding.unit == Unit::Ns => Some(Mark::AtMost),
         Grade::Bound => Some(Mark::AtLeast),
         Grade::Suspect => Some(Mark::Doubted),
-        Grade::Trusted => None,
+        Grade::Trusted | Grade::Shared => None,
     }
 }
 
@@ -124,9 +124,9 @@ pub(crate) fn in_its_unit(figure: &Figure<'_>, value: f64) -> Number {
     }
 }
 
-/// What a program got, with the 10th and the 90th percentile of visits: `34.4 (18.6–48.2)`, or `34.4 ns (18.6–48.2)`.
+/// What a program typically got, with the 10th and the 90th percentile of visits: `34.4 (18.6–48.2)`, or `34.4 ns (18.6–48.2)`.
 pub(crate) fn now_text(figure: &Figure<'_>, has_unit: bool) -> Option<Text> {
-    let now = figure.seen?.now?;
+    let now = figure.seen?.typical?;
     let [median, p10, p90] = [now.median, now.p10, now.p90].map(|value| in_its_unit(figure, value));
     let median = if has_unit { median.with_unit() } else { median };
     Some(text![median, " (", p10, "–", p90, ")"])

@@ -6,7 +6,7 @@ use tiermark_model::{Check, CheckResult, Drift, Grade, Reason, Refusal, Run, Sta
 use tiermark_page::{Detail, Ink, Page, Text, paragraph, space, text};
 
 use super::figures::{Figure, Survey};
-use super::marks::{is_shared_tier, now_text, plain, shown, with_unit};
+use super::marks::{in_its_unit, is_shared_tier, now_text, plain, shown, with_unit};
 use super::result::{at, below_record, failed, is_time, not_resolved, why_not_resolved};
 use super::states::{GUTTER, StepNames, labelled, states};
 use super::words;
@@ -191,9 +191,10 @@ fn of_states(survey: &Survey<'_>) -> Vec<Note> {
         let of_time = words::share(shared.share);
         let who =
             format!("Other programs or guests use your {cache} and DRAM {of_time} of the time: {} was ", figure.name());
-        let now = now_text(&figure, true).unwrap_or_default();
-        let text = text![who, now, ", ", shown(&figure), " undisturbed"];
-        notes.push(note(text, "plan with the value `now`, not with the undisturbed figure"));
+        let got = now_text(&figure, true).unwrap_or_default();
+        let best = figure.best().map(|best| in_its_unit(&figure, best).into()).unwrap_or_else(|| shown(&figure));
+        let text = text![who, got, ", ", best, " at best"];
+        notes.push(note(text, "plan with the typical value, not with the best"));
     }
     notes
 }
@@ -205,11 +206,11 @@ fn steady(guest: bool) -> &'static str {
     }
 }
 
-/// The figure of a shared tier that the run's own median is furthest from.
+/// The figure of a shared tier whose best is furthest from what programs typically got.
 fn slowed<'a>(survey: &Survey<'a>) -> Option<Figure<'a>> {
     let loss = |figure: &Figure<'_>| {
-        let (now, value) = (figure.now()?, figure.finding.value?);
-        Some(if is_time(figure) { now.median / value } else { value / now.median })
+        let (best, value) = (figure.best()?, figure.finding.value?);
+        Some(if is_time(figure) { value / best } else { best / value })
     };
     let shared = survey.rows.iter().filter(|row| is_shared_tier(&row.name, &survey.run.machine));
     let figures = shared.flat_map(|row| row.figures()).filter(|figure| loss(figure).is_some_and(f64::is_finite));

@@ -142,6 +142,7 @@ fn counts(survey: &Survey<'_>) -> String {
         all => format!("{trusted} of {all} figures trusted"),
     }];
     for (count, one, many) in [
+        (of(&|f| f.grade() == Grade::Shared), "shared", "shared"),
         (of(&|f| f.grade() == Grade::Bound), "bound", "bounds"),
         (of(&|f| f.grade() == Grade::Suspect), "in doubt", "in doubt"),
         (of(&|f| f.is_withheld()), "withheld", "withheld"),

@@ -14,6 +14,7 @@ fn reason_of(figure: &Figure<'_>) -> Option<Why> {
     let of_bound = figure.finding.verdict.reasons.iter().map(Why::of_bound).min();
     match figure.grade() {
         Grade::Trusted => None,
+        Grade::Shared => Some(Why::NotSharp),
         Grade::Bound => Some(of_bound.unwrap_or(Why::Otherwise)),
         Grade::Suspect => Some(if of_bound == Some(Why::BelowRecord) { Why::BelowRecord } else { Why::InDoubt }),
         Grade::Invalid if figure.is_unmeasured() => Some(Why::Unmeasured),
@@ -44,13 +45,9 @@ pub(crate) fn why(run: &Run) -> Page {
     for (why, group) in &groups {
         out += heading(why.title());
         out += match why {
-            Why::Withheld
-            | Why::Unmeasured
-            | Why::InDoubt
-            | Why::Contradicted
-            | Why::NotSettled
-            | Why::NotSustained
-            | Why::Otherwise => reasons(group),
+            Why::Withheld | Why::Unmeasured | Why::InDoubt | Why::Contradicted | Why::NotSettled | Why::Otherwise => {
+                reasons(group)
+            }
             Why::BelowRecord => records(group) + further(*why, group),
             Why::NotSharp | Why::NotReproduced | Why::TooFew | Why::Scattered => edges(group) + further(*why, group),
         };

@@ -99,7 +99,6 @@ pub(crate) enum Why {
     NotSharp,
     NotReproduced,
     NotSettled,
-    NotSustained,
     TooFew,
     Scattered,
     Otherwise,
@@ -113,7 +112,6 @@ impl Why {
             ReasonCode::Contradicted => Self::Contradicted,
             ReasonCode::NotReproduced => Self::NotReproduced,
             ReasonCode::NotSettled => Self::NotSettled,
-            ReasonCode::NotSustained => Self::NotSustained,
             ReasonCode::TooFew => Self::TooFew,
             _ if matches!(reason, Reason::Scattered { .. }) => Self::Scattered,
             ReasonCode::NotSharp => Self::NotSharp,
@@ -129,11 +127,12 @@ impl Why {
             Self::InDoubt => "In doubt: a property of the figure could not be proven",
             Self::BelowRecord => "Below this machine's record",
             Self::Contradicted => "Bounds: figures that mean the same differ",
-            Self::NotSharp => "Bounds: the visits do not show a level that windows pile up at",
+            Self::NotSharp => {
+                "Shared: others use the same cache or memory, so the figure is what a program typically got"
+            }
             Self::NotReproduced => "Bounds: the best was reached too seldom (3 visits at least 1 s apart needed)",
             Self::NotSettled => "Bounds: not in steady state, the values still changed within visits",
-            Self::NotSustained => "Bounds: short windows were faster than any pass over the whole memory",
-            Self::TooFew => "Bounds: too few windows, states of the machine or comparisons of kernels",
+            Self::TooFew => "Bounds: too few visits",
             Self::Scattered => "Bounds: visits differ too much",
             Self::Otherwise => "Bounds for other reasons",
         }
@@ -161,7 +160,7 @@ impl Why {
             ),
             Self::NotSharp => format!("stop other programs (`tiermark doctor` names them), or {longer}"),
             Self::NotSettled => "other work may evict the caches all the time: measure at a quieter hour".to_owned(),
-            Self::NotSustained | Self::NotReproduced | Self::TooFew | Self::Scattered | Self::Otherwise => longer,
+            Self::NotReproduced | Self::TooFew | Self::Scattered | Self::Otherwise => longer,
         }
     }
 }

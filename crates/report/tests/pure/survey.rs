@@ -33,7 +33,7 @@ fn bounds() -> Made {
         figure.verdict.bound(Reason::NotSharp { share: 0.021 });
         let worse = if figure.op.is_none() { 1.6 } else { 0.7 };
         let median = figure.value * worse;
-        figure.now = Some(Now { median, p10: median * 0.9, p90: median * 1.2 });
+        figure.now = Some(Typical { median, p10: median * 0.9, p90: median * 1.2 });
     }
     let twice = made.figure("L2", "copy", "all");
     twice.verdict.bound(Reason::NotReproduced { reached: 2 });
@@ -432,7 +432,7 @@ proptest! {
         let mut made = moving();
         for figure in &mut made.figures {
             (figure.value, figure.half_width) = (number, number);
-            figure.now = Some(Now { median: number, p10: number, p90: number });
+            figure.now = Some(Typical { median: number, p10: number, p90: number });
             figure.in_states.iter_mut().for_each(|s| s.value = number);
         }
         for state in &mut made.states {

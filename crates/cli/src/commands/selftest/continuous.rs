@@ -151,7 +151,7 @@ fn row(size: Bytes, levels: [Level; 2], visits: &Experiment) -> Option<Continuou
     let of_size =
         |finding: &&tiermark_model::Finding| finding.metric == Quantity::Latency && finding.labels.size() == Some(size);
     let found = visits.findings.iter().find(of_size)?;
-    let now = visits.observations.iter().find(|seen| seen.labels.size() == Some(size)).and_then(|seen| seen.now);
+    let now = visits.observations.iter().find(|seen| seen.labels.size() == Some(size)).and_then(|seen| seen.typical);
     let (value, verdict) = (found.value, found.verdict.clone());
     Some(ContinuousRow { size, levels, value, now: now.map(|now| now.median), verdict })
 }

@@ -72,7 +72,7 @@ impl Made {
         };
         let visits = Visits { list: (0..self.visits).map(visit).collect(), ..Visits::default() };
         let edge = EdgeSeen { share: 0.5, windows: 60, visits: 60, reached: 9, within: None };
-        let now = Now { median: self.value * worse, p10: self.value, p90: self.value };
+        let now = Typical { median: self.value * worse, p10: self.value, p90: self.value };
         let per_cycle = |ghz: f64| match self.metric {
             Metric::Latency => PerCycle { value: self.value * ghz, unit: Unit::Cycles },
             Metric::Bandwidth => PerCycle { value: self.value / ghz / 1e9, unit: Unit::BytesPerCycle },

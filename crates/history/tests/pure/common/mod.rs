@@ -242,7 +242,7 @@ fn observation(step: &Step, value: f64) -> Observation {
         per_cycle: Some(PerCycle { value: 5.0, unit: Unit::Cycles }),
         clock_slope: Some(1.0),
         record: Some(value * 1.02),
-        now: Some(Now { median: value * 1.1, p10: value, p90: value * 1.5 }),
+        typical: Some(Typical { median: value * 1.1, p10: value, p90: value * 1.5 }),
         passes: Some(Passes { count: 4, best: value * 0.98 }),
         edge: Some(EdgeSeen { share: 0.4, windows: 800, visits: 100, reached: 12, within: None }),
         state: Some(StateKind::Near),

@@ -13,7 +13,7 @@ pub(crate) struct MadeFigure {
     /// Half of the interval over the value.
     pub(crate) half_width: f64,
     pub(crate) verdict: Verdict,
-    pub(crate) now: Option<Now>,
+    pub(crate) now: Option<Typical>,
     pub(crate) edge: Option<EdgeSeen>,
     pub(crate) in_states: Vec<InState>,
 }
@@ -72,7 +72,7 @@ pub(crate) fn all_fine() -> Made {
         value,
         half_width: 0.004,
         verdict: Verdict::trusted(),
-        now: Some(Now { median: value * 1.02, p10: value * 0.98, p90: value * 1.05 }),
+        now: Some(Typical { median: value * 1.02, p10: value * 0.98, p90: value * 1.05 }),
         edge: Some(EdgeSeen { share: 0.2, windows: 900, visits: 120, reached: 9, within: None }),
         in_states: vec![],
     };

@@ -1,0 +1,219 @@
+//! What a program typically got: the median over visits, each weighted by the time that it speaks for.
+
+use std::ops::Range;
+
+use tiermark_model::{Mode, Typical};
+use tiermark_stats::{APART_SECONDS, Rng, student_quantile};
+
+/// Resamples of the bootstrap: a standard deviation is then known to 5 % (Davison & Hinkley 1997, §2.5.2).
+const RESAMPLES: usize = 200;
+/// Visits are of two groups where these lie further apart than this share and each has this share of the time: then a
+/// median over both would jump when one of them passes a half.
+const GROUPS: Valley = Valley { apart: 0.1, share: 0.1 };
+/// Levels are told from here on.
+const LEVELS: Valley = Valley { apart: 0.03, share: 0.15 };
+/// Share of the distance between two groups that has no visit in it, at least: scatter around one middle has no stretch
+/// as wide.
+const VALLEY: f64 = 0.5;
+
+/// A visit: when it was, and its value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Sample {
+    pub(super) at: f64,
+    pub(super) value: f64,
+}
+
+/// A value, and the time that it speaks for.
+type Weighted = (f64, f64);
+
+/// A typical value, and half of its 95 % interval by this run alone.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Middle {
+    pub(super) value: f64,
+    pub(super) half: f64,
+}
+
+impl Middle {
+    /// Of visits in order of time. The standard error comes from resampling whole moments, since visits of one moment
+    /// have one cause (a cluster bootstrap; Davison & Hinkley 1997, §3.8). If the halves of the run differ by more than
+    /// two of it, half of the difference is added.
+    pub(super) fn of(visits: &[Sample], seed: u64) -> Option<Self> {
+        let all = weighted(visits);
+        let limit = GROUPS.limit(&all);
+        let value = over_groups(&all, limit)?;
+        let moments = moments(visits);
+        let mut rng = Rng::new(seed);
+        let mut resampled = || {
+            let drawn = (0..moments.len()).flat_map(|_| moments[rng.below(moments.len())].clone());
+            over_groups(&drawn.map(|index| all[index]).collect::<Vec<_>>(), limit)
+        };
+        let drawn: Vec<f64> = (0..RESAMPLES).filter_map(|_| resampled()).collect();
+        let count = drawn.len().max(1) as f64;
+        let mean = drawn.iter().sum::<f64>() / count;
+        let variance = drawn.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count;
+        // The variance of resamples of n clusters is too small by (n - 1) / n (Davison & Hinkley 1997, section 2.3).
+        let clusters = moments.len().max(2) as f64;
+        let se = (variance * clusters / (clusters - 1.0)).sqrt();
+        let (early, late) = all.split_at(all.len() / 2);
+        let apart = over_groups(early, limit).zip(over_groups(late, limit)).map_or(0.0, |(a, b)| (a - b).abs());
+        let drift = if apart > 2.0 * se { apart / 2.0 } else { 0.0 };
+        Some(Self { value, half: student_quantile(clusters - 1.0)? * se + drift })
+    }
+}
+
+/// The median visit, and the 10th and the 90th percentile, by the time that each visit speaks for.
+pub(super) fn spread(visits: &[Sample]) -> Option<Typical> {
+    let mut all = weighted(visits);
+    all.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    Some(Typical { median: quantile(&all, 0.5)?, p10: quantile(&all, 0.1)?, p90: quantile(&all, 0.9)? })
+}
+
+/// The levels that visits pile up at, with their shares of the time, where there are two.
+pub(super) fn levels(visits: &[Sample]) -> Vec<Mode> {
+    let all = weighted(visits);
+    let Some(limit) = LEVELS.limit(&all) else { return Vec::new() };
+    let groups = groups(&all, Some(limit));
+    let total = time(&all);
+    let mode = |group: &Vec<Weighted>| Some(Mode { value: quantile(group, 0.5)?, share: time(group) / total });
+    groups.iter().filter_map(mode).collect()
+}
+
+/// Visits in order of time, each with the time up to half way to its neighbours.
+fn weighted(visits: &[Sample]) -> Vec<Weighted> {
+    let span = |at: usize| {
+        let (before, after) = (at.saturating_sub(1), (at + 1).min(visits.len() - 1));
+        (visits[after].at - visits[before].at).max(f64::MIN_POSITIVE)
+    };
+    visits.iter().enumerate().map(|(at, visit)| (visit.value, span(at))).collect()
+}
+
+fn time(all: &[Weighted]) -> f64 {
+    all.iter().map(|(_, span)| span).sum()
+}
+
+/// A quantile by time of rising values.
+fn quantile(rising: &[Weighted], q: f64) -> Option<f64> {
+    let wanted = q * time(rising);
+    let mut passed = 0.0;
+    let found = rising.iter().find(|(_, span)| {
+        passed += span;
+        passed >= wanted
+    });
+    found.or(rising.last()).map(|(value, _)| *value)
+}
+
+/// Values on either side of a limit, each side rising.
+fn groups(all: &[Weighted], limit: Option<f64>) -> Vec<Vec<Weighted>> {
+    let mut sorted = all.to_vec();
+    sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let at = limit.map_or(sorted.len(), |limit| sorted.partition_point(|(value, _)| *value < limit));
+    let upper = sorted.split_off(at);
+    [sorted, upper].into_iter().filter(|group| !group.is_empty()).collect()
+}
+
+/// The mean of the groups' medians, weighted by their time; of one group its median.
+fn over_groups(all: &[Weighted], limit: Option<f64>) -> Option<f64> {
+    let groups = groups(all, limit);
+    let medians = groups.iter().map(|group| Some(time(group) * quantile(group, 0.5)?));
+    Some(medians.sum::<Option<f64>>()? / time(all)).filter(|value| value.is_finite() && !all.is_empty())
+}
+
+/// How two groups lie apart.
+#[derive(Debug, Clone, Copy)]
+struct Valley {
+    /// Distance of their medians, as a share of the lower one.
+    apart: f64,
+    /// Share of the time of each, at least.
+    share: f64,
+}
+
+impl Valley {
+    /// The middle of the widest stretch without visits between two groups.
+    fn limit(self, all: &[Weighted]) -> Option<f64> {
+        let mut sorted = all.to_vec();
+        sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        let total = time(&sorted);
+        let widest = sorted.windows(2).enumerate().max_by(|(_, a), (_, b)| {
+            let gap = |pair: &[Weighted]| pair[1].0 / pair[0].0;
+            gap(a).total_cmp(&gap(b))
+        })?;
+        let (at, pair) = widest;
+        let limit = (pair[0].0 * pair[1].0).sqrt();
+        let (low, high) = sorted.split_at(at + 1);
+        let (below, above) = (quantile(low, 0.5)?, quantile(high, 0.5)?);
+        let is_large = |group: &[Weighted]| time(group) >= self.share * total;
+        let is_valley = (pair[1].0 / pair[0].0).ln() >= VALLEY * (above / below).ln();
+        (above / below - 1.0 > self.apart && is_large(low) && is_large(high) && is_valley).then_some(limit)
+    }
+}
+
+/// The visits of each moment: of as many seconds as separate two.
+fn moments(visits: &[Sample]) -> Vec<Range<usize>> {
+    let mut moments: Vec<Range<usize>> = Vec::new();
+    let mut began = f64::NEG_INFINITY;
+    for (index, visit) in visits.iter().enumerate() {
+        match moments.last_mut().filter(|_| visit.at - began < APART_SECONDS) {
+            Some(moment) => moment.end = index + 1,
+            None => {
+                began = visit.at;
+                moments.push(index..index + 1);
+            }
+        }
+    }
+    moments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn visits(value: impl Fn(usize) -> f64) -> Vec<Sample> {
+        (0..200).map(|index| Sample { at: index as f64 * 0.1, value: value(index) }).collect()
+    }
+
+    #[test]
+    fn two_states_are_weighed_by_their_time() {
+        // 30 % of the time at 28, else at 55: a median says 55, and 28 as soon as the share passes a half.
+        let seen = visits(|index| if index % 10 < 3 { 28.0 } else { 55.0 });
+        let middle = Middle::of(&seen, 1).unwrap();
+        assert!((middle.value - (0.3 * 28.0 + 0.7 * 55.0)).abs() < 0.5, "{middle:?}");
+        let levels = levels(&seen);
+        assert_eq!(levels.len(), 2, "{levels:?}");
+        assert!((levels[0].share - 0.3).abs() < 0.02 && levels[1].value == 55.0, "{levels:?}");
+    }
+
+    #[test]
+    fn scatter_around_one_middle_is_its_median() {
+        let mut rng = Rng::new(3);
+        let scatter: Vec<f64> = (0..200).map(|_| 40.0 * (1.0 + 0.05 * rng.normal())).collect();
+        let seen = visits(|index| scatter[index]);
+        let middle = Middle::of(&seen, 1).unwrap();
+        assert!((middle.value / 40.0 - 1.0).abs() < 0.02 && middle.half < 1.0, "{middle:?}");
+        assert_eq!(levels(&seen), []);
+        let spread = spread(&seen).unwrap();
+        assert!(spread.p10 < middle.value && middle.value < spread.p90);
+    }
+
+    #[test]
+    fn the_interval_holds_the_middle_of_other_hours_as_often_as_it_says() {
+        // Moments of a second differ by 3 %, visits within one by 1 %.
+        let mut held = 0;
+        for seed in 0..200 {
+            let mut rng = Rng::new(seed);
+            let moments: Vec<f64> = (0..20).map(|_| 1.0 + 0.03 * rng.normal()).collect();
+            let values: Vec<f64> = (0..200).map(|i| 40.0 * moments[i / 10] * (1.0 + 0.01 * rng.normal())).collect();
+            let middle = Middle::of(&visits(|index| values[index]), seed).unwrap();
+            held += usize::from((middle.value - 40.0).abs() <= middle.half);
+        }
+        assert!(held >= 184, "{held} of 200");
+    }
+
+    #[test]
+    fn nothing_comes_of_nothing() {
+        assert_eq!(Middle::of(&[], 1), None);
+        assert_eq!(spread(&[]), None);
+        assert_eq!(levels(&[]), []);
+        let one = Middle::of(&[Sample { at: 1.0, value: 5.0 }], 1).unwrap();
+        assert_eq!(one.value, 5.0);
+    }
+}

@@ -1,0 +1,122 @@
+//! How often, for how long and with what share of the time a cpu is taken away from the threads that measure on it.
+
+use std::collections::BTreeMap;
+
+use tiermark_model::{CpuId, CpuInterruptions};
+
+use crate::analyse::LONG_NS;
+use crate::host::Shot;
+
+/// A watch says what share of the time interruptions take now: of the last second, and of as many seconds before it as
+/// make this much time of watching, ns. 8,600 interruptions a second then are 170, known to 8 %.
+const WATCHED_NS: f64 = 20e6;
+const RECENT_SECONDS: f64 = 1.0;
+
+/// What a thread saw on its cpu in one visit, while it did nothing but read the clock.
+#[derive(Debug, Clone, Copy)]
+struct Watch {
+    at: f64,
+    ns: f64,
+    short_ns: f64,
+}
+
+/// The interruptions of a run.
+#[derive(Debug, Clone, Default)]
+pub struct Interruptions {
+    by_cpu: BTreeMap<CpuId, Seen>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Seen {
+    watches: Vec<Watch>,
+    watched_ns: f64,
+    gaps_ns: Vec<f32>,
+}
+
+impl Interruptions {
+    /// Adds what the threads of a shot saw.
+    pub fn add(&mut self, at: f64, shot: &Shot) {
+        for thread in shot.threads.iter().filter(|thread| thread.idle.ns > 0.0) {
+            let seen = self.by_cpu.entry(thread.guard.cpu).or_default();
+            let gaps = thread.idle.gaps_ns.iter().map(|gap| f64::from(*gap));
+            let short_ns = gaps.filter(|gap| *gap <= LONG_NS).sum();
+            seen.watches.push(Watch { at, ns: thread.idle.ns, short_ns });
+            seen.watched_ns += thread.idle.ns;
+            seen.gaps_ns.extend(&thread.idle.gaps_ns);
+        }
+    }
+
+    /// Share of the time that interruptions of up to 20 µs take on a cpu now; 0 where nothing is known of it.
+    pub fn short_share(&self, cpu: CpuId) -> f64 {
+        let Some(seen) = self.by_cpu.get(&cpu) else { return 0.0 };
+        let last = seen.watches.last().map_or(0.0, |watch| watch.at);
+        let (mut ns, mut short_ns) = (0.0, 0.0);
+        for watch in seen.watches.iter().rev() {
+            if ns >= WATCHED_NS && watch.at < last - RECENT_SECONDS {
+                break;
+            }
+            (ns, short_ns) = (ns + watch.ns, short_ns + watch.short_ns);
+        }
+        if ns > 0.0 { short_ns / ns } else { 0.0 }
+    }
+
+    /// The interruptions of each cpu over the run.
+    pub fn of_cpus(&self) -> Vec<CpuInterruptions> {
+        self.by_cpu.iter().map(|(cpu, seen)| seen.summary(*cpu)).collect()
+    }
+}
+
+impl Seen {
+    fn summary(&self, cpu: CpuId) -> CpuInterruptions {
+        let mut gaps: Vec<f64> = self.gaps_ns.iter().map(|gap| f64::from(*gap)).collect();
+        gaps.sort_unstable_by(f64::total_cmp);
+        let long = &gaps[gaps.partition_point(|gap| *gap <= LONG_NS)..];
+        let at = |q: f64| tiermark_stats::quantile(&gaps, q);
+        CpuInterruptions {
+            cpu,
+            watched_seconds: self.watched_ns / 1e9,
+            count: gaps.len() as u64,
+            long: long.len() as u64,
+            share: gaps.iter().sum::<f64>() / self.watched_ns,
+            long_share: long.iter().sum::<f64>() / self.watched_ns,
+            median_ns: at(0.5),
+            p99_ns: at(0.99),
+            longest_ns: gaps.last().copied(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::{Guard, IdleWatch, ThreadShot};
+
+    fn shot(gaps_ns: &[f32]) -> Shot {
+        let idle = IdleWatch { ns: 200_000.0, gaps_ns: gaps_ns.to_vec() };
+        let guard = Guard { cpu: 3, seen_on: [3, 3], ..Guard::default() };
+        Shot { threads: vec![ThreadShot { idle, guard, ..ThreadShot::default() }], ..Shot::default() }
+    }
+
+    #[test]
+    fn the_share_is_that_of_the_last_second_or_of_enough_watching() {
+        let mut seen = Interruptions::default();
+        assert_eq!(seen.short_share(3), 0.0);
+        // 2 % of the time for ten seconds, then 5 %.
+        (0..1_000).for_each(|i| seen.add(f64::from(i) * 0.01, &shot(&[2_000.0, 2_000.0])));
+        (0..200).for_each(|i| seen.add(10.0 + f64::from(i) * 0.01, &shot(&[10_000.0])));
+        assert!((seen.short_share(3) - 0.05).abs() < 1e-9);
+        assert_eq!(seen.short_share(0), 0.0, "another cpu");
+    }
+
+    #[test]
+    fn long_ones_are_told_apart() {
+        let mut seen = Interruptions::default();
+        (0..99).for_each(|i| seen.add(f64::from(i), &shot(&[2_000.0])));
+        seen.add(99.0, &shot(&[100_000.0]));
+        let [all] = seen.of_cpus().try_into().unwrap();
+        assert_eq!((all.cpu, all.count, all.long), (3, 100, 1));
+        assert!((all.long_share - 0.005).abs() < 1e-9 && (all.share - 0.0149).abs() < 1e-9, "{all:?}");
+        assert_eq!((all.median_ns, all.longest_ns), (Some(2_000.0), Some(100_000.0)));
+        assert!((seen.short_share(3) - 0.01).abs() < 0.001, "long ones are cut out of blocks: {all:?}");
+    }
+}
