@@ -97,6 +97,10 @@ pub(crate) struct Simulation {
     /// Relative scatter of simulated visits, with one peak and nothing piled up at its fast end
     #[arg(long, value_name = "SHARE", global = true, hide = true)]
     pub(crate) sim_hump: Option<f64>,
+    /// Interruptions of the simulated cpus: number a second, median length in µs, arrangement (periodic, bursty or
+    /// random), and long ones a second: 18000:2.3:periodic:30
+    #[arg(long, value_name = "RATE:US:HOW:LONG", global = true, hide = true)]
+    pub(crate) sim_interruptions: Option<tiermark_sim::Interruptions>,
 }
 
 /// Arguments of `run`.

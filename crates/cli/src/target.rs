@@ -109,6 +109,7 @@ pub(crate) fn open(
         neighbours: neighbours(simulation)?,
         keep_bytes: max_mem.map_or(defaults.keep_bytes, |bytes| bytes.0),
         state: state(simulation),
+        interruptions: simulation.sim_interruptions,
         counters: simulation.sim_counters.map(|remote_writes| SimCounters { remote_writes, idle: SIMULATED_IDLE }),
         ..defaults
     };

@@ -131,6 +131,18 @@ pub struct ThreadShot {
     pub lead: Option<f64>,
     /// The system's counters of the worker during the shot.
     pub guard: Guard,
+    /// What the worker saw of its cpu when it did nothing, just after the shot.
+    #[serde(default)]
+    pub idle: IdleWatch,
+}
+
+/// What a loop saw that read the clock and did nothing else.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct IdleWatch {
+    /// How long it read the clock, ns; 0 if it did not.
+    pub ns: f64,
+    /// Each gap between two readings longer than 0.5 µs, ns.
+    pub gaps_ns: Vec<f32>,
 }
 
 /// The worker's own account of a shot, taken outside the stamped part.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tiermark_engine::{ClockLook, Guard, Settling, ThreadShot};
+use tiermark_engine::{ClockLook, Guard, IdleWatch, Settling, ThreadShot};
 use tiermark_kernels::StreamSpec;
 use tiermark_model::messages::setup as says;
 use tiermark_model::{CpuId, IdSet, Refusal, Role};
@@ -221,6 +221,7 @@ impl Worker {
             settling,
             lead: work.ramp_blocks().filter(|_| !fills).map(|blocks| blocks as f64 * work.per_block()),
             guard: timed.guard,
+            idle: IdleWatch::default(),
         };
         Ok(WorkerShot { thread, pings: [before, after] })
     }

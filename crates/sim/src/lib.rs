@@ -6,8 +6,10 @@
 
 #![forbid(unsafe_code)]
 
+mod blocks;
 mod caches;
 mod counted;
+mod interruptions;
 mod model;
 mod neighbours;
 mod os;
@@ -31,6 +33,7 @@ use tiermark_engine::host::{Host, Rig};
 
 pub use caches::{SimCache, SimCore};
 pub use counted::SimCounters;
+pub use interruptions::{Arrangement, Interruptions, Taken, TakenRate};
 use model::SpeedModel;
 use neighbours::Level;
 pub use neighbours::{ComesAndGoes, Neighbours, Visitor};
@@ -75,6 +78,8 @@ pub struct SimOptions {
     pub slow_allocation: Option<(u64, f64)>,
     /// What its caches, translations and clock do during a visit.
     pub state: SimState,
+    /// What somebody else takes of its cpus; `None` if nobody does.
+    pub interruptions: Option<Interruptions>,
 }
 
 impl Default for SimOptions {
@@ -92,6 +97,7 @@ impl Default for SimOptions {
             counters: None,
             slow_allocation: None,
             state: SimState::default(),
+            interruptions: None,
         }
     }
 }
@@ -125,6 +131,7 @@ impl World {
 impl SimHost {
     /// Makes a host of a discovered machine and the kernels it is to have.
     pub fn new(machine: Machine, kernels: Vec<KernelInfo>, options: SimOptions) -> Self {
+        assert!(options.interruptions.is_none_or(|plan| plan.load() < 0.9), "interruptions leave no time for work");
         let clock = ClockInfo {
             source: "simulated".into(),
             hz: 1e9,

@@ -6,6 +6,7 @@
 use tiermark_model::{Before, CpuId, Machine, Role, Setup};
 use tiermark_stats::Rng;
 
+use super::interruptions::Interruptions;
 use super::neighbours::Level;
 use super::timeline::Timelines;
 use super::{CORE_HZ, SimClock};
@@ -143,6 +144,9 @@ pub(super) struct Course<'a> {
     /// Factor on the whole visit.
     whole: f64,
     part: Level,
+    /// Data cache levels that are too small for its memory.
+    outgrown: u64,
+    is_stream: bool,
     has_leftovers: bool,
     /// Work of one use of all its lines, and how much longer a line takes that the cache does not hold.
     pass_work: f64,
@@ -197,6 +201,8 @@ impl<'a> Course<'a> {
             slope: if is_of_core { 1.0 } else { state.beyond_slope },
             whole: state.run_factor(tier, is_stream, seed) * hump,
             part,
+            outgrown: tier,
+            is_stream,
             has_leftovers: !state.settles && bytes > second && bytes <= JUST_BEYOND * second,
             pass_work: visiting.pass_work,
             unheld: visiting.unheld,
@@ -211,6 +217,16 @@ impl<'a> Course<'a> {
 
     pub(super) fn settling(&self) -> Settling {
         self.settling
+    }
+
+    /// The moment of the run, ns, so many ns after the first stamp.
+    pub(super) fn moment_ns(&self, ns: f64) -> f64 {
+        self.began * 1e9 + ns
+    }
+
+    /// How much longer the block after an interruption is, ns.
+    pub(super) fn refill_ns(&self, plan: Option<&Interruptions>) -> f64 {
+        plan.map_or(0.0, |plan| plan.refill_ns(self.outgrown, self.is_stream))
     }
 
     /// Factor on the time of a block that begins so many ns after the first stamp, when so much work was done.
