@@ -1,6 +1,6 @@
 //! The blocks of one simulated thread: how long each takes, and what falls into it.
 
-use tiermark_model::Role;
+use tiermark_model::{Role, ThreadSetup};
 use tiermark_stats::Rng;
 
 use super::interruptions::Interrupter;
@@ -14,10 +14,14 @@ use tiermark_engine::host::{ClockLook, Guard, IdleWatch, ThreadShot};
 const CORE_NS: f64 = 4_000.0;
 const STREAM_NS: f64 = 8_000.0;
 const CALL_NS: f64 = 16_000.0;
+/// Accesses of a block of a chase that revisits.
+const REVISIT_BLOCK: f64 = 128.0;
 /// Blocks of all threads of a shot together, and of each at least: keeps 2,048 threads cheap. A shot of 2 ms has blocks
 /// of full resolution with up to 32 threads.
 const BLOCKS: f64 = 16_384.0;
 const LEAST_BLOCKS: f64 = 64.0;
+/// A block is so many steps of the clock at least, where a shot has time for it.
+const RESOLVED_BY: f64 = 200.0;
 /// A lost time slice, ns: a scheduler's usual base slice.
 const SLICE_NS: f64 = 3.0e6;
 /// Time between two looks at the clock of a core whose thread is alone, and of a look, ns.
@@ -28,23 +32,58 @@ pub(super) const WATCH_NS: f64 = 200_000.0;
 
 /// The blocks of a thread.
 pub(super) struct Timing {
-    pub(super) cpu: u32,
-    pub(super) per_block: f64,
+    cpu: u32,
+    per_block: f64,
     /// A block in steady state without disturbance, ns.
-    pub(super) clean_ns: f64,
-    pub(super) budget_ns: f64,
+    clean_ns: f64,
+    ends: Ends,
 }
 
-/// Length of a block of a role in a part of the machine, one of so many threads with so much time, ns. A visit after
-/// other work has blocks of full resolution, whatever the time.
-pub(super) fn block_ns(role: &Role, part: Level, threads: usize, budget_ns: f64, is_cold: bool) -> f64 {
-    let usual = match role {
-        Role::Stream { .. } | Role::Load { .. } if part != Level::Private => STREAM_NS,
-        Role::Os(_) => CALL_NS,
-        _ => CORE_NS,
-    };
-    let most = (BLOCKS / threads.max(1) as f64).max(LEAST_BLOCKS);
-    if is_cold { usual } else { usual.max(budget_ns / most) }
+/// When the last block of a thread is begun at the latest.
+#[derive(Clone, Copy)]
+enum Ends {
+    After { ns: f64 },
+    With { blocks: usize },
+}
+
+/// What decides the length of the blocks of a visit.
+pub(super) struct Lengths {
+    pub(super) part: Level,
+    pub(super) threads: usize,
+    pub(super) budget_ns: f64,
+    /// Whether it comes after other work. Then blocks have full resolution, whatever the time.
+    pub(super) is_cold: bool,
+    pub(super) clock_step_ns: f64,
+}
+
+impl Lengths {
+    /// The blocks of a thread that does so much work per ns, this time slower by a factor.
+    pub(super) fn timing(&self, thread: &ThreadSetup, pace: f64, slow: f64) -> Timing {
+        let (per_block, ends) = match thread.role {
+            // One chase of equal blocks; the wait before it is part of the budget.
+            Role::Revisit { accesses, .. } => {
+                let per_block = REVISIT_BLOCK.min(f64::from(accesses));
+                (per_block, Ends::With { blocks: (f64::from(accesses) / per_block).round() as usize })
+            }
+            _ => ((pace * self.of(&thread.role)).round().max(1.0), Ends::After { ns: self.budget_ns }),
+        };
+        Timing { cpu: thread.cpu, per_block, clean_ns: per_block / pace * slow, ends }
+    }
+
+    /// Length of a block of a role, ns.
+    fn of(&self, role: &Role) -> f64 {
+        let usual = match role {
+            Role::Stream { .. } | Role::Load { .. } if self.part != Level::Private => STREAM_NS,
+            Role::Os(_) => CALL_NS,
+            _ => CORE_NS,
+        };
+        if self.is_cold {
+            return usual;
+        }
+        let most = (BLOCKS / self.threads.max(1) as f64).max(LEAST_BLOCKS);
+        let resolved = (RESOLVED_BY * self.clock_step_ns).min(self.budget_ns / LEAST_BLOCKS);
+        usual.max(self.budget_ns / most).max(resolved)
+    }
 }
 
 /// A thread that serves others: present, and nothing more.
@@ -59,7 +98,11 @@ pub(super) fn simulate_thread(
     timing: &Timing,
     course: &mut Course<'_>,
 ) -> ThreadShot {
-    let Timing { cpu, per_block, clean_ns, budget_ns } = *timing;
+    let Timing { cpu, per_block, clean_ns, ends } = *timing;
+    let goes_on = |at: f64, blocks: usize| match ends {
+        Ends::After { ns } => at < ns,
+        Ends::With { blocks: all } => blocks < all,
+    };
     let read = |at: f64| {
         if options.clock_step_ns > 0.0 { (at / options.clock_step_ns).floor() * options.clock_step_ns } else { at }
     };
@@ -70,10 +113,11 @@ pub(super) fn simulate_thread(
     let plan = options.interruptions.as_ref();
     let mut interrupter = plan.map(|plan| Interrupter::new(plan, cpu, options.seed, course.moment_ns(at)));
     let mut refill = 0.0;
-    while at < budget_ns {
+    while goes_on(at, stamps_ns.len() - 1) {
         let work = per_block * (stamps_ns.len() - 1) as f64;
         let steady_ns = clean_ns * course.factor(at, work);
         let mut block = steady_ns * (1.0 + 2.0 * options.noise * rng.normal()) + STAMP_NS + refill;
+        block += course.stalls_ns(work, per_block);
         let taken = interrupter.as_mut().map_or(0.0, |own| own.taken(course.moment_ns(at), block));
         refill = if taken > 0.0 { course.refill_ns(plan) } else { 0.0 };
         if let Some(slice) = slice(rng, options, block) {
@@ -83,7 +127,7 @@ pub(super) fn simulate_thread(
         }
         at += (block + taken).max(1.0);
         stamps_ns.push(read(at));
-        if course.looks_between() && at >= next_look && at < budget_ns {
+        if course.looks_between() && at >= next_look && goes_on(at, stamps_ns.len() - 1) {
             looks.push(ClockLook { at_ns: read(at), hz: Some(course.look(at)) });
             course.pause(LOOK_NS);
             next_look = at + BETWEEN_LOOKS_NS;

@@ -11,19 +11,17 @@ use tiermark_model::{
 };
 use tiermark_stats::Rng;
 
-use super::blocks::{self, Timing, WATCH_NS, serve, simulate_thread};
+use super::blocks::{Lengths, WATCH_NS, serve, simulate_thread};
 use super::model::SpeedModel;
 use super::neighbours::Level;
 use super::state::{Course, Visiting};
 use super::traffic::Demand;
-use super::{STAMP_NS, World, find_kernel, find_primitive, os, streamed};
+use super::{World, find_kernel, find_primitive, os, share};
 use tiermark_engine::admit::region_nodes;
 use tiermark_engine::host::{Fault, Rig, Shot};
 
-/// Accesses of a block of a chase that revisits.
-const REVISIT_BLOCK: f64 = 128.0;
 /// Bytes of a line, of which a chase reads one word.
-const LINE_BYTES: f64 = 64.0;
+pub(super) const LINE_BYTES: f64 = 64.0;
 /// Time of a visit beside its shot, seconds.
 const BETWEEN_SECONDS: f64 = 0.5e-3;
 
@@ -81,9 +79,15 @@ impl Rig for SimRig {
     fn shot(&mut self, budget: Duration) -> Result<Shot, Fault> {
         let budget_ns = budget.as_secs_f64() * 1e9;
         let threads = self.setup.threads.len();
-        let is_cold = self.setup.threads.iter().any(|thread| thread.reads_first.is_some());
+        let lengths = Lengths {
+            part: self.part,
+            threads,
+            budget_ns,
+            is_cold: self.setup.threads.iter().any(|thread| thread.reads_first.is_some()),
+            clock_step_ns: self.world.options.clock_step_ns,
+        };
         let luck = self.luck * (1.0 + self.world.options.noise / 2.0 * self.rng.normal());
-        let demands = self.demands()?;
+        let demands = self.demands().map_err(|refusal| Fault(refusal.to_string()))?;
         let paces = self.paces(&demands);
         let (options, began) = (&self.world.options, self.world.now.get());
         let seconds = budget.as_secs_f64() + BETWEEN_SECONDS + WATCH_NS / 1e9;
@@ -99,19 +103,7 @@ impl Rig for SimRig {
                 shot.threads.push(serve(thread.cpu, budget_ns));
                 continue;
             }
-            let mut timing = Timing { cpu: thread.cpu, per_block: 0.0, clean_ns: 0.0, budget_ns };
-            if let Role::Revisit { accesses, .. } = thread.role {
-                // One chase of equal blocks; the wait before it is part of the budget.
-                let accesses = f64::from(accesses);
-                timing.per_block = REVISIT_BLOCK.min(accesses);
-                timing.clean_ns = timing.per_block * luck / pace * slow;
-                // Half a block less: the last one is begun before the end.
-                timing.budget_ns = (accesses / timing.per_block - 0.5) * (timing.clean_ns + STAMP_NS);
-            } else {
-                let block_ns = blocks::block_ns(&thread.role, self.part, threads, budget_ns, is_cold);
-                timing.per_block = (pace * block_ns / luck).round().max(1.0);
-                timing.clean_ns = timing.per_block * luck / pace * slow;
-            }
+            let timing = lengths.timing(thread, pace / luck, slow);
             let mut course = self.course(&world, index);
             shot.threads.push(simulate_thread(&mut self.rng, &world.options, &timing, &mut course));
         }
@@ -125,11 +117,27 @@ impl Rig for SimRig {
 }
 
 impl SimRig {
+    /// `draw` decides where its pages lie; its memory is slower by `slower`.
+    pub(super) fn new(world: &Rc<World>, setup: &Setup, draw: u64, slower: f64) -> Self {
+        let mut rng = Rng::new(draw);
+        let luck = (1.0 + world.options.noise * rng.normal()) * slower;
+        Self {
+            world: Rc::clone(world),
+            setup: setup.clone(),
+            speeds: SpeedModel::new(&world.truth, setup, &world.options, draw),
+            shared: share::paces(&world.lab.machine, setup),
+            kernel: streamed(setup),
+            luck,
+            part: part(&world.truth, setup),
+            rng,
+            read_at: world.now.get(),
+        }
+    }
+
     /// The demands of the threads.
-    fn demands(&self) -> Result<Vec<Demand>, Fault> {
-        let fault = |refusal: Refusal| Fault(refusal.to_string());
+    pub(super) fn demands(&self) -> Result<Vec<Demand>, Refusal> {
         let bench = &self.world.lab.bench;
-        let kernel = self.kernel.as_ref().map(|id| find_kernel(bench, id)).transpose().map_err(fault)?;
+        let kernel = self.kernel.as_ref().map(|id| find_kernel(bench, id)).transpose()?;
         let demand = |(index, thread): (usize, &ThreadSetup)| match &thread.role {
             Role::Chase { chains } => {
                 Ok(self.speeds.chase_demand(index, chain_layout(&self.setup, thread.region), *chains))
@@ -137,13 +145,13 @@ impl SimRig {
             Role::Revisit { .. } => Ok(self.speeds.chase_demand(index, chain_layout(&self.setup, thread.region), 1)),
             Role::Stream { kernel: own, .. } => {
                 // The rig switches all streams together.
-                let kernel = kernel.map_or_else(|| find_kernel(bench, own).map_err(fault), Ok)?;
+                let kernel = kernel.map_or_else(|| find_kernel(bench, own), Ok)?;
                 Ok(self.speeds.stream_demand(index, kernel))
             }
             Role::Load { kernels, pause_ns } => {
                 let kernels: Result<Vec<&KernelInfo>, Refusal> =
                     kernels.iter().map(|id| find_kernel(bench, id)).collect();
-                Ok(self.speeds.load_demand(index, &kernels.map_err(fault)?, f64::from(*pause_ns)))
+                Ok(self.speeds.load_demand(index, &kernels?, f64::from(*pause_ns)))
             }
             // Lines that go from cache to cache need no bandwidth of memory.
             Role::Ping { .. } | Role::Echo { .. } | Role::Take | Role::Keep { .. } | Role::Contend | Role::Os(_) => {
@@ -167,12 +175,15 @@ impl SimRig {
             _ => (1.0, 1.0),
         };
         let (truth, setup, seed) = (&world.truth, &self.setup, world.options.seed);
-        let visiting = Visiting { truth, setup, index, part: self.part, pass_work, unheld, at: world.now.get(), seed };
+        let (part, at) = (self.part, world.now.get());
+        let left_alone = world.options.left_alone.map(|host| (host, at - self.read_at));
+        let chains_slowed = world.options.neighbours.chains_slowed();
+        let visiting = Visiting { truth, setup, index, part, pass_work, unheld, at, left_alone, seed, chains_slowed };
         Course::new(&world.options.state, &world.clocks, &visiting)
     }
 
     /// Work per ns of each thread, with all of them at it: accesses of a chase, useful bytes of the others.
-    fn paces(&self, demands: &[Demand]) -> Vec<f64> {
+    pub(super) fn paces(&self, demands: &[Demand]) -> Vec<f64> {
         let carried = self.speeds.carry(demands);
         let pace = |(index, thread): (usize, &ThreadSetup)| match &thread.role {
             Role::Chase { chains } => {
@@ -197,6 +208,28 @@ impl SimRig {
         };
         self.setup.threads.iter().enumerate().map(pace).collect()
     }
+}
+
+/// Which part of the machine answers a setup: by its largest region.
+fn part(truth: &Machine, setup: &Setup) -> Level {
+    let bytes = setup.regions.iter().map(|region| region.bytes.0).max().unwrap_or(0);
+    let holds = |shared: bool| {
+        let caches = truth.data_caches().filter(|cache| (cache.level > 2) == shared);
+        caches.filter_map(|cache| cache.bytes).max().unwrap_or(0) >= bytes
+    };
+    match (holds(false), holds(true)) {
+        (true, _) => Level::Private,
+        (false, true) => Level::Shared,
+        _ => Level::Memory,
+    }
+}
+
+/// The kernel that the streams of a setup begin with.
+fn streamed(setup: &Setup) -> Option<KernelId> {
+    setup.threads.iter().find_map(|thread| match &thread.role {
+        Role::Stream { kernel, .. } => Some(kernel.clone()),
+        _ => None,
+    })
 }
 
 /// The pages of a region by node, as its policy deals them out; where any node may give all, the first does.

@@ -194,13 +194,12 @@ fn at_random(
     into: &mut Vec<(f64, f64)>,
     length: impl Fn(&mut Rng) -> f64,
 ) {
-    let mut at = span.start;
-    while per_second > 0.0 {
-        at -= (1.0 - rng.unit()).ln() * 1e9 / per_second;
-        if at >= span.end {
-            return;
-        }
+    // None come where the rate is 0: the distance is infinite.
+    let apart = |rng: &mut Rng| -(1.0 - rng.unit()).ln() * 1e9 / per_second;
+    let mut at = span.start + apart(rng);
+    while at < span.end {
         into.push((at, at + length(rng)));
+        at += apart(rng);
     }
 }
 
