@@ -97,6 +97,26 @@ pub(crate) struct Simulation {
     /// Relative scatter of simulated visits, with one peak and nothing piled up at its fast end
     #[arg(long, value_name = "SHARE", global = true, hide = true)]
     pub(crate) sim_hump: Option<f64>,
+    /// Interruptions of the simulated cpus: number a second, median length in µs, arrangement (periodic, bursty or
+    /// random), and long ones a second: 18000:2.3:periodic:30
+    #[arg(long, value_name = "RATE:US:HOW:LONG", global = true, hide = true)]
+    pub(crate) sim_interruptions: Option<tiermark_sim::Interruptions>,
+    /// Seconds after which the simulated host has let go of most of the memory that is not used
+    #[arg(long, value_name = "SECONDS", global = true, hide = true, value_parser = parse::above_zero)]
+    pub(crate) sim_left_alone: Option<f64>,
+    /// GB/s of first touch by each thread of a simulated machine whose host takes back what is freed
+    #[arg(long, value_name = "GBS", global = true, hide = true, value_parser = parse::above_zero)]
+    pub(crate) sim_first_touch: Option<f64>,
+    /// Rates of simulated stores to memory, GB/s: writes through and around the cache, copies through and around it, as
+    /// in 9.6:25.3:14:20
+    #[arg(long, value_name = "GBS:GBS:GBS:GBS", global = true, hide = true)]
+    pub(crate) sim_stores: Option<tiermark_sim::StoreRates>,
+    /// As --sim-hump, in the last-level cache and in memory alone
+    #[arg(long, value_name = "SHARE", global = true, hide = true)]
+    pub(crate) sim_shared_hump: Option<f64>,
+    /// How much longer what stays in the caches of a simulated core takes because of its other hardware thread
+    #[arg(long, value_name = "SHARE", global = true, hide = true)]
+    pub(crate) sim_busy_sibling: Option<f64>,
 }
 
 /// Arguments of `run`.

@@ -143,6 +143,12 @@ pub(crate) fn sim_warmth(text: &str) -> Result<(f64, f64), String> {
     parts.ok_or_else(|| format!("'{text}': write an excess and milliseconds, as in 0.5:2"))
 }
 
+/// A number above zero.
+pub(crate) fn above_zero(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
+    number.ok_or_else(|| format!("'{text}' is not a number above zero"))
+}
+
 /// Nodes by number, `far` or `each`.
 pub(crate) fn mem_node(text: &str) -> Result<NodeChoice, String> {
     match text {

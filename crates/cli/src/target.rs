@@ -10,7 +10,8 @@ use tiermark_machine::synth::Synth;
 use tiermark_machine::{DiscoverError, LiveFacts, Root, discover};
 use tiermark_model::{Bytes, KernelInfo, Machine};
 use tiermark_sim::{
-    Ceilings, Neighbours, SimCache, SimClock, SimCore, SimCounters, SimHost, SimOptions, SimState, Visitor, Warmth,
+    Ceilings, LeftAlone, Neighbours, SimCache, SimClock, SimCore, SimCounters, SimHost, SimOptions, SimState, Visitor,
+    Warmth,
 };
 use tiermark_system::live_facts;
 
@@ -109,6 +110,12 @@ pub(crate) fn open(
         neighbours: neighbours(simulation)?,
         keep_bytes: max_mem.map_or(defaults.keep_bytes, |bytes| bytes.0),
         state: state(simulation),
+        interruptions: simulation.sim_interruptions,
+        left_alone: simulation
+            .sim_left_alone
+            .map(|seconds| LeftAlone { forgets_after_seconds: seconds, ..LeftAlone::default() }),
+        first_touch: simulation.sim_first_touch.map(|gbs| gbs * 1e9),
+        stores: simulation.sim_stores,
         counters: simulation.sim_counters.map(|remote_writes| SimCounters { remote_writes, idle: SIMULATED_IDLE }),
         ..defaults
     };
@@ -146,7 +153,8 @@ fn neighbours(simulation: &Simulation) -> Result<Neighbours, Failure> {
         half => half.map(|ms| ms / 1e3 / std::f64::consts::LN_2),
     };
     let visitor = simulation.sim_visitor.map(|(from, until, slows)| Visitor { from, until, slows });
-    Ok(Neighbours { evicts_after_seconds, visitor, ..Neighbours::default() })
+    let busy_sibling = simulation.sim_busy_sibling.unwrap_or(0.0);
+    Ok(Neighbours { evicts_after_seconds, visitor, busy_sibling, ..Neighbours::default() })
 }
 
 /// What caches and clocks of a simulated machine do during a visit.
@@ -164,6 +172,7 @@ fn state(simulation: &Simulation) -> SimState {
         clock: simulation.sim_clock.map_or(SimClock::Fixed, ghz),
         kept_from_use: simulation.sim_kept_from_use.unwrap_or(1),
         hump: simulation.sim_hump.unwrap_or(0.0),
+        shared_hump: simulation.sim_shared_hump.unwrap_or(0.0),
         run_noise: simulation.sim_run_noise.unwrap_or(0.0),
         ..SimState::default()
     }

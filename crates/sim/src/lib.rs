@@ -6,8 +6,11 @@
 
 #![forbid(unsafe_code)]
 
+mod blocks;
 mod caches;
 mod counted;
+mod interruptions;
+mod memory;
 mod model;
 mod neighbours;
 mod os;
@@ -18,6 +21,7 @@ mod timeline;
 mod traffic;
 
 use std::cell::Cell;
+use std::ops::Range;
 use std::rc::Rc;
 
 use tiermark_model::messages::setup as says;
@@ -31,12 +35,13 @@ use tiermark_engine::host::{Host, Rig};
 
 pub use caches::{SimCache, SimCore};
 pub use counted::SimCounters;
-use model::SpeedModel;
-use neighbours::Level;
+pub use interruptions::{Arrangement, Interruptions, Taken, TakenRate};
+use memory::Filling;
+pub use memory::{Flip, LeftAlone};
+pub use model::StoreRates;
 pub use neighbours::{ComesAndGoes, Neighbours, Visitor};
 use rig::SimRig;
 pub use state::{Leftovers, SimState, Warmth};
-use tiermark_stats::Rng;
 pub use timeline::SimClock;
 use timeline::Timelines;
 pub use traffic::Ceilings;
@@ -45,8 +50,6 @@ pub use traffic::Ceilings;
 const CORE_HZ: f64 = 3.0e9;
 /// Stamp cost of the simulated clock, ns; it is in the stamps, and the analysis takes it out again.
 const STAMP_NS: f64 = 10.0;
-/// Seconds it takes to prepare a byte.
-const PREPARE_SECONDS_PER_BYTE: f64 = 0.5e-9;
 
 /// How quiet the simulated machine is.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,6 +78,17 @@ pub struct SimOptions {
     pub slow_allocation: Option<(u64, f64)>,
     /// What its caches, translations and clock do during a visit.
     pub state: SimState,
+    /// What somebody else takes of its cpus; `None` if nobody does.
+    pub interruptions: Option<Interruptions>,
+    /// What its host does to memory that is not used; `None` if it lets it be.
+    pub left_alone: Option<LeftAlone>,
+    /// Bytes per second of first touch by each thread, where the host must find memory and takes back what is freed;
+    /// `None` if all memory is resident for ever.
+    pub first_touch: Option<f64>,
+    /// Rates of stores to memory; `None` takes usual ones.
+    pub stores: Option<StoreRates>,
+    /// Bits of its memory that flip.
+    pub flips: Vec<Flip>,
 }
 
 impl Default for SimOptions {
@@ -92,6 +106,11 @@ impl Default for SimOptions {
             counters: None,
             slow_allocation: None,
             state: SimState::default(),
+            interruptions: None,
+            left_alone: None,
+            first_touch: None,
+            stores: None,
+            flips: Vec::new(),
         }
     }
 }
@@ -112,11 +131,24 @@ struct World {
     used: Cell<f64>,
     /// The clocks of its cores.
     clocks: Timelines,
+    filling: Filling,
     /// The real machine; the declaration may differ.
     truth: Machine,
 }
 
 impl World {
+    fn new(lab: Lab, options: SimOptions, truth: Machine) -> Self {
+        let (clocks, filling) = (Timelines::new(options.seed), Filling::new(options.first_touch));
+        Self { lab, options, now: Cell::new(0.0), used: Cell::new(0.0), clocks, filling, truth }
+    }
+
+    /// Lets so many cpus make and fill memory together.
+    fn fill(&self, bytes: u64, cpus: usize) {
+        let seconds = self.filling.seconds(bytes, cpus);
+        self.pass(seconds);
+        self.used.set(self.used.get() + seconds * cpus as f64);
+    }
+
     fn pass(&self, seconds: f64) {
         self.now.set(self.now.get() + seconds);
     }
@@ -125,6 +157,7 @@ impl World {
 impl SimHost {
     /// Makes a host of a discovered machine and the kernels it is to have.
     pub fn new(machine: Machine, kernels: Vec<KernelInfo>, options: SimOptions) -> Self {
+        assert!(options.interruptions.is_none_or(|plan| plan.load() < 0.9), "interruptions leave no time for work");
         let clock = ClockInfo {
             source: "simulated".into(),
             hz: 1e9,
@@ -137,21 +170,39 @@ impl SimHost {
         let idle = |counters: SimCounters| counters.at_rest(&machine, &options.ceilings, 1.0);
         let idle_traffic = options.counters.map(idle);
         let bench = Bench { kernels, clock, overheads, idle_traffic, ..Bench::default() };
-        let clocks = Timelines::new(options.seed);
-        let world =
-            World { lab: Lab::new(machine, bench), options, now: Cell::new(0.0), used: Cell::new(0.0), clocks, truth };
-        Self { world: Rc::new(world), allocations: 0 }
+        Self { world: Rc::new(World::new(Lab::new(machine, bench), options, truth)), allocations: 0 }
     }
 
     /// The same host with primitives of the operating system.
     #[must_use]
     pub fn with_primitives(mut self, primitives: Vec<PrimitiveInfo>) -> Self {
-        let World { lab, options, now, used, truth, .. } = &*self.world;
+        let World { lab, options, truth, .. } = &*self.world;
         let lab = Lab::new((*lab.machine).clone(), Bench { primitives, ..(*lab.bench).clone() });
-        let (truth, options) = (truth.clone(), options.clone());
-        let clocks = Timelines::new(options.seed);
-        self.world = Rc::new(World { lab, options, now: now.clone(), used: used.clone(), clocks, truth });
+        self.world = Rc::new(World::new(lab, options.clone(), truth.clone()));
         self
+    }
+
+    /// Work per ns of each thread of a setup without noise and disturbances: accesses of a chase, useful bytes of the
+    /// others. It is the median of what visits with noise of one peak find.
+    ///
+    /// # Errors
+    /// A [`Refusal`] when the setup cannot be had here.
+    pub fn planted(&self, setup: &Setup) -> Result<Vec<f64>, Refusal> {
+        let rig = SimRig::new(&self.world, setup, 0, 1.0);
+        rig.demands().map(|demands| rig.paces(&demands))
+    }
+
+    /// Bytes of memory that were made and filled so far, each time anew.
+    pub fn filled_bytes(&self) -> u64 {
+        self.world.filling.touched()
+    }
+
+    /// The bits that a check of this part of its memory finds wrong now, if it was last written in that second.
+    pub fn flipped(&self, offsets: Range<u64>, written_at: f64) -> Vec<Flip> {
+        let is_wrong = |flip: &&Flip| {
+            offsets.contains(&flip.offset) && flip.at_seconds > written_at && flip.at_seconds <= self.now()
+        };
+        self.world.options.flips.iter().filter(is_wrong).copied().collect()
     }
 }
 
@@ -172,18 +223,10 @@ impl Host for SimHost {
             }
         }
         self.allocations += 1;
-        world.pass(setup.total_bytes().0 as f64 * PREPARE_SECONDS_PER_BYTE / setup.threads.len().max(1) as f64);
+        world.fill(setup.total_bytes().0, setup.cpus().len());
         let draw = world.options.seed ^ self.allocations.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mut rng = Rng::new(draw);
         let slow = world.options.slow_allocation.filter(|(number, _)| *number == self.allocations);
-        let luck = (1.0 + world.options.noise * rng.normal()) * slow.map_or(1.0, |(_, factor)| factor);
-        let kernel = streamed(setup);
-        let speeds = SpeedModel::new(&world.truth, setup, &world.options, draw);
-        let shared = share::paces(&world.lab.machine, setup);
-        let part = part(&world.truth, setup);
-        let world = Rc::clone(world);
-        let read_at = world.now.get();
-        Ok(Box::new(SimRig { world, setup: setup.clone(), speeds, shared, kernel, luck, part, rng, read_at }))
+        Ok(Box::new(SimRig::new(world, setup, draw, slow.map_or(1.0, |(_, factor)| factor))))
     }
 
     fn keep_bytes(&self) -> u64 {
@@ -207,30 +250,8 @@ impl Host for SimHost {
     }
 }
 
-/// Which part of the machine answers a setup: by its largest region.
-fn part(truth: &Machine, setup: &Setup) -> Level {
-    let bytes = setup.regions.iter().map(|region| region.bytes.0).max().unwrap_or(0);
-    let holds = |shared: bool| {
-        let caches = truth.data_caches().filter(|cache| (cache.level > 2) == shared);
-        caches.filter_map(|cache| cache.bytes).max().unwrap_or(0) >= bytes
-    };
-    match (holds(false), holds(true)) {
-        (true, _) => Level::Private,
-        (false, true) => Level::Shared,
-        _ => Level::Memory,
-    }
-}
-
 fn find_kernel<'a>(bench: &'a Bench, id: &KernelId) -> Result<&'a KernelInfo, Refusal> {
     bench.kernel(&id.0).ok_or_else(|| says::kernel_unusable(&id.0, None))
-}
-
-/// The kernel that the streams of a setup begin with.
-fn streamed(setup: &Setup) -> Option<KernelId> {
-    setup.threads.iter().find_map(|thread| match &thread.role {
-        Role::Stream { kernel, .. } => Some(kernel.clone()),
-        _ => None,
-    })
 }
 
 fn find_primitive<'a>(bench: &'a Bench, call: &OsCall) -> Result<&'a PrimitiveInfo, Refusal> {

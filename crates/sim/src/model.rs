@@ -1,6 +1,7 @@
 //! How fast the simulated tiers are. Round figures of servers of the 2020s: shapes, not claims.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 
 use tiermark_model::{
     ChainLayout, CpuId, KernelInfo, Layout, Machine, NodeId, PageKind, Pattern, RegionSetup, Setup, StoreKind,
@@ -41,6 +42,56 @@ pub(super) struct SpeedModel {
     roads: Roads,
     /// Bytes that come together from memory.
     pair_bytes: u64,
+    stores: Option<StoreRates>,
+}
+
+/// Rates of kernels that store, of one core to memory of its own node, bytes per second of useful data.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StoreRates {
+    /// Writes through the cache.
+    pub write: f64,
+    /// Writes around the cache, non-temporal or by blocks.
+    pub write_around: f64,
+    /// Kernels that read as well, through the cache.
+    pub copy: f64,
+    /// Kernels that read as well, around the cache.
+    pub copy_around: f64,
+}
+
+impl Default for StoreRates {
+    /// As recorded on a guest where kernels differ by 2.6.
+    fn default() -> Self {
+        Self { write: 9.6e9, write_around: 25.3e9, copy: 14e9, copy_around: 20e9 }
+    }
+}
+
+impl FromStr for StoreRates {
+    type Err = String;
+
+    /// GB/s, in the order of the fields: `9.6:25.3:14:20`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let rate = |text: &str| text.parse().ok().filter(|gbs: &f64| *gbs > 0.0 && gbs.is_finite());
+        let rates: Option<Vec<f64>> = text.split(':').map(|text| rate(text).map(|gbs| gbs * 1e9)).collect();
+        match rates.as_deref() {
+            Some(&[write, write_around, copy, copy_around]) => Ok(Self { write, write_around, copy, copy_around }),
+            _ => Err(format!("'{text}': write four rates in GB/s, as in 9.6:25.3:14:20")),
+        }
+    }
+}
+
+impl StoreRates {
+    /// The rate as a factor on that of a stream that only reads; `None` for one that does not store.
+    fn factor(&self, kernel: &KernelInfo) -> Option<f64> {
+        let around = matches!(kernel.store_kind, StoreKind::NonTemporal | StoreKind::Block);
+        let rate = match (kernel.read_per_line > 0, around) {
+            _ if kernel.store_kind == StoreKind::None => return None,
+            (false, false) => self.write,
+            (false, true) => self.write_around,
+            (true, false) => self.copy,
+            (true, true) => self.copy_around,
+        };
+        Some(rate / 1e9 / (STREAM_IN_FLIGHT * LINE as f64 / DRAM_NS))
+    }
 }
 
 /// Latency and rates of one thread.
@@ -88,6 +139,7 @@ impl SpeedModel {
             threads: setup.threads.iter().map(thread_model).collect(),
             roads: Roads::new(machine, setup, &options.ceilings),
             pair_bytes: core.pair_bytes,
+            stores: options.stores,
         }
     }
 
@@ -181,7 +233,8 @@ impl SpeedModel {
     fn bytes_per_ns_of(&self, index: usize, kernel: &KernelInfo, kept: &[f64]) -> f64 {
         let thread = &self.threads[index];
         let missing = 1.0 - kept.iter().sum::<f64>();
-        let memory = thread.memory_rate * store_factor(kernel);
+        let planted = self.stores.and_then(|rates| rates.factor(kernel));
+        let memory = thread.memory_rate * planted.unwrap_or_else(|| store_factor(kernel));
         let random = if kernel.pattern == Pattern::Random { 0.4 } else { 1.0 };
         let plain = if kernel.plain { 1.0 } else { 1.05 };
         let cached: f64 = kept.iter().enumerate().map(|(level, share)| share / CACHE_RATE[level.min(3)]).sum();

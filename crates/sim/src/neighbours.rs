@@ -12,6 +12,8 @@ const ONE_LINK: f64 = 0.5;
 /// Largest slow-down of a core by work on its other hardware thread, and of memory by others.
 const SIBLING: f64 = 0.4;
 const SHARED: f64 = 0.6;
+/// Of the slow-down by a busy sibling, what chains of dependent operations feel: they leave most of the core unused.
+const CHAINS: f64 = 0.005;
 
 /// A state that comes and goes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,6 +39,9 @@ pub struct Neighbours {
     pub evicts_after_seconds: Option<f64>,
     /// A neighbour that never leaves slows everything down by this share.
     pub always: f64,
+    /// Work that never ends on the other hardware threads of the cores makes what stays in the caches of a core take
+    /// longer by this share. The clock of the core as chains of operations see it hardly changes.
+    pub busy_sibling: f64,
     /// The machine slows down by this share a second.
     pub drift: f64,
     /// Everything is slower by `.1` from second `.0` on: a lower clock.
@@ -94,6 +99,9 @@ impl Neighbours {
             assert!(from <= at);
             factor *= 1.0 + by;
         }
+        if part == Level::Private {
+            factor *= 1.0 + self.busy_sibling;
+        }
         if self.sibling.is_some_and(|state| state.is_on(at, seed ^ 1)) {
             factor *= 1.0 + SIBLING * (0.2 + 0.8 * rng.unit());
         }
@@ -107,6 +115,11 @@ impl Neighbours {
             factor /= ONE_LINK;
         }
         factor
+    }
+
+    /// Share by which chains of operations run slower because of a busy sibling.
+    pub(super) fn chains_slowed(&self) -> f64 {
+        self.busy_sibling * CHAINS
     }
 
     /// Round trips between the cpus of a setup at this moment; none where they always stay.

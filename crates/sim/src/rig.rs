@@ -11,29 +11,20 @@ use tiermark_model::{
 };
 use tiermark_stats::Rng;
 
+use super::blocks::{Lengths, WATCH_NS, serve, simulate_thread};
 use super::model::SpeedModel;
 use super::neighbours::Level;
 use super::state::{Course, Visiting};
 use super::traffic::Demand;
-use super::{STAMP_NS, SimOptions, World, find_kernel, find_primitive, os, streamed};
+use super::{World, find_kernel, find_primitive, os, share};
 use tiermark_engine::admit::region_nodes;
-use tiermark_engine::host::{ClockLook, Fault, Guard, Rig, Shot, ThreadShot};
+use tiermark_engine::host::{Fault, Rig, Shot};
 
-/// Blocks simulated a shot and thread at most, by number of threads: keeps 2,048 threads cheap and one thread fine.
-const BLOCKS: [(usize, f64); 2] = [(64, 400.0), (usize::MAX, 64.0)];
-/// Shortest simulated block, ns.
-const BLOCK_NS: f64 = 16_000.0;
-/// Accesses of a block of a chase that revisits.
-const REVISIT_BLOCK: f64 = 128.0;
 /// Bytes of a line, of which a chase reads one word.
-const LINE_BYTES: f64 = 64.0;
-/// A lost time slice, ns: a scheduler's usual base slice.
-const SLICE_NS: f64 = 3.0e6;
-/// Time between two looks at the clock of a core whose thread is alone, and of a look, ns.
-const BETWEEN_LOOKS_NS: f64 = 250_000.0;
-const LOOK_NS: f64 = 20_000.0;
+pub(super) const LINE_BYTES: f64 = 64.0;
 /// Time of a visit beside its shot, seconds.
 const BETWEEN_SECONDS: f64 = 0.5e-3;
+
 pub(super) struct SimRig {
     pub(super) world: Rc<World>,
     pub(super) setup: Setup,
@@ -88,15 +79,18 @@ impl Rig for SimRig {
     fn shot(&mut self, budget: Duration) -> Result<Shot, Fault> {
         let budget_ns = budget.as_secs_f64() * 1e9;
         let threads = self.setup.threads.len();
-        let most = BLOCKS.iter().find(|(limit, _)| threads <= *limit).map_or(64.0, |(_, blocks)| *blocks);
-        // The windows of a visit after other work are those of real hosts.
-        let is_cold = self.setup.threads.iter().any(|thread| thread.reads_first.is_some());
-        let block_ns = if is_cold { BLOCK_NS } else { BLOCK_NS.max(budget_ns / most) };
+        let lengths = Lengths {
+            part: self.part,
+            threads,
+            budget_ns,
+            is_cold: self.setup.threads.iter().any(|thread| thread.reads_first.is_some()),
+            clock_step_ns: self.world.options.clock_step_ns,
+        };
         let luck = self.luck * (1.0 + self.world.options.noise / 2.0 * self.rng.normal());
-        let demands = self.demands()?;
+        let demands = self.demands().map_err(|refusal| Fault(refusal.to_string()))?;
         let paces = self.paces(&demands);
         let (options, began) = (&self.world.options, self.world.now.get());
-        let seconds = budget.as_secs_f64() + BETWEEN_SECONDS;
+        let seconds = budget.as_secs_f64() + BETWEEN_SECONDS + WATCH_NS / 1e9;
         let neighbours = &options.neighbours;
         let slow = neighbours.slowdown(self.part, threads, began, options.seed, &mut self.rng);
         let before = neighbours.pings(&self.setup, began, options.seed, &mut self.rng);
@@ -109,18 +103,7 @@ impl Rig for SimRig {
                 shot.threads.push(serve(thread.cpu, budget_ns));
                 continue;
             }
-            let mut timing = Timing { cpu: thread.cpu, per_block: 0.0, clean_ns: 0.0, budget_ns };
-            if let Role::Revisit { accesses, .. } = thread.role {
-                // One chase of equal blocks; the wait before it is part of the budget.
-                let accesses = f64::from(accesses);
-                timing.per_block = REVISIT_BLOCK.min(accesses);
-                timing.clean_ns = timing.per_block * luck / pace * slow;
-                // Half a block less: the last one is begun before the end.
-                timing.budget_ns = (accesses / timing.per_block - 0.5) * (timing.clean_ns + STAMP_NS);
-            } else {
-                timing.per_block = (pace * block_ns / luck).round().max(1.0);
-                timing.clean_ns = timing.per_block * luck / pace * slow;
-            }
+            let timing = lengths.timing(thread, pace / luck, slow);
             let mut course = self.course(&world, index);
             shot.threads.push(simulate_thread(&mut self.rng, &world.options, &timing, &mut course));
         }
@@ -134,11 +117,27 @@ impl Rig for SimRig {
 }
 
 impl SimRig {
+    /// `draw` decides where its pages lie; its memory is slower by `slower`.
+    pub(super) fn new(world: &Rc<World>, setup: &Setup, draw: u64, slower: f64) -> Self {
+        let mut rng = Rng::new(draw);
+        let luck = (1.0 + world.options.noise * rng.normal()) * slower;
+        Self {
+            world: Rc::clone(world),
+            setup: setup.clone(),
+            speeds: SpeedModel::new(&world.truth, setup, &world.options, draw),
+            shared: share::paces(&world.lab.machine, setup),
+            kernel: streamed(setup),
+            luck,
+            part: part(&world.truth, setup),
+            rng,
+            read_at: world.now.get(),
+        }
+    }
+
     /// The demands of the threads.
-    fn demands(&self) -> Result<Vec<Demand>, Fault> {
-        let fault = |refusal: Refusal| Fault(refusal.to_string());
+    pub(super) fn demands(&self) -> Result<Vec<Demand>, Refusal> {
         let bench = &self.world.lab.bench;
-        let kernel = self.kernel.as_ref().map(|id| find_kernel(bench, id)).transpose().map_err(fault)?;
+        let kernel = self.kernel.as_ref().map(|id| find_kernel(bench, id)).transpose()?;
         let demand = |(index, thread): (usize, &ThreadSetup)| match &thread.role {
             Role::Chase { chains } => {
                 Ok(self.speeds.chase_demand(index, chain_layout(&self.setup, thread.region), *chains))
@@ -146,13 +145,13 @@ impl SimRig {
             Role::Revisit { .. } => Ok(self.speeds.chase_demand(index, chain_layout(&self.setup, thread.region), 1)),
             Role::Stream { kernel: own, .. } => {
                 // The rig switches all streams together.
-                let kernel = kernel.map_or_else(|| find_kernel(bench, own).map_err(fault), Ok)?;
+                let kernel = kernel.map_or_else(|| find_kernel(bench, own), Ok)?;
                 Ok(self.speeds.stream_demand(index, kernel))
             }
             Role::Load { kernels, pause_ns } => {
                 let kernels: Result<Vec<&KernelInfo>, Refusal> =
                     kernels.iter().map(|id| find_kernel(bench, id)).collect();
-                Ok(self.speeds.load_demand(index, &kernels.map_err(fault)?, f64::from(*pause_ns)))
+                Ok(self.speeds.load_demand(index, &kernels?, f64::from(*pause_ns)))
             }
             // Lines that go from cache to cache need no bandwidth of memory.
             Role::Ping { .. } | Role::Echo { .. } | Role::Take | Role::Keep { .. } | Role::Contend | Role::Os(_) => {
@@ -176,12 +175,15 @@ impl SimRig {
             _ => (1.0, 1.0),
         };
         let (truth, setup, seed) = (&world.truth, &self.setup, world.options.seed);
-        let visiting = Visiting { truth, setup, index, part: self.part, pass_work, unheld, at: world.now.get(), seed };
+        let (part, at) = (self.part, world.now.get());
+        let left_alone = world.options.left_alone.map(|host| (host, at - self.read_at));
+        let chains_slowed = world.options.neighbours.chains_slowed();
+        let visiting = Visiting { truth, setup, index, part, pass_work, unheld, at, left_alone, seed, chains_slowed };
         Course::new(&world.options.state, &world.clocks, &visiting)
     }
 
     /// Work per ns of each thread, with all of them at it: accesses of a chase, useful bytes of the others.
-    fn paces(&self, demands: &[Demand]) -> Vec<f64> {
+    pub(super) fn paces(&self, demands: &[Demand]) -> Vec<f64> {
         let carried = self.speeds.carry(demands);
         let pace = |(index, thread): (usize, &ThreadSetup)| match &thread.role {
             Role::Chase { chains } => {
@@ -208,6 +210,28 @@ impl SimRig {
     }
 }
 
+/// Which part of the machine answers a setup: by its largest region.
+fn part(truth: &Machine, setup: &Setup) -> Level {
+    let bytes = setup.regions.iter().map(|region| region.bytes.0).max().unwrap_or(0);
+    let holds = |shared: bool| {
+        let caches = truth.data_caches().filter(|cache| (cache.level > 2) == shared);
+        caches.filter_map(|cache| cache.bytes).max().unwrap_or(0) >= bytes
+    };
+    match (holds(false), holds(true)) {
+        (true, _) => Level::Private,
+        (false, true) => Level::Shared,
+        _ => Level::Memory,
+    }
+}
+
+/// The kernel that the streams of a setup begin with.
+fn streamed(setup: &Setup) -> Option<KernelId> {
+    setup.threads.iter().find_map(|thread| match &thread.role {
+        Role::Stream { kernel, .. } => Some(kernel.clone()),
+        _ => None,
+    })
+}
+
 /// The pages of a region by node, as its policy deals them out; where any node may give all, the first does.
 fn dealt(setup: &Setup, region: usize, machine: &Machine, pages: u64) -> Vec<(NodeId, u64)> {
     let nodes: Vec<NodeId> = region_nodes(setup, region, machine).iter().collect();
@@ -220,72 +244,9 @@ fn dealt(setup: &Setup, region: usize, machine: &Machine, pages: u64) -> Vec<(No
     nodes.iter().enumerate().map(|(index, node)| (*node, here(index))).filter(|(_, pages)| *pages > 0).collect()
 }
 
-/// A thread that serves others: present, and nothing more.
-fn serve(cpu: u32, budget_ns: f64) -> ThreadShot {
-    let guard = Guard { cpu, seen_on: [cpu, cpu], cpu_ns: budget_ns, wall_ns: budget_ns, ..Guard::default() };
-    ThreadShot { per_block: 1.0, lead: Some(0.0), guard, ..ThreadShot::default() }
-}
-
 fn chain_layout(setup: &Setup, region: usize) -> tiermark_model::ChainLayout {
     match setup.regions.get(region).map(|r| r.layout) {
         Some(Layout::Chain(chain)) => chain,
         _ => tiermark_model::ChainLayout::Random,
-    }
-}
-
-/// The blocks of a thread.
-struct Timing {
-    cpu: u32,
-    per_block: f64,
-    /// A block in steady state without disturbance, ns.
-    clean_ns: f64,
-    budget_ns: f64,
-}
-
-fn simulate_thread(rng: &mut Rng, options: &SimOptions, timing: &Timing, course: &mut Course<'_>) -> ThreadShot {
-    let Timing { cpu, per_block, clean_ns, budget_ns } = *timing;
-    let read = |at: f64| {
-        if options.clock_step_ns > 0.0 { (at / options.clock_step_ns).floor() * options.clock_step_ns } else { at }
-    };
-    let mut at = rng.unit() * 200.0;
-    let mut stamps_ns = vec![read(at)];
-    let mut looks = vec![ClockLook { at_ns: read(at), hz: Some(course.look(at)) }];
-    let (mut switches, mut lost, mut next_look) = (0, 0.0, at + BETWEEN_LOOKS_NS);
-    while at < budget_ns {
-        let work = per_block * (stamps_ns.len() - 1) as f64;
-        let steady_ns = clean_ns * course.factor(at, work);
-        let mut block = steady_ns * (1.0 + 2.0 * options.noise * rng.normal()) + STAMP_NS;
-        if rng.unit() < options.preemptions_per_second * block / 1e9 {
-            let slice = SLICE_NS * (0.75 + 0.5 * rng.unit());
-            block += slice;
-            lost += slice;
-            switches += 1;
-        }
-        at += block.max(1.0);
-        stamps_ns.push(read(at));
-        if course.looks_between() && at >= next_look && at < budget_ns {
-            looks.push(ClockLook { at_ns: read(at), hz: Some(course.look(at)) });
-            course.pause(LOOK_NS);
-            next_look = at + BETWEEN_LOOKS_NS;
-        }
-    }
-    looks.push(ClockLook { at_ns: read(at), hz: Some(course.look(at)) });
-    let guard = Guard {
-        cpu,
-        seen_on: [cpu, cpu],
-        cpu_ns: at - lost,
-        wall_ns: at,
-        involuntary_switches: switches,
-        run_delay_ns: Some(lost),
-        ..Guard::default()
-    };
-    ThreadShot {
-        per_block,
-        stamps_ns,
-        looks,
-        lead: Some(0.0),
-        guard,
-        settling: course.settling(),
-        ..ThreadShot::default()
     }
 }

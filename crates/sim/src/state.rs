@@ -3,10 +3,13 @@
 //!
 //! Other steps evict between two visits what a step left in caches. So all of this begins anew with each visit.
 
-use tiermark_model::{Before, CpuId, Machine, Role, Setup};
+use tiermark_model::{Before, ChainLayout, CpuId, Layout, Machine, Role, Setup};
 use tiermark_stats::Rng;
 
+use super::interruptions::Interruptions;
+use super::memory::{Absent, LeftAlone};
 use super::neighbours::Level;
+use super::rig::LINE_BYTES;
 use super::timeline::Timelines;
 use super::{CORE_HZ, SimClock};
 use tiermark_engine::host::Settling;
@@ -21,7 +24,7 @@ const READ_BYTES_PER_NS: f64 = 10.0;
 const FLAT: f64 = 0.03;
 /// Footprints up to this many times the second level find lines in it that an earlier pass in another order left.
 const JUST_BEYOND: u64 = 4;
-/// Share of the variance of [`SimState::hump`] that all windows of a visit have in common: the intraclass correlation
+/// Share of the variance of [`SimState::hump`] and [`SimState::shared_hump`] that all windows of a visit have in common: the intraclass correlation
 /// of recorded visits.
 const BY_VISIT: f64 = 0.88;
 /// Stretch of time with a value of its own in that noise, ns: a window.
@@ -48,6 +51,8 @@ pub struct SimState {
     pub beyond_slope: f64,
     /// Standard deviation of the logarithm of noise with one peak, with nothing piled up at its fast end.
     pub hump: f64,
+    /// The same in the last-level cache and in memory alone: the planted value is the median of its visits.
+    pub shared_hump: f64,
     /// Standard deviation of the logarithm of a factor that each run has for each tier and kind of work.
     pub run_noise: f64,
 }
@@ -81,6 +86,7 @@ impl Default for SimState {
             clock: SimClock::Fixed,
             beyond_slope: 0.0,
             hump: 0.0,
+            shared_hump: 0.0,
             run_noise: 0.0,
         }
     }
@@ -117,6 +123,12 @@ impl SimState {
         Settling { ns, is_settled }
     }
 
+    /// Standard deviation of the logarithm of all noise with one peak in a part of the machine.
+    fn scatter(&self, part: Level) -> f64 {
+        let shared = if part == Level::Private { 0.0 } else { self.shared_hump };
+        self.hump.hypot(shared)
+    }
+
     /// How much longer work takes so many seconds after the caches were cold.
     fn excess(&self, seconds: f64) -> f64 {
         self.warmth.map_or(0.0, |warmth| warmth.excess * (-seconds / warmth.tau_seconds).exp())
@@ -143,6 +155,9 @@ pub(super) struct Course<'a> {
     /// Factor on the whole visit.
     whole: f64,
     part: Level,
+    /// Data cache levels that are too small for its memory.
+    outgrown: u64,
+    is_stream: bool,
     has_leftovers: bool,
     /// Work of one use of all its lines, and how much longer a line takes that the cache does not hold.
     pass_work: f64,
@@ -156,6 +171,9 @@ pub(super) struct Course<'a> {
     warm_ns: f64,
     rng: Rng,
     stretch: (u64, f64),
+    absent: Option<Absent>,
+    /// Share by which chains run slower than the clock.
+    chains_slowed: f64,
 }
 
 /// What a thread does in a visit, for its [`Course`].
@@ -170,7 +188,29 @@ pub(super) struct Visiting<'a> {
     pub(super) unheld: f64,
     /// Second in which the visit begins.
     pub(super) at: f64,
+    /// What the host of the machine has done to its memory, which was not used for so many seconds.
+    pub(super) left_alone: Option<(LeftAlone, f64)>,
     pub(super) seed: u64,
+    /// Share by which chains of operations on its core run slower than the clock.
+    pub(super) chains_slowed: f64,
+}
+
+/// Time to touch the memory of a thread before its visit, ns, or the parts of it that are absent when the visit begins.
+fn left_alone(visiting: &Visiting<'_>, bytes: f64) -> (f64, Option<Absent>) {
+    let Visiting { setup, index, part, left_alone, .. } = *visiting;
+    let thread = &setup.threads[index];
+    let is_chase = matches!(thread.role, Role::Chase { .. });
+    let walks = is_chase || matches!(thread.role, Role::Stream { .. } | Role::Load { .. });
+    let Some((host, seconds)) = left_alone.filter(|_| walks && part == Level::Memory) else { return (0.0, None) };
+    let sharers = setup.threads.iter().filter(|other| other.region == thread.region).count();
+    let own = bytes / sharers as f64;
+    if host.touched_first && thread.reads_first.is_none() {
+        return (LeftAlone::touching_ns(own, host.absent(seconds)), None);
+    }
+    let layout = setup.regions.get(thread.region).map(|region| region.layout);
+    let is_random = matches!(layout, Some(Layout::Chain(ChainLayout::Random | ChainLayout::Long(_))));
+    let pass_work = if is_chase { own / LINE_BYTES } else { own };
+    (0.0, Some(Absent::new(own, host.absent(seconds), pass_work, is_random)))
 }
 
 impl<'a> Course<'a> {
@@ -184,12 +224,15 @@ impl<'a> Course<'a> {
             Some(read) => (Settling { ns: read.bytes.0 as f64 / READ_BYTES_PER_NS, is_settled: true }, 0.0),
             None => (state.settling(part), state.settling(part).ns),
         };
+        let (touching_ns, absent) = left_alone(visiting, bytes as f64);
+        let settling = Settling { ns: settling.ns + touching_ns, ..settling };
         let is_of_core = part == Level::Private && !thread.role.shares_lines();
         let is_stream = matches!(thread.role, Role::Stream { .. } | Role::Load { .. });
         let tier = (1..=3).take_while(|level| level_bytes(truth, thread.cpu, *level) < bytes).count() as u64;
         // All threads of a visit see the same moment of the machine's noise.
         let mut rng = Rng::new(seed ^ at.to_bits().wrapping_mul(0xbf58_476d_1ce4_e5b9));
-        let hump = (state.hump * BY_VISIT.sqrt() * rng.normal()).exp();
+        let scatter = state.scatter(part);
+        let hump = (scatter * BY_VISIT.sqrt() * rng.normal()).exp();
         Self {
             state,
             clocks,
@@ -197,6 +240,8 @@ impl<'a> Course<'a> {
             slope: if is_of_core { 1.0 } else { state.beyond_slope },
             whole: state.run_factor(tier, is_stream, seed) * hump,
             part,
+            outgrown: tier,
+            is_stream,
             has_leftovers: !state.settles && bytes > second && bytes <= JUST_BEYOND * second,
             pass_work: visiting.pass_work,
             unheld: visiting.unheld,
@@ -206,11 +251,23 @@ impl<'a> Course<'a> {
             warm_ns,
             rng,
             stretch: (u64::MAX, 1.0),
+            absent,
+            chains_slowed: visiting.chains_slowed,
         }
     }
 
     pub(super) fn settling(&self) -> Settling {
         self.settling
+    }
+
+    /// The moment of the run, ns, so many ns after the first stamp.
+    pub(super) fn moment_ns(&self, ns: f64) -> f64 {
+        self.began * 1e9 + ns
+    }
+
+    /// How much longer the block after an interruption is, ns.
+    pub(super) fn refill_ns(&self, plan: Option<&Interruptions>) -> f64 {
+        plan.map_or(0.0, |plan| plan.refill_ns(self.outgrown, self.is_stream))
     }
 
     /// Factor on the time of a block that begins so many ns after the first stamp, when so much work was done.
@@ -233,11 +290,19 @@ impl<'a> Course<'a> {
         }
     }
 
+    /// Stalls of a block of so much work that begins when so much was done, ns: parts of its memory that the host has let
+    /// go of.
+    pub(super) fn stalls_ns(&mut self, done: f64, work: f64) -> f64 {
+        let Self { absent, rng, .. } = self;
+        absent.as_mut().map_or(0.0, |absent| absent.stalls_ns(done, work, rng))
+    }
+
     /// The part of the noise with one peak that is a window's own.
     fn of_stretch(&mut self, ns: f64) -> f64 {
         let stretch = (ns / STRETCH_NS) as u64;
-        if self.state.hump > 0.0 && self.stretch.0 != stretch {
-            let own = self.state.hump * (1.0 - BY_VISIT).sqrt();
+        let scatter = self.state.scatter(self.part);
+        if scatter > 0.0 && self.stretch.0 != stretch {
+            let own = scatter * (1.0 - BY_VISIT).sqrt();
             self.stretch = (stretch, (own * self.rng.normal()).exp());
         }
         self.stretch.1
@@ -249,10 +314,11 @@ impl<'a> Course<'a> {
 
     /// What a look at the core's clock sees.
     pub(super) fn look(&mut self, ns: f64) -> f64 {
-        match self.state.clock {
+        let seen = match self.state.clock {
             SimClock::Fixed => CORE_HZ,
             _ => self.hz(ns) * (1.0 + LOOK_ERROR * self.rng.normal()),
-        }
+        };
+        seen * (1.0 - self.chains_slowed)
     }
 
     /// Whether the clock is looked at between windows, too.

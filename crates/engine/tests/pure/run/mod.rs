@@ -229,8 +229,8 @@ fn preemption_leaves_the_edge_and_its_trust() {
 
 #[test]
 fn a_clock_that_does_not_resolve_the_blocks_gives_no_number() {
-    // Blocks of 16 µs against steps of 10 µs: every block is 1 or 2 steps, as in a table of latencies all multiples of
-    // one.
+    // Blocks of 31 µs, the longest in so short a visit, against steps of 10 µs: every block is 3 or 4 steps, as in a
+    // table of latencies all multiples of one.
     let (experiment, _) = run(&tiny(), machine(), SimOptions { clock_step_ns: 10_000.0, ..SimOptions::default() });
     let chase = &experiment.observations[0];
     assert_eq!((chase.value, chase.verdict.grade), (None, Grade::Invalid));
