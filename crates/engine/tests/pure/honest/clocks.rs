@@ -62,7 +62,7 @@ fn caches_of_the_core_are_the_same_per_cycle_whatever_the_clock() {
             let told = || format!("seed {seed}: {clock:?} {} {:?} {:?}", seen.step, seen.per_cycle, seen.verdict);
             // Without its clock taken out, what a program gets says little: the fault shows. Two clocks that glide may
             // add up to a constant.
-            let now = seen.now.unwrap();
+            let now = seen.typical.unwrap();
             let is_alone = step.setup.threads.len() == 1;
             assert!(!is_alone || now.p90 / now.p10 > 1.05, "{} {now:?}", told());
             let cycles = if step.metric == Metric::Latency { truth * QUIET_HZ / 1e9 } else { truth / QUIET_HZ };

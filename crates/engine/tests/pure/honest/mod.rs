@@ -9,11 +9,13 @@ mod noise;
 mod warm;
 
 use made::{SECONDS, machine, measure, measure_steps, steps};
-use tiermark_model::{Experiment, Grade, Metric, Observation, ReasonCode, StateKind, testing};
+use tiermark_model::{Experiment, Grade, Metric, Observation, ReasonCode, StateKind, ValueKind, testing};
 use tiermark_sim::{ComesAndGoes, Neighbours, SimOptions};
 
 /// What a trusted number may be off.
 const OFF: f64 = 0.01;
+/// What a trusted typical value may be off the undisturbed one: it is within 2 % of a level that is right to 1 %.
+const OFF_LEVEL: f64 = 0.03;
 /// What the share of a state may be off.
 const SHARE_OFF: f64 = 0.05;
 
@@ -61,6 +63,13 @@ impl Tally {
                 assert!(seen.refusal.is_some(), "seed {seed}: {}: {:?}", seen.step, seen.verdict);
                 continue;
             };
+            // What cores share is what programs get of it, whatever others leave: `shared` compares it.
+            if seen.kind == ValueKind::Typical {
+                if seen.verdict.grade == Grade::Trusted && (value / truth - 1.0).abs() > OFF_LEVEL {
+                    self.wrong.push(format!("seed {seed}: {} {value}, {truth} there, {:?}", seen.step, seen.edge));
+                }
+                continue;
+            }
             self.numbers += 1;
             if seen.verdict.grade != Grade::Trusted {
                 self.take_bound(seed, seen, *truth);
@@ -78,7 +87,7 @@ impl Tally {
     }
 
     fn take_bound(&mut self, seed: u64, seen: &Observation, truth: f64) {
-        let (value, now) = (seen.value.unwrap(), seen.now.unwrap().median);
+        let (value, now) = (seen.value.unwrap(), seen.typical.unwrap().median);
         let better = |a: f64, b: f64| if seen.metric == Metric::Latency { b / a - 1.0 } else { a / b - 1.0 };
         let said = |other: f64| format!("seed {seed}: {} {value} beside {other}: {:?}", seen.step, seen.verdict);
         self.bounds += 1;

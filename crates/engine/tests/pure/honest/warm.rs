@@ -57,7 +57,7 @@ fn a_visit_that_times_its_own_warm_up_is_called_not_settled() {
         for (seen, truth) in run(&steps, seed, 0.001, state).observations.iter().zip(&truth) {
             all += 1;
             flagged += u64::from(is_flagged(seen));
-            visible += u64::from(seen.now.is_some_and(|now| (now.median / truth - 1.0).abs() > VISIBLE));
+            visible += u64::from(seen.typical.is_some_and(|now| (now.median / truth - 1.0).abs() > VISIBLE));
             let is_wrong = seen.verdict.grade == Grade::Trusted && off(seen, *truth) > OFF;
             if !is_flagged(seen) || is_wrong {
                 eprintln!("{} {:?}", told(seed, seen, *truth), warmth(seed));

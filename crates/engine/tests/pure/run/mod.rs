@@ -219,9 +219,9 @@ fn preemption_leaves_the_edge_and_its_trust() {
         assert!((b.value.unwrap() / a.value.unwrap() - 1.0).abs() < 0.02, "{}", b.step);
         assert!(b.disturbance.clean_windows < b.disturbance.windows, "{}", b.step);
         let worse = if b.metric == Metric::Latency {
-            b.now.unwrap().p90 / b.value.unwrap()
+            b.typical.unwrap().p90 / b.value.unwrap()
         } else {
-            b.value.unwrap() / b.now.unwrap().p10
+            b.value.unwrap() / b.typical.unwrap().p10
         };
         assert!(worse > 1.2, "what a program gets meanwhile: {worse}");
     }
