@@ -322,7 +322,7 @@ fn lower(a: Option<f64>, b: Option<f64>) -> Option<f64> {
 mod tests {
     use tiermark_model::messages::setup as says;
     use tiermark_model::{
-        Grade, Labels, Layout, Machine, Metric, Node, PageKind, Reason, ReasonCode, RegionSetup, Setup, Window, testing,
+        Grade, Layout, Machine, Metric, Node, PageKind, Reason, ReasonCode, RegionSetup, Setup, testing,
     };
 
     use super::*;
@@ -330,7 +330,7 @@ mod tests {
 
     fn cell(regions: Vec<RegionSetup>) -> Cell {
         let setup = Setup { regions, threads: Vec::new(), seed: 1 };
-        Cell::new(Step { setup, ..testing::step("a", Metric::Latency) }, 0)
+        Cell::new(Step { setup, ..testing::step("a", Metric::Latency) }, 0, &Machine::default())
     }
 
     #[test]
@@ -383,27 +383,5 @@ mod tests {
                 doubts(page, 1, &[&none, &none]).iter().map(tiermark_model::Reason::code).collect();
             assert_eq!(codes, [ReasonCode::Unproven, ReasonCode::PageSize]);
         }
-    }
-
-    #[test]
-    fn what_others_share_on_a_guest_is_watched_to_the_end() {
-        let is_done = |tier: &str, hypervisor: Option<&str>| {
-            let mut cell = cell(Vec::new());
-            cell.step.labels = Labels::new().text(Labels::TIER, tier);
-            cell.step.stop.max_visits = 400;
-            for at in 0..40_u16 {
-                let window = |index: u16| {
-                    let value = 20.0 * (1.0 + 1e-4 * f64::from((7 * at + index) % 5));
-                    Window { clean: true, values: vec![Some(value)], ..Window::default() }
-                };
-                let windows = (0..8).map(window).collect();
-                cell.visits.push(Visit { at: f64::from(at), windows, ..Visit::default() });
-            }
-            let mut machine = Machine::default();
-            machine.system.hypervisor = hypervisor.map(str::to_owned);
-            cell.settled(&Conditions::default(), &machine, 40.0)
-        };
-        assert!(is_done("L3", None) && is_done("L2", Some("KVM")));
-        assert!(!is_done("L3", Some("KVM")) && !is_done("DRAM random", Some("KVM")));
     }
 }

@@ -4,9 +4,12 @@
 use tiermark_model::{CoreClock, Finding, Interval, Labels, Metric, Quantity, Unit, Visit, Visits, Window};
 use tiermark_stats::{median, quantile};
 
-/// Share of the windows that need a clock, and their least number, for a step to be estimated by clocks.
+/// Share of the windows that need a clock, and their least number, for a step to be estimated by clocks: a slope needs
+/// more than what is known to follow the clock.
 const LEAST_SHARE: f64 = 0.5;
 const FEWEST: usize = 60;
+const LEAST_OF_CORE: f64 = 0.25;
+const FEWEST_OF_CORE: usize = 12;
 /// Clocks of a step that differ by less, from the 10th to the 90th percentile, show no slope: the noise of the values
 /// is larger.
 const LEAST_RANGE: f64 = 0.01;
@@ -85,7 +88,8 @@ impl Basis {
     pub(crate) fn of(is_of_core: bool, metric: Metric, visits: &Visits) -> Self {
         let with_clock = visits.windows().filter(|window| mean_clock(window).is_some()).count();
         let all = visits.windows().filter(|window| window.value().is_some()).count();
-        if with_clock < FEWEST || (with_clock as f64) < LEAST_SHARE * all as f64 {
+        let (fewest, share) = if is_of_core { (FEWEST_OF_CORE, LEAST_OF_CORE) } else { (FEWEST, LEAST_SHARE) };
+        if with_clock < fewest || (with_clock as f64) < share * all as f64 {
             return Self::Time;
         }
         let slope = slope(metric, visits);
@@ -227,7 +231,7 @@ mod tests {
     fn caches_of_the_core_are_in_cycles_unless_they_do_not_follow_its_clock() {
         for seed in 1..=20 {
             for metric in [Metric::Latency, Metric::Bandwidth] {
-                let of = |tier: &str, slope: f64| Basis::of(Some(tier), metric, &visits(metric, slope, seed));
+                let of = |tier: &str, slope: f64| Basis::of(tier != "DRAM", metric, &visits(metric, slope, seed));
                 assert_eq!(of("L1", 1.0), Basis::Cycles, "seed {seed}");
                 assert_eq!(of("L2", 0.9), Basis::Cycles, "seed {seed}");
                 assert!(matches!(of("L2", 0.0), Basis::Slope(slope) if slope < 0.2), "seed {seed}");
@@ -238,9 +242,8 @@ mod tests {
 
     #[test]
     fn memory_that_does_not_follow_the_clock_is_given_as_measured() {
-        let flat = (1..=100).filter(|seed| {
-            Basis::of(Some("DRAM"), Metric::Latency, &visits(Metric::Latency, 0.0, *seed)) == Basis::Time
-        });
+        let flat = (1..=100)
+            .filter(|seed| Basis::of(false, Metric::Latency, &visits(Metric::Latency, 0.0, *seed)) == Basis::Time);
         let flat = flat.count();
         assert!(flat >= 95, "{flat} of 100");
     }
@@ -288,7 +291,7 @@ mod tests {
     fn without_clocks_values_are_as_measured() {
         let mut visits = visits(Metric::Latency, 1.0, 1);
         visits.list.iter_mut().flat_map(|visit| &mut visit.windows).for_each(|window| window.clocks = vec![None]);
-        assert_eq!(Basis::of(Some("L1"), Metric::Latency, &visits), Basis::Time);
+        assert_eq!(Basis::of(true, Metric::Latency, &visits), Basis::Time);
         assert_eq!(RunClock::of(std::iter::once(&visits)), None);
     }
 }

@@ -13,7 +13,7 @@ use tiermark_model::{
 };
 use tiermark_stats::{APART_SECONDS, FEWEST_VISITS, Pile, Side, VISITS, VisitWindows, median, pile};
 
-use crate::clock::Basis;
+use crate::clock::{Basis, mean_clock};
 use crate::sharing::Sharing;
 use crate::states::Conditions;
 
@@ -114,14 +114,13 @@ impl Reading<'_> {
 
     /// Estimates: of the visits as if the cores had run at the clock of the run all the time.
     pub(crate) fn estimate(&self, visits: &Visits) -> Estimate {
-        let (mut at_clock, basis) = self.groups.at_clock(self.is_clocked(), self.metric, visits);
-        let has_clock = with_value(&at_clock) as f64 >= WITH_CLOCK * with_value(visits) as f64;
-        let basis = if has_clock { basis } else { Basis::Time };
-        if !has_clock {
-            at_clock = visits.clone();
-        }
+        let lacks_clock = self.is_of_core && self.groups.clock.is_some() && !has_clock(visits);
+        let (at_clock, basis) = match lacks_clock {
+            true => (visits.clone(), Basis::Time),
+            false => self.groups.at_clock(self.is_clocked(), self.metric, visits),
+        };
         let mut estimate = self.at_one_clock(&at_clock);
-        if self.is_of_core && !has_clock && estimate.value.is_some() {
+        if lacks_clock && estimate.value.is_some() {
             estimate.doubts.push((Grade::Shared, Reason::NoClock));
         }
         estimate.typical = typical::spread(&samples(visits.list.iter(), VALUE, true));
@@ -263,9 +262,11 @@ fn seen(found: &Pile) -> EdgeSeen {
     }
 }
 
-/// Visits with a value.
-fn with_value(visits: &Visits) -> usize {
-    visits.list.iter().filter(|visit| value_of(visit, VALUE, false).is_some()).count()
+/// Whether enough visits have a clock.
+fn has_clock(visits: &Visits) -> bool {
+    let with_value = visits.list.iter().filter(|visit| value_of(visit, VALUE, false).is_some());
+    let clocked = |visit: &&Visit| visit.windows.iter().any(|window| mean_clock(window).is_some());
+    with_value.clone().filter(clocked).count() as f64 >= WITH_CLOCK * with_value.count() as f64
 }
 
 /// The value of a visit: the mean over its windows, since each window is as long as the others; with the disturbed ones

@@ -103,18 +103,18 @@ mod tests {
         Step { labels, ..testing::step("a", metric) }
     }
 
-    fn judged(seen: &Observation, bound: &[Reason], bench: &Bench) -> Verdict {
+    fn judged(seen: &Observation, doubts: &[(Grade, Reason)], bench: &Bench) -> Verdict {
         let lab = &Lab::new(Machine::default(), bench.clone());
-        judge(&step(Metric::Latency, Labels::new()), seen, None, None, bound, lab)
+        judge(&step(Metric::Latency, Labels::new()), seen, None, None, doubts, lab)
     }
 
     #[test]
     fn disturbance_bound_and_validity_are_judged_apart() {
         let bench = Bench::default();
         assert_eq!(judged(&observed(100.0), &[], &bench).grade, Grade::Trusted);
-        let not_sharp = [Reason::NotSharp { share: 0.03 }];
-        let verdict = judged(&observed(100.0), &not_sharp, &bench);
-        assert_eq!((verdict.grade, verdict.reasons.as_slice()), (Grade::Bound, not_sharp.as_slice()));
+        let not_sharp = Reason::NotSharp { share: 0.03 };
+        let verdict = judged(&observed(100.0), &[(Grade::Shared, not_sharp.clone())], &bench);
+        assert_eq!((verdict.grade, verdict.reasons.as_slice()), (Grade::Shared, &[not_sharp][..]));
         // Most of the time in gaps takes nothing from an edge that is sharp all the same.
         let mut seen = observed(100.0);
         (seen.disturbance.windows, seen.disturbance.clean_windows, seen.disturbance.gap_share) = (1000, 90, 0.8);

@@ -304,7 +304,6 @@ mod tests {
             told.is_in(&between(57.0, 300.0), StateKind::OwnCores)
                 && told.is_in(&between(31.0, 31.0), StateKind::OneCore)
         );
-        assert_eq!(told.common_of_cores(1), [StateKind::OneCore, StateKind::OwnCores]);
         // Too few visits of the fastest group to name it.
         let few = groups([240.0, 470.0, 465.0], [3, 20, 20]);
         assert_eq!(

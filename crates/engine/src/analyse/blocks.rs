@@ -15,6 +15,8 @@ const REFILL_LONG: usize = 8;
 pub(crate) const LONG_NS: f64 = 20_000.0;
 /// Standard deviations of a normal value between its lower quartile and its median.
 const QUARTILE: f64 = 0.6745;
+/// Deviation over median from which the median block was interrupted, too: undisturbed blocks scatter far less.
+const SCATTER_MOST: f64 = 0.05;
 /// Share of the blocks that may be left out: where half of them are interrupted, the median block is, too.
 const LEFT_OUT_MOST: f64 = 0.5;
 
@@ -27,6 +29,9 @@ pub(super) fn interrupted(blocks: &[f64]) -> Option<Vec<bool>> {
     let (lower, median) = (at(0.25)?, at(0.5)?);
     // The lower quartile: interruptions only lengthen blocks.
     let deviation = (median - lower) / QUARTILE;
+    if deviation > SCATTER_MOST * median {
+        return None;
+    }
     let limit = median + LONGER_NS.min(median / 2.0).max(DEVIATIONS * deviation);
     let mut left_out = vec![false; blocks.len()];
     let mut until = 0;

@@ -132,7 +132,8 @@ mod tests {
             stop: &testing::STOP,
             seed: 1,
             passes: None,
-            intervals: false,
+            between_runs: 0.0,
+            is_of_core: true,
         };
         reading.not_settled(&visits.iter().collect::<Vec<_>>()).is_some()
     }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use tiermark_lines::write_whole;
 use tiermark_model::messages::{documents, load as says};
 use tiermark_model::{
-    Bytes, Experiment, Grade, Machine, Observation, PerCycle, Reason, ReasonCode, Refusal, Run, Step, Unit,
+    Bytes, Experiment, Grade, Machine, Observation, PerCycle, Reason, ReasonCode, Refusal, Run, Step, Unit, ValueKind,
 };
 
 use crate::store::Store;
@@ -110,7 +110,10 @@ impl MachineRecord {
             let best = self.best(experiment, seen, machine);
             if let Some((best, record)) = best.and_then(|best| Some((best, compare::record_for(best, seen)?))) {
                 seen.record = Some(record);
-                compare::hold(seen, record, &best.date);
+                // What a program typically gets of what others use differs from hour to hour.
+                if seen.kind == ValueKind::Capability {
+                    compare::hold(seen, record, &best.date);
+                }
             }
         }
         experiment.observations = observations;
@@ -172,6 +175,7 @@ fn is_proven(seen: &Observation) -> bool {
     };
     match seen.verdict.grade {
         Grade::Trusted => true,
+        Grade::Shared => false,
         Grade::Bound => !seen.verdict.reasons.iter().any(seldom),
         _ => false,
     }

@@ -211,19 +211,16 @@ fn every_round_visits_every_step_in_changing_order() {
 }
 
 #[test]
-fn preemption_leaves_the_edge_and_its_trust() {
+fn preemption_leaves_the_number_and_its_trust() {
     let quiet = run(&tiny(), machine(), SimOptions::default()).0;
     let busy = run(&tiny(), machine(), SimOptions { preemptions_per_second: 100.0, ..SimOptions::default() }).0;
     for (a, b) in quiet.observations.iter().zip(&busy.observations) {
         assert_eq!(b.verdict.grade, Grade::Trusted, "{}: {:?}", b.step, b.verdict);
         assert!((b.value.unwrap() / a.value.unwrap() - 1.0).abs() < 0.02, "{}", b.step);
-        assert!(b.disturbance.clean_windows < b.disturbance.windows, "{}", b.step);
-        let worse = if b.metric == Metric::Latency {
-            b.typical.unwrap().p90 / b.value.unwrap()
-        } else {
-            b.value.unwrap() / b.typical.unwrap().p10
-        };
-        assert!(worse > 1.2, "what a program gets meanwhile: {worse}");
+        assert!(b.disturbance.gap_share > 0.05, "{}: {:?}", b.step, b.disturbance);
+        // What others take of the cpu is told apart.
+        let typical = b.typical.unwrap();
+        assert!(typical.p90 / typical.p10 < 1.02, "{}: {typical:?}", b.step);
     }
 }
 

@@ -1,0 +1,100 @@
+//! A hypervisor that takes the cpus away thousands of times a second, and tiers that others use all the time.
+
+use tiermark_model::{Experiment, Grade, KIB, MIB, Metric, Step};
+use tiermark_sim::{Arrangement, Interruptions, SimHost, SimOptions, SimState};
+
+use super::few_seeds;
+use super::made::{machine, measure_steps, step};
+
+/// Seconds of a run.
+const SECONDS: f64 = 6.0;
+/// What a trusted number of a core's own caches may be off.
+const OFF_CORE: f64 = 0.005;
+/// What a typical value may be off what was planted, beside its own interval: interruptions that are no part of blocks
+/// are known to some percent of themselves.
+const OFF_SHARED: f64 = 0.015;
+/// What the number of interruptions and their share may be off.
+const OFF_SHARE: f64 = 0.2;
+/// Scatter of the tiers that others use.
+const SCATTER: f64 = 0.03;
+
+fn steps() -> Vec<Step> {
+    vec![
+        step("L1", 16 * KIB, 1, Metric::Latency),
+        step("L1", 16 * KIB, 1, Metric::Bandwidth),
+        step("L2", 256 * KIB, 1, Metric::Latency),
+        step("L2", 512 * KIB, 2, Metric::Bandwidth),
+        step("L3", 8 * MIB, 1, Metric::Latency),
+        step("L3", 8 * MIB, 1, Metric::Bandwidth),
+        step("DRAM", 256 * MIB, 1, Metric::Latency),
+        step("DRAM", 256 * MIB, 1, Metric::Bandwidth),
+    ]
+}
+
+fn run(seed: u64, interruptions: Interruptions) -> (Experiment, Vec<f64>) {
+    let state = SimState { shared_hump: SCATTER, ..SimState::default() };
+    let options = SimOptions { seed, noise: 0.001, state, interruptions: Some(interruptions), ..SimOptions::default() };
+    let quiet = SimOptions { noise: 0.0, ..SimOptions::default() };
+    let host = SimHost::new(machine(), vec![tiermark_model::testing::kernel("read/plain")], quiet);
+    let truth = |step: &Step| {
+        let paces = host.planted(&step.setup).unwrap();
+        match step.metric {
+            Metric::Latency => 1.0 / paces[0],
+            Metric::Bandwidth => paces.iter().sum::<f64>() * 1e9,
+        }
+    };
+    let steps = steps();
+    let truths = steps.iter().map(truth).collect();
+    (measure_steps(&machine(), steps, SECONDS, options), truths)
+}
+
+#[test]
+fn what_a_hypervisor_takes_of_the_cpu_is_in_no_number_and_is_told() {
+    let arrangements =
+        [Arrangement::Periodic { jitter: 0.2 }, Arrangement::Bursty { share: 0.3, seconds: 0.02 }, Arrangement::Random];
+    let mut wrong = Vec::new();
+    for seed in 0..few_seeds() {
+        for (arrangement, (per_second, median_ns)) in arrangements
+            .into_iter()
+            .zip([(2_000.0, 6_000.0), (18_000.0, 2_300.0), (50_000.0, 1_500.0)].into_iter().cycle())
+        {
+            let planted = Interruptions { per_second, median_ns, arrangement, ..Interruptions::default() };
+            let (experiment, truths) = run(seed, planted);
+            for (seen, truth) in experiment.observations.iter().zip(truths) {
+                let (value, interval) = (seen.value.unwrap(), seen.within_run().unwrap());
+                let off = (value / truth - 1.0).abs();
+                let is_core = seen.step.contains("/L1/") || seen.step.contains("/L2/");
+                let slack = if is_core { OFF_CORE } else { OFF_SHARED + interval.half_of(value) };
+                let wanted = if is_core { Grade::Trusted } else { Grade::Shared };
+                if off > slack || seen.verdict.grade > wanted {
+                    wrong.push(format!(
+                        "seed {seed} {arrangement:?}: {} {value}, {truth} there: {:?}",
+                        seen.step, seen.verdict
+                    ));
+                }
+            }
+            for seen in &experiment.interruptions {
+                let there = planted.seen(SECONDS, seen.cpu, seed);
+                let number =
+                    (seen.count as f64 / seen.watched_seconds) / (there.short.per_second + there.long.per_second);
+                let share = seen.share / (there.short.share + there.long.share);
+                if (number - 1.0).abs() > OFF_SHARE || (share - 1.0).abs() > OFF_SHARE {
+                    wrong.push(format!("seed {seed} {arrangement:?}: {number} {share} of {there:?}, {seen:?}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn without_interruptions_nothing_is_taken_out() {
+    let none = Interruptions { per_second: 0.0, long_per_second: 0.0, ..Interruptions::default() };
+    let (experiment, truths) = run(1, none);
+    assert!(experiment.interruptions.iter().all(|seen| seen.count == 0), "{:?}", experiment.interruptions);
+    for (seen, truth) in experiment.observations.iter().zip(truths) {
+        let off = (seen.value.unwrap() / truth - 1.0).abs();
+        let slack = seen.interval.unwrap().half_of(seen.value.unwrap()).max(0.002);
+        assert!(off <= slack, "{}: {:?}, {truth} there", seen.step, seen.value);
+    }
+}
