@@ -68,7 +68,7 @@ impl PlannedExperiment {
     pub fn run(self, host: &mut dyn Host, record: &dyn Record, sink: &mut dyn Sink) -> Experiment {
         let Self { request, mut plan, method, study } = self;
         sink.event(&Event::ExperimentStarted { request: &request, method, plan: &plan });
-        let mut run = Runner::new(&request, &plan, host, sink);
+        let mut run = Runner::new((&request, method), &plan, host, record, sink);
         run.measure(&mut plan, study.as_ref());
         let (observations, interruptions) = (run.observations(), run.interruptions.of_cpus());
         let mut experiment = Experiment { observations, interruptions, ..Experiment::new(request, method, plan) };
@@ -153,6 +153,9 @@ fn what_happened(plan: &Plan, observations: &[Observation]) -> (Vec<State>, Vec<
 
 struct Runner<'a> {
     host: &'a mut dyn Host,
+    record: &'a dyn Record,
+    /// The probe, and the version of its method.
+    probe: (String, u32),
     lab: Lab,
     sink: &'a mut dyn Sink,
     cells: Vec<Cell>,
@@ -171,13 +174,21 @@ struct Runner<'a> {
 }
 
 impl<'a> Runner<'a> {
-    fn new(request: &Request, plan: &Plan, host: &'a mut dyn Host, sink: &'a mut dyn Sink) -> Self {
+    fn new(
+        (request, method): (&Request, u32),
+        plan: &Plan,
+        host: &'a mut dyn Host,
+        record: &'a dyn Record,
+        sink: &'a mut dyn Sink,
+    ) -> Self {
         let began = host.now();
         Self {
             deadline: began + plan.max_seconds,
             began,
             lab: host.lab().clone(),
             host,
+            record,
+            probe: (request.probe.clone(), method),
             sink,
             cells: Vec::new(),
             keep: Keep::default(),
@@ -244,6 +255,9 @@ impl<'a> Runner<'a> {
         for step in steps {
             let family = Keep::family(self.cells.iter().map(|cell| &cell.step), &step, self.host.bench());
             let mut cell = Cell::new(step, family, &self.lab.machine);
+            let (probe, method) = &self.probe;
+            let remembered = self.record.kernel(probe, *method, &cell.step);
+            remembered.iter().for_each(|kernel| cell.rivals.begin_with(kernel));
             if let Some(same) = self.cells.get(family).filter(|same| does_the_same(same, &cell)) {
                 cell.inherit(same);
             }

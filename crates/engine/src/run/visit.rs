@@ -80,8 +80,12 @@ impl Runner<'_> {
         let deductions = Deductions { stamp_ns, interruptions: &self.interruptions };
         let now = self.host.now();
         let leader = self.leader(index);
-        if let Some(alone) = self.alone(index).map(|alone| alone.rivals.decided()) {
-            self.cells[index].rivals.narrow(&alone, &self.host.bench().kernels);
+        let alone = self.alone(index).map(|alone| (alone.rivals.decided(), alone.rivals.winner().cloned()));
+        if let Some((decided, winner)) = alone {
+            let rivals = &mut self.cells[index].rivals;
+            // All cores are not slower than one because they had no time to compare.
+            winner.iter().for_each(|kernel| rivals.begin_with(kernel));
+            rivals.narrow(&decided, &self.host.bench().kernels);
         }
         let cell = &mut self.cells[index];
         let Cell { rivals, accounting, step, compares_until, .. } = cell;
