@@ -166,7 +166,7 @@ mod tests {
         let mut point = step(Labels::new(), &[0], &[0], 64 * MIB);
         point.metric = Metric::Latency;
         let mut cell =
-            crate::cell::Cell::new(point.clone(), 0).observe(&crate::Conditions::default(), &crate::Lab::default());
+            crate::cell::Cell::new(point.clone()).observe(&crate::Conditions::default(), &crate::Lab::default());
         assert_eq!(rate(&point, &cell), None);
         let part = |unit, value| tiermark_model::PartResult { name: "load".into(), unit, value, min: None, max: None };
         cell.parts = vec![

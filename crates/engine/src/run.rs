@@ -4,7 +4,6 @@
 mod allocations;
 mod visit;
 
-use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use tiermark_model::messages::run as says;
@@ -22,22 +21,18 @@ use crate::event::{Event, Sink};
 use crate::host::Host;
 use crate::probe::{Lab, Probe, Record, Study};
 use crate::states::{Conditions, states};
-use allocations::{Keep, SOON_MADE};
+use allocations::{Keep, is_piece};
 
 /// Times a probe may add steps: a probe that never stops adding must not run for ever. A noisy curve gets its most
 /// points in a dozen rounds, and the figures only after them.
 const MAX_REFINEMENTS: usize = 32;
-/// Visits to a step before it gets another allocation: the first figures of all steps come before the second places of
-/// any.
-const VISITS_A_PLACE: u32 = 3;
 /// Once they have their fewest visits, points of a curve by size are revisited in one round of `CURVE_ROUNDS`, points
 /// of primitives in one of `POINT_ROUNDS`: the time is for the figures. Points under load are revisited in every round,
 /// since they are compared with the idle point.
 const CURVE_ROUNDS: u64 = 12;
 const POINT_ROUNDS: u64 = 4;
-/// Share of the time after which points whose memory takes long to be made get no more first visits while the probe has
-/// more steps to add, and that after which no point does: small ones say where the tiers are.
-const POINT_SHARES: [f64; 2] = [0.35, 0.5];
+/// Share of the time after which points get no more first visits while the probe has more steps to add.
+const POINT_SHARE: f64 = 0.5;
 
 /// A request that is ready to be measured, with the plan that was made of it.
 pub struct PlannedExperiment {
@@ -187,6 +182,7 @@ impl<'a> Runner<'a> {
 
     /// Measures the steps of a plan, and those that the study adds to it.
     fn measure(&mut self, plan: &mut Plan, study: &dyn Study) {
+        self.furnish(plan);
         let phases: BTreeSet<u8> = plan.steps.iter().map(|step| step.phase).collect();
         for phase in phases {
             self.first_visits(plan.steps.iter().filter(|step| step.phase == phase).cloned().collect());
@@ -203,10 +199,20 @@ impl<'a> Runner<'a> {
             }
             self.sink.event(&Event::StepsAdded { steps: &steps });
             plan.steps.extend(steps.iter().cloned());
+            self.furnish(plan);
             self.first_visits(steps);
         }
         self.revisit();
-        self.prove_again();
+        self.retire_all(|_| true);
+    }
+
+    /// Has the host make the memory of all steps, once. Pieces of all free memory leave no room for it.
+    fn furnish(&mut self, plan: &Plan) {
+        let all: &[Step] = if plan.steps.iter().any(is_piece) { &[] } else { &plan.steps };
+        let filled = self.host.furnish(&all.iter().map(|step| &step.setup).collect::<Vec<_>>());
+        if filled.bytes > 0 {
+            self.sink.event(&Event::Filled { filled });
+        }
     }
 
     fn over(&self) -> bool {
@@ -237,9 +243,8 @@ impl<'a> Runner<'a> {
         let first = self.cells.len();
         self.reported.extend(steps.iter().map(|_| f64::NEG_INFINITY));
         for step in steps {
-            let family = Keep::family(self.cells.iter().map(|cell| &cell.step), &step, self.host.bench());
-            let mut cell = Cell::new(step, family);
-            if let Some(same) = self.cells.get(family).filter(|same| does_the_same(same, &cell)) {
+            let mut cell = Cell::new(step);
+            if let Some(same) = self.cells.iter().find(|same| does_the_same(same, &cell)) {
                 cell.inherit(same);
             }
             self.cells.push(cell);
@@ -249,9 +254,7 @@ impl<'a> Runner<'a> {
             let spent = (self.host.now() - self.began) / (self.deadline - self.began);
             let wants = |index: &usize| {
                 let cell = &self.cells[*index];
-                let [costly, any] = POINT_SHARES;
-                let most = if self.making_seconds(*index) >= SOON_MADE { costly } else { any };
-                let over = cell.step.labels.is_point() && spent > most && self.later_seconds > 0.0;
+                let over = cell.step.labels.is_point() && spent > POINT_SHARE && self.later_seconds > 0.0;
                 let is_open = cell.refusal.is_none() && cell.fault.is_none() && !over;
                 is_open
                     && cell.visited() < cell.step.stop.min_visits
@@ -262,11 +265,6 @@ impl<'a> Runner<'a> {
             if std::mem::take(&mut short) {
                 order.sort_by(|a, b| self.precedence(*a).total_cmp(&self.precedence(*b)));
             }
-            // Last, when small memory has shown what memory costs here; the largest first: smaller points reuse its
-            // memory.
-            let costly =
-                |index: &usize| self.is_costly_point(*index).then(|| Reverse(self.cells[*index].step.held_bytes()));
-            order.sort_by_key(costly);
             if !self.round(&order) {
                 break;
             }
@@ -282,8 +280,7 @@ impl<'a> Runner<'a> {
             let is_open = |index: &usize| {
                 let cell = &self.cells[*index];
                 // Memory that figures need is not made again for a point of a curve that was seen.
-                let is_curve = cell.step.labels.is(tiermark_model::Labels::PURPOSE, "curve");
-                let is_there = !is_curve || self.keep.has(cell.family);
+                let is_there = !cell.step.labels.is_for(Purpose::Curve) || self.keep.has(self.home(*index));
                 cell.visited() > 0 && is_there && !cell.settled(&self.groups, &self.lab.machine, now)
             };
             let open: Vec<usize> = (0..self.cells.len()).filter(is_open).collect();
@@ -308,10 +305,7 @@ impl<'a> Runner<'a> {
         let mut visited = false;
         for index in order {
             if !self.over() && self.fits(*index) {
-                match self.is_made_once(*index) {
-                    true => self.visit_at_once(*index),
-                    false => self.visit(*index),
-                }
+                self.visit(*index);
                 visited = true;
             }
         }
@@ -334,7 +328,7 @@ impl<'a> Runner<'a> {
     /// run has a number.
     fn fits(&self, index: usize) -> bool {
         let cell = &self.cells[index];
-        let preparing = if self.keep.has(cell.family) { 0.0 } else { self.making_seconds(index) };
+        let preparing = if self.keep.has(self.home(index)) { 0.0 } else { self.making_seconds(index) };
         let next = preparing + cell.step.visit_seconds();
         self.host.now() + next <= self.deadline || self.cells.iter().all(|c| c.visited() == 0)
     }
@@ -376,11 +370,18 @@ impl<'a> Runner<'a> {
 
 /// Whether two steps differ in nothing that their windows could show.
 fn does_the_same(a: &Cell, b: &Cell) -> bool {
+    let is_same_setup = a.step.setup.regions == b.step.setup.regions && a.step.setup.threads == b.step.setup.threads;
+    let is_same_setup = is_same_setup && !is_piece(&a.step) && !is_piece(&b.step);
     let is_chase = a.step.setup.threads.iter().all(|thread| matches!(thread.role, Role::Chase { .. }));
     let is_as_long = a.step.stop.shot_seconds.total_cmp(&b.step.stop.shot_seconds).is_eq();
     // A median takes over no visits: it is compared with medians of the same moments only.
     let has_edge = b.accounting.has_edge(&b.step.labels);
-    is_chase && is_as_long && has_edge && a.step.metric == b.step.metric && a.accounting == b.accounting
+    is_same_setup
+        && is_chase
+        && is_as_long
+        && has_edge
+        && a.step.metric == b.step.metric
+        && a.accounting == b.accounting
 }
 
 /// Fisher–Yates (Knuth 1997, The Art of Computer Programming 2, §3.4.2).

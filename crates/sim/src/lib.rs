@@ -22,12 +22,13 @@ use std::rc::Rc;
 
 use tiermark_model::messages::setup as says;
 use tiermark_model::{
-    Bench, ClockInfo, KernelId, KernelInfo, Machine, OsCall, Overheads, PrimitiveInfo, Refusal, Role, Setup,
+    Bench, ClockInfo, IdSet, KernelId, KernelInfo, Layout, Machine, OsCall, Overheads, PrimitiveInfo, Refusal,
+    RegionSetup, Role, Setup, total,
 };
 
-use tiermark_engine::Lab;
 use tiermark_engine::admit::{Fresh, admit};
 use tiermark_engine::host::{Host, Rig};
+use tiermark_engine::{Filled, Lab};
 
 pub use caches::{SimCache, SimCore};
 pub use counted::SimCounters;
@@ -100,6 +101,8 @@ impl Default for SimOptions {
 pub struct SimHost {
     world: Rc<World>,
     allocations: u64,
+    /// The largest setups that the memory of the run is for: bytes of streams, and of chains.
+    filled: [u64; 2],
 }
 
 /// Data that a host and its rigs share.
@@ -140,7 +143,7 @@ impl SimHost {
         let clocks = Timelines::new(options.seed);
         let world =
             World { lab: Lab::new(machine, bench), options, now: Cell::new(0.0), used: Cell::new(0.0), clocks, truth };
-        Self { world: Rc::new(world), allocations: 0 }
+        Self { world: Rc::new(world), allocations: 0, filled: [0; 2] }
     }
 
     /// The same host with primitives of the operating system.
@@ -172,7 +175,10 @@ impl Host for SimHost {
             }
         }
         self.allocations += 1;
-        world.pass(setup.total_bytes().0 as f64 * PREPARE_SECONDS_PER_BYTE / setup.threads.len().max(1) as f64);
+        let [streams, chains] = parts(setup);
+        let owns_memory = !setup.is_plain() || streams > self.filled[0] || chains > self.filled[1];
+        let made = if owns_memory { setup.total_bytes().0 } else { chains };
+        world.pass(made as f64 * PREPARE_SECONDS_PER_BYTE / setup.threads.len().max(1) as f64);
         let draw = world.options.seed ^ self.allocations.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut rng = Rng::new(draw);
         let slow = world.options.slow_allocation.filter(|(number, _)| *number == self.allocations);
@@ -183,7 +189,22 @@ impl Host for SimHost {
         let part = part(&world.truth, setup);
         let world = Rc::clone(world);
         let read_at = world.now.get();
-        Ok(Box::new(SimRig { world, setup: setup.clone(), speeds, shared, kernel, luck, part, rng, read_at }))
+        let setup = setup.clone();
+        Ok(Box::new(SimRig { world, setup, speeds, shared, kernel, luck, part, rng, read_at, owns_memory }))
+    }
+
+    fn furnish(&mut self, setups: &[&Setup]) -> Filled {
+        let began = self.now();
+        let needs = setups.iter().filter(|setup| setup.is_plain()).map(|setup| parts(setup));
+        let needs = needs.fold([0; 2], |[a, b]: [u64; 2], [streams, chains]| [a.max(streams), b.max(chains)]);
+        let bytes: u64 = needs.iter().sum();
+        if bytes > self.world.options.keep_bytes || needs.iter().zip(self.filled).all(|(need, has)| *need <= has) {
+            return Filled::default();
+        }
+        self.filled = needs;
+        let cpus = setups.iter().fold(IdSet::new(), |cpus, setup| cpus.union(&setup.cpus())).len().max(1);
+        self.world.pass(bytes as f64 * PREPARE_SECONDS_PER_BYTE / cpus as f64);
+        Filled { bytes, seconds: self.now() - began }
     }
 
     fn keep_bytes(&self) -> u64 {
@@ -205,6 +226,15 @@ impl Host for SimHost {
     fn stopped(&self) -> bool {
         self.world.options.stop_after.is_some_and(|limit| self.now() >= limit)
     }
+}
+
+/// Bytes of a setup that streams walk, and that chains take.
+fn parts(setup: &Setup) -> [u64; 2] {
+    let is_chain = |region: &RegionSetup| matches!(region.layout, Layout::Chain(_));
+    [false, true].map(|chains| {
+        let own = setup.regions.iter().filter(|region| is_chain(region) == chains);
+        total(own.map(|region| region.bytes.0))
+    })
 }
 
 /// Which part of the machine answers a setup: by its largest region.

@@ -4,6 +4,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod arena;
 mod file_memory;
 mod foreign;
 mod memory;
