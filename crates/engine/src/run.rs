@@ -34,6 +34,11 @@ const POINT_ROUNDS: u64 = 4;
 /// Share of the time after which points get no more first visits while the probe has more steps to add.
 const POINT_SHARE: f64 = 0.5;
 
+/// Share of a run's time that filling memory for a point of a curve may take.
+const FILLING_SHARE: f64 = 0.25;
+/// A step takes over the visits of another that did the same, from this size on: those of smaller memory take no time.
+const INHERITED_FROM: u64 = 16 << 20;
+
 /// A request that is ready to be measured, with the plan that was made of it.
 pub struct PlannedExperiment {
     /// The request.
@@ -206,17 +211,21 @@ impl<'a> Runner<'a> {
         self.retire_all(|_| true);
     }
 
-    /// Has the host make the memory of all steps, once. Pieces of all free memory leave no room for it.
+    /// Has the host make the memory of all steps, once, but for points that would take most of the time. Pieces of all
+    /// free memory leave no room for it.
     fn furnish(&mut self, plan: &Plan) {
         let all: &[Step] = if plan.steps.iter().any(is_piece) { &[] } else { &plan.steps };
-        let filled = self.host.furnish(&all.iter().map(|step| &step.setup).collect::<Vec<_>>());
+        let most = FILLING_SHARE * (self.deadline - self.began);
+        let is_worth_it = |step: &&Step| !step.labels.is_point() || step.filling_seconds() <= most;
+        let filled = self.host.furnish(&all.iter().filter(is_worth_it).map(|step| &step.setup).collect::<Vec<_>>());
         if filled.bytes > 0 {
             self.sink.event(&Event::Filled { filled });
         }
     }
 
+    /// Whether no visit is made any more. The very first is made in any case, so that a run has a number.
     fn over(&self) -> bool {
-        self.host.stopped() || self.host.now() >= self.deadline
+        self.host.stopped() || (self.made > 0 && self.host.now() >= self.deadline)
     }
 
     /// Whether there was no time for a number that was planned.
@@ -324,8 +333,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Whether one more visit to a cell can be expected to end in time. The very first visit is always made, so that a
-    /// run has a number.
+    /// Whether one more visit to a cell can be expected to end in time.
     fn fits(&self, index: usize) -> bool {
         let cell = &self.cells[index];
         let preparing = if self.keep.has(self.home(index)) { 0.0 } else { self.making_seconds(index) };
@@ -371,7 +379,8 @@ impl<'a> Runner<'a> {
 /// Whether two steps differ in nothing that their windows could show.
 fn does_the_same(a: &Cell, b: &Cell) -> bool {
     let is_same_setup = a.step.setup.regions == b.step.setup.regions && a.step.setup.threads == b.step.setup.threads;
-    let is_same_setup = is_same_setup && !is_piece(&a.step) && !is_piece(&b.step);
+    let is_large = a.step.setup.regions.iter().any(|region| region.bytes.0 >= INHERITED_FROM);
+    let is_same_setup = is_same_setup && is_large && !is_piece(&a.step) && !is_piece(&b.step);
     let is_chase = a.step.setup.threads.iter().all(|thread| matches!(thread.role, Role::Chase { .. }));
     let is_as_long = a.step.stop.shot_seconds.total_cmp(&b.step.stop.shot_seconds).is_eq();
     // A median takes over no visits: it is compared with medians of the same moments only.

@@ -80,8 +80,20 @@ impl Step {
         START_SECONDS + self.memory_seconds()
     }
 
-    /// The part of that which its memory takes.
+    /// Seconds in which its threads fill all of its regions, each its own.
+    pub fn filling_seconds(&self) -> f64 {
+        self.seconds_to_fill(|_| true)
+    }
+
+    /// Seconds that the memory of an allocation takes.
     fn memory_seconds(&self) -> f64 {
+        // Plain memory is filled before the first visit, and only chains are written into it.
+        let is_filled = self.setup.is_plain();
+        let is_made = |region: &RegionSetup| !is_filled || matches!(region.layout, Layout::Chain(_));
+        self.seconds_to_fill(is_made) + self.making_seconds()
+    }
+
+    fn seconds_to_fill(&self, is_of: impl Fn(&RegionSetup) -> bool) -> f64 {
         // Once: a step may have as many regions as it has threads, thousands.
         let is_os = self.is_os();
         let bytes_per_second = |page| match page {
@@ -89,14 +101,11 @@ impl Step {
             PageKind::Base => PREPARE_BASE,
             _ => PREPARE_HUGE,
         };
-        // Plain memory is filled before the first visit, and only chains are written into it.
-        let is_filled = self.setup.is_plain();
-        let is_made = |region: &&RegionSetup| !is_filled || matches!(region.layout, Layout::Chain(_));
-        let regions = self.setup.regions.iter().filter(is_made);
+        let regions = self.setup.regions.iter().filter(|region| is_of(region));
         let prepare: f64 = regions.map(|region| region.bytes.0 as f64 / bytes_per_second(region.page)).sum();
         // Each thread prepares its own.
         let threads = self.setup.threads.len().max(1) as f64;
-        prepare / threads + self.making_seconds()
+        prepare / threads
     }
 
     /// Seconds of one visit to an allocation that is there.

@@ -59,7 +59,8 @@ fn a_chain_that_lost_its_place_is_made_again_before_its_visit() {
     let mut host = host();
     let cpu = first_cpu(host.machine());
     // Each takes all words of its lines, so that there is room for one.
-    let long = |seed| Setup { seed, ..chase(cpu, region(1 << 20, PageKind::Thp, Layout::Chain(ChainLayout::Long(8))), 1) };
+    let long =
+        |seed| Setup { seed, ..chase(cpu, region(1 << 20, PageKind::Thp, Layout::Chain(ChainLayout::Long(8))), 1) };
     host.furnish(&[&long(1)]);
     let mut rigs = [1, 2, 3].map(|seed| host.prepare(&long(seed)).unwrap());
     for _ in 0..3 {

@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 
+mod arena;
 #[path = "../common/mod.rs"]
 mod common;
-mod arena;
 mod file_memory;
 mod foreign;
 mod memory;
