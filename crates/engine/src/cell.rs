@@ -44,8 +44,6 @@ pub(crate) struct Beside {
 pub(crate) struct Cell {
     pub(crate) step: Step,
     pub(crate) accounting: StepAccounting,
-    /// Index of the first step that it shares allocations with; its own index if it shares none.
-    pub(crate) family: usize,
     /// Allocations it was visited on.
     allocations: BTreeSet<u32>,
     visits: Visits,
@@ -79,7 +77,7 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    pub(crate) fn new(step: Step, family: usize, machine: &Machine) -> Self {
+    pub(crate) fn new(step: Step, machine: &Machine) -> Self {
         let accounting = StepAccounting::of(&step, machine);
         let members = accounting.members().len();
         Self {
@@ -91,7 +89,6 @@ impl Cell {
             passes: Vec::new(),
             step,
             accounting,
-            family,
             allocations: BTreeSet::new(),
             disturbance: Disturbance::default(),
             blocks_ns: Vec::new(),
@@ -122,12 +119,6 @@ impl Cell {
     /// Whether the step was visited on this allocation.
     pub(crate) fn was_on(&self, allocation: u32) -> bool {
         self.allocations.contains(&allocation)
-    }
-
-    /// Records that the step's memory was unmapped, so that it was prepared again. Steps of the operating system have
-    /// fresh memory at each visit by design.
-    pub(crate) fn remade(&mut self) {
-        self.disturbance.allocations_remade += u64::from(!self.step.is_os());
     }
 
     /// The kernel that its visits are of.
@@ -330,7 +321,7 @@ mod tests {
 
     fn cell(regions: Vec<RegionSetup>) -> Cell {
         let setup = Setup { regions, threads: Vec::new(), seed: 1 };
-        Cell::new(Step { setup, ..testing::step("a", Metric::Latency) }, 0, &Machine::default())
+        Cell::new(Step { setup, ..testing::step("a", Metric::Latency) }, &Machine::default())
     }
 
     #[test]

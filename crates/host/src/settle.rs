@@ -69,8 +69,14 @@ struct Passes {
     is_too_long: bool,
 }
 
-/// Settles a worker's work. Returns how, and a checksum of the values read.
-pub(crate) fn settle(work: &mut Work, region: &Region, around: Surroundings, clock: &Clock) -> (Settling, u64) {
+/// Settles a worker's work before a visit of so many ns. Returns how, and a checksum of the values read.
+pub(crate) fn settle(
+    work: &mut Work,
+    region: &Region,
+    around: Surroundings,
+    budget_ns: f64,
+    clock: &Clock,
+) -> (Settling, u64) {
     let start = clock.now();
     let mut checksum = 0;
     let is_settled = match work {
@@ -82,9 +88,9 @@ pub(crate) fn settle(work: &mut Work, region: &Region, around: Surroundings, clo
             let passes = around.may_hold.then(|| passes(clock, |until| pass(work, until)));
             match passes {
                 Some(passes) if !passes.is_too_long => passes.is_flat,
-                // Translations of a stream in order are steady after a few pages, which its first blocks pass.
+                // A stream may be faster than when its blocks were timed.
                 _ => {
-                    work.touch_translations(around.translated_by_line, TRANSLATION_PASSES);
+                    work.touch_ahead(2.0 * budget_ns, around.translated_by_line, TRANSLATION_PASSES);
                     true
                 }
             }

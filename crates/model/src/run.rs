@@ -8,7 +8,6 @@ use crate::health::RunHealth;
 use crate::interruptions::CpuInterruptions;
 use crate::kernel::KernelInfo;
 use crate::machine::Machine;
-use crate::messages;
 use crate::observation::{Finding, Observation};
 use crate::os::PrimitiveInfo;
 use crate::plan::{Plan, PlanPage, Request};
@@ -17,7 +16,6 @@ use crate::run_labels::{self, RunLabels};
 use crate::state::{Drift, State};
 use crate::tool::Tool;
 use crate::traffic::Traffic;
-use crate::units::total;
 use crate::verdict::Grade;
 
 /// Schema of the documents this version writes. Adding fields keeps it; changing a meaning makes a new number.
@@ -192,22 +190,6 @@ impl Experiment {
         let (states, drift, interruptions) = (Vec::new(), Vec::new(), Vec::new());
         Self { request, method, plan, observations, states, drift, interruptions, findings }
     }
-}
-
-/// The warning that memory could not be kept between visits; `None` if all of it was kept. Operations of the kernel do
-/// not count: they get fresh memory at each visit by design.
-pub fn memory_not_kept(experiments: &[Experiment]) -> Option<Warning> {
-    let remade = |experiment: &Experiment| {
-        let counts = experiment.observations.iter().map(|seen| seen.disturbance.allocations_remade);
-        counts.filter(|times| *times > 0).collect::<Vec<u64>>()
-    };
-    let (mut steps, mut times, mut limit) = (0, 0, None);
-    for (experiment, counts) in experiments.iter().map(|experiment| (experiment, remade(experiment))) {
-        (steps, times) = (steps + counts.len(), total(counts.iter().copied().chain([times])));
-        limit = limit.or(experiment.request.scope.max_mem.filter(|_| !counts.is_empty()));
-    }
-    let all = experiments.iter().flat_map(|e| &e.observations).filter(|seen| seen.allocations > 0).count();
-    (steps > 0).then(|| messages::run::memory_not_kept(steps, all, times, limit))
 }
 
 impl Run {

@@ -6,7 +6,7 @@ use tiermark_machine::Root;
 use tiermark_model::messages::run as says;
 use tiermark_model::{
     Experiment, IdSet, Labels, Machine, Plan, PlanPage, Purpose, RUN_SCHEMA, Refusal, Request, Run, RunCounters,
-    RunLabels, Tool, Warning, memory_not_kept,
+    RunLabels, Tool, Warning,
 };
 use tiermark_probes::survey;
 use tiermark_tune::doctor;
@@ -278,7 +278,6 @@ impl Begun<'_> {
         run.health = health.ended();
         run.warnings.extend(run.health.iter().flat_map(health::warnings));
         run.warnings.extend(other_work.iter().flat_map(OtherWork::warnings));
-        run.warnings.extend(memory_not_kept(&run.experiments));
         (run, revisions)
     }
 }

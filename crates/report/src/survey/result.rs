@@ -93,10 +93,7 @@ pub(crate) fn outcome(survey: &Survey<'_>, judged: &Check) -> Outcome {
         // A note says why.
         return Outcome::Wrong(format!("size of {tier}{} not resolved", at(survey.run, finding)).into());
     }
-    // Memory that could not be kept is reported in a note, not as a finding of the doctor.
-    if let Some(warning) =
-        survey.run.warnings.iter().find(|warning| warning.code != tiermark_model::messages::run::codes::memory_not_kept)
-    {
+    if let Some(warning) = survey.run.warnings.first() {
         return Outcome::Wrong(format!("`tiermark doctor` finds: {}", warning.state()).into());
     }
     let unmeasured = survey.figures().filter(Figure::is_unmeasured).count();

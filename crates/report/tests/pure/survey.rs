@@ -210,24 +210,6 @@ fn figures_without_anything_to_compare_with_are_not_as_expected() {
 }
 
 #[test]
-fn memory_that_was_not_kept_is_a_note_and_no_finding_of_the_doctor() {
-    let mut made = all_fine();
-    let run_of = |made: &Made| {
-        let mut run = made.run();
-        run.experiments[0].observations[0].disturbance.allocations_remade = 9;
-        run.experiments[0].request.scope.max_mem = Some(Bytes(64 * MIB));
-        run.warnings.extend(tiermark_model::memory_not_kept(&run.experiments));
-        run
-    };
-    let text = page(&run_of(&made), Detail::Usual, &Style { width: 120, ..Style::default() });
-    let notes = |text: &str| text.lines().skip_while(|line| !line.starts_with("RESULT")).collect::<Vec<_>>().join("\n");
-    insta::assert_snapshot!("memory_not_kept", notes(&text));
-    made.warnings = vec![tiermark_model::messages::system::ksm()];
-    let text = page(&run_of(&made), Detail::Usual, &Style { width: 120, ..Style::default() });
-    assert!(notes(&text).contains(made.warnings[0].state()), "{text}");
-}
-
-#[test]
 fn the_result_names_the_figures_that_a_problem_of_doctor_may_change() {
     let mut made = all_fine().run();
     made.problems = Some(vec![CheckRow {

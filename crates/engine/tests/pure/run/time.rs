@@ -69,26 +69,6 @@ fn rivals_of_all_steps_are_compared_within_the_time() {
 }
 
 #[test]
-fn memory_that_cannot_all_be_kept_is_measured_all_the_same() {
-    let seen = |keep_bytes: u64| {
-        let mut host = SimHost::new(machine(), kernels(), SimOptions { keep_bytes, ..SimOptions::default() });
-        measured(&many(), Some(20.0), &mut host, &mut Log::default())
-    };
-    let (plenty, scarce) = (seen(u64::MAX), seen(16 * MIB));
-    for (plenty, scarce) in plenty.observations.iter().zip(&scarce.observations).take(12) {
-        assert_eq!((plenty.allocations, plenty.verdict.grade), (3, Grade::Trusted));
-        assert!(scarce.allocations > 3 && scarce.value.is_some(), "{}: {}", scarce.step, scarce.allocations);
-        assert_eq!(plenty.disturbance.allocations_remade, 0);
-        let remade = scarce.disturbance.allocations_remade;
-        assert!((1..u64::from(scarce.allocations)).contains(&remade), "{}: {remade}", scarce.step);
-    }
-    assert_eq!(tiermark_model::memory_not_kept(&[plenty]), None);
-    let warning = tiermark_model::memory_not_kept(&[scarce]).expect("a warning");
-    assert_eq!(warning.code, codes::memory_not_kept);
-    assert_eq!(warning.data["steps"], 12, "{}", warning.text);
-}
-
-#[test]
 fn what_is_left_out_says_why_and_what_to_do() {
     let refusal = |o: &Observation| o.refusal.clone().unwrap();
     let (experiment, _) = in_time(0.03);

@@ -271,7 +271,6 @@ fn observation(step: &Step, value: f64) -> Observation {
             run_delay_ns: Some(40_000.0),
             unsettled_shots: 1,
             settle_seconds: 0.02,
-            allocations_remade: 0,
         },
         tail: Some(Tail {
             block_accesses: 1024,
