@@ -21,7 +21,7 @@ use crate::event::{Event, Sink};
 use crate::host::Host;
 use crate::probe::{Lab, Probe, Record, Study};
 use crate::states::{Conditions, states};
-use allocations::{Keep, is_piece};
+use allocations::{Keep, is_piece, wanted};
 
 /// Times a probe may add steps: a probe that never stops adding must not run for ever. A noisy curve gets its most
 /// points in a dozen rounds, and the figures only after them.
@@ -253,6 +253,7 @@ impl<'a> Runner<'a> {
         self.reported.extend(steps.iter().map(|_| f64::NEG_INFINITY));
         for step in steps {
             let mut cell = Cell::new(step);
+            cell.wanted_places = wanted(&cell.step, self.host.machine());
             if let Some(same) = self.cells.iter().find(|same| does_the_same(same, &cell)) {
                 cell.inherit(same);
             }
