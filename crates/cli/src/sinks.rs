@@ -218,8 +218,8 @@ impl Sink for Progress {
                 self.bar.set_message(sanitise::line(&subject(step)));
                 self.advance(*done, *remaining_seconds);
             }
-            Event::Filled { .. } | Event::Observed { .. } | Event::StepsAdded { .. } | Event::ExperimentDone { .. } => {
-            }
+            Event::Filled { filled } => self.bar.set_message(filled.to_string()),
+            Event::Observed { .. } | Event::StepsAdded { .. } | Event::ExperimentDone { .. } => {}
         }
     }
 }

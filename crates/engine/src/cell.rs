@@ -44,6 +44,8 @@ pub(crate) struct Beside {
 pub(crate) struct Cell {
     pub(crate) step: Step,
     pub(crate) accounting: StepAccounting,
+    /// Places that it is to be visited at.
+    pub(crate) wanted_places: u32,
     /// Allocations it was visited on.
     allocations: BTreeSet<u32>,
     visits: Visits,
@@ -87,6 +89,7 @@ impl Cell {
             rivals: Rivals::of(&step),
             kernel: first_kernel(&step).cloned(),
             passes: Vec::new(),
+            wanted_places: step.stop.allocations,
             step,
             accounting,
             allocations: BTreeSet::new(),

@@ -23,7 +23,7 @@ use crate::host::Host;
 use crate::interruptions::Interruptions;
 use crate::probe::{Lab, Probe, Record, Study};
 use crate::states::{Conditions, states};
-use allocations::{Keep, is_piece};
+use allocations::{Keep, is_piece, wanted};
 
 /// Times a probe may add steps: a probe that never stops adding must not run for ever. A noisy curve gets its most
 /// points in a dozen rounds, and the figures only after them.
@@ -272,6 +272,7 @@ impl<'a> Runner<'a> {
             let (probe, method) = &self.probe;
             let remembered = self.record.kernel(probe, *method, &cell.step);
             remembered.iter().for_each(|kernel| cell.rivals.begin_with(kernel));
+            cell.wanted_places = wanted(&cell.step, self.host.machine());
             if let Some(same) = self.cells.iter().find(|same| does_the_same(same, &cell)) {
                 cell.inherit(same);
             }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{KernelId, Labels, PlacementProof, Setup, Step};
+use tiermark_model::{KernelId, Labels, Machine, PageKind, PlacementProof, RegionSetup, Setup, Step};
 
 use super::Runner;
 use crate::cell::first_kernel;
@@ -19,6 +19,10 @@ const SOON_MADE: f64 = 0.04;
 /// Visits to a step before it gets another place that takes longer: the first figures of all steps come before the
 /// second places of any.
 const VISITS_A_PLACE: u32 = 3;
+
+/// Places of a figure in plain memory beyond L1 whose pages are small, in a guest perhaps behind the guest's back: they
+/// may crowd a few sets of a cache (one of eleven slices of 1 MiB had a quarter of the rate of a second level).
+const PLACES_OF_SMALL_PAGES: u32 = 5;
 
 /// A rig at a place.
 pub(super) struct Kept {
@@ -72,6 +76,20 @@ pub(super) fn is_piece(step: &Step) -> bool {
     step.labels.number(Labels::REGION).is_some()
 }
 
+/// Places that a step is to be visited at.
+pub(super) fn wanted(step: &Step, machine: &Machine) -> u32 {
+    let first_level = machine.data_caches().filter(|cache| cache.level == 1).filter_map(|cache| cache.bytes).max();
+    let is_beyond = |region: &RegionSetup| region.bytes.0 > first_level.unwrap_or_default();
+    let may_be_small = |region: &RegionSetup| region.page == PageKind::Base || machine.system.hypervisor.is_some();
+    let is_crowded = step.setup.regions.iter().any(|region| is_beyond(region) && may_be_small(region));
+    let least = if is_crowded && step.setup.is_plain() && !step.labels.is_point() && !is_piece(step) {
+        PLACES_OF_SMALL_PAGES
+    } else {
+        1
+    };
+    step.stop.allocations.max(least)
+}
+
 impl Runner<'_> {
     /// The cell whose places a cell is visited at: its own, but for a piece of memory, which all its steps share.
     pub(super) fn home(&self, index: usize) -> usize {
@@ -100,7 +118,7 @@ impl Runner<'_> {
         let is_in_time = self.host.now() + next < self.deadline;
         let is_affordable = self.keep.seconds + next <= MAKING_SHARE * (self.deadline - self.began);
         let is_worth_it = next < SOON_MADE || (is_affordable && cell.visited() >= made * VISITS_A_PLACE);
-        made < cell.step.stop.allocations && is_in_time && is_worth_it
+        made < cell.wanted_places && is_in_time && is_worth_it
     }
 
     /// Seconds that a place of a step is expected to take, as the last one did.
@@ -142,7 +160,7 @@ impl Runner<'_> {
             Err(_) if is_stopped => None,
             // The step keeps the places that it has.
             Err(_) if !kept.is_empty() => {
-                cell.step.stop.allocations = kept.len() as u32;
+                cell.wanted_places = kept.len() as u32;
                 kept.first().copied()
             }
             Err(refusal) => {
