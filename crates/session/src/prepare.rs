@@ -14,7 +14,7 @@ use tiermark_tune::doctor;
 use crate::agreed::{Revision, agreed};
 use crate::busy::OtherWork;
 use crate::health::{self, HealthWatch};
-use crate::outcome::{is_known_otherwise, is_lacking_unnamed};
+use crate::outcome::{is_known_otherwise, is_lacking_unnamed, missing};
 use crate::record::OwnRecord;
 
 /// A request, and its refusal if this machine cannot carry it out at all, as far as that is known before planning.
@@ -178,10 +178,6 @@ impl Prepared {
         let mut warnings: Vec<Warning> = problems.iter().map(health::problem).collect();
         warnings.extend(head.late);
         warnings.extend(survey::warnings(&machine));
-        if other_work.is_some() {
-            // Other work during the run replaces the load average, which still shows work that ended a minute ago.
-            warnings.retain(|w| w.code != says::codes::busy);
-        }
         warnings.extend(self.long_run.clone());
         let health = HealthWatch::begin(root, &machine);
         let run = Run {
@@ -193,6 +189,7 @@ impl Prepared {
             started: head.started,
             seconds: 0.0,
             complete: false,
+            stopped: true,
             seed: head.seed,
             labels: head.labels,
             plan: head.plan,
@@ -274,7 +271,8 @@ impl Begun<'_> {
         }
         let revisions = agreed(&mut run.experiments, host.lab());
         run.seconds = host.now();
-        run.complete = !host.stopped();
+        run.stopped = host.stopped();
+        run.complete = !run.stopped && missing(&run) == 0;
         run.health = health.ended();
         run.warnings.extend(run.health.iter().flat_map(health::warnings));
         run.warnings.extend(other_work.iter().flat_map(OtherWork::warnings));

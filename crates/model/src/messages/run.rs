@@ -8,6 +8,10 @@ messages! {
     Refusal no_time_left(step: &str):
         "{step}", "time budget used up", "raise --max-time";
 
+    /// Figures that a plan chooses when its curve has shown where the tiers are.
+    Refusal figures_not_reached(what: &str):
+        "{what}", "the latency curve, which shows where to measure, was not finished in time", "raise --max-time";
+
     Refusal curve_point_skipped(step: &str):
         "{step}", "time budget used up: left out of the curve", "raise --max-time";
 

@@ -88,6 +88,15 @@ pub(crate) fn outcome(survey: &Survey<'_>, judged: &Check) -> Outcome {
         let place = at(survey.run, first.finding);
         return Outcome::Wrong(text![format!("withheld: {}{place}{more}: ", first.name()), why]);
     }
+    let unmeasured = survey.figures().filter(Figure::is_unmeasured).count();
+    if unmeasured > 0 || survey.rows.is_empty() {
+        let what = if survey.rows.is_empty() {
+            "no figure was".to_owned()
+        } else {
+            format!("{} not", count_of(unmeasured as u64, "figure"))
+        };
+        return Outcome::Wrong(format!("{what} measured").into());
+    }
     if let Some(finding) = not_resolved(survey) {
         let tier = row_name(&finding.labels).unwrap_or_default();
         // A note says why.
@@ -99,16 +108,7 @@ pub(crate) fn outcome(survey: &Survey<'_>, judged: &Check) -> Outcome {
     {
         return Outcome::Wrong(format!("`tiermark doctor` finds: {}", warning.state()).into());
     }
-    let unmeasured = survey.figures().filter(Figure::is_unmeasured).count();
-    if unmeasured > 0 || survey.rows.is_empty() {
-        let what = if survey.rows.is_empty() {
-            "no figure was".to_owned()
-        } else {
-            format!("{} not", count_of(unmeasured as u64, "figure"))
-        };
-        return Outcome::Wrong(format!("{what} measured").into());
-    }
-    if !survey.run.complete {
+    if survey.run.stopped {
         return Outcome::Wrong("stopped before its end".into());
     }
     expected(judged)
