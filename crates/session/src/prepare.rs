@@ -25,6 +25,9 @@ type Planned = (Request, Result<PlannedExperiment, Refusal>);
 
 /// Longer runs are warned of, seconds.
 const LONG: f64 = 30.0 * 60.0;
+/// Of longer runs the time is said before they begin, seconds: a user who expects a result in a minute or two would
+/// take the run for one that hangs.
+const NOT_SHORT: f64 = 2.0 * 60.0;
 /// Options that a refusal of a part of a plan may name as its cure.
 const CURES: [&str; 4] = ["--cpus", "--mem-node", "--pages", "--max-mem"];
 
@@ -137,6 +140,13 @@ impl Prepared {
     #[must_use]
     pub fn long_run(&self) -> Option<&Warning> {
         self.long_run.as_ref()
+    }
+
+    /// Seconds that the run is expected to take, if a user should know before it begins and no warning says it.
+    #[must_use]
+    pub fn not_short(&self) -> Option<f64> {
+        let seconds = self.expected_seconds().iter().sum();
+        Some(seconds).filter(|seconds| *seconds > NOT_SHORT && self.long_run.is_none())
     }
 
     /// The cpus that the requests may use, all together; `None` where one of them may use every cpu.

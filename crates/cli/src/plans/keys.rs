@@ -34,6 +34,7 @@ pub(super) const OF_THE_RUN: [&str; 23] = [
     "strict",
     "allow-partial",
     "force",
+    "wait",
     "nice",
     "seed",
     "simulate",

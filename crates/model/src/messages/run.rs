@@ -52,7 +52,7 @@ messages! {
                 count_of(cpus, "cpu")
             )
         },
-        "stop that work or wait until it ends, choose idle cpus with --cpus, or measure anyway with --force \
+        "stop that work or wait until it ends (--wait), choose idle cpus with --cpus, or measure anyway with --force \
          (behind `--` of `check --run`); \
          `tiermark doctor` shows what is running";
 

@@ -96,11 +96,11 @@ fn figures_that_a_curve_left_no_time_for_are_named() {
     // The curve is done: each figure is named.
     let cut = go(false, 0.001);
     assert_eq!((lacking(&cut), cut.plan.refused.len()), (["01", "02", "03"].map(str::to_owned).to_vec(), 0));
-    assert_eq!(cut.observations[1].refusal.as_ref().map(|refusal| refusal.code), Some(codes::no_time_left));
+    assert_eq!(cut.observations[1].refusal.as_ref().map(|refusal| &refusal.code), Some(&codes::no_time_left));
     // The curve is not: it is not known which figures there would be.
     let endless = go(true, 0.2);
-    let refused: Vec<_> = endless.plan.refused.iter().map(|refusal| (refusal.code, refusal.what.as_str())).collect();
-    assert_eq!(refused, [(codes::figures_not_reached, "latency by 1 thread by size")]);
+    let refused: Vec<_> = endless.plan.refused.iter().map(|refusal| (&refusal.code, refusal.what.as_str())).collect();
+    assert_eq!(refused, [(&codes::figures_not_reached, "latency by 1 thread by size")]);
     assert!(lacking(&endless).is_empty(), "points that make a curve denser are not missed");
 }
 
