@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
-use tiermark_model::messages::run as says;
 use tiermark_machine::Root;
+use tiermark_model::messages::run as says;
 use tiermark_model::{Exit, IdSet, Refusal, Warning};
 use tiermark_session::OtherWork;
 use tiermark_tune::doctor::Busy;

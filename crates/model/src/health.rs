@@ -225,6 +225,7 @@ mod tests {
         let health = RunHealth {
             memory: Some(vec![MemoryErrors { parts, ..errors("mc0", 4) }, errors("mc1", 2), errors("mc2", 1)]),
             throttling: None,
+            quota: None,
         };
         let named = ["mc0/dimm1 (slot of mc0/dimm1)", "mc1 (slot of mc1)"];
         assert_eq!(health.growing(ErrorKind::Corrected), named);
@@ -249,6 +250,7 @@ mod tests {
             let health = RunHealth {
                 memory: Some(vec![MemoryErrors { parts, ..errors("mc0", own) }, errors("mc1", Some(0))]),
                 throttling: None,
+                quota: None,
             };
             (health.errors_counted(ErrorKind::Corrected), health.counting(ErrorKind::Corrected).join(" "))
         };

@@ -151,7 +151,11 @@ mod tests {
         let (mut used, mut idle) = (0_u64, 0_u64);
         while !ends.load(Ordering::Relaxed) {
             // Idle time is counted for more than passes, so that no delay of this thread looks like work.
-            if is_busy.load(Ordering::Relaxed) { used += 1 } else { idle += 1000 }
+            if is_busy.load(Ordering::Relaxed) {
+                used += 1
+            } else {
+                idle += 1000
+            }
             let line = format!("{used} 0 0 {idle} 0 0 0 0 0 0");
             let next = directory.join("proc/next");
             fs::write(&next, format!("cpu  {line}\ncpu0 {line}\n")).unwrap();

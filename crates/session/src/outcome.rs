@@ -92,7 +92,9 @@ pub fn imprecise(run: &Run) -> bool {
     let wide = |experiment: &Experiment, seen: &Observation| {
         let wanted = experiment.plan.steps.iter().find(|step| step.id == seen.step).map(|step| step.stop.precision);
         let half = seen.value.zip(seen.within_run()).map(|(value, interval)| interval.half_of(value));
-        !seen.labels.is_point() && !is_aid(experiment, seen) && half.zip(wanted).is_some_and(|(half, wanted)| half > wanted)
+        !seen.labels.is_point()
+            && !is_aid(experiment, seen)
+            && half.zip(wanted).is_some_and(|(half, wanted)| half > wanted)
     };
     run.experiments.iter().any(|experiment| experiment.observations.iter().any(|seen| wide(experiment, seen)))
 }
@@ -273,7 +275,8 @@ mod tests {
         ] {
             assert_eq!(both(probe, purpose), [true, true], "{probe} {purpose}");
         }
-        for (probe, purpose) in [("loaded-latency", "load"), ("os", "os-point"), ("tlb", "shape"), ("latency", "curve")] {
+        for (probe, purpose) in [("loaded-latency", "load"), ("os", "os-point"), ("tlb", "shape"), ("latency", "curve")]
+        {
             assert_eq!(both(probe, purpose), [true, false], "{probe} {purpose}");
             assert!(lacks(probe, false, purpose, disturbed()), "{probe} {purpose}");
         }
