@@ -337,6 +337,7 @@ pub(crate) fn example_run() -> Run {
         started: "2026-01-02T03:04:05Z".into(),
         seconds: 12.5,
         complete: true,
+        stopped: false,
         seed: 42,
         labels: RunLabels::new(),
         plan: Some(PlanPage {
@@ -377,6 +378,7 @@ pub(crate) fn example_run() -> Run {
                 max_seconds: 15.0,
                 later_seconds: 0.0,
                 later: Vec::new(),
+                added: 0,
             },
             observations,
             states: vec![State {
