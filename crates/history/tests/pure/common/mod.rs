@@ -372,13 +372,14 @@ pub(crate) fn example_run() -> Run {
             },
             method: 1,
             plan: Plan {
+                // All but the first followed from results.
+                added: steps.len() as u64 - 1,
                 steps,
                 rules: vec![tiermark_model::messages::rules::memory_size("buffer", "128 MiB = 4 x (32 MiB L3)")],
                 refused: vec![Refusal::new("page 1G", "0 of 0 pages free", "reserve one page")],
                 max_seconds: 15.0,
                 later_seconds: 0.0,
                 later: Vec::new(),
-                added: 0,
             },
             observations,
             states: vec![State {
