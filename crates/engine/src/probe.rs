@@ -47,9 +47,9 @@ pub struct Probe {
     pub summary: &'static str,
     /// The page of its method, in Markdown: its first line is a heading with the id.
     pub page: &'static str,
-    /// Purposes whose steps only draw a shape beside its answer: without one the shape is less dense, and no part is
-    /// missing.
-    pub shapes: &'static [Purpose],
+    /// Purposes whose steps only help to find its answer, as a curve by size shows where the tiers are: without one of
+    /// them no part of the answer is missing.
+    pub aids: &'static [Purpose],
     /// What [`Probe::open`] calls.
     pub study: OpenStudy,
 }

@@ -208,20 +208,33 @@ impl<'a> Runner<'a> {
         for phase in phases {
             self.first_visits(plan.steps.iter().filter(|step| step.phase == phase).cloned().collect());
         }
+        let mut has_figures = false;
         for _ in 0..MAX_REFINEMENTS {
             let mut steps = study.refine(&self.observations());
             steps.retain(|s| plan.steps.iter().all(|old| old.id != s.id));
-            // If the time does not suffice for the known steps, none is added.
-            if steps.is_empty() || self.over() || self.lacks_a_number() {
+            // If the time does not suffice for the known steps, none is added: figures that were due are missing.
+            let is_late = self.over() || self.lacks_a_number();
+            if is_late {
+                steps.retain(|step| !step.labels.is_point());
+            }
+            if steps.is_empty() {
                 break;
             }
             if steps.iter().any(|step| !step.labels.is_point()) {
-                self.later_seconds = 0.0;
+                (self.later_seconds, has_figures) = (0.0, true);
             }
             self.sink.event(&Event::StepsAdded { steps: &steps });
-            plan.steps.extend(steps.iter().cloned());
+            plan.add(steps.clone());
+            if is_late {
+                let first = self.take(steps);
+                self.refuse_untouched(first);
+                break;
+            }
             self.furnish(plan);
             self.first_visits(steps);
+        }
+        if !has_figures {
+            plan.refused.extend(figures_not_reached(plan));
         }
         self.revisit();
         self.retire_all(|_| true);
@@ -258,13 +271,8 @@ impl<'a> Runner<'a> {
         self.groups = Conditions::of(self.cells.iter().map(|cell| (&cell.step, cell.visits())));
     }
 
-    /// Gives steps their fewest visits. Where there is no time for all, the first round begins with the ladder of
-    /// tiers, in its order: chance must not decide which headline is missing. Of a curve what costs least comes first,
-    /// since most of its points are small.
-    fn first_visits(&mut self, steps: Vec<Step>) {
-        let expected: f64 = steps.iter().map(Step::expected_seconds).sum();
-        let mut short = expected > self.deadline - self.host.now();
-        let has_time = !short;
+    /// Makes cells of steps. Returns the index of the first.
+    fn take(&mut self, steps: Vec<Step>) -> usize {
         let first = self.cells.len();
         self.reported.extend(steps.iter().map(|_| f64::NEG_INFINITY));
         for step in steps {
@@ -278,6 +286,17 @@ impl<'a> Runner<'a> {
             }
             self.cells.push(cell);
         }
+        first
+    }
+
+    /// Gives steps their fewest visits. Where there is no time for all, the first round begins with the ladder of
+    /// tiers, in its order: chance must not decide which headline is missing. Of a curve what costs least comes first,
+    /// since most of its points are small.
+    fn first_visits(&mut self, steps: Vec<Step>) {
+        let expected: f64 = steps.iter().map(Step::expected_seconds).sum();
+        let mut short = expected > self.deadline - self.host.now();
+        let has_time = !short;
+        let first = self.take(steps);
         loop {
             // Numbers that are planned from a curve need most of the time.
             let spent = (self.host.now() - self.began) / (self.deadline - self.began);
@@ -394,6 +413,12 @@ impl<'a> Runner<'a> {
             });
         }
     }
+}
+
+/// Refusals of the figures that a plan promises to choose from its results, where it never chose any.
+fn figures_not_reached(plan: &Plan) -> Vec<Refusal> {
+    let promises = plan.later.iter().filter(|note| note.code == tiermark_model::messages::rules::codes::later_steps);
+    promises.map(|note| says::figures_not_reached(&note.text)).collect()
 }
 
 /// Whether two steps differ in nothing that their windows could show.

@@ -186,11 +186,6 @@ impl Observation {
             refusal: None,
         }
     }
-
-    /// Whether a requested number is missing. Points of a curve do not count: they only draw its shape.
-    pub fn is_lacking(&self) -> bool {
-        self.value.is_none() && !self.labels.is_point()
-    }
 }
 
 /// Which statistic of the visits a number is.

@@ -172,13 +172,6 @@ pub enum Reason {
         /// In how many shots.
         shots: u64,
     },
-    /// The control group allows fewer cpus than were busy.
-    Quota {
-        /// Cpus allowed.
-        allowed: f64,
-        /// Cpus used.
-        busy: u64,
-    },
     /// Stamps were a visible part of the blocks.
     Overhead {
         /// Their share, before it was subtracted.

@@ -11,7 +11,8 @@ use crate::machine::Machine;
 use crate::observation::{Finding, Observation};
 use crate::os::PrimitiveInfo;
 use crate::plan::{Plan, PlanPage, Request};
-use crate::refusal::Warning;
+use crate::purpose::Purpose;
+use crate::refusal::{Refusal, Warning};
 use crate::run_labels::{self, RunLabels};
 use crate::state::{Drift, State};
 use crate::tool::Tool;
@@ -39,8 +40,11 @@ pub struct Run {
     pub started: String,
     /// Seconds it took.
     pub seconds: f64,
-    /// Whether everything planned was done; `false` after a signal or a crash.
+    /// Whether the run reached its end and every number that was planned is in it.
     pub complete: bool,
+    /// Whether a signal or a crash ended it early.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stopped: bool,
     /// Seed of every random choice.
     pub seed: u64,
     /// Labels that the user gave (`--label`), by key.
@@ -84,6 +88,7 @@ impl Default for Run {
             started: String::new(),
             seconds: 0.0,
             complete: true,
+            stopped: false,
             seed: 0,
             labels: RunLabels::new(),
             plan: None,
@@ -189,6 +194,20 @@ impl Experiment {
         let (observations, findings) = (Vec::new(), Vec::new());
         let (states, drift, interruptions) = (Vec::new(), Vec::new(), Vec::new());
         Self { request, method, plan, observations, states, drift, interruptions, findings }
+    }
+
+    /// Whether a planned number is missing: the step of this observation has no value, although it was possible here. A
+    /// point that was added to make a curve denser is not missed; neither is a point of a curve that the machine has no
+    /// room for, where the curve ends earlier.
+    pub fn lacks(&self, seen: &Observation) -> bool {
+        let is_late = |refusal: &Refusal| {
+            use messages::run::codes;
+            [codes::no_time_left, codes::curve_point_skipped, codes::run_stopped].contains(&refusal.code)
+        };
+        let purpose = seen.labels.its_purpose();
+        let is_denser = purpose.is_some_and(Purpose::draws_a_curve) && self.plan.is_added(&seen.step);
+        let is_impossible = seen.labels.is_point() && seen.refusal.as_ref().is_some_and(|refusal| !is_late(refusal));
+        seen.value.is_none() && !is_denser && !is_impossible
     }
 }
 

@@ -38,7 +38,7 @@ pub static PROBE: Probe = Probe {
     subject: Subject::Memory,
     summary: "Bandwidth that small and random accesses waste",
     page: include_str!("../../../docs/methods/granularity.md"),
-    shapes: &[],
+    aids: &[],
     study: |request, lab| Ok(Box::new(GranularityStudy::new(request, lab)?)),
 };
 

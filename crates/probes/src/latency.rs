@@ -49,7 +49,7 @@ pub static PROBE: Probe = Probe {
     subject: Subject::Memory,
     summary: "Time of one dependent access, by size, layout, page size",
     page: include_str!("../../../docs/methods/latency.md"),
-    shapes: &[],
+    aids: &[],
     study: |request, lab| Ok(Box::new(LatencyStudy::new(request, lab)?)),
 };
 

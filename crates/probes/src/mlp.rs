@@ -39,7 +39,7 @@ pub static PROBE: Probe = Probe {
     subject: Subject::Memory,
     summary: "Cache misses that one core keeps in flight, by tier",
     page: include_str!("../../../docs/methods/mlp.md"),
-    shapes: &[],
+    aids: &[Purpose::Curve],
     study: |request, lab| Ok(Box::new(MlpStudy::new(request, lab)?)),
 };
 

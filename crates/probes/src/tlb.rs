@@ -47,7 +47,7 @@ pub static PROBE: Probe = Probe {
     subject: Subject::Memory,
     summary: "Entries of each data TLB, and the cost of misses and walks",
     page: include_str!("../../../docs/methods/tlb.md"),
-    shapes: &[],
+    aids: &[],
     study: |request, lab| Ok(Box::new(TlbStudy::new(request, lab)?)),
 };
 

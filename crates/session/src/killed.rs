@@ -12,7 +12,7 @@ use crate::record::OwnRecord;
 
 /// Whether a run was read from a journal, which holds no findings.
 fn is_unfinished(run: &Run) -> bool {
-    !run.complete && run.findings().next().is_none()
+    run.stopped && run.findings().next().is_none()
 }
 
 /// Holds a run that was recovered from its journal against the machine's record and derives its findings; other runs

@@ -129,12 +129,12 @@ impl MachineRecord {
     }
 
     /// Writes the figures of a run that are better than what the file holds by now, whole or not at all. Of a simulated
-    /// run, or of one that was not completed, none.
+    /// run, or of one that was stopped, none.
     ///
     /// # Errors
     /// A [`Refusal`] if the file cannot be written.
     pub fn improve(&mut self, store: &Store, run: &Run, boot: &str) -> Result<(), Refusal> {
-        let Some(path) = path(store).filter(|_| run.complete && run.simulated.is_none()) else { return Ok(()) };
+        let Some(path) = path(store).filter(|_| !run.stopped && run.simulated.is_none()) else { return Ok(()) };
         let (shown, chosen) = (proven(run, boot), chosen(run));
         if shown.is_empty() && chosen.is_empty() {
             return Ok(());

@@ -180,7 +180,7 @@ fn only_proven_figures_of_real_and_complete_runs_are_written() {
     let (home, store) = home();
     let path = home.path().join(NAME);
     let changes: [&dyn Fn(&mut Run); 6] = [
-        &|run| run.complete = false,
+        &|run| run.stopped = true,
         &|run| run.simulated = Some("synth:".into()),
         &|run| run.experiments[0].observations[0].verdict.bound(Reason::NotReproduced { reached: 2 }),
         &|run| run.experiments[0].observations[0].verdict.bound(Reason::TooFew { windows: 20, visits: 4 }),

@@ -7,6 +7,10 @@ messages! {
     Refusal no_time_left(step: &str):
         "{step}", "time budget used up", "raise --max-time";
 
+    /// Figures that a plan chooses when its curve has shown where the tiers are.
+    Refusal figures_not_reached(what: &str):
+        "{what}", "the latency curve, which shows where to measure, was not finished in time", "raise --max-time";
+
     Refusal curve_point_skipped(step: &str):
         "{step}", "time budget used up: left out of the curve", "raise --max-time";
 
@@ -47,7 +51,7 @@ messages! {
                 count_of(cpus, "cpu")
             )
         },
-        "stop that work or wait until it ends, choose idle cpus with --cpus, or measure anyway with --force \
+        "stop that work or wait until it ends (--wait), choose idle cpus with --cpus, or measure anyway with --force \
          (behind `--` of `check --run`); \
          `tiermark doctor` shows what is running";
 

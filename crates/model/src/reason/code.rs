@@ -45,7 +45,7 @@ pub enum ReasonCode {
     Drift,
     /// The tool's own cost is a visible part of the value.
     Overhead,
-    /// The system throttles or shares the measured resource (cpu quota, swap in use, …).
+    /// The system throttles or shares the measured resource (swap in use, …).
     System,
 }
 
@@ -53,9 +53,7 @@ impl Reason {
     /// Kind of the doubt.
     pub fn code(&self) -> ReasonCode {
         match self {
-            Self::Refused { .. } | Self::Broken { .. } | Self::Quota { .. } | Self::CachesAnswer { .. } => {
-                ReasonCode::System
-            }
+            Self::Refused { .. } | Self::Broken { .. } | Self::CachesAnswer { .. } => ReasonCode::System,
             Self::Nothing { .. } | Self::Evicted => ReasonCode::Disturbed,
             Self::Impossible { .. }
             | Self::BelowCycle { .. }

@@ -147,7 +147,6 @@ impl Reason {
                 write!(f, "{faults} major page faults inside shots: memory is being swapped")
             }
             Self::MinorFaults { faults, shots } => write!(f, "{faults} minor page faults inside {shots} shots"),
-            Self::Quota { allowed, busy } => write!(f, "the cgroup allows {allowed} cpus, the step ran on {busy}"),
             Self::Overhead { share } => {
                 write!(f, "stamps were {} of the blocks before they were subtracted", percent(*share))
             }

@@ -88,14 +88,6 @@ pub(crate) fn outcome(survey: &Survey<'_>, judged: &Check) -> Outcome {
         let place = at(survey.run, first.finding);
         return Outcome::Wrong(text![format!("withheld: {}{place}{more}: ", first.name()), why]);
     }
-    if let Some(finding) = not_resolved(survey) {
-        let tier = row_name(&finding.labels).unwrap_or_default();
-        // A note says why.
-        return Outcome::Wrong(format!("size of {tier}{} not resolved", at(survey.run, finding)).into());
-    }
-    if let Some(warning) = survey.run.warnings.first() {
-        return Outcome::Wrong(format!("`tiermark doctor` finds: {}", warning.state()).into());
-    }
     let unmeasured = survey.figures().filter(Figure::is_unmeasured).count();
     if unmeasured > 0 || survey.rows.is_empty() {
         let what = if survey.rows.is_empty() {
@@ -105,7 +97,15 @@ pub(crate) fn outcome(survey: &Survey<'_>, judged: &Check) -> Outcome {
         };
         return Outcome::Wrong(format!("{what} measured").into());
     }
-    if !survey.run.complete {
+    if let Some(finding) = not_resolved(survey) {
+        let tier = row_name(&finding.labels).unwrap_or_default();
+        // A note says why.
+        return Outcome::Wrong(format!("size of {tier}{} not resolved", at(survey.run, finding)).into());
+    }
+    if let Some(warning) = survey.run.warnings.first() {
+        return Outcome::Wrong(format!("`tiermark doctor` finds: {}", warning.state()).into());
+    }
+    if survey.run.stopped {
         return Outcome::Wrong("stopped before its end".into());
     }
     expected(judged)

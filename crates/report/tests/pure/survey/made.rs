@@ -246,6 +246,7 @@ impl Made {
             started: "2026-01-02T03:04:05Z".into(),
             seconds: 55.4,
             complete: self.complete,
+            stopped: !self.complete,
             seed: 42,
             labels: RunLabels::new(),
             machine: guest(),
