@@ -43,6 +43,9 @@ pub struct Best {
     /// clock is no record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_cycle: Option<PerCycle>,
+    /// The core's clock in its visits, cycles per second; `None` where it was not seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core_hz: Option<f64>,
     /// Start of the run that measured it, RFC 3339.
     pub date: String,
     /// Id of the run that it was measured in.
@@ -110,7 +113,7 @@ impl MachineRecord {
             let best = self.best(experiment, seen, machine);
             if let Some((best, record)) = best.and_then(|best| Some((best, compare::record_for(best, seen)?))) {
                 seen.record = Some(record);
-                compare::hold(seen, record, &best.date);
+                compare::hold(seen, record, &best.date, compare::clocks(best, seen, record));
             }
         }
         experiment.observations = observations;
@@ -186,7 +189,8 @@ fn proven(run: &Run, boot: &str) -> BTreeMap<String, Best> {
             if let (Some(value), Some(cell)) = (value, cell_of(experiment, seen, &run.machine)) {
                 let (date, run, boot) = (run.started.clone(), run.id.clone(), boot.to_owned());
                 let per_cycle = seen.per_cycle.filter(compare::is_sound);
-                merge(&mut shown, [(cell, Best { value, unit: seen.unit, per_cycle, date, run, boot })]);
+                let core_hz = seen.core_hz.filter(|hz| hz.is_finite() && *hz > 0.0);
+                merge(&mut shown, [(cell, Best { value, unit: seen.unit, per_cycle, core_hz, date, run, boot })]);
             }
         }
     }
