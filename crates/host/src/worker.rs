@@ -237,7 +237,7 @@ impl Worker {
     fn settle_with_others(&mut self, work: &mut Work, meeting: &Meeting<'_>) -> Result<(Settling, u64), Ended> {
         let (clock, around) = (&self.clock, self.around);
         let (mut settling, mut checksum) = match &self.other {
-            Some(other) => (read_other(other, clock), 0),
+            Some(other) => (read_other(work, &self.region, other, around, clock), 0),
             None => settle(work, &self.region, around, clock),
         };
         let mut opened = meeting.arrive()?.at;

@@ -17,6 +17,10 @@ const TURNS: f64 = 3.0;
 /// The first blocks after other work take longer than the median block of the visit: only what exceeds it by more than
 /// this factor is a gap.
 const COLD: f64 = 4.0;
+/// Time of an access to memory after other work at most, ns: a walk of the page table of which each step misses takes
+/// less. Where the system or a hypervisor has taken the memory away, it takes 100 µs to bring it back, in the median
+/// block too: then every block is a gap.
+const COLD_NS: f64 = 2_000.0;
 /// Shortest window, ns: the capability is what the hardware sustains for a window, and a visit of 2 ms has eight of
 /// them. Shorter than a scheduler time slice, so that windows fit between preemptions on a busy machine.
 pub(crate) const WINDOW_NS: f64 = 250_000.0;
@@ -38,7 +42,7 @@ impl<'a> Track<'a> {
     pub(super) fn new(shot: &'a ThreadShot, work: Work) -> Option<Self> {
         let blocks: Vec<f64> = durations(shot).collect();
         let median_block = tiermark_stats::median(&blocks).filter(|m| *m > 0.0)?;
-        let limit = gap_limit(median_block, work);
+        let limit = gap_limit(median_block, work, shot.per_block);
         let gaps = shot.stamps_ns.windows(2).filter(|w| w[1] - w[0] > limit).map(|w| (w[0], w[1])).collect();
         Some(Self { shot, work, median_block, gaps })
     }
@@ -75,10 +79,10 @@ impl<'a> Track<'a> {
 
 /// The longest block that is no gap, ns. Contenders get their turns in bursts, and wait many times a median block for
 /// the next one: that wait is what is measured, as it is where the kernel wakes another.
-fn gap_limit(median_block: f64, work: Work) -> f64 {
+fn gap_limit(median_block: f64, work: Work, accesses: f64) -> f64 {
     match work {
         Work::Turns | Work::Meetings | Work::Transfers => (TURNS * median_block).max(median_block + SLICE_NS),
-        Work::FirstAccesses => (COLD * median_block).max(median_block + GAP_NS),
+        Work::FirstAccesses => (COLD * median_block).max(median_block + GAP_NS).min(COLD_NS * accesses + GAP_NS),
         _ => median_block + GAP_NS.max(GAP_SHARE * median_block),
     }
 }
