@@ -251,7 +251,7 @@ impl Worker {
     ) -> Result<(Settling, u64), Ended> {
         let (clock, around) = (&self.clock, self.around);
         let (mut settling, mut checksum) = match &self.other {
-            Some(other) => (read_other(other, clock), 0),
+            Some(other) => (read_other(work, &self.region, other, around, clock), 0),
             None => settle(work, &self.region, around, budget_ns, clock),
         };
         let mut opened = meeting.arrive()?.at;

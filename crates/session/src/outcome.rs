@@ -171,7 +171,7 @@ mod tests {
             experiment.observations[0].interval.as_mut().expect("an interval").high = 1.2e9;
         };
         let below = |experiment: &mut Experiment| {
-            let reason = Reason::BelowRecord { record: 2e9, is_time: false, date: "2026-11-22".into() };
+            let reason = Reason::BelowRecord { record: 2e9, is_time: false, date: "2026-11-22".into(), clocks: None };
             experiment.findings[0].verdict.bound(reason);
         };
         assert_eq!([judged(|_| (), false, false), judged(|_| (), true, false)], [Exit::Done; 2]);

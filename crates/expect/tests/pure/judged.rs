@@ -67,7 +67,7 @@ fn memory_of_another_node_only_is_judged_as_remote_and_local_figures_say_why_the
 #[test]
 fn a_figure_below_the_record_of_its_machine_is_judged_as_it_is() {
     let mut below = read_all(0, 60.0);
-    below.verdict.bound(Reason::BelowRecord { record: 170e9, is_time: false, date: String::new() });
+    below.verdict.bound(Reason::BelowRecord { record: 170e9, is_time: false, date: String::new(), clocks: None });
     let mut run = run(vec![below]);
     assert_eq!(outcome(&run, "read.dram.all >= 150 GB/s"), Failed);
     // Other guests may use the memory all the time.

@@ -44,6 +44,9 @@ pub struct Best {
     /// clock is no record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_cycle: Option<PerCycle>,
+    /// The core's clock in its visits, cycles per second; `None` where it was not seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core_hz: Option<f64>,
     /// Start of the run that measured it, RFC 3339.
     pub date: String,
     /// Id of the run that it was measured in.
@@ -121,7 +124,7 @@ impl MachineRecord {
                 seen.record = Some(record);
                 // What a program typically gets of what others use differs from hour to hour.
                 if seen.kind == ValueKind::Capability {
-                    compare::hold(seen, record, &best.date);
+                    compare::hold(seen, record, &best.date, compare::clocks(best, seen, record));
                 }
             }
         }
@@ -220,7 +223,8 @@ fn proven(run: &Run, boot: &str) -> BTreeMap<String, Best> {
             if let (Some(value), Some(cell)) = (value, cell_of(experiment, seen, &run.machine)) {
                 let (date, run, boot) = (run.started.clone(), run.id.clone(), boot.to_owned());
                 let per_cycle = seen.per_cycle.filter(compare::is_sound);
-                merge(&mut shown, [(cell, Best { value, unit: seen.unit, per_cycle, date, run, boot })]);
+                let core_hz = seen.core_hz.filter(|hz| hz.is_finite() && *hz > 0.0);
+                merge(&mut shown, [(cell, Best { value, unit: seen.unit, per_cycle, core_hz, date, run, boot })]);
             }
         }
     }

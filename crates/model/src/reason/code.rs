@@ -61,7 +61,9 @@ impl Reason {
             | Self::AbovePeak { .. }
             | Self::StillRising { .. }
             | Self::NoPlateau { .. } => ReasonCode::Implausible,
-            Self::NotResolved { .. } | Self::NotOneStep { .. } | Self::AnotherLine { .. } => ReasonCode::Imprecise,
+            Self::NotResolved { .. } | Self::TooWide { .. } | Self::NotOneStep { .. } | Self::AnotherLine { .. } => {
+                ReasonCode::Imprecise
+            }
             Self::Quantised { .. } | Self::CoarseClock { .. } => ReasonCode::Quantised,
             Self::Elsewhere { .. } | Self::Dealt { .. } => ReasonCode::WrongNode,
             Self::PlaceUnseen { .. } => ReasonCode::Unproven,

@@ -4,6 +4,7 @@ use tiermark_model::{Check, CheckOutcome, CheckResult, Finding, Grade, Quantity,
 use tiermark_page::{Ink, Page, Text, paragraph, text};
 
 use super::figures::{Figure, Survey};
+use super::marks::{TierSize, declared};
 use super::states::{self, labelled};
 use super::words;
 use crate::expectation::{found, judged_expectation};
@@ -100,7 +101,10 @@ pub(crate) fn outcome(survey: &Survey<'_>, judged: &Check) -> Outcome {
     if let Some(finding) = not_resolved(survey) {
         let tier = row_name(&finding.labels).unwrap_or_default();
         // A note says why.
-        return Outcome::Wrong(format!("size of {tier}{} not resolved", at(survey.run, finding)).into());
+        let place = at(survey.run, finding);
+        let of = TierSize::of(finding, declared(&tier, &survey.run.machine));
+        let of = of.map_or_else(Text::default, |size| text![" (", Text::from(size), ")"]);
+        return Outcome::Wrong(text![format!("size of {tier}{place} not resolved"), of]);
     }
     if let Some(warning) = survey.run.warnings.first() {
         return Outcome::Wrong(format!("`tiermark doctor` finds: {}", warning.state()).into());

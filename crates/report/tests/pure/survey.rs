@@ -163,6 +163,35 @@ fn the_result_names_what_weighs_most() {
     assert!(result(&made).starts_with(said), "{}", result(&made));
 }
 
+/// A guest whose hypervisor declares the L3 of the host, of which it gets a part: "(480 MiB)" was printed.
+#[test]
+fn a_size_that_the_curve_bounds_is_said_beside_the_declared_one() {
+    let shown = |ends: Option<[u64; 2]>, found: Option<u64>| {
+        let mut run = all_fine().run();
+        run.machine.caches.iter_mut().filter(|cache| cache.level == 3).for_each(|cache| cache.bytes = Some(480 << 20));
+        let is_l3 = |f: &&mut Finding| f.metric.name() == "tier.size" && f.labels.is(Labels::TIER, "L3");
+        let size = run.experiments.iter_mut().flat_map(|e| &mut e.findings).find(is_l3).unwrap();
+        size.value = found.map(|bytes| bytes as f64);
+        if let Some([low, high]) = ends {
+            let (low, high) = (Bytes(low << 20), Some(Bytes(high << 20)));
+            size.verdict.suspect(Reason::NotResolved { low, high, why: WhyNot::Evicted });
+        }
+        let shown = page(&run, Detail::Usual, &Style { width: 200, ..Style::default() });
+        // A table, and notes whose lines may break anywhere.
+        shown.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let bounded = shown(Some([30, 59]), None);
+    assert!(bounded.contains("~42 MiB of 480 MiB ") && !bounded.contains("(480 MiB)"), "{bounded}");
+    assert!(bounded.contains("size of L3 not resolved (~42 MiB of 480 MiB)"), "{bounded}");
+    let why = "between 30 MiB and 59 MiB: other work may evict it before it is full; 480 MiB declared";
+    assert!(bounded.contains(why), "{bounded}");
+    // Resolved, and a part all the same.
+    let part = shown(None, Some(38 << 20));
+    assert!(part.contains("~38 MiB of 480 MiB "), "{part}");
+    // Bounds that leave anything open are no size.
+    assert!(shown(Some([2, 300]), None).contains("(480 MiB)"));
+}
+
 /// A server with a missing module, slow modules, corrected errors and half of its L3.
 #[test]
 fn the_result_draws_on_all_that_is_known_of_the_machine() {
