@@ -21,7 +21,7 @@ use crate::units::total;
 use crate::verdict::Grade;
 
 /// Schema of the documents this version writes. Adding fields keeps it; changing a meaning makes a new number.
-pub const RUN_SCHEMA: &str = "tiermark/run/3";
+pub const RUN_SCHEMA: &str = "tiermark/run/4";
 
 /// One run of the program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

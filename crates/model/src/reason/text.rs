@@ -104,7 +104,6 @@ impl Reason {
                     "median {idle} when idle, but {loaded} under load (step {with}): a load cannot lower the latency"
                 )
             }
-            Self::Told { text, .. } => f.write_str(text),
             _ => self.write_state(f),
         }
     }
