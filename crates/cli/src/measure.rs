@@ -2,6 +2,7 @@
 
 use std::io;
 
+use jiff::SignedDuration;
 use rustix::process::{getpriority_process, setpriority_process};
 use tiermark_counters::Beside;
 use tiermark_engine::Host;
@@ -15,7 +16,7 @@ use crate::args::{CounterUse, PlaceArgs, RunArgs, Simulation};
 use crate::counters::{open_counters, refuse_contradiction};
 use crate::exports::{Export, HTML};
 use crate::finish::{Sinks, finish};
-use crate::output::{self, Destination, Failure, complain_once, remark};
+use crate::output::{self, Destination, Failure, complain_once, remark, tell};
 use crate::signals::Stop;
 use crate::sinks::{EventLines, JournalSink, Listeners, Progress, Talk};
 use crate::target::Target;
@@ -94,21 +95,30 @@ pub(crate) fn conduct<'a>(job: &Job<'a>, report: bool) -> Result<Ended, Failure>
         complain_once(refused);
         return Ok(Ended { exit: Exit::Refused, run: None });
     }
+    if let Some(seconds) = prepared.not_short().filter(|_| !result.quiet) {
+        let rounded = SignedDuration::from_secs(seconds.round() as i64);
+        tell(format_args!("tiermark: this run takes about {rounded:#}; --max-time shortens it"));
+    }
     // Files are opened before anything is measured: a name that cannot be written must not cost a run.
     let document = result.json.as_deref().map(Destination::open).transpose()?;
     let opened = |export: &Export<'a>| Destination::open(export.place).map(|place| (place, *export));
     let exports = exports.iter().map(opened).collect::<Result<Vec<_>, Failure>>()?;
-    let mut late = None;
+    let (mut late, is_quiet) = (None, result.quiet || result.no_progress);
     if let Some(at) = place.control.start.at {
-        match start::wait(at, &stop, result.quiet || result.no_progress) {
+        match start::wait(at, &stop, is_quiet) {
             Ok(warning) => late = warning,
             Err(exit) => return Ok(Ended { exit, run: None }),
         }
+    }
+    let mut other_work = None;
+    if !simulated {
+        other_work = look_around(prepared.cpus().as_ref(), target.host.as_ref(), place, &stop, is_quiet)?;
+    }
+    if place.control.start.at.is_some() || place.control.waiting.wait.is_some() {
         // The machine as it is now; the host's time begins when it is opened.
         (target, prepared) = planned(job, seed, &stop)?;
     }
     let Target { host, root } = target;
-    let other_work = if simulated { None } else { look_around(prepared.cpus().as_ref(), host.as_ref(), place)? };
     let (mut host, counters) = count(job, host, &root)?;
     let begun = prepared.begin(head(job, seed, labels, late), host.as_ref(), &root, counters, other_work);
     let store = environment::store();
@@ -208,8 +218,15 @@ pub(crate) fn given(place: &PlaceArgs) -> Vec<&'static str> {
     options.into_iter().filter(|(_, given)| *given).map(|(option, _)| option).collect()
 }
 
-/// Lowers the priority if requested, and checks whether other work keeps the cpus in scope busy.
-fn look_around(cpus: Option<&IdSet>, host: &dyn Host, place: &PlaceArgs) -> Result<Option<OtherWork>, Failure> {
+/// Lowers the priority if requested, and checks whether other work keeps the cpus in scope busy; with --wait until it
+/// does not.
+fn look_around(
+    cpus: Option<&IdSet>,
+    host: &dyn Host,
+    place: &PlaceArgs,
+    stop: &Stop,
+    quiet: bool,
+) -> Result<Option<OtherWork>, Failure> {
     if let Some(nice) = place.control.nice {
         let lowered = getpriority_process(None).and_then(|now| setpriority_process(None, now + nice));
         lowered.map_err(|e: rustix::io::Errno| {
@@ -217,7 +234,8 @@ fn look_around(cpus: Option<&IdSet>, host: &dyn Host, place: &PlaceArgs) -> Resu
         })?;
     }
     let cpus = cpus.unwrap_or(&host.machine().allowed_cpus);
-    Ok(OtherWork::begin(cpus, place.control.force, disturbs_measurement)?)
+    let control = &place.control;
+    start::room(cpus, (control.force, control.waiting.wait), disturbs_measurement, stop, quiet)
 }
 
 /// The parts of the document that are known before the machine is discovered.

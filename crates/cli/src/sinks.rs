@@ -50,7 +50,7 @@ impl Sink for JournalSink {
                 Record::Experiment { request: Box::new((*request).clone()), method: *method, plan: (*plan).clone() }
             }
             Event::StepsAdded { steps } => Record::Steps(steps.to_vec()),
-            Event::Visited { .. } => return,
+            Event::Visited { .. } | Event::Filled { .. } => return,
             Event::Observed { observation } => Record::Observation(Box::new((*observation).clone())),
             Event::ExperimentDone { experiment } => {
                 Record::Done { states: experiment.states.clone(), drift: experiment.drift.clone() }
@@ -137,7 +137,7 @@ impl Sink for EventLines {
             }
             Event::StepsAdded { steps } => self.line(&RunEvent::StepsAdded { steps }),
             // Visits come by the hundred a second; they are in the observations.
-            Event::Visited { .. } => {}
+            Event::Visited { .. } | Event::Filled { .. } => {}
             Event::Observed { observation } => self.line(&RunEvent::Observed { observation }),
             Event::ExperimentDone { experiment: Experiment { states, drift, findings, .. } } => {
                 self.line(&RunEvent::ExperimentDone { states, drift });
@@ -218,6 +218,7 @@ impl Sink for Progress {
                 self.bar.set_message(sanitise::line(&subject(step)));
                 self.advance(*done, *remaining_seconds);
             }
+            Event::Filled { filled } => self.bar.set_message(filled.to_string()),
             Event::Observed { .. } | Event::StepsAdded { .. } | Event::ExperimentDone { .. } => {}
         }
     }
@@ -243,6 +244,7 @@ impl Sink for Talk {
                 plan.max_seconds
             )),
             Event::StepsAdded { steps } => tell(format_args!("{} steps added where the curve moves", steps.len())),
+            Event::Filled { filled } => tell(format_args!("{filled}")),
             Event::Visited { .. } => {}
             Event::Observed { observation } => tell(line_of(observation)),
             Event::ExperimentDone { experiment } => {

@@ -44,8 +44,8 @@ pub(crate) struct Beside {
 pub(crate) struct Cell {
     pub(crate) step: Step,
     pub(crate) accounting: StepAccounting,
-    /// Index of the first step that it shares allocations with; its own index if it shares none.
-    pub(crate) family: usize,
+    /// Places that it is to be visited at.
+    pub(crate) wanted_places: u32,
     /// Allocations it was visited on.
     allocations: BTreeSet<u32>,
     visits: Visits,
@@ -79,7 +79,7 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    pub(crate) fn new(step: Step, family: usize, machine: &Machine) -> Self {
+    pub(crate) fn new(step: Step, machine: &Machine) -> Self {
         let accounting = StepAccounting::of(&step, machine);
         let members = accounting.members().len();
         Self {
@@ -89,9 +89,9 @@ impl Cell {
             rivals: Rivals::of(&step),
             kernel: first_kernel(&step).cloned(),
             passes: Vec::new(),
+            wanted_places: step.stop.allocations,
             step,
             accounting,
-            family,
             allocations: BTreeSet::new(),
             disturbance: Disturbance::default(),
             blocks_ns: Vec::new(),
@@ -122,12 +122,6 @@ impl Cell {
     /// Whether the step was visited on this allocation.
     pub(crate) fn was_on(&self, allocation: u32) -> bool {
         self.allocations.contains(&allocation)
-    }
-
-    /// Records that the step's memory was unmapped, so that it was prepared again. Steps of the operating system have
-    /// fresh memory at each visit by design.
-    pub(crate) fn remade(&mut self) {
-        self.disturbance.allocations_remade += u64::from(!self.step.is_os());
     }
 
     /// The kernel that its visits are of.
@@ -330,7 +324,7 @@ mod tests {
 
     fn cell(regions: Vec<RegionSetup>) -> Cell {
         let setup = Setup { regions, threads: Vec::new(), seed: 1 };
-        Cell::new(Step { setup, ..testing::step("a", Metric::Latency) }, 0, &Machine::default())
+        Cell::new(Step { setup, ..testing::step("a", Metric::Latency) }, &Machine::default())
     }
 
     #[test]

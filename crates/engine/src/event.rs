@@ -2,6 +2,8 @@
 
 use tiermark_model::{Experiment, Observation, Plan, Request, Step};
 
+use crate::host::Filled;
+
 /// Something that happened.
 #[derive(Debug, Clone)]
 pub enum Event<'a> {
@@ -13,6 +15,11 @@ pub enum Event<'a> {
         method: u32,
         /// The plan made for it.
         plan: &'a Plan,
+    },
+    /// The memory of the run was filled.
+    Filled {
+        /// How much, and how long it took.
+        filled: Filled,
     },
     /// The probe added steps.
     StepsAdded {

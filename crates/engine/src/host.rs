@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tiermark_model::{Bench, CpuId, KernelId, Machine, PlacementProof, Refusal, Role, Setup, StepTraffic};
+use tiermark_model::{Bench, Bytes, CpuId, KernelId, Machine, PlacementProof, Refusal, Role, Setup, StepTraffic};
 
 use crate::probe::Lab;
 
@@ -23,21 +23,23 @@ pub trait Host {
         &self.lab().bench
     }
 
-    /// Allocates, places, fills and proves the memory of a setup, and starts its pinned workers.
+    /// Makes the memory that these setups are to share, as far as there is room, filled by all cpus at once: done before
+    /// the first visit of a run. Setups of the plain kind ([`Setup::is_plain`]) then get slices of it. Memory that is
+    /// there and suffices stays; what these setups do not need is given back.
+    fn furnish(&mut self, setups: &[&Setup]) -> Filled {
+        let _ = setups;
+        Filled::default()
+    }
+
+    /// Places, fills and proves the memory of a setup, where it is not there already, and starts its pinned workers.
     ///
     /// # Errors
     /// A [`Refusal`] when the setup cannot be had here: no such cpu or node, not enough memory, no huge pages, unknown
     /// kernel.
     fn prepare(&mut self, setup: &Setup) -> Result<Box<dyn Rig>, Refusal>;
 
-    /// Most bytes that rigs may hold together between visits.
+    /// Most bytes of memory of their own that rigs may hold together between visits.
     fn keep_bytes(&self) -> u64;
-
-    /// Bytes of freed memory that the host has reused so far. Reused memory is faster to prepare than new memory, and
-    /// may be the pages that the step had before.
-    fn reused_bytes(&self) -> u64 {
-        0
-    }
 
     /// Seconds since the host was made, by the host's own clock (simulated hosts have a simulated one).
     fn now(&self) -> f64;
@@ -50,6 +52,28 @@ pub trait Host {
 
     /// Whether the user wants to stop; checked before each visit, and by preparation itself. Shots take milliseconds.
     fn stopped(&self) -> bool;
+}
+
+/// Memory that was filled, and how long it took.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Filled {
+    /// Bytes.
+    pub bytes: u64,
+    /// Wall time.
+    pub seconds: f64,
+}
+
+impl Filled {
+    /// Bytes a second.
+    pub fn rate(&self) -> f64 {
+        self.bytes as f64 / self.seconds.max(1e-9)
+    }
+}
+
+impl fmt::Display for Filled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "filling {} took {:.1} s, {:.1} GB/s", Bytes(self.bytes), self.seconds, self.rate() / 1e9)
+    }
 }
 
 /// A prepared setup: memory in place, workers waiting at the gate. Several may be there at once. Dropping it gives
@@ -70,6 +94,11 @@ pub trait Rig {
     /// A [`Fault`] when a role does not fit the memory, or this rig cannot change roles.
     fn assign(&mut self, roles: &[Role]) -> Result<(), Fault> {
         Err(Fault(format!("{} workers keep their roles here", roles.len())))
+    }
+
+    /// Whether its memory is its own, not slices of what [`Host::furnish`] made.
+    fn owns_memory(&self) -> bool {
+        true
     }
 
     /// Opens the gate: every worker runs its role for about `budget` and stamps the clock after each block. Before and

@@ -4,7 +4,7 @@ mod placement;
 mod shares;
 mod value;
 
-use tiermark_model::{Grade, Observation, Reason, Role, Step, Verdict};
+use tiermark_model::{Grade, Observation, Reason, Step, Verdict};
 
 use crate::probe::Lab;
 use placement::judge_placement;
@@ -37,7 +37,9 @@ pub(crate) fn judge(
     judge_clock(seen, lab.bench.clock.resolution_ns, &mut verdict);
     judge_placement(step, seen, machine, &mut verdict);
     judge_disturbance(step, seen, &mut verdict);
-    judge_system(step, seen, machine, &mut verdict);
+    if let Some(share) = seen.overhead_share.filter(|share| *share > OVERHEAD) {
+        verdict.suspect(Reason::Overhead { share });
+    }
     if seen.value.is_some() {
         doubts.iter().for_each(|(grade, reason)| verdict.add(*grade, reason.clone()));
     }
@@ -57,26 +59,6 @@ fn judge_disturbance(step: &Step, seen: &Observation, verdict: &mut Verdict) {
     // them. Calls that make processes and mappings cause faults themselves.
     if account.minor_faults > account.shots && !step.is_os() {
         verdict.suspect(Reason::MinorFaults { faults: account.minor_faults, shots: account.shots });
-    }
-}
-
-/// Cpus that a step keeps busy: a thread each, and those that operations of the kernel take part on.
-fn busy_cpus(step: &Step) -> usize {
-    let others = step.setup.threads.iter().flat_map(|thread| match &thread.role {
-        Role::Os(call) => call.others.iter().filter(|cpu| **cpu != thread.cpu).collect(),
-        _ => Vec::new(),
-    });
-    step.setup.threads.len() + others.count()
-}
-
-fn judge_system(step: &Step, seen: &Observation, machine: &tiermark_model::Machine, verdict: &mut Verdict) {
-    let quota = machine.system.cgroup.as_ref().and_then(|c| c.cpu_quota);
-    let busy = busy_cpus(step);
-    if let Some(allowed) = quota.filter(|quota| *quota < busy as f64) {
-        verdict.suspect(Reason::Quota { allowed, busy: busy as u64 });
-    }
-    if let Some(share) = seen.overhead_share.filter(|share| *share > OVERHEAD) {
-        verdict.suspect(Reason::Overhead { share });
     }
 }
 
@@ -125,6 +107,17 @@ mod tests {
         let mut seen = observed(100.0);
         seen.interval = Some(tiermark_model::Interval { low: 20.0, high: 170.0, level: 0.95 });
         assert_eq!(judged(&seen, &[], &bench).grade, Grade::Trusted);
+    }
+
+    #[test]
+    fn a_quota_alone_is_no_doubt() {
+        // What it takes are gaps, which are left out; the run has a warning of them.
+        let cgroup = tiermark_model::Cgroup { cpu_quota: Some(0.5), ..tiermark_model::Cgroup::default() };
+        let mut machine = Machine::default();
+        machine.system.cgroup = Some(cgroup);
+        let lab = &Lab::new(machine, Bench::default());
+        let step = step(Metric::Latency, Labels::new());
+        assert_eq!(judge(&step, &observed(100.0), None, None, &[], lab).grade, Grade::Trusted);
     }
 
     #[test]

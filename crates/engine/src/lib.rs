@@ -27,7 +27,7 @@ pub use admit::{admit, nearest_memory_node, region_nodes};
 pub use agree::disagreements;
 pub use clock::RunClock;
 pub use event::{Event, Sink};
-pub use host::{ClockLook, Fault, Guard, Host, IdleWatch, Rig, Settling, Shot, ThreadShot, ping_pairs};
+pub use host::{ClockLook, Fault, Filled, Guard, Host, IdleWatch, Rig, Settling, Shot, ThreadShot, ping_pairs};
 pub use interruptions::Interruptions;
 pub use limited::open_limited;
 pub use probe::{Lab, OpenStudy, Probe, Record, Study, Subject};

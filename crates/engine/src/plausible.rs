@@ -165,7 +165,7 @@ mod tests {
     fn the_load_beside_a_latency_is_a_rate_too() {
         let mut point = step(Labels::new(), &[0], &[0], 64 * MIB);
         point.metric = Metric::Latency;
-        let mut cell = crate::cell::Cell::new(point.clone(), 0, &server())
+        let mut cell = crate::cell::Cell::new(point.clone(), &server())
             .observe(&crate::Conditions::default(), &crate::Lab::default());
         assert_eq!(rate(&point, &cell), None);
         let part = |unit, value| tiermark_model::PartResult { name: "load".into(), unit, value, min: None, max: None };

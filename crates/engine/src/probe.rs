@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use tiermark_model::{Bench, Experiment, Finding, Machine, Observation, Plan, Purpose, Refusal, Request, Step};
+use tiermark_model::{
+    Bench, Experiment, Finding, KernelId, Machine, Observation, Plan, Purpose, Refusal, Request, Step,
+};
 
 /// Facts about the host that a probe may use: data only, shared by all experiments of a run.
 #[derive(Debug, Clone, Default)]
@@ -45,9 +47,9 @@ pub struct Probe {
     pub summary: &'static str,
     /// The page of its method, in Markdown: its first line is a heading with the id.
     pub page: &'static str,
-    /// Purposes whose steps only draw a shape beside its answer: without one the shape is less dense, and no part is
-    /// missing.
-    pub shapes: &'static [Purpose],
+    /// Purposes whose steps only help to find its answer, as a curve by size shows where the tiers are: without one of
+    /// them no part of the answer is missing.
+    pub aids: &'static [Purpose],
     /// What [`Probe::open`] calls.
     pub study: OpenStudy,
 }
@@ -92,6 +94,11 @@ pub trait Study {
 pub trait Record {
     /// Makes a bound of each observation that falls short of its record.
     fn hold(&self, experiment: &mut Experiment);
+
+    /// The kernel that the last run with enough comparisons chose for a step of a probe, by its method.
+    fn kernel(&self, _probe: &str, _method: u32, _step: &Step) -> Option<KernelId> {
+        None
+    }
 }
 
 /// No record.

@@ -159,6 +159,18 @@ impl Rivals {
         }
     }
 
+    /// Begins with another kernel than the plan's: what an earlier run of the machine chose, or one thread of this run.
+    /// Nothing changes once comparisons were made.
+    pub(crate) fn begin_with(&mut self, kernel: &KernelId) {
+        if self.others.iter().any(|other| other.rounds > 0) {
+            return;
+        }
+        let known = self.others.iter_mut().find(|other| other.kernel == *kernel);
+        if let Some((other, first)) = known.zip(self.first.as_mut()) {
+            std::mem::swap(&mut other.kernel, first);
+        }
+    }
+
     /// Drops rivals that were clearly slower with one thread, except the fastest of each kind of store: several threads
     /// share the memory channels, so that stores with less traffic may win there. `alone`: the results with one thread.
     /// Nothing is dropped once comparisons were made.

@@ -4,7 +4,6 @@
 mod allocations;
 mod visit;
 
-use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use tiermark_model::messages::run as says;
@@ -24,22 +23,23 @@ use crate::host::Host;
 use crate::interruptions::{self, Interruptions};
 use crate::probe::{Lab, Probe, Record, Study};
 use crate::states::{Conditions, states};
-use allocations::{Keep, SOON_MADE};
+use allocations::{Keep, is_piece, wanted};
 
 /// Times a probe may add steps: a probe that never stops adding must not run for ever. A noisy curve gets its most
 /// points in a dozen rounds, and the figures only after them.
 const MAX_REFINEMENTS: usize = 32;
-/// Visits to a step before it gets another allocation: the first figures of all steps come before the second places of
-/// any.
-const VISITS_A_PLACE: u32 = 3;
 /// Once they have their fewest visits, points of a curve by size are revisited in one round of `CURVE_ROUNDS`, points
 /// of primitives in one of `POINT_ROUNDS`: the time is for the figures. Points under load are revisited in every round,
 /// since they are compared with the idle point.
 const CURVE_ROUNDS: u64 = 12;
 const POINT_ROUNDS: u64 = 4;
-/// Share of the time after which points whose memory takes long to be made get no more first visits while the probe has
-/// more steps to add, and that after which no point does: small ones say where the tiers are.
-const POINT_SHARES: [f64; 2] = [0.35, 0.5];
+/// Share of the time after which points get no more first visits while the probe has more steps to add.
+const POINT_SHARE: f64 = 0.5;
+
+/// Share of a run's time that filling memory for a point of a curve may take.
+const FILLING_SHARE: f64 = 0.25;
+/// A step takes over the visits of another that did the same, from this size on: those of smaller memory take no time.
+const INHERITED_FROM: u64 = 16 << 20;
 
 /// A request that is ready to be measured, with the plan that was made of it.
 pub struct PlannedExperiment {
@@ -68,7 +68,7 @@ impl PlannedExperiment {
     pub fn run(self, host: &mut dyn Host, record: &dyn Record, sink: &mut dyn Sink) -> Experiment {
         let Self { request, mut plan, method, study } = self;
         sink.event(&Event::ExperimentStarted { request: &request, method, plan: &plan });
-        let mut run = Runner::new(&request, &plan, host, sink);
+        let mut run = Runner::new((&request, method), &plan, host, record, sink);
         run.measure(&mut plan, study.as_ref());
         let (observations, interruptions) = (run.observations(), run.interruptions.of_cpus());
         let mut experiment = Experiment { observations, interruptions, ..Experiment::new(request, method, plan) };
@@ -156,6 +156,9 @@ fn what_happened(plan: &Plan, observations: &[Observation]) -> (Vec<State>, Vec<
 
 struct Runner<'a> {
     host: &'a mut dyn Host,
+    record: &'a dyn Record,
+    /// The probe, and the version of its method.
+    probe: (String, u32),
     lab: Lab,
     sink: &'a mut dyn Sink,
     cells: Vec<Cell>,
@@ -174,13 +177,21 @@ struct Runner<'a> {
 }
 
 impl<'a> Runner<'a> {
-    fn new(request: &Request, plan: &Plan, host: &'a mut dyn Host, sink: &'a mut dyn Sink) -> Self {
+    fn new(
+        (request, method): (&Request, u32),
+        plan: &Plan,
+        host: &'a mut dyn Host,
+        record: &'a dyn Record,
+        sink: &'a mut dyn Sink,
+    ) -> Self {
         let began = host.now();
         Self {
             deadline: began + plan.max_seconds,
             began,
             lab: host.lab().clone(),
             host,
+            record,
+            probe: (request.probe.clone(), method),
             sink,
             cells: Vec::new(),
             keep: Keep::default(),
@@ -195,30 +206,58 @@ impl<'a> Runner<'a> {
 
     /// Measures the steps of a plan, and those that the study adds to it.
     fn measure(&mut self, plan: &mut Plan, study: &dyn Study) {
+        self.furnish(plan);
         let phases: BTreeSet<u8> = plan.steps.iter().map(|step| step.phase).collect();
         for phase in phases {
             self.first_visits(plan.steps.iter().filter(|step| step.phase == phase).cloned().collect());
         }
+        let mut has_figures = false;
         for _ in 0..MAX_REFINEMENTS {
             let mut steps = study.refine(&self.observations());
             steps.retain(|s| plan.steps.iter().all(|old| old.id != s.id));
-            // If the time does not suffice for the known steps, none is added.
-            if steps.is_empty() || self.over() || self.lacks_a_number() {
+            // If the time does not suffice for the known steps, none is added: figures that were due are missing.
+            let is_late = self.over() || self.lacks_a_number();
+            if is_late {
+                steps.retain(|step| !step.labels.is_point());
+            }
+            if steps.is_empty() {
                 break;
             }
             if steps.iter().any(|step| !step.labels.is_point()) {
-                self.later_seconds = 0.0;
+                (self.later_seconds, has_figures) = (0.0, true);
             }
             self.sink.event(&Event::StepsAdded { steps: &steps });
-            plan.steps.extend(steps.iter().cloned());
+            plan.add(steps.clone());
+            if is_late {
+                let first = self.take(steps);
+                self.refuse_untouched(first);
+                break;
+            }
+            self.furnish(plan);
             self.first_visits(steps);
         }
+        if !has_figures {
+            plan.refused.extend(figures_not_reached(plan));
+        }
         self.revisit();
-        self.prove_again();
+        self.retire_all(|_| true);
     }
 
+    /// Has the host make the memory of all steps, once, but for points that would take most of the time. Pieces of all
+    /// free memory leave no room for it.
+    fn furnish(&mut self, plan: &Plan) {
+        let all: &[Step] = if plan.steps.iter().any(is_piece) { &[] } else { &plan.steps };
+        let most = FILLING_SHARE * (self.deadline - self.began);
+        let is_worth_it = |step: &&Step| !step.labels.is_point() || step.filling_seconds() <= most;
+        let filled = self.host.furnish(&all.iter().filter(is_worth_it).map(|step| &step.setup).collect::<Vec<_>>());
+        if filled.bytes > 0 {
+            self.sink.event(&Event::Filled { filled });
+        }
+    }
+
+    /// Whether no visit is made any more. The very first is made in any case, so that a run has a number.
     fn over(&self) -> bool {
-        self.host.stopped() || self.host.now() >= self.deadline
+        self.host.stopped() || (self.made > 0 && self.host.now() >= self.deadline)
     }
 
     /// Whether there was no time for a number that was planned.
@@ -235,6 +274,24 @@ impl<'a> Runner<'a> {
         self.groups = Conditions::of(self.cells.iter().map(|cell| (&cell.step, cell.visits())));
     }
 
+    /// Makes cells of steps. Returns the index of the first.
+    fn take(&mut self, steps: Vec<Step>) -> usize {
+        let first = self.cells.len();
+        self.reported.extend(steps.iter().map(|_| f64::NEG_INFINITY));
+        for step in steps {
+            let mut cell = Cell::new(step, &self.lab.machine);
+            let (probe, method) = &self.probe;
+            let remembered = self.record.kernel(probe, *method, &cell.step);
+            remembered.iter().for_each(|kernel| cell.rivals.begin_with(kernel));
+            cell.wanted_places = wanted(&cell.step, self.host.machine());
+            if let Some(same) = self.cells.iter().find(|same| does_the_same(same, &cell)) {
+                cell.inherit(same);
+            }
+            self.cells.push(cell);
+        }
+        first
+    }
+
     /// Gives steps their fewest visits. Where there is no time for all, the first round begins with the ladder of
     /// tiers, in its order: chance must not decide which headline is missing. Of a curve what costs least comes first,
     /// since most of its points are small.
@@ -242,24 +299,13 @@ impl<'a> Runner<'a> {
         let expected: f64 = steps.iter().map(Step::expected_seconds).sum();
         let mut short = expected > self.deadline - self.host.now();
         let has_time = !short;
-        let first = self.cells.len();
-        self.reported.extend(steps.iter().map(|_| f64::NEG_INFINITY));
-        for step in steps {
-            let family = Keep::family(self.cells.iter().map(|cell| &cell.step), &step, self.host.bench());
-            let mut cell = Cell::new(step, family, &self.lab.machine);
-            if let Some(same) = self.cells.get(family).filter(|same| does_the_same(same, &cell)) {
-                cell.inherit(same);
-            }
-            self.cells.push(cell);
-        }
+        let first = self.take(steps);
         loop {
             // Numbers that are planned from a curve need most of the time.
             let spent = (self.host.now() - self.began) / (self.deadline - self.began);
             let wants = |index: &usize| {
                 let cell = &self.cells[*index];
-                let [costly, any] = POINT_SHARES;
-                let most = if self.making_seconds(*index) >= SOON_MADE { costly } else { any };
-                let over = cell.step.labels.is_point() && spent > most && self.later_seconds > 0.0;
+                let over = cell.step.labels.is_point() && spent > POINT_SHARE && self.later_seconds > 0.0;
                 let is_open = cell.refusal.is_none() && cell.fault.is_none() && !over;
                 is_open
                     && cell.visited() < cell.step.stop.min_visits
@@ -270,11 +316,6 @@ impl<'a> Runner<'a> {
             if std::mem::take(&mut short) {
                 order.sort_by(|a, b| self.precedence(*a).total_cmp(&self.precedence(*b)));
             }
-            // Last, when small memory has shown what memory costs here; the largest first: smaller points reuse its
-            // memory.
-            let costly =
-                |index: &usize| self.is_costly_point(*index).then(|| Reverse(self.cells[*index].step.held_bytes()));
-            order.sort_by_key(costly);
             if !self.round(&order) {
                 break;
             }
@@ -290,8 +331,7 @@ impl<'a> Runner<'a> {
             let is_open = |index: &usize| {
                 let cell = &self.cells[*index];
                 // Memory that figures need is not made again for a point of a curve that was seen.
-                let is_curve = cell.step.labels.is(tiermark_model::Labels::PURPOSE, "curve");
-                let is_there = !is_curve || self.keep.has(cell.family);
+                let is_there = !cell.step.labels.is_for(Purpose::Curve) || self.keep.has(self.home(*index));
                 cell.visited() > 0 && is_there && !cell.settled(&self.groups, &self.lab.machine, now)
             };
             let open: Vec<usize> = (0..self.cells.len()).filter(is_open).collect();
@@ -316,10 +356,7 @@ impl<'a> Runner<'a> {
         let mut visited = false;
         for index in order {
             if !self.over() && self.fits(*index) {
-                match self.is_made_once(*index) {
-                    true => self.visit_at_once(*index),
-                    false => self.visit(*index),
-                }
+                self.visit(*index);
                 visited = true;
             }
         }
@@ -338,11 +375,10 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Whether one more visit to a cell can be expected to end in time. The very first visit is always made, so that a
-    /// run has a number.
+    /// Whether one more visit to a cell can be expected to end in time.
     fn fits(&self, index: usize) -> bool {
         let cell = &self.cells[index];
-        let preparing = if self.keep.has(cell.family) { 0.0 } else { self.making_seconds(index) };
+        let preparing = if self.keep.has(self.home(index)) { 0.0 } else { self.making_seconds(index) };
         let next = preparing + cell.step.visit_seconds();
         self.host.now() + next <= self.deadline || self.cells.iter().all(|c| c.visited() == 0)
     }
@@ -382,13 +418,27 @@ impl<'a> Runner<'a> {
     }
 }
 
+/// Refusals of the figures that a plan promises to choose from its results, where it never chose any.
+fn figures_not_reached(plan: &Plan) -> Vec<Refusal> {
+    let promises = plan.later.iter().filter(|note| note.code == tiermark_model::messages::rules::codes::later_steps);
+    promises.map(|note| says::figures_not_reached(&note.text)).collect()
+}
+
 /// Whether two steps differ in nothing that their windows could show.
 fn does_the_same(a: &Cell, b: &Cell) -> bool {
+    let is_same_setup = a.step.setup.regions == b.step.setup.regions && a.step.setup.threads == b.step.setup.threads;
+    let is_large = a.step.setup.regions.iter().any(|region| region.bytes.0 >= INHERITED_FROM);
+    let is_same_setup = is_same_setup && is_large && !is_piece(&a.step) && !is_piece(&b.step);
     let is_chase = a.step.setup.threads.iter().all(|thread| matches!(thread.role, Role::Chase { .. }));
     let is_as_long = a.step.stop.shot_seconds.total_cmp(&b.step.stop.shot_seconds).is_eq();
     // A median takes over no visits: it is compared with medians of the same moments only.
     let has_edge = b.accounting.has_edge(&b.step.labels);
-    is_chase && is_as_long && has_edge && a.step.metric == b.step.metric && a.accounting == b.accounting
+    is_same_setup
+        && is_chase
+        && is_as_long
+        && has_edge
+        && a.step.metric == b.step.metric
+        && a.accounting == b.accounting
 }
 
 /// Fisher–Yates (Knuth 1997, The Art of Computer Programming 2, §3.4.2).

@@ -9,7 +9,7 @@ use tiermark_model::{Experiment, Refusal, Run, messages};
 use crate::document::{name_of, parse};
 use crate::journal::Record;
 
-/// Reads a journal, torn at any byte, up to its first damaged line, into a run with `complete: false` and without
+/// Reads a journal, torn at any byte, up to its first damaged line, into a run that was stopped and without
 /// findings, which its probes derive again.
 ///
 /// # Errors
@@ -19,7 +19,7 @@ pub fn recover(path: &Path) -> Result<Run, Refusal> {
     let lines =
         Lines::read(path).map_err(|error| messages::documents::document_unreadable(&from, &error.to_string()))?;
     let mut run = parse(lines.head(), &from)?;
-    run.complete = false;
+    (run.complete, run.stopped) = (false, true);
     run.experiments.clear();
     let mut index: HashMap<String, usize> = HashMap::new();
     // Later lines could belong to the experiment of the damaged line: they are dropped, with a warning.
@@ -41,7 +41,7 @@ fn take(run: &mut Run, index: &mut HashMap<String, usize>, record: Record) -> Re
             run.experiments.push(Experiment::new(*request, method, plan));
         }
         (_, None) => return Err(messages::documents::record_before_experiment().text),
-        (Record::Steps(steps), Some(experiment)) => experiment.plan.steps.extend(steps),
+        (Record::Steps(steps), Some(experiment)) => experiment.plan.add(steps),
         (Record::Done { states, drift }, Some(experiment)) => (experiment.states, experiment.drift) = (states, drift),
         (Record::Observation(observation), Some(experiment)) => match index.get(&observation.step) {
             Some(&at) => experiment.observations[at] = *observation,

@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod arena;
 mod check;
 #[cfg(test)]
 mod confined;

@@ -4,14 +4,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use tiermark_engine::{Host, Lab, Rig, admit};
+use tiermark_engine::admit::{Fresh, admit};
+use tiermark_engine::{Filled, Host, Lab, Rig};
 use tiermark_machine::Root;
 use tiermark_model::messages::setup as says;
 use tiermark_model::{Bench, Machine, Refusal, Role, Setup};
 use tiermark_system::Clock;
 
+use crate::arena::Arena;
 use crate::indices::Indices;
-use crate::region::Stock;
+use crate::region::Region;
 use crate::resources::Resources;
 use crate::rig::LinuxRig;
 use crate::subprocess::{ProcessesRig, SubprocessRig, runs_in_processes, runs_in_subprocess};
@@ -23,7 +25,8 @@ use crate::{check, free_memory, overheads};
 pub struct Options {
     /// Set by a signal handler when the user wants to stop.
     pub stopped: Arc<AtomicBool>,
-    /// Most bytes that rigs may hold together between visits; half of the free memory if that is less.
+    /// Most bytes of the memory of a run, and of memory of their own that rigs may hold together between visits; three
+    /// quarters and half of the free memory if that is less.
     pub keep_bytes: u64,
     /// Where free memory and huge pages are read: the running system, but in tests.
     pub root: Root,
@@ -40,6 +43,8 @@ impl Default for Options {
 pub struct LinuxHost {
     pub(crate) resources: Resources,
     keep_bytes: u64,
+    /// Most bytes of the memory of a run.
+    most_bytes: u64,
     root: Root,
     born: Instant,
 }
@@ -64,8 +69,9 @@ impl LinuxHost {
             idle_watts: None,
             primitives: tiermark_primitives::present_primitives(&machine),
         };
-        // Half of the free memory: the rest is for other programs.
-        let keep_bytes = options.keep_bytes.min(free_memory::spare(&options.root).map_or(0, |bytes| bytes / 2));
+        // The rest is for other programs.
+        let spare = free_memory::spare(&options.root).unwrap_or_default();
+        let [most_bytes, keep_bytes] = [spare / 4 * 3, spare / 2].map(|bytes| bytes.min(options.keep_bytes));
         let resources = Resources {
             lab: Lab::new(machine, bench),
             clock,
@@ -73,10 +79,11 @@ impl LinuxHost {
             indices: Arc::default(),
             pool: Pool::default(),
             stopped: options.stopped,
-            stock: Stock::new(keep_bytes),
+            arena: Arena::default(),
+            proofs: Arc::default(),
             prepared: 0,
         };
-        Ok(Self { resources, keep_bytes, root: options.root, born })
+        Ok(Self { resources, keep_bytes, most_bytes, root: options.root, born })
     }
 }
 
@@ -86,33 +93,40 @@ impl Host for LinuxHost {
     }
 
     fn prepare(&mut self, setup: &Setup) -> Result<Box<dyn Rig>, Refusal> {
-        let mut fresh = free_memory::fresh(&self.root, &self.resources.lab.machine);
-        self.resources.stock.add_to(&mut fresh);
-        admit(setup, &self.resources.lab.machine, &fresh)?;
+        let machine = Arc::clone(&self.resources.lab.machine);
+        admit(setup, &machine, &Fresh::default())?;
         // What the system does to a process depends on what it holds, which must not be what was measured before; a
         // partner's fork copies tables of all of it.
         if setup.threads.iter().any(|thread| matches!(thread.role, Role::Os(_))) {
             self.resources.pool.clear();
-            self.resources.stock.clear();
             *self.resources.indices.lock().unwrap_or_else(PoisonError::into_inner) = Indices::default();
             tiermark_system::os::give_back_kept();
         }
-        let orders = check::setup(setup, &self.resources.lab.machine)?;
+        let orders = check::setup(setup, &machine)?;
+        if let Some(regions) = self.resources.arena.regions(setup, &orders, &machine) {
+            return Ok(Box::new(LinuxRig::prepare(&mut self.resources, setup, regions)?));
+        }
+        admit(setup, &machine, &free_memory::fresh(&self.root, &machine))?;
         if let ([order], true) = (orders.as_slice(), runs_in_subprocess(setup)) {
             return Ok(Box::new(SubprocessRig::prepare(&mut self.resources, setup, order)?));
         }
         if runs_in_processes(setup) {
             return Ok(Box::new(ProcessesRig::prepare(&mut self.resources, setup, &orders)?));
         }
-        Ok(Box::new(LinuxRig::prepare(&mut self.resources, setup, &orders)?))
+        let regions =
+            orders.iter().map(|order| Region::map(order, &machine).map(Arc::new)).collect::<Result<_, _>>()?;
+        Ok(Box::new(LinuxRig::prepare(&mut self.resources, setup, regions)?))
+    }
+
+    fn furnish(&mut self, setups: &[&Setup]) -> Filled {
+        let Resources { arena, lab, proofs, stopped, .. } = &mut self.resources;
+        proofs.clear();
+        let fresh = || free_memory::fresh(&self.root, &lab.machine);
+        arena.furnish(setups, &lab.machine, self.most_bytes, fresh, stopped)
     }
 
     fn keep_bytes(&self) -> u64 {
         self.keep_bytes
-    }
-
-    fn reused_bytes(&self) -> u64 {
-        self.resources.stock.reused_bytes()
     }
 
     fn now(&self) -> f64 {

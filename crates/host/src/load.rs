@@ -95,9 +95,21 @@ impl LoadWork {
         self.kernels.iter().enumerate().map(pass).max().unwrap_or(1)
     }
 
-    /// Reads a word of each so many bytes of kernels that take their lines in random order.
+    /// Reads a word of each so many bytes of all that its kernels walk.
     pub(crate) fn touch_translations(&self, step: usize, passes: usize) {
-        (0..passes).for_each(|_| self.call.touch_translations(step));
+        for kernel in (0..passes).flat_map(|_| 0..self.kernels.len()) {
+            self.call.touch_translations(kernel, 0, self.call.span(kernel), step);
+        }
+    }
+
+    /// As [`MixCall::take`].
+    pub(crate) fn take(&mut self) -> Result<(), String> {
+        self.call.take()
+    }
+
+    /// As [`MixCall::rest`].
+    pub(crate) fn rest(&mut self) {
+        self.call.rest();
     }
 
     /// Useful bytes of a block.

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use tiermark_kernels::rng::Rng;
 use tiermark_model::messages::setup as says;
@@ -18,6 +19,38 @@ const SAMPLE_LEAST: usize = 64;
 /// A look at a page costs about 0.1 µs; this bounds a proof to some ms a region, at 1 % for regions up to 25 GiB of
 /// base pages.
 const SAMPLE_MOST: usize = 1 << 16;
+
+/// How long a proof of the memory of a run holds: rigs that are made or given back within this time share one look.
+const HOLDS: Duration = Duration::from_secs(1);
+
+/// The last proofs of the memory of a run, by the addresses of what was looked at.
+#[derive(Debug, Default)]
+pub(crate) struct Proofs(Mutex<BTreeMap<Vec<usize>, (Instant, PlacementProof)>>);
+
+impl Proofs {
+    /// The proof of all regions: of those that are slices, by the pages of the whole.
+    pub(crate) fn of(&self, regions: &[Arc<Region>], one_node: Option<NodeId>, seed: u64) -> PlacementProof {
+        let all: BTreeMap<usize, &Arc<Region>> =
+            regions.iter().map(|region| (region.proven().mapping.address(), region.proven())).collect();
+        let wholes: Vec<Arc<Region>> = all.values().map(|region| Arc::clone(region)).collect();
+        let key: Vec<usize> = all.into_keys().collect();
+        let mut proofs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_shared = regions.iter().all(|region| !Arc::ptr_eq(region, region.proven()));
+        if let Some((_, proof)) = proofs.get(&key).filter(|(at, _)| is_shared && at.elapsed() < HOLDS) {
+            return proof.clone();
+        }
+        let proof = prove(&wholes, one_node, seed, None);
+        if is_shared {
+            proofs.insert(key, (Instant::now(), proof.clone()));
+        }
+        proof
+    }
+
+    /// Forgets all: other memory comes.
+    pub(crate) fn clear(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
 
 /// The proof of one region.
 #[derive(Debug, Default)]

@@ -3,11 +3,10 @@
 mod file;
 mod placing;
 mod populate;
-mod stock;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tiermark_kernels::layout::{self, LayoutError, Proof, ProofError};
+use tiermark_kernels::layout::{LayoutError, Proof, ProofError};
 use tiermark_kernels::rng::fill_data;
 use tiermark_model::messages::setup as says;
 use tiermark_model::{
@@ -17,8 +16,7 @@ use tiermark_model::{
 pub(crate) use file::PIECE as FILE_PIECE;
 use placing::{Touch, place};
 pub(crate) use populate::populate;
-pub(crate) use stock::Stock;
-use tiermark_system::{Advice, Mapping};
+use tiermark_system::{Advice, Cycle, Mapping};
 
 /// Distance of stream starts modulo 4 KiB: 22 lines. Loads that follow stores with the same low 12 address bits are
 /// held back (4 KiB aliasing), and kernels touch up to 16 lines around the same place of each stream; three streams
@@ -54,6 +52,8 @@ pub(crate) struct Region {
     has_transparent: bool,
     /// Whether nothing may write to it once it is filled.
     closes: bool,
+    /// The memory, filled before, that this is a slice of.
+    whole: Option<Arc<Region>>,
     /// Requests on page size and placement that the system refused.
     pub(crate) notes: Vec<Note>,
     /// The proof of its chain, once written, and the starts of parallel chains, once requested.
@@ -100,26 +100,21 @@ pub(crate) fn page_size(page: PageKind, machine: &Machine) -> usize {
 }
 
 impl Region {
-    /// Maps and binds a region; touches nothing yet. Its memory may come from the stock, and goes back there.
-    pub(crate) fn map(order: &Order<'_>, machine: &Machine, stock: Option<&Arc<Stock>>) -> Result<Self, Refusal> {
+    /// Maps and binds a region; touches nothing yet.
+    pub(crate) fn map(order: &Order<'_>, machine: &Machine) -> Result<Self, Refusal> {
         let page_bytes = page_size(order.setup.page, machine);
         let len = order.mapped(machine);
-        let new = || match order.setup.page {
+        let own = || match order.setup.page {
             PageKind::Huge(_) => Mapping::huge(len, page_bytes),
             _ => Mapping::reserve(len, page_bytes),
         };
-        let own = || stock.map_or_else(new, |stock| stock.mapping(order, len, page_bytes, new));
-        let mut mapping = match &order.setup.policy {
+        let mapping = match &order.setup.policy {
             MemPolicy::File(memory) => file::map(memory, order.offset, len, page_bytes)?,
             _ => own().map_err(|error| map_refused(order.setup, &error))?,
         };
         let mut notes: Vec<Note> = order.note.iter().cloned().collect();
         advise(&mapping, order.setup.page, machine, &mut notes);
         let touch = place(&mapping, order, machine, &mut notes)?;
-        // Pages that threads place may be moved by the kernel later: they are not used again.
-        if let (Some(stock), false) = (stock, matches!(touch, Touch::Dealt(_))) {
-            stock.lend(order, &mut mapping);
-        }
         Ok(Self {
             used: order.used().min(mapping.bytes()),
             mapping: Arc::new(mapping),
@@ -136,9 +131,36 @@ impl Region {
             touch,
             has_transparent: machine.system.has_thp(),
             closes: matches!(&order.setup.policy, MemPolicy::File(memory) if memory.is_read_only()),
+            whole: None,
             notes,
             chain: Mutex::new(None),
         })
+    }
+
+    /// A region that is a part of one that was filled before.
+    pub(crate) fn slice(whole: &Arc<Self>, order: &Order<'_>, mapping: Mapping) -> Self {
+        Self {
+            used: order.used().min(mapping.bytes()),
+            mapping: Arc::new(mapping),
+            bytes: order.setup.bytes.0 as usize,
+            target: order.target.clone(),
+            layout: order.setup.layout,
+            whole: Some(Arc::clone(whole)),
+            notes: whole.notes.iter().chain(&order.note).cloned().collect(),
+            chain: Mutex::new(None),
+            touch: whole.touch.clone(),
+            ..**whole
+        }
+    }
+
+    /// The memory whose pages are proven for this region.
+    pub(crate) fn proven<'r>(self: &'r Arc<Self>) -> &'r Arc<Self> {
+        self.whole.as_ref().unwrap_or(self)
+    }
+
+    /// Whether a chain that was here, or is to be, is not: another took its place.
+    pub(crate) fn is_lost(&self) -> bool {
+        matches!(self.layout, Layout::Chain(_)) && !self.mapping.has_chain()
     }
 
     /// Gives every page memory and writes the region's contents. Runs on the worker that will use it.
@@ -153,6 +175,9 @@ impl Region {
     ) -> Result<(), Refusal> {
         if self.mapping.is_read_only() {
             return file::populate(&self.mapping);
+        }
+        if self.whole.is_some() {
+            return if self.is_lost() { self.write(seed, next, stopped) } else { Ok(()) };
         }
         self.first_touch(cpu, stopped)?;
         self.write(seed, next, stopped)?;
@@ -212,14 +237,12 @@ impl Region {
         next: Option<&[u32]>,
         stopped: &dyn Fn() -> bool,
     ) -> Result<(), Refusal> {
-        let base = self.mapping.address() as u64;
-        let written = self.mapping.fill(0, self.bytes, |words| match next {
-            Some(next) => layout::write_cycle(words, base, chain, next, stopped),
-            None => layout::write_chain(words, base, chain, self.page_bytes, seed, stopped),
-        });
+        let from = match next {
+            Some(next) => Cycle::Made(next),
+            None => Cycle::Seed { seed, page_bytes: self.page_bytes },
+        };
         // A chain that is not proven is never followed.
-        let proof =
-            written.map_err(ProofError::from).and_then(|()| self.mapping.prove_chain(self.bytes, chain, stopped));
+        let proof = self.mapping.make_chain(self.bytes, chain, from, stopped);
         let proof = proof.map_err(|error| chain_refused(chain, self.bytes, &error))?;
         *self.chain.lock().unwrap_or_else(PoisonError::into_inner) = Some((proof, Vec::new()));
         Ok(())

@@ -8,9 +8,10 @@ use tiermark_engine::Lab;
 use tiermark_model::{CpuId, Setup, ThreadSetup};
 use tiermark_system::Clock;
 
+use crate::arena::Arena;
 use crate::core_clock::Lookout;
 use crate::indices::Indices;
-use crate::region::Stock;
+use crate::proof::Proofs;
 use crate::settle::Surroundings;
 use crate::team::Pool;
 
@@ -36,8 +37,10 @@ pub(crate) struct Resources {
     pub(crate) indices: Arc<Mutex<Indices>>,
     pub(crate) pool: Pool,
     pub(crate) stopped: Arc<AtomicBool>,
-    /// Memory of earlier rigs.
-    pub(crate) stock: Arc<Stock>,
+    /// The memory of the run.
+    pub(crate) arena: Arena,
+    /// Where its pages were seen last.
+    pub(crate) proofs: Arc<Proofs>,
     /// Setups prepared so far.
     pub(crate) prepared: u64,
 }

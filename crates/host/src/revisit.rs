@@ -65,6 +65,16 @@ impl RevisitWork {
         Ok(work)
     }
 
+    /// As [`ChaseCall::take`].
+    pub(crate) fn take(&mut self) -> Result<(), String> {
+        self.call.take()
+    }
+
+    /// As [`ChaseCall::rest`].
+    pub(crate) fn rest(&mut self) {
+        self.call.rest();
+    }
+
     /// Accesses of a block.
     pub(crate) fn per_block(&self) -> f64 {
         self.block as f64

@@ -17,15 +17,12 @@ use crate::ended::Ended;
 use crate::gate::StartGate;
 use crate::indices::{Indices, indices};
 use crate::ping::Pings;
-use crate::region::{Order, Region, chain_refused, populate, stop_refusal};
+use crate::proof::Proofs;
+use crate::region::{Region, chain_refused, stop_refusal};
 use crate::resources::Resources;
 use crate::streams::{Share, stream_plan};
 use crate::team::{Job, Pool, Reply, Team};
 use crate::worker::{Worker, WorkerShot};
-
-/// Memory with a smaller share on the right nodes, or with the requested page size, is unmapped: the next step gets
-/// other pages.
-const LEAST_PROVEN: f64 = 0.99;
 
 /// The reply of a worker to a job.
 type Answer = Result<Option<WorkerShot>, Refusal>;
@@ -35,26 +32,26 @@ pub(crate) struct LinuxRig {
     team: Team<Worker, Answer>,
     regions: Vec<Arc<Region>>,
     indices: Arc<Mutex<Indices>>,
+    proofs: Arc<Proofs>,
     /// Between workers whose cpus a hypervisor may move; `None` where nothing does.
     pings: Option<Arc<Pings>>,
     one_node: Option<NodeId>,
     stopped: Arc<AtomicBool>,
     seed: u64,
-    proofs: u64,
+    proofs_made: u64,
     /// Number of the next shot, unlike any other of this means.
     shots: u64,
 }
 
 impl LinuxRig {
-    /// Maps, starts, fills, calibrates.
-    pub(crate) fn prepare(resources: &mut Resources, setup: &Setup, orders: &[Order<'_>]) -> Result<Self, Refusal> {
+    /// Starts, fills, calibrates.
+    pub(crate) fn prepare(
+        resources: &mut Resources,
+        setup: &Setup,
+        regions: Vec<Arc<Region>>,
+    ) -> Result<Self, Refusal> {
         resources.prepared += 1;
         let machine = &resources.lab.machine;
-        let regions: Vec<Arc<Region>> = orders
-            .iter()
-            .map(|order| Region::map(order, machine, Some(&resources.stock)).map(Arc::new))
-            .collect::<Result<_, _>>()?;
-        populate(&regions, machine.allowed_cpus.len(), &resources.stopped);
         let one_node = machine.only_memory_node();
         let moved = machine.system.hypervisor.is_some() && setup.threads.len() > 1;
         let workers = (0..setup.threads.len()).map(|index| resources.worker(setup, index, &regions));
@@ -67,31 +64,41 @@ impl LinuxRig {
             team,
             regions,
             indices: Arc::clone(&resources.indices),
+            proofs: Arc::clone(&resources.proofs),
             pings: moved.then(|| Arc::new(Pings::new(setup.threads.len()))),
             one_node,
             stopped: Arc::clone(&resources.stopped),
             seed: setup.seed,
-            proofs: 0,
+            proofs_made: 0,
             shots: resources.prepared << 32,
         };
-        let cycles = rig.cycles()?;
-        let seed = setup.seed;
-        rig.all(Arc::new(move |worker: &mut Worker| {
-            let next = cycles.get(&worker.region.mapping.address()).map(|next| next.as_slice());
-            worker.settle(seed, next).map(|()| None)
-        }))?;
+        rig.fill()?;
         let spec = first_stream(setup.threads.iter().map(|thread| &thread.role)).map(check::kernel).transpose()?;
         rig.equip(spec)?;
         if rig.stopped.load(Ordering::Relaxed) { Err(stop_refusal()) } else { Ok(rig) }
     }
 
-    /// The cycle of every chain region, by the region's address. Chains of several permutations, and of bytes, are
+    /// Has every worker fill its region, where that is not done.
+    fn fill(&mut self) -> Result<(), Refusal> {
+        let (cycles, seed) = (self.cycles()?, self.seed);
+        self.all(Arc::new(move |worker: &mut Worker| {
+            let next = cycles.get(&worker.region.mapping.address()).map(|next| next.as_slice());
+            worker.settle(seed, next).map(|()| None)
+        }))
+    }
+
+    /// Makes the chains again whose place another rig has taken.
+    fn restore(&mut self) -> Result<(), Refusal> {
+        if self.regions.iter().any(|region| region.is_lost()) { self.fill() } else { Ok(()) }
+    }
+
+    /// The cycle of every chain region that is to be written, by the region's address. Chains of several permutations, and of bytes, are
     /// built in place.
     fn cycles(&mut self) -> Result<BTreeMap<usize, Arc<Vec<u32>>>, Refusal> {
         let mut cycles = BTreeMap::new();
         for region in &self.regions {
             let Layout::Chain(chain) = region.layout else { continue };
-            if !is_one_cycle(chain) {
+            if !is_one_cycle(chain) || !region.is_lost() {
                 continue;
             }
             let next = indices(&self.indices).cycle(chain, region, self.seed, &|| self.stopped.load(Ordering::Relaxed));
@@ -103,6 +110,7 @@ impl LinuxRig {
 
     /// Gives every worker its work and calibrates it.
     fn equip(&mut self, spec: Option<&'static StreamSpec>) -> Result<(), Refusal> {
+        self.restore()?;
         let mut line_orders: BTreeMap<usize, LineOrder> = BTreeMap::new();
         // The random kernels of a load walk one array each.
         let random = spec.filter(|spec| spec.info.op.pattern() == Pattern::Random);
@@ -145,14 +153,13 @@ fn answer(reply: Reply<Answer>) -> Answer {
 }
 
 impl Rig for LinuxRig {
+    fn owns_memory(&self) -> bool {
+        self.regions.iter().any(|region| Arc::ptr_eq(region, region.proven()))
+    }
+
     fn placement(&mut self) -> PlacementProof {
-        self.proofs += 1;
-        let proof = crate::proof::prove(&self.regions, self.one_node, self.seed.wrapping_add(self.proofs), None);
-        let is_poor = |share: Option<f64>| share.is_some_and(|share| share < LEAST_PROVEN);
-        if is_poor(proof.on_target) || is_poor(proof.page_share) {
-            self.regions.iter().for_each(|region| region.mapping.spoil());
-        }
-        proof
+        self.proofs_made += 1;
+        self.proofs.of(&self.regions, self.one_node, self.seed.wrapping_add(self.proofs_made))
     }
 
     fn select(&mut self, kernel: &KernelId) -> Result<(), Fault> {
@@ -175,6 +182,7 @@ impl Rig for LinuxRig {
     }
 
     fn shot(&mut self, budget: Duration) -> Result<Shot, Fault> {
+        self.restore().map_err(|refusal| Fault(refusal.to_string()))?;
         let gate = StartGate::new(self.team.len());
         let budget_ns = budget.as_secs_f64() * 1e9;
         self.shots += 1;

@@ -69,8 +69,14 @@ struct Passes {
     is_too_long: bool,
 }
 
-/// Settles a worker's work. Returns how, and a checksum of the values read.
-pub(crate) fn settle(work: &mut Work, region: &Region, around: Surroundings, clock: &Clock) -> (Settling, u64) {
+/// Settles a worker's work before a visit of so many ns. Returns how, and a checksum of the values read.
+pub(crate) fn settle(
+    work: &mut Work,
+    region: &Region,
+    around: Surroundings,
+    budget_ns: f64,
+    clock: &Clock,
+) -> (Settling, u64) {
     let start = clock.now();
     let mut checksum = 0;
     let is_settled = match work {
@@ -82,9 +88,9 @@ pub(crate) fn settle(work: &mut Work, region: &Region, around: Surroundings, clo
             let passes = around.may_hold.then(|| passes(clock, |until| pass(work, until)));
             match passes {
                 Some(passes) if !passes.is_too_long => passes.is_flat,
-                // Translations of a stream in order are steady after a few pages, which its first blocks pass.
+                // A stream may be faster than when its blocks were timed.
                 _ => {
-                    work.touch_translations(around.translated_by_line, TRANSLATION_PASSES);
+                    work.touch_ahead(2.0 * budget_ns, around.translated_by_line, TRANSLATION_PASSES);
                     true
                 }
             }
@@ -96,9 +102,20 @@ pub(crate) fn settle(work: &mut Work, region: &Region, around: Surroundings, clo
 }
 
 /// Reads each line of other memory once, in order, instead of settling: what the visit before left in caches and in
-/// page-table entries is evicted, as by other work.
-pub(crate) fn read_other(other: &Region, clock: &Clock) -> Settling {
+/// page-table entries is evicted, as by other work. The work's own memory is touched before: a hypervisor takes away
+/// what was left alone for a second, and to get it back takes 0.1 ms for each huge page, which is no latency.
+pub(crate) fn read_other(
+    work: &Work,
+    region: &Region,
+    other: &Region,
+    around: Surroundings,
+    clock: &Clock,
+) -> Settling {
     let start = clock.now();
+    if let Work::Chase(chase) = work {
+        let (from, bytes) = chase.translated(region);
+        chase.touch_translations(from, bytes, around.translated_by_line);
+    }
     other.mapping.touch_translations(0, other.bytes, LINE);
     Settling { ns: clock.between(start, clock.now()), is_settled: true }
 }

@@ -153,7 +153,9 @@ impl Worker {
             }),
         };
         let what = || kernel.map_or("a chase".to_owned(), |spec| spec.info.id.to_owned());
-        self.work = Some(work.map_err(|why| says::work_unsuitable(&what(), &why))?);
+        let mut work = work.map_err(|why| says::work_unsuitable(&what(), &why))?;
+        work.rest();
+        self.work = Some(work);
         Ok(())
     }
 
@@ -173,11 +175,17 @@ impl Worker {
             gate.break_open();
             return Err(Ended::Failed("the worker has no work".to_owned()));
         };
+        if let Err(why) = work.take() {
+            self.work = Some(work);
+            gate.break_open();
+            return Err(Ended::Failed(why));
+        }
         self.lay_out(&mut work, budget_ns, number);
         let (clock, stopped) = (self.clock, Arc::clone(&self.stopped));
         let meeting = Meeting { gate, stopped: &stopped, clock: &clock };
         let shot = self.shot_of(&mut work, &meeting, pings, budget_ns);
         drop(guard);
+        work.rest();
         self.work = Some(work);
         shot
     }
@@ -203,7 +211,7 @@ impl Worker {
         let fills = work.fills(&self.region, self.around.cache_bytes);
         let before = self.ping(meeting, pings)?;
         // After the pings, which take longer than a second level keeps its lines.
-        let (settling, opened) = self.settle_with_others(work, meeting)?;
+        let (settling, opened) = self.settle_with_others(work, meeting, budget_ns)?;
         let timed = self.timed(work, meeting, opened, budget_ns)?;
         let after = self.ping(meeting, pings)?;
         self.checksum = std::hint::black_box(self.checksum);
@@ -235,17 +243,22 @@ impl Worker {
 
     /// Brings caches and translations into the state that is measured, together with the other workers. Returns when
     /// the gate opened.
-    fn settle_with_others(&mut self, work: &mut Work, meeting: &Meeting<'_>) -> Result<(Settling, u64), Ended> {
+    fn settle_with_others(
+        &mut self,
+        work: &mut Work,
+        meeting: &Meeting<'_>,
+        budget_ns: f64,
+    ) -> Result<(Settling, u64), Ended> {
         let (clock, around) = (&self.clock, self.around);
         let (mut settling, mut checksum) = match &self.other {
-            Some(other) => (read_other(other, clock), 0),
-            None => settle(work, &self.region, around, clock),
+            Some(other) => (read_other(work, &self.region, other, around, clock), 0),
+            None => settle(work, &self.region, around, budget_ns, clock),
         };
         let mut opened = meeting.arrive()?.at;
         if self.is_loaded {
             // While the others load the memory.
             if matches!(work, Work::Chase(_)) {
-                let (again, sum) = settle(work, &self.region, around, clock);
+                let (again, sum) = settle(work, &self.region, around, budget_ns, clock);
                 settling = Settling { ns: settling.ns + again.ns, ..again };
                 checksum ^= sum;
             }

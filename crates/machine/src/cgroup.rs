@@ -327,11 +327,14 @@ fn cpu_quotas(reader: &Reader<'_>, place: &Membership<'_>) -> Vec<CpuQuota> {
         } else {
             (reader.number(&path)?, reader.number(&format!("{dir}/cpu.cfs_period_us"))?)
         };
+        let statistic = |name: &str| count(reader, &format!("{dir}/cpu.stat"), name);
         // -1 is version 1's "no quota".
         (quota > 0 && period > 0).then(|| CpuQuota {
             file: format!("/{path}"),
             cpus: quota as f64 / period as f64,
-            throttled: count(reader, &format!("{dir}/cpu.stat"), "nr_throttled"),
+            throttled: statistic("nr_throttled"),
+            // Version 1 counts nanoseconds.
+            throttled_us: statistic("throttled_usec").or_else(|| Some(statistic("throttled_time")? / 1000)),
         })
     };
     place.dirs.iter().filter_map(quota_of).collect()

@@ -62,7 +62,7 @@ impl HealthCounts {
         let throttling = self.throttling(after, machine);
         let some = |health: &RunHealth| health.memory.is_some() || health.throttling.is_some();
         let memory = (!memory.is_empty()).then_some(memory);
-        Some(RunHealth { memory, throttling: (!throttling.is_empty()).then_some(throttling) }).filter(some)
+        Some(RunHealth { memory, throttling: (!throttling.is_empty()).then_some(throttling), quota: None }).filter(some)
     }
 
     fn throttling(&self, after: Option<&Self>, machine: &Machine) -> Vec<Throttling> {

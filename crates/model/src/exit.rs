@@ -13,8 +13,8 @@ pub enum Exit {
     Regression,
     /// No part of the request can be measured here.
     Refused,
-    /// Some requested numbers are missing or withheld; the rest is in the report. A curve with fewer points for lack of
-    /// time is complete.
+    /// Some requested numbers are missing or withheld; the rest is in the report. A point that was added while the run
+    /// went on, to make a curve denser, is not missed.
     Partial,
     /// A number is a bound or doubtful, or its interval is wider than wanted (`--strict` only).
     Noisy,
@@ -73,7 +73,8 @@ impl Exit {
             Self::Regression => "a regression or an outlier beyond the threshold, or a problem found by a check-up",
             Self::Refused => "no part of the request can be measured here",
             Self::Partial => {
-                "partial: requested numbers are missing (points of curves do not count), the rest is in the report"
+                "partial: requested numbers are missing (points that only make a curve denser do not count), the rest is in the \
+                 report"
             }
             Self::Noisy => "a number is not trusted, or its interval is wider than wanted (with --strict)",
             Self::Fleet => "some hosts failed or were unreachable",

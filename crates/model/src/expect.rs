@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::page::PageKind;
 use crate::plan::{Plan, Step};
-use crate::setup::Role;
+use crate::setup::{Layout, RegionSetup, Role};
+use crate::units::total;
 
 /// Starting workers, calibrating and proving an allocation, whatever its size (measured: 4 to 8 ms).
 const START_SECONDS: f64 = 5e-3;
@@ -73,14 +74,26 @@ impl Step {
         self.setup.threads.iter().any(|thread| matches!(thread.role, Role::Os(_)))
     }
 
-    /// Seconds that an allocation takes to be prepared: fresh memory, and what operations make for themselves.
+    /// Seconds that an allocation takes to be prepared: chains, memory of its own, and what operations make for
+    /// themselves.
     pub fn prepare_seconds(&self) -> f64 {
         START_SECONDS + self.memory_seconds()
     }
 
-    /// The part of that which its memory takes: what a host makes longer that gives its guest memory only when it is
-    /// touched.
-    pub fn memory_seconds(&self) -> f64 {
+    /// Seconds in which its threads fill all of its regions, each its own.
+    pub fn filling_seconds(&self) -> f64 {
+        self.seconds_to_fill(|_| true)
+    }
+
+    /// Seconds that the memory of an allocation takes.
+    fn memory_seconds(&self) -> f64 {
+        // Plain memory is filled before the first visit, and only chains are written into it.
+        let is_filled = self.setup.is_plain();
+        let is_made = |region: &RegionSetup| !is_filled || matches!(region.layout, Layout::Chain(_));
+        self.seconds_to_fill(is_made) + self.making_seconds()
+    }
+
+    fn seconds_to_fill(&self, is_of: impl Fn(&RegionSetup) -> bool) -> f64 {
         // Once: a step may have as many regions as it has threads, thousands.
         let is_os = self.is_os();
         let bytes_per_second = |page| match page {
@@ -88,11 +101,11 @@ impl Step {
             PageKind::Base => PREPARE_BASE,
             _ => PREPARE_HUGE,
         };
-        let regions = self.setup.regions.iter();
+        let regions = self.setup.regions.iter().filter(|region| is_of(region));
         let prepare: f64 = regions.map(|region| region.bytes.0 as f64 / bytes_per_second(region.page)).sum();
         // Each thread prepares its own.
         let threads = self.setup.threads.len().max(1) as f64;
-        prepare / threads + self.making_seconds()
+        prepare / threads
     }
 
     /// Seconds of one visit to an allocation that is there.
@@ -152,11 +165,26 @@ impl Plan {
         (self.expected_seconds() - self.known_seconds().1).max(0.0)
     }
 
+    /// Seconds in which all cpus fill the memory of the known steps: of each kind of page as much as the largest step of
+    /// streams and the largest of chains need.
+    fn filling_seconds(&self) -> f64 {
+        let need = |step: &Step, page: PageKind, chains: bool| {
+            let is_of =
+                |region: &&RegionSetup| region.page == page && matches!(region.layout, Layout::Chain(_)) == chains;
+            total(step.setup.regions.iter().filter(is_of).map(|region| region.bytes.0))
+        };
+        let plain: Vec<&Step> = self.steps.iter().filter(|step| step.setup.is_plain()).collect();
+        let most = |page, chains| plain.iter().map(|step| need(step, page, chains)).max().unwrap_or_default() as f64;
+        let seconds = |(page, rate)| (most(page, false) + most(page, true)) / rate;
+        let one_cpu: f64 = [(PageKind::Base, PREPARE_BASE), (PageKind::Thp, PREPARE_HUGE)].map(seconds).iter().sum();
+        one_cpu / self.cpus().len().max(1) as f64
+    }
+
     /// Seconds of the known steps: at least, and half way to the most.
     fn known_seconds(&self) -> (f64, f64) {
         let of = |step: &Step| step.seconds_of_each([step.stop.min_visits, step.stop.max_visits]);
         let add = |[least, most]: [f64; 2], [less, more]: [f64; 2]| [least + less, most + more];
-        let [least, most] = self.steps.iter().map(of).fold([0.0, 0.0], add);
+        let [least, most] = self.steps.iter().map(of).fold([self.filling_seconds(); 2], add);
         (least, f64::midpoint(least, most.min(self.max_seconds).max(least)))
     }
 }
@@ -166,7 +194,7 @@ mod tests {
     use super::*;
     use crate::kernel::KernelId;
     use crate::plan::StopRule;
-    use crate::setup::{Layout, Setup, ThreadSetup};
+    use crate::setup::{Setup, ThreadSetup};
     use crate::testing;
     use crate::units::Metric;
 
@@ -188,18 +216,27 @@ mod tests {
     #[test]
     fn a_step_takes_its_preparation_visits_and_rivals() {
         let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-6, "{a} and {b}");
-        near(step(0, PageKind::Thp).expected_seconds(), 3.0 * (0.005 + 0.1) + 10.0 * 0.0027);
-        near(step(0, PageKind::Base).expected_seconds(), 3.0 * (0.005 + 0.3) + 10.0 * 0.0027);
+        // Plain memory is filled once for all steps, before them.
+        near(step(0, PageKind::Thp).expected_seconds(), 3.0 * 0.005 + 10.0 * 0.0027);
+        let own = |page| {
+            let mut step = step(0, page);
+            step.setup.regions.iter_mut().for_each(|region| region.layout = Layout::Zeros);
+            step
+        };
+        near(own(PageKind::Thp).expected_seconds(), 3.0 * (0.005 + 0.1) + 10.0 * 0.0027);
+        near(own(PageKind::Base).expected_seconds(), 3.0 * (0.005 + 0.3) + 10.0 * 0.0027);
         near(step(11, PageKind::Thp).rivalry_seconds(), (11.0 * 2.5 + 3.0) * 4.0 * 0.0019);
         // Allocations that are never visited are not made.
-        near(step(0, PageKind::Thp).seconds_of(2), 2.0 * (0.005 + 0.1) + 2.0 * 0.0027);
+        near(own(PageKind::Thp).seconds_of(2), 2.0 * (0.005 + 0.1) + 2.0 * 0.0027);
     }
 
     #[test]
     fn later_steps_repeat_like_those_known() {
         let mut plan =
             Plan { steps: vec![step(0, PageKind::Thp)], later_seconds: 1.0, max_seconds: 100.0, ..Plan::default() };
-        let (least, most) = (plan.steps[0].seconds_of(10), plan.steps[0].seconds_of(100));
+        // Both regions, by two cpus.
+        let filling = 0.1;
+        let (least, most) = (filling + plan.steps[0].seconds_of(10), filling + plan.steps[0].seconds_of(100));
         let likely = f64::midpoint(least, most);
         assert!((plan.expected_seconds() - (likely + likely / least)).abs() < 1e-9);
         assert!((plan.later_expected_seconds() - likely / least).abs() < 1e-9);

@@ -14,6 +14,34 @@ pub struct RunHealth {
     /// How often processors were throttled for heat; `None` if the system does not report it.
     #[serde(default)]
     pub throttling: Option<Vec<Throttling>>,
+    /// How often the cpu quota of a control group stopped the program; `None` without a quota, or where the system
+    /// does not count it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<QuotaStops>,
+}
+
+/// How often and for how long a cpu quota stopped the processes of a control group.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct QuotaStops {
+    /// The file that sets the quota.
+    pub file: String,
+    /// Periods in which it stopped them.
+    pub times: HealthCount,
+    /// Time for which they were stopped, added up over cpus, µs; `None` if the system does not count it.
+    #[serde(default)]
+    pub us: Option<HealthCount>,
+    /// Time between the two readings, µs; `None` while the run goes on, or if it was killed.
+    #[serde(default)]
+    pub of_us: Option<u64>,
+}
+
+impl QuotaStops {
+    /// Share of the time of one cpu for which it stopped them, at most 1; `None` if that is not known.
+    pub fn share(&self) -> Option<f64> {
+        let (stopped, all) = (self.us?.grew?, self.of_us.filter(|all| *all > 0)?);
+        Some((stopped as f64 / all as f64).min(1.0))
+    }
 }
 
 /// Errors that a memory controller, or a part of one, has counted.
@@ -197,6 +225,7 @@ mod tests {
         let health = RunHealth {
             memory: Some(vec![MemoryErrors { parts, ..errors("mc0", 4) }, errors("mc1", 2), errors("mc2", 1)]),
             throttling: None,
+            quota: None,
         };
         let named = ["mc0/dimm1 (slot of mc0/dimm1)", "mc1 (slot of mc1)"];
         assert_eq!(health.growing(ErrorKind::Corrected), named);
@@ -221,6 +250,7 @@ mod tests {
             let health = RunHealth {
                 memory: Some(vec![MemoryErrors { parts, ..errors("mc0", own) }, errors("mc1", Some(0))]),
                 throttling: None,
+                quota: None,
             };
             (health.errors_counted(ErrorKind::Corrected), health.counting(ErrorKind::Corrected).join(" "))
         };

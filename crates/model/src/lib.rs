@@ -94,7 +94,7 @@ pub use fleet::{
     FAILED_HOST_SCHEMA, FLEET_SCHEMA, FailedHost, Fleet, FleetHost, HostCause, HostFailure, HostFamily, HostFigure,
     HostKind, HostState, KindFact, KindFigure, OtherValue, explains,
 };
-pub use health::{ErrorKind, HealthCount, MemoryErrors, RunHealth, Throttling};
+pub use health::{ErrorKind, HealthCount, MemoryErrors, QuotaStops, RunHealth, Throttling};
 pub use history::{
     FactValue, FigureChange, FigureHistory, FigurePoint, FigureTrend, GradeCounts, HISTORY_SCHEMA, History, HistoryRun,
     RunFigure, RunFigures,

@@ -186,11 +186,6 @@ impl Observation {
             refusal: None,
         }
     }
-
-    /// Whether a requested number is missing. Points of a curve do not count: they only draw its shape.
-    pub fn is_lacking(&self) -> bool {
-        self.value.is_none() && !self.labels.is_point()
-    }
 }
 
 /// Which statistic of the visits a number is.
@@ -318,10 +313,6 @@ pub struct Disturbance {
     /// Time that settling took, seconds: of each shot, of the thread that took longest.
     #[serde(default)]
     pub settle_seconds: f64,
-    /// Times the step's memory was allocated and filled again, since it could not be kept between visits. 0 for
-    /// operations of the kernel, which get fresh memory at each visit by design.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub allocations_remade: u64,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]

@@ -159,6 +159,9 @@ pub struct Plan {
     /// What those steps measure, as far as it is known before the results that they follow from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub later: Vec<Note>,
+    /// How many of the steps, the last ones, followed from results while the plan ran.
+    #[serde(default, skip_serializing_if = "crate::observation::is_zero")]
+    pub added: u64,
 }
 
 /// One measurement of a plan: a cell of a matrix, a point of a curve.
@@ -198,6 +201,18 @@ pub struct StopRule {
 }
 
 impl Plan {
+    /// Adds steps that follow from results.
+    pub fn add(&mut self, steps: Vec<Step>) {
+        self.added += steps.len() as u64;
+        self.steps.extend(steps);
+    }
+
+    /// Whether a step followed from results, and is no step that was planned before them.
+    pub fn is_added(&self, step: &str) -> bool {
+        let first = self.steps.len().saturating_sub(self.added as usize);
+        self.steps[first..].iter().any(|added| added.id == step)
+    }
+
     /// The most memory any step holds at once.
     pub fn peak_bytes(&self) -> Bytes {
         self.steps.iter().map(Step::held_bytes).max().unwrap_or_default()

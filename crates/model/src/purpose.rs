@@ -85,10 +85,14 @@ purposes! {
 
 impl Purpose {
     /// Whether its steps only draw a shape or describe a state beside the figures: a curve by size, latency under a
-    /// load, a primitive beside its first point, cold latency. Where time runs out before the last of them, the shape
-    /// is less dense, and no number is missing.
+    /// load, a primitive beside its first point, cold latency.
     pub const fn is_point(self) -> bool {
         matches!(self, Self::Curve | Self::Load | Self::OsPoint | Self::Cold)
+    }
+
+    /// Whether its steps are points of one curve, so that a further one only makes the curve denser.
+    pub const fn draws_a_curve(self) -> bool {
+        matches!(self, Self::Curve | Self::Load | Self::OsPoint | Self::Shape)
     }
 }
 

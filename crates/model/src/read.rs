@@ -48,6 +48,8 @@ pub struct RunResults {
     started: String,
     complete: bool,
     #[serde(default)]
+    stopped: bool,
+    #[serde(default)]
     labels: RunLabels,
     simulated: Option<String>,
     machine: Machine,
@@ -86,8 +88,20 @@ impl From<RunResults> for Run {
     /// A run whose plans have no steps, and whose visits have no windows. Of steps that no finding has as its only
     /// evidence it has no observation.
     fn from(results: RunResults) -> Self {
-        let RunResults { schema, id, title, tool, started, complete, labels, simulated, machine, health, experiments } =
-            results;
+        let RunResults {
+            schema,
+            id,
+            title,
+            tool,
+            started,
+            complete,
+            stopped,
+            labels,
+            simulated,
+            machine,
+            health,
+            experiments,
+        } = results;
         let observation = |of: ObservationResults| Observation {
             unit: of.unit,
             value: of.value,
@@ -116,6 +130,7 @@ impl From<RunResults> for Run {
             tool,
             started,
             complete,
+            stopped,
             labels,
             simulated,
             machine,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::idset::NodeId;
 use crate::page::PageKind;
 use crate::refusal::{Note, Refusal};
-use crate::units::Bytes;
+use crate::units::{Bytes, Unit};
 
 pub use code::ReasonCode;
 
@@ -172,13 +172,6 @@ pub enum Reason {
         /// In how many shots.
         shots: u64,
     },
-    /// The control group allows fewer cpus than were busy.
-    Quota {
-        /// Cpus allowed.
-        allowed: f64,
-        /// Cpus used.
-        busy: u64,
-    },
     /// Stamps were a visible part of the blocks.
     Overhead {
         /// Their share, before it was subtracted.
@@ -225,6 +218,9 @@ pub enum Reason {
         is_time: bool,
         /// The day it was measured on.
         date: String,
+        /// The core's clock with the record and now, cycles per second, where that explains most of the difference.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        clocks: Option<[f64; 2]>,
     },
     /// Another figure of the run means the same and differs, or two such figures do.
     Disagrees {
@@ -255,6 +251,15 @@ pub enum Reason {
         points: u64,
         /// Requested points.
         of: u64,
+    },
+    /// What a number was derived from allows numbers that are too far apart.
+    TooWide {
+        /// The least that it can be, in `unit`.
+        low: f64,
+        /// The most.
+        high: f64,
+        /// The number's unit.
+        unit: Unit,
     },
     /// The size of a tier is not known.
     NotResolved {

@@ -8,16 +8,15 @@ use crate::health::RunHealth;
 use crate::interruptions::CpuInterruptions;
 use crate::kernel::KernelInfo;
 use crate::machine::Machine;
-use crate::messages;
 use crate::observation::{Finding, Observation};
 use crate::os::PrimitiveInfo;
 use crate::plan::{Plan, PlanPage, Request};
-use crate::refusal::Warning;
+use crate::purpose::Purpose;
+use crate::refusal::{Refusal, Warning};
 use crate::run_labels::{self, RunLabels};
 use crate::state::{Drift, State};
 use crate::tool::Tool;
 use crate::traffic::Traffic;
-use crate::units::total;
 use crate::verdict::Grade;
 
 /// Schema of the documents this version writes. Adding fields keeps it; changing a meaning makes a new number.
@@ -41,8 +40,11 @@ pub struct Run {
     pub started: String,
     /// Seconds it took.
     pub seconds: f64,
-    /// Whether everything planned was done; `false` after a signal or a crash.
+    /// Whether the run reached its end and every number that was planned is in it.
     pub complete: bool,
+    /// Whether a signal or a crash ended it early.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stopped: bool,
     /// Seed of every random choice.
     pub seed: u64,
     /// Labels that the user gave (`--label`), by key.
@@ -86,6 +88,7 @@ impl Default for Run {
             started: String::new(),
             seconds: 0.0,
             complete: true,
+            stopped: false,
             seed: 0,
             labels: RunLabels::new(),
             plan: None,
@@ -192,22 +195,20 @@ impl Experiment {
         let (states, drift, interruptions) = (Vec::new(), Vec::new(), Vec::new());
         Self { request, method, plan, observations, states, drift, interruptions, findings }
     }
-}
 
-/// The warning that memory could not be kept between visits; `None` if all of it was kept. Operations of the kernel do
-/// not count: they get fresh memory at each visit by design.
-pub fn memory_not_kept(experiments: &[Experiment]) -> Option<Warning> {
-    let remade = |experiment: &Experiment| {
-        let counts = experiment.observations.iter().map(|seen| seen.disturbance.allocations_remade);
-        counts.filter(|times| *times > 0).collect::<Vec<u64>>()
-    };
-    let (mut steps, mut times, mut limit) = (0, 0, None);
-    for (experiment, counts) in experiments.iter().map(|experiment| (experiment, remade(experiment))) {
-        (steps, times) = (steps + counts.len(), total(counts.iter().copied().chain([times])));
-        limit = limit.or(experiment.request.scope.max_mem.filter(|_| !counts.is_empty()));
+    /// Whether a planned number is missing: the step of this observation has no value, although it was possible here. A
+    /// point that was added to make a curve denser is not missed; neither is a point of a curve that the machine has no
+    /// room for, where the curve ends earlier.
+    pub fn lacks(&self, seen: &Observation) -> bool {
+        let is_late = |refusal: &Refusal| {
+            use messages::run::codes;
+            [codes::no_time_left, codes::curve_point_skipped, codes::run_stopped].contains(&refusal.code)
+        };
+        let purpose = seen.labels.its_purpose();
+        let is_denser = purpose.is_some_and(Purpose::draws_a_curve) && self.plan.is_added(&seen.step);
+        let is_impossible = seen.labels.is_point() && seen.refusal.as_ref().is_some_and(|refusal| !is_late(refusal));
+        seen.value.is_none() && !is_denser && !is_impossible
     }
-    let all = experiments.iter().flat_map(|e| &e.observations).filter(|seen| seen.allocations > 0).count();
-    (steps > 0).then(|| messages::run::memory_not_kept(steps, all, times, limit))
 }
 
 impl Run {

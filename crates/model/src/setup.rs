@@ -299,6 +299,22 @@ impl FromStr for Layout {
 crate::text_serde!(Layout, "layout: data, zeros, permuted, shared, or chain:LAYOUT");
 
 impl Setup {
+    /// Whether its memory is of the plain kind, so that it may be a part of the memory that a run makes once: anonymous
+    /// pages of one place, of the usual sizes, that hold data or chains of pointers, and no operation of the system.
+    pub fn is_plain(&self) -> bool {
+        let is_plain = |region: &RegionSetup| {
+            let has_plain_contents = match region.layout {
+                Layout::Data | Layout::Permuted => true,
+                Layout::Chain(chain) => !chain.is_of_bytes(),
+                Layout::Zeros | Layout::Shared => false,
+            };
+            let is_of_one_place = region.policy == MemPolicy::Bind && region.nodes.len() < 2;
+            is_of_one_place && !matches!(region.page, PageKind::Huge(_)) && has_plain_contents
+        };
+        let works = |thread: &ThreadSetup| !thread.process && !matches!(thread.role, Role::Os(_));
+        self.regions.iter().all(is_plain) && self.threads.iter().all(works)
+    }
+
     /// Total memory of all regions, bytes.
     pub fn total_bytes(&self) -> Bytes {
         Bytes(total(self.regions.iter().map(|r| r.bytes.0)))
@@ -313,6 +329,37 @@ impl Setup {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn plain_memory_is_told_from_all_other() {
+        let region = |page, layout| crate::testing::region(1 << 20, page, layout);
+        let setup = |region| Setup {
+            regions: vec![region],
+            threads: vec![ThreadSetup::new(0, Role::Chase { chains: 1 }, 0)],
+            seed: 1,
+        };
+        let data = setup(region(PageKind::Base, Layout::Data));
+        for (page, layout, plain) in [
+            (PageKind::Base, Layout::Data, true),
+            (PageKind::Thp, Layout::Permuted, true),
+            (PageKind::Thp, Layout::Chain(ChainLayout::Long(4)), true),
+            (PageKind::Thp, Layout::Chain(ChainLayout::Stride(12)), false),
+            (PageKind::Thp, Layout::Zeros, false),
+            (PageKind::Thp, Layout::Shared, false),
+            (PageKind::Huge(2 << 20), Layout::Data, false),
+        ] {
+            assert_eq!(setup(region(page, layout)).is_plain(), plain, "{page} {layout}");
+        }
+        let with = |change: &dyn Fn(&mut Setup)| {
+            let mut setup = data.clone();
+            change(&mut setup);
+            setup.is_plain()
+        };
+        assert!(!with(&|setup| setup.regions[0].policy = MemPolicy::Interleave));
+        assert!(!with(&|setup| setup.regions[0].nodes = IdSet::from_iter([0, 1])));
+        assert!(!with(&|setup| setup.threads[0].process = true));
+        assert!(!with(&|setup| setup.threads[0].role = Role::Os(OsCall::new("x".into()))));
+    }
 
     #[test]
     fn shares_are_dealt_evenly() {

@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn reasons_are_data_in_documents() {
-        let reason = Reason::BelowRecord { record: 111.1e9, is_time: false, date: "2026-11-22".into() };
+        let reason = Reason::BelowRecord { record: 111.1e9, is_time: false, date: "2026-11-22".into(), clocks: None };
         let json = serde_json::to_value(&reason).unwrap();
         assert_eq!((&json["reason"], &json["record"]), (&"below_record".into(), &111.1e9.into()));
         assert_eq!(serde_json::from_value::<Reason>(json).unwrap(), reason);

@@ -45,7 +45,7 @@ pub static PROBE: Probe = Probe {
     subject: Subject::Memory,
     summary: "How much a busy neighbour slows memory accesses",
     page: include_str!("../../../docs/methods/background.md"),
-    shapes: &[],
+    aids: &[Purpose::Curve],
     study: |request, lab| Ok(Box::new(BackgroundStudy::new(request, lab)?)),
 };
 

@@ -22,6 +22,18 @@ pub(crate) struct Chase {
 }
 
 impl Chase {
+    /// The idle latency of memory, which every probe that has one measures alike: a line of a footprint beyond the
+    /// caches, with its translation at hand, by one chain.
+    pub(crate) fn of_memory(cpu: CpuId, bytes: u64, node: Option<NodeId>, page: PageKind) -> Self {
+        Self { cpu, bytes, node, layout: ChainLayout::Groups, page, chains: 1 }
+    }
+
+    /// Its memory and thread.
+    pub(crate) fn setup(self, seed: u64) -> Setup {
+        let Self { cpu, bytes, node, layout, page, chains } = self;
+        setup(&[cpu], Bytes(bytes), node, page, Layout::Chain(layout), &Role::Chase { chains }, seed)
+    }
+
     /// The step of a probe, with these labels besides its own.
     pub(crate) fn step(self, probe: &str, labels: Labels, seed: u64, stop: StopRule) -> Step {
         let Self { cpu, bytes, node, layout, page, chains } = self;
@@ -35,8 +47,7 @@ impl Chase {
         let place = node.map_or_else(String::new, |n| format!("/node{n}"));
         let purpose = labels.get(Labels::PURPOSE).unwrap_or_default();
         let id = format!("{probe}/{purpose}/{layout}/{page}/chains{chains}{place}/{bytes}");
-        let setup = setup(&[cpu], Bytes(bytes), node, page, Layout::Chain(layout), &Role::Chase { chains }, seed);
-        Step { id, labels, phase: 0, metric: Metric::Latency, setup, stop }
+        Step { id, labels, phase: 0, metric: Metric::Latency, setup: self.setup(seed), stop }
     }
 }
 

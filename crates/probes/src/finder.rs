@@ -1,10 +1,11 @@
 //! The latency curve that tiers are found in: which points to measure next, and which tiers there are.
 //!
 //! All probes that measure tiers plan their ladders from the same curve, by the same steps, so that a survey measures
-//! it once.
+//! it once. A watch, which has no time for one, takes a coarse one.
 
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Effort, Labels, Machine, Metric, Observation, PageKind, Plan, Purpose, Step,
+    Bytes, ChainLayout, CpuId, Effort, KIB, Labels, MIB, Machine, Metric, Observation, PageKind, Plan, Purpose, Step,
+    StopRule,
 };
 
 use crate::chasing::Chase;
@@ -36,16 +37,39 @@ pub(crate) fn this_round(left: usize) -> usize {
     left.div_ceil(PARTS).max(LEAST).min(left)
 }
 
+/// Points of a coarse curve: two or three on each plateau, in a second.
+const COARSE: usize = 14;
+/// The smallest of them: half of any first level.
+const COARSE_SMALLEST: u64 = 8 * KIB;
+/// The largest: points further apart than twofold would leave a plateau of some caches with one point. A cache that
+/// holds more than this has its rung below it all the same.
+const COARSE_LARGEST: u64 = 128 * MIB;
+
+/// The footprints of a coarse curve, evenly spread in log.
+fn coarse_sizes(largest: u64) -> Vec<Bytes> {
+    let ratio = (largest as f64 / COARSE_SMALLEST as f64).max(1.0);
+    let at = |index: usize| COARSE_SMALLEST as f64 * ratio.powf(index as f64 / (COARSE - 1) as f64);
+    let mut sizes: Vec<Bytes> = (0..COARSE).map(|index| Bytes((at(index) / KIB as f64).round() as u64 * KIB)).collect();
+    sizes.dedup();
+    sizes
+}
+
 /// The finder of a task on a cpu.
 pub(crate) struct Finder {
     task: Task,
     cpu: CpuId,
     page: PageKind,
+    is_coarse: bool,
 }
 
 impl Finder {
     pub(crate) fn new(task: &Task, cpu: CpuId, page: PageKind) -> Self {
-        Self { task: task.clone(), cpu, page }
+        Self { task: task.clone(), cpu, page, is_coarse: false }
+    }
+
+    /// One that looks at few points, once each: it places the rungs and says nothing of the tiers' sizes.
+    pub(crate) fn coarse(task: &Task, cpu: CpuId, page: PageKind) -> Self {
+        Self { is_coarse: true, ..Self::new(task, cpu, page) }
     }
 
     /// The ladder of the tiers that were found, and of those that the system declares.
@@ -85,12 +109,18 @@ impl Finder {
         let (node, layout) = (self.task.node(), ChainLayout::Random);
         let chase = Chase { cpu: self.cpu, bytes: size.0, node, layout, page: self.page, chains: 1 };
         let labels = Labels::new().purpose(Purpose::Curve);
-        chase.step("latency", labels, self.task.request.seed, self.task.curve_point())
+        let once = StopRule { allocations: 1, min_visits: 1, max_visits: 1, ..self.task.curve_point() };
+        let stop = if self.is_coarse { once } else { self.task.curve_point() };
+        chase.step("latency", labels, self.task.request.seed, stop)
     }
 
     /// The first points.
     pub(crate) fn first(&self) -> Vec<Step> {
         let per_octave = self.task.effort().choose([2, 2, 4]);
+        if self.is_coarse {
+            let largest = self.room().min(COARSE_LARGEST);
+            return coarse_sizes(largest).into_iter().map(|size| self.point(size)).collect();
+        }
         let Some(largest) = self.largest() else { return Vec::new() };
         // Twice the working set of memory must take as long as once.
         let twice = (self.task.effort() > Effort::Quick && 2 * largest <= self.room()).then_some(Bytes(2 * largest));
@@ -109,8 +139,13 @@ impl Finder {
         if !more.is_empty() {
             return Curve::More(more.into_iter().map(|bytes| self.point(Bytes(bytes))).collect());
         }
+        Curve::Known(self.found(&measured))
+    }
+
+    /// The tiers of these points.
+    pub(crate) fn found(&self, points: &[CurvePoint]) -> Found {
         let page = page_bytes(self.page, self.task.machine()).unwrap_or(self.task.machine().page_bytes);
-        Curve::Known(find(&measured, &declared(self.task.machine(), Some(self.cpu)), page, None))
+        find(points, &declared(self.task.machine(), Some(self.cpu)), page, None)
     }
 
     /// The observations of the curve's points.
@@ -148,4 +183,60 @@ pub(crate) fn declared(machine: &Machine, cpu: Option<CpuId>) -> Vec<Declared> {
         is_last || (cache.cpus.len() > 1 && !is_of_one_core)
     };
     own().filter_map(|c| Some(Declared { level: c.level, bytes: c.bytes?, shared: is_shared(c) })).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tiermark_engine::Host;
+    use tiermark_engine::accounting::StepAccounting;
+    use tiermark_engine::analyse::analyse;
+    use tiermark_machine::synth::Synth;
+    use tiermark_model::{GIB, testing};
+    use tiermark_sim::{SimCache, SimCore, SimHost, SimOptions};
+
+    use super::*;
+    use crate::found::FoundTier;
+
+    /// The tiers of a machine that declares one L3 and has another, by one visit to each of a few footprints.
+    fn coarse(declared: u64, held: u64) -> (Vec<FoundTier>, usize) {
+        let synth = Synth { cores_per_node: 2, l3_bytes: declared, node_bytes: 64 * GIB, ..Synth::default() };
+        let caches = vec![SimCache { level: 3, bytes: held, ways: 16 }];
+        let options = SimOptions { core: SimCore { caches, ..SimCore::default() }, ..SimOptions::default() };
+        let mut host = SimHost::new(synth.machine().unwrap(), Vec::new(), options);
+        let lab = host.lab().clone();
+        let (task, ()) = Task::new(&testing::request("watch"), &lab).unwrap();
+        let finder = Finder::coarse(&task, 1, task.page());
+        let steps = finder.first();
+        assert!(steps.iter().all(|step| step.stop.max_visits == 1));
+        let mut ns = |step: &Step| {
+            let shot = host.prepare(&step.setup).unwrap().shot(Duration::from_millis(1)).unwrap();
+            let seen = analyse(&shot, &StepAccounting::of(step), host.bench().overheads.stamp_ns);
+            tiermark_stats::median(&seen.clean().collect::<Vec<f64>>()).unwrap()
+        };
+        let point = |(step, ns): (&Step, f64)| CurvePoint {
+            bytes: step.labels.number(Labels::SIZE).unwrap(),
+            ns,
+            low: ns,
+            high: ns,
+        };
+        let points: Vec<CurvePoint> = steps.iter().map(|step| point((step, ns(step)))).collect();
+        (finder.found(&points).tiers, points.len())
+    }
+
+    #[test]
+    fn few_points_place_the_rungs_of_what_is_held() {
+        for (declared, held) in [(16, 16), (32, 32), (64, 64), (480, 40), (480, 16)] {
+            let (tiers, points) = coarse(declared * MIB, held * MIB);
+            assert!(points <= COARSE, "{points}");
+            // A small first level may have too few points: it is measured where it is declared.
+            let [.., l2, l3] = tiers[..] else { panic!("{tiers:?}") };
+            assert!(l2.level == 2 && l2.rung <= MIB && l3.level == 3, "{tiers:?}");
+            let (from, to) = l3.plateau.unwrap();
+            assert!(from < to && l3.rung >= 2 * MIB && l3.rung <= to && to <= held * MIB, "{declared} {held}: {l3:?}");
+        }
+        let (tiers, _) = coarse(480 * MIB, MIB);
+        assert!(tiers.iter().all(|tier| tier.level < 3 || tier.plateau.is_none()), "{tiers:?}");
+    }
 }

@@ -10,6 +10,7 @@ use tiermark_model::{
 };
 
 use crate::chasing::{pages_to_be_had, resting_on};
+use crate::ground::{Says, grounded};
 use crate::ladder::{measured, quotient, with_purpose, with_range};
 use crate::mix::plain_kernel;
 use crate::steps::setup;
@@ -38,7 +39,7 @@ pub static PROBE: Probe = Probe {
     subject: Subject::Memory,
     summary: "Bandwidth that small and random accesses waste",
     page: include_str!("../../../docs/methods/granularity.md"),
-    shapes: &[],
+    aids: &[],
     study: |request, lab| Ok(Box::new(GranularityStudy::new(request, lab)?)),
 };
 
@@ -112,5 +113,5 @@ fn wasted(observations: &[Observation], small: &Observation) -> Option<Finding> 
     let share = small_rate / whole_rate;
     let mut found = resting_on(&[small, whole], Quantity::GranularityUseful, labels, Some(share), Unit::Ratio);
     found.notes.push(memory::lines_wasted((small_rate * 8.0).into(), small_rate.into()));
-    Some(with_range(found, quotient(small, whole), 0.0))
+    Some(grounded(with_range(found, quotient(small, whole), 0.0), &[small, whole], 2, Says::Share))
 }

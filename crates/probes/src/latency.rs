@@ -49,7 +49,7 @@ pub static PROBE: Probe = Probe {
     subject: Subject::Memory,
     summary: "Time of one dependent access, by size, layout, page size",
     page: include_str!("../../../docs/methods/latency.md"),
-    shapes: &[],
+    aids: &[],
     study: |request, lab| Ok(Box::new(LatencyStudy::new(request, lab)?)),
 };
 
@@ -140,7 +140,7 @@ impl LatencyStudy {
             }
             for (name, layout, page) in rows {
                 let labels = Labels::new().purpose(Purpose::Ladder).text(Labels::TIER, name);
-                let chase = Chase { cpu: self.cpu, bytes: tier.bytes, node: tier.node, layout, page, chains: 1 };
+                let chase = Chase { layout, ..Chase::of_memory(self.cpu, tier.bytes, tier.node, page) };
                 steps.push(self.step(chase, labels, stop));
             }
         }

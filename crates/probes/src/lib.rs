@@ -16,6 +16,7 @@ mod footprints;
 mod found;
 pub mod geometry;
 pub mod granularity;
+mod ground;
 mod ladder;
 pub mod latency;
 pub mod loaded;

@@ -10,6 +10,7 @@ use tiermark_model::{
 use crate::chasing::{Chase, resting_on};
 use crate::finder::Finder;
 use crate::found::Found;
+use crate::ground::{Says, grounded};
 use crate::ladder::{measured, quotient, with_purpose, with_range};
 use crate::steps::once;
 use crate::task::Task;
@@ -39,7 +40,7 @@ pub static PROBE: Probe = Probe {
     subject: Subject::Memory,
     summary: "Cache misses that one core keeps in flight, by tier",
     page: include_str!("../../../docs/methods/mlp.md"),
-    shapes: &[],
+    aids: &[Purpose::Curve],
     study: |request, lab| Ok(Box::new(MlpStudy::new(request, lab)?)),
 };
 
@@ -141,6 +142,7 @@ fn in_flight(observations: &[Observation], tier: &str) -> Option<Finding> {
     let (_, best, fastest) = of_tier.iter().min_by(|(_, a, _), (_, b, _)| a.total_cmp(b))?;
     let (chains, ns, reached) = of_tier.iter().filter(|(_, ns, _)| *ns <= best * AS_GOOD).min_by_key(|(n, ..)| *n)?;
     let most = of_tier.iter().map(|(chains, ..)| *chains).max()?;
+    let all: Vec<&Observation> = of_tier.iter().map(|(.., seen)| *seen).collect();
     let mut labels = Labels::new().text(Labels::TIER, tier);
     let still_falls = *chains == most && most > 1;
     if still_falls {
@@ -150,5 +152,6 @@ fn in_flight(observations: &[Observation], tier: &str) -> Option<Finding> {
     let mut found = resting_on(&[single, reached, fastest], Quantity::MlpInFlight, labels, Some(flying), Unit::Count);
     let note = if still_falls { memory::chains_still_gain } else { memory::chains_gain_until };
     found.notes.push(note((*latency).into(), (*ns).into(), *chains));
-    Some(with_range(found, quotient(single, fastest), 0.0))
+    let asked = with_purpose(observations, Purpose::Mlp).filter(|o| o.labels.is(Labels::TIER, tier)).count();
+    Some(grounded(with_range(found, quotient(single, fastest), 0.0), &all, asked, Says::Level))
 }

@@ -35,9 +35,9 @@
 //! A step that only draws a shape:
 //!
 //! * `StopRule` says how often it is visited: `Task::curve_point`, for a number `Task::headline`.
-//! * `Purpose::is_point`, in every probe: if time is short, it comes after the numbers; it compares no kernels; without
-//!   it the run is complete.
-//! * `Probe::shapes`, in this probe: the engine takes it for a number, but without it the run is complete.
+//! * `Purpose::is_point`, in every probe: if time is short, it comes after the numbers, and it compares no kernels.
+//! * `Purpose::draws_a_curve`: the run is complete without those that `refine` adds. `Probe::aids`, in this probe: it is
+//!   complete without any of them.
 //! * `Step::phase`: a lower phase gets its first visits before a higher one.
 //!
 //! New names:

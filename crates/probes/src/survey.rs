@@ -31,7 +31,7 @@ pub static PROBE: Probe = Probe {
     subject: Subject::Memory,
     summary: "Measure every tier: size, latency and bandwidth, in a minute",
     page: include_str!("../../../docs/methods/survey.md"),
-    shapes: &[Purpose::Scaling, Purpose::Buffer, Purpose::Residency, Purpose::Flushed],
+    aids: &[Purpose::Curve],
     study: |request, lab| {
         let parts = PARTS.iter().filter_map(|part| OpenedPart::new(part, request, lab)).collect();
         Ok(Box::new(SurveyStudy { parts, max_seconds: request.scope.max_seconds }))
@@ -133,11 +133,6 @@ pub fn warnings(machine: &Machine) -> Vec<Warning> {
     if system.thp_mode() == Some("never") {
         warnings.push(says::thp_never(&system.thp_file()));
     }
-    // The share of cpus that may be busy before a quiet machine is no longer assumed.
-    const BUSY: f64 = 0.1;
-    let cpus = machine.allowed_cpus.len();
-    let is_busy = |load: &f64| *load > BUSY * cpus as f64;
-    warnings.extend(system.load1.filter(is_busy).map(|load| says::load_average(load, cpus)));
     warnings
 }
 
@@ -164,5 +159,15 @@ mod tests {
             warnings(&machine).iter().any(|warning| warning.code == says::codes::last_cache_unknown)
         };
         assert_eq!([warned(2), warned(3)], [true, false]);
+    }
+
+    #[test]
+    fn a_load_average_is_no_sign_of_other_work() {
+        // It still shows the run before, a minute after its end.
+        let mut machine = Synth::default().machine().unwrap();
+        machine.system.load1 = None;
+        let usual = warnings(&machine);
+        machine.system.load1 = Some(64.0);
+        assert_eq!(warnings(&machine), usual);
     }
 }

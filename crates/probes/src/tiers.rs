@@ -61,6 +61,7 @@ pub(crate) struct Ladder {
 }
 
 /// Builds the ladder for these cpus from the declared caches.
+#[cfg(test)]
 pub(crate) fn ladder(machine: &Machine, cpus: &IdSet, scope: &Scope) -> Ladder {
     ladder_of(machine, cpus, scope, &Found::default())
 }

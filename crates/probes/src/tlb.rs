@@ -6,12 +6,13 @@ use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::messages::shapes;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Effort, Finding, HugePool, KIB, Labels, Observation, PageKind, Plan, Purpose, Quantity,
-    Refusal, Request, Step, Unit,
+    Bytes, ChainLayout, CpuId, Effort, Finding, HugePool, Interval, KIB, Labels, Observation, PageKind, Plan, Purpose,
+    Quantity, Refusal, Request, Step, Unit,
 };
 
 use crate::chasing::{Chase, bounds, pages_to_be_had, quarters, resting_on, shape};
-use crate::geometry::solve::{Buffer, Translation, translation};
+use crate::geometry::solve::{Buffer, Count, Translation, translation};
+use crate::ground::{Says, grounded, is_usable};
 use crate::ladder::with_purpose;
 use crate::sizes::grid;
 use crate::steps::{default_page, page_bytes};
@@ -47,7 +48,7 @@ pub static PROBE: Probe = Probe {
     subject: Subject::Memory,
     summary: "Entries of each data TLB, and the cost of misses and walks",
     page: include_str!("../../../docs/methods/tlb.md"),
-    shapes: &[],
+    aids: &[],
     study: |request, lab| Ok(Box::new(TlbStudy::new(request, lab)?)),
 };
 
@@ -94,7 +95,7 @@ impl Study for TlbStudy {
         for page in self.pages() {
             let Some(bytes) = page_bytes(page, self.task.machine()) else { continue };
             let seen = PageCurve::new(observations, page, bytes);
-            if seen.points.len() > 2 {
+            if !seen.points.is_empty() {
                 findings.extend(seen.findings());
             }
         }
@@ -227,6 +228,33 @@ impl<'a> PageCurve<'a> {
         self.points.iter().filter(|(n, ..)| *n == pages).flat_map(|(_, a, b)| [*a, *b]).collect()
     }
 
+    /// What an access costs more where lines lie one a page, from and to; `None` without intervals.
+    fn cost(&self, pages: u64) -> Option<(f64, f64)> {
+        let (_, apart, packed) = self.points.iter().find(|(n, ..)| *n == pages)?;
+        let (apart, packed) = (apart.interval?, packed.interval?);
+        Some((apart.low - packed.high, apart.high - packed.low))
+    }
+
+    /// The bounds of a level, if the points on both sides differ by more than their intervals; otherwise all pages that
+    /// were tried.
+    fn shown(&self, entries: Count) -> Option<Interval> {
+        let beyond = entries.high.and_then(|most| self.cost(most + 1));
+        match self.cost(entries.low).zip(beyond) {
+            Some(((_, on_level), (beyond, _))) if beyond <= on_level => {
+                bounds(self.points.first().map_or(0, |(pages, ..)| *pages), Some(self.solved.tried))
+            }
+            _ => bounds(entries.low, entries.high),
+        }
+    }
+
+    /// What the whole curve says: where its points bend, or that they do not.
+    fn told(&self, found: Finding) -> Finding {
+        let both =
+            |(_, apart, packed): &&(u64, &'a Observation, &'a Observation)| is_usable(apart) && is_usable(packed);
+        let points: Vec<&Observation> = self.points.iter().filter(both).map(|(_, apart, _)| *apart).collect();
+        grounded(found, &points, self.points.len(), Says::Bend)
+    }
+
     fn findings(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         let last = self.points.last().map_or_else(Vec::new, |(pages, ..)| self.at(*pages));
@@ -239,8 +267,14 @@ impl<'a> PageCurve<'a> {
             let labels = self.labels(&format!("L{}", index + 1));
             let value = Some(entries.value as f64);
             let mut found = resting_on(&evidence, Quantity::TlbEntries, labels.clone(), value, Unit::Count);
-            found.interval = bounds(entries.low, entries.high);
+            found.interval = self.shown(entries);
+            let found = self.told(found);
+            let is_known = found.value.is_some();
             findings.push(found);
+            if !is_known {
+                // What lies behind a level whose end is not known is not known either.
+                return findings;
+            }
             if index == 0 {
                 findings.push(resting_on(&evidence, Quantity::TlbMiss, labels, Some(miss_ns), Unit::Ns));
             }
@@ -252,7 +286,7 @@ impl<'a> PageCurve<'a> {
                 self.labels(&format!("L{}", self.solved.buffers.len() + 1)).text(Labels::STATISTIC, "at least");
             let mut found = resting_on(&last, Quantity::TlbEntries, labels, Some(tried as f64), Unit::Count);
             found.notes.push(shapes::no_step_up_to(tried));
-            findings.push(found);
+            findings.push(self.told(found));
         } else {
             let pages = self.solved.walk_pages.unwrap_or(tried);
             let labels = self.labels("walk").whole(Labels::LENGTH, pages);

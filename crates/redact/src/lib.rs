@@ -9,7 +9,7 @@ mod tenants;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
-use tiermark_model::{HOST_LABEL, Label, Labels, Machine, Note, Reason, Refusal, Run, RunLabels, Verdict};
+use tiermark_model::{HOST_LABEL, Label, Labels, Machine, Note, Reason, Refusal, Run, RunHealth, RunLabels, Verdict};
 
 pub use pseudonyms::Pseudonyms;
 pub use tenants::{redact_capacity, redact_load, without_commands};
@@ -45,6 +45,7 @@ pub fn redact(run: &Run, names: Pseudonyms) -> Run {
         let faults = counters.check.iter_mut().flat_map(|check| &mut check.faults);
         faults.for_each(|fault| scrub.note(fault));
     }
+    health(&mut run.health);
     for problem in run.problems.iter_mut().flatten() {
         scrub.text(&mut problem.value);
         problem.cure.iter_mut().for_each(|cure| scrub.text(cure));
@@ -88,6 +89,12 @@ struct Scrub {
     /// Each with what stands in its place, the longest first.
     words: Vec<(String, String)>,
     names: Pseudonyms,
+}
+
+/// Takes the path of the control group out of what the system counted.
+fn health(counted: &mut Option<RunHealth>) {
+    let quota = counted.iter_mut().filter_map(|health| health.quota.as_mut());
+    quota.for_each(|stops| stops.file = GONE.to_owned());
 }
 
 impl Scrub {

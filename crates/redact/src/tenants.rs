@@ -6,7 +6,7 @@ use tiermark_model::capacity::Capacity;
 use tiermark_model::load::LoadRun;
 use tiermark_model::{FromJson, Machine, Note};
 
-use crate::{GONE, Pseudonyms, Scrub, programs};
+use crate::{GONE, Pseudonyms, Scrub, health, programs};
 
 /// A copy of a capacity run without cgroup path, paths and user names, and without the commands of its user, and with
 /// pseudonyms as host name and values of labels.
@@ -14,7 +14,8 @@ pub fn redact_capacity(run: &Capacity, names: Pseudonyms) -> Capacity {
     let scrub = Scrub::new(&run.machine, &run.labels, names);
     let mut machine = run.machine.clone();
     scrub.machine(&mut machine);
-    let changed = changed(&without_commands(run), |value| scrub.value(value));
+    let mut changed = changed(&without_commands(run), |value| scrub.value(value));
+    health(&mut changed.health);
     let mut labels = run.labels.clone();
     names.labels(&mut labels);
     Capacity { machine, labels, ..changed }

@@ -371,7 +371,7 @@ pub(crate) fn unmeasured(observations: &[&Observation], evidence: &BTreeSet<&str
         Some(refusal) if refusal.what == o.step => Some(Refusal { what: step_name(o), ..refusal.clone() }),
         Some(refusal) => Some(refusal.clone()),
         // What a table of primitives has no number for is missing as well, unless its shots only scatter.
-        None if o.labels.get(Labels::GROUP).is_some() && o.is_lacking() => {
+        None if o.labels.get(Labels::GROUP).is_some() && o.value.is_none() && !o.labels.is_point() => {
             let reasons: Vec<String> = o.verdict.reasons.iter().map(ToString::to_string).collect();
             Some(Refusal::new(step_name(o), reasons.join("; "), ""))
         }

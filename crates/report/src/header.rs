@@ -46,16 +46,18 @@ pub fn labels_line(labels: &RunLabels) -> Page {
     if words.is_empty() { Page::new() } else { paragraph("", format!("Labels: {}", words.join(", ")), Ink::Plain) }
 }
 
-/// What a reader must not overlook: a simulated machine, a run that was stopped.
+/// What a reader must not overlook: a simulated machine, a run that is not complete.
 pub(crate) fn remarks(run: &Run) -> Page {
     let mut out = Page::new();
     if let Some(name) = &run.simulated {
         out += simulated(name);
     }
-    if !run.complete {
-        let text = "INCOMPLETE: the run was stopped; this report has its results up to then";
-        out += paragraph("! ", text, Ink::Bad);
-    }
+    let incomplete = match (run.stopped, run.complete) {
+        (true, _) => Some("INCOMPLETE: the run was stopped; this report has its results up to then"),
+        (false, false) => Some("INCOMPLETE: requested numbers are missing"),
+        (false, true) => None,
+    };
+    out += incomplete.map_or_else(Page::new, |text| paragraph("! ", text, Ink::Bad));
     out
 }
 

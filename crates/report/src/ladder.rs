@@ -4,7 +4,7 @@ use crate::remark::remark;
 use crate::shown::Shown;
 use std::collections::BTreeSet;
 
-use tiermark_model::{Finding, Grade, Labels, Purpose, Quantity};
+use tiermark_model::{Finding, Grade, Labels, Machine, Purpose, Quantity};
 use tiermark_page::{
     ABSENT, Cell, Detail, Fit, Ink, Number, Page, Table, Text, fitting, grade_ink, grade_mark, graded, heading,
     measured_size, number, paragraph, percent, rate, rate_unit, text,
@@ -13,6 +13,7 @@ use tiermark_page::{
 use crate::kernels::{Winner, kernels};
 use crate::order::{distinct, grouped};
 use crate::reasons::Reasons;
+use crate::survey::{TierSize, declared};
 use crate::tally::is_number;
 
 /// The operations that have columns of their own.
@@ -82,11 +83,11 @@ pub(crate) fn take_rows<'a>(shown: &mut Shown<'a>) -> Vec<(String, LadderRow<'a>
 }
 
 /// The ladder with its reasons and kernels; `shares` are those of the theoretical peak. `only` names the cpus where they
-/// are of one core.
+/// are of one core, `machine` declares sizes.
 pub(crate) fn ladder(
     rows: &[(String, LadderRow<'_>)],
     shares: &[&Finding],
-    only: Option<&str>,
+    (only, machine): (Option<&str>, &Machine),
     detail: Detail,
 ) -> Page {
     if rows.is_empty() {
@@ -97,17 +98,21 @@ pub(crate) fn ladder(
     let winners: Vec<Winner> = rows.iter().flat_map(|(name, row)| row.winners(name)).collect();
     let notes = rows.iter().flat_map(|(name, row)| row.notes(name, detail));
     let notes: Page = notes.map(|note| paragraph("  ", &note, Ink::Dim)).collect();
-    let above = heading("The ladder") + table(rows) + key(rows, only) + reasons.page(detail);
+    let above = heading("The ladder") + table(rows, machine) + key(rows, only) + reasons.page(detail);
     above + notes + self::shares(shares, detail) + kernels(&winners, detail)
 }
 
 /// The table itself. Columns that no tier fills are dropped: a run of one probe has half of them.
-fn table(rows: &[(String, LadderRow<'_>)]) -> Page {
+fn table(rows: &[(String, LadderRow<'_>)], machine: &Machine) -> Page {
     let has = |of: &dyn Fn(&LadderRow<'_>) -> bool| rows.iter().any(|(_, row)| of(row));
     let of = |with_grades: bool| {
         let table = Table::of(rows).texts("tier", |(name, _)| name);
         let table = table.when(has(&|row| row.size.is_some()), |table| {
-            table.figures("size", |(_, row)| valued(row.size, |_, v| measured_size(v)))
+            table.figures("size", |(name, row)| {
+                let about = row.size.and_then(|found| TierSize::of(found, declared(name, machine)));
+                let graded = || valued(row.size, |_, v| measured_size(v));
+                about.filter(|size| !matches!(size, TierSize::Measured(_))).map_or_else(graded, Cell::new)
+            })
         });
         let table = table.when(has(&|row| row.latency.is_some()), |table| {
             let latency = |f: &Finding, v: f64| number(v, f.unit).within(f.interval);

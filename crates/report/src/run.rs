@@ -87,7 +87,7 @@ fn body(run: &Run, experiments: &[&Experiment], selection: &Selection<'_>, detai
     let observations: Vec<&Observation> = experiments.iter().flat_map(|e| &e.observations).collect();
     let mut out = matrix(&selection.matrix, &run.machine, run.counters.as_ref(), detail);
     let only = only_core(run, experiments);
-    out += ladder(&selection.ladder, &selection.shares, only.as_deref(), detail);
+    out += ladder(&selection.ladder, &selection.shares, (only.as_deref(), &run.machine), detail);
     out += cold(selection.all.iter().copied(), "  ");
     out += survey::conditions(&selection.conditions, experiments, run, detail);
     out += c2c(&selection.c2c, detail);

@@ -14,6 +14,9 @@ use tiermark_tune::doctor::{BUSY_NOTE, BUSY_PROBLEM, Busy, CpuSnapshot, STEAL_NO
 /// a compiler that ended a minute ago.
 const WATCHED: Duration = Duration::from_millis(200);
 
+/// Looks in a row that must find the cpus idle after one that found them busy.
+const SEEN_IDLE: u32 = 2;
+
 /// The cpus of a run from its beginning on. Counters are read at both ends and never in between, when that would
 /// disturb.
 pub struct OtherWork {
@@ -27,13 +30,37 @@ impl OtherWork {
     /// # Errors
     /// `message` of the use of the cpus, if more than half of them are busy and `force` is false.
     pub fn begin<E>(cpus: &IdSet, force: bool, message: fn(&Busy, &IdSet) -> E) -> Result<Option<Self>, E> {
-        let root = Root::live();
-        let Some(before) = CpuSnapshot::take(&root, cpus) else { return Ok(None) };
-        thread::sleep(WATCHED);
-        let Some(begun) = CpuSnapshot::take(&root, cpus) else { return Ok(None) };
-        match begun.since(&before).filter(|busy| !force && is_too_busy(busy)) {
-            Some(busy) => Err(message(&busy, cpus)),
-            None => Ok(Some(Self { cpus: cpus.clone(), begun })),
+        Self::begin_after(&Root::live(), cpus, force, message, |_| false)
+    }
+
+    /// As [`OtherWork::begin`], but watches again for as long as `wait` returns true, which waits in between. Work that
+    /// was seen has to be gone in [`SEEN_IDLE`] looks one after the other: a build has short pauses.
+    ///
+    /// # Errors
+    /// As [`OtherWork::begin`], once `wait` returns false.
+    pub fn begin_after<E>(
+        root: &Root,
+        cpus: &IdSet,
+        force: bool,
+        message: fn(&Busy, &IdSet) -> E,
+        mut wait: impl FnMut(&Busy) -> bool,
+    ) -> Result<Option<Self>, E> {
+        let mut last: Option<Busy> = None;
+        let mut idle = 0;
+        loop {
+            let Some(before) = CpuSnapshot::take(root, cpus) else { return Ok(None) };
+            thread::sleep(WATCHED);
+            let Some(begun) = CpuSnapshot::take(root, cpus) else { return Ok(None) };
+            match begun.since(&before).filter(|busy| !force && is_too_busy(busy)) {
+                Some(busy) => (last, idle) = (Some(busy), 0),
+                None => idle += 1,
+            }
+            let Some(busy) = last.as_ref().filter(|_| idle < SEEN_IDLE) else {
+                return Ok(Some(Self { cpus: cpus.clone(), begun }));
+            };
+            if !wait(busy) {
+                return Err(message(busy, cpus));
+            }
         }
     }
 
@@ -84,6 +111,9 @@ fn warnings(busy: &Busy) -> Vec<Warning> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
 
     fn busy(busy: f64, steal: f64) -> Busy {
@@ -114,6 +144,57 @@ mod tests {
         let warning = disturbs_client(&busy(2.5, 0.0), &cpus);
         let text = "2.5 of the client's 4 cpus busy when the run began, by rustc 1.6, stress-ng 0.9: ";
         assert!(warning.text.starts_with(text) && warning.cure.unwrap().contains("--client-cpus"), "{}", warning.text);
+    }
+
+    /// A machine of one cpu whose time moves on while it is read: `is_busy` says what the cpu does.
+    fn moving(directory: &std::path::Path, is_busy: &AtomicBool, ends: &AtomicBool) {
+        let (mut used, mut idle) = (0_u64, 0_u64);
+        while !ends.load(Ordering::Relaxed) {
+            // Idle time is counted for more than passes, so that no delay of this thread looks like work.
+            if is_busy.load(Ordering::Relaxed) {
+                used += 1
+            } else {
+                idle += 1000
+            }
+            let line = format!("{used} 0 0 {idle} 0 0 0 0 0 0");
+            let next = directory.join("proc/next");
+            fs::write(&next, format!("cpu  {line}\ncpu0 {line}\n")).unwrap();
+            fs::rename(next, directory.join("proc/stat")).unwrap();
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn a_run_begins_when_the_other_work_ends() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir_all(directory.path().join("proc")).unwrap();
+        fs::write(directory.path().join("proc/cpuinfo"), "").unwrap();
+        let root = Root::at(directory.path()).unwrap();
+        let (is_busy, ends) = (AtomicBool::new(true), AtomicBool::new(false));
+        thread::scope(|scope| {
+            scope.spawn(|| moving(directory.path(), &is_busy, &ends));
+            while CpuSnapshot::take(&root, &IdSet::new()).is_none() {
+                thread::sleep(Duration::from_millis(5));
+            }
+            let cpus: IdSet = "0".parse().unwrap();
+            let begin = |wait: &mut dyn FnMut(&Busy) -> bool| {
+                OtherWork::begin_after(&root, &cpus, false, disturbs_measurement, wait)
+            };
+            let refusal = begin(&mut |_| false).err().unwrap();
+            assert!(refusal.why.starts_with("other work keeps 1.0 of 1 cpu (0) busy"), "{refusal}");
+            assert!(OtherWork::begin_after(&root, &cpus, true, disturbs_measurement, |_| false).is_ok(), "forced");
+            let mut looks = 0;
+            let begun = begin(&mut |busy| {
+                looks += 1;
+                assert!(busy.busy > 0.9, "{busy:?}");
+                is_busy.store(looks < 3, Ordering::Relaxed);
+                looks < 10
+            });
+            // Three looks find work, and of the two that find none the first is not enough.
+            assert!(begun.unwrap().is_some());
+            assert_eq!(looks, 4);
+            ends.store(true, Ordering::Relaxed);
+        });
     }
 
     #[test]

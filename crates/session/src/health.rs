@@ -1,32 +1,63 @@
-//! Errors of memory and throttling of cpus: counted before a run, and after it.
+//! Errors of memory, throttling of cpus and stops by a cpu quota: counted before a run, and after it.
 
-use tiermark_machine::{HealthCounts, Root};
+use std::time::Instant;
+
+use tiermark_machine::{HealthCounts, Root, own_limits};
 use tiermark_model::messages::health as says;
 use tiermark_model::messages::system::doctor_problem;
-use tiermark_model::{CheckRow, ErrorKind, Machine, RunHealth, Warning};
+use tiermark_model::{CheckRow, CpuQuota, ErrorKind, HealthCount, Machine, QuotaStops, RunHealth, Share, Warning};
 
 /// The counters at the beginning of a run. They are read at both ends and never in between, when that would disturb.
 pub struct HealthWatch<'a> {
     root: &'a Root,
     machine: Machine,
     before: HealthCounts,
+    quotas: Vec<CpuQuota>,
+    began: Instant,
 }
 
 impl<'a> HealthWatch<'a> {
     /// Reads the counters for the first time.
     pub fn begin(root: &'a Root, machine: &Machine) -> Self {
-        Self { root, machine: machine.clone(), before: HealthCounts::read(root, machine) }
+        let (before, quotas) = (HealthCounts::read(root, machine), quotas(root));
+        Self { root, machine: machine.clone(), before, quotas, began: Instant::now() }
     }
 
     /// What is known while the run goes on; `None` if the system counts nothing.
     pub fn begun(&self) -> Option<RunHealth> {
-        self.before.run(None, &self.machine)
+        self.with_quota(self.before.run(None, &self.machine), None)
     }
 
     /// Reads the counters for the second time.
     pub fn ended(&self) -> Option<RunHealth> {
-        self.before.run(Some(&HealthCounts::read(self.root, &self.machine)), &self.machine)
+        let counted = self.before.run(Some(&HealthCounts::read(self.root, &self.machine)), &self.machine);
+        self.with_quota(counted, Some(&quotas(self.root)))
     }
+
+    /// With the quota that stopped this program most often.
+    fn with_quota(&self, counted: Option<RunHealth>, after: Option<&[CpuQuota]>) -> Option<RunHealth> {
+        let of_us = after.map(|_| self.began.elapsed().as_micros() as u64);
+        let quota = self.quotas.iter().filter_map(|before| stops(before, after, of_us));
+        match quota.max_by_key(|stops| stops.times.grew) {
+            None => counted,
+            quota => Some(RunHealth { quota, ..counted.unwrap_or_default() }),
+        }
+    }
+}
+
+fn quotas(root: &Root) -> Vec<CpuQuota> {
+    own_limits(root).map(|limits| limits.cpu_quotas).unwrap_or_default()
+}
+
+/// The counters of a quota at both ends; `None` where the system does not count, or the quota was taken away.
+fn stops(before: &CpuQuota, after: Option<&[CpuQuota]>, of_us: Option<u64>) -> Option<QuotaStops> {
+    let now = match after {
+        None => None,
+        Some(after) => Some(after.iter().find(|quota| quota.file == before.file)?),
+    };
+    let count = |of: fn(&CpuQuota) -> Option<u64>| Some(HealthCount::new(of(before)?, now.and_then(of)));
+    let (times, us) = (count(|quota| quota.throttled)?, count(|quota| quota.throttled_us));
+    Some(QuotaStops { file: before.file.clone(), times, us, of_us })
 }
 
 /// The warning of a problem that the check-up finds.
@@ -42,7 +73,12 @@ pub fn warnings(health: &RunHealth) -> Vec<Warning> {
         (ErrorKind::Corrected, says::corrected_errors_grew),
     ];
     let errors = kinds.into_iter().filter_map(|(kind, warn)| Some(warn(grown(kind)?, &health.growing(kind))));
-    errors.chain(throttling(health)).collect()
+    errors.chain(throttling(health)).chain(health.quota.as_ref().and_then(quota)).collect()
+}
+
+fn quota(stops: &QuotaStops) -> Option<Warning> {
+    let times = stops.times.grew.filter(|times| *times > 0)?;
+    Some(says::quota_stopped(times, &stops.file, stops.share().map(Share)))
 }
 
 fn throttling(health: &RunHealth) -> Option<Warning> {
@@ -70,7 +106,56 @@ mod tests {
         };
         let cpus = if cores > 0 { "0-1".parse().unwrap() } else { tiermark_model::IdSet::new() };
         let throttling = Throttling { cores: count(cores), whole: count(whole), cpus, ..Throttling::default() };
-        RunHealth { memory: Some(vec![memory]), throttling: Some(vec![throttling]) }
+        RunHealth { memory: Some(vec![memory]), throttling: Some(vec![throttling]), quota: None }
+    }
+
+    /// A group of half a cpu, as either version of control groups shows it, after so many stops of 50 ms.
+    fn half_a_cpu(directory: &std::path::Path, version: u32, stops: u64) {
+        let group = directory.join("sys/fs/cgroup/box");
+        let write = |path: std::path::PathBuf, text: String| {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let (kind, own, time) = match version {
+            2 => ("cgroup2 cgroup2 rw", "0::/box", format!("throttled_usec {}", stops * 50_000)),
+            _ => ("cgroup cgroup rw,cpu", "3:cpu:/box", format!("throttled_time {}", stops * 50_000_000)),
+        };
+        write(directory.join("proc/cpuinfo"), String::new());
+        write(directory.join("proc/self/cgroup"), format!("{own}\n"));
+        write(directory.join("proc/self/mountinfo"), format!("31 23 0:28 / /sys/fs/cgroup rw - {kind}\n"));
+        write(group.join("cpu.stat"), format!("nr_periods 900\nnr_throttled {stops}\n{time}\n"));
+        match version {
+            2 => write(group.join("cpu.max"), "50000 100000\n".into()),
+            _ => {
+                write(group.join("cpu.cfs_quota_us"), "50000\n".into());
+                write(group.join("cpu.cfs_period_us"), "100000\n".into());
+            }
+        }
+    }
+
+    #[test]
+    fn stops_by_a_quota_are_said_once_with_their_share() {
+        for version in [1, 2] {
+            let directory = tempfile::tempdir().unwrap();
+            half_a_cpu(directory.path(), version, 40);
+            let root = Root::at(directory.path()).unwrap();
+            let watch = HealthWatch::begin(&root, &Machine::default());
+            let begun = watch.begun().unwrap().quota.unwrap();
+            assert_eq!((begun.times, begun.of_us), (HealthCount::new(40, None), None));
+            assert_eq!(warnings(&watch.ended().unwrap()), [], "none during this run");
+            half_a_cpu(directory.path(), version, 47);
+            let ended = watch.ended().unwrap();
+            let stops = ended.quota.as_ref().unwrap();
+            assert_eq!((stops.times.grew, stops.us.unwrap().grew), (Some(7), Some(350_000)), "version {version}");
+            let stops = QuotaStops { of_us: Some(1_400_000), ..stops.clone() };
+            assert_eq!(stops.share(), Some(0.25));
+            let said = warnings(&RunHealth { quota: Some(stops), ..RunHealth::default() });
+            let file = if version == 2 { "cpu.max" } else { "cpu.cfs_quota_us" };
+            let text = format!(
+                "a cpu quota stopped this program 7 times during the run, 25 % of the time: /sys/fs/cgroup/box/{file}"
+            );
+            assert_eq!((said.len(), said[0].state.as_str()), (1, text.as_str()));
+        }
     }
 
     #[test]

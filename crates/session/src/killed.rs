@@ -12,7 +12,7 @@ use crate::record::OwnRecord;
 
 /// Whether a run was read from a journal, which holds no findings.
 fn is_unfinished(run: &Run) -> bool {
-    !run.complete && run.findings().next().is_none()
+    run.stopped && run.findings().next().is_none()
 }
 
 /// Holds a run that was recovered from its journal against the machine's record and derives its findings; other runs
@@ -37,9 +37,6 @@ pub fn concluded(mut run: Run, store: &Store) -> (Run, Option<Refusal>) {
     });
     run.experiments = experiments.collect();
     agreed(&mut run.experiments, &lab);
-    if run.warnings.iter().all(|warning| warning.code != tiermark_model::messages::run::codes::memory_not_kept) {
-        run.warnings.extend(tiermark_model::memory_not_kept(&run.experiments));
-    }
     (run, notice)
 }
 
@@ -162,16 +159,5 @@ mod tests {
         assert_eq!(below(&killed(|run| run.machine.system.kernel = Some("another".into()))), 0);
         let elsewhere = |run: &mut Run| run.machine.system.hostname = Some("another host, as no host is called".into());
         assert_eq!(below(&killed(elsewhere)), 0);
-    }
-
-    #[test]
-    fn a_killed_run_says_what_it_could_not_keep() {
-        let run = killed(|run| run.experiments[0].observations[0].disturbance.allocations_remade = 9);
-        let said = run
-            .warnings
-            .iter()
-            .filter(|warning| warning.code == tiermark_model::messages::run::codes::memory_not_kept)
-            .count();
-        assert_eq!(said, 1);
     }
 }

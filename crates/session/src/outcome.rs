@@ -72,17 +72,16 @@ pub(crate) fn is_lacking_unnamed(refusal: &Refusal, request: &Request, plan: &Pl
     !plan.steps.is_empty() && !named && known.iter().any(lacks)
 }
 
-/// Whether a step that a number rests on has no value.
+/// Whether a planned step has no value, and the answer to the request lacks it.
 fn is_missing(experiment: &Experiment, observation: &Observation) -> bool {
-    observation.is_lacking() && !is_shape(experiment, observation)
+    experiment.lacks(observation) && !is_aid(experiment, observation)
 }
 
-/// Whether a step only draws a shape where it is: a point of a scaling beside a ladder, a wait of the residency in a
-/// survey. Without it the shape is less dense, and that is all.
-fn is_shape(experiment: &Experiment, observation: &Observation) -> bool {
+/// Whether a step is no part of its probe's answer: a point of the curve that a survey finds its tiers in.
+fn is_aid(experiment: &Experiment, observation: &Observation) -> bool {
     let probe = tiermark_probes::find(&experiment.request.probe);
-    let purposes = probe.map_or(&[] as &[Purpose], |probe| probe.shapes);
-    observation.labels.is_point() || purposes.iter().any(|purpose| observation.labels.is_for(*purpose))
+    let purposes = probe.map_or(&[] as &[Purpose], |probe| probe.aids);
+    purposes.iter().any(|purpose| observation.labels.is_for(*purpose))
 }
 
 /// Whether the interval of any number is wider than its step wanted: what a longer run would cure. Points only draw
@@ -91,7 +90,9 @@ pub fn imprecise(run: &Run) -> bool {
     let wide = |experiment: &Experiment, seen: &Observation| {
         let wanted = experiment.plan.steps.iter().find(|step| step.id == seen.step).map(|step| step.stop.precision);
         let half = seen.value.zip(seen.within_run()).map(|(value, interval)| interval.half_of(value));
-        !is_shape(experiment, seen) && half.zip(wanted).is_some_and(|(half, wanted)| half > wanted)
+        !seen.labels.is_point()
+            && !is_aid(experiment, seen)
+            && half.zip(wanted).is_some_and(|(half, wanted)| half > wanted)
     };
     run.experiments.iter().any(|experiment| experiment.observations.iter().any(|seen| wide(experiment, seen)))
 }
@@ -170,7 +171,7 @@ mod tests {
             experiment.observations[0].interval.as_mut().expect("an interval").high = 1.2e9;
         };
         let below = |experiment: &mut Experiment| {
-            let reason = Reason::BelowRecord { record: 2e9, is_time: false, date: "2026-11-22".into() };
+            let reason = Reason::BelowRecord { record: 2e9, is_time: false, date: "2026-11-22".into(), clocks: None };
             experiment.findings[0].verdict.bound(reason);
         };
         assert_eq!([judged(|_| (), false, false), judged(|_| (), true, false)], [Exit::Done; 2]);
@@ -192,7 +193,7 @@ mod tests {
             let reason = Reason::PlaceUnseen { how: tiermark_model::messages::setup::move_pages_refused("EPERM") };
             experiment.observations.push(without_number("curve", reason));
         };
-        assert_eq!(judged(point, false, false), Exit::Done, "a curve that lacks a point is not a failure");
+        assert_eq!(judged(point, false, false), Exit::Done, "the curve only shows where the tiers are");
         let nothing = |experiment: &mut Experiment| experiment.observations[0].value = None;
         assert_eq!([judged(nothing, false, false), judged(nothing, false, true)], [Exit::Refused; 2]);
     }
@@ -242,29 +243,51 @@ mod tests {
         assert_eq!(run(&[], refusal("getppid", "no swap"), 1), 1);
     }
 
+    /// Whether a run of this probe lacks the step of this observation, which was planned or added meanwhile.
+    fn lacks(probe: &str, is_added: bool, purpose: &str, reason: Reason) -> bool {
+        let mut experiment = experiment("L1", Some(1e9), plan::no_pairs());
+        experiment.request.probe = probe.to_owned();
+        let seen = without_number(purpose, reason);
+        let step = tiermark_model::Step { labels: seen.labels.clone(), ..testing::step("a", seen.metric) };
+        experiment.plan = Plan { steps: vec![step], added: is_added.into(), ..Plan::default() };
+        is_missing(&experiment, &seen)
+    }
+
     #[test]
-    fn shapes_are_not_missing() {
+    fn what_was_planned_is_missing_and_a_denser_curve_is_not() {
+        let late = || Reason::Refused { refusal: tiermark_model::messages::run::curve_point_skipped("a") };
         let disturbed = || Reason::Nothing { shots: 3, cause: Nothing::Disturbed };
-        let of_a_run = |observation: Observation| {
-            let mut experiment = experiment("L1", Some(1e9), plan::no_pairs());
-            experiment.plan.refused.clear();
-            let measured = Observation { value: Some(1e9), ..without_number("ladder", disturbed()) };
-            experiment.observations = vec![measured, observation];
-            experiment
-        };
-        let lacks = |observation: Observation| {
-            let experiment = of_a_run(observation);
-            is_missing(&experiment, &experiment.observations[1])
-        };
-        let late = || Reason::Refused { refusal: Refusal::new("a", "time budget used up", "raise --max-time") };
-        for purpose in ["curve", "load", "scaling"] {
-            assert!(!lacks(without_number(purpose, late())), "{purpose}");
+        let both = |probe, purpose| [false, true].map(|is_added| lacks(probe, is_added, purpose, late()));
+        for (probe, purpose) in [
+            ("survey", "ladder"),
+            ("survey", "scaling"),
+            ("survey", "buffer"),
+            ("survey", "residency"),
+            ("survey", "cold"),
+            ("bandwidth", "scaling"),
+            ("scale", "scaling"),
+            ("scan", "scan"),
+            ("mlp", "mlp"),
+            ("matrix", "matrix"),
+            ("c2c", "pair"),
+        ] {
+            assert_eq!(both(probe, purpose), [true, true], "{probe} {purpose}");
         }
-        assert!(lacks(without_number("ladder", late())), "a number is missing");
-        assert!(lacks(without_number("ladder", disturbed())), "nothing undisturbed was seen");
-        let mut ramp = of_a_run(without_number("scaling", late()));
-        ramp.request.probe = "scale".into();
-        assert!(is_missing(&ramp, &ramp.observations[1]), "a ramp's counts are what scale is asked for");
+        for (probe, purpose) in [("loaded-latency", "load"), ("os", "os-point"), ("tlb", "shape"), ("latency", "curve")]
+        {
+            assert_eq!(both(probe, purpose), [true, false], "{probe} {purpose}");
+            assert!(lacks(probe, false, purpose, disturbed()), "{probe} {purpose}");
+        }
+        for probe in ["survey", "bandwidth", "mlp", "background"] {
+            assert_eq!(both(probe, "curve"), [false, false], "{probe} finds its tiers in the curve");
+        }
+    }
+
+    #[test]
+    fn a_point_that_the_machine_has_no_room_for_ends_its_curve() {
+        let no_room = || Reason::Refused { refusal: Refusal::new("a", "no memory", "less") };
+        assert!(!lacks("latency", false, "curve", no_room()) && !lacks("os", false, "os-point", no_room()));
+        assert!(lacks("latency", false, "ladder", no_room()), "a figure is missing all the same");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use tiermark_machine::Root;
 use tiermark_model::messages::run as says;
 use tiermark_model::{
     Experiment, IdSet, Labels, Machine, Plan, PlanPage, Purpose, RUN_SCHEMA, Refusal, Request, Run, RunCounters,
-    RunLabels, Tool, Warning, memory_not_kept,
+    RunLabels, Tool, Warning,
 };
 use tiermark_probes::survey;
 use tiermark_tune::doctor;
@@ -14,7 +14,7 @@ use tiermark_tune::doctor;
 use crate::agreed::{Revision, agreed};
 use crate::busy::OtherWork;
 use crate::health::{self, HealthWatch};
-use crate::outcome::{is_known_otherwise, is_lacking_unnamed};
+use crate::outcome::{is_known_otherwise, is_lacking_unnamed, missing};
 use crate::record::OwnRecord;
 
 /// A request, and its refusal if this machine cannot carry it out at all, as far as that is known before planning.
@@ -25,6 +25,9 @@ type Planned = (Request, Result<PlannedExperiment, Refusal>);
 
 /// Longer runs are warned of, seconds.
 const LONG: f64 = 30.0 * 60.0;
+/// Of longer runs the time is said before they begin, seconds: a user who expects a result in a minute or two would
+/// take the run for one that hangs.
+const NOT_SHORT: f64 = 2.0 * 60.0;
 /// Options that a refusal of a part of a plan may name as its cure.
 const CURES: [&str; 4] = ["--cpus", "--mem-node", "--pages", "--max-mem"];
 
@@ -139,6 +142,13 @@ impl Prepared {
         self.long_run.as_ref()
     }
 
+    /// Seconds that the run is expected to take, if a user should know before it begins and no warning says it.
+    #[must_use]
+    pub fn not_short(&self) -> Option<f64> {
+        let seconds = self.expected_seconds().iter().sum();
+        Some(seconds).filter(|seconds| *seconds > NOT_SHORT && self.long_run.is_none())
+    }
+
     /// The cpus that the requests may use, all together; `None` where one of them may use every cpu.
     #[must_use]
     pub fn cpus(&self) -> Option<IdSet> {
@@ -178,10 +188,6 @@ impl Prepared {
         let mut warnings: Vec<Warning> = problems.iter().map(health::problem).collect();
         warnings.extend(head.late);
         warnings.extend(survey::warnings(&machine));
-        if other_work.is_some() {
-            // Other work during the run replaces the load average, which still shows work that ended a minute ago.
-            warnings.retain(|w| w.code != says::codes::busy);
-        }
         warnings.extend(self.long_run.clone());
         let health = HealthWatch::begin(root, &machine);
         let run = Run {
@@ -193,6 +199,7 @@ impl Prepared {
             started: head.started,
             seconds: 0.0,
             complete: false,
+            stopped: true,
             seed: head.seed,
             labels: head.labels,
             plan: head.plan,
@@ -274,11 +281,11 @@ impl Begun<'_> {
         }
         let revisions = agreed(&mut run.experiments, host.lab());
         run.seconds = host.now();
-        run.complete = !host.stopped();
+        run.stopped = host.stopped();
+        run.complete = !run.stopped && missing(&run) == 0;
         run.health = health.ended();
         run.warnings.extend(run.health.iter().flat_map(health::warnings));
         run.warnings.extend(other_work.iter().flat_map(OtherWork::warnings));
-        run.warnings.extend(memory_not_kept(&run.experiments));
         (run, revisions)
     }
 }

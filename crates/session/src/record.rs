@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tiermark_engine::Record;
 use tiermark_history::{MachineKey, MachineRecord, Store};
 use tiermark_machine::Root;
-use tiermark_model::{Experiment, Machine, Refusal, Run};
+use tiermark_model::{Experiment, KernelId, Machine, Refusal, Run, Step};
 
 /// The record that a run is compared with; none for a simulated run or with `--no-record`.
 #[derive(Default)]
@@ -55,6 +55,11 @@ impl OwnRecord {
 impl Record for OwnRecord {
     fn hold(&self, experiment: &mut Experiment) {
         self.0.iter().for_each(|(record, machine)| record.hold(experiment, machine));
+    }
+
+    fn kernel(&self, probe: &str, method: u32, step: &Step) -> Option<KernelId> {
+        let (record, machine) = self.0.as_ref()?;
+        record.kernel(probe, method, step, machine).cloned()
     }
 }
 

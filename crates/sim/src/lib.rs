@@ -26,12 +26,13 @@ use std::rc::Rc;
 
 use tiermark_model::messages::setup as says;
 use tiermark_model::{
-    Bench, ClockInfo, KernelId, KernelInfo, Machine, OsCall, Overheads, PrimitiveInfo, Refusal, Role, Setup,
+    Bench, ClockInfo, IdSet, KernelId, KernelInfo, Layout, Machine, OsCall, Overheads, PrimitiveInfo, Refusal,
+    RegionSetup, Role, Setup, total,
 };
 
-use tiermark_engine::Lab;
 use tiermark_engine::admit::{Fresh, admit};
 use tiermark_engine::host::{Host, Rig};
+use tiermark_engine::{Filled, Lab};
 
 pub use caches::{SimCache, SimCore};
 pub use counted::SimCounters;
@@ -119,6 +120,8 @@ impl Default for SimOptions {
 pub struct SimHost {
     world: Rc<World>,
     allocations: u64,
+    /// The largest setups that the memory of the run is for: bytes of streams, and of chains.
+    filled: [u64; 2],
 }
 
 /// Data that a host and its rigs share.
@@ -149,6 +152,13 @@ impl World {
         self.used.set(self.used.get() + seconds * cpus as f64);
     }
 
+    /// Lets so many cpus write memory that is there.
+    fn write(&self, bytes: u64, cpus: usize) {
+        let seconds = Filling::writing_seconds(bytes, cpus);
+        self.pass(seconds);
+        self.used.set(self.used.get() + seconds * cpus as f64);
+    }
+
     fn pass(&self, seconds: f64) {
         self.now.set(self.now.get() + seconds);
     }
@@ -170,7 +180,7 @@ impl SimHost {
         let idle = |counters: SimCounters| counters.at_rest(&machine, &options.ceilings, 1.0);
         let idle_traffic = options.counters.map(idle);
         let bench = Bench { kernels, clock, overheads, idle_traffic, ..Bench::default() };
-        Self { world: Rc::new(World::new(Lab::new(machine, bench), options, truth)), allocations: 0 }
+        Self { world: Rc::new(World::new(Lab::new(machine, bench), options, truth)), allocations: 0, filled: [0; 2] }
     }
 
     /// The same host with primitives of the operating system.
@@ -223,10 +233,31 @@ impl Host for SimHost {
             }
         }
         self.allocations += 1;
-        world.fill(setup.total_bytes().0, setup.cpus().len());
+        let [streams, chains] = parts(setup);
+        let owns_memory = !setup.is_plain() || streams > self.filled[0] || chains > self.filled[1];
+        match owns_memory {
+            true => world.fill(setup.total_bytes().0, setup.cpus().len()),
+            // Chains are written anew in memory that is there.
+            false => world.write(chains, setup.cpus().len()),
+        }
         let draw = world.options.seed ^ self.allocations.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let slow = world.options.slow_allocation.filter(|(number, _)| *number == self.allocations);
-        Ok(Box::new(SimRig::new(world, setup, draw, slow.map_or(1.0, |(_, factor)| factor))))
+        let rig = SimRig::new(world, setup, draw, slow.map_or(1.0, |(_, factor)| factor));
+        Ok(Box::new(SimRig { owns_memory, ..rig }))
+    }
+
+    fn furnish(&mut self, setups: &[&Setup]) -> Filled {
+        let began = self.now();
+        let needs = setups.iter().filter(|setup| setup.is_plain()).map(|setup| parts(setup));
+        let needs = needs.fold([0; 2], |[a, b]: [u64; 2], [streams, chains]| [a.max(streams), b.max(chains)]);
+        let bytes: u64 = needs.iter().sum();
+        if bytes > self.world.options.keep_bytes || needs.iter().zip(self.filled).all(|(need, has)| *need <= has) {
+            return Filled::default();
+        }
+        self.filled = needs;
+        let cpus = setups.iter().fold(IdSet::new(), |cpus, setup| cpus.union(&setup.cpus())).len().max(1);
+        self.world.fill(bytes, cpus);
+        Filled { bytes, seconds: self.now() - began }
     }
 
     fn keep_bytes(&self) -> u64 {
@@ -248,6 +279,15 @@ impl Host for SimHost {
     fn stopped(&self) -> bool {
         self.world.options.stop_after.is_some_and(|limit| self.now() >= limit)
     }
+}
+
+/// Bytes of a setup that streams walk, and that chains take.
+fn parts(setup: &Setup) -> [u64; 2] {
+    let is_chain = |region: &RegionSetup| matches!(region.layout, Layout::Chain(_));
+    [false, true].map(|chains| {
+        let own = setup.regions.iter().filter(|region| is_chain(region) == chains);
+        total(own.map(|region| region.bytes.0))
+    })
 }
 
 fn find_kernel<'a>(bench: &'a Bench, id: &KernelId) -> Result<&'a KernelInfo, Refusal> {

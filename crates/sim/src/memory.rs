@@ -112,7 +112,12 @@ impl Filling {
     pub(super) fn seconds(&self, absent_bytes: u64, cpus: usize) -> f64 {
         self.touched.set(self.touched.get() + absent_bytes);
         let each = absent_bytes as f64 / cpus.max(1) as f64;
-        each * PREPARE_SECONDS_PER_BYTE + self.first_touch.map_or(0.0, |rate| each / rate)
+        Self::writing_seconds(absent_bytes, cpus) + self.first_touch.map_or(0.0, |rate| each / rate)
+    }
+
+    /// Seconds that so many cpus take, each its part, to write bytes that are resident.
+    pub(super) fn writing_seconds(bytes: u64, cpus: usize) -> f64 {
+        bytes as f64 * PREPARE_SECONDS_PER_BYTE / cpus.max(1) as f64
     }
 
     /// Bytes filled so far.

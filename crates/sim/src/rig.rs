@@ -38,6 +38,8 @@ pub(super) struct SimRig {
     pub(super) rng: Rng,
     /// When its region was read last, seconds.
     pub(super) read_at: f64,
+    /// Whether its memory is no part of what was filled for the run.
+    pub(super) owns_memory: bool,
 }
 
 impl Rig for SimRig {
@@ -74,6 +76,10 @@ impl Rig for SimRig {
         self.setup.threads.iter_mut().zip(roles).for_each(|(thread, role)| thread.role = role.clone());
         self.kernel = streamed(&self.setup);
         Ok(())
+    }
+
+    fn owns_memory(&self) -> bool {
+        self.owns_memory
     }
 
     fn shot(&mut self, budget: Duration) -> Result<Shot, Fault> {
@@ -131,6 +137,7 @@ impl SimRig {
             part: part(&world.truth, setup),
             rng,
             read_at: world.now.get(),
+            owns_memory: true,
         }
     }
 

@@ -1,6 +1,5 @@
 //! Calls into the kernels, each with the memory it may touch.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tiermark_kernels::layout;
@@ -9,8 +8,8 @@ use tiermark_kernels::{
 };
 use tiermark_model::Pattern;
 
-use super::Mapping;
 use super::mem::touch_pieces;
+use super::{How, Mapping};
 
 /// Written by store kernels, and the factor of triad: an ordinary `f64` (4/3, so that sums stay finite) whose low byte
 /// is not zero, because some cores treat stores of zeros over zeros apart.
@@ -63,7 +62,56 @@ impl LineOrder {
     }
 }
 
-/// A kernel with its arguments, checked against a mapping. Its holder has entered the mapping.
+/// The right of a call to use a mapping's memory, which it has or has given up for a while: many calls may be bound to
+/// memory that overlaps, and one of them uses it.
+#[derive(Debug)]
+struct Right {
+    /// Kept mapped while the call is there.
+    mapping: Arc<Mapping>,
+    how: How,
+    is_held: bool,
+}
+
+impl Right {
+    fn new(mapping: &Arc<Mapping>, how: How) -> Result<Self, String> {
+        mapping.enter(how)?;
+        Ok(Self { mapping: Arc::clone(mapping), how, is_held: true })
+    }
+
+    fn take(&mut self) -> Result<(), String> {
+        if !self.is_held {
+            self.mapping.enter(self.how)?;
+            self.is_held = true;
+        }
+        Ok(())
+    }
+
+    fn rest(&mut self) {
+        if std::mem::take(&mut self.is_held) {
+            self.mapping.leave(self.how);
+        }
+    }
+
+    /// # Panics
+    /// When it was given up.
+    #[inline]
+    fn check(&self) {
+        assert!(self.is_held, "a call that rests does not touch its memory");
+    }
+}
+
+impl Drop for Right {
+    fn drop(&mut self) {
+        self.rest();
+    }
+}
+
+/// How a call that may write uses its memory.
+fn how(writes: bool) -> How {
+    if writes { How::Writes } else { How::Reads }
+}
+
+/// A kernel with its arguments, checked against a mapping. Its holder has the right to use it.
 #[derive(Debug)]
 struct Bound {
     run: StreamFn,
@@ -85,6 +133,7 @@ impl Bound {
         let fits = |offset: &usize| offset.checked_add(plan.span).is_some_and(|end| end <= mapping.bytes());
         let apart = offsets.windows(2).all(|w| w[0] + plan.span <= w[1]);
         let lines = |n: &usize| n.is_multiple_of(SPAN_QUANTUM);
+        let apart = apart && mapping.address().is_multiple_of(layout::LINE);
         if plan.span == 0 || !lines(&plan.span) || !offsets.iter().all(lines) || !offsets.iter().all(fits) || !apart {
             return Err(format!("{plan:?} does not fit into {} bytes", mapping.bytes()));
         }
@@ -115,8 +164,19 @@ impl Bound {
         }
         // SAFETY: the kernel is available here; every stream has `span` bytes from its start inside the mapping, of
         // which `from + bytes` are used; streams do not overlap; the order is a proven permutation of the span's lines;
-        // until the holder leaves the mapping, no other thread writes what is read, or touches what is written.
+        // while the holder has its right, no other thread writes what is read, or touches what is written.
         unsafe { (self.run)(&raw const args) }
+    }
+
+    /// Reads one byte in each `step` bytes of some bytes of each of its streams.
+    fn touch(&self, from: usize, bytes: usize, step: usize) {
+        assert!(from.checked_add(bytes).is_some_and(|end| end <= self.args.bytes));
+        for start in self.starts() {
+            // SAFETY: every stream has `span` bytes inside the mapping. While the holder has its right, no other thread
+            // writes what a reader reads, or touches what a writer writes; calls are not Sync, so that none runs
+            // meanwhile.
+            unsafe { touch_pieces(start.add(from), bytes, step) };
+        }
     }
 
     /// First byte of each of its streams.
@@ -129,8 +189,7 @@ impl Bound {
 #[derive(Debug)]
 pub struct StreamCall {
     bound: Bound,
-    /// Kept mapped, and locked against writers, while the call may be made.
-    mapping: Arc<Mapping>,
+    right: Right,
 }
 
 // SAFETY: the pointers inside are to the mapping, which is itself Send and kept alive by the Arc.
@@ -148,8 +207,21 @@ impl StreamCall {
         order: Option<LineOrder>,
     ) -> Result<Self, String> {
         let bound = Bound::new(mapping, spec, plan, order)?;
-        mapping.enter(bound.writes).map_err(|why| format!("{} cannot be run: {why}", spec.info.id))?;
-        Ok(Self { bound, mapping: Arc::clone(mapping) })
+        let right = Right::new(mapping, how(bound.writes));
+        right.map_err(|why| format!("{} cannot be run: {why}", spec.info.id)).map(|right| Self { bound, right })
+    }
+
+    /// Takes up the right to its memory again.
+    ///
+    /// # Errors
+    /// A message: who else uses it.
+    pub fn take(&mut self) -> Result<(), String> {
+        self.right.take()
+    }
+
+    /// Gives up the right to its memory for a while.
+    pub fn rest(&mut self) {
+        self.right.rest();
     }
 
     /// Bytes of each stream.
@@ -158,23 +230,23 @@ impl StreamCall {
     }
 
     /// Walks `bytes` bytes of each stream from offset `from`, `passes` times. Returns the kernel's checksum.
+    ///
+    /// # Panics
+    /// When the call rests, or the range lies outside.
     #[inline]
     pub fn run(&self, from: usize, bytes: usize, passes: usize) -> u64 {
+        self.right.check();
         self.bound.run(from, bytes, passes)
     }
 
-    /// Reads one byte in each `step` bytes (a multiple of 64) of each stream, as [`Mapping::touch_translations`] does.
-    /// Sound also where the call writes.
+    /// Reads one byte in each `step` bytes (a multiple of 64) of some bytes of each stream, as
+    /// [`Mapping::touch_translations`] does. Sound also where the call writes.
     ///
     /// # Panics
-    /// When `step` is no multiple of 64 bytes.
-    pub fn touch_translations(&self, step: usize) {
-        for start in self.bound.starts() {
-            // SAFETY: every stream has `span` bytes inside the mapping. Until the call leaves the mapping, no other
-            // thread writes what a reader reads, or touches what a writer writes; the call is not Sync, so it does
-            // not run meanwhile.
-            unsafe { touch_pieces(start, self.span(), step) };
-        }
+    /// When the call rests, the range lies outside, or `step` is no multiple of 64 bytes.
+    pub fn touch_translations(&self, from: usize, bytes: usize, step: usize) {
+        self.right.check();
+        self.bound.touch(from, bytes, step);
     }
 
     /// Brings the pages of the stream that is written out of the caches.
@@ -191,19 +263,11 @@ impl StreamCall {
     }
 }
 
-impl Drop for StreamCall {
-    fn drop(&mut self) {
-        self.mapping.leave(self.bound.writes);
-    }
-}
-
 /// Several stream kernels bound to the same memory by one holder, which runs them in turn.
 #[derive(Debug)]
 pub struct MixCall {
     bounds: Vec<Bound>,
-    writes: bool,
-    /// As of a [`StreamCall`].
-    mapping: Arc<Mapping>,
+    right: Right,
 }
 
 // SAFETY: the pointers inside are to the mapping, which is itself Send and kept alive by the Arc. Not Sync: one holder
@@ -223,8 +287,21 @@ impl MixCall {
         let bound = |(spec, plan): &(&StreamSpec, StreamPlan)| Bound::new(mapping, spec, *plan, order.cloned());
         let bounds: Vec<Bound> = kernels.iter().map(bound).collect::<Result<_, _>>()?;
         let writes = bounds.iter().any(|bound| bound.writes);
-        mapping.enter(writes).map_err(|why| format!("a load cannot be run: {why}"))?;
-        Ok(Self { bounds, writes, mapping: Arc::clone(mapping) })
+        let right = Right::new(mapping, how(writes)).map_err(|why| format!("a load cannot be run: {why}"))?;
+        Ok(Self { bounds, right })
+    }
+
+    /// As [`StreamCall::take`].
+    ///
+    /// # Errors
+    /// A message: who else uses its memory.
+    pub fn take(&mut self) -> Result<(), String> {
+        self.right.take()
+    }
+
+    /// As [`StreamCall::rest`].
+    pub fn rest(&mut self) {
+        self.right.rest();
     }
 
     /// Bytes of each stream of a kernel.
@@ -234,26 +311,21 @@ impl MixCall {
 
     /// As [`StreamCall::run`], of one of the kernels, once.
     #[inline]
+    ///
+    /// # Panics
+    /// As [`StreamCall::run`].
     pub fn run(&self, kernel: usize, from: usize, bytes: usize) -> u64 {
+        self.right.check();
         self.bounds[kernel].run(from, bytes, 1)
     }
 
-    /// As [`StreamCall::touch_translations`], of the streams of all kernels; memory that several walk is read once.
+    /// As [`StreamCall::touch_translations`], of the streams of one of the kernels.
     ///
     /// # Panics
-    /// When `step` is no multiple of 64 bytes.
-    pub fn touch_translations(&self, step: usize) {
-        let streams = self.bounds.iter().flat_map(|bound| bound.starts().map(|start| (start, bound.args.bytes)));
-        for (start, bytes) in streams.collect::<BTreeSet<_>>() {
-            // SAFETY: as of a StreamCall: all kernels are of one call, which runs none of them meanwhile.
-            unsafe { touch_pieces(start, bytes, step) };
-        }
-    }
-}
-
-impl Drop for MixCall {
-    fn drop(&mut self) {
-        self.mapping.leave(self.writes);
+    /// As that.
+    pub fn touch_translations(&self, kernel: usize, from: usize, bytes: usize, step: usize) {
+        self.right.check();
+        self.bounds[kernel].touch(from, bytes, step);
     }
 }
 
@@ -261,8 +333,7 @@ impl Drop for MixCall {
 #[derive(Debug)]
 pub struct ChaseCall {
     links: Links,
-    /// Keeps the memory mapped while the call may be made.
-    mapping: Arc<Mapping>,
+    right: Right,
 }
 
 /// What a chase follows.
@@ -283,8 +354,11 @@ impl ChaseCall {
     /// # Errors
     /// A message: when a start is no node of a chain proven there, or there is no chase over that many chains.
     pub fn new(mapping: &Arc<Mapping>, starts: &[u64]) -> Result<Self, String> {
+        let no_node = || "a chase starts at no node of a proven chain".to_owned();
+        // As long as it is followed, it stays.
+        let right = Right::new(mapping, How::Follows).map_err(|_| no_node())?;
         if starts.iter().any(|start| !mapping.is_node(*start as usize)) {
-            return Err("a chase starts at no node of a proven chain".to_owned());
+            return Err(no_node());
         }
         let place = |start: u64| start as usize - mapping.address();
         let links = match (mapping.bytes_chain(), starts) {
@@ -302,7 +376,32 @@ impl ChaseCall {
                 Links::Pointers { run, args }
             }
         };
-        Ok(Self { links, mapping: Arc::clone(mapping) })
+        Ok(Self { links, right })
+    }
+
+    /// Goes on where it was when it rested, also on a chain that was made again meanwhile.
+    ///
+    /// # Errors
+    /// A message: when there is no such chain any more.
+    pub fn take(&mut self) -> Result<(), String> {
+        self.right.take()?;
+        let is_there = match &self.links {
+            Links::Bytes { stride, places, .. } => self.right.mapping.bytes_chain() == Some((*stride, *places)),
+            Links::Pointers { args, .. } => {
+                let heads = args.heads.iter().take_while(|head| !head.is_null());
+                heads.into_iter().all(|head| self.right.mapping.is_node(*head as usize))
+            }
+        };
+        if !is_there {
+            self.right.rest();
+            return Err("another chain is there now".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Gives up the right to its memory for a while.
+    pub fn rest(&mut self) {
+        self.right.rest();
     }
 
     /// Addresses of the nodes that each chain follows next.
@@ -318,7 +417,7 @@ impl ChaseCall {
     /// # Panics
     /// When the range does not lie inside.
     pub fn read_lines_within(&self, from: usize, bytes: usize) {
-        self.mapping.read_lines_within(from, bytes);
+        self.right.mapping.read_lines_within(from, bytes);
     }
 
     /// [`Mapping::touch_translations`] of the memory of the chain.
@@ -326,17 +425,21 @@ impl ChaseCall {
     /// # Panics
     /// When the range does not lie inside, or `step` is no multiple of 64 bytes.
     pub fn touch_translations(&self, from: usize, bytes: usize, step: usize) {
-        self.mapping.touch_translations(from, bytes, step);
+        self.right.mapping.touch_translations(from, bytes, step);
     }
 
     /// Follows every chain for `steps` loads.
+    ///
+    /// # Panics
+    /// When the call rests.
     #[inline]
     pub fn run(&mut self, steps: usize) {
+        self.right.check();
         match &mut self.links {
             Links::Pointers { run, args } => {
                 args.steps = steps.max(1);
                 // SAFETY: the heads are nodes of the cycle that the mapping has proven, and nothing can write to it
-                // after that, so every load leads to another node of it.
+                // while the right is held, so every load leads to another node of it.
                 unsafe { run(&raw mut **args) }
             }
             Links::Bytes { base, stride, places, next, last } => {
@@ -345,8 +448,8 @@ impl ChaseCall {
                     let steps = left.min(*places - *next);
                     let at = base.wrapping_add(*next * *stride);
                     let mut args = ByteArgs { at, stride: *stride, steps, last: *last };
-                    // SAFETY: the mapping has proven that all its bytes are zero, and nothing can write to it after
-                    // that, so the loads are those of the next `steps` places, of which there are as many.
+                    // SAFETY: the mapping has proven that all its bytes are zero, and nothing can write to it while the
+                    // right is held, so the loads are those of the next `steps` places, of which there are as many.
                     unsafe { byte_chase().0(&raw mut args) };
                     *last = args.last;
                     *next = (*next + steps) % *places;

@@ -1,9 +1,9 @@
 //! System calls and the clock: the room of everything unsafe but the kernels.
 //!
-//! Everything here has a safe signature that safe code cannot misuse: [`Mapping`] records what its memory holds. Only
-//! one holder at a time may write to it, and none while a call may touch it; only a chain that was proven can be
-//! followed, and no code can write to it afterwards; of the calls on one mapping either one writes or all read, or all
-//! use atomic operations only. Code that only the primitives of the operating system need is in [`os`].
+//! Everything here has a safe signature that safe code cannot misuse: [`Mapping`] notes who uses which bytes of it.
+//! Only one user at a time may write to them, and nobody else then touches them; only a chain that was proven can be
+//! followed, and no code can write to it as long as it is; of the calls on the same bytes either one writes or all
+//! read, or all use atomic operations only. Code that only the primitives of the operating system need is in [`os`].
 
 mod calls;
 mod clock;
@@ -21,7 +21,7 @@ pub use calls::{ChaseCall, LineOrder, MixCall, StreamCall, StreamPlan, alu_chain
 pub use clock::Clock;
 pub use hsmp::HsmpDevice;
 pub use ident::{live_facts, page_bytes};
-pub use mem::{Advice, Keeper, Mapping, nameless_file, shared_file};
+pub use mem::{Advice, Cycle, How, Mapping, nameless_file, shared_file};
 pub use perf::open_perf_event;
 pub use sched::{
     PageRule, Usage, affinity, allowed_nodes, cpu_now, pin, process_cpu_ns, relax, thread_cpu_ns, thread_usage,

@@ -1,18 +1,17 @@
 //! Memory: mapped, advised, bound, looked at.
 
 mod file;
-mod holds;
 mod read;
+mod uses;
 
 pub use file::{nameless_file, shared_file};
 pub(super) use read::touch_pieces;
+pub use uses::How;
 
-use std::fmt::Debug;
 use std::io;
-use std::panic::RefUnwindSafe;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use tiermark_kernels::layout::{self, Proof, ProofError};
 use tiermark_model::{ChainLayout, IdSet, MemPolicy};
@@ -39,44 +38,41 @@ pub enum Advice {
     Unmergeable,
 }
 
-/// The use of a mapping's memory at the moment, from which follows which code may touch it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Holds {
-    /// Anything: pages may be touched, words written.
-    Anything,
-    /// Data that so many calls may read, or a single call may write, at any time.
-    Data { readers: usize, writers: usize },
-    /// Words that so many holders use with atomic operations only.
-    Shared { users: usize },
-    /// A proven chain of so many places, which no code writes any more.
-    Chain { layout: ChainLayout, places: usize },
+/// The cycle of a chain.
+#[derive(Debug, Clone, Copy)]
+pub enum Cycle<'a> {
+    /// The place that follows each, as [`layout::cycle`] makes it.
+    Made(&'a [u32]),
+    /// It is still to be made.
+    Seed {
+        /// Of its random choices.
+        seed: u64,
+        /// As [`layout::write_chain`] takes it.
+        page_bytes: usize,
+    },
 }
 
-/// Takes back memory that is no longer used.
-pub trait Keeper: Debug + Send + Sync + RefUnwindSafe {
-    /// Takes it, and drops it if it is not worth keeping.
-    fn keep(&self, mapping: Mapping, is_spoilt: bool);
-}
-
-/// Memory that belongs to this process alone: anonymous, or of a file that only this process writes to. On drop it goes
-/// back to its keeper, where it has one, or is unmapped.
+/// Memory that belongs to this process alone: anonymous, or of a file that only this process writes to; or a part of
+/// such memory. It is unmapped when it and all its parts are dropped.
 #[derive(Debug)]
 pub struct Mapping {
     base: NonNull<u8>,
     len: usize,
+    /// What the kernel mapped, with guards; nothing of a part.
     outer: NonNull<u8>,
     outer_len: usize,
-    /// Locked while the memory is written, so that there is never more than one writable slice.
-    holds: Mutex<Holds>,
-    keeper: Option<Weak<dyn Keeper>>,
-    /// Not worth keeping.
-    is_spoilt: AtomicBool,
+    /// Unlike that of any other mapping.
+    number: u64,
+    /// What this is a part of.
+    whole: Option<Arc<Mapping>>,
+    /// Who uses which part of it, and how; empty of a part, whose uses are those of the whole.
+    uses: Mutex<uses::Uses>,
     /// No code may write to it.
     is_read_only: AtomicBool,
 }
 
-// SAFETY: the pointers are to memory owned by the mapping, which lives until drop; `holds` keeps writers apart from all
-// others.
+// SAFETY: the pointers are to memory owned by the mapping or its whole, which lives until drop; `uses` keeps writers
+// apart from all others.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
@@ -136,57 +132,28 @@ impl Mapping {
     }
 
     fn new(base: NonNull<u8>, len: usize, outer: NonNull<u8>, outer_len: usize) -> Self {
-        let (holds, is_spoilt, is_read_only) =
-            (Mutex::new(Holds::Anything), AtomicBool::new(false), AtomicBool::new(false));
-        Self { base, len, outer, outer_len, holds, keeper: None, is_spoilt, is_read_only }
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let (uses, is_read_only) = (Mutex::default(), AtomicBool::new(false));
+        Self { base, len, outer, outer_len, number, whole: None, uses, is_read_only }
     }
 
-    /// Moves the last `len` bytes, with their pages, to a new mapping with its own guard pages, and shortens `self` by
-    /// `len`. The memory must not be in use.
+    /// Bytes of a mapping as one of their own: used by others at the same time only where no use forbids another.
     ///
-    /// # Errors
-    /// If the kernel cannot (EINVAL before Linux 5.7), or address space or the commit limit runs out. `self` is then
-    /// unchanged.
-    pub fn split_off(&mut self, len: usize, align: usize) -> io::Result<Self> {
-        let from = self.at(self.len.checked_sub(len).ok_or(io::ErrorKind::InvalidInput)?, len);
-        let mapping = Self::reserve(len, align)?;
-        let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
-        // SAFETY: the source is the end of this mapping, which is unused; the target is a mapping just made, replaced
-        // within its guards.
-        let moved = unsafe { libc::mremap(from.cast(), len, len, flags, mapping.base.as_ptr()) };
-        if moved == libc::MAP_FAILED {
-            let error = io::Error::last_os_error();
-            // Flags that it does not know are refused before anything is done.
-            if error.raw_os_error() == Some(libc::EINVAL) {
-                return Err(error);
-            }
-            // The kernel may have unmapped the target, and another thread may have mapped memory there since: do not
-            // unmap it.
-            std::mem::forget(mapping);
-            return Err(error);
-        }
-        self.len -= len;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
-        // SAFETY: the source, which is part of this mapping and has no pages any more, becomes a guard. If that fails
-        // it stays as it is.
-        unsafe { libc::mmap(from.cast(), len, libc::PROT_NONE, flags, -1, 0) };
-        Ok(mapping)
+    /// # Panics
+    /// When they do not lie inside, or do not begin at a word.
+    pub fn part(whole: &Arc<Self>, offset: usize, len: usize) -> Self {
+        assert!(offset.is_multiple_of(8), "a part begins at a word");
+        let whole = whole.whole.as_ref().unwrap_or(whole);
+        let base = NonNull::new(whole.at(offset, len)).unwrap_or(whole.base);
+        let mut part = Self::new(base, len, base, 0);
+        part.whole = Some(Arc::clone(whole));
+        part
     }
 
-    /// Lets the kernel swap the pages out, and charges them to no limit on locked memory.
-    pub fn unlock(&self) {
-        // SAFETY: the range is this mapping. If it fails, the memory stays locked, as it was.
-        unsafe { libc::munlock(self.base.as_ptr().cast(), self.len) };
-    }
-
-    /// The memory is unmapped on drop, and not kept for the next region.
-    pub fn spoil(&self) {
-        self.is_spoilt.store(true, Ordering::Relaxed);
-    }
-
-    /// Sets the keeper that gets the memory on drop.
-    pub fn kept_by(&mut self, keeper: Weak<dyn Keeper>) {
-        self.keeper = Some(keeper);
+    /// What this is a part of, or itself.
+    fn root(&self) -> &Self {
+        self.whole.as_deref().unwrap_or(self)
     }
 
     /// First address.
@@ -264,28 +231,12 @@ impl Mapping {
         check(unsafe { libc::syscall(libc::SYS_mlock2, self.base.as_ptr(), self.len, libc::MLOCK_ONFAULT) }).map(drop)
     }
 
-    fn holds(&self) -> MutexGuard<'_, Holds> {
-        // What is noted is a plain value: whole also after a panic under the lock.
-        self.holds.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The right to write: as long as the guard lives, no other thread touches the memory.
-    ///
-    /// # Panics
-    /// When calls may touch the memory or it holds a chain: a defect of this crate, never of its caller.
-    fn writable(&self) -> MutexGuard<'_, Holds> {
-        let holds = self.holds();
-        assert!(*holds == Holds::Anything, "memory in use is not written: it holds {:?}", *holds);
-        assert!(!self.is_read_only(), "memory to read only is not written");
-        holds
-    }
-
     /// Has the kernel write into the page at `offset`, which backs it with memory.
     ///
     /// Where no page can be had, a store of our own would raise SIGBUS; the kernel's store makes the call fail with
     /// EFAULT.
     pub fn touch_by_kernel(&self, offset: usize) -> io::Result<()> {
-        let _sole = self.writable();
+        let _sole = self.writing(offset, size_of::<libc::timespec>());
         let target = self.at(offset, size_of::<libc::timespec>());
         // SAFETY: the target has room for a timespec, is aligned to a page, and no other thread touches it.
         check(unsafe { libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, target) }).map(drop)
@@ -293,7 +244,7 @@ impl Mapping {
 
     /// Touches the page at `offset` with a store.
     pub fn touch(&self, offset: usize) {
-        let _sole = self.writable();
+        let _sole = self.writing(offset, 1);
         // SAFETY: inside the mapping, and no other thread touches it.
         unsafe { ptr::write_volatile(self.at(offset, 1), 1) }
     }
@@ -304,29 +255,44 @@ impl Mapping {
         unsafe { tiermark_kernels::cache::flush(self.at(0, bytes), bytes) }
     }
 
-    /// Lends the bytes from `offset` as words to be written. A second caller waits.
+    /// Lends the bytes from `offset` as words to be written.
     ///
     /// # Panics
-    /// When calls may touch the memory or it holds a chain.
+    /// When others use these bytes, or they hold a chain.
     pub fn fill<R>(&self, offset: usize, bytes: usize, f: impl FnOnce(&mut [u64]) -> R) -> R {
-        let _sole = self.writable();
-        // SAFETY: no other thread touches the memory as long as the guard lives.
+        let _sole = self.writing(offset, bytes);
+        // SAFETY: no other thread touches these bytes as long as the guard lives.
         f(unsafe { std::slice::from_raw_parts_mut(self.words(offset, bytes), bytes / 8) })
     }
 
-    /// Proves that the first `bytes` bytes hold one cycle. From then on, no code can write to the memory.
-    pub fn prove_chain(
+    /// Writes a chain into the first `bytes` bytes and proves that it is one cycle. From then on, no code can write to
+    /// its words, until another chain takes them or this mapping is dropped. Words that are none of its own stay as
+    /// they are.
+    ///
+    /// # Errors
+    /// A layout that does not fit, a stop, or a fault of the chain: then there is none here.
+    ///
+    /// # Panics
+    /// When the memory is used in any way.
+    pub fn make_chain(
         &self,
         bytes: usize,
         chain: ChainLayout,
+        from: Cycle<'_>,
         stopped: &dyn Fn() -> bool,
     ) -> Result<Proof, ProofError> {
-        let mut holds = self.writable();
         let places = layout::places(chain, bytes / 8 * 8)?;
-        // SAFETY: no other thread touches the memory as long as the guard lives.
+        let sole = self.writing_chain(bytes, chain).unwrap_or_else(|why| panic!("{why}"));
+        let base = self.address() as u64;
+        // SAFETY: no other thread touches these bytes as long as the guard lives. Of chains that stay, the layout
+        // writes no word.
         let words = unsafe { std::slice::from_raw_parts_mut(self.words(0, bytes), bytes / 8) };
-        let proof = layout::prove(words, self.address() as u64, chain, stopped)?;
-        *holds = Holds::Chain { layout: chain, places };
+        match from {
+            Cycle::Made(next) => layout::write_cycle(words, base, chain, next, stopped)?,
+            Cycle::Seed { seed, page_bytes } => layout::write_chain(words, base, chain, page_bytes, seed, stopped)?,
+        }
+        let proof = layout::prove(words, base, chain, stopped)?;
+        self.note_chain(&sole, bytes, chain, places);
         Ok(proof)
     }
 
@@ -335,8 +301,8 @@ impl Mapping {
     /// # Panics
     /// When the memory holds no chain.
     pub fn chain_words<R>(&self, bytes: usize, f: impl FnOnce(&[u64]) -> R) -> R {
-        assert!(matches!(*self.holds(), Holds::Chain { .. }), "only a chain is never written again");
-        // SAFETY: no code can write to a proven chain.
+        let _following = self.using(0, bytes, How::Follows).unwrap_or_else(|why| panic!("{why}"));
+        // SAFETY: no code can write to these bytes as long as the guard lives.
         f(unsafe { std::slice::from_raw_parts(self.words(0, bytes), bytes / 8) })
     }
 
@@ -346,21 +312,16 @@ impl Mapping {
         self.at(offset, bytes).cast()
     }
 
-    /// Whether a node of a proven chain lies at an address.
+    /// Whether a node of its proven chain lies at an address.
     pub(super) fn is_node(&self, address: usize) -> bool {
         let offset = address.checked_sub(self.address());
-        match *self.holds() {
-            Holds::Chain { layout, places } => offset.is_some_and(|offset| layout::is_node(layout, places, offset)),
-            _ => false,
-        }
+        self.chain().zip(offset).is_some_and(|(chain, offset)| layout::is_node(chain.layout, chain.places, offset))
     }
 
-    /// Stride and places of a proven chain of bytes.
+    /// Stride and places of its proven chain of bytes.
     pub(super) fn bytes_chain(&self) -> Option<(usize, usize)> {
-        match *self.holds() {
-            Holds::Chain { layout, places } if layout.is_of_bytes() => Some((layout.pitch() as usize, places)),
-            _ => None,
-        }
+        let chain = self.chain().filter(|chain| chain.layout.is_of_bytes())?;
+        Some((chain.layout.pitch() as usize, chain.places))
     }
 
     /// The node of the page at each offset; negative numbers are errors (`-ENOENT`: not there). Moves nothing.
@@ -378,13 +339,11 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        let (base, len, outer, outer_len) = (self.base, self.len, self.outer, self.outer_len);
-        if let Some(keeper) = self.keeper.take().and_then(|keeper| keeper.upgrade()) {
-            let mapping = Self::new(base, len, outer, outer_len);
-            return keeper.keep(mapping, self.is_spoilt.load(Ordering::Relaxed));
+        self.forget_chain();
+        if self.whole.is_none() {
+            // SAFETY: the range was mapped by us and nothing refers to it any more: calls and parts hold it in an Arc.
+            unsafe { libc::munmap(self.outer.as_ptr().cast(), self.outer_len) };
         }
-        // SAFETY: the range was mapped by us and nothing refers to it any more: calls hold the mapping in an Arc.
-        unsafe { libc::munmap(self.outer.as_ptr().cast(), self.outer_len) };
     }
 }
 

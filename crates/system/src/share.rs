@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::Mapping;
+use super::{How, Mapping};
 
 /// The right to use a mapping's words atomically. Each holder has entered the mapping, and as long as one exists, no
 /// code can touch the memory in any other way.
@@ -22,7 +22,7 @@ impl SharedLines {
         if bytes > mapping.bytes() {
             return Err(format!("{bytes} bytes of lines in {}", mapping.bytes()));
         }
-        mapping.enter_shared()?;
+        mapping.enter(How::Shares)?;
         Ok(Self { mapping: Arc::clone(mapping), bytes })
     }
 
@@ -53,7 +53,7 @@ impl SharedLines {
 
 impl Drop for SharedLines {
     fn drop(&mut self) {
-        self.mapping.leave_shared();
+        self.mapping.leave(How::Shares);
     }
 }
 
@@ -70,15 +70,15 @@ mod tests {
         first.word(128).store(7, Ordering::Relaxed);
         second.flush(128);
         assert_eq!(second.word(128).load(Ordering::Relaxed), 7);
-        assert!(mapping.enter(false).unwrap_err().contains("shared"));
+        assert!(mapping.enter(How::Reads).unwrap_err().contains("shared"));
         let filling = std::panic::catch_unwind(|| mapping.fill(0, 64, |words| words.fill(1)));
         assert!(filling.is_err());
         drop(first);
-        assert!(mapping.enter(true).is_err());
+        assert!(mapping.enter(How::Writes).is_err());
         drop(second);
-        mapping.enter(true).unwrap();
+        mapping.enter(How::Writes).unwrap();
         assert!(enter().is_err() && SharedLines::new(&mapping, 8193).is_err());
-        mapping.leave(true);
+        mapping.leave(How::Writes);
         mapping.fill(128, 8, |words| assert_eq!(words, [7]));
     }
 

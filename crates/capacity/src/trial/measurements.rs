@@ -261,8 +261,12 @@ mod tests {
     #[test]
     fn the_quota_that_was_enforced_during_the_trial_is_named_whatever_happened_before() {
         let group = |counts: [(&str, f64, u64); 2]| {
-            let quota =
-                |(file, cpus, times): (&str, f64, u64)| CpuQuota { file: file.into(), cpus, throttled: Some(times) };
+            let quota = |(file, cpus, times): (&str, f64, u64)| CpuQuota {
+                file: file.into(),
+                cpus,
+                throttled: Some(times),
+                throttled_us: None,
+            };
             Cgroup { cpu_quotas: counts.map(quota).into(), ..Cgroup::default() }
         };
         let used = |before: [u64; 2], after: [u64; 2]| {

@@ -12,7 +12,7 @@ use super::load::{Order, Pacing, Spread, above_zero, count, percentage, rate, se
 use super::{LabelArgs, View};
 use crate::inventory::InventoryArgs;
 use crate::parse;
-use crate::start::StartArgs;
+use crate::start::{StartArgs, WaitArgs};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -80,6 +80,8 @@ pub(crate) struct CapacityArgs {
     /// Run although other work keeps more than half of the cpus busy
     #[arg(long, hide_short_help = true)]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) waiting: WaitArgs,
     /// Password of the servers of --target; it is never saved. The environment hides it from other users
     #[arg(hide_short_help = true, long, value_name = "WORD", env = "REDISCLI_AUTH", hide_env_values = true)]
     pub(crate) password: Option<String>,

@@ -5,7 +5,7 @@ use tiermark_model::{Bytes, FileMemory, IdSet, Numbering, PageKind};
 
 use super::{CountingArgs, LabelArgs};
 use crate::parse::{self, NodeChoice};
-use crate::start::StartArgs;
+use crate::start::{StartArgs, WaitArgs};
 
 /// When colours are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -191,6 +191,8 @@ pub(crate) struct ControlArgs {
     /// Measure although other work keeps more than half of the cpus busy
     #[arg(long, hide_short_help = true)]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) waiting: WaitArgs,
     #[command(flatten)]
     pub(crate) counting: CountingArgs,
     #[command(flatten)]

@@ -112,7 +112,8 @@ fn measure(
         }
     }
     let (root, machine) = (Root::live(), target::this_machine()?);
-    let watch = OtherWork::begin(&machine.allowed_cpus, prepared.job.pending().setup.force, disturbs_tenants)?;
+    let patience = (prepared.job.pending().setup.force, args.waiting.wait);
+    let watch = start::room(&machine.allowed_cpus, patience, disturbs_tenants, stop, args.quiet)?;
     let mut saved = match prepared.job {
         Job::Resumed(saved) => saved,
         Job::New { scenario, setup } => {

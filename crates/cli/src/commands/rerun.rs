@@ -61,7 +61,7 @@ fn refusal(saved: &Experiment, run: &Run, machine: &Machine) -> Option<Refusal> 
 /// Differences from the saved run that affect the new numbers.
 fn notes(saved: &Run, simulation: &Simulation) -> Vec<String> {
     let mut notes = Vec::new();
-    if !saved.complete {
+    if saved.stopped {
         notes.push("the saved run was stopped: experiments that it had not begun are not measured".to_owned());
     }
     if let (Some(tree), None) = (&saved.simulated, &simulation.simulate) {

@@ -13,7 +13,7 @@ use crate::command_line::{Cli, Command};
 use crate::experiments::Measure;
 
 /// Options that belong to the whole run and not to one of its experiments.
-pub(super) const OF_THE_RUN: [&str; 23] = [
+pub(super) const OF_THE_RUN: [&str; 24] = [
     "csv",
     "format",
     "json",
@@ -34,6 +34,7 @@ pub(super) const OF_THE_RUN: [&str; 23] = [
     "strict",
     "allow-partial",
     "force",
+    "wait",
     "nice",
     "seed",
     "simulate",

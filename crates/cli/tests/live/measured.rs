@@ -1,6 +1,7 @@
 //! The program on the machine the tests run on: structure, never speed.
 
 use std::io::{BufRead, BufReader};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -22,7 +23,7 @@ fn a_quick_survey_measures_the_ladder() {
     let run = document(&saved[0]);
     // What was written can be read, whatever was seen.
     user.run(&["show", "--reanalyse"]).expect(0);
-    assert_eq!((run["complete"].as_bool(), run["simulated"].is_null()), (Some(true), true));
+    assert_eq!((run["stopped"].is_null(), run["simulated"].is_null()), (true, true));
     assert!(run["bench"]["clock"]["hz"].as_f64().unwrap() > 0.0);
     let found = findings(&run);
     for metric in ["latency", "bandwidth"] {
@@ -205,6 +206,41 @@ fn signals_stop_a_run_and_lose_nothing() {
             }
         }
     }
+}
+
+/// Does something with every cpu that this process may use, until `ends` says so.
+fn keep_busy(ends: &AtomicBool) {
+    while !ends.load(Ordering::Relaxed) {
+        std::hint::spin_loop();
+    }
+}
+
+#[test]
+fn a_run_waits_for_the_work_of_others_and_says_for_whom() {
+    let (user, ends) = (User::new(), AtomicBool::new(false));
+    let cpus = thread::available_parallelism().unwrap().get();
+    thread::scope(|scope| {
+        (0..cpus).for_each(|_| drop(scope.spawn(|| keep_busy(&ends))));
+        let arguments = ["latency", "--quick", "--sizes=32K"];
+        let mut child = user.start(&[&arguments[..], &["--wait"]].concat());
+        let mut err = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("waiting, for") {
+            line.clear();
+            assert!(err.read_line(&mut line).unwrap() > 0, "it ended before it waited");
+        }
+        assert!(line.contains("cpus busy by ") || line.contains("cpu busy by "), "{line}");
+        kill_process(Pid::from_raw(child.id() as i32).unwrap(), Signal::TERM).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(143));
+        line.clear();
+        err.read_line(&mut line).unwrap();
+        assert!(line.contains("nothing was measured"), "{line}");
+        // When the time is over it is refused, and the option that measures anyway is named.
+        let refused = user.run(&[&arguments[..], &["--wait=1"]].concat()).expect(4);
+        assert!(refused.err.contains("other work keeps") && refused.err.contains("--force"), "{}", refused.err);
+        ends.store(true, Ordering::Relaxed);
+    });
+    assert!(user.saved("json").is_empty() && user.saved("journal").is_empty());
 }
 
 #[test]

@@ -47,6 +47,8 @@ const CASES: &[(&[&str], i32)] = &[
     (&["latency", "--precision", "-1"], 2),
     (&["latency", "--max-time", "soon"], 2),
     (&["latency", "--width", "39"], 2),
+    (&["latency", "--wait", "--force"], 2),
+    (&["latency", "--wait=soon"], 2),
     (&["os", "--only", "frok+exit"], 2),
     (&["os", "--only", "getppid;stat"], 2),
     (&["os", "--only", "proceses"], 2),

@@ -27,6 +27,7 @@ mod hostile;
 mod inventory;
 mod labels;
 mod matrix;
+mod missing;
 mod mlc;
 mod others;
 mod pages;

@@ -1,6 +1,6 @@
 //! What reports show: plans part by part, the reader's units and signs, counts that fit the tables.
 
-use crate::common::{User, document, stable};
+use crate::common::{User, stable};
 use serde_json::Value;
 
 /// A small guest: one socket, two cores.
@@ -179,35 +179,6 @@ fn every_document_has_a_schema() {
         assert_eq!(schema["title"], title);
         assert_eq!(schema, crate::common::document(committed.as_ref()), "{name}");
     }
-}
-
-#[test]
-fn memory_that_could_not_be_kept_is_warned_of_once() {
-    let warned = |limit: &str| {
-        let user = User::new();
-        let run =
-            ["latency", "--quick", "--simulate", GUEST, "--sizes=64M,96M", limit, "--max-time=6", "--json=run.json"];
-        let shown = user.run(&run).expect(0).out;
-        let warnings = document(&user.path("run.json"))["warnings"].take();
-        let code = |warning: &&Value| warning["code"] == "memory_not_kept";
-        let all: Vec<Value> = warnings.as_array().unwrap().iter().filter(code).cloned().collect();
-        for warning in &all {
-            let flat = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-            assert_eq!(flat.matches(warning["state"].as_str().unwrap()).count(), 1, "{shown}");
-        }
-        all
-    };
-    assert_eq!(warned("--max-mem=2G"), [] as [Value; 0]);
-    let warnings = warned("--max-mem=110M");
-    assert_eq!(warnings.len(), 1, "{warnings:?}");
-    assert_eq!(warnings[0]["data"]["limit"], 110 << 20, "{warnings:?}");
-    // Operations of the kernel get fresh memory by design.
-    let user = User::new();
-    user.run(&["os", "--quick", "--simulate", GUEST, "--only=getppid,mmap+munmap", "--json=run.json"]);
-    let run = document(&user.path("run.json"));
-    let allocations = run["experiments"][0]["observations"][0]["allocations"].as_u64().unwrap();
-    let codes: Vec<&Value> = run["warnings"].as_array().unwrap().iter().map(|warning| &warning["code"]).collect();
-    assert!(allocations > 4 && !codes.contains(&&Value::from("memory_not_kept")), "{allocations}: {codes:?}");
 }
 
 /// `last` is the newest run, simulated or not, so whatever shows it says so above the numbers.

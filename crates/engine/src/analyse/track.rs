@@ -19,6 +19,10 @@ const TURNS: f64 = 3.0;
 /// The first blocks after other work take longer than the median block of the visit: only what exceeds it by more than
 /// this factor is a gap.
 const COLD: f64 = 4.0;
+/// Time of an access to memory after other work at most, ns: a walk of the page table of which each step misses takes
+/// less. Where the system or a hypervisor has taken the memory away, it takes 100 µs to bring it back, in the median
+/// block too: then every block is a gap.
+const COLD_NS: f64 = 2_000.0;
 /// Share of the blocks of a window that must count: of fewer the rest is chance.
 const COUNTING: f64 = 1.0 / 3.0;
 
@@ -47,7 +51,7 @@ impl<'a> Track<'a> {
     pub(super) fn new(shot: &'a ThreadShot, work: Work) -> Option<Self> {
         let blocks: Vec<f64> = durations(shot).collect();
         let median_block = tiermark_stats::median(&blocks).filter(|m| *m > 0.0)?;
-        let limit = gap_limit(median_block, work);
+        let limit = gap_limit(median_block, work, shot.per_block);
         let gaps = shot.stamps_ns.windows(2).filter(|w| w[1] - w[0] > limit).map(|w| (w[0], w[1])).collect();
         Some(Self { shot, work, median_block, gaps, left_out: None, taken: 0.0 })
     }
@@ -150,10 +154,10 @@ fn beside_gaps(stamps_ns: &[f64], gaps: &[(f64, f64)]) -> Vec<bool> {
 
 /// The longest block that is no gap, ns. Contenders get their turns in bursts, and wait many times a median block for
 /// the next one: that wait is what is measured, as it is where the kernel wakes another.
-fn gap_limit(median_block: f64, work: Work) -> f64 {
+fn gap_limit(median_block: f64, work: Work, accesses: f64) -> f64 {
     match work {
         Work::Turns | Work::Meetings | Work::Transfers => (TURNS * median_block).max(median_block + SLICE_NS),
-        Work::FirstAccesses => (COLD * median_block).max(median_block + GAP_NS),
+        Work::FirstAccesses => (COLD * median_block).max(median_block + GAP_NS).min(COLD_NS * accesses + GAP_NS),
         _ => median_block + GAP_NS.max(GAP_SHARE * median_block),
     }
 }

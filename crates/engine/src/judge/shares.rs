@@ -69,7 +69,7 @@ mod tests {
         let proof =
             PlacementProof { pages: on[0] + on[1], by_node: [(0, on[0]), (2, on[1])].into(), ..Default::default() };
         let machine = Machine { page_bytes: 4096, ..Machine::default() };
-        let seen = crate::cell::Cell::new(step(policy.clone(), page, mib), 0, &machine);
+        let seen = crate::cell::Cell::new(step(policy.clone(), page, mib), &machine);
         let lab = &crate::Lab::new(machine.clone(), Default::default());
         let seen = seen.observe(&crate::Conditions::default(), lab);
         wrong(&step(policy, page, mib), &seen, &proof, &machine).map(|reason| reason.to_string())

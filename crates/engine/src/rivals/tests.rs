@@ -129,3 +129,15 @@ fn the_rest_is_compared_with_the_one_that_is_taken() {
         assert!((ratio - expected).abs() < 1e-9, "{told:?}");
     }
 }
+
+#[test]
+fn what_an_earlier_run_or_one_thread_chose_comes_first() {
+    let mut rivals = rivals(&["a", "b"]);
+    rivals.begin_with(&"b".into());
+    assert_eq!(rivals.winner().unwrap().0.as_ref(), "b");
+    assert_eq!(rivals.others.iter().map(|other| other.kernel.to_string()).collect::<Vec<_>>(), ["a", "first"]);
+    rivals.begin_with(&"unknown".into());
+    rivals.compared(0, pair(99.0, 99.0));
+    rivals.begin_with(&"a".into());
+    assert_eq!(rivals.winner().unwrap().0.as_ref(), "b", "comparisons are with it");
+}

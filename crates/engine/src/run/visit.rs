@@ -1,11 +1,10 @@
-//! One visit to a step, on one of its allocations: compares rival kernels if due, makes a shot and notifies listeners.
+//! One visit to a step, at one of its places: compares rival kernels if due, makes a shot and notifies listeners.
 
 use std::time::Duration;
 
 use tiermark_model::{KernelId, Labels, Observation, Role, Step};
 
 use super::Runner;
-use super::allocations::{is_piece, streams};
 use crate::analyse::{Deductions, analyse};
 use crate::cell::{Beside, Cell, first_kernel};
 use crate::event::Event;
@@ -62,15 +61,14 @@ impl Runner<'_> {
         self.sink.event(&Event::Observed { observation });
     }
 
-    /// A shot on one of the allocations of the cell's family, in turn; a new one where it is due. One on which anything
-    /// failed is given back.
+    /// A shot at one of the cell's places, in turn; a new one where it is due. One at which anything failed is given back.
     fn stay(&mut self, index: usize) -> Result<(), Fault> {
         let Some(at) = self.place(index) else { return Ok(()) };
         let shot = self.shoot(index, at);
-        let step = &self.cells[index].step;
-        let is_large = step.held_bytes().0 > self.host.keep_bytes() && !is_piece(step);
-        if shot.is_err() || step.is_os() || is_large {
+        if shot.is_err() || self.cells[index].step.is_os() {
             self.retire(at);
+        } else {
+            self.retire_unless_it_fits(at);
         }
         shot
     }
@@ -80,17 +78,20 @@ impl Runner<'_> {
         let deductions = Deductions { stamp_ns, interruptions: &self.interruptions };
         let now = self.host.now();
         let leader = self.leader(index);
-        if let Some(alone) = self.alone(index).map(|alone| alone.rivals.decided()) {
-            self.cells[index].rivals.narrow(&alone, &self.host.bench().kernels);
+        let alone = self.alone(index).map(|alone| (alone.rivals.decided(), alone.rivals.winner().cloned()));
+        if let Some((decided, winner)) = alone {
+            let rivals = &mut self.cells[index].rivals;
+            // All cores are not slower than one because they had no time to compare.
+            winner.iter().for_each(|kernel| rivals.begin_with(kernel));
+            rivals.narrow(&decided, &self.host.bench().kernels);
         }
         let cell = &mut self.cells[index];
         let Cell { rivals, accounting, step, compares_until, .. } = cell;
         let kept = self.keep.rig_of(at);
-        kept.visited = now;
-        if kept.streams != streams(step) {
+        if kept.works_for != index {
             let roles: Vec<Role> = step.setup.threads.iter().map(|thread| thread.role.clone()).collect();
             kept.rig.assign(&roles)?;
-            (kept.streams, kept.kernel) = (streams(step), first_kernel(step).cloned());
+            (kept.works_for, kept.kernel) = (index, first_kernel(step).cloned());
         }
         // Each rival at most once a visit, so that rivals see as many moments as the step does.
         let mut compared = Vec::new();

@@ -67,7 +67,7 @@ fn memory_of_another_node_only_is_judged_as_remote_and_local_figures_say_why_the
 #[test]
 fn a_figure_below_the_record_of_its_machine_is_judged_as_it_is() {
     let mut below = read_all(0, 60.0);
-    below.verdict.bound(Reason::BelowRecord { record: 170e9, is_time: false, date: String::new() });
+    below.verdict.bound(Reason::BelowRecord { record: 170e9, is_time: false, date: String::new(), clocks: None });
     let mut run = run(vec![below]);
     assert_eq!(outcome(&run, "read.dram.all >= 150 GB/s"), Failed);
     // Other guests may use the memory all the time.
@@ -314,8 +314,11 @@ fn errors_and_throttling_are_known_or_not_and_never_zero_for_nothing() {
     let mc0 = MemoryErrors { parts: vec![errors("mc0/dimm1", 3, Some(5))], ..errors("mc0", 3, Some(5)) };
     let throttling =
         Throttling { cores: Some(HealthCount::new(9, Some(9))), cpus: IdSet::new(), ..Throttling::default() };
-    run.health =
-        Some(RunHealth { memory: Some(vec![mc0, errors("mc1", 0, Some(0))]), throttling: Some(vec![throttling]) });
+    run.health = Some(RunHealth {
+        memory: Some(vec![mc0, errors("mc1", 0, Some(0))]),
+        throttling: Some(vec![throttling]),
+        quota: None,
+    });
     let grown = judged(&run, "edac.corrected <= 0");
     assert_eq!((grown.outcome, grown.passed, grown.failed), (Failed, 1, 1));
     assert_eq!(grown.worst.unwrap().place.as_deref(), Some("mc0/dimm1"));
@@ -324,7 +327,7 @@ fn errors_and_throttling_are_known_or_not_and_never_zero_for_nothing() {
     assert_eq!(reasons(&run, "throttle.package <= 0"), [codes::throttling_not_reported]);
     assert_eq!(reasons(&run, "edac.uncorrected <= 0"), [codes::errors_not_reported]);
     // A run that was killed.
-    run.health = Some(RunHealth { memory: Some(vec![errors("mc0", 3, None)]), throttling: None });
+    run.health = Some(RunHealth { memory: Some(vec![errors("mc0", 3, None)]), throttling: None, quota: None });
     assert_eq!(reasons(&run, "edac.corrected <= 0"), [codes::counter_lost]);
 }
 

@@ -56,7 +56,7 @@ fn every_figure_is_judged_by_the_machines_own_record() {
     assert_eq!(outcome(&with_record(Some(1.7), bound), that), Passed);
     // Documents of earlier versions have a record only beside a figure that falls short of it.
     let mut below = Verdict::trusted();
-    below.bound(Reason::BelowRecord { record: 1.4, is_time: true, date: String::new() });
+    below.bound(Reason::BelowRecord { record: 1.4, is_time: true, date: String::new(), clocks: None });
     assert_eq!(outcome(&with_record(None, below), that), Failed);
     assert_eq!(reasons(&with_record(None, Verdict::trusted()), that), [codes::record_unknown]);
 }

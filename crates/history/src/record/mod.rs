@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use tiermark_lines::write_whole;
 use tiermark_model::messages::{documents, load as says};
 use tiermark_model::{
-    Bytes, Experiment, Grade, Machine, Observation, PerCycle, Reason, ReasonCode, Refusal, Run, Step, Unit, ValueKind,
+    Bytes, Experiment, Grade, KernelId, Labels, Machine, Observation, PerCycle, Reason, ReasonCode, Refusal, Run, Step,
+    Unit, ValueKind,
 };
 
 use crate::store::Store;
@@ -43,6 +44,9 @@ pub struct Best {
     /// clock is no record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_cycle: Option<PerCycle>,
+    /// The core's clock in its visits, cycles per second; `None` where it was not seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core_hz: Option<f64>,
     /// Start of the run that measured it, RFC 3339.
     pub date: String,
     /// Id of the run that it was measured in.
@@ -56,6 +60,9 @@ pub struct Best {
 pub struct MachineRecord {
     key: MachineKey,
     cells: BTreeMap<String, Best>,
+    /// The kernel that was chosen for a cell, where the run had time for enough comparisons.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    kernels: BTreeMap<String, KernelId>,
 }
 
 /// The file.
@@ -83,7 +90,7 @@ impl MachineRecord {
     /// What the store knows of a machine: nothing yet where there is no file. A damaged file is set aside, where the
     /// store may be written to, and said in the notice.
     pub fn open(store: &Store, key: MachineKey, may_write: bool) -> (Self, Option<Refusal>) {
-        let empty = |key| Self { key, cells: BTreeMap::new() };
+        let empty = |key| Self { key, cells: BTreeMap::new(), kernels: BTreeMap::new() };
         let Some(path) = path(store) else { return (empty(key), None) };
         match read(&path) {
             Ok(book) => (book.machines.into_iter().find(|own| own.key == key).unwrap_or_else(|| empty(key)), None),
@@ -101,6 +108,11 @@ impl MachineRecord {
         self.cells.get(&cell::name(probe, method, step, machine)?).filter(|best| best.unit == unit)
     }
 
+    /// The kernel that was chosen last for a step of a probe, by its method.
+    pub fn kernel(&self, probe: &str, method: u32, step: &Step, machine: &Machine) -> Option<&KernelId> {
+        self.kernels.get(&cell::name(probe, method, step, machine)?)
+    }
+
     /// Puts its record beside each observation, and makes a bound of one that falls short of it. An observation that was
     /// held against a record before stays as it is.
     pub fn hold(&self, experiment: &mut Experiment, machine: &Machine) {
@@ -112,7 +124,7 @@ impl MachineRecord {
                 seen.record = Some(record);
                 // What a program typically gets of what others use differs from hour to hour.
                 if seen.kind == ValueKind::Capability {
-                    compare::hold(seen, record, &best.date);
+                    compare::hold(seen, record, &best.date, compare::clocks(best, seen, record));
                 }
             }
         }
@@ -120,14 +132,14 @@ impl MachineRecord {
     }
 
     /// Writes the figures of a run that are better than what the file holds by now, whole or not at all. Of a simulated
-    /// run, or of one that was not completed, none.
+    /// run, or of one that was stopped, none.
     ///
     /// # Errors
     /// A [`Refusal`] if the file cannot be written.
     pub fn improve(&mut self, store: &Store, run: &Run, boot: &str) -> Result<(), Refusal> {
-        let Some(path) = path(store).filter(|_| run.complete && run.simulated.is_none()) else { return Ok(()) };
-        let shown = proven(run, boot);
-        if shown.is_empty() {
+        let Some(path) = path(store).filter(|_| !run.stopped && run.simulated.is_none()) else { return Ok(()) };
+        let (shown, chosen) = (proven(run, boot), chosen(run));
+        if shown.is_empty() && chosen.is_empty() {
             return Ok(());
         }
         // Another run may have written meanwhile. Between reading and writing it still may: one figure is lost then,
@@ -141,11 +153,18 @@ impl MachineRecord {
             }
         };
         let at = book.machines.iter().position(|page| page.key == self.key);
-        let mut cells = at.map(|at| book.machines.remove(at).cells).unwrap_or_default();
+        let (mut cells, mut kernels) =
+            at.map(|at| book.machines.remove(at)).map(|page| (page.cells, page.kernels)).unwrap_or_default();
         let improved = merge(&mut cells, shown);
         limit(&mut cells);
-        self.cells = cells;
-        if !improved {
+        let known = kernels.clone();
+        kernels.extend(chosen);
+        while kernels.len() > MOST_CELLS {
+            kernels.pop_first();
+        }
+        let is_new = kernels != known;
+        (self.cells, self.kernels) = (cells, kernels);
+        if !improved && !is_new {
             return Ok(());
         }
         // Newest first: those at the end have not been met for longest.
@@ -181,6 +200,20 @@ fn is_proven(seen: &Observation) -> bool {
     }
 }
 
+/// The kernels that a run chose after enough comparisons, by cell.
+fn chosen(run: &Run) -> BTreeMap<String, KernelId> {
+    let mut chosen = BTreeMap::new();
+    for experiment in &run.experiments {
+        for seen in experiment.observations.iter().filter(|seen| !seen.rivals.is_empty() && seen.rival_open.is_none()) {
+            let step = experiment.plan.steps.iter().find(|step| step.id == seen.step);
+            let cell =
+                step.and_then(|step| cell::name(&experiment.request.probe, experiment.method, step, &run.machine));
+            chosen.extend(cell.zip(seen.labels.get(Labels::KERNEL).map(KernelId::from)));
+        }
+    }
+    chosen
+}
+
 /// Proven figures of a run by cell, the best of each.
 fn proven(run: &Run, boot: &str) -> BTreeMap<String, Best> {
     let mut shown = BTreeMap::new();
@@ -190,7 +223,8 @@ fn proven(run: &Run, boot: &str) -> BTreeMap<String, Best> {
             if let (Some(value), Some(cell)) = (value, cell_of(experiment, seen, &run.machine)) {
                 let (date, run, boot) = (run.started.clone(), run.id.clone(), boot.to_owned());
                 let per_cycle = seen.per_cycle.filter(compare::is_sound);
-                merge(&mut shown, [(cell, Best { value, unit: seen.unit, per_cycle, date, run, boot })]);
+                let core_hz = seen.core_hz.filter(|hz| hz.is_finite() && *hz > 0.0);
+                merge(&mut shown, [(cell, Best { value, unit: seen.unit, per_cycle, core_hz, date, run, boot })]);
             }
         }
     }

@@ -119,7 +119,7 @@ fn records(run: &Run) -> Vec<Record> {
         Record::Experiment {
             request: Box::new(experiment.request.clone()),
             method: experiment.method,
-            plan: Plan { steps: first.to_vec(), ..experiment.plan.clone() },
+            plan: Plan { steps: first.to_vec(), added: 0, ..experiment.plan.clone() },
         },
         Record::Steps(rest.to_vec()),
         Record::Observation(Box::new(rough)),
@@ -131,7 +131,7 @@ fn records(run: &Run) -> Vec<Record> {
 
 /// What a journal of the whole run gives back: everything but the findings.
 fn without_findings(mut run: Run) -> Run {
-    run.complete = false;
+    (run.complete, run.stopped) = (false, true);
     run.experiments[0].findings.clear();
     run
 }

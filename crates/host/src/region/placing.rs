@@ -156,7 +156,7 @@ mod tests {
             layout: Layout::Data,
         };
         let order = Order { setup: &setup, target: setup.nodes.clone(), streams: 1, note: None, offset: 0 };
-        let region = Region::map(&order, &machine, None).unwrap();
+        let region = Region::map(&order, &machine).unwrap();
         assert!(matches!(region.touch, Touch::Dealt(_)), "{region:?}");
         assert_eq!(PageRule::now().unwrap(), own, "after the region was mapped");
         region.fill(0, 1, None, &|| false).unwrap();

@@ -105,7 +105,7 @@ impl Held {
             return Err(says::setup_inconsistent("a setup", "it has no memory or no thread"));
         };
         let order = Order { setup: asked, target, streams, note, offset };
-        let region = Region::map(&order, &machine, None).map(Arc::new)?;
+        let region = Region::map(&order, &machine).map(Arc::new)?;
         let kernel = match &thread.role {
             Role::Stream { kernel, .. } => Some(kernel.clone()),
             _ => None,

@@ -6,12 +6,8 @@ use crate::region::Order;
 
 fn region(bytes: u64, streams: usize, layout: Layout) -> Region {
     let setup = testing::region(bytes, PageKind::Base, layout);
-    Region::map(
-        &Order { setup: &setup, target: IdSet::new(), streams, note: None, offset: 0 },
-        &Machine::default(),
-        None,
-    )
-    .unwrap()
+    Region::map(&Order { setup: &setup, target: IdSet::new(), streams, note: None, offset: 0 }, &Machine::default())
+        .unwrap()
 }
 
 /// Caches of which the largest has so many bytes.

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 
+mod arena;
 #[path = "../common/mod.rs"]
 mod common;
 mod file_memory;

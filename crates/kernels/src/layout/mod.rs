@@ -118,6 +118,15 @@ fn go_on(stopped: &dyn Fn() -> bool) -> Result<(), LayoutError> {
     if stopped() { Err(LayoutError::Stopped) } else { Ok(()) }
 }
 
+/// The words of a line, a bit each, that hold pointers of a chain whose first word begins a line; all of them where its
+/// places are no whole lines, or it has bytes.
+pub fn words(layout: ChainLayout) -> u8 {
+    let slots = slots(layout);
+    let is_of_lines = layout.pitch() % LINE as u64 == 0 && slots.iter().all(|slot| *slot < LINE / 8);
+    let whole = |slots: Vec<usize>| slots.into_iter().fold(0, |words, slot| words | 1 << slot);
+    if is_of_lines && !layout.is_of_bytes() { whole(slots) } else { u8::MAX }
+}
+
 /// Whether `offset` is where a node lies in a buffer of that many places.
 pub fn is_node(layout: ChainLayout, places: usize, offset: usize) -> bool {
     let pitch = layout.pitch() as usize;

@@ -116,7 +116,7 @@ fn each_quota_along_the_path_has_its_own_count() {
             ("sys/fs/cgroup/a/b/cpu.max", "100000 100000\n"),
             ("sys/fs/cgroup/a/b/cpu.stat", "nr_periods 9\nnr_throttled 0\n"),
             ("sys/fs/cgroup/a/cpu.max", above),
-            ("sys/fs/cgroup/a/cpu.stat", "nr_periods 9\nnr_throttled 7\n"),
+            ("sys/fs/cgroup/a/cpu.stat", "nr_periods 9\nnr_throttled 7\nthrottled_usec 450000\n"),
         ])
         .cgroup
         .unwrap()
@@ -125,6 +125,7 @@ fn each_quota_along_the_path_has_its_own_count() {
         file: format!("/sys/fs/cgroup/{name}/cpu.max"),
         cpus,
         throttled: Some(times),
+        throttled_us: (times > 0).then_some(450_000),
     };
     let (own, above) = (quota("a/b", 1.0, 0), quota("a", 2.0, 7));
     let both = found("200000 100000\n");

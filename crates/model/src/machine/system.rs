@@ -230,6 +230,9 @@ pub struct CpuQuota {
     /// Periods in which the kernel stopped the group for this quota since the group exists (`nr_throttled` of
     /// `cpu.stat`); `None` where the system does not count them.
     pub throttled: Option<u64>,
+    /// Time for which it stopped the group, added up over cpus, µs (`throttled_usec`); `None` as above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled_us: Option<u64>,
 }
 
 /// The file of each limit of control groups; `None` where there is no such limit.

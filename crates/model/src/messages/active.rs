@@ -13,6 +13,13 @@ messages! {
     Refusal active_failed(cell: &str, why: &str):
         { format!("{cell} in watch --active") }, { why }, "the other measurements go on";
 
+    /// A footprint within the declared size of a cache takes as long as memory.
+    Refusal active_level_is_memory(tier: &str, declared: Bytes):
+        { format!("{tier} in watch --active") },
+        { format!("no footprint within the {declared} that are declared is faster than memory: other programs or \
+            guests use all of it, or this machine has none") },
+        "watch at a quieter hour; `tiermark survey` shows where the curve leaves each cache";
+
     /// A budget of which reading the system leaves too little. Percent of a cpu: what it takes, the budget, one that
     /// would do.
     Refusal active_budget_spent(interval: f64, percent: [f64; 3], needed: f64):

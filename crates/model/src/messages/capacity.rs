@@ -68,7 +68,7 @@ messages! {
                 crate::count_of(cpus, "cpu")
             )
         },
-        "stop that work or wait until it ends, or run anyway with --force; `tiermark doctor` shows what is running";
+        "stop that work or wait until it ends (--wait), or run anyway with --force; `tiermark doctor` shows what is running";
 
     Warning others_busy(share: Share, programs: &str, since: &str):
         "other programs, and the kernel for them, used up to {share} of the cpus' time during a trial",

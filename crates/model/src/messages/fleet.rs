@@ -36,9 +36,9 @@ messages! {
     Note simulated(hosts: u64):
         { format!("SIMULATED: the numbers of {} are from a model, nothing was measured", count_of(hosts, "server")) };
 
-    /// A run that was ended early.
+    /// A run that was ended early, or lacks numbers.
     Note incomplete(host: &str):
-        "{host}: its run was ended early";
+        "{host}: its run was ended early, or lacks requested numbers";
 
     /// A host that is odd only at a less strict level. `family`: the one that is worse; `percent`: how it differs.
     Note nearly_odd(host: &str, family: &str, percent: f64):

@@ -1,6 +1,7 @@
 //! Messages about the system's health: errors of memory, and throttling for heat.
 
 use super::rows::messages;
+use crate::Share;
 use crate::written::count_of;
 
 /// Places that a sentence names.
@@ -32,6 +33,15 @@ messages! {
             format!("the core clock was lower{time}: caches and single cores may be faster than these numbers")
         },
         "check fans, airflow and power limits, let the machine cool and run again";
+
+    /// The cpu quota of a control group. `share`: of the time of one cpu.
+    Warning quota_stopped(times: u64, file: &str, share: Option<Share>):
+        {
+            let share = share.map_or_else(String::new, |share| format!(", {share} of the time"));
+            format!("a cpu quota stopped this program {} during the run{share}: {file}", count_of(times, "time"))
+        },
+        "stops are left out of the figures: each is of the time that the quota allows",
+        "for programs that run without a pause expect that much less, or raise the quota";
 
     Note errors_counted(corrected: Option<u64>, uncorrected: Option<u64>, soft: &[String], hard: &[String]):
         {

@@ -21,6 +21,14 @@ messages! {
 
     Note recovers_to(ns: Nanoseconds): "back to {ns}, the median of settled visits";
 
+    /// The visits that a time after other work is of, and those that were left out.
+    Note cold_visits(visits: usize, left_out: usize):
+        {
+            let more = format!("; {left_out} more began with a stall or a page fault");
+            let more = if left_out == 0 { "" } else { &more };
+            format!("median of {}{more}", crate::count_of(visits as u64, "visit"))
+        };
+
     /// Clock stamps were a visible part of a block; `share` of it.
     Note stamps_taken_out(share: Share): "corrected for clock stamps, {share:.1} of each block";
 
@@ -28,6 +36,11 @@ messages! {
     Note tail_of_blocks(accesses: u64): "mean of {accesses} accesses a block, disturbed blocks included";
 
     Note tail_of_operations(): "single operations, disturbed ones included";
+
+    /// A number that is derived from so many points at least is not given.
+    Note number_without_ground(least: usize):
+        "no number: it takes {least} points at least that are numbers themselves, and an interval no wider than the \
+            number; run again with --full or a longer --max-time";
 
     Note theoretical_peak(how: &str): "{how}";
 

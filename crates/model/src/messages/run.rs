@@ -1,12 +1,15 @@
 //! Messages of a run: steps that were skipped, and disturbances.
 
 use super::rows::messages;
-use crate::Bytes;
 use crate::written::count_of;
 
 messages! {
     Refusal no_time_left(step: &str):
         "{step}", "time budget used up", "raise --max-time";
+
+    /// Figures that a plan chooses when its curve has shown where the tiers are.
+    Refusal figures_not_reached(what: &str):
+        "{what}", "the latency curve, which shows where to measure, was not finished in time", "raise --max-time";
 
     Refusal curve_point_skipped(step: &str):
         "{step}", "time budget used up: left out of the curve", "raise --max-time";
@@ -48,7 +51,7 @@ messages! {
                 count_of(cpus, "cpu")
             )
         },
-        "stop that work or wait until it ends, choose idle cpus with --cpus, or measure anyway with --force \
+        "stop that work or wait until it ends (--wait), choose idle cpus with --cpus, or measure anyway with --force \
          (behind `--` of `check --run`); \
          `tiermark doctor` shows what is running";
 
@@ -77,24 +80,6 @@ messages! {
         { format!("{} during the run", steals("gave", share)) },
         "",
         "measure at another time, or on a guest with cpus of its own";
-
-    Warning memory_not_kept(steps: usize, of: usize, times: u64, limit: Option<Bytes>):
-        "not all memory could be kept between visits",
-        {
-            let times = count_of(times, "time");
-            format!(
-                "{steps} of {of} steps allocated and filled memory again ({times} in all), so they got fewer visits in \
-                 the same time"
-            )
-        },
-        {
-            match limit {
-                Some(limit) => format!(
-                    "raise --max-mem, which is {limit} (at most half of the free memory is used), or --max-time"
-                ),
-                None => "stop programs that hold memory, or raise --max-time".to_owned(),
-            }
-        };
 
     Warning journal_damaged(line: usize, path: &str, error: &str):
         "line {line} of the journal {path} is damaged ({error})", "that line and all lines after it are lost", "";

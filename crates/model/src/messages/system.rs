@@ -27,8 +27,4 @@ messages! {
         "DRAM is measured over 512 MiB or more if that much memory is free; a larger cache would serve part of the \
             accesses",
         "see 'Not seen' of `tiermark machine`; the curve of `tiermark latency` shows the size";
-
-    Warning load_average(load: f64, cpus: usize):
-        "load average {load:.2} on {cpus} cpus", "other work is running",
-        "measure on a quiet machine: `tiermark doctor` shows what is running";
 }

@@ -45,7 +45,7 @@ pub enum ReasonCode {
     Drift,
     /// The tool's own cost is a visible part of the value.
     Overhead,
-    /// The system throttles or shares the measured resource (cpu quota, swap in use, …).
+    /// The system throttles or shares the measured resource (swap in use, …).
     System,
 }
 
@@ -53,9 +53,7 @@ impl Reason {
     /// Kind of the doubt.
     pub fn code(&self) -> ReasonCode {
         match self {
-            Self::Refused { .. } | Self::Broken { .. } | Self::Quota { .. } | Self::CachesAnswer { .. } => {
-                ReasonCode::System
-            }
+            Self::Refused { .. } | Self::Broken { .. } | Self::CachesAnswer { .. } => ReasonCode::System,
             Self::Nothing { .. } | Self::Evicted => ReasonCode::Disturbed,
             Self::Impossible { .. }
             | Self::BelowCycle { .. }
@@ -63,7 +61,9 @@ impl Reason {
             | Self::AbovePeak { .. }
             | Self::StillRising { .. }
             | Self::NoPlateau { .. } => ReasonCode::Implausible,
-            Self::NotResolved { .. } | Self::NotOneStep { .. } | Self::AnotherLine { .. } => ReasonCode::Imprecise,
+            Self::NotResolved { .. } | Self::TooWide { .. } | Self::NotOneStep { .. } | Self::AnotherLine { .. } => {
+                ReasonCode::Imprecise
+            }
             Self::Quantised { .. } | Self::CoarseClock { .. } => ReasonCode::Quantised,
             Self::Elsewhere { .. } | Self::Dealt { .. } => ReasonCode::WrongNode,
             Self::PlaceUnseen { .. } => ReasonCode::Unproven,

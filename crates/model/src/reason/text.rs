@@ -6,7 +6,7 @@ use super::{Nothing, Reason};
 use crate::count_of;
 use crate::page::PageKind;
 use crate::refusal::Refusal;
-use crate::units::{Bytes, Nanoseconds, Rate, RateUnit};
+use crate::units::{Bytes, Nanoseconds, Rate, RateUnit, Unit};
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -84,9 +84,18 @@ impl Reason {
                 write!(f, "not in a steady state: caches were still filling in {} of the visits", percent(*unsettled))
             }
             Self::Scattered { half_width } => write!(f, "visits differ: interval ±{}", percent(*half_width)),
-            Self::BelowRecord { record, is_time, date } => {
+            Self::BelowRecord { record, is_time, date, clocks } => {
                 let record = time_or_rate(record, *is_time);
-                write!(f, "this machine's record is {record} on {date}: a neighbour may have been there all the time")
+                write!(f, "this machine's record is {record} on {date}: ")?;
+                match clocks {
+                    Some([then, now]) => write!(
+                        f,
+                        "the core clock was {:.1} GHz then and is {:.1} GHz now, which explains most of it",
+                        then / 1e9,
+                        now / 1e9
+                    ),
+                    None => f.write_str("a neighbour may have been there all the time"),
+                }
             }
             Self::Disagrees { with, here, there, is_time, apart } => {
                 let [here, there] = [here, there].map(|median| time_or_rate(median, *is_time));
@@ -104,6 +113,13 @@ impl Reason {
                     "median {idle} when idle, but {loaded} under load (step {with}): a load cannot lower the latency"
                 )
             }
+            Self::TooWide { low, high, unit } => {
+                let [low, high] = [low, high].map(|end| match unit {
+                    Unit::BytesPerSecond => rate(end).to_string(),
+                    _ => of_unit(*end, *unit),
+                });
+                write!(f, "the points allow anything from {low} to {high}")
+            }
             Self::Told { text, .. } => f.write_str(text),
             _ => self.write_state(f),
         }
@@ -118,6 +134,16 @@ impl Reason {
     pub fn unresolved(&self) -> Option<String> {
         let Self::NotResolved { low, high, why } = self else { return None };
         Some(format!("{}: {}", size_range(*low, *high), why.words()))
+    }
+
+    /// The core's clock with the record and now, cycles per second, where that is why a number falls short of it.
+    pub fn record_clocks(&self) -> Option<[f64; 2]> {
+        if let Self::BelowRecord { clocks, .. } = self { *clocks } else { None }
+    }
+
+    /// The sizes between which a tier ends; `None` for any other reason, and where nothing bounds its size.
+    pub fn bounds(&self) -> Option<(Bytes, Bytes)> {
+        if let Self::NotResolved { low, high: Some(high), .. } = self { Some((*low, *high)) } else { None }
     }
 
     /// The machine's record that a number falls short of, in the number's unit; `None` for any other reason.
@@ -147,11 +173,10 @@ impl Reason {
                 write!(f, "{faults} major page faults inside shots: memory is being swapped")
             }
             Self::MinorFaults { faults, shots } => write!(f, "{faults} minor page faults inside {shots} shots"),
-            Self::Quota { allowed, busy } => write!(f, "the cgroup allows {allowed} cpus, the step ran on {busy}"),
             Self::Overhead { share } => {
                 write!(f, "stamps were {} of the blocks before they were subtracted", percent(*share))
             }
-            Self::FewPoints { points, of } => write!(f, "{points} of {of} sizes have a number"),
+            Self::FewPoints { points, of } => write!(f, "{points} of {of} points have a number"),
             Self::StillRising { by } => {
                 write!(f, "twice the footprint takes {} longer: caches serve some accesses", percent(*by))
             }
@@ -204,6 +229,17 @@ fn rounded(size: Bytes) -> Bytes {
         _ => 10.0,
     };
     Bytes(((value / step).round() * step * unit as f64).round() as u64)
+}
+
+/// A number of a unit that shapes are told in, without needless digits.
+fn of_unit(value: f64, unit: Unit) -> String {
+    match unit {
+        Unit::Ratio => percent(value),
+        Unit::Bytes => rounded(Bytes(value.max(0.0) as u64)).to_string(),
+        Unit::Ns => Nanoseconds(value).to_string(),
+        _ if value.fract() == 0.0 => format!("{value:.0}"),
+        _ => format!("{value:.1}"),
+    }
 }
 
 fn percent(share: f64) -> String {

@@ -124,6 +124,11 @@ pub struct WatchPing {
 }
 
 impl WatchBest {
+    /// The best that is known of this watch; `None` before the first visit.
+    pub fn reached(&self) -> Option<f64> {
+        self.capability.or(self.so_far).or(self.now)
+    }
+
     /// The same of what is measured no more.
     #[must_use]
     pub fn not_now(self) -> Self {

@@ -1,18 +1,20 @@
 //! The cells that are visited: sharp steps of other probes, with footprints that suit a long watch.
 
-use tiermark_engine::{Lab, Probe};
+use tiermark_engine::{Host, Lab, Probe};
 use tiermark_model::messages::active as says;
 use tiermark_model::{
     Before, Bytes, ChainLayout, CpuId, Effort, IdSet, KIB, Labels, Layout, MIB, Machine, MemPolicy, Metric, PageKind,
     Refusal, RegionSetup, Request, Role, Scope, Setup, Step, StopRule, ThreadSetup,
 };
 
+use super::held;
 use crate::bandwidth::{self, BandwidthParams, ThreadCount};
+use crate::found::{Found, FoundTier};
 use crate::latency::{self, LatencyParams};
 use crate::memory_kinds::quiet_cpu;
 use crate::residency::{INNER, inner_bytes, shared_cache};
 use crate::steps::{default_page, scope_cpus, setup};
-use crate::tiers::{Tier, ladder};
+use crate::tiers::{Tier, ladder_of};
 
 /// Memory of a cell of DRAM at most, unless that would lie within the caches.
 const DRAM_MOST: u64 = 256 * MIB;
@@ -26,6 +28,8 @@ const BEYOND_CACHES: u64 = 2;
 const RANGE_PARTS: [u64; 2] = [4, 2];
 /// Bytes of the range at most, unless closer caches would hold it: to read it takes a millisecond.
 const RANGE_MOST: u64 = 8 * MIB;
+/// Part of the time of memory from which on a level is none: its accesses miss.
+pub(super) const MEMORY: f64 = 0.8;
 /// Accesses of a look at what a cache still holds: 50 µs of hits.
 const LOOKS: u32 = 2048;
 /// Cpus that are pinged at most: partners at distance 1, 2 and 4 show which of eight lie together.
@@ -70,14 +74,21 @@ pub(super) struct Cells {
 ///
 /// # Errors
 /// A [`Refusal`] where not even the first level can be measured.
-pub(super) fn cells(lab: &Lab, seed: u64) -> Result<Cells, Refusal> {
+pub(super) fn cells(host: &mut dyn Host, seed: u64) -> Result<Cells, Refusal> {
+    let lab = &host.lab().clone();
     let machine = &lab.machine;
     let cpus = scope_cpus(&Scope::default(), machine)?;
     let cpu = quiet_cpu(machine, &cpus).ok_or_else(|| tiermark_model::messages::plan::no_cpu("watch --active"))?;
     let only: IdSet = [cpu].into_iter().collect();
     let mut cells = Cells { cpu, ..Cells::default() };
     let scope = Scope { cpus: Some(only.clone()), max_mem: dram_cap(machine, &only, &mut cells), ..Scope::default() };
-    let tiers = ladder(machine, &only, &scope).tiers;
+    let found = held::tiers(host, lab, cpu, seed)?;
+    let mut tiers = ladder_of(machine, &only, &scope, &found).tiers;
+    let shared = shared_level(&found, machine, cpu);
+    if let Shared::Memory(declared) = shared {
+        tiers.retain(|tier| tier.name != "L3");
+        cells.refused.push(says::active_level_is_memory("L3", declared));
+    }
     let level = |tier: &Tier| match tier.name.strip_prefix('L') {
         Some(number) => number.parse().ok().map(Some),
         None => (tier.name.starts_with("DRAM") && scope.max_mem.is_some()).then_some(None),
@@ -94,7 +105,8 @@ pub(super) fn cells(lab: &Lab, seed: u64) -> Result<Cells, Refusal> {
     for (level, tier) in rungs.iter().filter(|(level, _)| matches!(level, None | Some(1))) {
         cells.cells.push(table.bandwidth(*level, tier.stream_bytes)?);
     }
-    cells.cells.extend(kept(machine, cpu, seed).filter(|_| scope.max_mem.is_some()));
+    let holds = if let Shared::Holds(bytes) = shared { Some(bytes) } else { None };
+    cells.cells.extend(holds.and_then(|bytes| kept(machine, cpu, bytes, seed)).filter(|_| scope.max_mem.is_some()));
     cells.pinged = machine.cores_first(&cpus).into_iter().take(PINGED).collect();
     cells.pinged.sort_unstable();
     // A host whose cpus stay where they are makes none answer: its first visit is the last.
@@ -102,6 +114,35 @@ pub(super) fn cells(lab: &Lab, seed: u64) -> Result<Cells, Refusal> {
         cells.cells.push(pings(&cells.pinged, seed));
     }
     Ok(cells)
+}
+
+/// What a footprint in the third level is, by measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shared {
+    /// The cache holds so many bytes at least.
+    Holds(u64),
+    /// No footprint beyond the second level is faster than memory, whatever size is declared.
+    Memory(Bytes),
+    /// None is declared.
+    Absent,
+}
+
+/// The third level as a curve shows it; as it is declared where there is no curve.
+fn shared_level(found: &Found, machine: &Machine, cpu: CpuId) -> Shared {
+    // A hit takes what the cell of the third level measures.
+    let declared = shared_cache(machine, cpu).filter(|cache| cache.level == 3).and_then(|cache| cache.bytes);
+    let Some(declared) = declared else { return Shared::Absent };
+    if found.tiers.is_empty() {
+        return Shared::Holds(declared);
+    }
+    // Where others evict its lines a cache has no plateau, but is faster than memory beyond what closer caches hold.
+    let beyond = INNER * inner_bytes(machine, cpu);
+    let is_faster = |ns: f64| found.memory.is_none_or(|(_, memory)| ns < memory / 2.0);
+    let is_cache = |tier: &FoundTier| tier.plateau.is_some() || (tier.rung > beyond && is_faster(tier.ns));
+    match found.tiers.iter().find(|tier| tier.level == 3 && is_cache(tier)) {
+        Some(tier) => Shared::Holds(declared.min(tier.plateau.map_or(tier.rung, |(_, to)| to))),
+        None => Shared::Memory(Bytes(declared)),
+    }
 }
 
 /// Most memory of a cell of DRAM; `None`, with a refusal, if there is too little.
@@ -169,10 +210,8 @@ impl Table<'_> {
     }
 }
 
-/// A range that the shared cache holds and no closer one, of which each visit sees what is left of it.
-fn kept(machine: &Machine, cpu: CpuId, seed: u64) -> Option<Planned> {
-    // A hit takes what the cell of the third level measures.
-    let bytes = shared_cache(machine, cpu).filter(|cache| cache.level == 3)?.bytes?;
+/// A range of what the shared cache holds that no closer one does, of which each visit sees what is left of it.
+fn kept(machine: &Machine, cpu: CpuId, bytes: u64, seed: u64) -> Option<Planned> {
     let inner = INNER * inner_bytes(machine, cpu);
     let largest = RANGE_MOST.max(2 * inner);
     let range = RANGE_PARTS.iter().map(|part| (bytes / part).min(largest)).find(|range| *range > inner)?;

@@ -5,6 +5,7 @@
 //! against the machine's record. `docs/methods/watch.md` describes the method.
 
 mod cells;
+mod held;
 mod lasting;
 mod overhead;
 mod pings;
@@ -21,7 +22,7 @@ use tiermark_model::messages::active as says;
 use tiermark_model::{Machine, Metric, Refusal, Step, Unit, WatchActive, WatchBest, WatchShared};
 use tiermark_stats::Side;
 
-use cells::{Cells, Figure, Planned, cells};
+use cells::{Cells, Figure, MEMORY, Planned, cells};
 use lasting::Lasting;
 use overhead::Overhead;
 use pings::Pings;
@@ -95,7 +96,7 @@ impl Active {
     /// # Errors
     /// A [`Refusal`] where nothing can be measured.
     pub fn prepare(host: &mut dyn Host, options: Options, record: Record<'_>) -> Result<Self, Refusal> {
-        let planned = cells(host.lab(), options.seed)?;
+        let planned = cells(host, options.seed)?;
         let Cells { cpu, cells, pinged, refused } = planned;
         let mut active = Self {
             cells: Vec::new(),
@@ -252,8 +253,12 @@ impl Active {
             bandwidth: of(Figure::Bandwidth(level)),
             bandwidth_bytes: bytes(Figure::Bandwidth(level)),
         };
+        // Other work may have all of the cache while its cell is made. What was never faster than memory is none of it.
+        let ends = latency(Some(3)).zip(latency(None)).map(|(l3, dram)| (l3.reached(), dram.reached()));
+        let is_memory = matches!(ends, Some((Some(l3), Some(dram))) if l3 >= MEMORY * dram);
+        let latency = |level| latency(level).filter(|_| level != Some(3) || !is_memory);
         let mut l3 = of(Figure::Kept).map_or_else(WatchShared::default, |_| self.lasting.shown(at));
-        (l3.latency, l3.latency_bytes) = (latency(Some(3)), bytes(Figure::Latency(Some(3))));
+        (l3.latency, l3.latency_bytes) = (latency(Some(3)), bytes(Figure::Latency(Some(3))).filter(|_| !is_memory));
         l3.kept_bytes = bytes(Figure::Kept);
         if !is_visited(Figure::Kept) {
             (l3.kept, l3.lasts) = (l3.kept.map(WatchBest::not_now), l3.lasts.map(WatchBest::not_now));

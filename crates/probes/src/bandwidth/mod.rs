@@ -109,7 +109,7 @@ pub static PROBE: Probe = Probe {
     subject: Subject::Memory,
     summary: "Bytes a second, by size, operation, kernel, threads",
     page: include_str!("../../../../docs/methods/bandwidth.md"),
-    shapes: &[Purpose::Scaling, Purpose::Buffer],
+    aids: &[Purpose::Curve],
     study: |request, lab| Ok(Box::new(BandwidthStudy::new(request, lab)?)),
 };
 

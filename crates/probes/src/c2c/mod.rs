@@ -59,7 +59,7 @@ pub static PROBE: Probe = Probe {
     subject: Subject::Memory,
     summary: "Time of a cache line from core to core, and contention",
     page: include_str!("../../../../docs/methods/c2c.md"),
-    shapes: &[],
+    aids: &[],
     study: |request, lab| Ok(Box::new(C2cStudy::new(request, lab)?)),
 };
 

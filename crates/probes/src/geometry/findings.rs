@@ -9,6 +9,7 @@ use tiermark_model::{
 use super::solve::{FULL, Level, Strided, Ways, line, neighbours, off_step, placed_at_random, ways};
 use super::solver_input::{AGREE, GeometryCurves};
 use crate::chasing::{bounds, resting_on};
+use crate::ground::{Says, grounded};
 use crate::ladder::derived;
 
 /// Levels whose ways are looked for; slices of last levels are hashed.
@@ -218,7 +219,9 @@ impl<'a> LevelView<'a> {
                 found.notes.push(shapes::another_size_declared(Bytes(bytes), Bytes(value), self.guest));
             }
         }
-        Some(found)
+        let curve = self.seen.chases.iter().filter(|(layout, _)| *layout == self.seen.curve_layout);
+        let curve: Vec<&Observation> = curve.map(|(_, o)| *o).collect();
+        Some(grounded(found, &curve, curve.len(), Says::Bend))
     }
 
     fn time(&self) -> Option<Finding> {
@@ -239,8 +242,8 @@ impl<'a> LevelView<'a> {
                 found.notes.push(shapes::other_ways_declared(ways, u64::from(ways) > solved.ways.value));
             }
         }
-        let mut out = vec![found];
-        if let (Some(way), Some(line)) = (solved.way_bytes, line) {
+        let mut out = vec![grounded(found, &decides, decides.len(), Says::Level)];
+        if let (Some(way), Some(line)) = (solved.way_bytes.filter(|_| out[0].value.is_some()), line) {
             let mut sets =
                 resting_on(&decides, Quantity::GeometrySets, self.labels(), Some((way / line) as f64), Unit::Count);
             sets.notes.push(shapes::way_in_lines(Bytes(way), line));

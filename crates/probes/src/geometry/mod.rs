@@ -57,7 +57,7 @@ pub static PROBE: Probe = Probe {
     subject: Subject::Memory,
     summary: "Line, size, ways, sets and sharing of each cache level",
     page: include_str!("../../../../docs/methods/geometry.md"),
-    shapes: &[],
+    aids: &[],
     study: |request, lab| Ok(Box::new(GeometryStudy::new(request, lab)?)),
 };
 

@@ -5,6 +5,7 @@ use tiermark_model::{Finding, Grade, Interval, Labels, Observation, PageKind, Pu
 
 use super::curve_spec::{CurveSpec, LOAD};
 use super::pauses::{LoadPoint, by_pressure, knee_of, monotone, rising};
+use crate::ground::{Says, grounded};
 use crate::ladder::{derived, with_purpose};
 
 /// Bandwidth lost at full pressure counts as overload beyond this share: twice what a point may be off.
@@ -108,7 +109,10 @@ impl Reading<'_> {
             beside[beside.len() - 1].rate.into(),
         );
         let found = self.finding(Quantity::LoadedKnee, Some(knee.rate), Unit::BytesPerSecond, beside);
-        Some(Finding { interval, ..found.with_notes([note]) })
+        let found = Finding { interval, ..found.with_notes([note]) };
+        let loaded: Vec<&Observation> =
+            self.points.iter().filter(|(point, _)| point.pause.is_some()).map(|(_, seen)| *seen).collect();
+        Some(grounded(found, &loaded, loaded.len(), Says::Bend))
     }
 
     /// The most that the injectors moved beside the chaser.

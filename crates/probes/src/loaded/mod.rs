@@ -37,7 +37,7 @@ pub static PROBE: Probe = Probe {
     subject: Subject::Memory,
     summary: "Latency while other cores read or write at a rising rate",
     page: include_str!("../../../../docs/methods/loaded-latency.md"),
-    shapes: &[],
+    aids: &[],
     study: |request, lab| Ok(Box::new(LoadedStudy::new(request, lab)?)),
 };
 

@@ -13,6 +13,7 @@ use super::LoadedParams;
 use super::curve::points_of;
 use super::curve_spec::{CurveSpec, LOAD, LoadSite, Traffic};
 use super::pauses::{FIRST, next};
+use crate::chasing::Chase;
 use crate::footprints::memory_cap;
 use crate::memory_kinds::{far_unmeasured, quiet_cpu};
 use crate::mix::Mix;
@@ -272,10 +273,8 @@ impl LoadedStudy {
             .whole(Labels::SIZE, site.chain.0)
             .text(Labels::CPUS, site.chaser);
         let labels = labels.text(Labels::STATISTIC, MEDIAN);
-        let role = Role::Chase { chains: 1 };
-        let layout = Layout::Chain(ChainLayout::Groups);
-        let setup =
-            setup(&[site.chaser], site.chain, site.place.node, self.task.page(), layout, &role, self.task.request.seed);
+        let chase = Chase::of_memory(site.chaser, site.chain.0, site.place.node, self.task.page());
+        let setup = chase.setup(self.task.request.seed);
         let precision = self.task.precision(PRECISION);
         let stop = StopRule { precision, ..point_stop(self.task.effort()) };
         Step { id: site.id("unloaded"), labels, phase: 0, metric: Metric::Latency, setup, stop }

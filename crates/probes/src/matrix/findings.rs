@@ -13,6 +13,7 @@ use tiermark_engine::Lab;
 use super::groups::CpuGroup;
 use crate::bandwidth::mix;
 use crate::ceilings::{Ceiling, Stated, lines_for_each_byte, traffic_for_each_byte};
+use crate::ground::{Says, grounded};
 use crate::ladder::{derived, finding, overhead_note, quotient};
 
 /// The observations, with a doubt on those whose footprint the caches can hold: then it is not the node that answers.
@@ -202,7 +203,10 @@ pub(super) fn best_weights(observations: &[Observation]) -> Vec<Finding> {
         if sweep.len() > 1 && told.insert(best.step.clone()) {
             let mut one = derived(best, Quantity::InterleaveBest, best.labels.clone(), value(best), best.unit);
             one.interval = best.interval;
-            found.push(one.with_notes(beside(best, &sweep, observations)));
+            let asked = observations.iter().filter(|o| o.labels.is(Labels::POLICY, "weighted") && same(&o)).count();
+            // Two that the user named are compared; the best of a sweep lies between others.
+            let says = if asked > Says::Level.least() { Says::Level } else { Says::Quotient };
+            found.push(grounded(one.with_notes(beside(best, &sweep, observations)), &sweep, asked, says));
         }
     }
     found

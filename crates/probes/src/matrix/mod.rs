@@ -99,7 +99,7 @@ pub static PROBE: Probe = Probe {
     subject: Subject::Memory,
     summary: "Latency and bandwidth from each node's cpus to each memory",
     page: include_str!("../../../../docs/methods/matrix.md"),
-    shapes: &[],
+    aids: &[],
     study: |request, lab| Ok(Box::new(MatrixStudy::new(request, lab)?)),
 };
 

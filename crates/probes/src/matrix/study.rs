@@ -4,8 +4,8 @@ use tiermark_engine::Lab;
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Effort, IdSet, Labels, Layout, MemPolicy, Metric, NodeId, Note, PageKind, Plan, Purpose,
-    Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, ThreadSetup,
+    Bytes, CpuId, Effort, IdSet, Labels, Layout, MemPolicy, Metric, NodeId, Note, PageKind, Plan, Purpose, Refusal,
+    RegionSetup, Request, Role, Setup, Step, StopRule, ThreadSetup,
 };
 
 use super::groups::{CpuGroup, MatrixThreads, Origin, groups, of_each_kind};
@@ -14,6 +14,7 @@ use super::ops::{LATENCY, work};
 use super::sides::{columns, rows};
 use super::{MatrixParams, Policy};
 use crate::ceilings::Stated;
+use crate::chasing::Chase;
 use crate::footprints::{Shares, dram_bytes, dram_bytes_over};
 use crate::steps::{check_size, no_kernel, one_cpu};
 use crate::task::Task;
@@ -236,9 +237,8 @@ impl MatrixStudy {
         let crew = MatrixThreads { cpus: vec![cpu], span: "one".into() };
         let spot = RowJob { group, crew: &crew, op: LATENCY };
         let labels = Labels::new().whole(Labels::NODE, u64::from(node));
-        let role = Role::Chase { chains: 1 };
-        let layout = Layout::Chain(ChainLayout::Groups);
-        let setup = self.setup(&crew, size, &role, layout, &|_| ThreadMemory::on(node));
+        let chase = Chase::of_memory(cpu, size.0, Some(node), self.memory.page);
+        let setup = chase.setup(self.task.request.seed);
         Ok(self.step(spot, &format!("node{node}"), Metric::Latency, labels.whole(Labels::SIZE, size.0), setup))
     }
 

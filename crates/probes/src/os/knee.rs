@@ -8,10 +8,10 @@ use tiermark_model::{
 };
 use tiermark_stats::{Curve, XScale, knee};
 
+use crate::ground::Says;
+
 /// Kneedle's sensitivity: the paper's advice.
 const SENSITIVITY: f64 = 1.0;
-/// Fewer sizes show no bend.
-const FEWEST: usize = 5;
 /// Bandwidth that differs by less, relative, is no rise.
 const RISE: f64 = 0.10;
 
@@ -60,12 +60,13 @@ impl Course<'_> {
     fn finding(mut self) -> Option<Finding> {
         self.points.sort_by_key(|(size, _, _)| *size);
         self.points.dedup_by_key(|(size, _, _)| *size);
-        if self.asked() < FEWEST {
+        let fewest = Says::Bend.least();
+        if self.asked() < fewest {
             return None;
         }
         let on = self.rests_on();
         let all = 0..self.points.len();
-        if self.points.len() < FEWEST {
+        if self.points.len() < fewest {
             return Some(self.finding_at(None, all, [shapes::too_few_points(), on]));
         }
         let curve: Vec<(f64, f64)> = self.points.iter().map(|(size, rate, _)| (*size as f64, *rate)).collect();

@@ -63,7 +63,7 @@ pub static PROBE: Probe = Probe {
     subject: Subject::System,
     summary: "System calls, processes, switches, pipes, page faults",
     page: include_str!("../../../../docs/methods/os.md"),
-    shapes: &[],
+    aids: &[],
     study: |request, lab| Ok(Box::new(OsStudy::new(request, lab)?)),
 };
 

@@ -7,6 +7,7 @@ use super::limits::{limit, used_once};
 use super::ranges::{AGREE, FAINT, Range, WaitPoint, inner_of, ranges, tier_of};
 use super::{FLUSHED, Use};
 use crate::chasing::resting_on;
+use crate::ground::{Says, grounded};
 use crate::ladder::{derived, description, with_purpose};
 
 /// All findings.
@@ -134,7 +135,8 @@ fn half_life(machine: &Machine, range: &Range<'_>) -> Option<Finding> {
         Some(_) if is_gone => labels = labels.text(Labels::STATISTIC, "at most"),
         Some(_) => {}
     }
-    Some(resting_on(&evidence, Quantity::ResidencyHalfLife, labels, found.or(longest), Unit::Ns))
+    let found = resting_on(&evidence, Quantity::ResidencyHalfLife, labels, found.or(longest), Unit::Ns);
+    Some(grounded(found, &evidence, evidence.len(), Says::Quotient))
 }
 
 #[cfg(test)]

@@ -108,7 +108,7 @@ pub static PROBE: Probe = Probe {
     subject: Subject::Memory,
     summary: "How long the shared cache keeps lines used once or again",
     page: include_str!("../../../../docs/methods/residency.md"),
-    shapes: &[],
+    aids: &[],
     study: |request, lab| Ok(Box::new(ResidencyStudy::new(request, lab)?)),
 };
 

@@ -5,6 +5,7 @@ use tiermark_model::{Finding, Interval, Labels, Note, Observation, Purpose, Quan
 use tiermark_stats::{Curve, XScale, knee};
 
 use super::ramp::{Course, IN_PROPORTION, Limit, Planned, Ramp, ramps};
+use crate::ground::{Says, grounded};
 use crate::ladder::{product, with_range};
 
 /// Bytes of a line.
@@ -58,13 +59,15 @@ impl Ramp<'_> {
             high: range.high * self.planned.lines * 1e-9 / LINE,
             ..range
         });
-        Some(with_range(found, range, 0.0))
+        Some(grounded(with_range(found, range, 0.0), &[single, latency], 2, Says::Quotient))
     }
 
     /// How many threads it takes: the bend of the ramp, or, with few points, the fewest that reach its level.
     pub(super) fn knee(&self) -> Option<Finding> {
         let cores = &self.points[..self.cores];
-        if self.course() != Course::Level || cores.len() < 2 {
+        // A machine of two cores has no more counts, and no knee.
+        let has_all = self.cut_off().is_none();
+        if self.course() != Course::Level || cores.len() < 2 || (has_all && cores.len() < Says::Level.least()) {
             return None;
         }
         let bend = knee(cores, Curve::ConcaveIncreasing, XScale::Linear, SENSITIVITY);
@@ -74,7 +77,8 @@ impl Ramp<'_> {
         };
         let seen: Vec<&Observation> = self.seen.iter().copied().take(self.cores).collect();
         let found = self.finding(Quantity::ScaleKnee, Some(threads), Unit::Count, &seen);
-        Some(found.with_notes([how].into_iter().chain(self.cut_off())))
+        let found = grounded(found.with_notes([how]), &seen, self.planned.cores, Says::Level);
+        Some(found.with_notes(self.cut_off()))
     }
 
     /// The level of the ramp, with what it is the limit of and its shares of what is known; where no level was seen,

@@ -47,7 +47,7 @@ pub static PROBE: Probe = Probe {
     subject: Subject::Memory,
     summary: "Bandwidth of a node as threads are added, and its limit",
     page: include_str!("../../../../docs/methods/scale.md"),
-    shapes: &[],
+    aids: &[],
     study: |request, lab| Ok(Box::new(ScaleStudy::new(request, lab)?)),
 };
 

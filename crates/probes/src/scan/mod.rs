@@ -54,7 +54,7 @@ pub static PROBE: Probe = Probe {
     subject: Subject::Memory,
     summary: "Slow regions of memory: latency and bandwidth of each GiB",
     page: include_str!("../../../../docs/methods/scan.md"),
-    shapes: &[],
+    aids: &[],
     study: |request, lab| Ok(Box::new(ScanStudy::new(request, lab)?)),
 };
 

@@ -7,7 +7,8 @@ use tiermark_model::{Finding, Grade, Labels, Metric, Note, Observation, Purpose,
 use tiermark_stats::{OUTLYING, max, median, min, modified_z};
 
 use crate::chasing::resting_on;
-use crate::ladder::with_purpose;
+use crate::ground::{Says, grounded};
+use crate::ladder::{quotient, with_purpose, with_range};
 
 /// A region is slow from this many times the median on: where all others agree within a percent, two percent more are
 /// far away by any statistic, and no fault.
@@ -63,16 +64,16 @@ fn of_node(node: u64, op: &str, mut seen: Vec<&Observation>) -> Vec<Finding> {
         return vec![found];
     }
     let scores = modified_z(&values).unwrap_or_default();
-    let slow = seen.iter().zip(scores).filter_map(|(seen, score)| slow(seen, score, centre));
+    let slow = seen.iter().zip(scores).filter_map(|(seen, score)| slow(seen, score, (centre, middle)));
     std::iter::once(found).chain(slow).collect()
 }
 
 /// A region that is slow: beyond Iglewicz and Hoaglin's limit, and by enough to matter.
-fn slow(seen: &Observation, score: f64, centre: f64) -> Option<Finding> {
+fn slow(seen: &Observation, score: f64, (centre, middle): (f64, &Observation)) -> Option<Finding> {
     let value = seen.value?;
-    let (times, far) = match seen.metric {
-        Metric::Latency => (value / centre, score),
-        Metric::Bandwidth => (centre / value, -score),
+    let (times, far, range) = match seen.metric {
+        Metric::Latency => (value / centre, score, quotient(seen, middle)),
+        Metric::Bandwidth => (centre / value, -score, quotient(middle, seen)),
     };
     if times < SLOW || far <= OUTLYING {
         return None;
@@ -82,7 +83,7 @@ fn slow(seen: &Observation, score: f64, centre: f64) -> Option<Finding> {
     if seen.verdict.grade == Grade::Bound {
         found.notes.push(says::slow_if_bound_is_true());
     }
-    Some(found)
+    Some(grounded(with_range(found, range, 0.0), &[seen, middle], 2, Says::Quotient))
 }
 
 #[cfg(test)]

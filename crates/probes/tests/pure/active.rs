@@ -4,7 +4,7 @@ use tiermark_engine::Host;
 use tiermark_machine::synth::Synth;
 use tiermark_model::{GIB, MIB, Machine, WatchActive};
 use tiermark_probes::active::{Active, Options};
-use tiermark_sim::{Neighbours, SimHost, SimOptions, Visitor};
+use tiermark_sim::{Neighbours, SimCache, SimCore, SimHost, SimOptions, Visitor};
 
 const OPTIONS: Options = Options { budget: 0.01, interval: 1.0, seed: 1 };
 
@@ -57,6 +57,30 @@ fn every_figure_comes_to_its_capability() {
     assert_eq!((seen.l1.latency.unwrap().record, seen.l2.latency.unwrap().record), (Some(1.3), None));
     assert_eq!((seen.pings.len(), seen.clusters.len(), seen.moves), (12, 1, 0));
     assert!(seen.memory_bytes < 600 * MIB, "{}", seen.memory_bytes);
+}
+
+/// A hypervisor that declares the L3 of the host: an L3 of 166 ns was shown, of a footprint in memory.
+#[test]
+fn footprints_lie_within_what_is_held_and_not_within_what_is_declared() {
+    let seen = |held: u64| {
+        let synth = Synth { cores_per_node: 2, l3_bytes: 480 * MIB, node_bytes: 64 * GIB, ..Synth::default() };
+        let caches = vec![SimCache { level: 3, bytes: held, ways: 16 }];
+        let core = SimCore { caches, ..SimCore::default() };
+        let kernels = tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect();
+        let mut host = SimHost::new(synth.machine().unwrap(), kernels, SimOptions { core, ..SimOptions::default() });
+        watched(&mut host, 30)
+    };
+    for held in [40 * MIB, 16 * MIB] {
+        let (active, refused) = seen(held);
+        let now = |best: Option<tiermark_model::WatchBest>| best.and_then(|best| best.now).unwrap();
+        assert!(now(active.l3.latency) < 0.5 * now(active.dram.latency), "{held}: {:?}", active.l3);
+        assert!(active.l3.latency_bytes.unwrap() <= held && active.l3.kept_bytes.unwrap() <= held, "{held}");
+        assert_eq!(refused, 0);
+    }
+    // No more than L2 holds: there is no L3, and a warning says so.
+    let (active, refused) = seen(MIB);
+    assert_eq!((active.l3.latency, active.l3.kept, refused), (None, None, 1), "{:?}", active.l3);
+    assert!(active.l2.latency.is_some() && active.dram.latency.is_some());
 }
 
 #[test]

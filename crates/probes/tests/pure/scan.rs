@@ -74,8 +74,6 @@ fn every_region_has_memory_of_its_own_and_both_numbers_of_it() {
     assert!(regions.len() > 16, "{regions:?}");
     assert_eq!(experiment.observations.len(), 2 * regions.len());
     assert!(experiment.observations.iter().all(|o| o.value.is_some() && o.allocations == 1), "{experiment:#?}");
-    // One allocation of each region and no other: the next would be of pages that another region had.
-    assert!(experiment.observations.iter().all(|o| o.disturbance.allocations_remade == 0));
     let medians: Vec<&Finding> = experiment.findings.iter().filter(|f| f.metric == Quantity::ScanMedian).collect();
     assert_eq!(medians.len(), 4, "two nodes, two numbers");
 }

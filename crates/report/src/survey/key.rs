@@ -45,6 +45,10 @@ pub(super) fn key<'a>(survey: &Survey<'a>) -> Page {
     parts.extend(only.map(|cpus| format!("all cores: not measured, only one core (cpu\u{a0}{cpus}) was in scope")));
     let about = sizes().any(|size| matches!(size, TierSize::Measured(_)));
     parts.extend(about.then(|| "~ before a size: within 10 %".to_owned()));
+    let in_part = sizes().any(|size| matches!(size, TierSize::Part { .. }));
+    parts.extend(in_part.then(|| "~A\u{a0}of\u{a0}B: the curve ends it at about A, B is declared".to_owned()));
+    let between = sizes().any(|size| matches!(size, TierSize::Between(_)));
+    parts.extend(between.then(|| "a size that is not resolved is the middle of its bounds".to_owned()));
     let copies = survey.rows.iter().any(|row| row.rates.iter().any(|rates| rates[COPY].is_some()));
     parts.extend(copies.then(|| COPY_COUNTS.to_owned()));
     let marks = if parts.is_empty() { Page::new() } else { paragraph("", parts.join("; "), Ink::Dim) };

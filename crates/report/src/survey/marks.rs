@@ -1,6 +1,6 @@
 //! Figures as texts and cells: their values, and the marks before them.
 
-use tiermark_model::{Bytes, Grade, Labels, Machine, Unit};
+use tiermark_model::{Bytes, Finding, Grade, Labels, Machine, Reason, Unit};
 use tiermark_page::{ABSENT, Cell, Ink, Number, Text, grade_mark, measured_size, number, text};
 
 use super::figures::{Figure, TierRow};
@@ -81,32 +81,67 @@ fn written(figure: &Figure<'_>, value: Option<Number>) -> Cell {
     }
 }
 
-/// The size of a tier as measured, else in parentheses as declared.
+/// The size of a tier as measured, else where the curve ends it, else in parentheses as declared.
 pub(super) fn size(row: &TierRow<'_>, machine: &Machine) -> Option<TierSize> {
-    let measured = row.size.and_then(|f| f.value).filter(|bytes| bytes.is_finite());
-    measured.map(TierSize::Measured).or_else(|| declared(&row.name, machine))
+    let declared = declared(&row.name, machine);
+    row.size.and_then(|found| TierSize::of(found, declared)).or(declared.map(TierSize::Declared))
 }
 
 /// The size of a tier.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum TierSize {
+pub(crate) enum TierSize {
+    /// Resolved, and near to what is declared, if that is known.
     Measured(f64),
+    /// Much less than what is declared: resolved, or the middle of its bounds.
+    Part {
+        about: f64,
+        of: Bytes,
+    },
+    /// The middle of its bounds; no size is declared, or one between them.
+    Between(f64),
     Declared(Bytes),
+}
+
+impl TierSize {
+    /// A declared size beyond this multiple of the measured one is another size: hypervisors declare the host's cache
+    /// to guests that get a part of it.
+    const ANOTHER: f64 = 1.5;
+
+    /// What a finding says of a tier of this declared size; `None` if it says nothing.
+    pub(crate) fn of(found: &Finding, declared: Option<Bytes>) -> Option<Self> {
+        let measured = found.value.filter(|bytes| bytes.is_finite());
+        let about = measured.or_else(|| middle(found))?;
+        let another = declared.filter(|declared| declared.0 as f64 > Self::ANOTHER * about);
+        Some(match (another, measured) {
+            (Some(of), _) => Self::Part { about, of },
+            (None, Some(measured)) => Self::Measured(measured),
+            (None, None) => Self::Between(about),
+        })
+    }
 }
 
 impl From<TierSize> for Text {
     fn from(size: TierSize) -> Self {
         match size {
-            TierSize::Measured(bytes) => measured_size(bytes).into(),
+            TierSize::Measured(bytes) | TierSize::Between(bytes) => measured_size(bytes).into(),
+            TierSize::Part { about, of } => text![measured_size(about), format!(" of {of}")],
             TierSize::Declared(bytes) => format!("({bytes})").into(),
         }
     }
 }
 
-fn declared(tier: &str, machine: &Machine) -> Option<TierSize> {
+/// The middle of the bounds of a size that is not resolved; `None` where they lie further apart than it is large, which
+/// is no size.
+pub(crate) fn middle(found: &Finding) -> Option<f64> {
+    let (low, high) = found.verdict.reasons.iter().find_map(Reason::bounds)?;
+    let middle = (low.0 as f64 * high.0 as f64).sqrt();
+    (high.0.saturating_sub(low.0) as f64 <= middle).then_some(middle)
+}
+
+/// The size that the system declares of a tier.
+pub(crate) fn declared(tier: &str, machine: &Machine) -> Option<Bytes> {
     let level: u8 = tier.strip_prefix('L')?.parse().ok()?;
-    let bytes = machine.data_caches().filter(|cache| cache.level == level).filter_map(|cache| cache.bytes).min()?;
-    Some(TierSize::Declared(Bytes(bytes)))
+    machine.data_caches().filter(|cache| cache.level == level).filter_map(|cache| cache.bytes).min().map(Bytes)
 }
 
 /// The words of a figure in running text: `34.4 ns`, `≥41.3 GB/s`.

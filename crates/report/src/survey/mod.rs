@@ -25,6 +25,7 @@ use crate::traffic::traffic;
 pub(crate) use cycles::conditions;
 use figures::Survey;
 pub use figures::figure_name;
+pub(crate) use marks::{TierSize, declared};
 pub(crate) use places::table as places;
 use states::labelled;
 pub use views::{RUN_VIEWS, RunView, run_view, run_view_options};

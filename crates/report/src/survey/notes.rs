@@ -6,7 +6,7 @@ use tiermark_model::{Check, CheckResult, Drift, Grade, Reason, Refusal, Run, Sta
 use tiermark_page::{Detail, Ink, Page, Text, paragraph, space, text};
 
 use super::figures::{Figure, Survey};
-use super::marks::{in_its_unit, is_shared_tier, now_text, plain, shown, with_unit};
+use super::marks::{declared, in_its_unit, is_shared_tier, now_text, plain, shown, with_unit};
 use super::result::{at, below_record, failed, is_time, not_resolved, why_not_resolved};
 use super::states::{GUTTER, StepNames, labelled, states};
 use super::words;
@@ -121,12 +121,15 @@ fn doubts(survey: &Survey<'_>) -> Vec<Note> {
         let name = format!("{}{}", figure.name(), at(survey.run, figure.finding));
         let (than, of) = (format!(", {than} the "), format!(" of {date}{others}"));
         let text = text![name, " is ", with_unit(&figure), than, record, of];
-        notes.insert(notes.len().min(1), note(text, words::Why::BelowRecord.help(survey.run)));
+        let clocks = figure.finding.verdict.reasons.iter().find_map(Reason::record_clocks);
+        let help = clocks.map_or_else(|| words::Why::BelowRecord.help(survey.run), words::slower_clock);
+        notes.insert(notes.len().min(1), note(text, help));
     }
     if let Some(finding) = not_resolved(survey) {
         let tier = row_name(&finding.labels).unwrap_or_default();
         let place = at(survey.run, finding);
-        let text = text![format!("The size of {tier}{place} is not resolved: "), why_not_resolved(finding)];
+        let declared = declared(&tier, &survey.run.machine).map_or_else(String::new, |of| format!("; {of} declared"));
+        let text = text![format!("The size of {tier}{place} is not resolved: "), why_not_resolved(finding), declared];
         notes.push(note(text, words::longer(survey.run)));
     }
     notes

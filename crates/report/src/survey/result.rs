@@ -4,6 +4,7 @@ use tiermark_model::{Check, CheckOutcome, CheckResult, Finding, Grade, Quantity,
 use tiermark_page::{Ink, Page, Text, paragraph, text};
 
 use super::figures::{Figure, Survey};
+use super::marks::{TierSize, declared};
 use super::states::{self, labelled};
 use super::words;
 use crate::expectation::{found, judged_expectation};
@@ -88,17 +89,6 @@ pub(crate) fn outcome(survey: &Survey<'_>, judged: &Check) -> Outcome {
         let place = at(survey.run, first.finding);
         return Outcome::Wrong(text![format!("withheld: {}{place}{more}: ", first.name()), why]);
     }
-    if let Some(finding) = not_resolved(survey) {
-        let tier = row_name(&finding.labels).unwrap_or_default();
-        // A note says why.
-        return Outcome::Wrong(format!("size of {tier}{} not resolved", at(survey.run, finding)).into());
-    }
-    // Memory that could not be kept is reported in a note, not as a finding of the doctor.
-    if let Some(warning) =
-        survey.run.warnings.iter().find(|warning| warning.code != tiermark_model::messages::run::codes::memory_not_kept)
-    {
-        return Outcome::Wrong(format!("`tiermark doctor` finds: {}", warning.state()).into());
-    }
     let unmeasured = survey.figures().filter(Figure::is_unmeasured).count();
     if unmeasured > 0 || survey.rows.is_empty() {
         let what = if survey.rows.is_empty() {
@@ -108,7 +98,18 @@ pub(crate) fn outcome(survey: &Survey<'_>, judged: &Check) -> Outcome {
         };
         return Outcome::Wrong(format!("{what} measured").into());
     }
-    if !survey.run.complete {
+    if let Some(finding) = not_resolved(survey) {
+        let tier = row_name(&finding.labels).unwrap_or_default();
+        // A note says why.
+        let place = at(survey.run, finding);
+        let of = TierSize::of(finding, declared(&tier, &survey.run.machine));
+        let of = of.map_or_else(Text::default, |size| text![" (", Text::from(size), ")"]);
+        return Outcome::Wrong(text![format!("size of {tier}{place} not resolved"), of]);
+    }
+    if let Some(warning) = survey.run.warnings.first() {
+        return Outcome::Wrong(format!("`tiermark doctor` finds: {}", warning.state()).into());
+    }
+    if survey.run.stopped {
         return Outcome::Wrong("stopped before its end".into());
     }
     expected(judged)

@@ -64,6 +64,12 @@ fn help(why: Why, group: &[Figure<'_>], run: &Run) -> String {
             _ => None,
         })
     };
+    let clocks = |figure: &Figure<'_>| figure.finding.verdict.reasons.iter().find_map(Reason::record_clocks);
+    // One that the clock does not explain may have another cause.
+    let slower: Vec<[f64; 2]> = group.iter().filter(|_| why == Why::BelowRecord).filter_map(clocks).collect();
+    if let Some(clocks) = slower.first().filter(|_| slower.len() == group.len()) {
+        return super::words::slower_clock(*clocks);
+    }
     let mut cures: Vec<String> = group.iter().filter_map(cure).collect();
     cures.dedup();
     if cures.is_empty() { why.help(run) } else { cures.join("; ") }

@@ -165,6 +165,15 @@ impl Why {
     }
 }
 
+/// What to do where a slower clock explains most of what a figure lacks of its record.
+pub(crate) fn slower_clock([then, now]: [f64; 2]) -> String {
+    let [then, now] = [then, now].map(|hz| hz / 1e9);
+    format!(
+        "the core clock was {then:.1} GHz with the record and is {now:.1} GHz now, which explains most of it: \
+            `tiermark doctor` names settings that lower it"
+    )
+}
+
 /// How to measure longer than a run did.
 pub(crate) fn longer(run: &Run) -> String {
     let efforts = run.experiments.iter().map(|e| e.request.effort);

@@ -163,6 +163,35 @@ fn the_result_names_what_weighs_most() {
     assert!(result(&made).starts_with(said), "{}", result(&made));
 }
 
+/// A guest whose hypervisor declares the L3 of the host, of which it gets a part: "(480 MiB)" was printed.
+#[test]
+fn a_size_that_the_curve_bounds_is_said_beside_the_declared_one() {
+    let shown = |ends: Option<[u64; 2]>, found: Option<u64>| {
+        let mut run = all_fine().run();
+        run.machine.caches.iter_mut().filter(|cache| cache.level == 3).for_each(|cache| cache.bytes = Some(480 << 20));
+        let is_l3 = |f: &&mut Finding| f.metric.name() == "tier.size" && f.labels.is(Labels::TIER, "L3");
+        let size = run.experiments.iter_mut().flat_map(|e| &mut e.findings).find(is_l3).unwrap();
+        size.value = found.map(|bytes| bytes as f64);
+        if let Some([low, high]) = ends {
+            let (low, high) = (Bytes(low << 20), Some(Bytes(high << 20)));
+            size.verdict.suspect(Reason::NotResolved { low, high, why: WhyNot::Evicted });
+        }
+        let shown = page(&run, Detail::Usual, &Style { width: 200, ..Style::default() });
+        // A table, and notes whose lines may break anywhere.
+        shown.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let bounded = shown(Some([30, 59]), None);
+    assert!(bounded.contains("~42 MiB of 480 MiB ") && !bounded.contains("(480 MiB)"), "{bounded}");
+    assert!(bounded.contains("size of L3 not resolved (~42 MiB of 480 MiB)"), "{bounded}");
+    let why = "between 30 MiB and 59 MiB: other work may evict it before it is full; 480 MiB declared";
+    assert!(bounded.contains(why), "{bounded}");
+    // Resolved, and a part all the same.
+    let part = shown(None, Some(38 << 20));
+    assert!(part.contains("~38 MiB of 480 MiB "), "{part}");
+    // Bounds that leave anything open are no size.
+    assert!(shown(Some([2, 300]), None).contains("(480 MiB)"));
+}
+
 /// A server with a missing module, slow modules, corrected errors and half of its L3.
 #[test]
 fn the_result_draws_on_all_that_is_known_of_the_machine() {
@@ -181,7 +210,7 @@ fn the_result_draws_on_all_that_is_known_of_the_machine() {
     run.machine.theoretical_peak = Some(peak);
     let corrected = Some(HealthCount::new(1243, Some(1243)));
     let errors = MemoryErrors { place: "mc0".into(), corrected, ..MemoryErrors::default() };
-    run.health = Some(RunHealth { memory: Some(vec![errors]), throttling: None });
+    run.health = Some(RunHealth { memory: Some(vec![errors]), throttling: None, quota: None });
     let is_l3 = |f: &&mut Finding| f.metric == Quantity::TierSize && f.labels.is(Labels::TIER, "L3");
     let l3 = run.experiments[0].findings.iter_mut().find(is_l3).unwrap();
     l3.value = l3.value.map(|bytes| bytes / 2.0);
@@ -207,24 +236,6 @@ fn figures_without_anything_to_compare_with_are_not_as_expected() {
     );
     let text = shown(&made).replace(['\n', '\u{a0}'], " ");
     assert!(text.contains("Nothing to compare with: the machine is a guest of KVM"), "{text}");
-}
-
-#[test]
-fn memory_that_was_not_kept_is_a_note_and_no_finding_of_the_doctor() {
-    let mut made = all_fine();
-    let run_of = |made: &Made| {
-        let mut run = made.run();
-        run.experiments[0].observations[0].disturbance.allocations_remade = 9;
-        run.experiments[0].request.scope.max_mem = Some(Bytes(64 * MIB));
-        run.warnings.extend(tiermark_model::memory_not_kept(&run.experiments));
-        run
-    };
-    let text = page(&run_of(&made), Detail::Usual, &Style { width: 120, ..Style::default() });
-    let notes = |text: &str| text.lines().skip_while(|line| !line.starts_with("RESULT")).collect::<Vec<_>>().join("\n");
-    insta::assert_snapshot!("memory_not_kept", notes(&text));
-    made.warnings = vec![tiermark_model::messages::system::ksm()];
-    let text = page(&run_of(&made), Detail::Usual, &Style { width: 120, ..Style::default() });
-    assert!(notes(&text).contains(made.warnings[0].state()), "{text}");
 }
 
 #[test]

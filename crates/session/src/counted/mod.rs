@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use tiermark_counters::{BoxNodes, Chosen, CounterSource, Snapshot, traffic};
-use tiermark_engine::{Fault, Host, Lab, Rig, Shot};
+use tiermark_engine::{Fault, Filled, Host, Lab, Rig, Shot};
 use tiermark_machine::{Energy, Root};
 use tiermark_model::messages::counters as says;
 use tiermark_model::{
@@ -161,6 +161,10 @@ impl Host for Counted {
         &self.lab
     }
 
+    fn furnish(&mut self, setups: &[&Setup]) -> Filled {
+        self.inner.furnish(setups)
+    }
+
     fn prepare(&mut self, setup: &Setup) -> Result<Box<dyn Rig>, Refusal> {
         let rig = self.inner.prepare(setup)?;
         Ok(Box::new(CountedRig { rig, meter: Rc::clone(&self.meter) }))
@@ -168,10 +172,6 @@ impl Host for Counted {
 
     fn keep_bytes(&self) -> u64 {
         self.inner.keep_bytes()
-    }
-
-    fn reused_bytes(&self) -> u64 {
-        self.inner.reused_bytes()
     }
 
     fn now(&self) -> f64 {
@@ -207,6 +207,10 @@ impl Rig for CountedRig {
 
     fn assign(&mut self, roles: &[Role]) -> Result<(), Fault> {
         self.rig.assign(roles)
+    }
+
+    fn owns_memory(&self) -> bool {
+        self.rig.owns_memory()
     }
 
     fn shot(&mut self, budget: Duration) -> Result<Shot, Fault> {

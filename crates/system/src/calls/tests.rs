@@ -1,5 +1,8 @@
 use super::*;
+use crate::Cycle;
 use tiermark_model::ChainLayout;
+
+const SEED: Cycle<'_> = Cycle::Seed { seed: 1, page_bytes: 4096 };
 
 fn mapping() -> Arc<Mapping> {
     Arc::new(Mapping::reserve(16 << 10, 4096).unwrap())
@@ -12,9 +15,7 @@ fn stream(mapping: &Arc<Mapping>, kernel: &str) -> Result<StreamCall, String> {
 
 fn with_a_chain() -> Arc<Mapping> {
     let (mapping, chain) = (mapping(), ChainLayout::Stride(128));
-    let base = mapping.address() as u64;
-    mapping.fill(0, 16 << 10, |words| layout::write_chain(words, base, chain, 4096, 1, &|| false)).unwrap();
-    mapping.prove_chain(16 << 10, chain, &|| false).unwrap();
+    mapping.make_chain(16 << 10, chain, SEED, &|| false).unwrap();
     mapping
 }
 
@@ -22,7 +23,7 @@ fn with_a_chain() -> Arc<Mapping> {
 fn only_nodes_of_a_proven_chain_are_followed() {
     let raw = mapping();
     assert!(ChaseCall::new(&raw, &[raw.address() as u64]).is_err(), "zeros are no chain");
-    assert!(raw.prove_chain(16 << 10, ChainLayout::Random, &|| false).is_err());
+    assert!(raw.make_chain(16 << 10, ChainLayout::Random, Cycle::Made(&[0; 256]), &|| false).is_err());
     assert!(ChaseCall::new(&raw, &[raw.address() as u64]).is_err(), "a proof that failed is none");
     let mapping = with_a_chain();
     let at = |offset: usize| (mapping.address() + offset) as u64;
@@ -36,8 +37,7 @@ fn only_nodes_of_a_proven_chain_are_followed() {
 #[test]
 fn bytes_are_followed_round_and_round_by_one_chain() {
     let (mapping, chain) = (mapping(), ChainLayout::Stride(12));
-    mapping.fill(0, 16 << 10, |words| layout::write_chain(words, 0, chain, 4096, 1, &|| false)).unwrap();
-    mapping.prove_chain(16 << 10, chain, &|| false).unwrap();
+    mapping.make_chain(16 << 10, chain, SEED, &|| false).unwrap();
     let at = |offset: usize| (mapping.address() + offset) as u64;
     assert!(ChaseCall::new(&mapping, &[at(8)]).is_err() && ChaseCall::new(&mapping, &[at(0), at(12)]).is_err());
     let mut call = ChaseCall::new(&mapping, &[at(24)]).unwrap();
@@ -83,19 +83,19 @@ fn translations_are_touched_while_calls_read_write_or_follow() {
     mapping.fill(0, 16 << 10, |words| words.fill(7));
     let writer = stream(&mapping, "copy/portable").unwrap();
     assert_eq!(writer.bound.starts().count(), 2);
-    writer.touch_translations(4096);
-    writer.touch_translations(64);
+    writer.touch_translations(0, 4096, 4096);
+    writer.touch_translations(1024, 2048, 64);
     drop(writer);
     mapping.fill(0, 16 << 10, |words| assert!(words.iter().all(|word| *word == 7)));
     // Readers beside each other.
     let readers = [stream(&mapping, "read/portable").unwrap(), stream(&mapping, "read/portable").unwrap()];
-    readers.iter().for_each(|reader| reader.touch_translations(32 << 10));
+    readers.iter().for_each(|reader| reader.touch_translations(0, 4096, 32 << 10));
     drop(readers);
     // Kernels of a load, of which two walk the same memory.
     let plan = StreamPlan { offsets: [0, 8 << 10, 0], span: 4096, zeros: false };
     let kernel = |id| (tiermark_kernels::stream(id).unwrap(), plan);
     let mix = MixCall::new(&mapping, &[kernel("read/portable"), kernel("write/portable")], None).unwrap();
-    mix.touch_translations(4096);
+    (0..2).for_each(|kernel| mix.touch_translations(kernel, 0, 4096, 4096));
     drop(mix);
     let mapping = with_a_chain();
     let mut call = ChaseCall::new(&mapping, &[mapping.address() as u64]).unwrap();
@@ -106,6 +106,47 @@ fn translations_are_touched_while_calls_read_write_or_follow() {
     call.run(1_000);
     let panics = |job: &dyn Fn()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(job)).is_err();
     assert!(panics(&|| call.touch_translations(4096, 16 << 10, 4096)), "beyond its end");
+}
+
+#[test]
+fn calls_on_memory_that_overlaps_take_turns() {
+    let whole = Arc::new(Mapping::reserve(64 << 10, 4096).unwrap());
+    let [low, high] = [0, 4096].map(|from| Arc::new(Mapping::part(&whole, from, 16 << 10)));
+    let mut first = stream(&low, "copy/portable").unwrap();
+    assert!(stream(&high, "copy/portable").is_err(), "the other writes there");
+    first.rest();
+    let mut second = stream(&high, "copy/portable").unwrap();
+    assert!(first.take().is_err());
+    let panics = |job: &dyn Fn()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(job)).is_err();
+    assert!(panics(&|| assert_eq!(first.run_least(), 0)) && panics(&|| first.touch_translations(0, 64, 64)));
+    second.run_least();
+    second.rest();
+    first.take().unwrap();
+    first.take().unwrap();
+    first.run_least();
+}
+
+#[test]
+fn a_chase_goes_on_where_its_chain_was_made_again() {
+    let whole = Arc::new(Mapping::reserve(64 << 10, 4096).unwrap());
+    let [one, other] = [0, 0].map(|from| Arc::new(Mapping::part(&whole, from, 16 << 10)));
+    let made = |part: &Mapping, chain| part.make_chain(16 << 10, chain, SEED, &|| false).unwrap();
+    made(&one, ChainLayout::Random);
+    let mut call = ChaseCall::new(&one, &[one.address() as u64]).unwrap();
+    call.run(77);
+    let heads = call.heads(1);
+    call.rest();
+    made(&other, ChainLayout::Random);
+    assert!(call.take().is_err() && !one.has_chain());
+    made(&one, ChainLayout::Random);
+    call.take().unwrap();
+    assert_eq!(call.heads(1), heads);
+    call.run(77);
+    call.rest();
+    // Another chain, of which its place is no node.
+    made(&one, ChainLayout::Stride(16 << 10));
+    assert!(call.take().is_err());
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| call.run(1))).is_err());
 }
 
 /// Kilobytes of transparent huge pages of the mapping that begins at an address.

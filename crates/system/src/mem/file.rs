@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use rustix::fs::{FallocateFlags, MemfdFlags, Mode, OFlags};
 
-use super::{Mapping, check};
+use super::{How, Mapping, check};
 
 /// A new file of so many bytes in a directory: without a name, so that nothing is left of it, and with all its memory,
 /// so that no access can find it missing.
@@ -52,17 +52,16 @@ impl Mapping {
     /// # Errors
     /// If the kernel cannot change the protection.
     pub fn forbid_writes(&self) -> io::Result<()> {
-        let _sole = self.holds();
-        // SAFETY: the range is this mapping; writable slices of it are lent under the lock of `holds` only, which is
-        // held here.
+        let _reading = self.using(0, self.len, How::Reads).map_err(io::Error::other)?;
+        // SAFETY: the range is this mapping, to which nobody writes as long as the guard lives.
         check(libc::c_long::from(unsafe { libc::mprotect(self.base.as_ptr().cast(), self.len, libc::PROT_READ) }))?;
-        self.is_read_only.store(true, Ordering::Relaxed);
+        self.root().is_read_only.store(true, Ordering::Relaxed);
         Ok(())
     }
 
     /// Whether no code may write to it.
     pub fn is_read_only(&self) -> bool {
-        self.is_read_only.load(Ordering::Relaxed)
+        self.root().is_read_only.load(Ordering::Relaxed)
     }
 
     /// Backs all pages with what the file has there.
@@ -88,11 +87,11 @@ mod tests {
         let mapping = Mapping::of_file(&file, 0, 64 << 10, 4096, true).unwrap();
         mapping.fill(0, 64 << 10, |words| words.fill(7));
         mapping.forbid_writes().unwrap();
-        assert!(mapping.enter(true).unwrap_err().contains("read only") && mapping.enter(false).is_ok());
-        mapping.leave(false);
+        assert!(mapping.enter(How::Writes).unwrap_err().contains("read only") && mapping.enter(How::Reads).is_ok());
+        mapping.leave(How::Reads);
         let wrote =
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| mapping.fill(0, 64, |words| words.fill(1))));
-        assert!(wrote.is_err() && mapping.enter_shared().is_err());
+        assert!(wrote.is_err() && mapping.enter(How::Shares).is_err());
     }
 
     #[test]

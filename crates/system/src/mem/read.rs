@@ -4,7 +4,7 @@ use std::ptr;
 
 use tiermark_kernels::layout::LINE;
 
-use super::{Holds, Mapping};
+use super::{How, Mapping};
 
 impl Mapping {
     /// Reads one byte of every 64-byte line of the first `bytes` bytes of a chain, in rising order.
@@ -20,8 +20,8 @@ impl Mapping {
     /// # Panics
     /// When the memory holds no chain, or the range does not lie inside.
     pub fn read_lines_within(&self, from: usize, bytes: usize) {
-        assert!(matches!(*self.holds(), Holds::Chain { .. }), "only a chain is never written again");
-        // Mappings begin at a page, so a line begins inside wherever one of its bytes lies inside.
+        let _following = self.using(0, self.bytes(), How::Follows).unwrap_or_else(|why| panic!("{why}"));
+        // A place begins inside wherever one of its bytes lies inside.
         let before = from % LINE;
         let base = self.at(from - before, before + bytes);
         for offset in (0..before + bytes).step_by(LINE) {
@@ -39,21 +39,10 @@ impl Mapping {
     /// # Panics
     /// When a call may write to the memory, or it holds shared lines; when the range does not lie inside.
     pub fn touch_translations(&self, from: usize, bytes: usize, step: usize) {
-        let holds = self.holds();
-        let no_writer = match *holds {
-            // Never written again: several threads that follow it do not wait for one another.
-            Holds::Chain { .. } => {
-                drop(holds);
-                None
-            }
-            // Code that would write has to take the lock first.
-            Holds::Anything | Holds::Data { writers: 0, .. } => Some(holds),
-            other => panic!("memory that others may write is not read: it holds {other:?}"),
-        };
+        let _reading = self.using(from, bytes, How::Reads).unwrap_or_else(|why| panic!("{why}"));
         // SAFETY: inside the mapping, whose memory is initialised (anonymous memory is zero); no other thread writes to
-        // a proven chain, or to other memory as long as the lock is held.
+        // these bytes as long as the guard lives.
         unsafe { touch_pieces(self.at(from, bytes), bytes, step) };
-        drop(no_writer);
     }
 }
 
@@ -89,16 +78,15 @@ fn bytes_touched(bytes: usize, step: usize) -> impl Iterator<Item = usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_kernels::layout::write_chain;
     use tiermark_model::ChainLayout;
+
+    use crate::mem::Cycle;
 
     const BYTES: usize = 64 << 10;
 
     fn with_a_chain() -> Mapping {
         let (mapping, chain) = (Mapping::reserve(BYTES, 4096).unwrap(), ChainLayout::Groups);
-        let base = mapping.address() as u64;
-        mapping.fill(0, BYTES, |words| write_chain(words, base, chain, 4096, 1, &|| false)).unwrap();
-        mapping.prove_chain(BYTES, chain, &|| false).unwrap();
+        mapping.make_chain(BYTES, chain, Cycle::Seed { seed: 1, page_bytes: 4096 }, &|| false).unwrap();
         mapping
     }
 
@@ -135,20 +123,20 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_memory_that_may_be_written_are_not_read_but_touched_under_the_lock() {
+    fn lines_of_memory_that_may_be_written_are_not_read_but_touched() {
         let mapping = Mapping::reserve(BYTES, 4096).unwrap();
         assert!(panics(|| mapping.read_lines_within(0, 64)));
         mapping.touch_translations(0, BYTES, 4096);
-        mapping.enter(false).unwrap();
+        mapping.enter(How::Reads).unwrap();
         mapping.touch_translations(0, BYTES, 4096);
-        mapping.leave(false);
-        mapping.enter(true).unwrap();
+        mapping.leave(How::Reads);
+        mapping.enter(How::Writes).unwrap();
         assert!(panics(|| mapping.touch_translations(0, BYTES, 4096)), "a call may write to it");
-        mapping.leave(true);
-        mapping.enter_shared().unwrap();
+        mapping.leave(How::Writes);
+        mapping.enter(How::Shares).unwrap();
         assert!(panics(|| mapping.touch_translations(0, BYTES, 4096)), "others write with atomic operations");
-        mapping.leave_shared();
-        // A panic leaves no lock behind.
+        mapping.leave(How::Shares);
+        // A panic leaves no use behind.
         mapping.fill(0, 64, |words| words.fill(7));
     }
 }

@@ -76,7 +76,8 @@ fn quota(input: &CheckInput<'_>) -> CheckResult {
         let cure = format!("other processes of the group use its quota too: {cure}");
         return CheckResult::note(format!("{value}; {allowed} cpus may be used"), cure);
     }
-    CheckResult::problem(if cpus < 1.0 { Affected::All } else { Affected::AllCores }, value, cure)
+    // One thread works for a while in each period, however small the quota: its figures are of that time.
+    CheckResult::problem(Affected::AllCores, value, cure)
 }
 
 fn limit(input: &CheckInput<'_>) -> CheckResult {

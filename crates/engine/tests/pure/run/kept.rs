@@ -1,11 +1,11 @@
-//! Memory: shared by steps, given up by points first, and not made for ever.
+//! Memory: filled once, visited at several places, and not made for ever.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
 use super::*;
-use tiermark_engine::{Fault, Rig, Shot};
+use tiermark_engine::{Fault, Filled, Rig, Shot};
 use tiermark_model::{PlacementProof, Purpose};
 
 /// A rig that notes which kernels it was told to run.
@@ -14,6 +14,14 @@ struct Noting(Box<dyn Rig>, Rc<RefCell<Vec<KernelId>>>);
 impl Rig for Noting {
     fn placement(&mut self) -> PlacementProof {
         self.0.placement()
+    }
+
+    fn assign(&mut self, roles: &[Role]) -> Result<(), Fault> {
+        self.0.assign(roles)
+    }
+
+    fn owns_memory(&self) -> bool {
+        self.0.owns_memory()
     }
 
     fn select(&mut self, kernel: &KernelId) -> Result<(), Fault> {
@@ -38,6 +46,10 @@ impl Counted {
 impl Host for Counted {
     fn lab(&self) -> &Lab {
         self.0.lab()
+    }
+
+    fn furnish(&mut self, setups: &[&Setup]) -> Filled {
+        self.0.furnish(setups)
     }
 
     fn prepare(&mut self, setup: &Setup) -> Result<Box<dyn Rig>, Refusal> {
@@ -89,59 +101,45 @@ fn point(step: Step) -> Step {
 }
 
 #[test]
-fn large_memory_is_shared_by_streams_and_small_memory_is_not() {
-    for (bytes, prepared) in [(64 * MIB, 3), (MIB, 6)] {
-        let steps = vec![read("a", bytes, "read/plain", &[]), read("b", bytes, "read/fast", &[])];
-        let (observed, made) = seen(&Given(steps, Vec::new()), 20.0, u64::MAX);
-        assert_eq!(made, prepared, "{bytes}");
-        for (observation, kernel) in observed.iter().zip(["read/plain", "read/fast"]) {
-            assert_eq!((observation.allocations, observation.labels.get(Labels::KERNEL)), (3, Some(kernel)));
-            let placed = observation.placement.as_ref().expect("a proof");
-            assert!(placed.pages >= 3 && observation.disturbance.allocations_remade == 0, "{placed:?}");
-        }
-        assert!(observed[1].value > observed[0].value, "each with its own kernel");
+fn memory_is_filled_once_and_all_places_are_there_at_once() {
+    let steps = vec![
+        read("a", 64 * MIB, "read/plain", &[]),
+        read("b", 16 * MIB, "read/fast", &[]),
+        chase("c", 32 * MIB),
+        chase("d", MIB),
+    ];
+    let mut host = Counted::new(SimHost::new(machine(), kernels(), SimOptions::default()));
+    let mut log = Log::default();
+    let ran = measured(&Given(steps, vec![chase("later", 2 * MIB)]), Some(20.0), &mut host, &mut log);
+    let filled: Vec<&String> = log.0.iter().filter(|line| line.starts_with("filled")).collect();
+    assert_eq!(filled, [&format!("filled {}", 96 * MIB)], "the largest streams and the largest chain");
+    assert_eq!(host.1, 15, "three places of each step, however often it is visited");
+    for observation in &ran.observations {
+        assert_eq!(observation.allocations, 3);
+        assert!(observation.visits.len() >= 12 && observation.placement.as_ref().unwrap().pages >= 3);
     }
+    let value = |index: usize| ran.observations[index].value.unwrap();
+    assert!(value(1) > value(0), "each with its own kernel");
 }
 
 #[test]
-fn chains_of_other_threads_or_layouts_have_memory_of_their_own() {
-    let two = step("two", Metric::Latency, 64 * MIB, PageKind::Thp, Role::Chase { chains: 2 }, STOP);
-    let base = step("base", Metric::Latency, 64 * MIB, PageKind::Base, Role::Chase { chains: 1 }, STOP);
+fn memory_that_is_soon_made_has_its_places_from_the_first_visits_on() {
+    let (observed, _) = seen(&Given(vec![read("a", 64 * MIB, "read/plain", &[])], Vec::new()), 20.0, u64::MAX);
+    let first: Vec<u32> = observed[0].visits.list.iter().map(|visit| visit.allocation).take(6).collect();
+    assert_eq!(first, [0, 1, 2, 0, 1, 2]);
+}
+
+#[test]
+fn steps_on_one_piece_of_memory_take_turns_on_it() {
+    let piece = |step: Step| Step { labels: step.labels.clone().whole(Labels::REGION, 7), ..step };
     let read = read("read", 64 * MIB, "read/plain", &[]);
-    let (_, made) = seen(&Given(vec![chase("one", 64 * MIB), two, base, read], Vec::new()), 20.0, u64::MAX);
-    assert_eq!(made, 12);
-}
-
-#[test]
-fn a_chase_beside_streams_keeps_the_streams_of_its_own() {
-    // Thread 1 streams beside the chase of thread 0, each step with another kernel.
-    let beside = |id: &str, kernel: &str| {
-        let mut step = chase(id, 64 * MIB);
-        step.setup.regions.push(RegionSetup { layout: Layout::Data, ..step.setup.regions[0].clone() });
-        let stream = Role::Stream { kernel: kernel.into(), rivals: Vec::new() };
-        step.setup.threads.push(ThreadSetup::new(1, stream, 1));
-        step
-    };
-    let machine = Machine {
-        cpus: vec![Cpu { node: Some(0), ..Cpu::default() }, Cpu { id: 1, node: Some(0), ..Cpu::default() }],
-        allowed_cpus: "0-1".parse().unwrap(),
-        ..machine()
-    };
-    let mut host = Counted::new(SimHost::new(machine, kernels(), SimOptions::default()));
-    let given = Given(vec![beside("a", "read/plain"), beside("b", "read/fast")], Vec::new());
-    measured(&given, Some(5.0), &mut host, &mut Log::default());
-    assert_eq!(host.1, 6, "no memory is shared");
-}
-
-#[test]
-fn readers_share_with_readers_only() {
-    let writes = |id: &str| KernelInfo { id: id.into(), write_per_line: 64, read_per_line: 0, ..kernels()[0].clone() };
-    let all = [kernels(), vec![writes("write/plain")]].concat();
-    let mut host = Counted::new(SimHost::new(machine(), all, SimOptions::default()));
-    let steps = [("r", "read/plain"), ("w", "write/plain"), ("f", "read/fast")];
-    let steps = steps.map(|(id, kernel)| read(id, 64 * MIB, kernel, &[])).to_vec();
-    measured(&Given(steps, Vec::new()), Some(20.0), &mut host, &mut Log::default());
-    assert_eq!(host.1, 6, "three for both reads, three for the write");
+    let chase = chase("chase", 64 * MIB);
+    let setup = Setup { regions: chase.setup.regions.clone(), ..read.setup.clone() };
+    let once = |step: Step| Step { stop: StopRule { allocations: 1, ..STOP }, ..step };
+    let steps = [piece(chase), piece(Step { setup, ..read })].map(once).to_vec();
+    let (observed, made) = seen(&Given(steps, Vec::new()), 20.0, u64::MAX);
+    assert_eq!(made, 1);
+    assert!(observed.iter().all(|seen| seen.value.is_some() && seen.placement.is_some()), "{observed:?}");
 }
 
 #[test]
@@ -169,11 +167,19 @@ fn points_take_the_kernel_of_the_figure_next_in_size() {
 }
 
 #[test]
-fn points_give_their_memory_up_before_figures_do() {
-    let steps = vec![point(chase("point", 60 * MIB)), chase("figure", 30 * MIB)];
-    let (observed, _) = seen(&Given(steps, Vec::new()), 20.0, 100 * MIB);
-    assert_eq!((observed[1].allocations, observed[1].disturbance.allocations_remade), (3, 0));
-    assert!(observed[0].value.is_some(), "{:?}", observed[0]);
+fn memory_of_other_kinds_is_kept_while_it_fits_and_else_made_for_each_visit() {
+    let zeros = |id: &str| {
+        let mut step = read(id, 64 * MIB, "read/plain", &[]);
+        step.setup.regions[0].layout = Layout::Zeros;
+        step
+    };
+    let steps = || vec![zeros("a"), zeros("b")];
+    let (observed, made) = seen(&Given(steps(), Vec::new()), 20.0, 400 * MIB);
+    assert_eq!((made, observed[0].allocations), (6, 3));
+    let (observed, made) = seen(&Given(steps(), Vec::new()), 20.0, 100 * MIB);
+    let visits: usize = observed.iter().map(|seen| seen.visits.len()).sum();
+    assert!(made > 6 && made <= visits, "{made} of {visits}");
+    assert!(observed.iter().all(|seen| seen.value.is_some() && seen.visits.len() >= 12), "{observed:?}");
 }
 
 #[test]
@@ -194,23 +200,4 @@ fn a_kernel_is_selected_once_where_nothing_is_compared() {
     let again = |noted: &Vec<KernelId>| noted.windows(2).filter(|pair| pair[0] == pair[1]).count();
     let compared = host.2.iter().map(|noted| again(&noted.borrow())).sum::<usize>();
     assert!(most > Some(0) && compared <= 40, "{compared} of {most:?}");
-}
-
-#[test]
-fn where_memory_is_short_a_point_is_made_for_all_its_visits() {
-    let sizes = [512, 516, 520].map(|mib| mib * MIB);
-    let once = |step: Step| Step { stop: StopRule { allocations: 1, ..STOP }, ..step };
-    let points = sizes.map(|bytes| once(point(chase(&bytes.to_string(), bytes)))).to_vec();
-    for (keep_bytes, most) in [(700 * MIB, 2u64), (u64::MAX, 1)] {
-        let (observed, made) = seen(&Given(points.clone(), Vec::new()), 20.0, keep_bytes);
-        // The first is visited once while there is room, and gives way to the next.
-        assert!(made as u64 <= 3 * most, "{keep_bytes}: {made}");
-        for observation in &observed {
-            assert!(
-                observation.value.is_some() && observation.disturbance.allocations_remade < most,
-                "{observation:?}"
-            );
-            assert!(observation.visits.len() >= STOP.min_visits as usize);
-        }
-    }
 }

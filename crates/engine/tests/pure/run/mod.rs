@@ -119,6 +119,7 @@ impl Sink for Log {
     fn event(&mut self, event: &Event<'_>) {
         self.0.push(match event {
             Event::ExperimentStarted { plan, .. } => format!("plan {}", plan.steps.len()),
+            Event::Filled { filled } => format!("filled {}", filled.bytes),
             Event::StepsAdded { steps } => format!("added {}", steps.len()),
             Event::Visited { step, done, remaining_seconds } => {
                 assert!((0.0..=1.0).contains(done) && *remaining_seconds >= 0.0);

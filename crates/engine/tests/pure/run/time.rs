@@ -49,6 +49,61 @@ fn rivals() -> Given {
     Given(steps, Vec::new())
 }
 
+/// A curve, and the figures of a tier that it promises. The curve takes all of its time if it is never long enough.
+#[derive(Clone)]
+struct Promised {
+    is_endless: bool,
+}
+
+impl Study for Promised {
+    fn plan(&self) -> Result<Plan, Refusal> {
+        let later = vec![tiermark_model::messages::rules::later_steps(&["latency".to_owned()], &[1], &[])];
+        Ok(Plan { steps: vec![self.point(1)], later, later_seconds: 0.1, ..Plan::default() })
+    }
+
+    fn refine(&self, seen: &[Observation]) -> Vec<Step> {
+        match self.is_endless {
+            true => vec![self.point(seen.len() as u64 + 1)],
+            false => many().0.into_iter().take(3).collect(),
+        }
+    }
+
+    fn derive(&self, _: &[Observation]) -> Vec<Finding> {
+        Vec::new()
+    }
+}
+
+impl Promised {
+    fn point(&self, n: u64) -> Step {
+        let labels = Labels::new().purpose(Purpose::Curve);
+        let id = format!("point {n}");
+        Step { labels, ..step(&id, Metric::Latency, n * MIB, PageKind::Thp, Role::Chase { chains: 1 }, STOP) }
+    }
+}
+
+#[test]
+fn figures_that_a_curve_left_no_time_for_are_named() {
+    let go = |is_endless: bool, seconds: f64| {
+        let mut host = SimHost::new(machine(), kernels(), SimOptions::default());
+        measured(&Promised { is_endless }, Some(seconds), &mut host, &mut Log::default())
+    };
+    let lacking = |experiment: &Experiment| {
+        let lacking = experiment.observations.iter().filter(|seen| experiment.lacks(seen));
+        lacking.map(|seen| seen.step.clone()).collect::<Vec<String>>()
+    };
+    let whole = go(false, 20.0);
+    assert_eq!((lacking(&whole), whole.plan.refused.len(), whole.plan.added), (Vec::new(), 0, 3));
+    // The curve is done: each figure is named.
+    let cut = go(false, 0.001);
+    assert_eq!((lacking(&cut), cut.plan.refused.len()), (["01", "02", "03"].map(str::to_owned).to_vec(), 0));
+    assert_eq!(cut.observations[1].refusal.as_ref().map(|refusal| &refusal.code), Some(&codes::no_time_left));
+    // The curve is not: it is not known which figures there would be.
+    let endless = go(true, 0.2);
+    let refused: Vec<_> = endless.plan.refused.iter().map(|refusal| (&refusal.code, refusal.what.as_str())).collect();
+    assert_eq!(refused, [(&codes::figures_not_reached, "latency by 1 thread by size")]);
+    assert!(lacking(&endless).is_empty(), "points that make a curve denser are not missed");
+}
+
 #[test]
 fn rivals_of_all_steps_are_compared_within_the_time() {
     let go = |seconds: f64| {
@@ -66,26 +121,6 @@ fn rivals_of_all_steps_are_compared_within_the_time() {
         "{:#?}",
         cut.observations[1].refusal
     );
-}
-
-#[test]
-fn memory_that_cannot_all_be_kept_is_measured_all_the_same() {
-    let seen = |keep_bytes: u64| {
-        let mut host = SimHost::new(machine(), kernels(), SimOptions { keep_bytes, ..SimOptions::default() });
-        measured(&many(), Some(20.0), &mut host, &mut Log::default())
-    };
-    let (plenty, scarce) = (seen(u64::MAX), seen(16 * MIB));
-    for (plenty, scarce) in plenty.observations.iter().zip(&scarce.observations).take(12) {
-        assert_eq!((plenty.allocations, plenty.verdict.grade), (3, Grade::Trusted));
-        assert!(scarce.allocations > 3 && scarce.value.is_some(), "{}: {}", scarce.step, scarce.allocations);
-        assert_eq!(plenty.disturbance.allocations_remade, 0);
-        let remade = scarce.disturbance.allocations_remade;
-        assert!((1..u64::from(scarce.allocations)).contains(&remade), "{}: {remade}", scarce.step);
-    }
-    assert_eq!(tiermark_model::memory_not_kept(&[plenty]), None);
-    let warning = tiermark_model::memory_not_kept(&[scarce]).expect("a warning");
-    assert_eq!(warning.code, codes::memory_not_kept);
-    assert_eq!(warning.data["steps"], 12, "{}", warning.text);
 }
 
 #[test]

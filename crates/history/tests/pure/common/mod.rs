@@ -271,7 +271,6 @@ fn observation(step: &Step, value: f64) -> Observation {
             run_delay_ns: Some(40_000.0),
             unsettled_shots: 1,
             settle_seconds: 0.02,
-            allocations_remade: 0,
         },
         tail: Some(Tail {
             block_accesses: 1024,
@@ -337,6 +336,7 @@ pub(crate) fn example_run() -> Run {
         started: "2026-01-02T03:04:05Z".into(),
         seconds: 12.5,
         complete: true,
+        stopped: false,
         seed: 42,
         labels: RunLabels::new(),
         plan: Some(PlanPage {
@@ -371,6 +371,8 @@ pub(crate) fn example_run() -> Run {
             },
             method: 1,
             plan: Plan {
+                // All but the first followed from results.
+                added: steps.len() as u64 - 1,
                 steps,
                 rules: vec![tiermark_model::messages::rules::memory_size("buffer", "128 MiB = 4 x (32 MiB L3)")],
                 refused: vec![Refusal::new("page 1G", "0 of 0 pages free", "reserve one page")],

@@ -71,6 +71,7 @@ pub(crate) fn vm() -> Machine {
                     file: "/sys/fs/cgroup/user.slice/user-1000.slice/cpu.max".into(),
                     cpus: 1.5,
                     throttled: Some(0),
+                    throttled_us: None,
                 }],
                 files: LimitFiles {
                     memory: Some("/sys/fs/cgroup/user.slice/memory.max".into()),

@@ -168,7 +168,7 @@ impl Made {
 
     /// Says that the machine has done better.
     pub(crate) fn record(&mut self, tier: &str, op: &str, span: &str, record: f64) {
-        let reason = Reason::BelowRecord { record, is_time: false, date: "2026-11-22".into() };
+        let reason = Reason::BelowRecord { record, is_time: false, date: "2026-11-22".into(), clocks: None };
         self.figure(tier, op, span).verdict.bound(reason);
     }
 
@@ -246,6 +246,7 @@ impl Made {
             started: "2026-01-02T03:04:05Z".into(),
             seconds: 55.4,
             complete: self.complete,
+            stopped: !self.complete,
             seed: 42,
             labels: RunLabels::new(),
             machine: guest(),
