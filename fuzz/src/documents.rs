@@ -23,8 +23,8 @@ static PLACE: LazyLock<TempDir> = LazyLock::new(|| {
 /// Documents of every kind, old and current.
 static DOCUMENTS: LazyLock<Vec<Value>> = LazyLock::new(|| {
     let texts = [
-        include_str!("../../crates/history/tests/fixtures/run-2.json"),
-        include_str!("../../crates/history/tests/fixtures/run-3.json"),
+        include_str!("../../crates/history/tests/fixtures/run-4.json"),
+        include_str!("../../crates/history/tests/fixtures/run-4-measured.json"),
         include_str!("../seeds/c2c.json"),
         include_str!("../seeds/loaded-latency.json"),
         include_str!("../seeds/residency.json"),

@@ -24,7 +24,7 @@ pub(crate) fn plan(bytes: &[u8]) {
 pub(crate) fn expectations(bytes: &[u8]) {
     tiermark_cli::fuzz::expectations(
         &String::from_utf8_lossy(bytes),
-        include_str!("../../crates/history/tests/fixtures/run-2.json"),
+        include_str!("../../crates/history/tests/fixtures/run-4.json"),
     );
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::{
-    ChangeVerdict, ComparedFigure, ComparedNumber, Doubt, FEWEST_JUDGED, Grade, Interval, Labels, Obstacle, Tenancy,
+    ChangeVerdict, ComparedFigure, ComparedNumber, Doubt, FEWEST_JUDGED, Grade, Interval, Labels, Obstacle,
 };
 use tiermark_stats::{Between, ratio};
 
@@ -67,7 +67,6 @@ impl ComparedPair {
             pair.figure.verdict = ChangeVerdict::NotComparable(why);
             return pair;
         }
-        pair.figure.now = tenancy(a, b);
         let direction = pair.figure.less_is_better();
         let Some(less_is_better) = direction.filter(|_| pair.figure.change.is_some()) else {
             let why = if direction.is_none() { Obstacle::NoDirection } else { Obstacle::Missing };
@@ -227,7 +226,6 @@ fn figure(first: Option<&Number<'_>>, other: Option<&Number<'_>>) -> ComparedFig
         interval: None,
         p_value: None,
         verdict: ChangeVerdict::NotComparable(missing),
-        now: None,
     }
 }
 
@@ -270,12 +268,4 @@ fn test(a: &Number<'_>, mean: Option<(Between, usize)>, b: &Number<'_>, less_is_
     let is_of_family = !family.tier.is_empty() && !labels.is_point();
     let places = Places::of(a, b, less_is_better);
     Ok(Test { family, is_of_family, ratio, runs, places, only })
-}
-
-/// What programs got, where the steps of both numbers say so.
-fn tenancy(a: &Number<'_>, b: &Number<'_>) -> Option<Tenancy> {
-    a.finding.metric.less_is_better(a.finding.unit)?;
-    let (first, other) = (a.seen?.typical?, b.seen?.typical?);
-    let change = other.median / first.median - 1.0;
-    change.is_finite().then_some(Tenancy { first, other, change })
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use tiermark_model::{
     ComparedNumber, Experiment, FigureName, Finding, Grade, IdSet, Label, Labels, Machine, Observation, PerCycle,
-    ReasonCode, Run, Step, Unit, Verdict,
+    ReasonCode, Run, Step, Unit, ValueKind, Verdict,
 };
 
 use crate::basis::{Basis, pings};
@@ -118,7 +118,7 @@ impl Number<'_> {
             method: self.experiment.method,
             size: self.finding.labels.size(),
             tier: self.finding.labels.get(Labels::TIER),
-            is_middle: self.seen.map(|seen| seen.edge.is_none()),
+            is_middle: self.finding.kind.map(|kind| kind == ValueKind::Typical),
             state: self.seen.and_then(|seen| seen.state),
             // Only where no state is named do they tell; a document may hold many.
             pings: self.seen.filter(|seen| seen.state.is_none()).and_then(pings),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{Cache, Labels, Machine, Step};
+use tiermark_model::{Cache, Labels, Machine, Step, Tier};
 
 /// Cores and sockets that a step used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(crate) fn used(step: &Step, machine: &Machine) -> Used {
 /// Whether a step works in caches of which each core has its own: they give a core the same, whatever the number of
 /// cores.
 pub(crate) fn is_of_private_caches(labels: &Labels, machine: &Machine) -> bool {
-    let level: Option<u8> = labels.get(Labels::TIER).and_then(|tier| tier.strip_prefix('L')?.parse().ok());
+    let level: Option<u8> = labels.tier().and_then(Tier::level);
     let mut alike = machine.data_caches().filter(|cache| Some(cache.level) == level).peekable();
     let is_private = |cache: &Cache| machine.one_per_core(&cache.cpus).len() <= 1;
     alike.peek().is_some() && alike.all(is_private)
@@ -32,10 +32,10 @@ pub(crate) fn is_of_private_caches(labels: &Labels, machine: &Machine) -> bool {
 /// The role of a tier: a cache by its level, local memory, that of another node, or that of a node without cpus (`far`,
 /// `HBM`, `faster`); `None` of what has no tier.
 pub(crate) fn role(labels: &Labels) -> Option<&str> {
-    let tier = labels.get(Labels::TIER)?;
-    Some(match tier {
-        _ if Labels::is_without_cpus(tier) => tier.split(' ').next()?,
-        _ if tier.starts_with("DRAM node ") => "remote",
-        _ => tier,
+    let word = labels.get(Labels::TIER)?;
+    Some(match labels.tier() {
+        Some(tier) if tier.is_without_cpus() => word.split(' ').next()?,
+        Some(Tier::OtherNode(_)) => "remote",
+        _ => word,
     })
 }

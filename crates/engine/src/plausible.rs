@@ -1,7 +1,8 @@
 //! Whether a rate of memory is possible: compared with the theoretical peak of its nodes. Pure.
 
 use tiermark_model::{
-    IdSet, Labels, Machine, Metric, Observation, Purpose, Reason, RegionSetup, Role, Setup, Step, Unit, Verdict, total,
+    IdSet, Labels, Machine, Metric, Observation, Purpose, Reason, RegionSetup, Role, Setup, Step, Tier, Unit, Verdict,
+    total,
 };
 
 use crate::admit::nearest_memory_node;
@@ -49,8 +50,8 @@ pub(crate) fn judge(step: &Step, rate: f64, machine: &Machine, verdict: &mut Ver
 
 /// Whether memory answers, and no cache.
 fn of_memory(step: &Step, machine: &Machine) -> bool {
-    if let Some(tier) = step.labels.get(Labels::TIER) {
-        return tier.starts_with("DRAM") || Labels::is_without_cpus(tier);
+    if step.labels.get(Labels::TIER).is_some() {
+        return step.labels.tier().is_some_and(Tier::is_memory);
     }
     let streams = streams(&step.setup);
     let caches = machine.reachable_cache_bytes(&streams.iter().map(|(cpu, _)| *cpu).collect());

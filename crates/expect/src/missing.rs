@@ -1,7 +1,7 @@
 //! Why a run does not have a figure: it cannot be measured here, it was refused, or no command measured it.
 
 use tiermark_model::messages::check as says;
-use tiermark_model::{DRAM, Distance, FigureName, IdSet, LATENCY, Labels, Machine, Note, Refusal, Run, Span, TierName};
+use tiermark_model::{DRAM, Distance, FigureName, IdSet, LATENCY, Machine, Note, Refusal, Run, Span, Tier, TierName};
 
 use crate::names::Name;
 use crate::system_name::SystemName;
@@ -75,8 +75,8 @@ fn refusal(figure: FigureName, run: &Run) -> Option<&Refusal> {
 fn is_tier(name: TierName, label: &str) -> bool {
     match name.distance {
         Distance::Local => label.eq_ignore_ascii_case(name.tier),
-        Distance::Remote => label.starts_with("DRAM node "),
-        Distance::Far => Labels::is_without_cpus(label),
+        Distance::Remote => matches!(label.parse(), Ok(Tier::OtherNode(_))),
+        Distance::Far => label.parse().is_ok_and(Tier::is_without_cpus),
     }
 }
 
@@ -94,6 +94,7 @@ fn not_measured(figure: FigureName) -> Note {
 fn not_known(name: &Name) -> Note {
     let command = match name {
         Name::System(SystemName::Clock) => return says::clock_unknown(),
+        Name::System(SystemName::Interruptions(_)) => return says::interruptions_unknown(),
         Name::System(SystemName::Backing) => return says::backing_unknown(),
         Name::System(SystemName::Record) => return says::record_unknown(),
         Name::System(SystemName::Size(_)) => "survey",

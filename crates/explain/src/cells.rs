@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use tiermark_model::{
     Cpu, Experiment, Finding, Grade, IdSet, KernelInfo, Labels, Machine, NodeId, Observation, Pattern, Purpose,
-    Quantity, Run, StoreKind,
+    Quantity, Run, StoreKind, Tier,
 };
 
 /// Bandwidths that are explained at most: those of 64 nodes with memory of 64 nodes. Documents may come from anywhere.
@@ -282,12 +282,12 @@ fn memory(labels: &Labels, seen: &Observation, home: &IdSet, machine: &Machine) 
         return Some((distance(node), format!("memory of node {node}"), one(node)));
     }
     let is_grain = labels.is_for(Purpose::Granularity);
-    let tier = if is_grain { "DRAM" } else { labels.get(Labels::TIER).filter(|_| labels.is_for(Purpose::Ladder))? };
+    let tier = if is_grain { Tier::Dram } else { labels.tier().filter(|_| labels.is_for(Purpose::Ladder))? };
     let nodes = proven.or_else(|| node.map(one)).unwrap_or_else(|| home.clone());
     match tier {
-        "DRAM" => Some((Distance::Local, "DRAM".to_owned(), nodes)),
-        _ if tier.starts_with("DRAM node ") => Some((Distance::Remote, tier.to_owned(), nodes)),
-        _ if Labels::is_without_cpus(tier) => Some((Distance::Far, tier.to_owned(), nodes)),
+        Tier::Dram => Some((Distance::Local, tier.to_string(), nodes)),
+        Tier::OtherNode(_) => Some((Distance::Remote, tier.to_string(), nodes)),
+        _ if tier.is_without_cpus() => Some((Distance::Far, tier.to_string(), nodes)),
         _ => None,
     }
 }

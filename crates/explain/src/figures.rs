@@ -30,10 +30,7 @@ fn latency(finding: &Finding, experiment: &Experiment, run: &Run) -> Option<Scen
     }
     let what = match labels.is_for(Purpose::Matrix) {
         true => format!("memory of node {}", labels.number(Labels::NODE)?),
-        false => {
-            let tier = labels.get(Labels::TIER).filter(|_| labels.is_for(Purpose::Ladder))?;
-            is_memory(tier).then(|| tier.to_owned())?
-        }
+        false => labels.tier().filter(|tier| labels.is_for(Purpose::Ladder) && tier.is_memory())?.to_string(),
     };
     let spot = spot_of(finding, experiment, &run.machine).map_or_else(String::new, |spot| format!(", {spot}"));
     let (ns, how) = known(finding)?;
@@ -47,9 +44,4 @@ fn latency(finding: &Finding, experiment: &Experiment, run: &Run) -> Option<Scen
     let numbers = [(Fact::Spread, seen.and_then(|seen| seen.core_hz_spread)), (Fact::RecordLoss, seen.and_then(loss))];
     let known = numbers.into_iter().filter_map(|(fact, value)| Some((fact, value?)));
     Some(known.fold(scene, |scene, (fact, value)| scene.with(fact, value, Confidence::Measured, &steps)))
-}
-
-/// Whether a tier is memory and no cache: that of the own node, of another, or of a node without cpus.
-fn is_memory(tier: &str) -> bool {
-    tier.starts_with("DRAM") || Labels::is_without_cpus(tier)
 }

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use tiermark_model::{Confidence, Experiment, Finding, Labels, Observation, Purpose, Quantity, Run};
+use tiermark_model::{Confidence, Experiment, Finding, Labels, Observation, Purpose, Quantity, Run, Tier};
 
 use crate::cells::{Access, Cell, Crew, Distance, spot_of};
 use crate::facts::{Fact, Scene, SceneKind};
@@ -136,7 +136,7 @@ fn pages(experiment: &Experiment, run: &Run) -> Vec<Scene> {
     let is_memory = |finding: &&Finding| {
         finding.metric == Quantity::Latency
             && finding.labels.is_for(Purpose::Ladder)
-            && finding.labels.get(Labels::TIER).is_some_and(|tier| tier == "DRAM random")
+            && finding.labels.tier() == Some(Tier::DramRandom)
             && finding.labels.number(Labels::CHAINS).is_none_or(|chains| chains == 1)
             && finding.labels.get(Labels::LAYOUT).is_none_or(|layout| layout == "random")
     };

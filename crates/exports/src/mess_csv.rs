@@ -224,7 +224,7 @@ mod tests {
             parts: vec![rate],
             ..Observation::new("loaded", labels, Metric::Latency)
         };
-        let mut run: Run = serde_json::from_str(include_str!("../../history/tests/fixtures/run-2.json")).unwrap();
+        let mut run: Run = serde_json::from_str(include_str!("../../history/tests/fixtures/run-4.json")).unwrap();
         run.experiments.truncate(1);
         run.experiments[0].observations = vec![point];
         let text = mess(&run);

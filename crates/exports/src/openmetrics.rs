@@ -225,7 +225,7 @@ mod tests {
             finding(Some(f64::NAN), "L1"),
             withheld,
         ];
-        let mut run: Run = serde_json::from_str(include_str!("../../history/tests/fixtures/run-2.json")).unwrap();
+        let mut run: Run = serde_json::from_str(include_str!("../../history/tests/fixtures/run-4.json")).unwrap();
         run.experiments.truncate(1);
         run.experiments[0].request.probe = "latency".into();
         run.experiments[0].findings = findings;
@@ -250,7 +250,7 @@ mod tests {
             let labels = labels.purpose(Purpose::Ladder);
             let mut finding = Finding::new(Quantity::Bandwidth, labels, Some(1e9), Unit::BytesPerSecond);
             finding.verdict.grade = grade;
-            let mut run: Run = serde_json::from_str(include_str!("../../history/tests/fixtures/run-2.json")).unwrap();
+            let mut run: Run = serde_json::from_str(include_str!("../../history/tests/fixtures/run-4.json")).unwrap();
             run.experiments.truncate(1);
             run.experiments[0].findings = vec![finding];
             run.simulated = None;

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::Value;
-use tiermark_model::{Code, Grade, Labels, Observation, ReasonCode, Run, StateKind};
+use tiermark_model::{Code, Grade, Labels, Observation, ReasonCode, Run, StateKind, ValueKind};
 use tiermark_page::clean;
 
 /// Columns of CSV that every row has, in order; labels follow.
-const COLUMNS: [&str; 20] = [
+const COLUMNS: [&str; 21] = [
     "run",
     "started",
     "simulated",
@@ -21,9 +21,10 @@ const COLUMNS: [&str; 20] = [
     "value",
     "low",
     "high",
-    "now",
-    "now_p10",
-    "now_p90",
+    "kind",
+    "p10",
+    "p90",
+    "best",
     "grade",
     "reasons",
     "refusal",
@@ -48,10 +49,12 @@ pub(crate) struct TidyRow<'a, M, U, R> {
     pub(crate) value: Option<f64>,
     pub(crate) low: Option<f64>,
     pub(crate) high: Option<f64>,
-    /// The median visit; then the 10th and the 90th percentile of visits.
-    pub(crate) now: Option<f64>,
-    pub(crate) now_p10: Option<f64>,
-    pub(crate) now_p90: Option<f64>,
+    /// Which statistic of the visits the value is; then their 10th and 90th percentile.
+    pub(crate) kind: Option<ValueKind>,
+    pub(crate) p10: Option<f64>,
+    pub(crate) p90: Option<f64>,
+    /// The best that was sustained.
+    pub(crate) best: Option<f64>,
     pub(crate) grade: Grade,
     pub(crate) reasons: Vec<R>,
     /// The code of the refusal, where the step was refused.
@@ -86,9 +89,10 @@ fn rows(run: &Run) -> impl Iterator<Item = Value> {
             value: seen.value,
             low: seen.interval.map(|interval| interval.low),
             high: seen.interval.map(|interval| interval.high),
-            now: seen.typical.map(|now| now.median),
-            now_p10: seen.typical.map(|now| now.p10),
-            now_p90: seen.typical.map(|now| now.p90),
+            kind: Some(seen.kind),
+            p10: seen.typical.map(|typical| typical.p10),
+            p90: seen.typical.map(|typical| typical.p90),
+            best: seen.best,
             grade: seen.verdict.grade,
             reasons: seen.verdict.reasons.iter().map(tiermark_model::Reason::code).collect::<Vec<ReasonCode>>(),
             refusal: seen.refusal.as_ref().map(|refusal| &refusal.code),
@@ -175,12 +179,18 @@ mod tests {
     fn run() -> Run {
         let labels = Labels::new().text(Labels::TIER, "L1, \"first\"").whole(Labels::SIZE, 4096).text("state", "x");
         let interval = Some(Interval { low: 1.0, high: 1.5, level: 0.95 });
-        let now = Some(Typical { median: 2.0, p10: 1.5, p90: 4.0 });
-        let mut seen =
-            Observation { value: Some(1.25), interval, now, ..Observation::new("a", labels, Metric::Latency) };
+        let typical = Some(Typical { median: 1.25, p10: 1.5, p90: 4.0 });
+        let mut seen = Observation {
+            value: Some(1.25),
+            kind: ValueKind::Typical,
+            interval,
+            typical,
+            best: Some(1.125),
+            ..Observation::new("a", labels, Metric::Latency)
+        };
         seen.verdict.bound(Reason::TooFew { windows: 1, visits: 1 });
         let other = Observation::new("b", Labels::new().text(Labels::OP, "read"), Metric::Bandwidth);
-        let mut run: Run = serde_json::from_str(include_str!("../../history/tests/fixtures/run-2.json")).unwrap();
+        let mut run: Run = serde_json::from_str(include_str!("../../history/tests/fixtures/run-4.json")).unwrap();
         run.experiments.truncate(1);
         run.experiments[0].observations = vec![seen, other];
         run
@@ -201,7 +211,10 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 3);
         assert!(lines[0].starts_with("run,started,simulated,probe,experiment,step,metric,unit,value,low,high"));
-        assert!(lines[1].contains(",1.25,1.0,1.5,2.0,1.5,4.0,") && lines[1].contains(",\"L1, \"\"first\"\"\","));
+        assert!(
+            lines[1].contains(",1.25,1.0,1.5,typical,1.5,4.0,1.125,bound,")
+                && lines[1].contains(",\"L1, \"\"first\"\"\",")
+        );
         let of_second = ["op", "size", "label_state", "tier", "value"].map(|column| cell(&text, 2, column));
         assert_eq!(of_second, ["read", "", "", "", ""]);
         assert_eq!(cell(&text, 2, "host"), "node07");

@@ -1,4 +1,4 @@
-//! Reading run documents: every released version, nothing else, and never a panic.
+//! Reading run documents: those of this version, nothing else, and never a panic.
 
 use std::fs::File;
 use std::io::Read;
@@ -9,12 +9,6 @@ use tiermark_model::{Bytes, FromJson, RUN_SCHEMA, Refusal, Run, RunResults};
 
 use crate::store::Store;
 use crate::weigh::{heaviest, weigh};
-
-/// The version before windows had the clocks of their cores: its documents have every other field.
-const RUN_2: &str = "tiermark/run/2";
-
-/// Every schema this program reads, the newest first. A released version is never taken off this list.
-pub const SCHEMAS: [&str; 2] = [RUN_SCHEMA, RUN_2];
 
 /// Schemas of every version begin so; their number follows.
 const FAMILY: &str = "tiermark/run/";
@@ -28,7 +22,7 @@ pub const MAX_DOCUMENT_BYTES: u64 = 256 << 20;
 const FREE_TIMES: u64 = 8;
 const FREE_ANYWAY: u64 = 16 << 20;
 
-/// Reads a run document of any released version; fields it does not know are ignored.
+/// Reads a run document; fields it does not know are ignored.
 ///
 /// # Errors
 /// A [`Refusal`] with position for anything else; `from` is its subject.
@@ -51,7 +45,7 @@ fn read_as<T: FromJson + Into<Run>>(bytes: &[u8], from: &str) -> Result<Run, Ref
     // Most documents are within this cheap bound, and are parsed once.
     if heaviest(bytes) <= most_free(bytes.len() as u64)
         && let Ok(run) = T::from_json(bytes).map(T::into)
-        && SCHEMAS.contains(&run.schema.as_str())
+        && run.schema == RUN_SCHEMA
     {
         return Ok(run);
     }
@@ -59,21 +53,21 @@ fn read_as<T: FromJson + Into<Run>>(bytes: &[u8], from: &str) -> Result<Run, Ref
     let head = weigh(bytes).map_err(|error| malformed(&error, from))?;
     let length = bytes.len() as u64;
     match head.schema.as_deref() {
-        Some(RUN_SCHEMA | RUN_2) if head.free_bytes > most_free(length) => Err(says::document_too_heavy(from)),
-        Some(RUN_SCHEMA | RUN_2) => T::from_json(bytes).map(T::into).map_err(|error| malformed(&error, from)),
+        Some(RUN_SCHEMA) if head.free_bytes > most_free(length) => Err(says::document_too_heavy(from)),
+        Some(RUN_SCHEMA) => T::from_json(bytes).map(T::into).map_err(|error| malformed(&error, from)),
         Some(unknown) if unknown.starts_with(FAMILY) => {
             let refusal = if is_older(unknown) { says::document_older } else { says::document_newer };
-            Err(refusal(from, &printable(unknown), &SCHEMAS))
+            Err(refusal(from, &printable(unknown), RUN_SCHEMA))
         }
-        Some(other) => Err(says::document_of_others(from, &printable(other), &SCHEMAS)),
-        None => Err(says::document_without_schema(from, &SCHEMAS)),
+        Some(other) => Err(says::document_of_others(from, &printable(other), RUN_SCHEMA)),
+        None => Err(says::document_without_schema(from, RUN_SCHEMA)),
     }
 }
 
-/// Whether a schema of runs is older than those that this program reads.
+/// Whether a schema of runs is older than the one that this program reads.
 fn is_older(schema: &str) -> bool {
     let number = |schema: &str| schema.strip_prefix(FAMILY)?.parse::<u64>().ok();
-    number(schema).zip(SCHEMAS.into_iter().filter_map(number).min()).is_some_and(|(this, oldest)| this < oldest)
+    number(schema).zip(number(RUN_SCHEMA)).is_some_and(|(this, known)| this < known)
 }
 
 /// The name of a document's file in refusals.

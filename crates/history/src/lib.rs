@@ -18,7 +18,7 @@ mod store;
 mod weigh;
 
 pub use baselines::Baselines;
-pub use document::{MAX_DOCUMENT_BYTES, SCHEMAS, data_fits, malformed, parse, parse_results};
+pub use document::{MAX_DOCUMENT_BYTES, data_fits, malformed, parse, parse_results};
 pub use index::{Describe, Index, RunHead, read_index};
 pub use journal::{Journal, Record, is_abandoned};
 pub use record::{Best, MachineKey, MachineRecord, hold_again};

@@ -75,7 +75,7 @@
       // The ends of x: of all points, and those shown.
       whole,
       ends: whole,
-      now: points.some((p) => fits(p.about.now, data.log_y)),
+      best: points.some((p) => fits(p.about.best, data.log_y)),
     };
   };
 
@@ -89,7 +89,7 @@
     const [least, most] = [ys.reduce((a, b) => Math.min(a, b), Infinity), ys.reduce((a, b) => Math.max(a, b), 0)];
     // A spike of what a program got leaves the picture: it does not squeeze the curves.
     const isNear = (v) => v >= least / 3 && v <= 3 * most;
-    const all = ys.concat(points.map((p) => p.about.now).filter((v) => chart.now && isNear(v)));
+    const all = ys.concat(points.map((p) => p.about.best).filter((v) => chart.best && isNear(v)));
     const values = all.filter((v) => fits(v, chart.log_y)).map(chart.toY);
     // Not by arguments: a document may have more points than a call takes.
     const [low, high] = [values.reduce((a, b) => Math.min(a, b), Infinity), values.reduce((a, b) => Math.max(a, b), -Infinity)];
@@ -176,12 +176,12 @@
     const { ctx: context, bbox } = u;
     context.strokeStyle = context.fillStyle = colour(one.at);
     drawBand(chart, u, one);
-    if (chart.now) {
-      const seen = one.points.filter((p) => fits(p.about.now, chart.log_y));
+    if (chart.best) {
+      const seen = one.points.filter((p) => fits(p.about.best, chart.log_y));
       context.globalAlpha = 0.7;
       context.lineWidth = 1.2 * ratio;
       context.setLineDash([1.5 * ratio, 4 * ratio]);
-      line(context, seen.map((p) => place(chart, u, p, p.about.now)));
+      line(context, seen.map((p) => place(chart, u, p, p.about.best)));
       context.globalAlpha = 1;
     }
     context.lineWidth = 2 * ratio;
@@ -254,7 +254,7 @@
     const at = chart.bySize ? size(p.x) : `${number(p.x)} ${chart.x_unit}`;
     const lines = [`${letter(one.at)} ${one.name || chart.title}`, `${at}: ${number(p.y)} ${chart.unit}`];
     if (fits(p.about.low) && fits(p.about.high)) lines.push(`interval ${number(p.about.low)} to ${number(p.about.high)}`);
-    if (fits(p.about.now)) lines.push(`now ${number(p.about.now)} ${chart.unit}`);
+    if (fits(p.about.best)) lines.push(`best ${number(p.about.best)} ${chart.unit}`);
     const grade = [p.about.grade, p.about.why].filter(Boolean).join(": ");
     return [...lines, p.about.of, grade].filter(Boolean).join("\n");
   };
@@ -407,7 +407,7 @@
     save(chart, "svg", `data:image/svg+xml,${encodeURIComponent(pen.picture())}`);
   };
 
-  // Buttons: the series, `now`, zoom, picture.
+  // Buttons: the series, `best`, zoom, picture.
   const controls = (chart, u) => {
     const tools = element("div", { className: "tools" });
     const button = (label, act) => {
@@ -431,7 +431,7 @@
       key.style.borderTop = `2.5px ${one.at % DASHES.length ? "dashed" : "solid"} var(--s${one.at % 6})`;
       toggle([key, `${letter(one.at)} ${one.name}`], () => (one.shown = !one.shown)).dataset.series = one.at;
     }
-    if (chart.now) toggle(["now (dotted)"], () => (chart.now = !chart.now));
+    if (chart.best) toggle(["best (dotted)"], () => (chart.best = !chart.best));
     u.over.addEventListener("dblclick", () => reset(chart, u));
     button(["Reset zoom"], () => reset(chart, u)).className = "end";
     button(["Save PNG"], () => savePng(chart, u));

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::{
-    Bytes, Cache, Finding, Grade, IdSet, Labels, Machine, Node, NodeId, Purpose, Quantity, Run, count_of,
+    Bytes, Cache, Finding, IdSet, Labels, Machine, Mark, Node, NodeId, Purpose, Quantity, Run, count_of,
 };
-use tiermark_page::{Style, Text, bound_sign, escaped as text, grade_mark, rate_unit};
+use tiermark_page::{Style, Text, escaped as text, mark_sign, rate_unit};
 use tiermark_report::{kinds_of_modules, machine_counts};
 
 /// More sockets than these are alike, and only counted.
@@ -79,10 +79,13 @@ pub(super) fn picture(run: &Run, style: &Style) -> String {
 
 /// A number with the sign of a bound; `None` if it is withheld.
 fn number(f: &Finding, style: &Style) -> Option<String> {
-    let value = f.value.filter(|value| value.is_finite() && f.verdict.grade != Grade::Invalid)?;
-    let mark = if f.verdict.grade == Grade::Suspect { grade_mark(Grade::Suspect) } else { "" };
-    let sign = bound_sign(f.unit).filter(|_| f.verdict.grade == Grade::Bound).unwrap_or_default();
-    Some((Text::from(sign) + tiermark_page::number(value, f.unit) + mark).shown(style))
+    let quoted = f.quoted();
+    let value = tiermark_page::number(quoted.value.filter(|value| value.is_finite())?, f.unit);
+    let text = match quoted.mark {
+        Some(Mark::Doubted) => Text::from(value) + mark_sign(Mark::Doubted),
+        mark => Text::from(mark.map_or("", mark_sign)) + value,
+    };
+    Some(text.shown(style))
 }
 
 const DRAM: &str = "DRAM";

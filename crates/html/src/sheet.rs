@@ -190,14 +190,15 @@ fn method(run: &Run) -> Page {
     out.extend(cost.core_hz.map(|hz| line("core", &hertz(hz))));
     out += line(
         "grades",
-        "trusted (no mark): reached at several moments of the run, with a narrow interval. bound (≤, ≥ or *): the \
-         machine was disturbed, and is at least so good. suspect (!): shown with the reason for the doubt. \
+        "trusted (no mark): reached at several moments of the run. shared (no mark): others use the same cache or \
+         memory, so the number is the median over the run. bound (≤, ≥ or *): measured at too few moments or not in a \
+         steady state; the machine is at least so good. suspect (!): shown with the reason for the doubt. \
          invalid (✘): withheld.",
     );
     out += line(
         "points",
-        "of a chart: filled = trusted, a triangle = bound, hollow = suspect; bands are intervals, dotted lines what a \
-         program got during the run (now).",
+        "of a chart: filled = trusted or shared, a triangle = bound, hollow = suspect; bands are intervals, dotted lines the best \
+         that was reached.",
     );
     let documented = "`tiermark help numbers` describes how numbers are estimated and judged.";
     out += paragraph("  ", documented, Ink::Dim);

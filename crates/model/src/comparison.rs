@@ -5,7 +5,7 @@ mod verdict;
 use serde::{Deserialize, Serialize};
 
 use crate::labels::Labels;
-use crate::observation::{Interval, Typical};
+use crate::observation::Interval;
 use crate::purpose::Purpose;
 use crate::quantity::Quantity;
 use crate::run::Run;
@@ -182,9 +182,6 @@ pub struct ComparedFigure {
     /// The conclusion.
     #[serde(flatten)]
     pub verdict: ChangeVerdict,
-    /// What programs got during both runs. This describes the time of the runs, not the hardware.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub now: Option<Tenancy>,
 }
 
 impl ComparedFigure {
@@ -257,18 +254,6 @@ pub struct ComparedNumber {
     /// Bytes a second by sockets in use; only between machines, for rates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_socket: Option<f64>,
-}
-
-/// What programs got during two runs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Tenancy {
-    /// During the first.
-    pub first: Typical,
-    /// During the other.
-    pub other: Typical,
-    /// Relative change of the median.
-    pub change: f64,
 }
 
 /// A fact of two runs that differs.

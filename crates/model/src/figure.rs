@@ -12,6 +12,7 @@ use crate::plan::Scope;
 use crate::purpose::Purpose;
 use crate::quantity::Quantity;
 use crate::refusal::Note;
+use crate::tier::Tier;
 use crate::units::Unit;
 
 /// The name of a figure, `latency.dram` or `read.l2.one`. Its text is written by [`fmt::Display`].
@@ -300,12 +301,12 @@ fn tier(labels: &Labels, scope: &Scope, machine: &Machine) -> Option<(&'static s
         };
         return Some((DRAM, distance));
     }
-    let tier = labels.get(Labels::TIER).filter(|_| labels.is_for(Purpose::Ladder))?;
+    let tier = labels.tier().filter(|_| labels.is_for(Purpose::Ladder))?;
     Some(match tier {
-        _ if tier.starts_with("DRAM node ") => (DRAM, Distance::Remote),
-        _ if Labels::is_without_cpus(tier) => (DRAM, Distance::Far),
-        // Tiers in base pages and caches in front of memory have no name.
-        _ => (TIERS.into_iter().find(|name| name.eq_ignore_ascii_case(tier))?, Distance::Local),
+        Tier::OtherNode(_) => (DRAM, Distance::Remote),
+        _ if tier.is_without_cpus() => (DRAM, Distance::Far),
+        // Memory at random and caches in front of memory have no name.
+        _ => (TIERS.into_iter().find(|name| name.eq_ignore_ascii_case(&tier.to_string()))?, Distance::Local),
     })
 }
 

@@ -159,14 +159,6 @@ impl Labels {
         Self::default()
     }
 
-    /// Whether a tier is the memory of a node without cpus: `far node 2`, or `HBM node 2` and `faster node 2`, which
-    /// are faster than DRAM.
-    pub fn is_without_cpus(tier: &str) -> bool {
-        ["far", "HBM", "faster"]
-            .iter()
-            .any(|kind| tier.strip_prefix(kind).is_some_and(|rest| rest.starts_with(" node ")))
-    }
-
     /// Adds a word.
     #[must_use]
     pub fn text(mut self, key: &str, value: impl fmt::Display) -> Self {

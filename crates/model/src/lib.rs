@@ -36,6 +36,7 @@ mod peak;
 pub mod plan;
 mod purpose;
 mod quantity;
+mod quoted;
 mod read;
 mod reason;
 pub mod refusal;
@@ -49,6 +50,7 @@ mod state;
 pub mod testing;
 mod text_form;
 mod text_serde;
+mod tier;
 mod tool;
 mod traffic;
 mod tuning;
@@ -66,7 +68,7 @@ pub use check::{
 pub use checkup::{Affected, CheckRow, Checkup, Health};
 pub use comparison::{
     Against, COMPARE_SCHEMA, ChangeVerdict, ComparedFamily, ComparedFigure, ComparedNumber, ComparedRun, Comparison,
-    CpuPlace, Doubt, Fact, FactDifference, Obstacle, RunScatter, SeenState, Tenancy,
+    CpuPlace, Doubt, Fact, FactDifference, Obstacle, RunScatter, SeenState,
 };
 pub use counters::{
     CounterBox, CounterCheck, CounterSight, CounterSourceId, CounterSourceInfo, LinkCheck, PassedOver, RunCounters,
@@ -113,6 +115,7 @@ pub use plan::{
 };
 pub use purpose::Purpose;
 pub use quantity::Quantity;
+pub use quoted::{Mark, Quoted};
 pub use read::{FromJson, RunResults};
 pub use reason::{Nothing, Reason, ReasonCode, WhyNot};
 pub use refusal::{Code, Data, Note, Refusal, Warning};
@@ -122,6 +125,7 @@ pub use selector::{Numbering, resolve_cpus};
 pub use setup::{Before, ChainLayout, Layout, MemPolicy, RegionSetup, Role, Setup, ThreadSetup, deal};
 pub use share::{CpuPosition, Kinds, LineState, PingOp, Relation};
 pub use state::{Drift, InState, State, StateKind};
+pub use tier::{Tier, UnknownTier};
 pub use tool::Tool;
 pub use traffic::{
     BoxKind, BoxPlace, BoxTraffic, CHANNEL_BYTES, CounterMark, LinkTraffic, StepTraffic, Traffic, TrafficSum,

@@ -247,7 +247,7 @@ pub struct EdgeSeen {
     /// Visits that reached it, each at least a second after the one before.
     pub reached: u64,
     /// Its interval by the windows and allocations of this run alone, which more visits narrow. The interval of the
-    /// number also has the scatter between runs. `None` in older documents.
+    /// number also has the scatter between runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<Interval>,
 }
@@ -391,6 +391,15 @@ pub struct Finding {
     pub unit: Unit,
     /// Its interval, where it has one.
     pub interval: Option<Interval>,
+    /// Which statistic of the visits the number is; `None` of what was computed from several observations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ValueKind>,
+    /// What a program got during the run: the median visit and the spread of visits, as of the observation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub typical: Option<Typical>,
+    /// The best that was sustained, as of the observation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best: Option<f64>,
     /// Samples behind it.
     pub samples: u64,
     /// How far it can be trusted.
@@ -398,15 +407,16 @@ pub struct Finding {
     /// Ids of the steps it rests on.
     pub evidence: Vec<String>,
     /// Remarks on the number.
-    #[serde(default, alias = "note", deserialize_with = "older_notes", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
 }
 
 impl Finding {
     /// A number without an interval, evidence and notes, that nothing speaks against.
     pub fn new(metric: Quantity, labels: Labels, value: Option<f64>, unit: Unit) -> Self {
-        let (interval, samples, evidence, notes) = (None, 0, Vec::new(), Vec::new());
-        Self { metric, labels, value, unit, interval, samples, verdict: Verdict::trusted(), evidence, notes }
+        let (interval, kind, typical, best) = (None, None, None, None);
+        let (samples, verdict, evidence, notes) = (0, Verdict::trusted(), Vec::new(), Vec::new());
+        Self { metric, labels, value, unit, interval, kind, typical, best, samples, verdict, evidence, notes }
     }
 
     /// The number with these notes after those it has.
@@ -425,20 +435,4 @@ impl Finding {
     pub fn note(&self, unit: RateUnit) -> Option<String> {
         (!self.notes.is_empty()).then(|| Note::joined(&self.notes, unit))
     }
-}
-
-/// Notes of a document: a list, or in early ones of version 2 a single note or `null`.
-fn older_notes<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Note>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum NotesOnDisk {
-        Several(Vec<Note>),
-        One(Note),
-        None,
-    }
-    Ok(match NotesOnDisk::deserialize(deserializer)? {
-        NotesOnDisk::Several(notes) => notes,
-        NotesOnDisk::One(note) => vec![note],
-        NotesOnDisk::None => Vec::new(),
-    })
 }

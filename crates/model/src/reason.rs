@@ -312,11 +312,4 @@ pub enum Reason {
         /// Times the caches that it should be.
         times: u64,
     },
-    /// Words alone, as some documents of version 2 hold them.
-    Told {
-        /// Its kind.
-        code: ReasonCode,
-        /// Its words.
-        text: String,
-    },
 }

@@ -20,7 +20,7 @@ use crate::traffic::Traffic;
 use crate::verdict::Grade;
 
 /// Schema of the documents this version writes. Adding fields keeps it; changing a meaning makes a new number.
-pub const RUN_SCHEMA: &str = "tiermark/run/3";
+pub const RUN_SCHEMA: &str = "tiermark/run/4";
 
 /// One run of the program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -201,7 +201,7 @@ impl Experiment {
     /// room for, where the curve ends earlier.
     pub fn lacks(&self, seen: &Observation) -> bool {
         let is_late = |refusal: &Refusal| {
-            use messages::run::codes;
+            use crate::messages::run::codes;
             [codes::no_time_left, codes::curve_point_skipped, codes::run_stopped].contains(&refusal.code)
         };
         let purpose = seen.labels.its_purpose();

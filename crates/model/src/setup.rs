@@ -106,12 +106,7 @@ pub enum Role {
         /// Accesses of the chase; each visit goes on along the chain where the one before ended.
         accesses: u32,
         /// What is done with the lines before the wait.
-        #[serde(
-            default,
-            skip_serializing_if = "Before::is_default",
-            alias = "flushed",
-            deserialize_with = "Before::or_flushed"
-        )]
+        #[serde(default, skip_serializing_if = "Before::is_default")]
         before: Before,
         /// Whether the chase comes first, through what the visit before read, and the region is read after it, without
         /// a wait.
@@ -168,21 +163,6 @@ pub enum Before {
 impl Before {
     fn is_default(&self) -> bool {
         *self == Self::default()
-    }
-
-    /// Reads also what documents had before there was a single use: whether the lines were flushed.
-    fn or_flushed<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Either {
-            Before(Before),
-            Flushed(bool),
-        }
-        Ok(match Either::deserialize(from)? {
-            Either::Before(before) => before,
-            Either::Flushed(true) => Self::Flushed,
-            Either::Flushed(false) => Self::UsedAgain,
-        })
     }
 }
 

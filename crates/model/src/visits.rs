@@ -17,8 +17,6 @@ const ORIGIN: f64 = -20.0;
 const THREAD_STEP: f64 = 1e-4;
 const THREAD_ORIGIN: f64 = 32_768.0;
 const THREAD_MISSING: u16 = u16::MAX;
-/// Bytes of such a code. Earlier documents have one byte, in steps of 2 %: too coarse to estimate from.
-const THREAD_BYTES: u8 = 2;
 /// Encoding of ln(clock / 1 GHz): the step, and the code of 1 GHz. The code is doubled, and its lowest bit says that
 /// the clock moved during the window. Clocks from 40 MHz to 26 GHz have a code of their own.
 const CLOCK_STEP: f64 = 2e-4;
@@ -53,7 +51,7 @@ pub struct Window {
     /// none.
     pub values: Vec<Option<f64>>,
     /// The core clock of each counted thread (of more than [`THREADS_KEPT`], one for all); `None` where it is not
-    /// known. Empty in documents before version 3.
+    /// known.
     pub clocks: Vec<Option<CoreClock>>,
 }
 
@@ -99,23 +97,15 @@ pub struct Encoded {
     pub parts: u8,
     /// Threads that each window has values of, after the parts.
     pub threads: u8,
-    /// Bytes of a thread's value.
-    #[serde(default = "one_byte")]
-    pub thread_bytes: u8,
-    /// Core clocks that each window has, after the threads; 0 before version 3.
-    #[serde(default)]
+    /// Core clocks that each window has, after the threads.
     pub clocks: u8,
     /// Base64 of the visits, one after the other, little endian. A visit: time in 0.1 ms (4 bytes), allocation (2),
     /// pings before (1, their number) and after (1), windows (2), the pings, one bit a window that is 1 where it is
     /// clean (whole bytes), the windows' values. A ping, value or part v is 3 bytes: round((ln v + 20) / 0.00002),
     /// 0xffffff where it is missing. A thread's t is 2 bytes: round(ln(t / v) / 0.0001) + 32768 by the window's value
-    /// v, 0xffff where it is missing. Earlier documents have 1 byte, which is skipped. A clock h in Hz is 2 bytes: 2 *
-    /// (round(ln(h / 1e9) / 0.0002) + 16384), plus 1 if it moved during the window; 0xffff where it is missing.
+    /// v, 0xffff where it is missing. A clock h in Hz is 2 bytes: 2 * (round(ln(h / 1e9) / 0.0002) + 16384), plus 1 if
+    /// it moved during the window; 0xffff where it is missing.
     pub base64: String,
-}
-
-fn one_byte() -> u8 {
-    1
 }
 
 /// A value as it comes back from a document: within 0.001 % of itself.
@@ -251,7 +241,7 @@ impl From<Visits> for Encoded {
     fn from(visits: Visits) -> Self {
         let Visits { parts, threads, clocks, .. } = visits;
         let base64 = STANDARD.encode(visits.bytes());
-        Self { count: visits.list.len() as u64, parts, threads, thread_bytes: THREAD_BYTES, clocks, base64 }
+        Self { count: visits.list.len() as u64, parts, threads, clocks, base64 }
     }
 }
 
@@ -291,12 +281,8 @@ impl Visits {
         let bytes = STANDARD.decode(&encoded.base64).map_err(|_| VisitsError("they are not base64"))?;
         let Encoded { parts, threads, clocks, .. } = *encoded;
         let mut visits = Self { parts, threads, clocks, list: Vec::new() };
-        if !matches!(encoded.thread_bytes, 1 | THREAD_BYTES) {
-            return Err(VisitsError("thread_bytes must be 1 or 2"));
-        }
-        let is_coarse = encoded.thread_bytes != THREAD_BYTES;
         let columns = [1 + usize::from(parts), usize::from(threads), usize::from(clocks)];
-        let mut reader = Reader { bytes: &bytes, is_coarse, has_windows };
+        let mut reader = Reader { bytes: &bytes, has_windows };
         while !reader.bytes.is_empty() {
             let visit = reader.visit(columns).ok_or(VisitsError("they are cut short"))?;
             visits.list.push(visit);
@@ -310,8 +296,6 @@ impl Visits {
 
 struct Reader<'a> {
     bytes: &'a [u8],
-    /// Whether a thread's value is a single byte.
-    is_coarse: bool,
     /// Whether windows are kept.
     has_windows: bool,
 }
@@ -329,9 +313,6 @@ impl Reader<'_> {
     }
 
     fn thread(&mut self, value: Option<f64>) -> Option<Option<f64>> {
-        if self.is_coarse {
-            return self.take::<1>().map(|_| None);
-        }
         Some(decode_thread(u16::from_le_bytes(self.take()?), value))
     }
 
@@ -346,8 +327,7 @@ impl Reader<'_> {
         };
         let (before, after) = (pings(before, self)?, pings(after, self)?);
         if !self.has_windows {
-            let thread = if self.is_coarse { 1 } else { usize::from(THREAD_BYTES) };
-            let bytes = windows.div_ceil(8) + windows * (3 * exact + thread * threads + 2 * clocks);
+            let bytes = windows.div_ceil(8) + windows * (3 * exact + 2 * threads + 2 * clocks);
             self.bytes = self.bytes.get(bytes..)?;
             return Some(Visit { at, allocation, before, after, windows: Vec::new() });
         }
@@ -434,22 +414,11 @@ mod tests {
         }
 
         #[test]
-        fn whatever_is_damaged_is_refused_and_never_a_panic(text in "[A-Za-z0-9+/=]{0,200}", parts in 0u8..9, count in 0u64..9, thread_bytes in 0u8..4) {
-            let encoded = Encoded { count, parts, threads: 2, thread_bytes, clocks: parts, base64: text };
+        fn whatever_is_damaged_is_refused_and_never_a_panic(text in "[A-Za-z0-9+/=]{0,200}", parts in 0u8..9, count in 0u64..9) {
+            let encoded = Encoded { count, parts, threads: 2, clocks: parts, base64: text };
             let trips = RoundTrips::try_from(encoded.clone()).map_err(|error| error.0);
             prop_assert_eq!(trips.map(|trips| trips.0.len()), Visits::try_from(encoded).map(|visits| visits.len()).map_err(|error| error.0));
         }
-    }
-
-    /// A document of version 0.1.0 before threads had two bytes: a visit at 1 s with a window of 236.4 GB/s, 118 of
-    /// each thread.
-    #[test]
-    fn threads_of_an_earlier_document_are_left_out() {
-        let value = encode(Some(236.4e9)).to_le_bytes();
-        let bytes = [&[0x10, 0x27, 0, 0, 0, 0, 0, 0, 1, 0, 1][..], &value[..3], &[165, 165]].concat();
-        let text = format!(r#"{{"count":1,"parts":0,"threads":2,"base64":"{}"}}"#, STANDARD.encode(bytes));
-        let visits: Visits = serde_json::from_str(&text).unwrap();
-        assert_eq!(visits.list[0].windows[0].values, [kept(236.4e9), None, None]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Numbers for people: value, interval, unit.
 
-use tiermark_model::{Bytes, Grade, Interval, RateUnit, Unit, format_gbs, format_ns};
+use tiermark_model::{Bytes, Grade, Interval, Mark, RateUnit, Unit, format_gbs, format_ns};
 
 use crate::legend::Sign;
 use crate::style::Style;
@@ -288,10 +288,19 @@ pub fn time_unit(ns: f64) -> (f64, &'static str) {
 /// The sign before a bound; `None` where it has no direction of its own.
 #[must_use]
 pub fn bound_sign(unit: Unit) -> Option<&'static str> {
-    match unit {
-        Unit::Ns | Unit::Cycles => Some("≤"),
-        Unit::BytesPerSecond | Unit::BytesPerCycle => Some("≥"),
-        Unit::Bytes | Unit::Hz | Unit::PerSecond | Unit::Ratio | Unit::Count => None,
+    Some(Mark::of_bound(unit)).filter(|mark| *mark != Mark::Bound).map(mark_sign)
+}
+
+/// The sign of a mark.
+#[must_use]
+pub fn mark_sign(mark: Mark) -> &'static str {
+    match mark {
+        Mark::AtLeast => "≥",
+        Mark::AtMost => "≤",
+        Mark::Bound => grade_mark(Grade::Bound),
+        Mark::Doubted => grade_mark(Grade::Suspect),
+        Mark::Withheld => grade_mark(Grade::Invalid),
+        Mark::Absent => ABSENT,
     }
 }
 
@@ -300,7 +309,7 @@ pub fn bound_sign(unit: Unit) -> Option<&'static str> {
 pub fn grade_mark(grade: Grade) -> &'static str {
     match grade {
         Grade::Trusted => "✔",
-        Grade::Shared => "~",
+        Grade::Shared => "",
         Grade::Bound => "*",
         Grade::Suspect => "!",
         Grade::Invalid => "✘",

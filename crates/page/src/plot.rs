@@ -30,10 +30,10 @@ pub struct PointAbout {
     /// The upper end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
-    /// What a program got during the run.
+    /// The best that was reached, where it is told beside the number.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub now: Option<f64>,
-    /// The grade, where it is not trusted.
+    pub best: Option<f64>,
+    /// The grade, where the number cannot be quoted as it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grade: Option<String>,
     /// Why it is not trusted, in a few words.
@@ -57,10 +57,10 @@ impl PointAbout {
         Self { low: Some(low), high: Some(high), of, ..Self::default() }
     }
 
-    /// The same with the ends of an interval and what a program got, in units of the axis.
+    /// The same with the ends of an interval and the best that was reached, in units of the axis.
     #[must_use]
-    pub fn reaching(self, ends: Option<(f64, f64)>, now: Option<f64>) -> Self {
-        Self { low: ends.map(|(low, _)| low), high: ends.map(|(_, high)| high), now, ..self }
+    pub fn reaching(self, ends: Option<(f64, f64)>, best: Option<f64>) -> Self {
+        Self { low: ends.map(|(low, _)| low), high: ends.map(|(_, high)| high), best, ..self }
     }
 
     /// Adds to what the point is of.
@@ -74,7 +74,7 @@ impl PointAbout {
     /// The same with its values over the unit of an axis.
     fn over(&self, unit: f64) -> Self {
         let over = |value: Option<f64>| value.map(|value| rounded(value / unit));
-        Self { low: over(self.low), high: over(self.high), now: over(self.now), ..self.clone() }
+        Self { low: over(self.low), high: over(self.high), best: over(self.best), ..self.clone() }
     }
 
     /// The same with a name.

@@ -210,8 +210,8 @@ mod tests {
         let random = |size: u64, median: f64| {
             let labels = Labels::new().purpose(Purpose::Ladder).text(Labels::TIER, DRAM_RANDOM);
             let labels = labels.whole(Labels::SIZE, size);
-            let now = Some(tiermark_model::Typical { median, p10: median, p90: median });
-            Observation { now, value: Some(median), ..Observation::new("random", labels, Metric::Latency) }
+            let typical = Some(tiermark_model::Typical { median, p10: median, p90: median });
+            Observation { typical, value: Some(median), ..Observation::new("random", labels, Metric::Latency) }
         };
         let (_, to) = back(&[seen.clone(), random(1 << 20, 90.0), random(1 << 30, 170.0)]).expect("an excess");
         assert!((to - 170.0).abs() < 1e-9);

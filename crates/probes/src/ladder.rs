@@ -11,10 +11,13 @@ pub(crate) fn finding(observation: &Observation, notes: impl IntoIterator<Item =
     };
     Finding {
         interval: observation.interval,
+        kind: Some(observation.kind),
+        typical: observation.typical,
+        best: observation.best,
         samples: observation.visits.len() as u64,
         verdict: observation.verdict.clone(),
         evidence: vec![observation.step.clone()],
-        notes: notes.into_iter().collect(),
+        notes: notes.into_iter().chain(observation.rival_open.as_ref().map(memory::kernels_not_compared)).collect(),
         ..Finding::new(metric, observation.labels.clone(), observation.value, observation.unit)
     }
 }

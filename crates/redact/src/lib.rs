@@ -183,7 +183,7 @@ impl Scrub {
             match reason {
                 Reason::Refused { refusal } => self.refusal(refusal),
                 Reason::PlaceUnseen { how } | Reason::PagesUnseen { how } => self.note(how),
-                Reason::Broken { fault: text } | Reason::Told { text, .. } => self.text(text),
+                Reason::Broken { fault: text } => self.text(text),
                 _ => {}
             }
         }

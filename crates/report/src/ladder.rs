@@ -4,7 +4,7 @@ use crate::remark::remark;
 use crate::shown::Shown;
 use std::collections::BTreeSet;
 
-use tiermark_model::{Finding, Grade, Labels, Machine, Purpose, Quantity};
+use tiermark_model::{Finding, Grade, Labels, Machine, Purpose, Quantity, ValueKind};
 use tiermark_page::{
     ABSENT, Cell, Detail, Fit, Ink, Number, Page, Table, Text, fitting, grade_ink, grade_mark, graded, heading,
     measured_size, number, paragraph, percent, rate, rate_unit, text,
@@ -157,7 +157,8 @@ fn key<'a>(rows: &[(String, LadderRow<'a>)], only: Option<&str>) -> Page {
     parts.extend(copies.then(|| COPY_COUNTS.to_owned()));
     // A row's mark is that of its worst number.
     let grades: BTreeSet<Grade> = rows.iter().filter_map(|(_, row)| row.worst()).collect();
-    let grades: Vec<String> = grades.into_iter().map(|grade| format!("{} {grade}", grade_mark(grade))).collect();
+    let grades: Vec<String> =
+        grades.into_iter().map(|grade| format!("{} {grade}", grade_mark(grade)).trim().to_owned()).collect();
     parts.extend((!grades.is_empty()).then(|| grades.join(", ")));
     let first =
         |row: &LadderRow<'a>, span: usize| row.rates.iter().skip(span).step_by(SPANS.len()).flatten().next().copied();
@@ -247,10 +248,26 @@ impl<'a> LadderRow<'a> {
             ("latency", self.latency.filter(|f| detail.is_all() || odd(f))),
         ];
         let of_cell = said.into_iter().filter_map(|(what, f)| Some(text![format!("{name} {what}: "), remark(f?)?]));
+        let of_visits = self.spread(name).filter(|_| detail.is_all());
         // The remarks of rates stand beside their kernels, where they have one.
         let rates = self.rates.iter().flatten().filter(|f| f.labels.get(Labels::KERNEL).is_none());
         let of_rate = rates.filter_map(|f| Some(text![subject(f), ": ", remark(f)?]));
-        of_cell.chain(of_rate).collect()
+        of_cell.chain(of_visits).chain(of_rate).collect()
+    }
+
+    /// The spread of visits around typical values, and the best where it is told.
+    fn spread(&self, name: &str) -> Option<Text> {
+        let one = |f: &&Finding| {
+            let quoted = f.quoted();
+            let typical = quoted.typical.filter(|_| quoted.kind == Some(ValueKind::Typical))?;
+            let [p10, p90] = [typical.p10, typical.p90].map(|value| number(value, f.unit));
+            let best = quoted.best.map(|best| text![", best ", number(best, f.unit)]).unwrap_or_default();
+            let what = subject(f);
+            let what = what.strip_prefix(name).unwrap_or(&what).trim().to_owned();
+            Some(text![what, " ", p10, "–", p90.with_unit(), best])
+        };
+        let all: Vec<Text> = self.all().filter_map(|f| one(&f)).collect();
+        (!all.is_empty()).then(|| text![format!("{name}, p10 to p90 of visits: "), Text::joined(all, "; ")])
     }
 }
 

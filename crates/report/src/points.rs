@@ -1,13 +1,13 @@
 //! What is known of a point of a plot beside its place.
 
-use tiermark_model::{Finding, Grade, Interval, Observation, Verdict};
+use tiermark_model::{Finding, Interval, Observation, Verdict};
 use tiermark_page::PointAbout;
 
 use crate::reasons::kinds;
 
-/// The grade and its reasons; nothing of a trusted number.
+/// The grade and its reasons; nothing of a number that can be quoted as it is.
 fn graded(verdict: &Verdict) -> PointAbout {
-    if verdict.grade == Grade::Trusted {
+    if verdict.grade.is_number() {
         return PointAbout::default();
     }
     PointAbout { grade: Some(verdict.grade.to_string()), why: kinds(verdict), ..PointAbout::default() }
@@ -19,12 +19,12 @@ fn ends(interval: Option<Interval>, scale: f64) -> Option<(f64, f64)> {
 
 /// What is known of an observation.
 pub(crate) fn observed(o: &Observation) -> PointAbout {
-    graded(&o.verdict).reaching(ends(o.interval, 1.0), o.typical.map(|now| now.median))
+    graded(&o.verdict).reaching(ends(o.interval, 1.0), o.best)
 }
 
 /// What is known of a finding, in units of the axis.
 pub(crate) fn found(f: &Finding, scale: f64) -> PointAbout {
-    graded(&f.verdict).reaching(ends(f.interval, scale), None)
+    graded(&f.verdict).reaching(ends(f.interval, scale), f.best.map(|best| best / scale))
 }
 
 #[cfg(test)]

@@ -92,7 +92,7 @@ fn facts(reason: &Reason) -> String {
             let data: Value = refusal.data.clone().into_iter().collect();
             format!("{} {}", refusal.code, without_numbers(data))
         }
-        Reason::Refused { .. } | Reason::NotResolved { .. } | Reason::Told { .. } => reason.to_string(),
+        Reason::Refused { .. } | Reason::NotResolved { .. } => reason.to_string(),
         _ => serde_json::to_value(reason).map(without_numbers).unwrap_or_default().to_string(),
     }
 }
@@ -255,9 +255,9 @@ mod tests {
     #[test]
     fn the_same_reason_is_said_once() {
         let mut suspect = Verdict::trusted();
-        suspect.suspect(Reason::Told { code: ReasonCode::Disturbed, text: "half the windows were disturbed".into() });
+        suspect.suspect(Reason::Evicted);
         let mut invalid = Verdict::trusted();
-        invalid.invalid(Reason::Told { code: ReasonCode::WrongNode, text: "3 % of the pages were on node 1".into() });
+        invalid.invalid(Reason::Elsewhere { share: 0.03, by_node: [(1, 31)].into() });
         let mut reasons = Reasons::default();
         reasons.add("L1 read", &suspect);
         reasons.add("L2 read", &suspect);
@@ -276,13 +276,12 @@ mod tests {
         let mut reasons = Reasons::default();
         for size in 0..5 {
             let mut verdict = Verdict::trusted();
-            verdict.suspect(Reason::Told { code: ReasonCode::Imprecise, text: format!("interval of {size}") });
-            verdict
-                .suspect(Reason::Told { code: ReasonCode::Disturbed, text: "half the windows were disturbed".into() });
+            verdict.suspect(Reason::Pairs { doubted: size, of: 9 });
+            verdict.suspect(Reason::Evicted);
             reasons.add(&format!("{size} KiB"), &verdict);
         }
         let mut invalid = Verdict::trusted();
-        invalid.invalid(Reason::Told { code: ReasonCode::WrongNode, text: "on node 1".into() });
+        invalid.invalid(Reason::Elsewhere { share: 1.0, by_node: [(1, 9)].into() });
         reasons.add("9 KiB", &invalid);
         let shown = reasons.counted(57, "points").unwrap();
         let expected = "1 of 57 points is invalid (wrong node), 5 of 57 points are suspect (disturbed, interval)";

@@ -96,7 +96,7 @@ mod tests {
 
     /// A run on this machine with trusted numbers, as it ends.
     fn run() -> Run {
-        let bytes = include_bytes!("../../history/tests/fixtures/run-2.json");
+        let bytes = include_bytes!("../../history/tests/fixtures/run-4.json");
         let mut run = tiermark_history::parse(bytes, "a document").expect("a document");
         (run.simulated, run.machine.system.hostname) = (None, None);
         for experiment in &mut run.experiments {

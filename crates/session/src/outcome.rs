@@ -103,7 +103,7 @@ mod tests {
     use tiermark_model::{Bytes, Finding, Nothing, Plan, Reason, Unit, Verdict, testing};
 
     fn document() -> Run {
-        tiermark_history::parse(include_bytes!("../../history/tests/fixtures/run-2.json"), "a document")
+        tiermark_history::parse(include_bytes!("../../history/tests/fixtures/run-4.json"), "a document")
             .expect("a document")
     }
 

@@ -8,7 +8,7 @@ use crate::output::{Failure, print};
 /// Runs the command.
 pub(crate) fn run(args: &SchemaArgs) -> Result<Exit, Failure> {
     let schema = match args.of {
-        Document::Run => include_str!("../../../../schema/run-3.json"),
+        Document::Run => include_str!("../../../../schema/run-4.json"),
         Document::Capacity => include_str!("../../../../schema/capacity-1.json"),
         Document::Load => include_str!("../../../../schema/load-1.json"),
         Document::Events => include_str!("../../../../schema/events-1.json"),

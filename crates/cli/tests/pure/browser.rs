@@ -194,9 +194,11 @@ fn saved_runs_make_a_page() {
 #[test]
 fn documents_of_every_kind_and_version_make_a_page() {
     let user = User::new();
-    for document in
-        ["history/tests/fixtures/run-2.json", "history/tests/fixtures/run-3.json", "../fuzz/seeds/capacity.json"]
-    {
+    for document in [
+        "history/tests/fixtures/run-4.json",
+        "history/tests/fixtures/run-4-measured.json",
+        "../fuzz/seeds/capacity.json",
+    ] {
         let path = format!("{}/../{document}", env!("CARGO_MANIFEST_DIR"));
         let page = user.run(&["report", &path, "--html", "-"]).expect(0).out;
         assert!(page.contains("<h1 id=\"sheet-0-title\">tiermark ") && page.contains("<table"), "{document}: {page}");
@@ -208,7 +210,7 @@ fn a_page_that_cannot_be_made_leaves_the_file_as_it_is() {
     let user = User::new();
     let mine = "<!doctype html>mine";
     std::fs::write(user.path("kept.html"), mine).unwrap();
-    let run = format!("{}/../history/tests/fixtures/run-2.json", env!("CARGO_MANIFEST_DIR"));
+    let run = format!("{}/../history/tests/fixtures/run-4.json", env!("CARGO_MANIFEST_DIR"));
     std::fs::copy(run, user.path("run.json")).unwrap();
     let saved = std::fs::read(user.path("run.json")).unwrap();
     std::fs::write(user.path("broken.json"), "{").unwrap();

@@ -163,7 +163,7 @@ fn a_changed_estimate_is_made_right_and_named() {
 #[test]
 fn a_document_without_windows_is_shown_as_it_is() {
     let user = User::new();
-    let document = include_bytes!("../../../history/tests/fixtures/run-2.json");
+    let document = include_bytes!("../../../history/tests/fixtures/run-4.json");
     std::fs::write(user.path("old.json"), document).unwrap();
     let again = user.run(&["show", "./old.json", "--reanalyse"]).expect(0);
     assert!(again.err.contains("it is shown as it was saved"), "{}", again.err);
@@ -173,7 +173,7 @@ fn a_document_without_windows_is_shown_as_it_is() {
 #[test]
 fn a_document_of_version_3_is_shown_and_estimated_again() {
     let user = User::new();
-    let document = include_bytes!("../../../history/tests/fixtures/run-3.json");
+    let document = include_bytes!("../../../history/tests/fixtures/run-4-measured.json");
     std::fs::write(user.path("run.json"), document).unwrap();
     let shown = user.run(&["show", "./run.json"]).expect(0).out;
     assert!(shown.contains("SIMULATED") && shown.contains("L1"), "{shown}");

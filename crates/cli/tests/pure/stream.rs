@@ -55,7 +55,7 @@ fn what_the_table_cannot_say_is_said_beside_it() {
 #[test]
 fn a_saved_run_is_a_table_and_metrics() {
     let user = User::new();
-    let path = format!("{}/../history/tests/fixtures/run-2.json", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/../history/tests/fixtures/run-4.json", env!("CARGO_MANIFEST_DIR"));
     let shown = |format: &str| user.run(&["show", &path, "--format", format]).expect(0).out;
     let (csv, lines) = (shown("csv"), shown("json-rows"));
     assert!(csv.starts_with("run,started,simulated,probe,experiment,step,"), "{csv}");

@@ -2,7 +2,7 @@
 
 use tiermark_model::{
     CoreKind, CpuId, IdSet, KernelId, Labels, Layout, Machine, MemPolicy, Metric, NodeId, PageKind, Purpose, Role,
-    Step, ThreadSetup,
+    Step, ThreadSetup, Tier,
 };
 
 use super::Figure;
@@ -138,8 +138,8 @@ fn work(role: &Role, metric: Metric, labels: &Labels) -> Option<Work> {
 /// cannot hold.
 fn is_memory(step: &Step, machine: &Machine) -> bool {
     let labels = &step.labels;
-    if let Some(tier) = labels.get(Labels::TIER) {
-        return tier.starts_with("DRAM");
+    if labels.get(Labels::TIER).is_some() {
+        return labels.tier().is_some_and(Tier::is_dram);
     }
     let is_of_memory = matches!(labels.its_purpose(), Some(Purpose::Matrix | Purpose::Unloaded | Purpose::Peak));
     let bytes = tiermark_model::total(step.setup.regions.iter().map(|region| region.bytes.0));

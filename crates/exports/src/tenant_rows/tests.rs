@@ -33,7 +33,7 @@ fn times_with_the_clients_own_delay_are_in_doubt() {
 
 #[test]
 fn rows_have_the_columns_of_every_kind_of_run() {
-    let probes = serde_json::from_str(include_str!("../../../history/tests/fixtures/run-2.json")).unwrap();
+    let probes = serde_json::from_str(include_str!("../../../history/tests/fixtures/run-4.json")).unwrap();
     let (capacity, load): (Capacity, LoadRun) = (seed("capacity.json"), seed("load.json"));
     let all = [crate::csv(&probes), TenantRows::of_capacity(&capacity).csv(), TenantRows::of_load(&load).csv()];
     let heads: BTreeSet<&str> = all.iter().filter_map(|text| text.lines().next()).collect();

@@ -86,6 +86,7 @@ mod tests {
     fn seen(unit: Unit, value: Option<f64>) -> Observation {
         let json = serde_json::json!({
             "step": "a", "labels": {}, "metric": "latency", "unit": unit, "allocations": 2, "value": value,
+            "kind": "capability",
             "disturbance": tiermark_model::Disturbance::default(), "rivals": [], "started_seconds": 0.0, "seconds": 1.0,
             "verdict": Verdict::trusted(),
         });

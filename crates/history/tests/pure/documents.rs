@@ -1,4 +1,4 @@
-//! Released documents stay readable, the schema does not drift unseen, and garbage gets an error.
+//! Documents are read, the schema does not drift unseen, and garbage gets an error.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 use tiermark_history::Store;
 use tiermark_model::messages::documents::codes;
-use tiermark_model::{Refusal, Run};
+use tiermark_model::{Refusal, Run, Tier, ValueKind};
 
 fn here(path: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -16,47 +16,41 @@ fn parse(bytes: &[u8]) -> Result<Run, Refusal> {
     tiermark_history::parse(bytes, "a document")
 }
 
-/// A saved document. Once its version is released it is never written again: it shows that the version is still read.
+/// A saved document.
 fn fixture(name: &str) -> Run {
     parse(&fs::read(here("tests/fixtures").join(name)).unwrap()).unwrap()
 }
 
 #[test]
-fn the_second_version_stays_readable() {
-    let run = fixture("run-2.json");
-    assert_eq!(run.schema, "tiermark/run/2");
-    assert!(run.observations().all(|o| !o.visits.is_empty() && o.now.is_some() && o.edge.is_some()));
-    assert!(run.experiments.iter().all(|e| !e.states.is_empty() && !e.drift.is_empty()));
-    for seen in run.observations() {
-        assert!(seen.visits.clocks == 0 && seen.visits.windows().all(|window| window.clocks.is_empty()));
-        assert_eq!((seen.per_cycle, seen.clock_slope), (None, None));
-        assert_eq!((seen.disturbance.unsettled_shots, seen.disturbance.settle_seconds), (0, 0.0));
-    }
-    assert_eq!(parse(&serde_json::to_vec(&run).unwrap()).unwrap(), run);
-}
-
-#[test]
-fn the_third_version_stays_readable() {
-    let run = fixture("run-3.json");
-    assert_eq!(run.schema, "tiermark/run/3");
+fn a_saved_document_is_read() {
+    let run = fixture("run-4-measured.json");
+    assert_eq!(run.schema, "tiermark/run/4");
     let seen: Vec<_> = run.observations().filter(|o| o.value.is_some()).collect();
     assert!(!seen.is_empty() && seen.iter().all(|o| o.visits.clocks > 0 && o.visits.windows().count() > 0));
     let windows = seen.iter().flat_map(|o| o.visits.windows());
     let clocks: Vec<_> = windows.flat_map(|window| window.clocks.iter().flatten()).collect();
     assert!(!clocks.is_empty() && clocks.iter().all(|clock| (2.9e9..3.1e9).contains(&clock.hz)));
     assert!(seen.iter().any(|o| o.per_cycle.is_some()));
+    let kinds: Vec<_> = run.findings().map(|found| (found.labels.tier(), found.kind)).collect();
+    assert!(kinds.contains(&(Some(Tier::Cache(1)), Some(ValueKind::Capability))), "{kinds:?}");
+    assert!(kinds.contains(&(Some(Tier::Dram), Some(ValueKind::Typical))), "{kinds:?}");
     assert_eq!(parse(&serde_json::to_vec(&run).unwrap()).unwrap(), run);
 }
 
 #[test]
-fn the_first_version_is_refused_with_a_cure() {
-    let refusal = parse(br#"{"schema": "tiermark/run/1", "experiments": [7]}"#).unwrap_err();
-    assert_eq!(refusal.code, codes::document_older);
-    let text = refusal.to_string();
-    assert!(
-        ["tiermark/run/1", "tiermark/run/3, tiermark/run/2", "measure again"].iter().all(|p| text.contains(p)),
-        "{text}"
-    );
+fn the_example_on_disk_is_read() {
+    assert_eq!(fixture("run-4.json").schema, "tiermark/run/4");
+}
+
+#[test]
+fn an_earlier_version_is_refused_with_a_cure() {
+    for version in 1..4 {
+        let text = format!(r#"{{"schema": "tiermark/run/{version}", "experiments": [7]}}"#);
+        let refusal = parse(text.as_bytes()).unwrap_err();
+        assert_eq!(refusal.code, codes::document_older);
+        let text = refusal.to_string();
+        assert!(["written by an earlier version", "measure again"].iter().all(|part| text.contains(part)), "{text}");
+    }
 }
 
 #[test]
@@ -77,17 +71,17 @@ fn unknown_fields_are_ignored() {
 #[test]
 fn other_schemas_are_refused_by_name() {
     for (schema, code) in [
-        (r#"{"schema":"tiermark/run/4","id":7}"#, codes::document_newer),
+        (r#"{"schema":"tiermark/run/5","id":7}"#, codes::document_newer),
         (r#"{"schema":"tiermark/run/10"}"#, codes::document_newer),
         (r#"{"schema":"tiermark/run/1"}"#, codes::document_older),
         (r#"{"schema":"fio/3"}"#, codes::document_of_others),
         (r#"{"schema":1}"#, codes::document_without_schema),
         (r#"{}"#, codes::document_without_schema),
-        (r#"["tiermark/run/3"]"#, codes::document_without_schema),
+        (r#"["tiermark/run/4"]"#, codes::document_without_schema),
     ] {
         let refusal = parse(schema.as_bytes()).unwrap_err();
         assert_eq!(refusal.code, code, "{schema}");
-        assert_eq!(refusal.data["known"], serde_json::json!(["tiermark/run/3", "tiermark/run/2"]));
+        assert_eq!(refusal.data["known"], "tiermark/run/4");
     }
 }
 

@@ -16,8 +16,6 @@ use tiermark_report::grouped;
 pub use words::{change, name as compared_name, plain, signed};
 use words::{graded_text, size_of, tally, whole_name};
 
-/// Changes of what programs got that are shown: the survey shows it from this difference to the capability on.
-const TENANCY: f64 = 0.1;
 /// Rows of a table, and names in a list, beyond which the rest is counted.
 const LISTED: usize = 6;
 
@@ -54,7 +52,6 @@ pub fn against(comparison: &Comparison, other: &Against, detail: Detail) -> Page
         out += shares(other, detail);
     }
     out += facts(other);
-    out += tenancy(other, detail);
     out += reasons("Unsure", "?", other, detail);
     out += reasons("Not comparable", ABSENT, other, detail);
     out += notes(comparison, other);
@@ -276,31 +273,6 @@ fn facts(other: &Against) -> Page {
     let table = table.texts("first", |fact| fact.first.as_deref().unwrap_or("not reported"));
     let table = table.texts("other", |fact| fact.other.as_deref().unwrap_or("not reported"));
     heading("Machine and program: what differs") + table.table()
-}
-
-/// What programs got, where it changed much.
-fn tenancy(other: &Against, detail: Detail) -> Page {
-    let now = |figure: &'_ ComparedFigure| figure.now.filter(|now| now.change.abs() > TENANCY);
-    let mut changed: Vec<_> = other.figures.iter().filter_map(|figure| Some((figure, now(figure)?))).collect();
-    changed.sort_by(|(_, a), (_, b)| (1.0 + b.change).ln().abs().total_cmp(&(1.0 + a.change).ln().abs()));
-    if changed.is_empty() {
-        return Page::new();
-    }
-    let listed = detail.listed(LISTED).min(changed.len());
-    let table = Table::of(&changed[..listed]).texts("", |(figure, _)| whole_name(figure, detail));
-    let table = table.numbers("first", |(figure, now)| number(now.first.median, figure.unit));
-    let table = table.numbers("other", |(figure, now)| number(now.other.median, figure.unit));
-    let table = table.texts("", |(figure, _)| Cell::inked(Text::unit(figure.unit), Ink::Dim));
-    let table = table.numbers("change", |(_, now)| words::signed(now.change)).table();
-    let title = format!("Now: what programs got while the runs went on, changes over {}", plain(TENANCY));
-    heading(&title) + table + rest(changed.len() - listed)
-}
-
-fn rest(count: usize) -> Page {
-    if count == 0 {
-        return Page::new();
-    }
-    paragraph("  ", format!("and {count} more (-v lists all)"), Ink::Dim)
 }
 
 /// Numbers without a conclusion, by the reason.

@@ -35,7 +35,6 @@ fn figure(tier: &str, values: [f64; 2], verdict: ChangeVerdict) -> ComparedFigur
         interval: Some(Interval { low: change - 0.01, high: change + 0.006, level: 0.95 }),
         p_value: Some(0.001),
         verdict,
-        now: None,
     }
 }
 
@@ -68,13 +67,10 @@ fn comparison() -> Comparison {
         complete: true,
         simulated: false,
     };
-    let now = |median| Typical { median, p10: median, p90: median };
-    let mut shared = figure("L3", [90e9, 90.1e9], ChangeVerdict::Same);
-    shared.now = Some(Tenancy { first: now(80e9), other: now(40e9), change: -0.5 });
     let figures = vec![
         figure("L1", [190e9, 180e9], ChangeVerdict::Worse),
         figure("L2", [100e9, 120e9], ChangeVerdict::Better),
-        shared,
+        figure("L3", [90e9, 90.1e9], ChangeVerdict::Same),
         figure("DRAM", [30e9, 32e9], ChangeVerdict::Unsure(Doubt::OpenBound)),
         figure("L4", [30e9, 32e9], ChangeVerdict::NotComparable(Obstacle::Method { first: 2, other: 3 })),
     ];

@@ -30,20 +30,20 @@ messages! {
     Refusal document_malformed(from: &str, line: usize, column: usize, problem: &str):
         "{from}, line {line}, column {column}", "{problem}", "give a complete file that tiermark wrote";
 
-    Refusal document_older(from: &str, schema: &str, known: &[&str]):
-        "{from}", { format!("its schema is '{schema}', too old: this tiermark reads {}", known.join(", ")) },
+    Refusal document_older(from: &str, schema: &str, known: &str):
+        "{from}", "written by an earlier version: its schema is '{schema}', this tiermark reads {known}",
         "measure again";
 
-    Refusal document_newer(from: &str, schema: &str, known: &[&str]):
-        "{from}", { format!("its schema is '{schema}', written by a newer tiermark; this one reads {}", known.join(", ")) },
+    Refusal document_newer(from: &str, schema: &str, known: &str):
+        "{from}", "its schema is '{schema}', written by a newer tiermark; this one reads {known}",
         "update tiermark";
 
-    Refusal document_of_others(from: &str, schema: &str, known: &[&str]):
-        "{from}", { format!("its schema is '{schema}', not a tiermark run; this tiermark reads {}", known.join(", ")) },
+    Refusal document_of_others(from: &str, schema: &str, known: &str):
+        "{from}", "its schema is '{schema}', not a tiermark run; this tiermark reads {known}",
         { OURS };
 
-    Refusal document_without_schema(from: &str, known: &[&str]):
-        "{from}", { format!("it names no schema, so it is not a tiermark run; this tiermark reads {}", known.join(", ")) },
+    Refusal document_without_schema(from: &str, known: &str):
+        "{from}", "it names no schema, so it is not a tiermark run; this tiermark reads {known}",
         { OURS };
 
     /// A name that no run has; `directory`: that of saved runs, if there is one, and the newest there.

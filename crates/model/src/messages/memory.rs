@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::rows::messages;
-use crate::{Bytes, Nanoseconds, NodeId, Rate, Share};
+use crate::{Bytes, KernelId, Nanoseconds, NodeId, Rate, Share};
 
 /// How a peak came about that the user stated: the `how` of [`share_of_peak`].
 pub const STATED_PEAK: &str = "stated by --peak";
 
 messages! {
+    /// A kernel that may be faster than that of a rate: there was no time to compare them often enough.
+    Note kernels_not_compared(kernel: &KernelId): "kernels not compared: {kernel} may be faster";
+
     // Latency and bandwidth.
 
     Note prefetch_assisted():

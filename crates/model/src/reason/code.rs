@@ -78,7 +78,6 @@ impl Reason {
             Self::BelowRecord { .. } => ReasonCode::BelowRecord,
             Self::Disagrees { .. } | Self::IdleAboveLoaded { .. } => ReasonCode::Contradicted,
             Self::Pairs { .. } => ReasonCode::Imprecise,
-            Self::Told { code, .. } => *code,
         }
     }
 

@@ -120,7 +120,6 @@ impl Reason {
                 });
                 write!(f, "the points allow anything from {low} to {high}")
             }
-            Self::Told { text, .. } => f.write_str(text),
             _ => self.write_state(f),
         }
     }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use tiermark_engine::accounting::StepAccounting;
-use tiermark_engine::analyse::analyse;
-use tiermark_engine::{Host, Lab};
+use tiermark_engine::analyse::{Deductions, analyse};
+use tiermark_engine::{Host, Interruptions, Lab};
 use tiermark_model::{CpuId, Effort, IdSet, Labels, Refusal, Request, Scope, Step};
 use tiermark_stats::median;
 
@@ -47,7 +47,10 @@ pub(super) fn tiers(host: &mut dyn Host, lab: &Lab, cpu: CpuId, seed: u64) -> Re
 fn visit(host: &mut dyn Host, step: &Step) -> Option<CurvePoint> {
     let bytes = step.labels.number(Labels::SIZE)?;
     let shot = host.prepare(&step.setup).ok()?.shot(Duration::from_secs_f64(SHOT)).ok()?;
-    let seen = analyse(&shot, &StepAccounting::of(step), host.bench().overheads.stamp_ns);
+    let mut interruptions = Interruptions::default();
+    interruptions.add(host.now(), &shot);
+    let deductions = Deductions { stamp_ns: host.bench().overheads.stamp_ns, interruptions: &interruptions };
+    let seen = analyse(&shot, &StepAccounting::of(step, host.machine()), deductions);
     let ns = median(&seen.clean().collect::<Vec<f64>>())?;
     Some(CurvePoint { bytes, ns, low: ns, high: ns })
 }

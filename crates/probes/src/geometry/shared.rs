@@ -131,7 +131,7 @@ fn note(cost: f64, declared: Option<bool>, fitted: bool, ns: Option<(f64, f64)>)
 
 /// Whether the system says that the two cpus share the level.
 fn declared(observation: &Observation, machine: &Machine) -> Option<bool> {
-    let level: u8 = observation.labels.get(Labels::TIER)?.strip_prefix('L')?.parse().ok()?;
+    let level: u8 = observation.labels.tier()?.level()?;
     let (a, b) = observation.labels.get(Labels::CPUS)?.split_once(',')?;
     let (a, b): (CpuId, CpuId) = (a.parse().ok()?, b.parse().ok()?);
     machine.cache_of(a, level).map(|cache| cache.cpus.contains(b))

@@ -3,7 +3,8 @@
 use tiermark_engine::{Host, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::{
-    Bytes, Effort, Experiment, Finding, Grade, KernelInfo, Labels, MIB, PageKind, Request, Scope, Step, testing,
+    Bytes, Effort, Experiment, Finding, Grade, KernelInfo, Labels, MIB, PageKind, Request, Scope, Step, ValueKind,
+    testing,
 };
 use tiermark_probes::{latency, survey};
 use tiermark_sim::{SimHost, SimOptions, SimState, Warmth};
@@ -73,7 +74,7 @@ fn without_warmth_cold_is_settled_and_nothing_comes_back() {
     assert_eq!(of(&experiment, "latency.recovery", "cold"), None);
     let seen = experiment.observations.iter().find(|seen| seen.labels.is(Labels::TIER, "cold")).unwrap();
     assert!(
-        (8..=40).contains(&seen.visits.len()) && seen.now.is_none() && seen.edge.is_none(),
+        (8..=40).contains(&seen.visits.len()) && seen.kind == ValueKind::Typical && seen.edge.is_none(),
         "{}",
         seen.visits.len()
     );

@@ -4,8 +4,8 @@ use tiermark_engine::{Host, Lab, Probe, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::messages::shapes::codes;
 use tiermark_model::{
-    Effort, Finding, Grade, Interval, KIB, KernelInfo, Label, Labels, MIB, Machine, Observation, Reason, ReasonCode,
-    Request, Scope, testing,
+    Effort, Finding, Grade, Interval, KIB, KernelInfo, Label, Labels, MIB, Machine, Observation, Reason, Request,
+    Scope, testing,
 };
 use tiermark_probes::{background, geometry, granularity, mlp, tlb};
 use tiermark_sim::{SimCache, SimCore, SimHost, SimOptions};
@@ -248,8 +248,7 @@ fn without_the_latency_of_one_chain_nothing_is_said_to_be_in_flight() {
     let found = derived_again(&mlp::PROBE, |o| {
         if o.labels.number(Labels::CHAINS) == Some(1) && o.labels.is(Labels::TIER, "L3") {
             o.value = None;
-            o.verdict
-                .invalid(Reason::Told { code: ReasonCode::Imprecise, text: "interval ±69 %, wanted ±2.0 %".into() });
+            o.verdict.invalid(Reason::Pairs { doubted: 2, of: 3 });
         }
     });
     let missing = find(&found, "mlp.in_flight", "L3");

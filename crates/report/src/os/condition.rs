@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn what_a_primitive_is_of_here_stands_under_its_group() {
-        let mut run: Run = serde_json::from_str(include_str!("../../../history/tests/fixtures/run-2.json")).unwrap();
+        let mut run: Run = serde_json::from_str(include_str!("../../../history/tests/fixtures/run-4.json")).unwrap();
         let row = |op: &str, group: &str, here: Option<&str>| {
             let json = serde_json::json!({ "id": op, "group": group, "metric": "latency", "text": "", "sweeps": [] });
             PrimitiveInfo { here: here.map(str::to_owned), ..serde_json::from_value(json).unwrap() }

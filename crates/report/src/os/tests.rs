@@ -1,7 +1,7 @@
 use super::*;
 use tiermark_model::messages::rules::left_out_of;
 use tiermark_model::messages::shapes;
-use tiermark_model::{Bytes, Interval, Machine, Purpose, Quantity, Reason, ReasonCode, Relation, Unit};
+use tiermark_model::{Bytes, Interval, Machine, Purpose, Quantity, Reason, Relation, Unit};
 use tiermark_page::{Style, terminal};
 
 fn finding(metric: Quantity, op: &str, group: OsGroup, value: Option<f64>, unit: Unit) -> Finding {
@@ -41,7 +41,7 @@ fn some_points_on_the_same_cpu_are_a_column_of_the_curve() {
 
 /// A run of nothing else.
 fn run() -> Run {
-    serde_json::from_str(include_str!("../../../history/tests/fixtures/run-2.json")).unwrap()
+    serde_json::from_str(include_str!("../../../history/tests/fixtures/run-4.json")).unwrap()
 }
 
 fn shown(findings: &[Finding], style: &Style) -> String {
@@ -117,11 +117,9 @@ fn a_reason_that_all_share_is_said_once() {
         vec![latency("getppid", OsGroup::Syscalls, 100.0), latency("fork+exec tiny", OsGroup::Processes, 3e5)];
     all.extend([pipe(), ping_pongs()].concat());
     for finding in &mut all {
-        finding
-            .verdict
-            .suspect(Reason::Told { code: ReasonCode::Drift, text: "the machine drifted: it moved by -7.6 %".into() });
+        finding.verdict.suspect(Reason::Migrated { shots: 3, of: 40 });
     }
-    all[0].verdict.suspect(Reason::Told { code: ReasonCode::TooFew, text: "2 of 3 allocations measured".into() });
+    all[0].verdict.suspect(Reason::FewPoints { points: 2, of: 3 });
     let text = shown(&all, &Style::default());
     insta::assert_snapshot!(text);
 }
@@ -150,7 +148,7 @@ fn a_knee_is_told_in_words_and_is_no_cell_of_a_table() {
     // The column of its size and the knee: had it been a cell, there would be another.
     insta::assert_snapshot!(text);
     let mut doubted = knee.clone();
-    doubted.verdict.suspect(Reason::Told { code: ReasonCode::Imprecise, text: "wide".into() });
+    doubted.verdict.suspect(Reason::Pairs { doubted: 2, of: 3 });
     let none = Finding { value: None, interval: None, notes: vec![shapes::too_few_points()], ..knee };
     for knee in [doubted, none] {
         insta::assert_snapshot!(shown(&[knee], &Style::default()));

@@ -13,9 +13,6 @@ use crate::order::{first, grouped};
 use crate::parts::{RunSection, parts};
 use crate::selection::Selection;
 
-/// A share of a figure by which the best has to be better to be shown.
-const DIFFERS: f64 = 0.05;
-
 /// The part of a row's name that marks random accesses to memory: `DRAM random`.
 const RANDOM: &str = " random";
 
@@ -71,9 +68,7 @@ impl<'a> Figure<'a> {
 
     /// The best that was sustained, where that is over 5 % better than the figure.
     pub(crate) fn best(&self) -> Option<f64> {
-        let (best, value) = (self.seen?.best?, self.finding.value?);
-        let ratio = if self.finding.unit == tiermark_model::Unit::Ns { value / best } else { best / value };
-        (ratio.is_finite() && ratio > 1.0 + DIFFERS).then_some(best)
+        self.finding.quoted().best
     }
 
     /// Half the width of the interval by this run alone over the value, where that is wider than wanted: more visits
@@ -178,17 +173,8 @@ impl<'a> Survey<'a> {
                 continue;
             }
             let row = TierRow { size: sizes.get(&name).copied(), ..row(&steps, &name, &here) };
-            // `DRAM 4K` of documents of version 2 is DRAM at random in other pages.
-            match name.rsplit_once(' ').filter(|(_, page)| is_page(page)).and_then(|(whole, _)| places.get(whole)) {
-                Some(place) => {
-                    let page = name[rows[*place].name.len()..].trim();
-                    rows[*place].walks.extend(row.figures().map(|figure| (page.to_owned(), figure)));
-                }
-                None => {
-                    places.insert(name, rows.len());
-                    rows.push(row);
-                }
-            }
+            places.insert(name, rows.len());
+            rows.push(row);
         }
         Self { run, experiments, rows }
     }
@@ -206,11 +192,6 @@ impl<'a> Survey<'a> {
         let all = self.rows.iter().flat_map(|row| row.rates[1].iter().flatten());
         all.filter_map(|figure| figure.finding.labels.number(Labels::THREADS)).max()
     }
-}
-
-/// Whether the last word of a tier's name is the size of its pages.
-fn is_page(word: &str) -> bool {
-    word.strip_suffix(['K', 'M', 'G']).is_some_and(|size| size.parse::<u32>().is_ok())
 }
 
 /// The figures of a tier, without its size.

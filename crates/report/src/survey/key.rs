@@ -1,10 +1,10 @@
 //! What stands under the ladder: the meaning of its marks, and what its figures were measured over.
 
-use tiermark_model::{Grade, Labels, StateKind};
-use tiermark_page::{Ink, Page, paragraph, percent};
+use tiermark_model::{Grade, Labels, Mark, StateKind};
+use tiermark_page::{Ink, Page, mark_sign, paragraph, percent};
 
 use super::figures::{Figure, Survey, TierRow};
-use super::marks::{Mark, TierSize, mark, size};
+use super::marks::{TierSize, mark, size};
 use super::words;
 use crate::ladder::{COPY, COPY_COUNTS, footprints};
 use crate::parts::only_core;
@@ -15,13 +15,13 @@ pub(super) fn key<'a>(survey: &Survey<'a>) -> Page {
     marks.sort_unstable();
     marks.dedup();
     let has = |mark: Mark| marks.contains(&mark);
-    let sign = |mark: Mark| mark.sign();
+    let sign = mark_sign;
     let mut parts: Vec<String> = Vec::new();
     let bounds = [(Mark::AtLeast, "at least"), (Mark::AtMost, "at most")];
     let bounds = bounds.into_iter().filter(|(mark, _)| has(*mark)).map(|(mark, word)| format!("{} {word}", sign(mark)));
     let bounds = bounds.collect::<Vec<_>>().join(", ");
     if !bounds.is_empty() {
-        parts.push(format!("{bounds}: not seen undisturbed often enough to be sure"));
+        parts.push(format!("{bounds}: measured at too few moments, or not in a steady state"));
     }
     for (mark, meaning) in [
         (Mark::Doubted, "in doubt: something could not be proven"),
@@ -34,11 +34,9 @@ pub(super) fn key<'a>(survey: &Survey<'a>) -> Page {
     let in_parentheses = sizes().any(|size| matches!(size, TierSize::Declared(_)));
     parts.extend(in_parentheses.then(|| "sizes in\u{a0}(\u{a0}) are declared, not measured".to_owned()));
     let shared = survey.figures().any(|figure| figure.grade() == Grade::Shared);
-    parts.extend(shared.then(|| {
-        "shared: others use the same cache or memory; the figure is what a program typically got (median)".to_owned()
-    }));
+    parts.extend(shared.then(|| "L3 and memory: the median over the run, since others use them too".to_owned()));
     let best = survey.figures().any(|figure| figure.best().is_some());
-    parts.extend(best.then(|| "best: reached by a tenth of the visits, where over 5 % better".to_owned()));
+    parts.extend(best.then(|| "best: reached in a tenth of the visits, shown if over 5 % better".to_owned()));
     parts.extend(placed(survey));
     parts.extend(wide(survey));
     let only = only_core(survey.run, &survey.experiments).filter(|_| survey.cores().is_none());

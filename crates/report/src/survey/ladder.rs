@@ -183,7 +183,7 @@ fn buffers(survey: &Survey<'_>) -> Page {
     paragraph("", text![what, Text::joined(each, ", ")], Ink::Plain)
 }
 
-/// The name of a page size: as a step names it, or as documents of version 2 have it behind the name of the tier.
+/// The name of a page size, as a step names it.
 fn pages(page: &str) -> String {
     match page {
         "base" => "base pages".to_owned(),

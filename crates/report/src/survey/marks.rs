@@ -1,7 +1,7 @@
 //! Figures as texts and cells: their values, and the marks before them.
 
-use tiermark_model::{Bytes, Finding, Grade, Labels, Machine, Reason, Unit};
-use tiermark_page::{ABSENT, Cell, Ink, Number, Text, grade_mark, measured_size, number, text};
+use tiermark_model::{Bytes, Finding, Labels, Machine, Mark, Reason, Tier, Unit};
+use tiermark_page::{Cell, Ink, Number, Text, mark_sign, measured_size, number, text};
 
 use super::figures::{Figure, TierRow};
 use super::words;
@@ -11,55 +11,22 @@ pub(crate) fn plain(value: f64, unit: Unit) -> Number {
     number(value, unit).rounded()
 }
 
-/// A sign before a figure. What has none is trusted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Mark {
-    AtLeast,
-    AtMost,
-    Doubted,
-    Withheld,
-    Absent,
-}
-
-/// The mark of a figure; `None` where it is trusted.
+/// The mark of a figure; `None` of a number that can be quoted as it is.
 pub(super) fn mark(figure: &Figure<'_>) -> Option<Mark> {
-    let verdict = &figure.finding.verdict;
-    if figure.is_unmeasured() {
-        return Some(Mark::Absent);
-    }
-    match verdict.grade {
-        Grade::Invalid => Some(Mark::Withheld),
-        _ if figure.finding.value.is_none() => Some(Mark::Absent),
-        Grade::Bound if figure.finding.unit == Unit::Ns => Some(Mark::AtMost),
-        Grade::Bound => Some(Mark::AtLeast),
-        Grade::Suspect => Some(Mark::Doubted),
-        Grade::Trusted | Grade::Shared => None,
+    figure.finding.quoted().mark
+}
+
+fn ink(mark: Mark) -> Ink {
+    match mark {
+        Mark::AtLeast | Mark::AtMost | Mark::Bound | Mark::Absent => Ink::Plain,
+        Mark::Doubted => Ink::Warn,
+        Mark::Withheld => Ink::Bad,
     }
 }
 
-impl Mark {
-    pub(super) fn sign(self) -> &'static str {
-        match self {
-            Self::AtLeast => "≥",
-            Self::AtMost => "≤",
-            Self::Doubted => grade_mark(Grade::Suspect),
-            Self::Withheld => grade_mark(Grade::Invalid),
-            Self::Absent => ABSENT,
-        }
-    }
-
-    fn ink(self) -> Ink {
-        match self {
-            Self::AtLeast | Self::AtMost | Self::Absent => Ink::Plain,
-            Self::Doubted => Ink::Warn,
-            Self::Withheld => Ink::Bad,
-        }
-    }
-}
-
-/// The mark of a figure, as it stands before the value; empty where the figure is trusted.
+/// The mark of a figure, as it stands before the value; empty where the figure has none.
 pub(super) fn sign(figure: &Figure<'_>) -> &'static str {
-    mark(figure).map_or("", Mark::sign)
+    mark(figure).map_or("", mark_sign)
 }
 
 /// A figure as the ladder shows it: its mark, then the value.
@@ -76,8 +43,8 @@ fn written(figure: &Figure<'_>, value: Option<Number>) -> Cell {
     let value = value.map(Text::from).unwrap_or_default();
     match mark(figure) {
         None => Cell::new(value),
-        Some(mark @ (Mark::Withheld | Mark::Absent)) => Cell::inked(mark.sign(), mark.ink()),
-        Some(mark) => Cell::inked(text![mark.sign(), value], mark.ink()),
+        Some(mark @ (Mark::Withheld | Mark::Absent)) => Cell::inked(mark_sign(mark), ink(mark)),
+        Some(mark) => Cell::inked(text![mark_sign(mark), value], ink(mark)),
     }
 }
 
@@ -140,7 +107,7 @@ pub(crate) fn middle(found: &Finding) -> Option<f64> {
 
 /// The size that the system declares of a tier.
 pub(crate) fn declared(tier: &str, machine: &Machine) -> Option<Bytes> {
-    let level: u8 = tier.strip_prefix('L')?.parse().ok()?;
+    let level = tier.parse::<Tier>().ok()?.level()?;
     machine.data_caches().filter(|cache| cache.level == level).filter_map(|cache| cache.bytes).min().map(Bytes)
 }
 
@@ -159,12 +126,11 @@ pub(crate) fn in_its_unit(figure: &Figure<'_>, value: f64) -> Number {
     }
 }
 
-/// What a program typically got, with the 10th and the 90th percentile of visits: `34.4 (18.6–48.2)`, or `34.4 ns (18.6–48.2)`.
-pub(crate) fn now_text(figure: &Figure<'_>, has_unit: bool) -> Option<Text> {
-    let now = figure.seen?.typical?;
-    let [median, p10, p90] = [now.median, now.p10, now.p90].map(|value| in_its_unit(figure, value));
-    let median = if has_unit { median.with_unit() } else { median };
-    Some(text![median, " (", p10, "–", p90, ")"])
+/// The spread of visits, from the 10th to the 90th percentile: `18.6–48.2`.
+pub(crate) fn spread(figure: &Figure<'_>) -> Option<Text> {
+    let typical = figure.finding.typical?;
+    let [p10, p90] = [typical.p10, typical.p90].map(|value| in_its_unit(figure, value));
+    Some(text![p10, "–", p90])
 }
 
 /// Whether a tier is one that others may use as well: the last-level cache and what lies behind it.

@@ -6,7 +6,7 @@ use tiermark_model::{Check, CheckResult, Drift, Grade, Reason, Refusal, Run, Sta
 use tiermark_page::{Detail, Ink, Page, Text, paragraph, space, text};
 
 use super::figures::{Figure, Survey};
-use super::marks::{declared, in_its_unit, is_shared_tier, now_text, plain, shown, with_unit};
+use super::marks::{declared, in_its_unit, is_shared_tier, plain, with_unit};
 use super::result::{at, below_record, failed, is_time, not_resolved, why_not_resolved};
 use super::states::{GUTTER, StepNames, labelled, states};
 use super::words;
@@ -194,9 +194,8 @@ fn of_states(survey: &Survey<'_>) -> Vec<Note> {
         let of_time = words::share(shared.share);
         let who =
             format!("Other programs or guests use your {cache} and DRAM {of_time} of the time: {} was ", figure.name());
-        let got = now_text(&figure, true).unwrap_or_default();
-        let best = figure.best().map(|best| in_its_unit(&figure, best).into()).unwrap_or_else(|| shown(&figure));
-        let text = text![who, got, ", ", best, " at best"];
+        let best = figure.best().map(|best| text![", ", in_its_unit(&figure, best), " at best"]).unwrap_or_default();
+        let text = text![who, with_unit(&figure), best];
         notes.push(note(text, "plan with the typical value, not with the best"));
     }
     notes

@@ -1,6 +1,6 @@
 //! The line that answers whether the machine is all right.
 
-use tiermark_model::{Check, CheckOutcome, CheckResult, Finding, Grade, Quantity, Reason, Run, Unit, count_of};
+use tiermark_model::{Check, CheckOutcome, CheckResult, Finding, Grade, Quantity, Reason, Run, Tier, Unit, count_of};
 use tiermark_page::{Ink, Page, Text, paragraph, text};
 
 use super::figures::{Figure, Survey};
@@ -9,6 +9,7 @@ use super::states::{self, labelled};
 use super::words;
 use crate::expectation::{found, judged_expectation};
 use crate::ladder::row_name;
+use crate::order::distinct;
 use crate::parts::{RunSection, parts};
 
 /// The most important result of a run.
@@ -132,7 +133,17 @@ fn expected(judged: &Check) -> Outcome {
     Outcome::AsExpected(format!("as expected: {passed} passed, none failed{open}").into())
 }
 
-/// `20 of 28 figures trusted, 8 bounds`.
+/// The tiers that shared figures are of: `others use L3 and memory`.
+fn shared_with(figures: &[Figure<'_>]) -> Option<String> {
+    let shared = figures.iter().filter(|figure| figure.grade() == Grade::Shared);
+    let word = |tier: Tier| if tier.is_memory() { "memory".to_owned() } else { tier.to_string() };
+    let tiers = distinct(shared.filter_map(|figure| figure.finding.quoted().tier).map(word));
+    let (last, first) = tiers.split_last()?;
+    let tiers = if first.is_empty() { last.clone() } else { format!("{} and {last}", first.join(", ")) };
+    Some(format!("others use {tiers}"))
+}
+
+/// `20 of 28 figures trusted, 6 shared, 2 bounds: others use L3 and memory`.
 fn counts(survey: &Survey<'_>) -> String {
     let figures: Vec<Figure<'_>> = survey.figures().collect();
     let of = |fits: &dyn Fn(&Figure<'_>) -> bool| figures.iter().filter(|f| fits(f)).count();
@@ -155,7 +166,8 @@ fn counts(survey: &Survey<'_>) -> String {
             n => parts.push(format!("{n} {many}")),
         }
     }
-    parts.join(", ")
+    let counted = parts.join(", ");
+    shared_with(&figures).map_or_else(|| counted.clone(), |who| format!("{counted}: {who}"))
 }
 
 /// The RESULT line.

@@ -5,7 +5,7 @@ use tiermark_model::{EdgeSeen, Grade, Reason, Run};
 use tiermark_page::{Cell, Ink, Page, Table, Text, heading, paragraph, percent, text};
 
 use super::figures::{Figure, of_run};
-use super::marks::{in_its_unit, now_text, with_unit};
+use super::marks::{in_its_unit, spread, with_unit};
 use super::states;
 use super::words::Why;
 
@@ -37,9 +37,9 @@ pub(crate) fn why(run: &Run) -> Page {
     let doubted: usize = groups.iter().map(|(_, group)| group.len()).sum();
     let title = match (figures.len(), doubted) {
         (0, _) => "This run has no figures.".to_owned(),
-        (1, 1) => "The only figure is not trusted.".to_owned(),
+        (1, 1) => "The only figure is shared or not trusted.".to_owned(),
         (all, 0) => format!("All {all} figures are trusted."),
-        (all, some) => format!("{some} of {all} figures are not trusted."),
+        (all, some) => format!("{some} of {all} figures are shared or not trusted."),
     };
     let mut out = paragraph("", &title, Ink::Plain);
     for (why, group) in &groups {
@@ -114,10 +114,10 @@ fn edges(group: &[Figure<'_>]) -> Page {
         figure.seen.and_then(|o| o.edge).as_ref().map(text).unwrap_or_default()
     };
     let table = Table::of(group).texts("figure", Figure::name).numbers("value", with_unit);
-    let table = table.numbers("windows|near|best", |figure| edge(figure, |e| percent(e.share)));
+    let table = table.numbers("visits|near|level", |figure| edge(figure, |e| percent(e.share)));
     let table = table.numbers("visits", |figure| edge(figure, |e| e.visits.to_string()));
-    let table = table.numbers("reached|best", |figure| edge(figure, |e| e.reached.to_string()));
-    table.texts("now (p10 to p90)", |figure| now_text(figure, false).unwrap_or_default()).table().into()
+    let table = table.numbers("reached|level", |figure| edge(figure, |e| e.reached.to_string()));
+    table.texts("p10 to p90", |figure| spread(figure).unwrap_or_default()).table().into()
 }
 
 #[cfg(test)]

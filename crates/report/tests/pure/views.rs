@@ -80,9 +80,7 @@ fn ascii_means_ascii() {
     let mut told = troubled_run();
     told.experiments[0].findings[0]
         .verdict
-        .suspect(Reason::Told {
-            code: ReasonCode::Imprecise, text: "interval ±1.5 %, wanted ±1.0 % → 日本".into()
-        });
+        .suspect(Reason::Broken { fault: "interval ±1.5 %, wanted ±1.0 % → 日本".into() });
     told.experiments[0].findings[1].notes = vec![remark("3 × as far – or more")];
     told.machine.cpu_model.name = Some("Prozessor für Größeres".into());
     for run in [vm_run(), cxl_run(), told, table_run(), rates_run()] {
@@ -130,9 +128,7 @@ fn doubted_load() -> Run {
     let findings = metrics.map(|metric| {
         let unit = if matches!(metric, "unloaded" | "saturated") { Unit::Ns } else { Unit::BytesPerSecond };
         let mut found = finding(&format!("loaded.{metric}"), labels().text(Labels::STATISTIC, "155 ns"), unit, 1e11);
-        found
-            .verdict
-            .suspect(Reason::Told { code: ReasonCode::Imprecise, text: "interval ±9.0 %, wanted ±1.0 %".into() });
+        found.verdict.suspect(Reason::Pairs { doubted: 2, of: 3 });
         found.value = found.value.filter(|_| metric != "knee");
         found
     });
@@ -152,8 +148,7 @@ fn steps_that_came_to_nothing_are_not_measured() {
     let labels = Labels::new().purpose(Purpose::Shape).text(Labels::LAYOUT, "scatter:2101312");
     let mut lost = observation(labels.whole(Labels::SIZE, 64 * MIB), Metric::Latency, 1.0);
     lost.value = None;
-    lost.verdict
-        .invalid(Reason::Told { code: ReasonCode::PageSize, text: "asked for thp pages, got base pages".into() });
+    lost.verdict.invalid(Reason::OtherPages { asked: PageKind::Thp, share: 1.0 });
     run.experiments[0].observations.push(lost);
     let shown = page(&run, Detail::Usual, &style(120));
     let (_, missing) = shown.split_once("Not measured").unwrap();

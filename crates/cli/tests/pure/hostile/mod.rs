@@ -239,7 +239,7 @@ fn tables_longer_than_any_kernels_are_cut() {
 
 /// A document of this program with one more cache for each list of cpus.
 fn document(lists: &[String]) -> Vec<u8> {
-    let text = include_str!("../../../../history/tests/fixtures/run-2.json");
+    let text = include_str!("../../../../history/tests/fixtures/run-4.json");
     let mut run: Value = serde_json::from_str(text).unwrap();
     let caches = run["machine"]["caches"].as_array_mut().unwrap();
     caches.extend(lists.iter().map(|cpus| json!({ "level": 1, "kind": "data", "cpus": cpus })));

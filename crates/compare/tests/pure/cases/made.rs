@@ -72,7 +72,6 @@ impl Made {
         };
         let visits = Visits { list: (0..self.visits).map(visit).collect(), ..Visits::default() };
         let edge = EdgeSeen { share: 0.5, windows: 60, visits: 60, reached: 9, within: None };
-        let now = Typical { median: self.value * worse, p10: self.value, p90: self.value };
         let per_cycle = |ghz: f64| match self.metric {
             Metric::Latency => PerCycle { value: self.value * ghz, unit: Unit::Cycles },
             Metric::Bandwidth => PerCycle { value: self.value / ghz / 1e9, unit: Unit::BytesPerCycle },
@@ -82,7 +81,6 @@ impl Made {
             per_cycle: self.ghz.map(per_cycle),
             edge: (!self.is_middle).then_some(edge),
             state: self.state,
-            now: Some(now),
             visits,
             ..Observation::new(step, self.labels.clone(), self.metric)
         }
@@ -93,7 +91,8 @@ impl Made {
         let bare = Finding::new(metric, self.labels.clone(), Some(self.value), self.metric.unit());
         let interval = Interval { low: self.value * 0.999, high: self.value * 1.001, level: 0.95 };
         let verdict = Verdict { grade: self.grade, reasons: Vec::new() };
-        Finding { interval: Some(interval), verdict, evidence: vec![step.to_owned()], ..bare }
+        let kind = Some(if self.is_middle { ValueKind::Typical } else { ValueKind::Capability });
+        Finding { interval: Some(interval), kind, verdict, evidence: vec![step.to_owned()], ..bare }
     }
 }
 

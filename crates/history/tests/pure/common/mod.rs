@@ -231,18 +231,20 @@ fn visits(values: [f64; 2]) -> Visits {
 fn observation(step: &Step, value: f64) -> Observation {
     let unit = if step.metric == Metric::Latency { Unit::Ns } else { Unit::BytesPerSecond };
     let mut verdict = Verdict::trusted();
-    verdict.suspect(Reason::Told { code: ReasonCode::Disturbed, text: "12 % of the windows were disturbed".into() });
+    verdict.suspect(Reason::MinorFaults { faults: 12, shots: 3 });
     Observation {
         step: step.id.clone(),
         labels: step.labels.clone().text(Labels::KERNEL, "read/avx2"),
         metric: step.metric,
         unit,
         value: Some(value),
+        kind: ValueKind::Capability,
         interval: Some(Interval { low: value * 0.99, high: value * 1.01, level: 0.95 }),
         per_cycle: Some(PerCycle { value: 5.0, unit: Unit::Cycles }),
         clock_slope: Some(1.0),
         record: Some(value * 1.02),
         typical: Some(Typical { median: value * 1.1, p10: value, p90: value * 1.5 }),
+        best: Some(value * 0.97),
         passes: Some(Passes { count: 4, best: value * 0.98 }),
         edge: Some(EdgeSeen { share: 0.4, windows: 800, visits: 100, reached: 12, within: None }),
         state: Some(StateKind::Near),
@@ -291,6 +293,7 @@ fn observation(step: &Step, value: f64) -> Observation {
         core_hz_spread: Some(0.001),
         parts: Vec::new(),
         rivals: vec![Rival { kernel: "read/sse2".into(), ratio: Some(0.8) }],
+        rival_open: Some("read/avx512".into()),
         overhead_share: Some(0.0005),
         started_seconds: 1.5,
         seconds: 0.25,
@@ -315,6 +318,9 @@ pub(crate) fn example_run() -> Run {
             value: o.value,
             unit: o.unit,
             interval: o.interval,
+            kind: Some(o.kind),
+            typical: o.typical,
+            best: o.best,
             samples: 2,
             verdict: o.verdict.clone(),
             evidence: vec![o.step.clone()],
@@ -389,6 +395,17 @@ pub(crate) fn example_run() -> Run {
                 ping_ns: Some(330.0),
             }],
             drift: vec![Drift { step: "latency/L1".into(), at_seconds: Some(4.5), change: 0.05, p_value: Some(1e-6) }],
+            interruptions: vec![CpuInterruptions {
+                cpu: 0,
+                watched_seconds: 0.5,
+                count: 4300,
+                long: 20,
+                share: 0.023,
+                long_share: 0.001,
+                median_ns: Some(1900.0),
+                p99_ns: Some(6000.0),
+                longest_ns: Some(200_000.0),
+            }],
             findings,
         }],
         warnings: vec![Warning {

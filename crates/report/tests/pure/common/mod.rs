@@ -177,10 +177,7 @@ pub(crate) fn table_run() -> Run {
         }
     }
     let mut coarse = Verdict::trusted();
-    coarse.suspect(Reason::Told {
-        code: ReasonCode::Quantised,
-        text: "every sample is a multiple of 2.40 ns, the clock's step".into(),
-    });
+    coarse.suspect(Reason::Quantised { step_ns: 2.4 });
     cells.iter_mut().filter(|o| o.labels.is(Labels::LAYOUT, "random")).for_each(|o| o.verdict = coarse.clone());
     let findings = cells.iter().map(|o| Finding {
         verdict: o.verdict.clone(),
@@ -231,12 +228,9 @@ pub(crate) fn troubled_run() -> Run {
     let mut run = vm_run();
     (run.complete, run.simulated) = (false, Some("2s-cxl".into()));
     let mut disturbed = Verdict::trusted();
-    disturbed.suspect(Reason::Told {
-        code: ReasonCode::Disturbed,
-        text: "61 % of the windows were disturbed by other processes".into(),
-    });
+    disturbed.suspect(Reason::Evicted);
     let mut misplaced = Verdict::trusted();
-    misplaced.invalid(Reason::Told { code: ReasonCode::WrongNode, text: "12 % of the pages were on node 1".into() });
+    misplaced.invalid(Reason::Elsewhere { share: 0.12, by_node: [(1, 123)].into() });
     let experiment = &mut run.experiments[0];
     for f in &mut experiment.findings {
         if f.labels.is(Labels::TIER, "L3") || f.labels.is(Labels::SPAN, "all") {

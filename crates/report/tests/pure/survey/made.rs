@@ -13,7 +13,8 @@ pub(crate) struct MadeFigure {
     /// Half of the interval over the value.
     pub(crate) half_width: f64,
     pub(crate) verdict: Verdict,
-    pub(crate) now: Option<Typical>,
+    pub(crate) typical: Option<Typical>,
+    pub(crate) best: Option<f64>,
     pub(crate) edge: Option<EdgeSeen>,
     pub(crate) in_states: Vec<InState>,
 }
@@ -52,7 +53,8 @@ pub(crate) fn with_zeros() -> Made {
             op: Some(ZEROS),
             value: 1.5 * write.value,
             verdict: Verdict::trusted(),
-            now: write.now,
+            typical: write.typical,
+            best: None,
             edge: write.edge,
             in_states: vec![],
             ..*write
@@ -72,7 +74,8 @@ pub(crate) fn all_fine() -> Made {
         value,
         half_width: 0.004,
         verdict: Verdict::trusted(),
-        now: Some(Typical { median: value * 1.02, p10: value * 0.98, p90: value * 1.05 }),
+        typical: Some(Typical { median: value, p10: value * 0.98, p90: value * 1.05 }),
+        best: None,
         edge: Some(EdgeSeen { share: 0.2, windows: 900, visits: 120, reached: 9, within: None }),
         in_states: vec![],
     };
@@ -129,7 +132,12 @@ impl MadeFigure {
         let metric = if self.op.is_none() { "latency" } else { "bandwidth" };
         let mut found = finding(metric, self.labels(), self.unit(), has.then_some(self.value), self.step());
         (found.interval, found.verdict) = (self.interval().filter(|_| has), self.verdict.clone());
+        (found.kind, found.typical, found.best) = (Some(self.kind()), self.typical, self.best);
         found
+    }
+
+    fn kind(&self) -> ValueKind {
+        if matches!(self.tier, "L1" | "L2") { ValueKind::Capability } else { ValueKind::Typical }
     }
 
     fn interval(&self) -> Option<Interval> {
@@ -140,8 +148,8 @@ impl MadeFigure {
     fn observation(&self) -> Observation {
         let metric = if self.op.is_none() { Metric::Latency } else { Metric::Bandwidth };
         let mut seen = observation(&self.step(), self.labels(), metric, self.value);
-        (seen.interval, seen.verdict, seen.now, seen.edge) =
-            (self.interval(), self.verdict.clone(), self.now, self.edge);
+        (seen.interval, seen.verdict, seen.edge) = (self.interval(), self.verdict.clone(), self.edge);
+        (seen.kind, seen.typical, seen.best) = (self.kind(), self.typical, self.best);
         seen.in_states.clone_from(&self.in_states);
         if let Some(op) = self.op {
             let rival = |kernel: &str, ratio| Rival { kernel: format!("{op}/{kernel}").as_str().into(), ratio };
@@ -185,8 +193,8 @@ impl Made {
             let mut found = finding("tier.size", labels, Unit::Bytes, Some(size as f64 * 1.04), String::new());
             if tier == "L3" && self.unresolved {
                 found.value = None;
-                let text = "L3 size not resolved, the latency curve has no plateau between 1 MiB and 64 MiB";
-                found.verdict.invalid(Reason::Told { code: ReasonCode::Imprecise, text: text.into() });
+                let (low, high) = (Bytes(MIB), Some(Bytes(64 * MIB)));
+                found.verdict.invalid(Reason::NotResolved { low, high, why: WhyNot::NoPlateau });
             }
             findings.push(found);
         }
@@ -264,6 +272,7 @@ impl Made {
                     ..Plan::default()
                 },
                 observations,
+                interruptions: vec![],
                 states: self.states.clone(),
                 drift: self.drift.clone(),
                 findings: self.findings(),
