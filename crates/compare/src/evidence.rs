@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use tiermark_model::{Observation, Visit, Window};
 use tiermark_stats::{Between, mad, student_two_sided};
 
+use crate::figures::counted;
 use crate::numbers::Number;
 use crate::scatter::Scatter;
 
@@ -22,7 +23,10 @@ const MAD_TO_SIGMA: f64 = 1.4826;
 /// `None` without either.
 pub(crate) fn between(number: &Number<'_>, part: f64) -> Option<Between> {
     let of_run = number.seen.filter(|seen| seen.value == number.finding.value).and_then(Observation::within_run);
-    let (value, interval) = (number.finding.value?, of_run.or(number.finding.interval)?);
+    let (value, interval) = match counted(number.finding) {
+        Some((value, interval)) => (value, interval?),
+        None => (number.finding.value?, of_run.or(number.finding.interval)?),
+    };
     Some(Between { value: value * part, low: interval.low.min(value) * part, high: interval.high.max(value) * part })
 }
 

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use tiermark_model::{
-    CpuPlace, FactValue, FigureName, Grade, Interval, Label, Labels, Quantity, Run, RunFigure, RunFigures, Scope,
+    CpuPlace, FactValue, FigureName, Finding, Grade, Interval, Label, Labels, Quantity, Run, RunFigure, RunFigures,
+    Scope,
 };
 
 use crate::facts::facts;
@@ -52,7 +53,8 @@ fn figure(number: &Number<'_>) -> Option<RunFigure> {
     let is_sound = matches!(finding.verdict.grade, Grade::Trusted | Grade::Shared | Grade::Bound);
     // Points draw shapes, and a place may be another piece of the machine in the next run.
     let is_figure = is_judged && is_sound && !finding.labels.is_point() && !number.is_of_a_place();
-    let value = finding.value.filter(|value| is_figure && value.is_finite() && *value > 0.0)?;
+    let (value, interval) = counted(finding).or(Some((finding.value?, finding.interval)))?;
+    let value = Some(value).filter(|value| is_figure && value.is_finite() && *value > 0.0)?;
     if number.key.len() > LONGEST * 2 || !fits(&finding.labels) {
         return None;
     }
@@ -66,7 +68,7 @@ fn figure(number: &Number<'_>) -> Option<RunFigure> {
         unit: finding.unit,
         method: basis.method,
         value,
-        interval: finding.interval.filter(is_finite),
+        interval: interval.filter(is_finite),
         per_cycle: number.per_cycle(),
         grade: finding.verdict.grade,
         is_open: number.is_open(),
@@ -75,6 +77,16 @@ fn figure(number: &Number<'_>) -> Option<RunFigure> {
         pings: basis.pings,
         cpus: None,
     })
+}
+
+/// A share of the time that few interruptions took, as it is judged: of none it is that of half an event, which its
+/// interval allows for, so that a host whose peers have none can be odd. `None` of any other number.
+pub(crate) fn counted(finding: &Finding) -> Option<(f64, Option<Interval>)> {
+    /// The upper limit of the number of events that are none, in events.
+    const AT_MOST: f64 = 3.689;
+    let interval = finding.interval.filter(|_| finding.metric.is_of_interruptions() && finding.samples == 0)?;
+    let value = interval.high / AT_MOST / 2.0;
+    Some((value, Some(Interval { low: value * value / interval.high, ..interval })))
 }
 
 /// Where the cpus lie that a request names, else all that the program may use. The cpus of a guest lie where its

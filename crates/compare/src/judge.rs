@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{ChangeVerdict, ComparedFigure, ComparedNumber, Doubt, Grade, Interval, Labels, Obstacle};
+use tiermark_model::{
+    ChangeVerdict, ComparedFigure, ComparedNumber, Doubt, FEWEST_JUDGED, Grade, Interval, Labels, Obstacle,
+};
 use tiermark_stats::{Between, ratio};
 
 use crate::evidence::{Places, Weighed};
+use crate::figures::counted;
 use crate::numbers::Number;
 use crate::scatter::{Family, Noise};
 use crate::{LEVEL, Rules, evidence};
@@ -73,6 +76,10 @@ impl ComparedPair {
         let is_of_the_hour = pair.figure.is_of_the_hour();
         if let Some(obstacle) = is_of_the_hour.then_some(Obstacle::OfTheHour).or_else(|| obstacle(a, b, rules)) {
             pair.figure.verdict = ChangeVerdict::NotComparable(obstacle);
+            return pair;
+        }
+        if is_of_few(a) && is_of_few(b) {
+            pair.figure.verdict = ChangeVerdict::NotComparable(Obstacle::FewEvents);
             return pair;
         }
         match test(a, judged, b, less_is_better) {
@@ -158,6 +165,11 @@ fn mean_of_runs(
     Some((evidence::mean(&all)?, all.len()))
 }
 
+/// Whether it is of too few interruptions to be judged.
+fn is_of_few(number: &Number<'_>) -> bool {
+    number.finding.metric.is_of_interruptions() && number.finding.samples < FEWEST_JUDGED
+}
+
 /// The present name of a number's probe.
 fn probe<'a>(number: &Number<'a>) -> &'a str {
     &number.experiment.request.probe
@@ -183,6 +195,10 @@ fn figure(first: Option<&Number<'_>>, other: Option<&Number<'_>>) -> ComparedFig
     let parts = first.zip(other).and_then(|(a, b)| parts(a, b));
     let described = |number: Option<&Number<'_>>| number.map(Number::described);
     let cycles = first.zip(other).and_then(|(a, b)| cycles(a, b));
+    // From none, or to none: as it is judged.
+    let of_few = |number: &Number<'_>| counted(number.finding).map(|(value, _)| value).or(number.finding.value);
+    let change_from_none = first.zip(other).filter(|(a, b)| [a, b].iter().any(|of| counted(of.finding).is_some()));
+    let change_from_none = change_from_none.and_then(|(a, b)| Some(of_few(b)? / of_few(a)? - 1.0));
     let (first, other) = (described(first), described(other));
     let change_of = |of: fn(&ComparedNumber) -> Option<f64>| {
         let sound = |number: &Option<ComparedNumber>| of(number.as_ref()?).filter(|v| v.is_finite() && *v > 0.0);
@@ -190,7 +206,7 @@ fn figure(first: Option<&Number<'_>>, other: Option<&Number<'_>>) -> ComparedFig
     };
     let change_per_core = change_of(|number| number.per_core);
     let change_per_socket = change_of(|number| number.per_socket);
-    let change = change_of(|number| number.value);
+    let change = change_of(|number| number.value).or(change_from_none);
     // Of the value, what is left when the change per cycle is taken out is the clock's.
     let clock_change = cycles.filter(|_| change.is_some()).map(|[first, other]| first / other - 1.0);
     let change = change.map(|of| (1.0 + of) / (1.0 + clock_change.unwrap_or(0.0)) - 1.0);

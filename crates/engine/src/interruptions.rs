@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{CpuId, CpuInterruptions};
+use tiermark_model::{CpuId, CpuInterruptions, Finding, Interrupted, Interval, Labels, Quantity, Unit};
+use tiermark_stats::{BEYOND, poisson_interval};
 
 use crate::analyse::LONG_NS;
 use crate::host::Shot;
@@ -66,6 +67,27 @@ impl Interruptions {
     }
 }
 
+/// The interruptions of a run over all cpus that measured, as findings of their own: how many a second and their share
+/// of the time, of all and of those longer than 20 µs. The intervals are those of their numbers.
+pub(crate) fn findings(cpus: &[CpuInterruptions]) -> Vec<Finding> {
+    let Some(all) = Interrupted::of(cpus) else { return Vec::new() };
+    let finding = |metric: Quantity, value: f64, unit: Unit, count: u64| {
+        let interval = poisson_interval(count, BEYOND).map(|(low, high)| {
+            // Of none it is not known how long one is: at least as long as what counts as long.
+            let least = if unit == Unit::Ratio { LONG_NS / 1e9 } else { 1.0 } / all.watched_seconds;
+            let each = if count == 0 { least } else { value / count as f64 };
+            Interval { low: low * each, high: high * each, level: 1.0 - 2.0 * BEYOND }
+        });
+        Finding { interval, samples: count, ..Finding::new(metric, Labels::new(), Some(value), unit) }
+    };
+    vec![
+        finding(Quantity::InterruptionsRate, all.rate(), Unit::PerSecond, all.count),
+        finding(Quantity::InterruptionsShare, all.share, Unit::Ratio, all.count),
+        finding(Quantity::InterruptionsLongRate, all.long_rate(), Unit::PerSecond, all.long),
+        finding(Quantity::InterruptionsLongShare, all.long_share, Unit::Ratio, all.long),
+    ]
+}
+
 impl Seen {
     fn summary(&self, cpu: CpuId) -> CpuInterruptions {
         let mut gaps: Vec<f64> = self.gaps_ns.iter().map(|gap| f64::from(*gap)).collect();
@@ -118,5 +140,51 @@ mod tests {
         assert!((all.long_share - 0.005).abs() < 1e-9 && (all.share - 0.0149).abs() < 1e-9, "{all:?}");
         assert_eq!((all.median_ns, all.longest_ns), (Some(2_000.0), Some(100_000.0)));
         assert!((seen.short_share(3) - 0.01).abs() < 0.001, "long ones are cut out of blocks: {all:?}");
+    }
+
+    #[test]
+    fn a_run_has_them_as_findings_over_all_cpus() {
+        let cpu = CpuInterruptions {
+            cpu: 0,
+            watched_seconds: 0.5,
+            count: 4_300,
+            long: 150,
+            share: 0.02,
+            long_share: 0.009,
+            median_ns: Some(2_000.0),
+            p99_ns: Some(30_000.0),
+            longest_ns: Some(2e5),
+        };
+        let all = findings(&[cpu, CpuInterruptions { cpu: 1, share: 0.04, long: 50, ..cpu }]);
+        let of = |metric: Quantity| all.iter().find(|found| found.metric == metric).unwrap();
+        let value = |metric: Quantity| of(metric).value.unwrap();
+        assert!((value(Quantity::InterruptionsRate) - 8_600.0).abs() < 1e-6);
+        assert!((value(Quantity::InterruptionsShare) - 0.03).abs() < 1e-9);
+        let long = of(Quantity::InterruptionsLongRate);
+        let Interval { low, high, .. } = long.interval.unwrap();
+        assert_eq!((long.value, long.samples, long.unit), (Some(200.0), 200, Unit::PerSecond));
+        // ±14 %: 200 events.
+        assert!((170.0..175.0).contains(&low) && (227.0..232.0).contains(&high), "{low} {high}");
+        assert!(all.iter().all(|found| found.verdict.reasons.is_empty() && found.evidence.is_empty()));
+        assert!(findings(&[]).is_empty());
+    }
+
+    #[test]
+    fn none_in_a_while_may_still_be_some() {
+        let cpu = CpuInterruptions {
+            cpu: 0,
+            watched_seconds: 0.5,
+            count: 0,
+            long: 0,
+            share: 0.0,
+            long_share: 0.0,
+            median_ns: None,
+            p99_ns: None,
+            longest_ns: None,
+        };
+        for found in findings(&[cpu]) {
+            let Interval { low, high, .. } = found.interval.unwrap();
+            assert!(found.value == Some(0.0) && low == 0.0 && high > 1e-4, "{found:?}");
+        }
     }
 }

@@ -20,7 +20,7 @@ use crate::drifts::drifts;
 use crate::estimate::Reading;
 use crate::event::{Event, Sink};
 use crate::host::Host;
-use crate::interruptions::Interruptions;
+use crate::interruptions::{self, Interruptions};
 use crate::probe::{Lab, Probe, Record, Study};
 use crate::states::{Conditions, states};
 use allocations::{Keep, is_piece, wanted};
@@ -94,13 +94,16 @@ pub fn run_experiment(
     Ok(PlannedExperiment::new(study, request, probe.method)?.run(host, &(), sink))
 }
 
-/// An experiment with the states, changes, core clock and findings that follow from its observations: at the end of a
+/// An experiment with the states, changes, conditions and findings that follow from its observations: at the end of a
 /// run, and again wherever observations change afterwards.
 pub fn conclude(study: &dyn Study, experiment: Experiment) -> Experiment {
     let (states, drift, clock) = what_happened(&experiment.plan, &experiment.observations);
     let mut findings = study.derive(&experiment.observations);
-    // A run without findings stays one: the clock alone answers no request.
-    findings.extend(clock.filter(|_| !findings.is_empty()).map(RunClock::finding));
+    // A run without findings stays one: the conditions alone answer no request.
+    if !findings.is_empty() {
+        findings.extend(clock.map(RunClock::finding));
+        findings.extend(interruptions::findings(&experiment.interruptions));
+    }
     Experiment { states, drift, findings, ..experiment }
 }
 

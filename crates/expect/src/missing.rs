@@ -94,6 +94,7 @@ fn not_measured(figure: FigureName) -> Note {
 fn not_known(name: &Name) -> Note {
     let command = match name {
         Name::System(SystemName::Clock) => return says::clock_unknown(),
+        Name::System(SystemName::Interruptions(_)) => return says::interruptions_unknown(),
         Name::System(SystemName::Backing) => return says::backing_unknown(),
         Name::System(SystemName::Record) => return says::record_unknown(),
         Name::System(SystemName::Size(_)) => "survey",

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use tiermark_model::messages::check as says;
 use tiermark_model::{
-    Dimm, ErrorKind, Experiment, Finding, HealthCount, IdSet, Labels, Machine, MemoryChannels, MemoryErrors, Note,
-    Observation, PageKind, Purpose, Quantity, Request, Run, Throttling,
+    Dimm, ErrorKind, Experiment, FEWEST_JUDGED, Finding, HealthCount, IdSet, Labels, Machine, MemoryChannels,
+    MemoryErrors, Note, Observation, PageKind, Purpose, Quantity, Request, Run, Throttling,
 };
 
 use crate::location::Place;
 use crate::range::Range;
-use crate::system_name::{CoreLimit, Since, SystemName, SystemText, ThrottledPart};
+use crate::system_name::{CoreLimit, InterruptedFor, Since, SystemName, SystemText, ThrottledPart};
 use crate::term::At;
 
 /// A fact of a run; `memories` are the sets of nodes whose memory was measured together.
@@ -29,6 +29,7 @@ pub(crate) fn of(name: SystemName, run: &Run, memories: &[IdSet]) -> Vec<At> {
         SystemName::Channels => vec![channels(machine, most)],
         SystemName::Backing => backing(run).into_iter().collect(),
         SystemName::Clock => clock(run).into_iter().collect(),
+        SystemName::Interruptions(which) => interruptions(which, run).into_iter().collect(),
         SystemName::Limit(limit) => vec![core_limit(limit, machine)],
         // A number of figures, which are measured.
         SystemName::Record => Vec::new(),
@@ -88,6 +89,21 @@ fn clock(run: &Run) -> Option<At> {
     let clocks = run.findings().filter(|finding| finding.metric == Quantity::CoreClock);
     let hz = clocks.filter_map(|finding| finding.value).filter(|hz| hz.is_finite() && *hz > 0.0).reduce(f64::min)?;
     Some(At::whole(Ok(Range::exactly(hz))))
+}
+
+/// The largest share of any experiment, as far as the number of events tells it.
+fn interruptions(which: InterruptedFor, run: &Run) -> Option<At> {
+    let metric = match which {
+        InterruptedFor::Any => Quantity::InterruptionsShare,
+        InterruptedFor::Long => Quantity::InterruptionsLongShare,
+    };
+    let shares = run.findings().filter(|finding| finding.metric == metric);
+    let shares = shares.filter(|of| of.value.is_some_and(f64::is_finite) && of.interval.is_some());
+    let most = shares.max_by(|a, b| a.value.unwrap_or(0.0).total_cmp(&b.value.unwrap_or(0.0)))?;
+    let range = most.interval.map(|of| Range { low: of.low, high: of.high });
+    // From so many on the share counts as it is.
+    let exactly = most.value.filter(|_| most.samples >= FEWEST_JUDGED).map(Range::exactly);
+    exactly.or(range).map(|range| At::whole(Ok(range)))
 }
 
 fn core_limit(limit: CoreLimit, machine: &Machine) -> At {

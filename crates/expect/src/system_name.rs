@@ -17,6 +17,8 @@ pub(crate) enum SystemName {
     Channels,
     Backing,
     Clock,
+    /// The share of the time that interruptions took.
+    Interruptions(InterruptedFor),
     /// What the machine's cores do at most by design.
     Limit(CoreLimit),
     /// Each figure as a share of the machine's record of it.
@@ -41,6 +43,14 @@ pub(crate) enum CoreLimit {
     L1Store,
     L2Cycles,
     L2Load,
+}
+
+/// Which interruptions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum InterruptedFor {
+    Any,
+    /// Longer than 20 µs.
+    Long,
 }
 
 /// A fact that is a text.
@@ -80,7 +90,7 @@ const fn text(text: SystemText) -> SystemName {
 }
 
 /// All, by name; the first of several names is the one that is shown.
-pub(crate) const SYSTEM: [(&str, SystemName); 42] = [
+pub(crate) const SYSTEM: [(&str, SystemName); 44] = [
     ("peak", SystemName::Peak),
     ("link", SystemName::Link),
     ("dimms.speed", SystemName::ModuleSpeed),
@@ -94,6 +104,8 @@ pub(crate) const SYSTEM: [(&str, SystemName); 42] = [
     ("channels", SystemName::Channels),
     ("pages.huge", SystemName::Backing),
     ("core.clock", SystemName::Clock),
+    ("interruptions.share", SystemName::Interruptions(InterruptedFor::Any)),
+    ("interruptions.long.share", SystemName::Interruptions(InterruptedFor::Long)),
     ("limit.l1.cycles", limit(CoreLimit::L1Cycles)),
     ("limit.l1.load", limit(CoreLimit::L1Load)),
     ("limit.l1.store", limit(CoreLimit::L1Store)),
@@ -150,6 +162,7 @@ impl SystemName {
             | Self::Backing
             | Self::Limit(_)
             | Self::Record
+            | Self::Interruptions(_)
             | Self::Problems
             | Self::Errors(..)
             | Self::Throttling(..) => CheckUnit::Number,
@@ -158,7 +171,7 @@ impl SystemName {
 
     /// Whether a run measures it.
     pub(crate) fn is_measured(self) -> bool {
-        matches!(self, Self::Clock | Self::Record | Self::Size(_))
+        matches!(self, Self::Clock | Self::Interruptions(_) | Self::Record | Self::Size(_))
     }
 }
 

@@ -123,6 +123,7 @@ pub(crate) fn base(unit: Unit) -> (&'static str, f64) {
         Unit::BytesPerSecond => ("_bytes_per_second", 1.0),
         Unit::Bytes => ("_bytes", 1.0),
         Unit::Hz => ("_hertz", 1.0),
+        Unit::PerSecond => ("_per_second", 1.0),
         Unit::Cycles => ("_cycles", 1.0),
         Unit::BytesPerCycle => ("_bytes_per_cycle", 1.0),
         Unit::Ratio => ("_ratio", 1.0),

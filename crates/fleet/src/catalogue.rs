@@ -126,6 +126,9 @@ fn family(name: Option<FigureName>, figure: &RunFigure) -> String {
     if figure.metric == Quantity::CoreClock {
         return "clock".to_owned();
     }
+    if figure.metric.is_of_interruptions() {
+        return figure.metric.name().to_owned();
+    }
     if let Some(name) = name.and_then(FigureName::tier) {
         let tier = tier_of(name);
         return match name.span {

@@ -95,7 +95,10 @@ struct Prior {
 impl Prior {
     /// Variance of the mean of so many numbers of a figure's family.
     fn variance(&self, figure: &Figure, numbers: usize) -> f64 {
-        let scatter = if figure.is_in_cycles() { Scatter::in_cycles() } else { Scatter::by_default(self.is_guest) };
+        let scatter = match figure.is_in_cycles() {
+            true => Scatter::in_cycles(),
+            false => Scatter::of_quantity(&figure.how.metric, self.is_guest),
+        };
         scatter.variance(numbers) * self.runs
     }
 }

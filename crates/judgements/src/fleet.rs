@@ -215,7 +215,7 @@ fn fact_words(fact: &KindFact, detail: Detail) -> Text {
 fn spread(fleet: &Fleet, kind: &HostKind, own: &[&FleetHost], detail: Detail) -> Page {
     let is_main = |figure: &KindFigure| match figure.name.as_deref() {
         Some("read.dram.all" | "latency.dram" | "latency.l3" | "read.l3.one") => true,
-        _ => figure.metric == Quantity::CoreClock || detail.is_all(),
+        _ => figure.metric.is_condition() || detail.is_all(),
     };
     let names = kind_figure_names(kind);
     let shown: Vec<(usize, &KindFigure)> =

@@ -200,9 +200,11 @@ impl ComparedFigure {
         (self.verdict == ChangeVerdict::Worse).then_some(self.change?.abs())
     }
 
-    /// How much it seems to have lost, where that is not sure; `None` if it is, or if it did not.
+    /// How much it seems to have lost, where that is not sure; `None` if it is, or if it did not. Conditions change by
+    /// themselves: only what is sure counts.
     pub fn unsure_loss(&self) -> Option<f64> {
-        let change = self.change.filter(|_| matches!(self.verdict, ChangeVerdict::Unsure(_)))?;
+        let is_unsure = matches!(self.verdict, ChangeVerdict::Unsure(_)) && !self.metric.is_condition();
+        let change = self.change.filter(|_| is_unsure)?;
         let is_worse = (change > 0.0) == self.less_is_better()?;
         (is_worse && change != 0.0).then_some(change.abs())
     }

@@ -92,11 +92,11 @@ pub struct RunFigure {
 }
 
 impl RunFigure {
-    /// Whether it is a figure of a tier: latency, or the rate of an operation. The clock is one as well: figures per
-    /// cycle do not show it.
+    /// Whether it is a figure of a tier: latency, or the rate of an operation. The clock is one as well, which
+    /// figures per cycle do not show, and so are interruptions.
     pub fn is_headline(&self) -> bool {
         let is_of_tier = || matches!(self.metric, Quantity::Latency | Quantity::Bandwidth);
-        self.metric == Quantity::CoreClock || self.labels.is_for(Purpose::Ladder) && is_of_tier()
+        self.metric.is_condition() || self.labels.is_for(Purpose::Ladder) && is_of_tier()
     }
 }
 

@@ -103,7 +103,7 @@ pub use history::{
 };
 pub use idset::{CpuId, IdSet, ListError, NodeId};
 pub use indented::indented;
-pub use interruptions::CpuInterruptions;
+pub use interruptions::{CpuInterruptions, FEWEST_JUDGED, Interrupted};
 pub use kernel::{Isa, KernelId, KernelInfo, Pattern, StoreKind};
 pub use labels::{Label, Labels};
 pub use machine::*;

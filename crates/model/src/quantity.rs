@@ -57,6 +57,14 @@ quantities! {
     TierSize = "tier.size",
     /// The clock of the cores during a run: the 90th percentile by time, with the 10th and the 90th as its interval.
     CoreClock = "core.clock",
+    /// How many times a second the cpus that measured were interrupted.
+    InterruptionsRate = "interruptions.rate",
+    /// Share of their time that interruptions took.
+    InterruptionsShare = "interruptions.share",
+    /// How many times a second they were interrupted for longer than 20 µs.
+    InterruptionsLongRate = "interruptions.long.rate",
+    /// Share of their time that interruptions longer than 20 µs took.
+    InterruptionsLongShare = "interruptions.long.share",
     /// Share of the theoretical peak that a rate reaches.
     PeakShare = "peak.share",
     /// Page size with which the system translates memory.
@@ -215,6 +223,17 @@ impl Quantity {
         )
     }
 
+    /// Whether it is of the interruptions of the cpus that measured.
+    pub fn is_of_interruptions(&self) -> bool {
+        self.family() == "interruptions"
+    }
+
+    /// Whether it is a condition of the numbers of a run, and none of them: it has no row in a table of numbers, and
+    /// does not count as one.
+    pub fn is_condition(&self) -> bool {
+        *self == Self::CoreClock || self.is_of_interruptions()
+    }
+
     /// Whether less of it, in this unit, is better; `None` if neither less nor more is better.
     pub fn less_is_better(&self, unit: Unit) -> Option<bool> {
         match self {
@@ -222,6 +241,7 @@ impl Quantity {
             Self::ResidencyLimit | Self::C2cAsymmetry | Self::C2cModes | Self::Other(_) => None,
             // It is better if a line stays in the cache for longer.
             Self::ResidencyHalfLife if unit == Unit::Ns => Some(false),
+            Self::InterruptionsShare | Self::InterruptionsLongShare => Some(true),
             _ => unit.less_is_better(),
         }
     }

@@ -125,6 +125,8 @@ pub enum Unit {
     Bytes,
     /// Cycles per second.
     Hz,
+    /// Events per second.
+    PerSecond,
     /// Cycles of the core's clock.
     #[serde(rename = "cycles")]
     Cycles,
@@ -138,12 +140,13 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Whether less is better: true for times, false for rates. `None` for sizes, clocks, counts and shares.
+    /// Whether less is better: true for times, false for rates. `None` for sizes, clocks, counts, events and
+    /// shares.
     pub fn less_is_better(self) -> Option<bool> {
         match self {
             Self::Ns | Self::Cycles => Some(true),
             Self::BytesPerSecond | Self::BytesPerCycle => Some(false),
-            Self::Bytes | Self::Hz | Self::Ratio | Self::Count => None,
+            Self::Bytes | Self::Hz | Self::PerSecond | Self::Ratio | Self::Count => None,
         }
     }
 }

@@ -131,7 +131,7 @@ impl Number {
         let scale = match self.unit {
             Unit::Ns | Unit::Cycles | Unit::BytesPerCycle => self.time_scale(),
             Unit::BytesPerSecond => style.axis().0,
-            Unit::Bytes | Unit::Hz | Unit::Ratio | Unit::Count => {
+            Unit::Bytes | Unit::Hz | Unit::PerSecond | Unit::Ratio | Unit::Count => {
                 return format!("{shown} ±{}", self.digits_of(half, style));
             }
         };
@@ -169,7 +169,7 @@ impl Number {
             Unit::Bytes if self.digits == Digits::Two => two_digits(value),
             Unit::Bytes => size(value),
             Unit::Hz => hertz(value),
-            Unit::Cycles | Unit::BytesPerCycle => sane(value, format_ns(value)),
+            Unit::Cycles | Unit::BytesPerCycle | Unit::PerSecond => sane(value, format_ns(value)),
             Unit::Ratio => percent(value),
             Unit::Count if value.fract() == 0.0 => sane(value, format!("{value:.0}")),
             Unit::Count => sane(value, format!("{value:.3}")),
@@ -269,6 +269,7 @@ pub(crate) fn unit_name(unit: Unit, style: &Style) -> &'static str {
         Unit::BytesPerSecond => style.rate_unit(),
         Unit::Cycles => "cycles",
         Unit::BytesPerCycle => "B/cycle",
+        Unit::PerSecond => "a second",
         Unit::Bytes | Unit::Hz | Unit::Ratio | Unit::Count => "",
     }
 }
@@ -391,7 +392,7 @@ mod tests {
 
     #[test]
     fn numbers_no_machine_has_stay_short() {
-        for unit in [Unit::Ns, Unit::BytesPerSecond, Unit::Bytes, Unit::Hz, Unit::Ratio, Unit::Count] {
+        for unit in [Unit::Ns, Unit::BytesPerSecond, Unit::Bytes, Unit::Hz, Unit::PerSecond, Unit::Ratio, Unit::Count] {
             for number in [f64::MAX, f64::MIN, f64::INFINITY, f64::NAN, 1e300, -0.0, 1e-300] {
                 let shown = super::number(number, unit).shown(&Style::default());
                 assert!(shown.len() <= 12, "{shown}");

@@ -251,8 +251,8 @@ pub(crate) fn figure(f: &Finding) -> Cell {
 /// Every finding no other view has shown; in detail all findings, with interval and number of samples.
 pub(crate) fn others(all: &[&Finding], rest: &[&Finding], detail: Detail) -> Page {
     let mut findings = if detail.is_all() { all.to_vec() } else { rest.to_vec() };
-    // A condition of the others, which has a line of its own.
-    findings.retain(|f| f.metric != Quantity::CoreClock);
+    // Conditions of the others have lines of their own.
+    findings.retain(|f| !f.metric.is_condition());
     if findings.is_empty() {
         return Page::new();
     }

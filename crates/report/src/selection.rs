@@ -18,7 +18,8 @@ pub(crate) struct Selection<'a> {
     pub(crate) ladder: Vec<(String, LadderRow<'a>)>,
     /// Shares of the theoretical peak, below the ladder.
     pub(crate) shares: Vec<&'a Finding>,
-    pub(crate) core_clock: Vec<&'a Finding>,
+    /// The core clock and interruptions.
+    pub(crate) conditions: Vec<&'a Finding>,
     pub(crate) c2c: Vec<&'a Finding>,
     /// In the order of the families' views.
     pub(crate) shapes: Vec<Vec<&'a Finding>>,
@@ -46,7 +47,7 @@ impl<'a> Selection<'a> {
         let shares = if ladder.is_empty() { Vec::new() } else { shown.take_all(is_share) };
         let recovery = shown.take_all(|f| f.metric == Quantity::LatencyRecovery);
         shown.count(&recovery);
-        let core_clock = shown.take_all(|f| f.metric == Quantity::CoreClock);
+        let conditions = shown.take_all(|f| f.metric.is_condition());
         let c2c = c2c::take(&mut shown);
         let shapes = shapes::take(&mut shown);
         let os = os::take(&mut shown);
@@ -65,7 +66,7 @@ impl<'a> Selection<'a> {
             matrix,
             ladder,
             shares,
-            core_clock,
+            conditions,
             c2c,
             shapes,
             os,

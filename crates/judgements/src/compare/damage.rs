@@ -20,7 +20,8 @@ impl Damage<'_> {
     /// The numbers and families that are worse and better: `3 worse, 1 better`; else that no change was shown, or that
     /// no number can be compared.
     pub fn verdict(&self) -> Cell {
-        let figures = self.other.figures.iter().filter(|figure| !super::is_clock(figure)).map(|figure| &figure.verdict);
+        let figures =
+            self.other.figures.iter().filter(|figure| !super::is_beside(figure)).map(|figure| &figure.verdict);
         let all: Vec<&ChangeVerdict> =
             figures.chain(self.other.families.iter().map(|family| &family.verdict)).collect();
         let count = |of: &ChangeVerdict| all.iter().filter(|verdict| **verdict == of).count();

@@ -8,7 +8,7 @@ use tiermark_model::{
     Quantity,
 };
 use tiermark_page::{
-    ABSENT, Cell, Detail, Ink, Page, Table, Text, bullet, glued, heading, hertz, labelled, number, paragraph,
+    ABSENT, Cell, Detail, Ink, Page, Table, Text, bullet, glued, heading, hertz, labelled, number, paragraph, percent,
     rate_unit, space, text,
 };
 
@@ -38,6 +38,7 @@ pub fn against(comparison: &Comparison, other: &Against, detail: Detail) -> Page
     out += labelled("other", described(&other.run));
     out += other_machine(comparison, other);
     out.extend(clock_text(other).map(|text| labelled("clock", &text)));
+    out.extend(interruptions_text(other).map(|text| labelled("interrupted", &text)));
     let moved = moved(other);
     let worse = moved.iter().any(|figure| figure.verdict == ChangeVerdict::Worse);
     let ink = if worse { Ink::Bad } else { Ink::Good };
@@ -70,6 +71,27 @@ fn clock_text(other: &Against) -> Option<String> {
         let (first, second) = (hertz_of(&figure.first)?, hertz_of(&figure.other)?);
         Some(format!("{first}, then {second} ({})", words::signed(figure.change?)))
     })
+}
+
+/// Whether a figure is a condition of the others, which has a line of its own. Of interruptions a sure change is told
+/// like any other.
+fn is_beside(figure: &ComparedFigure) -> bool {
+    figure.metric.is_condition() && !figure.verdict.has_moved()
+}
+
+/// The interruptions of both runs: `2.3 % of the time, then 2.9 %; longer than 20 µs 0.5 %, then 0.4 %`.
+fn interruptions_text(other: &Against) -> Option<String> {
+    let both = |metric: Quantity| {
+        let figure = other.figures.iter().find(|figure| figure.metric == metric)?;
+        Some([figure.first.as_ref()?.value?, figure.other.as_ref()?.value?])
+    };
+    let [first, second] = both(Quantity::InterruptionsShare)?.map(percent);
+    let long = both(Quantity::InterruptionsLongShare).map(|shares| shares.map(percent));
+    let long = long.map(|[first, second]| format!("; longer than 20\u{a0}µs {first}, then {second}"));
+    let rate = both(Quantity::InterruptionsRate)
+        .map(|[first, second]| format!("; {first:.0} times a second, then {second:.0}"))
+        .unwrap_or_default();
+    Some(format!("{first} of the time, then {second}{}{rate}", long.unwrap_or_default()))
 }
 
 /// What makes any change one of machines.
@@ -261,7 +283,7 @@ fn reasons(verdict: &str, mark: &str, other: &Against, detail: Detail) -> Page {
         ChangeVerdict::NotComparable(obstacle) if verdict != "Unsure" => Some(obstacle.to_string()),
         _ => None,
     };
-    let judged = other.figures.iter().filter(|figure| !is_clock(figure));
+    let judged = other.figures.iter().filter(|figure| !is_beside(figure));
     let groups = grouped(judged.filter_map(|figure| Some((why(figure)?, figure))));
     if groups.is_empty() {
         return Page::new();

@@ -118,7 +118,7 @@ pub(super) fn size_of(number: &ComparedNumber) -> String {
 /// `1 worse, 2 better, 20 same, 3 unsure, 4 not comparable`.
 pub(super) fn tally(figures: &[ComparedFigure]) -> String {
     const ORDER: [&str; 5] = ["worse", "better", "same", "unsure", "not comparable"];
-    let judged = || figures.iter().filter(|figure| !super::is_clock(figure));
+    let judged = || figures.iter().filter(|figure| !super::is_beside(figure));
     let count = |name: &str| judged().filter(|figure| figure.verdict.name() == name).count();
     ORDER.map(|name| format!("{} {name}", count(name))).join(", ")
 }

@@ -14,6 +14,14 @@ fn short_name(probe: &str, metric: &Quantity, labels: &Labels) -> String {
     if *metric == Quantity::CoreClock {
         return "core clock".to_owned();
     }
+    let interrupted = match metric {
+        Quantity::InterruptionsShare => Some("interrupted share of the time"),
+        Quantity::InterruptionsLongShare => Some("share of the time interrupted for over 20 µs"),
+        _ => None,
+    };
+    if let Some(name) = interrupted {
+        return name.to_owned();
+    }
     let mut labels = labels.clone();
     labels.0.remove(Labels::CPUS);
     let name = figure_name(&Finding::new(metric.clone(), labels, None, Unit::Count));

@@ -140,6 +140,8 @@ pub enum Obstacle {
     OfTheHour,
     /// The same name may be another piece of the machine in each run: a region of a scan, a cpu of a guest.
     Place,
+    /// Shares of the time of fewer than 20 interruptions in both runs.
+    FewEvents,
     /// Sizes, counts and shares: neither more nor less is better.
     NoDirection,
 }
@@ -199,6 +201,7 @@ impl fmt::Display for Obstacle {
                 )
             }
             Self::Place => write!(f, "of one region or one pair of cpus, which may be others in each run"),
+            Self::FewEvents => write!(f, "of fewer than {} interruptions in both runs", crate::FEWEST_JUDGED),
             Self::NoDirection => write!(f, "sizes, counts and shares, of which neither more nor less is better"),
         }
     }

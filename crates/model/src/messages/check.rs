@@ -79,6 +79,8 @@ messages! {
 
     Note clock_unknown(): "the clock of the cores was not measured";
 
+    Note interruptions_unknown(): "the cpus were not watched for interruptions";
+
     Note no_own_memory(name: &str, memory: &IdSet, homes: &IdSet):
         "{name} cannot be measured: all memory that the process may use is of node {memory}, its cpus are of \
          node {homes} (`tiermark doctor` names the cure; expectations of remote memory are judged)";

@@ -1,9 +1,10 @@
 //! The core clock, and what L1 and L2 do in a cycle of it.
 
-use tiermark_model::{CoreLimits, Finding, Interval, Labels, PerCycle, Quantity, Unit};
+use tiermark_model::{CoreLimits, Experiment, Finding, Interval, Labels, PerCycle, Quantity, Run, Unit};
 use tiermark_page::{Detail, Ink, Page, paragraph, space};
 
 use super::figures::{Figure, Survey, TierRow};
+use super::interruptions::interruptions;
 use super::marks::sign;
 use crate::ladder::OPS;
 
@@ -50,13 +51,15 @@ pub(super) fn cycles(survey: &Survey<'_>, detail: Detail) -> Page {
     lines(found, &more)
 }
 
-/// The core clock in reports of other commands, where details are wanted. It is a condition of the figures, not one of
-/// them.
-pub(crate) fn core_clock(found: &[&Finding], is_survey: bool, detail: Detail) -> Page {
-    match found.first().filter(|_| detail.is_all() && !is_survey) {
-        Some(found) => space() + lines(found, ""),
-        None => Page::new(),
+/// The core clock and the interruptions in reports of other commands, where details are wanted. They are conditions of
+/// the figures, none of them.
+pub(crate) fn conditions(found: &[&Finding], experiments: &[&Experiment], run: &Run, detail: Detail) -> Page {
+    if !detail.is_all() || super::is_survey(run) {
+        return Page::new();
     }
+    let clock = found.iter().find(|found| found.metric == Quantity::CoreClock);
+    let said = clock.map(|clock| lines(clock, "")).unwrap_or_default() + interruptions(experiments, run, detail);
+    if said.is_empty() { said } else { space() + said }
 }
 
 /// `L1 4.00 cycles, read 125.7 B, write 63.9 B`; `None` for a tier that the core does not clock.

@@ -106,6 +106,7 @@ pub(crate) fn ladder(survey: &Survey<'_>, detail: Detail) -> Page {
     };
     out += fewer_cores(survey);
     out += super::cycles::cycles(survey, detail);
+    out += super::interruptions::interruptions(&survey.experiments, survey.run, detail);
     out += zeros(survey);
     out += walks(survey);
     out += cold(survey.findings(), "");

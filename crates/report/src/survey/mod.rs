@@ -2,6 +2,7 @@
 
 mod cycles;
 mod figures;
+mod interruptions;
 mod key;
 mod ladder;
 mod marks;
@@ -21,7 +22,7 @@ use crate::curves::brief;
 use crate::header::counts;
 use crate::parts::parts;
 use crate::traffic::traffic;
-pub(crate) use cycles::core_clock;
+pub(crate) use cycles::conditions;
 use figures::Survey;
 pub use figures::figure_name;
 pub(crate) use marks::{TierSize, declared};
