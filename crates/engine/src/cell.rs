@@ -316,7 +316,7 @@ fn lower(a: Option<f64>, b: Option<f64>) -> Option<f64> {
 mod tests {
     use tiermark_model::messages::setup as says;
     use tiermark_model::{
-        Grade, Layout, Machine, Metric, Node, PageKind, Reason, ReasonCode, RegionSetup, Setup, testing,
+        Grade, Layout, Machine, Metric, Node, PageKind, Reason, ReasonCode, RegionSetup, Setup, Window, testing,
     };
 
     use super::*;

@@ -189,9 +189,9 @@ pub(crate) fn declared(machine: &Machine, cpu: Option<CpuId>) -> Vec<Declared> {
 mod tests {
     use std::time::Duration;
 
-    use tiermark_engine::Host;
     use tiermark_engine::accounting::StepAccounting;
-    use tiermark_engine::analyse::analyse;
+    use tiermark_engine::analyse::{Deductions, analyse};
+    use tiermark_engine::{Host, Interruptions};
     use tiermark_machine::synth::Synth;
     use tiermark_model::{GIB, testing};
     use tiermark_sim::{SimCache, SimCore, SimHost, SimOptions};
@@ -212,7 +212,9 @@ mod tests {
         assert!(steps.iter().all(|step| step.stop.max_visits == 1));
         let mut ns = |step: &Step| {
             let shot = host.prepare(&step.setup).unwrap().shot(Duration::from_millis(1)).unwrap();
-            let seen = analyse(&shot, &StepAccounting::of(step), host.bench().overheads.stamp_ns);
+            let (stamp_ns, interruptions) = (host.bench().overheads.stamp_ns, &Interruptions::default());
+            let deductions = Deductions { stamp_ns, interruptions };
+            let seen = analyse(&shot, &StepAccounting::of(step, host.machine()), deductions);
             tiermark_stats::median(&seen.clean().collect::<Vec<f64>>()).unwrap()
         };
         let point = |(step, ns): (&Step, f64)| CurvePoint {

@@ -61,15 +61,11 @@ impl Study for Tiny {
     fn derive(&self, seen: &[Observation]) -> Vec<Finding> {
         seen.iter()
             .map(|o| Finding {
-                metric: Quantity::Other("seen".into()),
-                labels: o.labels.clone(),
-                value: o.value,
-                unit: o.unit,
                 interval: o.interval,
                 samples: o.visits.len() as u64,
                 verdict: o.verdict.clone(),
                 evidence: vec![o.step.clone()],
-                notes: Vec::new(),
+                ..Finding::new(Quantity::Other("seen".into()), o.labels.clone(), o.value, o.unit)
             })
             .collect()
     }
