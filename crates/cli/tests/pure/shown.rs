@@ -1,6 +1,6 @@
 //! What reports show: plans part by part, the reader's units and signs, counts that fit the tables.
 
-use crate::common::{User, document, stable};
+use crate::common::{User, stable};
 use serde_json::Value;
 
 /// A small guest: one socket, two cores.
