@@ -32,7 +32,7 @@ impl Mark {
         match unit {
             Unit::Ns | Unit::Cycles => Self::AtMost,
             Unit::BytesPerSecond | Unit::BytesPerCycle => Self::AtLeast,
-            Unit::Bytes | Unit::Hz | Unit::Ratio | Unit::Count => Self::Bound,
+            Unit::Bytes | Unit::Hz | Unit::PerSecond | Unit::Ratio | Unit::Count => Self::Bound,
         }
     }
 }

@@ -17,7 +17,7 @@ fn examined(files: &[(&str, &str)], busy: Option<Busy>) -> BTreeMap<String, Chec
     all.extend(files.iter().map(|(path, text)| ((*path).to_owned(), format!("{text}\n"))));
     let root = Root::from_files("test", all);
     let machine = discover(&root, &LiveFacts::default()).unwrap();
-    let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy, held: &[] });
+    let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy, interrupted: None, held: &[] });
     checkup.checks.into_iter().map(|check| (check.name.clone(), check)).collect()
 }
 
@@ -40,7 +40,7 @@ fn cure_of_swap(held: &[HeldChanges]) -> String {
     let swaps = "F T S U P\n/dev/zram1 partition 1024 512 5\n/dev/sda2 partition 1024 512 -2\n";
     let root = Root::from_files("test", [("proc/swaps", swaps), ("sys/devices/system/cpu/online", "0")]);
     let machine = discover(&root, &LiveFacts::default()).unwrap();
-    let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy: None, held });
+    let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy: None, interrupted: None, held });
     let swap = checkup.checks.into_iter().find(|check| check.name == "swap").unwrap();
     assert_eq!(swap.health, Health::Note);
     swap.cure.unwrap()
@@ -298,7 +298,7 @@ fn with_board(modules: &[(f64, u64)], change: impl Fn(&mut Machine)) -> BTreeMap
     change(&mut machine);
     let channels = tiermark_machine::dmi::Channels { count: 8, whose: "8 of each".to_owned() };
     machine.theoretical_peak = tiermark_machine::dmi::theoretical_peak(&machine.dimms, 0, 1, Some(&channels));
-    let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy: None, held: &[] });
+    let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy: None, interrupted: None, held: &[] });
     checkup.checks.into_iter().map(|check| (check.name.clone(), check)).collect()
 }
 
@@ -315,7 +315,7 @@ fn memory_that_the_kernel_lacks_has_a_cause() {
             used: View { source: "the kernel".into(), says: "220 GiB".into() },
             set_aside: View { source: "SMBIOS".into(), says: "256 GiB".into() },
         }];
-        let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy: None, held: &[] });
+        let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy: None, interrupted: None, held: &[] });
         let row = checkup.checks.into_iter().find(|check| check.name == "facts of the machine").unwrap();
         assert_eq!(row.health, Health::Problem);
         row.cure.unwrap()
@@ -419,7 +419,13 @@ fn a_guest_is_told_that_its_neighbours_do_not_show() {
 fn a_bare_tree_has_a_check_up_too() {
     let root = Root::from_files("test", [("sys/devices/system/cpu/online", "0")]);
     let machine = discover(&root, &LiveFacts::default()).unwrap();
-    let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy: None, held: &[left(&[], false)] });
+    let checkup = checkup(&CheckInput {
+        root: &root,
+        machine: &machine,
+        busy: None,
+        interrupted: None,
+        held: &[left(&[], false)],
+    });
     assert_eq!(checkup.count(Health::Problem), 0, "{checkup:?}");
     assert!(checkup.checks.len() > 30);
     let synth = Synth {
@@ -427,7 +433,13 @@ fn a_bare_tree_has_a_check_up_too() {
         ..Synth::default()
     };
     let (root, machine) = (synth.root(), synth.machine().unwrap());
-    let checkup = super::checkup(&CheckInput { root: &root, machine: &machine, busy: None, held: &[left(&[], false)] });
+    let checkup = super::checkup(&CheckInput {
+        root: &root,
+        machine: &machine,
+        busy: None,
+        interrupted: None,
+        held: &[left(&[], false)],
+    });
     let found = |name: &str| checkup.checks.iter().find(|check| check.name == name).unwrap();
     assert_eq!(found("memory tiers").value, "2 nodes, 1 without cpus, 2 tiers");
     assert_eq!(
@@ -435,7 +447,13 @@ fn a_bare_tree_has_a_check_up_too() {
         (Health::Note, Some("tiermark tune --restore"))
     );
     assert_eq!(found("changes held").value, "2 changes of tiermark capacity (zram): one, two");
-    let at_work = super::checkup(&CheckInput { root: &root, machine: &machine, busy: None, held: &[left(&[], true)] });
+    let at_work = super::checkup(&CheckInput {
+        root: &root,
+        machine: &machine,
+        busy: None,
+        interrupted: None,
+        held: &[left(&[], true)],
+    });
     assert_eq!(at_work.checks.iter().find(|check| check.name == "changes held").unwrap().value, "none");
 }
 
