@@ -479,3 +479,33 @@ proptest! {
         prop_assert!(checks.len() > 30 && checks.values().all(|check| !check.value.is_empty()));
     }
 }
+
+#[test]
+fn interruptions_are_noted_where_the_long_ones_take_a_percent() {
+    let found = |interrupted: Option<Interrupted>| {
+        let root = Root::from_files("test", Synth::default().files());
+        let machine = discover(&root, &LiveFacts::default()).unwrap();
+        let input = CheckInput { root: &root, machine: &machine, busy: None, interrupted, held: &[] };
+        let row = checkup(&input).checks.into_iter().find(|row| row.name == "interruptions").unwrap();
+        (row.health, row.value.replace('\u{a0}', " "))
+    };
+    let seen = Interrupted {
+        watched_seconds: 0.1,
+        count: 860,
+        long: 30,
+        share: 0.0231,
+        long_share: 0.009,
+        median_ns: Some(1_900.0),
+        longest_ns: Some(204_000.0),
+    };
+    let (health, value) = found(Some(seen));
+    assert_eq!(
+        value,
+        "8,600 times a second, 2.3 % of the time, half under 2 µs, longest 0.2 ms; longer than 20 µs 30 times in \
+         0.10 s, 0.9 % of the time"
+    );
+    assert_eq!(health, Health::Ok);
+    assert_eq!(found(Some(Interrupted { long_share: 0.02, ..seen })).0, Health::Note);
+    assert_eq!(found(Some(Interrupted { long_share: 0.02, long: 2, ..seen })).0, Health::Ok, "too few to judge");
+    assert_eq!(found(None), (Health::NotHere, "not watched".to_owned()));
+}
