@@ -20,7 +20,7 @@ static PLACE: LazyLock<TempDir> = LazyLock::new(|| {
     tempfile::Builder::new().prefix("tiermark-fuzz").tempdir_in("/dev/shm").expect("/dev/shm can be written")
 });
 
-/// Documents of every kind, old and current.
+/// Documents of every kind.
 static DOCUMENTS: LazyLock<Vec<Value>> = LazyLock::new(|| {
     let texts = [
         include_str!("../../crates/history/tests/fixtures/run-4.json"),

@@ -197,7 +197,7 @@ pub struct Changes {
     pub refused: Option<Refusal>,
 }
 
-/// Every schema, by the name that its documents state (`tiermark/run/3`).
+/// Every schema, by the name that its documents state (`tiermark/run/4`).
 #[cfg(feature = "schema")]
 pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
     use schemars::schema_for;

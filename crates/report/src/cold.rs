@@ -1,5 +1,6 @@
 //! What a random access to memory takes with cold caches, in a line.
 
+use tiermark_model::messages::memory::codes;
 use tiermark_model::{Bytes, Finding, Labels, Purpose, Quantity};
 use tiermark_page::{Ink, Page, nanoseconds, paragraph};
 
@@ -15,17 +16,21 @@ pub(crate) fn cold<'a>(findings: impl Iterator<Item = &'a Finding>, indent: &str
     let of_cold: Vec<&Finding> = findings.filter(|f| is_cold(f)).collect();
     let first = of_cold.iter().filter(|f| f.metric == Quantity::Latency);
     let line = |cold: &&Finding| {
-        let ns = cold.value.filter(|ns| ns.is_finite())?;
+        let visits = cold.noted(&codes::cold_visits);
         let read = cold
             .labels
             .number(Labels::AFTER)
             .map(|bytes| format!(" (after {} of other memory were read)", Bytes(bytes)));
         let node = cold.labels.number(Labels::NODE).map(|node| format!(" of node {node}"));
         let (read, node) = (read.unwrap_or_default(), node.unwrap_or_default());
+        let Some(ns) = cold.value.filter(|ns| ns.is_finite()) else {
+            return visits.map(|of| format!("Cold{read}: no number, five undisturbed visits are needed: {of}"));
+        };
         let same = |f: &&&Finding| f.metric == Quantity::LatencyRecovery && f.evidence == cold.evidence;
         let back = of_cold.iter().find(same).and_then(|back| halfway(back)).unwrap_or_default();
         let ns = nanoseconds(ns);
-        Some(format!("Cold{read}: a random access to DRAM{node} takes {ns} ns{back}"))
+        let of = visits.map(|of| format!(" ({of})")).unwrap_or_default();
+        Some(format!("Cold{read}: a random access to DRAM{node} takes {ns} ns{of}{back}"))
     };
     first.filter_map(line).map(|text| paragraph(indent, &text, Ink::Plain)).collect()
 }
@@ -52,6 +57,17 @@ mod tests {
     fn found(metric: Quantity, ns: Option<f64>) -> Finding {
         let labels = Labels::new().purpose(Purpose::Cold).text(Labels::TIER, "cold").whole(Labels::AFTER, 66 * MIB);
         Finding { evidence: vec!["latency/cold".to_owned()], ..Finding::new(metric, labels, ns, Unit::Ns) }
+    }
+
+    #[test]
+    fn the_line_says_of_how_many_visits_it_is() {
+        let text = |ns: Option<f64>, visits: usize, left_out: usize| {
+            let found = found(Quantity::Latency, ns).with_notes([memory::cold_visits(visits, left_out)]);
+            terminal(&cold([&found].into_iter(), ""), &Style { width: 200, ..Style::default() })
+        };
+        let few = text(None, 3, 21);
+        assert!(few.contains("no number, five undisturbed visits are needed: median of 3 visits; 21 more "), "{few}");
+        assert!(text(Some(250.3), 6, 0).contains("takes 250.3 ns (median of 6 visits)"), "{}", text(Some(250.3), 6, 0));
     }
 
     #[test]

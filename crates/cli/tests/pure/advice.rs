@@ -42,7 +42,7 @@ fn a_bad_document_is_the_same_mistake_whichever_way_it_comes() {
     let user = User::new();
     fs::create_dir(user.path("runs")).unwrap();
     for text in
-        [&b"{\"schema\":\"tiermark/run/3\",\"id\":"[..], b"[1,2]", b"{\"schema\":\"tiermark/run/9\"}", b"\xff\xfe"]
+        [&b"{\"schema\":\"tiermark/run/4\",\"id\":"[..], b"[1,2]", b"{\"schema\":\"tiermark/run/9\"}", b"\xff\xfe"]
     {
         fs::write(user.path("x.json"), text).unwrap();
         fs::write(user.path("runs/20200101T000000-abcdef.json"), text).unwrap();

@@ -168,9 +168,9 @@ fn garbage_trees_and_documents_never_panic() {
         ("noise.tar", &[0xa5; 4096]),
         ("list.json", b"[1,2,3]"),
         ("future.json", br#"{"schema":"tiermark/run/9"}"#),
-        ("short.json", br#"{"schema":"tiermark/run/3","id":"#),
-        ("old.json", br#"{"schema":"tiermark/run/1","id":"a"}"#),
-        ("wrong.json", br#"{"schema":"tiermark/run/3","id":5}"#),
+        ("short.json", br#"{"schema":"tiermark/run/4","id":"#),
+        ("old.json", br#"{"schema":"tiermark/run/3","id":"a"}"#),
+        ("wrong.json", br#"{"schema":"tiermark/run/4","id":5}"#),
         ("binary.json", &[0xff, 0xfe, 0x00, 0x7b]),
     ] {
         let path = user.path(name);

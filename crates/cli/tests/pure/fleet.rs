@@ -118,7 +118,7 @@ fn hosts_without_a_document_are_named_with_what_they_said() {
     write("node08.json", b"");
     write("node08.err", b"ssh: connect to host node08 port 22: No route to host\n");
     // Documents begin with their schema.
-    let whole = format!("{{\"schema\": \"tiermark/run/3\", {}", &of_host("node09", 1.0).to_string()[1..]);
+    let whole = format!("{{\"schema\": \"tiermark/run/4\", {}", &of_host("node09", 1.0).to_string()[1..]);
     write("node09.json", &whole.as_bytes()[..whole.len() / 2]);
     write("node10.err", b"tiermark: error: no memory\n");
     let row = json!({"schema": "tiermark/failed-host/1", "host": "node11", "how": "timed_out", "exit": null,

@@ -359,7 +359,7 @@ fn a_busy_machine_is_told() {
     let (_, run) = survey(GUEST, &["--quick", "--sim-busy=200"]);
     let seen = run["experiments"].as_array().unwrap().iter().flat_map(|e| e["observations"].as_array().unwrap());
     let worse = |o: &&serde_json::Value| {
-        let [value, p10, p90] = [&o["value"], &o["now"]["p10"], &o["now"]["p90"]].map(|v| v.as_f64().unwrap());
+        let [value, p10, p90] = [&o["value"], &o["typical"]["p10"], &o["typical"]["p90"]].map(|v| v.as_f64().unwrap());
         p10 < 0.9 * value || p90 > 1.1 * value
     };
     let worse = seen.filter(worse).count();

@@ -4,7 +4,8 @@ mod damage;
 mod words;
 
 use tiermark_model::{
-    Against, ChangeVerdict, ComparedFamily, ComparedFigure, ComparedNumber, ComparedRun, Comparison, Fact, Quantity,
+    Against, ChangeVerdict, ComparedFamily, ComparedFigure, ComparedNumber, ComparedRun, Comparison, Doubt, Fact,
+    Quantity,
 };
 use tiermark_page::{
     ABSENT, Cell, Detail, Ink, Page, Table, Text, bullet, glued, heading, hertz, labelled, number, paragraph, percent,
@@ -288,6 +289,8 @@ fn reasons(verdict: &str, mark: &str, other: &Against, detail: Detail) -> Page {
         return Page::new();
     }
     let one = |(why, figures): (String, Vec<&ComparedFigure>)| {
+        let why = hidden_loss(&figures)
+            .map_or(why.clone(), |loss| format!("{why}: a loss under {} cannot be seen", plain(loss)));
         let listed = detail.listed(LISTED).min(figures.len());
         let named = |figure: &&ComparedFigure| match figure.change {
             Some(_) => format!("{} {}", compared_name(figure, detail), glued(&change(figure))),
@@ -300,6 +303,16 @@ fn reasons(verdict: &str, mark: &str, other: &Against, detail: Detail) -> Page {
         bullet(mark, Ink::Dim, format!("{why}: {}", names.join(", ")), None)
     };
     heading(verdict) + groups.into_iter().map(one).collect::<Page>()
+}
+
+/// The largest loss that wide intervals hide; `None` of numbers that are unsure for another reason.
+fn hidden_loss(figures: &[&ComparedFigure]) -> Option<f64> {
+    let hidden = |figure: &&ComparedFigure| {
+        let interval = figure.interval.filter(|_| figure.verdict == ChangeVerdict::Unsure(Doubt::WideInterval))?;
+        let loss = if figure.less_is_better()? { interval.high } else { -interval.low };
+        (loss.is_finite() && loss > 0.0).then_some(loss)
+    };
+    figures.iter().filter_map(hidden).reduce(f64::max)
 }
 
 /// How to read the verdicts, and what limits them here.

@@ -85,6 +85,20 @@ fn what_changed_comes_first_and_the_rest_has_its_reason() {
 }
 
 #[test]
+fn a_wide_interval_says_how_large_a_loss_it_hides() {
+    let shown = |of: Doubt| {
+        let mut all = comparison();
+        let mut wide = figure("DRAM", [30e9, 30.3e9], ChangeVerdict::Unsure(of));
+        wide.interval = Some(Interval { low: -0.09, high: 0.12, level: 0.95 });
+        all.others[0].figures = vec![wide];
+        terminal(&compare(&all, Detail::Usual), &Style { width: 120, ..Style::default() })
+    };
+    let text = shown(Doubt::WideInterval);
+    assert!(text.contains("reaches beyond the threshold: a loss under 9 % cannot be seen"), "{text}");
+    assert!(!shown(Doubt::MayBeChance).contains("cannot be seen"));
+}
+
+#[test]
 fn markdown_is_fit_for_a_pull_request() {
     insta::assert_snapshot!(markdown(&compare(&comparison(), Detail::Usual), &Style::default()));
 }

@@ -54,8 +54,13 @@ pub fn verdict(run: &Run) -> (String, Ink) {
         };
     }
     let numbers = crate::run::numbers(run);
-    let trusted = numbers.iter().filter(|finding| finding.verdict.grade == Grade::Trusted).count();
-    (format!("{trusted} of {} trusted", count_of(numbers.len() as u64, "number")), Ink::Plain)
+    let count = |grade: Grade| numbers.iter().filter(|finding| finding.verdict.grade == grade).count();
+    let shared = match count(Grade::Shared) {
+        0 => String::new(),
+        shared => format!(", {shared} shared"),
+    };
+    let all = count_of(numbers.len() as u64, "number");
+    (format!("{} of {all} trusted{shared}", count(Grade::Trusted)), Ink::Plain)
 }
 
 /// What ran, where, and for how long.

@@ -252,7 +252,7 @@ fn figures_have_the_names_of_expectations() {
 fn a_figure_below_its_record_is_judged() {
     let (first, mut other) = (run(&[Made::rate(100e9)]), run(&[Made::rate(90e9)]));
     let verdict = &mut other.experiments[0].findings[0].verdict;
-    verdict.bound(Reason::BelowRecord { record: 100e9, is_time: false, date: "2026-11-22".into() });
+    verdict.bound(Reason::BelowRecord { record: 100e9, is_time: false, date: "2026-11-22".into(), clocks: None });
     assert_eq!(verdict.grade, Grade::Bound);
     assert_eq!(against(&first, &other, Rules::default()).figures[0].verdict, ChangeVerdict::Worse);
     // With another reason it is a bound like any other.
