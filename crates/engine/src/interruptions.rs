@@ -19,6 +19,8 @@ struct Watch {
     at: f64,
     ns: f64,
     short_ns: f64,
+    /// Of all interruptions.
+    taken_ns: f64,
 }
 
 /// The interruptions of a run.
@@ -39,9 +41,9 @@ impl Interruptions {
     pub fn add(&mut self, at: f64, shot: &Shot) {
         for thread in shot.threads.iter().filter(|thread| thread.idle.ns > 0.0) {
             let seen = self.by_cpu.entry(thread.guard.cpu).or_default();
-            let gaps = thread.idle.gaps_ns.iter().map(|gap| f64::from(*gap));
-            let short_ns = gaps.filter(|gap| *gap <= LONG_NS).sum();
-            seen.watches.push(Watch { at, ns: thread.idle.ns, short_ns });
+            let gaps = || thread.idle.gaps_ns.iter().map(|gap| f64::from(*gap));
+            let (short_ns, taken_ns) = (gaps().filter(|gap| *gap <= LONG_NS).sum(), gaps().sum());
+            seen.watches.push(Watch { at, ns: thread.idle.ns, short_ns, taken_ns });
             seen.watched_ns += thread.idle.ns;
             seen.gaps_ns.extend(&thread.idle.gaps_ns);
         }
@@ -49,16 +51,25 @@ impl Interruptions {
 
     /// Share of the time that interruptions of up to 20 µs take on a cpu now; 0 where nothing is known of it.
     pub fn short_share(&self, cpu: CpuId) -> f64 {
-        let Some(seen) = self.by_cpu.get(&cpu) else { return 0.0 };
-        let last = seen.watches.last().map_or(0.0, |watch| watch.at);
-        let (mut ns, mut short_ns) = (0.0, 0.0);
+        self.now(cpu, |watch| watch.short_ns).unwrap_or(0.0)
+    }
+
+    /// Share of the time that all interruptions take on a cpu now; `None` where nothing is known of it.
+    pub fn share(&self, cpu: CpuId) -> Option<f64> {
+        self.now(cpu, |watch| watch.taken_ns)
+    }
+
+    fn now(&self, cpu: CpuId, taken_ns: fn(&Watch) -> f64) -> Option<f64> {
+        let seen = self.by_cpu.get(&cpu)?;
+        let last = seen.watches.last()?.at;
+        let (mut ns, mut taken) = (0.0, 0.0);
         for watch in seen.watches.iter().rev() {
             if ns >= WATCHED_NS && watch.at < last - RECENT_SECONDS {
                 break;
             }
-            (ns, short_ns) = (ns + watch.ns, short_ns + watch.short_ns);
+            (ns, taken) = (ns + watch.ns, taken + taken_ns(watch));
         }
-        if ns > 0.0 { short_ns / ns } else { 0.0 }
+        (ns > 0.0).then(|| taken / ns)
     }
 
     /// The interruptions of each cpu over the run.
@@ -140,6 +151,7 @@ mod tests {
         assert!((all.long_share - 0.005).abs() < 1e-9 && (all.share - 0.0149).abs() < 1e-9, "{all:?}");
         assert_eq!((all.median_ns, all.longest_ns), (Some(2_000.0), Some(100_000.0)));
         assert!((seen.short_share(3) - 0.01).abs() < 0.001, "long ones are cut out of blocks: {all:?}");
+        assert!(seen.share(3).unwrap() > 0.014 && seen.share(0).is_none(), "{all:?}");
     }
 
     #[test]

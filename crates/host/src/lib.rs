@@ -12,6 +12,7 @@ mod core_clock;
 mod ended;
 mod free_memory;
 mod gate;
+mod idle;
 mod indices;
 mod linux;
 mod load;
@@ -32,6 +33,7 @@ mod team;
 mod work;
 mod worker;
 
+pub use idle::interruptions;
 pub use linux::{LinuxHost, Options};
 pub use subprocess::reexec;
 

@@ -14,6 +14,7 @@ use crate::check;
 use crate::core_clock::Lookout;
 use crate::ended::Ended;
 use crate::gate::{BreakOnPanic, Opening, StartGate};
+use crate::idle;
 use crate::load::LoadWork;
 use crate::moment::{Moment, guarded};
 use crate::ping::Pings;
@@ -317,7 +318,7 @@ impl Worker {
         };
         let last = lookout.look(&clock);
         let mut after = Moment::end(&clock);
-        let idle = idle_watch(&clock);
+        let idle = idle::watch(&clock, idle::OF_A_VISIT_NS);
         // Faults on purpose say nothing about the system.
         after.usage.major_faults = after.usage.major_faults.saturating_sub(work.major_faults() - asked_before);
         Ok(TimedWork { blocks, ends: [first, last], between, idle, guard: guarded(self.cpu, &before, &after, &clock) })
@@ -399,26 +400,6 @@ impl Timed<'_> {
         stamps[blocks] = self.clock.now().saturating_sub(paused);
         blocks
     }
-}
-
-/// Time for which a worker watches the clock after its work, ns: a tenth of a visit.
-const WATCH_NS: f64 = 200_000.0;
-/// A time between two readings of the clock from which something else had the cpu, ns: readings take 10 to 40.
-const GAP_NS: f64 = 500.0;
-
-/// Reads the clock for a while and does nothing else: what then takes longer is an interruption.
-fn idle_watch(clock: &Clock) -> IdleWatch {
-    let (start, least) = (clock.now(), clock.ticks(GAP_NS));
-    let until = start + clock.ticks(WATCH_NS);
-    let (mut last, mut gaps_ns) = (start, Vec::new());
-    while last < until {
-        let now = clock.now();
-        if now.saturating_sub(last) > least {
-            gaps_ns.push(clock.between(last, now) as f32);
-        }
-        last = now;
-    }
-    IdleWatch { ns: clock.between(start, last), gaps_ns }
 }
 
 /// Waiting at the gate, as long as it takes.

@@ -152,11 +152,13 @@ pub(crate) fn lines(
 
 /// Where the cpus are.
 fn cpus(active: &WatchActive) -> String {
+    let taken = active.interrupted.map(|share| format!(", interrupted {:.1} % of the time", share * 100.0));
+    let taken = taken.unwrap_or_default();
     if active.clusters.is_empty() {
-        return format!(" measured on cpu {}", active.cpu);
+        return format!(" measured on cpu {}{taken}", active.cpu);
     }
     let together = active.clusters.iter().map(ToString::to_string).collect::<Vec<_>>().join(" │ ");
-    format!(" measured on cpu {}; cpus together: {together}; moved {} times", active.cpu, active.moves)
+    format!(" measured on cpu {}{taken}; cpus together: {together}; moved {} times", active.cpu, active.moves)
 }
 
 fn cost(sample: &WatchSample, active: &WatchActive) -> String {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tiermark_model::{DOCTOR_SCHEMA, Exit, Health};
+use tiermark_model::{DOCTOR_SCHEMA, Exit, Health, Interrupted};
 use tiermark_tune::doctor::{CheckInput, checkup, watch};
 use tiermark_undo::pending;
 
@@ -18,9 +18,11 @@ pub(crate) fn run(args: &DoctorArgs, simulation: &Simulation) -> Result<Exit, Fa
     let (root, machine) = target::described(args.root.as_deref(), simulation)?;
     let live = root.is_live();
     let busy = if live { watch(&root, &machine.allowed_cpus, WATCHED) } else { None };
+    let seen = if live { tiermark_host::interruptions(&machine) } else { Vec::new() };
+    let interrupted = Interrupted::of(&seen);
     let state = environment::state().filter(|_| live);
     let held = state.map(|state| pending(&state, &root)).unwrap_or_default();
-    let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy, held: &held });
+    let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy, interrupted, held: &held });
     show(&checkup, args.json, DOCTOR_SCHEMA, &args.view, |checkup, _| tiermark_listings::doctor(checkup))?;
     Ok(if checkup.count(Health::Problem) > 0 { Exit::Regression } else { Exit::Done })
 }

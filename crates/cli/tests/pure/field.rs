@@ -76,7 +76,7 @@ fn said_of(files: &Tree, change: impl Fn(&mut Machine)) -> Said {
     let check = check("last", &run, "auto", &read(AUTO).unwrap());
     Said {
         shown: terminal(&tiermark_report::machine(&machine, Detail::Usual), &style),
-        doctor: checkup(&CheckInput { root: &root, machine: &machine, busy: None, held: &[] }),
+        doctor: checkup(&CheckInput { root: &root, machine: &machine, busy: None, interrupted: None, held: &[] }),
         checked: terminal(&tiermark_judgements::check(&check, Detail::Usual), &style),
         check,
         machine,
@@ -333,7 +333,7 @@ fn doctor_says(name: &str, row: &str) -> Option<String> {
     let path = fixtures().into_iter().find(|path| path.to_string_lossy().contains(name))?;
     let root = Root::at(&path).unwrap();
     let machine = discover(&root, &LiveFacts::default()).unwrap();
-    let doctor = checkup(&CheckInput { root: &root, machine: &machine, busy: None, held: &[] });
+    let doctor = checkup(&CheckInput { root: &root, machine: &machine, busy: None, interrupted: None, held: &[] });
     doctor.checks.into_iter().find(|check| check.name == row).map(|check| check.value)
 }
 

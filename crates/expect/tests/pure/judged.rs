@@ -5,9 +5,9 @@ use tiermark_expect::{check, figures, read};
 use tiermark_model::messages::check::codes;
 use tiermark_model::messages::plan;
 use tiermark_model::{
-    Bytes, CheckOutcome, Contradiction, DisputedFact, Finding, HealthCount, IdSet, Known, Labels, MemoryChannels,
-    MemoryErrors, NamedValue, Node, PerCycle, Purpose, Quantity, Reason, Run, RunHealth, Throttling, Unit, Verdict,
-    View,
+    Bytes, CheckOutcome, Contradiction, DisputedFact, Finding, HealthCount, IdSet, Interval, Known, Labels,
+    MemoryChannels, MemoryErrors, NamedValue, Node, PerCycle, Purpose, Quantity, Reason, Run, RunHealth, Throttling,
+    Unit, Verdict, View,
 };
 
 use CheckOutcome::{Failed, Passed, Unjudged};
@@ -429,4 +429,18 @@ fn what_the_core_clocks_has_names_per_cycle() {
     assert_eq!(reasons(&of(None), "latency.l1.cycles <= 5"), [codes::cycles_unknown]);
     assert_eq!(reasons(&of(None), "latency.l2.cycles <= 5"), [codes::figure_not_measured]);
     assert_eq!(reasons(&self::run(Vec::new()), "core.clock > 1 GHz"), [codes::clock_unknown]);
+}
+
+#[test]
+fn the_share_of_interruptions_is_judged_as_far_as_their_number_tells() {
+    let of = |count: u64| {
+        let found = Finding::new(Quantity::InterruptionsLongShare, Labels::new(), Some(0.01), Unit::Ratio);
+        let interval = Some(Interval { low: 0.005, high: 0.02, level: 0.95 });
+        self::run(vec![Finding { interval, samples: count, ..found }])
+    };
+    assert_eq!(outcome(&of(20), "interruptions.long.share <= 1.2 %"), Passed);
+    assert_eq!(outcome(&of(20), "interruptions.long.share <= 0.9 %"), Failed);
+    assert_eq!(outcome(&of(9), "interruptions.long.share <= 1.2 %"), Unjudged);
+    assert_eq!(outcome(&of(9), "interruptions.long.share <= 3 %"), Passed);
+    assert_eq!(reasons(&of(20), "interruptions.share <= 3 %"), [codes::interruptions_unknown]);
 }

@@ -3,7 +3,8 @@
 use tiermark_fleet::{Gathered, HostRecord, limits};
 use tiermark_model::messages::fleet::codes;
 use tiermark_model::{
-    FAILED_HOST_SCHEMA, FailedHost, Fleet, FleetHost, Grade, HostFailure, HostState, KindFigure, Run, Verdict,
+    FAILED_HOST_SCHEMA, FailedHost, Finding, Fleet, FleetHost, Grade, HostFailure, HostState, Interval, KindFigure,
+    Labels, Quantity, Run, Unit, Verdict,
 };
 use tiermark_stats::Rng;
 
@@ -329,4 +330,40 @@ fn clones_are_held_against_themselves_before_a_change_and_smt_is_no_size() {
     }
     let fleet = all.judged(&[]);
     assert_eq!((fleet.kinds.len(), state(&fleet, "smt3").1.as_deref()), (1, Some("cpus")));
+}
+
+/// Interruptions longer than 20 µs in half a second, each of 60 µs.
+fn interrupted(run: &mut Run, count: u64) {
+    let each = 60e-6 / 0.5;
+    let (low, high) = tiermark_stats::poisson_interval(count, 0.025).unwrap();
+    let found = Finding::new(Quantity::InterruptionsLongShare, Labels::new(), Some(count as f64 * each), Unit::Ratio);
+    let interval = Some(Interval { low: low * each, high: high * each, level: 0.95 });
+    run.experiments[0].findings.push(Finding { interval, samples: count, ..found });
+}
+
+#[test]
+fn a_host_with_ten_times_the_long_interruptions_of_its_peers_is_odd() {
+    // As many as the digit at the end of the name says, in tens.
+    fn usual(run: &mut Run) {
+        let digit = run.machine.system.hostname.as_deref().and_then(|name| name.chars().last()?.to_digit(10));
+        interrupted(run, 20 + 5 * u64::from(digit.unwrap_or(0)));
+    }
+    let judged = |of_peers: fn(&mut Run), own: fn(&mut Run)| {
+        let mut rng = Rng::new(4);
+        let mut all = Gathered::default();
+        for at in 0..12 {
+            let facts = Some(of_peers);
+            all.add(record(&format!("node{at:02}"), &SERVER, &Change { facts, ..Change::default() }, &mut rng));
+        }
+        all.add(record("noisy", &SERVER, &Change { facts: Some(own), ..Change::default() }, &mut rng));
+        let fleet = all.judged(&[]);
+        let others = fleet.hosts.iter().filter(|host| host.host != "noisy" && host.state == HostState::Odd).count();
+        let causes: Vec<String> = host(&fleet, "noisy").causes.iter().map(|cause| cause.rule.clone()).collect();
+        (causes, others)
+    };
+    let odd = (vec!["interrupted".to_owned()], 0);
+    assert_eq!(judged(usual, |run| interrupted(run, 450)), odd);
+    assert_eq!(judged(|run| interrupted(run, 0), |run| interrupted(run, 450)), odd, "its peers have none");
+    assert_eq!(judged(usual, |run| interrupted(run, 90)), (Vec::new(), 0), "twice as many");
+    assert_eq!(judged(|run| interrupted(run, 0), |run| interrupted(run, 6)), (Vec::new(), 0), "too few to tell");
 }

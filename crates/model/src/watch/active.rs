@@ -29,6 +29,10 @@ pub struct WatchActive {
     pub clusters: Vec<IdSet>,
     /// How often the groups changed since the watch began.
     pub moves: u64,
+    /// Share of the time that something else had the cpu of the measurements, in the last second or in so much of the
+    /// time before that it was watched for 20 ms: exits of a virtual cpu, stolen time, interrupts, other programs.
+    #[serde(default)]
+    pub interrupted: Option<f64>,
     /// Measurements made for this sample.
     pub visits: u64,
     /// Most cpu time that the whole program may use, as a share of one cpu.
@@ -143,7 +147,7 @@ impl WatchActive {
         best(figures, "clock", WatchKind::Hertz, self.clock);
         put!(figures, self; cost_share: Share, cpu: Count);
         figures.below("dram", |figures| self.dram.put(figures));
-        put!(figures, self; interval_needed_seconds: Seconds);
+        put!(figures, self; interrupted: Share, interval_needed_seconds: Seconds);
         figures.below("l1", |figures| self.l1.put(figures));
         figures.below("l2", |figures| self.l2.put(figures));
         figures.below("l3", |figures| {

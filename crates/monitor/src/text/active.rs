@@ -7,7 +7,8 @@ use super::{Column, percent};
 /// The columns of samples with measurements, which fit 80 with a space between two.
 pub(super) const COLUMNS: [Column; 13] = [
     ("time UTC", 8, |s| Some(s.time.get(11..19).unwrap_or(&s.time).to_owned())),
-    ("steal", 5, |s| s.cpu?.steal.map(percent)),
+    // Stolen time is a part of it.
+    ("away%", 5, |s| s.active.as_ref()?.interrupted.map(percent)),
     ("GHz", 4, |s| now(s.active.as_ref()?.clock).map(|hz| format!("{:.2}", hz / 1e9))),
     ("L1 ns", 5, |s| now(s.active.as_ref()?.l1.latency).map(format_ns)),
     ("GB/s", 5, |s| now(s.active.as_ref()?.l1.bandwidth).map(format_gbs)),

@@ -118,6 +118,7 @@ fn measurements_have_columns_of_their_own() {
         dram: WatchCell { latency: best(131.0), bandwidth: best(9.87e9), ..WatchCell::default() },
         pings: vec![WatchPing { pair: "0-1".into(), now: Some(331.0), ..WatchPing::default() }],
         moves: 12,
+        interrupted: Some(0.031),
         cost_share: Some(0.0095),
         ..WatchActive::default()
     };
@@ -125,8 +126,8 @@ fn measurements_have_columns_of_their_own() {
     let text = format!("{}\n{}", watch_heading(&sample, &Style::default()), watch_line(&sample, &Style::default()));
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
     let lines: Vec<String> = text.lines().map(words).collect();
-    assert_eq!(lines[0], "time UTC steal GHz L1 ns GB/s L2 ns L3 ns lasts DRAM GB/s ping moves cost");
-    assert_eq!(lines[1], "14:20:03 1.5 3.46 1.25 210.4 4.00 16.6 12.3ms 131 9.87 331 12 0.95");
+    assert_eq!(lines[0], "time UTC away% GHz L1 ns GB/s L2 ns L3 ns lasts DRAM GB/s ping moves cost");
+    assert_eq!(lines[1], "14:20:03 3.1 3.46 1.25 210.4 4.00 16.6 12.3ms 131 9.87 331 12 0.95");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert_eq!([5e-5, 0.25, 2.0, 130.0].map(watch_time), ["0.05ms", "250ms", "2.00s", "130s"]);
     let mut life = WatchLife::default();

@@ -275,6 +275,7 @@ impl Active {
             pings: if pinged { self.pings.pairs(at) } else { Vec::new() },
             clusters: if pinged { self.pings.clusters().to_vec() } else { Vec::new() },
             moves: self.pings.moves,
+            interrupted: self.interruptions.share(self.cpu),
             visits,
             budget: self.options.budget,
             cost_share,

@@ -489,6 +489,43 @@ fn the_core_clock_and_figures_per_cycle_stand_below_the_ladder() {
 }
 
 #[test]
+fn interruptions_stand_below_the_ladder_and_are_no_figure() {
+    let made = all_fine();
+    let figures = tiermark_report::numbers(&made.run()).len();
+    let cpu = CpuInterruptions {
+        cpu: 0,
+        watched_seconds: 0.5,
+        count: 4_306,
+        long: 150,
+        share: 0.0231,
+        long_share: 0.009,
+        median_ns: Some(1_900.0),
+        p99_ns: Some(30_000.0),
+        longest_ns: Some(204_000.0),
+    };
+    let mut run = made.run();
+    run.experiments[0].interruptions = vec![cpu, CpuInterruptions { cpu: 1, ..cpu }];
+    let found = Finding::new(Quantity::InterruptionsShare, Labels::new(), Some(0.0231), Unit::Ratio);
+    run.experiments[0].findings.push(found);
+    assert_eq!(tiermark_report::numbers(&run).len(), figures);
+    let words = |run: &Run, detail: Detail| {
+        let text = page(run, detail, &Style { width: 120, ..Style::default() });
+        text.replace('\u{a0}', " ").split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let said = "Interrupted 8,600 times a second, 2.3 % of the time, half under 2 µs, longest 0.2 ms";
+    let (usual, all) = (words(&run, Detail::Usual), words(&run, Detail::All));
+    assert!(usual.contains(said) && !usual.contains("Longer than") && all.contains(said), "{usual}");
+    assert!(all.contains("Longer than 20 µs: 300 times a second, 0.9 % of the time, longest 0.2 ms."), "{all}");
+    assert!(all.contains("exits of the virtual cpus") && !all.contains("cpu 1:"), "{all}");
+    assert!(!all.contains("interruptions.share"), "no row of the findings: {all}");
+    run.experiments[0].interruptions[1].share = 0.05;
+    assert!(words(&run, Detail::All).contains("cpu 1: 8,600 times a second, 5 % of the time"), "{all}");
+    // Other commands have the line with details.
+    run.title = "latency".into();
+    assert!(!words(&run, Detail::Usual).contains("Interrupted") && words(&run, Detail::All).contains("Interrupted"));
+}
+
+#[test]
 fn a_clock_that_fell_is_a_warning() {
     let mut made = all_fine();
     made.clock = Some([2.97, 3.70]);

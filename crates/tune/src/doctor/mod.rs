@@ -11,7 +11,7 @@ mod work;
 use std::io::ErrorKind;
 
 use tiermark_machine::{DiscoverError, Root};
-use tiermark_model::{Affected, CheckRow, Checkup, Health, HeldChanges, Machine};
+use tiermark_model::{Affected, CheckRow, Checkup, Health, HeldChanges, Interrupted, Machine};
 
 pub use crate::cpu_use::{Busy, CpuSnapshot, watch};
 pub use work::{BUSY_NOTE, BUSY_PROBLEM, STEAL_NOTE, STEAL_PROBLEM};
@@ -25,6 +25,8 @@ pub struct CheckInput<'a> {
     pub machine: &'a Machine,
     /// Use of the cpus; `None` for a captured machine.
     pub busy: Option<Busy>,
+    /// What interrupted the cpus; `None` for a captured machine.
+    pub interrupted: Option<Interrupted>,
     /// Changes of this program that were not taken back yet, by runs at work too.
     pub held: &'a [HeldChanges],
 }
@@ -136,7 +138,7 @@ pub fn checkup(input: &CheckInput<'_>) -> Checkup {
 /// What a run finds when it begins, and its numbers then rest on. Other work and steal are not among it: a run watches
 /// both from its beginning to its end.
 pub fn problems(root: &Root, machine: &Machine) -> Vec<CheckRow> {
-    let checks = checkup(&CheckInput { root, machine, busy: None, held: &[] }).checks;
+    let checks = checkup(&CheckInput { root, machine, busy: None, interrupted: None, held: &[] }).checks;
     checks.into_iter().filter(|check| check.health == Health::Problem).collect()
 }
 

@@ -17,7 +17,7 @@ fn examined(files: &[(&str, &str)], busy: Option<Busy>) -> BTreeMap<String, Chec
     all.extend(files.iter().map(|(path, text)| ((*path).to_owned(), format!("{text}\n"))));
     let root = Root::from_files("test", all);
     let machine = discover(&root, &LiveFacts::default()).unwrap();
-    let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy, held: &[] });
+    let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy, interrupted: None, held: &[] });
     checkup.checks.into_iter().map(|check| (check.name.clone(), check)).collect()
 }
 
@@ -40,7 +40,7 @@ fn cure_of_swap(held: &[HeldChanges]) -> String {
     let swaps = "F T S U P\n/dev/zram1 partition 1024 512 5\n/dev/sda2 partition 1024 512 -2\n";
     let root = Root::from_files("test", [("proc/swaps", swaps), ("sys/devices/system/cpu/online", "0")]);
     let machine = discover(&root, &LiveFacts::default()).unwrap();
-    let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy: None, held });
+    let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy: None, interrupted: None, held });
     let swap = checkup.checks.into_iter().find(|check| check.name == "swap").unwrap();
     assert_eq!(swap.health, Health::Note);
     swap.cure.unwrap()
@@ -298,7 +298,7 @@ fn with_board(modules: &[(f64, u64)], change: impl Fn(&mut Machine)) -> BTreeMap
     change(&mut machine);
     let channels = tiermark_machine::dmi::Channels { count: 8, whose: "8 of each".to_owned() };
     machine.theoretical_peak = tiermark_machine::dmi::theoretical_peak(&machine.dimms, 0, 1, Some(&channels));
-    let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy: None, held: &[] });
+    let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy: None, interrupted: None, held: &[] });
     checkup.checks.into_iter().map(|check| (check.name.clone(), check)).collect()
 }
 
@@ -315,7 +315,7 @@ fn memory_that_the_kernel_lacks_has_a_cause() {
             used: View { source: "the kernel".into(), says: "220 GiB".into() },
             set_aside: View { source: "SMBIOS".into(), says: "256 GiB".into() },
         }];
-        let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy: None, held: &[] });
+        let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy: None, interrupted: None, held: &[] });
         let row = checkup.checks.into_iter().find(|check| check.name == "facts of the machine").unwrap();
         assert_eq!(row.health, Health::Problem);
         row.cure.unwrap()
@@ -419,7 +419,13 @@ fn a_guest_is_told_that_its_neighbours_do_not_show() {
 fn a_bare_tree_has_a_check_up_too() {
     let root = Root::from_files("test", [("sys/devices/system/cpu/online", "0")]);
     let machine = discover(&root, &LiveFacts::default()).unwrap();
-    let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy: None, held: &[left(&[], false)] });
+    let checkup = checkup(&CheckInput {
+        root: &root,
+        machine: &machine,
+        busy: None,
+        interrupted: None,
+        held: &[left(&[], false)],
+    });
     assert_eq!(checkup.count(Health::Problem), 0, "{checkup:?}");
     assert!(checkup.checks.len() > 30);
     let synth = Synth {
@@ -427,7 +433,13 @@ fn a_bare_tree_has_a_check_up_too() {
         ..Synth::default()
     };
     let (root, machine) = (synth.root(), synth.machine().unwrap());
-    let checkup = super::checkup(&CheckInput { root: &root, machine: &machine, busy: None, held: &[left(&[], false)] });
+    let checkup = super::checkup(&CheckInput {
+        root: &root,
+        machine: &machine,
+        busy: None,
+        interrupted: None,
+        held: &[left(&[], false)],
+    });
     let found = |name: &str| checkup.checks.iter().find(|check| check.name == name).unwrap();
     assert_eq!(found("memory tiers").value, "2 nodes, 1 without cpus, 2 tiers");
     assert_eq!(
@@ -435,7 +447,13 @@ fn a_bare_tree_has_a_check_up_too() {
         (Health::Note, Some("tiermark tune --restore"))
     );
     assert_eq!(found("changes held").value, "2 changes of tiermark capacity (zram): one, two");
-    let at_work = super::checkup(&CheckInput { root: &root, machine: &machine, busy: None, held: &[left(&[], true)] });
+    let at_work = super::checkup(&CheckInput {
+        root: &root,
+        machine: &machine,
+        busy: None,
+        interrupted: None,
+        held: &[left(&[], true)],
+    });
     assert_eq!(at_work.checks.iter().find(|check| check.name == "changes held").unwrap().value, "none");
 }
 
@@ -460,4 +478,34 @@ proptest! {
         let checks = examined(&files, None);
         prop_assert!(checks.len() > 30 && checks.values().all(|check| !check.value.is_empty()));
     }
+}
+
+#[test]
+fn interruptions_are_noted_where_the_long_ones_take_a_percent() {
+    let found = |interrupted: Option<Interrupted>| {
+        let root = Root::from_files("test", Synth::default().files());
+        let machine = discover(&root, &LiveFacts::default()).unwrap();
+        let input = CheckInput { root: &root, machine: &machine, busy: None, interrupted, held: &[] };
+        let row = checkup(&input).checks.into_iter().find(|row| row.name == "interruptions").unwrap();
+        (row.health, row.value.replace('\u{a0}', " "))
+    };
+    let seen = Interrupted {
+        watched_seconds: 0.1,
+        count: 860,
+        long: 30,
+        share: 0.0231,
+        long_share: 0.009,
+        median_ns: Some(1_900.0),
+        longest_ns: Some(204_000.0),
+    };
+    let (health, value) = found(Some(seen));
+    assert_eq!(
+        value,
+        "8,600 times a second, 2.3 % of the time, half under 2 µs, longest 0.2 ms; longer than 20 µs 30 times in \
+         0.10 s, 0.9 % of the time"
+    );
+    assert_eq!(health, Health::Ok);
+    assert_eq!(found(Some(Interrupted { long_share: 0.02, ..seen })).0, Health::Note);
+    assert_eq!(found(Some(Interrupted { long_share: 0.02, long: 2, ..seen })).0, Health::Ok, "too few to judge");
+    assert_eq!(found(None), (Health::NotHere, "not watched".to_owned()));
 }

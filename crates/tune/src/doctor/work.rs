@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{Affected, count_of};
+use tiermark_model::{Affected, FEWEST_JUDGED, count_of};
 
 use super::{Check, CheckInput, CheckResult};
 
@@ -22,6 +22,13 @@ pub(super) const CHECKS: &[Check] = &[
         "steal",
         steal,
         "time that the hypervisor gives to other guests stops a measurement without a trace but a gap",
+    ),
+    Check::new(
+        "interruptions",
+        interruptions,
+        "each takes a cpu from its program for a while: in a guest mostly exits of the virtual cpu, which stolen time \
+         does not count; else ticks of the kernel, other interrupts, and those of the firmware. Runs take them out of \
+         their numbers; programs cannot",
     ),
     Check {
         name: "changes held",
@@ -61,6 +68,27 @@ fn steal(input: &CheckInput<'_>) -> CheckResult {
     match busy.steal {
         share if share > STEAL_PROBLEM => CheckResult::problem(Affected::All, value, cure),
         share if share > STEAL_NOTE => CheckResult::note(value, cure),
+        _ => CheckResult::ok(value),
+    }
+}
+
+fn interruptions(input: &CheckInput<'_>) -> CheckResult {
+    let Some(seen) = &input.interrupted else { return CheckResult::not_here("not watched") };
+    let long = seen.long_share * 100.0;
+    let value = match seen.long {
+        0 => seen.to_string(),
+        count => format!(
+            "{seen}; longer than 20\u{a0}µs {} times in {:.2} s, {long:.1}\u{a0}% of the time",
+            count, seen.watched_seconds
+        ),
+    };
+    // As stolen time.
+    match seen.long_share {
+        share if share > STEAL_NOTE && seen.long >= FEWEST_JUDGED => CheckResult::note(
+            value,
+            "other programs, devices, the firmware (SMI) or the hypervisor: measure on other cpus with --cpus, or \
+             watch a cpu with `rtla osnoise top`",
+        ),
         _ => CheckResult::ok(value),
     }
 }

@@ -82,6 +82,51 @@ fn the_core_clock_is_a_figure_of_its_own() {
     assert_eq!(clock.verdict, ChangeVerdict::NotComparable(Obstacle::NoDirection), "a clock is neither good nor bad");
 }
 
+/// A run with so many interruptions longer than 20 µs in half a second, each of 60 µs.
+fn interrupted(count: u64) -> Run {
+    let mut run = run(&[Made::latency(100.0)]);
+    let each = 60e-6 / 0.5;
+    let (low, high) = tiermark_stats::poisson_interval(count, 0.025).unwrap();
+    let of = |metric: Quantity, each: f64, unit: Unit| {
+        let found = Finding::new(metric, Labels::new(), Some(count as f64 * each), unit);
+        let interval = Some(Interval { low: low * each, high: high * each, level: 0.95 });
+        Finding { interval, samples: count, ..found }
+    };
+    let found = [
+        of(Quantity::InterruptionsLongRate, 2.0, Unit::PerSecond),
+        of(Quantity::InterruptionsLongShare, each, Unit::Ratio),
+    ];
+    run.experiments[0].findings.extend(found);
+    run
+}
+
+#[test]
+fn interruptions_are_judged_by_their_share_of_the_time() {
+    let of = |first: u64, other: u64| {
+        let found = against(&interrupted(first), &interrupted(other), Rules::default());
+        let verdict = |metric: Quantity| {
+            found.figures.iter().find(|figure| figure.metric == metric).map(|figure| figure.verdict.clone()).unwrap()
+        };
+        assert_eq!(
+            verdict(Quantity::InterruptionsLongRate),
+            ChangeVerdict::NotComparable(Obstacle::NoDirection),
+            "their number is shown, not judged"
+        );
+        verdict(Quantity::InterruptionsLongShare)
+    };
+    assert_eq!(of(60, 900), ChangeVerdict::Worse);
+    assert_eq!(of(900, 60), ChangeVerdict::Better);
+    assert_eq!(of(60, 120), ChangeVerdict::Unsure(Doubt::MayBeChance));
+    assert_eq!(of(0, 900), ChangeVerdict::Worse, "of none it is known how many there are at most");
+    assert_eq!(of(2, 19), ChangeVerdict::NotComparable(Obstacle::FewEvents));
+    // What changes by itself keeps no gate from judging.
+    let (first, other) = (interrupted(60), interrupted(150));
+    let reference = Reference::one(Document { name: "a", run: &first });
+    let found = compare(&reference, &[Document { name: "b", run: &other }], Rules::default());
+    let gate = tiermark_compare::Gate::of(&found, 0.05);
+    assert_eq!(gate.exit(), Exit::Done, "{gate:?}");
+}
+
 /// A run has other pages than the one before: what allocations differ by within the runs, the runs may differ by.
 #[test]
 fn runs_whose_allocations_lie_apart_show_no_small_change() {

@@ -1,6 +1,9 @@
 //! A hypervisor that takes the cpus away thousands of times a second, and tiers that others use all the time.
 
-use tiermark_model::{Experiment, Grade, KIB, MIB, Metric, Step};
+use tiermark_engine::{Study, conclude};
+use tiermark_model::{
+    Experiment, Finding, Grade, KIB, Labels, MIB, Metric, Observation, Plan, Quantity, Refusal, Step, Unit,
+};
 use tiermark_sim::{Arrangement, Interruptions, SimHost, SimOptions, SimState};
 
 use super::few_seeds;
@@ -85,6 +88,36 @@ fn what_a_hypervisor_takes_of_the_cpu_is_in_no_number_and_is_told() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Findings of any kind: the conditions of a run without them are none.
+struct Found;
+
+impl Study for Found {
+    fn plan(&self) -> Result<Plan, Refusal> {
+        Ok(Plan::default())
+    }
+
+    fn derive(&self, _: &[Observation]) -> Vec<Finding> {
+        vec![Finding::new(Quantity::Latency, Labels::new(), Some(1.0), Unit::Ns)]
+    }
+}
+
+#[test]
+fn interruptions_are_findings() {
+    let planted = Interruptions { per_second: 18_000.0, median_ns: 2_300.0, ..Interruptions::default() };
+    let experiment = conclude(&Found, run(1, planted).0);
+    let cpus = &experiment.interruptions;
+    let there = planted.seen(SECONDS, cpus[0].cpu, 1);
+    for (metric, planted) in [
+        (Quantity::InterruptionsRate, there.short.per_second + there.long.per_second),
+        (Quantity::InterruptionsShare, there.short.share + there.long.share),
+    ] {
+        let found = experiment.findings.iter().find(|found| found.metric == metric).unwrap();
+        let value = found.value.unwrap();
+        assert!((value / planted - 1.0).abs() < OFF_SHARE, "{metric}: {value}, {planted} planted");
+        assert_eq!(found.samples, cpus.iter().map(|cpu| cpu.count).sum::<u64>());
+    }
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn sockets_that_share_a_node_are_named_with_the_cause() {
         files.extend(more.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())));
         let root = Root::from_files("test", files);
         let machine = discover(&root, &LiveFacts::default()).unwrap();
-        let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy: None, held: &[] });
+        let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy: None, interrupted: None, held: &[] });
         checkup.checks.into_iter().find(|check| check.name == "memory of own node").unwrap()
     };
     let interleaved = said(&[]);
@@ -129,6 +129,6 @@ fn offline_of(files: &[(&str, &str)]) -> CheckRow {
     let online = IdSet::from_plain_list(files[1].1).unwrap();
     machine.offline_cpus = machine.online().difference(&online);
     machine.cpus.retain(|cpu| online.contains(cpu.id));
-    let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy: None, held: &[] });
+    let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy: None, interrupted: None, held: &[] });
     checkup.checks.into_iter().find(|check| check.name == "cpus offline").unwrap()
 }

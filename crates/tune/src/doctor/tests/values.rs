@@ -273,7 +273,8 @@ fn channels_without_a_module_are_named_by_the_names_of_slots_alone() {
         let mut machine = Synth::default().machine().unwrap();
         machine.theoretical_peak = tiermark_machine::dmi::theoretical_peak(&dimms, 0, 1, None);
         machine.dimms = dimms;
-        let checks = checkup(&CheckInput { root: &root, machine: &machine, busy: None, held: &[] }).checks;
+        let checks =
+            checkup(&CheckInput { root: &root, machine: &machine, busy: None, interrupted: None, held: &[] }).checks;
         let row = checks.into_iter().find(|row| row.name == "memory channels").unwrap();
         (row.health, row.value, row.cure.unwrap_or_default())
     };
