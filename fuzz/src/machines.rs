@@ -94,7 +94,7 @@ fn shown(root: &Root) {
     let _ = serde_json::to_string(&machine).expect("a machine can always be written");
     let input = tiermark_tune::AdviceInput::new(root, &machine, Vec::new());
     let _ = tiermark_tune::knob_rows(&input, tiermark_tune::Profile::Latency, tiermark_tune::knobs());
-    let check = tiermark_tune::doctor::CheckInput { root, machine: &machine, busy: None, held: &[] };
+    let check = tiermark_tune::doctor::CheckInput { root, machine: &machine, busy: None, held: &[], interrupted: None };
     let _ = terminal(&tiermark_listings::doctor(&tiermark_tune::doctor::checkup(&check)), &Style::default());
 }
 
