@@ -116,7 +116,7 @@ pub(crate) struct Simulation {
     pub(crate) sim_shared_hump: Option<f64>,
     /// How much longer what stays in the caches of a simulated core takes because of its other hardware thread
     #[arg(long, value_name = "SHARE", global = true, hide = true)]
-    pub(crate) sim_busy_sibling: Option<f64>,
+    pub(crate) sim_sibling: Option<f64>,
 }
 
 /// Arguments of `run`.

@@ -82,7 +82,7 @@ pub(crate) fn finish(
         } else {
             ""
         };
-        tell(format_args!("tiermark: with --strict: not every number is trusted and precise{cure}"));
+        tell(format_args!("tiermark: with --strict: not every number is trusted or shared, and precise{cure}"));
     }
     let exit = if exit == Exit::Done { exit_of_saving } else { exit };
     unwritten.into_iter().flatten().try_fold(exit, |_, failure| match failure {

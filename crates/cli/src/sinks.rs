@@ -53,7 +53,9 @@ impl Sink for JournalSink {
             Event::Visited { .. } | Event::Filled { .. } => return,
             Event::Observed { observation } => Record::Observation(Box::new((*observation).clone())),
             Event::ExperimentDone { experiment } => {
-                Record::Done { states: experiment.states.clone(), drift: experiment.drift.clone() }
+                let Experiment { states, drift, interruptions, .. } = experiment;
+                let interruptions = interruptions.clone();
+                Record::Done { states: states.clone(), drift: drift.clone(), interruptions }
             }
         };
         if let Some(refusal) = self.0.append(&record) {

@@ -153,7 +153,7 @@ fn neighbours(simulation: &Simulation) -> Result<Neighbours, Failure> {
         half => half.map(|ms| ms / 1e3 / std::f64::consts::LN_2),
     };
     let visitor = simulation.sim_visitor.map(|(from, until, slows)| Visitor { from, until, slows });
-    let busy_sibling = simulation.sim_busy_sibling.unwrap_or(0.0);
+    let busy_sibling = simulation.sim_sibling.unwrap_or(0.0);
     Ok(Neighbours { evicts_after_seconds, visitor, busy_sibling, ..Neighbours::default() })
 }
 

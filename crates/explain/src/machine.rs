@@ -169,11 +169,11 @@ fn drifts(experiment: &Experiment) -> Vec<Scene> {
     experiment.drift.iter().map(scene).chain(was_looked_for.then_some(none)).collect()
 }
 
-/// What a program got during the run of what the memory can do.
+/// What a program typically got during the run of the best that was reached.
 fn kept(cell: &Cell<'_>) -> Option<Scene> {
-    let now = cell.seen.typical.filter(|now| now.median > 0.0 && cell.seen.unit == Unit::BytesPerSecond)?;
-    let scene = Scene::new(SceneKind::State, Some(cell.place())).word("state", "now");
-    Some(scene.with(Fact::Kept, now.median / cell.used, Confidence::Measured, &[cell.step]))
+    let best = cell.seen.best.filter(|best| *best > 0.0 && cell.seen.unit == Unit::BytesPerSecond)?;
+    let scene = Scene::new(SceneKind::State, Some(cell.place())).word("state", "typical");
+    Some(scene.with(Fact::Kept, cell.used / best, Confidence::Measured, &[cell.step]))
 }
 
 /// Settings that change what memory does, with the sign of their effect.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tiermark_lines::{Appender, Survives, temporary_beside};
 use tiermark_model::messages::load as says;
-use tiermark_model::{Drift, Observation, Plan, Refusal, Request, Run, State, Step};
+use tiermark_model::{CpuInterruptions, Drift, Observation, Plan, Refusal, Request, Run, State, Step};
 
 use crate::store::Store;
 
@@ -37,6 +37,9 @@ pub enum Record {
         states: Vec<State>,
         /// Its changes meanwhile.
         drift: Vec<Drift>,
+        /// What interrupted its cpus meanwhile.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        interruptions: Vec<CpuInterruptions>,
     },
 }
 

@@ -248,7 +248,7 @@ impl<'a> PageCurve<'a> {
     }
 
     /// What the whole curve says: where its points bend, or that they do not.
-    fn told(&self, found: Finding) -> Finding {
+    fn grounded_whole(&self, found: Finding) -> Finding {
         let both =
             |(_, apart, packed): &&(u64, &'a Observation, &'a Observation)| is_usable(apart) && is_usable(packed);
         let points: Vec<&Observation> = self.points.iter().filter(both).map(|(_, apart, _)| *apart).collect();
@@ -268,7 +268,7 @@ impl<'a> PageCurve<'a> {
             let value = Some(entries.value as f64);
             let mut found = resting_on(&evidence, Quantity::TlbEntries, labels.clone(), value, Unit::Count);
             found.interval = self.shown(entries);
-            let found = self.told(found);
+            let found = self.grounded_whole(found);
             let is_known = found.value.is_some();
             findings.push(found);
             if !is_known {
@@ -286,7 +286,7 @@ impl<'a> PageCurve<'a> {
                 self.labels(&format!("L{}", self.solved.buffers.len() + 1)).text(Labels::STATISTIC, "at least");
             let mut found = resting_on(&last, Quantity::TlbEntries, labels, Some(tried as f64), Unit::Count);
             found.notes.push(shapes::no_step_up_to(tried));
-            findings.push(self.told(found));
+            findings.push(self.grounded_whole(found));
         } else {
             let pages = self.solved.walk_pages.unwrap_or(tried);
             let labels = self.labels("walk").whole(Labels::LENGTH, pages);

@@ -266,8 +266,9 @@ mod tests {
         reasons.add("L3 read", &Verdict::trusted());
         let shown = terminal(&reasons.page(Detail::Usual), &Style::default());
         insta::assert_snapshot!(shown, @r"
-          ✘ invalid: DRAM read: 3 % of the pages were on node 1
-          ! suspect: L1 read, L2 read: half the windows were disturbed
+          ✘ invalid: DRAM read: 3.0 % of the pages were on other nodes (node 1: 31
+          pages)
+          ! suspect: L1 read, L2 read: other programs evict the lines of the chase too
         ");
     }
 

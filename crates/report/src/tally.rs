@@ -42,7 +42,7 @@ pub(crate) fn summary(numbers: &[&Finding]) -> Page {
         line.push_str(&format!(", {refused} refused"));
     }
     if trusted < numbers.len() {
-        line.push_str("; unmarked = trusted or shared");
+        line.push_str(if count(Grade::Shared) > 0 { "; unmarked = trusted or shared" } else { "; unmarked = trusted" });
     }
     // Bounds of a shape are certain; what stands behind a sign is not.
     // Sizes are shown with a ~: the range behind it has a level of its own.

@@ -1,7 +1,9 @@
 //! From a run to an exit code.
 
 use tiermark_model::messages::plan;
-use tiermark_model::{Exit, Experiment, Labels, Observation, Plan, PrimitiveInfo, Purpose, Refusal, Request, Run};
+use tiermark_model::{
+    Exit, Experiment, Labels, Observation, Plan, PrimitiveInfo, Purpose, Refusal, Request, Run, ValueKind,
+};
 use tiermark_probes::os::OsParams;
 
 /// How strictly a run is judged.
@@ -84,15 +86,14 @@ fn is_aid(experiment: &Experiment, observation: &Observation) -> bool {
     purposes.iter().any(|purpose| observation.labels.is_for(*purpose))
 }
 
-/// Whether the interval of any number is wider than its step wanted: what a longer run would cure. Points only draw
-/// shapes.
+/// Whether the interval of any capability is wider than its step wanted: what a longer run would cure. Typical values
+/// are as wide as the hour makes them, and points only draw shapes.
 pub fn imprecise(run: &Run) -> bool {
     let wide = |experiment: &Experiment, seen: &Observation| {
         let wanted = experiment.plan.steps.iter().find(|step| step.id == seen.step).map(|step| step.stop.precision);
         let half = seen.value.zip(seen.within_run()).map(|(value, interval)| interval.half_of(value));
-        !seen.labels.is_point()
-            && !is_aid(experiment, seen)
-            && half.zip(wanted).is_some_and(|(half, wanted)| half > wanted)
+        let is_capability = seen.kind == ValueKind::Capability && !seen.labels.is_point() && !is_aid(experiment, seen);
+        is_capability && half.zip(wanted).is_some_and(|(half, wanted)| half > wanted)
     };
     run.experiments.iter().any(|experiment| experiment.observations.iter().any(|seen| wide(experiment, seen)))
 }
@@ -174,7 +175,13 @@ mod tests {
             let reason = Reason::BelowRecord { record: 2e9, is_time: false, date: "2026-11-22".into(), clocks: None };
             experiment.findings[0].verdict.bound(reason);
         };
+        let shared = |experiment: &mut Experiment| {
+            experiment.observations[0].kind = ValueKind::Typical;
+            experiment.observations[0].interval.as_mut().expect("an interval").high = 1.2e9;
+            experiment.findings[0].verdict.untrusted(ValueKind::Typical, Reason::NotSharp { share: 0.02 });
+        };
         assert_eq!([judged(|_| (), false, false), judged(|_| (), true, false)], [Exit::Done; 2]);
+        assert_eq!([judged(shared, false, false), judged(shared, true, false)], [Exit::Done; 2]);
         assert_eq!([judged(bound, false, false), judged(bound, true, false)], [Exit::Done, Exit::Noisy]);
         assert_eq!([judged(wide, false, false), judged(wide, true, false)], [Exit::Done, Exit::Noisy]);
         assert_eq!([judged(below, false, false), judged(below, true, false)], [Exit::Done, Exit::Noisy]);

@@ -182,7 +182,7 @@ pub(crate) struct ControlArgs {
     /// Lower the priority by this much (0 to 19)
     #[arg(long, value_name = "N", value_parser = parse::within::<i32>(0..=19), hide_short_help = true)]
     pub(crate) nice: Option<i32>,
-    /// Exit with 6 when a number is not trusted, or its interval is wider than wanted
+    /// Exit with 6 when a number is neither trusted nor shared, or a capability less precise than wanted
     #[arg(long, hide_short_help = true)]
     pub(crate) strict: bool,
     /// Exit with 0 instead of 5 when numbers are missing or withheld

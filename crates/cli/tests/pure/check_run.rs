@@ -49,18 +49,17 @@ fn a_survey_that_lacks_figures_is_judged_by_those_that_it_has() {
     user.run(&check).expect(3);
 }
 
-/// Beside other work every figure is a bound, which passes or leaves open: no good machine fails. A test of the record
-/// has the refusal on a machine that is really busy.
+/// Time slices that others take are no part of a figure: what is judged beside other work is the machine. A test of the
+/// record has the refusal on a machine that is really busy.
 #[test]
-fn on_a_busy_machine_bounds_decide_what_they_can() {
+fn on_a_busy_machine_figures_are_judged_as_on_any() {
     let user = User::new();
     let machine = ["--simulate", SERVER, "--sim-busy", "20000"];
     let check = [&["check", "--run", "--expect", "one.toml"], &machine[..], &["--", "--quick", "-q"]].concat();
     expecting(&user, "latency.l1 <= 1000 us");
     user.run(&check).expect(0);
     expecting(&user, "latency.l1 <= 1 ns");
-    let open = user.run(&check).expect(4).out;
-    assert!(open.contains("on a quiet machine"), "{open}");
+    user.run(&check).expect(3);
 }
 
 #[test]

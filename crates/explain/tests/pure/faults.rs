@@ -5,8 +5,7 @@ use tiermark_explain::explain;
 use tiermark_model::messages::run as warnings;
 use tiermark_model::{
     Confidence, CounterSight, CounterSourceId, Drift, Finding, HealthCount, Labels, MemoryErrors, Note, PageKind,
-    PlacementProof, Purpose, Quantity, Reason, Run, RunCounters, RunHealth, State, StateKind, Throttling, Typical,
-    Unit,
+    PlacementProof, Purpose, Quantity, Reason, Run, RunCounters, RunHealth, State, StateKind, Throttling, Unit,
 };
 
 #[test]
@@ -246,13 +245,8 @@ fn neighbours_and_other_work() {
     let named = explain("named", &with(&busy(8.0)));
     let place = by_rule(&named, "other-work").unwrap().place.as_deref();
     assert_eq!(place, Some("cpus of this run (cc)"), "the programs of the run itself");
-    let now = |share: f64| {
-        move |run: &mut Run| {
-            let median = 100.0 * GB * share;
-            run.experiments[0].observations[0].typical = Some(Typical { median, p10: median, p90: median });
-        }
-    };
-    differ("noisy-neighbour", &now(0.6), &now(0.9));
+    let best = |share: f64| move |run: &mut Run| run.experiments[0].observations[0].best = Some(100.0 * GB / share);
+    differ("noisy-neighbour", &best(0.6), &best(0.9));
     let drift = |change: f64| {
         move |run: &mut Run| {
             let drift = Drift { step: "read".into(), at_seconds: Some(3.0), change, p_value: Some(1e-4) };

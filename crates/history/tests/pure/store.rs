@@ -125,7 +125,11 @@ fn records(run: &Run) -> Vec<Record> {
         Record::Observation(Box::new(rough)),
         Record::Observation(Box::new(experiment.observations[0].clone())),
         Record::Observation(Box::new(experiment.observations[1].clone())),
-        Record::Done { states: experiment.states.clone(), drift: experiment.drift.clone() },
+        Record::Done {
+            states: experiment.states.clone(),
+            drift: experiment.drift.clone(),
+            interruptions: experiment.interruptions.clone(),
+        },
     ]
 }
 

@@ -129,7 +129,7 @@ fn by_place(seen: &Observation) -> Vec<Vec<f64>> {
 fn spread_of(figure: &Figure<'_>) -> Option<Spread> {
     let (finding, seen) = (figure.finding, figure.seen?);
     let own = finding.evidence.len() == 1 && finding.unit == seen.unit && finding.value == seen.value;
-    let doubted = finding.verdict.grade == Grade::Bound || figure.too_wide().is_some();
+    let doubted = matches!(finding.verdict.grade, Grade::Shared | Grade::Bound) || figure.too_wide().is_some();
     if !own || !doubted || finding.value.is_none() {
         return None;
     }

@@ -143,7 +143,7 @@ fn shared_with(figures: &[Figure<'_>]) -> Option<String> {
     Some(format!("others use {tiers}"))
 }
 
-/// `20 of 28 figures trusted, 6 shared, 2 bounds: others use L3 and memory`.
+/// `20 of 28 figures trusted, 6 shared (others use L3 and memory), 2 bounds`.
 fn counts(survey: &Survey<'_>) -> String {
     let figures: Vec<Figure<'_>> = survey.figures().collect();
     let of = |fits: &dyn Fn(&Figure<'_>) -> bool| figures.iter().filter(|f| fits(f)).count();
@@ -153,8 +153,10 @@ fn counts(survey: &Survey<'_>) -> String {
         all if all == trusted => format!("all {all} figures trusted"),
         all => format!("{trusted} of {all} figures trusted"),
     }];
+    if let Some(who) = shared_with(&figures) {
+        parts.push(format!("{} shared ({who})", of(&|f| f.grade() == Grade::Shared)));
+    }
     for (count, one, many) in [
-        (of(&|f| f.grade() == Grade::Shared), "shared", "shared"),
         (of(&|f| f.grade() == Grade::Bound), "bound", "bounds"),
         (of(&|f| f.grade() == Grade::Suspect), "in doubt", "in doubt"),
         (of(&|f| f.is_withheld()), "withheld", "withheld"),
@@ -166,8 +168,7 @@ fn counts(survey: &Survey<'_>) -> String {
             n => parts.push(format!("{n} {many}")),
         }
     }
-    let counted = parts.join(", ");
-    shared_with(&figures).map_or_else(|| counted.clone(), |who| format!("{counted}: {who}"))
+    parts.join(", ")
 }
 
 /// The RESULT line.
