@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use tiermark_model::{
-    CpuPlace, FactValue, FigureName, Finding, Grade, Interval, Label, Labels, Quantity, Run, RunFigure, RunFigures,
-    Scope,
+    CpuPlace, FEWEST_JUDGED, FactValue, FigureName, Finding, Grade, Interval, Label, Labels, Quantity, Run, RunFigure,
+    RunFigures, Scope,
 };
 
 use crate::facts::facts;
@@ -79,14 +79,20 @@ fn figure(number: &Number<'_>) -> Option<RunFigure> {
     })
 }
 
-/// A share of the time that few interruptions took, as it is judged: of none it is that of half an event, which its
-/// interval allows for, so that a host whose peers have none can be odd. `None` of any other number.
+/// A number of fewer than 20 interruptions as it is judged: as if there had been 20, so that a few make no difference,
+/// and many are one to a run that had none. `None` of any other number.
 pub(crate) fn counted(finding: &Finding) -> Option<(f64, Option<Interval>)> {
-    /// The upper limit of the number of events that are none, in events.
-    const AT_MOST: f64 = 3.689;
-    let interval = finding.interval.filter(|_| finding.metric.is_of_interruptions() && finding.samples == 0)?;
-    let value = interval.high / AT_MOST / 2.0;
-    Some((value, Some(Interval { low: value * value / interval.high, ..interval })))
+    /// The upper limit of the number of events of which none was seen.
+    const OF_NONE: f64 = 3.689;
+    let is_of_few = finding.metric.is_of_interruptions() && finding.samples < FEWEST_JUDGED;
+    let each = match finding.samples {
+        _ if !is_of_few => return None,
+        0 => finding.interval?.high / OF_NONE,
+        count => finding.value? / count as f64,
+    };
+    let (low, high) = tiermark_stats::poisson_interval(FEWEST_JUDGED, tiermark_stats::BEYOND)?;
+    let interval = Interval { low: low * each, high: high * each, level: 1.0 - 2.0 * tiermark_stats::BEYOND };
+    Some((FEWEST_JUDGED as f64 * each, Some(interval)))
 }
 
 /// Where the cpus lie that a request names, else all that the program may use. The cpus of a guest lie where its

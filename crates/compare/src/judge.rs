@@ -195,10 +195,11 @@ fn figure(first: Option<&Number<'_>>, other: Option<&Number<'_>>) -> ComparedFig
     let parts = first.zip(other).and_then(|(a, b)| parts(a, b));
     let described = |number: Option<&Number<'_>>| number.map(Number::described);
     let cycles = first.zip(other).and_then(|(a, b)| cycles(a, b));
-    // From none, or to none: as it is judged.
-    let of_few = |number: &Number<'_>| counted(number.finding).map(|(value, _)| value).or(number.finding.value);
-    let change_from_none = first.zip(other).filter(|(a, b)| [a, b].iter().any(|of| counted(of.finding).is_some()));
-    let change_from_none = change_from_none.and_then(|(a, b)| Some(of_few(b)? / of_few(a)? - 1.0));
+    // Of few interruptions: as it is judged.
+    let judged_as = |number: &Number<'_>| counted(number.finding).map(|(value, _)| value).or(number.finding.value);
+    let is_of_few = |(a, b): &(&Number<'_>, &Number<'_>)| [a, b].iter().any(|of| counted(of.finding).is_some());
+    let few = first.zip(other).filter(is_of_few);
+    let change_of_few = few.and_then(|(a, b)| Some(judged_as(b)? / judged_as(a)? - 1.0)).filter(|c| c.is_finite());
     let (first, other) = (described(first), described(other));
     let change_of = |of: fn(&ComparedNumber) -> Option<f64>| {
         let sound = |number: &Option<ComparedNumber>| of(number.as_ref()?).filter(|v| v.is_finite() && *v > 0.0);
@@ -206,7 +207,7 @@ fn figure(first: Option<&Number<'_>>, other: Option<&Number<'_>>) -> ComparedFig
     };
     let change_per_core = change_of(|number| number.per_core);
     let change_per_socket = change_of(|number| number.per_socket);
-    let change = change_of(|number| number.value).or(change_from_none);
+    let change = change_of_few.or_else(|| change_of(|number| number.value));
     // Of the value, what is left when the change per cycle is taken out is the clock's.
     let clock_change = cycles.filter(|_| change.is_some()).map(|[first, other]| first / other - 1.0);
     let change = change.map(|of| (1.0 + of) / (1.0 + clock_change.unwrap_or(0.0)) - 1.0);

@@ -343,10 +343,10 @@ fn interrupted(run: &mut Run, count: u64) {
 
 #[test]
 fn a_host_with_ten_times_the_long_interruptions_of_its_peers_is_odd() {
-    // As many as the digit at the end of the name says, in tens.
+    // The digit at the end of the name makes the scatter.
     fn usual(run: &mut Run) {
         let digit = run.machine.system.hostname.as_deref().and_then(|name| name.chars().last()?.to_digit(10));
-        interrupted(run, 20 + 5 * u64::from(digit.unwrap_or(0)));
+        interrupted(run, 40 + 2 * u64::from(digit.unwrap_or(0)));
     }
     let judged = |of_peers: fn(&mut Run), own: fn(&mut Run)| {
         let mut rng = Rng::new(4);
@@ -362,8 +362,8 @@ fn a_host_with_ten_times_the_long_interruptions_of_its_peers_is_odd() {
         (causes, others)
     };
     let odd = (vec!["interrupted".to_owned()], 0);
-    assert_eq!(judged(usual, |run| interrupted(run, 450)), odd);
+    assert_eq!(judged(usual, |run| interrupted(run, 480)), odd);
     assert_eq!(judged(|run| interrupted(run, 0), |run| interrupted(run, 450)), odd, "its peers have none");
     assert_eq!(judged(usual, |run| interrupted(run, 90)), (Vec::new(), 0), "twice as many");
-    assert_eq!(judged(|run| interrupted(run, 0), |run| interrupted(run, 6)), (Vec::new(), 0), "too few to tell");
+    assert_eq!(judged(|run| interrupted(run, 0), |run| interrupted(run, 19)), (Vec::new(), 0), "too few to tell");
 }
