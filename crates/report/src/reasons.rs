@@ -267,7 +267,7 @@ mod tests {
         let shown = terminal(&reasons.page(Detail::Usual), &Style::default());
         insta::assert_snapshot!(shown, @r"
           ✘ invalid: DRAM read: 3.0 % of the pages were on other nodes (node 1: 31
-          pages)
+            pages)
           ! suspect: L1 read, L2 read: other programs evict the lines of the chase too
         ");
     }
