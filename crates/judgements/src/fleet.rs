@@ -3,9 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiermark_model::{
-    Fact, Fleet, FleetHost, HostCause, HostKind, HostState, KindFact, KindFigure, Quantity, count_of,
-};
+use tiermark_model::{Fact, Fleet, FleetHost, HostCause, HostKind, HostState, KindFact, KindFigure, count_of};
 use tiermark_page::{
     ABSENT, Cell, Detail, Ink, Page, Table, Text, bullet, glued, heading, height, labelled, number, paragraph, percent,
     space, text,
