@@ -236,7 +236,7 @@ impl<'a> Runner<'a> {
             self.furnish(plan);
             self.first_visits(steps);
         }
-        if !has_figures {
+        if !has_figures && !self.host.stopped() {
             plan.refused.extend(figures_not_reached(plan));
         }
         self.revisit();

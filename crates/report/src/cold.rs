@@ -63,7 +63,7 @@ mod tests {
     fn the_line_says_of_how_many_visits_it_is() {
         let text = |ns: Option<f64>, visits: usize, left_out: usize| {
             let found = found(Quantity::Latency, ns).with_notes([memory::cold_visits(visits, left_out)]);
-            terminal(&cold([&found].into_iter(), ""), &Style { width: 200, ..Style::default() })
+            terminal(&cold([&found].into_iter(), ""), &Style { width: 200, ..Style::default() }).replace('\n', " ")
         };
         let few = text(None, 3, 21);
         assert!(few.contains("no number, five undisturbed visits are needed: median of 3 visits; 21 more "), "{few}");

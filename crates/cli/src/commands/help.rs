@@ -188,7 +188,7 @@ mod tests {
             ("cold", "evicts caches"),
             ("core clock", "90th percentile"),
             ("interruptions", "only reads the clock"),
-            ("osnoise", "Interruptions of `tiermark help numbers`"),
+            ("osnoise", "section Interruptions of tiermark help numbers"),
             ("hwlat", "tiermark doctor"),
             ("sysjitter", "interruptions.share"),
             ("zeros", "clearing memory"),

@@ -143,7 +143,10 @@ fn a_problem_of_doctor_fails_the_run_and_its_survey() {
         (
             "quota",
             QUOTA.to_vec(),
-            Some("cpu quota (0.50 cpus by /sys/fs/cgroup/box/cpu.max; stopped 812 times so far; affects all figures)"),
+            Some(
+                "cpu quota (0.50 cpus by /sys/fs/cgroup/box/cpu.max; stopped 812 times so far; affects figures of \
+                    several threads)",
+            ),
         ),
         (
             "throttled",

@@ -34,7 +34,7 @@ fn planned_numbers_that_are_missing_end_every_command_with_5() {
         "scale --max-time=0.05",
         "c2c --max-time=0.01",
         "scan --max-time=0.5",
-        "residency --max-time=0.2",
+        "residency --max-time=0.02",
         "geometry --quick --max-time=2",
         "tlb --max-time=2",
         "mlp --max-time=0.5",
@@ -57,7 +57,8 @@ fn planned_numbers_that_are_missing_end_every_command_with_5() {
 fn a_survey_without_its_figures_says_so_in_its_result() {
     let (ran, _) = short("survey --quick --max-time=0.2", &[]);
     let result = ran.out.split("RESULT").nth(1).unwrap_or_default();
-    assert!(result.trim_start().starts_with("24 figures not measured") || result.contains("no figure was measured"));
+    let said = ["figures not measured", "figure not measured", "no figure was measured"];
+    assert!(said.iter().any(|said| result.lines().next().unwrap_or_default().contains(said)), "{}", ran.out);
 }
 
 #[test]
