@@ -29,6 +29,9 @@ const IN_HALF: f64 = 1.96;
 /// A typical value is the hardware's own, and not only what others left of it, if it is within this share of the level
 /// that visits pile up at.
 const AT_LEVEL: f64 = 0.02;
+/// Visits of which this share lies within [`AT_LEVEL`] of the middle are the hardware's own too, if few of them cannot
+/// prove a level: others that use the same cache or memory scatter them.
+const NARROW: f64 = 0.9;
 /// Share of the visits that need a clock for a number of a core's own caches: a busy other hardware thread takes the
 /// clock from the others.
 const WITH_CLOCK: f64 = 1.0 / 3.0;
@@ -206,8 +209,10 @@ impl Reading<'_> {
             let reached = moments.min(VISITS - 1) as u64;
             doubts.push((Grade::Bound, Reason::NotReproduced { reached }));
         } else if let Some(found) = &found {
-            let is_level = found.piled && (middle.value / found.value - 1.0).abs() <= AT_LEVEL;
-            if !is_level {
+            let is_near = |value: f64| (value / middle.value - 1.0).abs() <= AT_LEVEL;
+            let near = seen_visits.iter().filter(|sample| is_near(sample.value)).count();
+            let is_level = found.piled && is_near(found.value);
+            if !is_level && (near as f64) < NARROW * seen_visits.len() as f64 {
                 doubts.push((Grade::Shared, Reason::NotSharp { share: found.share }));
             }
         } else if middle.half / middle.value > SCATTERED.max(self.stop.precision) {

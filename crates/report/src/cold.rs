@@ -67,7 +67,7 @@ mod tests {
         };
         let few = text(None, 3, 21);
         assert!(few.contains("no number, five undisturbed visits are needed: median of 3 visits; 21 more "), "{few}");
-        assert!(text(Some(250.3), 6, 0).contains("takes 250.3 ns (median of 6 visits)"), "{}", text(Some(250.3), 6, 0));
+        assert!(text(Some(250.3), 6, 0).contains("takes 250 ns (median of 6 visits)"), "{}", text(Some(250.3), 6, 0));
     }
 
     #[test]

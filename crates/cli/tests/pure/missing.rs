@@ -38,7 +38,7 @@ fn planned_numbers_that_are_missing_end_every_command_with_5() {
         "geometry --quick --max-time=2",
         "tlb --max-time=2",
         "mlp --max-time=0.5",
-        "granularity --max-time=0.3",
+        "granularity --max-time=0.05",
         "background --max-time=0.2",
         "os --max-time=2",
     ] {

@@ -107,7 +107,12 @@ pub(crate) fn reading<'a>(
         stop: &step.stop,
         seed: step.setup.seed,
         passes: None,
-        between_runs: between_runs(step, kernel, accounting.is_of_core, machine),
+        // What has no level of its own is a statement about its own run.
+        between_runs: if accounting.has_edge(&step.labels) {
+            between_runs(step, kernel, accounting.is_of_core, machine)
+        } else {
+            0.0
+        },
     }
 }
 

@@ -122,7 +122,7 @@ fn go_on(stopped: &dyn Fn() -> bool) -> Result<(), LayoutError> {
 /// places are no whole lines, or it has bytes.
 pub fn words(layout: ChainLayout) -> u8 {
     let slots = slots(layout);
-    let is_of_lines = layout.pitch() % LINE as u64 == 0 && slots.iter().all(|slot| *slot < LINE / 8);
+    let is_of_lines = layout.pitch().is_multiple_of(LINE as u64) && slots.iter().all(|slot| *slot < LINE / 8);
     let whole = |slots: Vec<usize>| slots.into_iter().fold(0, |words, slot| words | 1 << slot);
     if is_of_lines && !layout.is_of_bytes() { whole(slots) } else { u8::MAX }
 }

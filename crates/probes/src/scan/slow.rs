@@ -64,18 +64,29 @@ fn of_node(node: u64, op: &str, mut seen: Vec<&Observation>) -> Vec<Finding> {
         return vec![found];
     }
     let scores = modified_z(&values).unwrap_or_default();
-    let slow = seen.iter().zip(scores).filter_map(|(seen, score)| slow(seen, score, (centre, middle)));
+    let best = median(&seen.iter().filter_map(|o| undisturbed(o)).collect::<Vec<f64>>()).unwrap_or(centre);
+    let slow = seen.iter().zip(scores).filter_map(|(seen, score)| slow(seen, score, (centre, best), middle));
     std::iter::once(found).chain(slow).collect()
 }
 
-/// A region that is slow: beyond Iglewicz and Hoaglin's limit, and by enough to matter.
-fn slow(seen: &Observation, score: f64, (centre, middle): (f64, &Observation)) -> Option<Finding> {
+/// The best that a region sustained, which it also shows beside other work.
+fn undisturbed(seen: &Observation) -> Option<f64> {
+    seen.best.or(seen.value)
+}
+
+/// A region that is slow: beyond Iglewicz and Hoaglin's limit, and by enough to matter also where other work has left it
+/// alone.
+fn slow(seen: &Observation, score: f64, (centre, best): (f64, f64), middle: &Observation) -> Option<Finding> {
     let value = seen.value?;
+    let alone = match seen.metric {
+        Metric::Latency => undisturbed(seen)? / best,
+        Metric::Bandwidth => best / undisturbed(seen)?,
+    };
     let (times, far, range) = match seen.metric {
         Metric::Latency => (value / centre, score, quotient(seen, middle)),
         Metric::Bandwidth => (centre / value, -score, quotient(middle, seen)),
     };
-    if times < SLOW || far <= OUTLYING {
+    if times.min(alone) < SLOW || far <= OUTLYING {
         return None;
     }
     let mut found = resting_on(&[seen], Quantity::ScanSlow, seen.labels.clone(), Some(times), Unit::Ratio);

@@ -150,7 +150,7 @@ fn a_ramp_cut_off_says_so_and_claims_no_more_than_it_saw() {
     let machine = server(16, 1);
     let ceilings = Ceilings { node: Some(300e9), link: 25e9, ..Ceilings::default() };
     let (mut rising, mut level) = (0, 0);
-    for (seed, seconds) in (1..21).zip([0.16, 0.2, 0.25, 0.3].into_iter().cycle()) {
+    for (seed, seconds) in (1..21).zip([0.04, 0.06, 0.08, 0.1].into_iter().cycle()) {
         let mut request = request("scale", Effort::Standard, seed, serde_json::Value::Null);
         request.scope.max_seconds = Some(seconds);
         let experiment = run(&scale::PROBE, &machine, &request, ceilings.clone());

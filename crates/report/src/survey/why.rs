@@ -14,6 +14,7 @@ fn reason_of(figure: &Figure<'_>) -> Option<Why> {
     let of_bound = figure.finding.verdict.reasons.iter().map(Why::of_bound).min();
     match figure.grade() {
         Grade::Trusted => None,
+        Grade::Shared if of_bound == Some(Why::Contradicted) => of_bound,
         Grade::Shared => Some(Why::NotSharp),
         Grade::Bound => Some(of_bound.unwrap_or(Why::Otherwise)),
         Grade::Suspect => Some(if of_bound == Some(Why::BelowRecord) { Why::BelowRecord } else { Why::InDoubt }),

@@ -126,7 +126,7 @@ impl Why {
             Self::Unmeasured => "Not measured",
             Self::InDoubt => "In doubt: a property of the figure could not be proven",
             Self::BelowRecord => "Below this machine's record",
-            Self::Contradicted => "Bounds: figures that mean the same differ",
+            Self::Contradicted => "Shared: figures that mean the same differ",
             Self::NotSharp => "Shared: others use the same cache or memory, so the figure is the median over the run",
             Self::NotReproduced => "Bounds: the best was reached too seldom (3 visits at least 1 s apart needed)",
             Self::NotSettled => "Bounds: not in steady state, the values still changed within visits",
