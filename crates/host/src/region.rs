@@ -154,7 +154,7 @@ impl Region {
     }
 
     /// The memory whose pages are proven for this region.
-    pub(crate) fn proven<'r>(self: &'r Arc<Self>) -> &'r Arc<Self> {
+    pub(crate) fn proven(self: &Arc<Self>) -> &Arc<Self> {
         self.whole.as_ref().unwrap_or(self)
     }
 

@@ -152,9 +152,9 @@ mod tests {
         while !ends.load(Ordering::Relaxed) {
             // Idle time is counted for more than passes, so that no delay of this thread looks like work.
             if is_busy.load(Ordering::Relaxed) {
-                used += 1
+                used += 1;
             } else {
-                idle += 1000
+                idle += 1000;
             }
             let line = format!("{used} 0 0 {idle} 0 0 0 0 0 0");
             let next = directory.join("proc/next");

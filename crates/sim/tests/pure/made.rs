@@ -21,15 +21,15 @@ pub(crate) fn host(options: SimOptions) -> SimHost {
 
 /// A chase over so many bytes by each of so many threads.
 pub(crate) fn chase(bytes: u64, threads: u32) -> Setup {
-    setup(bytes, threads, Role::Chase { chains: 1 }, Layout::Chain(ChainLayout::Random))
+    setup(bytes, threads, &Role::Chase { chains: 1 }, Layout::Chain(ChainLayout::Random))
 }
 
 /// A stream over so many bytes by each of so many threads.
 pub(crate) fn stream(kernel: &str, bytes: u64, threads: u32) -> Setup {
-    setup(bytes, threads, Role::Stream { kernel: kernel.into(), rivals: Vec::new() }, Layout::Data)
+    setup(bytes, threads, &Role::Stream { kernel: kernel.into(), rivals: Vec::new() }, Layout::Data)
 }
 
-fn setup(bytes: u64, threads: u32, role: Role, layout: Layout) -> Setup {
+fn setup(bytes: u64, threads: u32, role: &Role, layout: Layout) -> Setup {
     Setup {
         regions: vec![testing::region(bytes, PageKind::Thp, layout); threads as usize],
         threads: (0..threads).map(|cpu| ThreadSetup::new(cpu, role.clone(), cpu as usize)).collect(),
