@@ -34,7 +34,7 @@ fn a_quick_survey_measures_the_ladder() {
     for finding in &found {
         assert!(finding["value"].as_f64().is_none_or(|v| v > 0.0), "{finding}");
         let grade = finding["verdict"]["grade"].as_str().unwrap();
-        assert!(["trusted", "bound", "suspect", "invalid"].contains(&grade), "{finding}");
+        assert!(["trusted", "shared", "bound", "suspect", "invalid"].contains(&grade), "{finding}");
         let reasons = finding["verdict"]["reasons"].as_array().unwrap().len();
         assert_eq!(grade == "trusted", reasons == 0, "{finding}");
     }

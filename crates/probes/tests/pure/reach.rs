@@ -106,7 +106,8 @@ fn memory_behind_a_memory_side_cache_is_a_tier_of_its_own() {
     let synth = Synth { side_cache_bytes: 1 << 30, node_bytes: 32 << 30, smt: 1, ..Synth::default() };
     let machine = synth.machine().unwrap();
     // Filling 4 GiB takes longer than a quick run has.
-    let request = Request { effort: Effort::Standard, ..request("latency", None, Value::Null) };
+    let mut request = request("latency", None, Value::Null);
+    request.scope.max_seconds = Some(60.0);
     let experiment = measured(&machine, &request);
     let value = |tier: &str| {
         let mut found = experiment.findings.iter().filter(|f| f.metric == Quantity::Latency);
