@@ -18,6 +18,15 @@ const MOST_BYTES: u64 = 1 << 56;
 /// # Errors
 /// A [`Refusal`] for the first thing that cannot be had, with its cure.
 pub fn admit(setup: &Setup, machine: &Machine, fresh: &Fresh) -> Result<(), Refusal> {
+    admit_places(setup, machine)?;
+    availability::admit(setup, machine, fresh)
+}
+
+/// Checks the cpus and nodes of a setup, and that its parts fit together, whatever memory is free.
+///
+/// # Errors
+/// A [`Refusal`] for the first thing that cannot be had, with its cure.
+pub fn admit_places(setup: &Setup, machine: &Machine) -> Result<(), Refusal> {
     if setup.threads.is_empty() {
         return Err(says::setup_without_threads());
     }
@@ -39,7 +48,7 @@ pub fn admit(setup: &Setup, machine: &Machine, fresh: &Fresh) -> Result<(), Refu
             admit_node(node, machine)?;
         }
     }
-    availability::admit(setup, machine, fresh)
+    Ok(())
 }
 
 /// What a thread reads before each visit must be memory of its own process that holds plain data.

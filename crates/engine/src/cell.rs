@@ -283,15 +283,27 @@ impl Cell {
         held
     }
 
+    /// Seconds until another visit sees another moment, where the step has its most visits and only lacks moments; 0
+    /// where a visit is of use now.
+    pub(crate) fn waits(&self, now: f64) -> f64 {
+        let has_all = self.moved_share().is_none() && self.visited() >= self.step.stop.max_visits;
+        if has_all { (self.last_moment().1 + tiermark_stats::APART_SECONDS - now).max(0.0) } else { 0.0 }
+    }
+
     /// Visits that lie far enough apart to see other moments.
     fn moments(&self) -> usize {
-        let (mut last, mut moments) = (f64::NEG_INFINITY, 0);
+        self.last_moment().0
+    }
+
+    /// How many moments its visits saw, and when the last of them began.
+    fn last_moment(&self) -> (usize, f64) {
+        let (mut moments, mut last) = (0, f64::NEG_INFINITY);
         for visit in &self.visits.list {
             if visit.at - last >= tiermark_stats::APART_SECONDS {
                 (last, moments) = (visit.at, moments + 1);
             }
         }
-        moments
+        (moments, last)
     }
 }
 

@@ -1,8 +1,9 @@
 //! Changes of the machine while it was measured, from steps that are revisited all the time. Pure.
 
 use tiermark_model::{Drift, Labels, Metric, Observation, Step, Visit};
-use tiermark_stats::{Side, VisitWindows, bare_pile, change_point};
+use tiermark_stats::{Side, VisitValue, change_point, pile};
 
+use crate::estimate::value_of;
 use crate::states::{Conditions, is_of_core};
 
 /// A change this likely by chance is not reported, over all steps that are tested.
@@ -14,9 +15,9 @@ const FEWEST: usize = 8;
 
 /// The changes that one step of each tier shows: a latency where there is one, since it keeps others out least.
 ///
-/// Within a state, the best window of each visit is a series in time; its most likely change (Pettitt 1979) counts
-/// where the edges before and after it are sharp and differ: a change of what is not sharp is the hour, and not the
-/// machine.
+/// Within a state, the values of the visits are a series in time; its most likely change (Pettitt 1979) counts where
+/// visits pile up at a level before and after it, and these levels differ: a change of other values is the hour, and not
+/// the machine.
 pub(crate) fn drifts(steps: &[(&Step, &Observation)], groups: &Conditions) -> Vec<Drift> {
     let mut canaries: Vec<(&str, &Step, &Observation)> = Vec::new();
     for (step, seen) in steps.iter().filter(|(_, seen)| seen.edge.is_some()) {
@@ -36,24 +37,16 @@ pub(crate) fn drifts(steps: &[(&Step, &Observation)], groups: &Conditions) -> Ve
 fn change(step: &Step, seen: &Observation, groups: &Conditions, limit: f64) -> Option<Drift> {
     let side = if step.metric == Metric::Latency { Side::Low } else { Side::High };
     let of_state = |visit: &&Visit| seen.state.is_none_or(|state| groups.is_in(visit, state));
-    let windows = |visit: &Visit| VisitWindows {
-        at: visit.at,
-        values: visit.windows.iter().filter(|w| w.clean).filter_map(tiermark_model::Window::value).collect(),
-    };
+    let value = |visit: &Visit| Some(VisitValue { at: visit.at, value: value_of(visit, 0, false)? });
     let (at_clock, _) = groups.at_clock(is_of_core(step), step.metric, &seen.visits);
-    let visits: Vec<VisitWindows> =
-        at_clock.list.iter().filter(of_state).map(windows).filter(|visit| !visit.values.is_empty()).collect();
-    let best = |visit: &VisitWindows| {
-        let pick = if side == Side::Low { f64::min } else { f64::max };
-        visit.values.iter().copied().reduce(pick)
-    };
-    let series: Vec<f64> = visits.iter().filter_map(best).collect();
+    let visits: Vec<VisitValue> = at_clock.list.iter().filter(of_state).filter_map(value).collect();
+    let series: Vec<f64> = visits.iter().map(|visit| visit.value).collect();
     let found = change_point(&series).filter(|found| found.p_value < limit)?;
     let (before, after) = visits.split_at(found.index);
     if before.len().min(after.len()) < FEWEST {
         return None;
     }
-    let (one, other) = (bare_pile(before, side)?, bare_pile(after, side)?);
+    let (one, other) = (pile(before, side)?, pile(after, side)?);
     let change = other.value / one.value - 1.0;
     let real = one.piled && other.piled && change.abs() > LEAST;
     real.then(|| Drift {

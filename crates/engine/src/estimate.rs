@@ -11,7 +11,7 @@ use tiermark_model::{
     EdgeSeen, Grade, InState, Interval, Metric, Mode, Passes, PerCycle, Reason, StateKind, StopRule, Typical, Unit,
     ValueKind, Visit, Visits, Window,
 };
-use tiermark_stats::{APART_SECONDS, FEWEST_VISITS, Pile, Side, VISITS, VisitWindows, median, pile};
+use tiermark_stats::{APART_SECONDS, FEWEST_VISITS, PILE_NEAR, Pile, Side, VISITS, VisitValue, median, pile};
 
 use crate::clock::{Basis, mean_clock};
 use crate::sharing::Sharing;
@@ -177,22 +177,24 @@ impl Reading<'_> {
     fn of_core(&self, chosen: &[&Visit]) -> Estimate {
         let Some(found) = self.level(chosen) else { return Estimate::default() };
         let mut doubts = Vec::new();
-        if found.visits < FEWEST_VISITS {
-            doubts.push((Grade::Bound, Reason::TooFew { windows: found.windows as u64, visits: found.visits as u64 }));
+        let seen = seen(&found, chosen);
+        if !found.has_enough() {
+            doubts.push((Grade::Bound, Reason::TooFew { windows: seen.windows, visits: seen.visits }));
         } else if moments(chosen) < VISITS || (found.piled && !found.is_reproduced()) {
             doubts.push((Grade::Bound, Reason::NotReproduced { reached: found.reached.min(VISITS - 1) as u64 }));
         } else if !found.piled {
             doubts.push((Grade::Shared, Reason::NotSharp { share: found.share }));
         }
-        let middle = Middle::of(&samples(chosen.iter().copied(), VALUE, false), self.seed);
-        let value = if found.piled { Some(found.value) } else { middle.as_ref().map(|middle| middle.value) };
-        let se = match &middle {
-            Some(middle) if !found.piled => middle.half / IN_HALF / middle.value,
-            _ => (found.high - found.low) / 2.0 / IN_HALF / found.value,
-        };
+        // A level is known from the visits that have it, disturbed ones say nothing of it.
+        let is_at_level = |sample: &VisitValue| (sample.value / found.value - 1.0).abs() <= 2.0 * PILE_NEAR;
+        let mut counting = samples(chosen.iter().copied(), VALUE, false);
+        counting.retain(|sample| !found.piled || is_at_level(sample));
+        let Some(middle) = Middle::of(&counting, self.seed) else { return Estimate::default() };
+        let value = if found.piled { found.value } else { middle.value };
+        let (interval, within) = self.intervals(value, middle.half / IN_HALF / middle.value);
         let best = (!found.piled).then_some(found.sustained);
-        let (interval, within) = value.map(|value| self.intervals(value, se)).unzip();
-        let edge = Some(EdgeSeen { within, ..seen(&found) });
+        let edge = Some(EdgeSeen { within: Some(within), ..seen });
+        let (value, interval) = (Some(value), Some(interval));
         Estimate { value, kind: ValueKind::Capability, interval, best, edge, doubts, ..Estimate::default() }
     }
 
@@ -212,7 +214,10 @@ impl Reading<'_> {
             let is_near = |value: f64| (value / middle.value - 1.0).abs() <= AT_LEVEL;
             let near = seen_visits.iter().filter(|sample| is_near(sample.value)).count();
             let is_level = found.piled && is_near(found.value);
-            if !is_level && (near as f64) < NARROW * seen_visits.len() as f64 {
+            let is_narrow = near as f64 >= NARROW * seen_visits.len() as f64;
+            // A median that is known worse may lie at the level by chance.
+            let is_known = middle.half <= AT_LEVEL * middle.value;
+            if !is_known || !(is_level || is_narrow) {
                 doubts.push((Grade::Shared, Reason::NotSharp { share: found.share }));
             }
         } else if middle.half / middle.value > SCATTERED.max(self.stop.precision) {
@@ -223,7 +228,7 @@ impl Reading<'_> {
         let passes = self.passes.map(|passes| passes.best).filter(|best| self.better(*best, middle.value));
         let sustained = found.as_ref().map(|found| found.sustained);
         let best = sustained.into_iter().chain(passes).reduce(|a, b| if self.better(b, a) { b } else { a });
-        let edge = found.as_ref().map(|found| EdgeSeen { within: Some(within), ..seen(found) });
+        let edge = found.as_ref().map(|found| EdgeSeen { within: Some(within), ..seen(found, chosen) });
         let kind = ValueKind::Typical;
         let (value, interval) = (Some(middle.value), Some(interval));
         Estimate { value, kind, interval, best, edge, doubts, ..Estimate::default() }
@@ -239,9 +244,7 @@ impl Reading<'_> {
 
     /// The level that the visits pile up at.
     fn level(&self, chosen: &[&Visit]) -> Option<Pile> {
-        let as_one = |sample: &typical::Sample| VisitWindows { at: sample.at, values: vec![sample.value] };
-        let visits: Vec<VisitWindows> = samples(chosen.iter().copied(), VALUE, false).iter().map(as_one).collect();
-        pile(&visits, self.side(), self.seed)
+        pile(&samples(chosen.iter().copied(), VALUE, false), self.side())
     }
 
     /// The best of windows of which hardly a block counts: a gap takes away, so that the number is a bound all the same.
@@ -257,10 +260,11 @@ impl Reading<'_> {
 /// A middle whose interval reaches this share of it differs from visit to visit: its visits do not describe one thing.
 const SCATTERED: f64 = 0.05;
 
-fn seen(found: &Pile) -> EdgeSeen {
+/// The evidence of a level in some visits.
+fn seen(found: &Pile, chosen: &[&Visit]) -> EdgeSeen {
     EdgeSeen {
         share: found.share,
-        windows: found.windows as u64,
+        windows: chosen.iter().map(|visit| values(visit, VALUE).count() as u64).sum(),
         visits: found.visits as u64,
         reached: found.reached as u64,
         within: None,
@@ -283,8 +287,8 @@ pub(crate) fn value_of(visit: &Visit, column: usize, with_disturbed: bool) -> Op
 }
 
 /// The visits that have a value, each with its time.
-fn samples<'a>(visits: impl Iterator<Item = &'a Visit>, column: usize, disturbed: bool) -> Vec<typical::Sample> {
-    let of = |visit: &Visit| Some(typical::Sample { at: visit.at, value: value_of(visit, column, disturbed)? });
+fn samples<'a>(visits: impl Iterator<Item = &'a Visit>, column: usize, disturbed: bool) -> Vec<VisitValue> {
+    let of = |visit: &Visit| Some(VisitValue { at: visit.at, value: value_of(visit, column, disturbed)? });
     visits.filter_map(of).collect()
 }
 

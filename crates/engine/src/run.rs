@@ -36,6 +36,8 @@ const POINT_ROUNDS: u64 = 4;
 /// Share of the time after which points get no more first visits while the probe has more steps to add.
 const POINT_SHARE: f64 = 0.5;
 
+/// Seconds added to a wait for the next moment, so that rounding does not end it just before.
+const ROUNDING: f64 = 1e-6;
 /// Share of a run's time that filling memory for a point of a curve may take.
 const FILLING_SHARE: f64 = 0.25;
 /// A step takes over the visits of another that did the same, from this size on: those of smaller memory take no time.
@@ -324,6 +326,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Rounds over all steps that are not settled, each in a new random order, so that every step sees all of the run.
+    /// Where all of them only lack moments, nothing is visited until the next one.
     fn revisit(&mut self) {
         for round in 0.. {
             self.look_at_pings();
@@ -335,17 +338,26 @@ impl<'a> Runner<'a> {
                 cell.visited() > 0 && is_there && !cell.settled(&self.groups, &self.lab.machine, now)
             };
             let open: Vec<usize> = (0..self.cells.len()).filter(is_open).collect();
+            let waits = |index: &usize| self.cells[*index].waits(now - self.began);
+            let Some(wait) = open.iter().map(waits).reduce(f64::min) else { return };
+            if wait > 0.0 {
+                self.host.rest((wait + ROUNDING).min((self.deadline - now).max(0.0)));
+                if self.over() {
+                    return;
+                }
+                continue;
+            }
             let is_due = |index: &usize| {
                 let rounds = match self.cells[*index].step.labels.its_purpose() {
                     Some(Purpose::Curve) => CURVE_ROUNDS,
                     Some(Purpose::OsPoint) => POINT_ROUNDS,
                     _ => 1,
                 };
-                (*index as u64 + round).is_multiple_of(rounds)
+                (*index as u64 + round).is_multiple_of(rounds) && waits(index) <= 0.0
             };
             let mut order: Vec<usize> = open.iter().copied().filter(is_due).collect();
             shuffle(&mut self.rng, &mut order);
-            if open.is_empty() || (!self.round(&order) && (self.over() || !order.is_empty())) {
+            if !self.round(&order) && (self.over() || !order.is_empty()) {
                 return;
             }
         }

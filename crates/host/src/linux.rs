@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use tiermark_engine::admit::{Fresh, admit};
+use tiermark_engine::admit::{admit, admit_places};
 use tiermark_engine::{Filled, Host, Lab, Rig};
 use tiermark_machine::Root;
 use tiermark_model::messages::setup as says;
@@ -94,7 +94,7 @@ impl Host for LinuxHost {
 
     fn prepare(&mut self, setup: &Setup) -> Result<Box<dyn Rig>, Refusal> {
         let machine = Arc::clone(&self.resources.lab.machine);
-        admit(setup, &machine, &Fresh::default())?;
+        admit_places(setup, &machine)?;
         // What the system does to a process depends on what it holds, which must not be what was measured before; a
         // partner's fork copies tables of all of it.
         if setup.threads.iter().any(|thread| matches!(thread.role, Role::Os(_))) {

@@ -6,10 +6,8 @@
 //! Each statistic names its source in its doc comment.
 #![forbid(unsafe_code)]
 
-mod bootstrap;
 mod change;
 mod edge;
-mod interval;
 mod isotonic;
 mod knee;
 mod ks;
@@ -32,19 +30,17 @@ mod transition;
 mod trend;
 mod two_samples;
 
-pub use bootstrap::bootstrap_median;
 pub use change::{ChangePoint, LevelChange, LevelRule, OtherLevel, change_point, level_changes, other_level};
 pub use edge::{
     APART_SECONDS, EDGE_QUANTILE, Edge, FEWEST_VISITS, FEWEST_WINDOWS, NEAR, SHARP, Side, VISITS, VisitWindows, edge,
 };
-pub use interval::{Interval, moderated_half_width, student_quantile};
 pub use isotonic::isotonic;
 pub use knee::{Curve, Knee, XScale, knee};
 pub use ks::{Ks, ks_uniform};
 pub use modes::{group_limits, group_of};
 pub use order::{mad, max, median, min, quantile, quantiles};
 pub use outlier::{OUTLYING, modified_z};
-pub use pile::{PILE_NEAR, Pile, bare_pile, pile};
+pub use pile::{PILE_NEAR, Pile, VisitValue, pile};
 pub use plateau::{Boundary, Plateau, Tiers, plateaus, tiers};
 pub use poisson::poisson_interval;
 pub use quantum::{Quantum, quantum};
@@ -53,7 +49,7 @@ pub use rng::{Rng, split_mix};
 pub use share::share_interval;
 pub use sign::sign_test;
 pub use spread::{Spread, spread};
-pub use student::student_two_sided;
+pub use student::{student_quantile, student_two_sided};
 pub use transition::{Bend, Sample, Transition, bend, transition};
 pub use trend::{MannKendall, mann_kendall, theil_sen};
 pub use two_samples::{Between, benjamini_hochberg, fisher_exact, holm, holm_levels, mann_whitney, ratio, ratio_p};

@@ -177,6 +177,15 @@ fn of_long_operations_those_that_were_disturbed_do_not_count() {
 }
 
 #[test]
+fn blocks_as_long_as_windows_count_in_proportion() {
+    // Two threads whose string instructions last 2.2 ms a block, begun at different moments: no window holds a block.
+    let threads = [0.0, 700_000.0].map(|start| thread(start, 10e6, &[2_200_000.0; 6]));
+    let result = analyse(&shot(threads.to_vec()), Metric::Bandwidth, 0.0);
+    let planted = 2.0 * 10e6 / 2.2e-3;
+    assert!(value(&result).is_some_and(|value| (value / planted - 1.0).abs() < 1e-6), "{:?} {planted}", value(&result));
+}
+
+#[test]
 fn a_time_slice_does_not_hide_in_long_blocks() {
     // String instructions run in blocks of 1.5 ms; one slice of 2 ms inside a block is less than three of them.
     let mut blocks = vec![1_500_000.0; 40];

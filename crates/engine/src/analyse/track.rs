@@ -74,18 +74,25 @@ impl<'a> Track<'a> {
     pub(super) fn is_clean(&self, (from, to): (f64, f64)) -> bool {
         match &self.left_out {
             Some(left_out) => {
-                let inside = self.inside(from, to);
-                let counting = left_out[inside.clone()].iter().filter(|gone| !**gone).count();
-                counting > 0 && counting as f64 >= COUNTING * inside.len() as f64
+                let (counting, all) = self.parts(from, to).fold((0.0, 0.0), |(counting, all), (index, part)| {
+                    (counting + if left_out[index] { 0.0 } else { part }, all + part)
+                });
+                counting > 0.0 && counting >= COUNTING * all
             }
             None => !self.disturbed(from, to),
         }
     }
 
-    /// The blocks that end inside a window and begin inside it, or little before.
-    fn inside(&self, from: f64, to: f64) -> std::ops::Range<usize> {
-        let ends = &self.shot.stamps_ns[1..];
-        ends.partition_point(|end| *end <= from)..ends.partition_point(|end| *end <= to)
+    /// The blocks of which a part lies in a window, each with that part: blocks of string instructions are longer than
+    /// windows.
+    fn parts(&self, from: f64, to: f64) -> impl Iterator<Item = (usize, f64)> {
+        let stamps = &self.shot.stamps_ns;
+        let first = stamps[1..].partition_point(|end| *end <= from);
+        let blocks = stamps[first..].windows(2).take_while(move |block| block[0] < to).enumerate();
+        blocks.map(move |(index, block)| {
+            let length = block[1] - block[0];
+            (first + index, if length > 0.0 { (block[1].min(to) - block[0].max(from)) / length } else { 1.0 })
+        })
     }
 
     /// Work and time, ns, of what counts in a window, stamps and interruptions taken out. Of work whose windows count
@@ -96,9 +103,9 @@ impl<'a> Track<'a> {
             return (work, to - from - stamp_ns * work / self.shot.per_block);
         };
         let (mut blocks, mut ns) = (0.0, 0.0);
-        for index in self.inside(from, to).filter(|index| !left_out[*index]) {
-            blocks += 1.0;
-            ns += self.shot.stamps_ns[index + 1] - self.shot.stamps_ns[index] - stamp_ns;
+        for (index, part) in self.parts(from, to).filter(|(index, _)| !left_out[*index]) {
+            blocks += part;
+            ns += part * (self.shot.stamps_ns[index + 1] - self.shot.stamps_ns[index] - stamp_ns);
         }
         (blocks * self.shot.per_block, ns * (1.0 - self.taken))
     }

@@ -3,25 +3,18 @@
 use std::ops::Range;
 
 use tiermark_model::{Mode, Typical};
-use tiermark_stats::{APART_SECONDS, Rng, student_quantile};
+use tiermark_stats::{APART_SECONDS, Rng, VisitValue, student_quantile};
 
 /// Resamples of the bootstrap: a standard deviation is then known to 5 % (Davison & Hinkley 1997, §2.5.2).
 const RESAMPLES: usize = 200;
 /// Visits are of two groups where these lie further apart than this share and each has this share of the time: then a
 /// median over both would jump when one of them passes a half.
 const GROUPS: Valley = Valley { apart: 0.1, share: 0.1 };
-/// Levels are told from here on.
+/// Visits have two levels, which are reported, from here on.
 const LEVELS: Valley = Valley { apart: 0.03, share: 0.15 };
 /// Share of the distance between two groups that has no visit in it, at least: scatter around one middle has no stretch
 /// as wide.
 const VALLEY: f64 = 0.5;
-
-/// A visit: when it was, and its value.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Sample {
-    pub(super) at: f64,
-    pub(super) value: f64,
-}
 
 /// A value, and the time that it speaks for.
 type Weighted = (f64, f64);
@@ -37,7 +30,7 @@ impl Middle {
     /// Of visits in order of time. The standard error comes from resampling whole moments, since visits of one moment
     /// have one cause (a cluster bootstrap; Davison & Hinkley 1997, §3.8). If the halves of the run differ by more than
     /// two of it, half of the difference is added.
-    pub(super) fn of(visits: &[Sample], seed: u64) -> Option<Self> {
+    pub(super) fn of(visits: &[VisitValue], seed: u64) -> Option<Self> {
         let all = weighted(visits);
         let limit = GROUPS.limit(&all);
         let value = over_groups(&all, limit)?;
@@ -62,14 +55,14 @@ impl Middle {
 }
 
 /// The median visit, and the 10th and the 90th percentile, by the time that each visit speaks for.
-pub(super) fn spread(visits: &[Sample]) -> Option<Typical> {
+pub(super) fn spread(visits: &[VisitValue]) -> Option<Typical> {
     let mut all = weighted(visits);
     all.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     Some(Typical { median: quantile(&all, 0.5)?, p10: quantile(&all, 0.1)?, p90: quantile(&all, 0.9)? })
 }
 
 /// The levels that visits pile up at, with their shares of the time, where there are two.
-pub(super) fn levels(visits: &[Sample]) -> Vec<Mode> {
+pub(super) fn levels(visits: &[VisitValue]) -> Vec<Mode> {
     let all = weighted(visits);
     let Some(limit) = LEVELS.limit(&all) else { return Vec::new() };
     let groups = groups(&all, Some(limit));
@@ -79,7 +72,7 @@ pub(super) fn levels(visits: &[Sample]) -> Vec<Mode> {
 }
 
 /// Visits in order of time, each with the time up to half way to its neighbours.
-fn weighted(visits: &[Sample]) -> Vec<Weighted> {
+fn weighted(visits: &[VisitValue]) -> Vec<Weighted> {
     let span = |at: usize| {
         let (before, after) = (at.saturating_sub(1), (at + 1).min(visits.len() - 1));
         (visits[after].at - visits[before].at).max(f64::MIN_POSITIVE)
@@ -148,7 +141,7 @@ impl Valley {
 }
 
 /// The visits of each moment: of as many seconds as separate two.
-fn moments(visits: &[Sample]) -> Vec<Range<usize>> {
+fn moments(visits: &[VisitValue]) -> Vec<Range<usize>> {
     let mut moments: Vec<Range<usize>> = Vec::new();
     let mut began = f64::NEG_INFINITY;
     for (index, visit) in visits.iter().enumerate() {
@@ -167,8 +160,8 @@ fn moments(visits: &[Sample]) -> Vec<Range<usize>> {
 mod tests {
     use super::*;
 
-    fn visits(value: impl Fn(usize) -> f64) -> Vec<Sample> {
-        (0..200).map(|index| Sample { at: index as f64 * 0.1, value: value(index) }).collect()
+    fn visits(value: impl Fn(usize) -> f64) -> Vec<VisitValue> {
+        (0..200).map(|index| VisitValue { at: index as f64 * 0.1, value: value(index) }).collect()
     }
 
     #[test]
@@ -213,7 +206,7 @@ mod tests {
         assert_eq!(Middle::of(&[], 1), None);
         assert_eq!(spread(&[]), None);
         assert_eq!(levels(&[]), []);
-        let one = Middle::of(&[Sample { at: 1.0, value: 5.0 }], 1).unwrap();
+        let one = Middle::of(&[VisitValue { at: 1.0, value: 5.0 }], 1).unwrap();
         assert_eq!(one.value, 5.0);
     }
 }

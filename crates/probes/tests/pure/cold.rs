@@ -74,7 +74,7 @@ fn without_warmth_cold_is_settled_and_nothing_comes_back() {
     assert_eq!(of(&experiment, "latency.recovery", "cold"), None);
     let seen = experiment.observations.iter().find(|seen| seen.labels.is(Labels::TIER, "cold")).unwrap();
     assert!(
-        (8..=80).contains(&seen.visits.len()) && seen.kind == ValueKind::Typical && seen.edge.is_none(),
+        (8..=40).contains(&seen.visits.len()) && seen.kind == ValueKind::Typical && seen.edge.is_none(),
         "{}",
         seen.visits.len()
     );

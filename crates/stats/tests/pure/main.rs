@@ -2,7 +2,6 @@
 
 mod change;
 mod edge;
-mod interval;
 mod knee;
 mod ks;
 mod order;
