@@ -82,7 +82,7 @@ fn figure(number: &Number<'_>) -> Option<RunFigure> {
 /// A number of fewer than 20 interruptions as it is judged: as if there had been 20, so that a few make no difference,
 /// and many are one to a run that had none. `None` of any other number.
 pub(crate) fn counted(finding: &Finding) -> Option<(f64, Option<Interval>)> {
-    /// The upper limit of the number of events of which none was seen.
+    /// The upper end of the 95 % interval of a number of events if none was seen (Poisson).
     const OF_NONE: f64 = 3.689;
     let is_of_few = finding.metric.is_of_interruptions() && finding.samples < FEWEST_JUDGED;
     let each = match finding.samples {

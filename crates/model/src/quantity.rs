@@ -228,8 +228,8 @@ impl Quantity {
         self.family() == "interruptions"
     }
 
-    /// Whether it is a condition of the numbers of a run, and none of them: it has no row in a table of numbers, and
-    /// does not count as one.
+    /// Whether it describes the conditions of a run (core clock, interruptions) instead of a result. Conditions have no
+    /// row in tables of numbers and are not counted as numbers.
     pub fn is_condition(&self) -> bool {
         *self == Self::CoreClock || self.is_of_interruptions()
     }

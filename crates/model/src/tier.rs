@@ -119,7 +119,7 @@ impl FromStr for Tier {
 text_form!(Tier);
 
 impl Labels {
-    /// The tier of the label [`Labels::TIER`]; `None` without one, or if it names none.
+    /// The tier that the label [`Labels::TIER`] names. `None` if the label is missing or its text is not a tier.
     #[must_use]
     pub fn tier(&self) -> Option<Tier> {
         self.get(Self::TIER)?.parse().ok()

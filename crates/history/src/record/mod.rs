@@ -131,8 +131,8 @@ impl MachineRecord {
         experiment.observations = observations;
     }
 
-    /// Writes the figures of a run that are better than what the file holds by now, whole or not at all. Of a simulated
-    /// run, or of one that was stopped, none.
+    /// Writes the figures of a run that are better than what the file holds by now, whole or not at all. A simulated or
+    /// stopped run does not change the file.
     ///
     /// # Errors
     /// A [`Refusal`] if the file cannot be written.

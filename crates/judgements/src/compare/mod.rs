@@ -73,8 +73,8 @@ fn clock_text(other: &Against) -> Option<String> {
     })
 }
 
-/// Whether a figure is a condition of the others, which has a line of its own. Of interruptions a sure change is told
-/// like any other.
+/// Whether a figure describes the conditions of a run (core clock, interruptions) and is shown in a line of its own
+/// instead of a table. A condition that became better or worse is shown in the tables, as any other figure.
 fn is_beside(figure: &ComparedFigure) -> bool {
     figure.metric.is_condition() && !figure.verdict.has_moved()
 }

@@ -230,7 +230,7 @@ fn rounded(size: Bytes) -> Bytes {
     Bytes(((value / step).round() * step * unit as f64).round() as u64)
 }
 
-/// A number of a unit that shapes are told in, without needless digits.
+/// A value other than a rate with its unit, without needless digits.
 fn of_unit(value: f64, unit: Unit) -> String {
     match unit {
         Unit::Ratio => percent(value),
