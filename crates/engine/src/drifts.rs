@@ -1,7 +1,7 @@
 //! Changes of the machine while it was measured, from steps that are revisited all the time. Pure.
 
 use tiermark_model::{Drift, Labels, Metric, Observation, Step, Visit};
-use tiermark_stats::{Side, VisitValue, change_point, pile};
+use tiermark_stats::{PILE_NEAR, Side, VisitValue, change_point, pile};
 
 use crate::estimate::value_of;
 use crate::states::{Conditions, is_of_core};
@@ -46,7 +46,7 @@ fn change(step: &Step, seen: &Observation, groups: &Conditions, limit: f64) -> O
     if before.len().min(after.len()) < FEWEST {
         return None;
     }
-    let (one, other) = (pile(before, side)?, pile(after, side)?);
+    let (one, other) = (pile(before, side, PILE_NEAR)?, pile(after, side, PILE_NEAR)?);
     let change = other.value / one.value - 1.0;
     let real = one.piled && other.piled && change.abs() > LEAST;
     real.then(|| Drift {

@@ -11,7 +11,9 @@ use tiermark_model::{
     EdgeSeen, Grade, InState, Interval, Metric, Mode, Passes, PerCycle, Reason, StateKind, StopRule, Typical, Unit,
     ValueKind, Visit, Visits, Window,
 };
-use tiermark_stats::{APART_SECONDS, FEWEST_VISITS, PILE_NEAR, Pile, Side, VISITS, VisitValue, median, pile};
+use tiermark_stats::{
+    APART_SECONDS, FEWEST_VISITS, PILE_NEAR, PILE_NEAR_OF_CORE, Pile, Side, VISITS, VisitValue, median, pile,
+};
 
 use crate::clock::{Basis, mean_clock};
 use crate::sharing::Sharing;
@@ -59,9 +61,11 @@ pub(crate) struct Estimate {
 }
 
 impl Estimate {
-    /// Whether other moments or other work could make a number of it that it is not.
+    /// Whether other moments could make a number of it that it is not, or show the level of a core's own caches, which
+    /// a busy hardware thread hides most of the time.
     pub(crate) fn is_open(&self) -> bool {
-        self.doubts.iter().any(|(grade, _)| *grade > Grade::Shared)
+        let hides_level = self.kind == ValueKind::Capability && !self.doubts.is_empty();
+        hides_level || self.doubts.iter().any(|(grade, _)| *grade > Grade::Shared)
     }
 }
 
@@ -242,9 +246,12 @@ impl Reading<'_> {
         (around(half * se.hypot(self.between_runs)), around(half * se))
     }
 
-    /// The level that the visits pile up at.
+    /// The level that the visits pile up at. In a core's own caches it may be one of few visits that agree closely.
     fn level(&self, chosen: &[&Visit]) -> Option<Pile> {
-        pile(&samples(chosen.iter().copied(), VALUE, false), self.side())
+        let visits = samples(chosen.iter().copied(), VALUE, false);
+        let found = pile(&visits, self.side(), PILE_NEAR)?;
+        let closer = || pile(&visits, self.side(), PILE_NEAR_OF_CORE).filter(|closer| closer.piled);
+        if found.piled || !self.is_of_core { Some(found) } else { Some(closer().unwrap_or(found)) }
     }
 
     /// The best of windows of which hardly a block counts: a gap takes away, so that the number is a bound all the same.

@@ -40,7 +40,7 @@ pub use ks::{Ks, ks_uniform};
 pub use modes::{group_limits, group_of};
 pub use order::{mad, max, median, min, quantile, quantiles};
 pub use outlier::{OUTLYING, modified_z};
-pub use pile::{PILE_NEAR, Pile, VisitValue, pile};
+pub use pile::{PILE_NEAR, PILE_NEAR_OF_CORE, Pile, VisitValue, pile};
 pub use plateau::{Boundary, Plateau, Tiers, plateaus, tiers};
 pub use poisson::poisson_interval;
 pub use quantum::{Quantum, quantum};

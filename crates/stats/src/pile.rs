@@ -4,31 +4,36 @@ use crate::edge::{APART_SECONDS, FEWEST_VISITS, Side, VISITS};
 use crate::order::{median_in_place, quantile_sorted};
 use crate::usable;
 
-/// Half width of the band around a level, as a share of it: visits to an undisturbed machine have a standard deviation
-/// of 0.2 to 0.6 %, so that the band holds nine tenths of the widest of them.
+/// Half width of the band around a level, as a share of it: visits to memory of an undisturbed machine have a standard
+/// deviation of 0.2 to 0.6 %, so that the band holds nine tenths of the widest of them.
 pub const PILE_NEAR: f64 = 0.01;
-/// Half width of the band whose middle is the value of a level. With a quarter of [`PILE_NEAR`] values scatter a third
-/// more; with all of it, short delays draw them down more.
-const CORE: f64 = PILE_NEAR / 2.0;
+/// The same for a core's own caches, whose undisturbed visits differ by 0.1 to 0.3 %: beside a busy hardware thread most
+/// visits are 2 % slower and more, and few lie at the level, but these agree.
+pub const PILE_NEAR_OF_CORE: f64 = 0.003;
+/// Half width of the band whose middle is the value of a level, in half widths of the band around it. With a quarter,
+/// values scatter a third more; with all of it, short delays draw them down more.
+const CORE: f64 = 0.5;
 /// The surroundings of a level reach so many half widths of the band to either side. Where the density is level or the
 /// flank of one broad peak, a third of what lies in the surroundings lies in the band. A wider region would also call a
 /// peak with a standard deviation of 2 % a pile; a narrower one needs more visits.
 const AROUND: f64 = 3.0;
-/// Chance at most that a density without a pile has so many visits in the band. Five visits in the band and none beside
+/// Chance at most that a density without a pile has so many visits in a band of [`PILE_NEAR`]; in proportion in a
+/// narrower one, since there are as many more places where it might. Five visits in the band and none beside
 /// it just pass. At 1 %, three of 64,000 simulated runs of noise with a standard deviation of 4 or 5 % had a "pile" 6
 /// to 7 % above their mean; at 0.5 %, none.
 const CHANCE: f64 = 5e-3;
 /// Density on the fast side of the band over that in it, from which the band is no end of the distribution. A normal
 /// peak with a standard deviation of 1.2 % has 0.34; the flank of a broad peak, 0.7 and more.
 const FALL: f64 = 0.5;
-/// Half of what the middle 68 % of the visits in the band spread over, from which the band is filled evenly: then it
-/// has no level. Even filling has 0.0068.
-const EVEN: f64 = 0.006;
+/// Half of what the middle 68 % of the visits in the band spread over, in half widths of the band, from which the band
+/// is filled evenly: then it has no level. Even filling has 0.68.
+const EVEN: f64 = 0.6;
 /// Visits that may be faster than the level: their lines were in a nearer cache by chance.
 const LUCKY: usize = 3;
-/// How far the sustained rate may lie above the level: the best tenth of the visits to a pile is one standard deviation
-/// above it. More says that the level is a chance bump on the slow side of the pile, or the middle of wide noise.
-const ABOVE: f64 = 0.0075;
+/// How far the sustained rate may lie above the level, in half widths of the band: the best tenth of the visits to a
+/// pile is one standard deviation above it. More says that the level is a chance bump on the slow side of the pile, or
+/// the middle of wide noise.
+const ABOVE: f64 = 0.75;
 /// Visits that begin within so many seconds of the first of them see one moment, and count as one. Visits that
 /// take turns with those to other cells are 80 ms apart or more.
 const IN_A_ROW_SECONDS: f64 = 0.05;
@@ -47,7 +52,7 @@ pub struct VisitValue {
 pub struct Pile {
     /// The level, where visits pile up; else [`Pile::sustained`].
     pub value: f64,
-    /// Share of the visits within [`PILE_NEAR`] of the level.
+    /// Share of the visits in the band around the level.
     pub share: f64,
     /// Visits looked at; those in a row count as one.
     pub visits: usize,
@@ -73,7 +78,8 @@ impl Pile {
     }
 }
 
-/// The pile of the values of some visits. As cheap as a few sorts.
+/// The pile of the values of some visits, in a band that reaches the share `near` of the level to either side
+/// ([`PILE_NEAR`], [`PILE_NEAR_OF_CORE`]). As cheap as a few sorts.
 ///
 /// The value is the middle of the narrow band that holds most visits (Chernoff, "Estimation of the mode", Annals of the
 /// Institute of Statistical Mathematics 16, 1964), the fastest such place that passes a test: of the visits within
@@ -85,15 +91,15 @@ impl Pile {
 ///
 /// `None` without a visit, or where a value is not finite and positive.
 #[must_use]
-pub fn pile(visits: &[VisitValue], side: Side) -> Option<Pile> {
+pub fn pile(visits: &[VisitValue], side: Side, near: f64) -> Option<Pile> {
     let values: Vec<f64> = visits.iter().map(|visit| visit.value).collect();
     if !usable(&values) || values.iter().any(|value| *value <= 0.0) {
         return None;
     }
-    let rates = Rates::new(visits, side);
+    let rates = Rates::new(visits, side, near);
     let levels = rates.levels();
     let sustained = rates.sustained();
-    let piled = levels.iter().find(|level| level.is_pile() && sustained <= level.at + ABOVE);
+    let piled = levels.iter().find(|level| level.is_pile(near) && sustained <= level.at + ABOVE * near);
     // Without a pile, the evidence of the level that comes nearest to one is shown.
     let nearest = piled.or_else(|| levels.iter().min_by(|a, b| a.ln_chance.total_cmp(&b.ln_chance)));
     let value = |log: f64| if side == Side::High { log.exp() } else { (-log).exp() };
@@ -114,6 +120,7 @@ struct Level {
     at: f64,
     share: f64,
     reached: usize,
+    /// In half widths of the band.
     width: f64,
     falls_off: f64,
     /// Logarithm of the greatest chance that a density without a pile looks like this.
@@ -125,8 +132,8 @@ struct Level {
 }
 
 impl Level {
-    fn is_pile(&self) -> bool {
-        self.ln_chance <= CHANCE.ln()
+    fn is_pile(&self, near: f64) -> bool {
+        self.ln_chance <= (CHANCE * near / PILE_NEAR).ln()
             && self.reached >= VISITS
             && self.falls_off <= FALL
             && self.width <= EVEN
@@ -141,10 +148,12 @@ type Rate = (f64, f64);
 /// Visits, the slowest first.
 struct Rates {
     list: Vec<Rate>,
+    /// Half width of the band around a level.
+    near: f64,
 }
 
 impl Rates {
-    fn new(visits: &[VisitValue], side: Side) -> Self {
+    fn new(visits: &[VisitValue], side: Side, near: f64) -> Self {
         let mut ordered: Vec<&VisitValue> = visits.iter().collect();
         ordered.sort_by(|a, b| a.at.total_cmp(&b.at));
         let mut merged: Vec<(f64, Vec<f64>)> = Vec::new();
@@ -157,7 +166,7 @@ impl Rates {
         }
         let mut list: Vec<Rate> = merged.into_iter().map(|(at, mut logs)| (at, median_in_place(&mut logs))).collect();
         list.sort_unstable_by(|a, b| a.1.total_cmp(&b.1));
-        Self { list }
+        Self { list, near }
     }
 
     /// The visits from one rate to another.
@@ -174,14 +183,14 @@ impl Rates {
 
     /// The levels with more visits near them than any within two bands, the fastest first.
     fn levels(&self) -> Vec<Level> {
-        let near = |log: f64| self.range(log - PILE_NEAR, log + PILE_NEAR).len();
+        let near = |log: f64| self.range(log - self.near, log + self.near).len();
         let counts: Vec<usize> = self.list.iter().map(|(_, log)| near(*log)).collect();
         let mut levels = Vec::new();
         let mut last = f64::INFINITY;
         for (index, (_, log)) in self.list.iter().enumerate().rev() {
-            let within = |other: &usize| (self.list[*other].1 - log).abs() <= 2.0 * PILE_NEAR;
+            let within = |other: &usize| (self.list[*other].1 - log).abs() <= 2.0 * self.near;
             let is_higher = |other: usize| counts[other] > counts[index];
-            let is_peak = last - log > 2.0 * PILE_NEAR
+            let is_peak = last - log > 2.0 * self.near
                 && !(0..index).rev().take_while(within).any(is_higher)
                 && !(index..self.list.len()).take_while(within).any(is_higher);
             if is_peak {
@@ -194,14 +203,14 @@ impl Rates {
 
     /// The median of the narrow band with most visits, whose middle is near this rate.
     fn middle(&self, centre: f64) -> f64 {
-        let around = self.range(centre - 2.0 * PILE_NEAR, centre + 2.0 * PILE_NEAR);
+        let around = self.range(centre - 2.0 * self.near, centre + 2.0 * self.near);
         let mut first = 0;
         let mut best = &around[..0];
         for (last, (_, log)) in around.iter().enumerate() {
-            while around[first].1 < log - 2.0 * CORE {
+            while around[first].1 < log - 2.0 * CORE * self.near {
                 first += 1;
             }
-            let is_near = (f64::midpoint(around[first].1, *log) - centre).abs() <= PILE_NEAR;
+            let is_near = (f64::midpoint(around[first].1, *log) - centre).abs() <= self.near;
             if is_near && last + 1 - first > best.len() {
                 best = &around[first..=last];
             }
@@ -210,17 +219,17 @@ impl Rates {
     }
 
     fn describe(&self, at: f64) -> Level {
-        let band = self.range(at - PILE_NEAR, at + PILE_NEAR);
+        let band = self.range(at - self.near, at + self.near);
         let logs: Vec<f64> = band.iter().map(|(_, log)| *log).collect();
-        let surroundings = self.range(at - AROUND * PILE_NEAR, at + AROUND * PILE_NEAR);
-        let beside = surroundings.iter().filter(|(_, log)| *log > at + PILE_NEAR).count();
-        let faster = self.range((at + AROUND * PILE_NEAR).next_up(), f64::INFINITY);
-        let agree = |a: &Rate, b: &Rate| (a.0 - b.0).abs() >= APART_SECONDS && (a.1 - b.1).abs() <= CORE;
+        let surroundings = self.range(at - AROUND * self.near, at + AROUND * self.near);
+        let beside = surroundings.iter().filter(|(_, log)| *log > at + self.near).count();
+        let faster = self.range((at + AROUND * self.near).next_up(), f64::INFINITY);
+        let agree = |a: &Rate, b: &Rate| (a.0 - b.0).abs() >= APART_SECONDS && (a.1 - b.1).abs() <= CORE * self.near;
         Level {
             at,
             share: band.len() as f64 / self.list.len() as f64,
             reached: moments(band),
-            width: (quantile_sorted(&logs, 0.84) - quantile_sorted(&logs, 0.16)) / 2.0,
+            width: (quantile_sorted(&logs, 0.84) - quantile_sorted(&logs, 0.16)) / 2.0 / self.near,
             falls_off: beside as f64 / band.len() as f64,
             ln_chance: ln_chance(band.len() as f64, surroundings.len() as f64),
             faster: faster.len(),

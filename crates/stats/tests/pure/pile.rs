@@ -3,7 +3,7 @@
 mod sim;
 
 use sim::{NOISES, Planted, RESTS, Rest, noise, wandering};
-use tiermark_stats::{Pile, Side, VisitValue, pile};
+use tiermark_stats::{PILE_NEAR, PILE_NEAR_OF_CORE, Pile, Side, VisitValue};
 
 /// Seeds of each simulation.
 const SEEDS: u64 = 200;
@@ -11,6 +11,10 @@ const SEEDS: u64 = 200;
 /// Visits half a second apart.
 fn visits(count: usize, value: impl Fn(usize) -> f64) -> Vec<VisitValue> {
     (0..count).map(|n| VisitValue { at: n as f64 * 0.5, value: value(n) }).collect()
+}
+
+fn pile(visits: &[VisitValue], side: Side) -> Option<Pile> {
+    tiermark_stats::pile(visits, side, PILE_NEAR)
 }
 
 /// Equal but for the rounding of logarithms.
@@ -25,17 +29,37 @@ fn spread(n: usize) -> f64 {
 
 #[test]
 fn noise_with_one_peak_is_not_trusted_above_its_mean() {
-    let (mut high, mut runs) = (0, 0);
-    for shape in NOISES {
-        for sd in [0.005, 0.01, 0.02, 0.03, 0.04, 0.05] {
-            for seed in 0..SEEDS {
-                let found = pile(&noise(shape, sd, seed).visits, Side::High).unwrap();
-                runs += 1;
-                high += usize::from(found.piled && found.value > 1.01 + 0.2 * sd);
+    for near in [PILE_NEAR, PILE_NEAR_OF_CORE] {
+        let (mut high, mut runs) = (0, 0);
+        for shape in NOISES {
+            for sd in [0.005, 0.01, 0.02, 0.03, 0.04, 0.05] {
+                for seed in 0..SEEDS {
+                    let found = tiermark_stats::pile(&noise(shape, sd, seed).visits, Side::High, near).unwrap();
+                    runs += 1;
+                    high += usize::from(found.piled && found.value > 1.01 + 0.2 * sd);
+                }
             }
         }
+        assert!(high * 1_000 <= runs, "{near}: {high} of {runs}");
     }
-    assert!(high * 1_000 <= runs, "{high} of {runs}");
+}
+
+#[test]
+fn a_core_beside_a_busy_hardware_thread_shows_its_level_in_few_visits() {
+    // One visit in five is undisturbed; the others lose 2 to 30 %. L1 latency of a Zen 3 guest was like this.
+    let found = (0..SEEDS).filter(|seed| {
+        let mut rng = tiermark_stats::Rng::new(*seed);
+        let slower = |rng: &mut tiermark_stats::Rng| 1.0 / (1.02 + 0.28 * rng.unit());
+        let visit = |n: usize| {
+            let level = if rng.below(5) == 0 { 1.0 } else { slower(&mut rng) };
+            VisitValue { at: n as f64 * 0.5, value: level * (1.0 + 0.0005 * rng.normal()) }
+        };
+        let visits: Vec<VisitValue> = (0..60).map(visit).collect();
+        let found = tiermark_stats::pile(&visits, Side::High, PILE_NEAR_OF_CORE).unwrap();
+        assert!(!found.piled || (found.value - 1.0).abs() < 0.005, "{seed}: {found:?}");
+        found.piled
+    });
+    assert!(found.count() as u64 * 100 >= 90 * SEEDS);
 }
 
 /// Held against what the run itself came to: it cannot know more.
