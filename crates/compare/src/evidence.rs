@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{Observation, Visit, Window};
+use tiermark_model::{Observation, ValueKind, Visit, Window};
 use tiermark_stats::{Between, mad, student_two_sided};
 
 use crate::figures::counted;
@@ -47,11 +47,11 @@ pub(crate) fn mean(all: &[Between]) -> Option<Between> {
 /// What the allocations of two runs add to the difference between two numbers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Places {
-    /// Variance that is known for these numbers: of middles.
+    /// Variance that is known for these numbers: of typical values.
     pub(crate) known: f64,
-    /// Edges: offsets of the allocations' best windows from their mean, for one run after the other.
+    /// Capabilities: offsets of the allocations' best windows from their mean, for one run after the other.
     pub(crate) offsets: Vec<f64>,
-    /// Edges: the variance of the difference, in variances between allocations.
+    /// Capabilities: the variance of the difference, in variances between allocations.
     pub(crate) of_edges: f64,
 }
 
@@ -67,7 +67,7 @@ impl Places {
             let Some(seen) = one.seen else { continue };
             let by_allocation = by_allocation(seen);
             let count = by_allocation.len().max(1);
-            if seen.edge.is_none() {
+            if seen.kind == ValueKind::Typical {
                 places.known += (spread(one, two) * OF_MEDIAN).powi(2) / count as f64;
                 continue;
             }

@@ -20,7 +20,8 @@ const RULE: &str = "------------------------------------------------------------
 const DIFFERENCES: &str = "\
 STREAM-like, not STREAM. What differs:
 * each function has its own arrays and the fastest kernel of this processor; STREAM runs one compiled loop
-* Best Rate is the level at which short undisturbed windows pile up; STREAM's is the best of whole passes
+* Best Rate is the typical rate of the run (of caches of a core, the level of undisturbed visits); STREAM's is the
+  best of whole passes
 * times are those of one pass over the arrays at the rate of a window: Avg is the mean over all windows, disturbed ones
   included, Min belongs to Best Rate, and Max to the slowest window
 * results are checked by the tests of the kernels, not in this run

@@ -59,8 +59,8 @@ fn kind_name(code: ReasonCode) -> &'static str {
     match code {
         ReasonCode::Disturbed => "disturbed",
         ReasonCode::Imprecise => "interval",
-        ReasonCode::TooFew => "too few windows",
-        ReasonCode::NotSharp => "not sharp",
+        ReasonCode::TooFew => "too few visits",
+        ReasonCode::NotSharp => "visits differ",
         ReasonCode::NotReproduced => "not reached again",
         ReasonCode::NotSettled => "not steady",
         ReasonCode::BelowRecord => "below the record",

@@ -193,7 +193,7 @@ impl fmt::Display for Obstacle {
             }
             Self::Suspect => write!(f, "suspect in at least one run"),
             Self::Missing => write!(f, "withheld or not measured in at least one run"),
-            Self::Estimate => write!(f, "an edge against a middle"),
+            Self::Estimate => write!(f, "a capability against a typical value"),
             Self::OfTheHour => {
                 write!(
                     f,

@@ -64,17 +64,21 @@ impl Reason {
                 write!(f, "{} is above the theoretical peak{of}, {}", rate(counted), rate(peak))
             }
             Self::TooFew { windows, visits } => {
-                write!(f, "too few clean windows: {windows} in {}", count_of(*visits, "visit"))
+                write!(
+                    f,
+                    "too few visits: {visits}, with {}",
+                    count_of(*windows, "undisturbed window")
+                )
             }
             Self::NotSharp { share } => {
-                write!(f, "others use it too: visits differ, {} of them are near one level", percent(*share))
+                write!(f, "visits differ: {} of them are near one level", percent(*share))
             }
             Self::NoClock => f.write_str("the other hardware thread of the core was busy in most visits"),
             Self::NotReproduced { reached: 1 } => {
-                f.write_str("the best was reached in only 1 visit; 3 visits at least 1 s apart are required")
+                f.write_str("measured at only 1 moment; 3 at least 1 s apart are required")
             }
             Self::NotReproduced { reached } => {
-                write!(f, "the best was reached in {reached} visits at least 1 s apart, 3 are required")
+                write!(f, "measured at only {reached} moments at least 1 s apart; 3 are required")
             }
             Self::NotSettled { change: Some(change), .. } => {
                 let way = if *change > 0.0 { "rises" } else { "falls" };

@@ -34,9 +34,9 @@ pub(super) fn key<'a>(survey: &Survey<'a>) -> Page {
     let in_parentheses = sizes().any(|size| matches!(size, TierSize::Declared(_)));
     parts.extend(in_parentheses.then(|| "sizes in\u{a0}(\u{a0}) are declared, not measured".to_owned()));
     let shared = survey.figures().any(|figure| figure.grade() == Grade::Shared);
-    parts.extend(shared.then(|| "L3 and memory: the median over the run, since others use them too".to_owned()));
+    parts.extend(shared.then(|| "shared: the median over the run".to_owned()));
     let best = survey.figures().any(|figure| figure.best().is_some());
-    parts.extend(best.then(|| "best: reached in a tenth of the visits, shown if over 5 % better".to_owned()));
+    parts.extend(best.then(|| "best: reached in a tenth of the visits or over a whole pass, shown if over 5 % better".to_owned()));
     parts.extend(placed(survey));
     parts.extend(wide(survey));
     let only = only_core(survey.run, &survey.experiments).filter(|_| survey.cores().is_none());

@@ -133,10 +133,15 @@ fn expected(judged: &Check) -> Outcome {
     Outcome::AsExpected(format!("as expected: {passed} passed, none failed{open}").into())
 }
 
-/// The tiers that shared figures are of: `others use L3 and memory`.
+/// What others use, by the tiers of shared figures: `others use the cores, L3 and memory`. The first two levels are of
+/// a core, whose other hardware thread is busy.
 fn shared_with(figures: &[Figure<'_>]) -> Option<String> {
     let shared = figures.iter().filter(|figure| figure.grade() == Grade::Shared);
-    let word = |tier: Tier| if tier.is_memory() { "memory".to_owned() } else { tier.to_string() };
+    let word = |tier: Tier| match tier {
+        Tier::Cache(1 | 2) => "the cores".to_owned(),
+        tier if tier.is_memory() => "memory".to_owned(),
+        tier => tier.to_string(),
+    };
     let tiers = distinct(shared.filter_map(|figure| figure.finding.quoted().tier).map(word));
     let (last, first) = tiers.split_last()?;
     let tiers = if first.is_empty() { last.clone() } else { format!("{} and {last}", first.join(", ")) };
