@@ -160,7 +160,8 @@ impl Reading<'_> {
         estimate.state = state;
         estimate.in_states = in_states;
         estimate.modes = typical::levels(&samples(chosen.iter().copied(), VALUE, false));
-        estimate.parts = (0..usize::from(visits.parts)).map(|part| middle(&chosen, 1 + part)).collect();
+        let part = |part: usize| typical::value(&samples(chosen.iter().copied(), 1 + part, false));
+        estimate.parts = (0..usize::from(visits.parts)).map(part).collect();
         if estimate.value.is_none() {
             return self.of_disturbed(&all);
         }
@@ -297,11 +298,6 @@ pub(crate) fn value_of(visit: &Visit, column: usize, with_disturbed: bool) -> Op
 fn samples<'a>(visits: impl Iterator<Item = &'a Visit>, column: usize, disturbed: bool) -> Vec<VisitValue> {
     let of = |visit: &Visit| Some(VisitValue { at: visit.at, value: value_of(visit, column, disturbed)? });
     visits.filter_map(of).collect()
-}
-
-/// The median of a column over some visits.
-fn middle(visits: &[&Visit], column: usize) -> Option<f64> {
-    median(&visits.iter().filter_map(|visit| value_of(visit, column, false)).collect::<Vec<f64>>())
 }
 
 /// Moments that visits see, each at least [`APART_SECONDS`] after the one before it.

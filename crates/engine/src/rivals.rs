@@ -1,6 +1,7 @@
 //! Kernels for the same job, compared with the first of them in pairs.
 
 use tiermark_model::{KernelId, KernelInfo, RIVALRY, Rival, Role, Step, StoreKind, Window};
+use tiermark_stats::APART_SECONDS;
 
 use crate::accounting::StepAccounting;
 use crate::analyse::{Deductions, ShotResult, analyse};
@@ -8,8 +9,8 @@ use crate::clock::mean_clock;
 use crate::host::{Fault, Rig};
 
 /// A shot of a comparison.
-struct Best {
-    /// The best clean window of its second half, per cycle where the clock is known: 0 if no window was clean.
+struct Compared {
+    /// The mean over the clean windows of its second half, per cycle where the clock is known: 0 if no window was clean.
     rate: f64,
     /// Whether the clock was known.
     has_clock: bool,
@@ -17,7 +18,7 @@ struct Best {
     pings: [Vec<f64>; 2],
 }
 
-impl Best {
+impl Compared {
     fn of(result: &ShotResult, pings: [Vec<f64>; 2]) -> Self {
         // The first windows may be of lines that the shot before left in nearer caches.
         let steady = &result.windows[result.windows.len() / 2..];
@@ -27,23 +28,24 @@ impl Best {
             true => Some(window.value()? / mean_clock(window)?),
             false => window.value(),
         };
-        Self { rate: clean().filter_map(rate).fold(0.0, f64::max), has_clock, pings }
+        let rates: Vec<f64> = clean().filter_map(rate).collect();
+        let rate = rates.iter().sum::<f64>() / rates.len().max(1) as f64;
+        Self { rate, has_clock, pings }
     }
 }
 
 /// The rivals of a step, and how they compare so far.
 ///
-/// The first is what the plan prefers, the same on every machine of one model. Another is taken where it is clearly
-/// better in the same moments: shots of both, A B B A, on several visits. A single shot of each would be decided by the
-/// state of the machine (two cpus on one core: half). One that is taken is what the rest are compared with.
+/// The first is what the plan prefers, the same on every machine of one model. Another is taken where it is better in
+/// pairs of shots in a row, A B B A, on several visits at two moments and more: the median of the ratios decides, once
+/// their quartiles agree. A single shot of each would be decided by the state of the machine (two cpus on one core:
+/// half). One that is taken is what the rest are compared with.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rivals {
     first: Option<KernelId>,
     others: Vec<Other>,
     /// The one that is taken, so far.
     taken: Option<usize>,
-    /// The best window of that, or of the first, in all comparisons.
-    reference: f64,
     /// Whether comparisons are per cycle, as the first one was.
     has_clock: Option<bool>,
 }
@@ -60,13 +62,13 @@ struct Other {
     ended: Option<f64>,
 }
 
-/// The best windows of one comparison.
+/// A comparison.
 #[derive(Debug, Clone, Copy)]
 struct ComparedPair {
-    /// Of the two shots of what a rival is compared with: the worse and the better.
-    around: (f64, f64),
-    /// Of the rival's two shots between them, the better.
-    rival: f64,
+    /// When it was, seconds.
+    at: f64,
+    /// The rival's rate over that of its reference in the shot before, and in the shot after.
+    ratios: [f64; 2],
 }
 
 /// Whether a rival is better than its reference.
@@ -85,49 +87,75 @@ impl Other {
         Self { kernel: kernel.clone(), against: 1.0, rounds: 0, pairs: Vec::new(), ended: None }
     }
 
-    /// Its best window over that of its reference, at the same moments: disturbance only slows either.
-    fn ratio(&self, reference: f64) -> Option<f64> {
-        let calm = self.calm(reference);
-        ratio(if calm.is_empty() { &self.pairs } else { &calm })
+    /// Its rate over that of its reference: the median of all pairs.
+    fn ratio(&self) -> Option<f64> {
+        tiermark_stats::median(&self.ratios())
     }
 
-    /// Comparisons in calm moments: the reference came near its best window both before and after.
-    fn calm(&self, reference: f64) -> Vec<ComparedPair> {
-        self.pairs.iter().filter(|pair| pair.around.0 >= RIVALRY.calm * reference).copied().collect()
+    /// The ratios of all pairs, rising.
+    fn ratios(&self) -> Vec<f64> {
+        let mut ratios: Vec<f64> = self.pairs.iter().flat_map(|pair| pair.ratios).collect();
+        ratios.sort_unstable_by(f64::total_cmp);
+        ratios
     }
 
-    /// Its standing, with this best window of its reference.
-    fn standing(&self, reference: f64) -> Standing {
-        let calm = self.calm(reference);
-        let (counted, enough) =
-            if calm.len() >= RIVALRY.rounds { (&calm, true) } else { (&self.pairs, self.rounds >= RIVALRY.tries) };
-        let Some(ratio) = ratio(counted) else {
-            return if enough { Standing::NoBetter } else { Standing::Unknown { leads: false } };
+    /// Its standing, whatever the moments of the comparisons.
+    fn standing_by_ratios(&self) -> Standing {
+        let (count, ratios) = (self.pairs.len(), self.ratios());
+        let is_last = self.rounds >= RIVALRY.most;
+        let at = |q: f64| tiermark_stats::quantile(&ratios, q);
+        let (Some(low), Some(middle), Some(high)) = (at(0.25), at(0.5), at(0.75)) else {
+            return if is_last { Standing::NoBetter } else { Standing::Unknown { leads: false } };
         };
         let [.., last] = RIVALRY.worse;
-        let worse = RIVALRY.worse.get(self.pairs.len().saturating_sub(1)).copied().unwrap_or(last);
+        let worse = RIVALRY.worse.get(count - 1).copied().unwrap_or(last);
         // A rival without any clean window may have been unlucky once.
-        let is_unlucky = self.pairs.len() == 1 && ratio <= 0.0;
-        let is_hopeless = ratio < worse && !is_unlucky;
-        let is_clear = |pair: &ComparedPair| pair.rival > RIVALRY.clear * pair.around.1;
-        if self.pairs.len() >= 2 && self.pairs.iter().all(is_clear) {
+        let is_unlucky = count == 1 && middle <= 0.0;
+        let least = 1.0 + RIVALRY.better;
+        let leads = middle > least;
+        if middle < worse && !is_unlucky {
+            return Standing::NoBetter;
+        }
+        if count >= 2 && ratios[0] > RIVALRY.clear {
             return Standing::Better;
         }
-        // One lucky window is not enough.
-        let wins = counted.iter().filter(|pair| pair.rival > (1.0 + RIVALRY.better) * pair.around.1).count();
-        match ratio > 1.0 + RIVALRY.better {
-            _ if is_hopeless => Standing::NoBetter,
-            true if enough && 2 * wins > counted.len() => Standing::Better,
-            // A clearly better rival wins most of so many comparisons.
-            _ if self.rounds >= RIVALRY.most => Standing::NoBetter,
-            leads if enough && !leads => Standing::NoBetter,
-            leads => Standing::Unknown { leads },
+        match (low > least, high < least) {
+            _ if count < RIVALRY.rounds && !is_last => Standing::Unknown { leads },
+            (true, _) => Standing::Better,
+            (_, true) => Standing::NoBetter,
+            _ if is_last => {
+                if leads {
+                    Standing::Better
+                } else {
+                    Standing::NoBetter
+                }
+            }
+            _ => Standing::Unknown { leads },
         }
+    }
+
+    /// Its standing. It is not better before it was at two moments.
+    fn standing(&self) -> Standing {
+        match self.standing_by_ratios() {
+            Standing::Better if !self.is_of_two_moments() => Standing::Unknown { leads: true },
+            standing => standing,
+        }
+    }
+
+    fn is_of_two_moments(&self) -> bool {
+        let ends = self.pairs.first().zip(self.pairs.last());
+        ends.is_some_and(|(first, last)| last.at - first.at >= APART_SECONDS)
+    }
+
+    /// Whether another comparison says nothing before the next moment.
+    fn waits(&self, now: f64) -> bool {
+        let is_near = self.pairs.first().is_some_and(|first| now - first.at < APART_SECONDS);
+        is_near && self.standing_by_ratios() == Standing::Better
     }
 
     /// Whether the rival needs no further comparison.
-    fn is_decided(&self, reference: f64) -> bool {
-        self.ended.is_some() || !matches!(self.standing(reference), Standing::Unknown { .. })
+    fn is_decided(&self) -> bool {
+        self.ended.is_some() || !matches!(self.standing(), Standing::Unknown { .. })
     }
 
     /// Whether it was never compared, or only while the state of the machine changed, which says nothing.
@@ -135,14 +163,9 @@ impl Other {
         self.ended.is_none() && self.pairs.is_empty()
     }
 
-    fn leads(&self, reference: f64) -> bool {
-        self.ended.is_none() && self.standing(reference) == Standing::Unknown { leads: true }
+    fn leads(&self) -> bool {
+        self.ended.is_none() && self.standing() == Standing::Unknown { leads: true }
     }
-}
-
-/// The median of the comparisons: a ratio of two maxima would be decided by one lucky window.
-fn ratio(pairs: &[ComparedPair]) -> Option<f64> {
-    tiermark_stats::median(&pairs.iter().map(|pair| pair.rival / pair.around.1).collect::<Vec<f64>>())
 }
 
 impl Rivals {
@@ -192,12 +215,12 @@ impl Rivals {
 
     /// Whether further comparisons are wanted before the step is measured.
     pub(crate) fn undecided(&self) -> bool {
-        self.others.iter().any(|other| !other.is_decided(self.reference))
+        self.others.iter().any(|other| !other.is_decided())
     }
 
     /// A rival that may be better: it leads, where the comparisons were too few to take it, or nothing is known of it.
     pub(crate) fn open(&self) -> Option<&KernelId> {
-        let leads = self.others.iter().find(|other| other.leads(self.reference));
+        let leads = self.others.iter().find(|other| other.leads());
         leads.or_else(|| self.others.iter().find(|other| other.is_unknown())).map(|other| &other.kernel)
     }
 
@@ -215,7 +238,7 @@ impl Rivals {
     pub(crate) fn rivals(&self) -> Vec<Rival> {
         let Some(first) = self.first.as_ref().filter(|_| self.any()) else { return Vec::new() };
         let rival = |kernel: &KernelId, ratio| Rival { kernel: kernel.clone(), ratio };
-        let to_first = |other: &Other| other.ended.or(other.ratio(self.reference).map(|ratio| ratio * other.against));
+        let to_first = |other: &Other| other.ended.or(other.ratio().map(|ratio| ratio * other.against));
         // Without a clean window of its own there is nothing to compare.
         let others = self.others.iter().map(|other| rival(&other.kernel, to_first(other).filter(|ratio| *ratio > 0.0)));
         std::iter::once(rival(first, Some(1.0))).chain(others).collect()
@@ -223,15 +246,15 @@ impl Rivals {
 
     /// How those compare that need no further comparison, the first with 1; the others without a ratio.
     pub(crate) fn decided(&self) -> Vec<Rival> {
-        let is_open = |kernel: &KernelId| {
-            self.others.iter().any(|other| other.kernel == *kernel && !other.is_decided(self.reference))
-        };
+        let is_open =
+            |kernel: &KernelId| self.others.iter().any(|other| other.kernel == *kernel && !other.is_decided());
         let known = |rival: Rival| Rival { ratio: rival.ratio.filter(|_| !is_open(&rival.kernel)), ..rival };
         self.rivals().into_iter().map(known).collect()
     }
 
     /// Compares one rival with the winner so far, and gives its index: a rival that leads, else the one with the fewest
-    /// comparisons. Rivals in `left_out` are skipped. `None` if all others are decided; the rig then keeps its kernel.
+    /// comparisons. Rivals in `left_out` are skipped, and those that only another moment can decide. `None` if no other
+    /// is left; the rig then keeps its kernel.
     ///
     /// # Errors
     /// The rig's [`Fault`].
@@ -240,21 +263,23 @@ impl Rivals {
         rig: &mut dyn Rig,
         accounting: &StepAccounting,
         deductions: Deductions<'_>,
+        now: f64,
         left_out: &[usize],
     ) -> Result<Option<usize>, Fault> {
         let Some(best) = self.winner().cloned() else { return Ok(None) };
-        let undecided = (0..self.others.len())
-            .filter(|index| !left_out.contains(index) && !self.others[*index].is_decided(self.reference));
-        let next = |index: &usize| (!self.others[*index].leads(self.reference), self.others[*index].rounds);
+        let is_due = |other: &Other| !other.is_decided() && !other.waits(now);
+        let undecided =
+            (0..self.others.len()).filter(|index| !left_out.contains(index) && is_due(&self.others[*index]));
+        let next = |index: &usize| (!self.others[*index].leads(), self.others[*index].rounds);
         let Some(index) = undecided.min_by_key(next) else { return Ok(None) };
         let rival = self.others[index].kernel.clone();
         let accounting = StepAccounting { parts: Vec::new(), ..accounting.clone() };
-        let mut shot = |kernel: &KernelId, again: bool| -> Result<Best, Fault> {
+        let mut shot = |kernel: &KernelId, again: bool| -> Result<Compared, Fault> {
             if !again {
                 rig.select(kernel)?;
             }
             let shot = rig.shot(RIVALRY.shot)?;
-            Ok(Best::of(&analyse(&shot, &accounting, deductions), shot.pings))
+            Ok(Compared::of(&analyse(&shot, &accounting, deductions), shot.pings))
         };
         let shots = [shot(&best, false)?, shot(&rival, false)?, shot(&rival, true)?, shot(&best, false)?];
         let [a, b, c, d] = shots.each_ref().map(|shot| shot.rate);
@@ -262,8 +287,9 @@ impl Rivals {
         let has_clock = *self.has_clock.get_or_insert(shots.iter().any(|shot| shot.has_clock));
         let is_alike = shots.iter().all(|shot| shot.rate <= 0.0 || shot.has_clock == has_clock);
         let is_one_state = one_state(&shots.map(|shot| shot.pings).concat()) && is_alike;
-        let pair = ComparedPair { around: (a.min(d), a.max(d)), rival: b.max(c) };
-        self.compared(index, is_one_state.then_some(pair));
+        let is_known = a > 0.0 && d > 0.0;
+        let pair = ComparedPair { at: now, ratios: [b / a, c / d] };
+        self.compared(index, (is_one_state && is_known).then_some(pair));
         Ok(Some(index))
     }
 
@@ -271,25 +297,21 @@ impl Rivals {
     fn compared(&mut self, index: usize, pair: Option<ComparedPair>) {
         let other = &mut self.others[index];
         other.rounds += 1;
-        if let Some(pair) = pair.filter(|pair| pair.around.1 > 0.0) {
-            self.reference = self.reference.max(pair.around.1);
-            other.pairs.push(pair);
-        }
-        if other.standing(self.reference) != Standing::Better {
+        other.pairs.extend(pair);
+        if other.standing() != Standing::Better {
             return;
         }
-        let ratio = other.ratio(self.reference).unwrap_or(1.0);
+        let ratio = other.ratio().unwrap_or(1.0);
         let against = other.against * ratio;
         self.taken = Some(index);
         // Decided comparisons stay so; the rest begins anew.
         for (at, other) in self.others.iter_mut().enumerate().filter(|(_, other)| other.ended.is_none()) {
-            if at == index || other.is_decided(self.reference) {
-                other.ended = other.ratio(self.reference).map(|ratio| ratio * other.against);
+            if at == index || other.is_decided() {
+                other.ended = other.ratio().map(|ratio| ratio * other.against);
             } else {
                 *other = Other { against, ..Other::of(&other.kernel) };
             }
         }
-        self.reference *= ratio;
     }
 }
 

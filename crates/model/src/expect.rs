@@ -27,32 +27,24 @@ const PREPARE_RESIDENT: f64 = 0.85e9;
 pub struct Rivalry {
     /// Length of a shot: some windows, and several of the millisecond blocks that string instructions need.
     pub shot: Duration,
-    /// A comparison is in a calm moment where the shots before and after the rival's reach this share of the best of
-    /// all.
-    pub calm: f64,
-    /// Comparisons in calm moments that decide.
+    /// Comparisons that decide, where the ratios agree.
     pub rounds: usize,
-    /// Comparisons that decide where calm ones are too few.
-    pub tries: usize,
     /// Comparisons at most.
     pub most: usize,
     /// A rival is better only by more than this share.
     pub better: f64,
-    /// Above this ratio in each of two comparisons it is taken: non-temporal stores of large memory, for one, are twice
+    /// Above this ratio in all pairs of two comparisons it is taken: non-temporal stores of large memory, for one, are twice
     /// as fast.
     pub clear: f64,
     /// Below these ratios it is out after one comparison, after two, and after any more: a single one may be spoiled.
     pub worse: [f64; 3],
 }
 
-/// The rivalry. What decides are the best windows of comparisons in calm moments: where each comparison decided by
-/// itself, a neighbour on the other hardware thread let the same machine take one kernel in one run and another, 7 %
-/// faster, in the next.
+/// The rivalry. Quartiles decide: where each comparison decided by itself, a neighbour on the other hardware thread let
+/// the same machine take one kernel in one run and another, 7 % faster, in the next.
 pub const RIVALRY: Rivalry = Rivalry {
     shot: Duration::from_micros(1200),
-    calm: 0.97,
     rounds: 3,
-    tries: 12,
     most: 20,
     better: 0.03,
     clear: 1.25,

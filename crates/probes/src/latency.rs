@@ -63,7 +63,7 @@ impl Study for LatencyStudy {
         } else {
             self.table(&mut plan)?;
         }
-        self.task.limit(&mut plan, self.task.effort().choose([5.0, 22.0, 180.0]));
+        self.task.limit(&mut plan, self.task.effort().choose([3.5, 14.0, 180.0]));
         plan.later_seconds += denser_seconds(self.task.effort(), &plan.steps);
         self.task.with_steps(plan, "name sizes: --sizes")
     }

@@ -106,10 +106,10 @@ pub(crate) fn headline(effort: Effort, precision: f64) -> StopRule {
     StopRule { precision, allocations, min_visits, max_visits, shot_seconds: VISIT_SECONDS }
 }
 
-/// When a point of a curve is good enough: it shows a shape, the ladder has the numbers. Eight visits are sixty
-/// windows.
+/// When a point of a curve is good enough: it shows a shape, the ladder has the numbers. A few visits place the tiers,
+/// so that the figures soon follow; sizes are read from all of its visits at the end of the run.
 pub(crate) fn curve_point(effort: Effort) -> StopRule {
-    let (allocations, min_visits, max_visits) = effort.choose([(1, 8, 60), (1, 8, 200), (2, 16, 800)]);
+    let (allocations, min_visits, max_visits) = effort.choose([(1, 4, 60), (1, 4, 200), (2, 16, 800)]);
     StopRule { precision: 0.02, allocations, min_visits, max_visits, shot_seconds: VISIT_SECONDS }
 }
 

@@ -29,7 +29,7 @@ pub static PROBE: Probe = Probe {
     id: "survey",
     method: 3,
     subject: Subject::Memory,
-    summary: "Measure every tier: size, latency and bandwidth, in a minute",
+    summary: "Measure every tier: size, latency and bandwidth, in 40 seconds",
     page: include_str!("../../../docs/methods/survey.md"),
     aids: &[Purpose::Curve],
     study: |request, lab| {

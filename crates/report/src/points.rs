@@ -40,6 +40,6 @@ mod tests {
         seen.verdict.bound(Reason::NotSharp { share: 0.01 });
         seen.verdict.bound(Reason::NotReproduced { reached: 1 });
         let about = observed(&seen);
-        assert_eq!((about.grade.as_deref(), about.why.as_str()), (Some("bound"), "not sharp, not reached again"));
+        assert_eq!((about.grade.as_deref(), about.why.as_str()), (Some("bound"), "visits differ, not reached again"));
     }
 }

@@ -54,6 +54,12 @@ impl Middle {
     }
 }
 
+/// The typical value of some visits, without its interval.
+pub(super) fn value(visits: &[VisitValue]) -> Option<f64> {
+    let all = weighted(visits);
+    over_groups(&all, GROUPS.limit(&all))
+}
+
 /// The median visit, and the 10th and the 90th percentile, by the time that each visit speaks for.
 pub(super) fn spread(visits: &[VisitValue]) -> Option<Typical> {
     let mut all = weighted(visits);

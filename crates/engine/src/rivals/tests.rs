@@ -2,9 +2,13 @@ use tiermark_model::testing;
 
 use super::*;
 
-/// A comparison in which the first came to this in its worse shot, 100 in the better, and the rival to that.
-fn pair(worse: f64, rival: f64) -> Option<ComparedPair> {
-    Some(ComparedPair { around: (worse, 100.0), rival })
+/// A comparison at a moment of its own, of which both pairs came to this ratio.
+fn pair(ratio: f64) -> Option<ComparedPair> {
+    pairs(ratio, ratio)
+}
+
+fn pairs(before: f64, after: f64) -> Option<ComparedPair> {
+    Some(ComparedPair { at: 0.0, ratios: [before, after] })
 }
 
 fn rivals(kernels: &[&str]) -> Rivals {
@@ -15,7 +19,7 @@ fn rivals(kernels: &[&str]) -> Rivals {
 /// The chosen kernel after these comparisons, whether more are needed, and whether the rival may be better.
 fn after(pairs: &[Option<ComparedPair>]) -> (String, bool, bool) {
     let mut rivals = rivals(&["b"]);
-    pairs.iter().for_each(|pair| rivals.compared(0, *pair));
+    compare(&mut rivals, 0, pairs);
     (rivals.winner().unwrap().to_string(), rivals.undecided(), rivals.open().is_some())
 }
 
@@ -23,56 +27,75 @@ fn first(more: bool, open: bool) -> (String, bool, bool) {
     ("first".into(), more, open)
 }
 
+/// Comparisons with a rival, two seconds apart.
+fn compare(rivals: &mut Rivals, index: usize, pairs: &[Option<ComparedPair>]) {
+    for (n, pair) in pairs.iter().enumerate() {
+        rivals.compared(index, pair.map(|pair| ComparedPair { at: 2.0 * n as f64, ..pair }));
+    }
+}
+
 #[test]
-fn calm_moments_decide_and_a_spoiled_comparison_does_not() {
-    let (calm, spoiled) = (pair(99.0, 107.0), pair(60.0, 90.0));
+fn pairs_that_agree_decide_and_a_spoiled_one_does_not() {
+    let (better, spoiled) = (pair(1.07), pairs(0.9, 1.5));
     assert_eq!(after(&[]), first(true, true));
-    assert_eq!(after(&[calm]), first(true, true));
-    assert_eq!(after(&[calm, calm]), first(true, true));
-    assert_eq!(after(&[calm, calm, calm]), ("b".into(), false, false));
-    assert_eq!(after(&[spoiled, spoiled, calm, spoiled, calm, calm]), ("b".into(), false, false));
+    assert_eq!(after(&[better]), first(true, true));
+    assert_eq!(after(&[better, better]), first(true, true));
+    assert_eq!(after(&[better, better, better]), ("b".into(), false, false));
+    assert_eq!(after(&[spoiled, better, better, better]), ("b".into(), false, false));
     // Nothing is known of it: the figure may be that of a slower kernel.
     assert_eq!(after(&[None; 40]), first(false, true));
 }
 
 #[test]
 fn a_rival_that_is_far_better_is_taken_soon() {
-    assert_eq!(after(&[pair(99.0, 240.0)]), first(true, true));
-    assert_eq!(after(&[pair(70.0, 240.0), pair(80.0, 230.0)]), ("b".into(), false, false));
-    assert_eq!(after(&[pair(70.0, 240.0), pair(80.0, 99.0)]), first(true, true));
+    assert_eq!(after(&[pair(2.4)]), first(true, true));
+    assert_eq!(after(&[pair(2.4), pair(2.3)]), ("b".into(), false, false));
+    assert_eq!(after(&[pair(2.4), pair(0.99)]), first(true, true));
+}
+
+#[test]
+fn two_moments_are_needed_and_no_comparison_is_made_before_the_second() {
+    let mut rivals = rivals(&["b"]);
+    let at = |at: f64| pair(2.6).map(|pair| ComparedPair { at, ..pair });
+    rivals.compared(0, at(0.0));
+    rivals.compared(0, at(0.3));
+    assert_eq!(rivals.winner().unwrap().to_string(), "first");
+    assert!(rivals.others[0].waits(0.6) && !rivals.others[0].waits(1.1) && rivals.undecided());
+    rivals.compared(0, at(1.1));
+    assert_eq!(rivals.winner().unwrap().to_string(), "b");
 }
 
 #[test]
 fn a_rival_that_is_no_better_is_soon_out() {
-    assert_eq!(after(&[pair(99.0, 49.0)]), first(false, false));
-    assert_eq!(after(&[pair(99.0, 80.0)]), first(true, false));
-    assert_eq!(after(&[pair(99.0, 60.0), pair(99.0, 69.0)]), first(false, false));
+    assert_eq!(after(&[pair(0.49)]), first(false, false));
+    assert_eq!(after(&[pair(0.8)]), first(true, false));
+    assert_eq!(after(&[pair(0.6), pair(0.69)]), first(false, false));
     // One or two may be spoiled.
-    assert_eq!(after(&[pair(99.0, 69.0)]), first(true, false));
-    assert_eq!(after(&[pair(99.0, 80.0), pair(99.0, 84.0)]), first(true, false));
-    assert_eq!(after(&[pair(70.0, 80.0), pair(70.0, 84.0), pair(70.0, 84.0)]), first(false, false));
-    assert_eq!(after(&[pair(99.0, 102.0), pair(99.0, 100.0)]), first(true, false));
-    assert_eq!(after(&[pair(99.0, 102.0), pair(99.0, 100.0), pair(99.0, 101.0)]), first(false, false));
+    assert_eq!(after(&[pair(0.69)]), first(true, false));
+    assert_eq!(after(&[pair(0.8), pair(0.84)]), first(true, false));
+    assert_eq!(after(&[pair(0.8), pair(0.84), pair(0.84)]), first(false, false));
+    assert_eq!(after(&[pair(1.02), pair(1.0)]), first(true, false));
+    assert_eq!(after(&[pair(1.02), pair(1.0), pair(1.01)]), first(false, false));
     // Without a clean window.
-    assert_eq!(after(&[pair(99.0, 0.0)]), first(true, false));
-    assert_eq!(after(&[pair(99.0, 0.0), pair(99.0, 0.0)]), first(false, false));
+    assert_eq!(after(&[pair(0.0)]), first(true, false));
+    assert_eq!(after(&[pair(0.0), pair(0.0)]), first(false, false));
 }
 
 #[test]
-fn where_no_moment_is_calm_many_comparisons_decide() {
-    let noisy = |rival: f64| vec![pair(70.0, rival); 9];
-    assert_eq!(after(&noisy(125.0)), first(true, true));
-    assert_eq!(after(&[noisy(125.0), noisy(125.0)].concat()), ("b".into(), false, false));
-    assert_eq!(after(&[noisy(100.0), noisy(90.0)].concat()), first(false, false));
-    // One lucky window wins nothing.
-    let lucky = |slow: usize| [vec![pair(70.0, 125.0)], vec![pair(70.0, 95.0); slow]].concat();
-    assert_eq!(after(&lucky(RIVALRY.most - 1)), first(false, false));
+fn where_pairs_differ_many_comparisons_decide() {
+    let noisy = |low: f64, high: f64, count: usize| vec![pairs(low, high); count];
+    assert_eq!(after(&noisy(0.95, 1.6, RIVALRY.most - 1)), first(true, true));
+    assert_eq!(after(&noisy(0.95, 1.6, RIVALRY.most)), ("b".into(), false, false));
+    assert_eq!(after(&noisy(0.9, 1.1, RIVALRY.most)), first(false, false));
+    // One lucky pair wins nothing.
+    let lucky = [noisy(1.25, 1.25, 1), noisy(0.98, 1.01, 4)].concat();
+    assert_eq!(after(&lucky), first(false, false));
 }
 
 #[test]
 fn a_rival_without_a_clean_window_has_no_ratio() {
     let mut rivals = rivals(&["b"]);
-    (0..2).for_each(|_| rivals.compared(0, pair(99.0, 0.0)));
+    compare(&mut rivals, 0, &[pair(0.0); 2]);
     let told: Vec<Option<f64>> = rivals.rivals().iter().map(|rival| rival.ratio).collect();
     assert_eq!(told, [Some(1.0), None]);
 }
@@ -98,7 +121,7 @@ fn several_threads_compare_what_one_found_near_and_the_best_of_each_kind() {
     fresh.narrow(&told, &kernels);
     assert_eq!(left(&fresh), ["near", "unknown", "nt"]);
     let mut begun = rivals(&all);
-    begun.compared(0, pair(99.0, 90.0));
+    begun.compared(0, pair(0.9));
     begun.narrow(&told, &kernels);
     assert_eq!(left(&begun), all);
 }
@@ -116,16 +139,15 @@ fn a_few_interrupted_pairs_of_many_are_no_other_state() {
 #[test]
 fn the_rest_is_compared_with_the_one_that_is_taken() {
     let mut rivals = rivals(&["a", "b", "c", "d"]);
-    rivals.compared(1, pair(99.0, 100.0));
-    (0..3).for_each(|_| rivals.compared(3, pair(99.0, 101.0)));
-    (0..3).for_each(|_| rivals.compared(0, pair(99.0, 120.0)));
+    compare(&mut rivals, 1, &[pair(1.0)]);
+    compare(&mut rivals, 3, &[pair(1.01); 3]);
+    compare(&mut rivals, 0, &[pair(1.2); 3]);
     assert_eq!(rivals.winner().unwrap().0.as_ref(), "a");
-    let taken = |rival: f64| Some(ComparedPair { around: (119.0, 120.0), rival });
-    (0..3).for_each(|_| rivals.compared(1, taken(118.8)));
-    rivals.compared(2, taken(59.0));
+    compare(&mut rivals, 1, &[pair(0.99); 3]);
+    compare(&mut rivals, 2, &[pair(0.49)]);
     assert!(!rivals.undecided() && rivals.open().is_none());
     let told: Vec<f64> = rivals.rivals().iter().map(|rival| rival.ratio.unwrap()).collect();
-    for (ratio, expected) in told.iter().zip([1.0, 1.2, 1.188, 0.59, 1.01]) {
+    for (ratio, expected) in told.iter().zip([1.0, 1.2, 1.188, 0.588, 1.01]) {
         assert!((ratio - expected).abs() < 1e-9, "{told:?}");
     }
 }
@@ -137,7 +159,7 @@ fn what_an_earlier_run_or_one_thread_chose_comes_first() {
     assert_eq!(rivals.winner().unwrap().0.as_ref(), "b");
     assert_eq!(rivals.others.iter().map(|other| other.kernel.to_string()).collect::<Vec<_>>(), ["a", "first"]);
     rivals.begin_with(&"unknown".into());
-    rivals.compared(0, pair(99.0, 99.0));
+    rivals.compared(0, pair(1.0));
     rivals.begin_with(&"a".into());
     assert_eq!(rivals.winner().unwrap().0.as_ref(), "b", "comparisons are with it");
 }

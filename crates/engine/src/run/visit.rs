@@ -101,7 +101,7 @@ impl Runner<'_> {
             !host.stopped() && (is_early || compared.is_empty() && rivals.open().is_some())
         };
         while compared.len() < COMPARISONS && is_due(self.host, rivals, &compared) {
-            let Some(rival) = rivals.compare(kept.rig.as_mut(), accounting, deductions, &compared)? else { break };
+            let Some(rival) = rivals.compare(kept.rig.as_mut(), accounting, deductions, now, &compared)? else { break };
             // The rig has another kernel now.
             kept.kernel = None;
             compared.push(rival);

@@ -64,11 +64,7 @@ impl Reason {
                 write!(f, "{} is above the theoretical peak{of}, {}", rate(counted), rate(peak))
             }
             Self::TooFew { windows, visits } => {
-                write!(
-                    f,
-                    "too few visits: {visits}, with {}",
-                    count_of(*windows, "undisturbed window")
-                )
+                write!(f, "too few visits: {visits}, with {}", count_of(*windows, "undisturbed window"))
             }
             Self::NotSharp { share } => {
                 write!(f, "visits differ: {} of them are near one level", percent(*share))

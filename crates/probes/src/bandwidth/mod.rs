@@ -117,7 +117,7 @@ impl Study for BandwidthStudy {
     fn plan(&self) -> Result<Plan, Refusal> {
         let mut plan = Plan { rules: vec![rules::cores_before_siblings()], ..Plan::default() };
         self.fill(&mut plan)?;
-        self.task.limit(&mut plan, self.task.effort().choose([8.0, 32.0, 300.0]));
+        self.task.limit(&mut plan, self.task.effort().choose([5.5, 20.0, 300.0]));
         if self.task.effort() == Effort::Full {
             plan.later_seconds += denser_seconds(self.task.effort(), &plan.steps);
         }

@@ -36,7 +36,11 @@ pub(super) fn key<'a>(survey: &Survey<'a>) -> Page {
     let shared = survey.figures().any(|figure| figure.grade() == Grade::Shared);
     parts.extend(shared.then(|| "shared: the median over the run".to_owned()));
     let best = survey.figures().any(|figure| figure.best().is_some());
-    parts.extend(best.then(|| "best: reached in a tenth of the visits or over a whole pass, shown if over 5 % better".to_owned()));
+    parts.extend(
+        best.then(|| {
+            "best: reached in a tenth of the visits or over a whole pass, shown if over 5 % better".to_owned()
+        }),
+    );
     parts.extend(placed(survey));
     parts.extend(wide(survey));
     let only = only_core(survey.run, &survey.experiments).filter(|_| survey.cores().is_none());

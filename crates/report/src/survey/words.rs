@@ -127,7 +127,9 @@ impl Why {
             Self::InDoubt => "In doubt: a property of the figure could not be proven",
             Self::BelowRecord => "Below this machine's record",
             Self::Contradicted => "Figures that mean the same differ",
-            Self::NotSharp => "Shared: others use the same cache, memory or core, so the figure is the median over the run",
+            Self::NotSharp => {
+                "Shared: others use the same cache, memory or core, so the figure is the median over the run"
+            }
             Self::NotReproduced => "Bounds: measured at too few moments (3 at least 1 s apart needed)",
             Self::NotSettled => "Bounds: not in steady state, the values still changed within visits",
             Self::TooFew => "Bounds: too few visits",

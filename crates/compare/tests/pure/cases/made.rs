@@ -63,6 +63,10 @@ impl Made {
         self
     }
 
+    fn kind(&self) -> ValueKind {
+        if self.is_middle { ValueKind::Typical } else { ValueKind::Capability }
+    }
+
     fn observed(&self, step: &str) -> Observation {
         let worse = if self.metric == Metric::Latency { 1.5 } else { 0.6 };
         let visit = |at: usize| {
@@ -80,6 +84,7 @@ impl Made {
             value: Some(self.value),
             per_cycle: self.ghz.map(per_cycle),
             edge: (!self.is_middle).then_some(edge),
+            kind: self.kind(),
             state: self.state,
             visits,
             ..Observation::new(step, self.labels.clone(), self.metric)
@@ -91,8 +96,7 @@ impl Made {
         let bare = Finding::new(metric, self.labels.clone(), Some(self.value), self.metric.unit());
         let interval = Interval { low: self.value * 0.999, high: self.value * 1.001, level: 0.95 };
         let verdict = Verdict { grade: self.grade, reasons: Vec::new() };
-        let kind = Some(if self.is_middle { ValueKind::Typical } else { ValueKind::Capability });
-        Finding { interval: Some(interval), kind, verdict, evidence: vec![step.to_owned()], ..bare }
+        Finding { interval: Some(interval), kind: Some(self.kind()), verdict, evidence: vec![step.to_owned()], ..bare }
     }
 }
 

@@ -157,6 +157,8 @@ fn points_take_the_kernel_of_the_figure_next_in_size() {
     let rivals = ["read/fast"];
     let point = |id: &str| point(read(id, 64 * MIB, "read/plain", &rivals));
     let figure = read("figure", 256 * MIB, "read/plain", &rivals);
+    // Its first visits see two moments, which a choice needs.
+    let figure = Step { stop: StopRule { min_visits: 600, ..STOP }, ..figure };
     let (observed, _) = seen(&Given(vec![point("before"), figure], vec![point("after")]), 20.0, u64::MAX);
     // A point that was seen before anything was compared keeps its kernel: no visit is lost.
     for (observation, kernel) in observed.iter().zip(["read/plain", "read/fast", "read/fast"]) {
