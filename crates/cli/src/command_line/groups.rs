@@ -53,7 +53,7 @@ pub(crate) fn described() -> Vec<(&'static str, Vec<(String, String)>)> {
 }
 
 /// The one command to start with.
-const START: &str = "Start with `tiermark survey`: it takes a minute and changes no setting.";
+const START: &str = "Start with `tiermark survey`: it takes 40 seconds and changes no setting.";
 
 /// The groups by themselves: what there is, at a glance.
 pub(crate) fn overview() -> String {
