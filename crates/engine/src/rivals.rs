@@ -304,12 +304,13 @@ impl Rivals {
         let ratio = other.ratio().unwrap_or(1.0);
         let against = other.against * ratio;
         self.taken = Some(index);
-        // Decided comparisons stay so; the rest begins anew.
+        // Decided comparisons stay so; the rest goes on with the new reference.
         for (at, other) in self.others.iter_mut().enumerate().filter(|(_, other)| other.ended.is_none()) {
             if at == index || other.is_decided() {
                 other.ended = other.ratio().map(|ratio| ratio * other.against);
             } else {
-                *other = Other { against, ..Other::of(&other.kernel) };
+                other.against = against;
+                other.pairs.iter_mut().flat_map(|pair| &mut pair.ratios).for_each(|of| *of /= ratio);
             }
         }
     }
