@@ -70,6 +70,8 @@ pub(crate) struct Cell {
     passes: Vec<(u32, Option<f64>)>,
     pub(crate) refusal: Option<Refusal>,
     pub(crate) fault: Option<String>,
+    /// Whether it keeps the visits that it has, since no place for another can be had.
+    pub(crate) lost_its_place: bool,
     pub(crate) started: Option<f64>,
     /// When rivals are compared no more: the first stays, unless another has won by then.
     pub(crate) compares_until: f64,
@@ -103,6 +105,7 @@ impl Cell {
             placement: None,
             refusal: None,
             fault: None,
+            lost_its_place: false,
             started: None,
             compares_until: 0.0,
             seconds: 0.0,
@@ -168,7 +171,8 @@ impl Cell {
     pub(crate) fn measured_by(&mut self, kernel: Option<KernelId>) {
         if self.kernel != kernel {
             (self.visits.list, self.blocks_ns, self.moved, self.traffic) = (Vec::new(), Vec::new(), 0, None);
-            (self.disturbance.unsettled_shots, self.disturbance.settle_seconds) = (0, 0.0);
+            (self.disturbance, self.overhead_share) = (Disturbance::default(), 0.0);
+            self.core_hz.clear();
             self.passes.clear();
             self.kernel = kernel;
         }
@@ -253,16 +257,21 @@ impl Cell {
         }
     }
 
+    /// Whether no more visits can be made.
+    fn has_ended(&self) -> bool {
+        self.refusal.is_some() || self.fault.is_some() || self.lost_its_place
+    }
+
     /// Whether the step is measured as well as its stop rule wants, or cannot be.
     pub(crate) fn settled(&self, groups: &Conditions, machine: &Machine, now: f64) -> bool {
         let stop = &self.step.stop;
         let visits = self.visited();
         if let Some(share) = self.moved_share() {
-            let is_over = self.refusal.is_some() || self.fault.is_some();
-            return is_over || (visits >= stop.min_visits && share >= 1.0);
+            return self.has_ended() || (visits >= stop.min_visits && share >= 1.0);
         }
         // Visits in a row see one moment, however many they are.
-        if self.refusal.is_some() || self.fault.is_some() || (visits >= stop.max_visits && self.moments() >= MOMENTS) {
+        let moments = MOMENTS.min(stop.max_visits as usize);
+        if self.has_ended() || (visits >= stop.max_visits && self.moments() >= moments) {
             return true;
         }
         // A point shows a shape with any kernel; a figure waits for the best.

@@ -121,11 +121,10 @@ impl Reading<'_> {
 
     /// Estimates: of the visits as if the cores had run at the clock of the run all the time.
     pub(crate) fn estimate(&self, visits: &Visits) -> Estimate {
-        let lacks_clock = self.is_of_core && self.groups.clock.is_some() && !has_clock(visits);
-        let (at_clock, basis) = match lacks_clock {
-            true => (visits.clone(), Basis::Time),
-            false => self.groups.at_clock(self.is_clocked(), self.metric, visits),
-        };
+        let (at_clock, basis) = self.groups.at_clock(self.is_clocked(), self.metric, visits);
+        // A hardware thread that is busy all the time leaves a run without a clock, and its visits alike.
+        let lacks_clock = self.is_of_core && visits.clocks > 0 && (basis == Basis::Time || !has_clock(visits));
+        let (at_clock, basis) = if lacks_clock { (visits.clone(), Basis::Time) } else { (at_clock, basis) };
         let mut estimate = self.at_one_clock(&at_clock);
         if lacks_clock && estimate.value.is_some() {
             estimate.doubts.push((Grade::Shared, Reason::NoClock));
@@ -191,13 +190,13 @@ impl Reading<'_> {
             doubts.push((Grade::Shared, Reason::NotSharp { share: found.share }));
         }
         // A level is known from the visits that have it, disturbed ones say nothing of it.
-        let is_at_level = |sample: &VisitValue| (sample.value / found.value - 1.0).abs() <= 2.0 * PILE_NEAR;
+        let is_at_level = |sample: &VisitValue| (sample.value / found.value - 1.0).abs() <= found.near;
         let mut counting = samples(chosen.iter().copied(), VALUE, false);
         counting.retain(|sample| !found.piled || is_at_level(sample));
         let Some(middle) = Middle::of(&counting, self.seed) else { return Estimate::default() };
         let value = if found.piled { found.value } else { middle.value };
         let (interval, within) = self.intervals(value, middle.half / IN_HALF / middle.value);
-        let best = (!found.piled).then_some(found.sustained);
+        let best = Some(found.sustained).filter(|best| !found.piled && self.better(*best, value));
         let edge = Some(EdgeSeen { within: Some(within), ..seen });
         let (value, interval) = (Some(value), Some(interval));
         Estimate { value, kind: ValueKind::Capability, interval, best, edge, doubts, ..Estimate::default() }
@@ -210,16 +209,14 @@ impl Reading<'_> {
         let found = if self.has_edge { self.level(chosen) } else { None };
         let mut doubts = Vec::new();
         let moments = moments(chosen);
-        let (first, last) = (seen_visits.first().map_or(0.0, |v| v.at), seen_visits.last().map_or(0.0, |v| v.at));
-        let spans = last - first >= (VISITS - 1) as f64 * APART_SECONDS;
-        if seen_visits.len() < VISITS || !spans {
-            let reached = moments.min(VISITS - 1) as u64;
-            doubts.push((Grade::Bound, Reason::NotReproduced { reached }));
+        if moments < VISITS {
+            doubts.push((Grade::Bound, Reason::NotReproduced { reached: moments as u64 }));
         } else if let Some(found) = &found {
             let is_near = |value: f64| (value / middle.value - 1.0).abs() <= AT_LEVEL;
             let near = seen_visits.iter().filter(|sample| is_near(sample.value)).count();
             let is_level = found.piled && is_near(found.value);
-            let is_narrow = near as f64 >= NARROW * seen_visits.len() as f64;
+            // A level that is better was shown to be possible.
+            let is_narrow = near as f64 >= NARROW * seen_visits.len() as f64 && (is_level || !found.piled);
             // A median that is known worse may lie at the level by chance.
             let is_known = middle.half <= AT_LEVEL * middle.value;
             if !is_known || !(is_level || is_narrow) {
@@ -230,9 +227,10 @@ impl Reading<'_> {
         }
         let (interval, within) = self.intervals(middle.value, middle.half / IN_HALF / middle.value);
         // The number is given at the clock of the run; passes are as they were.
-        let passes = self.passes.map(|passes| passes.best).filter(|best| self.better(*best, middle.value));
-        let sustained = found.as_ref().map(|found| found.sustained);
-        let best = sustained.into_iter().chain(passes).reduce(|a, b| if self.better(b, a) { b } else { a });
+        let passes = self.passes.map(|passes| passes.best);
+        let reached = found.iter().flat_map(|found| [found.sustained, found.value]).chain(passes);
+        let best = reached.filter(|best| self.better(*best, middle.value));
+        let best = best.reduce(|a, b| if self.better(b, a) { b } else { a });
         let edge = found.as_ref().map(|found| EdgeSeen { within: Some(within), ..seen(found, chosen) });
         let kind = ValueKind::Typical;
         let (value, interval) = (Some(middle.value), Some(interval));
@@ -261,7 +259,8 @@ impl Reading<'_> {
         let value = all.reduce(|a, b| if self.better(b, a) { b } else { a });
         let visits = chosen.iter().filter(|visit| !visit.windows.is_empty()).count() as u64;
         let doubts = value.map(|_| (Grade::Bound, Reason::TooFew { windows: 0, visits })).into_iter().collect();
-        Estimate { value, doubts, ..Estimate::default() }
+        let kind = if self.is_of_core && self.has_edge { ValueKind::Capability } else { ValueKind::Typical };
+        Estimate { value, kind, doubts, ..Estimate::default() }
     }
 }
 

@@ -10,10 +10,10 @@ use crate::host::{Fault, Rig};
 
 /// A shot of a comparison.
 struct Compared {
-    /// The mean over the clean windows of its second half, per cycle where the clock is known: 0 if no window was clean.
+    /// The mean over the clean windows of its second half: 0 if no window was clean.
     rate: f64,
-    /// Whether the clock was known.
-    has_clock: bool,
+    /// The same per cycle, over those whose clock is known.
+    per_cycle: Option<f64>,
     /// The pings before and after it.
     pings: [Vec<f64>; 2],
 }
@@ -22,15 +22,12 @@ impl Compared {
     fn of(result: &ShotResult, pings: [Vec<f64>; 2]) -> Self {
         // The first windows may be of lines that the shot before left in nearer caches.
         let steady = &result.windows[result.windows.len() / 2..];
-        let clean = || steady.iter().filter(|window| window.clean);
-        let has_clock = clean().any(|window| mean_clock(window).is_some());
-        let rate = |window: &Window| match has_clock {
-            true => Some(window.value()? / mean_clock(window)?),
-            false => window.value(),
+        let mean = |of: fn(&Window) -> Option<f64>| {
+            let all: Vec<f64> = steady.iter().filter(|window| window.clean).filter_map(of).collect();
+            (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
         };
-        let rates: Vec<f64> = clean().filter_map(rate).collect();
-        let rate = rates.iter().sum::<f64>() / rates.len().max(1) as f64;
-        Self { rate, has_clock, pings }
+        let per_cycle = mean(|window| Some(window.value()? / mean_clock(window)?));
+        Self { rate: mean(Window::value).unwrap_or_default(), per_cycle, pings }
     }
 }
 
@@ -46,8 +43,6 @@ pub(crate) struct Rivals {
     others: Vec<Other>,
     /// The one that is taken, so far.
     taken: Option<usize>,
-    /// Whether comparisons are per cycle, as the first one was.
-    has_clock: Option<bool>,
 }
 
 #[derive(Debug, Clone)]
@@ -282,12 +277,13 @@ impl Rivals {
             Ok(Compared::of(&analyse(&shot, &accounting, deductions), shot.pings))
         };
         let shots = [shot(&best, false)?, shot(&rival, false)?, shot(&rival, true)?, shot(&best, false)?];
-        let [a, b, c, d] = shots.each_ref().map(|shot| shot.rate);
-        // A shot without a clean window says nothing of clocks.
-        let has_clock = *self.has_clock.get_or_insert(shots.iter().any(|shot| shot.has_clock));
-        let is_alike = shots.iter().all(|shot| shot.rate <= 0.0 || shot.has_clock == has_clock);
-        let is_one_state = one_state(&shots.map(|shot| shot.pings).concat()) && is_alike;
-        let is_known = a > 0.0 && d > 0.0;
+        // Per cycle where all four have a clock: in the order A B B A a clock that moves is in both alike, nearly.
+        let has_clock = shots.iter().all(|shot| shot.per_cycle.is_some());
+        let rates = shots.each_ref().map(|shot| shot.per_cycle.filter(|_| has_clock).unwrap_or(shot.rate));
+        // A shot without a clean window was interrupted, and says nothing of its kernel.
+        let is_known = rates.iter().all(|rate| *rate > 0.0);
+        let [a, b, c, d] = rates;
+        let is_one_state = one_state(&shots.map(|shot| shot.pings).concat());
         let pair = ComparedPair { at: now, ratios: [b / a, c / d] };
         self.compared(index, (is_one_state && is_known).then_some(pair));
         Ok(Some(index))

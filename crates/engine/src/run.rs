@@ -264,7 +264,9 @@ impl<'a> Runner<'a> {
 
     /// Whether there was no time for a number that was planned.
     fn lacks_a_number(&self) -> bool {
-        self.cells.iter().any(|cell| cell.visited() == 0 && cell.refusal.is_none() && !cell.step.labels.is_point())
+        let no_time = |refusal: &Refusal| refusal.code == says::codes::no_time_left;
+        let lacks = |cell: &Cell| cell.visited() == 0 && cell.refusal.as_ref().is_none_or(no_time);
+        self.cells.iter().any(|cell| lacks(cell) && !cell.step.labels.is_point())
     }
 
     fn observations(&mut self) -> Vec<Observation> {
@@ -335,7 +337,8 @@ impl<'a> Runner<'a> {
                 let cell = &self.cells[*index];
                 // Memory that figures need is not made again for a point of a curve that was seen.
                 let is_there = !cell.step.labels.is_for(Purpose::Curve) || self.keep.has(self.home(*index));
-                cell.visited() > 0 && is_there && !cell.settled(&self.groups, &self.lab.machine, now)
+                let is_open = cell.visited() > 0 && !cell.settled(&self.groups, &self.lab.machine, now);
+                is_open && is_there && self.fits(*index)
             };
             let open: Vec<usize> = (0..self.cells.len()).filter(is_open).collect();
             let waits = |index: &usize| self.cells[*index].waits(now - self.began);

@@ -62,6 +62,8 @@ pub struct Pile {
     pub piled: bool,
     /// The best tenth of visits had at least this, and at least four visits did.
     pub sustained: f64,
+    /// Half width of the band around the level, as a share of it.
+    pub near: f64,
 }
 
 impl Pile {
@@ -110,6 +112,7 @@ pub fn pile(visits: &[VisitValue], side: Side, near: f64) -> Option<Pile> {
         reached: nearest.map_or(0, |level| level.reached),
         piled: piled.is_some(),
         sustained: value(sustained),
+        near,
     })
 }
 
@@ -224,7 +227,8 @@ impl Rates {
         let surroundings = self.range(at - AROUND * self.near, at + AROUND * self.near);
         let beside = surroundings.iter().filter(|(_, log)| *log > at + self.near).count();
         let faster = self.range((at + AROUND * self.near).next_up(), f64::INFINITY);
-        let agree = |a: &Rate, b: &Rate| (a.0 - b.0).abs() >= APART_SECONDS && (a.1 - b.1).abs() <= CORE * self.near;
+        // Whatever the band: three visits that agree within 0.3 % are a level, seen too seldom.
+        let agree = |a: &Rate, b: &Rate| (a.0 - b.0).abs() >= APART_SECONDS && (a.1 - b.1).abs() <= CORE * PILE_NEAR;
         Level {
             at,
             share: band.len() as f64 / self.list.len() as f64,

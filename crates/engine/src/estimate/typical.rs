@@ -132,17 +132,16 @@ impl Valley {
         let mut sorted = all.to_vec();
         sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         let total = time(&sorted);
-        let widest = sorted.windows(2).enumerate().max_by(|(_, a), (_, b)| {
-            let gap = |pair: &[Weighted]| pair[1].0 / pair[0].0;
-            gap(a).total_cmp(&gap(b))
-        })?;
-        let (at, pair) = widest;
-        let limit = (pair[0].0 * pair[1].0).sqrt();
+        // A visit far from all others leaves a wide stretch too, and is no group.
+        let is_large = |group: &[Weighted]| time(group) >= self.share * total;
+        let gap = |at: &usize| sorted[at + 1].0 / sorted[*at].0;
+        let between_groups = |at: &usize| is_large(&sorted[..=*at]) && is_large(&sorted[at + 1..]);
+        let last = sorted.len().checked_sub(1)?;
+        let at = (0..last).filter(between_groups).max_by(|a, b| gap(a).total_cmp(&gap(b)))?;
         let (low, high) = sorted.split_at(at + 1);
         let (below, above) = (quantile(low, 0.5)?, quantile(high, 0.5)?);
-        let is_large = |group: &[Weighted]| time(group) >= self.share * total;
-        let is_valley = (pair[1].0 / pair[0].0).ln() >= VALLEY * (above / below).ln();
-        (above / below - 1.0 > self.apart && is_large(low) && is_large(high) && is_valley).then_some(limit)
+        let is_valley = gap(&at).ln() >= VALLEY * (above / below).ln();
+        (above / below - 1.0 > self.apart && is_valley).then_some((low[at].0 * high[0].0).sqrt())
     }
 }
 
@@ -179,6 +178,14 @@ mod tests {
         let levels = levels(&seen);
         assert_eq!(levels.len(), 2, "{levels:?}");
         assert!((levels[0].share - 0.3).abs() < 0.02 && levels[1].value == 55.0, "{levels:?}");
+    }
+
+    #[test]
+    fn one_visit_far_from_all_others_hides_no_group() {
+        let states = |index: usize| if index.is_multiple_of(5) { 37.0 } else { 61.0 };
+        let of = |value: &dyn Fn(usize) -> f64| Middle::of(&visits(value), 1).unwrap().value;
+        let (usual, outlying) = (of(&states), of(&|index| if index == 100 { 20.0 } else { states(index) }));
+        assert!((usual - 56.2).abs() < 0.5 && (outlying - usual).abs() < 0.3, "{usual} {outlying}");
     }
 
     #[test]

@@ -163,6 +163,10 @@ impl Runner<'_> {
                 cell.wanted_places = kept.len() as u32;
                 kept.first().copied()
             }
+            Err(_) if cell.visited() > 0 => {
+                cell.lost_its_place = true;
+                None
+            }
             Err(refusal) => {
                 cell.refusal = Some(refusal);
                 None

@@ -69,7 +69,9 @@ impl Reason {
             Self::NotSharp { share } => {
                 write!(f, "visits differ: {} of them are near one level", percent(*share))
             }
-            Self::NoClock => f.write_str("the other hardware thread of the core was busy in most visits"),
+            Self::NoClock => {
+                f.write_str("no core clock in most visits: the other hardware thread was busy, or the core is emulated")
+            }
             Self::NotReproduced { reached: 1 } => {
                 f.write_str("measured at only 1 moment; 3 at least 1 s apart are required")
             }

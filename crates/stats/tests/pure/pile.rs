@@ -116,6 +116,17 @@ fn the_faster_of_two_piles_counts() {
 }
 
 #[test]
+fn a_narrow_band_does_not_trust_what_faster_visits_contradict() {
+    // Three visits, at three moments, agree within 0.3 %: the level, hidden by a neighbour most of the time.
+    let fast = |n: usize| [110.7, 111.0, 111.3].get(n / 15).copied().filter(|_| n % 15 == 4);
+    let seen = visits(57, |n| fast(n).unwrap_or(105.7 * (1.0 + 0.001 * (spread(n) - 0.5))));
+    for near in [PILE_NEAR, PILE_NEAR_OF_CORE] {
+        let found = tiermark_stats::pile(&seen, Side::High, near).unwrap();
+        assert!(!found.piled, "{near}: {found:?}");
+    }
+}
+
+#[test]
 fn fast_visits_by_chance_move_nothing() {
     let lucky = |n: usize| [110.0, 123.0, 139.0].get(n / 9).copied().filter(|_| n % 9 == 4);
     let found = pile(&visits(60, |n| lucky(n).unwrap_or(100.0)), Side::High).unwrap();
