@@ -167,5 +167,9 @@ fn full_groups(left: &Left) {
 /// Whether the machine was too busy for it: it emulates slowly, or keeps a thread from its cpu.
 fn late(observation: &Value) -> bool {
     let code = observation["refusal"]["code"].as_str().unwrap_or_default();
+    let reasons = observation["verdict"]["reasons"].as_array().unwrap();
+    // The same of a partner that was kept away when shots had begun.
+    let mut faults = reasons.iter().filter_map(|reason| reason["fault"].as_str());
     ["no_time_left", "curve_point_skipped", "partner_starved"].contains(&code)
+        || faults.any(|fault| fault.contains("kept its second thread from the cpu"))
 }
