@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How well surveys of one machine agree: runs some, minutes apart, and holds every trusted figure against the others.
+"""How well surveys of one machine agree: runs some, minutes apart, and holds the numbers of each against the others.
 
     benches/surveys.py --runs 10 --every 360            standard surveys
     benches/surveys.py --runs 10 --every 300 --quick
@@ -7,13 +7,14 @@
     benches/surveys.py DOCUMENT...                      documents that are there already
     benches/surveys.py --compare DOCUMENT...            and `compare` on all ordered pairs: which of them fail at 5 %
 
-Prints the share of trusted figures of each survey, how far trusted values of pairs of surveys are apart, and whether
-any trusted value contradicts a bound; then the same as a machine with a record has it, where a figure that falls
-short of what an earlier survey has proven is a bound. Documents are kept in --keep. Estimates are made again by
---binary from the saved windows.
+Prints of each survey how many figures are trusted, shared, bounds or missing; of pairs of surveys how many numbers of L1
+and L2 lie within 1 % (per cycle), how many others within twice the scatter between runs that intervals assume (L3: rates
+2 %, latency 5 %; DRAM 3 %, at random or around the caches 8 %), and how often the interval
+of one holds the number of the other. A pair in different states of the cpus is left out. Documents are kept in --keep.
 """
 
 import argparse
+import collections
 import dataclasses
 import itertools
 import json
@@ -26,7 +27,11 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-reference = None
+# Pairs of L1 and L2 have to be this close; others within so many times the scatter between runs that is assumed.
+CORE = 0.01
+SCATTERS = 2.0
+# Half-widths of the assumed scatter, as crates/engine/src/estimate/between_runs.rs has them.
+CACHE_RATE, CACHE_LATENCY, MEMORY, LEVELS = 0.01, 0.025, 0.015, 0.04
 
 
 def arguments():
@@ -44,15 +49,10 @@ def arguments():
 
 def survey(args, path, beside):
     command = [args.binary, "survey", "--force", "--no-save", "--no-record", "-q", f"--json={path}"]
-    other = (
-        subprocess.Popen(shlex.split(args.beside), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        if beside
-        else None
-    )
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    other = subprocess.Popen(shlex.split(args.beside), **quiet) if beside else None
     try:
-        subprocess.run(
-            command + (["--quick"] if args.quick else []), stdout=subprocess.DEVNULL, check=False, timeout=300
-        )
+        subprocess.run(command + (["--quick"] if args.quick else []), **quiet, check=False, timeout=300)
     finally:
         if other:
             other.terminate()
@@ -61,138 +61,111 @@ def survey(args, path, beside):
 
 @dataclasses.dataclass
 class Figure:
+    tier: str
     value: float | None
+    low: float
+    high: float
     grade: str
-    is_time: bool
     state: str
-    proven: bool
-    low: float | None = None
-    high: float | None = None
+    kernel: str
+    is_time: bool
 
-    def short_of(self, other, share):
-        """Whether it is worse than another by more than a share."""
-        ratio = self.value / other.value if self.is_time else other.value / self.value
-        return ratio > 1 + share
+    @property
+    def is_of_core(self):
+        return self.tier in ("L1", "L2")
+
+    @property
+    def scatter(self):
+        """The scatter between runs that is assumed."""
+        if "nt" in self.kernel or self.tier.endswith("random"):
+            return LEVELS
+        if self.tier.startswith("L"):
+            return CACHE_LATENCY if self.is_time else CACHE_RATE
+        return MEMORY
+
+    @property
+    def limit(self):
+        return CORE if self.is_of_core else SCATTERS * self.scatter
 
 
-def figures(args, path):
-    """The ladder of a survey by name, as if the cores had run at the clock of the first survey."""
-    global reference
-    command = [args.binary, "show", str(path), "--reanalyse", "--json"]
-    document = json.loads(subprocess.run(command, capture_output=True, check=False, timeout=120).stdout)
-    found = {}
-    for experiment in document["experiments"]:
-        clock = [finding["value"] for finding in experiment["findings"] if finding["metric"] == "core.clock"]
-        for seen in experiment["observations"]:
-            labels = seen["labels"]
-            if labels.get("purpose") != "ladder" or labels.get("data") == "zeros":
-                continue
-            what = labels.get("op") or "latency"
-            page = labels.get("page") if labels["tier"].endswith("random") else None
-            name = " ".join(str(word) for word in (labels["tier"], what, labels.get("span"), page) if word)
-            verdict, state = seen["verdict"], seen.get("state") or {}
-            reasons = {reason["reason"] for reason in verdict["reasons"]}
-            proven = verdict["grade"] in ("trusted", "bound") and not reasons & {"too_few", "not_reproduced"}
-            # What follows the core's clock is held against each other at one clock: of L1 and L2 that is per cycle.
-            value, interval = seen["value"], seen.get("interval") or {}
-            reference = reference or (clock[0] if clock else None)
-            slower = (clock[0] / reference) ** (seen.get("clock_slope") or 0.0) if clock else 1.0
-            scale = slower if seen["metric"] == "latency" else 1.0 / slower
-            ends = [
-                end * scale if end is not None else None for end in (value, interval.get("low"), interval.get("high"))
-            ]
-            found[name] = Figure(
-                ends[0], verdict["grade"], seen["metric"] == "latency", state.get("kind", ""), proven, *ends[1:]
-            )
+def figures(path):
+    """The ladder of a survey by name; L1 and L2 per cycle where the clock is known."""
+    document, found = json.loads(path.read_text()), {}
+    seen = (seen for experiment in document["experiments"] for seen in experiment["observations"])
+    for one in seen:
+        labels, value = one["labels"], one["value"]
+        if labels.get("purpose") != "ladder":
+            continue
+        names = (labels["tier"], labels.get("op") or "latency", labels.get("span"), labels.get("data"))
+        page = labels.get("page") if labels["tier"].endswith("random") else None
+        interval, cycles = one.get("interval") or {}, one.get("per_cycle") or {}
+        scale = cycles["value"] / value if value and cycles.get("value") else 1.0
+        ends = [scale * (end or 0.0) for end in (interval.get("low", value), interval.get("high", value))]
+        found[" ".join(str(word) for word in (*names, page) if word)] = Figure(
+            labels["tier"],
+            scale * value if value else None,
+            *ends,
+            one["verdict"]["grade"] if value else "missing",
+            (one.get("state") or {}).get("kind", ""),
+            labels.get("kernel", ""),
+            one["metric"] == "latency",
+        )
     return found
 
 
-def with_record(runs):
-    """The same surveys in their order, each held against the best that earlier ones have proven."""
-    best, held = {}, []
+def share(part):
+    part = list(part)
+    return f"{sum(part) / len(part):.1%} of {len(part)}" if part else "none"
+
+
+def show_grades(runs):
     for label, run in runs:
-        now = {}
-        for name, figure in run.items():
-            known = best.get(name)
-            short = known and figure.value is not None and figure.short_of(known, 0.03)
-            now[name] = dataclasses.replace(figure, grade="bound") if short and figure.grade == "trusted" else figure
-            if figure.proven and figure.value is not None and (not known or known.short_of(figure, 0)):
-                best[name] = figure
-        held.append((label, now))
-    return held
+        grades = collections.Counter(figure.grade for figure in run.values())
+        core = [figure.grade == "trusted" for figure in run.values() if figure.is_of_core]
+        print(f"{label:<20} {sum(core)} of {len(core)} of L1 and L2 trusted; all {len(run)}: ", end="")
+        print(", ".join(f"{count} {grade}" for grade, count in grades.most_common()))
 
 
-def apart(a, b):
-    return max(a, b) / min(a, b) - 1
-
-
-def show(runs):
-    shares = []
-    for label, run in runs:
-        trusted = sum(figure.grade == "trusted" for figure in run.values())
-        lost = sum(figure.value is None for figure in run.values())
-        shares.append(trusted / max(len(run), 1))
-        print(f"{label:<28} {trusted:>3} of {len(run)} trusted, {lost} withheld")
-    inner = [[f.grade == "trusted" for name, f in run.items() if name[:2] in ("L1", "L2")] for _, run in runs]
-    print("trusted of L1 and L2:", *(f"{sum(grades)}/{len(grades)}" for grades in inner))
-    halves = [
-        (f.high - f.low) / 2 / f.value
-        for _, run in runs
-        for f in run.values()
-        if f.grade == "trusted" and f.low is not None
-    ]
-    if halves:
-        print(f"half-width of trusted figures: median {statistics.median(halves):.1%}, widest {max(halves):.1%}")
-    print(f"share of trusted figures: median {statistics.median(shares):.0%}, worst {min(shares):.0%}")
-    distances, elsewhere, against, overlaps = [], 0, [], []
+def show_pairs(runs):
+    core, others, held, far = [], [], [], []
+    kernels = collections.defaultdict(set)
     for (label_a, one), (label_b, other) in itertools.combinations(runs, 2):
         for name in one.keys() & other.keys():
             a, b = one[name], other[name]
-            if a.value is None or b.value is None:
+            numbers = a.grade in ("trusted", "shared") and b.grade in ("trusted", "shared")
+            if not numbers or (a.state and b.state and a.state != b.state):
                 continue
-            # Cpus on one cache and on two are two conditions, and the report says which.
-            apart_in_state = bool(a.state and b.state and a.state != b.state)
-            if a.grade == b.grade == "trusted":
-                if apart_in_state:
-                    elsewhere += 1
-                else:
-                    distances.append((apart(a.value, b.value), name, label_a, label_b))
-                    overlaps.append(a.low <= b.high and b.low <= a.high)
-            elif {a.grade, b.grade} == {"trusted", "bound"}:
-                trusted, bound = (a, b) if a.grade == "trusted" else (b, a)
-                # A rate is at least its bound, a time at most.
-                if trusted.short_of(bound, 0.02):
-                    against.append((apart(a.value, b.value), name, label_a, label_b, apart_in_state))
-    if distances:
-        print(f"95 % intervals of pairs of trusted values that overlap: {sum(overlaps) / len(overlaps):.1%}")
-        for limit in (0.02, 0.04, 0.05):
-            share = sum(distance <= limit for distance, *_ in distances) / len(distances)
-            print(
-                f"pairs of trusted values within {limit:.0%}: {share:.1%} of {len(distances)} ({elsewhere} more in "
-                f"different states)"
-            )
-        print(
-            "furthest apart:",
-            *(f"{d:.1%} {name} ({a}, {b})" for d, name, a, b in sorted(distances, reverse=True)[:6]),
-            sep="\n  ",
-        )
-    print(
-        f"trusted values that contradict a bound by more than 2 %: {len(against)}, "
-        f"{sum(case[-1] for case in against)} of them in different states"
-    )
-    for short, name, a, b, in_states in sorted(against, reverse=True)[:6]:
-        print(f"  {short:.1%} {name} ({a}, {b}){' in different states' if in_states else ''}")
+            kernels[name] |= {a.kernel, b.kernel}
+            apart = max(a.value, b.value) / min(a.value, b.value) - 1
+            is_near = apart <= max(a.limit, b.limit)
+            (core if a.is_of_core else others).append(is_near)
+            held += [a.low <= b.value <= a.high, b.low <= a.value <= b.high]
+            if not is_near:
+                far.append((apart / max(a.limit, b.limit), apart, name, label_a, label_b))
+    print(f"pairs of L1 and L2 within {CORE:.0%}: {share(core)}")
+    print(f"other pairs within twice the assumed scatter: {share(others)}")
+    print(f"the interval of one holds the number of the other: {share(held)}")
+    names = collections.Counter(name for *_, name, _, _ in far)
+    print("further apart:", ", ".join(f"{name} ({count})" for name, count in names.most_common(12)) or "none")
+    for _, apart, name, a, b in sorted(far, reverse=True)[:6]:
+        print(f"  {apart:.1%} {name} ({a}, {b})")
+    chosen = [f"{name}: {', '.join(sorted(all_))}" for name, all_ in sorted(kernels.items()) if len(all_) > 1]
+    print("kernels that differ:", "; ".join(chosen) or "none")
 
 
-def show_both(runs):
-    show(runs)
-    print("\nWith the record of the surveys before each:")
-    show(with_record(runs))
+def show_scatter(runs):
+    """Half the range of each number, as a share of its middle."""
+    names = sorted({name for _, run in runs for name in run})
+    for name in names:
+        values = [run[name].value for _, run in runs if name in run and run[name].value]
+        if len(values) > 1:
+            middle = statistics.median(values)
+            print(f"  {name:<32} {middle:>12.4g}  ±{(max(values) - min(values)) / 2 / middle:.1%}  {len(values)} runs")
 
 
 def show_alarms(args):
     """How often `compare` finds an unchanged machine worse by more than 5 %, and in what."""
-    alarms, unclear, pairs, names = 0, 0, 0, {}
+    alarms, unclear, pairs, names = 0, 0, 0, collections.Counter()
     for one, other in itertools.permutations(args.documents, 2):
         command = [args.binary, "compare", one, other, "--fail-over", "5%", "--json"]
         found = subprocess.run(command, capture_output=True, check=False, timeout=120)
@@ -203,17 +176,22 @@ def show_alarms(args):
             for figure in json.loads(found.stdout)["others"][0]["figures"]:
                 if figure["verdict"] == "worse":
                     labels = figure["labels"]
-                    name = " ".join(labels[key] for key in ("tier", "op", "span", "page") if labels.get(key))
-                    names[name] = names.get(name, 0) + 1
+                    names[" ".join(labels[key] for key in ("tier", "op", "span", "page") if labels.get(key))] += 1
     print(f"compare at 5 %: {alarms} of {pairs} ordered pairs have an alarm, {unclear} have no verdict")
-    for name, times in sorted(names.items(), key=lambda item: -item[1])[:10]:
+    for name, times in names.most_common(10):
         print(f"  {times:>3} x {name}")
+
+
+def show(runs):
+    show_grades(runs)
+    show_pairs(runs)
+    show_scatter(runs)
 
 
 def main():
     args = arguments()
     if args.documents:
-        show_both([(pathlib.Path(path).stem, figures(args, path)) for path in args.documents])
+        show([(pathlib.Path(path).stem, figures(pathlib.Path(path))) for path in args.documents])
         if args.compare:
             show_alarms(args)
         return
@@ -226,11 +204,11 @@ def main():
         label = f"{index:02} {time.strftime('%H:%M')}{' beside' if beside else ''}"
         path = keep / f"{label.replace(' ', '-').replace(':', '')}.json"
         survey(args, path, beside)
-        runs.append((label, figures(args, path)))
+        runs.append((label, figures(path)))
         print(f"{label}: done in {time.monotonic() - began:.0f} s", file=sys.stderr)
         if index + 1 < args.runs:
             time.sleep(max(0.0, args.every - (time.monotonic() - began)))
-    show_both(runs)
+    show(runs)
 
 
 if __name__ == "__main__":
