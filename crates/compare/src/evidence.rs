@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{Observation, ValueKind, Visit, Window};
+use tiermark_model::{Interval, Observation, ValueKind, Visit, Window};
 use tiermark_stats::{Between, mad, student_two_sided};
 
 use crate::figures::counted;
@@ -28,6 +28,15 @@ pub(crate) fn between(number: &Number<'_>, part: f64) -> Option<Between> {
         None => (number.finding.value?, of_run.or(number.finding.interval)?),
     };
     Some(Between { value: value * part, low: interval.low.min(value) * part, high: interval.high.max(value) * part })
+}
+
+/// The scatter between runs that the interval of a number contains beside that of its run, on logarithms; `None` of what
+/// was derived from several steps.
+pub(crate) fn between_runs(number: &Number<'_>) -> Option<f64> {
+    let seen = number.seen?;
+    let half = |of: Interval| (of.high / of.low).ln() / 2.0 / Z;
+    let (whole, own) = (half(seen.interval?), half(seen.edge?.within?));
+    Some((whole.powi(2) - own.powi(2)).sqrt()).filter(|sd| *sd > 0.0)
 }
 
 /// The geometric mean of values of several runs, with its interval.

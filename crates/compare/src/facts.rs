@@ -53,12 +53,20 @@ pub(crate) fn facts(run: &Run) -> Vec<FactValue> {
         (Fact::Mitigations, mitigations(system)),
         (Fact::Governor, system.governor.clone()),
         (Fact::Idle, system.idle.as_ref().map(idle)),
+        (Fact::Tick, tick(run)),
         (Fact::Thp, system.thp_mode().map(str::to_owned)),
         (Fact::ThpDefrag, system.thp_defrag.clone()),
         (Fact::NumaBalancing, count(system.numa_balancing)),
         (Fact::Ksm, count(system.ksm)),
         (Fact::Clocksource, system.clocksource.clone()),
     ]
+}
+
+/// How often the kernel's timer interrupts cpus.
+fn tick(run: &Run) -> Option<String> {
+    let rate = format!("{:.0} a second", run.bench.clock.tick_hz?);
+    let tickless = &run.machine.system.tickless_cpus;
+    Some(if tickless.is_empty() { rate } else { format!("{rate}, none on cpus {tickless}") })
 }
 
 fn version(tool: &Tool) -> String {

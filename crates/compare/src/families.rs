@@ -12,16 +12,19 @@ use crate::{LEVEL, Rules};
 
 /// The noise of each family that has a tested number.
 pub(crate) fn noises(pairs: &[ComparedPair], scatters: &Scatters) -> BTreeMap<Family, Noise> {
-    let mut offsets: BTreeMap<Family, Vec<f64>> = BTreeMap::new();
-    for (family, own) in pairs.iter().filter_map(ComparedPair::offsets) {
-        offsets.entry(family.clone()).or_default().extend(own);
+    let mut seen: BTreeMap<Family, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
+    for (family, own, between_runs) in pairs.iter().filter_map(ComparedPair::offsets) {
+        let (offsets, scatter) = seen.entry(family.clone()).or_default();
+        offsets.extend(own);
+        scatter.extend(between_runs);
     }
-    let noise = |(family, offsets): (Family, Vec<f64>)| {
-        let scatter = scatters.of(&family);
+    let noise = |(family, (offsets, assumed)): (Family, (Vec<f64>, Vec<f64>))| {
+        let mean_square = assumed.iter().map(|sd| sd * sd).sum::<f64>() / assumed.len() as f64;
+        let scatter = scatters.of(&family).before_any_run(Some(mean_square.sqrt()).filter(|sd| *sd > 0.0));
         let places = if scatter.runs == 0 { between_places(&offsets).powi(2) } else { 0.0 };
         (family, Noise { scatter, places })
     };
-    offsets.into_iter().map(noise).collect()
+    seen.into_iter().map(noise).collect()
 }
 
 /// The mean of a family's differences.

@@ -32,6 +32,8 @@ struct Test {
     /// How many runs the first value is the mean of.
     runs: usize,
     places: Places,
+    /// The scatter between runs that the intervals of both contain, where both say it.
+    between_runs: Option<f64>,
     /// The only change that the numbers can show; `None` where both are trusted.
     only: Option<ChangeVerdict>,
 }
@@ -97,9 +99,9 @@ impl ComparedPair {
         self
     }
 
-    /// The family of a tested number, and how its allocations differ.
-    pub(crate) fn offsets(&self) -> Option<(&Family, &[f64])> {
-        self.test.as_ref().map(|test| (&test.family, test.places.offsets.as_slice()))
+    /// The family of a tested number, how its allocations differ, and the scatter between runs in its intervals.
+    pub(crate) fn offsets(&self) -> Option<(&Family, &[f64], Option<f64>)> {
+        self.test.as_ref().map(|test| (&test.family, test.places.offsets.as_slice(), test.between_runs))
     }
 
     /// The family that it counts for, and whether less is better; `None` of bounds.
@@ -112,9 +114,10 @@ impl ComparedPair {
     pub(crate) fn weighed(&self, noises: &BTreeMap<Family, Noise>) -> Option<Weighed> {
         let test = self.test.as_ref()?;
         let noise = noises.get(&test.family)?;
+        let scatter = noise.scatter.before_any_run(test.between_runs);
         let of_places = test.places.known + test.places.of_edges * noise.places;
         let own = evidence::variance(test.ratio) + if noise.scatter.runs == 0 { of_places } else { 0.0 };
-        evidence::weighed(test.ratio.value.ln(), own, 1.0 + 1.0 / test.runs as f64, 1, noise.scatter)
+        evidence::weighed(test.ratio.value.ln(), own, 1.0 + 1.0 / test.runs as f64, 1, scatter)
     }
 
     /// The figure with its verdict, by the p-value that counts for all numbers.
@@ -268,5 +271,7 @@ fn test(a: &Number<'_>, mean: Option<(Between, usize)>, b: &Number<'_>, less_is_
     let family = Family::of(&b.finding.metric, labels, cycles.is_some());
     let is_of_family = !family.tier.is_empty() && !labels.is_point();
     let places = Places::of(a, b, less_is_better);
-    Ok(Test { family, is_of_family, ratio, runs, places, only })
+    let assumed = evidence::between_runs(a).zip(evidence::between_runs(b));
+    let between_runs = assumed.map(|(a, b)| a.hypot(b) / std::f64::consts::SQRT_2);
+    Ok(Test { family, is_of_family, ratio, runs, places, between_runs, only })
 }

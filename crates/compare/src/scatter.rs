@@ -99,6 +99,15 @@ impl Scatter {
         MACHINE
     }
 
+    /// The same with this standard deviation of one number, before any run of the machine is known: what the intervals
+    /// of its numbers assume, and not less than on a quiet machine.
+    #[must_use]
+    pub(crate) fn before_any_run(self, of_one: Option<f64>) -> Self {
+        let wanted = of_one.filter(|_| self.runs == 0).map(|sd| sd.max(MACHINE.of_one()));
+        let factor = wanted.map_or(1.0, |sd| sd / self.of_one());
+        Self { common: factor * self.common, own: factor * self.own, ..self }
+    }
+
     /// Variance of the mean of so many numbers of a run.
     #[must_use]
     pub fn variance(&self, numbers: usize) -> f64 {

@@ -69,6 +69,35 @@ impl Estimate {
     }
 }
 
+impl Estimate {
+    /// The same with the number of threads that have nothing in common: the sum of theirs.
+    fn with_sum_of(self, threads: &[Estimate], cores: usize) -> Self {
+        let sum = |of: &dyn Fn(&Estimate) -> Option<f64>| threads.iter().map(of).sum::<Option<f64>>();
+        let interval = |of: &dyn Fn(&Estimate) -> Option<Interval>| {
+            let [low, high] = [|i: Interval| i.low, |i: Interval| i.high].map(|end| sum(&|one| of(one).map(end)));
+            Some(Interval { low: low?, high: high?, level: LEVEL })
+        };
+        let edges = || threads.iter().filter_map(|one| one.edge);
+        let edge = EdgeSeen {
+            share: edges().map(|edge| edge.share).fold(1.0, f64::min),
+            windows: edges().map(|edge| edge.windows).min().unwrap_or_default(),
+            visits: edges().map(|edge| edge.visits).min().unwrap_or_default(),
+            reached: edges().map(|edge| edge.reached).min().unwrap_or_default(),
+            within: interval(&|one| one.edge?.within),
+        };
+        let per_cycle = sum(&|one| Some(one.per_cycle?.value));
+        Self {
+            value: sum(&|one| one.value),
+            interval: interval(&|one| one.interval),
+            per_cycle: per_cycle.map(|sum| PerCycle { value: sum / cores.max(1) as f64, unit: Unit::BytesPerCycle }),
+            edge: Some(edge),
+            best: None,
+            doubts: Vec::new(),
+            ..self
+        }
+    }
+}
+
 /// How the visits of a step are read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reading<'a> {
@@ -120,7 +149,24 @@ impl Reading<'_> {
     }
 
     /// Estimates: of the visits as if the cores had run at the clock of the run all the time.
+    ///
+    /// Threads in caches of their own cores disturb each other in nothing. Where all of them together are hardly ever
+    /// without other work beside them, each reaches its level at moments of its own, and the number is their sum.
     pub(crate) fn estimate(&self, visits: &Visits) -> Estimate {
+        let whole = self.of_visits(visits);
+        if visits.threads < 2 || whole.kind != ValueKind::Capability || whole.doubts.is_empty() {
+            return whole;
+        }
+        let one = Reading { cores: 1, ..*self };
+        let of_thread = |thread| {
+            let estimate = one.of_visits(&visits_of(visits, thread));
+            (estimate.value.is_some() && estimate.doubts.is_empty()).then_some(estimate)
+        };
+        let threads: Option<Vec<Estimate>> = (0..usize::from(visits.threads)).map(of_thread).collect();
+        threads.map_or_else(|| whole.clone(), |threads| whole.clone().with_sum_of(&threads, self.cores))
+    }
+
+    fn of_visits(&self, visits: &Visits) -> Estimate {
         let (at_clock, basis) = self.groups.at_clock(self.is_clocked(), self.metric, visits);
         // A hardware thread that is busy all the time leaves a run without a clock, and its visits alike.
         let lacks_clock = self.is_of_core && visits.clocks > 0 && (basis == Basis::Time || !has_clock(visits));
@@ -225,7 +271,12 @@ impl Reading<'_> {
         } else if middle.half / middle.value > SCATTERED.max(self.stop.precision) {
             doubts.push((Grade::Shared, Reason::Scattered { half_width: middle.half / middle.value }));
         }
-        let (interval, within) = self.intervals(middle.value, middle.half / IN_HALF / middle.value);
+        // Points of curves are compared with others of their run.
+        let is_of_runs = self.between_runs > 0.0;
+        let moments = typical::between_moments(&seen_visits).filter(|_| is_of_runs).unwrap_or_default();
+        let between_runs = self.between_runs.max(moments);
+        let one = Reading { between_runs, ..*self };
+        let (interval, within) = one.intervals(middle.value, middle.half / IN_HALF / middle.value);
         // The number is given at the clock of the run; passes are as they were.
         let passes = self.passes.map(|passes| passes.best);
         let reached = found.iter().flat_map(|found| [found.sustained, found.value]).chain(passes);
@@ -276,6 +327,19 @@ fn seen(found: &Pile, chosen: &[&Visit]) -> EdgeSeen {
         reached: found.reached as u64,
         within: None,
     }
+}
+
+/// What one of several threads did in the visits.
+fn visits_of(visits: &Visits, thread: usize) -> Visits {
+    let column = 1 + usize::from(visits.parts) + thread;
+    let window = |window: &Window| Window {
+        clean: window.clean,
+        values: vec![window.values.get(column).copied().flatten()],
+        clocks: window.clocks.get(thread).map(|clock| vec![*clock]).unwrap_or_default(),
+    };
+    let visit = |visit: &Visit| Visit { windows: visit.windows.iter().map(window).collect(), ..visit.clone() };
+    let clocks = u8::from(thread < usize::from(visits.clocks));
+    Visits { parts: 0, threads: 0, clocks, list: visits.list.iter().map(visit).collect() }
 }
 
 /// Whether enough visits have a clock.

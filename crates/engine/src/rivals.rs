@@ -8,6 +8,10 @@ use crate::analyse::{Deductions, ShotResult, analyse};
 use crate::clock::mean_clock;
 use crate::host::{Fault, Rig};
 
+/// How far both shots of a kernel may be apart where only their core matters, on logarithms: undisturbed ones differ by
+/// 0.3 %, and what disturbs them is work on the other hardware thread, which comes and goes within a comparison.
+const ALIKE: f64 = 0.02;
+
 /// A shot of a comparison.
 struct Compared {
     /// The mean over the clean windows of its second half: 0 if no window was clean.
@@ -283,7 +287,8 @@ impl Rivals {
         // A shot without a clean window was interrupted, and says nothing of its kernel.
         let is_known = rates.iter().all(|rate| *rate > 0.0);
         let [a, b, c, d] = rates;
-        let is_one_state = one_state(&shots.map(|shot| shot.pings).concat());
+        let is_alike = !accounting.is_of_core || [a / d, b / c].iter().all(|ratio| ratio.ln().abs() <= ALIKE);
+        let is_one_state = is_alike && one_state(&shots.map(|shot| shot.pings).concat());
         let pair = ComparedPair { at: now, ratios: [b / a, c / d] };
         self.compared(index, (is_one_state && is_known).then_some(pair));
         Ok(Some(index))

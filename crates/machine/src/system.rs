@@ -73,6 +73,7 @@ pub(crate) fn read(reader: &Reader<'_>, live: &LiveFacts, cpu: &CpuModel, board:
         governor: cpufreq::governor(reader, online),
         clock_limit: cpufreq::clock_limit(reader, online),
         smt_control: reader.word(&format!("{CPU_DIR}/smt/control")),
+        tickless_cpus: tickless(reader),
         clocksource: reader.word(&format!("{CLOCK_DIR}/current_clocksource")),
         clocksources,
         load1: load1(reader),
@@ -80,6 +81,12 @@ pub(crate) fn read(reader: &Reader<'_>, live: &LiveFacts, cpu: &CpuModel, board:
         mitigations: mitigations(reader),
         idle: idle(reader, online),
     }
+}
+
+/// Cpus without a timer tick. Where there are none, kernels print nothing, "(null)" or a byte 0.
+fn tickless(reader: &Reader<'_>) -> IdSet {
+    let list = reader.word("sys/devices/system/cpu/nohz_full");
+    list.and_then(|list| list.parse().ok()).unwrap_or_default()
 }
 
 fn product(board: &Identity) -> Option<String> {

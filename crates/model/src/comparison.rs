@@ -331,6 +331,8 @@ facts! {
     Governor = "governor",
     /// Driver, governor and states of idle cpus.
     Idle = "idle states",
+    /// Timer ticks of the kernel, and cpus without them.
+    Tick = "timer ticks",
     /// Transparent huge pages.
     Thp = "THP",
     /// Work done for a transparent huge page.

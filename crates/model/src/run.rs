@@ -144,6 +144,9 @@ pub struct ClockInfo {
     pub resolution_ns: f64,
     /// How the rate was found, and how far it agrees with the system's raw clock.
     pub how: String,
+    /// Timer ticks of the kernel a second, on cpus that have them; `None` where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tick_hz: Option<f64>,
 }
 
 /// The cost of measuring itself, measured at the start of the run.

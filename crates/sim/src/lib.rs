@@ -173,6 +173,7 @@ impl SimHost {
             hz: 1e9,
             resolution_ns: 1.0,
             how: "a model, not a measurement".into(),
+            tick_hz: None,
         };
         let overheads =
             Overheads { stamp_ns: STAMP_NS, gate_ns: Some(500.0), loop_ns: Some(2.0), core_hz: Some(CORE_HZ) };

@@ -48,7 +48,7 @@ pub use rank_interval::{BEYOND, QuantileRanks, normal_beyond, quantile_ranks};
 pub use rng::{Rng, split_mix};
 pub use share::share_interval;
 pub use sign::sign_test;
-pub use spread::{Spread, spread};
+pub use spread::{Spread, robust_sigma, spread};
 pub use student::{student_quantile, student_two_sided};
 pub use transition::{Bend, Sample, Transition, bend, transition};
 pub use trend::{MannKendall, mann_kendall, theil_sen};

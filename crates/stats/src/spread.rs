@@ -49,7 +49,8 @@ fn within(groups: &[&[f64]]) -> Option<f64> {
 }
 
 /// Standard deviation of a normal sample from its MAD; `None` for fewer than two values.
-fn robust_sigma(values: &[f64]) -> Option<f64> {
+#[must_use]
+pub fn robust_sigma(values: &[f64]) -> Option<f64> {
     /// Croux & Rousseeuw's factors for n = 2 to 9; n/(n − 0.8) from 10 on.
     const SMALL: [f64; 8] = [1.196, 1.495, 1.363, 1.206, 1.200, 1.140, 1.129, 1.107];
     let n = values.len();

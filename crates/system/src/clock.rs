@@ -82,7 +82,13 @@ impl Clock {
     }
 
     fn described(self, source: &str, how: String) -> (Self, ClockInfo) {
-        let info = ClockInfo { source: source.to_owned(), hz: self.hz, resolution_ns: self.resolution_ns(), how };
+        let info = ClockInfo {
+            source: source.to_owned(),
+            hz: self.hz,
+            resolution_ns: self.resolution_ns(),
+            how,
+            tick_hz: tick_hz(),
+        };
         (self, info)
     }
 
@@ -154,6 +160,13 @@ fn counter_refused(cpu: &CpuModel, system: &System) -> Option<String> {
         return Some("the kernel does not offer the time stamp counter as a clock source".to_owned());
     }
     None
+}
+
+/// Timer ticks of the kernel a second: the steps of its coarse clock. `None` where it says none.
+fn tick_hz() -> Option<f64> {
+    let step = rustix::time::clock_getres(rustix::time::ClockId::MonotonicCoarse);
+    let ns = step.tv_sec as f64 * 1e9 + step.tv_nsec as f64;
+    (ns >= 1e5).then(|| (1e9 / ns).round())
 }
 
 /// Reads both clocks at one moment: of several tries the one with the least time between its two stamps.

@@ -165,3 +165,51 @@ fn the_interval_has_the_scatter_between_runs() {
     let (within, whole) = half(0.025);
     assert!((whole - within.hypot(IN_HALF * 0.025)).abs() < 1e-4, "{within} {whole}");
 }
+
+#[test]
+fn threads_that_share_nothing_reach_their_levels_at_moments_of_their_own() {
+    let groups = Conditions::default();
+    let reading =
+        Reading { is_of_core: true, cores: 2, sharing: Sharing::Nothing, ..reading(Metric::Bandwidth, &groups) };
+    // Each core is alone in a quarter of the visits, both at once in three of them.
+    let mut rng = Rng::new(5);
+    let mut list = visits(48, 0.5, |_| 0.0);
+    for visit in &mut list {
+        let mut thread = |level: f64| {
+            let lost = if rng.unit() < 0.25 { 0.0 } else { 0.1 + 0.3 * rng.unit() };
+            Some(level * (1.0 - lost) * (1.0 + 0.0005 * rng.normal()))
+        };
+        let threads = [thread(118.0), thread(116.0)];
+        let both = threads.iter().copied().sum();
+        visit.windows.iter_mut().for_each(|window| window.values = vec![both, threads[0], threads[1]]);
+    }
+    assert_eq!(grades(&reading.estimate(&of(list.clone()))), [Grade::Shared], "together");
+    let found = reading.estimate(&Visits { threads: 2, ..of(list.clone()) });
+    assert_eq!(grades(&found), [], "{found:?}");
+    assert!((found.value.unwrap() / 234.0 - 1.0).abs() < 0.002, "{found:?}");
+    let Interval { low, high, .. } = found.interval.unwrap();
+    assert!(low < 234.0 && high > 234.0 && high / low < 1.01, "{found:?}");
+    // One core that is never alone: the number is what both got.
+    for visit in &mut list {
+        let busy = 80.0 + 27.0 * rng.unit();
+        let both = visit.windows[0].values[1].map(|first| first + busy);
+        visit.windows.iter_mut().for_each(|window| (window.values[0], window.values[2]) = (both, Some(busy)));
+    }
+    assert_eq!(grades(&reading.estimate(&Visits { threads: 2, ..of(list) })), [Grade::Shared]);
+}
+
+#[test]
+fn what_others_use_scatters_between_runs_as_between_the_moments_of_one() {
+    let groups = Conditions::default();
+    let reading = Reading { between_runs: 0.01, ..reading(Metric::Bandwidth, &groups) };
+    let half = |reading: Reading<'_>, deviation: f64| {
+        let moments = noise(40, deviation, 7);
+        let found = reading.estimate(&of(visits(200, 0.2, |index| 30.0 * moments[index / 5])));
+        let Interval { low, high, .. } = found.interval.unwrap();
+        (high - low) / 2.0 / found.value.unwrap()
+    };
+    let (calm, busy) = (half(reading, 0.002), half(reading, 0.05));
+    assert!((0.019..0.021).contains(&calm) && (0.07..0.14).contains(&busy), "{calm} {busy}");
+    // A point of a curve is compared with others of its run.
+    assert!(half(Reading { between_runs: 0.0, ..reading }, 0.05) < 0.03);
+}

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use tiermark_model::{Mode, Typical};
-use tiermark_stats::{APART_SECONDS, Rng, VisitValue, student_quantile};
+use tiermark_stats::{APART_SECONDS, Rng, VisitValue, robust_sigma, student_quantile};
 
 /// Resamples of the bootstrap: a standard deviation is then known to 5 % (Davison & Hinkley 1997, §2.5.2).
 const RESAMPLES: usize = 200;
@@ -143,6 +143,21 @@ impl Valley {
         let is_valley = gap(&at).ln() >= VALLEY * (above / below).ln();
         (above / below - 1.0 > self.apart && is_valley).then_some((low[at].0 * high[0].0).sqrt())
     }
+}
+
+/// The standard deviation between the moments of a run, as a share of the value: from their MAD, so that a few seconds
+/// beside something else do not decide it. `None` of fewer than two.
+///
+/// What others use scatters between runs about as much as between the seconds of one, since others come and go over
+/// hours as they do over seconds. Ten surveys of a Zen 4 guest within 8 minutes, 18 figures of L3 and memory: with it the
+/// interval of one run holds the number of another in 91 % of the pairs, without it in 75 %.
+pub(super) fn between_moments(visits: &[VisitValue]) -> Option<f64> {
+    let mean = |moment: Range<usize>| {
+        let count = moment.len() as f64;
+        visits[moment].iter().map(|visit| visit.value.ln()).sum::<f64>() / count
+    };
+    let means: Vec<f64> = moments(visits).into_iter().map(mean).collect();
+    robust_sigma(&means)
 }
 
 /// The visits of each moment: of as many seconds as separate two.

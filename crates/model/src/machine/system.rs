@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::IdSet;
 use crate::units::{MIB, total};
 
 /// Settings of the system that affect measurements.
@@ -61,6 +62,9 @@ pub struct System {
     pub clock_limit: Option<ClockLimit>,
     /// SMT control (`on`, `off`, `forceoff`, `notsupported`, `notimplemented`).
     pub smt_control: Option<String>,
+    /// Cpus without a timer tick while one program runs on them (nohz_full).
+    #[serde(default, skip_serializing_if = "IdSet::is_empty")]
+    pub tickless_cpus: IdSet,
     /// Current clocksource.
     pub clocksource: Option<String>,
     /// Clock sources available.

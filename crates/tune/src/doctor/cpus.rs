@@ -2,7 +2,7 @@
 
 use tiermark_machine::HealthCounts;
 use tiermark_model::messages::health as says;
-use tiermark_model::{Affected, IdSet, Machine, count_of};
+use tiermark_model::{Affected, Machine, count_of};
 
 use super::{Check, CheckInput, CheckResult};
 
@@ -158,11 +158,10 @@ fn isolated(input: &CheckInput<'_>) -> CheckResult {
 }
 
 fn tickless(input: &CheckInput<'_>) -> CheckResult {
-    // Without such cpus, kernels print nothing, "(null)" or a byte 0.
-    let list = input.root.word(&format!("{CPU}/nohz_full")).and_then(|list| list.parse::<IdSet>().ok());
-    match list.filter(|cpus| !cpus.is_empty()) {
-        None => CheckResult::ok("none"),
-        Some(cpus) => CheckResult::note(cpus.to_string(), format!("measure on them with --cpus {cpus}")),
+    let cpus = &input.machine.system.tickless_cpus;
+    match cpus.is_empty() {
+        true => CheckResult::ok("none"),
+        false => CheckResult::note(cpus.to_string(), format!("measure on them with --cpus {cpus}")),
     }
 }
 

@@ -185,6 +185,7 @@ fn bench() -> Bench {
             hz: 2.1e9,
             resolution_ns: 9.5,
             how: "against CLOCK_MONOTONIC_RAW over 50 ms".into(),
+            tick_hz: None,
         },
         overheads: Overheads { stamp_ns: 11.9, gate_ns: Some(900.0), loop_ns: Some(3.2), core_hz: Some(3.5e9) },
         idle_traffic: None,

@@ -55,7 +55,13 @@ pub(crate) fn run_of(machine: Machine, title: &str, observations: Vec<Observatio
         labels: RunLabels::new(),
         machine,
         bench: Bench {
-            clock: ClockInfo { source: "tsc".into(), hz: 2.1e9, resolution_ns: 9.5, how: "calibrated".into() },
+            clock: ClockInfo {
+                source: "tsc".into(),
+                hz: 2.1e9,
+                resolution_ns: 9.5,
+                how: "calibrated".into(),
+                tick_hz: None,
+            },
             overheads: Overheads { stamp_ns: 11.9, gate_ns: Some(900.0), loop_ns: Some(3.2), core_hz: Some(3.5e9) },
             ..Bench::default()
         },
