@@ -241,7 +241,10 @@ impl Reading<'_> {
         counting.retain(|sample| !found.piled || is_at_level(sample));
         let Some(middle) = Middle::of(&counting, self.seed) else { return Estimate::default() };
         let value = if found.piled { found.value } else { middle.value };
-        let (interval, within) = self.intervals(value, middle.half / IN_HALF / middle.value);
+        let (interval, within) = match found.piled {
+            true => self.intervals(value, middle.half / IN_HALF / middle.value),
+            false => self.intervals_beside(&counting, middle),
+        };
         let best = Some(found.sustained).filter(|best| !found.piled && self.better(*best, value));
         let edge = Some(EdgeSeen { within: Some(within), ..seen });
         let (value, interval) = (Some(value), Some(interval));
@@ -271,12 +274,7 @@ impl Reading<'_> {
         } else if middle.half / middle.value > SCATTERED.max(self.stop.precision) {
             doubts.push((Grade::Shared, Reason::Scattered { half_width: middle.half / middle.value }));
         }
-        // Points of curves are compared with others of their run.
-        let is_of_runs = self.between_runs > 0.0;
-        let moments = typical::between_moments(&seen_visits).filter(|_| is_of_runs).unwrap_or_default();
-        let between_runs = self.between_runs.max(moments);
-        let one = Reading { between_runs, ..*self };
-        let (interval, within) = one.intervals(middle.value, middle.half / IN_HALF / middle.value);
+        let (interval, within) = self.intervals_beside(&seen_visits, middle);
         // The number is given at the clock of the run; passes are as they were.
         let passes = self.passes.map(|passes| passes.best);
         let reached = found.iter().flat_map(|found| [found.sustained, found.value]).chain(passes);
@@ -294,6 +292,14 @@ impl Reading<'_> {
         let around = |half: f64| Interval { low: (value - half).max(0.0), high: value + half, level: LEVEL };
         let half = IN_HALF * value;
         (around(half * se.hypot(self.between_runs)), around(half * se))
+    }
+
+    /// The same of what was measured beside others, who come and go between runs as between the moments of one.
+    fn intervals_beside(&self, visits: &[VisitValue], middle: Middle) -> (Interval, Interval) {
+        // Points of curves are compared with others of their run.
+        let moments = typical::between_moments(visits).filter(|_| self.between_runs > 0.0).unwrap_or_default();
+        let one = Reading { between_runs: self.between_runs.max(moments), ..*self };
+        one.intervals(middle.value, middle.half / IN_HALF / middle.value)
     }
 
     /// The level that the visits pile up at. In a core's own caches it may be one of few visits that agree closely.
