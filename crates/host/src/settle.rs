@@ -35,8 +35,9 @@ const TRANSLATION_PASSES: usize = 3;
 const ACCESSES_BEHIND: usize = 512;
 /// Cycles of a chase after its lines were read in order: a pass in another order leaves other lines in the second level,
 /// and where others use the last one, lines that are used once in 1 ms are evicted more often than lines that were just
-/// read three times in 0.1 ms (4 MiB on a Zen 4 guest: 4 % within a visit).
-const CYCLES: usize = 2;
+/// read three times in 0.1 ms. Over 4 MiB beside busy neighbours (Zen 4) the latency rose by 10 % within a visit that
+/// began after two cycles of 1 ms.
+const CYCLES: usize = 8;
 /// Accesses between two looks at the clock, and the time of these accesses at most, ns.
 const PIECE: usize = 4_096;
 const ACCESSES_NS: f64 = 8e6;
