@@ -16,7 +16,7 @@ pub(crate) fn run(prepared: Prepared, lab: &Lab, simulated: Option<&str>, args: 
     let (plans, missing) = prepared.admitted(lab);
     let plan_of =
         |(request, plan): &(Request, Plan)| json!({ "request": request, "plan": plan, "simulated": simulated });
-    let values = args.result.json.is_some().then(|| plans.iter().map(plan_of).collect::<Vec<_>>());
+    let values = args.result.document().is_some().then(|| plans.iter().map(plan_of).collect::<Vec<_>>());
     let (left, nothing): (Vec<_>, Vec<_>) = plans.into_iter().partition(|(_, plan)| !plan.steps.is_empty());
     match values {
         Some(values) => output::print(&output::json(&values)?)?,

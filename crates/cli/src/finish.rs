@@ -48,7 +48,7 @@ pub(crate) fn finish(
         explain_nothing(run, stopped_by);
     }
     // A full disk loses the file, not the report: failures are reported after it.
-    let mut to_stdout = [&result.json, &result.jsonl].into_iter().any(|place| place.as_deref() == Some("-"));
+    let mut to_stdout = [result.document(), result.jsonl.as_deref()].contains(&Some("-"));
     to_stdout |= sinks.exports.iter().any(|(place, _)| matches!(place, Destination::Stdout));
     let mut unwritten = vec![
         lines.and_then(|lines| lines.end(run)),

@@ -100,7 +100,7 @@ pub(crate) fn conduct<'a>(job: &Job<'a>, report: bool) -> Result<Ended, Failure>
         tell(format_args!("tiermark: this run takes about {rounded:#}; --max-time shortens it"));
     }
     // Files are opened before anything is measured: a name that cannot be written must not cost a run.
-    let document = result.json.as_deref().map(Destination::open).transpose()?;
+    let document = result.document().map(Destination::open).transpose()?;
     let opened = |export: &Export<'a>| Destination::open(export.place).map(|place| (place, *export));
     let exports = exports.iter().map(opened).collect::<Result<Vec<_>, Failure>>()?;
     let (mut late, is_quiet) = (None, result.quiet || result.no_progress);
@@ -191,7 +191,7 @@ fn too_slow(source: CounterSourceId) -> Failure {
 /// Refuses outputs that would get into each other's way.
 fn one_to_stdout(args: &RunArgs, exports: &[Export<'_>]) -> Result<(), Failure> {
     let result = &args.result;
-    let own = [("json", result.json.as_deref()), ("jsonl", result.jsonl.as_deref())];
+    let own = [("json", result.document()), ("jsonl", result.jsonl.as_deref())];
     let others = exports.iter().map(|export| (export.layout.option, Some(export.place)));
     let to_stdout = own.into_iter().chain(others).filter(|(_, place)| *place == Some("-"));
     let to_stdout: Vec<String> = to_stdout.map(|(option, _)| format!("--{option}")).collect();
@@ -201,7 +201,7 @@ fn one_to_stdout(args: &RunArgs, exports: &[Export<'_>]) -> Result<(), Failure> 
             "{options} would all write to standard output; give all but one a file: --json=FILE"
         )));
     }
-    if args.place.control.dry_run && result.json.as_deref().is_some_and(|file| file != "-") {
+    if args.place.control.dry_run && result.document().is_some_and(|file| file != "-") {
         return Err(Failure::usage("a plan is printed, not saved: use --json=- --dry-run"));
     }
     Ok(())
@@ -257,7 +257,7 @@ fn head(job: &Job<'_>, seed: u64, labels: RunLabels, late: Option<Warning>) -> H
 
 /// Sets up all sinks of a run.
 fn listeners(args: &RunArgs, store: &Store, begun: &Begun<'_>, stop: &Stop) -> Result<Listeners, Failure> {
-    let mut listeners = Listeners::default();
+    let mut listeners = Listeners { keeps_blocks: args.result.keeps_blocks(), ..Listeners::default() };
     if let Some(place) = &args.result.jsonl {
         let mut lines = EventLines::open(place, stop.flag())?;
         lines.head(begun.run());

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tiermark_engine::{Event, Sink};
 use tiermark_history::{Journal, Record};
 use tiermark_model::{
-    EVENTS_SCHEMA, Experiment, Labels, Observation, Run, RunEvent, Step, Unit, format_gbs, format_ns,
+    BlockTimes, EVENTS_SCHEMA, Experiment, Labels, Observation, Run, RunEvent, Step, Unit, format_gbs, format_ns,
 };
 
 use tiermark_session::Revision;
@@ -24,6 +24,8 @@ pub(crate) struct Listeners {
     pub(crate) lines: Option<EventLines>,
     pub(crate) progress: Option<Progress>,
     pub(crate) talk: Option<Talk>,
+    /// Whether the document is to have the time of each block.
+    pub(crate) keeps_blocks: bool,
 }
 
 impl Sink for Listeners {
@@ -37,6 +39,10 @@ impl Sink for Listeners {
         for sink in sinks.into_iter().flatten() {
             sink.event(event);
         }
+    }
+
+    fn keeps_blocks(&self) -> bool {
+        self.keeps_blocks
     }
 }
 
@@ -100,7 +106,12 @@ impl EventLines {
     /// What changed of an experiment at the end of the run.
     pub(crate) fn revised(&mut self, run: &Run, Revision { experiment, observations }: &Revision) {
         let revised = &run.experiments[*experiment];
-        let observations = observations.iter().map(|number| &revised.observations[*number]).collect();
+        let without_blocks = |number: &usize| Observation {
+            block_times: BlockTimes::default(),
+            ..revised.observations[*number].clone()
+        };
+        let observations: Vec<Observation> = observations.iter().map(without_blocks).collect();
+        let observations = observations.iter().collect();
         self.line(&RunEvent::Revised { experiment: *experiment as u64, observations, findings: &revised.findings });
     }
 

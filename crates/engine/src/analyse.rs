@@ -9,10 +9,11 @@
 mod account;
 mod blocks;
 mod clocks;
+mod summary;
 mod track;
 mod value;
 
-use tiermark_model::{Disturbance, Metric, THREADS_KEPT, Window};
+use tiermark_model::{Blocks, Disturbance, Metric, THREADS_KEPT, Window};
 
 use crate::accounting::{Gauge, StepAccounting, Work};
 use crate::host::{Shot, ThreadShot};
@@ -29,6 +30,8 @@ pub struct ShotResult {
     /// Its windows: the value (ns per access, or bytes per second, stamp cost subtracted), each named part, and, of two
     /// to eight threads, each thread.
     pub windows: Vec<Window>,
+    /// What the blocks of each thread came to whose work the value counts.
+    pub blocks: Vec<Blocks>,
     /// Its part of the step's disturbance account.
     pub disturbance: Disturbance,
     /// ns per access of every block as the clock gave it, gaps included, the stamp not subtracted (latency only).
@@ -96,6 +99,8 @@ pub fn analyse(shot: &Shot, accounting: &StepAccounting, deductions: Deductions<
     track::choose_blocks(&mut by_thread, accounting.is_of_core, deductions.interruptions);
     let tracks: Vec<&Track<'_>> = by_thread.iter().flatten().collect();
     account::gaps(&tracks, &mut result.disturbance);
+    let counted_tracks: Vec<&Track<'_>> = members.iter().filter_map(|index| by_thread[*index].as_ref()).collect();
+    result.blocks = summary::of(&counted_tracks, stamp_ns);
     result.overhead_share = tracks.iter().map(|t| stamp_ns / t.median_block).fold(0.0, f64::max);
     if accounting.metric == Metric::Latency {
         result.blocks_ns = counted().flat_map(|t| durations(t).map(|d| (d / t.per_block) as f32)).collect();

@@ -6,11 +6,13 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use tiermark_model::{
-    Disturbance, KernelId, Labels, Machine, Passes, PlacementProof, Refusal, Step, StepTraffic, Visit, Visits,
+    BlockTimes, Disturbance, KernelId, Labels, Machine, Passes, PlacementProof, Refusal, Step, StepTraffic, Visit,
+    Visits,
 };
 
 use crate::accounting::{StepAccounting, Work};
 use crate::analyse::{ShotResult, merge};
+use crate::host::ThreadShot;
 use crate::passes;
 use crate::rivals::Rivals;
 use crate::states::Conditions;
@@ -49,6 +51,8 @@ pub(crate) struct Cell {
     /// Allocations it was visited on.
     allocations: BTreeSet<u32>,
     visits: Visits,
+    /// The time of each block of its visits, where the document is to have them.
+    pub(crate) block_times: BlockTimes,
     /// Useful bytes that the threads whose work the value counts have moved.
     moved: u64,
     /// What memory and links carried during its shots.
@@ -86,6 +90,7 @@ impl Cell {
         let members = accounting.members().len();
         Self {
             visits: Visits::new(accounting.parts.len(), members),
+            block_times: BlockTimes::default(),
             moved: 0,
             traffic: None,
             rivals: Rivals::of(&step),
@@ -156,6 +161,7 @@ impl Cell {
     /// Takes over the visits of a step that does the same on the same memory.
     pub(crate) fn inherit(&mut self, other: &Self) {
         self.visits = other.visits.clone();
+        self.block_times.clone_from(&other.block_times);
         self.disturbance = other.disturbance.clone();
         self.blocks_ns.clone_from(&other.blocks_ns);
         (self.stamp_per_access, self.quantum) = (other.stamp_per_access, other.quantum);
@@ -172,6 +178,7 @@ impl Cell {
         if self.kernel != kernel {
             (self.visits.list, self.blocks_ns, self.moved, self.traffic) = (Vec::new(), Vec::new(), 0, None);
             (self.disturbance, self.overhead_share) = (Disturbance::default(), 0.0);
+            self.block_times = BlockTimes::default();
             self.core_hz.clear();
             self.passes.clear();
             self.kernel = kernel;
@@ -222,7 +229,14 @@ impl Cell {
             let counted = StepTraffic { useful: shot.streamed, ..counted };
             self.traffic.get_or_insert_default().add(&counted);
         }
-        self.visits.push(Visit { at, allocation, before, after, windows: shot.windows });
+        self.visits.push(Visit { at, allocation, before, after, windows: shot.windows, blocks: shot.blocks });
+    }
+
+    /// Keeps the times of the blocks of the visit that was added last.
+    pub(crate) fn keep_blocks(&mut self, threads: &[ThreadShot]) {
+        let members = self.accounting.members();
+        let stamps = members.iter().filter_map(|index| Some(threads.get(*index)?.stamps_ns.as_slice()));
+        self.block_times.push(&stamps.collect::<Vec<_>>());
     }
 
     /// Share of the bytes after which the step ends that are moved; `None` where no number of bytes ends it.

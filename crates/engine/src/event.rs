@@ -52,6 +52,11 @@ pub enum Event<'a> {
 pub trait Sink {
     /// Takes an event. Must be quick: it is called between shots.
     fn event(&mut self, event: &Event<'_>);
+
+    /// Whether it wants the time of each block in the results of an experiment.
+    fn keeps_blocks(&self) -> bool {
+        false
+    }
 }
 
 /// Listens to nothing.

@@ -73,11 +73,14 @@ impl PlannedExperiment {
         let mut run = Runner::new((&request, method), &plan, host, record, sink);
         run.measure(&mut plan, study.as_ref());
         let (observations, interruptions) = (run.observations(), run.interruptions.of_cpus());
+        // They are no part of events: they may be most of a document, and the journal has each step several times.
+        let block_times: Vec<_> = run.cells.iter_mut().map(|cell| std::mem::take(&mut cell.block_times)).collect();
         let mut experiment = Experiment { observations, interruptions, ..Experiment::new(request, method, plan) };
         record.hold(&mut experiment);
         experiment.observations.iter().for_each(|seen| run.report(seen));
-        let experiment = conclude(study.as_ref(), experiment);
+        let mut experiment = conclude(study.as_ref(), experiment);
         sink.event(&Event::ExperimentDone { experiment: &experiment });
+        experiment.observations.iter_mut().zip(block_times).for_each(|(seen, times)| seen.block_times = times);
         experiment
     }
 }
@@ -169,6 +172,8 @@ struct Runner<'a> {
     reported: Vec<f64>,
     groups: Conditions,
     interruptions: Interruptions,
+    /// Whether the document is to have the time of each block.
+    keeps_blocks: bool,
     began: f64,
     deadline: f64,
     /// Visits made, to all cells.
@@ -194,6 +199,7 @@ impl<'a> Runner<'a> {
             host,
             record,
             probe: (request.probe.clone(), method),
+            keeps_blocks: sink.keeps_blocks(),
             sink,
             cells: Vec::new(),
             keep: Keep::default(),

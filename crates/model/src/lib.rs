@@ -137,7 +137,9 @@ pub use units::{
     format_time, parse_size, total,
 };
 pub use verdict::{Grade, Verdict};
-pub use visits::{CoreClock, Encoded, THREADS_KEPT, Visit, Visits, VisitsError, Window, kept};
+pub use visits::{
+    BlockTimes, BlockValues, Blocks, CoreClock, Encoded, THREADS_KEPT, Visit, Visits, VisitsError, Window, kept,
+};
 pub use watch::{
     CountedAs, WATCH_RECORDING_SCHEMA, WATCH_SCHEMA, WatchActive, WatchAlert, WatchAlertChange, WatchBest, WatchCell,
     WatchCost, WatchCpu, WatchFigure, WatchGroup, WatchGroupKind, WatchGroupUse, WatchHead, WatchKind, WatchLife,

@@ -14,7 +14,7 @@ use crate::traffic::StepTraffic;
 use crate::units::RateUnit;
 use crate::units::{Metric, Unit};
 use crate::verdict::Verdict;
-use crate::visits::Visits;
+use crate::visits::{BlockTimes, Visits};
 
 /// An interval around a value.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -95,9 +95,12 @@ pub struct Observation {
     pub spread_within: Option<f64>,
     /// Relative spread between the medians of allocations (scaled MAD over median): places that differ.
     pub spread_between: Option<f64>,
-    /// All visits with their windows.
+    /// All visits with their windows, and what the blocks of each came to.
     #[serde(default, skip_serializing_if = "Visits::is_empty")]
     pub visits: Visits,
+    /// The time of each block; only with `--json=full`.
+    #[serde(default, skip_serializing_if = "BlockTimes::is_empty")]
+    pub block_times: BlockTimes,
     /// Useful bytes that its threads moved in all visits; `None` of accesses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved: Option<u64>,
@@ -168,6 +171,7 @@ impl Observation {
             spread_within: None,
             spread_between: None,
             visits: Visits::default(),
+            block_times: BlockTimes::default(),
             moved: None,
             traffic: None,
             allocations: 0,

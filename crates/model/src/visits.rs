@@ -1,10 +1,15 @@
-//! The windows of a step, kept compactly, so that every estimate can be made again from a saved run.
+//! The windows of a step, kept compactly, so that every estimate can be made again from a saved run; and what its
+//! blocks came to.
+
+mod blocks;
 
 use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
+
+pub use blocks::{BlockTimes, BlockValues, Blocks};
 
 /// Step of the logarithms in which values are kept: 0.002 % of a value.
 const STEP: f64 = 2e-5;
@@ -40,6 +45,8 @@ pub struct Visit {
     pub after: Vec<f64>,
     /// Its windows, in order.
     pub windows: Vec<Window>,
+    /// The blocks of each counted thread (of more than [`THREADS_KEPT`], of all together); empty where none were seen.
+    pub blocks: Vec<Blocks>,
 }
 
 /// A window of a visit: a piece of the shot common to all threads.
@@ -106,6 +113,13 @@ pub struct Encoded {
     /// v, 0xffff where it is missing. A clock h in Hz is 2 bytes: 2 * (round(ln(h / 1e9) / 0.0002) + 16384), plus 1 if
     /// it moved during the window; 0xffff where it is missing.
     pub base64: String,
+    /// Base64 of the blocks of each visit: how many threads (1 byte), and for each of them the number of its blocks,
+    /// that of those left out, the share of its time that these took and the share of the others' time that was
+    /// subtracted, both in units of 0.0001; then the mean of the others as a value v, and unless that is missing their
+    /// median, 10th and 90th percentile as threads' values by v. Numbers and shares are 7 bits a byte, the lowest first;
+    /// the highest bit of a byte says that another one follows.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub blocks: String,
 }
 
 /// A value as it comes back from a document: within 0.001 % of itself.
@@ -182,6 +196,8 @@ impl Visits {
             window.clocks.resize(usize::from(self.clocks), None);
             window.clocks.iter_mut().for_each(|clock| *clock = decode_clock(encode_clock(*clock)));
         }
+        visit.blocks.truncate(usize::from(u8::MAX));
+        visit.blocks.iter_mut().for_each(|blocks| *blocks = blocks.kept());
         self.list.push(visit);
     }
 
@@ -235,13 +251,26 @@ impl Visits {
         }
         out
     }
+
+    /// The blocks of the visits; nothing if none has any.
+    fn bytes_of_blocks(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        if self.list.iter().all(|visit| visit.blocks.is_empty()) {
+            return out;
+        }
+        for visit in &self.list {
+            out.push(visit.blocks.len() as u8);
+            visit.blocks.iter().for_each(|blocks| blocks.put(&mut out));
+        }
+        out
+    }
 }
 
 impl From<Visits> for Encoded {
     fn from(visits: Visits) -> Self {
         let Visits { parts, threads, clocks, .. } = visits;
-        let base64 = STANDARD.encode(visits.bytes());
-        Self { count: visits.list.len() as u64, parts, threads, clocks, base64 }
+        let (base64, blocks) = (STANDARD.encode(visits.bytes()), STANDARD.encode(visits.bytes_of_blocks()));
+        Self { count: visits.list.len() as u64, parts, threads, clocks, base64, blocks }
     }
 }
 
@@ -249,9 +278,13 @@ impl From<Visits> for Encoded {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VisitsError(&'static str);
 
+const NOT_BASE64: VisitsError = VisitsError("they are not base64");
+const CUT_SHORT: VisitsError = VisitsError("they are cut short");
+const OTHER_NUMBER: VisitsError = VisitsError("their number is another");
+
 impl fmt::Display for VisitsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the windows of a step cannot be read: {}", self.0)
+        write!(f, "the visits of a step cannot be read: {}", self.0)
     }
 }
 
@@ -259,11 +292,18 @@ impl TryFrom<Encoded> for Visits {
     type Error = VisitsError;
 
     fn try_from(encoded: Encoded) -> Result<Self, VisitsError> {
-        Self::decoded(&encoded, true)
+        let mut visits = Self::decoded(&encoded, true)?;
+        let bytes = STANDARD.decode(&encoded.blocks).map_err(|_| NOT_BASE64)?;
+        let mut reader = Reader { bytes: &bytes, has_windows: true };
+        for visit in visits.list.iter_mut().filter(|_| !bytes.is_empty()) {
+            let [threads] = reader.take().ok_or(CUT_SHORT)?;
+            visit.blocks = (0..threads).map(|_| reader.blocks()).collect::<Option<_>>().ok_or(CUT_SHORT)?;
+        }
+        if reader.bytes.is_empty() { Ok(visits) } else { Err(OTHER_NUMBER) }
     }
 }
 
-/// Visits without their windows, which are most of a document: the round trips around them.
+/// Visits without their windows and blocks, which are most of a document: the round trips around them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(try_from = "Encoded")]
 pub(crate) struct RoundTrips(pub(crate) Visits);
@@ -278,17 +318,17 @@ impl TryFrom<Encoded> for RoundTrips {
 
 impl Visits {
     fn decoded(encoded: &Encoded, has_windows: bool) -> Result<Self, VisitsError> {
-        let bytes = STANDARD.decode(&encoded.base64).map_err(|_| VisitsError("they are not base64"))?;
+        let bytes = STANDARD.decode(&encoded.base64).map_err(|_| NOT_BASE64)?;
         let Encoded { parts, threads, clocks, .. } = *encoded;
         let mut visits = Self { parts, threads, clocks, list: Vec::new() };
         let columns = [1 + usize::from(parts), usize::from(threads), usize::from(clocks)];
         let mut reader = Reader { bytes: &bytes, has_windows };
         while !reader.bytes.is_empty() {
-            let visit = reader.visit(columns).ok_or(VisitsError("they are cut short"))?;
+            let visit = reader.visit(columns).ok_or(CUT_SHORT)?;
             visits.list.push(visit);
         }
         if visits.list.len() as u64 != encoded.count {
-            return Err(VisitsError("their number is another"));
+            return Err(OTHER_NUMBER);
         }
         Ok(visits)
     }
@@ -329,7 +369,7 @@ impl Reader<'_> {
         if !self.has_windows {
             let bytes = windows.div_ceil(8) + windows * (3 * exact + 2 * threads + 2 * clocks);
             self.bytes = self.bytes.get(bytes..)?;
-            return Some(Visit { at, allocation, before, after, windows: Vec::new() });
+            return Some(Visit { at, allocation, before, after, ..Visit::default() });
         }
         let flags = (0..windows.div_ceil(8)).map(|_| self.take().map(|[byte]| byte)).collect::<Option<Vec<u8>>>()?;
         let mut list = Vec::new();
@@ -342,94 +382,9 @@ impl Reader<'_> {
             let clocks = (0..clocks).map(clock).collect::<Option<Vec<_>>>()?;
             list.push(Window { clean: flags[at / 8] >> (at % 8) & 1 == 1, values, clocks });
         }
-        Some(Visit { at, allocation, before, after, windows: list })
+        Some(Visit { at, allocation, before, after, windows: list, blocks: Vec::new() })
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn visits(parts: usize, threads: usize, drawn: &[(f64, u32, Vec<f64>, Vec<f64>)]) -> Visits {
-        let mut visits = Visits::new(parts, threads);
-        for (at, allocation, pings, values) in drawn {
-            let clock = |value: &f64| CoreClock { hz: 1e9 + 1e3 * value.min(1e6), is_steady: *value > 9.0 };
-            let window = |value: &f64| Window {
-                clean: *value > 5.0,
-                values: vec![Some(*value), None, Some(1e11)],
-                clocks: vec![Some(clock(value)), None],
-            };
-            let windows = values.iter().map(window).collect();
-            let (before, after) = (pings.clone(), pings.iter().rev().copied().collect());
-            visits.push(Visit { at: *at, allocation: *allocation, before, after, windows });
-        }
-        visits
-    }
-
-    #[test]
-    fn values_are_kept_to_a_thousandth_of_a_percent() {
-        for value in [1e-6, 0.905, 3.823, 151.0, 2.1e11, 1e15] {
-            let back = kept(value).unwrap();
-            assert!((back / value - 1.0).abs() < 1.1e-5, "{value} {back}");
-            assert_eq!(kept(back), Some(back));
-        }
-        assert_eq!([0.0, -1.0, f64::NAN, f64::INFINITY].map(kept), [None; 4]);
-    }
-
-    #[test]
-    fn of_many_threads_only_the_sum_is_kept() {
-        let kept = |n: usize| (Visits::new(0, n).threads, Visits::new(0, n).clocks);
-        assert_eq!([1, 2, 8, 9, 2048].map(kept), [(0, 1), (2, 2), (8, 8), (0, 1), (0, 1)]);
-    }
-
-    #[test]
-    fn clocks_are_kept_to_a_fiftieth_of_a_percent() {
-        for hz in [5e7, 1e9, 2.9e9, 3.1e9, 6.2e9] {
-            for is_steady in [false, true] {
-                let back = decode_clock(encode_clock(Some(CoreClock { hz, is_steady }))).unwrap();
-                assert!((back.hz / hz - 1.0).abs() < 1.1e-4 && back.is_steady == is_steady, "{hz} {back:?}");
-            }
-        }
-        let broken = [0.0, -1.0, f64::NAN, f64::INFINITY].map(|hz| CoreClock { hz, is_steady: true });
-        assert_eq!(broken.map(|clock| encode_clock(Some(clock))), [CLOCK_MISSING; 4]);
-    }
-
-    proptest! {
-        #[test]
-        fn visits_come_back_as_they_were(
-            drawn in prop::collection::vec(
-                (0.0..1e5f64, 0u32..4, prop::collection::vec(20.0..500.0f64, 0..4), prop::collection::vec(0.1..1e12f64, 0..20)),
-                0..20,
-            ),
-            parts in 0usize..3,
-            threads in 0usize..12,
-        ) {
-            let visits = visits(parts, threads, &drawn);
-            let json = serde_json::to_string(&visits).unwrap();
-            let trips = serde_json::from_str::<RoundTrips>(&json).unwrap().0;
-            let without = |visit: &Visit| Visit { windows: Vec::new(), ..visit.clone() };
-            prop_assert_eq!(trips.list, visits.list.iter().map(without).collect::<Vec<_>>());
-            prop_assert_eq!(serde_json::from_str::<Visits>(&json).unwrap(), visits);
-        }
-
-        #[test]
-        fn whatever_is_damaged_is_refused_and_never_a_panic(text in "[A-Za-z0-9+/=]{0,200}", parts in 0u8..9, count in 0u64..9) {
-            let encoded = Encoded { count, parts, threads: 2, clocks: parts, base64: text };
-            let trips = RoundTrips::try_from(encoded.clone()).map_err(|error| error.0);
-            prop_assert_eq!(trips.map(|trips| trips.0.len()), Visits::try_from(encoded).map(|visits| visits.len()).map_err(|error| error.0));
-        }
-    }
-
-    #[test]
-    fn threads_are_kept_to_a_hundredth_of_a_percent() {
-        for thread in [118.0, 9.1, 236.0, 5000.0] {
-            let back = decode_thread(encode_thread(Some(thread), Some(236.4)), Some(236.4)).unwrap();
-            assert!((back / thread - 1.0).abs() < 5.1e-5, "{thread} {back}");
-        }
-        for (thread, value) in [(0.0, 1.0), (1.0, 0.0), (f64::NAN, 1.0), (-1.0, 1.0)] {
-            assert_eq!(encode_thread(Some(thread), Some(value)), THREAD_MISSING);
-        }
-        assert_eq!([1e-9, 1e9].map(|thread| encode_thread(Some(thread), Some(1.0))), [0, THREAD_MISSING - 1]);
-    }
-}
+mod tests;

@@ -96,7 +96,7 @@ impl RunArgs {
         let to_stdout = |place: &Option<String>| place.as_deref() == Some("-");
         let options = [
             ("dry-run", self.place.control.dry_run),
-            ("json", to_stdout(&result.json)),
+            ("json", result.document() == Some("-")),
             ("jsonl", to_stdout(&result.jsonl)),
             ("html", to_stdout(&result.html)),
             ("format", result.format != Format::Text),
@@ -219,8 +219,11 @@ impl PlaceArgs {
 #[command(next_help_heading = "Results")]
 pub(crate) struct ResultArgs {
     /// Write the document as JSON [default: to standard output]
+    ///
+    /// --json=full writes it to standard output with the time of each block, up to 3 MB a step: the saved run has them
+    /// too. A file of that name is --json=./full.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
-    pub(crate) json: Option<String>,
+    json: Option<String>,
     #[command(flatten)]
     pub(crate) labels: LabelArgs,
     /// Write the report as an HTML page: one file that needs no network
@@ -251,4 +254,19 @@ pub(crate) struct ResultArgs {
     /// Show no progress
     #[arg(long, hide_short_help = true)]
     pub(crate) no_progress: bool,
+}
+
+/// The value of `--json` that is no file: all that there is, on standard output.
+const FULL: &str = "full";
+
+impl ResultArgs {
+    /// Where the document goes: a file, or `-` for standard output.
+    pub(crate) fn document(&self) -> Option<&str> {
+        self.json.as_deref().map(|place| if place == FULL { "-" } else { place })
+    }
+
+    /// Whether the document has the time of each block.
+    pub(crate) fn keeps_blocks(&self) -> bool {
+        self.json.as_deref() == Some(FULL)
+    }
 }

@@ -1,4 +1,4 @@
-//! The examples of docs/ANALYSE.md, as a reader types them: those with jq and pandas.
+//! The examples of docs/ANALYSE.md, as a reader types them: those with jq and Python.
 
 use std::process::Command;
 
@@ -14,7 +14,7 @@ const PYTHON: &str = "/usr/bin/python3";
 fn examples(heading: &str) -> Vec<String> {
     let lines = PAGE.lines().skip_while(|line| !line.starts_with(heading)).skip(1);
     let lines = lines.take_while(|line| line.is_empty() || line.starts_with("    "));
-    let blocks = lines.map(str::trim_start).collect::<Vec<_>>().join("\n");
+    let blocks = lines.map(|line| line.get(4..).unwrap_or_default()).collect::<Vec<_>>().join("\n");
     let blocks: Vec<String> = blocks.split("\n\n").map(|block| block.trim().to_owned()).collect();
     let found: Vec<String> = blocks.into_iter().filter(|block| !block.is_empty()).collect();
     assert!(!found.is_empty(), "no example below '{heading}'");
@@ -101,4 +101,33 @@ fn lines_of_pandas() {
     for said in [id, "c2c", "survey", "latency"] {
         assert!(joined.contains(said), "{said} in {joined}");
     }
+}
+
+#[test]
+fn blocks_are_kept_and_read_back() {
+    if !has(PYTHON, &["-c", "import json"], "python3") {
+        return;
+    }
+    let user = User::new();
+    let run = |json: &str| {
+        user.run(&["latency", "--sizes=16K", "--quick", "-q", "--simulate", GUEST, "--sim-noise=0.002", json]).expect(0)
+    };
+    let full = run("--json=full");
+    std::fs::write(user.path("full.json"), &full.out).unwrap();
+    // The saved run has them, too, and a file may have the name of the mode.
+    assert_eq!(user.run(&["show", "last", "--json"]).expect(0).json(), full.json());
+    run("--json=./full");
+    assert!(!std::fs::read_to_string(user.path("full")).unwrap().contains("block_times"));
+
+    let seen = &full.json()["experiments"][0]["observations"][0];
+    let printed = printed(&user, PYTHON, &["-c", &examples("Python: the times of blocks").join("\n")]);
+    let lines: Vec<Vec<&str>> = printed.lines().map(|line| line.split(' ').collect()).collect();
+    assert_eq!(lines.len() as u64, seen["visits"]["count"].as_u64().unwrap(), "{printed}");
+    for line in lines {
+        let [step, visit, blocks, median] = line[..] else { panic!("{line:?}") };
+        assert!(seen["step"] == step && visit.parse::<u32>().is_ok(), "{line:?}");
+        assert!(blocks.parse::<u32>().unwrap() > 100 && (3_000.0..6_000.0).contains(&median.parse::<f64>().unwrap()));
+    }
+    let both = user.run(&["latency", "--json=full", "--jsonl", "--simulate", GUEST]).expect(2).err;
+    assert!(both.contains("--json and --jsonl would all write to standard output"), "{both}");
 }

@@ -44,7 +44,7 @@ pub(super) struct Track<'a> {
     /// Which blocks do not count; `None` of work whose windows count whole or not at all.
     left_out: Option<Vec<bool>>,
     /// Share of the time of the blocks that count which interruptions take.
-    taken: f64,
+    pub(super) taken: f64,
 }
 
 impl<'a> Track<'a> {
@@ -68,6 +68,12 @@ impl<'a> Track<'a> {
     pub(super) fn disturbed(&self, from: f64, to: f64) -> bool {
         let next = self.gaps.partition_point(|(_, end)| *end <= from);
         self.gaps.get(next).is_some_and(|(start, _)| *start < to)
+    }
+
+    /// Whether a block does not count.
+    pub(super) fn leaves_out(&self, index: usize) -> bool {
+        let stamps = &self.shot.stamps_ns;
+        self.left_out.as_ref().map_or_else(|| self.disturbed(stamps[index], stamps[index + 1]), |gone| gone[index])
     }
 
     /// Whether enough of it counts in a window.

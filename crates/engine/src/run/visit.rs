@@ -122,6 +122,9 @@ impl Runner<'_> {
         cell.measured_by(kernel);
         let rate = tiermark_stats::median(&result.clean().collect::<Vec<f64>>());
         cell.add(result, now - self.began, allocation, Beside { pings: shot.pings, traffic: shot.traffic });
+        if self.keeps_blocks {
+            cell.keep_blocks(&shot.threads);
+        }
         match rate.filter(|_| passes::has_passes(&self.cells[index].step, self.host.machine())) {
             Some(rate) => self.pass(index, at, rate),
             None => Ok(()),

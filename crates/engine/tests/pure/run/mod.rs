@@ -127,6 +127,21 @@ impl Sink for Log {
     }
 }
 
+/// Wants the time of each block, which events do not have.
+struct Keeps;
+
+impl Sink for Keeps {
+    fn event(&mut self, event: &Event<'_>) {
+        if let Event::Observed { observation } = event {
+            assert!(observation.block_times.is_empty());
+        }
+    }
+
+    fn keeps_blocks(&self) -> bool {
+        true
+    }
+}
+
 /// Measures the plan of a study, for so many seconds or as long as the plan allows.
 fn measured(
     study: &(impl Study + Clone + 'static),
@@ -167,6 +182,22 @@ fn a_quiet_machine_gives_trusted_numbers_of_the_model() {
     assert!(experiment.observations[..2].iter().all(|chase| chase.passes.is_none()));
     assert!(experiment.drift.is_empty() && experiment.states.is_empty(), "{:?}", experiment.states);
     assert_eq!(experiment.method, 3);
+}
+
+#[test]
+fn the_times_of_blocks_are_kept_for_a_listener_that_wants_them() {
+    let measured = |sink: &mut dyn Sink| {
+        let mut host = SimHost::new(machine(), kernels(), SimOptions::default());
+        PlannedExperiment::new(Box::new(tiny()), &request(), 3).unwrap().run(&mut host, &(), sink).observations
+    };
+    for seen in measured(&mut Keeps) {
+        assert!(seen.block_times.visits == seen.visits.len() as u64 && seen.block_times.visits > 0, "{}", seen.step);
+        // A thread, and the number of its blocks: 7 bits a byte.
+        let [1, low, high, ..] = seen.block_times.base64[..] else { panic!("{}", seen.step) };
+        let count = u64::from(low & 0x7f) | if low > 0x7f { u64::from(high) << 7 } else { 0 };
+        assert_eq!(seen.visits.list[0].blocks[0].count, count, "{}", seen.step);
+    }
+    assert!(measured(&mut ()).iter().all(|seen| seen.block_times.is_empty()));
 }
 
 #[test]

@@ -223,9 +223,19 @@ fn visits(values: [f64; 2]) -> Visits {
         let clocks = vec![Some(CoreClock { hz: 3.5e9, is_steady: true })];
         let windows = vec![Window { clean: true, values: vec![Some(value)], clocks }];
         let pings = vec![60.0];
-        visits.push(Visit { at: f64::from(at), allocation: at - 1, before: pings.clone(), after: pings, windows });
+        let values = BlockValues { mean: value, median: value, p10: 0.99 * value, p90: 1.02 * value };
+        let blocks = Blocks { count: 60, left_out: 3, left_out_share: 0.06, subtracted: 0.0, values: Some(values) };
+        let (before, after, blocks) = (pings.clone(), pings, vec![blocks]);
+        visits.push(Visit { at: f64::from(at), allocation: at - 1, before, after, windows, blocks });
     }
     visits
+}
+
+/// The times of three blocks of a thread.
+fn block_times() -> BlockTimes {
+    let mut times = BlockTimes::default();
+    times.push(&[&[0.0, 4_000.0, 8_003.0, 14_000.5]]);
+    times
 }
 
 /// An observation of a step, with every field filled.
@@ -256,6 +266,7 @@ fn observation(step: &Step, value: f64) -> Observation {
         spread_within: Some(0.004),
         spread_between: Some(0.006),
         visits: visits([value, value * 1.01]),
+        block_times: block_times(),
         moved: Some(1 << 30),
         traffic: None,
         allocations: 2,
