@@ -150,6 +150,7 @@ fn system() -> System {
         governor: Some("performance".into()),
         clock_limit: None,
         smt_control: Some("off".into()),
+        tickless_cpus: IdSet::default(),
         clocksource: Some("tsc".into()),
         clocksources: vec!["tsc".into(), "acpi_pm".into()],
         load1: Some(0.05),
