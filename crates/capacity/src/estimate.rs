@@ -45,7 +45,7 @@ impl TimeRange {
         Self { least: self.least + other.least, most: self.most + other.most }
     }
 
-    fn at_most(self, seconds: f64) -> Self {
+    pub(crate) fn at_most(self, seconds: f64) -> Self {
         Self { least: self.least.min(seconds), most: self.most.min(seconds) }
     }
 }

@@ -51,6 +51,14 @@ pub fn outlook(
     ]
 }
 
+/// How long all searches of a run take together.
+#[must_use]
+pub fn expected(prepared: &Prepared) -> TimeRange {
+    let Pending { scenario, setup, .. } = prepared.job.pending();
+    let (_, all) = searches(scenario, setup, &prepared.admission);
+    scenario.limits.total_seconds.map_or(all, |most| all.at_most(most))
+}
+
 /// The longest run that needs no smaller one beside it, s.
 const AN_HOUR: f64 = 3600.0;
 

@@ -95,9 +95,12 @@ pub(crate) fn conduct<'a>(job: &Job<'a>, report: bool) -> Result<Ended, Failure>
         complain_once(refused);
         return Ok(Ended { exit: Exit::Refused, run: None });
     }
-    if let Some(seconds) = prepared.not_short().filter(|_| !result.quiet) {
-        let rounded = SignedDuration::from_secs(seconds.round() as i64);
-        tell(format_args!("tiermark: this run takes about {rounded:#}; --max-time shortens it"));
+    if let Some(run) = prepared.not_short().filter(|_| !result.quiet) {
+        let rounded = |seconds: f64| SignedDuration::from_secs(seconds.round() as i64);
+        let quick = run.quick.filter(|_| job.plan.is_none());
+        let quick = quick.map(|quick| format!("; `tiermark {} --quick` takes {:#}", job.title, rounded(quick)));
+        let (whole, quick) = (rounded(run.seconds), quick.unwrap_or_default());
+        tell(format_args!("tiermark: this run takes about {whole:#}; --max-time shortens it{quick}"));
     }
     // Files are opened before anything is measured: a name that cannot be written must not cost a run.
     let document = result.document().map(Destination::open).transpose()?;

@@ -59,9 +59,9 @@ impl Sink for JournalSink {
             Event::Visited { .. } | Event::Filled { .. } => return,
             Event::Observed { observation } => Record::Observation(Box::new((*observation).clone())),
             Event::ExperimentDone { experiment } => {
-                let Experiment { states, drift, interruptions, .. } = experiment;
+                let Experiment { states, drift, interruptions, time, .. } = experiment;
                 let interruptions = interruptions.clone();
-                Record::Done { states: states.clone(), drift: drift.clone(), interruptions }
+                Record::Done { states: states.clone(), drift: drift.clone(), interruptions, time: *time }
             }
         };
         if let Some(refusal) = self.0.append(&record) {

@@ -140,6 +140,13 @@ pub struct Shot {
     pub traffic: Option<StepTraffic>,
 }
 
+impl Shot {
+    /// Seconds that the slowest worker took to settle.
+    pub fn settling_seconds(&self) -> f64 {
+        self.threads.iter().map(|thread| thread.settling.ns).fold(0.0, f64::max) / 1e9
+    }
+}
+
 /// Results of one worker.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ThreadShot {

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use tiermark_model::messages::run as says;
 use tiermark_model::{
     Drift, Experiment, Grade, KernelId, Labels, Machine, Observation, Plan, Purpose, Refusal, Request, Role, State,
-    Step,
+    Step, TimeSpent,
 };
 use tiermark_stats::Rng;
 
@@ -75,7 +75,8 @@ impl PlannedExperiment {
         let (observations, interruptions) = (run.observations(), run.interruptions.of_cpus());
         // They are no part of events: they may be most of a document, and the journal has each step several times.
         let block_times: Vec<_> = run.cells.iter_mut().map(|cell| std::mem::take(&mut cell.block_times)).collect();
-        let mut experiment = Experiment { observations, interruptions, ..Experiment::new(request, method, plan) };
+        let time = Some(TimeSpent { whole: run.host.now() - run.began, ..run.time });
+        let mut experiment = Experiment { observations, interruptions, time, ..Experiment::new(request, method, plan) };
         record.hold(&mut experiment);
         experiment.observations.iter().for_each(|seen| run.report(seen));
         let mut experiment = conclude(study.as_ref(), experiment);
@@ -174,6 +175,8 @@ struct Runner<'a> {
     interruptions: Interruptions,
     /// Whether the document is to have the time of each block.
     keeps_blocks: bool,
+    /// What the time went into so far.
+    time: TimeSpent,
     began: f64,
     deadline: f64,
     /// Visits made, to all cells.
@@ -206,6 +209,7 @@ impl<'a> Runner<'a> {
             reported: Vec::new(),
             groups: Conditions::default(),
             interruptions: Interruptions::default(),
+            time: TimeSpent::default(),
             made: 0,
             later_seconds: plan.later_seconds,
             rng: Rng::new(request.seed),
@@ -259,6 +263,8 @@ impl<'a> Runner<'a> {
         let is_worth_it = |step: &&Step| !step.labels.is_point() || step.filling_seconds() <= most;
         let filled = self.host.furnish(&all.iter().filter(is_worth_it).map(|step| &step.setup).collect::<Vec<_>>());
         if filled.bytes > 0 {
+            self.time.filling += filled.seconds;
+            self.time.filled.0 += filled.bytes;
             self.sink.event(&Event::Filled { filled });
         }
     }
@@ -351,6 +357,7 @@ impl<'a> Runner<'a> {
             let Some(wait) = open.iter().map(waits).reduce(f64::min) else { return };
             if wait > 0.0 {
                 self.host.rest((wait + ROUNDING).min((self.deadline - now).max(0.0)));
+                self.time.waiting += self.host.now() - now;
                 if self.over() {
                     return;
                 }

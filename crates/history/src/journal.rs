@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tiermark_lines::{Appender, Survives, temporary_beside};
 use tiermark_model::messages::load as says;
-use tiermark_model::{CpuInterruptions, Drift, Observation, Plan, Refusal, Request, Run, State, Step};
+use tiermark_model::{CpuInterruptions, Drift, Observation, Plan, Refusal, Request, Run, State, Step, TimeSpent};
 
 use crate::store::Store;
 
@@ -40,6 +40,9 @@ pub enum Record {
         /// What interrupted its cpus meanwhile.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         interruptions: Vec<CpuInterruptions>,
+        /// What its time went into.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        time: Option<TimeSpent>,
     },
 }
 

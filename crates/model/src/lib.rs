@@ -51,6 +51,7 @@ pub mod testing;
 mod text_form;
 mod text_serde;
 mod tier;
+mod time_spent;
 mod tool;
 mod traffic;
 mod tuning;
@@ -126,6 +127,7 @@ pub use setup::{Before, ChainLayout, Layout, MemPolicy, RegionSetup, Role, Setup
 pub use share::{CpuPosition, Kinds, LineState, PingOp, Relation};
 pub use state::{Drift, InState, State, StateKind};
 pub use tier::{Tier, UnknownTier};
+pub use time_spent::TimeSpent;
 pub use tool::Tool;
 pub use traffic::{
     BoxKind, BoxPlace, BoxTraffic, CHANNEL_BYTES, CounterMark, LinkTraffic, StepTraffic, Traffic, TrafficSum,

@@ -114,6 +114,12 @@ impl Finder {
         chase.step("latency", labels, self.task.request.seed, stop)
     }
 
+    /// The point at twice the working set of memory, which must take as long as once; `None` without room or time.
+    pub(crate) fn twice(&self) -> Option<Step> {
+        let largest = self.largest().filter(|_| self.task.effort() > Effort::Quick)?;
+        (2 * largest <= self.room()).then(|| self.point(Bytes(2 * largest)))
+    }
+
     /// The first points.
     pub(crate) fn first(&self) -> Vec<Step> {
         let per_octave = self.task.effort().choose([2, 2, 4]);
@@ -122,9 +128,7 @@ impl Finder {
             return coarse_sizes(largest).into_iter().map(|size| self.point(size)).collect();
         }
         let Some(largest) = self.largest() else { return Vec::new() };
-        // Twice the working set of memory must take as long as once.
-        let twice = (self.task.effort() > Effort::Quick && 2 * largest <= self.room()).then_some(Bytes(2 * largest));
-        sweep(largest, per_octave).into_iter().chain(twice).map(|size| self.point(size)).collect()
+        sweep(largest, per_octave).into_iter().map(|size| self.point(size)).collect()
     }
 
     /// The tiers by the points measured so far.

@@ -169,7 +169,7 @@ impl LatencyStudy {
     /// The sweep from the smallest footprint to DRAM, for every requested layout, page size and number of chains.
     fn curve(&self, plan: &mut Plan) {
         let (per_octave, page_sweeps) = self.task.effort().choose([(1, 1), (2, 1), (4, 2)]);
-        plan.steps.extend(self.finder.first());
+        plan.steps.extend(self.finder.first().into_iter().chain(self.finder.twice()));
         let largest = match self.task.dram_bytes(&[self.cpu], self.task.node()) {
             Ok((bytes, _)) => bytes,
             Err(refusal) => {

@@ -35,6 +35,7 @@ mod steps;
 mod summary;
 mod survey;
 mod tally;
+mod time_spent;
 mod traffic;
 
 pub use curve_profile::curve_profile;

@@ -24,6 +24,7 @@ use crate::shapes::shapes;
 use crate::steps;
 use crate::survey;
 use crate::tally::summary;
+use crate::time_spent::time_spent;
 use crate::traffic::traffic;
 
 /// Renders a run: header, its parts, how far the numbers can be trusted, and all trouble with its cure. A survey has a
@@ -69,6 +70,9 @@ pub fn run(run: &Run, detail: Detail) -> Page {
     if detail.is_all() {
         out += survey::places(run);
         out += rules(&run.experiments);
+    }
+    if !survey::is_survey(run) {
+        out.extend(time_spent(run).map(|said| space() + paragraph("", said, Ink::Plain)));
     }
     out += footer(run, detail);
     out

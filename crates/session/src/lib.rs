@@ -21,6 +21,6 @@ pub use file_memory::pages as file_pages;
 pub use health::{HealthWatch, warnings as health_warnings};
 pub use killed::{Adopted, adopt, concluded};
 pub use outcome::{Demands, exit, imprecise, missing};
-pub use prepare::{Asked, Begun, Head, Prepared, of_a_part, prepare};
+pub use prepare::{Asked, Begun, Head, NOT_SHORT, NotShort, Prepared, of_a_part, prepare};
 pub use reanalysis::{Reanalysed, reanalyse_saved};
 pub use record::{OwnRecord, machine_id};

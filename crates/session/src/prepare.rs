@@ -5,8 +5,8 @@ use tiermark_engine::{Host, Lab, PlannedExperiment, Sink, open_limited};
 use tiermark_machine::Root;
 use tiermark_model::messages::run as says;
 use tiermark_model::{
-    Experiment, IdSet, Labels, Machine, Plan, PlanPage, Purpose, RUN_SCHEMA, Refusal, Request, Run, RunCounters,
-    RunLabels, Tool, Warning,
+    Effort, Experiment, IdSet, Labels, Machine, Plan, PlanPage, Purpose, RUN_SCHEMA, Refusal, Request, Run,
+    RunCounters, RunLabels, Tool, Warning,
 };
 use tiermark_probes::survey;
 use tiermark_tune::doctor;
@@ -27,7 +27,7 @@ type Planned = (Request, Result<PlannedExperiment, Refusal>);
 const LONG: f64 = 30.0 * 60.0;
 /// Of longer runs the time is said before they begin, seconds: a user who expects a result in a minute or two would
 /// take the run for one that hangs.
-const NOT_SHORT: f64 = 2.0 * 60.0;
+pub const NOT_SHORT: f64 = 2.0 * 60.0;
 /// Options that a refusal of a part of a plan may name as its cure.
 const CURES: [&str; 4] = ["--cpus", "--mem-node", "--pages", "--max-mem"];
 
@@ -35,6 +35,16 @@ const CURES: [&str; 4] = ["--cpus", "--mem-node", "--pages", "--max-mem"];
 pub struct Prepared {
     planned: Vec<Planned>,
     long_run: Option<Warning>,
+    not_short: Option<NotShort>,
+}
+
+/// A run that takes minutes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NotShort {
+    /// Seconds that it is expected to take.
+    pub seconds: f64,
+    /// Seconds of the same with little effort; `None` where the user chose an effort or a time.
+    pub quick: Option<f64>,
 }
 
 /// Plans requests. With `together`, seconds that all may take together, each gets a share as it is expected to take.
@@ -48,7 +58,26 @@ pub fn prepare(asked: &[Asked], together: Option<f64>, lab: &Lab) -> Result<Prep
     }
     let plans = planned.iter().filter_map(|(request, planned)| Some((request, &planned.as_ref().ok()?.plan)));
     let long_run = long_run(&plans.collect::<Vec<_>>());
-    Ok(Prepared { planned, long_run })
+    let seconds: f64 = planned.iter().map(expected_seconds).sum();
+    let not_short = (seconds > NOT_SHORT && long_run.is_none()).then(|| -> Result<NotShort, String> {
+        let quick = if together.is_none() { quick_seconds(asked, lab)? } else { None };
+        Ok(NotShort { seconds, quick: quick.filter(|quick| *quick < seconds) })
+    });
+    Ok(Prepared { planned, long_run, not_short: not_short.transpose()? })
+}
+
+/// Seconds that requests would take with little effort; `None` unless all of them leave effort and time open.
+fn quick_seconds(asked: &[Asked], lab: &Lab) -> Result<Option<f64>, String> {
+    let is_open = |request: &Request| {
+        let scope = &request.scope;
+        request.effort == Effort::Standard && scope.max_seconds.is_none() && scope.step_seconds.is_none()
+    };
+    if !asked.iter().all(|(request, _)| is_open(request)) {
+        return Ok(None);
+    }
+    let quick = |(request, refused): &Asked| (Request { effort: Effort::Quick, ..request.clone() }, refused.clone());
+    let planned = plans(&asked.iter().map(quick).collect::<Vec<_>>(), lab)?;
+    Ok(Some(planned.iter().map(expected_seconds).sum()))
 }
 
 fn plans(asked: &[Asked], lab: &Lab) -> Result<Vec<Planned>, String> {
@@ -142,11 +171,10 @@ impl Prepared {
         self.long_run.as_ref()
     }
 
-    /// Seconds that the run is expected to take, if a user should know before it begins and no warning says it.
+    /// What a user should know of the run's time before it begins; `None` if it is short, or a warning says it.
     #[must_use]
-    pub fn not_short(&self) -> Option<f64> {
-        let seconds = self.expected_seconds().iter().sum();
-        Some(seconds).filter(|seconds| *seconds > NOT_SHORT && self.long_run.is_none())
+    pub fn not_short(&self) -> Option<NotShort> {
+        self.not_short
     }
 
     /// The cpus that the requests may use, all together; `None` where one of them may use every cpu.

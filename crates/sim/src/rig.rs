@@ -114,7 +114,7 @@ impl Rig for SimRig {
             shot.threads.push(simulate_thread(&mut self.rng, &world.options, &timing, &mut course));
         }
         shot.traffic = self.counted(&shot, &demands, budget);
-        let settled = shot.threads.iter().map(|thread| thread.settling.ns).fold(0.0, f64::max) / 1e9;
+        let settled = shot.settling_seconds();
         self.world.pass(seconds + settled);
         self.world.used.set(self.world.used.get() + (seconds + settled) * threads as f64);
         self.read_at = self.world.now.get();

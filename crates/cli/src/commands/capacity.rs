@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use tiermark_capacity::outlook::outlook;
+use tiermark_capacity::outlook::{expected, outlook};
 use tiermark_capacity::prepare::{Here, Job, Prepared, prepare, take_back};
 use tiermark_capacity::result;
 use tiermark_capacity::run::{self, Event};
@@ -19,7 +19,7 @@ use tiermark_model::capacity::{Capacity, Setting};
 use tiermark_model::messages::capacity as says;
 use tiermark_model::messages::undo::no_journal_directory;
 use tiermark_model::{Exit, Refusal, Warning};
-use tiermark_session::{HealthWatch, OtherWork, disturbs_tenants, health_warnings};
+use tiermark_session::{HealthWatch, NOT_SHORT, OtherWork, disturbs_tenants, health_warnings};
 use tiermark_undo::StateDir;
 
 use crate::args::{CapacityArgs, Simulation, View};
@@ -103,6 +103,11 @@ fn measure(
     if let Err(failure) = refuse_wrong(&prepared) {
         // If a signal ended the checks, servers that were not reached are not a refusal.
         return stop.exit().ok_or(failure);
+    }
+    // Of a resumed run a part is done.
+    let time = expected(&prepared);
+    if time.most > NOT_SHORT && args.resume.is_none() && !args.quiet {
+        tell(format_args!("tiermark: this run takes {time}; --dry-run shows what takes how long, and shorter ones"));
     }
     let mut late = None;
     if let Some(at) = args.start.at {

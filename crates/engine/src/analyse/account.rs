@@ -27,7 +27,7 @@ pub(super) fn guards(shot: &Shot, account: &mut Disturbance) {
         delay = guard.run_delay_ns.map(|d| d + delay.unwrap_or(0.0)).or(delay);
     }
     account.unsettled_shots = u64::from(shot.threads.iter().any(|thread| !thread.settling.is_settled));
-    account.settle_seconds = shot.threads.iter().map(|thread| thread.settling.ns).fold(0.0, f64::max) / 1e9;
+    account.settle_seconds = shot.settling_seconds();
     account.run_delay_ns = delay;
     account.cpu_share = (wall_ns > 0.0).then(|| cpu_ns / wall_ns);
 }

@@ -152,6 +152,7 @@ impl Runner<'_> {
             Ok(mut rig) => {
                 self.keep.made.insert(home, (allocation + 1, took));
                 self.keep.seconds += took;
+                self.time.placing += took;
                 let proof = proves.then(|| rig.placement());
                 let bytes = if rig.owns_memory() { own } else { 0 };
                 self.keep.list.push(Kept { cell: home, allocation, bytes, rig, kernel, works_for: index, proof });

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tiermark_model::{KernelId, Labels, Observation, Role, Step};
+use tiermark_model::{KernelId, Labels, Observation, Purpose, Role, Step, TimeSpent};
 
 use super::Runner;
 use crate::analyse::{Deductions, analyse};
@@ -26,7 +26,7 @@ const LOOK_EVERY: usize = 200;
 impl Runner<'_> {
     /// One visit, with its events.
     pub(super) fn visit(&mut self, index: usize) {
-        let began = self.host.now();
+        let (began, before) = (self.host.now(), self.time);
         self.cells[index].begin(began, began + RIVAL_SHARE * (self.deadline - began));
         if let Err(fault) = self.stay(index) {
             let cell = &mut self.cells[index];
@@ -35,7 +35,15 @@ impl Runner<'_> {
                 cell.fault = Some(fault.to_string());
             }
         }
-        self.cells[index].seconds += self.host.now() - began;
+        let took = self.host.now() - began;
+        self.cells[index].seconds += took;
+        self.time = match self.cells[index].step.labels.is_for(Purpose::Curve) {
+            true => TimeSpent { curves: before.curves + took, ..before },
+            false => {
+                let figures = took - (self.time.beside_figures() - before.beside_figures());
+                TimeSpent { figures: before.figures + figures, ..self.time }
+            }
+        };
         self.made += 1;
         if self.made.is_multiple_of(LOOK_EVERY) {
             self.look_at_pings();
@@ -109,12 +117,14 @@ impl Runner<'_> {
                 break;
             }
         }
+        self.time.comparing += self.host.now() - now;
         let kernel = leader.or_else(|| rivals.winner().cloned());
         if let Some(kernel) = kernel.as_ref().filter(|kernel| kept.kernel.as_ref() != Some(kernel)) {
             kept.rig.select(kernel)?;
             kept.kernel = Some(kernel.clone());
         }
         let shot = kept.rig.shot(Duration::from_secs_f64(step.stop.shot_seconds))?;
+        self.time.settling += shot.settling_seconds();
         self.interruptions.add(now - self.began, &shot);
         let deductions = Deductions { stamp_ns, interruptions: &self.interruptions };
         let result = analyse(&shot, accounting, deductions);

@@ -18,7 +18,7 @@ use tiermark_model::{
 };
 
 use crate::chasing::{Chase, quarters, shape};
-use crate::sizes::{SMALLEST, grid};
+use crate::sizes::sweep;
 use crate::task::Task;
 
 use solver_input::{BEHIND_FIRST, GeometryCurves};
@@ -76,7 +76,7 @@ impl Study for GeometryStudy {
                 self.behind_first() * 4
             }
         };
-        for size in grid(SMALLEST, memory, 4) {
+        for size in sweep(memory, 4) {
             plan.steps.push(self.step(Purpose::Curve, size.0, ChainLayout::Random));
         }
         for apart in APART {

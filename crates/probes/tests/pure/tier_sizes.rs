@@ -1,11 +1,11 @@
 //! Rungs of the probes that plan with the sizes of tiers, on simulated machines.
 
 use crate::common::{findings, kernels};
-use tiermark_engine::{Host, Lab, Probe};
+use tiermark_engine::{Host, Lab, Probe, run_experiment};
 use tiermark_machine::synth::Synth;
-use tiermark_model::{Effort, Finding, KIB, Labels, MIB, PageKind, Request, Scope, testing};
-use tiermark_probes::{background, bandwidth, latency, mlp};
-use tiermark_sim::{SimCache, SimCore, SimHost, SimOptions};
+use tiermark_model::{Effort, Experiment, Finding, KIB, Labels, MIB, PageKind, Purpose, Request, Scope, testing};
+use tiermark_probes::{background, bandwidth, latency, mlp, survey};
+use tiermark_sim::{ComesAndGoes, Neighbours, SimCache, SimCore, SimHost, SimOptions};
 
 #[test]
 fn rungs_lie_in_the_caches_that_are_there() {
@@ -31,6 +31,59 @@ fn rungs_lie_in_the_caches_that_are_there() {
                     assert_eq!(ladder, sizes, "as latency has it: {metric} {tier}, {effort:?}, seed {seed}");
                 }
             }
+        }
+    }
+}
+
+/// A probe on two cores that declare 48 KiB, 1.25 MiB and 40 MiB, whatever they have.
+fn run(probe: &Probe, effort: Effort, options: SimOptions) -> Experiment {
+    let synth = Synth {
+        cores_per_node: 2,
+        cores_per_llc: 2,
+        smt: 1,
+        l1_bytes: 48 * KIB,
+        l2_bytes: 1280 * KIB,
+        l3_bytes: 40 * MIB,
+        ..Synth::default()
+    };
+    let request = Request { effort, seed: options.seed, ..testing::request(probe.id) };
+    let mut host = SimHost::new(synth.machine().unwrap(), kernels(), options);
+    run_experiment(probe, &request, &mut host, &mut ()).unwrap()
+}
+
+#[test]
+fn rungs_lie_in_their_caches_also_where_others_are_busy() {
+    let cache = |level, bytes, ways| SimCache { level, bytes, ways };
+    let less = vec![cache(2, 320 * KIB, 10), cache(3, 8 * MIB, 16)];
+    let neighbours = Neighbours { traffic: Some(ComesAndGoes { share: 0.4, lasts: 0.02 }), ..Neighbours::default() };
+    for (caches, l2, l3) in [(Vec::new(), 1280 * KIB, 40 * MIB), (less, 320 * KIB, 8 * MIB)] {
+        let core = SimCore { caches, ..SimCore::default() };
+        for seed in 0..2 {
+            let (core, neighbours) = (core.clone(), neighbours.clone());
+            let options = SimOptions { seed, noise: 0.005, core, neighbours, ..SimOptions::default() };
+            let experiment = run(&mlp::PROBE, Effort::Quick, options);
+            for (tier, inner, own) in [("L1", 0, 48 * KIB), ("L2", 48 * KIB, l2), ("L3", l2, l3), ("DRAM", l3, 1 << 40)]
+            {
+                let rungs = footprints(&experiment.findings, "mlp.access", tier);
+                assert!(
+                    matches!(rungs[..], [rung] if inner < rung && rung < own),
+                    "{tier} of {own}, {seed}: {rungs:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn figures_follow_soon_after_the_memory_is_filled() {
+    for (probe, figure) in [(&mlp::PROBE, Purpose::Mlp), (&survey::PROBE, Purpose::Ladder)] {
+        for effort in [Effort::Quick, Effort::Standard] {
+            let options = SimOptions { noise: 0.005, first_touch: Some(0.4e9), ..SimOptions::default() };
+            let experiment = run(probe, effort, options);
+            let of_figure = experiment.observations.iter().filter(|seen| seen.labels.is_for(figure));
+            let first = of_figure.map(|seen| seen.started_seconds).fold(f64::INFINITY, f64::min);
+            let filling = experiment.time.unwrap().filling;
+            assert!(filling > 0.1 && first < filling + 1.5, "{}, {effort:?}: {first}, {filling}", probe.id);
         }
     }
 }

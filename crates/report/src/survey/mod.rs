@@ -21,6 +21,7 @@ use tiermark_page::{Detail, Ink, Page, items, paragraph, rule, space, variants};
 use crate::curves::brief;
 use crate::header::counts;
 use crate::parts::parts;
+use crate::time_spent::time_spent;
 use crate::traffic::traffic;
 pub(crate) use cycles::conditions;
 use figures::Survey;
@@ -112,8 +113,10 @@ pub(crate) fn survey(run: &Run, detail: Detail) -> Page {
     out += notes::section(&survey, &judged, detail);
     // Who reads a page has no terminal at hand.
     out += space() + variants(next(run), Page::new());
+    let gutter = " ".repeat(states::GUTTER);
+    out.extend(time_spent(run).map(|said| labelled("Time", paragraph(&gutter, said, Ink::Plain))));
     let which = format!("{} by tiermark {}", run.id, run.tool.version);
-    out += labelled("Run", paragraph(&" ".repeat(states::GUTTER), &which, Ink::Plain));
+    out += labelled("Run", paragraph(&gutter, &which, Ink::Plain));
     out
 }
 

@@ -6,6 +6,7 @@ use tiermark_engine::{Lab, open_limited};
 use tiermark_machine::synth::Synth;
 use tiermark_model::messages::rules::codes;
 use tiermark_model::{Bench, Effort, Plan, Refusal, Request, Scope, Step, testing};
+use tiermark_session::{NOT_SHORT, prepare};
 
 fn planned(request: &Request, lab: &Lab) -> Result<Plan, Refusal> {
     open_limited(tiermark_probes::find(&request.probe).unwrap(), request, lab)?.plan()
@@ -49,4 +50,21 @@ fn one_thread_on_an_efficiency_core_is_said() {
     };
     assert_eq!(said("1-3"), (1, None));
     assert_eq!(said("2-3"), (2, Some("2".into())));
+}
+
+#[test]
+fn a_run_of_minutes_is_said_before_it_begins_and_what_is_shorter() {
+    let kernels = tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect();
+    let lab = Lab::new(Synth::default().machine().unwrap(), Bench { kernels, ..Bench::default() });
+    let said = |times: usize, effort: Effort, max_seconds: Option<f64>| {
+        let scope = Scope { max_seconds, ..Scope::default() };
+        let request = Request { effort, scope, ..testing::request("survey") };
+        prepare(&vec![(request, None); times], None, &lab).unwrap().not_short()
+    };
+    assert_eq!(said(1, Effort::Standard, None), None);
+    let run = said(8, Effort::Standard, None).unwrap();
+    assert!(run.seconds > NOT_SHORT && run.quick.is_some_and(|quick| quick < run.seconds / 2.0), "{run:?}");
+    // Whoever chose an effort or a time knows that there are others.
+    assert_eq!(said(2, Effort::Full, None).unwrap().quick, None);
+    assert_eq!(said(8, Effort::Standard, Some(100.0)).unwrap().quick, None);
 }

@@ -6,7 +6,7 @@ mod time;
 use tiermark_engine::{Event, Host, Lab, PlannedExperiment, Sink, Study};
 use tiermark_model::Quantity;
 use tiermark_model::*;
-use tiermark_sim::{SimHost, SimOptions};
+use tiermark_sim::{SimHost, SimOptions, SimState, Warmth};
 
 /// Plans one latency step a size, and one read step with two rivals.
 #[derive(Clone)]

@@ -167,3 +167,22 @@ fn on_a_machine_that_is_never_quiet_some_of_the_time_is_left_for_a_curve() {
     let touched: Vec<bool> = points.iter().map(|o| o.allocations > 0).collect();
     assert_eq!(touched, [false, true, true, true, true, true, true]);
 }
+
+#[test]
+fn what_the_time_went_into_is_told() {
+    // Memory that is given at 0.4 GB/s, and caches that take a while to come to their steady state.
+    let state = SimState { warmth: Some(Warmth { excess: 0.2, tau_seconds: 0.001 }), ..SimState::default() };
+    let options = SimOptions { first_touch: Some(0.4e9), state, ..SimOptions::default() };
+    let mut host = SimHost::new(machine(), kernels(), options);
+    let Given(mut steps, _) = many();
+    let stream = Role::Stream { kernel: "read/plain".into(), rivals: vec!["read/fast".into()] };
+    steps.push(step("read", Metric::Bandwidth, 256 * MIB, PageKind::Thp, stream, STOP));
+    let time = measured(&Given(steps, Vec::new()), None, &mut host, &mut Log::default()).time.unwrap();
+    assert_eq!((time.whole, time.filled), (host.now(), Bytes(268 * MIB)), "the stream and the largest chain");
+    let at_least = 268.0 * MIB as f64 / 0.4e9;
+    assert!((at_least..1.5 * at_least).contains(&time.filling), "{time:?}");
+    let parts = [time.placing, time.settling, time.comparing, time.figures, time.curves];
+    assert!(parts.iter().all(|part| *part > 0.0) && time.other() < 1e-6, "{time:?}");
+    let sum = time.filling + parts.iter().sum::<f64>() + time.waiting;
+    assert!((sum / time.whole - 1.0).abs() < 1e-9, "each second once: {time:?}");
+}

@@ -419,6 +419,17 @@ pub(crate) fn example_run() -> Run {
                 p99_ns: Some(6000.0),
                 longest_ns: Some(200_000.0),
             }],
+            time: Some(TimeSpent {
+                whole: 9.5,
+                filling: 2.5,
+                filled: Bytes(3 << 30),
+                placing: 0.5,
+                settling: 1.0,
+                comparing: 1.0,
+                figures: 3.0,
+                curves: 1.0,
+                waiting: 0.25,
+            }),
             findings,
         }],
         warnings: vec![Warning {

@@ -273,6 +273,7 @@ impl Made {
                 },
                 observations,
                 interruptions: vec![],
+                time: None,
                 states: self.states.clone(),
                 drift: self.drift.clone(),
                 findings: self.findings(),
