@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use tiermark_model::{Interval, Observation, ValueKind, Visit, Window};
 use tiermark_stats::{Between, mad, student_two_sided};
 
-use crate::figures::counted;
 use crate::numbers::Number;
 use crate::scatter::Scatter;
 
@@ -19,14 +18,11 @@ const FEWEST: usize = 3;
 /// Standard deviation of a normal distribution per MAD.
 const MAD_TO_SIGMA: f64 = 1.4826;
 
-/// A part of a number's value with its interval by its run alone, since the scatter between runs is a part of its own;
-/// `None` without either.
-pub(crate) fn between(number: &Number<'_>, part: f64) -> Option<Between> {
-    let of_run = number.seen.filter(|seen| seen.value == number.finding.value).and_then(Observation::within_run);
-    let (value, interval) = match counted(number.finding) {
-        Some((value, interval)) => (value, interval?),
-        None => (number.finding.value?, of_run.or(number.finding.interval)?),
-    };
+/// A part of a number's value, by a kernel if one is named, with its interval by its run alone, since the scatter
+/// between runs is a part of its own; `None` without either.
+pub(crate) fn between(number: &Number<'_>, kernel: Option<&str>, part: f64) -> Option<Between> {
+    let (value, interval) = number.judged(kernel)?;
+    let interval = interval?;
     Some(Between { value: value * part, low: interval.low.min(value) * part, high: interval.high.max(value) * part })
 }
 

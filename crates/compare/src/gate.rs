@@ -34,7 +34,7 @@ pub enum Gate<'a> {
         judged: usize,
         /// Tiers of which that run has no number judged.
         tiers_unjudged: Vec<String>,
-        /// Numbers that are not judged: without a sound value, or of another state.
+        /// Numbers that are not judged: without a sound value, of another state, or of another kernel.
         doubtful: Vec<&'a ComparedFigure>,
         /// Numbers that may be worse by more than the limit.
         perhaps_worse: Vec<&'a ComparedFigure>,
@@ -87,7 +87,8 @@ impl<'a> Gate<'a> {
             return Self::OtherMethod(moved);
         }
         let doubtful = without(|why| {
-            matches!(why, Obstacle::Suspect | Obstacle::Missing | Obstacle::State { .. } | Obstacle::Estimate)
+            use Obstacle::{Estimate, Kernels, Missing, State, Suspect};
+            matches!(why, Suspect | Missing | State { .. } | Estimate | Kernels { .. })
         });
         let judged = found.others.iter().map(judged_tiers).min_by_key(|(judged, _)| *judged);
         let (judged, tiers_unjudged) = judged.unwrap_or_default();

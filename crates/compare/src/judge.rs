@@ -8,10 +8,9 @@ use tiermark_model::{
 use tiermark_stats::{Between, ratio};
 
 use crate::evidence::{Places, Weighed};
-use crate::figures::counted;
 use crate::numbers::Number;
 use crate::scatter::{Family, Noise};
-use crate::{LEVEL, Rules, evidence};
+use crate::{LEVEL, Rules, evidence, kernels};
 
 /// The confidence level of every interval.
 pub(crate) const CONFIDENCE: f64 = 0.95;
@@ -46,9 +45,14 @@ impl ComparedPair {
         other: Option<&Number<'_>>,
         rules: Rules,
     ) -> Self {
-        let mut pair = Self { figure: figure(first, other), test: None };
+        let common = match (first, other) {
+            (Some(a), Some(b)) => kernels::common(a, b, rules),
+            _ => Ok(first.and_then(Number::kernel)),
+        };
+        let kernel = common.as_ref().ok().copied().flatten();
+        let mut pair = Self { figure: figure(first, other, kernel), test: None };
         let Some(a) = first else { return pair };
-        let mean = mean_of_runs(a, more, rules, |_| Some(1.0));
+        let mean = mean_of_runs(a, more, kernel, rules, |_| Some(1.0));
         if let (Some((mean, runs)), Some(first)) = (mean, &mut pair.figure.first) {
             first.value = Some(mean.value);
             first.interval = Some(Interval { low: mean.low, high: mean.high, level: CONFIDENCE });
@@ -56,8 +60,8 @@ impl ComparedPair {
         }
         let Some(b) = other else { return pair };
         // The mean that is judged: per cycle where both numbers are.
-        let judged = cycles(a, b).map_or(mean, |_| mean_of_runs(a, more, rules, |number| number.in_cycles()));
-        if let (Some((mean, _)), Some((judged, _)), Some(value)) = (mean, judged, b.finding.value) {
+        let judged = cycles(a, b).map_or(mean, |_| mean_of_runs(a, more, kernel, rules, |number| number.in_cycles()));
+        if let (Some((mean, _)), Some((judged, _)), Some(value)) = (mean, judged, b.value_of(kernel)) {
             let own = value * cycles(a, b).map_or(1.0, |[_, own]| own);
             let change = own / judged.value;
             pair.figure.change = Some(change - 1.0).filter(|c| c.is_finite());
@@ -76,7 +80,8 @@ impl ComparedPair {
             return pair;
         };
         let is_of_the_hour = pair.figure.is_of_the_hour();
-        if let Some(obstacle) = is_of_the_hour.then_some(Obstacle::OfTheHour).or_else(|| obstacle(a, b, rules)) {
+        let found = is_of_the_hour.then_some(Obstacle::OfTheHour).or_else(|| obstacle(a, b, rules)).or(common.err());
+        if let Some(obstacle) = found {
             pair.figure.verdict = ChangeVerdict::NotComparable(obstacle);
             return pair;
         }
@@ -84,7 +89,7 @@ impl ComparedPair {
             pair.figure.verdict = ChangeVerdict::NotComparable(Obstacle::FewEvents);
             return pair;
         }
-        match test(a, judged, b, less_is_better) {
+        match test(a, judged, b, kernel, less_is_better) {
             Ok(test) => pair.test = Some(test),
             Err(doubt) => pair.figure.verdict = ChangeVerdict::Unsure(doubt),
         }
@@ -150,11 +155,12 @@ impl ComparedPair {
     }
 }
 
-/// The mean of a number over runs of a baseline, in units of so many of its own, and their count; `None` of one run.
-/// Bounds have no mean.
+/// The mean of a number over runs of a baseline, by one kernel, in units of so many of its own, and their count; `None`
+/// of one run. Bounds have no mean.
 fn mean_of_runs(
     first: &Number<'_>,
     more: &[&Number<'_>],
+    kernel: Option<&str>,
     rules: Rules,
     unit: fn(&Number<'_>) -> Option<f64>,
 ) -> Option<(Between, usize)> {
@@ -164,7 +170,7 @@ fn mean_of_runs(
         return None;
     }
     let all = [first].into_iter().chain(more.into_iter().copied());
-    let all: Vec<Between> = all.filter_map(|number| evidence::between(number, unit(number)?)).collect();
+    let all: Vec<Between> = all.filter_map(|number| evidence::between(number, kernel, unit(number)?)).collect();
     Some((evidence::mean(&all)?, all.len()))
 }
 
@@ -189,28 +195,27 @@ fn cycles(a: &Number<'_>, b: &Number<'_>) -> Option<[f64; 2]> {
     Some([a.in_cycles()?, b.in_cycles()?])
 }
 
-/// Both numbers without a verdict; of one that only one run has, that.
-fn figure(first: Option<&Number<'_>>, other: Option<&Number<'_>>) -> ComparedFigure {
+/// Both numbers by one kernel, without a verdict; of one that only one run has, that.
+fn figure(first: Option<&Number<'_>>, other: Option<&Number<'_>>, kernel: Option<&str>) -> ComparedFigure {
     let missing = if first.is_some() { Obstacle::OnlyInFirst } else { Obstacle::OnlyInOther };
     let labels = first.or(other).map_or_else(Labels::new, Number::labels);
     let shown = first.or(other).map(|number| (number.experiment, number.finding));
     let name = first.or(other).and_then(|number| number.name);
     let parts = first.zip(other).and_then(|(a, b)| parts(a, b));
-    let described = |number: Option<&Number<'_>>| number.map(Number::described);
+    let described = |number: Option<&Number<'_>>| number.map(|number| number.described(kernel));
     let cycles = first.zip(other).and_then(|(a, b)| cycles(a, b));
-    // Of few interruptions: as it is judged.
-    let judged_as = |number: &Number<'_>| counted(number.finding).map(|(value, _)| value).or(number.finding.value);
-    let is_of_few = |(a, b): &(&Number<'_>, &Number<'_>)| [a, b].iter().any(|of| counted(of.finding).is_some());
-    let few = first.zip(other).filter(is_of_few);
-    let change_of_few = few.and_then(|(a, b)| Some(judged_as(b)? / judged_as(a)? - 1.0)).filter(|c| c.is_finite());
+    let is_sound = |value: &f64| value.is_finite() && *value > 0.0;
+    let judged = |number: &Number<'_>| number.judged(kernel).map(|(value, _)| value).filter(is_sound);
+    let change = first.zip(other).and_then(|(a, b)| Some(judged(b)? / judged(a)? - 1.0));
+    let chosen = first.and_then(Number::kernel).zip(other.and_then(Number::kernel));
+    let is_choice = chosen.is_some_and(|(first, other)| first != other);
     let (first, other) = (described(first), described(other));
     let change_of = |of: fn(&ComparedNumber) -> Option<f64>| {
-        let sound = |number: &Option<ComparedNumber>| of(number.as_ref()?).filter(|v| v.is_finite() && *v > 0.0);
+        let sound = |number: &Option<ComparedNumber>| of(number.as_ref()?).filter(is_sound);
         sound(&first).zip(sound(&other)).map(|(a, b)| b / a - 1.0)
     };
     let change_per_core = change_of(|number| number.per_core);
     let change_per_socket = change_of(|number| number.per_socket);
-    let change = change_of_few.or_else(|| change_of(|number| number.value));
     // Of the value, what is left when the change per cycle is taken out is the clock's.
     let clock_change = cycles.filter(|_| change.is_some()).map(|[first, other]| first / other - 1.0);
     let change = change.map(|of| (1.0 + of) / (1.0 + clock_change.unwrap_or(0.0)) - 1.0);
@@ -227,6 +232,7 @@ fn figure(first: Option<&Number<'_>>, other: Option<&Number<'_>>) -> ComparedFig
         change_per_socket,
         first,
         other,
+        kernel: kernel.filter(|_| is_choice).map(str::to_owned),
         interval: None,
         p_value: None,
         verdict: ChangeVerdict::NotComparable(missing),
@@ -251,13 +257,19 @@ fn obstacle(a: &Number<'_>, b: &Number<'_>, rules: Rules) -> Option<Obstacle> {
     a.basis().obstacle(&b.basis(), rules.by_role)
 }
 
-fn test(a: &Number<'_>, mean: Option<(Between, usize)>, b: &Number<'_>, less_is_better: bool) -> Result<Test, Doubt> {
+fn test(
+    a: &Number<'_>,
+    mean: Option<(Between, usize)>,
+    b: &Number<'_>,
+    kernel: Option<&str>,
+    less_is_better: bool,
+) -> Result<Test, Doubt> {
     if a.is_open() && b.is_open() {
         return Err(Doubt::BothBounds);
     }
     let cycles = cycles(a, b).filter(|_| parts(a, b).is_none());
     let [part_a, part_b] = parts(a, b).or(cycles).unwrap_or([1.0; 2]);
-    let (first, other) = (evidence::between(a, part_a), evidence::between(b, part_b));
+    let (first, other) = (evidence::between(a, kernel, part_a), evidence::between(b, kernel, part_b));
     let (first, runs) = mean.map_or((first, 1), |(mean, runs)| (Some(mean), runs));
     let (Some(first), Some(other)) = (first, other) else { return Err(Doubt::NoInterval) };
     let ratio = ratio(other, first).ok_or(Doubt::NoInterval)?;

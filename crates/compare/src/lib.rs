@@ -11,6 +11,7 @@ mod families;
 mod figures;
 mod gate;
 mod judge;
+mod kernels;
 mod numbers;
 mod roles;
 mod scale;

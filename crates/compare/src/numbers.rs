@@ -4,11 +4,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 
 use tiermark_model::{
-    ComparedNumber, Experiment, FigureName, Finding, Grade, IdSet, Label, Labels, Machine, Observation, PerCycle,
-    ReasonCode, Run, Step, Unit, ValueKind, Verdict,
+    ComparedNumber, Experiment, FigureName, Finding, Grade, IdSet, Interval, Label, Labels, Machine, Observation,
+    PerCycle, ReasonCode, Rival, Run, Step, Unit, ValueKind, Verdict,
 };
 
 use crate::basis::{Basis, pings};
+use crate::figures::counted;
 use crate::roles::{self, Used};
 
 /// Labels that say how something was measured, not what. A hypervisor moves cpus; their number counts.
@@ -38,25 +39,63 @@ pub(crate) struct Number<'a> {
     is_guest: bool,
 }
 
-impl Number<'_> {
-    /// The number as a comparison holds it.
-    pub(crate) fn described(&self) -> ComparedNumber {
-        let Finding { value, interval, labels, unit, verdict, .. } = self.finding;
+impl<'a> Number<'a> {
+    /// The number as a comparison holds it, by a kernel that its run compared.
+    pub(crate) fn described(&self, kernel: Option<&str>) -> ComparedNumber {
+        let Finding { interval, labels, unit, verdict, .. } = self.finding;
+        let value = self.value_of(kernel);
         let shared = |of: fn(Used) -> usize| {
             let used = self.used.filter(|_| *unit == Unit::BytesPerSecond)?;
-            Some((*value)? / of(used).max(1) as f64)
+            Some(value? / of(used).max(1) as f64)
         };
         ComparedNumber {
-            value: *value,
+            value,
             runs: None,
             grade: verdict.grade,
-            interval: *interval,
+            interval: self.rival(kernel).map_or(*interval, |rival| rival.interval),
             state: self.seen.and_then(|seen| seen.state),
             size: labels.size(),
             kernel: labels.get(Labels::KERNEL).map(str::to_owned),
             per_core: shared(|used| used.cores),
             per_socket: shared(|used| used.sockets),
         }
+    }
+
+    /// The kernel that it is of, where its operation says what others do as well.
+    pub(crate) fn kernel(&self) -> Option<&'a str> {
+        let labels = &self.finding.labels;
+        labels.get(Labels::KERNEL).filter(|_| labels.get(Labels::OP).is_some())
+    }
+
+    /// All kernels that its run compared, its own first.
+    pub(crate) fn kernels(&self) -> impl Iterator<Item = &'a str> {
+        let rivals = self.seen.map_or(&[][..], |seen| seen.rivals.as_slice());
+        self.kernel().into_iter().chain(rivals.iter().map(|rival| &*rival.kernel.0))
+    }
+
+    /// What is known of another kernel than its own.
+    pub(crate) fn rival(&self, kernel: Option<&str>) -> Option<&'a Rival> {
+        let kernel = kernel.filter(|kernel| self.kernel() != Some(*kernel))?;
+        self.seen?.rivals.iter().find(|rival| &*rival.kernel.0 == kernel)
+    }
+
+    /// Its value by a kernel; its own value where none is named.
+    pub(crate) fn value_of(&self, kernel: Option<&str>) -> Option<f64> {
+        match kernel.filter(|kernel| self.kernel() != Some(*kernel)) {
+            None => self.finding.value,
+            other => self.rival(other)?.value,
+        }
+    }
+
+    /// Its value as it is judged, by a kernel if one is named, with the interval by its run alone.
+    pub(crate) fn judged(&self, kernel: Option<&str>) -> Option<(f64, Option<Interval>)> {
+        if let Some(rival) = self.rival(kernel) {
+            return Some((rival.value?, rival.interval));
+        }
+        counted(self.finding).or_else(|| {
+            let of_run = self.seen.filter(|seen| seen.value == self.finding.value).and_then(Observation::within_run);
+            Some((self.value_of(kernel)?, of_run.or(self.finding.interval)))
+        })
     }
 
     /// Its labels, with the nodes of its cpus where only they tell it from others.
@@ -159,7 +198,7 @@ pub(crate) fn of(run: &Run, by_role: bool) -> Vec<Number<'_>> {
                 name: FigureName::of(finding, &experiment.request.scope, &run.machine),
                 home: home.cloned(),
                 seen,
-                per_cycle: seen.and_then(|seen| seen.per_cycle).filter(|_| !by_role),
+                per_cycle: finding.per_cycle.filter(|_| !by_role),
                 is_private: by_role && roles::is_of_private_caches(&finding.labels, &run.machine),
                 is_guest: run.machine.system.hypervisor.is_some(),
                 used: id.and_then(|id| steps.get(id)).map(|step| roles::used(step, &run.machine)),

@@ -4,8 +4,6 @@ use std::borrow::Cow;
 
 use tiermark_model::{Labels, Machine, Metric, Role, Step, ThreadSetup, Unit, Visit, Visits};
 
-use crate::sharing::is_of_core;
-
 /// Kind of a thread's blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
@@ -99,7 +97,7 @@ impl StepAccounting {
         if members.len() > 1 {
             parts.push(PartAccounting { name: EVENNESS.into(), gauge: Gauge::Evenness, members });
         }
-        Self { metric: step.metric, threads, parts, is_of_core: is_of_core(step, machine) }
+        Self { metric: step.metric, threads, parts, is_of_core: step.is_of_core(machine) }
     }
 
     /// The accounting of threads that all do what the metric counts.

@@ -4,11 +4,13 @@ mod observe;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use tiermark_model::{
     BlockTimes, Disturbance, KernelId, Labels, Machine, Passes, PlacementProof, Refusal, Step, StepTraffic, Visit,
     Visits,
 };
+use tiermark_stats::{APART_SECONDS, moments};
 
 use crate::accounting::{StepAccounting, Work};
 use crate::analyse::{ShotResult, merge};
@@ -285,7 +287,7 @@ impl Cell {
         }
         // Visits in a row see one moment, however many they are.
         let moments = MOMENTS.min(stop.max_visits as usize);
-        if self.has_ended() || (visits >= stop.max_visits && self.moments() >= moments) {
+        if self.has_ended() || (visits >= stop.max_visits && self.moments().len() >= moments) {
             return true;
         }
         // A point shows a shape with any kernel; a figure waits for the best.
@@ -301,7 +303,8 @@ impl Cell {
         // Other runs find other pages and another hour, whatever this one does.
         let within = estimate.edge.and_then(|edge| edge.within).or(estimate.interval);
         let half = estimate.value.zip(within).map(|(value, within)| within.half_of(value));
-        let held = !estimate.is_open() && self.moments() >= MOMENTS && half.is_some_and(|half| half <= stop.precision);
+        let held =
+            !estimate.is_open() && self.moments().len() >= MOMENTS && half.is_some_and(|half| half <= stop.precision);
         *self.looked.borrow_mut() = (visits, held);
         held
     }
@@ -310,23 +313,13 @@ impl Cell {
     /// where a visit is of use now.
     pub(crate) fn waits(&self, now: f64) -> f64 {
         let has_all = self.moved_share().is_none() && self.visited() >= self.step.stop.max_visits;
-        if has_all { (self.last_moment().1 + tiermark_stats::APART_SECONDS - now).max(0.0) } else { 0.0 }
+        let began = self.moments().last().map_or(f64::NEG_INFINITY, |visits| self.visits.list[visits.start].at);
+        if has_all { (began + APART_SECONDS - now).max(0.0) } else { 0.0 }
     }
 
-    /// Visits that lie far enough apart to see other moments.
-    fn moments(&self) -> usize {
-        self.last_moment().0
-    }
-
-    /// How many moments its visits saw, and when the last of them began.
-    fn last_moment(&self) -> (usize, f64) {
-        let (mut moments, mut last) = (0, f64::NEG_INFINITY);
-        for visit in &self.visits.list {
-            if visit.at - last >= tiermark_stats::APART_SECONDS {
-                (last, moments) = (visit.at, moments + 1);
-            }
-        }
-        (moments, last)
+    /// Its visits by the moments that they see.
+    fn moments(&self) -> Vec<Range<usize>> {
+        moments(self.visits.list.iter().map(|visit| visit.at), APART_SECONDS)
     }
 }
 

@@ -4,7 +4,7 @@ use tiermark_model::{Drift, Labels, Metric, Observation, Step, Visit};
 use tiermark_stats::{PILE_NEAR, Side, VisitValue, change_point, pile};
 
 use crate::estimate::value_of;
-use crate::states::{Conditions, is_of_core};
+use crate::states::Conditions;
 
 /// A change this likely by chance is not reported, over all steps that are tested.
 const CHANCE: f64 = 0.001;
@@ -38,7 +38,7 @@ fn change(step: &Step, seen: &Observation, groups: &Conditions, limit: f64) -> O
     let side = if step.metric == Metric::Latency { Side::Low } else { Side::High };
     let of_state = |visit: &&Visit| seen.state.is_none_or(|state| groups.is_in(visit, state));
     let value = |visit: &Visit| Some(VisitValue { at: visit.at, value: value_of(visit, 0, false)? });
-    let (at_clock, _) = groups.at_clock(is_of_core(step), step.metric, &seen.visits);
+    let (at_clock, _) = groups.at_clock(step.labels.is_of_core(), step.metric, &seen.visits);
     let visits: Vec<VisitValue> = at_clock.list.iter().filter(of_state).filter_map(value).collect();
     let series: Vec<f64> = visits.iter().map(|visit| visit.value).collect();
     let found = change_point(&series).filter(|found| found.p_value < limit)?;

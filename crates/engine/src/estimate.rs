@@ -12,11 +12,10 @@ use tiermark_model::{
     ValueKind, Visit, Visits, Window,
 };
 use tiermark_stats::{
-    APART_SECONDS, FEWEST_VISITS, PILE_NEAR, PILE_NEAR_OF_CORE, Pile, Side, VISITS, VisitValue, median, pile,
+    APART_SECONDS, FEWEST_VISITS, PILE_NEAR, PILE_NEAR_OF_CORE, Pile, Side, VISITS, VisitValue, median, moments, pile,
 };
 
 use crate::clock::{Basis, mean_clock};
-use crate::sharing::Sharing;
 use crate::states::Conditions;
 
 pub(crate) use between_runs::between_runs;
@@ -102,18 +101,16 @@ impl Estimate {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reading<'a> {
     pub(crate) metric: Metric,
-    /// The tier that it is labelled with.
-    pub(crate) tier: Option<&'a str>,
     /// Cores that its threads run on.
     pub(crate) cores: usize,
     /// Share of the shots that did not settle in the time allowed.
     pub(crate) unsettled: f64,
     /// Whether undisturbed visits have one value, or each has one of its own, as what describes a load.
     pub(crate) has_edge: bool,
+    /// Whether a core's clock is that of the caches that it works in.
+    pub(crate) is_clocked: bool,
     /// Whether its threads use caches of their own cores only.
     pub(crate) is_of_core: bool,
-    /// Caches and memory that its threads share.
-    pub(crate) sharing: Sharing,
     pub(crate) groups: &'a Conditions,
     pub(crate) stop: &'a StopRule,
     pub(crate) seed: u64,
@@ -134,18 +131,13 @@ impl Reading<'_> {
         if self.metric == Metric::Latency { a < b } else { a > b }
     }
 
-    /// Whether the core's clock is that of what is measured.
-    fn is_clocked(&self) -> bool {
-        self.is_of_core || self.tier.is_some_and(|tier| matches!(tier, "L1" | "L2"))
-    }
-
     /// The state of a visit. To threads with private caches it only matters whether two of them share a core.
     pub(crate) fn state(&self, visit: &Visit, pairs: usize) -> Option<StateKind> {
         // Cpus that did not answer may be anywhere.
         if visit.before.len() != pairs {
             return None;
         }
-        if self.sharing == Sharing::Nothing { self.groups.state_of_cores(visit) } else { self.groups.state(visit) }
+        if self.is_of_core { self.groups.state_of_cores(visit) } else { self.groups.state(visit) }
     }
 
     /// Estimates: of the visits as if the cores had run at the clock of the run all the time.
@@ -167,7 +159,7 @@ impl Reading<'_> {
     }
 
     fn of_visits(&self, visits: &Visits) -> Estimate {
-        let (at_clock, basis) = self.groups.at_clock(self.is_clocked(), self.metric, visits);
+        let (at_clock, basis) = self.groups.at_clock(self.is_clocked, self.metric, visits);
         // A hardware thread that is busy all the time leaves a run without a clock, and its visits alike.
         let lacks_clock = self.is_of_core && visits.clocks > 0 && (basis == Basis::Time || !has_clock(visits));
         let (at_clock, basis) = if lacks_clock { (visits.clone(), Basis::Time) } else { (at_clock, basis) };
@@ -228,16 +220,16 @@ impl Reading<'_> {
         let Some(found) = self.level(chosen) else { return Estimate::default() };
         let mut doubts = Vec::new();
         let seen = seen(&found, chosen);
+        let mut counting = samples(chosen.iter().copied(), VALUE, false);
         if !found.has_enough() {
             doubts.push((Grade::Bound, Reason::TooFew { windows: seen.windows, visits: seen.visits }));
-        } else if moments(chosen) < VISITS || (found.piled && !found.is_reproduced()) {
+        } else if moments_of(&counting) < VISITS || (found.piled && !found.is_reproduced()) {
             doubts.push((Grade::Bound, Reason::NotReproduced { reached: found.reached.min(VISITS - 1) as u64 }));
         } else if !found.piled {
             doubts.push((Grade::Shared, Reason::NotSharp { share: found.share }));
         }
         // A level is known from the visits that have it, disturbed ones say nothing of it.
         let is_at_level = |sample: &VisitValue| (sample.value / found.value - 1.0).abs() <= found.near;
-        let mut counting = samples(chosen.iter().copied(), VALUE, false);
         counting.retain(|sample| !found.piled || is_at_level(sample));
         let Some(middle) = Middle::of(&counting, self.seed) else { return Estimate::default() };
         let value = if found.piled { found.value } else { middle.value };
@@ -257,7 +249,7 @@ impl Reading<'_> {
         let Some(middle) = Middle::of(&seen_visits, self.seed) else { return Estimate::default() };
         let found = if self.has_edge { self.level(chosen) } else { None };
         let mut doubts = Vec::new();
-        let moments = moments(chosen);
+        let moments = moments_of(&seen_visits);
         if moments < VISITS {
             doubts.push((Grade::Bound, Reason::NotReproduced { reached: moments as u64 }));
         } else if let Some(found) = &found {
@@ -369,15 +361,9 @@ fn samples<'a>(visits: impl Iterator<Item = &'a Visit>, column: usize, disturbed
     visits.filter_map(of).collect()
 }
 
-/// Moments that visits see, each at least [`APART_SECONDS`] after the one before it.
-fn moments(visits: &[&Visit]) -> usize {
-    let (mut last, mut moments) = (f64::NEG_INFINITY, 0);
-    for visit in visits.iter().filter(|visit| value_of(visit, VALUE, false).is_some()) {
-        if visit.at - last >= APART_SECONDS {
-            (last, moments) = (visit.at, moments + 1);
-        }
-    }
-    moments
+/// How many moments visits see.
+fn moments_of(visits: &[VisitValue]) -> usize {
+    moments(visits.iter().map(|visit| visit.at), APART_SECONDS).len()
 }
 
 /// A column of the clean windows of a visit.

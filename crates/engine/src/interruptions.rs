@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{CpuId, CpuInterruptions, Finding, Interrupted, Interval, Labels, Quantity, Unit};
+use tiermark_model::{CpuId, Finding, Interrupted, Interval, Labels, Quantity, Unit};
 use tiermark_stats::{BEYOND, poisson_interval};
 
 use crate::analyse::LONG_NS;
@@ -73,14 +73,14 @@ impl Interruptions {
     }
 
     /// The interruptions of each cpu over the run.
-    pub fn of_cpus(&self) -> Vec<CpuInterruptions> {
+    pub fn of_cpus(&self) -> Vec<Interrupted> {
         self.by_cpu.iter().map(|(cpu, seen)| seen.summary(*cpu)).collect()
     }
 }
 
 /// The interruptions of a run over all cpus that measured, as findings of their own: how many a second and their share
 /// of the time, of all and of those longer than 20 µs. The intervals are those of their numbers.
-pub(crate) fn findings(cpus: &[CpuInterruptions]) -> Vec<Finding> {
+pub(crate) fn findings(cpus: &[Interrupted]) -> Vec<Finding> {
     let Some(all) = Interrupted::of(cpus) else { return Vec::new() };
     let finding = |metric: Quantity, value: f64, unit: Unit, count: u64| {
         let interval = poisson_interval(count, BEYOND).map(|(low, high)| {
@@ -100,13 +100,13 @@ pub(crate) fn findings(cpus: &[CpuInterruptions]) -> Vec<Finding> {
 }
 
 impl Seen {
-    fn summary(&self, cpu: CpuId) -> CpuInterruptions {
+    fn summary(&self, cpu: CpuId) -> Interrupted {
         let mut gaps: Vec<f64> = self.gaps_ns.iter().map(|gap| f64::from(*gap)).collect();
         gaps.sort_unstable_by(f64::total_cmp);
         let long = &gaps[gaps.partition_point(|gap| *gap <= LONG_NS)..];
         let at = |q: f64| tiermark_stats::quantile(&gaps, q);
-        CpuInterruptions {
-            cpu,
+        Interrupted {
+            cpu: Some(cpu),
             watched_seconds: self.watched_ns / 1e9,
             count: gaps.len() as u64,
             long: long.len() as u64,
@@ -147,7 +147,7 @@ mod tests {
         (0..99).for_each(|i| seen.add(f64::from(i), &shot(&[2_000.0])));
         seen.add(99.0, &shot(&[100_000.0]));
         let [all] = seen.of_cpus().try_into().unwrap();
-        assert_eq!((all.cpu, all.count, all.long), (3, 100, 1));
+        assert_eq!((all.cpu, all.count, all.long), (Some(3), 100, 1));
         assert!((all.long_share - 0.005).abs() < 1e-9 && (all.share - 0.0149).abs() < 1e-9, "{all:?}");
         assert_eq!((all.median_ns, all.longest_ns), (Some(2_000.0), Some(100_000.0)));
         assert!((seen.short_share(3) - 0.01).abs() < 0.001, "long ones are cut out of blocks: {all:?}");
@@ -156,8 +156,8 @@ mod tests {
 
     #[test]
     fn a_run_has_them_as_findings_over_all_cpus() {
-        let cpu = CpuInterruptions {
-            cpu: 0,
+        let cpu = Interrupted {
+            cpu: Some(0),
             watched_seconds: 0.5,
             count: 4_300,
             long: 150,
@@ -167,7 +167,7 @@ mod tests {
             p99_ns: Some(30_000.0),
             longest_ns: Some(2e5),
         };
-        let all = findings(&[cpu, CpuInterruptions { cpu: 1, share: 0.04, long: 50, ..cpu }]);
+        let all = findings(&[cpu, Interrupted { cpu: Some(1), share: 0.04, long: 50, ..cpu }]);
         let of = |metric: Quantity| all.iter().find(|found| found.metric == metric).unwrap();
         let value = |metric: Quantity| of(metric).value.unwrap();
         assert!((value(Quantity::InterruptionsRate) - 8_600.0).abs() < 1e-6);
@@ -183,8 +183,8 @@ mod tests {
 
     #[test]
     fn none_in_a_while_may_still_be_some() {
-        let cpu = CpuInterruptions {
-            cpu: 0,
+        let cpu = Interrupted {
+            cpu: Some(0),
             watched_seconds: 0.5,
             count: 0,
             long: 0,

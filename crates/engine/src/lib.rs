@@ -20,7 +20,6 @@ mod plausible;
 pub mod probe;
 mod rivals;
 mod run;
-mod sharing;
 mod states;
 
 pub use admit::{admit, nearest_memory_node, region_nodes};

@@ -1,7 +1,7 @@
 //! Kernels for the same job, compared with the first of them in pairs.
 
-use tiermark_model::{KernelId, KernelInfo, RIVALRY, Rival, Role, Step, StoreKind, Window};
-use tiermark_stats::APART_SECONDS;
+use tiermark_model::{Interval, KernelId, KernelInfo, RIVALRY, Rival, Role, Step, StoreKind, Window};
+use tiermark_stats::{APART_SECONDS, Between};
 
 use crate::accounting::StepAccounting;
 use crate::analyse::{Deductions, ShotResult, analyse};
@@ -89,6 +89,22 @@ impl Other {
     /// Its rate over that of its reference: the median of all pairs.
     fn ratio(&self) -> Option<f64> {
         tiermark_stats::median(&self.ratios())
+    }
+
+    /// Its rate over that of the first kernel.
+    fn to_first(&self) -> Option<f64> {
+        // Without a clean window of its own there is nothing to compare.
+        self.ended.or(self.ratio().map(|ratio| ratio * self.against)).filter(|ratio| *ratio > 0.0)
+    }
+
+    /// Half of the 95 % interval of the logarithm of its ratio to its reference, by the spread of all pairs.
+    fn half(&self) -> Option<f64> {
+        let logs: Vec<f64> = self.ratios().into_iter().map(f64::ln).collect();
+        let n = logs.len() as f64;
+        let mean = logs.iter().sum::<f64>() / n;
+        let deviation = (logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt();
+        let half = tiermark_stats::student_quantile(n - 1.0)? * deviation / n.sqrt();
+        half.is_finite().then_some(half)
     }
 
     /// The ratios of all pairs, rising.
@@ -233,14 +249,34 @@ impl Rivals {
         self.taken.map(|taken| &self.others[taken].kernel).or(self.first.as_ref())
     }
 
-    /// How they compare, the first with 1; nothing where there is no choice.
-    pub(crate) fn rivals(&self) -> Vec<Rival> {
+    /// How they compare, the first with 1; nothing where there is no choice. `taken` is the number of the kernel that is
+    /// taken, with its interval by this run alone: times the ratio it is that of each other.
+    pub(crate) fn rivals(&self, taken: Option<f64>, within: Option<Interval>) -> Vec<Rival> {
         let Some(first) = self.first.as_ref().filter(|_| self.any()) else { return Vec::new() };
-        let rival = |kernel: &KernelId, ratio| Rival { kernel: kernel.clone(), ratio };
-        let to_first = |other: &Other| other.ended.or(other.ratio().map(|ratio| ratio * other.against));
-        // Without a clean window of its own there is nothing to compare.
-        let others = self.others.iter().map(|other| rival(&other.kernel, to_first(other).filter(|ratio| *ratio > 0.0)));
-        std::iter::once(rival(first, Some(1.0))).chain(others).collect()
+        let winner = self.taken.map(|taken| &self.others[taken]);
+        let (to_first, half) = winner.map_or((Some(1.0), Some(0.0)), |winner| (winner.to_first(), winner.half()));
+        let rival = |kernel: &KernelId, ratio: Option<f64>, half: Option<f64>| {
+            let less = to_first.zip(ratio).map(|(winner, own)| winner / own);
+            let value = taken.zip(less).map(|(value, less)| value / less);
+            let interval = within.zip(taken.zip(less.zip(half))).and_then(|(within, (value, (less, half)))| {
+                let of = Between { value, low: within.low.min(value), high: within.high.max(value) };
+                let to = Between { value: less, low: less / half.exp(), high: less * half.exp() };
+                let Between { low, high, .. } = tiermark_stats::ratio(of, to)?;
+                Some(Interval { low, high, ..within })
+            });
+            Rival { kernel: kernel.clone(), ratio, value, interval }
+        };
+        let other = |(index, other): (usize, &Other)| {
+            let half = match other.ended {
+                _ if self.taken == Some(index) => Some(0.0),
+                // It was compared with another reference than the one that is taken now.
+                Some(_) => other.half().zip(half).map(|(own, winner)| own.hypot(winner)),
+                None => other.half(),
+            };
+            rival(&other.kernel, other.to_first(), half)
+        };
+        let others = self.others.iter().enumerate().map(other);
+        std::iter::once(rival(first, Some(1.0), half)).chain(others).collect()
     }
 
     /// How those compare that need no further comparison, the first with 1; the others without a ratio.
@@ -248,7 +284,7 @@ impl Rivals {
         let is_open =
             |kernel: &KernelId| self.others.iter().any(|other| other.kernel == *kernel && !other.is_decided());
         let known = |rival: Rival| Rival { ratio: rival.ratio.filter(|_| !is_open(&rival.kernel)), ..rival };
-        self.rivals().into_iter().map(known).collect()
+        self.rivals(None, None).into_iter().map(known).collect()
     }
 
     /// Compares one rival with the winner so far, and gives its index: a rival that leads, else the one with the fewest

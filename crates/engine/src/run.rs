@@ -142,7 +142,10 @@ fn estimated_again(step: &Step, seen: &Observation, groups: &Conditions, machine
         verdict.grade = if verdict.reasons.is_empty() { Grade::Trusted } else { Grade::Bound };
         estimate.doubts.iter().for_each(|(grade, reason)| verdict.add(*grade, reason.clone()));
     }
-    withheld(Observation { verdict, ..with_estimate(seen.clone(), &estimate, &accounting) })
+    let mut again = Observation { verdict, ..with_estimate(seen.clone(), &estimate, &accounting) };
+    let times = again.value.zip(seen.value).map(|(again, before)| again / before);
+    again.rivals.iter_mut().for_each(|rival| rival.rescale(times));
+    withheld(again)
 }
 
 /// Observations, each with its step.

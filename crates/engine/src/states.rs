@@ -152,7 +152,7 @@ pub(crate) fn states(steps: &[(&Step, &Observation)], groups: &Conditions) -> Ve
     }
     found.extend(of_level(steps, groups, StateKind::Sibling, SIBLING, |step| first_level(step) && threads(step) == 1));
     found.extend(of_level(steps, groups, StateKind::Shared, SHARED, |step| {
-        step.labels.get(Labels::TIER).is_some() && !is_of_core(step) && threads(step) == 1
+        step.labels.get(Labels::TIER).is_some() && !step.labels.is_of_core() && threads(step) == 1
     }));
     found
 }
@@ -163,11 +163,6 @@ fn threads(step: &Step) -> usize {
 
 fn first_level(step: &Step) -> bool {
     step.labels.is(Labels::TIER, "L1")
-}
-
-/// Whether a step walks a cache that is usually private to a core.
-pub(crate) fn is_of_core(step: &Step) -> bool {
-    step.labels.get(Labels::TIER).is_some_and(|tier| matches!(tier, "L1" | "L2"))
 }
 
 fn of_pings(steps: &[(&Step, &Observation)], groups: &Conditions) -> Vec<State> {
@@ -210,7 +205,7 @@ fn of_level(
         let share = if step.metric == Metric::Latency { edge / middle } else { middle / edge };
         Some((visit.at, (share < below).then_some(kind)))
     };
-    let (visits, _) = groups.at_clock(is_of_core(step), step.metric, &seen.visits);
+    let (visits, _) = groups.at_clock(step.labels.is_of_core(), step.metric, &seen.visits);
     let mut series: Vec<(f64, Option<StateKind>)> = visits.list.iter().filter_map(of).collect();
     series.sort_by(|a, b| a.0.total_cmp(&b.0));
     summarised(kind, &series)
@@ -265,10 +260,18 @@ fn lasts(kind: StateKind, series: &[(f64, Option<StateKind>)]) -> Option<[f64; 2
 
 #[cfg(test)]
 mod tests {
-    use tiermark_model::Window;
+    use tiermark_model::{Setup, ThreadSetup, Tier, Window, testing};
 
     use super::*;
-    use crate::sharing::tests::streams;
+
+    /// Streams of two threads in the first level.
+    fn streams() -> Step {
+        let role = Role::Stream { kernel: "read/plain".into(), rivals: Vec::new() };
+        let threads = (0..2).map(|i| ThreadSetup::new(i, role.clone(), 0)).collect();
+        let setup = Setup { regions: Vec::new(), threads, seed: 1 };
+        let labels = Labels::new().text(Labels::TIER, Tier::Cache(1));
+        Step { labels, setup, ..testing::step("a", Metric::Bandwidth) }
+    }
 
     fn visits(ping: f64, value: f64) -> Vec<Visit> {
         let windows = vec![Window { clean: true, values: vec![Some(value)], ..Window::default() }];
@@ -277,7 +280,7 @@ mod tests {
 
     /// The states by pings where a step of two threads in the first level has these values.
     fn kinds_of(values: [f64; 3]) -> [Option<StateKind>; 3] {
-        let step = streams(Some("L1"));
+        let step = streams();
         let pings = [31.0, 57.0, 300.0];
         let list: Vec<Visit> = pings.iter().zip(values).flat_map(|(ping, value)| visits(*ping, value)).collect();
         let groups = Conditions::of(std::iter::once((&step, &Visits { list, ..Visits::default() })));
@@ -292,7 +295,7 @@ mod tests {
                 visits(ping, value).into_iter().take(count).collect::<Vec<_>>()
             };
             let list: Vec<Visit> = pings.into_iter().zip(values).zip(counts).flat_map(of).collect();
-            Conditions::of(std::iter::once((&streams(Some("L1")), &Visits { list, ..Visits::default() })))
+            Conditions::of(std::iter::once((&streams(), &Visits { list, ..Visits::default() })))
         };
         let between = |before: f64, after: f64| Visit { after: vec![after], ..visits(before, 1.0).remove(0) };
         let told = groups([240.0, 470.0, 465.0], [20; 3]);

@@ -96,14 +96,12 @@ fn per_cycle(
     figure: FigureName,
     candidate: &Candidate,
     finding: &Finding,
-    (seen, machine): (&HashMap<&str, &Observation>, &Machine),
+    (_, machine): (&HashMap<&str, &Observation>, &Machine),
 ) -> Option<(Name, Candidate)> {
     let FigureName::Tier(tier) = figure else { return None };
-    let [step] = finding.evidence.as_slice() else { return None };
-    let step = seen.get(step.as_str())?;
-    let value = step.per_cycle?.value;
-    let is_its_value = finding.value.is_some() && finding.value == step.value && value.is_finite() && value >= 0.0;
-    if !CLOCKED.contains(&tier.tier) || !is_its_value {
+    let is_sound = |value: &f64| value.is_finite() && *value >= 0.0;
+    let value = finding.per_cycle.filter(|_| finding.value.is_some()).map(|of| of.value).filter(is_sound)?;
+    if !CLOCKED.contains(&tier.tier) {
         return None;
     }
     let name = FigureName::PerCycle(tier);

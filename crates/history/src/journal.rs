@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tiermark_lines::{Appender, Survives, temporary_beside};
 use tiermark_model::messages::load as says;
-use tiermark_model::{CpuInterruptions, Drift, Observation, Plan, Refusal, Request, Run, State, Step, TimeSpent};
+use tiermark_model::{Drift, Interrupted, Observation, Plan, Refusal, Request, Run, State, Step, TimeSpent};
 
 use crate::store::Store;
 
@@ -39,7 +39,7 @@ pub enum Record {
         drift: Vec<Drift>,
         /// What interrupted its cpus meanwhile.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        interruptions: Vec<CpuInterruptions>,
+        interruptions: Vec<Interrupted>,
         /// What its time went into.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         time: Option<TimeSpent>,

@@ -158,6 +158,10 @@ pub struct ComparedFigure {
     pub first: Option<ComparedNumber>,
     /// The number in the other run.
     pub other: Option<ComparedNumber>,
+    /// The kernel that both numbers are of, where the runs chose different ones: one that both compared with theirs.
+    /// `None` where each is of the kernel that its run chose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
     /// Relative change of the value: 0.1 is 10 % more than in the first run. `None` where it means nothing.
     pub change: Option<f64>,
     /// Whether change, interval and verdict are of what one core gets: between machines with different numbers of
@@ -246,7 +250,7 @@ pub struct ComparedNumber {
     pub state: Option<StateKind>,
     /// Footprint of one thread.
     pub size: Option<Bytes>,
-    /// The kernel that measured it.
+    /// The kernel that its run chose.
     pub kernel: Option<String>,
     /// Bytes a second by cores in use; only between machines, for rates.
     #[serde(default, skip_serializing_if = "Option::is_none")]

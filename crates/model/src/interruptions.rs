@@ -6,40 +6,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::CpuId;
 
-/// The interruptions of a cpu over a run: times in which a thread that only read the clock did not run. In a guest they
-/// are mostly exits of the virtual cpu, which stolen time does not count; on bare metal the kernel's ticks, other
-/// interrupts and those of the firmware.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct CpuInterruptions {
-    /// The cpu.
-    pub cpu: CpuId,
-    /// Seconds for which it was watched, in pieces spread over the run.
-    pub watched_seconds: f64,
-    /// Interruptions longer than 0.5 µs.
-    pub count: u64,
-    /// Those longer than 20 µs.
-    pub long: u64,
-    /// Share of the time that all of them took.
-    pub share: f64,
-    /// Share of the time that those longer than 20 µs took.
-    pub long_share: f64,
-    /// The median length, ns; `None` without any.
-    pub median_ns: Option<f64>,
-    /// The 99th percentile of the lengths, ns.
-    pub p99_ns: Option<f64>,
-    /// The longest, ns.
-    pub longest_ns: Option<f64>,
-}
-
 /// Interruptions below which their share of the time is not judged: it is known to a half at best.
 pub const FEWEST_JUDGED: u64 = 20;
 
-/// The interruptions of several cpus, or of one in several experiments, together. Prints as
+/// The interruptions of a cpu, or of several together: times in which a thread that only read the clock did not run. In
+/// a guest they are mostly exits of the virtual cpu, which stolen time does not count; on bare metal the kernel's ticks,
+/// other interrupts and those of the firmware. Prints as
 /// `8,600 times a second, 2.3 % of the time, half under 2 µs, longest 0.2 ms`.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interrupted {
-    /// Seconds of all cpus.
+    /// The cpu; `None` of several together.
+    pub cpu: Option<CpuId>,
+    /// Seconds for which they were watched, in pieces spread over the run.
     pub watched_seconds: f64,
     /// Interruptions longer than 0.5 µs.
     pub count: u64,
@@ -49,15 +28,17 @@ pub struct Interrupted {
     pub share: f64,
     /// Share of the time that those longer than 20 µs took.
     pub long_share: f64,
-    /// The largest median of any of the cpus, ns: at least half were shorter.
+    /// The median length, ns; of several cpus the largest. `None` without any.
     pub median_ns: Option<f64>,
+    /// The 99th percentile of the lengths, ns; of several cpus the largest.
+    pub p99_ns: Option<f64>,
     /// The longest, ns.
     pub longest_ns: Option<f64>,
 }
 
 impl Interrupted {
     /// Puts cpus together; `None` if none was watched.
-    pub fn of<'a>(cpus: impl IntoIterator<Item = &'a CpuInterruptions>) -> Option<Self> {
+    pub fn of<'a>(cpus: impl IntoIterator<Item = &'a Self>) -> Option<Self> {
         let mut all = Self::default();
         for cpu in cpus {
             let seconds = Some(cpu.watched_seconds).filter(|seconds| seconds.is_finite() && *seconds > 0.0);
@@ -70,6 +51,7 @@ impl Interrupted {
             all.long_share += cpu.long_share * seconds;
             let larger = |one: Option<f64>, other: Option<f64>| one.into_iter().chain(other).reduce(f64::max);
             all.median_ns = larger(all.median_ns, cpu.median_ns);
+            all.p99_ns = larger(all.p99_ns, cpu.p99_ns);
             all.longest_ns = larger(all.longest_ns, cpu.longest_ns);
         }
         (all.watched_seconds > 0.0).then(|| Self {
@@ -146,9 +128,9 @@ fn two_digits(value: f64) -> String {
 mod tests {
     use super::*;
 
-    fn cpu(seconds: f64, count: u64, share: f64) -> CpuInterruptions {
-        CpuInterruptions {
-            cpu: 0,
+    fn cpu(seconds: f64, count: u64, share: f64) -> Interrupted {
+        Interrupted {
+            cpu: Some(0),
             watched_seconds: seconds,
             count,
             long: count / 10,
@@ -172,7 +154,7 @@ mod tests {
 
     #[test]
     fn they_are_said_in_a_line() {
-        let said = |one: CpuInterruptions| Interrupted::of(&[one]).unwrap().to_string().replace('\u{a0}', " ");
+        let said = |one: Interrupted| Interrupted::of(&[one]).unwrap().to_string().replace('\u{a0}', " ");
         let usual = "8,600 times a second, 2.3 % of the time, half under 2 µs, longest 0.2 ms";
         assert_eq!(said(cpu(1.0, 8_612, 0.0231)), usual);
         assert_eq!(said(cpu(0.5, 2, 0.0004)), "4 times a second, 0.04 % of the time, longest 0.2 ms");
@@ -180,7 +162,7 @@ mod tests {
             said(cpu(100.0, 20, 0.00002)).split(", half").next(),
             Some("0.2 times a second, under 0.01 % of the time")
         );
-        let none = CpuInterruptions { median_ns: None, longest_ns: None, ..cpu(0.4, 0, 0.0) };
+        let none = Interrupted { median_ns: None, longest_ns: None, ..cpu(0.4, 0, 0.0) };
         assert_eq!(said(none), "never in 0.4 s");
         for (value, text) in [(9.96, "10"), (99.6, "100"), (0.0996, "0.1"), (1_234_567.0, "1,200,000"), (f64::NAN, "?")]
         {

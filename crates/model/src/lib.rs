@@ -9,6 +9,7 @@ pub mod capacity;
 mod check;
 mod checkup;
 mod comparison;
+mod core_caches;
 mod counters;
 mod curve_profile;
 pub mod documents;
@@ -104,7 +105,7 @@ pub use history::{
 };
 pub use idset::{CpuId, IdSet, ListError, NodeId};
 pub use indented::indented;
-pub use interruptions::{CpuInterruptions, FEWEST_JUDGED, Interrupted};
+pub use interruptions::{FEWEST_JUDGED, Interrupted};
 pub use kernel::{Isa, KernelId, KernelInfo, Pattern, StoreKind};
 pub use labels::{Label, Labels};
 pub use machine::*;

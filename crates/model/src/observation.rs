@@ -379,6 +379,23 @@ pub struct Rival {
     /// undisturbed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
+    /// The number that the observation would have with this kernel, in its unit: the value of the kernel that was taken
+    /// times the ratio of both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
+    /// Interval of `value` by this run alone: that of the kernel that was taken, and the spread of the pairs' ratios.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Interval>,
+}
+
+impl Rival {
+    /// Takes its number along with that of the kernel that was taken, which has become so many times what it was.
+    pub fn rescale(&mut self, times: Option<f64>) {
+        let times = times.filter(|times| times.is_finite());
+        self.value = self.value.zip(times).map(|(value, times)| value * times);
+        let scaled = |(of, times): (Interval, f64)| Interval { low: of.low * times, high: of.high * times, ..of };
+        self.interval = self.interval.zip(times).map(scaled);
+    }
 }
 
 /// What a probe concludes from its observations: one number with its evidence.
@@ -395,6 +412,9 @@ pub struct Finding {
     pub unit: Unit,
     /// Its interval, where it has one.
     pub interval: Option<Interval>,
+    /// The number per cycle of the core, as of the observation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_cycle: Option<PerCycle>,
     /// Which statistic of the visits the number is; `None` of what was computed from several observations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<ValueKind>,
@@ -418,9 +438,23 @@ pub struct Finding {
 impl Finding {
     /// A number without an interval, evidence and notes, that nothing speaks against.
     pub fn new(metric: Quantity, labels: Labels, value: Option<f64>, unit: Unit) -> Self {
-        let (interval, kind, typical, best) = (None, None, None, None);
+        let (interval, per_cycle, kind, typical, best) = (None, None, None, None, None);
         let (samples, verdict, evidence, notes) = (0, Verdict::trusted(), Vec::new(), Vec::new());
-        Self { metric, labels, value, unit, interval, kind, typical, best, samples, verdict, evidence, notes }
+        Self {
+            metric,
+            labels,
+            value,
+            unit,
+            interval,
+            per_cycle,
+            kind,
+            typical,
+            best,
+            samples,
+            verdict,
+            evidence,
+            notes,
+        }
     }
 
     /// The number with these notes after those it has.

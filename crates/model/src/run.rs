@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::checkup::CheckRow;
 use crate::counters::RunCounters;
 use crate::health::RunHealth;
-use crate::interruptions::CpuInterruptions;
+use crate::interruptions::Interrupted;
 use crate::kernel::KernelInfo;
 use crate::machine::Machine;
 use crate::observation::{Finding, Observation};
@@ -187,7 +187,7 @@ pub struct Experiment {
     pub drift: Vec<Drift>,
     /// What interrupted the threads on each cpu that measured; empty where it was not watched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub interruptions: Vec<CpuInterruptions>,
+    pub interruptions: Vec<Interrupted>,
     /// What its time went into; `None` where it did not reach its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<TimeSpent>,

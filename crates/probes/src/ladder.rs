@@ -11,6 +11,7 @@ pub(crate) fn finding(observation: &Observation, notes: impl IntoIterator<Item =
     };
     Finding {
         interval: observation.interval,
+        per_cycle: observation.per_cycle,
         kind: Some(observation.kind),
         typical: observation.typical,
         best: observation.best,

@@ -2,16 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{IdSet, Labels, Machine, Metric, Observation, Purpose, Refusal, Unit};
+use tiermark_model::{IdSet, Labels, Machine, Metric, Observation, Purpose, Refusal};
 use tiermark_page::{
-    Detail, Fit, Ink, Page, Plot, ROWS, Rates, Series, Table, Text, fitting, graded, heading, number, paragraph,
-    percent, plot, rate_unit, short_size, space, text, variants,
+    Detail, Ink, Page, Plot, ROWS, Rates, Series, Table, Text, graded, heading, number, paragraph, percent, plot,
+    rate_unit, short_size, space, text, variants,
 };
 
 use crate::findings::words;
-use crate::order::{first, grouped};
+use crate::order::grouped;
 use crate::points::observed;
 use crate::reasons::Reasons;
+use crate::sizes::{by_size, without_intervals};
 
 /// Most curves in one plot in characters: more cannot be distinguished.
 const CURVES: usize = 5;
@@ -134,9 +135,9 @@ fn all(observations: &[&Observation], machine: &Machine, form: Form, detail: Det
         let counted = || counted().map(|text| paragraph("  ", &text, Ink::Dim)).unwrap_or_default();
         out += match form {
             Form::Brief => Page::new(),
-            _ if detail.is_all() => by_size(&points, &names, detail),
+            _ if detail.is_all() => by_size(&groups) + reasons(&points, &names).page(detail),
             Form::Usual => counted(),
-            Form::Large => space() + size_table(&points, &names.groups(&points), false) + counted(),
+            Form::Large => space() + without_intervals(&groups) + counted(),
         };
     }
     out
@@ -249,7 +250,7 @@ pub(crate) fn tables(observations: &[&Observation], machine: &Machine, detail: D
                 let drawn = groups.chunks(CURVES_IN_COLOUR).map(|some| drawn(some, metric, machine, ROWS));
                 out += variants(Page::new(), drawn.collect());
             }
-            out += by_size(&cells, &names, detail);
+            out += by_size(&groups) + reasons(&cells, &names).page(detail);
             out += shared_lines(&cells);
             out += winners(&groups);
         }
@@ -313,44 +314,6 @@ fn winners_of(group: &[&Observation]) -> String {
         format!("{kernel} at {}", sizes.join(", "))
     });
     parts.collect::<Vec<_>>().join("; ")
-}
-
-/// Rows are sizes, columns are series. Intervals are shown if the table still fits with them.
-fn by_size(cells: &[&Observation], names: &Names, detail: Detail) -> Page {
-    let groups = names.groups(cells);
-    let [with, without] = [true, false].map(|intervals| size_table(cells, &groups, intervals).into());
-    fitting(vec![with, without], Fit::Uncut) + reasons(cells, names).page(detail)
-}
-
-fn head_lines(name: &str) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    for word in name.split(' ') {
-        match lines.last_mut().filter(|line| line.chars().all(|c| c.is_ascii_digit())) {
-            Some(number) => number.push_str(&format!(" {word}")),
-            None => lines.push(word.to_owned()),
-        }
-    }
-    lines.join("|")
-}
-
-fn size_table(cells: &[&Observation], groups: &[(String, Vec<&Observation>)], intervals: bool) -> Table {
-    let sizes: BTreeSet<u64> = cells.iter().filter_map(|o| o.labels.size()).map(|s| s.0).collect();
-    let sizes: Vec<u64> = sizes.into_iter().collect();
-    // Long names stand in as many lines as they have words; a number stays with what it counts.
-    let head = |name: &str| match name {
-        "" => Text::unit(cells.first().map_or(Unit::Ns, |o| o.unit)),
-        name => head_lines(name).into(),
-    };
-    let cell = |o: &Observation| {
-        let interval = o.interval.filter(|_| intervals);
-        graded(o.value.map(|v| number(v, o.unit).within(interval)), &o.verdict, o.unit)
-    };
-    let table = Table::of(&sizes).numbers("size", |size| tiermark_model::Bytes(*size).to_string());
-    let table = table.each(groups, |table, (name, group)| {
-        let here = first(group.iter().filter_map(|o| Some((o.labels.size()?.0, *o))));
-        table.figures(head(name), |size| here.get(size).map(|o| cell(o)))
-    });
-    table.table()
 }
 
 /// Whether a curve, a table or a finding speaks for an observation.

@@ -220,6 +220,11 @@ impl<'a> LadderRow<'a> {
         Self { size, latency, rates, others, peak }
     }
 
+    /// Its latency, and its rates by one core.
+    pub(crate) fn of_one_core(&self) -> impl Iterator<Item = &'a Finding> {
+        self.latency.into_iter().chain(self.rates.iter().step_by(SPANS.len()).copied().flatten())
+    }
+
     fn all(&self) -> impl Iterator<Item = &'a Finding> {
         [self.size, self.latency].into_iter().chain(self.rates.iter().copied()).flatten()
     }

@@ -31,6 +31,7 @@ mod scan;
 mod selection;
 mod shapes;
 mod shown;
+mod sizes;
 mod steps;
 mod summary;
 mod survey;

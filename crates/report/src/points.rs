@@ -1,6 +1,6 @@
 //! What is known of a point of a plot beside its place.
 
-use tiermark_model::{Finding, Interval, Observation, Verdict};
+use tiermark_model::{Finding, Interval, Observation, PerCycle, Unit, Verdict};
 use tiermark_page::PointAbout;
 
 use crate::reasons::kinds;
@@ -19,7 +19,13 @@ fn ends(interval: Option<Interval>, scale: f64) -> Option<(f64, f64)> {
 
 /// What is known of an observation.
 pub(crate) fn observed(o: &Observation) -> PointAbout {
-    graded(&o.verdict).reaching(ends(o.interval, 1.0), o.best)
+    let mut about = graded(&o.verdict).reaching(ends(o.interval, 1.0), o.best);
+    about.of = o.per_cycle.map(in_cycles).unwrap_or_default();
+    about
+}
+
+fn in_cycles(PerCycle { value, unit }: PerCycle) -> String {
+    if unit == Unit::Cycles { format!("{value:.2} cycles") } else { format!("{value:.1} bytes a cycle of each core") }
 }
 
 /// What is known of a finding, in units of the axis.

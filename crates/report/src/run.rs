@@ -93,7 +93,7 @@ fn body(run: &Run, experiments: &[&Experiment], selection: &Selection<'_>, detai
     let only = only_core(run, experiments);
     out += ladder(&selection.ladder, &selection.shares, (only.as_deref(), &run.machine), detail);
     out += cold(selection.all.iter().copied(), "  ");
-    out += survey::conditions(&selection.conditions, experiments, run, detail);
+    out += survey::conditions(&selection.conditions, &selection.ladder, experiments, run, detail);
     out += c2c(&selection.c2c, detail);
     out += curves(&observations, &run.machine, detail);
     out += steps::pages(experiments);

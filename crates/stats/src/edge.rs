@@ -1,5 +1,6 @@
 //! The edge of a distribution that disturbance can only push one way.
 
+use crate::moments::{APART_SECONDS, moments};
 use crate::usable;
 
 /// The edge is this quantile of a state's windows, counted from the side that disturbance cannot reach. Of the
@@ -11,10 +12,8 @@ pub const NEAR: f64 = 0.02;
 /// Share of windows near the edge from which the edge is sharp: of 102 cells of six recorded runs, none of the 57
 /// accepted at 6 % was off by more than 3 %; of the 65 accepted at 4 %, five were.
 pub const SHARP: f64 = 0.06;
-/// Visits that must reach the edge, and how far apart they must lie in seconds: visits in a row see the same moment.
+/// Moments with visits that reach the edge, at least.
 pub const VISITS: usize = 3;
-/// See [`VISITS`].
-pub const APART_SECONDS: f64 = 1.0;
 /// Windows and visits below which a state has no edge of its own.
 pub const FEWEST_WINDOWS: usize = 60;
 /// See [`FEWEST_WINDOWS`].
@@ -119,19 +118,12 @@ impl Ranked {
         let near = self.near(rate);
         let mut times: Vec<f64> = near.iter().map(|(_, visit)| visits[*visit].at).collect();
         times.sort_unstable_by(f64::total_cmp);
-        let mut last = f64::NEG_INFINITY;
-        let mut reached = 0;
-        for at in times {
-            if at - last >= APART_SECONDS {
-                (last, reached) = (at, reached + 1);
-            }
-        }
         Edge {
             value: if self.side == Side::High { rate } else { 1.0 / rate },
             share: near.len() as f64 / self.rates.len() as f64,
             windows: self.rates.len(),
             visits: visits.iter().filter(|visit| !visit.values.is_empty()).count(),
-            reached,
+            reached: moments(times, APART_SECONDS).len(),
         }
     }
 }

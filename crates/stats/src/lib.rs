@@ -12,6 +12,7 @@ mod isotonic;
 mod knee;
 mod ks;
 mod modes;
+mod moments;
 mod order;
 mod outlier;
 mod pile;
@@ -31,13 +32,12 @@ mod trend;
 mod two_samples;
 
 pub use change::{ChangePoint, LevelChange, LevelRule, OtherLevel, change_point, level_changes, other_level};
-pub use edge::{
-    APART_SECONDS, EDGE_QUANTILE, Edge, FEWEST_VISITS, FEWEST_WINDOWS, NEAR, SHARP, Side, VISITS, VisitWindows, edge,
-};
+pub use edge::{EDGE_QUANTILE, Edge, FEWEST_VISITS, FEWEST_WINDOWS, NEAR, SHARP, Side, VISITS, VisitWindows, edge};
 pub use isotonic::isotonic;
 pub use knee::{Curve, Knee, XScale, knee};
 pub use ks::{Ks, ks_uniform};
 pub use modes::{group_limits, group_of};
+pub use moments::{APART_SECONDS, moments};
 pub use order::{mad, max, median, min, quantile, quantiles};
 pub use outlier::{OUTLYING, modified_z};
 pub use pile::{PILE_NEAR, PILE_NEAR_OF_CORE, Pile, VisitValue, pile};

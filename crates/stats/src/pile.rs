@@ -1,6 +1,7 @@
 //! The level at which visits pile up near the end of a distribution that disturbance cannot reach.
 
-use crate::edge::{APART_SECONDS, FEWEST_VISITS, Side, VISITS};
+use crate::edge::{FEWEST_VISITS, Side, VISITS};
+use crate::moments::{APART_SECONDS, moments};
 use crate::order::{median_in_place, quantile_sorted};
 use crate::usable;
 
@@ -157,17 +158,14 @@ struct Rates {
 
 impl Rates {
     fn new(visits: &[VisitValue], side: Side, near: f64) -> Self {
-        let mut ordered: Vec<&VisitValue> = visits.iter().collect();
-        ordered.sort_by(|a, b| a.at.total_cmp(&b.at));
-        let mut merged: Vec<(f64, Vec<f64>)> = Vec::new();
-        for visit in ordered {
-            let log = if side == Side::High { visit.value.ln() } else { -visit.value.ln() };
-            match merged.last_mut().filter(|(first, _)| visit.at - first < IN_A_ROW_SECONDS) {
-                Some((_, last)) => last.push(log),
-                None => merged.push((visit.at, vec![log])),
-            }
-        }
-        let mut list: Vec<Rate> = merged.into_iter().map(|(at, mut logs)| (at, median_in_place(&mut logs))).collect();
+        let log = |value: f64| if side == Side::High { value.ln() } else { -value.ln() };
+        let mut ordered: Vec<Rate> = visits.iter().map(|visit| (visit.at, log(visit.value))).collect();
+        ordered.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let as_one = |visits: &[Rate]| {
+            (visits[0].0, median_in_place(&mut visits.iter().map(|(_, log)| *log).collect::<Vec<f64>>()))
+        };
+        let in_a_row = moments(ordered.iter().map(|(at, _)| *at), IN_A_ROW_SECONDS);
+        let mut list: Vec<Rate> = in_a_row.into_iter().map(|visits| as_one(&ordered[visits])).collect();
         list.sort_unstable_by(|a, b| a.1.total_cmp(&b.1));
         Self { list, near }
     }
@@ -232,7 +230,7 @@ impl Rates {
         Level {
             at,
             share: band.len() as f64 / self.list.len() as f64,
-            reached: moments(band),
+            reached: moments_of(band),
             width: (quantile_sorted(&logs, 0.84) - quantile_sorted(&logs, 0.16)) / 2.0 / self.near,
             falls_off: beside as f64 / band.len() as f64,
             ln_chance: ln_chance(band.len() as f64, surroundings.len() as f64),
@@ -243,16 +241,10 @@ impl Rates {
 }
 
 /// Moments that visits see.
-fn moments(visits: &[Rate]) -> usize {
+fn moments_of(visits: &[Rate]) -> usize {
     let mut times: Vec<f64> = visits.iter().map(|(at, _)| *at).collect();
     times.sort_unstable_by(f64::total_cmp);
-    let (mut last, mut moments) = (f64::NEG_INFINITY, 0);
-    for at in times {
-        if at - last >= APART_SECONDS {
-            (last, moments) = (at, moments + 1);
-        }
-    }
-    moments
+    moments(times, APART_SECONDS).len()
 }
 
 /// Logarithm of the chance that so many of the visits around a level lie in its band, at most, where a third does.

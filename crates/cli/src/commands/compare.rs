@@ -128,7 +128,7 @@ fn tell_gate(gate: &Gate<'_>, found: &Comparison, limit: f64) {
                     tell(format_args!("tiermark: warning: {what}: {}", listed(figures)));
                 }
             };
-            warn("--fail-over does not judge numbers without a sound value, or of another state", doubtful);
+            warn("--fail-over does not judge numbers without a sound value, of another state or kernel", doubtful);
             warn(&format!("these may be worse by more than {percent} %, which is not sure"), perhaps_worse);
             let none = match tiers_unjudged.as_slice() {
                 [] => String::new(),

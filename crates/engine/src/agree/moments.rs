@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::{Machine, StateKind, Visit, Visits, Window};
-use tiermark_stats::{APART_SECONDS, BEYOND, VISITS, max, median, min, quantile_ranks};
+use tiermark_stats::{APART_SECONDS, BEYOND, VISITS, max, median, min, moments, quantile_ranks};
 
 use super::Figure;
 use crate::accounting::StepAccounting;
 use crate::cell::reading;
 use crate::clock::Basis;
-use crate::states::{Conditions, is_of_core};
+use crate::states::Conditions;
 
 /// Visits closer together than this see one moment and count as one, as for a level.
 const IN_A_ROW_SECONDS: f64 = 0.05;
@@ -27,12 +27,12 @@ pub(super) struct Middle {
 impl Middle {
     /// The median of visits: each with its time and its value, in order of time.
     pub(super) fn of(visits: &[(f64, f64)]) -> Option<Self> {
-        let (visited, moments) = (apart(visits, IN_A_ROW_SECONDS), apart(visits, APART_SECONDS));
+        let (visited, by_moment) = (apart(visits, IN_A_ROW_SECONDS), apart(visits, APART_SECONDS));
         let own = interval_of_median(&visited);
         let span = visits.last()?.0 - visits.first()?.0;
         // Where moments are too few for an interval, all of them count.
-        let ends = min(&moments).zip(max(&moments)).filter(|_| span >= (VISITS - 1) as f64 * APART_SECONDS);
-        let of_moments = interval_of_median(&moments).or(ends);
+        let ends = min(&by_moment).zip(max(&by_moment)).filter(|_| span >= (VISITS - 1) as f64 * APART_SECONDS);
+        let of_moments = interval_of_median(&by_moment).or(ends);
         let both = own.zip(of_moments);
         let interval = both.map(|((low, high), (first, last))| (low.min(first), high.max(last)));
         Some(Self { median: median(&visited)?, interval })
@@ -50,7 +50,7 @@ impl Middle {
 /// between figures for other reasons. The tier comes from the first figure that has one: a point of a curve has no
 /// tier.
 pub(super) fn basis(figures: &[Figure<'_>]) -> Basis {
-    let is_of_core = figures.iter().any(|figure| is_of_core(figure.step));
+    let is_of_core = figures.iter().any(|figure| figure.step.labels.is_of_core());
     let slope = |figure: &Figure<'_>| Basis::of(is_of_core, figure.step.metric, &figure.seen.visits).slope();
     let slopes: Vec<f64> = figures.iter().map(slope).collect();
     median(&slopes).map_or(Basis::Time, Basis::Slope)
@@ -97,14 +97,9 @@ fn middles(visits: &[Visit]) -> Vec<(f64, f64)> {
 
 /// The middle of what lies within so many seconds, each span from the first visit after the one before.
 fn apart(visits: &[(f64, f64)], seconds: f64) -> Vec<f64> {
-    let mut all: Vec<(f64, Vec<f64>)> = Vec::new();
-    for (at, value) in visits {
-        match all.last_mut().filter(|(began, _)| *at < began + seconds) {
-            Some((_, values)) => values.push(*value),
-            None => all.push((*at, vec![*value])),
-        }
-    }
-    all.iter().filter_map(|(_, values)| median(values)).collect()
+    let all = moments(visits.iter().map(|(at, _)| *at), seconds).into_iter();
+    let middle = |of: &[(f64, f64)]| median(&of.iter().map(|(_, value)| *value).collect::<Vec<f64>>());
+    all.filter_map(|of| middle(&visits[of])).collect()
 }
 
 /// The distribution-free 95 % interval of a median; `None` below six values.

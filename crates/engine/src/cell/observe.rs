@@ -11,7 +11,6 @@ use crate::accounting::StepAccounting;
 use crate::estimate::{Estimate, Reading, between_runs};
 use crate::judge;
 use crate::probe::Lab;
-use crate::sharing::Sharing;
 use crate::states::Conditions;
 
 impl Cell {
@@ -34,7 +33,6 @@ impl Cell {
             placement: self.placement.clone(),
             core_hz: highest(&self.core_hz),
             core_hz_spread: judge::clock_spread(&self.core_hz),
-            rivals: self.rivals.rivals(),
             rival_open: self.rivals.open().cloned(),
             passes: self.passes(),
             overhead_share: (self.disturbance.shots > 0).then_some(self.overhead_share),
@@ -45,6 +43,8 @@ impl Cell {
         };
         let estimate = self.reading(groups, &lab.machine).estimate(&self.accounting.counted(&self.visits));
         let observation = with_estimate(observation, &estimate, &self.accounting);
+        let rivals = self.rivals.rivals(observation.value, observation.within_run());
+        let observation = Observation { rivals, ..observation };
         let quantum = self.quantum(observation.value);
         let fault = self.fault.as_deref();
         let verdict = judge::judge(&self.step, &observation, fault, quantum, &estimate.doubts, lab);
@@ -97,12 +97,11 @@ pub(crate) fn reading<'a>(
     let cpus = step.setup.threads.iter().map(|thread| thread.cpu);
     Reading {
         metric: step.metric,
-        tier: step.labels.get(Labels::TIER),
         cores: machine.one_per_core(&cpus.collect()).len(),
         unsettled: disturbance.unsettled_shots as f64 / disturbance.shots.max(1) as f64,
         has_edge: accounting.has_edge(&step.labels),
+        is_clocked: step.is_clocked_by_core(machine),
         is_of_core: accounting.is_of_core,
-        sharing: Sharing::of(step, machine),
         groups,
         stop: &step.stop,
         seed: step.setup.seed,
@@ -164,7 +163,9 @@ pub(crate) fn withheld(observation: Observation) -> Observation {
     if observation.verdict.grade != Grade::Invalid {
         return observation;
     }
-    Observation { value: None, interval: None, per_cycle: None, ..observation }
+    let mut observation = Observation { value: None, interval: None, per_cycle: None, ..observation };
+    observation.rivals.iter_mut().for_each(|rival| rival.rescale(None));
+    observation
 }
 
 /// The middle of each visit, by allocation.

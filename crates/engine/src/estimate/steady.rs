@@ -103,7 +103,6 @@ mod tests {
     use tiermark_stats::Rng;
 
     use super::*;
-    use crate::sharing::Sharing;
     use crate::states::Conditions;
 
     /// Whether visits of eight windows, which begin with this excess, are called not settled. Their noise is that of
@@ -123,16 +122,15 @@ mod tests {
         let visits: Vec<Visit> = (0..count).map(visit).collect();
         let reading = Reading {
             metric: Metric::Latency,
-            tier: None,
             cores: 1,
             unsettled: 0.0,
             has_edge: true,
-            sharing: Sharing::Nothing,
             groups: &Conditions::default(),
             stop: &testing::STOP,
             seed: 1,
             passes: None,
             between_runs: 0.0,
+            is_clocked: true,
             is_of_core: true,
         };
         reading.not_settled(&visits.iter().collect::<Vec<_>>()).is_some()

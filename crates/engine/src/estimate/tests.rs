@@ -7,12 +7,11 @@ use super::*;
 fn reading(metric: Metric, groups: &Conditions) -> Reading<'_> {
     Reading {
         metric,
-        tier: None,
         cores: 1,
         unsettled: 0.0,
         has_edge: true,
+        is_clocked: false,
         is_of_core: false,
-        sharing: Sharing::Memory,
         groups,
         stop: &testing::STOP,
         seed: 1,
@@ -47,7 +46,7 @@ fn noise(count: usize, deviation: f64, seed: u64) -> Vec<f64> {
 #[test]
 fn what_a_core_has_for_itself_is_the_level_of_undisturbed_visits() {
     let groups = Conditions::default();
-    let reading = Reading { is_of_core: true, sharing: Sharing::Nothing, ..reading(Metric::Bandwidth, &groups) };
+    let reading = Reading { is_clocked: true, is_of_core: true, ..reading(Metric::Bandwidth, &groups) };
     // In half of the visits a neighbour takes a tenth to a third.
     let lost = |index: usize| if index.is_multiple_of(2) { 0.0 } else { 12.0 + (index * 7919 % 27) as f64 };
     let sharp = noise(40, 0.001, 1);
@@ -66,7 +65,7 @@ fn what_a_core_has_for_itself_is_the_level_of_undisturbed_visits() {
 #[test]
 fn without_a_clock_a_number_of_the_core_is_as_it_was() {
     let groups = Conditions::default();
-    let reading = Reading { is_of_core: true, tier: Some("L1"), ..reading(Metric::Latency, &groups) };
+    let reading = Reading { is_clocked: true, is_of_core: true, ..reading(Metric::Latency, &groups) };
     let seen = |with_clock: usize| {
         let mut list = visits(40, 0.5, |_| 1.25);
         for (index, visit) in list.iter_mut().enumerate() {
@@ -117,7 +116,7 @@ fn over_the_states_of_the_cpus_it_is_their_mean_by_time() {
     let seen = of((0..100).map(visit).collect());
     let step = testing::step("a", Metric::Bandwidth);
     let groups = Conditions::of(std::iter::once((&step, &seen)));
-    let found = Reading { tier: Some("DRAM"), cores: 2, ..reading(Metric::Bandwidth, &groups) }.estimate(&seen);
+    let found = Reading { cores: 2, ..reading(Metric::Bandwidth, &groups) }.estimate(&seen);
     assert!((found.value.unwrap() / (0.4 * 28.0 + 0.6 * 55.0) - 1.0).abs() < 0.01, "{found:?}");
     assert_eq!((found.in_states.len(), found.modes.len(), found.state), (2, 2, None));
 }
@@ -138,7 +137,7 @@ fn windows_that_are_all_disturbed_give_a_bound() {
 fn few_visits_give_reasons_that_can_be_written_and_read() {
     let groups = Conditions::default();
     for (has_edge, is_of_core) in [(false, true), (true, true), (false, false), (true, false)] {
-        let reading = Reading { has_edge, is_of_core, ..reading(Metric::Latency, &groups) };
+        let reading = Reading { has_edge, is_of_core, is_clocked: is_of_core, ..reading(Metric::Latency, &groups) };
         for count in 1..4 {
             let estimate = reading.estimate(&of(visits(count, 1.0, |_| 1.0)));
             let reasons: Vec<&Reason> = estimate.doubts.iter().map(|(_, reason)| reason).collect();

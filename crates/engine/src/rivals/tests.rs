@@ -96,7 +96,7 @@ fn where_pairs_differ_many_comparisons_decide() {
 fn a_rival_without_a_clean_window_has_no_ratio() {
     let mut rivals = rivals(&["b"]);
     compare(&mut rivals, 0, &[pair(0.0); 2]);
-    let told: Vec<Option<f64>> = rivals.rivals().iter().map(|rival| rival.ratio).collect();
+    let told: Vec<Option<f64>> = rivals.rivals(None, None).iter().map(|rival| rival.ratio).collect();
     assert_eq!(told, [Some(1.0), None]);
 }
 
@@ -114,7 +114,13 @@ fn several_threads_compare_what_one_found_near_and_the_best_of_each_kind() {
     ];
     let told = [("first", Some(1.0)), ("near", Some(0.9)), ("slow", Some(0.5)), ("unknown", None)];
     let told = told.iter().chain(&[("nt", Some(0.4)), ("nt2", Some(0.3))]);
-    let told: Vec<Rival> = told.map(|(id, ratio)| Rival { kernel: KernelId::from(*id), ratio: *ratio }).collect();
+    let rival = |(id, ratio): &(&str, Option<f64>)| Rival {
+        kernel: KernelId::from(*id),
+        ratio: *ratio,
+        value: None,
+        interval: None,
+    };
+    let told: Vec<Rival> = told.map(rival).collect();
     let all = ["near", "slow", "unknown", "nt", "nt2"];
     let left = |rivals: &Rivals| rivals.others.iter().map(|other| other.kernel.to_string()).collect::<Vec<_>>();
     let mut fresh = rivals(&all);
@@ -146,7 +152,7 @@ fn the_rest_is_compared_with_the_one_that_is_taken() {
     compare(&mut rivals, 1, &[pair(0.99); 3]);
     compare(&mut rivals, 2, &[pair(0.49)]);
     assert!(!rivals.undecided() && rivals.open().is_none());
-    let told: Vec<f64> = rivals.rivals().iter().map(|rival| rival.ratio.unwrap()).collect();
+    let told: Vec<f64> = rivals.rivals(None, None).iter().map(|rival| rival.ratio.unwrap()).collect();
     for (ratio, expected) in told.iter().zip([1.0, 1.2, 1.188, 0.588, 1.01]) {
         assert!((ratio - expected).abs() < 1e-9, "{told:?}");
     }
@@ -162,4 +168,36 @@ fn what_an_earlier_run_or_one_thread_chose_comes_first() {
     rivals.compared(0, pair(1.0));
     rivals.begin_with(&"a".into());
     assert_eq!(rivals.winner().unwrap().0.as_ref(), "b", "comparisons are with it");
+}
+
+#[test]
+fn the_kernels_that_lost_have_the_value_of_the_one_that_won_times_their_ratio() {
+    let within = Interval { low: 99.0, high: 102.0, level: 0.95 };
+    let told = |rivals: &Rivals| -> Vec<(String, f64, f64, f64)> {
+        let all = rivals.rivals(Some(100.0), Some(within)).into_iter();
+        let round = |value: f64| (value * 10.0).round() / 10.0;
+        let number = |rival: Rival| (rival.value.unwrap(), rival.interval.unwrap());
+        let numbers = all.map(|rival| (rival.kernel.to_string(), number(rival)));
+        numbers.map(|(kernel, (value, of))| (kernel, round(value), round(of.low), round(of.high))).collect()
+    };
+    // Pairs that agree add nothing to the interval, and neither does the one that is taken to its own.
+    let mut alike = rivals(&["a"]);
+    compare(&mut alike, 0, &[pair(0.8); 2]);
+    let expected = [("first", 100.0, 99.0, 102.0), ("a", 80.0, 79.2, 81.6)];
+    assert_eq!(told(&alike), expected.map(|(kernel, value, low, high)| (kernel.to_owned(), value, low, high)));
+    // Four ratios whose logarithms have a standard deviation of 0.0231: 3.182 · 0.0231 / 2 is half of the interval.
+    let mut apart = rivals(&["a"]);
+    compare(&mut apart, 0, &[pairs(0.784_158_9, 0.816_161_1); 2]);
+    let apart = told(&apart).remove(1);
+    assert_eq!(apart, ("a".to_owned(), 80.0, 77.0, 83.4));
+    // The reference of `b` was the first kernel, which lost to `a` later: both spreads count.
+    let mut taken = rivals(&["a", "b", "c"]);
+    compare(&mut taken, 1, &[pairs(0.784_158_9, 0.816_161_1); 3]);
+    compare(&mut taken, 0, &[pair(1.25); 3]);
+    compare(&mut taken, 2, &[pair(0.9); 3]);
+    let names: Vec<(String, f64)> = told(&taken).into_iter().map(|(kernel, value, ..)| (kernel, value)).collect();
+    let expected = [("first", 80.0), ("a", 100.0), ("b", 64.0), ("c", 90.0)];
+    assert_eq!(names, expected.map(|(kernel, value)| (kernel.to_owned(), value)));
+    // Without a number there is none.
+    assert!(taken.rivals(None, None).iter().all(|rival| rival.value.is_none() && rival.interval.is_none()));
 }

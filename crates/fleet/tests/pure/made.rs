@@ -109,7 +109,13 @@ pub(crate) fn run(host: &str, server: &Server, change: &Change, rng: &mut Rng) -
         survey.observations.push(Observation { value: Some(number), interval, per_cycle: cycles, ..seen });
         let quantity = if is_latency { Quantity::Latency } else { Quantity::Bandwidth };
         let found = Finding::new(quantity, labels, Some(number), unit);
-        survey.findings.push(Finding { interval, evidence: vec![id], verdict: Verdict::trusted(), ..found });
+        survey.findings.push(Finding {
+            interval,
+            per_cycle: cycles,
+            evidence: vec![id],
+            verdict: Verdict::trusted(),
+            ..found
+        });
     }
     let found = Finding::new(Quantity::CoreClock, Labels::new(), Some(clock), Unit::Hz);
     survey.findings.push(Finding { verdict: Verdict::trusted(), ..found });

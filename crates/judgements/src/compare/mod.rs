@@ -198,11 +198,13 @@ fn table(figures: &[&ComparedFigure], detail: Detail) -> Page {
     table.numbers("change", |figure| change(figure)).texts("", |figure| verdict(&figure.verdict)).table().into()
 }
 
-/// Numbers that did not change: counted above, listed where asked for, and between machines.
+/// Numbers that did not change: counted above, listed where asked for, between machines, and where the runs chose
+/// different kernels.
 fn same(comparison: &Comparison, other: &Against, detail: Detail) -> Page {
-    let same: Vec<&ComparedFigure> =
-        other.figures.iter().filter(|figure| figure.verdict == ChangeVerdict::Same).collect();
-    if same.is_empty() || !(detail.is_all() || comparison.by_role) {
+    let is_listed = |figure: &&ComparedFigure| detail.is_all() || comparison.by_role || figure.kernel.is_some();
+    let same = other.figures.iter().filter(|figure| figure.verdict == ChangeVerdict::Same);
+    let same: Vec<&ComparedFigure> = same.filter(is_listed).collect();
+    if same.is_empty() {
         return Page::new();
     }
     let title = format!("The same within {}", plain(comparison.threshold));

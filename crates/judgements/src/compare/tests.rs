@@ -27,6 +27,7 @@ fn figure(tier: &str, values: [f64; 2], verdict: ChangeVerdict) -> ComparedFigur
         unit: Unit::BytesPerSecond,
         first: number(values[0], Grade::Trusted),
         other: number(values[1], Grade::Bound),
+        kernel: None,
         change: Some(change),
         is_per_core: false,
         clock_change: None,
@@ -178,6 +179,28 @@ fn the_clock_has_a_line_and_what_it_explains_a_note() {
     }
     let shown = markdown(&compare(&all, Detail::Usual), &Style::default());
     assert!(shown.contains("**clock** 2.900 GHz, then") && shown.contains("1 not comparable"), "{shown}");
+}
+
+#[test]
+fn runs_that_chose_different_kernels_say_by_which_they_are_compared() {
+    let said = |common: Option<&str>, verdict: ChangeVerdict| {
+        let mut all = comparison();
+        let chose = |mut number: Option<ComparedNumber>, kernel: &str| {
+            number.iter_mut().for_each(|number| number.kernel = Some(kernel.to_owned()));
+            number
+        };
+        let made = figure("DRAM", [25e9, 25.1e9], verdict);
+        let (first, other) = (chose(made.first.clone(), "a"), chose(made.other.clone(), "b"));
+        all.others[0].figures = vec![ComparedFigure { first, other, kernel: common.map(str::to_owned), ..made }];
+        markdown(&compare(&all, Detail::Usual), &Style::default())
+    };
+    let same = |kernel: &str| said(Some(kernel), ChangeVerdict::Same);
+    assert!(same("a").contains("(both with a: the other run chose b)"), "{}", same("a"));
+    assert!(same("b").contains("(both with b: the first run chose a)"), "{}", same("b"));
+    assert!(same("c").contains("(both with c: the first run chose a, the other b)"), "{}", same("c"));
+    let kernels = Obstacle::Kernels { first: "a".to_owned(), other: "b".to_owned() };
+    let apart = said(None, ChangeVerdict::NotComparable(kernels));
+    assert!(apart.contains("of different kernels, a against b: ") && !apart.contains("both with"), "{apart}");
 }
 
 #[test]

@@ -41,16 +41,27 @@ pub(super) fn whole_name(figure: &ComparedFigure, detail: Detail) -> String {
     shown.0.retain(|key, label| detail.is_all() || !is_usual(key, label));
     let labels = label_words(&shown, &without);
     let metric = metric_words(figure);
-    // Another kernel is another program, not another machine.
-    let kernel = |number: &Option<ComparedNumber>| number.as_ref()?.kernel.clone();
-    let kernels = kernel(&figure.first).zip(kernel(&figure.other)).filter(|(first, other)| first != other);
-    let kernels =
-        kernels.map_or_else(String::new, |(first, other)| format!(" ({} → {})", clean(&first), clean(&other)));
+    let kernels = kernels(figure).map_or_else(String::new, |said| format!(" ({said})"));
     // As the other reports have it.
     if figure.metric == Quantity::TierSize {
         return format!("{labels} {metric}").trim().to_owned();
     }
     format!("{metric} {labels}{kernels}").trim().to_owned()
+}
+
+/// The kernels of runs that chose different ones: another kernel is another program, not another machine.
+fn kernels(figure: &ComparedFigure) -> Option<String> {
+    let chosen = |number: &Option<ComparedNumber>| Some(clean(number.as_ref()?.kernel.as_ref()?));
+    let (first, other) = chosen(&figure.first).zip(chosen(&figure.other)).filter(|(first, other)| first != other)?;
+    let Some(kernel) = figure.kernel.as_ref().map(|kernel| clean(kernel)) else {
+        return Some(format!("{first} → {other}"));
+    };
+    let chose = match (kernel == first, kernel == other) {
+        (true, _) => format!("the other run chose {other}"),
+        (_, true) => format!("the first run chose {first}"),
+        _ => format!("the first run chose {first}, the other {other}"),
+    };
+    Some(format!("both with {kernel}: {chose}"))
 }
 
 /// The quantity in words; nothing where the labels imply it.

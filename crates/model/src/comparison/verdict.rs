@@ -115,6 +115,13 @@ pub enum Obstacle {
         /// In the other run.
         other: Option<Bytes>,
     },
+    /// The runs chose different kernels, and no kernel has a value in both.
+    Kernels {
+        /// That of the first run.
+        first: String,
+        /// That of the other run.
+        other: String,
+    },
     /// The numbers are of different states of the cpus.
     State {
         /// In the first run.
@@ -187,6 +194,7 @@ impl fmt::Display for Obstacle {
             Self::WorkingSet { first, other } => {
                 write!(f, "working set of a thread {} against {}", size(first), size(other))
             }
+            Self::Kernels { first, other } => write!(f, "of different kernels, {first} against {other}"),
             Self::Cpus { first, other } => write!(f, "{first} against {other}"),
             Self::State { first, other } => {
                 write!(f, "of different states: {first} in the first run, and {other} in the other")

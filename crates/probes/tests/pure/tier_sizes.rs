@@ -59,7 +59,7 @@ fn rungs_lie_in_their_caches_also_where_others_are_busy() {
     for (caches, l2, l3) in [(Vec::new(), 1280 * KIB, 40 * MIB), (less, 320 * KIB, 8 * MIB)] {
         let core = SimCore { caches, ..SimCore::default() };
         for seed in 0..2 {
-            let (core, neighbours) = (core.clone(), neighbours.clone());
+            let (core, neighbours) = (core.clone(), neighbours);
             let options = SimOptions { seed, noise: 0.005, core, neighbours, ..SimOptions::default() };
             let experiment = run(&mlp::PROBE, Effort::Quick, options);
             for (tier, inner, own) in [("L1", 0, 48 * KIB), ("L2", 48 * KIB, l2), ("L3", l2, l3), ("DRAM", l3, 1 << 40)]

@@ -1,12 +1,11 @@
 //! The core clock, and what L1 and L2 do in a cycle of it.
 
-use tiermark_model::{CoreLimits, Experiment, Finding, Interval, Labels, PerCycle, Quantity, Run, Unit};
-use tiermark_page::{Detail, Ink, Page, paragraph, space};
+use tiermark_model::{CoreLimits, Experiment, Finding, Interval, Labels, Machine, PerCycle, Quantity, Run, Unit};
+use tiermark_page::{Detail, Ink, Page, mark_sign, paragraph, space};
 
-use super::figures::{Figure, Survey, TierRow};
+use super::figures::Survey;
 use super::interruptions::interruptions;
-use super::marks::sign;
-use crate::ladder::OPS;
+use crate::ladder::{LadderRow, OPS};
 
 /// A 10th percentile of the clock below this share of the 90th is worth a warning.
 const FELL: f64 = 0.8;
@@ -39,43 +38,71 @@ fn lines(finding: &Finding, more: &str) -> Page {
 /// The lines below the ladder; empty where the clock is not known.
 pub(super) fn cycles(survey: &Survey<'_>, detail: Detail) -> Page {
     let Some(found) = survey.findings().find(|f| f.metric == Quantity::CoreClock) else { return Page::new() };
-    let limits = survey.run.machine.core_limits.as_ref().filter(|_| detail.is_all());
-    let tiers: Vec<String> = survey.rows.iter().filter_map(|row| tier(row, limits)).collect();
-    let more = match (tiers.is_empty(), limits) {
+    let tiers = survey.rows.iter().filter_map(|row| {
+        let one_core = row.latency.iter().chain(row.rates[0].iter().flatten()).map(|figure| figure.finding);
+        tier(&row.name, one_core, &survey.run.machine, detail)
+    });
+    lines(found, &per_cycle(tiers, &survey.run.machine, detail))
+}
+
+/// The core clock and the interruptions in reports of other commands: the clock where figures are counted in its cycles,
+/// both where details are wanted. They are conditions of the figures, none of them.
+pub(crate) fn conditions(
+    found: &[&Finding],
+    ladder: &[(String, LadderRow<'_>)],
+    experiments: &[&Experiment],
+    run: &Run,
+    detail: Detail,
+) -> Page {
+    if super::is_survey(run) {
+        return Page::new();
+    }
+    let is_clocked = || experiments.iter().flat_map(|e| &e.observations).any(|seen| seen.per_cycle.is_some());
+    let clock = found.iter().find(|found| found.metric == Quantity::CoreClock);
+    let tiers = ladder.iter().filter_map(|(name, row)| tier(name, row.of_one_core(), &run.machine, detail));
+    let clock = clock.filter(|_| detail.is_all() || is_clocked());
+    let mut said = clock.map(|clock| lines(clock, &per_cycle(tiers, &run.machine, detail))).unwrap_or_default();
+    if detail.is_all() {
+        said += interruptions(experiments, run, detail);
+    }
+    if said.is_empty() { said } else { space() + said }
+}
+
+/// The limits of the core, where they are shown.
+fn limits(machine: &Machine, detail: Detail) -> Option<&CoreLimits> {
+    machine.core_limits.as_ref().filter(|_| detail.is_all())
+}
+
+/// What stands behind the clock: the tiers per cycle, where there are any.
+fn per_cycle(tiers: impl Iterator<Item = String>, machine: &Machine, detail: Detail) -> String {
+    let tiers: Vec<String> = tiers.collect();
+    match (tiers.is_empty(), limits(machine, detail)) {
         (true, _) => String::new(),
         (false, None) => format!("; one core per cycle: {}", tiers.join("; ")),
         (false, Some(limits)) => {
             format!("; one core per cycle, of what {} can do at best: {}", limits.name, tiers.join("; "))
         }
-    };
-    lines(found, &more)
-}
-
-/// The core clock and the interruptions in reports of other commands, where details are wanted. They are conditions of
-/// the figures, none of them.
-pub(crate) fn conditions(found: &[&Finding], experiments: &[&Experiment], run: &Run, detail: Detail) -> Page {
-    if !detail.is_all() || super::is_survey(run) {
-        return Page::new();
     }
-    let clock = found.iter().find(|found| found.metric == Quantity::CoreClock);
-    let said = clock.map(|clock| lines(clock, "")).unwrap_or_default() + interruptions(experiments, run, detail);
-    if said.is_empty() { said } else { space() + said }
 }
 
 /// `L1 4.00 cycles, read 125.7 B, write 63.9 B`; `None` for a tier that the core does not clock.
-fn tier(row: &TierRow<'_>, limits: Option<&CoreLimits>) -> Option<String> {
-    let each = row.latency.iter().chain(row.rates[0].iter().flatten());
-    let parts: Vec<String> = each.filter_map(|figure| part(figure, &row.name, limits)).collect();
-    (!parts.is_empty()).then(|| format!("{} {}", row.name, parts.join(", ")))
+fn tier<'a>(
+    name: &str,
+    one_core: impl Iterator<Item = &'a Finding>,
+    machine: &Machine,
+    detail: Detail,
+) -> Option<String> {
+    let parts: Vec<String> = one_core.filter_map(|found| part(found, name, limits(machine, detail))).collect();
+    (!parts.is_empty()).then(|| format!("{name} {}", parts.join(", ")))
 }
 
 /// A figure per cycle, with the core's published limit.
-fn part(figure: &Figure<'_>, tier: &str, limits: Option<&CoreLimits>) -> Option<String> {
+fn part(found: &Finding, tier: &str, limits: Option<&CoreLimits>) -> Option<String> {
     // A figure that is withheld has no cycles either.
-    let PerCycle { value, unit } = figure.seen?.per_cycle.filter(|_| figure.finding.value.is_some())?;
-    let op = OPS.into_iter().find(|op| figure.finding.labels.is(Labels::OP, op));
+    let PerCycle { value, unit } = found.per_cycle.filter(|_| found.value.is_some())?;
+    let op = OPS.into_iter().find(|op| found.labels.is(Labels::OP, op));
     let limit = limits.and_then(|limits| limit(limits, tier, op));
-    let sign = sign(figure);
+    let sign = found.quoted().mark.map_or("", mark_sign);
     Some(match (unit, op) {
         (Unit::Cycles, _) => {
             let limit = limit.map(|cycles| format!(" (at least {cycles})")).unwrap_or_default();

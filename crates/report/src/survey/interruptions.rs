@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{CpuId, CpuInterruptions, Experiment, Interrupted, Run};
+use tiermark_model::{CpuId, Experiment, Interrupted, Run};
 use tiermark_page::{Detail, Ink, Page, paragraph};
 
 /// Cpus whose shares of the time differ by this factor are shown one by one.
@@ -13,7 +13,7 @@ const LISTED: usize = 8;
 /// `Interrupted 8,600 times a second, 2.3 % of the time, half under 2 µs, longest 0.2 ms`; empty where no cpu was
 /// watched.
 pub(super) fn interruptions(experiments: &[&Experiment], run: &Run, detail: Detail) -> Page {
-    let cpus: Vec<&CpuInterruptions> = experiments.iter().flat_map(|e| &e.interruptions).collect();
+    let cpus: Vec<&Interrupted> = experiments.iter().flat_map(|e| &e.interruptions).collect();
     let Some(all) = Interrupted::of(cpus.iter().copied()) else { return Page::new() };
     let line = paragraph("", format!("Interrupted {all}"), Ink::Plain);
     if !detail.is_all() || all.count == 0 {
@@ -29,9 +29,9 @@ pub(super) fn interruptions(experiments: &[&Experiment], run: &Run, detail: Deta
 }
 
 /// The cpus one by one, those that were interrupted most first; `None` where they hardly differ.
-fn each(all: &[&CpuInterruptions]) -> Option<String> {
-    let mut by_cpu: BTreeMap<CpuId, Vec<&CpuInterruptions>> = BTreeMap::new();
-    all.iter().for_each(|of| by_cpu.entry(of.cpu).or_default().push(of));
+fn each(all: &[&Interrupted]) -> Option<String> {
+    let mut by_cpu: BTreeMap<CpuId, Vec<&Interrupted>> = BTreeMap::new();
+    all.iter().filter_map(|of| Some((of.cpu?, of))).for_each(|(cpu, of)| by_cpu.entry(cpu).or_default().push(of));
     let cpus = by_cpu.into_iter().filter_map(|(cpu, of)| Some((cpu, Interrupted::of(of)?)));
     let mut cpus: Vec<(CpuId, Interrupted)> = cpus.collect();
     cpus.sort_by(|(_, a), (_, b)| b.share.total_cmp(&a.share));

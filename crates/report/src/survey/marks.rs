@@ -24,11 +24,6 @@ fn ink(mark: Mark) -> Ink {
     }
 }
 
-/// The mark of a figure, as it stands before the value; empty where the figure has none.
-pub(super) fn sign(figure: &Figure<'_>) -> &'static str {
-    mark(figure).map_or("", mark_sign)
-}
-
 /// A figure as the ladder shows it: its mark, then the value.
 pub(crate) fn shown(figure: &Figure<'_>) -> Text {
     cell(figure).text

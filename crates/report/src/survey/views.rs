@@ -1,10 +1,10 @@
 //! The long views of a saved run: why figures are not trusted, curves, tails, kernels.
 
-use tiermark_model::{Finding, Grade, Labels, Observation, Quantity, Run, Verdict};
-use tiermark_page::{Detail, Ink, Page, Table, heading, paragraph, space};
+use tiermark_model::{Finding, Grade, Labels, Observation, Quantity, Rival, Run, Verdict};
+use tiermark_page::{Detail, Ink, Page, Table, Text, heading, paragraph, space, text};
 
 use super::figures::{Figure, Steps};
-use super::marks::with_unit;
+use super::marks::{in_its_unit, with_unit};
 use super::timeline::timeline;
 use super::why::why;
 use crate::curves;
@@ -141,7 +141,7 @@ fn kernels_of<'a>(run: &'a Run, detail: Detail) -> Page {
                another kernel than the default where it is more than 3 % faster.";
     let mut out = heading("Kernels behind the figures") + table + paragraph("  ", key, Ink::Dim);
     if detail.is_all() && !rivals.is_empty() {
-        out += heading("All kernels, by their rate over the default's") + rivals;
+        out += heading("All kernels, by their rate over the default's, and the rate that each has by that") + rivals;
     }
     out
 }
@@ -161,10 +161,15 @@ fn ratio(o: &Observation, kernel: &str) -> Option<f64> {
 
 fn all_rivals(figure: &Figure<'_>) -> Page {
     let Some(o) = figure.seen.filter(|o| o.rivals.len() > 1) else { return Page::new() };
-    let said = |kernel: String| {
-        let ratio = ratio(o, &kernel).map_or_else(|| "disturbed".to_owned(), |r| format!("{r:.2}"));
-        format!("{kernel} {ratio}")
+    let said = |rival: &Rival| {
+        let Some(ratio) = rival.ratio.filter(|ratio| ratio.is_finite()) else {
+            return Text::from(format!("{} disturbed", rival.kernel));
+        };
+        let compared = format!("{} {ratio:.2}", rival.kernel);
+        match rival.value {
+            Some(value) => text![compared, " (", in_its_unit(figure, value).with_unit(), ")"],
+            None => compared.into(),
+        }
     };
-    let all: Vec<String> = o.rivals.iter().map(|rival| said(rival.kernel.to_string())).collect();
-    paragraph("  ", format!("{}: {}", name(figure), all.join(", ")), Ink::Plain)
+    paragraph("  ", text![name(figure), ": ", Text::joined(o.rivals.iter().map(said), ", ")], Ink::Plain)
 }

@@ -486,8 +486,8 @@ fn the_core_clock_and_figures_per_cycle_stand_below_the_ladder() {
 fn interruptions_stand_below_the_ladder_and_are_no_figure() {
     let made = all_fine();
     let figures = tiermark_report::numbers(&made.run()).len();
-    let cpu = CpuInterruptions {
-        cpu: 0,
+    let cpu = Interrupted {
+        cpu: Some(0),
         watched_seconds: 0.5,
         count: 4_306,
         long: 150,
@@ -498,7 +498,7 @@ fn interruptions_stand_below_the_ladder_and_are_no_figure() {
         longest_ns: Some(204_000.0),
     };
     let mut run = made.run();
-    run.experiments[0].interruptions = vec![cpu, CpuInterruptions { cpu: 1, ..cpu }];
+    run.experiments[0].interruptions = vec![cpu, Interrupted { cpu: Some(1), ..cpu }];
     let found = Finding::new(Quantity::InterruptionsShare, Labels::new(), Some(0.0231), Unit::Ratio);
     run.experiments[0].findings.push(found);
     assert_eq!(tiermark_report::numbers(&run).len(), figures);

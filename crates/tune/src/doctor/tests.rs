@@ -497,6 +497,7 @@ fn interruptions_are_noted_where_the_long_ones_take_a_percent() {
         long_share: 0.009,
         median_ns: Some(1_900.0),
         longest_ns: Some(204_000.0),
+        ..Interrupted::default()
     };
     let (health, value) = found(Some(seen));
     assert_eq!(

@@ -16,6 +16,8 @@ pub(crate) struct Made {
     pub(crate) is_middle: bool,
     /// The clock, GHz, of a number per cycle.
     pub(crate) ghz: Option<f64>,
+    /// Kernels that its run compared: their ratios to its own, and half of the intervals of these.
+    pub(crate) rivals: Vec<(&'static str, f64, f64)>,
 }
 
 impl Made {
@@ -30,6 +32,7 @@ impl Made {
             state: None,
             is_middle: false,
             ghz: None,
+            rivals: Vec::new(),
         }
     }
 
@@ -58,6 +61,11 @@ impl Made {
         self
     }
 
+    /// Measured with a kernel, and compared with others.
+    pub(crate) fn chosen(self, kernel: &str, rivals: &[(&'static str, f64, f64)]) -> Self {
+        Self { rivals: rivals.to_vec(), ..self.label(Labels::KERNEL, kernel) }
+    }
+
     pub(crate) fn size(mut self, bytes: u64) -> Self {
         self.labels = self.labels.whole(Labels::SIZE, bytes);
         self
@@ -76,13 +84,15 @@ impl Made {
         };
         let visits = Visits { list: (0..self.visits).map(visit).collect(), ..Visits::default() };
         let edge = EdgeSeen { share: 0.5, windows: 60, visits: 60, reached: 9, within: None };
-        let per_cycle = |ghz: f64| match self.metric {
-            Metric::Latency => PerCycle { value: self.value * ghz, unit: Unit::Cycles },
-            Metric::Bandwidth => PerCycle { value: self.value / ghz / 1e9, unit: Unit::BytesPerCycle },
+        let rival = |(kernel, ratio, half): &(&str, f64, f64)| {
+            let of = |times: f64| self.value * ratio * times;
+            let interval = Some(Interval { low: of(1.0 - half), high: of(1.0 + half), level: 0.95 });
+            Rival { kernel: KernelId::from(*kernel), ratio: Some(*ratio), value: Some(of(1.0)), interval }
         };
         Observation {
+            rivals: self.rivals.iter().map(rival).collect(),
             value: Some(self.value),
-            per_cycle: self.ghz.map(per_cycle),
+            per_cycle: self.per_cycle(),
             edge: (!self.is_middle).then_some(edge),
             kind: self.kind(),
             state: self.state,
@@ -91,12 +101,20 @@ impl Made {
         }
     }
 
+    fn per_cycle(&self) -> Option<PerCycle> {
+        self.ghz.map(|ghz| match self.metric {
+            Metric::Latency => PerCycle { value: self.value * ghz, unit: Unit::Cycles },
+            Metric::Bandwidth => PerCycle { value: self.value / ghz / 1e9, unit: Unit::BytesPerCycle },
+        })
+    }
+
     fn found(&self, step: &str) -> Finding {
         let metric = if self.metric == Metric::Latency { Quantity::Latency } else { Quantity::Bandwidth };
         let bare = Finding::new(metric, self.labels.clone(), Some(self.value), self.metric.unit());
         let interval = Interval { low: self.value * 0.999, high: self.value * 1.001, level: 0.95 };
         let verdict = Verdict { grade: self.grade, reasons: Vec::new() };
-        Finding { interval: Some(interval), kind: Some(self.kind()), verdict, evidence: vec![step.to_owned()], ..bare }
+        let (interval, per_cycle, kind) = (Some(interval), self.per_cycle(), Some(self.kind()));
+        Finding { interval, per_cycle, kind, verdict, evidence: vec![step.to_owned()], ..bare }
     }
 }
 

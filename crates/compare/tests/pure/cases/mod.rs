@@ -351,6 +351,66 @@ fn numbers_on_other_pages_say_so() {
     assert_eq!(reasons(&["thp", "base"], &["thp"]), [ChangeVerdict::Same, only]);
 }
 
+/// Stores around the cache move two and a half times what stores through it move: a choice, and no change of the machine.
+#[test]
+fn runs_that_chose_different_kernels_are_compared_by_one_that_both_measured() {
+    const THROUGH: &str = "write/avx2";
+    const AROUND: &str = "write.nt/avx2";
+    let made = |value: f64, kernel: &str, rivals: &[(&'static str, f64, f64)]| {
+        Made::rate(value).label(Labels::OP, "write").chosen(kernel, rivals)
+    };
+    let judged = |first: &Made, other: &Made, rules: Rules| {
+        against(&run(&[first.clone()]), &run(&[other.clone()]), rules).figures.remove(0)
+    };
+    let values = |figure: &ComparedFigure| [&figure.first, &figure.other].map(|number| number.as_ref().unwrap().value);
+    let slow = made(10e9, THROUGH, &[(AROUND, 2.5, 0.01)]);
+    let fast = made(25.1e9, AROUND, &[(THROUGH, 0.4, 0.1)]);
+    // The ratio that the first run knows within 1 % counts, not that which the other knows within 10 %.
+    let figure = judged(&slow, &fast, Rules::default());
+    assert_eq!((figure.kernel.as_deref(), &figure.verdict), (Some(AROUND), &ChangeVerdict::Same));
+    assert_eq!(values(&figure), [Some(25e9), Some(25.1e9)]);
+    assert!(figure.change.is_some_and(|change| (change - 0.004).abs() < 1e-9), "{figure:?}");
+    let chose = [&figure.first, &figure.other].map(|number| number.as_ref().unwrap().kernel.clone().unwrap());
+    assert_eq!(chose, [THROUGH, AROUND]);
+    // A loss of one and the same kernel stays one, in either order.
+    let lost = made(20e9, AROUND, &[(THROUGH, 0.4, 0.1)]);
+    assert_eq!(judged(&slow, &lost, Rules::default()).verdict, ChangeVerdict::Worse);
+    assert_eq!(judged(&lost, &slow, Rules::default()).verdict, ChangeVerdict::Better);
+    // A third one that both compared.
+    let third = |value: f64, kernel: &str| {
+        judged(&made(value, "a", &[("c", 0.9, 0.01)]), &made(10e9, kernel, &[("c", 0.9, 0.01)]), Rules::default())
+    };
+    assert_eq!((third(10e9, "b").kernel.as_deref(), third(10e9, "b").verdict), (Some("c"), ChangeVerdict::Same));
+    // The same choice is no other one, whatever else was compared.
+    assert_eq!((third(20e9, "a").kernel, third(20e9, "a").verdict), (None, ChangeVerdict::Worse));
+    // Without a comparison nothing is known but that the kernels differ.
+    let alone = made(25e9, AROUND, &[]);
+    let figure = judged(&made(10e9, THROUGH, &[]), &alone, Rules::default());
+    let why = Obstacle::Kernels { first: THROUGH.to_owned(), other: AROUND.to_owned() };
+    assert_eq!((figure.kernel, figure.verdict), (None, ChangeVerdict::NotComparable(why)));
+    // A machine is taken at its best.
+    let figure = judged(&slow, &alone, Rules { by_role: true, ..Rules::default() });
+    assert_eq!(
+        (figure.kernel.clone(), figure.verdict.clone(), values(&figure)[0]),
+        (None, ChangeVerdict::Better, Some(10e9))
+    );
+}
+
+/// The runs of a baseline that chose another kernel count by the one that is compared.
+#[test]
+fn means_are_of_one_kernel() {
+    let made = |value: f64, kernel: &str, rivals: &[(&'static str, f64, f64)]| {
+        run(&[Made::rate(value).chosen(kernel, rivals)])
+    };
+    let runs = [made(20e9, "a", &[]), made(10e9, "b", &[("a", 2.0, 0.01)]), made(40e9, "c", &[]), made(20e9, "a", &[])];
+    let [first, second, third, other] = runs.each_ref().map(|run| Document { name: "a", run });
+    let reference = Reference { first, more: &[second, third], scatters: None };
+    let figure = compare(&reference, &[other], Rules::default()).others.remove(0).figures.remove(0);
+    let mean = figure.first.unwrap();
+    assert_eq!((mean.runs, figure.verdict, figure.kernel), (Some(2), ChangeVerdict::Same, None));
+    assert!((mean.value.unwrap() / 20e9 - 1.0).abs() < 1e-9);
+}
+
 /// A survey and a run of one probe have the same numbers, by different methods.
 #[test]
 fn numbers_of_different_probes_stand_together_and_say_so() {

@@ -27,7 +27,7 @@ impl Study for All {
             let metric = if seen.metric == Metric::Latency { Quantity::Latency } else { Quantity::Bandwidth };
             let bare = Finding::new(metric, seen.labels.clone(), seen.value, seen.unit);
             let (interval, verdict) = (seen.interval, seen.verdict.clone());
-            Finding { interval, verdict, evidence: vec![seen.step.clone()], ..bare }
+            Finding { interval, per_cycle: seen.per_cycle, verdict, evidence: vec![seen.step.clone()], ..bare }
         };
         seen.iter().map(finding).collect()
     }

@@ -82,7 +82,7 @@ fn what_a_hypervisor_takes_of_the_cpu_is_in_no_number_and_is_told() {
                 }
             }
             for seen in &experiment.interruptions {
-                let there = planted.seen(SECONDS, seen.cpu, seed);
+                let there = planted.seen(SECONDS, seen.cpu.unwrap(), seed);
                 let number = ((seen.count - seen.long) as f64 / seen.watched_seconds) / there.short.per_second;
                 let share = (seen.share - seen.long_share) / there.short.share;
                 if (number - 1.0).abs() > OFF_SHARE || (share - 1.0).abs() > OFF_SHARE {
@@ -112,7 +112,7 @@ fn interruptions_are_findings() {
     let planted = Interruptions { per_second: 18_000.0, median_ns: 2_300.0, ..Interruptions::default() };
     let experiment = conclude(&Found, run(1, planted).0);
     let cpus = &experiment.interruptions;
-    let there = planted.seen(SECONDS, cpus[0].cpu, 1);
+    let there = planted.seen(SECONDS, cpus[0].cpu.unwrap(), 1);
     for (metric, planted) in [
         (Quantity::InterruptionsRate, there.short.per_second + there.long.per_second),
         (Quantity::InterruptionsShare, there.short.share + there.long.share),

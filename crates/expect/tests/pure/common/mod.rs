@@ -107,7 +107,7 @@ pub(crate) fn clocked(quantity: Quantity, value: f64, per_cycle: Option<PerCycle
     let (metric, op) = if is_latency { (Metric::Latency, "latency") } else { (Metric::Bandwidth, "read") };
     let labels = Labels::new().purpose(Purpose::Ladder).text(Labels::TIER, "L1").text(Labels::CPUS, 0);
     let labels = labels.text(Labels::OP, op).text(Labels::SPAN, "one");
-    let finding =
-        Finding { evidence: vec![op.to_owned()], ..Finding::new(quantity, labels.clone(), Some(value), metric.unit()) };
+    let bare = Finding::new(quantity, labels.clone(), Some(value), metric.unit());
+    let finding = Finding { per_cycle, evidence: vec![op.to_owned()], ..bare };
     (finding, Observation { value: Some(value), per_cycle, ..Observation::new(op, labels, metric) })
 }

@@ -305,7 +305,12 @@ fn observation(step: &Step, value: f64) -> Observation {
         core_hz: Some(3.5e9),
         core_hz_spread: Some(0.001),
         parts: Vec::new(),
-        rivals: vec![Rival { kernel: "read/sse2".into(), ratio: Some(0.8) }],
+        rivals: vec![Rival {
+            kernel: "read/sse2".into(),
+            ratio: Some(0.8),
+            value: Some(7.2e9),
+            interval: Some(Interval { low: 7.1e9, high: 7.3e9, level: 0.95 }),
+        }],
         rival_open: Some("read/avx512".into()),
         overhead_share: Some(0.0005),
         started_seconds: 1.5,
@@ -331,6 +336,7 @@ pub(crate) fn example_run() -> Run {
             value: o.value,
             unit: o.unit,
             interval: o.interval,
+            per_cycle: o.per_cycle,
             kind: Some(o.kind),
             typical: o.typical,
             best: o.best,
@@ -408,8 +414,8 @@ pub(crate) fn example_run() -> Run {
                 ping_ns: Some(330.0),
             }],
             drift: vec![Drift { step: "latency/L1".into(), at_seconds: Some(4.5), change: 0.05, p_value: Some(1e-6) }],
-            interruptions: vec![CpuInterruptions {
-                cpu: 0,
+            interruptions: vec![Interrupted {
+                cpu: Some(0),
                 watched_seconds: 0.5,
                 count: 4300,
                 long: 20,

@@ -152,7 +152,12 @@ impl MadeFigure {
         (seen.kind, seen.typical, seen.best) = (self.kind(), self.typical, self.best);
         seen.in_states.clone_from(&self.in_states);
         if let Some(op) = self.op {
-            let rival = |kernel: &str, ratio| Rival { kernel: format!("{op}/{kernel}").as_str().into(), ratio };
+            let rival = |kernel: &str, ratio: Option<f64>| Rival {
+                kernel: format!("{op}/{kernel}").as_str().into(),
+                ratio,
+                value: ratio.map(|ratio| self.value * ratio / 1.083),
+                interval: None,
+            };
             seen.rivals = vec![rival("avx512", Some(1.0)), rival("avx512-nta", Some(1.083)), rival("sse2", None)];
         }
         seen
@@ -186,8 +191,18 @@ impl Made {
         withhold(self.figure(tier, op, span), Reason::Refused { refusal });
     }
 
+    /// A figure at the clock.
+    fn per_cycle(&self, figure: &MadeFigure) -> Option<PerCycle> {
+        let [_, ghz] = self.clock.filter(|_| matches!(figure.tier, "L1" | "L2"))?;
+        Some(match figure.op {
+            None => PerCycle { value: figure.value * ghz, unit: Unit::Cycles },
+            Some(_) => PerCycle { value: figure.value / ghz / 1e9, unit: Unit::BytesPerCycle },
+        })
+    }
+
     fn findings(&self) -> Vec<Finding> {
-        let mut findings: Vec<Finding> = self.figures.iter().map(MadeFigure::finding).collect();
+        let found = |figure: &MadeFigure| Finding { per_cycle: self.per_cycle(figure), ..figure.finding() };
+        let mut findings: Vec<Finding> = self.figures.iter().map(found).collect();
         for (tier, size, ..) in TIERS.into_iter().filter(|(tier, ..)| *tier != "DRAM") {
             let labels = Labels::new().text(Labels::TIER, tier);
             let mut found = finding("tier.size", labels, Unit::Bytes, Some(size as f64 * 1.04), String::new());
@@ -236,14 +251,7 @@ impl Made {
 
     /// The run document.
     pub(crate) fn run(&self) -> Run {
-        let seen = |figure: &MadeFigure| {
-            let clocked = self.clock.filter(|_| matches!(figure.tier, "L1" | "L2"));
-            let per_cycle = clocked.map(|[_, ghz]| match figure.op {
-                None => PerCycle { value: figure.value * ghz, unit: Unit::Cycles },
-                Some(_) => PerCycle { value: figure.value / ghz / 1e9, unit: Unit::BytesPerCycle },
-            });
-            Observation { per_cycle, ..figure.observation() }
-        };
+        let seen = |figure: &MadeFigure| Observation { per_cycle: self.per_cycle(figure), ..figure.observation() };
         let observations = self.figures.iter().map(seen).chain(Self::curve()).collect();
         let request = Request { seed: 42, ..testing::request("survey") };
         Run {
