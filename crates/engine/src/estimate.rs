@@ -19,6 +19,7 @@ use crate::clock::{Basis, mean_clock};
 use crate::states::Conditions;
 
 pub(crate) use between_runs::between_runs;
+pub use between_runs::random_latency_between_runs;
 use typical::Middle;
 
 /// The column of a window's values that is the step's own value; parts and threads follow.

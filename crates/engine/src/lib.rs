@@ -25,6 +25,7 @@ mod states;
 pub use admit::{admit, nearest_memory_node, region_nodes};
 pub use agree::disagreements;
 pub use clock::RunClock;
+pub use estimate::random_latency_between_runs;
 pub use event::{Event, Sink};
 pub use host::{ClockLook, Fault, Filled, Guard, Host, IdleWatch, Rig, Settling, Shot, ThreadShot, ping_pairs};
 pub use interruptions::Interruptions;

@@ -14,7 +14,7 @@ mod selftest;
 mod tuning;
 
 pub use comments::comments;
-pub use continuous::{ContinuousRow, Level, Lies, TOLERANCE, continuous};
+pub use continuous::{ContinuousRow, Lies, continuous};
 pub use counter_sources::counter_sources;
 pub use doctor::doctor;
 pub use lists::{

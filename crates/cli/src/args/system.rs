@@ -100,15 +100,16 @@ pub(crate) struct DoctorArgs {
 
 pub(crate) const SELFTEST_EXITS: &str = "\
 Exit codes: 0 all checks passed, 1 a check failed.
-With --continuous: 0 all trusted figures agree with the continuous runs, 1 one does not, 5 no figure is trusted.";
+With --continuous: 0 no trusted figure contradicts the continuous runs, 1 one does, 5 no figure could be judged.";
 
 /// Arguments of `selftest`.
 #[derive(Debug, Args)]
 pub(crate) struct SelftestArgs {
-    /// Compare visits of 2 ms with a chase that nothing interrupts
+    /// Compare visits of 2 ms with a chase that goes on for a second
     ///
-    /// A plain chase runs before and after a `latency` run over the same sizes: one in each cache level, and 1 GiB or a
-    /// quarter of the free memory. Takes about 30 seconds. Nothing is saved.
+    /// A plain chase, cut into the same blocks, runs before and after a `latency` run over the same sizes: two within
+    /// L2, 1, 8 and 16 MiB as far as L3 has room, and 1 GiB or a quarter of the free memory. Takes about 30 seconds.
+    /// Nothing is saved.
     #[arg(long)]
     pub(crate) continuous: bool,
     /// Seconds of each continuous chase [default: 1]
@@ -116,7 +117,7 @@ pub(crate) struct SelftestArgs {
     /// All visits together take at most twelve times as long.
     #[arg(long, value_name = "SECONDS", requires = "continuous", value_parser = parse::seconds, hide_short_help = true)]
     pub(crate) seconds: Option<f64>,
-    /// Largest chase of --continuous [default: 1 GiB, at most a quarter of the free memory]
+    /// Most memory of a chase of --continuous [default: 1 GiB, at most a quarter of the free memory]
     #[arg(long, value_name = "SIZE", requires = "continuous", value_parser = parse::size, hide_short_help = true)]
     pub(crate) max_mem: Option<Bytes>,
     #[command(flatten)]

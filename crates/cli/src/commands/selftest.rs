@@ -2,6 +2,7 @@
 
 mod chase;
 mod continuous;
+mod cut;
 
 use tiermark_engine::Host;
 use tiermark_kernels::layout::{permutation, prove, prove_permutation, write_chain};

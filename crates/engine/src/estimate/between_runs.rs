@@ -29,5 +29,14 @@ pub(crate) fn between_runs(step: &Step, kernel: Option<&KernelId>, is_of_core: b
         (false, Metric::Bandwidth) if goes_around => LEVELS,
         (false, _) => MEMORY,
     };
+    on(machine, scatter)
+}
+
+/// The standard deviation between runs of the latency of random accesses to a shared cache or to memory, as a share.
+pub fn random_latency_between_runs(in_cache: bool, machine: &Machine) -> f64 {
+    on(machine, if in_cache { CACHE_LATENCY } else { LEVELS })
+}
+
+fn on(machine: &Machine, scatter: f64) -> f64 {
     if machine.system.hypervisor.is_some() { scatter } else { BARE_METAL * scatter }
 }
