@@ -45,8 +45,8 @@ impl Step {
         cpus.len() == threads.len() && threads.iter().all(|thread| loads_and_stores(thread) && !shares(thread))
     }
 
-    /// The level of its tier, if that is L1 or L2. Without a tier the footprint decides: half of a declared cache leaves
-    /// room for all else.
+    /// The level of its tier, if that is L1 or L2. Without a tier the footprint decides: half of a declared cache
+    /// leaves room for all else.
     fn core_level(&self, machine: &Machine) -> Option<u8> {
         if self.labels.get(Labels::TIER).is_some() {
             return self.labels.tier().filter(|tier| tier.is_of_core())?.level();

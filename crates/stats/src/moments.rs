@@ -30,7 +30,7 @@ mod tests {
     #[test]
     fn a_moment_begins_a_second_after_the_one_before_began() {
         assert_eq!(moments([0.0, 0.4, 0.9, 1.0, 1.9, 2.1, 9.0], APART_SECONDS), [0..3, 3..5, 5..6, 6..7]);
-        assert_eq!(moments([5.0, 5.0], APART_SECONDS), [0..2]);
+        assert_eq!(moments([5.0, 5.0, 6.0], APART_SECONDS), [0..2, 2..3]);
         assert_eq!(moments([], APART_SECONDS), []);
     }
 }

@@ -45,8 +45,8 @@ pub(super) fn cycles(survey: &Survey<'_>, detail: Detail) -> Page {
     lines(found, &per_cycle(tiers, &survey.run.machine, detail))
 }
 
-/// The core clock and the interruptions in reports of other commands: the clock where figures are counted in its cycles,
-/// both where details are wanted. They are conditions of the figures, none of them.
+/// The core clock and the interruptions in reports of other commands: the clock where figures are counted in its
+/// cycles, both where details are wanted. They are conditions of the figures, none of them.
 pub(crate) fn conditions(
     found: &[&Finding],
     ladder: &[(String, LadderRow<'_>)],

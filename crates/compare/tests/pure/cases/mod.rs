@@ -4,6 +4,8 @@ mod gate;
 mod made;
 mod scatter;
 
+use std::slice::from_ref;
+
 use made::{Made, against, run, verdict};
 use tiermark_compare::{Document, LEVEL, Reference, Rules, THRESHOLD, compare};
 use tiermark_model::*;
@@ -351,7 +353,7 @@ fn numbers_on_other_pages_say_so() {
     assert_eq!(reasons(&["thp", "base"], &["thp"]), [ChangeVerdict::Same, only]);
 }
 
-/// Stores around the cache move two and a half times what stores through it move: a choice, and no change of the machine.
+/// Stores around the cache move two and a half times what stores through it move: a choice, no change of the machine.
 #[test]
 fn runs_that_chose_different_kernels_are_compared_by_one_that_both_measured() {
     const THROUGH: &str = "write/avx2";
@@ -360,7 +362,7 @@ fn runs_that_chose_different_kernels_are_compared_by_one_that_both_measured() {
         Made::rate(value).label(Labels::OP, "write").chosen(kernel, rivals)
     };
     let judged = |first: &Made, other: &Made, rules: Rules| {
-        against(&run(&[first.clone()]), &run(&[other.clone()]), rules).figures.remove(0)
+        against(&run(from_ref(first)), &run(from_ref(other)), rules).figures.remove(0)
     };
     let values = |figure: &ComparedFigure| [&figure.first, &figure.other].map(|number| number.as_ref().unwrap().value);
     let slow = made(10e9, THROUGH, &[(AROUND, 2.5, 0.01)]);
