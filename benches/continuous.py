@@ -13,7 +13,9 @@ import sys
 from common import TIERMARK, header, need, row
 
 # Size, unit, three numbers (a bound, a mark or a dash in the place of the second), grade, ratio, tolerance, position.
-LINE = re.compile(r"\s*(\d+\s[KMG]iB)\s+(cycles|ns)\s.*\s(trusted|shared)\s+([\d.]+)\s+([\d.]+\s%)\s+(within|below|above)")
+LINE = re.compile(
+    r"\s*(\d+\s[KMG]iB)\s+(cycles|ns)\s.*\s(trusted|shared)\s+([\d.]+)\s+([\d.]+\s%)\s+(within|below|above)"
+)
 
 
 def main():
