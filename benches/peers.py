@@ -5,8 +5,10 @@
 
 Bytes are counted alike: read and write once, copy read + written, triad three arrays. Each cell first runs every
 variant of every peer once; the two best then alternate with tiermark for N rounds, 2 s of ours and about as much of
-each of theirs. Two ratios are printed: of the best rate that ours sustained (a whole pass over memory; in caches the
-median visit of a run) to the best try of the best peer, and of our figure (the median of the rounds) to that try.
+each of theirs. Two ratios are printed: best against best (the best rate that ours sustained: a whole pass over memory;
+in caches the median visit of a run), and median against median of the rounds, of the peer whose median is higher, with
+its 95 % interval (bootstrap over rounds). The last line says what was aimed at: no interval below 1, the median of all
+ratios at least 1.
 
 Like is compared with like: perf bench mem memcpy copies zeros (its source is never filled), which this memory system
 carries faster than data, so it stands against `--data zeros`. mbw's third method (-t2) is left out: it copies one 256
@@ -15,11 +17,15 @@ KiB block again and again (its source pointer never moves), so that it measures 
 
 import argparse
 import os
+import random
+import statistics
 
-from common import KIB, MIB, header, likwid, mbw, median, need, perf_mem, row, size_name, sysbench, tiermark_bandwidth
+from common import KIB, MIB, header, likwid, mbw, need, perf_mem, row, size_name, sysbench, tiermark_bandwidth
 
 SIZES = [16 * KIB, 512 * KIB, 8 * MIB, 512 * MIB]
 ISAS = ["avx512", "avx", "sse"]
+# Of each cell: best against best, median against median, and the end of its interval.
+CELLS = []
 # Our operation, likwid-bench's kernels, and what else does the same.
 JOBS = {
     "read": [f"load_{isa}" for isa in ISAS],
@@ -68,29 +74,42 @@ def cell(job, size, threads, rounds):
         grades.append(grade)
         for name in finalists:
             theirs[name].append(peers[name]())
-    tried = lambda name: max((value for value in theirs[name] if value), default=0)
-    best = max(finalists, key=tried)
-    a, w, b = median(ours), max((rate for rate in sustained if rate), default=None), tried(best)
-    ratio = lambda value: f"**{value / b:.2f}**" if value and b else "-"
-    kernel = max(set(kernels), key=kernels.count)
-    grade = max(set(grades), key=grades.count)
+    known = {name: [value for value in values if value] for name, values in theirs.items()}
+    known = {name: values for name, values in known.items() if values}
+    mine, lasting = [value for value in ours if value], [value for value in sustained if value]
+    if not mine or not lasting or not known:
+        return
+    rival = max(known, key=lambda name: statistics.median(known[name]))
+    strongest = max(known, key=lambda name: max(known[name]))
+    best = max(lasting) / max(known[strongest])
+    middle, low, high = interval(mine, known[rival])
     row(
         size_name(size),
         threads,
         job,
-        f"{a:.1f}" if a else "-",
-        kernel,
-        grade,
-        f"{b:.1f}" if b else "-",
-        best,
-        ratio(w),
-        ratio(a),
+        f"{statistics.median(mine):.1f}",
+        max(set(kernels), key=kernels.count),
+        max(set(grades), key=grades.count),
+        f"{statistics.median(known[rival]):.1f}",
+        rival,
+        f"**{best:.2f}**",
+        f"**{middle:.2f}** ({low:.2f} to {high:.2f})",
     )
+    CELLS.append((best, middle, high))
+
+
+def interval(ours, theirs, resamples=2000):
+    """The ratio of medians, and its 95 % interval."""
+    chance = random.Random(1)
+    drawn = lambda values: statistics.median(chance.choices(values, k=len(values)))
+    ratios = sorted(drawn(ours) / drawn(theirs) for _ in range(resamples))
+    middle = statistics.median(ours) / statistics.median(theirs)
+    return middle, ratios[int(0.025 * resamples)], ratios[int(0.975 * resamples)]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--jobs", default=",".join(JOBS))
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="bytes of each thread")
     parser.add_argument("--threads", default=f"1,{os.cpu_count()}")
@@ -98,8 +117,8 @@ def main():
     need("likwid-bench", "mbw", "sysbench", "perf")
     header("Bandwidth beside the peers")
     print(
-        "GB/s (10⁹) of alternating runs: our figure (median), the best try of the best peer; ratios of the best "
-        "rate that ours sustained and of our figure to that.\n"
+        f"GB/s (10⁹) of {args.rounds} alternating runs: medians, and the ratios best against best and median against "
+        "median with its 95 % interval.\n"
     )
     row(
         "footprint a thread",
@@ -110,14 +129,18 @@ def main():
         "verdict",
         "best peer",
         "which",
-        "sustained",
-        "figure",
+        "best",
+        "median",
     )
     row(*["---"] * 10)
     for threads in dict.fromkeys(int(t) for t in args.threads.split(",")):
         for size in map(int, args.sizes.split(",")):
             for job in args.jobs.split(","):
                 cell(job, size, threads, args.rounds)
+    if CELLS:
+        below = sum(high < 1.0 for *_, high in CELLS)
+        medians = [statistics.median(part) for part in list(zip(*CELLS))[:2]]
+        print(f"\n{len(CELLS)} cells, median ratios {medians[0]:.2f} and {medians[1]:.2f}, {below} intervals below 1.00")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@ use tiermark_model::{CpuModel, IdSet, Layout, Machine, PageKind, System, testing
 
 use crate::region::Order;
 
+mod in_blocks;
+
 fn region(bytes: u64, streams: usize, layout: Layout) -> Region {
     let setup = testing::region(bytes, PageKind::Base, layout);
     Region::map(&Order { setup: &setup, target: IdSet::new(), streams, note: None, offset: 0 }, &Machine::default())
