@@ -104,7 +104,7 @@ pub fn continuous(rows: &[ContinuousRow], setup: &str) -> Page {
         + table
         + space()
         + paragraph("", "ratio: visits / nearest continuous run; ±: how far from 1 it may be.", Ink::Dim)
-        + paragraph("", &marks(rows), Ink::Dim)
+        + paragraph("", marks(rows), Ink::Dim)
         + paragraph("", &text, ink)
 }
 

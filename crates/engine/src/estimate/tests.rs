@@ -168,8 +168,7 @@ fn the_interval_has_the_scatter_between_runs() {
 #[test]
 fn threads_that_share_nothing_reach_their_levels_at_moments_of_their_own() {
     let groups = Conditions::default();
-    let reading =
-        Reading { is_of_core: true, cores: 2, sharing: Sharing::Nothing, ..reading(Metric::Bandwidth, &groups) };
+    let reading = Reading { is_of_core: true, cores: 2, ..reading(Metric::Bandwidth, &groups) };
     // Each core is alone in a quarter of the visits, both at once in three of them.
     let mut rng = Rng::new(5);
     let mut list = visits(48, 0.5, |_| 0.0);
