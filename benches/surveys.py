@@ -69,6 +69,7 @@ class Figure:
     state: str
     kernel: str
     is_time: bool
+    in_cycles: bool
 
     @property
     def is_of_core(self):
@@ -109,6 +110,7 @@ def figures(path):
             (one.get("state") or {}).get("kind", ""),
             labels.get("kernel", ""),
             one["metric"] == "latency",
+            scale != 1.0,
         )
     return found
 
@@ -133,7 +135,7 @@ def show_pairs(runs):
         for name in one.keys() & other.keys():
             a, b = one[name], other[name]
             numbers = a.grade in ("trusted", "shared") and b.grade in ("trusted", "shared")
-            if not numbers or (a.state and b.state and a.state != b.state):
+            if not numbers or a.in_cycles != b.in_cycles or (a.state and b.state and a.state != b.state):
                 continue
             kernels[name] |= {a.kernel, b.kernel}
             apart = max(a.value, b.value) / min(a.value, b.value) - 1
