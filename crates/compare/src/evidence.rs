@@ -26,13 +26,13 @@ pub(crate) fn between(number: &Number<'_>, kernel: Option<&str>, part: f64) -> O
     Some(Between { value: value * part, low: interval.low.min(value) * part, high: interval.high.max(value) * part })
 }
 
-/// The scatter between runs that the interval of a number contains beside that of its run, on logarithms; `None` of what
-/// was derived from several steps.
+/// The scatter between runs that the interval of a number contains beside that of its run, as a share of it; `None` of
+/// what was derived from several steps. By the upper ends: the lower one of a wide interval is cut off at 0.
 pub(crate) fn between_runs(number: &Number<'_>) -> Option<f64> {
     let seen = number.seen?;
-    let half = |of: Interval| (of.high / of.low).ln() / 2.0 / Z;
-    let (whole, own) = (half(seen.interval?), half(seen.edge?.within?));
-    Some((whole.powi(2) - own.powi(2)).sqrt()).filter(|sd| *sd > 0.0)
+    let half = |of: Interval| Some((of.high / seen.value? - 1.0) / Z);
+    let (whole, own) = (half(seen.interval?)?, half(seen.edge?.within?)?);
+    Some((whole.powi(2) - own.powi(2)).sqrt()).filter(|sd| sd.is_finite() && *sd > 0.0)
 }
 
 /// The geometric mean of values of several runs, with its interval.

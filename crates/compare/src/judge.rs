@@ -106,7 +106,8 @@ impl ComparedPair {
 
     /// The family of a tested number, how its allocations differ, and the scatter between runs in its intervals.
     pub(crate) fn offsets(&self) -> Option<(&Family, &[f64], Option<f64>)> {
-        self.test.as_ref().map(|test| (&test.family, test.places.offsets.as_slice(), test.between_runs))
+        let between_runs = |test: &Test| test.between_runs.filter(|_| test.only.is_none());
+        self.test.as_ref().map(|test| (&test.family, test.places.offsets.as_slice(), between_runs(test)))
     }
 
     /// The family that it counts for, and whether less is better; `None` of bounds.

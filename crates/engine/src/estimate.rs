@@ -147,7 +147,9 @@ impl Reading<'_> {
     /// without other work beside them, each reaches its level at moments of its own, and the number is their sum.
     pub(crate) fn estimate(&self, visits: &Visits) -> Estimate {
         let whole = self.of_visits(visits);
-        if visits.threads < 2 || whole.kind != ValueKind::Capability || whole.doubts.is_empty() {
+        let is_settled = !whole.doubts.iter().any(|(_, reason)| matches!(reason, Reason::NotSettled { .. }));
+        let has_level = whole.kind != ValueKind::Capability || whole.doubts.is_empty();
+        if visits.threads < 2 || has_level || !is_settled {
             return whole;
         }
         let one = Reading { cores: 1, ..*self };

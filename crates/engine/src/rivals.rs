@@ -97,9 +97,10 @@ impl Other {
         self.ended.or(self.ratio().map(|ratio| ratio * self.against)).filter(|ratio| *ratio > 0.0)
     }
 
-    /// Half of the 95 % interval of the logarithm of its ratio to its reference, by the spread of all pairs.
+    /// Half of the 95 % interval of the logarithm of its ratio to its reference, by the spread of the comparisons: both
+    /// ratios of one are of one moment.
     fn half(&self) -> Option<f64> {
-        let logs: Vec<f64> = self.ratios().into_iter().map(f64::ln).collect();
+        let logs: Vec<f64> = self.pairs.iter().map(|pair| (pair.ratios[0] * pair.ratios[1]).ln() / 2.0).collect();
         let n = logs.len() as f64;
         let mean = logs.iter().sum::<f64>() / n;
         let deviation = (logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt();

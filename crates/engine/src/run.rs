@@ -176,8 +176,9 @@ struct Runner<'a> {
     reported: Vec<f64>,
     groups: Conditions,
     interruptions: Interruptions,
-    /// Whether the document is to have the time of each block.
+    /// Whether the document is to have the time of each block, and the bytes of those so far.
     keeps_blocks: bool,
+    block_bytes: usize,
     /// What the time went into so far.
     time: TimeSpent,
     began: f64,
@@ -206,6 +207,7 @@ impl<'a> Runner<'a> {
             record,
             probe: (request.probe.clone(), method),
             keeps_blocks: sink.keeps_blocks(),
+            block_bytes: 0,
             sink,
             cells: Vec::new(),
             keep: Keep::default(),

@@ -45,12 +45,17 @@ impl ContinuousRow {
         })
     }
 
-    /// The figure over the nearest of the continuous runs; 1 between them.
+    /// The figure over the nearest of the continuous runs; 1 between both in one state. What lies between two states of
+    /// a cache is neither.
     fn ratio(&self) -> Option<f64> {
-        let references = self.references.iter().flatten().copied();
-        let (low, high) = (references.clone().reduce(f64::min)?, references.reduce(f64::max)?);
         let figure = self.figure?;
-        Some(figure / figure.clamp(low, high))
+        let states = self.references.iter().map(Vec::len).max()?;
+        let in_state = |state: usize| {
+            let references = self.references.iter().filter_map(|run| run.get(state).copied());
+            let (low, high) = (references.clone().reduce(f64::min)?, references.reduce(f64::max)?);
+            Some(figure / figure.clamp(low, high))
+        };
+        (0..states).filter_map(in_state).min_by(|a, b| a.ln().abs().total_cmp(&b.ln().abs()))
     }
 
     /// Whether its figure can be compared, and is said to be a number: of a core's own caches only a trusted one is the
@@ -177,8 +182,11 @@ mod tests {
         let mut one = row(Some(114.0), Grade::Trusted);
         one.references[1].clear();
         assert_eq!((one.ratio(), one.lies()), (Some(1.14), Some(Lies::Above)));
-        one.references[0].push(200.0);
-        assert_eq!(one.lies(), Some(Lies::Within), "between the states of one run");
+        one.references = [vec![100.0, 200.0], vec![101.0, 220.0]];
+        assert_eq!(one.lies(), Some(Lies::Above), "between two states");
+        one.figure = Some(210.0);
+        assert_eq!(one.lies(), Some(Lies::Within), "in the second state of both");
+        one.references[1].clear();
         one.references[0].clear();
         assert_eq!(one.lies(), None);
         let close = |value| in_cycles(value, Grade::Trusted).lies();

@@ -210,4 +210,11 @@ fn what_others_use_scatters_between_runs_as_between_the_moments_of_one() {
     assert!((0.019..0.021).contains(&calm) && (0.07..0.14).contains(&busy), "{calm} {busy}");
     // A point of a curve is compared with others of its run.
     assert!(half(Reading { between_runs: 0.0, ..reading }, 0.05) < 0.03);
+    // Two states, each for half of the time, in turns of five seconds: the distance between them is no scatter.
+    let states = |index: usize| if (index / 25).is_multiple_of(2) { 28.0 } else { 55.0 };
+    let narrow = noise(400, 0.004, 9);
+    let found = reading.estimate(&of(visits(400, 0.2, |index| states(index) * narrow[index])));
+    let Interval { low, high, .. } = found.interval.unwrap();
+    let Interval { low: least, high: most, .. } = found.edge.unwrap().within.unwrap();
+    assert!((high - low) / (most - least) < 1.2, "{found:?}");
 }

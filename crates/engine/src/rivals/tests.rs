@@ -185,11 +185,11 @@ fn the_kernels_that_lost_have_the_value_of_the_one_that_won_times_their_ratio() 
     compare(&mut alike, 0, &[pair(0.8); 2]);
     let expected = [("first", 100.0, 99.0, 102.0), ("a", 80.0, 79.2, 81.6)];
     assert_eq!(told(&alike), expected.map(|(kernel, value, low, high)| (kernel.to_owned(), value, low, high)));
-    // Four ratios whose logarithms have a standard deviation of 0.0231: 3.182 · 0.0231 / 2 is half of the interval.
+    // Three comparisons whose logarithms have a standard deviation of 0.02: 4.303 · 0.02 / √3 is half of the interval.
     let mut apart = rivals(&["a"]);
-    compare(&mut apart, 0, &[pairs(0.784_158_9, 0.816_161_1); 2]);
+    compare(&mut apart, 0, &[pair(0.784_158_9), pair(0.816_161_1), pair(0.8)]);
     let apart = told(&apart).remove(1);
-    assert_eq!(apart, ("a".to_owned(), 80.0, 77.0, 83.4));
+    assert_eq!(apart, ("a".to_owned(), 80.0, 76.0, 84.4));
     // The reference of `b` was the first kernel, which lost to `a` later: both spreads count.
     let mut taken = rivals(&["a", "b", "c"]);
     compare(&mut taken, 1, &[pairs(0.784_158_9, 0.816_161_1); 3]);

@@ -20,6 +20,9 @@ const COMPARISONS: usize = 3;
 const COMPARING_SECONDS: f64 = 12e-3;
 /// Seconds between two observations of a step that listeners get: what a kill may lose.
 const REPORT_EVERY: f64 = 10.0;
+/// Bytes of the times of blocks of a run, from which on it keeps no more: twice as much in base64 is still a document
+/// that can be read.
+const BLOCK_BYTES_MOST: usize = 96 << 20;
 /// Visits between two looks at the pings of all of them.
 const LOOK_EVERY: usize = 200;
 
@@ -132,8 +135,10 @@ impl Runner<'_> {
         cell.measured_by(kernel);
         let rate = tiermark_stats::median(&result.clean().collect::<Vec<f64>>());
         cell.add(result, now - self.began, allocation, Beside { pings: shot.pings, traffic: shot.traffic });
-        if self.keeps_blocks {
+        if self.keeps_blocks && self.block_bytes < BLOCK_BYTES_MOST {
+            let before = cell.block_times.bytes();
             cell.keep_blocks(&shot.threads);
+            self.block_bytes += cell.block_times.bytes() - before;
         }
         match rate.filter(|_| passes::has_passes(&self.cells[index].step, self.host.machine())) {
             Some(rate) => self.pass(index, at, rate),

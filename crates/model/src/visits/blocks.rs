@@ -120,6 +120,11 @@ impl BlockTimes {
         self.visits == 0
     }
 
+    /// Bytes of memory that they take.
+    pub fn bytes(&self) -> usize {
+        self.base64.len()
+    }
+
     /// Adds a visit by the stamps of its threads, ns: the start, then the end of each block. Once there are 2 MiB, the
     /// step has no more.
     pub fn push(&mut self, threads: &[&[f64]]) {

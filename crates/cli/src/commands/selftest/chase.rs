@@ -14,6 +14,8 @@ use super::cut::{LONG_NS, Recording};
 const LINE_BYTES: usize = 64;
 /// Length of a short block, ns; the long ones beside it are twice as long.
 const BLOCK_NS: f64 = 4_000.0;
+/// Blocks of a chase at most, of 4 bytes each: half a minute of the shortest.
+const BLOCKS_MOST: f64 = 8e6;
 /// Steps of the clock that a short block lasts at least: one step is then half a percent of it.
 const BLOCK_STEPS: f64 = 200.0;
 /// Blocks that are looked at together, ns: as long as a window.
@@ -92,7 +94,7 @@ impl Chase {
         let chain = CHAIN_ROUNDS.max((CHAIN_LEAST * resolution * FASTEST_GHZ / ROUND_CYCLES) as usize);
         let in_stretch = 2 * ((STRETCH_NS / (3.0 * block_ns)) as usize).max(1);
         // Written here: a page that is written first while a block runs would lengthen the block.
-        let room = seconds * 1e9 / block_ns;
+        let room = (seconds * 1e9 / block_ns).min(BLOCKS_MOST);
         let (mut blocks, mut filled) = (vec![1.0_f32; room as usize + in_stretch], 0);
         let (mut accesses, mut cycles_ns, mut firsts) = (0, Vec::new(), Vec::new());
         let mut watched = watch();
