@@ -134,7 +134,7 @@ fn marks(rows: &[ContinuousRow]) -> String {
     ];
     let mut used: Vec<String> = marks.into_iter().filter(|(grade, _)| has(*grade)).map(|(_, text)| text).collect();
     if rows.iter().any(|row| !row.is_judged()) {
-        used.push("judged are trusted figures, and shared ones in ns".into());
+        used.push("only trusted figures, and shared figures in ns, are judged".into());
     }
     if used.is_empty() { String::new() } else { format!("{}.", used.join("; ")) }
 }

@@ -10,8 +10,8 @@ use crate::CpuId;
 pub const FEWEST_JUDGED: u64 = 20;
 
 /// The interruptions of a cpu, or of several together: times in which a thread that only read the clock did not run.
-/// In a guest they are mostly exits of the virtual cpu, which stolen time does not count; on bare metal the kernel's ticks,
-/// other interrupts and those of the firmware. Prints as
+/// In a guest they are mostly exits of the virtual cpu, which stolen time does not count; on bare metal the kernel's
+/// ticks, other interrupts and those of the firmware. Prints as
 /// `8,600 times a second, 2.3 % of the time, half under 2 µs, longest 0.2 ms`.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -389,7 +389,7 @@ pub struct Rival {
 }
 
 impl Rival {
-    /// Takes its number along with that of the kernel that was taken, which has become so many times what it was.
+    /// Scales value and interval by the factor by which the value of the kernel that was taken changed.
     pub fn rescale(&mut self, times: Option<f64>) {
         let times = times.filter(|times| times.is_finite());
         self.value = self.value.zip(times).map(|(value, times)| value * times);

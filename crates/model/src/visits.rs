@@ -113,11 +113,11 @@ pub struct Encoded {
     /// v, 0xffff where it is missing. A clock h in Hz is 2 bytes: 2 * (round(ln(h / 1e9) / 0.0002) + 16384), plus 1 if
     /// it moved during the window; 0xffff where it is missing.
     pub base64: String,
-    /// Base64 of the blocks of each visit: how many threads (1 byte), and for each of them the number of its blocks,
-    /// that of those left out, the share of its time that these took and the share of the others' time that was
-    /// subtracted, both in units of 0.0001; then the mean of the others as a value v, and unless that is missing their
-    /// median, 10th and 90th percentile as threads' values by v. Numbers and shares are 7 bits a byte, the lowest first;
-    /// the highest bit of a byte says that another one follows.
+    /// Base64 of the blocks of each visit: how many threads (1 byte), then for each thread: how many blocks; how many
+    /// were left out; the share of its time that these took, in 0.0001; the share of the time of the blocks that count
+    /// that was subtracted, in 0.0001; the mean of the blocks that count, as a value v; unless that is missing, their
+    /// median, 10th and 90th percentile, as threads' values by v. Numbers and shares are 7 bits a byte, the lowest
+    /// first; the highest bit of a byte says that another one follows.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub blocks: String,
 }
@@ -280,7 +280,7 @@ pub struct VisitsError(&'static str);
 
 const NOT_BASE64: VisitsError = VisitsError("they are not base64");
 const CUT_SHORT: VisitsError = VisitsError("they are cut short");
-const OTHER_NUMBER: VisitsError = VisitsError("their number is another");
+const OTHER_NUMBER: VisitsError = VisitsError("their number differs from the document's count");
 
 impl fmt::Display for VisitsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

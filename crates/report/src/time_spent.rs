@@ -16,7 +16,7 @@ pub(crate) fn time_spent(run: &Run) -> Option<String> {
         (spent.settling, "Settling caches before visits".to_owned()),
         (spent.comparing, "Comparing kernels".to_owned()),
         (spent.curves, "Points of curves by size".to_owned()),
-        (spent.waiting, "Waiting for other moments".to_owned()),
+        (spent.waiting, "Waiting to visit steps at another moment".to_owned()),
         (spent.other(), "Estimates and plans between visits".to_owned()),
     ];
     let is_much = |part: f64| part > 0.0 && part >= MUCH * run.seconds;

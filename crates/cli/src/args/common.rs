@@ -220,8 +220,8 @@ impl PlaceArgs {
 pub(crate) struct ResultArgs {
     /// Write the document as JSON [default: to standard output]
     ///
-    /// --json=full writes it to standard output with the time of each block, up to 3 MB a step: the saved run has them
-    /// too. A file of that name is --json=./full.
+    /// --json=full adds the time of each block (up to 3 MB a step) and writes to standard output; the saved run has
+    /// the times too. For a file of that name: --json=./full.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     json: Option<String>,
     #[command(flatten)]

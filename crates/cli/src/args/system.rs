@@ -108,8 +108,8 @@ pub(crate) struct SelftestArgs {
     /// Compare visits of 2 ms with a chase that goes on for a second
     ///
     /// A plain chase, cut into the same blocks, runs before and after a `latency` run over the same sizes: two within
-    /// L2, 1, 8 and 16 MiB as far as L3 has room, and 1 GiB or a quarter of the free memory. Takes about 30 seconds.
-    /// Nothing is saved.
+    /// L2; those of 1, 8 and 16 MiB that are at most half of L3; and 1 GiB, or a quarter of the free memory if that is
+    /// less. Takes about 30 seconds. Nothing is saved.
     #[arg(long)]
     pub(crate) continuous: bool,
     /// Seconds of each continuous chase [default: 1]

@@ -107,7 +107,9 @@ fn measure(
     // Of a resumed run a part is done.
     let time = expected(&prepared);
     if time.most > NOT_SHORT && args.resume.is_none() && !args.quiet {
-        tell(format_args!("tiermark: this run takes {time}; --dry-run shows what takes how long, and shorter ones"));
+        tell(format_args!(
+            "tiermark: this run takes {time}; --dry-run shows the time of each search, and shorter runs"
+        ));
     }
     let mut late = None;
     if let Some(at) = args.start.at {

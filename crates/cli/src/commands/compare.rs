@@ -128,7 +128,10 @@ fn tell_gate(gate: &Gate<'_>, found: &Comparison, limit: f64) {
                     tell(format_args!("tiermark: warning: {what}: {}", listed(figures)));
                 }
             };
-            warn("--fail-over does not judge numbers without a sound value, of another state or kernel", doubtful);
+            warn(
+                "--fail-over does not judge numbers that are in doubt, or of different states or kernels in the two runs",
+                doubtful,
+            );
             warn(&format!("these may be worse by more than {percent} %, which is not sure"), perhaps_worse);
             let none = match tiers_unjudged.as_slice() {
                 [] => String::new(),

@@ -17,7 +17,7 @@ const TIMES_MOST: usize = 2 << 20;
 pub struct Blocks {
     /// How many there are.
     pub count: u64,
-    /// How many of them do not count, since something interrupted them or the thread beside them.
+    /// How many of them do not count, because an interruption hit them, or another thread of the step.
     pub left_out: u64,
     /// Share of the thread's time that these took.
     pub left_out_share: f64,

@@ -1,6 +1,6 @@
 //! Rungs of the probes that plan with the sizes of tiers, on simulated machines.
 
-use crate::common::{findings, kernels};
+use crate::common::{findings, kernels, two_cores};
 use tiermark_engine::{Host, Lab, Probe, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::{Effort, Experiment, Finding, KIB, Labels, MIB, PageKind, Purpose, Request, Scope, testing};
@@ -35,20 +35,10 @@ fn rungs_lie_in_the_caches_that_are_there() {
     }
 }
 
-/// A probe on two cores that declare 48 KiB, 1.25 MiB and 40 MiB, whatever they have.
+/// A probe on two cores that may have other caches than they declare.
 fn run(probe: &Probe, effort: Effort, options: SimOptions) -> Experiment {
-    let synth = Synth {
-        cores_per_node: 2,
-        cores_per_llc: 2,
-        smt: 1,
-        l1_bytes: 48 * KIB,
-        l2_bytes: 1280 * KIB,
-        l3_bytes: 40 * MIB,
-        ..Synth::default()
-    };
     let request = Request { effort, seed: options.seed, ..testing::request(probe.id) };
-    let mut host = SimHost::new(synth.machine().unwrap(), kernels(), options);
-    run_experiment(probe, &request, &mut host, &mut ()).unwrap()
+    run_experiment(probe, &request, &mut two_cores(options), &mut ()).unwrap()
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn per_cycle(tiers: impl Iterator<Item = String>, machine: &Machine, detail: Det
         (true, _) => String::new(),
         (false, None) => format!("; one core per cycle: {}", tiers.join("; ")),
         (false, Some(limits)) => {
-            format!("; one core per cycle, of what {} can do at best: {}", limits.name, tiers.join("; "))
+            format!("; one core per cycle, beside the limits of {}: {}", limits.name, tiers.join("; "))
         }
     }
 }

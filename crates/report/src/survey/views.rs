@@ -141,7 +141,7 @@ fn kernels_of<'a>(run: &'a Run, detail: Detail) -> Page {
                another kernel than the default where it is more than 3 % faster.";
     let mut out = heading("Kernels behind the figures") + table + paragraph("  ", key, Ink::Dim);
     if detail.is_all() && !rivals.is_empty() {
-        out += heading("All kernels, by their rate over the default's, and the rate that each has by that") + rivals;
+        out += heading("All kernels: ratio to the default kernel's rate, and the rate derived from it") + rivals;
     }
     out
 }

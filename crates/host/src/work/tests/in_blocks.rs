@@ -7,8 +7,10 @@ use super::*;
 
 /// Blocks of a visit; the one block beside them is as long.
 const BLOCKS: usize = 16;
-/// Visits of each kind: their median is then known to 0.1 % where they scatter by 3 %.
+/// Visits of each kind: their median is then known to 0.1 % where they scatter by 3 %. Less where they take longer than
+/// this together: string instructions have blocks of milliseconds, of which a stamp is nothing.
 const ROUNDS: usize = 1_000;
+const SECONDS: f64 = 2.0;
 /// A footprint of each tier; the percentile of visits that is compared: in a core's own caches of undisturbed ones,
 /// elsewhere of all, since interruptions take the same share of both kinds; and how far the ratio may be from 1.
 const TIERS: [(&str, u64, f64, f64); 3] =
@@ -53,7 +55,9 @@ fn visit(work: &mut Work, is_in_one: bool, clock: &Clock, stamp_ns: f64) -> f64 
 /// The time in blocks over that in one, of visits in the order A B B A.
 fn ratio(work: &mut Work, q: f64, clock: &Clock, stamp_ns: f64) -> f64 {
     let mut times = [Vec::new(), Vec::new()];
-    for round in 0..2 * ROUNDS {
+    let end = clock.now() + clock.ticks(SECONDS * 1e9);
+    // Whole comparisons, A B B A.
+    for round in (0..2 * ROUNDS).take_while(|round| !round.is_multiple_of(4) || clock.now() < end) {
         let is_in_one = matches!(round % 4, 1 | 2);
         times[usize::from(is_in_one)].push(visit(work, is_in_one, clock, stamp_ns));
     }

@@ -44,8 +44,8 @@ pub(crate) fn found<'a>(experiment: &'a Experiment, metric: &str, labels: &[(&st
         .unwrap_or_else(|| panic!("no {metric} {labels:?}: {:#?}", experiment.findings))
 }
 
-/// What a probe finds on two cores that declare 48 KiB, 1.25 MiB and 40 MiB.
-pub(crate) fn findings(probe: &Probe, effort: Effort, core: SimCore, seed: u64) -> Vec<Finding> {
+/// Two cores that declare 48 KiB, 1.25 MiB and 40 MiB, whatever they have.
+pub(crate) fn two_cores(options: SimOptions) -> SimHost {
     let synth = Synth {
         cores_per_node: 2,
         cores_per_llc: 2,
@@ -55,8 +55,13 @@ pub(crate) fn findings(probe: &Probe, effort: Effort, core: SimCore, seed: u64) 
         l3_bytes: 40 * MIB,
         ..Synth::default()
     };
+    SimHost::new(synth.machine().unwrap(), kernels(), options)
+}
+
+/// What a probe finds on them.
+pub(crate) fn findings(probe: &Probe, effort: Effort, core: SimCore, seed: u64) -> Vec<Finding> {
     let options = SimOptions { seed, noise: 0.005, core, ..SimOptions::default() };
-    let mut host = SimHost::new(synth.machine().unwrap(), kernels(), options);
+    let mut host = two_cores(options);
     let scope = Scope { max_seconds: Some(600.0), ..Scope::default() };
     let request = Request { scope, effort, seed, ..testing::request(probe.id) };
     run_experiment(probe, &request, &mut host, &mut ()).unwrap().findings
