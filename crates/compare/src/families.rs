@@ -19,10 +19,12 @@ pub(crate) fn noises(pairs: &[ComparedPair], scatters: &Scatters) -> BTreeMap<Fa
         scatter.extend(between_runs);
     }
     let noise = |(family, (offsets, assumed)): (Family, (Vec<f64>, Vec<f64>))| {
-        // One figure that scatters widely takes no other's.
-        let scatter = scatters.of(&family).before_any_run(tiermark_stats::median(&assumed));
+        let usual = scatters.of(&family);
+        // The variance of a mean is that of all its parts.
+        let mean_square = assumed.iter().map(|sd| sd * sd).sum::<f64>() / assumed.len() as f64;
+        let scatter = usual.at_least(Some(mean_square.sqrt()).filter(|sd| sd.is_finite()));
         let places = if scatter.runs == 0 { between_places(&offsets).powi(2) } else { 0.0 };
-        (family, Noise { scatter, places })
+        (family, Noise { scatter, usual, places })
     };
     seen.into_iter().map(noise).collect()
 }

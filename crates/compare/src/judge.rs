@@ -120,7 +120,7 @@ impl ComparedPair {
     pub(crate) fn weighed(&self, noises: &BTreeMap<Family, Noise>) -> Option<Weighed> {
         let test = self.test.as_ref()?;
         let noise = noises.get(&test.family)?;
-        let scatter = noise.scatter.before_any_run(test.between_runs);
+        let scatter = noise.usual.at_least(test.between_runs);
         let of_places = test.places.known + test.places.of_edges * noise.places;
         let own = evidence::variance(test.ratio) + if noise.scatter.runs == 0 { of_places } else { 0.0 };
         evidence::weighed(test.ratio.value.ln(), own, 1.0 + 1.0 / test.runs as f64, 1, scatter)

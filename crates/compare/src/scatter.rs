@@ -99,12 +99,11 @@ impl Scatter {
         MACHINE
     }
 
-    /// The same with this standard deviation of one number, before any run of the machine is known: what the intervals
-    /// of its numbers assume, and not less than on a quiet machine.
+    /// The default, widened to this standard deviation of one number: what the intervals of its numbers assume, if that
+    /// is more. What a history shows stays.
     #[must_use]
-    pub(crate) fn before_any_run(self, of_one: Option<f64>) -> Self {
-        let wanted = of_one.filter(|_| self.runs == 0).map(|sd| sd.max(MACHINE.of_one()));
-        let factor = wanted.map_or(1.0, |sd| sd / self.of_one());
+    pub(crate) fn at_least(self, of_one: Option<f64>) -> Self {
+        let factor = of_one.filter(|_| self.runs == 0).map_or(1.0, |sd| (sd / self.of_one()).max(1.0));
         Self { common: factor * self.common, own: factor * self.own, ..self }
     }
 
@@ -244,7 +243,10 @@ fn clipped<'a>(numbers: Vec<Vec<(&'a str, f64)>>) -> Option<Vec<Vec<(&'a str, f6
 /// What unchanged machines do to the numbers of a family.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Noise {
+    /// That of the family's usual number.
     pub(crate) scatter: Scatter,
+    /// Before what the intervals of its numbers assume.
+    pub(crate) usual: Scatter,
     /// Variance between allocations; 0 where the scatter was seen between runs, which have other allocations.
     pub(crate) places: f64,
 }
