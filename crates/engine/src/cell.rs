@@ -14,6 +14,7 @@ use tiermark_stats::{APART_SECONDS, moments};
 
 use crate::accounting::{StepAccounting, Work};
 use crate::analyse::{ShotResult, merge};
+use crate::border::Border;
 use crate::host::ThreadShot;
 use crate::passes;
 use crate::rivals::Rivals;
@@ -42,6 +43,8 @@ pub(crate) struct Beside {
     pub(crate) pings: [Vec<f64>; 2],
     /// As in [`Shot`](crate::host::Shot).
     pub(crate) traffic: Option<StepTraffic>,
+    /// What the borders of its blocks cost.
+    pub(crate) border: Border,
 }
 
 /// A step under way.
@@ -53,6 +56,8 @@ pub(crate) struct Cell {
     /// Allocations it was visited on.
     allocations: BTreeSet<u32>,
     visits: Visits,
+    /// The borders of each visit.
+    borders: Vec<Border>,
     /// The time of each block of its visits, where the document is to have them.
     pub(crate) block_times: BlockTimes,
     /// Useful bytes that the threads whose work the value counts have moved.
@@ -92,6 +97,7 @@ impl Cell {
         let members = accounting.members().len();
         Self {
             visits: Visits::new(accounting.parts.len(), members),
+            borders: Vec::new(),
             block_times: BlockTimes::default(),
             moved: 0,
             traffic: None,
@@ -163,6 +169,7 @@ impl Cell {
     /// Takes over the visits of a step that does the same on the same memory.
     pub(crate) fn inherit(&mut self, other: &Self) {
         self.visits = other.visits.clone();
+        self.borders.clone_from(&other.borders);
         self.block_times.clone_from(&other.block_times);
         self.disturbance = other.disturbance.clone();
         self.blocks_ns.clone_from(&other.blocks_ns);
@@ -181,6 +188,7 @@ impl Cell {
             (self.visits.list, self.blocks_ns, self.moved, self.traffic) = (Vec::new(), Vec::new(), 0, None);
             (self.disturbance, self.overhead_share) = (Disturbance::default(), 0.0);
             self.block_times = BlockTimes::default();
+            self.borders.clear();
             self.core_hz.clear();
             self.passes.clear();
             self.kernel = kernel;
@@ -208,7 +216,7 @@ impl Cell {
 
     /// Adds what a visit saw.
     pub(crate) fn add(&mut self, shot: ShotResult, at: f64, allocation: u32, seen: Beside) {
-        let Beside { pings, traffic } = seen;
+        let Beside { pings, traffic, border } = seen;
         merge(&mut self.disturbance, &shot.disturbance);
         self.core_hz.extend(shot.core_hz);
         // The mean: one shot whose blocks came out short, because its cpu was slow when they were sized, says nothing
@@ -231,6 +239,7 @@ impl Cell {
             let counted = StepTraffic { useful: shot.streamed, ..counted };
             self.traffic.get_or_insert_default().add(&counted);
         }
+        self.borders.push(border);
         self.visits.push(Visit { at, allocation, before, after, windows: shot.windows, blocks: shot.blocks });
     }
 

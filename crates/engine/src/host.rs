@@ -165,6 +165,10 @@ pub struct ThreadShot {
     /// caches were filled first, or it is not known: what counters see then is not the work between the stamps.
     #[serde(default)]
     pub lead: Option<f64>,
+    /// Cost of a border between two blocks, ns, by as much of the same work with and without borders; `None` where it
+    /// was not measured.
+    #[serde(default)]
+    pub border_ns: Option<f64>,
     /// What interrupted the worker while it did nothing but read the clock.
     #[serde(default)]
     pub idle: IdleWatch,

@@ -6,6 +6,7 @@ pub mod accounting;
 pub mod admit;
 mod agree;
 pub mod analyse;
+mod border;
 mod cell;
 mod clock;
 mod drifts;

@@ -1,5 +1,7 @@
 //! The work between two stamps: blocks of equal work, sized by a short calibration.
 
+mod border;
+
 use std::sync::Arc;
 
 use tiermark_kernels::{Fill, SPAN_QUANTUM, StreamSpec};

@@ -229,6 +229,7 @@ impl Worker {
             stamps_ns,
             settling,
             lead: work.ramp_blocks().filter(|_| !fills).map(|blocks| blocks as f64 * work.per_block()),
+            border_ns: timed.border_ns,
             idle: timed.idle,
             guard: timed.guard,
         };
@@ -318,10 +319,13 @@ impl Worker {
         };
         let last = lookout.look(&clock);
         let mut after = Moment::end(&clock);
+        // Not of what others load until they end, nor of what is measured once after other work.
+        let goes_on = self.other.is_none() && !self.is_loaded;
+        let border_ns = goes_on.then(|| work.border_ns(&clock)).flatten();
         let idle = idle::watch(&clock, idle::OF_A_VISIT_NS);
         // Faults on purpose say nothing about the system.
         after.usage.major_faults = after.usage.major_faults.saturating_sub(work.major_faults() - asked_before);
-        Ok(TimedWork { blocks, ends: [first, last], between, idle, guard: guarded(self.cpu, &before, &after, &clock) })
+        Ok(TimedWork { blocks, ends: [first, last], between, border_ns, idle, guard: guarded(self.cpu, &before, &after, &clock) })
     }
 }
 
@@ -359,6 +363,8 @@ struct TimedWork {
     ends: [Option<f64>; 2],
     /// As in [`Timed`].
     between: Vec<(u64, Option<f64>)>,
+    /// Cost of a border between two blocks, ns.
+    border_ns: Option<f64>,
     idle: IdleWatch,
     guard: Guard,
 }

@@ -6,7 +6,7 @@ use tiermark_stats::Rng;
 use super::interruptions::Interrupter;
 use super::neighbours::Level;
 use super::state::Course;
-use super::{STAMP_NS, SimOptions};
+use super::SimOptions;
 use tiermark_engine::host::{ClockLook, Guard, IdleWatch, ThreadShot};
 
 /// Length of a block, ns: of chases, of all that stays in the caches of the core, and of threads that meet; of other
@@ -36,6 +36,8 @@ pub(super) struct Timing {
     per_block: f64,
     /// A block in steady state without disturbance, ns.
     clean_ns: f64,
+    /// Whether the same work can be done without borders.
+    has_borders: bool,
     ends: Ends,
 }
 
@@ -67,7 +69,8 @@ impl Lengths {
             }
             _ => ((pace * self.of(&thread.role)).round().max(1.0), Ends::After { ns: self.budget_ns }),
         };
-        Timing { cpu: thread.cpu, per_block, clean_ns: per_block / pace * slow, ends }
+        let has_borders = matches!(thread.role, Role::Chase { .. } | Role::Stream { .. });
+        Timing { cpu: thread.cpu, per_block, clean_ns: per_block / pace * slow, has_borders, ends }
     }
 
     /// Length of a block of a role, ns.
@@ -98,7 +101,7 @@ pub(super) fn simulate_thread(
     timing: &Timing,
     course: &mut Course<'_>,
 ) -> ThreadShot {
-    let Timing { cpu, per_block, clean_ns, ends } = *timing;
+    let Timing { cpu, per_block, clean_ns, has_borders, ends } = *timing;
     let goes_on = |at: f64, blocks: usize| match ends {
         Ends::After { ns } => at < ns,
         Ends::With { blocks: all } => blocks < all,
@@ -116,7 +119,7 @@ pub(super) fn simulate_thread(
     while goes_on(at, stamps_ns.len() - 1) {
         let work = per_block * (stamps_ns.len() - 1) as f64;
         let steady_ns = clean_ns * course.factor(at, work);
-        let mut block = steady_ns * (1.0 + 2.0 * options.noise * rng.normal()) + STAMP_NS + refill;
+        let mut block = steady_ns * (1.0 + 2.0 * options.noise * rng.normal()) + options.border_ns + refill;
         block += course.stalls_ns(work, per_block);
         let taken = interrupter.as_mut().map_or(0.0, |own| own.taken(course.moment_ns(at), block));
         refill = if taken > 0.0 { course.refill_ns(plan) } else { 0.0 };
@@ -151,7 +154,8 @@ pub(super) fn simulate_thread(
         idle.gaps_ns.push(slice as f32);
         idle.ns += slice;
     }
-    ThreadShot { per_block, stamps_ns, looks, lead: Some(0.0), guard, settling: course.settling(), idle }
+    let border_ns = has_borders.then_some(options.border_ns);
+    ThreadShot { per_block, stamps_ns, looks, lead: Some(0.0), guard, settling: course.settling(), border_ns, idle }
 }
 
 /// The time slice that other work takes of a thread within so many ns, if it takes one.

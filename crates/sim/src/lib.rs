@@ -63,6 +63,8 @@ pub struct SimOptions {
     pub preemptions_per_second: f64,
     /// Step of the simulated clock, ns; 0 is a clock without steps.
     pub clock_step_ns: f64,
+    /// What the border of two blocks takes, ns: stamping the clock, and more where that stops the work.
+    pub border_ns: f64,
     /// Simulated seconds after which the "user" stops the run.
     pub stop_after: Option<f64>,
     /// Rates of its memories and links.
@@ -99,6 +101,7 @@ impl Default for SimOptions {
             noise: 0.002,
             preemptions_per_second: 0.0,
             clock_step_ns: 0.0,
+            border_ns: STAMP_NS,
             stop_after: None,
             ceilings: Ceilings::default(),
             core: SimCore::default(),

@@ -8,6 +8,7 @@ use tiermark_model::{
 
 use super::{BLOCKS_BEYOND, Cell};
 use crate::accounting::StepAccounting;
+use crate::border;
 use crate::estimate::{Estimate, Reading, between_runs};
 use crate::judge;
 use crate::probe::Lab;
@@ -20,8 +21,11 @@ impl Cell {
         if let Some(kernel) = &self.kernel {
             labels = labels.text(Labels::KERNEL, kernel);
         }
+        let stamp_ns = lab.bench.overheads.stamp_ns;
+        let border_ns = border::cost(&self.borders, stamp_ns);
+        let borders_share = |share: f64| if stamp_ns > 0.0 { share * border_ns / stamp_ns } else { share };
         let observation = Observation {
-            visits: self.visits.clone(),
+            visits: border::without(&self.visits, &self.borders, (border_ns, stamp_ns), &self.accounting),
             moved: (self.step.metric == Metric::Bandwidth && self.moved > 0).then_some(self.moved),
             traffic: self
                 .traffic
@@ -35,13 +39,13 @@ impl Cell {
             core_hz_spread: judge::clock_spread(&self.core_hz),
             rival_open: self.rivals.open().cloned(),
             passes: self.passes(),
-            overhead_share: (self.disturbance.shots > 0).then_some(self.overhead_share),
+            overhead_share: (self.disturbance.shots > 0).then(|| borders_share(self.overhead_share)),
             started_seconds: self.started.unwrap_or_default(),
             seconds: self.seconds,
             refusal: self.refusal.clone(),
             ..Observation::new(&self.step.id, labels, self.step.metric)
         };
-        let estimate = self.reading(groups, &lab.machine).estimate(&self.accounting.counted(&self.visits));
+        let estimate = self.reading(groups, &lab.machine).estimate(&self.accounting.counted(&observation.visits));
         let observation = with_estimate(observation, &estimate, &self.accounting);
         let rivals = self.rivals.rivals(observation.value, observation.within_run());
         let observation = Observation { rivals, ..observation };

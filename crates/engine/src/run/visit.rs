@@ -6,6 +6,7 @@ use tiermark_model::{KernelId, Labels, Observation, Purpose, Role, Step, TimeSpe
 
 use super::Runner;
 use crate::analyse::{Deductions, analyse};
+use crate::border::Border;
 use crate::cell::{Beside, Cell, first_kernel};
 use crate::event::Event;
 use crate::host::{Fault, Host};
@@ -133,8 +134,10 @@ impl Runner<'_> {
         let result = analyse(&shot, accounting, deductions);
         let allocation = kept.allocation;
         cell.measured_by(kernel);
+        let border = Border::of(&shot, &cell.accounting);
+        let beside = Beside { pings: shot.pings, traffic: shot.traffic, border };
         let rate = tiermark_stats::median(&result.clean().collect::<Vec<f64>>());
-        cell.add(result, now - self.began, allocation, Beside { pings: shot.pings, traffic: shot.traffic });
+        cell.add(result, now - self.began, allocation, beside);
         if self.keeps_blocks && self.block_bytes < BLOCK_BYTES_MOST {
             let before = cell.block_times.bytes();
             cell.keep_blocks(&shot.threads);

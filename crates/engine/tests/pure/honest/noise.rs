@@ -49,6 +49,25 @@ fn the_tail_of_a_hump_is_no_capability() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// 150 ns are 4 % of a block of 4 µs.
+#[test]
+fn what_a_border_of_blocks_takes_is_in_no_number() {
+    let steps = [
+        step("L1", 16 * KIB, 1, Metric::Latency),
+        step("L1", 16 * KIB, 1, Metric::Bandwidth),
+        step("L2", 512 * KIB, 2, Metric::Bandwidth),
+        step("DRAM", 256 * MIB, 1, Metric::Latency),
+        step("DRAM", 256 * MIB, 2, Metric::Bandwidth),
+    ];
+    let truth = truth(&steps);
+    for border_ns in [0.0, 40.0, 150.0] {
+        let options = SimOptions { border_ns, noise: 0.0, ..SimOptions::default() };
+        for (((value, _), truth), step) in values(&steps, 6.0, options).into_iter().zip(&truth).zip(&steps) {
+            assert!((value / truth - 1.0).abs() < 0.001, "{border_ns} ns: {}: {value}, {truth} there", step.id);
+        }
+    }
+}
+
 #[test]
 fn runs_of_one_machine_differ_by_what_is_planted() {
     let steps = [step("L2", 512 * KIB, 1, Metric::Bandwidth), step("DRAM", 256 * MIB, 1, Metric::Latency)];
