@@ -63,7 +63,8 @@ pub(crate) fn without(
     let threads = accounting.members().len() as f64;
     // Parts have blocks of their own.
     let parts = 1..1 + accounting.parts.len();
-    let visit = |(visit, border): (&Visit, &Border)| {
+    let visit = |(index, visit): (usize, &Visit)| {
+        let Some(border) = borders.get(index) else { return visit.clone() };
         let one = |value: f64| less(accounting.metric, value, more_ns, border.block_work);
         let all = |value: f64| threads * one(value / threads);
         let mut visit = visit.clone();
@@ -79,7 +80,7 @@ pub(crate) fn without(
         }
         visit
     };
-    Visits { list: visits.list.iter().zip(borders).map(visit).collect(), ..*visits }
+    Visits { list: visits.list.iter().enumerate().map(visit).collect(), ..*visits }
 }
 
 /// A thread's value without so much more time of each block.

@@ -33,6 +33,7 @@ pub struct Interruptions {
 struct Seen {
     watches: Vec<Watch>,
     watched_ns: f64,
+    long_ns: f64,
     gaps_ns: Vec<f32>,
 }
 
@@ -42,9 +43,10 @@ impl Interruptions {
         for thread in shot.threads.iter().filter(|thread| thread.idle.ns > 0.0) {
             let seen = self.by_cpu.entry(thread.guard.cpu).or_default();
             let gaps = || thread.idle.gaps_ns.iter().map(|gap| f64::from(*gap));
-            let (short_ns, taken_ns) = (gaps().filter(|gap| *gap <= LONG_NS).sum(), gaps().sum());
+            let (short_ns, taken_ns): (f64, f64) = (gaps().filter(|gap| *gap <= LONG_NS).sum(), gaps().sum());
             seen.watches.push(Watch { at, ns: thread.idle.ns, short_ns, taken_ns });
             seen.watched_ns += thread.idle.ns;
+            seen.long_ns += taken_ns - short_ns;
             seen.gaps_ns.extend(&thread.idle.gaps_ns);
         }
     }
@@ -52,6 +54,12 @@ impl Interruptions {
     /// Share of the time that interruptions of up to 20 µs take on a cpu now; 0 where nothing is known of it.
     pub fn short_share(&self, cpu: CpuId) -> f64 {
         self.now(cpu, |watch| watch.short_ns).unwrap_or(0.0)
+    }
+
+    /// Share of the time that interruptions of over 20 µs take on a cpu, over the run so far: they are rare.
+    pub fn long_share(&self, cpu: CpuId) -> f64 {
+        let Some(seen) = self.by_cpu.get(&cpu) else { return 0.0 };
+        if seen.watched_ns > 0.0 { seen.long_ns / seen.watched_ns } else { 0.0 }
     }
 
     /// Share of the time that all interruptions take on a cpu now; `None` where nothing is known of it.

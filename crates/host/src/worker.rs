@@ -318,14 +318,21 @@ impl Worker {
             }
         };
         let last = lookout.look(&clock);
-        let mut after = Moment::end(&clock);
         // Not of what others load until they end, nor of what is measured once after other work.
         let goes_on = self.other.is_none() && !self.is_loaded;
         let border_ns = goes_on.then(|| work.border_ns(&clock)).flatten();
+        let mut after = Moment::end(&clock);
         let idle = idle::watch(&clock, idle::OF_A_VISIT_NS);
         // Faults on purpose say nothing about the system.
         after.usage.major_faults = after.usage.major_faults.saturating_sub(work.major_faults() - asked_before);
-        Ok(TimedWork { blocks, ends: [first, last], between, border_ns, idle, guard: guarded(self.cpu, &before, &after, &clock) })
+        Ok(TimedWork {
+            blocks,
+            ends: [first, last],
+            between,
+            border_ns,
+            idle,
+            guard: guarded(self.cpu, &before, &after, &clock),
+        })
     }
 }
 

@@ -314,6 +314,13 @@ pub struct Disturbance {
     /// Shots whose caches and translations were still changing when the time allowed for settling them was over.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unsettled_shots: u64,
+    /// Shots to caches of a core of which over half of the blocks were interrupted, so that the share of the time was
+    /// subtracted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub mostly_interrupted_shots: u64,
+    /// Shots in which gaps took more time than what takes cpus away explains: the memory or its host caused them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stalled_shots: u64,
     /// Time that settling took, seconds: of each shot, of the thread that took longest.
     #[serde(default)]
     pub settle_seconds: f64,

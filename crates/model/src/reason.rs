@@ -172,6 +172,20 @@ pub enum Reason {
         /// In how many shots.
         shots: u64,
     },
+    /// In caches of a core, over half of the blocks were interrupted, so that those that were not did not show.
+    MostlyInterrupted {
+        /// In how many shots.
+        shots: u64,
+        /// Of how many.
+        of: u64,
+    },
+    /// Gaps that are left out took more time than what takes the cpus away explains: the memory or its host caused them.
+    Stalled {
+        /// In how many shots.
+        shots: u64,
+        /// Of how many.
+        of: u64,
+    },
     /// Stamps were a visible part of the blocks.
     Overhead {
         /// Their share, before it was subtracted.

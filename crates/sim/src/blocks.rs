@@ -3,10 +3,10 @@
 use tiermark_model::{Role, ThreadSetup};
 use tiermark_stats::Rng;
 
+use super::SimOptions;
 use super::interruptions::Interrupter;
 use super::neighbours::Level;
 use super::state::Course;
-use super::SimOptions;
 use tiermark_engine::host::{ClockLook, Guard, IdleWatch, ThreadShot};
 
 /// Length of a block, ns: of chases, of all that stays in the caches of the core, and of threads that meet; of other

@@ -45,6 +45,8 @@ pub(super) struct Track<'a> {
     left_out: Option<Vec<bool>>,
     /// Share of the time of the blocks that count which interruptions take.
     pub(super) taken: f64,
+    /// Whether over half of its blocks were interrupted, so that those that were not do not show.
+    pub(super) is_mostly_interrupted: bool,
 }
 
 impl<'a> Track<'a> {
@@ -53,7 +55,7 @@ impl<'a> Track<'a> {
         let median_block = tiermark_stats::median(&blocks).filter(|m| *m > 0.0)?;
         let limit = gap_limit(median_block, work, shot.per_block);
         let gaps = shot.stamps_ns.windows(2).filter(|w| w[1] - w[0] > limit).map(|w| (w[0], w[1])).collect();
-        Some(Self { shot, work, median_block, gaps, left_out: None, taken: 0.0 })
+        Some(Self { shot, work, median_block, gaps, left_out: None, taken: 0.0, is_mostly_interrupted: false })
     }
 
     pub(super) fn start(&self) -> f64 {
@@ -148,6 +150,7 @@ pub(super) fn choose_blocks(tracks: &mut [Option<Track<'_>>], is_of_core: bool, 
     for track in tracks.iter_mut().flatten() {
         let own: Vec<f64> = durations(track.shot).collect();
         let interrupted = if is_of_core { blocks::interrupted(&own) } else { None };
+        track.is_mostly_interrupted = is_of_core && interrupted.is_none();
         track.taken = if interrupted.is_some() { 0.0 } else { interruptions.short_share(track.shot.guard.cpu) };
         track.left_out = Some(interrupted.unwrap_or_else(|| beside_gaps(&track.shot.stamps_ns, &gaps)));
     }

@@ -54,7 +54,9 @@ impl Reason {
     pub fn code(&self) -> ReasonCode {
         match self {
             Self::Refused { .. } | Self::Broken { .. } | Self::CachesAnswer { .. } => ReasonCode::System,
-            Self::Nothing { .. } | Self::Evicted => ReasonCode::Disturbed,
+            Self::Nothing { .. } | Self::Evicted | Self::MostlyInterrupted { .. } | Self::Stalled { .. } => {
+                ReasonCode::Disturbed
+            }
             Self::Impossible { .. }
             | Self::BelowCycle { .. }
             | Self::TooFast { .. }

@@ -174,6 +174,14 @@ impl Reason {
                 write!(f, "{faults} major page faults inside shots: memory is being swapped")
             }
             Self::MinorFaults { faults, shots } => write!(f, "{faults} minor page faults inside {shots} shots"),
+            Self::MostlyInterrupted { shots, of } => {
+                write!(f, "over half of the blocks were interrupted in {shots} of {of} visits")
+            }
+            Self::Stalled { shots, of } => write!(
+                f,
+                "in {shots} of {of} visits stalls over 20 µs took more time than interruptions explain: the memory or its \
+                    host; they are not in the number"
+            ),
             Self::Overhead { share } => {
                 write!(f, "stamps were {} of the blocks before they were subtracted", percent(*share))
             }

@@ -2,9 +2,9 @@
 
 use tiermark_engine::{Study, conclude};
 use tiermark_model::{
-    Experiment, Finding, Grade, KIB, Labels, MIB, Metric, Observation, Plan, Quantity, Refusal, Step, Unit,
+    Experiment, Finding, Grade, KIB, Labels, MIB, Metric, Observation, Plan, Quantity, Reason, Refusal, Step, Unit,
 };
-use tiermark_sim::{Arrangement, Interruptions, SimHost, SimOptions, SimState};
+use tiermark_sim::{Arrangement, Interruptions, LeftAlone, SimHost, SimOptions, SimState};
 
 use super::few_seeds;
 use super::made::{machine, measure_steps, step};
@@ -122,6 +122,31 @@ fn interruptions_are_findings() {
         assert!((value / planted - 1.0).abs() < OFF_SHARE, "{metric}: {value}, {planted} planted");
         assert_eq!(found.samples, cpus.iter().map(|cpu| cpu.count).sum::<u64>());
     }
+}
+
+/// The host takes memory away that is not used. What it costs to bring it back is no interruption of the cpu.
+#[test]
+fn stalls_that_no_interruption_explains_are_told() {
+    for (touched_first, told) in [(true, false), (false, true)] {
+        let left_alone = Some(LeftAlone { touched_first, forgets_after_seconds: 0.1 });
+        let interruptions = Some(Interruptions::default());
+        let options = SimOptions { left_alone, interruptions, ..SimOptions::default() };
+        let step = step("DRAM", 256 * MIB, 1, Metric::Bandwidth);
+        let seen = measure_steps(&machine(), vec![step], SECONDS, options).observations.remove(0);
+        let is_told = seen.verdict.reasons.iter().any(|reason| matches!(reason, Reason::Stalled { .. }));
+        assert_eq!(is_told, told, "{:?} {:?}", seen.verdict, seen.disturbance);
+    }
+}
+
+/// Blocks of 4 µs between interruptions every 5 µs.
+#[test]
+fn a_core_whose_blocks_are_mostly_interrupted_is_not_trusted() {
+    let interruptions = Interruptions { per_second: 200_000.0, ..Interruptions::default() };
+    let (experiment, _) = run(3, interruptions);
+    let seen = &experiment.observations[0];
+    let reasons = &seen.verdict.reasons;
+    let is_told = reasons.iter().any(|reason| matches!(reason, Reason::MostlyInterrupted { .. }));
+    assert!(is_told && seen.verdict.grade > Grade::Trusted && seen.value.is_some(), "{:?}", seen.verdict);
 }
 
 #[test]
