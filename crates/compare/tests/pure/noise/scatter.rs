@@ -18,6 +18,8 @@ const VISITS: usize = 30;
 const ALLOCATIONS: u32 = 4;
 /// The limit of the gate.
 const GATE: f64 = 0.05;
+/// What one number of L3 or DRAM loses.
+const BEYOND: f64 = 0.10;
 
 /// What unchanged runs differ by: relative standard deviations.
 #[derive(Debug, Clone, Copy, Default)]
@@ -103,6 +105,17 @@ struct Seen {
     /// Pairs in which one number that both trust lost 8 % (at random 12 %), and those in which this is named.
     single: usize,
     singles: usize,
+    /// Pairs in which one rate, or one latency, of L3 or DRAM lost 10 %, whatever its grade, and those in which it is
+    /// named.
+    rates: Named,
+    latencies: Named,
+}
+
+/// Of some pairs with a loss, those in which it is named.
+#[derive(Debug, Default, Clone, Copy)]
+struct Named {
+    found: usize,
+    of: usize,
 }
 
 fn compared(first: &[Run], other: &Run, scatters: Option<&Scatters>) -> Against {
@@ -113,6 +126,8 @@ fn compared(first: &[Run], other: &Run, scatters: Option<&Scatters>) -> Against 
 
 fn tried(source: &Experiment, kind: Kind, pairs: usize, runs: usize, past: usize, seed: u64) -> Seen {
     let mut rng = Rng::new(seed);
+    // Losses beyond the cores have draws of their own, so that the other columns are of the same pairs without them.
+    let mut beyond = Rng::new(!seed);
     let mut seen = Seen { pairs, ..Seen::default() };
     for _ in 0..pairs {
         let scatters = (past > 0).then(|| history(source, kind, past, &mut rng));
@@ -146,21 +161,47 @@ fn tried(source: &Experiment, kind: Kind, pairs: usize, runs: usize, past: usize
                 eprintln!("{} {:?} {:?} {:?}", figure.labels, figure.change, figure.interval, figure.p_value);
             }
         }
+        seen.slow_beyond_cores(source, kind, (&first, scatters.as_ref()), &mut beyond);
     }
     seen
 }
 
+impl Seen {
+    /// Makes one number of L3 or DRAM slower.
+    fn slow_beyond_cores(
+        &mut self,
+        source: &Experiment,
+        kind: Kind,
+        (first, scatters): (&[Run], Option<&Scatters>),
+        rng: &mut Rng,
+    ) {
+        let is_beyond =
+            |at: &usize| ["L3", "DRAM"].iter().any(|tier| source.observations[*at].labels.is(Labels::TIER, tier));
+        let beyond: Vec<usize> = (0..source.observations.len()).filter(is_beyond).collect();
+        let at = beyond[rng.below(beyond.len())];
+        let slow = run(source, kind, &|_, index| if index == at { BEYOND } else { 0.0 }, rng);
+        let figure = &compared(first, &slow, scatters).figures[at];
+        let is_latency = source.observations[at].metric == Metric::Latency;
+        let named = if is_latency { &mut self.latencies } else { &mut self.rates };
+        named.of += 1;
+        named.found += usize::from(figure.verdict == ChangeVerdict::Worse);
+    }
+}
+
 fn row(name: &str, seen: &Seen) {
     let share = |count: usize, of: usize| format!("{:.1} %", 100.0 * count as f64 / of.max(1) as f64);
+    let named = |of: Named| format!("{} ({})", share(of.found, of.of), of.of);
     eprintln!(
-        "| {name} | {} | {} | {} | {} | {} | {} ({}) |",
+        "| {name} | {} | {} | {} | {} | {} | {} ({}) | {} | {} |",
         seen.pairs,
         share(seen.alarmed, seen.pairs),
         share(seen.failed, seen.pairs),
         share(seen.unjudged, seen.pairs),
         share(seen.family, seen.pairs),
         share(seen.single, seen.singles),
-        seen.singles
+        seen.singles,
+        named(seen.rates),
+        named(seen.latencies)
     );
 }
 
@@ -183,7 +224,10 @@ fn scatter_between_runs_raises_no_alarm_and_hides_no_loss() {
         Kind { name: "drift of 2 % within runs", drift: 0.02, ..quiet },
     ];
     eprintln!("seed {SEED}");
-    eprintln!("| scatter | pairs | alarm | gate fails | gate not judged | family -5 % | one -8 % (pairs) |");
+    eprintln!(
+        "| scatter | pairs | alarm | gate fails | gate not judged | family -5 % | one -8 % (pairs) | \
+         rate -10 % (pairs) | latency -10 % (pairs) |"
+    );
     // One more than one of 20, since few pairs may have one by chance.
     let rare = |count: usize, seen: &Seen| count <= 1 + seen.pairs / 20;
     for (at, kind) in kinds.into_iter().enumerate().take(if asked.is_some() { kinds.len() } else { 4 }) {
