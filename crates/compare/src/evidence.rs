@@ -134,6 +134,13 @@ pub(crate) struct Weighed {
     pub(crate) p_value: f64,
 }
 
+impl Weighed {
+    /// The variance between runs of one value.
+    pub(crate) fn scatter(&self) -> f64 {
+        (self.whole - self.own) / self.factor
+    }
+}
+
 /// The difference of the mean of so many numbers of a family; `own` is its variance by visits and allocations.
 pub(crate) fn weighed(difference: f64, own: f64, factor: f64, numbers: usize, scatter: Scatter) -> Option<Weighed> {
     let whole = own + factor * scatter.variance(numbers);

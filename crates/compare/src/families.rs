@@ -31,7 +31,7 @@ pub(crate) fn noises(pairs: &[ComparedPair], scatters: &Scatters) -> BTreeMap<Fa
 
 /// The mean of a family's differences.
 pub(crate) struct Mean {
-    family: Family,
+    pub(crate) family: Family,
     numbers: usize,
     pub(crate) weighed: Weighed,
     less_is_better: bool,

@@ -9,6 +9,7 @@ use tiermark_stats::{Between, ratio};
 
 use crate::evidence::{Places, Weighed};
 use crate::numbers::Number;
+use crate::others::Tested;
 use crate::scatter::{Family, Noise};
 use crate::{LEVEL, Rules, evidence, kernels};
 
@@ -127,14 +128,14 @@ impl ComparedPair {
     }
 
     /// The figure with its verdict, by the p-value that counts for all numbers.
-    pub(crate) fn judged(self, weighed: Option<Weighed>, p_value: Option<f64>, threshold: f64) -> ComparedFigure {
+    pub(crate) fn judged(self, tested: Option<Tested>, p_value: Option<f64>, threshold: f64) -> ComparedFigure {
         let Self { mut figure, test } = self;
         figure.p_value = p_value;
-        let (Some(Test { ratio, only, .. }), Some(weighed)) = (test, weighed) else { return figure };
-        let wide = evidence::widened(ratio, (weighed.whole - evidence::variance(ratio)).max(0.0));
-        figure.interval = Some(Interval { low: wide.low - 1.0, high: wide.high - 1.0, level: CONFIDENCE });
+        let (Some(Test { ratio, only, .. }), Some(tested)) = (test, tested) else { return figure };
+        let wide = interval(ratio, tested.alone);
+        let decisive = tested.against.map_or(wide, |against| interval(ratio, against));
         let is_beyond = |ratio: f64| (ratio - 1.0).abs() > threshold;
-        let is_apart = wide.low > 1.0 || wide.high < 1.0;
+        let is_apart = if ratio.value > 1.0 { decisive.low > 1.0 } else { decisive.high < 1.0 };
         let is_rare = p_value.is_some_and(|p| p <= LEVEL);
         let direction = match figure.less_is_better() == Some(ratio.value < 1.0) {
             true => ChangeVerdict::Better,
@@ -152,8 +153,18 @@ impl ComparedPair {
             None if is_beyond(ratio.low) || is_beyond(ratio.high) => ChangeVerdict::Unsure(Doubt::WideInterval),
             None => ChangeVerdict::Same,
         };
+        figure.is_against_family = tested.against.is_some() && figure.verdict.has_moved();
+        let shown = if figure.is_against_family { decisive } else { wide };
+        figure.interval = Some(Interval { low: shown.low - 1.0, high: shown.high - 1.0, level: CONFIDENCE });
         figure
     }
+}
+
+/// The interval of a change as it is tested: of the ratio, or of what is left of it without what its family shares.
+fn interval(ratio: Between, tested: Weighed) -> Between {
+    let left = tested.difference.exp() / ratio.value;
+    let ratio = Between { value: ratio.value * left, low: ratio.low * left, high: ratio.high * left };
+    evidence::widened(ratio, (tested.whole - evidence::variance(ratio)).max(0.0))
 }
 
 /// The mean of a number over runs of a baseline, by one kernel, in units of so many of its own, and their count; `None`
@@ -234,6 +245,7 @@ fn figure(first: Option<&Number<'_>>, other: Option<&Number<'_>>, kernel: Option
         first,
         other,
         kernel: kernel.filter(|_| is_choice).map(str::to_owned),
+        is_against_family: false,
         interval: None,
         p_value: None,
         verdict: ChangeVerdict::NotComparable(missing),

@@ -13,6 +13,7 @@ mod gate;
 mod judge;
 mod kernels;
 mod numbers;
+mod others;
 mod roles;
 mod scale;
 mod scatter;
@@ -151,12 +152,13 @@ fn judged<'n, 'a>(
     let noises = families::noises(&pairs, scatters);
     let weighed: Vec<Option<Weighed>> = pairs.iter().map(|pair| pair.weighed(&noises)).collect();
     let means = families::means(&pairs, &weighed, &noises);
+    let tested = others::tested(&pairs, &weighed, &means, &noises);
     let of_means = means.iter().map(|mean| mean.weighed.p_value);
-    let tested: Vec<f64> = weighed.iter().flatten().map(|one| one.p_value).chain(of_means).collect();
-    let mut adjusted = holm(&tested).into_iter();
-    let pairs = pairs.into_iter().zip(weighed);
+    let all: Vec<f64> = tested.iter().flatten().map(|one| one.p_value).chain(of_means).collect();
+    let mut adjusted = holm(&all).into_iter();
+    let pairs = pairs.into_iter().zip(tested);
     let figures = pairs
-        .map(|(pair, weighed)| pair.judged(weighed, weighed.and_then(|_| adjusted.next()), rules.threshold))
+        .map(|(pair, tested)| pair.judged(tested, tested.and_then(|_| adjusted.next()), rules.threshold))
         .collect();
     let families = means.iter().zip(adjusted).map(|(mean, p_value)| mean.judged(p_value, rules)).collect();
     Judged { figures, families, scatter: families::reported(&noises) }

@@ -30,6 +30,7 @@ fn figure(tier: &str, values: [f64; 2], verdict: ChangeVerdict) -> ComparedFigur
         kernel: None,
         change: Some(change),
         is_per_core: false,
+        is_against_family: false,
         clock_change: None,
         change_per_core: Some(change),
         change_per_socket: Some(change),
@@ -157,6 +158,17 @@ fn numbers_judged_by_core_are_shown_by_core() {
     assert!(shown.lines().any(|line| line.contains("L1") && !line.contains(", a core")), "{shown}");
     let shown = markdown(&compare(&all, Detail::Usual), &Style::default());
     assert!(shown.contains(", a core | 47.5 | "), "{shown}");
+}
+
+/// An interval of the change less what others share is not one of the change beside it.
+#[test]
+fn a_change_that_only_others_show_is_named_with_theirs() {
+    let interval = Some(Interval { low: -0.133, high: -0.047, level: 0.95 });
+    let lost = figure("DRAM", [100e9, 95e9], ChangeVerdict::Worse);
+    let lost = ComparedFigure { is_against_family: true, interval, ..lost };
+    let name = compared_name(&lost, Detail::Usual);
+    assert!(name.ends_with(", against the other rates of its tier -9.0 ±4.3 %"), "{name}");
+    assert_eq!(change(&lost), "-5.0 %");
 }
 
 #[test]

@@ -15,7 +15,15 @@ pub fn name(figure: &ComparedFigure, detail: Detail) -> String {
     // Beside the change of the clock, that per cycle would contradict the values.
     let clock = figure.clock_change.filter(|of| of.abs() > CLOCK_SHOWN).map(signed);
     let clock = clock.map_or_else(String::new, |of| format!(", per cycle (the clock explains {of})"));
-    whole_name(figure, detail) + core + &clock
+    whole_name(figure, detail) + core + &clock + &against(figure).unwrap_or_default()
+}
+
+/// The change less what the other numbers of the family share, where only that shows one.
+fn against(figure: &ComparedFigure) -> Option<String> {
+    let interval = figure.interval.filter(|_| figure.is_against_family)?;
+    let what = if figure.metric == Quantity::Bandwidth { "rates" } else { "numbers" };
+    let change = signed_within(f64::midpoint(interval.low, interval.high), Some(interval));
+    Some(format!(", against the other {what} of its tier {change}"))
 }
 
 /// The name of a number: its quantity and its labels, without what is usual.
@@ -104,7 +112,9 @@ pub fn signed(change: f64) -> String {
 /// `+4.1 ±0.6 %`: the change with the wider side of its interval.
 pub fn change(figure: &ComparedFigure) -> String {
     let of = figure.change.filter(|of| of.is_finite());
-    of.map_or_else(|| ABSENT.to_owned(), |of| signed_within(of, figure.interval))
+    // That of the change against others stands beside the name.
+    let interval = figure.interval.filter(|_| !figure.is_against_family);
+    of.map_or_else(|| ABSENT.to_owned(), |of| signed_within(of, interval))
 }
 
 /// The same of a change and its interval.

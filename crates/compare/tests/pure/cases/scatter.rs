@@ -20,6 +20,31 @@ fn a_family_is_judged_by_its_mean() {
     assert_eq!(against(&all(1.0), &all(0.98), Rules::default()).families[0].verdict, ChangeVerdict::Same);
 }
 
+/// What one number of a guest lost beside the others of its family is seen where it alone may be chance, and only if
+/// the others agree.
+#[test]
+fn a_number_is_judged_against_its_family() {
+    let of = |shares: &[f64]| {
+        let one = |(at, share): (usize, &f64)| Made::rate(100e9 * share).label(Labels::MIX, &at.to_string());
+        let mut run = run(&shares.iter().enumerate().map(one).collect::<Vec<Made>>());
+        run.machine.system.hypervisor = Some("KVM".to_owned());
+        run
+    };
+    let figures = |shares: &[f64]| against(&of(&vec![1.0; shares.len()]), &of(shares), Rules::default()).figures;
+    let unsure = ChangeVerdict::Unsure(Doubt::MayBeChance);
+    let lost = figures(&[0.9, 0.97, 0.98, 0.96, 0.97, 0.98]);
+    assert_eq!((&lost[0].verdict, lost[0].is_against_family), (&ChangeVerdict::Worse, true));
+    assert!(lost[0].interval.is_some_and(|interval| interval.high < 0.0 && interval.low < -0.1), "{:?}", lost[0]);
+    assert!(lost[1..].iter().all(|figure| !figure.verdict.has_moved() && !figure.is_against_family));
+    // By itself it is sure: then that is what is said.
+    let alone = figures(&[0.75, 0.97, 0.98, 0.96, 0.97, 0.98]).remove(0);
+    assert_eq!((alone.verdict, alone.is_against_family), (ChangeVerdict::Worse, false));
+    // Too few others; others that differ by more than chance; one that stood still while all others lost.
+    assert_eq!(figures(&[0.91, 0.97, 0.98])[0].verdict, unsure);
+    assert_eq!(figures(&[0.9, 0.97, 0.9, 0.96, 0.9, 0.98])[0].verdict, unsure);
+    assert!(!figures(&[1.01, 0.89, 0.90, 0.89, 0.90, 0.89])[0].verdict.has_moved());
+}
+
 /// Five runs of a baseline scatter less in the mean, and a value by an older method does not count for it.
 #[test]
 fn a_baseline_of_several_runs_shows_smaller_changes() {
