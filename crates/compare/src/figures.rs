@@ -76,6 +76,7 @@ fn figure(number: &Number<'_>) -> Option<RunFigure> {
         state: basis.state,
         pings: basis.pings,
         cpus: None,
+        rivals: number.seen.filter(|_| number.kernel().is_some()).map_or_else(Vec::new, |seen| seen.rivals.clone()),
     })
 }
 

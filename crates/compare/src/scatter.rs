@@ -11,8 +11,9 @@ use std::collections::BTreeMap;
 use tiermark_model::{Labels, Quantity};
 use tiermark_stats::{mad, median};
 
+use crate::kernels;
 use crate::scale::Scale;
-use crate::series::{OneRun, Reading, newest_series};
+use crate::series::{OneRun, Reading, by_kernel, newest_series};
 
 /// The fewest runs of a history that scatter is estimated from: with fewer the estimate says less than the default.
 pub const FEWEST_RUNS: usize = 5;
@@ -144,7 +145,9 @@ impl Scatters {
         let default = Scatter::by_default(is_guest);
         let runs = &runs[runs.len().saturating_sub(MOST_RUNS)..];
         let mut families: BTreeMap<Family, Vec<Vec<(&str, f64)>>> = BTreeMap::new();
-        for series in newest_series(runs) {
+        let about = kernels::of_newest(runs);
+        let runs = by_kernel(runs, &about);
+        for series in newest_series(&runs) {
             let Some((_, figure)) = series.first() else { continue };
             // A bound says on one side only where the number is.
             let sharp: Vec<Reading<'_>> = series.iter().filter(|(_, figure)| !figure.is_open).copied().collect();

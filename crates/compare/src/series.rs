@@ -1,6 +1,7 @@
 //! Figures over the runs of one machine: which values are one series, the trend of a series, and where its level
 //! changed.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use tiermark_model::{FigureChange, FigureHistory, FigurePoint, FigureTrend, Labels, Obstacle, RunFigure, RunFigures};
@@ -9,7 +10,7 @@ use tiermark_stats::{LevelChange, LevelRule, holm_levels, level_changes, mann_ke
 use crate::basis::Basis;
 use crate::facts::differences;
 use crate::scale::Scale;
-use crate::{LEVEL, THRESHOLD};
+use crate::{LEVEL, THRESHOLD, kernels};
 
 /// The fewest values on each side of a change. With four on each side the smallest possible p-value (2/70) is above
 /// [`LEVEL`]; with five it is 2/252, which is enough for a figure alone.
@@ -37,7 +38,14 @@ pub(crate) type Reading<'a> = (&'a OneRun<'a>, &'a RunFigure);
 /// in the order of the newest run that has them; of the series of a figure, that of its newest value comes first.
 #[must_use]
 pub fn histories(runs: &[OneRun<'_>], is_asked: impl Fn(&RunFigure) -> bool) -> Vec<FigureHistory> {
-    judged(&by_figure(runs, is_asked).iter().flat_map(|readings| series_of(readings)).collect::<Vec<Series<'_>>>())
+    let about = kernels::of_newest(runs);
+    let runs = by_kernel(runs, &about);
+    judged(&by_figure(&runs, is_asked).iter().flat_map(|readings| series_of(readings)).collect::<Vec<Series<'_>>>())
+}
+
+/// The runs with their figures by the kernel of the newest.
+pub(crate) fn by_kernel<'a>(runs: &[OneRun<'a>], about: &'a [Cow<'_, RunFigures>]) -> Vec<OneRun<'a>> {
+    runs.iter().zip(about).map(|(run, about)| OneRun { about, ..*run }).collect()
 }
 
 /// The values of each figure that are comparable with its newest one, oldest first.
@@ -75,23 +83,27 @@ fn series_of<'a>(readings: &[Reading<'a>]) -> Vec<Series<'a>> {
     for reading in readings {
         // The newest value of a series stands for it: what is comparable with it is comparable with the machine of
         // today.
-        let fits = |series: &&mut Vec<Reading<'a>>| obstacle(series[0].1, reading.1).is_none();
+        let fits = |series: &&mut Vec<Reading<'a>>| apart(series[0].1, reading.1).is_none();
         match all.iter_mut().find(fits) {
             Some(series) => series.push(*reading),
             None => all.push(vec![*reading]),
         }
     }
     let newest = all.first().map(|series| series[0].1);
-    let apart = |figure: &RunFigure| newest.and_then(|newest| obstacle(figure, newest));
     let one = |mut readings: Vec<Reading<'a>>| {
-        let apart = apart(readings[0].1);
+        let apart = newest.and_then(|newest| apart(readings[0].1, newest));
         readings.reverse();
         Series { readings, apart }
     };
     all.into_iter().map(one).collect()
 }
 
-/// Why two values of a figure are not comparable; `None` if they are.
+/// Why two values of a figure are no values of one series; `None` if they are.
+fn apart(first: &RunFigure, other: &RunFigure) -> Option<Obstacle> {
+    obstacle(first, other).or_else(|| kernels::obstacle(first, other))
+}
+
+/// Why two values of a figure are not comparable, of whatever kernel; `None` if they are.
 #[must_use]
 pub fn obstacle(first: &RunFigure, other: &RunFigure) -> Option<Obstacle> {
     match (&first.cpus, &other.cpus) {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::comparison::{CpuPlace, Fact, FactDifference, Obstacle};
 use crate::labels::Labels;
-use crate::observation::{Interval, PerCycle};
+use crate::observation::{Interval, PerCycle, Rival};
 use crate::purpose::Purpose;
 use crate::quantity::Quantity;
 use crate::state::StateKind;
@@ -89,9 +89,27 @@ pub struct RunFigure {
     pub pings: Option<[f64; 2]>,
     /// Where the cpus lie that it was measured on; `None` in a guest, whose cpus a hypervisor moves.
     pub cpus: Option<CpuPlace>,
+    /// Other kernels that its run compared with the one that its labels name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rivals: Vec<Rival>,
 }
 
 impl RunFigure {
+    /// The kernel that it is of, where its operation says what others do as well.
+    pub fn kernel(&self) -> Option<&str> {
+        self.labels.get(Labels::KERNEL).filter(|_| self.labels.get(Labels::OP).is_some())
+    }
+
+    /// The same by another kernel that its run compared with its own; `None` without a value.
+    #[must_use]
+    pub fn with_kernel(&self, kernel: &str) -> Option<Self> {
+        let rival = self.rivals.iter().find(|rival| &*rival.kernel.0 == kernel)?;
+        let value = rival.value.filter(|value| value.is_finite() && *value > 0.0)?;
+        let per_cycle = self.per_cycle.map(|of| PerCycle { value: of.value * value / self.value, ..of });
+        let labels = self.labels.clone().text(Labels::KERNEL, kernel);
+        Some(Self { value, interval: rival.interval, per_cycle, labels, rivals: Vec::new(), ..self.clone() })
+    }
+
     /// Whether it is a figure of a tier: latency, or the rate of an operation. The clock is one as well, which
     /// figures per cycle do not show, and so are interruptions.
     pub fn is_headline(&self) -> bool {

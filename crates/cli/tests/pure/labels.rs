@@ -217,7 +217,7 @@ fn a_host_has_a_history_in_an_archive() {
         none.contains("No run of host node99 is in archive.") && none.contains("those of node07, node08, node09"),
         "{none}"
     );
-    assert!(!user.path("index-4.jsonl").exists(), "an archive is left as it is");
+    assert!(!user.path("index-5.jsonl").exists(), "an archive is left as it is");
     user.run(&["history", "--from=nowhere"]).expect(2);
     user.run(&["history", "--from=archive", "latency"]).expect(2);
     // The saved runs have hosts too.

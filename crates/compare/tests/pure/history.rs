@@ -23,6 +23,7 @@ fn figure(value: f64) -> RunFigure {
         state: None,
         pings: None,
         cpus: None,
+        rivals: Vec::new(),
     }
 }
 
@@ -270,4 +271,31 @@ fn a_series_with_a_run_without_cycles_is_in_time() {
     let found = over(figures).remove(0);
     assert_eq!((found.unit, found.changes.len()), (Unit::Ns, 1));
     assert!((found.points[0].value - 14.0 / 3.2).abs() < 1e-9);
+}
+
+/// Runs that chose another kernel count with their value of the newest run's kernel; without one they are a series of
+/// their own.
+#[test]
+fn a_series_is_of_one_kernel() {
+    let rate = |value: f64, kernel: &str, rival: Option<(&str, f64)>| {
+        let labels = figure(value).labels.text(Labels::OP, "write").text(Labels::KERNEL, kernel);
+        let of = |(kernel, value): (&str, f64)| Rival {
+            kernel: kernel.into(),
+            ratio: None,
+            value: Some(value),
+            interval: Some(Interval { low: value * 0.98, high: value * 1.02, level: 0.95 }),
+        };
+        let (metric, unit, rivals) = (Quantity::Bandwidth, Unit::BytesPerSecond, rival.map(of).into_iter().collect());
+        RunFigure { labels, metric, unit, rivals, ..figure(value) }
+    };
+    let old = || rate(10.0, "write/avx2", Some(("write.nt/avx2", 20.0)));
+    let new = || rate(20.2, "write.nt/avx2", None);
+    let found = over((0..12).map(|at| if at < 6 { old() } else { new() }).collect());
+    assert_eq!((found.len(), found[0].points.len(), found[0].changes.len()), (1, 12, 0), "{found:?}");
+    assert_eq!(found[0].points[0].value, 20.0);
+    assert!(found[0].points[0].interval.is_some_and(|interval| (interval.low - 19.6).abs() < 1e-9));
+    let unknown = || rate(10.0, "write/avx2", None);
+    let found = over((0..12).map(|at| if at < 6 { unknown() } else { new() }).collect());
+    assert_eq!(found.iter().map(|series| series.points.len()).collect::<Vec<_>>(), [6, 6]);
+    assert!(matches!(found[1].apart, Some(Obstacle::Kernels { .. })) && found.iter().all(|of| of.changes.is_empty()));
 }

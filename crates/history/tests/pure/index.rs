@@ -40,6 +40,7 @@ fn figures(of: &Run) -> RunFigures {
         state: None,
         pings: Some([1.0, 2.0]),
         cpus: None,
+        rivals: Vec::new(),
     };
     RunFigures { figures: vec![figure], facts: vec![(Fact::Kernel, Some("6.1".into()))] }
 }
@@ -79,8 +80,8 @@ impl Kept {
     }
 }
 
-const HEADS: &str = "index-4.jsonl";
-const FIGURES: &str = "figures-4.jsonl";
+const HEADS: &str = "index-5.jsonl";
+const FIGURES: &str = "figures-5.jsonl";
 
 #[test]
 fn a_document_is_read_once() {
