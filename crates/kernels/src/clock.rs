@@ -29,6 +29,27 @@ pub fn mul_chain(n: u64) -> u64 {
     arch::mul_chain(n)
 }
 
+/// What [`throughput`] loads from: 512 bytes.
+#[repr(C, align(64))]
+pub(crate) struct Lines([u64; 64]);
+
+/// Operations of a round of [`throughput`].
+const ROUND: u64 = 24;
+
+/// Runs at least `n` operations that wait for nothing but room in the core, and returns how many it ran (the next
+/// multiple of 24): eight chains of additions that do not depend on each other, and a load from the first level after
+/// every two additions. How many the core does in a cycle is a constant of it. Fewer show work on its other hardware
+/// thread that chains like [`alu_chain`] leave room for.
+// One copy: how the loop lies in memory must not differ from caller to caller.
+#[inline(never)]
+pub fn throughput(n: u64) -> u64 {
+    // On the stack of the thread, whose lines it has in its first level: nothing that is measured is touched.
+    let lines = Lines([1; 64]);
+    let rounds = n.div_ceil(ROUND).max(1);
+    arch::throughput(rounds, &lines);
+    rounds * ROUND
+}
+
 /// Waits for `n` turns of a loop that takes one cycle or two a turn and touches no memory.
 #[inline(always)]
 pub fn spin(n: u64) {
@@ -48,6 +69,23 @@ mod tests {
         for (name, chain) in CHAINS {
             assert_eq!((chain(0), chain(1), chain(129)), (128, 128, 256), "{name}");
         }
+    }
+
+    #[test]
+    fn operations_that_wait_for_nothing_are_faster_than_a_chain_of_them() {
+        assert_eq!((throughput(0), throughput(24), throughput(25)), (24, 24, 48));
+        let shortest = |run: &dyn Fn()| {
+            let time = || {
+                let start = stamp();
+                run();
+                stamp() - start
+            };
+            (0..200).map(|_| time()).min().unwrap()
+        };
+        let chain = shortest(&|| assert_eq!(alu_chain(1 << 14), 1 << 14));
+        let many = shortest(&|| assert!(throughput(1 << 14) >= 1 << 14));
+        // Emulators run both at one speed.
+        assert!(many as f64 <= 1.5 * chain as f64, "{many} {chain}");
     }
 
     #[test]

@@ -93,3 +93,26 @@ macro_rules! core_clock {
         }
     };
 }
+
+/// The loop that fills the core, by the instructions of half a round.
+macro_rules! core_throughput {
+    ([$($line:literal),+ $(,)?], down: [$($down:literal),+]) => {
+        /// Runs `rounds` rounds of eight chains of additions, which do not depend on each other, and of four loads
+        /// from these lines, twice.
+        #[inline(always)]
+        pub(crate) fn throughput(rounds: u64, lines: &$crate::clock::Lines) {
+            // SAFETY: registers, and loads within the 512 bytes of `lines`.
+            unsafe {
+                core::arch::asm!(
+                    ".p2align 6", "2:", ".rept 2", $($line,)+ ".endr", $($down,)+
+                    n = inout(reg) rounds.max(1) => _,
+                    a = inout(reg) 1u64 => _, b = inout(reg) 2u64 => _, c = inout(reg) 3u64 => _,
+                    d = inout(reg) 4u64 => _, e = inout(reg) 5u64 => _, f = inout(reg) 6u64 => _,
+                    g = inout(reg) 7u64 => _, h = inout(reg) 8u64 => _,
+                    y = in(reg) $crate::operands::FACTOR, p = in(reg) lines, t = out(reg) _,
+                    options(readonly, nostack)
+                );
+            }
+        }
+    };
+}

@@ -17,7 +17,7 @@ mod share;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
-pub use calls::{ChaseCall, LineOrder, MixCall, StreamCall, StreamPlan, alu_chain, drain, mul_chain};
+pub use calls::{ChaseCall, LineOrder, MixCall, StreamCall, StreamPlan, alu_chain, drain, mul_chain, throughput};
 pub use clock::Clock;
 pub use hsmp::HsmpDevice;
 pub use ident::{live_facts, page_bytes};

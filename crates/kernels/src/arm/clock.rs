@@ -15,3 +15,11 @@ pub(crate) fn stamp() -> u64 {
 }
 
 core_clock!(alu: "add {x}, {x}, {y}", mul: "mul {x}, {x}, {y}", down: ["subs {n}, {n}, #1", "b.ne 2b"]);
+
+// As on x86-64.
+core_throughput!([
+    "add {a}, {a}, {y}", "add {b}, {b}, {y}", "ldr {t}, [{p}, #0]",
+    "add {c}, {c}, {y}", "add {d}, {d}, {y}", "ldr {t}, [{p}, #144]",
+    "add {e}, {e}, {y}", "add {f}, {f}, {y}", "ldr {t}, [{p}, #288]",
+    "add {g}, {g}, {y}", "add {h}, {h}, {y}", "ldr {t}, [{p}, #432]",
+], down: ["subs {n}, {n}, #1", "b.ne 2b"]);

@@ -13,3 +13,11 @@ pub(crate) fn stamp() -> u64 {
 }
 
 core_clock!(alu: "add {x}, {y}", mul: "imul {x}, {y}", down: ["dec {n}", "jnz 2b"]);
+
+// The loads lie in different lines and in different words of them: on some cores words of a bank wait for each other.
+core_throughput!([
+    "add {a}, {y}", "add {b}, {y}", "mov {t}, qword ptr [{p} + 0]",
+    "add {c}, {y}", "add {d}, {y}", "mov {t}, qword ptr [{p} + 144]",
+    "add {e}, {y}", "add {f}, {y}", "mov {t}, qword ptr [{p} + 288]",
+    "add {g}, {y}", "add {h}, {y}", "mov {t}, qword ptr [{p} + 432]",
+], down: ["dec {n}", "jnz 2b"]);
