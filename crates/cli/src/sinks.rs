@@ -59,9 +59,10 @@ impl Sink for JournalSink {
             Event::Visited { .. } | Event::Filled { .. } => return,
             Event::Observed { observation } => Record::Observation(Box::new((*observation).clone())),
             Event::ExperimentDone { experiment } => {
-                let Experiment { states, drift, interruptions, time, .. } = experiment;
-                let interruptions = interruptions.clone();
-                Record::Done { states: states.clone(), drift: drift.clone(), interruptions, time: *time }
+                let Experiment { states, drift, interruptions, throughputs, time, .. } = experiment;
+                let (states, drift) = (states.clone(), drift.clone());
+                let (interruptions, throughputs) = (interruptions.clone(), throughputs.clone());
+                Record::Done { states, drift, interruptions, throughputs, time: *time }
             }
         };
         if let Some(refusal) = self.0.append(&record) {

@@ -208,12 +208,16 @@ pub struct Guard {
 }
 
 /// The core's clock at one moment, by chains of dependent operations of known length.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct ClockLook {
     /// When it was, on the time line of the stamps, ns.
     pub at_ns: f64,
     /// Cycles per second; `None` when a chain was preempted, or other work on the core slowed it down.
     pub hz: Option<f64>,
+    /// Operations in a cycle that wait for nothing but room in the core; `None` without a clock, or if they were not
+    /// counted.
+    #[serde(default)]
+    pub throughput: Option<f64>,
 }
 
 /// The untimed work before the first stamp that brings caches and translations into the state that they keep.

@@ -22,6 +22,7 @@ pub mod probe;
 mod rivals;
 mod run;
 mod states;
+mod throughput;
 
 pub use admit::{admit, nearest_memory_node, region_nodes};
 pub use agree::disagreements;
@@ -34,3 +35,4 @@ pub use limited::open_limited;
 pub use probe::{Lab, OpenStudy, Probe, Record, Study, Subject};
 pub use run::{PlannedExperiment, conclude, reanalyse, run_experiment};
 pub use states::Conditions;
+pub use throughput::Throughputs;

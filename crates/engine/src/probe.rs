@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tiermark_model::{
-    Bench, Experiment, Finding, KernelId, Machine, Observation, Plan, Purpose, Refusal, Request, Step,
+    Bench, CoreKind, Experiment, Finding, KernelId, Machine, Observation, Plan, Purpose, Refusal, Request, Step,
 };
 
 /// Facts about the host that a probe may use: data only, shared by all experiments of a run.
@@ -97,6 +97,11 @@ pub trait Record {
 
     /// The kernel that the last run with enough comparisons chose for a step of a probe, by its method.
     fn kernel(&self, _probe: &str, _method: u32, _step: &Step) -> Option<KernelId> {
+        None
+    }
+
+    /// Operations in a cycle that cores of a kind reached in earlier runs.
+    fn throughput(&self, _kind: Option<CoreKind>) -> Option<f64> {
         None
     }
 }

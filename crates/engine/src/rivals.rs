@@ -12,6 +12,10 @@ use crate::host::{Fault, Rig};
 /// 0.3 %, and what disturbs them is work on the other hardware thread, which comes and goes within a comparison.
 const ALIKE: f64 = 0.02;
 
+/// Comparisons of what a core has for itself that may say nothing for want of a clock, before one counts without it: on
+/// a core whose other hardware thread is always busy, and in an emulator, none has one.
+const WAITS_FOR_CLOCK: usize = RIVALRY.most / 2;
+
 /// A shot of a comparison.
 struct Compared {
     /// The mean over the clean windows of its second half: 0 if no window was clean.
@@ -57,6 +61,8 @@ struct Other {
     /// Comparisons made, those that say nothing included.
     rounds: usize,
     pairs: Vec<ComparedPair>,
+    /// Whether a comparison had a clock.
+    has_clock: bool,
     /// Its ratio to the first, once it needs no further comparison.
     ended: Option<f64>,
 }
@@ -83,7 +89,7 @@ enum Standing {
 
 impl Other {
     fn of(kernel: &KernelId) -> Self {
-        Self { kernel: kernel.clone(), against: 1.0, rounds: 0, pairs: Vec::new(), ended: None }
+        Self { kernel: kernel.clone(), against: 1.0, rounds: 0, pairs: Vec::new(), has_clock: false, ended: None }
     }
 
     /// Its rate over that of its reference: the median of all pairs.
@@ -106,6 +112,12 @@ impl Other {
         let deviation = (logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt();
         let half = tiermark_stats::student_quantile(n - 1.0)? * deviation / n.sqrt();
         half.is_finite().then_some(half)
+    }
+
+    /// Whether another comparison with a clock, or without one, says which kernel is better alone.
+    fn counts(&mut self, has_clock: bool) -> bool {
+        self.has_clock |= has_clock;
+        has_clock || (!self.has_clock && self.rounds >= WAITS_FOR_CLOCK)
     }
 
     /// The ratios of all pairs, rising.
@@ -325,7 +337,9 @@ impl Rivals {
         let is_known = rates.iter().all(|rate| *rate > 0.0);
         let [a, b, c, d] = rates;
         let is_alike = !accounting.is_of_core || [a / d, b / c].iter().all(|ratio| ratio.ln().abs() <= ALIKE);
-        let is_one_state = is_alike && one_state(&shots.map(|shot| shot.pings).concat());
+        // Another kernel may be the better one beside a busy hardware thread.
+        let counts = !accounting.is_of_core || self.others[index].counts(has_clock);
+        let is_one_state = counts && is_alike && one_state(&shots.map(|shot| shot.pings).concat());
         let pair = ComparedPair { at: now, ratios: [b / a, c / d] };
         self.compared(index, (is_one_state && is_known).then_some(pair));
         Ok(Some(index))

@@ -23,6 +23,7 @@ use crate::host::Host;
 use crate::interruptions::{self, Interruptions};
 use crate::probe::{Lab, Probe, Record, Study};
 use crate::states::{Conditions, states};
+use crate::throughput::Throughputs;
 use allocations::{Keep, is_piece, wanted};
 
 /// Times a probe may add steps: a probe that never stops adding must not run for ever. A noisy curve gets its most
@@ -76,7 +77,9 @@ impl PlannedExperiment {
         // They are no part of events: they may be most of a document, and the journal has each step several times.
         let block_times: Vec<_> = run.cells.iter_mut().map(|cell| std::mem::take(&mut cell.block_times)).collect();
         let time = Some(TimeSpent { whole: run.host.now() - run.began, ..run.time });
-        let mut experiment = Experiment { observations, interruptions, time, ..Experiment::new(request, method, plan) };
+        let throughputs = run.throughputs.of_kinds();
+        let planned = Experiment::new(request, method, plan);
+        let mut experiment = Experiment { observations, interruptions, throughputs, time, ..planned };
         record.hold(&mut experiment);
         experiment.observations.iter().for_each(|seen| run.report(seen));
         let mut experiment = conclude(study.as_ref(), experiment);
@@ -176,6 +179,7 @@ struct Runner<'a> {
     reported: Vec<f64>,
     groups: Conditions,
     interruptions: Interruptions,
+    throughputs: Throughputs,
     /// Whether the document is to have the time of each block, and the bytes of those so far.
     keeps_blocks: bool,
     block_bytes: usize,
@@ -199,6 +203,7 @@ impl<'a> Runner<'a> {
         sink: &'a mut dyn Sink,
     ) -> Self {
         let began = host.now();
+        let throughputs = Throughputs::new(host.machine(), |kind| record.throughput(kind));
         Self {
             deadline: began + plan.max_seconds,
             began,
@@ -214,6 +219,7 @@ impl<'a> Runner<'a> {
             reported: Vec::new(),
             groups: Conditions::default(),
             interruptions: Interruptions::default(),
+            throughputs,
             time: TimeSpent::default(),
             made: 0,
             later_seconds: plan.later_seconds,

@@ -200,13 +200,14 @@ fn of_level(
     let sharp = |seen: &Observation| seen.edge.map_or(0.0, |edge| edge.share);
     let (step, seen) = shown.max_by(|a, b| sharp(a.1).total_cmp(&sharp(b.1)))?;
     let edge = seen.value?;
-    let of = |visit: &Visit| {
-        let middle = middle_of(visit)?;
+    let of = |(visit, measured): (&Visit, &Visit)| {
+        // Beside a busy hardware thread a visit has no clock.
+        let middle = middle_of(visit).or_else(|| middle_of(measured))?;
         let share = if step.metric == Metric::Latency { edge / middle } else { middle / edge };
         Some((visit.at, (share < below).then_some(kind)))
     };
     let (visits, _) = groups.at_clock(step.labels.is_of_core(), step.metric, &seen.visits);
-    let mut series: Vec<(f64, Option<StateKind>)> = visits.list.iter().filter_map(of).collect();
+    let mut series: Vec<(f64, Option<StateKind>)> = visits.list.iter().zip(&seen.visits.list).filter_map(of).collect();
     series.sort_by(|a, b| a.0.total_cmp(&b.0));
     summarised(kind, &series)
 }

@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tiermark_lines::{Appender, Survives, temporary_beside};
 use tiermark_model::messages::load as says;
-use tiermark_model::{Drift, Interrupted, Observation, Plan, Refusal, Request, Run, State, Step, TimeSpent};
+use tiermark_model::{
+    CoreThroughput, Drift, Interrupted, Observation, Plan, Refusal, Request, Run, State, Step, TimeSpent,
+};
 
 use crate::store::Store;
 
@@ -40,6 +42,9 @@ pub enum Record {
         /// What interrupted its cpus meanwhile.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         interruptions: Vec<Interrupted>,
+        /// What its cores did in a cycle.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        throughputs: Vec<CoreThroughput>,
         /// What its time went into.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         time: Option<TimeSpent>,

@@ -42,9 +42,9 @@ fn take(run: &mut Run, index: &mut HashMap<String, usize>, record: Record) -> Re
         }
         (_, None) => return Err(messages::documents::record_before_experiment().text),
         (Record::Steps(steps), Some(experiment)) => experiment.plan.add(steps),
-        (Record::Done { states, drift, interruptions, time }, Some(experiment)) => {
+        (Record::Done { states, drift, interruptions, throughputs, time }, Some(experiment)) => {
             (experiment.states, experiment.drift, experiment.interruptions) = (states, drift, interruptions);
-            experiment.time = time;
+            (experiment.throughputs, experiment.time) = (throughputs, time);
         }
         (Record::Observation(observation), Some(experiment)) => match index.get(&observation.step) {
             Some(&at) => experiment.observations[at] = *observation,

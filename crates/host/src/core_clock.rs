@@ -1,6 +1,8 @@
-//! The core's clock, by chains of dependent operations whose length in cycles is known.
+//! The core's clock, by chains of dependent operations whose length in cycles is known, and what the core does in a
+//! cycle.
 
 use serde::{Deserialize, Serialize};
+use tiermark_engine::ClockLook;
 use tiermark_system::Clock;
 
 /// Operations of a chain of additions: 6 to 12 µs, long against a stamp and many steps of a counter at 2 GHz.
@@ -16,6 +18,15 @@ const COUNTS: usize = 3;
 const RATIO_TOLERANCE: f64 = 0.02;
 /// Looks from which the usual ratio is taken.
 const LEARNED_FROM: usize = 9;
+/// Operations of a count of the throughput: 2.5 µs where a core does 5.4 in a cycle of 3.7 GHz.
+const THROUGHPUT_LENGTH: u64 = 49_152;
+/// Steps of the clock that such a count lasts at least on the fastest and widest core. On others it lasts twice as many:
+/// one step is half a percent.
+const THROUGHPUT_STEPS: f64 = 100.0;
+/// Counts of the throughput in a look; the best counts, since interruptions only lengthen one.
+const THROUGHPUT_COUNTS: usize = 2;
+/// Operations of the widest core in a cycle.
+const WIDEST: f64 = 6.0;
 /// Cycles of a multiplication: 2 to 5 on the cores known, with room for others.
 const RATIOS: std::ops::RangeInclusive<f64> = 1.0..=12.0;
 
@@ -28,13 +39,32 @@ pub(crate) struct Lookout {
     length: u64,
     /// Cycles of a multiplication; `None` if they were not found, and are not compared.
     ratio: Option<f64>,
+    /// Operations of a count of the throughput.
+    many: u64,
+}
+
+/// What a look saw.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen {
+    /// Cycles per second; `None` when the two chains do not agree on the length of a cycle.
+    pub(crate) hz: Option<f64>,
+    /// Operations in a cycle that wait for nothing but room in the core; `None` without a clock.
+    throughput: Option<f64>,
+}
+
+impl Seen {
+    /// The look, if it was at this time, ns.
+    pub(crate) fn at(self, at_ns: f64) -> ClockLook {
+        ClockLook { at_ns, hz: self.hz, throughput: self.throughput }
+    }
 }
 
 impl Lookout {
     /// Learns how many cycles a multiplication takes here. Takes about half a millisecond.
     pub(crate) fn learn(clock: &Clock, resolution_ns: f64, stamp_ns: f64) -> Self {
         let length = CHAIN_LENGTH.max((STEPS * resolution_ns * FASTEST_GHZ) as u64);
-        let unknown = Self { stamp_ns, length, ratio: None };
+        let many = THROUGHPUT_LENGTH.max((THROUGHPUT_STEPS * resolution_ns * FASTEST_GHZ * WIDEST) as u64);
+        let unknown = Self { stamp_ns, length, ratio: None, many };
         let ratio = |_| unknown.multiplication_ns(clock) / unknown.addition_ns(clock);
         let mut ratios: [f64; LEARNED_FROM] = std::array::from_fn(ratio);
         ratios.sort_by(f64::total_cmp);
@@ -48,8 +78,20 @@ impl Lookout {
         self.stamp_ns
     }
 
-    /// Cycles per second; `None` when the two chains do not agree on the length of a cycle.
-    pub(crate) fn look(&self, clock: &Clock) -> Option<f64> {
+    /// Looks at the clock, and at what the core does in a cycle of it.
+    pub(crate) fn look(&self, clock: &Clock) -> Seen {
+        let hz = self.hz(clock);
+        Seen { hz, throughput: hz.and_then(|hz| self.throughput(hz, clock)) }
+    }
+
+    fn throughput(&self, hz: f64, clock: &Clock) -> Option<f64> {
+        let count = |_| self.operation_ns(tiermark_system::throughput, self.many, clock);
+        let least_ns = (0..THROUGHPUT_COUNTS).map(count).fold(f64::INFINITY, f64::min);
+        let in_a_cycle = 1e9 / hz / least_ns;
+        (in_a_cycle.is_finite() && in_a_cycle > 0.0).then_some(in_a_cycle)
+    }
+
+    fn hz(&self, clock: &Clock) -> Option<f64> {
         let cycle_ns = self.addition_ns(clock);
         let agrees = |ratio: f64| {
             // Twice: one interrupt must not cost a look.

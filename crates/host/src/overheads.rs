@@ -23,7 +23,7 @@ pub(crate) fn measure(machine: &Machine, clock: &Clock, resolution_ns: f64) -> (
         stamp_ns,
         gate_ns: gate_ns(machine, clock),
         loop_ns: loop_ns(machine, clock),
-        core_hz: (0..ROUNDS).find_map(|_| lookout.look(clock)),
+        core_hz: (0..ROUNDS).find_map(|_| lookout.look(clock).hz),
     };
     (overheads, lookout)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tiermark_engine::{ClockLook, Guard, IdleWatch, Settling, ThreadShot};
+use tiermark_engine::{Guard, IdleWatch, Settling, ThreadShot};
 use tiermark_kernels::StreamSpec;
 use tiermark_model::messages::setup as says;
 use tiermark_model::{CpuId, IdSet, Refusal, Role};
@@ -11,7 +11,7 @@ use tiermark_primitives::{BoundMemory, Order, OsWork};
 use tiermark_system::{Clock, LineOrder, SharedLines};
 
 use crate::check;
-use crate::core_clock::Lookout;
+use crate::core_clock::{Lookout, Seen};
 use crate::ended::Ended;
 use crate::gate::{BreakOnPanic, Opening, StartGate};
 use crate::idle;
@@ -220,9 +220,9 @@ impl Worker {
         let stamps = &self.stamps[..timed.blocks + usize::from(timed.blocks > 0)];
         let stamps_ns: Vec<f64> = stamps.iter().map(|stamp| self.clock.between(opened, *stamp)).collect();
         let [from, to] = [(stamps_ns.first(), timed.ends[0]), (stamps_ns.last(), timed.ends[1])]
-            .map(|(at, hz)| ClockLook { at_ns: at.copied().unwrap_or_default(), hz });
+            .map(|(at, seen)| seen.at(at.copied().unwrap_or_default()));
         let inner = timed.between.into_iter();
-        let inner = inner.map(|(at, hz)| ClockLook { at_ns: self.clock.between(opened, at), hz });
+        let inner = inner.map(|(at, seen)| seen.at(self.clock.between(opened, at)));
         let thread = ThreadShot {
             per_block: work.per_block(),
             looks: std::iter::once(from).chain(inner).chain([to]).collect(),
@@ -366,10 +366,10 @@ impl Meeting<'_> {
 /// Work that was timed.
 struct TimedWork {
     blocks: usize,
-    /// The clock of the core before and after, cycles a second.
-    ends: [Option<f64>; 2],
+    /// Looks at the clock of the core before and after.
+    ends: [Seen; 2],
     /// As in [`Timed`].
-    between: Vec<(u64, Option<f64>)>,
+    between: Vec<(u64, Seen)>,
     /// Cost of a border between two blocks, ns.
     border_ns: Option<f64>,
     idle: IdleWatch,
@@ -383,7 +383,7 @@ struct Timed<'a> {
     /// Looks at the core's clock between windows; `None` where that would stop a load that others are measured under.
     lookout: Option<Lookout>,
     /// These looks: when they were, on the time line of the stamps, and what they saw.
-    between: &'a mut Vec<(u64, Option<f64>)>,
+    between: &'a mut Vec<(u64, Seen)>,
 }
 
 impl Timed<'_> {

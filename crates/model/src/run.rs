@@ -15,6 +15,7 @@ use crate::purpose::Purpose;
 use crate::refusal::{Refusal, Warning};
 use crate::run_labels::{self, RunLabels};
 use crate::state::{Drift, State};
+use crate::throughput::CoreThroughput;
 use crate::time_spent::TimeSpent;
 use crate::tool::Tool;
 use crate::traffic::Traffic;
@@ -188,6 +189,9 @@ pub struct Experiment {
     /// What interrupted the threads on each cpu that measured; empty where it was not watched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interruptions: Vec<Interrupted>,
+    /// What the cores did in a cycle, by kind of core; empty where it was not counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub throughputs: Vec<CoreThroughput>,
     /// What its time went into; `None` where it did not reach its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<TimeSpent>,
@@ -199,8 +203,9 @@ impl Experiment {
     /// A planned request of which nothing is measured yet.
     pub fn new(request: Request, method: u32, plan: Plan) -> Self {
         let (observations, findings) = (Vec::new(), Vec::new());
-        let (states, drift, interruptions) = (Vec::new(), Vec::new(), Vec::new());
-        Self { request, method, plan, observations, states, drift, interruptions, time: None, findings }
+        let (states, drift) = (Vec::new(), Vec::new());
+        let (interruptions, throughputs) = (Vec::new(), Vec::new());
+        Self { request, method, plan, observations, states, drift, interruptions, throughputs, time: None, findings }
     }
 
     /// Whether a planned number is missing: the step of this observation has no value, although it was possible here. A

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tiermark_engine::Record;
 use tiermark_history::{MachineKey, MachineRecord, Store};
 use tiermark_machine::Root;
-use tiermark_model::{Experiment, KernelId, Machine, Refusal, Run, Step};
+use tiermark_model::{CoreKind, Experiment, KernelId, Machine, Refusal, Run, Step};
 
 /// The record that a run is compared with; none for a simulated run or with `--no-record`.
 #[derive(Default)]
@@ -60,6 +60,10 @@ impl Record for OwnRecord {
     fn kernel(&self, probe: &str, method: u32, step: &Step) -> Option<KernelId> {
         let (record, machine) = self.0.as_ref()?;
         record.kernel(probe, method, step, machine).cloned()
+    }
+
+    fn throughput(&self, kind: Option<CoreKind>) -> Option<f64> {
+        self.0.as_ref()?.0.throughput(kind)
     }
 }
 

@@ -7,7 +7,7 @@ use super::SimOptions;
 use super::interruptions::Interrupter;
 use super::neighbours::Level;
 use super::state::Course;
-use tiermark_engine::host::{ClockLook, Guard, IdleWatch, ThreadShot};
+use tiermark_engine::host::{Guard, IdleWatch, ThreadShot};
 
 /// Length of a block, ns: of chases, of all that stays in the caches of the core, and of threads that meet; of other
 /// streams; of calls of the operating system.
@@ -111,7 +111,7 @@ pub(super) fn simulate_thread(
     };
     let mut at = rng.unit() * 200.0;
     let mut stamps_ns = vec![read(at)];
-    let mut looks = vec![ClockLook { at_ns: read(at), hz: Some(course.look(at)) }];
+    let mut looks = vec![course.look(at, read(at))];
     let (mut switches, mut lost, mut next_look) = (0, 0.0, at + BETWEEN_LOOKS_NS);
     let plan = options.interruptions.as_ref();
     let mut interrupter = plan.map(|plan| Interrupter::new(plan, cpu, options.seed, course.moment_ns(at)));
@@ -131,12 +131,12 @@ pub(super) fn simulate_thread(
         at += (block + taken).max(1.0);
         stamps_ns.push(read(at));
         if course.looks_between() && at >= next_look && goes_on(at, stamps_ns.len() - 1) {
-            looks.push(ClockLook { at_ns: read(at), hz: Some(course.look(at)) });
+            looks.push(course.look(at, read(at)));
             course.pause(LOOK_NS);
             next_look = at + BETWEEN_LOOKS_NS;
         }
     }
-    looks.push(ClockLook { at_ns: read(at), hz: Some(course.look(at)) });
+    looks.push(course.look(at, read(at)));
     let guard = Guard {
         cpu,
         seen_on: [cpu, cpu],

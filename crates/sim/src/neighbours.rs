@@ -71,6 +71,15 @@ impl Visitor {
     }
 }
 
+/// What work on the other hardware thread of a core does to looks at it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sibling {
+    /// Share by which chains of operations run slower than the clock.
+    pub(super) chains_slowed: f64,
+    /// How many times fewer operations that wait for nothing fit in a cycle.
+    pub(super) core_slowed: f64,
+}
+
 /// Which part of the machine answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Level {
@@ -117,9 +126,11 @@ impl Neighbours {
         factor
     }
 
-    /// Share by which chains of operations run slower because of a busy sibling.
-    pub(super) fn chains_slowed(&self) -> f64 {
-        self.busy_sibling * CHAINS
+    /// What looks at a core feel of its sibling at this moment.
+    pub(super) fn beside(&self, at: f64, seed: u64) -> Sibling {
+        let comes = self.sibling.is_some_and(|state| state.is_on(at, seed ^ 1));
+        let core_slowed = (1.0 + self.busy_sibling) * if comes { 1.0 + SIBLING } else { 1.0 };
+        Sibling { chains_slowed: self.busy_sibling * CHAINS, core_slowed }
     }
 
     /// Round trips between the cpus of a setup at this moment; none where they always stay.

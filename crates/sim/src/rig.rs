@@ -184,8 +184,8 @@ impl SimRig {
         let (truth, setup, seed) = (&world.truth, &self.setup, world.options.seed);
         let (part, at) = (self.part, world.now.get());
         let left_alone = world.options.left_alone.map(|host| (host, at - self.read_at));
-        let chains_slowed = world.options.neighbours.chains_slowed();
-        let visiting = Visiting { truth, setup, index, part, pass_work, unheld, at, left_alone, seed, chains_slowed };
+        let disturbs = world.options.neighbours.beside(at, seed);
+        let visiting = Visiting { truth, setup, index, part, pass_work, unheld, at, left_alone, seed, disturbs };
         Course::new(&world.options.state, &world.clocks, &visiting)
     }
 

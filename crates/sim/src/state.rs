@@ -8,11 +8,11 @@ use tiermark_stats::Rng;
 
 use super::interruptions::Interruptions;
 use super::memory::{Absent, LeftAlone};
-use super::neighbours::Level;
+use super::neighbours::{Level, Sibling};
 use super::rig::LINE_BYTES;
 use super::timeline::Timelines;
-use super::{CORE_HZ, SimClock};
-use tiermark_engine::host::Settling;
+use super::{CORE_HZ, SimClock, THROUGHPUT};
+use tiermark_engine::host::{ClockLook, Settling};
 
 /// A pass of settling, ns, and the passes at least and the time of all at most, as real hosts have them.
 const PASS_NS: f64 = 1e6;
@@ -172,8 +172,7 @@ pub(super) struct Course<'a> {
     rng: Rng,
     stretch: (u64, f64),
     absent: Option<Absent>,
-    /// Share by which chains run slower than the clock.
-    chains_slowed: f64,
+    disturbs: Sibling,
 }
 
 /// What a thread does in a visit, for its [`Course`].
@@ -191,8 +190,8 @@ pub(super) struct Visiting<'a> {
     /// What the host of the machine has done to its memory, which was not used for so many seconds.
     pub(super) left_alone: Option<(LeftAlone, f64)>,
     pub(super) seed: u64,
-    /// Share by which chains of operations on its core run slower than the clock.
-    pub(super) chains_slowed: f64,
+    /// Work on the other hardware thread of its core.
+    pub(super) disturbs: Sibling,
 }
 
 /// Time to touch the memory of a thread before its visit, ns, or the parts of it that are absent when the visit begins.
@@ -252,7 +251,7 @@ impl<'a> Course<'a> {
             rng,
             stretch: (u64::MAX, 1.0),
             absent,
-            chains_slowed: visiting.chains_slowed,
+            disturbs: visiting.disturbs,
         }
     }
 
@@ -312,13 +311,14 @@ impl<'a> Course<'a> {
         self.clocks.hz(self.state.clock, self.core, self.began + ns / 1e9)
     }
 
-    /// What a look at the core's clock sees.
-    pub(super) fn look(&mut self, ns: f64) -> f64 {
+    /// What a look at the core sees, so many ns after the first stamp, when the clock that stamps shows this time.
+    pub(super) fn look(&mut self, ns: f64, at_ns: f64) -> ClockLook {
         let seen = match self.state.clock {
             SimClock::Fixed => CORE_HZ,
             _ => self.hz(ns) * (1.0 + LOOK_ERROR * self.rng.normal()),
         };
-        seen * (1.0 - self.chains_slowed)
+        let hz = Some(seen * (1.0 - self.disturbs.chains_slowed));
+        ClockLook { at_ns, hz, throughput: Some(THROUGHPUT / self.disturbs.core_slowed) }
     }
 
     /// Whether the clock is looked at between windows, too.

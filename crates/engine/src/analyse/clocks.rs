@@ -42,7 +42,11 @@ mod tests {
     use crate::host::ClockLook;
 
     fn shot(looks: &[&[(f64, Option<f64>)]]) -> Shot {
-        let look = |(at_ns, ghz): &(f64, Option<f64>)| ClockLook { at_ns: *at_ns, hz: ghz.map(|ghz| ghz * 1e9) };
+        let look = |(at_ns, ghz): &(f64, Option<f64>)| ClockLook {
+            at_ns: *at_ns,
+            hz: ghz.map(|ghz| ghz * 1e9),
+            throughput: None,
+        };
         let thread = |looks: &&[(f64, Option<f64>)]| ThreadShot {
             looks: looks.iter().map(look).collect(),
             ..ThreadShot::default()

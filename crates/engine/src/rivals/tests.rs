@@ -201,3 +201,20 @@ fn the_kernels_that_lost_have_the_value_of_the_one_that_won_times_their_ratio() 
     // Without a number there is none.
     assert!(taken.rivals(None, None).iter().all(|rival| rival.value.is_none() && rival.interval.is_none()));
 }
+
+#[test]
+fn comparisons_without_a_clock_count_only_where_there_is_none() {
+    let rounds = |clocked: &[usize]| {
+        let mut other = Other::of(&"b".into());
+        let counts = |round| {
+            let counts = other.counts(clocked.contains(&round));
+            other.rounds += 1;
+            counts
+        };
+        (0..RIVALRY.most).map(counts).collect::<Vec<bool>>()
+    };
+    let late = |from: usize| (0..RIVALRY.most).map(|round| round >= from).collect::<Vec<bool>>();
+    assert_eq!(rounds(&[]), late(WAITS_FOR_CLOCK));
+    let seldom = rounds(&[3, 15]);
+    assert!((0..RIVALRY.most).all(|round| seldom[round] == [3, 15].contains(&round)), "{seldom:?}");
+}

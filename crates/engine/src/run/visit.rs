@@ -9,9 +9,10 @@ use crate::analyse::{Deductions, analyse};
 use crate::border::Border;
 use crate::cell::{Beside, Cell, first_kernel};
 use crate::event::Event;
-use crate::host::{Fault, Host};
+use crate::host::{Fault, Host, Rig};
 use crate::passes;
 use crate::rivals::Rivals;
+use crate::throughput::Judged;
 
 /// Fraction of a step's time; after it, only a rival kernel that leads is still compared.
 const RIVAL_SHARE: f64 = 0.4;
@@ -113,7 +114,8 @@ impl Runner<'_> {
             !host.stopped() && (is_early || compared.is_empty() && rivals.open().is_some())
         };
         while compared.len() < COMPARISONS && is_due(self.host, rivals, &compared) {
-            let Some(rival) = rivals.compare(kept.rig.as_mut(), accounting, deductions, now, &compared)? else { break };
+            let mut rig = Judged { rig: kept.rig.as_mut(), throughputs: &mut self.throughputs };
+            let Some(rival) = rivals.compare(&mut rig, accounting, deductions, now, &compared)? else { break };
             // The rig has another kernel now.
             kept.kernel = None;
             compared.push(rival);
@@ -127,7 +129,8 @@ impl Runner<'_> {
             kept.rig.select(kernel)?;
             kept.kernel = Some(kernel.clone());
         }
-        let shot = kept.rig.shot(Duration::from_secs_f64(step.stop.shot_seconds))?;
+        let mut rig = Judged { rig: kept.rig.as_mut(), throughputs: &mut self.throughputs };
+        let shot = rig.shot(Duration::from_secs_f64(step.stop.shot_seconds))?;
         self.time.settling += shot.settling_seconds();
         self.interruptions.add(now - self.began, &shot);
         let deductions = Deductions { stamp_ns, interruptions: &self.interruptions };

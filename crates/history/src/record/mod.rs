@@ -2,6 +2,7 @@
 
 mod cell;
 mod compare;
+mod throughput;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -12,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use tiermark_lines::write_whole;
 use tiermark_model::messages::{documents, load as says};
 use tiermark_model::{
-    Bytes, Experiment, Grade, KernelId, Labels, Machine, Observation, PerCycle, Reason, ReasonCode, Refusal, Run, Step,
-    Unit, ValueKind,
+    Bytes, CoreKind, Experiment, Grade, KernelId, Labels, Machine, Observation, PerCycle, Reason, ReasonCode, Refusal,
+    Run, Step, Unit, ValueKind,
 };
 
 use crate::store::Store;
@@ -63,6 +64,9 @@ pub struct MachineRecord {
     /// The kernel that was chosen for a cell, where the run had time for enough comparisons.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     kernels: BTreeMap<String, KernelId>,
+    /// What the cores do in a cycle, by kind of core.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    throughputs: Vec<throughput::Reached>,
 }
 
 /// The file.
@@ -90,12 +94,22 @@ impl MachineRecord {
     /// What the store knows of a machine: nothing yet where there is no file. A damaged file is set aside, where the
     /// store may be written to, and said in the notice.
     pub fn open(store: &Store, key: MachineKey, may_write: bool) -> (Self, Option<Refusal>) {
-        let empty = |key| Self { key, cells: BTreeMap::new(), kernels: BTreeMap::new() };
-        let Some(path) = path(store) else { return (empty(key), None) };
+        let Some(path) = path(store) else { return (Self::empty(key), None) };
         match read(&path) {
-            Ok(book) => (book.machines.into_iter().find(|own| own.key == key).unwrap_or_else(|| empty(key)), None),
-            Err(unread) => (empty(key), Some(unusable(&path, unread, may_write))),
+            Ok(book) => {
+                (book.machines.into_iter().find(|own| own.key == key).unwrap_or_else(|| Self::empty(key)), None)
+            }
+            Err(unread) => (Self::empty(key), Some(unusable(&path, unread, may_write))),
         }
+    }
+
+    fn empty(key: MachineKey) -> Self {
+        Self { key, cells: BTreeMap::new(), kernels: BTreeMap::new(), throughputs: Vec::new() }
+    }
+
+    /// Operations in a cycle that cores of a kind reached; `None` if no run counted them.
+    pub fn throughput(&self, kind: Option<CoreKind>) -> Option<f64> {
+        throughput::known(&self.throughputs, kind)
     }
 
     /// The best figure of what a step measured.
@@ -139,7 +153,8 @@ impl MachineRecord {
     pub fn improve(&mut self, store: &Store, run: &Run, boot: &str) -> Result<(), Refusal> {
         let Some(path) = path(store).filter(|_| !run.stopped && run.simulated.is_none()) else { return Ok(()) };
         let (shown, chosen) = (proven(run, boot), chosen(run));
-        if shown.is_empty() && chosen.is_empty() {
+        let counts_throughput = run.experiments.iter().any(|one| !one.throughputs.is_empty());
+        if shown.is_empty() && chosen.is_empty() && !counts_throughput {
             return Ok(());
         }
         // Another run may have written meanwhile. Between reading and writing it still may: one figure is lost then,
@@ -153,18 +168,16 @@ impl MachineRecord {
             }
         };
         let at = book.machines.iter().position(|page| page.key == self.key);
-        let (mut cells, mut kernels) =
-            at.map(|at| book.machines.remove(at)).map(|page| (page.cells, page.kernels)).unwrap_or_default();
-        let improved = merge(&mut cells, shown);
-        limit(&mut cells);
-        let known = kernels.clone();
-        kernels.extend(chosen);
-        while kernels.len() > MOST_CELLS {
-            kernels.pop_first();
+        *self = at.map_or_else(|| Self::empty(self.key.clone()), |at| book.machines.remove(at));
+        let improved = merge(&mut self.cells, shown);
+        limit(&mut self.cells);
+        let known = self.kernels.clone();
+        self.kernels.extend(chosen);
+        while self.kernels.len() > MOST_CELLS {
+            self.kernels.pop_first();
         }
-        let is_new = kernels != known;
-        (self.cells, self.kernels) = (cells, kernels);
-        if !improved && !is_new {
+        let is_higher = throughput::raise(&mut self.throughputs, run);
+        if !improved && self.kernels == known && !is_higher {
             return Ok(());
         }
         // Newest first: those at the end have not been met for longest.

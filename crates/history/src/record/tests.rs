@@ -116,6 +116,26 @@ fn the_best_trusted_figure_is_kept_and_later_ones_are_held_against_it() {
     assert_eq!(names, [NAME], "no temporary file is left");
 }
 
+#[test]
+fn what_cores_do_in_a_cycle_is_known_to_later_runs_and_does_not_creep_up() {
+    let (_home, store) = home();
+    let reaching = |per_cycle: f64| {
+        let mut run = run(DAY, &usual(), &[1], 1.1);
+        let reached = tiermark_model::CoreThroughput { kind: None, per_cycle, record: None, beside: 0.5 };
+        run.experiments[0].throughputs.push(reached);
+        run
+    };
+    let known = || MachineRecord::open(&store, key(), false).0.throughput(None);
+    shown(&store, &run(DAY, &usual(), &[1], 1.1));
+    assert_eq!(known(), None);
+    for (per_cycle, kept) in [(5.0, 5.0), (5.1, 5.0), (4.0, 5.0), (5.4, 5.4), (f64::NAN, 5.4)] {
+        shown(&store, &reaching(per_cycle));
+        assert_eq!(known(), Some(kept), "{per_cycle}");
+    }
+    let efficient = tiermark_model::CoreKind::Efficiency;
+    assert_eq!(MachineRecord::open(&store, key(), false).0.throughput(Some(efficient)), None, "another kind of core");
+}
+
 /// A run at this clock, whose number takes so many cycles.
 fn clocked(date: &str, ghz: f64, cycles: f64) -> Run {
     let mut run = run(date, &usual(), &[1], cycles / ghz);

@@ -129,6 +129,7 @@ fn records(run: &Run) -> Vec<Record> {
             states: experiment.states.clone(),
             drift: experiment.drift.clone(),
             interruptions: experiment.interruptions.clone(),
+            throughputs: experiment.throughputs.clone(),
             time: experiment.time,
         },
     ]

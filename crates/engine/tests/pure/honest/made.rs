@@ -1,6 +1,6 @@
 //! A machine of two cpus, the steps that are measured on it, and the measuring.
 
-use tiermark_engine::{PlannedExperiment, Study};
+use tiermark_engine::{PlannedExperiment, Record, Study};
 use tiermark_model::*;
 use tiermark_sim::{SimHost, SimOptions};
 
@@ -65,7 +65,18 @@ pub(crate) fn measure(machine: &Machine, options: SimOptions) -> Experiment {
 
 /// Measures some steps on a simulated machine for so many seconds.
 pub(crate) fn measure_steps(machine: &Machine, steps: Vec<Step>, seconds: f64, options: SimOptions) -> Experiment {
+    measure_against(&(), machine, steps, seconds, options)
+}
+
+/// The same, of a machine with a record.
+pub(crate) fn measure_against(
+    record: &dyn Record,
+    machine: &Machine,
+    steps: Vec<Step>,
+    seconds: f64,
+    options: SimOptions,
+) -> Experiment {
     let request = Request { seed: options.seed, ..testing::request("all") };
     let mut host = SimHost::new(machine.clone(), vec![testing::kernel("read/plain")], options);
-    PlannedExperiment::new(Box::new(Planned { steps, seconds }), &request, 1).unwrap().run(&mut host, &(), &mut ())
+    PlannedExperiment::new(Box::new(Planned { steps, seconds }), &request, 1).unwrap().run(&mut host, record, &mut ())
 }

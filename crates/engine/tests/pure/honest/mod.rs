@@ -7,6 +7,7 @@ mod clocks;
 mod interrupted;
 mod made;
 mod noise;
+mod sibling;
 mod warm;
 
 use made::{SECONDS, machine, measure, measure_steps, steps};

@@ -414,6 +414,7 @@ pub(crate) fn example_run() -> Run {
                 ping_ns: Some(330.0),
             }],
             drift: vec![Drift { step: "latency/L1".into(), at_seconds: Some(4.5), change: 0.05, p_value: Some(1e-6) }],
+            throughputs: vec![CoreThroughput { kind: None, per_cycle: 5.4, record: Some(5.5), beside: 0.25 }],
             interruptions: vec![Interrupted {
                 cpu: Some(0),
                 watched_seconds: 0.5,

@@ -1,0 +1,38 @@
+//! What the cores of a machine do in a cycle when nothing else works on them.
+
+use serde::{Deserialize, Serialize};
+use tiermark_model::{CoreKind, CoreThroughput, Run};
+
+/// Version of the loop that is counted: another loop comes to another number.
+const LOOP: u32 = 1;
+/// A level replaces the known one if it is higher by more. Levels of runs differ by less, so that the highest of many
+/// runs would be too high.
+const HIGHER: f64 = 0.03;
+
+/// The throughput that a run reached on cores of a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(super) struct Reached {
+    kind: Option<CoreKind>,
+    /// Operations in a cycle.
+    per_cycle: f64,
+    of_loop: u32,
+}
+
+/// What is known of cores of a kind.
+pub(super) fn known(reached: &[Reached], kind: Option<CoreKind>) -> Option<f64> {
+    let own = reached.iter().find(|one| one.kind == kind && one.of_loop == LOOP)?;
+    Some(own.per_cycle).filter(|throughput| throughput.is_finite() && *throughput > 0.0)
+}
+
+/// Takes in what a run reached; whether anything changed.
+pub(super) fn raise(reached: &mut Vec<Reached>, run: &Run) -> bool {
+    let before = reached.clone();
+    for CoreThroughput { kind, per_cycle, .. } in run.experiments.iter().flat_map(|one| &one.throughputs) {
+        let is_higher = known(reached, *kind).is_none_or(|known| *per_cycle > known * (1.0 + HIGHER));
+        if is_higher && per_cycle.is_finite() {
+            reached.retain(|one| one.kind != *kind);
+            reached.push(Reached { kind: *kind, per_cycle: *per_cycle, of_loop: LOOP });
+        }
+    }
+    *reached != before
+}
