@@ -2,7 +2,7 @@
 //!
 //! The chains that show the clock leave most of the core unused, so that work on its other hardware thread hardly
 //! disturbs them. Operations that wait for nothing but room in the core need all of it. Zen 4 guest, 2026-11-29, 40 s
-//! of looks 4 ms apart: 5.3 to 5.5 operations in a cycle, or 2.8 to 5.0, and hardly any in between. Reads from L1 and L2
+//! of looks 4 ms apart: 5.3 to 5.5 operations in a cycle, or 2.8 to 5.0, and few in between. Reads from L1 and L2
 //! moved with them (medians of 62 and 31.9 bytes a cycle, or 47 to 50 and 29 to 30). The chains agreed in 87 and 94 %
 //! of the looks on the two cpus; 44 and 60 % were those of a core alone.
 
@@ -13,8 +13,8 @@ use tiermark_model::{CoreKind, CoreThroughput, CpuId, KernelId, Machine, Placeme
 
 use crate::host::{ClockLook, Fault, Rig, Shot, ThreadShot};
 
-/// Share by which a look may fall short of what the core does alone: undisturbed ones differ by 2 %, disturbed ones
-/// fall short by 8 % and more.
+/// Share by which a look may fall short of what the core does alone: undisturbed ones differ by 2 %. Disturbed ones
+/// mostly fall short by 8 % and more, but beside light work by any share.
 const SHORT: f64 = 0.03;
 /// Visits whose looks make a level that the core is taken to reach, and their share of all visits at least: a clock
 /// that was read too low makes a throughput too high.

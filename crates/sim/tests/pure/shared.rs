@@ -42,13 +42,16 @@ fn a_busy_sibling_slows_the_core_and_hardly_its_clock() {
         let visits = visits(&mut host(SimOptions { neighbours: *neighbours, ..quiet() }), setup, 20);
         let slowest = |at: usize| blocks(&visits[at].threads[0]).into_iter().fold(0.0, f64::max);
         assert!((0..20).all(|at| (slowest(at) / slowest(0) - 1.0).abs() < 1e-6), "at every moment alike");
-        (pace(visits.iter().map(|shot| &shot.threads[0])), visits[0].threads[0].looks[0].hz.unwrap())
+        let look = visits[0].threads[0].looks[0];
+        (pace(visits.iter().map(|shot| &shot.threads[0])), look.hz.unwrap(), look.throughput.unwrap())
     };
     for (bytes, slower) in [(16 * KIB, 1.4), (512 * KIB, 1.4), (8 * MIB, 1.0), (256 * MIB, 1.0)] {
         for setup in [chase(bytes, 1), stream("read/plain", bytes, 1)] {
             let (alone, beside) = (seen(&Neighbours::default(), &setup), seen(&neighbours, &setup));
             assert!((beside.0 / alone.0 - slower).abs() < 0.001, "{bytes}: {beside:?} {alone:?}");
             assert!((0.995..1.0).contains(&(beside.1 / alone.1)), "{beside:?}");
+            // What fills the core shows it, whatever is measured.
+            assert!((alone.2 / beside.2 - 1.4).abs() < 1e-9, "{beside:?} {alone:?}");
         }
     }
 }
