@@ -153,7 +153,10 @@ impl ComparedPair {
             None if is_beyond(ratio.low) || is_beyond(ratio.high) => ChangeVerdict::Unsure(Doubt::WideInterval),
             None => ChangeVerdict::Same,
         };
-        figure.is_against_family = tested.against.is_some() && figure.verdict.has_moved();
+        let shows_alone = tested.shows_alone && figure.verdict.has_moved();
+        // A change that may be chance is not shown with an interval that says otherwise.
+        let differs = figure.verdict.has_moved() || wide.low > 1.0 || wide.high < 1.0;
+        figure.is_against_family = tested.against.is_some() && differs && !shows_alone;
         let shown = if figure.is_against_family { decisive } else { wide };
         figure.interval = Some(Interval { low: shown.low - 1.0, high: shown.high - 1.0, level: CONFIDENCE });
         figure

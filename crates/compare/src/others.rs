@@ -12,10 +12,10 @@ use crate::families::Mean;
 use crate::judge::ComparedPair;
 use crate::scatter::{Family, Noise, Scatter};
 
-/// The fewest other numbers that say what a family shares.
+/// The fewest other numbers for this test.
 const FEWEST: usize = 3;
-/// The most that the forecast may leave of the variance of a number alone. Less is gained where a family shares little;
-/// then an error in what is assumed of it would count more.
+/// The variance against the others over that alone, at most. Above it the test gains little and depends on the assumed
+/// scatter.
 const MOST_LEFT: f64 = 0.5;
 /// The standard normal value that chance exceeds with a probability of [`LEVEL`].
 const ONE_SIDED: f64 = 2.326;
@@ -25,17 +25,18 @@ const ONE_SIDED: f64 = 2.326;
 pub(crate) struct Tested {
     /// Its change by itself.
     pub(crate) alone: Weighed,
-    /// Its change less what its family shares, where only that shows a change.
+    /// Its change less what its family shares, where that decides.
     pub(crate) against: Option<Weighed>,
+    /// Whether its change by itself would show, too.
+    pub(crate) shows_alone: bool,
     /// What counts, without Holm's correction.
     pub(crate) p_value: f64,
 }
 
 /// The tests of all numbers.
 ///
-/// Numbers of a family that changed as a whole are each tested alone: what they share is no scatter then. Chance needs
-/// a number that differs from the others, or a family that changed, for an alarm: no pair of runs has more alarms for
-/// having two tests.
+/// If the family changed as a whole, each number is tested alone, because the shared change is not scatter then. The
+/// larger p-value counts, so that two tests do not raise the rate of false alarms.
 pub(crate) fn tested(
     pairs: &[ComparedPair],
     weighed: &[Option<Weighed>],
@@ -43,7 +44,12 @@ pub(crate) fn tested(
     noises: &BTreeMap<Family, Noise>,
 ) -> Vec<Option<Tested>> {
     let count = weighed.iter().flatten().count() + means.len();
-    let alone = |alone: &Weighed| Tested { alone: *alone, against: None, p_value: alone.p_value };
+    let alone = |alone: &Weighed| Tested {
+        alone: *alone,
+        against: None,
+        shows_alone: alone.p_value * count as f64 <= LEVEL,
+        p_value: alone.p_value,
+    };
     let mut all: Vec<Option<Tested>> = weighed.iter().map(|one| one.as_ref().map(alone)).collect();
     for mean in means {
         let Some(noise) = noises.get(&mean.family) else { continue };
@@ -54,10 +60,9 @@ pub(crate) fn tested(
             let others = members.iter().filter(|(other, _)| other != at).map(|(_, other)| *other);
             let Some(against) = against(*one, &others.collect::<Vec<_>>(), noise.usual) else { continue };
             let family = mean.weighed.p_value;
-            let is_shown = one.p_value * count as f64 <= LEVEL;
             all[*at] = Some(match family <= LEVEL {
                 true => Tested { p_value: one.p_value.max(against.p_value.min(family)), ..alone(one) },
-                false => Tested { p_value: against.p_value, against: (!is_shown).then_some(against), ..alone(one) },
+                false => Tested { p_value: against.p_value, against: Some(against), ..alone(one) },
             });
         }
     }

@@ -246,9 +246,9 @@ fn clipped<'a>(numbers: Vec<Vec<(&'a str, f64)>>) -> Option<Vec<Vec<(&'a str, f6
 /// What unchanged machines do to the numbers of a family.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Noise {
-    /// That of the family's usual number.
+    /// Scatter of the family: `usual`, widened to the root mean square of what the intervals of its numbers assume.
     pub(crate) scatter: Scatter,
-    /// Before what the intervals of its numbers assume.
+    /// Scatter by the history or the default, not widened.
     pub(crate) usual: Scatter,
     /// Variance between allocations; 0 where the scatter was seen between runs, which have other allocations.
     pub(crate) places: f64,

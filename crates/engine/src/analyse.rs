@@ -98,7 +98,7 @@ pub fn analyse(shot: &Shot, accounting: &StepAccounting, deductions: Deductions<
     }
     track::choose_blocks(&mut by_thread, accounting.is_of_core, deductions.interruptions);
     let tracks: Vec<&Track<'_>> = by_thread.iter().flatten().collect();
-    account::gaps(&tracks, deductions.interruptions, &mut result.disturbance);
+    account::gaps(&tracks, accounting.is_of_core, deductions.interruptions, &mut result.disturbance);
     let counted_tracks: Vec<&Track<'_>> = members.iter().filter_map(|index| by_thread[*index].as_ref()).collect();
     result.blocks = summary::of(&counted_tracks, stamp_ns);
     result.overhead_share = tracks.iter().map(|t| stamp_ns / t.median_block).fold(0.0, f64::max);

@@ -7,18 +7,19 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use tiermark_model::{
-    BlockTimes, Disturbance, KernelId, Labels, Machine, Passes, PlacementProof, Refusal, Step, StepTraffic, Visit,
-    Visits,
+    BlockTimes, CoreKind, Disturbance, KernelId, Labels, Machine, Passes, PlacementProof, Refusal, Step, StepTraffic,
+    Visit, Visits,
 };
 use tiermark_stats::{APART_SECONDS, moments};
 
 use crate::accounting::{StepAccounting, Work};
 use crate::analyse::{ShotResult, merge};
-use crate::border::Border;
+use crate::costs::Costs;
 use crate::host::ThreadShot;
 use crate::passes;
 use crate::rivals::Rivals;
 use crate::states::Conditions;
+use crate::throughput::Throughputs;
 
 pub(crate) use observe::{first_kernel, reading, with_estimate, withheld};
 
@@ -43,8 +44,10 @@ pub(crate) struct Beside {
     pub(crate) pings: [Vec<f64>; 2],
     /// As in [`Shot`](crate::host::Shot).
     pub(crate) traffic: Option<StepTraffic>,
-    /// What the borders of its blocks cost.
-    pub(crate) border: Border,
+    /// What it costs beside its work.
+    pub(crate) costs: Costs,
+    /// Its lowest throughput, by kind of core.
+    pub(crate) throughputs: Vec<(Option<CoreKind>, f64)>,
 }
 
 /// A step under way.
@@ -56,8 +59,10 @@ pub(crate) struct Cell {
     /// Allocations it was visited on.
     allocations: BTreeSet<u32>,
     visits: Visits,
-    /// The borders of each visit.
-    borders: Vec<Border>,
+    /// What each visit costs beside its work.
+    costs: Vec<Costs>,
+    /// The lowest throughput of each visit, by kind of core.
+    throughputs: Vec<Vec<(Option<CoreKind>, f64)>>,
     /// The time of each block of its visits, where the document is to have them.
     pub(crate) block_times: BlockTimes,
     /// Useful bytes that the threads whose work the value counts have moved.
@@ -97,7 +102,8 @@ impl Cell {
         let members = accounting.members().len();
         Self {
             visits: Visits::new(accounting.parts.len(), members),
-            borders: Vec::new(),
+            costs: Vec::new(),
+            throughputs: Vec::new(),
             block_times: BlockTimes::default(),
             moved: 0,
             traffic: None,
@@ -169,7 +175,8 @@ impl Cell {
     /// Takes over the visits of a step that does the same on the same memory.
     pub(crate) fn inherit(&mut self, other: &Self) {
         self.visits = other.visits.clone();
-        self.borders.clone_from(&other.borders);
+        self.costs.clone_from(&other.costs);
+        self.throughputs.clone_from(&other.throughputs);
         self.block_times.clone_from(&other.block_times);
         self.disturbance = other.disturbance.clone();
         self.blocks_ns.clone_from(&other.blocks_ns);
@@ -188,7 +195,8 @@ impl Cell {
             (self.visits.list, self.blocks_ns, self.moved, self.traffic) = (Vec::new(), Vec::new(), 0, None);
             (self.disturbance, self.overhead_share) = (Disturbance::default(), 0.0);
             self.block_times = BlockTimes::default();
-            self.borders.clear();
+            self.costs.clear();
+            self.throughputs.clear();
             self.core_hz.clear();
             self.passes.clear();
             self.kernel = kernel;
@@ -216,7 +224,7 @@ impl Cell {
 
     /// Adds what a visit saw.
     pub(crate) fn add(&mut self, shot: ShotResult, at: f64, allocation: u32, seen: Beside) {
-        let Beside { pings, traffic, border } = seen;
+        let Beside { pings, traffic, costs, throughputs } = seen;
         merge(&mut self.disturbance, &shot.disturbance);
         self.core_hz.extend(shot.core_hz);
         // The mean: one shot whose blocks came out short, because its cpu was slow when they were sized, says nothing
@@ -239,8 +247,20 @@ impl Cell {
             let counted = StepTraffic { useful: shot.streamed, ..counted };
             self.traffic.get_or_insert_default().add(&counted);
         }
-        self.borders.push(border);
+        self.costs.push(costs);
+        self.throughputs.push(throughputs);
         self.visits.push(Visit { at, allocation, before, after, windows: shot.windows, blocks: shot.blocks });
+    }
+
+    /// Takes the clock from visits whose throughput falls short by what is known now: of the first visits of a run it was
+    /// not known.
+    pub(crate) fn look_again(&mut self, throughputs: &Throughputs) {
+        for (visit, lowest) in self.visits.list.iter_mut().zip(&mut self.throughputs) {
+            if throughputs.fall_short(lowest) {
+                lowest.clear();
+                visit.windows.iter_mut().for_each(|window| window.clocks.iter_mut().for_each(|clock| *clock = None));
+            }
+        }
     }
 
     /// Keeps the times of the blocks of the visit that was added last.

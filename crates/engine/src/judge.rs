@@ -6,6 +6,7 @@ mod value;
 
 use tiermark_model::{Grade, Observation, Reason, Step, Verdict};
 
+use crate::costs;
 use crate::probe::Lab;
 use placement::judge_placement;
 use value::{judge_clock, judge_value};
@@ -55,13 +56,12 @@ fn judge_disturbance(step: &Step, seen: &Observation, verdict: &mut Verdict) {
     if account.major_faults > 0 {
         verdict.suspect(Reason::MajorFaults { faults: account.major_faults });
     }
-    let most = |shots: u64| 2 * shots > account.shots;
-    if most(account.mostly_interrupted_shots) {
+    if 2 * account.mostly_interrupted_shots > account.shots {
         let (shots, of) = (account.mostly_interrupted_shots, account.shots);
         verdict.add(Grade::Shared, Reason::MostlyInterrupted { shots, of });
     }
-    if most(account.stalled_shots) {
-        verdict.add(Grade::Bound, Reason::Stalled { shots: account.stalled_shots, of: account.shots });
+    if costs::is_stalled(account) {
+        verdict.add(Grade::Shared, Reason::Stalled { shots: account.stalled_shots, of: account.shots });
     }
     // The memory is faulted in before the clock starts: a fault a shot means that the kernel takes pages away or splits
     // them. Calls that make processes and mappings cause faults themselves.

@@ -12,9 +12,10 @@ use crate::host::{Fault, Rig};
 /// 0.3 %, and what disturbs them is work on the other hardware thread, which comes and goes within a comparison.
 const ALIKE: f64 = 0.02;
 
-/// Comparisons of what a core has for itself that may say nothing for want of a clock, before one counts without it: on
-/// a core whose other hardware thread is always busy, and in an emulator, none has one.
+/// Comparisons in L1 and L2 that do not count because they have no clock. After that many, comparisons count without a
+/// clock unless so many had one: beside an always busy hardware thread, and in an emulator, none has one.
 const WAITS_FOR_CLOCK: usize = RIVALRY.most / 2;
+const ENOUGH_WITH_CLOCK: usize = 2;
 
 /// A shot of a comparison.
 struct Compared {
@@ -61,8 +62,8 @@ struct Other {
     /// Comparisons made, those that say nothing included.
     rounds: usize,
     pairs: Vec<ComparedPair>,
-    /// Whether a comparison had a clock.
-    has_clock: bool,
+    /// Comparisons that had a clock.
+    with_clock: usize,
     /// Its ratio to the first, once it needs no further comparison.
     ended: Option<f64>,
 }
@@ -89,7 +90,7 @@ enum Standing {
 
 impl Other {
     fn of(kernel: &KernelId) -> Self {
-        Self { kernel: kernel.clone(), against: 1.0, rounds: 0, pairs: Vec::new(), has_clock: false, ended: None }
+        Self { kernel: kernel.clone(), against: 1.0, rounds: 0, pairs: Vec::new(), with_clock: 0, ended: None }
     }
 
     /// Its rate over that of its reference: the median of all pairs.
@@ -114,10 +115,10 @@ impl Other {
         half.is_finite().then_some(half)
     }
 
-    /// Whether another comparison with a clock, or without one, says which kernel is better alone.
+    /// Whether a comparison counts, with or without a clock.
     fn counts(&mut self, has_clock: bool) -> bool {
-        self.has_clock |= has_clock;
-        has_clock || (!self.has_clock && self.rounds >= WAITS_FOR_CLOCK)
+        self.with_clock += usize::from(has_clock);
+        has_clock || (self.with_clock < ENOUGH_WITH_CLOCK && self.rounds >= WAITS_FOR_CLOCK)
     }
 
     /// The ratios of all pairs, rising.

@@ -298,6 +298,7 @@ impl<'a> Runner<'a> {
     }
 
     fn look_at_pings(&mut self) {
+        self.cells.iter_mut().for_each(|cell| cell.look_again(&self.throughputs));
         self.groups = Conditions::of(self.cells.iter().map(|cell| (&cell.step, cell.visits())));
     }
 

@@ -28,6 +28,8 @@ const STEP: f64 = 0.005;
 pub struct Throughputs {
     /// The kinds of cores of a hybrid machine.
     kinds: BTreeMap<CpuId, CoreKind>,
+    /// The core of each cpu.
+    cores: BTreeMap<CpuId, u32>,
     by_kind: BTreeMap<Option<CoreKind>, Seen>,
 }
 
@@ -50,18 +52,24 @@ impl Throughputs {
         let kinds = machine.cpus.iter().filter_map(|cpu| Some((cpu.id, cpu.kind?))).collect();
         let seen = |kind| (kind, Seen { record: record(kind), ..Seen::default() });
         let by_kind = machine.cpus.iter().map(|cpu| cpu.kind).collect::<std::collections::BTreeSet<_>>();
-        Self { kinds, by_kind: by_kind.into_iter().map(seen).collect() }
+        let cores = machine.cpus.iter().map(|cpu| (cpu.id, cpu.core)).collect();
+        Self { kinds, cores, by_kind: by_kind.into_iter().map(seen).collect() }
     }
 
     /// Takes in the looks of a shot, then takes the clock from those that fall short: the other hardware thread was
     /// busy, as where the chains of the clock do not agree.
     pub fn judge(&mut self, shot: &mut Shot) {
-        for thread in &shot.threads {
+        // Threads of one core take its room from each other.
+        let cores: Vec<Option<u32>> =
+            shot.threads.iter().map(|thread| self.cores.get(&thread.guard.cpu).copied()).collect();
+        let is_alone = |core: &Option<u32>| core.is_none() || cores.iter().filter(|other| *other == core).count() == 1;
+        let alone: Vec<bool> = cores.iter().map(is_alone).collect();
+        for (thread, _) in shot.threads.iter().zip(&alone).filter(|(_, alone)| **alone) {
             let kind = self.kind(thread);
             self.by_kind.entry(kind).or_default().add(thread);
         }
         let limits: BTreeMap<_, _> = self.by_kind.iter().map(|(kind, seen)| (*kind, seen.limit())).collect();
-        for thread in &mut shot.threads {
+        for (thread, _) in shot.threads.iter_mut().zip(&alone).filter(|(_, alone)| **alone) {
             let kind = self.kind(thread);
             let Some(limit) = limits.get(&kind).copied().flatten() else { continue };
             let is_short = |look: &&mut ClockLook| look.throughput.is_some_and(|throughput| throughput < limit);
@@ -71,6 +79,24 @@ impl Throughputs {
             }
             self.by_kind.entry(kind).or_default().beside += short;
         }
+    }
+
+    /// The lowest throughput of each kind of core in a shot, of looks that have a clock: for a judgement once more is
+    /// known of the level.
+    pub(crate) fn lowest(&self, shot: &Shot) -> Vec<(Option<CoreKind>, f64)> {
+        let mut lowest: BTreeMap<Option<CoreKind>, f64> = BTreeMap::new();
+        for thread in &shot.threads {
+            let own = thread.looks.iter().filter(|look| look.hz.is_some()).filter_map(|look| look.throughput);
+            let least = lowest.entry(self.kind(thread)).or_insert(f64::INFINITY);
+            *least = own.fold(*least, f64::min);
+        }
+        lowest.into_iter().collect()
+    }
+
+    /// Whether any of these falls short of what is known now.
+    pub(crate) fn fall_short(&self, lowest: &[(Option<CoreKind>, f64)]) -> bool {
+        let limit = |kind| self.by_kind.get(&kind).and_then(Seen::limit);
+        lowest.iter().any(|(kind, throughput)| limit(*kind).is_some_and(|limit| *throughput < limit))
     }
 
     /// What was seen on each kind of core.

@@ -178,8 +178,8 @@ pub struct ComparedFigure {
     /// Relative change of the rate by sockets in use; only between machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change_per_socket: Option<f64>,
-    /// Whether the change was shown by the other numbers of its family: by itself it may be chance. Then `interval` is
-    /// that of the change less what these numbers share.
+    /// Whether the test against the other numbers of its family decided. Then `interval` is of the change less the part
+    /// that the family shares.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_against_family: bool,
     /// Interval of the change, with the scatter between runs.

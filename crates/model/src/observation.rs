@@ -127,7 +127,7 @@ pub struct Observation {
     /// A kernel that may be faster than the one that was measured: there was no time to compare them often enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rival_open: Option<KernelId>,
-    /// Cost of the tool's own stamps, as a share of the value before it was subtracted.
+    /// Cost of the borders of blocks as a share of a block, before it was subtracted.
     pub overhead_share: Option<f64>,
     /// Seconds from the start of the run at which the step was first measured.
     pub started_seconds: f64,
@@ -314,13 +314,16 @@ pub struct Disturbance {
     /// Shots whose caches and translations were still changing when the time allowed for settling them was over.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unsettled_shots: u64,
-    /// Shots to caches of a core of which over half of the blocks were interrupted, so that the share of the time was
-    /// subtracted.
+    /// Shots in L1 or L2 of which over half of the blocks were interrupted, so that uninterrupted ones cannot be told
+    /// apart, and the share of the time is subtracted.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub mostly_interrupted_shots: u64,
-    /// Shots in which gaps took more time than what takes cpus away explains: the memory or its host caused them.
+    /// Shots in which gaps took more time than lost cpu time and interruptions explain: the memory or its host stalls.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stalled_shots: u64,
+    /// Share of the time of all shots in such gaps, beyond what is explained.
+    #[serde(default, skip_serializing_if = "is_none_of_it")]
+    pub stalled_share: f64,
     /// Time that settling took, seconds: of each shot, of the thread that took longest.
     #[serde(default)]
     pub settle_seconds: f64,
@@ -329,6 +332,11 @@ pub struct Disturbance {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
 pub(crate) fn is_zero(count: &u64) -> bool {
     *count == 0
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn is_none_of_it(share: &f64) -> bool {
+    *share == 0.0
 }
 
 /// Quantiles of the time of one access, averaged over blocks, disturbed blocks included.

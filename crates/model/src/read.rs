@@ -10,7 +10,7 @@ use crate::health::RunHealth;
 use crate::labels::Labels;
 use crate::load::LoadRun;
 use crate::machine::Machine;
-use crate::observation::{EdgeSeen, Finding, Observation, PerCycle};
+use crate::observation::{EdgeSeen, Finding, Observation, PerCycle, Rival};
 use crate::plan::{Plan, Request};
 use crate::run::{Experiment, Run};
 use crate::run_labels::RunLabels;
@@ -79,6 +79,8 @@ struct ObservationResults {
     #[serde(default)]
     state: Option<StateKind>,
     #[serde(default)]
+    rivals: Vec<Rival>,
+    #[serde(default)]
     visits: RoundTrips,
 }
 
@@ -108,6 +110,7 @@ impl From<RunResults> for Run {
             per_cycle: of.per_cycle,
             edge: of.edge,
             state: of.state,
+            rivals: of.rivals,
             visits: of.visits.0,
             ..Observation::new(of.step, Labels::new(), of.metric)
         };

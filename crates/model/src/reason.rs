@@ -172,21 +172,22 @@ pub enum Reason {
         /// In how many shots.
         shots: u64,
     },
-    /// In caches of a core, over half of the blocks were interrupted, so that those that were not did not show.
+    /// L1 or L2: over half of the blocks of most visits were interrupted, so that uninterrupted blocks cannot be told
+    /// apart.
     MostlyInterrupted {
         /// In how many shots.
         shots: u64,
         /// Of how many.
         of: u64,
     },
-    /// Gaps that are left out took more time than what takes the cpus away explains: the memory or its host caused them.
+    /// Gaps took more time than lost cpu time and interruptions explain: the memory or its host stalls.
     Stalled {
         /// In how many shots.
         shots: u64,
         /// Of how many.
         of: u64,
     },
-    /// Stamps were a visible part of the blocks.
+    /// Borders were a visible part of the blocks.
     Overhead {
         /// Their share, before it was subtracted.
         share: f64,

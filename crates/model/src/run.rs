@@ -155,7 +155,7 @@ pub struct ClockInfo {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Overheads {
-    /// One clock stamp with its store, ns: subtracted from every block.
+    /// One clock stamp with its store, ns: subtracted from blocks whose border was not measured.
     pub stamp_ns: f64,
     /// From the gate's opening to the last worker's first stamp, ns; outside every window. `None` where no thread could
     /// be started.

@@ -154,7 +154,10 @@ pub(super) fn simulate_thread(
         idle.gaps_ns.push(slice as f32);
         idle.ns += slice;
     }
-    let border_ns = has_borders.then_some(options.border_ns);
+    // Numbers of its own: those of the blocks stay as they are.
+    let mut of_border = Rng::new(options.seed ^ at.to_bits());
+    let border_ns = options.border_ns + options.border_noise_ns * of_border.normal();
+    let border_ns = has_borders.then_some(border_ns);
     ThreadShot { per_block, stamps_ns, looks, lead: Some(0.0), guard, settling: course.settling(), border_ns, idle }
 }
 

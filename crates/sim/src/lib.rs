@@ -67,6 +67,8 @@ pub struct SimOptions {
     pub clock_step_ns: f64,
     /// What the border of two blocks takes, ns: stamping the clock, and more where that stops the work.
     pub border_ns: f64,
+    /// Scatter of a border that a visit measures, ns.
+    pub border_noise_ns: f64,
     /// Simulated seconds after which the "user" stops the run.
     pub stop_after: Option<f64>,
     /// Rates of its memories and links.
@@ -104,6 +106,7 @@ impl Default for SimOptions {
             preemptions_per_second: 0.0,
             clock_step_ns: 0.0,
             border_ns: STAMP_NS,
+            border_noise_ns: 0.0,
             stop_after: None,
             ceilings: Ceilings::default(),
             core: SimCore::default(),

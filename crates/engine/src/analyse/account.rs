@@ -3,35 +3,39 @@
 use tiermark_model::Disturbance;
 
 use super::track::Track;
-use crate::accounting::Work;
 use crate::host::Shot;
 use crate::interruptions::Interruptions;
 
-/// Gaps are the memory's or its host's if they take more than this many times what takes cpus away explains, and this
-/// share of the visit more.
+/// A visit is stalled if gaps take over this many times the explained time, and at least this share of the visit more.
 const UNEXPLAINED: f64 = 2.0;
 const UNEXPLAINED_SHARE: f64 = 0.01;
+/// Gaps of a stalled visit at least: one may be a rare interruption that no watch of the clock has seen yet.
+const FEWEST_GAPS: usize = 2;
 
-pub(super) fn gaps(tracks: &[&Track<'_>], interruptions: &Interruptions, account: &mut Disturbance) {
+/// `is_of_core`: the work stays in caches of each thread's core, where memory does not stall.
+pub(super) fn gaps(tracks: &[&Track<'_>], is_of_core: bool, interruptions: &Interruptions, account: &mut Disturbance) {
     let lost: f64 = tracks.iter().flat_map(|t| t.gaps.iter().map(|(a, b)| b - a - t.median_block)).sum();
     let all: f64 = tracks.iter().map(|t| t.end() - t.start()).sum();
     account.gap_share = if all > 0.0 { lost / all } else { 0.0 };
-    account.stalled_shots = u64::from(is_stalled(tracks, account.gap_share, interruptions));
+    account.stalled_share = if is_of_core { 0.0 } else { stalled(tracks, account.gap_share, interruptions) };
+    account.stalled_shots = u64::from(account.stalled_share > 0.0);
     account.mostly_interrupted_shots = u64::from(tracks.iter().any(|track| track.is_mostly_interrupted));
     account.longest_gap_ns = tracks.iter().flat_map(|t| t.gaps.iter().map(|(a, b)| b - a)).fold(0.0, f64::max);
 }
 
-/// Whether gaps of threads that follow chains or stream took more time than what takes cpus away explains: interruptions
-/// as a loop sees them that does nothing but read the clock, or another program on the cpu.
-fn is_stalled(tracks: &[&Track<'_>], gap_share: f64, interruptions: &Interruptions) -> bool {
+/// The share of the time of a visit in gaps that neither lost cpu time nor interruptions of an idle loop explain; 0 if
+/// they may be chance. Only of chases and streams, which alone have borders.
+fn stalled(tracks: &[&Track<'_>], gap_share: f64, interruptions: &Interruptions) -> f64 {
     let explained = |track: &&Track<'_>| {
         let guard = &track.shot.guard;
         let away = if guard.wall_ns > 0.0 { (1.0 - guard.cpu_ns / guard.wall_ns).max(0.0) } else { 0.0 };
         away + interruptions.long_share(guard.cpu)
     };
     let explained = tracks.iter().map(explained).sum::<f64>() / tracks.len() as f64;
-    let follows = |track: &&Track<'_>| matches!(track.work, Work::Accesses | Work::Bytes);
-    tracks.iter().all(follows) && gap_share > (UNEXPLAINED * explained).max(explained + UNEXPLAINED_SHARE)
+    let gaps = tracks.iter().map(|track| track.gaps.len()).sum::<usize>();
+    let is_more = gap_share > (UNEXPLAINED * explained).max(explained + UNEXPLAINED_SHARE);
+    let has_borders = tracks.iter().all(|track| track.shot.border_ns.is_some());
+    if has_borders && gaps >= FEWEST_GAPS && is_more { gap_share - explained } else { 0.0 }
 }
 
 pub(super) fn guards(shot: &Shot, account: &mut Disturbance) {
@@ -78,6 +82,7 @@ pub fn merge(total: &mut Disturbance, shot: &Disturbance) {
     total.migrations += shot.migrations;
     total.unsettled_shots += shot.unsettled_shots;
     total.mostly_interrupted_shots += shot.mostly_interrupted_shots;
+    total.stalled_share = mean(total.stalled_share, shot.stalled_share);
     total.stalled_shots += shot.stalled_shots;
     total.settle_seconds += shot.settle_seconds;
 }

@@ -20,17 +20,26 @@ const SCATTER_MOST: f64 = 0.05;
 /// Share of the blocks that may be left out: where half of them are interrupted, the median block is, too.
 const LEFT_OUT_MOST: f64 = 0.5;
 
+/// Why no block of a visit can be told to be interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unclear {
+    /// Undisturbed blocks differ too much, as where the other hardware thread works now and then, or there are none.
+    Scattered,
+    /// More than half of the blocks would be left out, so that their median says nothing.
+    MostlyInterrupted,
+}
+
 /// Marks the blocks to leave out of a visit to a core's own caches: the interrupted ones, and those in which caches are
-/// filled again. `None` if these are more than half of all blocks, so that their median says nothing.
-pub(super) fn interrupted(blocks: &[f64]) -> Option<Vec<bool>> {
+/// filled again.
+pub(super) fn interrupted(blocks: &[f64]) -> Result<Vec<bool>, Unclear> {
     let mut sorted = blocks.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     let at = |q: f64| tiermark_stats::quantile(&sorted, q);
-    let (lower, median) = (at(0.25)?, at(0.5)?);
+    let (Some(lower), Some(median)) = (at(0.25), at(0.5)) else { return Err(Unclear::Scattered) };
     // The lower quartile: interruptions only lengthen blocks.
     let deviation = (median - lower) / QUARTILE;
     if deviation > SCATTER_MOST * median {
-        return None;
+        return Err(Unclear::Scattered);
     }
     let limit = median + LONGER_NS.min(median / 2.0).max(DEVIATIONS * deviation);
     let mut left_out = vec![false; blocks.len()];
@@ -43,7 +52,10 @@ pub(super) fn interrupted(blocks: &[f64]) -> Option<Vec<bool>> {
         left_out[index] = index < until;
     }
     let gone = left_out.iter().filter(|gone| **gone).count();
-    (gone as f64 <= LEFT_OUT_MOST * blocks.len() as f64).then_some(left_out)
+    if gone as f64 > LEFT_OUT_MOST * blocks.len() as f64 {
+        return Err(Unclear::MostlyInterrupted);
+    }
+    Ok(left_out)
 }
 
 #[cfg(test)]
@@ -85,9 +97,11 @@ mod tests {
 
     #[test]
     fn an_undisturbed_visit_loses_nothing_and_one_that_is_mostly_interrupted_says_nothing() {
-        assert_eq!(interrupted(&[4_000.0; 500]), Some(vec![false; 500]));
+        assert_eq!(interrupted(&[4_000.0; 500]), Ok(vec![false; 500]));
         let half: Vec<f64> = (0..100).map(|index| if index % 2 == 0 { 4_000.0 } else { 6_000.0 }).collect();
-        assert_eq!(interrupted(&half), None);
-        assert_eq!(interrupted(&[]), None);
+        assert_eq!(interrupted(&half), Err(Unclear::Scattered));
+        let most: Vec<f64> = (0..99).map(|index| if index % 3 == 0 { 6_000.0 } else { 4_000.0 }).collect();
+        assert_eq!(interrupted(&most), Err(Unclear::MostlyInterrupted));
+        assert_eq!(interrupted(&[]), Err(Unclear::Scattered));
     }
 }

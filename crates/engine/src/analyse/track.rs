@@ -149,8 +149,9 @@ pub(super) fn choose_blocks(tracks: &mut [Option<Track<'_>>], is_of_core: bool, 
     gaps.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     for track in tracks.iter_mut().flatten() {
         let own: Vec<f64> = durations(track.shot).collect();
-        let interrupted = if is_of_core { blocks::interrupted(&own) } else { None };
-        track.is_mostly_interrupted = is_of_core && interrupted.is_none();
+        let interrupted = is_of_core.then(|| blocks::interrupted(&own));
+        track.is_mostly_interrupted = interrupted == Some(Err(blocks::Unclear::MostlyInterrupted));
+        let interrupted = interrupted.and_then(Result::ok);
         track.taken = if interrupted.is_some() { 0.0 } else { interruptions.short_share(track.shot.guard.cpu) };
         track.left_out = Some(interrupted.unwrap_or_else(|| beside_gaps(&track.shot.stamps_ns, &gaps)));
     }

@@ -8,7 +8,7 @@ use tiermark_model::{
 
 use super::{BLOCKS_BEYOND, Cell};
 use crate::accounting::StepAccounting;
-use crate::border;
+use crate::costs;
 use crate::estimate::{Estimate, Reading, between_runs};
 use crate::judge;
 use crate::probe::Lab;
@@ -22,10 +22,16 @@ impl Cell {
             labels = labels.text(Labels::KERNEL, kernel);
         }
         let stamp_ns = lab.bench.overheads.stamp_ns;
-        let border_ns = border::cost(&self.borders, stamp_ns);
+        let border_ns = costs::border_ns(&self.costs, stamp_ns, self.step.metric);
         let borders_share = |share: f64| if stamp_ns > 0.0 { share * border_ns / stamp_ns } else { share };
         let observation = Observation {
-            visits: border::without(&self.visits, &self.borders, (border_ns, stamp_ns), &self.accounting),
+            visits: costs::corrected(
+                &self.visits,
+                &self.costs,
+                (border_ns, stamp_ns),
+                &self.accounting,
+                costs::is_stalled(&self.disturbance),
+            ),
             moved: (self.step.metric == Metric::Bandwidth && self.moved > 0).then_some(self.moved),
             traffic: self
                 .traffic
@@ -33,7 +39,7 @@ impl Cell {
                 .map(|own| own.without_idle(lab.bench.idle_traffic.as_ref(), lab.bench.idle_watts)),
             allocations: self.allocations.len() as u32,
             disturbance: self.disturbance.clone(),
-            tail: self.tail(),
+            tail: self.tail(if stamp_ns > 0.0 { border_ns / stamp_ns } else { 1.0 }),
             placement: self.placement.clone(),
             core_hz: highest(&self.core_hz),
             core_hz_spread: judge::clock_spread(&self.core_hz),
@@ -69,7 +75,8 @@ impl Cell {
         visible.then_some(quantum)
     }
 
-    pub(super) fn tail(&self) -> Option<Tail> {
+    /// The tail of the times of blocks, whose border takes so many times as long as a stamp.
+    pub(super) fn tail(&self, borders: f64) -> Option<Tail> {
         if self.step.metric != Metric::Latency || self.blocks_ns.is_empty() {
             return None;
         }
@@ -77,7 +84,7 @@ impl Cell {
         sorted.sort_unstable_by(f32::total_cmp);
         let last = sorted.len() - 1;
         // An operation as short as a stamp counts as 0, not as a negative time.
-        let at = |index: usize| (f64::from(sorted[index]) - self.stamp_per_access).max(0.0);
+        let at = |index: usize| (f64::from(sorted[index]) - borders * self.stamp_per_access).max(0.0);
         let mut quantiles = BTreeMap::new();
         for (name, q) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)] {
             if sorted.len() as f64 * (1.0 - q) >= BLOCKS_BEYOND {

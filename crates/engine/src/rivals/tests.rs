@@ -203,7 +203,7 @@ fn the_kernels_that_lost_have_the_value_of_the_one_that_won_times_their_ratio() 
 }
 
 #[test]
-fn comparisons_without_a_clock_count_only_where_there_is_none() {
+fn comparisons_without_a_clock_count_only_where_few_have_one() {
     let rounds = |clocked: &[usize]| {
         let mut other = Other::of(&"b".into());
         let counts = |round| {
@@ -215,6 +215,8 @@ fn comparisons_without_a_clock_count_only_where_there_is_none() {
     };
     let late = |from: usize| (0..RIVALRY.most).map(|round| round >= from).collect::<Vec<bool>>();
     assert_eq!(rounds(&[]), late(WAITS_FOR_CLOCK));
-    let seldom = rounds(&[3, 15]);
-    assert!((0..RIVALRY.most).all(|round| seldom[round] == [3, 15].contains(&round)), "{seldom:?}");
+    let enough = rounds(&[3, 5]);
+    assert!((0..RIVALRY.most).all(|round| enough[round] == [3, 5].contains(&round)), "{enough:?}");
+    let once = rounds(&[3]);
+    assert!((0..RIVALRY.most).all(|round| once[round] == (round == 3 || round >= WAITS_FOR_CLOCK)), "{once:?}");
 }

@@ -6,8 +6,8 @@ use tiermark_model::{KernelId, Labels, Observation, Purpose, Role, Step, TimeSpe
 
 use super::Runner;
 use crate::analyse::{Deductions, analyse};
-use crate::border::Border;
 use crate::cell::{Beside, Cell, first_kernel};
+use crate::costs::Costs;
 use crate::event::Event;
 use crate::host::{Fault, Host, Rig};
 use crate::passes;
@@ -137,8 +137,9 @@ impl Runner<'_> {
         let result = analyse(&shot, accounting, deductions);
         let allocation = kept.allocation;
         cell.measured_by(kernel);
-        let border = Border::of(&shot, &cell.accounting);
-        let beside = Beside { pings: shot.pings, traffic: shot.traffic, border };
+        let throughputs = self.throughputs.lowest(&shot);
+        let costs = Costs::of(&shot, &cell.accounting, &result.disturbance);
+        let beside = Beside { pings: shot.pings, traffic: shot.traffic, costs, throughputs };
         let rate = tiermark_stats::median(&result.clean().collect::<Vec<f64>>());
         cell.add(result, now - self.began, allocation, beside);
         if self.keeps_blocks && self.block_bytes < BLOCK_BYTES_MOST {

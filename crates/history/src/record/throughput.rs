@@ -8,6 +8,9 @@ const LOOP: u32 = 1;
 /// A level replaces the known one if it is higher by more. Levels of runs differ by less, so that the highest of many
 /// runs would be too high.
 const HIGHER: f64 = 0.03;
+/// Runs in a row that stay below the known level by as much, until theirs replaces it: an update of microcode may have
+/// made the core slower. Fewer may all have been beside a busy hardware thread.
+const FORGOTTEN_AFTER: u32 = 20;
 
 /// The throughput that a run reached on cores of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -16,6 +19,9 @@ pub(super) struct Reached {
     /// Operations in a cycle.
     per_cycle: f64,
     of_loop: u32,
+    /// Runs since one reached it.
+    #[serde(default)]
+    missed: u32,
 }
 
 /// What is known of cores of a kind.
@@ -28,10 +34,18 @@ pub(super) fn known(reached: &[Reached], kind: Option<CoreKind>) -> Option<f64> 
 pub(super) fn raise(reached: &mut Vec<Reached>, run: &Run) -> bool {
     let before = reached.clone();
     for CoreThroughput { kind, per_cycle, .. } in run.experiments.iter().flat_map(|one| &one.throughputs) {
-        let is_higher = known(reached, *kind).is_none_or(|known| *per_cycle > known * (1.0 + HIGHER));
-        if is_higher && per_cycle.is_finite() {
+        let before = reached.iter().position(|one| one.kind == *kind && one.of_loop == LOOP);
+        let over = before.map_or(f64::INFINITY, |at| per_cycle / reached[at].per_cycle - 1.0);
+        if let Some(at) = before.filter(|_| over <= HIGHER) {
+            let missed = &mut reached[at].missed;
+            *missed = if over < -HIGHER { *missed + 1 } else { 0 };
+            if *missed < FORGOTTEN_AFTER {
+                continue;
+            }
+        }
+        if per_cycle.is_finite() {
             reached.retain(|one| one.kind != *kind);
-            reached.push(Reached { kind: *kind, per_cycle: *per_cycle, of_loop: LOOP });
+            reached.push(Reached { kind: *kind, per_cycle: *per_cycle, of_loop: LOOP, missed: 0 });
         }
     }
     *reached != before

@@ -167,7 +167,7 @@ fn a_change_that_only_others_show_is_named_with_theirs() {
     let lost = figure("DRAM", [100e9, 95e9], ChangeVerdict::Worse);
     let lost = ComparedFigure { is_against_family: true, interval, ..lost };
     let name = compared_name(&lost, Detail::Usual);
-    assert!(name.ends_with(", against the other rates of its tier -9.0 ±4.3 %"), "{name}");
+    assert!(name.ends_with(", relative to the other rates of its tier: -9.0 ±4.3 %"), "{name}");
     assert_eq!(change(&lost), "-5.0 %");
 }
 

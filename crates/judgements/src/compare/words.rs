@@ -21,9 +21,9 @@ pub fn name(figure: &ComparedFigure, detail: Detail) -> String {
 /// The change less what the other numbers of the family share, where only that shows one.
 fn against(figure: &ComparedFigure) -> Option<String> {
     let interval = figure.interval.filter(|_| figure.is_against_family)?;
-    let what = if figure.metric == Quantity::Bandwidth { "rates" } else { "numbers" };
+    let what = if figure.metric == Quantity::Bandwidth { "rates" } else { "latencies" };
     let change = signed_within(f64::midpoint(interval.low, interval.high), Some(interval));
-    Some(format!(", against the other {what} of its tier {change}"))
+    Some(format!(", relative to the other {what} of its tier: {change}"))
 }
 
 /// The name of a number: its quantity and its labels, without what is usual.

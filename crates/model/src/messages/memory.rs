@@ -33,7 +33,7 @@ messages! {
         };
 
     /// Clock stamps were a visible part of a block; `share` of it.
-    Note stamps_taken_out(share: Share): "corrected for clock stamps, {share:.1} of each block";
+    Note stamps_taken_out(share: Share): "corrected for the borders of blocks, {share:.1} of each block";
 
     /// The tail of a latency: its samples are means of blocks.
     Note tail_of_blocks(accesses: u64): "mean of {accesses} accesses a block, disturbed blocks included";

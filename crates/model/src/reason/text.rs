@@ -175,15 +175,19 @@ impl Reason {
             }
             Self::MinorFaults { faults, shots } => write!(f, "{faults} minor page faults inside {shots} shots"),
             Self::MostlyInterrupted { shots, of } => {
-                write!(f, "over half of the blocks were interrupted in {shots} of {of} visits")
+                write!(
+                    f,
+                    "over half of the blocks were interrupted in {shots} of {of} visits: the share of the interruptions \
+                        is subtracted instead"
+                )
             }
             Self::Stalled { shots, of } => write!(
                 f,
-                "in {shots} of {of} visits stalls over 20 µs took more time than interruptions explain: the memory or its \
-                    host; they are not in the number"
+                "stalls over 20 µs in {shots} of {of} visits, longer than interruptions explain: the memory or its host \
+                    stalls; the number includes them"
             ),
             Self::Overhead { share } => {
-                write!(f, "stamps were {} of the blocks before they were subtracted", percent(*share))
+                write!(f, "borders of blocks were {} of their time before they were subtracted", percent(*share))
             }
             Self::FewPoints { points, of } => write!(f, "{points} of {of} points have a number"),
             Self::StillRising { by } => {

@@ -115,6 +115,7 @@ impl Why {
             ReasonCode::TooFew => Self::TooFew,
             _ if matches!(reason, Reason::Scattered { .. }) => Self::Scattered,
             ReasonCode::NotSharp => Self::NotSharp,
+            _ if matches!(reason, Reason::MostlyInterrupted { .. } | Reason::Stalled { .. }) => Self::NotSharp,
             _ => Self::Otherwise,
         }
     }

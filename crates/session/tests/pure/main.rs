@@ -1,6 +1,12 @@
 //! Options that hold for the steps of every probe.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+#![allow(
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a test may fail; clippy knows only functions marked as tests"
+)]
+
+mod recorded;
 
 use tiermark_engine::{Lab, open_limited};
 use tiermark_machine::synth::Synth;

@@ -128,7 +128,7 @@ fn interruptions_are_findings() {
 #[test]
 fn stalls_that_no_interruption_explains_are_told() {
     for (touched_first, told) in [(true, false), (false, true)] {
-        let left_alone = Some(LeftAlone { touched_first, forgets_after_seconds: 0.1 });
+        let left_alone = Some(LeftAlone { touched_first, forgets_after_seconds: 0.01 });
         let interruptions = Some(Interruptions::default());
         let options = SimOptions { left_alone, interruptions, ..SimOptions::default() };
         let step = step("DRAM", 256 * MIB, 1, Metric::Bandwidth);
@@ -138,10 +138,10 @@ fn stalls_that_no_interruption_explains_are_told() {
     }
 }
 
-/// Blocks of 4 µs between interruptions every 5 µs.
+/// Blocks of 4 µs, and an interruption every 12 µs: one of three is hit, and the next one refills the caches.
 #[test]
 fn a_core_whose_blocks_are_mostly_interrupted_is_not_trusted() {
-    let interruptions = Interruptions { per_second: 200_000.0, ..Interruptions::default() };
+    let interruptions = Interruptions { per_second: 80_000.0, ..Interruptions::default() };
     let (experiment, _) = run(3, interruptions);
     let seen = &experiment.observations[0];
     let reasons = &seen.verdict.reasons;

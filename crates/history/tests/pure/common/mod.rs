@@ -285,6 +285,9 @@ fn observation(step: &Step, value: f64) -> Observation {
             cpu_share: Some(0.99),
             run_delay_ns: Some(40_000.0),
             unsettled_shots: 1,
+            mostly_interrupted_shots: 0,
+            stalled_shots: 0,
+            stalled_share: 0.0,
             settle_seconds: 0.02,
         },
         tail: Some(Tail {

@@ -268,6 +268,7 @@ impl Made {
             machine: guest(),
             bench: Bench::default(),
             experiments: vec![Experiment {
+                throughputs: Vec::new(),
                 request,
                 method: 1,
                 plan: Plan {
