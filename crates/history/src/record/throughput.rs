@@ -67,7 +67,11 @@ mod tests {
         let mut reached = Vec::new();
         assert!(raise(&mut reached, &run(5.4)) && known(&reached, None) == Some(5.4));
         // One run that reaches it begins the count anew.
-        let slower = |reached: &mut Vec<Reached>, runs: u32| (0..runs).for_each(|_| drop(raise(reached, &run(5.1))));
+        let slower = |reached: &mut Vec<Reached>, runs: u32| {
+            for _ in 0..runs {
+                raise(reached, &run(5.1));
+            }
+        };
         slower(&mut reached, FORGOTTEN_AFTER - 1);
         raise(&mut reached, &run(5.35));
         slower(&mut reached, FORGOTTEN_AFTER - 1);
