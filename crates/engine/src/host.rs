@@ -214,7 +214,7 @@ pub struct ClockLook {
     pub at_ns: f64,
     /// Cycles per second; `None` when a chain was preempted, or other work on the core slowed it down.
     pub hz: Option<f64>,
-    /// Operations in a cycle that wait for nothing but room in the core; `None` without a clock, or if they were not
+    /// Independent operations (additions and loads from L1) in a cycle; `None` without a clock, or if they were not
     /// counted.
     #[serde(default)]
     pub throughput: Option<f64>,

@@ -1,7 +1,7 @@
 //! Whether the other hardware thread of a core is busy: then the core does fewer operations in a cycle.
 //!
 //! The chains that show the clock leave most of the core unused, so that work on its other hardware thread hardly
-//! disturbs them. Operations that wait for nothing but room in the core need all of it. Zen 4 guest, 2026-11-29, 40 s
+//! disturbs them. Independent operations (additions and loads from L1) need all of it. Zen 4 guest, 2026-11-29, 40 s
 //! of looks 4 ms apart: 5.3 to 5.5 operations in a cycle, or 2.8 to 5.0, and few in between. Reads from L1 and L2
 //! moved with them (medians of 62 and 31.9 bytes a cycle, or 47 to 50 and 29 to 30). The chains agreed in 87 and 94 %
 //! of the looks on the two cpus; 44 and 60 % were those of a core alone.

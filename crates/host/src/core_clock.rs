@@ -48,7 +48,7 @@ pub(crate) struct Lookout {
 pub(crate) struct Seen {
     /// Cycles per second; `None` when the two chains do not agree on the length of a cycle.
     pub(crate) hz: Option<f64>,
-    /// Operations in a cycle that wait for nothing but room in the core; `None` without a clock.
+    /// Independent operations (additions and loads from L1) in a cycle; `None` without a clock.
     throughput: Option<f64>,
 }
 

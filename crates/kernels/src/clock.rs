@@ -36,7 +36,7 @@ pub(crate) struct Lines([u64; 64]);
 /// Operations of a round of [`throughput`].
 const ROUND: u64 = 24;
 
-/// Runs at least `n` operations that wait for nothing but room in the core, and returns how many it ran (the next
+/// Runs at least `n` independent operations (additions and loads from L1), and returns how many it ran (the next
 /// multiple of 24): eight chains of additions that do not depend on each other, and a load from the first level after
 /// every two additions. How many the core does in a cycle is a constant of it. Fewer show work on its other hardware
 /// thread that chains like [`alu_chain`] leave room for.

@@ -49,7 +49,7 @@ pub use traffic::Ceilings;
 
 /// Core clock of every simulated machine: 3 GHz makes cycles easy to check by eye.
 const CORE_HZ: f64 = 3.0e9;
-/// Operations that every simulated core does in a cycle, where they wait for nothing.
+/// Operations that every simulated core does in a cycle, where they are independent.
 const THROUGHPUT: f64 = 5.0;
 /// Stamp cost of the simulated clock, ns; it is in the stamps, and the analysis takes it out again.
 const STAMP_NS: f64 = 10.0;

@@ -76,7 +76,7 @@ impl Visitor {
 pub(super) struct Sibling {
     /// Share by which chains of operations run slower than the clock.
     pub(super) chains_slowed: f64,
-    /// How many times fewer operations that wait for nothing fit in a cycle.
+    /// Factor by which the throughput of the core falls.
     pub(super) core_slowed: f64,
 }
 

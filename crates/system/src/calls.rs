@@ -477,7 +477,7 @@ pub fn mul_chain(n: u64) -> u64 {
     tiermark_kernels::clock::mul_chain(n)
 }
 
-/// Runs at least `n` operations that wait for nothing but room in the core; returns how many.
+/// Runs at least `n` independent operations (additions and loads from L1); returns how many.
 #[inline]
 pub fn throughput(n: u64) -> u64 {
     tiermark_kernels::clock::throughput(n)

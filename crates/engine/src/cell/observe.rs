@@ -111,7 +111,8 @@ pub(crate) fn reading<'a>(
         cores: machine.one_per_core(&cpus.collect()).len(),
         unsettled: disturbance.unsettled_shots as f64 / disturbance.shots.max(1) as f64,
         has_edge: accounting.has_edge(&step.labels),
-        is_clocked: step.is_clocked_by_core(machine),
+        // What describes a load counts all visits, also those in which a busy hardware thread hid the clock.
+        is_clocked: accounting.has_edge(&step.labels) && step.is_clocked_by_core(machine),
         is_of_core: accounting.is_of_core,
         groups,
         stop: &step.stop,
