@@ -72,20 +72,8 @@ mod tests {
     }
 
     #[test]
-    fn operations_that_wait_for_nothing_are_faster_than_a_chain_of_them() {
+    fn independent_operations_run_in_whole_rounds() {
         assert_eq!((throughput(0), throughput(24), throughput(25)), (24, 24, 48));
-        let shortest = |run: &dyn Fn()| {
-            let time = || {
-                let start = stamp();
-                run();
-                stamp() - start
-            };
-            (0..200).map(|_| time()).min().unwrap()
-        };
-        let chain = shortest(&|| assert_eq!(alu_chain(1 << 14), 1 << 14));
-        let many = shortest(&|| assert!(throughput(1 << 14) >= 1 << 14));
-        // Emulators run both at one speed.
-        assert!(many as f64 <= 1.5 * chain as f64, "{many} {chain}");
     }
 
     #[test]
