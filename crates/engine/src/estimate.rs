@@ -164,7 +164,8 @@ impl Reading<'_> {
     fn of_visits(&self, visits: &Visits) -> Estimate {
         let (at_clock, basis) = self.groups.at_clock(self.is_clocked, self.metric, visits);
         // A hardware thread that is busy all the time leaves a run without a clock, and its visits alike.
-        let lacks_clock = self.is_of_core && visits.clocks > 0 && (basis == Basis::Time || !has_clock(visits));
+        let lacks_clock =
+            self.is_of_core && self.has_edge && visits.clocks > 0 && (basis == Basis::Time || !has_clock(visits));
         let (at_clock, basis) = if lacks_clock { (visits.clone(), Basis::Time) } else { (at_clock, basis) };
         let mut estimate = self.at_one_clock(&at_clock);
         if lacks_clock && estimate.value.is_some() {
