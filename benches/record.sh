@@ -4,7 +4,7 @@
 #   benches/record.sh target/release/tiermark zen4-idle
 #   stress-ng --cpu 2 --timeout 60 & benches/record.sh target/release/tiermark zen4-load
 #
-# The documents are redacted. If the machine may be public, a document can be added without --redact.
+# The documents are redacted. Needs jq.
 set -eu
 tiermark=$1 name=$2
 to=$(dirname "$0")/../crates/session/tests/recorded
@@ -16,7 +16,8 @@ record() {
     file=$to/$name-$1.json
     shift
     "$tiermark" "$@" --force --allow-partial --json=full >/dev/null
-    "$tiermark" show last --json --redact >"$file"
+    # In one line.
+    "$tiermark" show last --json --redact | jq -c . >"$file"
     wc -c "$file"
 }
 record chases latency --sizes 16K,256K,8M,256M --max-time 5

@@ -43,7 +43,7 @@ pub struct ShotResult {
     /// Work in all blocks of the threads that count, disturbed ones included.
     pub work: f64,
     /// Useful bytes of all its streams from the opening of the gate, those that serve as load too; `None` without
-    /// streams, or where what they did before their first stamps is not known.
+    /// streams, or where what they did outside their stamps is not known.
     pub streamed: Option<f64>,
     /// Whether counters of the machine saw its streams and little else.
     pub countable: bool,
@@ -78,7 +78,7 @@ pub fn analyse(shot: &Shot, accounting: &StepAccounting, deductions: Deductions<
     let done = |thread: &ThreadShot| thread.per_block * thread.stamps_ns.len().saturating_sub(1) as f64;
     let work = counted().map(done).sum();
     let streams = shot.threads.iter().zip(&accounting.threads).filter(|(_, work)| **work == Work::Bytes);
-    let streamed: Vec<Option<f64>> = streams.map(|(thread, _)| Some(done(thread) + thread.lead?)).collect();
+    let streamed: Vec<Option<f64>> = streams.map(|(thread, _)| Some(done(thread) + thread.unstamped?)).collect();
     let countable = streamed.iter().all(Option::is_some);
     let streamed = if streamed.is_empty() { None } else { streamed.into_iter().sum() };
     let mut result =

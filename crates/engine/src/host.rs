@@ -161,10 +161,11 @@ pub struct ThreadShot {
     /// How its caches and translations came to the state that they keep while it is measured.
     #[serde(default)]
     pub settling: Settling,
-    /// Work done before the first stamp, in the units of `per_block`: counters of the machine see it too. `None` if
-    /// caches were filled first, or it is not known: what counters see then is not the work between the stamps.
+    /// Work done before the first stamp and after the last, in the units of `per_block`: counters of the machine see it
+    /// too. `None` if caches were filled first, or it is not known: what counters see then is not the work between the
+    /// stamps.
     #[serde(default)]
-    pub lead: Option<f64>,
+    pub unstamped: Option<f64>,
     /// Cost of a border between two blocks, ns, by as much of the same work with and without borders; `None` where it
     /// was not measured.
     #[serde(default)]

@@ -10,6 +10,8 @@ use tiermark_model::{Layout, Pattern};
 use tiermark_primitives::OsWork;
 use tiermark_system::{ChaseCall, Clock, LineOrder, StreamCall};
 
+pub(crate) use border::Border;
+
 use crate::load::LoadWork;
 use crate::region::Region;
 use crate::revisit::RevisitWork;

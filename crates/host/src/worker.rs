@@ -23,7 +23,7 @@ use crate::revisit::{RevisitWork, Round};
 use crate::settle::{Surroundings, read_other, refresh, settle};
 use crate::share::{ShareWork, Watch};
 use crate::streams::Share;
-use crate::work::Work;
+use crate::work::{Border, Work};
 
 /// Time between two looks at the clock of a core whose thread is alone, ns: a window.
 const BETWEEN_LOOKS_NS: f64 = 250_000.0;
@@ -223,13 +223,15 @@ impl Worker {
             .map(|(at, seen)| seen.at(at.copied().unwrap_or_default()));
         let inner = timed.between.into_iter();
         let inner = inner.map(|(at, seen)| seen.at(self.clock.between(opened, at)));
+        let of_border = timed.border.map_or(0, |border| border.blocks);
+        let unstamped = |ramp: usize| (ramp + of_border) as f64 * work.per_block();
         let thread = ThreadShot {
             per_block: work.per_block(),
             looks: std::iter::once(from).chain(inner).chain([to]).collect(),
             stamps_ns,
             settling,
-            lead: work.ramp_blocks().filter(|_| !fills).map(|blocks| blocks as f64 * work.per_block()),
-            border_ns: timed.border_ns,
+            unstamped: work.ramp_blocks().filter(|_| !fills).map(unstamped),
+            border_ns: timed.border.map(|border| border.ns).filter(|ns| ns.is_finite()),
             idle: timed.idle,
             guard: timed.guard,
         };
@@ -320,7 +322,7 @@ impl Worker {
         let last = lookout.look(&clock);
         // Not of what others load until they end, nor of what is measured once after other work.
         let goes_on = self.other.is_none() && !self.is_loaded;
-        let border_ns = goes_on.then(|| work.border_ns(&clock)).flatten();
+        let border = goes_on.then(|| work.border(&clock)).flatten();
         let mut after = Moment::end(&clock);
         let idle = idle::watch(&clock, idle::OF_A_VISIT_NS);
         // Faults on purpose say nothing about the system.
@@ -329,7 +331,7 @@ impl Worker {
             blocks,
             ends: [first, last],
             between,
-            border_ns,
+            border,
             idle,
             guard: guarded(self.cpu, &before, &after, &clock),
         })
@@ -370,8 +372,8 @@ struct TimedWork {
     ends: [Seen; 2],
     /// As in [`Timed`].
     between: Vec<(u64, Seen)>,
-    /// Cost of a border between two blocks, ns.
-    border_ns: Option<f64>,
+    /// The border between two blocks.
+    border: Option<Border>,
     idle: IdleWatch,
     guard: Guard,
 }

@@ -92,7 +92,7 @@ impl Lengths {
 /// A thread that serves others: present, and nothing more.
 pub(super) fn serve(cpu: u32, budget_ns: f64) -> ThreadShot {
     let guard = Guard { cpu, seen_on: [cpu, cpu], cpu_ns: budget_ns, wall_ns: budget_ns, ..Guard::default() };
-    ThreadShot { per_block: 1.0, lead: Some(0.0), guard, ..ThreadShot::default() }
+    ThreadShot { per_block: 1.0, unstamped: Some(0.0), guard, ..ThreadShot::default() }
 }
 
 pub(super) fn simulate_thread(
@@ -158,7 +158,16 @@ pub(super) fn simulate_thread(
     let mut of_border = Rng::new(options.seed ^ at.to_bits());
     let border_ns = options.border_ns + options.border_noise_ns * of_border.normal();
     let border_ns = has_borders.then_some(border_ns);
-    ThreadShot { per_block, stamps_ns, looks, lead: Some(0.0), guard, settling: course.settling(), border_ns, idle }
+    ThreadShot {
+        per_block,
+        stamps_ns,
+        looks,
+        unstamped: Some(0.0),
+        guard,
+        settling: course.settling(),
+        border_ns,
+        idle,
+    }
 }
 
 /// The time slice that other work takes of a thread within so many ns, if it takes one.

@@ -17,7 +17,7 @@ fn thread(start: f64, per_block: f64, blocks: &[f64]) -> ThreadShot {
         stamps_ns.push(stamps_ns[stamps_ns.len() - 1] + block);
     }
     ThreadShot {
-        lead: None,
+        unstamped: None,
         per_block,
         stamps_ns,
         guard: Guard { cpu: 1, seen_on: [1, 1], cpu_ns: 90.0, wall_ns: 100.0, ..Guard::default() },

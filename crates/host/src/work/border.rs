@@ -11,23 +11,34 @@ const IN_ONE: [bool; 4] = [false, true, true, false];
 /// Borders of longer blocks are not measured, ns: the largest border seen, 300 ns, is 0.2 % of such a block.
 const LONG_BLOCK_NS: f64 = 140_000.0;
 
+/// The border between two blocks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Border {
+    /// What it costs, ns.
+    pub(crate) ns: f64,
+    /// Blocks of work that were done to measure it.
+    pub(crate) blocks: usize,
+}
+
 impl Work {
-    /// Cost of a border between two blocks, ns, by as many blocks of the same work with and without borders. `None` of
-    /// work that is neither a chase nor a stream, and of long blocks, of which a border is nothing.
-    pub(crate) fn border_ns(&mut self, clock: &Clock) -> Option<f64> {
+    /// Measures the border between two blocks, by as many blocks of the same work with and without borders. `None`, and
+    /// nothing done, of work that is neither a chase nor a stream, and of long blocks, of which a border is nothing.
+    pub(crate) fn border(&mut self, clock: &Clock) -> Option<Border> {
         let block_ns = self.block_ns();
         if !(self.can_do_in_one() && block_ns > 0.0 && block_ns < LONG_BLOCK_NS) {
             return None;
         }
         let blocks = ((PIECE_NS / block_ns).round() as usize).max(2);
         // The shorter of two: an interruption, or lines that something else evicted just before, only lengthens.
-        let (mut with_ns, mut in_one_ns, mut in_one) = (f64::INFINITY, f64::INFINITY, blocks);
+        let (mut with_ns, mut in_one_ns, mut in_one, mut done) = (f64::INFINITY, f64::INFINITY, blocks, 0);
         for is_in_one in IN_ONE {
             // The first block of a piece is its ramp: a border lies before it in both kinds.
             std::hint::black_box(self.block());
+            done += 1 + if is_in_one { 0 } else { blocks };
             let started = clock.now();
             if is_in_one {
                 in_one = self.in_one(blocks);
+                done += in_one;
                 in_one_ns = in_one_ns.min(clock.between(started, clock.now()) * blocks as f64 / in_one as f64);
             } else {
                 let mut ended = started;
@@ -40,7 +51,7 @@ impl Work {
         }
         // Both kinds end with a border: the others are what they differ by.
         let borders = blocks as f64 * (1.0 - 1.0 / in_one as f64);
-        Some((with_ns - in_one_ns) / borders).filter(|ns| ns.is_finite())
+        Some(Border { ns: (with_ns - in_one_ns) / borders, blocks: done })
     }
 
     fn can_do_in_one(&self) -> bool {

@@ -1,6 +1,6 @@
 use super::*;
 use std::collections::BTreeSet;
-use tiermark_model::{CpuModel, IdSet, Layout, Machine, PageKind, System, testing};
+use tiermark_model::{ChainLayout, CpuModel, IdSet, Layout, Machine, PageKind, System, testing};
 
 use crate::region::Order;
 
@@ -127,4 +127,26 @@ fn a_chain_is_still_one_cycle_after_it_was_followed() {
     let mut words = region.mapping.chain_words(1 << 20, <[u64]>::to_vec);
     let proof = tiermark_kernels::layout::prove(&mut words, base, chain, &|| false);
     assert_eq!(proof.unwrap().nodes, (1 << 20) / 64);
+}
+
+#[test]
+fn a_border_is_measured_of_chases_and_streams_and_its_work_is_known() {
+    let (clock, bytes) = (clock(), 256 << 10);
+    let chain = Arc::new(region(bytes, 1, Layout::Chain(ChainLayout::Random)));
+    chain.fill(0, 5, None, &|| false).unwrap();
+    let starts = chain.starts(1, &|| false).unwrap();
+    let mut chase = Work::chase(&chain, &starts, around(1 << 20), &clock).unwrap();
+    // Two pieces with borders and two in one block, each after a block of its own.
+    let border = chase.border(&clock).unwrap();
+    assert!(border.blocks >= 4 * 3 && border.blocks.is_multiple_of(4) && border.ns.is_finite(), "{border:?}");
+    let data = region(bytes, 1, Layout::Data);
+    data.fill(0, 5, None, &|| false).unwrap();
+    let spec = tiermark_kernels::stream("read/portable").unwrap();
+    let mut stream = Work::stream(&data, spec, None, 0.0, around(1 << 20), &clock).unwrap();
+    let Work::Stream(before) = &stream else { panic!("no stream") };
+    let (next, of) = (before.next, before.blocks);
+    let border = stream.border(&clock).unwrap();
+    let Work::Stream(after) = &stream else { panic!("no stream") };
+    // A piece in one block begins anew at the end of the span, and one of the whole span ends where it began.
+    assert!(border.blocks >= 4 * 3 && after.next < of && next < of, "{border:?}");
 }

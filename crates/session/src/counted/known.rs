@@ -137,7 +137,7 @@ fn stream(host: &mut dyn Host, socket: u32, nodes: IdSet, op: &str) -> Option<(K
 /// A shot with its useful bytes.
 fn shoot(rig: &mut dyn Rig) -> Option<StepTraffic> {
     let shot = rig.shot(SHOT).ok()?;
-    let done = |own: &ThreadShot| Some(own.per_block * own.stamps_ns.len().saturating_sub(1) as f64 + own.lead?);
+    let done = |own: &ThreadShot| Some(own.per_block * own.stamps_ns.len().saturating_sub(1) as f64 + own.unstamped?);
     let useful: Option<f64> = shot.threads.iter().map(done).sum();
     Some(StepTraffic { useful: Some(useful?), ..shot.traffic? })
 }

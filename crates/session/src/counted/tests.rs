@@ -133,7 +133,7 @@ impl Rig for FakeRig {
         let thread = |_: &CpuId| ThreadShot {
             per_block: STREAMED / 100.0,
             stamps_ns: stamps_ns.clone(),
-            lead: Some(LEAD),
+            unstamped: Some(LEAD),
             ..ThreadShot::default()
         };
         Ok(Shot { threads: self.0.iter().map(thread).collect(), ..Shot::default() })

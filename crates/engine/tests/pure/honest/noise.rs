@@ -63,7 +63,7 @@ fn what_a_border_of_blocks_takes_is_in_no_number() {
     for border_ns in [0.0, 40.0, 150.0] {
         let options = SimOptions { border_ns, border_noise_ns: 60.0, noise: 0.0, ..SimOptions::default() };
         for (((value, _), truth), step) in values(&steps, 6.0, options).into_iter().zip(&truth).zip(&steps) {
-            // That of a chase is known before: 150 ns are none.
+            // Borders of chases are assumed to be near a stamp (10 ns here): one of 150 ns is not believed.
             let known = step.metric == Metric::Bandwidth || border_ns < 100.0;
             let off = (value / truth - 1.0).abs();
             assert!(off < 0.003 || !known, "{border_ns} ns: {}: {value}, {truth} there", step.id);

@@ -40,7 +40,7 @@ fn ratio(work: &mut Work, q: f64, clock: &Clock, stamp_ns: f64) -> (f64, f64) {
     for round in (0..2 * ROUNDS).take_while(|round| !round.is_multiple_of(4) || clock.now() < end) {
         let is_in_one = matches!(round % 4, 1 | 2);
         times[usize::from(is_in_one)].push(visit(work, is_in_one, clock));
-        borders.extend(work.border_ns(clock));
+        borders.extend(work.border(clock).map(|border| border.ns));
     }
     borders.sort_unstable_by(f64::total_cmp);
     let border = borders.get(borders.len() / 2).copied().unwrap_or(stamp_ns);
