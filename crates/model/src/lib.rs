@@ -12,6 +12,7 @@ mod comparison;
 mod core_caches;
 mod counters;
 mod curve_profile;
+mod disturbance;
 pub mod documents;
 mod exit;
 mod expect;
@@ -81,6 +82,7 @@ pub use curve_profile::{
     CurveProfile, PLACED_SCHEMA, ProfileAt, ProfileAxis, ProfileCurve, ProfileCurves, ProfileKnee, ProfileOther,
     ProfilePart, ProfilePoint, ProfileTime,
 };
+pub use disturbance::Disturbance;
 #[cfg(feature = "schema")]
 pub use documents::schemas;
 pub use documents::{

@@ -48,10 +48,10 @@ pub struct Machine {
     pub dimms: Vec<Dimm>,
     /// Slots of these channels that `dimms` does not list: some firmware lists filled slots only, and states the number
     /// of all slots (SMBIOS type 16).
-    #[serde(default, skip_serializing_if = "crate::observation::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::disturbance::is_zero")]
     pub unlisted_slots: u64,
     /// Sockets that hold a processor by SMBIOS, those whose cpus are all offline too; 0 where it does not say.
-    #[serde(default, skip_serializing_if = "crate::observation::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::disturbance::is_zero")]
     pub filled_sockets: u64,
     /// Memory modules on CXL cards, which no channel of a processor has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -299,7 +299,7 @@ pub struct HugePool {
     pub free: u64,
     /// Free pages that programs mapped and did not touch yet: nobody else can have them. The kernel counts them for all
     /// nodes together; here they are of the nodes with most free pages.
-    #[serde(default, skip_serializing_if = "crate::observation::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::disturbance::is_zero")]
     pub promised: u64,
 }
 

@@ -160,7 +160,7 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub later: Vec<Note>,
     /// How many of the steps, the last ones, followed from results while the plan ran.
-    #[serde(default, skip_serializing_if = "crate::observation::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::disturbance::is_zero")]
     pub added: u64,
 }
 
