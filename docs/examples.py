@@ -4,7 +4,7 @@ other.
 
     docs/examples.py [--binary FILE] [--only WORD]
 
-Run it on a machine that is otherwise idle, as root (two commands need it); it takes about six minutes. --only runs the
+Run it on a machine that is otherwise idle, as root (`capacity` needs it); it takes about a minute. --only runs the
 commands that contain a word and leaves the other outputs as they are.
 """
 
@@ -21,29 +21,11 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Heading, command, what a reader should know.
 EXAMPLES = [
     ("The whole ladder", "tiermark survey", "The main job: every tier's size, latency and bandwidth."),
-    ("Why a figure is not trusted", "tiermark show last --why", "The reasons of that run."),
-    (
-        "Latency under load",
-        "tiermark loaded-latency --quick",
-        "Latency while other cpus read from the same memory at a rising rate.",
-    ),
-    ("Between cores", "tiermark c2c --quick", "The time that a cache line takes from one core to another and back."),
-    ("Translation", "tiermark tlb --quick", "Entries of the TLBs and the cost of missing them."),
-    ("Geometry", "tiermark geometry --quick", "Sizes, ways and lines of the caches, measured and declared."),
-    (
-        "The operating system",
-        "tiermark os --quick --only getppid,fork+exit",
-        "What a system call and a fork cost. A fork copies the page tables of its parent's memory.",
-    ),
-    (
-        "Tenants",
-        "tiermark capacity --scenario mini",
-        "How many Redis servers 512 MiB of DRAM hold, and how many with compressed memory behind it. Needs root.",
-    ),
     (
         "Tenants, before a run",
         "tiermark capacity --scenario mini --tiers dram,zram:lz5,node:1 --dry-run",
-        "All that is missing is reported before the first probe. Exit code 4 here.",
+        "How many Redis servers fit on 512 MiB of DRAM, and on other tiers: the scenario, what the run will do, and what\n"
+        "is missing for it. All that is missing is reported before the first probe. Exit code 4 here.",
     ),
     (
         "Many servers",
@@ -51,26 +33,13 @@ EXAMPLES = [
         "40 servers: five have a fault, and one has a setting that costs nothing. `tests/fleet/make_fleet.py` generated\n"
         "their documents: copies of one survey of a simulated machine, with random changes to the numbers.",
     ),
-    ("Before measuring", "tiermark doctor", "What keeps numbers on this machine from being trusted."),
-    (
-        "Settings",
-        "tiermark tune --only vm.page-cluster,transparent_hugepage/enabled,ksm/run,rcu_nocbs=,nohz=",
-        "Settings beside the advice of a profile. Nothing is changed without --apply.",
-    ),
-    (
-        "One setting, changed and restored",
-        "tiermark tune --profile latency --only vm.stat_interval --apply",
-        "Needs root.",
-    ),
-    ("", "tiermark tune --restore", ""),
-    ("This machine", "tiermark machine", "Sockets, nodes, caches and memory, as the system declares them."),
 ]
 # Servers and faults of rack7.
 RACK = ["--hosts", "40", "--like", "node01", "--faults", "modules,slow,speed,latency,governor,errors"]
 HEAD = """# Examples
 
-Real output, made by `docs/examples.py`; commands that measure ran with `--force --quiet`. Do not edit this page: run
-the script again.
+Real output, made by `docs/examples.py`; `survey` ran with `--force --quiet`. Do not edit this page: run the script
+again.
 """
 
 
@@ -81,12 +50,12 @@ def output(binary, command, home):
         made = [sys.executable, ROOT / "tests/fleet/make_fleet.py", f"{home}/rack7", *RACK]
         subprocess.run(made, check=True, stdout=sys.stderr, env={**os.environ, "TIERMARK": str(binary)})
     # The examples show what a user sees in a pipe of 80 columns; work beside them is reported, not refused.
-    if words[1] in ("survey", "loaded-latency", "c2c", "tlb", "geometry", "os"):
+    if words[1] == "survey":
         words += ["--force", "--quiet"]
     environment = {**os.environ, "TIERMARK_HOME": str(home), "COLUMNS": "80"}
     done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=900, check=False,
                           cwd=home if "rack7" in words else None)
-    # 3: a problem or an odd host was found; 4: nothing can be measured; 5: a number is missing, which the output says.
+    # 3: an odd host was found; 4: a tier is missing; 5: a number is missing, which the output says.
     if done.returncode not in (0, 3, 4, 5):
         sys.exit(f"{command}: exit code {done.returncode}\n{done.stderr}")
     text = (done.stdout if done.stdout.strip() else done.stderr).rstrip()
@@ -118,13 +87,10 @@ def main():
         subprocess.run([args.binary, "--version"], capture_output=True, text=True, check=True).stdout.split(",")[0]
         + ")"
     )
-    parts, ran = [HEAD], set()
+    parts = [HEAD]
     with tempfile.TemporaryDirectory() as home:
         for heading, command, about in EXAMPLES:
-            # The last run is the one of the example before.
-            wanted = args.only in command if "show last" not in command else "tiermark survey" in ran
-            if wanted or command not in known:
-                ran.add(command)
+            if args.only in command or command not in known:
                 print(command, file=sys.stderr)
                 text = output(args.binary, command, home)
                 known[command] = f"```text\n{text}\n```\n\nMade on {time.strftime('%Y-%m-%d')} by {version}."
@@ -133,7 +99,7 @@ def main():
                     block = f"<!-- docs/examples.py writes this -->\n```text\n{sample(text)}\n```\n<!-- until here -->"
                     marked = r"<!-- docs/examples.py writes this -->.*?<!-- until here -->"
                     readme.write_text(re.sub(marked, lambda _: block, readme.read_text(), count=1, flags=re.S))
-            parts.append((f"## {heading}\n\n{about}\n\n" if heading else "") + f"    $ {command}\n\n{known[command]}\n")
+            parts.append(f"## {heading}\n\n{about}\n\n    $ {command}\n\n{known[command]}\n")
     page.write_text("\n".join(parts))
 
 

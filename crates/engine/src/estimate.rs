@@ -2,14 +2,15 @@
 //! and how far it can be trusted. Pure.
 
 mod between_runs;
+mod places;
 mod steady;
 mod typical;
 
 use std::collections::BTreeMap;
 
 use tiermark_model::{
-    EdgeSeen, Grade, InState, Interval, Metric, Mode, Passes, PerCycle, Reason, StateKind, StopRule, Typical, Unit,
-    ValueKind, Visit, Visits, Window,
+    EdgeSeen, Grade, InState, Interval, Metric, Mode, Passes, PerCycle, Reason, SlowPlaces, StateKind, StopRule,
+    Typical, Unit, ValueKind, Visit, Visits, Window,
 };
 use tiermark_stats::{
     APART_SECONDS, FEWEST_VISITS, PILE_NEAR, PILE_NEAR_OF_CORE, Pile, Side, VISITS, VisitValue, median, moments, pile,
@@ -54,6 +55,8 @@ pub(crate) struct Estimate {
     pub(crate) state: Option<StateKind>,
     pub(crate) in_states: Vec<InState>,
     pub(crate) modes: Vec<Mode>,
+    /// Places at which a core's own caches are slower for good.
+    pub(crate) slow_places: Option<SlowPlaces>,
     /// The named parts, over the visits that the value is of.
     pub(crate) parts: Vec<Option<f64>>,
     /// Why it is not trusted, and the grade that it has instead; empty where nothing speaks against it.
@@ -243,8 +246,20 @@ impl Reading<'_> {
         };
         let best = Some(found.sustained).filter(|best| !found.piled && self.better(*best, value));
         let edge = Some(EdgeSeen { within: Some(within), ..seen });
+        let is_time = self.metric == Metric::Latency;
+        let slow = places::slow(chosen, value, |value| if is_time { 1.0 / value } else { value });
+        let slow_places = slow.filter(|_| doubts.is_empty());
         let (value, interval) = (Some(value), Some(interval));
-        Estimate { value, kind: ValueKind::Capability, interval, best, edge, doubts, ..Estimate::default() }
+        Estimate {
+            value,
+            kind: ValueKind::Capability,
+            interval,
+            best,
+            edge,
+            slow_places,
+            doubts,
+            ..Estimate::default()
+        }
     }
 
     /// What a program typically got, where others use the same cache or memory, or of what describes a load.

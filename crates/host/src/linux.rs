@@ -50,11 +50,11 @@ pub struct LinuxHost {
 }
 
 impl LinuxHost {
-    /// Calibrates the clock and measures what measuring costs: some 50 ms.
+    /// Calibrates the clock and measures what measuring costs: some 100 ms.
     ///
     /// # Errors
     /// A [`Refusal`] when this process may not run on any cpu of the machine described, so that it is not this one.
-    pub fn new(machine: Machine, options: Options) -> Result<Self, Refusal> {
+    pub fn new(mut machine: Machine, options: Options) -> Result<Self, Refusal> {
         let born = Instant::now();
         if machine.allowed_cpus.is_empty() {
             return Err(says::no_cpu_online());
@@ -71,6 +71,7 @@ impl LinuxHost {
         };
         // The rest is for other programs.
         let spare = free_memory::spare(&options.root).unwrap_or_default();
+        machine.system.first_touch = overheads::first_touch(spare);
         let [most_bytes, keep_bytes] = [spare / 4 * 3, spare / 2].map(|bytes| bytes.min(options.keep_bytes));
         let resources = Resources {
             lab: Lab::new(machine, bench),

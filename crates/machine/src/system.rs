@@ -49,6 +49,7 @@ pub(crate) fn read(reader: &Reader<'_>, live: &LiveFacts, cpu: &CpuModel, board:
         dispute_swap(reader, &swaps, total);
     }
     System {
+        first_touch: None,
         hostname: uname.map(|u| u.nodename.clone()).or_else(|| reader.word(HOSTNAME)),
         distribution: distribution(reader),
         kernel: uname.map(|u| u.release.clone()).or_else(|| reader.word("proc/sys/kernel/osrelease")),

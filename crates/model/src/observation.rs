@@ -96,6 +96,9 @@ pub struct Observation {
     pub spread_within: Option<f64>,
     /// Relative spread between the medians of allocations (scaled MAD over median): places that differ.
     pub spread_between: Option<f64>,
+    /// Places in memory that are slower than the others for good; `None` where all are alike, or too few visits say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slow_places: Option<SlowPlaces>,
     /// All visits with their windows, and what the blocks of each came to.
     #[serde(default, skip_serializing_if = "Visits::is_empty")]
     pub visits: Visits,
@@ -171,6 +174,7 @@ impl Observation {
             max: None,
             spread_within: None,
             spread_between: None,
+            slow_places: None,
             visits: Visits::default(),
             block_times: BlockTimes::default(),
             moved: None,
@@ -191,6 +195,18 @@ impl Observation {
             refusal: None,
         }
     }
+}
+
+/// Places in memory at which a core's own caches are slower than at the best ones: small pages that crowd a few sets.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SlowPlaces {
+    /// How many.
+    pub slow: u32,
+    /// Places with enough visits to judge them.
+    pub of: u32,
+    /// The speed at the slowest as a share of that at the best.
+    pub share: f64,
 }
 
 /// Which statistic of the visits a number is.
@@ -243,7 +259,7 @@ pub struct Passes {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EdgeSeen {
-    /// Share of the clean windows within 1 % of it (of a hump: 3 %), where each visit of the state weighs the same.
+    /// Share of the clean windows within 1 % of it (or 0.3 %), where each visit of the state weighs the same.
     pub share: f64,
     /// Clean windows of the state.
     pub windows: u64,

@@ -74,7 +74,7 @@ impl Finder {
 
     /// The ladder of the tiers that were found, and of those that the system declares.
     pub(crate) fn ladder(&self, found: &Found) -> Ladder {
-        ladder_of(self.task.machine(), &[self.cpu].into_iter().collect(), &self.task.request.scope, found)
+        ladder_of(self.task.machine(), &[self.cpu].into_iter().collect(), &self.task.request, found)
     }
 
     /// Makes the curve the first steps of a plan. The time of the steps that follow from the curve is estimated from

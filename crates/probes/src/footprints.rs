@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tiermark_engine::admit::room_in;
 use tiermark_engine::nearest_memory_node;
 use tiermark_model::messages::plan as says;
-use tiermark_model::{Bytes, IdSet, KIB, MIB, Machine, NodeId, Note, Refusal, Scope, count_of, total};
+use tiermark_model::{Bytes, IdSet, KIB, MIB, Machine, NodeId, Note, Refusal, Request, Scope, count_of, total};
 
 /// A DRAM buffer is this many times all caches in reach: the caches then serve under a quarter of the accesses of a
 /// random walk, and in steady state far less of a longer stream.
@@ -20,6 +20,11 @@ const FILLED_IN_A_SECOND: f64 = 1.5e9;
 /// Seconds that filling the memory behind a memory-side cache may take where no time is named: a survey takes about a
 /// minute.
 const MOST_FILLING: f64 = 30.0;
+
+/// Share of a run's time that the first touch of its memory may take before less memory is taken.
+const FILLING_SHARE: f64 = 0.25;
+/// Seconds of a survey by effort, where no time is named.
+const RUN_SECONDS: [f64; 3] = [10.0, 40.0, 120.0];
 
 /// Bytes of a huge page of x86-64, and of aarch64 with base pages of 4 KiB.
 const HUGE: u64 = 2 * MIB;
@@ -52,9 +57,9 @@ pub(crate) fn dram_bytes(
     machine: &Machine,
     cpus: &IdSet,
     node: Option<NodeId>,
-    scope: &Scope,
+    request: &Request,
 ) -> Result<(u64, String), Refusal> {
-    dram_bytes_over("DRAM", machine, cpus, &shares(machine, cpus, node), scope)
+    dram_bytes_over("DRAM", machine, cpus, &shares(machine, cpus, node), request)
 }
 
 /// As [`dram_bytes`], for the tier of this name, with pages on these nodes.
@@ -63,7 +68,7 @@ pub(crate) fn dram_bytes_over(
     machine: &Machine,
     cpus: &IdSet,
     on: &Shares,
-    scope: &Scope,
+    request: &Request,
 ) -> Result<(u64, String), Refusal> {
     let caches = machine.reachable_cache_bytes(cpus);
     let (floor, why) = match machine.all_cache_bytes(cpus) {
@@ -71,14 +76,33 @@ pub(crate) fn dram_bytes_over(
         None => (DRAM_BLIND, " (the size of the last-level cache is not known)"),
     };
     let wanted = DRAM_FACTOR.saturating_mul(caches).max(floor);
-    let rule = format!("{DRAM_FACTOR} x {} of caches in reach, at least {}{why}", Bytes(caches), Bytes(floor));
-    let cap = memory_cap_over(machine, on, scope);
-    let (bytes, rule) = footprint(name, cpus, (wanted, &rule), &cap, machine.least_dram_bytes(cpus))?;
+    let least = machine.least_dram_bytes(cpus);
+    let (wanted, halved) = halved(wanted, least, machine, request);
+    let rule = format!("{DRAM_FACTOR} x {} of caches in reach, at least {}{why}{halved}", Bytes(caches), Bytes(floor));
+    let cap = memory_cap_over(machine, on, &request.scope);
+    let (bytes, rule) = footprint(name, cpus, (wanted, &rule), &cap, least)?;
     let side = side_cache_bytes(machine, on);
     if bytes.saturating_mul(cpus.len() as u64) >= side.saturating_mul(2) {
         return Ok((bytes, rule));
     }
     Ok((bytes, format!("{rule}; the {} of memory-side cache answer for half of it or more", Bytes(side))))
+}
+
+/// Half of the bytes wanted, or a quarter and so on, where the first touch of all would take too much of the run: not
+/// less than what caches do not answer for. And what was done, in words.
+fn halved(wanted: u64, least: u64, machine: &Machine, request: &Request) -> (u64, String) {
+    /// Chains and streams have parts of their own.
+    const PARTS: f64 = 2.0;
+    let Some(rate) = machine.system.first_touch else { return (wanted, String::new()) };
+    let run = request.scope.max_seconds.unwrap_or_else(|| request.effort.choose(RUN_SECONDS));
+    let cpus = request.scope.cpus.as_ref().unwrap_or(&machine.allowed_cpus).len().max(1) as f64;
+    let takes_long = |bytes: u64| PARTS * bytes as f64 / (rate * cpus) > FILLING_SHARE * run;
+    let mut bytes = wanted;
+    while takes_long(bytes) && bytes / 2 >= least {
+        bytes /= 2;
+    }
+    let words = format!(", less because first touch of {} takes over a quarter of {run:.0} s", Bytes(wanted));
+    (bytes, if bytes < wanted { words } else { String::new() })
 }
 
 /// As [`dram_bytes_over`], beyond the memory-side caches of the nodes.
@@ -87,17 +111,17 @@ pub(crate) fn behind_cache_bytes(
     machine: &Machine,
     cpus: &IdSet,
     on: &Shares,
-    scope: &Scope,
+    request: &Request,
 ) -> Result<(u64, String), Refusal> {
     let (caches, side) = (machine.reachable_cache_bytes(cpus), side_cache_bytes(machine, on));
     let all = caches.saturating_add(side);
     let rule = format!("{DRAM_FACTOR} x {} of caches, {} of them memory-side", Bytes(all), Bytes(side));
     // Several allocations are made, and each thread fills its own.
-    let seconds = scope.max_seconds.map_or(MOST_FILLING, |most| most / 4.0);
+    let seconds = request.scope.max_seconds.map_or(MOST_FILLING, |most| FILLING_SHARE * most);
     let filled = (seconds * FILLED_IN_A_SECOND) as u64;
     let time = format!("what is filled in {seconds:.0} s, --max-time");
     let filled = filled.saturating_mul(cpus.len() as u64);
-    let cap = memory_cap_over(machine, on, scope).or_less(filled, time, says::allow_more_time());
+    let cap = memory_cap_over(machine, on, &request.scope).or_less(filled, time, says::allow_more_time());
     footprint(name, cpus, (DRAM_FACTOR.saturating_mul(all), &rule), &cap, all.saturating_mul(2))
 }
 
@@ -211,22 +235,48 @@ fn free_memory(machine: &Machine, on: &Shares) -> Vec<(u64, String, Note)> {
 mod tests {
     use super::*;
     use crate::tiers::tests::machine;
+    use tiermark_model::{Effort, testing};
+
+    fn asked(scope: &Scope) -> Request {
+        Request { scope: scope.clone(), ..testing::request("survey") }
+    }
+
+    #[test]
+    fn where_the_host_gives_memory_slowly_less_of_it_is_taken() {
+        let mut slow = machine(2, MIB, 480 * MIB);
+        let bytes = |machine: &Machine, effort: Effort| {
+            let request = Request { effort, ..testing::request("survey") };
+            dram_bytes(machine, &"0-1".parse().unwrap(), None, &request).unwrap()
+        };
+        let (usual, rule) = bytes(&slow, Effort::Quick);
+        assert!(!rule.contains("first touch"), "{rule}");
+        // Both parts of 1.9 GiB take 5 s.
+        slow.system.first_touch = Some(0.4e9);
+        assert_eq!(bytes(&slow, Effort::Standard).0, usual);
+        let (halved, rule) = bytes(&slow, Effort::Quick);
+        assert!(rule.contains("less because first touch of"), "{rule}");
+        assert!((halved * 2).abs_diff(usual) <= 2 * HUGE, "{halved} of {usual}");
+        // Never less than what caches do not answer for.
+        slow.system.first_touch = Some(0.01e9);
+        assert_eq!(bytes(&slow, Effort::Quick).0, halved);
+    }
 
     #[test]
     fn memory_is_capped_and_refused_when_too_little() {
         let scope = Scope { max_mem: Some(Bytes(100 * MIB)), ..Scope::default() };
-        let (bytes, rule) = dram_bytes(&machine(2, MIB, 32 * MIB), &"0".parse().unwrap(), None, &scope).unwrap();
+        let (bytes, rule) =
+            dram_bytes(&machine(2, MIB, 32 * MIB), &"0".parse().unwrap(), None, &asked(&scope)).unwrap();
         assert_eq!(bytes, 100 * MIB);
         assert!(rule.contains("--max-mem"), "{rule}");
         // It is one more limit, not a way around the others.
         let mut small = machine(2, MIB, 32 * MIB);
         small.system.cgroup = Some(tiermark_model::Cgroup { memory_limit: Some(100 * MIB), ..Default::default() });
         let plenty = Scope { max_mem: Some(Bytes(1 << 40)), ..Scope::default() };
-        let (bytes, rule) = dram_bytes(&small, &"0".parse().unwrap(), None, &plenty).unwrap();
+        let (bytes, rule) = dram_bytes(&small, &"0".parse().unwrap(), None, &asked(&plenty)).unwrap();
         assert_eq!(bytes, 90 * MIB);
         assert!(rule.contains("cgroup"), "{rule}");
         let scope = Scope { max_mem: Some(Bytes(40 * MIB)), ..Scope::default() };
-        let refusal = dram_bytes(&machine(2, MIB, 32 * MIB), &"0".parse().unwrap(), None, &scope).unwrap_err();
+        let refusal = dram_bytes(&machine(2, MIB, 32 * MIB), &"0".parse().unwrap(), None, &asked(&scope)).unwrap_err();
         assert!(refusal.why.contains("40 MiB"), "{refusal}");
     }
 
@@ -238,7 +288,7 @@ mod tests {
             machine.system.cgroup =
                 Some(tiermark_model::Cgroup { memory_limit: Some(left), files, ..Default::default() });
             let scope = Scope { max_mem: max_mem.map(Bytes), ..Scope::default() };
-            dram_bytes(&machine, &"0".parse().unwrap(), None, &scope).unwrap_err().cure
+            dram_bytes(&machine, &"0".parse().unwrap(), None, &asked(&scope)).unwrap_err().cure
         };
         // Twice the caches are 66 MiB, and 64 MiB stay free.
         assert!(cure(60 * MIB, None).starts_with("raise /cg/memory.high"), "{}", cure(60 * MIB, None));
@@ -255,7 +305,7 @@ mod tests {
             let scope = Scope { max_mem: Some(Bytes(mib * MIB)), ..Scope::default() };
             let mut machine = machine(400, MIB, 32 * MIB);
             machine.caches.clear();
-            let (bytes, _) = dram_bytes(&machine, &cpus, None, &scope).unwrap();
+            let (bytes, _) = dram_bytes(&machine, &cpus, None, &asked(&scope)).unwrap();
             assert!(bytes > 0 && bytes * 400 <= mib * MIB, "{bytes} for each of 400 threads, of {mib} MiB");
         }
     }

@@ -151,10 +151,10 @@ mod tests {
         assert_eq!(far_nodes(&machine, 4), [0; 0]);
         let unmeasured = far_unmeasured(&machine, 4);
         assert_eq!(unmeasured.iter().map(|note| &note.code).collect::<Vec<_>>(), [&codes::far_too_small]);
-        let scope = tiermark_model::Scope::default();
-        let ladder = crate::tiers::ladder(&machine, &all, &scope);
+        let request = tiermark_model::testing::request("survey");
+        let ladder = crate::tiers::ladder(&machine, &all, &request);
         let memory = ladder.tiers.iter().find(|tier| tier.is_memory()).unwrap();
-        let alone = crate::footprints::dram_bytes(&machine, &"4-7".parse().unwrap(), Some(1), &scope).unwrap().0;
+        let alone = crate::footprints::dram_bytes(&machine, &"4-7".parse().unwrap(), Some(1), &request).unwrap().0;
         assert_eq!((memory.cpus.to_string(), memory.bytes), ("4-7".to_owned(), alone));
         assert!(ladder.rules.iter().any(|rule| rule.code == codes::without_own_memory), "{:?}", ladder.rules);
         // Where all are so small, they are what there is.

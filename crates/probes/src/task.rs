@@ -84,7 +84,7 @@ impl Task {
     /// # Errors
     /// As [`dram_bytes`].
     pub(crate) fn dram_bytes(&self, cpus: &[CpuId], node: Option<NodeId>) -> Result<(u64, String), Refusal> {
-        dram_bytes(self.machine(), &cpus.iter().copied().collect(), node, &self.request.scope)
+        dram_bytes(self.machine(), &cpus.iter().copied().collect(), node, &self.request)
     }
 
     /// As [`memory_cap`], in the scope of the request.

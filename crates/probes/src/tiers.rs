@@ -2,7 +2,7 @@
 
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
-use tiermark_model::{Bytes, CpuId, IdSet, KIB, Machine, NodeId, Note, Refusal, Scope};
+use tiermark_model::{Bytes, CpuId, IdSet, KIB, Machine, NodeId, Note, Refusal, Request};
 
 use crate::footprints::{behind_cache_bytes, dram_bytes_over, shares, side_cache_bytes};
 use crate::found::{Found, FoundTier, half_of, is_declared};
@@ -62,17 +62,17 @@ pub(crate) struct Ladder {
 
 /// Builds the ladder for these cpus from the declared caches.
 #[cfg(test)]
-pub(crate) fn ladder(machine: &Machine, cpus: &IdSet, scope: &Scope) -> Ladder {
-    ladder_of(machine, cpus, scope, &Found::default())
+pub(crate) fn ladder(machine: &Machine, cpus: &IdSet, request: &Request) -> Ladder {
+    ladder_of(machine, cpus, request, &Found::default())
 }
 
 /// Builds the ladder for these cpus: rungs lie where a curve has found the tiers, and where nothing was found in a part
 /// of what is declared.
-pub(crate) fn ladder_of(machine: &Machine, cpus: &IdSet, scope: &Scope, found: &Found) -> Ladder {
+pub(crate) fn ladder_of(machine: &Machine, cpus: &IdSet, request: &Request, found: &Found) -> Ladder {
     let mut ladder = Ladder::default();
     let Some(first) = cpus.first() else { return ladder };
     cache_rungs(machine, cpus, first, found, &mut ladder);
-    memory_rungs(machine, cpus, scope, &mut ladder);
+    memory_rungs(machine, cpus, request, &mut ladder);
     ladder
 }
 
@@ -148,10 +148,10 @@ fn streamed(tier: &FoundTier, cache_bytes: u64, rung: u64) -> u64 {
 }
 
 /// Memory: that of the cpus' own nodes, behind its cache where it has one, and one node of each kind of the others.
-fn memory_rungs(machine: &Machine, cpus: &IdSet, scope: &Scope, ladder: &mut Ladder) {
-    if let Some(node) = scope.mem_node {
+fn memory_rungs(machine: &Machine, cpus: &IdSet, request: &Request, ladder: &mut Ladder) {
+    if let Some(node) = request.scope.mem_node {
         let name = cpus.first().map_or_else(String::new, |first| memory_name(machine, first, node));
-        return memory_rung(&name, machine, cpus, Some(node), scope, ladder);
+        return memory_rung(&name, machine, cpus, Some(node), request, ladder);
     }
     let near = local_cpus(machine, cpus);
     let Some(first) = near.first() else { return };
@@ -160,20 +160,27 @@ fn memory_rungs(machine: &Machine, cpus: &IdSet, scope: &Scope, ladder: &mut Lad
     }
     let (name, node) = own_memory(machine, first);
     ladder.rules.extend(node.map(|node| rules::memory_is_remote(first, node)));
-    memory_rung(&name, machine, &near, node, scope, ladder);
+    memory_rung(&name, machine, &near, node, request, ladder);
     let own = machine.node_of(first).and_then(|id| machine.node(id));
     let home = own.map(|own| near.intersection(&own.cpus)).filter(|home| !home.is_empty()).unwrap_or(near);
     for node in far_nodes(machine, first) {
-        memory_rung(&memory_name(machine, first, node), machine, &home, Some(node), scope, ladder);
+        memory_rung(&memory_name(machine, first, node), machine, &home, Some(node), request, ladder);
     }
     ladder.rules.extend(far_unmeasured(machine, first));
 }
 
 /// One kind of memory: two rungs where a cache is in front of it.
-fn memory_rung(name: &str, machine: &Machine, cpus: &IdSet, node: Option<NodeId>, scope: &Scope, ladder: &mut Ladder) {
+fn memory_rung(
+    name: &str,
+    machine: &Machine,
+    cpus: &IdSet,
+    node: Option<NodeId>,
+    request: &Request,
+    ladder: &mut Ladder,
+) {
     let on = shares(machine, cpus, node);
     let side = side_cache_bytes(machine, &on);
-    let usual = dram_bytes_over(name, machine, cpus, &on, scope);
+    let usual = dram_bytes_over(name, machine, cpus, &on, request);
     let mut rungs = Vec::new();
     if side == 0 {
         rungs.push((name.to_owned(), usual));
@@ -182,7 +189,7 @@ fn memory_rung(name: &str, machine: &Machine, cpus: &IdSet, node: Option<NodeId>
             let cached = node.map_or_else(|| SIDE_CACHE.to_owned(), |node| format!("{SIDE_CACHE} node {node}"));
             rungs.push((cached, usual));
         }
-        rungs.push((name.to_owned(), behind_cache_bytes(name, machine, cpus, &on, scope)));
+        rungs.push((name.to_owned(), behind_cache_bytes(name, machine, cpus, &on, request)));
     }
     for (name, footprint) in rungs {
         match footprint {
@@ -254,7 +261,7 @@ pub(crate) mod tests {
 
     #[test]
     fn one_thread_gets_every_rung() {
-        let ladder = ladder(&machine(2, MIB, 32 * MIB), &"1".parse().unwrap(), &Scope::default());
+        let ladder = ladder(&machine(2, MIB, 32 * MIB), &"1".parse().unwrap(), &testing::request("survey"));
         let expected = [("L1", 24 * KIB), ("L2", 512 * KIB), ("L3", 8 * MIB), ("DRAM", 132 * MIB)];
         assert_eq!(names(&ladder), expected.map(|(n, b)| (n.to_owned(), b)).to_vec());
         assert_eq!(ladder.rules[0].code, rules::codes::memory_size, "{:?}", ladder.rules);
@@ -262,7 +269,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_shared_cache_smaller_than_the_private_ones_is_refused_for_all_threads() {
-        let ladder = ladder(&machine(16, 2 * MIB, 30 * MIB), &"0-15".parse().unwrap(), &Scope::default());
+        let ladder = ladder(&machine(16, 2 * MIB, 30 * MIB), &"0-15".parse().unwrap(), &testing::request("survey"));
         assert_eq!(ladder.tiers.iter().map(|t| t.name.as_str()).collect::<Vec<_>>(), ["L1", "L2", "DRAM"]);
         let refusal = &ladder.refused[0];
         assert_eq!((&refusal.data["threads"], &refusal.data["cache"]), (&16.into(), &(30 * MIB).into()), "{refusal}");
@@ -282,12 +289,12 @@ pub(crate) mod tests {
                 ..Node::default()
             });
         }
-        let rungs = ladder(&machine, &"1".parse().unwrap(), &Scope::default());
+        let rungs = ladder(&machine, &"1".parse().unwrap(), &testing::request("survey"));
         let far: Vec<_> = rungs.tiers.iter().filter(|t| t.node.is_some()).map(|t| t.name.as_str()).collect();
         assert_eq!(far, ["DRAM node 1", "far node 3"]);
         // With cpus of several nodes, only those of the home node measure far memory.
         machine.cpus.push(Cpu { id: 100, core: 9, node: Some(1), ..Cpu::default() });
-        let both = ladder(&machine, &"0-1,100".parse().unwrap(), &Scope::default());
+        let both = ladder(&machine, &"0-1,100".parse().unwrap(), &testing::request("survey"));
         assert!(both.tiers.iter().filter(|t| t.node.is_some()).all(|t| t.cpus == "0-1".parse().unwrap()));
         assert_eq!(both.tiers.iter().find(|t| t.name == "DRAM").unwrap().cpus, "0-1,100".parse().unwrap());
     }
@@ -298,7 +305,7 @@ pub(crate) mod tests {
         let dram = |change: fn(&mut Vec<Cache>)| {
             let mut machine = machine(1, MIB, 8 * MIB);
             change(&mut machine.caches);
-            let ladder = ladder(&machine, &"0".parse().unwrap(), &Scope::default());
+            let ladder = ladder(&machine, &"0".parse().unwrap(), &testing::request("survey"));
             names(&ladder).into_iter().find(|(name, _)| name == "DRAM").unwrap().1
         };
         assert_eq!(dram(|_| {}), 64 * MIB);
@@ -310,7 +317,7 @@ pub(crate) mod tests {
     fn undeclared_caches_leave_l1_and_dram() {
         let mut machine = machine(1, MIB, 8 * MIB);
         machine.caches.clear();
-        let ladder = ladder(&machine, &"0".parse().unwrap(), &Scope::default());
+        let ladder = ladder(&machine, &"0".parse().unwrap(), &testing::request("survey"));
         assert_eq!(names(&ladder), [("L1".to_owned(), 16 * KIB), ("DRAM".to_owned(), 512 * MIB)]);
     }
 }

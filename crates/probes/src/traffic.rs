@@ -156,8 +156,7 @@ pub(crate) fn load(
     for group in groups {
         let kernels = group.check(&task.lab)?;
         let (node, page) = (group.node.or(task.node()), task.page());
-        let usual =
-            || dram_bytes(task.machine(), &group.cpus, node, &task.request.scope).map(|(bytes, _)| Bytes(bytes));
+        let usual = || dram_bytes(task.machine(), &group.cpus, node, &task.request).map(|(bytes, _)| Bytes(bytes));
         let bytes = group.size.map_or_else(usual, Ok)?;
         let role = Role::Load { kernels, pause_ns: group.delay.unwrap_or(pause_ns) };
         for cpu in group.cpus.iter() {

@@ -174,7 +174,8 @@ impl World {
 
 impl SimHost {
     /// Makes a host of a discovered machine and the kernels it is to have.
-    pub fn new(machine: Machine, kernels: Vec<KernelInfo>, options: SimOptions) -> Self {
+    pub fn new(mut machine: Machine, kernels: Vec<KernelInfo>, options: SimOptions) -> Self {
+        machine.system.first_touch = options.first_touch;
         assert!(options.interruptions.is_none_or(|plan| plan.load() < 0.9), "interruptions leave no time for work");
         let clock = ClockInfo {
             source: "simulated".into(),

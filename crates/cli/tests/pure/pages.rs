@@ -44,52 +44,6 @@ fn the_schemas_printed_and_committed_are_those_of_the_types() {
     }
 }
 
-/// What stands above the plans.
-const PLANS: &str = "# Plans
-
-The built-in plans, as `tiermark plan show NAME` prints them; `--toml` prints the file, to copy and change.
-`tiermark run FILE` runs a plan of your own.
-
-## Writing a plan
-
-`tiermark plan check FILE` lists every mistake, with its line, its key and what to write instead. It warns of what this
-machine lacks (cpus, nodes, page sizes); that is no mistake, since a plan may be for another machine. `tiermark run`
-refuses such experiments, runs the others, and exits with 5 (partial), or with 0 if `--allow-partial` is given. Points
-of curves for which time was short do not count as missing, nor do primitives of the operating system that the machine
-lacks (swap, huge pages), unless `only` names them.
-
-`tiermark plan keys`:
-
-";
-
-#[test]
-fn the_page_of_plans_is_what_the_plans_say() {
-    let user = User::new();
-    let list = user.run(&["plan", "list"]).expect(0).out;
-    let keys = user.run(&["plan", "keys"]).expect(0).out;
-    let keys: Vec<String> = keys.lines().map(|line| format!("    {line}").trim_end().to_owned()).collect();
-    let mut page = format!("{PLANS}{}\n", keys.join("\n"));
-    for name in list.lines().filter(|line| !line.starts_with(' ')).filter_map(|line| line.split_whitespace().next()) {
-        let shown = user.run(&["plan", "show", name, "--width=120"]).expect(0).out;
-        let (title, rest) = shown.split_once("\n\n").unwrap();
-        let (about, commands) = rest.trim_end().rsplit_once("\n\n").map_or((rest, ""), |_| {
-            let at = rest.find("\n\n# ").or_else(|| rest.find("\n\ntiermark ")).unwrap();
-            (&rest[..at], rest[at..].trim())
-        });
-        let commands: Vec<String> = commands.lines().map(|line| format!("    {line}").trim_end().to_owned()).collect();
-        let title = title.replace('\n', " ");
-        page.push_str(&format!("\n## {title}\n\n{}\n\n{}\n", about.trim(), commands.join("\n")));
-    }
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/PLANS.md");
-    if std::env::var_os("TIERMARK_BLESS").is_some() {
-        fs::write(&file, &page).unwrap();
-    }
-    assert!(
-        fs::read_to_string(&file).unwrap_or_default() == page,
-        "docs/PLANS.md has drifted: TIERMARK_BLESS=1 writes it"
-    );
-}
-
 /// One command runs the main job from a fresh clone, one passes the tests.
 #[test]
 fn the_readme_is_short_and_begins_with_two_commands() {

@@ -165,6 +165,7 @@ pub(crate) fn with_estimate(observation: Observation, estimate: &Estimate, accou
         max,
         spread_within: spread.as_ref().and_then(|s| s.within),
         spread_between: spread.as_ref().and_then(|s| s.between),
+        slow_places: estimate.slow_places,
         parts,
         ..observation
     }

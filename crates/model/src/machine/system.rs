@@ -11,6 +11,10 @@ use crate::units::{MIB, total};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct System {
+    /// Bytes a second that a thread gets at the first touch of memory, by a measurement of a few milliseconds; `None`
+    /// where nothing was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_touch: Option<f64>,
     /// Host name; redacted on request.
     pub hostname: Option<String>,
     /// Distribution (`PRETTY_NAME` of os-release).

@@ -83,7 +83,16 @@ pub(super) fn cells(host: &mut dyn Host, seed: u64) -> Result<Cells, Refusal> {
     let mut cells = Cells { cpu, ..Cells::default() };
     let scope = Scope { cpus: Some(only.clone()), max_mem: dram_cap(machine, &only, &mut cells), ..Scope::default() };
     let found = held::tiers(host, lab, cpu, seed)?;
-    let mut tiers = ladder_of(machine, &only, &scope, &found).tiers;
+    let request = Request {
+        probe: "watch --active".to_owned(),
+        scope,
+        effort: Effort::Quick,
+        precision: None,
+        seed,
+        params: serde_json::Value::Null,
+        part: None,
+    };
+    let mut tiers = ladder_of(machine, &only, &request, &found).tiers;
     let shared = shared_level(&found, machine, cpu);
     if let Shared::Memory(declared) = shared {
         tiers.retain(|tier| tier.name != "L3");
@@ -91,14 +100,14 @@ pub(super) fn cells(host: &mut dyn Host, seed: u64) -> Result<Cells, Refusal> {
     }
     let level = |tier: &Tier| match tier.name.strip_prefix('L') {
         Some(number) => number.parse().ok().map(Some),
-        None => (tier.name.starts_with("DRAM") && scope.max_mem.is_some()).then_some(None),
+        None => (tier.name.starts_with("DRAM") && request.scope.max_mem.is_some()).then_some(None),
     };
     let rungs: Vec<(Option<u8>, &Tier)> = tiers
         .iter()
         .filter_map(|tier| Some((level(tier)?, tier)))
         .filter(|(level, _)| level.is_none_or(|level| level <= 3))
         .collect();
-    let table = Table { lab, scope: &scope, seed };
+    let table = Table { lab, scope: &request.scope, seed };
     for (level, tier) in &rungs {
         cells.cells.push(table.latency(*level, tier.bytes)?);
     }
@@ -106,7 +115,9 @@ pub(super) fn cells(host: &mut dyn Host, seed: u64) -> Result<Cells, Refusal> {
         cells.cells.push(table.bandwidth(*level, tier.stream_bytes)?);
     }
     let holds = if let Shared::Holds(bytes) = shared { Some(bytes) } else { None };
-    cells.cells.extend(holds.and_then(|bytes| kept(machine, cpu, bytes, seed)).filter(|_| scope.max_mem.is_some()));
+    cells
+        .cells
+        .extend(holds.and_then(|bytes| kept(machine, cpu, bytes, seed)).filter(|_| request.scope.max_mem.is_some()));
     cells.pinged = machine.cores_first(&cpus).into_iter().take(PINGED).collect();
     cells.pinged.sort_unstable();
     // A host whose cpus stay where they are makes none answer: its first visit is the last.

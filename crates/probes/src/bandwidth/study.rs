@@ -149,7 +149,7 @@ impl BandwidthStudy {
         let mut steps = Vec::new();
         for crew in self.crews()? {
             let cpus = crew.cpus.iter().copied().collect();
-            let rungs = ladder_of(self.task.machine(), &cpus, &self.task.request.scope, found);
+            let rungs = ladder_of(self.task.machine(), &cpus, &self.task.request, found);
             if crew.span == "one" {
                 steps.extend(self.buffer(&rungs.tiers, stop));
             }

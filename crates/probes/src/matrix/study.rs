@@ -142,7 +142,7 @@ impl MatrixStudy {
         match self.memory.size {
             Some(size) => self.memory.rule.is_none().then(|| rules::size_asked(size)),
             None => {
-                let (_, rule) = dram_bytes(self.task.machine(), &cpus, Some(node), &self.task.request.scope).ok()?;
+                let (_, rule) = dram_bytes(self.task.machine(), &cpus, Some(node), &self.task.request).ok()?;
                 Some(rules::memory_size(&format!("{} to node {node}", group.name), &rule))
             }
         }
@@ -218,7 +218,7 @@ impl MatrixStudy {
             Some(size) => Ok(size),
             None => {
                 let cpus: IdSet = cpus.iter().copied().collect();
-                let size = dram_bytes_over("DRAM", self.task.machine(), &cpus, on, &self.task.request.scope);
+                let size = dram_bytes_over("DRAM", self.task.machine(), &cpus, on, &self.task.request);
                 size.map(|(bytes, _)| Bytes(bytes))
             }
         }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{Check, CheckResult, Drift, Grade, Reason, Refusal, Run, StateKind, Warning};
-use tiermark_page::{Detail, Ink, Page, Text, paragraph, space, text};
+use tiermark_model::{Check, CheckResult, Drift, Grade, Reason, Refusal, Run, SlowPlaces, StateKind, Warning};
+use tiermark_page::{Detail, Ink, Page, Text, paragraph, percent, space, text};
 
 use super::figures::{Figure, Survey};
 use super::marks::{declared, in_its_unit, is_shared_tier, plain, with_unit};
@@ -41,6 +41,7 @@ pub(crate) fn section(survey: &Survey<'_>, judged: &Check, detail: Detail) -> Pa
         .chain(machine(survey))
         .chain(of_states(survey))
         .chain(drift(survey.run))
+        .chain(slow_places(survey))
         .collect();
     if notes.is_empty() {
         return Page::new();
@@ -243,4 +244,21 @@ fn drift(run: &Run) -> Vec<Note> {
     };
     let todo = "run again to see which of the two levels is typical";
     moments.values().map(|drifts| note(text(drifts), todo)).collect()
+}
+
+/// Places in memory at which a core's own caches are slower, figure by figure.
+fn slow_places(survey: &Survey<'_>) -> Vec<Note> {
+    let of = |figure: Figure<'_>| {
+        let SlowPlaces { slow, of, share } = figure.seen?.slow_places?;
+        let reach = if slow == 1 { "reaches" } else { "reach" };
+        Some(format!("{} of {of} places in memory {reach} {} of {}", slow, percent(share), figure.name()))
+    };
+    let told: Vec<String> = survey.figures().filter_map(of).collect();
+    if told.is_empty() {
+        return Vec::new();
+    }
+    vec![note(
+        text![some(&told), ": small pages crowd some sets of the cache there (page colours)"],
+        "huge pages avoid it, if the host backs them with huge pages of its own",
+    )]
 }

@@ -317,6 +317,16 @@ fn the_long_views_say_whether_places_or_moments_differ() {
 }
 
 #[test]
+fn places_that_are_slower_for_good_are_named_with_their_share() {
+    let mut run = shared_made().run();
+    assert!(!page(&run, Detail::Usual, &Style::default()).contains("places in memory"));
+    let seen = run.experiments[0].observations.iter_mut().find(|seen| seen.step == "L2 None None");
+    seen.expect("a figure of L2").slow_places = Some(SlowPlaces { slow: 1, of: 5, share: 0.26 });
+    let shown = page(&run, Detail::All, &Style::default()).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(shown.contains("1 of 5 places in memory reaches 26 % of L2 latency: small pages"), "{shown}");
+}
+
+#[test]
 fn every_reason_of_a_figure_is_listed() {
     let mut made = all_fine();
     let read = made.figure("L2", "read", "one");

@@ -87,3 +87,17 @@ fn runs_of_one_machine_differ_by_what_is_planted() {
     let sd = (logs.iter().map(|log| log * log).sum::<f64>() / logs.len() as f64).sqrt();
     assert!((sd / planted - 1.0).abs() < 0.35, "{sd}");
 }
+
+/// Small pages of a place may crowd a few sets of a cache.
+#[test]
+fn a_place_that_is_slower_is_told_and_not_in_the_number() {
+    let steps = [step("L2", 512 * KIB, 1, Metric::Bandwidth)];
+    let truth = truth(&steps)[0];
+    for slow in [None, Some((2, 4.0))] {
+        let options = SimOptions { slow_allocation: slow, ..SimOptions::default() };
+        let seen = &measure_steps(&machine(), steps.to_vec(), 4.0, options).observations[0];
+        assert!((seen.value.unwrap() / truth - 1.0).abs() < 0.01, "{:?}, {truth} there", seen.value);
+        let told = seen.slow_places.map(|places| (places.slow, places.of, (places.share * 100.0).round()));
+        assert_eq!(told, slow.map(|_| (1, 3, 25.0)), "{:?}", seen.allocations);
+    }
+}

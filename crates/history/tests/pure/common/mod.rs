@@ -109,6 +109,7 @@ fn machine() -> Machine {
 
 fn system() -> System {
     System {
+        first_touch: Some(3.5e9),
         hostname: Some("example".into()),
         distribution: Some("Debian GNU/Linux 13".into()),
         kernel: Some("6.12.0-1-amd64".into()),
@@ -266,6 +267,7 @@ fn observation(step: &Step, value: f64) -> Observation {
         max: Some(value * 1.05),
         spread_within: Some(0.004),
         spread_between: Some(0.006),
+        slow_places: Some(SlowPlaces { slow: 1, of: 5, share: 0.25 }),
         visits: visits([value, value * 1.01]),
         block_times: block_times(),
         moved: Some(1 << 30),
