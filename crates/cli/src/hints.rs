@@ -12,7 +12,7 @@ use tiermark_listings::Equivalent;
 use tiermark_model::parse_size;
 
 use crate::command_line::{Cli, command};
-use crate::glossary;
+use crate::other_tools;
 
 /// Adds a suggestion to an error of the command line.
 pub(crate) fn add(error: &mut clap::Error, arguments: &[OsString]) {
@@ -99,7 +99,7 @@ fn behind_the_dashes(error: &clap::Error, arguments: &[OsString]) -> Option<Vec<
 /// Whether a line begins with a command of another tool, and has an option with a value.
 fn is_of_another_tool(words: &[&str]) -> bool {
     let is_own = command().find_subcommand(words[0]).is_some();
-    !is_own && glossary::line(words).is_some() && words.last().is_some_and(|word| *word != "-h" && *word != "--help")
+    !is_own && other_tools::line(words).is_some() && words.last().is_some_and(|word| *word != "-h" && *word != "--help")
 }
 
 /// The mistake of a `-h` that is followed by a host, as generators of load for Redis have it.
@@ -142,7 +142,7 @@ fn whole<'a>(word: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
 fn elsewhere(words: &[&str], at_hand: &clap::Command) -> Option<String> {
     let row = match at_hand.get_name() {
         "load" => of_a_load_generator(words)?,
-        _ => glossary::here(words)?,
+        _ => other_tools::here(words)?,
     };
     let note = if row.note.is_empty() { String::new() } else { format!(" ({})", row.note) };
     let options = row.here.splitn(3, ' ').nth(2).filter(|options| options.starts_with('-'));
@@ -156,7 +156,7 @@ fn elsewhere(words: &[&str], at_hand: &clap::Command) -> Option<String> {
 fn of_a_load_generator(words: &[&str]) -> Option<Equivalent> {
     let option = &words[..words.len().min(2)];
     ["redis-benchmark", "memtier_benchmark"].iter().find_map(|tool| {
-        let line = glossary::line(&[&[*tool], option].concat())?;
+        let line = other_tools::line(&[&[*tool], option].concat())?;
         line.rows.into_iter().next().filter(|_| line.unknown.is_empty())
     })
 }

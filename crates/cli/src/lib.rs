@@ -18,6 +18,7 @@ mod hints;
 mod inventory;
 mod measure;
 mod names;
+mod other_tools;
 mod output;
 mod parse;
 mod plans;

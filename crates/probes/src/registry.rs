@@ -13,7 +13,7 @@
 //! * `cli/src/experiments/NAME.rs`: its options, the parameters that they set, and the lines of `--quick` and `--full`
 //!   if those of `ProbeCommand::of` do not fit; `mod.rs` there: the row.
 //! * Its name in texts: README.md, `docs/methods/README.md`, `cli/plans/full.toml` (all probes but `scan` and `survey`;
-//!   its `title` and `about` too), `docs/GLOSSARY.md` (commands of other programs that it replaces). If it plans from
+//!   its `title` and `about` too), `cli/src/other_tools.toml` (commands of other programs that it replaces). If it plans from
 //!   the latency curve: `docs/methods/runs.md`, "Tiers". If it takes `--memory`: the cure of `memory_file_elsewhere`
 //!   in `model/src/messages/setup.rs`. If it compares page sizes: the help of `--pages` in `cli/src/args/common.rs`.
 //! * Its name in tests that list probes: `shapes.rs` and `tier_sizes.rs` in `probes/tests/pure`, `simulated.rs` and

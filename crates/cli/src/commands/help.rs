@@ -12,7 +12,7 @@ use super::list::primitives_of;
 use crate::args::{HelpArgs, Simulation};
 use crate::command_line;
 use crate::output::{Failure, print, style};
-use crate::{glossary, names, target};
+use crate::{glossary, names, other_tools, target};
 pub(super) use pages::page;
 
 /// Runs the command.
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &HelpArgs, simulation: &Simulation) -> Result<Exit, Fail
     print(&texts.join("\n")).map(|()| Exit::Done)
 }
 
-/// All that there is on a topic: the glossary's line first, then the page or the help of a command, or primitives.
+/// All that there is on a topic: the glossary's terms first, then the page or the help of a command, or primitives.
 ///
 /// # Errors
 /// A [`Failure`] of usage where there is nothing.
@@ -49,7 +49,7 @@ fn texts(
         let each: Result<Vec<_>, _> = several.iter().map(|one| texts(one, command, simulation, style)).collect();
         return Ok(each?.concat());
     }
-    let terms = |found: Vec<(&str, &str)>| {
+    let terms = |found: Vec<glossary::Term>| {
         let lines: Vec<String> = found.iter().map(|(names, meaning)| format!("{names}\n\n{meaning}")).collect();
         (!lines.is_empty()).then(|| tiermark_listings::page(&lines.join("\n\n"), style))
     };
@@ -96,12 +96,12 @@ fn of_the_system(
     })
 }
 
-/// The table of the glossary for another tool; for a command of one, its row, unless the word is a term too.
+/// The table of another tool; for a command of one, its row, unless the word is a term too.
 fn of_another_tool(topic: &str, commands_too: bool, style: &Style) -> Option<String> {
-    let mut found = glossary::tool(topic);
+    let mut found = other_tools::tool(topic);
     if found.is_empty() && commands_too {
         let words: Vec<&str> = topic.split(' ').collect();
-        found.extend(glossary::here(&words));
+        found.extend(other_tools::here(&words));
     }
     (!found.is_empty()).then(|| terminal(&tiermark_listings::equivalents(&found), style))
 }
@@ -113,11 +113,11 @@ fn line_of_another_tool(topic: &str, command: &clap::Command, style: &Style) -> 
     let tool = words.first().filter(|word| command.find_subcommand(word.to_lowercase()).is_none())?;
     let is_of_a_line = |word: &&str| word.starts_with('-') || word.contains(|c: char| c.is_ascii_digit());
     words[1..].iter().find(|word| is_of_a_line(word))?;
-    let line = glossary::line(&words)?;
+    let line = other_tools::line(&words)?;
     let mut texts = vec![terminal(&tiermark_listings::equivalents(&line.rows), style)];
     if !line.unknown.is_empty() {
         let options: Vec<String> = line.unknown.iter().map(|option| format!("`{option}`")).collect();
-        let said = format!("The glossary does not have {} of {tool}.", options.join(", "));
+        let said = format!("This help does not have {} of {tool}.", options.join(", "));
         texts.push(tiermark_listings::page(&said, style));
     }
     Some(texts)
@@ -126,7 +126,7 @@ fn line_of_another_tool(topic: &str, command: &clap::Command, style: &Style) -> 
 /// Topics near to an unknown one, and all topics.
 fn no_help(topic: &str, command: &clap::Command) -> Failure {
     let commands = command.get_subcommands().filter(|c| !c.is_hide_set()).map(clap::Command::get_name);
-    let words = glossary::tools().into_iter().chain(glossary::names());
+    let words = other_tools::tools().into_iter().chain(glossary::names());
     let mut all: Vec<&str> = commands.collect();
     for name in pages::names().chain(words).chain(names::all_of_the_system()) {
         all.push(name);
@@ -140,7 +140,7 @@ fn no_help(topic: &str, command: &clap::Command) -> Failure {
     Failure::usage(format!(
         "no help on '{topic}'{near} Topics are commands (`tiermark -h`), pages (numbers, runs, scenario, counters, \
          json, plans, security, exit codes), tools ({}), primitives of the operating system (`tiermark list primitives`) and words of the glossary; `tiermark tune` explains settings of the system",
-        glossary::tools().join(", ")
+        other_tools::tools().join(", ")
     ))
 }
 

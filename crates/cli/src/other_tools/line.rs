@@ -3,9 +3,9 @@
 use tiermark_listings::Equivalent;
 
 use super::values::{Exchange, Look, exchanged};
-use super::{GlossaryRow, LOOSE, TOOLS, equivalent, row_names, row_of, rows};
+use super::{ROWS, ToolRow, equivalent, row_of};
 
-/// What the glossary has on a command line of another tool.
+/// What the table has on a command line of another tool.
 pub(crate) struct Line<'a> {
     /// The rows of the job that the operands name and of each option; if there are none, the row of the tool.
     pub(crate) rows: Vec<Equivalent>,
@@ -84,7 +84,7 @@ fn is_example(value: Option<&str>) -> bool {
 
 /// A name of a row, taken apart.
 struct Form {
-    row: usize,
+    row: &'static ToolRow,
     options: Vec<Given<'static>>,
     /// Words that a line must have, as `memory` and `run` of `sysbench memory run`.
     operands: Vec<&'static str>,
@@ -95,7 +95,7 @@ struct Form {
 }
 
 impl Form {
-    fn of(row: usize, name: &'static str, commands: &[&str]) -> Option<Self> {
+    fn of(row: &'static ToolRow, name: &'static str, commands: &[&str]) -> Option<Self> {
         let words: Vec<&str> = name.split(' ').collect();
         let has_command = commands.iter().any(|command| command.eq_ignore_ascii_case(words[0]));
         if !has_command && !words[0].starts_with('-') {
@@ -119,25 +119,24 @@ impl Form {
     }
 }
 
-/// What a command line of another tool does here; `None` if the glossary does not have its first word.
+/// What a command line of another tool does here; `None` if the table does not have its first word.
 pub(crate) fn line<'a>(words: &[&'a str]) -> Option<Line<'a>> {
     let (command, rest) = words.split_first().filter(|(command, _)| !command.starts_with('-'))?;
-    let named = row_of(command, |row| row.part == TOOLS);
-    let own = named.or_else(|| rows().find(|row| row.part == TOOLS && row.section.eq_ignore_ascii_case(command)))?;
+    let own = row_of(command).or_else(|| ROWS.iter().find(|row| row.is_of(command)))?;
     // The tool before one of its commands, as `lmbench lat_mem_rd`.
-    let inner = rest.first().filter(|_| own.section.eq_ignore_ascii_case(command)).and_then(|_| line(rest));
+    let inner = rest.first().filter(|_| own.is_of(command)).and_then(|_| line(rest));
     if inner.is_some() {
         return inner;
     }
-    let names = row_names(&own).filter(|name| !name.starts_with('-') && !name.contains(' '));
-    let mut commands = vec![*command];
-    names.for_each(|name| commands.push(name));
-    let section: Vec<GlossaryRow> = rows().filter(|row| row.part == TOOLS && row.section == own.section).collect();
-    let names = section.iter().enumerate().flat_map(|(at, row)| row_names(row).map(move |name| (at, name)));
+    let mut commands: Vec<&str> = own.there.iter().map(String::as_str).collect();
+    commands.retain(|name| !name.starts_with('-') && !name.contains(' '));
+    commands.push(command);
+    let table = ROWS.iter().filter(|row| row.tool == own.tool);
+    let names = table.flat_map(|row| row.there.iter().map(move |name| (row, name)));
     let (options, operands) = Given::all(rest);
     let has = |word: &&str| operands.iter().any(|operand| operand.eq_ignore_ascii_case(word));
-    let mut forms: Vec<Form> = names.filter_map(|(at, name)| Form::of(at, name, &commands)).collect();
-    forms.retain(|form| form.operands.iter().all(&has) && (form.has_command || own.section != LOOSE));
+    let mut forms: Vec<Form> = names.filter_map(|(row, name)| Form::of(row, name, &commands)).collect();
+    forms.retain(|form| form.operands.iter().all(&has) && (form.has_command || own.tool.is_some()));
     let mut found = Found::default();
     let values = values_of(&options, operands, &forms);
     let job = forms.iter().filter(|form| form.options.is_empty() && form.fit(&values) > (0, 0));
@@ -153,42 +152,41 @@ pub(crate) fn line<'a>(words: &[&'a str]) -> Option<Line<'a>> {
         rows.into_iter().for_each(|(row, there)| found.add(row, there.exchanged(option)));
     }
     let mut rows: Vec<Equivalent> = Vec::new();
-    for row in found.0.iter().map(|(at, exchanges)| with_values(&section[*at], exchanges)) {
+    for row in found.0.iter().map(|(row, exchanges)| with_values(row, exchanges)) {
         if !rows.contains(&row) {
             rows.push(row);
         }
     }
     if rows.is_empty() {
-        rows.push(equivalent(&own));
+        rows.push(equivalent(own));
     }
     Some(Line { rows, unknown })
 }
 
 /// A row with the values of a line. Where the command here has another number than the one there, the row stays an
 /// example.
-fn with_values(row: &GlossaryRow, exchanges: &[Exchange<'_>]) -> Equivalent {
+fn with_values(row: &ToolRow, exchanges: &[Exchange<'_>]) -> Equivalent {
     let row = equivalent(row);
     let used: Vec<Exchange<'_>> = exchanges.iter().copied().filter(|exchange| exchange.is_in(&row.here)).collect();
     Equivalent { there: exchanged(&row.there, &used), here: exchanged(&row.here, &used), note: row.note }
 }
 
 /// A row with the value of an option of it, the first of these words.
-pub(super) fn with_option(row: &GlossaryRow, words: &[&str]) -> Equivalent {
+pub(super) fn with_option(row: &'static ToolRow, words: &[&str]) -> Equivalent {
     let (options, _) = Given::all(words);
-    let names = row_names(row).map(|name| Given::all(&name.split(' ').collect::<Vec<&'static str>>()).0);
-    let there: Vec<Given<'static>> = names.flatten().collect();
-    let of = |option: &Given<'_>| there.iter().find(|there| option.is(there) && there.value.is_some());
+    let mut there = row.there.iter().flat_map(|name| Given::all(&name.split(' ').collect::<Vec<_>>()).0);
+    let mut of = |option: &Given<'_>| there.find(|there| option.is(there) && there.value.is_some());
     let exchange = options.first().and_then(|option| of(option)?.exchanged(option));
     with_values(row, exchange.as_slice())
 }
 
 /// The rows of a line, each once, with the values that the line has instead of those of the row.
 #[derive(Default)]
-struct Found<'a>(Vec<(usize, Vec<Exchange<'a>>)>);
+struct Found<'a>(Vec<(&'static ToolRow, Vec<Exchange<'a>>)>);
 
 impl<'a> Found<'a> {
-    fn add(&mut self, row: usize, exchanges: impl IntoIterator<Item = Exchange<'a>>) {
-        match self.0.iter_mut().find(|(known, _)| *known == row) {
+    fn add(&mut self, row: &'static ToolRow, exchanges: impl IntoIterator<Item = Exchange<'a>>) {
+        match self.0.iter_mut().find(|(known, _)| std::ptr::eq(*known, row)) {
             Some((_, all)) => all.extend(exchanges),
             None => self.0.push((row, exchanges.into_iter().collect())),
         }
@@ -209,9 +207,9 @@ fn values_of<'a>(options: &[Given<'a>], operands: Vec<&'a str>, forms: &[Form]) 
 
 /// The rows of an option: those with the same value, else those whose example looks like the value, else those with any
 /// example, else all.
-fn rows_of<'f>(option: &Given<'_>, forms: &'f [Form]) -> Vec<(usize, &'f Given<'static>)> {
+fn rows_of<'f>(option: &Given<'_>, forms: &'f [Form]) -> Vec<(&'static ToolRow, &'f Given<'static>)> {
     let all = || forms.iter().flat_map(|form| form.options.iter().map(|there| (form.row, there)));
-    let all: Vec<(usize, &Given<'_>)> = all().filter(|(_, there)| option.is(there)).collect();
+    let all: Vec<(&'static ToolRow, &Given<'_>)> = all().filter(|(_, there)| option.is(there)).collect();
     let those = |fits: &dyn Fn(&Given<'_>) -> bool| all.iter().copied().filter(|(_, there)| fits(there)).collect();
     let is_alike = |there: &Given<'_>| option.value.map(Look::of) == there.value.map(Look::of);
     let fitting: [Vec<_>; 4] = [
