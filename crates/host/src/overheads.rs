@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tiermark_model::{CpuId, Isa, Machine, Overheads, Pattern};
-use tiermark_system::{Advice, Clock, Mapping, StreamCall, StreamPlan, pin};
+use tiermark_system::{Advice, Clock, Mapping, StreamCall, StreamPlan, pin, thread_cpu_ns};
 
 use crate::core_clock::Lookout;
 use crate::gate::{BreakOnPanic, StartGate};
@@ -32,21 +32,23 @@ pub(crate) fn measure(machine: &Machine, clock: &Clock, resolution_ns: f64) -> (
 /// Bytes a second that a thread gets at the first touch of memory: a host that must find the memory first gives a
 /// tenth of what others give. `None` where little is free, or the kernel does not know the call (Linux 5.14).
 pub(crate) fn first_touch(spare_bytes: u64) -> Option<f64> {
-    /// A hundred times what the kernel has ready for a process.
     const MOST: usize = 64 << 20;
-    /// What is touched at a time, and for how long.
+    /// What is touched at a time, and for how long: by the cpu, which does not count other work but counts what the
+    /// host does, and by the wall.
     const PIECE: usize = 2 << 20;
-    const LONGEST: Duration = Duration::from_millis(50);
+    const LONGEST_NS: f64 = 50e6;
+    const LONGEST: Duration = Duration::from_millis(200);
     let most = usize::try_from(spare_bytes / 16).map_or(MOST, |bytes| bytes.min(MOST)) / PIECE * PIECE;
     let mapping = Mapping::reserve(most, PIECE).ok().filter(|_| most > 0)?;
     // Where the kernel has no huge pages, these are the pages that there are.
     let _ = mapping.advise(Advice::HugePage);
-    let (began, mut bytes) = (Instant::now(), 0);
-    while bytes < most && began.elapsed() < LONGEST {
-        mapping.populate(bytes, PIECE).ok()?;
-        bytes += PIECE;
+    let (began, from) = (Instant::now(), thread_cpu_ns());
+    let mut touched = 0;
+    while touched < most && thread_cpu_ns() - from < LONGEST_NS && began.elapsed() < LONGEST {
+        mapping.populate(touched, PIECE).ok()?;
+        touched += PIECE;
     }
-    Some(bytes as f64 / began.elapsed().as_secs_f64()).filter(|rate| rate.is_finite())
+    Some(touched as f64 / (thread_cpu_ns() - from) * 1e9).filter(|rate| rate.is_finite())
 }
 
 /// One stamp and its store, ns.
