@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::{
-    Bytes, Cache, Finding, IdSet, Labels, Machine, Mark, Node, NodeId, Purpose, Quantity, Run, count_of,
+    Bytes, Cache, Finding, IdSet, Labels, Machine, Mark, Node, NodeId, Purpose, Quantity, Run, Tier, count_of,
 };
 use tiermark_page::{Style, Text, escaped as text, mark_sign, rate_unit};
 use tiermark_report::{kinds_of_modules, machine_counts};
@@ -88,8 +88,6 @@ fn number(f: &Finding, style: &Style) -> Option<String> {
     Some(text.shown(style))
 }
 
-const DRAM: &str = "DRAM";
-
 /// The node of the memory that a finding names.
 fn to(f: &Finding) -> Option<NodeId> {
     f.labels.number(Labels::NODE).and_then(|node| NodeId::try_from(node).ok())
@@ -116,11 +114,14 @@ fn ends(f: &Finding, machine: &Machine) -> Option<(NodeId, NodeId)> {
     if f.labels.is_for(Purpose::Matrix) && f.labels.get(Labels::POLICY).is_none() {
         return f.labels.get(Labels::FROM).and_then(|from| from.strip_prefix("node:")?.parse().ok()).zip(to(f));
     }
-    // Memory of another node than the cpus' own is a tier of its name.
-    let is_memory = f.labels.get(Labels::TIER).is_some_and(|tier| tier == DRAM || tier.starts_with("DRAM node "));
-    let is_plain = is_memory && f.labels.has_usual_layout();
+    let tier = f.labels.tier().filter(|tier| tier.is_memory() && *tier != Tier::DramRandom)?;
+    if !f.labels.has_usual_layout() {
+        return None;
+    }
     match from(f, machine).as_slice() {
-        [from] if is_plain => to(f).map(|to| (*from, to)),
+        [from] => to(f).or(tier.node()).map(|to| (*from, to)),
+        // The ladder of a survey names far memory, seen from the first node.
+        [] => first_node(machine).zip(tier.node()),
         _ => None,
     }
 }
@@ -128,11 +129,10 @@ fn ends(f: &Finding, machine: &Machine) -> Option<(NodeId, NodeId)> {
 /// The tier that a finding is of, and where it is drawn. Caches are of the socket of the finding's cpus, memory is of
 /// the node of its cpus; both can be of several together, and what names no cpus was measured on the first. Memory of
 /// another node than that of its cpus is of no box: a link leads there.
-fn place<'a>(f: &'a Finding, machine: &Machine) -> Option<(&'a str, Spot)> {
-    let tier = f.labels.get(Labels::TIER)?;
-    if tier != DRAM {
-        let node = tier.strip_prefix("node ").and_then(|node| node.parse().ok());
-        return Some(node.map_or_else(|| (tier, of_sockets(f, machine)), |node| (DRAM, Spot::Node(node))));
+fn place(f: &Finding, machine: &Machine) -> Option<(Tier, Spot)> {
+    let tier = f.labels.tier()?;
+    if tier != Tier::Dram {
+        return (!tier.is_memory()).then(|| (tier, of_sockets(f, machine)));
     }
     let spot = match (from(f, machine).as_slice(), to(f)) {
         ([from], Some(to)) if *from != to => return None,
@@ -155,8 +155,8 @@ fn of_sockets(f: &Finding, machine: &Machine) -> Spot {
 }
 
 /// What was measured of each tier, by where it is drawn.
-fn measured(run: &Run, style: &Style) -> BTreeMap<(String, Spot), Measured> {
-    let mut tiers: BTreeMap<(String, Spot), Measured> = BTreeMap::new();
+fn measured(run: &Run, style: &Style) -> BTreeMap<(Tier, Spot), Measured> {
+    let mut tiers: BTreeMap<(Tier, Spot), Measured> = BTreeMap::new();
     for f in run.findings() {
         let (Some((tier, spot)), Some(shown)) = (place(f, &run.machine), number(f, style)) else { continue };
         let plain = f.labels.has_usual_layout();
@@ -166,7 +166,7 @@ fn measured(run: &Run, style: &Style) -> BTreeMap<(String, Spot), Measured> {
             (Quantity::Bandwidth, Some("read"), Some("all")) => 2,
             _ => continue,
         };
-        let here = tiers.entry((tier.to_owned(), spot)).or_default();
+        let here = tiers.entry((tier, spot)).or_default();
         let slot = [&mut here.latency, &mut here.one, &mut here.all].into_iter().nth(slot);
         slot.into_iter().for_each(|slot| *slot = slot.take().or_else(|| Some(shown.clone())));
     }
@@ -186,19 +186,11 @@ fn links(run: &Run, style: &Style) -> BTreeMap<(NodeId, NodeId), Measured> {
             _ => {}
         }
     }
-    // The ladder of a survey names far memory, seen from the first node.
-    let near = first_node(&run.machine).unwrap_or(0);
-    for ((tier, _), far) in measured(run, style) {
-        let to = tier.strip_prefix("DRAM node ").and_then(|to| to.parse::<NodeId>().ok()).filter(|to| *to != near);
-        if let Some(to) = to {
-            links.entry((near, to)).or_insert(far);
-        }
-    }
     links
 }
 
 struct Drawing<'a> {
-    measured: &'a BTreeMap<(String, Spot), Measured>,
+    measured: &'a BTreeMap<(Tier, Spot), Measured>,
     links: &'a BTreeMap<(NodeId, NodeId), Measured>,
     style: &'a Style,
     machine: &'a Machine,
@@ -273,12 +265,12 @@ impl Drawing<'_> {
 
     /// What several sockets or nodes do together; returns its height.
     fn together(&mut self, top: f64) -> f64 {
-        let is_together = |((_, spot), _): &(&(String, Spot), &Measured)| *spot == Spot::Together;
-        let found = self.measured.iter().filter(is_together).map(|((tier, _), m)| (tier.clone(), m.words(self.style)));
-        let found: Vec<(String, String)> = found.collect();
+        let is_together = |((_, spot), _): &(&(Tier, Spot), &Measured)| *spot == Spot::Together;
+        let found = self.measured.iter().filter(is_together).map(|((tier, _), m)| (*tier, m.words(self.style)));
+        let found: Vec<(Tier, String)> = found.collect();
         let mut y = top;
         for (tier, figures) in found {
-            let (class, name) = match tier.strip_prefix('L').and_then(|level| level.parse::<u8>().ok()) {
+            let (class, name) = match tier.level() {
                 Some(level) => (format!("cache level{}", level.min(4)), format!("{tier} of all sockets")),
                 None => ("memory".to_owned(), "Memory of all nodes".to_owned()),
             };
@@ -309,7 +301,7 @@ impl Drawing<'_> {
         for (level, caches) in levels {
             let size = caches[0].bytes.map_or_else(|| "size unknown".to_owned(), |bytes| Bytes(bytes).to_string());
             let name = format!("L{level}: {} × {size}", caches.len());
-            let figures = self.of_tier(&format!("L{level}"), Spot::Socket(socket));
+            let figures = self.of_tier(Tier::Cache(level), Spot::Socket(socket));
             y += self.cell(left, y, inner, &format!("cache level{}", level.min(4)), &name, &figures);
         }
         let nodes = machine.nodes.iter().filter(|node| cpus.iter().any(|cpu| node.cpus.contains(cpu.id)));
@@ -325,7 +317,7 @@ impl Drawing<'_> {
 
     /// The figures of a node's memory, by its own cpus if it has any.
     fn of_node(&self, node: &Node) -> String {
-        let own = self.of_tier(DRAM, Spot::Node(node.id));
+        let own = self.of_tier(Tier::Dram, Spot::Node(node.id));
         match self.links.get(&(node.id, node.id)) {
             Some(link) if own.is_empty() => link.words(self.style),
             _ if own.is_empty() => {
@@ -337,8 +329,8 @@ impl Drawing<'_> {
         }
     }
 
-    fn of_tier(&self, tier: &str, spot: Spot) -> String {
-        self.measured.get(&(tier.to_owned(), spot)).map_or_else(String::new, |measured| measured.words(self.style))
+    fn of_tier(&self, tier: Tier, spot: Spot) -> String {
+        self.measured.get(&(tier, spot)).map_or_else(String::new, |measured| measured.words(self.style))
     }
 
     /// The ways of the link between two sockets, from the first node of one to the first of the other, with their

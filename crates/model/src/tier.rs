@@ -52,6 +52,15 @@ impl Tier {
         matches!(self, Self::Far(_) | Self::Hbm(_) | Self::Faster(_))
     }
 
+    /// The node that it names: memory of another node than the cpus' own.
+    #[must_use]
+    pub fn node(self) -> Option<NodeId> {
+        match self {
+            Self::OtherNode(node) | Self::Far(node) | Self::Hbm(node) | Self::Faster(node) => Some(node),
+            _ => None,
+        }
+    }
+
     /// Whether it is memory, and no cache.
     #[must_use]
     pub fn is_memory(self) -> bool {

@@ -139,7 +139,7 @@ fn work(role: &Role, metric: Metric, labels: &Labels) -> Option<Work> {
 fn is_memory(step: &Step, machine: &Machine) -> bool {
     let labels = &step.labels;
     if labels.get(Labels::TIER).is_some() {
-        return labels.tier().is_some_and(Tier::is_dram);
+        return labels.tier().is_some_and(Tier::is_memory);
     }
     let is_of_memory = matches!(labels.its_purpose(), Some(Purpose::Matrix | Purpose::Unloaded | Purpose::Peak));
     let bytes = tiermark_model::total(step.setup.regions.iter().map(|region| region.bytes.0));

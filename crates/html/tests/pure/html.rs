@@ -155,6 +155,23 @@ fn a_page_can_be_read_without_its_script_and_by_a_screen_reader() {
     );
 }
 
+/// The tiers as the ladder names them.
+#[test]
+fn the_picture_shows_memory_of_nodes_without_cpus() {
+    for kind in ["far", "HBM", "faster"] {
+        let mut run = cxl_run();
+        for finding in &mut run.experiments[0].findings {
+            if finding.labels.is(Labels::TIER, "CXL") {
+                finding.labels = finding.labels.clone().text(Labels::TIER, format!("{kind} node 4"));
+            }
+        }
+        let page = page(&[&run]);
+        let (_, node) = page.split_once("Node 4: memory without cpus").expect("the box of the node");
+        let (own, _) = node.split_once("<rect").unwrap_or((node, ""));
+        assert!(own.contains("255 ns") && own.contains("52.8"), "{kind}: {}", &own[..own.len().min(300)]);
+    }
+}
+
 #[test]
 fn a_page_of_a_large_machine_is_small() {
     let page = page(&[&huge_run()]);
