@@ -6,6 +6,7 @@ use serde::Serialize;
 use tiermark_judgements::cause_words;
 use tiermark_model::{Fleet, FleetHost, HostFigure, HostKind, HostState, Unit};
 
+use crate::metrics;
 use crate::openmetrics::{Families, Named, add_gauge, base, text, written};
 use crate::tidy::{cell, lines};
 
@@ -109,13 +110,13 @@ pub fn fleet_openmetrics(fleet: &Fleet) -> String {
     };
     for state in HostState::ALL {
         let count = fleet.hosts.iter().filter(|host| host.state == state).count();
-        add("tiermark_fleet_hosts", &[("state", state.name())], count as f64);
+        add(metrics::FLEET_HOSTS, &[("state", state.name())], count as f64);
     }
     for host in &fleet.hosts {
         let kind = kind(fleet, host);
         let number = host.kind.map(|at| (at + 1).to_string()).unwrap_or_default();
         let name = host.host.as_str();
-        add("tiermark_fleet_host_info", &[("host", name), ("kind", &number), ("state", host.state.name())], 1.0);
+        add(metrics::FLEET_HOST_INFO, &[("host", name), ("kind", &number), ("state", host.state.name())], 1.0);
         let Some(kind) = kind else { continue };
         for of in &host.figures {
             let figure = figure(kind, of).unwrap_or_default();
@@ -123,8 +124,8 @@ pub fn fleet_openmetrics(fleet: &Fleet) -> String {
             let (unit, divisor) = base(own.unit);
             let (unit, value) =
                 if fleet.is_change { ("ratio", of.value) } else { (unit.trim_start_matches('_'), of.value / divisor) };
-            add("tiermark_fleet_deviation_ratio", &[("host", name), ("figure", &figure)], of.deviation);
-            add("tiermark_fleet_value", &[("host", name), ("figure", &figure), ("unit", unit)], value);
+            add(metrics::FLEET_DEVIATION, &[("host", name), ("figure", &figure)], of.deviation);
+            add(metrics::FLEET_VALUE, &[("host", name), ("figure", &figure), ("unit", unit)], value);
         }
     }
     written(families)

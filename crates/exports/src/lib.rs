@@ -7,6 +7,7 @@ mod exposition;
 mod fleet;
 mod hmat;
 mod mess_csv;
+mod metrics;
 mod mlc;
 mod openmetrics;
 mod pairs;

@@ -9,14 +9,10 @@ use std::fmt::Write as _;
 use tiermark_model::{Experiment, FigureName, Finding, Grade, HOST_LABEL, Label, Labels, Run, RunLabels, Unit};
 use tiermark_page::clean;
 
+use crate::metrics;
+
 /// Labels that say how a number was measured in one run, beside its grade.
 const OF_THE_RUN: [&str; 3] = [Labels::CPUS, Labels::KERNEL, Labels::LIMIT];
-/// The family of the labels that may change from run to run.
-const INFO: &str = "tiermark_finding_info";
-
-/// The family of what names a run: its host, its id and the labels that the user gave.
-const RUN_INFO: &str = "tiermark_run_info";
-
 /// Renders a run. A finding without a number, or with one that is withheld, has no line.
 pub fn openmetrics(run: &Run) -> String {
     let mut families = Families::new();
@@ -57,7 +53,7 @@ pub(crate) fn add(families: &mut Families, metric: String, value: f64, of: Named
         line.insert(value);
         how.extend(of);
         how.insert("metric".to_owned(), metric);
-        families.entry(INFO.to_owned()).or_default().insert(joined(&how), 1.0);
+        families.entry(metrics::FINDING_INFO.to_owned()).or_default().insert(joined(&how), 1.0);
     }
 }
 
@@ -82,13 +78,13 @@ pub(crate) fn add_run(families: &mut Families, run: &AboutRun<'_>) {
     named.extend(run.host.map(|host| ("host".to_owned(), host.to_owned())));
     let own = run.labels.iter().filter(|(key, _)| *key != HOST_LABEL);
     named.extend(own.map(|(key, value)| (format!("label_{}", name(key)), value.clone())));
-    families.insert(RUN_INFO.to_owned(), BTreeMap::from([(joined(&named), 1.0)]));
+    families.insert(metrics::RUN_INFO.to_owned(), BTreeMap::from([(joined(&named), 1.0)]));
     let flag = |is_so: bool| Some(f64::from(u8::from(is_so)));
     for (family, value) in [
-        ("tiermark_run_complete", flag(run.is_complete)),
-        ("tiermark_run_simulated", flag(run.is_simulated)),
-        ("tiermark_run_duration_seconds", run.seconds),
-        ("tiermark_run_timestamp_seconds", unix_seconds(run.started)),
+        (metrics::RUN_COMPLETE, flag(run.is_complete)),
+        (metrics::RUN_SIMULATED, flag(run.is_simulated)),
+        (metrics::RUN_DURATION, run.seconds),
+        (metrics::RUN_TIMESTAMP, unix_seconds(run.started)),
     ] {
         let line = value.map(|value| BTreeMap::from([(format!("title=\"{}\"", escaped(run.title)), value)]));
         families.extend(line.map(|line| (family.to_owned(), line)));
@@ -234,7 +230,7 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines.contains(&"# TYPE tiermark_latency_seconds gauge"), "{text}");
         let of = |start: &str| lines.iter().filter(|line| line.starts_with(start)).count();
-        assert_eq!((of("tiermark_latency_seconds{"), of(INFO)), (2, 2), "{text}");
+        assert_eq!((of("tiermark_latency_seconds{"), of(metrics::FINDING_INFO)), (2, 2), "{text}");
         assert!(text.contains("probe=\"latency\",tier=\"a\\\"\\\\ \u{fffd}b\"} 0.000000002"), "{text}");
         assert!(text.contains("metric=\"tiermark_latency_seconds\",probe=\"latency\",tier=\"DRAM\"} 1\n"), "{text}");
         assert!(text.contains("tier=\"DRAM\"} 0.0000001\n"), "the first of two: {text}");

@@ -6,6 +6,7 @@ use tiermark_model::capacity::{Answer, Capacity, Case, CurvePoint, Evidence, Out
 use tiermark_model::load::{LoadLatencies, LoadLoop, LoadRun, LoadTenant, PUNCTUAL};
 use tiermark_model::{Grade, Labels, RunLabels};
 
+use crate::metrics;
 use crate::openmetrics::{AboutRun, Families, Named, add, add_run, name, text, written};
 use crate::tidy::{TidyRow, lines, table};
 use tiermark_tenant_views::numbers::{Kind, Number, median, numbers};
@@ -14,24 +15,24 @@ use tiermark_tenant_views::numbers::{Kind, Number, median, numbers};
 type Measure = (&'static str, &'static str, &'static str, f64);
 
 /// How many tenants fit.
-const TENANTS: Measure = ("tenants", "count", "tiermark_tenant_views", 1.0);
+const TENANTS: Measure = ("tenants", "count", metrics::TENANTS, 1.0);
 /// Time from when a request was due to its answer.
-const RESPONSE: Measure = ("request.latency", "ns", "tiermark_request_latency_seconds", 1e9);
+const RESPONSE: Measure = ("request.latency", "ns", metrics::REQUEST_LATENCY, 1e9);
 /// Time from when it was sent.
-const SERVICE: Measure = ("request.service", "ns", "tiermark_request_service_seconds", 1e9);
+const SERVICE: Measure = ("request.service", "ns", metrics::REQUEST_SERVICE, 1e9);
 /// Answers a second.
-const RATE: Measure = ("request.rate", "per_second", "tiermark_request_rate_per_second", 1.0);
+const RATE: Measure = ("request.rate", "per_second", metrics::REQUEST_RATE, 1.0);
 /// Requests answered over requests due.
-const ANSWERED: Measure = ("request.answered", "ratio", "tiermark_request_answered_ratio", 1.0);
+const ANSWERED: Measure = ("request.answered", "ratio", metrics::REQUEST_ANSWERED, 1.0);
 /// GETs that found their key over all GETs.
-const HITS: Measure = ("request.hits", "ratio", "tiermark_request_hits_ratio", 1.0);
+const HITS: Measure = ("request.hits", "ratio", metrics::REQUEST_HITS, 1.0);
 /// Requests sent late over requests due.
-const LATE: Measure = ("request.late", "ratio", "tiermark_request_late_ratio", 1.0);
+const LATE: Measure = ("request.late", "ratio", metrics::REQUEST_LATE, 1.0);
 /// Shares of the cpus' time that were used: by all, and by whom.
-const CPUS: Measure = ("cpus.busy", "ratio", "tiermark_cpus_busy_ratio", 1.0);
-const CPUS_OF_TENANTS: Measure = ("cpus.tenants", "ratio", "tiermark_cpus_tenants_ratio", 1.0);
-const CPUS_OF_CLIENT: Measure = ("cpus.client", "ratio", "tiermark_cpus_client_ratio", 1.0);
-const CPUS_OF_OTHERS: Measure = ("cpus.others", "ratio", "tiermark_cpus_others_ratio", 1.0);
+const CPUS: Measure = ("cpus.busy", "ratio", metrics::CPUS_BUSY, 1.0);
+const CPUS_OF_TENANTS: Measure = ("cpus.tenants", "ratio", metrics::CPUS_TENANTS, 1.0);
+const CPUS_OF_CLIENT: Measure = ("cpus.client", "ratio", metrics::CPUS_CLIENT, 1.0);
+const CPUS_OF_OTHERS: Measure = ("cpus.others", "ratio", metrics::CPUS_OTHERS, 1.0);
 
 /// Labels that may differ from run to run, beside the grade.
 const OF_THE_RUN: [&str; 2] = [Labels::TENANTS, Labels::ENDED_BY];

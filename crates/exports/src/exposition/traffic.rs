@@ -2,16 +2,8 @@
 
 use tiermark_model::{BoxKind, BoxPlace, BoxTraffic, LinkTraffic, Traffic};
 
+use crate::metrics;
 use crate::openmetrics::escaped;
-
-/// Bytes a second of a box of memory, by direction.
-const MEMORY: &str = "tiermark_watch_memory_bytes_per_second";
-/// Share of its peak that a channel carried.
-const MEMORY_SHARE: &str = "tiermark_watch_memory_utilisation_ratio";
-/// Payload bytes a second of a link, by direction.
-const LINK: &str = "tiermark_watch_link_bytes_per_second";
-/// Share of its peak that a link carried, by direction.
-const LINK_SHARE: &str = "tiermark_watch_link_utilisation_ratio";
 
 /// The families of a traffic with a line each: labels and value. A time of 0 seconds has none.
 pub(super) fn lines(traffic: &Traffic) -> Vec<(&'static str, String)> {
@@ -52,16 +44,16 @@ impl Lines {
             _ => vec![("both", rate(own.total))],
         };
         for (direction, rate) in by_direction {
-            self.put(MEMORY, &own.place, Some(direction), rate);
+            self.put(metrics::WATCH_MEMORY, &own.place, Some(direction), rate);
         }
-        self.put(MEMORY_SHARE, &own.place, None, own.utilisation());
+        self.put(metrics::WATCH_MEMORY_SHARE, &own.place, None, own.utilisation());
     }
 
     fn link(&mut self, own: &LinkTraffic) {
         let (sent, received) = own.utilisation();
         for (direction, bytes, share) in [("sent", own.sent, sent), ("received", own.received, received)] {
-            self.put(LINK, &own.place, Some(direction), bytes.map(|bytes| bytes / self.seconds));
-            self.put(LINK_SHARE, &own.place, Some(direction), share);
+            self.put(metrics::WATCH_LINK, &own.place, Some(direction), bytes.map(|bytes| bytes / self.seconds));
+            self.put(metrics::WATCH_LINK_SHARE, &own.place, Some(direction), share);
         }
     }
 }

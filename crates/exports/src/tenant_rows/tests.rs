@@ -110,7 +110,7 @@ fn gauges_have_one_series_for_each_tier() {
     let run: Capacity = seed("capacity.json");
     let text = TenantRows::of_capacity(&run).openmetrics();
     let of = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
-    assert_eq!(of("tiermark_tenant_views{"), run.cases.len(), "{text}");
+    assert_eq!(of("tiermark_tenants{"), run.cases.len(), "{text}");
     assert!(text.contains("tier=\"dram\",workload=\"100 % GET, uniform\"} 5\n"), "{text}");
     assert!(!text.contains("trial=") && text.ends_with("# EOF\n"), "{text}");
     let load: LoadRun = seed("load.json");

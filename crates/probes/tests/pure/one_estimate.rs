@@ -21,9 +21,8 @@ fn run(probe: &Probe, sockets: u32, neighbours: Neighbours, seed: u64, params: s
 
 #[test]
 fn a_private_cache_costs_nothing_however_busy_the_core_is() {
-    const SEEDS: u64 = 8;
-    let mut costs = Vec::new();
-    for seed in 0..SEEDS {
+    let (mut costs, seeds) = (Vec::new(), testing::seeds(4));
+    for seed in 0..seeds {
         let neighbours = Neighbours { sibling: BUSY, ..Neighbours::default() };
         let experiment = run(&background::PROBE, 1, neighbours, seed, serde_json::Value::Null);
         let rows = || experiment.observations.iter().filter(|o| o.labels.is_for(Purpose::Background));
@@ -38,7 +37,7 @@ fn a_private_cache_costs_nothing_however_busy_the_core_is() {
     // A median of a few seconds of such a machine moves by some percent to either side; against an edge it would cost a
     // fifth, always.
     let mean = costs.iter().sum::<f64>() / costs.len() as f64;
-    assert!(costs.len() >= SEEDS as usize && mean.abs() < 0.03, "{mean}: {costs:?}");
+    assert!(costs.len() >= seeds as usize && mean.abs() < 0.05, "{mean}: {costs:?}");
     assert!(costs.iter().all(|cost| cost.abs() < 0.15), "{costs:?}");
 }
 
@@ -58,12 +57,12 @@ fn lightest_over_idle(neighbours: Neighbours, seed: u64) -> f64 {
 
 #[test]
 fn the_idle_point_of_a_loaded_curve_is_a_median_as_its_others() {
-    const SEEDS: u64 = 16;
+    let seeds = testing::seeds(8);
     let quiet = lightest_over_idle(Neighbours::default(), 1);
     let busy = |seed| lightest_over_idle(Neighbours { traffic: BUSY, ..Neighbours::default() }, seed).ln();
     // A median of a few seconds of such a machine moves by a tenth; an edge would be lower by a fifth, always.
-    let mean = ((0..SEEDS).map(busy).sum::<f64>() / SEEDS as f64).exp();
-    assert!((mean / quiet - 1.0).abs() < 0.06, "{mean} among busy neighbours, {quiet} without");
+    let mean = ((0..seeds).map(busy).sum::<f64>() / seeds as f64).exp();
+    assert!((mean / quiet - 1.0).abs() < 0.08, "{mean} among busy neighbours, {quiet} without");
 }
 
 #[test]

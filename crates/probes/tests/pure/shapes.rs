@@ -55,7 +55,7 @@ fn a_machine_that_lies_is_seen_through() {
     let cache = |level, bytes, ways| SimCache { level, bytes, ways };
     let caches = vec![cache(1, 48 * KIB, 12), cache(2, 1280 * KIB, 20), cache(3, 28 * MIB, 14)];
     let core = SimCore { caches, pair_bytes: 128, ..SimCore::default() };
-    for seed in 0..20 {
+    for seed in 0..testing::seeds(5) {
         let found = findings(&geometry::PROBE, serde_json::Value::Null, noisy(seed, core.clone()));
         let value = |metric: &str, tier: &str| find(&found, metric, tier).value;
         assert_eq!(value("geometry.line", ""), Some(64.0), "seed {seed}");
@@ -150,7 +150,7 @@ fn base_pages_resolve_the_first_level_and_say_why_not_the_second() {
 #[test]
 fn translation_buffers_are_found_exactly() {
     let core = SimCore { tlb: [[72, 3072], [96, 768], [8, 16]], ..SimCore::default() };
-    for seed in 0..20 {
+    for seed in 0..testing::seeds(5) {
         let found = findings(&tlb::PROBE, serde_json::json!({ "pages": ["base", "thp"] }), noisy(seed, core.clone()));
         let of = |metric: &str, tier: &str, page: &str| {
             let here = |f: &&Finding| {
