@@ -163,6 +163,8 @@ pub(crate) struct MemoryCap {
     pub(crate) bytes: u64,
     /// What limits them, in words.
     pub(crate) why: String,
+    /// Whether it is what the user allows.
+    pub(crate) is_users: bool,
     /// The most bytes with any --max-mem.
     reach: u64,
     /// How to have more than `reach`.
@@ -177,7 +179,11 @@ impl MemoryCap {
 
     /// The smaller of both.
     fn or_less(self, bytes: u64, why: String, cure: Note) -> Self {
-        if bytes < self.bytes { Self { bytes, why, reach: self.reach.min(bytes), beyond: cure } } else { self }
+        if bytes < self.bytes {
+            Self { bytes, why, is_users: false, reach: self.reach.min(bytes), beyond: cure }
+        } else {
+            self
+        }
     }
 }
 
@@ -203,8 +209,10 @@ pub(crate) fn memory_cap_over(machine: &Machine, on: &Shares, scope: &Scope) -> 
         None => (u64::MAX, "no limit".to_owned()),
     };
     match scope.max_mem {
-        Some(max) if max.0 < bytes => MemoryCap { bytes: max.0, why: "--max-mem".into(), reach, beyond },
-        _ => MemoryCap { bytes, why, reach, beyond },
+        Some(max) if max.0 < bytes => {
+            MemoryCap { bytes: max.0, why: "--max-mem".into(), is_users: true, reach, beyond }
+        }
+        _ => MemoryCap { bytes, why, is_users: false, reach, beyond },
     }
 }
 

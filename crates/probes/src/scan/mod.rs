@@ -198,11 +198,10 @@ impl ScanStudy {
         let scope = &self.task.request.scope;
         let most = Scope { max_mem: scope.max_mem.or(Some(Bytes(u64::MAX))), ..scope.clone() };
         let cap = memory_cap_over(self.task.machine(), on, &most);
-        let (room, limit) = (cap.bytes, cap.why);
-        let (part, least) = LEFT;
+        let (room, (part, least)) = (cap.bytes, LEFT);
         // What stays free is a tenth of all, which is a ninth of the rest.
         let short = least.saturating_sub(room / (part - 1));
-        if limit == "--max-mem" { (room, limit) } else { (room.saturating_sub(short), limit) }
+        (if cap.is_users { room } else { room.saturating_sub(short) }, cap.why)
     }
 
     /// Base pages: there are always some, so that all regions are translated alike, where huge ones run out in memory
