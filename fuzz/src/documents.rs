@@ -177,7 +177,7 @@ pub(crate) fn changes(bytes: &[u8]) {
     if let Ok(restored) = restore_all(&state, &mut system, &Asked { force, forget: vec!["/dev/vdb".to_owned()] }) {
         let _ = (
             restored.incomplete(),
-            terminal(&tiermark_listings::change_rows(&restored.rows, ""), &tiermark_page::Style::default()),
+            terminal(&tiermark_report::listings::change_rows(&restored.rows, ""), &tiermark_page::Style::default()),
         );
     }
     let _ = fs::remove_file(file);

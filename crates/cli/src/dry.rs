@@ -22,7 +22,9 @@ pub(crate) fn run(prepared: Prepared, lab: &Lab, simulated: Option<&str>, args: 
         Some(values) => output::print(&output::json(&values)?)?,
         None if !left.is_empty() => {
             let head = simulated.map_or_else(String::new, |name| format!("SIMULATED machine '{name}'\n\n"));
-            output::print(&(head + &output::rendered(&args.view, |detail| tiermark_listings::plan(&left, detail))))?;
+            output::print(
+                &(head + &output::rendered(&args.view, |detail| tiermark_report::listings::plan(&left, detail))),
+            )?;
         }
         None => {}
     }

@@ -28,7 +28,7 @@ pub fn expectations(text: &str, run: &str) {
     if let Ok(run) = tiermark_history::parse(run.as_bytes(), "a document") {
         let found = tiermark_expect::check("fuzzed", &run, "fuzzed", &entries);
         assert_eq!(found.results.len(), entries.len(), "each expectation has a result");
-        let _ = terminal(&tiermark_judgements::check(&found, Detail::Usual), &Style::default());
+        let _ = terminal(&tiermark_report::judgements::check(&found, Detail::Usual), &Style::default());
     }
 }
 
@@ -38,8 +38,8 @@ fn show_checked(run: &tiermark_model::Run, styles: &[(Style, Detail)]) {
     let (found, figures) = (tiermark_expect::check("fuzzed", run, "auto", &rules), tiermark_expect::figures(run));
     for (style, detail) in styles {
         let _ = (
-            terminal(&tiermark_judgements::check(&found, *detail), style),
-            terminal(&tiermark_judgements::named_figures(&figures), style),
+            terminal(&tiermark_report::judgements::check(&found, *detail), style),
+            terminal(&tiermark_report::judgements::named_figures(&figures), style),
         );
     }
 }
@@ -48,7 +48,7 @@ fn show_checked(run: &tiermark_model::Run, styles: &[(Style, Detail)]) {
 fn show_explained(run: &tiermark_model::Run, styles: &[(Style, Detail)]) {
     let found = tiermark_explain::explain("fuzzed", run);
     for (style, detail) in styles {
-        let _ = terminal(&tiermark_judgements::explanation(&found, *detail), style);
+        let _ = terminal(&tiermark_report::judgements::explanation(&found, *detail), style);
     }
 }
 
@@ -61,7 +61,7 @@ pub fn fleet(documents: &[Vec<u8>]) {
     }
     let fleet = gathered.judged(&["node1".to_owned(), "other".to_owned()]);
     for (unicode, detail) in [(true, Detail::Usual), (false, Detail::All)] {
-        let page = tiermark_judgements::fleet(&fleet, detail);
+        let page = tiermark_report::judgements::fleet(&fleet, detail);
         let style = Style { unicode, ..Style::default() };
         let _ = (terminal(&page, &style), markdown(&page, &style));
     }
@@ -108,14 +108,14 @@ pub fn show(bytes: &[u8]) {
     match Kept::parse(bytes, "a fuzzed document") {
         Err(_) => {}
         Ok(Some(Kept::Capacity(run))) => {
-            styles
-                .iter()
-                .for_each(|(style, detail)| drop(terminal(&tiermark_tenant_views::capacity(&run, *detail), style)));
+            styles.iter().for_each(|(style, detail)| {
+                drop(terminal(&tiermark_report::tenant_views::capacity(&run, *detail), style));
+            });
         }
         Ok(Some(Kept::Load(run))) => {
             styles
                 .iter()
-                .for_each(|(style, detail)| drop(terminal(&tiermark_tenant_views::load(&run, *detail), style)));
+                .for_each(|(style, detail)| drop(terminal(&tiermark_report::tenant_views::load(&run, *detail), style)));
         }
         Ok(None) => {
             if let Ok(run) = tiermark_history::parse(bytes, "a document") {
@@ -144,8 +144,8 @@ fn show_compared(run: &tiermark_model::Run, styles: &[(Style, Detail)]) {
         );
         for (style, detail) in styles {
             let _ = (
-                terminal(&tiermark_judgements::compare(&found, *detail), style),
-                markdown(&tiermark_judgements::compare(&found, *detail), style),
+                terminal(&tiermark_report::judgements::compare(&found, *detail), style),
+                markdown(&tiermark_report::judgements::compare(&found, *detail), style),
             );
         }
     }

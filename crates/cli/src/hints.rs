@@ -8,8 +8,8 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Parser};
 use tiermark_capacity::scenario::built_in;
-use tiermark_listings::Equivalent;
 use tiermark_model::parse_size;
+use tiermark_report::listings::Equivalent;
 
 use crate::command_line::{Cli, command};
 use crate::other_tools;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
-use tiermark_listings::Equivalent;
+use tiermark_report::listings::Equivalent;
 
 pub(crate) use line::line;
 use values::Look;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use tiermark_judgements::cause_words;
 use tiermark_model::{Fleet, FleetHost, HostFigure, HostKind, HostState, Unit};
+use tiermark_report::judgements::cause_words;
 
 use crate::metrics;
 use crate::openmetrics::{Families, Named, add_gauge, base, text, written};

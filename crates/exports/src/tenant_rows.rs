@@ -9,7 +9,7 @@ use tiermark_model::{Grade, Labels, RunLabels};
 use crate::metrics;
 use crate::openmetrics::{AboutRun, Families, Named, add, add_run, name, text, written};
 use crate::tidy::{TidyRow, lines, table};
-use tiermark_tenant_views::numbers::{Kind, Number, median, numbers};
+use tiermark_report::tenant_views::numbers::{Kind, Number, median, numbers};
 
 /// What a number is of: its name and unit in rows, the gauge, and how many of the unit a unit of the gauge has.
 type Measure = (&'static str, &'static str, &'static str, f64);

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiermark_judgements::{by_damage, run_names};
 use tiermark_model::{Against, Comparison, FigureName, Grade, Run, Unit};
 use tiermark_page::{Cell, Detail, Ink, Page, Style, Table, Text, bullet, heading, html as elements, number, text};
+use tiermark_report::judgements::{by_damage, run_names};
 
 use super::sheet::Sheet;
 
@@ -84,7 +84,7 @@ fn documents(sheets: &[Sheet<'_>], titles: &[&str]) -> Table {
                 (what(&run.title, &run.started), Cell::inked(said, ink), figures(run))
             }
             Sheet::Capacity(run) => {
-                let verdict = Cell::new(tiermark_tenant_views::capacity_line(run));
+                let verdict = Cell::new(tiermark_report::tenant_views::capacity_line(run));
                 (what("capacity", &run.started), verdict, Figures::new())
             }
             Sheet::Load(run) => (what("load", &run.started), Cell::default(), Figures::new()),

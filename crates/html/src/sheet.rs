@@ -40,10 +40,10 @@ impl Sheet<'_> {
     pub(super) fn body(&self, at: usize, several: bool, detail: Detail, style: &Style) -> Body {
         let report = match self {
             Self::Run(run) => tiermark_report::run(run, detail),
-            Self::Capacity(run) => tiermark_tenant_views::capacity(run, detail),
-            Self::Load(run) => tiermark_tenant_views::load(run, detail),
+            Self::Capacity(run) => tiermark_report::tenant_views::capacity(run, detail),
+            Self::Load(run) => tiermark_report::tenant_views::load(run, detail),
             Self::CurveProfile(profile) => tiermark_report::curve_profile(profile),
-            Self::Compared(comparison, other) => tiermark_judgements::against(comparison, other, detail),
+            Self::Compared(comparison, other) => tiermark_report::judgements::against(comparison, other, detail),
         };
         let id = sheet_id(at);
         let mut pieces = report.into_blocks();

@@ -1,4 +1,7 @@
 //! Views of tiermark's documents: pure functions from data to pages. Nothing here reads, writes or measures.
+//!
+//! Views of runs and machines stand at the root; those of [`judgements`], [`listings`] and tenants ([`tenant_views`])
+//! in modules of their own.
 
 #![forbid(unsafe_code)]
 
@@ -9,9 +12,11 @@ mod curves;
 mod expectation;
 mod findings;
 mod header;
+pub mod judgements;
 mod kernels;
 mod ladder;
 mod limits;
+pub mod listings;
 mod loaded;
 mod machine;
 mod matrix;
@@ -36,6 +41,7 @@ mod steps;
 mod summary;
 mod survey;
 mod tally;
+pub mod tenant_views;
 mod time_spent;
 mod traffic;
 

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &BaselineArgs) -> Result<Exit, Failure> {
             } else {
                 let rows: Vec<(&str, String)> =
                     rows.iter().map(|(name, about)| (name.as_str(), about.clone())).collect();
-                print(&rendered(&view.view, |_| tiermark_listings::names(&rows)))?;
+                print(&rendered(&view.view, |_| tiermark_report::listings::names(&rows)))?;
             }
         }
     }

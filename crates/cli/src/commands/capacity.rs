@@ -69,7 +69,7 @@ fn dry_run(job: Job, here: &Here<'_>, view: &View) -> Result<Exit, Failure> {
     let busy = OtherWork::begin(&machine.allowed_cpus, pending.setup.force, disturbs_tenants).err();
     let sections = outlook(&prepared, here, &machine, busy.as_ref(), directory().ok().as_deref());
     let text = toml::to_string(pending.scenario).map_err(Failure::tool)?;
-    print(&format!("{text}\n{}", tiermark_listings::comments(&sections, &style(view))))?;
+    print(&format!("{text}\n{}", tiermark_report::listings::comments(&sections, &style(view))))?;
     refuse_wrong(&prepared).map(|()| Exit::Done)
 }
 
@@ -231,7 +231,7 @@ fn finish(
     }
     complain_once(&document.refused);
     if !on_stdout {
-        print(&rendered(&args.view, |style| tiermark_tenant_views::capacity(document, style)))?;
+        print(&rendered(&args.view, |style| tiermark_report::tenant_views::capacity(document, style)))?;
     }
     if !args.quiet && (was_kept.is_ok() || !saved.is_whole()) {
         tell(match saved.is_whole() {

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &CheckArgs, simulation: &Simulation) -> Result<Exit, Fai
     let run = run_of_probes(name)?;
     if args.list {
         let figures = figures(&run);
-        let text = rendered(&args.view, |_| tiermark_judgements::named_figures(&figures));
+        let text = rendered(&args.view, |_| tiermark_report::judgements::named_figures(&figures));
         return print(&text).map(|()| Exit::Done);
     }
     judged(args, name, &run, &entries)
@@ -92,7 +92,7 @@ fn judged(args: &CheckArgs, name: &str, run: &Run, entries: &[Entry]) -> Result<
     } else if let Some(missing) = missing(&found).filter(|_| verdict == CheckVerdict::Incomplete) {
         complain(&missing);
     }
-    whoever_reads(show(&found, args.json, CHECK_SCHEMA, &args.view, tiermark_judgements::check), verdict.exit())
+    whoever_reads(show(&found, args.json, CHECK_SCHEMA, &args.view, tiermark_report::judgements::check), verdict.exit())
 }
 
 /// Judges several runs and prints a row for each, also for those that cannot be read.
@@ -112,7 +112,7 @@ fn several(args: &CheckArgs, entries: &[Entry]) -> Result<Exit, Failure> {
     };
     let found = Checks { expectations: args.expect.clone(), runs: args.runs.iter().map(one).collect() };
     let exit = found.verdict().exit();
-    whoever_reads(show(&found, args.json, CHECKS_SCHEMA, &args.view, tiermark_judgements::checks), exit)
+    whoever_reads(show(&found, args.json, CHECKS_SCHEMA, &args.view, tiermark_report::judgements::checks), exit)
 }
 
 /// The built-in rules, or those of a file.

@@ -77,9 +77,12 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     let (style, detail) = (style(&args.view), detail(&args.view));
     let text = match args.format {
         _ if args.json => document(COMPARE_SCHEMA, &found)?,
-        CompareFormat::Text => rendered(&args.view, |detail| tiermark_judgements::compare(&found, detail)),
+        CompareFormat::Text => rendered(&args.view, |detail| tiermark_report::judgements::compare(&found, detail)),
         CompareFormat::Markdown => {
-            format!("### tiermark compare\n\n{}", markdown(&tiermark_judgements::compare(&found, detail), &style))
+            format!(
+                "### tiermark compare\n\n{}",
+                markdown(&tiermark_report::judgements::compare(&found, detail), &style)
+            )
         }
     };
     if let Some(page) = page {
@@ -104,7 +107,8 @@ fn tell_gate(gate: &Gate<'_>, found: &Comparison, limit: f64) {
             found.first.name, run.name
         )),
         Gate::Failed { families, figures } => {
-            let mut all: Vec<String> = families.iter().map(|family| tiermark_judgements::family_name(family)).collect();
+            let mut all: Vec<String> =
+                families.iter().map(|family| tiermark_report::judgements::family_name(family)).collect();
             all.dedup();
             let all = self::listed(&[all, names(figures)].concat());
             complain(&format!("gate failed: worse by more than {percent} %: {all}"));
@@ -148,7 +152,7 @@ fn tell_gate(gate: &Gate<'_>, found: &Comparison, limit: f64) {
 /// The names of figures; of neighbours with one name, one.
 fn names(figures: &[&ComparedFigure]) -> Vec<String> {
     let mut names: Vec<String> =
-        figures.iter().map(|figure| tiermark_judgements::compared_name(figure, Detail::Usual)).collect();
+        figures.iter().map(|figure| tiermark_report::judgements::compared_name(figure, Detail::Usual)).collect();
     names.dedup();
     names
 }

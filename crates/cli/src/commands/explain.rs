@@ -14,7 +14,7 @@ use crate::saved::{self, Kept, SavedDocument};
 pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
     if let Some(name) = &args.rules {
         let rules = named(rules(), name.as_deref())?;
-        let page = |rules: &ExplainRules, _| tiermark_judgements::explain_rules(rules);
+        let page = |rules: &ExplainRules, _| tiermark_report::judgements::explain_rules(rules);
         return show(&rules, args.json, EXPLAIN_RULES_SCHEMA, &args.view, page).map(|()| Exit::Done);
     }
     let found = match &args.run {
@@ -30,7 +30,10 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
     } else {
         Exit::Done
     };
-    whoever_reads(show(&found, args.json, EXPLANATION_SCHEMA, &args.view, tiermark_judgements::explanation), exit)
+    whoever_reads(
+        show(&found, args.json, EXPLANATION_SCHEMA, &args.view, tiermark_report::judgements::explanation),
+        exit,
+    )
 }
 
 /// A document explained, by what a user calls it.

@@ -53,11 +53,11 @@ pub(crate) fn run(args: &FleetArgs) -> Result<Exit, Failure> {
     let text = match args.format {
         _ if args.limits => limits(&fleet).ok_or_else(|| Failure::usage("no kind of host has enough figures"))?,
         _ if args.json => document(FLEET_SCHEMA, &fleet)?,
-        FleetFormat::Text => rendered(&args.view, |detail| tiermark_judgements::fleet(&fleet, detail)),
+        FleetFormat::Text => rendered(&args.view, |detail| tiermark_report::judgements::fleet(&fleet, detail)),
         FleetFormat::Markdown => {
             format!(
                 "### tiermark fleet\n\n{}",
-                markdown(&tiermark_judgements::fleet(&fleet, detail), &style(&args.view))
+                markdown(&tiermark_report::judgements::fleet(&fleet, detail), &style(&args.view))
             )
         }
         FleetFormat::Csv => fleet_csv(&fleet),

@@ -51,13 +51,13 @@ fn texts(
     }
     let terms = |found: Vec<glossary::Term>| {
         let lines: Vec<String> = found.iter().map(|(names, meaning)| format!("{names}\n\n{meaning}")).collect();
-        (!lines.is_empty()).then(|| tiermark_listings::page(&lines.join("\n\n"), style))
+        (!lines.is_empty()).then(|| tiermark_report::listings::page(&lines.join("\n\n"), style))
     };
     let mut texts: Vec<String> = terms(glossary::terms(topic)).into_iter().collect();
     if let Some(page) = page(topic, command) {
         let usage = command.find_subcommand(topic).map(|_| format!("\n\n`tiermark {topic} --help` lists its options."));
         let page = page.trim_end().to_owned() + &usage.unwrap_or_default();
-        texts.push(tiermark_listings::page(&page, style));
+        texts.push(tiermark_report::listings::page(&page, style));
         return Ok(texts);
     }
     if let Some(found) = command.find_subcommand_mut(topic) {
@@ -65,7 +65,7 @@ fn texts(
         return Ok(texts);
     }
     if let Some((option, of)) = options::one(topic) {
-        texts.extend(options::here(option, of, command).map(|lines| tiermark_listings::page(&lines, style)));
+        texts.extend(options::here(option, of, command).map(|lines| tiermark_report::listings::page(&lines, style)));
         texts.extend(of_another_tool(topic, true, style));
         return if texts.is_empty() { Err(no_help(topic, command)) } else { Ok(texts) };
     }
@@ -91,8 +91,8 @@ fn of_the_system(
     let mut of: Vec<PrimitiveInfo> = primitives_of(&target::root(None, simulation)?)?;
     of.retain(|info| names.contains(&info.id.0.as_str()) || names.contains(&info.group.name()));
     Ok(match of.as_slice() {
-        [one] => tiermark_listings::primitive(one, style),
-        group => terminal(&tiermark_listings::primitives(group, Detail::Usual), style),
+        [one] => tiermark_report::listings::primitive(one, style),
+        group => terminal(&tiermark_report::listings::primitives(group, Detail::Usual), style),
     })
 }
 
@@ -103,7 +103,7 @@ fn of_another_tool(topic: &str, commands_too: bool, style: &Style) -> Option<Str
         let words: Vec<&str> = topic.split(' ').collect();
         found.extend(other_tools::here(&words));
     }
-    (!found.is_empty()).then(|| terminal(&tiermark_listings::equivalents(&found), style))
+    (!found.is_empty()).then(|| terminal(&tiermark_report::listings::equivalents(&found), style))
 }
 
 /// The rows of a command line of another tool, with its options and numbers; `None` if the words are no such command
@@ -114,11 +114,11 @@ fn line_of_another_tool(topic: &str, command: &clap::Command, style: &Style) -> 
     let is_of_a_line = |word: &&str| word.starts_with('-') || word.contains(|c: char| c.is_ascii_digit());
     words[1..].iter().find(|word| is_of_a_line(word))?;
     let line = other_tools::line(&words)?;
-    let mut texts = vec![terminal(&tiermark_listings::equivalents(&line.rows), style)];
+    let mut texts = vec![terminal(&tiermark_report::listings::equivalents(&line.rows), style)];
     if !line.unknown.is_empty() {
         let options: Vec<String> = line.unknown.iter().map(|option| format!("`{option}`")).collect();
         let said = format!("This help does not have {} of {tool}.", options.join(", "));
-        texts.push(tiermark_listings::page(&said, style));
+        texts.push(tiermark_report::listings::page(&said, style));
     }
     Some(texts)
 }

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use tiermark_compare::{OneRun, histories, run_figures};
 use tiermark_history::{Index, MachineKey, RunHead, Store};
-use tiermark_judgements::{FigureNames, history_words};
 use tiermark_model::{Exit, FigureHistory, HISTORY_SCHEMA, History, HistoryRun, Run, RunFigure, RunFigures};
 use tiermark_page::terminal;
+use tiermark_report::judgements::{FigureNames, history_words};
 use tiermark_report::shown_grades;
 
 use crate::args::Simulation;
@@ -71,13 +71,13 @@ pub(crate) fn run(args: &HistoryArgs, simulation: &Simulation) -> Result<Exit, F
         document(HISTORY_SCHEMA, &found)?
     } else if found.runs.is_empty() {
         let text = nothing(&store, &found, args, simulation.simulate.is_some(), index.heads());
-        format!("{text}\n\n{}", terminal(&tiermark_judgements::history_unreadable(&found, detail), &style))
+        format!("{text}\n\n{}", terminal(&tiermark_report::judgements::history_unreadable(&found, detail), &style))
             .trim_end()
             .to_owned()
     } else if args.figure.is_empty() {
-        terminal(&tiermark_judgements::history(&found, detail), &style)
+        terminal(&tiermark_report::judgements::history(&found, detail), &style)
     } else {
-        terminal(&tiermark_judgements::history_of_figures(&found, detail), &style)
+        terminal(&tiermark_report::judgements::history_of_figures(&found, detail), &style)
     };
     print(&text).map(|()| Exit::Done)
 }

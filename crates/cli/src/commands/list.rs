@@ -13,7 +13,6 @@ use tiermark_counters::{Beside, System, survey};
 use tiermark_engine::Lab;
 use tiermark_history::{Entry, Store};
 use tiermark_lines::lock_soon;
-use tiermark_listings::{FigureLine, ProbeLine, RunLine};
 use tiermark_machine::Root;
 use tiermark_model::{
     Bench, CounterSourceInfo, Effort, Exit, Isa, KernelInfo, LIST_SCHEMA, List, ListItem, PrimitiveInfo, Refusal,
@@ -21,6 +20,7 @@ use tiermark_model::{
 };
 use tiermark_page::{Detail, Page, Style, terminal};
 use tiermark_report::RunSummary;
+use tiermark_report::listings::{FigureLine, ProbeLine, RunLine};
 
 use crate::args::{CountingArgs, ListArgs, Listing, Simulation};
 use crate::counters::{self, ThisSystem, open_counters};
@@ -50,12 +50,16 @@ pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Fail
     let (page, more) = match what {
         Listing::Runs => runs(&environment::store())?,
         Listing::Capacity => capacity()?,
-        Listing::Probes => (tiermark_listings::probes(&probe_lines(&root()?)?, detail), String::new()),
+        Listing::Probes => (tiermark_report::listings::probes(&probe_lines(&root()?)?, detail), String::new()),
         Listing::Kernels => (kernels(detail), String::new()),
-        Listing::Primitives => (tiermark_listings::primitives(&primitives_of(&root()?)?, detail), String::new()),
-        Listing::Counters => (tiermark_listings::counter_sources(&sources(args, &root()?)?, detail), String::new()),
-        Listing::Figures => (tiermark_listings::watch_figures(&figures::all()), String::new()),
-        Listing::Commands => (tiermark_listings::groups(&command_line::described()), String::new()),
+        Listing::Primitives => {
+            (tiermark_report::listings::primitives(&primitives_of(&root()?)?, detail), String::new())
+        }
+        Listing::Counters => {
+            (tiermark_report::listings::counter_sources(&sources(args, &root()?)?, detail), String::new())
+        }
+        Listing::Figures => (tiermark_report::listings::watch_figures(&figures::all()), String::new()),
+        Listing::Commands => (tiermark_report::listings::groups(&command_line::described()), String::new()),
     };
     print(&(terminal(&page, &style) + &more)).map(|()| Exit::Done)
 }
@@ -64,7 +68,7 @@ pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Fail
 fn listings(style: &Style) -> String {
     let named = named_listings();
     let rows: Vec<(&str, String)> = named.iter().map(|(name, about)| (name.as_str(), about.clone())).collect();
-    format!("{}`tiermark list WHAT` lists one of these.", terminal(&tiermark_listings::names(&rows), style))
+    format!("{}`tiermark list WHAT` lists one of these.", terminal(&tiermark_report::listings::names(&rows), style))
 }
 
 fn named_listings() -> Vec<(String, String)> {
@@ -145,7 +149,7 @@ fn runs(store: &Store) -> Result<(Page, String), Failure> {
     let journals = entries.iter().filter(|(kind, _)| *kind == RunKind::Capacity).map(|(_, entry)| &entry.path);
     let going_on = going_on(journals.map(|path| path.with_extension("jsonl")));
     let said = format!("In {places}; `tiermark show RUN` shows one.{going_on}");
-    Ok((tiermark_listings::runs(&lines), said))
+    Ok((tiermark_report::listings::runs(&lines), said))
 }
 
 /// How to go on with runs of tenants, by their journals; empty where all have an end, or go on.
@@ -176,14 +180,14 @@ fn summary(kind: RunKind, entry: &Entry, store: &Store) -> Result<RunSummary, St
     }
     if saved::is_under_way(&entry.path) {
         let what = match Kept::read(&entry.path) {
-            Ok(Some(Kept::Load(run))) => format!("load: {}", tiermark_tenant_views::load_workload(&run)),
+            Ok(Some(Kept::Load(run))) => format!("load: {}", tiermark_report::tenant_views::load_workload(&run)),
             _ => saved::said_of_journal(&entry.path),
         };
         return Ok(RunSummary::without_document(&what, is_being_written(&entry.path)));
     }
     match Kept::read(&entry.path) {
-        Ok(Some(Kept::Capacity(run))) => Ok(tiermark_tenant_views::capacity_summary(&run)),
-        Ok(Some(Kept::Load(run))) => Ok(tiermark_tenant_views::load_summary(&run)),
+        Ok(Some(Kept::Capacity(run))) => Ok(tiermark_report::tenant_views::capacity_summary(&run)),
+        Ok(Some(Kept::Load(run))) => Ok(tiermark_report::tenant_views::load_summary(&run)),
         Ok(None) | Err(_) => Err("its document cannot be read".to_owned()),
     }
 }
@@ -200,7 +204,7 @@ fn capacity() -> Result<(Page, String), Failure> {
             _ if is_being_written(&path) => "running".to_owned(),
             Ok(Some(Kept::Capacity(run))) => {
                 let stopped = if run.is_stopped() { ", stopped" } else { "" };
-                format!("{}{stopped}", tiermark_tenant_views::capacity_line(&run))
+                format!("{}{stopped}", tiermark_report::tenant_views::capacity_line(&run))
             }
             _ if document.exists() => "its document cannot be read".to_owned(),
             _ => "killed, no document".to_owned(),
@@ -214,7 +218,7 @@ fn capacity() -> Result<(Page, String), Failure> {
     }
     let rows: Vec<(&str, String)> = lines.iter().map(|(id, text)| (id.as_str(), text.clone())).collect();
     let said = format!("In {}; `tiermark show RUN` shows one.{going_on}", directory.display());
-    Ok((tiermark_listings::names(&rows), said))
+    Ok((tiermark_report::listings::names(&rows), said))
 }
 
 /// Whether a run still writes its journal, which it locks.
@@ -285,7 +289,7 @@ fn kernels(detail: Detail) -> Page {
     missing.sort_unstable();
     missing.dedup();
     let unavailable: Vec<Refusal> = missing.into_iter().map(unavailable).collect();
-    tiermark_listings::kernels(&available(), &unavailable, detail)
+    tiermark_report::listings::kernels(&available(), &unavailable, detail)
 }
 
 /// Why the kernels of an instruction set cannot run here.

@@ -62,9 +62,9 @@ pub(crate) fn run(args: &LoadArgs) -> Result<Exit, Failure> {
     }
     tables.into_iter().try_for_each(|table| table.write(job.measured.as_ref()))?;
     if !on_stdout {
-        print(&rendered(&args.view, |style| tiermark_tenant_views::load(&document, style)))?;
+        print(&rendered(&args.view, |style| tiermark_report::tenant_views::load(&document, style)))?;
     } else if !args.quiet {
-        let warnings = tiermark_tenant_views::load_warnings(&document);
+        let warnings = tiermark_report::tenant_views::load_warnings(&document);
         warnings.iter().for_each(|warning| tell(format_args!("tiermark: warning: {warning}")));
     }
     if let Some(saved) = saved.filter(|_| !args.quiet) {

@@ -60,7 +60,7 @@ fn page(command: &clap::Command) -> io::Result<Vec<u8>> {
     man.render_synopsis_section(&mut out)?;
     man.render_description_section(&mut out)?;
     let style = Style { width: COLUMNS, ..Style::default() };
-    let method = help::page(command.get_name(), command).map(|text| tiermark_listings::page(&text, &style));
+    let method = help::page(command.get_name(), command).map(|text| tiermark_report::listings::page(&text, &style));
     out.extend(section("METHOD", &method.unwrap_or_default()).into_bytes());
     man.render_options_section(&mut out)?;
     if command.has_subcommands() {

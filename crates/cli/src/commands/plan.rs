@@ -16,7 +16,7 @@ pub(crate) fn run(args: &PlanArgs, simulation: &Simulation) -> Result<Exit, Fail
             let nodes = machine.nodes.iter().filter(|node| node.memory_bytes != Some(0)).count();
             let row = |(name, _): &(&'static str, &str)| plans::load(name).map(|plan| (*name, line(plan, nodes)));
             let rows = plans::built_in().iter().map(row).collect::<Result<Vec<_>, _>>()?;
-            print(&output::rendered(&args.view, |_| tiermark_listings::names(&rows)))?;
+            print(&output::rendered(&args.view, |_| tiermark_report::listings::names(&rows)))?;
         }
         PlanCommand::Show { plan, toml: true, .. } => print(&plans::text(plan)?)?,
         PlanCommand::Show { plan, toml: false, view } => print(&page(&plans::load(plan)?, view))?,
@@ -77,5 +77,5 @@ fn page(plan: &PlanFile, view: &View) -> String {
     let lines: Vec<String> = plan.experiments.iter().map(|e| format!("tiermark {}", e.line)).collect();
     let commands = lines.iter().zip(&plan.experiments).map(|(line, e)| (line.as_str(), e.note.as_deref()));
     let title = format!("{}: {}", plan.name, plan.title);
-    output::rendered(view, |_| tiermark_listings::plan_page(&title, &plan.about, &commands.collect::<Vec<_>>()))
+    output::rendered(view, |_| tiermark_report::listings::plan_page(&title, &plan.about, &commands.collect::<Vec<_>>()))
 }

@@ -6,8 +6,8 @@ mod cut;
 
 use tiermark_engine::Host;
 use tiermark_kernels::layout::{permutation, prove, prove_permutation, write_chain};
-use tiermark_listings::Check;
 use tiermark_model::{ChainLayout, Exit};
+use tiermark_report::listings::Check;
 use tiermark_stats::{Rng, ks_uniform};
 
 use crate::args::{SelftestArgs, Simulation};
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &SelftestArgs) -> Result<Exit, Failure> {
     checks.extend(chains());
     checks.extend(instruments(host.as_ref()));
     let failed = checks.iter().any(|c| !c.pass);
-    print(&rendered(&args.view, |_| tiermark_listings::selftest(&checks)))?;
+    print(&rendered(&args.view, |_| tiermark_report::listings::selftest(&checks)))?;
     Ok(if failed { Exit::Failure } else { Exit::Done })
 }
 

@@ -130,7 +130,7 @@ fn other(args: &ShowArgs, name: &str, kept: &Kept) -> Result<Exit, Failure> {
     let text = match kept {
         Kept::Capacity(run) => {
             let run = if args.redact { &tiermark_redact::redact_capacity(run, pseudonyms()) } else { run.as_ref() };
-            let page = || tiermark_tenant_views::capacity(run, detail);
+            let page = || tiermark_report::tenant_views::capacity(run, detail);
             if args.json {
                 output::json(run)?
             } else {
@@ -139,7 +139,7 @@ fn other(args: &ShowArgs, name: &str, kept: &Kept) -> Result<Exit, Failure> {
         }
         Kept::Load(run) => {
             let run = if args.redact { &tiermark_redact::redact_load(run, pseudonyms()) } else { run.as_ref() };
-            let page = || tiermark_tenant_views::load(run, detail);
+            let page = || tiermark_report::tenant_views::load(run, detail);
             if args.json { output::json(run)? } else { laid_out(&TenantRows::of_load(run), args.format, &page, &style) }
         }
     };

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &TuneArgs, simulation: &Simulation) -> Result<Exit, Fail
     if args.apply {
         return make(args, &root, &tuning, &chosen);
     }
-    show(&tuning, args.json, TUNE_SCHEMA, &args.view, tiermark_listings::tuning).map(|()| Exit::Done)
+    show(&tuning, args.json, TUNE_SCHEMA, &args.view, tiermark_report::listings::tuning).map(|()| Exit::Done)
 }
 
 /// The chosen knobs: all, or those named.
@@ -198,7 +198,7 @@ fn report(args: &TuneArgs, rows: &[ChangeRow], refused: Option<&Refusal>, text: 
         let changes = Changes { changes: rows.to_vec(), refused: refused.cloned() };
         return print(&document(CHANGES_SCHEMA, &changes)?);
     }
-    print(&rendered(&args.view, |_| tiermark_listings::change_rows(rows, text)))
+    print(&rendered(&args.view, |_| tiermark_report::listings::change_rows(rows, text)))
 }
 
 #[cfg(test)]

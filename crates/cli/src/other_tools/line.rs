@@ -1,6 +1,6 @@
 //! Command lines of other tools: the rows of all their options.
 
-use tiermark_listings::Equivalent;
+use tiermark_report::listings::Equivalent;
 
 use super::values::{Exchange, Look, exchanged};
 use super::{ROWS, ToolRow, equivalent, row_of};

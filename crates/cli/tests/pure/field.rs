@@ -77,7 +77,7 @@ fn said_of(files: &Tree, change: impl Fn(&mut Machine)) -> Said {
     Said {
         shown: terminal(&tiermark_report::machine(&machine, Detail::Usual), &style),
         doctor: checkup(&CheckInput { root: &root, machine: &machine, busy: None, interrupted: None, held: &[] }),
-        checked: terminal(&tiermark_judgements::check(&check, Detail::Usual), &style),
+        checked: terminal(&tiermark_report::judgements::check(&check, Detail::Usual), &style),
         check,
         machine,
     }

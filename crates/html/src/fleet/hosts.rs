@@ -2,9 +2,9 @@
 
 use std::cmp::Ordering;
 
-use tiermark_judgements::{cause_words, family_words, signed};
 use tiermark_model::{Fleet, FleetHost, HostCause, HostFigure, HostState, KindFigure};
 use tiermark_page::{ABSENT, bound_sign, escaped as text, number};
+use tiermark_report::judgements::{cause_words, family_words, signed};
 
 use super::{Kind, head, is_listed, shortened, table};
 

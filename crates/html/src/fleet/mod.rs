@@ -5,10 +5,10 @@ mod facts;
 mod hosts;
 mod strips;
 
-use tiermark_judgements::{kind_figure_names, kind_words, plain, signed};
 use tiermark_model::messages::fleet::codes;
 use tiermark_model::{Fleet, FleetHost, HostKind, HostState, KindFigure, count_of};
 use tiermark_page::{ABSENT, Number, Style, Text, escaped as text, number};
+use tiermark_report::judgements::{kind_figure_names, kind_words, plain, signed};
 
 use super::{Frame, PAGE_SCRIPT};
 

@@ -1,8 +1,8 @@
 //! A strip of dots for each figure: one dot a host, by its difference from the median.
 
-use tiermark_judgements::{plain, signed};
 use tiermark_model::{FleetHost, HostFigure, KindFigure, count_of};
 use tiermark_page::escaped as text;
+use tiermark_report::judgements::{plain, signed};
 
 use super::Kind;
 

@@ -1,8 +1,8 @@
 //! The figures that alerts of `watch` can name: each with what the schema of a sample says of its fields.
 
 use serde_json::Value;
-use tiermark_listings::FigureLine;
 use tiermark_model::{WatchFigure, watch_names};
+use tiermark_report::listings::FigureLine;
 
 /// The committed schema of a sample, whose descriptions are the comments of its fields.
 const SCHEMA: &str = include_str!("../../../../../schema/watch-1.json");

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use tiermark_engine::{Host, nearest_memory_node, random_latency_between_runs, run_experiment};
-use tiermark_listings::ContinuousRow;
 use tiermark_model::{
     Bytes, CpuId, Effort, Exit, Experiment, IdSet, Labels, Machine, PageKind, Plan, Quantity, Refusal, Request, Scope,
 };
 use tiermark_probes::latency::{LatencyParams, PROBE};
+use tiermark_report::listings::ContinuousRow;
 
 use super::chase::Chase;
 use crate::args::{SelftestArgs, Simulation};
@@ -68,7 +68,7 @@ pub(super) fn run(args: &SelftestArgs) -> Result<Exit, Failure> {
     let rows: Vec<ContinuousRow> =
         footprints.iter().zip(references).filter_map(|(of, references)| of.row(references, &visits)).collect();
     let setup = format!("cpu {cpu}, {pages}");
-    print(&rendered(&args.view, |_| tiermark_listings::continuous(&rows, &setup)))?;
+    print(&rendered(&args.view, |_| tiermark_report::listings::continuous(&rows, &setup)))?;
     if rows.is_empty() {
         let refused: Vec<&Refusal> = visits.plan.refused.iter().collect();
         crate::output::complain_once(refused);

@@ -1,0 +1,172 @@
+//! A run judged against expectations: what failed comes first, what could not be judged stands with its reason.
+
+use tiermark_model::{Check, CheckOutcome, CheckResult, NamedFigure, NamedValue, Note, count_of};
+use tiermark_page::{ABSENT, Cell, Detail, Ink, Page, Table, bullet, heading, labelled, paragraph, space};
+
+use crate::{checked_number, contradictions, judged_expectation};
+
+use crate::judgements::compare::{described, simulated};
+
+/// Renders a check.
+pub fn check(check: &Check, detail: Detail) -> Page {
+    let mut out = labelled("run", described(&check.run)) + simulated(&check.run);
+    out += labelled("expected", &check.expectations);
+    let count = |outcome| check.count(outcome);
+    let (failed, passed) = (count(CheckOutcome::Failed), count(CheckOutcome::Passed));
+    let of = count_of(check.results.len() as u64, "expectation");
+    let unjudged = count(CheckOutcome::Unjudged);
+    // Few passed is no acceptance where most could not be judged.
+    let is_open = unjudged > failed + passed;
+    let text = match unjudged {
+        0 => format!("{failed} of {of} failed, {passed} passed"),
+        n if is_open => format!("{n} of {of} not judged; {failed} failed, {passed} passed"),
+        n => format!("{failed} of {of} failed, {passed} passed; {n} could not be judged"),
+    };
+    let missing = missing(check);
+    let is_whole = missing.is_none();
+    let text = missing.map_or(text.clone(), |missing| format!("{text}; {missing}"));
+    let ink = match (failed, passed) {
+        (1.., _) => Ink::Bad,
+        (0, 1..) if !is_open && is_whole => Ink::Good,
+        _ => Ink::Warn,
+    };
+    out += space() + paragraph("RESULT  ", &text, ink);
+    for (title, outcome) in
+        [("Failed", CheckOutcome::Failed), ("Passed", CheckOutcome::Passed), ("Not judged", CheckOutcome::Unjudged)]
+    {
+        let results: Vec<&CheckResult> = check.results.iter().filter(|result| result.outcome == outcome).collect();
+        if !results.is_empty() {
+            out += heading(title);
+            out += results.into_iter().map(|result| one(result, detail)).collect::<Page>();
+        }
+    }
+    out + contradictions(&check.contradictions)
+}
+
+/// What keeps a check without failures from being a pass; `None` of one that passes.
+pub(crate) fn missing(check: &Check) -> Option<String> {
+    if check.lacks_figures() {
+        return Some("no measured figure was judged".to_owned());
+    }
+    let required: Vec<&str> = check.missing().map(|result| result.that.as_str()).collect();
+    (!required.is_empty()).then(|| format!("required, but not judged: {}", required.join(", ")))
+}
+
+/// An expectation with its mark, its worst value, and why it matters where it did not pass.
+fn one(result: &CheckResult, detail: Detail) -> Page {
+    let (mark, ink) = match result.outcome {
+        CheckOutcome::Passed => ("✔", Ink::Good),
+        CheckOutcome::Failed => ("✘", Ink::Bad),
+        CheckOutcome::Unjudged => (ABSENT, Ink::Dim),
+    };
+    let text = judged_expectation(result);
+    let says_why = result.outcome == CheckOutcome::Failed || detail.is_all();
+    let source = result.source.as_ref().map(|source| format!("source: {source}"));
+    let why: Vec<String> = result.why.clone().into_iter().chain(source).filter(|_| says_why).collect();
+    bullet(mark, ink, text, Some(&why.join("; ")))
+}
+
+/// Renders the figures of a run that expectations can name, and why the others have no number.
+pub fn named_figures(figures: &[NamedFigure]) -> Page {
+    let known = figures.iter().filter_map(|figure| Some((figure, figure.value.as_ref().ok()?)));
+    let known: Vec<(&NamedFigure, &NamedValue)> = known.collect();
+    let value = |figure: &NamedFigure, value: &NamedValue| match value {
+        NamedValue::Number(number, known) => checked_number(*number, *known, figure.unit),
+        NamedValue::Text(text) => format!("\"{text}\"").into(),
+    };
+    let table = Table::of(&known).texts("name", |(figure, _)| Cell::inked(&figure.name, Ink::Head));
+    let table = table.numbers("value", |(figure, of)| value(figure, of));
+    let table = table.texts("place", |(figure, _)| figure.place.clone().unwrap_or_default()).table().indent(0);
+    let unknown = figures.iter().filter_map(|figure| Some((figure, figure.value.as_ref().err()?)));
+    let line =
+        |(figure, note): (&NamedFigure, &Note)| bullet(ABSENT, Ink::Dim, format!("{}: {note}", figure.name), None);
+    let unknown: Page = unknown.map(line).collect();
+    table + if unknown.is_empty() { unknown } else { heading("Not known") + unknown }
+}
+
+#[cfg(test)]
+mod tests {
+    use tiermark_model::messages::check as says;
+    use tiermark_model::{CheckUnit, CheckedValue, Comparator, ComparedRun, Known};
+
+    use super::*;
+    use tiermark_page::{Style, terminal};
+
+    fn value(value: f64, limit: f64) -> CheckedValue {
+        CheckedValue {
+            place: Some("node 1".to_owned()),
+            value,
+            value_is: Known::Exactly,
+            comparator: Comparator::AtMost,
+            limit,
+            limit_is: Known::Exactly,
+            unit: CheckUnit::Ns,
+            margin: Some((limit - value) / limit),
+        }
+    }
+
+    fn result(that: &str, outcome: CheckOutcome, worst: Option<CheckedValue>, places: [u64; 3]) -> CheckResult {
+        let [passed, failed, unjudged] = places;
+        let reasons = if unjudged > 0 { vec![says::errors_not_reported()] } else { Vec::new() };
+        let (why, source) = (Some("it is slow".to_owned()), Some("a data sheet".to_owned()));
+        let (measured, texts) = (that.starts_with("latency"), None);
+        CheckResult {
+            that: that.to_owned(),
+            outcome,
+            worst,
+            passed,
+            failed,
+            unjudged,
+            measured,
+            required: false,
+            texts,
+            reasons,
+            why,
+            source,
+        }
+    }
+
+    #[test]
+    fn a_text_stands_beside_the_one_that_was_expected() {
+        let mut of = result("kernel == \"6.8.0\"", CheckOutcome::Failed, None, [0, 1, 0]);
+        let (value, limit) = ("6.8.1".to_owned(), "6.8.0".to_owned());
+        of.texts = Some(tiermark_model::CheckedTexts { value, comparator: Comparator::Same, limit });
+        assert_eq!(judged_expectation(&of).plain(), "kernel == \"6.8.0\": it is \"6.8.1\"");
+    }
+
+    #[test]
+    fn what_failed_comes_first_with_its_reason() {
+        let run = ComparedRun {
+            name: "last".to_owned(),
+            id: "20260102".to_owned(),
+            title: "survey".to_owned(),
+            started: "2026-01-02T03:04:05Z".to_owned(),
+            host: Some("node07".to_owned()),
+            cpu: Some("A processor".to_owned()),
+            complete: true,
+            simulated: false,
+        };
+        let results = vec![
+            result("latency.dram <= 120 ns", CheckOutcome::Passed, Some(value(81.0, 120.0)), [2, 0, 0]),
+            result("latency.dram.remote <= 120 ns", CheckOutcome::Failed, Some(value(156.0, 120.0)), [1, 1, 0]),
+            result("edac.corrected <= 0", CheckOutcome::Unjudged, None, [0, 0, 1]),
+        ];
+        let made = Check { run, expectations: "server.toml".to_owned(), results, contradictions: Vec::new() };
+        insta::assert_snapshot!(terminal(&check(&made, Detail::Usual), &Style::default()));
+        let plain = terminal(&check(&made, Detail::Usual), &Style { unicode: false, ..Style::default() });
+        let mut open = made.clone();
+        open.results = vec![made.results[0].clone(), made.results[2].clone(), made.results[2].clone()];
+        let open = terminal(&check(&open, Detail::Usual), &Style::default());
+        assert!(open.contains("RESULT  2 of 3 expectations not judged; 0 failed, 1 passed\n"), "{open}");
+        let mut facts = made.clone();
+        facts.results = vec![result("latency.l1 <= 1 ns", CheckOutcome::Unjudged, None, [0, 0, 1])];
+        let facts = terminal(&check(&facts, Detail::Usual), &Style::default()).replace('\n', " ");
+        assert!(facts.contains("0 passed; no measured figure"), "{facts}");
+        let mut required = made.clone();
+        required.results = vec![made.results[0].clone(), made.results[2].clone()];
+        required.results[1].required = true;
+        let required = terminal(&check(&required, Detail::Usual), &Style { width: 120, ..Style::default() });
+        assert!(required.contains("required, but not judged: edac.corrected <= 0"), "{required}");
+        assert!(plain.is_ascii() && plain.lines().all(|line| line.len() <= 80), "{plain}");
+    }
+}

@@ -1,0 +1,66 @@
+//! Several runs judged against the same expectations: a row for each run, the worst first.
+
+use std::cmp::Reverse;
+
+use tiermark_model::{Check, CheckOutcome, CheckResult, CheckVerdict, CheckedRun, Checks, count_of};
+use tiermark_page::{Cell, Detail, Ink, Page, Table, Text, labelled, paragraph, rule, space, text};
+
+use crate::judged_expectation;
+use crate::judgements::check::{check, missing};
+use crate::judgements::hosts::run_names;
+
+/// Renders several checks: the verdicts, and in detail each check.
+pub fn checks(checks: &Checks, detail: Detail) -> Page {
+    let host = |run: &CheckedRun| run.check.as_ref().and_then(|check| check.run.host.clone());
+    let names = run_names(checks.runs.iter().map(|run| (run.name.clone(), host(run))));
+    let mut rows: Vec<(&CheckedRun, String)> = checks.runs.iter().zip(names).collect();
+    rows.sort_by_key(|(run, _)| Reverse(run.verdict));
+    let mut out = labelled("expected", &checks.expectations);
+    out += space() + paragraph("RESULT  ", tally(checks), ink(checks.verdict()));
+    let table = Table::of(&rows).texts("host", |(_, name)| Cell::inked(name, Ink::Head));
+    let table = table.texts("verdict", |(run, _)| Cell::inked(run.verdict.name(), ink(run.verdict)));
+    out += space() + table.texts("expectations", |(run, _)| found(run)).table();
+    if detail.is_all() {
+        for one in rows.iter().filter_map(|(run, _)| run.check.as_ref()) {
+            out += space() + rule() + check(one, detail);
+        }
+    }
+    out
+}
+
+/// `2 of 40 runs failed, 37 passed, 1 unreadable`.
+fn tally(checks: &Checks) -> String {
+    let count = |verdict| checks.runs.iter().filter(|run| run.verdict == verdict).count();
+    let failed = format!("{} of {} failed", count(CheckVerdict::Failed), count_of(checks.runs.len() as u64, "run"));
+    let others = [CheckVerdict::Passed, CheckVerdict::Incomplete, CheckVerdict::NotJudged, CheckVerdict::Unreadable];
+    let others = others.into_iter().filter(|verdict| *verdict == CheckVerdict::Passed || count(*verdict) > 0);
+    let others = others.map(|verdict| format!("{} {}", count(verdict), verdict.name()));
+    std::iter::once(failed).chain(others).collect::<Vec<_>>().join(", ")
+}
+
+fn ink(verdict: CheckVerdict) -> Ink {
+    match verdict {
+        CheckVerdict::Passed => Ink::Good,
+        CheckVerdict::Failed => Ink::Bad,
+        _ => Ink::Warn,
+    }
+}
+
+/// The failed expectations with their numbers; else how many passed, and what was not judged.
+fn found(run: &CheckedRun) -> Text {
+    let Some(check) = &run.check else { return run.problem.clone().unwrap_or_default().into() };
+    let failed: Vec<&CheckResult> = of(check, CheckOutcome::Failed).collect();
+    if !failed.is_empty() {
+        return Text::joined(failed.into_iter().map(judged_expectation), "; ");
+    }
+    let unjudged = match of(check, CheckOutcome::Unjudged).count() {
+        0 => String::new(),
+        count => format!(", {count} not judged"),
+    };
+    let missing = missing(check).map_or_else(String::new, |missing| format!("; {missing}"));
+    text![format!("{} passed{unjudged}{missing}", of(check, CheckOutcome::Passed).count())]
+}
+
+fn of(check: &Check, outcome: CheckOutcome) -> impl Iterator<Item = &CheckResult> {
+    check.results.iter().filter(move |result| result.outcome == outcome)
+}

@@ -1,0 +1,333 @@
+//! Runs side by side: what moved comes first, what cannot be told stands with its reason.
+
+mod damage;
+mod words;
+
+use tiermark_model::{
+    Against, ChangeVerdict, ComparedFamily, ComparedFigure, ComparedNumber, ComparedRun, Comparison, Doubt, Fact,
+    Quantity,
+};
+use tiermark_page::{
+    ABSENT, Cell, Detail, Ink, Page, Table, Text, bullet, glued, heading, hertz, labelled, number, paragraph, percent,
+    rate_unit, space, text,
+};
+
+use crate::grouped;
+pub use damage::{Damage, by_damage};
+pub use words::{change, name as compared_name, plain, signed};
+use words::{graded_text, size_of, tally, whole_name};
+
+/// Rows of a table, and names in a list, beyond which the rest is counted.
+const LISTED: usize = 6;
+
+/// Renders a comparison.
+pub fn compare(comparison: &Comparison, detail: Detail) -> Page {
+    let mut out = damage::summary(comparison, detail);
+    for other in &comparison.others {
+        if !out.is_empty() {
+            out += space();
+        }
+        out += against(comparison, other, detail);
+    }
+    out
+}
+
+/// Renders a run beside the first of a comparison.
+pub fn against(comparison: &Comparison, other: &Against, detail: Detail) -> Page {
+    let mut out = labelled("first", described_first(comparison));
+    out += labelled("other", described(&other.run));
+    out += other_machine(comparison, other);
+    out.extend(clock_text(other).map(|text| labelled("clock", &text)));
+    out.extend(interruptions_text(other).map(|text| labelled("interrupted", &text)));
+    let moved = moved(other);
+    let worse = moved.iter().any(|figure| figure.verdict == ChangeVerdict::Worse);
+    let ink = if worse { Ink::Bad } else { Ink::Good };
+    out += space() + paragraph("", tally(&other.figures), ink);
+    if !moved.is_empty() {
+        out += heading("Changed, the largest change first");
+        out += table(&moved, detail);
+    }
+    out += families(other);
+    out += same(comparison, other, detail);
+    if comparison.by_role {
+        out += shares(other, detail);
+    }
+    out += facts(other);
+    out += reasons("Unsure", "?", other, detail);
+    out += reasons("Not comparable", ABSENT, other, detail);
+    out += notes(comparison, other);
+    out
+}
+
+/// Whether a figure is the core clock, which has a line of its own and no verdict.
+fn is_clock(figure: &ComparedFigure) -> bool {
+    figure.metric == Quantity::CoreClock
+}
+
+/// The core clock of both runs: `2.900 GHz, then 3.200 GHz (+10.3 %)`.
+fn clock_text(other: &Against) -> Option<String> {
+    let hertz_of = |number: &Option<ComparedNumber>| Some(hertz(number.as_ref()?.value?));
+    other.figures.iter().filter(|figure| is_clock(figure)).find_map(|figure| {
+        let (first, second) = (hertz_of(&figure.first)?, hertz_of(&figure.other)?);
+        Some(format!("{first}, then {second} ({})", words::signed(figure.change?)))
+    })
+}
+
+/// Whether a figure describes the conditions of a run (core clock, interruptions) and is shown in a line of its own
+/// instead of a table. A condition that became better or worse is shown in the tables, as any other figure.
+fn is_beside(figure: &ComparedFigure) -> bool {
+    figure.metric.is_condition() && !figure.verdict.has_moved()
+}
+
+/// The interruptions of both runs: `2.3 % of the time, then 2.9 %; longer than 20 µs 0.5 %, then 0.4 %`.
+fn interruptions_text(other: &Against) -> Option<String> {
+    let both = |metric: Quantity| {
+        let figure = other.figures.iter().find(|figure| figure.metric == metric)?;
+        Some([figure.first.as_ref()?.value?, figure.other.as_ref()?.value?])
+    };
+    let [first, second] = both(Quantity::InterruptionsShare)?.map(percent);
+    let long = both(Quantity::InterruptionsLongShare).map(|shares| shares.map(percent));
+    let long = long.map(|[first, second]| format!("; longer than 20\u{a0}µs {first}, then {second}"));
+    let rate = both(Quantity::InterruptionsRate)
+        .map(|[first, second]| format!("; {first:.0} times a second, then {second:.0}"))
+        .unwrap_or_default();
+    Some(format!("{first} of the time, then {second}{}{rate}", long.unwrap_or_default()))
+}
+
+/// What makes any change one of machines.
+fn other_machine(comparison: &Comparison, other: &Against) -> Page {
+    let mut said = Vec::new();
+    if comparison.first.simulated || other.run.simulated {
+        said.push(SIMULATED);
+    }
+    if other.facts.iter().any(|fact| fact.fact == Fact::CpuModel) && !comparison.by_role {
+        said.push("the processors differ: `--machines` compares tiers by their role, whatever their sizes");
+    }
+    said.into_iter().map(|text| bullet("!", Ink::Warn, text, None)).collect()
+}
+
+/// What a reader of numbers from a simulated machine must know.
+const SIMULATED: &str = "SIMULATED: numbers from a model, nothing was measured";
+
+/// The line that says that a run is of a simulated machine; empty for a real one.
+pub(crate) fn simulated(run: &ComparedRun) -> Page {
+    if run.simulated { bullet("!", Ink::Warn, SIMULATED, None) } else { Page::new() }
+}
+
+/// A run in one line.
+pub(crate) fn described(run: &ComparedRun) -> String {
+    let cpu = run.cpu.as_ref().map_or_else(String::new, |cpu| format!(", {cpu}"));
+    let simulated = if run.simulated { ", simulated" } else { "" };
+    let part = if run.complete { "" } else { ", not complete" };
+    // A name may be the id itself.
+    let id = if run.name == run.id { String::new() } else { format!(" ({})", run.id) };
+    let host = run.host.as_ref().map_or_else(String::new, |host| format!(", {host}"));
+    format!("{}{id}: {} of {}{host}{cpu}{simulated}{part}", run.name, run.title, run.started)
+}
+
+/// The name of a run with its host, unless the name holds it.
+pub fn named_run(run: &ComparedRun) -> String {
+    let host = run.host.as_ref().filter(|host| !run.name.contains(host.as_str()));
+    host.map_or_else(|| run.name.clone(), |host| format!("{} ({host})", run.name))
+}
+
+/// The run that others are compared with, and how many more of its baseline.
+fn described_first(comparison: &Comparison) -> String {
+    let more = match comparison.more_first.len() {
+        0 => String::new(),
+        count => format!("; values are means with {count} more of the baseline"),
+    };
+    described(&comparison.first) + &more
+}
+
+/// The name of a family of numbers.
+pub fn family_name(family: &ComparedFamily) -> String {
+    let what = if family.metric == Quantity::Bandwidth { "rates".to_owned() } else { family.metric.name().to_owned() };
+    format!("{} {what}, the mean of {}", family.tier, family.figures)
+}
+
+/// Families whose mean moved.
+fn families(other: &Against) -> Page {
+    let moved: Vec<&ComparedFamily> = other.families.iter().filter(|family| family.verdict.has_moved()).collect();
+    if moved.is_empty() {
+        return Page::new();
+    }
+    let change = |family: &ComparedFamily| words::signed_within(family.change, Some(family.interval));
+    let table = Table::of(&moved).texts("", |family| family_name(family)).numbers("change", |family| change(family));
+    heading("Changed as a family") + table.texts("", |family| verdict(&family.verdict)).table()
+}
+
+fn verdict(verdict: &ChangeVerdict) -> Cell {
+    let ink = match verdict {
+        ChangeVerdict::Better => Ink::Good,
+        ChangeVerdict::Worse => Ink::Bad,
+        _ => Ink::Plain,
+    };
+    Cell::inked(verdict.name(), ink)
+}
+
+/// The scatter between runs that the tests assume: each family by a history, or the default; `None` if nothing was
+/// tested.
+fn scatter(other: &Against) -> Option<String> {
+    let least = other.scatter.iter().map(|one| one.sd).reduce(f64::min)?;
+    let most = other.scatter.iter().map(|one| one.sd).fold(least, f64::max);
+    let span = if plain(least) == plain(most) { plain(least) } else { format!("{} to {}", plain(least), plain(most)) };
+    let runs = other.scatter.iter().map(|one| one.runs).max().unwrap_or(0);
+    let source = match runs {
+        0 => "assumed; five saved runs of the machine replace it".to_owned(),
+        _ if other.scatter.iter().any(|one| one.runs == 0) => format!("from {runs} runs, else assumed"),
+        _ => format!("from {runs} runs of the machine"),
+    };
+    Some(format!(", if its numbers scatter by {span} from run to run ({source})"))
+}
+
+/// The numbers that moved, the largest change first.
+fn moved(other: &Against) -> Vec<&ComparedFigure> {
+    let mut moved: Vec<&ComparedFigure> = other.figures.iter().filter(|figure| figure.verdict.has_moved()).collect();
+    let by = |figure: &ComparedFigure| figure.change.map_or(0.0, |change| (1.0 + change).ln().abs());
+    moved.sort_by(|a, b| by(b).total_cmp(&by(a)));
+    moved
+}
+
+/// Numbers of both runs, their change and the verdict.
+fn table(figures: &[&ComparedFigure], detail: Detail) -> Page {
+    let table = Table::of(figures).texts("", |figure| compared_name(figure, detail));
+    let table = table.numbers("first", |figure| graded_text(figure.first.as_ref(), figure));
+    let table = table.numbers("other", |figure| graded_text(figure.other.as_ref(), figure));
+    let table = table.texts("", |figure| Cell::inked(Text::unit(figure.unit), Ink::Dim));
+    table.numbers("change", |figure| change(figure)).texts("", |figure| verdict(&figure.verdict)).table().into()
+}
+
+/// Numbers that did not change: counted above, listed where asked for, between machines, and where the runs chose
+/// different kernels.
+fn same(comparison: &Comparison, other: &Against, detail: Detail) -> Page {
+    let is_listed = |figure: &&ComparedFigure| detail.is_all() || comparison.by_role || figure.kernel.is_some();
+    let same = other.figures.iter().filter(|figure| figure.verdict == ChangeVerdict::Same);
+    let same: Vec<&ComparedFigure> = same.filter(is_listed).collect();
+    if same.is_empty() {
+        return Page::new();
+    }
+    let title = format!("The same within {}", plain(comparison.threshold));
+    heading(&title) + table(&same, detail)
+}
+
+/// Between machines: footprints, and rates by the cores and sockets in use.
+fn shares(other: &Against, detail: Detail) -> Page {
+    let rows: Vec<SharesRow<'_>> = other.figures.iter().filter_map(SharesRow::of).collect();
+    if rows.is_empty() {
+        return Page::new();
+    }
+    let rate = |row: &SharesRow<'_>, rate: Option<f64>| {
+        rate.filter(|_| row.is_shared).map(|rate| number(rate, row.figure.unit).into()).unwrap_or_default()
+    };
+    let changed = |row: &SharesRow<'_>, change: Option<f64>| {
+        change.filter(|_| row.is_shared).map(words::signed).unwrap_or_default()
+    };
+    let table = Table::of(&rows).texts("", |row| whole_name(row.figure, detail));
+    let table = table.under("footprint", |table| {
+        table.numbers("first", |row| size_of(row.first)).numbers("other", |row| size_of(row.other))
+    });
+    let table = table.under("a core", |table| {
+        let table = table.numbers("first", |row| -> Text { rate(row, row.first.per_core) });
+        let table = table.numbers("other", |row| -> Text { rate(row, row.other.per_core) });
+        table.numbers("change", |row| changed(row, row.figure.change_per_core))
+    });
+    let table = table.under("a socket", |table| {
+        let table = table.numbers("first", |row| -> Text { rate(row, row.first.per_socket) });
+        let table = table.numbers("other", |row| -> Text { rate(row, row.other.per_socket) });
+        table.numbers("change", |row| changed(row, row.figure.change_per_socket))
+    });
+    let title = text!["Footprints of a thread, and ", rate_unit(), " by cores and sockets in use"];
+    heading(title) + table.table()
+}
+
+/// A number with both of its values.
+struct SharesRow<'a> {
+    figure: &'a ComparedFigure,
+    first: &'a ComparedNumber,
+    other: &'a ComparedNumber,
+    /// Whether the rate is of more than one core: for one core, the rate per core is the rate itself.
+    is_shared: bool,
+}
+
+impl<'a> SharesRow<'a> {
+    /// `None` where there is nothing to show.
+    fn of(figure: &'a ComparedFigure) -> Option<Self> {
+        let (first, other) = (figure.first.as_ref()?, figure.other.as_ref()?);
+        let is_shared = [first, other].iter().any(|number| number.per_core != number.value);
+        let rates = [first.per_core, other.per_core, first.per_socket, other.per_socket];
+        let has_rates = is_shared && rates.iter().any(Option::is_some);
+        let is_shown = has_rates || [first, other].iter().any(|number| number.size.is_some());
+        (is_shown && !matches!(figure.verdict, ChangeVerdict::NotComparable(_))).then_some(Self {
+            figure,
+            first,
+            other,
+            is_shared,
+        })
+    }
+}
+
+/// What differs between the machines and programs: the first place to look for a cause.
+fn facts(other: &Against) -> Page {
+    if other.facts.is_empty() {
+        return heading("Machine and program") + paragraph("  ", "No recorded fact differs.", Ink::Plain);
+    }
+    let table = Table::of(&other.facts).texts("", |fact| fact.fact.name());
+    let table = table.texts("first", |fact| fact.first.as_deref().unwrap_or("not reported"));
+    let table = table.texts("other", |fact| fact.other.as_deref().unwrap_or("not reported"));
+    heading("Machine and program: what differs") + table.table()
+}
+
+/// Numbers without a conclusion, by the reason.
+fn reasons(verdict: &str, mark: &str, other: &Against, detail: Detail) -> Page {
+    let why = |figure: &ComparedFigure| match &figure.verdict {
+        ChangeVerdict::Unsure(doubt) if verdict == "Unsure" => Some(doubt.to_string()),
+        ChangeVerdict::NotComparable(obstacle) if verdict != "Unsure" => Some(obstacle.to_string()),
+        _ => None,
+    };
+    let judged = other.figures.iter().filter(|figure| !is_beside(figure));
+    let groups = grouped(judged.filter_map(|figure| Some((why(figure)?, figure))));
+    if groups.is_empty() {
+        return Page::new();
+    }
+    let one = |(why, figures): (String, Vec<&ComparedFigure>)| {
+        let why = hidden_loss(&figures)
+            .map_or(why.clone(), |loss| format!("{why}: a loss under {} cannot be seen", plain(loss)));
+        let listed = detail.listed(LISTED).min(figures.len());
+        let named = |figure: &&ComparedFigure| match figure.change {
+            Some(_) => format!("{} {}", compared_name(figure, detail), glued(&change(figure))),
+            None => compared_name(figure, detail),
+        };
+        let mut names: Vec<String> = figures[..listed].iter().map(named).collect();
+        if figures.len() > listed {
+            names.push(format!("and {} more", figures.len() - listed));
+        }
+        bullet(mark, Ink::Dim, format!("{why}: {}", names.join(", ")), None)
+    };
+    heading(verdict) + groups.into_iter().map(one).collect::<Page>()
+}
+
+/// The largest loss that wide intervals hide; `None` of numbers that are unsure for another reason.
+fn hidden_loss(figures: &[&ComparedFigure]) -> Option<f64> {
+    let hidden = |figure: &&ComparedFigure| {
+        let interval = figure.interval.filter(|_| figure.verdict == ChangeVerdict::Unsure(Doubt::WideInterval))?;
+        let loss = if figure.less_is_better()? { interval.high } else { -interval.low };
+        (loss.is_finite() && loss > 0.0).then_some(loss)
+    };
+    figures.iter().filter_map(hidden).reduce(f64::max)
+}
+
+/// How to read the verdicts, and what limits them here.
+fn notes(comparison: &Comparison, other: &Against) -> Page {
+    let text = format!(
+        "Better, worse: changed by more than {}, and by more than runs scatter. An unchanged machine shows a change \
+         in at most {} of comparisons{}. `tiermark help compare` explains.",
+        plain(comparison.threshold),
+        plain(comparison.level),
+        scatter(other).unwrap_or_default()
+    );
+    space() + paragraph("", &text, Ink::Dim)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,354 @@
+//! Hosts judged by their peers: the odd ones with why, what the others share, and what is missing.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use tiermark_model::{Fact, Fleet, FleetHost, HostCause, HostKind, HostState, KindFact, KindFigure, count_of};
+use tiermark_page::{
+    ABSENT, Cell, Detail, Ink, Page, Table, Text, bullet, glued, heading, height, labelled, number, paragraph, percent,
+    space, text,
+};
+
+use crate::judgements::compare::signed;
+use crate::judgements::fleet_words::{cause_words, family_words, kind_figure_names};
+
+/// Families with a column of their own.
+const COLUMNS: usize = 3;
+/// A column shows why a host is odd if the difference there is at least this share of the host's largest.
+const NOT_SMALL: f64 = 0.5;
+/// Columns of the picture of a figure's distribution.
+const BINS: usize = 8;
+/// Causes of a host that are named.
+const CAUSES: usize = 2;
+/// Values of a fact, and hosts with one, that are named; hosts of a list.
+const VALUES: usize = 3;
+const NAMED: usize = 3;
+const HOSTS: usize = 40;
+/// A family that a host is like its peers in.
+const LIKE: &str = "·";
+
+/// Renders a fleet.
+pub fn fleet(fleet: &Fleet, detail: Detail) -> Page {
+    let mut out = paragraph("RESULT  ", verdict(fleet), ink(fleet));
+    for at in 0..fleet.kinds.len() {
+        out += kind(fleet, at, detail);
+    }
+    out += lost(fleet, detail);
+    out += unread(fleet, detail);
+    out
+}
+
+/// All states in a line.
+fn verdict(fleet: &Fleet) -> String {
+    let mut parts = vec![count_of(fleet.hosts.len() as u64, "server")];
+    let words = |state| match state {
+        HostState::Odd => "odd",
+        HostState::Failed => "failed",
+        HostState::Missing => "missing",
+        HostState::NotJudged => "not judged",
+        HostState::Alike => "alike",
+    };
+    let count = |state| fleet.hosts.iter().filter(|host| host.state == state).count();
+    let order = [HostState::Alike, HostState::Odd, HostState::NotJudged, HostState::Failed, HostState::Missing];
+    let all = order.map(|state| (count(state), words(state)));
+    parts.extend(all.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")));
+    if !fleet.unread.is_empty() {
+        parts.push(format!("{} not read", count_of(fleet.unread.len() as u64, "file")));
+    }
+    parts.join(", ")
+}
+
+fn ink(fleet: &Fleet) -> Ink {
+    match fleet.hosts.iter().map(|host| host.state).min() {
+        Some(HostState::Odd | HostState::Failed) => Ink::Bad,
+        Some(HostState::Alike) if fleet.unread.is_empty() => Ink::Good,
+        _ => Ink::Warn,
+    }
+}
+
+/// A kind of hosts.
+fn kind(fleet: &Fleet, at: usize, detail: Detail) -> Page {
+    let kind = &fleet.kinds[at];
+    let own: Vec<&FleetHost> = fleet.hosts.iter().filter(|host| host.kind == Some(at as u64)).collect();
+    let alike = own.iter().filter(|host| host.state == HostState::Alike).count();
+    let alike = if alike == own.len() { "all alike".to_owned() } else { format!("{alike} alike") };
+    let mut out = heading(format!("{}, {}: {alike}", count_of(kind.hosts, "server"), kind_words(kind)));
+    let shown: Vec<&FleetHost> =
+        own.iter().copied().filter(|host| host.state != HostState::Alike || detail.is_all()).collect();
+    let listed = detail.listed(HOSTS);
+    if !shown.is_empty() {
+        out += hosts(kind, &shown[..shown.len().min(listed)], detail);
+        out += more(shown.len(), listed, "server");
+    }
+    out += facts(kind, detail);
+    out + spread(fleet, kind, &own, detail)
+}
+
+fn more(all: usize, listed: usize, what: &str) -> Page {
+    let more = all.saturating_sub(listed);
+    if more == 0 {
+        return Page::new();
+    }
+    bullet("…", Ink::Dim, format!("{} more (-v lists all)", count_of(more as u64, what)), None)
+}
+
+/// Hosts with why they differ, and by how much in the families that any of them differs in.
+fn hosts(kind: &HostKind, hosts: &[&FleetHost], detail: Detail) -> Page {
+    let mut table =
+        Table::of(hosts).texts("host", |host| Cell::inked(host.host.as_str(), Ink::Head)).texts("why", |host| {
+            let (mark, ink) = mark(host);
+            Cell::inked(format!("{mark} {}", why(host, detail)), ink)
+        });
+    for family in columns(kind, hosts) {
+        let head = family_words(&family);
+        let head = head.replace(", ", "|");
+        table = table.numbers(head, |host: &&FleetHost| cell(kind, host, &family));
+    }
+    table.table().into()
+}
+
+/// The families with a column, at most [`COLUMNS`], in the order of the figures. Each host, the worst first, gets a
+/// column that shows a difference of at least [`NOT_SMALL`] of its largest, unless a column chosen before does.
+fn columns(kind: &HostKind, hosts: &[&FleetHost]) -> Vec<String> {
+    let mut tell: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
+    for (at, host) in hosts.iter().enumerate() {
+        let odd = odd_families(kind, host);
+        let worst = odd.iter().map(|(_, deviation)| deviation.abs()).fold(0.0, f64::max);
+        for (family, _) in odd.iter().filter(|(_, deviation)| deviation.abs() >= worst * NOT_SMALL) {
+            tell.entry(family).or_default().insert(at);
+        }
+    }
+    let at = |family: &str| kind.figures.iter().position(|figure| figure.family == family);
+    let (mut chosen, mut told) = (Vec::new(), BTreeSet::new());
+    let mut worst_first: Vec<usize> = (0..hosts.len()).collect();
+    worst_first.sort_by(|a, b| hosts[*b].damage().total_cmp(&hosts[*a].damage()));
+    for host in worst_first {
+        let new = |hosts: &BTreeSet<usize>| hosts.difference(&told).count();
+        let of_host = tell.iter().filter(|(_, hosts)| hosts.contains(&host) && !told.contains(&host));
+        let best = of_host.max_by_key(|(family, hosts)| (new(hosts), Reverse(at(family))));
+        if let Some((family, hosts)) = best.filter(|_| chosen.len() < COLUMNS) {
+            told.extend(hosts.iter().copied());
+            chosen.push(*family);
+        }
+    }
+    chosen.sort_by_key(|family| at(family));
+    chosen.into_iter().map(str::to_owned).collect()
+}
+
+/// The families that a host is odd in, by their means or by single figures, with the difference.
+fn odd_families<'a>(kind: &'a HostKind, host: &'a FleetHost) -> Vec<(&'a str, f64)> {
+    let means = host.families.iter().filter(|family| family.is_odd);
+    let means = means.map(|family| (family.family.as_str(), family.deviation));
+    let figures = host.figures.iter().filter(|figure| figure.is_odd);
+    let figures = figures.filter_map(|of| {
+        let figure = kind.figures.get(usize::try_from(of.figure).ok()?)?;
+        Some((figure.family.as_str(), of.deviation))
+    });
+    means.chain(figures).collect()
+}
+
+/// How far a host is from its peers in a family: the larger difference, of the mean or of a figure.
+fn cell(kind: &HostKind, host: &FleetHost, family: &str) -> Cell {
+    let Some(mean) = host.families.iter().find(|own| own.family == family) else {
+        return Cell::inked(ABSENT, Ink::Dim);
+    };
+    let odd = odd_families(kind, host).into_iter().filter(|(own, _)| *own == family);
+    let odd = odd.max_by(|(_, a), (_, b)| a.abs().total_cmp(&b.abs()));
+    let ink = if mean.is_worse == Some(false) { Ink::Good } else { Ink::Bad };
+    odd.map_or_else(|| Cell::inked(LIKE, Ink::Dim), |(_, deviation)| Cell::inked(signed(deviation), ink))
+}
+
+fn mark(host: &FleetHost) -> (&'static str, Ink) {
+    match host.state {
+        HostState::Odd => ("✘", Ink::Bad),
+        HostState::Alike => ("✔", Ink::Good),
+        HostState::Failed | HostState::Missing | HostState::NotJudged => (ABSENT, Ink::Warn),
+    }
+}
+
+/// Why a host is not like its peers, in a line.
+fn why(host: &FleetHost, detail: Detail) -> String {
+    let causes: Vec<String> = host.causes.iter().take(detail.listed(CAUSES)).map(|cause| said(cause, detail)).collect();
+    let reasons = host.reasons.iter().map(|note| note.text.clone());
+    let failure = host.failure.as_ref().map(|failure| {
+        let said = failure.message.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        if said.is_empty() { failure.how.words().to_owned() } else { format!("{}: {said}", failure.how.words()) }
+    });
+    let next = host.causes.first();
+    let next = next.map_or_else(String::new, |cause| format!(" → {}", cause.advice));
+    causes.into_iter().chain(reasons).chain(failure).collect::<Vec<_>>().join("; ") + &next
+}
+
+/// A cause in words, in detail with what may be behind it.
+fn said(cause: &HostCause, detail: Detail) -> String {
+    let hint = cause.hint.as_ref().filter(|_| detail.is_all()).map_or_else(String::new, |hint| format!(" ({hint})"));
+    cause_words(cause) + &hint
+}
+
+/// The facts that differ within a kind: what most have, and who differs.
+fn facts(kind: &HostKind, detail: Detail) -> Page {
+    let differ = kind.facts.iter().filter(|fact| !fact.others.is_empty());
+    let differ: Vec<Text> = differ.map(|fact| fact_words(fact, detail)).collect();
+    match differ.is_empty() {
+        true => labelled("facts", "no recorded fact differs"),
+        false => labelled("facts", Text::joined(differ, "; ")),
+    }
+}
+
+fn fact_words(fact: &KindFact, detail: Detail) -> Text {
+    let others = fact.others.iter().take(detail.listed(VALUES)).map(|other| {
+        let listed = detail.listed(NAMED).min(other.hosts.len());
+        let more = other.hosts.len() - listed;
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        format!("{}{more} {}", other.hosts[..listed].join(", "), other.value)
+    });
+    let others: Vec<String> = others.collect();
+    let left = fact.others.len() - others.len();
+    let left = if left == 0 { String::new() } else { format!(", and {left} other values") };
+    let hosts = fact.hosts;
+    text![glued(&format!("{} {hosts}x", fact.fact.name())), format!(" {}, {}{left}", fact.value, others.join(", "))]
+}
+
+/// The main figures of the hosts: the range of those that are like each other, the median, and the scatter.
+fn spread(fleet: &Fleet, kind: &HostKind, own: &[&FleetHost], detail: Detail) -> Page {
+    let is_main = |figure: &KindFigure| match figure.name.as_deref() {
+        Some("read.dram.all" | "latency.dram" | "latency.l3" | "read.l3.one") => true,
+        _ => figure.metric.is_condition() || detail.is_all(),
+    };
+    let names = kind_figure_names(kind);
+    let shown: Vec<(usize, &KindFigure)> =
+        kind.figures.iter().enumerate().filter(|(_, figure)| is_main(figure)).collect();
+    if shown.is_empty() {
+        return Page::new();
+    }
+    let alike = |at: usize| -> Vec<f64> {
+        let figures = own.iter().filter(|host| host.state == HostState::Alike).flat_map(|host| &host.figures);
+        figures.filter(|figure| figure.figure == at as u64 && !figure.is_bound).map(|figure| figure.value).collect()
+    };
+    let value = |value: f64, figure: &KindFigure| -> Text {
+        if fleet.is_change { signed(value - 1.0).into() } else { number(value, figure.unit).into() }
+    };
+    let range = |(at, figure): &(usize, &KindFigure)| -> Cell {
+        let values = alike(*at);
+        let (low, high) = (values.iter().copied().reduce(f64::min), values.iter().copied().reduce(f64::max));
+        match low.zip(high) {
+            Some((low, high)) => Cell::new(value(low, figure) + " – " + value(high, figure)),
+            None => Cell::inked(ABSENT, Ink::Dim),
+        }
+    };
+    let unit = |figure: &KindFigure| if fleet.is_change { "change".into() } else { Text::unit(figure.unit) };
+    let table = Table::of(&shown)
+        .texts("figure", |(at, _)| names[*at].clone())
+        .texts("", |(_, figure)| Cell::inked(unit(figure), Ink::Dim))
+        .numbers("median", |(_, figure)| value(figure.median, figure))
+        .numbers("scatter", |(_, figure)| format!("±{}", percent(figure.sd)))
+        .numbers("those alike", range)
+        .texts("", |(at, _)| Cell::inked(distribution(&alike(*at)), Ink::Series(0)));
+    space() + table.table()
+}
+
+/// How many values lie where between the lowest and the highest, as marks.
+fn distribution(values: &[f64]) -> String {
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut counts = [0usize; BINS];
+    for value in values {
+        let share = if high > low { (value - low) / (high - low) } else { 0.5 };
+        counts[((share * BINS as f64) as usize).min(BINS - 1)] += 1;
+    }
+    let most = counts.iter().copied().max().unwrap_or(0).max(1);
+    counts.map(|count| if count == 0 { " " } else { height(count as f64 / most as f64) }).concat()
+}
+
+/// A kind of hosts in words: `Dell R7525, 2 × EPYC 7343`.
+#[must_use]
+pub fn kind_words(kind: &HostKind) -> String {
+    let cpu = kind.cpu.as_deref().unwrap_or("unknown processor");
+    let cpu = if kind.sockets > 1 { format!("{} x {cpu}", kind.sockets) } else { cpu.to_owned() };
+    let memory = kind.facts.iter().find(|of| of.fact == Fact::Memory).map(|of| of.value.clone());
+    kind.product.iter().cloned().chain([cpu]).chain(memory).collect::<Vec<_>>().join(", ")
+}
+
+/// Hosts without a document.
+fn lost(fleet: &Fleet, detail: Detail) -> Page {
+    let is_lost = |host: &&FleetHost| matches!(host.state, HostState::Failed | HostState::Missing);
+    let lost: Vec<&FleetHost> = fleet.hosts.iter().filter(is_lost).collect();
+    if lost.is_empty() {
+        return Page::new();
+    }
+    let why = |host: &&FleetHost| match host.state {
+        HostState::Missing => "no document".to_owned(),
+        _ => why(host, detail),
+    };
+    let listed = detail.listed(HOSTS).min(lost.len());
+    let table = Table::of(&lost[..listed]).texts("host", |host| Cell::inked(host.host.as_str(), Ink::Head));
+    heading("Without a document") + table.texts("why", why).table() + more(lost.len(), listed, "server")
+}
+
+/// Files that are no documents, and what is to be known of the others.
+fn unread(fleet: &Fleet, detail: Detail) -> Page {
+    if fleet.unread.is_empty() && fleet.notes.is_empty() {
+        return Page::new();
+    }
+    let unread = fleet.unread.iter().map(|refusal| (ABSENT, Ink::Warn, refusal.to_string()));
+    let notes = fleet.notes.iter().map(|note| ("!", Ink::Warn, note.text.clone()));
+    let all: Vec<_> = unread.chain(notes).collect();
+    let listed = detail.listed(HOSTS).min(all.len());
+    let lines: Page = all[..listed].iter().map(|(mark, ink, text)| bullet(mark, *ink, text.clone(), None)).collect();
+    heading("Documents") + lines + more(all.len(), listed, "note")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiermark_model::HostFamily;
+    use tiermark_model::messages::fleet as says;
+    use tiermark_page::{Style, terminal};
+
+    #[test]
+    fn a_fleet_on_a_page() {
+        let mut fleet = tiermark_model::testing::fleet();
+        fleet.notes.push(says::older_documents("node01", "new/node01.json", &["old/node01.json".to_owned()]));
+        insta::assert_snapshot!(terminal(&super::fleet(&fleet, Detail::Usual), &Style::default()));
+    }
+
+    #[test]
+    fn columns_are_few_and_tell_of_each_host() {
+        let mut fleet = tiermark_model::testing::fleet();
+        let usual = fleet.hosts[0].families[0].clone();
+        let family = |family: &str, deviation| HostFamily {
+            family: family.to_owned(),
+            deviation,
+            is_odd: true,
+            ..usual.clone()
+        };
+        let [all, far, near] = ["dram.bandwidth.all", "dram.remote.latency", "dram.latency"];
+        let figure = KindFigure { family: far.to_owned(), ..fleet.kinds[0].figures[0].clone() };
+        fleet.kinds[0].figures.push(figure);
+        let of_hosts = [
+            vec![family(all, -0.1), family(far, 0.2), family(near, 0.19)],
+            vec![family(all, -0.1)],
+            vec![family(far, 0.2), family(near, 0.19)],
+        ];
+        for (host, families) in fleet.hosts.iter_mut().zip(of_hosts) {
+            (host.families, host.figures) = (families, Vec::new());
+        }
+        let hosts: Vec<&FleetHost> = fleet.hosts.iter().take(3).collect();
+        assert_eq!(columns(&fleet.kinds[0], &hosts), [near, all]);
+        assert_eq!(columns(&fleet.kinds[0], &hosts[1..2]), [all]);
+        // The worst host has its column, however many others differ elsewhere.
+        let worst = FleetHost { families: vec![family("clock", -0.4)], ..hosts[0].clone() };
+        let found = columns(&fleet.kinds[0], &[hosts[0], hosts[1], &worst]);
+        assert!(found.contains(&"clock".to_owned()), "{found:?}");
+    }
+
+    #[test]
+    fn a_change_is_in_percent() {
+        let mut fleet = tiermark_model::testing::fleet();
+        fleet.is_change = true;
+        fleet.kinds[0].figures.iter_mut().for_each(|figure| figure.median = 1.021);
+        fleet.hosts.iter_mut().flat_map(|host| &mut host.figures).for_each(|figure| figure.value = 1.02);
+        let text = terminal(&super::fleet(&fleet, Detail::Usual), &Style::default());
+        assert!(text.contains("2.1 %"), "{text}");
+    }
+}

@@ -1,0 +1,104 @@
+//! The words of hosts that are judged by their peers, which a text and a page share.
+
+use tiermark_model::{Confidence, HostCause, HostKind, Labels, Quantity};
+
+use crate::judgements::history::distinct_names;
+
+/// A family of figures in words, from its name in documents: `dram.bandwidth.all` is "DRAM, all cores".
+#[must_use]
+pub fn family_words(family: &str) -> String {
+    let Some((tier, rest)) = family.split_once('.') else {
+        return if family == "clock" { "core clock".to_owned() } else { family.to_owned() };
+    };
+    let tier = match tier {
+        "dram" | "l1" | "l2" | "l3" | "l4" => tier.to_uppercase(),
+        _ => tier.to_owned(),
+    };
+    let (tier, metric) = match rest.split_once('.') {
+        Some((place @ ("remote" | "far"), metric)) => (format!("{place} {tier}"), metric),
+        _ => (tier, rest),
+    };
+    match metric {
+        "bandwidth.all" => format!("{tier}, all cores"),
+        "bandwidth.one" => format!("{tier}, one core"),
+        _ => {
+            // A figure without a tier has the name of its probe there, with which its quantity may begin too.
+            let metric = metric.strip_prefix(&format!("{tier}.")).unwrap_or(metric).replace(['.', '_'], " ");
+            format!("{tier} {metric}")
+        }
+    }
+}
+
+/// Why a host is odd: the fact with the value that its peers have, or what the figures point to. "perhaps" stands before
+/// a fact that may be no cause.
+#[must_use]
+pub fn cause_words(cause: &HostCause) -> String {
+    let Some((fact, value)) = cause.fact.zip(cause.value.as_deref()) else { return cause.finding.clone() };
+    let peers = cause.peers.as_ref().map_or_else(String::new, |peers| format!(", peers {peers}"));
+    let perhaps = if cause.confidence == Confidence::Hint { "perhaps " } else { "" };
+    format!("{perhaps}{} {value}{peers}", fact.name())
+}
+
+/// The names of the figures of a kind, in their order, never the same for two of them.
+#[must_use]
+pub fn kind_figure_names(kind: &HostKind) -> Vec<String> {
+    let described: Vec<(&str, &Quantity, &Labels)> =
+        kind.figures.iter().map(|figure| (figure.probe.as_str(), &figure.metric, &figure.labels)).collect();
+    distinct_names(&described)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiermark_model::Fact;
+
+    #[test]
+    fn families_have_words() {
+        for (family, words) in [
+            ("dram.bandwidth.all", "DRAM, all cores"),
+            ("l3.bandwidth.one", "L3, one core"),
+            ("dram.latency", "DRAM latency"),
+            ("dram.remote.latency", "remote DRAM latency"),
+            ("dram.remote.bandwidth.one", "remote DRAM, one core"),
+            ("dram.far.bandwidth.all", "far DRAM, all cores"),
+            ("clock", "core clock"),
+            ("dram.latency.tail", "DRAM latency tail"),
+            ("c2c.c2c.pair", "c2c pair"),
+            ("odd", "odd"),
+        ] {
+            assert_eq!(family_words(family), words);
+        }
+    }
+
+    #[test]
+    fn figures_of_a_kind_have_a_name_each() {
+        let mut fleet = tiermark_model::testing::fleet();
+        let mut other = fleet.kinds[0].figures[0].clone();
+        other.labels = other.labels.whole(Labels::NODE, 7);
+        fleet.kinds[0].figures.push(other);
+        let names = kind_figure_names(&fleet.kinds[0]);
+        let distinct: std::collections::BTreeSet<&String> = names.iter().collect();
+        assert_eq!((names.len(), distinct.len()), (fleet.kinds[0].figures.len(), names.len()), "{names:?}");
+    }
+
+    #[test]
+    fn a_cause_names_what_the_peers_have() {
+        let of = |fact: Option<Fact>, peers: Option<&str>, confidence| {
+            cause_words(&HostCause {
+                rule: String::new(),
+                fact,
+                value: fact.map(|_| "15 of 16".to_owned()),
+                peers: peers.map(str::to_owned),
+                finding: "slow".to_owned(),
+                hint: None,
+                advice: String::new(),
+                confidence,
+            })
+        };
+        let slots = Some(Fact::Slots);
+        let sure = of(slots, Some("16 of 16"), Confidence::Reported);
+        assert_eq!(sure, "DIMM slots filled 15 of 16, peers 16 of 16");
+        assert_eq!(of(slots, None, Confidence::Hint), "perhaps DIMM slots filled 15 of 16");
+        assert_eq!(of(None, None, Confidence::Hint), "slow");
+    }
+}

@@ -1,0 +1,84 @@
+//! Names of figures: short, and never the same for two figures of one list.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use tiermark_model::{FigureHistory, Finding, Labels, Quantity, Unit};
+
+use crate::{figure_name, label_words};
+
+/// Labels that are in no name: how a figure was measured, and the footprint, which a tier has one of.
+const UNNAMED: [&str; 4] = [Labels::CPUS, Labels::KERNEL, Labels::PURPOSE, Labels::SIZE];
+
+/// The name of a figure in reports, by its probe, quantity and labels. Two figures may have one.
+fn short_name(probe: &str, metric: &Quantity, labels: &Labels) -> String {
+    if *metric == Quantity::CoreClock {
+        return "core clock".to_owned();
+    }
+    let interrupted = match metric {
+        Quantity::InterruptionsShare => Some("interrupted share of the time"),
+        Quantity::InterruptionsLongShare => Some("share of the time interrupted for over 20 µs"),
+        _ => None,
+    };
+    if let Some(name) = interrupted {
+        return name.to_owned();
+    }
+    let mut labels = labels.clone();
+    labels.0.remove(Labels::CPUS);
+    let name = figure_name(&Finding::new(metric.clone(), labels, None, Unit::Count));
+    // The figures of a survey are what is meant without another word.
+    if probe == "survey" || name.starts_with(probe) { name } else { format!("{name} ({probe})") }
+}
+
+/// All words of a figure: its short name, and its labels.
+pub fn history_words(probe: &str, metric: &Quantity, labels: &Labels) -> String {
+    format!("{}, {}", short_name(probe, metric, labels), label_words(labels, &UNNAMED))
+}
+
+/// The names of the figures of a list.
+pub struct FigureNames<'a> {
+    by_key: HashMap<&'a str, String>,
+}
+
+/// A name for each figure of a list, by its probe, quantity and labels: figures with one short name get the labels that
+/// differ between them.
+pub(crate) fn distinct_names(figures: &[(&str, &Quantity, &Labels)]) -> Vec<String> {
+    let mut alike: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (at, (probe, metric, labels)) in figures.iter().enumerate() {
+        alike.entry(short_name(probe, metric, labels)).or_default().push(at);
+    }
+    let mut names = vec![String::new(); figures.len()];
+    for (short, places) in alike {
+        let labels = || places.iter().map(|at| figures[*at].2);
+        let keys: BTreeSet<&String> = labels().flat_map(|labels| labels.0.keys()).collect();
+        let differs = |key: &String| {
+            !UNNAMED.contains(&key.as_str())
+                && labels().any(|labels| labels.0.get(key) != figures[places[0]].2.0.get(key))
+        };
+        let keys: BTreeSet<&String> = keys.into_iter().filter(|key| differs(key)).collect();
+        for at in &places {
+            let mut own = figures[*at].2.clone();
+            own.0.retain(|key, _| keys.contains(key));
+            let more = label_words(&own, &[]);
+            names[*at] = if more.is_empty() { short.clone() } else { format!("{short}, {more}") };
+        }
+    }
+    names
+}
+
+impl<'a> FigureNames<'a> {
+    /// Names figures; see [`distinct_names`].
+    pub fn of(figures: &'a [FigureHistory]) -> Self {
+        // The other series of a figure have its key.
+        let figures: Vec<&FigureHistory> = figures.iter().filter(|figure| figure.apart.is_none()).collect();
+        let described: Vec<(&str, &Quantity, &Labels)> =
+            figures.iter().map(|figure| (figure.probe.as_str(), &figure.metric, &figure.labels)).collect();
+        let keys = figures.iter().map(|figure| figure.key.as_str());
+        Self { by_key: keys.zip(distinct_names(&described)).collect() }
+    }
+
+    /// The name of a figure of the list.
+    pub fn name(&self, figure: &FigureHistory) -> String {
+        let short = || short_name(&figure.probe, &figure.metric, &figure.labels);
+        self.by_key.get(figure.key.as_str()).cloned().unwrap_or_else(short)
+    }
+}

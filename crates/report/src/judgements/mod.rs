@@ -1,0 +1,20 @@
+//! Views of judgements of saved runs: comparisons, histories, checks of expectations, explanations, hosts among their
+//! peers. Pure functions from documents to pages.
+
+mod check;
+mod checks;
+mod compare;
+mod explain;
+mod fleet;
+mod fleet_words;
+mod history;
+mod hosts;
+
+pub use check::{check, named_figures};
+pub use checks::checks;
+pub use compare::{Damage, against, by_damage, change, compare, compared_name, family_name, named_run, plain, signed};
+pub use explain::{explain_rules, explanation};
+pub use fleet::{fleet, kind_words};
+pub use fleet_words::{cause_words, family_words, kind_figure_names};
+pub use history::{FigureNames, history, history_of_figures, history_unreadable, history_words};
+pub use hosts::run_names;

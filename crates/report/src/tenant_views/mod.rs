@@ -1,0 +1,7 @@
+//! Views of tenants: how many fit into memory, and the load on servers. Pure functions from documents to pages.
+
+mod capacity;
+mod load;
+
+pub use capacity::{capacity, capacity_line, numbers, summary as capacity_summary};
+pub use load::{load, load_warnings, load_workload, summary as load_summary};

@@ -1,9 +1,0 @@
-//! Views of tenants: how many fit into memory, and the load on servers. Pure functions from documents to pages.
-
-#![forbid(unsafe_code)]
-
-mod capacity;
-mod load;
-
-pub use capacity::{capacity, capacity_line, numbers, summary as capacity_summary};
-pub use load::{load, load_warnings, load_workload, summary as load_summary};
