@@ -86,18 +86,23 @@ pub fn show_samples(samples: &[tiermark_model::WatchSample]) {
     for sample in samples {
         assert!(tiermark_exports::watch_csv(sample, &columns).lines().count() <= 1, "a row is a line");
         assert!(tiermark_exports::watch_exposition(sample).ends_with("# EOF\n"), "the end is there");
-        let _ = tiermark_monitor::watch_line(sample, &Style::default());
+        let _ = tiermark_watch::monitor::watch_line(sample, &Style::default());
         life.add(sample);
     }
-    let watched =
-        tiermark_monitor::WatchedCommand { command: "x", simulated: None, seconds: 1.0, cpu_seconds: None, samples: 1 };
-    let _ = terminal(&tiermark_monitor::watch_summary(&watched, &life), &Style::default());
-    let mut monitor = tiermark_monitor::Monitor::new("x");
+    let watched = tiermark_watch::monitor::WatchedCommand {
+        command: "x",
+        simulated: None,
+        seconds: 1.0,
+        cpu_seconds: None,
+        samples: 1,
+    };
+    let _ = terminal(&tiermark_watch::monitor::watch_summary(&watched, &life), &Style::default());
+    let mut monitor = tiermark_watch::monitor::Monitor::new("x");
     samples.iter().for_each(|sample| monitor.add(sample.clone(), None));
     for (width, unicode) in [(80, false), (200, true)] {
         let style = Style { color: true, unicode, ..Style::default() };
         let Ok(mut terminal) = ratatui::Terminal::new(ratatui::backend::TestBackend::new(width, 24));
-        let Ok(_) = terminal.draw(|frame| tiermark_monitor::draw(&monitor, frame, &style));
+        let Ok(_) = terminal.draw(|frame| tiermark_watch::monitor::draw(&monitor, frame, &style));
     }
 }
 

@@ -28,7 +28,7 @@ impl Alarms {
         }
         self.raised |= sample.alerts.iter().any(|alert| alert.alarm);
         for alert in sample.alerts.iter().filter(|alert: &&WatchAlert| alert.change.is_some()) {
-            let report = format!("tiermark: {}", tiermark_monitor::watch_alarm(alert, &sample.time));
+            let report = format!("tiermark: {}", tiermark_watch::monitor::watch_alarm(alert, &sample.time));
             if self.on_screen { self.hold_back(report) } else { tell(report) }
         }
     }

@@ -11,7 +11,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tiermark_machine::files::ProcessStat;
 use tiermark_machine::{ProcessTime, Root};
 use tiermark_model::{Exit, WatchLife};
-use tiermark_monitor::WatchedCommand;
+use tiermark_watch::monitor::WatchedCommand;
 
 use super::curve::OnCurve;
 use super::{NAP, Taker, plain};
@@ -68,7 +68,7 @@ pub(super) fn run(
     if !args.quiet {
         let simulated = simulated.as_deref();
         let watched = WatchedCommand { command: &command, simulated, seconds, cpu_seconds: cpu_seconds(), samples };
-        tell(plain(args, &tiermark_monitor::watch_summary(&watched, &life)));
+        tell(plain(args, &tiermark_watch::monitor::watch_summary(&watched, &life)));
         if !taker.about_counters.is_empty() && life.of("traffic.total_bytes").is_none() {
             tell("Memory traffic is not counted: `tiermark list counters` says why");
         }

@@ -232,9 +232,9 @@ impl<'a> Printer<'a> {
             let style = style(self.view);
             // In a file one heading will do.
             if first || heading && io::stdout().is_terminal() {
-                print(&tiermark_monitor::watch_heading(sample, &style))?;
+                print(&tiermark_watch::monitor::watch_heading(sample, &style))?;
             }
-            print(&tiermark_monitor::watch_line(sample, &style))
+            print(&tiermark_watch::monitor::watch_line(sample, &style))
         }
     }
 }

@@ -12,7 +12,7 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, Ke
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
 use tiermark_model::Exit;
-use tiermark_monitor::{Action, Monitor, draw};
+use tiermark_watch::monitor::{Action, Monitor, draw};
 
 use super::{NAP, Taker};
 use crate::args::watch::WatchArgs;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use tiermark_model::{WatchSample, WatchStalls};
 
-use crate::active::ActiveHistory;
+use crate::monitor::active::ActiveHistory;
 
 /// Values that are kept: as many as the widest sparkline has columns.
 const MOST: usize = 240;
@@ -58,7 +58,7 @@ impl History {
             self.traffic.pop_front();
         }
         self.values.push_back(SERIES.map(|(_, of)| of(sample)));
-        self.traffic.push_back(sample.traffic.as_ref().map(crate::traffic_rows::rates).unwrap_or_default());
+        self.traffic.push_back(sample.traffic.as_ref().map(crate::monitor::traffic_rows::rates).unwrap_or_default());
         self.active.add(sample, MOST);
     }
 

@@ -4,9 +4,9 @@ use ratatui::text::Line;
 use tiermark_model::WatchProgram;
 use tiermark_page::{Style, Table};
 
-use crate::backend;
-use crate::lines::known;
-use crate::text::brief;
+use crate::monitor::backend;
+use crate::monitor::lines::known;
+use crate::monitor::text::brief;
 
 /// What a list is sorted by.
 pub(crate) type By = fn(&WatchProgram) -> f64;

@@ -4,9 +4,9 @@ use ratatui::text::Line;
 use tiermark_model::{WatchNode, WatchPool, WatchPressure, WatchSample, WatchStall, WatchStalls, WatchSwap};
 use tiermark_page::{ABSENT, Ink, Style, Table};
 
-use crate::backend::{alarm, bar, line, lines, spark};
-use crate::history::{History, Series};
-use crate::text::{brief, short};
+use crate::monitor::backend::{alarm, bar, line, lines, spark};
+use crate::monitor::history::{History, Series};
+use crate::monitor::text::{brief, short};
 
 /// Percent of the time from which stalls and steal are marked with `!`. A tenth of the time lost is what a user of the
 /// system notices as slow; systemd-oomd acts at 60 %.

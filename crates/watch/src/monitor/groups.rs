@@ -4,8 +4,8 @@ use ratatui::text::Line;
 use tiermark_model::WatchGroupUse;
 use tiermark_page::{Ink, Style, Table};
 
-use crate::backend::{self, alarm, line};
-use crate::lines::{NOTABLE, bytes, number, percent, percent_of};
+use crate::monitor::backend::{self, alarm, line};
+use crate::monitor::lines::{NOTABLE, bytes, number, percent, percent_of};
 
 /// Columns of the numbers behind a group's name.
 const NUMBERS: usize = 34;

@@ -4,10 +4,10 @@ use ratatui::text::Line;
 use tiermark_model::{CounterMark, Traffic};
 use tiermark_page::{Ink, Style, Table};
 
-use crate::backend::{self, alarm, bar, line, spark};
-use crate::history::History;
-use crate::lines::percent;
-use crate::traffic_rows::{NAME, TrafficRow, name, rows_of};
+use crate::monitor::backend::{self, alarm, bar, line, spark};
+use crate::monitor::history::History;
+use crate::monitor::lines::percent;
+use crate::monitor::traffic_rows::{NAME, TrafficRow, name, rows_of};
 
 /// Columns of a row's bar.
 const BAR: usize = 10;

@@ -7,9 +7,9 @@ use ratatui::widgets::{Clear, Paragraph, Wrap};
 use tiermark_model::{Traffic, WatchProgram, WatchSample};
 use tiermark_page::{Ink, Style};
 
-use crate::backend::{bordered, line, look};
-use crate::{LEAST, Monitor, Page};
-use crate::{active, alerts, groups, lines, programs, traffic};
+use crate::monitor::backend::{bordered, line, look};
+use crate::monitor::{LEAST, Monitor, Page};
+use crate::monitor::{active, alerts, groups, lines, programs, traffic};
 
 /// Lines of the pane of pressure: heading, three resources, the group, and the border.
 const PRESSURE: u16 = 7;

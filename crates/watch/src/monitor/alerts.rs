@@ -4,8 +4,8 @@ use ratatui::text::Line;
 use tiermark_model::{WatchAlert, WatchSample};
 use tiermark_page::{Ink, Style};
 
-use crate::backend::line;
-use crate::text::watch_alert_value;
+use crate::monitor::backend::line;
+use crate::monitor::text::watch_alert_value;
 
 /// The alerts in at most so many lines, alarms first. The last line counts those that do not fit.
 pub(crate) fn shown(sample: &WatchSample, most: usize, style: &Style) -> Vec<Line<'static>> {

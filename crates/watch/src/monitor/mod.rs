@@ -3,8 +3,6 @@
 //!
 //! A [`Monitor`] is data; [`draw`] draws it into a frame of any backend. Nothing here reads a terminal or a clock.
 
-#![forbid(unsafe_code)]
-
 mod active;
 mod alerts;
 mod backend;

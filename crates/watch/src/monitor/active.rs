@@ -6,9 +6,9 @@ use ratatui::text::Line;
 use tiermark_model::{WatchActive, WatchBest, WatchSample, format_gbs, format_ns};
 use tiermark_page::{Ink, Style, Table, wrap};
 
-use crate::backend::{self, alarm, line, spark};
-use crate::lines::known;
-use crate::text::{brief, watch_time};
+use crate::monitor::backend::{self, alarm, line, spark};
+use crate::monitor::lines::known;
+use crate::monitor::text::{brief, watch_time};
 
 /// Lines of the pane: heading, a line a figure, the cpus, the cost, and the border.
 pub(crate) const LINES: u16 = ROWS.len() as u16 + 5;

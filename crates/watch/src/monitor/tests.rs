@@ -9,8 +9,8 @@ use tiermark_model::{
 use tiermark_page::Style;
 
 use super::*;
-use crate::backend::{bar, spark};
-use crate::panes::KEYS;
+use crate::monitor::backend::{bar, spark};
+use crate::monitor::panes::KEYS;
 
 const GIB: u64 = 1 << 30;
 
