@@ -75,7 +75,7 @@ pub fn fleet(documents: &[Vec<u8>]) {
 
 /// Reads a recording of `watch`, and shows its samples.
 pub fn recording(bytes: &[u8]) {
-    let lines = tiermark_lines::Lines::of_bytes(bytes.to_vec());
+    let lines = tiermark_history::lines::Lines::of_bytes(bytes.to_vec());
     show_samples(&tiermark_watch::samples(&lines).unwrap_or_default());
 }
 

@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use tiermark_lines::{temporary_beside, write_whole};
+use tiermark_history::lines::{temporary_beside, write_whole};
 use tiermark_model::{Document, Exit, Refusal, Run, Warning};
 use tiermark_page::{Detail, Page, RateUnit, Style, markdown, terminal};
 

@@ -4,11 +4,11 @@ use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use tiermark_lines::write_whole;
 use tiermark_model::messages::documents as says;
 use tiermark_model::{Refusal, Run};
 
 use crate::document::{MAX_DOCUMENT_BYTES, name_of, parse, read_bytes};
+use crate::lines::write_whole;
 use crate::store::{Entry, Store};
 
 /// Characters of a name at most.

@@ -8,12 +8,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tiermark_lines::{Appender, Survives, temporary_beside};
 use tiermark_model::messages::load as says;
 use tiermark_model::{
     CoreThroughput, Drift, Interrupted, Observation, Plan, Refusal, Request, Run, State, Step, TimeSpent,
 };
 
+use crate::lines::{Appender, Survives, temporary_beside};
 use crate::store::Store;
 
 /// A line of a journal behind its header.

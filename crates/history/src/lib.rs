@@ -2,7 +2,8 @@
 //!
 //! A [`Store`] saves finished runs and finds them again, [`parse`] reads every released version of the document, an
 //! [`Index`] keeps what a list and a trend need of each document, and a [`Journal`] keeps what a run under way has
-//! seen, so that a signal, a crash or SIGKILL loses at most the step under way.
+//! seen, so that a signal, a crash or SIGKILL loses at most the step under way. [`lines`] are files that stay whole
+//! if their writer dies, those of other crates too.
 
 #![forbid(unsafe_code)]
 
@@ -10,6 +11,7 @@ mod baselines;
 mod document;
 mod index;
 mod journal;
+pub mod lines;
 mod load;
 mod record;
 mod recover;

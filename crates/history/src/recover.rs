@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use tiermark_lines::{Damaged, Lines};
 use tiermark_model::{Experiment, Refusal, Run, messages};
 
 use crate::document::{name_of, parse};
 use crate::journal::Record;
+use crate::lines::{Damaged, Lines};
 
 /// Reads a journal, torn at any byte, up to its first damaged line, into a run that was stopped and without
 /// findings, which its probes derive again.

@@ -3,11 +3,11 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use tiermark_lines::write_whole;
 use tiermark_model::messages::{documents, load as says};
 use tiermark_model::{Refusal, Run};
 
 use crate::document::{name_of, parse};
+use crate::lines::write_whole;
 use crate::store::Store;
 
 /// A saved document.

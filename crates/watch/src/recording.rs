@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use tiermark_lines::{Appender, Damaged, Lines, Survives};
+use tiermark_history::lines::{Appender, Damaged, Lines, Survives};
 use tiermark_model::{WATCH_RECORDING_SCHEMA, WatchHead, WatchSample};
 
 /// A recording as read.

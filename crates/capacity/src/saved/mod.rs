@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tiermark_lines::{Appender, Damaged, Survives};
+use tiermark_history::lines::{Appender, Damaged, Survives};
 use tiermark_model::Refusal;
 use tiermark_model::capacity::{Answer, CurvePoint, Setting, TrialRecord};
 use tiermark_model::messages::capacity as messages;

@@ -13,7 +13,7 @@ use tiermark_capacity::result;
 use tiermark_capacity::run::{self, Event};
 use tiermark_capacity::saved::{RunHeader, SavedRun};
 use tiermark_capacity::scenario::Backend;
-use tiermark_lines::write_whole;
+use tiermark_history::lines::write_whole;
 use tiermark_machine::Root;
 use tiermark_model::capacity::{Capacity, Setting};
 use tiermark_model::messages::capacity as says;

@@ -11,8 +11,8 @@ use clap::builder::PossibleValue;
 use serde_json::Value;
 use tiermark_counters::{Beside, System, survey};
 use tiermark_engine::Lab;
+use tiermark_history::lines::lock_soon;
 use tiermark_history::{Entry, Store};
-use tiermark_lines::lock_soon;
 use tiermark_machine::Root;
 use tiermark_model::{
     Bench, CounterSourceInfo, Effort, Exit, Isa, KernelInfo, LIST_SCHEMA, List, ListItem, PrimitiveInfo, Refusal,

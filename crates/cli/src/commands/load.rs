@@ -7,7 +7,7 @@ use std::time::Duration;
 use indicatif::ProgressBar;
 use tiermark_engine::admit::Fresh;
 use tiermark_history::SavedPlace;
-use tiermark_lines::{Appender, Survives};
+use tiermark_history::lines::{Appender, Survives};
 use tiermark_load::{
     Address, ClientSetup, Job, Latencies, Length, Outcome, Pace, Phase, Snapshot, Target, TenantResult, ValueShape,
     Watch as Watcher, Workload, client_bytes, fill, run as load,

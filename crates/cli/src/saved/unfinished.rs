@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use tiermark_history::lines::{Damaged, Lines};
 use tiermark_history::{Entry, is_abandoned};
-use tiermark_lines::{Damaged, Lines};
 use tiermark_model::load::LOAD_SCHEMA;
 use tiermark_model::messages::documents as says;
 use tiermark_model::{RunKind, WATCH_RECORDING_SCHEMA};

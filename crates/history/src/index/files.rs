@@ -6,9 +6,9 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tiermark_lines::{Appender, Damaged, Lines, Survives, write_whole};
 
 use super::head::{Details, Place, RunHead};
+use crate::lines::{Appender, Damaged, Lines, Survives, write_whole};
 use crate::store::Store;
 
 /// The version is in the names: an earlier or later program has an index of its own. It rises with every change of what

@@ -10,13 +10,13 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tiermark_lines::write_whole;
 use tiermark_model::messages::{documents, load as says};
 use tiermark_model::{
     Bytes, CoreKind, Experiment, Grade, KernelId, Labels, Machine, Observation, PerCycle, Reason, ReasonCode, Refusal,
     Run, Step, Unit, ValueKind,
 };
 
+use crate::lines::write_whole;
 use crate::store::Store;
 pub use cell::MachineKey;
 pub use compare::hold_again;

@@ -6,4 +6,5 @@ mod baselines;
 mod common;
 mod documents;
 mod index;
+mod lines;
 mod store;

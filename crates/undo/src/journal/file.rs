@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use tiermark_lines::{Damaged, Lines};
+use tiermark_history::lines::{Damaged, Lines};
 use tiermark_model::Refusal;
 use tiermark_model::messages::undo as messages;
 

@@ -13,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tiermark_lines::{Appender, Lines, Survives};
+use tiermark_history::lines::{Appender, Lines, Survives};
 use tiermark_machine::{Root, start_ticks};
 use tiermark_model::messages::undo as messages;
 use tiermark_model::{HeldChanges, Refusal};

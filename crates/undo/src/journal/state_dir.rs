@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use tiermark_lines::{lock_soon, make_directory};
+use tiermark_history::lines::{lock_soon, make_directory};
 use tiermark_model::Refusal;
 use tiermark_model::messages::undo as messages;
 

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tiermark_counters::NoCounts;
-use tiermark_lines::Appender;
+use tiermark_history::lines::Appender;
 use tiermark_model::{Document, Exit, WATCH_SCHEMA, WatchSample};
 use tiermark_page::{Page, Style, terminal};
 use tiermark_watch::{Endpoint, record};

@@ -5,8 +5,6 @@
 //! a line in which the writer died: no reader sees it, and the next writer cuts it off. What a damaged line between
 //! whole ones means, each reader says ([`Damaged`]).
 
-#![forbid(unsafe_code)]
-
 mod append;
 mod read;
 mod whole;

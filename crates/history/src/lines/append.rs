@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::{Lines, make_directory};
+use crate::lines::{Lines, make_directory};
 
 /// What a line survives from the moment in which [`Appender::append`] returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

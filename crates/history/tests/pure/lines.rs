@@ -1,7 +1,5 @@
 //! Lines on real files, and on files that fail.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail by panic, in its helpers too")]
-
 use std::cell::{Cell, RefCell};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -9,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use tiermark_lines::{Appender, Damaged, Lines, MOST_BYTES, Storage, Survives};
+use tiermark_history::lines::{Appender, Damaged, Lines, MOST_BYTES, Storage, Survives};
 
 const BOTH: [Survives; 2] = [Survives::Kill, Survives::PowerLoss];
 
