@@ -5,7 +5,7 @@ use std::path::Path;
 
 use jiff::civil::Date;
 use serde::Deserialize;
-use tiermark_config::{Mistake, Problem, text_of};
+use tiermark_history::config::{Mistake, Problem, text_of};
 use tiermark_model::Note;
 use tiermark_model::capacity::{CostAgainst, CostRow, CostTable};
 use tiermark_model::messages::{capacity as messages, scenario as says};
@@ -119,7 +119,7 @@ pub fn read_file(path: &str) -> Result<Prices, Vec<String>> {
 /// # Errors
 /// Every [`Mistake`], with its line and key where it has one.
 pub fn read(text: &str) -> Result<Prices, Vec<Mistake>> {
-    tiermark_config::read(text, MODEL, Prices::problems)
+    tiermark_history::config::read(text, MODEL, Prices::problems)
 }
 
 /// A tier without what it is made of: `zram:lz4+swap:/dev/sdb` is `zram+swap`. A mix is never priced as one of its

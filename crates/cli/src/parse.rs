@@ -334,7 +334,8 @@ pub(crate) fn traffic(text: &str) -> Result<Groups, String> {
         return text.parse().map(|group| Groups(vec![group]));
     }
     let what = "write a group of threads, such as 'cpus=0-3 mix=2:1', or name a file with a group a line";
-    let lines = tiermark_config::text_of(Path::new(text)).map_err(|error| format!("'{text}': {error}; {what}"))?;
+    let lines =
+        tiermark_history::config::text_of(Path::new(text)).map_err(|error| format!("'{text}': {error}; {what}"))?;
     ThreadGroup::list(&lines).map(Groups).map_err(|why| format!("'{text}': {why}"))
 }
 

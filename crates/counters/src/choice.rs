@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::SystemTime;
 
-use tiermark_config::text_of;
+use tiermark_history::config::text_of;
 use tiermark_machine::Root;
 use tiermark_model::messages::counters as says;
 use tiermark_model::{CounterSourceId, Machine, Refusal};

@@ -14,7 +14,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use tiermark_config::{Mistake, Problem};
+use tiermark_history::config::{Mistake, Problem};
 use tiermark_model::messages::counters as says;
 use tiermark_model::{BoxKind, CpuModel};
 
@@ -141,7 +141,7 @@ impl Family {
     /// # Errors
     /// Every mistake in the file.
     pub fn read(text: &str) -> Result<Self, Vec<Mistake>> {
-        tiermark_config::read(text, FILES[0].1, problems)
+        tiermark_history::config::read(text, FILES[0].1, problems)
     }
 
     /// Whether a processor belongs to it. Families without processors hold none: the names of event sources decide.

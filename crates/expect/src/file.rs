@@ -1,6 +1,6 @@
 //! Files of expectations.
 
-use tiermark_config::{Mistake, Mistakes, parse};
+use tiermark_history::config::{Mistake, Mistakes, parse};
 use tiermark_model::messages::check as says;
 use tiermark_model::messages::files;
 use toml::Spanned;

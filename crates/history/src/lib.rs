@@ -3,11 +3,12 @@
 //! A [`Store`] saves finished runs and finds them again, [`parse`] reads every released version of the document, an
 //! [`Index`] keeps what a list and a trend need of each document, and a [`Journal`] keeps what a run under way has
 //! seen, so that a signal, a crash or SIGKILL loses at most the step under way. [`lines`] are files that stay whole
-//! if their writer dies, those of other crates too.
+//! if their writer dies, those of other crates too; [`config`] reads the files that people write.
 
 #![forbid(unsafe_code)]
 
 mod baselines;
+pub mod config;
 mod document;
 mod index;
 mod journal;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tiermark_config::Mistake;
+use tiermark_history::config::Mistake;
 use tiermark_load::ClientSetup;
 use tiermark_model::messages::{capacity as messages, scenario as says};
 use tiermark_model::{Refusal, RunLabels};

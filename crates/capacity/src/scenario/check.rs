@@ -1,6 +1,6 @@
 //! Mistakes of a scenario.
 
-use tiermark_config::Problem;
+use tiermark_history::config::Problem;
 use tiermark_load::Address;
 use tiermark_model::messages::{files, scenario as says};
 use tiermark_model::{Bytes, Note};

@@ -10,7 +10,7 @@ mod written;
 use std::fmt;
 use std::path::Path;
 
-use tiermark_config::{Mistake, text_of};
+use tiermark_history::config::{Mistake, text_of};
 use tiermark_load::KeyDist;
 use tiermark_model::nearest;
 
@@ -117,7 +117,7 @@ impl Scenario {
     /// # Errors
     /// Every [`Mistake`], each with line, key and a suggestion.
     pub fn read(text: &str) -> Result<Self, Vec<Mistake>> {
-        tiermark_config::read(text, MODEL, Self::problems)
+        tiermark_history::config::read(text, MODEL, Self::problems)
     }
 
     /// The searches: each tier under each mix and distribution of keys, all tiers of one load together and `dram`

@@ -1,7 +1,7 @@
 //! Scenarios as people write them, right and wrong.
 
 use proptest::prelude::*;
-use tiermark_config::Mistake;
+use tiermark_history::config::Mistake;
 use tiermark_model::messages::files::codes as files;
 use tiermark_model::messages::scenario::codes;
 

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use clap::FromArgMatches;
 use clap::error::ErrorKind;
-use tiermark_config::text_of;
 use tiermark_expect::{AUTO, BUILT_IN, Entry, check, figures, read};
+use tiermark_history::config::text_of;
 use tiermark_model::{CHECK_SCHEMA, CHECKS_SCHEMA, Check, CheckVerdict, CheckedRun, Checks, Exit, Run};
 
 use crate::args::Simulation;

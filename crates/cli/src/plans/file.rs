@@ -1,6 +1,6 @@
 //! Reading a plan file: TOML whose experiments are commands, each key a long option.
 
-use tiermark_config::{Mistake, Mistakes};
+use tiermark_history::config::{Mistake, Mistakes};
 use tiermark_model::Published;
 use tiermark_model::messages::files as says;
 use toml::Spanned;
@@ -48,7 +48,7 @@ pub(crate) struct Planned {
 /// Every [`Mistake`], each with line, key and a suggestion, in the order of the lines; what the whole file lacks comes
 /// last.
 pub(crate) fn read(text: &str) -> Result<PlanFile, Vec<Mistake>> {
-    let (table, mistakes) = tiermark_config::parse(text)?;
+    let (table, mistakes) = tiermark_history::config::parse(text)?;
     let mut reader = Reader { mistakes };
     match reader.plan(table.get_ref()) {
         Some(plan) => reader.mistakes.none_in(plan),

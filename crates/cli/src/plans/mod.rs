@@ -45,7 +45,8 @@ pub(crate) fn text(name: &str) -> Result<String, Failure> {
             names.join(", ")
         )));
     }
-    tiermark_config::text_of(path).map_err(|e| Failure::usage(format!("the plan '{name}' cannot be read: {e}")))
+    tiermark_history::config::text_of(path)
+        .map_err(|e| Failure::usage(format!("the plan '{name}' cannot be read: {e}")))
 }
 
 /// Loads a built-in plan or a file.
@@ -53,7 +54,7 @@ pub(crate) fn text(name: &str) -> Result<String, Failure> {
 /// # Errors
 /// A [`Failure`] of usage that names file, line and key of every mistake.
 pub(crate) fn load(name: &str) -> Result<PlanFile, Failure> {
-    let said = |mistake: tiermark_config::Mistake| match mistake.line {
+    let said = |mistake: tiermark_history::config::Mistake| match mistake.line {
         0 => format!("plan {name}: {mistake}"),
         _ => format!("plan {name}, {mistake}"),
     };

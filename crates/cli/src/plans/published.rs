@@ -1,6 +1,6 @@
 //! The figures that others published, as a plan file has them.
 
-use tiermark_config::Mistakes;
+use tiermark_history::config::Mistakes;
 use tiermark_model::messages::files as says;
 use tiermark_model::{Label, Labels, Metric, Published, PublishedFigure, PublishedPoint, parse_size};
 use toml::Spanned;
@@ -142,7 +142,7 @@ mod tests {
     use toml::de::DeTable;
 
     fn read_text(text: &str) -> Result<Published, usize> {
-        let (table, mut mistakes) = tiermark_config::parse(text).map_err(|mistakes| mistakes.len())?;
+        let (table, mut mistakes) = tiermark_history::config::parse(text).map_err(|mistakes| mistakes.len())?;
         let value: &DeTable<'_> = table.get_ref();
         let (_, value) = value.iter().find(|(key, _)| key.get_ref() == PUBLISHED).ok_or(0usize)?;
         read(&mut mistakes, value).ok_or_else(|| mistakes.count())

@@ -5,7 +5,7 @@ use tiermark_capacity::outlook::programs;
 use tiermark_capacity::prepare::Job;
 use tiermark_capacity::saved::{RunSetup, SavedRun, unfinished};
 use tiermark_capacity::scenario::{Backend, Scenario, built_in};
-use tiermark_config::Mistake;
+use tiermark_history::config::Mistake;
 use tiermark_model::messages::tenants::wrapper_unclosed;
 
 use super::directory;

@@ -6,8 +6,8 @@ use tiermark_model::{Note, near};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::mistakes::{Mistake, parse};
-use crate::node::{Fault, FaultKind, Node};
+use crate::config::mistakes::{Mistake, parse};
+use crate::config::node::{Fault, FaultKind, Node};
 
 /// Most mistakes reported for one file: with more, it is no file of this kind.
 const MOST: usize = 100;

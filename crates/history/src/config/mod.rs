@@ -3,8 +3,6 @@
 //! [`parse`] reads a file whose keys the caller walks, as those of plans, which are options of commands. [`read`] reads
 //! a file that is a type, as scenarios and prices are.
 
-#![forbid(unsafe_code)]
-
 mod mistakes;
 mod node;
 mod typed;
