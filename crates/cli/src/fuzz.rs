@@ -1,8 +1,8 @@
 //! Doors for fuzzing: what this crate makes of files from elsewhere.
 
 use tiermark_page::{Detail, Style, markdown, terminal};
-use tiermark_redact::Pseudonyms;
 use tiermark_report::RUN_VIEWS;
+use tiermark_report::redact::Pseudonyms;
 
 use crate::commands::fleet::files;
 use crate::output;
@@ -165,7 +165,7 @@ fn show_run(run: tiermark_model::Run, styles: &[(Style, Detail)]) {
     show_compared(&run, styles);
     show_checked(&run, styles);
     show_explained(&run, styles);
-    for run in [tiermark_redact::redact(&run, Pseudonyms::new([1, 2])), run.clone(), estimated_again(run)] {
+    for run in [tiermark_report::redact::redact(&run, Pseudonyms::new([1, 2])), run.clone(), estimated_again(run)] {
         let _ = (output::json(&run), tiermark_exports::hmat(&run), tiermark_exports::mess(&run));
         let _ = (tiermark_exports::mlc(&run), tiermark_exports::mlc_doubts(&run), tiermark_exports::mess_doubts(&run));
         let _ = (tiermark_exports::stream(&run), tiermark_exports::stream_doubts(&run));

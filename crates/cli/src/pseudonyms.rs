@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use tiermark_redact::Pseudonyms;
+use tiermark_report::redact::Pseudonyms;
 
 use crate::environment;
 use crate::output::tell;

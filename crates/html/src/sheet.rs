@@ -7,7 +7,7 @@ use tiermark_page::{
     Block, Detail, Ink, Page, Style, clean, escaped as text, hertz, html as elements, labelled, nanoseconds, paragraph,
     seconds,
 };
-use tiermark_redact::GONE;
+use tiermark_report::redact::GONE;
 use tiermark_report::{RUN_VIEWS, machine_line, rules};
 
 use super::changes;

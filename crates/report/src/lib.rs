@@ -1,7 +1,7 @@
 //! Views of tiermark's documents: pure functions from data to pages. Nothing here reads, writes or measures.
 //!
 //! Views of runs and machines stand at the root; those of [`judgements`], [`listings`] and tenants ([`tenant_views`])
-//! in modules of their own.
+//! in modules of their own. [`redact`] makes copies of documents without the names in them.
 
 #![forbid(unsafe_code)]
 
@@ -28,6 +28,7 @@ mod pivot;
 mod points;
 mod published;
 mod reasons;
+pub mod redact;
 mod refusals;
 mod remark;
 mod residency;

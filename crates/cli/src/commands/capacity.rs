@@ -214,7 +214,7 @@ fn finish(
     stop: &Stop,
 ) -> Result<Exit, Failure> {
     // Commands and their output may hold passwords: this user may see them, a reader of the document may not.
-    let json = output::json(&tiermark_redact::without_commands(document))?;
+    let json = output::json(&tiermark_report::redact::without_commands(document))?;
     let kept = saved.path().with_extension("json");
     let was_kept = keep(&kept, &json);
     let path = environment::quoted(if saved.is_whole() && was_kept.is_ok() { &kept } else { saved.path() });

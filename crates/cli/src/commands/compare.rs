@@ -69,7 +69,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     let exit = if exit == Exit::Done { whole } else { exit };
     if args.redact {
         let names = pseudonyms();
-        let redacted: Vec<Run> = runs.iter().map(|(_, run)| tiermark_redact::redact(run, names)).collect();
+        let redacted: Vec<Run> = runs.iter().map(|(_, run)| tiermark_report::redact::redact(run, names)).collect();
         // The path of a file may name its owner.
         let documents: Vec<Document<'_>> = redacted.iter().map(|run| Document { name: &run.id, run }).collect();
         found = of(&documents);

@@ -7,7 +7,7 @@ use tiermark_html::{Sheet, html};
 use tiermark_model::capacity::Capacity;
 use tiermark_model::load::LoadRun;
 use tiermark_model::{Exit, Run, count_of};
-use tiermark_redact::{Pseudonyms, redact, redact_capacity, redact_load};
+use tiermark_report::redact::{Pseudonyms, redact, redact_capacity, redact_load};
 
 use crate::args::ReportArgs;
 use crate::output::{Destination, Failure, detail, style, tell};

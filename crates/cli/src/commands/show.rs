@@ -54,7 +54,7 @@ fn one(args: &ShowArgs, name: &str) -> Result<Exit, Failure> {
         run = estimated_again(run, args.view.verbose > 0);
     }
     if args.redact {
-        run = tiermark_redact::redact(&run, pseudonyms());
+        run = tiermark_report::redact::redact(&run, pseudonyms());
     }
     if args.json {
         return print(&output::json(&run)?).map(|()| Exit::Done);
@@ -129,7 +129,8 @@ fn other(args: &ShowArgs, name: &str, kept: &Kept) -> Result<Exit, Failure> {
     let (style, detail) = (style(&args.view), detail(&args.view));
     let text = match kept {
         Kept::Capacity(run) => {
-            let run = if args.redact { &tiermark_redact::redact_capacity(run, pseudonyms()) } else { run.as_ref() };
+            let run =
+                if args.redact { &tiermark_report::redact::redact_capacity(run, pseudonyms()) } else { run.as_ref() };
             let page = || tiermark_report::tenant_views::capacity(run, detail);
             if args.json {
                 output::json(run)?
@@ -138,7 +139,7 @@ fn other(args: &ShowArgs, name: &str, kept: &Kept) -> Result<Exit, Failure> {
             }
         }
         Kept::Load(run) => {
-            let run = if args.redact { &tiermark_redact::redact_load(run, pseudonyms()) } else { run.as_ref() };
+            let run = if args.redact { &tiermark_report::redact::redact_load(run, pseudonyms()) } else { run.as_ref() };
             let page = || tiermark_report::tenant_views::load(run, detail);
             if args.json { output::json(run)? } else { laid_out(&TenantRows::of_load(run), args.format, &page, &style) }
         }

@@ -1,9 +1,10 @@
-//! The pages of made documents.
+//! The pages of made documents, and what a redacted copy has left.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 
 mod common;
 mod listings;
+mod redact;
 mod survey;
 mod views;
 

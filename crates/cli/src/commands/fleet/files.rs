@@ -14,7 +14,7 @@ use tiermark_fleet::{Gathered, HostRecord};
 use tiermark_history::{MAX_DOCUMENT_BYTES, malformed, parse_results};
 use tiermark_model::messages::documents as says;
 use tiermark_model::{Bytes, FAILED_HOST_SCHEMA, FailedHost, HostFailure, Refusal, Run};
-use tiermark_redact::{GONE, Pseudonyms, redact};
+use tiermark_report::redact::{GONE, Pseudonyms, redact};
 
 use crate::output::{Failure, tell};
 

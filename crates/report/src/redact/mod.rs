@@ -1,8 +1,6 @@
 //! Copies of documents without the names in them, so that they can be shared. Hosts have pseudonyms instead, so that
 //! documents of one host stay together.
 
-#![forbid(unsafe_code)]
-
 mod pseudonyms;
 mod tenants;
 

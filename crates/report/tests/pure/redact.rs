@@ -1,15 +1,9 @@
 //! What a redacted run has left.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
-
-#[allow(dead_code, reason = "other tests use the rest")]
-#[path = "../../report/tests/pure/common/mod.rs"]
-mod common;
-
-use common::*;
+use crate::common::*;
 use proptest::prelude::*;
 use tiermark_model::*;
-use tiermark_redact::{Pseudonyms, redact};
+use tiermark_report::redact::{Pseudonyms, redact};
 
 const NAMES: [u64; 2] = [1, 2];
 

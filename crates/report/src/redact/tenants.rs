@@ -6,7 +6,7 @@ use tiermark_model::capacity::Capacity;
 use tiermark_model::load::LoadRun;
 use tiermark_model::{FromJson, Machine, Note};
 
-use crate::{GONE, Pseudonyms, Scrub, health, programs};
+use crate::redact::{GONE, Pseudonyms, Scrub, health, programs};
 
 /// A copy of a capacity run without cgroup path, paths and user names, and without the commands of its user, and with
 /// pseudonyms as host name and values of labels.
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     fn run() -> Capacity {
-        let text = include_str!("../../../fuzz/seeds/capacity.json");
+        let text = include_str!("../../../../fuzz/seeds/capacity.json");
         let mut run: Capacity = serde_json::from_str(text).unwrap();
         run.machine.system.hostname = Some("db7.example.com".into());
         run.refused = vec![
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_redacted_run_of_load_names_no_server_and_no_program() {
-        let text = include_str!("../../../fuzz/seeds/load.json");
+        let text = include_str!("../../../../fuzz/seeds/load.json");
         let mut run: LoadRun = serde_json::from_str(text).unwrap();
         run.warnings.push(tiermark_model::messages::load::load_beside_others(1.6, 2, "payroll 1.6"));
         run.warnings.push(tiermark_model::messages::load::clients_apart(2.0, "vm1", "vm10"));

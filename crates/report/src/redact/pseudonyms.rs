@@ -4,7 +4,7 @@ use std::hash::Hasher;
 
 use tiermark_model::{HOST_LABEL, RunLabels};
 
-use crate::GONE;
+use crate::redact::GONE;
 
 /// Makes pseudonyms: a name has the same one in every document, by the same key. Nobody can test a guess of a name
 /// without the key: a plain hash of `node07` would be found in no time.
