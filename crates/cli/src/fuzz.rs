@@ -46,7 +46,7 @@ fn show_checked(run: &tiermark_model::Run, styles: &[(Style, Detail)]) {
 
 /// Explains a run.
 fn show_explained(run: &tiermark_model::Run, styles: &[(Style, Detail)]) {
-    let found = tiermark_explain::explain("fuzzed", run);
+    let found = tiermark_expect::explain::explain("fuzzed", run);
     for (style, detail) in styles {
         let _ = terminal(&tiermark_report::judgements::explanation(&found, *detail), style);
     }

@@ -17,7 +17,7 @@
 //!   is a target of `fuzz/src` ("To add something" in docs/ARCHITECTURE.md).
 //! * Texts: `cli/src/args/counters.rs` (help), docs/COUNTERS.md (the table of sources, what is tried without
 //!   `--counters-from`, what is special, platforms), `docs/methods/watch.md`, `cli/src/other_tools.toml`, and the
-//!   rule `counters-wrong` in `explain/src/rules.toml`, which names monitors.
+//!   rule `counters-wrong` in `expect/src/explain/rules.toml`, which names monitors.
 
 use std::collections::BTreeMap;
 use std::io;

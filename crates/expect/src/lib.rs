@@ -6,13 +6,14 @@
 //! if it holds nowhere in it, and is not judged otherwise. Texts are the same or not.
 //!
 //! [`Alerts`] judge the samples of `watch` in the same language, whose names there are the figures of a sample:
-//! `cpu.steal > 5 % for 30s`.
+//! `cpu.steal > 5 % for 30s`. So do the rules of [`explain`], which name causes.
 
 #![forbid(unsafe_code)]
 
 mod alert;
 mod alerts;
 mod cores;
+pub mod explain;
 mod expression;
 mod facts;
 mod figures;

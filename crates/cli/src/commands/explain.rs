@@ -1,6 +1,6 @@
 //! `tiermark explain`: what limits a saved run, what costs, and what is wrong with its machine.
 
-use tiermark_explain::{explain, explain_capacity, explain_load, rests_on_figures, rules};
+use tiermark_expect::explain::{explain, explain_capacity, explain_load, rests_on_figures, rules};
 use tiermark_history::Entry;
 use tiermark_model::{
     ComparedRun, EXPLAIN_RULES_SCHEMA, EXPLANATION_SCHEMA, Exit, ExplainRules, Explanation, count_of, nearest,

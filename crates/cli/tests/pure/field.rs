@@ -373,7 +373,7 @@ fn doctor_has_the_right_answers() {
 fn explain_names_the_channel_that_is_missing() {
     let Some(path) = fixtures().into_iter().find(|path| path.to_string_lossy().contains("14-epyc")) else { return };
     let machine = discover(&Root::at(&path).unwrap(), &LiveFacts::default()).unwrap();
-    let found = tiermark_explain::explain("epyc", &run(machine));
+    let found = tiermark_expect::explain::explain("epyc", &run(machine));
     let missing = found.found.iter().find(|one| one.rule == "missing-channels").unwrap();
     assert!(missing.found.contains("interleaving"), "{missing:?}");
 }

@@ -11,7 +11,7 @@ use tiermark_model::messages::trials::codes::{
 };
 use tiermark_model::{Code, Confidence, Note};
 
-use crate::facts::{Fact, LIMIT, Scene, SceneKind};
+use crate::explain::facts::{Fact, LIMIT, Scene, SceneKind};
 
 /// Scenes of a run at most: a document may have any number of searches.
 const MOST: usize = 256;

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use tiermark_explain::explain;
+use tiermark_expect::explain::explain;
 use tiermark_model::{
     Bench, BoxKind, BoxPlace, BoxTraffic, CounterCheck, CounterSourceId, Cpu, Dimm, Explained, ExplainedKind,
     Explanation, Finding, KernelInfo, Labels, LinkTraffic, Machine, MemoryChannels, Metric, Node, Note, Observation,

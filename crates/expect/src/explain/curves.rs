@@ -2,9 +2,9 @@
 
 use tiermark_model::{Confidence, Experiment, Finding, Grade, Labels, Observation, Purpose, Quantity, Run};
 
-use crate::cells::spot_of;
-use crate::facts::{Fact, Scene, SceneKind};
-use crate::measured::known;
+use crate::explain::cells::spot_of;
+use crate::explain::facts::{Fact, Scene, SceneKind};
+use crate::explain::measured::known;
 
 /// Curves that are explained at most: some mixes at the places of a large machine. A document may have any number.
 const MOST: usize = 256;

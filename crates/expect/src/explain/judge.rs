@@ -7,18 +7,20 @@ use tiermark_model::load::LoadRun;
 use tiermark_model::messages::explain as says;
 use tiermark_model::{ComparedRun, ExplainRules, Explanation, Machine, Note, Run, UnjudgedRule};
 
-use crate::boxes::{Few, boxes};
-use crate::cells::{Cell, cells};
-use crate::curves::curves;
-use crate::expected::{does_fail, fails};
-use crate::facts::{FactName, LIMIT, LINK_OPTION, NAMED, OPEN, PEAK_OPTION, PROBLEM, Scene, SceneKind, Source, Whose};
-use crate::figures::figures;
-use crate::findings::{Input, Judged, found, holding};
-use crate::machine::{counts, scenes};
-use crate::measured::Bounds;
-use crate::pairs::{Measured, pairs};
-use crate::rules::{Condition, Holds, RULES, Rule, read};
-use crate::tenants;
+use crate::explain::boxes::{Few, boxes};
+use crate::explain::cells::{Cell, cells};
+use crate::explain::curves::curves;
+use crate::explain::expected::{does_fail, fails};
+use crate::explain::facts::{
+    FactName, LIMIT, LINK_OPTION, NAMED, OPEN, PEAK_OPTION, PROBLEM, Scene, SceneKind, Source, Whose,
+};
+use crate::explain::figures::figures;
+use crate::explain::findings::{Input, Judged, found, holding};
+use crate::explain::machine::{counts, scenes};
+use crate::explain::measured::Bounds;
+use crate::explain::pairs::{Measured, pairs};
+use crate::explain::rules::{Condition, Holds, RULES, Rule, read};
+use crate::explain::tenants;
 
 /// Explains a run of probes. `name` is the user's name of the run.
 #[must_use]
@@ -261,7 +263,7 @@ fn unjudged(rule: &Rule, holds: &Holds, missing: Option<FactName>, input: &Input
 
 /// A command with the options that state the limits which a rule needs and the machine does not report.
 fn with_limits(command: &str, holds: &Holds, machine: &Machine) -> String {
-    let names = || holds.all.iter().flat_map(tiermark_expect::Comparison::names);
+    let names = || holds.all.iter().flat_map(crate::Comparison::names);
     let needs = |option: &str| names().any(|name| name.stated_by() == Some(option) && !name.is_counted_in(holds.of));
     let mut command = command.to_owned();
     for (option, is_known) in
@@ -276,5 +278,5 @@ fn with_limits(command: &str, holds: &Holds, machine: &Machine) -> String {
 
 /// A number that the comparisons need and a scene lacks.
 fn lacking(holds: &Holds, scene: &Scene) -> Option<FactName> {
-    holds.all.iter().flat_map(tiermark_expect::Comparison::names).find(|name| scene.get(**name).is_none()).copied()
+    holds.all.iter().flat_map(crate::Comparison::names).find(|name| scene.get(**name).is_none()).copied()
 }

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 
 use tiermark_model::{Confidence, Experiment, Finding, Labels, Observation, Purpose, Quantity, Run, Tier};
 
-use crate::cells::{Access, Cell, Crew, Distance, spot_of};
-use crate::facts::{Fact, Scene, SceneKind};
-use crate::measured::known;
+use crate::explain::cells::{Access, Cell, Crew, Distance, spot_of};
+use crate::explain::facts::{Fact, Scene, SceneKind};
+use crate::explain::measured::known;
 
 /// A bandwidth with its scene.
 pub(crate) type Measured<'a> = (Cell<'a>, Scene);
@@ -106,7 +106,9 @@ fn compared(seen: &Observation) -> Option<f64> {
 fn least(one: &Measured<'_>, crew: &[&Measured<'_>]) -> Option<Scene> {
     let (cell, scene) = one;
     let times = |scene: &Scene| {
-        scene.get(crate::facts::FactName(crate::facts::Whose::Own, Fact::Amplification)).map(|found| found.value)
+        scene
+            .get(crate::explain::facts::FactName(crate::explain::facts::Whose::Own, Fact::Amplification))
+            .map(|found| found.value)
     };
     times(scene).filter(|_| cell.access == Access::Read && !cell.is_random)?;
     let others = crew.iter().filter(|(other, _)| other.step != cell.step && other.is_of_same_memory(cell));

@@ -7,9 +7,9 @@ use tiermark_model::{
     Quantity, RateUnit, Reason, ReasonCode, Run, State, StateKind, Unit,
 };
 
-use crate::cells::{Cell, is_full, spot_of};
-use crate::facts::{ALL_CORES, CORES, Fact, LIMIT, Scene, SceneKind};
-use crate::measured::{is_peak_stated, known};
+use crate::explain::cells::{Cell, is_full, spot_of};
+use crate::explain::facts::{ALL_CORES, CORES, Fact, LIMIT, Scene, SceneKind};
+use crate::explain::measured::{is_peak_stated, known};
 
 /// Ramps of a run at most: a place for each node, and some operations. A document may have any number.
 const MOST_RAMPS: usize = 256;

@@ -10,8 +10,8 @@ use tiermark_model::{
     TrafficSum, amplification,
 };
 
-use crate::cells::{Access, Cell, Distance, home_of};
-use crate::facts::{ALL_CORES, CORES, Fact, FactName, Found, Scene, SceneKind, Whose};
+use crate::explain::cells::{Access, Cell, Distance, home_of};
+use crate::explain::facts::{ALL_CORES, CORES, Fact, FactName, Found, Scene, SceneKind, Whose};
 
 /// Bytes of a line.
 const LINE: f64 = 64.0;

@@ -5,8 +5,6 @@
 //! source of its limits. A rule either names an expectation that fails, or compares numbers of a scene: a bandwidth,
 //! two that belong together, the channels of a socket, a state of the machine. Only scenes are made in code.
 
-#![forbid(unsafe_code)]
-
 mod boxes;
 mod cells;
 mod curves;

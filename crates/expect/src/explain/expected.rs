@@ -1,24 +1,24 @@
 //! Rules that find what an expectation of the machine fails for, and the figures that the fault limits.
 
-use tiermark_expect::Entry;
 use tiermark_model::messages::explain as says;
 use tiermark_model::{
     CheckOutcome, CheckUnit, CheckedValue, Comparator, Confidence, Explained, ExplainedNumber, ExplainedUnit, Known,
     Run,
 };
 
-use crate::findings::{Input, Judged, explained, found, holding};
-use crate::rules::Rule;
+use crate::Entry;
+use crate::explain::findings::{Input, Judged, explained, found, holding};
+use crate::explain::rules::Rule;
 
 /// Whether an expectation fails.
 pub(crate) fn does_fail(entry: &Entry, run: &Run) -> bool {
-    let check = tiermark_expect::check("", run, "", std::slice::from_ref(entry));
+    let check = crate::check("", run, "", std::slice::from_ref(entry));
     check.results.iter().any(|result| result.outcome == CheckOutcome::Failed)
 }
 
 /// A rule that finds what an expectation fails for.
 pub(crate) fn fails(rule: &Rule, entry: &Entry, run: &Run, input: &Input<'_>) -> Judged {
-    let check = tiermark_expect::check("", run, "", std::slice::from_ref(entry));
+    let check = crate::check("", run, "", std::slice::from_ref(entry));
     let unjudged = |why| Judged::Unjudged(why, rule.command.clone());
     let Some(result) = check.results.into_iter().next() else { return unjudged(says::nothing_to_judge()) };
     match result.outcome {

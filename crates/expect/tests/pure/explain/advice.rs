@@ -1,12 +1,12 @@
 //! What to try fits the machine, and what was not judged says what would let it be judged.
 
-use crate::made::{GB, Rate, add, add_latency, by_rule, healthy};
-use tiermark_explain::{explain, rules};
+use crate::explain::made::{GB, Rate, add, add_latency, by_rule, healthy};
+use tiermark_expect::explain::{explain, rules};
 use tiermark_model::{CpuId, Finding, IdSet, Labels, Purpose, Quantity, Run, Unit};
 
 /// Rates that grow with the threads, of so many threads.
 fn rising(threads: u64) -> Run {
-    let mut made = crate::made::run();
+    let mut made = crate::explain::made::run();
     add(&mut made, &Rate::new("read", 0, 3.0 * threads as f64).threads(threads));
     add(&mut made, &Rate::new("read", 0, 3.0).threads(1));
     add_latency(&mut made, 0, 90.0);
@@ -29,7 +29,7 @@ fn more_threads_are_no_advice_where_every_core_is_in_use() {
     assert!(advice(&allowed, "limit-misses").starts_with("every core of these nodes is in use"));
     // Random reads that leave the channels idle.
     let random = |threads: u64| {
-        let mut made = crate::made::run();
+        let mut made = crate::explain::made::run();
         add(&mut made, &Rate::new("read", 0, 80.0).threads(threads));
         add(&mut made, &Rate::new("read.random8", 0, 2.0).threads(threads));
         made
@@ -41,7 +41,7 @@ fn more_threads_are_no_advice_where_every_core_is_in_use() {
 #[test]
 fn a_ramp_to_all_cores_leaves_no_thread_to_add() {
     let ramp = |cpus: &str| {
-        let mut made = crate::made::run();
+        let mut made = crate::explain::made::run();
         add(&mut made, &Rate::new("read", 0, 60.0));
         let own = &mut made.experiments[0];
         own.observations[0].labels = own.observations[0].labels.clone().text(Labels::CPUS, cpus);
@@ -65,7 +65,7 @@ fn a_ramp_to_all_cores_leaves_no_thread_to_add() {
 #[test]
 fn the_lines_that_stores_read_first_are_in_flight() {
     let in_flight = |op: &'static str, used: f64| {
-        let mut made = crate::made::run();
+        let mut made = crate::explain::made::run();
         add(&mut made, &Rate::new(op, 0, 20.0 * used));
         add(&mut made, &Rate::new(op, 0, used).threads(1));
         add_latency(&mut made, 0, 64.0);
@@ -126,7 +126,7 @@ fn the_rules_can_be_read() {
 #[test]
 fn too_few_channels_or_links_send_nobody_to_measure_them_again() {
     let counted = |channels: &[f64], links: &[(f64, f64)]| {
-        let mut made = crate::made::run();
+        let mut made = crate::explain::made::run();
         add(&mut made, &Rate::new("read", 0, 100.0).channels(channels));
         add(&mut made, &Rate::new("read", 1, 35.0).links(links));
         let found = explain("few", &made);
@@ -147,7 +147,7 @@ fn too_few_channels_or_links_send_nobody_to_measure_them_again() {
     }
     assert_eq!(counted(&[30.0; 3], &[(17.5, 20.8); 2]), [None, None, None]);
     // Links without remote traffic carry too little: a matrix has it.
-    let mut local = crate::made::run();
+    let mut local = crate::explain::made::run();
     add(&mut local, &Rate::new("read", 0, 100.0).channels(&[17.0; 6]).links(&[(0.01, 20.8); 2]));
     let found = explain("local", &local);
     let link = found.unjudged.iter().find(|one| one.rule == "link-down").unwrap();

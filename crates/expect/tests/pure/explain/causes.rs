@@ -1,7 +1,7 @@
 //! Problems of the machine are the cause of the figures that they limit, and places are named in full.
 
-use crate::made::{GB, by_rule, differ, problems, run, with};
-use tiermark_explain::explain;
+use crate::explain::made::{GB, by_rule, differ, problems, run, with};
+use tiermark_expect::explain::explain;
 use tiermark_model::{
     CheckRow, Confidence, Experiment, Explained, Finding, Health, Labels, Metric, Observation, Purpose, Quantity, Run,
     Unit,
@@ -80,8 +80,9 @@ fn channels(run: &mut Run) {
 
 #[test]
 fn a_figure_has_the_modules_as_its_cause() {
-    let one =
-        |change: &crate::made::Change, rule: &str| by_rule(&explain("a run", &with(change)), rule).unwrap().clone();
+    let one = |change: &crate::explain::made::Change, rule: &str| {
+        by_rule(&explain("a run", &with(change)), rule).unwrap().clone()
+    };
     for found in [one(&speed, "modules-below-rated-speed"), one(&channels, "missing-channels")] {
         let place = found.place.as_ref().unwrap();
         assert!(place.starts_with(READS) && found.confidence == Confidence::Reported, "{found:#?}");

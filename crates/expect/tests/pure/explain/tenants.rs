@@ -1,6 +1,6 @@
 //! Runs of tenants and of load: what limited them, from the evidence of their own trials.
 
-use tiermark_explain::{explain_capacity, explain_load, rests_on_figures};
+use tiermark_expect::explain::{explain_capacity, explain_load, rests_on_figures};
 use tiermark_model::capacity::{
     Answer, CAPACITY_SCHEMA, Capacity, Case, Ended, Evidence, LimitOf, Outcome, Phase, Resource, TrialRecord, Votes,
 };
@@ -246,7 +246,7 @@ fn programs_that_disturbed_are_those_of_the_run() {
 
 /// A load that is all as it should be.
 fn load(pacing: LoadLoop) -> LoadRun {
-    let mut run: LoadRun = serde_json::from_str(include_str!("../../../../fuzz/seeds/load.json")).unwrap();
+    let mut run: LoadRun = serde_json::from_str(include_str!("../../../../../fuzz/seeds/load.json")).unwrap();
     (run.workload.pacing, run.workload.requests_per_second) = (pacing, Some(1000.0));
     let part = run.measured.as_mut().unwrap();
     part.all = LoadTenant {

@@ -1,13 +1,13 @@
 //! What limits and what costs: when a lesson is drawn, and on what it rests.
 
-use crate::made::{Rate, add, by_rule, healthy};
-use tiermark_explain::explain;
+use crate::explain::made::{Rate, add, by_rule, healthy};
+use tiermark_expect::explain::explain;
 use tiermark_model::messages::memory::{STATED_PEAK, share_of_peak};
 use tiermark_model::{BoxKind, BoxPlace, Confidence, Finding, Labels, Quantity, Run, Unit};
 
 /// One bandwidth of local memory, used and counted.
 fn local(op: &'static str, used: f64, read: f64, write: f64) -> Run {
-    let mut made = crate::made::run();
+    let mut made = crate::explain::made::run();
     add(&mut made, &Rate::new(op, 0, used).memory(0, read, write));
     made
 }
@@ -77,7 +77,7 @@ fn advice_names_the_nodes_of_the_place() {
 #[test]
 fn a_peak_of_a_guest_is_known_if_the_user_stated_it() {
     let guest = |how: &str| {
-        let mut made = crate::made::run();
+        let mut made = crate::explain::made::run();
         add(&mut made, &Rate::new("read", 0, 100.0));
         made.machine.system.hypervisor = Some("KVM".into());
         let own = &mut made.experiments[0];

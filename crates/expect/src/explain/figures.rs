@@ -2,9 +2,9 @@
 
 use tiermark_model::{Confidence, Experiment, Finding, Labels, Purpose, Quantity, Run};
 
-use crate::cells::spot_of;
-use crate::facts::{Fact, PROBLEM, Scene, SceneKind};
-use crate::measured::{is_plain_latency, known, loss};
+use crate::explain::cells::spot_of;
+use crate::explain::facts::{Fact, PROBLEM, Scene, SceneKind};
+use crate::explain::measured::{is_plain_latency, known, loss};
 
 /// Latencies that are explained at most: those of 64 nodes with memory of 64 nodes.
 const MOST: usize = 4096;

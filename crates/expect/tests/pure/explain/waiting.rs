@@ -1,7 +1,7 @@
 //! Accesses that wait: for memory under load, and for pages that are not there.
 
-use crate::made::{GB, by_rule, differ, with};
-use tiermark_explain::explain;
+use crate::explain::made::{GB, by_rule, differ, with};
+use tiermark_expect::explain::explain;
 use tiermark_model::{
     Confidence, Finding, Labels, Metric, Nothing, Observation, PartResult, Purpose, Quantity, Reason, Run, Swap, Unit,
 };

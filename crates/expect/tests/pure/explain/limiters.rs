@@ -1,11 +1,11 @@
 //! Each bandwidth has a limiter that is named, or is said to have none that is known.
 
-use crate::made::{GB, Rate, add, add_latency, by_rule, healthy, problems};
-use tiermark_explain::explain;
+use crate::explain::made::{GB, Rate, add, add_latency, by_rule, healthy, problems};
+use tiermark_expect::explain::explain;
 use tiermark_model::{Confidence, Explained, Explanation, Run, TheoreticalPeak};
 
 fn made_of(rates: &[Rate]) -> Run {
-    let mut made = crate::made::run();
+    let mut made = crate::explain::made::run();
     rates.iter().for_each(|rate| add(&mut made, rate));
     made
 }

@@ -1,7 +1,7 @@
 //! Documents may come from anywhere: whatever their numbers, nothing panics and every number of an explanation is one.
 
-use crate::made::{Rate, add, add_latency, run};
-use tiermark_explain::explain;
+use crate::explain::made::{Rate, add, add_latency, run};
+use tiermark_expect::explain::explain;
 use tiermark_model::{Labels, Run, State, StateKind, StepTraffic, Traffic};
 
 const NUMBERS: [f64; 8] = [0.0, -1.0, 1.0, 1e-300, 1e308, f64::MAX, f64::INFINITY, f64::NAN];

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use tiermark_model::messages::explain as says;
 use tiermark_model::{BoxKind, BoxPlace, BoxTraffic, Confidence, LinkTraffic, NodeId, Note, StepTraffic};
 
-use crate::cells::{Cell, Distance};
-use crate::facts::{Fact, Scene, SceneKind};
+use crate::explain::cells::{Cell, Distance};
+use crate::explain::facts::{Fact, Scene, SceneKind};
 
 /// Bytes a second of a socket's channels below which a slow one does not show: an idle socket has some MB/s.
 const LEAST_RATE: f64 = 1e9;

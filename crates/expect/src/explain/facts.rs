@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use tiermark_expect::Named;
 use tiermark_model::messages::check as says;
 use tiermark_model::messages::explain;
 use tiermark_model::{CheckUnit, Confidence, ExplainedNumber, ExplainedUnit, Note};
+
+use crate::Named;
 
 /// Steps that a number names at most.
 const MOST_STEPS: usize = 4;

@@ -1,7 +1,7 @@
 //! The placement experiment as it was published (E2 in docs/EXPERIMENTS.md): its ten lessons follow from its figures.
 
-use crate::made::{GB, Rate, add, by_rule, problems};
-use tiermark_explain::explain;
+use crate::explain::made::{GB, Rate, add, by_rule, problems};
+use tiermark_expect::explain::explain;
 use tiermark_model::{Confidence, Explained, ExplainedNumber, Explanation, Run};
 
 /// Theoretical peak of a node's six channels, GB/s.
@@ -20,7 +20,7 @@ fn split(busy: f64, writes_per_read: f64) -> (f64, f64) {
 /// application, the rate follows from the share. What the article does not have is assumed, and said so: no lesson
 /// rests on it where a published figure exists. Cells of which nothing else is published have no counts.
 fn published() -> Run {
-    let mut run = crate::made::run();
+    let mut run = crate::explain::made::run();
     let (read, write) = split(0.66, 1.17);
     add(&mut run, &Rate::new("write.cached", 0, 42.2).memory(0, read, write));
     add(&mut run, &Rate::new("write.random8", 0, 4.2).memory(0, 0.56 * PEAK - 34.9, 34.9));
@@ -168,7 +168,7 @@ fn rates_alone_show_a_part_of_the_lessons() {
 /// Counters also see the time around shots: a share of the channels' clock is that of the rate that the step is of.
 #[test]
 fn shares_are_of_the_best_windows_as_the_rate_is() {
-    let mut run = crate::made::run();
+    let mut run = crate::explain::made::run();
     // 77 of 128 GB/s in the time that was counted, of which the threads streamed for 8 tenths.
     add(&mut run, &Rate::new("read", 0, 96.0).channels(&[12.8; 6]));
     let traffic = run.experiments[0].observations[0].traffic.as_mut().unwrap();

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use tiermark_expect::{Comparison, Entry, Expectation, Named, Need};
 use tiermark_model::{Confidence, ExplainRule, ExplainedKind};
 
-use crate::facts::{FactName, LIMIT, OPEN, Scene, SceneKind, Source, Whose};
+use crate::explain::facts::{FactName, LIMIT, OPEN, Scene, SceneKind, Source, Whose};
+use crate::{Comparison, Entry, Expectation, Named, Need};
 
 /// The file of the rules.
 pub(crate) const RULES: &str = include_str!("rules.toml");

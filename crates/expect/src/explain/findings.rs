@@ -2,9 +2,9 @@
 
 use tiermark_model::{Confidence, Explained, Machine, Note, Run};
 
-use crate::boxes::Few;
-use crate::facts::{ALL_CORES, CORES, FactName, Found, Scene};
-use crate::rules::{Holds, Rule};
+use crate::explain::boxes::Few;
+use crate::explain::facts::{ALL_CORES, CORES, FactName, Found, Scene};
+use crate::explain::rules::{Holds, Rule};
 
 /// Other places that are named.
 const MOST_ALSO: usize = 8;

@@ -1,7 +1,9 @@
 //! Each fault has a document that shows it, and one that nearly does.
 
-use crate::made::{Change, GB, Rate, add, add_latency, by_rule, differ, healthy, machine, problems, run, with};
-use tiermark_explain::explain;
+use crate::explain::made::{
+    Change, GB, Rate, add, add_latency, by_rule, differ, healthy, machine, problems, run, with,
+};
+use tiermark_expect::explain::explain;
 use tiermark_model::messages::run as warnings;
 use tiermark_model::{
     Confidence, CounterSight, CounterSourceId, Drift, Finding, HealthCount, Labels, MemoryErrors, Note, PageKind,
@@ -86,7 +88,7 @@ fn one_slow_channel_stands_out_from_the_others() {
             run.experiments[0].observations.iter_mut().take(1).for_each(|seen| seen.traffic = None);
             let rates = [17.0, 17.1, 16.9, 17.0, 17.0, rate];
             run.experiments[0].observations[0].traffic = {
-                let mut other = crate::made::run();
+                let mut other = crate::explain::made::run();
                 add(&mut other, &Rate::new("read", 0, 100.0).channels(&rates));
                 other.experiments[0].observations[0].traffic.clone()
             };
@@ -110,7 +112,7 @@ fn one_slow_channel_stands_out_from_the_others() {
 #[test]
 fn channels_without_a_clock_are_populated_if_they_ever_carried_anything() {
     let clockless = |last: [f64; 2]| {
-        let mut made = crate::made::run();
+        let mut made = crate::explain::made::run();
         for (threads, last) in [20, 1].into_iter().zip(last) {
             let rate = Rate::new("read", 0, 100.0).threads(threads);
             add(&mut made, &rate.channels(&[17.0, 17.0, 17.0, 17.0, 17.0, last]));
@@ -141,7 +143,7 @@ fn a_slow_piece_of_memory_is_a_hint_at_its_modules() {
 fn a_link_that_is_down_or_slow_stands_out() {
     let links = |links: &'static [(f64, f64)]| {
         move |run: &mut Run| {
-            let mut other = crate::made::run();
+            let mut other = crate::explain::made::run();
             add(&mut other, &Rate::new("read", 1, 17.0).links(links));
             run.experiments[0].observations[2].traffic = other.experiments[0].observations[0].traffic.clone();
         }
@@ -171,7 +173,7 @@ fn a_link_that_is_down_or_slow_stands_out() {
 #[test]
 fn links_without_a_clock_are_wired_if_they_ever_carried_anything() {
     let links = |remote: &'static [(f64, f64)], local: &'static [(f64, f64)]| {
-        let mut made = crate::made::run();
+        let mut made = crate::explain::made::run();
         add(&mut made, &Rate::new("read", 1, 35.0).links(remote));
         add(&mut made, &Rate::new("read", 0, 90.0).links(local));
         for seen in &mut made.experiments[0].observations {
@@ -346,7 +348,7 @@ fn page_walks_show_where_base_pages_are_slower() {
 fn counters_that_are_wrong_are_a_problem_and_are_not_used() {
     let checked = |faults: Vec<Note>| {
         move |run: &mut Run| {
-            run.counters = Some(crate::made::counters(faults.clone()));
+            run.counters = Some(crate::explain::made::counters(faults.clone()));
         }
     };
     let fault = tiermark_model::messages::counters::boxes_absent(3);
@@ -366,10 +368,10 @@ fn counters_that_are_wrong_are_a_problem_and_are_not_used() {
     let partial = |run: &mut Run| {
         let faults = vec![tiermark_model::messages::counters::boxes_absent(3)];
         let sees = vec![CounterSight::LowerBound];
-        run.counters = Some(RunCounters { sees, ..crate::made::counters(faults) });
+        run.counters = Some(RunCounters { sees, ..crate::explain::made::counters(faults) });
     };
     let unchecked =
-        |run: &mut Run| run.counters = Some(RunCounters { check: None, ..crate::made::counters(Vec::new()) });
+        |run: &mut Run| run.counters = Some(RunCounters { check: None, ..crate::explain::made::counters(Vec::new()) });
     let absent = |run: &mut Run| run.counters = None;
     let changes = [(&partial as &Change, "counts_partial"), (&unchecked, "counts_unchecked"), (&absent, "no_counts")];
     for (change, why) in changes {
