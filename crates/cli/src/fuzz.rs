@@ -54,7 +54,7 @@ fn show_explained(run: &tiermark_model::Run, styles: &[(Style, Detail)]) {
 
 /// Judges documents of hosts, and makes every layout of the result.
 pub fn fleet(documents: &[Vec<u8>]) {
-    let mut gathered = tiermark_fleet::Gathered::default();
+    let mut gathered = tiermark_compare::fleet::Gathered::default();
     for (at, bytes) in documents.iter().enumerate() {
         let file = std::path::PathBuf::from(format!("/nowhere/node{at}.json"));
         files::of_bytes(&file, bytes, None).into(&mut gathered);
@@ -68,7 +68,7 @@ pub fn fleet(documents: &[Vec<u8>]) {
     assert!(tiermark_exports::fleet_csv(&fleet).lines().all(|line| !line.is_empty()), "a row is a line");
     assert!(tiermark_exports::fleet_openmetrics(&fleet).ends_with("# EOF\n"), "the end is there");
     let _ = (tiermark_exports::fleet_lines(&fleet), tiermark_exports::fleet_hosts(&fleet));
-    if let Some(limits) = tiermark_fleet::limits(&fleet) {
+    if let Some(limits) = tiermark_compare::fleet::limits(&fleet) {
         assert!(tiermark_expect::read(&limits).is_ok(), "limits that are no expectations: {limits}");
     }
 }

@@ -1,5 +1,5 @@
 //! Compares saved runs: which numbers describe one thing, which of them changed beyond chance, and which facts of the
-//! machines differ. Pure: documents in, a comparison out.
+//! machines differ; [`fleet`] compares hosts with their peers. Pure: documents in, a comparison out.
 
 #![forbid(unsafe_code)]
 
@@ -9,6 +9,7 @@ mod evidence;
 mod facts;
 mod families;
 mod figures;
+pub mod fleet;
 mod gate;
 mod judge;
 mod kernels;

@@ -4,8 +4,8 @@ pub(crate) mod files;
 
 use std::path::Path;
 
+use tiermark_compare::fleet::{Gathered, limits};
 use tiermark_exports::{fleet_csv, fleet_hosts, fleet_lines, fleet_openmetrics};
-use tiermark_fleet::{Gathered, limits};
 use tiermark_history::config::text_of;
 use tiermark_html::fleet_page;
 use tiermark_model::{Exit, FLEET_SCHEMA, Fleet, HostState};

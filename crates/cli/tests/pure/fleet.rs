@@ -77,7 +77,7 @@ fn what_is_read_of_a_document_has_all_figures_and_facts_of_the_run() {
     assert!(figures.len() > 20, "{}", figures.len());
     assert_eq!(figures, tiermark_compare::named_figures(&whole));
     assert_eq!(tiermark_compare::run_facts(&part), tiermark_compare::run_facts(&whole));
-    let of = |run| format!("{:?}", tiermark_fleet::HostRecord::of("a.json", "a", None, run));
+    let of = |run| format!("{:?}", tiermark_compare::fleet::HostRecord::of("a.json", "a", None, run));
     assert_eq!(of(&part), of(&whole));
 }
 

@@ -1,4 +1,4 @@
-//! What a comparison of runs says: of made runs, of simulated machines, and of histories.
+//! What a comparison of runs says: of made runs, of simulated machines, of histories, and of hosts by their peers.
 
 #![allow(
     clippy::print_stderr,
@@ -7,5 +7,6 @@
 )]
 
 mod cases;
+mod fleet;
 mod history;
 mod noise;

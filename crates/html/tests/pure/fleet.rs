@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_fleet::Gathered;
+use tiermark_compare::fleet::Gathered;
 use tiermark_html::fleet_page;
 use tiermark_model::messages::fleet as says;
 use tiermark_model::{FAILED_HOST_SCHEMA, FailedHost, Fleet, HostFailure, Refusal, Run};

@@ -10,5 +10,5 @@ mod fleet_browser;
 mod html;
 /// Documents of hosts with planted differences.
 #[allow(dead_code, reason = "other tests use the rest")]
-#[path = "../../../fleet/tests/pure/made.rs"]
+#[path = "../../../compare/tests/pure/fleet/made.rs"]
 mod made;

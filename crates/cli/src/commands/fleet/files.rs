@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use serde::Deserialize;
-use tiermark_fleet::{Gathered, HostRecord};
+use tiermark_compare::fleet::{Gathered, HostRecord};
 use tiermark_history::{MAX_DOCUMENT_BYTES, malformed, parse_results};
 use tiermark_model::messages::documents as says;
 use tiermark_model::{Bytes, FAILED_HOST_SCHEMA, FailedHost, HostFailure, Refusal, Run};

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::FEWEST;
-use tiermark_compare::run_facts;
 use tiermark_model::{Bytes, Dimm, ErrorKind, Fact, HealthCount, Machine, Run};
+
+use crate::fleet::FEWEST;
+use crate::run_facts;
 
 /// Memory that differs by less is the same: kernel and firmware reserve more or less of it.
 const SAME_MEMORY: f64 = 0.03;

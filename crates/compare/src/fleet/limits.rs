@@ -8,7 +8,7 @@ use tiermark_model::{Fact, Fleet, GIB, HostKind, KindFact, KindFigure, MIB, Unit
 /// alone takes one below (normal distribution).
 const WIDE: f64 = 4.0;
 /// The least room, as a share of the median: what `compare` calls the same.
-const LEAST: f64 = tiermark_compare::THRESHOLD;
+const LEAST: f64 = crate::THRESHOLD;
 
 /// How a fact that most hosts share becomes an expectation.
 #[derive(Clone, Copy)]

@@ -8,12 +8,12 @@ use tiermark_model::{
 };
 use tiermark_stats::fisher_exact;
 
-use crate::FEWEST;
-use crate::catalogue::Catalogue;
-use crate::causes::{Cause, Difference, OddFamily, causes_of};
-use crate::facts::{HostFact, most_common};
-use crate::judge::{self, Judged};
-use crate::record::HostRecord;
+use crate::fleet::FEWEST;
+use crate::fleet::catalogue::Catalogue;
+use crate::fleet::causes::{Cause, Difference, OddFamily, causes_of};
+use crate::fleet::facts::{HostFact, most_common};
+use crate::fleet::judge::{self, Judged};
+use crate::fleet::record::HostRecord;
 
 /// Share of the figures of its peers that a host needs to be judged.
 const ENOUGH: f64 = 0.5;

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use tiermark_compare::obstacle;
 use tiermark_model::{Distance, FigureName, LATENCY, Labels, Quantity, RunFigure, Span, TierName, Unit};
+
+use crate::obstacle;
 
 /// Standard errors in half of a 95 % interval of a normal value.
 const Z: f64 = 1.959_964;

@@ -1,6 +1,6 @@
 //! Documents of hosts as a quick survey leaves them, with planted differences.
 
-use tiermark_fleet::HostRecord;
+use tiermark_compare::fleet::HostRecord;
 use tiermark_model::testing::{cache, experiment, request, small_machine};
 use tiermark_model::{
     Dimm, Finding, GIB, HealthCount, Interval, KIB, Labels, MIB, Machine, MemoryErrors, Metric, Observation, PerCycle,

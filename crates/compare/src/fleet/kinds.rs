@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use tiermark_model::Fact;
 
-use crate::FEWEST;
-use crate::record::{HostRecord, Identity};
+use crate::fleet::FEWEST;
+use crate::fleet::record::{HostRecord, Identity};
 
 /// Facts that tell sizes of a server apart. A missing module or a cpu that is offline is not another size.
 const SIZES: [Fact; 3] = [Fact::Sockets, Fact::Cpus, Fact::Memory];

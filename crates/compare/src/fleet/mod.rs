@@ -4,8 +4,6 @@
 //! keeps the newest record of each host; [`Gathered::judged`] groups hosts of the same hardware into kinds and holds
 //! each host against the median of its kind.
 
-#![forbid(unsafe_code)]
-
 mod catalogue;
 mod causes;
 mod facts;

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_fleet::Gathered;
+use tiermark_compare::fleet::Gathered;
 use tiermark_model::messages::fleet::codes;
 use tiermark_model::testing::seeds;
 use tiermark_model::{Fleet, FleetHost, HostState};
 use tiermark_stats::Rng;
 
-use crate::made::{BARE, Change, GUEST, Server, half_cache, memory_errors, record, slow_modules, without_module};
+use crate::fleet::made::{
+    BARE, Change, GUEST, Server, half_cache, memory_errors, record, slow_modules, without_module,
+};
 
 const fn server(product: &'static str, cpu: &'static str, slots: usize, scatter: [f64; 2], memory: f64) -> Server {
     Server { product, cpu, slots, scatter, memory }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_compare::named_figures;
 use tiermark_model::{FigureName, HOST_LABEL, Run, RunFigure};
 
-use crate::facts::{HostFact, facts};
+use crate::fleet::facts::{HostFact, facts};
+use crate::named_figures;
 
 /// What is no name: systems have it before anybody names them, or it was taken out.
 const NO_NAMES: [&str; 4] = ["localhost", "localhost.localdomain", "(none)", "(redacted)"];

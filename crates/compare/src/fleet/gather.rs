@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiermark_compare::THRESHOLD;
 use tiermark_model::messages::fleet as says;
 use tiermark_model::{Confidence, FailedHost, Fleet, FleetHost, HostFailure, HostState, Note, Refusal};
 
-use crate::LEVEL;
-use crate::catalogue::{Catalogue, Reading};
-use crate::causes::causes;
-use crate::judge::{self, Judged};
-use crate::kind::{Kind, without};
-use crate::kinds::kinds;
-use crate::record::{HostRecord, printable};
+use crate::THRESHOLD;
+use crate::fleet::LEVEL;
+use crate::fleet::catalogue::{Catalogue, Reading};
+use crate::fleet::causes::causes;
+use crate::fleet::judge::{self, Judged};
+use crate::fleet::kind::{Kind, without};
+use crate::fleet::kinds::kinds;
+use crate::fleet::record::{HostRecord, printable};
 
 /// Days by which a document may be newer than those of all others.
 const LATER: f64 = 1.0;

@@ -13,11 +13,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use tiermark_compare::{Scatter, THRESHOLD};
 use tiermark_stats::{benjamini_hochberg, median, student_two_sided};
 
-use crate::catalogue::{Catalogue, Figure, Reading};
-use crate::{FEWEST, LEVEL};
+use crate::fleet::catalogue::{Catalogue, Figure, Reading};
+use crate::fleet::{FEWEST, LEVEL};
+use crate::{Scatter, THRESHOLD};
 
 /// Standard deviation of a normal distribution per half the length of its shortest half (least median of squares:
 /// Rousseeuw, Journal of the American Statistical Association 79(388), 1984).

@@ -1,6 +1,6 @@
 //! Hosts without peers, without documents, with several documents, and before and after a change.
 
-use tiermark_fleet::{Gathered, HostRecord, limits};
+use tiermark_compare::fleet::{Gathered, HostRecord, limits};
 use tiermark_model::messages::fleet::codes;
 use tiermark_model::{
     FAILED_HOST_SCHEMA, FailedHost, Finding, Fleet, FleetHost, Grade, HostFailure, HostState, Interval, KindFigure,
@@ -8,7 +8,7 @@ use tiermark_model::{
 };
 use tiermark_stats::Rng;
 
-use crate::made::{BARE, Change, Server, memory_errors, record, run, without_module};
+use crate::fleet::made::{BARE, Change, Server, memory_errors, record, run, without_module};
 
 const SERVER: Server = Server { product: "Dell R7525", cpu: "EPYC 7343", slots: 16, scatter: BARE, memory: 340.0 };
 

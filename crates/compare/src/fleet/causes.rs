@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use tiermark_model::{Confidence, Fact, HostCause, explains};
 
-use crate::facts::HostFact;
+use crate::fleet::facts::HostFact;
 
 /// A rule.
 #[derive(Debug, Clone, Deserialize)]

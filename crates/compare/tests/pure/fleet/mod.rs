@@ -1,0 +1,5 @@
+//! What is said of hosts by their peers: of made documents with planted differences.
+
+mod made;
+mod planted;
+mod states;
