@@ -1,8 +1,8 @@
 //! Texts in layouts of other tools, made of a finished run beside its document.
 
-use tiermark_html::Sheet;
 use tiermark_model::Run;
 use tiermark_page::{Detail, Style};
+use tiermark_report::html::Sheet;
 
 /// Something to write from a finished run beside its document.
 #[derive(Clone, Copy)]
@@ -45,6 +45,6 @@ pub(crate) static HMAT: Layout = Layout {
 pub(crate) static HTML: Layout = Layout {
     option: "html",
     needs: "number, which the page would show",
-    text: |run, detail, style| tiermark_html::html(&[Sheet::Run(run)], &[], detail, style),
+    text: |run, detail, style| tiermark_report::html::html(&[Sheet::Run(run)], &[], detail, style),
     doubts: |_| None,
 };

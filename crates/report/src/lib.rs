@@ -1,7 +1,7 @@
 //! Views of tiermark's documents: pure functions from data to pages. Nothing here reads, writes or measures.
 //!
 //! Views of runs and machines stand at the root; those of [`judgements`], [`listings`] and tenants ([`tenant_views`])
-//! in modules of their own. [`redact`] makes copies of documents without the names in them.
+//! in modules of their own. [`html`] makes pages for a browser, [`redact`] copies of documents without the names in them.
 
 #![forbid(unsafe_code)]
 
@@ -12,6 +12,7 @@ mod curves;
 mod expectation;
 mod findings;
 mod header;
+pub mod html;
 pub mod judgements;
 mod kernels;
 mod ladder;

@@ -1,9 +1,9 @@
 //! `tiermark compare`: saved runs side by side.
 
 use tiermark_compare::{Document, Gate, Reference, Rules, THRESHOLD, compare};
-use tiermark_html::{Sheet, html};
 use tiermark_model::{COMPARE_SCHEMA, ComparedFigure, Comparison, Exit, Run};
 use tiermark_page::{Detail, markdown};
+use tiermark_report::html::{Sheet, html};
 
 use super::baseline::baselines;
 use super::report::{open_page, page_lines};

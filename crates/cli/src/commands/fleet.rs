@@ -7,9 +7,9 @@ use std::path::Path;
 use tiermark_compare::fleet::{Gathered, limits};
 use tiermark_exports::{fleet_csv, fleet_hosts, fleet_lines, fleet_openmetrics};
 use tiermark_history::config::text_of;
-use tiermark_html::fleet_page;
 use tiermark_model::{Exit, FLEET_SCHEMA, Fleet, HostState};
 use tiermark_page::markdown;
+use tiermark_report::html::fleet_page;
 
 use super::report::open_page;
 use crate::args::fleet::{FleetArgs, FleetFormat};

@@ -3,10 +3,10 @@
 use std::fs::File;
 use std::io::Read;
 
-use tiermark_html::{Sheet, html};
 use tiermark_model::capacity::Capacity;
 use tiermark_model::load::LoadRun;
 use tiermark_model::{Exit, Run, count_of};
+use tiermark_report::html::{Sheet, html};
 use tiermark_report::redact::{Pseudonyms, redact, redact_capacity, redact_load};
 
 use crate::args::ReportArgs;

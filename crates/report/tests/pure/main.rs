@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 
 mod common;
+mod html;
 mod listings;
 mod redact;
 mod survey;

@@ -1,10 +1,10 @@
 //! The command on the loaded-latency curves of a saved run.
 
-use tiermark_html::Sheet;
 use tiermark_machine::Root;
 use tiermark_model::messages::curve_profile as says;
 use tiermark_model::{PLACED_SCHEMA, WatchSample};
 use tiermark_probes::curve_profile::ProfiledCommand;
+use tiermark_report::html::Sheet;
 use tiermark_session::counted::IDLE;
 
 use super::counted::Counting;
@@ -68,8 +68,9 @@ impl OnCurve {
         if let Some(json) = self.json {
             json.write(&document(PLACED_SCHEMA, &profile)?)?;
         }
-        let html =
-            || tiermark_html::html(&[Sheet::CurveProfile(&profile)], &[], detail(&args.view), &style(&args.view));
+        let html = || {
+            tiermark_report::html::html(&[Sheet::CurveProfile(&profile)], &[], detail(&args.view), &style(&args.view))
+        };
         self.page.map_or(Ok(()), |page| page.write(&html()))
     }
 }

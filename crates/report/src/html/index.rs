@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tiermark_model::{Against, Comparison, FigureName, Grade, Run, Unit};
 use tiermark_page::{Cell, Detail, Ink, Page, Style, Table, Text, bullet, heading, html as elements, number, text};
-use tiermark_report::judgements::{by_damage, run_names};
 
 use super::sheet::Sheet;
+use crate::judgements::{by_damage, run_names};
 
 /// Figures that are shown: those that differ most.
 const FIGURES: usize = 4;
@@ -80,11 +80,11 @@ fn documents(sheets: &[Sheet<'_>], titles: &[&str]) -> Table {
     let row = |(at, (sheet, name)): (usize, (&Sheet<'_>, String))| {
         let (what, verdict, figures) = match sheet {
             Sheet::Run(run) => {
-                let (said, ink) = tiermark_report::verdict(run);
+                let (said, ink) = crate::verdict(run);
                 (what(&run.title, &run.started), Cell::inked(said, ink), figures(run))
             }
             Sheet::Capacity(run) => {
-                let verdict = Cell::new(tiermark_report::tenant_views::capacity_line(run));
+                let verdict = Cell::new(crate::tenant_views::capacity_line(run));
                 (what("capacity", &run.started), verdict, Figures::new())
             }
             Sheet::Load(run) => (what("load", &run.started), Cell::default(), Figures::new()),

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::fleet::{fleet, hostile, node, page};
+use crate::html::fleet::{fleet, hostile, node, page};
 
 /// What a reader does on the page; the result goes to the page around it.
 const PROBE: &str = r##"<script>
@@ -118,7 +118,7 @@ fn probed(folder: &Path, name: &str, html: &str, width: usize) -> Value {
 }
 
 #[test]
-#[ignore = "needs chromium: apt-get install chromium; cargo test -p tiermark-html --test pure -- --ignored browser::"]
+#[ignore = "needs chromium: apt-get install chromium; cargo test -p tiermark-report --test pure -- --ignored browser::"]
 fn tables_sort_links_unfold_and_nothing_overlaps_at_all_widths() {
     let temporary = tempfile::tempdir().unwrap();
     let folder = std::env::var_os("TIERMARK_SCREENSHOTS").map_or(temporary.path().to_owned(), PathBuf::from);

@@ -6,9 +6,9 @@ use std::process::Command;
 
 use crate::common::*;
 use proptest::prelude::*;
-use tiermark_html::{Sheet, html};
 use tiermark_model::*;
 use tiermark_page::{Detail, Style, terminal};
+use tiermark_report::html::{Sheet, html};
 
 /// A script in the disguises that texts of documents may have.
 const EVIL: &str = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\u{2028}\u{1}\u{202e}";
@@ -125,7 +125,7 @@ fn texts_of_documents_stay_texts() {
 
 #[test]
 fn the_chart_library_is_the_one_that_was_published() {
-    let vendor = concat!(env!("CARGO_MANIFEST_DIR"), "/src/vendor");
+    let vendor = concat!(env!("CARGO_MANIFEST_DIR"), "/src/html/vendor");
     let wanted = "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f  uPlot.iife.min.js\n\
                   df630c6a8d6f8eeaff264b50f73ce5b114f646ffd9a0bb74f049b0a00135fa04  uPlot.min.css\n";
     let sums =

@@ -6,7 +6,8 @@ use tiermark_model::{
     Bytes, Cache, Finding, IdSet, Labels, Machine, Mark, Node, NodeId, Purpose, Quantity, Run, Tier, count_of,
 };
 use tiermark_page::{Style, Text, escaped as text, mark_sign, rate_unit};
-use tiermark_report::{kinds_of_modules, machine_counts};
+
+use crate::{kinds_of_modules, machine_counts};
 
 /// More sockets than these are alike, and only counted.
 const SOCKETS: usize = 4;

@@ -7,12 +7,12 @@ use tiermark_page::{
     Block, Detail, Ink, Page, Style, clean, escaped as text, hertz, html as elements, labelled, nanoseconds, paragraph,
     seconds,
 };
-use tiermark_report::redact::GONE;
-use tiermark_report::{RUN_VIEWS, machine_line, rules};
 
 use super::changes;
 use super::index::sheet_id;
 use super::picture::picture;
+use crate::redact::GONE;
+use crate::{RUN_VIEWS, machine_line, rules};
 
 /// A document for a page.
 #[derive(Debug)]
@@ -39,11 +39,11 @@ impl Sheet<'_> {
     /// The article; where there are several, its title has its number and when its run began.
     pub(super) fn body(&self, at: usize, several: bool, detail: Detail, style: &Style) -> Body {
         let report = match self {
-            Self::Run(run) => tiermark_report::run(run, detail),
-            Self::Capacity(run) => tiermark_report::tenant_views::capacity(run, detail),
-            Self::Load(run) => tiermark_report::tenant_views::load(run, detail),
-            Self::CurveProfile(profile) => tiermark_report::curve_profile(profile),
-            Self::Compared(comparison, other) => tiermark_report::judgements::against(comparison, other, detail),
+            Self::Run(run) => crate::run(run, detail),
+            Self::Capacity(run) => crate::tenant_views::capacity(run, detail),
+            Self::Load(run) => crate::tenant_views::load(run, detail),
+            Self::CurveProfile(profile) => crate::curve_profile(profile),
+            Self::Compared(comparison, other) => crate::judgements::against(comparison, other, detail),
         };
         let id = sheet_id(at);
         let mut pieces = report.into_blocks();
@@ -78,7 +78,7 @@ impl Sheet<'_> {
         let (facts, picture, more) = match self {
             Self::Run(run) => (facts(run, style), picture(run, style), more(run, &id, detail, style)),
             Self::Capacity(run) => {
-                let machine = tiermark_report::machine(&run.machine, detail);
+                let machine = crate::machine(&run.machine, detail);
                 (String::new(), String::new(), folded("Machine", &machine, &id, true, style))
             }
             Self::Load(_) | Self::CurveProfile(_) => Default::default(),
@@ -122,7 +122,7 @@ fn machine_words(run: &Run, style: &Style) -> String {
 
 /// What a reader wants to know first.
 fn facts(run: &Run, style: &Style) -> String {
-    let numbers = tiermark_report::numbers(run);
+    let numbers = crate::numbers(run);
     let count = |grade: Grade| numbers.iter().filter(|f| f.verdict.grade == grade && !f.verdict.is_refused()).count();
     let mut counted = format!("{} of {} trusted", count(Grade::Trusted), numbers.len());
     for (grade, name) in
@@ -157,7 +157,7 @@ fn more(run: &Run, id: &str, detail: Detail, style: &Style) -> String {
     }
     out.push_str(&folded(
         "Machine and settings",
-        &tiermark_report::machine(&run.machine, detail),
+        &crate::machine(&run.machine, detail),
         &format!("{id}-machine"),
         true,
         style,

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use tiermark_compare::fleet::Gathered;
-use tiermark_html::fleet_page;
 use tiermark_model::messages::fleet as says;
 use tiermark_model::{FAILED_HOST_SCHEMA, FailedHost, Fleet, HostFailure, Refusal, Run};
 use tiermark_page::Style;
+use tiermark_report::html::fleet_page;
 use tiermark_stats::Rng;
 
-use crate::made::{BARE, Change, GUEST, Server, half_cache, memory_errors, record, slow_modules, without_module};
+use crate::html::made::{BARE, Change, GUEST, Server, half_cache, memory_errors, record, slow_modules, without_module};
 
 const fn server(product: &'static str, cpu: &'static str, slots: usize, scatter: [f64; 2], memory: f64) -> Server {
     Server { product, cpu, slots, scatter, memory }

@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 use tiermark_model::{Fleet, FleetHost, HostCause, HostFigure, HostState, KindFigure};
 use tiermark_page::{ABSENT, bound_sign, escaped as text, number};
-use tiermark_report::judgements::{cause_words, family_words, signed};
 
 use super::{Kind, head, is_listed, shortened, table};
+use crate::judgements::{cause_words, family_words, signed};
 
 /// Characters of a cause in a table.
 const CAUSE: usize = 160;

@@ -101,7 +101,7 @@ fn says(other: &OtherValue) -> (&'static str, String) {
     };
     let chance = match p_value {
         p if p < 0.001 => "less than 0.1 %".to_owned(),
-        p => tiermark_report::judgements::plain(p),
+        p => crate::judgements::plain(p),
     };
     let of = format!("{} of {holders} odd; chance alone does that in {chance} of fleets", other.odd);
     match confidence {

@@ -2,7 +2,8 @@
 
 use tiermark_model::{Against, ChangeVerdict, ComparedFigure, Comparison};
 use tiermark_page::{Detail, escaped as text};
-use tiermark_report::judgements::{change, compared_name, named_run, plain};
+
+use crate::judgements::{change, compared_name, named_run, plain};
 
 const WIDTH: f64 = 960.0;
 /// Room for names and the changes in words, which a narrow screen shows first.

@@ -2,9 +2,9 @@
 
 use tiermark_model::{FleetHost, HostFigure, KindFigure, count_of};
 use tiermark_page::escaped as text;
-use tiermark_report::judgements::{plain, signed};
 
 use super::Kind;
+use crate::judgements::{plain, signed};
 
 /// Width of a strip in its own units: the browser makes it as wide as there is room. Its height is in pixels.
 const WIDTH: f64 = 1000.0;

@@ -1,7 +1,5 @@
 //! One page for a browser: self-contained, readable without its script, made of the same views as the texts.
 
-#![forbid(unsafe_code)]
-
 mod changes;
 mod fleet;
 mod index;

@@ -8,9 +8,9 @@ mod strips;
 use tiermark_model::messages::fleet::codes;
 use tiermark_model::{Fleet, FleetHost, HostKind, HostState, KindFigure, count_of};
 use tiermark_page::{ABSENT, Number, Style, Text, escaped as text, number};
-use tiermark_report::judgements::{kind_figure_names, kind_words, plain, signed};
 
 use super::{Frame, PAGE_SCRIPT};
+use crate::judgements::{kind_figure_names, kind_words, plain, signed};
 
 const FLEET_STYLE: &str = include_str!("fleet.css");
 const FLEET_SCRIPT: &str = include_str!("fleet.js");
