@@ -85,8 +85,7 @@ fn primitives_are_exact() {
 /// Two sockets, SMT: every place has its column, no name is cut and no row is wrapped.
 #[test]
 fn primitives_have_a_column_for_each_place() {
-    let only =
-        "--only=switches,pipe,socketpair,pipe ping-pong,shared memory ping-pong,process_vm_readv of a byte,userfaultfd";
+    let only = "--only=switches,pipe,socketpair,pipe ping-pong,shared memory ping-pong,userfaultfd";
     let report = stable(&User::new().run(&["os", "--no-save", "--simulate", SERVER, only]).expect(0).out);
     assert!(report.lines().all(|line| line.chars().count() <= 80), "{report}");
     insta::assert_snapshot!("os_places", report);
