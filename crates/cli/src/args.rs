@@ -259,8 +259,6 @@ pub(crate) enum Listing {
     Primitives,
     /// Sources of counters of memory traffic, and why some cannot be opened here
     Counters,
-    /// Figures that `tiermark watch --alert` can name, with their units
-    Figures,
     /// Commands
     Commands,
 }

@@ -6,7 +6,6 @@
 #![forbid(unsafe_code)]
 
 mod active;
-mod alerts;
 mod backend;
 mod groups;
 mod history;
@@ -21,7 +20,7 @@ use tiermark_model::WatchSample;
 
 use history::History;
 pub use panes::draw;
-pub use text::{WatchedCommand, watch_alarm, watch_heading, watch_line, watch_summary};
+pub use text::{WatchedCommand, watch_heading, watch_line, watch_summary};
 
 /// The smallest terminal that shows all panes.
 pub const LEAST: (u16, u16) = (80, 24);

@@ -1,6 +1,4 @@
-//! `tiermark list`: runs, probes, kernels, counters, figures of alerts, commands.
-
-mod figures;
+//! `tiermark list`: runs, probes, kernels, counters, commands.
 
 use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
@@ -13,7 +11,7 @@ use tiermark_counters::{Beside, System, survey};
 use tiermark_engine::Lab;
 use tiermark_history::{Entry, Store};
 use tiermark_lines::lock_soon;
-use tiermark_listings::{FigureLine, ProbeLine, RunLine};
+use tiermark_listings::{ProbeLine, RunLine};
 use tiermark_machine::Root;
 use tiermark_model::{
     Bench, CounterSourceInfo, Effort, Exit, Isa, KernelInfo, LIST_SCHEMA, List, ListItem, PrimitiveInfo, Refusal,
@@ -54,7 +52,6 @@ pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Fail
         Listing::Kernels => (kernels(detail), String::new()),
         Listing::Primitives => (tiermark_listings::primitives(&primitives_of(&root()?)?, detail), String::new()),
         Listing::Counters => (tiermark_listings::counter_sources(&sources(args, &root()?)?, detail), String::new()),
-        Listing::Figures => (tiermark_listings::watch_figures(&figures::all()), String::new()),
         Listing::Commands => (tiermark_listings::groups(&command_line::described()), String::new()),
     };
     print(&(terminal(&page, &style) + &more)).map(|()| Exit::Done)
@@ -96,15 +93,6 @@ fn document(args: &ListArgs, root: &Root) -> Result<String, Failure> {
             .collect(),
         Some(Listing::Primitives) => primitives_of(root)?.into_iter().map(ListItem::Primitive).collect(),
         Some(Listing::Counters) => sources(args, root)?.into_iter().map(ListItem::Counters).collect(),
-        Some(Listing::Figures) => figures::all()
-            .into_iter()
-            .map(|FigureLine { name, unit, group, about }| ListItem::Figure {
-                name,
-                unit: unit.to_owned(),
-                group,
-                about: about.join("; "),
-            })
-            .collect(),
         Some(Listing::Commands) => named(named_commands()),
     };
     let what = what.and_then(|what| what.to_possible_value()).map(|value| value.get_name().to_owned());
