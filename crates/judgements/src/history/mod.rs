@@ -12,8 +12,8 @@ use tiermark_page::{
 };
 
 pub use figure::history_of_figures;
+use names::FigureNames;
 pub(crate) use names::distinct_names;
-pub use names::{FigureNames, history_words};
 use spark::{CHANGES, OPEN, spark};
 use tiermark_report::grouped;
 
