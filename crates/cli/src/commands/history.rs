@@ -217,9 +217,9 @@ fn named(index: &Index<'_>, runs: &[&RunHead], names: &[String]) -> Result<Vec<F
     let found = over(index, newest, |figure| figure.name.as_ref().is_some_and(|name| names.contains(name)));
     let has = |name: &&String| found.iter().any(|figure| figure.name.as_ref() == Some(*name));
     match names.iter().find(|name| !has(name)) {
-        Some(missing) if !runs.is_empty() => Err(Failure::usage(format!(
-            "none of these runs has {missing}; `tiermark check --list` shows the names"
-        ))),
+        Some(missing) if !runs.is_empty() => {
+            Err(Failure::usage(format!("none of these runs has {missing}; `tiermark check --list` shows the names")))
+        }
         _ => Ok(found),
     }
 }
