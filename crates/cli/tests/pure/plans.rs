@@ -53,7 +53,6 @@ fn options_of_a_run_hold_for_every_experiment() {
         "tlb",
         "mlp",
         "granularity",
-        "background",
         "residency",
     ];
     plan(&user, "all.toml", &probes);
