@@ -12,7 +12,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -42,7 +41,6 @@ static int there[2], back[2], zero, null;
 static unsigned char *one, *two;
 static char child_stack[64 << 10];
 static ucontext_t near_side, far_side;
-static uint32_t word;
 /* What a job had to make ready in between, ns. */
 static double idle;
 
@@ -92,9 +90,6 @@ static void do_read(long n) {
 }
 static void do_write(long n) {
     while (n--) check(write(null, one, bytes) == (ssize_t)bytes, "write");
-}
-static void do_wake(long n) {
-    while (n--) syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 static void do_memcpy(long n) {
     while (n--) {
@@ -259,7 +254,6 @@ static const struct job {
     {"clock_gettime", do_clock, NULL},
     {"read", do_read, NULL},
     {"write", do_write, NULL},
-    {"futex-wake", do_wake, NULL},
     {"open+close", do_open, NULL},
     {"fault", do_fault, NULL},
     {"fork", do_fork, NULL},

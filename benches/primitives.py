@@ -59,7 +59,7 @@ class Ours:
     @staticmethod
     def cpus():
         """The cpu that it chooses, and where a partner is nearest."""
-        runs = document(["os", "--only", "process switch futex", "--quick"])["experiments"]
+        runs = document(["os", "--only", "process switch pipe", "--quick"])["experiments"]
         labels = [f["labels"] for e in runs for f in e["findings"]]
         own = int(labels[0]["cpus"])
         return own, next((int(l["to"]) for l in labels if int(l["to"]) != own), own)
@@ -179,7 +179,6 @@ def rows(p):
         Row("read 4 KiB", "read", ("read", "-b", "4096"), {"size": 4 * KIB}, 4 * KIB),
         Row("write 1 B", "write", ("write", "-b", "1"), {"size": 1}),
         Row("open+close", "open+close", ("open+close",)),
-        Row("futex wake", "futex wake", ("futex-wake",)),
         Row("fault anonymous", "fault anonymous", ("fault",), {"page": "base"}),
         Row(
             "fork+exit, 64 MiB",

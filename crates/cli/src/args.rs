@@ -130,11 +130,6 @@ pub(crate) struct PlanRunArgs {
     /// The layout is that of the Mess benchmark; - is standard output.
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<String>,
-    /// Write the pairs of nodes of `matrix` as CSV
-    ///
-    /// Beside those of the firmware (HMAT); - is standard output.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) hmat: Option<String>,
     #[command(flatten)]
     pub(crate) run: RunArgs,
 }
@@ -259,8 +254,6 @@ pub(crate) enum Listing {
     Primitives,
     /// Sources of counters of memory traffic, and why some cannot be opened here
     Counters,
-    /// Figures that `tiermark watch --alert` can name, with their units
-    Figures,
     /// Commands
     Commands,
 }

@@ -33,14 +33,6 @@ pub(crate) static MESS: Layout = Layout {
     doubts: tiermark_exports::mess_doubts,
 };
 
-/// Pairs of nodes, beside those of the firmware.
-pub(crate) static HMAT: Layout = Layout {
-    option: "hmat",
-    needs: "matrix of nodes, whose pairs it would hold",
-    text: |run, _, _| tiermark_exports::hmat(run),
-    doubts: |_| None,
-};
-
 /// A page for a browser.
 pub(crate) static HTML: Layout = Layout {
     option: "html",

@@ -166,7 +166,7 @@ fn show_run(run: tiermark_model::Run, styles: &[(Style, Detail)]) {
     show_checked(&run, styles);
     show_explained(&run, styles);
     for run in [tiermark_report::redact::redact(&run, Pseudonyms::new([1, 2])), run.clone(), estimated_again(run)] {
-        let _ = (output::json(&run), tiermark_exports::hmat(&run), tiermark_exports::mess(&run));
+        let _ = (output::json(&run), tiermark_exports::mess(&run));
         let _ = (tiermark_exports::mlc(&run), tiermark_exports::mlc_doubts(&run), tiermark_exports::mess_doubts(&run));
         let _ = (tiermark_exports::stream(&run), tiermark_exports::stream_doubts(&run));
         let _ = (tiermark_exports::pairs_csv(&run), tiermark_exports::pairs_doubts(&run));

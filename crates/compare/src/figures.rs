@@ -62,6 +62,7 @@ fn figure(number: &Number<'_>) -> Option<RunFigure> {
     let is_finite = |interval: &Interval| [interval.low, interval.high, interval.level].iter().all(|v| v.is_finite());
     Some(RunFigure {
         key: number.key.clone(),
+        name: number.name.map(|name| name.to_string()),
         probe: number.experiment.request.probe.clone(),
         metric: finding.metric.clone(),
         labels: finding.labels.clone(),

@@ -185,6 +185,7 @@ impl<'a> Series<'a> {
         let newest = self.readings[self.readings.len() - 1].1;
         FigureHistory {
             key: newest.key.clone(),
+            name: newest.name.clone(),
             probe: newest.probe.clone(),
             metric: newest.metric.clone(),
             labels: newest.labels.clone(),

@@ -3,7 +3,7 @@
 use tiermark_model::messages::check as says;
 use tiermark_model::{CheckUnit, Comparator, Note};
 
-use crate::named::{Measured, Named};
+use crate::named::Named;
 use crate::names::Name;
 use crate::token::{Kind, Token, tokens};
 
@@ -60,7 +60,7 @@ impl<N: Named> Comparison<N> {
     /// # Errors
     /// The first mistake, with its character and what to write instead.
     pub fn parse(text: &str) -> Result<Self, Note> {
-        let (left, comparator, right) = comparison(text, &N::read)?;
+        let (left, comparator, right) = comparison(text)?;
         let mut read = Self { text: text.trim().to_owned(), left, comparator, right, unit: CheckUnit::Number };
         if read.names().all(Named::is_literal) {
             return Err(says::expectation_without_name());
@@ -100,7 +100,7 @@ impl<N> Comparison<N> {
 }
 
 /// Whether a comparison of two numbers holds.
-pub(crate) fn holds(left: f64, comparator: Comparator, right: f64) -> bool {
+fn holds(left: f64, comparator: Comparator, right: f64) -> bool {
     match comparator {
         Comparator::Below => left < right,
         Comparator::AtMost => left <= right,
@@ -118,17 +118,6 @@ impl<N> Side<N> {
         operands.filter_map(|operand| if let Operand::Name(name) = operand { Some(name) } else { None })
     }
 
-    /// The same product with other names.
-    pub(crate) fn renamed<M>(self, rename: &dyn Fn(N) -> Result<M, Note>) -> Result<Side<M>, Note> {
-        let operand = |operand| match operand {
-            Operand::Number(value, unit) => Ok(Operand::Number(value, unit)),
-            Operand::Name(name) => rename(name).map(Operand::Name),
-        };
-        let first = operand(self.first)?;
-        let rest: Result<_, Note> = self.rest.into_iter().map(|(sign, next)| Ok((sign, operand(next)?))).collect();
-        Ok(Side { first, rest: rest? })
-    }
-
     /// The product of numbers; `None` if one is missing or the product is not finite.
     pub(crate) fn product(&self, number: impl Fn(&N) -> Option<f64>) -> Option<f64> {
         let of = |operand: &Operand<N>| match operand {
@@ -143,18 +132,15 @@ impl<N> Side<N> {
     }
 }
 
-/// How a language reads its names: the name and its character.
-pub(crate) type Naming<'n, N> = &'n dyn Fn(&str, usize) -> Result<N, Note>;
-
 /// Reads two products and the comparison between them.
 ///
 /// # Errors
 /// The first mistake, with its character.
-pub(crate) fn comparison<N>(text: &str, named: Naming<'_, N>) -> Result<(Side<N>, Comparator, Side<N>), Note> {
+fn comparison<N: Named>(text: &str) -> Result<(Side<N>, Comparator, Side<N>), Note> {
     let tokens = tokens(text)?;
     let at = tokens.iter().position(|token| matches!(token.kind, Kind::Comparator(_)));
     let (left, behind) = tokens.split_at(at.unwrap_or(tokens.len()));
-    let left = side(left, behind.first(), named)?;
+    let left = side(left, behind.first())?;
     let Some((Kind::Comparator(comparator), right)) = behind.split_first().map(|(sign, right)| (sign.kind, right))
     else {
         return Err(says::comparison_missing());
@@ -162,16 +148,13 @@ pub(crate) fn comparison<N>(text: &str, named: Naming<'_, N>) -> Result<(Side<N>
     if let Some(second) = right.iter().find(|token| matches!(token.kind, Kind::Comparator(_))) {
         return Err(says::comparison_twice(second.at));
     }
-    let right = if right.is_empty() {
-        Err(says::operand_expected(text.chars().count() + 1, ""))
-    } else {
-        side(right, None, named)
-    }?;
+    let right =
+        if right.is_empty() { Err(says::operand_expected(text.chars().count() + 1, "")) } else { side(right, None) }?;
     Ok((left, comparator, right))
 }
 
 /// Reads a product. `end` is what follows it.
-fn side<N>(tokens: &[Token<'_>], end: Option<&Token<'_>>, named: Naming<'_, N>) -> Result<Side<N>, Note> {
+fn side<N: Named>(tokens: &[Token<'_>], end: Option<&Token<'_>>) -> Result<Side<N>, Note> {
     let behind = || match (end, tokens.last()) {
         (Some(token), _) => (token.at, token.text),
         (None, Some(last)) => (last.at + last.text.chars().count(), ""),
@@ -179,7 +162,7 @@ fn side<N>(tokens: &[Token<'_>], end: Option<&Token<'_>>, named: Naming<'_, N>) 
     };
     let operand = |token: Option<&Token<'_>>| match token.map(|token| (token, token.kind)) {
         Some((_, Kind::Number(value, unit))) => Ok(Operand::Number(value, unit)),
-        Some((token, Kind::Name)) => named(token.text, token.at).map(Operand::Name),
+        Some((token, Kind::Name)) => N::read(token.text, token.at).map(Operand::Name),
         Some((token, _)) => Err(says::operand_expected(token.at, token.text)),
         None => {
             let (at, found) = behind();
@@ -216,7 +199,7 @@ const KINDS: [(Powers, CheckUnit, &str); 7] = [
 ];
 
 /// The unit of both sides.
-pub(crate) fn common_unit<N: Measured>(left: &Side<N>, right: &Side<N>) -> Result<CheckUnit, Note> {
+fn common_unit<N: Named>(left: &Side<N>, right: &Side<N>) -> Result<CheckUnit, Note> {
     let kind = |powers: Powers| KINDS.iter().find(|(of, ..)| *of == powers);
     let (zeros, mut left, mut right) = ([left.is_zero(), right.is_zero()], left.powers(), right.powers());
     // Nothing is nothing in every unit; a text has no amount.
@@ -235,7 +218,7 @@ pub(crate) fn common_unit<N: Measured>(left: &Side<N>, right: &Side<N>) -> Resul
     }
 }
 
-impl<N: Measured> Side<N> {
+impl<N: Named> Side<N> {
     /// Whether it is the number 0 without a unit.
     fn is_zero(&self) -> bool {
         matches!(self.first, Operand::Number(value, CheckUnit::Number) if value == 0.0) && self.rest.is_empty()
@@ -251,7 +234,7 @@ impl<N: Measured> Side<N> {
     }
 }
 
-impl<N: Measured> Operand<N> {
+impl<N: Named> Operand<N> {
     fn powers(&self) -> Powers {
         let unit = match self {
             Self::Number(_, unit) => *unit,

@@ -5,13 +5,10 @@
 //! not known exactly is a range, and ranges are compared: an expectation passes if it holds for the whole range, fails
 //! if it holds nowhere in it, and is not judged otherwise. Texts are the same or not.
 //!
-//! [`Alerts`] judge the samples of `watch` in the same language, whose names there are the figures of a sample:
-//! `cpu.steal > 5 % for 30s`. So do the rules of [`explain`], which name causes.
+//! The rules of [`explain`], which name causes, use the same language.
 
 #![forbid(unsafe_code)]
 
-mod alert;
-mod alerts;
 mod cores;
 pub mod explain;
 mod expression;
@@ -32,8 +29,6 @@ mod token;
 
 use tiermark_model::{Check, NamedFigure, Run};
 
-pub use alert::Alert;
-pub use alerts::Alerts;
 pub use expression::{Comparison, Expectation};
 pub use file::{Entry, read};
 pub use judge::check;

@@ -18,14 +18,3 @@ pub trait Named: Sized {
         false
     }
 }
-
-/// What has a unit can be multiplied and compared.
-pub(crate) trait Measured {
-    fn unit(&self) -> CheckUnit;
-}
-
-impl<N: Named> Measured for N {
-    fn unit(&self) -> CheckUnit {
-        Named::unit(self)
-    }
-}

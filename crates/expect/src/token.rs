@@ -118,7 +118,7 @@ fn word(text: &str) -> (usize, Kind) {
     (length, if &text[..length] == "x" { Kind::Times } else { Kind::Name })
 }
 
-/// What stands between quotes, which may hold signs: a text, or a name that is a path, as that of a swap area.
+/// What stands between quotes, which may hold signs: a text.
 fn quoted(text: &str) -> (usize, Kind) {
     text[1..].find('"').map_or((1, Kind::Other), |length| (length + 2, Kind::Name))
 }

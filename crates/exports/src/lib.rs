@@ -5,7 +5,6 @@
 
 mod exposition;
 mod fleet;
-mod hmat;
 mod mess_csv;
 mod metrics;
 mod mlc;
@@ -18,7 +17,6 @@ mod watch_csv;
 
 pub use exposition::watch_exposition;
 pub use fleet::{fleet_csv, fleet_hosts, fleet_lines, fleet_openmetrics};
-pub use hmat::hmat;
 pub use mess_csv::{MessError, mess, mess_doubts, read_mess};
 pub use mlc::{mlc, mlc_doubts};
 pub use openmetrics::openmetrics;

@@ -167,17 +167,6 @@ pub enum ListItem {
     Primitive(PrimitiveInfo),
     /// A source of counters, and whether it opens here.
     Counters(CounterSourceInfo),
-    /// A figure that alerts of `watch` can name.
-    Figure {
-        /// Its shortest name: `latency.dram`. The number 0 stands for any node or socket, `NAME` for any other item.
-        name: String,
-        /// Unit of its numbers in samples.
-        unit: String,
-        /// What it belongs to: `Use of the cpus`.
-        group: String,
-        /// What it is, in one line.
-        about: String,
-    },
     /// A command, or a list.
     Named {
         /// Its name, as one types it.

@@ -1,4 +1,4 @@
-//! Names of figures, the same in expectations, alerts, lists, comparisons and exports. A name determines the unit of
+//! Names of figures, the same in expectations, comparisons and exports. A name determines the unit of
 //! its figure, and whether less or more is better.
 
 use std::fmt;

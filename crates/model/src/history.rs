@@ -60,6 +60,8 @@ impl GradeCounts {
 pub struct RunFigure {
     /// Its coordinates: numbers with the same coordinates describe the same thing.
     pub key: String,
+    /// Its name in expectations: `latency.dram`; `None` if it has none.
+    pub name: Option<String>,
     /// The probe that measured it.
     pub probe: String,
     /// The quantity.
@@ -192,6 +194,8 @@ pub struct HistoryRun {
 pub struct FigureHistory {
     /// Its coordinates: series with the same coordinates are of the same figure.
     pub key: String,
+    /// Its name in expectations: `latency.dram`; `None` if it has none.
+    pub name: Option<String>,
     /// The probe that measured it.
     pub probe: String,
     /// The quantity.

@@ -148,10 +148,10 @@ pub use visits::{
     BlockTimes, BlockValues, Blocks, CoreClock, Encoded, THREADS_KEPT, Visit, Visits, VisitsError, Window, kept,
 };
 pub use watch::{
-    CountedAs, WATCH_RECORDING_SCHEMA, WATCH_SCHEMA, WatchActive, WatchAlert, WatchAlertChange, WatchBest, WatchCell,
-    WatchCost, WatchCpu, WatchFigure, WatchGroup, WatchGroupKind, WatchGroupUse, WatchHead, WatchKind, WatchLife,
-    WatchLifeFigure, WatchMemory, WatchNode, WatchPing, WatchPool, WatchPressure, WatchProgram, WatchRates,
-    WatchSample, WatchShared, WatchStall, WatchStalls, WatchSwap, watch_name, watch_names,
+    CountedAs, WATCH_RECORDING_SCHEMA, WATCH_SCHEMA, WatchActive, WatchBest, WatchCell, WatchCost, WatchCpu,
+    WatchFigure, WatchGroup, WatchGroupKind, WatchGroupUse, WatchHead, WatchKind, WatchLife, WatchLifeFigure,
+    WatchMemory, WatchNode, WatchPing, WatchPool, WatchPressure, WatchProgram, WatchRates, WatchSample, WatchShared,
+    WatchStall, WatchStalls, WatchSwap,
 };
 pub use words::{near, nearest, shell_word};
 pub use written::{count_of, parse_count, parse_seconds, parse_seconds_or_none};

@@ -56,7 +56,7 @@ purposes! {
     /// Accesses of one grain.
     Granularity = "granularity",
     /// A chase or a stream beside a busy neighbour.
-    Background = "background",
+    Neighbour = "neighbour",
     /// Independent chains at once.
     Mlp = "mlp",
     /// Accesses to lines that were touched before a wait.

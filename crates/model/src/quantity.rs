@@ -70,11 +70,11 @@ quantities! {
     /// Page size with which the system translates memory.
     TranslationGrain = "translation.grain",
     /// Bytes a second beside a busy neighbour.
-    BackgroundRate = "background.rate",
+    NeighbourRate = "neighbour.rate",
     /// Time of an access beside a busy neighbour.
-    BackgroundLatency = "background.latency",
+    NeighbourLatency = "neighbour.latency",
     /// How much a busy neighbour slows.
-    BackgroundCost = "background.cost",
+    NeighbourCost = "neighbour.cost",
     /// Time of a line's round trip, by the operation that passes it.
     C2cOp = "c2c.op",
     /// Time to fetch a line that another core holds.

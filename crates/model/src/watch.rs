@@ -4,10 +4,8 @@
 //! down, and of a node or device that was not there before.
 
 mod active;
-mod alert;
 mod figures;
 mod life;
-mod names;
 mod traffic;
 
 use serde::{Deserialize, Serialize};
@@ -16,10 +14,8 @@ use crate::counters::CounterSourceId;
 use crate::traffic::Traffic;
 
 pub use active::{WatchActive, WatchBest, WatchCell, WatchPing, WatchShared};
-pub use alert::{WatchAlert, WatchAlertChange};
 pub use figures::{WatchFigure, WatchKind};
 pub use life::{WatchLife, WatchLifeFigure};
-pub use names::{watch_name, watch_names};
 
 /// Schema of a line of `watch --json` ([`WatchSample`]).
 pub const WATCH_SCHEMA: &str = "tiermark/watch/1";
@@ -77,9 +73,6 @@ pub struct WatchSample {
     /// What this machine gives now, as short measurements see it (`--active`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active: Option<WatchActive>,
-    /// The alerts that the sample was judged by.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub alerts: Vec<WatchAlert>,
     /// The groups that use most; empty where none is read (`--groups 0`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<WatchGroupUse>,

@@ -10,7 +10,7 @@ use tiermark_model::{KIB, MIB, Machine, OsGroup, Sweep};
 use crate::body::{Make, Primitive};
 pub(super) use link::loopback;
 use link::{CAPACITY, Kind};
-use work::{fetch, ping_pong, stream};
+use work::{ping_pong, stream};
 
 /// A stream of blocks.
 const fn bandwidth(id: &'static str, text: &'static str, make: Make) -> Primitive {
@@ -53,23 +53,6 @@ pub(super) static PRIMITIVES: &[Primitive] = &[
         |order| stream(order, Kind::Ring),
     )
     .over(ring_sweeps),
-    bandwidth(
-        "vmsplice",
-        "the writer hands its pages to the pipe by reference, the reader copies them out: one copy. The writer never \
-changes the pages; a real writer would have to wait until they are read",
-        |order| stream(order, Kind::Vmsplice),
-    ),
-    bandwidth(
-        "splice",
-        "from a file in memory (memfd) to a pipe by reference, the reader copies out: one copy, and none by the writer",
-        |order| stream(order, Kind::Splice),
-    ),
-    bandwidth(
-        "process_vm_readv",
-        "this process copies out of the memory of a child that sleeps: one copy, and no process is woken. The block \
-is the same each time, so a small block comes from this cpu's own caches; a block that a child has just written would come from the caches of the child's cpu",
-        fetch,
-    ),
     latency(
         "pipe ping-pong",
         "a byte to a child process and one back, over two pipes: both ways and both wake-ups count",
@@ -102,17 +85,6 @@ is the same each time, so a small block comes from this cpu's own caches; a bloc
         "a byte there and one back over two rings in shared memory. Both sides sleep on a futex, without spinning; \
          `tiermark c2c` measures cpus that spin",
         |order| ping_pong(order, Kind::Ring),
-    ),
-    latency("vmsplice ping-pong", "a byte there and one back over two pipes, as references to pages", |order| {
-        ping_pong(order, Kind::Vmsplice)
-    }),
-    latency("splice ping-pong", "a byte there and one back over two pipes, each from a file in memory", |order| {
-        ping_pong(order, Kind::Splice)
-    }),
-    latency(
-        "process_vm_readv of a byte",
-        "one byte out of the memory of a child that sleeps: one way only, and no process is woken",
-        fetch,
     ),
 ];
 

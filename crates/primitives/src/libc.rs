@@ -170,7 +170,7 @@ mod tests {
             let holds = |line: &str| {
                 let (from, to) = line.split_once(' ')?.0.split_once('-')?;
                 let number = |text| usize::from_str_radix(text, 16).ok();
-                Some((number(from)?..number(to)?).contains(&sides.all.address()))
+                Some((number(from)?..number(to)?).contains(&sides.all.as_ptr().addr()))
             };
             let from = smaps.lines().position(|line| holds(line) == Some(true)).unwrap();
             smaps.lines().skip(from).find(|line| line.starts_with("VmFlags:")).unwrap().to_owned()

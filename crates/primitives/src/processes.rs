@@ -3,9 +3,7 @@
 use std::io;
 
 use tiermark_model::{GIB, KIB, MIB, OsGroup, PageKind, Refusal, Sweep};
-use tiermark_system::os::{
-    Child, OwnContexts, Program, SharingClone, TinyProgram, has_shadow_stack, thread_and_join, vfork_and_end,
-};
+use tiermark_system::os::{Child, Program, TinyProgram, has_shadow_stack, thread_and_join, vfork_and_end};
 use tiermark_system::{Advice, Clock, Mapping};
 
 use super::reexec::{END_AT_ONCE, able};
@@ -80,15 +78,6 @@ fork+exec without the copy of the page tables",
         },
     ),
     resident(
-        "clone3",
-        "clone3 with CLONE_VM: the child shares the memory of its parent, runs beside it on its own stack and ends at \
-         once (in assembly). The parent waits for the child",
-        |_| {
-            let mut clone = SharingClone::prepare().map_err(|error| no_more("clone3", &error))?;
-            children("clone3", move || clone.child())
-        },
-    ),
-    resident(
         "thread create+join",
         "the C library's pthread_create of a thread that ends at once on the same cpu, and pthread_join. glibc keeps \
 the stack for the next thread, musl maps and unmaps one each time",
@@ -102,21 +91,6 @@ the stack for the next thread, musl maps and unmaps one each time",
         swapcontext,
     )
     .unless(|_| no_ucontext().or_else(|| shadowed("swapcontext"))),
-    Primitive::new(
-        OsGroup::Processes,
-        "own switch pair",
-        "the same two switches by a few instructions of this program, which save and load the callee-saved \
-         registers and the stack pointer. They leave the signal mask alone and make no system call",
-        |_| {
-            let contexts = OwnContexts::prepare();
-            let mut contexts = contexts.map_err(|error| no_more("a context switch", &error))?;
-            plain("a context switch", move || {
-                contexts.there_and_back();
-                Ok(())
-            })
-        },
-    )
-    .unless(|_| shadowed("a context switch")),
 ];
 
 /// An operation that is measured by the memory that the process holds. If nothing of it is copied, the curve shows that

@@ -3,17 +3,12 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{
-    AtomicU32,
-    Ordering::{Acquire, Release},
-};
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rustix::event::{EventfdFlags, eventfd};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::retry_on_intr;
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::thread::futex;
 use tiermark_model::messages::setup as says;
 use tiermark_model::{CpuId, Refusal};
 use tiermark_system::Clock;
@@ -29,20 +24,10 @@ const ASTRAY: usize = 1;
 /// How often the first of the others passed the token on.
 #[cfg(test)]
 const PASSES: usize = 2;
-/// The word of the caller's bell, where bells are words; those of the others follow.
-const BELLS: usize = 3;
 /// How long a member has to end before it is killed.
 const GOODBYE: Duration = Duration::from_secs(1);
 /// Walks over the working set that are remembered.
 const WALKS: usize = 8;
-
-/// By what one wakes the next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum WakeBy {
-    Pipe,
-    Futex,
-    Eventfd,
-}
 
 /// What all but the caller are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +48,6 @@ pub(super) enum Counts {
 /// The job of a relay.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RelayPlan {
-    pub(super) by: WakeBy,
     pub(super) members: Members,
     /// How many there are with the caller, at least two.
     pub(super) count: usize,
@@ -77,56 +61,25 @@ pub(super) struct RelayPlan {
     pub(super) limit: Option<Duration>,
 }
 
-/// Wakes one that waits.
+/// Wakes one that waits: the ends of a pipe.
 #[derive(Debug)]
-enum Bell {
-    Pipe(OwnedFd, OwnedFd),
-    Futex(usize, futex::Flags),
-    Eventfd(OwnedFd),
+struct Bell {
+    read: OwnedFd,
+    write: OwnedFd,
 }
 
 impl Bell {
-    fn new(plan: &RelayPlan, word: usize) -> rustix::io::Result<Self> {
-        Ok(match plan.by {
-            WakeBy::Pipe => {
-                let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
-                Self::Pipe(read, write)
-            }
-            WakeBy::Futex if plan.members == Members::Thread => Self::Futex(word, futex::Flags::PRIVATE),
-            WakeBy::Futex => Self::Futex(word, futex::Flags::empty()),
-            WakeBy::Eventfd => Self::Eventfd(eventfd(0, EventfdFlags::CLOEXEC)?),
-        })
+    fn new() -> rustix::io::Result<Self> {
+        pipe_with(PipeFlags::CLOEXEC).map(|(read, write)| Self { read, write })
     }
 
-    fn ring(&self, words: &SharedWords) -> rustix::io::Result<()> {
-        match self {
-            Self::Pipe(_, write) => retry_on_intr(|| rustix::io::write(write, &[1])).map(drop),
-            Self::Futex(word, flags) => {
-                let word = words.word(*word);
-                word.store(1, Release);
-                futex::wake(word, *flags, 1).map(drop)
-            }
-            Self::Eventfd(file) => retry_on_intr(|| rustix::io::write(file, &1u64.to_ne_bytes())).map(drop),
-        }
+    fn ring(&self) -> rustix::io::Result<()> {
+        retry_on_intr(|| rustix::io::write(&self.write, &[1])).map(drop)
     }
 
-    fn wait(&self, words: &SharedWords) -> rustix::io::Result<()> {
-        match self {
-            Self::Pipe(read, _) => retry_on_intr(|| rustix::io::read(read, &mut [0u8; 1])).map(drop),
-            Self::Futex(word, flags) => wait_for(words.word(*word), *flags),
-            Self::Eventfd(file) => retry_on_intr(|| rustix::io::read(file, &mut [0u8; 8])).map(drop),
-        }
+    fn wait(&self) -> rustix::io::Result<()> {
+        retry_on_intr(|| rustix::io::read(&self.read, &mut [0u8; 1])).map(drop)
     }
-}
-
-fn wait_for(word: &AtomicU32, flags: futex::Flags) -> rustix::io::Result<()> {
-    while word.swap(0, Acquire) == 0 {
-        match futex::wait(word, flags, 0, None) {
-            Ok(()) | Err(Errno::AGAIN | Errno::INTR) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }
 
 /// What all share: the bell that each waits at, the caller's first.
@@ -138,11 +91,11 @@ struct Common {
 
 impl Common {
     fn pass_to(&self, index: usize) -> rustix::io::Result<()> {
-        self.bells[index].ring(&self.words)
+        self.bells[index].ring()
     }
 
     fn wait_at(&self, index: usize) -> rustix::io::Result<()> {
-        self.bells[index].wait(&self.words)
+        self.bells[index].wait()
     }
 
     /// Ends the relay: wakes all members, so that no member waits again.
@@ -271,7 +224,7 @@ impl Relay {
             Counts::Passes => "a ring of processes",
         };
         let refused = |error: io::Error| no_more(what, &error);
-        let bells = (0..plan.count.max(2)).map(|index| Bell::new(plan, BELLS + index)).collect::<Result<Vec<_>, _>>();
+        let bells = (0..plan.count.max(2)).map(|_| Bell::new()).collect::<Result<Vec<_>, _>>();
         let bells = bells.map_err(|error| refused(error.into()))?;
         let words = SharedWords::map().map_err(|error| refused(error.into()))?;
         let common = Arc::new(Common { bells, words });

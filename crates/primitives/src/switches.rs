@@ -9,47 +9,28 @@ use tiermark_system::Clock;
 
 use crate::body::{Body, Make, Order, Prepared, Primitive};
 use crate::failure::{Failure, unavailable};
-use crate::relay::{Counts, Members, Relay, RelayPlan, WakeBy};
+use crate::relay::{Counts, Members, Relay, RelayPlan};
 
 const fn row(id: &'static str, text: &'static str, make: Make) -> Primitive {
     Primitive::new(OsGroup::Switches, id, text, make)
 }
 
-/// Two sides, everywhere, and working sets: several by pipe, the usual way; of the others none and the largest.
+/// Two sides, everywhere, and working sets.
 const fn switch(id: &'static str, text: &'static str, make: Make) -> Primitive {
-    row(id, text, make).over(|machine| vec![Sweep::WorkingSet(ends(sets(machine))), Sweep::Partner])
-}
-
-const fn switch_by_pipe(id: &'static str, text: &'static str, make: Make) -> Primitive {
     row(id, text, make).over(|machine| vec![Sweep::WorkingSet(sets(machine)), Sweep::Partner])
 }
 
 /// The rows of this group.
 pub(super) static PRIMITIVES: &[Primitive] = &[
-    switch_by_pipe(
+    switch(
         "process switch pipe",
         "two processes pass a byte to and fro through a pipe each way: two switches, two writes, two reads. Each side \
          changes a word of every line of its working set before it answers; the time of these changes in warm caches \
          is subtracted. On two cpus the number includes the wake-up of a cpu that may sleep, instead of a switch",
-        |order| pair(order, WakeBy::Pipe, Members::Process),
+        |order| pair(order, Members::Process),
     ),
-    switch_by_pipe("thread switch pipe", "as process switch pipe, between two threads of a process", |order| {
-        pair(order, WakeBy::Pipe, Members::Thread)
-    }),
-    switch(
-        "process switch futex",
-        "as process switch pipe, by a word in shared memory and a futex: a side that is woken before it sleeps does \
-            not sleep",
-        |order| pair(order, WakeBy::Futex, Members::Process),
-    ),
-    switch("thread switch futex", "as process switch futex, between two threads, by private futexes", |order| {
-        pair(order, WakeBy::Futex, Members::Thread)
-    }),
-    switch("process switch eventfd", "as process switch pipe, by an eventfd each way", |order| {
-        pair(order, WakeBy::Eventfd, Members::Process)
-    }),
-    switch("thread switch eventfd", "as process switch eventfd, between two threads of a process", |order| {
-        pair(order, WakeBy::Eventfd, Members::Thread)
+    switch("thread switch pipe", "as process switch pipe, between two threads of a process", |order| {
+        pair(order, Members::Thread)
     }),
     row(
         "process ring",
@@ -64,19 +45,13 @@ pub(super) static PRIMITIVES: &[Primitive] = &[
         "how much later than requested clock_nanosleep returns from a sleep of 50 µs, with Linux's default timer \
          slack of 50 µs. The delay is the slack, the timer's interrupt, the exit from the idle state and the switch. \
          A thread with a real-time policy has no slack",
-        |order| sleep(order, 50_000, USUAL_SLACK),
+        |order| sleep(order, 50_000),
     ),
     row(
         "sleep 1ms",
         "as sleep 50us, but of 1 ms: the cpu may reach deeper idle states; the slack is the same 50 µs",
-        |order| sleep(order, 1_000_000, USUAL_SLACK),
+        |order| sleep(order, 1_000_000),
     ),
-    row(
-        "sleep 50us slack 1ns",
-        "as sleep 50us, with a timer slack of 1 ns: without the delay that the kernel may add",
-        |order| sleep(order, 50_000, NO_SLACK),
-    ),
-    row("sleep 1ms slack 1ns", "as sleep 1ms, with a timer slack of 1 ns", |order| sleep(order, 1_000_000, NO_SLACK)),
 ];
 
 /// Processes of a ring, and the working set of each: the usual ones of lat_ctx.
@@ -84,8 +59,6 @@ const RING: [u64; 3] = [2, 4, 8];
 const RING_SETS: [u64; 3] = [0, 16 * KIB, 64 * KIB];
 /// The default timer slack of a thread, ns.
 const USUAL_SLACK: NonZeroU64 = NonZeroU64::new(50_000).unwrap();
-/// The least timer slack, ns: 0 would set the default.
-const NO_SLACK: NonZeroU64 = NonZeroU64::new(1).unwrap();
 /// A level 2 that is not declared.
 const USUAL_L2: u64 = MIB;
 
@@ -99,15 +72,9 @@ fn sets(machine: &Machine) -> Vec<u64> {
     sets
 }
 
-/// The first and the last.
-fn ends(sets: Vec<u64>) -> Vec<u64> {
-    let last = sets.len() - 1;
-    sets.into_iter().enumerate().filter(|(index, _)| *index == 0 || *index == last).map(|(_, set)| set).collect()
-}
-
-fn pair(order: &Order<'_>, by: WakeBy, members: Members) -> Prepared {
+fn pair(order: &Order<'_>, members: Members) -> Prepared {
     let cpu = order.call.others.first().copied().unwrap_or(order.cpu);
-    Ok(Box::new(Relay::new(&RelayPlan { by, members, cpu, ..two(order) })?))
+    Ok(Box::new(Relay::new(&RelayPlan { members, cpu, ..two(order) })?))
 }
 
 fn ring(order: &Order<'_>) -> Prepared {
@@ -118,7 +85,6 @@ fn ring(order: &Order<'_>) -> Prepared {
 /// Two processes on the cpu of the order.
 fn two(order: &Order<'_>) -> RelayPlan {
     RelayPlan {
-        by: WakeBy::Pipe,
         members: Members::Process,
         count: 2,
         counts: Counts::Rounds,
@@ -132,15 +98,14 @@ fn two(order: &Order<'_>) -> RelayPlan {
 /// Sleeps; only the delay beyond the requested time counts.
 struct Sleep {
     ns: u64,
-    slack: NonZeroU64,
     clock: Clock,
 }
 
-fn sleep(order: &Order<'_>, ns: u64, slack: NonZeroU64) -> Prepared {
+fn sleep(order: &Order<'_>, ns: u64) -> Prepared {
     // Set once before the measurement, so that a filter that forbids it is reported.
-    with_slack(slack, || Ok(()))
+    with_slack(USUAL_SLACK, || Ok(()))
         .map_err(|why| unavailable("timer slack", &why.to_string(), "allow prctl in the seccomp profile"))?;
-    Ok(Box::new(Sleep { ns, slack, clock: *order.clock }))
+    Ok(Box::new(Sleep { ns, clock: *order.clock }))
 }
 
 /// Does something with another timer slack of this thread, and gives it back its own.
@@ -172,7 +137,7 @@ impl Body for Sleep {
     fn run(&mut self, times: u64) -> Result<u64, Failure> {
         let (clock, ns) = (self.clock, self.ns);
         let began = clock.now();
-        let late = with_slack(self.slack, || {
+        let late = with_slack(USUAL_SLACK, || {
             let start = clock.now();
             (0..times).try_for_each(|_| sleep_for(ns))?;
             let slept = clock.now().saturating_sub(start);

@@ -44,7 +44,6 @@ pub fn present_primitives(machine: &Machine) -> Vec<PrimitiveInfo> {
         info.here = match p.id {
             _ if p.group == OsGroup::Libc => Some(libc::measured_library()),
             "major fault" => faults::measured_store(),
-            "getdents" => syscalls::read_entries(),
             "file create" => files::used_directory(),
             _ => None,
         };

@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 pub mod active;
-pub mod background;
 pub mod bandwidth;
 pub mod c2c;
 mod ceilings;

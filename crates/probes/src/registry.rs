@@ -60,12 +60,11 @@
 use tiermark_engine::Probe;
 
 use crate::{
-    background, bandwidth, c2c, geometry, granularity, latency, loaded, matrix, mlp, os, residency, scale, scan,
-    survey, tlb,
+    bandwidth, c2c, geometry, granularity, latency, loaded, matrix, mlp, os, residency, scale, scan, survey, tlb,
 };
 
 /// Every probe, in the order they are listed.
-static PROBES: [&Probe; 15] = [
+static PROBES: [&Probe; 14] = [
     &survey::PROBE,
     &latency::PROBE,
     &bandwidth::PROBE,
@@ -77,7 +76,6 @@ static PROBES: [&Probe; 15] = [
     &tlb::PROBE,
     &mlp::PROBE,
     &granularity::PROBE,
-    &background::PROBE,
     &residency::PROBE,
     &scan::PROBE,
     &os::PROBE,

@@ -53,7 +53,6 @@ pub use findings::words as label_words;
 pub use header::{counts as machine_counts, labels_line, machine_line};
 pub use loaded::{MessPoint, curves as loaded_curves};
 pub use machine::{contradictions, kinds_of_modules, machine};
-pub use matrix::{measured as measured_pair, node as node_of};
 pub use order::grouped;
 pub use refusals::trouble;
 pub use remark::notes as notes_text;

@@ -67,7 +67,7 @@ fn label<'a>(finding: &'a Finding, key: &str) -> &'a str {
 }
 
 /// The node of the memory of a cell; `None` where it is spread.
-pub fn node(finding: &Finding) -> Option<NodeId> {
+fn node(finding: &Finding) -> Option<NodeId> {
     finding.labels.number(Labels::NODE).and_then(|node| NodeId::try_from(node).ok())
 }
 
@@ -365,7 +365,7 @@ fn uneven(all: &[&Finding]) -> Page {
 }
 
 /// The measured cell of an initiator and a target, by operation.
-pub fn measured<'a>(cells: &[&'a Finding], from: NodeId, to: NodeId, op: &str) -> Option<&'a Finding> {
+fn measured<'a>(cells: &[&'a Finding], from: NodeId, to: NodeId, op: &str) -> Option<&'a Finding> {
     let from = format!("node:{from}");
     let is = |f: &&&Finding| label(f, Labels::FROM) == from && node(f) == Some(to) && label(f, Labels::OP) == op;
     cells.iter().find(is).copied()

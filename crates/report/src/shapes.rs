@@ -38,7 +38,7 @@ const VIEWS: [FamilyView; 7] = [
     FamilyView::new("tlb", buffers),
     FamilyView::new("mlp", in_flight),
     FamilyView::new("granularity", granularity),
-    FamilyView::new("background", background),
+    FamilyView::new("neighbour", neighbour),
     FamilyView { counted, ..FamilyView::new("residency", residency) },
     FamilyView::new("scan", scan),
 ];
@@ -254,14 +254,14 @@ fn granularity(findings: &[&Finding], detail: Detail) -> Page {
         + if detail.is_all() { Page::new() } else { doubts(&shares, detail) }
 }
 
-fn background(findings: &[&Finding], detail: Detail) -> Page {
+fn neighbour(findings: &[&Finding], detail: Detail) -> Page {
     if findings.is_empty() {
         return Page::new();
     }
     let column = |f: &&Finding| label(f, Labels::TIER);
     let row = |f: &&Finding| label(f, Labels::BESIDE);
-    let times = of(findings, &Quantity::BackgroundLatency);
-    let rates = of(findings, &Quantity::BackgroundRate);
+    let times = of(findings, &Quantity::NeighbourLatency);
+    let rates = of(findings, &Quantity::NeighbourRate);
     let mut out = heading("Latency beside a neighbour on another core, ns")
         + Pivot::new(&times, &row, &column).table("beside", &|f| figure(f));
     if !rates.is_empty() {
@@ -269,7 +269,7 @@ fn background(findings: &[&Finding], detail: Detail) -> Page {
         let table = Pivot::new(&rates, &row, &column).table("beside", &|f| figure(f));
         out += table;
     }
-    let costs = of(findings, &Quantity::BackgroundCost);
+    let costs = of(findings, &Quantity::NeighbourCost);
     if !costs.is_empty() {
         out += heading("What the neighbour costs the chaser");
         let cell = |f: &&Finding| graded(f.value.map(signed), &f.verdict, f.unit);

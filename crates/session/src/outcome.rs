@@ -285,7 +285,7 @@ mod tests {
             assert_eq!(both(probe, purpose), [true, false], "{probe} {purpose}");
             assert!(lacks(probe, false, purpose, disturbed()), "{probe} {purpose}");
         }
-        for probe in ["survey", "bandwidth", "mlp", "background"] {
+        for probe in ["survey", "bandwidth", "mlp", "loaded-latency"] {
             assert_eq!(both(probe, "curve"), [false, false], "{probe} finds its tiers in the curve");
         }
     }

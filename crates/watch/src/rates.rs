@@ -54,7 +54,6 @@ pub fn sample(time: String, before: Option<&Reading>, now: &Reading, page_bytes:
         traffic: None,
         counters: None,
         active: None,
-        alerts: Vec::new(),
         groups: groups(before, now, span),
         programs: now.programs.clone(),
         own: WatchCost {

@@ -11,8 +11,6 @@ use tiermark_model::{WATCH_RECORDING_SCHEMA, WatchHead, WatchSample};
 pub struct Recording {
     /// Its samples.
     pub samples: Vec<WatchSample>,
-    /// Seconds between two samples when it was recorded.
-    pub interval: f64,
     /// Whether it ends in a line without an end, which is left out: its writer was killed, or still writes it.
     pub is_cut: bool,
 }
@@ -24,8 +22,7 @@ impl Recording {
     /// What is wrong with the file, behind its name.
     pub fn read(file: &Path) -> Result<Self, String> {
         let lines = Lines::read(file).map_err(|error| format!(": {error}; name a file of --record"))?;
-        let interval = head(&lines)?.interval_seconds;
-        Ok(Self { samples: samples(&lines)?, interval, is_cut: lines.is_cut() })
+        Ok(Self { samples: samples(&lines)?, is_cut: lines.is_cut() })
     }
 }
 

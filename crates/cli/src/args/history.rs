@@ -6,6 +6,8 @@ use clap::Args;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
+use tiermark_model::FigureName;
+use tiermark_model::messages::check as says;
 
 use super::View;
 use crate::parse;
@@ -14,8 +16,8 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   tiermark history
   tiermark history --since 30d
-  tiermark history latency DRAM
-  tiermark history read L3 one --json
+  tiermark history latency.dram
+  tiermark history read.l3.one --json
   tiermark history --host node07 --from archive/
 Exit codes: 0 shown, 2 bad usage.";
 
@@ -25,8 +27,8 @@ const LISTED: usize = 20;
 /// Arguments of `history`.
 #[derive(Debug, Args)]
 pub(crate) struct HistoryArgs {
-    /// Show one figure run by run: words of its name, as in latency DRAM
-    #[arg(value_name = "FIGURE")]
+    /// Show figures run by run, by their names in `check`: latency.dram
+    #[arg(value_name = "FIGURE", value_parser = figure)]
     pub(crate) figure: Vec<String>,
     /// Only runs since 7d ago (also h, w), a day (2026-11-01), or a run
     #[arg(long, value_name = "WHEN", value_parser = since)]
@@ -51,6 +53,18 @@ pub(crate) struct HistoryArgs {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) view: View,
+}
+
+/// Reads the name of a figure. L1 and L2 have one series, whether in ns or in cycles.
+fn figure(text: &str) -> Result<String, String> {
+    let word = text.to_ascii_lowercase();
+    match FigureName::parse(&word, 1).map_err(|note| note.to_string())? {
+        Some(name) => Ok(name.tier().map_or_else(|| name.to_string(), |tier| tier.to_string())),
+        None => {
+            let names: Vec<String> = FigureName::all().iter().map(FigureName::to_string).collect();
+            Err(says::name_unknown(1, text, &names.iter().map(String::as_str).collect::<Vec<_>>()).to_string())
+        }
+    }
 }
 
 /// How many runs are listed; `None` for all.

@@ -4,7 +4,6 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Args;
-use tiermark_expect::Alert;
 use tiermark_model::parse_seconds;
 
 use super::{CountingArgs, View};
@@ -18,11 +17,9 @@ Examples:
   tiermark watch --record night.jsonl --quiet
   tiermark watch --replay night.jsonl
   tiermark watch -- make -j8
-  tiermark watch --alert 'cpu.steal > 5 % for 30s' --quiet
-  tiermark watch --active --alert 'latency.dram > 1.5 x capability for 30s'
-Exit codes: 0 done, 2 bad usage, 3 an alarm was raised, 4 no counters open
-(--counters=require), 5 an alert was never judged, 130 stopped by Ctrl-C. With
-COMMAND: its exit code; if that is 0, 3 or 5 as above.
+  tiermark watch --active
+Exit codes: 0 done, 2 bad usage, 4 no counters open (--counters=require), 130
+stopped by Ctrl-C. With COMMAND: its exit code.
 `tiermark help watch` explains the numbers.";
 
 /// Arguments of `watch`.
@@ -43,7 +40,7 @@ pub(crate) struct WatchArgs {
     /// Print CSV
     #[arg(long, group = "output")]
     pub(crate) csv: bool,
-    /// Print no samples, and no summary of COMMAND: for --prometheus, --record and --alert
+    /// Print no samples, and no summary of COMMAND: for --prometheus and --record
     #[arg(short, long, conflicts_with_all = ["text", "json", "csv"])]
     pub(crate) quiet: bool,
     /// Serve the newest sample at http://ADDR/metrics: a port, or IP:PORT
@@ -69,12 +66,6 @@ pub(crate) struct WatchArgs {
     /// Most cpu time of the program, in percent of one cpu: 1, 0.5%
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = budget, requires = "active")]
     pub(crate) budget: f64,
-    /// Raise an alarm: 'cpu.steal > 5 % for 30s' (repeatable); exit code 3
-    ///
-    /// A comparison of figures, which have the names of --csv, and how long it must hold: 30s, 5 min or 1h (a number
-    /// alone is of seconds). An alarm is reported on standard error, on the screen, and in each output format.
-    #[arg(long, value_name = "EXPR", value_parser = alert)]
-    pub(crate) alert: Vec<Alert>,
     /// Show COUNT programs and groups of each kind: most cpu time, memory, stalls, traffic
     #[arg(
         long, value_name = "COUNT", default_value_t = 5, value_parser = parse::within::<usize>(0..=50),
@@ -122,10 +113,6 @@ fn record_file(text: &str) -> Result<PathBuf, String> {
         return Err("a recording is a file; --json prints the samples on standard output".into());
     }
     Ok(PathBuf::from(text))
-}
-
-fn alert(text: &str) -> Result<Alert, String> {
-    Alert::parse(text).map_err(|note| note.to_string())
 }
 
 /// `9188`, `:9188`, `127.0.0.1:9188`, `[::1]:9188`.

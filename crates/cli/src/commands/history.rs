@@ -9,7 +9,6 @@ use tiermark_compare::{OneRun, histories, run_figures};
 use tiermark_history::{Index, MachineKey, RunHead, Store};
 use tiermark_model::{Exit, FigureHistory, HISTORY_SCHEMA, History, HistoryRun, Run, RunFigure, RunFigures};
 use tiermark_page::terminal;
-use tiermark_report::judgements::{FigureNames, history_words};
 use tiermark_report::shown_grades;
 
 use crate::args::Simulation;
@@ -22,8 +21,6 @@ use crate::{environment, saved, target};
 const MOST_BRIEF: usize = 100;
 /// The newest runs that one figure is searched in.
 const MOST_SEARCHED: usize = 2_000;
-/// Figures that are shown run by run; more are a mistake in the words.
-const MOST_SHOWN: usize = 6;
 /// Names in a message.
 const NAMED: usize = 8;
 
@@ -52,7 +49,7 @@ pub(crate) fn run(args: &HistoryArgs, simulation: &Simulation) -> Result<Exit, F
     let figures = match (all_machines, args.figure.as_slice()) {
         (true, _) => Vec::new(),
         (false, []) => brief(&index, &chosen.runs),
-        (false, words) => searched(&index, &chosen.runs, words)?,
+        (false, names) => named(&index, &chosen.runs, names)?,
     };
     let listed = args.limit.0.unwrap_or(usize::MAX).min(chosen.runs.len());
     let found = History {
@@ -214,45 +211,16 @@ fn brief(index: &Index<'_>, runs: &[&RunHead]) -> Vec<FigureHistory> {
     over(index, newest, |figure| figure.is_headline())
 }
 
-/// The figures whose names hold the words.
-fn searched(index: &Index<'_>, runs: &[&RunHead], words: &[String]) -> Result<Vec<FigureHistory>, Failure> {
+/// The figures of these names.
+fn named(index: &Index<'_>, runs: &[&RunHead], names: &[String]) -> Result<Vec<FigureHistory>, Failure> {
     let newest = &runs[runs.len().saturating_sub(MOST_SEARCHED)..];
-    let asked: Vec<String> =
-        words.iter().flat_map(|words| words.split([' ', ',', '.'])).map(str::to_lowercase).collect();
-    let asked: Vec<&str> = asked.iter().map(String::as_str).filter(|word| !word.is_empty()).collect();
-    let named = |figure: &RunFigure| history_words(&figure.probe, &figure.metric, &figure.labels).to_lowercase();
-    let mut found = over(index, newest, |figure| asked.iter().all(|word| named(figure).contains(word)));
-    // "L1" is in "L12" as well: whole words are meant where they fit, and words of the name before those of labels.
-    let by_key = FigureNames::of(&found);
-    let name_of = |figure: &FigureHistory| by_key.name(figure).to_lowercase();
-    let words_of = |figure: &FigureHistory| history_words(&figure.probe, &figure.metric, &figure.labels).to_lowercase();
-    let are_whole = |name: &str| asked.iter().all(|word| name.split([' ', ',', '(', ')']).any(|own| own == *word));
-    let has = |fits: &dyn Fn(&FigureHistory) -> bool| found.iter().map(fits).collect::<Vec<bool>>();
-    let fitting = [has(&|figure| are_whole(&name_of(figure))), has(&|figure| are_whole(&words_of(figure)))];
-    if let Some(fitting) = fitting.into_iter().find(|fitting| fitting.contains(&true)) {
-        let mut fitting = fitting.into_iter();
-        found.retain(|_| fitting.next().unwrap_or_default());
-    }
-    let by_key = FigureNames::of(&found);
-    let newest = found.iter().filter(|figure| figure.apart.is_none());
-    let mut names: Vec<String> = newest.map(|figure| by_key.name(figure)).collect();
-    match names.len() {
-        0 if runs.is_empty() => Ok(found),
-        0 => Err(Failure::usage(format!(
-            "none of these runs has a figure named '{}': `tiermark history` lists the figures of tiers, \
-                `tiermark show last` those of a run",
-            words.join(" ")
-        ))),
-        1..=MOST_SHOWN => Ok(found),
-        many => {
-            let more = if many > NAMED { format!(" and {} more", many - NAMED) } else { String::new() };
-            names.truncate(NAMED);
-            Err(Failure::usage(format!(
-                "'{}' names {many} figures, and {MOST_SHOWN} can be shown: {}{more}; add words of the name",
-                words.join(" "),
-                names.join("; ")
-            )))
+    let found = over(index, newest, |figure| figure.name.as_ref().is_some_and(|name| names.contains(name)));
+    let has = |name: &&String| found.iter().any(|figure| figure.name.as_ref() == Some(*name));
+    match names.iter().find(|name| !has(name)) {
+        Some(missing) if !runs.is_empty() => {
+            Err(Failure::usage(format!("none of these runs has {missing}; `tiermark check --list` shows the names")))
         }
+        _ => Ok(found),
     }
 }
 

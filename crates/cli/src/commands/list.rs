@@ -1,6 +1,4 @@
-//! `tiermark list`: runs, probes, kernels, counters, figures of alerts, commands.
-
-mod figures;
+//! `tiermark list`: runs, probes, kernels, counters, commands.
 
 use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
@@ -20,7 +18,7 @@ use tiermark_model::{
 };
 use tiermark_page::{Detail, Page, Style, terminal};
 use tiermark_report::RunSummary;
-use tiermark_report::listings::{FigureLine, ProbeLine, RunLine};
+use tiermark_report::listings::{ProbeLine, RunLine};
 
 use crate::args::{CountingArgs, ListArgs, Listing, Simulation};
 use crate::counters::{self, ThisSystem, open_counters};
@@ -52,13 +50,8 @@ pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Fail
         Listing::Capacity => capacity()?,
         Listing::Probes => (tiermark_report::listings::probes(&probe_lines(&root()?)?, detail), String::new()),
         Listing::Kernels => (kernels(detail), String::new()),
-        Listing::Primitives => {
-            (tiermark_report::listings::primitives(&primitives_of(&root()?)?, detail), String::new())
-        }
-        Listing::Counters => {
-            (tiermark_report::listings::counter_sources(&sources(args, &root()?)?, detail), String::new())
-        }
-        Listing::Figures => (tiermark_report::listings::watch_figures(&figures::all()), String::new()),
+        Listing::Primitives => (tiermark_report::listings::primitives(&primitives_of(&root()?)?, detail), String::new()),
+        Listing::Counters => (tiermark_report::listings::counter_sources(&sources(args, &root()?)?, detail), String::new()),
         Listing::Commands => (tiermark_report::listings::groups(&command_line::described()), String::new()),
     };
     print(&(terminal(&page, &style) + &more)).map(|()| Exit::Done)
@@ -100,15 +93,6 @@ fn document(args: &ListArgs, root: &Root) -> Result<String, Failure> {
             .collect(),
         Some(Listing::Primitives) => primitives_of(root)?.into_iter().map(ListItem::Primitive).collect(),
         Some(Listing::Counters) => sources(args, root)?.into_iter().map(ListItem::Counters).collect(),
-        Some(Listing::Figures) => figures::all()
-            .into_iter()
-            .map(|FigureLine { name, unit, group, about }| ListItem::Figure {
-                name,
-                unit: unit.to_owned(),
-                group,
-                about: about.join("; "),
-            })
-            .collect(),
         Some(Listing::Commands) => named(named_commands()),
     };
     let what = what.and_then(|what| what.to_possible_value()).map(|value| value.get_name().to_owned());

@@ -1,4 +1,4 @@
-//! `tiermark man`: man pages of all commands, with method, examples and exit codes.
+//! `tiermark man`: man pages of all commands, with examples and exit codes.
 
 use std::fmt::Write as _;
 use std::io;
@@ -6,15 +6,10 @@ use std::io;
 use clap::CommandFactory;
 use clap_mangen::Man;
 use tiermark_model::Exit;
-use tiermark_page::Style;
 
-use super::help;
 use crate::args::ManArgs;
 use crate::command_line::Cli;
 use crate::output::Failure;
-
-/// Columns of text that is set as it is: a terminal's less the indentation of a page.
-const COLUMNS: usize = 72;
 
 /// Runs the command.
 pub(crate) fn run(args: &ManArgs) -> Result<Exit, Failure> {
@@ -59,9 +54,6 @@ fn page(command: &clap::Command) -> io::Result<Vec<u8>> {
     man.render_name_section(&mut out)?;
     man.render_synopsis_section(&mut out)?;
     man.render_description_section(&mut out)?;
-    let style = Style { width: COLUMNS, ..Style::default() };
-    let method = help::page(command.get_name(), command).map(|text| tiermark_report::listings::page(&text, &style));
-    out.extend(section("METHOD", &method.unwrap_or_default()).into_bytes());
     man.render_options_section(&mut out)?;
     if command.has_subcommands() {
         man.render_subcommands_section(&mut out)?;
@@ -127,13 +119,11 @@ mod tests {
         for name in ["tiermark-plan", "tiermark-plan-show", "tiermark-plan-check", "tiermark-run"] {
             assert!(page(name).contains(".SH EXAMPLES\n"), "{name}");
         }
-        assert!(page("tiermark-machine").contains(".SH METHOD\n"));
         for probe in tiermark_probes::all() {
             let id = probe.id;
             let command = format!("tiermark-{id}");
             let (_, page) = pages.iter().find(|(name, _)| *name == command).expect("a page for each probe");
-            assert!(page.contains(".SH METHOD\n") && page.contains(".SH EXAMPLES\n"), "{command}: {page}");
-            assert!(page.contains("Method version"), "{command}");
+            assert!(page.contains(".SH EXAMPLES\n"), "{command}: {page}");
         }
     }
 

@@ -4,7 +4,7 @@ use tiermark_model::{Exit, IdSet, Machine, PlanPage, PlanPart, Scope};
 use tiermark_session::Asked;
 
 use crate::args::{PlaceArgs, PlanRunArgs, Simulation};
-use crate::exports::{Export, HMAT, Layout, MESS};
+use crate::exports::{Export, MESS};
 use crate::measure::{self, Job};
 use crate::output::Failure;
 use crate::plans::{self, Planned};
@@ -57,15 +57,11 @@ fn of_a_pair(line: &str, scope: &Scope, machine: &Machine) -> String {
 
 /// Files to write beside the document, of experiments that the plan has.
 fn exports<'a>(args: &'a PlanRunArgs, experiments: &[Planned]) -> Result<Vec<Export<'a>>, Failure> {
-    let asked = [(&MESS, args.csv.as_deref()), (&HMAT, args.hmat.as_deref())];
-    let export = |(layout, place): (&'static Layout, Option<&'a str>)| {
-        let place = place?;
-        if experiments.iter().any(|experiment| experiment.measure.writes(layout)) {
-            return Some(Ok(Export { layout, place }));
-        }
-        Some(Err(Failure::usage(format!("--{}: plan {} has no {}", layout.option, args.plan, layout.needs))))
-    };
-    asked.into_iter().filter_map(export).collect()
+    let Some(place) = args.csv.as_deref() else { return Ok(Vec::new()) };
+    if experiments.iter().any(|experiment| experiment.measure.writes(&MESS)) {
+        return Ok(vec![Export { layout: &MESS, place }]);
+    }
+    Err(Failure::usage(format!("--{}: plan {} has no {}", MESS.option, args.plan, MESS.needs)))
 }
 
 /// Options that an experiment does not set are those of the whole run.

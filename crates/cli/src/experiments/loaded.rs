@@ -28,6 +28,7 @@ Examples:
   tiermark loaded-latency --mix read,read.random --delays 0,200,1000,5000
   tiermark loaded-latency --cpus 8-15 --chaser-cpu 0
   tiermark loaded-latency --delays 0,500 --traffic 'cpus=1-3 mix=2:1' --traffic 'cpus=4-7 mix=read.random node=1'
+  tiermark loaded-latency --neighbour
   tiermark loaded-latency --mem-node 2 --csv curve.csv   (memory of another node, with or without cpus)
   tiermark show curve.csv   (a curve in the layout of the Mess benchmark)";
 
@@ -59,6 +60,11 @@ struct LoadedArgs {
     /// Default: the first thread of a core of the node, not cpu 0 where there is a choice.
     #[arg(long, value_name = "CPU")]
     chaser_cpu: Option<CpuId>,
+    /// Time accesses to each tier beside one busy neighbour, instead of curves
+    ///
+    /// The neighbour reads or writes memory, in order or at random.
+    #[arg(long, conflicts_with_all = ["mix", "target_ns", "delays", "traffic", "chaser_cpu", "csv"])]
+    neighbour: bool,
     /// Write the curves as CSV; - is standard output
     ///
     /// The layout is that of the Mess benchmark.
@@ -74,10 +80,11 @@ impl Experiment for LoadedArgs {
             delays: self.delays.clone(),
             chaser_cpu: self.chaser_cpu,
             traffic: self.traffic.iter().flat_map(|groups| groups.0.clone()).collect(),
+            neighbour: self.neighbour,
         })
     }
 
     fn exports(&self) -> Vec<(&'static Layout, Option<&str>)> {
-        vec![(&MESS, self.csv.as_deref())]
+        if self.neighbour { Vec::new() } else { vec![(&MESS, self.csv.as_deref())] }
     }
 }

@@ -7,9 +7,7 @@ use tiermark_probes::bandwidth::ThreadCount;
 use tiermark_probes::matrix::{self, Buffer, MatrixParams, Origin, Policy, Weights, Workers};
 
 use super::command::{CeilingArgs, Experiment, Params, ProbeCommand};
-use crate::args::{PlaceArgs, RunArgs};
-use crate::exports::{HMAT, Layout};
-use crate::output::Failure;
+use crate::args::PlaceArgs;
 use crate::parse::{self, NodeChoice, OrUsual};
 
 pub(super) const ROW: ProbeCommand = ProbeCommand {
@@ -94,11 +92,6 @@ struct MatrixArgs {
     /// For machines with many nodes: rows with the same number of cpus and the same distances are of one kind.
     #[arg(hide_short_help = true, long)]
     sample: bool,
-    /// Write the pairs of nodes as CSV beside those of the firmware (HMAT)
-    ///
-    /// Latencies are in ns, bandwidths in MB/s; - is standard output.
-    #[arg(hide_short_help = true, long, value_name = "FILE")]
-    hmat: Option<String>,
     #[command(flatten)]
     ceilings: CeilingArgs,
 }
@@ -116,21 +109,9 @@ impl Experiment for MatrixArgs {
         PlaceArgs { cpu_node: None, mem_node: far, ..place.clone() }
     }
 
-    fn exports(&self) -> Vec<(&'static Layout, Option<&str>)> {
-        let pairs_of_nodes = self.from == Origin::Node || self.hmat.is_some();
-        pairs_of_nodes.then_some((&HMAT, self.hmat.as_deref())).into_iter().collect()
-    }
-
     /// A policy spreads memory over nodes, which one alone does not have.
     fn nodes_needed(&self) -> usize {
         if self.policy.iter().any(|policy| *policy != Policy::Bind) { 2 } else { 1 }
-    }
-
-    fn check(&self, _run: &RunArgs, _machine: &Machine) -> Result<Vec<String>, Failure> {
-        if self.hmat.is_some() && self.from != Origin::Node {
-            return Err(Failure::usage("--hmat lists pairs of nodes; leave out --from, or --hmat"));
-        }
-        Ok(Vec::new())
     }
 }
 

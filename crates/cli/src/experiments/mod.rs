@@ -1,7 +1,6 @@
 //! The catalogue of experiments: commands of one probe. Each is a file here, with its arguments and the parameters that
 //! they make, and one row of the table.
 
-mod background;
 mod bandwidth;
 mod c2c;
 mod command;
@@ -32,7 +31,7 @@ use crate::scope::scopes;
 use command::{Experiment, How, ProbeCommand};
 
 /// Every experiment, in the order of help, completions and man pages.
-static EXPERIMENTS: [&ProbeCommand; 15] = [
+static EXPERIMENTS: [&ProbeCommand; 14] = [
     &survey::ROW,
     &latency::ROW,
     &bandwidth::ROW,
@@ -45,7 +44,6 @@ static EXPERIMENTS: [&ProbeCommand; 15] = [
     &mlp::ROW,
     &granularity::ROW,
     &residency::ROW,
-    &background::ROW,
     &scan::ROW,
     &os::ROW,
 ];

@@ -13,13 +13,12 @@ use crate::command_line::{Cli, Command};
 use crate::experiments::Measure;
 
 /// Options that belong to the whole run and not to one of its experiments.
-pub(super) const OF_THE_RUN: [&str; 24] = [
+pub(super) const OF_THE_RUN: [&str; 23] = [
     "csv",
     "format",
     "json",
     "jsonl",
     "html",
-    "hmat",
     "no-save",
     "label",
     "at",

@@ -25,7 +25,7 @@ fn two_nodes_and_every_policy() {
         "2node",
         &format!(
             "run machine tiermark machine --json
-             run matrix tiermark matrix {BASE} --sizes 4M --op latency,read/avx2,2:1,read.random/avx2 --json=matrix.json --hmat hmat.csv
+             run matrix tiermark matrix {BASE} --sizes 4M --op latency,read/avx2,2:1,read.random/avx2 --json=matrix.json
              run policies tiermark matrix {BASE} --sizes 8M --op read/avx2 --policy bind,mixed --interleave all \\
                  --weighted-interleave 0:3,1:1 --json=policies.json
              run huge tiermark matrix {SMALL} --sizes 8M --op read/avx2 --pages thp --policy interleave,weighted --interleave all \\
@@ -56,8 +56,6 @@ fn two_nodes_and_every_policy() {
     for op in ["latency", "read/avx2", "2:1", "read.random/avx2"] {
         assert_matrix(&matrix, op, &["node:0", "node:1"], &[0, 1]);
     }
-    let hmat = left.text("hmat.csv");
-    assert!(hmat.lines().count() == 5 && hmat.contains("measured,1,0,"), "{hmat}");
     assert_policies(&left.json("policies.json"));
     // A huge page is dealt out whole: of 4 one lies on node 0.
     let thp = left.json("thp.json");
@@ -256,7 +254,7 @@ fn memory_without_cpus() {
         "cxl",
         &format!(
             "run machine tiermark machine --json
-             run matrix tiermark matrix {BASE} --sizes 2M --op latency,read/avx2 --json=matrix.json --hmat hmat.csv
+             run matrix tiermark matrix {BASE} --sizes 2M --op latency,read/avx2 --json=matrix.json
              run rows tiermark matrix {BASE} --sizes 2M --op latency --cpu-node 2
              run spread tiermark matrix {BASE} --sizes 4M --op read/avx2 --cpu-node 0 --policy weighted,mixed --weighted-interleave 0:3,2:1 --json=spread.json"
         ),
@@ -271,8 +269,6 @@ fn memory_without_cpus() {
     for op in ["latency", "read/avx2"] {
         assert_matrix(&matrix, op, &["node:0", "node:1"], &[0, 1, 2]);
     }
-    let csv = left.text("hmat.csv");
-    assert!(csv.contains("firmware,0,2,0,250,250,30720,30720,"), "{csv}");
     assert_eq!(left.code("rows"), 4);
     assert!(left.text("rows.txt").contains("no cpus"), "{}", left.text("rows.txt"));
     let spread = left.json("spread.json");

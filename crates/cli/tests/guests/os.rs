@@ -36,7 +36,7 @@ fn what_the_operating_system_adds() {
              within() {{ (echo 0 > /sys/fs/cgroup/$1/cgroup.procs; shift; run \"$@\"); }}
              within none none tiermark os {OS} --only processes
              within few few tiermark os {OS} --only processes --json=few.json
-             within some some tiermark os {OS} --allow-partial --only clone3,'fork+exec tiny','process switch pipe',pipe --json=some.json
+             within some some tiermark os {OS} --allow-partial --only vfork+exit,'fork+exec tiny','process switch pipe',pipe --json=some.json
              within small small tiermark os {OS} --allow-partial --only faults,'fork+exit','fork+exit written',pipe --json=small.json
              for name in none few some small; do echo $name holds $(cat /sys/fs/cgroup/$name/pids.current); done
              grep oom_kill /sys/fs/cgroup/small/memory.events
@@ -50,7 +50,7 @@ fn what_the_operating_system_adds() {
                  for i in $(seq 100); do for one in $made; do lives $one && sleep 0.1; done; done
                  for one in $made; do lives $one && echo $one lives on; done
              }}
-             killed 1 'process_vm_readv of a byte'
+             killed 1 'shared memory ping-pong'
              killed 2 fork+exec
              for one in /proc/[0-9]*; do readlink $one/exe; done | grep tiermark | sed 's/^/still /'
              echo the end"
@@ -137,7 +137,7 @@ fn full_groups(left: &Left) {
     let said = left.text("few.txt");
     assert!([4, 5].contains(&left.code("few")) && said.contains("pids.max") && !said.contains("panicked"), "{said}");
     for observation in observations(&left.json("few.json")) {
-        let needs_none = ["own switch pair", "swapcontext pair"].contains(&label(observation, "op"));
+        let needs_none = label(observation, "op") == "swapcontext pair";
         let cure = observation["refusal"]["cure"].as_str().unwrap_or_default();
         let as_meant = if needs_none { done(observation) } else { cure.contains("pids.max") };
         assert!(as_meant || late(observation), "{observation}");

@@ -90,14 +90,20 @@ fn a_change_of_level_is_found_with_its_runs_and_facts() {
     assert_eq!((dram["changes"].as_array().unwrap().len(), &dram["trend"]), (1, &Value::Null));
     let rate = found["figures"].as_array().unwrap().iter().find(|figure| figure["metric"] == "bandwidth").unwrap();
     assert_eq!((&rate["changes"], rate["points"].as_array().unwrap().len()), (&json!([]), DAYS));
-    for more in [&[][..], &["-v"], &["--ascii", "--units=both"], &["latency", "DRAM"], &["read", "l3", "one"]] {
+    for more in [&[][..], &["-v"], &["--ascii", "--units=both"], &["latency.dram"], &["read.l3.one"]] {
         let out = user.run(&[&["history", HERE[0], HERE[1]], more].concat()).expect(0).out;
         assert!(out.lines().all(|line| line.chars().count() <= 80) && out.contains("2026-11-24"), "{out}");
-        assert_eq!(out.contains("6.99.0"), more != ["read", "l3", "one"], "{out}");
+        assert_eq!(out.contains("6.99.0"), more != ["read.l3.one"], "{out}");
     }
-    // A word that many names hold, and one that none does.
-    for words in [&["l"][..], &["quux"], &["latency", "DRAM", "L1"]] {
-        user.run(&[&["history", HERE[0], HERE[1]], words].concat()).expect(2);
+    // Names as `check` has them, of several figures too.
+    let found =
+        user.run(&["history", "--json", "latency.dram", "LATENCY.L1.cycles", HERE[0], HERE[1]]).expect(0).json();
+    let names: Vec<&Value> = found["figures"].as_array().unwrap().iter().map(|figure| &figure["name"]).collect();
+    assert_eq!(names, ["latency.l1", "latency.dram"]);
+    for (name, said) in [("latency.dra", "'latency.dram'"), ("read.l3", "read.l3.one"), ("latency.l4", "none of these")]
+    {
+        let ran = user.run(&["history", name, HERE[0], HERE[1]]).expect(2);
+        assert!(ran.err.contains(said), "{}", ran.err);
     }
 }
 
@@ -172,7 +178,7 @@ fn another_method_is_a_series_of_its_own() {
         run["experiments"][0]["method"] = if day < 3 { 1 } else { 2 }.into();
         save(&user, &run);
     }
-    let out = user.run(&["history", "L1", "latency", HERE[0], HERE[1]]).expect(0).out;
+    let out = user.run(&["history", "latency.l1", HERE[0], HERE[1]]).expect(0).out;
     let said = out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("2 values of 2026-11-01 to 2026-11-02 are not comparable"), "{out}");
     assert!(said.contains("measured by an older method: not comparable (version 1 against 2)"), "{out}");

@@ -209,7 +209,7 @@ fn a_host_has_a_history_in_an_archive() {
     );
     let found = user.run(&[&archive[..], &["--host=node09", "--json"]].concat()).expect(0).json();
     assert_eq!((found["runs"].as_array().unwrap().len(), &found["elsewhere"]), (2, &2.into()));
-    let latency = user.run(&[&archive[..], &["--host=node09", "latency", "DRAM"]].concat()).expect(0).out;
+    let latency = user.run(&[&archive[..], &["--host=node09", "latency.dram"]].concat()).expect(0).out;
     assert!(latency.contains("DRAM"), "{latency}");
     let none = user.run(&[&archive[..], &["--host=node99"]].concat()).expect(0).out;
     let none = none.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -217,9 +217,9 @@ fn a_host_has_a_history_in_an_archive() {
         none.contains("No run of host node99 is in archive.") && none.contains("those of node07, node08, node09"),
         "{none}"
     );
-    assert!(!user.path("index-5.jsonl").exists(), "an archive is left as it is");
+    assert!(!user.path("index-6.jsonl").exists(), "an archive is left as it is");
     user.run(&["history", "--from=nowhere"]).expect(2);
-    user.run(&["history", "--from=archive", "latency"]).expect(2);
+    user.run(&["history", "--from=archive", "latency.dram"]).expect(2);
     // The saved runs have hosts too.
     let saved = user.run(&["history", "--host=node08", "--simulate=synth:cores=2", "--json"]).expect(0).json();
     assert_eq!((&saved["host"], saved["runs"].as_array().unwrap().len()), (&"node08".into(), 1));

@@ -41,5 +41,4 @@ mod stream;
 mod tune;
 mod watch;
 mod watch_active;
-mod watch_alert;
 mod watch_curve;

@@ -54,32 +54,6 @@ fn every_table_fits_eighty_columns() {
 }
 
 #[test]
-fn pairs_are_exported_as_the_hmat_has_them() {
-    let user = User::new();
-    let arguments = ["matrix", "--quick", "--simulate", EXPANDED, "--op", "latency,read,write", "--no-save", "--hmat"];
-    let csv = user.run(&[&arguments[..], &["-"]].concat()).expect(0).out;
-    let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
-    assert_eq!(lines[0][..4], ["source", "initiator", "target", "access"]);
-    assert!(lines.iter().all(|line| line.len() == lines[0].len()), "{csv}");
-    let measured: Vec<&Vec<&str>> = lines.iter().filter(|line| line[0] == "measured").collect();
-    assert_eq!(measured.len(), 2 * 3);
-    // The best initiator of a node is its own cpus, and nobody measures the latency of a write.
-    assert!(measured.iter().any(|line| line[1..4] == ["1", "1", "0"]), "{csv}");
-    assert!(
-        measured
-            .iter()
-            .all(|line| line[5].is_empty() && !line[4].is_empty() && !line[6].is_empty() && line[8] == "trusted")
-    );
-    assert!(
-        lines.iter().any(|line| line[0] == "firmware" && line[2] == "2" && line[4] == "250" && line[6] == "26000"),
-        "{csv}"
-    );
-    // In a file beside the report.
-    let ran = user.run(&[&arguments[..], &["pairs.csv"]].concat()).expect(0);
-    assert!(!ran.out.is_empty() && std::fs::read_to_string(user.path("pairs.csv")).unwrap() == csv);
-}
-
-#[test]
 fn a_policy_named_by_its_option_joins_the_matrix() {
     let user = User::new();
     let plan = |more: &[&str]| {
@@ -113,7 +87,6 @@ fn mistakes_are_told_with_what_helps() {
         (&["--cpu-node", "9"], 4, "no such node"),
         (&["--mem-node", "1", "--mem-node", "2"], 2, "cannot be used multiple times"),
         (&["--mixed", "0"], 2, "from 1 to 99"),
-        (&["--hmat", "-", "--from", "llc"], 2, "pairs of nodes"),
         (&["--interleave", "0,7", "--policy", "interleave", "--cpu-node", "0"], 4, "no such node"),
         (&["--weighted-interleave", "0:1,7:1", "--policy", "weighted", "--cpu-node", "0"], 4, "no such node"),
     ] {

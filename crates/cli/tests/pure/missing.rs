@@ -39,7 +39,7 @@ fn planned_numbers_that_are_missing_end_every_command_with_5() {
         "tlb --max-time=2",
         "mlp --max-time=0.5",
         "granularity --max-time=0.05",
-        "background --max-time=0.2",
+        "loaded-latency --neighbour --max-time=0.2",
         "os --max-time=2",
     ] {
         let (ran, run) = short(command, &[]);

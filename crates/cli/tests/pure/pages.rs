@@ -113,8 +113,8 @@ fn primitives_have_help() {
     let page = help(&["fork+exit"]);
     insta::assert_snapshot!("help_fork_exit", page);
     // By its beginning, in any case, and without quotes around its spaces; a command of the same beginning is none.
-    let page = help(&["Process", "switch", "futex"]);
-    assert!(page.starts_with("process switch futex: "), "{page}");
+    let page = help(&["Process", "switch", "pipe"]);
+    assert!(page.starts_with("process switch pipe: "), "{page}");
     assert_eq!(help(&["GETPP"]), help(&["getppid"]));
     // One that needs two nodes says why there is nothing here.
     user.run(&["help", "move_pages"]).expect(0);

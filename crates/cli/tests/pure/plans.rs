@@ -21,25 +21,22 @@ fn a_plan_writes_what_its_commands_would() {
     let user = User::new();
     plan(&user, "both.toml", &["matrix", "loaded-latency"]);
     let arguments = ["run", "both.toml", "--simulate", SERVER, "--no-save"];
-    user.run(&[&arguments[..], &["--csv", "curve.csv", "--hmat=pairs.csv"]].concat()).expect(0);
+    user.run(&[&arguments[..], &["--csv", "curve.csv", "--html=page.html"]].concat()).expect(0);
     let curve = std::fs::read_to_string(user.path("curve.csv")).unwrap();
     assert!(curve.starts_with("type,rd_percentage,pause,") && curve.lines().count() >= 12, "{curve}");
-    let pairs = std::fs::read_to_string(user.path("pairs.csv")).unwrap();
-    assert!(pairs.contains("measured,1,0,"), "{pairs}");
+    assert!(std::fs::read_to_string(user.path("page.html")).unwrap().starts_with("<!"));
     let ran = user.run(&[&arguments[..], &["--csv=-"]].concat()).expect(0);
     assert_eq!(ran.out, curve, "on standard output in place of the report");
-    let ran = user.run(&[&arguments[..], &["--csv=-", "--hmat=-"]].concat()).expect(2);
-    assert!(ran.out.is_empty() && ran.err.contains("--csv and --hmat"), "{}", ran.err);
+    let ran = user.run(&[&arguments[..], &["--csv=-", "--html=-"]].concat()).expect(2);
+    assert!(ran.out.is_empty() && ran.err.contains("--csv and --html"), "{}", ran.err);
 }
 
 #[test]
 fn what_a_plan_cannot_write_is_refused_before_it_runs() {
     let user = User::new();
     plan(&user, "one.toml", &["latency"]);
-    for option in ["--csv=x", "--hmat=x"] {
-        let ran = user.run(&["run", "one.toml", "--simulate", SERVER, option]).expect(2);
-        assert!(ran.out.is_empty() && !user.path("x").exists(), "{}", ran.err);
-    }
+    let ran = user.run(&["run", "one.toml", "--simulate", SERVER, "--csv=x"]).expect(2);
+    assert!(ran.out.is_empty() && !user.path("x").exists(), "{}", ran.err);
 }
 
 #[test]
@@ -56,7 +53,6 @@ fn options_of_a_run_hold_for_every_experiment() {
         "tlb",
         "mlp",
         "granularity",
-        "background",
         "residency",
     ];
     plan(&user, "all.toml", &probes);

@@ -7,7 +7,6 @@ use serde_json::Value;
 /// meanwhile.
 const GUEST: [&str; 5] =
     ["watch", "--active", "--simulate=synth:cores=4", "--sim-noise=0.002", "--sim-visitor=60-90:2"];
-const ALERT: &str = "latency.dram > 1.5 x capability for 10s";
 
 fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -18,10 +17,9 @@ fn number(sample: &Value, pointer: &str) -> f64 {
 }
 
 #[test]
-fn a_neighbour_is_seen_and_raises_an_alarm() {
+fn a_neighbour_is_seen() {
     let user = User::new();
-    let ran =
-        user.run(&[&GUEST[..], &["--samples=120", "--json", "--record=r.jsonl", "--alert", ALERT]].concat()).expect(3);
+    let ran = user.run(&[&GUEST[..], &["--samples=120", "--json", "--record=r.jsonl"]].concat()).expect(0);
     let samples = lines(&ran.out);
     let dram = |second: usize| number(&samples[second], "/active/dram/latency/now");
     let capability = number(&samples[119], "/active/dram/latency/capability");
@@ -37,11 +35,6 @@ fn a_neighbour_is_seen_and_raises_an_alarm() {
     assert!(number(&samples[85], "/active/l3/kept/now") < 0.2, "{}", samples[85]);
     let lasts = number(&samples[88], "/active/l3/lasts/now");
     assert!((1.5e-3..2.7e-3).contains(&lasts), "{lasts}");
-    // The alarm begins ten seconds later, and ends with the neighbour.
-    let alarms: Vec<usize> = (0..120).filter(|second| samples[*second]["alerts"][0]["alarm"] == true).collect();
-    let (first, last) = (*alarms.first().unwrap(), *alarms.last().unwrap());
-    assert!((70..=73).contains(&first) && (89..=92).contains(&last) && alarms.len() == last - first + 1, "{alarms:?}");
-    assert_eq!(ran.err.lines().filter(|line| line.contains("alarm")).count(), 2, "{}", ran.err);
     // The budget is kept.
     let costs: f64 = samples.iter().filter_map(|sample| sample["active"]["cost_share"].as_f64()).sum();
     assert!(costs / 119.0 <= 0.0101, "{costs}");
@@ -49,9 +42,8 @@ fn a_neighbour_is_seen_and_raises_an_alarm() {
         samples.iter().all(|sample| sample["active"]["dram"]["latency"]["record"].is_null()),
         "simulated machines have no record"
     );
-    // The recording judges alike.
-    assert_eq!(user.run(&["watch", "--replay=r.jsonl", "--json"]).expect(3).out, ran.out);
-    user.run(&["watch", "--replay=r.jsonl", "--quiet", "--alert", "latency.dram > 3 x capability"]).expect(0);
+    // The recording shows the same.
+    assert_eq!(user.run(&["watch", "--replay=r.jsonl", "--json"]).expect(0).out, ran.out);
 }
 
 #[test]

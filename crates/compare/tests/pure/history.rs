@@ -9,6 +9,7 @@ use tiermark_stats::Rng;
 fn figure(value: f64) -> RunFigure {
     RunFigure {
         key: "survey latency Ns tier=DRAM".into(),
+        name: None,
         probe: "survey".into(),
         metric: Quantity::Latency,
         labels: Labels::new().text(Labels::TIER, "DRAM").whole(Labels::SIZE, GIB).purpose(Purpose::Ladder),

@@ -1,7 +1,6 @@
 use tiermark_model::{
-    BoxKind, BoxPlace, BoxTraffic, CheckUnit, LinkTraffic, Traffic, WatchActive, WatchAlert, WatchBest, WatchCell,
-    WatchCpu, WatchNode, WatchPing, WatchPressure, WatchRates, WatchSample, WatchShared, WatchStall, WatchStalls,
-    WatchSwap,
+    BoxKind, BoxPlace, BoxTraffic, LinkTraffic, Traffic, WatchActive, WatchBest, WatchCell, WatchCpu, WatchNode,
+    WatchPing, WatchPressure, WatchRates, WatchSample, WatchShared, WatchStall, WatchStalls, WatchSwap,
 };
 
 use super::watch_exposition;
@@ -89,29 +88,6 @@ fn prometheus_gets_each_channel_and_link_by_direction() {
     // What is not counted has no line, and a sum over labels counts nothing twice.
     assert!(!text.contains("received") && !text.contains("traffic"), "{text}");
     assert_eq!(text.matches("memory_utilisation_ratio{").count(), 1, "{text}");
-}
-
-#[test]
-fn alarms_are_gauges_and_columns() {
-    let alert = WatchAlert {
-        alert: "cpu.steal > 1 % for 2s".into(),
-        alarm: true,
-        change: None,
-        held_seconds: Some(2.0),
-        value: Some(0.015),
-        limit: Some(0.01),
-        unit: CheckUnit::Number,
-    };
-    let sample = WatchSample { alerts: vec![alert], ..sample() };
-    let text = watch_exposition(&sample);
-    for line in [
-        "tiermark_watch_alerts_alarm{alert=\"cpu.steal > 1 % for 2s\"} 1",
-        "tiermark_watch_alerts_value{alert=\"cpu.steal > 1 % for 2s\"} 0.015",
-        "tiermark_watch_alerts_held_seconds{alert=\"cpu.steal > 1 % for 2s\"} 2",
-    ] {
-        assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
-    }
-    assert!(watch_csv_columns(&sample).contains(&"alerts.cpu.steal > 1 % for 2s.alarm".to_owned()));
 }
 
 #[test]

@@ -13,9 +13,9 @@ use crate::store::Store;
 
 /// The version is in the names: an earlier or later program has an index of its own. It rises with every change of what
 /// the lines hold or how they are derived from documents.
-const HEADS: &str = "index-5.jsonl";
-const FIGURES: &str = "figures-5.jsonl";
-const SCHEMA: &str = "tiermark/index/5";
+const HEADS: &str = "index-6.jsonl";
+const FIGURES: &str = "figures-6.jsonl";
+const SCHEMA: &str = "tiermark/index/6";
 
 /// Bytes of a head: they take 600; documents with eleven texts of 100 odd characters may take more, and are read again.
 const LONGEST_HEAD: u64 = 2 << 10;

@@ -26,6 +26,7 @@ fn figures(of: &Run) -> RunFigures {
     let value = of.id.trim_start_matches("run-").parse::<f64>().unwrap_or(0.0) + 1.0;
     let figure = RunFigure {
         key: "key".into(),
+        name: None,
         probe: "survey".into(),
         metric: Quantity::Latency,
         labels: Labels::new().purpose(Purpose::Ladder),
@@ -80,8 +81,8 @@ impl Kept {
     }
 }
 
-const HEADS: &str = "index-5.jsonl";
-const FIGURES: &str = "figures-5.jsonl";
+const HEADS: &str = "index-6.jsonl";
+const FIGURES: &str = "figures-6.jsonl";
 
 #[test]
 fn a_document_is_read_once() {

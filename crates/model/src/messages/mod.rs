@@ -12,7 +12,6 @@ use crate::refusal::Note;
 use crate::units::RateUnit;
 
 pub mod active;
-pub mod alert;
 pub mod capacity;
 pub mod check;
 pub mod counters;
@@ -42,7 +41,6 @@ pub mod undo;
 /// All codes there are. Each names one message.
 pub const CODES: &[&[crate::Code]] = &[
     active::codes::ALL,
-    alert::codes::ALL,
     capacity::codes::ALL,
     check::codes::ALL,
     counters::codes::ALL,

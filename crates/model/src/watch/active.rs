@@ -165,21 +165,6 @@ impl WatchActive {
         }
         put!(figures, self; visits: Count);
     }
-
-    /// One that has every number, with pairs of this name.
-    pub(super) fn whole(pair: &str) -> Self {
-        let best = Some(WatchBest::default());
-        let cell = WatchCell { latency: best, latency_bytes: Some(0), bandwidth: best, bandwidth_bytes: Some(0) };
-        Self {
-            clock: best,
-            l1: cell,
-            l2: WatchCell { latency: best, latency_bytes: Some(0), ..WatchCell::default() },
-            l3: WatchShared { latency: best, latency_bytes: Some(0), kept: best, lasts: best, kept_bytes: Some(0) },
-            dram: cell,
-            pings: vec![WatchPing { pair: pair.to_owned(), ..WatchPing::default() }],
-            ..Self::default()
-        }
-    }
 }
 
 impl WatchCell {

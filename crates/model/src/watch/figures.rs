@@ -1,7 +1,6 @@
 //! The numbers of a sample under the names that its JSON gives them: `psi.memory.some.avg10`, `nodes.0.free_bytes`.
 
 use super::{WatchPool, WatchPressure, WatchSample, WatchStalls};
-use crate::figure::{Distance, LATENCY, Span, TierName};
 
 /// What a number of a sample measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,23 +40,6 @@ pub struct WatchFigure {
     pub value: Option<f64>,
 }
 
-impl WatchKind {
-    /// The unit of its numbers in a sample.
-    pub fn unit(self) -> &'static str {
-        match self {
-            Self::Bytes => "bytes",
-            Self::BytesPerSecond => "bytes/s",
-            Self::PerSecond => "1/s",
-            Self::Percent => "%",
-            Self::Share => "share",
-            Self::Seconds => "s",
-            Self::Nanoseconds => "ns",
-            Self::Hertz => "Hz",
-            Self::Count => "number",
-        }
-    }
-}
-
 impl WatchFigure {
     /// Its name in one word: `nodes.0.free_bytes`.
     pub fn name(&self) -> String {
@@ -67,40 +49,13 @@ impl WatchFigure {
         }
     }
 
-    /// Its name among the figures of saved runs, if they have it: `latency.dram`, `read.dram.one`; else its name
-    /// without `active` and `now`.
-    pub fn short_name(&self) -> String {
-        match self.path.as_slice() {
-            [ACTIVE, tier, figure, field] if self.item.is_none() => {
-                let of = |op, span| TierName { op, tier, distance: Distance::Local, span }.to_string();
-                let whole = match *figure {
-                    LATENCY => of(LATENCY, None),
-                    "bandwidth" => of("read", Some(Span::One)),
-                    other => format!("{other}.{tier}"),
-                };
-                if *field == NOW { whole } else { format!("{whole}.{field}") }
-            }
-            [ACTIVE, .., field] => {
-                let name = self.name().split_off(ACTIVE.len() + 1);
-                if *field == NOW { name[..name.len() - NOW.len() - 1].to_owned() } else { name }
-            }
-            _ => self.name(),
-        }
-    }
-
     /// Whether it is a rate of the traffic of memory or links.
     pub fn is_traffic(&self) -> bool {
         self.path.first().is_some_and(|first| first.starts_with(super::traffic::FIRST))
     }
 
-    /// What its list is of and what it is, if no field of a sample is that number: a rate of the traffic of memory or
-    /// links.
-    pub fn about_traffic(&self) -> Option<[&'static str; 2]> {
-        super::traffic::about(&self.path)
-    }
-
     /// The names before and behind the item of its list; `None` outside of lists.
-    pub(super) fn around_item(&self) -> Option<(String, String)> {
+    fn around_item(&self) -> Option<(String, String)> {
         let (before, behind) = self.item.as_ref().map(|_| self.path.split_at(self.before_item))?;
         Some((before.join("."), behind.join(".")))
     }
@@ -110,10 +65,6 @@ impl WatchFigure {
         self.path.first() == Some(&"groups")
     }
 }
-
-/// The field with the figures of `--active`, and the field with the newest value of a figure.
-pub(super) const ACTIVE: &str = "active";
-pub(super) const NOW: &str = "now";
 
 /// A field that is a number.
 pub(super) trait Number {
@@ -215,12 +166,7 @@ impl WatchSample {
     pub fn figures(&self) -> Vec<WatchFigure> {
         let mut figures = Figures::default();
         if let Some(active) = &self.active {
-            figures.below(ACTIVE, |figures| active.put(figures));
-        }
-        for alert in &self.alerts {
-            figures.item("alerts", ("alert", &alert.alert), |figures| {
-                put!(figures, alert; alarm: Count, held_seconds: Seconds, limit: Count, value: Count);
-            });
+            figures.below("active", |figures| active.put(figures));
         }
         if let Some(cpu) = &self.cpu {
             figures.below("cpu", |figures| put!(figures, cpu; busy: Share, online: Count, steal: Share));

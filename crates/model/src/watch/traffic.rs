@@ -7,31 +7,6 @@ use crate::traffic::{BoxPlace, BoxTraffic, LinkTraffic, Traffic, TrafficSum};
 /// The start of the names of all of them, and the field of a sample that they are made of.
 pub(super) const FIRST: &str = "traffic";
 
-/// What each list of rates is of.
-const OF: [(&str, &str); 3] = [
-    (FIRST, "Traffic of all memory"),
-    ("traffic_sockets", "Traffic of a socket's memory and links"),
-    ("traffic_nodes", "Traffic of a node's memory"),
-];
-/// What each number is.
-const ABOUT: [(&str, &str); 6] = [
-    ("read_bytes", "bytes read"),
-    ("write_bytes", "bytes written"),
-    ("total_bytes", "bytes read and written"),
-    ("busiest_channel", "share of its peak that the busiest channel carried"),
-    ("sent_bytes", "bytes that its links sent"),
-    ("received_bytes", "bytes that its links received"),
-];
-
-/// What the list of the rate at a path is of, and what the rate is; `None` for another number.
-pub(super) fn about(path: &[&str]) -> Option<[&'static str; 2]> {
-    let [list, name] = path else { return None };
-    let text = |table: &[(&str, &'static str)], key: &str| {
-        table.iter().find(|(known, _)| *known == key).map(|(_, text)| *text)
-    };
-    Some([text(&OF, list)?, text(&ABOUT, name)?])
-}
-
 /// The rates of a traffic. Those of a time of 0 seconds have no value.
 pub(super) fn figures(traffic: &Traffic) -> Vec<WatchFigure> {
     let mut figures = Figures { seconds: traffic.seconds, all: Vec::new() };
@@ -168,8 +143,7 @@ mod tests {
         assert_eq!(names(&first), names(&figures));
         assert!(first.iter().filter(|f| f.name().starts_with("traffic")).all(|figure| figure.value.is_none()));
         let of_traffic = figures.iter().filter(|figure| figure.is_traffic());
-        assert!(of_traffic.clone().count() > 8 && of_traffic.clone().all(|figure| figure.about_traffic().is_some()));
-        assert_eq!(of("seconds").about_traffic(), None);
+        assert!(of_traffic.count() > 8);
         assert_eq!(traffic(2.0).rate(), Some((30.0, Some(40.0 / 60.0))));
     }
 }

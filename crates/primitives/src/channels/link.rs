@@ -1,6 +1,5 @@
 //! The ways from one process to another, each with two ends that send and receive.
 
-use std::fs::File;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -8,11 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::MemfdFlags;
 use rustix::io::{Errno, retry_on_intr};
-use rustix::pipe::{PipeFlags, SpliceFlags};
+use rustix::pipe::PipeFlags;
 use tiermark_model::{Bytes, KIB, Refusal};
-use tiermark_system::os::{Buffer, Consumer, PageInlet, Producer, ring};
+use tiermark_system::os::{Buffer, Consumer, Producer, ring};
 
 use crate::failure::{refused_by, unavailable};
 
@@ -36,10 +34,6 @@ pub(super) enum Kind {
     Udp,
     /// A ring in shared memory, with futexes.
     Ring,
-    /// A pipe that is given the writer's pages.
-    Vmsplice,
-    /// A pipe that is given the pages of a file in memory.
-    Splice,
 }
 
 /// One end of a channel that goes both ways.
@@ -67,8 +61,6 @@ pub(super) struct Outlet {
 enum Way {
     Write(Arc<OwnedFd>),
     Ring(Producer),
-    Vmsplice(PageInlet),
-    Splice { file: File, pipe: OwnedFd },
 }
 
 /// Opens a channel of so many bytes' capacity (pipes and rings) for messages of so many bytes.
@@ -105,11 +97,10 @@ pub(super) fn open(kind: Kind, capacity: u64, bytes: u64) -> Result<(End, End), 
             let ((there, at_far), (back, at_near)) = (one()?, one()?);
             Ok((end(Inlet::Ring(at_near), Way::Ring(there))?, end(Inlet::Ring(at_far), Way::Ring(back))?))
         }
-        Kind::Pipe | Kind::Vmsplice | Kind::Splice => {
+        Kind::Pipe => {
             let ((at_far, there), (at_near, back)) = (pipe(capacity)?, pipe(capacity)?);
-            let way = |pipe: OwnedFd| kind.way(pipe).map_err(refused);
-            let inlet = |pipe: OwnedFd| Inlet::File(Arc::new(pipe));
-            Ok((end(inlet(at_near), way(there)?)?, end(inlet(at_far), way(back)?)?))
+            let both = |read: OwnedFd, write: OwnedFd| end(Inlet::File(Arc::new(read)), Way::Write(Arc::new(write)));
+            Ok((both(at_near, there)?, both(at_far, back)?))
         }
     }
 }
@@ -125,21 +116,7 @@ impl Kind {
             Self::Ring => {
                 ("a ring in shared memory", "allow more memory (ulimit -v); a ring holds a power of two of bytes")
             }
-            Self::Vmsplice => ("vmsplice", "allow it in the seccomp profile"),
-            Self::Splice => ("splice from a file in memory", "allow memfd_create and splice in the seccomp profile"),
         }
-    }
-
-    /// How bytes get into a pipe.
-    fn way(self, pipe: OwnedFd) -> std::io::Result<Way> {
-        Ok(match self {
-            Self::Vmsplice => Way::Vmsplice(PageInlet::new(pipe)?),
-            Self::Splice => {
-                let file = rustix::fs::memfd_create("tiermark", MemfdFlags::CLOEXEC)?;
-                Way::Splice { file: file.into(), pipe }
-            }
-            _ => Way::Write(Arc::new(pipe)),
-        })
     }
 }
 
@@ -227,15 +204,8 @@ impl Inlet {
 impl Outlet {
     /// Writes the message: `mark` in the first byte, and another one in the last. Called on the sender's cpu, so that
     /// the pages are near it.
-    pub(super) fn fill(&mut self, mark: u8) -> rustix::io::Result<()> {
+    pub(super) fn fill(&mut self, mark: u8) {
         write_message(&mut self.message, mark);
-        if let Way::Splice { file, .. } = &self.way {
-            let mut done = 0;
-            while done < self.message.len() {
-                done += rustix::io::pwrite(file, &self.message[done..], done as u64)?;
-            }
-        }
-        Ok(())
     }
 
     /// Sends the whole message, in as many pieces as the channel takes it.
@@ -259,11 +229,6 @@ impl Outlet {
         match &mut self.way {
             Way::Write(file) => rustix::io::write(&**file, rest),
             Way::Ring(ring) => ring.push(rest),
-            Way::Vmsplice(pipe) => pipe.hand(rest).map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO)),
-            Way::Splice { file, pipe } => {
-                let mut at = from as u64;
-                rustix::pipe::splice(file, Some(&mut at), pipe, None, rest.len(), SpliceFlags::empty())
-            }
         }
     }
 }
@@ -292,7 +257,7 @@ pub(super) fn is_message(bytes: &[u8], mark: u8) -> bool {
 mod tests {
     use super::*;
 
-    const KINDS: [Kind; 6] = [Kind::Pipe, Kind::Unix, Kind::Tcp, Kind::Ring, Kind::Vmsplice, Kind::Splice];
+    const KINDS: [Kind; 4] = [Kind::Pipe, Kind::Unix, Kind::Tcp, Kind::Ring];
 
     /// What arrives of `times` messages, read in pieces of so many bytes, until the sender has closed.
     fn arrived(kind: Kind, message: &[u8], times: usize, piece: usize) -> Vec<u8> {
@@ -300,9 +265,6 @@ mod tests {
         let (mut inlet, mut outlet) = (near.inlet, far.outlet);
         drop((near.outlet, far.inlet));
         outlet.message.copy_from_slice(message);
-        if let Way::Splice { file, .. } = &outlet.way {
-            assert_eq!(rustix::io::pwrite(file, message, 0), Ok(message.len()));
-        }
         let sender = std::thread::spawn(move || (0..times).for_each(|_| outlet.send().unwrap()));
         let (mut all, mut buffer) = (Vec::new(), vec![0; piece]);
         // A ring has no end mark: the sent bytes are counted.
@@ -335,7 +297,7 @@ mod tests {
             let (near, far) = open(kind, 4096, 5_000).unwrap();
             let (mut inlet, mut outlet) = (near.inlet, far.outlet);
             let sender = std::thread::spawn(move || {
-                outlet.fill(7).unwrap();
+                outlet.fill(7);
                 outlet.send().unwrap();
             });
             let mut got = vec![0; 5_000];
@@ -353,7 +315,7 @@ mod tests {
     #[test]
     fn a_datagram_comes_over_and_waiting_for_none_ends() {
         let (mut near, mut far) = open(Kind::Udp, 1, 1).unwrap();
-        near.outlet.fill(7).unwrap();
+        near.outlet.fill(7);
         near.outlet.send().unwrap();
         let mut got = [0u8; 2];
         assert_eq!((far.inlet.receive(&mut got), got), (Ok(1), [7, 0]));

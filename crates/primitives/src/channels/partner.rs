@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
-use rustix::process::Pid;
 use tiermark_model::messages::setup as says;
 use tiermark_model::{CpuId, Refusal};
 use tiermark_system::os::Child;
@@ -107,7 +106,8 @@ impl Partner {
     }
 
     /// Its number.
-    pub(super) fn pid(&self) -> Pid {
+    #[cfg(test)]
+    pub(super) fn pid(&self) -> rustix::process::Pid {
         self.child.pid()
     }
 

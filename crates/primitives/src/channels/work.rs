@@ -1,17 +1,13 @@
-//! The work over a channel: bytes in a stream, a byte there and back, bytes fetched without the other side.
-
-use std::convert::Infallible;
+//! The work over a channel: bytes in a stream, a byte there and back.
 
 use rustix::io::Errno;
-use rustix::thread::nanosleep;
-use rustix::time::Timespec;
 use tiermark_model::{KIB, MIB, Refusal};
-use tiermark_system::os::{Buffer, read_process};
+use tiermark_system::os::Buffer;
 
-use super::link::{self, CAPACITY, Inlet, Kind, Outlet, is_message, write_message};
+use super::link::{self, CAPACITY, Inlet, Kind, Outlet, is_message};
 use super::partner::Partner;
 use crate::body::{Body, Order, Prepared};
-use crate::failure::{Failure, refused_by, unavailable};
+use crate::failure::{Failure, refused_by};
 
 /// First byte of what the caller sends, and of what the other side sends: a byte of one's own that came back would
 /// show.
@@ -43,13 +39,6 @@ struct PingPong {
     partner: Partner,
 }
 
-/// The caller copies out of the memory of the other side, which sleeps.
-struct Fetch {
-    from: usize,
-    into: Buffer,
-    partner: Partner,
-}
-
 /// A stream over a channel.
 pub(super) fn stream(order: &Order<'_>, kind: Kind) -> Prepared {
     let (bytes, capacity) = (order.call.bytes.unwrap_or(CAPACITY), order.call.capacity.unwrap_or(CAPACITY));
@@ -59,7 +48,7 @@ pub(super) fn stream(order: &Order<'_>, kind: Kind) -> Prepared {
     drop((near.outlet, far.inlet));
     let mut into = buffer(bytes)?;
     let partner = Partner::start(order, move |home| {
-        outlet.fill(BACK)?;
+        outlet.fill(BACK);
         home.ready()?;
         loop {
             outlet.send()?;
@@ -83,7 +72,7 @@ fn tried(mut body: impl Body + 'static, kind: Kind) -> Prepared {
 /// About what a channel holds, bytes.
 fn held(kind: Kind, capacity: u64) -> u64 {
     match kind {
-        Kind::Pipe | Kind::Ring | Kind::Vmsplice | Kind::Splice => capacity,
+        Kind::Pipe | Kind::Ring => capacity,
         // The default of net.core.wmem_default.
         Kind::Unix => 208 * KIB,
         // Its buffers grow as it goes.
@@ -98,7 +87,7 @@ pub(super) fn ping_pong(order: &Order<'_>, kind: Kind) -> Prepared {
     let (near, far) = link::open(kind, CAPACITY, 1)?;
     let partner = Partner::start(order, move |home| {
         let (mut inlet, mut outlet) = (far.inlet, far.outlet);
-        outlet.fill(BACK)?;
+        outlet.fill(BACK);
         home.ready()?;
         loop {
             let mut got = [0u8; 1];
@@ -112,30 +101,8 @@ pub(super) fn ping_pong(order: &Order<'_>, kind: Kind) -> Prepared {
         }
     })?;
     let (inlet, mut outlet) = (near.inlet, near.outlet);
-    outlet.fill(THERE).map_err(|e| refused_by("a message", e, "allow more memory"))?;
+    outlet.fill(THERE);
     tried(PingPong { inlet, outlet, partner }, kind)
-}
-
-/// Bytes out of another process's memory.
-pub(super) fn fetch(order: &Order<'_>) -> Prepared {
-    let bytes = order.call.bytes.unwrap_or(1);
-    let mut message = buffer(bytes)?;
-    let (from, mut into) = (message.address(), buffer(bytes)?);
-    let partner = Partner::start(order, move |home| -> rustix::io::Result<Infallible> {
-        write_message(&mut message, BACK);
-        home.ready()?;
-        loop {
-            let _ = nanosleep(&Timespec { tv_sec: 60, tv_nsec: 0 });
-        }
-    })?;
-    into.fill(1);
-    let mut fetch = Fetch { from, into, partner };
-    fetch.once().map_err(|failure| {
-        let cure = "let a process read its own child: kernel.yama.ptrace_scope below 2, and process_vm_readv in the \
-            seccomp profile";
-        unavailable("process_vm_readv", &failure.to_string(), cure)
-    })?;
-    Ok(Box::new(fetch))
 }
 
 fn buffer(bytes: u64) -> Result<Buffer, Refusal> {
@@ -196,30 +163,6 @@ impl Body for PingPong {
             let mut got = [0u8; 1];
             all(&mut self.inlet, &mut got, &mut self.partner)?;
             checked(&got)?;
-        }
-        self.partner.moved();
-        Ok(0)
-    }
-}
-
-impl Fetch {
-    fn once(&mut self) -> Worded {
-        let mut done = 0;
-        while done < self.into.len() {
-            match read_process(self.partner.pid(), self.from + done, &mut self.into[done..]) {
-                Ok(0) => return Err("process_vm_readv copied 0 bytes".into()),
-                Ok(n) => done += n,
-                Err(error) => return Err(Failure::of("process_vm_readv")(error)),
-            }
-        }
-        checked(&self.into)
-    }
-}
-
-impl Body for Fetch {
-    fn run(&mut self, times: u64) -> Result<u64, Failure> {
-        for _ in 0..times {
-            self.once()?;
         }
         self.partner.moved();
         Ok(0)

@@ -3,12 +3,12 @@ use std::time::Instant;
 use tiermark_model::MIB;
 use tiermark_system::testing::{clock, first_cpu};
 
-fn pair(by: WakeBy, members: Members) -> RelayPlan {
-    RelayPlan { by, members, count: 2, counts: Counts::Rounds, cpu: first_cpu(), set: 0, clock: clock(), limit: None }
+fn pair(members: Members) -> RelayPlan {
+    RelayPlan { members, count: 2, counts: Counts::Rounds, cpu: first_cpu(), set: 0, clock: clock(), limit: None }
 }
 
 fn ring(count: usize, set: usize) -> RelayPlan {
-    RelayPlan { count, counts: Counts::Passes, set, ..pair(WakeBy::Pipe, Members::Process) }
+    RelayPlan { count, counts: Counts::Passes, set, ..pair(Members::Process) }
 }
 
 /// How often the first of the others passed the token on.
@@ -18,8 +18,7 @@ fn passes(relay: &Relay) -> u32 {
 
 #[test]
 fn a_member_that_does_not_answer_ends_the_wait() {
-    let pairs = [WakeBy::Pipe, WakeBy::Futex, WakeBy::Eventfd].map(|by| pair(by, Members::Process));
-    for plan in pairs.into_iter().chain([ring(3, 0)]) {
+    for plan in [pair(Members::Process), ring(3, 0)] {
         // Long enough for a partner that has to wait for its cpu.
         let limit = Some(Duration::from_millis(700));
         let mut relay = Relay::new(&RelayPlan { limit, ..plan }).unwrap();
@@ -37,13 +36,11 @@ fn a_member_that_does_not_answer_ends_the_wait() {
 
 #[test]
 fn each_side_does_its_part_each_time() {
-    for (by, members) in
-        [(WakeBy::Pipe, Members::Thread), (WakeBy::Futex, Members::Process), (WakeBy::Eventfd, Members::Thread)]
-    {
-        let mut relay = Relay::new(&pair(by, members)).unwrap();
+    for members in [Members::Thread, Members::Process] {
+        let mut relay = Relay::new(&pair(members)).unwrap();
         let before = passes(&relay);
         relay.run(50).unwrap();
-        assert_eq!(passes(&relay) - before, 50, "{by:?}");
+        assert_eq!(passes(&relay) - before, 50, "{members:?}");
     }
 }
 
@@ -61,7 +58,7 @@ fn the_token_passes_every_process_as_often() {
 #[test]
 fn a_partner_that_may_not_run_where_it_shall_is_a_refusal() {
     for members in [Members::Thread, Members::Process] {
-        let refusal = Relay::new(&RelayPlan { cpu: 1_000, ..pair(WakeBy::Futex, members) }).err().unwrap();
+        let refusal = Relay::new(&RelayPlan { cpu: 1_000, ..pair(members) }).err().unwrap();
         assert_eq!(refusal.data["cpu"], 1_000, "{refusal}");
     }
 }
@@ -69,7 +66,7 @@ fn a_partner_that_may_not_run_where_it_shall_is_a_refusal() {
 #[test]
 fn walks_over_a_warm_set_are_taken_out() {
     let clock = clock();
-    let plan = pair(WakeBy::Pipe, Members::Thread);
+    let plan = pair(Members::Thread);
     let mut relay = Relay::new(&RelayPlan { set: MIB as usize, ..plan }).unwrap();
     let idle = relay.run(4).unwrap();
     // 16,384 lines, eight times and what came before: no cpu does one in less than a tenth of a nanosecond.

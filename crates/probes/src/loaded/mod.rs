@@ -2,15 +2,18 @@
 
 mod curve;
 mod curve_spec;
+mod neighbour;
 pub(crate) mod pauses;
 mod study;
 
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{Probe, Study, Subject};
-use tiermark_model::{CpuId, Effort, Finding, Observation, Plan, Refusal, Step};
+use tiermark_model::{CpuId, Effort, Finding, Observation, Plan, Purpose, Refusal, Step};
 
 use crate::mix::Mix;
+use crate::task::Task;
 use crate::traffic::ThreadGroup;
+use neighbour::NeighbourStudy;
 use study::LoadedStudy;
 
 /// Parameters of the loaded-latency probe.
@@ -28,6 +31,8 @@ pub struct LoadedParams {
     pub chaser_cpu: Option<CpuId>,
     /// Groups of injectors, instead of mixes and places: one curve of them all.
     pub traffic: Vec<ThreadGroup>,
+    /// Each tier beside one busy neighbour, instead of curves.
+    pub neighbour: bool,
 }
 
 /// The probe of `tiermark loaded-latency`; `docs/methods/loaded-latency.md` describes the method.
@@ -37,8 +42,15 @@ pub static PROBE: Probe = Probe {
     subject: Subject::Memory,
     summary: "Latency while other cores read or write at a rising rate",
     page: include_str!("../../../../docs/methods/loaded-latency.md"),
-    aids: &[],
-    study: |request, lab| Ok(Box::new(LoadedStudy::new(request, lab)?)),
+    aids: &[Purpose::Curve],
+    study: |request, lab| {
+        let (task, params): (_, LoadedParams) = Task::new(request, lab)?;
+        Ok(if params.neighbour {
+            Box::new(NeighbourStudy::new(task)?)
+        } else {
+            Box::new(LoadedStudy::new(task, params)?)
+        })
+    },
 };
 
 impl Study for LoadedStudy {

@@ -1,12 +1,11 @@
 //! The steps of a loaded-latency request.
 
-use tiermark_engine::Lab;
 use tiermark_engine::accounting::MEDIAN;
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{
     Bytes, ChainLayout, CpuId, Effort, IdSet, Labels, Layout, MemPolicy, Metric, Note, Observation, Plan, Purpose,
-    Refusal, RegionSetup, Request, Role, Scope, Setup, Step, StopRule, ThreadSetup,
+    Refusal, RegionSetup, Role, Scope, Setup, Step, StopRule, ThreadSetup,
 };
 
 use super::LoadedParams;
@@ -34,12 +33,11 @@ pub(super) struct LoadedStudy {
 }
 
 impl LoadedStudy {
-    pub(super) fn new(request: &Request, lab: &Lab) -> Result<Self, Refusal> {
-        let (mut task, params): (_, LoadedParams) = Task::new(request, lab)?;
+    pub(super) fn new(mut task: Task, params: LoadedParams) -> Result<Self, Refusal> {
         if let Some(chaser) = params.chaser_cpu {
             let only: IdSet = [chaser].into_iter().collect();
             // It need not be among the cpus that inject.
-            task.cpus = task.cpus.union(&scope_cpus(&Scope { cpus: Some(only), ..Scope::default() }, &lab.machine)?);
+            task.cpus = task.cpus.union(&scope_cpus(&Scope { cpus: Some(only), ..Scope::default() }, task.machine())?);
         }
         let (families, refused) = (Vec::new(), Vec::new());
         let mut study = Self { task, params, families, refused };

@@ -42,12 +42,12 @@ mod tests {
     #[test]
     fn who_shares_a_reason_shares_a_sentence() {
         let mut omitted = Omitted::default();
-        for (id, why) in [("fork+exit", "too large"), ("clone3", "too large"), ("pipe", "one cpu")] {
+        for (id, why) in [("fork+exit", "too large"), ("vfork+exit", "too large"), ("pipe", "one cpu")] {
             omitted.add(&id.into(), why.to_owned());
         }
         assert_eq!(
             omitted.notes(),
-            [rules::left_out_of("fork+exit, clone3", "too large"), rules::left_out_of("pipe", "one cpu")]
+            [rules::left_out_of("fork+exit, vfork+exit", "too large"), rules::left_out_of("pipe", "one cpu")]
         );
     }
 

@@ -5,7 +5,7 @@ use tiermark_engine::{Probe, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::Purpose;
 use tiermark_model::*;
-use tiermark_probes::{background, loaded, matrix};
+use tiermark_probes::{loaded, matrix};
 use tiermark_sim::{ComesAndGoes, Neighbours, SimHost, SimOptions};
 
 const BUSY: Option<ComesAndGoes> = Some(ComesAndGoes { share: 0.7, lasts: 0.3 });
@@ -24,11 +24,11 @@ fn a_private_cache_costs_nothing_however_busy_the_core_is() {
     let (mut costs, seeds) = (Vec::new(), testing::seeds(4));
     for seed in 0..seeds {
         let neighbours = Neighbours { sibling: BUSY, ..Neighbours::default() };
-        let experiment = run(&background::PROBE, 1, neighbours, seed, serde_json::Value::Null);
-        let rows = || experiment.observations.iter().filter(|o| o.labels.is_for(Purpose::Background));
+        let experiment = run(&loaded::PROBE, 1, neighbours, seed, serde_json::json!({ "neighbour": true }));
+        let rows = || experiment.observations.iter().filter(|o| o.labels.is_for(Purpose::Neighbour));
         let alone = rows().find(|o| o.labels.is(Labels::BESIDE, "nothing") && o.labels.is(Labels::TIER, "L1")).unwrap();
         assert!(alone.value > alone.min.map(|least| 1.05 * least) && alone.edge.is_none(), "{:?}", alone.value);
-        let of_l1 = |f: &&Finding| f.metric.name() == "background.cost" && f.labels.is(Labels::TIER, "L1");
+        let of_l1 = |f: &&Finding| f.metric.name() == "neighbour.cost" && f.labels.is(Labels::TIER, "L1");
         costs.extend(experiment.findings.iter().filter(of_l1).map(|found| found.value.unwrap()));
         // Medians of the same moments: as many visits to each.
         let visits: Vec<usize> = rows().map(|o| o.visits.len()).collect();

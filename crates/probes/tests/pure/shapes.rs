@@ -7,7 +7,7 @@ use tiermark_model::{
     Effort, Finding, Grade, Interval, KIB, KernelInfo, Label, Labels, MIB, Machine, Observation, Reason, Request,
     Scope, testing,
 };
-use tiermark_probes::{background, geometry, granularity, mlp, tlb};
+use tiermark_probes::{geometry, granularity, loaded, mlp, tlb};
 use tiermark_sim::{SimCache, SimCore, SimHost, SimOptions};
 
 /// Two cores that declare 48 KiB, 2 MiB and 64 MiB.
@@ -36,6 +36,11 @@ fn request(probe: &str, params: serde_json::Value) -> Request {
 fn findings(probe: &Probe, params: serde_json::Value, options: SimOptions) -> Vec<Finding> {
     let mut host = SimHost::new(machine(), kernels(), options);
     run_experiment(probe, &request(probe.id, params), &mut host, &mut ()).unwrap().findings
+}
+
+/// Parameters of `loaded-latency` for the part about a neighbour.
+fn beside() -> serde_json::Value {
+    serde_json::json!({ "neighbour": true })
 }
 
 /// The finding of a name and a tier (empty: without one).
@@ -183,9 +188,9 @@ fn misses_in_flight_are_those_of_the_core() {
 }
 
 /// Derives findings again after the observations of a run were changed.
-fn derived_again(probe: &Probe, change: impl Fn(&mut Observation)) -> Vec<Finding> {
+fn derived_again(probe: &Probe, params: &serde_json::Value, change: impl Fn(&mut Observation)) -> Vec<Finding> {
     let mut host = SimHost::new(machine(), kernels(), noisy(1, SimCore::default()));
-    let request = request(probe.id, serde_json::Value::Null);
+    let request = request(probe.id, params.clone());
     let mut seen = run_experiment(probe, &request, &mut host, &mut ()).unwrap().observations;
     seen.iter_mut().for_each(change);
     probe.open(&request, host.lab()).unwrap().derive(&seen)
@@ -203,14 +208,17 @@ fn widen(observation: &mut Observation, half: f64) {
 
 #[test]
 fn a_ratio_is_as_uncertain_as_what_it_is_made_of() {
-    for (probe, metric) in [
-        (&mlp::PROBE, "mlp.in_flight"),
-        (&granularity::PROBE, "granularity.useful"),
-        (&background::PROBE, "background.cost"),
+    let plain = serde_json::Value::Null;
+    for (probe, params, metric) in [
+        (&mlp::PROBE, plain.clone(), "mlp.in_flight"),
+        (&granularity::PROBE, plain, "granularity.useful"),
+        (&loaded::PROBE, beside(), "neighbour.cost"),
     ] {
         let width = |half: f64| {
-            let found =
-                derived_again(probe, |o| widen(o, half)).into_iter().find(|f| f.metric.name() == metric).unwrap();
+            let found = derived_again(probe, &params, |o| widen(o, half))
+                .into_iter()
+                .find(|f| f.metric.name() == metric)
+                .unwrap();
             let interval = found.interval.unwrap();
             assert!(interval.low <= found.value.unwrap() && found.value.unwrap() <= interval.high, "{found:?}");
             interval.high - interval.low
@@ -222,14 +230,14 @@ fn a_ratio_is_as_uncertain_as_what_it_is_made_of() {
 /// A share of 313 % within 310 % was printed, and one number of chains in flight from one number of chains.
 #[test]
 fn numbers_without_ground_are_not_given() {
-    let wide = derived_again(&granularity::PROBE, |o| widen(o, 0.45));
+    let wide = derived_again(&granularity::PROBE, &serde_json::Value::Null, |o| widen(o, 0.45));
     let shares = wide.iter().filter(|f| f.metric.name() == "granularity.useful");
     assert!(shares.clone().count() > 0);
     for share in shares {
         assert_eq!((share.value, share.verdict.grade), (None, Grade::Invalid));
         assert!(matches!(share.verdict.reasons[..], [Reason::TooWide { .. }]), "{share:?}");
     }
-    let few = derived_again(&mlp::PROBE, |o| {
+    let few = derived_again(&mlp::PROBE, &serde_json::Value::Null, |o| {
         if o.labels.number(Labels::CHAINS) > Some(1) && o.labels.is(Labels::TIER, "L3") {
             o.value = None;
         }
@@ -238,14 +246,14 @@ fn numbers_without_ground_are_not_given() {
     assert!(l2.value.is_some() && l3.value.is_none(), "{l3:?}");
     assert!(l3.verdict.reasons.iter().any(|reason| matches!(reason, Reason::FewPoints { points: 1, .. })), "{l3:?}");
     // Times of pages that scatter more than translation costs.
-    let scattered = derived_again(&tlb::PROBE, |o| widen(o, 0.45));
+    let scattered = derived_again(&tlb::PROBE, &serde_json::Value::Null, |o| widen(o, 0.45));
     let entries: Vec<&Finding> = scattered.iter().filter(|f| f.metric.name() == "tlb.entries").collect();
     assert!(!entries.is_empty() && entries.iter().all(|f| f.value.is_none() && f.interval.is_none()), "{entries:?}");
 }
 
 #[test]
 fn without_the_latency_of_one_chain_nothing_is_said_to_be_in_flight() {
-    let found = derived_again(&mlp::PROBE, |o| {
+    let found = derived_again(&mlp::PROBE, &serde_json::Value::Null, |o| {
         if o.labels.number(Labels::CHAINS) == Some(1) && o.labels.is(Labels::TIER, "L3") {
             o.value = None;
             o.verdict.invalid(Reason::Pairs { doubted: 2, of: 3 });
@@ -269,10 +277,10 @@ fn eight_bytes_of_a_line_are_an_eighth_of_it() {
 
 #[test]
 fn a_neighbour_is_measured_beside() {
-    let found = findings(&background::PROBE, serde_json::Value::Null, noisy(1, SimCore::default()));
+    let found = findings(&loaded::PROBE, beside(), noisy(1, SimCore::default()));
     let cost = |tier: &str, beside: &str| {
         let here = |f: &&Finding| {
-            f.metric.name() == "background.cost"
+            f.metric.name() == "neighbour.cost"
                 && f.labels.is(Labels::TIER, tier)
                 && f.labels.is(Labels::BESIDE, beside)
         };
@@ -283,7 +291,7 @@ fn a_neighbour_is_measured_beside() {
         assert!(cost("L3", beside) > 0.25, "a shared one is: {beside}");
     }
     let rates =
-        found.iter().filter(|f| f.metric.name() == "background.rate" && f.value.is_some_and(|v| v > 1e9)).count();
+        found.iter().filter(|f| f.metric.name() == "neighbour.rate" && f.value.is_some_and(|v| v > 1e9)).count();
     assert_eq!(rates, 16, "four neighbours beside four tiers");
 }
 
@@ -292,10 +300,10 @@ fn a_neighbour_is_measured_beside_memory_of_a_chosen_node() {
     let synth = Synth { sockets: 2, cores_per_node: 2, cores_per_llc: 2, smt: 1, ..Synth::default() };
     for (node, name) in [(0, "DRAM"), (1, "DRAM node 1")] {
         let mut host = SimHost::new(synth.machine().unwrap(), kernels(), SimOptions::default());
-        let mut asked = request("background", serde_json::Value::Null);
+        let mut asked = request("loaded-latency", beside());
         asked.scope.mem_node = Some(node);
-        let found = run_experiment(&background::PROBE, &asked, &mut host, &mut ()).unwrap().findings;
-        assert!(find(&found, "background.latency", name).value.is_some());
+        let found = run_experiment(&loaded::PROBE, &asked, &mut host, &mut ()).unwrap().findings;
+        assert!(find(&found, "neighbour.latency", name).value.is_some());
     }
 }
 
@@ -306,7 +314,7 @@ fn what_cannot_be_asked_is_refused() {
     let lab = |host: &SimHost| -> (Machine, tiermark_model::Bench) { (host.machine().clone(), host.bench().clone()) };
     let (machine, bench) = lab(&host);
     let lab = &Lab::new(machine.clone(), bench.clone());
-    let refused = background::PROBE.plan(&request("background", serde_json::Value::Null), lab).unwrap_err();
+    let refused = loaded::PROBE.plan(&request("loaded-latency", beside()), lab).unwrap_err();
     assert_eq!(refused.code, tiermark_model::messages::plan::codes::no_neighbour);
     for probe in [&geometry::PROBE, &tlb::PROBE, &mlp::PROBE, &granularity::PROBE] {
         let id = probe.id;
@@ -322,8 +330,9 @@ fn plans_of_the_largest_machine_are_small() {
     let host = SimHost::new(machine.clone(), kernels(), SimOptions::default());
     let bench = host.bench().clone();
     let lab = &Lab::new(machine.clone(), bench.clone());
-    for probe in [&geometry::PROBE, &tlb::PROBE, &mlp::PROBE, &granularity::PROBE, &background::PROBE] {
-        let plan = probe.plan(&request(probe.id, serde_json::Value::Null), lab).unwrap();
+    for probe in [&geometry::PROBE, &tlb::PROBE, &mlp::PROBE, &granularity::PROBE, &loaded::PROBE] {
+        let params = if probe.id == loaded::PROBE.id { beside() } else { serde_json::Value::Null };
+        let plan = probe.plan(&request(probe.id, params), lab).unwrap();
         assert!(!plan.steps.is_empty() && plan.steps.len() < 400, "{}: {}", probe.id, plan.steps.len());
         let ids: std::collections::BTreeSet<&str> = plan.steps.iter().map(|s| s.id.as_str()).collect();
         assert_eq!(ids.len(), plan.steps.len());

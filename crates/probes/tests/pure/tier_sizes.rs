@@ -4,8 +4,14 @@ use crate::common::{findings, kernels, two_cores};
 use tiermark_engine::{Host, Lab, Probe, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::{Effort, Experiment, Finding, KIB, Labels, MIB, PageKind, Purpose, Request, Scope, testing};
-use tiermark_probes::{background, bandwidth, latency, mlp, survey};
+use tiermark_probes::{bandwidth, latency, loaded, mlp, survey};
 use tiermark_sim::{ComesAndGoes, Neighbours, SimCache, SimCore, SimHost, SimOptions};
+
+/// Probes that measure one rung of each tier, with their parameters.
+fn tiers() -> [(&'static Probe, serde_json::Value); 3] {
+    let beside = serde_json::json!({ "neighbour": true });
+    [(&latency::PROBE, serde_json::Value::Null), (&mlp::PROBE, serde_json::Value::Null), (&loaded::PROBE, beside)]
+}
 
 #[test]
 fn rungs_lie_in_the_caches_that_are_there() {
@@ -15,8 +21,8 @@ fn rungs_lie_in_the_caches_that_are_there() {
     let core = SimCore { caches: vec![cache(2, 320 * KIB, 10), cache(3, 8 * MIB, 16)], ..SimCore::default() };
     for effort in [Effort::Quick, Effort::Standard] {
         for seed in 0..3 {
-            let [latency, mlp, background] = [&latency::PROBE, &mlp::PROBE, &background::PROBE]
-                .map(|probe| findings(probe, effort, core.clone(), seed));
+            let [latency, mlp, beside] =
+                tiers().map(|(probe, params)| findings(probe, params, effort, core.clone(), seed));
             for (tier, inner, own) in [
                 ("L1", 0, 48 * KIB),
                 ("L2", 48 * KIB, 320 * KIB),
@@ -24,7 +30,7 @@ fn rungs_lie_in_the_caches_that_are_there() {
                 ("DRAM", 8 * MIB, 1 << 40),
             ] {
                 let ladder = footprints(&latency, "latency", tier);
-                for (found, metric) in [(&mlp, "mlp.access"), (&background, "background.latency")] {
+                for (found, metric) in [(&mlp, "mlp.access"), (&beside, "neighbour.latency")] {
                     let sizes = footprints(found, metric, tier);
                     let [rung] = sizes[..] else { panic!("{metric} {tier}: {sizes:?}") };
                     assert!(inner < rung && rung < own, "{metric} {tier}, {effort:?}, seed {seed}: {rung}");
@@ -92,8 +98,8 @@ fn without_a_curve_rungs_are_a_part_of_what_is_declared() {
     let machine = Synth { cores_per_node: 2, cores_per_llc: 2, smt: 1, ..Synth::default() }.machine().unwrap();
     let host = SimHost::new(machine.clone(), kernels(), SimOptions::default());
     let lab = &Lab::new(machine.clone(), host.bench().clone());
-    for probe in [&mlp::PROBE, &background::PROBE] {
-        let request = Request { effort: Effort::Quick, ..testing::request(probe.id) };
+    for (probe, params) in tiers().into_iter().skip(1) {
+        let request = Request { effort: Effort::Quick, params, ..testing::request(probe.id) };
         let plan = probe.plan(&request, lab).unwrap();
         assert!(plan.steps.iter().all(|step| step.labels.is_point()) && plan.later_seconds > 0.0);
         let more = probe.open(&request, lab).unwrap().refine(&[]);

@@ -16,5 +16,5 @@ pub use compare::{Damage, against, by_damage, change, compare, compared_name, fa
 pub use explain::{explain_rules, explanation};
 pub use fleet::{fleet, kind_words};
 pub use fleet_words::{cause_words, family_words, kind_figure_names};
-pub use history::{FigureNames, history, history_of_figures, history_unreadable, history_words};
+pub use history::{history, history_of_figures, history_unreadable};
 pub use hosts::run_names;

@@ -181,44 +181,6 @@ fn padded<T>(rows: &[(T, String)], widest: usize, name: impl Fn(&(T, String)) ->
     table.texts("", |(_, text)| text).table()
 }
 
-/// A figure that alerts of `watch` can name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FigureLine {
-    /// Its shortest name.
-    pub name: String,
-    /// Unit of its numbers in samples.
-    pub unit: &'static str,
-    /// What it belongs to.
-    pub group: String,
-    /// What it is: from what it is a part of to itself.
-    pub about: Vec<String>,
-}
-
-/// Renders the figures that alerts can name, by group, and how they are written. Of what the line before says, only the
-/// rest is repeated.
-pub fn watch_figures(lines: &[FigureLine]) -> Page {
-    let mut out = Page::new();
-    let widest = lines.iter().map(|line| width(&line.name)).max().unwrap_or(0);
-    for group in lines.chunk_by(|a, b| a.group == b.group) {
-        // One heading of the columns will do.
-        let titles = if out.is_empty() { ["name", "unit", "what it is"] } else { [""; 3] };
-        let before = std::iter::once(&[][..]).chain(group.iter().map(|line| line.about.as_slice()));
-        let rows: Vec<(&FigureLine, &[String])> = group.iter().zip(before).collect();
-        let rest = |(line, before): &(&FigureLine, &[String])| {
-            let same = line.about.iter().zip(*before).take_while(|(own, other)| own == other).count();
-            line.about[same.min(line.about.len().saturating_sub(1))..].join("; ")
-        };
-        let table = Table::of(&rows).texts(titles[0], |(line, _)| Cell::inked(left(&line.name, widest), Ink::Head));
-        let table = table.texts(titles[1], |(line, _)| line.unit).texts(titles[2], rest);
-        out += heading(&group[0].group) + table.table();
-    }
-    let written = "0 stands for any node or socket, NAME for any other item; a name with a path stands in quotes: \
-                   \"swaps./dev/vda2.used_bytes\". Shares and percentages are compared with 5 % or 0.05, rates of \
-                   events with 100/s. `capability` and `record` alone are those of the figure that the alert names. \
-                   `tiermark help watch` explains alerts.";
-    out + space() + paragraph("", written, Ink::Plain)
-}
-
 /// Names with a text each, below headings.
 pub fn groups(groups: &[(&str, Vec<(String, String)>)]) -> Page {
     let widest = groups.iter().flat_map(|(_, rows)| rows).map(|(name, _)| width(name)).max().unwrap_or(0);

@@ -16,8 +16,7 @@ pub use continuous::{ContinuousRow, Lies, continuous};
 pub use counter_sources::counter_sources;
 pub use doctor::doctor;
 pub use lists::{
-    Equivalent, FigureLine, ProbeLine, RunLine, equivalents, groups, kernels, names, plan_page, primitive, primitives,
-    probes, runs, watch_figures,
+    Equivalent, ProbeLine, RunLine, equivalents, groups, kernels, names, plan_page, primitive, primitives, probes, runs,
 };
 pub use page::page;
 pub use plan::plan;

@@ -9,8 +9,6 @@ use super::points::name;
 use super::tables::cell;
 use super::words::SAME_CPU;
 
-/// The channel that copies out of a sleeping child: it wakes no process.
-const FETCHED: &str = "process_vm_readv";
 /// The latency that shows the cost of a wake-up.
 const WAKING: &str = "pipe ping-pong";
 
@@ -25,7 +23,7 @@ pub(super) fn knee(finding: &Finding) -> Option<Page> {
 
 /// Channels that are slower across cpus than on one, beyond both intervals, and what the method knows of it.
 pub(super) fn across(findings: &[&Finding]) -> Option<Page> {
-    let streams = || findings.iter().filter(|f| f.unit == Unit::BytesPerSecond && !f.labels.is(Labels::OP, FETCHED));
+    let streams = || findings.iter().filter(|f| f.unit == Unit::BytesPerSecond);
     let mut slower: Vec<String> = Vec::new();
     for same in streams().filter(|f| f.labels.is(Labels::RELATION, SAME_CPU)) {
         let alike = |f: &&&Finding| {

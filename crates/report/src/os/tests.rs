@@ -71,7 +71,7 @@ fn ping_pongs() -> Vec<Finding> {
     let place = |op: &str, place: &str, ns: f64| {
         with(latency(op, OsGroup::Channels, ns), |labels| labels.text(Labels::RELATION, place))
     };
-    let ops = ["pipe ping-pong", "shared memory ping-pong", "process_vm_readv of a byte"];
+    let ops = ["pipe ping-pong", "shared memory ping-pong", "tcp loopback ping-pong"];
     let one = |op| [("LLC", 34e3), ("remote", 41e3), ("same cpu", 4.4e3)].map(|(at, ns)| place(op, at, ns));
     ops.into_iter().flat_map(one).collect()
 }
@@ -90,7 +90,7 @@ fn no_name_is_cut_where_the_page_is_narrow() {
     for width in [40, 60, 80, 120] {
         let text = shown(&all, &Style { width, ..Style::default() });
         assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
-        for name in ["shared memory", "process_vm_readv"] {
+        for name in ["shared memory", "tcp loopback"] {
             assert!(text.contains(name), "{width}: {text}");
         }
         // Every number is there, whatever the layout.
@@ -102,7 +102,7 @@ fn no_name_is_cut_where_the_page_is_narrow() {
 fn blocks_repeat_all_columns_that_name_their_rows() {
     let places = ["same cpu", "SMT", "cluster", "LLC", "die", "socket", "remote"];
     let one = |place: &&str, set: u64| {
-        with(latency("process switch eventfd", OsGroup::Switches, 4_000.0 + set as f64), |labels| {
+        with(latency("process switch pipe", OsGroup::Switches, 4_000.0 + set as f64), |labels| {
             labels.text(Labels::RELATION, place).whole(Labels::WORKING_SET, set)
         })
     };
@@ -212,7 +212,7 @@ fn what_the_time_did_not_suffice_for_is_counted_and_is_no_list() {
     let (late, later) = ("the time left did not suffice", "the time allowed went to the numbers: a point less");
     experiment.observations = vec![untried("stat", Purpose::Os, late), untried("read", Purpose::OsPoint, later)];
     experiment.observations.push(untried("pread", Purpose::OsPoint, "memfd_create: EPERM"));
-    experiment.plan.rules = vec![left_out_of("clone3, fork+exit", "points above 20 MiB (--max-mem) are left out")];
+    experiment.plan.rules = vec![left_out_of("vfork+exit, fork+exit", "points above 20 MiB (--max-mem) are left out")];
     run.experiments = vec![experiment];
     let text = terminal(&crate::run(&run, Detail::Usual), &Style::default());
     // Of these one is a part that is missing; what a filter forbade is a point that is left out.
@@ -251,12 +251,12 @@ fn half_of_a_curve_stands_in_the_table_of_the_whole() {
     let set = |op: &str, bytes: u64| {
         with(latency(op, OsGroup::Switches, 2e3), |l| l.whole(Labels::WORKING_SET, bytes).text(Labels::RELATION, "LLC"))
     };
-    let all = [set("by futex", 0), set("by pipe", 0), set("by pipe", 4096), set("by eventfd", 0)];
+    let all = [set("by token", 0), set("by pipe", 0), set("by pipe", 4096), set("by ring", 0)];
     let text = shown(&all, &Style::default());
     assert_eq!(text.matches("by working set: other side LLC").count(), 1, "{text}");
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("  by ")).collect();
     let of = |at: usize| (lines[at].split_whitespace().nth(1).unwrap(), lines[at].matches("µs").count());
-    assert_eq!([of(1), of(2), of(3)], [("futex", 1), ("pipe", 2), ("eventfd", 1)], "{text}");
+    assert_eq!([of(1), of(2), of(3)], [("token", 1), ("pipe", 2), ("ring", 1)], "{text}");
     // A quarter of it would leave most of a row empty.
     let longer = [all.to_vec(), [1, 2, 3].map(|n| set("by pipe", n << 20)).to_vec()].concat();
     let text = shown(&longer, &Style::default());

@@ -32,11 +32,6 @@ impl Buffer {
         // SAFETY: the whole mapping; what its pages are does not change what they hold.
         unsafe { mm::madvise(self.0.start, self.0.bytes, advice) }
     }
-
-    /// Where it starts, for a process that reads another's memory.
-    pub fn address(&self) -> usize {
-        self.0.start.addr()
-    }
 }
 
 impl Deref for Buffer {

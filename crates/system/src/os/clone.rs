@@ -1,11 +1,10 @@
-//! Children that share the caller's memory and do nothing but end.
+//! A child that shares the caller's memory and does nothing but end.
 
 use std::arch::asm;
 use std::io;
 
 use super::Child;
 use super::child::keep_ended_children;
-use super::stack::Stack;
 
 /// `CLONE_VM | CLONE_VFORK`, and what the parent hears at the end.
 const VFORK: usize = (libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD) as usize;
@@ -20,55 +19,6 @@ pub fn vfork_and_end() -> io::Result<Child> {
     keep_ended_children();
     // SAFETY: the caller stands still while the child is there, and the child touches no memory.
     child_of(unsafe { call_and_end_there(libc::SYS_clone, [VFORK, 0]) })
-}
-
-/// A child in the caller's memory that runs beside it, on a stack of its own.
-#[derive(Debug)]
-pub struct SharingClone {
-    /// The child touches nothing of it; a signal that is not blocked would be handled here.
-    stack: Stack,
-}
-
-/// As the kernel knows it (clone3(2)): its first version, which ends with `tls`.
-#[repr(C)]
-#[derive(Default)]
-struct CloneArgs {
-    flags: u64,
-    pidfd: u64,
-    child_tid: u64,
-    parent_tid: u64,
-    exit_signal: u64,
-    stack: u64,
-    stack_size: u64,
-    tls: u64,
-}
-
-impl SharingClone {
-    /// Has a stack for the child.
-    ///
-    /// # Errors
-    /// Those of `mmap`.
-    pub fn prepare() -> io::Result<Self> {
-        Ok(Self { stack: Stack::new()? })
-    }
-
-    /// Makes the child, which ends at once.
-    ///
-    /// # Errors
-    /// Those of `clone3`.
-    pub fn child(&mut self) -> io::Result<Child> {
-        keep_ended_children();
-        let args = CloneArgs {
-            flags: libc::CLONE_VM as u64,
-            exit_signal: libc::SIGCHLD as u64,
-            stack: self.stack.start() as u64,
-            stack_size: Stack::BYTES as u64,
-            ..CloneArgs::default()
-        };
-        // SAFETY: the child touches no memory; its stack is its own until it is waited for, since the only one made
-        // before it has been.
-        child_of(unsafe { call_and_end_there(libc::SYS_clone3, [(&raw const args) as usize, size_of::<CloneArgs>()]) })
-    }
 }
 
 fn child_of(answer: isize) -> io::Result<Child> {
@@ -152,14 +102,6 @@ mod tests {
             assert_eq!(child.wait().unwrap(), 0);
         }
         assert_eq!(sum, 4_950);
-    }
-
-    #[test]
-    fn a_child_on_a_stack_of_its_own_ends_well() {
-        let mut clone = SharingClone::prepare().unwrap();
-        for _ in 0..100 {
-            assert_eq!(clone.child().unwrap().wait().unwrap(), 0);
-        }
     }
 
     #[test]

@@ -4,7 +4,6 @@
 //! A [`Monitor`] is data; [`draw`] draws it into a frame of any backend. Nothing here reads a terminal or a clock.
 
 mod active;
-mod alerts;
 mod backend;
 mod groups;
 mod history;
@@ -19,7 +18,7 @@ use tiermark_model::WatchSample;
 
 use history::History;
 pub use panes::draw;
-pub use text::{WatchedCommand, watch_alarm, watch_heading, watch_line, watch_summary};
+pub use text::{WatchedCommand, watch_heading, watch_line, watch_summary};
 
 /// The smallest terminal that shows all panes.
 pub const LEAST: (u16, u16) = (80, 24);

@@ -9,7 +9,7 @@ use tiermark_page::{Ink, Style};
 
 use crate::monitor::backend::{bordered, line, look};
 use crate::monitor::{LEAST, Monitor, Page};
-use crate::monitor::{active, alerts, groups, lines, programs, traffic};
+use crate::monitor::{active, groups, lines, programs, traffic};
 
 /// Lines of the pane of pressure: heading, three resources, the group, and the border.
 const PRESSURE: u16 = 7;
@@ -17,8 +17,6 @@ const PRESSURE: u16 = 7;
 const RATES: u16 = 9;
 /// Lines of the nodes' pane beside the nodes: heading, details of the selected node, and the border.
 const NODES_BESIDE: u16 = 4;
-/// Lines of alerts that fit the smallest terminal: one node is shown then.
-const ALERTS_LEAST: usize = 1;
 
 /// Notes about the counts that are shown below them.
 const NOTES: usize = 2;
@@ -87,15 +85,10 @@ fn overview(monitor: &Monitor, sample: &WatchSample, frame: &mut Frame<'_>, styl
             (cells, false, notes(cells - active::LINES))
         }
     };
-    let room = if others { usize::from(spare - cells) } else { 0 };
-    let alerts = alerts::shown(sample, room + ALERTS_LEAST, style);
-    let alarms = alerts.len() as u16;
     let rates = if others { RATES } else { 0 };
-    // Without the other panes, alerts take lines of the measurements.
-    let cells = if others { cells } else { cells - alarms };
-    let (nodes, programs) = nodes_and_programs(sample, area.height - cells - PRESSURE - rates - alarms - 2);
+    let (nodes, programs) = nodes_and_programs(sample, area.height - cells - PRESSURE - rates - 2);
     let length = Constraint::Length;
-    let [title, cells, nodes, programs, pressure, below, _, alarms, keys] = Layout::vertical([
+    let [title, cells, nodes, programs, pressure, below, _, keys] = Layout::vertical([
         length(1),
         length(cells),
         length(nodes),
@@ -103,7 +96,6 @@ fn overview(monitor: &Monitor, sample: &WatchSample, frame: &mut Frame<'_>, styl
         length(PRESSURE),
         length(rates),
         Constraint::Min(0),
-        length(alarms),
         length(1),
     ])
     .areas(area);
@@ -120,7 +112,6 @@ fn overview(monitor: &Monitor, sample: &WatchSample, frame: &mut Frame<'_>, styl
     pane(frame, pressure, "pressure", lines::pressure(sample, history, &within(pressure, style)), style);
     pane(frame, rates, "a second", lines::rates(sample, history, &within(rates, style)), style);
     pane(frame, machine, "cpus and swap", lines::machine(sample, history, &within(machine, style)), style);
-    frame.render_widget(Paragraph::new(alerts), alarms);
     frame.render_widget(self::keys(sample, style), keys);
 }
 

@@ -240,28 +240,6 @@ fn without_counters_the_page_says_why() {
 }
 
 #[test]
-fn alerts_are_lines_and_alarms_come_first() {
-    let alert = |text: &str, alarm, value| tiermark_model::WatchAlert {
-        alert: text.into(),
-        alarm,
-        change: None,
-        held_seconds: None,
-        value,
-        limit: Some(0.05),
-        unit: tiermark_model::CheckUnit::Number,
-    };
-    let mut monitor = monitor(3);
-    let alerts = vec![alert("cpu.steal > 5 %", false, None), alert("cpu.busy > 5 % for 3s", true, Some(0.5))];
-    monitor.add(WatchSample { alerts, ..sample(4) }, None);
-    let small = drawn(&monitor, LEAST, true);
-    let alarm = "!ALARM cpu.busy > 5 % for 3s: 50.0 %, limit 5.0 %";
-    assert!(small.contains(&format!("{alarm} (and 1 more, 0 with alarm)")), "{small}");
-    let large = drawn(&monitor, (100, 30), true);
-    let lines: Vec<&str> = large.lines().collect();
-    assert_eq!(lines[lines.len() - 3..lines.len() - 1], [alarm, " alert cpu.steal > 5 %: not reported"]);
-}
-
-#[test]
 fn a_system_without_groups_says_so_on_a_screen_of_the_least_size() {
     let mut monitor = Monitor::new("every 1 s");
     monitor.add(WatchSample { groups: Vec::new(), ..sample(3) }, None);

@@ -19,8 +19,6 @@ pub(super) trait Feed {
     fn due(&self) -> Option<Duration>;
     /// The next sample, whether it is due or not; `None` behind the last one.
     fn take(&mut self) -> Option<WatchSample>;
-    /// Seconds between two samples, as it was asked for.
-    fn interval(&self) -> f64;
     /// That counters counted nothing in all samples; `None` if they counted, or there are none.
     fn nothing_came(&self) -> Option<NoCounts> {
         None
@@ -112,10 +110,6 @@ impl Feed for Live {
         self.counted.as_mut().map_or_else(Vec::new, SampledSource::last_notes)
     }
 
-    fn interval(&self) -> f64 {
-        self.interval.as_secs_f64()
-    }
-
     fn due(&self) -> Option<Duration> {
         let due = self.next.saturating_duration_since(Instant::now());
         Some(if self.paced { due } else { Duration::ZERO })
@@ -143,8 +137,6 @@ impl Feed for Live {
 /// A recording.
 pub(super) struct Replay {
     samples: Vec<WatchSample>,
-    /// Seconds between two samples when it was recorded.
-    interval: f64,
     at: usize,
     /// When the sample before was taken, if samples come as they were recorded.
     paced: Option<Instant>,
@@ -153,7 +145,7 @@ pub(super) struct Replay {
 impl Replay {
     pub(super) fn open(file: &Path, paced: bool) -> Result<Self, Failure> {
         let name = file.display();
-        let Recording { samples, interval, is_cut } =
+        let Recording { samples, is_cut } =
             Recording::read(file).map_err(|why| Failure::usage(format!("'{name}'{why}")))?;
         if is_cut {
             tell(format_args!(
@@ -161,15 +153,11 @@ impl Replay {
                     still writes it"
             ));
         }
-        Ok(Self { samples, interval, at: 0, paced: paced.then(Instant::now) })
+        Ok(Self { samples, at: 0, paced: paced.then(Instant::now) })
     }
 }
 
 impl Feed for Replay {
-    fn interval(&self) -> f64 {
-        self.interval
-    }
-
     fn due(&self) -> Option<Duration> {
         let sample = self.samples.get(self.at)?;
         let Some(since) = self.paced.filter(|_| self.at > 0) else { return Some(Duration::ZERO) };

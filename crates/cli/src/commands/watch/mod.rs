@@ -1,7 +1,6 @@
 //! `tiermark watch`: the system's memory, live.
 
 mod active;
-mod alarms;
 mod child;
 mod counted;
 mod curve;
@@ -26,7 +25,6 @@ use crate::output::{Failure, print, rendered, style, tell, unwritten};
 use crate::signals::Stop;
 use crate::{environment, sanitise, target};
 use active::Cells;
-use alarms::Alarms;
 use counted::Counting;
 use curve::OnCurve;
 use feed::{Feed, Live, Replay};
@@ -38,9 +36,6 @@ const HEADING_EVERY: u64 = 20;
 
 /// Runs the command.
 pub(crate) fn run(args: &WatchArgs, simulation: &Simulation) -> Result<Exit, Failure> {
-    if let Some(alert) = args.alert.iter().find(|alert| alert.needs_active() && !args.active && args.replay.is_none()) {
-        return Err(Failure::usage(format!("--alert '{}' needs --active, which measures its figure", alert.text())));
-    }
     // The parser takes `--` without a command for no command.
     if args.command.is_empty() && std::env::args_os().next_back().is_some_and(|last| last == "--") {
         return Err(Failure::usage(
@@ -73,7 +68,6 @@ pub(crate) fn run(args: &WatchArgs, simulation: &Simulation) -> Result<Exit, Fai
             Box::new(live.of_simulated(simulation.simulate.clone()))
         }
     };
-    let alarms = Alarms::new(&args.alert, feed.interval(), on_screen);
     let sinks = Sinks::open(args)?;
     if !on_screen {
         counting.tell_notes();
@@ -81,7 +75,7 @@ pub(crate) fn run(args: &WatchArgs, simulation: &Simulation) -> Result<Exit, Fai
     if let Some(note) = unchecked.as_ref().filter(|_| has_columns && !args.csv) {
         tell(format_args!("tiermark: note: {note}"));
     }
-    let mut taker = Taker { feed, alarms, sinks, left: args.samples, about_counters };
+    let mut taker = Taker { feed, sinks, left: args.samples, about_counters };
     let ended = if !args.command.is_empty() {
         child::run(args, &mut taker, on_curve, &stop)?
     } else if on_screen {
@@ -93,7 +87,6 @@ pub(crate) fn run(args: &WatchArgs, simulation: &Simulation) -> Result<Exit, Fai
         }
         stop.exit().unwrap_or(Exit::Done)
     };
-    let ended = taker.alarms.exit(ended);
     taker.feed.last_notes().iter().for_each(|note| tell(format_args!("tiermark: note: {note}")));
     let is_required = args.counting.when == CounterUse::Require || args.counting.source.counters_from.is_some();
     match taker.feed.nothing_came().filter(|_| is_required && ended == Exit::Done) {
@@ -115,7 +108,6 @@ fn plain(args: &WatchArgs, page: &Page) -> String {
 /// Takes samples, and passes each on.
 struct Taker {
     feed: Box<dyn Feed>,
-    alarms: Alarms,
     sinks: Sinks,
     /// Samples that are still to be taken; `None` for no limit.
     left: Option<u64>,
@@ -131,8 +123,7 @@ impl Taker {
 
     /// The sample that is due.
     fn take(&mut self) -> Result<Option<WatchSample>, Failure> {
-        let Some(mut sample) = self.feed.take() else { return Ok(None) };
-        self.alarms.judge(&mut sample);
+        let Some(sample) = self.feed.take() else { return Ok(None) };
         self.left = self.left.map(|left| left.saturating_sub(1));
         self.sinks.pass(&sample)?;
         Ok(Some(sample))

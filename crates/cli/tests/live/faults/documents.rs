@@ -51,7 +51,7 @@ fn all(user: &User) -> [Written; 4] {
     };
     [
         Written::simulated(user, "latency --sizes 32K", "--json", true, is_json),
-        Written::simulated(user, "matrix --no-save", "--hmat", false, is_csv),
+        Written::simulated(user, "loaded-latency --no-save", "--csv", false, is_csv),
         of(&load, is_json),
         of(&capture, is_capture),
     ]

@@ -59,10 +59,16 @@ pub(crate) fn two_cores(options: SimOptions) -> SimHost {
 }
 
 /// What a probe finds on them.
-pub(crate) fn findings(probe: &Probe, effort: Effort, core: SimCore, seed: u64) -> Vec<Finding> {
+pub(crate) fn findings(
+    probe: &Probe,
+    params: serde_json::Value,
+    effort: Effort,
+    core: SimCore,
+    seed: u64,
+) -> Vec<Finding> {
     let options = SimOptions { seed, noise: 0.005, core, ..SimOptions::default() };
     let mut host = two_cores(options);
     let scope = Scope { max_seconds: Some(600.0), ..Scope::default() };
-    let request = Request { scope, effort, seed, ..testing::request(probe.id) };
+    let request = Request { scope, effort, seed, params, ..testing::request(probe.id) };
     run_experiment(probe, &request, &mut host, &mut ()).unwrap().findings
 }

@@ -13,8 +13,8 @@ use tiermark_page::{
 
 use crate::grouped;
 pub use figure::history_of_figures;
+use names::FigureNames;
 pub(crate) use names::distinct_names;
-pub use names::{FigureNames, history_words};
 use spark::{CHANGES, OPEN, spark};
 
 /// Changes that are listed where not all are asked for.

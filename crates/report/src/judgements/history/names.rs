@@ -29,13 +29,8 @@ fn short_name(probe: &str, metric: &Quantity, labels: &Labels) -> String {
     if probe == "survey" || name.starts_with(probe) { name } else { format!("{name} ({probe})") }
 }
 
-/// All words of a figure: its short name, and its labels.
-pub fn history_words(probe: &str, metric: &Quantity, labels: &Labels) -> String {
-    format!("{}, {}", short_name(probe, metric, labels), label_words(labels, &UNNAMED))
-}
-
 /// The names of the figures of a list.
-pub struct FigureNames<'a> {
+pub(super) struct FigureNames<'a> {
     by_key: HashMap<&'a str, String>,
 }
 
@@ -67,7 +62,7 @@ pub(crate) fn distinct_names(figures: &[(&str, &Quantity, &Labels)]) -> Vec<Stri
 
 impl<'a> FigureNames<'a> {
     /// Names figures; see [`distinct_names`].
-    pub fn of(figures: &'a [FigureHistory]) -> Self {
+    pub(super) fn of(figures: &'a [FigureHistory]) -> Self {
         // The other series of a figure have its key.
         let figures: Vec<&FigureHistory> = figures.iter().filter(|figure| figure.apart.is_none()).collect();
         let described: Vec<(&str, &Quantity, &Labels)> =
@@ -77,7 +72,7 @@ impl<'a> FigureNames<'a> {
     }
 
     /// The name of a figure of the list.
-    pub fn name(&self, figure: &FigureHistory) -> String {
+    pub(super) fn name(&self, figure: &FigureHistory) -> String {
         let short = || short_name(&figure.probe, &figure.metric, &figure.labels);
         self.by_key.get(figure.key.as_str()).cloned().unwrap_or_else(short)
     }

@@ -44,6 +44,7 @@ fn figure(metric: Quantity, unit: Unit, scale: f64) -> FigureHistory {
     };
     FigureHistory {
         key: format!("survey {metric} L3 read"),
+        name: None,
         probe: "survey".into(),
         metric,
         labels: Labels::new()

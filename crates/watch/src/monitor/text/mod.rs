@@ -1,7 +1,6 @@
 //! Samples of `watch` as text: a line each, and a summary.
 
 mod active;
-mod alarm;
 mod summary;
 mod traffic;
 
@@ -9,8 +8,6 @@ use tiermark_model::{WatchSample, WatchStalls, WatchSwap};
 use tiermark_page::{Ink, Style, right};
 
 pub(crate) use active::watch_time;
-pub use alarm::watch_alarm;
-pub(crate) use alarm::watch_alert_value;
 pub use summary::{WatchedCommand, watch_summary};
 
 /// A column of the text: heading, width, and the value in a sample.

@@ -1,15 +1,14 @@
-//! `background`: what a busy neighbour costs a chaser, with patterns that prefetchers like and with those they cannot
+//! What a busy neighbour costs a chaser, with patterns that prefetchers like and with those they cannot
 //! follow.
 
-use serde::{Deserialize, Serialize};
 use tiermark_engine::accounting::MEDIAN;
-use tiermark_engine::{Lab, Probe, Study, Subject};
+use tiermark_engine::Study;
 use tiermark_model::messages::memory;
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{
     Bytes, ChainLayout, CpuId, Finding, KernelInfo, Labels, Layout, Metric, Note, Observation, Pattern, Plan, Purpose,
-    Quantity, Refusal, Request, Role, Step, StopRule, Unit,
+    Quantity, Refusal, Role, Step, StopRule, Unit,
 };
 
 use crate::chasing::{join, resting_on};
@@ -33,23 +32,7 @@ const ALONE: &str = "nothing";
 /// Wanted half-width of the interval.
 const PRECISION: f64 = 0.02;
 
-/// Parameters of the background probe: it has none yet.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct BackgroundParams {}
-
-/// The probe of `tiermark background`; `docs/methods/background.md` describes the method.
-pub static PROBE: Probe = Probe {
-    id: "background",
-    method: 4,
-    subject: Subject::Memory,
-    summary: "How much a busy neighbour slows memory accesses",
-    page: include_str!("../../../docs/methods/background.md"),
-    aids: &[Purpose::Curve],
-    study: |request, lab| Ok(Box::new(BackgroundStudy::new(request, lab)?)),
-};
-
-impl Study for BackgroundStudy {
+impl Study for NeighbourStudy {
     fn plan(&self) -> Result<Plan, Refusal> {
         let mut plan = Plan { rules: vec![self.rule.clone()], ..Plan::default() };
         let rungs = self.rungs(self.finder.ladder(&Found::default()), &mut plan);
@@ -63,11 +46,11 @@ impl Study for BackgroundStudy {
 
     fn derive(&self, observations: &[Observation]) -> Vec<Finding> {
         let mut findings = Vec::new();
-        for observation in with_purpose(observations, Purpose::Background) {
-            findings.push(measured(observation, Quantity::BackgroundLatency));
+        for observation in with_purpose(observations, Purpose::Neighbour) {
+            findings.push(measured(observation, Quantity::NeighbourLatency));
             let Some(rate) = observation.parts.first() else { continue };
             let labels = observation.labels.clone();
-            let mut beside = derived(observation, Quantity::BackgroundRate, labels, 0.0, Unit::BytesPerSecond);
+            let mut beside = derived(observation, Quantity::NeighbourRate, labels, 0.0, Unit::BytesPerSecond);
             beside.value = rate.value.filter(|_| observation.value.is_some());
             findings.push(beside);
             findings.extend(cost(observations, observation, rate.value));
@@ -81,11 +64,11 @@ fn cost(observations: &[Observation], beside: &Observation, rate: Option<f64>) -
     let same = |o: &&Observation| {
         o.labels.is(Labels::BESIDE, ALONE) && o.labels.get(Labels::TIER) == beside.labels.get(Labels::TIER)
     };
-    let alone = with_purpose(observations, Purpose::Background).find(same)?;
+    let alone = with_purpose(observations, Purpose::Neighbour).find(same)?;
     let (with, without) = (beside.value?, alone.value?);
     let labels = beside.labels.clone();
     let value = Some(with / without - 1.0);
-    let mut found = resting_on(&[beside, alone], Quantity::BackgroundCost, labels, value, Unit::Ratio);
+    let mut found = resting_on(&[beside, alone], Quantity::NeighbourCost, labels, value, Unit::Ratio);
     found
         .notes
         .extend(rate.filter(|rate| *rate > 0.0).map(|rate| memory::cost_of_traffic(with - without, rate.into())));
@@ -101,7 +84,7 @@ fn stop(task: &Task) -> StopRule {
     StopRule { precision, allocations, min_visits: visits, max_visits: visits, shot_seconds: VISIT_SECONDS }
 }
 
-struct BackgroundStudy {
+pub(super) struct NeighbourStudy {
     task: Task,
     cpu: CpuId,
     other: CpuId,
@@ -112,9 +95,8 @@ struct BackgroundStudy {
     finder: Finder,
 }
 
-impl BackgroundStudy {
-    fn new(request: &Request, lab: &Lab) -> Result<Self, Refusal> {
-        let (task, BackgroundParams {}) = Task::new(request, lab)?;
+impl NeighbourStudy {
+    pub(super) fn new(task: Task) -> Result<Self, Refusal> {
         let cpu = task.one_cpu()?;
         let other = neighbour(&task, cpu).ok_or_else(|| says::no_neighbour(cpu))?;
         let (memory, rule) = task.dram_bytes(&[cpu, other], task.node())?;
@@ -142,7 +124,7 @@ impl BackgroundStudy {
         let (node, page, seed) = (self.task.node(), self.task.page(), self.task.request.seed);
         let name = &tier.name;
         let mut labels = Labels::new()
-            .purpose(Purpose::Background)
+            .purpose(Purpose::Neighbour)
             .text(Labels::TIER, name)
             .text(Labels::BESIDE, beside)
             .whole(Labels::SIZE, tier.bytes)
@@ -163,7 +145,7 @@ impl BackgroundStudy {
             // Numbers beside a neighbour are medians, so the number that they are compared with is one too.
             labels = labels.text(Labels::STATISTIC, MEDIAN);
         }
-        let id = format!("background/{name}/{}", beside.replace(' ', "-"));
+        let id = format!("neighbour/{name}/{}", beside.replace(' ', "-"));
         Step { id, labels, phase: 0, metric: Metric::Latency, setup: both, stop: stop(&self.task) }
     }
 }
