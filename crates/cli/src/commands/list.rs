@@ -50,8 +50,12 @@ pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Fail
         Listing::Capacity => capacity()?,
         Listing::Probes => (tiermark_report::listings::probes(&probe_lines(&root()?)?, detail), String::new()),
         Listing::Kernels => (kernels(detail), String::new()),
-        Listing::Primitives => (tiermark_report::listings::primitives(&primitives_of(&root()?)?, detail), String::new()),
-        Listing::Counters => (tiermark_report::listings::counter_sources(&sources(args, &root()?)?, detail), String::new()),
+        Listing::Primitives => {
+            (tiermark_report::listings::primitives(&primitives_of(&root()?)?, detail), String::new())
+        }
+        Listing::Counters => {
+            (tiermark_report::listings::counter_sources(&sources(args, &root()?)?, detail), String::new())
+        }
         Listing::Commands => (tiermark_report::listings::groups(&command_line::described()), String::new()),
     };
     print(&(terminal(&page, &style) + &more)).map(|()| Exit::Done)

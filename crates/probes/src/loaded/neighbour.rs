@@ -1,8 +1,8 @@
 //! What a busy neighbour costs a chaser, with patterns that prefetchers like and with those they cannot
 //! follow.
 
-use tiermark_engine::accounting::MEDIAN;
 use tiermark_engine::Study;
+use tiermark_engine::accounting::MEDIAN;
 use tiermark_model::messages::memory;
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
