@@ -62,7 +62,10 @@ fn figure(number: &Number<'_>) -> Option<RunFigure> {
     let is_finite = |interval: &Interval| [interval.low, interval.high, interval.level].iter().all(|v| v.is_finite());
     Some(RunFigure {
         key: number.key.clone(),
-        name: number.name.map(|name| name.to_string()),
+        name: number.name.map(|name| name.to_string()).or_else(|| {
+            // What describes a run is known by the name of its quantity.
+            finding.metric.is_condition().then(|| finding.metric.name().to_owned())
+        }),
         probe: number.experiment.request.probe.clone(),
         metric: finding.metric.clone(),
         labels: finding.labels.clone(),

@@ -6,8 +6,8 @@ use clap::Args;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use tiermark_model::FigureName;
 use tiermark_model::messages::check as says;
+use tiermark_model::{FigureName, Quantity};
 
 use super::View;
 use crate::parse;
@@ -27,7 +27,7 @@ const LISTED: usize = 20;
 /// Arguments of `history`.
 #[derive(Debug, Args)]
 pub(crate) struct HistoryArgs {
-    /// Show figures run by run, by their names in `check`: latency.dram
+    /// Show figures run by run, by their names in `check`: latency.dram, interruptions.share
     #[arg(value_name = "FIGURE", value_parser = figure)]
     pub(crate) figure: Vec<String>,
     /// Only runs since 7d ago (also h, w), a day (2026-11-01), or a run
@@ -58,6 +58,10 @@ pub(crate) struct HistoryArgs {
 /// Reads the name of a figure. L1 and L2 have one series, whether in ns or in cycles.
 fn figure(text: &str) -> Result<String, String> {
     let word = text.to_ascii_lowercase();
+    // What describes a run has the name of its quantity.
+    if Quantity::ALL.iter().any(|quantity| quantity.is_condition() && quantity.name() == word) {
+        return Ok(word);
+    }
     match FigureName::parse(&word, 1).map_err(|note| note.to_string())? {
         Some(name) => Ok(name.tier().map_or_else(|| name.to_string(), |tier| tier.to_string())),
         None => {

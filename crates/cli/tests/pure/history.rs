@@ -100,6 +100,12 @@ fn a_change_of_level_is_found_with_its_runs_and_facts() {
         user.run(&["history", "--json", "latency.dram", "LATENCY.L1.cycles", HERE[0], HERE[1]]).expect(0).json();
     let names: Vec<&Value> = found["figures"].as_array().unwrap().iter().map(|figure| &figure["name"]).collect();
     assert_eq!(names, ["latency.l1", "latency.dram"]);
+    // And what describes a run.
+    let found = user.run(&["history", "--json", "core.clock", HERE[0], HERE[1]]).expect(0).json();
+    assert_eq!(
+        (&found["figures"][0]["name"], &found["figures"][0]["metric"]),
+        (&json!("core.clock"), &json!("core.clock"))
+    );
     for (name, said) in [("latency.dra", "'latency.dram'"), ("read.l3", "read.l3.one"), ("latency.l4", "none of these")]
     {
         let ran = user.run(&["history", name, HERE[0], HERE[1]]).expect(2);

@@ -61,7 +61,7 @@ pub(crate) fn distinct_names(figures: &[(&str, &Quantity, &Labels)]) -> Vec<Stri
 }
 
 impl<'a> FigureNames<'a> {
-    /// Names figures; see [`distinct_names`].
+    /// Names figures so that no two names are alike.
     pub(super) fn of(figures: &'a [FigureHistory]) -> Self {
         // The other series of a figure have its key.
         let figures: Vec<&FigureHistory> = figures.iter().filter(|figure| figure.apart.is_none()).collect();

@@ -1,6 +1,5 @@
 //! The page for a browser: it has all that the texts have, refers to nothing, and no text of a document is markup.
 
-#[allow(dead_code, reason = "other tests use the rest")]
 use std::collections::BTreeSet;
 use std::process::Command;
 
