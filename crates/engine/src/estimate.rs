@@ -174,6 +174,8 @@ impl Reading<'_> {
         if lacks_clock && estimate.value.is_some() {
             estimate.doubts.push((Grade::Shared, Reason::NoClock));
         }
+        // Without a level there is nothing that a place could miss.
+        estimate.slow_places = estimate.slow_places.filter(|_| estimate.doubts.is_empty());
         estimate.typical = typical::spread(&samples(visits.list.iter(), VALUE, true));
         estimate.clock_slope = Some(basis.slope()).filter(|slope| *slope > 0.0);
         let hz = self.groups.clock_of(visits).filter(|_| basis == Basis::Cycles);
@@ -247,8 +249,7 @@ impl Reading<'_> {
         let best = Some(found.sustained).filter(|best| !found.piled && self.better(*best, value));
         let edge = Some(EdgeSeen { within: Some(within), ..seen });
         let is_time = self.metric == Metric::Latency;
-        let slow = places::slow(chosen, value, |value| if is_time { 1.0 / value } else { value });
-        let slow_places = slow.filter(|_| doubts.is_empty());
+        let slow_places = places::slow(chosen, value, |value| if is_time { 1.0 / value } else { value });
         let (value, interval) = (Some(value), Some(interval));
         Estimate {
             value,

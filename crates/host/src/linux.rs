@@ -71,7 +71,8 @@ impl LinuxHost {
         };
         // The rest is for other programs.
         let spare = free_memory::spare(&options.root).unwrap_or_default();
-        machine.system.first_touch = overheads::first_touch(spare);
+        let least_free = machine.nodes.iter().filter_map(|node| node.free_bytes).min();
+        machine.system.first_touch = overheads::first_touch(least_free.map_or(spare, |free| free.min(spare)));
         let [most_bytes, keep_bytes] = [spare / 4 * 3, spare / 2].map(|bytes| bytes.min(options.keep_bytes));
         let resources = Resources {
             lab: Lab::new(machine, bench),

@@ -77,7 +77,7 @@ pub(crate) fn dram_bytes_over(
     };
     let wanted = DRAM_FACTOR.saturating_mul(caches).max(floor);
     let least = machine.least_dram_bytes(cpus);
-    let (wanted, halved) = halved(wanted, least, machine, request);
+    let (wanted, halved) = halved(wanted, least.max(floor), machine, on, request);
     let rule = format!("{DRAM_FACTOR} x {} of caches in reach, at least {}{why}{halved}", Bytes(caches), Bytes(floor));
     let cap = memory_cap_over(machine, on, &request.scope);
     let (bytes, rule) = footprint(name, cpus, (wanted, &rule), &cap, least)?;
@@ -88,21 +88,36 @@ pub(crate) fn dram_bytes_over(
     Ok((bytes, format!("{rule}; the {} of memory-side cache answer for half of it or more", Bytes(side))))
 }
 
-/// Half of the bytes wanted, or a quarter and so on, where the first touch of all would take too much of the run: not
-/// less than what caches do not answer for. And what was done, in words.
-fn halved(wanted: u64, least: u64, machine: &Machine, request: &Request) -> (u64, String) {
+/// Half of the bytes wanted, or a quarter and so on, where the first touch of all would take too much of the run, but at
+/// least `least`. And what was done, in words.
+fn halved(wanted: u64, least: u64, machine: &Machine, on: &Shares, request: &Request) -> (u64, String) {
     /// Chains and streams have parts of their own.
-    const PARTS: f64 = 2.0;
+    const PARTS: u64 = 2;
     let Some(rate) = machine.system.first_touch else { return (wanted, String::new()) };
     let run = request.scope.max_seconds.unwrap_or_else(|| request.effort.choose(RUN_SECONDS));
-    let cpus = request.scope.cpus.as_ref().unwrap_or(&machine.allowed_cpus).len().max(1) as f64;
-    let takes_long = |bytes: u64| PARTS * bytes as f64 / (rate * cpus) > FILLING_SHARE * run;
+    let filling = rate * filling_cpus(machine, on, &request.scope);
+    let seconds = |bytes: u64| PARTS.saturating_mul(bytes) as f64 / filling;
     let mut bytes = wanted;
-    while takes_long(bytes) && bytes / 2 >= least {
+    while seconds(bytes) > FILLING_SHARE * run && bytes / 2 >= least {
         bytes /= 2;
     }
-    let words = format!(", less because first touch of {} takes over a quarter of {run:.0} s", Bytes(wanted));
+    let (all, took) = (Bytes(PARTS.saturating_mul(wanted)), seconds(wanted));
+    let words = format!(", halved because filling {all} takes about {took:.1} s of {run:.0}");
     (bytes, if bytes < wanted { words } else { String::new() })
+}
+
+/// Cpus that fill memory of these nodes together, as far as a limit of cpu time lets them.
+fn filling_cpus(machine: &Machine, on: &Shares, scope: &Scope) -> f64 {
+    /// More threads are not known to get memory from a host in less time.
+    const MOST: f64 = 16.0;
+    let cpus = scope.cpus.as_ref().unwrap_or(&machine.allowed_cpus);
+    let near = cpus.iter().filter(|cpu| nearest_memory_node(*cpu, machine).is_none_or(|node| on.contains_key(&node)));
+    let near = match near.count() {
+        0 => cpus.len(),
+        near => near,
+    };
+    let quota = machine.system.cgroup.as_ref().and_then(|group| group.cpu_quota).unwrap_or(MOST);
+    (near.max(1) as f64).min(quota).min(MOST)
 }
 
 /// As [`dram_bytes_over`], beyond the memory-side caches of the nodes.
@@ -262,11 +277,20 @@ mod tests {
         slow.system.first_touch = Some(0.4e9);
         assert_eq!(bytes(&slow, Effort::Standard).0, usual);
         let (halved, rule) = bytes(&slow, Effort::Quick);
-        assert!(rule.contains("less because first touch of"), "{rule}");
+        assert!(rule.contains("halved because filling 3.77 GiB takes about 5.1 s of 10"), "{rule}");
         assert!((halved * 2).abs_diff(usual) <= 2 * HUGE, "{halved} of {usual}");
         // Never less than what caches do not answer for.
         slow.system.first_touch = Some(0.01e9);
         assert_eq!(bytes(&slow, Effort::Quick).0, halved);
+        // A cache whose size is not known may be larger than any that is.
+        slow.caches.retain(|cache| cache.level < 3);
+        assert_eq!(bytes(&slow, Effort::Quick).0 * 2, DRAM_BLIND);
+        // A limit of cpu time holds for all threads together.
+        let mut limited = machine(2, MIB, 480 * MIB);
+        limited.system.first_touch = Some(0.5e9);
+        let plenty = bytes(&limited, Effort::Standard).0;
+        limited.system.cgroup = Some(tiermark_model::Cgroup { cpu_quota: Some(0.5), ..Default::default() });
+        assert!(bytes(&limited, Effort::Standard).0 < plenty);
     }
 
     #[test]

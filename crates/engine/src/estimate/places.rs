@@ -6,28 +6,53 @@ use tiermark_model::{SlowPlaces, Visit};
 
 use super::{VALUE, moments_of, samples};
 
-/// A place is slow if the best of its visits is worse than the level by more than this: pages that crowd some sets of a
-/// second level cost half of the rate and more, and moments scatter by less.
+/// A visit is slow if it is worse than the level by more than this: pages that crowd some sets of a second level cost
+/// half of the rate and more, and moments scatter by less.
 const SLOWER: f64 = 0.1;
-/// Fewest visits to a place that is judged, and moments that they were at: a neighbour who comes and goes is not there
-/// at all of them.
+/// Fewest visits to a place that is judged, and moments that they were at.
 const ENOUGH: (usize, usize) = (5, 2);
+/// Probability, at most, that a place as good as the others is called slow: that at each of its moments the neighbour
+/// was there who makes visits to the others slow (over all places that are judged: Bonferroni).
+const CHANCE: f64 = 0.01;
 
 /// The places that never reach the level, among those that were visited often enough. `speed` is that of a visit's
 /// value: higher is better.
 pub(super) fn slow(chosen: &[&Visit], level: f64, speed: impl Fn(f64) -> f64) -> Option<SlowPlaces> {
     let mut places: BTreeMap<u32, Vec<&Visit>> = BTreeMap::new();
     chosen.iter().for_each(|visit| places.entry(visit.allocation).or_default().push(visit));
-    let best = |visits: Vec<&Visit>| {
+    let seen: Vec<Seen> = places.into_values().map(|visits| Seen::of(visits, level, &speed)).collect();
+    let judged = seen.iter().filter(|place| place.is_enough()).count();
+    let others = || seen.iter().filter(|place| place.slow < place.visits);
+    let (slow, all) = others().fold((0, 0), |(slow, all), place| (slow + place.slow, all + place.visits));
+    // One more slow visit than was seen, as if the next were.
+    let usual = (slow + 1) as f64 / (all + 1) as f64;
+    let is_chance = |place: &Seen| usual.powf(place.moments as f64) * judged as f64 > CHANCE;
+    let found = seen.iter().filter(|place| place.is_enough() && place.slow == place.visits && !is_chance(place));
+    let (count, worst) = (found.clone().count(), found.map(|place| place.best).reduce(f64::min)?);
+    Some(SlowPlaces { slow: count as u32, of: judged as u32, share: worst })
+}
+
+/// What visits to a place saw.
+struct Seen {
+    visits: usize,
+    slow: usize,
+    moments: usize,
+    /// The best visit, as a share of the level.
+    best: f64,
+}
+
+impl Seen {
+    fn of(visits: Vec<&Visit>, level: f64, speed: impl Fn(f64) -> f64) -> Self {
         let seen = samples(visits.into_iter(), VALUE, false);
-        let is_enough = seen.len() >= ENOUGH.0 && moments_of(&seen) >= ENOUGH.1;
-        let best = seen.iter().map(|sample| speed(sample.value) / speed(level)).reduce(f64::max);
-        best.filter(|_| is_enough)
-    };
-    let shares: Vec<f64> = places.into_values().filter_map(best).collect();
-    let slow = shares.iter().filter(|share| **share < 1.0 - SLOWER);
-    let (count, worst) = (slow.clone().count(), slow.copied().reduce(f64::min)?);
-    Some(SlowPlaces { slow: count as u32, of: shares.len() as u32, share: worst })
+        let shares: Vec<f64> = seen.iter().map(|sample| speed(sample.value) / speed(level)).collect();
+        let slow = shares.iter().filter(|share| **share < 1.0 - SLOWER).count();
+        let best = shares.iter().copied().fold(0.0, f64::max);
+        Self { visits: shares.len(), slow, moments: moments_of(&seen), best }
+    }
+
+    fn is_enough(&self) -> bool {
+        self.visits >= ENOUGH.0 && self.moments >= ENOUGH.1
+    }
 }
 
 #[cfg(test)]
@@ -62,5 +87,24 @@ mod tests {
     fn moments_are_no_places() {
         assert_eq!(seen(4, |_, place| if place == 3 { 10.0 } else { 40.0 }), None, "too few visits");
         assert_eq!(seen(6, |round, _| if round > 0 { 10.0 } else { 40.0 }), None, "all places reached it once");
+        // A neighbour who is there for most of the time may have been there at all moments of a place.
+        let busy = |round: u32, place: u32| if place == 3 || (round + place) % 3 > 0 { 30.0 } else { 40.0 };
+        assert_eq!(seen(6, busy), None);
+        assert_eq!(seen(30, busy).map(|found| found.slow), Some(1), "but not for half a minute");
+    }
+
+    /// Visits that a neighbour makes slow by lot, over 10 s.
+    #[test]
+    fn a_busy_neighbour_makes_hardly_a_place_slow() {
+        for busy in [0.5, 0.7, 0.9] {
+            let mut rng = tiermark_stats::Rng::new(1);
+            let wrong = (0..2000).filter(|_| {
+                let slow: Vec<bool> = (0..50).map(|_| rng.unit() < busy).collect();
+                let at = |round: u32, place: u32| slow[(round * 5 + place) as usize];
+                seen(10, |round, place| if at(round, place) { 30.0 } else { 40.0 }).is_some()
+            });
+            let wrong = wrong.count();
+            assert!(wrong <= 60, "{busy}: {wrong} of 2000");
+        }
     }
 }

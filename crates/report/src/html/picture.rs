@@ -122,7 +122,7 @@ fn ends(f: &Finding, machine: &Machine) -> Option<(NodeId, NodeId)> {
     match from(f, machine).as_slice() {
         [from] => to(f).or(tier.node()).map(|to| (*from, to)),
         // The ladder of a survey names far memory, seen from the first node.
-        [] => first_node(machine).zip(tier.node()),
+        [] => first_node(machine).zip(tier.node()).filter(|(from, to)| from != to),
         _ => None,
     }
 }
@@ -131,18 +131,18 @@ fn ends(f: &Finding, machine: &Machine) -> Option<(NodeId, NodeId)> {
 /// the node of its cpus; both can be of several together, and what names no cpus was measured on the first. Memory of
 /// another node than that of its cpus is of no box: a link leads there.
 fn place(f: &Finding, machine: &Machine) -> Option<(Tier, Spot)> {
-    let tier = f.labels.tier()?;
-    if tier != Tier::Dram {
-        return (!tier.is_memory()).then(|| (tier, of_sockets(f, machine)));
-    }
-    let spot = match (from(f, machine).as_slice(), to(f)) {
-        ([from], Some(to)) if *from != to => return None,
-        ([from], _) => Spot::Node(*from),
-        (_, Some(to)) => Spot::Node(to),
-        ([], None) => Spot::Node(first_node(machine)?),
-        ([_, ..], None) => Spot::Together,
+    let spot = match f.labels.tier()? {
+        Tier::Cache(_) => of_sockets(f, machine),
+        Tier::Dram => match (from(f, machine).as_slice(), to(f)) {
+            ([from], Some(to)) if *from != to => return None,
+            ([from], _) => Spot::Node(*from),
+            (_, Some(to)) => Spot::Node(to),
+            ([], None) => Spot::Node(first_node(machine)?),
+            ([_, ..], None) => Spot::Together,
+        },
+        _ => return None,
     };
-    Some((tier, spot))
+    f.labels.tier().map(|tier| (tier, spot))
 }
 
 fn of_sockets(f: &Finding, machine: &Machine) -> Spot {

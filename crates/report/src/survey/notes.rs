@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{Check, CheckResult, Drift, Grade, Reason, Refusal, Run, SlowPlaces, StateKind, Warning};
+use tiermark_model::{
+    Check, CheckResult, Drift, Grade, Labels, Reason, Refusal, Run, SlowPlaces, StateKind, Tier, Warning,
+};
 use tiermark_page::{Detail, Ink, Page, Text, paragraph, percent, space, text};
 
 use super::figures::{Figure, Survey};
@@ -246,12 +248,17 @@ fn drift(run: &Run) -> Vec<Note> {
     moments.values().map(|drifts| note(text(drifts), todo)).collect()
 }
 
-/// Places in memory at which a core's own caches are slower, figure by figure.
+/// Places in memory at which a core's own caches are slower, figure by figure. The first level is found by the part of
+/// an address that pages do not change, and pages in one piece crowd no sets.
 fn slow_places(survey: &Survey<'_>) -> Vec<Note> {
+    let is_guest = survey.run.machine.system.hypervisor.is_some();
     let of = |figure: Figure<'_>| {
-        let SlowPlaces { slow, of, share } = figure.seen?.slow_places?;
-        let reach = if slow == 1 { "reaches" } else { "reach" };
-        Some(format!("{} of {of} places in memory {reach} {} of {}", slow, percent(share), figure.name()))
+        let labels = &figure.finding.labels;
+        let may_be_small = is_guest || labels.is(Labels::PAGE, "base");
+        let is_beyond = labels.tier().and_then(Tier::level).is_some_and(|level| level > 1);
+        let SlowPlaces { slow, of, share } = figure.seen?.slow_places.filter(|_| may_be_small && is_beyond)?;
+        let reach = if slow == 1 { "reaches" } else { "reach as little as" };
+        Some(format!("{slow} of {of} places in memory {reach} {} of {}", percent(share), figure.name()))
     };
     let told: Vec<String> = survey.figures().filter_map(of).collect();
     if told.is_empty() {
