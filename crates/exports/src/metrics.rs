@@ -85,9 +85,16 @@ mod tests {
         RUN_DURATION,
         RUN_TIMESTAMP,
     ];
-    /// Options of the playbooks, which have the same prefix.
-    const OPTIONS: [&str; 6] =
-        ["tiermark_at", "tiermark_dist", "tiermark_folders", "tiermark_hosts", "tiermark_results", "tiermark_serial"];
+    /// Options of the playbooks and variables of inventories, which have the same prefix.
+    const OPTIONS: [&str; 7] = [
+        "tiermark_at",
+        "tiermark_dist",
+        "tiermark_folders",
+        "tiermark_hosts",
+        "tiermark_port",
+        "tiermark_results",
+        "tiermark_serial",
+    ];
 
     /// The texts that name metrics: the dashboard and the documents.
     fn texts() -> Vec<PathBuf> {
