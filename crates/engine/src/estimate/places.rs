@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(seen(4, |_, place| if place == 3 { 10.0 } else { 40.0 }), None, "too few visits");
         assert_eq!(seen(6, |round, _| if round > 0 { 10.0 } else { 40.0 }), None, "all places reached it once");
         // A neighbour who is there for most of the time may have been there at all moments of a place.
-        let busy = |round: u32, place: u32| if place == 3 || (round + place) % 3 > 0 { 30.0 } else { 40.0 };
+        let busy = |round: u32, place: u32| if place == 3 || !(round + place).is_multiple_of(3) { 30.0 } else { 40.0 };
         assert_eq!(seen(6, busy), None);
         assert_eq!(seen(30, busy).map(|found| found.slow), Some(1), "but not for half a minute");
     }
