@@ -1,5 +1,5 @@
 //! One quantity has one value: figures of a run that mean the same are held against each other, and those that differ
-//! are bounds. Pure.
+//! lose their trust: those of a core's own caches are bounds, others are shared. Pure.
 
 mod idle;
 mod meaning;
@@ -71,11 +71,11 @@ fn ratio(a: f64, b: f64) -> f64 {
     a.max(b) / a.min(b)
 }
 
-/// Reasons for which figures are bounds, by experiment and observation.
+/// Reasons for which figures lose their trust, by experiment and observation.
 type Doubts = BTreeMap<usize, Vec<(usize, Reason)>>;
 
 /// Holds the figures of a run against each other: the observations of each experiment, by its index, that has a trusted
-/// figure which another one of the run contradicts. Such a figure is a bound there. Findings have to be derived again
+/// figure which another one of the run contradicts. Such a figure is a bound or shared there. Findings have to be derived again
 /// from these observations.
 #[must_use]
 pub fn disagreements(experiments: &[Experiment], machine: &Machine) -> BTreeMap<usize, Vec<Observation>> {
@@ -111,7 +111,7 @@ fn figures(experiments: &[Experiment]) -> Vec<Figure<'_>> {
     all
 }
 
-/// Notes a reason for a figure that nothing else makes a bound.
+/// Notes a reason for a figure that is trusted otherwise.
 fn doubt(figure: &Figure<'_>, reason: Reason, doubts: &mut Doubts) {
     if figure.seen.verdict.grade == Grade::Trusted {
         doubts.entry(figure.experiment).or_default().push((figure.index, reason));

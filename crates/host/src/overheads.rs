@@ -32,6 +32,7 @@ pub(crate) fn measure(machine: &Machine, clock: &Clock, resolution_ns: f64) -> (
 /// Bytes a second that a thread gets at the first touch of memory: a host that must find the memory first gives a
 /// tenth of what others give. `None` where little is free, or the kernel does not know the call (Linux 5.14).
 pub(crate) fn first_touch(spare_bytes: u64) -> Option<f64> {
+    /// Takes 10 ms where the memory is there already.
     const MOST: usize = 64 << 20;
     /// What is touched at a time, and for how long: by the cpu, which does not count other work but counts what the
     /// host does, and by the wall.

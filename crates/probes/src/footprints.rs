@@ -133,7 +133,8 @@ pub(crate) fn behind_cache_bytes(
     let rule = format!("{DRAM_FACTOR} x {} of caches, {} of them memory-side", Bytes(all), Bytes(side));
     // Several allocations are made, and each thread fills its own.
     let seconds = request.scope.max_seconds.map_or(MOST_FILLING, |most| FILLING_SHARE * most);
-    let filled = (seconds * FILLED_IN_A_SECOND) as u64;
+    let rate = machine.system.first_touch.map_or(FILLED_IN_A_SECOND, |rate| rate.min(FILLED_IN_A_SECOND));
+    let filled = (seconds * rate) as u64;
     let time = format!("what is filled in {seconds:.0} s, --max-time");
     let filled = filled.saturating_mul(cpus.len() as u64);
     let cap = memory_cap_over(machine, on, &request.scope).or_less(filled, time, says::allow_more_time());
