@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tiermark_engine::{Event, Sink};
 use tiermark_history::{Journal, Record};
 use tiermark_model::{
-    BlockTimes, EVENTS_SCHEMA, Experiment, Labels, Observation, Run, RunEvent, Step, Unit, format_gbs, format_ns,
+    BlockTimes, EVENTS_SCHEMA, Experiment, Observation, Run, RunEvent, Step, Unit, format_gbs, format_ns,
 };
 
 use tiermark_session::Revision;
@@ -273,10 +273,9 @@ fn subject(step: &Step) -> String {
     let probe = step.id.split('/').next().unwrap_or_default();
     let labels = &step.labels;
     let mut words = vec![probe.to_owned()];
-    words
-        .extend([Labels::TIER, Labels::OP, Labels::LAYOUT].iter().filter_map(|key| labels.get(key)).map(str::to_owned));
+    words.extend([labels.tier_name(), labels.op(), labels.layout()].into_iter().flatten().map(str::to_owned));
     words.extend(labels.size().map(|size| size.to_string()));
-    words.extend(labels.number(Labels::THREADS).filter(|n| *n > 1).map(|n| format!("on {n} threads")));
+    words.extend(labels.threads().filter(|n| *n > 1).map(|n| format!("on {n} threads")));
     words.join(" ")
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tiermark_model::{Labels, Obstacle};
+use tiermark_model::{Key, Obstacle};
 
 use crate::numbers::Number;
 
@@ -26,10 +26,10 @@ impl<'n> Alone<'n> {
             for (run, number) in [first, other].into_iter().enumerate() {
                 let Some(number) = number else { continue };
                 if let Some(page) = page(number).filter(|_| is_alone) {
-                    found.pages[run].insert(number.key_without(Labels::PAGE, by_role), page);
+                    found.pages[run].insert(number.key_without(Key::Page, by_role), page);
                 }
                 if number.finding.metric.is_over_a_range() {
-                    found.ranges[run].insert(number.key_without(Labels::SIZE, by_role));
+                    found.ranges[run].insert(number.key_without(Key::Size, by_role));
                 }
             }
         }
@@ -44,17 +44,17 @@ impl<'n> Alone<'n> {
             (None, Some(number)) => (number, 0),
             _ => return None,
         };
-        let pages = page(number).zip(self.pages[there].get(&number.key_without(Labels::PAGE, self.by_role)).copied());
+        let pages = page(number).zip(self.pages[there].get(&number.key_without(Key::Page, self.by_role)).copied());
         if let Some((own, theirs)) = pages {
             let (first, other) = if there == 1 { (own, theirs) } else { (theirs, own) };
             return Some(Obstacle::Pages { first: first.to_owned(), other: other.to_owned() });
         }
         let is_over_range = self.by_role && number.finding.metric.is_over_a_range();
-        let has_other = is_over_range && self.ranges[there].contains(&number.key_without(Labels::SIZE, true));
+        let has_other = is_over_range && self.ranges[there].contains(&number.key_without(Key::Size, true));
         has_other.then_some(Obstacle::Ranges)
     }
 }
 
 fn page<'n>(number: &'n Number<'_>) -> Option<&'n str> {
-    number.finding.labels.get(Labels::PAGE)
+    number.finding.labels.page()
 }

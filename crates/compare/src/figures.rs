@@ -116,9 +116,8 @@ fn place(run: &Run, scope: &Scope) -> Option<CpuPlace> {
 }
 
 fn fits(labels: &Labels) -> bool {
-    let length =
-        |(key, label): (&String, &Label)| key.len() + if let Label::Text(text) = label { text.len() } else { 8 };
-    labels.0.iter().map(length).sum::<usize>() <= LONGEST * 2
+    let length = |(key, label): (&str, &Label)| key.len() + if let Label::Text(text) = label { text.len() } else { 8 };
+    labels.iter().map(length).sum::<usize>() <= LONGEST * 2
 }
 
 fn clipped(text: &str) -> String {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tiermark_model::{
-    Against, ChangeVerdict, ComparedFamily, ComparedFigure, ComparedRun, Comparison, Exit, Fact, Labels, Obstacle,
+    Against, ChangeVerdict, ComparedFamily, ComparedFigure, ComparedRun, Comparison, Exit, Fact, Obstacle,
 };
 
 /// The result of a gate: the first variant that applies. A gate does not pass if it compared nothing (else it would
@@ -138,7 +138,7 @@ fn judged_tiers(other: &Against) -> (usize, Vec<String>) {
     let (judged, others): (Vec<&ComparedFigure>, Vec<&ComparedFigure>) =
         other.figures.iter().filter(|figure| is_of_hardware(figure)).partition(|figure| is_sure(figure));
     let tiers = |figures: &[&ComparedFigure]| -> BTreeSet<String> {
-        figures.iter().filter_map(|figure| figure.labels.get(Labels::TIER).map(str::to_owned)).collect()
+        figures.iter().filter_map(|figure| figure.labels.tier_name().map(str::to_owned)).collect()
     };
     (judged.len(), tiers(&others).difference(&tiers(&judged)).cloned().collect())
 }

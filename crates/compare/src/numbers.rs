@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 
 use tiermark_model::{
-    ComparedNumber, Experiment, FigureName, Finding, Grade, IdSet, Interval, Label, Labels, Machine, Observation,
+    ComparedNumber, Experiment, FigureName, Finding, Grade, IdSet, Interval, Key, Label, Labels, Machine, Observation,
     PerCycle, ReasonCode, Rival, Run, Step, Unit, ValueKind, Verdict,
 };
 
@@ -13,9 +13,9 @@ use crate::figures::counted;
 use crate::roles::{self, Used};
 
 /// Labels that say how something was measured, not what. A hypervisor moves cpus; their number counts.
-const NOT_COORDINATES: [&str; 2] = [Labels::CPUS, Labels::KERNEL];
+const NOT_COORDINATES: [Key; 2] = [Key::Cpus, Key::Kernel];
 /// Between machines these differ as well: where the memory lies is in the role of the tier.
-const NOT_OF_ROLES: [&str; 4] = [Labels::NODE, Labels::NODES, Labels::TIER, Labels::SIZE];
+const NOT_OF_ROLES: [Key; 4] = [Key::Node, Key::Nodes, Key::Tier, Key::Size];
 
 /// A number of a run.
 pub(crate) struct Number<'a> {
@@ -55,7 +55,7 @@ impl<'a> Number<'a> {
             interval: self.rival(kernel).map_or(*interval, |rival| rival.interval),
             state: self.seen.and_then(|seen| seen.state),
             size: labels.size(),
-            kernel: labels.get(Labels::KERNEL).map(str::to_owned),
+            kernel: labels.kernel().map(str::to_owned),
             per_core: shared(|used| used.cores),
             per_socket: shared(|used| used.sockets),
         }
@@ -64,7 +64,7 @@ impl<'a> Number<'a> {
     /// The kernel that it is of, where its operation says what others do as well.
     pub(crate) fn kernel(&self) -> Option<&'a str> {
         let labels = &self.finding.labels;
-        labels.get(Labels::KERNEL).filter(|_| labels.get(Labels::OP).is_some())
+        labels.kernel().filter(|_| labels.op().is_some())
     }
 
     /// All kernels that its run compared, its own first.
@@ -102,7 +102,7 @@ impl<'a> Number<'a> {
     pub(crate) fn labels(&self) -> Labels {
         let labels = self.finding.labels.clone();
         match &self.home {
-            Some(home) if labels.get(Labels::FROM).is_none() => labels.text(Labels::FROM, format!("node:{home}")),
+            Some(home) if labels.from().is_none() => labels.with_from(format!("node:{home}")),
             _ => labels,
         }
     }
@@ -126,7 +126,7 @@ impl<'a> Number<'a> {
     }
 
     /// Its coordinates as if it had no such label.
-    pub(crate) fn key_without(&self, label: &str, by_role: bool) -> String {
+    pub(crate) fn key_without(&self, label: Key, by_role: bool) -> String {
         key(self.experiment, self.finding, by_role, Some(label))
     }
 
@@ -139,8 +139,8 @@ impl<'a> Number<'a> {
     /// of a guest, which a hypervisor moves.
     pub(crate) fn is_of_a_place(&self) -> bool {
         let labels = &self.finding.labels;
-        let is_cpu = |key: &&str| labels.number(key).is_some();
-        labels.0.contains_key(Labels::REGION) || (self.is_guest && [Labels::FROM, Labels::TO].iter().any(is_cpu))
+        let has_cpu = labels.from_cpu().is_some() || labels.to_cpu().is_some();
+        labels.has(Key::Region) || (self.is_guest && has_cpu)
     }
 
     /// Whether it is a bound that limits the number on one side only. A figure below the record of its own machine does
@@ -156,7 +156,7 @@ impl<'a> Number<'a> {
         Basis {
             method: self.experiment.method,
             size: self.finding.labels.size(),
-            tier: self.finding.labels.get(Labels::TIER),
+            tier: self.finding.labels.tier_name(),
             is_middle: self.finding.kind.map(|kind| kind == ValueKind::Typical),
             state: self.seen.and_then(|seen| seen.state),
             // Only where no state is named do they tell; a document may hold many.
@@ -224,24 +224,25 @@ fn is_its_value(seen: &Observation, finding: &Finding) -> bool {
 }
 
 /// The coordinates: probe, quantity, unit, and all labels that say what was measured, without one if it is named.
-fn key(experiment: &Experiment, finding: &Finding, by_role: bool, without: Option<&str>) -> String {
+fn key(experiment: &Experiment, finding: &Finding, by_role: bool, without: Option<Key>) -> String {
     let labels = &finding.labels;
     let probe = experiment.request.probe.as_str();
     let mut key = format!("{probe} {} {:?}", finding.metric, finding.unit);
     let role = roles::role(labels).filter(|_| by_role);
-    let has_tier = labels.get(Labels::TIER).is_some();
-    let counts = |name: &str| match name {
-        _ if without == Some(name) => false,
+    let has_tier = labels.has(Key::Tier);
+    let counts = |name: &str| match Key::named(name) {
+        None => true,
+        key if without == key => false,
         // The kernel is what a user named, where no operation says what it does.
-        Labels::KERNEL => labels.get(Labels::OP).is_none(),
+        Some(Key::Kernel) => labels.op().is_none(),
         // Footprints of a tier are compared by themselves: memory's depends on what happens to be free.
-        Labels::SIZE => !has_tier,
+        Some(Key::Size) => !has_tier,
         // All threads of a machine are as many as it has.
-        Labels::THREADS => role.is_none() || !labels.is(Labels::SPAN, "all"),
-        _ if role.is_some() && NOT_OF_ROLES.contains(&name) => false,
-        _ => !NOT_COORDINATES.contains(&name),
+        Some(Key::Threads) => role.is_none() || labels.span() != Some("all"),
+        Some(key) if role.is_some() && NOT_OF_ROLES.contains(&key) => false,
+        Some(key) => !NOT_COORDINATES.contains(&key),
     };
-    for (name, label) in labels.0.iter().filter(|(name, _)| counts(name)) {
+    for (name, label) in labels.iter().filter(|(name, _)| counts(name)) {
         let _ = match label {
             Label::Text(text) => write!(key, " {name}={text}"),
             Label::Whole(number) => write!(key, " {name}={number}"),

@@ -32,10 +32,11 @@ pub(crate) fn is_of_private_caches(labels: &Labels, machine: &Machine) -> bool {
 /// The role of a tier: a cache by its level, local memory, that of another node, or that of a node without cpus (`far`,
 /// `HBM`, `faster`); `None` of what has no tier.
 pub(crate) fn role(labels: &Labels) -> Option<&str> {
-    let word = labels.get(Labels::TIER)?;
-    Some(match labels.tier() {
-        Some(tier) if tier.is_without_cpus() => word.split(' ').next()?,
-        Some(Tier::OtherNode(_)) => "remote",
-        _ => word,
-    })
+    match labels.tier() {
+        Some(Tier::Far(_)) => Some("far"),
+        Some(Tier::Hbm(_)) => Some("HBM"),
+        Some(Tier::Faster(_)) => Some("faster"),
+        Some(Tier::OtherNode(_)) => Some("remote"),
+        _ => labels.tier_name(),
+    }
 }

@@ -57,7 +57,7 @@ pub(crate) struct Family {
 
 impl Family {
     pub(crate) fn of(metric: &Quantity, labels: &Labels, in_cycles: bool) -> Self {
-        let tier = labels.get(Labels::TIER).unwrap_or_default().to_owned();
+        let tier = labels.tier_name().unwrap_or_default().to_owned();
         Self { metric: metric.clone(), tier, in_cycles }
     }
 }

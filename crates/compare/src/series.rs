@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use tiermark_model::{FigureChange, FigureHistory, FigurePoint, FigureTrend, Labels, Obstacle, RunFigure, RunFigures};
+use tiermark_model::{FigureChange, FigureHistory, FigurePoint, FigureTrend, Obstacle, RunFigure, RunFigures};
 use tiermark_stats::{LevelChange, LevelRule, holm_levels, level_changes, mann_kendall, other_level, theil_sen};
 
 use crate::basis::Basis;
@@ -116,7 +116,7 @@ fn basis(figure: &RunFigure) -> Basis<'_> {
     Basis {
         method: figure.method,
         size: figure.labels.size(),
-        tier: figure.labels.get(Labels::TIER),
+        tier: figure.labels.tier_name(),
         is_middle: figure.is_middle,
         state: figure.state,
         pings: figure.pings,

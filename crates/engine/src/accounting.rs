@@ -115,7 +115,7 @@ impl StepAccounting {
         let describes =
             |work: &Work| matches!(work, Work::Turns | Work::Transfers | Work::Revisits | Work::FirstAccesses);
         let loads = self.metric == Metric::Latency && self.threads.contains(&Work::Bytes);
-        !loads && !self.threads.iter().any(describes) && !labels.is(Labels::STATISTIC, MEDIAN)
+        !loads && !self.threads.iter().any(describes) && labels.statistic() != Some(MEDIAN)
     }
 
     /// The visits as the value counts them: of accesses after other work their first windows, otherwise all windows.

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use tiermark_model::{
-    BlockTimes, CoreKind, Disturbance, KernelId, Labels, Machine, Passes, PlacementProof, Refusal, Step, StepTraffic,
-    Visit, Visits,
+    BlockTimes, CoreKind, Disturbance, KernelId, Machine, Passes, PlacementProof, Refusal, Step, StepTraffic, Visit,
+    Visits,
 };
 use tiermark_stats::{APART_SECONDS, moments};
 
@@ -272,7 +272,7 @@ impl Cell {
 
     /// Share of the bytes after which the step ends that are moved; `None` where no number of bytes ends it.
     pub(crate) fn moved_share(&self) -> Option<f64> {
-        self.step.labels.number(Labels::TOTAL).map(|total| self.moved as f64 / total.max(1) as f64)
+        self.step.labels.total().map(|total| self.moved as f64 / total.max(1) as f64)
     }
 
     /// Keeps the worst of all proofs.

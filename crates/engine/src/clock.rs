@@ -284,7 +284,7 @@ mod tests {
         let mhz = [interval.low, found.value.unwrap(), interval.high].map(|hz| (hz / 1e6).round());
         assert_eq!((mhz, interval.level), ([2800.0, 3200.0, 3200.0], 0.8));
         assert_eq!((found.samples, found.verdict), (60, tiermark_model::Verdict::trusted()));
-        assert!(found.labels.0.is_empty() && found.evidence.is_empty());
+        assert!(found.labels.is_empty() && found.evidence.is_empty());
     }
 
     #[test]

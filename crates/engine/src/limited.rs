@@ -4,8 +4,8 @@
 use tiermark_model::messages::rules;
 use tiermark_model::messages::setup as says;
 use tiermark_model::{
-    Bench, Bytes, CoreKind, Cpu, FileMemory, Finding, IdSet, Labels, Layout, Machine, MemPolicy, Note, Observation,
-    Plan, Purpose, Refusal, Request, Role, Scope, Step,
+    Bench, Bytes, CoreKind, Cpu, FileMemory, Finding, IdSet, Layout, Machine, MemPolicy, Note, Observation, Plan,
+    Purpose, Refusal, Request, Role, Scope, Step,
 };
 
 use crate::probe::{Lab, Probe, Study};
@@ -135,7 +135,7 @@ fn within(mut plan: Plan, most: Bytes) -> Result<Plan, Refusal> {
 fn refusal(step: &Step, most: Bytes) -> Refusal {
     let threads = step.setup.threads.len();
     let place = format!("{} on {threads} thread{}", step.setup.total_bytes(), if threads == 1 { "" } else { "s" });
-    let what = step.labels.get(Labels::TIER).map_or(place.clone(), |tier| format!("{tier}: {place}"));
+    let what = step.labels.tier_name().map_or(place.clone(), |tier| format!("{tier}: {place}"));
     says::memory_not_allowed(&what, &most.to_string(), threads)
 }
 

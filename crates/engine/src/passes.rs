@@ -29,7 +29,7 @@ pub(crate) fn has_passes(step: &Step, machine: &Machine) -> bool {
     let alone = setup.regions.len() == setup.threads.len();
     // The cells of a matrix are many, and their threads pass over unlike memory.
     let is_of_bandwidth = |purpose| matches!(purpose, Purpose::Ladder | Purpose::Table);
-    let is_figure = step.labels.its_purpose().is_none_or(is_of_bandwidth);
+    let is_figure = step.labels.purpose().is_none_or(is_of_bandwidth);
     is_figure && streams && alone && !setup.threads.is_empty() && setup.total_bytes().0 >= (2 * cached).max(LEAST)
 }
 

@@ -1,7 +1,7 @@
 //! Whether a rate of memory is possible: compared with the theoretical peak of its nodes. Pure.
 
 use tiermark_model::{
-    IdSet, Labels, Machine, Metric, Observation, Purpose, Reason, RegionSetup, Role, Setup, Step, Tier, Unit, Verdict,
+    IdSet, Key, Machine, Metric, Observation, Purpose, Reason, RegionSetup, Role, Setup, Step, Tier, Unit, Verdict,
     total,
 };
 
@@ -41,7 +41,7 @@ pub(crate) fn judge(step: &Step, rate: f64, machine: &Machine, verdict: &mut Ver
     let Some(peak) = peak.filter(|peak| rate > peak * PEAK_SLACK) else { return };
     let named = !nodes.is_empty() && Some(peak) != whole;
     let reason = Reason::AbovePeak { rate, peak, nodes: named.then(|| nodes.to_string()) };
-    if step.labels.get(Labels::DATA).is_some() {
+    if step.labels.data().is_some() {
         verdict.suspect(reason);
     } else {
         verdict.invalid(reason);
@@ -50,7 +50,7 @@ pub(crate) fn judge(step: &Step, rate: f64, machine: &Machine, verdict: &mut Ver
 
 /// Whether memory answers, and no cache.
 fn of_memory(step: &Step, machine: &Machine) -> bool {
-    if step.labels.get(Labels::TIER).is_some() {
+    if step.labels.has(Key::Tier) {
         return step.labels.tier().is_some_and(Tier::is_memory);
     }
     let streams = streams(&step.setup);
@@ -79,6 +79,7 @@ fn nodes(setup: &Setup, machine: &Machine) -> IdSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tiermark_model::Labels;
     use tiermark_model::{
         Cpu, Dimm, Grade, KernelId, Layout, MIB, Node, PageKind, System, TheoreticalPeak, ThreadSetup, testing,
     };
@@ -124,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_cell_is_no_faster_than_the_memory_it_reads() {
-        let cell = || Labels::new().purpose(Purpose::Matrix);
+        let cell = || Labels::new().with_purpose(Purpose::Matrix);
         let server = server();
         for (nodes, most) in [(&[0u32][..], 40.0), (&[1], 40.0), (&[0, 1], 80.0)] {
             let cell = step(cell(), &[0], nodes, 64 * MIB);
@@ -142,10 +143,10 @@ mod tests {
     #[test]
     fn whatever_is_larger_than_the_caches_is_held_against_the_peak() {
         let server = server();
-        let plain = |each| step(Labels::new().purpose(Purpose::Scaling), &[0], &[0], each);
+        let plain = |each| step(Labels::new().with_purpose(Purpose::Scaling), &[0], &[0], each);
         assert_eq!(grade(&plain(4 * MIB), 60.0, &server), Grade::Invalid);
         assert_eq!(grade(&plain(2 * MIB), 60.0, &server), Grade::Trusted, "half of it may be hits");
-        let rung = |tier: &str| step(Labels::new().text(Labels::TIER, tier), &[0], &[0], 64 * MIB);
+        let rung = |tier: &str| step(Labels::new().with_tier(tier.parse().unwrap()), &[0], &[0], 64 * MIB);
         assert_eq!(grade(&rung("DRAM"), 60.0, &server), Grade::Invalid);
         assert_eq!(grade(&rung("DRAM node 1"), 60.0, &server), Grade::Invalid);
         assert_eq!(grade(&rung("L3"), 60.0, &server), Grade::Trusted);
@@ -153,12 +154,12 @@ mod tests {
 
     #[test]
     fn guests_have_no_peak_and_zeros_are_doubted() {
-        let rung = step(Labels::new().text(Labels::TIER, "DRAM"), &[0], &[0], 64 * MIB);
+        let rung = step(Labels::new().with_tier(Tier::Dram), &[0], &[0], 64 * MIB);
         let guest = Machine { system: System { hypervisor: Some("KVM".into()), ..System::default() }, ..server() };
         assert_eq!(grade(&rung, 60.0, &guest), Grade::Trusted, "a hypervisor makes modules up");
-        let of_nowhere = step(Labels::new().text(Labels::TIER, "DRAM"), &[], &[], 64 * MIB);
+        let of_nowhere = step(Labels::new().with_tier(Tier::Dram), &[], &[], 64 * MIB);
         assert_eq!(grade(&of_nowhere, 100.0, &guest), Grade::Trusted, "nor is there a peak of the whole machine");
-        let zeros = Step { labels: rung.labels.clone().text(Labels::DATA, "zeros"), ..rung };
+        let zeros = Step { labels: rung.labels.clone().with_data("zeros"), ..rung };
         assert_eq!(grade(&zeros, 60.0, &server()), Grade::Suspect);
     }
 

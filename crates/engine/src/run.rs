@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 
 use tiermark_model::messages::run as says;
 use tiermark_model::{
-    Drift, Experiment, Grade, KernelId, Labels, Machine, Observation, Plan, Purpose, Refusal, Request, Role, State,
-    Step, TimeSpent,
+    Drift, Experiment, Grade, KernelId, Machine, Observation, Plan, Purpose, Refusal, Request, Role, State, Step,
+    TimeSpent,
 };
 use tiermark_stats::Rng;
 
@@ -134,7 +134,7 @@ pub fn reanalyse(study: &dyn Study, experiment: &Experiment, machine: &Machine, 
 /// An observation, estimated again from its windows. Its verdict keeps the reasons that do not come from the estimate.
 fn estimated_again(step: &Step, seen: &Observation, groups: &Conditions, machine: &Machine) -> Observation {
     let accounting = StepAccounting::of(step, machine);
-    let kernel = seen.labels.get(Labels::KERNEL).map(|id| KernelId(id.into()));
+    let kernel = seen.labels.kernel().map(|id| KernelId(id.into()));
     let reading = reading(step, &accounting, &seen.disturbance, kernel.as_ref(), groups, machine);
     let reading = Reading { passes: seen.passes, ..reading };
     let estimate = reading.estimate(&accounting.counted(&seen.visits));
@@ -376,7 +376,7 @@ impl<'a> Runner<'a> {
                 continue;
             }
             let is_due = |index: &usize| {
-                let rounds = match self.cells[*index].step.labels.its_purpose() {
+                let rounds = match self.cells[*index].step.labels.purpose() {
                     Some(Purpose::Curve) => CURVE_ROUNDS,
                     Some(Purpose::OsPoint) => POINT_ROUNDS,
                     _ => 1,
@@ -406,8 +406,7 @@ impl<'a> Runner<'a> {
     /// Order of the steps if the time does not suffice for all.
     fn precedence(&self, index: usize) -> f64 {
         let step = &self.cells[index].step;
-        let is_headline =
-            ["ladder", "os"].iter().any(|purpose| step.labels.is(tiermark_model::Labels::PURPOSE, purpose));
+        let is_headline = matches!(step.labels.purpose(), Some(Purpose::Ladder | Purpose::Os));
         match step.labels.is_point() {
             _ if is_headline => index as f64 - self.cells.len() as f64,
             true => step.prepare_seconds() + step.rivalry_seconds(),

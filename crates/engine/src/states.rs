@@ -1,7 +1,7 @@
 //! The states of the machine: what pings between the threads' cpus and steps that are revisited all the time say of it.
 //! Pure.
 
-use tiermark_model::{Labels, Metric, Observation, Role, State, StateKind, Step, Visit, Visits};
+use tiermark_model::{Key, Metric, Observation, Role, State, StateKind, Step, Tier, Visit, Visits};
 use tiermark_stats::{FEWEST_VISITS, group_limits, group_of, median};
 
 use crate::clock::{Basis, RunClock};
@@ -152,7 +152,7 @@ pub(crate) fn states(steps: &[(&Step, &Observation)], groups: &Conditions) -> Ve
     }
     found.extend(of_level(steps, groups, StateKind::Sibling, SIBLING, |step| first_level(step) && threads(step) == 1));
     found.extend(of_level(steps, groups, StateKind::Shared, SHARED, |step| {
-        step.labels.get(Labels::TIER).is_some() && !step.labels.is_of_core() && threads(step) == 1
+        step.labels.has(Key::Tier) && !step.labels.is_of_core() && threads(step) == 1
     }));
     found
 }
@@ -162,7 +162,7 @@ fn threads(step: &Step) -> usize {
 }
 
 fn first_level(step: &Step) -> bool {
-    step.labels.is(Labels::TIER, "L1")
+    step.labels.tier() == Some(Tier::Cache(1))
 }
 
 fn of_pings(steps: &[(&Step, &Observation)], groups: &Conditions) -> Vec<State> {
@@ -264,13 +264,14 @@ mod tests {
     use tiermark_model::{Setup, ThreadSetup, Tier, Window, testing};
 
     use super::*;
+    use tiermark_model::Labels;
 
     /// Streams of two threads in the first level.
     fn streams() -> Step {
         let role = Role::Stream { kernel: "read/plain".into(), rivals: Vec::new() };
         let threads = (0..2).map(|i| ThreadSetup::new(i, role.clone(), 0)).collect();
         let setup = Setup { regions: Vec::new(), threads, seed: 1 };
-        let labels = Labels::new().text(Labels::TIER, Tier::Cache(1));
+        let labels = Labels::new().with_tier(Tier::Cache(1));
         Step { labels, setup, ..testing::step("a", Metric::Bandwidth) }
     }
 

@@ -72,7 +72,7 @@ fn candidate(
 ) -> Option<(FigureName, Candidate)> {
     let labels = &finding.labels;
     let step = finding.evidence.first().and_then(|id| seen.get(id.as_str())).copied();
-    let cpus = labels.get(Labels::CPUS).and_then(|cpus| IdSet::from_plain_list(cpus).ok());
+    let cpus = labels.cpus().and_then(|cpus| IdSet::from_plain_list(cpus).ok());
     let cpus = cpus.or_else(|| experiment.request.scope.cpus.clone()).unwrap_or_default();
     let from = cores.nodes(&cpus);
     let figure = FigureName::of(finding, &experiment.request.scope, machine)?;
@@ -87,7 +87,7 @@ fn candidate(
         at.term = Ok(Value::Number(Range::at_least(range.low)));
         at = at.with_remark(says::fewer_cores(&figure.to_string(), used, cores));
     }
-    let rank = (labels.is(Labels::PAGE, "base"), finding.verdict.grade, badness(figure, finding.value));
+    let rank = (labels.page() == Some("base"), finding.verdict.grade, badness(figure, finding.value));
     Some((figure, Candidate { rank, at }))
 }
 
@@ -140,7 +140,7 @@ fn of_record(
 /// The nodes of the memory: those that held its pages, else the node of the step, else those of the cpus.
 fn nodes(finding: &Finding, step: Option<&Observation>, from: &IdSet) -> IdSet {
     let proven = step.and_then(|step| step.placement.as_ref()).map(tiermark_model::PlacementProof::nodes);
-    let planned = || finding.labels.number(Labels::NODE).and_then(|node| NodeId::try_from(node).ok());
+    let planned = || finding.labels.node().and_then(|node| NodeId::try_from(node).ok());
     let planned = || planned().map_or_else(|| from.clone(), |node| [node].into_iter().collect());
     proven.filter(|nodes| !nodes.is_empty()).unwrap_or_else(planned)
 }
@@ -176,6 +176,6 @@ fn badness(figure: FigureName, value: Option<f64>) -> f64 {
 
 /// Cores used and there, where a rate of all cores is of fewer than its nodes have.
 fn fewer_cores(labels: &Labels, place: &Place, cores: &Cores) -> Option<(u64, u64)> {
-    let (used, cores) = (labels.number(Labels::THREADS)?, cores.count(place.from.as_ref()));
+    let (used, cores) = (labels.threads()?, cores.count(place.from.as_ref()));
     (used < cores).then_some((used, cores))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tiermark_model::messages::check as says;
 use tiermark_model::{
     Dimm, ErrorKind, Experiment, FEWEST_JUDGED, Finding, HealthCount, IdSet, Labels, Machine, MemoryChannels,
-    MemoryErrors, Note, Observation, PageKind, Purpose, Quantity, Request, Run, Throttling,
+    MemoryErrors, Note, Observation, PageKind, Purpose, Quantity, Request, Run, Throttling, Tier,
 };
 
 use crate::location::Place;
@@ -113,12 +113,11 @@ fn core_limit(limit: CoreLimit, machine: &Machine) -> At {
 
 /// The size of a cache as each latency curve shows it: the range that the curve allows.
 fn sizes_measured(level: u8, run: &Run) -> Vec<At> {
-    let tier = format!("L{level}");
-    let of_tier = |f: &&Finding| f.metric == Quantity::TierSize && f.labels.is(Labels::TIER, tier.as_str());
+    let of_tier = |f: &&Finding| f.metric == Quantity::TierSize && f.labels.tier() == Some(Tier::Cache(level));
     let size = |finding: &Finding| {
         let reasons = || finding.verdict.reasons.iter().map(ToString::to_string).collect::<Vec<String>>();
         let bytes = finding.value.filter(|bytes| bytes.is_finite() && *bytes > 0.0);
-        let bytes = bytes.ok_or_else(|| says::size_not_resolved(&tier, &reasons()));
+        let bytes = bytes.ok_or_else(|| says::size_not_resolved(&Tier::Cache(level).to_string(), &reasons()));
         At::whole(bytes.map(|bytes| match finding.interval {
             Some(interval) if interval.low <= bytes && bytes <= interval.high => {
                 Range { low: interval.low, high: interval.high }
@@ -248,13 +247,13 @@ fn backing<'a>(run: &'a Run) -> Option<At> {
         run.experiments.iter().partition(|experiment| is_on_base_pages(&experiment.request));
     let of_memory = |labels: &Labels| {
         labels.is_for(Purpose::Matrix)
-            || (labels.is_for(Purpose::Ladder) && labels.get(Labels::TIER).is_some_and(|tier| !tier.starts_with('L')))
+            || (labels.is_for(Purpose::Ladder) && labels.tier().is_some_and(|tier| tier.level().is_none()))
     };
     let figures = |experiment: &&'a Experiment| -> Vec<&'a Observation> {
         experiment.observations.iter().filter(|o| of_memory(&o.labels) && o.value.is_some()).collect()
     };
     let (base, wanted): (Vec<&Observation>, Vec<&Observation>) =
-        others.iter().flat_map(figures).partition(|o| o.labels.is(Labels::PAGE, "base"));
+        others.iter().flat_map(figures).partition(|o| o.labels.page() == Some("base"));
     if wanted.is_empty() && base.is_empty() && on_base.iter().any(|experiment| !figures(experiment).is_empty()) {
         return Some(At::whole(Err(says::base_pages_requested())));
     }

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use tiermark_model::{Fleet, FleetHost, HostFigure, HostKind, HostState, Unit};
-use tiermark_report::judgements::cause_words;
+use tiermark_model::{Fleet, FleetHost, HostCause, HostFigure, HostKind, HostState, Unit};
 
 use crate::metrics;
 use crate::openmetrics::{Families, Named, add_gauge, base, text, written};
@@ -139,7 +138,7 @@ fn kind<'a>(fleet: &'a Fleet, host: &FleetHost) -> Option<&'a HostKind> {
 fn figure(kind: &HostKind, of: &HostFigure) -> Option<String> {
     let figure = kind.figures.get(usize::try_from(of.figure).ok()?)?;
     let alone = || {
-        let labels: Vec<String> = figure.labels.0.iter().map(|(key, label)| format!("{key}={}", text(label))).collect();
+        let labels: Vec<String> = figure.labels.iter().map(|(key, label)| format!("{key}={}", text(label))).collect();
         format!("{} {}", figure.family, labels.join(" ")).trim_end().to_owned()
     };
     Some(figure.name.clone().unwrap_or_else(alone))
@@ -152,7 +151,7 @@ fn rows(fleet: &Fleet) -> impl Iterator<Item = serde_json::Value> {
 fn of_host(fleet: &Fleet, host: &FleetHost) -> Vec<serde_json::Value> {
     let kind = kind(fleet, host);
     let cause = host.causes.first();
-    let causes: Vec<String> = host.causes.iter().map(cause_words).collect();
+    let causes: Vec<String> = host.causes.iter().map(HostCause::in_words).collect();
     let causes = (!causes.is_empty()).then(|| causes.join("; "));
     let row = |of: Option<&HostFigure>| {
         let own = kind.zip(of).and_then(|(kind, of)| kind.figures.get(usize::try_from(of.figure).ok()?));
@@ -228,7 +227,7 @@ mod tests {
         (other.fact, other.finding) = (None, "slow".to_owned());
         host.causes.push(other);
         let families = host.families.clone();
-        let first = cause_words(&host.causes[0]);
+        let first = host.causes[0].in_words();
         assert_eq!(field(&fleet, "node07", "causes"), format!("{first}; slow"));
         assert_eq!(field(&fleet, "node07", "labels"), "asset=4711 rack=7, left");
         for row in fleet_lines(&fleet).lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()) {

@@ -8,8 +8,7 @@
 
 use std::fmt;
 
-use tiermark_model::{Experiment, Labels, Observation, Purpose, Run, Unit};
-use tiermark_report::MessPoint;
+use tiermark_model::{Experiment, Labels, MessPoint, Observation, Purpose, Run, Unit};
 
 /// Columns that are written, in order.
 const COLUMNS: [&str; 11] = [
@@ -62,7 +61,7 @@ pub fn mess(run: &Run) -> String {
         run.experiments.iter().zip(1..).flat_map(|(e, number)| e.observations.iter().map(move |o| (number, o)));
     let mut rows: Vec<(String, u64, u64, String)> = Vec::new();
     for (number, seen) in numbered.filter(|(_, o)| is_load(o)) {
-        let (Some(reads), Some(pause)) = (seen.labels.number(Labels::READS), seen.labels.number(Labels::PAUSE)) else {
+        let (Some(reads), Some(pause)) = (seen.labels.reads(), seen.labels.pause()) else {
             continue;
         };
         let Some(part) = seen.parts.iter().find(|p| p.unit == Unit::BytesPerSecond) else { continue };
@@ -106,8 +105,8 @@ pub fn mess_doubts(run: &Run) -> Option<String> {
 
 /// What the first column says: the mix and the place, without what would end a field.
 fn kind(labels: &Labels) -> String {
-    let node = labels.number(Labels::NODE).map(|n| format!("node{n}"));
-    let words = [labels.get(Labels::MIX), labels.get(Labels::PLACE), node.as_deref()];
+    let node = labels.node().map(|n| format!("node{n}"));
+    let words = [labels.mix(), labels.place(), node.as_deref()];
     words.into_iter().flatten().collect::<Vec<_>>().join("-").replace([',', '"', '\n', '\r'], "_")
 }
 
@@ -214,7 +213,7 @@ mod tests {
 
     #[test]
     fn deviations_without_an_interval_come_of_the_range() {
-        let labels = Labels::new().purpose(Purpose::Load).whole(Labels::READS, 100).whole(Labels::PAUSE, 0);
+        let labels = Labels::new().with_purpose(Purpose::Load).with_reads(100).with_pause(0);
         let (name, unit) = ("load".into(), Unit::BytesPerSecond);
         let rate = PartResult { name, unit, value: Some(1e10), min: None, max: None };
         let point = Observation {

@@ -10,10 +10,8 @@ mod system;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use tiermark_model::{Labels, Observation, Purpose, Run};
+use tiermark_model::{NodeId, Observation, Purpose, Run};
 use tiermark_page::clean;
-
-use tiermark_report::numbers;
 
 /// Said of every block of rates.
 const UNIT: &str = "Bandwidths are in MB/sec (1 MB/sec = 1,000,000 Bytes/sec)\n";
@@ -38,9 +36,8 @@ fn blocks(run: &Run, seen: &[&Observation]) -> [Option<String>; 5] {
     [idle(seen), system::peaks(run), rates(seen), system::loaded(run), transfers(seen, run)]
 }
 
-/// Doubts that the layout does not show, in words: that it shows nothing of the run, or how many of its numbers are not
-/// trusted. `None`
-/// where all are.
+/// Doubts that the layout does not show, in words: that it shows nothing of the run, or how many of its steps are not
+/// trusted. `None` where all are.
 pub fn mlc_doubts(run: &Run) -> Option<String> {
     let seen: Vec<&Observation> = run.observations().collect();
     if blocks(run, &seen).iter().all(Option::is_none) {
@@ -48,10 +45,9 @@ pub fn mlc_doubts(run: &Run) -> Option<String> {
                      and transfers between cores";
         return Some(format!("it shows only {holds}, and the run measured none of them"));
     }
-    let numbers = numbers(run);
-    let doubted = numbers.iter().filter(|f| !f.verdict.grade.is_number()).count();
+    let doubted = seen.iter().filter(|o| !o.verdict.grade.is_number()).count();
     (doubted > 0)
-        .then(|| format!("{doubted} of the run's {} numbers are not trusted, which it does not mark", numbers.len()))
+        .then(|| format!("{doubted} of the run's {} steps are not trusted, which it does not mark", seen.len()))
 }
 
 /// A number with one decimal, or a dash.
@@ -60,23 +56,23 @@ fn cell(value: Option<f64>) -> String {
 }
 
 /// The node that a row of the matrix begins at.
-fn from_node(observation: &Observation) -> Option<u64> {
-    observation.labels.get(Labels::FROM)?.strip_prefix("node:")?.parse().ok()
+fn from_node(observation: &Observation) -> Option<NodeId> {
+    observation.labels.from()?.strip_prefix("node:")?.parse().ok()
 }
 
 /// Cells of the plain matrix of one operation.
-fn cells<'a>(seen: &[&'a Observation], op: &str) -> Vec<(u64, u64, &'a Observation)> {
+fn cells<'a>(seen: &[&'a Observation], op: &str) -> Vec<(NodeId, NodeId, &'a Observation)> {
     let plain = |o: &&&Observation| {
-        o.labels.is_for(Purpose::Matrix) && o.labels.is(Labels::OP, op) && o.labels.get(Labels::POLICY).is_none()
+        o.labels.is_for(Purpose::Matrix) && o.labels.op() == Some(op) && o.labels.policy().is_none()
     };
-    let place = |o: &&'a Observation| Some((from_node(o)?, o.labels.number(Labels::NODE)?, *o));
+    let place = |o: &&'a Observation| Some((from_node(o)?, o.labels.node()?, *o));
     seen.iter().filter(plain).filter_map(place).collect()
 }
 
 /// A matrix of nodes; of several numbers of threads, that of the most.
-fn grid(cells: &[(u64, u64, &Observation)], scale: f64) -> Option<String> {
-    let rows: BTreeSet<u64> = cells.iter().map(|(row, _, _)| *row).collect();
-    let columns: BTreeSet<u64> = cells.iter().map(|(_, column, _)| *column).collect();
+fn grid(cells: &[(NodeId, NodeId, &Observation)], scale: f64) -> Option<String> {
+    let rows: BTreeSet<NodeId> = cells.iter().map(|(row, _, _)| *row).collect();
+    let columns: BTreeSet<NodeId> = cells.iter().map(|(_, column, _)| *column).collect();
     if rows.is_empty() {
         return None;
     }
@@ -86,7 +82,7 @@ fn grid(cells: &[(u64, u64, &Observation)], scale: f64) -> Option<String> {
         out.push_str(&format!("\n{row:>8}"));
         for column in &columns {
             let here = cells.iter().filter(|(r, c, _)| *r == row && c == column);
-            let most = here.max_by_key(|(_, _, o)| o.labels.number(Labels::THREADS));
+            let most = here.max_by_key(|(_, _, o)| o.labels.threads());
             out.push_str(&format!("\t{:>6}", cell(most.and_then(|(_, _, o)| o.value).map(|v| v * scale))));
         }
     }
@@ -111,8 +107,8 @@ fn transfers(seen: &[&Observation], run: &Run) -> Option<String> {
     let of = |state: &str, remote: bool| -> Vec<&Observation> {
         let fits = |o: &&&Observation| {
             o.labels.is_for(Purpose::Transfer)
-                && o.labels.is(Labels::STATE, state)
-                && o.labels.is(Labels::RELATION, "remote") == remote
+                && o.labels.state() == Some(state)
+                && (o.labels.relation() == Some("remote")) == remote
         };
         seen.iter().filter(fits).copied().collect()
     };
@@ -151,15 +147,14 @@ impl fmt::Display for Home {
 
 /// Dirty lines of another socket, a block for each place that their memory is in.
 fn remote(seen: &[&Observation], run: &Run) -> String {
-    let cpu = |o: &Observation, key| o.labels.number(key).and_then(|cpu| u32::try_from(cpu).ok());
     let mut blocks: BTreeMap<Home, BTreeMap<(u32, u32), Option<f64>>> = BTreeMap::new();
     for observation in seen {
-        let (Some(writer), Some(reader)) = (cpu(observation, Labels::TO), cpu(observation, Labels::FROM)) else {
+        let (Some(writer), Some(reader)) = (observation.labels.to_cpu(), observation.labels.from_cpu()) else {
             continue;
         };
         let (Some(from), Some(to)) = (run.machine.node_of(writer), run.machine.node_of(reader)) else { continue };
         // Documents from before the label was there have the lines on the node of the cpu that fetches them.
-        let home = observation.labels.number(Labels::NODE).and_then(|node| u32::try_from(node).ok()).unwrap_or(to);
+        let home = observation.labels.node().unwrap_or(to);
         let home = home_of(home, writer, reader, run);
         blocks.entry(home).or_default().entry((from, to)).or_insert(observation.value);
     }

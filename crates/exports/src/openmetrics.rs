@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt::Write as _;
 
-use tiermark_model::{Experiment, FigureName, Finding, Grade, HOST_LABEL, Label, Labels, Run, RunLabels, Unit};
+use tiermark_model::{Experiment, FigureName, Finding, Grade, HOST_LABEL, Key, Label, Run, RunLabels, Tier, Unit};
 use tiermark_page::clean;
 
 use crate::metrics;
 
 /// Labels that say how a number was measured in one run, beside its grade.
-const OF_THE_RUN: [&str; 3] = [Labels::CPUS, Labels::KERNEL, Labels::LIMIT];
+const OF_THE_RUN: [Key; 3] = [Key::Cpus, Key::Kernel, Key::Limit];
 /// Renders a run. A finding without a number, or with one that is withheld, has no line.
 pub fn openmetrics(run: &Run) -> String {
     let mut families = Families::new();
@@ -139,17 +139,18 @@ pub(crate) type Named = BTreeMap<String, String>;
 /// The labels of a finding that say what was measured, with its probe, and those that say how.
 fn labels(finding: &Finding, probe: &str, again: Option<usize>) -> (Named, Named) {
     let own = &finding.labels;
-    let is_of_the_run = |key: &str| match key {
+    let is_of_the_run = |key: &str| match Key::named(key) {
+        None => false,
         // Where no operation says what a kernel does, its name does.
-        Labels::KERNEL => own.get(Labels::OP).is_some(),
+        Some(Key::Kernel) => own.op().is_some(),
         // The footprint in memory follows from what happens to be free. That of a cache is the same in every run, and a
         // cache may have figures of several.
-        Labels::SIZE => own.get(Labels::TIER).is_some_and(|tier| !tier.starts_with('L')),
-        _ => OF_THE_RUN.contains(&key),
+        Some(Key::Size) => own.has(Key::Tier) && own.tier().and_then(Tier::level).is_none(),
+        Some(key) => OF_THE_RUN.contains(&key),
     };
     let (how, of): (Named, Named) = {
-        let (how, of): (Vec<_>, Vec<_>) = own.0.iter().partition(|(key, _)| is_of_the_run(key));
-        let named = |(key, label): (&String, &Label)| (name(key), text(label));
+        let (how, of): (Vec<_>, Vec<_>) = own.iter().partition(|(key, _)| is_of_the_run(key));
+        let named = |(key, label): (&str, &Label)| (name(key), text(label));
         (how.into_iter().map(named).collect(), of.into_iter().map(named).collect())
     };
     let (mut how, mut of) = (how, of);
@@ -208,7 +209,7 @@ mod tests {
     #[test]
     fn families_are_gauges_in_base_units() {
         let finding = |value, tier: &str| {
-            let labels = Labels::new().text(Labels::TIER, tier);
+            let labels = Labels::new().with_tier(tier.parse().unwrap());
             Finding::new(Quantity::Latency, labels, value, Unit::Ns)
         };
         let mut withheld = finding(Some(1.0), "L3");
@@ -241,9 +242,9 @@ mod tests {
     #[test]
     fn a_series_names_what_is_measured() {
         let made = |kernel: &str, size: u64, grade| {
-            let labels = Labels::new().text(Labels::TIER, "DRAM").text(Labels::OP, "write").text(Labels::CPUS, kernel);
-            let labels = labels.text(Labels::KERNEL, kernel).whole(Labels::SIZE, size).text(Labels::SPAN, "one");
-            let labels = labels.purpose(Purpose::Ladder);
+            let labels = Labels::new().with_tier(Tier::Dram).with_op("write").with_cpus(kernel);
+            let labels = labels.with_kernel(kernel).with_size(size).with_span("one");
+            let labels = labels.with_purpose(Purpose::Ladder);
             let mut finding = Finding::new(Quantity::Bandwidth, labels, Some(1e9), Unit::BytesPerSecond);
             finding.verdict.grade = grade;
             let mut run: Run = serde_json::from_str(include_str!("../../history/tests/fixtures/run-4.json")).unwrap();

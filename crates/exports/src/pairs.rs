@@ -3,33 +3,33 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiermark_model::{Finding, IdSet, Labels, PingOp, Quantity, Run};
+use tiermark_model::{CpuId, Finding, IdSet, PingOp, Quantity, Run};
 
 /// The pairs of a run by one way to pass turns.
 struct Pairs<'a> {
     op: PingOp,
     /// By the larger and the smaller cpu.
-    cells: BTreeMap<(u64, u64), &'a Finding>,
+    cells: BTreeMap<(CpuId, CpuId), &'a Finding>,
 }
 
 /// The pairs of the first way that was measured; `None` without pairs.
 fn pairs<'a>(findings: &[&'a Finding]) -> Option<Pairs<'a>> {
     let of = |op: &PingOp| {
         let name = op.to_string();
-        let pair = |found: &&Finding| found.metric == Quantity::C2cPair && found.labels.is(Labels::OP, &name);
+        let pair = |found: &&Finding| found.metric == Quantity::C2cPair && found.labels.op() == Some(&name);
         let cell = |found: &Finding| {
-            let (a, b) = (found.labels.number(Labels::FROM)?, found.labels.number(Labels::TO)?);
+            let (a, b) = (found.labels.from_cpu()?, found.labels.to_cpu()?);
             Some((a.max(b), a.min(b)))
         };
         let of_op = findings.iter().copied().filter(pair);
-        let cells: BTreeMap<(u64, u64), &'a Finding> = of_op.filter_map(|f| Some((cell(f)?, f))).collect();
+        let cells: BTreeMap<(CpuId, CpuId), &'a Finding> = of_op.filter_map(|f| Some((cell(f)?, f))).collect();
         (!cells.is_empty()).then_some(Pairs { op: *op, cells })
     };
     PingOp::ALL.iter().find_map(of)
 }
 
 impl Pairs<'_> {
-    fn cpus(&self) -> BTreeSet<u64> {
+    fn cpus(&self) -> BTreeSet<CpuId> {
         self.cells.keys().flat_map(|(high, low)| [*high, *low]).collect()
     }
 
@@ -48,8 +48,8 @@ pub fn pairs_csv(run: &Run) -> String {
 fn csv(findings: &[&Finding]) -> String {
     let Some(pairs) = pairs(findings) else { return String::new() };
     let cpus = pairs.cpus();
-    let row = |high: &u64| {
-        let cell = |low: &u64| pairs.cells.get(&(*high, *low)).filter(|_| low < high).and_then(|f| pairs.value(f));
+    let row = |high: &CpuId| {
+        let cell = |low: &CpuId| pairs.cells.get(&(*high, *low)).filter(|_| low < high).and_then(|f| pairs.value(f));
         let cells = cpus.iter().map(|low| cell(low).map_or_else(String::new, |ns| format!("{ns:.2}")));
         cells.collect::<Vec<_>>().join(",") + "\n"
     };
@@ -78,12 +78,13 @@ fn doubts(findings: &[&Finding]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tiermark_model::Labels;
     use tiermark_model::Unit;
 
     /// Findings of pairs: first cpu, second cpu, how, ns.
-    fn found(pairs: &[(u64, u64, &str, f64)]) -> Vec<Finding> {
-        let found = |(from, to, op, ns): &(u64, u64, &str, f64)| {
-            let labels = Labels::new().whole(Labels::FROM, *from).whole(Labels::TO, *to).text(Labels::OP, op);
+    fn found(pairs: &[(CpuId, CpuId, &str, f64)]) -> Vec<Finding> {
+        let found = |(from, to, op, ns): &(CpuId, CpuId, &str, f64)| {
+            let labels = Labels::new().with_from_cpu(*from).with_to_cpu(*to).with_op(op);
             Finding::new(Quantity::C2cPair, labels, Some(*ns), Unit::Ns)
         };
         pairs.iter().map(found).collect()

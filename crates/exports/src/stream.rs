@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use tiermark_model::{Labels, Observation, Run};
+use tiermark_model::{Key, Observation, Run};
 use tiermark_page::clean;
 
 /// Functions in STREAM's order: what it calls them, our operation, and the arrays of each.
@@ -78,11 +78,11 @@ fn tables(run: &Run) -> Vec<Vec<StreamRow<'_>>> {
 fn row(seen: &Observation) -> Option<StreamRow<'_>> {
     let labels = &seen.labels;
     // STREAM's arrays lie on one node, and each thread has a part of its own.
-    let is_other = [Labels::DATA, Labels::POLICY, Labels::BUFFER].into_iter().any(|key| labels.get(key).is_some());
-    if labels.is_point() || labels.number(Labels::SIZE).is_none() || is_other {
+    let is_other = [Key::Data, Key::Policy, Key::Buffer].into_iter().any(|key| labels.has(key));
+    if labels.is_point() || labels.size().is_none() || is_other {
         return None;
     }
-    let op = labels.get(Labels::OP)?;
+    let op = labels.op()?;
     // A kernel by its own name does what its operation does, past the caches or not.
     let op = op.split(['/', '.']).next().unwrap_or(op);
     let function = FUNCTIONS.iter().find(|(_, known, _)| *known == op)?;
@@ -93,22 +93,21 @@ fn row(seen: &Observation) -> Option<StreamRow<'_>> {
 /// no row of its function yet.
 fn fits(table: &[StreamRow<'_>], row: &StreamRow<'_>) -> bool {
     let first = &table[0];
-    let same = |key: &str| first.seen.labels.0.get(key) == row.seen.labels.0.get(key);
-    let keys = [Labels::PURPOSE, Labels::CPUS, Labels::NODE, Labels::PAGE, Labels::TIER];
-    keys.into_iter().all(same)
-        && (same(Labels::SIZE) || first.elements() == row.elements())
+    let same = |keys: &[Key]| first.seen.labels.are_alike(&row.seen.labels, keys);
+    same(&[Key::Purpose, Key::Cpus, Key::Node, Key::Page, Key::Tier])
+        && (same(&[Key::Size]) || first.elements() == row.elements())
         && table.iter().all(|other| other.name != row.name)
 }
 
 impl StreamRow<'_> {
     /// Threads that worked at once.
     fn threads(&self) -> u64 {
-        self.seen.labels.number(Labels::THREADS).unwrap_or(1)
+        self.seen.labels.threads().unwrap_or(1)
     }
 
     /// Bytes that one pass moves, of all threads.
     fn bytes(&self) -> u64 {
-        self.seen.labels.number(Labels::SIZE).unwrap_or(0).saturating_mul(self.threads())
+        self.seen.labels.bytes().unwrap_or(0).saturating_mul(self.threads())
     }
 
     fn elements(&self) -> u64 {
@@ -150,12 +149,12 @@ fn block(table: &[StreamRow<'_>]) -> String {
         let _ = writeln!(out, "Array size = {elements} (elements){of}, Memory per array = {mib:.1} MiB");
     }
     let _ = writeln!(out, "Number of Threads = {}", first.threads());
-    for (what, key) in [("Tier", Labels::TIER), ("Cpus", Labels::CPUS), ("Pages", Labels::PAGE)] {
-        if let Some(value) = labels.get(key) {
+    for (what, value) in [("Tier", labels.tier_name()), ("Cpus", labels.cpus()), ("Pages", labels.page())] {
+        if let Some(value) = value {
             let _ = writeln!(out, "{what}: {}", clean(value));
         }
     }
-    if let Some(node) = labels.number(Labels::NODE) {
+    if let Some(node) = labels.node() {
         let _ = writeln!(out, "Memory of node {node}");
     }
     out.push_str(RULE);
@@ -167,15 +166,13 @@ fn block(table: &[StreamRow<'_>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tiermark_model::Labels;
     use tiermark_model::{Metric, Purpose, Visit, Visits, Window};
 
     /// A rate of an operation with arrays of 10,000,000 elements, read by two threads, in windows of three rates.
     fn seen(op: &str, arrays: u64, best: f64) -> Observation {
-        let labels = Labels::new()
-            .purpose(Purpose::Table)
-            .text(Labels::OP, op)
-            .whole(Labels::SIZE, 40_000_000 * arrays)
-            .whole(Labels::THREADS, 2);
+        let labels =
+            Labels::new().with_purpose(Purpose::Table).with_op(op).with_size(40_000_000 * arrays).with_threads(2);
         let window = |rate: f64| Window { clean: true, values: vec![Some(rate)], ..Window::default() };
         let windows = vec![window(best), window(best / 2.0), window(best / 4.0)];
         let visits = Visits { list: vec![Visit { windows, ..Visit::default() }], ..Visits::default() };
@@ -205,9 +202,12 @@ mod tests {
             ["read", "write", "update", "fill.rep", "2:1", "copying"].iter().all(|op| row(&seen(op, 1, 1e9)).is_none())
         );
         // Nor have arrays of zeros, on several nodes, or shared.
-        for (key, text) in [(Labels::DATA, "zeros"), (Labels::POLICY, "mixed"), (Labels::BUFFER, "shared")] {
+        for (key, text) in [(Key::Data, "zeros"), (Key::Policy, "mixed"), (Key::Buffer, "shared")] {
             let copy = seen("copy", 2, 1e9);
-            let other = Observation { labels: copy.labels.clone().text(key, text), ..copy };
+            let other = Observation {
+                labels: copy.labels.clone().with(key, tiermark_model::Label::Text(text.to_owned())),
+                ..copy
+            };
             assert!(row(&other).is_none(), "{text}");
         }
     }
@@ -218,7 +218,7 @@ mod tests {
         let table = [row(&copy).unwrap()];
         assert!(fits(&table, &row(&add).unwrap()), "the elements are as many");
         assert!(!fits(&table, &row(&copy).unwrap()) && !fits(&table, &row(&other).unwrap()));
-        let elsewhere = Observation { labels: add.labels.clone().whole(Labels::NODE, 1), ..add.clone() };
+        let elsewhere = Observation { labels: add.labels.clone().with_node(1), ..add.clone() };
         assert!(!fits(&table, &row(&elsewhere).unwrap()));
     }
 

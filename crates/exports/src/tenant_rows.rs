@@ -2,14 +2,16 @@
 //! gauges.
 
 use serde_json::Value;
-use tiermark_model::capacity::{Answer, Capacity, Case, CurvePoint, Evidence, Outcome, TrialRecord};
+use tiermark_model::capacity::{
+    Answer, Capacity, Case, CurvePoint, Evidence, Outcome, TenantCount, TrialKind, TrialRecord,
+};
 use tiermark_model::load::{LoadLatencies, LoadLoop, LoadRun, LoadTenant, PUNCTUAL};
-use tiermark_model::{Grade, Labels, RunLabels};
+use tiermark_model::{Grade, Key, Labels, RunLabels};
 
 use crate::metrics;
 use crate::openmetrics::{AboutRun, Families, Named, add, add_run, name, text, written};
 use crate::tidy::{TidyRow, lines, table};
-use tiermark_report::tenant_views::numbers::{Kind, Number, median, numbers};
+use tiermark_stats::median;
 
 /// What a number is of: its name and unit in rows, the gauge, and how many of the unit a unit of the gauge has.
 type Measure = (&'static str, &'static str, &'static str, f64);
@@ -35,7 +37,7 @@ const CPUS_OF_CLIENT: Measure = ("cpus.client", "ratio", metrics::CPUS_CLIENT, 1
 const CPUS_OF_OTHERS: Measure = ("cpus.others", "ratio", metrics::CPUS_OTHERS, 1.0);
 
 /// Labels that may differ from run to run, beside the grade.
-const OF_THE_RUN: [&str; 2] = [Labels::TENANTS, Labels::ENDED_BY];
+const OF_THE_RUN: [Key; 2] = [Key::Tenants, Key::EndedBy];
 
 /// A number.
 struct TenantRow {
@@ -116,12 +118,15 @@ impl<'a> TenantRows<'a> {
     #[must_use]
     pub fn openmetrics(&self) -> String {
         let mut families = Families::new();
-        let rows = self.rows.iter().filter(|row| !row.labels.0.contains_key(Labels::TRIAL));
+        let rows = self.rows.iter().filter(|row| !row.labels.has(Key::Trial));
         for row in rows.filter(|row| row.grade != Grade::Invalid) {
             let Some(value) = row.value.filter(|value| value.is_finite()) else { continue };
             let (.., gauge, divisor) = row.measure;
             let named = |is_of_the_run: bool| -> Named {
-                let own = row.labels.0.iter().filter(|(key, _)| OF_THE_RUN.contains(&key.as_str()) == is_of_the_run);
+                let own = row
+                    .labels
+                    .iter()
+                    .filter(|(key, _)| Key::named(key).is_some_and(|key| OF_THE_RUN.contains(&key)) == is_of_the_run);
                 own.map(|(key, label)| (name(key), text(label))).collect()
             };
             let (mut how, mut of) = (named(true), named(false));
@@ -203,11 +208,11 @@ const SEEN: [Seen; 6] = [
 
 /// The rows of a search.
 fn of_case(case: &Case, search: usize) -> Vec<TenantRow> {
-    let labels = Labels::new().text(Labels::TIER, &case.tier).text(Labels::WORKLOAD, &case.load);
+    let labels = Labels::new().with_tier_of_tenants(&case.tier).with_workload(&case.load);
     let ended_by = case.ended_by.as_ref().map(|by| by.resource.to_string());
-    let answer = ended_by.map_or(labels.clone(), |by| labels.clone().text(Labels::ENDED_BY, by));
+    let answer = ended_by.map_or(labels.clone(), |by| labels.clone().with_ended_by(by));
     let mut rows = vec![of_answer(&case.answer, search, answer)];
-    let numbers = numbers(case);
+    let numbers = case.tenant_counts();
     let fits = case.answer.fits();
     let fitting = numbers.iter().filter(|number| number.tenants == fits);
     rows.extend(fitting.flat_map(|number| of_number(number, &case.trials, search, &labels)));
@@ -244,10 +249,11 @@ fn of_answer(answer: &Answer, search: usize, labels: Labels) -> TenantRow {
 }
 
 /// Requests of the tenants that fit: the median over the trials that tables show.
-fn of_number(number: &Number<'_>, trials: &[TrialRecord], search: usize, labels: &Labels) -> Vec<TenantRow> {
-    let labels = labels.clone().whole(Labels::TENANTS, u64::from(number.tenants));
+fn of_number(number: &TenantCount<'_>, trials: &[TrialRecord], search: usize, labels: &Labels) -> Vec<TenantRow> {
+    let labels = labels.clone().with_tenants(u64::from(number.tenants));
     let Some(kind) = number.kind() else { return Vec::new() };
-    let middle = |of: fn(&CurvePoint) -> f64| median(number.results().iter().map(|point| of(point)).collect());
+    let middle =
+        |of: fn(&CurvePoint) -> f64| median(&number.results().iter().map(|point| of(point)).collect::<Vec<f64>>());
     let row = |measure: Measure, value: Option<f64>, labels: Labels| TenantRow {
         search,
         step: "search".to_owned(),
@@ -258,12 +264,12 @@ fn of_number(number: &Number<'_>, trials: &[TrialRecord], search: usize, labels:
         reasons: kind.code().into_iter().collect(),
         labels,
     };
-    let percentiles = PERCENTILES
-        .iter()
-        .map(|(statistic, of)| row(RESPONSE, middle(*of), labels.clone().text(Labels::STATISTIC, statistic)));
+    let percentiles =
+        PERCENTILES.iter().map(|(statistic, of)| row(RESPONSE, middle(*of), labels.clone().with_statistic(statistic)));
     let is_shown = |trial: &&TrialRecord| number.results().iter().any(|point| point.trial == trial.number);
-    let of_trials =
-        |of: fn(&TrialRecord) -> Option<f64>| median(trials.iter().filter(is_shown).filter_map(of).collect());
+    let of_trials = |of: fn(&TrialRecord) -> Option<f64>| {
+        median(&trials.iter().filter(is_shown).filter_map(of).collect::<Vec<f64>>())
+    };
     let mut others = vec![(RATE, of_trials(rate)), (ANSWERED, middle(|point| point.achieved))];
     let hits = of_trials(|trial| trial.evidence.as_ref()?.hit_share);
     others.extend(hits.map(|share| (HITS, Some(share))));
@@ -279,20 +285,20 @@ fn rate(trial: &TrialRecord) -> Option<f64> {
 /// A trial: its record, and its result where requests were answered.
 fn of_trial(
     record: Option<&TrialRecord>,
-    result: Option<(Kind, &CurvePoint)>,
+    result: Option<(TrialKind, &CurvePoint)>,
     search: usize,
     labels: &Labels,
 ) -> Vec<TenantRow> {
     let (point, kind) = (result.map(|(_, point)| point), result.map(|(kind, _)| kind));
     let of = |own: fn(&CurvePoint) -> u32, other: fn(&TrialRecord) -> u32| point.map(own).or(record.map(other));
     let (number, tenants) = (of(|p| p.trial, |t| t.number), of(|p| p.tenants, |t| t.tenants));
-    let mut labels = labels.clone().whole(Labels::TRIAL, u64::from(number.unwrap_or_default()));
-    labels = labels.whole(Labels::TENANTS, u64::from(tenants.unwrap_or_default()));
+    let mut labels = labels.clone().with_trial(u64::from(number.unwrap_or_default()));
+    labels = labels.with_tenants(u64::from(tenants.unwrap_or_default()));
     if let Some(outcome) = record.map(|trial| trial.outcome).or(point.map(|point| point.outcome)) {
-        labels = labels.text(Labels::OUTCOME, outcome);
+        labels = labels.with_outcome(outcome);
     }
     if let Some(trial) = record {
-        labels = labels.text(Labels::PHASE, trial.phase);
+        labels = labels.with_phase(trial.phase);
     }
     let late = record.and_then(|trial| trial.evidence.as_ref()).is_some_and(|seen| is_late(seen.late_sends));
     let row = |measure: Measure, value: Option<f64>, labels: Labels| TenantRow {
@@ -302,12 +308,16 @@ fn of_trial(
         value,
         ends: None,
         grade: kind.map_or(Grade::Invalid, |kind| if late { Grade::Suspect } else { kind.grade() }),
-        reasons: kind.map_or(Some("no_times"), Kind::code).into_iter().chain(late.then_some("late_client")).collect(),
+        reasons: kind
+            .map_or(Some("no_times"), TrialKind::code)
+            .into_iter()
+            .chain(late.then_some("late_client"))
+            .collect(),
         labels,
     };
     let percentiles = PERCENTILES
         .iter()
-        .map(|(statistic, of)| row(RESPONSE, point.map(of), labels.clone().text(Labels::STATISTIC, statistic)));
+        .map(|(statistic, of)| row(RESPONSE, point.map(of), labels.clone().with_statistic(statistic)));
     let mut rows: Vec<TenantRow> = percentiles.collect();
     rows.extend(record.and_then(rate).map(|rate| row(RATE, Some(rate), labels.clone())));
     rows.extend(point.map(|point| row(ANSWERED, Some(point.achieved), labels.clone())));
@@ -322,10 +332,10 @@ fn of_load(run: &LoadRun) -> Vec<TenantRow> {
     let Some(part) = &run.measured else { return Vec::new() };
     let asked = &run.workload;
     let labels = Labels::new()
-        .text(Labels::WORKLOAD, format!("{} % GET, {}", asked.mix.get_percent, asked.key_dist))
-        .whole(Labels::TENANTS, part.tenants.len() as u64);
+        .with_workload(format!("{} % GET, {}", asked.mix.get_percent, asked.key_dist))
+        .with_tenants(part.tenants.len() as u64);
     let each = part.tenants.iter().zip(part.names()).filter(|_| part.tenants.len() > 1);
-    let each = each.map(|(seen, name)| (seen, labels.clone().text(Labels::TENANT, name)));
+    let each = each.map(|(seen, name)| (seen, labels.clone().with_tenant(name)));
     std::iter::once((&part.all, labels.clone())).chain(each).flat_map(|(seen, of)| of_tenant(seen, run, &of)).collect()
 }
 
@@ -352,7 +362,7 @@ fn of_tenant(seen: &LoadTenant, run: &LoadRun, labels: &Labels) -> Vec<TenantRow
         [("mean", of.mean), ("p50", ns(of.p50)), ("p90", ns(of.p90)), ("p99", ns(of.p99)), ("p999", ns(of.p999))]
     };
     let percentiles = [(RESPONSE, &seen.response), (SERVICE, &seen.service)].into_iter().flat_map(|(measure, of)| {
-        times(of).map(|(statistic, value)| (measure, value, labels.clone().text(Labels::STATISTIC, statistic)))
+        times(of).map(|(statistic, value)| (measure, value, labels.clone().with_statistic(statistic)))
     });
     let mut rows: Vec<TenantRow> = percentiles.map(|(measure, value, of)| row(measure, value, of)).collect();
     rows.push(row(RATE, Some(seen.requests_per_second), labels.clone()));

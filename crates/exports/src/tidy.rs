@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::Value;
-use tiermark_model::{Code, Grade, Labels, Observation, ReasonCode, Run, StateKind, ValueKind};
+use tiermark_model::{Code, Grade, Key, Labels, Observation, ReasonCode, Run, StateKind, ValueKind};
 use tiermark_page::clean;
 
 /// Columns of CSV that every row has, in order; labels follow.
@@ -126,7 +126,7 @@ pub fn csv(run: &Run) -> String {
 
 /// Rows as CSV, with the columns of every kind of run.
 pub(crate) fn table(all: &[Value]) -> String {
-    let known = || Labels::KEYS.iter().map(|(key, _)| *key);
+    let known = || Key::ALL.iter().map(|key| key.name());
     let own = all.iter().filter_map(|row| row["labels"].as_object()).flat_map(|labels| labels.keys());
     let strange: BTreeSet<&str> = own.map(String::as_str).filter(|key| !known().any(|other| other == *key)).collect();
     let keys: Vec<&str> = known().chain(strange).collect();
@@ -175,9 +175,10 @@ mod tests {
     use tiermark_model::{Interval, Metric, Reason, Typical};
 
     use super::*;
+    use tiermark_model::Label;
 
     fn run() -> Run {
-        let labels = Labels::new().text(Labels::TIER, "L1, \"first\"").whole(Labels::SIZE, 4096).text("state", "x");
+        let labels = Labels::new().with_tier_of_tenants("L1, \"first\"").with_size(4096).with_state("x");
         let interval = Some(Interval { low: 1.0, high: 1.5, level: 0.95 });
         let typical = Some(Typical { median: 1.25, p10: 1.5, p90: 4.0 });
         let mut seen = Observation {
@@ -189,7 +190,7 @@ mod tests {
             ..Observation::new("a", labels, Metric::Latency)
         };
         seen.verdict.bound(Reason::TooFew { windows: 1, visits: 1 });
-        let other = Observation::new("b", Labels::new().text(Labels::OP, "read"), Metric::Bandwidth);
+        let other = Observation::new("b", Labels::new().with_op("read"), Metric::Bandwidth);
         let mut run: Run = serde_json::from_str(include_str!("../../history/tests/fixtures/run-4.json")).unwrap();
         run.experiments.truncate(1);
         run.experiments[0].observations = vec![seen, other];
@@ -227,12 +228,15 @@ mod tests {
         let mut other = run();
         other.experiments[0].observations.clear();
         assert_eq!(head(&run()), head(&other));
-        for (key, _) in Labels::KEYS {
-            assert!(head(&other).split(',').any(|name| name.strip_prefix("label_").unwrap_or(name) == *key), "{key}");
+        for key in Key::ALL.iter().map(|key| key.name()) {
+            assert!(head(&other).split(',').any(|name| name.strip_prefix("label_").unwrap_or(name) == key), "{key}");
         }
         // Of a document of another version nothing is lost.
-        other.experiments[0].observations =
-            vec![Observation::new("a", Labels::new().text("colour", "red"), Metric::Latency)];
+        other.experiments[0].observations = vec![Observation::new(
+            "a",
+            Labels::new().with_named("colour", Label::Text("red".to_owned())),
+            Metric::Latency,
+        )];
         assert_eq!(head(&other), head(&run()) + ",colour");
         assert_eq!(cell(&csv(&other), 1, "colour"), "red");
     }
@@ -241,7 +245,7 @@ mod tests {
     fn rows_say_that_they_are_simulated_and_have_no_control_characters() {
         let mut run = run();
         run.simulated = Some("synth:".into());
-        run.experiments[0].observations[1].labels = Labels::new().text(Labels::OP, "re\u{1b}[31mad");
+        run.experiments[0].observations[1].labels = Labels::new().with_op("re\u{1b}[31mad");
         let text = csv(&run);
         assert!(text.lines().nth(1).unwrap().contains(",true,") && !text.contains('\u{1b}'), "{text}");
         run.simulated = None;

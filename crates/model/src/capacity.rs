@@ -3,6 +3,7 @@
 mod answer;
 mod missed;
 mod points;
+mod tenant_counts;
 
 use std::fmt;
 
@@ -17,6 +18,7 @@ use crate::{Machine, Refusal};
 pub use answer::{Answer, Votes};
 pub use missed::{LimitOf, MissedLimit};
 pub use points::{CurvePoint, Setting, TenantTimes, WithOmitted};
+pub use tenant_counts::{TenantCount, TrialKind};
 
 /// Schema of the documents this version writes. Adding fields keeps it; changing a meaning makes a new number.
 pub const CAPACITY_SCHEMA: &str = "tiermark/capacity/1";

@@ -1,5 +1,6 @@
 //! Which steps work in the caches of a core: L1 and L2, which run at its clock.
 
+use crate::Key;
 use crate::idset::IdSet;
 use crate::labels::Labels;
 use crate::machine::{Cache, Machine};
@@ -48,7 +49,7 @@ impl Step {
     /// The level of its tier, if that is L1 or L2. Without a tier the footprint decides: half of a declared cache
     /// leaves room for all else.
     fn core_level(&self, machine: &Machine) -> Option<u8> {
-        if self.labels.get(Labels::TIER).is_some() {
+        if self.labels.has(Key::Tier) {
             return self.labels.tier().filter(|tier| tier.is_of_core())?.level();
         }
         let level = |thread: &ThreadSetup| {
@@ -76,10 +77,10 @@ mod tests {
     use crate::units::{KIB, Metric};
 
     /// Two streams of so many bytes each, in a tier, on cpus 0 and 1.
-    fn streams(tier: Option<&str>, bytes: u64) -> Step {
+    fn streams(tier: Option<Tier>, bytes: u64) -> Step {
         let role = Role::Stream { kernel: "read/plain".into(), rivals: Vec::new() };
         let threads = (0..2).map(|i| ThreadSetup::new(i, role.clone(), i as usize)).collect();
-        let labels = tier.map_or_else(Labels::new, |tier| Labels::new().text(Labels::TIER, tier));
+        let labels = tier.map_or_else(Labels::new, |tier| Labels::new().with_tier(tier));
         let region = testing::region(bytes, PageKind::Base, Layout::Data);
         let setup = Setup { regions: vec![region; 2], threads, seed: 1 };
         Step { labels, setup, ..testing::step("a", Metric::Bandwidth) }
@@ -96,15 +97,15 @@ mod tests {
 
     #[test]
     fn cores_have_the_caches_for_themselves_that_no_two_threads_share() {
-        let l1 = |caches: &[(u8, &[u32])]| of(&streams(Some("L1"), 16 * KIB), caches);
-        let l2 = |caches: &[(u8, &[u32])]| of(&streams(Some("L2"), 256 * KIB), caches);
+        let l1 = |caches: &[(u8, &[u32])]| of(&streams(Some(Tier::Cache(1)), 16 * KIB), caches);
+        let l2 = |caches: &[(u8, &[u32])]| of(&streams(Some(Tier::Cache(2)), 256 * KIB), caches);
         assert_eq!(l1(&[(1, &[0]), (1, &[1])]), [true, true]);
         assert_eq!(l1(&[(1, &[0, 2]), (1, &[1, 3])]), [true, true], "others are not in this step");
         assert_eq!(l1(&[(1, &[0, 1])]), [true, false], "hardware threads of one core");
         let cluster: &[(u8, &[u32])] = &[(1, &[0]), (1, &[1]), (2, &[0, 1])];
         assert_eq!([l1(cluster), l2(cluster)], [[true, true], [true, false]], "a cluster");
         assert_eq!(l2(&[(1, &[0]), (1, &[1])]), [true, true], "nothing is declared of it");
-        for tier in ["L3", "DRAM", "cold", "L9 of a kind"] {
+        for tier in [Tier::Cache(3), Tier::Dram, Tier::Cold] {
             assert_eq!(of(&streams(Some(tier), 16 * KIB), &[(1, &[0]), (1, &[1])]), [false, false], "{tier}");
         }
     }
@@ -130,7 +131,7 @@ mod tests {
         let mut cold = streams(None, 16 * KIB);
         cold.setup.threads[1].reads_first = Some(0);
         assert_eq!(of(&cold, own), [false, false]);
-        let mut twice = streams(Some("L1"), 16 * KIB);
+        let mut twice = streams(Some(Tier::Cache(1)), 16 * KIB);
         twice.setup.threads[1].cpu = 0;
         assert_eq!(of(&twice, own), [true, false], "two threads on one cpu");
         twice.setup.threads.clear();

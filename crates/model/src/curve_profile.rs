@@ -309,3 +309,18 @@ mod tests {
         );
     }
 }
+
+/// One point of a family of curves of latency over bandwidth, read from a file.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct MessPoint {
+    /// What the first column says of the memory; may be empty.
+    pub kind: String,
+    /// Share of reads in percent.
+    pub read_percent: f64,
+    /// The dial of the traffic, in the writer's own unit.
+    pub pause: f64,
+    /// Bandwidth in bytes per second.
+    pub bandwidth: f64,
+    /// Latency in ns.
+    pub latency_ns: f64,
+}

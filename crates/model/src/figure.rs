@@ -1,6 +1,7 @@
 //! Names of figures, the same in expectations, comparisons and exports. A name determines the unit of
 //! its figure, and whether less or more is better.
 
+use crate::labels::Key;
 use std::fmt;
 
 use crate::idset::{IdSet, NodeId};
@@ -94,16 +95,8 @@ const LOADED: [(&str, LoadedPoint); 4] = [
 const DISTANCES: [(&str, Distance); 3] =
     [("local", Distance::Local), ("remote", Distance::Remote), ("far", Distance::Far)];
 /// Labels of figures that are of something else than plain accesses of a tier.
-const NOT_PLAIN: [&str; 8] = [
-    Labels::POLICY,
-    Labels::MIX,
-    Labels::BESIDE,
-    Labels::BUFFER,
-    Labels::DATA,
-    Labels::STATISTIC,
-    Labels::PART,
-    Labels::AGAINST,
-];
+const NOT_PLAIN: [Key; 8] =
+    [Key::Policy, Key::Mix, Key::Beside, Key::Buffer, Key::Data, Key::Statistic, Key::Part, Key::Against];
 
 impl FigureName {
     /// The figure that a word names; `None` if no figure has this name. `at`: the character of the text at which the
@@ -158,7 +151,7 @@ impl FigureName {
             }
             _ => return None,
         };
-        let place = labels.get(Labels::PLACE).filter(|_| labels.is(Labels::MIX, "read"))?;
+        let place = labels.place().filter(|_| labels.mix() == Some("read"))?;
         DISTANCES.iter().find(|(name, _)| *name == place).map(|(_, distance)| Self::Loaded(loaded, *distance))
     }
 
@@ -223,15 +216,15 @@ impl TierName {
     /// The name of a latency or a bandwidth.
     fn of(finding: &Finding, scope: &Scope, machine: &Machine) -> Option<Self> {
         let labels = &finding.labels;
-        let is_plain = NOT_PLAIN.iter().all(|key| !labels.0.contains_key(*key))
+        let is_plain = NOT_PLAIN.iter().all(|key| !labels.has(*key))
             && labels.has_usual_layout()
-            && labels.number(Labels::CHAINS).is_none_or(|chains| chains == 1);
+            && labels.chains().is_none_or(|chains| chains == 1);
         let (tier, distance) = tier(labels, scope, machine).filter(|_| is_plain)?;
         if finding.metric == Quantity::Latency {
             return Some(Self { op: LATENCY, tier, distance, span: None });
         }
-        let op = labels.get(Labels::OP).and_then(operation).filter(|op| *op != LATENCY)?;
-        let span = match labels.get(Labels::SPAN) {
+        let op = labels.op().and_then(operation).filter(|op| *op != LATENCY)?;
+        let span = match labels.span() {
             Some("one") => Span::One,
             Some("all" | "cores") => Span::All,
             _ => return None,
@@ -291,8 +284,8 @@ fn with_distance(word: &str) -> (&str, Distance) {
 /// The tier of a figure of a ladder, or of a cell of a matrix.
 fn tier(labels: &Labels, scope: &Scope, machine: &Machine) -> Option<(&'static str, Distance)> {
     if labels.is_for(Purpose::Matrix) {
-        let node = machine.node(NodeId::try_from(labels.number(Labels::NODE)?).ok()?)?;
-        let own = labels.get(Labels::CPUS).and_then(|cpus| IdSet::from_plain_list(cpus).ok());
+        let node = machine.node(NodeId::try_from(labels.node()?).ok()?)?;
+        let own = labels.cpus().and_then(|cpus| IdSet::from_plain_list(cpus).ok());
         let is_own = own.as_ref().or(scope.cpus.as_ref()).is_some_and(|cpus| !cpus.intersection(&node.cpus).is_empty());
         let distance = match is_own {
             _ if node.is_memory_only() => Distance::Far,

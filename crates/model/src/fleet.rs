@@ -330,3 +330,42 @@ pub struct HostCause {
     /// How sure the cause is.
     pub confidence: Confidence,
 }
+
+impl HostCause {
+    /// The fact with the value that its peers have, or what the figures point to. "perhaps" stands before a fact that
+    /// may be no cause.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let Some((fact, value)) = self.fact.zip(self.value.as_deref()) else { return self.finding.clone() };
+        let peers = self.peers.as_ref().map_or_else(String::new, |peers| format!(", peers {peers}"));
+        let perhaps = if self.confidence == Confidence::Hint { "perhaps " } else { "" };
+        format!("{perhaps}{} {value}{peers}", fact.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_names_what_the_peers_have() {
+        let of = |fact: Option<Fact>, peers: Option<&str>, confidence| {
+            HostCause {
+                rule: String::new(),
+                fact,
+                value: fact.map(|_| "15 of 16".to_owned()),
+                peers: peers.map(str::to_owned),
+                finding: "slow".to_owned(),
+                hint: None,
+                advice: String::new(),
+                confidence,
+            }
+            .in_words()
+        };
+        let slots = Some(Fact::Slots);
+        let sure = of(slots, Some("16 of 16"), Confidence::Reported);
+        assert_eq!(sure, "DIMM slots filled 15 of 16, peers 16 of 16");
+        assert_eq!(of(slots, None, Confidence::Hint), "perhaps DIMM slots filled 15 of 16");
+        assert_eq!(of(None, None, Confidence::Hint), "slow");
+    }
+}

@@ -99,7 +99,7 @@ pub struct RunFigure {
 impl RunFigure {
     /// The kernel that it is of, where its operation says what others do as well.
     pub fn kernel(&self) -> Option<&str> {
-        self.labels.get(Labels::KERNEL).filter(|_| self.labels.get(Labels::OP).is_some())
+        self.labels.kernel().filter(|_| self.labels.op().is_some())
     }
 
     /// The same by another kernel that its run compared with its own; `None` without a value.
@@ -108,7 +108,7 @@ impl RunFigure {
         let rival = self.rivals.iter().find(|rival| &*rival.kernel.0 == kernel)?;
         let value = rival.value.filter(|value| value.is_finite() && *value > 0.0)?;
         let per_cycle = self.per_cycle.map(|of| PerCycle { value: of.value * value / self.value, ..of });
-        let labels = self.labels.clone().text(Labels::KERNEL, kernel);
+        let labels = self.labels.clone().with_kernel(kernel);
         Some(Self { value, interval: rival.interval, per_cycle, labels, rivals: Vec::new(), ..self.clone() })
     }
 

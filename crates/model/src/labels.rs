@@ -1,12 +1,13 @@
-//! Named values that distinguish one measurement from another.
+//! What a number is of: the labels of a step, an observation or a finding, with a typed accessor for each.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::idset::NodeId;
+use crate::idset::{CpuId, NodeId};
 use crate::purpose::Purpose;
+use crate::tier::Tier;
 use crate::units::Bytes;
 
 /// One label: a word or a number.
@@ -20,137 +21,219 @@ pub enum Label {
     Text(String),
 }
 
-/// Named labels of a step, an observation or a finding. The keys in use are the constants of this type.
+impl Label {
+    fn word(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Whole(_) => None,
+        }
+    }
+
+    fn number(&self) -> Option<u64> {
+        match self {
+            Self::Whole(number) => Some(*number),
+            Self::Text(_) => None,
+        }
+    }
+}
+
+/// What a number is of. Each label has an accessor and a builder (`threads`, `with_threads`); its key is a word of
+/// documents only.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Labels(pub BTreeMap<String, Label>);
+pub struct Labels(BTreeMap<String, Label>);
 
-/// The keys of labels: a constant for each, and the list of all.
-macro_rules! keys {
-    ($($(#[doc = $doc:literal])+ $constant:ident = $key:literal;)+) => {
+/// The accessor and the builder of a label, by the kind of its value.
+macro_rules! accessors {
+    ($doc:expr, word $key:ident $get:ident $with:ident) => {
+        #[doc = $doc]
+        #[must_use]
+        pub fn $get(&self) -> Option<&str> {
+            self.word(Key::$key)
+        }
+
+        #[doc = concat!("With `", stringify!($get), "`.")]
+        #[must_use]
+        pub fn $with(self, value: impl fmt::Display) -> Self {
+            self.with(Key::$key, Label::Text(value.to_string()))
+        }
+    };
+    ($doc:expr, number $key:ident $get:ident $with:ident) => {
+        #[doc = $doc]
+        #[must_use]
+        pub fn $get(&self) -> Option<u64> {
+            self.number(Key::$key)
+        }
+
+        #[doc = concat!("With `", stringify!($get), "`.")]
+        #[must_use]
+        pub fn $with(self, value: u64) -> Self {
+            self.with(Key::$key, Label::Whole(value))
+        }
+    };
+    // Written below: of another type.
+    ($doc:expr, typed $key:ident) => {};
+}
+
+/// The labels: their keys, what they say, their accessors.
+macro_rules! labels {
+    ($($(#[doc = $doc:literal])+ $key:ident = $name:literal: $kind:ident $($get:ident $with:ident)?;)+) => {
+        /// A key of labels.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Key {
+            $($(#[doc = $doc])+ $key,)+
+        }
+
+        impl Key {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$key),+];
+
+            /// The word of documents.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$key => $name,)+
+                }
+            }
+
+            /// The key of this name; `None` for one that this version does not know.
+            #[must_use]
+            pub fn named(name: &str) -> Option<Self> {
+                Some(match name {
+                    $($name => Self::$key,)+
+                    _ => return None,
+                })
+            }
+
+            /// What its label says.
+            #[cfg(feature = "schema")]
+            const fn about(self) -> &'static str {
+                match self {
+                    $(Self::$key => concat!($($doc),+),)+
+                }
+            }
+        }
+
         impl Labels {
-            $($(#[doc = $doc])+ pub const $constant: &'static str = $key;)+
-
-            /// Every key in use, with what its label says.
-            pub const KEYS: &'static [(&'static str, &'static str)] = &[$(($key, concat!($($doc),+))),+];
+            $(accessors!(concat!($($doc),+), $kind $key $($get $with)?);)+
         }
     };
 }
 
-keys! {
+labels! {
     /// Purpose of the step in the plan: the name of a [`Purpose`].
-    PURPOSE = "purpose";
+    Purpose = "purpose": typed;
     /// The tier it stands for: `L1`, `L2`, `L3`, `DRAM`.
-    TIER = "tier";
+    Tier = "tier": typed;
     /// Footprint of one thread in bytes.
-    SIZE = "size";
+    Size = "size": typed;
     /// The operation: `read`, `write`, `copy`, … (for the ladder: the job, whatever kernel does it).
-    OP = "op";
+    Op = "op": word op with_op;
     /// The chain layout.
-    LAYOUT = "layout";
+    Layout = "layout": word layout with_layout;
     /// The requested page size.
-    PAGE = "page";
+    Page = "page": word page with_page;
     /// How many threads.
-    THREADS = "threads";
+    Threads = "threads": number threads with_threads;
     /// `one` or `all`: the role of the thread count in the ladder.
-    SPAN = "span";
+    Span = "span": word span with_span;
     /// The cpus, in list format.
-    CPUS = "cpus";
+    Cpus = "cpus": word cpus with_cpus;
     /// The memory node.
-    NODE = "node";
+    Node = "node": typed;
     /// Chains followed at once.
-    CHAINS = "chains";
+    Chains = "chains": number chains with_chains;
     /// The kernel that did it.
-    KERNEL = "kernel";
+    Kernel = "kernel": word kernel with_kernel;
     /// Contents of the memory, if not incompressible data: `zeros`.
-    DATA = "data";
+    Data = "data": word data with_data;
     /// The traffic of a load: `read`, `3:1`, `write.nt`, …
-    MIX = "mix";
+    Mix = "mix": word mix with_mix;
     /// Share of a load's useful bytes that are read, in percent.
-    READS = "reads";
+    Reads = "reads": number reads with_reads;
     /// Where memory lies, seen from the threads: `local`, `remote`, `far`.
-    PLACE = "place";
+    Place = "place": word place with_place;
     /// Time between two pieces of a load, ns.
-    PAUSE = "pause";
+    Pause = "pause": number pause with_pause;
     /// The limit of a rate: `core`, `memory`, `link`; or of what a cache holds: `partition`, `contention`, `reuse` (it
     /// keeps lines only once they are used again), `none`, `unclear`.
-    LIMIT = "limit";
+    Limit = "limit": word limit with_limit;
     /// Where it begins: the cpus of a row of the matrix as a selector (`node:0`, `socket:1`, `llc:3`, `all`), or the
     /// first cpu of a pair.
-    FROM = "from";
+    From = "from": word from with_from;
     /// Nodes that pages are spread over, in list format.
-    NODES = "nodes";
+    Nodes = "nodes": word nodes with_nodes;
     /// How pages are spread, where they are not bound to one node: `interleave`, `weighted`, `kernel weights`, `mixed`,
     /// `local`.
-    POLICY = "policy";
+    Policy = "policy": word policy with_policy;
     /// Pages of each node in a round: `0:3,1:1`.
-    WEIGHTS = "weights";
+    Weights = "weights": word weights with_weights;
     /// Percent of the threads whose memory is remote.
-    REMOTE = "remote";
+    Remote = "remote": number remote with_remote;
     /// Whose the memory of several threads is, where not each has its own: `shared`.
-    BUFFER = "buffer";
+    Buffer = "buffer": word buffer with_buffer;
     /// Useful bytes after which a step ends.
-    TOTAL = "total";
+    Total = "total": number total with_total;
     /// The part of a setup: `local`, `remote`.
-    PART = "part";
+    Part = "part": word part with_part;
     /// The other side of a comparison.
-    AGAINST = "against";
+    Against = "against": word against with_against;
     /// Which statistic a finding is (`p99`, `plateau`, …).
-    STATISTIC = "statistic";
+    Statistic = "statistic": word statistic with_statistic;
     /// The value that the system declares.
-    DECLARED = "declared";
+    Declared = "declared": word declared with_declared;
     /// How two cpus are related, by what they share: `core`, `L2`, `L3`, … for caches; `SMT`, `cluster`, `LLC`, `die`,
     /// `socket`, `remote` for pairs.
-    RELATION = "relation";
+    Relation = "relation": word relation with_relation;
     /// The kinds of a pair's cores on a hybrid machine, the larger first: `P-P`, `P-E`, `E-E`, `P-LP`.
-    KINDS = "kinds";
+    Kinds = "kinds": word kinds with_kinds;
     /// The load beside the measurement.
-    BESIDE = "beside";
+    Beside = "beside": word beside with_beside;
     /// How many nodes a chain has.
-    LENGTH = "length";
+    Length = "length": number length with_length;
     /// Time since the accessed lines were touched, ns.
-    WAIT = "wait";
+    Wait = "wait": number wait with_wait;
     /// Bytes of other memory that were read before.
-    AFTER = "after";
+    After = "after": number after with_after;
     /// How often the accessed lines were used before the wait: `once` (after a flush) or `again` (three times in a
     /// row).
-    USED = "used";
+    Used = "used": word used with_used;
     /// The cpu that answers.
-    TO = "to";
+    To = "to": word to with_to;
     /// Whose memory shared lines are in: `first`, `second` (of the pair's cpus) or `third`.
-    HOME = "home";
+    Home = "home": word home with_home;
     /// The state of lines before they were fetched: `clean`, `dirty`.
-    STATE = "state";
+    State = "state": word state with_state;
     /// Group of a primitive of the operating system.
-    GROUP = "group";
+    Group = "group": word group with_group;
     /// Resident memory of the process, bytes.
-    RESIDENT = "resident";
+    Resident = "resident": number resident with_resident;
     /// Bytes a channel holds.
-    CAPACITY = "capacity";
+    Capacity = "capacity": number capacity with_capacity;
     /// Bytes each side works on between two operations.
-    WORKING_SET = "working set";
+    WorkingSet = "working set": number working_set with_working_set;
     /// How many take part in an operation of the system: descriptors, processes.
-    COUNT = "count";
+    Count = "count": number count with_count;
     /// Number of the piece of memory that a scan looks at, from 0.
-    REGION = "region";
+    Region = "region": number region with_region;
     /// The requests that tenants get: mix, and distribution of keys.
-    WORKLOAD = "workload";
+    Workload = "workload": word workload with_workload;
     /// Number of tenants.
-    TENANTS = "tenants";
+    Tenants = "tenants": number tenants with_tenants;
     /// The address of one tenant of several.
-    TENANT = "tenant";
+    Tenant = "tenant": word tenant with_tenant;
     /// Number of a trial of tenants in its search.
-    TRIAL = "trial";
+    Trial = "trial": number trial with_trial;
     /// Purpose of a trial: `ramp`, `verification`, …
-    PHASE = "phase";
+    Phase = "phase": word phase with_phase;
     /// Outcome of a trial: `pass`, `fail`, `unclear`.
-    OUTCOME = "outcome";
+    Outcome = "outcome": word outcome with_outcome;
     /// The resource that ended a search of tenants: `memory tier`, `cpu`, …
-    ENDED_BY = "ended_by";
+    EndedBy = "ended_by": word ended_by with_ended_by;
     /// Pairs of cpus behind a number.
-    PAIRS = "pairs";
+    Pairs = "pairs": number pairs with_pairs;
     /// How many there are of which some were measured.
-    OF = "pairs.all";
+    PairsAll = "pairs.all": number pairs_all with_pairs_all;
 }
 
 impl Labels {
@@ -159,85 +242,220 @@ impl Labels {
         Self::default()
     }
 
-    /// Adds a word.
+    /// The label under a key.
     #[must_use]
-    pub fn text(mut self, key: &str, value: impl fmt::Display) -> Self {
-        self.0.insert(key.to_owned(), Label::Text(value.to_string()));
-        self
-    }
-
-    /// With a node, if one is given.
-    #[must_use]
-    pub fn node(self, node: Option<NodeId>) -> Self {
-        match node {
-            Some(node) => self.whole(Self::NODE, u64::from(node)),
-            None => self,
-        }
-    }
-
-    /// Adds a whole number.
-    #[must_use]
-    pub fn whole(mut self, key: &str, value: u64) -> Self {
-        self.0.insert(key.to_owned(), Label::Whole(value));
-        self
+    pub fn label(&self, key: Key) -> Option<&Label> {
+        self.0.get(key.name())
     }
 
     /// The word under a key.
-    pub fn get(&self, key: &str) -> Option<&str> {
-        match self.0.get(key)? {
-            Label::Text(text) => Some(text),
-            Label::Whole(_) => None,
-        }
+    #[must_use]
+    pub fn word(&self, key: Key) -> Option<&str> {
+        self.label(key)?.word()
     }
 
     /// The number under a key.
-    pub fn number(&self, key: &str) -> Option<u64> {
-        match self.0.get(key)? {
-            Label::Whole(n) => Some(*n),
-            Label::Text(_) => None,
-        }
-    }
-
-    /// The footprint, where labelled.
-    pub fn size(&self) -> Option<Bytes> {
-        self.number(Self::SIZE).map(Bytes)
-    }
-
-    /// Adds the purpose of the step.
     #[must_use]
-    pub fn purpose(self, purpose: Purpose) -> Self {
-        self.text(Self::PURPOSE, purpose)
+    pub fn number(&self, key: Key) -> Option<u64> {
+        self.label(key)?.number()
+    }
+
+    /// Whether there is a label under a key.
+    #[must_use]
+    pub fn has(&self, key: Key) -> bool {
+        self.label(key).is_some()
+    }
+
+    /// Whether there is no label.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All labels by name; documents of other versions have names that are no [`Key`].
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Label)> {
+        self.0.iter().map(|(name, label)| (name.as_str(), label))
+    }
+
+    /// All labels, to be changed.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Label> {
+        self.0.values_mut()
+    }
+
+    /// With a label.
+    #[must_use]
+    pub fn with(mut self, key: Key, label: Label) -> Self {
+        self.0.insert(key.name().to_owned(), label);
+        self
+    }
+
+    /// With a label as a document has it, whose name may be no [`Key`].
+    #[must_use]
+    pub fn with_named(mut self, name: &str, label: Label) -> Self {
+        self.0.insert(name.to_owned(), label);
+        self
+    }
+
+    /// Without some labels.
+    #[must_use]
+    pub fn without(mut self, keys: &[Key]) -> Self {
+        keys.iter().for_each(|key| drop(self.0.remove(key.name())));
+        self
+    }
+
+    /// Only some labels.
+    #[must_use]
+    pub fn only(mut self, keys: &[Key]) -> Self {
+        self.0.retain(|name, _| keys.iter().any(|key| key.name() == name));
+        self
+    }
+
+    /// With all labels of others, which replace its own.
+    #[must_use]
+    pub fn and(mut self, others: Self) -> Self {
+        self.0.extend(others.0);
+        self
+    }
+
+    /// Whether these labels are the same as those of another, or missing in both.
+    #[must_use]
+    pub fn are_alike(&self, other: &Self, keys: &[Key]) -> bool {
+        keys.iter().all(|key| self.label(*key) == other.label(*key))
+    }
+
+    /// Whether it has all labels of another.
+    #[must_use]
+    pub fn include(&self, other: &Self) -> bool {
+        other.0.iter().all(|(name, label)| self.0.get(name) == Some(label))
     }
 
     /// Purpose of the step; `None` without one, or one that this version does not know.
-    pub fn its_purpose(&self) -> Option<Purpose> {
-        let name = self.get(Self::PURPOSE)?;
+    #[must_use]
+    pub fn purpose(&self) -> Option<Purpose> {
+        let name = self.word(Key::Purpose)?;
         Purpose::ALL.iter().copied().find(|purpose| purpose.name() == name)
+    }
+
+    /// With the purpose of the step.
+    #[must_use]
+    pub fn with_purpose(self, purpose: Purpose) -> Self {
+        self.with(Key::Purpose, Label::Text(purpose.to_string()))
     }
 
     /// Whether that is what the step is for.
     pub fn is_for(&self, purpose: Purpose) -> bool {
-        self.is(Self::PURPOSE, purpose.name())
+        self.word(Key::Purpose) == Some(purpose.name())
+    }
+
+    /// Whether it is a point that only draws a shape ([`Purpose::is_point`]).
+    pub fn is_point(&self) -> bool {
+        self.purpose().is_some_and(Purpose::is_point)
+    }
+
+    /// The tier; `None` without one, or one that this version does not know.
+    #[must_use]
+    pub fn tier(&self) -> Option<Tier> {
+        self.tier_name()?.parse().ok()
+    }
+
+    /// The word of the tier, which may be of another version, or of a scenario of tenants.
+    #[must_use]
+    pub fn tier_name(&self) -> Option<&str> {
+        self.word(Key::Tier)
+    }
+
+    /// With the tier.
+    #[must_use]
+    pub fn with_tier(self, tier: Tier) -> Self {
+        self.with(Key::Tier, Label::Text(tier.to_string()))
+    }
+
+    /// With a tier of a scenario of tenants, by its own word.
+    #[must_use]
+    pub fn with_tier_of_tenants(self, tier: impl fmt::Display) -> Self {
+        self.with(Key::Tier, Label::Text(tier.to_string()))
+    }
+
+    /// The footprint of one thread.
+    #[must_use]
+    pub fn size(&self) -> Option<Bytes> {
+        self.bytes().map(Bytes)
+    }
+
+    /// The footprint of one thread in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> Option<u64> {
+        self.number(Key::Size)
+    }
+
+    /// With the footprint of one thread in bytes.
+    #[must_use]
+    pub fn with_size(self, size: u64) -> Self {
+        self.with(Key::Size, Label::Whole(size))
+    }
+
+    /// The memory node.
+    #[must_use]
+    pub fn node(&self) -> Option<NodeId> {
+        self.number(Key::Node)?.try_into().ok()
+    }
+
+    /// With the memory node.
+    #[must_use]
+    pub fn with_node(self, node: NodeId) -> Self {
+        self.with(Key::Node, Label::Whole(node.into()))
+    }
+
+    /// With the memory node, if one is given.
+    #[must_use]
+    pub fn with_node_if(self, node: Option<NodeId>) -> Self {
+        node.into_iter().fold(self, Self::with_node)
+    }
+
+    /// The first cpu of a pair.
+    #[must_use]
+    pub fn from_cpu(&self) -> Option<CpuId> {
+        self.number(Key::From)?.try_into().ok()
+    }
+
+    /// The cpu of a pair that answers.
+    #[must_use]
+    pub fn to_cpu(&self) -> Option<CpuId> {
+        self.number(Key::To)?.try_into().ok()
+    }
+
+    /// With the first cpu of a pair.
+    #[must_use]
+    pub fn with_from_cpu(self, cpu: CpuId) -> Self {
+        self.with(Key::From, Label::Whole(cpu.into()))
+    }
+
+    /// With the cpu of a pair that answers.
+    #[must_use]
+    pub fn with_to_cpu(self, cpu: CpuId) -> Self {
+        self.with(Key::To, Label::Whole(cpu.into()))
+    }
+
+    /// The number that the system declares.
+    #[must_use]
+    pub fn declared_number(&self) -> Option<u64> {
+        self.number(Key::Declared)
+    }
+
+    /// With the number that the system declares.
+    #[must_use]
+    pub fn with_declared_number(self, declared: u64) -> Self {
+        self.with(Key::Declared, Label::Whole(declared))
     }
 
     /// Whether a chase takes its lines in the order that is usual for them: at random, or, of a tier of memory, in
     /// groups, with translations at hand. True of what has no layout.
     pub fn has_usual_layout(&self) -> bool {
-        match self.get(Self::LAYOUT) {
+        match self.layout() {
             None | Some("random") => true,
-            Some("groups") => self.get(Self::TIER).is_some(),
+            Some("groups") => self.has(Key::Tier),
             Some(_) => false,
         }
-    }
-
-    /// Whether it is a point that only draws a shape ([`Purpose::is_point`]).
-    pub fn is_point(&self) -> bool {
-        self.its_purpose().is_some_and(Purpose::is_point)
-    }
-
-    /// Whether the word under a key is this one.
-    pub fn is(&self, key: &str, value: &str) -> bool {
-        self.get(key) == Some(value)
     }
 }
 
@@ -249,13 +467,13 @@ impl schemars::JsonSchema for Labels {
 
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let label = generator.subschema_for::<Label>();
-        let keys: Vec<&str> = Self::KEYS.iter().map(|(key, _)| *key).collect();
-        let about = |(key, about): &(&str, &str)| {
+        let keys: Vec<&str> = Key::ALL.iter().map(|key| key.name()).collect();
+        let about = |key: &Key| {
             let mut schema = label.clone();
-            schema.insert("description".to_owned(), about.trim().into());
-            ((*key).to_owned(), schema.to_value())
+            schema.insert("description".to_owned(), key.about().trim().into());
+            (key.name().to_owned(), schema.to_value())
         };
-        let properties: serde_json::Map<String, serde_json::Value> = Self::KEYS.iter().map(about).collect();
+        let properties: serde_json::Map<String, serde_json::Value> = Key::ALL.iter().map(about).collect();
         schemars::json_schema!({
             "description": "Keys that distinguish one measurement from another. Documents of other versions may have \
                 other keys.",
@@ -272,7 +490,7 @@ impl fmt::Display for Labels {
             let space = if i == 0 { "" } else { " " };
             match label {
                 Label::Text(text) => write!(f, "{space}{key}={text}")?,
-                Label::Whole(n) if key == Self::SIZE => write!(f, "{space}{key}={}", Bytes(*n))?,
+                Label::Whole(n) if key == Key::Size.name() => write!(f, "{space}{key}={}", Bytes(*n))?,
                 Label::Whole(n) => write!(f, "{space}{key}={n}")?,
             }
         }

@@ -79,8 +79,8 @@ pub use counters::{
     WayCheck,
 };
 pub use curve_profile::{
-    CurveProfile, PLACED_SCHEMA, ProfileAt, ProfileAxis, ProfileCurve, ProfileCurves, ProfileKnee, ProfileOther,
-    ProfilePart, ProfilePoint, ProfileTime,
+    CurveProfile, MessPoint, PLACED_SCHEMA, ProfileAt, ProfileAxis, ProfileCurve, ProfileCurves, ProfileKnee,
+    ProfileOther, ProfilePart, ProfilePoint, ProfileTime,
 };
 pub use disturbance::Disturbance;
 #[cfg(feature = "schema")]
@@ -110,7 +110,7 @@ pub use idset::{CpuId, IdSet, ListError, NodeId};
 pub use indented::indented;
 pub use interruptions::{FEWEST_JUDGED, Interrupted};
 pub use kernel::{Isa, KernelId, KernelInfo, Pattern, StoreKind};
-pub use labels::{Label, Labels};
+pub use labels::{Key, Label, Labels};
 pub use machine::*;
 pub use observation::*;
 pub use os::{OsCall, OsGroup, PrimitiveId, PrimitiveInfo, Sweep};

@@ -1,7 +1,6 @@
 //! Memory that operations of the kernel allocate themselves, beside a step's regions, and how long that takes:
 //! estimates from sizes.
 
-use crate::labels::Labels;
 use crate::os::{OsCall, OsGroup};
 use crate::page::PageKind;
 use crate::plan::Step;
@@ -29,7 +28,7 @@ const FAULTED: u64 = 32 * MIB;
 
 /// The call of a step, and its group.
 fn call(step: &Step) -> Option<(&OsCall, OsGroup)> {
-    let group = OsGroup::ALL.into_iter().find(|group| step.labels.is(Labels::GROUP, group.name()))?;
+    let group = OsGroup::ALL.into_iter().find(|group| step.labels.group() == Some(group.name()))?;
     step.setup.threads.iter().find_map(|thread| match &thread.role {
         Role::Os(call) => Some((call, group)),
         _ => None,
@@ -104,6 +103,7 @@ impl Step {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Labels;
     use crate::plan::StopRule;
     use crate::setup::{Layout, Setup, ThreadSetup};
     use crate::testing;
@@ -114,7 +114,7 @@ mod tests {
         let region = testing::region(4096, PageKind::Base, Layout::Data);
         let stop = StopRule { precision: 0.05, allocations: 3, min_visits: 3, max_visits: 6, shot_seconds: 0.016 };
         let threads = vec![ThreadSetup::new(0, Role::Os(call), 0)];
-        let labels = Labels::new().text(Labels::GROUP, group);
+        let labels = Labels::new().with_group(group);
         let setup = Setup { regions: vec![region], threads, seed: 0 };
         Step { labels, setup, stop, ..testing::step("a", metric) }
     }

@@ -93,7 +93,7 @@ mod tests {
 
     fn found(unit: Unit) -> Finding {
         let interval = Some(Interval { low: 95.0, high: 105.0, level: 0.95 });
-        let labels = Labels::new().text(Labels::TIER, "L3");
+        let labels = Labels::new().with_tier(Tier::Cache(3));
         Finding { interval, ..Finding::new(Quantity::Latency, labels, Some(100.0), unit) }
     }
 

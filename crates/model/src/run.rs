@@ -216,7 +216,7 @@ impl Experiment {
             use crate::messages::run::codes;
             [codes::no_time_left, codes::curve_point_skipped, codes::run_stopped].contains(&refusal.code)
         };
-        let purpose = seen.labels.its_purpose();
+        let purpose = seen.labels.purpose();
         let is_denser = purpose.is_some_and(Purpose::draws_a_curve) && self.plan.is_added(&seen.step);
         let is_impossible = seen.labels.is_point() && seen.refusal.as_ref().is_some_and(|refusal| !is_late(refusal));
         seen.value.is_none() && !is_denser && !is_impossible

@@ -2,6 +2,7 @@
 
 use crate::capacity::{Outcome, Phase, TrialRecord};
 use crate::messages::trials;
+use crate::tier::Tier;
 use crate::{
     Bytes, Cache, CacheKind, Confidence, Cpu, Effort, Experiment, FAILED_HOST_SCHEMA, Fact, FailedHost, Fleet,
     FleetHost, GIB, HostCause, HostFailure, HostFamily, HostFigure, HostKind, HostState, IdSet, Isa, KIB, KernelInfo,
@@ -129,7 +130,7 @@ pub fn fleet() -> Fleet {
         family: family.to_owned(),
         probe: "survey".to_owned(),
         metric: if unit == Unit::Ns { Quantity::Latency } else { Quantity::Bandwidth },
-        labels: Labels::new().text(Labels::TIER, "DRAM"),
+        labels: Labels::new().with_tier(Tier::Dram),
         unit,
         median,
         sd: 0.006,

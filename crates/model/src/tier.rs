@@ -4,10 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::idset::NodeId;
-use crate::labels::Labels;
 use crate::text_form;
 
-/// The tier that a number is of. As text it is the word of [`Labels::TIER`].
+/// The tier that a number is of. As text it is the word of [`Labels::tier`](crate::Labels::tier).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tier {
     /// A cache of this level, from 1: `L1`.
@@ -26,6 +25,8 @@ pub enum Tier {
     Faster(NodeId),
     /// A cache in front of the memory of a node (`None`: of the cpus' own): `memory-side cache`.
     SideCache(Option<NodeId>),
+    /// A walk of the page tables, behind the levels of a TLB: `walk`.
+    Walk,
     /// Lines that other work pushed out of the caches: `cold`.
     Cold,
 }
@@ -38,6 +39,12 @@ impl Tier {
             Self::Cache(level) => Some(level),
             _ => None,
         }
+    }
+
+    /// Whether its name says this node.
+    #[must_use]
+    pub fn is_named_after(self, node: NodeId) -> bool {
+        self.node() == Some(node) || self == Self::SideCache(Some(node))
     }
 
     /// Whether it is memory of a node with cpus.
@@ -83,6 +90,7 @@ impl fmt::Display for Tier {
             Self::SideCache(None) => f.write_str(SIDE_CACHE),
             Self::SideCache(Some(node)) => write!(f, "{SIDE_CACHE} node {node}"),
             Self::Cold => f.write_str("cold"),
+            Self::Walk => f.write_str("walk"),
         }
     }
 }
@@ -118,6 +126,7 @@ impl FromStr for Tier {
             "DRAM random" => Some(Self::DramRandom),
             SIDE_CACHE => Some(Self::SideCache(None)),
             "cold" => Some(Self::Cold),
+            "walk" => Some(Self::Walk),
             _ => text.strip_prefix('L').and_then(|level| level.parse().ok()).map(Self::Cache).or_else(of_node),
         };
         // Numbers with a sign or zeros before them are not the words that labels have.
@@ -126,14 +135,6 @@ impl FromStr for Tier {
 }
 
 text_form!(Tier);
-
-impl Labels {
-    /// The tier that the label [`Labels::TIER`] names. `None` if the label is missing or its text is not a tier.
-    #[must_use]
-    pub fn tier(&self) -> Option<Tier> {
-        self.get(Self::TIER)?.parse().ok()
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -153,10 +154,11 @@ mod tests {
             ("memory-side cache", Tier::SideCache(None)),
             ("memory-side cache node 1", Tier::SideCache(Some(1))),
             ("cold", Tier::Cold),
+            ("walk", Tier::Walk),
         ];
         for (word, tier) in all {
             assert_eq!((word.parse(), tier.to_string().as_str()), (Ok(tier), word));
-            assert_eq!(Labels::new().text(Labels::TIER, tier).tier(), Some(tier));
+            assert_eq!(crate::Labels::new().with_tier(tier).tier(), Some(tier));
         }
         for wrong in ["", "L", "L300", "L+1", "L01", "dram", "DRAM 4K", "DRAM node x", "near node 1", "DRAM node 01"] {
             assert!(wrong.parse::<Tier>().is_err(), "{wrong}");

@@ -14,9 +14,9 @@ pub struct PairMap {
     /// Their unit.
     pub unit: String,
     /// The numbers of the items, in order.
-    pub items: Vec<u64>,
+    pub items: Vec<u32>,
     /// The value of each pair that was measured, the lower number first: finite and above 0.
-    pub values: Vec<((u64, u64), f64)>,
+    pub values: Vec<((u32, u32), f64)>,
 }
 
 /// Medians of pairs of bins, the lower first.
@@ -38,7 +38,7 @@ impl Binned {
 impl PairMap {
     /// Bins of so many items.
     pub(crate) fn binned(&self, size: usize) -> Binned {
-        let bin: BTreeMap<u64, usize> = self.items.iter().enumerate().map(|(at, item)| (*item, at / size)).collect();
+        let bin: BTreeMap<u32, usize> = self.items.iter().enumerate().map(|(at, item)| (*item, at / size)).collect();
         let mut values: BTreeMap<(usize, usize), Vec<f64>> = BTreeMap::new();
         for ((first, second), value) in &self.values {
             let (a, b) = (bin[first], bin[second]);

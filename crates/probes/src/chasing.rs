@@ -2,7 +2,7 @@
 
 use tiermark_model::{
     Bytes, ChainLayout, CpuId, Finding, Interval, Labels, Layout, Machine, Metric, NodeId, Observation, PageKind,
-    Quantity, Role, Setup, Step, StopRule, ThreadSetup, Unit, Verdict,
+    Purpose, Quantity, Role, Setup, Step, StopRule, ThreadSetup, Unit, Verdict,
 };
 
 use crate::steps::{default_page, setup};
@@ -38,14 +38,14 @@ impl Chase {
     pub(crate) fn step(self, probe: &str, labels: Labels, seed: u64, stop: StopRule) -> Step {
         let Self { cpu, bytes, node, layout, page, chains } = self;
         let labels = labels
-            .whole(Labels::SIZE, bytes)
-            .text(Labels::LAYOUT, layout)
-            .text(Labels::PAGE, page)
-            .whole(Labels::CHAINS, u64::from(chains))
-            .text(Labels::CPUS, cpu)
-            .node(node);
+            .with_size(bytes)
+            .with_layout(layout)
+            .with_page(page)
+            .with_chains(u64::from(chains))
+            .with_cpus(cpu)
+            .with_node_if(node);
         let place = node.map_or_else(String::new, |n| format!("/node{n}"));
-        let purpose = labels.get(Labels::PURPOSE).unwrap_or_default();
+        let purpose = labels.purpose().map_or("", Purpose::name);
         let id = format!("{probe}/{purpose}/{layout}/{page}/chains{chains}{place}/{bytes}");
         Step { id, labels, phase: 0, metric: Metric::Latency, setup: self.setup(seed), stop }
     }

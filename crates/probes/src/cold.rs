@@ -3,15 +3,14 @@
 
 use tiermark_model::messages::memory;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Finding, Labels, Layout, MIB, MemPolicy, Observation, PageKind, Purpose, Quantity,
-    Reason, ReasonCode, RegionSetup, Step, StopRule, Unit, Visits,
+    Bytes, ChainLayout, CpuId, Finding, Key, Labels, Layout, MIB, MemPolicy, Observation, PageKind, Purpose, Quantity,
+    Reason, ReasonCode, RegionSetup, Step, StopRule, Tier, Unit, Visits,
 };
 use tiermark_stats::median;
 
 use crate::chasing::Chase;
 use crate::ladder::{derived, description, finding, with_purpose};
 use crate::task::Task;
-use crate::tiers::{COLD, DRAM_RANDOM};
 
 /// Length of a visit, seconds: on a guest of Emerald Rapids half of the excess was gone after 6 ms.
 const VISIT_SECONDS: f64 = 16e-3;
@@ -46,7 +45,7 @@ pub(crate) fn read_bytes(caches: Option<u64>, footprint: u64) -> u64 {
 /// The step: the chase of random accesses to memory, in visits that read other memory first.
 pub(crate) fn step(task: &Task, cpu: CpuId, bytes: u64, node: Option<u32>, pages: [PageKind; 2], read: u64) -> Step {
     let [page, other_page] = pages;
-    let labels = Labels::new().purpose(Purpose::Cold).text(Labels::TIER, COLD).whole(Labels::AFTER, read);
+    let labels = Labels::new().with_purpose(Purpose::Cold).with_tier(Tier::Cold).with_after(read);
     let (min_visits, max_visits) = VISITS;
     let stop = StopRule { precision: PRECISION, allocations: 1, min_visits, max_visits, shot_seconds: VISIT_SECONDS };
     let chase = Chase { cpu, bytes, node, layout: ChainLayout::Random, page, chains: 1 };
@@ -87,7 +86,7 @@ pub(crate) fn findings(observations: &[Observation]) -> Vec<Finding> {
         if let Some((back, settled)) = settled.and_then(|settled| Some((recovery(&course, settled)?, settled))) {
             let (labels, ns) = match back {
                 Recovery::After(ns) => (seen.labels.clone(), ns),
-                Recovery::NotWithin(ns) => (seen.labels.clone().text(Labels::STATISTIC, "at least"), ns),
+                Recovery::NotWithin(ns) => (seen.labels.clone().with_statistic("at least"), ns),
             };
             let back = derived(seen, Quantity::LatencyRecovery, labels, ns, Unit::Ns);
             let back = back.with_notes([memory::recovers_to(settled.into())]);
@@ -120,8 +119,8 @@ fn course(visits: &Visits) -> Vec<f64> {
 /// one.
 fn settled(cold: &Observation, observations: &[Observation]) -> Option<f64> {
     let same = |seen: &&Observation| {
-        let alike = |key: &str| seen.labels.0.get(key) == cold.labels.0.get(key);
-        seen.labels.is(Labels::TIER, DRAM_RANDOM) && [Labels::PAGE, Labels::SIZE, Labels::NODE].into_iter().all(alike)
+        seen.labels.tier() == Some(Tier::DramRandom)
+            && seen.labels.are_alike(&cold.labels, &[Key::Page, Key::Size, Key::Node])
     };
     let seen = with_purpose(observations, Purpose::Ladder).find(same)?;
     seen.typical.filter(|_| !seen.verdict.has(ReasonCode::NotSettled)).map(|now| now.median)
@@ -174,7 +173,7 @@ mod tests {
     }
 
     fn cold(visits: Visits) -> Observation {
-        let labels = Labels::new().purpose(Purpose::Cold).text(Labels::TIER, COLD).whole(Labels::SIZE, 1 << 30);
+        let labels = Labels::new().with_purpose(Purpose::Cold).with_tier(Tier::Cold).with_size(1 << 30);
         let seen = Observation::new("cold", labels, Metric::Latency);
         Observation { visits, value: Some(250.0), ..seen }
     }
@@ -208,8 +207,8 @@ mod tests {
         let (alone, to) = back(std::slice::from_ref(&seen)).expect("an excess");
         assert!((alone / 0.69e6 - 1.0).abs() < 0.05 && (to - 150.2).abs() < 0.5, "{alone} {to}");
         let random = |size: u64, median: f64| {
-            let labels = Labels::new().purpose(Purpose::Ladder).text(Labels::TIER, DRAM_RANDOM);
-            let labels = labels.whole(Labels::SIZE, size);
+            let labels = Labels::new().with_purpose(Purpose::Ladder).with_tier(Tier::DramRandom);
+            let labels = labels.with_size(size);
             let typical = Some(tiermark_model::Typical { median, p10: median, p90: median });
             Observation { typical, value: Some(median), ..Observation::new("random", labels, Metric::Latency) }
         };

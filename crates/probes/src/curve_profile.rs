@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use tiermark_model::messages::curve_profile as says;
 use tiermark_model::{
-    BoxKind, IdSet, Labels, Machine, NodeId, Note, Observation, ProfileAxis, ProfileCurve, ProfileCurves, ProfileKnee,
+    BoxKind, IdSet, Machine, NodeId, Note, Observation, ProfileAxis, ProfileCurve, ProfileCurves, ProfileKnee,
     ProfileOther, ProfilePoint, Purpose, Refusal, Run, RunCounters, Traffic, TrafficSum, WatchSample,
 };
 
@@ -48,22 +48,21 @@ fn curves(
     counters: Option<&RunCounters>,
     nodes: usize,
 ) -> Result<ProfileCurves, Refusal> {
-    let of_place =
-        |place: &'static str| observations.iter().copied().filter(move |o| o.labels.is(Labels::PLACE, place));
+    let of_place = |place: &'static str| observations.iter().copied().filter(move |o| o.labels.place() == Some(place));
     let is_loaded = |place: &&'static str| of_place(place).any(|o| o.labels.is_for(Purpose::Load));
     let place = PLACES.into_iter().find(is_loaded).ok_or_else(|| says::run_without_curve(run))?;
-    let mut found: BTreeMap<(Option<u64>, String), Vec<Seen<'_>>> = BTreeMap::new();
+    let mut found: BTreeMap<(Option<NodeId>, String), Vec<Seen<'_>>> = BTreeMap::new();
     for seen in of_place(place) {
-        let Some(mix) = seen.labels.get(Labels::MIX).filter(|_| seen.labels.is_for(Purpose::Load)) else { continue };
-        let key = (seen.labels.number(Labels::NODE), mix.to_owned());
+        let Some(mix) = seen.labels.mix().filter(|_| seen.labels.is_for(Purpose::Load)) else { continue };
+        let key = (seen.labels.node(), mix.to_owned());
         found.entry(key).or_default().extend(point(seen).map(|point| (point, seen)));
     }
     // Counted rates only if every point of every curve has them: one axis is of one kind.
     let is_trusted = counters.is_some_and(RunCounters::can_be_trusted);
     let counted = is_trusted && found.values().flatten().all(|(_, seen)| amplification(seen).is_some());
     let axis = if counted { ProfileAxis::Counted } else { ProfileAxis::Useful };
-    let idle = |node: Option<u64>| {
-        let fits = |o: &&Observation| o.labels.is_for(Purpose::Unloaded) && o.labels.number(Labels::NODE) == node;
+    let idle = |node: Option<NodeId>| {
+        let fits = |o: &&Observation| o.labels.is_for(Purpose::Unloaded) && o.labels.node() == node;
         of_place(place).find(fits).and_then(|o| o.value)
     };
     // Nodes of a machine are taken to be alike: each carries its part of what all carry.
@@ -78,7 +77,7 @@ fn curves(
 
 /// The point of an observation under load; `None` if it has no number.
 fn point(seen: &Observation) -> Option<LoadPoint> {
-    let pause = seen.labels.number(Labels::PAUSE).and_then(|pause| u32::try_from(pause).ok())?;
+    let pause = seen.labels.pause().and_then(|pause| u32::try_from(pause).ok())?;
     let rate = seen.parts.iter().find(|part| part.unit == tiermark_model::Unit::BytesPerSecond)?.value?;
     Some(LoadPoint { pause: Some(pause), rate, latency: seen.value? })
 }
@@ -91,7 +90,7 @@ fn amplification(seen: &Observation) -> Option<f64> {
 
 /// A curve on an axis, of a part of the rates; `None` if it has fewer than two points.
 fn curve(
-    node: Option<u64>,
+    node: Option<NodeId>,
     mix: &str,
     idle: Option<f64>,
     seen: &[Seen<'_>],
@@ -114,13 +113,13 @@ fn curve(
     let share = |o: &Observation| o.traffic.as_ref().filter(|_| is_counted)?.counted.whole().read_share();
     let shares: Vec<f64> = seen.iter().filter_map(|(_, o)| share(o)).collect();
     let read_share = if shares.is_empty() {
-        on_channels(mix, seen.first()?.1.labels.number(Labels::READS)?)
+        on_channels(mix, seen.first()?.1.labels.reads()?)
     } else {
         shares.iter().sum::<f64>() / shares.len() as f64
     };
     Some(ProfileCurve {
         mix: mix.to_owned(),
-        node: node.and_then(|node| NodeId::try_from(node).ok()),
+        node,
         read_share,
         points: rising.iter().map(|point| (point.rate, point.latency)).collect(),
         knee,

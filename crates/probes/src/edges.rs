@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use tiermark_model::messages::shapes;
 use tiermark_model::{
     Bytes, Cache, CpuId, Finding, Grade, Interval, Labels, Machine, Observation, PageKind, Purpose, Quantity, Reason,
-    Unit, Verdict, WhyNot,
+    Tier, Unit, Verdict, WhyNot,
 };
 
 use crate::finder::{declared, point};
@@ -17,21 +17,21 @@ use crate::steps::page_bytes;
 /// size that the curve does not resolve is a finding without a number, with its range and the reason.
 pub(crate) fn tier_sizes(observations: &[Observation], machine: &Machine) -> Vec<Finding> {
     let random: Vec<&Observation> = with_purpose(observations, Purpose::Curve)
-        .filter(|o| o.labels.is(Labels::LAYOUT, "random") && o.labels.number(Labels::CHAINS) == Some(1))
+        .filter(|o| o.labels.layout() == Some("random") && o.labels.chains() == Some(1))
         .collect();
-    let Some(page) = random.first().and_then(|o| o.labels.get(Labels::PAGE)).map(str::to_owned) else {
+    let Some(page) = random.first().and_then(|o| o.labels.page()).map(str::to_owned) else {
         return Vec::new();
     };
-    let mut of_page: Vec<&Observation> = random.into_iter().filter(|o| o.labels.is(Labels::PAGE, &page)).collect();
-    of_page.sort_by_key(|o| o.labels.number(Labels::SIZE));
-    let cpu = of_page.first().and_then(|o| o.labels.get(Labels::CPUS)).and_then(|cpu| cpu.parse().ok());
+    let mut of_page: Vec<&Observation> = random.into_iter().filter(|o| o.labels.page() == Some(&page)).collect();
+    of_page.sort_by_key(|o| o.labels.bytes());
+    let cpu = of_page.first().and_then(|o| o.labels.cpus()).and_then(|cpu| cpu.parse().ok());
     let curve: Vec<CurvePoint> = of_page.iter().filter_map(|o| point(o)).collect();
     let asked = page.parse::<PageKind>().ok().and_then(|kind| page_bytes(kind, machine)).unwrap_or(machine.page_bytes);
     let found = find(&curve, &declared(machine, cpu), asked, None);
     let finding = |tier: &FoundTier| {
         let tier = &FoundTier { size: proven(tier, &of_page, is_shared(machine, tier.level)), ..*tier };
         let (low, _) = tier.size.range();
-        let at_edge = |o: &&&Observation| o.value.is_some() && o.labels.number(Labels::SIZE).is_some_and(|s| s >= low);
+        let at_edge = |o: &&&Observation| o.value.is_some() && o.labels.bytes().is_some_and(|s| s >= low);
         let edge = of_page.iter().find(at_edge).or(of_page.iter().rfind(|o| o.value.is_some()))?;
         Some(size_finding(tier, &found, edge, &page))
     };
@@ -53,7 +53,7 @@ fn proven(tier: &FoundTier, curve: &[&Observation], is_shared: bool) -> Size {
     let Size::Resolved { bytes, low, declared: false, .. } = tier.size else { return tier.size };
     let is_behind = |size: u64| size > bytes && size <= bytes.saturating_mul(2);
     let behind = curve.iter().filter(|seen| seen.value.is_some());
-    let mut behind = behind.filter(|seen| seen.labels.number(Labels::SIZE).is_some_and(is_behind)).peekable();
+    let mut behind = behind.filter(|seen| seen.labels.bytes().is_some_and(is_behind)).peekable();
     match is_shared && behind.peek().is_some() && behind.all(|seen| seen.verdict.grade == Grade::Bound) {
         true => Size::NotResolved { low, high: u64::MAX, why: WhyNot::Evicted },
         false => tier.size,
@@ -62,7 +62,7 @@ fn proven(tier: &FoundTier, curve: &[&Observation], is_shared: bool) -> Size {
 
 /// The piece in which the memory behind a page is translated, where the curve bends at the reach of a TLB.
 fn grain_finding(grain: &Grain, asked: u64, last: &Observation, page: &str) -> Finding {
-    let labels = Labels::new().text(Labels::PAGE, page).whole(Labels::SIZE, grain.knee);
+    let labels = Labels::new().with_page(page).with_size(grain.knee);
     let mut finding = derived(last, Quantity::TranslationGrain, labels, grain.page as f64, Unit::Bytes);
     // The curve as a whole decides, and not the verdict of one of its points.
     (finding.verdict, finding.value) = (Verdict::trusted(), Some(grain.page as f64));
@@ -71,8 +71,7 @@ fn grain_finding(grain: &Grain, asked: u64, last: &Observation, page: &str) -> F
 }
 
 fn size_finding(tier: &FoundTier, found: &Found, edge: &Observation, page: &str) -> Finding {
-    let name = format!("L{}", tier.level);
-    let labels = Labels::new().text(Labels::TIER, &name).text(Labels::STATISTIC, "plateau").text(Labels::PAGE, page);
+    let labels = Labels::new().with_tier(Tier::Cache(tier.level)).with_statistic("plateau").with_page(page);
     let (low, high) = tier.size.range();
     let bytes = tier.size.resolved().unwrap_or(low);
     let mut finding = derived(edge, Quantity::TierSize, labels, bytes as f64, Unit::Bytes);
@@ -105,7 +104,7 @@ fn size_finding(tier: &FoundTier, found: &Found, edge: &Observation, page: &str)
 /// Names boundaries by the declared cache levels of a cpu: each level goes to the boundary nearest to it, within a
 /// factor of four, since guests and cache allocation often own part of a cache. Without declared caches they are
 /// counted.
-pub(crate) fn boundary_names(boundaries: &[f64], cpu: Option<CpuId>, machine: &Machine) -> Vec<Option<String>> {
+pub(crate) fn boundary_names(boundaries: &[f64], cpu: Option<CpuId>, machine: &Machine) -> Vec<Option<Tier>> {
     const NEAR: f64 = 4.0;
     let declared: Vec<(u8, f64)> = machine
         .data_caches()
@@ -113,14 +112,14 @@ pub(crate) fn boundary_names(boundaries: &[f64], cpu: Option<CpuId>, machine: &M
         .filter_map(|c| Some((c.level, c.bytes? as f64)))
         .collect();
     if declared.is_empty() {
-        return (1..=boundaries.len()).map(|level| Some(format!("L{level}"))).collect();
+        return (1..=boundaries.len()).map(|level| u8::try_from(level).ok().map(Tier::Cache)).collect();
     }
     let mut names = vec![None; boundaries.len()];
     for (level, bytes) in declared {
         let away = |estimate: &f64| (estimate / bytes).ln().abs();
         let nearest = (0..boundaries.len()).min_by(|a, b| away(&boundaries[*a]).total_cmp(&away(&boundaries[*b])));
         if let Some(index) = nearest.filter(|i| away(&boundaries[*i]) < NEAR.ln()) {
-            names[index] = Some(format!("L{level}"));
+            names[index] = Some(Tier::Cache(level));
         }
     }
     names
@@ -136,7 +135,7 @@ mod tests {
         Machine { caches: sizes.iter().map(cache).collect(), ..Machine::default() }
     }
 
-    fn names(estimates: &[u64], machine: &Machine) -> Vec<Option<String>> {
+    fn names(estimates: &[u64], machine: &Machine) -> Vec<Option<Tier>> {
         let boundaries: Vec<f64> = estimates.iter().map(|e| *e as f64).collect();
         boundary_names(&boundaries, Some(1), machine)
     }
@@ -144,7 +143,7 @@ mod tests {
     #[test]
     fn boundaries_are_named_by_the_caches_they_lie_near() {
         let machine = machine(&[(1, 48 * KIB), (2, MIB), (3, 32 * MIB)]);
-        let name = |level: u8| Some(format!("L{level}"));
+        let name = |level: u8| Some(Tier::Cache(level));
         assert_eq!(names(&[46 * KIB, 730 * KIB, 14 * MIB], &machine), [name(1), name(2), name(3)]);
         // Two edges near one cache: the nearer is its end, the other has no name.
         assert_eq!(names(&[46 * KIB, 730 * KIB, 14 * MIB, 31 * MIB], &machine), [name(1), name(2), None, name(3)]);
@@ -157,7 +156,7 @@ mod tests {
         let point = |bytes: u64, ns: f64, verdict: &Verdict| Observation {
             value: Some(ns),
             verdict: verdict.clone(),
-            ..Observation::new("point", Labels::new().whole(Labels::SIZE, bytes), Metric::Latency)
+            ..Observation::new("point", Labels::new().with_size(bytes), Metric::Latency)
         };
         let trusted = Verdict::trusted();
         vec![point(8 * MIB, 13.0, &trusted), point(16 * MIB, 127.0, verdict), point(24 * MIB, 143.0, verdict)]
@@ -191,6 +190,6 @@ mod tests {
 
     #[test]
     fn without_declared_caches_they_are_counted() {
-        assert_eq!(names(&[KIB, MIB], &Machine::default()), [Some("L1".to_owned()), Some("L2".to_owned())]);
+        assert_eq!(names(&[KIB, MIB], &Machine::default()), [Some(Tier::Cache(1)), Some(Tier::Cache(2))]);
     }
 }

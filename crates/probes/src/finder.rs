@@ -108,7 +108,7 @@ impl Finder {
     fn point(&self, size: Bytes) -> Step {
         let (node, layout) = (self.task.node(), ChainLayout::Random);
         let chase = Chase { cpu: self.cpu, bytes: size.0, node, layout, page: self.page, chains: 1 };
-        let labels = Labels::new().purpose(Purpose::Curve);
+        let labels = Labels::new().with_purpose(Purpose::Curve);
         let once = StopRule { allocations: 1, min_visits: 1, max_visits: 1, ..self.task.curve_point() };
         let stop = if self.is_coarse { once } else { self.task.curve_point() };
         chase.step("latency", labels, self.task.request.seed, stop)
@@ -137,7 +137,7 @@ impl Finder {
         let first = self.first().len();
         let measured: Vec<CurvePoint> = curve.iter().filter_map(|seen| point(seen)).collect();
         let left = (first + most_added(self.task.effort())).saturating_sub(curve.len());
-        let known = |bytes: u64| curve.iter().any(|seen| seen.labels.number(Labels::SIZE) == Some(bytes));
+        let known = |bytes: u64| curve.iter().any(|seen| seen.labels.bytes() == Some(bytes));
         let mut more = refine(&measured, self.largest().unwrap_or_default(), this_round(left));
         more.retain(|bytes| !known(*bytes));
         if !more.is_empty() {
@@ -158,9 +158,9 @@ impl Finder {
         let of_curve = |o: &&Observation| {
             o.metric == Metric::Latency
                 && o.labels.is_for(Purpose::Curve)
-                && o.labels.is(Labels::LAYOUT, "random")
-                && o.labels.is(Labels::PAGE, &page)
-                && o.labels.number(Labels::CHAINS) == Some(1)
+                && o.labels.layout() == Some("random")
+                && o.labels.page() == Some(&page)
+                && o.labels.chains() == Some(1)
         };
         observations.iter().filter(of_curve).collect()
     }
@@ -168,7 +168,7 @@ impl Finder {
 
 /// An observation as a point of a curve; `None` without a value.
 pub(crate) fn point(observation: &Observation) -> Option<CurvePoint> {
-    let (bytes, ns) = (observation.labels.number(Labels::SIZE)?, observation.value?);
+    let (bytes, ns) = (observation.labels.bytes()?, observation.value?);
     let (low, high) = observation.interval.map_or((ns, ns), |i| (i.low, i.high));
     Some(CurvePoint { bytes, ns, low, high })
 }
@@ -221,12 +221,8 @@ mod tests {
             let seen = analyse(&shot, &StepAccounting::of(step, host.machine()), deductions);
             tiermark_stats::median(&seen.clean().collect::<Vec<f64>>()).unwrap()
         };
-        let point = |(step, ns): (&Step, f64)| CurvePoint {
-            bytes: step.labels.number(Labels::SIZE).unwrap(),
-            ns,
-            low: ns,
-            high: ns,
-        };
+        let point =
+            |(step, ns): (&Step, f64)| CurvePoint { bytes: step.labels.bytes().unwrap(), ns, low: ns, high: ns };
         let points: Vec<CurvePoint> = steps.iter().map(|step| point((step, ns(step)))).collect();
         (finder.found(&points).tiers, points.len())
     }

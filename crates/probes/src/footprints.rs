@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tiermark_engine::admit::room_in;
 use tiermark_engine::nearest_memory_node;
 use tiermark_model::messages::plan as says;
-use tiermark_model::{Bytes, IdSet, KIB, MIB, Machine, NodeId, Note, Refusal, Request, Scope, count_of, total};
+use tiermark_model::{Bytes, IdSet, KIB, MIB, Machine, NodeId, Note, Refusal, Request, Scope, Tier, count_of, total};
 
 /// A DRAM buffer is this many times all caches in reach: the caches then serve under a quarter of the accesses of a
 /// random walk, and in steady state far less of a longer stream.
@@ -59,12 +59,12 @@ pub(crate) fn dram_bytes(
     node: Option<NodeId>,
     request: &Request,
 ) -> Result<(u64, String), Refusal> {
-    dram_bytes_over("DRAM", machine, cpus, &shares(machine, cpus, node), request)
+    dram_bytes_over(Tier::Dram, machine, cpus, &shares(machine, cpus, node), request)
 }
 
-/// As [`dram_bytes`], for the tier of this name, with pages on these nodes.
+/// As [`dram_bytes`], for this tier, with pages on these nodes.
 pub(crate) fn dram_bytes_over(
-    name: &str,
+    tier: Tier,
     machine: &Machine,
     cpus: &IdSet,
     on: &Shares,
@@ -80,7 +80,7 @@ pub(crate) fn dram_bytes_over(
     let (wanted, halved) = halved(wanted, least.max(floor), machine, on, request);
     let rule = format!("{DRAM_FACTOR} x {} of caches in reach, at least {}{why}{halved}", Bytes(caches), Bytes(floor));
     let cap = memory_cap_over(machine, on, &request.scope);
-    let (bytes, rule) = footprint(name, cpus, (wanted, &rule), &cap, least)?;
+    let (bytes, rule) = footprint(&tier.to_string(), cpus, (wanted, &rule), &cap, least)?;
     let side = side_cache_bytes(machine, on);
     if bytes.saturating_mul(cpus.len() as u64) >= side.saturating_mul(2) {
         return Ok((bytes, rule));
@@ -122,7 +122,7 @@ fn filling_cpus(machine: &Machine, on: &Shares, scope: &Scope) -> f64 {
 
 /// As [`dram_bytes_over`], beyond the memory-side caches of the nodes.
 pub(crate) fn behind_cache_bytes(
-    name: &str,
+    tier: Tier,
     machine: &Machine,
     cpus: &IdSet,
     on: &Shares,
@@ -138,7 +138,7 @@ pub(crate) fn behind_cache_bytes(
     let time = format!("what is filled in {seconds:.0} s, --max-time");
     let filled = filled.saturating_mul(cpus.len() as u64);
     let cap = memory_cap_over(machine, on, &request.scope).or_less(filled, time, says::allow_more_time());
-    footprint(name, cpus, (DRAM_FACTOR.saturating_mul(all), &rule), &cap, all.saturating_mul(2))
+    footprint(&tier.to_string(), cpus, (DRAM_FACTOR.saturating_mul(all), &rule), &cap, all.saturating_mul(2))
 }
 
 /// Footprint of each thread, from what all threads want together, up to a limit.

@@ -5,8 +5,8 @@ use tiermark_engine::{Lab, Probe, Study, Subject};
 use tiermark_model::messages::memory;
 use tiermark_model::messages::rules;
 use tiermark_model::{
-    Bytes, CpuId, Finding, Labels, Layout, Metric, Observation, PageKind, Pattern, Plan, Purpose, Quantity, Refusal,
-    Request, Role, Step, Unit,
+    Bytes, CpuId, Finding, Key, Labels, Layout, Metric, Observation, PageKind, Pattern, Plan, Purpose, Quantity,
+    Refusal, Request, Role, Step, Unit,
 };
 
 use crate::chasing::{pages_to_be_had, resting_on};
@@ -55,13 +55,13 @@ impl Study for GranularityStudy {
                     let Some(kernel) = plain_kernel(&task.lab.bench, op) else { continue };
                     let layout = if kernel.pattern == Pattern::Random { Layout::Permuted } else { Layout::Data };
                     let labels = Labels::new()
-                        .purpose(Purpose::Granularity)
-                        .text(Labels::OP, operation)
-                        .text(Labels::PAGE, page)
-                        .text(Labels::LAYOUT, name)
-                        .whole(Labels::SIZE, bytes)
-                        .text(Labels::CPUS, cpu)
-                        .text(Labels::KERNEL, &kernel.id);
+                        .with_purpose(Purpose::Granularity)
+                        .with_op(operation)
+                        .with_page(page)
+                        .with_layout(name)
+                        .with_size(bytes)
+                        .with_cpus(cpu)
+                        .with_kernel(&kernel.id);
                     let role = Role::Stream { kernel: kernel.id.clone(), rivals: Vec::new() };
                     let setup = setup(&[*cpu], Bytes(bytes), task.node(), *page, layout, &role, task.request.seed);
                     let stop = task.headline(PRECISION);
@@ -103,13 +103,11 @@ impl GranularityStudy {
 /// The rate of 8 bytes a line over that of whole lines in the same order.
 fn wasted(observations: &[Observation], small: &Observation) -> Option<Finding> {
     let same = |o: &&Observation| {
-        o.labels.is(Labels::LAYOUT, SIZES[1])
-            && [Labels::OP, Labels::PAGE].iter().all(|key| o.labels.get(key) == small.labels.get(key))
+        o.labels.layout() == Some(SIZES[1]) && o.labels.are_alike(&small.labels, &[Key::Op, Key::Page])
     };
     let whole = with_purpose(observations, Purpose::Granularity).find(same)?;
-    let (small_rate, whole_rate) = (small.value.filter(|_| small.labels.is(Labels::LAYOUT, SIZES[0]))?, whole.value?);
-    let mut labels = small.labels.clone();
-    labels.0.retain(|key, _| key == Labels::OP || key == Labels::PAGE);
+    let (small_rate, whole_rate) = (small.value.filter(|_| small.labels.layout() == Some(SIZES[0]))?, whole.value?);
+    let labels = small.labels.clone().only(&[Key::Op, Key::Page]);
     let share = small_rate / whole_rate;
     let mut found = resting_on(&[small, whole], Quantity::GranularityUseful, labels, Some(share), Unit::Ratio);
     found.notes.push(memory::lines_wasted((small_rate * 8.0).into(), small_rate.into()));

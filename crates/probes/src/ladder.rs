@@ -77,8 +77,7 @@ pub(crate) fn with_purpose(observations: &[Observation], purpose: Purpose) -> im
 
 /// A curve's points, sorted by size: (footprint, value), numbers only.
 pub(crate) fn points<'a>(observations: impl Iterator<Item = &'a Observation>) -> Vec<(u64, f64)> {
-    let mut points: Vec<(u64, f64)> =
-        observations.filter_map(|o| Some((o.labels.number(Labels::SIZE)?, o.value?))).collect();
+    let mut points: Vec<(u64, f64)> = observations.filter_map(|o| Some((o.labels.bytes()?, o.value?))).collect();
     points.sort_by_key(|(size, _)| *size);
     points
 }

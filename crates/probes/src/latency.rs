@@ -7,7 +7,7 @@ use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{
     Bytes, ChainLayout, CpuId, Effort, Finding, Labels, Metric, Note, Observation, PageKind, Plan, Purpose, Quantity,
-    Reason, Refusal, Request, Step, StopRule, Unit,
+    Reason, Refusal, Request, Step, StopRule, Tier, Unit,
 };
 use tiermark_stats::VISITS;
 
@@ -21,7 +21,7 @@ use crate::ladder::{derived, finding, overhead_note, with_purpose};
 use crate::sizes::sweep;
 use crate::steps::{check_size, default_page, denser_seconds, follow, phase};
 use crate::task::Task;
-use crate::tiers::{DRAM, DRAM_RANDOM, Tier};
+use crate::tiers::Rung;
 
 /// Bytes of a line, as chains are laid out.
 const LINE: u64 = 64;
@@ -125,35 +125,36 @@ impl LatencyStudy {
     /// beside it stand accesses at random over the whole footprint, on the pages of the others and on base pages: with
     /// what translation costs.
     fn ladder(&self, found: &Found, plan: &mut Plan) -> Vec<Step> {
-        let rungs = self.finder.ladder(found);
+        let ladder = self.finder.ladder(found);
         let stop = self.task.headline(PRECISION);
         let page = self.pages[0];
         let mut steps = Vec::new();
-        for tier in &rungs.tiers {
-            let layout = if tier.is_memory() { ChainLayout::Groups } else { ChainLayout::Random };
-            let mut rows = vec![(tier.name.as_str(), layout, page)];
-            if tier.name == DRAM {
-                rows.push((DRAM_RANDOM, ChainLayout::Random, page));
+        for rung in &ladder.rungs {
+            let layout = if rung.tier.is_memory() { ChainLayout::Groups } else { ChainLayout::Random };
+            let mut rows = vec![(rung.tier, layout, page)];
+            if rung.tier == Tier::Dram {
+                rows.push((Tier::DramRandom, ChainLayout::Random, page));
             }
-            if tier.name == DRAM && page != PageKind::Base && self.task.effort() > Effort::Quick && !self.named() {
-                rows.push((DRAM_RANDOM, ChainLayout::Random, PageKind::Base));
+            if rung.tier == Tier::Dram && page != PageKind::Base && self.task.effort() > Effort::Quick && !self.named()
+            {
+                rows.push((Tier::DramRandom, ChainLayout::Random, PageKind::Base));
             }
-            for (name, layout, page) in rows {
-                let labels = Labels::new().purpose(Purpose::Ladder).text(Labels::TIER, name);
-                let chase = Chase { layout, ..Chase::of_memory(self.cpu, tier.bytes, tier.node, page) };
+            for (tier, layout, page) in rows {
+                let labels = Labels::new().with_purpose(Purpose::Ladder).with_tier(tier);
+                let chase = Chase { layout, ..Chase::of_memory(self.cpu, rung.bytes, rung.node, page) };
                 steps.push(self.step(chase, labels, stop));
             }
         }
-        if let Some(tier) = rungs.tiers.iter().find(|tier| tier.name == DRAM) {
-            steps.extend(self.cold(tier));
+        if let Some(rung) = ladder.rungs.iter().find(|rung| rung.tier == Tier::Dram) {
+            steps.extend(self.cold(rung));
         }
-        plan.rules.extend(rungs.rules);
-        plan.refused.extend(rungs.refused);
+        plan.rules.extend(ladder.rules);
+        plan.refused.extend(ladder.refused);
         steps
     }
 
     /// The same random accesses right after other work; `None` without time or memory for it.
-    fn cold(&self, tier: &Tier) -> Option<Step> {
+    fn cold(&self, tier: &Rung) -> Option<Step> {
         let machine = self.task.machine();
         let read = cold::read_bytes(machine.all_cache_bytes(&[self.cpu].into_iter().collect()), tier.bytes);
         let cap = self.task.memory_cap(&[self.cpu], tier.node).bytes;
@@ -203,7 +204,7 @@ impl LatencyStudy {
         self.chains.iter().map(move |chains| {
             let (cpu, node) = (self.cpu, self.task.node());
             let chase = Chase { cpu, bytes: size.0, node, layout, page, chains: *chains };
-            self.step(chase, Labels::new().purpose(purpose), stop)
+            self.step(chase, Labels::new().with_purpose(purpose), stop)
         })
     }
 
@@ -262,12 +263,12 @@ fn or_usual<T: Clone>(named: &[T], usual: T) -> Vec<T> {
 
 /// A latency of memory, doubted where twice its working set is clearly slower: then caches answer a part of it.
 fn still_rising(mut found: Finding, observations: &[Observation]) -> Finding {
-    let is_memory = found.labels.is(Labels::TIER, DRAM_RANDOM);
-    let Some(size) = found.labels.number(Labels::SIZE).filter(|_| is_memory && found.value.is_some()) else {
+    let is_memory = found.labels.tier() == Some(Tier::DramRandom);
+    let Some(size) = found.labels.bytes().filter(|_| is_memory && found.value.is_some()) else {
         return found;
     };
     let at = |near: u64| {
-        let curve = with_purpose(observations, Purpose::Curve).filter(|o| o.labels.is(Labels::LAYOUT, "random"));
+        let curve = with_purpose(observations, Purpose::Curve).filter(|o| o.labels.layout() == Some("random"));
         let points = curve.filter_map(|o| Some((crate::finder::point(o)?, o)));
         let nearest = points.min_by_key(|(point, _)| point.bytes.abs_diff(near));
         nearest.filter(|(point, _)| point.bytes.abs_diff(near) < near / 4)
@@ -284,10 +285,10 @@ fn still_rising(mut found: Finding, observations: &[Observation]) -> Finding {
 }
 
 fn notes(observation: &Observation) -> impl Iterator<Item = Note> {
-    let layout = observation.labels.get(Labels::LAYOUT).and_then(|layout| layout.parse().ok());
+    let layout = observation.labels.layout().and_then(|layout| layout.parse().ok());
     let stride = layout.and_then(|layout| if let ChainLayout::Stride(bytes) = layout { Some(bytes) } else { None });
     let in_line = stride.map(|bytes| LINE.div_ceil(bytes.max(1))).filter(|accesses| *accesses > 1);
-    let chains = observation.labels.number(Labels::CHAINS).filter(|n| *n > 1);
+    let chains = observation.labels.chains().filter(|n| *n > 1);
     let notes = [
         stride.map(|_| memory::prefetch_assisted()),
         in_line.map(memory::accesses_share_lines),
@@ -303,7 +304,7 @@ fn tails(observations: &[Observation]) -> Vec<Finding> {
     for observation in with_purpose(observations, Purpose::Ladder) {
         let Some(tail) = &observation.tail else { continue };
         for (name, value) in &tail.quantiles {
-            let labels = observation.labels.clone().text(Labels::STATISTIC, name);
+            let labels = observation.labels.clone().with_statistic(name);
             let mut found = derived(observation, Quantity::LatencyTail, labels, *value, Unit::Ns);
             found.samples = tail.blocks;
             found.notes.push(memory::tail_of_blocks(tail.block_accesses));
@@ -326,7 +327,7 @@ mod tests {
             let made = chase(purpose, ChainLayout::Random, mib * MIB, ns);
             let interval = Some(Interval { low: 0.99 * ns, high: 1.01 * ns, level: 0.9 });
             let edge = Some(EdgeSeen { share: 0.1, windows: 50, visits: 8, reached, within: None });
-            let labels = made.labels.clone().text(Labels::TIER, DRAM_RANDOM);
+            let labels = made.labels.clone().with_tier(Tier::DramRandom);
             Observation { interval, edge, labels, ..made }
         };
         let grade = |reached: u64| {

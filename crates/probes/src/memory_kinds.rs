@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tiermark_engine::nearest_memory_node;
 use tiermark_model::messages::rules;
-use tiermark_model::{CpuId, IdSet, Machine, Node, NodeId, Note};
+use tiermark_model::{CpuId, IdSet, Machine, Node, NodeId, Note, Tier};
 
 /// Whether a cpu gets memory of the node that it belongs to.
 pub(crate) fn is_local(machine: &Machine, cpu: CpuId) -> bool {
@@ -25,22 +25,20 @@ pub(crate) fn quiet_cpu(machine: &Machine, cpus: &IdSet) -> Option<CpuId> {
     order.min_by_key(|cpu| (!is_local(machine, *cpu), machine.cpu(*cpu).and_then(|c| c.kind), *cpu == 0))
 }
 
-/// What a tier of a node's memory is called, seen from a cpu.
-pub(crate) fn memory_name(machine: &Machine, cpu: CpuId, node: NodeId) -> String {
+/// The tier of a node's memory, seen from a cpu.
+pub(crate) fn memory_of(machine: &Machine, cpu: CpuId, node: NodeId) -> Tier {
     match machine.node(node) {
-        _ if machine.node_of(cpu) == Some(node) => "DRAM".to_owned(),
-        Some(bare) if bare.is_memory_only() => {
-            format!("{} node {node}", machine.faster_memory(bare).unwrap_or("far"))
-        }
-        _ => format!("DRAM node {node}"),
+        _ if machine.node_of(cpu) == Some(node) => Tier::Dram,
+        Some(bare) if bare.is_memory_only() => machine.faster_memory(bare).unwrap_or(Tier::Far(node)),
+        _ => Tier::OtherNode(node),
     }
 }
 
-/// The tier of the memory that a cpu gets by default: its name, and the node where that is not the cpu's own.
-pub(crate) fn own_memory(machine: &Machine, cpu: CpuId) -> (String, Option<NodeId>) {
+/// The tier of the memory that a cpu gets by default, and the node where that is not the cpu's own.
+pub(crate) fn own_memory(machine: &Machine, cpu: CpuId) -> (Tier, Option<NodeId>) {
     match nearest_memory_node(cpu, machine).filter(|_| !is_local(machine, cpu)) {
-        Some(node) => (memory_name(machine, cpu, node), Some(node)),
-        None => ("DRAM".to_owned(), None),
+        Some(node) => (memory_of(machine, cpu, node), Some(node)),
+        None => (Tier::Dram, None),
     }
 }
 
@@ -137,8 +135,8 @@ mod tests {
         // Where no cpu has such memory, all are alike, and the name says where it is.
         let remote = "0-3".parse().unwrap();
         assert_eq!((quiet_cpu(&machine, &remote), local_cpus(&machine, &remote)), (Some(1), remote));
-        assert_eq!(own_memory(&machine, 1), ("DRAM node 1".to_owned(), Some(1)));
-        assert_eq!(own_memory(&machine, 4), ("DRAM".to_owned(), None));
+        assert_eq!(own_memory(&machine, 1), (Tier::OtherNode(1), Some(1)));
+        assert_eq!(own_memory(&machine, 4), (Tier::Dram, None));
     }
 
     /// Firmware reserved 4 MiB of the first node's memory as all that there is of it.
@@ -153,7 +151,7 @@ mod tests {
         assert_eq!(unmeasured.iter().map(|note| &note.code).collect::<Vec<_>>(), [&codes::far_too_small]);
         let request = tiermark_model::testing::request("survey");
         let ladder = crate::tiers::ladder(&machine, &all, &request);
-        let memory = ladder.tiers.iter().find(|tier| tier.is_memory()).unwrap();
+        let memory = ladder.rungs.iter().find(|rung| rung.tier.is_memory()).unwrap();
         let alone = crate::footprints::dram_bytes(&machine, &"4-7".parse().unwrap(), Some(1), &request).unwrap().0;
         assert_eq!((memory.cpus.to_string(), memory.bytes), ("4-7".to_owned(), alone));
         assert!(ladder.rules.iter().any(|rule| rule.code == codes::without_own_memory), "{:?}", ladder.rules);
@@ -182,13 +180,13 @@ mod tests {
         let slow = MemoryNode { bandwidth_mbs: 40_000, ..fast.clone() };
         let above = MemoryNode { tier: 3, bandwidth_mbs: 0, ..fast.clone() };
         let mut machine = machine(vec![fast, slow, above]);
-        assert_eq!(memory_name(&machine, 0, 2), "far node 2", "nothing is said of DRAM");
+        assert_eq!(memory_of(&machine, 0, 2), Tier::Far(2), "nothing is said of DRAM");
         dram(&mut machine);
-        let named = |machine: &Machine| [2, 3, 4].map(|node| memory_name(machine, 0, node));
-        assert_eq!(named(&machine), ["faster node 2", "far node 3", "faster node 4"]);
+        let named = |machine: &Machine| [2, 3, 4].map(|node| memory_of(machine, 0, node));
+        assert_eq!(named(&machine), [Tier::Faster(2), Tier::Far(3), Tier::Faster(4)]);
         machine.dimms = vec![tiermark_model::Dimm { populated: true, kind: Some("HBM2".into()), ..Default::default() }];
-        assert_eq!(named(&machine), ["HBM node 2", "far node 3", "HBM node 4"]);
-        assert!(named(&machine).iter().all(|tier| tier.parse().is_ok_and(tiermark_model::Tier::is_without_cpus)));
+        assert_eq!(named(&machine), [Tier::Hbm(2), Tier::Far(3), Tier::Hbm(4)]);
+        assert!(named(&machine).iter().all(|tier| tier.is_without_cpus()));
     }
 
     #[test]

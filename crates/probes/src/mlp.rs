@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use tiermark_engine::{Lab, Probe, Study, Subject};
 use tiermark_model::messages::memory;
 use tiermark_model::{
-    ChainLayout, CpuId, Effort, Finding, Labels, Observation, Plan, Purpose, Quantity, Refusal, Request, Step, Unit,
+    ChainLayout, CpuId, Effort, Finding, Labels, Observation, Plan, Purpose, Quantity, Refusal, Request, Step, Tier,
+    Unit,
 };
 
 use crate::chasing::{Chase, resting_on};
@@ -14,7 +15,7 @@ use crate::ground::{Says, grounded};
 use crate::ladder::{measured, quotient, with_purpose, with_range};
 use crate::steps::once;
 use crate::task::Task;
-use crate::tiers::{Ladder, Tier};
+use crate::tiers::{Ladder, Rung};
 
 /// Chains followed at once; none means these.
 const CHAINS: [u8; 14] = [1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32];
@@ -63,12 +64,9 @@ impl Study for MlpStudy {
 
     fn derive(&self, observations: &[Observation]) -> Vec<Finding> {
         let mut findings = Vec::new();
-        let mut tiers: Vec<&str> = Vec::new();
+        let mut tiers: Vec<Tier> = Vec::new();
         for observation in with_purpose(observations, Purpose::Mlp) {
-            let tier = observation.labels.get(Labels::TIER).unwrap_or_default();
-            if !tiers.contains(&tier) {
-                tiers.push(tier);
-            }
+            tiers.extend(observation.labels.tier().filter(|tier| !tiers.contains(tier)));
             findings.push(measured(observation, Quantity::MlpAccess));
         }
         findings.extend(tiers.into_iter().filter_map(|tier| in_flight(observations, tier)));
@@ -105,21 +103,21 @@ impl MlpStudy {
     fn rungs(&self, ladder: Ladder, plan: &mut Plan) -> Vec<Step> {
         plan.rules.extend(ladder.rules);
         plan.refused.extend(ladder.refused);
-        let of_tier = |tier: &Tier| self.chains.iter().map(|chains| self.step(tier, *chains)).collect::<Vec<_>>();
-        let mut steps: Vec<Step> = ladder.tiers.iter().flat_map(of_tier).collect();
+        let of_tier = |rung: &Rung| self.chains.iter().map(|chains| self.step(rung, *chains)).collect::<Vec<_>>();
+        let mut steps: Vec<Step> = ladder.rungs.iter().flat_map(of_tier).collect();
         once(&mut steps);
         steps
     }
 
-    fn step(&self, tier: &Tier, chains: u8) -> Step {
+    fn step(&self, rung: &Rung, chains: u8) -> Step {
         let (node, page) = (self.task.node(), self.task.page());
-        let chase = Chase { cpu: self.cpu, bytes: tier.bytes, node, layout: ChainLayout::Random, page, chains };
-        let labels = Labels::new().purpose(Purpose::Mlp).text(Labels::TIER, &tier.name);
+        let chase = Chase { cpu: self.cpu, bytes: rung.bytes, node, layout: ChainLayout::Random, page, chains };
+        let labels = Labels::new().with_purpose(Purpose::Mlp).with_tier(rung.tier);
         let mut step = chase.step("mlp", labels, self.task.request.seed, self.task.headline(PRECISION));
         // The same name whatever size the curve shows.
-        step.id = format!("mlp/{}/{chains}", tier.name);
+        step.id = format!("mlp/{}/{chains}", rung.tier);
         // Memory of the tier's own node; a label names only the node that the user named.
-        if let Some(node) = tier.node {
+        if let Some(node) = rung.node {
             step.setup.regions.iter_mut().for_each(|r| r.nodes = [node].into_iter().collect());
         }
         step
@@ -127,31 +125,31 @@ impl MlpStudy {
 }
 
 /// The most accesses of a tier under way at once.
-fn in_flight(observations: &[Observation], tier: &str) -> Option<Finding> {
+fn in_flight(observations: &[Observation], tier: Tier) -> Option<Finding> {
     let of_tier: Vec<(u64, f64, &Observation)> = with_purpose(observations, Purpose::Mlp)
-        .filter(|o| o.labels.is(Labels::TIER, tier))
-        .filter_map(|o| Some((o.labels.number(Labels::CHAINS)?, o.value?, o)))
+        .filter(|o| o.labels.tier() == Some(tier))
+        .filter_map(|o| Some((o.labels.chains()?, o.value?, o)))
         .collect();
     let Some((_, latency, single)) = of_tier.iter().find(|(chains, ..)| *chains == 1) else {
         // Without the latency of one chain there is nothing to divide.
-        let alone = |o: &&Observation| o.labels.is(Labels::TIER, tier) && o.labels.number(Labels::CHAINS) == Some(1);
+        let alone = |o: &&Observation| o.labels.tier() == Some(tier) && o.labels.chains() == Some(1);
         let missing = with_purpose(observations, Purpose::Mlp).find(alone)?;
-        let labels = Labels::new().text(Labels::TIER, tier);
+        let labels = Labels::new().with_tier(tier);
         return Some(resting_on(&[missing], Quantity::MlpInFlight, labels, None, Unit::Count));
     };
     let (_, best, fastest) = of_tier.iter().min_by(|(_, a, _), (_, b, _)| a.total_cmp(b))?;
     let (chains, ns, reached) = of_tier.iter().filter(|(_, ns, _)| *ns <= best * AS_GOOD).min_by_key(|(n, ..)| *n)?;
     let most = of_tier.iter().map(|(chains, ..)| *chains).max()?;
     let all: Vec<&Observation> = of_tier.iter().map(|(.., seen)| *seen).collect();
-    let mut labels = Labels::new().text(Labels::TIER, tier);
+    let mut labels = Labels::new().with_tier(tier);
     let still_falls = *chains == most && most > 1;
     if still_falls {
-        labels = labels.text(Labels::STATISTIC, "at least");
+        labels = labels.with_statistic("at least");
     }
     let flying = latency / best;
     let mut found = resting_on(&[single, reached, fastest], Quantity::MlpInFlight, labels, Some(flying), Unit::Count);
     let note = if still_falls { memory::chains_still_gain } else { memory::chains_gain_until };
     found.notes.push(note((*latency).into(), (*ns).into(), *chains));
-    let asked = with_purpose(observations, Purpose::Mlp).filter(|o| o.labels.is(Labels::TIER, tier)).count();
+    let asked = with_purpose(observations, Purpose::Mlp).filter(|o| o.labels.tier() == Some(tier)).count();
     Some(grounded(with_range(found, quotient(single, fastest), 0.0), &all, asked, Says::Level))
 }

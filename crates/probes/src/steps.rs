@@ -6,11 +6,10 @@ use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{
     Bench, Bytes, CpuId, Effort, IdSet, KIB, KernelId, Labels, Layout, Machine, MemPolicy, NodeId, PageKind, Plan,
-    Purpose, Refusal, RegionSetup, Request, Role, Scope, Setup, Step, StopRule, ThreadSetup,
+    Purpose, Refusal, RegionSetup, Request, Role, Scope, Setup, Step, StopRule, ThreadSetup, Tier,
 };
 
 use crate::memory_kinds::quiet_cpu;
-use crate::tiers::DRAM;
 
 /// The refusal of an operation that no kernel does.
 pub(crate) fn no_kernel(op: &str, bench: &Bench) -> Refusal {
@@ -129,23 +128,23 @@ pub(crate) fn phase(labels: &Labels) -> u8 {
 pub(crate) fn follow(later: &[Step], plan: &mut Plan) {
     plan.later_seconds += later.iter().map(Step::expected_seconds).sum::<f64>();
     let mut purposes: Vec<Option<Purpose>> = Vec::new();
-    for purpose in later.iter().map(|step| step.labels.its_purpose()) {
+    for purpose in later.iter().map(|step| step.labels.purpose()) {
         if !purposes.contains(&purpose) {
             purposes.push(purpose);
         }
     }
     for purpose in purposes {
         let (mut what, mut threads, mut tiers) = (Vec::new(), BTreeSet::new(), Vec::new());
-        for step in later.iter().filter(|step| step.labels.its_purpose() == purpose) {
+        for step in later.iter().filter(|step| step.labels.purpose() == purpose) {
             let is_cold = purpose == Some(Purpose::Cold);
             let latency = if is_cold { "cold latency" } else { "latency" };
-            let op = step.labels.get(Labels::OP).unwrap_or(latency).to_owned();
-            let beside = step.labels.get(Labels::BESIDE).map(|beside| format!(" beside {beside}"));
-            let tier = if is_cold { Some(DRAM) } else { step.labels.get(Labels::TIER) }.map(str::to_owned);
+            let op = step.labels.op().unwrap_or(latency).to_owned();
+            let beside = step.labels.beside().map(|beside| format!(" beside {beside}"));
+            let tier = if is_cold { Some(Tier::Dram) } else { step.labels.tier() }.map(|tier| tier.to_string());
             for (list, word) in [(&mut what, Some(op + &beside.unwrap_or_default())), (&mut tiers, tier)] {
                 list.extend(word.filter(|word| !list.contains(word)));
             }
-            threads.extend(step.labels.number(Labels::THREADS));
+            threads.extend(step.labels.threads());
         }
         plan.later.push(rules::later_steps(&what, &Vec::from_iter(threads), &tiers));
     }

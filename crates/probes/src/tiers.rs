@@ -2,20 +2,12 @@
 
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
-use tiermark_model::{Bytes, CpuId, IdSet, KIB, Machine, NodeId, Note, Refusal, Request};
+use tiermark_model::{Bytes, CpuId, IdSet, KIB, Machine, NodeId, Note, Refusal, Request, Tier};
 
 use crate::footprints::{behind_cache_bytes, dram_bytes_over, shares, side_cache_bytes};
 use crate::found::{Found, FoundTier, half_of, is_declared};
-use crate::memory_kinds::{far_nodes, far_unmeasured, local_cpus, memory_name, own_memory};
+use crate::memory_kinds::{far_nodes, far_unmeasured, local_cpus, memory_of, own_memory};
 
-/// The name of the local memory: a line of it, with its translation at hand.
-pub(crate) const DRAM: &str = "DRAM";
-/// The name of accesses to it at random over the whole footprint, with their page walks.
-pub(crate) const DRAM_RANDOM: &str = "DRAM random";
-/// The name of the same accesses right after other work.
-pub(crate) const COLD: &str = "cold";
-/// The name of the rung of a memory that a memory-side cache answers for.
-const SIDE_CACHE: &str = "memory-side cache";
 /// A footprint fits its level with this divisor: half of a private cache, so that stack and page tables do not push it
 /// out; a quarter of a shared one, because guests and cache allocation often own only part of it.
 const PRIVATE_PART: u64 = 2;
@@ -25,9 +17,8 @@ const L1_BLIND: u64 = 16 * KIB;
 
 /// One rung of the ladder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Tier {
-    /// `L1`, `L2`, `L3`, `DRAM`, `DRAM node 1`, …
-    pub(crate) name: String,
+pub(crate) struct Rung {
+    pub(crate) tier: Tier,
     /// Footprint of each thread.
     pub(crate) bytes: u64,
     /// Footprint of each thread that streams: translation costs a stream little, so that it need not stay within the
@@ -40,22 +31,10 @@ pub(crate) struct Tier {
     pub(crate) cpus: IdSet,
 }
 
-impl Tier {
-    /// Whether it is a cache of the cpus.
-    pub(crate) fn is_cache(&self) -> bool {
-        self.name.starts_with('L')
-    }
-
-    /// Whether it is memory, and not a cache.
-    pub(crate) fn is_memory(&self) -> bool {
-        !self.is_cache() && !self.name.starts_with(SIDE_CACHE)
-    }
-}
-
 /// The ladder for a set of cpus, one thread each, with the rules that made it and the rungs that cannot be had.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Ladder {
-    pub(crate) tiers: Vec<Tier>,
+    pub(crate) rungs: Vec<Rung>,
     pub(crate) rules: Vec<Note>,
     pub(crate) refused: Vec<Refusal>,
 }
@@ -88,7 +67,7 @@ fn cache_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, found: &Found, lad
         let found = tier.and_then(|tier| tier.size.resolved()).filter(|found| !is_declared(*found, bytes));
         let bytes = found.unwrap_or(bytes);
         let cache_bytes = bytes;
-        let name = format!("L{}", cache.level);
+        let level = Tier::Cache(cache.level);
         let users = cache.cpus.intersection(cpus).len().max(1) as u64;
         let part = if cache.cpus.len() > 1 && cache.level > 1 { SHARED_PART } else { PRIVATE_PART };
         // Twice the level above, or it would answer; as much of its own level as that leaves room for.
@@ -103,26 +82,26 @@ fn cache_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, found: &Found, lad
         };
         if tier.is_none_or(|_| users > 1) && wanted * users > bytes * 3 / 4 + inner * users {
             let (cache, above) = (Bytes(bytes), Bytes(inner));
-            ladder.refused.push(says::cache_too_small_for_threads(&name, users, cache, above));
+            ladder.refused.push(says::cache_too_small_for_threads(&level.to_string(), users, cache, above));
         } else {
             let bytes = wanted / KIB * KIB;
             let own = users == 1 && cache.level < 3;
             let stream_bytes = tier.filter(|_| own).map_or(bytes, |tier| streamed(tier, cache_bytes, bytes));
-            ladder.tiers.push(Tier { name, bytes, stream_bytes, node: None, cpus: cpus.clone() });
+            ladder.rungs.push(Rung { tier: level, bytes, stream_bytes, node: None, cpus: cpus.clone() });
         }
         inner = bytes / users;
     }
-    if ladder.tiers.is_empty() && ladder.refused.is_empty() {
+    if ladder.rungs.is_empty() && ladder.refused.is_empty() {
         for tier in &found.tiers {
-            let name = format!("L{}", tier.level);
+            let level = Tier::Cache(tier.level);
             let bytes = tier.rung / KIB * KIB;
-            ladder.tiers.push(Tier { name, bytes, stream_bytes: bytes, node: None, cpus: cpus.clone() });
+            ladder.rungs.push(Rung { tier: level, bytes, stream_bytes: bytes, node: None, cpus: cpus.clone() });
         }
     }
-    if ladder.tiers.is_empty() && ladder.refused.is_empty() {
+    if ladder.rungs.is_empty() && ladder.refused.is_empty() {
         ladder.rules.push(rules::no_cache_declared(Bytes(L1_BLIND)));
         let (bytes, cpus) = (L1_BLIND, cpus.clone());
-        ladder.tiers.push(Tier { name: "L1".into(), bytes, stream_bytes: bytes, node: None, cpus });
+        ladder.rungs.push(Rung { tier: Tier::Cache(1), bytes, stream_bytes: bytes, node: None, cpus });
     }
 }
 
@@ -150,28 +129,28 @@ fn streamed(tier: &FoundTier, cache_bytes: u64, rung: u64) -> u64 {
 /// Memory: that of the cpus' own nodes, behind its cache where it has one, and one node of each kind of the others.
 fn memory_rungs(machine: &Machine, cpus: &IdSet, request: &Request, ladder: &mut Ladder) {
     if let Some(node) = request.scope.mem_node {
-        let name = cpus.first().map_or_else(String::new, |first| memory_name(machine, first, node));
-        return memory_rung(&name, machine, cpus, Some(node), request, ladder);
+        let Some(first) = cpus.first() else { return };
+        return memory_rung(memory_of(machine, first, node), machine, cpus, Some(node), request, ladder);
     }
     let near = local_cpus(machine, cpus);
     let Some(first) = near.first() else { return };
     if near != *cpus {
         ladder.rules.push(rules::without_own_memory(&cpus.difference(&near), &near));
     }
-    let (name, node) = own_memory(machine, first);
+    let (tier, node) = own_memory(machine, first);
     ladder.rules.extend(node.map(|node| rules::memory_is_remote(first, node)));
-    memory_rung(&name, machine, &near, node, request, ladder);
+    memory_rung(tier, machine, &near, node, request, ladder);
     let own = machine.node_of(first).and_then(|id| machine.node(id));
     let home = own.map(|own| near.intersection(&own.cpus)).filter(|home| !home.is_empty()).unwrap_or(near);
     for node in far_nodes(machine, first) {
-        memory_rung(&memory_name(machine, first, node), machine, &home, Some(node), request, ladder);
+        memory_rung(memory_of(machine, first, node), machine, &home, Some(node), request, ladder);
     }
     ladder.rules.extend(far_unmeasured(machine, first));
 }
 
 /// One kind of memory: two rungs where a cache is in front of it.
 fn memory_rung(
-    name: &str,
+    tier: Tier,
     machine: &Machine,
     cpus: &IdSet,
     node: Option<NodeId>,
@@ -180,22 +159,21 @@ fn memory_rung(
 ) {
     let on = shares(machine, cpus, node);
     let side = side_cache_bytes(machine, &on);
-    let usual = dram_bytes_over(name, machine, cpus, &on, request);
+    let usual = dram_bytes_over(tier, machine, cpus, &on, request);
     let mut rungs = Vec::new();
     if side == 0 {
-        rungs.push((name.to_owned(), usual));
+        rungs.push((tier, usual));
     } else {
         if usual.as_ref().is_ok_and(|(bytes, _)| bytes * cpus.len() as u64 <= side / 2) {
-            let cached = node.map_or_else(|| SIDE_CACHE.to_owned(), |node| format!("{SIDE_CACHE} node {node}"));
-            rungs.push((cached, usual));
+            rungs.push((Tier::SideCache(node), usual));
         }
-        rungs.push((name.to_owned(), behind_cache_bytes(name, machine, cpus, &on, request)));
+        rungs.push((tier, behind_cache_bytes(tier, machine, cpus, &on, request)));
     }
-    for (name, footprint) in rungs {
+    for (tier, footprint) in rungs {
         match footprint {
             Ok((bytes, rule)) => {
-                ladder.rules.push(rules::memory_size(&name, &rule));
-                ladder.tiers.push(Tier { name, bytes, stream_bytes: bytes, node, cpus: cpus.clone() });
+                ladder.rules.push(rules::memory_size(&tier.to_string(), &rule));
+                ladder.rungs.push(Rung { tier, bytes, stream_bytes: bytes, node, cpus: cpus.clone() });
             }
             Err(refusal) => ladder.refused.push(refusal),
         }
@@ -246,7 +224,7 @@ pub(crate) mod tests {
     }
 
     fn names(ladder: &Ladder) -> Vec<(String, u64)> {
-        ladder.tiers.iter().map(|t| (t.name.clone(), t.bytes)).collect()
+        ladder.rungs.iter().map(|t| (t.tier.to_string(), t.bytes)).collect()
     }
 
     #[test]
@@ -270,7 +248,7 @@ pub(crate) mod tests {
     #[test]
     fn a_shared_cache_smaller_than_the_private_ones_is_refused_for_all_threads() {
         let ladder = ladder(&machine(16, 2 * MIB, 30 * MIB), &"0-15".parse().unwrap(), &testing::request("survey"));
-        assert_eq!(ladder.tiers.iter().map(|t| t.name.as_str()).collect::<Vec<_>>(), ["L1", "L2", "DRAM"]);
+        assert_eq!(ladder.rungs.iter().map(|t| t.tier.to_string()).collect::<Vec<_>>(), ["L1", "L2", "DRAM"]);
         let refusal = &ladder.refused[0];
         assert_eq!((&refusal.data["threads"], &refusal.data["cache"]), (&16.into(), &(30 * MIB).into()), "{refusal}");
     }
@@ -290,13 +268,13 @@ pub(crate) mod tests {
             });
         }
         let rungs = ladder(&machine, &"1".parse().unwrap(), &testing::request("survey"));
-        let far: Vec<_> = rungs.tiers.iter().filter(|t| t.node.is_some()).map(|t| t.name.as_str()).collect();
+        let far: Vec<_> = rungs.rungs.iter().filter(|t| t.node.is_some()).map(|t| t.tier.to_string()).collect();
         assert_eq!(far, ["DRAM node 1", "far node 3"]);
         // With cpus of several nodes, only those of the home node measure far memory.
         machine.cpus.push(Cpu { id: 100, core: 9, node: Some(1), ..Cpu::default() });
         let both = ladder(&machine, &"0-1,100".parse().unwrap(), &testing::request("survey"));
-        assert!(both.tiers.iter().filter(|t| t.node.is_some()).all(|t| t.cpus == "0-1".parse().unwrap()));
-        assert_eq!(both.tiers.iter().find(|t| t.name == "DRAM").unwrap().cpus, "0-1,100".parse().unwrap());
+        assert!(both.rungs.iter().filter(|t| t.node.is_some()).all(|t| t.cpus == "0-1".parse().unwrap()));
+        assert_eq!(both.rungs.iter().find(|t| t.tier == Tier::Dram).unwrap().cpus, "0-1,100".parse().unwrap());
     }
 
     /// Else the footprint of DRAM is in the cache that nobody knows.

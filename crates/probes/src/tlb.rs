@@ -7,7 +7,7 @@ use tiermark_model::messages::rules;
 use tiermark_model::messages::shapes;
 use tiermark_model::{
     Bytes, ChainLayout, CpuId, Effort, Finding, HugePool, Interval, KIB, Labels, Observation, PageKind, Plan, Purpose,
-    Quantity, Refusal, Request, Step, Unit,
+    Quantity, Refusal, Request, Step, Tier, Unit,
 };
 
 use crate::chasing::{Chase, bounds, pages_to_be_had, quarters, resting_on, shape};
@@ -184,7 +184,7 @@ impl TlbStudy {
         let step = |pitch: u64, page: PageKind| {
             let layout = ChainLayout::Scatter(pitch);
             let (cpu, bytes, node) = (self.cpu, pages * pitch, self.task.node());
-            let labels = Labels::new().purpose(Purpose::Shape);
+            let labels = Labels::new().with_purpose(Purpose::Shape);
             let chase = Chase { cpu, bytes, node, layout, page, chains: 1 };
             chase.step("tlb", labels, self.task.request.seed, shape(&self.task))
         };
@@ -204,9 +204,9 @@ impl<'a> PageCurve<'a> {
     fn new(observations: &'a [Observation], page: PageKind, bytes: u64) -> Self {
         let apart = ChainLayout::Scatter(pitch(bytes)).to_string();
         let packed = ChainLayout::Scatter(LINE).to_string();
-        let of = |o: &&Observation, layout: &str| o.labels.is(Labels::LAYOUT, layout) && o.value.is_some();
+        let of = |o: &&Observation, layout: &str| o.labels.layout() == Some(layout) && o.value.is_some();
         let mut points: Vec<(u64, &Observation, &Observation)> = with_purpose(observations, Purpose::Shape)
-            .filter(|o| of(o, &apart) && o.labels.is(Labels::PAGE, &page.to_string()))
+            .filter(|o| of(o, &apart) && o.labels.page() == Some(page.to_string().as_str()))
             .filter_map(|o| {
                 let pages = o.labels.size()?.0 / pitch(bytes);
                 let same = |p: &&Observation| of(p, &packed) && p.labels.size() == Some(Bytes(pages * LINE));
@@ -219,8 +219,8 @@ impl<'a> PageCurve<'a> {
         Self { page, points, solved: translation(&numbers) }
     }
 
-    fn labels(&self, tier: &str) -> Labels {
-        Labels::new().text(Labels::TIER, tier).text(Labels::PAGE, self.page)
+    fn labels(&self, tier: Tier) -> Labels {
+        Labels::new().with_tier(tier).with_page(self.page)
     }
 
     /// The two observations of a number of pages.
@@ -264,7 +264,7 @@ impl<'a> PageCurve<'a> {
                 .chain(entries.high.map(|most| most + 1))
                 .flat_map(|pages| self.at(pages))
                 .collect();
-            let labels = self.labels(&format!("L{}", index + 1));
+            let labels = self.labels(Tier::Cache(index as u8 + 1));
             let value = Some(entries.value as f64);
             let mut found = resting_on(&evidence, Quantity::TlbEntries, labels.clone(), value, Unit::Count);
             found.interval = self.shown(entries);
@@ -282,14 +282,13 @@ impl<'a> PageCurve<'a> {
         let tried = self.solved.tried;
         if self.solved.buffers.len() < 2 {
             // A TLB whose end was not reached holds at least the most pages tried.
-            let labels =
-                self.labels(&format!("L{}", self.solved.buffers.len() + 1)).text(Labels::STATISTIC, "at least");
+            let labels = self.labels(Tier::Cache(self.solved.buffers.len() as u8 + 1)).with_statistic("at least");
             let mut found = resting_on(&last, Quantity::TlbEntries, labels, Some(tried as f64), Unit::Count);
             found.notes.push(shapes::no_step_up_to(tried));
             findings.push(self.grounded_whole(found));
         } else {
             let pages = self.solved.walk_pages.unwrap_or(tried);
-            let labels = self.labels("walk").whole(Labels::LENGTH, pages);
+            let labels = self.labels(Tier::Walk).with_length(pages);
             let evidence = self.at(pages);
             let mut found = resting_on(&evidence, Quantity::TlbWalk, labels, self.solved.walk_ns, Unit::Ns);
             found.notes.push(shapes::walk_adds(pages));

@@ -181,11 +181,11 @@ pub(crate) fn step(groups: &[ThreadGroup], task: &Task, stop: StopRule) -> Resul
     }
     let (regions, threads) = load(groups, task, 0)?;
     let labels = Labels::new()
-        .purpose(Purpose::Table)
-        .text(Labels::OP, work(groups))
-        .text(Labels::PAGE, task.page())
-        .whole(Labels::THREADS, threads.len() as u64)
-        .text(Labels::CPUS, cpus(groups)?);
+        .with_purpose(Purpose::Table)
+        .with_op(work(groups))
+        .with_page(task.page())
+        .with_threads(threads.len() as u64)
+        .with_cpus(cpus(groups)?);
     let setup = Setup { regions, threads, seed: task.request.seed };
     Ok(Step { id: "bandwidth/groups".into(), labels, phase: 0, metric: Metric::Bandwidth, setup, stop })
 }

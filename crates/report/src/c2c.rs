@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use tiermark_model::{Finding, Kinds, Labels, Quantity, Relation};
+use tiermark_model::{CpuId, Finding, Key, Kinds, Quantity, Relation};
 use tiermark_page::{
     Block, Cell, Detail, Ink, Page, PairMap, Table, graded, heading, nanoseconds, number, paragraph, percent, text,
 };
@@ -32,9 +32,9 @@ pub(crate) fn c2c(findings: &[&Finding], detail: Detail) -> Page {
     let of = |metric: Quantity| findings.iter().filter(|f| f.metric == metric).copied().collect::<Vec<_>>();
     let pairs = of(Quantity::C2cPair);
     let mut out = relations(&of(Quantity::C2cRelation));
-    let ops: BTreeSet<&str> = pairs.iter().filter_map(|f| f.labels.get(Labels::OP)).collect();
+    let ops: BTreeSet<&str> = pairs.iter().filter_map(|f| f.labels.op()).collect();
     for op in ops {
-        let of_op: Vec<&Finding> = pairs.iter().filter(|f| f.labels.is(Labels::OP, op)).copied().collect();
+        let of_op: Vec<&Finding> = pairs.iter().filter(|f| f.labels.op() == Some(op)).copied().collect();
         out += matrix(op, &of_op);
     }
     out += speakers(findings);
@@ -43,14 +43,11 @@ pub(crate) fn c2c(findings: &[&Finding], detail: Detail) -> Page {
     out += contention(&of(Quantity::C2cContention), &of(Quantity::C2cLine), &of(Quantity::C2cFairness));
     let mut reasons = Reasons::default();
     // What the median of a relation says of its pairs, the pairs need not say again.
-    let told = |f: &&&Finding| {
-        detail.is_all() || f.metric != Quantity::C2cRelation || f.labels.is(Labels::STATISTIC, "median")
-    };
+    let told =
+        |f: &&&Finding| detail.is_all() || f.metric != Quantity::C2cRelation || f.labels.statistic() == Some("median");
     // Modes say themselves what there is to doubt, and an only pair says it for its relation.
     let told = |f: &&&Finding| {
-        told(f)
-            && f.metric != Quantity::C2cModes
-            && !(f.metric == Quantity::C2cRelation && f.labels.number(Labels::PAIRS) == Some(1))
+        told(f) && f.metric != Quantity::C2cModes && !(f.metric == Quantity::C2cRelation && f.labels.pairs() == Some(1))
     };
     findings.iter().filter(told).for_each(|f| reasons.add(&subject(f), &f.verdict));
     out + reasons.page(detail)
@@ -63,40 +60,40 @@ fn subject(finding: &Finding) -> String {
     words.extend(class(finding));
     words.extend(pair_name(finding).filter(|_| finding.metric != Quantity::C2cRelation));
     let cpus = |n: u64| format!("{n} cpu{} on one line:", if n == 1 { "" } else { "s" });
-    words.extend(labels.number(Labels::THREADS).map(cpus));
+    words.extend(labels.threads().map(cpus));
     // The rest as the columns are called.
     let column = match &finding.metric {
         Quantity::C2cContention => Some("an addition".to_owned()),
         Quantity::C2cLine => Some("additions a µs".to_owned()),
         Quantity::C2cFairness => Some("slowest over fastest".to_owned()),
         Quantity::C2cAsymmetry => Some("reverse".to_owned()),
-        Quantity::C2cTransfer => labels.get(Labels::STATE).map(|state| format!("a {state} line")),
-        _ => labels.get(Labels::OP).map(str::to_owned),
+        Quantity::C2cTransfer => labels.state().map(|state| format!("a {state} line")),
+        _ => labels.op().map(str::to_owned),
     };
     words.extend(column);
-    words.extend(labels.get(Labels::STATISTIC).map(str::to_owned));
-    words.extend(labels.get(Labels::HOME).map(|home| format!("home {home}")));
+    words.extend(labels.statistic().map(str::to_owned));
+    words.extend(labels.home().map(|home| format!("home {home}")));
     words.join(" ")
 }
 
 /// The pair's cpus, the one that begins first.
 fn pair_name(finding: &Finding) -> Option<String> {
-    let (from, to) = (finding.labels.number(Labels::FROM)?, finding.labels.number(Labels::TO)?);
+    let (from, to) = (finding.labels.from_cpu()?, finding.labels.to_cpu()?);
     Some(format!("{from}-{to}"))
 }
 
 fn relation(finding: &Finding) -> Option<Relation> {
-    finding.labels.get(Labels::RELATION)?.parse().ok()
+    finding.labels.relation()?.parse().ok()
 }
 
 /// The kinds of its pair's cores, on a hybrid machine.
 fn kinds(finding: &Finding) -> Option<Kinds> {
-    finding.labels.get(Labels::KINDS)?.parse().ok()
+    finding.labels.kinds()?.parse().ok()
 }
 
 /// Relation and kinds of its pair.
 fn class(finding: &Finding) -> Option<String> {
-    let related = finding.labels.get(Labels::RELATION)?;
+    let related = finding.labels.relation()?;
     Some(kinds(finding).map_or_else(|| related.to_owned(), |kinds| format!("{related} {kinds}")))
 }
 
@@ -109,9 +106,9 @@ fn ns(f: &Finding) -> Cell {
 fn relations(findings: &[&Finding]) -> Page {
     let mut rows: BTreeMap<(Relation, Option<Kinds>, &str), HashMap<&str, &Finding>> = BTreeMap::new();
     for f in findings {
-        let Some((related, op)) = relation(f).zip(f.labels.get(Labels::OP)) else { continue };
+        let Some((related, op)) = relation(f).zip(f.labels.op()) else { continue };
         let row = rows.entry((related, kinds(f), op)).or_default();
-        row.entry(f.labels.get(Labels::STATISTIC).unwrap_or_default()).or_insert(f);
+        row.entry(f.labels.statistic().unwrap_or_default()).or_insert(f);
     }
     if rows.is_empty() {
         return Page::new();
@@ -150,8 +147,8 @@ impl RelationRow<'_> {
     }
 
     fn pairs(&self) -> String {
-        let number = |key: &str| self.by.get("median").and_then(|f| f.labels.number(key));
-        match (number(Labels::PAIRS), number(Labels::OF)) {
+        let number = |key: Key| self.by.get("median").and_then(|f| f.labels.number(key));
+        match (number(Key::Pairs), number(Key::PairsAll)) {
             (Some(pairs), Some(all)) if all != pairs => format!("{pairs} of {all}"),
             (Some(pairs), _) => pairs.to_string(),
             _ => String::new(),
@@ -161,15 +158,15 @@ impl RelationRow<'_> {
 
 /// All pairs: as numbers of a few cpus, as shades of many.
 fn matrix(op: &str, pairs: &[&Finding]) -> Page {
-    let mut cells: BTreeMap<(u64, u64), &Finding> = BTreeMap::new();
-    let mut cpus: BTreeSet<u64> = BTreeSet::new();
+    let mut cells: BTreeMap<(CpuId, CpuId), &Finding> = BTreeMap::new();
+    let mut cpus: BTreeSet<CpuId> = BTreeSet::new();
     for f in pairs {
-        if let (Some(from), Some(to)) = (f.labels.number(Labels::FROM), f.labels.number(Labels::TO)) {
+        if let (Some(from), Some(to)) = (f.labels.from_cpu(), f.labels.to_cpu()) {
             cpus.extend([from, to]);
             cells.insert((from.min(to), from.max(to)), f);
         }
     }
-    let cpus: Vec<u64> = cpus.into_iter().collect();
+    let cpus: Vec<CpuId> = cpus.into_iter().collect();
     match cpus.len() {
         // With one or two pairs, their relation names them.
         0..=2 => Page::new(),
@@ -178,7 +175,7 @@ fn matrix(op: &str, pairs: &[&Finding]) -> Page {
     }
 }
 
-fn whole(op: &str, cpus: &[u64], cells: &BTreeMap<(u64, u64), &Finding>) -> Page {
+fn whole(op: &str, cpus: &[CpuId], cells: &BTreeMap<(CpuId, CpuId), &Finding>) -> Page {
     let cell = |f: &&Finding| graded(f.value.map(|v| format!("{v:.0}")), &f.verdict, f.unit).heated(f.value);
     let table = Table::of(&cpus[1..]).numbers("cpu", |second| Cell::inked(second.to_string(), Ink::Dim));
     let table = table.each(&cpus[..cpus.len() - 1], |table, first| {
@@ -188,9 +185,10 @@ fn whole(op: &str, cpus: &[u64], cells: &BTreeMap<(u64, u64), &Finding>) -> Page
 }
 
 /// Medians of bins of cpus as shades.
-fn heat_map(op: &str, cpus: &[u64], cells: &BTreeMap<(u64, u64), &Finding>) -> Page {
-    let measured = |(pair, f): (&(u64, u64), &&Finding)| Some((*pair, f.value.filter(|v| v.is_finite() && *v > 0.0)?));
-    let values: Vec<((u64, u64), f64)> = cells.iter().filter_map(measured).collect();
+fn heat_map(op: &str, cpus: &[CpuId], cells: &BTreeMap<(CpuId, CpuId), &Finding>) -> Page {
+    let measured =
+        |(pair, f): (&(CpuId, CpuId), &&Finding)| Some((*pair, f.value.filter(|v| v.is_finite() && *v > 0.0)?));
+    let values: Vec<((CpuId, CpuId), f64)> = cells.iter().filter_map(measured).collect();
     if values.is_empty() {
         return Page::new();
     }
@@ -201,29 +199,29 @@ fn heat_map(op: &str, cpus: &[u64], cells: &BTreeMap<(u64, u64), &Finding>) -> P
 /// One pair of each relation in all the ways it was measured.
 fn speakers(findings: &[&Finding]) -> Page {
     let ends = |f: &Finding| {
-        let (from, to) = (f.labels.number(Labels::FROM)?, f.labels.number(Labels::TO)?);
+        let (from, to) = (f.labels.from_cpu()?, f.labels.to_cpu()?);
         Some((from.min(to), from.max(to)))
     };
     let fetched: Vec<&&Finding> = findings.iter().filter(|f| f.metric == Quantity::C2cTransfer).collect();
-    let rows: BTreeSet<(Relation, Option<Kinds>, (u64, u64))> =
+    let rows: BTreeSet<(Relation, Option<Kinds>, (CpuId, CpuId))> =
         fetched.iter().filter_map(|f| Some((relation(f)?, kinds(f), ends(f)?))).collect();
     if rows.is_empty() {
         return Page::new();
     }
-    let of_pairs: HashMap<(u64, u64), Vec<&Finding>> =
+    let of_pairs: HashMap<(CpuId, CpuId), Vec<&Finding>> =
         grouped(findings.iter().filter_map(|f| Some((ends(f)?, *f)))).into_iter().collect();
-    let of_pair = |pair: (u64, u64)| of_pairs.get(&pair).into_iter().flatten();
-    let find = |metric: Quantity, key: &str, value: &str, pair: (u64, u64)| {
-        of_pair(pair).find(|f| f.metric == metric && f.labels.is(key, value))
+    let of_pair = |pair: (CpuId, CpuId)| of_pairs.get(&pair).into_iter().flatten();
+    let find = |metric: Quantity, key: Key, value: &str, pair: (CpuId, CpuId)| {
+        of_pair(pair).find(|f| f.metric == metric && f.labels.word(key) == Some(value))
     };
     let by = |op: &str, pair| {
-        find(Quantity::C2cPair, Labels::OP, op, pair).or_else(|| find(Quantity::C2cOp, Labels::OP, op, pair))
+        find(Quantity::C2cPair, Key::Op, op, pair).or_else(|| find(Quantity::C2cOp, Key::Op, op, pair))
     };
     let ops: Vec<&str> = ["cas", "flag", "one-way"]
         .into_iter()
         .filter(|op| rows.iter().any(|(_, _, pair)| by(op, *pair).is_some()))
         .collect();
-    let rows: Vec<(Relation, Option<Kinds>, (u64, u64))> = rows.into_iter().collect();
+    let rows: Vec<(Relation, Option<Kinds>, (CpuId, CpuId))> = rows.into_iter().collect();
     let table = Table::of(&rows);
     let table = table.texts("relation", |(related, kinds, _)| {
         kinds.map_or_else(|| related.to_string(), |kinds| format!("{related} {kinds}"))
@@ -241,7 +239,7 @@ fn speakers(findings: &[&Finding]) -> Page {
         table.figures("reverse", |(.., pair)| of_pair(*pair).find(|f| f.metric == Quantity::C2cAsymmetry).map(back));
     let lines = [("a clean|line", "clean"), ("a dirty|line", "dirty")];
     let table = table.each(lines, |table, (head, state)| {
-        table.figures(head, |(.., pair)| find(Quantity::C2cTransfer, Labels::STATE, state, *pair).map(|f| ns(f)))
+        table.figures(head, |(.., pair)| find(Quantity::C2cTransfer, Key::State, state, *pair).map(|f| ns(f)))
     });
     let key = "reverse: when the other cpu begins; lines: the time to fetch one that the other cpu has read (clean) \
         or written (dirty)";
@@ -270,8 +268,8 @@ fn homes(findings: &[&Finding]) -> Page {
         return Page::new();
     }
     let home = |f: &Finding| {
-        let node = f.labels.number(Labels::NODE).map_or_else(String::new, |node| format!(", node {node}"));
-        let home = match f.labels.get(Labels::HOME) {
+        let node = f.labels.node().map_or_else(String::new, |node| format!(", node {node}"));
+        let home = match f.labels.home() {
             Some("first") => "the first cpu's node",
             Some("second") => "the second cpu's",
             _ => "another",
@@ -286,7 +284,7 @@ fn homes(findings: &[&Finding]) -> Page {
 
 /// The first finding of each number of threads.
 fn by_threads<'a>(findings: &[&'a Finding]) -> HashMap<Option<u64>, &'a Finding> {
-    first(findings.iter().map(|f| (f.labels.number(Labels::THREADS), *f)))
+    first(findings.iter().map(|f| (f.labels.threads(), *f)))
 }
 
 /// Many on one line.
@@ -294,7 +292,7 @@ fn contention(times: &[&Finding], line: &[&Finding], fair: &[&Finding]) -> Page 
     if times.is_empty() {
         return Page::new();
     }
-    let threads = |f: &Finding| f.labels.number(Labels::THREADS);
+    let threads = |f: &Finding| f.labels.threads();
     let mut rows = times.to_vec();
     rows.sort_by_key(|f| threads(f));
     let (line, fair) = (by_threads(line), by_threads(fair));

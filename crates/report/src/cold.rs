@@ -1,7 +1,7 @@
 //! What a random access to memory takes with cold caches, in a line.
 
 use tiermark_model::messages::memory::codes;
-use tiermark_model::{Bytes, Finding, Labels, Purpose, Quantity};
+use tiermark_model::{Bytes, Finding, Purpose, Quantity};
 use tiermark_page::{Ink, Page, nanoseconds, paragraph};
 
 use crate::phrases::milliseconds;
@@ -17,11 +17,8 @@ pub(crate) fn cold<'a>(findings: impl Iterator<Item = &'a Finding>, indent: &str
     let first = of_cold.iter().filter(|f| f.metric == Quantity::Latency);
     let line = |cold: &&Finding| {
         let visits = cold.noted(&codes::cold_visits);
-        let read = cold
-            .labels
-            .number(Labels::AFTER)
-            .map(|bytes| format!(" (after {} of other memory were read)", Bytes(bytes)));
-        let node = cold.labels.number(Labels::NODE).map(|node| format!(" of node {node}"));
+        let read = cold.labels.after().map(|bytes| format!(" (after {} of other memory were read)", Bytes(bytes)));
+        let node = cold.labels.node().map(|node| format!(" of node {node}"));
         let (read, node) = (read.unwrap_or_default(), node.unwrap_or_default());
         let Some(ns) = cold.value.filter(|ns| ns.is_finite()) else {
             return visits.map(|of| format!("Cold{read}: no number, five undisturbed visits are needed: {of}"));
@@ -40,7 +37,7 @@ fn halfway(back: &Finding) -> Option<String> {
     let time = milliseconds(back.value.filter(|ns| ns.is_finite())?);
     let settled = back.notes.iter().find_map(|note| note.data.get("ns")?.as_f64());
     let over = settled.map(|ns| format!(" over {} ns", nanoseconds(ns))).unwrap_or_default();
-    Some(match back.labels.get(Labels::STATISTIC) {
+    Some(match back.labels.statistic() {
         Some("at least") => format!("; more than half of the excess{over} is left after {time}"),
         _ => format!("; half of the excess{over} is gone after {time}"),
     })
@@ -52,10 +49,12 @@ mod tests {
     use tiermark_model::{MIB, Unit};
 
     use super::*;
+    use tiermark_model::Labels;
+    use tiermark_model::Tier;
     use tiermark_page::{Style, terminal};
 
     fn found(metric: Quantity, ns: Option<f64>) -> Finding {
-        let labels = Labels::new().purpose(Purpose::Cold).text(Labels::TIER, "cold").whole(Labels::AFTER, 66 * MIB);
+        let labels = Labels::new().with_purpose(Purpose::Cold).with_tier(Tier::Cold).with_after(66 * MIB);
         Finding { evidence: vec!["latency/cold".to_owned()], ..Finding::new(metric, labels, ns, Unit::Ns) }
     }
 
@@ -81,7 +80,7 @@ mod tests {
             text(&[first.clone(), back.clone()]).trim_end(),
             format!("{line}; half of the excess over 147 ns is gone after 6 ms")
         );
-        let labels = back.labels.clone().text(Labels::STATISTIC, "at least");
+        let labels = back.labels.clone().with_statistic("at least");
         let late = Finding { labels, value: Some(16e6), ..back.clone() };
         let expected = format!("{line}; more than half of the excess over 147 ns is left after 16 ms");
         assert_eq!(text(&[first, late]).trim_end(), expected);

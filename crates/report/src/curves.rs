@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{IdSet, Labels, Machine, Metric, Observation, Purpose, Refusal};
+use tiermark_model::{IdSet, Key, Machine, Metric, Observation, Purpose, Refusal};
 use tiermark_page::{
     Detail, Ink, Page, Plot, ROWS, Rates, Series, Table, Text, graded, heading, number, paragraph, percent, plot,
     rate_unit, short_size, space, text, variants,
@@ -20,40 +20,38 @@ const CURVES: usize = 5;
 const CURVES_IN_COLOUR: usize = 6;
 
 /// Labels that do not name a series: they say where on it a point is, or why it is in the plan.
-const NOT_A_NAME: [&str; 4] = [Labels::PURPOSE, Labels::SIZE, Labels::TIER, Labels::CPUS];
+const NOT_A_NAME: [Key; 4] = [Key::Purpose, Key::Size, Key::Tier, Key::Cpus];
 
 /// How the series of some observations are named: by the labels that differ; those that all share are the caption.
 struct Names {
     /// Labels that name no series.
-    without: Vec<String>,
+    without: Vec<Key>,
     caption: String,
 }
 
 impl Names {
     /// The kernel that won may change along a series, so it names none; the number of threads says what the span does.
     fn new(observations: &[&Observation]) -> Self {
-        let mut without: Vec<String> = NOT_A_NAME.map(str::to_owned).into();
-        if observations.iter().any(|o| o.labels.get(Labels::OP).is_some()) {
-            without.push(Labels::KERNEL.to_owned());
+        let mut without = NOT_A_NAME.to_vec();
+        if observations.iter().any(|o| o.labels.op().is_some()) {
+            without.push(Key::Kernel);
         }
-        if observations.iter().all(|o| o.labels.number(Labels::THREADS).is_some()) {
-            without.push(Labels::SPAN.to_owned());
+        if observations.iter().all(|o| o.labels.threads().is_some()) {
+            without.push(Key::Span);
         }
-        let mut shared = Labels::new();
-        if let Some(first) = observations.first() {
-            shared.0.extend(first.labels.0.clone());
-            shared.0.retain(|key, label| {
-                !without.contains(key) && observations.iter().all(|o| o.labels.0.get(key) == Some(label))
-            });
+        let mut caption = String::new();
+        if let [first, others @ ..] = observations {
+            let is_shared = |key: &Key| others.iter().all(|other| other.labels.are_alike(&first.labels, &[*key]));
+            let named = Key::ALL.iter().copied().filter(|key| !without.contains(key));
+            let shared: Vec<Key> = named.filter(is_shared).collect();
+            caption = words(&first.labels.clone().only(&shared), &[]);
+            without.extend(shared);
         }
-        let caption = words(&shared, &[]);
-        without.extend(shared.0.into_keys());
         Self { without, caption }
     }
 
     fn name(&self, observation: &Observation) -> String {
-        let without: Vec<&str> = self.without.iter().map(String::as_str).collect();
-        words(&observation.labels, &without)
+        words(&observation.labels, &self.without)
     }
 
     /// The title with the caption.
@@ -115,10 +113,10 @@ fn all(observations: &[&Observation], machine: &Machine, form: Form, detail: Det
         }
         if metric == Metric::Bandwidth {
             points.extend(figures_on(&points, observations));
-            let mut ops: Vec<Option<&str>> = points.iter().map(|o| o.labels.get(Labels::OP)).collect();
+            let mut ops: Vec<Option<&str>> = points.iter().map(|o| o.labels.op()).collect();
             ops.dedup();
-            let turn = |o: &&Observation| ops.iter().position(|op| *op == o.labels.get(Labels::OP));
-            points.sort_by_key(|o| (turn(o), o.labels.size().map(|size| size.0)));
+            let turn = |o: &&Observation| ops.iter().position(|op| *op == o.labels.op());
+            points.sort_by_key(|o| (turn(o), o.labels.bytes()));
         }
         if points.is_empty() {
             continue;
@@ -145,10 +143,9 @@ fn all(observations: &[&Observation], machine: &Machine, form: Form, detail: Det
 
 /// The figures of the ladder that lie on these curves: where there is one, no point of a curve is measured beside it.
 fn figures_on<'a>(points: &[&'a Observation], observations: &[&'a Observation]) -> Vec<&'a Observation> {
-    let alike = [Labels::OP, Labels::PAGE, Labels::THREADS, Labels::NODE];
+    let alike = [Key::Op, Key::Page, Key::Threads, Key::Node];
     let is_on = |o: &&&Observation| {
-        let same =
-            |point: &&Observation| alike.iter().all(|label| point.labels.0.get(*label) == o.labels.0.get(*label));
+        let same = |point: &&Observation| point.labels.are_alike(&o.labels, &alike);
         points.iter().any(same) && points.iter().all(|point| point.labels.size() != o.labels.size() || !same(point))
     };
     observations.iter().filter(|o| is_for(o, Metric::Bandwidth, Purpose::Ladder)).filter(is_on).copied().collect()
@@ -156,7 +153,7 @@ fn figures_on<'a>(points: &[&'a Observation], observations: &[&'a Observation]) 
 
 /// Legend of the curves behind a ladder, and of the marks below the axis.
 fn brief_title(metric: Metric, points: &[&Observation], machine: &Machine) -> Page {
-    let one = metric == Metric::Bandwidth && points.iter().all(|o| o.labels.number(Labels::THREADS) == Some(1));
+    let one = metric == Metric::Bandwidth && points.iter().all(|o| o.labels.threads() == Some(1));
     let one = if one { ", one core" } else { "" };
     let title = text![title(metric), one, ends(points, machine).unwrap_or_default()];
     if cache_marks(machine).is_empty() {
@@ -172,8 +169,8 @@ fn brief_title(metric: Metric, points: &[&Observation], machine: &Machine) -> Pa
 /// pairs.
 fn ends(points: &[&Observation], machine: &Machine) -> Option<String> {
     let first = points.first()?;
-    let (to, cpus) = (first.labels.number(Labels::NODE)?, first.labels.get(Labels::CPUS)?);
-    let is_same = |o: &&Observation| o.labels.number(Labels::NODE) == Some(to);
+    let (to, cpus) = (first.labels.node()?, first.labels.cpus()?);
+    let is_same = |o: &&Observation| o.labels.node() == Some(to);
     let cpus = IdSet::from_plain_list(cpus).ok()?;
     let from = machine.node_of(cpus.iter().next()?)?;
     points.iter().all(is_same).then(|| format!(", cpus of node {from}, memory of node {to}"))
@@ -181,12 +178,11 @@ fn ends(points: &[&Observation], machine: &Machine) -> Option<String> {
 
 /// The points of the curves behind a ladder: of chases, the random one in the pages of the first.
 fn headlines(points: Vec<&Observation>) -> Vec<&Observation> {
-    let is_random = |o: &&Observation| {
-        o.labels.is(Labels::LAYOUT, "random") && o.labels.number(Labels::CHAINS).is_none_or(|chains| chains == 1)
-    };
+    let is_random =
+        |o: &&Observation| o.labels.layout() == Some("random") && o.labels.chains().is_none_or(|chains| chains == 1);
     let Some(first) = points.iter().find(|o| is_random(o)) else { return points };
-    let page = first.labels.get(Labels::PAGE);
-    points.iter().filter(|o| is_random(o) && o.labels.get(Labels::PAGE) == page).copied().collect()
+    let page = first.labels.page();
+    points.iter().filter(|o| is_random(o) && o.labels.page() == page).copied().collect()
 }
 
 fn drawn(groups: &[(String, Vec<&Observation>)], metric: Metric, machine: &Machine, rows: usize) -> Page {
@@ -266,7 +262,7 @@ fn is_curve(groups: &[(String, Vec<&Observation>)]) -> bool {
 /// How many accesses share a line, of strides below one.
 fn shared_lines(cells: &[&Observation]) -> Page {
     const LINE: u64 = 64;
-    let stride = |o: &&Observation| o.labels.get(Labels::LAYOUT)?.strip_prefix("stride:")?.parse::<u64>().ok();
+    let stride = |o: &&Observation| o.labels.layout()?.strip_prefix("stride:")?.parse::<u64>().ok();
     let strides: BTreeSet<u64> = cells.iter().filter_map(stride).filter(|bytes| (1..LINE).contains(bytes)).collect();
     let said: Vec<String> = strides.iter().map(|n| format!("up to {} of stride:{n}", LINE.div_ceil(*n))).collect();
     if said.is_empty() {
@@ -294,8 +290,8 @@ fn winners(groups: &[(String, Vec<&Observation>)]) -> Page {
 fn winners_of(group: &[&Observation]) -> String {
     let mut kernels: Vec<(&str, Vec<u64>)> = Vec::new();
     for o in group {
-        let (Some(kernel), Some(size)) = (o.labels.get(Labels::KERNEL), o.labels.size()) else { continue };
-        let op = o.labels.get(Labels::OP).unwrap_or_default();
+        let (Some(kernel), Some(size)) = (o.labels.kernel(), o.labels.size()) else { continue };
+        let op = o.labels.op().unwrap_or_default();
         if kernel == op {
             continue;
         }
@@ -334,7 +330,7 @@ pub(crate) fn unmeasured(observations: &[&Observation], evidence: &BTreeSet<&str
         Some(refusal) if refusal.what == o.step => Some(Refusal { what: step_name(o), ..refusal.clone() }),
         Some(refusal) => Some(refusal.clone()),
         // What a table of primitives has no number for is missing as well, unless its shots only scatter.
-        None if o.labels.get(Labels::GROUP).is_some() && o.value.is_none() && !o.labels.is_point() => {
+        None if o.labels.group().is_some() && o.value.is_none() && !o.labels.is_point() => {
             let reasons: Vec<String> = o.verdict.reasons.iter().map(ToString::to_string).collect();
             Some(Refusal::new(step_name(o), reasons.join("; "), ""))
         }
@@ -349,7 +345,7 @@ pub(crate) fn unmeasured(observations: &[&Observation], evidence: &BTreeSet<&str
 
 /// A step in words, where its labels have any.
 fn step_name(o: &Observation) -> String {
-    let words = words(&o.labels, &[Labels::CPUS, Labels::PURPOSE, Labels::SPAN]);
+    let words = words(&o.labels, &[Key::Cpus, Key::Purpose, Key::Span]);
     if words.is_empty() { o.step.clone() } else { words }
 }
 
@@ -361,7 +357,7 @@ pub(crate) fn orphans(observations: &[&Observation], evidence: &BTreeSet<&str>, 
         return Page::new();
     }
     let name = |o: &Observation| {
-        let name = words(&o.labels, &[Labels::PURPOSE]);
+        let name = words(&o.labels, &[Key::Purpose]);
         if name.is_empty() { o.step.clone() } else { name }
     };
     let value = |o: &Observation| graded(o.value.map(|v| number(v, o.unit).within(o.interval)), &o.verdict, o.unit);

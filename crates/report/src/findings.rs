@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use tiermark_model::{Finding, Label, Labels, Purpose, Quantity};
+use tiermark_model::{Finding, Key, Label, Labels, Purpose, Quantity};
 use tiermark_page::{
     Cell, Detail, Ink, Page, Table, Text, graded, heading, number, paragraph, percent, rate_unit, text,
 };
@@ -16,85 +16,92 @@ use crate::remark::{self, remark};
 use crate::shown::Shown;
 
 /// The keys of labels that are amounts of memory.
-const BYTES: [&str; 5] = [Labels::SIZE, Labels::RESIDENT, Labels::CAPACITY, Labels::WORKING_SET, Labels::AFTER];
+const BYTES: [Key; 5] = [Key::Size, Key::Resident, Key::Capacity, Key::WorkingSet, Key::After];
 
 /// A label as text.
-fn label_text(key: &str, label: &Label) -> String {
+fn label_text(key: Option<Key>, label: &Label) -> String {
     match label {
         Label::Text(text) => text.clone(),
-        Label::Whole(n) if BYTES.contains(&key) => tiermark_model::Bytes(*n).to_string(),
+        Label::Whole(n) if key.is_some_and(|key| BYTES.contains(&key)) => tiermark_model::Bytes(*n).to_string(),
         Label::Whole(n) => n.to_string(),
     }
 }
 
 /// All labels but some, as words.
-pub fn words(labels: &Labels, without: &[&str]) -> String {
+pub fn words(labels: &Labels, without: &[Key]) -> String {
     // What people name first comes first; the rest follows by name.
-    const FIRST: [&str; 12] = [
-        Labels::TIER,
-        Labels::NODE,
-        Labels::SIZE,
-        Labels::MIX,
-        Labels::OP,
-        Labels::PLACE,
-        Labels::RELATION,
-        Labels::FROM,
-        Labels::TO,
-        Labels::LAYOUT,
-        Labels::KERNEL,
-        Labels::PAGE,
+    const FIRST: [Key; 12] = [
+        Key::Tier,
+        Key::Node,
+        Key::Size,
+        Key::Mix,
+        Key::Op,
+        Key::Place,
+        Key::Relation,
+        Key::From,
+        Key::To,
+        Key::Layout,
+        Key::Kernel,
+        Key::Page,
     ];
     // A kernel's name begins with its operation.
-    let kernel = labels.get(Labels::KERNEL).filter(|_| !without.contains(&Labels::KERNEL));
+    let kernel = labels.kernel().filter(|_| !without.contains(&Key::Kernel));
     let said = kernel.and_then(|kernel| kernel.split_once('/')).map(|(op, _)| op);
     // Some tiers are named after their node.
-    let tier = labels.get(Labels::TIER).filter(|_| !without.contains(&Labels::TIER)).unwrap_or_default();
-    let in_tier = labels.number(Labels::NODE).is_some_and(|node| tier.ends_with(&format!(" node {node}")));
-    let told = |key: &str| {
+    let tier = labels.tier().filter(|_| !without.contains(&Key::Tier));
+    let in_tier = tier.zip(labels.node()).is_some_and(|(tier, node)| tier.is_named_after(node));
+    let told = |key: Key| {
         without.contains(&key)
-            || (key == Labels::OP && said.is_some() && labels.get(key) == said)
+            || (key == Key::Op && said.is_some() && labels.op() == said)
             // The name of a primitive implies its group, and its numbers imply that it is one.
-            || key == Labels::GROUP
-            || (key == Labels::PURPOSE && labels.get(Labels::GROUP).is_some())
-            || (key == Labels::NODE && in_tier)
+            || key == Key::Group
+            || (key == Key::Purpose && labels.group().is_some())
+            || (key == Key::Node && in_tier)
             // `write of zeros` says so.
-            || (key == Labels::DATA && labels.get(Labels::OP).zip(labels.get(key)).is_some_and(|(op, data)| op.ends_with(data)))
+            || (key == Key::Data && labels.op().zip(labels.data()).is_some_and(|(op, data)| op.ends_with(data)))
             // Both are named.
-            || (key == Labels::CPUS && labels.number(Labels::TO).is_some())
+            || (key == Key::Cpus && labels.to_cpu().is_some())
     };
-    let mut shown: Vec<(&String, &Label)> = labels.0.iter().filter(|(key, _)| !told(key)).collect();
-    shown.sort_by_key(|(key, _)| FIRST.iter().position(|k| k == key).unwrap_or(FIRST.len()));
-    let words = shown.into_iter().map(|(key, label)| match (key.as_str(), label) {
-        (Labels::THREADS, Label::Whole(1)) => "1 thread".to_owned(),
-        (Labels::THREADS, _) => format!("{} threads", label_text(key, label)),
-        (Labels::CHAINS, Label::Whole(1)) => "1 chain".to_owned(),
-        (Labels::CHAINS, _) => format!("{} chains", label_text(key, label)),
-        (Labels::RESIDENT, _) => format!("{} resident", label_text(key, label)),
-        (Labels::CAPACITY, _) => format!("holding {}", label_text(key, label)),
-        (Labels::WORKING_SET, _) => format!("on {}", label_text(key, label)),
-        (Labels::AFTER, _) => format!("after {} of other memory", label_text(key, label)),
-        (Labels::COUNT, _) => format!("of {}", label_text(key, label)),
-        (Labels::REGION, _) => format!("region {}", label_text(key, label)),
-        (Labels::READS, _) => format!("{} % reads", label_text(key, label)),
-        (Labels::PAUSE, _) => format!("pause {} ns", label_text(key, label)),
-        (Labels::USED, _) => format!("used {}", label_text(key, label)),
-        (Labels::WAIT, Label::Whole(ns)) => format!("after {}", milliseconds(*ns as f64)),
-        // The prefetcher takes part in these numbers: they must not be read as the latency of memory. Layouts that only
-        // a search for a shape uses are named by their description.
-        (Labels::LAYOUT, Label::Text(text)) if labels.is_for(Purpose::Shape) => made_up(text),
-        (Labels::LAYOUT, Label::Text(text)) if text.starts_with("stride:") => format!("{text} prefetch-assisted"),
-        (Labels::REMOTE, _) => format!("{} % remote", label_text(key, label)),
-        (Labels::FROM, Label::Whole(_)) => format!("cpu {}", label_text(key, label)),
-        (Labels::NODE | Labels::NODES | Labels::CPUS | Labels::FROM | Labels::WEIGHTS | Labels::AGAINST, _) => {
-            format!("{key} {}", label_text(key, label))
-        }
-        (Labels::TO, _) => format!("to {}", label_text(key, label)),
-        (Labels::PAIRS, Label::Whole(1)) => "1 pair".to_owned(),
-        (Labels::PAIRS, _) => format!("{} pairs", label_text(key, label)),
-        (Labels::OF, _) => format!("of {}", label_text(key, label)),
-        _ => label_text(key, label),
+    let all = labels.iter().map(|(name, label)| (Key::named(name), label));
+    let mut shown: Vec<(Option<Key>, &Label)> = all.filter(|(key, _)| !key.is_some_and(told)).collect();
+    shown.sort_by_key(|(key, _)| FIRST.iter().position(|first| Some(*first) == *key).unwrap_or(FIRST.len()));
+    let words = shown.into_iter().map(|(key, label)| {
+        let text = label_text(key, label);
+        key.map_or(text.clone(), |key| worded(key, label, text, labels.is_for(Purpose::Shape)))
     });
     words.collect::<Vec<_>>().join(" ")
+}
+
+/// A label in words, by its text.
+fn worded(key: Key, label: &Label, text: String, is_of_shape: bool) -> String {
+    match (key, label) {
+        (Key::Threads, Label::Whole(1)) => "1 thread".to_owned(),
+        (Key::Threads, _) => format!("{text} threads"),
+        (Key::Chains, Label::Whole(1)) => "1 chain".to_owned(),
+        (Key::Chains, _) => format!("{text} chains"),
+        (Key::Resident, _) => format!("{text} resident"),
+        (Key::Capacity, _) => format!("holding {text}"),
+        (Key::WorkingSet, _) => format!("on {text}"),
+        (Key::After, _) => format!("after {text} of other memory"),
+        (Key::Count | Key::PairsAll, _) => format!("of {text}"),
+        (Key::Region, _) => format!("region {text}"),
+        (Key::Reads, _) => format!("{text} % reads"),
+        (Key::Pause, _) => format!("pause {text} ns"),
+        (Key::Used, _) => format!("used {text}"),
+        (Key::Wait, Label::Whole(ns)) => format!("after {}", milliseconds(*ns as f64)),
+        // The prefetcher takes part in these numbers: they must not be read as the latency of memory. Layouts that only
+        // a search for a shape uses are named by their description.
+        (Key::Layout, Label::Text(layout)) if is_of_shape => made_up(layout),
+        (Key::Layout, Label::Text(layout)) if layout.starts_with("stride:") => format!("{text} prefetch-assisted"),
+        (Key::Remote, _) => format!("{text} % remote"),
+        (Key::From, Label::Whole(_)) => format!("cpu {text}"),
+        (Key::Node | Key::Nodes | Key::Cpus | Key::From | Key::Weights | Key::Against | Key::To, _) => {
+            format!("{} {text}", key.name())
+        }
+        (Key::Pairs, Label::Whole(1)) => "1 pair".to_owned(),
+        (Key::Pairs, _) => format!("{text} pairs"),
+        _ => text,
+    }
 }
 
 /// `scatter:2101312` and its like in words.
@@ -109,11 +116,11 @@ fn made_up(layout: &str) -> String {
 
 /// A table of findings with one label as columns and the rest as rows. Reasons and remarks come in detail:
 /// quantiles have the verdict of the number they are the tail of.
-fn pivot(title: &str, findings: &[&Finding], column_key: &str, detail: Detail) -> Page {
+fn pivot(title: &str, findings: &[&Finding], column_key: Key, detail: Detail) -> Page {
     if findings.is_empty() {
         return Page::new();
     }
-    let column = |f: &&Finding| f.labels.0.get(column_key).map_or(String::new(), |l| label_text(column_key, l));
+    let column = |f: &&Finding| f.labels.label(column_key).map_or(String::new(), |l| label_text(Some(column_key), l));
     let row = row_names(findings, column_key);
     let mut pivot = Pivot::new(findings, &|f| row(f), &column);
     pivot.columns.sort_by(|a, b| quantile(a).total_cmp(&quantile(b)));
@@ -143,28 +150,23 @@ pub(crate) fn quantile(name: &str) -> f64 {
 }
 
 /// Names rows by as few labels as distinguish them: the tier alone, with layout and page, or all labels.
-fn row_names(findings: &[&Finding], column_key: &str) -> impl Fn(&Finding) -> String {
-    const FEWEST: [&[&str]; 4] = [
-        &[Labels::TIER, Labels::NODE],
-        &[Labels::TIER, Labels::NODE, Labels::PAGE],
-        &[Labels::TIER, Labels::NODE, Labels::LAYOUT],
-        &[Labels::TIER, Labels::NODE, Labels::LAYOUT, Labels::PAGE, Labels::CHAINS],
+fn row_names(findings: &[&Finding], column_key: Key) -> impl Fn(&Finding) -> String {
+    const FEWEST: [&[Key]; 4] = [
+        &[Key::Tier, Key::Node],
+        &[Key::Tier, Key::Node, Key::Page],
+        &[Key::Tier, Key::Node, Key::Layout],
+        &[Key::Tier, Key::Node, Key::Layout, Key::Page, Key::Chains],
     ];
-    let full = |f: &Finding| words(&f.labels, &[column_key, Labels::PURPOSE]);
-    let only = |f: &Finding, keys: &[&str]| {
-        let mut labels = f.labels.clone();
-        labels.0.retain(|key, _| keys.contains(&key.as_str()));
-        words(&labels, &[])
-    };
+    let full = |f: &Finding| words(&f.labels, &[column_key, Key::Purpose]);
+    let only = |f: &Finding, keys: &[Key]| words(&f.labels.clone().only(keys), &[]);
     let distinct = |name: &dyn Fn(&Finding) -> String| {
         findings.iter().map(|f| name(f)).filter(|n| !n.is_empty()).collect::<std::collections::BTreeSet<_>>().len()
     };
     let rows = distinct(&full);
     let keys = FEWEST.into_iter().find(|keys| distinct(&|f| only(f, keys)) == rows);
-    let column_key = column_key.to_owned();
     move |f| match keys {
         Some(keys) => only(f, keys),
-        None => words(&f.labels, &[column_key.as_str(), Labels::PURPOSE]),
+        None => words(&f.labels, &[column_key, Key::Purpose]),
     }
 }
 
@@ -176,12 +178,12 @@ fn notes(findings: &[&Finding]) -> Page {
 
 /// Takes the quantiles of latency.
 pub(crate) fn take_tails<'a>(shown: &mut Shown<'a>) -> Vec<&'a Finding> {
-    shown.take_all(|f| f.metric == Quantity::LatencyTail && f.labels.get(Labels::STATISTIC).is_some())
+    shown.take_all(|f| f.metric == Quantity::LatencyTail && f.labels.statistic().is_some())
 }
 
 /// Tail latency: quantiles as columns.
 pub(crate) fn tails(findings: &[&Finding], detail: Detail) -> Page {
-    pivot("Tail latency, ns an access, of the means of blocks", findings, Labels::STATISTIC, detail)
+    pivot("Tail latency, ns an access, of the means of blocks", findings, Key::Statistic, detail)
 }
 
 /// Takes how bandwidth grows with threads; of two cpus the ladder shows as much.
@@ -189,12 +191,12 @@ pub(crate) fn scalings<'a>(shown: &mut Shown<'a>, detail: Detail) -> Vec<(String
     let findings = shown.take_all(|f| f.metric == Quantity::BandwidthScaling);
     let name = |f: &Finding| {
         // The footprint of one thread shrinks as threads are added; the rest must be the same along the table.
-        let along = [Labels::THREADS, Labels::SIZE, Labels::PURPOSE, Labels::SPAN, Labels::CPUS, Labels::KERNEL];
+        let along = [Key::Threads, Key::Size, Key::Purpose, Key::Span, Key::Cpus, Key::Kernel];
         words(&f.labels, &along)
     };
     let mut groups = grouped(findings.into_iter().map(|f| (name(f), f)));
     let rates = shown.findings.iter().filter(|f| f.metric == Quantity::Bandwidth && f.value.is_some());
-    let columns: HashSet<Column<'_>> = rates.map(|f| column(f, f.labels.get(Labels::SPAN))).collect();
+    let columns: HashSet<Column<'_>> = rates.map(|f| column(f, f.labels.span())).collect();
     groups.retain(|(_, group)| detail.is_all() || !is_on_ladder(group, &columns));
     groups.iter().for_each(|(_, group)| shown.count(group));
     groups
@@ -216,13 +218,13 @@ type Column<'a> = (Option<&'a str>, [Option<String>; 3]);
 
 /// Where a rate stands on the ladder, or would with this span.
 fn column<'a>(finding: &Finding, span: Option<&'a str>) -> Column<'a> {
-    let label = |key: &str| finding.labels.0.get(key).map(|label| label_text(key, label));
-    (span, [Labels::TIER, Labels::NODE, Labels::OP].map(label))
+    let label = |key: Key| finding.labels.label(key).map(|label| label_text(Some(key), label));
+    (span, [Key::Tier, Key::Node, Key::Op].map(label))
 }
 
 fn scaling_table(name: &str, group: &[&Finding], detail: Detail) -> Page {
     let best = group.iter().filter_map(|f| f.value).filter(|v| v.is_finite()).fold(0.0, f64::max);
-    let threads = |f: &Finding| f.labels.number(Labels::THREADS);
+    let threads = |f: &Finding| f.labels.threads();
     let single = group.iter().find(|f| threads(f) == Some(1)).and_then(|f| f.value);
     // How much of one thread's rate each thread keeps: what sharing costs.
     let kept = |f: &Finding| match (f.value, single, threads(f)) {
@@ -258,10 +260,10 @@ pub(crate) fn others(all: &[&Finding], rest: &[&Finding], detail: Detail) -> Pag
     }
     let mut reasons = Reasons::default();
     for f in rest {
-        reasons.add(&format!("{} {}", f.metric, words(&f.labels, &[Labels::PURPOSE])), &f.verdict);
+        reasons.add(&format!("{} {}", f.metric, words(&f.labels, &[Key::Purpose])), &f.verdict);
     }
     let table = Table::of(&findings).texts("what", |f| f.metric.name());
-    let table = table.texts("of", |f| words(&f.labels, &[Labels::PURPOSE])).figures("value", |f| figure(f));
+    let table = table.texts("of", |f| words(&f.labels, &[Key::Purpose])).figures("value", |f| figure(f));
     let table = table.texts("unit", |f| Cell::inked(Text::unit(f.unit), Ink::Dim));
     let table = table.numbers("n", |f| Cell::inked(f.samples.to_string(), Ink::Dim)).table();
     heading("Findings") + table + reasons.page(detail) + notes(rest)
@@ -270,11 +272,11 @@ pub(crate) fn others(all: &[&Finding], rest: &[&Finding], detail: Detail) -> Pag
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tiermark_model::Tier;
 
     #[test]
     fn what_the_operation_says_is_not_said_again() {
-        let stored =
-            |op: &str| Labels::new().text(Labels::TIER, "DRAM").text(Labels::OP, op).text(Labels::DATA, "zeros");
+        let stored = |op: &str| Labels::new().with_tier(Tier::Dram).with_op(op).with_data("zeros");
         assert_eq!(words(&stored("write of zeros"), &[]), "DRAM write of zeros");
         assert_eq!(words(&stored("write"), &[]), "DRAM write zeros");
     }

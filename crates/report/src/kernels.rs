@@ -2,7 +2,7 @@
 
 use crate::order::grouped;
 use crate::remark::remark;
-use tiermark_model::{Finding, Labels};
+use tiermark_model::Finding;
 use tiermark_page::{Detail, Ink, Page, Text, graded, heading, items_of, paragraph, rate, text};
 
 /// The kernel behind a number of the ladder.
@@ -22,12 +22,11 @@ impl Winner {
     /// The kernel of a finding; `None` where it names none.
     pub(crate) fn new(finding: &Finding, tier: &str, in_table: bool) -> Option<Self> {
         let labels = &finding.labels;
-        let text = |key: &str| labels.get(key).unwrap_or_default().to_owned();
         Some(Self {
-            op: text(Labels::OP),
+            op: labels.op().unwrap_or_default().to_owned(),
             tier: tier.to_owned(),
-            span: text(Labels::SPAN),
-            kernel: labels.get(Labels::KERNEL)?.to_owned(),
+            span: labels.span().unwrap_or_default().to_owned(),
+            kernel: labels.kernel()?.to_owned(),
             value: graded(finding.value.map(rate), &finding.verdict, finding.unit).words(),
             note: remark(finding),
             in_table,

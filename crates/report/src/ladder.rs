@@ -4,7 +4,7 @@ use crate::remark::remark;
 use crate::shown::Shown;
 use std::collections::BTreeSet;
 
-use tiermark_model::{Finding, Grade, Labels, Machine, Purpose, Quantity, ValueKind};
+use tiermark_model::{Finding, Grade, Labels, Machine, NodeId, Purpose, Quantity, ValueKind};
 use tiermark_page::{
     ABSENT, Cell, Detail, Fit, Ink, Number, Page, Table, Text, fitting, grade_ink, grade_mark, graded, heading,
     measured_size, number, paragraph, percent, rate, rate_unit, text,
@@ -26,13 +26,10 @@ pub(crate) const COPY_COUNTS: &str = "copy counts the bytes read and the bytes w
 
 /// What names a row: the tier, and the node where labelled.
 pub(crate) fn row_name(labels: &Labels) -> Option<String> {
-    let tier = labels.get(Labels::TIER)?;
-    let node =
-        labels.number(Labels::NODE).map(|n| n.to_string()).or_else(|| labels.get(Labels::NODE).map(str::to_owned));
-    let place = node.map(|node| format!(" node {node}"));
-    // Some tiers are named after their node.
-    Some(match place.filter(|place| !tier.ends_with(place.as_str())) {
-        Some(place) => format!("{tier}{place}"),
+    let tier = labels.tier_name()?;
+    let is_named = |node: NodeId| labels.tier().is_some_and(|tier| tier.is_named_after(node));
+    Some(match labels.node().filter(|node| !is_named(*node)) {
+        Some(node) => format!("{tier} node {node}"),
         None => tier.to_owned(),
     })
 }
@@ -45,22 +42,20 @@ pub(crate) fn subject(finding: &Finding) -> String {
         words.extend(labels.size().map(|s| s.to_string()));
     }
     let what = match &finding.metric {
-        Quantity::Bandwidth => {
-            labels.get(Labels::OP).or_else(|| labels.get(Labels::KERNEL)).unwrap_or("bandwidth").to_owned()
-        }
+        Quantity::Bandwidth => labels.op().or_else(|| labels.kernel()).unwrap_or("bandwidth").to_owned(),
         Quantity::TierSize => "size".to_owned(),
         Quantity::LatencyTail => "tail".to_owned(),
-        Quantity::BandwidthScaling => format!("{} scaling", labels.get(Labels::OP).unwrap_or("bandwidth")),
+        Quantity::BandwidthScaling => format!("{} scaling", labels.op().unwrap_or("bandwidth")),
         metric => metric.name().to_owned(),
     };
     words.push(what);
     // The quantiles of a tail count as one, and a scaling by its threads.
     let scaling = finding.metric == Quantity::BandwidthScaling;
-    words.extend(labels.get(Labels::LAYOUT).filter(|_| !labels.has_usual_layout()).map(str::to_owned));
-    words.extend(labels.get(Labels::SPAN).filter(|_| !scaling).map(str::to_owned));
-    if scaling || labels.get(Labels::SPAN).is_none() {
+    words.extend(labels.layout().filter(|_| !labels.has_usual_layout()).map(str::to_owned));
+    words.extend(labels.span().filter(|_| !scaling).map(str::to_owned));
+    if scaling || labels.span().is_none() {
         let threads = |n: u64| if n == 1 { "1 thread".to_owned() } else { format!("{n} threads") };
-        words.extend(labels.number(Labels::THREADS).map(threads));
+        words.extend(labels.threads().map(threads));
     }
     words.join(" ")
 }
@@ -173,7 +168,7 @@ pub(crate) fn footprints<'a>(rows: impl Iterator<Item = [Option<&'a Finding>; 3]
     const OF: [&str; 3] = ["latency", "one core", "all cores, each"];
     // Nodes of one tier are measured alike.
     let of = |finding: &Finding| {
-        let tier = finding.labels.get(Labels::TIER)?.split(" node ").next()?;
+        let tier = finding.labels.tier_name()?.split(" node ").next()?;
         Some(format!("{tier} {}", finding.labels.size()?))
     };
     let each = rows.flat_map(|row| OF.into_iter().zip(row)).filter_map(|(what, finding)| Some((what, of(finding?)?)));
@@ -203,15 +198,15 @@ impl<'a> LadderRow<'a> {
         // The random chase is the headline; another layout is shown only without one.
         let headline = |f: &Finding| f.labels.has_usual_layout();
         let latency = take(&|f| of(f, Quantity::Latency) && headline(f))
-            .or_else(|| take(&|f| of(f, Quantity::Latency) && f.labels.get(Labels::STATISTIC).is_none()));
+            .or_else(|| take(&|f| of(f, Quantity::Latency) && f.labels.statistic().is_none()));
         let mut rates = Vec::new();
         for op in OPS {
             for span in SPANS {
-                let rate = |f: &Finding| f.labels.is(Labels::OP, op) && f.labels.is(Labels::SPAN, span);
+                let rate = |f: &Finding| f.labels.op() == Some(op) && f.labels.span() == Some(span);
                 rates.push(take(&|f| of(f, Quantity::Bandwidth) && rate(f)));
             }
         }
-        let other = |f: &Finding| f.labels.is_for(Purpose::Ladder) && f.labels.get(Labels::KERNEL).is_some();
+        let other = |f: &Finding| f.labels.is_for(Purpose::Ladder) && f.labels.kernel().is_some();
         let others = shown.take_of(places.iter().copied(), |f| of(f, Quantity::Bandwidth) && other(f)).collect();
         // The best share is the row's; all of them are shown below.
         let shares = places.iter().map(|at| shown.findings[*at]).filter(|f| of(f, Quantity::PeakShare));
@@ -255,7 +250,7 @@ impl<'a> LadderRow<'a> {
         let of_cell = said.into_iter().filter_map(|(what, f)| Some(text![format!("{name} {what}: "), remark(f?)?]));
         let of_visits = self.spread(name).filter(|_| detail.is_all());
         // The remarks of rates stand beside their kernels, where they have one.
-        let rates = self.rates.iter().flatten().filter(|f| f.labels.get(Labels::KERNEL).is_none());
+        let rates = self.rates.iter().flatten().filter(|f| f.labels.kernel().is_none());
         let of_rate = rates.filter_map(|f| Some(text![subject(f), ": ", remark(f)?]));
         of_cell.chain(of_visits).chain(of_rate).collect()
     }
@@ -282,7 +277,7 @@ fn shares(shares: &[&Finding], detail: Detail) -> Page {
     let mut reasons = Reasons::default();
     shares.iter().for_each(|f| reasons.add(&subject(f), &f.verdict));
     let part = |f: &&Finding| {
-        let words = [f.labels.get(Labels::OP), f.labels.get(Labels::SPAN)];
+        let words = [f.labels.op(), f.labels.span()];
         let what = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
         let text = format!("{what} {}", f.value.map_or_else(|| ABSENT.to_owned(), percent));
         (row_name(&f.labels).unwrap_or_default(), text)
@@ -320,11 +315,11 @@ mod tests {
 
     #[test]
     fn tiers_named_after_their_node_are_named_once() {
-        let name = |tier: &str, node: u64| row_name(&Labels::new().text(Labels::TIER, tier).whole(Labels::NODE, node));
+        let name = |tier: &str, node: u32| row_name(&Labels::new().with_tier(tier.parse().unwrap()).with_node(node));
         assert_eq!(name("DRAM", 1).as_deref(), Some("DRAM node 1"));
         assert_eq!(name("DRAM node 1", 1).as_deref(), Some("DRAM node 1"));
         assert_eq!(name("far node 2", 2).as_deref(), Some("far node 2"));
         assert_eq!(name("far node 12", 2).as_deref(), Some("far node 12 node 2"));
-        assert_eq!(row_name(&Labels::new().whole(Labels::NODE, 1)), None);
+        assert_eq!(row_name(&Labels::new().with_node(1)), None);
     }
 }

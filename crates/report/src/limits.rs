@@ -1,6 +1,6 @@
 //! The limit of the growth of bandwidth with threads.
 
-use tiermark_model::{Finding, Labels, Quantity, Unit};
+use tiermark_model::{Finding, Key, Labels, Quantity, Unit};
 use tiermark_page::{
     ABSENT, Detail, Ink, Page, Table, Text, graded, heading, number, paragraph, percent, rate_unit, text,
 };
@@ -11,8 +11,8 @@ use crate::tally::is_number;
 
 /// Name of a ramp.
 fn name(labels: &Labels) -> String {
-    let node = labels.number(Labels::NODE).map(|n| format!("node {n}"));
-    let words = [labels.get(Labels::OP), labels.get(Labels::PLACE), node.as_deref()];
+    let node = labels.node().map(|n| format!("node {n}"));
+    let words = [labels.op(), labels.place(), node.as_deref()];
     words.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
@@ -21,7 +21,7 @@ fn column_name(finding: &Finding) -> String {
     match &finding.metric {
         Quantity::ScaleLatency => "idle".to_owned(),
         Quantity::ScaleInFlight => "lines in flight".to_owned(),
-        Quantity::ScaleShare => format!("share {}", finding.labels.get(Labels::STATISTIC).unwrap_or_default()),
+        Quantity::ScaleShare => format!("share {}", finding.labels.statistic().unwrap_or_default()),
         metric => metric.part().to_owned(),
     }
 }
@@ -29,7 +29,7 @@ fn column_name(finding: &Finding) -> String {
 /// One row a ramp: latency, lines in flight, knee, ceiling and its cause; then the reasons.
 pub(crate) fn limits(findings: &[&Finding], detail: Detail) -> Page {
     let mut rows: Vec<&Labels> = Vec::new();
-    for finding in findings.iter().filter(|f| f.labels.get(Labels::OP).is_some()) {
+    for finding in findings.iter().filter(|f| f.labels.op().is_some()) {
         if rows.iter().all(|known| name(known) != name(&finding.labels)) {
             rows.push(&finding.labels);
         }
@@ -41,14 +41,14 @@ pub(crate) fn limits(findings: &[&Finding], detail: Detail) -> Page {
         name(&f.labels) == name(labels)
             // Latency belongs to every operation of its place.
             || f.metric == Quantity::ScaleLatency
-                && [Labels::PLACE, Labels::NODE].iter().all(|k| f.labels.0.get(*k) == labels.0.get(*k))
+                && f.labels.are_alike(labels, &[Key::Place, Key::Node])
     };
     let find =
         |labels: &Labels, metric: &Quantity| findings.iter().find(|f| f.metric == *metric && here(labels, f)).copied();
     let cell = |f: &Finding| match f.unit {
         Unit::Count => graded(f.value.map(|v| number(v.round(), f.unit)), &f.verdict, f.unit),
         _ => {
-            let bound = if f.labels.is(Labels::STATISTIC, "at least") { "≥ " } else { "" };
+            let bound = if f.labels.statistic() == Some("at least") { "≥ " } else { "" };
             graded(f.value.map(|v| text![bound, number(v, f.unit).within(f.interval)]), &f.verdict, f.unit)
         }
     };
@@ -61,7 +61,7 @@ pub(crate) fn limits(findings: &[&Finding], detail: Detail) -> Page {
     let table = Table::of(&rows)
         .texts("", |labels| name(labels))
         .each(heads, |table, (head, metric)| table.figures(head, |labels| find(labels, &metric).map(cell)));
-    let limit = |labels: &Labels| find(labels, &Quantity::ScaleCeiling)?.labels.get(Labels::LIMIT).map(str::to_owned);
+    let limit = |labels: &Labels| find(labels, &Quantity::ScaleCeiling)?.labels.limit().map(str::to_owned);
     let table = table.texts("limit", |labels| limit(labels).unwrap_or_default()).table();
     let mut reasons = Reasons::default();
     let mut remarks = Page::new();
@@ -74,7 +74,7 @@ pub(crate) fn limits(findings: &[&Finding], detail: Detail) -> Page {
             remarks += paragraph("  ", text![&row, ": ", note], Ink::Plain);
         }
         for finding in findings.iter().filter(|f| f.metric == Quantity::ScaleShare && here(labels, f)) {
-            let of = finding.labels.get(Labels::STATISTIC).unwrap_or_default();
+            let of = finding.labels.statistic().unwrap_or_default();
             let share = finding.value.map_or_else(|| ABSENT.to_owned(), percent);
             let note = remark(finding).unwrap_or_default();
             remarks += paragraph("  ", text![format!("{row}: {share} {of} ("), note, ")"], Ink::Plain);

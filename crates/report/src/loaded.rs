@@ -1,6 +1,8 @@
 //! Latency over bandwidth: curves as plots, their figures as a table, and their points.
 
-use tiermark_model::{Finding, Grade, Labels, Observation, Purpose, Quantity, RunCounters, Unit, count_of};
+use tiermark_model::{
+    Finding, Grade, Key, Labels, MessPoint, Observation, Purpose, Quantity, RunCounters, Unit, count_of,
+};
 use tiermark_page::{
     ABSENT, Cell, Detail, Ink, Page, Plot, ROWS, Rates, Series, Table, Text, graded, heading, letter, nanoseconds,
     number, paragraph, percent, plot_over, rate, rate_unit, space, text,
@@ -29,7 +31,7 @@ const COLUMNS: [(Quantity, &str, &str); 5] = [
 
 /// Heading of a finding's column.
 fn column_name(finding: &Finding) -> String {
-    let target = finding.labels.get(Labels::STATISTIC).unwrap_or_default();
+    let target = finding.labels.statistic().unwrap_or_default();
     match &finding.metric {
         Quantity::LoadedUnloaded => "idle".to_owned(),
         Quantity::LoadedSaturated => "full".to_owned(),
@@ -56,8 +58,8 @@ struct LoadedPoint<'a> {
 
 /// The name of a curve: mix and place, with the node where it is named.
 fn name(labels: &Labels) -> String {
-    let node = labels.number(Labels::NODE).map(|n| format!("node {n}"));
-    let words = [labels.get(Labels::MIX), labels.get(Labels::PLACE), node.as_deref()];
+    let node = labels.node().map(|n| format!("node {n}"));
+    let words = [labels.mix(), labels.place(), node.as_deref()];
     words.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
@@ -68,7 +70,7 @@ fn curves_of<'a>(observations: &[&'a Observation]) -> Vec<LoadedCurve<'a>> {
         let Some(rate) = seen.parts.iter().find(|p| p.unit == Unit::BytesPerSecond).and_then(|p| p.value) else {
             continue;
         };
-        let point = LoadedPoint { pause: seen.labels.number(Labels::PAUSE), rate, seen };
+        let point = LoadedPoint { pause: seen.labels.pause(), rate, seen };
         let name = name(&seen.labels);
         match curves.iter_mut().find(|c| c.name == name) {
             Some(curve) => curve.points.push(point),
@@ -77,10 +79,8 @@ fn curves_of<'a>(observations: &[&'a Observation]) -> Vec<LoadedCurve<'a>> {
     }
     for curve in &mut curves {
         let first = curve.points.first().map(|p| p.seen);
-        let same = |o: &Observation, key: &str| first.is_some_and(|f| f.labels.0.get(key) == o.labels.0.get(key));
-        let idle = observations
-            .iter()
-            .find(|o| o.labels.is_for(Purpose::Unloaded) && same(o, Labels::PLACE) && same(o, Labels::NODE));
+        let same = |o: &Observation| first.is_some_and(|f| f.labels.are_alike(&o.labels, &[Key::Place, Key::Node]));
+        let idle = observations.iter().find(|o| o.labels.is_for(Purpose::Unloaded) && same(o));
         curve.points.extend(idle.map(|seen| LoadedPoint { pause: None, rate: 0.0, seen }));
         curve.points.sort_by_key(|p| p.pause.map_or((0, 0), |pause| (1, u64::MAX - pause)));
     }
@@ -172,9 +172,9 @@ fn title(curves: &[LoadedCurve<'_>]) -> Text {
     // The first point is without load.
     let loaded = if let [only] = curves { only.points.last().map(|point| &point.seen.labels) } else { None };
     let words = loaded.into_iter().flat_map(|labels| {
-        let node = labels.number(Labels::NODE).map_or_else(String::new, |node| format!(" of node {node}"));
-        let mix = labels.get(Labels::MIX).map(|mix| format!("traffic {mix}"));
-        [mix, labels.get(Labels::PLACE).map(|place| format!("{place} memory{node}"))]
+        let node = labels.node().map_or_else(String::new, |node| format!(" of node {node}"));
+        let mix = labels.mix().map(|mix| format!("traffic {mix}"));
+        [mix, labels.place().map(|place| format!("{place} memory{node}"))]
     });
     let words: Vec<String> = words.flatten().collect();
     let of = if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) };
@@ -196,7 +196,7 @@ fn lines(findings: &[&Finding], curves: &[LoadedCurve<'_>]) -> Lines {
         findings.iter().find(of_curve)?.value
     };
     let target = findings.iter().find(|f| f.metric == Quantity::LoadedAtTarget);
-    let target = target.and_then(|f| f.labels.get(Labels::STATISTIC)).and_then(|target| {
+    let target = target.and_then(|f| f.labels.statistic()).and_then(|target| {
         let ns = target.strip_suffix(" ns")?.parse().ok()?;
         Some((ns, format!("target {target}")))
     });
@@ -255,8 +255,7 @@ fn table(findings: &[&Finding], detail: Detail) -> Page {
     if rows.is_empty() {
         return Page::new();
     }
-    let target =
-        findings.iter().find(|f| f.metric == Quantity::LoadedAtTarget).and_then(|f| f.labels.get(Labels::STATISTIC));
+    let target = findings.iter().find(|f| f.metric == Quantity::LoadedAtTarget).and_then(|f| f.labels.statistic());
     let cell = |row: &str, metric: &Quantity| {
         let found = findings.iter().find(|f| f.metric == *metric && name(&f.labels) == *row);
         found.map_or_else(|| Cell::new(ABSENT), |f| number_of(f))
@@ -317,7 +316,7 @@ fn said(row: &str, finding: &Finding, detail: Detail) -> Option<Text> {
             None => text![row, ": ", note],
         }),
         Quantity::LoadedAtTarget => {
-            let target = finding.labels.get(Labels::STATISTIC).unwrap_or_default();
+            let target = finding.labels.statistic().unwrap_or_default();
             Some(text![format!("{row}: below {target}: "), note])
         }
         _ if detail.is_all() => Some(text![format!("{row} {}: ", column_name(finding)), note]),
@@ -346,21 +345,6 @@ fn points(curve: &LoadedCurve<'_>, detail: Detail) -> Page {
     heading(format!("Points of {}", curve.name))
         + table.figures("ns", |point| latency(point.seen)).table()
         + reasons.page(detail)
-}
-
-/// One point of a family of curves.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct MessPoint {
-    /// What the first column says of the memory; may be empty.
-    pub kind: String,
-    /// Share of reads in percent.
-    pub read_percent: f64,
-    /// The dial of the traffic, in the writer's own unit.
-    pub pause: f64,
-    /// Bandwidth in bytes per second.
-    pub bandwidth: f64,
-    /// Latency in ns.
-    pub latency_ns: f64,
 }
 
 /// Curves that were read from a file: a plot and their points.

@@ -4,7 +4,7 @@ mod shares;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use tiermark_model::{Finding, HmatAccess, Labels, Machine, NodeId, Purpose, Quantity, RunCounters, Unit};
+use tiermark_model::{Finding, HmatAccess, Key, Machine, NodeId, Purpose, Quantity, RunCounters, Unit};
 use tiermark_page::{
     ABSENT, Cell, Detail, Ink, Page, Table, Text, bullet, glued, grade_ink, grade_mark, graded, heading, number,
     paragraph, percent, rate, rate_unit, space, text,
@@ -23,7 +23,7 @@ fn is_cell(f: &&&Finding) -> bool {
 
 /// Takes the findings of a matrix.
 pub(crate) fn take<'a>(shown: &mut Shown<'a>) -> Vec<&'a Finding> {
-    let all = shown.take_all(|f| f.labels.is_for(Purpose::Matrix) && f.labels.get(Labels::FROM).is_some());
+    let all = shown.take_all(|f| f.labels.is_for(Purpose::Matrix) && f.labels.from().is_some());
     let parts = |f: &&&Finding| matches!(f.metric, Quantity::MatrixFar | Quantity::BandwidthPart);
     shown.count(&all.iter().filter(is_cell).copied().collect::<Vec<_>>());
     shown.count(&all.iter().filter(parts).copied().collect::<Vec<_>>());
@@ -34,7 +34,7 @@ pub(crate) fn take<'a>(shown: &mut Shown<'a>) -> Vec<&'a Finding> {
 pub(crate) fn matrix(all: &[&Finding], machine: &Machine, counters: Option<&RunCounters>, detail: Detail) -> Page {
     let numbers: Vec<&Finding> = all.iter().filter(is_cell).copied().collect();
     let (spread, cells): (Vec<&Finding>, Vec<&Finding>) =
-        numbers.iter().copied().partition(|f| f.labels.get(Labels::POLICY).is_some());
+        numbers.iter().copied().partition(|f| f.labels.policy().is_some());
     let mut reasons = Reasons::default();
     numbers.iter().for_each(|f| reasons.add(&named(f), &f.verdict));
     let mut out = Page::new();
@@ -48,7 +48,7 @@ pub(crate) fn matrix(all: &[&Finding], machine: &Machine, counters: Option<&RunC
     out += shares::of_theory(&of_metric(all, &Quantity::MatrixShare));
     out += far(&of_metric(all, &Quantity::MatrixFar), detail);
     let (mixed, spread): (Vec<&Finding>, Vec<&Finding>) =
-        spread.into_iter().partition(|f| f.labels.is(Labels::POLICY, "mixed"));
+        spread.into_iter().partition(|f| f.labels.policy() == Some("mixed"));
     out += policies(&spread, &cells);
     out += best(&of_metric(all, &Quantity::InterleaveBest));
     out += mixes(&mixed, all, &cells);
@@ -62,30 +62,30 @@ fn of_metric<'a>(findings: &[&'a Finding], metric: &Quantity) -> Vec<&'a Finding
     findings.iter().filter(|f| f.metric == *metric).copied().collect()
 }
 
-fn label<'a>(finding: &'a Finding, key: &str) -> &'a str {
-    finding.labels.get(key).unwrap_or_default()
+fn label<'a>(finding: &'a Finding, key: Key) -> &'a str {
+    finding.labels.word(key).unwrap_or_default()
 }
 
 /// The node of the memory of a cell; `None` where it is spread.
 fn node(finding: &Finding) -> Option<NodeId> {
-    finding.labels.number(Labels::NODE).and_then(|node| NodeId::try_from(node).ok())
+    finding.labels.node()
 }
 
 /// A finding in a list of reasons.
 fn named(finding: &Finding) -> String {
-    let to = match (node(finding), finding.labels.get(Labels::NODES)) {
+    let to = match (node(finding), finding.labels.nodes()) {
         (Some(node), _) => format!("node {node}"),
         (None, Some(nodes)) => format!("nodes {nodes}"),
         (None, None) => "its own nodes".to_owned(),
     };
-    let how = finding.labels.get(Labels::POLICY).map_or_else(String::new, |policy| format!(" {policy}"));
-    let weights = finding.labels.get(Labels::WEIGHTS).map_or_else(String::new, |weights| format!(" {weights}"));
-    format!("{} {} to {to}{how}{weights}", label(finding, Labels::OP), label(finding, Labels::FROM))
+    let how = finding.labels.policy().map_or_else(String::new, |policy| format!(" {policy}"));
+    let weights = finding.labels.weights().map_or_else(String::new, |weights| format!(" {weights}"));
+    format!("{} {} to {to}{how}{weights}", label(finding, Key::Op), label(finding, Key::From))
 }
 
 /// What was done, and by how many threads: one matrix each.
 fn work(finding: &Finding) -> (String, String) {
-    (label(finding, Labels::OP).to_owned(), label(finding, Labels::SPAN).to_owned())
+    (label(finding, Key::Op).to_owned(), label(finding, Key::Span).to_owned())
 }
 
 fn by_work<'a>(findings: &[&'a Finding]) -> Vec<((String, String), Vec<&'a Finding>)> {
@@ -103,7 +103,7 @@ fn span_words(span: &str) -> String {
 
 /// Whether all cells are of the same cpus and the same memory: a machine of one node.
 fn is_one_pair(cells: &[&Finding]) -> bool {
-    distinct(cells.iter().map(|f| (label(f, Labels::FROM), node(f)))).len() == 1
+    distinct(cells.iter().map(|f| (label(f, Key::From), node(f)))).len() == 1
 }
 
 /// All that was done to one node's memory from one group of cpus: a matrix each would be a single cell.
@@ -111,7 +111,7 @@ fn one_pair(works: &[((String, String), Vec<&Finding>)]) -> Page {
     let rows = works.iter().flat_map(|((op, span), group)| group.iter().map(move |f| (op, span, *f)));
     let rows: Vec<(&String, &String, &Finding)> = rows.collect();
     let Some((.., first)) = rows.first() else { return Page::new() };
-    let kernel = |f: &Finding| f.labels.get(Labels::KERNEL).map(str::to_owned);
+    let kernel = |f: &Finding| f.labels.kernel().map(str::to_owned);
     let table = Table::of(&rows).texts("what", |(op, span, f)| match f.unit {
         Unit::Ns => "idle latency".to_owned(),
         _ => format!("{op}, {}", span_words(span)),
@@ -121,7 +121,7 @@ fn one_pair(works: &[((String, String), Vec<&Finding>)]) -> Page {
         table.texts("kernel", |(.., f)| Cell::inked(kernel(f).unwrap_or_default(), Ink::Dim))
     });
     let to = node(first).map_or_else(String::new, |node| format!(" to the memory of node {node}"));
-    heading(format!("From {}{to}", label(first, Labels::FROM))) + table.table()
+    heading(format!("From {}{to}", label(first, Key::From))) + table.table()
 }
 
 /// Cells of a matrix for each one that was measured from which on a list is shorter: runs of some pairs only, and
@@ -139,7 +139,7 @@ fn square((op, span): &(String, String), cells: &[&Finding], machine: &Machine) 
         }
     };
     let columns: BTreeSet<NodeId> = cells.iter().filter_map(|f| node(f)).collect();
-    let rows = grouped(cells.iter().map(|f| (label(f, Labels::FROM), (node(f), *f))));
+    let rows = grouped(cells.iter().map(|f| (label(f, Key::From), (node(f), *f))));
     if rows.len() * columns.len() > SPARSE * cells.len() {
         return heading(title) + listed(cells) + below(cells);
     }
@@ -161,14 +161,14 @@ fn heated(f: &Finding) -> Cell {
 /// The cells of a matrix that is nearly empty, one a row.
 fn listed(cells: &[&Finding]) -> Page {
     let to = |f: &Finding| node(f).map_or_else(String::new, |node| format!("node {node}"));
-    let table = Table::of(cells).texts("from", |f| label(f, Labels::FROM)).texts("to", |f| to(f));
+    let table = Table::of(cells).texts("from", |f| label(f, Key::From)).texts("to", |f| to(f));
     table.figures("", |f| heated(f)).table().into()
 }
 
 /// The kernels that won and the widest interval, below a matrix.
 fn below(cells: &[&Finding]) -> Page {
     let mut kernels: BTreeMap<&str, usize> = BTreeMap::new();
-    for kernel in cells.iter().filter_map(|f| f.labels.get(Labels::KERNEL)) {
+    for kernel in cells.iter().filter_map(|f| f.labels.kernel()) {
         *kernels.entry(kernel).or_default() += 1;
     }
     let mut words: Vec<String> = match kernels.len() {
@@ -193,14 +193,14 @@ fn far(findings: &[&Finding], detail: Detail) -> Page {
         return Page::new();
     }
     let works = distinct(findings.iter().map(|f| work(f)));
-    let rows = grouped(findings.iter().map(|f| ((label(f, Labels::FROM), node(f)), *f)));
+    let rows = grouped(findings.iter().map(|f| ((label(f, Key::From), node(f)), *f)));
     let shown = detail.listed(ROWS).min(rows.len());
     let to = |to: Option<NodeId>, here: &[&Finding]| {
         let distance = here.iter().find_map(|f| remark(f)).unwrap_or_default();
         to.map_or_else(Text::default, |node| text![format!("node {node} "), distance])
     };
     let cell = |f: &Finding| {
-        let is_time = f.labels.is(Labels::OP, "latency");
+        let is_time = f.labels.op() == Some("latency");
         let show = |v: f64| if is_time { format!("{v:.2}×") } else { percent(v) };
         graded(f.value.map(show), &f.verdict, f.unit)
     };
@@ -223,28 +223,28 @@ fn work_head((op, span): &(String, String), works: &[(String, String)]) -> Strin
 
 /// How the memory of a row of the policies table lies.
 fn how(finding: &Finding) -> String {
-    let nodes = label(finding, Labels::NODES);
-    match finding.labels.get(Labels::POLICY) {
+    let nodes = label(finding, Key::Nodes);
+    match finding.labels.policy() {
         None => node(finding).map_or_else(String::new, |node| format!("all on node {node}")),
         Some("local") => "each on its own node".to_owned(),
-        Some("weighted") => format!("weights {}", label(finding, Labels::WEIGHTS)),
+        Some("weighted") => format!("weights {}", label(finding, Key::Weights)),
         Some(policy) => format!("{policy}, nodes {nodes}"),
     }
 }
 
 /// Where a row of the policies table stands: by nodes, and weights from most to least on the first of them.
 fn order(finding: &Finding) -> (String, u8, f64) {
-    let rank = match finding.labels.get(Labels::POLICY) {
+    let rank = match finding.labels.policy() {
         Some("local") => 0,
         Some("interleave") => 1,
         Some("weighted") => 2,
         _ => 3,
     };
     let weights =
-        label(finding, Labels::WEIGHTS).split(',').filter_map(|part| part.rsplit(':').next()?.parse::<f64>().ok());
+        label(finding, Key::Weights).split(',').filter_map(|part| part.rsplit(':').next()?.parse::<f64>().ok());
     let weights: Vec<f64> = weights.collect();
     let first = weights.first().map_or(0.0, |first| first / weights.iter().sum::<f64>().max(1.0));
-    (label(finding, Labels::NODES).to_owned(), rank, -first)
+    (label(finding, Key::Nodes).to_owned(), rank, -first)
 }
 
 /// Spread memory beside that of single nodes, by the same cpus.
@@ -254,10 +254,10 @@ fn policies(spread: &[&Finding], cells: &[&Finding]) -> Page {
     }
     let works = distinct(spread.iter().map(|f| work(f)));
     let shown: HashSet<&(String, String)> = works.iter().collect();
-    let alone = grouped(cells.iter().filter(|f| shown.contains(&work(f))).map(|f| (label(f, Labels::FROM), *f)));
+    let alone = grouped(cells.iter().filter(|f| shown.contains(&work(f))).map(|f| (label(f, Key::From), *f)));
     let alone: HashMap<&str, Vec<&Finding>> = alone.into_iter().collect();
     let mut rows: Vec<PolicyRow<'_>> = Vec::new();
-    for (from, mut of) in grouped(spread.iter().map(|f| (label(f, Labels::FROM), *f))) {
+    for (from, mut of) in grouped(spread.iter().map(|f| (label(f, Key::From), *f))) {
         of.sort_by(|a, b| order(a).partial_cmp(&order(b)).unwrap_or(std::cmp::Ordering::Equal));
         let lines = alone.get(from).into_iter().flatten().copied().chain(of);
         let lines = grouped(lines.map(|f| (how(f), f))).into_iter().enumerate();
@@ -275,7 +275,7 @@ fn policies(spread: &[&Finding], cells: &[&Finding]) -> Page {
         table.figures(work_head(column, &works), |row| row.here.get(column).map(|f| rated(f)))
     });
     let title = Text::from("Memory spread over nodes, ") + rate_unit();
-    let shared = spread.iter().any(|f| f.labels.get(Labels::BUFFER).is_some());
+    let shared = spread.iter().any(|f| f.labels.buffer().is_some());
     let each = if shared { "each = the one buffer of all threads" } else { "each = footprint of each thread" };
     heading(title) + table.table() + paragraph("  ", each, Ink::Dim)
 }
@@ -300,7 +300,7 @@ fn best(findings: &[&Finding]) -> Page {
     let line = |f: &&Finding| {
         let best = f.value.map_or_else(|| ABSENT.into(), |v| Text::from(rate(v).within(f.interval)));
         let note = remark(f).map_or_else(Text::default, |note| text!["; ", note]);
-        let (op, from, weights) = (label(f, Labels::OP), label(f, Labels::FROM), label(f, Labels::WEIGHTS));
+        let (op, from, weights) = (label(f, Key::Op), label(f, Key::From), label(f, Key::Weights));
         let what = format!("Best weights for {op} from {from}: {weights} with ");
         paragraph("  ", text![what, best, " ", rate_unit(), note], Ink::Plain)
     };
@@ -312,20 +312,20 @@ fn mixes<'a>(mixed: &[&'a Finding], all: &[&'a Finding], cells: &[&'a Finding]) 
     if mixed.is_empty() {
         return Page::new();
     }
-    let place = |f: &Finding| (label(f, Labels::FROM).to_owned(), work(f));
+    let place = |f: &Finding| (label(f, Key::From).to_owned(), work(f));
     let of = |metric: Quantity| all.iter().filter(move |f| f.metric == metric).copied();
     let steps = |f: &'a Finding| f.evidence.iter().map(move |step| (step.as_str(), f));
     let parts = of(Quantity::BandwidthPart).flat_map(steps);
-    let parts = first(parts.map(|(step, f)| ((step, label(f, Labels::PART)), f)));
+    let parts = first(parts.map(|(step, f)| ((step, label(f, Key::Part)), f)));
     let shares = first(of(Quantity::MixedAgainstLocal).flat_map(steps));
     let by_cell_step = first(cells.iter().map(|f| ((place(f), f.evidence.first()), *f)));
     let by_node = first(cells.iter().map(|f| ((place(f), node(f)), *f)));
     let step = |f: &'a Finding| f.evidence.first().map(String::as_str).unwrap_or_default();
     let local = |f: &'a Finding| by_cell_step.get(&(place(f), shares.get(step(f))?.evidence.get(1)));
-    let share = |f: &Finding| f.labels.number(Labels::REMOTE).unwrap_or_default();
+    let share = |f: &Finding| f.labels.remote().unwrap_or_default();
     let remote = |f: &Finding| format!("{}, {}%", node(f).unwrap_or_default(), share(f));
-    let table = Table::of(mixed).texts("from", |f| label(f, Labels::FROM)).texts("remote|node", |f| remote(f));
-    let table = table.texts("op", |f| label(f, Labels::OP)).figures("all|local", |f| local(f).map(|f| rated(f)));
+    let table = Table::of(mixed).texts("from", |f| label(f, Key::From)).texts("remote|node", |f| remote(f));
+    let table = table.texts("op", |f| label(f, Key::Op)).figures("all|local", |f| local(f).map(|f| rated(f)));
     let table = table.figures("all|remote", |f| by_node.get(&(place(f), node(f))).map(|f| rated(f)));
     let table = table.figures("mixed", |f| rated(f));
     let table = table.each(["local", "remote"], |table, part| {
@@ -348,16 +348,16 @@ fn uneven(all: &[&Finding]) -> Page {
         .collect();
     let by = |f: &Finding| f.value.map_or_else(|| ABSENT.to_owned(), |v| percent(v - 1.0));
     let (alike, named): (Vec<&Finding>, Vec<&Finding>) =
-        found.into_iter().partition(|f| f.labels.is(Labels::STATISTIC, "widest"));
+        found.into_iter().partition(|f| f.labels.statistic() == Some("widest"));
     let mut out = Page::new();
     for f in &named {
         let what = if f.metric == Quantity::MatrixAsymmetry { "both directions" } else { "same distance" };
-        let differs = format!("{what}, {} differs by {}: ", label(f, Labels::OP), by(f));
+        let differs = format!("{what}, {} differs by {}: ", label(f, Key::Op), by(f));
         let text = text![differs, remark(f).unwrap_or_default()];
         out += bullet(grade_mark(f.verdict.grade), grade_ink(f.verdict.grade), text, None);
     }
     if !alike.is_empty() {
-        let widest: Vec<String> = alike.iter().map(|f| glued(&format!("{} {}", label(f, Labels::OP), by(f)))).collect();
+        let widest: Vec<String> = alike.iter().map(|f| glued(&format!("{} {}", label(f, Key::Op), by(f)))).collect();
         let text = format!("Both directions are alike: the widest pairs differ by {}", widest.join(", "));
         out += paragraph("  ", &text, Ink::Plain);
     }
@@ -367,7 +367,7 @@ fn uneven(all: &[&Finding]) -> Page {
 /// The measured cell of an initiator and a target, by operation.
 fn measured<'a>(cells: &[&'a Finding], from: NodeId, to: NodeId, op: &str) -> Option<&'a Finding> {
     let from = format!("node:{from}");
-    let is = |f: &&&Finding| label(f, Labels::FROM) == from && node(f) == Some(to) && label(f, Labels::OP) == op;
+    let is = |f: &&&Finding| label(f, Key::From) == from && node(f) == Some(to) && label(f, Key::Op) == op;
     cells.iter().find(is).copied()
 }
 

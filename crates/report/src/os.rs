@@ -9,7 +9,7 @@ mod tables;
 mod well_known;
 mod words;
 
-use tiermark_model::{Experiment, Finding, Labels, OsGroup, Quantity, Run};
+use tiermark_model::{Experiment, Finding, OsGroup, Quantity, Run};
 use tiermark_page::{Detail, Ink, Page, heading, if_narrow, paragraph, space};
 
 use crate::findings::quantile;
@@ -50,7 +50,7 @@ pub(crate) fn os(findings: &[&Finding], run: &Run, experiments: &[&Experiment], 
     for group in OsGroup::ALL {
         let here = of(&tried, group);
         // Explained where they are first used, since they mean the same everywhere.
-        let needed = here.iter().any(|f| f.labels.get(Labels::RELATION).is_some());
+        let needed = here.iter().any(|f| f.labels.relation().is_some());
         let legend = if needed { places.take() } else { None };
         let legend = [Some(words::legend(group).to_owned()), legend].into_iter().flatten().collect::<Vec<_>>();
         let group = ShownGroup { group, legend, findings: here, knees: of(&knees, group), tails: of(&tails, group) };
@@ -64,7 +64,7 @@ pub(crate) fn os(findings: &[&Finding], run: &Run, experiments: &[&Experiment], 
 
 /// Findings of a group.
 fn of<'a>(findings: &[&'a Finding], group: OsGroup) -> Vec<&'a Finding> {
-    findings.iter().copied().filter(|f| f.labels.is(Labels::GROUP, group.name())).collect()
+    findings.iter().copied().filter(|f| f.labels.group() == Some(group.name())).collect()
 }
 
 /// A group with what its words mean, and what was found of it.
@@ -83,7 +83,7 @@ impl ShownGroup<'_> {
             return Page::new();
         }
         let findings = &self.findings;
-        let ops = grouped(findings.iter().filter_map(|f| Some((f.labels.get(Labels::OP)?, *f))));
+        let ops = grouped(findings.iter().filter_map(|f| Some((f.labels.op()?, *f))));
         let parts: Vec<_> = ops.iter().flat_map(|(op, findings)| parts(op, findings)).collect();
         let tables = tables(&parts);
         let dim = |text: &str| paragraph("  ", text, Ink::Dim);
@@ -108,7 +108,7 @@ fn distribution(tails: &[&Finding], detail: Detail) -> Page {
     if tails.is_empty() {
         return Page::new();
     }
-    let statistic = |f: &&Finding| f.labels.get(Labels::STATISTIC).unwrap_or_default().to_owned();
+    let statistic = |f: &&Finding| f.labels.statistic().unwrap_or_default().to_owned();
     tails.sort_by(|a, b| quantile(&statistic(a)).total_cmp(&quantile(&statistic(b))));
     let pivot = Pivot::new(&tails, &|f| name(f), &statistic);
     let title = paragraph("  ", "Single operations, disturbed ones included", Ink::Plain);

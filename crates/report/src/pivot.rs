@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tiermark_model::{Finding, Label, Quantity};
+use tiermark_model::{Finding, Key, Label, Quantity};
 use tiermark_page::{Cell, Table};
 
 use crate::order::{distinct, first, grouped};
@@ -13,8 +13,8 @@ pub(crate) fn of<'a>(findings: &[&'a Finding], metric: &Quantity) -> Vec<&'a Fin
 }
 
 /// The text or number of a label, or an empty string where the finding has no such label.
-pub(crate) fn label(finding: &Finding, key: &str) -> String {
-    match finding.labels.0.get(key) {
+pub(crate) fn label(finding: &Finding, key: Key) -> String {
+    match finding.labels.label(key) {
         Some(Label::Text(text)) => text.clone(),
         Some(Label::Whole(n)) => n.to_string(),
         None => String::new(),

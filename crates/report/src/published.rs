@@ -1,6 +1,6 @@
 //! Published figures beside those of a run.
 
-use tiermark_model::{Bytes, Metric, Observation, Published, PublishedFigure, PublishedPoint, Run};
+use tiermark_model::{Bytes, Key, Metric, Observation, Published, PublishedFigure, PublishedPoint, Run};
 use tiermark_page::{
     ABSENT, Cell, Detail, Ink, Number, Page, Plot, ROWS, Rates, Series, Table, Text, graded, heading, number,
     paragraph, plot, plot_over, rate_unit, time_unit, variants,
@@ -50,14 +50,14 @@ pub(crate) fn published(run: &Run, detail: Detail) -> Page {
 
 /// What a run measured of a figure.
 fn same<'a>(figure: &PublishedFigure, observations: &[&'a Observation]) -> Vec<&'a Observation> {
-    let has_labels = |o: &Observation| figure.labels.0.iter().all(|(key, label)| o.labels.0.get(key) == Some(label));
+    let has_labels = |o: &Observation| o.labels.include(&figure.labels);
     observations.iter().copied().filter(|o| o.metric == figure.metric && has_labels(o)).collect()
 }
 
 /// The number of a point among them.
 fn here<'a>(figure: &PublishedFigure, at: Option<u64>, observations: &[&'a Observation]) -> Option<&'a Observation> {
     let fits = |o: &&&Observation| match (&figure.by, at) {
-        (Some(by), Some(at)) => o.labels.number(by) == Some(at),
+        (Some(by), Some(at)) => Key::named(by).and_then(|by| o.labels.number(by)) == Some(at),
         _ => true,
     };
     let mut found = observations.iter().filter(fits);

@@ -1,7 +1,7 @@
 //! How long a shared cache keeps touched lines: a table of waits and ranges, and the conclusion in words.
 
 use tiermark_model::messages::shapes::codes;
-use tiermark_model::{Finding, Labels, Note, Quantity, Unit};
+use tiermark_model::{Finding, Key, Note, Quantity, Unit};
 use tiermark_page::{
     Cell, Detail, Ink, Page, Text, graded, heading, measured_size, nanoseconds, paragraph, percent, size, text,
 };
@@ -21,7 +21,7 @@ pub(crate) fn residency(findings: &[&Finding], detail: Detail) -> Page {
     let edges = of(findings, &Quantity::ResidencyEdge);
     let cell = |f: &&Finding| {
         let same = |edge: &&&Finding| {
-            let same = [Labels::SIZE, Labels::WAIT].iter().all(|key| edge.labels.number(key) == f.labels.number(key));
+            let same = edge.labels.are_alike(&f.labels, &[Key::Size, Key::Wait]);
             same && is_of_once(edge) == is_of_once(f)
         };
         let edge = edges.iter().find(same).and_then(|edge| edge.value);
@@ -45,7 +45,7 @@ pub(crate) fn residency(findings: &[&Finding], detail: Detail) -> Page {
         out += heading("Share of the range that still hits");
         let share = |f: &&Finding| Cell::new(f.value.map_or_else(String::new, percent));
         let curves = Curves {
-            x: &|f| f.labels.number(Labels::WAIT).map(|ns| ns as f64 / 1e6),
+            x: &|f| f.labels.wait().map(|ns| ns as f64 / 1e6),
             x_unit: "ms",
             series: &column,
             unit: ("%", 0.01),
@@ -77,16 +77,16 @@ pub(crate) fn counted<'a>(findings: &[&'a Finding]) -> Vec<&'a Finding> {
 }
 
 fn bytes(finding: &Finding) -> Option<f64> {
-    finding.labels.number(Labels::SIZE).map(|bytes| bytes as f64)
+    finding.labels.bytes().map(|bytes| bytes as f64)
 }
 
 fn wait(finding: &Finding) -> String {
-    milliseconds(finding.labels.number(Labels::WAIT).unwrap_or_default() as f64)
+    milliseconds(finding.labels.wait().unwrap_or_default() as f64)
 }
 
 /// Whether it is of lines that were used once. Runs from before there was such a use have no label.
 fn is_of_once(finding: &Finding) -> bool {
-    finding.labels.is(Labels::USED, "once")
+    finding.labels.used() == Some("once")
 }
 
 /// The findings of lines that were used again.
@@ -133,7 +133,7 @@ fn words(findings: &[&Finding]) -> Vec<String> {
     for half in of(findings, &Quantity::ResidencyHalfLife) {
         let (Some(range), Some(ns)) = (bytes(half), half.value) else { continue };
         let (range, ms) = (size(range), milliseconds(ns));
-        let is_bound = half.labels.get(Labels::STATISTIC).is_some();
+        let is_bound = half.labels.statistic().is_some();
         let used = match (differs, is_of_once(half)) {
             (true, false) => "used again ",
             // The table says so.
@@ -142,7 +142,7 @@ fn words(findings: &[&Finding]) -> Vec<String> {
             (false, false) => "",
             (false, true) => continue,
         };
-        lines.push(match half.labels.get(Labels::STATISTIC) {
+        lines.push(match half.labels.statistic() {
             Some("at least") => format!("More than half of {range} {used}is still in the cache after {ms}."),
             Some("at most") => format!("Of {range} {used}at most 5 % is in the cache after {ms}."),
             _ => format!("Half of {range} {used}is evicted after {ms}."),
@@ -173,7 +173,7 @@ fn verdict(limit: &Finding, findings: &[&Finding]) -> Option<String> {
     let halves = again(&of(findings, &Quantity::ResidencyHalfLife));
     let shortest = halves.iter().filter_map(|f| f.value).reduce(f64::min);
     let bytes = Text::from(measured_size(limit.value?)).plain();
-    Some(match limit.labels.get(Labels::LIMIT)? {
+    Some(match limit.labels.limit()? {
         "none" => format!("No limit up to {bytes}: no other user of this cache was seen."),
         "partition" => {
             format!(
@@ -183,7 +183,7 @@ fn verdict(limit: &Finding, findings: &[&Finding]) -> Option<String> {
         }
         "contention" => {
             let soon = shortest.map(milliseconds).unwrap_or_default();
-            if halves.iter().all(|f| f.labels.is(Labels::STATISTIC, "at least")) {
+            if halves.iter().all(|f| f.labels.statistic() == Some("at least")) {
                 format!("Contention: other programs evict touched lines, but most lines last longer than {soon}.")
             } else {
                 format!(
@@ -203,13 +203,15 @@ mod tests {
     use tiermark_model::{Bytes, MIB, Share};
 
     use super::*;
+    use tiermark_model::Labels;
+    use tiermark_model::Tier;
 
     /// The words for a half-life of 17 ms and this note on lines that were used once.
     fn said(note: Note) -> Vec<String> {
-        let labels = |used: &str| Labels::new().text(Labels::USED, used).text(Labels::TIER, "L3");
-        let half = labels("again").whole(Labels::SIZE, 8 * MIB);
+        let labels = |used: &str| Labels::new().with_used(used).with_tier(Tier::Cache(3));
+        let half = labels("again").with_size(8 * MIB);
         let half = Finding::new(Quantity::ResidencyHalfLife, half, Some(17e6), Unit::Ns);
-        let again = labels("again").text(Labels::LIMIT, "contention");
+        let again = labels("again").with_limit("contention");
         let again = Finding::new(Quantity::ResidencyLimit, again, Some(8e6), Unit::Bytes);
         let once = Finding::new(Quantity::ResidencyLimit, labels("once"), Some(0.3e6), Unit::Bytes).with_notes([note]);
         words(&[&half, &again, &once])

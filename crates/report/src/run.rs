@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{Drift, Experiment, Finding, Labels, Observation, Refusal, Run, Warning};
+use tiermark_model::{Drift, Experiment, Finding, Observation, Refusal, Run, Warning};
 use tiermark_page::{Detail, Ink, Page, bullet, heading, paragraph, percent, rule, space};
 
 use crate::c2c::c2c;
@@ -138,7 +138,7 @@ fn refusals(experiments: &[&Experiment], detail: Detail) -> Page {
     let (points, parts): (Vec<&Observation>, Vec<&Observation>) = experiments
         .iter()
         .flat_map(|e| &e.observations)
-        .partition(|o| o.labels.get(Labels::GROUP).is_some() && o.labels.is_point());
+        .partition(|o| o.labels.group().is_some() && o.labels.is_point());
     let points: Vec<&Observation> = points.into_iter().filter(|o| !ran_out_of_time(o)).collect();
     let known = evidence(experiments);
     let (steps, points) = (unmeasured(&parts, &known), unmeasured(&points, &known));

@@ -1,7 +1,7 @@
 //! Memory by region: what each has, the medians of each node, and the slow ones by name.
 
 use tiermark_model::messages::scan::codes;
-use tiermark_model::{Finding, Labels, Quantity};
+use tiermark_model::{Finding, Key, Quantity};
 use tiermark_page::{Cell, Detail, Ink, Page, Table, Text, heading, number, paragraph, rate_unit, text};
 
 use crate::findings::figure;
@@ -26,7 +26,7 @@ pub(crate) fn scan(findings: &[&Finding], detail: Detail) -> Page {
     let curves = Curves {
         x: &|f| region(f).map(|region| region as f64),
         x_unit: "region",
-        series: &|f| format!("node {}", label(f, Labels::NODE)),
+        series: &|f| format!("node {}", label(f, Key::Node)),
         unit: ("ns", 1.0),
         log_y: false,
     };
@@ -38,25 +38,25 @@ pub(crate) fn scan(findings: &[&Finding], detail: Detail) -> Page {
     for median in of(findings, &Quantity::ScanMedian) {
         let value = median.value.map(|v| Text::from(number(v, median.unit))).unwrap_or_default();
         let of = what(median);
-        let node = format!("node {}, {of}: median ", label(median, Labels::NODE));
+        let node = format!("node {}, {of}: median ", label(median, Key::Node));
         out += paragraph("  ", text![node, value, ", ", remark(median).unwrap_or_default()], Ink::Plain);
     }
     out += verdict(findings, &slow);
     // A median rests on one of the regions, and a slow region on its own number: these say it.
     let mut reasons = Reasons::default();
     for number in latencies.iter().copied().chain(of(findings, &Quantity::ScanBandwidth)) {
-        reasons.add(&format!("region {} {}", label(number, Labels::REGION), what(number)), &number.verdict);
+        reasons.add(&format!("region {} {}", label(number, Key::Region), what(number)), &number.verdict);
     }
     out + reasons.page(detail)
 }
 
 fn region(finding: &Finding) -> Option<u64> {
-    finding.labels.number(Labels::REGION)
+    finding.labels.region()
 }
 
 /// The name of the number of a region.
 fn what(finding: &Finding) -> String {
-    label(finding, Labels::OP)
+    label(finding, Key::Op)
 }
 
 /// A row for each region: both numbers, how many times slower than the median it is, and where it lies.
@@ -75,7 +75,7 @@ fn table(findings: &[&Finding], is_listed: &dyn Fn(&Finding) -> bool) -> Page {
         Cell::inked(slow.join(", "), Ink::Bad)
     };
     let table = Table::of(&regions).numbers("region", |(number, _)| number.unwrap_or_default().to_string());
-    let table = table.numbers("node", |(_, of)| of.first().map_or_else(String::new, |f| label(f, Labels::NODE)));
+    let table = table.numbers("node", |(_, of)| of.first().map_or_else(String::new, |f| label(f, Key::Node)));
     let table = table.figures("ns", |(_, of)| cell(of, Quantity::ScanLatency));
     let table = table.figures(rate_unit(), |(_, of)| cell(of, Quantity::ScanBandwidth));
     let table = table.texts("slow", |(_, of)| slow(of));
@@ -93,8 +93,8 @@ fn verdict(findings: &[&Finding], slow: &[&Finding]) -> Page {
         let place = place
             .and_then(|f| f.noted(&codes::physical_range))
             .map(|note| format!(" (physical addresses: {})", note.text));
-        let number = label(found, Labels::REGION);
-        let name = format!("region {number} of node {}{}", label(found, Labels::NODE), place.unwrap_or_default());
+        let number = label(found, Key::Region);
+        let name = format!("region {number} of node {}{}", label(found, Key::Node), place.unwrap_or_default());
         out += paragraph("  ", text![format!("Slow: {name}, {}: ", what(found)), notes], Ink::Bad);
     }
     let compared = of(findings, &Quantity::ScanMedian);

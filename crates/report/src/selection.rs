@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{Experiment, Finding, Observation, Quantity};
+use tiermark_model::{Experiment, Finding, Key, Observation, Purpose, Quantity};
 use tiermark_page::Detail;
 
 use crate::findings::scalings;
@@ -82,11 +82,11 @@ impl<'a> Selection<'a> {
 
 /// Findings that only repeat a cell of a table.
 fn repeats_a_cell<'a>(observations: impl Iterator<Item = &'a Observation>) -> impl Fn(&Finding) -> bool {
-    let cells = observations.filter(|o| o.labels.is("purpose", "table") && o.labels.size().is_some());
+    let cells = observations.filter(|o| o.labels.is_for(Purpose::Table) && o.labels.size().is_some());
     let cells: BTreeSet<&str> = cells.map(|o| o.step.as_str()).collect();
     move |f: &Finding| {
         matches!(f.metric, Quantity::Latency | Quantity::Bandwidth)
-            && f.labels.get("tier").is_none()
+            && !f.labels.has(Key::Tier)
             && matches!(f.evidence.as_slice(), [step] if cells.contains(step.as_str()))
     }
 }

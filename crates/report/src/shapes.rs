@@ -1,6 +1,6 @@
 //! Shapes of a machine: caches, translation buffers, misses in flight, and the cost of grain and neighbours.
 
-use tiermark_model::{Finding, Labels, Quantity, Unit};
+use tiermark_model::{Finding, Key, Quantity, Unit};
 use tiermark_page::{
     ABSENT, Cell, Detail, Ink, Number, Page, Table, Text, graded, heading, measured_size, number, paragraph, percent,
     rate_unit, text,
@@ -92,20 +92,20 @@ fn subject(finding: &Finding) -> String {
     // A number of a table is called by its row and its column.
     match &finding.metric {
         Quantity::GranularityRate => {
-            return [Labels::OP, Labels::PAGE, Labels::LAYOUT].map(|key| label(finding, key)).join(" ");
+            return [Key::Op, Key::Page, Key::Layout].map(|key| label(finding, key)).join(" ");
         }
         Quantity::GranularityUseful => {
-            return format!("{} {} {USEFUL}", label(finding, Labels::OP), label(finding, Labels::PAGE));
+            return format!("{} {} {USEFUL}", label(finding, Key::Op), label(finding, Key::Page));
         }
         Quantity::MlpAccess => {
-            let chains = label(finding, Labels::CHAINS);
-            return format!("{} {chains} chain{}", label(finding, Labels::TIER), if chains == "1" { "" } else { "s" });
+            let chains = label(finding, Key::Chains);
+            return format!("{} {chains} chain{}", label(finding, Key::Tier), if chains == "1" { "" } else { "s" });
         }
         _ => {}
     }
     // Chases of one tier are all on the same pages.
-    let page = matches!(finding.metric.family(), "tlb" | "granularity").then_some(Labels::PAGE);
-    let keys = [Labels::TIER, Labels::OP, Labels::RELATION, Labels::BESIDE].into_iter().chain(page);
+    let page = matches!(finding.metric.family(), "tlb" | "granularity").then_some(Key::Page);
+    let keys = [Key::Tier, Key::Op, Key::Relation, Key::Beside].into_iter().chain(page);
     let said = |word: &String| !word.is_empty() && *word != what;
     let words: Vec<String> = keys.map(|key| label(finding, key)).filter(said).collect();
     if words.is_empty() { what.to_owned() } else { format!("{} {}", words.join(" "), what.replace('_', " ")) }
@@ -116,13 +116,13 @@ fn geometry(findings: &[&Finding], detail: Detail) -> Page {
         return Page::new();
     }
     let parts = [Quantity::GeometrySize, Quantity::GeometryWays, Quantity::GeometrySets];
-    let of_tier = |f: &&&Finding| !label(f, Labels::TIER).is_empty() && f.metric != Quantity::GeometryShared;
+    let of_tier = |f: &&&Finding| !label(f, Key::Tier).is_empty() && f.metric != Quantity::GeometryShared;
     let levels: Vec<&Finding> = findings.iter().filter(of_tier).copied().collect();
-    let tiers = grouped(levels.iter().map(|f| (label(f, Labels::TIER), *f)));
+    let tiers = grouped(levels.iter().map(|f| (label(f, Key::Tier), *f)));
     let find = |here: &[&'_ Finding], what: &Quantity| here.iter().position(|f| f.metric == *what);
     let measured = |f: &Finding| graded(f.value.map(|v| resolved(f, v)), &f.verdict, f.unit);
     let declared = |f: &Finding| {
-        let declared = f.labels.number(Labels::DECLARED);
+        let declared = f.labels.declared_number();
         declared.map(|d| Cell::inked(number(d as f64, f.unit), Ink::Dim))
     };
     let table = Table::of(&tiers).texts("cache", |(tier, _)| tier);
@@ -162,9 +162,9 @@ fn sharing(findings: &[&Finding], detail: Detail) -> Page {
     }
     let mut reasons = Reasons::default();
     findings.iter().for_each(|f| reasons.add(&subject(f), &f.verdict));
-    let table = Table::of(findings).texts("cache", |f| label(f, Labels::TIER));
-    let table = table.texts("cpus", |f| format!("{} ({})", label(f, Labels::CPUS), label(f, Labels::RELATION)));
-    let table = table.texts("declared", |f| label(f, Labels::DECLARED));
+    let table = Table::of(findings).texts("cache", |f| label(f, Key::Tier));
+    let table = table.texts("cpus", |f| format!("{} ({})", label(f, Key::Cpus), label(f, Key::Relation)));
+    let table = table.texts("declared", |f| label(f, Key::Declared));
     let table = table.figures("a full neighbour costs", |f| graded(f.value.map(signed), &f.verdict, f.unit));
     let table = table.texts("", |f| Cell::inked(remark(f).unwrap_or_default(), Ink::Dim)).table();
     heading("Sharing of caches") + table + reasons.page(detail)
@@ -179,14 +179,14 @@ fn buffers(findings: &[&Finding], detail: Detail) -> Page {
     if findings.is_empty() {
         return Page::new();
     }
-    let what = |f: &&Finding| match (&f.metric, label(f, Labels::TIER).as_str()) {
+    let what = |f: &&Finding| match (&f.metric, label(f, Key::Tier).as_str()) {
         (Quantity::TlbEntries, tier) => format!("{tier}|entries"),
         (Quantity::TlbMiss, tier) => format!("{tier} miss|ns"),
         _ => "walk|ns".to_owned(),
     };
-    let pivot = Pivot::new(findings, &|f| label(f, Labels::PAGE), &what);
+    let pivot = Pivot::new(findings, &|f| label(f, Key::Page), &what);
     let cell = |f: &&Finding| {
-        let at_least = f.labels.is(Labels::STATISTIC, "at least");
+        let at_least = f.labels.statistic() == Some("at least");
         let text = f.value.map(|v| match f.unit {
             Unit::Count if at_least => Text::from(format!("≥ {v}")),
             Unit::Count => resolved(f, v).into(),
@@ -206,23 +206,23 @@ fn in_flight(findings: &[&Finding], detail: Detail) -> Page {
     // The numbers in flight are a row of their own, below those of the chains.
     let row = |f: &&Finding| match f.metric {
         Quantity::MlpInFlight => "in flight".to_owned(),
-        _ => label(f, Labels::CHAINS),
+        _ => label(f, Key::Chains),
     };
     let cell = |f: &&Finding| match f.metric {
         Quantity::MlpInFlight => {
-            let sign = if f.labels.is(Labels::STATISTIC, "at least") { "≥ " } else { "" };
+            let sign = if f.labels.statistic() == Some("at least") { "≥ " } else { "" };
             graded(f.value.map(|v| format!("{sign}{v:.1}")), &f.verdict, f.unit)
         }
         _ => figure(f),
     };
-    let tiers = distinct(times.iter().map(|f| label(f, Labels::TIER)));
-    let best = best.into_iter().filter(|f| tiers.contains(&label(f, Labels::TIER)));
+    let tiers = distinct(times.iter().map(|f| label(f, Key::Tier)));
+    let best = best.into_iter().filter(|f| tiers.contains(&label(f, Key::Tier)));
     let all: Vec<&Finding> = times.iter().copied().chain(best).collect();
-    let table = Pivot::new(&all, &row, &|f| label(f, Labels::TIER)).table("chains", &cell);
+    let table = Pivot::new(&all, &row, &|f| label(f, Key::Tier)).table("chains", &cell);
     let curves = Curves {
-        x: &|f| f.labels.number(Labels::CHAINS).map(|chains| chains as f64),
+        x: &|f| f.labels.chains().map(|chains| chains as f64),
         x_unit: "chains",
-        series: &|f| label(f, Labels::TIER),
+        series: &|f| label(f, Key::Tier),
         unit: ("ns", 1.0),
         log_y: true,
     };
@@ -237,8 +237,8 @@ fn granularity(findings: &[&Finding], detail: Detail) -> Page {
         return Page::new();
     }
     let rates = of(findings, &Quantity::GranularityRate);
-    let row = |f: &&Finding| format!("{} {}", label(f, Labels::OP), label(f, Labels::PAGE));
-    let column = |f: &Finding| label(f, Labels::LAYOUT).replacen(" random", "|random", 1);
+    let row = |f: &&Finding| format!("{} {}", label(f, Key::Op), label(f, Key::Page));
+    let column = |f: &Finding| label(f, Key::Layout).replacen(" random", "|random", 1);
     let shares = of(findings, &Quantity::GranularityUseful);
     let head = |f: &&Finding| {
         if f.metric == Quantity::GranularityUseful { USEFUL.replacen(" of", "|of", 1) } else { column(f) }
@@ -258,8 +258,8 @@ fn neighbour(findings: &[&Finding], detail: Detail) -> Page {
     if findings.is_empty() {
         return Page::new();
     }
-    let column = |f: &&Finding| label(f, Labels::TIER);
-    let row = |f: &&Finding| label(f, Labels::BESIDE);
+    let column = |f: &&Finding| label(f, Key::Tier);
+    let row = |f: &&Finding| label(f, Key::Beside);
     let times = of(findings, &Quantity::NeighbourLatency);
     let rates = of(findings, &Quantity::NeighbourRate);
     let mut out = heading("Latency beside a neighbour on another core, ns")

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     fn point(size: u64, ns: f64, cycles: Option<f64>) -> Observation {
-        let labels = Labels::new().whole(Labels::SIZE, size);
+        let labels = Labels::new().with_size(size);
         let per_cycle = cycles.map(|value| PerCycle { value, unit: Unit::Cycles });
         Observation { value: Some(ns), per_cycle, ..Observation::new("a", labels, Metric::Latency) }
     }

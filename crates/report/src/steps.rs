@@ -1,6 +1,6 @@
 //! Curves of findings and observations over something else than size: pages, chains, waits, regions.
 
-use tiermark_model::{Experiment, Finding, Labels, Observation};
+use tiermark_model::{Experiment, Finding, Observation};
 use tiermark_page::{Page, Plot, ROWS, Series, heading, plot, plot_over};
 
 use crate::order::{distinct, grouped};
@@ -70,15 +70,15 @@ pub(crate) fn pages(experiments: &[&Experiment]) -> Page {
 
 /// The size of the pages of an observation that touches one line of each.
 fn page(o: &Observation) -> Option<String> {
-    let page = o.labels.get(Labels::PAGE)?;
+    let page = o.labels.page()?;
     stride(o).filter(|stride| *stride >= 4096).map(|_| page.to_owned())
 }
 
 fn stride(o: &Observation) -> Option<u64> {
-    o.labels.get(Labels::LAYOUT)?.strip_prefix("scatter:")?.parse().ok()
+    o.labels.layout()?.strip_prefix("scatter:")?.parse().ok()
 }
 
 fn pages_of(o: &Observation) -> Option<f64> {
     let stride = stride(o).filter(|stride| *stride > 0)?;
-    Some((o.labels.number(Labels::SIZE)? / stride) as f64)
+    Some((o.labels.bytes()? / stride) as f64)
 }

@@ -4,7 +4,7 @@ mod places;
 
 use tiermark_model::messages::counters as says;
 use tiermark_model::{
-    BoxKind, CounterMark, CounterSight, CounterSourceId, Labels, LinkCheck, LinkTraffic, Observation, Run, RunCounters,
+    BoxKind, CounterMark, CounterSight, CounterSourceId, Key, LinkCheck, LinkTraffic, Observation, Run, RunCounters,
     StepTraffic, Traffic, TrafficSum, Unit, count_of,
 };
 use tiermark_page::{
@@ -23,7 +23,7 @@ const ROWS: usize = 24;
 /// its 2 ms.
 const MOST_LONGER: f64 = 1.5;
 /// Labels that only say why a step is measured, or by which threads exactly.
-const UNSAID: [&str; 3] = [Labels::PURPOSE, Labels::CPUS, Labels::SPAN];
+const UNSAID: [Key; 3] = [Key::Purpose, Key::Cpus, Key::Span];
 
 /// A step with its useful rate, in bytes a second.
 #[derive(Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use tiermark_model::messages::plan;
 use tiermark_model::{
-    Exit, Experiment, Labels, Observation, Plan, PrimitiveInfo, Purpose, Refusal, Request, Run, ValueKind,
+    Exit, Experiment, Observation, Plan, PrimitiveInfo, Purpose, Refusal, Request, Run, Tier, ValueKind,
 };
 use tiermark_probes::os::OsParams;
 
@@ -50,16 +50,17 @@ pub fn missing(run: &Run) -> usize {
 }
 
 /// Whether the experiment has a number of a tier.
-fn is_found(experiment: &Experiment, tier: &str) -> bool {
-    experiment.findings.iter().any(|f| f.value.is_some() && f.labels.is(Labels::TIER, tier))
+fn is_found(experiment: &Experiment, tier: Tier) -> bool {
+    experiment.findings.iter().any(|f| f.value.is_some() && f.labels.tier() == Some(tier))
 }
 
 /// Whether a refused row of the ladder is a cache that the same experiment has a number of, which `found` decides.
 /// Large servers often share a cache too small for all threads at once (`L3 with 64 threads`); one thread's figure then
 /// stands for the tier, and no option could add more. Memory always counts as missing: the rate of all threads is a
 /// question of its own.
-pub(crate) fn is_known_otherwise(refusal: &Refusal, found: impl Fn(&str) -> bool) -> bool {
-    refusal.code == plan::codes::cache_too_small_for_threads && refusal.text("tier").is_some_and(found)
+pub(crate) fn is_known_otherwise(refusal: &Refusal, found: impl Fn(Tier) -> bool) -> bool {
+    let tier = refusal.text("tier").and_then(|tier| tier.parse().ok());
+    refusal.code == plan::codes::cache_too_small_for_threads && tier.is_some_and(found)
 }
 
 /// Whether a refused primitive is one that this system lacks (it has no swap, or one node) and that the user did not
@@ -101,6 +102,7 @@ pub fn imprecise(run: &Run) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tiermark_model::Labels;
     use tiermark_model::{Bytes, Finding, Nothing, Plan, Reason, Unit, Verdict, testing};
 
     fn document() -> Run {
@@ -109,7 +111,7 @@ mod tests {
     }
 
     fn experiment(tier: &str, value: Option<f64>, refused: Refusal) -> Experiment {
-        let labels = Labels::new().text(Labels::TIER, tier);
+        let labels = Labels::new().with_tier(tier.parse().unwrap());
         let finding = Finding::new(tiermark_model::Quantity::Bandwidth, labels, value, Unit::BytesPerSecond);
         let request = testing::request("bandwidth");
         let plan = Plan { refused: vec![refused], ..Plan::default() };
@@ -122,11 +124,11 @@ mod tests {
     }
 
     /// The observation of a step without a value, of this purpose and with this reason.
-    fn without_number(purpose: &str, reason: Reason) -> Observation {
+    fn without_number(purpose: Purpose, reason: Reason) -> Observation {
         let refusal = if let Reason::Refused { refusal } = &reason { Some(refusal.clone()) } else { None };
         let mut verdict = Verdict::trusted();
         verdict.invalid(reason);
-        let labels = Labels::new().text(Labels::PURPOSE, purpose);
+        let labels = Labels::new().with_purpose(purpose);
         let seen = Observation::new("a", labels, tiermark_model::Metric::Bandwidth);
         Observation { verdict, refusal, ..seen }
     }
@@ -138,7 +140,7 @@ mod tests {
         experiment.plan.refused.clear();
         let step = tiermark_model::Step {
             id: "a".into(),
-            labels: Labels::new().purpose(Purpose::Ladder),
+            labels: Labels::new().with_purpose(Purpose::Ladder),
             phase: 0,
             metric: tiermark_model::Metric::Bandwidth,
             setup: tiermark_model::Setup { regions: Vec::new(), threads: Vec::new(), seed: 1 },
@@ -152,7 +154,7 @@ mod tests {
         };
         experiment.plan.steps.push(step);
         let reason = Reason::Nothing { shots: 3, cause: Nothing::Disturbed };
-        let lacking = without_number("ladder", reason);
+        let lacking = without_number(Purpose::Ladder, reason);
         let interval = tiermark_model::Interval { low: 0.99e9, high: 1.01e9, level: 0.95 };
         let verdict = Verdict::trusted();
         experiment.observations = vec![Observation { value: Some(1e9), interval: Some(interval), verdict, ..lacking }];
@@ -191,14 +193,14 @@ mod tests {
     fn a_withheld_number_makes_a_part() {
         let withheld = |experiment: &mut Experiment| {
             let reason = Reason::PlaceUnseen { how: tiermark_model::messages::setup::move_pages_refused("EPERM") };
-            experiment.observations.push(without_number("ladder", reason));
+            experiment.observations.push(without_number(Purpose::Ladder, reason));
         };
         // A missing number is worse than an uncertain one.
         assert_eq!([judged(withheld, false, false), judged(withheld, true, false)], [Exit::Partial; 2]);
         assert_eq!(judged(withheld, false, true), Exit::Done);
         let point = |experiment: &mut Experiment| {
             let reason = Reason::PlaceUnseen { how: tiermark_model::messages::setup::move_pages_refused("EPERM") };
-            experiment.observations.push(without_number("curve", reason));
+            experiment.observations.push(without_number(Purpose::Curve, reason));
         };
         assert_eq!(judged(point, false, false), Exit::Done, "the curve only shows where the tiers are");
         let nothing = |experiment: &mut Experiment| experiment.observations[0].value = None;
@@ -251,7 +253,7 @@ mod tests {
     }
 
     /// Whether a run of this probe lacks the step of this observation, which was planned or added meanwhile.
-    fn lacks(probe: &str, is_added: bool, purpose: &str, reason: Reason) -> bool {
+    fn lacks(probe: &str, is_added: bool, purpose: Purpose, reason: Reason) -> bool {
         let mut experiment = experiment("L1", Some(1e9), plan::no_pairs());
         experiment.request.probe = probe.to_owned();
         let seen = without_number(purpose, reason);
@@ -266,35 +268,41 @@ mod tests {
         let disturbed = || Reason::Nothing { shots: 3, cause: Nothing::Disturbed };
         let both = |probe, purpose| [false, true].map(|is_added| lacks(probe, is_added, purpose, late()));
         for (probe, purpose) in [
-            ("survey", "ladder"),
-            ("survey", "scaling"),
-            ("survey", "buffer"),
-            ("survey", "residency"),
-            ("survey", "cold"),
-            ("bandwidth", "scaling"),
-            ("scale", "scaling"),
-            ("scan", "scan"),
-            ("mlp", "mlp"),
-            ("matrix", "matrix"),
-            ("c2c", "pair"),
+            ("survey", Purpose::Ladder),
+            ("survey", Purpose::Scaling),
+            ("survey", Purpose::Buffer),
+            ("survey", Purpose::Residency),
+            ("survey", Purpose::Cold),
+            ("bandwidth", Purpose::Scaling),
+            ("scale", Purpose::Scaling),
+            ("scan", Purpose::Scan),
+            ("mlp", Purpose::Mlp),
+            ("matrix", Purpose::Matrix),
+            ("c2c", Purpose::Pair),
         ] {
             assert_eq!(both(probe, purpose), [true, true], "{probe} {purpose}");
         }
-        for (probe, purpose) in [("loaded-latency", "load"), ("os", "os-point"), ("tlb", "shape"), ("latency", "curve")]
-        {
+        for (probe, purpose) in [
+            ("loaded-latency", Purpose::Load),
+            ("os", Purpose::OsPoint),
+            ("tlb", Purpose::Shape),
+            ("latency", Purpose::Curve),
+        ] {
             assert_eq!(both(probe, purpose), [true, false], "{probe} {purpose}");
             assert!(lacks(probe, false, purpose, disturbed()), "{probe} {purpose}");
         }
         for probe in ["survey", "bandwidth", "mlp", "loaded-latency"] {
-            assert_eq!(both(probe, "curve"), [false, false], "{probe} finds its tiers in the curve");
+            assert_eq!(both(probe, Purpose::Curve), [false, false], "{probe} finds its tiers in the curve");
         }
     }
 
     #[test]
     fn a_point_that_the_machine_has_no_room_for_ends_its_curve() {
         let no_room = || Reason::Refused { refusal: Refusal::new("a", "no memory", "less") };
-        assert!(!lacks("latency", false, "curve", no_room()) && !lacks("os", false, "os-point", no_room()));
-        assert!(lacks("latency", false, "ladder", no_room()), "a figure is missing all the same");
+        assert!(
+            !lacks("latency", false, Purpose::Curve, no_room()) && !lacks("os", false, Purpose::OsPoint, no_room())
+        );
+        assert!(lacks("latency", false, Purpose::Ladder, no_room()), "a figure is missing all the same");
     }
 
     #[test]

@@ -5,8 +5,8 @@ use tiermark_engine::{Host, Lab, PlannedExperiment, Sink, open_limited};
 use tiermark_machine::Root;
 use tiermark_model::messages::run as says;
 use tiermark_model::{
-    Effort, Experiment, IdSet, Labels, Machine, Plan, PlanPage, Purpose, RUN_SCHEMA, Refusal, Request, Run,
-    RunCounters, RunLabels, Tool, Warning,
+    Effort, Experiment, IdSet, Machine, Plan, PlanPage, Purpose, RUN_SCHEMA, Refusal, Request, Run, RunCounters,
+    RunLabels, Tool, Warning,
 };
 use tiermark_probes::survey;
 use tiermark_tune::doctor;
@@ -347,7 +347,7 @@ fn admitted(request: &Request, mut plan: Plan, lab: &Lab) -> (Plan, bool) {
         false
     });
     missing |= plan.refused.iter().any(|refusal| {
-        let known = |tier: &str| plan.steps.iter().any(|step| step.labels.is(Labels::TIER, tier));
+        let known = |tier| plan.steps.iter().any(|step| step.labels.tier() == Some(tier));
         let lacking = is_lacking_unnamed(refusal, request, &plan, &lab.bench.primitives);
         !lacking && !is_known_otherwise(refusal, known)
     });

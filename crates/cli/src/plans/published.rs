@@ -98,9 +98,7 @@ fn labels(value: &DeValue<'_>) -> Option<Labels> {
     let DeValue::Table(table) = value else { return None };
     table
         .iter()
-        .map(|(key, value)| Some((key.get_ref().to_string(), label(value.get_ref())?)))
-        .collect::<Option<_>>()
-        .map(Labels)
+        .try_fold(Labels::new(), |labels, (key, value)| Some(labels.with_named(key.get_ref(), label(value.get_ref())?)))
 }
 
 fn label(value: &DeValue<'_>) -> Option<Label> {
@@ -163,7 +161,7 @@ mod tests {
         );
         let points: Vec<(Option<u64>, f64)> = figure.points.iter().map(|p| (p.at, p.value)).collect();
         assert_eq!(points, [(Some(4096), 74.5e9), (Some(8192), 75e9)]);
-        assert_eq!(figure.labels, Labels::new().text("op", "read").whole("threads", 2));
+        assert_eq!(figure.labels, Labels::new().with_op("read").with_threads(2));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tiermark_model::{Distance, FigureName, LATENCY, Labels, Quantity, RunFigure, Span, TierName, Unit};
+use tiermark_model::{Distance, FigureName, LATENCY, Quantity, RunFigure, Span, TierName, Unit};
 
 use crate::obstacle;
 
@@ -78,7 +78,7 @@ impl Way {
         Self {
             key,
             method: figure.method,
-            bytes: figure.labels.size().map(|size| size.0),
+            bytes: figure.labels.bytes(),
             is_middle: figure.is_middle,
             state: figure.state.map(|state| format!("{state:?}")),
             place: figure.cpus.as_ref().map(|place| format!("{place:?}")),
@@ -138,6 +138,6 @@ fn family(name: Option<FigureName>, figure: &RunFigure) -> String {
             _ => format!("{tier}.bandwidth.one"),
         };
     }
-    let tier = figure.labels.get(Labels::TIER).and_then(|tier| tier.split(' ').next()).unwrap_or(&figure.probe);
+    let tier = figure.labels.tier_name().and_then(|tier| tier.split(' ').next()).unwrap_or(&figure.probe);
     format!("{}.{}", tier.to_lowercase(), figure.metric)
 }

@@ -12,7 +12,7 @@ fn figure(value: f64) -> RunFigure {
         name: None,
         probe: "survey".into(),
         metric: Quantity::Latency,
-        labels: Labels::new().text(Labels::TIER, "DRAM").whole(Labels::SIZE, GIB).purpose(Purpose::Ladder),
+        labels: Labels::new().with_tier(Tier::Dram).with_size(GIB).with_purpose(Purpose::Ladder),
         unit: Unit::Ns,
         method: 3,
         value,
@@ -214,7 +214,7 @@ fn bounds_are_shown_and_decide_nothing() {
 
 #[test]
 fn values_that_are_not_comparable_are_a_series_of_their_own() {
-    let sized = |bytes: u64| RunFigure { labels: figure(100.0).labels.whole(Labels::SIZE, bytes), ..figure(100.0) };
+    let sized = |bytes: u64| RunFigure { labels: figure(100.0).labels.with_size(bytes), ..figure(100.0) };
     let on = |nodes: &str| CpuPlace { nodes: nodes.parse().unwrap(), kinds: Default::default() };
     type IsWhy = fn(&Obstacle) -> bool;
     let cases: [(RunFigure, IsWhy); 5] = [
@@ -237,7 +237,7 @@ fn values_that_are_not_comparable_are_a_series_of_their_own() {
 
 /// A figure of L2 in cycles of a core at a clock, GHz.
 fn clocked(cycles: f64, ghz: f64) -> RunFigure {
-    let labels = Labels::new().text(Labels::TIER, "L2").whole(Labels::SIZE, 256 * KIB).purpose(Purpose::Ladder);
+    let labels = Labels::new().with_tier(Tier::Cache(2)).with_size(256 * KIB).with_purpose(Purpose::Ladder);
     let per_cycle = Some(PerCycle { value: cycles, unit: Unit::Cycles });
     RunFigure { labels, per_cycle, ..figure(cycles / ghz) }
 }
@@ -279,7 +279,7 @@ fn a_series_with_a_run_without_cycles_is_in_time() {
 #[test]
 fn a_series_is_of_one_kernel() {
     let rate = |value: f64, kernel: &str, rival: Option<(&str, f64)>| {
-        let labels = figure(value).labels.text(Labels::OP, "write").text(Labels::KERNEL, kernel);
+        let labels = figure(value).labels.with_op("write").with_kernel(kernel);
         let of = |(kernel, value): (&str, f64)| Rival {
             kernel: kernel.into(),
             ratio: None,

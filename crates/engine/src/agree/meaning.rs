@@ -1,7 +1,7 @@
 //! Which figures of a run mean the same: the same work, alone, on the same memory seen from the same place.
 
 use tiermark_model::{
-    CoreKind, CpuId, IdSet, KernelId, Labels, Layout, Machine, MemPolicy, Metric, NodeId, PageKind, Purpose, Role,
+    CoreKind, CpuId, IdSet, KernelId, Key, Labels, Layout, Machine, MemPolicy, Metric, NodeId, PageKind, Purpose, Role,
     Step, ThreadSetup, Tier,
 };
 
@@ -57,7 +57,7 @@ impl Meaning {
         let (step, labels) = (figure.step, &figure.seen.labels);
         let setup = &step.setup;
         let is_one = setup.threads.len() == 1;
-        if setup.threads.is_empty() || labels.number(Labels::REGION).is_some() {
+        if setup.threads.is_empty() || labels.region().is_some() {
             return None;
         }
         let thread = |thread: &ThreadSetup| {
@@ -126,7 +126,7 @@ fn work(role: &Role, metric: Metric, labels: &Labels) -> Option<Work> {
         (Role::Chase { chains: 1 }, Metric::Latency) => Some(Work::Chase),
         (Role::Stream { kernel, rivals }, Metric::Bandwidth) => {
             // The kernel that won is known of the figure only.
-            let won = labels.get(Labels::KERNEL).filter(|_| !rivals.is_empty());
+            let won = labels.kernel().filter(|_| !rivals.is_empty());
             Some(Work::Stream(won.map_or_else(|| kernel.clone(), |won| KernelId(won.into()))))
         }
         (Role::Load { kernels, pause_ns: 0 }, Metric::Bandwidth) => Some(Work::Mix(kernels.clone())),
@@ -138,10 +138,10 @@ fn work(role: &Role, metric: Metric, labels: &Labels) -> Option<Work> {
 /// cannot hold.
 fn is_memory(step: &Step, machine: &Machine) -> bool {
     let labels = &step.labels;
-    if labels.get(Labels::TIER).is_some() {
+    if labels.has(Key::Tier) {
         return labels.tier().is_some_and(Tier::is_memory);
     }
-    let is_of_memory = matches!(labels.its_purpose(), Some(Purpose::Matrix | Purpose::Unloaded | Purpose::Peak));
+    let is_of_memory = matches!(labels.purpose(), Some(Purpose::Matrix | Purpose::Unloaded | Purpose::Peak));
     let bytes = tiermark_model::total(step.setup.regions.iter().map(|region| region.bytes.0));
     let caches = machine.reachable_cache_bytes(&step.setup.cpus());
     is_of_memory && bytes >= TIMES_CACHES.saturating_mul(caches)

@@ -1,6 +1,6 @@
 use tiermark_model::{
     Bytes, ChainLayout, Cpu, EdgeSeen, GIB, Labels, Layout, MIB, Metric, PageKind, Plan, Purpose, RegionSetup, Role,
-    Setup, ThreadSetup, Visit, Visits, Window, testing,
+    Setup, ThreadSetup, Tier, Visit, Visits, Window, testing,
 };
 
 use super::*;
@@ -12,7 +12,7 @@ fn machine() -> Machine {
 }
 
 fn chase(id: &str, purpose: Purpose, bytes: u64, layout: ChainLayout) -> Step {
-    let labels = Labels::new().purpose(purpose).whole(Labels::SIZE, bytes);
+    let labels = Labels::new().with_purpose(purpose).with_size(bytes);
     let region = testing::region(bytes, PageKind::Thp, Layout::Chain(layout));
     let threads = vec![ThreadSetup::new(0, Role::Chase { chains: 1 }, 0)];
     let setup = Setup { regions: vec![region], threads, seed: 1 };
@@ -28,7 +28,7 @@ fn point(id: &str) -> Step {
 fn memory(id: &str, purpose: Purpose, bytes: u64) -> Step {
     let step = chase(id, purpose, bytes, ChainLayout::Groups);
     let is_ladder = purpose == Purpose::Ladder;
-    let labels = if is_ladder { step.labels.clone().text(Labels::TIER, "DRAM") } else { step.labels.clone() };
+    let labels = if is_ladder { step.labels.clone().with_tier(Tier::Dram) } else { step.labels.clone() };
     Step { labels, ..step }
 }
 
@@ -203,7 +203,7 @@ fn other_work_memory_or_places_do_not_mean_the_same() {
         &|step| step.setup.regions[0].layout = Layout::Chain(ChainLayout::Scatter(4096)),
         &|step| step.setup.regions[0].nodes = "1".parse().unwrap(),
         &|step| step.setup.threads.push(step.setup.threads[0].clone()),
-        &|step| step.labels = step.labels.clone().whole(Labels::REGION, 1),
+        &|step| step.labels = step.labels.clone().with_region(1),
     ];
     for (at, other) in others.iter().enumerate() {
         assert_eq!(changed(other), [false; 2], "{at}");
@@ -226,7 +226,7 @@ fn a_line_of_memory_means_the_same_in_any_footprint_and_probe() {
     assert!(disagreements(&[experiment(&cells)], &large).is_empty(), "the matrix's memory is half in the cache");
     let walks = |bytes| {
         let step = chase("walks", Purpose::Ladder, bytes, ChainLayout::Random);
-        Step { labels: step.labels.clone().text(Labels::TIER, "DRAM random"), ..step }
+        Step { labels: step.labels.clone().with_tier(Tier::DramRandom), ..step }
     };
     assert_eq!(with(&[walks(GIB), walks(GIB + 8 * MIB)], &[150.0, 170.0]), [true; 2]);
     assert_eq!(with(&[walks(GIB), walks(2 * GIB)], &[150.0, 170.0]), [false; 2]);
@@ -246,7 +246,7 @@ fn streams_are_compared_by_the_kernel_that_won() {
     };
     let won = |step: &Step, rate: f64, kernel: &str| {
         let mut seen = seen(step, rate, 20);
-        seen.labels = seen.labels.text(Labels::KERNEL, kernel);
+        seen.labels = seen.labels.with_kernel(kernel);
         (step.clone(), seen)
     };
     let (one, rivals) = (step("a", &[0, 1], &[]), step("b", &[0, 1], &["read/wide"]));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::{
-    Disturbance, Grade, KernelId, Labels, Machine, Metric, Observation, PartResult, Role, Step, Tail, Visits,
+    Disturbance, Grade, KernelId, Machine, Metric, Observation, PartResult, Role, Step, Tail, Visits,
 };
 
 use super::{BLOCKS_BEYOND, Cell};
@@ -19,7 +19,7 @@ impl Cell {
     pub(crate) fn observe(&self, groups: &Conditions, lab: &Lab) -> Observation {
         let mut labels = self.step.labels.clone();
         if let Some(kernel) = &self.kernel {
-            labels = labels.text(Labels::KERNEL, kernel);
+            labels = labels.with_kernel(kernel);
         }
         let stamp_ns = lab.bench.overheads.stamp_ns;
         let border_ns = costs::border_ns(&self.costs, stamp_ns, self.step.metric);

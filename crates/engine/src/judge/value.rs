@@ -1,6 +1,6 @@
 //! Whether a value can be: against the core's clock, the stamps' clock and the theoretical peak.
 
-use tiermark_model::{Labels, Machine, Metric, Nothing, Observation, PingOp, Reason, Relation, Role, Step, Verdict};
+use tiermark_model::{Machine, Metric, Nothing, Observation, PingOp, Reason, Relation, Role, Step, Verdict};
 
 use crate::analyse::WINDOW_NS;
 use crate::plausible;
@@ -28,7 +28,7 @@ pub(super) fn judge_value(
         return;
     }
     if step.metric == Metric::Latency {
-        let chains = step.labels.number(Labels::CHAINS).unwrap_or(1) as f64;
+        let chains = step.labels.chains().unwrap_or(1) as f64;
         if let Some(hz) = seen.core_hz.filter(|hz| value * chains < 1e9 / hz) {
             verdict.invalid(Reason::BelowCycle { ns: value, hz });
         }

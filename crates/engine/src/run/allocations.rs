@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{KernelId, Labels, Machine, PageKind, PlacementProof, RegionSetup, Setup, Step};
+use tiermark_model::{KernelId, Machine, PageKind, PlacementProof, RegionSetup, Setup, Step};
 
 use super::Runner;
 use crate::cell::first_kernel;
@@ -73,7 +73,7 @@ impl Keep {
 
 /// Whether a step looks at a piece of memory of which no other step may have a page: all pieces are kept until the end.
 pub(super) fn is_piece(step: &Step) -> bool {
-    step.labels.number(Labels::REGION).is_some()
+    step.labels.region().is_some()
 }
 
 /// Places that a step is to be visited at.
@@ -95,7 +95,7 @@ impl Runner<'_> {
     pub(super) fn home(&self, index: usize) -> usize {
         let step = &self.cells[index].step;
         let is_home = |other: &Step| {
-            let piece = |step: &Step| step.labels.number(Labels::REGION);
+            let piece = |step: &Step| step.labels.region();
             piece(step).is_some() && piece(other) == piece(step) && other.setup.regions == step.setup.regions
         };
         self.cells[..index].iter().position(|cell| is_home(&cell.step)).unwrap_or(index)
@@ -208,7 +208,7 @@ impl Runner<'_> {
 /// Whether to prove the placement of a step's regions. An operating-system operation that maps its own memory does not
 /// use them.
 fn proven(step: &Step) -> bool {
-    !step.is_os() || step.labels.number(Labels::RESIDENT).is_some()
+    !step.is_os() || step.labels.resident().is_some()
 }
 
 /// The seed of a place. Each gets another slice of memory and another chain, so that the number rests on no single one.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tiermark_model::{KernelId, Labels, Observation, Purpose, Role, Step, TimeSpent};
+use tiermark_model::{KernelId, Observation, Purpose, Role, Step, TimeSpent};
 
 use super::Runner;
 use crate::analyse::{Deductions, analyse};
@@ -175,7 +175,7 @@ impl Runner<'_> {
         let [thread, _, ..] = step.setup.threads.as_slice() else { return None };
         let bytes = |step: &Step| step.setup.regions.first().map_or(1.0, |region| region.bytes.0 as f64);
         let away = |cell: &Cell| (bytes(&cell.step) / bytes(step)).ln().abs();
-        let other_tier = |cell: &Cell| cell.step.labels.get(Labels::TIER) != step.labels.get(Labels::TIER);
+        let other_tier = |cell: &Cell| cell.step.labels.tier() != step.labels.tier();
         let is_alike = |cell: &&Cell| {
             let is_alone = cell.step.setup.threads.len() == 1 && cell.step.setup.threads[0].role == thread.role;
             is_alone && !cell.step.labels.is_point() && cell.refusal.is_none() && cell.fault.is_none()

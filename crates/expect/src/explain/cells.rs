@@ -3,15 +3,14 @@
 use std::collections::HashMap;
 
 use tiermark_model::{
-    Cpu, Experiment, Finding, Grade, IdSet, KernelInfo, Labels, Machine, NodeId, Observation, Pattern, Purpose,
+    Cpu, Experiment, Finding, Grade, IdSet, KernelInfo, Key, Labels, Machine, NodeId, Observation, Pattern, Purpose,
     Quantity, Run, StoreKind, Tier,
 };
 
 /// Bandwidths that are explained at most: those of 64 nodes with memory of 64 nodes. Documents may come from anywhere.
 const MOST: usize = 4096;
 /// Labels of figures that are of something else than plain accesses.
-const NOT_PLAIN: [&str; 6] =
-    [Labels::MIX, Labels::BESIDE, Labels::DATA, Labels::STATISTIC, Labels::PART, Labels::AGAINST];
+const NOT_PLAIN: [Key; 6] = [Key::Mix, Key::Beside, Key::Data, Key::Statistic, Key::Part, Key::Against];
 
 /// What the threads did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +84,7 @@ pub(crate) struct Cell<'a> {
     /// Nodes that hold the memory.
     pub(crate) nodes: IdSet,
     /// The label of the other node of mixed memory, or of the memory.
-    pub(crate) node: Option<u64>,
+    pub(crate) node: Option<NodeId>,
     pub(crate) span: &'a str,
     pub(crate) page: &'a str,
     pub(crate) threads: f64,
@@ -132,23 +131,23 @@ fn of<'a>(experiment: &'a Experiment, run: &'a Run) -> Vec<Cell<'a>> {
 
 fn cell<'a>(finding: &'a Finding, seen: &'a Observation, run: &'a Run) -> Option<Cell<'a>> {
     let labels = &finding.labels;
-    let is_plain = NOT_PLAIN.iter().all(|key| !labels.0.contains_key(*key));
+    let is_plain = NOT_PLAIN.iter().all(|key| !labels.has(*key));
     let used = finding.value.filter(|value| value.is_finite() && *value > 0.0)?;
     if !is_plain || finding.verdict.grade > Grade::Bound {
         return None;
     }
     let is_matrix = labels.is_for(Purpose::Matrix);
-    let cpus = labels.get(Labels::CPUS).and_then(|cpus| IdSet::from_plain_list(cpus).ok()).unwrap_or_default();
+    let cpus = labels.cpus().and_then(|cpus| IdSet::from_plain_list(cpus).ok()).unwrap_or_default();
     let home = home_of(finding, &run.machine);
-    let threads = labels.number(Labels::THREADS).unwrap_or(1).max(1) as f64;
-    let mut op = labels.get(Labels::OP)?;
+    let threads = labels.threads().unwrap_or(1).max(1) as f64;
+    let mut op = labels.op()?;
     if labels.is_for(Purpose::Granularity) {
         // There, the operation is one of both grains.
-        op = labels.get(Labels::KERNEL).and_then(|kernel| kernel.split('/').next()).unwrap_or(op);
+        op = labels.kernel().and_then(|kernel| kernel.split('/').next()).unwrap_or(op);
     }
     let kernel = kernel(labels, seen, op, run);
     let (distance, memory, nodes) = memory(labels, seen, &home, &run.machine)?;
-    let from = labels.get(Labels::FROM).unwrap_or_default();
+    let from = labels.from().unwrap_or_default();
     let spot = match is_matrix {
         true => format!("cpus of {}, {memory}", from.replacen(':', " ", 1)),
         false => spot(&home, &nodes, &run.machine).unwrap_or_else(|| memory.clone()),
@@ -167,9 +166,9 @@ fn cell<'a>(finding: &'a Finding, seen: &'a Observation, run: &'a Run) -> Option
         spot,
         home,
         nodes,
-        node: labels.number(Labels::NODE),
-        span: labels.get(Labels::SPAN).unwrap_or_default(),
-        page: labels.get(Labels::PAGE).unwrap_or_default(),
+        node: labels.node(),
+        span: labels.span().unwrap_or_default(),
+        page: labels.page().unwrap_or_default(),
         threads,
         cores: cores(&cpus, threads, &run.machine),
         is_full: is_full(&cpus, threads, &run.machine),
@@ -202,7 +201,7 @@ pub(crate) fn is_full(cpus: &IdSet, threads: f64, machine: &Machine) -> bool {
 
 /// The kernel that was run: the one that won, or one of the operation.
 fn kernel<'a>(labels: &Labels, seen: &Observation, op: &str, run: &'a Run) -> Option<&'a KernelInfo> {
-    let id = labels.get(Labels::KERNEL).or_else(|| seen.labels.get(Labels::KERNEL));
+    let id = labels.kernel().or_else(|| seen.labels.kernel());
     let kernels = &run.bench.kernels;
     match id {
         Some(id) => kernels.iter().find(|kernel| *kernel.id.0 == *id),
@@ -232,7 +231,7 @@ fn home(cpus: &IdSet, machine: &Machine) -> IdSet {
 
 /// The nodes of a finding's cpus; none if it does not name them.
 pub(crate) fn home_of(finding: &Finding, machine: &Machine) -> IdSet {
-    let cpus = finding.labels.get(Labels::CPUS).and_then(|cpus| IdSet::from_plain_list(cpus).ok());
+    let cpus = finding.labels.cpus().and_then(|cpus| IdSet::from_plain_list(cpus).ok());
     cpus.map_or_else(IdSet::default, |cpus| home(&cpus, machine))
 }
 
@@ -250,18 +249,18 @@ pub(crate) fn spot_of(finding: &Finding, experiment: &Experiment, machine: &Mach
     let step = finding.evidence.first();
     let seen = experiment.observations.iter().find(|seen| Some(&seen.step) == step);
     let all = || [Some(&finding.labels), seen.map(|seen| &seen.labels)].into_iter().flatten();
-    let cpus = all().find_map(|labels| labels.get(Labels::CPUS))?;
+    let cpus = all().find_map(|labels| labels.cpus())?;
     let home = home(&IdSet::from_plain_list(cpus).ok()?, machine);
-    let node = all().find_map(|labels| labels.number(Labels::NODE)).and_then(|node| NodeId::try_from(node).ok());
+    let node = all().find_map(|labels| labels.node()).and_then(|node| NodeId::try_from(node).ok());
     let nodes = node.map_or_else(|| home.clone(), |node| [node].into_iter().collect());
-    let is_local = all().all(|labels| labels.get(Labels::PLACE).is_none_or(|place| place == "local"));
+    let is_local = all().all(|labels| labels.place().is_none_or(|place| place == "local"));
     spot(&home, &nodes, machine).filter(|_| node.is_some() || is_local)
 }
 
 /// Where the memory is, in words, and on which nodes; `None` if it is no memory, or spread in a way that no rule is
 /// about.
 fn memory(labels: &Labels, seen: &Observation, home: &IdSet, machine: &Machine) -> Option<(Distance, String, IdSet)> {
-    let node = labels.number(Labels::NODE).and_then(|node| NodeId::try_from(node).ok());
+    let node = labels.node().and_then(|node| NodeId::try_from(node).ok());
     let proven = seen.placement.as_ref().map(tiermark_model::PlacementProof::nodes).filter(|nodes| !nodes.is_empty());
     let one = |node: NodeId| -> IdSet { [node].into_iter().collect() };
     let distance = |node: NodeId| match machine.node(node) {
@@ -270,11 +269,10 @@ fn memory(labels: &Labels, seen: &Observation, home: &IdSet, machine: &Machine) 
         _ => Distance::Remote,
     };
     if labels.is_for(Purpose::Matrix) {
-        let policy = labels.get(Labels::POLICY);
+        let policy = labels.policy();
         if policy == Some("mixed") {
             let both = home.union(&node.map(one).unwrap_or_default());
-            let share =
-                labels.number(Labels::REMOTE).map_or_else(String::new, |share| format!(", {share} % of threads"));
+            let share = labels.remote().map_or_else(String::new, |share| format!(", {share} % of threads"));
             let other = node.map_or_else(String::new, |node| format!(" and node {node}"));
             return Some((Distance::Mixed, format!("local memory{other}{share}"), both));
         }

@@ -1,6 +1,6 @@
 //! Curves of latency over bandwidth: how much load memory takes before its accesses wait.
 
-use tiermark_model::{Confidence, Experiment, Finding, Grade, Labels, Observation, Purpose, Quantity, Run};
+use tiermark_model::{Confidence, Experiment, Finding, Grade, Key, Labels, Observation, Purpose, Quantity, Run};
 
 use crate::explain::cells::spot_of;
 use crate::explain::facts::{Fact, Scene, SceneKind};
@@ -29,7 +29,7 @@ pub(crate) fn curves(run: &Run) -> Vec<Scene> {
 
 /// What tells one curve from another.
 fn is_of_same_curve(one: &Labels, other: &Labels) -> bool {
-    [Labels::PLACE, Labels::NODE, Labels::MIX, Labels::PAGE].iter().all(|key| one.0.get(*key) == other.0.get(*key))
+    one.are_alike(other, &[Key::Place, Key::Node, Key::Mix, Key::Page])
 }
 
 fn curve(most: &Finding, experiment: &Experiment, run: &Run) -> Option<Scene> {
@@ -40,9 +40,9 @@ fn curve(most: &Finding, experiment: &Experiment, run: &Run) -> Option<Scene> {
         found.find(|finding| is_of_same_curve(&finding.labels, labels))
     };
     let (idle, how) = of(Quantity::LoadedUnloaded).and_then(known)?;
-    let place = labels.get(Labels::PLACE).unwrap_or("local");
-    let mix = labels.get(Labels::MIX).unwrap_or("read");
-    let node = labels.number(Labels::NODE).map_or_else(String::new, |node| format!(" of node {node}"));
+    let place = labels.place().unwrap_or("local");
+    let mix = labels.mix().unwrap_or("read");
+    let node = labels.node().map_or_else(String::new, |node| format!(" of node {node}"));
     let steps: Vec<&str> = most.evidence.iter().map(String::as_str).collect();
     let spot = spot_of(most, experiment, &run.machine).unwrap_or_else(|| format!("{place} memory{node}"));
     let scene = Scene::new(SceneKind::Loaded, Some(format!("latency under load, {mix}, {spot}")));

@@ -1,6 +1,6 @@
 //! Figures of memory, rates and idle latencies alike: what a problem of the machine may make worse.
 
-use tiermark_model::{Confidence, Experiment, Finding, Labels, Purpose, Quantity, Run};
+use tiermark_model::{Confidence, Experiment, Finding, Purpose, Quantity, Run};
 
 use crate::explain::cells::spot_of;
 use crate::explain::facts::{Fact, PROBLEM, Scene, SceneKind};
@@ -29,7 +29,7 @@ fn latency(finding: &Finding, experiment: &Experiment, run: &Run) -> Option<Scen
         return None;
     }
     let what = match labels.is_for(Purpose::Matrix) {
-        true => format!("memory of node {}", labels.number(Labels::NODE)?),
+        true => format!("memory of node {}", labels.node()?),
         false => labels.tier().filter(|tier| labels.is_for(Purpose::Ladder) && tier.is_memory())?.to_string(),
     };
     let spot = spot_of(finding, experiment, &run.machine).map_or_else(String::new, |spot| format!(", {spot}"));

@@ -3,8 +3,8 @@
 
 use tiermark_model::messages::{explain as says, run as warnings};
 use tiermark_model::{
-    Confidence, CounterSight, CounterSourceId, Experiment, Finding, IdSet, Labels, Note, Nothing, Observation,
-    Quantity, RateUnit, Reason, ReasonCode, Run, State, StateKind, Unit,
+    Confidence, CounterSight, CounterSourceId, Experiment, Finding, IdSet, Key, Note, Nothing, Observation, Quantity,
+    RateUnit, Reason, ReasonCode, Run, State, StateKind, Unit,
 };
 
 use crate::explain::cells::{Cell, is_full, spot_of};
@@ -49,21 +49,19 @@ pub(crate) fn scenes(run: &Run, cells: &[&Cell<'_>]) -> Vec<Scene> {
 
 /// The level of a ramp of threads whose limit its probe found.
 fn ramp(finding: &Finding, experiment: &Experiment, run: &Run) -> Option<Scene> {
-    let limit = finding.labels.get(Labels::LIMIT)?;
+    let limit = finding.labels.limit()?;
     let (rate, how) = known(finding)?;
     let labels = &finding.labels;
-    let same = |other: &&Finding| {
-        [Labels::PLACE, Labels::NODE, Labels::OP].iter().all(|key| other.labels.0.get(*key) == labels.0.get(*key))
-    };
+    let same = |other: &&Finding| other.labels.are_alike(labels, &[Key::Place, Key::Node, Key::Op]);
     let of = |metric: Quantity, statistic: Option<&str>| {
         let is_it = |other: &&Finding| {
-            other.metric == metric && statistic.is_none_or(|word| other.labels.is(Labels::STATISTIC, word))
+            other.metric == metric && statistic.is_none_or(|word| other.labels.statistic() == Some(word))
         };
         experiment.findings.iter().filter(is_it).find(same).and_then(known)
     };
-    let place = labels.get(Labels::PLACE).unwrap_or("local");
-    let op = labels.get(Labels::OP).unwrap_or("read");
-    let node = labels.number(Labels::NODE).map_or_else(String::new, |node| format!(" of node {node}"));
+    let place = labels.place().unwrap_or("local");
+    let op = labels.op().unwrap_or("read");
+    let node = labels.node().map_or_else(String::new, |node| format!(" of node {node}"));
     let spot = spot_of(finding, experiment, &run.machine).unwrap_or_else(|| format!("{place} memory{node}"));
     let steps: Vec<&str> = finding.evidence.iter().map(String::as_str).collect();
     let mut scene = Scene::new(SceneKind::Ramp, Some(format!("ramp of threads, {op}, {spot}")));
@@ -92,8 +90,8 @@ fn ramp(finding: &Finding, experiment: &Experiment, run: &Run) -> Option<Scene> 
 fn is_of_all_cores(step: &str, run: &Run) -> bool {
     let seen = run.observations().find(|seen| seen.step == step);
     let labels = seen.map(|seen| &seen.labels);
-    let cpus = labels.and_then(|labels| IdSet::from_plain_list(labels.get(Labels::CPUS)?).ok()).unwrap_or_default();
-    let threads = labels.and_then(|labels| labels.number(Labels::THREADS)).unwrap_or_default();
+    let cpus = labels.and_then(|labels| IdSet::from_plain_list(labels.cpus()?).ok()).unwrap_or_default();
+    let threads = labels.and_then(|labels| labels.threads()).unwrap_or_default();
     is_full(&cpus, threads as f64, &run.machine)
 }
 
@@ -103,9 +101,9 @@ fn region(finding: &Finding) -> Option<Scene> {
         return Some(Scene::new(SceneKind::Region, None).with(Fact::Slower, 1.0, Confidence::Measured, &[]));
     }
     let (times, how) = known(finding).filter(|_| finding.metric == Quantity::ScanSlow)?;
-    let op = finding.labels.get(Labels::OP).unwrap_or("latency");
-    let number = finding.labels.number(Labels::REGION).map_or_else(String::new, |region| format!(", region {region}"));
-    let node = finding.labels.number(Labels::NODE).map_or_else(String::new, |node| format!(", node {node}"));
+    let op = finding.labels.op().unwrap_or("latency");
+    let number = finding.labels.region().map_or_else(String::new, |region| format!(", region {region}"));
+    let node = finding.labels.node().map_or_else(String::new, |node| format!(", node {node}"));
     let steps: Vec<&str> = finding.evidence.iter().map(String::as_str).collect();
     Some(Scene::new(SceneKind::Region, Some(format!("{op}{node}{number}"))).with(Fact::Slower, times, how, &steps))
 }
@@ -202,7 +200,7 @@ fn settings(run: &Run) -> Vec<Scene> {
         let count: usize = run.experiments.iter().filter(|_| is_off).map(fallen_back).sum();
         found.push(setting("thp", Fact::Steps, count as f64));
     }
-    let wanted = run.observations().filter(|seen| seen.value.is_some() && !seen.labels.is(Labels::PAGE, "base"));
+    let wanted = run.observations().filter(|seen| seen.value.is_some() && seen.labels.page() != Some("base"));
     let shares = wanted.filter_map(|seen| seen.placement.as_ref()?.page_share);
     let least = shares.filter(|share| (0.0..=1.0).contains(share)).min_by(f64::total_cmp);
     found.extend(least.map(|share| setting("huge-pages", Fact::Backed, share)));
@@ -243,8 +241,8 @@ fn fallen_back(experiment: &Experiment) -> usize {
     let pages = request.params.get("pages").and_then(|pages| pages.as_array());
     let is_chosen = request.scope.page.is_some() || pages.is_some_and(|pages| !pages.is_empty());
     let measured = || experiment.observations.iter().filter(|seen| seen.value.is_some());
-    let is_base = |seen: &&Observation| seen.labels.is(Labels::PAGE, "base");
-    let has_others = measured().any(|seen| seen.labels.get(Labels::PAGE).is_some_and(|page| page != "base"));
+    let is_base = |seen: &&Observation| seen.labels.page() == Some("base");
+    let has_others = measured().any(|seen| seen.labels.page().is_some_and(|page| page != "base"));
     if is_chosen || has_others { 0 } else { measured().filter(is_base).count() }
 }
 

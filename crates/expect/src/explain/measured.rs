@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use tiermark_model::messages::memory::STATED_PEAK;
 use tiermark_model::{
-    BoxKind, Confidence, Finding, Grade, IdSet, Labels, Machine, Observation, Purpose, Quantity, Run, StepTraffic,
-    TrafficSum, amplification,
+    BoxKind, Confidence, Finding, Grade, IdSet, Key, Labels, Machine, NodeId, Observation, Purpose, Quantity, Run,
+    StepTraffic, TrafficSum, amplification,
 };
 
 use crate::explain::cells::{Access, Cell, Distance, home_of};
@@ -25,7 +25,7 @@ const MOST_STRETCH: f64 = 2.0;
 const MOST_NODES: usize = 64;
 
 /// Where a latency is of: whether it is of a matrix, its row or its memory, its node, its pages.
-type Spot<'a> = (bool, &'a str, Option<u64>, &'a str);
+type Spot<'a> = (bool, &'a str, Option<NodeId>, &'a str);
 
 /// An idle latency, with the nodes of its cpus.
 type Idle = (IdSet, (f64, Confidence));
@@ -50,9 +50,9 @@ impl<'a> Bounds<'a> {
         let latency = |finding: &'a Finding| Some((spot(finding)?, (home_of(finding, &run.machine), known(finding)?)));
         let is_guest = run.machine.system.hypervisor.is_some();
         let share = |finding: &'a Finding| {
-            let is_known = !is_guest || finding.labels.is(Labels::STATISTIC, "of link") || is_peak_stated(finding);
+            let is_known = !is_guest || finding.labels.statistic() == Some("of link") || is_peak_stated(finding);
             let step = finding.evidence.first().filter(|_| is_known)?.as_str();
-            Some(((step, finding.labels.get(Labels::STATISTIC)?), finding.value?))
+            Some(((step, finding.labels.statistic()?), finding.value?))
         };
         let of = |metric: Quantity| run.findings().filter(move |finding| finding.metric == metric);
         let mut latencies: HashMap<Spot<'_>, Vec<Idle>> = HashMap::new();
@@ -237,13 +237,11 @@ fn stretch(cell: &Cell<'_>, counted: &StepTraffic) -> f64 {
 /// The spot of a plain idle latency of memory.
 fn spot(finding: &Finding) -> Option<Spot<'_>> {
     let labels = &finding.labels;
-    let page = labels.get(Labels::PAGE).unwrap_or_default();
+    let page = labels.page().unwrap_or_default();
     match () {
         () if !is_plain_latency(labels) => None,
-        () if labels.is_for(Purpose::Matrix) => {
-            Some((true, labels.get(Labels::FROM)?, labels.number(Labels::NODE), page))
-        }
-        () if labels.is_for(Purpose::Ladder) => Some((false, labels.get(Labels::TIER)?, None, page)),
+        () if labels.is_for(Purpose::Matrix) => Some((true, labels.from()?, labels.node(), page)),
+        () if labels.is_for(Purpose::Ladder) => Some((false, labels.tier_name()?, None, page)),
         () => None,
     }
 }
@@ -251,9 +249,9 @@ fn spot(finding: &Finding) -> Option<Spot<'_>> {
 /// Whether a latency is of one chain in the usual layout, with nothing beside it.
 pub(crate) fn is_plain_latency(labels: &Labels) -> bool {
     labels.has_usual_layout()
-        && labels.number(Labels::CHAINS).is_none_or(|chains| chains == 1)
-        && !labels.0.contains_key(Labels::STATISTIC)
-        && !labels.0.contains_key(Labels::BESIDE)
+        && labels.chains().is_none_or(|chains| chains == 1)
+        && !labels.has(Key::Statistic)
+        && !labels.has(Key::Beside)
 }
 
 /// A number that is known, and how well; `None` if it is in doubt.

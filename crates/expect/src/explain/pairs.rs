@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use tiermark_model::{Confidence, Experiment, Finding, Labels, Observation, Purpose, Quantity, Run, Tier};
+use tiermark_model::{Confidence, Experiment, Finding, Observation, Purpose, Quantity, Run, Tier};
 
 use crate::explain::cells::{Access, Cell, Crew, Distance, spot_of};
 use crate::explain::facts::{Fact, Scene, SceneKind};
@@ -139,19 +139,19 @@ fn pages(experiment: &Experiment, run: &Run) -> Vec<Scene> {
         finding.metric == Quantity::Latency
             && finding.labels.is_for(Purpose::Ladder)
             && finding.labels.tier() == Some(Tier::DramRandom)
-            && finding.labels.number(Labels::CHAINS).is_none_or(|chains| chains == 1)
-            && finding.labels.get(Labels::LAYOUT).is_none_or(|layout| layout == "random")
+            && finding.labels.chains().is_none_or(|chains| chains == 1)
+            && finding.labels.layout().is_none_or(|layout| layout == "random")
     };
     let all: Vec<&Finding> = experiment.findings.iter().filter(is_memory).take(64).collect();
     let scene = |finding: &Finding| {
         let (ns, how) = known(finding)?;
         let spot = spot_of(finding, experiment, &run.machine).map_or_else(String::new, |spot| format!(", {spot}"));
-        let place = finding.labels.get(Labels::TIER).map(|tier| format!("latency, {tier}{spot}"));
+        let place = finding.labels.tier_name().map(|tier| format!("latency, {tier}{spot}"));
         let steps: Vec<&str> = finding.evidence.iter().map(String::as_str).collect();
         Some(Scene::new(SceneKind::Pages, place).with(Fact::Latency, ns, how, &steps))
     };
-    let is_base = |finding: &Finding| finding.labels.is(Labels::PAGE, "base");
-    let node = |finding: &Finding| finding.labels.number(Labels::NODE);
+    let is_base = |finding: &Finding| finding.labels.page() == Some("base");
+    let node = |finding: &Finding| finding.labels.node();
     let pair = |base: &&Finding| {
         let huge = all.iter().find(|huge| !is_base(huge) && node(huge) == node(base))?;
         Some(scene(base)?.beside("huge pages", &scene(huge)?))

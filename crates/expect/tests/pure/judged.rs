@@ -87,12 +87,12 @@ fn a_place_without_a_partner_has_not_passed() {
 fn rates_of_different_cores_have_no_quotient() {
     let remote = {
         let mut of = read_all(0, 40.0);
-        of.labels = of.labels.whole(Labels::NODE, 1);
+        of.labels = of.labels.with_node(1);
         of
     };
     let all = {
         let mut of = read_all(0, 170.0);
-        of.labels = of.labels.text(Labels::CPUS, "0-3").whole(Labels::THREADS, 4);
+        of.labels = of.labels.with_cpus("0-3").with_threads(4);
         of
     };
     let run = run(vec![remote, all]);
@@ -273,7 +273,7 @@ fn modules_of_one_kind_are_of_one_size() {
 #[test]
 fn a_rate_of_fewer_cores_is_a_lower_bound() {
     let mut few = read_all(0, 50.0);
-    few.labels = few.labels.text(Labels::CPUS, "0").whole(Labels::THREADS, 1);
+    few.labels = few.labels.with_cpus("0").with_threads(1);
     let run = run(vec![few]);
     assert_eq!(outcome(&run, "read.dram.all >= 40 GB/s"), Passed);
     assert_eq!(reasons(&run, "read.dram.all >= 60 GB/s"), [codes::fewer_cores]);
@@ -355,7 +355,7 @@ fn more_places_than_any_machine_has_are_refused() {
 
 #[test]
 fn every_name_of_a_run_is_listed() {
-    let ladder = |tier: &str| Labels::new().purpose(Purpose::Ladder).text(Labels::TIER, tier);
+    let ladder = |tier: &str| Labels::new().with_purpose(Purpose::Ladder).with_tier(tier.parse().unwrap());
     let odd = |tier: &str| Finding::new(Quantity::Latency, ladder(tier), Some(9.0), Unit::Ns);
     let listed = figures(&run(vec![latency(0, 0, 80.0), read_all(0, 130.0), odd("DRAM 4K"), odd("memory-side cache")]));
     let of = |name: &str| listed.iter().find(|figure| figure.name == name).unwrap();

@@ -7,8 +7,8 @@ use tiermark_expect::{check, check_by_rules_of_thumb, figures, read};
 use tiermark_model::messages::check::codes;
 use tiermark_model::{
     Affected, Bytes, CheckOutcome, CheckResult, CheckRow, CoreKind, CoreLimits, Finding, Health, Interval, Known,
-    Labels, Metric, NamedValue, Observation, PageKind, PerCycle, Purpose, Quantity, Reason, Run, Unit, Verdict, WhyNot,
-    testing,
+    Labels, Metric, NamedValue, Observation, PageKind, PerCycle, Purpose, Quantity, Reason, Run, Tier, Unit, Verdict,
+    WhyNot, testing,
 };
 
 /// A run whose L1 takes so many cycles, on a core with a limit of 4.
@@ -63,7 +63,7 @@ fn every_figure_is_judged_by_the_machines_own_record() {
 
 /// The size of L3 as the curve shows it.
 fn l3(size: Option<f64>) -> Finding {
-    let mut found = Finding::new(Quantity::TierSize, Labels::new().text(Labels::TIER, "L3"), size, Unit::Bytes);
+    let mut found = Finding::new(Quantity::TierSize, Labels::new().with_tier(Tier::Cache(3)), size, Unit::Bytes);
     found.interval = size.map(|bytes| Interval { low: 0.95 * bytes, high: 1.05 * bytes, level: 0.98 });
     if size.is_none() {
         found.verdict.suspect(Reason::NotResolved { low: Bytes(1 << 20), high: None, why: WhyNot::CurveEnds });
@@ -163,7 +163,7 @@ fn problems_of_doctor_are_counted_and_named_and_unknown_in_older_documents() {
 fn huge_pages_are_not_judged_where_base_pages_were_requested() {
     let rule = "pages.huge >= 95 %";
     let on = |scope: Option<PageKind>, listed: Option<&str>| {
-        let labels = Labels::new().purpose(Purpose::Matrix).text(Labels::PAGE, "base");
+        let labels = Labels::new().with_purpose(Purpose::Matrix).with_page("base");
         let seen = Observation { value: Some(90.0), ..Observation::new("a", labels, Metric::Latency) };
         let mut made = run(Vec::new());
         made.experiments[0].observations = vec![seen];
@@ -214,7 +214,7 @@ fn cores_of_two_kinds_are_not_compared_with_the_fast_one() {
         let per_cycle = Some(PerCycle { value: bytes, unit: Unit::BytesPerCycle });
         let (mut finding, mut seen) = clocked(Quantity::Bandwidth, bytes * 3e9, per_cycle);
         for labels in [&mut finding.labels, &mut seen.labels] {
-            *labels = labels.clone().text(Labels::SPAN, span);
+            *labels = labels.clone().with_span(span);
         }
         seen.step = span.into();
         finding.evidence = vec![span.to_owned()];
@@ -249,7 +249,7 @@ fn an_expectation_that_was_judged_at_some_places_is_none_of_the_figures() {
     let mut doubted = Verdict::trusted();
     doubted.bound(Reason::NotSharp { share: 0.02 });
     let (mut finding, mut seen) = clocked(Quantity::Latency, 9.0, None);
-    finding.labels = finding.labels.text(Labels::TIER, "L2");
+    finding.labels = finding.labels.with_tier(Tier::Cache(2));
     (seen.step, finding.evidence) = ("other".into(), vec!["other".into()]);
     (seen.record, seen.verdict, finding.verdict) = (Some(4.0), doubted.clone(), doubted);
     let record = |run: &Run| {

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{Experiment, IdSet, KernelId, Labels, Machine, Observation, Purpose, Run};
+use tiermark_model::{Experiment, IdSet, KernelId, Machine, Observation, Purpose, Run, Tier};
 
 use super::{THREADS, UNIT};
 
@@ -55,13 +55,13 @@ fn cores(cpus: &IdSet, machine: &Machine) -> BTreeSet<u32> {
 /// Whether every core that the run was about took part, each on its own memory.
 fn is_of_system(seen: &Observation, asked: Option<&IdSet>, machine: &Machine) -> bool {
     let Some(used) = used(seen) else { return false };
-    let own = |node: u64| used.iter().all(|cpu| machine.node_of(cpu).map(u64::from) == Some(node));
+    let own = |node| used.iter().all(|cpu| machine.node_of(cpu) == Some(node));
     cores(asked.unwrap_or(&machine.allowed_cpus), machine).is_subset(&cores(&used, machine))
-        && seen.labels.number(Labels::NODE).is_none_or(own)
+        && seen.labels.node().is_none_or(own)
 }
 
 fn used(seen: &Observation) -> Option<IdSet> {
-    seen.labels.get(Labels::CPUS)?.parse().ok()
+    seen.labels.cpus()?.parse().ok()
 }
 
 fn is_peak(seen: &Observation) -> bool {
@@ -69,7 +69,7 @@ fn is_peak(seen: &Observation) -> bool {
 }
 
 fn is_point(seen: &Observation) -> bool {
-    seen.labels.is_for(Purpose::Load) && seen.labels.is(Labels::MIX, "read")
+    seen.labels.is_for(Purpose::Load) && seen.labels.mix() == Some("read")
 }
 
 /// Lines for readers before the first block: how bytes are counted, which cpus the numbers are of, and which blocks are
@@ -86,7 +86,7 @@ pub(super) fn remarks(run: &Run) -> Vec<String> {
     out.extend(of_a_part(run, &all));
     for (what, kind) in [("Peak bandwidths", is_peak as fn(&Observation) -> bool), ("Loaded latencies", is_point)] {
         let part = run.observations().find(|o| kind(o)).filter(|_| !all.iter().any(|whole| kind(whole.seen)));
-        let cpus = part.and_then(|o| o.labels.get(Labels::CPUS));
+        let cpus = part.and_then(|o| o.labels.cpus());
         out.extend(cpus.map(|cpus| {
             format!(
                 "{what} are left out: they are those of cpus {cpus} and not of the whole system (--cpus all); \
@@ -124,14 +124,14 @@ fn of_a_part(run: &Run, all: &[Whole<'_>]) -> Vec<String> {
 /// What a line of the peak block shows, in bytes a second as it counts them: from loads, or where none were run, from
 /// the plain streams that are alike.
 fn peak_of<'a>(peak: &Peak, all: &[Whole<'a>]) -> Option<(Whole<'a>, f64)> {
-    let loads = all.iter().filter(|w| is_peak(w.seen) && w.seen.labels.is(Labels::MIX, peak.mix));
+    let loads = all.iter().filter(|w| is_peak(w.seen) && w.seen.labels.mix() == Some(peak.mix));
     let streams = all.iter().filter(|w| {
         let labels = &w.seen.labels;
         // By the kernel, since the winner of a job may store past the caches.
-        let kernel = labels.get(Labels::KERNEL).map(|id| KernelId(id.into()));
-        labels.is(Labels::TIER, "DRAM")
+        let kernel = labels.kernel().map(|id| KernelId(id.into()));
+        labels.tier() == Some(Tier::Dram)
             && labels.is_for(Purpose::Ladder)
-            && labels.get(Labels::DATA).is_none()
+            && labels.data().is_none()
             && kernel.is_some_and(|kernel| kernel.op() == peak.op)
     });
     loads.chain(streams).find_map(|whole| Some((*whole, whole.seen.value? * peak.counted)))
@@ -159,7 +159,7 @@ struct LoadedLine<'a> {
 fn points<'a>(run: &Run, all: &[Whole<'a>]) -> Vec<LoadedLine<'a>> {
     let point = |whole: &Whole<'a>| {
         let rate = whole.seen.parts.iter().find(|part| part.name == "load")?.value?;
-        let (pause, ns) = (whole.seen.labels.number(Labels::PAUSE)?, whole.seen.value?);
+        let (pause, ns) = (whole.seen.labels.pause()?, whole.seen.value?);
         Some(LoadedLine { whole: *whole, pause, ns, rate: rate + line_bytes(&run.machine) / ns * 1e9 })
     };
     let mut points: Vec<LoadedLine<'_>> = all.iter().filter(|whole| is_point(whole.seen)).filter_map(point).collect();

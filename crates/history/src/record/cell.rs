@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
-use tiermark_model::{Bytes, CpuModel, IdSet, KernelId, Label, Labels, Machine, Role, Step};
+use tiermark_model::{Bytes, CpuModel, IdSet, KernelId, Key, Label, Machine, Role, Step};
 
 /// Labels that say how or why something was measured, not what: the record is one for all of them. Of the cpus, their
 /// number and how they lie to each other count.
-const NOT_IDENTITY: [&str; 5] = [Labels::PURPOSE, Labels::KERNEL, Labels::CPUS, Labels::TO, Labels::TIER];
+const NOT_IDENTITY: [Key; 5] = [Key::Purpose, Key::Kernel, Key::Cpus, Key::To, Key::Tier];
 /// Footprints up to this are compared with the very same only. Those of memory depend on what happens to be free, so
 /// that there a quarter of an octave is one cell; times and rates of memory change by about a percent over it.
 const EXACT_BYTES: u64 = 32 << 20;
@@ -67,8 +67,8 @@ fn hash(texts: &[&str]) -> u64 {
 /// The name of a step's measurement, the same in every run; `None` if only cpu numbers distinguish it, as in a matrix
 /// of cores (a hypervisor moves those), or the number of a piece of memory, which is another piece in each run.
 pub(crate) fn name(probe: &str, method: u32, step: &Step, machine: &Machine) -> Option<String> {
-    let is_piece = step.labels.number(Labels::REGION).is_some();
-    if is_piece || matches!(step.labels.0.get(Labels::FROM), Some(Label::Whole(_))) {
+    let is_piece = step.labels.region().is_some();
+    if is_piece || step.labels.from_cpu().is_some() {
         return None;
     }
     let metric = match step.metric {
@@ -77,14 +77,15 @@ pub(crate) fn name(probe: &str, method: u32, step: &Step, machine: &Machine) -> 
     };
     // Methods are counted probe by probe.
     let mut name = format!("{metric} {probe}/{method}");
-    for (key, label) in &step.labels.0 {
+    for (word, label) in step.labels.iter() {
+        let key = Key::named(word);
         let _ = match label {
-            Label::Whole(bytes) if key == Labels::SIZE => write!(name, " size={}", rounded(*bytes)),
+            Label::Whole(bytes) if key == Some(Key::Size) => write!(name, " size={}", rounded(*bytes)),
             // A tier stands for a footprint: it is named where that is not.
-            Label::Text(tier) if key == Labels::TIER && step.labels.size().is_none() => write!(name, " tier={tier}"),
-            _ if NOT_IDENTITY.contains(&key.as_str()) => Ok(()),
-            Label::Whole(number) => write!(name, " {key}={number}"),
-            Label::Text(text) => write!(name, " {key}={text}"),
+            Label::Text(tier) if key == Some(Key::Tier) && step.labels.size().is_none() => write!(name, " tier={tier}"),
+            _ if key.is_some_and(|key| NOT_IDENTITY.contains(&key)) => Ok(()),
+            Label::Whole(number) => write!(name, " {word}={number}"),
+            Label::Text(text) => write!(name, " {word}={text}"),
         };
     }
     if bypasses_caches(step) {
@@ -137,13 +138,14 @@ mod tests {
     use tiermark_model::{Metric, Setup, ThreadSetup, testing};
 
     use super::*;
+    use tiermark_model::Labels;
 
     /// A stream step of 8 MiB whose first kernel is `write/avx2`.
     fn stream(rivals: &[&str]) -> Step {
         let role =
             Role::Stream { kernel: "write/avx2".into(), rivals: rivals.iter().map(|id| KernelId::from(*id)).collect() };
         let setup = Setup { regions: Vec::new(), threads: vec![ThreadSetup::new(0, role, 0)], seed: 1 };
-        let labels = Labels::new().text(Labels::OP, "write").whole(Labels::SIZE, 8 << 20);
+        let labels = Labels::new().with_op("write").with_size(8 << 20);
         Step { labels, setup, ..testing::step("a", Metric::Bandwidth) }
     }
 

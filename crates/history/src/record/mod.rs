@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tiermark_model::messages::{documents, load as says};
 use tiermark_model::{
-    Bytes, CoreKind, Experiment, Grade, KernelId, Labels, Machine, Observation, PerCycle, Reason, ReasonCode, Refusal,
-    Run, Step, Unit, ValueKind,
+    Bytes, CoreKind, Experiment, Grade, KernelId, Machine, Observation, PerCycle, Reason, ReasonCode, Refusal, Run,
+    Step, Unit, ValueKind,
 };
 
 use crate::lines::write_whole;
@@ -221,7 +221,7 @@ fn chosen(run: &Run) -> BTreeMap<String, KernelId> {
             let step = experiment.plan.steps.iter().find(|step| step.id == seen.step);
             let cell =
                 step.and_then(|step| cell::name(&experiment.request.probe, experiment.method, step, &run.machine));
-            chosen.extend(cell.zip(seen.labels.get(Labels::KERNEL).map(KernelId::from)));
+            chosen.extend(cell.zip(seen.labels.kernel().map(KernelId::from)));
         }
     }
     chosen

@@ -1,7 +1,7 @@
 use super::*;
 use crate::store::Store;
 use serde_json::{Value, json};
-use tiermark_model::{Labels, Metric, Purpose, ReasonCode, Step};
+use tiermark_model::{Labels, Metric, Purpose, ReasonCode, Step, Tier};
 
 const DAY: &str = "2026-11-22T10:00:00Z";
 const LATER: &str = "2026-11-23T10:00:00Z";
@@ -42,7 +42,7 @@ fn seen(id: &str, labels: &Labels, value: f64) -> Observation {
 }
 
 fn usual() -> Labels {
-    Labels::new().purpose(Purpose::Ladder).text(Labels::TIER, "L1").whole(Labels::SIZE, 16 << 10)
+    Labels::new().with_purpose(Purpose::Ladder).with_tier(Tier::Cache(1)).with_size(16 << 10)
 }
 
 /// A run with one number.
@@ -203,15 +203,15 @@ fn a_cell_is_the_same_whoever_measured_it_and_whatever_won() {
     let (_home, store) = home();
     shown(&store, &run(DAY, &usual(), &[1], 1.0));
     let worse = |labels: Labels, cpus: &[u32]| held(&store, &run(LATER, &labels, cpus, 2.0));
-    let point = || Labels::new().purpose(Purpose::Curve).whole(Labels::SIZE, 16 << 10);
-    assert!(worse(usual().text(Labels::KERNEL, "read/avx2").text(Labels::CPUS, "1"), &[1]));
+    let point = || Labels::new().with_purpose(Purpose::Curve).with_size(16 << 10);
+    assert!(worse(usual().with_kernel("read/avx2").with_cpus("1"), &[1]));
     assert!(worse(point(), &[1]), "a point of a curve at the footprint of the tier");
     assert!(worse(usual(), &[2]), "another cpu of the same kind");
     assert!(!worse(usual(), &[1, 2]), "two threads");
-    assert!(!worse(usual().text(Labels::PAGE, "thp"), &[1]));
-    assert!(!worse(usual().whole(Labels::SIZE, 32 << 10), &[1]));
-    assert!(!worse(usual().whole(Labels::FROM, 1), &[1]), "known by a cpu's number");
-    assert!(!worse(usual().whole(Labels::REGION, 3), &[1]), "known by the number of a piece of memory");
+    assert!(!worse(usual().with_page("thp"), &[1]));
+    assert!(!worse(usual().with_size(32 << 10), &[1]));
+    assert!(!worse(usual().with_from_cpu(1), &[1]), "known by a cpu's number");
+    assert!(!worse(usual().with_region(3), &[1]), "known by the number of a piece of memory");
     let mut method = run(LATER, &usual(), &[1], 2.0);
     method.experiments[0].method = 4;
     assert!(!held(&store, &method), "another method measures something else");

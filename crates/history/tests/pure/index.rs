@@ -29,7 +29,7 @@ fn figures(of: &Run) -> RunFigures {
         name: None,
         probe: "survey".into(),
         metric: Quantity::Latency,
-        labels: Labels::new().purpose(Purpose::Ladder),
+        labels: Labels::new().with_purpose(Purpose::Ladder),
         unit: Unit::Ns,
         method: 1,
         value,

@@ -1,5 +1,6 @@
 //! Derived from a machine's data: which cpus share a core, a cache or a node.
 
+use crate::Tier;
 use std::collections::BTreeMap;
 
 use super::{Cache, CacheKind, Cpu, Machine, Node};
@@ -47,7 +48,7 @@ impl Machine {
 
     /// What memory without cpus is, where it is faster than that of the nodes with cpus (HBM in flat mode): by
     /// firmware's figures, or by the kernel's tiers. `None` for slower memory, and where nothing says which is faster.
-    pub fn faster_memory(&self, node: &Node) -> Option<&'static str> {
+    pub fn faster_memory(&self, node: &Node) -> Option<Tier> {
         let rate = |node: &Node| node.hmat.iter().filter_map(|access| access.read_bandwidth).reduce(f64::max);
         let own = || self.nodes.iter().filter(|node| !node.cpus.is_empty());
         let has_more = rate(node).zip(own().filter_map(rate).reduce(f64::max)).is_some_and(|(rate, own)| rate > own);
@@ -55,7 +56,7 @@ impl Machine {
         let is_faster = node.is_memory_only() && (has_more || is_above.is_some_and(|(tier, own)| tier < own));
         let is_hbm =
             |dimm: &super::Dimm| dimm.populated && dimm.kind.as_ref().is_some_and(|kind| kind.starts_with("HBM"));
-        is_faster.then(|| if self.dimms.iter().any(is_hbm) { "HBM" } else { "faster" })
+        is_faster.then(|| if self.dimms.iter().any(is_hbm) { Tier::Hbm(node.id) } else { Tier::Faster(node.id) })
     }
 
     /// The cpus this process may run on whose node has no memory that it may use.

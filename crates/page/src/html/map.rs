@@ -41,9 +41,9 @@ fn short(value: f64) -> f64 {
 
 /// The data of a map, in one line.
 pub(super) fn json(map: &PairMap, binned: &Binned) -> String {
-    let name = |bin: &[u64]| match bin {
+    let name = |bin: &[u32]| match bin {
         [first, .., last] => format!("{first}…{last}"),
-        bin => bin.first().map_or_else(String::new, u64::to_string),
+        bin => bin.first().map_or_else(String::new, u32::to_string),
     };
     let names: Vec<String> = map.items.chunks(binned.size).map(name).collect();
     let value = |row: usize, column: usize| binned.medians.get(&(column, row)).map_or(0.0, |v| short(*v));

@@ -4,7 +4,7 @@ use tiermark_engine::{Host, Lab, Probe};
 use tiermark_model::messages::active as says;
 use tiermark_model::{
     Before, Bytes, ChainLayout, CpuId, Effort, IdSet, KIB, Labels, Layout, MIB, Machine, MemPolicy, Metric, PageKind,
-    Refusal, RegionSetup, Request, Role, Scope, Setup, Step, StopRule, ThreadSetup,
+    Refusal, RegionSetup, Request, Role, Scope, Setup, Step, StopRule, ThreadSetup, Tier,
 };
 
 use super::held;
@@ -14,7 +14,7 @@ use crate::latency::{self, LatencyParams};
 use crate::memory_kinds::quiet_cpu;
 use crate::residency::{INNER, inner_bytes, shared_cache};
 use crate::steps::{default_page, scope_cpus, setup};
-use crate::tiers::{Tier, ladder_of};
+use crate::tiers::{Rung, ladder_of};
 
 /// Memory of a cell of DRAM at most, unless that would lie within the caches.
 const DRAM_MOST: u64 = 256 * MIB;
@@ -92,19 +92,19 @@ pub(super) fn cells(host: &mut dyn Host, seed: u64) -> Result<Cells, Refusal> {
         params: serde_json::Value::Null,
         part: None,
     };
-    let mut tiers = ladder_of(machine, &only, &request, &found).tiers;
+    let mut rungs = ladder_of(machine, &only, &request, &found).rungs;
     let shared = shared_level(&found, machine, cpu);
     if let Shared::Memory(declared) = shared {
-        tiers.retain(|tier| tier.name != "L3");
+        rungs.retain(|rung| rung.tier != Tier::Cache(3));
         cells.refused.push(says::active_level_is_memory("L3", declared));
     }
-    let level = |tier: &Tier| match tier.name.strip_prefix('L') {
-        Some(number) => number.parse().ok().map(Some),
-        None => (tier.name.starts_with("DRAM") && request.scope.max_mem.is_some()).then_some(None),
+    let level = |rung: &Rung| match rung.tier.level() {
+        None => (rung.tier.is_dram() && request.scope.max_mem.is_some()).then_some(None),
+        level => Some(level),
     };
-    let rungs: Vec<(Option<u8>, &Tier)> = tiers
+    let rungs: Vec<(Option<u8>, &Rung)> = rungs
         .iter()
-        .filter_map(|tier| Some((level(tier)?, tier)))
+        .filter_map(|rung| Some((level(rung)?, rung)))
         .filter(|(level, _)| level.is_none_or(|level| level <= 3))
         .collect();
     let table = Table { lab, scope: &request.scope, seed };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tiermark_engine::accounting::StepAccounting;
 use tiermark_engine::analyse::{Deductions, analyse};
 use tiermark_engine::{Host, Interruptions, Lab};
-use tiermark_model::{CpuId, Effort, IdSet, Labels, Refusal, Request, Scope, Step};
+use tiermark_model::{CpuId, Effort, IdSet, Refusal, Request, Scope, Step};
 use tiermark_stats::median;
 
 use crate::finder::Finder;
@@ -45,7 +45,7 @@ pub(super) fn tiers(host: &mut dyn Host, lab: &Lab, cpu: CpuId, seed: u64) -> Re
 
 /// A visit to a point; `None` if it failed, or other work disturbed all of it.
 fn visit(host: &mut dyn Host, step: &Step) -> Option<CurvePoint> {
-    let bytes = step.labels.number(Labels::SIZE)?;
+    let bytes = step.labels.bytes()?;
     let shot = host.prepare(&step.setup).ok()?.shot(Duration::from_secs_f64(SHOT)).ok()?;
     let mut interruptions = Interruptions::default();
     interruptions.add(host.now(), &shot);

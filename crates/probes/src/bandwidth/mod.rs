@@ -10,8 +10,8 @@ use tiermark_model::messages::memory;
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{
-    Bytes, CpuId, Effort, Finding, Grade, IdSet, Label, Labels, Machine, Observation, PlacementProof, Plan, Purpose,
-    Quantity, Refusal, Step, StoreKind, Unit,
+    Bytes, CpuId, Effort, Finding, Grade, IdSet, Machine, Observation, PlacementProof, Plan, Purpose, Quantity,
+    Refusal, Step, StoreKind, Tier, Unit,
 };
 
 use crate::ceilings::traffic_for_each_byte;
@@ -147,7 +147,7 @@ impl Study for BandwidthStudy {
 /// Ways to write a buffer that are faster than what the row of its cache is of: those that bypass the caches.
 fn buffers(observations: &[Observation], lab: &Lab) -> Vec<Finding> {
     let is_around = |o: &&Observation| {
-        let kernel = o.labels.get(Labels::KERNEL).and_then(|id| lab.bench.kernel(id));
+        let kernel = o.labels.kernel().and_then(|id| lab.bench.kernel(id));
         kernel.is_some_and(|kernel| kernel.store_kind != StoreKind::Cached)
     };
     with_purpose(observations, Purpose::Buffer).filter(is_around).map(|o| finding(o, overhead_note(o))).collect()
@@ -156,7 +156,7 @@ fn buffers(observations: &[Observation], lab: &Lab) -> Vec<Finding> {
 /// The rate of each group of threads.
 fn parts(seen: &Observation) -> Vec<Finding> {
     let of = |part: &tiermark_model::PartResult| {
-        let labels = seen.labels.clone().text(Labels::PART, &part.name);
+        let labels = seen.labels.clone().with_part(&part.name);
         Some(derived(seen, Quantity::BandwidthPart, labels, part.value?, part.unit))
     };
     seen.parts.iter().filter_map(of).collect()
@@ -167,13 +167,12 @@ fn parts(seen: &Observation) -> Vec<Finding> {
 fn peak_shares(observations: &[Observation], lab: &Lab) -> Vec<Finding> {
     let Some(peak) = lab.machine.real_peak() else { return Vec::new() };
     with_purpose(observations, Purpose::Ladder)
-        .filter(|o| o.labels.is(Labels::TIER, "DRAM") && o.verdict.grade != Grade::Invalid)
+        .filter(|o| o.labels.tier() == Some(Tier::Dram) && o.verdict.grade != Grade::Invalid)
         .filter_map(|o| {
-            let kernel = o.labels.get(Labels::KERNEL).and_then(|id| lab.bench.kernel(id));
+            let kernel = o.labels.kernel().and_then(|id| lab.bench.kernel(id));
             let moved = o.value? * kernel.and_then(|kernel| traffic_for_each_byte(&[kernel])).unwrap_or(1.0);
             let share = moved / peak_of(o, peak.bytes_per_second, &lab.machine)?;
-            let mut labels = o.labels.clone();
-            labels.0.insert(Labels::STATISTIC.into(), Label::Text("share of theoretical peak".into()));
+            let labels = o.labels.clone().with_statistic("share of theoretical peak");
             let found = derived(o, Quantity::PeakShare, labels, share, Unit::Ratio);
             Some(found.with_notes([memory::theoretical_peak(&peak.how)]))
         })
@@ -200,7 +199,7 @@ mod tests {
         let bare = Machine { theoretical_peak: Some(peak), ..Machine::default() };
         let mut guest = bare.clone();
         guest.system.hypervisor = Some("KVM".into());
-        let labels = Labels::new().purpose(Purpose::Ladder).text(Labels::TIER, "DRAM");
+        let labels = Labels::new().with_purpose(Purpose::Ladder).with_tier(Tier::Dram);
         let seen = Observation { value: Some(80e9), ..Observation::new("dram", labels, Metric::Bandwidth) };
         let bench = Bench { kernels: Vec::<KernelInfo>::new(), ..Bench::default() };
         let shares = |machine: &Machine| -> Vec<f64> {

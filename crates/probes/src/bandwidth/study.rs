@@ -3,7 +3,7 @@
 use tiermark_engine::Lab;
 use tiermark_model::{
     Bytes, CpuId, Effort, IdSet, KIB, Labels, Layout, Metric, NodeId, Observation, Pattern, Plan, Purpose, Refusal,
-    Request, Role, Step, StopRule,
+    Request, Role, Step, StopRule, Tier,
 };
 
 use super::job::{Job, Jobs};
@@ -15,7 +15,7 @@ use crate::memory_kinds::{local_cpus, own_memory, quiet_cpu};
 use crate::sizes::{between, sweep};
 use crate::steps::{check_size, follow, no_kernel, phase, setup, stream_role};
 use crate::task::Task;
-use crate::tiers::{Tier, ladder_of};
+use crate::tiers::{Rung, ladder_of};
 use crate::traffic;
 
 /// Points of a curve this near (octaves) to a figure of the ladder are left out: the figure is a point of the curve.
@@ -149,49 +149,49 @@ impl BandwidthStudy {
         let mut steps = Vec::new();
         for crew in self.crews()? {
             let cpus = crew.cpus.iter().copied().collect();
-            let rungs = ladder_of(self.task.machine(), &cpus, &self.task.request, found);
+            let ladder = ladder_of(self.task.machine(), &cpus, &self.task.request, found);
             if crew.span == "one" {
-                steps.extend(self.buffer(&rungs.tiers, stop));
+                steps.extend(self.buffer(&ladder.rungs, stop));
             }
-            for tier in &rungs.tiers {
+            for rung in &ladder.rungs {
                 let crew = BandwidthThreads {
-                    cpus: crew.cpus.iter().copied().filter(|c| tier.cpus.contains(*c)).collect(),
+                    cpus: crew.cpus.iter().copied().filter(|c| rung.cpus.contains(*c)).collect(),
                     span: crew.span,
                 };
-                steps.extend(self.rung(tier, &crew, stop));
+                steps.extend(self.rung(rung, &crew, stop));
             }
-            plan.rules.extend(rungs.rules);
-            plan.refused.extend(rungs.refused);
+            plan.rules.extend(ladder.rules);
+            plan.refused.extend(ladder.refused);
         }
         Ok(steps)
     }
 
     /// The steps of one tier.
-    fn rung(&self, tier: &Tier, crew: &BandwidthThreads, stop: StopRule) -> Vec<Step> {
+    fn rung(&self, rung: &Rung, crew: &BandwidthThreads, stop: StopRule) -> Vec<Step> {
         let quick = self.task.effort() == Effort::Quick;
         let mut jobs: Vec<Job> = self.ops().iter().map(|op| self.jobs.of(op, self.zeros())).collect();
         // Clearing memory is a job of its own (the kernel's, every allocator's), and often twice as fast as storing
         // data.
-        if !quick && self.params.ops.is_empty() && !self.zeros() && tier.name == "DRAM" {
+        if !quick && self.params.ops.is_empty() && !self.zeros() && rung.tier == Tier::Dram {
             jobs.push(self.jobs.of("write", true));
         }
-        if tier.is_cache() {
+        if rung.tier.level().is_some() {
             jobs = jobs.into_iter().map(|job| self.jobs.cached(job)).collect();
         }
-        let labels = || Labels::new().purpose(Purpose::Ladder).text(Labels::TIER, &tier.name);
-        let place = Footprint { size: Bytes(tier.stream_bytes), node: tier.node };
+        let labels = || Labels::new().with_purpose(Purpose::Ladder).with_tier(rung.tier);
+        let place = Footprint { size: Bytes(rung.stream_bytes), node: rung.node };
         jobs.iter().filter_map(|job| self.step(labels(), job, crew, place, stop)).collect()
     }
 
     /// A buffer as large as the rung of the last-level cache, by all ways to write it: beside the row of that cache.
-    fn buffer(&self, tiers: &[Tier], stop: StopRule) -> Vec<Step> {
-        let Some(tier) = tiers.iter().rfind(|tier| tier.is_cache()) else { return Vec::new() };
+    fn buffer(&self, rungs: &[Rung], stop: StopRule) -> Vec<Step> {
+        let Some(rung) = rungs.iter().rfind(|rung| rung.tier.level().is_some()) else { return Vec::new() };
         if self.task.effort() == Effort::Quick || !self.params.ops.is_empty() || self.zeros() {
             return Vec::new();
         }
-        let place = Footprint { size: Bytes(tier.stream_bytes), node: tier.node };
+        let place = Footprint { size: Bytes(rung.stream_bytes), node: rung.node };
         let step = |op: &str| {
-            let (job, labels) = (self.jobs.of(op, false), Labels::new().purpose(Purpose::Buffer));
+            let (job, labels) = (self.jobs.of(op, false), Labels::new().with_purpose(Purpose::Buffer));
             let has_choice = self.jobs.cached(job.clone()).kernels != job.kernels;
             has_choice.then(|| self.step(labels, &job, &self.one(), place, stop))?
         };
@@ -222,13 +222,13 @@ impl BandwidthStudy {
     /// Footprints of the ladder's figures of a job by one thread on the memory of the curve.
     fn figures(&self, op: &str, observations: &[Observation]) -> Vec<u64> {
         let label = self.jobs.of(op, self.zeros()).label;
-        let node = self.task.node().map(u64::from);
+        let node = self.task.node();
         let is_of_job = |o: &&Observation| {
-            let is_one = o.labels.is(Labels::OP, &label) && o.labels.is(Labels::SPAN, "one");
-            is_one && o.value.is_some() && o.labels.number(Labels::NODE) == node
+            let is_one = o.labels.op() == Some(label.as_str()) && o.labels.span() == Some("one");
+            is_one && o.value.is_some() && o.labels.node() == node
         };
         let figures = with_purpose(observations, Purpose::Ladder).filter(is_of_job);
-        figures.filter_map(|o| o.labels.number(Labels::SIZE)).collect()
+        figures.filter_map(|o| o.labels.bytes()).collect()
     }
 
     /// Points of a job's curve: by ordinary stores where caches may hold them, as the rows of caches are.
@@ -238,7 +238,7 @@ impl BandwidthStudy {
         let cache = self.task.machine().reachable_cache_bytes(&crew.cpus.iter().copied().collect());
         let step = |size: &Bytes| {
             let place = Footprint { size: *size, node: self.task.node() };
-            let labels = Labels::new().purpose(Purpose::Curve);
+            let labels = Labels::new().with_purpose(Purpose::Curve);
             let job = if size.0 <= cache { &cached } else { &job };
             self.step(labels, job, &crew, place, self.task.curve_point())
         };
@@ -262,7 +262,7 @@ impl BandwidthStudy {
             let crew = BandwidthThreads { cpus: order[..count].to_vec(), span: "some" };
             let Ok((size, _)) = self.task.dram_bytes(&crew.cpus, node) else { continue };
             let place = Footprint { size: Bytes(size), node };
-            let labels = Labels::new().purpose(Purpose::Scaling).text(Labels::TIER, "DRAM");
+            let labels = Labels::new().with_purpose(Purpose::Scaling).with_tier(Tier::Dram);
             let job = self.jobs.of("read", self.zeros());
             plan.steps.extend(self.step(labels, &job, &crew, place, self.task.curve_point()));
         }
@@ -284,7 +284,7 @@ impl BandwidthStudy {
                     let size = row.footprint(self.jobs.arrays(&job), crew.cpus.len() as u64);
                     check_size(size)?;
                     let place = Footprint { size, node: self.task.node() };
-                    let labels = Labels::new().purpose(Purpose::Table);
+                    let labels = Labels::new().with_purpose(Purpose::Table);
                     plan.steps.extend(self.step(labels, &job, &crew, place, stop));
                 }
             }
@@ -310,7 +310,7 @@ impl BandwidthStudy {
 
     /// Points between neighbours of every curve that differ, with `--full`: the time of others is for the figures.
     fn denser(&self, observations: &[Observation]) -> Vec<Step> {
-        let of = |o: &&Observation, label: &str| o.metric == Metric::Bandwidth && o.labels.is(Labels::OP, label);
+        let of = |o: &&Observation, label: &str| o.metric == Metric::Bandwidth && o.labels.op() == Some(label);
         let curve = |label: &str| points(with_purpose(observations, Purpose::Curve).filter(|o| of(o, label)));
         if self.task.effort() != Effort::Full {
             return Vec::new();
@@ -339,18 +339,18 @@ impl BandwidthStudy {
         };
         let cpus: IdSet = crew.cpus.iter().copied().collect();
         let mut labels = labels
-            .text(Labels::OP, &job.label)
-            .whole(Labels::SIZE, place.size.0)
-            .text(Labels::PAGE, self.task.page())
-            .whole(Labels::THREADS, crew.cpus.len() as u64)
-            .text(Labels::SPAN, crew.span)
-            .text(Labels::CPUS, &cpus);
+            .with_op(&job.label)
+            .with_size(place.size.0)
+            .with_page(self.task.page())
+            .with_threads(crew.cpus.len() as u64)
+            .with_span(crew.span)
+            .with_cpus(&cpus);
         if job.zeros {
-            labels = labels.text(Labels::DATA, "zeros");
+            labels = labels.with_data("zeros");
         }
-        labels = labels.node(place.node);
+        labels = labels.with_node_if(place.node);
         let at = place.node.map_or_else(String::new, |n| format!("/node{n}"));
-        let purpose = labels.get(Labels::PURPOSE).unwrap_or_default();
+        let purpose = labels.purpose().map_or("", Purpose::name);
         let op = job.label.replace(' ', "-");
         let id = format!("bandwidth/{purpose}/{op}/{}x{}{at}/{}", crew.span, crew.cpus.len(), place.size.0);
         let setup = setup(&crew.cpus, place.size, place.node, self.task.page(), layout, &role, self.task.request.seed);

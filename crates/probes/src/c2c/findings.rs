@@ -6,7 +6,8 @@ use tiermark_engine::accounting::{EVENNESS, LINE};
 use tiermark_engine::{Lab, nearest_memory_node};
 use tiermark_model::messages::memory;
 use tiermark_model::{
-    Finding, Grade, Labels, Note, Observation, PartResult, PingOp, Purpose, Quantity, Reason, Relation, Unit, Verdict,
+    CpuId, Finding, Grade, Labels, Note, Observation, PartResult, PingOp, Purpose, Quantity, Reason, Relation, Unit,
+    Verdict,
 };
 
 use super::pairs::{Class, count};
@@ -46,28 +47,28 @@ pub(super) fn derive(task: &Task, observations: &[Observation]) -> Vec<Finding> 
 }
 
 fn named(observation: &Observation, metric: Quantity) -> Finding {
-    let one_way = observation.labels.is(Labels::OP, &PingOp::OneWay.to_string());
+    let one_way = observation.labels.op() == Some(&PingOp::OneWay.to_string());
     let notes = [one_way.then(memory::one_way), overhead_note(observation)];
     Finding { metric, ..finding(observation, notes.into_iter().flatten()) }
 }
 
 /// The relation of an observed pair.
 fn relation(observation: &Observation) -> Option<Relation> {
-    observation.labels.get(Labels::RELATION)?.parse().ok()
+    observation.labels.relation()?.parse().ok()
 }
 
 /// Median, least and most over the pairs of each class, for each way to pass turns.
 fn relations(observations: &[Observation], all: &BTreeMap<Class, u64>) -> Vec<Finding> {
     let mut groups: BTreeMap<(&str, Class), Vec<&Observation>> = BTreeMap::new();
     for pair in with_purpose(observations, Purpose::Pair) {
-        if let (Some(op), Some(relation)) = (pair.labels.get(Labels::OP), relation(pair)) {
-            let kinds = pair.labels.get(Labels::KINDS).and_then(|kinds| kinds.parse().ok());
+        if let (Some(op), Some(relation)) = (pair.labels.op(), relation(pair)) {
+            let kinds = pair.labels.kinds().and_then(|kinds| kinds.parse().ok());
             groups.entry((op, Class { relation, kinds })).or_default().push(pair);
         }
     }
     let one = |((op, class), of): (&(&str, Class), &Vec<&Observation>)| {
-        let labels = Labels::new().text(Labels::OP, op).text(Labels::RELATION, class.relation);
-        let labels = class.kinds.iter().fold(labels, |labels, kinds| labels.text(Labels::KINDS, kinds));
+        let labels = Labels::new().with_op(op).with_relation(class.relation);
+        let labels = class.kinds.iter().fold(labels, |labels, kinds| labels.with_kinds(kinds));
         one_relation(labels, of, all.get(class).copied())
     };
     groups.iter().flat_map(one).collect()
@@ -77,13 +78,13 @@ fn one_relation(labels: Labels, of: &[&Observation], all: Option<u64>) -> Vec<Fi
     let mut values: Vec<(f64, &Observation)> = of.iter().filter_map(|o| Some((o.value?, *o))).collect();
     values.sort_by(|a, b| a.0.total_cmp(&b.0));
     let numbers: Vec<f64> = values.iter().map(|(value, _)| *value).collect();
-    let mut labels = labels.whole(Labels::PAIRS, values.len() as u64);
+    let mut labels = labels.with_pairs(values.len() as u64);
     if let Some(all) = all {
-        labels = labels.whole(Labels::OF, all);
+        labels = labels.with_pairs_all(all);
     }
     let make = |statistic: &str, value: Option<f64>, verdict: Verdict, evidence: Vec<String>| {
         let value = value.filter(|_| verdict.grade != Grade::Invalid);
-        let labels = labels.clone().text(Labels::STATISTIC, statistic);
+        let labels = labels.clone().with_statistic(statistic);
         Finding {
             samples: values.len() as u64,
             verdict,
@@ -166,15 +167,14 @@ fn modes(observation: &Observation, lab: &Lab) -> Option<Finding> {
 }
 
 /// The pair that an observation is of, in either direction.
-fn ends(observation: &Observation) -> Option<(u64, u64)> {
-    let (from, to) = (observation.labels.number(Labels::FROM)?, observation.labels.number(Labels::TO)?);
+fn ends(observation: &Observation) -> Option<(CpuId, CpuId)> {
+    let (from, to) = (observation.labels.from_cpu()?, observation.labels.to_cpu()?);
     Some((from.min(to), from.max(to)))
 }
 
 /// The measurement of the same pair, in the same way, from the first cpu's own memory.
 fn plain<'a>(observations: &'a [Observation], like: &Observation) -> Option<&'a Observation> {
-    with_purpose(observations, Purpose::Pair)
-        .find(|o| ends(o) == ends(like) && o.labels.get(Labels::OP) == like.labels.get(Labels::OP))
+    with_purpose(observations, Purpose::Pair).find(|o| ends(o) == ends(like) && o.labels.op() == like.labels.op())
 }
 
 /// How much longer a round trip takes when the other cpu begins, its memory holding the line.
@@ -199,10 +199,10 @@ fn homes(observations: &[Observation], lab: &Lab) -> Vec<Finding> {
             let known = findings.iter().any(|f| f.evidence == [own.step.clone()]);
             if !known {
                 let mut found = named(own, Quantity::C2cHome);
-                found.labels = found.labels.text(Labels::HOME, "first");
-                let first = own.labels.number(Labels::FROM).and_then(|cpu| u32::try_from(cpu).ok());
+                found.labels = found.labels.with_home("first");
+                let first = own.labels.from_cpu().and_then(|cpu| u32::try_from(cpu).ok());
                 if let Some(node) = first.and_then(|cpu| nearest_memory_node(cpu, &lab.machine)) {
-                    found.labels = found.labels.whole(Labels::NODE, u64::from(node));
+                    found.labels = found.labels.with_node(node);
                 }
                 findings.push(found);
             }

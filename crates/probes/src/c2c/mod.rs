@@ -218,10 +218,7 @@ impl C2cStudy {
     fn contenders(&self, cpus: &[CpuId]) -> Step {
         let part = |cpu: &CpuId| ThreadSetup { part: format!("cpu {cpu}"), ..ThreadSetup::new(*cpu, Role::Contend, 0) };
         let set: IdSet = cpus.iter().copied().collect();
-        let labels = Labels::new()
-            .purpose(Purpose::Contention)
-            .whole(Labels::THREADS, cpus.len() as u64)
-            .text(Labels::CPUS, &set);
+        let labels = Labels::new().with_purpose(Purpose::Contention).with_threads(cpus.len() as u64).with_cpus(&set);
         let id = format!("c2c/contention/{}", cpus.len());
         let step = self.step(id, labels, cpus.iter().map(part).collect(), self.task.node());
         let shot_seconds = step.stop.shot_seconds.max(CONTENDER_SECONDS * cpus.len() as f64);
@@ -230,13 +227,13 @@ impl C2cStudy {
 
     /// A round trip between two cpus.
     fn trip(&self, purpose: Purpose, op: PingOp, pair: CpuPair, node: Option<NodeId>, home: Option<&str>) -> Step {
-        let mut labels = pair_labels(purpose, pair).text(Labels::OP, op);
+        let mut labels = pair_labels(purpose, pair).with_op(op);
         let mut id = format!("c2c/{purpose}/{op}/{}-{}", pair.first, pair.second);
         if let Some(home) = home {
-            labels = labels.text(Labels::HOME, home);
+            labels = labels.with_home(home);
         }
         if let Some(node) = node {
-            labels = labels.whole(Labels::NODE, u64::from(node));
+            labels = labels.with_node(node);
             id.push_str(&format!("/node{node}"));
         }
         let threads = vec![
@@ -249,14 +246,14 @@ impl C2cStudy {
     /// Lines that the second cpu holds, fetched by the first.
     fn transfer(&self, pair: CpuPair, state: LineState) -> Step {
         let node = self.task.node();
-        let mut labels = pair_labels(Purpose::Transfer, pair).text(Labels::STATE, state);
+        let mut labels = pair_labels(Purpose::Transfer, pair).with_state(state);
         let mut id = format!("c2c/transfer/{state}/{}-{}", pair.first, pair.second);
         if let Some(node) = node {
             id.push_str(&format!("/node{node}"));
         }
         // The home of the lines is part of the measurement, even if the user named no node.
         if let Some(home) = node.or_else(|| nearest_memory_node(pair.first, self.task.machine())) {
-            labels = labels.whole(Labels::NODE, u64::from(home));
+            labels = labels.with_node(home);
         }
         let threads =
             vec![ThreadSetup::new(pair.first, Role::Take, 0), ThreadSetup::new(pair.second, Role::Keep { state }, 0)];
@@ -302,10 +299,10 @@ impl C2cStudy {
 fn pair_labels(purpose: Purpose, pair: CpuPair) -> Labels {
     let cpus: IdSet = [pair.first, pair.second].into_iter().collect();
     let labels = Labels::new()
-        .purpose(purpose)
-        .text(Labels::RELATION, pair.class.relation)
-        .whole(Labels::FROM, u64::from(pair.first))
-        .whole(Labels::TO, u64::from(pair.second))
-        .text(Labels::CPUS, &cpus);
-    pair.class.kinds.iter().fold(labels, |labels, kinds| labels.text(Labels::KINDS, kinds))
+        .with_purpose(purpose)
+        .with_relation(pair.class.relation)
+        .with_from_cpu(pair.first)
+        .with_to_cpu(pair.second)
+        .with_cpus(&cpus);
+    pair.class.kinds.iter().fold(labels, |labels, kinds| labels.with_kinds(kinds))
 }

@@ -1,7 +1,7 @@
 //! Whether pairs take as long as their declared relation allows.
 
 use tiermark_model::messages::memory;
-use tiermark_model::{Finding, Labels, Note, PingOp, Relation};
+use tiermark_model::{Finding, Note, PingOp, Relation};
 
 /// Medians of round trips by compare-and-swap that were published of a relation, the shortest and the longest, in ns:
 /// up to some 30 in one core, 46 (Zen 3) to 120 (large meshes) in one last-level cache, up to 250 in one socket, 216 to
@@ -37,11 +37,11 @@ fn contradiction(relation: Relation, ns: f64) -> Option<Note> {
 
 /// Adds to the medians of relations what speaks against them, and in a guest whose word they are.
 pub(super) fn on_relations(findings: &mut [Finding], guest: bool) {
-    let is_median = |f: &&mut Finding| f.labels.is(Labels::STATISTIC, "median");
+    let is_median = |f: &&mut Finding| f.labels.statistic() == Some("median");
     let mut whose = guest;
     for found in findings.iter_mut().filter(is_median) {
-        let cas = found.labels.is(Labels::OP, &PingOp::Cas.to_string());
-        let relation = found.labels.get(Labels::RELATION).and_then(|relation| relation.parse().ok());
+        let cas = found.labels.op() == Some(&PingOp::Cas.to_string());
+        let relation = found.labels.relation().and_then(|relation| relation.parse().ok());
         let against = relation.zip(found.value).filter(|_| cas).and_then(|(relation, ns)| contradiction(relation, ns));
         // Once is enough of what holds for all.
         let guest = (std::mem::take(&mut whose) || (guest && against.is_some())).then(memory::declared_by_hypervisor);

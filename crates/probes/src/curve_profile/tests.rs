@@ -2,8 +2,8 @@ use super::*;
 use proptest::prelude::*;
 use tiermark_machine::synth::Synth;
 use tiermark_model::{
-    BoxPlace, BoxTraffic, CounterCheck, CounterSight, CounterSourceId, Metric, PartResult, ProfilePart, StepTraffic,
-    Unit,
+    BoxPlace, BoxTraffic, CounterCheck, CounterSight, CounterSourceId, Labels, Metric, PartResult, ProfilePart,
+    StepTraffic, Unit,
 };
 
 /// Pauses, useful GB/s and ns of a machine that bends near 100 GB/s.
@@ -17,15 +17,14 @@ const POINTS: [(u64, f64, f64); 6] = [
 ];
 
 fn labels(purpose: Purpose, mix: &str, reads: u64) -> Labels {
-    let labels = Labels::new().purpose(purpose).text(Labels::PLACE, "local").text(Labels::MIX, mix);
-    labels.whole(Labels::READS, reads)
+    let labels = Labels::new().with_purpose(purpose).with_place("local").with_mix(mix);
+    labels.with_reads(reads)
 }
 
 /// The points of a mix whose rates are scaled; with counts of so many bytes a useful byte.
 fn points(mix: &str, reads: u64, scale: f64, counted: Option<f64>) -> Vec<Observation> {
     let point = |(pause, rate, ns): (u64, f64, f64)| {
-        let mut seen =
-            Observation::new("s", labels(Purpose::Load, mix, reads).whole(Labels::PAUSE, pause), Metric::Latency);
+        let mut seen = Observation::new("s", labels(Purpose::Load, mix, reads).with_pause(pause), Metric::Latency);
         let rate = rate * scale * 1e9;
         seen.value = Some(ns);
         seen.parts = vec![PartResult {
@@ -45,7 +44,7 @@ fn points(mix: &str, reads: u64, scale: f64, counted: Option<f64>) -> Vec<Observ
         seen
     };
     let mut idle =
-        Observation::new("i", Labels::new().purpose(Purpose::Unloaded).text(Labels::PLACE, "local"), Metric::Latency);
+        Observation::new("i", Labels::new().with_purpose(Purpose::Unloaded).with_place("local"), Metric::Latency);
     idle.value = Some(90.0);
     POINTS.into_iter().map(point).chain([idle]).collect()
 }
@@ -86,7 +85,7 @@ fn curves_of(observations: &[Observation]) -> Result<ProfileCurves, Refusal> {
 /// The same points of all nodes at once.
 fn of_system(mut observations: Vec<Observation>) -> Vec<Observation> {
     for seen in &mut observations {
-        seen.labels = seen.labels.clone().text(Labels::PLACE, SYSTEM);
+        seen.labels = seen.labels.clone().with_place(SYSTEM);
     }
     observations
 }
@@ -251,7 +250,7 @@ fn counts_that_cannot_be_trusted_are_no_axis() {
 
 #[test]
 fn a_run_without_curve_is_refused() {
-    let latency = Observation::new("s", Labels::new().text(Labels::PLACE, "local"), Metric::Latency);
+    let latency = Observation::new("s", Labels::new().with_place("local"), Metric::Latency);
     assert_eq!(curves_of(&[latency]).unwrap_err().code.as_str(), "run_without_curve");
     let one: Vec<Observation> = points("read", 100, 1.0, None).into_iter().take(1).collect();
     assert!(curves_of(&one).is_err(), "one point is no curve");

@@ -3,7 +3,7 @@
 use tiermark_model::messages::shapes;
 use tiermark_model::{
     Bytes, Cache, ChainLayout, Finding, Grade, Labels, Machine, Nanoseconds, Note, Observation, PageKind, Quantity,
-    Reason, Unit,
+    Reason, Tier, Unit,
 };
 
 use super::solve::{FULL, Level, Strided, Ways, line, neighbours, off_step, placed_at_random, ways};
@@ -42,8 +42,8 @@ pub(super) fn of_table(seen: &GeometryCurves<'_>, machine: &Machine) -> Vec<Find
 /// Size, time and ways of each level.
 fn levels(seen: &GeometryCurves<'_>, machine: &Machine, line_bytes: Option<u64>, found: &mut Vec<Finding>) {
     let mut above: Option<u64> = None;
-    for (index, (name, level)) in seen.levels.iter().enumerate() {
-        let view = LevelView::new(seen, machine, name, level);
+    for (index, (tier, level)) in seen.levels.iter().enumerate() {
+        let view = LevelView::new(seen, machine, *tier, level);
         let solved = if index < RESOLVED { ways(&seen.strided, level.ns, level.next_ns) } else { None };
         // As many nodes as the level above holds never reach this one.
         let hidden = solved.is_some_and(|w| above.is_some_and(|above| w.ways.value <= above));
@@ -83,7 +83,7 @@ fn line_of_table(seen: &GeometryCurves<'_>, machine: &Machine, found: &mut Vec<F
     finding.notes.push(shapes::line_at_most(Bytes(bytes), bytes == rows[0].0));
     let declared = seen.cpu.and_then(|cpu| machine.cache_of(cpu, 1)).and_then(|c| c.line_bytes);
     if let Some(declared) = declared {
-        finding.labels = finding.labels.whole(Labels::DECLARED, u64::from(declared));
+        finding.labels = finding.labels.with_declared_number(u64::from(declared));
         finding.notes.extend((u64::from(declared) > bytes).then(|| shapes::another_line_declared(declared)));
     }
     found.push(finding);
@@ -133,7 +133,7 @@ fn line_of_pairs(cached: &Pairs<'_>, declared: Option<u64>) -> Option<Finding> {
         if declared != bytes {
             line.verdict.suspect(Reason::AnotherLine { declared: Bytes(declared) });
         }
-        line.labels = line.labels.whole(Labels::DECLARED, declared);
+        line.labels = line.labels.with_declared_number(declared);
     }
     line.evidence = cached.iter().map(|(_, _, o)| o.step.clone()).collect();
     Some(line)
@@ -159,7 +159,7 @@ fn neighbours_of_pairs(memory: &Pairs<'_>, line: u64) -> Option<Finding> {
 /// A level and everything that is said about it.
 struct LevelView<'a> {
     seen: &'a GeometryCurves<'a>,
-    name: &'a str,
+    tier: Tier,
     level: &'a Level,
     declared: Option<&'a Cache>,
     /// Whether a hypervisor declares it.
@@ -169,8 +169,8 @@ struct LevelView<'a> {
 }
 
 impl<'a> LevelView<'a> {
-    fn new(seen: &'a GeometryCurves<'a>, machine: &'a Machine, name: &'a str, level: &'a Level) -> Self {
-        let number = name.strip_prefix('L').and_then(|n| n.parse().ok());
+    fn new(seen: &'a GeometryCurves<'a>, machine: &'a Machine, tier: Tier, level: &'a Level) -> Self {
+        let number = tier.level();
         let declared = seen.cpu.zip(number).and_then(|(cpu, number)| machine.cache_of(cpu, number));
         let at = |bytes: u64| {
             let here = |(layout, o): &&(ChainLayout, &'a Observation)| {
@@ -182,11 +182,11 @@ impl<'a> LevelView<'a> {
         let last = seen.curve.iter().map(|(x, _)| *x).rfind(|x| level.size.high.is_some_and(|high| *x < high));
         let edge = last.and_then(at).into_iter().chain(level.size.high.and_then(at)).collect();
         let guest = machine.system.hypervisor.is_some();
-        Self { seen, name, level, declared, guest, edge }
+        Self { seen, tier, level, declared, guest, edge }
     }
 
     fn labels(&self) -> Labels {
-        Labels::new().text(Labels::TIER, self.name)
+        Labels::new().with_tier(self.tier)
     }
 
     /// The size: exact where ways and their size are known and agree with the curve, between two footprints elsewhere.
@@ -212,7 +212,7 @@ impl<'a> LevelView<'a> {
             }
         }
         if let Some(bytes) = self.declared.and_then(|c| c.bytes) {
-            found.labels = found.labels.whole(Labels::DECLARED, bytes);
+            found.labels = found.labels.with_declared_number(bytes);
             let agrees =
                 if exact.is_some() { bytes == value } else { near(bytes) || near((bytes as f64 * random) as u64) };
             if !agrees {
@@ -237,7 +237,7 @@ impl<'a> LevelView<'a> {
             resting_on(&decides, Quantity::GeometryWays, self.labels(), Some(solved.ways.value as f64), Unit::Count);
         found.interval = bounds(solved.ways.low, solved.ways.high);
         if let Some(ways) = self.declared.and_then(|c| c.ways) {
-            found.labels = found.labels.whole(Labels::DECLARED, u64::from(ways));
+            found.labels = found.labels.with_declared_number(u64::from(ways));
             if u64::from(ways) != solved.ways.value {
                 found.notes.push(shapes::other_ways_declared(ways, u64::from(ways) > solved.ways.value));
             }
@@ -248,7 +248,7 @@ impl<'a> LevelView<'a> {
                 resting_on(&decides, Quantity::GeometrySets, self.labels(), Some((way / line) as f64), Unit::Count);
             sets.notes.push(shapes::way_in_lines(Bytes(way), line));
             if let Some(declared) = self.declared.and_then(|c| c.sets) {
-                sets.labels = sets.labels.whole(Labels::DECLARED, u64::from(declared));
+                sets.labels = sets.labels.with_declared_number(u64::from(declared));
             }
             out.push(sets);
         }
@@ -266,7 +266,7 @@ impl<'a> LevelView<'a> {
     /// Why the ways are not resolved.
     fn unresolved(&self, index: usize, hidden: bool, above: Option<u64>) -> Option<Finding> {
         let mut found = resting_on(&self.edge, Quantity::GeometryWays, self.labels(), None, Unit::Count);
-        let page = self.edge.first().and_then(|o| o.labels.get(Labels::PAGE)?.parse::<PageKind>().ok());
+        let page = self.edge.first().and_then(|o| o.labels.page()?.parse::<PageKind>().ok());
         found.notes.push(match above {
             _ if index >= RESOLVED => shapes::ways_hashed(),
             Some(above) if hidden => shapes::ways_hidden(above),
@@ -274,7 +274,7 @@ impl<'a> LevelView<'a> {
             _ => shapes::ways_do_not_show(),
         });
         if let Some(ways) = self.declared.and_then(|c| c.ways) {
-            found.labels = found.labels.whole(Labels::DECLARED, u64::from(ways));
+            found.labels = found.labels.with_declared_number(u64::from(ways));
         }
         Some(found)
     }
@@ -288,12 +288,12 @@ fn missing(seen: &GeometryCurves<'_>, machine: &Machine) -> Vec<Finding> {
     else {
         return Vec::new();
     };
-    let shown = |level: u8| seen.levels.iter().any(|(name, _)| *name == format!("L{level}"));
+    let shown = |level: u8| seen.levels.iter().any(|(tier, _)| *tier == Tier::Cache(level));
     let hidden = machine.data_caches().filter(|c| c.cpus.contains(cpu) && !shown(c.level));
     hidden
         .map(|cache| {
-            let labels = Labels::new().text(Labels::TIER, format!("L{}", cache.level));
-            let labels = cache.bytes.into_iter().fold(labels, |labels, bytes| labels.whole(Labels::DECLARED, bytes));
+            let labels = Labels::new().with_tier(Tier::Cache(cache.level));
+            let labels = cache.bytes.into_iter().fold(labels, |labels, bytes| labels.with_declared_number(bytes));
             let mut found = resting_on(&[last], Quantity::GeometrySize, labels, None, Unit::Bytes);
             found.verdict.suspect(Reason::NoPlateau { level: cache.level, bytes: cache.bytes.map(Bytes) });
             found.with_notes([climb(seen)])

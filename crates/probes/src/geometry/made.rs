@@ -9,6 +9,6 @@ pub(super) fn observation(step: &str, labels: Labels, value: f64) -> Observation
 
 /// A chase through so many bytes.
 pub(crate) fn chase(purpose: Purpose, layout: ChainLayout, bytes: u64, ns: f64) -> Observation {
-    let labels = Labels::new().purpose(purpose).text(Labels::LAYOUT, layout).whole(Labels::SIZE, bytes);
-    observation(&format!("{purpose}/{layout}/{bytes}"), labels.text(Labels::CPUS, 1), ns)
+    let labels = Labels::new().with_purpose(purpose).with_layout(layout).with_size(bytes);
+    observation(&format!("{purpose}/{layout}/{bytes}"), labels.with_cpus(1), ns)
 }

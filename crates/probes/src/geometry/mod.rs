@@ -140,7 +140,7 @@ impl GeometryStudy {
 
     fn step(&self, purpose: Purpose, bytes: u64, layout: ChainLayout) -> Step {
         let chase = Chase { cpu: self.cpu, bytes, node: self.task.node(), layout, page: self.page, chains: 1 };
-        let labels = Labels::new().purpose(purpose);
+        let labels = Labels::new().with_purpose(purpose);
         chase.step("geometry", labels, self.task.request.seed, shape(&self.task))
     }
 

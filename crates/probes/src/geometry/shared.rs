@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use tiermark_model::messages::shapes;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Finding, KIB, KernelInfo, Labels, Layout, Machine, Metric, Note, Observation, Purpose,
-    Quantity, Reason, Role, Step, Unit,
+    Bytes, ChainLayout, CpuId, Finding, KIB, KernelInfo, Key, Labels, Layout, Machine, Metric, Note, Observation,
+    Purpose, Quantity, Reason, Role, Step, Unit,
 };
 
 use super::solver_input::GeometryCurves;
@@ -33,23 +33,23 @@ pub(super) fn steps(task: &Task, cpu: CpuId, seen: &GeometryCurves<'_>) -> Vec<S
     let Some(KernelInfo { id: kernel, .. }) = plain_kernel(&task.lab.bench, "read") else { return Vec::new() };
     let mut steps = Vec::new();
     for (relation, other) in relations(task, cpu) {
-        for (name, level) in &seen.levels {
+        for (tier, level) in &seen.levels {
             let subject = level.size.low / 4 * 3 / KIB * KIB;
             for (beside, bytes) in [("full", level.size.value / KIB * KIB), ("little", LITTLE)] {
                 let labels = Labels::new()
-                    .purpose(Purpose::Shared)
-                    .text(Labels::TIER, name)
-                    .text(Labels::RELATION, &relation)
-                    .text(Labels::BESIDE, beside)
-                    .text(Labels::CPUS, format!("{cpu},{other}"))
-                    .whole(Labels::SIZE, subject);
+                    .with_purpose(Purpose::Shared)
+                    .with_tier(*tier)
+                    .with_relation(&relation)
+                    .with_beside(beside)
+                    .with_cpus(format!("{cpu},{other}"))
+                    .with_size(subject);
                 let chase = Role::Chase { chains: 1 };
                 let layout = Layout::Chain(ChainLayout::Random);
                 let mut both = setup(&[cpu], Bytes(subject), node, page, layout, &chase, seed);
                 let load = Role::Load { kernels: vec![kernel.clone()], pause_ns: 0 };
                 let neighbour = setup(&[other], Bytes(bytes), node, page, Layout::Data, &load, seed);
                 join(&mut both, neighbour);
-                let id = format!("geometry/shared/{relation}/{name}/{beside}");
+                let id = format!("geometry/shared/{relation}/{tier}/{beside}");
                 let stop = shape(task);
                 steps.push(Step { id, labels, phase: 0, metric: Metric::Latency, setup: both, stop });
             }
@@ -86,25 +86,21 @@ fn relation(machine: &Machine, cpu: CpuId, other: CpuId) -> Option<(u8, String)>
 /// Cost of a full neighbour over a small one, for each level and relation, and whether it agrees with the system.
 pub(super) fn findings(observations: &[Observation], machine: &Machine, seen: &GeometryCurves<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let full = with_purpose(observations, Purpose::Shared).filter(|o| o.labels.is(Labels::BESIDE, "full"));
+    let full = with_purpose(observations, Purpose::Shared).filter(|o| o.labels.beside() == Some("full"));
     for beside in full {
         let same = |o: &&Observation| {
-            [Labels::TIER, Labels::RELATION].iter().all(|key| o.labels.get(key) == beside.labels.get(key))
-                && o.labels.is(Labels::BESIDE, "little")
+            o.labels.are_alike(&beside.labels, &[Key::Tier, Key::Relation]) && o.labels.beside() == Some("little")
         };
         let Some(alone) = with_purpose(observations, Purpose::Shared).find(same) else { continue };
         let cost = beside.value.zip(alone.value).map(|(full, little)| full / little);
         let declared = declared(beside, machine);
-        let mut labels = beside.labels.clone();
-        labels.0.remove(Labels::BESIDE);
-        labels.0.remove(Labels::PURPOSE);
+        let mut labels = beside.labels.clone().without(&[Key::Beside, Key::Purpose]);
         if let Some(declared) = declared {
-            labels = labels.text(Labels::DECLARED, if declared { "shared" } else { "private" });
+            labels = labels.with_declared(if declared { "shared" } else { "private" });
         }
         let mut found =
             resting_on(&[beside, alone], Quantity::GeometryShared, labels, cost.map(|c| c - 1.0), Unit::Ratio);
-        let tier = beside.labels.get(Labels::TIER).unwrap_or_default();
-        let level = seen.levels.iter().find(|(name, _)| name == tier).map(|(_, level)| level.ns);
+        let level = seen.levels.iter().find(|(tier, _)| beside.labels.tier() == Some(*tier)).map(|(_, level)| level.ns);
         let fitted = level.zip(alone.value).is_none_or(|(level, ns)| ns <= FITTED * level);
         found.notes.extend(cost.map(|cost| note(cost, declared, fitted, alone.value.zip(beside.value))));
         if !fitted {
@@ -132,7 +128,7 @@ fn note(cost: f64, declared: Option<bool>, fitted: bool, ns: Option<(f64, f64)>)
 /// Whether the system says that the two cpus share the level.
 fn declared(observation: &Observation, machine: &Machine) -> Option<bool> {
     let level: u8 = observation.labels.tier()?.level()?;
-    let (a, b) = observation.labels.get(Labels::CPUS)?.split_once(',')?;
+    let (a, b) = observation.labels.cpus()?.split_once(',')?;
     let (a, b): (CpuId, CpuId) = (a.parse().ok()?, b.parse().ok()?);
     machine.cache_of(a, level).map(|cache| cache.cpus.contains(b))
 }
@@ -142,6 +138,7 @@ mod tests {
     use super::super::made;
     use super::super::solve::{Count, Level};
     use super::*;
+    use tiermark_model::Tier;
     use tiermark_model::{Grade, MIB, testing};
 
     /// What is said of a third level of 10 ns, shared or private as declared, by the times beside a small and a full
@@ -150,7 +147,7 @@ mod tests {
         let cache = |shared: bool| testing::cache(3, 32 * MIB, 0..1 + u32::from(shared));
         let machine = Machine { caches: declared.map(cache).into_iter().collect(), ..Machine::default() };
         let size = Count { value: 32 * MIB, low: 30 * MIB, high: Some(34 * MIB) };
-        let levels = vec![("L3".to_owned(), Level { ns: 10.0, next_ns: 100.0, size })];
+        let levels = vec![(Tier::Cache(3), Level { ns: 10.0, next_ns: 100.0, size })];
         let seen = GeometryCurves {
             cpu: Some(0),
             chases: Vec::new(),
@@ -160,8 +157,8 @@ mod tests {
             curve_layout: ChainLayout::Random,
         };
         let beside = |beside: &str, ns| {
-            let labels = Labels::new().purpose(Purpose::Shared).text(Labels::TIER, "L3").text(Labels::CPUS, "0,1");
-            made::observation(beside, labels.text(Labels::RELATION, "same L3").text(Labels::BESIDE, beside), ns)
+            let labels = Labels::new().with_purpose(Purpose::Shared).with_tier(Tier::Cache(3)).with_cpus("0,1");
+            made::observation(beside, labels.with_relation("same L3").with_beside(beside), ns)
         };
         let mut found = findings(&[beside("full", full), beside("little", little)], &machine, &seen);
         assert_eq!(found.len(), 1);
@@ -187,7 +184,7 @@ mod tests {
             assert!((found.value.unwrap() - (full / little - 1.0)).abs() < 1e-9);
             assert_eq!(found.verdict.grade, Grade::Trusted, "{:?}", found.verdict);
             let label = declared.map(|shared| if shared { "shared" } else { "private" });
-            assert_eq!(found.labels.get(Labels::DECLARED), label);
+            assert_eq!(found.labels.declared(), label);
         }
         // A chase that does not fit even beside a small neighbour is evicted by other programs.
         for (little, full) in [(16.0, 60.0), (60.0, 60.0)] {
@@ -207,11 +204,11 @@ mod tests {
             curve: Vec::new(),
             curve_layout: ChainLayout::Random,
         };
-        let labels = Labels::new().purpose(Purpose::Shared).text(Labels::TIER, "L3").text(Labels::RELATION, "sibling");
-        let mut full = made::observation("full", labels.clone().text(Labels::BESIDE, "full"), 1.0);
+        let labels = Labels::new().with_purpose(Purpose::Shared).with_tier(Tier::Cache(3)).with_relation("sibling");
+        let mut full = made::observation("full", labels.clone().with_beside("full"), 1.0);
         assert!(findings(&[full.clone()], &Machine::default(), &seen).is_empty());
         full.value = None;
-        let little = made::observation("little", labels.text(Labels::BESIDE, "little"), 1.0);
+        let little = made::observation("little", labels.with_beside("little"), 1.0);
         let found = findings(&[full, little], &Machine::default(), &seen);
         assert_eq!((found[0].value, found[0].notes.len()), (None, 0));
     }

@@ -4,7 +4,7 @@ use crate::geometry::solver_input::GeometryCurves;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use tiermark_model::{
-    Cache, ChainLayout, Finding, Grade, KIB, Labels, MIB, Machine, Observation, Purpose, Quantity, Reason, testing,
+    Cache, ChainLayout, Finding, Grade, KIB, MIB, Machine, Observation, Purpose, Quantity, Reason, testing,
 };
 use tiermark_stats::Rng;
 
@@ -137,7 +137,7 @@ fn the_published_table_becomes_findings() {
     let mut observations: Vec<Observation> = published().iter().flat_map(row).collect();
     let found = |observations: &[Observation], metric: Quantity| {
         let all = crate::geometry::of_table(observations, &Machine::default());
-        let l1 = |f: &Finding| f.metric == metric && f.labels.get(Labels::TIER).is_none_or(|tier| tier == "L1");
+        let l1 = |f: &Finding| f.metric == metric && f.labels.tier_name().is_none_or(|tier| tier == "L1");
         all.into_iter().find(l1).and_then(|f| f.value)
     };
     let said = [
@@ -154,7 +154,7 @@ fn the_published_table_becomes_findings() {
     observations.extend(random.map(|(kib, ns)| made::chase(Purpose::Table, ChainLayout::Random, kib * KIB, ns)));
     assert_eq!(found(&observations, Quantity::GeometryWays), Some(8.0));
     // Two strides agree on nothing that a third has not bounded.
-    observations.retain(|o| !matches!(o.labels.get(Labels::LAYOUT), Some("stride:64" | "stride:1024" | "stride:4096")));
+    observations.retain(|o| !matches!(o.labels.layout(), Some("stride:64" | "stride:1024" | "stride:4096")));
     assert_eq!(crate::geometry::of_table(&observations, &Machine::default()), Vec::new());
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{ChainLayout, CpuId, KIB, Labels, Machine, Observation, Purpose};
+use tiermark_model::{ChainLayout, CpuId, KIB, Machine, Observation, Purpose, Tier};
 
 use super::solve::{Level, Strided, levels, split, ways};
 use crate::edges::boundary_names;
@@ -23,7 +23,7 @@ pub(super) struct GeometryCurves<'a> {
     /// Strided chains.
     pub(super) strided: Vec<Strided>,
     /// The levels of the footprint curve, named.
-    pub(super) levels: Vec<(String, Level)>,
+    pub(super) levels: Vec<(Tier, Level)>,
     /// The curve of footprint and ns.
     pub(super) curve: Vec<(u64, f64)>,
     /// The layout of its chains.
@@ -41,7 +41,7 @@ impl<'a> GeometryCurves<'a> {
     /// those of the smallest stride. Rising chains take the place of scattered ones: from a page on, prefetchers do not
     /// help them; below, a curve that never leaves its level counts for nothing.
     pub(super) fn of_table(observations: &'a [Observation], machine: &Machine) -> Self {
-        let is_plain = |o: &&Observation| o.labels.number(Labels::CHAINS).is_none_or(|chains| chains == 1);
+        let is_plain = |o: &&Observation| o.labels.chains().is_none_or(|chains| chains == 1);
         let mut chases = chases(with_purpose(observations, Purpose::Table).filter(is_plain));
         for (layout, _) in &mut chases {
             if let ChainLayout::Stride(bytes) = *layout {
@@ -65,7 +65,7 @@ impl<'a> GeometryCurves<'a> {
         curve_layout: ChainLayout,
         machine: &Machine,
     ) -> Self {
-        let cpu = chases.first().and_then(|(_, o)| o.labels.get(Labels::CPUS)?.parse().ok());
+        let cpu = chases.first().and_then(|(_, o)| o.labels.cpus()?.parse().ok());
         let mut strides: BTreeMap<u64, Vec<(u64, f64)>> = BTreeMap::new();
         for (layout, o) in &chases {
             if let (ChainLayout::Scatter(stride), Some(size), Some(ns)) = (layout, o.labels.size(), o.value) {
@@ -111,7 +111,7 @@ impl<'a> GeometryCurves<'a> {
 
 /// Observations that have a number, with their layout.
 fn chases<'a>(observations: impl Iterator<Item = &'a Observation>) -> Vec<(ChainLayout, &'a Observation)> {
-    let layout = |o: &Observation| o.labels.get(Labels::LAYOUT)?.parse().ok();
+    let layout = |o: &Observation| o.labels.layout()?.parse().ok();
     observations.filter(|o| o.value.is_some()).filter_map(|o| Some((layout(o)?, o))).collect()
 }
 
@@ -131,9 +131,9 @@ fn parted(levels: Vec<Level>, curve: &[(u64, f64)], strided: &[Strided]) -> Vec<
 }
 
 /// Levels by name: by the declared caches where their sizes are near, in their order elsewhere.
-fn named(levels: Vec<Level>, cpu: Option<CpuId>, machine: &Machine) -> Vec<(String, Level)> {
+fn named(levels: Vec<Level>, cpu: Option<CpuId>, machine: &Machine) -> Vec<(Tier, Level)> {
     let declared = machine.data_caches().filter(|c| cpu.is_some_and(|cpu| c.cpus.contains(cpu))).count();
-    let in_order = |index: usize| format!("L{}", index + 1);
+    let in_order = |index: usize| Tier::Cache(u8::try_from(index + 1).unwrap_or(u8::MAX));
     if levels.len() == declared || declared == 0 {
         return levels.into_iter().enumerate().map(|(i, level)| (in_order(i), level)).collect();
     }
@@ -145,9 +145,9 @@ fn named(levels: Vec<Level>, cpu: Option<CpuId>, machine: &Machine) -> Vec<(Stri
     for (level, name) in levels.into_iter().zip(names) {
         // A level far from any declared size follows the one before it, unless another lies nearer to that name.
         let next = in_order(before);
-        let name = name.or_else(|| (!taken.contains(&Some(next.clone()))).then_some(next));
+        let name = name.or_else(|| (!taken.contains(&Some(next))).then_some(next));
         let Some(name) = name else { continue };
-        before = name.trim_start_matches('L').parse().unwrap_or(before + 1);
+        before = name.level().map_or(before + 1, usize::from);
         out.push((name, level));
     }
     out
@@ -168,7 +168,10 @@ mod tests {
             next_ns: 4.0,
             size: Count { value: *bytes, low: *bytes, high: Some(*bytes) },
         };
-        named(sizes.iter().map(level).collect(), Some(1), &machine).into_iter().map(|(name, _)| name).collect()
+        named(sizes.iter().map(level).collect(), Some(1), &machine)
+            .into_iter()
+            .map(|(tier, _)| tier.to_string())
+            .collect()
     }
 
     #[test]

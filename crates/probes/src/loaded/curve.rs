@@ -1,7 +1,7 @@
 //! Findings of a curve of latency over bandwidth.
 
 use tiermark_model::messages::memory;
-use tiermark_model::{Finding, Grade, Interval, Labels, Observation, PageKind, Purpose, Quantity, Unit, Verdict};
+use tiermark_model::{Finding, Grade, Interval, Key, Observation, PageKind, Purpose, Quantity, Unit, Verdict};
 
 use super::curve_spec::{CurveSpec, LOAD};
 use super::pauses::{LoadPoint, by_pressure, knee_of, monotone, rising};
@@ -17,7 +17,7 @@ pub(super) fn points_of<'a>(family: &CurveSpec, observations: &'a [Observation])
         .filter(|o| family.site.owns(o))
         .filter_map(|o| Some((LoadPoint { pause: None, rate: 0.0, latency: o.value? }, o)));
     let loaded = observations.iter().filter(|o| family.owns(o)).filter_map(|o| {
-        let pause = o.labels.number(Labels::PAUSE).and_then(|p| u32::try_from(p).ok())?;
+        let pause = o.labels.pause().and_then(|p| u32::try_from(p).ok())?;
         let rate = o.parts.iter().find(|p| p.name == LOAD)?.value?;
         Some((LoadPoint { pause: Some(pause), rate, latency: o.value? }, o))
     });
@@ -52,7 +52,7 @@ pub(super) fn findings(
     }
     findings.extend(
         with_purpose(observations, Purpose::Peak)
-            .filter(|o| family.site.owns(o) && o.labels.is(Labels::MIX, &family.traffic.name()))
+            .filter(|o| family.site.owns(o) && o.labels.mix() == Some(&family.traffic.name()))
             .filter_map(|o| reading.peak(o)),
     );
     findings
@@ -136,7 +136,7 @@ impl Reading<'_> {
     fn at_target(&self, target: f64) -> Option<Finding> {
         let points = monotone(&rising(&self.plain()));
         let (first, last) = (*points.first()?, *points.last()?);
-        let labels = |f: Finding| Finding { labels: f.labels.text(Labels::STATISTIC, format!("{target} ns")), ..f };
+        let labels = |f: Finding| Finding { labels: f.labels.with_statistic(format!("{target} ns")), ..f };
         if first.latency > target {
             let note = match first.pause {
                 None => memory::target_missed_idle(first.latency.into()),
@@ -169,12 +169,8 @@ impl Reading<'_> {
     /// The most that all cores moved, without a chaser.
     fn peak(&self, seen: &Observation) -> Option<Finding> {
         let value = seen.value.filter(|_| seen.verdict.grade != Grade::Invalid)?;
-        let mut labels = self.family.labels(Purpose::Loaded, self.page);
-        for key in [Labels::THREADS, Labels::KERNEL] {
-            if let Some(label) = seen.labels.0.get(key) {
-                labels.0.insert(key.into(), label.clone());
-            }
-        }
+        let how = seen.labels.clone().only(&[Key::Threads, Key::Kernel]);
+        let labels = self.family.labels(Purpose::Loaded, self.page).and(how);
         let found = derived(seen, Quantity::LoadedPeak, labels, value, Unit::BytesPerSecond);
         Some(Finding { interval: seen.interval, ..found.with_notes([memory::all_cores_untimed()]) })
     }

@@ -61,19 +61,14 @@ impl LoadSite {
     }
 
     pub(super) fn labels(&self, purpose: Purpose, page: PageKind) -> Labels {
-        let labels = Labels::new().purpose(purpose).text(Labels::PLACE, self.place.distance);
-        let labels = labels.text(Labels::PAGE, page);
-        match self.place.node {
-            Some(node) => labels.whole(Labels::NODE, u64::from(node)),
-            None => labels,
-        }
+        let labels = Labels::new().with_purpose(purpose).with_place(self.place.distance);
+        labels.with_page(page).with_node_if(self.place.node)
     }
 
     /// Whether an observation belongs to this place.
     pub(super) fn owns(&self, observation: &Observation) -> bool {
         let labels = &observation.labels;
-        labels.is(Labels::PLACE, &self.place.distance.to_string())
-            && labels.number(Labels::NODE) == self.place.node.map(u64::from)
+        labels.place() == Some(self.place.distance.to_string().as_str()) && labels.node() == self.place.node
     }
 }
 
@@ -87,9 +82,9 @@ impl CurveSpec {
 
     /// Labels of all its steps and findings.
     pub(super) fn labels(&self, purpose: Purpose, page: PageKind) -> Labels {
-        let labels = self.site.labels(purpose, page).text(Labels::MIX, self.traffic.name());
+        let labels = self.site.labels(purpose, page).with_mix(self.traffic.name());
         match &self.traffic {
-            Traffic::Mix(mix) => labels.whole(Labels::READS, mix.reads()),
+            Traffic::Mix(mix) => labels.with_reads(mix.reads()),
             Traffic::Groups(_) => labels,
         }
     }
@@ -97,7 +92,7 @@ impl CurveSpec {
     /// Whether an observation is a point of this curve with load.
     pub(super) fn owns(&self, observation: &Observation) -> bool {
         self.site.owns(observation)
-            && observation.labels.is(Labels::MIX, &self.traffic.name())
+            && observation.labels.mix() == Some(&self.traffic.name())
             && observation.labels.is_for(Purpose::Load)
     }
 }

@@ -18,7 +18,7 @@ use crate::ladder::{derived, measured, quotient, with_purpose, with_range};
 use crate::mix::plain_kernel;
 use crate::steps::{VISIT_SECONDS, once, setup};
 use crate::task::Task;
-use crate::tiers::{Ladder, Tier};
+use crate::tiers::{Ladder, Rung};
 
 /// The work of a neighbour: its name, and the operation of its kernel.
 const NEIGHBOURS: [(&str, &str); 4] = [
@@ -61,9 +61,7 @@ impl Study for NeighbourStudy {
 
 /// Cost of a neighbour, as a share of the latency alone.
 fn cost(observations: &[Observation], beside: &Observation, rate: Option<f64>) -> Option<Finding> {
-    let same = |o: &&Observation| {
-        o.labels.is(Labels::BESIDE, ALONE) && o.labels.get(Labels::TIER) == beside.labels.get(Labels::TIER)
-    };
+    let same = |o: &&Observation| o.labels.beside() == Some(ALONE) && o.labels.tier() == beside.labels.tier();
     let alone = with_purpose(observations, Purpose::Neighbour).find(same)?;
     let (with, without) = (beside.value?, alone.value?);
     let labels = beside.labels.clone();
@@ -109,30 +107,30 @@ impl NeighbourStudy {
     fn rungs(&self, ladder: Ladder, plan: &mut Plan) -> Vec<Step> {
         plan.refused.extend(ladder.refused);
         let mut steps = Vec::new();
-        for tier in ladder.tiers.iter().filter(|tier| tier.node == self.task.node() || tier.node.is_none()) {
-            steps.push(self.step(tier, ALONE, None));
+        for rung in ladder.rungs.iter().filter(|rung| rung.node == self.task.node() || rung.node.is_none()) {
+            steps.push(self.step(rung, ALONE, None));
             for (beside, op) in NEIGHBOURS {
                 steps
-                    .extend(plain_kernel(&self.task.lab.bench, op).map(|kernel| self.step(tier, beside, Some(kernel))));
+                    .extend(plain_kernel(&self.task.lab.bench, op).map(|kernel| self.step(rung, beside, Some(kernel))));
             }
         }
         once(&mut steps);
         steps
     }
 
-    fn step(&self, tier: &Tier, beside: &str, kernel: Option<&KernelInfo>) -> Step {
+    fn step(&self, rung: &Rung, beside: &str, kernel: Option<&KernelInfo>) -> Step {
         let (node, page, seed) = (self.task.node(), self.task.page(), self.task.request.seed);
-        let name = &tier.name;
+        let name = rung.tier;
         let mut labels = Labels::new()
-            .purpose(Purpose::Neighbour)
-            .text(Labels::TIER, name)
-            .text(Labels::BESIDE, beside)
-            .whole(Labels::SIZE, tier.bytes)
-            .text(Labels::PAGE, page)
-            .text(Labels::CPUS, format!("{},{}", self.cpu, self.other));
-        let chain = Layout::Chain(if tier.is_memory() { ChainLayout::Groups } else { ChainLayout::Random });
+            .with_purpose(Purpose::Neighbour)
+            .with_tier(name)
+            .with_beside(beside)
+            .with_size(rung.bytes)
+            .with_page(page)
+            .with_cpus(format!("{},{}", self.cpu, self.other));
+        let chain = Layout::Chain(if rung.tier.is_memory() { ChainLayout::Groups } else { ChainLayout::Random });
         let chase = Role::Chase { chains: 1 };
-        let mut both = setup(&[self.cpu], Bytes(tier.bytes), node, page, chain, &chase, seed);
+        let mut both = setup(&[self.cpu], Bytes(rung.bytes), node, page, chain, &chase, seed);
         if let Some(KernelInfo { id, pattern, .. }) = kernel {
             // Loads walk in order only; a stream walks lines in any.
             let (layout, role) = if *pattern == Pattern::Random {
@@ -143,7 +141,7 @@ impl NeighbourStudy {
             join(&mut both, setup(&[self.other], Bytes(self.memory), node, page, layout, &role, seed));
         } else {
             // Numbers beside a neighbour are medians, so the number that they are compared with is one too.
-            labels = labels.text(Labels::STATISTIC, MEDIAN);
+            labels = labels.with_statistic(MEDIAN);
         }
         let id = format!("neighbour/{name}/{}", beside.replace(' ', "-"));
         Step { id, labels, phase: 0, metric: Metric::Latency, setup: both, stop: stop(&self.task) }

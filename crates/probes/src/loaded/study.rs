@@ -4,8 +4,8 @@ use tiermark_engine::accounting::MEDIAN;
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Effort, IdSet, Labels, Layout, MemPolicy, Metric, Note, Observation, Plan, Purpose,
-    Refusal, RegionSetup, Role, Scope, Setup, Step, StopRule, ThreadSetup,
+    Bytes, ChainLayout, CpuId, Effort, IdSet, Layout, MemPolicy, Metric, Note, Observation, Plan, Purpose, Refusal,
+    RegionSetup, Role, Scope, Setup, Step, StopRule, ThreadSetup, Tier,
 };
 
 use super::LoadedParams;
@@ -266,11 +266,8 @@ impl LoadedStudy {
     /// The chaser alone: a point of the curve like the others, so a median, of as many visits in the same moments. Of
     /// moments of its own, or as an edge, it would be lower than the others by more than the load.
     fn unloaded(&self, site: &LoadSite) -> Step {
-        let labels = site
-            .labels(Purpose::Unloaded, self.task.page())
-            .whole(Labels::SIZE, site.chain.0)
-            .text(Labels::CPUS, site.chaser);
-        let labels = labels.text(Labels::STATISTIC, MEDIAN);
+        let labels = site.labels(Purpose::Unloaded, self.task.page()).with_size(site.chain.0).with_cpus(site.chaser);
+        let labels = labels.with_statistic(MEDIAN);
         let chase = Chase::of_memory(site.chaser, site.chain.0, site.place.node, self.task.page());
         let setup = chase.setup(self.task.request.seed);
         let precision = self.task.precision(PRECISION);
@@ -290,9 +287,9 @@ impl LoadedStudy {
         };
         let mut labels = family.labels(Purpose::Peak, self.task.page());
         if matches!(site.place.distance, Distance::Local | Distance::System) {
-            labels = labels.text(Labels::TIER, "DRAM");
+            labels = labels.with_tier(Tier::Dram);
         }
-        labels = labels.whole(Labels::SIZE, bytes).whole(Labels::THREADS, cpus.len() as u64).text(Labels::CPUS, &all);
+        labels = labels.with_size(bytes).with_threads(cpus.len() as u64).with_cpus(&all);
         let layout = mix.layout();
         let setup =
             setup(&cpus, Bytes(bytes), site.place.node, self.task.page(), layout, &role, self.task.request.seed);
@@ -331,9 +328,9 @@ impl LoadedStudy {
         let all: IdSet = threads.iter().map(|t| t.cpu).collect();
         let labels = family
             .labels(Purpose::Load, self.task.page())
-            .whole(Labels::PAUSE, u64::from(pause_ns))
-            .whole(Labels::THREADS, site.injectors.len() as u64)
-            .text(Labels::CPUS, all);
+            .with_pause(u64::from(pause_ns))
+            .with_threads(site.injectors.len() as u64)
+            .with_cpus(all);
         Some(Step {
             id: family.id(&format!("pause{pause_ns}")),
             labels,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tiermark_model::messages::memory;
 use tiermark_model::{
-    Bench, Bytes, Finding, Grade, IdSet, KernelInfo, Labels, Machine, NodeId, Note, Observation, Quantity, Reason,
+    Bench, Bytes, Finding, Grade, IdSet, KernelInfo, Key, Labels, Machine, NodeId, Note, Observation, Quantity, Reason,
     Unit, Verdict,
 };
 
@@ -23,9 +23,9 @@ pub(super) fn of_memory(observations: &[Observation], machine: &Machine) -> Vec<
     let mut observations = observations.to_vec();
     for observation in observations.iter_mut().filter(|o| o.value.is_some()) {
         let cpus: IdSet =
-            observation.labels.get(Labels::CPUS).and_then(|cpus| IdSet::from_plain_list(cpus).ok()).unwrap_or_default();
+            observation.labels.cpus().and_then(|cpus| IdSet::from_plain_list(cpus).ok()).unwrap_or_default();
         let caches = machine.reachable_cache_bytes(&cpus);
-        let regions = if observation.labels.get(Labels::BUFFER).is_some() { 1 } else { cpus.len() as u64 };
+        let regions = if observation.labels.buffer().is_some() { 1 } else { cpus.len() as u64 };
         let Some(size) = observation.labels.size().map(|size| Bytes(size.0 * regions)) else { continue };
         if size.0 < TIMES * caches {
             let reason = Reason::CachesAnswer { bytes: size, caches: Bytes(caches), times: TIMES };
@@ -37,7 +37,7 @@ pub(super) fn of_memory(observations: &[Observation], machine: &Machine) -> Vec<
 
 /// Every observation as a finding.
 pub(super) fn cells(observations: &[Observation]) -> Vec<Finding> {
-    let moved = |o: &Observation| Some(memory::bytes_moved(Bytes(o.moved?), Bytes(o.labels.number(Labels::TOTAL)?)));
+    let moved = |o: &Observation| Some(memory::bytes_moved(Bytes(o.moved?), Bytes(o.labels.total()?)));
     observations.iter().map(|o| finding(o, overhead_note(o).into_iter().chain(moved(o)))).collect()
 }
 
@@ -45,8 +45,8 @@ pub(super) fn cells(observations: &[Observation]) -> Vec<Finding> {
 /// its kernel touches them, and as if no cache held any.
 pub(super) fn used(observations: &[Observation], bench: &Bench) -> Vec<Finding> {
     let of = |o: &Observation| {
-        let rate = o.value.filter(|_| o.labels.get(Labels::POLICY).is_none() && o.unit == Unit::BytesPerSecond)?;
-        let id = o.labels.get(Labels::KERNEL)?;
+        let rate = o.value.filter(|_| o.labels.policy().is_none() && o.unit == Unit::BytesPerSecond)?;
+        let id = o.labels.kernel()?;
         let (read, written) = bench.kernel(id)?.traffic();
         let share = 1.0 / (read + written);
         let found = derived(o, Quantity::MatrixUsed, o.labels.clone(), share, Unit::Ratio);
@@ -59,7 +59,7 @@ pub(super) fn used(observations: &[Observation], bench: &Bench) -> Vec<Finding> 
 pub(super) fn parts(observations: &[Observation]) -> Vec<Finding> {
     let of = |o: &Observation| -> Vec<Finding> {
         let part = |part: &tiermark_model::PartResult| {
-            let labels = o.labels.clone().text(Labels::PART, &part.name);
+            let labels = o.labels.clone().with_part(&part.name);
             Some(derived(o, Quantity::BandwidthPart, labels, part.value?, part.unit))
         };
         o.parts.iter().filter_map(part).collect()
@@ -70,11 +70,10 @@ pub(super) fn parts(observations: &[Observation]) -> Vec<Finding> {
 /// Every bandwidth of one node as shares of what its memory, and the link to it, carry in theory, where that is known.
 pub(super) fn shares(observations: &[Observation], groups: &[CpuGroup], stated: Stated, lab: &Lab) -> Vec<Finding> {
     let machine = &lab.machine;
-    let plain =
-        observations.iter().filter(|o| o.labels.get(Labels::POLICY).is_none() && o.unit == Unit::BytesPerSecond);
+    let plain = observations.iter().filter(|o| o.labels.policy().is_none() && o.unit == Unit::BytesPerSecond);
     let of = |o: &Observation| -> Option<Vec<Finding>> {
-        let (node, op) = (node_of(o)?, o.labels.get(Labels::OP)?);
-        let group = groups.iter().find(|group| o.labels.is(Labels::FROM, &group.name))?;
+        let (node, op) = (node_of(o)?, o.labels.op()?);
+        let group = groups.iter().find(|group| o.labels.from() == Some(&group.name))?;
         let kernels = kernels_of(o, &lab.bench);
         // The channels carry all that is read and written; the link, in the direction of its rate, what is read.
         let moved = o.value? * traffic_for_each_byte(&kernels)?;
@@ -82,7 +81,7 @@ pub(super) fn shares(observations: &[Observation], groups: &[CpuGroup], stated: 
         // What is written crosses the link in both directions: read first, and sent back.
         let link = stated.link(machine, &group.cpus, Some(node)).filter(|_| op.starts_with("read"));
         let share = |(of, rate, ceiling): (&str, f64, Ceiling)| {
-            let labels = o.labels.clone().text(Labels::STATISTIC, of);
+            let labels = o.labels.clone().with_statistic(of);
             derived(o, Quantity::MatrixShare, labels, rate / ceiling.rate, Unit::Ratio).with_notes([ceiling.note])
         };
         let peak = stated.peak(machine, Some(node));
@@ -94,10 +93,10 @@ pub(super) fn shares(observations: &[Observation], groups: &[CpuGroup], stated: 
 
 /// The kernels that the threads of a cell ran: the one that was taken, or those of its mix in turn.
 fn kernels_of<'a>(o: &Observation, bench: &'a Bench) -> Vec<&'a KernelInfo> {
-    if let Some(id) = o.labels.get(Labels::KERNEL) {
+    if let Some(id) = o.labels.kernel() {
         return bench.kernel(id).into_iter().collect();
     }
-    let mix = o.labels.get(Labels::OP).and_then(mix).and_then(|mix| mix.kernels(bench).ok());
+    let mix = o.labels.op().and_then(mix).and_then(|mix| mix.kernels(bench).ok());
     mix.into_iter().flatten().filter_map(|id| bench.kernel(&id.0)).collect()
 }
 
@@ -129,13 +128,12 @@ fn worse(one: &Verdict, other: &Verdict) -> Verdict {
 
 /// Whether two observations were made by the same cpus with the same work.
 fn alike(one: &Observation, other: &Observation) -> bool {
-    let same = |key: &str| one.labels.0.get(key) == other.labels.0.get(key);
-    [Labels::FROM, Labels::OP, Labels::SPAN].into_iter().all(same)
+    one.labels.are_alike(&other.labels, &[Key::From, Key::Op, Key::Span])
 }
 
 /// Plain cells of the same cpus and work.
 fn plain<'a>(of: &'a Observation, observations: &'a [Observation]) -> impl Iterator<Item = &'a Observation> {
-    observations.iter().filter(move |o| o.labels.get(Labels::POLICY).is_none() && alike(of, o))
+    observations.iter().filter(move |o| o.labels.policy().is_none() && alike(of, o))
 }
 
 /// Every row's far memory, one node of each kind, against its own.
@@ -147,11 +145,8 @@ pub(super) fn far(
 ) -> Vec<Finding> {
     let mut found = Vec::new();
     for group in groups {
-        let row = || {
-            observations
-                .iter()
-                .filter(|o| o.labels.get(Labels::POLICY).is_none() && o.labels.is(Labels::FROM, &group.name))
-        };
+        let row =
+            || observations.iter().filter(|o| o.labels.policy().is_none() && o.labels.from() == Some(&group.name));
         for node in group.far_kinds(targets, machine) {
             for cell in row().filter(|o| node_of(o) == Some(node)) {
                 let own = row().find(|o| alike(o, cell) && node_of(o).is_some_and(|node| group.homes.contains(node)));
@@ -165,14 +160,14 @@ pub(super) fn far(
 
 /// The node of a cell.
 fn node_of(observation: &Observation) -> Option<NodeId> {
-    observation.labels.number(Labels::NODE).and_then(|node| NodeId::try_from(node).ok())
+    observation.labels.node().and_then(|node| NodeId::try_from(node).ok())
 }
 
 /// Every mixed total against all threads on local memory.
 pub(super) fn mixed(observations: &[Observation], groups: &[CpuGroup]) -> Vec<Finding> {
-    let is_mixed = |o: &&Observation| o.labels.is(Labels::POLICY, "mixed");
+    let is_mixed = |o: &&Observation| o.labels.policy() == Some("mixed");
     let against = |o: &Observation| {
-        let group = groups.iter().find(|group| o.labels.is(Labels::FROM, &group.name))?;
+        let group = groups.iter().find(|group| o.labels.from() == Some(&group.name))?;
         let local = plain(o, observations).find(|o| node_of(o).is_some_and(|node| group.homes.contains(node)))?;
         let remote = plain(o, observations).find(|cell| node_of(cell) == node_of(o));
         let found = ratio(Quantity::MixedAgainstLocal, o.labels.clone(), o, local)?;
@@ -192,18 +187,17 @@ pub(super) fn mixed(observations: &[Observation], groups: &[CpuGroup]) -> Vec<Fi
 /// The best weights of every sweep, and the rates of the others.
 pub(super) fn best_weights(observations: &[Observation]) -> Vec<Finding> {
     let weighted: Vec<&Observation> =
-        observations.iter().filter(|o| o.labels.is(Labels::POLICY, "weighted") && o.value.is_some()).collect();
+        observations.iter().filter(|o| o.labels.policy() == Some("weighted") && o.value.is_some()).collect();
     let mut told: BTreeSet<String> = BTreeSet::new();
     let mut found = Vec::new();
     for first in &weighted {
-        let same =
-            |o: &&&Observation| alike(first, o) && o.labels.0.get(Labels::NODES) == first.labels.0.get(Labels::NODES);
+        let same = |o: &&&Observation| alike(first, o) && o.labels.nodes() == first.labels.nodes();
         let sweep: Vec<&Observation> = weighted.iter().filter(same).copied().collect();
         let Some(best) = sweep.iter().max_by(|a, b| value(a).total_cmp(&value(b))) else { continue };
         if sweep.len() > 1 && told.insert(best.step.clone()) {
             let mut one = derived(best, Quantity::InterleaveBest, best.labels.clone(), value(best), best.unit);
             one.interval = best.interval;
-            let asked = observations.iter().filter(|o| o.labels.is(Labels::POLICY, "weighted") && same(&o)).count();
+            let asked = observations.iter().filter(|o| o.labels.policy() == Some("weighted") && same(&o)).count();
             // Two that the user named are compared; the best of a sweep lies between others.
             let says = if asked > Says::Level.least() { Says::Level } else { Says::Quotient };
             found.push(grounded(one.with_notes(beside(best, &sweep, observations)), &sweep, asked, says));
@@ -219,15 +213,15 @@ fn value(observation: &Observation) -> f64 {
 /// Rates beside those of the best weights: weights as good, even shares, and the kernel's own.
 fn beside(best: &Observation, sweep: &[&Observation], observations: &[Observation]) -> Vec<Note> {
     let overlaps = |o: &Observation| o.interval.zip(best.interval).is_some_and(|(a, b)| a.high >= b.low);
-    let weights = |o: &Observation| o.labels.get(Labels::WEIGHTS).unwrap_or_default().to_owned();
+    let weights = |o: &Observation| o.labels.weights().unwrap_or_default().to_owned();
     let equals: Vec<String> = sweep.iter().filter(|o| o.step != best.step && overlaps(o)).map(|o| weights(o)).collect();
     let mut notes = Vec::new();
     if !equals.is_empty() {
         notes.push(memory::weights_as_good(&equals));
     }
-    let same = |o: &&Observation| alike(best, o) && o.labels.0.get(Labels::NODES) == best.labels.0.get(Labels::NODES);
+    let same = |o: &&Observation| alike(best, o) && o.labels.nodes() == best.labels.nodes();
     for o in observations.iter().filter(same) {
-        match o.labels.get(Labels::POLICY) {
+        match o.labels.policy() {
             Some("interleave") => notes.extend(o.value.map(|rate| memory::even_shares(rate.into()))),
             Some("kernel weights") => notes.extend(kernels(o)),
             _ => {}

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
-use tiermark_model::{Bench, Bytes, HugePool, IdSet, Labels, Machine, Note, PageKind, Refusal, Step};
+use tiermark_model::{Bench, Bytes, HugePool, IdSet, Machine, Note, PageKind, Refusal, Step};
 
 use super::groups::CpuGroup;
 use super::{MatrixParams, Policy, ops};
@@ -120,6 +120,6 @@ pub(super) fn writes(op: &str, bench: &Bench) -> bool {
 /// memory.
 pub(super) fn total_seconds(step: &Step) -> f64 {
     const SLOW_THREAD: f64 = 0.1e9;
-    let total = step.labels.number(Labels::TOTAL).unwrap_or_default();
+    let total = step.labels.total().unwrap_or_default();
     total as f64 / (SLOW_THREAD * step.setup.threads.len().max(1) as f64)
 }

@@ -146,14 +146,14 @@ impl MatrixStudy {
     /// A step whose threads all have their memory spread in the same way.
     fn spread(&self, spot: RowJob<'_>, spread: &Spread<'_>) -> Result<Step, Refusal> {
         let size = self.spread_size(spot, spread)?;
-        let mut labels = Labels::new().text(Labels::POLICY, spread.name);
+        let mut labels = Labels::new().with_policy(spread.name);
         let mut at = spread.name.replace(' ', "-");
         if !spread.nodes.is_empty() {
-            labels = labels.text(Labels::NODES, &spread.nodes);
+            labels = labels.with_nodes(&spread.nodes);
             at = format!("nodes{}", spread.nodes);
         }
         if let Some(weights) = spread.weights {
-            labels = labels.text(Labels::WEIGHTS, weights);
+            labels = labels.with_weights(weights);
             at = format!("weights{weights}");
         }
         let place = |_| ThreadMemory { policy: spread.policy.clone(), nodes: spread.nodes.clone(), part: "" };
@@ -240,8 +240,8 @@ impl MatrixStudy {
             let part = if is_remote(thread) { "remote" } else { "local" };
             ThreadMemory { part, ..ThreadMemory::on(node(thread)) }
         };
-        let labels = Labels::new().text(Labels::POLICY, "mixed").whole(Labels::NODE, u64::from(remote));
-        let labels = labels.whole(Labels::REMOTE, share as u64);
+        let labels = Labels::new().with_policy("mixed").with_node(remote);
+        let labels = labels.with_remote(share as u64);
         self.stream(spot, &format!("node{remote}/{share}%"), size, labels, &place)
     }
 
@@ -275,7 +275,7 @@ impl MatrixStudy {
 
     /// A refusal where weights were requested and the kernel has no weighted interleave of its own.
     fn kernel_too_old(&self, plan: &mut Plan) {
-        let weighted = plan.steps.iter().any(|step| step.labels.is(Labels::POLICY, "weighted"));
+        let weighted = plan.steps.iter().any(|step| step.labels.policy() == Some("weighted"));
         if !weighted || self.kernel_weighs() {
             return;
         }
@@ -308,22 +308,20 @@ fn keep(plan: &mut Plan, steps: Vec<Result<Step, Refusal>>) {
 
 fn is_at(observation: &Observation, spot: RowJob<'_>) -> bool {
     let labels = &observation.labels;
-    labels.is(Labels::FROM, &spot.group.name)
-        && labels.is(Labels::OP, spot.op)
-        && labels.is(Labels::SPAN, &spot.crew.span)
+    labels.from() == Some(&spot.group.name) && labels.op() == Some(spot.op) && labels.span() == Some(&spot.crew.span)
 }
 
 /// The points of a sweep over these nodes that have a rate.
 fn seen(observations: &[Observation], spot: RowJob<'_>, nodes: &IdSet) -> Vec<(Weights, f64)> {
     let here = observations.iter().filter(|o| is_at(o, spot));
-    let points = here.filter_map(|o| Some((o.labels.get(Labels::WEIGHTS)?.parse::<Weights>().ok()?, o.value?)));
+    let points = here.filter_map(|o| Some((o.labels.weights()?.parse::<Weights>().ok()?, o.value?)));
     points.filter(|(weights, _)| weights.nodes() == *nodes).collect()
 }
 
 /// The rate of each node alone.
 fn alone(observations: &[Observation], spot: RowJob<'_>) -> Vec<(NodeId, f64)> {
-    let cells = observations.iter().filter(|o| is_at(o, spot) && o.labels.get(Labels::POLICY).is_none());
-    let rates = cells.filter_map(|o| Some((u32::try_from(o.labels.number(Labels::NODE)?).ok()?, o.value?)));
+    let cells = observations.iter().filter(|o| is_at(o, spot) && o.labels.policy().is_none());
+    let rates = cells.filter_map(|o| Some((u32::try_from(o.labels.node()?).ok()?, o.value?)));
     rates.collect::<BTreeMap<NodeId, f64>>().into_iter().collect()
 }
 

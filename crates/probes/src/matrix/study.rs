@@ -5,7 +5,7 @@ use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{
     Bytes, CpuId, Effort, IdSet, Labels, Layout, MemPolicy, Metric, NodeId, Note, PageKind, Plan, Purpose, Refusal,
-    RegionSetup, Request, Role, Setup, Step, StopRule, ThreadSetup,
+    RegionSetup, Request, Role, Setup, Step, StopRule, ThreadSetup, Tier,
 };
 
 use super::groups::{CpuGroup, MatrixThreads, Origin, groups, of_each_kind};
@@ -218,7 +218,7 @@ impl MatrixStudy {
             Some(size) => Ok(size),
             None => {
                 let cpus: IdSet = cpus.iter().copied().collect();
-                let size = dram_bytes_over("DRAM", self.task.machine(), &cpus, on, &self.task.request);
+                let size = dram_bytes_over(Tier::Dram, self.task.machine(), &cpus, on, &self.task.request);
                 size.map(|(bytes, _)| Bytes(bytes))
             }
         }
@@ -236,17 +236,17 @@ impl MatrixStudy {
             .map_err(|refusal| self.of_cell(refusal, LATENCY, group, node))?;
         let crew = MatrixThreads { cpus: vec![cpu], span: "one".into() };
         let spot = RowJob { group, crew: &crew, op: LATENCY };
-        let labels = Labels::new().whole(Labels::NODE, u64::from(node));
+        let labels = Labels::new().with_node(node);
         let chase = Chase::of_memory(cpu, size.0, Some(node), self.memory.page);
         let setup = chase.setup(self.task.request.seed);
-        Ok(self.step(spot, &format!("node{node}"), Metric::Latency, labels.whole(Labels::SIZE, size.0), setup))
+        Ok(self.step(spot, &format!("node{node}"), Metric::Latency, labels.with_size(size.0), setup))
     }
 
     fn bandwidth(&self, op: &str, group: &CpuGroup, node: NodeId) -> Vec<Result<Step, Refusal>> {
         let cell = |crew: &MatrixThreads| {
             let size = self.size(&crew.cpus, &Shares::from([(node, 1)]));
             let size = size.map_err(|refusal| self.of_cell(refusal, op, group, node))?;
-            let labels = Labels::new().whole(Labels::NODE, u64::from(node));
+            let labels = Labels::new().with_node(node);
             self.stream(RowJob { group, crew, op }, &format!("node{node}"), size, labels, &|_| ThreadMemory::on(node))
         };
         self.crews(group).into_iter().map(|crew| cell(&crew?)).collect()
@@ -270,14 +270,14 @@ impl MatrixStudy {
         let threads = spot.crew.cpus.len();
         let size = self.memory.region_bytes(size, threads, self.params.is_shared());
         let setup = self.setup(spot.crew, size, &work.role, work.layout, place);
-        let mut labels = labels.whole(Labels::SIZE, size.0).whole(Labels::THREADS, threads as u64);
+        let mut labels = labels.with_size(size.0).with_threads(threads as u64);
         if self.params.is_shared() {
-            labels = labels.text(Labels::BUFFER, "shared");
+            labels = labels.with_buffer("shared");
         }
         if let Some(total) = self.params.total {
-            labels = labels.whole(Labels::TOTAL, total.0);
+            labels = labels.with_total(total.0);
         }
-        Ok(self.step(spot, at, Metric::Bandwidth, labels.text(Labels::SPAN, &spot.crew.span), setup))
+        Ok(self.step(spot, at, Metric::Bandwidth, labels.with_span(&spot.crew.span), setup))
     }
 
     fn setup(
@@ -315,14 +315,14 @@ impl MatrixStudy {
     fn step(&self, spot: RowJob<'_>, at: &str, metric: Metric, labels: Labels, setup: Setup) -> Step {
         let cpus: IdSet = spot.crew.cpus.iter().copied().collect();
         let labels = labels
-            .purpose(Purpose::Matrix)
-            .text(Labels::FROM, &spot.group.name)
-            .text(Labels::OP, spot.op)
-            .text(Labels::PAGE, self.memory.page)
-            .text(Labels::CPUS, &cpus);
-        let policy = labels.get(Labels::POLICY).unwrap_or("bind");
-        let size = labels.number(Labels::SIZE).unwrap_or_default();
-        let shared = labels.get(Labels::BUFFER).map_or("", |_| "/shared");
+            .with_purpose(Purpose::Matrix)
+            .with_from(&spot.group.name)
+            .with_op(spot.op)
+            .with_page(self.memory.page)
+            .with_cpus(&cpus);
+        let policy = labels.policy().unwrap_or("bind");
+        let size = labels.bytes().unwrap_or_default();
+        let shared = labels.buffer().map_or("", |_| "/shared");
         let id = format!(
             "matrix/{policy}/{}/{}/{}x{}/{at}/{size}{shared}",
             spot.op,
@@ -331,7 +331,7 @@ impl MatrixStudy {
             cpus.len()
         );
         // Numbers of the matrix first; what policies make of them next.
-        let phase = u8::from(labels.get(Labels::POLICY).is_some());
+        let phase = u8::from(labels.policy().is_some());
         Step { id, phase, labels, metric, setup, stop: self.stop(metric) }
     }
 }

@@ -21,12 +21,15 @@ struct ComparedCell<'a> {
 /// Names every pair that differs visibly and beyond its intervals; of operations without such a pair, the widest.
 pub(super) fn uneven(observations: &[Observation], groups: &[CpuGroup], machine: &Machine) -> Vec<Finding> {
     let mut kinds: BTreeMap<(String, String), Vec<ComparedCell<'_>>> = BTreeMap::new();
-    for seen in observations.iter().filter(|o| o.labels.get(Labels::POLICY).is_none() && o.value.is_some()) {
-        let group = groups.iter().find(|group| seen.labels.is(Labels::FROM, &group.name));
-        let node = seen.labels.number(Labels::NODE).and_then(|node| NodeId::try_from(node).ok());
-        let label = |key: &str| seen.labels.get(key).unwrap_or_default().to_owned();
-        if let (Some(group), Some(node)) = (group, node) {
-            kinds.entry((label(Labels::OP), label(Labels::SPAN))).or_default().push(ComparedCell { seen, group, node });
+    for seen in observations.iter().filter(|o| o.labels.policy().is_none() && o.value.is_some()) {
+        let group = groups.iter().find(|group| seen.labels.from() == Some(group.name.as_str()));
+        if let (Some(group), Some(node)) = (group, seen.labels.node()) {
+            let word = |word: Option<&str>| word.unwrap_or_default().to_owned();
+            kinds.entry((word(seen.labels.op()), word(seen.labels.span()))).or_default().push(ComparedCell {
+                seen,
+                group,
+                node,
+            });
         }
     }
     let of_kind = |cells: &Vec<ComparedCell<'_>>| {
@@ -63,7 +66,7 @@ fn directions(cells: &[ComparedCell<'_>]) -> Vec<Finding> {
     }
     if found.is_empty() {
         found.extend(widest.map(|mut pair| {
-            pair.labels = pair.labels.text(Labels::STATISTIC, "widest");
+            pair.labels = pair.labels.with_statistic("widest");
             pair.with_notes([memory::directions_alike()])
         }));
     }
@@ -96,11 +99,11 @@ fn distances(cells: &[ComparedCell<'_>], machine: &Machine) -> Vec<Finding> {
 fn compared<'a>(metric: Quantity, one: &ComparedCell<'a>, other: &ComparedCell<'a>) -> Option<Finding> {
     let (large, small) = if one.seen.value? >= other.seen.value? { (one, other) } else { (other, one) };
     let labels = Labels::new()
-        .purpose(Purpose::Matrix)
-        .text(Labels::OP, one.seen.labels.get(Labels::OP).unwrap_or_default())
-        .text(Labels::FROM, &large.group.name)
-        .whole(Labels::NODE, u64::from(large.node))
-        .text(Labels::AGAINST, format!("{} node {}", small.group.name, small.node));
+        .with_purpose(Purpose::Matrix)
+        .with_op(one.seen.labels.op().unwrap_or_default())
+        .with_from(&large.group.name)
+        .with_node(large.node)
+        .with_against(format!("{} node {}", small.group.name, small.node));
     let note = match one.seen.unit {
         Unit::Ns => memory::compared_ns(cell(large), cell(small)),
         _ => memory::compared_rates(cell(large), cell(small)),

@@ -1,7 +1,7 @@
 //! With little time: as many points as get the allocations that an interval takes, those of every primitive in turn.
 
 use tiermark_model::messages::rules;
-use tiermark_model::{Labels, Note, OsGroup, Role, Step};
+use tiermark_model::{Note, OsGroup, Role, Step};
 
 /// What an allocation takes beside filling memory and its shots, s: a body is made and its blocks sized, a partner
 /// started. A figure of a guest of two cpus that others used as well: where it is quiet, there is time for more
@@ -18,7 +18,7 @@ const SHARE: f64 = 0.8;
 /// Seconds that a step takes with as few visits as its rule allows.
 fn expected_seconds(step: &Step) -> f64 {
     let calls = step.setup.threads.iter().filter_map(|thread| match &thread.role {
-        Role::Os(call) => call.bytes.filter(|_| step.labels.is(Labels::GROUP, OsGroup::Processes.name())),
+        Role::Os(call) => call.bytes.filter(|_| step.labels.group() == Some(OsGroup::Processes.name())),
         _ => None,
     });
     let touched = step.setup.total_bytes().0 as f64 / HELD + calls.sum::<u64>() as f64 / WRITTEN;
@@ -51,6 +51,7 @@ pub(super) fn keep(rows: &mut [Vec<Step>], seconds: f64) -> Option<Note> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tiermark_model::Labels;
     use tiermark_model::{Layout, MIB, Metric, OsCall, PageKind, Setup, StopRule, ThreadSetup, testing};
 
     /// A row of steps that hold so many MiB each.
@@ -106,7 +107,7 @@ mod tests {
         // Of a channel it is a message.
         assert!(expected_seconds(&written) < 0.16);
         for step in [&mut held, &mut written] {
-            step.labels = Labels::new().text(Labels::GROUP, OsGroup::Processes);
+            step.labels = Labels::new().with_group(OsGroup::Processes);
         }
         assert!(expected_seconds(&written) > 1.5 * expected_seconds(&held));
     }

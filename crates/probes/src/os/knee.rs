@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tiermark_model::messages::shapes;
 use tiermark_model::{
-    Bytes, Finding, Label, Labels, Metric, Note, Observation, OsGroup, Quantity, Reason, Unit, Verdict,
+    Bytes, Finding, Key, Label, Labels, Metric, Note, Observation, OsGroup, Quantity, Reason, Unit, Verdict,
 };
 use tiermark_stats::{Curve, XScale, knee};
 
@@ -30,13 +30,11 @@ struct Course<'a> {
 pub(super) fn knees(observations: &[Observation]) -> Vec<Finding> {
     let mut courses: BTreeMap<String, Course<'_>> = BTreeMap::new();
     for seen in observations {
-        let channel = seen.metric == Metric::Bandwidth && seen.labels.is(Labels::GROUP, OsGroup::Channels.name());
-        let Some(size) = seen.labels.number(Labels::SIZE).filter(|_| channel) else { continue };
-        let mut labels = seen.labels.clone();
-        labels.0.remove(Labels::SIZE);
+        let channel = seen.metric == Metric::Bandwidth && seen.labels.group() == Some(OsGroup::Channels.name());
+        let Some(size) = seen.labels.bytes().filter(|_| channel) else { continue };
         // The first point of a primitive is one of its curve.
-        labels.0.remove(Labels::PURPOSE);
-        let key = labels.0.iter().map(|(key, label)| format!("{key}={}\n", word(label))).collect();
+        let labels = seen.labels.clone().without(&[Key::Size, Key::Purpose]);
+        let key = labels.iter().map(|(key, label)| format!("{key}={}\n", word(label))).collect();
         let new = || Course { labels, points: Vec::new(), untried: 0, invalid: 0 };
         let course = courses.entry(key).or_insert_with(new);
         match seen.value {
@@ -93,7 +91,7 @@ impl Course<'_> {
 
     /// How many sizes have a number, how many have none and why, and where the other side was.
     fn rests_on(&self) -> Note {
-        shapes::rests_on_sizes(self.points.len(), self.untried, self.invalid, self.labels.get(Labels::RELATION))
+        shapes::rests_on_sizes(self.points.len(), self.untried, self.invalid, self.labels.relation())
     }
 
     /// The course of a curve without a knee, and the block size to use.
@@ -150,9 +148,8 @@ pub(super) mod tests {
 
     fn observations(op: &str, group: OsGroup, rates: &[(u64, f64)]) -> Vec<Observation> {
         let labels = |kib: u64| {
-            let labels =
-                Labels::new().text(Labels::OP, op).text(Labels::GROUP, group).text(Labels::RELATION, "same cpu");
-            labels.whole(Labels::SIZE, kib << 10).whole(Labels::CAPACITY, 64 << 10)
+            let labels = Labels::new().with_op(op).with_group(group).with_relation("same cpu");
+            labels.with_size(kib << 10).with_capacity(64 << 10)
         };
         let one = |(kib, gbs): &(u64, f64)| Observation {
             step: format!("os/{op}/{kib}"),
@@ -195,7 +192,7 @@ pub(super) mod tests {
         let knee = &found[0];
         assert_eq!((&knee.metric, knee.unit), (&Quantity::OsKnee, Unit::Bytes));
         assert_eq!(knee.value, Some(65_536.0), "{knee:?}");
-        assert!(knee.labels.number(Labels::SIZE).is_none() && knee.labels.number(Labels::CAPACITY).is_some());
+        assert!(knee.labels.bytes().is_none() && knee.labels.capacity().is_some());
         let [chosen, between, on] = &knee.notes[..] else { panic!("{:?}", knee.notes) };
         assert!(chosen.code == codes::use_blocks_of && chosen.data["block"] == 65_536, "{chosen:?}");
         assert_eq!(between, &shapes::knee_between(Bytes(32 << 10), Bytes(128 << 10)));
@@ -254,10 +251,10 @@ pub(super) mod tests {
     #[test]
     fn sizes_without_a_number_are_counted_and_doubt_the_knee() {
         let mut seen = observations("pipe", OsGroup::Channels, &PIPE);
-        for point in seen.iter_mut().filter(|o| o.labels.number(Labels::SIZE) > Some(256 << 10)) {
+        for point in seen.iter_mut().filter(|o| o.labels.bytes() > Some(256 << 10)) {
             point.value = None;
         }
-        let largest = seen.iter_mut().max_by_key(|o| o.labels.number(Labels::SIZE)).unwrap();
+        let largest = seen.iter_mut().max_by_key(|o| o.labels.bytes()).unwrap();
         largest.refusal = Some(tiermark_model::Refusal::new("pipe", "no time", ""));
         let few = knees(&seen);
         assert_eq!(few[0].notes.last(), Some(&shapes::rests_on_sizes(7, 1, 8, Some("same cpu"))));
@@ -274,7 +271,7 @@ pub(super) mod tests {
         let mut seen = observations("pipe", OsGroup::Channels, &PIPE);
         for (index, point) in seen.iter_mut().enumerate() {
             let purpose = if index == 0 { Purpose::Os } else { Purpose::OsPoint };
-            point.labels = point.labels.clone().purpose(purpose);
+            point.labels = point.labels.clone().with_purpose(purpose);
         }
         let found = knees(&seen);
         assert_eq!((found.len(), found[0].value), (1, Some(65_536.0)), "{found:?}");
@@ -285,7 +282,7 @@ pub(super) mod tests {
         let mut seen = observations("pipe", OsGroup::Channels, &PIPE);
         let mut others = seen.clone();
         for point in &mut others {
-            point.labels = point.labels.clone().text(Labels::RELATION, "same LLC");
+            point.labels = point.labels.clone().with_relation("same LLC");
         }
         seen.extend(others);
         assert_eq!(knees(&seen).len(), 2);

@@ -14,8 +14,8 @@ use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::messages::shapes;
 use tiermark_model::{
-    Bytes, Effort, Finding, Labels, Layout, MemPolicy, Metric, Note, Observation, OsGroup, PageKind, Plan,
-    PrimitiveInfo, Purpose, Quantity, Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, Sweep, ThreadSetup,
+    Bytes, Effort, Finding, Layout, MemPolicy, Metric, Note, Observation, OsGroup, PageKind, Plan, PrimitiveInfo,
+    Purpose, Quantity, Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, Sweep, ThreadSetup,
 };
 
 use crate::footprints::memory_cap;
@@ -119,7 +119,7 @@ impl Study for OsStudy {
 /// An operation on registers in cycles, where the core's clock is known.
 fn cycles(observation: &Observation) -> Option<Note> {
     let (hz, ns) = observation.core_hz.zip(observation.value)?;
-    let counted = observation.labels.is(Labels::GROUP, OsGroup::Arithmetic.name());
+    let counted = observation.labels.group() == Some(OsGroup::Arithmetic.name());
     counted.then(|| shapes::cycles_of_operation(ns * hz / 1e9, hz))
 }
 
@@ -135,12 +135,12 @@ fn alike(refused: &[Refusal]) -> Option<Refusal> {
 fn tails(observations: &[Observation]) -> Vec<Finding> {
     let single = |o: &&Observation| o.tail.as_ref().is_some_and(|tail| tail.block_accesses == 1);
     let groups = [OsGroup::Processes, OsGroup::Switches];
-    let waits = |o: &&Observation| groups.iter().any(|group| o.labels.is(Labels::GROUP, group.name()));
+    let waits = |o: &&Observation| groups.iter().any(|group| o.labels.group() == Some(group.name()));
     let of = |observation: &Observation| {
         let tail = observation.tail.iter();
         let quantiles = tail.flat_map(|tail| tail.quantiles.iter().map(|(name, value)| (tail.blocks, name, *value)));
         let found = quantiles.map(|(blocks, name, value)| {
-            let labels = observation.labels.clone().text(Labels::STATISTIC, name);
+            let labels = observation.labels.clone().with_statistic(name);
             let mut found = derived(observation, Quantity::OsTail, labels, value, observation.unit);
             found.samples = blocks;
             found.with_notes([memory::tail_of_operations()])
@@ -250,10 +250,10 @@ impl OsStudy {
         // One other thread takes part and is named by its place; of threads that only run beside, the label is their
         // number.
         if let [cpu] = point.call.others.as_slice() {
-            labels = labels.text(Labels::TO, cpu);
+            labels = labels.with_to(cpu);
         }
         let purpose = if point.first { Purpose::Os } else { Purpose::OsPoint };
-        labels = labels.purpose(purpose).text(Labels::CPUS, self.cpu);
+        labels = labels.with_purpose(purpose).with_cpus(self.cpu);
         let region = RegionSetup {
             bytes: Bytes(point.resident.unwrap_or(NO_MEMORY)),
             policy: MemPolicy::Bind,
@@ -293,6 +293,7 @@ impl OsStudy {
 mod tests {
     use super::*;
     use crate::os::knee::tests::seen;
+    use tiermark_model::Labels;
     use tiermark_model::Tail;
 
     #[test]
@@ -307,7 +308,7 @@ mod tests {
     #[test]
     fn operations_on_registers_are_counted_in_cycles_where_the_clock_is_known() {
         let of = |group: OsGroup, core_hz| {
-            let labels = Labels::new().text(Labels::OP, "int64 mul").text(Labels::GROUP, group);
+            let labels = Labels::new().with_op("int64 mul").with_group(group);
             cycles(&Observation { labels, value: Some(0.75), core_hz, ..seen() })
         };
         let counted = of(OsGroup::Arithmetic, Some(4e9)).unwrap();
@@ -318,16 +319,15 @@ mod tests {
     #[test]
     fn only_single_operations_have_a_distribution() {
         let sleep = |block_accesses| {
-            let labels = Labels::new().text(Labels::OP, "sleep 1ms").text(Labels::GROUP, OsGroup::Switches);
+            let labels = Labels::new().with_op("sleep 1ms").with_group(OsGroup::Switches);
             let quantiles = [("p50".to_owned(), 70e3), ("max".to_owned(), 5e6)].into();
             Observation { labels, tail: Some(Tail { block_accesses, blocks: 40, quantiles }), ..seen() }
         };
         let found = tails(&[sleep(1), sleep(2), Observation { tail: None, ..sleep(1) }]);
-        let told: Vec<_> =
-            found.iter().map(|f| (f.labels.get(Labels::STATISTIC).unwrap(), f.value.unwrap(), f.samples)).collect();
+        let told: Vec<_> = found.iter().map(|f| (f.labels.statistic().unwrap(), f.value.unwrap(), f.samples)).collect();
         assert_eq!(told, [("max", 5e6, 40), ("p50", 70e3, 40)]);
         // Blocks of calls are means.
-        let call = Observation { labels: Labels::new().text(Labels::GROUP, OsGroup::Syscalls), ..sleep(1) };
+        let call = Observation { labels: Labels::new().with_group(OsGroup::Syscalls), ..sleep(1) };
         assert!(tails(&[call]).is_empty());
     }
 }

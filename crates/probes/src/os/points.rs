@@ -1,7 +1,9 @@
 //! The points at which a primitive is measured: one dimension at a time around the first point of all, page sizes
 //! beside each, partners beside each working set; every combination with much time.
 
-use tiermark_model::{Bytes, CpuId, Effort, IdSet, Labels, Machine, OsCall, OsGroup, PageKind, PrimitiveInfo, Sweep};
+use tiermark_model::{
+    Bytes, CpuId, Effort, IdSet, Key, Label, Labels, Machine, OsCall, OsGroup, PageKind, PrimitiveInfo, Sweep,
+};
 
 use super::pairs;
 use super::partners::{bystanders, partners};
@@ -193,29 +195,29 @@ impl OsPoint {
 
     /// The labels that distinguish it from the primitive's other points.
     pub(super) fn labels(&self, info: &PrimitiveInfo) -> Labels {
-        let mut labels = Labels::new().text(Labels::OP, &info.id).text(Labels::GROUP, info.group);
+        let mut labels = Labels::new().with_op(&info.id).with_group(info.group);
         let numbers = [
-            (Labels::SIZE, self.call.bytes),
-            (Labels::CAPACITY, self.call.capacity),
-            (Labels::RESIDENT, self.resident),
-            (Labels::WORKING_SET, self.call.working_set),
-            (Labels::COUNT, self.call.count),
+            (Key::Size, self.call.bytes),
+            (Key::Capacity, self.call.capacity),
+            (Key::Resident, self.resident),
+            (Key::WorkingSet, self.call.working_set),
+            (Key::Count, self.call.count),
         ];
         for (key, number) in numbers {
-            labels = number.map_or(labels.clone(), |n| labels.whole(key, n));
+            labels = number.into_iter().fold(labels, |labels, n| labels.with(key, Label::Whole(n)));
         }
         if let Some(page) = self.page {
-            labels = labels.text(Labels::PAGE, page);
+            labels = labels.with_page(page);
         }
         if let Some(place) = &self.place {
             let bystanders = info.sweeps.contains(&Sweep::Bystanders);
             labels = match place.parse() {
-                Ok(n) if bystanders => labels.whole(Labels::THREADS, n),
-                _ => labels.text(Labels::RELATION, place),
+                Ok(n) if bystanders => labels.with_threads(n),
+                _ => labels.with_relation(place),
             };
         }
         match self.call.nodes {
-            Some((from, to)) => labels.text(Labels::FROM, from).whole(Labels::NODE, u64::from(to)),
+            Some((from, to)) => labels.with_from(from).with_node(to),
             None => labels,
         }
     }

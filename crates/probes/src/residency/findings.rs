@@ -29,7 +29,7 @@ pub(super) fn derive(machine: &Machine, observations: &[Observation]) -> Vec<Fin
     let inner = inner_of(machine, hit_seen) as f64;
     let mut misses = Vec::new();
     for range in &mut ranges {
-        let flushed = with_purpose(observations, FLUSHED).find(|o| o.labels.number(Labels::SIZE) == Some(range.bytes));
+        let flushed = with_purpose(observations, FLUSHED).find(|o| o.labels.bytes() == Some(range.bytes));
         let Some((miss, miss_seen)) =
             flushed.and_then(|seen| Some((seen.value?, seen))).filter(|(miss, _)| *miss > hit)
         else {
@@ -67,7 +67,7 @@ pub(super) fn derive(machine: &Machine, observations: &[Observation]) -> Vec<Fin
 }
 
 fn size(bytes: u64) -> Labels {
-    Labels::new().whole(Labels::SIZE, bytes)
+    Labels::new().with_size(bytes)
 }
 
 /// Time of an access that hits.
@@ -83,7 +83,7 @@ fn hit_finding(machine: &Machine, first: &WaitPoint<'_>) -> Finding {
         found.verdict.bound(Reason::NotReproduced { reached: edge.reached as u64 });
     }
     let inner = inner_of(machine, seen);
-    let bytes = seen.labels.number(Labels::SIZE).unwrap_or(u64::MAX);
+    let bytes = seen.labels.bytes().unwrap_or(u64::MAX);
     let share = inner as f64 / bytes.max(1) as f64;
     found.with_notes((inner > 0).then(|| shapes::hit_edge(Bytes(bytes), share.into(), Bytes(inner))))
 }
@@ -126,13 +126,13 @@ fn half_life(machine: &Machine, range: &Range<'_>) -> Option<Finding> {
     let is_gone = range.held.first().is_some_and(|held| *held <= FAINT);
     let found = if is_gone { waits.first().copied() } else { half_time(&waits, &range.held) };
     let longest = waits.last().copied();
-    let mut labels = size(range.bytes).text(Labels::USED, range.used.word());
+    let mut labels = size(range.bytes).with_used(range.used.word());
     if let Some(tier) = evidence.first().and_then(|seen| tier_of(machine, seen)) {
-        labels = labels.text(Labels::TIER, tier);
+        labels = labels.with_tier(tier);
     }
     match found {
-        None => labels = labels.text(Labels::STATISTIC, "at least"),
-        Some(_) if is_gone => labels = labels.text(Labels::STATISTIC, "at most"),
+        None => labels = labels.with_statistic("at least"),
+        Some(_) if is_gone => labels = labels.with_statistic("at most"),
         Some(_) => {}
     }
     let found = resting_on(&evidence, Quantity::ResidencyHalfLife, labels, found.or(longest), Unit::Ns);

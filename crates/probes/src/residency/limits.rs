@@ -56,9 +56,9 @@ pub(super) fn limit(ranges: &[Range<'_>]) -> Option<Finding> {
     };
     let evidence: Vec<&Observation> =
         ranges.iter().flat_map(|range| [range.points.first(), range.points.last()]).flatten().map(|p| p.seen).collect();
-    let mut labels = Labels::new().text(Labels::LIMIT, kind).text(Labels::USED, Use::Again.word());
+    let mut labels = Labels::new().with_limit(kind).with_used(Use::Again.word());
     if kind != "partition" {
-        labels = labels.text(Labels::STATISTIC, "at least");
+        labels = labels.with_statistic("at least");
     }
     let found = resting_on(&evidence, Quantity::ResidencyLimit, labels, Some(usable(ranges)), Unit::Bytes);
     Some(found.with_notes([match kind {
@@ -125,7 +125,7 @@ pub(super) fn used_once(
     let most = |of: &dyn Fn(&Both<'_>) -> bool| {
         all.iter().copied().filter(|both| of(both)).max_by(|a, b| a.lost().total_cmp(&b.lost()))
     };
-    let known = limit.labels.get(Labels::LIMIT).filter(|kind| *kind != "unclear")?;
+    let known = limit.labels.limit().filter(|kind| *kind != "unclear")?;
     type Says = fn(&str, Bytes, [Share; 2], f64) -> Note;
     let (kind, shown, says): (&str, Both<'_>, Says) =
         if let Some(shown) = most(&|both| both.is_fresh && both.differs && both.once < FEW * both.again) {
@@ -135,12 +135,12 @@ pub(super) fn used_once(
         } else {
             (known, most(&|both| both.is_fresh)?, shapes::kept_alike)
         };
-    let mut labels = Labels::new().text(Labels::LIMIT, kind).text(Labels::USED, Use::Once.word());
+    let mut labels = Labels::new().with_limit(kind).with_used(Use::Once.word());
     let tier = tier_of(machine, shown.seen[1]);
-    let cache = tier.as_deref().unwrap_or("the cache");
-    let note = says(cache, Bytes(shown.bytes), [shown.again, shown.once].map(Share), shown.wait_ns);
-    if let Some(tier) = &tier {
-        labels = labels.text(Labels::TIER, tier);
+    let cache = tier.map_or_else(|| "the cache".to_owned(), |tier| tier.to_string());
+    let note = says(&cache, Bytes(shown.bytes), [shown.again, shown.once].map(Share), shown.wait_ns);
+    if let Some(tier) = tier {
+        labels = labels.with_tier(tier);
     }
     let found = resting_on(&shown.seen, Quantity::ResidencyLimit, labels, Some(usable(once)), Unit::Bytes);
     Some(found.with_notes([note]))
@@ -161,7 +161,7 @@ mod tests {
         let observation = |held: f64| {
             let median = 100.0 - 80.0 * held;
             let interval = Some(Interval { low: median - scatter, high: median + scatter, level: 0.95 });
-            let seen = Observation::new("step", Labels::new().text(Labels::CPUS, 0), Metric::Latency);
+            let seen = Observation::new("step", Labels::new().with_cpus(0), Metric::Latency);
             Observation { value: Some(median), interval, ..seen }
         };
         held.into_iter().map(observation).collect()
@@ -178,7 +178,7 @@ mod tests {
         let again = [range(Use::Again, &seen_again, again)];
         let once = [range(Use::Once, &seen_once, once)];
         let limit = limit(&again).unwrap();
-        let kind = |found: &Finding| found.labels.get(Labels::LIMIT).unwrap().to_owned();
+        let kind = |found: &Finding| found.labels.limit().unwrap().to_owned();
         let of_once = used_once(&Machine::default(), &again, &once, &limit);
         (kind(&limit), of_once.map(|found| (kind(&found), found.notes[0].code.clone())))
     }

@@ -126,7 +126,7 @@ impl Study for ResidencyStudy {
         if self.params.brief {
             for step in &mut plan.steps {
                 let StopRule { min_visits, max_visits, precision, .. } = &mut step.stop;
-                let is_flushed_first = step.labels.is(Labels::USED, Use::Once.word());
+                let is_flushed_first = step.labels.used() == Some(Use::Once.word());
                 let most = if is_flushed_first { FIRST_VISITS } else { BRIEF_VISITS };
                 (*min_visits, *max_visits, *precision) = (FIRST_VISITS, most, BRIEF_PRECISION);
             }
@@ -216,13 +216,12 @@ impl ResidencyStudy {
     fn step(&self, bytes: u64, used: Option<(Use, u32)>) -> Step {
         let (cpu, page, node) = (self.cpu, self.task.page(), self.task.node());
         let accesses = (bytes / 64 / SAMPLED).clamp(FEWEST_ACCESSES, ACCESSES) as u32;
-        let mut labels =
-            Labels::new().purpose(if used.is_some() { TOUCHED } else { FLUSHED }).whole(Labels::SIZE, bytes);
-        labels = labels.text(Labels::PAGE, page).text(Labels::CPUS, cpu);
+        let mut labels = Labels::new().with_purpose(if used.is_some() { TOUCHED } else { FLUSHED }).with_size(bytes);
+        labels = labels.with_page(page).with_cpus(cpu);
         if let Some((used, wait)) = used {
-            labels = labels.whole(Labels::WAIT, u64::from(wait)).text(Labels::USED, used.word());
+            labels = labels.with_wait(u64::from(wait)).with_used(used.word());
         }
-        labels = labels.node(node);
+        labels = labels.with_node_if(node);
         let (read, flush) = (bytes as f64 / TOUCH_RATE, bytes as f64 / FLUSH_RATE);
         let wait_ns = used.map_or(WAITS_NS[0], |(_, wait)| wait);
         let (before, prepared, id) = match used {

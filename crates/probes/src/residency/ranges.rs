@@ -1,6 +1,6 @@
 //! The ranges that were visited: what each visit gave, by range, use and wait.
 
-use tiermark_model::{CpuId, Labels, Machine, Observation};
+use tiermark_model::{CpuId, Machine, Observation, Tier};
 use tiermark_stats::{Edge, Side, VisitWindows, edge};
 
 use super::{TOUCHED, Use, inner_bytes, shared_cache};
@@ -40,13 +40,13 @@ pub(super) struct Range<'a> {
 }
 
 /// The tier of the shared cache of an observation's core.
-pub(super) fn tier_of(machine: &Machine, seen: &Observation) -> Option<String> {
-    Some(format!("L{}", shared_cache(machine, cpu_of(seen)?)?.level))
+pub(super) fn tier_of(machine: &Machine, seen: &Observation) -> Option<Tier> {
+    Some(Tier::Cache(shared_cache(machine, cpu_of(seen)?)?.level))
 }
 
 /// What was done with the range before the wait. Before there was a single use, steps had no such label.
 fn use_of(seen: &Observation) -> Use {
-    if seen.labels.is(Labels::USED, Use::Once.word()) { Use::Once } else { Use::Again }
+    if seen.labels.used() == Some(Use::Once.word()) { Use::Once } else { Use::Again }
 }
 
 /// The ranges that were measured, those used again first, rising, each with its points by rising wait.
@@ -57,7 +57,7 @@ pub(super) fn ranges(observations: &[Observation]) -> Vec<Range<'_>> {
             values: visit.windows.iter().filter(|w| w.clean).filter_map(|w| w.value()).collect(),
         };
         let visits: Vec<VisitWindows> = seen.visits.list.iter().map(windows).collect();
-        Some((seen.labels.number(Labels::SIZE)?, seen.labels.number(Labels::WAIT)?, seen.value?, visits))
+        Some((seen.labels.bytes()?, seen.labels.wait()?, seen.value?, visits))
     };
     let mut points: Vec<WaitPoint<'_>> = with_purpose(observations, TOUCHED)
         .filter_map(|seen| {
@@ -79,7 +79,7 @@ pub(super) fn ranges(observations: &[Observation]) -> Vec<Range<'_>> {
 }
 
 fn cpu_of(seen: &Observation) -> Option<CpuId> {
-    seen.labels.get(Labels::CPUS)?.parse().ok()
+    seen.labels.cpus()?.parse().ok()
 }
 
 /// Size of the caches closer to an observation's core.

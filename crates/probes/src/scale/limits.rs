@@ -1,7 +1,7 @@
 //! Findings of the ramps of threads: lines in flight, knees, ceilings and their causes.
 
 use tiermark_model::messages::memory;
-use tiermark_model::{Finding, Interval, Labels, Note, Observation, Purpose, Quantity, Unit, Verdict};
+use tiermark_model::{Finding, Interval, Key, Labels, Note, Observation, Purpose, Quantity, Unit, Verdict};
 use tiermark_stats::{Curve, XScale, knee};
 
 use super::ramp::{Course, IN_PROPORTION, Limit, Planned, Ramp, ramps};
@@ -30,10 +30,8 @@ pub(super) fn findings(op: &str, planned: &[Planned], observations: &[Observatio
 impl Ramp<'_> {
     fn labels(&self) -> Labels {
         let first = self.seen.first().map_or_else(Labels::new, |o| o.labels.clone());
-        let keep = [Labels::PLACE, Labels::NODE, Labels::OP, Labels::PAGE];
-        let mut labels = Labels::new().purpose(Purpose::Scale);
-        labels.0.extend(first.0.into_iter().filter(|(key, _)| keep.contains(&key.as_str())));
-        labels
+        let keep = [Key::Place, Key::Node, Key::Op, Key::Page];
+        Labels::new().with_purpose(Purpose::Scale).and(first.only(&keep))
     }
 
     /// A finding that rests on these observations.
@@ -95,7 +93,7 @@ impl Ramp<'_> {
             };
             let rate = Some(self.points[most].1);
             let mut found = self.finding(Quantity::ScaleCeiling, rate, Unit::BytesPerSecond, &[self.seen[most]]);
-            found.labels = found.labels.text(Labels::STATISTIC, "at least");
+            found.labels = found.labels.with_statistic("at least");
             return vec![found.with_notes(why)];
         }
         let level = self.level();
@@ -103,12 +101,12 @@ impl Ramp<'_> {
         let ceiling = self.finding(Quantity::ScaleCeiling, Some(level), Unit::BytesPerSecond, &on);
         let mut ceiling = ceiling.with_notes(why);
         if let Some(limit) = limit {
-            ceiling.labels = ceiling.labels.text(Labels::LIMIT, limit);
+            ceiling.labels = ceiling.labels.with_limit(limit);
         }
         let mut findings = vec![ceiling];
         let share = |of: &str, value: f64, note: Note| {
             let mut found = self.finding(Quantity::ScaleShare, Some(value), Unit::Ratio, &on);
-            found.labels = found.labels.text(Labels::STATISTIC, of);
+            found.labels = found.labels.with_statistic(of);
             found.with_notes([note])
         };
         if let Some((of, peak)) = self.of_peak().zip(self.planned.peak.as_ref()) {

@@ -8,7 +8,7 @@ use tiermark_engine::{Lab, Probe, Study, Subject};
 use tiermark_model::messages::{memory, rules};
 use tiermark_model::{
     Bytes, ChainLayout, CpuId, Effort, Finding, IdSet, KernelId, KernelInfo, Labels, Layout, MemPolicy, Metric, NodeId,
-    Note, Observation, Plan, Purpose, Quantity, Refusal, Request, Role, Setup, Step, StopRule,
+    Note, Observation, Plan, Purpose, Quantity, Refusal, Request, Role, Setup, Step, StopRule, Tier,
 };
 
 use crate::ceilings::{Stated, lines_for_each_byte, touched_node, traffic_for_each_byte};
@@ -189,7 +189,7 @@ impl ScaleStudy {
         let link = stated.link(machine, &place.cpus, place.node).filter(|_| op.starts_with("read"));
         ramp::Planned {
             place: place.distance.to_string(),
-            node: place.node.map(u64::from),
+            node: place.node,
             cores: machine.one_per_core(&place.cpus).len(),
             lines: self.lines(op),
             traffic: self.kernel_info(op).and_then(|kernel| traffic_for_each_byte(&[kernel])).unwrap_or(1.0),
@@ -210,9 +210,9 @@ impl ScaleStudy {
 
     /// How often the memory of a step was gone through while it was measured, and in what time.
     fn passes(&self, seen: &Observation) -> Option<Note> {
-        let footprint = seen.labels.number(Labels::SIZE)? * seen.labels.number(Labels::THREADS)?;
+        let footprint = seen.labels.bytes()? * seen.labels.threads()?;
         let seconds = seen.visits.len() as f64 * VISIT_SECONDS;
-        let bytes = seen.value? * self.lines(seen.labels.get(Labels::OP)?) * seconds;
+        let bytes = seen.value? * self.lines(seen.labels.op()?) * seconds;
         Some(memory::passes_made(bytes / footprint as f64, Bytes(footprint), seconds))
     }
 
@@ -229,12 +229,12 @@ impl ScaleStudy {
     }
 
     fn labels(&self, place: &Placement, purpose: Purpose) -> Labels {
-        let labels = Labels::new().purpose(purpose).text(Labels::PLACE, place.distance);
-        let mut labels = labels.text(Labels::PAGE, self.task.page());
+        let labels = Labels::new().with_purpose(purpose).with_place(place.distance);
+        let mut labels = labels.with_page(self.task.page());
         if let Some(cpu) = self.params.touch_cpu {
-            labels = labels.text(Labels::POLICY, format!("touched by cpu {cpu}"));
+            labels = labels.with_policy(format!("touched by cpu {cpu}"));
         }
-        labels.node(place.node)
+        labels.with_node_if(place.node)
     }
 
     /// The chase from the ramp's quietest core.
@@ -242,7 +242,7 @@ impl ScaleStudy {
         let machine = self.task.machine();
         let cpu: CpuId = one_cpu(machine, &place.cpus, "scale")?;
         let (bytes, _) = self.task.dram_bytes(&[cpu], place.node)?;
-        let labels = self.labels(place, Purpose::Unloaded).whole(Labels::SIZE, bytes).text(Labels::CPUS, cpu);
+        let labels = self.labels(place, Purpose::Unloaded).with_size(bytes).with_cpus(cpu);
         let (role, layout) = (Role::Chase { chains: 1 }, Layout::Chain(ChainLayout::Groups));
         let setup = setup(&[cpu], Bytes(bytes), place.node, self.task.page(), layout, &role, self.task.request.seed);
         let id = format!("scale/{}{}/latency", place.distance, at(place));
@@ -256,14 +256,14 @@ impl ScaleStudy {
         let Some(kernel) = self.kernel(op) else { return Ok(None) };
         let mut labels = self
             .labels(place, Purpose::Scaling)
-            .text(Labels::OP, op)
-            .text(Labels::KERNEL, &kernel)
-            .whole(Labels::SIZE, bytes)
-            .whole(Labels::THREADS, cpus.len() as u64)
-            .text(Labels::SPAN, if cores_only { "cores" } else { "siblings" })
-            .text(Labels::CPUS, &crew);
+            .with_op(op)
+            .with_kernel(&kernel)
+            .with_size(bytes)
+            .with_threads(cpus.len() as u64)
+            .with_span(if cores_only { "cores" } else { "siblings" })
+            .with_cpus(&crew);
         if place.distance == Distance::Local {
-            labels = labels.text(Labels::TIER, "DRAM");
+            labels = labels.with_tier(Tier::Dram);
         }
         let Some(role) = stream_role(&[kernel]) else { return Ok(None) };
         let setup =

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use tiermark_model::messages::memory;
-use tiermark_model::{Labels, Note, Observation, Purpose};
+use tiermark_model::{NodeId, Note, Observation, Purpose};
 
 use crate::ceilings::Ceiling;
 use crate::ladder::with_purpose;
@@ -54,7 +54,7 @@ impl fmt::Display for Limit {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Planned {
     pub(super) place: String,
-    pub(super) node: Option<u64>,
+    pub(super) node: Option<NodeId>,
     /// Cores at its end.
     pub(super) cores: usize,
     /// Bytes of whole lines for each byte that its operation uses.
@@ -82,7 +82,7 @@ pub(super) enum Course {
 #[derive(Debug, Clone)]
 pub(super) struct Ramp<'a> {
     pub(super) place: &'a str,
-    pub(super) node: Option<u64>,
+    pub(super) node: Option<NodeId>,
     /// Threads, bytes a second; all counts.
     pub(super) points: Vec<(f64, f64)>,
     /// Number of them without siblings.
@@ -96,16 +96,14 @@ pub(super) struct Ramp<'a> {
 /// Ramps in order of appearance.
 pub(super) fn ramps<'a>(op: &str, planned: &[Planned], observations: &'a [Observation]) -> Vec<Ramp<'a>> {
     let mut ramps: Vec<Ramp<'a>> = Vec::new();
-    for seen in with_purpose(observations, Purpose::Scaling).filter(|o| o.labels.is(Labels::OP, op)) {
-        let (Some(place), Some(threads), Some(rate)) =
-            (seen.labels.get(Labels::PLACE), seen.labels.number(Labels::THREADS), seen.value)
-        else {
+    for seen in with_purpose(observations, Purpose::Scaling).filter(|o| o.labels.op() == Some(op)) {
+        let (Some(place), Some(threads), Some(rate)) = (seen.labels.place(), seen.labels.threads(), seen.value) else {
             continue;
         };
-        let node = seen.labels.number(Labels::NODE);
+        let node = seen.labels.node();
         let known = ramps.iter().position(|r| r.place == place && r.node == node);
         let index = known.unwrap_or_else(|| {
-            let here = |o: &&Observation| o.labels.is(Labels::PLACE, place) && o.labels.number(Labels::NODE) == node;
+            let here = |o: &&Observation| o.labels.place() == Some(place) && o.labels.node() == node;
             let latency = with_purpose(observations, Purpose::Unloaded).find(here).filter(|o| o.value.is_some());
             let planned = planned.iter().find(|p| p.place == place && p.node == node).cloned();
             let planned = planned.unwrap_or_else(|| Planned { lines: 1.0, traffic: 1.0, ..Planned::default() });
@@ -120,7 +118,7 @@ pub(super) fn ramps<'a>(op: &str, planned: &[Planned], observations: &'a [Observ
         order.sort_by(|a, b| ramp.points[*a].0.total_cmp(&ramp.points[*b].0));
         ramp.points = order.iter().map(|i| ramp.points[*i]).collect();
         ramp.seen = order.iter().map(|i| ramp.seen[*i]).collect();
-        ramp.cores = ramp.seen.iter().filter(|o| o.labels.is(Labels::SPAN, "cores")).count();
+        ramp.cores = ramp.seen.iter().filter(|o| o.labels.span() == Some("cores")).count();
     }
     ramps
 }

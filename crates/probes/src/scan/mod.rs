@@ -8,7 +8,7 @@ use tiermark_engine::{Lab, Probe, Study, Subject};
 use tiermark_model::messages::scan as says;
 use tiermark_model::{
     Bytes, ChainLayout, CpuId, Finding, GIB, HugePool, KernelId, Labels, Layout, MIB, Metric, NodeId, Observation,
-    PageKind, Plan, Purpose, Quantity, Refusal, Request, Role, Scope, Step, StopRule, ThreadSetup,
+    PageKind, Plan, Purpose, Quantity, Refusal, Request, Role, Scope, Step, StopRule, ThreadSetup, Tier,
 };
 
 use crate::footprints::{Shares, memory_cap_over};
@@ -17,7 +17,6 @@ use crate::memory_kinds::quiet_cpu;
 use crate::mix::plain_kernel;
 use crate::steps::{no_kernel, one_cpu, setup};
 use crate::task::Task;
-use crate::tiers::{DRAM, DRAM_RANDOM};
 
 /// Smallest region, in bytes, if the user does not choose the size.
 const REGION: u64 = GIB;
@@ -217,14 +216,14 @@ impl ScanStudy {
             Metric::Bandwidth => ("read", Role::Stream { kernel: self.kernel.clone(), rivals: Vec::new() }),
         };
         let labels = Labels::new()
-            .purpose(Purpose::Scan)
-            .whole(Labels::REGION, region)
-            .whole(Labels::NODE, u64::from(node))
-            .text(Labels::OP, op)
-            .text(Labels::TIER, if metric == Metric::Latency { DRAM_RANDOM } else { DRAM })
-            .whole(Labels::SIZE, size.0)
-            .text(Labels::PAGE, self.page())
-            .text(Labels::CPUS, cpu);
+            .with_purpose(Purpose::Scan)
+            .with_region(region)
+            .with_node(node)
+            .with_op(op)
+            .with_tier(if metric == Metric::Latency { Tier::DramRandom } else { Tier::Dram })
+            .with_size(size.0)
+            .with_page(self.page())
+            .with_cpus(cpu);
         let layout = Layout::Chain(ChainLayout::Scatter(NODE_EVERY));
         let mut setup = setup(&[cpu], size, Some(node), self.page(), layout, &role, self.task.request.seed);
         setup.threads = vec![ThreadSetup::new(cpu, role, 0)];

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::messages::scan as says;
-use tiermark_model::{Finding, Grade, Labels, Metric, Note, Observation, Purpose, Quantity, Unit};
+use tiermark_model::{Finding, Grade, Labels, Metric, NodeId, Note, Observation, Purpose, Quantity, Unit};
 use tiermark_stats::{OUTLYING, max, median, min, modified_z};
 
 use crate::chasing::resting_on;
@@ -30,16 +30,16 @@ pub(super) fn place(seen: &Observation) -> Option<Note> {
 
 /// Medians of every node, and its slow regions.
 pub(super) fn compared(observations: &[Observation]) -> Vec<Finding> {
-    let mut groups: BTreeMap<(u64, &str), Vec<&Observation>> = BTreeMap::new();
+    let mut groups: BTreeMap<(NodeId, &str), Vec<&Observation>> = BTreeMap::new();
     for seen in with_purpose(observations, Purpose::Scan).filter(|seen| seen.value.is_some()) {
-        if let Some(key) = seen.labels.number(Labels::NODE).zip(seen.labels.get(Labels::OP)) {
+        if let Some(key) = seen.labels.node().zip(seen.labels.op()) {
             groups.entry(key).or_default().push(seen);
         }
     }
     groups.into_iter().flat_map(|((node, op), seen)| of_node(node, op, seen)).collect()
 }
 
-fn of_node(node: u64, op: &str, mut seen: Vec<&Observation>) -> Vec<Finding> {
+fn of_node(node: NodeId, op: &str, mut seen: Vec<&Observation>) -> Vec<Finding> {
     let all = seen.len();
     // What is in doubt, as with pages of another size, is slow for another reason.
     seen.retain(|o| o.verdict.grade <= Grade::Bound);
@@ -47,7 +47,7 @@ fn of_node(node: u64, op: &str, mut seen: Vec<&Observation>) -> Vec<Finding> {
     let (Some(centre), Some(low), Some(high)) = (median(&values), min(&values), max(&values)) else {
         return Vec::new();
     };
-    let labels = Labels::new().whole(Labels::NODE, node).text(Labels::OP, op);
+    let labels = Labels::new().with_node(node).with_op(op);
     let away = |o: &&&Observation| (o.value.unwrap_or(f64::INFINITY) - centre).abs();
     let Some(middle) = seen.iter().min_by(|a, b| away(a).total_cmp(&away(b))) else { return Vec::new() };
     let count = values.len() as u64;
@@ -104,11 +104,7 @@ mod tests {
 
     fn seen(region: u64, op: &str, value: f64) -> Observation {
         let metric = if op == "latency" { Metric::Latency } else { Metric::Bandwidth };
-        let labels = Labels::new()
-            .purpose(Purpose::Scan)
-            .whole(Labels::REGION, region)
-            .whole(Labels::NODE, 0)
-            .text(Labels::OP, op);
+        let labels = Labels::new().with_purpose(Purpose::Scan).with_region(region).with_node(0).with_op(op);
         let verdict = Verdict::trusted();
         Observation { value: Some(value), verdict, ..Observation::new(format!("scan/{op}/{region}"), labels, metric) }
     }
@@ -120,7 +116,7 @@ mod tests {
 
     fn slow_regions(observations: &[Observation]) -> Vec<u64> {
         let found = compared(observations).into_iter().filter(|f| f.metric == Quantity::ScanSlow);
-        found.map(|f| f.labels.number(Labels::REGION).unwrap()).collect()
+        found.map(|f| f.labels.region().unwrap()).collect()
     }
 
     #[test]
@@ -163,7 +159,7 @@ mod tests {
         let at = |high: u64| {
             let proof = tiermark_model::PlacementProof { physical: Some([1 << 30, high]), ..Default::default() };
             let seen = seen(0, "latency", 100.0);
-            let labels = seen.labels.clone().whole(Labels::SIZE, 1 << 30);
+            let labels = seen.labels.clone().with_size(1 << 30);
             place(&Observation { labels, placement: Some(proof), ..seen }).unwrap().data["scattered"].clone()
         };
         assert_eq!((at((2 << 30) - 1), at((3 << 30) + 1)), (false.into(), true.into()));

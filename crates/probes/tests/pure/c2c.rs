@@ -1,9 +1,9 @@
 //! `c2c` on simulated machines: what is planned, what is left out, and what comes back.
 
 use std::collections::{BTreeMap, BTreeSet};
-use tiermark_model::Purpose;
 use tiermark_model::messages::memory::codes;
 use tiermark_model::messages::rules;
+use tiermark_model::{Key, Purpose};
 
 use tiermark_engine::{Host, run_experiment};
 use tiermark_machine::synth::Synth;
@@ -36,8 +36,10 @@ fn plan(synth: &Synth, request: &Request) -> Result<Plan, Refusal> {
     c2c::PROBE.plan(request, host.lab())
 }
 
-fn value(experiment: &Experiment, metric: &str, labels: &[(&str, &str)]) -> f64 {
-    let fits = |f: &&Finding| f.metric.name() == metric && labels.iter().all(|(key, value)| f.labels.is(key, value));
+fn value(experiment: &Experiment, metric: &str, labels: &[(Key, &str)]) -> f64 {
+    let fits = |f: &&Finding| {
+        f.metric.name() == metric && labels.iter().all(|(key, value)| f.labels.word(*key) == Some(value))
+    };
     let found: Vec<&Finding> = experiment.findings.iter().filter(fits).collect();
     assert_eq!(found.len(), 1, "{metric} {labels:?}: {found:?}");
     found[0].value.unwrap()
@@ -52,14 +54,14 @@ fn relations_of_a_server_come_out_as_they_are() {
         let median = value(
             &experiment,
             "c2c.relation",
-            &[(Labels::RELATION, relation), (Labels::STATISTIC, "median"), (Labels::OP, "cas")],
+            &[(Key::Relation, relation), (Key::Statistic, "median"), (Key::Op, "cas")],
         );
         assert!((median / truth - 1.0).abs() < 0.03, "{relation}: {median}, {truth} there");
-        let clean = value(&experiment, "c2c.transfer", &[(Labels::RELATION, relation), (Labels::STATE, "clean")]);
+        let clean = value(&experiment, "c2c.transfer", &[(Key::Relation, relation), (Key::State, "clean")]);
         assert!((clean / truth / 0.4 - 1.0).abs() < 0.05, "{relation}: {clean}");
-        let one_way = value(&experiment, "c2c.op", &[(Labels::RELATION, relation), (Labels::OP, "one-way")]);
+        let one_way = value(&experiment, "c2c.op", &[(Key::Relation, relation), (Key::Op, "one-way")]);
         assert!((one_way / truth / 0.5 - 1.0).abs() < 0.05, "{relation}: {one_way}");
-        let asymmetry = value(&experiment, "c2c.asymmetry", &[(Labels::RELATION, relation)]);
+        let asymmetry = value(&experiment, "c2c.asymmetry", &[(Key::Relation, relation)]);
         assert!(asymmetry.abs() < 0.03, "{relation}: {asymmetry}");
     }
     let doubted: Vec<_> = experiment.findings.iter().filter(|f| f.verdict.grade != Grade::Trusted).collect();
@@ -72,7 +74,7 @@ fn a_guests_relations_are_its_hypervisors_word() {
         let mut host = SimHost::new(machine, Vec::new(), SimOptions::default());
         let request = request(Effort::Quick, None, serde_json::Value::Null);
         let findings = run_experiment(&c2c::PROBE, &request, &mut host, &mut ()).unwrap().findings;
-        let median = |f: &&Finding| f.metric.name() == "c2c.relation" && f.labels.is(Labels::STATISTIC, "median");
+        let median = |f: &&Finding| f.metric.name() == "c2c.relation" && f.labels.statistic() == Some("median");
         findings.iter().filter(median).map(|f| f.notes.clone()).collect()
     };
     let machine = server().machine().unwrap();
@@ -86,13 +88,13 @@ fn a_guests_relations_are_its_hypervisors_word() {
 #[test]
 fn homes_are_swept_and_named() {
     let (experiment, _) = run(&server(), &request(Effort::Quick, None, serde_json::Value::Null));
-    let home = |relation, home| value(&experiment, "c2c.home", &[(Labels::RELATION, relation), (Labels::HOME, home)]);
+    let home = |relation, home| value(&experiment, "c2c.home", &[(Key::Relation, relation), (Key::Home, home)]);
     // Sockets apart: three different nodes. In one core there are two.
     assert!((home("remote", "second") / home("remote", "first") - 1.05).abs() < 0.02);
     assert!((home("remote", "third") / home("remote", "first") - 1.25).abs() < 0.02);
     assert!((home("SMT", "third") / home("SMT", "first") - 1.25).abs() < 0.02);
     let second = |f: &&Finding| {
-        f.metric.name() == "c2c.home" && f.labels.is(Labels::RELATION, "SMT") && f.labels.is(Labels::HOME, "second")
+        f.metric.name() == "c2c.home" && f.labels.relation() == Some("SMT") && f.labels.home() == Some("second")
     };
     assert!(!experiment.findings.iter().any(|f| second(&f)));
     // With a node of one's own choice there is nothing to sweep.
@@ -105,12 +107,12 @@ fn homes_are_swept_and_named() {
 
 #[test]
 fn fetched_lines_say_where_their_home_is() {
-    let homes = |mem_node: Option<u32>| -> BTreeSet<(u64, u64)> {
+    let homes = |mem_node: Option<u32>| -> BTreeSet<(u32, u32)> {
         let mut request = request(Effort::Quick, None, serde_json::Value::Null);
         request.scope.mem_node = mem_node;
         let (experiment, _) = run(&server(), &request);
         let fetched = experiment.findings.into_iter().filter(|f| f.metric.name() == "c2c.transfer");
-        fetched.map(|f| (f.labels.number(Labels::FROM).unwrap(), f.labels.number(Labels::NODE).unwrap())).collect()
+        fetched.map(|f| (f.labels.from_cpu().unwrap(), f.labels.node().unwrap())).collect()
     };
     let machine = server().machine().unwrap();
     let own = homes(None);
@@ -128,16 +130,16 @@ fn kinds_of_cores_are_told_apart() {
         Synth { smt: 1, cores_per_node: 8, cores_per_llc: 8, first_efficiency_core: Some(2), ..Synth::default() };
     let (experiment, _) = run(&synth, &request(Effort::Quick, None, serde_json::Value::Null));
     let pairs = |kinds: &str| {
-        let fits = |f: &&Finding| f.metric.name() == "c2c.relation" && f.labels.is(Labels::KINDS, kinds);
-        let found = experiment.findings.iter().filter(fits).find(|f| f.labels.is(Labels::STATISTIC, "median")).unwrap();
-        (found.labels.number(Labels::PAIRS), found.labels.number(Labels::OF))
+        let fits = |f: &&Finding| f.metric.name() == "c2c.relation" && f.labels.kinds() == Some(kinds);
+        let found = experiment.findings.iter().filter(fits).find(|f| f.labels.statistic() == Some("median")).unwrap();
+        (found.labels.pairs(), found.labels.pairs_all())
     };
     assert_eq!(["P-P", "P-E", "E-E"].map(pairs), [1, 12, 15].map(|n| (Some(n), Some(n))));
     let speakers = experiment.findings.iter().filter(|f| f.metric.name() == "c2c.transfer");
-    assert_eq!(speakers.filter_map(|f| f.labels.get(Labels::KINDS)).collect::<BTreeSet<_>>().len(), 3);
+    assert_eq!(speakers.filter_map(|f| f.labels.kinds()).collect::<BTreeSet<_>>().len(), 3);
     let pair =
-        experiment.findings.iter().find(|f| f.metric.name() == "c2c.pair" && f.labels.is(Labels::CPUS, "0,5")).unwrap();
-    assert!(pair.labels.is(Labels::KINDS, "P-E") && pair.labels.is(Labels::RELATION, "LLC"), "{:?}", pair.labels);
+        experiment.findings.iter().find(|f| f.metric.name() == "c2c.pair" && f.labels.cpus() == Some("0,5")).unwrap();
+    assert!(pair.labels.kinds() == Some("P-E") && pair.labels.relation() == Some("LLC"), "{:?}", pair.labels);
 }
 
 #[test]
@@ -145,7 +147,7 @@ fn contention_goes_to_all_cpus_and_says_who_waits() {
     let (experiment, _) = run(&server(), &request(Effort::Quick, None, serde_json::Value::Null));
     let threads = |metric: &str| -> BTreeMap<u64, f64> {
         let of = experiment.findings.iter().filter(|f| f.metric.name() == metric);
-        of.map(|f| (f.labels.number(Labels::THREADS).unwrap(), f.value.unwrap())).collect()
+        of.map(|f| (f.labels.threads().unwrap(), f.value.unwrap())).collect()
     };
     let times = threads("c2c.contention");
     assert_eq!(times.keys().copied().collect::<Vec<_>>(), [1, 2, 4, 8, 16, 32]);
@@ -169,7 +171,7 @@ fn the_largest_machine_is_planned_and_run_in_its_time() {
     let (experiment, took) = run(&Synth::largest(), &request);
     assert!(took <= 30.0 + 1.0, "{took} s");
     for relation in ["SMT", "LLC", "remote"] {
-        let labels = [(Labels::RELATION, relation), (Labels::STATISTIC, "median")];
+        let labels = [(Key::Relation, relation), (Key::Statistic, "median")];
         assert!(value(&experiment, "c2c.relation", &labels) > 0.0);
     }
 }
@@ -179,7 +181,7 @@ fn samples_and_operations_are_as_asked() {
     let asked = serde_json::json!({ "ops": ["flag", "one-way"], "sample": { "each": 3 } });
     let planned = plan(&server(), &request(Effort::Quick, None, asked)).unwrap();
     let pairs: Vec<&Step> = planned.steps.iter().filter(|s| s.labels.is_for(Purpose::Pair)).collect();
-    let ops: BTreeSet<&str> = pairs.iter().filter_map(|s| s.labels.get(Labels::OP)).collect();
+    let ops: BTreeSet<&str> = pairs.iter().filter_map(|s| s.labels.op()).collect();
     assert_eq!((pairs.len(), ops), (2 * 4 * 3, BTreeSet::from(["flag", "one-way"])));
     assert!(!planned.steps.iter().any(|s| s.labels.is_for(Purpose::Op)));
     let refused = |params| plan(&server(), &request(Effort::Quick, None, params)).unwrap_err();
@@ -219,7 +221,7 @@ fn preemption_is_seen_and_does_not_move_the_median() {
     let mut host = SimHost::new(Synth { smt: 1, ..Synth::default() }.machine().unwrap(), Vec::new(), options);
     let request = request(Effort::Quick, None, serde_json::Value::Null);
     let experiment = run_experiment(&c2c::PROBE, &request, &mut host, &mut ()).unwrap();
-    let labels = [(Labels::RELATION, "LLC"), (Labels::STATISTIC, "median")];
+    let labels = [(Key::Relation, "LLC"), (Key::Statistic, "median")];
     assert!((value(&experiment, "c2c.relation", &labels) / 60.0 - 1.0).abs() < 0.03);
     assert!(experiment.observations.iter().any(|o| o.disturbance.involuntary_switches > 0));
 }

@@ -3,7 +3,7 @@
 use tiermark_engine::{Host, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::{
-    Bytes, Effort, Experiment, Finding, Grade, KernelInfo, Labels, MIB, PageKind, Request, Scope, Step, ValueKind,
+    Bytes, Effort, Experiment, Finding, Grade, KernelInfo, MIB, PageKind, Request, Scope, Step, Tier, ValueKind,
     testing,
 };
 use tiermark_probes::{latency, survey};
@@ -27,7 +27,7 @@ fn measured(seed: u64, warmth: Option<Warmth>) -> Experiment {
 }
 
 fn of<'a>(experiment: &'a Experiment, metric: &str, tier: &str) -> Option<&'a Finding> {
-    experiment.findings.iter().find(|f| f.metric.name() == metric && f.labels.is(Labels::TIER, tier))
+    experiment.findings.iter().find(|f| f.metric.name() == metric && f.labels.tier_name() == Some(tier))
 }
 
 /// The planted mean of the first 0.25 ms, as a factor on the settled time.
@@ -58,7 +58,7 @@ fn a_planted_warm_up_is_the_cold_figure_and_the_time_that_half_of_it_takes() {
                 .findings
                 .iter()
                 .filter(|f| f.metric.name() == "latency.tail")
-                .all(|f| !f.labels.is(Labels::TIER, "cold"))
+                .all(|f| f.labels.tier() != Some(Tier::Cold))
         );
     }
     // Where neither settling nor a visit comes to an end, nothing says where the way back leads.
@@ -72,7 +72,7 @@ fn without_warmth_cold_is_settled_and_nothing_comes_back() {
     let [cold, settled] = ["cold", "DRAM random"].map(|tier| of(&experiment, "latency", tier).unwrap().value.unwrap());
     assert!((cold / settled - 1.0).abs() < 0.02, "{cold} {settled}");
     assert_eq!(of(&experiment, "latency.recovery", "cold"), None);
-    let seen = experiment.observations.iter().find(|seen| seen.labels.is(Labels::TIER, "cold")).unwrap();
+    let seen = experiment.observations.iter().find(|seen| seen.labels.tier() == Some(Tier::Cold)).unwrap();
     assert!(
         (8..=40).contains(&seen.visits.len()) && seen.kind == ValueKind::Typical && seen.edge.is_none(),
         "{}",
@@ -95,7 +95,7 @@ fn other_memory_is_read_before_each_visit_where_there_is_room() {
                 &mut self::host(1, None),
                 &mut (),
             );
-            all.extend(observed.unwrap().plan.steps.into_iter().filter(|step| step.labels.is(Labels::TIER, "cold")));
+            all.extend(observed.unwrap().plan.steps.into_iter().filter(|step| step.labels.tier() == Some(Tier::Cold)));
         }
         assert!(lab.machine.caches.len() > 1);
         all
@@ -104,7 +104,7 @@ fn other_memory_is_read_before_each_visit_where_there_is_room() {
     let [one, other] = &planned[..] else { panic!("{} steps", planned.len()) };
     assert_eq!(one, other, "a survey has the step of its part");
     let bytes: Vec<Bytes> = one.setup.regions.iter().map(|region| region.bytes).collect();
-    assert_eq!(one.labels.number(Labels::AFTER), Some(bytes[1].0));
+    assert_eq!(one.labels.after(), Some(bytes[1].0));
     // 32 MiB and the caches of a core are twice read, and lie four times in the footprint.
     assert!(bytes[1].0 >= 64 * MIB && bytes[0].0 + 4 * MIB >= 2 * bytes[1].0, "{bytes:?}");
     assert_eq!(one.setup.threads[0].reads_first, Some(1));

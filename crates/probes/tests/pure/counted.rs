@@ -35,7 +35,7 @@ fn known_amplification_comes_out_again() {
         ("write.nt/avx2", (0.0, 1.0)),
         ("copy/avx2", (1.0, 0.5)),
     ] {
-        let own = seen.iter().find(|seen| seen.labels.get(Labels::KERNEL) == Some(op)).unwrap();
+        let own = seen.iter().find(|seen| seen.labels.kernel() == Some(op)).unwrap();
         let traffic = own.traffic.as_ref().unwrap();
         let (read, write) = traffic.amplifications().unwrap();
         near(read, expected.0);

@@ -42,7 +42,7 @@ fn delays_are_the_points_and_no_others_are_added() {
     let mut host = host();
     let experiment = run_experiment(&loaded::PROBE, &request(None, params), &mut host, &mut ()).unwrap();
     let loads = experiment.observations.iter().filter(|o| o.labels.is_for(Purpose::Load));
-    let mut pauses: Vec<u64> = loads.map(|o| o.labels.number(Labels::PAUSE).unwrap()).collect();
+    let mut pauses: Vec<u64> = loads.map(|o| o.labels.pause().unwrap()).collect();
     pauses.sort_unstable();
     assert_eq!(pauses, [0, 250, 5000]);
     assert!(experiment.observations.iter().any(|o| o.labels.is_for(Purpose::Unloaded)), "the idle point stays");
@@ -71,14 +71,14 @@ fn the_chaser_is_the_cpu_that_was_chosen() {
 fn random_mixes_walk_memory_whose_lines_have_an_order() {
     let plan = plan(None, serde_json::json!({ "mixes": ["2:1.random", "2:1"] })).unwrap();
     let of = |mix: &str| {
-        let steps = plan.steps.iter().filter(|step| step.labels.is(Labels::MIX, mix));
+        let steps = plan.steps.iter().filter(|step| step.labels.mix() == Some(mix));
         steps.flat_map(|step| &step.setup.threads[1..]).map(|thread| thread.role.clone()).collect::<Vec<_>>()
     };
     let is_random = |role: &Role| role.kernels().all(|kernel| kernel.op().ends_with(".random"));
     assert!(!of("2:1.random").is_empty() && of("2:1.random").iter().all(is_random));
     assert!(!of("2:1").is_empty() && !of("2:1").iter().any(is_random));
-    for step in plan.steps.iter().filter(|step| step.labels.get(Labels::MIX).is_some()) {
-        let random = step.labels.is(Labels::MIX, "2:1.random");
+    for step in plan.steps.iter().filter(|step| step.labels.mix().is_some()) {
+        let random = step.labels.mix() == Some("2:1.random");
         let chain = |region: &&RegionSetup| !matches!(region.layout, Layout::Chain(_));
         let mut filled = step.setup.regions.iter().filter(chain);
         assert!(filled.all(|region| (region.layout == Layout::Permuted) == random), "{}", step.id);
@@ -110,7 +110,7 @@ fn groups_inject_at_once_each_with_its_own_work() {
             !["1", "2", "5"].contains(&point.setup.threads[0].cpu.to_string().as_str()),
             "the chaser is no injector"
         );
-        assert!(point.labels.is(Labels::MIX, "2 x read.random 256 MiB + 1 x write 128 MiB node 0 pause 700"));
+        assert!(point.labels.mix() == Some("2 x read.random 256 MiB + 1 x write 128 MiB node 0 pause 700"));
     }
     assert_eq!(plan.rules[0].code, messages::rules::codes::groups_under_load);
 }
@@ -171,7 +171,7 @@ fn bandwidth_has_the_sum_of_its_groups_and_each_of_them() {
     let experiment = run_experiment(&bandwidth::PROBE, &request, &mut host(), &mut ()).unwrap();
     assert_eq!(experiment.observations.len(), 1, "nothing else is measured");
     let value = |metric: Quantity, part: Option<&str>| {
-        let is = |f: &&Finding| f.metric == metric && f.labels.get(Labels::PART) == part;
+        let is = |f: &&Finding| f.metric == metric && f.labels.part() == part;
         experiment.findings.iter().find(is).unwrap().value.unwrap()
     };
     let sum = value(Quantity::Bandwidth, None);

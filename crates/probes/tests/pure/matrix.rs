@@ -8,8 +8,8 @@ use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_model::messages::plan::codes;
 use tiermark_model::messages::{memory, setup};
 use tiermark_model::{
-    Bench, Effort, Experiment, Finding, IdSet, KernelInfo, Labels, Machine, MemPolicy, Metric, NodeId, Observation,
-    Plan, Reason, Refusal, Request, Role, testing,
+    Bench, Effort, Experiment, Finding, IdSet, KernelInfo, Machine, MemPolicy, Metric, NodeId, Observation, Plan,
+    Reason, Refusal, Request, Role, testing,
 };
 use tiermark_probes::find;
 use tiermark_sim::{SimHost, SimOptions};
@@ -52,9 +52,9 @@ fn two_sockets() -> Machine {
 }
 
 /// The cells of an operation: from, to.
-fn cells(plan: &Plan, op: &str) -> Vec<(String, u64)> {
-    let of_op = plan.steps.iter().filter(|s| s.labels.is(Labels::OP, op) && s.labels.get(Labels::POLICY).is_none());
-    of_op.map(|s| (s.labels.get(Labels::FROM).unwrap().to_owned(), s.labels.number(Labels::NODE).unwrap())).collect()
+fn cells(plan: &Plan, op: &str) -> Vec<(String, u32)> {
+    let of_op = plan.steps.iter().filter(|s| s.labels.op() == Some(op) && s.labels.policy().is_none());
+    of_op.map(|s| (s.labels.from().unwrap().to_owned(), s.labels.node().unwrap())).collect()
 }
 
 #[test]
@@ -66,15 +66,15 @@ fn every_row_meets_every_column() {
         assert_eq!(cells.len(), 4 * 6, "{op}");
         assert!(cells.contains(&("node:6".into(), 10)) && cells.contains(&("node:0".into(), 0)));
     }
-    for step in plan.steps.iter().filter(|s| s.labels.get(Labels::POLICY).is_none()) {
+    for step in plan.steps.iter().filter(|s| s.labels.policy().is_none()) {
         // All memory is on the node of the column, and all threads are on cpus of the row.
-        let node = step.labels.number(Labels::NODE).unwrap() as NodeId;
+        let node = step.labels.node().unwrap() as NodeId;
         assert!(
             step.setup.regions.iter().all(|r| r.policy == MemPolicy::Bind && r.nodes.iter().eq([node])),
             "{}",
             step.id
         );
-        let from: NodeId = step.labels.get(Labels::FROM).unwrap().strip_prefix("node:").unwrap().parse().unwrap();
+        let from: NodeId = step.labels.from().unwrap().strip_prefix("node:").unwrap().parse().unwrap();
         assert!(step.setup.cpus().iter().all(|cpu| machine.node_of(cpu) == Some(from)), "{}", step.id);
         assert_eq!(step.setup.threads.len(), if step.metric == Metric::Latency { 1 } else { 4 }, "one a core");
     }
@@ -122,7 +122,7 @@ fn pages_are_spread_as_asked() {
     let machine = two_sockets();
     let params = json!({"policies": ["interleave", "weighted"], "weights": ["0:3,1:1"], "ops": ["read"]});
     let plan = plan(&machine, Effort::Quick, params);
-    let of = |policy: &str| plan.steps.iter().filter(|s| s.labels.is(Labels::POLICY, policy)).collect::<Vec<_>>();
+    let of = |policy: &str| plan.steps.iter().filter(|s| s.labels.policy() == Some(policy)).collect::<Vec<_>>();
     // Each row, and all cpus together; those beside their own memory.
     assert_eq!((of("interleave").len(), of("weighted").len(), of("local").len()), (3, 3, 1));
     for step in of("weighted") {
@@ -141,16 +141,16 @@ fn an_old_kernel_has_no_weights_of_its_own() {
     let mut machine = two_sockets();
     machine.system.kernel = Some("6.1.0-56-cloud-amd64".into());
     let plan = plan(&machine, Effort::Quick, json!({"policies": ["weighted"]}));
-    assert!(!plan.steps.iter().any(|s| s.labels.is(Labels::POLICY, "kernel weights")));
+    assert!(!plan.steps.iter().any(|s| s.labels.policy() == Some("kernel weights")));
     assert!(plan.refused.iter().any(|r| r.code == codes::kernel_without_weights), "{:?}", plan.refused);
-    assert!(plan.steps.iter().filter(|s| s.labels.is(Labels::POLICY, "weighted")).count() >= 6);
+    assert!(plan.steps.iter().filter(|s| s.labels.policy() == Some("weighted")).count() >= 6);
 }
 
 #[test]
 fn one_node_has_nothing_to_spread_over() {
     let machine = Synth::default().machine().unwrap();
     let usual = plan(&machine, Effort::Standard, Value::Null);
-    assert!(usual.refused.is_empty() && usual.steps.iter().all(|s| s.labels.get(Labels::POLICY).is_none()));
+    assert!(usual.refused.is_empty() && usual.steps.iter().all(|s| s.labels.policy().is_none()));
     let refusal = plan_of(&machine, &request(Effort::Standard, json!({"policies": ["interleave"]}))).unwrap_err();
     assert_eq!(refusal.code, codes::policy_needs_nodes);
 }
@@ -163,8 +163,8 @@ fn mixed_threads_have_whole_memories() {
     // One step for each kind of far memory: the neighbour in the socket, the other socket, memory without cpus.
     assert_eq!(plan.steps.len(), 2 * 2 * 3);
     for step in &plan.steps {
-        let remote = step.labels.number(Labels::NODE).unwrap() as NodeId;
-        let share = step.labels.number(Labels::REMOTE).unwrap() as usize;
+        let remote = step.labels.node().unwrap() as NodeId;
+        let share = step.labels.remote().unwrap() as usize;
         let on = |node: NodeId| step.setup.regions.iter().filter(|r| r.nodes.iter().eq([node])).count();
         assert_eq!((on(remote), on(0)), (4 * share / 100, 4 - 4 * share / 100), "{}", step.id);
         for thread in &step.setup.threads {
@@ -172,7 +172,7 @@ fn mixed_threads_have_whole_memories() {
             assert_eq!(thread.part, if there { "remote" } else { "local" });
         }
         let loads = step.setup.threads.iter().filter(|t| matches!(t.role, Role::Load { .. })).count();
-        assert_eq!(loads > 0, step.labels.is(Labels::OP, "2:1"));
+        assert_eq!(loads > 0, step.labels.op() == Some("2:1"));
     }
 }
 
@@ -183,7 +183,7 @@ fn the_share_of_a_mixed_crew_is_what_its_threads_come_to() {
     let plan = plan(&machine, Effort::Standard, params);
     // Both shares put one of three threads on remote memory: one step, and a third.
     assert_eq!(plan.steps.len(), 1, "{:?}", plan.steps.iter().map(|s| &s.id).collect::<Vec<_>>());
-    assert_eq!(plan.steps[0].labels.number(Labels::REMOTE), Some(33));
+    assert_eq!(plan.steps[0].labels.remote(), Some(33));
 }
 
 #[test]
@@ -218,13 +218,10 @@ fn run(machine: Machine, effort: Effort, params: Value) -> Experiment {
     run_experiment(find("matrix").unwrap(), &request(effort, params), &mut host, &mut ()).unwrap()
 }
 
-fn value(run: &Experiment, op: &str, from: &str, to: u64) -> f64 {
+fn value(run: &Experiment, op: &str, from: &str, to: u32) -> f64 {
     let is = |o: &&Observation| {
         let labels = &o.labels;
-        labels.is(Labels::OP, op)
-            && labels.is(Labels::FROM, from)
-            && labels.number(Labels::NODE) == Some(to)
-            && labels.get(Labels::POLICY).is_none()
+        labels.op() == Some(op) && labels.from() == Some(from) && labels.node() == Some(to) && labels.policy().is_none()
     };
     run.observations.iter().find(is).and_then(|o| o.value).unwrap_or_else(|| panic!("no value of {op} {from} {to}"))
 }
@@ -240,14 +237,14 @@ fn remote_memory_is_farther_and_slower() {
     assert_eq!(far.len(), 2 * 2, "{far:?}");
     for found in far {
         let slower = found.value.unwrap();
-        assert!(if found.labels.is(Labels::OP, "latency") { slower > 1.5 } else { slower < 1.0 }, "{found:?}");
+        assert!(if found.labels.op() == Some("latency") { slower > 1.5 } else { slower < 1.0 }, "{found:?}");
         assert!(
             found.interval.unwrap().low < slower
                 && found.noted(&memory::codes::at_distance).unwrap().data["distance"] == 21
         );
     }
     // Mixed placement gives the rates of both groups, which add up to the whole.
-    let mixed = run.observations.iter().find(|o| o.labels.is(Labels::POLICY, "mixed")).unwrap();
+    let mixed = run.observations.iter().find(|o| o.labels.policy() == Some("mixed")).unwrap();
     let parts: f64 = mixed.parts.iter().map(|p| p.value.unwrap()).sum();
     assert_eq!(mixed.parts.iter().map(|p| p.name.as_str()).collect::<Vec<_>>(), ["local", "remote"]);
     assert!((parts / mixed.value.unwrap() - 1.0).abs() < 0.02, "{parts}");
@@ -258,7 +255,7 @@ fn remote_memory_is_farther_and_slower() {
 #[test]
 fn even_machines_have_no_uneven_pairs() {
     let run = run(large(), Effort::Quick, Value::Null);
-    let pairs: Vec<&Finding> = run.findings.iter().filter(|f| f.labels.get(Labels::AGAINST).is_some()).collect();
+    let pairs: Vec<&Finding> = run.findings.iter().filter(|f| f.labels.against().is_some()).collect();
     // The widest of each operation is told all the same.
     assert_eq!(pairs.len(), 2, "{pairs:?}");
     assert!(pairs.iter().all(|f| f.noted(&memory::codes::directions_alike).is_some()), "{pairs:?}");
@@ -272,7 +269,7 @@ fn a_slow_direction_and_a_slow_node_are_named() {
     let found = run(machine, Effort::Quick, Value::Null).findings;
     let named: Vec<&Finding> = found.iter().filter(|f| f.metric.name() == "matrix.asymmetry").collect();
     assert_eq!(named.len(), 2, "{named:?}");
-    let latency = named.iter().find(|f| f.labels.is(Labels::OP, "latency")).unwrap();
+    let latency = named.iter().find(|f| f.labels.op() == Some("latency")).unwrap();
     assert!((latency.value.unwrap() - 32.0 / 21.0).abs() < 0.05, "{latency:?}");
     let larger = &latency.noted(&memory::codes::compared_ns).unwrap().data["larger"];
     assert_eq!((&larger[0], &larger[1]), (&json!("node:0"), &json!(1)), "{latency:?}");
@@ -283,8 +280,10 @@ fn a_slow_direction_and_a_slow_node_are_named() {
     let found = run(machine, Effort::Quick, json!({"ops": ["latency"]})).findings;
     let uneven: Vec<&Finding> = found.iter().filter(|f| f.metric.name() == "matrix.uneven").collect();
     assert!(
-        uneven.iter().any(|f| f.noted(&memory::codes::both_at_distance).unwrap().data["distance"] == 12
-            && f.labels.number(Labels::NODE) == Some(2)),
+        uneven
+            .iter()
+            .any(|f| f.noted(&memory::codes::both_at_distance).unwrap().data["distance"] == 12
+                && f.labels.node() == Some(2)),
         "{uneven:?}"
     );
 }
@@ -298,14 +297,14 @@ fn the_best_weights_are_found_and_refined() {
     );
     let best = run.findings.iter().find(|f| f.metric.name() == "interleave.best").unwrap();
     let swept: Vec<f64> =
-        run.observations.iter().filter(|o| o.labels.get(Labels::WEIGHTS).is_some()).filter_map(|o| o.value).collect();
+        run.observations.iter().filter(|o| o.labels.weights().is_some()).filter_map(|o| o.value).collect();
     assert!(swept.len() > 6, "points were added beside the best");
     assert_eq!(best.value, swept.iter().copied().reduce(f64::max));
     assert!(best.noted(&memory::codes::kernels_weights).is_some(), "{:?}", best.notes);
     // Dealt pages are proven where they lie.
     let nodes: IdSet = "0-1".parse().unwrap();
-    for seen in run.observations.iter().filter(|o| o.labels.get(Labels::WEIGHTS).is_some()) {
-        let both = !seen.labels.get(Labels::WEIGHTS).unwrap().contains(":0");
+    for seen in run.observations.iter().filter(|o| o.labels.weights().is_some()) {
+        let both = !seen.labels.weights().unwrap().contains(":0");
         let there: IdSet = seen.placement.as_ref().unwrap().by_node.keys().copied().collect();
         assert_eq!(there == nodes, both, "{}", seen.step);
         assert!(seen.value.is_some(), "{:?}", seen.verdict);
@@ -344,7 +343,7 @@ fn far_memory_adds_its_bandwidth_where_shares_fit() {
     let best = run.findings.iter().find(|f| f.metric.name() == "interleave.best").unwrap();
     let gain = best.value.unwrap() / value(&run, "read", "node:0", 0);
     assert!((1.05..1.12).contains(&gain), "{gain}: {best:?}");
-    let weights = best.labels.get(Labels::WEIGHTS).unwrap();
+    let weights = best.labels.weights().unwrap();
     let numbers: Vec<f64> = weights.split(',').map(|part| part.split_once(':').unwrap().1.parse().unwrap()).collect();
     assert!((8.0..12.0).contains(&(numbers[0] / numbers[1])), "{weights}");
 }

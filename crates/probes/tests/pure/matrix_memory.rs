@@ -5,8 +5,8 @@ use tiermark_engine::{Lab, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::messages::{memory, plan, rules};
 use tiermark_model::{
-    Bench, Bytes, Effort, Experiment, GIB, HugePool, Labels, MIB, Machine, Metric, Note, PageKind, Plan, Reason,
-    Refusal, Request, Scope, Step, testing,
+    Bench, Bytes, Effort, Experiment, GIB, HugePool, MIB, Machine, Metric, Note, PageKind, Plan, Reason, Refusal,
+    Request, Scope, Step, testing,
 };
 use tiermark_probes::find;
 use tiermark_sim::{SimHost, SimOptions};
@@ -76,17 +76,17 @@ fn one_buffer_is_as_large_as_those_of_all_threads_and_only_read() {
         assert_eq!((own.setup.regions.len(), shared.setup.regions.len()), (4, 1));
         assert_eq!(own.setup.total_bytes(), shared.setup.total_bytes());
         assert!(shared.setup.threads.iter().all(|thread| thread.region == 0));
-        assert!(shared.labels.is(Labels::BUFFER, "shared") && own.id != shared.id);
+        assert!(shared.labels.buffer() == Some("shared") && own.id != shared.id);
     }
     let named = planned(&server(16), json!({"ops": ["read"], "buffer": "shared", "size": 256 * MIB})).unwrap();
     assert_eq!(named.steps[0].setup.total_bytes(), Bytes(256 * MIB));
     // By default what can be measured is measured.
     let params = Request { effort: Effort::Standard, ..request(json!({"buffer": "shared"})) };
     let usual = find("matrix").unwrap().plan(&params, &Lab::new(server(16), bench())).unwrap();
-    assert!(usual.refused.is_empty() && usual.steps.iter().any(|s| s.labels.is(Labels::POLICY, "interleave")));
+    assert!(usual.refused.is_empty() && usual.steps.iter().any(|s| s.labels.policy() == Some("interleave")));
     // One buffer is not "each on its own node".
-    let of = |step: &Step, policy| step.labels.is(Labels::POLICY, policy);
-    assert!(usual.steps.iter().all(|s| !of(s, "mixed") && !of(s, "local") && !s.labels.is(Labels::OP, "write")));
+    let of = |step: &Step, policy| step.labels.policy() == Some(policy);
+    assert!(usual.steps.iter().all(|s| !of(s, "mixed") && !of(s, "local") && s.labels.op() != Some("write")));
     let refused = |params: Value| planned(&server(16), params).unwrap_err().code;
     let written = plan::codes::shared_buffer_written;
     assert_eq!(refused(json!({"ops": ["read", "write.random8"], "buffer": "shared"})), written);
@@ -116,7 +116,7 @@ fn a_cell_ends_when_its_bytes_are_moved() {
     assert_eq!(seen.observations.len(), 12);
     for seen in &seen.observations {
         if seen.metric == Metric::Latency {
-            assert!(seen.moved.is_none() && seen.labels.number(Labels::TOTAL).is_none());
+            assert!(seen.moved.is_none() && seen.labels.total().is_none());
             continue;
         }
         let (moved, each) = (seen.moved.unwrap(), seen.moved.unwrap() / seen.visits.len() as u64);
@@ -131,7 +131,7 @@ fn the_bytes_used_are_shown_beside_those_that_move() {
     let ops = ["read", "write.cached", "read.random8", "write.random8"];
     let seen = run(server(16), json!({"ops": ops, "policies": ["bind"], "cpu_nodes": "0", "targets": "0"}));
     let used = |op: &str| {
-        let is = |f: &&tiermark_model::Finding| f.metric.name() == "matrix.used" && f.labels.is(Labels::OP, op);
+        let is = |f: &&tiermark_model::Finding| f.metric.name() == "matrix.used" && f.labels.op() == Some(op);
         seen.findings.iter().find(is).map(|f| f.value.unwrap())
     };
     // An ordinary store moves its line twice: read before it is written.

@@ -3,8 +3,8 @@
 
 use tiermark_engine::{Probe, run_experiment};
 use tiermark_machine::synth::Synth;
-use tiermark_model::Purpose;
 use tiermark_model::*;
+use tiermark_model::{Purpose, Tier};
 use tiermark_probes::{loaded, matrix};
 use tiermark_sim::{ComesAndGoes, Neighbours, SimHost, SimOptions};
 
@@ -26,9 +26,10 @@ fn a_private_cache_costs_nothing_however_busy_the_core_is() {
         let neighbours = Neighbours { sibling: BUSY, ..Neighbours::default() };
         let experiment = run(&loaded::PROBE, 1, neighbours, seed, serde_json::json!({ "neighbour": true }));
         let rows = || experiment.observations.iter().filter(|o| o.labels.is_for(Purpose::Neighbour));
-        let alone = rows().find(|o| o.labels.is(Labels::BESIDE, "nothing") && o.labels.is(Labels::TIER, "L1")).unwrap();
+        let alone =
+            rows().find(|o| o.labels.beside() == Some("nothing") && o.labels.tier() == Some(Tier::Cache(1))).unwrap();
         assert!(alone.value > alone.min.map(|least| 1.05 * least) && alone.edge.is_none(), "{:?}", alone.value);
-        let of_l1 = |f: &&Finding| f.metric.name() == "neighbour.cost" && f.labels.is(Labels::TIER, "L1");
+        let of_l1 = |f: &&Finding| f.metric.name() == "neighbour.cost" && f.labels.tier() == Some(Tier::Cache(1));
         costs.extend(experiment.findings.iter().filter(of_l1).map(|found| found.value.unwrap()));
         // Medians of the same moments: as many visits to each.
         let visits: Vec<usize> = rows().map(|o| o.visits.len()).collect();
@@ -45,7 +46,7 @@ fn a_private_cache_costs_nothing_however_busy_the_core_is() {
 fn lightest_over_idle(neighbours: Neighbours, seed: u64) -> f64 {
     let experiment = run(&loaded::PROBE, 1, neighbours, seed, serde_json::Value::Null);
     let of = |purpose: Purpose, pause: Option<u64>| {
-        let here = |o: &&Observation| o.labels.is_for(purpose) && o.labels.number(Labels::PAUSE) == pause;
+        let here = |o: &&Observation| o.labels.is_for(purpose) && o.labels.pause() == pause;
         experiment.observations.iter().find(here).unwrap()
     };
     let (idle, light) = (of(Purpose::Unloaded, None), of(Purpose::Load, Some(30_000)));
@@ -71,7 +72,7 @@ fn the_parts_of_a_mixed_cell_add_up_to_its_value() {
         let neighbours = Neighbours { traffic: BUSY, ..Neighbours::default() };
         let params = serde_json::json!({"policies": ["mixed"], "mixed": [50], "ops": ["read"], "cpu_nodes": "0"});
         let experiment = run(&matrix::PROBE, 2, neighbours, seed, params);
-        let mixed = experiment.observations.iter().find(|o| o.labels.is(Labels::POLICY, "mixed")).unwrap();
+        let mixed = experiment.observations.iter().find(|o| o.labels.policy() == Some("mixed")).unwrap();
         let total = mixed.value.unwrap();
         let typical = mixed.typical.unwrap();
         assert!(typical.p10 <= total && total <= typical.p90, "{typical:?} of {total}");

@@ -37,7 +37,7 @@ fn plan(max_mem: u64) -> Plan {
 
 #[test]
 fn what_does_not_fit_is_left_out_and_said() {
-    let of = |plan: &Plan, op: &str| plan.steps.iter().filter(|step| step.labels.is("op", op)).count();
+    let of = |plan: &Plan, op: &str| plan.steps.iter().filter(|step| step.labels.op() == Some(op)).count();
     let refused = |plan: &Plan| plan.refused.iter().map(|refusal| refusal.what.clone()).collect::<Vec<_>>();
     let much = plan(1 << 30);
     assert_eq!((of(&much, "fork+exit"), of(&much, "fork+exit written"), of(&much, "fault anonymous")), (2, 1, 2));

@@ -22,7 +22,7 @@ fn derived(probe: &Probe, params: serde_json::Value, rate: impl Fn(&Step) -> Opt
     let observed = |step: &Step| {
         let value = Some(rate(step)?);
         let kernel = step.setup.threads[0].role.kernels().next();
-        let labels = kernel.into_iter().fold(step.labels.clone(), |labels, id| labels.text(Labels::KERNEL, id));
+        let labels = kernel.into_iter().fold(step.labels.clone(), |labels, id| labels.with_kernel(id));
         Some(Observation { value, ..Observation::new(step.id.clone(), labels, step.metric) })
     };
     let steps = probe.plan(&request, lab).unwrap().steps;
@@ -33,22 +33,22 @@ fn derived(probe: &Probe, params: serde_json::Value, rate: impl Fn(&Step) -> Opt
 fn found(peak: f64, local: &[f64], remote: &[f64]) -> Vec<Finding> {
     let params = serde_json::json!({ "ops": ["read.line8"], "peak": peak, "link_rate": LINK });
     derived(&scale::PROBE, params, |step| {
-        let threads = usize::try_from(step.labels.number(Labels::THREADS)?).ok()?;
-        let rates = if step.labels.is(Labels::PLACE, "local") { local } else { remote };
+        let threads = usize::try_from(step.labels.threads()?).ok()?;
+        let rates = if step.labels.place() == Some("local") { local } else { remote };
         // The kernel uses 8 bytes of each line.
         Some(rates.get(threads - 1)? * 1e9 / 8.0)
     })
 }
 
 fn ceiling<'a>(findings: &'a [Finding], place: &str) -> &'a Finding {
-    let fits = |f: &&Finding| f.metric == Quantity::ScaleCeiling && f.labels.is(Labels::PLACE, place);
+    let fits = |f: &&Finding| f.metric == Quantity::ScaleCeiling && f.labels.place() == Some(place);
     findings.iter().find(fits).unwrap_or_else(|| panic!("no ceiling, {place}: {findings:#?}"))
 }
 
 /// A share in percent, and the rate it is of.
 fn share(findings: &[Finding], place: &str, of: &str) -> Option<(f64, f64)> {
     let fits = |f: &&Finding| {
-        f.metric == Quantity::ScaleShare && f.labels.is(Labels::PLACE, place) && f.labels.is(Labels::STATISTIC, of)
+        f.metric == Quantity::ScaleShare && f.labels.place() == Some(place) && f.labels.statistic() == Some(of)
     };
     let found = findings.iter().find(fits)?;
     Some(((found.value? * 100.0).round(), found.notes[0].data["bytes_per_second"].as_f64()?))
@@ -60,17 +60,14 @@ fn share(findings: &[Finding], place: &str, of: &str) -> Option<(f64, f64)> {
 fn one_reader_fills_the_channel() {
     let findings = found(CHANNEL, &[8.0], &[6.8]);
     let local = ceiling(&findings, "local");
-    assert!(local.labels.is(Labels::LIMIT, "memory") && local.noted(&codes::channels_are_full).is_some(), "{local:#?}");
+    assert!(local.labels.limit() == Some("memory") && local.noted(&codes::channels_are_full).is_some(), "{local:#?}");
     assert_eq!(share(&findings, "local", "of theoretical peak"), Some((94.0, CHANNEL)));
     assert_eq!(share(&findings, "local", "of link"), None, "no link is crossed");
     let wasted = local.noted(&codes::lines_wasted).unwrap();
     let rates = ["touched", "used"].map(|name| wasted.data[name].as_f64().map(|rate| (rate / 1e6).round()));
     assert_eq!(rates, [Some(8000.0), Some(1000.0)]);
     let remote = ceiling(&findings, "remote");
-    assert!(
-        remote.labels.is(Labels::STATISTIC, "at least") && remote.labels.get(Labels::LIMIT).is_none(),
-        "{remote:#?}"
-    );
+    assert!(remote.labels.statistic() == Some("at least") && remote.labels.limit().is_none(), "{remote:#?}");
 }
 
 /// With both modules on one socket, readers of the other one had 6.6, 8.3 and 8.3 GB/s: the second reader fills the
@@ -80,7 +77,7 @@ fn readers_across_the_link_fill_it() {
     for local in [&[][..], &[8.0]] {
         let findings = found(2.0 * CHANNEL, local, &[6.6, 8.3, 8.3]);
         let remote = ceiling(&findings, "remote");
-        assert!(remote.labels.is(Labels::LIMIT, "link"), "{remote:#?}");
+        assert!(remote.labels.limit() == Some("link"), "{remote:#?}");
         assert!(remote.noted(&codes::link_is_nearest).is_some(), "{remote:#?}");
         assert_eq!(share(&findings, "remote", "of link"), Some((86.0, LINK)));
         assert_eq!(share(&findings, "remote", "of theoretical peak"), Some((49.0, 2.0 * CHANNEL)));
@@ -89,7 +86,7 @@ fn readers_across_the_link_fill_it() {
     }
     // Had the memory one channel, it would be the nearer ceiling.
     let findings = found(CHANNEL, &[], &[6.6, 8.3, 8.3]);
-    assert_eq!(ceiling(&findings, "remote").labels.get(Labels::LIMIT), Some("memory"));
+    assert_eq!(ceiling(&findings, "remote").labels.limit(), Some("memory"));
 }
 
 /// The same server as a matrix: reads of the other node are held against the link too.
@@ -98,18 +95,18 @@ fn cells_of_a_matrix_are_shares_of_channel_and_link() {
     let ops = ["read", "write.cached", "write.nt", "read.random8/x86"];
     let params = serde_json::json!({ "ops": ops, "peak": CHANNEL, "link_rate": LINK });
     let rate = |step: &Step| {
-        let rate = if step.labels.get(Labels::OP)?.starts_with("write.cached") { 4.0e9 } else { 8.0e9 };
-        let rate = if step.labels.is(Labels::OP, "read.random8/x86") { 1.0e9 } else { rate };
+        let rate = if step.labels.op()?.starts_with("write.cached") { 4.0e9 } else { 8.0e9 };
+        let rate = if step.labels.op() == Some("read.random8/x86") { 1.0e9 } else { rate };
         (step.metric == Metric::Bandwidth).then_some(rate)
     };
     let findings = derived(&matrix::PROBE, params, rate);
-    let share = |op: &str, node: u64, of: &str| {
+    let share = |op: &str, node: u32, of: &str| {
         let fits = |f: &&Finding| {
             f.metric == Quantity::MatrixShare
-                && f.labels.is(Labels::OP, op)
-                && f.labels.is(Labels::FROM, "node:0")
-                && f.labels.number(Labels::NODE) == Some(node)
-                && f.labels.is(Labels::STATISTIC, of)
+                && f.labels.op() == Some(op)
+                && f.labels.from() == Some("node:0")
+                && f.labels.node() == Some(node)
+                && f.labels.statistic() == Some(of)
         };
         findings.iter().find(fits).and_then(|f| f.value).map(|share| (share * 100.0).round())
     };

@@ -8,7 +8,7 @@ use tiermark_model::messages::plan::codes as says;
 use tiermark_model::messages::rules::codes;
 use tiermark_model::messages::system::codes as system;
 use tiermark_model::{
-    Bench, Code, Effort, Experiment, KernelInfo, Labels, Machine, Plan, Purpose, Quantity, Request, Scope, testing,
+    Bench, Code, Effort, Experiment, KernelInfo, Machine, Plan, Purpose, Quantity, Request, Scope, testing,
 };
 use tiermark_probes::find;
 use tiermark_sim::{SimHost, SimOptions};
@@ -47,7 +47,7 @@ fn two_nodes() -> Synth {
 fn memories(experiment: &Experiment) -> Vec<String> {
     let ladder = experiment.findings.iter().filter(|f| f.metric == Quantity::Latency);
     let ladder = ladder.filter(|f| f.labels.is_for(Purpose::Ladder));
-    let tiers = ladder.filter_map(|f| f.labels.get(Labels::TIER)).filter(|tier| !tier.starts_with('L'));
+    let tiers = ladder.filter_map(|f| f.labels.tier_name()).filter(|tier| !tier.starts_with('L'));
     tiers.map(str::to_owned).collect()
 }
 
@@ -59,8 +59,7 @@ fn cpus_of_an_offline_node_are_in_no_row() {
     let machine = discover(&Root::from_files("offline node", files), &LiveFacts::default()).unwrap();
     assert_eq!((machine.cpus.len(), machine.nodes.len(), machine.node_of(0)), (8, 1, None));
     let matrix = plan(&machine, &request("matrix", None, json!({ "ops": ["read"] })));
-    let from: Vec<_> =
-        matrix.steps.iter().map(|step| (step.labels.get(Labels::FROM), step.setup.threads.len())).collect();
+    let from: Vec<_> = matrix.steps.iter().map(|step| (step.labels.from(), step.setup.threads.len())).collect();
     assert_eq!(from, [(Some("node:1"), 4)]);
     let rule = matrix.rules.iter().find(|rule| rule.code == codes::cpus_without_node).unwrap();
     assert_eq!(rule.data["cpus"], "0-3");
@@ -93,8 +92,8 @@ fn memory_spread_over_nodes_is_held_against_all_of_them() {
     // 1 GiB of caches in reach: half of what one node has free is less than twice that, half of both is more.
     let request = Request { effort: Effort::Standard, ..request("matrix", None, json!({ "ops": ["read"] })) };
     let plan = plan(&machine, &request);
-    let from_all: Vec<_> = plan.steps.iter().filter(|step| step.labels.is(Labels::FROM, "all")).collect();
-    let policies: Vec<_> = from_all.iter().filter_map(|step| step.labels.get(Labels::POLICY)).collect();
+    let from_all: Vec<_> = plan.steps.iter().filter(|step| step.labels.from() == Some("all")).collect();
+    let policies: Vec<_> = from_all.iter().filter_map(|step| step.labels.policy()).collect();
     assert_eq!(policies, ["local", "interleave"], "{:?}", plan.refused);
     for step in from_all {
         assert!(step.setup.total_bytes().0 > 2 << 30 && step.setup.total_bytes().0 <= 3 << 30, "{}", step.id);
@@ -111,8 +110,8 @@ fn memory_behind_a_memory_side_cache_is_a_tier_of_its_own() {
     let experiment = measured(&machine, &request);
     let value = |tier: &str| {
         let mut found = experiment.findings.iter().filter(|f| f.metric == Quantity::Latency);
-        let found = found.find(|f| f.labels.is(Labels::TIER, tier)).unwrap();
-        (found.labels.number(Labels::SIZE).unwrap(), found.value.unwrap())
+        let found = found.find(|f| f.labels.tier_name() == Some(tier)).unwrap();
+        (found.labels.bytes().unwrap(), found.value.unwrap())
     };
     assert_eq!(memories(&experiment), ["memory-side cache", "DRAM", "DRAM random"]);
     let ((cached, near), (behind, far)) = (value("memory-side cache"), value("DRAM"));

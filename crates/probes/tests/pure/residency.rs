@@ -3,7 +3,7 @@
 use tiermark_engine::{Host, Lab, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::messages::shapes::codes;
-use tiermark_model::{Effort, Finding, KIB, Labels, MIB, Machine, Quantity, Request, Scope, testing};
+use tiermark_model::{Effort, Finding, KIB, MIB, Machine, Quantity, Request, Scope, Tier, testing};
 use tiermark_probes::residency;
 use tiermark_sim::{Neighbours, SimCache, SimCore, SimHost, SimOptions, SimState};
 
@@ -43,25 +43,25 @@ fn half_life(found: &[Finding], bytes: u64) -> &Finding {
 }
 
 fn half_life_of<'a>(used: &str, found: &'a [Finding], bytes: u64) -> Option<&'a Finding> {
-    let here = |f: &&Finding| f.labels.is(Labels::USED, used) && f.labels.number(Labels::SIZE) == Some(bytes);
+    let here = |f: &&Finding| f.labels.used() == Some(used) && f.labels.bytes() == Some(bytes);
     found.iter().filter(|f| f.metric == Quantity::ResidencyHalfLife).find(here)
 }
 
 fn only<'a>(found: &'a [Finding], metric: &str) -> &'a Finding {
-    found.iter().find(|f| f.metric.name() == metric && !f.labels.is(Labels::USED, "once")).unwrap()
+    found.iter().find(|f| f.metric.name() == metric && f.labels.used() != Some("once")).unwrap()
 }
 
 /// The limit of what is used once or again, and what it is noted to mean.
 fn limit_of<'a>(used: &str, found: &'a [Finding]) -> (&'a str, &'a Finding) {
-    let is_it = |f: &&Finding| f.metric == Quantity::ResidencyLimit && f.labels.is(Labels::USED, used);
+    let is_it = |f: &&Finding| f.metric == Quantity::ResidencyLimit && f.labels.used() == Some(used);
     let limit = found.iter().find(is_it).unwrap();
-    (limit.labels.get(Labels::LIMIT).unwrap(), limit)
+    (limit.labels.limit().unwrap(), limit)
 }
 
 /// The shares of all ranges that are held after this use and wait.
 fn held(used: &str, found: &[Finding], wait: u64) -> Vec<f64> {
     let is_it = |f: &&Finding| {
-        let at = f.labels.number(Labels::WAIT) == Some(wait) && f.labels.is(Labels::USED, used);
+        let at = f.labels.wait() == Some(wait) && f.labels.used() == Some(used);
         f.metric == Quantity::ResidencyHeld && at
     };
     found.iter().filter(is_it).map(|f| f.value.unwrap()).collect()
@@ -76,7 +76,7 @@ fn planted_half_lives_are_found() {
                 let value = half_life(&found, bytes).value.unwrap() / 1e6;
                 assert!((value / planted - 1.0).abs() < 0.2, "{effort:?} {bytes}: {value} ms of {planted}");
             }
-            assert_eq!(only(&found, "residency.limit").labels.get(Labels::LIMIT), Some("contention"));
+            assert_eq!(only(&found, "residency.limit").labels.limit(), Some("contention"));
         }
     }
 }
@@ -86,10 +86,10 @@ fn a_quiet_machine_keeps_what_was_touched() {
     let found = findings(Effort::Standard, SimOptions::default());
     for bytes in [8 * MIB, 16 * MIB, 32 * MIB] {
         let half = half_life(&found, bytes);
-        assert!(half.labels.is(Labels::STATISTIC, "at least") && half.value == Some(32e6), "{half:?}");
+        assert!(half.labels.statistic() == Some("at least") && half.value == Some(32e6), "{half:?}");
     }
     let limit = only(&found, "residency.limit");
-    assert!(limit.labels.is(Labels::LIMIT, "none") && limit.labels.is(Labels::STATISTIC, "at least"), "{limit:?}");
+    assert!(limit.labels.limit() == Some("none") && limit.labels.statistic() == Some("at least"), "{limit:?}");
     assert!((limit.value.unwrap() / (32 * MIB) as f64 - 1.0).abs() < 0.05, "{limit:?}");
     // An eighth of the smallest range is in the second level.
     let hit = only(&found, "residency.hit").value.unwrap();
@@ -103,12 +103,12 @@ fn a_partition_is_told_from_contention() {
         let core = SimCore { caches: vec![cache], ..SimCore::default() };
         let found = findings(Effort::Quick, SimOptions { core: core.clone(), ..SimOptions::default() });
         let limit = only(&found, "residency.limit");
-        assert!(limit.labels.is(Labels::LIMIT, "partition"), "{mib} MiB: {limit:?}");
+        assert!(limit.labels.limit() == Some("partition"), "{mib} MiB: {limit:?}");
         let had = limit.value.unwrap() / (mib * MIB) as f64;
         assert!((had - 1.0).abs() < 0.15, "{mib} MiB: {had}");
         // With others in the partition as well, the limit shrinks.
         let found = findings(Effort::Quick, SimOptions { core, ..evicting(4, 2.5) });
-        assert!(only(&found, "residency.limit").labels.is(Labels::LIMIT, "contention"), "{mib} MiB");
+        assert!(only(&found, "residency.limit").labels.limit() == Some("contention"), "{mib} MiB");
     }
 }
 
@@ -122,11 +122,11 @@ fn a_cache_that_keeps_lines_from_their_second_use_is_not_blamed_on_others() {
         assert_eq!(limit_of("again", &found).0, "none");
         let (kind, limit) = limit_of("once", &found);
         assert!(kind == "reuse" && limit.noted(&codes::kept_once_used_again).is_some(), "{limit:#?}");
-        assert!(limit.labels.is(Labels::TIER, "L3") && limit.value < Some(MIB as f64), "{limit:#?}");
+        assert!(limit.labels.tier() == Some(Tier::Cache(3)) && limit.value < Some(MIB as f64), "{limit:#?}");
         // Nothing of it is held, so that nothing is evicted.
         for bytes in [8 * MIB, 16 * MIB, 32 * MIB] {
             assert!(half_life_of("once", &found, bytes).is_none());
-            assert!(half_life(&found, bytes).labels.is(Labels::STATISTIC, "at least"));
+            assert!(half_life(&found, bytes).labels.statistic() == Some("at least"));
         }
     }
     // Both causes at once.
@@ -150,7 +150,7 @@ fn lines_that_are_kept_alike_are_said_to_be() {
         for bytes in [8 * MIB, 16 * MIB, 32 * MIB] {
             let once = half_life_of("once", &found, bytes).unwrap();
             let (once_ms, again_ms) = (once.value.unwrap() / 1e6, half_life(&found, bytes).value.unwrap() / 1e6);
-            let is_bound = once.labels.is(Labels::STATISTIC, "at least");
+            let is_bound = once.labels.statistic() == Some("at least");
             assert!(is_bound || (once_ms / again_ms - 1.0).abs() < 0.2, "{once_ms} ms, again {again_ms} ms");
         }
     }
@@ -163,7 +163,7 @@ fn few_repetitions_look_twice_at_what_was_used_once() {
         residency::PROBE.plan(&request(effort, params), host.lab()).unwrap()
     };
     let count = |plan: &tiermark_model::Plan, used: &str| {
-        plan.steps.iter().filter(|step| step.labels.is(Labels::USED, used)).count()
+        plan.steps.iter().filter(|step| step.labels.used() == Some(used)).count()
     };
     let range = serde_json::json!({ "sizes": [16 * MIB] });
     let (quick, standard) = (asked(Effort::Quick, range.clone()), asked(Effort::Standard, range));
@@ -171,7 +171,7 @@ fn few_repetitions_look_twice_at_what_was_used_once() {
     assert_eq!((count(&standard, "again"), count(&standard, "once")), (8, 8));
     // A survey has time for a second of it.
     let brief = asked(Effort::Standard, serde_json::json!({ "sizes": [64 * MIB], "brief": true }));
-    let once = brief.steps.iter().filter(|step| step.labels.is(Labels::USED, "once"));
+    let once = brief.steps.iter().filter(|step| step.labels.used() == Some("once"));
     let seconds: f64 = once.map(tiermark_model::Step::expected_seconds).sum();
     assert!(seconds < 1.0, "{seconds}");
 }
@@ -182,7 +182,7 @@ fn ranges_that_closer_caches_hold_are_refused() {
     let mut host = SimHost::new(machine(), Vec::new(), SimOptions::default());
     let done = run_experiment(&residency::PROBE, &asked, &mut host, &mut ()).unwrap();
     assert_eq!(done.plan.refused[0].code, tiermark_model::messages::plan::codes::range_within_inner_cache);
-    assert!(done.observations.iter().all(|seen| seen.labels.number(Labels::SIZE) >= Some(8 * MIB)));
+    assert!(done.observations.iter().all(|seen| seen.labels.bytes() >= Some(8 * MIB)));
     let mut blind = machine();
     blind.caches.retain(|cache| cache.level < 3);
     let lab = &Lab::new(blind.clone(), tiermark_model::Bench::default());

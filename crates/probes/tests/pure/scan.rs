@@ -34,7 +34,7 @@ fn plan(scope: Scope, chunk: Option<u64>) -> Result<Plan, Refusal> {
 /// The regions that are named slow.
 fn slow(experiment: &Experiment) -> BTreeSet<u64> {
     let found = experiment.findings.iter().filter(|f| f.metric == Quantity::ScanSlow);
-    found.map(|f| f.labels.number(Labels::REGION).unwrap()).collect()
+    found.map(|f| f.labels.region().unwrap()).collect()
 }
 
 #[test]
@@ -69,8 +69,7 @@ fn other_work_in_the_shared_cache_and_on_the_channels_is_no_slow_region() {
 fn every_region_has_memory_of_its_own_and_both_numbers_of_it() {
     let mut host = host(SimOptions { keep_bytes: 2 << 30, ..SimOptions::default() });
     let experiment = run_experiment(&scan::PROBE, &request(Scope::default(), None), &mut host, &mut ()).unwrap();
-    let regions: BTreeSet<u64> =
-        experiment.observations.iter().map(|o| o.labels.number(Labels::REGION).unwrap()).collect();
+    let regions: BTreeSet<u64> = experiment.observations.iter().map(|o| o.labels.region().unwrap()).collect();
     assert!(regions.len() > 16, "{regions:?}");
     assert_eq!(experiment.observations.len(), 2 * regions.len());
     assert!(experiment.observations.iter().all(|o| o.value.is_some() && o.allocations == 1), "{experiment:#?}");
@@ -82,12 +81,12 @@ fn every_region_has_memory_of_its_own_and_both_numbers_of_it() {
 fn a_tenth_of_the_free_memory_stays_free() {
     let free = |node: usize| host(SimOptions::default()).machine().nodes[node].free_bytes.unwrap();
     let whole = plan(Scope::default(), None).unwrap();
-    let of_node = |plan: &Plan, node: u64| {
+    let of_node = |plan: &Plan, node: u32| {
         let steps = plan.steps.iter().filter(|step| step.metric == Metric::Latency);
-        steps.filter(|step| step.labels.number(Labels::NODE) == Some(node)).count() as u64
+        steps.filter(|step| step.labels.node() == Some(node)).count() as u64
     };
     for node in 0..2 {
-        let taken = of_node(&whole, node as u64) << 30;
+        let taken = of_node(&whole, node as u32) << 30;
         assert!(taken * 10 <= free(node) * 9 && taken + (2 << 30) > free(node) * 9 / 10, "{taken} of {}", free(node));
     }
     let some = plan(Scope { max_mem: Some(Bytes(5 << 30)), ..Scope::default() }, None).unwrap();
@@ -132,7 +131,7 @@ fn regions_grow_with_the_caches_and_the_plan_says_so() {
     };
     for (l3, region) in [(16 * MIB, GIB), (255 * MIB, GIB), (256 * MIB, 1536 * MIB), (300 * MIB, 1536 * MIB)] {
         let plan = planned(l3);
-        assert!(plan.steps.iter().all(|step| step.labels.number(Labels::SIZE) == Some(region)), "{l3}");
+        assert!(plan.steps.iter().all(|step| step.labels.bytes() == Some(region)), "{l3}");
         let follows = plan.rules.iter().any(|rule| rule.code == says::codes::region_follows_caches);
         assert_eq!(follows, region > GIB, "{l3}: {:#?}", plan.rules);
     }

@@ -4,8 +4,8 @@ use tiermark_engine::{Host, Lab, Probe, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::messages::shapes::codes;
 use tiermark_model::{
-    Effort, Finding, Grade, Interval, KIB, KernelInfo, Label, Labels, MIB, Machine, Observation, Reason, Request,
-    Scope, testing,
+    Effort, Finding, Grade, Interval, KIB, KernelInfo, Labels, MIB, Machine, Observation, Reason, Request, Scope, Tier,
+    testing,
 };
 use tiermark_probes::{geometry, granularity, loaded, mlp, tlb};
 use tiermark_sim::{SimCache, SimCore, SimHost, SimOptions};
@@ -45,7 +45,7 @@ fn beside() -> serde_json::Value {
 
 /// The finding of a name and a tier (empty: without one).
 fn find<'a>(findings: &'a [Finding], metric: &str, tier: &str) -> &'a Finding {
-    let here = |f: &&Finding| f.metric.name() == metric && f.labels.get(Labels::TIER).unwrap_or_default() == tier;
+    let here = |f: &&Finding| f.metric.name() == metric && f.labels.tier_name().unwrap_or_default() == tier;
     findings.iter().find(here).unwrap_or_else(|| panic!("no {metric} of '{tier}' in {findings:#?}"))
 }
 
@@ -75,7 +75,7 @@ fn a_machine_that_lies_is_seen_through() {
         assert!(bounds.low <= (28 * MIB) as f64 && bounds.high >= (28 * MIB) as f64, "seed {seed}: {l3:?}");
         assert!(bounds.high / bounds.low < 1.2, "seed {seed}: {l3:?}");
         // What is declared stands beside it, and the difference is told.
-        assert_eq!(l3.labels.number(Labels::DECLARED), Some(64 * MIB));
+        assert_eq!(l3.labels.declared_number(), Some(64 * MIB));
         for tier in ["L2", "L3"] {
             assert!(find(&found, "geometry.size", tier).noted(&codes::another_size_declared).is_some(), "{tier}");
         }
@@ -130,8 +130,8 @@ fn siblings_share_what_other_cores_do_not() {
     {
         let here = |f: &&Finding| {
             f.metric.name() == "geometry.shared"
-                && f.labels.is(Labels::TIER, tier)
-                && f.labels.is(Labels::RELATION, relation)
+                && f.labels.tier_name() == Some(tier)
+                && f.labels.relation() == Some(relation)
         };
         let found = found.iter().find(here).unwrap_or_else(|| panic!("{relation} {tier}"));
         assert_eq!(found.value.unwrap() > 0.25, shared, "{relation} {tier}: {found:?}");
@@ -159,7 +159,7 @@ fn translation_buffers_are_found_exactly() {
         let found = findings(&tlb::PROBE, serde_json::json!({ "pages": ["base", "thp"] }), noisy(seed, core.clone()));
         let of = |metric: &str, tier: &str, page: &str| {
             let here = |f: &&Finding| {
-                f.metric.name() == metric && f.labels.is(Labels::TIER, tier) && f.labels.is(Labels::PAGE, page)
+                f.metric.name() == metric && f.labels.tier_name() == Some(tier) && f.labels.page() == Some(page)
             };
             found.iter().find(here).cloned().unwrap_or_else(|| panic!("no {metric} {tier} {page} in {found:#?}"))
         };
@@ -173,7 +173,7 @@ fn translation_buffers_are_found_exactly() {
         assert!((miss - 2.33).abs() < 0.2 && (walk - 14.33).abs() < 0.7, "seed {seed}: {miss} {walk}");
         // 512 MiB hold 255 huge pages: the second level is not reached, and that is said.
         let more = of("tlb.entries", "L2", "thp");
-        assert!(more.labels.is(Labels::STATISTIC, "at least") && more.value.unwrap() >= 250.0, "{more:?}");
+        assert!(more.labels.statistic() == Some("at least") && more.value.unwrap() >= 250.0, "{more:?}");
     }
 }
 
@@ -238,7 +238,7 @@ fn numbers_without_ground_are_not_given() {
         assert!(matches!(share.verdict.reasons[..], [Reason::TooWide { .. }]), "{share:?}");
     }
     let few = derived_again(&mlp::PROBE, &serde_json::Value::Null, |o| {
-        if o.labels.number(Labels::CHAINS) > Some(1) && o.labels.is(Labels::TIER, "L3") {
+        if o.labels.chains() > Some(1) && o.labels.tier() == Some(Tier::Cache(3)) {
             o.value = None;
         }
     });
@@ -254,7 +254,7 @@ fn numbers_without_ground_are_not_given() {
 #[test]
 fn without_the_latency_of_one_chain_nothing_is_said_to_be_in_flight() {
     let found = derived_again(&mlp::PROBE, &serde_json::Value::Null, |o| {
-        if o.labels.number(Labels::CHAINS) == Some(1) && o.labels.is(Labels::TIER, "L3") {
+        if o.labels.chains() == Some(1) && o.labels.tier() == Some(Tier::Cache(3)) {
             o.value = None;
             o.verdict.invalid(Reason::Pairs { doubted: 2, of: 3 });
         }
@@ -281,8 +281,8 @@ fn a_neighbour_is_measured_beside() {
     let cost = |tier: &str, beside: &str| {
         let here = |f: &&Finding| {
             f.metric.name() == "neighbour.cost"
-                && f.labels.is(Labels::TIER, tier)
-                && f.labels.is(Labels::BESIDE, beside)
+                && f.labels.tier_name() == Some(tier)
+                && f.labels.beside() == Some(beside)
         };
         found.iter().find(here).unwrap_or_else(|| panic!("{tier} {beside}")).value.unwrap()
     };
@@ -337,7 +337,7 @@ fn plans_of_the_largest_machine_are_small() {
         let ids: std::collections::BTreeSet<&str> = plan.steps.iter().map(|s| s.id.as_str()).collect();
         assert_eq!(ids.len(), plan.steps.len());
         // Labels that reports need.
-        let named = |l: &Labels| matches!(l.0.get(Labels::PURPOSE), Some(Label::Text(_)));
+        let named = |l: &Labels| l.purpose().is_some();
         assert!(plan.steps.iter().all(|s| named(&s.labels)));
     }
 }

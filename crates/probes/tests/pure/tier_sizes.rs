@@ -3,7 +3,7 @@
 use crate::common::{findings, kernels, two_cores};
 use tiermark_engine::{Host, Lab, Probe, run_experiment};
 use tiermark_machine::synth::Synth;
-use tiermark_model::{Effort, Experiment, Finding, KIB, Labels, MIB, PageKind, Purpose, Request, Scope, testing};
+use tiermark_model::{Effort, Experiment, Finding, KIB, MIB, PageKind, Purpose, Request, Scope, testing};
 use tiermark_probes::{bandwidth, latency, loaded, mlp, survey};
 use tiermark_sim::{ComesAndGoes, Neighbours, SimCache, SimCore, SimHost, SimOptions};
 
@@ -86,8 +86,8 @@ fn figures_follow_soon_after_the_memory_is_filled() {
 
 /// The footprints that a tier was measured at.
 fn footprints(found: &[Finding], metric: &str, tier: &str) -> Vec<u64> {
-    let here = found.iter().filter(|f| f.metric.name() == metric && f.labels.is(Labels::TIER, tier));
-    let mut sizes: Vec<u64> = here.filter_map(|f| f.labels.number(Labels::SIZE)).collect();
+    let here = found.iter().filter(|f| f.metric.name() == metric && f.labels.tier_name() == Some(tier));
+    let mut sizes: Vec<u64> = here.filter_map(|f| f.labels.bytes()).collect();
     sizes.dedup();
     sizes
 }
@@ -103,8 +103,7 @@ fn without_a_curve_rungs_are_a_part_of_what_is_declared() {
         let plan = probe.plan(&request, lab).unwrap();
         assert!(plan.steps.iter().all(|step| step.labels.is_point()) && plan.later_seconds > 0.0);
         let more = probe.open(&request, lab).unwrap().refine(&[]);
-        let tiers: std::collections::BTreeSet<&str> =
-            more.iter().filter_map(|step| step.labels.get(Labels::TIER)).collect();
+        let tiers: std::collections::BTreeSet<&str> = more.iter().filter_map(|step| step.labels.tier_name()).collect();
         assert_eq!(tiers.into_iter().collect::<Vec<_>>(), ["DRAM", "L1", "L2", "L3"], "{}", probe.id);
     }
 }

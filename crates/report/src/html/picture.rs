@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::{
-    Bytes, Cache, Finding, IdSet, Labels, Machine, Mark, Node, NodeId, Purpose, Quantity, Run, Tier, count_of,
+    Bytes, Cache, Finding, IdSet, Machine, Mark, Node, NodeId, Purpose, Quantity, Run, Tier, count_of,
 };
 use tiermark_page::{Style, Text, escaped as text, mark_sign, rate_unit};
 
@@ -91,12 +91,12 @@ fn number(f: &Finding, style: &Style) -> Option<String> {
 
 /// The node of the memory that a finding names.
 fn to(f: &Finding) -> Option<NodeId> {
-    f.labels.number(Labels::NODE).and_then(|node| NodeId::try_from(node).ok())
+    f.labels.node().and_then(|node| NodeId::try_from(node).ok())
 }
 
 /// The cpus of a finding.
 fn cpus(f: &Finding) -> IdSet {
-    f.labels.get(Labels::CPUS).and_then(|cpus| IdSet::from_plain_list(cpus).ok()).unwrap_or_default()
+    f.labels.cpus().and_then(|cpus| IdSet::from_plain_list(cpus).ok()).unwrap_or_default()
 }
 
 /// The nodes of a finding's cpus.
@@ -112,8 +112,8 @@ fn first_node(machine: &Machine) -> Option<NodeId> {
 
 /// The nodes that a finding leads from and to: a cell of a matrix, or a figure of one node's cpus on a named node.
 fn ends(f: &Finding, machine: &Machine) -> Option<(NodeId, NodeId)> {
-    if f.labels.is_for(Purpose::Matrix) && f.labels.get(Labels::POLICY).is_none() {
-        return f.labels.get(Labels::FROM).and_then(|from| from.strip_prefix("node:")?.parse().ok()).zip(to(f));
+    if f.labels.is_for(Purpose::Matrix) && f.labels.policy().is_none() {
+        return f.labels.from().and_then(|from| from.strip_prefix("node:")?.parse().ok()).zip(to(f));
     }
     let tier = f.labels.tier().filter(|tier| tier.is_memory() && *tier != Tier::DramRandom)?;
     if !f.labels.has_usual_layout() {
@@ -161,7 +161,7 @@ fn measured(run: &Run, style: &Style) -> BTreeMap<(Tier, Spot), Measured> {
     for f in run.findings() {
         let (Some((tier, spot)), Some(shown)) = (place(f, &run.machine), number(f, style)) else { continue };
         let plain = f.labels.has_usual_layout();
-        let slot = match (&f.metric, f.labels.get(Labels::OP), f.labels.get(Labels::SPAN)) {
+        let slot = match (&f.metric, f.labels.op(), f.labels.span()) {
             (Quantity::Latency, ..) if plain => 0,
             (Quantity::Bandwidth, Some("read"), Some("one")) => 1,
             (Quantity::Bandwidth, Some("read"), Some("all")) => 2,
@@ -180,7 +180,7 @@ fn links(run: &Run, style: &Style) -> BTreeMap<(NodeId, NodeId), Measured> {
     for f in run.findings() {
         let (Some(ends), Some(shown)) = (ends(f, &run.machine), number(f, style)) else { continue };
         let here = links.entry(ends).or_default();
-        match (&f.metric, f.labels.get(Labels::OP), f.labels.get(Labels::SPAN)) {
+        match (&f.metric, f.labels.op(), f.labels.span()) {
             (Quantity::Latency, ..) => here.latency = here.latency.take().or(Some(shown)),
             (Quantity::Bandwidth, Some("read"), Some("one")) => here.one = here.one.take().or(Some(shown)),
             (Quantity::Bandwidth, Some("read"), _) => here.all = here.all.take().or(Some(shown)),

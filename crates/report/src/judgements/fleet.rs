@@ -10,7 +10,7 @@ use tiermark_page::{
 };
 
 use crate::judgements::compare::signed;
-use crate::judgements::fleet_words::{cause_words, family_words, kind_figure_names};
+use crate::judgements::fleet_words::{family_words, kind_figure_names};
 
 /// Families with a column of their own.
 const COLUMNS: usize = 3;
@@ -182,7 +182,7 @@ fn why(host: &FleetHost, detail: Detail) -> String {
 /// A cause in words, in detail with what may be behind it.
 fn said(cause: &HostCause, detail: Detail) -> String {
     let hint = cause.hint.as_ref().filter(|_| detail.is_all()).map_or_else(String::new, |hint| format!(" ({hint})"));
-    cause_words(cause) + &hint
+    cause.in_words() + &hint
 }
 
 /// The facts that differ within a kind: what most have, and who differs.

@@ -1,6 +1,6 @@
 //! The words of hosts that are judged by their peers, which a text and a page share.
 
-use tiermark_model::{Confidence, HostCause, HostKind, Labels, Quantity};
+use tiermark_model::{HostKind, Labels, Quantity};
 
 use crate::judgements::history::distinct_names;
 
@@ -29,16 +29,6 @@ pub fn family_words(family: &str) -> String {
     }
 }
 
-/// Why a host is odd: the fact with the value that its peers have, or what the figures point to. "perhaps" stands before
-/// a fact that may be no cause.
-#[must_use]
-pub fn cause_words(cause: &HostCause) -> String {
-    let Some((fact, value)) = cause.fact.zip(cause.value.as_deref()) else { return cause.finding.clone() };
-    let peers = cause.peers.as_ref().map_or_else(String::new, |peers| format!(", peers {peers}"));
-    let perhaps = if cause.confidence == Confidence::Hint { "perhaps " } else { "" };
-    format!("{perhaps}{} {value}{peers}", fact.name())
-}
-
 /// The names of the figures of a kind, in their order, never the same for two of them.
 #[must_use]
 pub fn kind_figure_names(kind: &HostKind) -> Vec<String> {
@@ -50,7 +40,6 @@ pub fn kind_figure_names(kind: &HostKind) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::Fact;
 
     #[test]
     fn families_have_words() {
@@ -74,31 +63,10 @@ mod tests {
     fn figures_of_a_kind_have_a_name_each() {
         let mut fleet = tiermark_model::testing::fleet();
         let mut other = fleet.kinds[0].figures[0].clone();
-        other.labels = other.labels.whole(Labels::NODE, 7);
+        other.labels = other.labels.with_node(7);
         fleet.kinds[0].figures.push(other);
         let names = kind_figure_names(&fleet.kinds[0]);
         let distinct: std::collections::BTreeSet<&String> = names.iter().collect();
         assert_eq!((names.len(), distinct.len()), (fleet.kinds[0].figures.len(), names.len()), "{names:?}");
-    }
-
-    #[test]
-    fn a_cause_names_what_the_peers_have() {
-        let of = |fact: Option<Fact>, peers: Option<&str>, confidence| {
-            cause_words(&HostCause {
-                rule: String::new(),
-                fact,
-                value: fact.map(|_| "15 of 16".to_owned()),
-                peers: peers.map(str::to_owned),
-                finding: "slow".to_owned(),
-                hint: None,
-                advice: String::new(),
-                confidence,
-            })
-        };
-        let slots = Some(Fact::Slots);
-        let sure = of(slots, Some("16 of 16"), Confidence::Reported);
-        assert_eq!(sure, "DIMM slots filled 15 of 16, peers 16 of 16");
-        assert_eq!(of(slots, None, Confidence::Hint), "perhaps DIMM slots filled 15 of 16");
-        assert_eq!(of(None, None, Confidence::Hint), "slow");
     }
 }

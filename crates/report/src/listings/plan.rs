@@ -4,7 +4,7 @@ mod primitives;
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{Before, Bytes, Labels, NodeId, Plan, Refusal, Request, Role, Step};
+use tiermark_model::{Before, Bytes, Key, NodeId, Plan, Refusal, Request, Role, Step};
 use tiermark_page::{Detail, Ink, Page, Table, heading, labelled, paragraph, seconds, space};
 
 use crate::{label_words, trouble};
@@ -118,15 +118,15 @@ fn steps(steps: &[Step], detail: Detail) -> Page {
     }
     let mut groups: Vec<(String, Vec<&Step>)> = Vec::new();
     for step in steps {
-        let mut without = vec![Labels::CPUS, Labels::TIER, Labels::TOTAL];
+        let mut without = vec![Key::Cpus, Key::Tier, Key::Total];
         if grouped {
-            without.extend([Labels::SIZE, Labels::FROM, Labels::TO, Labels::PAUSE]);
-            without.extend([Labels::RESIDENT, Labels::CAPACITY, Labels::WORKING_SET, Labels::COUNT]);
+            without.extend([Key::Size, Key::From, Key::To, Key::Pause]);
+            without.extend([Key::Resident, Key::Capacity, Key::WorkingSet, Key::Count]);
         }
         // A matrix is shown by operation, not pair by pair.
-        if grouped && step.labels.get(Labels::FROM).is_some() {
-            let pair = [Labels::NODE, Labels::NODES, Labels::WEIGHTS];
-            without.extend(pair.into_iter().chain([Labels::PURPOSE, Labels::SPAN]));
+        if grouped && step.labels.from().is_some() {
+            let pair = [Key::Node, Key::Nodes, Key::Weights];
+            without.extend(pair.into_iter().chain([Key::Purpose, Key::Span]));
         }
         let name = label_words(&step.labels, &without);
         let name = if name.is_empty() { step.id.clone() } else { name };

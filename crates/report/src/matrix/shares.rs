@@ -1,6 +1,6 @@
 //! Rates as shares: of the bytes that their accesses move, and of what memory and links carry in theory.
 
-use tiermark_model::{Finding, Labels, RunCounters};
+use tiermark_model::{Finding, Key, RunCounters};
 use tiermark_page::{ABSENT, Detail, Ink, Page, heading, paragraph, percent, text};
 
 use super::{label, named};
@@ -13,8 +13,8 @@ pub(super) fn used(findings: &[&Finding], counters: Option<&RunCounters>, detail
     if findings.is_empty() {
         return Page::new();
     }
-    let first = |op: &str| findings.iter().find(|f| label(f, Labels::OP) == op).copied();
-    let ops = distinct(findings.iter().map(|f| label(f, Labels::OP)));
+    let first = |op: &str| findings.iter().find(|f| label(f, Key::Op) == op).copied();
+    let ops = distinct(findings.iter().map(|f| label(f, Key::Op)));
     let shown: Vec<&Finding> =
         if detail.is_all() { findings.to_vec() } else { ops.into_iter().filter_map(first).collect() };
     let line = |f: &&Finding| {
@@ -38,7 +38,7 @@ pub(super) fn of_theory(findings: &[&Finding]) -> Page {
     }
     let line = |f: &&Finding| {
         let share = f.value.map_or_else(|| ABSENT.to_owned(), percent);
-        let of = label(f, Labels::STATISTIC);
+        let of = label(f, Key::Statistic);
         let text = text![named(f), format!(": {share} {of} ("), remark(f).unwrap_or_default(), ")"];
         paragraph("  ", text, Ink::Plain)
     };

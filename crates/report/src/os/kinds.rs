@@ -3,6 +3,7 @@
 use super::points::{PointGroup, WordKind};
 use super::words::Dimension;
 use crate::order::grouped;
+use tiermark_model::Key;
 
 /// Parts that share a table.
 pub(super) struct Kind<'a> {
@@ -64,7 +65,7 @@ fn joined<'a>(mut kinds: Vec<Kind<'a>>, parts: &[PointGroup<'_>]) -> Vec<Kind<'a
 
 /// Common properties of parts that share a table, beside its columns.
 fn key(part: &PointGroup<'_>, all: &[PointGroup<'_>]) -> String {
-    let along: Vec<&str> = part.along.iter().map(|d| d.key()).collect();
+    let along: Vec<Key> = part.along.iter().map(|d| d.key()).collect();
     // The capacity of a channel is shown beside it.
     let fixed: Vec<String> =
         part.fixed.iter().filter(|(d, _)| *d != Dimension::Capacity).map(|(d, n)| d.label(*n)).collect();

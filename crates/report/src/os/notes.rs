@@ -2,7 +2,7 @@
 
 use crate::remark::remark;
 use tiermark_model::messages::shapes::codes;
-use tiermark_model::{Finding, Labels, OsGroup, Unit};
+use tiermark_model::{Finding, Key, OsGroup, Unit};
 use tiermark_page::{Ink, Page, Text, paragraph, text};
 
 use super::points::name;
@@ -25,14 +25,11 @@ pub(super) fn knee(finding: &Finding) -> Option<Page> {
 pub(super) fn across(findings: &[&Finding]) -> Option<Page> {
     let streams = || findings.iter().filter(|f| f.unit == Unit::BytesPerSecond);
     let mut slower: Vec<String> = Vec::new();
-    for same in streams().filter(|f| f.labels.is(Labels::RELATION, SAME_CPU)) {
-        let alike = |f: &&&Finding| {
-            let keys = [Labels::OP, Labels::SIZE, Labels::CAPACITY];
-            keys.iter().all(|key| f.labels.0.get(*key) == same.labels.0.get(*key))
-        };
+    for same in streams().filter(|f| f.labels.relation() == Some(SAME_CPU)) {
+        let alike = |f: &&&Finding| f.labels.are_alike(&same.labels, &[Key::Op, Key::Size, Key::Capacity]);
         let below = |f: &&&Finding| f.interval.zip(same.interval).is_some_and(|(other, own)| other.high < own.low);
-        let elsewhere = |f: &&&Finding| f.labels.get(Labels::RELATION).is_some_and(|place| place != SAME_CPU);
-        let op = same.labels.get(Labels::OP).unwrap_or_default().to_owned();
+        let elsewhere = |f: &&&Finding| f.labels.relation().is_some_and(|place| place != SAME_CPU);
+        let op = same.labels.op().unwrap_or_default().to_owned();
         if !slower.contains(&op) && streams().filter(alike).filter(elsewhere).any(|f| below(&f)) {
             slower.push(op);
         }
@@ -40,9 +37,9 @@ pub(super) fn across(findings: &[&Finding]) -> Option<Page> {
     if slower.is_empty() {
         return None;
     }
-    let waking = findings.iter().filter(|f| f.labels.is(Labels::OP, WAKING) && f.value.is_some());
+    let waking = findings.iter().filter(|f| f.labels.op() == Some(WAKING) && f.value.is_some());
     let waking = waking.map(|f| {
-        let place = f.labels.get(Labels::RELATION).unwrap_or_default();
+        let place = f.labels.relation().unwrap_or_default();
         text![place, " ", cell(f, false).words()]
     });
     let waking = Text::joined(waking, ", ");

@@ -1,6 +1,6 @@
 //! A primitive's numbers, taken apart: which of them differ in one thing only, and so are a row, a column or a curve.
 
-use tiermark_model::{Finding, Label, Labels, Purpose, Relation};
+use tiermark_model::{Finding, Key, Purpose, Relation};
 
 use super::words::{self, Dimension};
 use crate::order::distinct;
@@ -18,8 +18,8 @@ pub(super) enum WordKind {
 
 impl WordKind {
     fn of(finding: &Finding) -> Self {
-        let keys = [(Labels::RELATION, Self::Place), (Labels::PAGE, Self::Page), (Labels::FROM, Self::Nodes)];
-        let kind = keys.into_iter().find(|(key, _)| finding.labels.0.contains_key(*key));
+        let keys = [(Key::Relation, Self::Place), (Key::Page, Self::Page), (Key::From, Self::Nodes)];
+        let kind = keys.into_iter().find(|(key, _)| finding.labels.has(*key));
         kind.map_or(Self::None, |(_, kind)| kind)
     }
 
@@ -216,18 +216,14 @@ fn near(word: &str) -> usize {
 /// The name that distinguishes a number from all others.
 pub(super) fn name(finding: &Finding) -> String {
     let point = PrimitivePoint::new(finding);
-    let op = finding.labels.get(Labels::OP).unwrap_or_default().to_owned();
+    let op = finding.labels.op().unwrap_or_default().to_owned();
     let words = [op, point.label(&Dimension::ALL), point.word];
     words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
 /// The word of its column.
 pub(super) fn column(finding: &Finding) -> String {
-    let word = |key: &str| match finding.labels.0.get(key) {
-        Some(Label::Text(text)) => Some(text.clone()),
-        _ => None,
-    };
-    let nodes =
-        word(Labels::FROM).zip(finding.labels.number(Labels::NODE)).map(|(from, to)| format!("node {from} to {to}"));
-    [word(Labels::RELATION), word(Labels::PAGE), nodes].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    let word = |key: Key| finding.labels.word(key).map(str::to_owned);
+    let nodes = word(Key::From).zip(finding.labels.node()).map(|(from, to)| format!("node {from} to {to}"));
+    [word(Key::Relation), word(Key::Page), nodes].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

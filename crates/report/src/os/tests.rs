@@ -1,11 +1,11 @@
 use super::*;
 use tiermark_model::messages::rules::left_out_of;
 use tiermark_model::messages::shapes;
-use tiermark_model::{Bytes, Interval, Machine, Purpose, Quantity, Reason, Relation, Unit};
+use tiermark_model::{Bytes, Interval, Labels, Machine, Purpose, Quantity, Reason, Relation, Unit};
 use tiermark_page::{Style, terminal};
 
 fn finding(metric: Quantity, op: &str, group: OsGroup, value: Option<f64>, unit: Unit) -> Finding {
-    let labels = Labels::new().text(Labels::OP, op).text(Labels::GROUP, group);
+    let labels = Labels::new().with_op(op).with_group(group);
     let interval = value.map(|v| Interval { low: v * 0.97, high: v * 1.03, level: 0.95 });
     Finding { interval, samples: 6, ..Finding::new(metric, labels, value, unit) }
 }
@@ -29,8 +29,8 @@ fn some_points_on_the_same_cpu_are_a_column_of_the_curve() {
     let point = |size: u64, capacity: u64, place: &str| {
         let purpose = if (size, capacity, place) == (64, 64, "LLC") { Purpose::Os } else { Purpose::OsPoint };
         with(rate("pipe", 2.0), |labels| {
-            let labels = labels.whole(Labels::SIZE, size << 10).whole(Labels::CAPACITY, capacity << 10);
-            labels.text(Labels::RELATION, place).purpose(purpose)
+            let labels = labels.with_size(size << 10).with_capacity(capacity << 10);
+            labels.with_relation(place).with_purpose(purpose)
         })
     };
     let mut all: Vec<Finding> = [64, 4, 16, 1024].map(|size| point(size, 64, "LLC")).to_vec();
@@ -56,8 +56,8 @@ fn pipe() -> Vec<Finding> {
     let point = |size: u64, capacity: u64, place: &str, gbs: f64| {
         let purpose = if (size, capacity, place) == (64, 64, "LLC") { Purpose::Os } else { Purpose::OsPoint };
         with(rate("pipe", gbs), |labels| {
-            let labels = labels.whole(Labels::SIZE, size << 10).whole(Labels::CAPACITY, capacity << 10);
-            labels.text(Labels::RELATION, place).purpose(purpose)
+            let labels = labels.with_size(size << 10).with_capacity(capacity << 10);
+            labels.with_relation(place).with_purpose(purpose)
         })
     };
     let mut all = vec![point(64, 64, "LLC", 1.5), point(64, 64, "SMT", 2.5), point(64, 64, "remote", 1.0)];
@@ -68,9 +68,8 @@ fn pipe() -> Vec<Finding> {
 }
 
 fn ping_pongs() -> Vec<Finding> {
-    let place = |op: &str, place: &str, ns: f64| {
-        with(latency(op, OsGroup::Channels, ns), |labels| labels.text(Labels::RELATION, place))
-    };
+    let place =
+        |op: &str, place: &str, ns: f64| with(latency(op, OsGroup::Channels, ns), |labels| labels.with_relation(place));
     let ops = ["pipe ping-pong", "shared memory ping-pong", "tcp loopback ping-pong"];
     let one = |op| [("LLC", 34e3), ("remote", 41e3), ("same cpu", 4.4e3)].map(|(at, ns)| place(op, at, ns));
     ops.into_iter().flat_map(one).collect()
@@ -103,7 +102,7 @@ fn blocks_repeat_all_columns_that_name_their_rows() {
     let places = ["same cpu", "SMT", "cluster", "LLC", "die", "socket", "remote"];
     let one = |place: &&str, set: u64| {
         with(latency("process switch pipe", OsGroup::Switches, 4_000.0 + set as f64), |labels| {
-            labels.text(Labels::RELATION, place).whole(Labels::WORKING_SET, set)
+            labels.with_relation(place).with_working_set(set)
         })
     };
     let all: Vec<Finding> = places.iter().flat_map(|place| [one(place, 0), one(place, 1 << 20)]).collect();
@@ -139,8 +138,8 @@ fn what_was_never_tried_has_no_row() {
 
 #[test]
 fn a_knee_is_told_in_words_and_is_no_cell_of_a_table() {
-    let labels = |f| with(f, |labels| labels.whole(Labels::SIZE, 65_536));
-    let point = with(rate("pipe", 1.0), |labels| labels.whole(Labels::SIZE, 4096));
+    let labels = |f| with(f, |labels| labels.with_size(65_536));
+    let point = with(rate("pipe", 1.0), |labels| labels.with_size(4096));
     let mut knee = finding(Quantity::OsKnee, "pipe", OsGroup::Channels, Some(65_536.0), Unit::Bytes);
     let block = (Bytes(65_536), 4e9.into());
     knee.notes = vec![shapes::use_blocks_of(block.0, block.1, block, block)];
@@ -181,7 +180,7 @@ fn names_of_single_operations_are_whole_and_their_quantiles_columns() {
     let mut all = vec![latency("fork+exec tiny", OsGroup::Processes, 335e3)];
     for (statistic, ns) in [("max", 465e3), ("p50", 335e3)] {
         let tail = finding(Quantity::OsTail, "fork+exec tiny", OsGroup::Processes, Some(ns), Unit::Ns);
-        all.push(with(tail, |labels| labels.text(Labels::STATISTIC, statistic)));
+        all.push(with(tail, |labels| labels.with_statistic(statistic)));
     }
     let text = shown(&all, &Style::default());
     let head = text.lines().find(|line| line.contains("p50")).unwrap();
@@ -201,8 +200,8 @@ fn what_the_time_did_not_suffice_for_is_counted_and_is_no_list() {
     let untried = |op: &str, purpose: Purpose, why: &str| {
         let mut seen = step.clone();
         seen.step = format!("os/{op}/{purpose}");
-        seen.labels = Labels::new().text(Labels::OP, op).text(Labels::GROUP, OsGroup::Syscalls);
-        seen.labels = seen.labels.purpose(purpose);
+        seen.labels = Labels::new().with_op(op).with_group(OsGroup::Syscalls);
+        seen.labels = seen.labels.with_purpose(purpose);
         (seen.value, seen.interval) = (None, None);
         let refusal = tiermark_model::Refusal::new(seen.step.clone(), why, "allow more with --max-time");
         seen.verdict.invalid(Reason::Refused { refusal: refusal.clone() });
@@ -222,17 +221,14 @@ fn what_the_time_did_not_suffice_for_is_counted_and_is_no_list() {
 }
 
 fn size(op: &str, bytes: u64) -> Finding {
-    with(latency(op, OsGroup::Libc, 20.0), |labels| labels.whole(Labels::SIZE, bytes))
+    with(latency(op, OsGroup::Libc, 20.0), |labels| labels.with_size(bytes))
 }
 
 #[test]
 fn single_numbers_share_a_table_that_says_where_each_is_of() {
-    let page = |op: &str, page: &str| with(latency(op, OsGroup::Faults, 1e3), |labels| labels.text(Labels::PAGE, page));
-    let place =
-        |op: &str| with(latency(op, OsGroup::Faults, 1e3), |labels| labels.text(Labels::RELATION, Relation::Llc));
-    let unmapped = with(latency("munmap", OsGroup::Faults, 9e3), |labels| {
-        labels.whole(Labels::SIZE, 65_536).whole(Labels::THREADS, 0)
-    });
+    let page = |op: &str, page: &str| with(latency(op, OsGroup::Faults, 1e3), |labels| labels.with_page(page));
+    let place = |op: &str| with(latency(op, OsGroup::Faults, 1e3), |labels| labels.with_relation(Relation::Llc));
+    let unmapped = with(latency("munmap", OsGroup::Faults, 9e3), |labels| labels.with_size(65_536).with_threads(0));
     let all = [latency("major fault", OsGroup::Faults, 1e4), page("fault anonymous", "base"), place("userfaultfd")];
     insta::assert_snapshot!(shown(&[&all[..], &[unmapped]].concat(), &Style::default()));
 }
@@ -240,7 +236,7 @@ fn single_numbers_share_a_table_that_says_where_each_is_of() {
 #[test]
 fn a_page_size_is_no_place_of_another_side() {
     let held = |op: &str, mib: u64| {
-        with(latency(op, OsGroup::Processes, 1e3), |l| l.whole(Labels::RESIDENT, mib << 20).text(Labels::PAGE, "thp"))
+        with(latency(op, OsGroup::Processes, 1e3), |l| l.with_resident(mib << 20).with_page("thp"))
     };
     let text = shown(&[held("vfork+exit", 1), held("vfork+exit", 64)], &Style::default());
     insta::assert_snapshot!(text);
@@ -249,7 +245,7 @@ fn a_page_size_is_no_place_of_another_side() {
 #[test]
 fn half_of_a_curve_stands_in_the_table_of_the_whole() {
     let set = |op: &str, bytes: u64| {
-        with(latency(op, OsGroup::Switches, 2e3), |l| l.whole(Labels::WORKING_SET, bytes).text(Labels::RELATION, "LLC"))
+        with(latency(op, OsGroup::Switches, 2e3), |l| l.with_working_set(bytes).with_relation("LLC"))
     };
     let all = [set("by token", 0), set("by pipe", 0), set("by pipe", 4096), set("by ring", 0)];
     let text = shown(&all, &Style::default());
@@ -273,18 +269,19 @@ fn no_two_tables_of_a_group_have_one_title() {
 
 #[test]
 fn a_whole_run_begins_with_the_numbers_that_lmbench_made_known() {
-    let one = |op: &str, group: OsGroup, ns: f64| with(latency(op, group, ns), |labels| labels.purpose(Purpose::Os));
+    let one =
+        |op: &str, group: OsGroup, ns: f64| with(latency(op, group, ns), |labels| labels.with_purpose(Purpose::Os));
     let pipe = |op: &str, purpose: Purpose, place: &str, ns: f64| {
-        with(latency(op, OsGroup::Channels, ns), |labels| labels.text(Labels::RELATION, place).purpose(purpose))
+        with(latency(op, OsGroup::Channels, ns), |labels| labels.with_relation(place).with_purpose(purpose))
     };
     let forked = |mib: u64, purpose: Purpose, ns: f64| {
-        with(latency("fork+exit", OsGroup::Processes, ns), |l| l.whole(Labels::RESIDENT, mib << 20).purpose(purpose))
+        with(latency("fork+exit", OsGroup::Processes, ns), |l| l.with_resident(mib << 20).with_purpose(purpose))
     };
     let switch = |set: u64, place: &str, purpose: Purpose, ns: f64| {
         let with_set = with(latency("process switch pipe", OsGroup::Switches, ns), |l| {
-            l.whole(Labels::WORKING_SET, set).text(Labels::RELATION, place)
+            l.with_working_set(set).with_relation(place)
         });
-        with(with_set, |labels| labels.purpose(purpose))
+        with(with_set, |labels| labels.with_purpose(purpose))
     };
     let all = vec![
         one("getppid", OsGroup::Syscalls, 104.0),

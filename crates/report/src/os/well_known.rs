@@ -1,6 +1,6 @@
 //! The numbers that readers look for first, by the names that lmbench gave them.
 
-use tiermark_model::{Bytes, Finding, Labels, OsGroup, Purpose};
+use tiermark_model::{Bytes, Finding, Key, OsGroup, Purpose};
 use tiermark_page::{Cell, Ink, Page, Table, heading, paragraph};
 
 use super::points::PrimitivePoint;
@@ -24,11 +24,11 @@ const LINES: [(&str, &str, &str); 10] = [
 /// The point that lmbench measures: a switch is on one cpu, and a child has little memory. Runs of earlier versions
 /// have another first point.
 fn as_lmbench<'a>(op: &str, findings: &[&'a Finding]) -> Option<&'a Finding> {
-    let of_op = findings.iter().filter(|finding| finding.labels.is(Labels::OP, op));
+    let of_op = findings.iter().filter(|finding| finding.labels.op() == Some(op));
     let order = |finding: &&&Finding| {
         let labels = &finding.labels;
-        let elsewhere = labels.is(Labels::GROUP, OsGroup::Switches.name()) && !labels.is(Labels::RELATION, SAME_CPU);
-        let least = [Labels::RESIDENT, Labels::WORKING_SET].map(|key| labels.number(key));
+        let elsewhere = labels.group() == Some(OsGroup::Switches.name()) && labels.relation() != Some(SAME_CPU);
+        let least = [Key::Resident, Key::WorkingSet].map(|key| labels.number(key));
         (elsewhere, least, !labels.is_for(Purpose::Os))
     };
     of_op.min_by_key(order).copied()

@@ -1,6 +1,6 @@
 //! Words of the view of primitives.
 
-use tiermark_model::{Bytes, Finding, Labels, OsGroup, Relation};
+use tiermark_model::{Bytes, Finding, Key, OsGroup, Relation};
 
 /// Where both sides take turns on one cpu.
 pub(super) const SAME_CPU: &str = "same cpu";
@@ -20,14 +20,14 @@ impl Dimension {
     pub(super) const ALL: [Self; 6] =
         [Self::Size, Self::Resident, Self::Capacity, Self::WorkingSet, Self::Count, Self::Threads];
 
-    pub(super) fn key(self) -> &'static str {
+    pub(super) fn key(self) -> Key {
         match self {
-            Self::Size => Labels::SIZE,
-            Self::Resident => Labels::RESIDENT,
-            Self::Capacity => Labels::CAPACITY,
-            Self::WorkingSet => Labels::WORKING_SET,
-            Self::Count => Labels::COUNT,
-            Self::Threads => Labels::THREADS,
+            Self::Size => Key::Size,
+            Self::Resident => Key::Resident,
+            Self::Capacity => Key::Capacity,
+            Self::WorkingSet => Key::WorkingSet,
+            Self::Count => Key::Count,
+            Self::Threads => Key::Threads,
         }
     }
 
@@ -100,7 +100,7 @@ pub(super) fn legend(group: OsGroup) -> &'static str {
 
 /// Whether the words of a group's tables are places of another side.
 pub(super) fn places(findings: &[&Finding]) -> Option<String> {
-    let used = |word: &str| findings.iter().any(|f| f.labels.is(Labels::RELATION, word));
+    let used = |word: &str| findings.iter().any(|f| f.labels.relation() == Some(word));
     let meaning = |relation: &Relation| match relation {
         Relation::Smt => "the core's other thread",
         Relation::Cluster => "a core of the same cluster",

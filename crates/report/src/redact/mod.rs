@@ -189,7 +189,7 @@ impl Scrub {
 
     /// A document from elsewhere may have any text in its labels. As short as this are tiers (`L1`).
     fn labels(&self, labels: &mut Labels) {
-        for label in labels.0.values_mut() {
+        for label in labels.values_mut() {
             if let Label::Text(text) = label
                 && text.len() > 2
             {

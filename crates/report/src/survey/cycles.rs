@@ -1,6 +1,6 @@
 //! The core clock, and what L1 and L2 do in a cycle of it.
 
-use tiermark_model::{CoreLimits, Experiment, Finding, Interval, Labels, Machine, PerCycle, Quantity, Run, Unit};
+use tiermark_model::{CoreLimits, Experiment, Finding, Interval, Machine, PerCycle, Quantity, Run, Unit};
 use tiermark_page::{Detail, Ink, Page, mark_sign, paragraph, space};
 
 use super::figures::Survey;
@@ -100,7 +100,7 @@ fn tier<'a>(
 fn part(found: &Finding, tier: &str, limits: Option<&CoreLimits>) -> Option<String> {
     // A figure that is withheld has no cycles either.
     let PerCycle { value, unit } = found.per_cycle.filter(|_| found.value.is_some())?;
-    let op = OPS.into_iter().find(|op| found.labels.is(Labels::OP, op));
+    let op = OPS.into_iter().find(|op| found.labels.op() == Some(op));
     let limit = limits.and_then(|limits| limit(limits, tier, op));
     let sign = found.quoted().mark.map_or("", mark_sign);
     Some(match (unit, op) {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tiermark_model::{Experiment, Finding, Grade, Labels, Observation, Quantity, Run};
+use tiermark_model::{Experiment, Finding, Grade, Key, Observation, Quantity, Run};
 
 use tiermark_page::Detail;
 
@@ -88,10 +88,10 @@ impl<'a> Figure<'a> {
 /// The name of a number: of a figure of a tier, `L3 latency`, `DRAM write, all cores`.
 pub fn figure_name(finding: &Finding) -> String {
     let labels = &finding.labels;
-    match (row_name(labels), &finding.metric, labels.get(Labels::OP), labels.get(Labels::SPAN)) {
+    match (row_name(labels), &finding.metric, labels.op(), labels.span()) {
         // Memory at random has a figure for each page size.
         (Some(tier), Quantity::Latency, ..) if tier.contains(RANDOM) => {
-            let pages = match labels.get(Labels::PAGE) {
+            let pages = match labels.page() {
                 Some("base") => ", base pages",
                 Some("thp") => ", transparent huge pages",
                 _ => "",
@@ -102,7 +102,7 @@ pub fn figure_name(finding: &Finding) -> String {
         (Some(tier), Quantity::Bandwidth, Some(op), Some("one")) => format!("{tier} {op}, one core"),
         (Some(tier), Quantity::Bandwidth, Some(op), Some("all")) => format!("{tier} {op}, all cores"),
         (None, metric, ..) if metric.family() != metric.part() => {
-            let words = words(labels, &[Labels::KERNEL, Labels::PURPOSE, Labels::CPUS, Labels::GROUP]);
+            let words = words(labels, &[Key::Kernel, Key::Purpose, Key::Cpus, Key::Group]);
             if words.is_empty() { subject(finding) } else { words }
         }
         _ => subject(finding),
@@ -167,7 +167,7 @@ impl<'a> Survey<'a> {
             let whole = whole.and_then(|whole| places.get(&whole));
             if let Some(place) = whole {
                 let figure = |finding: &&'a Finding| {
-                    (finding.labels.get(Labels::PAGE).unwrap_or_default().to_owned(), Figure::new(&steps, finding))
+                    (finding.labels.page().unwrap_or_default().to_owned(), Figure::new(&steps, finding))
                 };
                 rows[*place].walks.extend(here.iter().map(figure));
                 continue;
@@ -190,7 +190,7 @@ impl<'a> Survey<'a> {
     /// How many cores the figures of all cores are of.
     pub(crate) fn cores(&self) -> Option<u64> {
         let all = self.rows.iter().flat_map(|row| row.rates[1].iter().flatten());
-        all.filter_map(|figure| figure.finding.labels.number(Labels::THREADS)).max()
+        all.filter_map(|figure| figure.finding.labels.threads()).max()
     }
 }
 
@@ -200,12 +200,12 @@ fn row<'a>(steps: &Steps<'a>, name: &str, findings: &[&'a Finding]) -> TierRow<'
     // Another layout stands in where there is no random chase.
     let latency = here(Quantity::Latency).find(|f| is_random(f)).or_else(|| here(Quantity::Latency).next());
     let rate = |span: &str, op: &str| {
-        let found = here(Quantity::Bandwidth).find(|f| f.labels.is(Labels::OP, op) && f.labels.is(Labels::SPAN, span));
+        let found = here(Quantity::Bandwidth).find(|f| f.labels.op() == Some(op) && f.labels.span() == Some(span));
         found.map(|f| Figure::new(steps, f))
     };
     let zeros = |span: &str| {
         let found =
-            here(Quantity::Bandwidth).find(|f| f.labels.is(Labels::DATA, "zeros") && f.labels.is(Labels::SPAN, span));
+            here(Quantity::Bandwidth).find(|f| f.labels.data() == Some("zeros") && f.labels.span() == Some(span));
         found.map(|f| Figure::new(steps, f))
     };
     TierRow {

@@ -1,6 +1,6 @@
 //! What stands under the ladder: the meaning of its marks, and what its figures were measured over.
 
-use tiermark_model::{Grade, Labels, Mark, StateKind};
+use tiermark_model::{Grade, Mark, StateKind, Tier};
 use tiermark_page::{Ink, Page, mark_sign, paragraph, percent};
 
 use super::figures::{Figure, Survey, TierRow};
@@ -70,7 +70,7 @@ fn placed(survey: &Survey<'_>) -> Option<String> {
     };
     let of_memory = |figure: &Figure<'_>| {
         let labels = &figure.finding.labels;
-        labels.is(Labels::TIER, "DRAM") && labels.is(Labels::SPAN, "all")
+        labels.tier() == Some(Tier::Dram) && labels.span() == Some("all")
     };
     let cache = words::last_cache(&survey.run.machine);
     survey

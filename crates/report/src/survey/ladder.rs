@@ -19,7 +19,7 @@
 //! * `docs/methods/bandwidth.md`, the legend in README.md, "useful bytes" in `docs/GLOSSARY.md`. `docs/examples.py`
 //!   writes the samples of README.md and `docs/EXAMPLES.md` again, `docs/pictures.py` the pictures.
 
-use tiermark_model::{Bytes, Finding, Labels, Purpose, Quantity, count_of};
+use tiermark_model::{Bytes, Finding, Purpose, Quantity, count_of};
 use tiermark_page::{
     Cell, Detail, Fit, Ink, Page, Table, Text, fitting, nanoseconds, paragraph, rate_unit, space, text,
 };
@@ -120,10 +120,9 @@ pub(crate) fn ladder(survey: &Survey<'_>, detail: Detail) -> Page {
 fn fewer_cores(survey: &Survey<'_>) -> Page {
     let cores = survey.cores();
     let line = |row: &TierRow<'_>| {
-        let figure =
-            row.rates[1].iter().flatten().find(|figure| figure.finding.labels.number(Labels::THREADS) != cores)?;
+        let figure = row.rates[1].iter().flatten().find(|figure| figure.finding.labels.threads() != cores)?;
         let labels = &figure.finding.labels;
-        let (threads, cpus) = (labels.number(Labels::THREADS)?, labels.get(Labels::CPUS)?);
+        let (threads, cpus) = (labels.threads()?, labels.cpus()?);
         let text = format!("{}: the rates of all cores are of {} (cpus {cpus})", row.name, count_of(threads, "core"));
         Some(paragraph("", &text, Ink::Plain))
     };
@@ -158,7 +157,7 @@ fn walks(survey: &Survey<'_>) -> Page {
             let best = figure.best().map(|best| format!(", best {}", nanoseconds(best))).unwrap_or_default();
             shown(figure) + format!("{unit}{best} ({})", pages(page))
         });
-        let bytes = row.walks.iter().find_map(|(_, figure)| figure.finding.labels.number(Labels::SIZE));
+        let bytes = row.walks.iter().find_map(|(_, figure)| figure.finding.labels.bytes());
         let over = bytes.map(|bytes| format!(" over {}", Bytes(bytes))).unwrap_or_default();
         let what = format!("{} latency at random{over}: ", row.name);
         out += paragraph("", text![what, Text::joined(each, ", ")], Ink::Plain);
@@ -171,12 +170,12 @@ fn buffers(survey: &Survey<'_>) -> Page {
     let steps = Steps::of(&survey.experiments);
     let found = survey.findings().filter(|f| f.metric == Quantity::Bandwidth && f.labels.is_for(Purpose::Buffer));
     let figures: Vec<Figure<'_>> = found.map(|finding| Figure::new(&steps, finding)).collect();
-    let Some(bytes) = figures.iter().find_map(|figure| figure.finding.labels.number(Labels::SIZE)) else {
+    let Some(bytes) = figures.iter().find_map(|figure| figure.finding.labels.bytes()) else {
         return Page::new();
     };
     let each = figures.iter().filter_map(|figure| {
         let labels = &figure.finding.labels;
-        let (op, kernel) = (labels.get(Labels::OP)?, labels.get(Labels::KERNEL)?);
+        let (op, kernel) = (labels.op()?, labels.kernel()?);
         Some(text![op, " ", with_unit(figure), format!(" ({kernel})")])
     });
     let what = format!("Fastest way for a buffer of {}, string and non-temporal instructions included: ", Bytes(bytes));
@@ -194,7 +193,7 @@ fn pages(page: &str) -> String {
 
 /// How long a shared cache keeps what was touched.
 fn residency(survey: &Survey<'_>) -> Page {
-    let again = |f: &&Finding| !f.labels.is(Labels::USED, "once");
+    let again = |f: &&Finding| f.labels.used() != Some("once");
     let halves = survey.findings().filter(|f| f.metric == Quantity::ResidencyHalfLife).filter(again);
     let uses = UsedOnce::of(survey.findings()).filter(UsedOnce::differs);
     let once = uses.and_then(|uses| uses.most()).map(|(after, [again, once])| {
@@ -205,10 +204,10 @@ fn residency(survey: &Survey<'_>) -> Page {
     });
     let (used, once) = once.unwrap_or_default();
     let text = halves.filter_map(|half| {
-        let tier = half.labels.get(Labels::TIER)?;
-        let range = Bytes(half.labels.number(Labels::SIZE)?);
+        let tier = half.labels.tier_name()?;
+        let range = Bytes(half.labels.bytes()?);
         let time = milliseconds(half.value?);
-        Some(match half.labels.get(Labels::STATISTIC) {
+        Some(match half.labels.statistic() {
             Some("at least") => {
                 format!(
                     "{tier} residency: more than half of a range of {range}{used} is still cached after {time}{once}"

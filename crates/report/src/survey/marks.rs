@@ -1,6 +1,6 @@
 //! Figures as texts and cells: their values, and the marks before them.
 
-use tiermark_model::{Bytes, Finding, Labels, Machine, Mark, Reason, Tier, Unit};
+use tiermark_model::{Bytes, Finding, Machine, Mark, Reason, Tier, Unit};
 use tiermark_page::{Cell, Ink, Number, Text, mark_sign, measured_size, number, text};
 
 use super::figures::{Figure, TierRow};
@@ -115,7 +115,7 @@ pub(crate) fn with_unit(figure: &Figure<'_>) -> Text {
 /// ns.
 pub(crate) fn in_its_unit(figure: &Figure<'_>, value: f64) -> Number {
     let number = plain(value, figure.finding.unit);
-    match figure.finding.value.filter(|_| figure.finding.labels.get(Labels::GROUP).is_some()) {
+    match figure.finding.value.filter(|_| figure.finding.labels.group().is_some()) {
         Some(ns) if figure.finding.unit == Unit::Ns => number.in_time_of(ns),
         _ => number,
     }

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{
-    Check, CheckResult, Drift, Grade, Labels, Reason, Refusal, Run, SlowPlaces, StateKind, Tier, Warning,
-};
+use tiermark_model::{Check, CheckResult, Drift, Grade, Reason, Refusal, Run, SlowPlaces, StateKind, Tier, Warning};
 use tiermark_page::{Detail, Ink, Page, Text, paragraph, percent, space, text};
 
 use super::figures::{Figure, Survey};
@@ -254,7 +252,7 @@ fn slow_places(survey: &Survey<'_>) -> Vec<Note> {
     let is_guest = survey.run.machine.system.hypervisor.is_some();
     let of = |figure: Figure<'_>| {
         let labels = &figure.finding.labels;
-        let may_be_small = is_guest || labels.is(Labels::PAGE, "base");
+        let may_be_small = is_guest || labels.page() == Some("base");
         let is_beyond = labels.tier().and_then(Tier::level).is_some_and(|level| level > 1);
         let SlowPlaces { slow, of, share } = figure.seen?.slow_places.filter(|_| may_be_small && is_beyond)?;
         let reach = if slow == 1 { "reaches" } else { "reach as little as" };

@@ -1,6 +1,6 @@
 //! The long views of a saved run: why figures are not trusted, curves, tails, kernels.
 
-use tiermark_model::{Finding, Grade, Labels, Observation, Quantity, Rival, Run, Verdict};
+use tiermark_model::{Finding, Grade, Key, Observation, Quantity, Rival, Run, Verdict};
 use tiermark_page::{Detail, Ink, Page, Table, Text, heading, paragraph, space, text};
 
 use super::figures::{Figure, Steps};
@@ -98,7 +98,7 @@ fn tails_of(run: &Run, detail: Detail) -> Page {
     };
     let findings: Vec<Finding> = run
         .findings()
-        .filter(|f| f.metric == Quantity::LatencyTail && f.labels.get(Labels::STATISTIC).is_some())
+        .filter(|f| f.metric == Quantity::LatencyTail && f.labels.statistic().is_some())
         .map(described)
         .collect();
     let out = tails(&findings.iter().collect::<Vec<_>>(), detail);
@@ -112,7 +112,7 @@ fn tails_of(run: &Run, detail: Detail) -> Page {
 
 /// The rates that name the kernel behind them.
 fn kernels_of<'a>(run: &'a Run, detail: Detail) -> Page {
-    let of_rates = |f: &&Finding| f.metric == Quantity::Bandwidth && f.labels.get(Labels::KERNEL).is_some();
+    let of_rates = |f: &&Finding| f.metric == Quantity::Bandwidth && f.labels.kernel().is_some();
     let of_part = |part: RunSection<'a>| {
         let steps = Steps::of(&part.experiments);
         let rates = part.experiments.into_iter().flat_map(|e| &e.findings).filter(of_rates);
@@ -122,7 +122,7 @@ fn kernels_of<'a>(run: &'a Run, detail: Detail) -> Page {
     if figures.is_empty() {
         return Page::new();
     }
-    let kernel = |figure: &Figure<'_>| figure.finding.labels.get(Labels::KERNEL).unwrap_or_default().to_owned();
+    let kernel = |figure: &Figure<'_>| figure.finding.labels.kernel().unwrap_or_default().to_owned();
     let default = |figure: &Figure<'_>| figure.seen?.rivals.first().map(|rival| rival.kernel.to_string());
     let is_default = |figure: &Figure<'_>| default(figure).is_some_and(|default| default == kernel(figure));
     let to_default = |figure: &Figure<'_>| {
@@ -149,7 +149,7 @@ fn kernels_of<'a>(run: &'a Run, detail: Detail) -> Page {
 fn name(figure: &Figure<'_>) -> String {
     match row_name(&figure.finding.labels) {
         Some(_) => figure.name(),
-        None => crate::findings::words(&figure.finding.labels, &[Labels::KERNEL, Labels::PURPOSE, Labels::CPUS]),
+        None => crate::findings::words(&figure.finding.labels, &[Key::Kernel, Key::Purpose, Key::Cpus]),
     }
 }
 

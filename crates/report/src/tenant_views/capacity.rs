@@ -2,14 +2,14 @@
 
 mod charts;
 mod evidence;
-pub mod numbers;
 
 use std::cmp::Ordering;
+use tiermark_stats::{max, median};
 
 use tiermark_model::Grade;
 use tiermark_model::capacity::{
-    Answer, Capacity, Case, CostRow, CostTable, CurvePoint, Outcome, Phase, Setting, TrialRecord, Votes,
-    tenants as words,
+    Answer, Capacity, Case, CostRow, CostTable, CurvePoint, Outcome, Phase, Setting, TenantCount, TrialKind,
+    TrialRecord, Votes, tenants as words,
 };
 use tiermark_model::messages::trials::codes::settling_off;
 use tiermark_page::{
@@ -18,7 +18,6 @@ use tiermark_page::{
 };
 
 use crate::{RunSummary, labels_line, machine_line};
-use numbers::{Kind, Number, largest, median, numbers, votes};
 
 /// Renders a capacity run. In detail every trial says why it was made.
 pub fn capacity(run: &Capacity, detail: Detail) -> Page {
@@ -113,8 +112,8 @@ fn explained(case: &Case) -> Page {
         Answer::Exactly { tenants, votes: holds, beyond } => {
             // As the table counts them. The answer of the document leaves short trials out of `beyond`.
             let more = u64::from(*tenants) + 1;
-            let holds = votes(case, u64::from(*tenants)).unwrap_or(*holds);
-            let beyond = votes(case, more).unwrap_or(*beyond);
+            let holds = case.votes(u64::from(*tenants)).unwrap_or(*holds);
+            let beyond = case.votes(more).unwrap_or(*beyond);
             let failed = Votes { passed: beyond.failed, failed: beyond.passed, unclear: beyond.unclear };
             format!("{} passed {}, {more} failed {}", words(*tenants), of_votes(&holds), of_votes(&failed))
         }
@@ -223,30 +222,30 @@ const TIMES: [(&str, Of); 6] = [
 
 /// A row of the table over tenants: each figure is picked among the trials of a number.
 struct TenantsRow<'a> {
-    of: &'a Number<'a>,
+    of: &'a TenantCount<'a>,
     trials: String,
-    pick: fn(Vec<f64>) -> Option<f64>,
+    pick: fn(&[f64]) -> Option<f64>,
     /// The outcomes are those of all trials, and said once.
     has_outcomes: bool,
 }
 
 impl TenantsRow<'_> {
     fn picked(&self, of: Of) -> Option<f64> {
-        (self.pick)(self.of.results().iter().filter_map(|point| of(point)).collect())
+        (self.pick)(&self.of.results().iter().filter_map(|point| of(point)).collect::<Vec<f64>>())
     }
 }
 
 /// Results over the number of tenants: of several full trials the worst and the median of each figure.
 fn curve(case: &Case, level: &str) -> Page {
-    let numbers = numbers(case);
+    let numbers = case.tenant_counts();
     if numbers.is_empty() {
         return Page::new();
     }
     let rows = numbers.iter().flat_map(|of| {
-        let row = |trials, pick, has_outcomes| TenantsRow { of, trials, pick, has_outcomes };
+        let row = |trials, pick: fn(&[f64]) -> Option<f64>, has_outcomes| TenantsRow { of, trials, pick, has_outcomes };
         match of.results().len() {
-            0 | 1 => vec![row(of.words(), largest, true)],
-            count => vec![row(of.worst(), largest, true), row(format!("median of {count}"), median, false)],
+            0 | 1 => vec![row(of.words(), max, true)],
+            count => vec![row(of.worst(), max, true), row(format!("median of {count}"), median, false)],
         }
     });
     let rows: Vec<TenantsRow<'_>> = rows.collect();
@@ -264,8 +263,8 @@ fn curve(case: &Case, level: &str) -> Page {
     let ended = "ended early, ended: times until a guard ended the trial, of its warm-up if it got no further; they \
                  decide nothing";
     let none = "no times: each trial ended before a request was answered, such as while tenants were filled";
-    let has = |kind: Option<Kind>| numbers.iter().any(|number| number.kind() == kind);
-    let marks = [(has(Some(Kind::EndedEarly)), ended), (has(None), none)];
+    let has = |kind: Option<TrialKind>| numbers.iter().any(|number| number.kind() == kind);
+    let marks = [(has(Some(TrialKind::EndedEarly)), ended), (has(None), none)];
     let marks = marks.iter().map(|(is_used, text)| is_used.then(|| (*text).to_owned()));
     let legend = [Some(format!("target: {level}")), Some(legend.to_owned())].into_iter().chain(marks);
     let legend: Vec<Option<String>> = legend.collect();

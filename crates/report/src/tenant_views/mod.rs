@@ -3,5 +3,5 @@
 mod capacity;
 mod load;
 
-pub use capacity::{capacity, capacity_line, numbers, summary as capacity_summary};
+pub use capacity::{capacity, capacity_line, summary as capacity_summary};
 pub use load::{load, load_warnings, load_workload, summary as load_summary};

@@ -25,9 +25,9 @@ fn plan_of(steps: u64) -> Plan {
         Step {
             id: format!("step/{n}"),
             labels: Labels::new()
-                .purpose(Purpose::Curve)
-                .whole(Labels::SIZE, size)
-                .text("kind", ["chase", "read", "write"][(n % 3) as usize]),
+                .with_purpose(Purpose::Curve)
+                .with_size(size)
+                .with_named("kind", Label::Text(["chase", "read", "write"][(n % 3) as usize].to_owned())),
             phase: 0,
             metric,
             setup: Setup {

@@ -169,7 +169,7 @@ fn a_size_that_the_curve_bounds_is_said_beside_the_declared_one() {
     let shown = |ends: Option<[u64; 2]>, found: Option<u64>| {
         let mut run = all_fine().run();
         run.machine.caches.iter_mut().filter(|cache| cache.level == 3).for_each(|cache| cache.bytes = Some(480 << 20));
-        let is_l3 = |f: &&mut Finding| f.metric.name() == "tier.size" && f.labels.is(Labels::TIER, "L3");
+        let is_l3 = |f: &&mut Finding| f.metric.name() == "tier.size" && f.labels.tier() == Some(Tier::Cache(3));
         let size = run.experiments.iter_mut().flat_map(|e| &mut e.findings).find(is_l3).unwrap();
         size.value = found.map(|bytes| bytes as f64);
         if let Some([low, high]) = ends {
@@ -211,7 +211,7 @@ fn the_result_draws_on_all_that_is_known_of_the_machine() {
     let corrected = Some(HealthCount::new(1243, Some(1243)));
     let errors = MemoryErrors { place: "mc0".into(), corrected, ..MemoryErrors::default() };
     run.health = Some(RunHealth { memory: Some(vec![errors]), throttling: None, quota: None });
-    let is_l3 = |f: &&mut Finding| f.metric == Quantity::TierSize && f.labels.is(Labels::TIER, "L3");
+    let is_l3 = |f: &&mut Finding| f.metric == Quantity::TierSize && f.labels.tier() == Some(Tier::Cache(3));
     let l3 = run.experiments[0].findings.iter_mut().find(is_l3).unwrap();
     l3.value = l3.value.map(|bytes| bytes / 2.0);
     let text = page(&run, Detail::Usual, &Style::default());

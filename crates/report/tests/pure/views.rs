@@ -112,7 +112,7 @@ fn plain(text: &str) -> String {
 #[test]
 fn nothing_measured_is_invisible() {
     let mut run = Run { title: "latency".into(), ..cxl_run() };
-    let odd = Labels::new().text("moon", "full");
+    let odd = Labels::new().with_named("moon", Label::Text("full".to_owned()));
     run.experiments[0].findings.push(finding("tide", odd.clone(), Unit::Count, 7411.0));
     run.experiments[0].observations.push(observation(odd, Metric::Latency, 8522.0));
     let shown = page(&run, Detail::Usual, &style(80));
@@ -123,11 +123,11 @@ fn nothing_measured_is_invisible() {
 
 /// Findings of a loaded curve, each with a doubt.
 fn doubted_load() -> Run {
-    let labels = || Labels::new().text(Labels::MIX, "read").text(Labels::PLACE, "local");
+    let labels = || Labels::new().with_mix("read").with_place("local");
     let metrics = ["unloaded", "knee", "most", "saturated", "peak", "at_target"];
     let findings = metrics.map(|metric| {
         let unit = if matches!(metric, "unloaded" | "saturated") { Unit::Ns } else { Unit::BytesPerSecond };
-        let mut found = finding(&format!("loaded.{metric}"), labels().text(Labels::STATISTIC, "155 ns"), unit, 1e11);
+        let mut found = finding(&format!("loaded.{metric}"), labels().with_statistic("155 ns"), unit, 1e11);
         found.verdict.suspect(Reason::Pairs { doubted: 2, of: 3 });
         found.value = found.value.filter(|_| metric != "knee");
         found
@@ -145,8 +145,8 @@ fn reasons_call_numbers_as_the_columns_do() {
 #[test]
 fn steps_that_came_to_nothing_are_not_measured() {
     let mut run = Run { title: "latency".into(), ..vm_run() };
-    let labels = Labels::new().purpose(Purpose::Shape).text(Labels::LAYOUT, "scatter:2101312");
-    let mut lost = observation(labels.whole(Labels::SIZE, 64 * MIB), Metric::Latency, 1.0);
+    let labels = Labels::new().with_purpose(Purpose::Shape).with_layout("scatter:2101312");
+    let mut lost = observation(labels.with_size(64 * MIB), Metric::Latency, 1.0);
     lost.value = None;
     lost.verdict.invalid(Reason::OtherPages { asked: PageKind::Thp, share: 1.0 });
     run.experiments[0].observations.push(lost);
@@ -213,8 +213,8 @@ proptest! {
         purpose in prop::sample::select(vec![Purpose::Curve, Purpose::Table, Purpose::Ladder, Purpose::Scaling]),
     ) {
         let style = Style { width, unicode: true, color: true, rate_unit: RateUnit::Iec };
-        let labels = Labels::new().purpose(purpose).whole(Labels::SIZE, whole).text(Labels::TIER, &text);
-        let labels = labels.whole(Labels::THREADS, whole).text(Labels::OP, "read").text(Labels::STATISTIC, &text);
+        let labels = Labels::new().with_purpose(purpose).with_size(whole).with_tier(text.parse().unwrap());
+        let labels = labels.with_threads(whole).with_op("read").with_statistic(&text);
         let units = [Unit::Ns, Unit::BytesPerSecond, Unit::Bytes, Unit::Hz, Unit::Ratio, Unit::Count];
         let metrics = ["tier.size", "latency", "bandwidth", "peak.share", "latency.tail", "bandwidth.scaling", "drift"];
         let findings = metrics.iter().flat_map(|m| units.map(|u| finding(m, labels.clone(), u, number))).collect();

@@ -8,7 +8,7 @@ use tiermark_engine::accounting::StepAccounting;
 use tiermark_engine::analyse::{Deductions, analyse};
 use tiermark_engine::host::{Guard, ThreadShot};
 use tiermark_engine::{Interruptions, Shot};
-use tiermark_model::{BlockTimes, FromJson, KIB, Labels, Metric, Observation, Run, Visit};
+use tiermark_model::{BlockTimes, FromJson, KIB, Metric, Observation, Run, Visit};
 use tiermark_session::reanalyse_saved;
 
 fn recordings() -> BTreeMap<String, Run> {
@@ -20,7 +20,7 @@ fn recordings() -> BTreeMap<String, Run> {
 
 /// Whether it is of caches of one core.
 fn is_of_core(seen: &Observation) -> bool {
-    seen.labels.number(Labels::SIZE).is_some_and(|bytes| bytes <= 256 * KIB)
+    seen.labels.bytes().is_some_and(|bytes| bytes <= 256 * KIB)
 }
 
 /// The stamps of each thread of each visit, as the document describes them.
@@ -74,8 +74,7 @@ fn blocks(seen: &Observation) -> Vec<(f64, f64)> {
 #[test]
 fn blocks_that_nothing_interrupted_take_the_same_time_in_every_visit() {
     for (name, run) in recordings() {
-        let one_thread =
-            |seen: &&Observation| is_of_core(seen) && seen.labels.number(Labels::THREADS).unwrap_or(1) == 1;
+        let one_thread = |seen: &&Observation| is_of_core(seen) && seen.labels.threads().unwrap_or(1) == 1;
         for seen in run.observations().filter(one_thread) {
             let blocks = blocks(seen);
             let level = tiermark_stats::median(&blocks.iter().map(|(kept, _)| *kept).collect::<Vec<_>>()).unwrap();

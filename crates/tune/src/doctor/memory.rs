@@ -300,8 +300,7 @@ fn tiers(input: &CheckInput<'_>) -> CheckResult {
 
 /// Nodes without cpus whose memory is faster than that of nodes with cpus.
 fn faster(machine: &Machine) -> String {
-    let named =
-        machine.nodes.iter().filter_map(|node| Some(format!("{} node {}", machine.faster_memory(node)?, node.id)));
+    let named = machine.nodes.iter().filter_map(|node| Some(machine.faster_memory(node)?.to_string()));
     let named: Vec<String> = named.collect();
     if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) }
 }

@@ -20,7 +20,7 @@ fn gate(first: &Run, others: &[&Run], by_role: bool) -> (String, Vec<u64>, Exit)
         Gate::OtherMachine(_) | Gate::NothingComparable => Vec::new(),
     };
     let name = format!("{gate:?}").split([' ', '(', '{']).next().unwrap().to_owned();
-    let sizes = figures.iter().filter_map(|figure| figure.labels.size().map(|size| size.0)).collect();
+    let sizes = figures.iter().filter_map(|figure| figure.labels.bytes()).collect();
     (name, sizes, gate.exit())
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Made {
 
 impl Made {
     pub(crate) fn latency(value: f64) -> Self {
-        let labels = Labels::new().text(Labels::TIER, "L2").whole(Labels::SIZE, 256 * KIB);
+        let labels = Labels::new().with_tier(Tier::Cache(2)).with_size(256 * KIB);
         Self {
             labels,
             metric: Metric::Latency,
@@ -37,7 +37,7 @@ impl Made {
     }
 
     pub(crate) fn rate(value: f64) -> Self {
-        let labels = Labels::new().text(Labels::TIER, "DRAM").whole(Labels::SIZE, GIB).text(Labels::OP, "read");
+        let labels = Labels::new().with_tier(Tier::Dram).with_size(GIB).with_op("read");
         Self { labels, metric: Metric::Bandwidth, value, ..Self::latency(value) }
     }
 
@@ -48,7 +48,7 @@ impl Made {
 
     /// A rate of L1 in bytes a cycle of a core at this clock.
     pub(crate) fn bytes_per_cycle(bytes: f64, ghz: f64) -> Self {
-        let labels = Labels::new().text(Labels::TIER, "L1").whole(Labels::SIZE, 16 * KIB).text(Labels::OP, "read");
+        let labels = Labels::new().with_tier(Tier::Cache(1)).with_size(16 * KIB).with_op("read");
         Self { labels, ghz: Some(ghz), ..Self::rate(bytes * ghz * 1e9) }
     }
 
@@ -56,18 +56,18 @@ impl Made {
         Self { grade, ..self }
     }
 
-    pub(crate) fn label(mut self, key: &str, text: &str) -> Self {
-        self.labels = self.labels.text(key, text);
+    pub(crate) fn label(mut self, key: Key, text: &str) -> Self {
+        self.labels = self.labels.with(key, Label::Text(text.to_owned()));
         self
     }
 
     /// Measured with a kernel, and compared with others.
     pub(crate) fn chosen(self, kernel: &str, rivals: &[(&'static str, f64, f64)]) -> Self {
-        Self { rivals: rivals.to_vec(), ..self.label(Labels::KERNEL, kernel) }
+        Self { rivals: rivals.to_vec(), ..self.label(Key::Kernel, kernel) }
     }
 
     pub(crate) fn size(mut self, bytes: u64) -> Self {
-        self.labels = self.labels.whole(Labels::SIZE, bytes);
+        self.labels = self.labels.with_size(bytes);
         self
     }
 

@@ -160,7 +160,7 @@ fn middles_are_compared_with_middles() {
 #[test]
 fn many_numbers_need_a_larger_change() {
     let many = |slow: f64, count: usize| {
-        let of = |at: usize| Made::rate(if at == 0 { slow } else { 100e9 }).label(Labels::MIX, &at.to_string());
+        let of = |at: usize| Made::rate(if at == 0 { slow } else { 100e9 }).label(Key::Mix, &at.to_string());
         run(&(0..count).map(of).collect::<Vec<Made>>())
     };
     let figures = |slow: f64, count| against(&many(100e9, count), &many(slow, count), Rules::default()).figures;
@@ -230,7 +230,7 @@ fn what_does_not_describe_one_thing_is_not_compared() {
     let mut tail = run(&[Made::latency(100.0)]);
     tail.experiments[0].findings[0].metric = Quantity::LatencyTail;
     assert_eq!(against(&tail, &tail, Rules::default()).figures[0].verdict, not(Obstacle::OfTheHour));
-    let cold = |value| run(&[Made::latency(value).label(Labels::PURPOSE, "cold").label(Labels::TIER, "cold")]);
+    let cold = |value| run(&[Made::latency(value).label(Key::Purpose, "cold").label(Key::Tier, "cold")]);
     assert_eq!(against(&cold(250.0), &cold(400.0), Rules::default()).figures[0].verdict, not(Obstacle::OfTheHour));
     assert_eq!(tiermark_compare::run_figures(&cold(250.0)).figures, [], "no history of it is kept");
     // Memory of nearly the same footprint is one thing; a cache may be full within a percent.
@@ -242,7 +242,7 @@ fn what_does_not_describe_one_thing_is_not_compared() {
 /// Comparisons name figures as expectations do.
 #[test]
 fn figures_have_the_names_of_expectations() {
-    let ladder = |tier| run(&[Made::latency(4.0).label(Labels::PURPOSE, "ladder").label(Labels::TIER, tier)]);
+    let ladder = |tier| run(&[Made::latency(4.0).label(Key::Purpose, "ladder").label(Key::Tier, tier)]);
     let named = |run: &Run| against(run, run, Rules::default()).figures[0].name.clone();
     assert_eq!(named(&ladder("L2")).as_deref(), Some("latency.l2"));
     assert_eq!(named(&ladder("DRAM node 1")).as_deref(), Some("latency.dram.remote"));
@@ -264,26 +264,26 @@ fn a_figure_below_its_record_is_judged() {
 
 #[test]
 fn what_may_be_another_piece_of_the_machine_is_not_compared() {
-    let of = |key: &str| {
-        let made = || Made { labels: Labels::new().whole(key, 2), ..Made::latency(100.0) };
+    let of = |key: Key| {
+        let made = || Made { labels: Labels::new().with(key, Label::Whole(2)), ..Made::latency(100.0) };
         let (mut first, other) = (run(&[made()]), run(&[Made { value: 120.0, ..made() }]));
         let bare = against(&first, &other, Rules::default()).figures[0].verdict.clone();
         first.machine.system.hypervisor = Some("KVM".to_owned());
         (bare, against(&first, &other, Rules::default()).figures[0].verdict.clone())
     };
     let place = || ChangeVerdict::NotComparable(Obstacle::Place);
-    assert_eq!(of(Labels::REGION), (place(), place()));
-    assert_eq!(of(Labels::FROM), (ChangeVerdict::Worse, place()), "a hypervisor moves cpus");
+    assert_eq!(of(Key::Region), (place(), place()));
+    assert_eq!(of(Key::From), (ChangeVerdict::Worse, place()), "a hypervisor moves cpus");
 }
 
 #[test]
 fn numbers_are_aligned_by_what_they_measure() {
-    let first = [Made::latency(10.0), Made::rate(1e9).label(Labels::KERNEL, "read/avx2"), Made::rate(3e9)];
+    let first = [Made::latency(10.0), Made::rate(1e9).label(Key::Kernel, "read/avx2"), Made::rate(3e9)];
     let other = [
-        Made::rate(1e9).label(Labels::KERNEL, "read/avx512").label(Labels::CPUS, "7"),
+        Made::rate(1e9).label(Key::Kernel, "read/avx512").label(Key::Cpus, "7"),
         Made::latency(11.0),
         Made::rate(4e9),
-        Made::rate(5e9).label(Labels::PAGE, "1G"),
+        Made::rate(5e9).label(Key::Page, "1G"),
     ];
     let found = against(&run(&first), &run(&other), Rules::default());
     let values = |figure: &ComparedFigure| {
@@ -299,12 +299,12 @@ fn numbers_are_aligned_by_what_they_measure() {
 #[test]
 fn machines_are_compared_by_the_role_of_a_tier() {
     let rules = Rules { by_role: true, ..Rules::default() };
-    let remote = |made: Made| made.label(Labels::TIER, "DRAM node 1").label(Labels::NODE, "1");
-    let first = run(&[Made::latency(4.0), Made::latency(200.0).label(Labels::TIER, "far node 2")]);
+    let remote = |made: Made| made.label(Key::Tier, "DRAM node 1").label(Key::Node, "1");
+    let first = run(&[Made::latency(4.0), Made::latency(200.0).label(Key::Tier, "far node 2")]);
     let others = [
         Made::latency(5.0).size(2 * MIB),
         remote(Made::latency(100.0)),
-        Made::latency(300.0).label(Labels::TIER, "far node 3").size(GIB),
+        Made::latency(300.0).label(Key::Tier, "far node 3").size(GIB),
     ];
     let other = run(&others);
     let found = against(&first, &other, rules);
@@ -322,7 +322,7 @@ fn ranges_that_follow_a_cache_are_not_lacking() {
         let sizes: Vec<Made> = sizes.iter().map(|mib| Made::latency(15.0).size(mib * MIB)).collect();
         let mut made = run(&[vec![Made::latency(4.0)], sizes].concat());
         for found in &mut made.experiments[0].findings[1..] {
-            found.labels.0.remove(Labels::TIER);
+            found.labels = found.labels.clone().without(&[Key::Tier]);
             found.metric = Quantity::ResidencyHit;
         }
         made
@@ -339,9 +339,8 @@ fn ranges_that_follow_a_cache_are_not_lacking() {
 
 #[test]
 fn numbers_on_other_pages_say_so() {
-    let on = |pages: &[&str]| {
-        run(&pages.iter().map(|page| Made::latency(4.0).label(Labels::PAGE, page)).collect::<Vec<_>>())
-    };
+    let on =
+        |pages: &[&str]| run(&pages.iter().map(|page| Made::latency(4.0).label(Key::Page, page)).collect::<Vec<_>>());
     let reasons = |first: &[&str], other: &[&str]| {
         let figures = against(&on(first), &on(other), Rules::default()).figures;
         figures.into_iter().map(|figure| figure.verdict).collect::<Vec<_>>()
@@ -359,7 +358,7 @@ fn runs_that_chose_different_kernels_are_compared_by_one_that_both_measured() {
     const THROUGH: &str = "write/avx2";
     const AROUND: &str = "write.nt/avx2";
     let made = |value: f64, kernel: &str, rivals: &[(&'static str, f64, f64)]| {
-        Made::rate(value).label(Labels::OP, "write").chosen(kernel, rivals)
+        Made::rate(value).label(Key::Op, "write").chosen(kernel, rivals)
     };
     let judged = |first: &Made, other: &Made, rules: Rules| {
         against(&run(from_ref(first)), &run(from_ref(other)), rules).figures.remove(0)
@@ -443,8 +442,9 @@ fn of_all(cpus: u32, made: Made) -> Run {
         caches: (0..cpus / 2).map(l2).collect(),
         ..Machine::default()
     };
-    let mut run = run(&[made.label(Labels::SPAN, "all")]);
-    run.experiments[0].findings[0].labels.0.insert(Labels::THREADS.into(), Label::Whole(cpus.into()));
+    let mut run = run(&[made.label(Key::Span, "all")]);
+    let labels = &mut run.experiments[0].findings[0].labels;
+    *labels = labels.clone().with_threads(cpus.into());
     run.machine = machine;
     let role = || Role::Stream { kernel: "read/avx2".into(), rivals: Vec::new() };
     run.experiments[0].plan.steps = vec![Step {
@@ -478,7 +478,7 @@ fn rates_of_machines_stand_beside_their_cores_and_sockets() {
 #[test]
 fn rates_of_private_caches_are_judged_by_core() {
     let of = |cpus: u32, rate: f64| {
-        let made = Made::rate(rate).label(Labels::TIER, "L2");
+        let made = Made::rate(rate).label(Key::Tier, "L2");
         of_all(cpus, made)
     };
     let judged = |first: Run, other: Run, by_role: bool| {
@@ -541,13 +541,12 @@ fn the_same_from_the_cpus_of_two_nodes_names_them() {
         whole
     };
     let found = against(&made([80.0, 90.0]), &made([80.0, 120.0]), Rules::default());
-    let seen: Vec<_> =
-        found.figures.iter().map(|f| (f.labels.get(Labels::FROM), f.verdict == ChangeVerdict::Worse)).collect();
+    let seen: Vec<_> = found.figures.iter().map(|f| (f.labels.from(), f.verdict == ChangeVerdict::Worse)).collect();
     assert_eq!(seen, [(Some("node:0"), false), (Some("node:1"), true)]);
     // One part needs no words.
     let mut one = made([80.0, 90.0]);
     one.experiments.pop();
-    assert_eq!(against(&one, &one, Rules::default()).figures[0].labels.get(Labels::FROM), None);
+    assert_eq!(against(&one, &one, Rules::default()).figures[0].labels.from(), None);
 }
 
 #[test]

@@ -138,11 +138,11 @@ pub(crate) fn record(host: &str, server: &Server, change: &Change, rng: &mut Rng
 }
 
 fn labels(tier: &str, op: &str, span: &str) -> Labels {
-    let labels = Labels::new().purpose(Purpose::Ladder).text(Labels::TIER, tier).text(Labels::PAGE, "thp");
-    let labels = if tier == "DRAM node 1" { labels.whole(Labels::NODE, 1) } else { labels };
+    let labels = Labels::new().with_purpose(Purpose::Ladder).with_tier(tier.parse().unwrap()).with_page("thp");
+    let labels = if tier == "DRAM node 1" { labels.with_node(1) } else { labels };
     match op {
-        "latency" => labels.whole(Labels::CHAINS, 1),
-        _ => labels.text(Labels::OP, op).text(Labels::SPAN, span),
+        "latency" => labels.with_chains(1),
+        _ => labels.with_op(op).with_span(span),
     }
 }
 

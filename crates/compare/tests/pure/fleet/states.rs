@@ -112,7 +112,7 @@ fn bounds_and_other_pages_are_no_evidence() {
     let never = |run: &mut Run| run.machine.system.thp = Some("never".into());
     let mut small = run("small", &SERVER, &Change { figures: vec![("dram", 0.8)], facts: Some(never) }, &mut rng);
     for finding in &mut small.experiments[0].findings {
-        finding.labels = finding.labels.clone().text("page", "base");
+        finding.labels = finding.labels.clone().with_page("base");
     }
     all.add(HostRecord::of("small", "small", None, &small));
     let fleet = all.judged(&[]);

@@ -40,9 +40,9 @@ pub(crate) fn step(id: String, tier: &str, bytes: u64, threads: u32, metric: Met
         Metric::Bandwidth => (Role::Stream { kernel: "read/plain".into(), rivals: Vec::new() }, Layout::Data),
     };
     let region = testing::region(bytes, PageKind::Thp, layout);
-    let labels = Labels::new().text(Labels::TIER, tier).whole(Labels::SIZE, bytes).text(Labels::OP, &id);
+    let labels = Labels::new().with_tier(tier.parse().unwrap()).with_size(bytes).with_op(&id);
     Step {
-        labels: labels.whole(Labels::THREADS, threads.into()),
+        labels: labels.with_threads(threads.into()),
         id,
         phase: 0,
         metric,

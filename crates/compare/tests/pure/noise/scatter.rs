@@ -140,15 +140,15 @@ fn tried(source: &Experiment, kind: Kind, pairs: usize, runs: usize, past: usize
         let failed = losses.chain(found.families.iter().filter_map(ComparedFamily::loss)).any(|loss| loss > GATE);
         seen.failed += usize::from(failed);
         seen.unjudged += usize::from(!failed && found.figures.iter().any(|figure| figure.blocks_gate(GATE)));
-        let is_rate = |labels: &Labels| !labels.get(Labels::OP).is_some_and(|op| op.starts_with("chase"));
-        let is_dram = |labels: &Labels| labels.is(Labels::TIER, "DRAM") && is_rate(labels);
+        let is_rate = |labels: &Labels| !labels.op().is_some_and(|op| op.starts_with("chase"));
+        let is_dram = |labels: &Labels| labels.tier() == Some(Tier::Dram) && is_rate(labels);
         let slow = run(source, kind, &|labels, _| if is_dram(labels) { 0.05 } else { 0.0 }, &mut rng);
         let found = compared(&first, &slow, scatters.as_ref());
         let named = found.families.iter().any(|f| f.tier == "DRAM" && f.verdict == ChangeVerdict::Worse);
         seen.family += usize::from(named);
         let at = rng.below(source.observations.len());
         // Intervals assume that accesses at random scatter twice as much between runs as other numbers.
-        let is_random = source.observations[at].labels.is(Labels::OP, "chase.DRAM.1");
+        let is_random = source.observations[at].labels.op() == Some("chase.DRAM.1");
         let loss = if is_random { 0.12 } else { 0.08 };
         let slow = run(source, kind, &|_, index| if index == at { loss } else { 0.0 }, &mut rng);
         let trusted = |run: &Run| run.experiments[0].findings[at].verdict.grade == Grade::Trusted;
@@ -176,7 +176,7 @@ impl Seen {
         rng: &mut Rng,
     ) {
         let is_beyond =
-            |at: &usize| ["L3", "DRAM"].iter().any(|tier| source.observations[*at].labels.is(Labels::TIER, tier));
+            |at: &usize| ["L3", "DRAM"].iter().any(|tier| source.observations[*at].labels.tier_name() == Some(tier));
         let beyond: Vec<usize> = (0..source.observations.len()).filter(is_beyond).collect();
         let at = beyond[rng.below(beyond.len())];
         let slow = run(source, kind, &|_, index| if index == at { BEYOND } else { 0.0 }, rng);

@@ -97,7 +97,7 @@ fn chase(id: &str, bytes: u64) -> Step {
 }
 
 fn point(step: Step) -> Step {
-    Step { labels: step.labels.clone().purpose(Purpose::Curve), ..step }
+    Step { labels: step.labels.clone().with_purpose(Purpose::Curve), ..step }
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn memory_that_is_soon_made_has_its_places_from_the_first_visits_on() {
 
 #[test]
 fn steps_on_one_piece_of_memory_take_turns_on_it() {
-    let piece = |step: Step| Step { labels: step.labels.clone().whole(Labels::REGION, 7), ..step };
+    let piece = |step: Step| Step { labels: step.labels.clone().with_region(7), ..step };
     let read = read("read", 64 * MIB, "read/plain", &[]);
     let chase = chase("chase", 64 * MIB);
     let setup = Setup { regions: chase.setup.regions.clone(), ..read.setup.clone() };
@@ -162,7 +162,7 @@ fn points_take_the_kernel_of_the_figure_next_in_size() {
     let (observed, _) = seen(&Given(vec![point("before"), figure], vec![point("after")]), 20.0, u64::MAX);
     // A point that was seen before anything was compared keeps its kernel: no visit is lost.
     for (observation, kernel) in observed.iter().zip(["read/plain", "read/fast", "read/fast"]) {
-        assert_eq!(observation.labels.get(Labels::KERNEL), Some(kernel), "{}", observation.step);
+        assert_eq!(observation.labels.kernel(), Some(kernel), "{}", observation.step);
         assert!(observation.visits.len() >= 12);
     }
     assert_eq!([0, 1, 2].map(|index| observed[index].rivals.len()), [0, 2, 0]);

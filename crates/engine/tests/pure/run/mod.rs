@@ -20,7 +20,7 @@ fn step(id: &str, metric: Metric, bytes: u64, page: PageKind, role: Role, stop: 
     let layout = if metric == Metric::Latency { Layout::Chain(ChainLayout::Random) } else { Layout::Data };
     Step {
         id: id.into(),
-        labels: Labels::new().whole(Labels::SIZE, bytes),
+        labels: Labels::new().with_size(bytes),
         phase: 0,
         metric,
         setup: Setup {
@@ -204,7 +204,7 @@ fn the_times_of_blocks_are_kept_for_a_listener_that_wants_them() {
 fn the_faster_kernel_is_measured_and_both_are_kept() {
     let (experiment, _) = run(&tiny(), machine(), SimOptions::default());
     let read = &experiment.observations[2];
-    assert_eq!(read.labels.get(Labels::KERNEL), Some("read/fast"));
+    assert_eq!(read.labels.kernel(), Some("read/fast"));
     assert_eq!(
         read.rivals.iter().map(|rival| rival.kernel.0.as_ref()).collect::<Vec<_>>(),
         ["read/plain", "read/fast"]
@@ -220,7 +220,7 @@ fn the_first_kernel_stays_where_no_other_is_better_each_time() {
         let noisy = SimOptions { seed, noise: 0.03, ..SimOptions::default() };
         let mut host = SimHost::new(machine(), kernels.clone(), noisy);
         let experiment = measured(&tiny(), None, &mut host, &mut Log::default());
-        assert_eq!(experiment.observations[2].labels.get(Labels::KERNEL), Some("read/plain"), "seed {seed}");
+        assert_eq!(experiment.observations[2].labels.kernel(), Some("read/plain"), "seed {seed}");
     }
 }
 

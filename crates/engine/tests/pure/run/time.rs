@@ -8,9 +8,9 @@ use super::*;
 fn many() -> Given {
     let chase =
         |n: u64| step(&format!("{n:02}"), Metric::Latency, n * MIB, PageKind::Thp, Role::Chase { chains: 1 }, STOP);
-    let ladder = |n: u64| Step { labels: Labels::new().purpose(Purpose::Ladder), ..chase(n) };
+    let ladder = |n: u64| Step { labels: Labels::new().with_purpose(Purpose::Ladder), ..chase(n) };
     let mut steps: Vec<Step> = (1..=12).map(ladder).collect();
-    let labels = Labels::new().purpose(Purpose::Curve);
+    let labels = Labels::new().with_purpose(Purpose::Curve);
     steps.push(Step { id: "curve".into(), phase: 1, labels, ..chase(1) });
     Given(steps, Vec::new())
 }
@@ -75,7 +75,7 @@ impl Study for Promised {
 
 impl Promised {
     fn point(&self, n: u64) -> Step {
-        let labels = Labels::new().purpose(Purpose::Curve);
+        let labels = Labels::new().with_purpose(Purpose::Curve);
         let id = format!("point {n}");
         Step { labels, ..step(&id, Metric::Latency, n * MIB, PageKind::Thp, Role::Chase { chains: 1 }, STOP) }
     }
@@ -139,7 +139,7 @@ fn what_is_left_out_says_why_and_what_to_do() {
 /// Numbers that are never good enough, and a curve of sizes behind them, the largest first.
 fn restless() -> Given {
     let chase = |id: String, bytes: u64, purpose: Purpose, phase: u8, stop: StopRule| Step {
-        labels: Labels::new().purpose(purpose),
+        labels: Labels::new().with_purpose(purpose),
         phase,
         ..step(&id, Metric::Latency, bytes, PageKind::Thp, Role::Chase { chains: 1 }, stop)
     };

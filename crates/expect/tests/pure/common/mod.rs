@@ -6,7 +6,7 @@
 use tiermark_expect::{Entry, check, read};
 use tiermark_model::{
     CheckOutcome, CheckResult, Code, Cpu, Dimm, Experiment, Finding, Labels, Machine, MemoryChannels, Metric, Node,
-    Observation, PerCycle, Purpose, Quantity, Reason, Run, TheoreticalPeak, Unit, Verdict, testing,
+    Observation, PerCycle, Purpose, Quantity, Reason, Run, TheoreticalPeak, Tier, Unit, Verdict, testing,
 };
 
 /// Two sockets of two cores and one node, 8 channels of 38.4 GB/s.
@@ -57,23 +57,19 @@ pub(crate) fn run(findings: Vec<Finding>) -> Run {
 
 /// The latency from a node's cpus to a node.
 pub(crate) fn latency(from: u32, node: u32, ns: f64) -> Finding {
-    let labels = Labels::new()
-        .purpose(Purpose::Matrix)
-        .text(Labels::CPUS, 2 * from)
-        .whole(Labels::NODE, u64::from(node))
-        .text(Labels::OP, "latency");
+    let labels = Labels::new().with_purpose(Purpose::Matrix).with_cpus(2 * from).with_node(node).with_op("latency");
     Finding::new(Quantity::Latency, labels, Some(ns), Unit::Ns)
 }
 
 /// What all cores of a node read of their own memory.
 pub(crate) fn read_all(node: u32, gbs: f64) -> Finding {
     let labels = Labels::new()
-        .purpose(Purpose::Matrix)
-        .text(Labels::CPUS, format!("{}-{}", 2 * node, 2 * node + 1))
-        .whole(Labels::NODE, u64::from(node))
-        .whole(Labels::THREADS, 2)
-        .text(Labels::OP, "read")
-        .text(Labels::SPAN, "cores");
+        .with_purpose(Purpose::Matrix)
+        .with_cpus(format!("{}-{}", 2 * node, 2 * node + 1))
+        .with_node(node)
+        .with_threads(2)
+        .with_op("read")
+        .with_span("cores");
     Finding::new(Quantity::Bandwidth, labels, Some(gbs * 1e9), Unit::BytesPerSecond)
 }
 
@@ -105,8 +101,8 @@ pub(crate) fn reasons(run: &Run, that: &str) -> Vec<Code> {
 pub(crate) fn clocked(quantity: Quantity, value: f64, per_cycle: Option<PerCycle>) -> (Finding, Observation) {
     let is_latency = quantity == Quantity::Latency;
     let (metric, op) = if is_latency { (Metric::Latency, "latency") } else { (Metric::Bandwidth, "read") };
-    let labels = Labels::new().purpose(Purpose::Ladder).text(Labels::TIER, "L1").text(Labels::CPUS, 0);
-    let labels = labels.text(Labels::OP, op).text(Labels::SPAN, "one");
+    let labels = Labels::new().with_purpose(Purpose::Ladder).with_tier(Tier::Cache(1)).with_cpus(0);
+    let labels = labels.with_op(op).with_span("one");
     let bare = Finding::new(quantity, labels.clone(), Some(value), metric.unit());
     let finding = Finding { per_cycle, evidence: vec![op.to_owned()], ..bare };
     (finding, Observation { value: Some(value), per_cycle, ..Observation::new(op, labels, metric) })

@@ -44,9 +44,9 @@ fn a_ramp_to_all_cores_leaves_no_thread_to_add() {
         let mut made = crate::explain::made::run();
         add(&mut made, &Rate::new("read", 0, 60.0));
         let own = &mut made.experiments[0];
-        own.observations[0].labels = own.observations[0].labels.clone().text(Labels::CPUS, cpus);
-        let labels = Labels::new().purpose(Purpose::Scale).text(Labels::OP, "read").text(Labels::PLACE, "local");
-        let labels = labels.text(Labels::LIMIT, "core");
+        own.observations[0].labels = own.observations[0].labels.clone().with_cpus(cpus);
+        let labels = Labels::new().with_purpose(Purpose::Scale).with_op("read").with_place("local");
+        let labels = labels.with_limit("core");
         let evidence = vec![own.observations[0].step.clone()];
         own.findings.clear();
         let level = Finding::new(Quantity::ScaleCeiling, labels, Some(60.0 * GB), Unit::BytesPerSecond);

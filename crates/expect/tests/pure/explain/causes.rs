@@ -4,7 +4,7 @@ use crate::explain::made::{GB, by_rule, differ, problems, run, with};
 use tiermark_expect::explain::explain;
 use tiermark_model::{
     CheckRow, Confidence, Experiment, Explained, Finding, Health, Labels, Metric, Observation, Purpose, Quantity, Run,
-    Unit,
+    Tier, Unit,
 };
 
 /// All cores of node 0 read their own memory with 100 of 128 GB/s.
@@ -94,7 +94,7 @@ fn a_figure_has_the_modules_as_its_cause() {
     let found = one(
         &|run| {
             speed(run);
-            run.experiments[0].findings.retain(|finding| finding.labels.number(Labels::THREADS) == Some(1));
+            run.experiments[0].findings.retain(|finding| finding.labels.threads() == Some(1));
         },
         "modules-below-rated-speed",
     );
@@ -140,19 +140,19 @@ fn latencies_have_the_same_causes_except_a_cpu_quota() {
 }
 
 /// A ladder's rate of the cpus of one node with the memory of another, as `survey --mem-node each` measures it.
-fn add_rung(run: &mut Run, cpus: &str, node: u64, gbs: f64) {
+fn add_rung(run: &mut Run, cpus: &str, node: u32, gbs: f64) {
     let threads = if cpus.contains('-') { 20 } else { 1 };
     let near = cpus.starts_with('0') == (node == 0);
-    let tier = if near { "DRAM".to_owned() } else { format!("DRAM node {node}") };
+    let tier = if near { Tier::Dram } else { Tier::OtherNode(node) };
     let labels = Labels::new()
-        .purpose(Purpose::Ladder)
-        .text(Labels::TIER, tier)
-        .text(Labels::OP, "write")
-        .text(Labels::CPUS, cpus)
-        .text(Labels::SPAN, if threads == 1 { "one" } else { "all" })
-        .text(Labels::KERNEL, "write/avx512")
-        .whole(Labels::NODE, node)
-        .whole(Labels::THREADS, threads);
+        .with_purpose(Purpose::Ladder)
+        .with_tier(tier)
+        .with_op("write")
+        .with_cpus(cpus)
+        .with_span(if threads == 1 { "one" } else { "all" })
+        .with_kernel("write/avx512")
+        .with_node(node)
+        .with_threads(threads);
     let seen = Observation { value: Some(gbs * GB), ..Observation::new("rung", labels.clone(), Metric::Bandwidth) };
     let found = Finding::new(Quantity::Bandwidth, labels, Some(gbs * GB), Unit::BytesPerSecond);
     let found = Finding { evidence: vec!["rung".into()], ..found };
@@ -161,9 +161,9 @@ fn add_rung(run: &mut Run, cpus: &str, node: u64, gbs: f64) {
 }
 
 /// The idle latency of the memory of a cpu's own node.
-fn add_idle(run: &mut Run, cpu: &str, node: u64, ns: f64) {
-    let labels = Labels::new().purpose(Purpose::Ladder).text(Labels::TIER, "DRAM").text(Labels::CPUS, cpu);
-    let labels = labels.whole(Labels::NODE, node);
+fn add_idle(run: &mut Run, cpu: &str, node: u32, ns: f64) {
+    let labels = Labels::new().with_purpose(Purpose::Ladder).with_tier(Tier::Dram).with_cpus(cpu);
+    let labels = labels.with_node(node);
     run.experiments[0].findings.push(Finding::new(Quantity::Latency, labels, Some(ns), Unit::Ns));
 }
 

@@ -3,7 +3,7 @@
 use crate::explain::made::{Rate, add, by_rule, healthy};
 use tiermark_expect::explain::explain;
 use tiermark_model::messages::memory::{STATED_PEAK, share_of_peak};
-use tiermark_model::{BoxKind, BoxPlace, Confidence, Finding, Labels, Quantity, Run, Unit};
+use tiermark_model::{BoxKind, BoxPlace, Confidence, Finding, Quantity, Run, Unit};
 
 /// One bandwidth of local memory, used and counted.
 fn local(op: &'static str, used: f64, read: f64, write: f64) -> Run {
@@ -81,7 +81,7 @@ fn a_peak_of_a_guest_is_known_if_the_user_stated_it() {
         add(&mut made, &Rate::new("read", 0, 100.0));
         made.machine.system.hypervisor = Some("KVM".into());
         let own = &mut made.experiments[0];
-        let labels = own.observations[0].labels.clone().text(Labels::STATISTIC, "of theoretical peak");
+        let labels = own.observations[0].labels.clone().with_statistic("of theoretical peak");
         let share = Finding::new(Quantity::MatrixShare, labels, Some(0.8), Unit::Ratio);
         let evidence = vec![own.observations[0].step.clone()];
         let note = share_of_peak(128e9.into(), how, true, 1);

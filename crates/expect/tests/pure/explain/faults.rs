@@ -7,7 +7,7 @@ use tiermark_expect::explain::explain;
 use tiermark_model::messages::run as warnings;
 use tiermark_model::{
     Confidence, CounterSight, CounterSourceId, Drift, Finding, HealthCount, Labels, MemoryErrors, Note, PageKind,
-    PlacementProof, Purpose, Quantity, Reason, Run, RunCounters, RunHealth, State, StateKind, Throttling, Unit,
+    PlacementProof, Purpose, Quantity, Reason, Run, RunCounters, RunHealth, State, StateKind, Throttling, Tier, Unit,
 };
 
 #[test]
@@ -130,7 +130,7 @@ fn channels_without_a_clock_are_populated_if_they_ever_carried_anything() {
 fn a_slow_piece_of_memory_is_a_hint_at_its_modules() {
     let scanned = |times: f64| {
         move |run: &mut Run| {
-            let labels = Labels::new().purpose(Purpose::Scan).whole(Labels::REGION, 3).text(Labels::OP, "latency");
+            let labels = Labels::new().with_purpose(Purpose::Scan).with_region(3).with_op("latency");
             let slow = Finding::new(Quantity::ScanSlow, labels.clone(), Some(times), Unit::Ratio);
             let median = Finding::new(Quantity::ScanMedian, labels, Some(90.0), Unit::Ns);
             run.experiments[0].findings.extend([median, slow]);
@@ -283,7 +283,7 @@ fn settings_are_problems_only_with_their_effect() {
         move |run: &mut Run| {
             run.machine.system.thp = Some(mode.into());
             for seen in &mut run.experiments[0].observations {
-                seen.labels = seen.labels.clone().text(Labels::PAGE, page);
+                seen.labels = seen.labels.clone().with_page(page);
             }
         }
     };
@@ -314,7 +314,7 @@ fn huge_pages_that_were_not_to_be_had() {
     let backed = |share: f64| {
         move |run: &mut Run| {
             let labels = &mut run.experiments[0].observations[0].labels;
-            *labels = labels.clone().text(Labels::PAGE, "thp").text(Labels::TIER, "DRAM").purpose(Purpose::Ladder);
+            *labels = labels.clone().with_page("thp").with_tier(Tier::Dram).with_purpose(Purpose::Ladder);
             let placement = PlacementProof {
                 how: tiermark_model::messages::setup::no_numa(),
                 pages: 10,
@@ -333,7 +333,7 @@ fn page_walks_show_where_base_pages_are_slower() {
     let base = |ns: f64| {
         move |run: &mut Run| {
             let labels = |tier: &str, page: &str| {
-                Labels::new().purpose(Purpose::Ladder).text(Labels::TIER, tier).text(Labels::PAGE, page)
+                Labels::new().with_purpose(Purpose::Ladder).with_tier(tier.parse().unwrap()).with_page(page)
             };
             let latency = |labels, ns| Finding::new(Quantity::Latency, labels, Some(ns), Unit::Ns);
             let both = [latency(labels("DRAM random", "thp"), 90.0), latency(labels("DRAM random", "base"), ns)];

@@ -35,8 +35,7 @@ fn memory_that_was_short() {
 /// A curve of reads: the share of its most, and the latency, of its knee and its middle.
 fn loaded(knee: Option<f64>, half: f64, access: &'static str) -> impl Fn(&mut Run) {
     move |run: &mut Run| {
-        let labels =
-            |purpose: Purpose| Labels::new().purpose(purpose).text(Labels::PLACE, "local").text(Labels::MIX, access);
+        let labels = |purpose: Purpose| Labels::new().with_purpose(purpose).with_place("local").with_mix(access);
         let own = &mut run.experiments[0];
         let found = |metric, value, unit| Finding::new(metric, labels(Purpose::Loaded), value, unit);
         own.findings.extend([

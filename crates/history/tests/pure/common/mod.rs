@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use tiermark_model::messages::setup as says;
-use tiermark_model::{Purpose, Quantity};
+use tiermark_model::{Purpose, Quantity, Tier};
 
 use tiermark_model::*;
 
@@ -200,7 +200,7 @@ fn bench() -> Bench {
 fn step(id: &str, role: Role, layout: Layout, metric: Metric) -> Step {
     Step {
         id: id.into(),
-        labels: Labels::new().purpose(Purpose::Ladder).text(Labels::TIER, "L1").whole(Labels::SIZE, 24 * KIB),
+        labels: Labels::new().with_purpose(Purpose::Ladder).with_tier(Tier::Cache(1)).with_size(24 * KIB),
         phase: 0,
         metric,
         setup: Setup {
@@ -247,7 +247,7 @@ fn observation(step: &Step, value: f64) -> Observation {
     verdict.suspect(Reason::MinorFaults { faults: 12, shots: 3 });
     Observation {
         step: step.id.clone(),
-        labels: step.labels.clone().text(Labels::KERNEL, "read/avx2"),
+        labels: step.labels.clone().with_kernel("read/avx2"),
         metric: step.metric,
         unit,
         value: Some(value),

@@ -5,7 +5,7 @@
 
 use tiermark_engine::{Probe, run_experiment};
 use tiermark_machine::synth::Synth;
-use tiermark_model::{Effort, Experiment, Finding, KIB, KernelInfo, MIB, Machine, Request, Scope, testing};
+use tiermark_model::{Effort, Experiment, Finding, KIB, KernelInfo, Key, MIB, Machine, Request, Scope, testing};
 use tiermark_sim::{Ceilings, SimCore, SimHost, SimOptions};
 
 /// Seeds of noise under which every number must come out.
@@ -35,8 +35,9 @@ pub(crate) fn run(probe: &Probe, machine: &Machine, request: &Request, ceilings:
     run_experiment(probe, request, &mut host, &mut ()).unwrap()
 }
 
-pub(crate) fn found<'a>(experiment: &'a Experiment, metric: &str, labels: &[(&str, &str)]) -> &'a Finding {
-    let fits = |f: &&Finding| f.metric.name() == metric && labels.iter().all(|(key, word)| f.labels.is(key, word));
+pub(crate) fn found<'a>(experiment: &'a Experiment, metric: &str, labels: &[(Key, &str)]) -> &'a Finding {
+    let fits =
+        |f: &&Finding| f.metric.name() == metric && labels.iter().all(|(key, word)| f.labels.word(*key) == Some(word));
     experiment
         .findings
         .iter()

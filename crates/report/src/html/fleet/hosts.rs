@@ -6,7 +6,7 @@ use tiermark_model::{Fleet, FleetHost, HostCause, HostFigure, HostState, KindFig
 use tiermark_page::{ABSENT, bound_sign, escaped as text, number};
 
 use super::{Kind, head, is_listed, shortened, table};
-use crate::judgements::{cause_words, family_words, signed};
+use crate::judgements::{family_words, signed};
 
 /// Characters of a cause in a table.
 const CAUSE: usize = 160;
@@ -137,8 +137,8 @@ impl Kind<'_> {
     fn folded(&self, at: usize, host: &FleetHost) -> String {
         let cause = |cause: &HostCause| {
             let what = match meaning(cause).as_str() {
-                "" => cause_words(cause),
-                meaning => format!("{}: {meaning}", cause_words(cause)),
+                "" => cause.in_words(),
+                meaning => format!("{}: {meaning}", cause.in_words()),
             };
             let what = shortened(&format!("{}.", capital(&what)), LONGEST);
             format!("<li>{what} Next: {}</li>\n", text(&cause.advice))
@@ -245,13 +245,9 @@ fn why(host: &FleetHost) -> String {
         "" => String::new(),
         meaning => format!("{}. ", text(&capital(meaning))),
     };
-    let also: Vec<String> = more.iter().map(cause_words).collect();
+    let also: Vec<String> = more.iter().map(HostCause::in_words).collect();
     let also = if also.is_empty() { String::new() } else { format!("Also: {}. ", shortened(&also.join("; "), CAUSE)) };
-    format!(
-        "{mark}{}<small>{meaning}{also}Next: {}</small>",
-        shortened(&cause_words(first), CAUSE),
-        text(&first.advice)
-    )
+    format!("{mark}{}<small>{meaning}{also}Next: {}</small>", shortened(&first.in_words(), CAUSE), text(&first.advice))
 }
 
 /// A relative difference; a document may hold any number.

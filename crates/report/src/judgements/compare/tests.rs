@@ -22,7 +22,7 @@ fn figure(tier: &str, values: [f64; 2], verdict: ChangeVerdict) -> ComparedFigur
     ComparedFigure {
         probe: "bandwidth".into(),
         metric: Quantity::Bandwidth,
-        labels: Labels::new().text(Labels::TIER, tier).text(Labels::OP, "read").whole(Labels::THREADS, 4),
+        labels: Labels::new().with_tier(tier.parse().unwrap()).with_op("read").with_threads(4),
         name: Some(format!("read.{}.all", tier.to_lowercase())),
         unit: Unit::BytesPerSecond,
         first: number(values[0], Grade::Trusted),
@@ -120,7 +120,7 @@ fn every_style_fits_and_lists_what_was_asked_for() {
 #[test]
 fn names_are_those_of_other_reports() {
     let mut figures = comparison().others.remove(0).figures;
-    let labels = |text: &str| Labels::new().text(Labels::TIER, "L1").text(Labels::STATISTIC, text);
+    let labels = |text: &str| Labels::new().with_tier(Tier::Cache(1)).with_statistic(text);
     let mut named = |metric: Quantity, labels: Labels| {
         let made = ComparedFigure { metric, labels, is_per_core: false, ..figures.remove(0) };
         compared_name(&made, Detail::Usual)
@@ -134,7 +134,7 @@ fn names_are_those_of_other_reports() {
 #[test]
 fn rows_of_scaling_between_machines_name_their_threads() {
     let named = |span: &str| {
-        let labels = Labels::new().text(Labels::TIER, "DRAM").text(Labels::SPAN, span).whole(Labels::THREADS, 4);
+        let labels = Labels::new().with_tier(Tier::Dram).with_span(span).with_threads(4);
         let made = figure("DRAM", [1e9, 1e9], ChangeVerdict::Same);
         whole_name(&ComparedFigure { metric: Quantity::BandwidthScaling, labels, ..made }, Detail::Usual)
     };

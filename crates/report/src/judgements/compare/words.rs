@@ -1,6 +1,6 @@
 //! Numbers of a comparison in words.
 
-use tiermark_model::{Bytes, ComparedFigure, ComparedNumber, Grade, Interval, Label, Labels, Quantity};
+use tiermark_model::{Bytes, ComparedFigure, ComparedNumber, Grade, Interval, Key, Quantity};
 use tiermark_page::{ABSENT, Detail, Text, bound_sign, clean, grade_mark, number, text};
 
 use crate::label_words;
@@ -29,25 +29,25 @@ fn against(figure: &ComparedFigure) -> Option<String> {
 /// The name of a number: its quantity and its labels, without what is usual.
 pub(super) fn whole_name(figure: &ComparedFigure, detail: Detail) -> String {
     let labels = &figure.labels;
-    let is_usual = |key: &str, label: &Label| match (key, label) {
-        (Labels::LAYOUT, Label::Text(text)) => text == "random",
-        (Labels::PAGE, Label::Text(text)) => text == "thp",
-        (Labels::CHAINS, Label::Whole(chains)) => *chains == 1,
-        _ => false,
-    };
-    let mut without = vec![Labels::PURPOSE, Labels::CPUS];
-    let is_named = |key: &str| labels.0.contains_key(key);
-    without.extend([Labels::KERNEL].iter().filter(|_| is_named(Labels::OP)));
-    without.extend([Labels::SIZE].iter().filter(|_| is_named(Labels::TIER)));
-    without.extend([Labels::STATISTIC].iter().filter(|_| figure.metric == Quantity::TierSize));
+    let mut without = vec![Key::Purpose, Key::Cpus];
+    if !detail.is_all() {
+        let usual = [
+            (Key::Layout, labels.layout() == Some("random")),
+            (Key::Page, labels.page() == Some("thp")),
+            (Key::Chains, labels.chains() == Some(1)),
+        ];
+        without.extend(usual.into_iter().filter(|(_, is_usual)| *is_usual).map(|(key, _)| key));
+    }
+    let is_named = |key: Key| labels.has(key);
+    without.extend([Key::Kernel].iter().filter(|_| is_named(Key::Op)));
+    without.extend([Key::Size].iter().filter(|_| is_named(Key::Tier)));
+    without.extend([Key::Statistic].iter().filter(|_| figure.metric == Quantity::TierSize));
     // Machines have different numbers of threads: of `one` or `all` it is the span that they share.
     let is_of_machines = figure.first.as_ref().is_some_and(|number| number.per_core.is_some());
-    let is_of_span = is_of_machines && ["one", "all"].iter().any(|span| labels.is(Labels::SPAN, span));
-    let (said, kept) = if is_of_span { (Labels::THREADS, Labels::SPAN) } else { (Labels::SPAN, Labels::THREADS) };
+    let is_of_span = is_of_machines && ["one", "all"].iter().any(|span| labels.span() == Some(span));
+    let (said, kept) = if is_of_span { (Key::Threads, Key::Span) } else { (Key::Span, Key::Threads) };
     without.extend([said].iter().filter(|_| is_named(kept)));
-    let mut shown = labels.clone();
-    shown.0.retain(|key, label| detail.is_all() || !is_usual(key, label));
-    let labels = label_words(&shown, &without);
+    let labels = label_words(labels, &without);
     let metric = metric_words(figure);
     let kernels = kernels(figure).map_or_else(String::new, |said| format!(" ({said})"));
     // As the other reports have it.
@@ -75,9 +75,9 @@ fn kernels(figure: &ComparedFigure) -> Option<String> {
 /// The quantity in words; nothing where the labels imply it.
 fn metric_words(figure: &ComparedFigure) -> String {
     match &figure.metric {
-        Quantity::Bandwidth if figure.labels.get(Labels::OP).is_some() => String::new(),
+        Quantity::Bandwidth if figure.labels.op().is_some() => String::new(),
         // The name of a primitive says what is measured.
-        _ if figure.labels.get(Labels::GROUP).is_some() => String::new(),
+        _ if figure.labels.group().is_some() => String::new(),
         Quantity::TierSize => "size".to_owned(),
         Quantity::BandwidthScaling => "scaling".to_owned(),
         Quantity::LatencyTail => "tail".to_owned(),

@@ -1,13 +1,13 @@
 //! Names of figures: short, and never the same for two figures of one list.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
-use tiermark_model::{FigureHistory, Finding, Labels, Quantity, Unit};
+use tiermark_model::{FigureHistory, Finding, Key, Labels, Quantity, Unit};
 
 use crate::{figure_name, label_words};
 
 /// Labels that are in no name: how a figure was measured, and the footprint, which a tier has one of.
-const UNNAMED: [&str; 4] = [Labels::CPUS, Labels::KERNEL, Labels::PURPOSE, Labels::SIZE];
+const UNNAMED: [Key; 4] = [Key::Cpus, Key::Kernel, Key::Purpose, Key::Size];
 
 /// The name of a figure in reports, by its probe, quantity and labels. Two figures may have one.
 fn short_name(probe: &str, metric: &Quantity, labels: &Labels) -> String {
@@ -22,8 +22,7 @@ fn short_name(probe: &str, metric: &Quantity, labels: &Labels) -> String {
     if let Some(name) = interrupted {
         return name.to_owned();
     }
-    let mut labels = labels.clone();
-    labels.0.remove(Labels::CPUS);
+    let labels = labels.clone().without(&[Key::Cpus]);
     let name = figure_name(&Finding::new(metric.clone(), labels, None, Unit::Count));
     // The figures of a survey are what is meant without another word.
     if probe == "survey" || name.starts_with(probe) { name } else { format!("{name} ({probe})") }
@@ -44,15 +43,12 @@ pub(crate) fn distinct_names(figures: &[(&str, &Quantity, &Labels)]) -> Vec<Stri
     let mut names = vec![String::new(); figures.len()];
     for (short, places) in alike {
         let labels = || places.iter().map(|at| figures[*at].2);
-        let keys: BTreeSet<&String> = labels().flat_map(|labels| labels.0.keys()).collect();
-        let differs = |key: &String| {
-            !UNNAMED.contains(&key.as_str())
-                && labels().any(|labels| labels.0.get(key) != figures[places[0]].2.0.get(key))
+        let differs = |key: &Key| {
+            !UNNAMED.contains(key) && labels().any(|labels| !labels.are_alike(figures[places[0]].2, &[*key]))
         };
-        let keys: BTreeSet<&String> = keys.into_iter().filter(|key| differs(key)).collect();
+        let keys: Vec<Key> = Key::ALL.iter().copied().filter(differs).collect();
         for at in &places {
-            let mut own = figures[*at].2.clone();
-            own.0.retain(|key, _| keys.contains(key));
+            let own = figures[*at].2.clone().only(&keys);
             let more = label_words(&own, &[]);
             names[*at] = if more.is_empty() { short.clone() } else { format!("{short}, {more}") };
         }

@@ -47,11 +47,7 @@ fn figure(metric: Quantity, unit: Unit, scale: f64) -> FigureHistory {
         name: None,
         probe: "survey".into(),
         metric,
-        labels: Labels::new()
-            .purpose(Purpose::Ladder)
-            .text(Labels::TIER, "L3")
-            .text(Labels::OP, "read")
-            .text(Labels::SPAN, "one"),
+        labels: Labels::new().with_purpose(Purpose::Ladder).with_tier(Tier::Cache(3)).with_op("read").with_span("one"),
         unit,
         method: 2,
         points: points.collect(),
@@ -95,7 +91,7 @@ fn a_figure_has_its_plot_and_its_runs() {
 fn no_two_figures_have_one_name() {
     let paged = |page: &str| {
         let figure = figure(Quantity::Latency, Unit::Ns, 15.0);
-        FigureHistory { key: page.into(), labels: figure.labels.clone().text(Labels::PAGE, page), ..figure }
+        FigureHistory { key: page.into(), labels: figure.labels.clone().with_page(page), ..figure }
     };
     let (base, huge) = (paged("base"), paged("thp"));
     let older = FigureHistory { apart: Some(Obstacle::Estimate), ..base.clone() };

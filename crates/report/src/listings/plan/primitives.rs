@@ -1,15 +1,14 @@
 //! Steps of operating-system primitives: how many points each has, over which bytes, and which threads take part on
 //! which cpus.
 
-use tiermark_model::{Bytes, CpuId, IdSet, Labels, OsCall, OsGroup, Relation, Role, Step};
+use tiermark_model::{Bytes, CpuId, IdSet, Key, OsCall, OsGroup, Relation, Role, Step};
 use tiermark_page::{Table, seconds};
 
 use super::{ends, range};
 use crate::label_words;
 
 /// Labels that have columns of their own.
-const TOLD: [&str; 7] =
-    [Labels::CPUS, Labels::TO, Labels::RELATION, Labels::SIZE, Labels::RESIDENT, Labels::WORKING_SET, Labels::THREADS];
+const TOLD: [Key; 7] = [Key::Cpus, Key::To, Key::Relation, Key::Size, Key::Resident, Key::WorkingSet, Key::Threads];
 
 /// The cpus of those that take part beside the threads of the plan.
 pub(super) fn cpus(steps: &[Step]) -> IdSet {
@@ -31,11 +30,8 @@ pub(super) fn table(steps: &[Step], each: bool) -> Option<Table> {
     }
     let mut groups: Vec<(String, Vec<&Step>)> = Vec::new();
     for step in steps {
-        let name = if each {
-            label_words(&step.labels, &TOLD)
-        } else {
-            step.labels.get(Labels::OP).unwrap_or(&step.id).to_owned()
-        };
+        let name =
+            if each { label_words(&step.labels, &TOLD) } else { step.labels.op().unwrap_or(&step.id).to_owned() };
         match groups.iter_mut().find(|(known, _)| !each && *known == name) {
             Some((_, group)) => group.push(step),
             None => groups.push((name, vec![step])),
@@ -51,7 +47,7 @@ pub(super) fn table(steps: &[Step], each: bool) -> Option<Table> {
 
 /// The bytes that a point is about: of a block, held by the process, or worked on between two switches.
 fn bytes(step: &Step) -> Option<u64> {
-    [Labels::SIZE, Labels::RESIDENT, Labels::WORKING_SET].into_iter().find_map(|key| step.labels.number(key))
+    [Key::Size, Key::Resident, Key::WorkingSet].into_iter().find_map(|key| step.labels.number(key))
 }
 
 /// The threads that take part beside the caller, and their cpus.
@@ -62,12 +58,12 @@ fn partners(steps: &[&Step], each: bool) -> String {
     let mut cpus: Vec<CpuId> = Vec::new();
     for step in steps {
         let others = call(step).map(|call| call.others.as_slice()).unwrap_or_default();
-        if let Some(count) = step.labels.number(Labels::THREADS) {
+        if let Some(count) = step.labels.threads() {
             threads.push(count);
         } else if !others.is_empty() {
             kind = Some(kind_of(step));
             cpus.extend(others.iter().filter(|cpu| !cpus.contains(cpu)).collect::<Vec<_>>());
-            let place = step.labels.get(Labels::RELATION).unwrap_or_default().to_owned();
+            let place = step.labels.relation().unwrap_or_default().to_owned();
             if !places.contains(&place) {
                 places.push(place);
             }
@@ -91,8 +87,8 @@ fn partners(steps: &[&Step], each: bool) -> String {
 
 /// What the other side of a step is.
 fn kind_of(step: &Step) -> &'static str {
-    let group = |group: OsGroup| step.labels.is(Labels::GROUP, group.name());
-    let thread = step.labels.get(Labels::OP).is_some_and(|op| op.starts_with("thread"));
+    let group = |group: OsGroup| step.labels.group() == Some(group.name());
+    let thread = step.labels.op().is_some_and(|op| op.starts_with("thread"));
     match () {
         () if group(OsGroup::Channels) => "child",
         () if group(OsGroup::Faults) || thread => "thread",
@@ -104,16 +100,17 @@ fn kind_of(step: &Step) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tiermark_model::Labels;
     use tiermark_model::{Layout, Metric, PageKind, Setup, StopRule, ThreadSetup, testing};
     use tiermark_page::{Style, terminal};
 
     fn step(op: &str, group: OsGroup, place: &str, cpu: CpuId, size: u64) -> Step {
         let mut call = OsCall::new(op.into());
         (call.bytes, call.others) = (Some(size), vec![cpu]);
-        let labels = Labels::new().text(Labels::OP, op).text(Labels::GROUP, group).whole(Labels::SIZE, size);
+        let labels = Labels::new().with_op(op).with_group(group).with_size(size);
         let region = testing::region(4096, PageKind::Base, Layout::Data);
         let stop = StopRule { precision: 0.05, allocations: 6, min_visits: 5, max_visits: 6, shot_seconds: 0.012 };
-        let labels = labels.text(Labels::RELATION, place).text(Labels::TO, cpu);
+        let labels = labels.with_relation(place).with_to(cpu);
         let setup = Setup { regions: vec![region], threads: vec![ThreadSetup::new(0, Role::Os(call), 0)], seed: 0 };
         Step { labels, setup, stop, ..testing::step(op, Metric::Bandwidth) }
     }

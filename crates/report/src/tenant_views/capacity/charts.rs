@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::capacity::{Answer, Capacity, Case, CostTable, CurvePoint, TenantTimes, tenants as words};
+use tiermark_model::capacity::{
+    Answer, Capacity, Case, CostTable, CurvePoint, TenantCount, TenantTimes, TrialKind, tenants as words,
+};
 use tiermark_page::{
     Cell, Ink, Page, Plot, PointAbout, ROWS, Series, Table, heading, paragraph, percent, plot_over, space,
 };
 
-use super::numbers::{Kind, Number, numbers};
 use super::{Of, micro, or_absent, outcome};
 
 /// All tiers at the number of tenants that was asked for; empty if the run searched.
@@ -54,10 +55,10 @@ const TIMES_OF_TENANTS: [(&str, TenantTime); 3] =
 
 /// How different tenants were in all trials of a number; empty if none had several, or the document does not have each.
 pub(super) fn over_tenants(case: &Case) -> Page {
-    let numbers = numbers(case);
+    let numbers = case.tenant_counts();
     let several = numbers.iter().filter(|number| number.tenants > 1);
     let each = several.map(|number| (number, number.tenants_times().collect::<Vec<_>>()));
-    let rows: Vec<(&Number<'_>, Vec<&TenantTimes>)> = each.filter(|(_, each)| each.len() > 1).collect();
+    let rows: Vec<(&TenantCount<'_>, Vec<&TenantTimes>)> = each.filter(|(_, each)| each.len() > 1).collect();
     if rows.is_empty() {
         return Page::new();
     }
@@ -76,8 +77,9 @@ pub(super) fn over_tenants(case: &Case) -> Page {
 
 /// What a closed loop left out, at the most tenants; empty for an open loop.
 pub(super) fn omission(case: &Case) -> Page {
-    let numbers = numbers(case);
-    let results = numbers.iter().rev().map(Number::results).find(|results| !results.is_empty()).unwrap_or_default();
+    let numbers = case.tenant_counts();
+    let results =
+        numbers.iter().rev().map(TenantCount::results).find(|results| !results.is_empty()).unwrap_or_default();
     // The worst of several trials.
     let worst = results.iter().max_by(|a, b| a.p99_ns.total_cmp(&b.p99_ns));
     let Some((point, all)) = worst.and_then(|point| Some((point, point.with_omitted?))) else {
@@ -123,7 +125,7 @@ pub(super) fn cost_curves(run: &Capacity, cost: &CostTable) -> Page {
         let of = |case: &Case| {
             let row = cost.rows.iter().find(|row| row.tier == case.tier && row.load == case.load)?;
             let total = Some(row.total).filter(|total| total.is_finite())?;
-            let tried = numbers(case).into_iter().map(|number| number.tenants);
+            let tried = case.tenant_counts().into_iter().map(|number| number.tenants);
             let priced = tried.filter(|tenants| (1..=row.tenants).contains(tenants));
             let points = priced.map(|tenants| (f64::from(tenants), total / f64::from(tenants))).collect();
             Some(Series { name: case.tier.clone(), points, ..Series::default() })
@@ -168,17 +170,17 @@ fn loads(cases: &[Case]) -> Vec<&str> {
 fn series(case: &Case, of: impl Fn(&CurvePoint) -> f64) -> [Series; 2] {
     let mut full = Series { name: case.tier.clone(), scatter: true, ..Series::default() };
     let mut others = Series { behind: true, ..full.clone() };
-    let mut names: BTreeSet<Kind> = BTreeSet::new();
-    for number in numbers(case) {
+    let mut names: BTreeSet<TrialKind> = BTreeSet::new();
+    for number in case.tenant_counts() {
         for (kind, point) in number.trials.iter().flat_map(|(kind, points)| points.iter().map(move |p| (*kind, p))) {
-            let series = if kind == Kind::Full { &mut full } else { &mut others };
+            let series = if kind == TrialKind::Full { &mut full } else { &mut others };
             let what = kind.name().map_or_else(String::new, |name| format!(" ({name})"));
             series.points.push((f64::from(point.tenants), of(point)));
-            series.about.push(PointAbout::doubtful(kind == Kind::Unclear, format!("{}{what}", point.outcome)));
+            series.about.push(PointAbout::doubtful(kind == TrialKind::Unclear, format!("{}{what}", point.outcome)));
             names.insert(kind);
         }
     }
-    let names: Vec<&str> = names.into_iter().filter_map(Kind::name).collect();
+    let names: Vec<&str> = names.into_iter().filter_map(TrialKind::name).collect();
     others.name = format!("{} ({})", case.tier, names.join(", "));
     [full, others]
 }

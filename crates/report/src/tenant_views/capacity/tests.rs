@@ -206,11 +206,11 @@ fn one_number_of_tenants_shows_all_full_trials() {
     case.curve = made.map(|(number, tenants, _, outcome, p99)| point(number, tenants, p99, outcome)).to_vec();
     case.trials =
         made.map(|(number, tenants, phase, outcome, _)| trial(number, tenants, phase, outcome, "", "")).to_vec();
-    let numbers = numbers(&case);
+    let numbers = case.tenant_counts();
     let p99 = |points: &[&CurvePoint]| points.iter().map(|point| point.p99_ns / 1e3).collect::<Vec<_>>();
     let trials: Vec<_> = numbers[1].trials.iter().map(|(kind, points)| (*kind, p99(points))).collect();
     let full = vec![37_000.0, 30_600.0, 540.0, 540.0];
-    assert_eq!(trials, [(Kind::Full, full), (Kind::Ramp, vec![90_000.0]), (Kind::Unclear, vec![70_000.0])]);
+    assert_eq!(trials, [(TrialKind::Full, full), (TrialKind::Ramp, vec![90_000.0]), (TrialKind::Unclear, vec![70_000.0])]);
     let shown =
         terminal(&capacity(&Capacity { cases: vec![case], cost: None, ..run() }, Detail::Usual), &Style::default());
     let row = |start: &str| {

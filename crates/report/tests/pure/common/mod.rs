@@ -3,8 +3,8 @@
 pub(crate) mod machines;
 
 use std::collections::BTreeMap;
-use tiermark_model::Purpose;
 use tiermark_model::messages::rules::memory_size;
+use tiermark_model::{Purpose, Tier};
 
 use tiermark_model::*;
 
@@ -90,24 +90,24 @@ const TIERS: [(&str, u64, f64, [f64; 3]); 4] = [
 fn ladder_findings() -> Vec<Finding> {
     let mut findings = Vec::new();
     for (tier, size, ns, rates) in TIERS {
-        let tier = || Labels::new().text(Labels::TIER, tier);
+        let tier = || Labels::new().with_tier(tier.parse().unwrap());
         findings.push(Finding { interval: None, ..finding("tier.size", tier(), Unit::Bytes, size as f64) });
-        let chase = tier().text(Labels::LAYOUT, "random").text(Labels::PAGE, "thp").whole(Labels::SIZE, size / 2);
+        let chase = tier().with_layout("random").with_page("thp").with_size(size / 2);
         findings.push(finding("latency", chase, Unit::Ns, ns));
         for (op, rate) in ["read", "write", "copy"].into_iter().zip(rates) {
             for (span, threads) in [("one", 1), ("all", 2)] {
-                let labels = tier().text(Labels::OP, op).text(Labels::SPAN, span).whole(Labels::THREADS, threads);
-                let labels = labels.text(Labels::KERNEL, format!("{op}/avx512"));
+                let labels = tier().with_op(op).with_span(span).with_threads(threads);
+                let labels = labels.with_kernel(format!("{op}/avx512"));
                 findings.push(finding("bandwidth", labels, Unit::BytesPerSecond, rate * 1e9 * threads as f64 * 0.97));
             }
         }
     }
     for (statistic, ns) in [("p50", 111.0), ("p99", 131.5), ("p99.9", 212.0), ("p99.99", 1240.0), ("max", 51_300.0)] {
-        let labels = Labels::new().text(Labels::TIER, "DRAM").text(Labels::STATISTIC, statistic);
+        let labels = Labels::new().with_tier(Tier::Dram).with_statistic(statistic);
         findings.push(Finding { interval: None, ..finding("latency.tail", labels, Unit::Ns, ns) });
     }
     for (threads, rate) in [(1, 13.1), (2, 25.4)] {
-        let labels = Labels::new().text(Labels::TIER, "DRAM").text(Labels::OP, "read").whole(Labels::THREADS, threads);
+        let labels = Labels::new().with_tier(Tier::Dram).with_op("read").with_threads(threads);
         findings.push(finding("bandwidth.scaling", labels, Unit::BytesPerSecond, rate * 1e9));
     }
     findings
@@ -118,12 +118,12 @@ fn curve() -> Vec<Observation> {
     for step in 0..34 {
         let size = (4096.0 * 2f64.powf(f64::from(step) * 0.55)) as u64;
         let (_, _, ns, rates) = TIERS.iter().find(|(_, tier, ..)| size <= *tier).unwrap_or(&TIERS[3]);
-        let labels = || Labels::new().purpose(Purpose::Curve).whole(Labels::SIZE, size).text(Labels::PAGE, "thp");
-        points.push(observation(labels().text(Labels::LAYOUT, "random"), Metric::Latency, *ns));
-        let strided = labels().text(Labels::LAYOUT, "stride:64");
+        let labels = || Labels::new().with_purpose(Purpose::Curve).with_size(size).with_page("thp");
+        points.push(observation(labels().with_layout("random"), Metric::Latency, *ns));
+        let strided = labels().with_layout("stride:64");
         points.push(observation(strided, Metric::Latency, ns.sqrt() * 1.2));
         for (op, rate) in ["read", "write", "copy"].into_iter().zip(rates) {
-            points.push(observation(labels().text(Labels::OP, op), Metric::Bandwidth, rate * 1e9));
+            points.push(observation(labels().with_op(op), Metric::Bandwidth, rate * 1e9));
         }
     }
     points
@@ -138,21 +138,23 @@ pub(crate) fn vm_run() -> Run {
 /// kernels.
 pub(crate) fn cxl_run() -> Run {
     let mut findings = Vec::new();
-    for (tier, node, ns, rate) in [("DRAM", 0, 108.2, 271.3), ("DRAM", 1, 181.7, 130.2), ("CXL", 4, 255.1, 52.8)] {
-        let here = || Labels::new().text(Labels::TIER, tier).whole(Labels::NODE, node);
-        findings.push(finding("latency", here().text(Labels::LAYOUT, "random"), Unit::Ns, ns));
-        findings.push(finding("latency", here().text(Labels::LAYOUT, "page-random"), Unit::Ns, ns * 0.9));
+    for (tier, node, ns, rate) in
+        [(Tier::Dram, 0, 108.2, 271.3), (Tier::OtherNode(1), 1, 181.7, 130.2), (Tier::Far(4), 4, 255.1, 52.8)]
+    {
+        let here = || Labels::new().with_tier(tier).with_node(node);
+        findings.push(finding("latency", here().with_layout("random"), Unit::Ns, ns));
+        findings.push(finding("latency", here().with_layout("page-random"), Unit::Ns, ns * 0.9));
         for op in ["read", "write", "copy", "triad"] {
-            let labels = here().text(Labels::OP, op).text(Labels::SPAN, "all").whole(Labels::THREADS, 64);
+            let labels = here().with_op(op).with_span("all").with_threads(64);
             let mut f = finding("bandwidth", labels, Unit::BytesPerSecond, rate * 1e9);
             if op == "write" {
-                f.labels = f.labels.text(Labels::KERNEL, "fill.rep/stosb");
+                f.labels = f.labels.with_kernel("fill.rep/stosb");
                 f.notes = vec![remark("plain write/avx512 34.1")];
             }
             findings.push(f);
         }
-        if tier == "DRAM" {
-            let labels = here().text(Labels::OP, "read").text(Labels::SPAN, "all");
+        if tier.is_dram() {
+            let labels = here().with_op("read").with_span("all");
             findings.push(finding("peak.share", labels, Unit::Ratio, rate / 307.2));
         }
     }
@@ -177,14 +179,14 @@ pub(crate) fn table_run() -> Run {
     let mut cells = Vec::new();
     for (kib, values) in rows {
         for (layout, ns) in ["stride:64", "random"].into_iter().zip(values) {
-            let labels = Labels::new().purpose(Purpose::Table).whole(Labels::SIZE, kib * KIB);
-            let labels = labels.text(Labels::LAYOUT, layout).text(Labels::PAGE, "base").whole(Labels::NODE, 0);
+            let labels = Labels::new().with_purpose(Purpose::Table).with_size(kib * KIB);
+            let labels = labels.with_layout(layout).with_page("base").with_node(0);
             cells.push(observation(labels, Metric::Latency, ns));
         }
     }
     let mut coarse = Verdict::trusted();
     coarse.suspect(Reason::Quantised { step_ns: 2.4 });
-    cells.iter_mut().filter(|o| o.labels.is(Labels::LAYOUT, "random")).for_each(|o| o.verdict = coarse.clone());
+    cells.iter_mut().filter(|o| o.labels.layout() == Some("random")).for_each(|o| o.verdict = coarse.clone());
     let findings = cells.iter().map(|o| Finding {
         verdict: o.verdict.clone(),
         evidence: vec![o.step.clone()],
@@ -201,13 +203,13 @@ pub(crate) fn rates_run() -> Run {
     for op in ["read", "write"] {
         for (span, threads) in [("one", 1), ("all", 8)] {
             let labels = |size: u64| {
-                let labels = Labels::new().purpose(Purpose::Table).text(Labels::OP, op).text(Labels::SPAN, span);
-                let labels = labels.whole(Labels::SIZE, size).whole(Labels::THREADS, threads);
-                labels.text(Labels::PAGE, "thp").text(Labels::CPUS, "0-7")
+                let labels = Labels::new().with_purpose(Purpose::Table).with_op(op).with_span(span);
+                let labels = labels.with_size(size).with_threads(threads);
+                labels.with_page("thp").with_cpus("0-7")
             };
             for (size, kernel, rate) in kernels {
                 let kernel = if op == "write" { "write.nt/avx512".to_owned() } else { format!("{op}/{kernel}") };
-                let labels = labels(size).text(Labels::KERNEL, kernel);
+                let labels = labels(size).with_kernel(kernel);
                 cells.push(observation(labels, Metric::Bandwidth, rate * 1e9 * threads as f64));
             }
             let mut refused = observation(labels(GIB << 10), Metric::Bandwidth, 0.0);
@@ -239,17 +241,17 @@ pub(crate) fn troubled_run() -> Run {
     misplaced.invalid(Reason::Elsewhere { share: 0.12, by_node: [(1, 123)].into() });
     let experiment = &mut run.experiments[0];
     for f in &mut experiment.findings {
-        if f.labels.is(Labels::TIER, "L3") || f.labels.is(Labels::SPAN, "all") {
+        if f.labels.tier() == Some(Tier::Cache(3)) || f.labels.span() == Some("all") {
             f.verdict = disturbed.clone();
         }
-        if f.labels.is(Labels::TIER, "DRAM") && f.labels.is(Labels::OP, "write") {
+        if f.labels.tier() == Some(Tier::Dram) && f.labels.op() == Some("write") {
             (f.verdict, f.value, f.interval) = (misplaced.clone(), None, None);
         }
     }
-    experiment.findings.push(finding("knee", Labels::new().text(Labels::NODE, "0"), Unit::BytesPerSecond, f64::NAN));
+    experiment.findings.push(finding("knee", Labels::new().with_node(0), Unit::BytesPerSecond, f64::NAN));
     experiment.observations[3].value = None;
     experiment.observations[3].verdict = misplaced;
-    let huge = Labels::new().purpose(Purpose::Ladder).text(Labels::PAGE, "1G");
+    let huge = Labels::new().with_purpose(Purpose::Ladder).with_page("1G");
     let mut refused = observation(huge, Metric::Latency, 0.0);
     refused.value = None;
     refused.interval = None;

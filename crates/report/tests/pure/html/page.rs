@@ -91,7 +91,7 @@ fn a_page_refers_to_nothing_outside_itself() {
 
 #[test]
 fn texts_of_documents_stay_texts() {
-    let named = || Labels::new().purpose(Purpose::Curve).text(Labels::TIER, EVIL).text(Labels::OP, EVIL);
+    let named = || Labels::new().with_purpose(Purpose::Curve).with_tier(EVIL.parse().unwrap()).with_op(EVIL);
     let mut run = vm_run();
     let tame = skeleton(&page(&[&run]));
     run.title = EVIL.into();
@@ -106,7 +106,7 @@ fn texts_of_documents_stay_texts() {
         cure: Some(EVIL.into()),
     });
     for o in run.experiments.iter_mut().flat_map(|e| &mut e.observations) {
-        o.labels = std::mem::take(&mut o.labels).text(Labels::LAYOUT, EVIL);
+        o.labels = std::mem::take(&mut o.labels).with_layout(EVIL);
     }
     let mut finding = finding("latency", named(), Unit::Ns, 4.0);
     finding.notes = vec![Note { text: EVIL.into(), ..Note::default() }];
@@ -157,17 +157,17 @@ fn a_page_can_be_read_without_its_script_and_by_a_screen_reader() {
 /// The tiers as the ladder names them.
 #[test]
 fn the_picture_shows_memory_of_nodes_without_cpus() {
-    for kind in ["far", "HBM", "faster"] {
+    for tier in [Tier::Far(4), Tier::Hbm(4), Tier::Faster(4)] {
         let mut run = cxl_run();
         for finding in &mut run.experiments[0].findings {
-            if finding.labels.is(Labels::TIER, "CXL") {
-                finding.labels = finding.labels.clone().text(Labels::TIER, format!("{kind} node 4"));
+            if finding.labels.tier() == Some(Tier::Far(4)) {
+                finding.labels = finding.labels.clone().with_tier(tier);
             }
         }
         let page = page(&[&run]);
         let (_, node) = page.split_once("Node 4: memory without cpus").expect("the box of the node");
         let (own, _) = node.split_once("<rect").unwrap_or((node, ""));
-        assert!(own.contains("255 ns") && own.contains("52.8"), "{kind}: {}", &own[..own.len().min(300)]);
+        assert!(own.contains("255 ns") && own.contains("52.8"), "{tier}: {}", &own[..own.len().min(300)]);
     }
 }
 
@@ -180,10 +180,9 @@ fn a_page_of_a_large_machine_is_small() {
 /// A run of `c2c` on many cpus, some pairs measured.
 #[test]
 fn a_matrix_without_a_pattern_is_a_list() {
-    let cell = |at: u64| {
-        let labels =
-            Labels::new().purpose(Purpose::Matrix).text(Labels::FROM, format!("cpu {at}")).text(Labels::OP, "latency");
-        finding("latency", labels.whole(Labels::NODE, at), Unit::Ns, 100.0)
+    let cell = |at: u32| {
+        let labels = Labels::new().with_purpose(Purpose::Matrix).with_from(format!("cpu {at}")).with_op("latency");
+        finding("latency", labels.with_node(at), Unit::Ns, 100.0)
     };
     let page = page(&[&run_of(machines::huge(), "matrix", Vec::new(), (0..600).map(cell).collect())]);
     assert!(page.len() < 1 << 20, "{} bytes", page.len());
@@ -196,8 +195,7 @@ fn pairs_run(cpus: u64) -> Run {
         let mixed = (n ^ n >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         let (from, to) = ((mixed >> 20) % cpus, (mixed >> 44) % cpus);
-        let labels =
-            Labels::new().text(Labels::OP, "cas").whole(Labels::FROM, from.min(to)).whole(Labels::TO, from.max(to));
+        let labels = Labels::new().with_op("cas").with_from_cpu(from.min(to) as u32).with_to_cpu(from.max(to) as u32);
         finding("c2c.pair", labels, Unit::Ns, 40.0 + (from / 64).abs_diff(to / 64) as f64)
     };
     run_of(machines::huge(), "c2c", Vec::new(), (1..20_000).map(pair).collect())
@@ -236,7 +234,7 @@ proptest! {
         run.seconds = number;
         for o in run.experiments.iter_mut().flat_map(|e| &mut e.observations) {
             o.value = o.value.map(|_| number);
-            o.labels = std::mem::take(&mut o.labels).text(Labels::LAYOUT, &text);
+            o.labels = std::mem::take(&mut o.labels).with_layout(&text);
         }
         for f in run.experiments.iter_mut().flat_map(|e| &mut e.findings) {
             f.value = f.value.map(|_| number);

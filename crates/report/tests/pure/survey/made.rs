@@ -1,7 +1,7 @@
 //! A survey made up figure by figure.
 
-use tiermark_model::Purpose;
 use tiermark_model::*;
+use tiermark_model::{Purpose, Tier};
 
 /// One figure of the ladder.
 pub(crate) struct MadeFigure {
@@ -110,16 +110,16 @@ impl MadeFigure {
     }
 
     fn labels(&self) -> Labels {
-        let labels = Labels::new().text(Labels::TIER, self.tier).purpose(Purpose::Ladder);
+        let labels = Labels::new().with_tier(self.tier.parse().unwrap()).with_purpose(Purpose::Ladder);
         match (self.op, self.span) {
             (Some(op), Some(span)) => {
                 let threads = if span == "one" { 1 } else { 2 };
                 let kernel = format!("{op}/avx512{}", if self.tier == "DRAM" { "-nta" } else { "" });
-                let labels = labels.text(Labels::OP, op).text(Labels::SPAN, span).whole(Labels::THREADS, threads);
-                let labels = if op == ZEROS { labels.text(Labels::DATA, "zeros") } else { labels };
-                labels.text(Labels::KERNEL, kernel)
+                let labels = labels.with_op(op).with_span(span).with_threads(threads);
+                let labels = if op == ZEROS { labels.with_data("zeros") } else { labels };
+                labels.with_kernel(kernel)
             }
-            _ => labels.text(Labels::LAYOUT, "random").text(Labels::PAGE, "thp"),
+            _ => labels.with_layout("random").with_page("thp"),
         }
     }
 
@@ -204,7 +204,7 @@ impl Made {
         let found = |figure: &MadeFigure| Finding { per_cycle: self.per_cycle(figure), ..figure.finding() };
         let mut findings: Vec<Finding> = self.figures.iter().map(found).collect();
         for (tier, size, ..) in TIERS.into_iter().filter(|(tier, ..)| *tier != "DRAM") {
-            let labels = Labels::new().text(Labels::TIER, tier);
+            let labels = Labels::new().with_tier(tier.parse().unwrap());
             let mut found = finding("tier.size", labels, Unit::Bytes, Some(size as f64 * 1.04), String::new());
             if tier == "L3" && self.unresolved {
                 found.value = None;
@@ -214,7 +214,7 @@ impl Made {
             findings.push(found);
         }
         for (statistic, ns) in [("p50", 160.0), ("p99", 290.5), ("max", 51_300.0)] {
-            let labels = Labels::new().text(Labels::TIER, "DRAM").text(Labels::STATISTIC, statistic);
+            let labels = Labels::new().with_tier(Tier::Dram).with_statistic(statistic);
             let mut found = finding("latency.tail", labels, Unit::Ns, Some(ns), String::new());
             found.verdict.bound(Reason::NotSharp { share: 0.02 });
             findings.push(found);
@@ -225,7 +225,7 @@ impl Made {
             findings.push(Finding { interval, samples: 900, ..clock });
         }
         if let Some(share) = self.peak_share {
-            let labels = Labels::new().text(Labels::TIER, "DRAM").text(Labels::OP, "read").text(Labels::SPAN, "all");
+            let labels = Labels::new().with_tier(Tier::Dram).with_op("read").with_span("all");
             let mut found = finding("peak.share", labels, Unit::Ratio, Some(share), String::new());
             found.notes = vec![messages::memory::theoretical_peak("2 channels of DDR5-4800")];
             findings.push(found);
@@ -238,11 +238,11 @@ impl Made {
         for step in 0..17 {
             let size = 4096u64 << step;
             let (_, _, ns, [rates, _]) = TIERS.iter().find(|(_, tier, ..)| size <= *tier).unwrap();
-            let point = || Labels::new().purpose(Purpose::Curve).whole(Labels::SIZE, size);
-            let chase = point().text(Labels::LAYOUT, "random").whole(Labels::CHAINS, 1).text(Labels::PAGE, "thp");
+            let point = || Labels::new().with_purpose(Purpose::Curve).with_size(size);
+            let chase = point().with_layout("random").with_chains(1).with_page("thp");
             points.push(observation(&format!("c{step}"), chase, Metric::Latency, *ns));
             for (op, rate) in ["read", "write", "copy"].into_iter().zip(rates) {
-                let labels = point().text(Labels::OP, op).whole(Labels::THREADS, 1).text(Labels::PAGE, "thp");
+                let labels = point().with_op(op).with_threads(1).with_page("thp");
                 points.push(observation(&format!("{op}{step}"), labels, Metric::Bandwidth, rate * 1e9));
             }
         }

@@ -182,17 +182,17 @@ pub(crate) fn add(run: &mut Run, rate: &Rate) {
     let step = format!("matrix/{policy}/{}/node:0/x{}/node{}", rate.op, rate.threads, rate.node);
     let last = rate.threads - 1;
     let mut labels = Labels::new()
-        .purpose(Purpose::Matrix)
-        .text(Labels::OP, rate.op)
-        .text(Labels::FROM, "node:0")
-        .text(Labels::CPUS, if last == 0 { "0".to_owned() } else { format!("0-{last}") })
-        .text(Labels::PAGE, "2M")
-        .text(Labels::SPAN, if last == 0 { "one" } else { "cpus" })
-        .text(Labels::KERNEL, kernel)
-        .whole(Labels::NODE, u64::from(rate.node))
-        .whole(Labels::THREADS, rate.threads);
+        .with_purpose(Purpose::Matrix)
+        .with_op(rate.op)
+        .with_from("node:0")
+        .with_cpus(if last == 0 { "0".to_owned() } else { format!("0-{last}") })
+        .with_page("2M")
+        .with_span(if last == 0 { "one" } else { "cpus" })
+        .with_kernel(kernel)
+        .with_node(rate.node)
+        .with_threads(rate.threads);
     if rate.is_mixed {
-        labels = labels.text(Labels::POLICY, "mixed").whole(Labels::REMOTE, 50);
+        labels = labels.with_policy("mixed").with_remote(50);
     }
     let traffic = rate.traffic.clone();
     let traffic = traffic.map(|counted| StepTraffic { useful: Some(rate.used), counted, joules: None });
@@ -206,12 +206,12 @@ pub(crate) fn add(run: &mut Run, rate: &Rate) {
 /// The idle latency from node 0 to a node.
 pub(crate) fn add_latency(run: &mut Run, node: u32, ns: f64) {
     let labels = Labels::new()
-        .purpose(Purpose::Matrix)
-        .text(Labels::OP, "latency")
-        .text(Labels::FROM, "node:0")
-        .text(Labels::CPUS, "0")
-        .text(Labels::PAGE, "2M")
-        .whole(Labels::NODE, u64::from(node));
+        .with_purpose(Purpose::Matrix)
+        .with_op("latency")
+        .with_from("node:0")
+        .with_cpus("0")
+        .with_page("2M")
+        .with_node(node);
     run.experiments[0].findings.push(Finding::new(Quantity::Latency, labels, Some(ns), Unit::Ns));
 }
 
