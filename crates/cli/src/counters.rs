@@ -24,8 +24,13 @@ pub(crate) fn open_counters(
     beside: Beside,
 ) -> Result<Chosen, Failure> {
     let families = events(&args.source)?;
-    let place = Place { root, machine, families: &families, system: &ThisSystem };
+    let place = place(root, machine, &families);
     Ok(open_source(args.source.counters_from.as_ref(), args.when == CounterUse::Require, beside, place))
+}
+
+/// Where sources are opened. A captured machine has no system to open them on.
+pub(crate) fn place<'a>(root: &'a Root, machine: &'a Machine, families: &'a [Family]) -> Place<'a> {
+    Place { root, machine, families, system: if root.is_live() { Some(&ThisSystem) } else { None } }
 }
 
 /// The events of processor families, those of the user first.
@@ -50,7 +55,7 @@ pub(crate) fn refuse_contradiction(args: &CountingArgs) -> Result<(), Failure> {
 }
 
 /// This system.
-pub(crate) struct ThisSystem;
+struct ThisSystem;
 
 impl System for ThisSystem {
     fn perf(&self) -> Box<dyn Backend> {

@@ -5,8 +5,8 @@
 //! * `data/events/NAME.toml` (`intel-spr.toml` is an example, docs/COUNTERS.md has the keys), and its row in `FILES`.
 //!   A family without `[[cpu]]` is found by the names of its event sources, so no other family may have these names: of
 //!   several families that fit, the first in `FILES` is taken.
-//! * `perf.rs`, `MEMORY_PMUS`: how the names of its event sources of memory begin. A processor without a family that
-//!   has such an event source is then reported as one whose events are not known.
+//! * `sources/perf.rs`, `MEMORY_PMUS`: how the names of its event sources of memory begin. A processor without a family
+//!   that has such an event source is then reported as one whose events are not known.
 //! * `tests/fixtures/synthetic/gen.py`: a function that makes `sysfs-NAME.tar.gz`, and its call at the end;
 //!   `tests/pure/trees.rs`: a test that opens this tree and compares the exact events.
 //! * docs/COUNTERS.md, "Platforms".

@@ -1,36 +1,52 @@
 //! Files of other programs, which end when these do.
 
-use std::io;
-use std::time::{Duration, Instant};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
 
 use tiermark_model::messages::counters as says;
-use tiermark_model::{CounterSight, CounterSourceId, Note};
+use tiermark_model::{CounterSight, CounterSourceId, Note, Refusal};
 
+use crate::followed::Followed;
 use crate::snapshot::Snapshot;
-use crate::source::CounterSource;
+use crate::source::{CounterSource, FileForm, Opened};
+use crate::sources::form_of;
 
 /// If a file gets no new line for so long, its program has probably ended: monitors write a line every second by
 /// default, and users rarely choose more than ten seconds.
 const QUIET: Duration = Duration::from_secs(60);
 
 /// A source that is a file of another program, and that says so when the file no longer grows.
-pub struct Monitored<S> {
-    source: S,
+pub struct Monitored<'a> {
+    form: &'static FileForm,
+    source: Box<dyn CounterSource + 'a>,
     file: String,
-    /// What was found when the file was opened.
-    found: Option<Note>,
+    /// That the file was old when it was opened.
+    old: Option<Note>,
     began: Instant,
     /// The time of the last line, and when it was first seen.
     last: (Duration, Duration),
 }
 
-impl<S: CounterSource> Monitored<S> {
+impl<'a> Monitored<'a> {
     /// A file that was last written so long ago; `None` if that is not known.
-    pub fn new(source: S, file: &str, age: Option<Duration>) -> Self {
-        let old = age.filter(|age| *age > QUIET);
-        let found = old.map(|age| says::file_is_old(file, age.as_secs(), program(source.id())));
+    pub fn new(
+        form: &'static FileForm,
+        source: Box<dyn CounterSource + 'a>,
+        file: &str,
+        age: Option<Duration>,
+    ) -> Self {
+        let old = age.filter(|age| *age > QUIET).map(|age| says::file_is_old(file, age.as_secs(), form.program));
         let (file, last) = (file.to_owned(), (Duration::MAX, Duration::ZERO));
-        Self { source, file, found, began: Instant::now(), last }
+        Self { form, source, file, old, began: Instant::now(), last }
+    }
+
+    /// A file of a path. The age of an empty file is not reported.
+    pub(crate) fn open(form: &'static FileForm, path: &Path, source: Box<dyn CounterSource + 'a>) -> Self {
+        let written = path.metadata().ok().filter(|file| file.len() > 0).and_then(|file| file.modified().ok());
+        let age = written.and_then(|written| SystemTime::now().duration_since(written).ok());
+        Self::new(form, source, &path.display().to_string(), age)
     }
 
     /// The counts at a time since the source was opened.
@@ -41,27 +57,21 @@ impl<S: CounterSource> Monitored<S> {
         let snapshot = self.source.read()?;
         // The counts of a file begin at 0 with its first line.
         if snapshot.counted_nothing() {
-            return Err(io::Error::other(says::all_zero(program(self.source.id())).text));
+            return Err(io::Error::other(says::all_zero(self.form.program).text));
         }
         let (line, since) = self.last;
         let quiet = now.saturating_sub(since);
         if line != snapshot.at {
             self.last = (snapshot.at, now);
-        } else if quiet > QUIET && self.source.id() != CounterSourceId::Likwid {
-            // The output of likwid comes when its program ends.
-            let note = says::file_does_not_grow(&self.file, quiet.as_secs(), program(self.source.id()));
+        } else if quiet > QUIET && self.form.grows {
+            let note = says::file_does_not_grow(&self.file, quiet.as_secs(), self.form.program);
             return Err(io::Error::new(io::ErrorKind::TimedOut, note.text));
         }
         Ok(snapshot)
     }
 }
 
-/// The program that writes the files of a source.
-fn program(id: CounterSourceId) -> &'static str {
-    if id == CounterSourceId::Likwid { "likwid-perfctr" } else { id.name() }
-}
-
-impl<S: CounterSource> CounterSource for Monitored<S> {
+impl CounterSource for Monitored<'_> {
     fn id(&self) -> CounterSourceId {
         self.source.id()
     }
@@ -70,8 +80,20 @@ impl<S: CounterSource> CounterSource for Monitored<S> {
         self.source.sees()
     }
 
-    fn notes(&self) -> Vec<Note> {
-        self.source.notes().into_iter().chain(self.found.clone()).collect()
+    fn found(&self) -> Vec<Note> {
+        self.source.found().into_iter().chain(self.old.clone()).collect()
+    }
+
+    fn pending(&self) -> Option<Note> {
+        self.source.pending()
+    }
+
+    fn doubts(&self) -> Vec<Note> {
+        self.source.doubts()
+    }
+
+    fn omissions(&self) -> Vec<Note> {
+        self.source.omissions()
     }
 
     fn is_immediate(&self) -> bool {
@@ -81,4 +103,41 @@ impl<S: CounterSource> CounterSource for Monitored<S> {
     fn read(&mut self) -> io::Result<Snapshot> {
         self.read_at(self.began.elapsed())
     }
+}
+
+/// Opens a file that another program writes.
+pub(crate) fn file(path: &Path) -> Result<Followed, Refusal> {
+    Followed::open(path).map_err(|error| says::counts_unreadable(&path.display().to_string(), &error.to_string()))
+}
+
+/// A source that reads a file. A file that has text but no counts is refused.
+pub(crate) fn counting(path: &Path, mut source: impl CounterSource + 'static) -> Opened {
+    let name = path.display().to_string();
+    let first = source.read().map_err(|error| says::counts_unreadable(&name, &error.to_string()))?;
+    if first.readings.is_empty() { empty_or_refused(path, source) } else { Ok(Box::new(source)) }
+}
+
+/// A source without counts, if its file is empty.
+///
+/// # Errors
+/// What the file is instead.
+pub(crate) fn empty_or_refused(path: &Path, source: impl CounterSource + 'static) -> Opened {
+    if path.metadata().is_ok_and(|file| file.len() == 0) {
+        return Ok(Box::new(source));
+    }
+    let (name, form) = (path.display().to_string(), source.id().name());
+    Err(match form_of(&beginning(path)) {
+        Some(found) if found.id != source.id() => says::counts_of_another_program(&name, form, found.id.name()),
+        _ => says::counts_unreadable(&name, &format!("it has no counts in the form of {form}")),
+    })
+}
+
+/// The first lines of a file: the form of a file shows in them.
+fn beginning(path: &Path) -> String {
+    /// A header of pcm-memory has 8 KiB at most, a first output of likwid less than 100 KiB on a large server.
+    const MOST: u64 = 1 << 18;
+    let mut bytes = Vec::new();
+    // What cannot be read has no form.
+    let _ = File::open(path).and_then(|file| file.take(MOST).read_to_end(&mut bytes));
+    String::from_utf8_lossy(&bytes).into_owned()
 }

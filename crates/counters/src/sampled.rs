@@ -1,10 +1,9 @@
 //! A source that is read at each sample of a watch.
 
-use std::thread;
 use std::time::{Duration, Instant};
 
-use tiermark_model::messages::counters::{self as says, codes};
-use tiermark_model::{Code, CounterMark, CounterSourceId, Note, Refusal, Traffic, WatchSample};
+use tiermark_model::messages::counters as says;
+use tiermark_model::{CounterMark, CounterSight, CounterSourceId, Note, Refusal, Traffic, WatchSample};
 
 use crate::course::Course;
 use crate::snapshot::Snapshot;
@@ -67,16 +66,19 @@ impl SampledSource {
         self.source.id()
     }
 
+    /// What it sees.
+    #[must_use]
+    pub fn sees(&self) -> Vec<CounterSight> {
+        self.source.sees()
+    }
+
     /// The traffic of the machine during `time`; `None` if the source does not resolve it or cannot be read.
     pub fn idle(&mut self, time: Duration) -> Option<Traffic> {
         if !self.source.is_immediate() {
             return None;
         }
         let before = self.source.read().ok()?;
-        // The time of simulated counters is that of their readings.
-        if self.source.id() != CounterSourceId::Simulated {
-            thread::sleep(time);
-        }
+        self.source.wait(time);
         Some(traffic(&before, &self.source.read().ok()?))
     }
 
@@ -114,23 +116,21 @@ impl SampledSource {
         let course = self.course.look(&counts, self.began.elapsed().as_secs_f64(), of_day, name);
         let new = seen.marks.iter().filter(|mark| !self.known_marks.iter().any(|known| known.is_like(mark)));
         let new: Vec<CounterMark> = new.cloned().collect();
-        let at_once = [codes::sums_differ, codes::socket_reads_zero, codes::likwid_sockets_unknown];
-        let notes = course.into_iter().chain(left_out(&new)).chain(self.news(&at_once)).collect();
+        let notes = course.into_iter().chain(left_out(&new)).chain(self.news(self.source.doubts())).collect();
         self.known_marks.extend(new);
         notes
     }
 
-    /// The notes of the source with these codes that the user does not know yet.
-    fn news(&mut self, of: &[Code]) -> Vec<Note> {
-        let is_new = |note: &Note| of.contains(&note.code) && !self.known.contains(note);
-        let new: Vec<Note> = self.source.notes().into_iter().filter(is_new).collect();
-        self.known.extend(new.iter().cloned());
-        new
+    /// Those of the notes that the user does not know yet.
+    fn news(&mut self, mut notes: Vec<Note>) -> Vec<Note> {
+        notes.retain(|note| !self.known.contains(note));
+        self.known.extend(notes.iter().cloned());
+        notes
     }
 
     /// What a user should know of the counts at the end: how many lines had no counts.
     pub fn last_notes(&mut self) -> Vec<Note> {
-        self.news(&[codes::lines_skipped])
+        self.news(self.source.omissions())
     }
 
     /// Why nothing was counted in the whole watch; `None` if something was counted, or after fewer than two samples.
@@ -143,9 +143,8 @@ impl SampledSource {
         if self.error.is_none() && !self.course.has_stopped {
             return Some(NoCounts::TooShort(says::watch_too_short_for_counts(name)));
         }
-        let is_cause = |note: &Note| [codes::no_counts_yet, codes::file_is_empty].contains(&note.code);
-        let found = || self.source.notes().into_iter().find(is_cause).map(|note| note.text);
-        let cause = self.error.clone().or_else(found).unwrap_or_else(|| "its counts stand still".to_owned());
+        let pending = || self.source.pending().map(|note| note.text);
+        let cause = self.error.clone().or_else(pending).unwrap_or_else(|| "its counts stand still".to_owned());
         Some(NoCounts::Broken(says::nothing_came(name, &cause)))
     }
 }

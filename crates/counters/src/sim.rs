@@ -93,6 +93,9 @@ impl CounterSource for SimCounters {
         memory.into_iter().chain(links.into_iter().filter(|_| has_links)).collect()
     }
 
+    /// The time of simulated counters is that of their readings.
+    fn wait(&self, _: Duration) {}
+
     fn read(&mut self) -> io::Result<Snapshot> {
         let at = Duration::from_secs(self.seconds);
         let reading = |(id, count): (usize, &Count)| {

@@ -1,13 +1,18 @@
-//! Sources of counters, and the choice among them.
+//! What counts traffic, and the kinds of it.
 
 use std::io;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use tiermark_machine::Root;
-use tiermark_machine::files::ProcessStat;
 use tiermark_model::messages::counters as says;
-use tiermark_model::{CounterSight, CounterSourceId, CounterSourceInfo, Note, Refusal};
+use tiermark_model::{CounterSight, CounterSourceId, CounterSourceInfo, Machine, Note, Refusal};
 
+use crate::backend::Backend;
+use crate::family::Family;
 use crate::snapshot::Snapshot;
+use crate::sources::Mailbox;
 
 /// Something that counts traffic.
 pub trait CounterSource {
@@ -17,15 +22,40 @@ pub trait CounterSource {
     /// What it sees. It sees nothing else.
     fn sees(&self) -> Vec<CounterSight>;
 
-    /// What was found when it was opened, and what its counts lack.
-    fn notes(&self) -> Vec<Note> {
+    /// What was found when it was opened.
+    fn found(&self) -> Vec<Note> {
         Vec::new()
+    }
+
+    /// Why it has counted nothing so far; `None` if it has.
+    fn pending(&self) -> Option<Note> {
+        None
+    }
+
+    /// What makes its counts doubtful: each is reported when it arises.
+    fn doubts(&self) -> Vec<Note> {
+        Vec::new()
+    }
+
+    /// What its counts lack: reported at the end.
+    fn omissions(&self) -> Vec<Note> {
+        Vec::new()
+    }
+
+    /// All that a user should know of its counts now.
+    fn notes(&self) -> Vec<Note> {
+        [self.found(), self.pending().into_iter().collect(), self.doubts(), self.omissions()].concat()
     }
 
     /// Whether a snapshot has all that was counted until the call. Other sources are behind by up to an interval of
     /// their own, of about a second: they cannot say what moved in a few milliseconds.
     fn is_immediate(&self) -> bool {
         true
+    }
+
+    /// Waits between two readings, where the clock of the source is that of the system.
+    fn wait(&self, time: Duration) {
+        thread::sleep(time);
     }
 
     /// The counts now. The time of files that other programs write is that of their last line: bytes belong to that
@@ -36,124 +66,165 @@ pub trait CounterSource {
     fn read(&mut self) -> io::Result<Snapshot>;
 }
 
-/// The source of a machine without any: it has no counts, which is not the same as counts of 0.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Null;
+/// What opening a source gives.
+pub type Opened = Result<Box<dyn CounterSource>, Refusal>;
 
-impl CounterSource for Null {
-    fn id(&self) -> CounterSourceId {
-        CounterSourceId::None
+/// A kind of source: a row of [`SOURCES`](crate::SOURCES).
+#[derive(Debug)]
+pub struct SourceKind {
+    /// Its name, in documents and as a value of `--counters-from`.
+    pub id: CounterSourceId,
+    /// What it is read from.
+    pub reads: Reads,
+}
+
+/// What a source is read from.
+#[derive(Debug)]
+pub enum Reads {
+    /// This system.
+    System(SystemCounters),
+    /// A file that another program writes.
+    File(FileForm),
+}
+
+/// A source that this system has.
+#[derive(Debug)]
+pub struct SystemCounters {
+    /// When it is tried beside shots, unless the user names a source.
+    pub shots: Tried,
+    /// When it is tried beside samples, unless the user names a source.
+    pub samples: Tried,
+    /// Opens it.
+    pub open: fn(Place<'_>, &dyn System) -> Opened,
+    /// Whether it opens here. What would change the system, or is not there to be opened, is not tried.
+    pub examine: fn(Place<'_>) -> CounterSourceInfo,
+}
+
+/// When a source is tried that the user does not name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tried {
+    /// In any case.
+    Always,
+    /// If counters are required: it changes the system, or does not count everything.
+    IfRequired,
+    /// Never.
+    Never,
+}
+
+/// The files of a program.
+#[derive(Debug)]
+pub struct FileForm {
+    /// The program that writes them. Programs whose names begin with the same word set counters themselves.
+    pub program: &'static str,
+    /// What they are, as the predicate of "FILE".
+    pub file: &'static str,
+    /// What they count as a rule.
+    pub sees: &'static [CounterSight],
+    /// Whether they grow while the program runs: else they are written at its end.
+    pub grows: bool,
+    /// Whether a text is of this form.
+    pub has: fn(&str) -> bool,
+    /// Opens one.
+    pub open: fn(&Path, &Machine) -> Opened,
+}
+
+/// The measurement that the counters accompany.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beside {
+    /// Shots of some milliseconds, which only counters that are read on the spot resolve.
+    Shots,
+    /// Samples of a second or so.
+    Samples,
+}
+
+/// What the system opens for sources; tests have stand-ins.
+pub trait System {
+    /// Counters of the kernel.
+    fn perf(&self) -> Box<dyn Backend>;
+
+    /// The management port of EPYC processors.
+    ///
+    /// # Errors
+    /// The system's answer.
+    fn hsmp(&self) -> io::Result<Box<dyn Mailbox>>;
+}
+
+/// Where sources are opened.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    /// The files of the system.
+    pub root: &'a Root,
+    /// The machine that they describe.
+    pub machine: &'a Machine,
+    /// The events of processor families.
+    pub families: &'a [Family],
+    /// The system calls; `None` for a captured machine, where only files of other programs can be opened.
+    pub system: Option<&'a dyn System>,
+}
+
+impl SourceKind {
+    /// The form of its files; `None` if it reads this system.
+    #[must_use]
+    pub fn file(&self) -> Option<&FileForm> {
+        match &self.reads {
+            Reads::File(form) => Some(form),
+            Reads::System(_) => None,
+        }
     }
 
-    fn sees(&self) -> Vec<CounterSight> {
-        Vec::new()
+    /// When it is tried unless the user names a source.
+    #[must_use]
+    pub fn tried(&self, beside: Beside) -> Tried {
+        match (&self.reads, beside) {
+            (Reads::System(own), Beside::Shots) => own.shots,
+            (Reads::System(own), Beside::Samples) => own.samples,
+            (Reads::File(_), _) => Tried::Never,
+        }
     }
 
-    fn read(&mut self) -> io::Result<Snapshot> {
-        Ok(Snapshot::default())
+    /// Whether it opens here. With a system, it is opened and closed again, except where that changes the system.
+    pub(crate) fn examine(&self, place: Place<'_>) -> CounterSourceInfo {
+        match &self.reads {
+            Reads::System(own) => (own.examine)(place),
+            Reads::File(form) => CounterSourceInfo {
+                opens: None,
+                ..refused(self.id, form.sees, says::needs_a_file(form.program, self.id.name()))
+            },
+        }
     }
 }
 
-/// A source that may open.
-pub struct Candidate<'a> {
-    /// Which source it is.
-    pub id: CounterSourceId,
-    /// Opens it.
-    pub open: Box<dyn FnOnce() -> Result<Box<dyn CounterSource>, Refusal> + 'a>,
+/// A source that was opened, if there is a system to open it on; `name` is what a refusal calls it.
+pub(crate) fn tried(
+    opened: Option<Opened>,
+    source: CounterSourceId,
+    sees: &[CounterSight],
+    name: &str,
+) -> CounterSourceInfo {
+    match opened {
+        None => CounterSourceInfo { opens: None, ..refused(source, sees, says::not_this_machine(name)) },
+        Some(Err(refusal)) => refused(source, sees, refusal),
+        Some(Ok(own)) => CounterSourceInfo {
+            source,
+            opens: Some(true),
+            sees: own.sees(),
+            boxes: Vec::new(),
+            refused: None,
+            notes: own.notes(),
+        },
+    }
+}
+
+/// A source that does not open.
+pub(crate) fn refused(source: CounterSourceId, sees: &[CounterSight], why: Refusal) -> CounterSourceInfo {
+    let sees = sees.to_vec();
+    CounterSourceInfo { source, opens: Some(false), sees, boxes: Vec::new(), refused: Some(why), notes: Vec::new() }
 }
 
 /// The source that was chosen, and why those before it were not.
 pub struct Chosen {
-    /// The first that opened; [`Null`] if none did.
-    pub source: Box<dyn CounterSource>,
+    /// The first that opened; `None` if none did: no counts are not counts of 0.
+    pub source: Option<Box<dyn CounterSource>>,
     /// Those that were tried before it.
     pub refused: Vec<(CounterSourceId, Refusal)>,
-}
-
-impl Chosen {
-    /// What was found when the source was opened, what its counts lack, and programs that may set the same counters.
-    pub fn notes(&self, root: &Root) -> Vec<Note> {
-        let mut notes = self.source.notes();
-        if self.source.id() == CounterSourceId::Perf {
-            notes.extend(other_monitors(root).into_iter().map(|(pid, name)| says::other_monitor(pid, &name)));
-        }
-        notes
-    }
-
-    /// The source among those that were tried, and whether it opened.
-    pub fn info(&self, id: CounterSourceId) -> CounterSourceInfo {
-        let refused = self.refused.iter().find(|(own, _)| *own == id).map(|(_, refusal)| refusal.clone());
-        let (opens, sees, notes) = match self.source.id() == id {
-            true => (true, self.source.sees(), self.source.notes()),
-            false => (false, Vec::new(), Vec::new()),
-        };
-        CounterSourceInfo { source: id, opens: Some(opens), sees, boxes: Vec::new(), refused, notes }
-    }
-}
-
-/// Opens candidates in their order until one opens.
-pub fn first_that_opens(candidates: Vec<Candidate<'_>>) -> Chosen {
-    let mut refused = Vec::new();
-    for Candidate { id, open } in candidates {
-        match open() {
-            Ok(source) => return Chosen { source, refused },
-            Err(refusal) => refused.push((id, refusal)),
-        }
-    }
-    Chosen { source: Box::new(Null), refused }
-}
-
-/// Programs that use the same registers behind the kernel's back, by the start of their names.
-const MONITORS: [&str; 6] = ["pcm", "likwid-", "vtune", "emon", "sep", "amplxe"];
-/// Processes that are looked at: a large server has some ten thousand.
-const MOST_PROCESSES: usize = 100_000;
-
-/// Running programs that may set the same counters back while they are read: pid and name.
-pub fn other_monitors(root: &Root) -> Vec<(u32, String)> {
-    let pids = root.numbered("proc", "").unwrap_or_default().into_iter().take(MOST_PROCESSES);
-    let named = pids.filter_map(|pid| {
-        let text = root.text(&format!("proc/{pid}/stat"))?;
-        let name = ProcessStat::parse(&text)?.name.to_owned();
-        is_monitor(&name).then_some((pid, name))
-    });
-    named.collect()
-}
-
-/// Whether a program of this name sets counters itself. `sep` is a whole word: other names begin like it.
-fn is_monitor(name: &str) -> bool {
-    MONITORS.iter().any(|monitor| {
-        let rest = name.strip_prefix(monitor);
-        rest.is_some_and(|rest| monitor.ends_with('-') || rest.is_empty() || rest.starts_with(['-', '.']))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_that_opens_is_chosen_and_the_others_say_why() {
-        let refusal = || tiermark_model::messages::counters::no_pmu();
-        let refused = |id| Candidate { id, open: Box::new(move || Err(refusal())) };
-        let opens = |id| Candidate { id, open: Box::new(|| Ok(Box::new(Null) as Box<dyn CounterSource>)) };
-        let chosen = first_that_opens(vec![
-            refused(CounterSourceId::Perf),
-            opens(CounterSourceId::Resctrl),
-            refused(CounterSourceId::Likwid),
-        ]);
-        assert_eq!(chosen.refused, [(CounterSourceId::Perf, refusal())]);
-        let mut none = first_that_opens(vec![refused(CounterSourceId::Perf)]).source;
-        assert_eq!((none.id(), none.sees().len()), (CounterSourceId::None, 0));
-        assert!(none.read().unwrap().readings.is_empty(), "no count is no 0");
-    }
-
-    #[test]
-    fn monitors_are_named() {
-        let stat = |name: &str| format!("1 ({name}) S 1 1");
-        let names = ["pcm-memory", "pcm", "likwid-perfctr", "pcmanfm", "sep", "separate", "bash"];
-        let files = names.iter().enumerate().map(|(pid, name)| (format!("proc/{pid}/stat"), stat(name)));
-        let found = other_monitors(&Root::from_files("test", files));
-        let found: Vec<&str> = found.iter().map(|(_, name)| name.as_str()).collect();
-        assert_eq!(found, ["pcm-memory", "pcm", "likwid-perfctr", "sep"]);
-    }
 }

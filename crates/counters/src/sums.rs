@@ -9,10 +9,10 @@ use tiermark_model::{BoxKind, BoxPlace, CounterSight, Note};
 
 use crate::csv::amount;
 use crate::family::Of;
-use crate::perf::sights;
 use crate::quiet::Quiet;
 use crate::silence::IDLE;
 use crate::snapshot::{Reading, Snapshot};
+use crate::sources::sights;
 
 /// Seconds of a day.
 const DAY: f64 = 86_400.0;
@@ -187,16 +187,20 @@ impl Sums {
         sockets
     }
 
-    /// What a user should know of a file that `program` writes.
-    pub(crate) fn notes(&self, program: &str) -> Vec<Note> {
-        let skipped = self.skipped.as_ref().map(|(lines, first)| says::lines_skipped(*lines, program, &first.text));
+    /// What makes the counts of a file that `program` writes doubtful.
+    pub(crate) fn doubts(&self, program: &str) -> Vec<Note> {
         let differing = self.differing.map(|(stated, parts)| says::sums_differ(program, stated.into(), parts.into()));
-        let quiet = self.quiet.notes(program);
-        self.pending(program).into_iter().chain(differing).chain(quiet).chain(skipped).collect()
+        differing.into_iter().chain(self.quiet.notes(program)).collect()
+    }
+
+    /// The note on lines without counts.
+    pub(crate) fn omissions(&self, program: &str) -> Vec<Note> {
+        let skipped = self.skipped.as_ref().map(|(lines, first)| says::lines_skipped(*lines, program, &first.text));
+        skipped.into_iter().collect()
     }
 
     /// The note on a file that has not counted yet.
-    fn pending(&self, program: &str) -> Option<Note> {
+    pub(crate) fn pending(&self, program: &str) -> Option<Note> {
         match (self.columns.is_empty(), self.elapsed > 0.0) {
             (true, _) => Some(says::file_is_empty(program)),
             (false, false) => Some(says::no_counts_yet(program)),

@@ -8,19 +8,21 @@ use tiermark_counters::SourceChoice;
 /// Arguments of every command that counts memory traffic.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct CounterArgs {
-    /// Count memory traffic with this source only: perf, hsmp, resctrl, core, pcm-memory=FILE, pcm=FILE,
-    /// likwid=FILE [default: the first that opens]
-    ///
-    /// Measurements try perf; with --counters=require also resctrl and core. `watch` tries perf, hsmp
-    /// and core; with --counters=require also resctrl. For pcm-memory and pcm, FILE is the file that the running
-    /// `pcm-memory -csv=FILE` or `pcm -csv=FILE` writes. For likwid, FILE has outputs of
-    /// `likwid-perfctr -O -g MEM -S 1s`, one after the other. `tiermark list counters` shows what each source counts
-    /// here.
-    #[arg(long, value_name = "SOURCE", hide_short_help = true)]
+    #[arg(long, value_name = "SOURCE", hide_short_help = true, help = sources(), long_help = explained_sources())]
     pub(crate) counters_from: Option<SourceChoice>,
     /// File with the events of a processor family, used before those that tiermark has (docs/COUNTERS.md)
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) events: Option<PathBuf>,
+}
+
+fn sources() -> String {
+    let forms = SourceChoice::forms().join(", ");
+    format!("Count memory traffic with this source only: {forms} [default: the first that opens]")
+}
+
+fn explained_sources() -> String {
+    let explained = SourceChoice::explained();
+    format!("{}\n\n{explained} `tiermark list counters` shows what each source counts here.", sources())
 }
 
 /// Arguments of every command that can count beside what it does.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use serde_json::Value;
-use tiermark_counters::{Beside, System, survey};
+use tiermark_counters::survey;
 use tiermark_engine::Lab;
 use tiermark_history::lines::lock_soon;
 use tiermark_history::{Entry, Store};
@@ -20,8 +20,8 @@ use tiermark_page::{Detail, Page, Style, terminal};
 use tiermark_report::RunSummary;
 use tiermark_report::listings::{ProbeLine, RunLine};
 
-use crate::args::{CountingArgs, ListArgs, Listing, Simulation};
-use crate::counters::{self, ThisSystem, open_counters};
+use crate::args::{ListArgs, Listing, Simulation};
+use crate::counters;
 use crate::output::{self, Failure, detail, print, style};
 use crate::saved::{self, Kept, journals};
 use crate::{command_line, environment, target};
@@ -256,14 +256,12 @@ pub(super) fn primitives_of(root: &Root) -> Result<Vec<PrimitiveInfo>, Failure> 
 /// `--counters-from` only the source of that name.
 fn sources(args: &ListArgs, root: &Root) -> Result<Vec<CounterSourceInfo>, Failure> {
     let machine = target::machine(root)?;
-    if let Some(from) = &args.counters.counters_from {
-        let asked = CountingArgs { source: args.counters.clone(), ..CountingArgs::default() };
-        let chosen = open_counters(root, &machine, &asked, Beside::Samples)?;
-        return Ok(vec![chosen.info(from.id())]);
-    }
     let families = counters::events(&args.counters)?;
-    let system: Option<&dyn System> = if root.is_live() { Some(&ThisSystem) } else { None };
-    Ok(survey(root, &machine, &families, system))
+    let place = counters::place(root, &machine, &families);
+    Ok(match &args.counters.counters_from {
+        Some(from) => vec![from.examine(place)],
+        None => survey(place),
+    })
 }
 
 pub(super) fn available() -> Vec<KernelInfo> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::Duration;
 
-use crate::common::fixtures;
+use crate::common::{fixtures, form};
 use tiermark_counters::{
     CounterSource, Followed, LikwidFile, Monitored, PCM, PCM_MEMORY, PcmFile, Snapshot, form_of, traffic,
 };
@@ -75,7 +75,8 @@ fn metrics_without_a_number_are_the_cause_and_not_the_user() {
 #[test]
 fn counts_of_zero_are_no_counts() {
     let zeros = regions(&["kernel"], "MEM").replace(",2,", ",0,").replace("[GBytes],1,", "[GBytes],0,");
-    let mut file = Monitored::new(LikwidFile::new(zeros.as_bytes(), BTreeMap::new()), "out.csv", None);
+    let file = Box::new(LikwidFile::new(zeros.as_bytes(), BTreeMap::new()));
+    let mut file = Monitored::new(form(CounterSourceId::Likwid), file, "out.csv", None);
     let error = file.read_at(Duration::ZERO).unwrap_err().to_string();
     assert!(error.contains("likwid-perfctr counted nothing at all"), "{error}");
     let head = ",,SKT0,SKT0,System\nDate,Time,Ch0Read,Ch0Write,Memory\n";
@@ -83,7 +84,8 @@ fn counts_of_zero_are_no_counts() {
     let of = |reads: [&str; 3]| {
         let lines: String = reads.iter().zip(1..).map(|(read, second)| line(second, read)).collect();
         let text = format!("{head}{lines}");
-        let mut file = Monitored::new(PcmFile::new(text.as_bytes(), &PCM_MEMORY), "pcm.csv", None);
+        let file = Box::new(PcmFile::new(text.as_bytes(), &PCM_MEMORY));
+        let mut file = Monitored::new(form(CounterSourceId::PcmMemory), file, "pcm.csv", None);
         file.read_at(Duration::ZERO).map(|end| moved(&end)).map_err(|error| error.to_string())
     };
     assert!(of(["0.00"; 3]).unwrap_err().contains("pcm-memory counted nothing at all"));
@@ -119,7 +121,8 @@ const HEAD: &str = ",,SKT0,SKT0,System\nDate,Time,Ch0Read,Ch0Write,Memory\n";
 /// What a file of pcm-memory with these lines gives: its bytes, or why it does not count.
 fn memory_of(lines: &str) -> Result<(f64, f64, f64), String> {
     let text = format!("{HEAD}{lines}");
-    let mut file = Monitored::new(PcmFile::new(text.as_bytes(), &PCM_MEMORY), "pcm.csv", None);
+    let file = Box::new(PcmFile::new(text.as_bytes(), &PCM_MEMORY));
+    let mut file = Monitored::new(form(CounterSourceId::PcmMemory), file, "pcm.csv", None);
     file.read_at(Duration::ZERO).map(|end| moved(&end)).map_err(|error| error.to_string())
 }
 
@@ -413,6 +416,7 @@ fn unusual_cells_are_read_or_named() {
 #[test]
 fn the_form_of_a_text_is_known() {
     let pcm = "System,,Socket 0,\nDate,Time,READ,\n";
+    let form_of = |text: &str| form_of(text).map(|kind| kind.id);
     assert_eq!(form_of(&two_sockets("1,1,1,1,1,1,1,1")), Some(CounterSourceId::PcmMemory));
     assert_eq!(form_of(pcm), Some(CounterSourceId::Pcm));
     assert_eq!(form_of("STRUCT,Info,3,\nCPU name:,Intel,\n"), Some(CounterSourceId::Likwid));

@@ -7,13 +7,13 @@ use std::process::Command;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::common::{cpus, fixtures, intel, machine};
+use crate::common::{cpus, fixtures, form, intel, machine};
 use tiermark_counters::{
     CounterSource, GroupFiles, LikwidFile, Monitored, PCM_MEMORY, PcmFile, PcmTable, Resctrl, Snapshot,
     examine_resctrl, traffic,
 };
 use tiermark_machine::Root;
-use tiermark_model::{CounterSight, IdSet, Machine};
+use tiermark_model::{CounterSight, CounterSourceId, IdSet, Machine};
 
 const GROUPS: &str = "/sys/fs/resctrl/mon_groups";
 
@@ -305,7 +305,12 @@ fn a_file_that_no_longer_grows_is_named() {
     let written = Grows::default();
     written.0.borrow_mut().extend(MEMORY.bytes());
     let old = Duration::from_secs(7200);
-    let mut file = Monitored::new(PcmFile::new(written.clone(), &PCM_MEMORY), "pcm.csv", Some(old));
+    let mut file = Monitored::new(
+        form(CounterSourceId::PcmMemory),
+        Box::new(PcmFile::new(written.clone(), &PCM_MEMORY)),
+        "pcm.csv",
+        Some(old),
+    );
     let is_old = |note: &tiermark_model::Note| note.text.contains("pcm.csv was last written 120 minutes ago");
     assert!(file.notes().iter().any(is_old), "{:?}", file.notes());
     let mut at = |seconds| file.read_at(Duration::from_secs(seconds)).map_err(|error| error.to_string());
@@ -316,8 +321,8 @@ fn a_file_that_no_longer_grows_is_named() {
     written.0.borrow_mut().extend(MEMORY.lines().last().unwrap().replace("00.500", "01.500").bytes().chain([b'\n']));
     assert!(at(70).is_ok() && at(120).is_ok() && at(131).is_err());
     // What likwid counts comes when its program ends.
-    let mut likwid =
-        Monitored::new(LikwidFile::new(&b"STRUCT,Info,3\n"[..], BTreeMap::new()), "out", Some(Duration::ZERO));
+    let likwid = Box::new(LikwidFile::new(&b"STRUCT,Info,3\n"[..], BTreeMap::new()));
+    let mut likwid = Monitored::new(form(CounterSourceId::Likwid), likwid, "out", Some(Duration::ZERO));
     assert!(likwid.read_at(Duration::ZERO).is_ok() && likwid.read_at(old).is_ok() && likwid.notes().len() == 2);
     assert!(likwid.notes()[1].text.contains("no counts yet"));
 }

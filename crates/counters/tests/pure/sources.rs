@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use crate::common::{EACCES, EINVAL, Fake, cpu, cpus, fixtures, intel, kind, machine, of_source, open, source};
 use tiermark_counters::{
-    Backend, Cores, CounterSource, Fault, Hsmp, KnownStream, Mailbox, OPEN_FLAGS, Of, PCM, PcmFile, PcmTable,
-    READ_FORMAT, System, check_known, families, survey, traffic,
+    Backend, Beside, Cores, CounterSource, Fault, Hsmp, KnownStream, Mailbox, OPEN_FLAGS, Of, PCM, PcmFile, PcmTable,
+    Place, READ_FORMAT, System, check_known, families, open_source, survey, traffic,
 };
 use tiermark_machine::Root;
 use tiermark_model::{CounterSight, CounterSourceId, CpuModel, Machine};
@@ -301,7 +301,9 @@ impl System for Here {
 #[test]
 fn every_source_is_listed_in_the_order_of_preference() {
     let (root, machine) = two_sockets(genoa());
-    let all = survey(&root, &machine, &families(), Some(&Here(Port::new(), Fake::default())));
+    let (families, here) = (families(), Here(Port::new(), Fake::default()));
+    let place = Place { root: &root, machine: &machine, families: &families, system: Some(&here) };
+    let all = survey(place);
     let named: Vec<(CounterSourceId, Option<bool>)> = all.iter().map(|info| (info.source, info.opens)).collect();
     use CounterSourceId as Id;
     assert_eq!(
@@ -318,6 +320,26 @@ fn every_source_is_listed_in_the_order_of_preference() {
     );
     assert!(named.is_sorted_by_key(|(id, _)| *id));
     // A captured machine: nothing is opened.
-    let captured = survey(&root, &machine, &families(), None);
+    let captured = survey(Place { system: None, ..place });
     assert!(captured.iter().all(|info| info.opens != Some(true) && info.refused.is_some()));
+}
+
+#[test]
+fn the_first_that_opens_is_chosen_and_the_others_say_why() {
+    use CounterSourceId as Id;
+    let (root, machine) = two_sockets(genoa());
+    let (families, here) = (families(), Here(Port::new(), Fake::default()));
+    let place = Place { root: &root, machine: &machine, families: &families, system: Some(&here) };
+    let chosen = |named: Option<&str>, required, beside, place| {
+        let chosen = open_source(named.map(|named| named.parse().unwrap()).as_ref(), required, beside, place);
+        let refused: Vec<Id> = chosen.refused.into_iter().map(|(id, _)| id).collect();
+        (chosen.source.map(|source| source.id()), refused)
+    };
+    assert_eq!(chosen(None, false, Beside::Samples, place), (Some(Id::Hsmp), vec![Id::Perf]));
+    assert_eq!(chosen(None, true, Beside::Shots, place), (Some(Id::Core), vec![Id::Perf, Id::Resctrl]));
+    assert_eq!(chosen(None, false, Beside::Shots, place), (None, vec![Id::Perf]));
+    assert_eq!(chosen(Some("core"), false, Beside::Shots, place), (Some(Id::Core), vec![]));
+    let captured = Place { system: None, ..place };
+    let all = vec![Id::Perf, Id::Hsmp, Id::Resctrl, Id::Core];
+    assert_eq!(chosen(None, true, Beside::Samples, captured), (None, all));
 }

@@ -2,8 +2,8 @@
 
 use tiermark_model::messages::curve_profile as says;
 use tiermark_model::{
-    CounterSourceId, CurveProfile, Machine, Note, ProfileAxis, ProfileCurves, ProfilePoint, ProfileTime, Refusal, Run,
-    Traffic, WatchSample,
+    CounterSight, CounterSourceId, CurveProfile, Machine, Note, ProfileAxis, ProfileCurves, ProfilePoint, ProfileTime,
+    Refusal, Run, Traffic, WatchSample,
 };
 
 use super::{curves_of, idle_notes, lacks_nodes, notes, place};
@@ -23,11 +23,17 @@ pub struct ProfiledCommand {
 }
 
 impl ProfiledCommand {
-    /// The curves of a run before the command begins on this machine, which may be simulated, with these counters.
+    /// The curves of a run before the command begins on this machine, which may be simulated, with these counters, which see so much.
     ///
     /// # Errors
     /// A [`Refusal`] if the run has no curve.
-    pub fn new(run: &Run, machine: Machine, simulated: bool, counters: CounterSourceId) -> Result<Self, Refusal> {
+    pub fn new(
+        run: &Run,
+        machine: Machine,
+        simulated: bool,
+        counters: CounterSourceId,
+        sees: &[CounterSight],
+    ) -> Result<Self, Refusal> {
         let on = curves_of(run)?;
         let mut notes = Vec::new();
         notes.extend(other_machine(run, &machine, simulated));
@@ -36,7 +42,7 @@ impl ProfiledCommand {
         }
         notes.extend(checked(run, counters));
         notes.push(says::watch_counts_unchecked());
-        if counters == CounterSourceId::Core {
+        if sees.contains(&CounterSight::LowerBound) {
             notes.push(says::rates_are_a_lower_bound());
         }
         notes.push(says::rates_of_the_whole_machine());

@@ -103,25 +103,23 @@ pub fn beside(
     root: &Root,
     chosen: Chosen,
 ) -> Result<(Box<dyn Host>, RunCounters), CounterSourceId> {
-    let notes = chosen.notes(root);
     let Chosen { source, refused } = chosen;
     let passed_over = refused.into_iter().map(|(source, refusal)| PassedOver { source, refusal }).collect();
-    let (id, sees) = (source.id(), source.sees());
-    let none = RunCounters { source: id, sees, passed_over, check: None, notes: Vec::new() };
-    if id == CounterSourceId::None {
-        return Ok((host, none));
-    }
+    let Some(source) = source else {
+        let source = CounterSourceId::None;
+        return Ok((host, RunCounters { source, sees: Vec::new(), passed_over, check: None, notes: Vec::new() }));
+    };
+    let (id, mut sees, notes) = (source.id(), source.sees(), source.notes());
     if !source.is_immediate() {
         return Err(id);
     }
     let mut host = Counted::new(host, source, root);
-    let check = known::check(&mut host, &none.sees);
+    let check = known::check(&mut host, &sees);
     let nodes = known::nodes(&mut host);
     let links = check.as_ref().and_then(|check| check.links.clone());
-    let mut sees = none.sees;
     sees.retain(|sight| links.as_ref().is_none_or(|links| links.has_right(*sight)));
     host.refine(nodes, links);
-    Ok((Box::new(host), RunCounters { check, notes, sees, ..none }))
+    Ok((Box::new(host), RunCounters { source: id, sees, passed_over, check, notes }))
 }
 
 /// Refuses a run without the counters that the user requires or names: no source opened, or required counters disagree

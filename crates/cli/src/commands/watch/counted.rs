@@ -3,7 +3,7 @@
 use tiermark_counters::{Beside, Chosen, SampledSource, SimCounters, SimRate};
 use tiermark_machine::Root;
 use tiermark_model::messages::{counters, curve_profile as says};
-use tiermark_model::{CounterSourceId, Machine, Note, Refusal};
+use tiermark_model::{Machine, Note, Refusal};
 
 use crate::args::watch::WatchArgs;
 use crate::args::{CounterUse, Simulation};
@@ -38,16 +38,16 @@ impl Counting {
         } else {
             scripted(&machine, script)
         };
-        let notes = chosen.notes(root);
-        if chosen.source.id() != CounterSourceId::None {
-            return Ok(Self { counted: Some(SampledSource::new(chosen.source)), refused: Vec::new(), notes });
+        if let Some(source) = chosen.source {
+            let notes = source.notes();
+            return Ok(Self { counted: Some(SampledSource::new(source)), refused: Vec::new(), notes });
         }
         let refused: Vec<Refusal> = chosen.refused.into_iter().map(|(_, refusal)| refusal).collect();
         // A source that the user names is as good as required.
         if args.counting.when == CounterUse::Require || args.counting.source.counters_from.is_some() {
             return Err(Failure::Wrong(Vec::new(), refused));
         }
-        Ok(Self { counted: None, refused, notes })
+        Ok(Self { refused, ..Self::default() })
     }
 
     /// The reasons why there are no counters, and the notes, in sentences.
@@ -76,5 +76,5 @@ impl Counting {
 fn scripted(machine: &Machine, script: &[(f64, f64)]) -> Chosen {
     let rate = |(rate, reads): &(f64, f64)| SimRate { read: rate * reads, write: rate * (1.0 - reads) };
     let source = SimCounters::new(machine, script.iter().map(rate).collect());
-    Chosen { source: Box::new(source), refused: Vec::new() }
+    Chosen { source: Some(Box::new(source)), refused: Vec::new() }
 }

@@ -41,7 +41,8 @@ impl OnCurve {
             return Err(says::curve_without_counters(&why.unwrap_or_default()).into());
         };
         let (run, simulated) = (saved::run_of_probes(name)?, simulation.simulate.is_some());
-        let mut profiled = ProfiledCommand::new(&run, target::machine(root)?, simulated, counted.id())?;
+        let mut profiled =
+            ProfiledCommand::new(&run, target::machine(root)?, simulated, counted.id(), &counted.sees())?;
         if let Some(note) = profiled.warning() {
             tell(format_args!("tiermark: warning: {note}"));
         }

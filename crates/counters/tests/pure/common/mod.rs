@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-use tiermark_counters::{Backend, GroupCounts, GroupId, PerfEvent, PerfSource, families};
+use tiermark_counters::{Backend, FileForm, GroupCounts, GroupId, PerfEvent, PerfSource, SOURCES, families};
 use tiermark_machine::{EVENT_SOURCES, LiveFacts, Root, discover, event_sources};
-use tiermark_model::{CpuModel, Machine, Refusal};
+use tiermark_model::{CounterSourceId, CpuModel, Machine, Refusal};
 
 /// EACCES, EINVAL.
 pub(crate) const EACCES: i32 = 13;
@@ -135,6 +135,11 @@ pub(crate) fn machine(root: &Root, model: CpuModel) -> Machine {
 /// Opens the counters of a tree.
 pub(crate) fn open(root: &Root, model: CpuModel, fake: &Fake) -> Result<PerfSource, Refusal> {
     PerfSource::open(root, &machine(root, model), &families(), Box::new(fake.clone()))
+}
+
+/// The form of a source's files.
+pub(crate) fn form(id: CounterSourceId) -> &'static FileForm {
+    SOURCES.iter().find(|kind| kind.id == id).and_then(|kind| kind.file()).unwrap()
 }
 
 /// The number of an event source's type.

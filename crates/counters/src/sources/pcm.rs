@@ -7,8 +7,9 @@ use tiermark_model::{BoxKind, BoxPlace, CounterSight, CounterSourceId, Note};
 
 use crate::csv::{Growing, Pieces, cells, groups};
 use crate::family::Of;
+use crate::monitored::{counting, file};
 use crate::snapshot::Snapshot;
-use crate::source::CounterSource;
+use crate::source::{CounterSource, FileForm, Reads, SourceKind};
 use crate::sums::{Column, Sums};
 
 /// Bytes of a megabyte, as PCM counts them.
@@ -24,8 +25,34 @@ pub struct PcmLayout {
     /// Whether cells are amounts a second; else they are amounts since the line before.
     has_rates: bool,
     /// What is counted where the header is not known yet.
-    sees: [CounterSight; 3],
+    sees: &'static [CounterSight],
 }
+
+/// `pcm-memory -csv`.
+pub(super) static MEMORY_KIND: SourceKind = SourceKind {
+    id: CounterSourceId::PcmMemory,
+    reads: Reads::File(FileForm {
+        program: "pcm-memory",
+        file: "is the file that the running `pcm-memory -csv=FILE` writes",
+        sees: PCM_MEMORY.sees,
+        grows: true,
+        has: |text| PCM_MEMORY.has(text),
+        open: |path, _| counting(path, PcmFile::new(file(path)?, &PCM_MEMORY)),
+    }),
+};
+
+/// `pcm -csv`.
+pub(super) static KIND: SourceKind = SourceKind {
+    id: CounterSourceId::Pcm,
+    reads: Reads::File(FileForm {
+        program: "pcm",
+        file: "is the file that the running `pcm -csv=FILE` writes",
+        sees: PCM.sees,
+        grows: true,
+        has: |text| PCM.has(text),
+        open: |path, _| counting(path, PcmFile::new(file(path)?, &PCM)),
+    }),
+};
 
 /// Columns with traffic. In names, `#` stands for a number and `*` for any text.
 #[derive(Debug, PartialEq)]
@@ -56,7 +83,7 @@ const MACHINE: &[&str] = &["System"];
 pub static PCM_MEMORY: PcmLayout = PcmLayout {
     id: CounterSourceId::PcmMemory,
     has_rates: true,
-    sees: [CounterSight::Reads, CounterSight::Writes, CounterSight::Channels],
+    sees: &[CounterSight::Reads, CounterSight::Writes, CounterSight::Channels],
     columns: &[
         columns(SOCKET, "Ch#Read", (BoxKind::Channel, "Ch#", Of::Read, MB)),
         columns(SOCKET, "Ch#Write", (BoxKind::Channel, "Ch#", Of::Write, MB)),
@@ -75,7 +102,7 @@ pub static PCM_MEMORY: PcmLayout = PcmLayout {
 pub static PCM: PcmLayout = PcmLayout {
     id: CounterSourceId::Pcm,
     has_rates: false,
-    sees: [CounterSight::Reads, CounterSight::Writes, CounterSight::LinkReceived],
+    sees: &[CounterSight::Reads, CounterSight::Writes, CounterSight::LinkReceived],
     columns: &[
         columns(&["Socket#"], "READ", (BoxKind::Memory, "Mem", Of::Read, GB)),
         columns(&["Socket#"], "WRITE", (BoxKind::Memory, "Mem", Of::Write, GB)),
@@ -89,6 +116,13 @@ pub static PCM: PcmLayout = PcmLayout {
 };
 
 impl PcmLayout {
+    /// Whether a text has counts in this layout.
+    fn has(&'static self, text: &str) -> bool {
+        let mut table = PcmTable::new(self);
+        table.feed(text);
+        !table.snapshot().readings.is_empty()
+    }
+
     /// What a column counts; `None` for those of other things.
     fn column(&self, at: usize, group: &str, name: &str) -> Option<Column> {
         self.columns.iter().find_map(|pattern| {
@@ -212,11 +246,22 @@ impl<R: Read> CounterSource for PcmFile<R> {
         self.table.sums.sees().unwrap_or_else(|| self.table.layout.sees.to_vec())
     }
 
-    fn notes(&self) -> Vec<Note> {
-        let (left_out, program) = (&self.table.left_out, self.id().name());
+    fn found(&self) -> Vec<Note> {
+        let left_out = &self.table.left_out;
         let other = (!left_out.is_empty()).then(|| says::other_memory_left_out(left_out));
-        let known = [Some(says::counts_come_late(program)), other].into_iter().flatten();
-        known.chain(self.table.sums.notes(program)).collect()
+        [Some(says::counts_come_late(self.id().name())), other].into_iter().flatten().collect()
+    }
+
+    fn pending(&self) -> Option<Note> {
+        self.table.sums.pending(self.id().name())
+    }
+
+    fn doubts(&self) -> Vec<Note> {
+        self.table.sums.doubts(self.id().name())
+    }
+
+    fn omissions(&self) -> Vec<Note> {
+        self.table.sums.omissions(self.id().name())
     }
 
     fn is_immediate(&self) -> bool {

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
+use std::path::Path;
 use std::time::Duration;
 
 use tiermark_model::messages::counters as says;
-use tiermark_model::{BoxKind, BoxPlace, CounterSight, CounterSourceId, Note, Refusal};
+use tiermark_model::{BoxKind, BoxPlace, CounterSight, CounterSourceId, Machine, Note, Refusal};
 
 use crate::csv::{Growing, Pieces, amount, cells};
 use crate::family::Of;
+use crate::monitored::{empty_or_refused, file};
 use crate::snapshot::{Reading, Snapshot};
-use crate::source::CounterSource;
+use crate::source::{CounterSource, FileForm, Opened, Reads, SourceKind};
 
 /// Metrics of one group: the largest has about 20.
 const MOST_METRICS: usize = 1000;
@@ -30,6 +32,40 @@ const PROGRAM: &str = "likwid-perfctr";
 const MOST_GROUPS: usize = 8;
 /// Bytes of a gigabyte, as likwid counts them.
 const GB: f64 = 1e9;
+
+/// `likwid-perfctr -O`.
+pub(super) static KIND: SourceKind = SourceKind {
+    id: CounterSourceId::Likwid,
+    reads: Reads::File(FileForm {
+        program: PROGRAM,
+        file: "has outputs of `likwid-perfctr -O -g MEM -S 1s`, one after the other",
+        sees: &[CounterSight::Reads, CounterSight::Writes],
+        grows: false,
+        has,
+        open,
+    }),
+};
+
+/// Whether a text has a table of likwid, with counts or without.
+fn has(text: &str) -> bool {
+    let mut file = LikwidFile::new(text.as_bytes(), BTreeMap::new());
+    let _ = file.read();
+    file.has_tables()
+}
+
+/// Opens a file, which may be empty: likwid writes an output when its program ends.
+fn open(path: &Path, machine: &Machine) -> Opened {
+    let name = path.display().to_string();
+    let sockets = machine.cpus.iter().map(|cpu| (cpu.id, cpu.socket)).collect();
+    let mut source = LikwidFile::new(file(path)?, sockets);
+    let read = source.read();
+    // A refusal by the tables comes before a read error: it names the cause.
+    if let Some(refusal) = source.refusal(&name) {
+        return Err(refusal);
+    }
+    read.map_err(|error| says::counts_unreadable(&name, &error.to_string()))?;
+    if source.has_tables() { Ok(Box::new(source)) } else { empty_or_refused(path, source) }
+}
 
 /// What likwid counted during the life of a program.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -224,7 +260,7 @@ impl<R: Read> LikwidFile<R> {
     }
 
     /// Whether a table of likwid was read so far: files of other programs contain no such table.
-    pub fn has_tables(&self) -> bool {
+    fn has_tables(&self) -> bool {
         self.has_tables
     }
 
@@ -255,15 +291,21 @@ impl<R: Read> CounterSource for LikwidFile<R> {
         if is_total { vec![CounterSight::Total] } else { vec![CounterSight::Reads, CounterSight::Writes] }
     }
 
-    fn notes(&self) -> Vec<Note> {
-        let pending = match (self.has_tables, self.sum.seconds > 0.0) {
+    fn found(&self) -> Vec<Note> {
+        vec![says::counts_come_late(PROGRAM)]
+    }
+
+    fn pending(&self) -> Option<Note> {
+        match (self.has_tables, self.sum.seconds > 0.0) {
             (false, _) => Some(says::file_is_empty(PROGRAM)),
             (true, false) => Some(says::no_counts_yet(PROGRAM)),
             (true, true) => None,
-        };
+        }
+    }
+
+    fn doubts(&self) -> Vec<Note> {
         let unknown = self.groups.some_count;
-        let unknown = unknown.map(|(some, all)| says::likwid_sockets_unknown(some as u64, all as u64));
-        std::iter::once(says::counts_come_late(PROGRAM)).chain(pending).chain(unknown).collect()
+        unknown.map(|(some, all)| says::likwid_sockets_unknown(some as u64, all as u64)).into_iter().collect()
     }
 
     fn is_immediate(&self) -> bool {

@@ -9,7 +9,7 @@ use tiermark_model::{BoxKind, BoxPlace, CounterSight, CounterSourceId, Machine, 
 use crate::backend::{Backend, GroupCounts, GroupId, OPEN_FLAGS, PerfEvent, READ_FORMAT};
 use crate::family::Of;
 use crate::snapshot::{Reading, Snapshot};
-use crate::source::CounterSource;
+use crate::source::{CounterSource, Opened, Place, Reads, SourceKind, System, SystemCounters, Tried, tried};
 
 /// `PERF_TYPE_HW_CACHE`: the kernel turns its events into those of the core.
 const HW_CACHE: u32 = 3;
@@ -21,6 +21,27 @@ const LOADS: u64 = 0x2 | 0x1 << 16;
 const STORES: u64 = 0x2 | 0x1 << 8 | 0x1 << 16;
 /// Bytes of a line: of all processors with these events.
 const LINE: f64 = 64.0;
+
+/// What it sees.
+const SEES: [CounterSight; 2] = [CounterSight::Reads, CounterSight::LowerBound];
+
+/// Beside shots it is tried only if counters are required, because it is only a lower bound.
+pub(super) static KIND: SourceKind = SourceKind {
+    id: CounterSourceId::Core,
+    reads: Reads::System(SystemCounters {
+        shots: Tried::IfRequired,
+        samples: Tried::Always,
+        open,
+        examine: |place| {
+            let opened = place.system.map(|system| open(place, system));
+            tried(opened, CounterSourceId::Core, &SEES, "misses of cores in the last-level cache (core)")
+        },
+    }),
+};
+
+fn open(place: Place<'_>, system: &dyn System) -> Opened {
+    Ok(Box::new(Cores::open(place.root, place.machine, system.perf())?))
+}
 
 /// Misses of all cpus. Those of a node are added: the cores do not say whose memory they read.
 pub struct Cores {
@@ -73,10 +94,10 @@ impl CounterSource for Cores {
     }
 
     fn sees(&self) -> Vec<CounterSight> {
-        vec![CounterSight::Reads, CounterSight::LowerBound]
+        SEES.to_vec()
     }
 
-    fn notes(&self) -> Vec<Note> {
+    fn found(&self) -> Vec<Note> {
         vec![says::only_core_misses(self.stores)]
     }
 

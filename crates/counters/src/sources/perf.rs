@@ -1,23 +1,38 @@
 //! Counters of memory controllers and links through `perf_event_open`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 
 use tiermark_machine::{Root, event_sources, perf_event_paranoid};
 use tiermark_model::messages::counters as says;
-use tiermark_model::{BoxKind, BoxPlace, CounterSight, CounterSourceId, Machine, Note, Refusal};
+use tiermark_model::{
+    BoxKind, BoxPlace, CounterBox, CounterSight, CounterSourceId, CounterSourceInfo, Machine, Note, Refusal,
+};
 
 use crate::backend::{Backend, GroupCounts, GroupId};
 use crate::family::{Family, Of, family_of};
 use crate::finding::Finding;
+use crate::monitors::other_monitors;
 use crate::select::{Selection, Wanted, select};
 use crate::snapshot::{Reading, Snapshot};
-use crate::source::CounterSource;
+use crate::source::{CounterSource, Place, Reads, SourceKind, SystemCounters, Tried, refused};
 
 /// ENODEV: an event source that has no such box on this socket.
 const ENODEV: i32 = 19;
 /// ENXIO: the same from other drivers.
 const ENXIO: i32 = 6;
+
+pub(super) static KIND: SourceKind = SourceKind {
+    id: CounterSourceId::Perf,
+    reads: Reads::System(SystemCounters {
+        shots: Tried::Always,
+        samples: Tried::Always,
+        open: |Place { root, machine, families, .. }, system| {
+            Ok(Box::new(PerfSource::open(root, machine, families, system.perf())?))
+        },
+        examine,
+    }),
+};
 
 /// Event sources that only processors have whose traffic can be counted.
 const MEMORY_PMUS: [&str; 9] = [
@@ -70,6 +85,8 @@ pub struct PerfSource {
     wanted: Vec<Wanted>,
     groups: Vec<EventGroup>,
     findings: Vec<Finding>,
+    /// Other programs that may set the same counters.
+    monitors: Vec<Note>,
 }
 
 impl PerfSource {
@@ -84,7 +101,8 @@ impl PerfSource {
         backend: Box<dyn Backend>,
     ) -> Result<Self, Refusal> {
         let Selection { wanted, findings } = examine_perf(root, machine, families)?;
-        let mut source = Self { backend, wanted: Vec::new(), groups: Vec::new(), findings };
+        let monitors = other_monitors(root);
+        let mut source = Self { backend, wanted: Vec::new(), groups: Vec::new(), findings, monitors };
         let (fallback, first): (Vec<Wanted>, Vec<Wanted>) = wanted.into_iter().partition(|wanted| wanted.fallback);
         let denied = |error: &io::Error| match error.kind() {
             ErrorKind::PermissionDenied => says::denied(perf_event_paranoid(root), &error.to_string()),
@@ -190,8 +208,8 @@ impl CounterSource for PerfSource {
         sights(self.wanted.iter().map(|wanted| (&wanted.place, wanted.of)))
     }
 
-    fn notes(&self) -> Vec<Note> {
-        self.findings.iter().map(Finding::note).collect()
+    fn found(&self) -> Vec<Note> {
+        self.findings.iter().map(Finding::note).chain(self.monitors.clone()).collect()
     }
 
     fn read(&mut self) -> io::Result<Snapshot> {
@@ -215,6 +233,49 @@ impl CounterSource for PerfSource {
         }
         Ok(Snapshot { at, readings, lost })
     }
+}
+
+/// Whether it opens here, with the boxes that it counts.
+fn examine(Place { root, machine, families, system }: Place<'_>) -> CounterSourceInfo {
+    let Selection { wanted, findings } = match examine_perf(root, machine, families) {
+        Ok(selection) => selection,
+        Err(refusal) => return refused(KIND.id, &[], refusal),
+    };
+    let opened = system.map(|system| PerfSource::open(root, machine, families, system.perf()));
+    let opens = opened.as_ref().map(Result::is_ok);
+    let (wanted, notes, refused) = match opened {
+        Some(Ok(open)) => (open.wanted.clone(), open.notes(), None),
+        not_open => {
+            let why = || says::not_this_machine("counters of memory controllers (perf)");
+            let notes = findings.iter().map(Finding::note).chain(other_monitors(root)).collect();
+            (first_choice(wanted), notes, Some(not_open.and_then(Result::err).unwrap_or_else(why)))
+        }
+    };
+    let sees = sights(wanted.iter().map(|event| (&event.place, event.of)));
+    CounterSourceInfo { source: KIND.id, opens, sees, boxes: boxes(&wanted), refused, notes }
+}
+
+/// The events without those that only serve if the others cannot be opened.
+fn first_choice(mut wanted: Vec<Wanted>) -> Vec<Wanted> {
+    if wanted.iter().any(|event| event.is_memory() && !event.fallback) {
+        wanted.retain(|event| !event.fallback);
+    }
+    wanted
+}
+
+/// The boxes with the sockets that they are counted on.
+fn boxes(wanted: &[Wanted]) -> Vec<CounterBox> {
+    let mut sockets: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+    let mut names: Vec<&str> = Vec::new();
+    for event in wanted {
+        let own = sockets.entry(&event.place.unit).or_default();
+        if own.is_empty() {
+            names.push(&event.place.unit);
+        }
+        own.extend(event.place.socket.filter(|socket| !own.contains(socket)));
+    }
+    let counted = |name: &str| CounterBox { name: name.to_owned(), sockets: sockets.remove(name).unwrap_or_default() };
+    names.into_iter().map(counted).collect()
 }
 
 /// What a set of counters sees.

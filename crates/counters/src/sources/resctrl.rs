@@ -6,16 +6,45 @@ use std::time::Instant;
 
 use tiermark_machine::Root;
 use tiermark_model::messages::counters as says;
-use tiermark_model::{BoxKind, BoxPlace, CounterSight, CounterSourceId, CpuId, IdSet, Machine, Refusal};
+use tiermark_model::{
+    BoxKind, BoxPlace, CounterSight, CounterSourceId, CounterSourceInfo, CpuId, IdSet, Machine, Refusal,
+};
 
 use crate::family::Of;
 use crate::snapshot::{Reading, Snapshot};
-use crate::source::CounterSource;
+use crate::source::{CounterSource, Opened, Place, Reads, SourceKind, SystemCounters, Tried, refused};
 
 /// Where the file system is mounted.
 const RESCTRL: &str = "/sys/fs/resctrl";
 /// Start of the names of groups that this program makes.
 const PREFIX: &str = "tiermark-";
+
+/// What it sees.
+const SEES: [CounterSight; 2] = [CounterSight::Total, CounterSight::LocalShare];
+
+/// To open it changes the system, so that it is tried only if counters are required.
+pub(super) static KIND: SourceKind = SourceKind {
+    id: CounterSourceId::Resctrl,
+    reads: Reads::System(SystemCounters {
+        shots: Tried::IfRequired,
+        samples: Tried::IfRequired,
+        open: |place, _| open(place),
+        examine,
+    }),
+};
+
+fn open(Place { root, machine, .. }: Place<'_>) -> Opened {
+    examine_resctrl(root, machine)?;
+    let cpus = machine.cpus.iter().map(|cpu| cpu.id).collect();
+    Ok(Box::new(Resctrl::open(SystemFiles, root, std::process::id(), &cpus, machine)?))
+}
+
+fn examine(place: Place<'_>) -> CounterSourceInfo {
+    match examine_resctrl(place.root, place.machine) {
+        Ok(()) => CounterSourceInfo { opens: None, ..refused(KIND.id, &SEES, says::group_not_made()) },
+        Err(refusal) => refused(KIND.id, &SEES, refusal),
+    }
+}
 
 /// The calls that monitoring groups need: tests have a stand-in, since only the kernel fills a new group with files.
 pub trait GroupFiles {
@@ -193,7 +222,7 @@ impl<F: GroupFiles> CounterSource for Resctrl<F> {
     }
 
     fn sees(&self) -> Vec<CounterSight> {
-        vec![CounterSight::Total, CounterSight::LocalShare]
+        SEES.to_vec()
     }
 
     fn read(&mut self) -> io::Result<Snapshot> {

@@ -9,7 +9,7 @@ use tiermark_model::{BoxKind, BoxPlace, CounterSight, CounterSourceId, Machine, 
 use crate::family::Of;
 use crate::select::only_node;
 use crate::snapshot::{Reading, Snapshot};
-use crate::source::CounterSource;
+use crate::source::{CounterSource, Opened, Place, Reads, SourceKind, System, SystemCounters, Tried, tried};
 
 /// The clocks of the fabric and of the memory, in MHz (`HSMP_GET_FCLK_MCLK` of the kernel's `asm/amd_hsmp.h`).
 const CLOCKS: u32 = 0x0f;
@@ -23,6 +23,27 @@ const MOST_CHANNELS: f64 = 16.0;
 const TICK_BYTES: f64 = 16.0;
 /// Bytes of a transfer.
 const TRANSFER_BYTES: f64 = 8.0;
+
+/// What it sees.
+const SEES: [CounterSight; 2] = [CounterSight::Total, CounterSight::Utilisation];
+
+pub(super) static KIND: SourceKind = SourceKind {
+    id: CounterSourceId::Hsmp,
+    reads: Reads::System(SystemCounters {
+        shots: Tried::Never,
+        samples: Tried::Always,
+        open,
+        examine: |place| {
+            let opened = place.system.map(|system| open(place, system));
+            tried(opened, CounterSourceId::Hsmp, &SEES, "the management port of the processor (hsmp)")
+        },
+    }),
+};
+
+fn open(place: Place<'_>, system: &dyn System) -> Opened {
+    let mailbox = system.hsmp().map_err(|error| hsmp_refusal(&error))?;
+    Ok(Box::new(Hsmp::open(place.machine, mailbox)?))
+}
 
 /// Sends messages to the firmware of a socket: tests have a stand-in.
 pub trait Mailbox {
@@ -91,7 +112,7 @@ impl Hsmp {
 }
 
 /// Why the port cannot be used.
-pub(crate) fn hsmp_refusal(error: &io::Error) -> Refusal {
+fn hsmp_refusal(error: &io::Error) -> Refusal {
     match error.kind() {
         ErrorKind::NotFound => says::hsmp_absent(),
         _ => says::hsmp_refused(&error.to_string()),
@@ -104,10 +125,10 @@ impl CounterSource for Hsmp {
     }
 
     fn sees(&self) -> Vec<CounterSight> {
-        vec![CounterSight::Total, CounterSight::Utilisation]
+        SEES.to_vec()
     }
 
-    fn notes(&self) -> Vec<Note> {
+    fn found(&self) -> Vec<Note> {
         vec![says::rates_are_sampled()]
     }
 
