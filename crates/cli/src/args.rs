@@ -19,7 +19,7 @@ use tiermark_model::Bytes;
 
 use crate::parse;
 pub(crate) use capacity::CapacityArgs;
-pub(crate) use common::{ColorChoice, Format, PlaceArgs, RunArgs, Units, View, ViewArgs};
+pub(crate) use common::{ColorChoice, PlaceArgs, RunArgs, Units, View, ViewArgs};
 pub(crate) use compare::{BaselineArgs, CheckArgs, CompareArgs, ExplainArgs};
 pub(crate) use counters::{CounterArgs, CounterUse, CountingArgs};
 pub(crate) use fleet::FleetArgs;

@@ -6,7 +6,7 @@ use tiermark_session::Demands;
 
 use crate::args::RunArgs;
 use crate::environment;
-use crate::exports::Export;
+use crate::layouts::Export;
 use crate::output::{self, Destination, Failure, complain, complain_once, tell};
 use crate::sinks::{JournalSink, Listeners};
 
@@ -56,16 +56,14 @@ pub(crate) fn finish(
     ];
     for (place, export) in sinks.exports {
         if let Some(doubts) = (export.layout.doubts)(run).filter(|_| !result.quiet) {
-            tell(format_args!("tiermark: warning: --{} {}: {doubts}", export.layout.option, export.place));
+            tell(format_args!("tiermark: warning: --{} {}: {doubts}", export.layout.name, export.place));
         }
-        unwritten.push(
-            place.write(&(export.layout.text)(run, output::detail(&args.view), &output::style(&args.view))).err(),
-        );
+        unwritten.push(place.write(&export.layout.show(run, &args.view)).err());
     }
     if measured && sinks.report && !to_stdout {
-        output::print(&output::report(run, result.format, &args.view))?;
+        output::print(&result.format.show(run, &args.view))?;
         if !result.quiet {
-            output::tell_doubts(run, result.format);
+            result.format.tell_doubts(run);
         }
     }
     if let Some(saved) = saved.filter(|_| !result.quiet) {

@@ -1,10 +1,12 @@
 //! Doors for fuzzing: what this crate makes of files from elsewhere.
 
-use tiermark_page::{Detail, Style, markdown, terminal};
+use tiermark_model::{Comparison, Fleet, Run};
+use tiermark_page::{Detail, Style, terminal};
 use tiermark_report::RUN_VIEWS;
 use tiermark_report::redact::Pseudonyms;
 
 use crate::commands::fleet::files;
+use crate::layouts::{LaidOut, MESS};
 use crate::output;
 use crate::plans;
 use crate::saved::Kept;
@@ -33,7 +35,7 @@ pub fn expectations(text: &str, run: &str) {
 }
 
 /// Judges a run by the rules of thumb, and lists its names.
-fn show_checked(run: &tiermark_model::Run, styles: &[(Style, Detail)]) {
+fn show_checked(run: &Run, styles: &[(Style, Detail)]) {
     let rules = tiermark_expect::read(tiermark_expect::AUTO).unwrap_or_default();
     let (found, figures) = (tiermark_expect::check("fuzzed", run, "auto", &rules), tiermark_expect::figures(run));
     for (style, detail) in styles {
@@ -45,7 +47,7 @@ fn show_checked(run: &tiermark_model::Run, styles: &[(Style, Detail)]) {
 }
 
 /// Explains a run.
-fn show_explained(run: &tiermark_model::Run, styles: &[(Style, Detail)]) {
+fn show_explained(run: &Run, styles: &[(Style, Detail)]) {
     let found = tiermark_expect::explain::explain("fuzzed", run);
     for (style, detail) in styles {
         let _ = terminal(&tiermark_report::judgements::explanation(&found, *detail), style);
@@ -61,13 +63,13 @@ pub fn fleet(documents: &[Vec<u8>]) {
     }
     let fleet = gathered.judged(&["node1".to_owned(), "other".to_owned()]);
     for (unicode, detail) in [(true, Detail::Usual), (false, Detail::All)] {
-        let page = tiermark_report::judgements::fleet(&fleet, detail);
         let style = Style { unicode, ..Style::default() };
-        let _ = (terminal(&page, &style), markdown(&page, &style));
+        for layout in Fleet::LAYOUTS {
+            let text = (layout.text)(&fleet, detail, &style);
+            assert!(layout.name != "csv" || text.lines().all(|line| !line.is_empty()), "a row is a line");
+            assert!(layout.name != "openmetrics" || text.ends_with("# EOF\n"), "the end is there");
+        }
     }
-    assert!(tiermark_exports::fleet_csv(&fleet).lines().all(|line| !line.is_empty()), "a row is a line");
-    assert!(tiermark_exports::fleet_openmetrics(&fleet).ends_with("# EOF\n"), "the end is there");
-    let _ = (tiermark_exports::fleet_lines(&fleet), tiermark_exports::fleet_hosts(&fleet));
     if let Some(limits) = tiermark_compare::fleet::limits(&fleet) {
         assert!(tiermark_expect::read(&limits).is_ok(), "limits that are no expectations: {limits}");
     }
@@ -112,15 +114,10 @@ pub fn show(bytes: &[u8]) {
         .map(|(width, detail)| (Style { width, color: true, ..Style::default() }, detail));
     match Kept::parse(bytes, "a fuzzed document") {
         Err(_) => {}
-        Ok(Some(Kept::Capacity(run))) => {
-            styles.iter().for_each(|(style, detail)| {
-                drop(terminal(&tiermark_report::tenant_views::capacity(&run, *detail), style));
-            });
-        }
-        Ok(Some(Kept::Load(run))) => {
-            styles
-                .iter()
-                .for_each(|(style, detail)| drop(terminal(&tiermark_report::tenant_views::load(&run, *detail), style)));
+        Ok(Some(kept)) => {
+            for (style, detail) in &styles {
+                Kept::LAYOUTS.iter().for_each(|layout| drop((layout.text)(&kept, *detail, style)));
+            }
         }
         Ok(None) => {
             if let Ok(run) = tiermark_history::parse(bytes, "a document") {
@@ -131,13 +128,13 @@ pub fn show(bytes: &[u8]) {
 }
 
 /// Concludes a run that was killed, and makes every view of it.
-pub fn show_killed(run: tiermark_model::Run) {
+pub fn show_killed(run: Run) {
     let (run, _) = tiermark_session::concluded(run, &tiermark_history::Store::at("/nowhere"));
     show_run(run, &[(Style::default(), Detail::Usual)]);
 }
 
 /// Compares a run with itself and with itself estimated again, by either rule.
-fn show_compared(run: &tiermark_model::Run, styles: &[(Style, Detail)]) {
+fn show_compared(run: &Run, styles: &[(Style, Detail)]) {
     let again = estimated_again(run.clone());
     let document = |run| tiermark_compare::Document { name: "fuzzed", run };
     for by_role in [false, true] {
@@ -148,30 +145,26 @@ fn show_compared(run: &tiermark_model::Run, styles: &[(Style, Detail)]) {
             rules,
         );
         for (style, detail) in styles {
-            let _ = (
-                terminal(&tiermark_report::judgements::compare(&found, *detail), style),
-                markdown(&tiermark_report::judgements::compare(&found, *detail), style),
-            );
+            Comparison::LAYOUTS.iter().for_each(|layout| drop((layout.text)(&found, *detail, style)));
         }
     }
 }
 
-fn estimated_again(run: tiermark_model::Run) -> tiermark_model::Run {
+fn estimated_again(run: Run) -> Run {
     tiermark_session::reanalyse_saved(run).map_or_else(|saved| *saved, |again| again.run)
 }
 
 /// Makes every view of a run, as it was saved, estimated again, and redacted.
-fn show_run(run: tiermark_model::Run, styles: &[(Style, Detail)]) {
+fn show_run(run: Run, styles: &[(Style, Detail)]) {
     show_compared(&run, styles);
     show_checked(&run, styles);
     show_explained(&run, styles);
     for run in [tiermark_report::redact::redact(&run, Pseudonyms::new([1, 2])), run.clone(), estimated_again(run)] {
-        let _ = (output::json(&run), tiermark_exports::mess(&run));
-        let _ = (tiermark_exports::mlc(&run), tiermark_exports::mlc_doubts(&run), tiermark_exports::mess_doubts(&run));
-        let _ = (tiermark_exports::stream(&run), tiermark_exports::stream_doubts(&run));
-        let _ = (tiermark_exports::pairs_csv(&run), tiermark_exports::pairs_doubts(&run));
+        let _ = output::json(&run);
         for (style, detail) in styles {
-            let _ = terminal(&tiermark_report::run(&run, *detail), style);
+            for layout in Run::LAYOUTS.iter().chain([&MESS]) {
+                let _ = ((layout.text)(&run, *detail, style), (layout.doubts)(&run));
+            }
             for view in &RUN_VIEWS {
                 let _ = terminal(&tiermark_report::run_view(&run, view, *detail), style);
             }

@@ -9,13 +9,13 @@ mod counters;
 mod dry;
 mod environment;
 mod experiments;
-mod exports;
 mod finish;
 #[doc(hidden)]
 pub mod fuzz;
 mod glossary;
 mod hints;
 mod inventory;
+mod layouts;
 mod measure;
 mod names;
 mod other_tools;

@@ -14,8 +14,8 @@ use tiermark_session::{Asked, Begun, Head, OtherWork, OwnRecord, Prepared, count
 
 use crate::args::{CounterUse, PlaceArgs, RunArgs, Simulation};
 use crate::counters::{open_counters, refuse_contradiction};
-use crate::exports::{Export, HTML};
 use crate::finish::{Sinks, finish};
+use crate::layouts::{Export, HTML};
 use crate::output::{self, Destination, Failure, complain_once, remark, tell};
 use crate::signals::Stop;
 use crate::sinks::{EventLines, JournalSink, Listeners, Progress, Talk};
@@ -195,7 +195,7 @@ fn too_slow(source: CounterSourceId) -> Failure {
 fn one_to_stdout(args: &RunArgs, exports: &[Export<'_>]) -> Result<(), Failure> {
     let result = &args.result;
     let own = [("json", result.document()), ("jsonl", result.jsonl.as_deref())];
-    let others = exports.iter().map(|export| (export.layout.option, Some(export.place)));
+    let others = exports.iter().map(|export| (export.layout.name, Some(export.place)));
     let to_stdout = own.into_iter().chain(others).filter(|(_, place)| *place == Some("-"));
     let to_stdout: Vec<String> = to_stdout.map(|(option, _)| format!("--{option}")).collect();
     if to_stdout.len() > 1 {

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use tiermark_history::lines::{temporary_beside, write_whole};
-use tiermark_model::{Document, Exit, Refusal, Run, Warning};
-use tiermark_page::{Detail, Page, RateUnit, Style, markdown, terminal};
+use tiermark_model::{Document, Exit, Refusal, Warning};
+use tiermark_page::{Detail, Page, RateUnit, Style, terminal};
 
-use crate::args::{ColorChoice, Format, RunArgs, Units, View};
+use crate::args::{ColorChoice, RunArgs, Units, View};
 use crate::sanitise;
 
 /// Why a command ends early.
@@ -259,37 +259,6 @@ fn together<'a>(refusals: impl IntoIterator<Item = &'a Refusal>) -> Vec<Refusal>
         Refusal { what, ..first.clone() }
     };
     groups.into_iter().map(one).collect()
-}
-
-/// A run in the chosen layout.
-pub(crate) fn report(run: &Run, format: Format, view: &View) -> String {
-    match format {
-        Format::Text => rendered(view, |detail| tiermark_report::run(run, detail)),
-        Format::Markdown => {
-            let style = style(view).of_a_file();
-            markdown(&tiermark_report::run(run, detail(view)), &style)
-        }
-        Format::Mlc => tiermark_exports::mlc(run),
-        Format::Stream => tiermark_exports::stream(run),
-        Format::Pairs => tiermark_exports::pairs_csv(run),
-        Format::Csv => tiermark_exports::csv(run),
-        Format::JsonRows => tiermark_exports::json_rows(run),
-        Format::Openmetrics => tiermark_exports::openmetrics(run),
-    }
-}
-
-/// Reports on standard error which doubts the chosen layout does not show.
-pub(crate) fn tell_doubts(run: &Run, format: Format) {
-    let (layout, doubts) = match format {
-        // They have the grade of each number.
-        Format::Text | Format::Markdown | Format::Csv | Format::JsonRows | Format::Openmetrics => return,
-        Format::Mlc => ("mlc-compatible", tiermark_exports::mlc_doubts(run)),
-        Format::Stream => ("STREAM-like", tiermark_exports::stream_doubts(run)),
-        Format::Pairs => ("core-to-core-latency", tiermark_exports::pairs_doubts(run)),
-    };
-    if let Some(doubts) = doubts {
-        tell(format_args!("tiermark: warning: the {layout} layout: {doubts}"));
-    }
 }
 
 /// A page as standard output shows it.

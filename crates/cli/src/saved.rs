@@ -12,10 +12,11 @@ use tiermark_model::capacity::{CAPACITY_SCHEMA, Capacity};
 use tiermark_model::load::{LOAD_SCHEMA, LoadRun};
 use tiermark_model::messages::documents as says;
 use tiermark_model::{Exit, FromJson, Run, RunKind};
+use tiermark_report::redact::{Pseudonyms, redact, redact_capacity, redact_load};
 use tiermark_session::Adopted;
 
 use crate::environment;
-use crate::output::{Failure, tell};
+use crate::output::{Failure, json, tell};
 use crate::sanitise;
 use unfinished::not_finished;
 pub(crate) use unfinished::{is_under_way, journals, said_of_journal, tell_of_newer, without_document};
@@ -49,6 +50,14 @@ impl SavedDocument {
         match Kept::find(reference, &store)? {
             Some(kept) => Ok(Self::Other(kept)),
             None => Self::of_probes(reference).map(Self::Run),
+        }
+    }
+
+    /// The same with pseudonyms.
+    pub(crate) fn redacted(self, names: Pseudonyms) -> Self {
+        match self {
+            Self::Run(run) => Self::Run(Box::new(redact(&run, names))),
+            Self::Other(kept) => Self::Other(kept.redacted(names)),
         }
     }
 
@@ -107,6 +116,25 @@ struct Head {
 }
 
 impl Kept {
+    /// The same with pseudonyms.
+    pub(crate) fn redacted(self, names: Pseudonyms) -> Self {
+        match self {
+            Self::Capacity(run) => Self::Capacity(Box::new(redact_capacity(&run, names))),
+            Self::Load(run) => Self::Load(Box::new(redact_load(&run, names))),
+        }
+    }
+
+    /// The document as JSON.
+    ///
+    /// # Errors
+    /// As for [`json`].
+    pub(crate) fn json(&self) -> Result<String, Failure> {
+        match self {
+            Self::Capacity(run) => json(run),
+            Self::Load(run) => json(run),
+        }
+    }
+
     /// The document in these bytes; `None` where they are of another kind, or of none.
     pub(crate) fn parse(bytes: &[u8], from: &str) -> Result<Option<Self>, Failure> {
         let schema = serde_json::from_slice::<Head>(bytes).ok().and_then(|head| head.schema);

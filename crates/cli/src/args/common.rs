@@ -1,9 +1,10 @@
 //! Options that commands have in common: how things are shown, where and how hard to measure, where results go.
 
 use clap::{Args, ValueEnum};
-use tiermark_model::{Bytes, FileMemory, IdSet, Numbering, PageKind};
+use tiermark_model::{Bytes, FileMemory, IdSet, Numbering, PageKind, Run};
 
 use super::{CountingArgs, LabelArgs};
+use crate::layouts::{Layout, layouts};
 use crate::parse::{self, NodeChoice};
 use crate::start::{StartArgs, WaitArgs};
 
@@ -27,27 +28,6 @@ pub(crate) enum Units {
     Iec,
     /// GB/s, and GiB/s in brackets
     Both,
-}
-
-/// The layout of a report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// For people
-    Text,
-    /// Markdown with GitHub tables, for wikis, issues and pull requests
-    Markdown,
-    /// mlc-compatible: matrices, peaks, loaded latency and transfers as parsers of such logs expect them
-    Mlc,
-    /// STREAM-like: its table, filled with rates of copy, scale, add and triad
-    Stream,
-    /// CSV of pairs of cpus (`c2c`), half a round trip in ns, as core-to-core-latency prints it
-    Pairs,
-    /// A table with a row for each observation, for pandas, polars, DuckDB or R
-    Csv,
-    /// The same as lines of JSON
-    JsonRows,
-    /// Findings as OpenMetrics, for node_exporter's textfile collector
-    Openmetrics,
 }
 
 /// How things are shown.
@@ -99,7 +79,7 @@ impl RunArgs {
             ("json", result.document() == Some("-")),
             ("jsonl", to_stdout(&result.jsonl)),
             ("html", to_stdout(&result.html)),
-            ("format", result.format != Format::Text),
+            ("format", !result.format.is_text()),
         ];
         options.into_iter().find(|(_, is_given)| *is_given).map(|(option, _)| option)
     }
@@ -238,8 +218,8 @@ pub(crate) struct ResultArgs {
     )]
     pub(crate) jsonl: Option<String>,
     /// Layout of the report on standard output
-    #[arg(long, value_name = "FORMAT", default_value = "text", hide_short_help = true)]
-    pub(crate) format: Format,
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = layouts::<Run>(), hide_short_help = true)]
+    pub(crate) format: &'static Layout<Run>,
     /// Do not save the run, nor its best figures in the machine's record
     #[arg(long, hide_short_help = true)]
     pub(crate) no_save: bool,

@@ -1,8 +1,10 @@
 //! The options of `compare`, `check` and `baseline`.
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
+use tiermark_model::Comparison;
 
 use super::{View, ViewArgs};
+use crate::layouts::{Layout, layouts};
 use crate::parse;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -37,8 +39,10 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "PERCENT", value_parser = parse::percent)]
     pub(crate) fail_over: Option<f64>,
     /// Layout of the report
-    #[arg(long, value_name = "FORMAT", default_value = "text", conflicts_with = "json")]
-    pub(crate) format: CompareFormat,
+    #[arg(
+        long, value_name = "FORMAT", default_value = "text", value_parser = layouts::<Comparison>(), conflicts_with = "json",
+    )]
+    pub(crate) format: &'static Layout<Comparison>,
     /// Print the comparison as JSON, with its schema
     #[arg(long)]
     pub(crate) json: bool,
@@ -50,15 +54,6 @@ pub(crate) struct CompareArgs {
     pub(crate) redact: bool,
     #[command(flatten)]
     pub(crate) view: View,
-}
-
-/// The layout of a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CompareFormat {
-    /// For people
-    Text,
-    /// For pull requests
-    Markdown,
 }
 
 pub(crate) const CHECK_EXAMPLES: &str = "\

@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use tiermark_model::Fleet;
 
 use super::View;
+use crate::layouts::{Layout, layouts};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -32,8 +34,10 @@ pub(crate) struct FleetArgs {
     #[arg(long, value_name = "PATH")]
     pub(crate) before: Vec<PathBuf>,
     /// Layout of the result
-    #[arg(long, value_name = "FORMAT", default_value = "text", conflicts_with = "json")]
-    pub(crate) format: FleetFormat,
+    #[arg(
+        long, value_name = "FORMAT", default_value = "text", value_parser = layouts::<Fleet>(), conflicts_with = "json",
+    )]
+    pub(crate) format: &'static Layout<Fleet>,
     /// Print the result as JSON, with its schema
     #[arg(long)]
     pub(crate) json: bool,
@@ -48,21 +52,4 @@ pub(crate) struct FleetArgs {
     pub(crate) redact: bool,
     #[command(flatten)]
     pub(crate) view: View,
-}
-
-/// The layout of a fleet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FleetFormat {
-    /// For people
-    Text,
-    /// For tickets and pull requests
-    Markdown,
-    /// A row for each figure of each host
-    Csv,
-    /// The same as lines of JSON
-    Lines,
-    /// For Prometheus
-    Openmetrics,
-    /// The names of odd hosts that are worse than their peers, one a line
-    Hosts,
 }

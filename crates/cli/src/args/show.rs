@@ -1,10 +1,12 @@
 //! The options of `show` and `rerun`.
 
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, FromArgMatches};
+use tiermark_model::Run;
 use tiermark_report::{RUN_VIEWS, RunView};
 
 use super::common::{ControlArgs, ResultArgs};
-use super::{Format, PlaceArgs, RunArgs, View};
+use super::{PlaceArgs, RunArgs, View};
+use crate::layouts::{Layout, layouts};
 
 /// Arguments of `show`.
 #[derive(Debug, Args)]
@@ -17,8 +19,10 @@ pub(crate) struct ShowArgs {
     #[arg(value_name = "RUN", default_value = "last")]
     pub(crate) runs: Vec<String>,
     /// Layout of the report
-    #[arg(long, value_name = "FORMAT", default_value = "text", conflicts_with = "json")]
-    pub(crate) format: Format,
+    #[arg(
+        long, value_name = "FORMAT", default_value = "text", value_parser = layouts::<Run>(), conflicts_with = "json",
+    )]
+    pub(crate) format: &'static Layout<Run>,
     /// Print the document instead of the report
     #[arg(long)]
     pub(crate) json: bool,

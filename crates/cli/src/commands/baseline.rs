@@ -35,8 +35,6 @@ pub(crate) fn run(args: &BaselineArgs) -> Result<Exit, Failure> {
             } else if rows.is_empty() {
                 print("No baseline is kept; `tiermark baseline set NAME` keeps the last run.")?;
             } else {
-                let rows: Vec<(&str, String)> =
-                    rows.iter().map(|(name, about)| (name.as_str(), about.clone())).collect();
                 print(&rendered(&view.view, |_| tiermark_report::listings::names(&rows)))?;
             }
         }

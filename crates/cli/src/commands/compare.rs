@@ -2,14 +2,14 @@
 
 use tiermark_compare::{Document, Gate, Reference, Rules, THRESHOLD, compare};
 use tiermark_model::{COMPARE_SCHEMA, ComparedFigure, Comparison, Exit, Run};
-use tiermark_page::{Detail, markdown};
+use tiermark_page::Detail;
 use tiermark_report::html::{Sheet, html};
 
 use super::baseline::baselines;
 use super::report::{open_page, page_lines};
 use super::scatter::scatters;
-use crate::args::compare::{CompareArgs, CompareFormat};
-use crate::output::{Destination, Failure, complain, detail, document, print, rendered, style, tell, whoever_reads};
+use crate::args::compare::CompareArgs;
+use crate::output::{Destination, Failure, complain, detail, document, print, style, tell, whoever_reads};
 use crate::pseudonyms::pseudonyms;
 use crate::saved::{readable, run_of_probes};
 
@@ -74,21 +74,11 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
         let documents: Vec<Document<'_>> = redacted.iter().map(|run| Document { name: &run.id, run }).collect();
         found = of(&documents);
     }
-    let (style, detail) = (style(&args.view), detail(&args.view));
-    let text = match args.format {
-        _ if args.json => document(COMPARE_SCHEMA, &found)?,
-        CompareFormat::Text => rendered(&args.view, |detail| tiermark_report::judgements::compare(&found, detail)),
-        CompareFormat::Markdown => {
-            format!(
-                "### tiermark compare\n\n{}",
-                markdown(&tiermark_report::judgements::compare(&found, detail), &style)
-            )
-        }
-    };
+    let text = if args.json { document(COMPARE_SCHEMA, &found)? } else { args.format.show(&found, &args.view) };
     if let Some(page) = page {
         let sheets: Vec<Sheet<'_>> = found.others.iter().map(|other| Sheet::Compared(&found, other)).collect();
         let is_stdout = matches!(page, Destination::Stdout);
-        page.write(&html(&sheets, &left_out, detail, &style))?;
+        page.write(&html(&sheets, &left_out, detail(&args.view), &style(&args.view)))?;
         if is_stdout {
             return Ok(exit);
         }

@@ -5,15 +5,13 @@ pub(crate) mod files;
 use std::path::Path;
 
 use tiermark_compare::fleet::{Gathered, limits};
-use tiermark_exports::{fleet_csv, fleet_hosts, fleet_lines, fleet_openmetrics};
 use tiermark_history::config::text_of;
 use tiermark_model::{Exit, FLEET_SCHEMA, Fleet, HostState};
-use tiermark_page::markdown;
 use tiermark_report::html::fleet_page;
 
 use super::report::open_page;
-use crate::args::fleet::{FleetArgs, FleetFormat};
-use crate::output::{Destination, Failure, detail, document, print, rendered, style, whoever_reads};
+use crate::args::fleet::FleetArgs;
+use crate::output::{Destination, Failure, document, print, style, whoever_reads};
 use crate::pseudonyms::pseudonyms;
 
 /// Runs the command.
@@ -49,21 +47,10 @@ pub(crate) fn run(args: &FleetArgs) -> Result<Exit, Failure> {
             return Ok(exit(&fleet));
         }
     }
-    let detail = detail(&args.view);
-    let text = match args.format {
-        _ if args.limits => limits(&fleet).ok_or_else(|| Failure::usage("no kind of host has enough figures"))?,
-        _ if args.json => document(FLEET_SCHEMA, &fleet)?,
-        FleetFormat::Text => rendered(&args.view, |detail| tiermark_report::judgements::fleet(&fleet, detail)),
-        FleetFormat::Markdown => {
-            format!(
-                "### tiermark fleet\n\n{}",
-                markdown(&tiermark_report::judgements::fleet(&fleet, detail), &style(&args.view))
-            )
-        }
-        FleetFormat::Csv => fleet_csv(&fleet),
-        FleetFormat::Lines => fleet_lines(&fleet),
-        FleetFormat::Openmetrics => fleet_openmetrics(&fleet),
-        FleetFormat::Hosts => fleet_hosts(&fleet),
+    let text = match () {
+        () if args.limits => limits(&fleet).ok_or_else(|| Failure::usage("no kind of host has enough figures"))?,
+        () if args.json => document(FLEET_SCHEMA, &fleet)?,
+        () => args.format.show(&fleet, &args.view),
     };
     whoever_reads(print(&text), exit(&fleet))
 }

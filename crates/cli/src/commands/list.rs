@@ -11,14 +11,15 @@ use tiermark_counters::survey;
 use tiermark_engine::Lab;
 use tiermark_history::lines::lock_soon;
 use tiermark_history::{Entry, Store};
+use tiermark_kernels::StreamSpec;
 use tiermark_machine::Root;
 use tiermark_model::{
     Bench, CounterSourceInfo, Effort, Exit, Isa, KernelInfo, LIST_SCHEMA, List, ListItem, PrimitiveInfo, Refusal,
     Request, RunKind, Scope,
 };
-use tiermark_page::{Detail, Page, Style, terminal};
+use tiermark_page::{Detail, Page, terminal};
 use tiermark_report::RunSummary;
-use tiermark_report::listings::{ProbeLine, RunLine};
+use tiermark_report::listings::{self, ProbeLine, RunLine};
 
 use crate::args::{ListArgs, Listing, Simulation};
 use crate::counters;
@@ -40,67 +41,78 @@ pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Fail
     }
     // Only lists of a machine look at its tree.
     let root = || target::root(args.root.as_deref(), simulation);
-    if args.json {
-        return print(&document(args, &root()?)?).map(|()| Exit::Done);
-    }
-    let (style, detail) = (style(&args.view), detail(&args.view));
-    let Some(what) = args.what else { return print(&listings(&style)).map(|()| Exit::Done) };
-    let (page, more) = match what {
-        Listing::Runs => runs(&environment::store())?,
-        Listing::Capacity => capacity()?,
-        Listing::Probes => (tiermark_report::listings::probes(&probe_lines(&root()?)?, detail), String::new()),
-        Listing::Kernels => (kernels(detail), String::new()),
-        Listing::Primitives => {
-            (tiermark_report::listings::primitives(&primitives_of(&root()?)?, detail), String::new())
+    let detail = detail(&args.view);
+    let text = match args.what {
+        None => listed(args, named_listings(), named_item, |rows| {
+            (listings::names(&rows), "`tiermark list WHAT` lists one of these.".to_owned())
+        }),
+        Some(Listing::Runs) => {
+            saved::adopt(&environment::store(), false);
+            listed(args, saved::all()?, run_item, runs)
         }
-        Listing::Counters => {
-            (tiermark_report::listings::counter_sources(&sources(args, &root()?)?, detail), String::new())
+        Some(Listing::Capacity) => {
+            listed(args, journals().into_iter().rev().collect(), |journal| capacity_item(journal.path), capacity)
         }
-        Listing::Commands => (tiermark_report::listings::groups(&command_line::described()), String::new()),
+        Some(Listing::Probes) => {
+            listed(args, probe_lines(&root()?)?, probe_item, |all| alone(listings::probes(&all, detail)))
+        }
+        Some(Listing::Kernels) => {
+            listed(args, tiermark_kernels::streams().iter().collect(), kernel_item, |_| alone(kernels(detail)))
+        }
+        Some(Listing::Primitives) => {
+            listed(args, primitives_of(&root()?)?, ListItem::Primitive, |all| alone(listings::primitives(&all, detail)))
+        }
+        Some(Listing::Counters) => listed(args, sources(args, &root()?)?, ListItem::Counters, |all| {
+            alone(listings::counter_sources(&all, detail))
+        }),
+        Some(Listing::Commands) => {
+            let described = command_line::described();
+            let all = described.iter().flat_map(|(_, commands)| commands.clone()).collect();
+            listed(args, all, named_item, |_| alone(listings::groups(&described)))
+        }
     };
-    print(&(terminal(&page, &style) + &more)).map(|()| Exit::Done)
+    print(&text?).map(|()| Exit::Done)
+}
+
+/// A page, and a line below it.
+type Shown = (Page, String);
+
+fn alone(page: Page) -> Shown {
+    (page, String::new())
+}
+
+/// A list as its document, or as its page.
+fn listed<T>(
+    args: &ListArgs,
+    all: Vec<T>,
+    item: fn(T) -> ListItem,
+    page: impl FnOnce(Vec<T>) -> Shown,
+) -> Result<String, Failure> {
+    if args.json {
+        let what = args.what.and_then(|what| what.to_possible_value()).map(|value| value.get_name().to_owned());
+        return output::document(LIST_SCHEMA, &List { what, items: all.into_iter().map(item).collect() });
+    }
+    let (page, below) = page(all);
+    Ok(terminal(&page, &style(&args.view)) + &below)
 }
 
 /// The names of all lists.
-fn listings(style: &Style) -> String {
-    let named = named_listings();
-    let rows: Vec<(&str, String)> = named.iter().map(|(name, about)| (name.as_str(), about.clone())).collect();
-    format!("{}`tiermark list WHAT` lists one of these.", terminal(&tiermark_report::listings::names(&rows), style))
-}
-
 fn named_listings() -> Vec<(String, String)> {
     let values = Listing::value_variants().iter().filter_map(Listing::to_possible_value);
     let about = |value: &PossibleValue| value.get_help().map(ToString::to_string).unwrap_or_default();
     values.map(|value| (value.get_name().to_owned(), about(&value))).collect()
 }
 
-/// A list for programs.
-fn document(args: &ListArgs, root: &Root) -> Result<String, Failure> {
-    let named = |rows: Vec<(String, String)>| -> Vec<ListItem> {
-        rows.into_iter().map(|(name, about)| ListItem::Named { name, about }).collect()
-    };
-    let what = args.what;
-    let items: Vec<ListItem> = match what {
-        None => named(named_listings()),
-        Some(Listing::Runs) => {
-            saved::adopt(&environment::store(), false);
-            saved::all()?.into_iter().map(run_item).collect()
-        }
-        Some(Listing::Capacity) => journals().into_iter().rev().map(|journal| capacity_item(journal.path)).collect(),
-        Some(Listing::Probes) => probe_lines(root)?
-            .into_iter()
-            .map(|ProbeLine { id, method, summary, refused }| ListItem::Probe { id, method, summary, refused })
-            .collect(),
-        Some(Listing::Kernels) => tiermark_kernels::streams()
-            .iter()
-            .map(|spec| ListItem::Kernel { kernel: spec.kernel_info(), available: (spec.available)() })
-            .collect(),
-        Some(Listing::Primitives) => primitives_of(root)?.into_iter().map(ListItem::Primitive).collect(),
-        Some(Listing::Counters) => sources(args, root)?.into_iter().map(ListItem::Counters).collect(),
-        Some(Listing::Commands) => named(named_commands()),
-    };
-    let what = what.and_then(|what| what.to_possible_value()).map(|value| value.get_name().to_owned());
-    output::document(LIST_SCHEMA, &List { what, items })
+fn named_item((name, about): (String, String)) -> ListItem {
+    ListItem::Named { name, about }
+}
+
+fn probe_item(ProbeLine { id, method, summary, refused }: ProbeLine) -> ListItem {
+    ListItem::Probe { id, method, summary, refused }
+}
+
+fn kernel_item(spec: &StreamSpec) -> ListItem {
+    ListItem::Kernel { kernel: spec.kernel_info(), available: (spec.available)() }
 }
 
 /// A saved run.
@@ -118,18 +130,17 @@ fn capacity_item(journal: PathBuf) -> ListItem {
 }
 
 /// One line a run, newest first, and what else to say.
-fn runs(store: &Store) -> Result<(Page, String), Failure> {
-    saved::adopt(store, false);
-    let mut entries = saved::all()?;
+fn runs(mut entries: Vec<(RunKind, Entry)>) -> Shown {
+    let store = environment::store();
     entries.extend(saved::without_document());
     entries.sort_by(|(_, a), (_, b)| b.order().cmp(&a.order()));
     if entries.is_empty() {
         let place = store.directory().map_or_else(|| "no directory".to_owned(), |d| d.display().to_string());
-        return Ok((Page::new(), format!("No run is saved in {place}; `tiermark survey` makes one.")));
+        return (Page::new(), format!("No run is saved in {place}; `tiermark survey` makes one."));
     }
     let lines: Vec<RunLine> = entries
         .iter()
-        .map(|(kind, entry)| RunLine { id: entry.id.clone(), what: summary(*kind, entry, store) })
+        .map(|(kind, entry)| RunLine { id: entry.id.clone(), what: summary(*kind, entry, &store) })
         .collect();
     let places: BTreeSet<String> =
         entries.iter().filter_map(|(_, entry)| Some(entry.path.parent()?.display().to_string())).collect();
@@ -137,7 +148,7 @@ fn runs(store: &Store) -> Result<(Page, String), Failure> {
     let journals = entries.iter().filter(|(kind, _)| *kind == RunKind::Capacity).map(|(_, entry)| &entry.path);
     let going_on = going_on(journals.map(|path| path.with_extension("jsonl")));
     let said = format!("In {places}; `tiermark show RUN` shows one.{going_on}");
-    Ok((tiermark_report::listings::runs(&lines), said))
+    (listings::runs(&lines), said)
 }
 
 /// How to go on with runs of tenants, by their journals; empty where all have an end, or go on.
@@ -181,10 +192,10 @@ fn summary(kind: RunKind, entry: &Entry, store: &Store) -> Result<RunSummary, St
 }
 
 /// One line a run of capacity, newest first, and what else to say.
-fn capacity() -> Result<(Page, String), Failure> {
+fn capacity(journals: Vec<Entry>) -> Shown {
     let store = environment::capacity_runs();
     let Some(directory) = store.directory() else {
-        return Ok((Page::new(), "No run of capacity is saved: set TIERMARK_HOME or HOME.".to_owned()));
+        return (Page::new(), "No run of capacity is saved: set TIERMARK_HOME or HOME.".to_owned());
     };
     let line = |Entry { id, path, .. }: Entry| {
         let document = path.with_extension("json");
@@ -199,14 +210,13 @@ fn capacity() -> Result<(Page, String), Failure> {
         };
         (id, text)
     };
-    let going_on = going_on(journals().into_iter().map(|journal| journal.path));
-    let lines: Vec<(String, String)> = journals().into_iter().rev().map(line).collect();
-    if lines.is_empty() {
-        return Ok((Page::new(), format!("No run of capacity is saved in {}.", directory.display())));
+    if journals.is_empty() {
+        return (Page::new(), format!("No run of capacity is saved in {}.", directory.display()));
     }
-    let rows: Vec<(&str, String)> = lines.iter().map(|(id, text)| (id.as_str(), text.clone())).collect();
+    let going_on = going_on(journals.iter().rev().map(|journal| journal.path.clone()));
+    let rows: Vec<(String, String)> = journals.into_iter().map(line).collect();
     let said = format!("In {}; `tiermark show RUN` shows one.{going_on}", directory.display());
-    Ok((tiermark_report::listings::names(&rows), said))
+    (listings::names(&rows), said)
 }
 
 /// Whether a run still writes its journal, which it locks.
@@ -275,7 +285,7 @@ fn kernels(detail: Detail) -> Page {
     missing.sort_unstable();
     missing.dedup();
     let unavailable: Vec<Refusal> = missing.into_iter().map(unavailable).collect();
-    tiermark_report::listings::kernels(&available(), &unavailable, detail)
+    listings::kernels(&available(), &unavailable, detail)
 }
 
 /// Why the kernels of an instruction set cannot run here.
@@ -296,10 +306,6 @@ fn unavailable(isa: Isa) -> Refusal {
         Isa::Portable => ("portable", "nothing"),
     };
     tiermark_model::messages::setup::kernels_unavailable(name, &ids, needs)
-}
-
-fn named_commands() -> Vec<(String, String)> {
-    command_line::described().into_iter().flat_map(|(_, commands)| commands).collect()
 }
 
 #[cfg(test)]

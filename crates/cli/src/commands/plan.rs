@@ -14,7 +14,9 @@ pub(crate) fn run(args: &PlanArgs, simulation: &Simulation) -> Result<Exit, Fail
         PlanCommand::List(args) => {
             let (_, machine) = target::described(None, simulation)?;
             let nodes = machine.nodes.iter().filter(|node| node.memory_bytes != Some(0)).count();
-            let row = |(name, _): &(&'static str, &str)| plans::load(name).map(|plan| (*name, line(plan, nodes)));
+            let row = |(name, _): &(&'static str, &str)| {
+                plans::load(name).map(|plan| ((*name).to_owned(), line(plan, nodes)))
+            };
             let rows = plans::built_in().iter().map(row).collect::<Result<Vec<_>, _>>()?;
             print(&output::rendered(&args.view, |_| tiermark_report::listings::names(&rows)))?;
         }

@@ -3,11 +3,8 @@
 use std::fs::File;
 use std::io::Read;
 
-use tiermark_model::capacity::Capacity;
-use tiermark_model::load::LoadRun;
-use tiermark_model::{Exit, Run, count_of};
+use tiermark_model::{Exit, count_of};
 use tiermark_report::html::{Sheet, html};
-use tiermark_report::redact::{Pseudonyms, redact, redact_capacity, redact_load};
 
 use crate::args::ReportArgs;
 use crate::output::{Destination, Failure, detail, style, tell};
@@ -17,50 +14,18 @@ use crate::saved::{Kept, SavedDocument, readable};
 /// The file name that stands for standard output.
 const STDOUT: &str = "-";
 
-/// A document of a page.
-enum Loaded {
-    Run(Box<Run>),
-    Capacity(Box<Capacity>),
-    Load(Box<LoadRun>),
-}
-
-impl From<SavedDocument> for Loaded {
-    fn from(document: SavedDocument) -> Self {
-        match document {
-            SavedDocument::Run(run) => Self::Run(run),
-            SavedDocument::Other(Kept::Capacity(run)) => Self::Capacity(run),
-            SavedDocument::Other(Kept::Load(run)) => Self::Load(run),
-        }
-    }
-}
-
-impl Loaded {
-    /// The document of a reference, with pseudonyms if they are given.
-    fn load(reference: &str, names: Option<Pseudonyms>) -> Result<Self, Failure> {
-        let document = Self::from(SavedDocument::load(reference)?);
-        Ok(match (document, names) {
-            (document, None) => document,
-            (Self::Run(run), Some(names)) => Self::Run(Box::new(redact(&run, names))),
-            (Self::Capacity(run), Some(names)) => Self::Capacity(Box::new(redact_capacity(&run, names))),
-            (Self::Load(run), Some(names)) => Self::Load(Box::new(redact_load(&run, names))),
-        })
-    }
-
-    fn sheet(&self) -> Sheet<'_> {
-        match self {
-            Self::Run(run) => Sheet::Run(run),
-            Self::Capacity(run) => Sheet::Capacity(run),
-            Self::Load(run) => Sheet::Load(run),
-        }
-    }
-}
-
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let page = open_page(&args.html)?;
     let names = args.redact.then(pseudonyms);
-    let loaded = readable(&args.runs, |reference| Loaded::load(reference, names))?;
-    let sheets: Vec<Sheet<'_>> = loaded.documents.iter().map(|(_, document)| document.sheet()).collect();
+    let loaded = readable(&args.runs, |reference| {
+        let document = SavedDocument::load(reference)?;
+        Ok(match names {
+            Some(names) => document.redacted(names),
+            None => document,
+        })
+    })?;
+    let sheets: Vec<Sheet<'_>> = loaded.documents.iter().map(|(_, document)| sheet(document)).collect();
     let left_out = page_lines(&loaded.left_out, args.redact);
     page.write(&html(&sheets, &left_out, detail(&args.view), &style(&args.view)))?;
     // The name may be the default.
@@ -68,6 +33,14 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         tell(format_args!("tiermark: the page is in {}", args.html));
     }
     Ok(loaded.exit())
+}
+
+fn sheet(document: &SavedDocument) -> Sheet<'_> {
+    match document {
+        SavedDocument::Run(run) => Sheet::Run(run),
+        SavedDocument::Other(Kept::Capacity(run)) => Sheet::Capacity(run),
+        SavedDocument::Other(Kept::Load(run)) => Sheet::Load(run),
+    }
 }
 
 /// What a page says of documents that are left out. The path of a file may name its owner.

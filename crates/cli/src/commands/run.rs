@@ -4,7 +4,7 @@ use tiermark_model::{Exit, IdSet, Machine, PlanPage, PlanPart, Scope};
 use tiermark_session::Asked;
 
 use crate::args::{PlaceArgs, PlanRunArgs, Simulation};
-use crate::exports::{Export, MESS};
+use crate::layouts::{Export, MESS};
 use crate::measure::{self, Job};
 use crate::output::Failure;
 use crate::plans::{self, Planned};
@@ -61,7 +61,10 @@ fn exports<'a>(args: &'a PlanRunArgs, experiments: &[Planned]) -> Result<Vec<Exp
     if experiments.iter().any(|experiment| experiment.measure.writes(&MESS)) {
         return Ok(vec![Export { layout: &MESS, place }]);
     }
-    Err(Failure::usage(format!("--{}: plan {} has no {}", MESS.option, args.plan, MESS.needs)))
+    Err(Failure::usage(format!(
+        "--{}: plan {} has no experiment of loaded latency, whose curves it would hold",
+        MESS.name, args.plan
+    )))
 }
 
 /// Options that an experiment does not set are those of the whole run.

@@ -3,15 +3,14 @@
 use std::io::Read;
 use std::path::Path;
 
-use tiermark_exports::TenantRows;
 use tiermark_history::MAX_DOCUMENT_BYTES;
 use tiermark_model::load::LoadRun;
 use tiermark_model::{Exit, Run};
-use tiermark_page::{Page, Style, markdown, terminal};
 use tiermark_session::{Reanalysed, reanalyse_saved};
 
-use crate::args::{Format, ShowArgs};
-use crate::output::{self, Failure, detail, print, rendered, report, style, tell, tell_doubts};
+use crate::args::ShowArgs;
+use crate::layouts::LaidOut;
+use crate::output::{self, Failure, print, rendered, tell};
 use crate::pseudonyms::pseudonyms;
 use crate::saved::{Kept, SavedDocument, run_of_probes};
 
@@ -20,7 +19,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
     match args.runs.as_slice() {
         [csv] if csv.ends_with(".csv") => curves(args, csv),
         [name] => one(args, name),
-        several => other(args, &several.join(" "), &Kept::Load(Box::new(merged(several)?))),
+        several => other(args, &several.join(" "), Kept::Load(Box::new(merged(several)?))),
     }
 }
 
@@ -47,7 +46,7 @@ fn one(args: &ShowArgs, name: &str) -> Result<Exit, Failure> {
         ("last", true) => run_of_probes("last")?,
         (name, _) => match SavedDocument::load(name)? {
             SavedDocument::Run(run) => *run,
-            SavedDocument::Other(kept) => return other(args, name, &kept),
+            SavedDocument::Other(kept) => return other(args, name, kept),
         },
     };
     if args.reanalyse {
@@ -63,8 +62,8 @@ fn one(args: &ShowArgs, name: &str) -> Result<Exit, Failure> {
         let text = rendered(&args.view, |style| tiermark_report::run_view(&run, view, style));
         return print(&text).map(|()| Exit::Done);
     }
-    print(&report(&run, args.format, &args.view))?;
-    tell_doubts(&run, args.format);
+    print(&args.format.show(&run, &args.view))?;
+    args.format.tell_doubts(&run);
     Ok(Exit::Done)
 }
 
@@ -97,8 +96,7 @@ fn estimated_again(run: Run, verbose: bool) -> Run {
 
 /// Whether options apply to runs of probes alone.
 fn needs_probes(args: &ShowArgs) -> bool {
-    let is_of_probes = matches!(args.format, Format::Mlc | Format::Stream | Format::Pairs);
-    args.reanalyse || is_of_probes || args.part.view.is_some()
+    args.reanalyse || Kept::layout(args.format.name).is_none() || args.part.view.is_some()
 }
 
 /// Curves of latency over bandwidth from a file, measured by any tool.
@@ -117,43 +115,18 @@ fn curves(args: &ShowArgs, name: &str) -> Result<Exit, Failure> {
 }
 
 /// A document of tenants or of load, as its command showed it.
-fn other(args: &ShowArgs, name: &str, kept: &Kept) -> Result<Exit, Failure> {
-    if needs_probes(args) {
-        let options =
-            format!("--reanalyse, --format mlc, stream and pairs, {}", tiermark_report::run_view_options(", "));
+fn other(args: &ShowArgs, name: &str, kept: Kept) -> Result<Exit, Failure> {
+    let layout = Kept::layout(args.format.name).filter(|_| !needs_probes(args));
+    let Some(layout) = layout else {
+        let others = Run::LAYOUTS.iter().filter(|layout| Kept::layout(layout.name).is_none());
+        let formats: String = others.map(|layout| format!("--format {}, ", layout.name)).collect();
+        let views = tiermark_report::run_view_options(", ");
         return Err(Failure::usage(format!(
-            "'{name}' is a run of tenants or of load, and {options} are of other runs; --json prints its document, \
-             --format csv its numbers, -v each trial with its reasons"
+            "'{name}' is a run of tenants or of load, and --reanalyse, {formats}{views} are of other runs; --json \
+             prints its document, --format csv its numbers, -v each trial with its reasons"
         )));
-    }
-    let (style, detail) = (style(&args.view), detail(&args.view));
-    let text = match kept {
-        Kept::Capacity(run) => {
-            let run =
-                if args.redact { &tiermark_report::redact::redact_capacity(run, pseudonyms()) } else { run.as_ref() };
-            let page = || tiermark_report::tenant_views::capacity(run, detail);
-            if args.json {
-                output::json(run)?
-            } else {
-                laid_out(&TenantRows::of_capacity(run), args.format, &page, &style)
-            }
-        }
-        Kept::Load(run) => {
-            let run = if args.redact { &tiermark_report::redact::redact_load(run, pseudonyms()) } else { run.as_ref() };
-            let page = || tiermark_report::tenant_views::load(run, detail);
-            if args.json { output::json(run)? } else { laid_out(&TenantRows::of_load(run), args.format, &page, &style) }
-        }
     };
+    let kept = if args.redact { kept.redacted(pseudonyms()) } else { kept };
+    let text = if args.json { kept.json()? } else { layout.show(&kept, &args.view) };
     print(&text).map(|()| Exit::Done)
-}
-
-/// A run of tenants or of load in a layout; `page` makes the report.
-fn laid_out(rows: &TenantRows<'_>, format: Format, page: &dyn Fn() -> Page, style: &Style) -> String {
-    match format {
-        Format::Csv => rows.csv(),
-        Format::JsonRows => rows.json_rows(),
-        Format::Openmetrics => rows.openmetrics(),
-        Format::Markdown => markdown(&page(), style),
-        Format::Text | Format::Mlc | Format::Stream | Format::Pairs => terminal(&page(), style),
-    }
 }

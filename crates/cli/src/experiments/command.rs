@@ -6,10 +6,10 @@ use clap::{ArgMatches, Args, Command};
 use serde::Serialize;
 use serde_json::Value;
 use tiermark_engine::Probe;
-use tiermark_model::Machine;
+use tiermark_model::{Machine, Run};
 
 use crate::args::{PlaceArgs, RunArgs};
-use crate::exports::Layout;
+use crate::layouts::Layout;
 use crate::output::Failure;
 
 /// The line of `--help` about the hidden option `--simulate`.
@@ -77,7 +77,7 @@ pub(super) trait Experiment: Debug {
     }
 
     /// Layouts that it can write beside the document, each with the file that its option names.
-    fn exports(&self) -> Vec<(&'static Layout, Option<&str>)> {
+    fn exports(&self) -> Vec<(&'static Layout<Run>, Option<&str>)> {
         Vec::new()
     }
 

@@ -1,13 +1,13 @@
 //! `tiermark loaded-latency`.
 
 use clap::Args;
-use tiermark_model::{CpuId, Machine};
+use tiermark_model::{CpuId, Machine, Run};
 use tiermark_probes::Mix;
 use tiermark_probes::loaded::{self, LoadedParams};
 
 use super::command::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
-use crate::exports::{Layout, MESS};
+use crate::layouts::{Layout, MESS};
 use crate::parse::{self, Groups};
 
 pub(super) const ROW: ProbeCommand = ProbeCommand {
@@ -84,7 +84,7 @@ impl Experiment for LoadedArgs {
         })
     }
 
-    fn exports(&self) -> Vec<(&'static Layout, Option<&str>)> {
+    fn exports(&self) -> Vec<(&'static Layout<Run>, Option<&str>)> {
         if self.neighbour { Vec::new() } else { vec![(&MESS, self.csv.as_deref())] }
     }
 }

@@ -20,10 +20,10 @@ mod tlb;
 use clap::{ArgMatches, Command, FromArgMatches, Subcommand};
 use serde_json::Value;
 use tiermark_engine::Subject;
-use tiermark_model::{Effort, Exit, Machine, PageKind, Request, Scope};
+use tiermark_model::{Effort, Exit, Machine, PageKind, Request, Run, Scope};
 
 use crate::args::{PlaceArgs, RunArgs, Simulation};
-use crate::exports::{Export, Layout};
+use crate::layouts::{Export, Layout};
 use crate::measure::{self, Ended, Job};
 use crate::output::{Failure, tell};
 use crate::parse::NodeChoice;
@@ -121,8 +121,8 @@ impl Measure {
     }
 
     /// Whether it can write a layout.
-    pub(crate) fn writes(&self, layout: &Layout) -> bool {
-        self.own.exports().iter().any(|(own, _)| own.option == layout.option)
+    pub(crate) fn writes(&self, layout: &Layout<Run>) -> bool {
+        self.own.exports().iter().any(|(own, _)| own.name == layout.name)
     }
 
     /// Nodes with memory without which there is nothing to measure.

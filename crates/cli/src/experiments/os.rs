@@ -5,7 +5,7 @@ use tiermark_model::{Machine, PrimitiveInfo, Sweep};
 use tiermark_probes::os::{self, OsParams};
 
 use super::command::{Experiment, Params, ProbeCommand, params};
-use crate::args::{Format, PlaceArgs, RunArgs};
+use crate::args::{PlaceArgs, RunArgs};
 use crate::output::Failure;
 use crate::parse::{self, Chosen};
 
@@ -38,7 +38,7 @@ impl Experiment for OsArgs {
     }
 
     fn check(&self, run: &RunArgs, machine: &Machine) -> Result<Vec<String>, Failure> {
-        if run.result.format != Format::Text {
+        if !run.result.format.is_text() {
             return Err(Failure::usage(
                 "--format mlc and --format stream have no layout for numbers of the operating system; leave --format \
                  out, or write the document with --json",

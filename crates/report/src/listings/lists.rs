@@ -170,21 +170,25 @@ pub fn runs(lines: &[RunLine]) -> Page {
 }
 
 /// Renders names, each with a line of text.
-pub fn names(rows: &[(&str, String)]) -> Page {
-    let widest = rows.iter().map(|(name, _)| width(name)).max().unwrap_or(0);
-    padded(rows, widest, |(name, _)| name).indent(0).into()
+pub fn names(rows: &[(String, String)]) -> Page {
+    padded(rows, widest(rows)).indent(0).into()
 }
 
 /// Rows of a name and a text, the names flush left in a column that is never broken.
-fn padded<T>(rows: &[(T, String)], widest: usize, name: impl Fn(&(T, String)) -> &str) -> Table {
-    let table = Table::of(rows).numbers("", |row| Cell::inked(left(name(row), widest), Ink::Head));
+fn padded(rows: &[(String, String)], widest: usize) -> Table {
+    let table = Table::of(rows).numbers("", |(name, _)| Cell::inked(left(name, widest), Ink::Head));
     table.texts("", |(_, text)| text).table()
 }
 
 /// Names with a text each, below headings.
 pub fn groups(groups: &[(&str, Vec<(String, String)>)]) -> Page {
-    let widest = groups.iter().flat_map(|(_, rows)| rows).map(|(name, _)| width(name)).max().unwrap_or(0);
-    groups.iter().map(|(title, rows)| heading(*title) + padded(rows, widest, |(name, _)| name)).collect()
+    let widest = widest(groups.iter().flat_map(|(_, rows)| rows));
+    groups.iter().map(|(title, rows)| heading(*title) + padded(rows, widest)).collect()
+}
+
+/// The width of the longest name.
+fn widest<'a>(rows: impl IntoIterator<Item = &'a (String, String)>) -> usize {
+    rows.into_iter().map(|(name, _)| width(name)).max().unwrap_or(0)
 }
 
 /// Renders the page of a plan: its title, what it says of itself, and the commands it stands for with their notes.
