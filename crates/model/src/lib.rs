@@ -123,7 +123,7 @@ pub use quantity::Quantity;
 pub use quoted::{Mark, Quoted};
 pub use read::{FromJson, RunResults};
 pub use reason::{Nothing, Reason, ReasonCode, WhyNot};
-pub use refusal::{Code, Data, Note, Refusal, Warning};
+pub use refusal::{Code, Cure, Data, Note, Refusal, Warning};
 pub use run::*;
 pub use run_labels::{HOST_LABEL, RunLabels, labels_by_key, parse_label};
 pub use selector::{Numbering, resolve_cpus};

@@ -74,17 +74,49 @@ pub struct Refusal {
     pub options: Vec<String>,
 }
 
-/// The options that the cure of a row names.
-fn options_of(cure: &str) -> Vec<String> {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-';
-    let words = cure.split(|c| !is_part(c)).filter(|word| word.len() > 2 && word.starts_with("--"));
-    words.map(|word| word.trim_end_matches('-').to_owned()).collect()
+/// What helps against a refusal, where the same refusal has several cures. Documents keep it as its sentence.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Cure {
+    /// The sentence; a command where there is one.
+    pub text: String,
+    /// Options that it names.
+    #[serde(skip)]
+    pub options: Vec<String>,
+}
+
+impl Cure {
+    /// The cure of a row of [`crate::messages`].
+    pub(crate) fn made(_: Code, _: Data, [text]: [String; 1]) -> Self {
+        Self { text, options: Vec::new() }
+    }
+
+    /// The same with the options that it names.
+    pub(crate) fn with_options<const N: usize>(self, options: [&str; N]) -> Self {
+        Self { options: options.map(str::to_owned).to_vec(), ..self }
+    }
+
+    /// A cure of a sentence, and the options that the sentence names.
+    pub fn new(text: impl Into<String>, options: &[&str]) -> Self {
+        Self { text: text.into(), options: options.iter().map(|&option| option.to_owned()).collect() }
+    }
+}
+
+impl fmt::Display for Cure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
 }
 
 impl Refusal {
     /// The refusal of a row of [`crate::messages`].
     pub(crate) fn made(code: Code, data: Data, [what, why, cure]: [String; 3]) -> Self {
-        Self { code, data, what, why, options: options_of(&cure), cure }
+        Self { code, data, what, why, cure, options: Vec::new() }
+    }
+
+    /// The same with the options that its cure names.
+    pub(crate) fn with_options<S: Into<String>>(self, options: impl IntoIterator<Item = S>) -> Self {
+        Self { options: options.into_iter().map(Into::into).collect(), ..self }
     }
 
     /// A refusal without a code.
@@ -94,8 +126,8 @@ impl Refusal {
 
     /// The same with another cure.
     #[must_use]
-    pub fn cured_by(self, cure: &str) -> Self {
-        Self { options: options_of(cure), cure: cure.to_owned(), ..self }
+    pub fn cured_by(self, cure: Cure) -> Self {
+        Self { options: cure.options, cure: cure.text, ..self }
     }
 
     /// Whether both are one fact, whatever they are of: by code and data; by the sentences where a document is older
@@ -224,15 +256,14 @@ mod tests {
 
     #[test]
     fn a_cure_names_its_options() {
-        let options = |cure: &str| Refusal::new("", "", cure).options;
-        assert_eq!(options("ask for less: --sizes, --max-mem; or `--pages=thp`"), ["--sizes", "--max-mem", "--pages"]);
-        assert!(options("echo 1 > /proc/a - b -- c-d").is_empty());
-        assert_eq!(Refusal::new("", "", "--cpus").cured_by("--pages 2M").options, ["--pages"]);
+        let refusal = crate::messages::setup::no_far_node();
+        assert_eq!(refusal.options, ["--mem-node"]);
+        assert_eq!(refusal.cured_by(Cure::new("use --pages 2M", &["--pages"])).options, ["--pages"]);
     }
 
     #[test]
     fn refusals_are_alike_by_code_and_data() {
-        let short = |free| crate::messages::setup::no_far_node().cured_by(free);
+        let short = |free| crate::messages::setup::no_far_node().cured_by(Cure::new(free, &[]));
         assert!(short("a").is_like(&Refusal { what: "b".into(), ..short("b") }));
         let of = |step| crate::messages::run::curve_point_skipped(step);
         assert!(of("a").is_like(&of("a")) && !of("a").is_like(&of("b")) && of("a").is_of_step());

@@ -73,6 +73,12 @@ impl Style {
         Self { color: false, unicode: true, width: 120, ..*self }
     }
 
+    /// The same for prose: lines beyond some 100 columns are hard to read.
+    #[must_use]
+    pub fn of_prose(&self) -> Self {
+        Self { width: self.width.min(100), ..*self }
+    }
+
     /// The columns text is laid out for: longer lines than 120 read badly, fewer than 40 cannot hold a table.
     pub fn columns(&self) -> usize {
         self.width.clamp(40, 120)

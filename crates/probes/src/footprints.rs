@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tiermark_engine::admit::room_in;
 use tiermark_engine::nearest_memory_node;
 use tiermark_model::messages::plan as says;
-use tiermark_model::{Bytes, IdSet, KIB, MIB, Machine, NodeId, Note, Refusal, Request, Scope, Tier, count_of, total};
+use tiermark_model::{Bytes, Cure, IdSet, KIB, MIB, Machine, NodeId, Refusal, Request, Scope, Tier, count_of, total};
 
 /// A DRAM buffer is this many times all caches in reach: the caches then serve under a quarter of the accesses of a
 /// random walk, and in steady state far less of a longer stream.
@@ -184,17 +184,17 @@ pub(crate) struct MemoryCap {
     /// The most bytes with any --max-mem.
     reach: u64,
     /// How to have more than `reach`.
-    beyond: Note,
+    beyond: Cure,
 }
 
 impl MemoryCap {
     /// How to have this many bytes, which are more than the cap.
-    pub(crate) fn cure(&self, least: u64) -> String {
-        if least <= self.reach { says::allow_more_memory().to_string() } else { self.beyond.to_string() }
+    pub(crate) fn cure(&self, least: u64) -> Cure {
+        if least <= self.reach { says::allow_more_memory() } else { self.beyond.clone() }
     }
 
     /// The smaller of both.
-    fn or_less(self, bytes: u64, why: String, cure: Note) -> Self {
+    fn or_less(self, bytes: u64, why: String, cure: Cure) -> Self {
         if bytes < self.bytes {
             Self { bytes, why, is_users: false, reach: self.reach.min(bytes), beyond: cure }
         } else {
@@ -213,7 +213,7 @@ pub(crate) fn memory_cap_over(machine: &Machine, on: &Shares, scope: &Scope) -> 
     // Half of the free memory, unless the user sets a limit: then all but a tenth, which the system needs.
     const MOST: f64 = 0.9;
     let (part, words) = if scope.max_mem.is_some() { (MOST, "nine tenths") } else { (0.5, "half") };
-    let least = |limits: &[(u64, String, Note)]| limits.iter().min_by_key(|(bytes, ..)| *bytes).cloned();
+    let least = |limits: &[(u64, String, Cure)]| limits.iter().min_by_key(|(bytes, ..)| *bytes).cloned();
     let of = |part: f64, bytes: u64| (bytes as f64 * part) as u64;
     let free = least(&free_memory(machine, on));
     let (reach, beyond) = match &free {
@@ -233,7 +233,7 @@ pub(crate) fn memory_cap_over(machine: &Machine, on: &Shares, scope: &Scope) -> 
 }
 
 /// The free memory of the nodes, of the machine and of the control group: bytes, what has them, and how to have more.
-fn free_memory(machine: &Machine, on: &Shares) -> Vec<(u64, String, Note)> {
+fn free_memory(machine: &Machine, on: &Shares) -> Vec<(u64, String, Cure)> {
     let mut found = Vec::new();
     let round: u64 = on.values().sum();
     // The node that is full first ends it for all.

@@ -65,7 +65,7 @@ impl Study for LatencyStudy {
         }
         self.task.limit(&mut plan, self.task.effort().choose([3.5, 14.0, 180.0]));
         plan.later_seconds += denser_seconds(self.task.effort(), &plan.steps);
-        self.task.with_steps(plan, "name sizes: --sizes")
+        self.task.with_steps(plan, "name sizes: --sizes", &["--sizes"])
     }
 
     fn refine(&self, observations: &[Observation]) -> Vec<Step> {

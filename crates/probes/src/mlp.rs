@@ -51,7 +51,7 @@ impl Study for MlpStudy {
         // The tiers as the machine declares them: their steps are not planned, only their time is.
         let expected = self.rungs(self.finder.ladder(&Found::default()), &mut plan);
         if expected.is_empty() {
-            return self.task.with_steps(plan, "allow more with --max-mem");
+            return self.task.with_steps(plan, "allow more with --max-mem", &["--max-mem"]);
         }
         self.finder.begin(&expected, self.task.effort().choose([10.0, 40.0, 150.0]), &mut plan);
         Ok(plan)

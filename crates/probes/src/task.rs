@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use tiermark_engine::Lab;
 use tiermark_model::messages::plan as says;
-use tiermark_model::{CpuId, Effort, IdSet, Machine, NodeId, PageKind, Plan, Refusal, Request, StopRule};
+use tiermark_model::{CpuId, Cure, Effort, IdSet, Machine, NodeId, PageKind, Plan, Refusal, Request, StopRule};
 
 use crate::footprints::{MemoryCap, dram_bytes, memory_cap};
 use crate::memory_kinds::quiet_cpu;
@@ -101,11 +101,13 @@ impl Task {
     /// The plan, if it has a step.
     ///
     /// # Errors
-    /// The first [`Refusal`] of the plan, or one that says that no step can be measured, with the cure.
-    pub(crate) fn with_steps(&self, plan: Plan, cure: &str) -> Result<Plan, Refusal> {
+    /// The first [`Refusal`] of the plan, or one that says that no step can be measured, with the cure and the options
+    /// that it names.
+    pub(crate) fn with_steps(&self, plan: Plan, cure: &str, options: &[&str]) -> Result<Plan, Refusal> {
         if plan.steps.is_empty() {
             let first = plan.refused.into_iter().next();
-            return Err(first.unwrap_or_else(|| says::nothing_to_measure(&self.request.probe, cure)));
+            let nothing = || says::nothing_to_measure(&self.request.probe, &Cure::new(cure, options));
+            return Err(first.unwrap_or_else(nothing));
         }
         Ok(plan)
     }

@@ -6,8 +6,8 @@ use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::messages::shapes;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Effort, Finding, HugePool, Interval, KIB, Labels, Observation, PageKind, Plan, Purpose,
-    Quantity, Refusal, Request, Step, Tier, Unit,
+    Bytes, ChainLayout, CpuId, Cure, Effort, Finding, HugePool, Interval, KIB, Labels, Observation, PageKind, Plan,
+    Purpose, Quantity, Refusal, Request, Step, Tier, Unit,
 };
 
 use crate::chasing::{Chase, bounds, pages_to_be_had, quarters, resting_on, shape};
@@ -69,7 +69,7 @@ impl Study for TlbStudy {
             }
         }
         self.task.limit(&mut plan, self.task.effort().choose([15.0, 45.0, 300.0]));
-        let mut plan = self.task.with_steps(plan, "allow more with --max-mem")?;
+        let mut plan = self.task.with_steps(plan, "allow more with --max-mem", &["--max-mem"])?;
         plan.later.push(rules::tlb_follows());
         plan.later_seconds = NARROWING * plan.steps.iter().map(Step::expected_seconds).sum::<f64>();
         Ok(plan)
@@ -161,7 +161,7 @@ impl TlbStudy {
         let (most, why) = limits.into_iter().min_by_key(|(most, _)| *most).unwrap_or_default();
         if most < 2 * FEWEST {
             let cure = match reserved < 2 * FEWEST {
-                true => "reserve more: nr_hugepages".to_owned(),
+                true => Cure::new("reserve more: nr_hugepages", &[]),
                 false => cap.cure((2 * FEWEST).saturating_mul(pitch(bytes))),
             };
             return Err(says::too_few_pages(&page.to_string(), most, &why, &cure));

@@ -31,10 +31,15 @@ pub fn counts(machine: &Machine) -> String {
 
 /// The head of a run.
 pub(crate) fn header(run: &Run) -> Page {
+    header_around(run, paragraph("", machine_line(&run.machine), Ink::Plain))
+}
+
+/// The head of a run where its machine is described as in `machine`.
+pub(crate) fn header_around(run: &Run, machine: Page) -> Page {
     let mut first = vec![format!("tiermark {}", run.title), run.started.clone(), seconds(run.seconds)];
     first.extend(run.host().map(str::to_owned));
     let mut out = paragraph("", items(&first), Ink::Head);
-    out += paragraph("", machine_line(&run.machine), Ink::Plain);
+    out += machine;
     out += labels_line(&run.labels);
     out + remarks(run)
 }

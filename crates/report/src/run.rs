@@ -9,7 +9,7 @@ use crate::c2c::c2c;
 use crate::cold::cold;
 use crate::curves::{curves, orphans, tables, unmeasured};
 use crate::findings::{others, scaling, tails};
-use crate::header::{footer, header};
+use crate::header::{footer, header, header_around};
 use crate::ladder::ladder;
 use crate::limits::limits;
 use crate::loaded::loaded;
@@ -30,11 +30,20 @@ use crate::traffic::traffic;
 /// Renders a run: header, its parts, how far the numbers can be trusted, and all trouble with its cure. A survey has a
 /// report of its own; in detail all of this follows it.
 pub fn run(run: &Run, detail: Detail) -> Page {
+    report(run, header(run), detail)
+}
+
+/// The same without the line of the machine.
+pub(crate) fn run_without_machine(run: &Run, detail: Detail) -> Page {
+    report(run, header_around(run, Page::new()), detail)
+}
+
+fn report(run: &Run, header: Page, detail: Detail) -> Page {
     if survey::is_survey(run) && !detail.is_all() {
         return survey::survey(run, detail);
     }
     let mut out = if survey::is_survey(run) { survey::survey(run, detail) + space() } else { Page::new() };
-    out += header(run);
+    out += header;
     out.extend(run.plan.as_ref().map(|plan| page(plan, detail)));
     if run.plan.as_ref().is_some_and(|plan| plan.machine) {
         out += space() + machine(&run.machine, detail);

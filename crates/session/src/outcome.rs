@@ -309,7 +309,14 @@ mod tests {
     fn only_a_cache_with_a_number_is_known_otherwise() {
         let cache = |tier: &str| plan::cache_too_small_for_threads(tier, 16, Bytes(8 << 20), Bytes(1 << 20));
         let memory = |tier: &str| {
-            plan::memory_within_caches(tier, 16, Bytes(8 << 20), "--max-mem", Bytes(8 << 20), "allow more")
+            plan::memory_within_caches(
+                tier,
+                16,
+                Bytes(8 << 20),
+                "--max-mem",
+                Bytes(8 << 20),
+                &plan::allow_more_memory(),
+            )
         };
         assert!(forgiven("L3", Some(1e9), cache("L3")));
         assert!(!forgiven("L3", None, cache("L3")), "no number");

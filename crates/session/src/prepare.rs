@@ -5,7 +5,7 @@ use tiermark_engine::{Host, Lab, PlannedExperiment, Sink, open_limited};
 use tiermark_machine::Root;
 use tiermark_model::messages::run as says;
 use tiermark_model::{
-    Effort, Experiment, IdSet, Machine, Plan, PlanPage, Purpose, RUN_SCHEMA, Refusal, Request, Run, RunCounters,
+    Cure, Effort, Experiment, IdSet, Machine, Plan, PlanPage, Purpose, RUN_SCHEMA, Refusal, Request, Run, RunCounters,
     RunLabels, Tool, Warning,
 };
 use tiermark_probes::survey;
@@ -136,7 +136,8 @@ pub fn of_a_part(refusal: Refusal, given: &[&str]) -> Refusal {
     if !cited(false) || cited(true) {
         return refusal;
     }
-    refusal.cured_by("this machine cannot run this part of the plan; --allow-partial skips it")
+    let skip = "this machine cannot run this part of the plan; --allow-partial skips it";
+    refusal.cured_by(Cure::new(skip, &["--allow-partial"]))
 }
 
 impl Prepared {

@@ -78,8 +78,9 @@ pub(crate) struct PartArgs {
 
 impl Args for PartArgs {
     fn augment_args(command: Command) -> Command {
-        let arg =
-            |view: &'static RunView| Arg::new(view.name).long(view.name).help(view.about).action(ArgAction::SetTrue);
+        let arg = |view: &'static RunView| {
+            Arg::new(view.name).long(view.name).help(format!("Show {}", view.about)).action(ArgAction::SetTrue)
+        };
         let one = ArgGroup::new("part").args(RUN_VIEWS.iter().map(|view| view.name));
         command.args(RUN_VIEWS.iter().map(arg)).group(one.multiple(false).conflicts_with_all(["json", "format"]))
     }

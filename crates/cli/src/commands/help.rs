@@ -91,7 +91,7 @@ fn of_the_system(
     let mut of: Vec<PrimitiveInfo> = primitives_of(&target::root(None, simulation)?)?;
     of.retain(|info| names.contains(&info.id.0.as_str()) || names.contains(&info.group.name()));
     Ok(match of.as_slice() {
-        [one] => tiermark_report::listings::primitive(one, style),
+        [one] => terminal(&tiermark_report::listings::primitive(one), &style.of_prose()),
         group => terminal(&tiermark_report::listings::primitives(group, Detail::Usual), style),
     })
 }

@@ -38,6 +38,7 @@ mod shown;
 mod simulated;
 mod sources;
 mod stream;
+mod texts;
 mod tune;
 mod watch;
 mod watch_active;

@@ -4,7 +4,10 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::messages::setup as says;
-use tiermark_model::{Bytes, GIB, KIB, Layout, MIB, Machine, MemPolicy, NodeId, PageKind, Refusal, Setup};
+use tiermark_model::{Bytes, Cure, GIB, KIB, Layout, MIB, Machine, MemPolicy, NodeId, PageKind, Refusal, Setup};
+
+/// The options with which a setup takes less memory.
+const LESS: [&str; 2] = ["--sizes", "--max-mem"];
 
 /// Kept free on each node and in the group, for the kernel's own reserves and this process's other memory (stacks,
 /// stamps, room for skewed streams): a fiftieth of the free memory, at least 64 MiB. An allocation beyond it would wake
@@ -87,7 +90,7 @@ pub(super) fn admit(setup: &Setup, machine: &Machine, fresh: &Fresh) -> Result<(
         // What stays free is the program's own: where its allocator gets nothing, the program aborts.
         let cure = "raise the limit (`ulimit -v unlimited`, `LimitAS=` of a service), or use less: --sizes, --max-mem";
         let wanted = ordinary_bytes.saturating_add(sum(&huge));
-        fits(wanted, left, "this process", "below the limit on its address space", cure)?;
+        fits(wanted, left, "this process", "below the limit on its address space", &Cure::new(cure, &LESS))?;
     }
     admit_memory(ordinary_bytes, &ordinary, machine, fresh)
 }
@@ -127,12 +130,12 @@ fn admit_memory(total: u64, needs: &[&Need], machine: &Machine, fresh: &Fresh) -
     }
     if let Some(available) = fresh.available {
         let cure = "free memory on the machine, or use less: --sizes, --max-mem";
-        fits(total, available, "the machine", "available (MemAvailable)", cure)?;
+        fits(total, available, "the machine", "available (MemAvailable)", &Cure::new(cure, &LESS))?;
     }
     if let Some((left, file)) = &fresh.group {
         let group = file.rsplit_once('/').map_or(file.as_str(), |(group, _)| group);
         let cure = format!("raise {file} (of a container: docker run --memory), or use less: --sizes, --max-mem");
-        fits(total, *left, &format!("the control group {group}"), "below its memory limit", &cure)?;
+        fits(total, *left, &format!("the control group {group}"), "below its memory limit", &Cure::new(cure, &LESS))?;
     }
     // Memory available on a machine with one node is available on that node, with caches that only the machine counts.
     if fresh.available.is_some() && machine.nodes.len() == 1 {
@@ -142,7 +145,8 @@ fn admit_memory(total: u64, needs: &[&Need], machine: &Machine, fresh: &Fresh) -
         // Without a node's own figure the machine's say it all.
         if let Some(free) = fresh.nodes.get(&node) {
             let cure = "use less (--sizes, --max-mem), or memory of another node (--mem-node)";
-            fits(bytes, *free, &format!("node {node}"), "free", cure)?;
+            let cure = Cure::new(cure, &["--sizes", "--max-mem", "--mem-node"]);
+            fits(bytes, *free, &format!("node {node}"), "free", &cure)?;
         }
     }
     Ok(())
@@ -162,7 +166,7 @@ fn by_node(needs: &[&Need], of: impl Fn(&Need) -> u64) -> BTreeMap<NodeId, u64> 
 }
 
 /// Refuses regions that do not fit into the free memory.
-fn fits(wanted: u64, free: u64, place: &str, of: &str, cure: &str) -> Result<(), Refusal> {
+fn fits(wanted: u64, free: u64, place: &str, of: &str, cure: &Cure) -> Result<(), Refusal> {
     if wanted <= room_in(free) {
         return Ok(());
     }

@@ -79,11 +79,7 @@ pub(crate) fn found(rule: &Rule, holds: &Holds, first: &Scene, others: &[(f64, &
     let explained = explained(rule, rests_on);
     let is_full = first.word_of(CORES) == Some(ALL_CORES);
     let advice = rule.advice_if_full.as_ref().filter(|_| is_full).unwrap_or(&explained.advice);
-    // Rules cannot know the nodes: their advice has letters.
-    let advice = match first.word_of("nodes") {
-        Some(nodes) => advice.replace("N,M", nodes),
-        None => advice.clone(),
-    };
+    let advice = advice.replace("{nodes}", first.word_of("nodes").unwrap_or("N,M"));
     Explained {
         advice,
         place: first.place.clone(),

@@ -116,7 +116,7 @@ fn judged(mut explanation: Explanation, source: Source, mut input: Input<'_>) ->
     }
     for found in &mut explanation.found {
         // The advice is about this run, which may not be the last one.
-        found.advice = found.advice.replace("show last", &format!("show {}", explanation.run.name));
+        found.advice = found.advice.replace("{run}", &explanation.run.name);
     }
     explanation
 }

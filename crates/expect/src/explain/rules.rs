@@ -98,6 +98,11 @@ struct RuleFile {
     rule: Vec<RuleRow>,
 }
 
+/// Advice without a run and its nodes.
+fn of_any_run(advice: &str) -> String {
+    advice.replace("{run}", "last").replace("{nodes}", "N,M")
+}
+
 /// Reads a file of rules.
 pub(crate) fn read(text: &str) -> Result<Vec<Rule>, String> {
     let file: RuleFile = toml::from_str(text).map_err(|error| error.to_string())?;
@@ -182,8 +187,8 @@ impl Rule {
             needs_counters,
             command: self.command.clone(),
             at_best: self.at_best,
-            advice: self.advice.clone(),
-            advice_if_full: self.advice_if_full.clone(),
+            advice: of_any_run(&self.advice),
+            advice_if_full: self.advice_if_full.as_deref().map(of_any_run),
             source: self.source.clone(),
         }
     }

@@ -241,7 +241,9 @@ fn a_figure_that_cannot_be_had_names_why_and_no_command() {
     assert_eq!(reasons(&run, "read.dram.all >= 1 GB/s"), [codes::figure_not_measured]);
     assert_eq!(reasons(&run, "latency.dram.remote >= 1 ns"), [codes::figure_not_measured]);
     let gib = |gib: u64| Bytes(gib << 30);
-    let refusal = |tier: &str, threads| plan::memory_within_caches(tier, threads, gib(1), "half", gib(2), "raise it");
+    let refusal = |tier: &str, threads| {
+        plan::memory_within_caches(tier, threads, gib(1), "half", gib(2), &plan::allow_more_memory())
+    };
     run.experiments[0].plan.refused = vec![refusal("DRAM", 1), refusal("DRAM", 4), refusal("DRAM node 1", 1)];
     let said = |run: &Run, that: &str| judged(run, that).reasons[0].to_string();
     let all = said(&run, "read.dram.all >= 1 GB/s");

@@ -53,6 +53,10 @@ impl Answer {
     /// The number of tenants in a few words: `5 tenants`, `5 to 8 tenants`, `8 tenants or more`.
     #[must_use]
     pub fn in_words(&self) -> String {
+        self.counted_by(counted)
+    }
+
+    fn counted_by(&self, counted: impl Fn(u32) -> String) -> String {
         match self {
             Self::Exactly { tenants, .. } => counted(*tenants),
             Self::AtLeast { tenants } => format!("{} or more", counted(*tenants)),
@@ -71,7 +75,7 @@ impl Answer {
     pub fn as_number(&self) -> String {
         match self {
             Self::Fixed { tenants, outcome } => format!("{tenants} {outcome}"),
-            other => other.in_words().replace(" tenants", "").replace(" tenant", ""),
+            other => other.counted_by(|tenants| tenants.to_string()),
         }
     }
 

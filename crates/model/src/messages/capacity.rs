@@ -8,17 +8,17 @@ messages! {
     Refusal saved_run_missing(path: &str, error: &str):
         "the saved run {path}", "{error}", "see `tiermark list capacity`";
 
-    Refusal saved_run_damaged(path: &str, error: &str):
+    Refusal saved_run_damaged(path: &str, error: &str) options ["--resume"]:
         "the saved run {path}", "{error}", "begin a new run, without --resume";
 
     Refusal saved_run_busy(path: &str):
         "the saved run {path}", "another process is carrying it out", "wait until that process ends, or stop it";
 
-    Refusal saved_run_differs(error: &str):
+    Refusal saved_run_differs(error: &str) options ["--resume"]:
         "resuming the saved run", "{error}", "begin a new run, without --resume";
 
     /// `--resume` without an unfinished run.
-    Refusal nothing_to_resume(directory: &str):
+    Refusal nothing_to_resume(directory: &str) options ["--resume"]:
         "resuming a run", "{directory} holds no unfinished run", "begin one, without --resume";
 
     Refusal run_not_saved(path: &str, error: &str):
@@ -28,23 +28,23 @@ messages! {
     Refusal no_run_directory():
         "saving the run", "neither TIERMARK_HOME nor HOME is set, so a killed run could not be resumed", "set TIERMARK_HOME or HOME";
 
-    Refusal changes_left(changes: &[String]):
+    Refusal changes_left(changes: &[String]) options ["--restore"]:
         "taking back what was changed for the tenants", { changes.join("; ") },
         "the changes stay in the journal: `tiermark tune --restore` tries again";
 
-    Refusal killed_run_left(changes: &[String]):
+    Refusal killed_run_left(changes: &[String]) options ["--restore"]:
         "taking back what a killed run changed", { changes.join("; ") }, "see `tiermark tune --restore`";
 
-    Refusal guard_ended_run(cause: &Note):
+    Refusal guard_ended_run(cause: &Note) options ["--resume"]:
         "the run", "{cause}", "report it with the kernel's version (uname -r); `tiermark capacity --resume` \
             continues the run";
 
-    Refusal saved_run_of_others(path: &str):
+    Refusal saved_run_of_others(path: &str) options ["--trust"]:
         "the saved run {path}", "the file belongs to another user, or other users can write to it, and it names \
             programs that the run would start",
         "read the file; then add --trust, or run `tiermark capacity` anew";
 
-    Refusal failed_and_left(failed: &Refusal, left: &Refusal):
+    Refusal failed_and_left(failed: &Refusal, left: &Refusal) options (left.options.clone()):
         { failed.what.clone() },
         { format!("{}; and {}: {}", failed.why, left.what, left.why) },
         { left.cure.clone() };
@@ -58,7 +58,7 @@ messages! {
         },
         "resume it: tiermark capacity --resume";
 
-    Refusal machine_busy(busy: f64, cpus: u64, programs: &str):
+    Refusal machine_busy(busy: f64, cpus: u64, programs: &str) options ["--wait", "--force"]:
         "the run was not started",
         {
             let programs = if programs.is_empty() { String::new() } else { format!(": {programs}") };

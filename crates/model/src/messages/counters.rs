@@ -57,7 +57,7 @@ messages! {
     Refusal group_not_made():
         { MONITORING }, "opening it makes a monitoring group, so that it was not tried", "";
 
-    Refusal needs_a_file(program: &str, source: &str):
+    Refusal needs_a_file(program: &str, source: &str) options ["--counters-from"]:
         "the output of {program}", "it is a file that {program} writes", "name the file: `--counters-from \
             {source}=FILE`";
 
@@ -99,14 +99,14 @@ messages! {
         "the firmware states a rate, in whole GB/s, over a time that AMD does not document: counts are rates times \
             the time between readings, and mean nothing for less than a second";
 
-    Refusal counts_of_another_program(source: &str, named: &str, found: &str):
+    Refusal counts_of_another_program(source: &str, named: &str, found: &str) options ["--counters-from"]:
         "{source}", "it has no counts in the form of {named}; it looks like the output of {found}", "`--counters-from {found}={source}`";
 
     Note watch_without_traffic(why: &str):
         "there is no column of memory traffic, because no source of counters opened: {why}; `tiermark list counters` \
             shows all sources";
 
-    Refusal nothing_came(source: &str, cause: &str):
+    Refusal nothing_came(source: &str, cause: &str) options ["--counters", "--counters-from"]:
         "counters of memory traffic", "{source} counted nothing during the watch: {cause}",
         "name another source (`tiermark list counters`), or leave out `--counters require` and `--counters-from`";
 
@@ -204,7 +204,7 @@ messages! {
     Note box_phantom(unit: &str, socket: Option<u32>):
         { format!("{unit}{} counted what a known stream did not cause, or more than a channel carries", on(socket)) };
 
-    Refusal counts_of_no_use(source: &str, faults: &str):
+    Refusal counts_of_no_use(source: &str, faults: &str) options ["--counters", "--counters-from"]:
         "--counters require", "the counts of {source} disagree with a known stream: {faults}",
         "`--counters auto` measures all the same, and `--counters-from` names another source";
 

@@ -85,7 +85,7 @@ messages! {
         "removing the baseline '{name}'", "{error}", "check the permissions of its directory";
 
     /// A file of a capacity run that has not ended; `quoted`: its path as a shell takes it.
-    Refusal capacity_run_unfinished(path: &str, quoted: &str):
+    Refusal capacity_run_unfinished(path: &str, quoted: &str) options ["--resume"]:
         "{path}", "it is an unfinished capacity run", "to continue it: tiermark capacity --resume={quoted}";
 
     /// A killed run of tenants that is newer than every document; `quoted`: the path of its journal for a shell.
@@ -115,14 +115,14 @@ messages! {
         "if `tiermark list runs` shows it as running, wait until it ends; else run it again, or delete the file";
 
     /// A recording where a run is wanted; `quoted`: its path as a shell takes it.
-    Refusal recording_is_no_run(path: &str, quoted: &str):
+    Refusal recording_is_no_run(path: &str, quoted: &str) options ["--replay"]:
         "{path}", "it is a recording of `tiermark watch`, and no run", "to see it: tiermark watch --replay={quoted}";
 
     Refusal lines_are_no_run(path: &str):
         "{path}", "it is neither a run nor an unfinished capacity run", "name a run document (tiermark list runs)";
 
     /// A run that no directory took; `attempts`: each directory with the system's answer.
-    Refusal no_place_for_run(attempts: &[(String, String)]):
+    Refusal no_place_for_run(attempts: &[(String, String)]) options ["--json"]:
         "saving the run",
         { attempts.iter().map(|(directory, error)| format!("{directory}: {error}")).collect::<Vec<_>>().join("; ") },
         "free space or set TIERMARK_HOME to a directory that can be written; --json=- prints the document instead";

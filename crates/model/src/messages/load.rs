@@ -8,7 +8,7 @@ const HOME: &str = "free space there, or set TIERMARK_HOME to a directory that c
 messages! {
     /// Cpus on which the client may not run: absent, or outside its cpuset; `online`: the online cpus as the kernel
     /// lists them, or empty.
-    Refusal client_cpus_unusable(cpus: &[usize], online: &str, absent: bool):
+    Refusal client_cpus_unusable(cpus: &[usize], online: &str, absent: bool) options ["--client-cpus"]:
         {
             let named = cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
             format!("client threads on cpu{} {named}", if cpus.len() == 1 { "" } else { "s" })
@@ -28,10 +28,10 @@ messages! {
     Refusal workload_impossible(what: &str, why: &str, cure: &str):
         "{what}", "{why}", "{cure}";
 
-    Refusal no_target():
+    Refusal no_target() options ["--target"]:
         "a run without tenants", "no server is named", "name a server: --target HOST:PORT";
 
-    Refusal inventory_program_missing(inventory: &str):
+    Refusal inventory_program_missing(inventory: &str) options ["--target"]:
         "the inventory {inventory}", "ansible-inventory is not a program in PATH",
         "install it (on Debian: apt-get install ansible-core), or name the servers: --target HOST:PORT";
 
@@ -42,7 +42,7 @@ messages! {
 
     Note inventory_command_failed(): "ansible-inventory ended with an error";
 
-    Refusal inventory_too_large(most: Bytes):
+    Refusal inventory_too_large(most: Bytes) options ["--target"]:
         "the inventory", "ansible-inventory prints more than {most}", "name a smaller inventory, or --target HOST:PORT";
 
     Refusal inventory_unreadable():
@@ -50,7 +50,7 @@ messages! {
         "use the ansible-inventory of ansible-core 2.9 or later";
 
     /// A group without hosts; `known`: the groups of the inventory.
-    Refusal inventory_group_empty(group: &str, known: &[&str]):
+    Refusal inventory_group_empty(group: &str, known: &[&str]) options ["--group"]:
         "the group {group}",
         {
             match known {
@@ -61,17 +61,17 @@ messages! {
         },
         "name a group that `ansible-inventory --graph` shows: --group NAME";
 
-    Refusal inventory_host_wrong(host: &str, variable: &str, wanted: &str):
+    Refusal inventory_host_wrong(host: &str, variable: &str, wanted: &str) options ["--group"]:
         "the host {host} of the inventory", "{variable} is not {wanted}", "correct the inventory, or name another --group";
 
-    Refusal inventory_server_twice(first: &str, second: &str, address: &str):
+    Refusal inventory_server_twice(first: &str, second: &str, address: &str) options ["--group"]:
         "the hosts {first} and {second} of the inventory", "both have the server {address}",
         "set tiermark_port or ansible_host of one of them, or name another --group";
 
     Refusal merge_unmeasured(name: &str):
         "{name}", "it has no complete measurement", "leave it out";
 
-    Refusal merge_without_histograms(name: &str):
+    Refusal merge_without_histograms(name: &str) options ["--json", "--histograms"]:
         "{name}", "it has no histograms, and percentiles cannot be merged without them",
         "measure again with --json=FILE --histograms";
 
@@ -83,7 +83,7 @@ messages! {
         { format!("its load is another than that of {first}: {}", differs.join(", ")) },
         "give all clients the same options";
 
-    Refusal merge_twice(host: &str, target: &str):
+    Refusal merge_twice(host: &str, target: &str) options ["--label"]:
         "the tenant {target} of {host}", "two of the documents have it",
         "name each document once, and name the hosts: --label host=NAME";
 
@@ -95,7 +95,8 @@ messages! {
     Refusal load_stopped():
         "the run", "it was stopped before it began", "";
 
-    Refusal client_memory_short(tenants: u64, connections: u64, value: Bytes, needed: Bytes, available: Bytes):
+    Refusal client_memory_short(tenants: u64, connections: u64, value: Bytes, needed: Bytes, available: Bytes)
+        options ["--pipeline-depth", "--verify"]:
         "a client of {connections} connections to each of {tenants} servers, for values of {value}",
         "it needs {needed} of memory while servers answer; {available} are available",
         "use fewer connections (-c) or targets, smaller values (-d), a smaller --pipeline-depth, or leave out --verify";
@@ -117,7 +118,7 @@ messages! {
             )
         };
 
-    Refusal client_thread_refused(error: &str):
+    Refusal client_thread_refused(error: &str) options ["--client-cpus"]:
         "a thread of the client", "{error}", "check --client-cpus and the limits of this process";
 
     Refusal nobody_listens(address: &str):
@@ -153,11 +154,11 @@ messages! {
     Refusal answer_unreadable(address: &str, error: &str):
         "{address}", "{error}", "check that this is the port of a Redis server";
 
-    Refusal password_refused(address: &str, answer: &str):
+    Refusal password_refused(address: &str, answer: &str) options ["--password"]:
         "{address}", "the password was not accepted: {answer}",
         "check user and password; leave --password out if the server has none";
 
-    Refusal password_missing(address: &str, answer: &str):
+    Refusal password_missing(address: &str, answer: &str) options ["--password"]:
         "{address}", "the server requires a password: {answer}", "give --password, or REDISCLI_AUTH in the environment";
 
     Refusal server_loading(address: &str, answer: &str):
@@ -198,10 +199,10 @@ messages! {
     Refusal runs_unreadable(directory: &str, error: &str):
         "listing the runs in {directory}", "{error}", "make the directory readable, or set TIERMARK_HOME to another";
 
-    Refusal record_unwritable(path: &str, error: &str):
+    Refusal record_unwritable(path: &str, error: &str) options ["--no-record"]:
         "writing the machine's record {path}", "{error}", "make the directory writable, or give --no-record";
 
-    Refusal record_closed(path: &str, error: &str):
+    Refusal record_closed(path: &str, error: &str) options ["--no-record"]:
         "the machine's record {path}", "{error}; no number is compared with it", "give --no-record to leave it alone";
 
     /// A record of the machine that is damaged; `aside`: where it is now, if it could be moved.

@@ -14,7 +14,7 @@ messages! {
         "{path}", "{error}", "";
 
     /// A file of every kernel that is missing, is empty, or lacks what it always has.
-    Refusal file_without(path: &str, what: &str):
+    Refusal file_without(path: &str, what: &str) options ["--capture"]:
         "{path}", "the file is missing, or has no {what}", "mount /proc, or capture the machine again: tiermark \
             machine --capture";
 
@@ -77,7 +77,7 @@ messages! {
 
     /// A tree that states no base page size, of an architecture that has several; without the architecture where that
     /// is unknown too.
-    Refusal page_size_unknown(architecture: Option<&str>):
+    Refusal page_size_unknown(architecture: Option<&str>) options ["--capture"]:
         "the base page size",
         {
             match architecture {
@@ -101,7 +101,7 @@ messages! {
             )
         };
 
-    Refusal disk_unknown(device: &str, present: &[String]):
+    Refusal disk_unknown(device: &str, present: &[String]) options ["--device"]:
         "the device '{device}'",
         {
             let present = if present.is_empty() { "none".to_owned() } else { present.join(", ") };

@@ -31,17 +31,19 @@ macro_rules! in_unit {
 }
 
 /// The messages of a module, and their codes. A row begins with its type: a `Refusal` (the thing refused, the reason, the
-/// cure), a `Warning` (the state, its effect on the numbers, the cure; empty: none), a `Note` (one sentence), or `Rates`:
+/// cure; `options […]` has the options of this program that the cure may name), a `Warning` (the state, its effect on the numbers, the cure; empty: none), a `Cure` (one sentence), a `Note` (one sentence), or `Rates`:
 /// a note whose sentence has rates, so that it can be made again in the unit of its reader.
 macro_rules! messages {
-    ($($(#[$doc:meta])* $kind:ident $name:ident($($datum:ident: $type:ty),* $(,)?): $($sentence:tt),+;)+) => {
+    ($($(#[$doc:meta])* $kind:ident $name:ident($($datum:ident: $type:ty),* $(,)?) $(options $options:tt)?:
+        $($sentence:tt),+;)+) => {
         $($(#[$doc])*
         #[allow(missing_docs, reason = "its sentences say it")]
         #[allow(clippy::needless_pass_by_value, clippy::useless_format, reason = "some sentences are without data")]
+        #[allow(unused_parens, reason = "options are a list, or an expression in parentheses")]
         pub fn $name($($datum: $type),*) -> $crate::messages::rows::kind!($kind) {
             let data = [$((stringify!($datum).to_owned(), serde_json::to_value(&$datum).unwrap_or_default())),*];
             let sentences = [$($crate::messages::rows::sentence!($sentence)),+];
-            <$crate::messages::rows::kind!($kind)>::made(codes::$name, data.into(), sentences)
+            <$crate::messages::rows::kind!($kind)>::made(codes::$name, data.into(), sentences)$(.with_options($options))?
         })+
 
         /// The sentence of a note of this module with its rates in `unit`; `None` for other notes, or without rates.

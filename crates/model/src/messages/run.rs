@@ -4,14 +4,14 @@ use super::rows::messages;
 use crate::written::count_of;
 
 messages! {
-    Refusal no_time_left(step: &str):
+    Refusal no_time_left(step: &str) options ["--max-time"]:
         "{step}", "time budget used up", "raise --max-time";
 
     /// Figures that a plan chooses when its curve has shown where the tiers are.
-    Refusal figures_not_reached(what: &str):
+    Refusal figures_not_reached(what: &str) options ["--max-time"]:
         "{what}", "the latency curve, which shows where to measure, was not finished in time", "raise --max-time";
 
-    Refusal curve_point_skipped(step: &str):
+    Refusal curve_point_skipped(step: &str) options ["--max-time"]:
         "{step}", "time budget used up: left out of the curve", "raise --max-time";
 
     Refusal run_stopped(step: &str):
@@ -40,7 +40,8 @@ messages! {
     Refusal label_twice(key: &str):
         "label '{key}'", "it is given twice", "give it once";
 
-    Refusal cpus_busy(busy: f64, cpus: u64, named: &str, programs: &str, stolen: Option<f64>):
+    Refusal cpus_busy(busy: f64, cpus: u64, named: &str, programs: &str, stolen: Option<f64>)
+        options ["--wait", "--cpus", "--force", "--run"]:
         "the run was not started",
         {
             let programs = if programs.is_empty() { String::new() } else { format!(": {programs}") };

@@ -19,7 +19,7 @@ messages! {
     Note region_follows_caches(region: Bytes, caches: Bytes):
         "regions have {region}, at least four times the {caches} of caches in reach of one cpu";
 
-    Refusal no_room_for_region(node: NodeId, region: Bytes, room: Bytes, limit: &str, least: Bytes):
+    Refusal no_room_for_region(node: NodeId, region: Bytes, room: Bytes, limit: &str, least: Bytes) options ["--chunk"]:
         "a scan of node {node}", "{room} ({limit}) does not hold a region of {region}",
         {
             if least < region && least <= room {
@@ -29,7 +29,7 @@ messages! {
             }
         };
 
-    Refusal region_within_caches(region: Bytes, caches: Bytes, least: Bytes):
+    Refusal region_within_caches(region: Bytes, caches: Bytes, least: Bytes) options ["--chunk"]:
         "regions of {region}", "caches of {caches} would serve many of the accesses",
         { format!("use regions of at least four times as much: --chunk {}", option_of(least)) };
 

@@ -1,7 +1,7 @@
 //! Setups of steps: their threads, memory, kernels and primitives, before and while they are prepared.
 
 use super::rows::messages;
-use crate::{Bytes, ChainLayout, CpuId, IdSet, Isa, NodeId, Note, PageKind, count_of};
+use crate::{Bytes, ChainLayout, CpuId, Cure, IdSet, Isa, NodeId, Note, PageKind, count_of};
 
 const CORRECT: &str = "correct the plan";
 const OTHER_SIZE: &str = "try another size or layout: --sizes, --layout";
@@ -10,22 +10,22 @@ const OTHER_SIZE: &str = "try another size or layout: --sizes, --layout";
 pub const FILTERED: &str = "a seccomp filter forbids it or the kernel is too old: try outside of the container";
 
 messages! {
-    Refusal memory_file_missing(path: &str):
+    Refusal memory_file_missing(path: &str) options ["--memory"]:
         "memory of {path}", "there is no such file",
         "make it, such as 1 GiB with `truncate -s 1G {path}`, or let tiermark use a new one without a name: --memory \
             dir:DIRECTORY";
 
-    Refusal memory_file_unmappable(path: &str, why: &str):
+    Refusal memory_file_unmappable(path: &str, why: &str) options ["--memory"]:
         "memory of {path}", "{why}",
         "name a file of a file system in memory (tmpfs, hugetlbfs), of persistent memory, or a DAX device that this \
          user may read: --memory file:PATH";
 
-    Refusal memory_dir_unusable(path: &str, why: &str):
+    Refusal memory_dir_unusable(path: &str, why: &str) options ["--memory"]:
         "memory of a new file in {path}", "{why}",
         "name a directory of tmpfs, hugetlbfs or persistent memory where this user may write and there is room: \
             --memory dir:/dev/shm";
 
-    Refusal memory_file_short(path: &str, holds: Bytes, wanted: Bytes):
+    Refusal memory_file_short(path: &str, holds: Bytes, wanted: Bytes) options ["--sizes"]:
         "memory of {path}", "it holds {holds}, and the threads need {wanted}",
         "use less (--sizes), or a larger file, such as a new one by `truncate -s {wanted} NAME`";
 
@@ -33,23 +33,23 @@ messages! {
         "memory of a file", "not all of its pages can be read ({error})",
         "give its file system more room, or name a smaller file; a file must not be cut while it is measured";
 
-    Refusal processes_share_nothing(error: &str):
+    Refusal processes_share_nothing(error: &str) options ["--workers"]:
         "workers as processes", "they cannot map the memory by which they start together ({error})", "use threads: --workers threads";
 
-    Refusal writes_not_forbidden(error: &str):
+    Refusal writes_not_forbidden(error: &str) options ["--read-only"]:
         "memory to read only", "the kernel does not change its protection ({error})", "leave out --read-only";
 
-    Refusal memory_file_written(step: &str, path: &str):
+    Refusal memory_file_written(step: &str, path: &str) options ["--op", "--memory"]:
         "{step} in memory of {path}", "it writes, and this memory is mapped to read only",
         "use operations that only read (bandwidth --op read,read.random); chains of pointers are written first, so \
          latency needs --memory dir:DIRECTORY";
 
-    Refusal memory_file_elsewhere(step: &str, path: &str):
+    Refusal memory_file_elsewhere(step: &str, path: &str) options ["--memory"]:
         "{step} in memory of {path}", "it measures memory of a place of its own, and a file has its pages where the \
             file system put them",
         "leave out --memory here, or use it with bandwidth, latency, mlp or tlb";
 
-    Refusal setup_without_threads():
+    Refusal setup_without_threads() options ["--cpus"]:
         "a setup", "it has no threads", "give at least one cpu: --cpus";
 
     Refusal setup_inconsistent(what: &str, why: &str):
@@ -62,7 +62,7 @@ messages! {
         { format!("{set} kernels ({})", kernels.join(", ")) }, "this cpu or the Linux kernel does not offer {needs}",
         "in a virtual machine: choose a cpu model with these instructions (host-passthrough)";
 
-    Refusal cpu_unusable(cpu: CpuId, why: &str, allowed: &IdSet):
+    Refusal cpu_unusable(cpu: CpuId, why: &str, allowed: &IdSet) options ["--cpus"]:
         "cpu {cpu}", "{why}", "choose among the allowed cpus: --cpus {allowed}";
 
     Refusal selector_empty(selector: &str, why: &str, allowed: &IdSet):
@@ -73,13 +73,13 @@ messages! {
             {of_nodes}",
         "leave one of the options out";
 
-    Refusal no_far_node():
+    Refusal no_far_node() options ["--mem-node"]:
         "memory of a far node", "this machine has one node with memory", "name a node, or leave --mem-node out";
 
-    Refusal priority_refused(nice: i32, error: &str):
+    Refusal priority_refused(nice: i32, error: &str) options ["--nice"]:
         "--nice {nice}", "{error}", "leave --nice out";
 
-    Refusal memory_not_allowed(what: &str, most: &str, threads: usize):
+    Refusal memory_not_allowed(what: &str, most: &str, threads: usize) options ["--max-mem", "--sizes"]:
         "{what}", "--max-mem allows {most}",
         {
             let fewer = if threads == 1 { "" } else { " or fewer threads" };
@@ -94,7 +94,7 @@ messages! {
         "a thread on cpu {cpu}", "the system refused to pin it there: {error}",
         "choose cpus that the process may use (taskset, cpuset of the control group)";
 
-    Refusal threads_refused(wanted: usize, index: usize, error: &str):
+    Refusal threads_refused(wanted: usize, index: usize, error: &str) options ["--threads"]:
         { if wanted == 1 { "a thread".to_owned() } else { format!("{wanted} threads") } },
         "the system refused thread {index}: {error}",
         {
@@ -104,32 +104,33 @@ messages! {
                 /proc/sys/kernel/threads-max{fewer}")
         };
 
-    Refusal region_empty(bytes: Bytes):
+    Refusal region_empty(bytes: Bytes) options ["--sizes"]:
         "a region of {bytes}", "it has no bytes to measure", "use a size of at least 4K: --sizes";
 
-    Refusal region_too_large(bytes: Bytes, most: Bytes):
+    Refusal region_too_large(bytes: Bytes, most: Bytes) options ["--sizes", "--max-mem"]:
         "a region of {bytes}", "no processor maps more than {most}", "use a smaller size: --sizes, --max-mem";
 
-    Refusal region_too_small(bytes: Bytes, streams: usize, least: Bytes):
+    Refusal region_too_small(bytes: Bytes, streams: usize, least: Bytes) options ["--sizes"]:
         "a region of {bytes}", "{streams} streams need a line of 64 bytes each", "use a size of at least {least}: \
             --sizes";
 
-    Refusal weights_unusable(nodes: &IdSet, why: &str):
+    Refusal weights_unusable(nodes: &IdSet, why: &str) options ["--weighted-interleave"]:
         "weighted interleave over nodes {nodes}", "{why}", "give each node a weight from 0 to 255: \
             --weighted-interleave 0:3,1:1";
 
-    Refusal node_unusable(node: NodeId, why: &str, usable: &IdSet):
+    Refusal node_unusable(node: NodeId, why: &str, usable: &IdSet) options ["--mem-node"]:
         "memory on node {node}", "{why}", "choose among the nodes with memory: {usable} (--mem-node)";
 
-    Refusal free_memory_short(wanted: Bytes, place: &str, of: &str, free: Bytes, kept: Bytes, cure: &str):
+    Refusal free_memory_short(wanted: Bytes, place: &str, of: &str, free: Bytes, kept: Bytes, cure: &Cure) options (cure.options.clone()):
         "{wanted} of memory", "{place} has {free} {of}, of which {kept} must stay free", "{cure}";
 
-    Refusal huge_pages_no_pool(pages: u64, page: Bytes):
+    Refusal huge_pages_no_pool(pages: u64, page: Bytes) options ["--pages"]:
         { format!("{} of {page}", count_of(pages, "huge page")) }, "0 are free: the kernel has no pool of this size",
         "use a size that has its nr_hugepages in /sys/kernel/mm/hugepages, or --pages thp";
 
     /// Huge pages of which too few are free; `late`: what helps where memory is fragmented.
-    Refusal huge_pages_short(pages: u64, page: Bytes, free: u64, place: &str, file: &str, late: &str):
+    Refusal huge_pages_short(pages: u64, page: Bytes, free: u64, place: &str, file: &str, late: &str)
+        options ["--pages"]:
         { format!("{} of {page}", count_of(pages, "huge page")) }, "{free} are free on {place}",
         "reserve them as root: echo {pages} > {file}; or use --pages thp{late}";
 
@@ -149,7 +150,7 @@ messages! {
             )
         };
 
-    Refusal mapping_refused(bytes: Bytes, page: PageKind, error: &str):
+    Refusal mapping_refused(bytes: Bytes, page: PageKind, error: &str) options ["--sizes", "--max-mem"]:
         "{bytes} of {page} pages", "mapping it failed: {error}",
         {
             match page {
@@ -159,7 +160,7 @@ messages! {
             }
         };
 
-    Refusal kernel_weights_refused(error: &str):
+    Refusal kernel_weights_refused(error: &str) options ["--weighted-interleave"]:
         "the kernel's weighted interleave", "the kernel refused it: {error}",
         "use a kernel of 6.9 or later that permits mbind, or weights of your own: --weighted-interleave";
 
@@ -177,10 +178,10 @@ messages! {
     Refusal preparation_stopped():
         "preparing memory", "the run was stopped", "start it again";
 
-    Refusal chain_refused(chain: ChainLayout, bytes: Bytes, error: &str):
+    Refusal chain_refused(chain: ChainLayout, bytes: Bytes, error: &str) options ["--sizes", "--layout"]:
         "a chain {chain} in {bytes}", "{error}", { OTHER_SIZE };
 
-    Refusal line_order_refused(error: &str):
+    Refusal line_order_refused(error: &str) options ["--sizes", "--max-mem"]:
         "an order of lines", "{error}", "use less memory: --sizes, --max-mem";
 
     Refusal chains_out_of_range(chains: u8):
@@ -264,7 +265,7 @@ messages! {
     Refusal primitive_unavailable(what: &str, why: &str, cure: &str, errno: Option<i32>):
         "{what}", "{why}", "{cure}";
 
-    Refusal partner_starved(what: &str, seconds: f64):
+    Refusal partner_starved(what: &str, seconds: f64) options ["--cpus"]:
         "{what}", "other programs kept its second thread from the cpu for {seconds:.1} s", "stop those programs, or \
             choose other cpus: --cpus";
 

@@ -33,7 +33,7 @@ messages! {
     Refusal subprocess_reads_nothing(state: Option<char>): { WHAT }, { killed("does not read requests", state) }, { QUIETER };
 
     /// A process that ended; `signal`: the number of that which ended it.
-    Refusal subprocess_ended(status: &str, signal: Option<i32>):
+    Refusal subprocess_ended(status: &str, signal: Option<i32>) options ["--max-mem"]:
         { WHAT }, "it ended before it had answered ({status})",
         {
             match signal {

@@ -9,30 +9,30 @@ const OTHER_SERVER: &str = "name another server: --server PATH";
 const OTHER_AGENT: &str = "name a tiermark for x86-64: --guest-agent FILE";
 
 messages! {
-    Refusal server_missing(program: &str):
+    Refusal server_missing(program: &str) options ["--server"]:
         "the server {program}", "{program} is not an executable program in PATH", { INSTALL_SERVER };
 
-    Refusal podman_missing():
+    Refusal podman_missing() options ["--wrap"]:
         "containers by podman", "podman is not an executable program in PATH",
         "install it (on Debian: apt-get install podman), or use another container manager: --wrap WORDS";
 
-    Refusal wrapper_missing(program: &str):
+    Refusal wrapper_missing(program: &str) options ["--wrap"]:
         "servers behind {program}",
         "{program} is not an executable program in PATH",
         "install it, or give another command: --wrap WORDS";
 
-    Refusal wrapper_unclosed():
+    Refusal wrapper_unclosed() options ["--wrap"]:
         "--wrap", "a quote is not closed", "quote the whole command once more: --wrap \"COMMAND 'AN ARGUMENT'\"";
 
-    Refusal virt_clone_missing():
+    Refusal virt_clone_missing() options ["--libvirt"]:
         "clones of virtual machines of libvirt", "virt-clone is not an executable program in PATH",
         "install it: apt install virtinst; or clone the machines yourself, and use --libvirt";
 
-    Refusal no_guest_address(command: &str, seconds: u64):
+    Refusal no_guest_address(command: &str, seconds: u64) options ["--target"]:
         "the address of a virtual machine", "`{command}` showed none within {seconds} s",
         "see whether the machine boots and has a network of libvirt; or name its server with --target";
 
-    Refusal virsh_missing():
+    Refusal virsh_missing() options ["--start", "--stop"]:
         "virtual machines of libvirt", "virsh is not an executable program in PATH",
         "install it (on Debian: apt-get install libvirt-clients), or name commands of another manager: --start and \
             --stop";
@@ -40,7 +40,7 @@ messages! {
     Refusal server_not_started(command: &str, error: &str):
         "starting {command}", "{error}", "check the path of the program";
 
-    Refusal server_ended(tenant: u32, status: &str, code: Option<i32>, output: &str):
+    Refusal server_ended(tenant: u32, status: &str, code: Option<i32>, output: &str) options ["--backend", "--server"]:
         "tenant {tenant}",
         { format!("the server ended before it answered ({status}){}", after_colon(output)) },
         {
@@ -58,39 +58,39 @@ messages! {
     Refusal server_start_stopped(tenant: u32):
         "tenant {tenant}", "the run was stopped while the server started", "";
 
-    Refusal port_taken(port: u16):
+    Refusal port_taken(port: u16) options ["--first-port"]:
         "port {port}", "another program listens on it", "choose another --first-port";
 
-    Refusal port_unusable(port: u16, error: &str):
+    Refusal port_unusable(port: u16, error: &str) options ["--first-port"]:
         "port {port}", "{error}", "choose another --first-port";
 
     Refusal command_failed(command: &str, error: &str):
         "the command '{command}'", "{error}", "run it by hand to see what is wrong";
 
-    Refusal server_not_empty(address: &str, keys: &str):
+    Refusal server_not_empty(address: &str, keys: &str) options ["--overwrite"]:
         "{address}", "the server already holds keys ({keys}); the run could overwrite them",
         "name empty servers, or allow it: --overwrite";
 
-    Refusal keyspace_unknown(address: &str, answer: &str):
+    Refusal keyspace_unknown(address: &str, answer: &str) options ["--overwrite"]:
         "{address}", "the server does not report how many keys it holds: {answer}", "name empty Redis servers, or \
             skip this check: --overwrite";
 
-    Refusal too_few_servers(tenants: usize, servers: usize):
+    Refusal too_few_servers(tenants: usize, servers: usize) options ["--most-tenants"]:
         "{tenants} tenants", "--target names only {servers} servers", "name more servers, or choose a smaller \
             --most-tenants";
 
-    Refusal one_tenant_fails(error: &str):
+    Refusal one_tenant_fails(error: &str) options ["--records", "--memory-floor"]:
         "one tenant alone, with all free memory", "{error}", "choose fewer --records, or a smaller --memory-floor";
 
-    Refusal not_root():
+    Refusal not_root() options ["--backend", "--target"]:
         "tenants in control groups", "only root may make control groups",
         "run with sudo, or name servers that run already: --backend external --target HOST:PORT,...";
 
-    Refusal no_memory_controller():
+    Refusal no_memory_controller() options ["--backend"]:
         "limiting the tenants' memory", "no control group hierarchy with the memory controller is mounted",
         "boot without cgroup_disable=memory, or use servers that run elsewhere: --backend external";
 
-    Refusal control_group_denied(action: &str, error: &str):
+    Refusal control_group_denied(action: &str, error: &str) options ["--backend"]:
         "{action}", "{error}", "run as root, or use servers that run elsewhere: --backend external";
 
     /// A step on a control group: a limit of it.
@@ -105,7 +105,7 @@ messages! {
     Refusal controller_off(action: &str, error: &str):
         "{action}", "{error}", "enable the controller in the parent group: echo +memory > cgroup.subtree_control";
 
-    Refusal control_group_exists(action: &str, error: &str):
+    Refusal control_group_exists(action: &str, error: &str) options ["--restore"]:
         "{action}", "{error}", "wait until the other run ends; if no run uses the group, remove it: `tiermark tune \
             --restore`";
 
@@ -115,10 +115,10 @@ messages! {
     Refusal control_group_busy(path: &str, error: &str):
         "removing the control group {path}", "{error}", "end its processes, then: rmdir /{path}";
 
-    Refusal limit_changed(path: &str, wanted: Bytes, found: &str):
+    Refusal limit_changed(path: &str, wanted: Bytes, found: &str) options ["--dram-budget"]:
         "setting {path}", "the kernel set '{found}' instead of {wanted}", "choose another --dram-budget";
 
-    Refusal guests_need_x86():
+    Refusal guests_need_x86() options ["--backend", "--target"]:
         "virtual machines as tenants", "--backend qemu works on x86-64 only",
         "use --backend process, or machines of your own: --backend external --target HOST:PORT,...";
 
@@ -126,38 +126,38 @@ messages! {
         "virtual machines as tenants", "{program} is not in PATH", "install it (on Debian: apt-get install \
             qemu-system-x86)";
 
-    Refusal guest_kernel_missing(pattern: &str):
+    Refusal guest_kernel_missing(pattern: &str) options ["--guest-kernel"]:
         "a kernel for the guests", "no file is named {pattern}",
         "name a kernel: --guest-kernel FILE, or install one (on Debian: apt-get install linux-image-cloud-amd64)";
 
-    Refusal guest_kernel_unreadable(path: &str, error: &str):
+    Refusal guest_kernel_unreadable(path: &str, error: &str) options ["--guest-kernel"]:
         "reading {path}", "{error}", { OTHER_KERNEL };
 
-    Refusal module_unreadable(path: &str, error: &str):
+    Refusal module_unreadable(path: &str, error: &str) options ["--guest-kernel"]:
         "the kernel module {path}", "{error}", { OTHER_KERNEL };
 
-    Refusal module_packed(path: &str, unpacker: &str, error: &str):
+    Refusal module_packed(path: &str, unpacker: &str, error: &str) options ["--guest-kernel"]:
         "the kernel module {path}", "{unpacker}: {error}", "install {unpacker}, or name another kernel: \
             --guest-kernel FILE";
 
-    Refusal agent_unreadable(path: &str, error: &str):
+    Refusal agent_unreadable(path: &str, error: &str) options ["--guest-agent"]:
         "reading {path}", "{error}", { OTHER_AGENT };
 
-    Refusal agent_no_program(path: &str):
+    Refusal agent_no_program(path: &str) options ["--guest-agent"]:
         "{path} inside of guests", "it is not an x86-64 program", { OTHER_AGENT };
 
-    Refusal server_unreadable(path: &str, error: &str):
+    Refusal server_unreadable(path: &str, error: &str) options ["--server"]:
         "reading {path}", "{error}", { OTHER_SERVER };
 
     Refusal ldd_missing(program: &str, error: &str):
         "the shared objects of {program}", "ldd cannot be started: {error}", "install it (on Debian: apt-get install \
             libc-bin)";
 
-    Refusal libraries_missing(program: &str, error: &str):
+    Refusal libraries_missing(program: &str, error: &str) options ["--server", "--guest-agent"]:
         "the shared objects of {program}", "{error}", "install what is missing, or name another program: --server \
             PATH or --guest-agent FILE";
 
-    Refusal guest_files_too_large(error: &str):
+    Refusal guest_files_too_large(error: &str) options ["--guest-agent", "--guest-kernel", "--server"]:
         "the guests' first file system", "{error}", "choose smaller files: --guest-agent, --guest-kernel or --server";
 
     Refusal guest_files_no_memory(error: &str):
@@ -166,7 +166,8 @@ messages! {
     Refusal guest_not_started(error: &str):
         "starting a virtual machine", "{error}", "free memory, or run fewer tenants";
 
-    Refusal guest_failed(tenant: u32, error: &str, console: &str, memory: Bytes):
+    Refusal guest_failed(tenant: u32, error: &str, console: &str, memory: Bytes)
+        options ["--guest-kernel", "--vm-memory"]:
         "the virtual machine of tenant {tenant}",
         { format!("{error}{}", after_colon(console)) },
         "try another kernel (--guest-kernel FILE), or more memory than {memory} (--vm-memory)";
@@ -202,7 +203,7 @@ messages! {
 
     Note guest_boots_too_long(): "the guest did not become ready in time";
 
-    Refusal guest_request_unreadable(error: &str):
+    Refusal guest_request_unreadable(error: &str) options ["--guest-agent"]:
         "a request of the host", "{error}", "use the same version of tiermark as --guest-agent";
 }
 

@@ -21,12 +21,13 @@ fn budget(limit: Option<&str>) -> &'static str {
 }
 
 messages! {
-    Refusal memory_short(wanted: Bytes, available: Bytes, limit: Option<&str>, floor: Bytes):
+    Refusal memory_short(wanted: Bytes, available: Bytes, limit: Option<&str>, floor: Bytes) options ["--dram-budget"]:
         "tenants in {wanted} of memory",
         { format!("{available} are available{}, of which {floor} must stay free (memory-floor)", below(limit)) },
         { budget(limit) };
 
-    Refusal pool_memory_short(tier: &str, dram: Bytes, available: Bytes, limit: Option<&str>, floor: Bytes):
+    Refusal pool_memory_short(tier: &str, dram: Bytes, available: Bytes, limit: Option<&str>, floor: Bytes)
+        options ["--dram-budget"]:
         "the tier {tier}",
         {
             let below = below(limit);
@@ -106,7 +107,7 @@ messages! {
     Refusal file_system_cannot_swap(path: &str, name: &str):
         "the tier swap:{path}", "the kernel cannot swap to an ordinary file on {name}", { DISK };
 
-    Refusal disk_full(path: &str, free: Bytes, spare: Bytes, wanted: Bytes):
+    Refusal disk_full(path: &str, free: Bytes, spare: Bytes, wanted: Bytes) options ["--tier-size"]:
         "the tier swap:{path}", "the file system has {free} free, of which {spare} must stay free; the swap file \
             needs {wanted}",
         "choose a smaller --tier-size, or another directory";
@@ -153,10 +154,10 @@ messages! {
             format!("this machine has memory on nodes {}; choose one of several", nodes.join(", "))
         };
 
-    Refusal node_full(tier: &str, free: Bytes, floor: Bytes):
+    Refusal node_full(tier: &str, free: Bytes, floor: Bytes) options ["--memory-floor"]:
         "the tier {tier}", "{free} of the node's memory are free, of which {floor} must stay free (memory-floor)", { SMALLER_FLOOR };
 
-    Refusal other_nodes_full(tier: &str, free: Bytes, floor: Bytes):
+    Refusal other_nodes_full(tier: &str, free: Bytes, floor: Bytes) options ["--dram-budget"]:
         "the tier {tier}",
         "DRAM is on the other nodes here: {free} of their memory are free, of which {floor} must stay free \
             (memory-floor)", { SMALLER_BUDGET };
@@ -169,7 +170,8 @@ messages! {
             demotes nothing to it",
         "choose node:{node}, which puts whole tenants there";
 
-    Refusal budget_below_nodes(node: u32, others: &str, free: Bytes, budget: Bytes):
+    Refusal budget_below_nodes(node: u32, others: &str, free: Bytes, budget: Bytes)
+        options ["--dram-budget", "--memory-floor"]:
         "the tier demotion:{node}",
         "the kernel demotes pages only when nodes {others} are full; {free} is free there, so tenants would get that \
          much DRAM instead of {budget}",

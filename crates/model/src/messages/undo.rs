@@ -43,18 +43,18 @@ messages! {
         "tiermark changes only files below proc/sys and sys, and groups and files whose names contain '{mark}'",
         "if the journal is damaged, delete it; otherwise do not edit it";
 
-    Refusal knob_denied(name: &str, value: &str, old: &str, path: &str, error: &str):
+    Refusal knob_denied(name: &str, value: &str, old: &str, path: &str, error: &str) options ["--apply"]:
         "{name}: {value} instead of {old}", "/{path}: {error}", "run as root: sudo tiermark tune --apply";
 
     Refusal knob_read_only(name: &str, value: &str, old: &str, path: &str, error: &str):
         "{name}: {value} instead of {old}", "/{path}: {error}",
         "a container shows it read-only: run on the host, or in a privileged container";
 
-    Refusal knob_refused(name: &str, value: &str, old: &str, path: &str, error: &str):
+    Refusal knob_refused(name: &str, value: &str, old: &str, path: &str, error: &str) options ["--only"]:
         "{name}: {value} instead of {old}", "/{path}: {error}", { LEAVE_OUT };
 
     /// A value that the kernel accepts and does not keep; `found` is the value afterwards, if it can be parsed.
-    Refusal knob_not_kept(name: &str, value: &str, old: &str, found: Option<&str>):
+    Refusal knob_not_kept(name: &str, value: &str, old: &str, found: Option<&str>) options ["--only"]:
         "{name}: {value} instead of {old}",
         {
             let found = found.unwrap_or("a value that cannot be parsed");

@@ -3,8 +3,8 @@
 use tiermark_engine::{Host, Lab, Probe};
 use tiermark_model::messages::active as says;
 use tiermark_model::{
-    Before, Bytes, ChainLayout, CpuId, Effort, IdSet, KIB, Labels, Layout, MIB, Machine, MemPolicy, Metric, PageKind,
-    Refusal, RegionSetup, Request, Role, Scope, Setup, Step, StopRule, ThreadSetup, Tier,
+    Before, Bytes, ChainLayout, CpuId, Cure, Effort, IdSet, KIB, Labels, Layout, MIB, Machine, MemPolicy, Metric,
+    PageKind, Refusal, RegionSetup, Request, Role, Scope, Setup, Step, StopRule, ThreadSetup, Tier,
 };
 
 use super::held;
@@ -215,8 +215,9 @@ impl Table<'_> {
             part: None,
         };
         let step = probe.plan(&request, self.lab)?.steps.into_iter().next();
-        let step =
-            step.ok_or_else(|| tiermark_model::messages::plan::nothing_to_measure(id, "watch without --active"))?;
+        let step = step.ok_or_else(|| {
+            tiermark_model::messages::plan::nothing_to_measure(id, &Cure::new("watch without --active", &["--active"]))
+        })?;
         Ok(Planned { figure, step, of: Some((id, method)) })
     }
 }

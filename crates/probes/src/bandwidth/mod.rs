@@ -121,7 +121,7 @@ impl Study for BandwidthStudy {
         if self.task.effort() == Effort::Full {
             plan.later_seconds += denser_seconds(self.task.effort(), &plan.steps);
         }
-        self.task.with_steps(plan, "name sizes: --sizes")
+        self.task.with_steps(plan, "name sizes: --sizes", &["--sizes"])
     }
 
     fn refine(&self, observations: &[Observation]) -> Vec<Step> {

@@ -65,7 +65,7 @@ impl Study for LoadedStudy {
         if self.task.request.scope.max_seconds.is_none() && !is_quick {
             plan.max_seconds += plan.later_seconds;
         }
-        self.task.with_steps(plan, "name a mix: --mix read")
+        self.task.with_steps(plan, "name a mix: --mix read", &["--mix"])
     }
 
     fn refine(&self, observations: &[Observation]) -> Vec<Step> {

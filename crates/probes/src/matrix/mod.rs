@@ -113,7 +113,7 @@ impl Study for MatrixStudy {
         plan.rules.extend(apart.then(rules::workers_are_processes));
         let seconds = allowed_seconds(self.task.effort(), &plan.steps);
         self.task.limit(&mut plan, seconds);
-        self.task.with_steps(plan, "name fewer limits, or operations: --op")
+        self.task.with_steps(plan, "name fewer limits, or operations: --op", &["--op"])
     }
 
     fn refine(&self, observations: &[Observation]) -> Vec<Step> {

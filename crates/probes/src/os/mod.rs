@@ -14,7 +14,7 @@ use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::messages::shapes;
 use tiermark_model::{
-    Bytes, Effort, Finding, Layout, MemPolicy, Metric, Note, Observation, OsGroup, PageKind, Plan, PrimitiveInfo,
+    Bytes, Cure, Effort, Finding, Layout, MemPolicy, Metric, Note, Observation, OsGroup, PageKind, Plan, PrimitiveInfo,
     Purpose, Quantity, Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, Sweep, ThreadSetup,
 };
 
@@ -97,7 +97,7 @@ impl Study for OsStudy {
         if plan.steps.is_empty() {
             let none = || match (self.task.request.scope.page, plan.rules.first()) {
                 (Some(page), Some(rule)) => says::page_size_unused(&page.to_string(), &rule.text),
-                _ => says::nothing_to_measure("os", "select primitives with --only"),
+                _ => says::nothing_to_measure("os", &Cure::new("select primitives with --only", &["--only"])),
             };
             return Err(alike(&plan.refused).unwrap_or_else(none));
         }

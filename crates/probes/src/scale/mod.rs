@@ -56,7 +56,7 @@ impl Study for ScaleStudy {
         let mut plan = Plan::default();
         self.fill(&mut plan);
         self.task.limit(&mut plan, self.task.effort().choose([15.0, 60.0, 240.0]));
-        self.task.with_steps(plan, "allow cpus and memory: --cpus, --max-mem")
+        self.task.with_steps(plan, "allow cpus and memory: --cpus, --max-mem", &["--cpus", "--max-mem"])
     }
 
     fn derive(&self, observations: &[Observation]) -> Vec<Finding> {

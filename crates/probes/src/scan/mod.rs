@@ -62,7 +62,7 @@ impl Study for ScanStudy {
         let mut plan = Plan::default();
         self.fill(&mut plan)?;
         self.task.limit(&mut plan, self.task.effort().choose([30.0, 60.0, 300.0]));
-        self.task.with_steps(plan, "use smaller regions: --chunk 256M")
+        self.task.with_steps(plan, "use smaller regions: --chunk 256M", &["--chunk"])
     }
 
     fn derive(&self, observations: &[Observation]) -> Vec<Finding> {

@@ -11,6 +11,7 @@ use tiermark_page::{
 use super::changes;
 use super::index::sheet_id;
 use super::picture::picture;
+use crate::phrases::sentence;
 use crate::redact::GONE;
 use crate::{RUN_VIEWS, machine_line, rules};
 
@@ -39,7 +40,8 @@ impl Sheet<'_> {
     /// The article; where there are several, its title has its number and when its run began.
     pub(super) fn body(&self, at: usize, several: bool, detail: Detail, style: &Style) -> Body {
         let report = match self {
-            Self::Run(run) => crate::run(run, detail),
+            // The machine is among the facts.
+            Self::Run(run) => crate::run::run_without_machine(run, detail),
             Self::Capacity(run) => crate::tenant_views::capacity(run, detail),
             Self::Load(run) => crate::tenant_views::load(run, detail),
             Self::CurveProfile(profile) => crate::curve_profile(profile),
@@ -53,9 +55,6 @@ impl Sheet<'_> {
         };
         let title = match self {
             Self::Run(run) => {
-                // It is among the facts.
-                let line = machine_line(&run.machine);
-                pieces.retain(|piece| !matches!(piece, Block::Paragraph(p) if p.text == line));
                 // Where there are several, the time follows.
                 let day = if several { "" } else { run.started.get(..10).unwrap_or_default() };
                 let day = if day.is_empty() { String::new() } else { format!(", {day}") };
@@ -151,9 +150,13 @@ fn list(facts: &[(&str, String)]) -> String {
 fn more(run: &Run, id: &str, detail: Detail, style: &Style) -> String {
     let mut out = String::new();
     for view in &RUN_VIEWS {
-        let title = view.about.strip_prefix("Show ").unwrap_or(view.about);
-        let title = title.chars().take(1).flat_map(char::to_uppercase).chain(title.chars().skip(1)).collect::<String>();
-        out.push_str(&folded(&title, &view.body(run, detail), &format!("{id}-{}", view.name), false, style));
+        out.push_str(&folded(
+            &sentence(view.about),
+            &view.body(run, detail),
+            &format!("{id}-{}", view.name),
+            false,
+            style,
+        ));
     }
     out.push_str(&folded(
         "Machine and settings",

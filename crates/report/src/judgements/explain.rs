@@ -118,13 +118,11 @@ fn also(one: &Explained, detail: Detail) -> String {
     let most = if detail.is_all() { usize::MAX } else { ALSO };
     let named: Vec<&str> = one.also.iter().take(most).map(String::as_str).collect();
     let more = one.others.saturating_sub(named.len() as u64);
-    let more =
-        if more > 0 { count_of(more, if named.is_empty() { "other place" } else { "more" }) } else { String::new() };
-    match (named.is_empty(), more.is_empty()) {
-        (true, true) => String::new(),
-        (true, false) => format!("; also at {more}"),
-        (false, true) => format!("; also: {}", named.join("; ")),
-        (false, false) => format!("; also: {}; and {}", named.join("; "), more.trim_end_matches('s')),
+    match (named.is_empty(), more) {
+        (true, 0) => String::new(),
+        (true, more) => format!("; also at {}", count_of(more, "other place")),
+        (false, 0) => format!("; also: {}", named.join("; ")),
+        (false, more) => format!("; also: {}; and {more} more", named.join("; ")),
     }
 }
 

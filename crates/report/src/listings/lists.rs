@@ -4,12 +4,10 @@ use std::collections::BTreeSet;
 
 use tiermark_model::{Bytes, KernelInfo, Metric, OsGroup, Pattern, PrimitiveInfo, Refusal, StoreKind, Sweep};
 use tiermark_page::{
-    Cell, Detail, Ink, Page, Style, Table, command, heading, left, paragraph, railed, raw, seconds, space, width,
+    Cell, Detail, Ink, Page, Table, command, heading, left, paragraph, railed, raw, seconds, space, width,
 };
 
 use crate::{RunSummary, trouble};
-
-use crate::listings::page::page;
 
 /// A probe in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,24 +89,26 @@ pub fn primitives(all: &[PrimitiveInfo], detail: Detail) -> Page {
 }
 
 /// The method page of a primitive: how it is measured, its dimensions here, and why it cannot be measured here.
-pub fn primitive(info: &PrimitiveInfo, style: &Style) -> String {
+pub fn primitive(info: &PrimitiveInfo) -> Page {
     let unit = match info.metric {
         Metric::Latency => "time of one operation",
         Metric::Bandwidth => "useful bytes a second",
     };
     let title = format!("{}: {unit}, in the group {} of `tiermark os`", info.id, info.group);
-    let over: Vec<String> = info.sweeps.iter().map(sweep).collect();
-    let refused = info.refusal.as_ref().map(ToString::to_string).unwrap_or_default();
+    let section = |title: &str, texts: &[String]| {
+        let texts: Page = texts.iter().map(|text| space() + paragraph("  ", text, Ink::Plain)).collect();
+        heading(title) + texts
+    };
     let usage =
         format!("`tiermark os --only '{}'`; `tiermark help os` describes how primitives are measured.", info.id);
-    let over = if over.is_empty() { "One number, without a sweep.".to_owned() } else { over.join("\n\n") };
-    let sections = [("Measured over", over.as_str()), ("Not available here", &refused), ("Use", &usage)];
-    let sections: String = sections
-        .iter()
-        .filter(|(_, text)| !text.trim().is_empty())
-        .map(|(title, text)| format!("\n\n## {title}\n\n{text}"))
-        .collect();
-    page(&format!("# {title}\n\n{}.{sections}", info.described().trim_end_matches('.')), style)
+    let mut over: Vec<String> = info.sweeps.iter().map(sweep).collect();
+    if over.is_empty() {
+        over.push("One number, without a sweep.".to_owned());
+    }
+    let mut out =
+        section(&title, &[format!("{}.", info.described().trim_end_matches('.'))]) + section("Measured over", &over);
+    out.extend(info.refusal.as_ref().map(|refusal| section("Not available here", &[refusal.to_string()])));
+    out + section("Use", &[usage])
 }
 
 /// One dimension, in words.

@@ -5,9 +5,7 @@ use tiermark_page::{Ink, Page, Style, Table, heading, paragraph, raw, space, ter
 /// Renders a page. Headings, bullets (nested too), code (indented by four spaces, or fenced), tables and paragraphs are
 /// known; links keep their text.
 pub fn page(markdown: &str, style: &Style) -> String {
-    // Prose beyond some 100 columns is hard to read.
-    let style = Style { width: style.width.min(100), ..*style };
-    terminal(&blocks(markdown), &style)
+    terminal(&blocks(markdown), &style.of_prose())
 }
 
 fn blocks(markdown: &str) -> Page {

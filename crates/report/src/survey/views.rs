@@ -18,7 +18,7 @@ use crate::parts::{RunSection, parts};
 pub struct RunView {
     /// The option of `show`, without its hyphens.
     pub name: &'static str,
-    /// What its help says.
+    /// What it shows.
     pub about: &'static str,
     /// What is said where there is nothing to show.
     nothing: &'static str,
@@ -37,31 +37,31 @@ impl RunView {
 pub static RUN_VIEWS: [RunView; 5] = [
     RunView {
         name: "why",
-        about: "Show why figures are not trusted and what would help, and the states of the machine",
+        about: "why figures are not trusted and what would help, and the states of the machine",
         nothing: "",
         body: |run, _| space() + why(run),
     },
     RunView {
         name: "curves",
-        about: "Show the curves by size, large, with their points",
+        about: "the curves by size, large, with their points",
         nothing: "This run measured no curve by size.",
         body: curves_of,
     },
     RunView {
         name: "tails",
-        about: "Show the tails of latency",
+        about: "the tails of latency",
         nothing: "This run measured no tail of latency.",
         body: tails_of,
     },
     RunView {
         name: "over-time",
-        about: "Show round trips between cpus and the speed of visits during the run",
+        about: "round trips between cpus and the speed of visits during the run",
         nothing: "This run kept no visits.",
         body: |run, _| timeline(run),
     },
     RunView {
         name: "kernels",
-        about: "Show which kernels the figures are of, and how they compare with the default ones",
+        about: "which kernels the figures are of, and how they compare with the default ones",
         nothing: "This run compared no kernels.",
         body: kernels_of,
     },

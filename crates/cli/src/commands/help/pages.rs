@@ -35,18 +35,16 @@ const PAGES: &[TopicPage] = pages! {
     "selftest" => "methods/selftest.md";
     "tune" => "methods/tune.md";
     "counters" => "COUNTERS.md";
+    "plans" => "PLANS.md";
     "analysis", "csv", "json", "json-rows", "openmetrics", "prometheus", "grafana", "pandas", "jq" => "ANALYSE.md";
     "security" => "SECURITY.md";
 };
-
-/// The topic of plan files: a section of the page of the published experiments.
-const PLANS: &str = "plans";
 
 const EXITS: [&str; 4] = ["exit codes", "exit-codes", "exit code", "exit"];
 
 /// The name of each page.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    PAGES.iter().flat_map(|page| page.names.iter().copied()).chain([scenario::TOPIC, PLANS, EXITS[0]])
+    PAGES.iter().flat_map(|page| page.names.iter().copied()).chain([scenario::TOPIC, EXITS[0]])
 }
 
 /// The page of a method or of another topic.
@@ -56,16 +54,9 @@ pub(in crate::commands) fn page(topic: &str, command: &clap::Command) -> Option<
     let of_file = || PAGES.iter().find(|page| page.names.contains(&topic)).map(|page| page.text.to_owned());
     let made = || match topic {
         scenario::TOPIC => Some(scenario::page(command)),
-        PLANS => Some(plan_files()),
         _ => EXITS.contains(&topic).then(exits),
     };
     of_probe.or_else(of_file).or_else(made)
-}
-
-/// The section of plan files, with its heading.
-fn plan_files() -> String {
-    let page = include_str!("../../../../../docs/EXPERIMENTS.md");
-    page.find("## Plan files\n").map_or(page, |at| &page[at..]).to_owned()
 }
 
 /// The exit codes.

@@ -210,7 +210,10 @@ fn one_number_of_tenants_shows_all_full_trials() {
     let p99 = |points: &[&CurvePoint]| points.iter().map(|point| point.p99_ns / 1e3).collect::<Vec<_>>();
     let trials: Vec<_> = numbers[1].trials.iter().map(|(kind, points)| (*kind, p99(points))).collect();
     let full = vec![37_000.0, 30_600.0, 540.0, 540.0];
-    assert_eq!(trials, [(TrialKind::Full, full), (TrialKind::Ramp, vec![90_000.0]), (TrialKind::Unclear, vec![70_000.0])]);
+    assert_eq!(
+        trials,
+        [(TrialKind::Full, full), (TrialKind::Ramp, vec![90_000.0]), (TrialKind::Unclear, vec![70_000.0])]
+    );
     let shown =
         terminal(&capacity(&Capacity { cases: vec![case], cost: None, ..run() }, Detail::Usual), &Style::default());
     let row = |start: &str| {

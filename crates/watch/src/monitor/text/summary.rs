@@ -10,6 +10,24 @@ use super::short;
 /// A row: its words, its number in a sample, and what that measures.
 type Row = (&'static str, &'static str, WatchKind);
 
+/// Where the numbers of a row come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// Counts of the kernel.
+    Kernel,
+    /// Counters of memory controllers.
+    Counters,
+    /// Visits of `--active`.
+    Visits,
+}
+
+impl Source {
+    /// Of the prefixes of bytes: rates of memory are decimal everywhere, sizes of what is swapped are not.
+    fn base(self) -> f64 {
+        if self == Self::Counters { 1000.0 } else { 1024.0 }
+    }
+}
+
 /// The numbers of traffic, which few systems count: the first rows where they are counted.
 const TRAFFIC: [Row; 4] = [
     ("memory read", "traffic.read_bytes", WatchKind::BytesPerSecond),
@@ -79,19 +97,15 @@ pub fn watch_summary(watched: &WatchedCommand<'_>, life: &WatchLife) -> Page {
         format!("{}: {}{cpu}, {} samples of the system", watched.command, seconds(watched.seconds), watched.samples);
     let (mut seen, mut zero, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
     let counted = TRAFFIC.into_iter().filter(|(_, name, _)| life.of(name).is_some());
-
     let measured = if life.of("active.visits").is_some() { &ACTIVE_ROWS[..] } else { &[] };
-    let fixed = counted.chain(ROWS).chain(measured.iter().copied());
-    let rows = fixed.map(|(words, name, kind)| (words.to_owned(), name.to_owned(), kind)).chain(pings(life));
-    for (words, name, kind) in rows {
+    let fixed = |source| move |(words, name, kind): Row| (words.to_owned(), name.to_owned(), kind, source);
+    let rows = counted.map(fixed(Source::Counters)).chain(ROWS.into_iter().map(fixed(Source::Kernel)));
+    let measured = measured.iter().copied().map(fixed(Source::Visits)).chain(pings(life));
+    for (words, name, kind, source) in rows.chain(measured) {
         match life.of(&name).filter(|figure| figure.mean().is_some()) {
             None => unknown.push(words),
             Some(figure) if figure.most == 0.0 => zero.push(words),
-            Some(figure) => {
-                // Rates of memory are decimal everywhere, sizes of what is swapped are not.
-                let base = if name.starts_with("traffic") { 1000.0 } else { 1024.0 };
-                seen.push(SummaryRow { words, kind, base, figure });
-            }
+            Some(figure) => seen.push(SummaryRow { words, kind, source, figure }),
         }
     }
     let table = Table::of(&seen).texts("", |row| &row.words);
@@ -113,7 +127,7 @@ pub fn watch_summary(watched: &WatchedCommand<'_>, life: &WatchLife) -> Page {
 }
 
 /// Rows of the pairs of cpus that answered each other fastest and slowest: a move of cpus lies between both.
-fn pings(life: &WatchLife) -> Vec<(String, String, WatchKind)> {
+fn pings(life: &WatchLife) -> Vec<(String, String, WatchKind, Source)> {
     let pair = |name: &str| name.strip_prefix("active.pings.")?.strip_suffix(".now").map(str::to_owned);
     let pairs = life.all().filter_map(|(name, figure)| Some((figure.mean()?, pair(name)?)));
     let mut pairs: Vec<(f64, String)> = pairs.collect();
@@ -124,7 +138,8 @@ fn pings(life: &WatchLife) -> Vec<(String, String, WatchKind)> {
         [first, .., last] => vec![first, last],
     };
     let row = |(_, pair): &(f64, String)| {
-        (format!("ping of cpus {pair}"), format!("active.pings.{pair}.now"), WatchKind::Nanoseconds)
+        let name = format!("active.pings.{pair}.now");
+        (format!("ping of cpus {pair}"), name, WatchKind::Nanoseconds, Source::Visits)
     };
     ends.into_iter().map(row).collect()
 }
@@ -133,8 +148,7 @@ fn pings(life: &WatchLife) -> Vec<(String, String, WatchKind)> {
 struct SummaryRow {
     words: String,
     kind: WatchKind,
-    /// Of the prefixes of bytes.
-    base: f64,
+    source: Source,
     figure: WatchLifeFigure,
 }
 
@@ -158,7 +172,7 @@ impl SummaryRow {
 
     /// A rate in the unit of the reader, where it is not so small that GB/s would hide it.
     fn shown_rate(&self, value: f64) -> Text {
-        let small = format!("{}/s", amount(value, self.base));
+        let small = format!("{}/s", amount(value, self.source.base()));
         if !self.is_measured() && value < 1e9 {
             return small.into();
         }
@@ -168,14 +182,14 @@ impl SummaryRow {
         })
     }
 
-    /// Whether it is a rate that is measured now and then: of such there is no total.
+    /// Whether it is measured now and then, so that there is no total.
     fn is_measured(&self) -> bool {
-        self.words.ends_with("bandwidth")
+        self.source == Source::Visits
     }
 
     fn total(&self) -> String {
         match self.kind {
-            WatchKind::BytesPerSecond if !self.is_measured() => amount(self.figure.total(), self.base),
+            WatchKind::BytesPerSecond if !self.is_measured() => amount(self.figure.total(), self.source.base()),
             WatchKind::PerSecond => short(self.figure.total().round(), 1000.0),
             _ => ABSENT.to_owned(),
         }
