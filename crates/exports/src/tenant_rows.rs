@@ -300,7 +300,9 @@ fn of_trial(
     if let Some(trial) = record {
         labels = labels.with_phase(trial.phase);
     }
-    let late = record.and_then(|trial| trial.evidence.as_ref()).is_some_and(|seen| is_late(seen.late_sends));
+    let late = record
+        .and_then(|trial| trial.evidence.as_ref())
+        .is_some_and(|seen| seen.late_sends.is_some_and(|share| share > PUNCTUAL));
     let row = |measure: Measure, value: Option<f64>, labels: Labels| TenantRow {
         search,
         step: format!("trial/{}", number.unwrap_or_default()),
@@ -345,7 +347,7 @@ fn of_tenant(seen: &LoadTenant, run: &LoadRun, labels: &Labels) -> Vec<TenantRow
         (seen.fault.is_some(), "given_up"),
         (seen.errors > 0 || seen.unanswered > 0, "errors"),
         // Its times have the client's own delay in them.
-        (is_late(seen.late_share()) || is_late(seen.late_answers_share()), "late_client"),
+        (seen.is_client_late(), "late_client"),
     ];
     let reasons: Vec<&str> = doubts.iter().filter(|(is_so, _)| *is_so).map(|(_, code)| *code).collect();
     let row = |measure: Measure, value: Option<f64>, labels: Labels| TenantRow {
@@ -376,11 +378,6 @@ fn of_tenant(seen: &LoadTenant, run: &LoadRun, labels: &Labels) -> Vec<TenantRow
 /// The share of the GETs of a load that found their key; `None` without a GET.
 fn hits(seen: &LoadTenant) -> Option<f64> {
     (seen.gets > 0).then(|| seen.gets.saturating_sub(seen.misses) as f64 / seen.gets as f64)
-}
-
-/// Whether a client came late so often that it changed the times.
-fn is_late(share: Option<f64>) -> bool {
-    share.is_some_and(|share| share > PUNCTUAL)
 }
 
 fn ns(value: Option<u64>) -> Option<f64> {

@@ -49,7 +49,7 @@ impl Job {
     #[must_use]
     pub fn document(&self, command: impl Iterator<Item = String>, complete: bool) -> LoadRun {
         let workload = workload(&self.workload, self.warmup);
-        LoadRun {
+        let run = LoadRun {
             schema: LOAD_SCHEMA.to_owned(),
             id: self.id.clone(),
             tool: self.tool.clone(),
@@ -69,7 +69,9 @@ impl Job {
             // A run that the user stopped is judged by what was due until then.
             measured: self.measured.as_ref().map(|o| self.part(o, workload.planned().filter(|_| !o.stopped))),
             workload,
-        }
+            doubts: Vec::new(),
+        };
+        run.judged()
     }
 
     /// A part of the run, in which each tenant was to make so many requests.

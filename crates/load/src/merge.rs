@@ -71,7 +71,7 @@ pub fn merged(named: &[(String, LoadRun)], command: Vec<String>) -> Result<LoadR
             run.warnings.push(warning.clone());
         }
     }
-    Ok(run)
+    Ok(run.judged())
 }
 
 impl<'a> Part<'a> {

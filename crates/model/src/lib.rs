@@ -9,6 +9,7 @@ pub mod capacity;
 mod check;
 mod checkup;
 mod comparison;
+pub mod continuous;
 mod core_caches;
 mod counters;
 mod curve_profile;

@@ -1,5 +1,7 @@
 //! The document of `tiermark load`, independent of how it is shown.
 
+mod doubts;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -8,6 +10,8 @@ use crate::exit::Exit;
 use crate::refusal::{Note, Warning};
 use crate::run_labels::{self, RunLabels};
 use crate::tool::Tool;
+
+pub use doubts::PUNCTUAL;
 
 /// Schema of the documents this version writes. Adding fields keeps it; changing a meaning makes a new number.
 pub const LOAD_SCHEMA: &str = "tiermark/load/1";
@@ -43,6 +47,9 @@ pub struct LoadRun {
     pub fill: Option<LoadPart>,
     /// The results; `None` if the run ended before it measured.
     pub measured: Option<LoadPart>,
+    /// What these results show to be wrong with them; empty in older documents.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<Note>,
 }
 
 impl LoadRun {
@@ -78,22 +85,7 @@ impl LoadWorkload {
     }
 }
 
-/// Share of late requests or answers above which the client's delays affect the times.
-pub const PUNCTUAL: f64 = 0.01;
-
 impl LoadTenant {
-    /// Share of the due requests that the client sent late, although the connection had room; `None` if none was due.
-    #[must_use]
-    pub fn late_share(&self) -> Option<f64> {
-        (self.scheduled > 0).then(|| self.late as f64 / self.scheduled as f64)
-    }
-
-    /// Share of the answers that may have waited for the client; `None` without an answer.
-    #[must_use]
-    pub fn late_answers_share(&self) -> Option<f64> {
-        (self.done > 0).then(|| self.late_answers as f64 / self.done as f64)
-    }
-
     /// Seconds until its last answer, to the end of that second or of the run.
     #[must_use]
     pub fn answered_until(&self) -> f64 {

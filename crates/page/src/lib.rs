@@ -30,8 +30,8 @@ pub use legend::{Key, Legend, Sign};
 pub use map::PairMap;
 pub use markdown::markdown;
 pub use number::{
-    ABSENT, Number, achieved, bound_sign, grade_mark, hertz, mark_sign, measured_size, median, nanoseconds, number,
-    percent, rate, seconds, short_size, size, time_unit,
+    ABSENT, Number, achieved, bound_sign, grade_mark, hertz, mark_sign, measured_size, nanoseconds, number, percent,
+    rate, seconds, short_size, size, time_unit,
 };
 pub use plot::{Plot, PointAbout, ROWS, Rates, Series, letter};
 pub use span::{Text, rate_unit};

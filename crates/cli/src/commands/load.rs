@@ -64,8 +64,7 @@ pub(crate) fn run(args: &LoadArgs) -> Result<Exit, Failure> {
     if !on_stdout {
         print(&rendered(&args.view, |style| tiermark_report::tenant_views::load(&document, style)))?;
     } else if !args.quiet {
-        let warnings = tiermark_report::tenant_views::load_warnings(&document);
-        warnings.iter().for_each(|warning| tell(format_args!("tiermark: warning: {warning}")));
+        document.doubts.iter().for_each(|doubt| tell(format_args!("tiermark: warning: {doubt}")));
     }
     if let Some(saved) = saved.filter(|_| !args.quiet) {
         let again = if saved.by_id { document.id.clone() } else { environment::quoted(&saved.path) };

@@ -1,7 +1,7 @@
 //! The load generator, its servers, and where results are kept.
 
 use super::rows::messages;
-use crate::{Bytes, count_of, nearest, shell_word};
+use crate::{Bytes, count_of, format_time, nearest, shell_word};
 
 const HOME: &str = "free space there, or set TIERMARK_HOME to a directory that can be written";
 
@@ -213,4 +213,62 @@ messages! {
             format!("it cannot be read: {error}{place}")
         },
         "no action is needed: the next run starts a new record";
+
+    Note load_tenant_lost(filling: bool, name: &str, answered_seconds: f64, fault: &str):
+        {
+            let what = if filling { "filling " } else { "" };
+            let after = if answered_seconds > 0.0 { format!(" after {answered_seconds:.1} s") } else { String::new() };
+            format!("{what}{name}: no answers{after}: {fault}")
+        };
+
+    Note load_answers_failed(percent: f64, error: &str):
+        "{percent:.2} % of the answers were errors, the first: {error}";
+
+    Note load_unanswered(requests: u64): "{requests} requests were never answered";
+
+    Note load_keys_missing(percent: f64):
+        "{percent:.2} % of the GETs found no key, which is less work for the server; --fill writes all keys first";
+
+    Note load_values_wrong(values: u64):
+        "{values} values differ from the values that this program writes for their keys";
+
+    Note load_closed_loop():
+        "closed loop: a slow answer delays the next request, so the latencies miss the time that requests wait for \
+         the server (use --rps)";
+
+    Note load_paced_loop(percent: f64):
+        "closed loop with a rate: {percent:.1} % of the requests due were not sent, because the client waited for an \
+         answer then; the service times leave them out, an open loop (--pacing open) sends them";
+
+    Note load_server_slow(name: &str, p99_ns: u64, others_ns: u64):
+        {
+            let [slow, other] = [p99_ns, others_ns].map(|ns| format_time(ns as f64));
+            format!("{name} was slow: P99 from send to answer {slow}, of the other servers at most {other}")
+        };
+
+    Note load_not_kept_up(percent: f64, is_depth_reached: bool):
+        {
+            let why = if is_depth_reached { ": the limit of requests in flight was reached (--pipeline-depth)" } else { "" };
+            format!("only {percent:.1} % of the requests due were answered in time{why}")
+        };
+
+    Note load_sent_late(percent: f64, late_us: f64, is_memory_held: bool, more_cpu: &str):
+        {
+            let why = match is_memory_held {
+                false => format!("the client or its cpu is too busy ({more_cpu})"),
+                true => "requests to slow servers held its memory (fewer --connections, smaller values, or load the \
+                         servers apart)".to_owned(),
+            };
+            format!("the client sent {percent:.1} % of the requests more than {late_us:.0} µs late: {why}")
+        };
+
+    Note load_read_late(percent: f64, late_us: f64, more_cpu: &str):
+        "the client may have read {percent:.1} % of the answers more than {late_us:.0} µs late, which adds to their \
+         times ({more_cpu})";
+
+    Note load_server_delayed(percent: f64, late_us: f64):
+        "the server delayed {percent:.1} % of the requests by more than {late_us:.0} µs: response times include this \
+         delay, service times do not";
+
+    Note load_stopped_early(): "the run was stopped before its end";
 }

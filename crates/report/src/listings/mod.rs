@@ -12,7 +12,7 @@ mod selftest;
 mod tuning;
 
 pub use comments::comments;
-pub use continuous::{ContinuousRow, Lies, continuous};
+pub use continuous::continuous;
 pub use counter_sources::counter_sources;
 pub use doctor::doctor;
 pub use lists::{

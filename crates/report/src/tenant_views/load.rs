@@ -2,14 +2,15 @@
 
 mod words;
 
+use tiermark_model::Note;
 use tiermark_model::load::{LoadLatencies, LoadLoop, LoadPart, LoadRun, LoadTenant};
 use tiermark_page::{
     ABSENT, Cell, Detail, Ink, Page, Table, achieved, bullet, heading, paragraph, percent, seconds, space,
 };
 
 use crate::{RunSummary, labels_line};
-use words::{warnings, with_cure};
-pub use words::{warnings as load_warnings, workload as load_workload};
+use words::with_cure;
+pub use words::workload as load_workload;
 
 /// Heads of the columns of latencies.
 const HEADS: [&str; 7] = ["mean", "P50", "P90", "P95", "P99", "P99.9", "max"];
@@ -31,7 +32,9 @@ pub fn load(run: &LoadRun, detail: Detail) -> Page {
     out += run.measured.as_ref().map(|part| numbers(part, run.workload.pacing, detail)).unwrap_or_default();
     words::facts(run).iter().for_each(|fact| out += bullet("·", Ink::Dim, fact, None));
     let before = run.warnings.iter().map(with_cure);
-    before.chain(warnings(run)).for_each(|warning| out += bullet("!", Ink::Warn, &warning, None));
+    before
+        .chain(run.doubts.iter().map(Note::to_string))
+        .for_each(|warning| out += bullet("!", Ink::Warn, &warning, None));
     out
 }
 
@@ -123,7 +126,7 @@ mod tests {
     }
 
     fn shown(run: &LoadRun, detail: Detail) -> String {
-        terminal(&load(run, detail), &Style::default())
+        terminal(&load(&run.clone().judged(), detail), &Style::default())
     }
 
     #[test]

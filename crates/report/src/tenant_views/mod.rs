@@ -4,4 +4,4 @@ mod capacity;
 mod load;
 
 pub use capacity::{capacity, capacity_line, summary as capacity_summary};
-pub use load::{load, load_warnings, load_workload, summary as load_summary};
+pub use load::{load, load_workload, summary as load_summary};

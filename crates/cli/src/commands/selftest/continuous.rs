@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use tiermark_engine::{Host, nearest_memory_node, random_latency_between_runs, run_experiment};
+use tiermark_model::continuous::ContinuousCheck;
 use tiermark_model::{
     Bytes, CpuId, Effort, Exit, Experiment, IdSet, Labels, Machine, PageKind, Plan, Quantity, Refusal, Request, Scope,
 };
 use tiermark_probes::latency::{LatencyParams, PROBE};
-use tiermark_report::listings::ContinuousRow;
 
 use super::chase::Chase;
 use crate::args::{SelftestArgs, Simulation};
@@ -65,7 +65,7 @@ pub(super) fn run(args: &SelftestArgs) -> Result<Exit, Failure> {
     drop(listeners);
 
     let references = before.into_iter().zip(after).map(|(before, after)| [before, after]);
-    let rows: Vec<ContinuousRow> =
+    let rows: Vec<ContinuousCheck> =
         footprints.iter().zip(references).filter_map(|(of, references)| of.row(references, &visits)).collect();
     let setup = format!("cpu {cpu}, {pages}");
     print(&rendered(&args.view, |_| tiermark_report::listings::continuous(&rows, &setup)))?;
@@ -77,10 +77,10 @@ pub(super) fn run(args: &SelftestArgs) -> Result<Exit, Failure> {
 }
 
 /// A failure if a trusted figure is wrong; a part if no figure is judged.
-fn exit(rows: &[ContinuousRow]) -> Exit {
-    if rows.iter().any(ContinuousRow::fails) {
+fn exit(rows: &[ContinuousCheck]) -> Exit {
+    if rows.iter().any(ContinuousCheck::fails) {
         Exit::Failure
-    } else if rows.iter().any(ContinuousRow::is_judged) {
+    } else if rows.iter().any(ContinuousCheck::is_judged) {
         Exit::Done
     } else {
         Exit::Partial
@@ -170,13 +170,13 @@ impl Footprint {
     }
 
     /// A row of the table; `None` of a size that the plan left out.
-    fn row(&self, references: [Vec<f64>; 2], visits: &Experiment) -> Option<ContinuousRow> {
+    fn row(&self, references: [Vec<f64>; 2], visits: &Experiment) -> Option<ContinuousCheck> {
         let of_size = |labels: &Labels| labels.size() == Some(self.size);
         let mut latencies = visits.findings.iter().filter(|found| found.metric == Quantity::Latency);
         let found = latencies.find(|found| of_size(&found.labels))?;
         let seen = visits.observations.iter().find(|seen| of_size(&seen.labels));
         let cycles = seen.and_then(|seen| seen.per_cycle).map(|cycles| cycles.value);
-        Some(ContinuousRow {
+        Some(ContinuousCheck {
             size: self.size,
             is_in_cycles: self.is_of_core,
             references,
@@ -249,7 +249,7 @@ mod tests {
         let row = |figure: f64, grade: Grade| {
             let verdict = Verdict { grade, ..Verdict::trusted() };
             let (references, figure) = ([vec![100.0], vec![100.0]], Some(figure));
-            ContinuousRow { size: Bytes(MIB), is_in_cycles: false, references, figure, verdict, tolerance: 0.05 }
+            ContinuousCheck { size: Bytes(MIB), is_in_cycles: false, references, figure, verdict, tolerance: 0.05 }
         };
         let (fine, wrong) = (row(104.0, Grade::Trusted), row(106.0, Grade::Trusted));
         let (moved, loose) = (row(106.0, Grade::Shared), row(150.0, Grade::Bound));

@@ -1,11 +1,7 @@
-//! A run of load in words: its workload, facts, and warnings about its numbers.
+//! A run of load in words: its workload and facts.
 
-use tiermark_model::load::{LoadLoop, LoadPart, LoadRun, LoadTenant, PUNCTUAL, SlowServer};
-use tiermark_model::{Warning, format_time as time};
-
-/// Share of the requests due, below which a tenant does not keep up. Rounding at the end of a run takes a request or
-/// two of thousands.
-const KEEPS_UP: f64 = 0.995;
+use tiermark_model::Warning;
+use tiermark_model::load::{LoadLoop, LoadPart, LoadRun};
 
 /// The run in a line: tenants and workload.
 pub(super) fn title(run: &LoadRun) -> String {
@@ -62,11 +58,6 @@ fn sizes(run: &LoadRun) -> String {
     asked.value_sizes.clone().unwrap_or_else(|| asked.value_bytes.to_string())
 }
 
-/// So many of the requests that were due, as a share.
-fn of_due(part: u64, seen: &LoadTenant) -> Option<f64> {
-    (seen.scheduled > 0).then(|| part as f64 / seen.scheduled as f64)
-}
-
 pub(super) fn facts(run: &LoadRun) -> Vec<String> {
     let mut facts = Vec::new();
     if let Some(fill) = &run.fill {
@@ -103,122 +94,24 @@ pub(super) fn with_cure(warning: &Warning) -> String {
     warning.cure.iter().fold(warning.text.clone(), |text, cure| format!("{text}; {cure}"))
 }
 
-/// What the results themselves show to be wrong.
-pub fn warnings(run: &LoadRun) -> Vec<String> {
-    let mut warnings = Vec::new();
-    let parts = [("filling ", &run.fill), ("", &run.measured)];
-    for (what, part) in parts.iter().filter_map(|(what, part)| Some((what, part.as_ref()?))) {
-        for (tenant, name) in part.tenants.iter().zip(part.names()) {
-            if let Some(fault) = &tenant.fault {
-                let answers = match tenant.answered_until() {
-                    0.0 => "no answers".to_owned(),
-                    after => format!("no answers after {after:.1} s"),
-                };
-                warnings.push(format!("{what}{name}: {answers}: {fault}"));
-            }
-        }
-    }
-    if let Some(part) = &run.measured {
-        told_of(part, run, &mut warnings);
-    }
-    if !run.complete {
-        warnings.push("the run was stopped before its end".into());
-    }
-    warnings
-}
-
-fn slow_server(part: &LoadPart) -> Option<String> {
-    let SlowServer { name, p99_ns, others_ns } = part.slow_server()?;
-    let [slow, other] = [p99_ns, others_ns].map(|ns| time(ns as f64));
-    Some(format!("{name} was slow: P99 from send to answer {slow}, of the other servers at most {other}"))
-}
-
-/// The options that give the client more cpu time: a further thread needs a server of its own.
-fn of_more_cpu(part: &LoadPart, run: &LoadRun) -> &'static str {
-    if run.client.threads < part.tenants.len() { "--threads, --client-cpus" } else { "--client-cpus" }
-}
-
-fn told_of(part: &LoadPart, run: &LoadRun, warnings: &mut Vec<String>) {
-    let all = &part.all;
-    let percent = |part: u64, whole: u64| 100.0 * part as f64 / whole.max(1) as f64;
-    if let Some(error) = &all.first_error {
-        warnings.push(format!("{:.2} % of the answers were errors, the first: {error}", percent(all.errors, all.done)));
-    }
-    if all.unanswered > 0 {
-        warnings.push(format!("{} requests were never answered", all.unanswered));
-    }
-    if all.misses > 0 {
-        let share = percent(all.misses, all.gets);
-        warnings.push(format!(
-            "{share:.2} % of the GETs found no key, which is less work for the server; --fill writes all keys first"
-        ));
-    }
-    if let Some(wrong) = all.mismatches.filter(|wrong| *wrong > 0) {
-        warnings.push(format!("{wrong} values differ from the values that this program writes for their keys"));
-    }
-    if run.workload.pacing == LoadLoop::Closed {
-        warnings.push(
-            "closed loop: a slow answer delays the next request, so the latencies miss the time that requests wait \
-                for the server (use --rps)"
-                .into(),
-        );
-        return;
-    }
-    if run.workload.pacing == LoadLoop::Paced {
-        let share = percent(all.scheduled.saturating_sub(all.sent), all.scheduled);
-        warnings.push(format!(
-            "closed loop with a rate: {share:.1} % of the requests due were not sent, because the client waited for \
-             an answer then; the service times leave them out, an open loop (--pacing open) sends them"
-        ));
-        return;
-    }
-    warnings.extend(slow_server(part));
-    if let Some(share) = all.achieved_share.filter(|share| *share < KEEPS_UP) {
-        let why =
-            if all.overloads > 0 { ": the limit of requests in flight was reached (--pipeline-depth)" } else { "" };
-        warnings.push(format!("only {:.1} % of the requests due were answered in time{why}", share * 100.0));
-    }
-    let us = run.client.late_after_seconds * 1e6;
-    if let Some(late) = all.late_share().filter(|late| *late > PUNCTUAL) {
-        warnings.push(format!(
-            "the client sent {:.1} % of the requests more than {us:.0} µs late: {}",
-            late * 100.0,
-            match all.starved {
-                0 => format!("the client or its cpu is too busy ({})", of_more_cpu(part, run)),
-                _ => "requests to slow servers held its memory (fewer --connections, smaller values, or load the \
-                    servers apart)"
-                    .to_owned(),
-            }
-        ));
-    }
-    if let Some(lain) = all.late_answers_share().filter(|lain| *lain > PUNCTUAL) {
-        warnings.push(format!(
-            "the client may have read {:.1} % of the answers more than {us:.0} µs late, which adds to their times ({})",
-            lain * 100.0,
-            of_more_cpu(part, run)
-        ));
-    }
-    if let Some(held) = of_due(all.held, all).filter(|held| *held > PUNCTUAL) {
-        warnings.push(format!(
-            "the server delayed {:.1} % of the requests by more than {us:.0} µs: response times include this delay, \
-                service times do not",
-            held * 100.0
-        ));
-    }
-}
-
 #[cfg(test)]
 pub(super) mod tests {
-    use tiermark_model::load::LoadWindow;
+    use tiermark_model::FromJson;
+    use tiermark_model::load::{LoadTenant, LoadWindow};
     use tiermark_model::messages::load as says;
     use tiermark_page::{Detail, Style, terminal};
 
     use super::*;
 
+    /// The warnings about its results.
+    fn warnings(run: &LoadRun) -> Vec<String> {
+        run.clone().judged().doubts.iter().map(ToString::to_string).collect()
+    }
+
     /// A run of a closed loop with one tenant.
     pub(in crate::tenant_views::load) fn seed() -> LoadRun {
         let path = format!("{}/../../fuzz/seeds/load.json", env!("CARGO_MANIFEST_DIR"));
-        serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+        LoadRun::from_json(&std::fs::read(path).unwrap()).unwrap()
     }
 
     #[test]
