@@ -141,8 +141,8 @@ pub use traffic::{
 };
 pub use tuning::{ChangeOutcome, ChangeRow, HeldChanges, KnobRow, Reach, Standing, Tuning};
 pub use units::{
-    Bytes, GIB, KIB, MIB, Metric, Nanoseconds, Rate, RateUnit, Share, SizeError, Unit, format_gbs, format_ns,
-    format_time, parse_size, total,
+    Bytes, GIB, KIB, LatencyTarget, MIB, Metric, Nanoseconds, Rate, RateUnit, Share, SizeError, Unit, format_gbs,
+    format_ns, format_time, parse_size, total,
 };
 pub use verdict::{Grade, Verdict};
 pub use visits::{

@@ -4,6 +4,8 @@
 //! decimal (GB/s = 10⁹ bytes a second) because data sheets, STREAM and every peer use it.
 
 use std::fmt;
+use std::num::ParseFloatError;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -27,22 +29,30 @@ impl Bytes {
         let whole = units.into_iter().find(|(scale, _)| self.0 > 0 && self.0.is_multiple_of(*scale));
         whole.map_or_else(|| self.0.to_string(), |(scale, unit)| format!("{}{unit}", self.0 / scale))
     }
+
+    /// In short, for axes and heads: `32K`, `1.5M`.
+    pub fn short(self) -> String {
+        let (number, prefix) = self.scaled();
+        number + prefix
+    }
+
+    /// The number as it is shown, and the prefix of its unit.
+    fn scaled(self) -> (String, &'static str) {
+        let scales = [(1u64 << 40, "T"), (GIB, "G"), (MIB, "M"), (KIB, "K")];
+        let Some((scale, prefix)) = scales.into_iter().find(|(scale, _)| self.0 >= *scale) else {
+            return (self.0.to_string(), "");
+        };
+        // Two decimals show 1.25 and 1.75 MiB caches exactly; whole sizes stay short.
+        let number = format!("{:.2}", self.0 as f64 / scale as f64);
+        (number.trim_end_matches('0').trim_end_matches('.').to_owned(), prefix)
+    }
 }
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (scale, unit) = match self.0 {
-            n if n >= 1 << 40 => (1u64 << 40, "TiB"),
-            n if n >= GIB => (GIB, "GiB"),
-            n if n >= MIB => (MIB, "MiB"),
-            n if n >= KIB => (KIB, "KiB"),
-            _ => return f.pad(&format!("{} B", self.0)),
-        };
-        let value = self.0 as f64 / scale as f64;
-        // Two decimals show 1.25 and 1.75 MiB caches exactly; whole sizes stay short.
-        let text = format!("{value:.2}");
-        let text = text.trim_end_matches('0').trim_end_matches('.');
-        f.pad(&format!("{text} {unit}"))
+        let (number, prefix) = self.scaled();
+        let binary = if prefix.is_empty() { "" } else { "i" };
+        f.pad(&format!("{number} {prefix}{binary}B"))
     }
 }
 
@@ -245,6 +255,26 @@ pub struct Nanoseconds(pub f64);
 impl fmt::Display for Nanoseconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ns", format_ns(self.0))
+    }
+}
+
+/// The latency that a curve is read at (`--target-ns`), in ns. As text it is the word of a label: `150 ns`.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct LatencyTarget(pub f64);
+
+const NS: &str = " ns";
+
+impl fmt::Display for LatencyTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{NS}", self.0)
+    }
+}
+
+impl FromStr for LatencyTarget {
+    type Err = ParseFloatError;
+
+    fn from_str(text: &str) -> Result<Self, ParseFloatError> {
+        text.strip_suffix(NS).unwrap_or(text).parse().map(Self)
     }
 }
 

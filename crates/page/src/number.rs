@@ -259,7 +259,7 @@ fn two_digits(bytes: f64) -> String {
 
 /// Size in short for axes and heads: `32K`, `1.5M`.
 pub fn short_size(bytes: f64) -> String {
-    size(bytes).replace(" KiB", "K").replace(" MiB", "M").replace(" GiB", "G").replace(" TiB", "T").replace(" B", "")
+    if (0.0..9e18).contains(&bytes) { Bytes(bytes.round() as u64).short() } else { "?".to_owned() }
 }
 
 /// The name of a unit's scale, empty where the value carries it.

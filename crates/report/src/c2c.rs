@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use tiermark_model::{CpuId, Finding, Key, Kinds, Quantity, Relation};
+use tiermark_model::{CpuId, Finding, Key, Kinds, PingOp, Quantity, Relation};
 use tiermark_page::{
     Block, Cell, Detail, Ink, Page, PairMap, Table, graded, heading, nanoseconds, number, paragraph, percent, text,
 };
@@ -126,7 +126,8 @@ fn relations(findings: &[&Finding]) -> Page {
     let notes = rows.iter().filter_map(note).map(|note| paragraph("  ", note, Ink::Dim));
     let mut notes: Page = notes.collect();
     let op = ops.first().filter(|_| ops.len() == 1).map_or_else(String::new, |op| format!(" ({op})"));
-    let what = if ops.contains("one-way") { "a round trip (one-way: one way)" } else { "a round trip" };
+    let one_way = PingOp::OneWay.to_string();
+    let what = if ops.contains(one_way.as_str()) { "a round trip (one-way: one way)" } else { "a round trip" };
     if findings.iter().any(|f| kinds(f).is_some()) {
         notes += paragraph("  ", KINDS, Ink::Dim);
     }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{IdSet, Key, Machine, Metric, Observation, Purpose, Refusal};
+use tiermark_model::{ChainLayout, IdSet, Key, Machine, Metric, Observation, Purpose, Refusal};
 use tiermark_page::{
     Detail, Ink, Page, Plot, ROWS, Rates, Series, Table, Text, graded, heading, number, paragraph, percent, plot,
     rate_unit, short_size, space, text, variants,
 };
 
-use crate::findings::words;
+use crate::findings::{words, words_marked};
 use crate::order::grouped;
 use crate::points::observed;
 use crate::reasons::Reasons;
@@ -52,6 +52,11 @@ impl Names {
 
     fn name(&self, observation: &Observation) -> String {
         words(&observation.labels, &self.without)
+    }
+
+    /// The name without a mark of layouts that prefetchers follow.
+    fn unmarked_name(&self, observation: &Observation) -> String {
+        words_marked(&observation.labels, &self.without, false)
     }
 
     /// The title with the caption.
@@ -225,7 +230,7 @@ fn reasons(points: &[&Observation], names: &Names) -> Reasons {
     for o in points {
         let at = o.labels.size().map_or(String::new(), |s| s.to_string());
         // Heads and captions say where the prefetcher takes part.
-        let name = names.name(o).replace(" prefetch-assisted", "");
+        let name = names.unmarked_name(o);
         reasons.add(format!("{at} {name}").trim(), &o.verdict);
     }
     reasons
@@ -262,7 +267,10 @@ fn is_curve(groups: &[(String, Vec<&Observation>)]) -> bool {
 /// How many accesses share a line, of strides below one.
 fn shared_lines(cells: &[&Observation]) -> Page {
     const LINE: u64 = 64;
-    let stride = |o: &&Observation| o.labels.layout()?.strip_prefix("stride:")?.parse::<u64>().ok();
+    let stride = |o: &&Observation| match o.labels.layout()?.parse() {
+        Ok(ChainLayout::Stride(bytes)) => Some(bytes),
+        _ => None,
+    };
     let strides: BTreeSet<u64> = cells.iter().filter_map(stride).filter(|bytes| (1..LINE).contains(bytes)).collect();
     let said: Vec<String> = strides.iter().map(|n| format!("up to {} of stride:{n}", LINE.div_ceil(*n))).collect();
     if said.is_empty() {

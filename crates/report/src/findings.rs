@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use tiermark_model::{Finding, Key, Label, Labels, Purpose, Quantity};
+use tiermark_model::{Bytes, ChainLayout, Finding, Key, Label, Labels, Purpose, Quantity};
 use tiermark_page::{
     Cell, Detail, Ink, Page, Table, Text, graded, heading, number, paragraph, percent, rate_unit, text,
 };
@@ -29,6 +29,11 @@ fn label_text(key: Option<Key>, label: &Label) -> String {
 
 /// All labels but some, as words.
 pub fn words(labels: &Labels, without: &[Key]) -> String {
+    words_marked(labels, without, true)
+}
+
+/// The same; `mark_prefetched`: with a mark where the prefetcher takes part.
+pub(crate) fn words_marked(labels: &Labels, without: &[Key], mark_prefetched: bool) -> String {
     // What people name first comes first; the rest follows by name.
     const FIRST: [Key; 12] = [
         Key::Tier,
@@ -67,6 +72,12 @@ pub fn words(labels: &Labels, without: &[Key]) -> String {
     shown.sort_by_key(|(key, _)| FIRST.iter().position(|first| Some(*first) == *key).unwrap_or(FIRST.len()));
     let words = shown.into_iter().map(|(key, label)| {
         let text = label_text(key, label);
+        let is_marked = key == Some(Key::Layout) && mark_prefetched && !labels.is_for(Purpose::Shape);
+        let layout = labels.layout().filter(|_| is_marked).and_then(|layout| layout.parse().ok());
+        if let Some(ChainLayout::Stride(_)) = layout {
+            // The prefetcher takes part in these numbers: they must not be read as the latency of memory.
+            return format!("{text} prefetch-assisted");
+        }
         key.map_or(text.clone(), |key| worded(key, label, text, labels.is_for(Purpose::Shape)))
     });
     words.collect::<Vec<_>>().join(" ")
@@ -89,10 +100,8 @@ fn worded(key: Key, label: &Label, text: String, is_of_shape: bool) -> String {
         (Key::Pause, _) => format!("pause {text} ns"),
         (Key::Used, _) => format!("used {text}"),
         (Key::Wait, Label::Whole(ns)) => format!("after {}", milliseconds(*ns as f64)),
-        // The prefetcher takes part in these numbers: they must not be read as the latency of memory. Layouts that only
-        // a search for a shape uses are named by their description.
+        // Layouts that only a search for a shape uses are named by their description.
         (Key::Layout, Label::Text(layout)) if is_of_shape => made_up(layout),
-        (Key::Layout, Label::Text(layout)) if layout.starts_with("stride:") => format!("{text} prefetch-assisted"),
         (Key::Remote, _) => format!("{text} % remote"),
         (Key::From, Label::Whole(_)) => format!("cpu {text}"),
         (Key::Node | Key::Nodes | Key::Cpus | Key::From | Key::Weights | Key::Against | Key::To, _) => {
@@ -106,10 +115,9 @@ fn worded(key: Key, label: &Label, text: String, is_of_shape: bool) -> String {
 
 /// `scatter:2101312` and its like in words.
 fn made_up(layout: &str) -> String {
-    let bytes = |kind: &str| layout.strip_prefix(kind).and_then(|n| n.parse().ok()).map(tiermark_model::Bytes);
-    match (bytes("scatter:"), bytes("pair:")) {
-        (Some(step), _) => format!("one line every {step}, in random order"),
-        (_, Some(block)) => format!("pairs of lines {block} apart"),
+    match layout.parse() {
+        Ok(ChainLayout::Scatter(step)) => format!("one line every {}, in random order", Bytes(step)),
+        Ok(ChainLayout::Pair(block)) => format!("pairs of lines {} apart", Bytes(block)),
         _ => layout.to_owned(),
     }
 }

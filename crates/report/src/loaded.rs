@@ -1,7 +1,7 @@
 //! Latency over bandwidth: curves as plots, their figures as a table, and their points.
 
 use tiermark_model::{
-    Finding, Grade, Key, Labels, MessPoint, Observation, Purpose, Quantity, RunCounters, Unit, count_of,
+    Finding, Grade, Key, Labels, LatencyTarget, MessPoint, Observation, Purpose, Quantity, RunCounters, Unit, count_of,
 };
 use tiermark_page::{
     ABSENT, Cell, Detail, Ink, Page, Plot, ROWS, Rates, Series, Table, Text, graded, heading, letter, nanoseconds,
@@ -197,7 +197,7 @@ fn lines(findings: &[&Finding], curves: &[LoadedCurve<'_>]) -> Lines {
     };
     let target = findings.iter().find(|f| f.metric == Quantity::LoadedAtTarget);
     let target = target.and_then(|f| f.labels.statistic()).and_then(|target| {
-        let ns = target.strip_suffix(" ns")?.parse().ok()?;
+        let LatencyTarget(ns) = target.parse().ok()?;
         Some((ns, format!("target {target}")))
     });
     Lines { knees: curves.iter().map(knee).collect(), target }

@@ -1,6 +1,6 @@
 //! Curves of findings and observations over something else than size: pages, chains, waits, regions.
 
-use tiermark_model::{Experiment, Finding, Observation};
+use tiermark_model::{ChainLayout, Experiment, Finding, Observation};
 use tiermark_page::{Page, Plot, ROWS, Series, heading, plot, plot_over};
 
 use crate::order::{distinct, grouped};
@@ -75,7 +75,10 @@ fn page(o: &Observation) -> Option<String> {
 }
 
 fn stride(o: &Observation) -> Option<u64> {
-    o.labels.layout()?.strip_prefix("scatter:")?.parse().ok()
+    match o.labels.layout()?.parse() {
+        Ok(ChainLayout::Scatter(bytes)) => Some(bytes),
+        _ => None,
+    }
 }
 
 fn pages_of(o: &Observation) -> Option<f64> {

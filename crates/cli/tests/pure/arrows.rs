@@ -23,7 +23,7 @@ fn packages() -> Vec<Value> {
     metadata["packages"].as_array().unwrap().clone()
 }
 
-fn sources(directory: &Path) -> Vec<PathBuf> {
+pub(crate) fn sources(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).unwrap().map(|e| e.unwrap().path()) {
         if entry.is_dir() {
@@ -42,9 +42,11 @@ fn crates() -> Vec<(String, PathBuf)> {
 }
 
 /// The code of a file without its tests, which stand last.
-fn code(path: &Path) -> String {
+pub(crate) fn code(path: &Path) -> String {
     let text = fs::read_to_string(path).unwrap();
-    text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default().to_owned()
+    let tests = |at: &usize| text[*at..].lines().nth(1).is_some_and(|line| line.contains("mod tests"));
+    let end = text.match_indices("#[cfg(test)]\n").map(|(at, _)| at).find(tests);
+    text[..end.unwrap_or(text.len())].to_owned()
 }
 
 /// The rows of a table of docs/ARCHITECTURE.md, by the heading it stands under, without its head.

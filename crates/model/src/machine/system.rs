@@ -140,6 +140,12 @@ pub enum Mitigation<'a> {
 }
 
 impl<'a> Mitigation<'a> {
+    /// Whether the text of such a file says that the processor is not affected.
+    #[must_use]
+    pub fn is_unneeded(state: &str) -> bool {
+        state.starts_with("Not affected")
+    }
+
     /// Of the text of such a file; `None` for a processor that is not affected, and for text that no kernel writes.
     pub fn of(state: &'a str) -> Option<Self> {
         let state = state.strip_prefix("KVM: ").unwrap_or(state);

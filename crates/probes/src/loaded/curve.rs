@@ -1,7 +1,9 @@
 //! Findings of a curve of latency over bandwidth.
 
 use tiermark_model::messages::memory;
-use tiermark_model::{Finding, Grade, Interval, Key, Observation, PageKind, Purpose, Quantity, Unit, Verdict};
+use tiermark_model::{
+    Finding, Grade, Interval, Key, LatencyTarget, Observation, PageKind, Purpose, Quantity, Unit, Verdict,
+};
 
 use super::curve_spec::{CurveSpec, LOAD};
 use super::pauses::{LoadPoint, by_pressure, knee_of, monotone, rising};
@@ -136,7 +138,7 @@ impl Reading<'_> {
     fn at_target(&self, target: f64) -> Option<Finding> {
         let points = monotone(&rising(&self.plain()));
         let (first, last) = (*points.first()?, *points.last()?);
-        let labels = |f: Finding| Finding { labels: f.labels.with_statistic(format!("{target} ns")), ..f };
+        let labels = |f: Finding| Finding { labels: f.labels.with_statistic(LatencyTarget(target)), ..f };
         if first.latency > target {
             let note = match first.pause {
                 None => memory::target_missed_idle(first.latency.into()),

@@ -54,7 +54,7 @@ fn mitigations(machine: &Machine) -> String {
             None => {}
         }
     }
-    let unaffected = known.values().filter(|state| state.starts_with("Not affected")).count();
+    let unaffected = known.values().filter(|state| Mitigation::is_unneeded(state)).count();
     let list = |names: Vec<String>| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
     let (on, partial, off) = (list(on), list(partial), list(off));
     format!(
