@@ -45,7 +45,7 @@ pub use select::{Selection, Wanted, select};
 pub use sim::{SimCounters, SimRate};
 pub use snapshot::{Reading, Snapshot};
 pub use source::{
-    Beside, Chosen, CounterSource, FileForm, Opened, Place, Reads, SourceKind, System, SystemCounters, Tried,
+    Beside, Chosen, CounterSource, Doubt, FileForm, Opened, Place, Reads, SourceKind, System, SystemCounters, Tried,
 };
 pub use sources::{
     Cores, GroupFiles, Hsmp, LikwidFile, Mailbox, PCM, PCM_MEMORY, PcmFile, PcmLayout, PcmTable, PerfSource, Resctrl,

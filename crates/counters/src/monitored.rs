@@ -10,7 +10,7 @@ use tiermark_model::{CounterSight, CounterSourceId, Note, Refusal};
 
 use crate::followed::Followed;
 use crate::snapshot::Snapshot;
-use crate::source::{CounterSource, FileForm, Opened};
+use crate::source::{CounterSource, Doubt, FileForm, Opened};
 use crate::sources::form_of;
 
 /// If a file gets no new line for so long, its program has probably ended: monitors write a line every second by
@@ -80,20 +80,9 @@ impl CounterSource for Monitored<'_> {
         self.source.sees()
     }
 
-    fn found(&self) -> Vec<Note> {
-        self.source.found().into_iter().chain(self.old.clone()).collect()
-    }
-
-    fn pending(&self) -> Option<Note> {
-        self.source.pending()
-    }
-
-    fn doubts(&self) -> Vec<Note> {
-        self.source.doubts()
-    }
-
-    fn omissions(&self) -> Vec<Note> {
-        self.source.omissions()
+    fn doubts(&self) -> Vec<(Doubt, Note)> {
+        let old = self.old.clone().map(|note| (Doubt::Source, note));
+        self.source.doubts().into_iter().chain(old).collect()
     }
 
     fn is_immediate(&self) -> bool {

@@ -7,7 +7,7 @@ use tiermark_model::{CounterMark, CounterSight, CounterSourceId, Note, Refusal, 
 
 use crate::course::Course;
 use crate::snapshot::Snapshot;
-use crate::source::CounterSource;
+use crate::source::{CounterSource, Doubt};
 use crate::traffic::traffic;
 
 /// That nothing was counted in a whole watch.
@@ -116,21 +116,25 @@ impl SampledSource {
         let course = self.course.look(&counts, self.began.elapsed().as_secs_f64(), of_day, name);
         let new = seen.marks.iter().filter(|mark| !self.known_marks.iter().any(|known| known.is_like(mark)));
         let new: Vec<CounterMark> = new.cloned().collect();
-        let notes = course.into_iter().chain(left_out(&new)).chain(self.news(self.source.doubts())).collect();
+        let notes = course.into_iter().chain(left_out(&new)).chain(self.news(Doubt::Counts)).collect();
         self.known_marks.extend(new);
         notes
     }
 
-    /// Those of the notes that the user does not know yet.
-    fn news(&mut self, mut notes: Vec<Note>) -> Vec<Note> {
-        notes.retain(|note| !self.known.contains(note));
-        self.known.extend(notes.iter().cloned());
-        notes
+    /// The notes of this kind that the user does not know yet.
+    fn news(&mut self, of: Doubt) -> Vec<Note> {
+        let new: Vec<Note> = self.notes(of).filter(|note| !self.known.contains(note)).collect();
+        self.known.extend(new.iter().cloned());
+        new
+    }
+
+    fn notes(&self, of: Doubt) -> impl Iterator<Item = Note> {
+        self.source.doubts().into_iter().filter(move |(own, _)| *own == of).map(|(_, note)| note)
     }
 
     /// What a user should know of the counts at the end: how many lines had no counts.
     pub fn last_notes(&mut self) -> Vec<Note> {
-        self.news(self.source.omissions())
+        self.news(Doubt::Whole)
     }
 
     /// Why nothing was counted in the whole watch; `None` if something was counted, or after fewer than two samples.
@@ -143,7 +147,7 @@ impl SampledSource {
         if self.error.is_none() && !self.course.has_stopped {
             return Some(NoCounts::TooShort(says::watch_too_short_for_counts(name)));
         }
-        let pending = || self.source.pending().map(|note| note.text);
+        let pending = || self.notes(Doubt::Pending).next().map(|note| note.text);
         let cause = self.error.clone().or_else(pending).unwrap_or_else(|| "its counts stand still".to_owned());
         Some(NoCounts::Broken(says::nothing_came(name, &cause)))
     }

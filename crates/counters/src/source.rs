@@ -22,29 +22,14 @@ pub trait CounterSource {
     /// What it sees. It sees nothing else.
     fn sees(&self) -> Vec<CounterSight>;
 
-    /// What was found when it was opened.
-    fn found(&self) -> Vec<Note> {
+    /// What a user should know of its counts now, and what each note is of.
+    fn doubts(&self) -> Vec<(Doubt, Note)> {
         Vec::new()
     }
 
-    /// Why it has counted nothing so far; `None` if it has.
-    fn pending(&self) -> Option<Note> {
-        None
-    }
-
-    /// What makes its counts doubtful: each is reported when it arises.
-    fn doubts(&self) -> Vec<Note> {
-        Vec::new()
-    }
-
-    /// What its counts lack: reported at the end.
-    fn omissions(&self) -> Vec<Note> {
-        Vec::new()
-    }
-
-    /// All that a user should know of its counts now.
+    /// The same without what each is of.
     fn notes(&self) -> Vec<Note> {
-        [self.found(), self.pending().into_iter().collect(), self.doubts(), self.omissions()].concat()
+        self.doubts().into_iter().map(|(_, note)| note).collect()
     }
 
     /// Whether a snapshot has all that was counted until the call. Other sources are behind by up to an interval of
@@ -64,6 +49,19 @@ pub trait CounterSource {
     /// # Errors
     /// What keeps the source from being read.
     fn read(&mut self) -> io::Result<Snapshot>;
+}
+
+/// What a note on counts is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doubt {
+    /// The source, as it was opened.
+    Source,
+    /// Counts that have not come so far.
+    Pending,
+    /// Counts of now: it is reported when it arises.
+    Counts,
+    /// All counts together: it is reported at the end.
+    Whole,
 }
 
 /// What opening a source gives.

@@ -12,6 +12,7 @@ use crate::family::Of;
 use crate::quiet::Quiet;
 use crate::silence::IDLE;
 use crate::snapshot::{Reading, Snapshot};
+use crate::source::Doubt;
 use crate::sources::sights;
 
 /// Seconds of a day.
@@ -187,20 +188,17 @@ impl Sums {
         sockets
     }
 
-    /// What makes the counts of a file that `program` writes doubtful.
-    pub(crate) fn doubts(&self, program: &str) -> Vec<Note> {
-        let differing = self.differing.map(|(stated, parts)| says::sums_differ(program, stated.into(), parts.into()));
-        differing.into_iter().chain(self.quiet.notes(program)).collect()
-    }
-
-    /// The note on lines without counts.
-    pub(crate) fn omissions(&self, program: &str) -> Vec<Note> {
+    /// What a user should know of a file that `program` writes.
+    pub(crate) fn doubts(&self, program: &str) -> impl Iterator<Item = (Doubt, Note)> {
         let skipped = self.skipped.as_ref().map(|(lines, first)| says::lines_skipped(*lines, program, &first.text));
-        skipped.into_iter().collect()
+        let differing = self.differing.map(|(stated, parts)| says::sums_differ(program, stated.into(), parts.into()));
+        let counts = differing.into_iter().chain(self.quiet.notes(program)).map(|note| (Doubt::Counts, note));
+        let pending = self.pending(program).map(|note| (Doubt::Pending, note));
+        pending.into_iter().chain(counts).chain(skipped.map(|note| (Doubt::Whole, note)))
     }
 
     /// The note on a file that has not counted yet.
-    pub(crate) fn pending(&self, program: &str) -> Option<Note> {
+    fn pending(&self, program: &str) -> Option<Note> {
         match (self.columns.is_empty(), self.elapsed > 0.0) {
             (true, _) => Some(says::file_is_empty(program)),
             (false, false) => Some(says::no_counts_yet(program)),

@@ -9,7 +9,7 @@ use tiermark_model::{BoxKind, BoxPlace, CounterSight, CounterSourceId, Machine, 
 use crate::backend::{Backend, GroupCounts, GroupId, OPEN_FLAGS, PerfEvent, READ_FORMAT};
 use crate::family::Of;
 use crate::snapshot::{Reading, Snapshot};
-use crate::source::{CounterSource, Opened, Place, Reads, SourceKind, System, SystemCounters, Tried, tried};
+use crate::source::{CounterSource, Doubt, Opened, Place, Reads, SourceKind, System, SystemCounters, Tried, tried};
 
 /// `PERF_TYPE_HW_CACHE`: the kernel turns its events into those of the core.
 const HW_CACHE: u32 = 3;
@@ -97,8 +97,8 @@ impl CounterSource for Cores {
         SEES.to_vec()
     }
 
-    fn found(&self) -> Vec<Note> {
-        vec![says::only_core_misses(self.stores)]
+    fn doubts(&self) -> Vec<(Doubt, Note)> {
+        vec![(Doubt::Source, says::only_core_misses(self.stores))]
     }
 
     fn read(&mut self) -> io::Result<Snapshot> {

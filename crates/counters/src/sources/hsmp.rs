@@ -9,7 +9,7 @@ use tiermark_model::{BoxKind, BoxPlace, CounterSight, CounterSourceId, Machine, 
 use crate::family::Of;
 use crate::select::only_node;
 use crate::snapshot::{Reading, Snapshot};
-use crate::source::{CounterSource, Opened, Place, Reads, SourceKind, System, SystemCounters, Tried, tried};
+use crate::source::{CounterSource, Doubt, Opened, Place, Reads, SourceKind, System, SystemCounters, Tried, tried};
 
 /// The clocks of the fabric and of the memory, in MHz (`HSMP_GET_FCLK_MCLK` of the kernel's `asm/amd_hsmp.h`).
 const CLOCKS: u32 = 0x0f;
@@ -128,8 +128,8 @@ impl CounterSource for Hsmp {
         SEES.to_vec()
     }
 
-    fn found(&self) -> Vec<Note> {
-        vec![says::rates_are_sampled()]
+    fn doubts(&self) -> Vec<(Doubt, Note)> {
+        vec![(Doubt::Source, says::rates_are_sampled())]
     }
 
     fn is_immediate(&self) -> bool {

@@ -12,7 +12,7 @@ use crate::csv::{Growing, Pieces, amount, cells};
 use crate::family::Of;
 use crate::monitored::{empty_or_refused, file};
 use crate::snapshot::{Reading, Snapshot};
-use crate::source::{CounterSource, FileForm, Opened, Reads, SourceKind};
+use crate::source::{CounterSource, Doubt, FileForm, Opened, Reads, SourceKind};
 
 /// Metrics of one group: the largest has about 20.
 const MOST_METRICS: usize = 1000;
@@ -291,21 +291,17 @@ impl<R: Read> CounterSource for LikwidFile<R> {
         if is_total { vec![CounterSight::Total] } else { vec![CounterSight::Reads, CounterSight::Writes] }
     }
 
-    fn found(&self) -> Vec<Note> {
-        vec![says::counts_come_late(PROGRAM)]
-    }
-
-    fn pending(&self) -> Option<Note> {
-        match (self.has_tables, self.sum.seconds > 0.0) {
+    fn doubts(&self) -> Vec<(Doubt, Note)> {
+        let pending = match (self.has_tables, self.sum.seconds > 0.0) {
             (false, _) => Some(says::file_is_empty(PROGRAM)),
             (true, false) => Some(says::no_counts_yet(PROGRAM)),
             (true, true) => None,
-        }
-    }
-
-    fn doubts(&self) -> Vec<Note> {
+        };
         let unknown = self.groups.some_count;
-        unknown.map(|(some, all)| says::likwid_sockets_unknown(some as u64, all as u64)).into_iter().collect()
+        let unknown = unknown.map(|(some, all)| says::likwid_sockets_unknown(some as u64, all as u64));
+        let late = (Doubt::Source, says::counts_come_late(PROGRAM));
+        let pending = pending.map(|note| (Doubt::Pending, note));
+        std::iter::once(late).chain(pending).chain(unknown.map(|note| (Doubt::Counts, note))).collect()
     }
 
     fn is_immediate(&self) -> bool {

@@ -9,7 +9,7 @@ use crate::csv::{Growing, Pieces, cells, groups};
 use crate::family::Of;
 use crate::monitored::{counting, file};
 use crate::snapshot::Snapshot;
-use crate::source::{CounterSource, FileForm, Reads, SourceKind};
+use crate::source::{CounterSource, Doubt, FileForm, Reads, SourceKind};
 use crate::sums::{Column, Sums};
 
 /// Bytes of a megabyte, as PCM counts them.
@@ -246,22 +246,11 @@ impl<R: Read> CounterSource for PcmFile<R> {
         self.table.sums.sees().unwrap_or_else(|| self.table.layout.sees.to_vec())
     }
 
-    fn found(&self) -> Vec<Note> {
-        let left_out = &self.table.left_out;
+    fn doubts(&self) -> Vec<(Doubt, Note)> {
+        let (left_out, program) = (&self.table.left_out, self.id().name());
         let other = (!left_out.is_empty()).then(|| says::other_memory_left_out(left_out));
-        [Some(says::counts_come_late(self.id().name())), other].into_iter().flatten().collect()
-    }
-
-    fn pending(&self) -> Option<Note> {
-        self.table.sums.pending(self.id().name())
-    }
-
-    fn doubts(&self) -> Vec<Note> {
-        self.table.sums.doubts(self.id().name())
-    }
-
-    fn omissions(&self) -> Vec<Note> {
-        self.table.sums.omissions(self.id().name())
+        let source = [Some(says::counts_come_late(program)), other].into_iter().flatten();
+        source.map(|note| (Doubt::Source, note)).chain(self.table.sums.doubts(program)).collect()
     }
 
     fn is_immediate(&self) -> bool {

@@ -15,7 +15,7 @@ use crate::finding::Finding;
 use crate::monitors::other_monitors;
 use crate::select::{Selection, Wanted, select};
 use crate::snapshot::{Reading, Snapshot};
-use crate::source::{CounterSource, Place, Reads, SourceKind, SystemCounters, Tried, refused};
+use crate::source::{CounterSource, Doubt, Place, Reads, SourceKind, SystemCounters, Tried, refused};
 
 /// ENODEV: an event source that has no such box on this socket.
 const ENODEV: i32 = 19;
@@ -208,8 +208,9 @@ impl CounterSource for PerfSource {
         sights(self.wanted.iter().map(|wanted| (&wanted.place, wanted.of)))
     }
 
-    fn found(&self) -> Vec<Note> {
-        self.findings.iter().map(Finding::note).chain(self.monitors.clone()).collect()
+    fn doubts(&self) -> Vec<(Doubt, Note)> {
+        let notes = self.findings.iter().map(Finding::note).chain(self.monitors.clone());
+        notes.map(|note| (Doubt::Source, note)).collect()
     }
 
     fn read(&mut self) -> io::Result<Snapshot> {
