@@ -17,7 +17,7 @@ use tiermark_model::{
     Bench, CounterSourceInfo, Effort, Exit, Isa, KernelInfo, LIST_SCHEMA, List, ListItem, PrimitiveInfo, Refusal,
     Request, RunKind, Scope,
 };
-use tiermark_page::{Detail, Page, terminal};
+use tiermark_page::{Detail, Ink, Page, raw, terminal};
 use tiermark_report::RunSummary;
 use tiermark_report::listings::{self, ProbeLine, RunLine};
 
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Fail
     let detail = detail(&args.view);
     let text = match args.what {
         None => listed(args, named_listings(), named_item, |rows| {
-            (listings::names(&rows), "`tiermark list WHAT` lists one of these.".to_owned())
+            listings::names(&rows) + raw("`tiermark list WHAT` lists one of these.", Ink::Plain)
         }),
         Some(Listing::Runs) => {
             saved::adopt(&environment::store(), false);
@@ -53,32 +53,23 @@ pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Fail
         Some(Listing::Capacity) => {
             listed(args, journals().into_iter().rev().collect(), |journal| capacity_item(journal.path), capacity)
         }
-        Some(Listing::Probes) => {
-            listed(args, probe_lines(&root()?)?, probe_item, |all| alone(listings::probes(&all, detail)))
-        }
+        Some(Listing::Probes) => listed(args, probe_lines(&root()?)?, probe_item, |all| listings::probes(&all, detail)),
         Some(Listing::Kernels) => {
-            listed(args, tiermark_kernels::streams().iter().collect(), kernel_item, |_| alone(kernels(detail)))
+            listed(args, tiermark_kernels::streams().iter().collect(), kernel_item, |_| kernels(detail))
         }
         Some(Listing::Primitives) => {
-            listed(args, primitives_of(&root()?)?, ListItem::Primitive, |all| alone(listings::primitives(&all, detail)))
+            listed(args, primitives_of(&root()?)?, ListItem::Primitive, |all| listings::primitives(&all, detail))
         }
-        Some(Listing::Counters) => listed(args, sources(args, &root()?)?, ListItem::Counters, |all| {
-            alone(listings::counter_sources(&all, detail))
-        }),
+        Some(Listing::Counters) => {
+            listed(args, sources(args, &root()?)?, ListItem::Counters, |all| listings::counter_sources(&all, detail))
+        }
         Some(Listing::Commands) => {
             let described = command_line::described();
             let all = described.iter().flat_map(|(_, commands)| commands.clone()).collect();
-            listed(args, all, named_item, |_| alone(listings::groups(&described)))
+            listed(args, all, named_item, |_| listings::groups(&described))
         }
     };
     print(&text?).map(|()| Exit::Done)
-}
-
-/// A page, and a line below it.
-type Shown = (Page, String);
-
-fn alone(page: Page) -> Shown {
-    (page, String::new())
 }
 
 /// A list as its document, or as its page.
@@ -86,14 +77,13 @@ fn listed<T>(
     args: &ListArgs,
     all: Vec<T>,
     item: fn(T) -> ListItem,
-    page: impl FnOnce(Vec<T>) -> Shown,
+    page: impl FnOnce(Vec<T>) -> Page,
 ) -> Result<String, Failure> {
     if args.json {
         let what = args.what.and_then(|what| what.to_possible_value()).map(|value| value.get_name().to_owned());
         return output::document(LIST_SCHEMA, &List { what, items: all.into_iter().map(item).collect() });
     }
-    let (page, below) = page(all);
-    Ok(terminal(&page, &style(&args.view)) + &below)
+    Ok(terminal(&page(all), &style(&args.view)))
 }
 
 /// The names of all lists.
@@ -129,14 +119,14 @@ fn capacity_item(journal: PathBuf) -> ListItem {
     ListItem::Capacity { id, path: path.to_string_lossy().into_owned(), finished }
 }
 
-/// One line a run, newest first, and what else to say.
-fn runs(mut entries: Vec<(RunKind, Entry)>) -> Shown {
+/// One line a run, newest first, and how to show or continue one.
+fn runs(mut entries: Vec<(RunKind, Entry)>) -> Page {
     let store = environment::store();
     entries.extend(saved::without_document());
     entries.sort_by(|(_, a), (_, b)| b.order().cmp(&a.order()));
     if entries.is_empty() {
         let place = store.directory().map_or_else(|| "no directory".to_owned(), |d| d.display().to_string());
-        return (Page::new(), format!("No run is saved in {place}; `tiermark survey` makes one."));
+        return raw(&format!("No run is saved in {place}; `tiermark survey` makes one."), Ink::Plain);
     }
     let lines: Vec<RunLine> = entries
         .iter()
@@ -148,7 +138,7 @@ fn runs(mut entries: Vec<(RunKind, Entry)>) -> Shown {
     let journals = entries.iter().filter(|(kind, _)| *kind == RunKind::Capacity).map(|(_, entry)| &entry.path);
     let going_on = going_on(journals.map(|path| path.with_extension("jsonl")));
     let said = format!("In {places}; `tiermark show RUN` shows one.{going_on}");
-    (listings::runs(&lines), said)
+    listings::runs(&lines) + raw(&said, Ink::Plain)
 }
 
 /// How to go on with runs of tenants, by their journals; empty where all have an end, or go on.
@@ -191,11 +181,11 @@ fn summary(kind: RunKind, entry: &Entry, store: &Store) -> Result<RunSummary, St
     }
 }
 
-/// One line a run of capacity, newest first, and what else to say.
-fn capacity(journals: Vec<Entry>) -> Shown {
+/// One line a run of capacity, newest first, and how to show or continue one.
+fn capacity(journals: Vec<Entry>) -> Page {
     let store = environment::capacity_runs();
     let Some(directory) = store.directory() else {
-        return (Page::new(), "No run of capacity is saved: set TIERMARK_HOME or HOME.".to_owned());
+        return raw("No run of capacity is saved: set TIERMARK_HOME or HOME.", Ink::Plain);
     };
     let line = |Entry { id, path, .. }: Entry| {
         let document = path.with_extension("json");
@@ -211,12 +201,12 @@ fn capacity(journals: Vec<Entry>) -> Shown {
         (id, text)
     };
     if journals.is_empty() {
-        return (Page::new(), format!("No run of capacity is saved in {}.", directory.display()));
+        return raw(&format!("No run of capacity is saved in {}.", directory.display()), Ink::Plain);
     }
     let going_on = going_on(journals.iter().rev().map(|journal| journal.path.clone()));
     let rows: Vec<(String, String)> = journals.into_iter().map(line).collect();
     let said = format!("In {}; `tiermark show RUN` shows one.{going_on}", directory.display());
-    (listings::names(&rows), said)
+    listings::names(&rows) + raw(&said, Ink::Plain)
 }
 
 /// Whether a run still writes its journal, which it locks.
