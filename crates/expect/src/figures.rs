@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use tiermark_model::messages::check as says;
 use tiermark_model::{
-    CLOCKED, DRAM, Experiment, FigureName, Finding, Grade, IdSet, Labels, Machine, NodeId, Note, Observation, Reason,
+    CLOCKED, DRAM, Experiment, FigureName, Finding, Grade, IdSet, Labels, Machine, Note, Observation, Reason,
     ReasonCode, Run, Span,
 };
 
@@ -140,7 +140,7 @@ fn of_record(
 /// The nodes of the memory: those that held its pages, else the node of the step, else those of the cpus.
 fn nodes(finding: &Finding, step: Option<&Observation>, from: &IdSet) -> IdSet {
     let proven = step.and_then(|step| step.placement.as_ref()).map(tiermark_model::PlacementProof::nodes);
-    let planned = || finding.labels.node().and_then(|node| NodeId::try_from(node).ok());
+    let planned = || finding.labels.node();
     let planned = || planned().map_or_else(|| from.clone(), |node| [node].into_iter().collect());
     proven.filter(|nodes| !nodes.is_empty()).unwrap_or_else(planned)
 }

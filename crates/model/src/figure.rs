@@ -4,7 +4,7 @@
 use crate::labels::Key;
 use std::fmt;
 
-use crate::idset::{IdSet, NodeId};
+use crate::idset::IdSet;
 use crate::labels::Labels;
 use crate::machine::Machine;
 use crate::messages::check as says;
@@ -284,7 +284,7 @@ fn with_distance(word: &str) -> (&str, Distance) {
 /// The tier of a figure of a ladder, or of a cell of a matrix.
 fn tier(labels: &Labels, scope: &Scope, machine: &Machine) -> Option<(&'static str, Distance)> {
     if labels.is_for(Purpose::Matrix) {
-        let node = machine.node(NodeId::try_from(labels.node()?).ok()?)?;
+        let node = machine.node(labels.node()?)?;
         let own = labels.cpus().and_then(|cpus| IdSet::from_plain_list(cpus).ok());
         let is_own = own.as_ref().or(scope.cpus.as_ref()).is_some_and(|cpus| !cpus.intersection(&node.cpus).is_empty());
         let distance = match is_own {

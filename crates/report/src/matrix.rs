@@ -62,7 +62,7 @@ fn of_metric<'a>(findings: &[&'a Finding], metric: &Quantity) -> Vec<&'a Finding
     findings.iter().filter(|f| f.metric == *metric).copied().collect()
 }
 
-fn label<'a>(finding: &'a Finding, key: Key) -> &'a str {
+fn label(finding: &Finding, key: Key) -> &str {
     finding.labels.word(key).unwrap_or_default()
 }
 

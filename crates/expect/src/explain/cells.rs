@@ -251,7 +251,7 @@ pub(crate) fn spot_of(finding: &Finding, experiment: &Experiment, machine: &Mach
     let all = || [Some(&finding.labels), seen.map(|seen| &seen.labels)].into_iter().flatten();
     let cpus = all().find_map(|labels| labels.cpus())?;
     let home = home(&IdSet::from_plain_list(cpus).ok()?, machine);
-    let node = all().find_map(|labels| labels.node()).and_then(|node| NodeId::try_from(node).ok());
+    let node = all().find_map(|labels| labels.node());
     let nodes = node.map_or_else(|| home.clone(), |node| [node].into_iter().collect());
     let is_local = all().all(|labels| labels.place().is_none_or(|place| place == "local"));
     spot(&home, &nodes, machine).filter(|_| node.is_some() || is_local)
@@ -260,7 +260,7 @@ pub(crate) fn spot_of(finding: &Finding, experiment: &Experiment, machine: &Mach
 /// Where the memory is, in words, and on which nodes; `None` if it is no memory, or spread in a way that no rule is
 /// about.
 fn memory(labels: &Labels, seen: &Observation, home: &IdSet, machine: &Machine) -> Option<(Distance, String, IdSet)> {
-    let node = labels.node().and_then(|node| NodeId::try_from(node).ok());
+    let node = labels.node();
     let proven = seen.placement.as_ref().map(tiermark_model::PlacementProof::nodes).filter(|nodes| !nodes.is_empty());
     let one = |node: NodeId| -> IdSet { [node].into_iter().collect() };
     let distance = |node: NodeId| match machine.node(node) {

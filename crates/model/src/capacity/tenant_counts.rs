@@ -116,7 +116,6 @@ impl<'a> TenantCount<'a> {
     }
 
     /// Times of every tenant in every trial that is shown, without tenants that answered nothing.
-    #[must_use]
     pub fn tenants_times(&self) -> impl Iterator<Item = &'a TenantTimes> {
         self.results().iter().flat_map(|point| &point.each).filter(|one| one.requests > 0)
     }

@@ -200,7 +200,7 @@ fn homes(observations: &[Observation], lab: &Lab) -> Vec<Finding> {
             if !known {
                 let mut found = named(own, Quantity::C2cHome);
                 found.labels = found.labels.with_home("first");
-                let first = own.labels.from_cpu().and_then(|cpu| u32::try_from(cpu).ok());
+                let first = own.labels.from_cpu();
                 if let Some(node) = first.and_then(|cpu| nearest_memory_node(cpu, &lab.machine)) {
                     found.labels = found.labels.with_node(node);
                 }

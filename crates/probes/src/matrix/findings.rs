@@ -160,7 +160,7 @@ pub(super) fn far(
 
 /// The node of a cell.
 fn node_of(observation: &Observation) -> Option<NodeId> {
-    observation.labels.node().and_then(|node| NodeId::try_from(node).ok())
+    observation.labels.node()
 }
 
 /// Every mixed total against all threads on local memory.

@@ -321,7 +321,7 @@ fn seen(observations: &[Observation], spot: RowJob<'_>, nodes: &IdSet) -> Vec<(W
 /// The rate of each node alone.
 fn alone(observations: &[Observation], spot: RowJob<'_>) -> Vec<(NodeId, f64)> {
     let cells = observations.iter().filter(|o| is_at(o, spot) && o.labels.policy().is_none());
-    let rates = cells.filter_map(|o| Some((u32::try_from(o.labels.node()?).ok()?, o.value?)));
+    let rates = cells.filter_map(|o| Some((o.labels.node()?, o.value?)));
     rates.collect::<BTreeMap<NodeId, f64>>().into_iter().collect()
 }
 

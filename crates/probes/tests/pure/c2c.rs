@@ -116,10 +116,7 @@ fn fetched_lines_say_where_their_home_is() {
     };
     let machine = server().machine().unwrap();
     let own = homes(None);
-    assert!(
-        !own.is_empty() && own.iter().all(|(cpu, node)| machine.node_of(*cpu as u32) == Some(*node as u32)),
-        "{own:?}"
-    );
+    assert!(!own.is_empty() && own.iter().all(|(cpu, node)| machine.node_of(*cpu) == Some(*node)), "{own:?}");
     assert!(homes(Some(3)).iter().all(|(_, node)| *node == 3));
 }
 

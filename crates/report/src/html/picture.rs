@@ -91,7 +91,7 @@ fn number(f: &Finding, style: &Style) -> Option<String> {
 
 /// The node of the memory that a finding names.
 fn to(f: &Finding) -> Option<NodeId> {
-    f.labels.node().and_then(|node| NodeId::try_from(node).ok())
+    f.labels.node()
 }
 
 /// The cpus of a finding.

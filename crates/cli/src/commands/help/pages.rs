@@ -35,7 +35,7 @@ const PAGES: &[TopicPage] = pages! {
     "selftest" => "methods/selftest.md";
     "tune" => "methods/tune.md";
     "counters" => "COUNTERS.md";
-    "plans" => "PLANS.md";
+    "plans" => "methods/plans.md";
     "analysis", "csv", "json", "json-rows", "openmetrics", "prometheus", "grafana", "pandas", "jq" => "ANALYSE.md";
     "security" => "SECURITY.md";
 };
