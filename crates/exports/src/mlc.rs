@@ -55,17 +55,12 @@ fn cell(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.1}"))
 }
 
-/// The node that a row of the matrix begins at.
-fn from_node(observation: &Observation) -> Option<NodeId> {
-    observation.labels.from()?.strip_prefix("node:")?.parse().ok()
-}
-
 /// Cells of the plain matrix of one operation.
 fn cells<'a>(seen: &[&'a Observation], op: &str) -> Vec<(NodeId, NodeId, &'a Observation)> {
     let plain = |o: &&&Observation| {
         o.labels.is_for(Purpose::Matrix) && o.labels.op() == Some(op) && o.labels.policy().is_none()
     };
-    let place = |o: &&'a Observation| Some((from_node(o)?, o.labels.node()?, *o));
+    let place = |o: &&'a Observation| Some((o.labels.from_node()?, o.labels.node()?, *o));
     seen.iter().filter(plain).filter_map(place).collect()
 }
 

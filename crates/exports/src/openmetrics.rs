@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn families_are_gauges_in_base_units() {
         let finding = |value, tier: &str| {
-            let labels = Labels::new().with_tier(tier.parse().unwrap());
+            let labels = Labels::new().with_tier_name(tier);
             Finding::new(Quantity::Latency, labels, value, Unit::Ns)
         };
         let mut withheld = finding(Some(1.0), "L3");

@@ -208,7 +208,7 @@ const SEEN: [Seen; 6] = [
 
 /// The rows of a search.
 fn of_case(case: &Case, search: usize) -> Vec<TenantRow> {
-    let labels = Labels::new().with_tier_of_tenants(&case.tier).with_workload(&case.load);
+    let labels = Labels::new().with_tier_name(&case.tier).with_workload(&case.load);
     let ended_by = case.ended_by.as_ref().map(|by| by.resource.to_string());
     let answer = ended_by.map_or(labels.clone(), |by| labels.clone().with_ended_by(by));
     let mut rows = vec![of_answer(&case.answer, search, answer)];

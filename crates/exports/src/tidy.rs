@@ -178,7 +178,7 @@ mod tests {
     use tiermark_model::Label;
 
     fn run() -> Run {
-        let labels = Labels::new().with_tier_of_tenants("L1, \"first\"").with_size(4096).with_state("x");
+        let labels = Labels::new().with_tier_name("L1, \"first\"").with_size(4096).with_state("x");
         let interval = Some(Interval { low: 1.0, high: 1.5, level: 0.95 });
         let typical = Some(Typical { median: 1.25, p10: 1.5, p90: 4.0 });
         let mut seen = Observation {

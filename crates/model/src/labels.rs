@@ -370,9 +370,9 @@ impl Labels {
         self.with(Key::Tier, Label::Text(tier.to_string()))
     }
 
-    /// With a tier of a scenario of tenants, by its own word.
+    /// With a tier by its word: one of a scenario of tenants, or of another version.
     #[must_use]
-    pub fn with_tier_of_tenants(self, tier: impl fmt::Display) -> Self {
+    pub fn with_tier_name(self, tier: impl fmt::Display) -> Self {
         self.with(Key::Tier, Label::Text(tier.to_string()))
     }
 
@@ -410,6 +410,12 @@ impl Labels {
     #[must_use]
     pub fn with_node_if(self, node: Option<NodeId>) -> Self {
         node.into_iter().fold(self, Self::with_node)
+    }
+
+    /// The node whose cpus a row of the matrix begins at; `None` where it begins at other cpus.
+    #[must_use]
+    pub fn from_node(&self) -> Option<NodeId> {
+        self.from()?.strip_prefix("node:")?.parse().ok()
     }
 
     /// The first cpu of a pair.

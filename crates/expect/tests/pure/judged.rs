@@ -5,7 +5,7 @@ use tiermark_expect::{check, figures, read};
 use tiermark_model::messages::check::codes;
 use tiermark_model::messages::plan;
 use tiermark_model::{
-    Bytes, CheckOutcome, Contradiction, DisputedFact, Finding, HealthCount, IdSet, Interval, Known, Labels,
+    Bytes, CheckOutcome, Contradiction, Cure, DisputedFact, Finding, HealthCount, IdSet, Interval, Known, Labels,
     MemoryChannels, MemoryErrors, NamedValue, Node, PerCycle, Purpose, Quantity, Reason, Run, RunHealth, Throttling,
     Unit, Verdict, View,
 };
@@ -242,7 +242,7 @@ fn a_figure_that_cannot_be_had_names_why_and_no_command() {
     assert_eq!(reasons(&run, "latency.dram.remote >= 1 ns"), [codes::figure_not_measured]);
     let gib = |gib: u64| Bytes(gib << 30);
     let refusal = |tier: &str, threads| {
-        plan::memory_within_caches(tier, threads, gib(1), "half", gib(2), &plan::allow_more_memory())
+        plan::memory_within_caches(tier, threads, gib(1), "half", gib(2), &Cure::new("raise it", &[]))
     };
     run.experiments[0].plan.refused = vec![refusal("DRAM", 1), refusal("DRAM", 4), refusal("DRAM node 1", 1)];
     let said = |run: &Run, that: &str| judged(run, that).reasons[0].to_string();
@@ -357,7 +357,7 @@ fn more_places_than_any_machine_has_are_refused() {
 
 #[test]
 fn every_name_of_a_run_is_listed() {
-    let ladder = |tier: &str| Labels::new().with_purpose(Purpose::Ladder).with_tier(tier.parse().unwrap());
+    let ladder = |tier: &str| Labels::new().with_purpose(Purpose::Ladder).with_tier_name(tier);
     let odd = |tier: &str| Finding::new(Quantity::Latency, ladder(tier), Some(9.0), Unit::Ns);
     let listed = figures(&run(vec![latency(0, 0, 80.0), read_all(0, 130.0), odd("DRAM 4K"), odd("memory-side cache")]));
     let of = |name: &str| listed.iter().find(|figure| figure.name == name).unwrap();

@@ -113,7 +113,7 @@ fn first_node(machine: &Machine) -> Option<NodeId> {
 /// The nodes that a finding leads from and to: a cell of a matrix, or a figure of one node's cpus on a named node.
 fn ends(f: &Finding, machine: &Machine) -> Option<(NodeId, NodeId)> {
     if f.labels.is_for(Purpose::Matrix) && f.labels.policy().is_none() {
-        return f.labels.from().and_then(|from| from.strip_prefix("node:")?.parse().ok()).zip(to(f));
+        return f.labels.from_node().zip(to(f));
     }
     let tier = f.labels.tier().filter(|tier| tier.is_memory() && *tier != Tier::DramRandom)?;
     if !f.labels.has_usual_layout() {

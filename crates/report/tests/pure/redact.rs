@@ -15,7 +15,7 @@ fn redacted_documents_name_nobody() {
     run.warnings.push(messages::run::busy(1.2, 2, "nginx 0.9, children of mysqld 0.3", None));
     run.machine.unseen.push(messages::machine::file_denied("/home/ada/x", "build-7 denies it"));
     let labels = &mut run.experiments[0].findings[0].labels;
-    *labels = labels.clone().with_tier_of_tenants("DRAM of build-7");
+    *labels = labels.clone().with_tier_name("DRAM of build-7");
     let redacted = redact(&run, Pseudonyms::new(NAMES));
     let text = serde_json::to_string(&redacted).unwrap();
     for name in ["build-7", "ada", "example.org", "user-1000", "nginx", "mysqld"] {
@@ -33,7 +33,7 @@ fn short_names_of_hosts_are_taken_out_as_words() {
     run.machine.system.hostname = Some("l1".into());
     run.warnings = vec![messages::system::doctor_problem("governor", "that of l1, not l10 nor xl1", "", "")];
     let labels = &mut run.experiments[0].findings[0].labels;
-    *labels = labels.clone().with_tier_of_tenants("l1").with_named("note", Label::Text("seen on l1.".to_owned()));
+    *labels = labels.clone().with_tier_name("l1").with_named("note", Label::Text("seen on l1.".to_owned()));
     let redacted = redact(&run, Pseudonyms::new(NAMES));
     let host = redacted.host().unwrap();
     assert!(host.starts_with("host-"), "{host}");
