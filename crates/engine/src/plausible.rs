@@ -146,7 +146,7 @@ mod tests {
         let plain = |each| step(Labels::new().with_purpose(Purpose::Scaling), &[0], &[0], each);
         assert_eq!(grade(&plain(4 * MIB), 60.0, &server), Grade::Invalid);
         assert_eq!(grade(&plain(2 * MIB), 60.0, &server), Grade::Trusted, "half of it may be hits");
-        let rung = |tier: &str| step(Labels::new().with_tier(tier.parse().unwrap()), &[0], &[0], 64 * MIB);
+        let rung = |tier: &str| step(Labels::new().with_tier_name(tier), &[0], &[0], 64 * MIB);
         assert_eq!(grade(&rung("DRAM"), 60.0, &server), Grade::Invalid);
         assert_eq!(grade(&rung("DRAM node 1"), 60.0, &server), Grade::Invalid);
         assert_eq!(grade(&rung("L3"), 60.0, &server), Grade::Trusted);

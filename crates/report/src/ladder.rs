@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn tiers_named_after_their_node_are_named_once() {
-        let name = |tier: &str, node: u32| row_name(&Labels::new().with_tier(tier.parse().unwrap()).with_node(node));
+        let name = |tier: &str, node: u32| row_name(&Labels::new().with_tier_name(tier).with_node(node));
         assert_eq!(name("DRAM", 1).as_deref(), Some("DRAM node 1"));
         assert_eq!(name("DRAM node 1", 1).as_deref(), Some("DRAM node 1"));
         assert_eq!(name("far node 2", 2).as_deref(), Some("far node 2"));

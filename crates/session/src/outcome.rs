@@ -111,7 +111,7 @@ mod tests {
     }
 
     fn experiment(tier: &str, value: Option<f64>, refused: Refusal) -> Experiment {
-        let labels = Labels::new().with_tier(tier.parse().unwrap());
+        let labels = Labels::new().with_tier_name(tier);
         let finding = Finding::new(tiermark_model::Quantity::Bandwidth, labels, value, Unit::BytesPerSecond);
         let request = testing::request("bandwidth");
         let plan = Plan { refused: vec![refused], ..Plan::default() };

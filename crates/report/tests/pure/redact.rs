@@ -77,7 +77,7 @@ proptest! {
         number in prop::num::f64::ANY,
         text in "\\PC{0,40}|[\\x00-\\x1f]{0,9}|日本{0,20}",
     ) {
-        let labels = Labels::new().with_tier(text.parse().unwrap());
+        let labels = Labels::new().with_tier_name(&text);
         let found = finding("latency", labels.clone(), Unit::Ns, number);
         let mut run = run_of(machines::vm(), &text, vec![strange(labels, number)], vec![found]);
         run.machine.system.hostname = Some(text);

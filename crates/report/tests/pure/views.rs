@@ -213,7 +213,7 @@ proptest! {
         purpose in prop::sample::select(vec![Purpose::Curve, Purpose::Table, Purpose::Ladder, Purpose::Scaling]),
     ) {
         let style = Style { width, unicode: true, color: true, rate_unit: RateUnit::Iec };
-        let labels = Labels::new().with_purpose(purpose).with_size(whole).with_tier(text.parse().unwrap());
+        let labels = Labels::new().with_purpose(purpose).with_size(whole).with_tier_name(&text);
         let labels = labels.with_threads(whole).with_op("read").with_statistic(&text);
         let units = [Unit::Ns, Unit::BytesPerSecond, Unit::Bytes, Unit::Hz, Unit::Ratio, Unit::Count];
         let metrics = ["tier.size", "latency", "bandwidth", "peak.share", "latency.tail", "bandwidth.scaling", "drift"];

@@ -138,7 +138,7 @@ pub(crate) fn record(host: &str, server: &Server, change: &Change, rng: &mut Rng
 }
 
 fn labels(tier: &str, op: &str, span: &str) -> Labels {
-    let labels = Labels::new().with_purpose(Purpose::Ladder).with_tier(tier.parse().unwrap()).with_page("thp");
+    let labels = Labels::new().with_purpose(Purpose::Ladder).with_tier_name(tier).with_page("thp");
     let labels = if tier == "DRAM node 1" { labels.with_node(1) } else { labels };
     match op {
         "latency" => labels.with_chains(1),

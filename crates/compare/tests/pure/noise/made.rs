@@ -40,7 +40,7 @@ pub(crate) fn step(id: String, tier: &str, bytes: u64, threads: u32, metric: Met
         Metric::Bandwidth => (Role::Stream { kernel: "read/plain".into(), rivals: Vec::new() }, Layout::Data),
     };
     let region = testing::region(bytes, PageKind::Thp, layout);
-    let labels = Labels::new().with_tier(tier.parse().unwrap()).with_size(bytes).with_op(&id);
+    let labels = Labels::new().with_tier_name(tier).with_size(bytes).with_op(&id);
     Step {
         labels: labels.with_threads(threads.into()),
         id,

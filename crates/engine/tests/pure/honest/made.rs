@@ -40,7 +40,7 @@ pub(crate) fn step(tier: &str, bytes: u64, threads: u32, metric: Metric) -> Step
     let region = testing::region(bytes, PageKind::Thp, layout);
     Step {
         id: format!("{metric:?}/{tier}/{threads}"),
-        labels: Labels::new().with_tier(tier.parse().unwrap()).with_size(bytes),
+        labels: Labels::new().with_tier_name(tier).with_size(bytes),
         phase: 0,
         metric,
         setup: Setup {

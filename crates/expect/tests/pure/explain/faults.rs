@@ -333,7 +333,7 @@ fn page_walks_show_where_base_pages_are_slower() {
     let base = |ns: f64| {
         move |run: &mut Run| {
             let labels = |tier: &str, page: &str| {
-                Labels::new().with_purpose(Purpose::Ladder).with_tier(tier.parse().unwrap()).with_page(page)
+                Labels::new().with_purpose(Purpose::Ladder).with_tier_name(tier).with_page(page)
             };
             let latency = |labels, ns| Finding::new(Quantity::Latency, labels, Some(ns), Unit::Ns);
             let both = [latency(labels("DRAM random", "thp"), 90.0), latency(labels("DRAM random", "base"), ns)];

@@ -22,7 +22,7 @@ fn figure(tier: &str, values: [f64; 2], verdict: ChangeVerdict) -> ComparedFigur
     ComparedFigure {
         probe: "bandwidth".into(),
         metric: Quantity::Bandwidth,
-        labels: Labels::new().with_tier(tier.parse().unwrap()).with_op("read").with_threads(4),
+        labels: Labels::new().with_tier_name(tier).with_op("read").with_threads(4),
         name: Some(format!("read.{}.all", tier.to_lowercase())),
         unit: Unit::BytesPerSecond,
         first: number(values[0], Grade::Trusted),

@@ -90,7 +90,7 @@ const TIERS: [(&str, u64, f64, [f64; 3]); 4] = [
 fn ladder_findings() -> Vec<Finding> {
     let mut findings = Vec::new();
     for (tier, size, ns, rates) in TIERS {
-        let tier = || Labels::new().with_tier(tier.parse().unwrap());
+        let tier = || Labels::new().with_tier_name(tier);
         findings.push(Finding { interval: None, ..finding("tier.size", tier(), Unit::Bytes, size as f64) });
         let chase = tier().with_layout("random").with_page("thp").with_size(size / 2);
         findings.push(finding("latency", chase, Unit::Ns, ns));

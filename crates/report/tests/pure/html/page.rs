@@ -91,7 +91,7 @@ fn a_page_refers_to_nothing_outside_itself() {
 
 #[test]
 fn texts_of_documents_stay_texts() {
-    let named = || Labels::new().with_purpose(Purpose::Curve).with_tier(EVIL.parse().unwrap()).with_op(EVIL);
+    let named = || Labels::new().with_purpose(Purpose::Curve).with_tier_name(EVIL).with_op(EVIL);
     let mut run = vm_run();
     let tame = skeleton(&page(&[&run]));
     run.title = EVIL.into();

@@ -110,7 +110,7 @@ impl MadeFigure {
     }
 
     fn labels(&self) -> Labels {
-        let labels = Labels::new().with_tier(self.tier.parse().unwrap()).with_purpose(Purpose::Ladder);
+        let labels = Labels::new().with_tier_name(self.tier).with_purpose(Purpose::Ladder);
         match (self.op, self.span) {
             (Some(op), Some(span)) => {
                 let threads = if span == "one" { 1 } else { 2 };
@@ -204,7 +204,7 @@ impl Made {
         let found = |figure: &MadeFigure| Finding { per_cycle: self.per_cycle(figure), ..figure.finding() };
         let mut findings: Vec<Finding> = self.figures.iter().map(found).collect();
         for (tier, size, ..) in TIERS.into_iter().filter(|(tier, ..)| *tier != "DRAM") {
-            let labels = Labels::new().with_tier(tier.parse().unwrap());
+            let labels = Labels::new().with_tier_name(tier);
             let mut found = finding("tier.size", labels, Unit::Bytes, Some(size as f64 * 1.04), String::new());
             if tier == "L3" && self.unresolved {
                 found.value = None;
