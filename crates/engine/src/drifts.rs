@@ -1,6 +1,6 @@
 //! Changes of the machine while it was measured, from steps that are revisited all the time. Pure.
 
-use tiermark_model::{Drift, Metric, Observation, Step, Tier, Visit};
+use tiermark_model::{Drift, Metric, Observation, Step, Visit};
 use tiermark_stats::{PILE_NEAR, Side, VisitValue, change_point, pile};
 
 use crate::estimate::value_of;
@@ -19,9 +19,9 @@ const FEWEST: usize = 8;
 /// visits pile up at a level before and after it, and these levels differ: a change of other values is the hour, and not
 /// the machine.
 pub(crate) fn drifts(steps: &[(&Step, &Observation)], groups: &Conditions) -> Vec<Drift> {
-    let mut canaries: Vec<(Option<Tier>, &Step, &Observation)> = Vec::new();
+    let mut canaries: Vec<(Option<&str>, &Step, &Observation)> = Vec::new();
     for (step, seen) in steps.iter().filter(|(_, seen)| seen.edge.is_some()) {
-        let tier = step.labels.tier();
+        let tier = step.labels.tier_name();
         if tier.is_none() && step.labels.is_point() {
             continue;
         }

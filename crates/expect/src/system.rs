@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tiermark_model::messages::check as says;
 use tiermark_model::{
-    Dimm, ErrorKind, Experiment, FEWEST_JUDGED, Finding, HealthCount, IdSet, Labels, Machine, MemoryChannels,
+    Dimm, ErrorKind, Experiment, FEWEST_JUDGED, Finding, HealthCount, IdSet, Key, Labels, Machine, MemoryChannels,
     MemoryErrors, Note, Observation, PageKind, Purpose, Quantity, Request, Run, Throttling, Tier,
 };
 
@@ -247,7 +247,9 @@ fn backing<'a>(run: &'a Run) -> Option<At> {
         run.experiments.iter().partition(|experiment| is_on_base_pages(&experiment.request));
     let of_memory = |labels: &Labels| {
         labels.is_for(Purpose::Matrix)
-            || (labels.is_for(Purpose::Ladder) && labels.tier().is_some_and(|tier| tier.level().is_none()))
+            || (labels.is_for(Purpose::Ladder)
+                && labels.has(Key::Tier)
+                && labels.tier().and_then(Tier::level).is_none())
     };
     let figures = |experiment: &&'a Experiment| -> Vec<&'a Observation> {
         experiment.observations.iter().filter(|o| of_memory(&o.labels) && o.value.is_some()).collect()

@@ -32,12 +32,19 @@ pub fn mlc(run: &Run) -> String {
     out
 }
 
+/// The observations whose numbers the blocks show.
+fn shown<'a>(run: &'a Run, seen: &[&'a Observation]) -> Vec<&'a Observation> {
+    let cells = ["latency", "read"].into_iter().flat_map(|op| cells(seen, op)).map(|(_, _, o)| o);
+    let transfers = seen.iter().copied().filter(|o| o.labels.is_for(Purpose::Transfer));
+    cells.chain(transfers).chain(system::shown(run)).collect()
+}
+
 fn blocks(run: &Run, seen: &[&Observation]) -> [Option<String>; 5] {
     [idle(seen), system::peaks(run), rates(seen), system::loaded(run), transfers(seen, run)]
 }
 
-/// Doubts that the layout does not show, in words: that it shows nothing of the run, or how many of its steps are not
-/// trusted. `None` where all are.
+/// Doubts that the layout does not show, in words: that it shows nothing of the run, or how many of its numbers are
+/// not trusted. `None` where all are.
 pub fn mlc_doubts(run: &Run) -> Option<String> {
     let seen: Vec<&Observation> = run.observations().collect();
     if blocks(run, &seen).iter().all(Option::is_none) {
@@ -45,9 +52,9 @@ pub fn mlc_doubts(run: &Run) -> Option<String> {
                      and transfers between cores";
         return Some(format!("it shows only {holds}, and the run measured none of them"));
     }
-    let doubted = seen.iter().filter(|o| !o.verdict.grade.is_number()).count();
-    (doubted > 0)
-        .then(|| format!("{doubted} of the run's {} steps are not trusted, which it does not mark", seen.len()))
+    let numbers = shown(run, &seen);
+    let doubted = numbers.iter().filter(|o| !o.verdict.grade.is_number()).count();
+    (doubted > 0).then(|| format!("{doubted} of its {} numbers are not trusted, which it does not mark", numbers.len()))
 }
 
 /// A number with one decimal, or a dash.

@@ -305,8 +305,14 @@ impl Labels {
 
     /// Only some labels.
     #[must_use]
-    pub fn only(mut self, keys: &[Key]) -> Self {
-        self.0.retain(|name, _| keys.iter().any(|key| key.name() == name));
+    pub fn only(self, keys: &[Key]) -> Self {
+        self.filtered(|name| keys.iter().any(|key| key.name() == name))
+    }
+
+    /// Only the labels whose name fits.
+    #[must_use]
+    pub fn filtered(mut self, fits: impl Fn(&str) -> bool) -> Self {
+        self.0.retain(|name, _| fits(name));
         self
     }
 
@@ -392,6 +398,15 @@ impl Labels {
     #[must_use]
     pub fn with_size(self, size: u64) -> Self {
         self.with(Key::Size, Label::Whole(size))
+    }
+
+    /// Whether the word of the tier says the node too.
+    #[must_use]
+    pub fn tier_says_node(&self) -> bool {
+        let says = |(tier, node): (&str, NodeId)| {
+            tier.strip_suffix(&node.to_string()).is_some_and(|rest| rest.ends_with(" node "))
+        };
+        self.tier_name().zip(self.node()).is_some_and(says)
     }
 
     /// The memory node.

@@ -41,12 +41,6 @@ impl Tier {
         }
     }
 
-    /// Whether its name says this node.
-    #[must_use]
-    pub fn is_named_after(self, node: NodeId) -> bool {
-        self.node() == Some(node) || self == Self::SideCache(Some(node))
-    }
-
     /// Whether it is memory of a node with cpus.
     #[must_use]
     pub fn is_dram(self) -> bool {

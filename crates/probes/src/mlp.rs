@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 use tiermark_engine::{Lab, Probe, Study, Subject};
 use tiermark_model::messages::memory;
 use tiermark_model::{
-    ChainLayout, CpuId, Effort, Finding, Labels, Observation, Plan, Purpose, Quantity, Refusal, Request, Step, Tier,
-    Unit,
+    ChainLayout, CpuId, Effort, Finding, Labels, Observation, Plan, Purpose, Quantity, Refusal, Request, Step, Unit,
 };
 
 use crate::chasing::{Chase, resting_on};
@@ -64,9 +63,9 @@ impl Study for MlpStudy {
 
     fn derive(&self, observations: &[Observation]) -> Vec<Finding> {
         let mut findings = Vec::new();
-        let mut tiers: Vec<Tier> = Vec::new();
+        let mut tiers: Vec<&str> = Vec::new();
         for observation in with_purpose(observations, Purpose::Mlp) {
-            tiers.extend(observation.labels.tier().filter(|tier| !tiers.contains(tier)));
+            tiers.extend(observation.labels.tier_name().filter(|tier| !tiers.contains(tier)));
             findings.push(measured(observation, Quantity::MlpAccess));
         }
         findings.extend(tiers.into_iter().filter_map(|tier| in_flight(observations, tier)));
@@ -125,23 +124,23 @@ impl MlpStudy {
 }
 
 /// The most accesses of a tier under way at once.
-fn in_flight(observations: &[Observation], tier: Tier) -> Option<Finding> {
+fn in_flight(observations: &[Observation], tier: &str) -> Option<Finding> {
     let of_tier: Vec<(u64, f64, &Observation)> = with_purpose(observations, Purpose::Mlp)
-        .filter(|o| o.labels.tier() == Some(tier))
+        .filter(|o| o.labels.tier_name() == Some(tier))
         .filter_map(|o| Some((o.labels.chains()?, o.value?, o)))
         .collect();
     let Some((_, latency, single)) = of_tier.iter().find(|(chains, ..)| *chains == 1) else {
         // Without the latency of one chain there is nothing to divide.
-        let alone = |o: &&Observation| o.labels.tier() == Some(tier) && o.labels.chains() == Some(1);
+        let alone = |o: &&Observation| o.labels.tier_name() == Some(tier) && o.labels.chains() == Some(1);
         let missing = with_purpose(observations, Purpose::Mlp).find(alone)?;
-        let labels = Labels::new().with_tier(tier);
+        let labels = Labels::new().with_tier_name(tier);
         return Some(resting_on(&[missing], Quantity::MlpInFlight, labels, None, Unit::Count));
     };
     let (_, best, fastest) = of_tier.iter().min_by(|(_, a, _), (_, b, _)| a.total_cmp(b))?;
     let (chains, ns, reached) = of_tier.iter().filter(|(_, ns, _)| *ns <= best * AS_GOOD).min_by_key(|(n, ..)| *n)?;
     let most = of_tier.iter().map(|(chains, ..)| *chains).max()?;
     let all: Vec<&Observation> = of_tier.iter().map(|(.., seen)| *seen).collect();
-    let mut labels = Labels::new().with_tier(tier);
+    let mut labels = Labels::new().with_tier_name(tier);
     let still_falls = *chains == most && most > 1;
     if still_falls {
         labels = labels.with_statistic("at least");
@@ -150,6 +149,6 @@ fn in_flight(observations: &[Observation], tier: Tier) -> Option<Finding> {
     let mut found = resting_on(&[single, reached, fastest], Quantity::MlpInFlight, labels, Some(flying), Unit::Count);
     let note = if still_falls { memory::chains_still_gain } else { memory::chains_gain_until };
     found.notes.push(note((*latency).into(), (*ns).into(), *chains));
-    let asked = with_purpose(observations, Purpose::Mlp).filter(|o| o.labels.tier() == Some(tier)).count();
+    let asked = with_purpose(observations, Purpose::Mlp).filter(|o| o.labels.tier_name() == Some(tier)).count();
     Some(grounded(with_range(found, quotient(single, fastest), 0.0), &all, asked, Says::Level))
 }

@@ -53,8 +53,7 @@ pub(crate) fn words_marked(labels: &Labels, without: &[Key], mark_prefetched: bo
     let kernel = labels.kernel().filter(|_| !without.contains(&Key::Kernel));
     let said = kernel.and_then(|kernel| kernel.split_once('/')).map(|(op, _)| op);
     // Some tiers are named after their node.
-    let tier = labels.tier().filter(|_| !without.contains(&Key::Tier));
-    let in_tier = tier.zip(labels.node()).is_some_and(|(tier, node)| tier.is_named_after(node));
+    let in_tier = labels.tier_says_node() && !without.contains(&Key::Tier);
     let told = |key: Key| {
         without.contains(&key)
             || (key == Key::Op && said.is_some() && labels.op() == said)

@@ -4,7 +4,7 @@ use crate::remark::remark;
 use crate::shown::Shown;
 use std::collections::BTreeSet;
 
-use tiermark_model::{Finding, Grade, Labels, Machine, NodeId, Purpose, Quantity, ValueKind};
+use tiermark_model::{Finding, Grade, Labels, Machine, Purpose, Quantity, ValueKind};
 use tiermark_page::{
     ABSENT, Cell, Detail, Fit, Ink, Number, Page, Table, Text, fitting, grade_ink, grade_mark, graded, heading,
     measured_size, number, paragraph, percent, rate, rate_unit, text,
@@ -27,8 +27,7 @@ pub(crate) const COPY_COUNTS: &str = "copy counts the bytes read and the bytes w
 /// What names a row: the tier, and the node where labelled.
 pub(crate) fn row_name(labels: &Labels) -> Option<String> {
     let tier = labels.tier_name()?;
-    let is_named = |node: NodeId| labels.tier().is_some_and(|tier| tier.is_named_after(node));
-    Some(match labels.node().filter(|node| !is_named(*node)) {
+    Some(match labels.node().filter(|_| !labels.tier_says_node()) {
         Some(node) => format!("{tier} node {node}"),
         None => tier.to_owned(),
     })
@@ -320,6 +319,7 @@ mod tests {
         assert_eq!(name("DRAM node 1", 1).as_deref(), Some("DRAM node 1"));
         assert_eq!(name("far node 2", 2).as_deref(), Some("far node 2"));
         assert_eq!(name("far node 12", 2).as_deref(), Some("far node 12 node 2"));
+        assert_eq!(name("CXL node 4", 4).as_deref(), Some("CXL node 4"), "of another version");
         assert_eq!(row_name(&Labels::new().with_node(1)), None);
     }
 }

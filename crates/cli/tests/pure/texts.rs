@@ -27,7 +27,7 @@ fn a_refusal_declares_the_options_that_its_cure_names() {
         for row in rows {
             let end = ["):", "]:"].iter().filter_map(|end| row.find(end)).min().unwrap();
             let (head, sentences) = row.split_at(end);
-            let head = options(head.split_once("options [").map_or("", |(_, list)| list));
+            let head = options(head.split_once("options ").map_or("", |(_, list)| list));
             let cure = options(sentences.rsplit('"').nth(1).unwrap_or_default());
             assert!(cure.is_subset(&head), "{cure:?} of a cure, but {head:?} declared: {row}");
             declared += head.len();

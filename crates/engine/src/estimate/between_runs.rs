@@ -1,6 +1,6 @@
 //! How much a number differs between runs of an unchanged machine, before enough runs are stored to know it.
 
-use tiermark_model::{ChainLayout, KernelId, Layout, Machine, Metric, Step};
+use tiermark_model::{ChainLayout, KernelId, Key, Layout, Machine, Metric, Step, Tier};
 
 /// Standard deviations between runs, as shares of the number: from runs of 4 to 15 s on an Intel guest whose hypervisor
 /// interrupts 17,000 times a second, on other cpus, memory and beside other load.
@@ -16,13 +16,15 @@ const BARE_METAL: f64 = 0.5;
 /// The standard deviation of a step's number between runs, as a share of it; 0 for points of curves, which are compared
 /// with others of their run.
 pub(crate) fn between_runs(step: &Step, kernel: Option<&KernelId>, is_of_core: bool, machine: &Machine) -> f64 {
-    let Some(tier) = step.labels.tier() else { return 0.0 };
+    if !step.labels.has(Key::Tier) {
+        return 0.0;
+    }
     if is_of_core {
         return CORE;
     }
     let is_random = |layout: &Layout| matches!(layout, Layout::Chain(ChainLayout::Random));
     let goes_around = kernel.is_some_and(|kernel| kernel.op().contains('.'));
-    let scatter = match (tier.level().is_some(), step.metric) {
+    let scatter = match (step.labels.tier().and_then(Tier::level).is_some(), step.metric) {
         (true, Metric::Latency) => CACHE_LATENCY,
         (true, Metric::Bandwidth) => CACHE_RATE,
         (false, Metric::Latency) if step.setup.regions.iter().any(|region| is_random(&region.layout)) => LEVELS,

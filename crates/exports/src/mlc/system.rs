@@ -137,6 +137,13 @@ fn peak_of<'a>(peak: &Peak, all: &[Whole<'a>]) -> Option<(Whole<'a>, f64)> {
     loads.chain(streams).find_map(|whole| Some((*whole, whole.seen.value? * peak.counted)))
 }
 
+/// The observations whose numbers these blocks show.
+pub(super) fn shown(run: &Run) -> Vec<&Observation> {
+    let all = of_system(run);
+    let peaks = PEAKS.iter().filter_map(|peak| peak_of(peak, &all)).map(|(whole, _)| whole.seen);
+    peaks.chain(points(run, &all).into_iter().map(|point| point.whole.seen)).collect()
+}
+
 /// All cores on their own memory, by reads and writes on the channels.
 pub(super) fn peaks(run: &Run) -> Option<String> {
     let all = of_system(run);

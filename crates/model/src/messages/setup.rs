@@ -94,7 +94,8 @@ messages! {
         "a thread on cpu {cpu}", "the system refused to pin it there: {error}",
         "choose cpus that the process may use (taskset, cpuset of the control group)";
 
-    Refusal threads_refused(wanted: usize, index: usize, error: &str) options ["--threads"]:
+    Refusal threads_refused(wanted: usize, index: usize, error: &str)
+        options (if wanted == 1 { vec![] } else { vec!["--threads"] }):
         { if wanted == 1 { "a thread".to_owned() } else { format!("{wanted} threads") } },
         "the system refused thread {index}: {error}",
         {
@@ -150,7 +151,8 @@ messages! {
             )
         };
 
-    Refusal mapping_refused(bytes: Bytes, page: PageKind, error: &str) options ["--sizes", "--max-mem"]:
+    Refusal mapping_refused(bytes: Bytes, page: PageKind, error: &str)
+        options (if matches!(page, PageKind::Huge(_)) { vec![] } else { vec!["--sizes", "--max-mem"] }):
         "{bytes} of {page} pages", "mapping it failed: {error}",
         {
             match page {

@@ -33,7 +33,8 @@ messages! {
     Refusal subprocess_reads_nothing(state: Option<char>): { WHAT }, { killed("does not read requests", state) }, { QUIETER };
 
     /// A process that ended; `signal`: the number of that which ended it.
-    Refusal subprocess_ended(status: &str, signal: Option<i32>) options ["--max-mem"]:
+    Refusal subprocess_ended(status: &str, signal: Option<i32>)
+        options (if signal == Some(SIGKILL) { vec!["--max-mem"] } else { vec![] }):
         { WHAT }, "it ended before it had answered ({status})",
         {
             match signal {

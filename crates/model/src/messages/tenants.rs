@@ -40,7 +40,8 @@ messages! {
     Refusal server_not_started(command: &str, error: &str):
         "starting {command}", "{error}", "check the path of the program";
 
-    Refusal server_ended(tenant: u32, status: &str, code: Option<i32>, output: &str) options ["--backend", "--server"]:
+    Refusal server_ended(tenant: u32, status: &str, code: Option<i32>, output: &str)
+        options (match code { Some(97) => vec!["--backend"], Some(126 | 127) => vec!["--server"], _ => vec![] }):
         "tenant {tenant}",
         { format!("the server ended before it answered ({status}){}", after_colon(output)) },
         {

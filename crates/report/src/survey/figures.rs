@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tiermark_model::{Experiment, Finding, Grade, Key, Observation, Quantity, Run};
+use tiermark_model::{Experiment, Finding, Grade, Key, Observation, Quantity, Run, Tier};
 
 use tiermark_page::Detail;
 
@@ -12,9 +12,6 @@ use crate::ladder::{OPS, SPANS, row_name, subject};
 use crate::order::{first, grouped};
 use crate::parts::{RunSection, parts};
 use crate::selection::Selection;
-
-/// The part of a row's name that marks random accesses to memory: `DRAM random`.
-const RANDOM: &str = " random";
 
 /// One figure: a finding with the step it rests on.
 #[derive(Clone, Copy)]
@@ -90,7 +87,7 @@ pub fn figure_name(finding: &Finding) -> String {
     let labels = &finding.labels;
     match (row_name(labels), &finding.metric, labels.op(), labels.span()) {
         // Memory at random has a figure for each page size.
-        (Some(tier), Quantity::Latency, ..) if tier.contains(RANDOM) => {
+        (Some(tier), Quantity::Latency, ..) if labels.tier() == Some(Tier::DramRandom) => {
             let pages = match labels.page() {
                 Some("base") => ", base pages",
                 Some("thp") => ", transparent huge pages",
@@ -162,8 +159,9 @@ impl<'a> Survey<'a> {
         let mut rows: Vec<TierRow<'_>> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
         for (name, here) in grouped(numbers.filter_map(named)) {
-            // Memory at random may be of a node: `DRAM random node 1`.
-            let whole = name.contains(RANDOM).then(|| name.replacen(RANDOM, "", 1));
+            // Memory at random has no row of its own: it belongs to that of the same memory.
+            let random = here.first().filter(|f| f.labels.tier() == Some(Tier::DramRandom));
+            let whole = random.and_then(|f| row_name(&f.labels.clone().with_tier(Tier::Dram)));
             let whole = whole.and_then(|whole| places.get(&whole));
             if let Some(place) = whole {
                 let figure = |finding: &&'a Finding| {

@@ -1,6 +1,6 @@
 //! Names of figures: short, and never the same for two figures of one list.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tiermark_model::{FigureHistory, Finding, Key, Labels, Quantity, Unit};
 
@@ -35,7 +35,7 @@ pub(super) struct FigureNames<'a> {
 
 /// A name for each figure of a list, by its probe, quantity and labels: figures with one short name get the labels that
 /// differ between them.
-pub(crate) fn distinct_names(figures: &[(&str, &Quantity, &Labels)]) -> Vec<String> {
+pub(crate) fn distinct_names<'a>(figures: &[(&str, &Quantity, &'a Labels)]) -> Vec<String> {
     let mut alike: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (at, (probe, metric, labels)) in figures.iter().enumerate() {
         alike.entry(short_name(probe, metric, labels)).or_default().push(at);
@@ -43,12 +43,16 @@ pub(crate) fn distinct_names(figures: &[(&str, &Quantity, &Labels)]) -> Vec<Stri
     let mut names = vec![String::new(); figures.len()];
     for (short, places) in alike {
         let labels = || places.iter().map(|at| figures[*at].2);
-        let differs = |key: &Key| {
-            !UNNAMED.contains(key) && labels().any(|labels| !labels.are_alike(figures[places[0]].2, &[*key]))
+        let all: BTreeSet<&str> = labels().flat_map(Labels::iter).map(|(name, _)| name).collect();
+        let value =
+            |labels: &'a Labels, name: &str| labels.iter().find(|(own, _)| *own == name).map(|(_, label)| label);
+        let differs = |name: &&str| {
+            !UNNAMED.iter().any(|key| key.name() == *name)
+                && labels().any(|labels| value(labels, name) != value(figures[places[0]].2, name))
         };
-        let keys: Vec<Key> = Key::ALL.iter().copied().filter(differs).collect();
+        let names_that_differ: BTreeSet<&str> = all.into_iter().filter(differs).collect();
         for at in &places {
-            let own = figures[*at].2.clone().only(&keys);
+            let own = figures[*at].2.clone().filtered(|name| names_that_differ.contains(name));
             let more = label_words(&own, &[]);
             names[*at] = if more.is_empty() { short.clone() } else { format!("{short}, {more}") };
         }
