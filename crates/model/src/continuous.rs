@@ -86,26 +86,16 @@ impl ContinuousCheck {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn row(figure: Option<f64>, grade: Grade) -> ContinuousCheck {
-        let (references, verdict) = ([vec![100.0], vec![120.0]], Verdict { grade, ..Verdict::trusted() });
-        ContinuousCheck { size: Bytes(1 << 23), is_in_cycles: false, references, figure, verdict, tolerance: 0.05 }
-    }
-
-    fn in_cycles(figure: f64, grade: Grade) -> ContinuousCheck {
-        let references = [vec![4.0], vec![4.01]];
-        let row = row(Some(figure), grade);
-        ContinuousCheck { size: Bytes(1 << 14), is_in_cycles: true, references, tolerance: 0.005, ..row }
-    }
+    use crate::testing::{check_in_cycles, continuous_check};
 
     #[test]
     fn the_range_reaches_from_the_lower_run_to_the_higher_and_the_tolerance_beyond() {
-        let of = |value| row(Some(value), Grade::Trusted).position();
+        let of = |value| continuous_check(Some(value), Grade::Trusted).position();
         let expected =
             [(94.9, Position::Below), (95.1, Position::Within), (125.9, Position::Within), (126.1, Position::Above)];
         assert_eq!(expected.map(|(value, _)| of(value)), expected.map(|(_, position)| Some(position)));
-        assert_eq!(row(None, Grade::Trusted).position(), None);
-        let mut one = row(Some(114.0), Grade::Trusted);
+        assert_eq!(continuous_check(None, Grade::Trusted).position(), None);
+        let mut one = continuous_check(Some(114.0), Grade::Trusted);
         one.references[1].clear();
         assert_eq!((one.ratio(), one.position()), (Some(1.14), Some(Position::Above)));
         one.references = [vec![100.0, 200.0], vec![101.0, 220.0]];
@@ -115,7 +105,7 @@ mod tests {
         one.references[1].clear();
         one.references[0].clear();
         assert_eq!(one.position(), None);
-        let close = |value| in_cycles(value, Grade::Trusted).position();
+        let close = |value| check_in_cycles(value, Grade::Trusted).position();
         assert_eq!(
             [close(3.979), close(3.981), close(4.03), close(4.031)].map(Option::unwrap),
             [Position::Below, Position::Within, Position::Within, Position::Above]
@@ -125,12 +115,12 @@ mod tests {
     #[test]
     fn a_trusted_figure_fails_and_a_shared_one_only_differs() {
         let of = |row: ContinuousCheck| (row.is_judged(), row.differs(), row.fails());
-        assert_eq!(of(row(Some(200.0), Grade::Trusted)), (true, true, true));
-        assert_eq!(of(row(Some(50.0), Grade::Shared)), (true, true, false));
-        assert_eq!(of(row(Some(110.0), Grade::Shared)), (true, false, false));
-        assert_eq!(of(row(Some(200.0), Grade::Bound)), (false, false, false));
-        assert_eq!(of(row(None, Grade::Trusted)), (false, false, false));
-        assert_eq!(of(in_cycles(5.0, Grade::Trusted)), (true, true, true));
-        assert_eq!(of(in_cycles(5.0, Grade::Shared)), (false, false, false));
+        assert_eq!(of(continuous_check(Some(200.0), Grade::Trusted)), (true, true, true));
+        assert_eq!(of(continuous_check(Some(50.0), Grade::Shared)), (true, true, false));
+        assert_eq!(of(continuous_check(Some(110.0), Grade::Shared)), (true, false, false));
+        assert_eq!(of(continuous_check(Some(200.0), Grade::Bound)), (false, false, false));
+        assert_eq!(of(continuous_check(None, Grade::Trusted)), (false, false, false));
+        assert_eq!(of(check_in_cycles(5.0, Grade::Trusted)), (true, true, true));
+        assert_eq!(of(check_in_cycles(5.0, Grade::Shared)), (false, false, false));
     }
 }

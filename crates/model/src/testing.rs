@@ -1,13 +1,14 @@
 //! Default values for tests of documents. A test changes only the fields that it is about.
 
 use crate::capacity::{Outcome, Phase, TrialRecord};
+use crate::continuous::ContinuousCheck;
 use crate::messages::trials;
 use crate::tier::Tier;
 use crate::{
     Bytes, Cache, CacheKind, Confidence, Cpu, Effort, Experiment, FAILED_HOST_SCHEMA, Fact, FailedHost, Fleet,
-    FleetHost, GIB, HostCause, HostFailure, HostFamily, HostFigure, HostKind, HostState, IdSet, Isa, KIB, KernelInfo,
-    KindFact, KindFigure, Labels, Layout, MIB, Machine, MemPolicy, Metric, Node, OtherValue, PageKind, Pattern, Plan,
-    Quantity, RegionSetup, Request, Scope, Setup, Step, StopRule, StoreKind, System, Unit,
+    FleetHost, GIB, Grade, HostCause, HostFailure, HostFamily, HostFigure, HostKind, HostState, IdSet, Isa, KIB,
+    KernelInfo, KindFact, KindFigure, Labels, Layout, MIB, Machine, MemPolicy, Metric, Node, OtherValue, PageKind,
+    Pattern, Plan, Quantity, RegionSetup, Request, Scope, Setup, Step, StopRule, StoreKind, System, Unit, Verdict,
 };
 
 /// The number of seeds of a calibration: `TIERMARK_SEEDS`, else `few`.
@@ -235,4 +236,17 @@ pub fn fleet() -> Fleet {
         unread: Vec::new(),
         notes: Vec::new(),
     }
+}
+
+/// A latency in ns of 8 MiB beside continuous runs of 100 and 120, with a tolerance of 5 %.
+pub fn continuous_check(figure: Option<f64>, grade: Grade) -> ContinuousCheck {
+    let (references, verdict) = ([vec![100.0], vec![120.0]], Verdict { grade, ..Verdict::trusted() });
+    ContinuousCheck { size: Bytes(1 << 23), is_in_cycles: false, references, figure, verdict, tolerance: 0.05 }
+}
+
+/// A latency in cycles of 16 KiB beside continuous runs of 4 and 4.01, with a tolerance of 0.5 %.
+pub fn check_in_cycles(figure: f64, grade: Grade) -> ContinuousCheck {
+    let references = [vec![4.0], vec![4.01]];
+    let check = continuous_check(Some(figure), grade);
+    ContinuousCheck { size: Bytes(1 << 14), is_in_cycles: true, references, tolerance: 0.005, ..check }
 }

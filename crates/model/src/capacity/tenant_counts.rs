@@ -95,7 +95,7 @@ impl Case {
         all.into_values().collect()
     }
 
-    /// Outcomes of all trials of a number of tenants; `None` where the document has none of them.
+    /// The outcomes of all trials with so many tenants; `None` where the document has no such trial.
     #[must_use]
     pub fn votes(&self, tenants: u64) -> Option<Votes> {
         self.tenant_counts().into_iter().find(|number| u64::from(number.tenants) == tenants).map(|number| number.votes)

@@ -11,7 +11,8 @@ pub const PUNCTUAL: f64 = 0.01;
 const KEEPS_UP: f64 = 0.995;
 
 impl LoadTenant {
-    /// Share of the due requests that the client sent late, although the connection had room; `None` if none was due.
+    /// Share of the requests due that the client sent late, although the connection could take them; `None` if no request
+    /// was due.
     #[must_use]
     pub fn late_share(&self) -> Option<f64> {
         (self.scheduled > 0).then(|| self.late as f64 / self.scheduled as f64)

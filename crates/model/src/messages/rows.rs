@@ -30,9 +30,14 @@ macro_rules! in_unit {
     ($kind:ident $($rest:tt)*) => {};
 }
 
-/// The messages of a module, and their codes. A row begins with its type: a `Refusal` (the thing refused, the reason, the
-/// cure; `options […]` has the options of this program that the cure may name), a `Warning` (the state, its effect on the numbers, the cure; empty: none), a `Cure` (one sentence), a `Note` (one sentence), or `Rates`:
-/// a note whose sentence has rates, so that it can be made again in the unit of its reader.
+/// The messages of a module, and their codes. A row begins with its type:
+///
+/// * `Refusal`: the thing refused, the reason, the cure. `options […]` lists the options of this program that the cure
+///   names; `options (…)` is an expression where that depends on the data.
+/// * `Warning`: the state, its effect on the numbers, the cure (empty: none).
+/// * `Cure`: one sentence, with `options` as a refusal has them.
+/// * `Note`: one sentence.
+/// * `Rates`: a note whose sentence has rates, so that it can be made again in the unit of its reader.
 macro_rules! messages {
     ($($(#[$doc:meta])* $kind:ident $name:ident($($datum:ident: $type:ty),* $(,)?) $(options $options:tt)?:
         $($sentence:tt),+;)+) => {

@@ -87,25 +87,14 @@ fn sentence(rows: &[ContinuousCheck]) -> (String, Ink) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{Bytes, Verdict};
+    use tiermark_model::testing::{check_in_cycles, continuous_check};
     use tiermark_page::{Style, terminal};
-
-    fn row(figure: Option<f64>, grade: Grade) -> ContinuousCheck {
-        let (references, verdict) = ([vec![100.0], vec![120.0]], Verdict { grade, ..Verdict::trusted() });
-        ContinuousCheck { size: Bytes(1 << 23), is_in_cycles: false, references, figure, verdict, tolerance: 0.05 }
-    }
-
-    fn in_cycles(figure: f64, grade: Grade) -> ContinuousCheck {
-        let references = [vec![4.0], vec![4.01]];
-        let row = row(Some(figure), grade);
-        ContinuousCheck { size: Bytes(1 << 14), is_in_cycles: true, references, tolerance: 0.005, ..row }
-    }
 
     #[test]
     fn the_sentence_counts_judged_figures() {
-        let fine = || row(Some(121.0), Grade::Trusted);
-        let moved = || row(Some(300.0), Grade::Shared);
-        let loose = || row(Some(300.0), Grade::Bound);
+        let fine = || continuous_check(Some(121.0), Grade::Trusted);
+        let moved = || continuous_check(Some(300.0), Grade::Shared);
+        let loose = || continuous_check(Some(300.0), Grade::Bound);
         let said = |rows: &[ContinuousCheck]| sentence(rows);
         assert_eq!(said(&[fine(), fine(), loose()]).0, "All 2 judged figures agree with the continuous runs.");
         assert_eq!(said(&[fine()]).0, "The only judged figure agrees with the continuous runs.");
@@ -113,7 +102,7 @@ mod tests {
         let (one, ink) = said(&[fine(), moved(), loose()]);
         assert_eq!(one, "1 of 2 judged figures differs from the continuous runs: 8 MiB.");
         assert_eq!(ink, Ink::Warn);
-        let (two, ink) = said(&[fine(), moved(), row(Some(300.0), Grade::Trusted)]);
+        let (two, ink) = said(&[fine(), moved(), continuous_check(Some(300.0), Grade::Trusted)]);
         assert!(two.ends_with("3 judged figures differ from the continuous runs: 8 MiB, 8 MiB."), "{two}");
         assert_eq!(ink, Ink::Bad);
     }
@@ -121,13 +110,16 @@ mod tests {
     #[test]
     fn a_table() {
         let rows = [
-            in_cycles(4.001, Grade::Trusted),
-            row(Some(121.0), Grade::Trusted),
-            row(Some(300.0), Grade::Bound),
-            row(Some(90.0), Grade::Shared),
-            ContinuousCheck { references: [vec![15.0, 110.0], Vec::new()], ..row(Some(17.0), Grade::Shared) },
-            row(Some(300.0), Grade::Trusted),
-            row(None, Grade::Invalid),
+            check_in_cycles(4.001, Grade::Trusted),
+            continuous_check(Some(121.0), Grade::Trusted),
+            continuous_check(Some(300.0), Grade::Bound),
+            continuous_check(Some(90.0), Grade::Shared),
+            ContinuousCheck {
+                references: [vec![15.0, 110.0], Vec::new()],
+                ..continuous_check(Some(17.0), Grade::Shared)
+            },
+            continuous_check(Some(300.0), Grade::Trusted),
+            continuous_check(None, Grade::Invalid),
         ];
         insta::assert_snapshot!(terminal(&continuous(&rows, "pages of 4 KiB, cpu 1"), &Style::default()));
     }
