@@ -14,12 +14,13 @@ use tiermark_stats::{APART_SECONDS, moments};
 
 use crate::accounting::{StepAccounting, Work};
 use crate::analyse::{ShotResult, merge};
+use crate::clock::clock_of;
 use crate::costs::Costs;
 use crate::host::ThreadShot;
 use crate::passes;
 use crate::rivals::Rivals;
 use crate::states::Conditions;
-use crate::throughput::Throughputs;
+use crate::throughput::Limits;
 
 pub(crate) use observe::{first_kernel, reading, with_estimate, withheld};
 
@@ -56,6 +57,8 @@ pub(crate) struct Cell {
     pub(crate) accounting: StepAccounting,
     /// Places that it is to be visited at.
     pub(crate) wanted_places: u32,
+    /// The cell whose places it is visited at: its own, but for a piece of memory, which all its steps share.
+    pub(crate) home: usize,
     /// Allocations it was visited on.
     allocations: BTreeSet<u32>,
     visits: Visits,
@@ -63,6 +66,8 @@ pub(crate) struct Cell {
     costs: Vec<Costs>,
     /// The lowest throughput of each visit, by kind of core.
     throughputs: Vec<Vec<(Option<CoreKind>, f64)>>,
+    /// The clock of each visit: the run's is taken from all of them after each round.
+    clocks: Vec<Option<f64>>,
     /// The time of each block of its visits, where the document is to have them.
     pub(crate) block_times: BlockTimes,
     /// Useful bytes that the threads whose work the value counts have moved.
@@ -104,6 +109,7 @@ impl Cell {
             visits: Visits::new(accounting.parts.len(), members),
             costs: Vec::new(),
             throughputs: Vec::new(),
+            clocks: Vec::new(),
             block_times: BlockTimes::default(),
             moved: 0,
             traffic: None,
@@ -113,6 +119,7 @@ impl Cell {
             wanted_places: step.stop.allocations,
             step,
             accounting,
+            home: 0,
             allocations: BTreeSet::new(),
             disturbance: Disturbance::default(),
             blocks_ns: Vec::new(),
@@ -177,6 +184,7 @@ impl Cell {
         self.visits = other.visits.clone();
         self.costs.clone_from(&other.costs);
         self.throughputs.clone_from(&other.throughputs);
+        self.clocks.clone_from(&other.clocks);
         self.block_times.clone_from(&other.block_times);
         self.disturbance = other.disturbance.clone();
         self.blocks_ns.clone_from(&other.blocks_ns);
@@ -197,6 +205,7 @@ impl Cell {
             self.block_times = BlockTimes::default();
             self.costs.clear();
             self.throughputs.clear();
+            self.clocks.clear();
             self.core_hz.clear();
             self.passes.clear();
             self.kernel = kernel;
@@ -249,18 +258,27 @@ impl Cell {
         }
         self.costs.push(costs);
         self.throughputs.push(throughputs);
-        self.visits.push(Visit { at, allocation, before, after, windows: shot.windows, blocks: shot.blocks });
+        let visit = Visit { at, allocation, before, after, windows: shot.windows, blocks: shot.blocks };
+        self.clocks.push(clock_of(&visit));
+        self.visits.push(visit);
     }
 
     /// Takes the clock from visits whose throughput falls short by what is known now: of the first visits of a run it was
     /// not known.
-    pub(crate) fn look_again(&mut self, throughputs: &Throughputs) {
-        for (visit, lowest) in self.visits.list.iter_mut().zip(&mut self.throughputs) {
-            if throughputs.fall_short(lowest) {
+    pub(crate) fn look_again(&mut self, limits: &Limits) {
+        let looks = self.throughputs.iter_mut().zip(&mut self.clocks);
+        for (visit, (lowest, clock)) in self.visits.list.iter_mut().zip(looks) {
+            if limits.fall_short(lowest) {
                 lowest.clear();
+                *clock = None;
                 visit.windows.iter_mut().for_each(|window| window.clocks.iter_mut().for_each(|clock| *clock = None));
             }
         }
+    }
+
+    /// The clocks of its visits.
+    pub(crate) fn clocks(&self) -> impl Iterator<Item = f64> {
+        self.clocks.iter().copied().flatten()
     }
 
     /// Keeps the times of the blocks of the visit that was added last.

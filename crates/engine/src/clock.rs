@@ -44,10 +44,14 @@ pub struct RunClock {
 const BETWEEN: f64 = 0.8;
 
 impl RunClock {
-    /// The clock of all visits to all steps; `None` if too few have one. Each visit counts once: visits are spread
-    /// evenly over the run.
+    /// The clock of all visits to all steps; `None` if too few have one.
     pub fn of<'a>(visits: impl Iterator<Item = &'a Visits>) -> Option<Self> {
-        let mut clocks: Vec<f64> = visits.flat_map(|visits| &visits.list).filter_map(clock_of).collect();
+        Self::of_clocks(visits.flat_map(|visits| &visits.list).filter_map(clock_of))
+    }
+
+    /// The same from the clock of each visit. Each counts once: visits are spread evenly over the run.
+    pub(crate) fn of_clocks(clocks: impl Iterator<Item = f64>) -> Option<Self> {
+        let mut clocks: Vec<f64> = clocks.collect();
         clocks.sort_unstable_by(f64::total_cmp);
         let at = |q: f64| quantile(&clocks, q);
         let enough = clocks.len() >= FEWEST_VISITS;
@@ -66,8 +70,8 @@ impl RunClock {
 /// Visits of a run below which its clock is not known.
 const FEWEST_VISITS: usize = 5;
 
-/// The middle clock of a visit.
-fn clock_of(visit: &Visit) -> Option<f64> {
+/// The middle clock of a visit, cycles per second; `None` if no window has one.
+pub(crate) fn clock_of(visit: &Visit) -> Option<f64> {
     let clocks: Vec<f64> = visit.windows.iter().flat_map(|window| &window.clocks).flatten().map(|c| c.hz).collect();
     median(&clocks)
 }

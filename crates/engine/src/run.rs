@@ -24,7 +24,7 @@ use crate::interruptions::{self, Interruptions};
 use crate::probe::{Lab, Probe, Record, Study};
 use crate::states::{Conditions, states};
 use crate::throughput::Throughputs;
-use allocations::{Keep, is_piece, wanted};
+use allocations::{Keep, is_piece, shared_home, wanted};
 
 /// Times a probe may add steps: a probe that never stops adding must not run for ever. A noisy curve gets its most
 /// points in a dozen rounds, and the figures only after them.
@@ -298,8 +298,10 @@ impl<'a> Runner<'a> {
     }
 
     fn look_at_pings(&mut self) {
-        self.cells.iter_mut().for_each(|cell| cell.look_again(&self.throughputs));
-        self.groups = Conditions::of(self.cells.iter().map(|cell| (&cell.step, cell.visits())));
+        let limits = self.throughputs.limits();
+        self.cells.iter_mut().for_each(|cell| cell.look_again(&limits));
+        let clock = RunClock::of_clocks(self.cells.iter().flat_map(Cell::clocks));
+        self.groups = Conditions::at(clock, self.cells.iter().map(|cell| (&cell.step, cell.visits())));
     }
 
     /// Makes cells of steps. Returns the index of the first.
@@ -312,6 +314,7 @@ impl<'a> Runner<'a> {
             let remembered = self.record.kernel(probe, *method, &cell.step);
             remembered.iter().for_each(|kernel| cell.rivals.begin_with(kernel));
             cell.wanted_places = wanted(&cell.step, self.host.machine());
+            cell.home = shared_home(&self.cells, &cell.step).unwrap_or(self.cells.len());
             if let Some(same) = self.cells.iter().find(|same| does_the_same(same, &cell)) {
                 cell.inherit(same);
             }
@@ -360,7 +363,7 @@ impl<'a> Runner<'a> {
             let is_open = |index: &usize| {
                 let cell = &self.cells[*index];
                 // Memory that figures need is not made again for a point of a curve that was seen.
-                let is_there = !cell.step.labels.is_for(Purpose::Curve) || self.keep.has(self.home(*index));
+                let is_there = !cell.step.labels.is_for(Purpose::Curve) || self.keep.has(self.cells[*index].home);
                 let is_open = cell.visited() > 0 && !cell.settled(&self.groups, &self.lab.machine, now);
                 is_open && is_there && self.fits(*index)
             };
@@ -417,7 +420,7 @@ impl<'a> Runner<'a> {
     /// Whether one more visit to a cell can be expected to end in time.
     fn fits(&self, index: usize) -> bool {
         let cell = &self.cells[index];
-        let preparing = if self.keep.has(self.home(index)) { 0.0 } else { self.making_seconds(index) };
+        let preparing = if self.keep.has(self.cells[index].home) { 0.0 } else { self.making_seconds(index) };
         let next = preparing + cell.step.visit_seconds();
         self.host.now() + next <= self.deadline || self.cells.iter().all(|c| c.visited() == 0)
     }

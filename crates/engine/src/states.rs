@@ -40,12 +40,17 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// Finds the groups.
+    /// Finds the clock and the groups.
     pub fn of<'a>(steps: impl Iterator<Item = (&'a Step, &'a Visits)> + Clone) -> Self {
+        let clock = RunClock::of(steps.clone().map(|(_, visits)| visits));
+        Self::at(clock, steps)
+    }
+
+    /// Finds the groups of a run whose clock is known.
+    pub(crate) fn at<'a>(clock: Option<RunClock>, steps: impl Iterator<Item = (&'a Step, &'a Visits)> + Clone) -> Self {
         let visits = steps.clone().flat_map(|(_, visits)| &visits.list);
         let pings: Vec<f64> =
             visits.clone().flat_map(|visit| visit.before.iter().chain(&visit.after)).copied().collect();
-        let clock = RunClock::of(steps.clone().map(|(_, visits)| visits));
         let mut groups = Self { limits: group_limits(&pings), clock, ..Self::default() };
         if groups.limits.is_empty() {
             return groups;

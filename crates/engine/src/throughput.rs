@@ -46,6 +46,16 @@ struct Seen {
     beside: u64,
 }
 
+/// The least throughput of each kind of core that is no shortfall; a kind whose level is not known has none.
+pub(crate) struct Limits(BTreeMap<Option<CoreKind>, f64>);
+
+impl Limits {
+    /// Whether any of these falls short.
+    pub(crate) fn fall_short(&self, lowest: &[(Option<CoreKind>, f64)]) -> bool {
+        lowest.iter().any(|(kind, throughput)| self.0.get(kind).is_some_and(|limit| throughput < limit))
+    }
+}
+
 impl Throughputs {
     /// Nothing seen yet; `record` has what earlier runs of the machine reached on cores of a kind.
     pub fn new(machine: &Machine, record: impl Fn(Option<CoreKind>) -> Option<f64>) -> Self {
@@ -68,10 +78,10 @@ impl Throughputs {
             let kind = self.kind(thread);
             self.by_kind.entry(kind).or_default().add(thread);
         }
-        let limits: BTreeMap<_, _> = self.by_kind.iter().map(|(kind, seen)| (*kind, seen.limit())).collect();
+        let limits = self.limits();
         for (thread, _) in shot.threads.iter_mut().zip(&alone).filter(|(_, alone)| **alone) {
             let kind = self.kind(thread);
-            let Some(limit) = limits.get(&kind).copied().flatten() else { continue };
+            let Some(limit) = limits.0.get(&kind).copied() else { continue };
             let is_short = |look: &&mut ClockLook| look.throughput.is_some_and(|throughput| throughput < limit);
             let mut short = 0;
             for look in thread.looks.iter_mut().filter(is_short) {
@@ -93,10 +103,9 @@ impl Throughputs {
         lowest.into_iter().collect()
     }
 
-    /// Whether any of these falls short of what is known now.
-    pub(crate) fn fall_short(&self, lowest: &[(Option<CoreKind>, f64)]) -> bool {
-        let limit = |kind| self.by_kind.get(&kind).and_then(Seen::limit);
-        lowest.iter().any(|(kind, throughput)| limit(*kind).is_some_and(|limit| *throughput < limit))
+    /// What is known now of the least that is no shortfall.
+    pub(crate) fn limits(&self) -> Limits {
+        Limits(self.by_kind.iter().filter_map(|(kind, seen)| Some((*kind, seen.limit()?))).collect())
     }
 
     /// What was seen on each kind of core.

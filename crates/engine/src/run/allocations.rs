@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use tiermark_model::{KernelId, Machine, PageKind, PlacementProof, RegionSetup, Setup, Step};
 
 use super::Runner;
-use crate::cell::first_kernel;
+use crate::cell::{Cell, first_kernel};
 use crate::host::Rig;
 
 /// Share of a run's time that may go into places that take long to make, before steps that have one get no other: a
@@ -90,20 +90,17 @@ pub(super) fn wanted(step: &Step, machine: &Machine) -> u32 {
     step.stop.allocations.max(least)
 }
 
-impl Runner<'_> {
-    /// The cell whose places a cell is visited at: its own, but for a piece of memory, which all its steps share.
-    pub(super) fn home(&self, index: usize) -> usize {
-        let step = &self.cells[index].step;
-        let is_home = |other: &Step| {
-            let piece = |step: &Step| step.labels.region();
-            piece(step).is_some() && piece(other) == piece(step) && other.setup.regions == step.setup.regions
-        };
-        self.cells[..index].iter().position(|cell| is_home(&cell.step)).unwrap_or(index)
-    }
+/// The first of these cells that a step has its piece of memory in common with.
+pub(super) fn shared_home(cells: &[Cell], step: &Step) -> Option<usize> {
+    let piece = step.labels.region()?;
+    let is_home = |other: &Step| other.labels.region() == Some(piece) && other.setup.regions == step.setup.regions;
+    cells.iter().position(|cell| is_home(&cell.step))
+}
 
+impl Runner<'_> {
     /// The place to visit next, made if need be; `None` where it cannot be had.
     pub(super) fn place(&mut self, index: usize) -> Option<usize> {
-        let (kept, visited) = (self.keep.of(self.home(index)), self.cells[index].visited());
+        let (kept, visited) = (self.keep.of(self.cells[index].home), self.cells[index].visited());
         let is_due = kept.is_empty() || self.may_make(index);
         let at = if is_due { self.make(index) } else { kept.get(visited as usize % kept.len()).copied() }?;
         let kept = &self.keep.list[at];
@@ -114,7 +111,7 @@ impl Runner<'_> {
     /// Whether a step that has a place gets one more now.
     fn may_make(&self, index: usize) -> bool {
         let (cell, next) = (&self.cells[index], self.making_seconds(index));
-        let made = self.keep.made.get(&self.home(index)).map_or(0, |(made, _)| *made);
+        let made = self.keep.made.get(&self.cells[index].home).map_or(0, |(made, _)| *made);
         let is_in_time = self.host.now() + next < self.deadline;
         let is_affordable = self.keep.seconds + next <= MAKING_SHARE * (self.deadline - self.began);
         let is_worth_it = next < SOON_MADE || (is_affordable && cell.visited() >= made * VISITS_A_PLACE);
@@ -125,14 +122,14 @@ impl Runner<'_> {
     pub(super) fn making_seconds(&self, index: usize) -> f64 {
         self.keep
             .made
-            .get(&self.home(index))
+            .get(&self.cells[index].home)
             .map_or_else(|| self.cells[index].step.prepare_seconds(), |(_, took)| *took)
     }
 
     /// Makes the next place of a step.
     fn make(&mut self, index: usize) -> Option<usize> {
         let step = &self.cells[index].step;
-        let home = self.home(index);
+        let home = self.cells[index].home;
         let allocation = self.keep.made.get(&home).map_or(0, |(made, _)| *made);
         let setup = Setup { seed: place_seed(step.setup.seed, allocation), ..step.setup.clone() };
         let (own, kernel) = (step.held_bytes().0, first_kernel(step).cloned());
@@ -191,7 +188,7 @@ impl Runner<'_> {
             return;
         }
         let proof = kept.rig.placement();
-        for index in (0..self.cells.len()).filter(|index| self.home(*index) == kept.cell).collect::<Vec<_>>() {
+        for index in (0..self.cells.len()).filter(|index| self.cells[*index].home == kept.cell).collect::<Vec<_>>() {
             if self.cells[index].was_on(kept.allocation) {
                 self.cells[index].prove(proof.clone());
             }
