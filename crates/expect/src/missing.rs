@@ -19,9 +19,9 @@ fn out_of_reach(figure: FigureName, machine: &Machine) -> Option<Note> {
     let (distance, text) = (figure.distance(), figure.to_string());
     let with_cpus = machine.nodes.iter().filter(|node| !node.is_memory_only()).count();
     let is_there = match distance {
-        Distance::Local => true,
         Distance::Remote => with_cpus > 1,
         Distance::Far => with_cpus < machine.nodes.len(),
+        _ => true,
     };
     if !is_there {
         return Some(says::no_such_memory(&text, machine.nodes.len()));
@@ -52,9 +52,9 @@ fn has_memory_at(distance: Distance, memory: &IdSet, machine: &Machine) -> bool 
     let homes: IdSet = machine.allowed_cpus.iter().filter_map(|cpu| machine.node_of(cpu)).collect();
     let mut usable = machine.nodes.iter().filter(|node| memory.contains(node.id));
     match distance {
-        Distance::Local => true,
         Distance::Remote => usable.any(|node| !node.is_memory_only() && homes.iter().any(|home| home != node.id)),
         Distance::Far => usable.any(|node| node.is_memory_only()),
+        _ => true,
     }
 }
 
@@ -74,9 +74,9 @@ fn refusal(figure: FigureName, run: &Run) -> Option<&Refusal> {
 /// Whether the label of a tier is that of a name.
 fn is_tier(name: TierName, label: &str) -> bool {
     match name.distance {
-        Distance::Local => label.eq_ignore_ascii_case(name.tier),
         Distance::Remote => matches!(label.parse(), Ok(Tier::OtherNode(_))),
         Distance::Far => label.parse().is_ok_and(Tier::is_without_cpus),
+        _ => label.eq_ignore_ascii_case(name.tier),
     }
 }
 

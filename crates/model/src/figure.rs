@@ -3,6 +3,7 @@
 
 use crate::labels::Key;
 use std::fmt;
+use std::str::FromStr;
 
 use crate::idset::IdSet;
 use crate::labels::Labels;
@@ -40,15 +41,20 @@ pub struct TierName {
     pub span: Option<Span>,
 }
 
-/// Where memory lies, seen from the cpus.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// Where memory lies, seen from the cpus. Names of figures have the first three.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Distance {
     /// On their node.
+    #[default]
     Local,
     /// On a node with other cpus.
     Remote,
-    /// On a node without cpus.
+    /// On a node without cpus: CXL, HBM, persistent memory.
     Far,
+    /// Of the threads of all nodes, each on its own node's.
+    System,
+    /// Of a part of the threads local, of the others not.
+    Mixed,
 }
 
 /// Cores of a bandwidth.
@@ -92,8 +98,7 @@ const LOADED: [(&str, LoadedPoint); 4] = [
     ("loaded.knee", LoadedPoint::Knee),
     ("loaded.most", LoadedPoint::Most),
 ];
-const DISTANCES: [(&str, Distance); 3] =
-    [("local", Distance::Local), ("remote", Distance::Remote), ("far", Distance::Far)];
+const DISTANCES: [Distance; 3] = [Distance::Local, Distance::Remote, Distance::Far];
 /// Labels of figures that are of something else than plain accesses of a tier.
 const NOT_PLAIN: [Key; 8] =
     [Key::Policy, Key::Mix, Key::Beside, Key::Buffer, Key::Data, Key::Statistic, Key::Part, Key::Against];
@@ -125,7 +130,7 @@ impl FigureName {
     pub fn all() -> Vec<Self> {
         let mut names = Vec::new();
         for tier in TIERS {
-            for (_, distance) in DISTANCES {
+            for distance in DISTANCES {
                 if distance == Distance::Local || tier == DRAM {
                     names.extend(TierName::all(tier, distance).map(Self::Tier));
                 }
@@ -133,7 +138,7 @@ impl FigureName {
         }
         names.extend(CLOCKED.into_iter().flat_map(|tier| TierName::all(tier, Distance::Local)).map(Self::PerCycle));
         for (_, point) in LOADED {
-            names.extend(DISTANCES.map(|(_, distance)| Self::Loaded(point, distance)));
+            names.extend(DISTANCES.map(|distance| Self::Loaded(point, distance)));
         }
         names
     }
@@ -151,8 +156,8 @@ impl FigureName {
             }
             _ => return None,
         };
-        let place = labels.place().filter(|_| labels.mix() == Some("read"))?;
-        DISTANCES.iter().find(|(name, _)| *name == place).map(|(_, distance)| Self::Loaded(loaded, *distance))
+        let distance = labels.place().filter(|_| labels.mix() == Some("read"))?;
+        DISTANCES.contains(&distance).then_some(Self::Loaded(loaded, distance))
     }
 
     /// Its unit.
@@ -259,12 +264,37 @@ impl fmt::Display for TierName {
 }
 
 impl Distance {
-    fn suffix(self) -> &'static str {
+    /// Its word in labels and names.
+    pub fn word(self) -> &'static str {
         match self {
-            Self::Local => "",
-            Self::Remote => ".remote",
-            Self::Far => ".far",
+            Self::Local => "local",
+            Self::Remote => "remote",
+            Self::Far => "far",
+            Self::System => "system",
+            Self::Mixed => "mixed",
         }
+    }
+
+    /// What follows a name: nothing for local memory.
+    pub fn suffix(self) -> String {
+        if self == Self::Local { String::new() } else { format!(".{self}") }
+    }
+}
+
+impl fmt::Display for Distance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.word())
+    }
+}
+
+impl FromStr for Distance {
+    type Err = ();
+
+    /// # Errors
+    /// The word is of no distance.
+    fn from_str(word: &str) -> Result<Self, ()> {
+        let all = DISTANCES.into_iter().chain([Self::System, Self::Mixed]);
+        all.into_iter().find(|distance| distance.word() == word).ok_or(())
     }
 }
 
@@ -276,7 +306,7 @@ fn operation(name: &str) -> Option<&'static str> {
 /// A name without its last word, where that is a distance.
 fn with_distance(word: &str) -> (&str, Distance) {
     let found = word.rsplit_once('.').and_then(|(base, last)| {
-        DISTANCES.iter().find(|(name, _)| *name == last).map(|(_, distance)| (base, *distance))
+        DISTANCES.into_iter().find(|distance| distance.word() == last).map(|distance| (base, distance))
     });
     found.unwrap_or((word, Distance::Local))
 }

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use tiermark_model::messages::curve_profile as says;
 use tiermark_model::{
-    BoxKind, IdSet, Machine, NodeId, Note, Observation, ProfileAxis, ProfileCurve, ProfileCurves, ProfileKnee,
-    ProfileOther, ProfilePoint, Purpose, Refusal, Run, RunCounters, Traffic, TrafficSum, WatchSample,
+    BoxKind, Distance, IdSet, Machine, NodeId, Note, Observation, ProfileAxis, ProfileCurve, ProfileCurves,
+    ProfileKnee, ProfileOther, ProfilePoint, Purpose, Refusal, Run, RunCounters, Traffic, TrafficSum, WatchSample,
 };
 
 use crate::loaded::pauses::{LoadPoint, knee_of, monotone, rising};
@@ -16,9 +16,7 @@ pub use command::ProfiledCommand;
 
 /// Places whose curves are used, the first that a run has: threads beside their memory, and all nodes at once, which
 /// has fewer mixes and is divided by node. Programs do not keep to remote or far memory.
-const PLACES: [&str; 2] = ["local", SYSTEM];
-/// Threads of all nodes, each beside its own memory.
-const SYSTEM: &str = "system";
+const PLACES: [Distance; 2] = [Distance::Local, Distance::System];
 /// Difference between the share of reads of a program and of its curve from which on a note says so: curves of mixes
 /// whose shares differ by a sixth (read, 2:1) have knees some 10 % apart.
 const MIX_APART: f64 = 0.1;
@@ -48,8 +46,8 @@ fn curves(
     counters: Option<&RunCounters>,
     nodes: usize,
 ) -> Result<ProfileCurves, Refusal> {
-    let of_place = |place: &'static str| observations.iter().copied().filter(move |o| o.labels.place() == Some(place));
-    let is_loaded = |place: &&'static str| of_place(place).any(|o| o.labels.is_for(Purpose::Load));
+    let of_place = |place: Distance| observations.iter().copied().filter(move |o| o.labels.place() == Some(place));
+    let is_loaded = |place: &Distance| of_place(*place).any(|o| o.labels.is_for(Purpose::Load));
     let place = PLACES.into_iter().find(is_loaded).ok_or_else(|| says::run_without_curve(run))?;
     let mut found: BTreeMap<(Option<NodeId>, String), Vec<Seen<'_>>> = BTreeMap::new();
     for seen in of_place(place) {
@@ -66,13 +64,13 @@ fn curves(
         of_place(place).find(fits).and_then(|o| o.value)
     };
     // Nodes of a machine are taken to be alike: each carries its part of what all carry.
-    let part = if place == SYSTEM { 1.0 / nodes.max(1) as f64 } else { 1.0 };
+    let part = if place == Distance::System { 1.0 / nodes.max(1) as f64 } else { 1.0 };
     let curves: Vec<ProfileCurve> =
         found.iter().filter_map(|((node, mix), seen)| curve(*node, mix, idle(*node), seen, (axis, part))).collect();
     if curves.is_empty() {
         return Err(says::run_without_curve(run));
     }
-    Ok(ProfileCurves { run: run.to_owned(), place: place.to_owned(), axis, curves })
+    Ok(ProfileCurves { run: run.to_owned(), place: place.to_string(), axis, curves })
 }
 
 /// The point of an observation under load; `None` if it has no number.
@@ -151,7 +149,7 @@ fn lacks_nodes(sample: &WatchSample, machine: &Machine) -> bool {
 /// What a reader should know of points on curves.
 fn notes(on: &ProfileCurves, points: &[ProfilePoint]) -> Vec<Note> {
     let mut notes = Vec::new();
-    if on.place == SYSTEM {
+    if on.place == Distance::System.word() {
         notes.push(says::curve_of_all_nodes());
     }
     if points.iter().any(|point| point.read_share.is_none() && point.bytes_per_second > 0.0) {

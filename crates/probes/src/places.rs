@@ -1,35 +1,9 @@
 //! Which cpus reach which memory: threads beside it, across a link, or on nodes without cpus.
 
-use std::fmt;
-
 use tiermark_engine::nearest_memory_node;
-use tiermark_model::{IdSet, Machine, NodeId, Scope};
+use tiermark_model::{Distance, IdSet, Machine, NodeId, Scope};
 
 use crate::memory_kinds::{far_nodes, is_local, local_cpus, quiet_cpu};
-
-/// Where memory lies, seen from the threads that use it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Distance {
-    /// On their own node.
-    Local,
-    /// On a node with other cpus.
-    Remote,
-    /// On a node without cpus: CXL, HBM, persistent memory.
-    Far,
-    /// Of the threads of all nodes, each on its own node's.
-    System,
-}
-
-impl fmt::Display for Distance {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Local => "local",
-            Self::Remote => "remote",
-            Self::Far => "far",
-            Self::System => "system",
-        })
-    }
-}
 
 /// Threads and the memory they use.
 #[derive(Debug, Clone, PartialEq, Eq)]

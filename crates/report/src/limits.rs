@@ -12,7 +12,7 @@ use crate::tally::is_number;
 /// Name of a ramp.
 fn name(labels: &Labels) -> String {
     let node = labels.node().map(|n| format!("node {n}"));
-    let words = [labels.op(), labels.place(), node.as_deref()];
+    let words = [labels.op(), labels.word(Key::Place), node.as_deref()];
     words.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 

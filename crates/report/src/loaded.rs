@@ -59,7 +59,7 @@ struct LoadedPoint<'a> {
 /// The name of a curve: mix and place, with the node where it is named.
 fn name(labels: &Labels) -> String {
     let node = labels.node().map(|n| format!("node {n}"));
-    let words = [labels.mix(), labels.place(), node.as_deref()];
+    let words = [labels.mix(), labels.word(Key::Place), node.as_deref()];
     words.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tiermark_model::{Distance, FigureName, LATENCY, Quantity, RunFigure, Span, TierName, Unit};
+use tiermark_model::{FigureName, LATENCY, Quantity, RunFigure, Span, TierName, Unit};
 
 use crate::obstacle;
 
@@ -119,11 +119,7 @@ impl Catalogue {
 
 /// The figures that are judged together: what a fault of one part of the machine changes alike.
 fn family(name: Option<FigureName>, figure: &RunFigure) -> String {
-    let tier_of = |name: TierName| match name.distance {
-        Distance::Local => name.tier.to_owned(),
-        Distance::Remote => format!("{}.remote", name.tier),
-        Distance::Far => format!("{}.far", name.tier),
-    };
+    let tier_of = |name: TierName| format!("{}{}", name.tier, name.distance.suffix());
     if figure.metric == Quantity::CoreClock {
         return "clock".to_owned();
     }

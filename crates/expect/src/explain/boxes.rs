@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiermark_model::messages::explain as says;
-use tiermark_model::{BoxKind, BoxPlace, BoxTraffic, Confidence, LinkTraffic, NodeId, Note, StepTraffic};
+use tiermark_model::{BoxKind, BoxPlace, BoxTraffic, Confidence, Distance, LinkTraffic, NodeId, Note, StepTraffic};
 
-use crate::explain::cells::{Cell, Distance};
+use crate::explain::cells::Cell;
 use crate::explain::facts::{Fact, Scene, SceneKind};
 
 /// Bytes a second of a socket's channels below which a slow one does not show: an idle socket has some MB/s.

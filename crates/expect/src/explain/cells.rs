@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use tiermark_model::{
-    Cpu, Experiment, Finding, Grade, IdSet, KernelInfo, Key, Labels, Machine, NodeId, Observation, Pattern, Purpose,
-    Quantity, Run, StoreKind, Tier,
+    Cpu, Distance, Experiment, Finding, Grade, IdSet, KernelInfo, Key, Labels, Machine, NodeId, Observation, Pattern,
+    Purpose, Quantity, Run, StoreKind, Tier,
 };
 
 /// Bandwidths that are explained at most: those of 64 nodes with memory of 64 nodes. Documents may come from anywhere.
@@ -32,28 +32,6 @@ impl Access {
             Self::Store => "store",
             Self::NonTemporal => "non-temporal",
             Self::Other => "other",
-        }
-    }
-}
-
-/// Where memory is, seen from the threads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Distance {
-    Local,
-    Remote,
-    /// On a node without cpus.
-    Far,
-    /// Half of the threads use remote memory.
-    Mixed,
-}
-
-impl Distance {
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Local => "local",
-            Self::Remote => "remote",
-            Self::Far => "far",
-            Self::Mixed => "mixed",
         }
     }
 }
@@ -253,7 +231,7 @@ pub(crate) fn spot_of(finding: &Finding, experiment: &Experiment, machine: &Mach
     let home = home(&IdSet::from_plain_list(cpus).ok()?, machine);
     let node = all().find_map(|labels| labels.node());
     let nodes = node.map_or_else(|| home.clone(), |node| [node].into_iter().collect());
-    let is_local = all().all(|labels| labels.place().is_none_or(|place| place == "local"));
+    let is_local = all().all(|labels| labels.place().is_none_or(|place| place == Distance::Local));
     spot(&home, &nodes, machine).filter(|_| node.is_some() || is_local)
 }
 

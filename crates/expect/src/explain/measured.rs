@@ -6,11 +6,11 @@ use std::collections::HashMap;
 
 use tiermark_model::messages::memory::STATED_PEAK;
 use tiermark_model::{
-    BoxKind, Confidence, Finding, Grade, IdSet, Key, Labels, Machine, NodeId, Observation, Purpose, Quantity, Run,
-    StepTraffic, TrafficSum, amplification,
+    BoxKind, Confidence, Distance, Finding, Grade, IdSet, Key, Labels, Machine, NodeId, Observation, Purpose, Quantity,
+    Run, StepTraffic, TrafficSum, amplification,
 };
 
-use crate::explain::cells::{Access, Cell, Distance, home_of};
+use crate::explain::cells::{Access, Cell, home_of};
 use crate::explain::facts::{ALL_CORES, CORES, Fact, FactName, Found, Scene, SceneKind, Whose};
 
 /// Bytes of a line.

@@ -3,9 +3,9 @@
 
 use std::collections::HashMap;
 
-use tiermark_model::{Confidence, Experiment, Finding, Observation, Purpose, Quantity, Run, Tier};
+use tiermark_model::{Confidence, Distance, Experiment, Finding, Observation, Purpose, Quantity, Run, Tier};
 
-use crate::explain::cells::{Access, Cell, Crew, Distance, spot_of};
+use crate::explain::cells::{Access, Cell, Crew, spot_of};
 use crate::explain::facts::{Fact, Scene, SceneKind};
 use crate::explain::measured::known;
 

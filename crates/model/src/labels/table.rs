@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{Label, Labels};
+use crate::figure::Distance;
 
 /// The accessor and the builder of a label, by the kind of its value.
 macro_rules! accessors {
@@ -32,13 +33,26 @@ macro_rules! accessors {
             self.with(Key::$key, Label::Whole(value))
         }
     };
+    ($doc:expr, value $key:ident [$type:ty] $get:ident $with:ident) => {
+        #[doc = $doc]
+        #[must_use]
+        pub fn $get(&self) -> Option<$type> {
+            self.word(Key::$key)?.parse().ok()
+        }
+
+        #[doc = concat!("With `", stringify!($get), "`.")]
+        #[must_use]
+        pub fn $with(self, value: $type) -> Self {
+            self.with(Key::$key, Label::Text(value.to_string()))
+        }
+    };
     // Written below: of another type.
     ($doc:expr, typed $key:ident) => {};
 }
 
 /// The labels: their keys, what they say, their accessors.
 macro_rules! labels {
-    ($($(#[doc = $doc:literal])+ $key:ident = $name:literal: $kind:ident $($get:ident $with:ident)?;)+) => {
+    ($($(#[doc = $doc:literal])+ $key:ident = $name:literal: $kind:ident $([$type:ty])? $($get:ident $with:ident)?;)+) => {
         /// A key of labels.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Key {
@@ -76,7 +90,7 @@ macro_rules! labels {
         }
 
         impl Labels {
-            $(accessors!(concat!($($doc),+), $kind $key $($get $with)?);)+
+            $(accessors!(concat!($($doc),+), $kind $key $([$type])? $($get $with)?);)+
         }
     };
 }
@@ -112,8 +126,8 @@ labels! {
     Mix = "mix": word mix with_mix;
     /// Share of a load's useful bytes that are read, in percent.
     Reads = "reads": number reads with_reads;
-    /// Where memory lies, seen from the threads: `local`, `remote`, `far`.
-    Place = "place": word place with_place;
+    /// Where memory lies, seen from the threads: `local`, `remote`, `far`, `system`.
+    Place = "place": value [Distance] place with_place;
     /// Time between two pieces of a load, ns.
     Pause = "pause": number pause with_pause;
     /// The limit of a rate: `core`, `memory`, `link`; or of what a cache holds: `partition`, `contention`, `reuse` (it

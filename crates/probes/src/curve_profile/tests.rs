@@ -2,8 +2,8 @@ use super::*;
 use proptest::prelude::*;
 use tiermark_machine::synth::Synth;
 use tiermark_model::{
-    BoxPlace, BoxTraffic, CounterCheck, CounterSight, CounterSourceId, Labels, Metric, PartResult, ProfilePart,
-    StepTraffic, Unit,
+    BoxPlace, BoxTraffic, CounterCheck, CounterSight, CounterSourceId, Distance, Labels, Metric, PartResult,
+    ProfilePart, StepTraffic, Unit,
 };
 
 /// Pauses, useful GB/s and ns of a machine that bends near 100 GB/s.
@@ -17,7 +17,7 @@ const POINTS: [(u64, f64, f64); 6] = [
 ];
 
 fn labels(purpose: Purpose, mix: &str, reads: u64) -> Labels {
-    let labels = Labels::new().with_purpose(purpose).with_place("local").with_mix(mix);
+    let labels = Labels::new().with_purpose(purpose).with_place(Distance::Local).with_mix(mix);
     labels.with_reads(reads)
 }
 
@@ -43,8 +43,11 @@ fn points(mix: &str, reads: u64, scale: f64, counted: Option<f64>) -> Vec<Observ
         });
         seen
     };
-    let mut idle =
-        Observation::new("i", Labels::new().with_purpose(Purpose::Unloaded).with_place("local"), Metric::Latency);
+    let mut idle = Observation::new(
+        "i",
+        Labels::new().with_purpose(Purpose::Unloaded).with_place(Distance::Local),
+        Metric::Latency,
+    );
     idle.value = Some(90.0);
     POINTS.into_iter().map(point).chain([idle]).collect()
 }
@@ -85,7 +88,7 @@ fn curves_of(observations: &[Observation]) -> Result<ProfileCurves, Refusal> {
 /// The same points of all nodes at once.
 fn of_system(mut observations: Vec<Observation>) -> Vec<Observation> {
     for seen in &mut observations {
-        seen.labels = seen.labels.clone().with_place(SYSTEM);
+        seen.labels = seen.labels.clone().with_place(Distance::System);
     }
     observations
 }
@@ -196,7 +199,7 @@ fn curves_of_local_memory_are_preferred_and_those_of_all_nodes_are_divided() {
     assert_eq!((on.place.as_str(), on.curves.len()), ("local", 2), "the mixes of a node are kept");
     let divided = curves_of(&system).unwrap();
     let read = &on.curves.iter().find(|curve| curve.mix == "read").unwrap();
-    assert_eq!((divided.place.as_str(), &divided.curves[0].points), (SYSTEM, &read.points));
+    assert_eq!((divided.place.as_str(), &divided.curves[0].points), ("system", &read.points));
     assert_eq!(divided.curves[0].knee, read.knee);
     // A program that fills one of two nodes is at the end of its curve, whichever curves the run has.
     let sample = sample(1.0, &[(0, 0.0, 0.0), (1, 112e9, 0.0)]);
@@ -250,7 +253,7 @@ fn counts_that_cannot_be_trusted_are_no_axis() {
 
 #[test]
 fn a_run_without_curve_is_refused() {
-    let latency = Observation::new("s", Labels::new().with_place("local"), Metric::Latency);
+    let latency = Observation::new("s", Labels::new().with_place(Distance::Local), Metric::Latency);
     assert_eq!(curves_of(&[latency]).unwrap_err().code.as_str(), "run_without_curve");
     let one: Vec<Observation> = points("read", 100, 1.0, None).into_iter().take(1).collect();
     assert!(curves_of(&one).is_err(), "one point is no curve");

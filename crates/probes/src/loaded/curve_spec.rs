@@ -68,7 +68,7 @@ impl LoadSite {
     /// Whether an observation belongs to this place.
     pub(super) fn owns(&self, observation: &Observation) -> bool {
         let labels = &observation.labels;
-        labels.place() == Some(self.place.distance.to_string().as_str()) && labels.node() == self.place.node
+        labels.place() == Some(self.place.distance) && labels.node() == self.place.node
     }
 }
 

@@ -4,8 +4,8 @@ use tiermark_engine::accounting::MEDIAN;
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Effort, IdSet, Layout, MemPolicy, Metric, Note, Observation, Plan, Purpose, Refusal,
-    RegionSetup, Role, Scope, Setup, Step, StopRule, ThreadSetup, Tier,
+    Bytes, ChainLayout, CpuId, Distance, Effort, IdSet, Layout, MemPolicy, Metric, Note, Observation, Plan, Purpose,
+    Refusal, RegionSetup, Role, Scope, Setup, Step, StopRule, ThreadSetup, Tier,
 };
 
 use super::LoadedParams;
@@ -16,7 +16,7 @@ use crate::chasing::Chase;
 use crate::footprints::memory_cap;
 use crate::memory_kinds::{far_unmeasured, quiet_cpu};
 use crate::mix::Mix;
-use crate::places::{Distance, Placement, places, whole_system};
+use crate::places::{Placement, places, whole_system};
 use crate::steps::{one_cpu, scope_cpus, setup, stream_role};
 use crate::task::Task;
 use crate::traffic;

@@ -1,7 +1,7 @@
 //! Findings of the ramps of threads: lines in flight, knees, ceilings and their causes.
 
 use tiermark_model::messages::memory;
-use tiermark_model::{Finding, Interval, Key, Labels, Note, Observation, Purpose, Quantity, Unit, Verdict};
+use tiermark_model::{Distance, Finding, Interval, Key, Labels, Note, Observation, Purpose, Quantity, Unit, Verdict};
 use tiermark_stats::{Curve, XScale, knee};
 
 use super::ramp::{Course, IN_PROPORTION, Limit, Planned, Ramp, ramps};
@@ -16,7 +16,7 @@ const SENSITIVITY: f64 = 1.0;
 /// The findings of an operation's ramps.
 pub(super) fn findings(op: &str, planned: &[Planned], observations: &[Observation]) -> Vec<Finding> {
     let ramps = ramps(op, planned, observations);
-    let local = ramps.iter().find(|r| r.place == "local");
+    let local = ramps.iter().find(|r| r.place == Distance::Local);
     let reads = op.starts_with("read");
     let mut findings = Vec::new();
     for ramp in &ramps {
@@ -117,7 +117,8 @@ impl Ramp<'_> {
         }
         // A share of what a ramp had reached when it was cut off would be a share of nothing in particular.
         let whole = |local: &&Ramp<'_>| local.course() == Course::Level || local.cut_off().is_none();
-        if let Some(local) = local.filter(whole).map(Ramp::level).filter(|l| self.place != "local" && *l > 0.0) {
+        if let Some(local) = local.filter(whole).map(Ramp::level).filter(|l| self.place != Distance::Local && *l > 0.0)
+        {
             findings.push(share("of local", level / local, memory::share_of_local(local.into(), op)));
         }
         findings
@@ -152,7 +153,7 @@ impl Ramp<'_> {
                     memory::link_is_nearest(of(self.of_link()), of(self.of_peak()))
                 }
             },
-            (Some(Limit::Memory), _) if self.place == "far" => memory::far_memory_full(),
+            (Some(Limit::Memory), _) if self.place == Distance::Far => memory::far_memory_full(),
             (Some(Limit::Memory), _) => memory::memory_full(),
         };
         vec![have, ended]

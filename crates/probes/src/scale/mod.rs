@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 use tiermark_engine::{Lab, Probe, Study, Subject};
 use tiermark_model::messages::{memory, rules};
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Effort, Finding, IdSet, KernelId, KernelInfo, Labels, Layout, MemPolicy, Metric, NodeId,
-    Note, Observation, Plan, Purpose, Quantity, Refusal, Request, Role, Setup, Step, StopRule, Tier,
+    Bytes, ChainLayout, CpuId, Distance, Effort, Finding, IdSet, KernelId, KernelInfo, Labels, Layout, MemPolicy,
+    Metric, NodeId, Note, Observation, Plan, Purpose, Quantity, Refusal, Request, Role, Setup, Step, StopRule, Tier,
 };
 
 use crate::ceilings::{Stated, lines_for_each_byte, touched_node, traffic_for_each_byte};
 use crate::ladder::{finding, overhead_note, with_purpose};
 use crate::memory_kinds::{far_nodes, far_unmeasured, quiet_cpu};
 use crate::mix::plain_kernel;
-use crate::places::{Distance, Placement, home};
+use crate::places::{Placement, home};
 use crate::steps::{VISIT_SECONDS, no_kernel, one_cpu, setup, stream_role};
 use crate::task::Task;
 
@@ -188,7 +188,7 @@ impl ScaleStudy {
         // What is written crosses the link in both directions: read first, and sent back.
         let link = stated.link(machine, &place.cpus, place.node).filter(|_| op.starts_with("read"));
         ramp::Planned {
-            place: place.distance.to_string(),
+            place: place.distance,
             node: place.node,
             cores: machine.one_per_core(&place.cpus).len(),
             lines: self.lines(op),

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use tiermark_model::messages::memory;
-use tiermark_model::{NodeId, Note, Observation, Purpose};
+use tiermark_model::{Distance, NodeId, Note, Observation, Purpose};
 
 use crate::ceilings::Ceiling;
 use crate::ladder::with_purpose;
@@ -53,7 +53,7 @@ impl fmt::Display for Limit {
 /// A ramp as it was planned.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Planned {
-    pub(super) place: String,
+    pub(super) place: Distance,
     pub(super) node: Option<NodeId>,
     /// Cores at its end.
     pub(super) cores: usize,
@@ -81,7 +81,7 @@ pub(super) enum Course {
 /// A ramp: rates by threads, cores only, and the observations behind them.
 #[derive(Debug, Clone)]
 pub(super) struct Ramp<'a> {
-    pub(super) place: &'a str,
+    pub(super) place: Distance,
     pub(super) node: Option<NodeId>,
     /// Threads, bytes a second; all counts.
     pub(super) points: Vec<(f64, f64)>,
@@ -218,12 +218,14 @@ impl Ramp<'_> {
     pub(super) fn limit(&self, local: Option<&Ramp<'_>>) -> Option<Limit> {
         match (self.course(), self.place) {
             // Next to nothing is left for others to have.
-            (Course::Open, "local") if self.of_peak().is_some_and(|share| share >= NOTHING_LEFT) => Some(Limit::Memory),
+            (Course::Open, Distance::Local) if self.of_peak().is_some_and(|share| share >= NOTHING_LEFT) => {
+                Some(Limit::Memory)
+            }
             (Course::Open, _) => None,
             // Misses in flight are the core's and so its siblings' too: that these add nothing speaks for them, and for
             // a ceiling that the cores just reach.
             (Course::Rising, _) => (self.cut_off().is_none() && !self.siblings_add_nothing()).then_some(Limit::Core),
-            (Course::Level, "remote") => match local {
+            (Course::Level, Distance::Remote) => match local {
                 // Not all of what the memory gives its own cores may have been seen, but it gives that.
                 Some(local) if self.is_below(local) => Some(Limit::Link),
                 Some(local) if local.course() != Course::Open && local.cut_off().is_none() => Some(Limit::Memory),
@@ -238,32 +240,32 @@ impl Ramp<'_> {
 mod tests {
     use super::*;
 
-    fn ramp(place: &'static str, rates: &[f64]) -> Ramp<'static> {
+    fn ramp(place: Distance, rates: &[f64]) -> Ramp<'static> {
         let points: Vec<(f64, f64)> = rates.iter().enumerate().map(|(i, r)| ((i + 1) as f64, r * 1e9)).collect();
         let planned = Planned { cores: points.len(), lines: 1.0, traffic: 1.0, ..Planned::default() };
         Ramp { place, node: Some(0), cores: points.len(), planned, points, seen: Vec::new(), latency: None }
     }
 
-    fn cut(place: &'static str, rates: &[f64], planned: usize) -> Ramp<'static> {
+    fn cut(place: Distance, rates: &[f64], planned: usize) -> Ramp<'static> {
         let whole = ramp(place, rates);
         Ramp { planned: Planned { cores: planned, ..whole.planned }, ..whole }
     }
 
     fn local(level: f64) -> Ramp<'static> {
-        ramp("local", &[level, level])
+        ramp(Distance::Local, &[level, level])
     }
 
     /// E0: two sockets of four cores, one channel a socket; readers on the other socket meet the link at the second.
     #[test]
     fn the_published_ramp_is_limited_by_its_link() {
-        let remote = ramp("remote", &[6.6, 8.3, 8.3]);
+        let remote = ramp(Distance::Remote, &[6.6, 8.3, 8.3]);
         assert_eq!(remote.limit(Some(&local(10.4))), Some(Limit::Link));
         assert!((remote.level() - 8.3e9).abs() < 1e6);
         assert_eq!(remote.limit(Some(&local(8.4))), Some(Limit::Memory), "as much as the memory gives its own cores");
         assert_eq!(remote.limit(None), None, "nothing tells the memory from the link");
-        assert_eq!(ramp("local", &[8.0, 8.1, 8.1]).limit(None), Some(Limit::Memory));
-        assert_eq!(ramp("remote", &[6.0, 11.8, 17.6]).limit(Some(&local(40.0))), Some(Limit::Core));
-        assert_eq!(ramp("local", &[]).limit(None), None);
+        assert_eq!(ramp(Distance::Local, &[8.0, 8.1, 8.1]).limit(None), Some(Limit::Memory));
+        assert_eq!(ramp(Distance::Remote, &[6.0, 11.8, 17.6]).limit(Some(&local(40.0))), Some(Limit::Core));
+        assert_eq!(ramp(Distance::Local, &[]).limit(None), None);
     }
 
     /// Eight cores of 20.2 GB/s on 147 GB/s have nine tenths of eight times one: only the eighth core shows that this
@@ -271,7 +273,7 @@ mod tests {
     #[test]
     fn what_the_last_core_adds_counts_and_not_the_sum_alone() {
         let rates = [20.2, 40.4, 60.6, 80.7, 101.0, 121.1, 141.7, 146.9];
-        let whole = ramp("local", &rates);
+        let whole = ramp(Distance::Local, &rates);
         assert!(whole.efficiency().unwrap() > 0.9 && (whole.last_adds().unwrap() - 0.257).abs() < 0.001);
         assert_eq!((whole.course(), whole.limit(None)), (Course::Level, Some(Limit::Memory)));
         let why = whole.why(Some(Limit::Memory), None);
@@ -283,17 +285,20 @@ mod tests {
             ]
         );
         // One point shows no level where more was to come.
-        assert_eq!((cut("local", &rates, 16).course(), cut("local", &rates, 16).limit(None)), (Course::Open, None));
-        assert_eq!(ramp("local", &rates[..7]).limit(None), Some(Limit::Core));
+        assert_eq!(
+            (cut(Distance::Local, &rates, 16).course(), cut(Distance::Local, &rates, 16).limit(None)),
+            (Course::Open, None)
+        );
+        assert_eq!(ramp(Distance::Local, &rates[..7]).limit(None), Some(Limit::Core));
         // A percent less of so many cores is noise, not what the last one adds.
         let mut many: Vec<f64> = (1..=64).map(|n| 10.0 * f64::from(n)).collect();
         many[63] *= 0.99;
-        assert_eq!(ramp("local", &many).limit(None), Some(Limit::Core));
+        assert_eq!(ramp(Distance::Local, &many).limit(None), Some(Limit::Core));
     }
 
     #[test]
     fn siblings_that_add_nothing_leave_it_open() {
-        let with = |rates: &[f64]| Ramp { cores: 3, ..cut("local", rates, 3) };
+        let with = |rates: &[f64]| Ramp { cores: 3, ..cut(Distance::Local, rates, 3) };
         let flat = with(&[20.2, 40.4, 59.9, 59.9, 59.8, 59.9]);
         assert_eq!((flat.course(), flat.limit(None)), (Course::Rising, None));
         assert_eq!(flat.why(None, None)[1..], [memory::siblings_add_nothing()]);
@@ -302,36 +307,36 @@ mod tests {
 
     #[test]
     fn one_core_claims_nothing_of_what_several_share() {
-        for alone in [ramp("local", &[41.1]), cut("local", &[41.1], 16)] {
+        for alone in [ramp(Distance::Local, &[41.1]), cut(Distance::Local, &[41.1], 16)] {
             assert_eq!((alone.limit(None), alone.course()), (None, Course::Open));
             assert!(alone.knee().is_none());
             assert_eq!(alone.why(None, None), [memory::one_core_only()]);
         }
-        let two = ramp("local", &[41.1, 48.6]);
+        let two = ramp(Distance::Local, &[41.1, 48.6]);
         let have = memory::cores_have(2, two.efficiency().unwrap().into(), None);
         assert_eq!(two.why(Some(Limit::Memory), None)[0], have);
     }
 
     #[test]
     fn what_lies_beyond_a_cut_is_not_claimed() {
-        let rising = cut("local", &[10.0, 20.0, 29.8], 16);
+        let rising = cut(Distance::Local, &[10.0, 20.0, 29.8], 16);
         assert_eq!((rising.limit(None), rising.course()), (None, Course::Rising));
         assert_eq!(rising.cut_off(), Some(memory::ramp_cut_off(3, 16)));
         // Less than in proportion, and no level yet: a ramp that was not cut off would count as level.
         let bent = [10.0, 19.0, 26.0, 32.0];
         assert_eq!(
-            (cut("local", &bent, 16).limit(None), ramp("local", &bent).limit(None)),
+            (cut(Distance::Local, &bent, 16).limit(None), ramp(Distance::Local, &bent).limit(None)),
             (None, Some(Limit::Memory))
         );
-        assert!(cut("local", &bent, 16).knee().is_none());
+        assert!(cut(Distance::Local, &bent, 16).knee().is_none());
         // A level is a level, and the link's where local cores had more, however far they came.
         let remote = [10.0, 19.0, 20.0, 20.1, 19.9];
-        assert_eq!(cut("local", &remote, 16).limit(None), Some(Limit::Memory));
-        let remote = cut("remote", &remote, 16);
+        assert_eq!(cut(Distance::Local, &remote, 16).limit(None), Some(Limit::Memory));
+        let remote = cut(Distance::Remote, &remote, 16);
         assert_eq!(remote.limit(Some(&rising)), Some(Limit::Link));
-        assert_eq!(remote.limit(Some(&cut("local", &[10.0, 20.0], 16))), None, "local cores may yet have more");
+        assert_eq!(remote.limit(Some(&cut(Distance::Local, &[10.0, 20.0], 16))), None, "local cores may yet have more");
         // Without the rate of one core nothing is known of any other.
-        let mut late = cut("local", &[10.0, 20.0, 20.0, 20.0], 4);
+        let mut late = cut(Distance::Local, &[10.0, 20.0, 20.0, 20.0], 4);
         (late.points, late.cores) = (late.points[1..].to_vec(), 3);
         assert_eq!((late.limit(None), late.cut_off()), (None, None));
     }

@@ -86,7 +86,7 @@ fn shares_of_the_peak_are_those_of_the_node() {
         let ceiling = found(&experiment, "scale.ceiling", &[(Key::Place, "local")]).value.unwrap();
         let of_peak =
             |f: &&Finding| f.metric.name() == "scale.share" && f.labels.statistic() == Some("of theoretical peak");
-        let local = |f: &&Finding| f.labels.place() == Some("local");
+        let local = |f: &&Finding| f.labels.place() == Some(Distance::Local);
         let shares = experiment.findings.iter().filter(of_peak).filter(local);
         shares.map(|f| (ceiling / f.value.unwrap(), f.noted(&codes::share_of_peak).unwrap().clone())).collect()
     };
@@ -112,10 +112,11 @@ fn notes_of_a_curve_count_its_loaded_points_and_know_whether_one_is_idle() {
     let mut host = SimHost::new(machine, kernels(), options);
     let experiment = run_experiment(&loaded::PROBE, &request, &mut host, &mut ()).unwrap();
     let local = |metric: &str, findings: &[Finding]| -> Note {
-        let found = findings.iter().find(|f| f.metric.name() == metric && f.labels.place() == Some("local")).unwrap();
+        let found =
+            findings.iter().find(|f| f.metric.name() == metric && f.labels.place() == Some(Distance::Local)).unwrap();
         found.notes[0].clone()
     };
-    let is_load = |o: &&Observation| o.labels.is_for(Purpose::Load) && o.labels.place() == Some("local");
+    let is_load = |o: &&Observation| o.labels.is_for(Purpose::Load) && o.labels.place() == Some(Distance::Local);
     // Without noise each pause less moves more, up to the ceiling.
     let rate = |o: &Observation| o.parts.iter().find(|p| p.name == "load").unwrap().value.unwrap();
     let mut rates: Vec<(u64, f64)> =
@@ -151,14 +152,16 @@ fn a_ramp_cut_off_says_so_and_claims_no_more_than_it_saw() {
         request.scope.max_seconds = Some(seconds);
         let experiment = run(&scale::PROBE, &machine, &request, ceilings.clone());
         for place in ["local", "remote"] {
-            let points = experiment
-                .observations
-                .iter()
-                .filter(|o| o.labels.is_for(Purpose::Scaling) && o.labels.place() == Some(place) && o.value.is_some());
+            let points = experiment.observations.iter().filter(|o| {
+                o.labels.is_for(Purpose::Scaling) && o.labels.word(Key::Place) == Some(place) && o.value.is_some()
+            });
             let points: Vec<(u64, f64)> = points.map(|o| (o.labels.threads().unwrap(), o.value.unwrap())).collect();
             let Some((last, _)) = points.iter().copied().max_by_key(|(threads, _)| *threads) else { continue };
             let of = |metric: &str| {
-                experiment.findings.iter().find(|f| f.metric.name() == metric && f.labels.place() == Some(place))
+                experiment
+                    .findings
+                    .iter()
+                    .find(|f| f.metric.name() == metric && f.labels.word(Key::Place) == Some(place))
             };
             let ceiling = of("scale.ceiling").unwrap();
             let cut = ceiling.noted(&codes::ramp_cut_off);
@@ -272,7 +275,7 @@ fn the_chaser_has_a_core_of_its_own() {
         assert!(matches!(chaser.role, Role::Chase { chains: 1 }));
         let others = &step.setup.threads[1..];
         assert!(others.iter().all(|t| core(t.cpu) != core(chaser.cpu) && t.part == "load"));
-        if step.labels.place() == Some("system") {
+        if step.labels.place() == Some(Distance::System) {
             assert_eq!(others.len(), 7, "one on each other core of both nodes");
             assert!(step.setup.regions.iter().all(|region| region.nodes.is_empty()), "each on its own memory");
             continue;
@@ -281,7 +284,7 @@ fn the_chaser_has_a_core_of_its_own() {
         assert!(others.iter().all(|t| machine.node_of(t.cpu) == machine.node_of(chaser.cpu)));
     }
     let system = |purpose: Purpose| {
-        let of = |s: &&Step| s.labels.place() == Some("system") && s.labels.is_for(purpose);
+        let of = |s: &&Step| s.labels.place() == Some(Distance::System) && s.labels.is_for(purpose);
         plan.steps.iter().filter(of).count()
     };
     assert_eq!(

@@ -34,21 +34,21 @@ fn found(peak: f64, local: &[f64], remote: &[f64]) -> Vec<Finding> {
     let params = serde_json::json!({ "ops": ["read.line8"], "peak": peak, "link_rate": LINK });
     derived(&scale::PROBE, params, |step| {
         let threads = usize::try_from(step.labels.threads()?).ok()?;
-        let rates = if step.labels.place() == Some("local") { local } else { remote };
+        let rates = if step.labels.place() == Some(Distance::Local) { local } else { remote };
         // The kernel uses 8 bytes of each line.
         Some(rates.get(threads - 1)? * 1e9 / 8.0)
     })
 }
 
 fn ceiling<'a>(findings: &'a [Finding], place: &str) -> &'a Finding {
-    let fits = |f: &&Finding| f.metric == Quantity::ScaleCeiling && f.labels.place() == Some(place);
+    let fits = |f: &&Finding| f.metric == Quantity::ScaleCeiling && f.labels.word(Key::Place) == Some(place);
     findings.iter().find(fits).unwrap_or_else(|| panic!("no ceiling, {place}: {findings:#?}"))
 }
 
 /// A share in percent, and the rate it is of.
 fn share(findings: &[Finding], place: &str, of: &str) -> Option<(f64, f64)> {
     let fits = |f: &&Finding| {
-        f.metric == Quantity::ScaleShare && f.labels.place() == Some(place) && f.labels.statistic() == Some(of)
+        f.metric == Quantity::ScaleShare && f.labels.word(Key::Place) == Some(place) && f.labels.statistic() == Some(of)
     };
     let found = findings.iter().find(fits)?;
     Some(((found.value? * 100.0).round(), found.notes[0].data["bytes_per_second"].as_f64()?))

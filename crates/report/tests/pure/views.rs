@@ -123,7 +123,7 @@ fn nothing_measured_is_invisible() {
 
 /// Findings of a loaded curve, each with a doubt.
 fn doubted_load() -> Run {
-    let labels = || Labels::new().with_mix("read").with_place("local");
+    let labels = || Labels::new().with_mix("read").with_place(Distance::Local);
     let metrics = ["unloaded", "knee", "most", "saturated", "peak", "at_target"];
     let findings = metrics.map(|metric| {
         let unit = if matches!(metric, "unloaded" | "saturated") { Unit::Ns } else { Unit::BytesPerSecond };

@@ -2,7 +2,7 @@
 
 use crate::explain::made::{GB, Rate, add, add_latency, by_rule, healthy};
 use tiermark_expect::explain::{explain, rules};
-use tiermark_model::{CpuId, Finding, IdSet, Labels, Purpose, Quantity, Run, Unit};
+use tiermark_model::{CpuId, Distance, Finding, IdSet, Labels, Purpose, Quantity, Run, Unit};
 
 /// Rates that grow with the threads, of so many threads.
 fn rising(threads: u64) -> Run {
@@ -45,7 +45,7 @@ fn a_ramp_to_all_cores_leaves_no_thread_to_add() {
         add(&mut made, &Rate::new("read", 0, 60.0));
         let own = &mut made.experiments[0];
         own.observations[0].labels = own.observations[0].labels.clone().with_cpus(cpus);
-        let labels = Labels::new().with_purpose(Purpose::Scale).with_op("read").with_place("local");
+        let labels = Labels::new().with_purpose(Purpose::Scale).with_op("read").with_place(Distance::Local);
         let labels = labels.with_limit("core");
         let evidence = vec![own.observations[0].step.clone()];
         own.findings.clear();

@@ -3,7 +3,8 @@
 use crate::explain::made::{GB, by_rule, differ, with};
 use tiermark_expect::explain::explain;
 use tiermark_model::{
-    Confidence, Finding, Labels, Metric, Nothing, Observation, PartResult, Purpose, Quantity, Reason, Run, Swap, Unit,
+    Confidence, Distance, Finding, Labels, Metric, Nothing, Observation, PartResult, Purpose, Quantity, Reason, Run,
+    Swap, Unit,
 };
 
 #[test]
@@ -35,7 +36,8 @@ fn memory_that_was_short() {
 /// A curve of reads: the share of its most, and the latency, of its knee and its middle.
 fn loaded(knee: Option<f64>, half: f64, access: &'static str) -> impl Fn(&mut Run) {
     move |run: &mut Run| {
-        let labels = |purpose: Purpose| Labels::new().with_purpose(purpose).with_place("local").with_mix(access);
+        let labels =
+            |purpose: Purpose| Labels::new().with_purpose(purpose).with_place(Distance::Local).with_mix(access);
         let own = &mut run.experiments[0];
         let found = |metric, value, unit| Finding::new(metric, labels(Purpose::Loaded), value, unit);
         own.findings.extend([
