@@ -9,6 +9,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tiermark_capacity::guest::protocol::{Lines, Reply};
 use tiermark_capacity::saved::SavedRun;
+use tiermark_history::Store;
 use tiermark_machine::Root;
 use tiermark_page::terminal;
 use tiermark_undo::{Asked, Change, Journal, JournalHeader, StateDir, SystemWriter, is_noted, pending, restore_all};
@@ -43,9 +44,9 @@ pub(crate) fn run(bytes: &[u8]) {
     match DOCUMENTS.get(which % (2 * DOCUMENTS.len())) {
         Some(seed) => {
             let document = edited(seed.clone(), &mut input);
-            tiermark_cli::fuzz::show(document.to_string().as_bytes());
+            tiermark_cli::testing::show(document.to_string().as_bytes());
         }
-        None => tiermark_cli::fuzz::show(input.0),
+        None => tiermark_cli::testing::show(input.0),
     }
 }
 
@@ -64,7 +65,7 @@ pub(crate) fn fleet(bytes: &[u8]) {
             seed => edited(DOCUMENTS[usize::from(seed % 3)].clone(), &mut input).to_string().into_bytes(),
         })
         .collect();
-    tiermark_cli::fuzz::fleet(&hosts);
+    tiermark_cli::testing::fleet(&hosts);
 }
 
 /// The seed with its lines changed, or bare bytes, in a file that only its owner may write.
@@ -80,7 +81,7 @@ fn file(name: &str, seed: &str, bytes: &[u8]) -> PathBuf {
 pub(crate) fn journal(bytes: &[u8]) {
     let path = file("run.journal", include_str!("../seeds/journal.jsonl"), bytes);
     if let Ok(run) = tiermark_history::recover(&path) {
-        tiermark_cli::fuzz::show_killed(run);
+        tiermark_cli::testing::show_killed(run);
     }
 }
 
@@ -96,7 +97,8 @@ pub(crate) fn index(bytes: &[u8]) {
     };
     let (heads, figures) =
         if of_figures { (heads.as_bytes(), &changed[..]) } else { (&changed[..], figures.as_bytes()) };
-    let _ = tiermark_history::read_index(heads, figures);
+    let store = Store::at(PLACE.path().join("runs"));
+    let _ = tiermark_history::testing::read_index(&store, [heads, figures], 64).expect("/dev/shm can be written");
 }
 
 /// Capacity runs to go on with.
@@ -116,7 +118,8 @@ pub(crate) fn recording(bytes: &[u8]) {
     } else {
         edited_lines(include_str!("../seeds/recording.jsonl"), &mut input)
     };
-    tiermark_cli::fuzz::recording(&changed);
+    let lines = tiermark_history::lines::Lines::of_bytes(changed);
+    super::watched::show(&tiermark_watch::samples(&lines).unwrap_or_default());
 }
 
 /// What a guest may answer.

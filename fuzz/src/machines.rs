@@ -202,7 +202,7 @@ pub(crate) fn samples(bytes: &[u8]) {
     for figure in sample.figures() {
         assert!(figure.value.is_none_or(|value| value.is_finite() && value >= 0.0), "{figure:?}");
     }
-    tiermark_cli::fuzz::show_samples(&[sample]);
+    super::watched::show(&[sample]);
 }
 
 /// What is read of the system and of control groups before and after a trial.

@@ -7,6 +7,7 @@ mod documents;
 mod input;
 mod machines;
 mod texts;
+mod watched;
 
 /// A target by its name.
 pub(crate) type Target = (&'static str, fn(&[u8]));

@@ -17,20 +17,25 @@ pub(crate) fn curves(bytes: &[u8]) {
 
 /// Plans of experiments.
 pub(crate) fn plan(bytes: &[u8]) {
-    let _ = tiermark_cli::fuzz::plan_mistakes(&String::from_utf8_lossy(bytes));
+    let _ = tiermark_cli::testing::plan_mistakes(&String::from_utf8_lossy(bytes));
 }
 
 /// Files of expectations, and a run judged by what they hold.
 pub(crate) fn expectations(bytes: &[u8]) {
-    tiermark_cli::fuzz::expectations(
-        &String::from_utf8_lossy(bytes),
-        include_str!("../../crates/history/tests/fixtures/run-4.json"),
-    );
+    let Ok(entries) = tiermark_expect::read(&String::from_utf8_lossy(bytes)) else { return };
+    let run = include_bytes!("../../crates/history/tests/fixtures/run-4.json");
+    let run = tiermark_history::parse(run, "the seed").expect("the seed is a run");
+    let found = tiermark_expect::check("fuzzed", &run, "fuzzed", &entries);
+    assert_eq!(found.results.len(), entries.len(), "each expectation has a result");
+    let page = tiermark_report::judgements::check(&found, tiermark_page::Detail::Usual);
+    let _ = tiermark_page::terminal(&page, &tiermark_page::Style::default());
 }
 
-/// Files of traffic by groups of threads.
+/// Files of traffic by groups of threads; what one holds reads back what it prints.
 pub(crate) fn traffic(bytes: &[u8]) {
-    tiermark_cli::fuzz::traffic(&String::from_utf8_lossy(bytes));
+    for group in tiermark_probes::ThreadGroup::list(&String::from_utf8_lossy(bytes)).unwrap_or_default() {
+        assert_eq!(group.to_string().parse(), Ok(group), "a group that does not read back");
+    }
 }
 
 /// Scenarios, and prices of tiers. What a scenario asks for is found out without a machine.
@@ -69,9 +74,9 @@ pub(crate) fn resp(bytes: &[u8]) {
     let keep = input.below(4096);
     let size = input.below(bytes.len()).max(1);
     let rest = input.0;
-    let whole = tiermark_load::replies(keep, &[rest]);
+    let whole = tiermark_load::testing::replies(keep, &[rest]);
     let pieces: Vec<&[u8]> = rest.chunks(size).collect();
-    assert_eq!(whole, tiermark_load::replies(keep, &pieces), "pieces of {size} bytes say something else");
+    assert_eq!(whole, tiermark_load::testing::replies(keep, &pieces), "pieces of {size} bytes say something else");
 }
 
 /// The output of pcm-memory, whole and in pieces, as it is read while it is written.

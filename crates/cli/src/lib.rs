@@ -10,8 +10,6 @@ mod dry;
 mod environment;
 mod experiments;
 mod finish;
-#[doc(hidden)]
-pub mod fuzz;
 mod glossary;
 mod hints;
 mod inventory;
@@ -31,6 +29,8 @@ mod signals;
 mod sinks;
 mod start;
 mod target;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod version;
 
 use std::panic::{self, AssertUnwindSafe};

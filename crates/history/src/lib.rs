@@ -22,7 +22,9 @@ mod weigh;
 
 pub use baselines::Baselines;
 pub use document::{MAX_DOCUMENT_BYTES, data_fits, malformed, parse, parse_results};
-pub use index::{Describe, Index, RunHead, read_index};
+#[cfg(any(test, feature = "testing"))]
+pub use index::testing;
+pub use index::{Describe, Index, RunHead};
 pub use journal::{Journal, Record, is_abandoned};
 pub use record::{Best, MachineKey, MachineRecord, hold_again};
 pub use recover::recover;

@@ -33,6 +33,8 @@ mod stream;
 mod tally;
 mod target;
 mod tenant;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod values;
 mod worker;
 mod workload;
@@ -52,16 +54,3 @@ pub use tally::{TenantResult, pooled};
 pub use target::{Answer, Client, Target};
 pub use values::{SMALLEST_CHECKED, SizeOrder, Sizes, ValueShape};
 pub use workload::{ClientSetup, Length, Pace, Workload};
-
-/// For fuzzing: parses replies from pieces of bytes, keeps so many bytes of each, and returns the number of replies
-/// before the first error.
-#[doc(hidden)]
-pub fn replies(keep: usize, pieces: &[&[u8]]) -> usize {
-    let (mut parser, mut count) = (resp::Parser::new(keep), 0);
-    for piece in pieces {
-        if parser.feed(piece, |_| count += 1).is_err() {
-            break;
-        }
-    }
-    count
-}

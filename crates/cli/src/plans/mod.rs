@@ -6,7 +6,7 @@ mod published;
 
 use std::path::Path;
 
-pub(crate) use file::{PlanFile, Planned};
+pub(crate) use file::{PlanFile, Planned, read};
 pub(crate) use keys::page as keys;
 
 use crate::names::nearest;
@@ -58,12 +58,7 @@ pub(crate) fn load(name: &str) -> Result<PlanFile, Failure> {
         0 => format!("plan {name}: {mistake}"),
         _ => format!("plan {name}, {mistake}"),
     };
-    file::read(&text(name)?).map_err(|mistakes| Failure::Mistakes(mistakes.into_iter().map(said).collect()))
-}
-
-/// The number of mistakes of a plan.
-pub(crate) fn mistakes(text: &str) -> usize {
-    file::read(text).map_or_else(|mistakes| mistakes.len(), |_| 0)
+    read(&text(name)?).map_err(|mistakes| Failure::Mistakes(mistakes.into_iter().map(said).collect()))
 }
 
 #[cfg(test)]
@@ -74,7 +69,7 @@ mod tests {
     #[test]
     fn every_built_in_plan_is_one() {
         for (name, text) in BUILT_IN {
-            let plan = file::read(text).unwrap_or_else(|mistakes| panic!("{name}: {mistakes:?}"));
+            let plan = read(text).unwrap_or_else(|mistakes| panic!("{name}: {mistakes:?}"));
             assert_eq!(plan.name, name);
             assert!(!plan.title.is_empty() && plan.about.len() > 100, "{name} explains itself");
         }

@@ -13,8 +13,8 @@ use crate::store::Store;
 
 /// The version is in the names: an earlier or later program has an index of its own. It rises with every change of what
 /// the lines hold or how they are derived from documents.
-const HEADS: &str = "index-6.jsonl";
-const FIGURES: &str = "figures-6.jsonl";
+pub(super) const HEADS: &str = "index-6.jsonl";
+pub(super) const FIGURES: &str = "figures-6.jsonl";
 const SCHEMA: &str = "tiermark/index/6";
 
 /// Bytes of a head: they take 600; documents with eleven texts of 100 odd characters may take more, and are read again.
@@ -42,8 +42,8 @@ impl Title {
 }
 
 /// What a file of heads holds.
-pub(super) struct Found {
-    pub(super) heads: HashMap<String, RunHead>,
+struct Found {
+    heads: HashMap<String, RunHead>,
     /// Heads in the file, several of one document among them.
     lines: usize,
     /// Whether all of it is what this program writes.
@@ -57,11 +57,6 @@ impl Found {
 }
 
 /// Reads heads; of two lines of one document, the later one.
-pub(super) fn parse(bytes: &[u8]) -> Found {
-    let lines = Lines::of_bytes(bytes.to_vec());
-    found(&lines, bytes.len() as u64)
-}
-
 fn found(lines: &Lines, length: u64) -> Found {
     if !Title::is_of(lines.head()) {
         return Found::none(false);
@@ -74,13 +69,6 @@ fn found(lines: &Lines, length: u64) -> Found {
     });
     found.is_sound &= read.is_ok();
     found
-}
-
-/// The figures of a run among all of them.
-pub(super) fn details_in(figures: &[u8], place: Place) -> Option<Details> {
-    let end = place.offset.checked_add(place.length).and_then(|end| usize::try_from(end).ok())?;
-    let line = figures.get(usize::try_from(place.offset).ok()?..end)?;
-    (place.length <= MOST_FIGURES).then(|| serde_json::from_slice(line).ok()).flatten()
 }
 
 /// Where an index is.

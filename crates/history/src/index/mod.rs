@@ -8,6 +8,8 @@
 
 mod files;
 mod head;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -180,14 +182,4 @@ fn is_known(known: &HashMap<String, RunHead>, entry: &Entry) -> bool {
 
 fn file_name(entry: &Entry) -> &str {
     entry.path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
-}
-
-/// Reads the two files of an index as an index of a store does, whatever they hold: for fuzzing.
-pub fn read_index(heads: &[u8], figures: &[u8]) -> usize {
-    let found = files::parse(heads);
-    found
-        .heads
-        .values()
-        .filter(|head| head.place.is_some_and(|place| files::details_in(figures, place).is_some()))
-        .count()
 }

@@ -1,4 +1,4 @@
-//! Doors for fuzzing: what this crate makes of files from elsewhere.
+//! For fuzzing: what this crate makes of files from elsewhere.
 
 use tiermark_model::{Comparison, Fleet, Run};
 use tiermark_page::{Detail, Style, terminal};
@@ -14,24 +14,7 @@ use crate::saved::Kept;
 /// Reads a plan: the number of its mistakes.
 #[must_use]
 pub fn plan_mistakes(text: &str) -> usize {
-    plans::mistakes(text)
-}
-
-/// Reads a traffic file; what it holds reads back what it prints.
-pub fn traffic(text: &str) {
-    for group in tiermark_probes::ThreadGroup::list(text).unwrap_or_default() {
-        assert_eq!(group.to_string().parse(), Ok(group), "a group that does not read back");
-    }
-}
-
-/// Judges a run by a file of expectations, and shows the result.
-pub fn expectations(text: &str, run: &str) {
-    let Ok(entries) = tiermark_expect::read(text) else { return };
-    if let Ok(run) = tiermark_history::parse(run.as_bytes(), "a document") {
-        let found = tiermark_expect::check("fuzzed", &run, "fuzzed", &entries);
-        assert_eq!(found.results.len(), entries.len(), "each expectation has a result");
-        let _ = terminal(&tiermark_report::judgements::check(&found, Detail::Usual), &Style::default());
-    }
+    plans::read(text).map_or_else(|mistakes| mistakes.len(), |_| 0)
 }
 
 /// Judges a run by the rules of thumb, and lists its names.
@@ -72,39 +55,6 @@ pub fn fleet(documents: &[Vec<u8>]) {
     }
     if let Some(limits) = tiermark_compare::fleet::limits(&fleet) {
         assert!(tiermark_expect::read(&limits).is_ok(), "limits that are no expectations: {limits}");
-    }
-}
-
-/// Reads a recording of `watch`, and shows its samples.
-pub fn recording(bytes: &[u8]) {
-    let lines = tiermark_history::lines::Lines::of_bytes(bytes.to_vec());
-    show_samples(&tiermark_watch::samples(&lines).unwrap_or_default());
-}
-
-/// Makes every view of samples of `watch`.
-pub fn show_samples(samples: &[tiermark_model::WatchSample]) {
-    let Some(first) = samples.first() else { return };
-    let (columns, mut life) = (tiermark_exports::watch_csv_columns(first), tiermark_model::WatchLife::default());
-    for sample in samples {
-        assert!(tiermark_exports::watch_csv(sample, &columns).lines().count() <= 1, "a row is a line");
-        assert!(tiermark_exports::watch_exposition(sample).ends_with("# EOF\n"), "the end is there");
-        let _ = tiermark_watch::monitor::watch_line(sample, &Style::default());
-        life.add(sample);
-    }
-    let watched = tiermark_watch::monitor::WatchedCommand {
-        command: "x",
-        simulated: None,
-        seconds: 1.0,
-        cpu_seconds: None,
-        samples: 1,
-    };
-    let _ = terminal(&tiermark_watch::monitor::watch_summary(&watched, &life), &Style::default());
-    let mut monitor = tiermark_watch::monitor::Monitor::new("x");
-    samples.iter().for_each(|sample| monitor.add(sample.clone(), None));
-    for (width, unicode) in [(80, false), (200, true)] {
-        let style = Style { color: true, unicode, ..Style::default() };
-        let Ok(mut terminal) = ratatui::Terminal::new(ratatui::backend::TestBackend::new(width, 24));
-        let Ok(_) = terminal.draw(|frame| tiermark_watch::monitor::draw(&monitor, frame, &style));
     }
 }
 
