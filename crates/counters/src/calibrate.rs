@@ -6,6 +6,7 @@ use tiermark_model::{
     BoxKind, BoxPlace, BoxTraffic, CounterMark, CounterSight, LinkCheck, Note, Traffic, TrafficSum, WayCheck,
     amplification,
 };
+use tiermark_stats::upper_median;
 
 /// Factors by which counters are wrong for a known reason: events of one of two sub-channels or of one of three message
 /// classes, a burst of half a line, two sources or two sockets added.
@@ -189,9 +190,7 @@ fn of_mark(mark: &CounterMark) -> Fault {
 /// The median over the boxes with traffic; `None` if no box has any.
 fn median_of_active(boxes: &[&BoxTraffic]) -> Option<f64> {
     let most = boxes.iter().map(|own| own.total).fold(0.0, f64::max);
-    let mut active: Vec<f64> = boxes.iter().map(|own| own.total).filter(|total| *total > SILENT * most).collect();
-    active.sort_by(f64::total_cmp);
-    active.get(active.len() / 2).copied()
+    upper_median(boxes.iter().map(|own| own.total).filter(|total| *total > SILENT * most).collect())
 }
 
 /// Boxes that differ from the others.

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use tiermark_engine::ClockLook;
+use tiermark_stats::median;
 use tiermark_system::Clock;
 
 /// Operations of a chain of additions: 6 to 12 µs, long against a stamp and many steps of a counter at 2 GHz.
@@ -66,10 +67,9 @@ impl Lookout {
         let many = THROUGHPUT_LENGTH.max((THROUGHPUT_STEPS * resolution_ns * FASTEST_GHZ * WIDEST) as u64);
         let unknown = Self { stamp_ns, length, ratio: None, many };
         let ratio = |_| unknown.multiplication_ns(clock) / unknown.addition_ns(clock);
-        let mut ratios: [f64; LEARNED_FROM] = std::array::from_fn(ratio);
-        ratios.sort_by(f64::total_cmp);
+        let ratios: [f64; LEARNED_FROM] = std::array::from_fn(ratio);
         // The cycles of an operation are a whole number.
-        let cycles = ratios[LEARNED_FROM / 2].round();
+        let cycles = median(&ratios).unwrap_or(f64::NAN).round();
         Self { ratio: RATIOS.contains(&cycles).then_some(cycles), ..unknown }
     }
 
@@ -103,10 +103,9 @@ impl Lookout {
 
     /// An addition of a chain, ns: the median of some counts.
     fn addition_ns(&self, clock: &Clock) -> f64 {
-        let mut counts: [f64; COUNTS] =
+        let counts: [f64; COUNTS] =
             std::array::from_fn(|_| self.operation_ns(tiermark_system::alu_chain, self.length, clock));
-        counts.sort_by(f64::total_cmp);
-        counts[COUNTS / 2]
+        median(&counts).unwrap_or(f64::NAN)
     }
 
     /// A multiplication of a chain, ns.

@@ -111,12 +111,8 @@ fn gate_ns(machine: &Machine, clock: &Clock) -> Option<f64> {
 
 /// The median of [`ROUNDS`] series; not a number if one of them is not a number.
 fn median(mut series: impl FnMut() -> f64) -> f64 {
-    let mut values: [f64; ROUNDS] = std::array::from_fn(|_| series());
-    if values.iter().any(|ns| ns.is_nan()) {
-        return f64::NAN;
-    }
-    values.sort_by(f64::total_cmp);
-    values[ROUNDS / 2]
+    let values: [f64; ROUNDS] = std::array::from_fn(|_| series());
+    tiermark_stats::median(&values).unwrap_or(f64::NAN)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::number::median;
+use tiermark_stats::median;
 
 /// Values of pairs.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -177,15 +177,6 @@ impl Number {
     }
 }
 
-/// The median; `None` of nothing.
-pub(crate) fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    let half = sorted.len() / 2;
-    let upper = *sorted.get(half)?;
-    Some(if sorted.len().is_multiple_of(2) { sorted[half - 1].midpoint(upper) } else { upper })
-}
-
 /// A time in ns, without the unit.
 pub fn nanoseconds(ns: f64) -> String {
     sane(ns, format_ns(ns))

@@ -38,7 +38,7 @@ pub use knee::{Curve, Knee, XScale, knee};
 pub use ks::{Ks, ks_uniform};
 pub use modes::{group_limits, group_of};
 pub use moments::{APART_SECONDS, moments};
-pub use order::{mad, max, median, min, quantile, quantiles};
+pub use order::{mad, max, median, min, quantile, quantiles, upper_median};
 pub use outlier::{OUTLYING, modified_z};
 pub use pile::{PILE_NEAR, PILE_NEAR_OF_CORE, Pile, VisitValue, pile};
 pub use plateau::{Boundary, Plateau, Tiers, plateaus, tiers};

@@ -24,6 +24,14 @@ pub(crate) fn median_in_place(values: &mut [f64]) -> f64 {
     midpoint(lower, upper)
 }
 
+/// The middle value, the upper of two: one of the values, where their mean would be none that was seen. `None` of
+/// nothing.
+#[must_use]
+pub fn upper_median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
+
 /// Mean of two finite values without overflow.
 pub(crate) fn midpoint(a: f64, b: f64) -> f64 {
     a / 2.0 + b / 2.0

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tiermark_model::messages::explain as says;
 use tiermark_model::{BoxKind, BoxPlace, BoxTraffic, Confidence, Distance, LinkTraffic, NodeId, Note, StepTraffic};
+use tiermark_stats::median;
 
 use crate::explain::cells::Cell;
 use crate::explain::facts::{Fact, Scene, SceneKind};
@@ -120,12 +121,6 @@ impl Few {
     }
 }
 
-/// The middle of some rates; `None` of fewer than two.
-fn median(mut rates: Vec<f64>) -> Option<f64> {
-    rates.sort_by(f64::total_cmp);
-    (rates.len() > 1).then(|| rates[rates.len() / 2].midpoint(rates[(rates.len() - 1) / 2]))
-}
-
 /// The socket and the node of a box.
 type Spot = (Option<u32>, Option<NodeId>);
 
@@ -153,7 +148,9 @@ fn channels(place: &str, step: &str, traffic: &StepTraffic, busy: &Busy<'_>, is_
         let rate = |channel: &BoxTraffic| channel.total / seconds;
         let slowest = *own.iter().min_by(|a, b| rate(a).total_cmp(&rate(b)))?;
         let others = own.iter().filter(|channel| channel.place != slowest.place).map(|channel| rate(channel));
-        let median = median(others.collect()).filter(|median| median * own.len() as f64 > LEAST_RATE)?;
+        // One other may be the odd one itself.
+        let others: Vec<f64> = others.collect();
+        let median = median(&others).filter(|of| others.len() > 1 && of * own.len() as f64 > LEAST_RATE)?;
         let name = format!("{}{}: {place}", socket_words(socket), slowest.place.unit);
         let scene = Scene::new(SceneKind::Channel, Some(name));
         let scene = scene.with(Fact::Rate, rate(slowest), Confidence::Counted, &[step]);
@@ -172,8 +169,7 @@ fn links(place: &str, step: &str, traffic: &StepTraffic, busy: &Busy<'_>) -> Vec
         let at = (0..own.len()).min_by(|a, b| of(own[*a]).total_cmp(&of(own[*b])))?;
         let others = (0..own.len()).filter(|other| *other != at).map(|other| of(own[other]));
         // Two links are enough: one carries and the other does not.
-        let others: Vec<f64> = others.collect();
-        let middle = if others.len() == 1 { others.first().copied() } else { median(others) }?;
+        let middle = median(&others.collect::<Vec<_>>())?;
         Some((own[at].place.unit.clone(), of(own[at]), middle))
     };
     let scene = |((socket, _), own): (Spot, Vec<&LinkTraffic>)| {

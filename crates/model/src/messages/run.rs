@@ -1,6 +1,7 @@
 //! Messages of a run: steps that were skipped, and disturbances.
 
 use super::rows::messages;
+use crate::units::Share;
 use crate::written::count_of;
 
 messages! {
@@ -91,5 +92,5 @@ fn long(seconds: f64) -> String {
 }
 
 fn steals(gives: &str, share: f64) -> String {
-    format!("the hypervisor {gives} {:.0} % of the cpus' time to other guests", share * 100.0)
+    format!("the hypervisor {gives} {} of the cpus' time to other guests", Share(share))
 }

@@ -6,7 +6,7 @@ use super::{Nothing, Reason};
 use crate::count_of;
 use crate::page::PageKind;
 use crate::refusal::Refusal;
-use crate::units::{Bytes, Nanoseconds, Rate, RateUnit, Unit};
+use crate::units::{Bytes, Nanoseconds, Rate, RateUnit, Share, Unit};
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -161,7 +161,7 @@ impl Reason {
                 write!(f, "{} of the pages were on other nodes ({})", percent(*share), nodes.join(", "))
             }
             Self::Dealt { node, share, wanted, of } => {
-                write!(f, "node {node} holds {:.0} % of the pages, not {wanted} of every {of}", share * 100.0)
+                write!(f, "node {node} holds {} of the pages, not {wanted} of every {of}", Share(*share))
             }
             Self::PlaceUnseen { how } => write!(f, "the nodes of the pages could not be read ({how})"),
             Self::OtherPages { asked, share } => {

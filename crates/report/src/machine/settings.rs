@@ -1,6 +1,6 @@
 //! The system's settings that decide what a measurement means.
 
-use tiermark_model::{Bytes, ClockLimit, Machine, System};
+use tiermark_model::{Bytes, ClockLimit, Machine, Share, System};
 use tiermark_page::{Page, items, labelled, short_size};
 
 /// The settings section.
@@ -18,7 +18,7 @@ pub(super) fn settings(machine: &Machine) -> Page {
     add("DAMON", system.damon_running.map(on_off));
     add("swap", swap(system));
     add("zswap", system.zswap.map(on_off));
-    let limit = |limit: &ClockLimit| format!(", at most {:.0} % of the highest clock", limit.share * 100.0);
+    let limit = |limit: &ClockLimit| format!(", at most {} of the highest clock", Share(limit.share));
     let limit = system.clock_limit.as_ref().map_or_else(String::new, limit);
     add("governor", system.governor.as_ref().map(|governor| format!("{governor}{limit}")));
     add("SMT", system.smt_control.as_deref().map(smt));

@@ -2,6 +2,7 @@
 
 use tiermark_model::{Grade, Observation, Run, State, Unit, Visit};
 use tiermark_page::{Ink, Page, Plot, PointAbout, ROWS, Series, heading, nanoseconds, paragraph, plot_over};
+use tiermark_stats::upper_median;
 
 use super::figures::{Figure, of_run};
 use super::words;
@@ -108,7 +109,8 @@ fn shares(figure: &Figure<'_>) -> Vec<(f64, f64)> {
         return Vec::new();
     }
     let share = |visit: &Visit| {
-        let got = median(visit.windows.iter().filter_map(|window| window.value()))?;
+        let values = visit.windows.iter().filter_map(|window| window.value()).filter(|value| value.is_finite());
+        let got = upper_median(values.collect())?;
         Some((visit.at, 100.0 * if is_time { value / got } else { got / value }))
     };
     let list = |seen: &Observation| seen.visits.list.iter().filter_map(share).collect();
@@ -124,16 +126,10 @@ fn bucketed(name: String, mut points: Vec<(f64, f64)>) -> Series {
         let values = || chunk.iter().map(|(_, value)| *value);
         let of = if chunk.len() > 1 { format!("{} visits", chunk.len()) } else { String::new() };
         let (low, high) = values().fold((f64::INFINITY, 0.0), |(low, high), v| (low.min(v), f64::max(high, v)));
-        Some(((chunk[chunk.len() / 2].0, median(values())?), PointAbout::between(low, high, of)))
+        Some(((chunk[chunk.len() / 2].0, upper_median(values().collect())?), PointAbout::between(low, high, of)))
     };
     let (points, about) = points.chunks(size).filter_map(one).unzip();
     Series { name, points, about, ..Series::default() }
-}
-
-fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
 }
 
 fn drawn(series: &[Series], unit: &str, log_y: bool) -> Page {

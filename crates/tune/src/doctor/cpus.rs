@@ -2,7 +2,7 @@
 
 use tiermark_machine::HealthCounts;
 use tiermark_model::messages::health as says;
-use tiermark_model::{Affected, Machine, count_of};
+use tiermark_model::{Affected, Machine, Share, count_of};
 
 use super::{Check, CheckInput, CheckResult};
 
@@ -85,7 +85,7 @@ fn clock_limit(input: &CheckInput<'_>) -> CheckResult {
     let Some(limit) = &system.clock_limit else {
         return if system.governor.is_some() { CheckResult::ok("none") } else { CheckResult::not_reported() };
     };
-    let (value, cure) = (format!("{:.0} % of the highest clock", limit.share * 100.0), limit.command());
+    let (value, cure) = (format!("{} of the highest clock", Share(limit.share)), limit.command());
     // Some drivers state the clock without turbo as such a limit.
     match limit.share <= LIMITED && turbo_is_on(input) != Some(false) {
         true => CheckResult::problem(Affected::All, value, cure).of_setting(),

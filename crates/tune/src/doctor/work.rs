@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{Affected, FEWEST_JUDGED, count_of};
+use tiermark_model::{Affected, FEWEST_JUDGED, Share, count_of};
 
 use super::{Check, CheckInput, CheckResult};
 
@@ -63,7 +63,7 @@ fn busy(input: &CheckInput<'_>) -> CheckResult {
 
 fn steal(input: &CheckInput<'_>) -> CheckResult {
     let Some(busy) = &input.busy else { return CheckResult::not_here("not watched") };
-    let value = format!("{:.1} %", busy.steal * 100.0);
+    let value = format!("{:.1}", Share(busy.steal));
     let cure = "measure at another time, or on a guest with cpus of its own";
     match busy.steal {
         share if share > STEAL_PROBLEM => CheckResult::problem(Affected::All, value, cure),

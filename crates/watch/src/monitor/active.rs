@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use ratatui::text::Line;
-use tiermark_model::{WatchActive, WatchBest, WatchSample, format_gbs, format_ns};
+use tiermark_model::{Share, WatchActive, WatchBest, WatchSample, format_gbs, format_ns};
 use tiermark_page::{Ink, Style, Table, wrap};
 
 use crate::monitor::backend::{self, alarm, line, spark};
@@ -152,7 +152,7 @@ pub(crate) fn lines(
 
 /// Where the cpus are.
 fn cpus(active: &WatchActive) -> String {
-    let taken = active.interrupted.map(|share| format!(", interrupted {:.1} % of the time", share * 100.0));
+    let taken = active.interrupted.map(|share| format!(", interrupted {:.1} of the time", Share(share)));
     let taken = taken.unwrap_or_default();
     if active.clusters.is_empty() {
         return format!(" measured on cpu {}{taken}", active.cpu);

@@ -4,7 +4,7 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph, Wrap};
-use tiermark_model::{Traffic, WatchProgram, WatchSample};
+use tiermark_model::{Share, Traffic, WatchProgram, WatchSample};
 use tiermark_page::{Ink, Style};
 
 use crate::monitor::backend::{bordered, line, look};
@@ -194,7 +194,7 @@ fn title(monitor: &Monitor, sample: &WatchSample, style: &Style) -> Line<'static
         text.push_str(&format!(" {at}/{of}"));
     }
     if let Some(share) = sample.own.cpu_share {
-        text.push_str(&format!("  own cost {:.2} % of a cpu", share * 100.0));
+        text.push_str(&format!("  own cost {:.2} of a cpu", Share(share)));
     }
     // First, since the name of a recording may be longer than a line.
     let simulated = sample.simulated.as_ref().map(|_| Span::styled("SIMULATED  ", look(Ink::Bad, style)));

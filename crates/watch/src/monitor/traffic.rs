@@ -1,7 +1,7 @@
 //! The traffic of memory and links, a row each: the machine, its sockets and nodes, channels, links.
 
 use ratatui::text::Line;
-use tiermark_model::{CounterMark, Traffic};
+use tiermark_model::{CounterMark, Share, Traffic};
 use tiermark_page::{Ink, Style, Table};
 
 use crate::monitor::backend::{self, alarm, bar, line, spark};
@@ -74,7 +74,7 @@ fn table(
 fn doubts(marks: &[CounterMark]) -> Option<String> {
     let first = marks.first()?;
     let what = match first {
-        CounterMark::Multiplexed { share, .. } => format!("counted {:.0} % of the time, and scaled", share * 100.0),
+        CounterMark::Multiplexed { share, .. } => format!("counted {} of the time, and scaled", Share(*share)),
         CounterMark::NeverCounted { .. } => "never counted".to_owned(),
         CounterMark::Lost { .. } => "no longer counted".to_owned(),
         CounterMark::WentBack { .. } => "set back by another program".to_owned(),

@@ -193,11 +193,7 @@ const APART: f64 = 0.03;
 /// How far the middle of the newest values lies from that of the oldest, relative.
 fn ends_apart(figure: &FigureHistory) -> Option<f64> {
     let values: Vec<f64> = figure.points.iter().filter(|point| point.counts).map(|point| point.value).collect();
-    let middle = |values: &[f64]| {
-        let mut sorted = values.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        sorted.get(sorted.len() / 2).copied()
-    };
+    let middle = |values: &[f64]| tiermark_stats::upper_median(values.to_vec());
     let few = values.len().min(FEWEST_VALUES / 2);
     let (oldest, newest) = (middle(&values[..few])?, middle(&values[values.len() - few..])?);
     Some(newest / oldest - 1.0)

@@ -1,7 +1,7 @@
 //! A run of load in words: its workload and facts.
 
-use tiermark_model::Warning;
 use tiermark_model::load::{LoadLoop, LoadPart, LoadRun};
+use tiermark_model::{Share, Warning};
 
 /// The run in a line: tenants and workload.
 pub(super) fn title(run: &LoadRun) -> String {
@@ -70,10 +70,10 @@ pub(super) fn facts(run: &LoadRun) -> Vec<String> {
         let threads = part.client_cpu_seconds.len();
         let busy = part.client_cpu_seconds.iter().sum::<f64>() / part.client_wall_seconds / threads as f64;
         facts.push(format!(
-            "client: {:.2} µs of cpu a request, {threads} thread{} busy for {:.0} % of the time",
+            "client: {:.2} µs of cpu a request, {threads} thread{} busy for {} of the time",
             cpu * 1e6,
             if threads == 1 { "" } else { "s" },
-            busy * 100.0
+            Share(busy)
         ));
     }
     facts.push(format!(

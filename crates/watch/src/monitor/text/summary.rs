@@ -1,7 +1,7 @@
 //! The samples over the life of a command.
 
 use tiermark_model::messages::curve_profile as says;
-use tiermark_model::{Rate, RateUnit, WatchKind, WatchLife, WatchLifeFigure};
+use tiermark_model::{Rate, RateUnit, Share, WatchKind, WatchLife, WatchLifeFigure};
 use tiermark_page::{ABSENT, Ink, Page, Table, Text, paragraph, seconds, simulated};
 
 use super::active::time;
@@ -157,7 +157,7 @@ impl SummaryRow {
         let words = match self.kind {
             WatchKind::BytesPerSecond => return self.shown_rate(value),
             WatchKind::Percent => format!("{value:.1} %"),
-            WatchKind::Share => format!("{:.1} %", value * 100.0),
+            WatchKind::Share => format!("{:.1}", Share(value)),
             WatchKind::Bytes => amount(value, 1024.0),
             WatchKind::Nanoseconds => format!("{} ns", tiermark_model::format_ns(value)),
             WatchKind::Hertz => format!("{:.2} GHz", value / 1e9),
