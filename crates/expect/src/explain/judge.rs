@@ -19,7 +19,7 @@ use crate::explain::findings::{Input, Judged, found, holding};
 use crate::explain::machine::{counts, scenes};
 use crate::explain::measured::Bounds;
 use crate::explain::pairs::{Measured, pairs};
-use crate::explain::rules::{Condition, Holds, RULES, Rule, read};
+use crate::explain::rules::{self, Condition, Holds, Rule};
 use crate::explain::tenants;
 
 /// Explains a run of probes. `name` is the user's name of the run.
@@ -76,7 +76,7 @@ pub fn explain_load(name: &str, run: &LoadRun) -> Explanation {
 /// Whether an explanation rests on figures that the run measured, and not on facts of its machine alone.
 #[must_use]
 pub fn rests_on_figures(explanation: &Explanation) -> bool {
-    let rules = read(RULES).unwrap_or_default();
+    let rules = rules::all();
     let judged = explanation.found.iter().map(|found| &found.rule).chain(&explanation.clear);
     let is_measured = |name: &String| {
         let of = |rule: &Rule| rule.command.is_some() || rule.source() != Source::Probes;
@@ -94,8 +94,7 @@ fn nothing_yet(run: ComparedRun) -> Explanation {
 fn judged(mut explanation: Explanation, source: Source, mut input: Input<'_>) -> Explanation {
     // Steps whose rate a rule named the limiter of.
     let mut limited: BTreeSet<String> = BTreeSet::new();
-    // The file is a part of the program, and a test reads it.
-    let mut rules = read(RULES).unwrap_or_default();
+    let mut rules = rules::all();
     rules.retain(|rule| rule.source() == source);
     for alternatives in rules.chunk_by(|one, next| one.name == next.name) {
         let Some(first) = alternatives.first() else { continue };
@@ -124,7 +123,7 @@ fn judged(mut explanation: Explanation, source: Source, mut input: Input<'_>) ->
 /// The rules, for those who read them.
 #[must_use]
 pub fn rules() -> ExplainRules {
-    ExplainRules { rules: read(RULES).unwrap_or_default().iter().map(Rule::shown).collect() }
+    ExplainRules { rules: rules::all().iter().map(Rule::shown).collect() }
 }
 
 /// Every scene of a run, and what the counters see too few of.
