@@ -1,5 +1,6 @@
 //! Tenant capacity: refusals of a search, and warnings about its answers.
 
+use super::HOME;
 use super::rows::messages;
 use crate::capacity::Votes;
 use crate::{Note, Refusal, Share};
@@ -22,8 +23,7 @@ messages! {
         "resuming a run", "{directory} holds no unfinished run", "begin one, without --resume";
 
     Refusal run_not_saved(path: &str, error: &str):
-        "saving the run as {path}", "{error}", "free space there, or set TIERMARK_HOME to a directory that can be \
-            written";
+        "saving the run as {path}", "{error}", { HOME };
 
     Refusal no_run_directory():
         "saving the run", "neither TIERMARK_HOME nor HOME is set, so a killed run could not be resumed", "set TIERMARK_HOME or HOME";

@@ -12,6 +12,8 @@ const PORT: &str = "host system management port (hsmp)";
 const CORES: &str = "misses of cores in the last-level cache (core)";
 const SEND: &str = "`tiermark machine --capture FILE` writes a description to send; docs/COUNTERS.md says where and \
     how to add the events";
+const ALLOW: &str = "run as root, or `sudo setcap cap_perfmon=ep PROGRAM`, or `sudo sysctl \
+    kernel.perf_event_paranoid=0` (in a container: on its host)";
 
 messages! {
     Refusal no_pmu():
@@ -27,14 +29,7 @@ messages! {
         { CONTROLLERS }, "{source} does not take the events that its processor's family has: it {why}", { SEND };
 
     Refusal denied(paranoid: Option<i64>, error: &str):
-        { CONTROLLERS },
-        {
-            let level = paranoid.map_or_else(String::new, |level| format!(": kernel.perf_event_paranoid is {level}, \
-                and this process has no CAP_PERFMON"));
-            format!("{error}{level}")
-        },
-        "run as root, or `sudo setcap cap_perfmon=ep PROGRAM`, or `sudo sysctl kernel.perf_event_paranoid=0` (in a \
-            container: on its host)";
+        { CONTROLLERS }, { no_events(paranoid, error) }, { ALLOW };
 
     Refusal none_opened(error: &str):
         { CONTROLLERS }, { format!("the kernel opened no event of memory{}", if error.is_empty() { String::new() } else { format!(": {error}") }) }, { SEND };
@@ -129,14 +124,7 @@ messages! {
         "no action is possible on EPYC; in a virtual machine, the host must give it a PMU";
 
     Refusal cores_denied(paranoid: Option<i64>, error: &str):
-        { CORES },
-        {
-            let level = paranoid.map_or_else(String::new, |level| format!(": kernel.perf_event_paranoid is {level}, \
-                and this process has no CAP_PERFMON"));
-            format!("{error}{level}")
-        },
-        "run as root, or `sudo setcap cap_perfmon=ep PROGRAM`, or `sudo sysctl kernel.perf_event_paranoid=0` (in a \
-            container: on its host)";
+        { CORES }, { no_events(paranoid, error) }, { ALLOW };
 
     Note only_core_misses(stores: bool):
         {
@@ -307,6 +295,12 @@ messages! {
 
     Note event_file_value(why: &str):
         "{why}";
+}
+
+/// Why the kernel opens no event for this process.
+fn no_events(paranoid: Option<i64>, error: &str) -> String {
+    let level = |level| format!(": kernel.perf_event_paranoid is {level}, and this process has no CAP_PERFMON");
+    format!("{error}{}", paranoid.map_or_else(String::new, level))
 }
 
 /// The socket of a box, if it is known.

@@ -1,9 +1,8 @@
 //! The load generator, its servers, and where results are kept.
 
+use super::HOME;
 use super::rows::messages;
 use crate::{Bytes, count_of, format_time, nearest, shell_word};
-
-const HOME: &str = "free space there, or set TIERMARK_HOME to a directory that can be written";
 
 messages! {
     /// Cpus on which the client may not run: absent, or outside its cpuset; `online`: the online cpus as the kernel

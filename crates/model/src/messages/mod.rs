@@ -38,6 +38,9 @@ pub mod tiers;
 pub mod trials;
 pub mod undo;
 
+/// The cure where a file of this user cannot be written.
+const HOME: &str = "free space there, or set TIERMARK_HOME to a directory that can be written";
+
 /// All codes there are. Each names one message.
 pub const CODES: &[&[crate::Code]] = &[
     active::codes::ALL,
