@@ -7,10 +7,14 @@ use super::{Check, CheckInput, CheckResult};
 pub(super) const CHECKS: &[Check] = &[
     Check::new(
         "hypervisor",
-        hypervisor,
+        |input| CheckResult::seen(input.machine.system.hypervisor.as_ref().map(|name| format!("{name} guest"))),
         "a guest's caches, nodes and modules are what the hypervisor declares, and others may share them",
     ),
-    Check::new("container", container, "limits and filters of a container are not the machine's"),
+    Check::new(
+        "container",
+        |input| CheckResult::seen(input.machine.system.container.clone()),
+        "limits and filters of a container are not the machine's",
+    ),
     Check::new("cpu quota", quota, "a process that has used up its quota is stopped for tens of milliseconds"),
     Check::new(
         "memory limit",
@@ -18,10 +22,14 @@ pub(super) const CHECKS: &[Check] = &[
         "at the limit the kernel reclaims memory or kills processes, even if the machine has free memory",
     ),
     Check::new("cpus allowed", allowed, "runs use only these cpus"),
-    Check::new("microcode", microcode, "it changes what mitigations cost: compare only runs with the same version"),
+    Check::new(
+        "microcode",
+        |input| CheckResult::reported(&input.machine.cpu_model.microcode),
+        "it changes what mitigations cost: compare only runs with the same version",
+    ),
     Check::new(
         "BIOS",
-        bios,
+        |input| CheckResult::reported(&input.machine.system.bios),
         "it sets interleaving, prefetchers and power limits: compare only runs with the same version",
     ),
     Check::new(
@@ -32,20 +40,6 @@ pub(super) const CHECKS: &[Check] = &[
     Check::new("redis-server", redis, "tenants of capacity runs are real servers"),
     Check::new("zram", zram, "compressed memory can be tried as a tier where the kernel has it"),
 ];
-
-fn hypervisor(input: &CheckInput<'_>) -> CheckResult {
-    match &input.machine.system.hypervisor {
-        None => CheckResult::ok("none seen"),
-        Some(name) => CheckResult::note(format!("{name} guest"), ""),
-    }
-}
-
-fn container(input: &CheckInput<'_>) -> CheckResult {
-    match &input.machine.system.container {
-        None => CheckResult::ok("none seen"),
-        Some(name) => CheckResult::note(name, ""),
-    }
-}
 
 fn quota(input: &CheckInput<'_>) -> CheckResult {
     let Some(group) = &input.machine.system.cgroup else { return CheckResult::not_here("no control groups seen") };
@@ -195,17 +189,6 @@ fn allowed(input: &CheckInput<'_>) -> CheckResult {
         }
         false => CheckResult::ok("all"),
     }
-}
-
-fn microcode(input: &CheckInput<'_>) -> CheckResult {
-    match &input.machine.cpu_model.microcode {
-        None => CheckResult::not_reported(),
-        Some(revision) => CheckResult::ok(revision),
-    }
-}
-
-fn bios(input: &CheckInput<'_>) -> CheckResult {
-    input.machine.system.bios.as_ref().map_or_else(CheckResult::not_reported, CheckResult::ok)
 }
 
 /// Where programs are.

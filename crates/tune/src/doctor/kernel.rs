@@ -22,10 +22,20 @@ pub(super) const CHECKS: &[Check] = &[
         mitigations,
         "every call into the kernel includes them: compare only runs with the same mitigations",
     ),
-    Check::of_host("NMI watchdog", watchdog, "it interrupts every cpu, and takes a performance counter"),
+    Check::of_host(
+        "NMI watchdog",
+        |input| {
+            let cure = "tiermark tune --profile latency --only kernel.nmi_watchdog --apply";
+            input.by_number("proc/sys/kernel/nmi_watchdog", &[(Some(0), "off", ""), (None, "on", cure)])
+        },
+        "it interrupts every cpu, and takes a performance counter",
+    ),
     Check::of_host(
         "address randomisation",
-        randomisation,
+        |input| {
+            let rows = [(Some(0), "off", "sysctl kernel.randomize_va_space=2"), (None, "on", "")];
+            input.by_number("proc/sys/kernel/randomize_va_space", &rows)
+        },
         "leave it on: runs sample several allocations, whose addresses should differ",
     ),
     Check::of_host(
@@ -33,7 +43,11 @@ pub(super) const CHECKS: &[Check] = &[
         stalls,
         "while programs wait for memory, the kernel reclaims and swaps pages, which disturbs measurements",
     ),
-    Check::of_host("delay accounting", delays, "with it the kernel counts how long each task waits for swap"),
+    Check::of_host(
+        "delay accounting",
+        |input| input.by_number("proc/sys/kernel/task_delayacct", &[(Some(0), "off", ""), (None, "on", "")]),
+        "with it the kernel counts how long each task waits for swap",
+    ),
 ];
 
 fn clocksource(input: &CheckInput<'_>) -> CheckResult {
@@ -91,22 +105,6 @@ fn mitigations(input: &CheckInput<'_>) -> CheckResult {
     }
 }
 
-fn watchdog(input: &CheckInput<'_>) -> CheckResult {
-    match input.root.value::<i64>("proc/sys/kernel/nmi_watchdog") {
-        None => input.none("proc/sys/kernel/nmi_watchdog"),
-        Some(0) => CheckResult::ok("off"),
-        Some(_) => CheckResult::note("on", "tiermark tune --profile latency --only kernel.nmi_watchdog --apply"),
-    }
-}
-
-fn randomisation(input: &CheckInput<'_>) -> CheckResult {
-    match input.root.value::<i64>("proc/sys/kernel/randomize_va_space") {
-        None => CheckResult::not_reported(),
-        Some(0) => CheckResult::note("off", "sysctl kernel.randomize_va_space=2"),
-        Some(_) => CheckResult::ok("on"),
-    }
-}
-
 fn stalls(input: &CheckInput<'_>) -> CheckResult {
     let text = input.root.read("proc/pressure/memory");
     let full = text.as_ref().ok().and_then(|text| pressure(text.as_ref()?).ok()?.full);
@@ -122,13 +120,5 @@ fn stalls(input: &CheckInput<'_>) -> CheckResult {
         // A captured tree may just not have it.
         _ if !input.root.is_live() => CheckResult::not_reported(),
         _ => CheckResult::note("off", "boot with psi=1 on the kernel command line"),
-    }
-}
-
-fn delays(input: &CheckInput<'_>) -> CheckResult {
-    match input.root.value::<i64>("proc/sys/kernel/task_delayacct") {
-        None => input.none("proc/sys/kernel/task_delayacct"),
-        Some(0) => CheckResult::ok("off"),
-        Some(_) => CheckResult::ok("on"),
     }
 }

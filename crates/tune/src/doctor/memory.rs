@@ -21,7 +21,10 @@ pub(super) const CHECKS: &[Check] = &[
     ),
     Check::of_host(
         "KSM",
-        ksm,
+        |input| {
+            let cure = "tiermark tune --profile latency --only ksm/run --apply; stop ksmtuned too";
+            input.by_number("sys/kernel/mm/ksm/run", &[(Some(1), "running", cure), (None, "stopped", "")])
+        },
         "merging compares pages all the time, and a write to a merged one takes a fault and a copy",
     ),
     Check::of_host("DAMON", damon, "it clears accessed bits, which costs page walks"),
@@ -110,16 +113,6 @@ fn balancing(input: &CheckInput<'_>) -> CheckResult {
             let cure = "tiermark tune --profile latency --only kernel.numa_balancing --apply";
             CheckResult::problem(Affected::Memory, if n == 2 { "on, between tiers" } else { "on" }, cure).of_setting()
         }
-    }
-}
-
-fn ksm(input: &CheckInput<'_>) -> CheckResult {
-    match input.machine.system.ksm {
-        None => input.none("sys/kernel/mm/ksm/run"),
-        Some(1) => {
-            CheckResult::note("running", "tiermark tune --profile latency --only ksm/run --apply; stop ksmtuned too")
-        }
-        Some(_) => CheckResult::ok("stopped"),
     }
 }
 

@@ -43,6 +43,17 @@ impl CheckInput<'_> {
             _ => CheckResult::not_reported(),
         }
     }
+
+    /// The result where the number in a file decides: that of the first row with this number, or with none. A row has a
+    /// word for the number, and the cure, if it is not as it should be.
+    fn by_number(&self, path: &str, rows: &[(Option<i64>, &str, &str)]) -> CheckResult {
+        let Some(number) = self.root.value::<i64>(path) else { return self.none(path) };
+        match rows.iter().find(|(of, ..)| of.is_none_or(|of| of == number)) {
+            Some((_, word, "")) => CheckResult::ok(*word),
+            Some((_, word, cure)) => CheckResult::note(*word, *cure),
+            None => CheckResult::ok(number.to_string()),
+        }
+    }
 }
 
 /// Result of a check.
@@ -75,6 +86,16 @@ impl CheckResult {
     /// Nothing to check: the system lacks it.
     fn not_here(value: impl Into<String>) -> Self {
         Self { health: Health::NotHere, ..Self::ok(value) }
+    }
+
+    /// A text that the system reports, or not.
+    fn reported(text: &Option<String>) -> Self {
+        text.as_ref().map_or_else(Self::not_reported, Self::ok)
+    }
+
+    /// What keeps a program from seeing the machine itself, if it was seen.
+    fn seen(name: Option<String>) -> Self {
+        name.map_or_else(|| Self::ok("none seen"), |name| Self::note(name, ""))
     }
 
     /// Nothing to check: the system does not say, or a captured tree lacks the file.
