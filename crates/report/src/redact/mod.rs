@@ -7,7 +7,9 @@ mod tenants;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
-use tiermark_model::{HOST_LABEL, Label, Labels, Machine, Note, Reason, Refusal, Run, RunHealth, RunLabels, Verdict};
+use tiermark_model::{
+    HOST_LABEL, Label, Labels, Machine, Note, Reason, Refusal, Run, RunHealth, RunLabels, Verdict, Warning,
+};
 
 pub use pseudonyms::Pseudonyms;
 pub use tenants::{redact_capacity, redact_load, without_commands};
@@ -48,13 +50,7 @@ pub fn redact(run: &Run, names: Pseudonyms) -> Run {
         scrub.text(&mut problem.value);
         problem.cure.iter_mut().for_each(|cure| scrub.text(cure));
     }
-    for warning in &mut run.warnings {
-        programs(&mut warning.data, [&mut warning.state, &mut warning.text]);
-        scrub.text(&mut warning.state);
-        scrub.text(&mut warning.text);
-        warning.data.values_mut().for_each(|datum| scrub.value(datum));
-        warning.cure.iter_mut().for_each(|cure| scrub.text(cure));
-    }
+    run.warnings.iter_mut().for_each(|warning| scrub.warning(warning));
     for experiment in &mut run.experiments {
         if let Some(part) = &mut experiment.request.part {
             let words = part.command.split(' ').map(|word| scrub.argument(word, &kernels));
@@ -171,6 +167,12 @@ impl Scrub {
         refusal.data.values_mut().for_each(|datum| self.value(datum));
     }
 
+    fn warning(&self, warning: &mut Warning) {
+        programs(&mut warning.data, [&mut warning.state, &mut warning.text]);
+        [&mut warning.state, &mut warning.text].into_iter().chain(&mut warning.cure).for_each(|text| self.text(text));
+        warning.data.values_mut().for_each(|datum| self.value(datum));
+    }
+
     fn note(&self, note: &mut Note) {
         self.text(&mut note.text);
         note.data.values_mut().for_each(|datum| self.value(datum));
@@ -199,15 +201,7 @@ impl Scrub {
     }
 
     fn value(&self, value: &mut Value) {
-        match value {
-            Value::String(text) => self.text(text),
-            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
-            Value::Object(fields) => {
-                messages_programs(fields);
-                fields.iter_mut().for_each(|(_, field)| self.value(field));
-            }
-            _ => {}
-        }
+        walk(value, &messages_programs, &|text| self.text(text));
     }
 
     fn text(&self, text: &mut String) {
@@ -237,10 +231,27 @@ fn programs<const N: usize>(data: &mut BTreeMap<String, Value>, texts: [&mut Str
 /// The same of a message that is no more than data.
 fn messages_programs(fields: &mut Map<String, Value>) {
     let Some(Value::String(named)) = fields.get("data").and_then(|data| data.get(PROGRAMS)) else { return };
-    let named = [named.clone()];
-    if !named[0].is_empty() {
-        fields.values_mut().for_each(|field| tenants::take_out(&named, field));
+    let named = Vec::from_iter(Some(named.clone()).filter(|named| !named.is_empty()));
+    take_out(&named, fields.values_mut());
+}
+
+/// Passes each object to one function, before its members, and each text to another.
+fn walk(value: &mut Value, object: &dyn Fn(&mut Map<String, Value>), text: &dyn Fn(&mut String)) {
+    match value {
+        Value::String(own) => text(own),
+        Value::Array(items) => items.iter_mut().for_each(|item| walk(item, object, text)),
+        Value::Object(fields) => {
+            object(fields);
+            fields.values_mut().for_each(|field| walk(field, object, text));
+        }
+        _ => {}
     }
+}
+
+/// Takes secrets out of each text.
+fn take_out<'a>(secrets: &[String], values: impl Iterator<Item = &'a mut Value>) {
+    let clean = |text: &mut String| secrets.iter().for_each(|secret| *text = text.replace(secret.as_str(), GONE));
+    values.for_each(|value| walk(value, &|_| {}, &clean));
 }
 
 /// The text with a word replaced where it stands by itself: a host called "a" is in every text.

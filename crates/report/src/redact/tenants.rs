@@ -6,7 +6,7 @@ use tiermark_model::capacity::Capacity;
 use tiermark_model::load::LoadRun;
 use tiermark_model::{FromJson, Machine, Note};
 
-use crate::redact::{GONE, Pseudonyms, Scrub, health, programs};
+use crate::redact::{GONE, Pseudonyms, Scrub, health, take_out, walk};
 
 /// A copy of a capacity run without cgroup path, paths and user names, and without the commands of its user, and with
 /// pseudonyms as host name and values of labels.
@@ -47,11 +47,7 @@ pub fn redact_load(run: &LoadRun, names: Pseudonyms) -> LoadRun {
             tenant.fault.take().map(|fault| Note { code: fault.code, text: GONE.to_owned(), ..Note::default() });
     }
     scrub.words.sort_by_key(|(word, _)| std::cmp::Reverse(word.len()));
-    for warning in &mut run.warnings {
-        programs(&mut warning.data, [&mut warning.state, &mut warning.text]);
-        [&mut warning.state, &mut warning.text].into_iter().for_each(|text| scrub.text(text));
-        warning.data.values_mut().for_each(|datum| scrub.value(datum));
-    }
+    run.warnings.iter_mut().for_each(|warning| scrub.warning(warning));
     scrub.command(&mut run.command, &[]);
     for word in &mut run.command {
         if addresses.iter().any(|address| word.contains(address.as_str())) {
@@ -76,17 +72,12 @@ fn changed<T: Serialize + FromJson + Clone>(document: &T, change: impl FnOnce(&m
 
 /// Takes commands and their output out of every message.
 fn strip(value: &mut Value) {
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(strip),
-        Value::Object(fields) => {
-            let secrets = fields.get("data").and_then(Value::as_object).map(quoted).unwrap_or_default();
-            // A code is a name of this program, whatever a command said.
-            let told = fields.iter_mut().filter(|(key, _)| *key != "code");
-            told.for_each(|(_, field)| take_out(&secrets, field));
-            fields.values_mut().for_each(strip);
-        }
-        _ => {}
-    }
+    let object = |fields: &mut Map<String, Value>| {
+        let secrets = fields.get("data").and_then(Value::as_object).map(quoted).unwrap_or_default();
+        // A code is a name of this program, whatever a command said.
+        take_out(&secrets, fields.iter_mut().filter(|(key, _)| *key != "code").map(|(_, field)| field));
+    };
+    walk(value, &object, &|_| {});
 }
 
 /// Texts in a message that quote a command of the user, the longest first.
@@ -97,19 +88,6 @@ fn quoted(data: &Map<String, Value>) -> Vec<String> {
     let mut texts: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
     texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
     texts
-}
-
-pub(super) fn take_out(secrets: &[String], value: &mut Value) {
-    match value {
-        Value::String(text) => {
-            for secret in secrets {
-                *text = text.replace(secret.as_str(), GONE);
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(|item| take_out(secrets, item)),
-        Value::Object(fields) => fields.values_mut().for_each(|field| take_out(secrets, field)),
-        _ => {}
-    }
 }
 
 #[cfg(test)]
