@@ -1,15 +1,14 @@
 //! Words of the command line that only this program knows.
 
-use std::ops::RangeInclusive;
 use std::path::Path;
 
 use jiff::Timestamp;
-pub(crate) use tiermark_model::parse_seconds as seconds;
-use tiermark_model::{Bytes, ChainLayout, FileMemory, IdSet, ListError, PageKind, PingOp, parse_size};
-use tiermark_probes::bandwidth::{DataKind, ThreadCount};
-use tiermark_probes::c2c::Sample;
-use tiermark_probes::matrix::{self, Buffer, Origin, Policy, Weights, Workers};
-use tiermark_probes::{Mix, ThreadGroup};
+use tiermark_model::{Bytes, FileMemory, IdSet, ListError, PageKind};
+pub(crate) use tiermark_model::{
+    parse_footprint as size, parse_nodes as nodes, parse_seconds as seconds, parse_whole as whole,
+    parse_within as within,
+};
+use tiermark_probes::{Mix, ThreadGroup, matrix};
 
 use crate::names;
 
@@ -22,32 +21,6 @@ pub(crate) enum NodeChoice {
     Far,
     /// Each in turn, from the cpus of each node.
     Each,
-}
-
-/// A list, or the word that stands for the usual one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum OrUsual<T> {
-    /// Whatever the probe does by itself.
-    Usual,
-    /// Exactly this.
-    This(T),
-}
-
-/// A whole number.
-pub(crate) fn whole<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
-    let number = text.trim().parse::<u64>().ok().and_then(|number| T::try_from(number).ok());
-    number.ok_or_else(|| "use a whole number, such as 42".into())
-}
-
-/// Reads whole numbers of a range.
-pub(crate) fn within<T: TryFrom<u64>>(range: RangeInclusive<u64>) -> impl Fn(&str) -> Result<T, String> + Clone {
-    move |text| {
-        let number = text.trim().parse::<u64>().ok().filter(|number| range.contains(number));
-        number.and_then(|number| T::try_from(number).ok()).ok_or_else(|| match *range.end() {
-            u64::MAX => format!("use a whole number from {} on", range.start()),
-            most => format!("use a whole number from {} to {most}", range.start()),
-        })
-    }
 }
 
 /// A label of a document, as in rack=7.
@@ -68,33 +41,6 @@ pub(crate) fn moment(text: &str) -> Result<Timestamp, String> {
         return Err(format!("it is {hours:.0} hours ahead; use a time at most {MOST_HOURS:.0} hours ahead"));
     }
     Ok(moment)
-}
-
-/// A size above zero.
-pub(crate) fn size(text: &str) -> Result<Bytes, String> {
-    match parse_size(text).map_err(|e| e.why)? {
-        Bytes(0) => Err("a size of 0 bytes has no memory to measure; give at least 1K".into()),
-        size => Ok(size),
-    }
-}
-
-/// A region of a scan.
-pub(crate) fn chunk(text: &str) -> Result<Bytes, String> {
-    /// Smaller ones are within a cache of some servers.
-    const LEAST: u64 = 64 << 20;
-    size(text).and_then(|size| match size.0 {
-        LEAST.. => Ok(size),
-        _ => Err(format!("{size} is too small for a region of memory; give at least {}", Bytes(LEAST))),
-    })
-}
-
-/// Bytes per second, as in 9.6GB/s.
-pub(crate) fn rate(text: &str) -> Result<f64, String> {
-    let size = text.strip_suffix("/s").ok_or_else(|| format!("'{text}' is no rate; write one as in 9.6GB/s"))?;
-    match parse_size(size).map_err(|e| e.why)? {
-        Bytes(0) => Err("a rate is above zero, as in 9.6GB/s".into()),
-        Bytes(bytes) => Ok(bytes as f64),
-    }
 }
 
 /// A cache of a simulated machine: its size and its ways, as in 48K/12.
@@ -168,26 +114,6 @@ pub(crate) fn page(text: &str) -> Result<PageKind, String> {
     text.parse().or_else(|why| text.to_lowercase().parse().map_err(|_: String| why))
 }
 
-/// A chain layout.
-pub(crate) fn layout(text: &str) -> Result<ChainLayout, String> {
-    text.parse()
-}
-
-/// A number of threads: `one`, `cores`, `cpus` or a number.
-pub(crate) fn threads(text: &str) -> Result<ThreadCount, String> {
-    match text {
-        "one" => Ok(ThreadCount::One),
-        "cores" => Ok(ThreadCount::Cores),
-        "cpus" => Ok(ThreadCount::Cpus),
-        _ => text
-            .parse()
-            .ok()
-            .filter(|n| *n > 0)
-            .map(ThreadCount::Exactly)
-            .ok_or_else(|| "use one, cores (physical cores), cpus (hardware threads) or a number above 0".into()),
-    }
-}
-
 /// A well-formed selector of cpus; the machine decides later which of them exist.
 pub(crate) fn cpus(text: &str) -> Result<String, String> {
     let mut parts = text.split(',').map(str::trim).filter(|part| !part.is_empty()).peekable();
@@ -234,45 +160,6 @@ pub(crate) fn matrix_operation(text: &str) -> Result<String, String> {
     if text.contains(':') { text.parse::<Mix>().map(|mix| mix.to_string()) } else { operation(text) }
 }
 
-/// What the cpus of a row share.
-pub(crate) fn origin(text: &str) -> Result<Origin, String> {
-    match text {
-        "node" => Ok(Origin::Node),
-        "socket" => Ok(Origin::Socket),
-        "llc" => Ok(Origin::Llc),
-        _ => Err("use node, socket or llc".into()),
-    }
-}
-
-/// Whose the memory of several threads is.
-pub(crate) fn buffer(text: &str) -> Result<Buffer, String> {
-    match text {
-        "own" => Ok(Buffer::Own),
-        "shared" => Ok(Buffer::Shared),
-        _ => Err("use own or shared".into()),
-    }
-}
-
-/// What the workers of a bandwidth are.
-pub(crate) fn workers(text: &str) -> Result<Workers, String> {
-    match text {
-        "threads" => Ok(Workers::Threads),
-        "processes" => Ok(Workers::Processes),
-        _ => Err("use threads or processes".into()),
-    }
-}
-
-/// How memory is spread.
-pub(crate) fn policy(text: &str) -> Result<Policy, String> {
-    match text {
-        "bind" => Ok(Policy::Bind),
-        "interleave" => Ok(Policy::Interleave),
-        "weighted" => Ok(Policy::Weighted),
-        "mixed" => Ok(Policy::Mixed),
-        _ => Err("use bind, interleave, weighted or mixed".into()),
-    }
-}
-
 /// Cpus by number, in list format.
 pub(crate) fn cpu_list(text: &str) -> Result<IdSet, String> {
     match text.parse::<IdSet>() {
@@ -280,25 +167,6 @@ pub(crate) fn cpu_list(text: &str) -> Result<IdSet, String> {
         Ok(cpus) => Ok(cpus),
         Err(error) => Err(error.to_string()),
     }
-}
-
-/// Nodes in list format.
-pub(crate) fn nodes(text: &str) -> Result<IdSet, String> {
-    match text.parse::<IdSet>() {
-        Ok(nodes) if nodes.is_empty() => Err("it names no node; use 0-1,3".into()),
-        Ok(nodes) => Ok(nodes),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-/// Nodes, or `all`.
-pub(crate) fn nodes_or_all(text: &str) -> Result<OrUsual<IdSet>, String> {
-    if text == "all" { Ok(OrUsual::Usual) } else { nodes(text).map(OrUsual::This) }
-}
-
-/// Weights, or `sweep`.
-pub(crate) fn weights_or_sweep(text: &str) -> Result<OrUsual<Weights>, String> {
-    if text == "sweep" { Ok(OrUsual::Usual) } else { text.parse().map(OrUsual::This) }
 }
 
 /// The groups and primitives of a name in `--only`.
@@ -315,65 +183,15 @@ pub(crate) fn primitive(text: &str) -> Result<Chosen, String> {
     names::of_the_system(text).map(|names| Chosen { asked: text.trim().to_owned(), names })
 }
 
-/// Contents of memory: `random` or `zeros`.
-pub(crate) fn data(text: &str) -> Result<DataKind, String> {
-    match text {
-        "random" => Ok(DataKind::Random),
-        "zeros" => Ok(DataKind::Zeros),
-        _ => Err("use random or zeros".into()),
-    }
-}
-
-/// Groups of threads: one as a text, or those of a file.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Groups(pub(crate) Vec<ThreadGroup>);
-
 /// A group of threads (`cpus=0-3 mix=2:1`), or a file with a group a line.
-pub(crate) fn traffic(text: &str) -> Result<Groups, String> {
+pub(crate) fn traffic(text: &str) -> Result<Vec<ThreadGroup>, String> {
     if text.contains("cpus=") {
-        return text.parse().map(|group| Groups(vec![group]));
+        return text.parse().map(|group| vec![group]);
     }
     let what = "write a group of threads, such as 'cpus=0-3 mix=2:1', or name a file with a group a line";
     let lines =
         tiermark_history::config::text_of(Path::new(text)).map_err(|error| format!("'{text}': {error}; {what}"))?;
-    ThreadGroup::list(&lines).map(Groups).map_err(|why| format!("'{text}': {why}"))
-}
-
-/// A mix of reads and writes.
-pub(crate) fn mix(text: &str) -> Result<Mix, String> {
-    text.parse()
-}
-
-/// A time in ns above zero.
-pub(crate) fn nanoseconds(text: &str) -> Result<f64, String> {
-    let number = text.trim().trim_end_matches("ns").trim().parse::<f64>().ok();
-    number.filter(|n| n.is_finite() && *n > 0.0).ok_or_else(|| "use a time in ns above 0, such as 150".into())
-}
-
-/// A pause of injectors in whole ns, as in 200 or 200ns.
-pub(crate) fn delay(text: &str) -> Result<u32, String> {
-    /// A visit of 4 ms then still has a dozen pieces of a mix of three kernels.
-    const MOST: u32 = 100_000;
-    let number = text.trim().trim_end_matches("ns").trim_end().parse::<u32>().ok();
-    number.filter(|ns| *ns <= MOST).ok_or_else(|| format!("use a pause in whole ns, 0 to {MOST}, such as 200"))
-}
-
-/// How turns are passed between cores.
-pub(crate) fn ping(text: &str) -> Result<PingOp, String> {
-    text.parse()
-}
-
-/// Which pairs: `all`, or so many of each relation.
-pub(crate) fn sample(text: &str) -> Result<Sample, String> {
-    match text {
-        "all" => Ok(Sample::All),
-        _ => text
-            .parse()
-            .ok()
-            .filter(|n| *n > 0)
-            .map(Sample::Each)
-            .ok_or_else(|| "use a number of pairs above 0, or all".into()),
-    }
+    ThreadGroup::list(&lines).map_err(|why| format!("'{text}': {why}"))
 }
 
 /// A percentage as a ratio: `2` and `2%` are 0.02.

@@ -155,4 +155,7 @@ pub use watch::{
     WatchStall, WatchStalls, WatchSwap,
 };
 pub use words::{near, nearest, shell_word};
-pub use written::{count_of, parse_count, parse_seconds, parse_seconds_or_none};
+pub use written::{
+    count_of, parse_count, parse_footprint, parse_nodes, parse_seconds, parse_seconds_or_none, parse_whole,
+    parse_within,
+};

@@ -1,5 +1,6 @@
 //! `granularity`: what small and random accesses waste, by page size: 8 bytes of a line, whole lines, and in order.
 
+use clap::Args;
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{Lab, Probe, Study, Subject};
 use tiermark_model::messages::memory;
@@ -25,10 +26,11 @@ const SIZES: [&str; 3] = ["8 B random", "64 B random", "sequential"];
 const PRECISION: f64 = 0.02;
 
 /// Parameters of the granularity probe.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, Args)]
 #[serde(default, deny_unknown_fields)]
 pub struct GranularityParams {
     /// Page sizes; none means all available ones.
+    #[arg(skip)]
     pub pages: Vec<PageKind>,
 }
 

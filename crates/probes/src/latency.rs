@@ -1,5 +1,6 @@
 //! `latency`: how long one access takes, by footprint, layout and page size.
 
+use clap::Args;
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{Lab, Probe, Study, Subject};
 use tiermark_model::messages::memory;
@@ -7,7 +8,7 @@ use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{
     Bytes, ChainLayout, CpuId, Effort, Finding, Labels, Metric, Note, Observation, PageKind, Plan, Purpose, Quantity,
-    Reason, Refusal, Request, Step, StopRule, Tier, Unit,
+    Reason, Refusal, Request, Step, StopRule, Tier, Unit, parse_footprint, parse_within,
 };
 use tiermark_stats::VISITS;
 
@@ -29,16 +30,22 @@ const LINE: u64 = 64;
 const PRECISION: f64 = 0.01;
 
 /// Parameters of the latency probe.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, Args)]
 #[serde(default, deny_unknown_fields)]
 pub struct LatencyParams {
-    /// Footprints to measure, as a table; none means the ladder and the curve.
+    /// Footprints, as in 32K,2M,256M
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_footprint)]
     pub sizes: Vec<Bytes>,
-    /// Chain layouts; none means `random`.
+    /// Chain layouts, such as stride:64 [default: random]
+    ///
+    /// random, page-random, groups, stride:BYTES, long, long:2-8.
+    #[arg(long = "layout", value_name = "LIST", value_delimiter = ',')]
     pub layouts: Vec<ChainLayout>,
     /// Page sizes; none means the scope's.
+    #[arg(skip)]
     pub pages: Vec<PageKind>,
-    /// Independent chains followed at once; none means 1.
+    /// Independent chains followed at once, 1 to 32 [default: 1]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_within::<u8>(1..=32))]
     pub chains: Vec<u8>,
 }
 

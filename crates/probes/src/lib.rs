@@ -36,6 +36,7 @@ mod task;
 mod tiers;
 pub mod tlb;
 mod traffic;
+mod written;
 
 pub use mix::Mix;
 pub use registry::{all, find};

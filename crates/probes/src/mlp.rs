@@ -1,10 +1,12 @@
 //! `mlp`: how many misses a core keeps in flight, by following several chains at once.
 
+use clap::Args;
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{Lab, Probe, Study, Subject};
 use tiermark_model::messages::memory;
 use tiermark_model::{
     ChainLayout, CpuId, Effort, Finding, Labels, Observation, Plan, Purpose, Quantity, Refusal, Request, Step, Unit,
+    parse_within,
 };
 
 use crate::chasing::{Chase, resting_on};
@@ -26,10 +28,11 @@ const AS_GOOD: f64 = 1.03;
 const PRECISION: f64 = 0.02;
 
 /// Parameters of the mlp probe.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, Args)]
 #[serde(default, deny_unknown_fields)]
 pub struct MlpParams {
-    /// Chains followed at once, 1 to 32.
+    /// Independent chains followed at once, 1 to 32 [default: 1 to 32 in 14 steps]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_within::<u8>(1..=32))]
     pub chains: Vec<u8>,
 }
 

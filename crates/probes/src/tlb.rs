@@ -1,5 +1,6 @@
 //! `tlb`: how many pages the data translation buffers hold, and what missing them costs.
 
+use clap::Args;
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{Lab, Probe, Study, Subject};
 use tiermark_model::messages::plan as says;
@@ -34,10 +35,11 @@ const FINE: f64 = 1.012;
 const NARROWING: f64 = 0.15;
 
 /// Parameters of the tlb probe.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, Args)]
 #[serde(default, deny_unknown_fields)]
 pub struct TlbParams {
     /// Page sizes; none means all available ones.
+    #[arg(skip)]
     pub pages: Vec<PageKind>,
 }
 

@@ -2,19 +2,23 @@
 
 use std::fmt::Debug;
 
-use clap::{ArgMatches, Args, Command};
+use clap::{Arg, ArgMatches, Args, Command};
 use serde::Serialize;
 use serde_json::Value;
 use tiermark_engine::Probe;
 use tiermark_model::{Machine, Run};
+use tiermark_probes::Mix;
 
 use crate::args::{PlaceArgs, RunArgs};
 use crate::layouts::Layout;
 use crate::output::Failure;
+use crate::parse;
 
 /// The line of `--help` about the hidden option `--simulate`.
 const SIMULATED: &str =
     "--simulate TREE: use a model of another machine instead of measuring this one (`tiermark help synth`).";
+
+type ReadOptions = fn(&ArgMatches) -> Result<Box<dyn Experiment>, clap::Error>;
 
 /// A command of one probe. Id and summary of the probe are its name and its line in the help.
 pub(super) struct ProbeCommand {
@@ -26,32 +30,45 @@ pub(super) struct ProbeCommand {
     pub(super) full: &'static str,
     /// Adds the probe's own options to a command, and reads them.
     pub(super) define: fn(Command) -> Command,
-    pub(super) read: fn(&ArgMatches) -> Result<Box<dyn Experiment>, clap::Error>,
+    pub(super) read: ReadOptions,
 }
 
 impl ProbeCommand {
-    /// A probe with its own options.
-    pub(super) const fn of<E: Args + Experiment + 'static>(probe: &'static Probe) -> Self {
-        Self {
-            probe,
-            examples: "",
-            quick: "Few repetitions",
-            full: "Many repetitions",
-            define: E::augment_args,
-            read: |matches| Ok(Box::new(E::from_arg_matches(matches)?)),
-        }
+    /// A probe whose options are its parameters.
+    pub(super) const fn of<P: Args + Serialize + Debug + 'static>(probe: &'static Probe) -> Self {
+        Self::new(probe, P::augment_args, |matches| Ok(Box::new(OnlyParams(P::from_arg_matches(matches)?))))
+    }
+
+    /// A probe whose parameters are made of its options.
+    pub(super) const fn with<E: Args + Experiment + 'static>(probe: &'static Probe) -> Self {
+        Self::new(probe, E::augment_args, |matches| Ok(Box::new(E::from_arg_matches(matches)?)))
+    }
+
+    const fn new(probe: &'static Probe, define: fn(Command) -> Command, read: ReadOptions) -> Self {
+        Self { probe, examples: "", quick: "Few repetitions", full: "Many repetitions", define, read }
     }
 
     pub(super) fn command(&self) -> Command {
         let probe = self.probe;
-        let command = Command::new(probe.id);
-        // An option that is changed becomes the last of those defined before.
-        let command = How::augment_args((self.define)(command));
+        let command = (self.define)(Command::new(probe.id)).mut_args(|arg| parsed(probe.id, arg));
+        // An option that `mut_arg` changes becomes the last of those defined before.
+        let command = How::augment_args(command);
         let command = command.mut_arg("quick", |arg| arg.help(self.quick)).mut_arg("full", |arg| arg.help(self.full));
         // The comments on arguments structs name the command too: its own line comes last.
         let command = RunArgs::augment_args(command).about(probe.summary).long_about(None);
         let texts = [self.examples, SIMULATED].into_iter().filter(|text| !text.is_empty());
         command.after_long_help(texts.collect::<Vec<_>>().join("\n"))
+    }
+}
+
+/// Adds to an option what its probe does not know: parsers that need kernels or files, and options of the cli.
+fn parsed(probe: &str, arg: Arg) -> Arg {
+    match (probe, arg.get_id().as_str()) {
+        ("bandwidth" | "scale", "ops") => arg.value_parser(parse::operation),
+        ("matrix", "ops") => arg.value_parser(parse::matrix_operation),
+        (_, "groups") => arg.value_parser(parse::traffic),
+        (_, "neighbour") => arg.conflicts_with("csv"),
+        _ => arg,
     }
 }
 
@@ -96,19 +113,19 @@ pub(super) trait Experiment: Debug {
     }
 }
 
-/// Theoretical rates of memory channels and links, for machines that do not report them.
-#[derive(Debug, Clone, Copy, Args)]
-pub(super) struct CeilingArgs {
-    /// Theoretical peak of one node's memory, as in 8.53GB/s
-    ///
-    /// Default: from the memory modules (SMBIOS, readable by root).
-    #[arg(hide_short_help = true, long, value_name = "RATE", value_parser = crate::parse::rate)]
-    pub(super) peak: Option<f64>,
-    /// Rate of the link between two sockets in one direction, as in 9.6GB/s
-    ///
-    /// Default: the highest rate of the processor's family.
-    #[arg(hide_short_help = true, long, value_name = "RATE", value_parser = crate::parse::rate)]
-    pub(super) link_rate: Option<f64>,
+/// Options that are the parameters.
+#[derive(Debug)]
+struct OnlyParams<P>(P);
+
+impl<P: Serialize + Debug> Experiment for OnlyParams<P> {
+    fn params(&self, _place: &PlaceArgs, _machine: &Machine) -> Params {
+        params(&self.0)
+    }
+}
+
+/// Operations and mixes, as a request has them.
+pub(super) fn with_mixes(ops: &[String], mix: &[Mix]) -> Vec<String> {
+    ops.iter().cloned().chain(mix.iter().map(ToString::to_string)).collect()
 }
 
 /// How far to go.

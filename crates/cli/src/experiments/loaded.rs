@@ -1,20 +1,18 @@
 //! `tiermark loaded-latency`.
 
 use clap::Args;
-use tiermark_model::{CpuId, Machine, Run};
-use tiermark_probes::Mix;
+use tiermark_model::{Machine, Run};
 use tiermark_probes::loaded::{self, LoadedParams};
 
 use super::command::{Experiment, Params, ProbeCommand, params};
 use crate::args::PlaceArgs;
 use crate::layouts::{Layout, MESS};
-use crate::parse::{self, Groups};
 
 pub(super) const ROW: ProbeCommand = ProbeCommand {
     examples: EXAMPLES,
     quick: "One curve, of reads",
     full: "Every mix, more points, more repetitions",
-    ..ProbeCommand::of::<LoadedArgs>(&loaded::PROBE)
+    ..ProbeCommand::with::<LoadedArgs>(&loaded::PROBE)
 };
 
 const EXAMPLES: &str = "\
@@ -35,36 +33,8 @@ Examples:
 /// Arguments of `loaded-latency`.
 #[derive(Debug, Args)]
 struct LoadedArgs {
-    /// Mixes of reads and writes, READS:WRITES, a curve each
-    ///
-    /// Default: read,2:1,1:1,write,write.nt; with --quick read.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::mix)]
-    mix: Vec<Mix>,
-    /// Find the bandwidth up to which latency stays below NS
-    #[arg(long, value_name = "NS", value_parser = parse::nanoseconds)]
-    target_ns: Option<f64>,
-    /// Pauses of the injectors in ns, a point each, as in 0,200,1000
-    ///
-    /// After each piece of 2 KiB; 0 is without a pause. Default: pauses that the program places where the curve bends.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::delay)]
-    delays: Vec<u32>,
-    /// A group of threads, 'cpus=0-3 mix=2:1', or a file with a group a line
-    ///
-    /// KEY=VALUE: cpus; mix (read); size of each thread; node of its memory; delay in ns. Repeat it for more groups.
-    /// They run at the same time, as injectors.
-    #[arg(long, value_name = "GROUP|FILE", value_parser = parse::traffic, conflicts_with_all = ["mix"],
-          hide_short_help = true)]
-    traffic: Vec<Groups>,
-    /// The cpu whose accesses are timed; it need not be among --cpus
-    ///
-    /// Default: the first thread of a core of the node, not cpu 0 where there is a choice.
-    #[arg(long, value_name = "CPU")]
-    chaser_cpu: Option<CpuId>,
-    /// Time accesses to each tier beside one busy neighbour, instead of curves
-    ///
-    /// The neighbour reads or writes memory, in order or at random.
-    #[arg(long, conflicts_with_all = ["mix", "target_ns", "delays", "traffic", "chaser_cpu", "csv"])]
-    neighbour: bool,
+    #[command(flatten)]
+    params: LoadedParams,
     /// Write the curves as CSV; - is standard output
     ///
     /// The layout is that of the Mess benchmark.
@@ -74,17 +44,10 @@ struct LoadedArgs {
 
 impl Experiment for LoadedArgs {
     fn params(&self, _place: &PlaceArgs, _machine: &Machine) -> Params {
-        params(LoadedParams {
-            mixes: self.mix.clone(),
-            target_ns: self.target_ns,
-            delays: self.delays.clone(),
-            chaser_cpu: self.chaser_cpu,
-            traffic: self.traffic.iter().flat_map(|groups| groups.0.clone()).collect(),
-            neighbour: self.neighbour,
-        })
+        params(LoadedParams { traffic: self.params.groups.concat(), ..self.params.clone() })
     }
 
     fn exports(&self) -> Vec<(&'static Layout<Run>, Option<&str>)> {
-        if self.neighbour { Vec::new() } else { vec![(&MESS, self.csv.as_deref())] }
+        if self.params.neighbour { Vec::new() } else { vec![(&MESS, self.csv.as_deref())] }
     }
 }

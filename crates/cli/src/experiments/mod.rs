@@ -1,24 +1,14 @@
-//! The catalogue of experiments: commands of one probe. Each is a file here, with its arguments and the parameters that
-//! they make, and one row of the table.
+//! The catalogue of experiments: commands of one probe. The options of a command are the parameters of its probe
+//! (`…Params` there). A command that has further options is a file here.
 
-mod bandwidth;
-mod c2c;
 mod command;
-mod geometry;
-mod granularity;
-mod latency;
 mod loaded;
 mod matrix;
-mod mlp;
 mod os;
-mod residency;
-mod scale;
-mod scan;
-mod survey;
-mod tlb;
+mod rows;
 
 use clap::{ArgMatches, Command, FromArgMatches, Subcommand};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tiermark_engine::Subject;
 use tiermark_model::{Effort, Exit, Machine, PageKind, Request, Run, Scope};
 
@@ -32,19 +22,19 @@ use command::{Experiment, How, ProbeCommand};
 
 /// Every experiment, in the order of help, completions and man pages.
 static EXPERIMENTS: [&ProbeCommand; 14] = [
-    &survey::ROW,
-    &latency::ROW,
-    &bandwidth::ROW,
+    &rows::SURVEY,
+    &rows::LATENCY,
+    &rows::BANDWIDTH,
     &loaded::ROW,
-    &scale::ROW,
+    &rows::SCALE,
     &matrix::ROW,
-    &c2c::ROW,
-    &geometry::ROW,
-    &tlb::ROW,
-    &mlp::ROW,
-    &granularity::ROW,
-    &residency::ROW,
-    &scan::ROW,
+    &rows::C2C,
+    &rows::GEOMETRY,
+    &rows::TLB,
+    &rows::MLP,
+    &rows::GRANULARITY,
+    &rows::RESIDENCY,
+    &rows::SCAN,
     &os::ROW,
 ];
 
@@ -147,9 +137,13 @@ impl Measure {
 
 /// A request once for each page size, where there are several. A probe that compares page sizes has them among its
 /// parameters.
-fn by_page(request: Request, place: &PlaceArgs) -> Vec<Request> {
+fn by_page(mut request: Request, place: &PlaceArgs) -> Vec<Request> {
     let pages = place.compared_pages();
-    if pages.is_empty() || request.params.get("pages").is_some() {
+    if let Some(compared) = request.params.get_mut("pages") {
+        *compared = json!(pages);
+        return vec![request];
+    }
+    if pages.is_empty() {
         return vec![request];
     }
     let with =

@@ -9,7 +9,7 @@ use crate::args::{PlaceArgs, RunArgs};
 use crate::output::Failure;
 use crate::parse::{self, Chosen};
 
-pub(super) const ROW: ProbeCommand = ProbeCommand { examples: EXAMPLES, ..ProbeCommand::of::<OsArgs>(&os::PROBE) };
+pub(super) const ROW: ProbeCommand = ProbeCommand { examples: EXAMPLES, ..ProbeCommand::with::<OsArgs>(&os::PROBE) };
 
 const EXAMPLES: &str = "\
 Takes about 90 s on two cpus (20 s with --quick, 5 minutes with --full), and more on machines with many cpus and nodes.

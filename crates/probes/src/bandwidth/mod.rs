@@ -4,6 +4,9 @@ mod choice;
 mod job;
 mod study;
 
+use std::str::FromStr;
+
+use clap::Args;
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{Lab, Probe, Study, Subject};
 use tiermark_model::messages::memory;
@@ -11,14 +14,16 @@ use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{
     Bytes, CpuId, Effort, Finding, Grade, IdSet, Machine, Observation, PlacementProof, Plan, Purpose, Quantity,
-    Refusal, Step, StoreKind, Tier, Unit,
+    Refusal, Step, StoreKind, Tier, Unit, parse_footprint, parse_within,
 };
 
 use crate::ceilings::traffic_for_each_byte;
 use crate::ladder::{derived, finding, overhead_note, with_purpose};
 use crate::memory_kinds::quiet_cpu;
+use crate::mix::Mix;
 use crate::steps::denser_seconds;
 use crate::traffic::ThreadGroup;
+use crate::written::word;
 pub(crate) use job::mix;
 use study::BandwidthStudy;
 
@@ -26,22 +31,51 @@ use study::BandwidthStudy;
 const PRECISION: f64 = 0.02;
 
 /// Parameters of the bandwidth probe.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, Args)]
 #[serde(default, deny_unknown_fields)]
 pub struct BandwidthParams {
-    /// Footprints of each thread, as a table; none means the ladder, the curve and the scaling.
+    /// Footprints of each thread, as in 32K,2M,256M
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_footprint)]
     pub sizes: Vec<Bytes>,
-    /// Elements of 8 bytes in each array of an operation, shared out among the threads, instead of `sizes`.
+    /// Elements of 8 bytes in each array, all threads together, as STREAM counts them
+    ///
+    /// The footprint of a thread is N x 8 x the arrays of the operation (copy and scale 2, add and triad 3), divided by
+    /// the threads.
+    #[arg(long, value_name = "N", value_parser = parse_within::<u64>(1..=u64::MAX), conflicts_with_all = ["sizes", "mix"],
+          hide_short_help = true)]
     pub array_elements: Option<u64>,
-    /// Jobs (`read`, `write`, `copy`: the best kernel of each), operations (`write.nt`), kernels (`read/avx2`) or mixes
-    /// (`2:1`); empty: the three jobs.
+    /// Operations, such as triad,write.nt [default: read,write,copy]
+    ///
+    /// Jobs (read, write, copy, scale, add, triad), operations (write.nt) or kernels (read/avx2); `tiermark list
+    /// kernels` shows all.
+    // In a request mixes (`2:1`) are among them.
+    #[arg(long = "op", value_name = "LIST", value_delimiter = ',')]
     pub ops: Vec<String>,
-    /// Numbers of threads; empty: one, and one per core.
+    /// Mixes of reads and writes, READS:WRITES, as in 2:1,1:1
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[serde(skip)]
+    pub mix: Vec<Mix>,
+    /// Threads: one, cores, cpus or numbers [default: one,cores]
+    ///
+    /// cores is one thread on each physical core, cpus one on each hardware thread.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub threads: Vec<ThreadCount>,
-    /// Contents of the memory, also of stores; `None` means incompressible data.
-    pub data: Option<DataKind>,
-    /// Groups of threads that run at the same time, instead of all else.
+    /// A group of threads, 'cpus=0-3 mix=2:1', or a file with a group a line
+    ///
+    /// KEY=VALUE: cpus; mix (read); size of each thread; node of its memory; delay in ns. Repeat it for more groups.
+    /// They run at the same time, and nothing else is measured.
+    #[arg(long = "traffic", value_name = "GROUP|FILE", value_parser = ThreadGroup::list,
+          conflicts_with_all = ["sizes", "array_elements", "ops", "mix", "threads", "data"], hide_short_help = true)]
+    #[serde(skip)]
+    pub groups: Vec<Vec<ThreadGroup>>,
+    /// All groups of all files.
+    #[arg(skip)]
     pub traffic: Vec<ThreadGroup>,
+    /// Contents of the memory: random or zeros [default: random]
+    ///
+    /// Stores write the same data. Some memory systems store zeros faster.
+    #[arg(long, value_name = "KIND", value_parser = word::<DataKind>("use random or zeros"))]
+    pub data: Option<DataKind>,
 }
 
 /// Operations.
@@ -67,6 +101,22 @@ pub enum ThreadCount {
     /// This many; physical cores before their siblings.
     #[serde(untagged)]
     Exactly(u32),
+}
+
+impl FromStr for ThreadCount {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "one" => Ok(Self::One),
+            "cores" => Ok(Self::Cores),
+            "cpus" => Ok(Self::Cpus),
+            _ => {
+                let number = text.parse().ok().filter(|n| *n > 0).map(Self::Exactly);
+                number.ok_or("use one, cores (physical cores), cpus (hardware threads) or a number above 0")
+            }
+        }
+    }
 }
 
 impl ThreadCount {

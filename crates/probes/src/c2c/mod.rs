@@ -5,7 +5,9 @@ mod pairs;
 mod remark;
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 
+use clap::Args;
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{Lab, Probe, Study, Subject, nearest_memory_node};
 use tiermark_model::messages::plan as says;
@@ -33,12 +35,17 @@ const FEW: usize = 64;
 const PAIRS_SHARE: f64 = 0.5;
 
 /// Parameters of the c2c probe.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, Args)]
 #[serde(default, deny_unknown_fields)]
 pub struct C2cParams {
-    /// How turns are passed, for every pair; none means compare-and-swap, and the others for one pair of each relation.
+    /// How two cpus pass turns: cas, flag, one-way [default: cas]
+    ///
+    /// These are measured for all pairs. Without this option, flag and one-way are measured for one pair of each
+    /// relation.
+    #[arg(long = "op", value_name = "LIST", value_delimiter = ',')]
     pub ops: Vec<PingOp>,
-    /// Which pairs; `None` means all that there is time for.
+    /// Pairs of each relation, or all [default: as time allows]
+    #[arg(long, value_name = "PAIRS")]
     pub sample: Option<Sample>,
 }
 
@@ -50,6 +57,15 @@ pub enum Sample {
     All,
     /// So many of each relation.
     Each(u32),
+}
+
+impl FromStr for Sample {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let each = || text.parse().ok().filter(|n| *n > 0).map(Self::Each);
+        if text == "all" { Ok(Self::All) } else { each().ok_or("use a number of pairs above 0, or all") }
+    }
 }
 
 /// The probe of `tiermark c2c`; `docs/methods/c2c.md` describes the method.

@@ -6,6 +6,7 @@ mod neighbour;
 pub(crate) mod pauses;
 mod study;
 
+use clap::Args;
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{Probe, Study, Subject};
 use tiermark_model::{CpuId, Effort, Finding, Observation, Plan, Purpose, Refusal, Step};
@@ -17,22 +18,57 @@ use neighbour::NeighbourStudy;
 use study::LoadedStudy;
 
 /// Parameters of the loaded-latency probe.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, Args)]
 #[serde(default, deny_unknown_fields)]
 pub struct LoadedParams {
-    /// Mixes of traffic, a curve each; none means those of the effort.
+    /// Mixes of reads and writes, READS:WRITES, a curve each
+    ///
+    /// Default: read,2:1,1:1,write,write.nt; with --quick read.
+    #[arg(long = "mix", value_name = "LIST", value_delimiter = ',')]
     pub mixes: Vec<Mix>,
-    /// Latency that must not be exceeded, ns: how much bandwidth there is below it.
+    /// Find the bandwidth up to which latency stays below NS
+    #[arg(long, value_name = "NS", value_parser = nanoseconds)]
     pub target_ns: Option<f64>,
-    /// Pauses after each piece of an injector, ns: exactly these points; none means points placed where the curve
-    /// bends.
+    /// Pauses of the injectors in ns, a point each, as in 0,200,1000
+    ///
+    /// After each piece of 2 KiB; 0 is without a pause. Default: pauses that the program places where the curve bends.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = pause)]
     pub delays: Vec<u32>,
-    /// The cpu whose accesses are timed; `None` means one chosen among the cpus in scope.
-    pub chaser_cpu: Option<CpuId>,
-    /// Groups of injectors, instead of mixes and places: one curve of them all.
+    /// A group of threads, 'cpus=0-3 mix=2:1', or a file with a group a line
+    ///
+    /// KEY=VALUE: cpus; mix (read); size of each thread; node of its memory; delay in ns. Repeat it for more groups.
+    /// They run at the same time, as injectors.
+    #[arg(long = "traffic", value_name = "GROUP|FILE", value_parser = ThreadGroup::list, conflicts_with = "mixes",
+          hide_short_help = true)]
+    #[serde(skip)]
+    pub groups: Vec<Vec<ThreadGroup>>,
+    /// All groups of all files.
+    #[arg(skip)]
     pub traffic: Vec<ThreadGroup>,
-    /// Each tier beside one busy neighbour, instead of curves.
+    /// The cpu whose accesses are timed; it need not be among --cpus
+    ///
+    /// Default: the first thread of a core of the node, not cpu 0 where there is a choice.
+    #[arg(long, value_name = "CPU")]
+    pub chaser_cpu: Option<CpuId>,
+    /// Time accesses to each tier beside one busy neighbour, instead of curves
+    ///
+    /// The neighbour reads or writes memory, in order or at random.
+    #[arg(long, conflicts_with_all = ["mixes", "target_ns", "delays", "groups", "chaser_cpu"])]
     pub neighbour: bool,
+}
+
+/// A time in ns above zero.
+fn nanoseconds(text: &str) -> Result<f64, &'static str> {
+    let number = text.trim().trim_end_matches("ns").trim().parse::<f64>().ok();
+    number.filter(|n| n.is_finite() && *n > 0.0).ok_or("use a time in ns above 0, such as 150")
+}
+
+/// A pause of injectors in whole ns, as in 200 or 200ns.
+fn pause(text: &str) -> Result<u32, String> {
+    /// A visit of 4 ms then still has a dozen pieces of a mix of three kernels.
+    const MOST: u32 = 100_000;
+    let number = text.trim().trim_end_matches("ns").trim_end().parse::<u32>().ok();
+    number.filter(|ns| *ns <= MOST).ok_or_else(|| format!("use a pause in whole ns, 0 to {MOST}, such as 200"))
 }
 
 /// The probe of `tiermark loaded-latency`; `docs/methods/loaded-latency.md` describes the method.

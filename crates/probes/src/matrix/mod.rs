@@ -11,12 +11,17 @@ mod study;
 mod uneven;
 mod weights;
 
+use clap::Args;
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{Probe, Study, Subject};
 use tiermark_model::messages::rules;
-use tiermark_model::{Bytes, Effort, Finding, IdSet, Machine, Observation, Plan, Refusal, Step};
+use tiermark_model::{
+    Bytes, Effort, Finding, IdSet, Machine, Observation, Plan, Refusal, Step, parse_footprint, parse_within,
+};
 
 use crate::bandwidth::ThreadCount;
+use crate::mix::Mix;
+use crate::written::{nodes_or_all, rate, word};
 pub use groups::Origin;
 use groups::{CpuGroup, MatrixThreads};
 pub use memory::{Buffer, Workers};
@@ -39,44 +44,96 @@ pub enum Policy {
 }
 
 /// Parameters of the matrix probe.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, Args)]
 #[serde(default, deny_unknown_fields)]
 pub struct MatrixParams {
-    /// The unit that the cpus of a row share.
+    /// What the cpus of a row share: node, socket or llc (last-level cache)
+    #[arg(long, value_name = "WHAT", default_value = "node", value_parser = word::<Origin>("use node, socket or llc"))]
     pub from: Origin,
     /// Only cpus of these nodes; none means all.
+    #[arg(skip)]
     pub cpu_nodes: Option<IdSet>,
     /// Only memory of these nodes; none means all that may be used.
+    #[arg(skip)]
     pub targets: Option<IdSet>,
-    /// `latency`, jobs, operations, kernels, or mixes (`2:1`); none means what the effort allows.
+    /// latency, jobs (read, copy …), operations, kernels [default: by --quick, --full]
+    // In a request mixes (`2:1`) are among them.
+    #[arg(long = "op", value_name = "LIST", value_delimiter = ',')]
     pub ops: Vec<String>,
-    /// Policies; none means those the effort allows.
+    /// Mixes of reads and writes, READS:WRITES, as in 2:1,1:1
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[serde(skip)]
+    pub mix: Vec<Mix>,
+    /// Placements: bind, interleave, weighted, mixed
+    ///
+    /// Default: bind, interleave and mixed; with --quick bind.
+    #[arg(long = "policy", value_name = "LIST", value_delimiter = ',',
+          value_parser = word::<Policy>("use bind, interleave, weighted or mixed"))]
     pub policies: Vec<Policy>,
-    /// Sets of nodes to interleave over; none means all.
+    /// Interleave pages over these nodes, or all (repeatable)
+    // `all` is the empty set, which a request does not have.
+    #[arg(long, value_name = "NODES", value_parser = nodes_or_all)]
     pub interleave: Vec<IdSet>,
-    /// Weights to deal pages out by; none means a sweep.
+    /// Interleave pages over nodes by weight, as in 0:3,1:1, or sweep (repeatable)
+    // `sweep` has no weights, and no request has it.
+    #[arg(long = "weighted-interleave", value_name = "WEIGHTS", value_parser = Weights::or_sweep)]
     pub weights: Vec<Weights>,
-    /// Percent of the threads on remote memory; none means half.
+    /// Percent of the threads with remote memory, as in 25,50
+    #[arg(
+        hide_short_help = true, long, value_name = "PERCENTS", value_delimiter = ',',
+        value_parser = parse_within::<u8>(1..=99),
+    )]
     pub mixed: Vec<u8>,
-    /// Threads of a bandwidth cell; none means one a core of the group.
+    /// Threads of a bandwidth: one, cores, cpus or numbers [default: cores]
+    ///
+    /// cores is one thread on each physical core of the row, cpus one on each hardware thread.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub threads: Vec<ThreadCount>,
+    /// Footprints of each thread [default: four times the caches in reach]
+    // A request for each of them, as its `size`.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_footprint)]
+    #[serde(skip)]
+    pub sizes: Vec<Bytes>,
     /// Footprint of each thread; none means what makes memory answer.
+    #[arg(skip)]
     pub size: Option<Bytes>,
-    /// Footprint of each thread where there is room for it, on reserved huge pages where enough are free.
+    /// Memory of each thread where there is room, on reserved huge pages where enough are free
+    ///
+    /// Otherwise on transparent huge pages; if there is no room at all, the usual footprint. The plan says which.
+    #[arg(hide_short_help = true, long, value_name = "SIZE", conflicts_with = "sizes", value_parser = parse_footprint)]
     pub worker_memory: Option<Bytes>,
-    /// Whose the memory of a bandwidth is.
+    /// Memory of the threads of a bandwidth: own or shared [default: own]
+    ///
+    /// shared is one buffer that all threads read, each from another place on.
+    #[arg(hide_short_help = true, long, value_name = "WHOSE", default_value = "own", hide_default_value = true,
+          value_parser = word::<Buffer>("use own or shared"))]
     pub buffer: Buffer,
-    /// What the workers of a bandwidth are.
+    /// What works in a bandwidth: threads or processes [default: threads]
+    ///
+    /// Each process has one thread and its own memory; they start together by shared memory.
+    #[arg(hide_short_help = true, long, value_name = "WHAT", default_value = "threads", hide_default_value = true,
+          value_parser = word::<Workers>("use threads or processes"))]
     pub workers: Workers,
-    /// Useful bytes after which a bandwidth ends; none for as long as its precision takes.
+    /// End each bandwidth when so many bytes are moved, as in 100G
+    ///
+    /// After the fewest visits at the earliest. Useful bytes count, of all threads together.
+    #[arg(hide_short_help = true, long, value_name = "SIZE", value_parser = parse_footprint)]
     pub total: Option<Bytes>,
-    /// The theoretical peak of each node's memory, bytes per second; none means what the memory modules tell.
-    pub peak: Option<f64>,
-    /// What the link between two sockets carries in one direction, bytes per second; none means what the processors
-    /// tell.
-    pub link_rate: Option<f64>,
-    /// One row of each kind, against its own memory and one node of each kind of the others.
+    /// One row of each kind, against one node of each kind of memory
+    ///
+    /// For machines with many nodes: rows with the same number of cpus and the same distances are of one kind.
+    #[arg(hide_short_help = true, long)]
     pub sample: bool,
+    /// Theoretical peak of one node's memory, as in 8.53GB/s
+    ///
+    /// Default: from the memory modules (SMBIOS, readable by root).
+    #[arg(hide_short_help = true, long, value_name = "RATE", value_parser = rate)]
+    pub peak: Option<f64>,
+    /// Rate of the link between two sockets in one direction, as in 9.6GB/s
+    ///
+    /// Default: the highest rate of the processor's family.
+    #[arg(hide_short_help = true, long, value_name = "RATE", value_parser = rate)]
+    pub link_rate: Option<f64>,
 }
 
 impl MatrixParams {

@@ -15,10 +15,18 @@ const CLOSE: f64 = 1.3;
 const MOST: u32 = 255;
 
 /// Pages that each node gives in one round, by node.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Weights(Vec<(NodeId, u32)>);
 
 impl Weights {
+    /// Weights, or none of them for the word `sweep`.
+    ///
+    /// # Errors
+    /// A message that says what to write instead.
+    pub fn or_sweep(text: &str) -> Result<Self, String> {
+        if text == "sweep" { Ok(Self::default()) } else { text.parse() }
+    }
+
     /// The nodes that take part.
     pub(super) fn nodes(&self) -> IdSet {
         self.0.iter().map(|(node, _)| *node).collect()

@@ -4,13 +4,14 @@ mod findings;
 mod limits;
 mod ranges;
 
+use clap::Args;
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{Lab, Probe, Study, Subject};
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{
     Before, Bytes, Cache, ChainLayout, CpuId, Effort, Finding, Labels, Layout, Machine, Metric, Observation, Plan,
-    Purpose, Refusal, Request, Role, Step, StopRule,
+    Purpose, Refusal, Request, Role, Step, StopRule, parse_footprint,
 };
 
 use crate::memory_kinds::quiet_cpu;
@@ -64,12 +65,14 @@ const TOUCHED: Purpose = Purpose::Residency;
 const FLUSHED: Purpose = Purpose::Flushed;
 
 /// Parameters of the residency probe.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, Args)]
 #[serde(default, deny_unknown_fields)]
 pub struct ResidencyParams {
-    /// Ranges; empty means parts of the last-level cache.
+    /// Ranges to touch, as in 4M,16M [default: parts of the last-level cache]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_footprint)]
     pub sizes: Vec<Bytes>,
     /// As few waits and visits as with `--quick`, whatever the effort.
+    #[arg(skip)]
     pub brief: bool,
 }
 

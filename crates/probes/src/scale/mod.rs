@@ -3,12 +3,14 @@
 mod limits;
 mod ramp;
 
+use clap::Args;
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{Lab, Probe, Study, Subject};
 use tiermark_model::messages::{memory, rules};
 use tiermark_model::{
     Bytes, ChainLayout, CpuId, Distance, Effort, Finding, IdSet, KernelId, KernelInfo, Labels, Layout, MemPolicy,
     Metric, NodeId, Note, Observation, Plan, Purpose, Quantity, Refusal, Request, Role, Setup, Step, StopRule, Tier,
+    parse_whole,
 };
 
 use crate::ceilings::{Stated, lines_for_each_byte, touched_node, traffic_for_each_byte};
@@ -18,6 +20,7 @@ use crate::mix::plain_kernel;
 use crate::places::{Placement, home};
 use crate::steps::{VISIT_SECONDS, no_kernel, one_cpu, setup, stream_role};
 use crate::task::Task;
+use crate::written::rate;
 
 /// Wanted half-width of the interval of each point, and of the latency beside it.
 const PRECISION: f64 = 0.02;
@@ -25,18 +28,28 @@ const PRECISION: f64 = 0.02;
 const EVERY: usize = 8;
 
 /// Parameters of the scale probe.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, Args)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScaleParams {
-    /// Operations (`read`, `write`, `write.nt`, `copy`, …); none means `read`.
+    /// Operations: read, write.nt, copy, triad … [default: read]
+    ///
+    /// Each operation runs with its plain kernel (`tiermark list kernels`).
+    #[arg(long = "op", value_name = "LIST", value_delimiter = ',')]
     pub ops: Vec<String>,
-    /// The cpu whose thread touches all memory first, so that the kernel chooses the node as it does for a program;
-    /// none means memory that is bound to its node.
+    /// Touch all memory first from this cpu, instead of binding it to a node
+    ///
+    /// The kernel takes the pages from the node of this cpu, as it does for a program whose threads run there.
+    #[arg(long, value_name = "CPU", value_parser = parse_whole::<CpuId>, conflicts_with = "mem_node")]
     pub touch_cpu: Option<CpuId>,
-    /// The theoretical peak of the node's memory, bytes per second; none means what the memory modules tell.
+    /// Theoretical peak of one node's memory, as in 8.53GB/s
+    ///
+    /// Default: from the memory modules (SMBIOS, readable by root).
+    #[arg(hide_short_help = true, long, value_name = "RATE", value_parser = rate)]
     pub peak: Option<f64>,
-    /// What the link between two sockets carries in one direction, bytes per second; none means what the processors
-    /// tell.
+    /// Rate of the link between two sockets in one direction, as in 9.6GB/s
+    ///
+    /// Default: the highest rate of the processor's family.
+    #[arg(hide_short_help = true, long, value_name = "RATE", value_parser = rate)]
     pub link_rate: Option<f64>,
 }
 

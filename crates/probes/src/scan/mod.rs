@@ -2,6 +2,7 @@
 
 mod slow;
 
+use clap::Args;
 use serde::{Deserialize, Serialize};
 use tiermark_engine::admit::admit_node;
 use tiermark_engine::{Lab, Probe, Study, Subject};
@@ -9,6 +10,7 @@ use tiermark_model::messages::scan as says;
 use tiermark_model::{
     Bytes, ChainLayout, CpuId, Finding, GIB, HugePool, KernelId, Labels, Layout, MIB, Metric, NodeId, Observation,
     PageKind, Plan, Purpose, Quantity, Refusal, Request, Role, Scope, Step, StopRule, ThreadSetup, Tier,
+    parse_footprint,
 };
 
 use crate::footprints::{Shares, memory_cap_over};
@@ -39,11 +41,22 @@ const PRECISION: f64 = 0.02;
 const READ_SECONDS: f64 = 0.02;
 
 /// Parameters of the scan.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, Args)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScanParams {
-    /// Bytes of a region; `None` means 1 GiB, or four times the caches in reach of a cpu where that is more.
+    /// Bytes of a region [default: 1G, or four times the caches of a cpu]
+    #[arg(long, value_name = "SIZE", value_parser = region)]
     pub chunk: Option<Bytes>,
+}
+
+/// A region of a scan.
+fn region(text: &str) -> Result<Bytes, String> {
+    /// Smaller ones are within a cache of some servers.
+    const LEAST: u64 = 64 << 20;
+    parse_footprint(text).and_then(|size| match size.0 {
+        LEAST.. => Ok(size),
+        _ => Err(format!("{size} is too small for a region of memory; give at least {}", Bytes(LEAST))),
+    })
 }
 
 /// The probe of `tiermark scan`; `docs/methods/scan.md` describes the method.
