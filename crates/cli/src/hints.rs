@@ -257,10 +257,7 @@ mod tests {
             (&["load", "-t", "h:1", "--csv"], "--json=out.json`"),
             (&["load", "-t", "h:1", "--clients=20"], "-c 20`"),
             (&["load", "-t", "h:1", "--test-time", "60"], "--duration 60`"),
-            (
-                &["capacity", "--scenario", "mini", "--maxmemory", "48M"],
-                "a key of the scenario file in its table [tenant]",
-            ),
+            (&["capacity", "--scenario", "mini", "--maxmemory", "48M"], "--set tenant.maxmemory=VALUE"),
             (&["report", "--output", "x"], "the file is named by --html FILE"),
             (&["survey", "--duration", "60"], "--max-time SECONDS"),
             (&["survey", "-o", "x.json"], "--json=FILE and --html FILE"),

@@ -28,6 +28,13 @@ pub(crate) fn label(text: &str) -> Result<(String, String), String> {
     tiermark_model::parse_label(text).map_err(|refusal| refusal.to_string())
 }
 
+/// A key of a scenario and its value, as in load.rate=2000.
+pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
+    let parts = text.split_once('=').filter(|(key, _)| !key.trim().is_empty());
+    let (key, value) = parts.ok_or("write a key and its value, as in load.rate=2000")?;
+    Ok((key.trim().to_owned(), value.trim().to_owned()))
+}
+
 /// A moment: RFC 3339 with its zone, or `@` and whole seconds since 1970. It is at most a day ahead.
 pub(crate) fn moment(text: &str) -> Result<Timestamp, String> {
     const MOST_HOURS: f64 = 24.0;

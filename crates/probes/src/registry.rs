@@ -10,8 +10,8 @@
 //! * `probes/src/NAME.rs` or a folder: `PROBE` (`engine/src/probe.rs` explains its fields) and its study; `lib.rs`: the
 //!   module; below: the row.
 //! * `docs/methods/NAME.md`: its page, which `tiermark help NAME` prints.
-//! * Its parameters, `…Params`: each field is an option, whose help is the comment of the field. `#[arg(skip)]`: a field
-//!   without an option, such as `pages`, which the cli sets from `--pages`.
+//! * Its parameters, `…Params`: each field is an option, whose help is the comment of the field. `#[arg(skip)]`: a
+//!   field without an option, such as `pages`, which the cli sets from `--pages`.
 //! * `cli/src/experiments/rows.rs`: its row, with examples, and the lines of `--quick` and `--full` if those of
 //!   `ProbeCommand::of` do not fit; `mod.rs` there: its place in the list. Options that are no parameters (`--csv` of
 //!   `loaded-latency`) make a file there.

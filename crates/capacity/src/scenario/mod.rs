@@ -13,6 +13,7 @@ use std::path::Path;
 use tiermark_history::config::{Mistake, text_of};
 use tiermark_load::KeyDist;
 use tiermark_model::nearest;
+use toml::{Table, Value};
 
 pub use crate::table::Key;
 pub(crate) use kinds::SERVER_OPTIONS;
@@ -96,11 +97,12 @@ impl Tenant {
 }
 
 impl Scenario {
-    /// The built-in scenario of a name, or that of a file.
+    /// The built-in scenario of a name, or that of a file, with other values of some keys (`load.rate`): TOML, or a
+    /// text without quotes.
     ///
     /// # Errors
-    /// Every mistake, a sentence each that names the scenario.
-    pub fn named(name: &str) -> Result<Self, Vec<String>> {
+    /// Every mistake, a sentence each that names the scenario or the values.
+    pub fn named(name: &str, settings: &[(String, String)]) -> Result<Self, Vec<String>> {
         let text = match BUILT_IN.iter().find(|(known, _)| *known == name) {
             Some((_, text)) => (*text).to_owned(),
             None => text_of(Path::new(name)).map_err(|error| {
@@ -109,7 +111,21 @@ impl Scenario {
                 vec![format!("'{name}' is neither a scenario ({all}){near} nor a file that can be read: {error}")]
             })?,
         };
-        Self::read(&text).map_err(|mistakes| mistakes.iter().map(|mistake| format!("{name}: {mistake}")).collect())
+        let named =
+            |of: &str, mistakes: Vec<Mistake>| mistakes.iter().map(|m| format!("{of}: {m}")).collect::<Vec<_>>();
+        let scenario = Self::read(&text).map_err(|mistakes| named(name, mistakes))?;
+        if settings.is_empty() {
+            return Ok(scenario);
+        }
+        let mut file: Table = text.parse().unwrap_or_default();
+        for (key, value) in settings {
+            let alone = format!("value = {value}").parse::<Table>().ok().filter(|table| table.len() == 1);
+            let read = alone.and_then(|mut table| table.remove("value"));
+            set(&mut file, key, read.unwrap_or_else(|| Value::String(value.clone())));
+        }
+        // No line of the file is to blame.
+        let unplaced = |mistakes: Vec<Mistake>| mistakes.into_iter().map(|m| Mistake { line: 0, ..m }).collect();
+        Self::read(&file.to_string()).map_err(|mistakes| named("--set", unplaced(mistakes)))
     }
 
     /// Reads a scenario.
@@ -175,6 +191,21 @@ impl Scenario {
             Backend::External => format!("a server elsewhere of {asked}"),
             _ => format!("{server} of {asked}, in {} of DRAM", self.dram_budget),
         }
+    }
+}
+
+/// Sets a key by its path; what it stands in is made a table.
+fn set(table: &mut Table, key: &str, value: Value) {
+    let Some((first, rest)) = key.split_once('.') else {
+        table.insert(key.to_owned(), value);
+        return;
+    };
+    let within = table.entry(first).or_insert(Value::Boolean(false));
+    if !within.is_table() {
+        *within = Value::Table(Table::new());
+    }
+    if let Value::Table(within) = within {
+        set(within, rest, value);
     }
 }
 

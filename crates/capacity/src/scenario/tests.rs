@@ -30,6 +30,46 @@ fn the_brief_is_the_brief_s() {
     assert_eq!(brief.searches()[5].requests.to_string(), "70 % GET, brief:25");
 }
 
+fn with(name: &str, settings: &[&str]) -> Result<Scenario, Vec<String>> {
+    let pair = |text: &&str| text.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned())).unwrap();
+    Scenario::named(name, &settings.iter().map(pair).collect::<Vec<_>>())
+}
+
+#[test]
+fn keys_are_set_in_place_of_the_file_s() {
+    let set = with("mini", &["load.rate=77", "tenant.value=3K", "time.settle=3s", "load.brief-mix=true"]).unwrap();
+    assert_eq!((set.load.rate, set.tenant.value, set.time.settle), (77.0, Size(3072), 3.0));
+    assert!(set.load.brief_mix && set.tenant.records == read("mini").tenant.records);
+    let set = with("mini", &["tiers=[\"dram\", \"zswap\"]", "load.mixes=[0, 50]"]).unwrap();
+    assert_eq!((set.tiers.len(), set.load.mixes), (2, vec![0.0, 50.0]));
+    // The last one counts, and a key without a table of its own gets one.
+    assert_eq!(with("mini", &["load.rate=77", "seed=3", "load.rate=78"]).unwrap().load.rate, 78.0);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), text_of("mini").replace("connections = 1\n", "connections = 9\n")).unwrap();
+    let path = file.path().to_str().unwrap();
+    assert_eq!(with(path, &["load.rate=77"]).unwrap().load.connections, 9);
+    assert_eq!(with(path, &["load.connections=7"]).unwrap().load.connections, 7);
+}
+
+#[test]
+fn keys_are_set_only_as_the_file_may_have_them() {
+    let refused = |setting: &str| with("mini", &[setting]).unwrap_err().join("; ");
+    for (setting, why) in [
+        ("load.rates=77", "--set: load.rates: unknown key"),
+        ("loads.rate=77", "--set: loads: unknown key"),
+        ("load.rate=fast", "--set: load.rate: "),
+        ("load.rate=-1", "--set: load.rate: "),
+        ("load.keys=3", "--set: load.keys"),
+        ("seed.x=3", "--set: seed"),
+        ("load.=3", "--set: load.: unknown key"),
+        ("load.rate=1\nx = 3", "--set: load.rate: "),
+    ] {
+        let said = refused(setting);
+        assert!(said.starts_with(why) && !said.contains("line "), "{setting}: {said}");
+    }
+    assert!(refused("load.zzz=77").contains("pipeline") && refused("load.rats=77").contains("rate"));
+}
+
 #[test]
 fn mini_fits_a_laptop() {
     let mini = read("mini");

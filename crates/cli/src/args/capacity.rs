@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use tiermark_capacity::level::{Limit, Scope};
+use tiermark_capacity::level::Limit;
 use tiermark_capacity::scenario::{self, Backend, Scenario, Size, Tier};
 use tiermark_load::{Address, KeyDist};
 use tiermark_model::{Bytes, IdSet};
 
-use super::load::{Order, Pacing, Spread, above_zero, count, percentage, rate, seconds_or_none, share, value_size};
+use super::load::{Pacing, above_zero, count, percentage, rate, seconds_or_none, value_size};
 use super::{LabelArgs, View};
 use crate::inventory::InventoryArgs;
 use crate::parse;
@@ -23,6 +23,7 @@ Examples:
   sudo tiermark capacity --scenario brief --tenants 108 --tiers dram,swap:/dev/nvme1n1+/dev/nvme2n1
   tiermark capacity --scenario brief --backend external --target host1:6379,host2:6379 --most-tenants 2
   tiermark capacity --scenario brief --backend external --inventory hosts.ini --group cache
+  sudo tiermark capacity --scenario mini --set load.connections=4 --set load.mixes='[50, 90]'
   sudo tiermark capacity --resume
 Each tenant is a Redis server in its own control group, so root is needed. With --backend external, root is not needed: the run writes
 the keys 0, 1, 2 … to the named servers and does not delete them; a server that already holds keys is refused without --overwrite.
@@ -41,8 +42,9 @@ pub(crate) enum BackendChoice {
 }
 
 /// Files and options with which a run was begun, and is resumed.
-const BEGUN_WITH: [&str; 11] = [
+const BEGUN_WITH: [&str; 12] = [
     "scenario",
+    "settings",
     "dry_run",
     "TenantArgs",
     "InventoryArgs",
@@ -61,6 +63,12 @@ pub(crate) struct CapacityArgs {
     /// The scenario: brief, mini, cache, or a file (`tiermark help scenario`)
     #[arg(long, value_name = "SCENARIO", required_unless_present_any = ["list", "resume", "dry_run"])]
     pub(crate) scenario: Option<String>,
+    /// Set a key of the scenario, as in load.connections=4 (repeatable)
+    ///
+    /// `tiermark help scenario` lists the keys. VALUE is TOML, such as ["dram", "zram"], or a text without quotes. Of
+    /// two values for a key the last one counts, and an option for it counts before both.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse::setting, requires = "scenario")]
+    pub(crate) settings: Vec<(String, String)>,
     /// List the scenarios that are built in
     #[arg(long, exclusive = true)]
     pub(crate) list: bool,
@@ -178,9 +186,6 @@ pub(crate) struct TenantArgs {
     /// Memory of each virtual machine, for --backend qemu [default: enough for the records, and 192M]
     #[arg(hide_short_help = true, long, value_name = "SIZE", value_parser = parse::size)]
     pub(crate) vm_memory: Option<Bytes>,
-    /// Cpus of each virtual machine, for --backend qemu [default: 1]
-    #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
-    pub(crate) vm_cpus: Option<u32>,
     /// More parameters of the virtual machines' kernel: 'nohz=off highres=off lapic=notscdeadline'
     #[arg(hide_short_help = true, long, value_name = "WORDS")]
     pub(crate) vm_append: Option<String>,
@@ -213,9 +218,6 @@ pub(crate) struct TenantArgs {
     /// Size of values
     #[arg(short = 'd', long, value_name = "SIZE", visible_alias = "data-size", value_parser = value_size)]
     pub(crate) value_size: Option<Bytes>,
-    /// Share of each value, 0 to 0.99, that compression removes; it decides what zram and zswap hold
-    #[arg(hide_short_help = true, long, value_name = "SHARE", value_parser = share)]
-    pub(crate) value_compress: Option<f64>,
 }
 
 /// The load of the tenants, and the service level.
@@ -230,42 +232,20 @@ pub(crate) struct AskedArgs {
     /// A closed loop, as that of the published test, leaves out the requests that are due while it waits.
     #[arg(hide_short_help = true, long, value_name = "LOOP")]
     pub(crate) pacing: Option<Pacing>,
-    /// Distribution of the requests in time
-    #[arg(hide_short_help = true, long, value_name = "SPREAD")]
-    pub(crate) arrivals: Option<Spread>,
     /// Percent of GETs, the others are SETs; one or several
     ///
     /// Each percentage has its own search.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = percentage)]
     pub(crate) gets: Vec<f64>,
-    /// Draw GETs and SETs as the published swap-tier test does: --gets 70 then gives 29 % of SETs
-    #[arg(hide_short_help = true, long)]
-    pub(crate) gets_brief: bool,
-    /// Connections to each tenant
-    #[arg(hide_short_help = true, short, long, value_name = "N", value_parser = parse::within::<u32>(1..=1000))]
-    pub(crate) connections: Option<u32>,
-    /// Most requests in flight on a connection; with more the tenant is overloaded
-    #[arg(
-        hide_short_help = true, short = 'P', long, value_name = "N", visible_alias = "pipeline",
-        value_parser = parse::within::<u32>(1..=100_000),
-    )]
-    pub(crate) pipeline_depth: Option<u32>,
     /// Distribution of the requested keys: uniform, brief:WIDTH, normal[:SIGMA[,MEAN]], zipf:EXPONENT,
     /// hotspot:KEYS,REQUESTS or sequential; repeatable, one search for each
     #[arg(hide_short_help = true, long, value_name = "DIST")]
     pub(crate) key_dist: Vec<KeyDist>,
-    /// Whether equally popular keys are neighbours
-    #[arg(hide_short_help = true, long, value_name = "ORDER")]
-    pub(crate) key_order: Option<Order>,
     /// A limit to keep, such as 'p99 < 300us' (repeatable)
     ///
     /// 'average < 50us', 'p99 < 300us', 'max < 1s', 'rate > 99.5%', 'hit rate > 90%' (of the GETs).
     #[arg(long, value_name = "LIMIT")]
     pub(crate) level: Vec<Limit>,
-    /// Scope of the limits: every (tenant), quantile:0.95 (of the tenants), pooled (all requests together), brief
-    /// (means over tenants)
-    #[arg(hide_short_help = true, long, value_name = "SCOPE")]
-    pub(crate) scope: Option<Scope>,
     /// Warm-up under load before each measurement, in seconds
     #[arg(hide_short_help = true, long, value_name = "SECONDS", value_parser = seconds_or_none)]
     pub(crate) warmup: Option<f64>,
@@ -296,12 +276,6 @@ pub(crate) struct SearchArgs {
     /// Most tenants of a trial
     #[arg(long, value_name = "N", value_parser = parse::within::<u32>(1..=u64::MAX))]
     pub(crate) most_tenants: Option<u32>,
-    /// Most trials of one search
-    #[arg(
-        hide_short_help = true, long, value_name = "N",
-        value_parser = parse::within::<u32>(1..=u64::MAX),
-    )]
-    pub(crate) most_trials: Option<u32>,
     /// Longest time of one trial, its fill included
     #[arg(hide_short_help = true, long, value_name = "SECONDS", value_parser = parse::seconds)]
     pub(crate) trial_time: Option<f64>,
@@ -334,7 +308,6 @@ impl CapacityArgs {
         let (search, limits) = (&self.search, &mut scenario.limits);
         put(&mut limits.tenants, search.tenants.map(Some));
         put(&mut limits.most_tenants, search.most_tenants);
-        put(&mut limits.most_trials, search.most_trials);
         put(&mut limits.trial_seconds, search.trial_time);
         put(&mut limits.total_seconds, search.max_time.map(Some));
         put(&mut limits.memory_floor, search.memory_floor.map(|size| Size(size.0)));
@@ -362,16 +335,14 @@ impl TenantArgs {
         put(&mut scenario.tier_size, size(self.tier_size).map(Some));
         put(&mut scenario.tenant.records, self.records);
         put(&mut scenario.tenant.value, size(self.value_size));
-        put(&mut scenario.tenant.compressibility, self.value_compress);
         put(&mut scenario.tenant.vm_memory, size(self.vm_memory).map(Some));
-        put(&mut scenario.tenant.vm_cpus, self.vm_cpus.map(Some));
         put(&mut scenario.tenant.vm_append, self.vm_append.clone().map(Some));
     }
 }
 
 impl AskedArgs {
     fn change(&self, scenario: &mut Scenario) {
-        let (load, time, level) = (&mut scenario.load, &mut scenario.time, &mut scenario.level);
+        let (load, time) = (&mut scenario.load, &mut scenario.time);
         put(&mut load.rate, self.rps);
         put(
             &mut load.pacing,
@@ -380,15 +351,9 @@ impl AskedArgs {
                 Pacing::Closed => scenario::Pacing::Closed,
             }),
         );
-        put(&mut load.arrival, self.arrivals.map(Into::into));
         put_list(&mut load.mixes, &self.gets);
-        load.brief_mix |= self.gets_brief;
-        put(&mut load.connections, self.connections);
-        put(&mut load.pipeline, self.pipeline_depth);
         put_list(&mut load.keys, &self.key_dist);
-        put(&mut load.key_order, self.key_order.map(Into::into));
-        put_list(&mut level.limits, &self.level);
-        put(&mut level.scope, self.scope);
+        put_list(&mut scenario.level.limits, &self.level);
         put(&mut time.warm_up, self.warmup);
         put(&mut time.settle, self.settle);
         put(&mut time.measure, self.measure);

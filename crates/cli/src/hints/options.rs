@@ -43,15 +43,12 @@ pub(super) fn other_name(argument: &str, command: &Command) -> Option<String> {
     OTHER_NAMES.iter().find(fits).map(|(.., tip)| (*tip).to_owned()).or_else(|| key_of_file(name, command))
 }
 
-/// A key of the file that a command takes, where the key has no option.
+/// How to set a key of a scenario that has no option.
 fn key_of_file(name: &str, command: &Command) -> Option<String> {
     let key = find(command, "scenario")
         .and_then(|_| reference().into_iter().find(|row| format!("--{}", row.name) == name))?;
-    let table = if key.table.is_empty() { String::new() } else { format!(" in its table [{}]", key.table) };
-    Some(format!(
-        "{} is a key of the scenario file{table}: --scenario FILE; `tiermark help scenario` lists all keys",
-        key.name
-    ))
+    let table = if key.table.is_empty() { String::new() } else { format!("{}.", key.table) };
+    Some(format!("--set {table}{}=VALUE sets this key of the scenario; `tiermark help scenario` lists all", key.name))
 }
 
 /// Where the results of a command go.

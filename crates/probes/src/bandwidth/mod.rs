@@ -41,8 +41,8 @@ pub struct BandwidthParams {
     ///
     /// The footprint of a thread is N x 8 x the arrays of the operation (copy and scale 2, add and triad 3), divided by
     /// the threads.
-    #[arg(long, value_name = "N", value_parser = parse_within::<u64>(1..=u64::MAX), conflicts_with_all = ["sizes", "mix"],
-          hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = parse_within::<u64>(1..=u64::MAX),
+          conflicts_with_all = ["sizes", "mix"], hide_short_help = true)]
     pub array_elements: Option<u64>,
     /// Operations, such as triad,write.nt [default: read,write,copy]
     ///

@@ -45,7 +45,7 @@ pub(super) fn job(args: &CapacityArgs, stop: &Stop) -> Result<Job, Failure> {
 /// The scenario that was named, with what options change, checked as a whole.
 fn scenario(args: &CapacityArgs, stop: &Stop) -> Result<Scenario, Failure> {
     let name = args.scenario.as_deref().unwrap_or_default();
-    let mut scenario = Scenario::named(name).map_err(Failure::Mistakes)?;
+    let mut scenario = Scenario::named(name, &args.settings).map_err(Failure::Mistakes)?;
     args.change(&mut scenario);
     let tenants = &args.tenants;
     let libvirt = tenants.libvirt.is_some() || tenants.libvirt_base.is_some();
