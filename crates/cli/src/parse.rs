@@ -30,9 +30,11 @@ pub(crate) fn label(text: &str) -> Result<(String, String), String> {
 
 /// A key of a scenario and its value, as in load.rate=2000.
 pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
-    let parts = text.split_once('=').filter(|(key, _)| !key.trim().is_empty());
-    let (key, value) = parts.ok_or("write a key and its value, as in load.rate=2000")?;
-    Ok((key.trim().to_owned(), value.trim().to_owned()))
+    let is_word = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+    let is_key = |key: &str| key.split('.').count() <= 2 && key.split('.').all(is_word);
+    let parts = text.split_once('=').map(|(key, value)| (key.trim(), value.trim())).filter(|(key, _)| is_key(key));
+    let (key, value) = parts.ok_or("write KEY=VALUE or TABLE.KEY=VALUE, as in load.rate=2000")?;
+    Ok((key.to_owned(), value.to_owned()))
 }
 
 /// A moment: RFC 3339 with its zone, or `@` and whole seconds since 1970. It is at most a day ahead.

@@ -258,9 +258,9 @@ impl Cell {
         }
         self.costs.push(costs);
         self.throughputs.push(throughputs);
-        let visit = Visit { at, allocation, before, after, windows: shot.windows, blocks: shot.blocks };
-        self.clocks.push(clock_of(&visit));
-        self.visits.push(visit);
+        self.visits.push(Visit { at, allocation, before, after, windows: shot.windows, blocks: shot.blocks });
+        // As the visit has it by now: clocks are kept in steps.
+        self.clocks.extend(self.visits.list.last().map(clock_of));
     }
 
     /// Takes the clock from visits whose throughput falls short by what is known now: of the first visits of a run it was

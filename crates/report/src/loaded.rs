@@ -174,7 +174,7 @@ fn title(curves: &[LoadedCurve<'_>]) -> Text {
     let words = loaded.into_iter().flat_map(|labels| {
         let node = labels.node().map_or_else(String::new, |node| format!(" of node {node}"));
         let mix = labels.mix().map(|mix| format!("traffic {mix}"));
-        [mix, labels.place().map(|place| format!("{place} memory{node}"))]
+        [mix, labels.word(Key::Place).map(|place| format!("{place} memory{node}"))]
     });
     let words: Vec<String> = words.flatten().collect();
     let of = if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) };

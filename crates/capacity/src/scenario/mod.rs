@@ -98,7 +98,8 @@ impl Tenant {
 
 impl Scenario {
     /// The built-in scenario of a name, or that of a file, with other values of some keys (`load.rate`): TOML, or a
-    /// text without quotes.
+    /// text without quotes. With such values, what its keys are together ([`Scenario::problems`]) is left to the
+    /// caller: more may change.
     ///
     /// # Errors
     /// Every mistake, a sentence each that names the scenario or the values.
@@ -111,21 +112,25 @@ impl Scenario {
                 vec![format!("'{name}' is neither a scenario ({all}){near} nor a file that can be read: {error}")]
             })?,
         };
-        let named =
-            |of: &str, mistakes: Vec<Mistake>| mistakes.iter().map(|m| format!("{of}: {m}")).collect::<Vec<_>>();
-        let scenario = Self::read(&text).map_err(|mistakes| named(name, mistakes))?;
-        if settings.is_empty() {
-            return Ok(scenario);
-        }
-        let mut file: Table = text.parse().unwrap_or_default();
+        let of_file = |mistake: &Mistake| format!("{name}: {mistake}");
+        let whole = Self::read(&text);
+        let table: Option<Table> = text.parse().ok();
+        let (Some(mut table), false) = (table, settings.is_empty()) else {
+            return whole.map_err(|mistakes| mistakes.iter().map(of_file).collect());
+        };
         for (key, value) in settings {
             let alone = format!("value = {value}").parse::<Table>().ok().filter(|table| table.len() == 1);
             let read = alone.and_then(|mut table| table.remove("value"));
-            set(&mut file, key, read.unwrap_or_else(|| Value::String(value.clone())));
+            set(&mut table, key, read.unwrap_or_else(|| Value::String(value.clone())));
         }
-        // No line of the file is to blame.
-        let unplaced = |mistakes: Vec<Mistake>| mistakes.into_iter().map(|m| Mistake { line: 0, ..m }).collect();
-        Self::read(&file.to_string()).map_err(|mistakes| named("--set", unplaced(mistakes)))
+        let before = whole.err().unwrap_or_default();
+        // A mistake that the file has without the values has a line there.
+        let blamed = |mistake: Mistake| match before.iter().find(|m| m.key == mistake.key && m.fault == mistake.fault) {
+            Some(own) => of_file(own),
+            None => format!("--set: {}", Mistake { line: 0, ..mistake }),
+        };
+        let keys = tiermark_history::config::read(&table.to_string(), MODEL, |_: &Self| Vec::new());
+        keys.map_err(|mistakes| mistakes.into_iter().map(blamed).collect())
     }
 
     /// Reads a scenario.
@@ -194,19 +199,18 @@ impl Scenario {
     }
 }
 
-/// Sets a key by its path; what it stands in is made a table.
-fn set(table: &mut Table, key: &str, value: Value) {
-    let Some((first, rest)) = key.split_once('.') else {
-        table.insert(key.to_owned(), value);
+/// Sets `KEY` or `TABLE.KEY`; what is no table becomes one.
+fn set(file: &mut Table, key: &str, value: Value) {
+    let Some((table, key)) = key.split_once('.') else {
+        file.insert(key.to_owned(), value);
         return;
     };
-    let within = table.entry(first).or_insert(Value::Boolean(false));
-    if !within.is_table() {
-        *within = Value::Table(Table::new());
-    }
-    if let Value::Table(within) = within {
-        set(within, rest, value);
-    }
+    let mut within = match file.remove(table) {
+        Some(Value::Table(within)) => within,
+        _ => Table::new(),
+    };
+    within.insert(key.to_owned(), value);
+    file.insert(table.to_owned(), Value::Table(within));
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ const FILES: [&str; 3] = ["json", "html", "record"];
 
 /// Names that other programs have for an option, the option, and what it does: the first one that a command has is its
 /// tip.
-const OTHER_NAMES: [(&[&str], &str, &str); 8] = [
+const OTHER_NAMES: [(&[&str], &str, &str); 12] = [
     (&["-n"], "interval", "--interval TIME is the time between samples; --samples COUNT ends it after so many"),
     (&["--records"], "keys", "--keys N is the number of records of each server"),
     (&LIMIT, "level", "--level 'p99 < 10ms' sets a limit of the service level (repeatable)"),
@@ -22,6 +22,10 @@ const OTHER_NAMES: [(&[&str], &str, &str); 8] = [
     (&TIME, "max-time", "--max-time SECONDS limits the time of the run"),
     (&TIME, "samples", "--samples COUNT ends it after so many samples, one each --interval (1 s)"),
     (&COUNT, "samples", "--samples COUNT ends it after so many samples, one each --interval (1 s)"),
+    (&["--arrivals"], "set", "--set load.arrival=VALUE sets how requests are spread in time"),
+    (&["--pipeline-depth", "-P"], "set", "--set load.pipeline=N sets the requests that wait for an answer at once"),
+    (&["--gets-brief"], "set", "--set load.brief-mix=VALUE sets this key of the scenario"),
+    (&["--value-compress"], "set", "--set tenant.compressibility=VALUE sets how well values compress"),
 ];
 const TIME: [&str; 5] = ["--duration", "--time", "--runtime", "--timeout", "--seconds"];
 const COUNT: [&str; 2] = ["--count", "--iterations"];

@@ -7,7 +7,7 @@ fn reads_what_people_type() {
     assert_eq!(traffic("cpus=0-3 mix=read"), Ok(vec!["mix=read cpus=0-3".parse().unwrap()]));
     assert_eq!(setting("load.rate = 2000"), Ok(("load.rate".to_owned(), "2000".to_owned())));
     assert_eq!(setting("a=b=c"), Ok(("a".to_owned(), "b=c".to_owned())));
-    for bad in ["load.rate", "=3", ""] {
+    for bad in ["load.rate", "=3", "", "load.=3", "a.b.c=3", "\"load\".rate=3"] {
         assert!(setting(bad).unwrap_err().contains("load.rate=2000"), "{bad}");
     }
     for good in ["0-3,8", "all", "!2", "node:1,!core:5", "0-7:1/2", "99"] {

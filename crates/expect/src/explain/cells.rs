@@ -231,7 +231,7 @@ pub(crate) fn spot_of(finding: &Finding, experiment: &Experiment, machine: &Mach
     let home = home(&IdSet::from_plain_list(cpus).ok()?, machine);
     let node = all().find_map(|labels| labels.node());
     let nodes = node.map_or_else(|| home.clone(), |node| [node].into_iter().collect());
-    let is_local = all().all(|labels| labels.place().is_none_or(|place| place == Distance::Local));
+    let is_local = all().all(|labels| !labels.has(Key::Place) || labels.place() == Some(Distance::Local));
     spot(&home, &nodes, machine).filter(|_| node.is_some() || is_local)
 }
 

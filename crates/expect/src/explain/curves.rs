@@ -1,8 +1,6 @@
 //! Curves of latency over bandwidth: how much load memory takes before its accesses wait.
 
-use tiermark_model::{
-    Confidence, Distance, Experiment, Finding, Grade, Key, Labels, Observation, Purpose, Quantity, Run,
-};
+use tiermark_model::{Confidence, Experiment, Finding, Grade, Key, Labels, Observation, Purpose, Quantity, Run};
 
 use crate::explain::cells::spot_of;
 use crate::explain::facts::{Fact, Scene, SceneKind};
@@ -42,7 +40,7 @@ fn curve(most: &Finding, experiment: &Experiment, run: &Run) -> Option<Scene> {
         found.find(|finding| is_of_same_curve(&finding.labels, labels))
     };
     let (idle, how) = of(Quantity::LoadedUnloaded).and_then(known)?;
-    let place = labels.place().unwrap_or(Distance::Local).word();
+    let place = labels.word(Key::Place).unwrap_or("local");
     let mix = labels.mix().unwrap_or("read");
     let node = labels.node().map_or_else(String::new, |node| format!(" of node {node}"));
     let steps: Vec<&str> = most.evidence.iter().map(String::as_str).collect();

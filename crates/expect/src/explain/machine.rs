@@ -3,8 +3,8 @@
 
 use tiermark_model::messages::{explain as says, run as warnings};
 use tiermark_model::{
-    Confidence, CounterSight, CounterSourceId, Distance, Experiment, Finding, IdSet, Key, Note, Nothing, Observation,
-    Quantity, RateUnit, Reason, ReasonCode, Run, State, StateKind, Unit,
+    Confidence, CounterSight, CounterSourceId, Experiment, Finding, IdSet, Key, Note, Nothing, Observation, Quantity,
+    RateUnit, Reason, ReasonCode, Run, State, StateKind, Unit,
 };
 
 use crate::explain::cells::{Cell, is_full, spot_of};
@@ -59,7 +59,7 @@ fn ramp(finding: &Finding, experiment: &Experiment, run: &Run) -> Option<Scene> 
         };
         experiment.findings.iter().filter(is_it).find(same).and_then(known)
     };
-    let place = labels.place().unwrap_or(Distance::Local).word();
+    let place = labels.word(Key::Place).unwrap_or("local");
     let op = labels.op().unwrap_or("read");
     let node = labels.node().map_or_else(String::new, |node| format!(" of node {node}"));
     let spot = spot_of(finding, experiment, &run.machine).unwrap_or_else(|| format!("{place} memory{node}"));

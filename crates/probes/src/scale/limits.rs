@@ -16,7 +16,7 @@ const SENSITIVITY: f64 = 1.0;
 /// The findings of an operation's ramps.
 pub(super) fn findings(op: &str, planned: &[Planned], observations: &[Observation]) -> Vec<Finding> {
     let ramps = ramps(op, planned, observations);
-    let local = ramps.iter().find(|r| r.place == Distance::Local);
+    let local = ramps.iter().find(|r| r.place == Some(Distance::Local));
     let reads = op.starts_with("read");
     let mut findings = Vec::new();
     for ramp in &ramps {
@@ -117,7 +117,8 @@ impl Ramp<'_> {
         }
         // A share of what a ramp had reached when it was cut off would be a share of nothing in particular.
         let whole = |local: &&Ramp<'_>| local.course() == Course::Level || local.cut_off().is_none();
-        if let Some(local) = local.filter(whole).map(Ramp::level).filter(|l| self.place != Distance::Local && *l > 0.0)
+        if let Some(local) =
+            local.filter(whole).map(Ramp::level).filter(|l| self.place != Some(Distance::Local) && *l > 0.0)
         {
             findings.push(share("of local", level / local, memory::share_of_local(local.into(), op)));
         }
@@ -153,7 +154,7 @@ impl Ramp<'_> {
                     memory::link_is_nearest(of(self.of_link()), of(self.of_peak()))
                 }
             },
-            (Some(Limit::Memory), _) if self.place == Distance::Far => memory::far_memory_full(),
+            (Some(Limit::Memory), _) if self.place == Some(Distance::Far) => memory::far_memory_full(),
             (Some(Limit::Memory), _) => memory::memory_full(),
         };
         vec![have, ended]

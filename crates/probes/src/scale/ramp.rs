@@ -3,7 +3,7 @@
 use std::fmt;
 
 use tiermark_model::messages::memory;
-use tiermark_model::{Distance, NodeId, Note, Observation, Purpose};
+use tiermark_model::{Distance, Key, NodeId, Note, Observation, Purpose};
 
 use crate::ceilings::Ceiling;
 use crate::ladder::with_purpose;
@@ -81,8 +81,8 @@ pub(super) enum Course {
 /// A ramp: rates by threads, cores only, and the observations behind them.
 #[derive(Debug, Clone)]
 pub(super) struct Ramp<'a> {
-    pub(super) place: Distance,
-    pub(super) node: Option<NodeId>,
+    /// `None` for one that this version does not know.
+    pub(super) place: Option<Distance>,
     /// Threads, bytes a second; all counts.
     pub(super) points: Vec<(f64, f64)>,
     /// Number of them without siblings.
@@ -97,17 +97,18 @@ pub(super) struct Ramp<'a> {
 pub(super) fn ramps<'a>(op: &str, planned: &[Planned], observations: &'a [Observation]) -> Vec<Ramp<'a>> {
     let mut ramps: Vec<Ramp<'a>> = Vec::new();
     for seen in with_purpose(observations, Purpose::Scaling).filter(|o| o.labels.op() == Some(op)) {
-        let (Some(place), Some(threads), Some(rate)) = (seen.labels.place(), seen.labels.threads(), seen.value) else {
+        let (true, Some(threads), Some(rate)) = (seen.labels.has(Key::Place), seen.labels.threads(), seen.value) else {
             continue;
         };
-        let node = seen.labels.node();
-        let known = ramps.iter().position(|r| r.place == place && r.node == node);
+        let (place, node) = (seen.labels.place(), seen.labels.node());
+        let here =
+            |o: &&Observation| o.labels.word(Key::Place) == seen.labels.word(Key::Place) && o.labels.node() == node;
+        let known = ramps.iter().position(|ramp| ramp.seen.first().is_some_and(|first| here(first)));
         let index = known.unwrap_or_else(|| {
-            let here = |o: &&Observation| o.labels.place() == Some(place) && o.labels.node() == node;
             let latency = with_purpose(observations, Purpose::Unloaded).find(here).filter(|o| o.value.is_some());
-            let planned = planned.iter().find(|p| p.place == place && p.node == node).cloned();
+            let planned = planned.iter().find(|p| Some(p.place) == place && p.node == node).cloned();
             let planned = planned.unwrap_or_else(|| Planned { lines: 1.0, traffic: 1.0, ..Planned::default() });
-            ramps.push(Ramp { place, node, points: Vec::new(), cores: 0, planned, seen: Vec::new(), latency });
+            ramps.push(Ramp { place, points: Vec::new(), cores: 0, planned, seen: Vec::new(), latency });
             ramps.len() - 1
         });
         ramps[index].points.push((threads as f64, rate));
@@ -218,14 +219,14 @@ impl Ramp<'_> {
     pub(super) fn limit(&self, local: Option<&Ramp<'_>>) -> Option<Limit> {
         match (self.course(), self.place) {
             // Next to nothing is left for others to have.
-            (Course::Open, Distance::Local) if self.of_peak().is_some_and(|share| share >= NOTHING_LEFT) => {
+            (Course::Open, Some(Distance::Local)) if self.of_peak().is_some_and(|share| share >= NOTHING_LEFT) => {
                 Some(Limit::Memory)
             }
             (Course::Open, _) => None,
             // Misses in flight are the core's and so its siblings' too: that these add nothing speaks for them, and for
             // a ceiling that the cores just reach.
             (Course::Rising, _) => (self.cut_off().is_none() && !self.siblings_add_nothing()).then_some(Limit::Core),
-            (Course::Level, Distance::Remote) => match local {
+            (Course::Level, Some(Distance::Remote)) => match local {
                 // Not all of what the memory gives its own cores may have been seen, but it gives that.
                 Some(local) if self.is_below(local) => Some(Limit::Link),
                 Some(local) if local.course() != Course::Open && local.cut_off().is_none() => Some(Limit::Memory),
@@ -243,7 +244,7 @@ mod tests {
     fn ramp(place: Distance, rates: &[f64]) -> Ramp<'static> {
         let points: Vec<(f64, f64)> = rates.iter().enumerate().map(|(i, r)| ((i + 1) as f64, r * 1e9)).collect();
         let planned = Planned { cores: points.len(), lines: 1.0, traffic: 1.0, ..Planned::default() };
-        Ramp { place, node: Some(0), cores: points.len(), planned, points, seen: Vec::new(), latency: None }
+        Ramp { place: Some(place), cores: points.len(), planned, points, seen: Vec::new(), latency: None }
     }
 
     fn cut(place: Distance, rates: &[f64], planned: usize) -> Ramp<'static> {
