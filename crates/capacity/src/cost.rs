@@ -172,10 +172,10 @@ impl Prices {
         let known: Vec<&str> = self.part.keys().map(String::as_str).collect();
         let of_tiers = self.tier.iter().flat_map(|(tier, parts)| parts.keys().map(move |name| (tier, name)));
         let unknown = of_tiers.filter(|(_, name)| !self.part.contains_key(*name));
-        let said = |(tier, name): (&String, &String)| {
+        let problem = |(tier, name): (&String, &String)| {
             Problem::new(format!("tier.{tier}.{name}"), says::part_unknown(name, &known))
         };
-        unknown.map(said).collect()
+        unknown.map(problem).collect()
     }
 
     fn day(&self) -> Option<Date> {

@@ -103,7 +103,7 @@ impl Scenario {
             before = ask.tenants;
             search.record(&ask, if ask.tenants <= edge { Outcome::Pass } else { Outcome::Fail });
         }
-        Estimate { tenants: edge, is_capped: wanted > most_tenants, trials: search.made(), about }
+        Estimate { tenants: edge, is_capped: wanted > most_tenants, trials: search.trials(), about }
     }
 
     /// The step before all searches: one tenant is started to measure its memory.

@@ -5,7 +5,7 @@
 //! ([`dram`]), when a system is steady ([`steady`]) or has to be stopped ([`guard`]), the counters of the system during
 //! a trial ([`evidence`]), and the cost ([`cost`]). Around them: the memory behind DRAM ([`tier`]), the servers
 //! ([`backend`]), one [`trial`], what prevents a run
-//! ([`prepare`]) and what it would do ([`outlook`]), the whole run ([`run`]), and its file ([`saved`]). Every change goes through
+//! ([`prepare`]) and what it would do ([`preview`]), the whole run ([`run`]), and its file ([`saved`]). Every change goes through
 //! [`system`], which writes it to the journal first.
 
 #![forbid(unsafe_code)]
@@ -23,8 +23,8 @@ pub mod guard;
 pub mod guest;
 pub mod level;
 pub mod offer;
-pub mod outlook;
 pub mod prepare;
+pub mod preview;
 mod programs;
 pub mod resource;
 pub mod result;

@@ -135,7 +135,7 @@ pub fn take_back(
         Err(refusal) => return (Vec::new(), vec![refusal]),
     };
     let (stay, back): (Vec<ChangeRow>, Vec<ChangeRow>) = restored.rows.into_iter().partition(ChangeRow::stays);
-    let stay: Vec<String> = stay.iter().map(ChangeRow::said).collect();
+    let stay: Vec<String> = stay.iter().map(ChangeRow::summary).collect();
     let mut refused = restored.refused;
     refused.extend((!stay.is_empty()).then(|| messages::killed_run_left(&stay)));
     (back, refused)

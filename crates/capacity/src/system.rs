@@ -132,7 +132,7 @@ impl System {
 }
 
 fn all_taken_back(rows: &[ChangeRow]) -> Result<(), Refusal> {
-    let left: Vec<String> = rows.iter().filter(|row| row.stays()).map(ChangeRow::said).collect();
+    let left: Vec<String> = rows.iter().filter(|row| row.stays()).map(ChangeRow::summary).collect();
     if left.is_empty() {
         return Ok(());
     }

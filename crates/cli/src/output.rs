@@ -315,8 +315,8 @@ pub(crate) fn detail(view: &View) -> Detail {
 /// Columns by flag, else those of the terminal, else what COLUMNS says, as help has it, else 80: a pipe gets as many
 /// whatever terminal is behind it.
 fn columns(flag: Option<u16>, terminal: Option<usize>, variable: Option<&str>) -> usize {
-    let told = variable.and_then(|text| text.trim().parse().ok()).filter(|columns| *columns > 0);
-    flag.map(usize::from).or(terminal).or(told).unwrap_or(80)
+    let from_variable = variable.and_then(|text| text.trim().parse().ok()).filter(|columns| *columns > 0);
+    flag.map(usize::from).or(terminal).or(from_variable).unwrap_or(80)
 }
 
 /// Colour by flag, else by the conventions of `NO_COLOR`, `CLICOLOR_FORCE` and `TERM`.

@@ -29,7 +29,7 @@ pub(crate) fn pseudonyms() -> Pseudonyms {
 /// The key in a file, which is made if it is not there.
 fn kept(path: &Path) -> io::Result<[u64; 2]> {
     match fs::read_to_string(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => made(path),
+        Err(error) if error.kind() == ErrorKind::NotFound => new_key(path),
         text => parsed(text?.trim_end()).ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "not 32 hex digits")),
     }
 }
@@ -41,7 +41,7 @@ fn parsed(text: &str) -> Option<[u64; 2]> {
 }
 
 /// A new key, saved where only this user reads it.
-fn made(path: &Path) -> io::Result<[u64; 2]> {
+fn new_key(path: &Path) -> io::Result<[u64; 2]> {
     let mut halves = [[0; 8]; 2];
     let mut random = File::open("/dev/urandom")?;
     halves.iter_mut().try_for_each(|half| random.read_exact(half))?;

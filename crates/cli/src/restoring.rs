@@ -21,7 +21,7 @@ pub(crate) fn after_panic() {
         Ok(restored) if !restored.incomplete() => {}
         Ok(restored) => {
             let left = restored.rows.iter().filter(|row| row.stays());
-            left.for_each(|row| tell(format!("tiermark: not taken back: {}", row.said())));
+            left.for_each(|row| tell(format!("tiermark: not taken back: {}", row.summary())));
             complain_once(&restored.refused);
             tell("tiermark: `tiermark tune --restore` takes it back");
         }

@@ -90,7 +90,7 @@ pub(crate) fn room(
 #[derive(Default)]
 struct Shown {
     bar: Option<indicatif::ProgressBar>,
-    told: Option<Instant>,
+    last_line: Option<Instant>,
 }
 
 impl Shown {
@@ -98,9 +98,9 @@ impl Shown {
         let text = waits_for(busy, left);
         if io::stderr().is_terminal() {
             self.bar.get_or_insert_with(line_that_moves).set_message(text);
-        } else if self.told.is_none_or(|told| told.elapsed() >= TELL_EVERY) {
+        } else if self.last_line.is_none_or(|at| at.elapsed() >= TELL_EVERY) {
             tell(text);
-            self.told = Some(Instant::now());
+            self.last_line = Some(Instant::now());
         }
     }
 }

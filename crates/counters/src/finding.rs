@@ -49,7 +49,7 @@ impl Finding {
     pub fn note(&self) -> Note {
         match self {
             Self::CpuOffline { pmu, cpu } => says::source_cpu_offline(pmu, *cpu),
-            Self::FormatLacks { pmu, error } => says::source_lacks_format(pmu, &error.said()),
+            Self::FormatLacks { pmu, error } => says::source_lacks_format(pmu, &error.message()),
             Self::AliasDiffers { pmu, alias } => says::alias_differs(pmu, alias),
             Self::PartialAlias { pmu, alias } => says::partial_alias(pmu, alias),
             Self::Absent { boxes } => says::boxes_absent(*boxes as u64),

@@ -32,7 +32,7 @@ pub enum FormatError {
 
 impl FormatError {
     /// What is wrong, to follow the name of an event source.
-    pub(crate) fn said(&self) -> String {
+    pub(crate) fn message(&self) -> String {
         match self {
             Self::Malformed(text) => format!("has a format that makes no sense ({text})"),
             Self::TooLarge { value, bits } => format!("has {bits} bits for the value {value:#x}"),

@@ -15,7 +15,7 @@ use crate::sources::form_of;
 
 /// If a file gets no new line for so long, its program has probably ended: monitors write a line every second by
 /// default, and users rarely choose more than ten seconds.
-const QUIET: Duration = Duration::from_secs(60);
+const IDLE: Duration = Duration::from_secs(60);
 
 /// A source that is a file of another program, and that says so when the file no longer grows.
 pub struct Monitored<'a> {
@@ -37,7 +37,7 @@ impl<'a> Monitored<'a> {
         file: &str,
         age: Option<Duration>,
     ) -> Self {
-        let old = age.filter(|age| *age > QUIET).map(|age| says::file_is_old(file, age.as_secs(), form.program));
+        let old = age.filter(|age| *age > IDLE).map(|age| says::file_is_old(file, age.as_secs(), form.program));
         let (file, last) = (file.to_owned(), (Duration::MAX, Duration::ZERO));
         Self { form, source, file, old, began: Instant::now(), last }
     }
@@ -60,11 +60,11 @@ impl<'a> Monitored<'a> {
             return Err(io::Error::other(says::all_zero(self.form.program).text));
         }
         let (line, since) = self.last;
-        let quiet = now.saturating_sub(since);
+        let idle = now.saturating_sub(since);
         if line != snapshot.at {
             self.last = (snapshot.at, now);
-        } else if quiet > QUIET && self.form.grows {
-            let note = says::file_does_not_grow(&self.file, quiet.as_secs(), self.form.program);
+        } else if idle > IDLE && self.form.grows {
+            let note = says::file_does_not_grow(&self.file, idle.as_secs(), self.form.program);
             return Err(io::Error::new(io::ErrorKind::TimedOut, note.text));
         }
         Ok(snapshot)

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tiermark_model::messages::counters as says;
 use tiermark_model::{CounterMark, CounterSight, CounterSourceId, Note, Refusal, Traffic, WatchSample};
 
-use crate::course::Course;
+use crate::liveness::Liveness;
 use crate::snapshot::Snapshot;
 use crate::source::{CounterSource, Doubt};
 use crate::traffic::traffic;
@@ -33,7 +33,7 @@ pub struct SampledSource {
     source: Box<dyn CounterSource>,
     before: Option<Snapshot>,
     began: Instant,
-    course: Course,
+    liveness: Liveness,
     /// Why the source cannot be read now.
     error: Option<String>,
     /// Marks of boxes that were already reported.
@@ -52,7 +52,7 @@ impl SampledSource {
             source,
             before: None,
             began: Instant::now(),
-            course: Course::default(),
+            liveness: Liveness::default(),
             error: None,
             known_marks: Vec::new(),
             known,
@@ -113,10 +113,10 @@ impl SampledSource {
         if newest.readings.iter().any(|reading| reading.least > 0.0) {
             counts.push(newest.at.as_millis() as u64);
         }
-        let course = self.course.look(&counts, self.began.elapsed().as_secs_f64(), of_day, name);
+        let note = self.liveness.look(&counts, self.began.elapsed().as_secs_f64(), of_day, name);
         let new = seen.marks.iter().filter(|mark| !self.known_marks.iter().any(|known| known.is_like(mark)));
         let new: Vec<CounterMark> = new.cloned().collect();
-        let notes = course.into_iter().chain(left_out(&new)).chain(self.news(Doubt::Counts)).collect();
+        let notes = note.into_iter().chain(left_out(&new)).chain(self.news(Doubt::Counts)).collect();
         self.known_marks.extend(new);
         notes
     }
@@ -140,11 +140,11 @@ impl SampledSource {
     /// Why nothing was counted in the whole watch; `None` if something was counted, or after fewer than two samples.
     #[must_use]
     pub fn nothing_came(&self) -> Option<NoCounts> {
-        if self.course.has_counted || self.samples < 2 {
+        if self.liveness.has_counted || self.samples < 2 {
             return None;
         }
         let name = self.source.id().name();
-        if self.error.is_none() && !self.course.has_stopped {
+        if self.error.is_none() && !self.liveness.has_stopped {
             return Some(NoCounts::TooShort(says::watch_too_short_for_counts(name)));
         }
         let pending = || self.notes(Doubt::Pending).next().map(|note| note.text);

@@ -9,11 +9,11 @@ use tiermark_model::{BoxKind, BoxPlace, CounterSight, Note};
 
 use crate::csv::amount;
 use crate::family::Of;
-use crate::quiet::Quiet;
-use crate::silence::IDLE;
+use crate::idle_sockets::IdleSockets;
 use crate::snapshot::{Reading, Snapshot};
 use crate::source::Doubt;
 use crate::sources::sights;
+use crate::zero_counts::IDLE;
 
 /// Seconds of a day.
 const DAY: f64 = 86_400.0;
@@ -78,7 +78,7 @@ pub(crate) struct Sums {
     /// The number of lines in a row without time since the line before, and whether the last one is older than it.
     timeless: Option<(usize, bool)>,
     /// Sockets that stay at 0.
-    quiet: Quiet,
+    idle_sockets: IdleSockets,
 }
 
 /// Lines without counts in a row after which the program does not count: a single one may be damaged, or a clock set
@@ -91,7 +91,7 @@ impl Sums {
         self.stated = stated;
         if columns != self.columns || width != self.width {
             (self.bytes, self.last, self.elapsed) = (vec![0.0; columns.len()], None, 0.0);
-            self.quiet = Quiet::default();
+            self.idle_sockets = IdleSockets::default();
         }
         (self.columns, self.width) = (columns, width);
     }
@@ -192,7 +192,7 @@ impl Sums {
     pub(crate) fn doubts(&self, program: &str) -> impl Iterator<Item = (Doubt, Note)> {
         let skipped = self.skipped.as_ref().map(|(lines, first)| says::lines_skipped(*lines, program, &first.text));
         let differing = self.differing.map(|(stated, parts)| says::sums_differ(program, stated.into(), parts.into()));
-        let counts = differing.into_iter().chain(self.quiet.notes(program)).map(|note| (Doubt::Counts, note));
+        let counts = differing.into_iter().chain(self.idle_sockets.notes(program)).map(|note| (Doubt::Counts, note));
         let pending = self.pending(program).map(|note| (Doubt::Pending, note));
         pending.into_iter().chain(counts).chain(skipped.map(|note| (Doubt::Whole, note)))
     }
@@ -222,7 +222,7 @@ impl Sums {
             let bytes: Vec<f64> = amounts.into_iter().map(|amount| amount * of_a_unit).collect();
             if passed > 0.0 {
                 self.compare(&bytes, passed);
-                self.quiet.take(now, &self.of_coarse_sockets(&bytes));
+                self.idle_sockets.take(now, &self.of_coarse_sockets(&bytes));
             }
             self.bytes.iter_mut().zip(bytes).for_each(|(sum, more)| *sum += more);
         }

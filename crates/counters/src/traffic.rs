@@ -6,8 +6,8 @@ use tiermark_model::{BoxKind, BoxPlace, BoxTraffic, CounterMark, LinkTraffic, Tr
 
 use crate::counted::{Counted, is_there};
 use crate::family::Of;
-use crate::silence;
 use crate::snapshot::{Reading, Snapshot};
+use crate::zero_counts;
 
 /// Payload bytes that one transfer of a link carries each way: the 10 slots of a line, at 3 in a flit and 5/6 flits in
 /// 8 transfers, make 2 bytes a transfer exactly.
@@ -79,7 +79,7 @@ pub fn traffic(before: &Snapshot, after: &Snapshot) -> Traffic {
     for place in before.lost.iter().chain(&after.lost) {
         places.entry(place).or_default().bad = Some(CounterMark::Lost { place: place.clone() });
     }
-    silence::mark(&mut places, seconds);
+    zero_counts::mark(&mut places, seconds);
     let mut found = Traffic { seconds, ..Traffic::default() };
     for (place, counted) in places {
         add(&mut found, place, counted);

@@ -188,7 +188,7 @@ struct Runner<'a> {
     began: f64,
     deadline: f64,
     /// Visits made, to all cells.
-    made: usize,
+    visits: usize,
     /// Expected of steps that the probe will add.
     later_seconds: f64,
     rng: Rng,
@@ -221,7 +221,7 @@ impl<'a> Runner<'a> {
             interruptions: Interruptions::default(),
             throughputs,
             time: TimeSpent::default(),
-            made: 0,
+            visits: 0,
             later_seconds: plan.later_seconds,
             rng: Rng::new(request.seed),
         }
@@ -282,7 +282,7 @@ impl<'a> Runner<'a> {
 
     /// Whether no visit is made any more. The very first is made in any case, so that a run has a number.
     fn over(&self) -> bool {
-        self.host.stopped() || (self.made > 0 && self.host.now() >= self.deadline)
+        self.host.stopped() || (self.visits > 0 && self.host.now() >= self.deadline)
     }
 
     /// Whether there was no time for a number that was planned.

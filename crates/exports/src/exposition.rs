@@ -28,8 +28,8 @@ pub fn watch_exposition(sample: &WatchSample) -> String {
         families.entry(family.to_owned()).or_default().push(line);
     }
     // A comment, which Prometheus passes over: a person who looks at the page sees it.
-    let said = |name: &String| format!("# SIMULATED machine '{}': nothing was measured\n", escaped(name));
-    let mut out = sample.simulated.as_ref().map_or_else(String::new, said);
+    let banner = |name: &String| format!("# SIMULATED machine '{}': nothing was measured\n", escaped(name));
+    let mut out = sample.simulated.as_ref().map_or_else(String::new, banner);
     for (family, lines) in families {
         let _ = writeln!(out, "# TYPE {family} gauge");
         for line in lines {

@@ -237,21 +237,21 @@ fn passes(clock: &Clock, pass_ns: f64, mut pass: impl FnMut(&Deadline<'_>) -> bo
         let start = clock.now();
         (0..repeats).all(|_| pass(&until)).then(|| clock.between(start, clock.now()))
     };
-    let (mut least, mut is_flat, mut made) = (f64::INFINITY, false, 0);
+    let (mut least, mut is_flat, mut passes) = (f64::INFINITY, false, 0);
     let mut repeats = 1;
-    while made < *PASSES.end() && !(is_flat && made >= *PASSES.start()) {
+    while passes < *PASSES.end() && !(is_flat && passes >= *PASSES.start()) {
         // Not begun if it cannot end in time.
         let is_in_time = !least.is_finite() || clock.now() + clock.ticks(least) <= until.at;
         let Some(time) = is_in_time.then(|| timed(repeats)).flatten() else {
-            return Passes { is_flat, is_too_long: made < *PASSES.start() };
+            return Passes { is_flat, is_too_long: passes < *PASSES.start() };
         };
         let wanted = (pass_ns / time.max(1.0)).ceil().clamp(1.0, REPEATS_MOST) as usize;
-        if made == 0 && repeats == 1 && wanted > 1 {
+        if passes == 0 && repeats == 1 && wanted > 1 {
             // A short pass is repeated and compared with others like it.
             repeats = wanted;
             continue;
         }
-        made += 1;
+        passes += 1;
         is_flat = time > least * (1.0 - FLAT);
         least = least.min(time);
     }

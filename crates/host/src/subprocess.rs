@@ -141,10 +141,10 @@ impl SubprocessRig {
         let limits = Limits { still: LIMIT, whole: whole(setup) };
         let mut subprocess =
             Subprocess::start(&mut itself(), Stdio::null(), stopped, limits).map_err(|error| refused(&error))?;
-        let told = subprocess.tell(&brief(&resources.lab.machine));
-        match told.and_then(|()| subprocess.ask::<Result<(), Refusal>>(&job)) {
+        let sent = subprocess.tell(&brief(&resources.lab.machine));
+        match sent.and_then(|()| subprocess.ask::<Result<(), Refusal>>(&job)) {
             _ if resources.stopped.load(Relaxed) => return Err(stop_refusal()),
-            Ok(made) => made?,
+            Ok(prepared) => prepared?,
             Err(lost) => return Err(lost),
         }
         Ok(Self { subprocess, seed: setup.seed, shots: resources.prepared << 32 })
@@ -190,9 +190,9 @@ fn brief(machine: &Machine) -> Machine {
 
 /// How long an answer of the subprocess of a setup may take.
 fn whole(setup: &Setup) -> Duration {
-    let made =
+    let call_bytes =
         setup.threads.iter().map(|thread| if let Role::Os(call) = &thread.role { call.bytes.unwrap_or(0) } else { 0 });
-    WHOLE + Duration::from_secs(setup.total_bytes().0.saturating_add(made.sum()) / SLOWEST)
+    WHOLE + Duration::from_secs(setup.total_bytes().0.saturating_add(call_bytes.sum()) / SLOWEST)
 }
 
 /// This program as a subprocess: the same file, even if it was renamed or deleted, without the environment variables

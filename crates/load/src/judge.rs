@@ -1,14 +1,14 @@
 //! The meaning of an answer.
 
 use crate::conn::Pending;
-use crate::form::Form;
 use crate::paced::record_with_omitted;
+use crate::request_spec::RequestSpec;
 use crate::resp::{Reply, shown};
 use crate::tally::TenantResult;
 
 /// Turns answers into numbers.
 pub(crate) struct Judge<'a> {
-    pub(crate) form: &'a Form,
+    pub(crate) spec: &'a RequestSpec,
     /// The common start, ns on the monotonic clock.
     pub(crate) start: u64,
     /// That of the run, ns after the start.
@@ -33,8 +33,8 @@ impl Judge<'_> {
                 return;
             }
             Reply::Nil if !request.is_set => tally.misses += 1,
-            Reply::Bulk(value) if self.form.verify && !request.is_set => {
-                let is_right = self.form.value.is_for(request.key, value);
+            Reply::Bulk(value) if self.spec.verify && !request.is_set => {
+                let is_right = self.spec.value.is_for(request.key, value);
                 tally.mismatches = tally.mismatches.map(|wrong| wrong + u64::from(!is_right));
             }
             _ => {}
@@ -46,7 +46,7 @@ impl Judge<'_> {
                 Some(period) => record_with_omitted(&mut tally.response, response, period),
                 None => tally.response.record(response),
             }
-            tally.late_answers += u64::from(at.saturating_sub(self.looked) > self.form.late_after);
+            tally.late_answers += u64::from(at.saturating_sub(self.looked) > self.spec.late_after);
         }
         let on_its_way = if since_start > self.end { tally.service.min().unwrap_or(0) } else { 0 };
         tally.done_in_time += u64::from(since_start <= self.end.saturating_add(on_its_way));
@@ -61,9 +61,9 @@ mod tests {
 
     /// A run of a second whose requests are due and sent so many ms after its start, and answered.
     fn of(answers: &[(u64, u64)], looked_ms: u64) -> TenantResult {
-        let form = Form::small();
+        let spec = RequestSpec::small();
         let (start, ms) = (SECOND, |ms: u64| SECOND + ms * 1_000_000);
-        let judge = Judge { form: &form, start, end: SECOND, is_open: true, period: None, looked: ms(looked_ms) };
+        let judge = Judge { spec: &spec, start, end: SECOND, is_open: true, period: None, looked: ms(looked_ms) };
         let mut tally = TenantResult::default();
         for (due, at) in answers {
             judge.answer(&mut tally, Pending::sent(ms(*due)), Reply::Simple(b"OK"), ms(*at));

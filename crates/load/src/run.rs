@@ -15,9 +15,9 @@ use crate::buffers::{Buffers, Part};
 use crate::clock;
 use crate::conn::Conn;
 use crate::cpus::pin;
-use crate::form::Form;
 use crate::keys::Keys;
 use crate::live::{Live, Snapshot};
+use crate::request_spec::RequestSpec;
 use crate::seed::{Phase, seed};
 use crate::tally::TenantResult;
 use crate::target::{Client, Target};
@@ -135,8 +135,8 @@ fn carry_out(
             Length::Time(_) => None,
         };
         let pace = TenantPace::new(workload.pace, workload.depth, left, stagger, seed);
-        let (source, form) = (source(workload, phase)?, form(workload, phase, client));
-        dealt[index % threads].push(Tenant::new(index, conns, source, form, pace));
+        let (source, spec) = (source(workload, phase)?, request_spec(workload, phase, client));
+        dealt[index % threads].push(Tenant::new(index, conns, source, spec, pace));
     }
     let end = match workload.length {
         Length::Time(time) => u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).min(u64::MAX / 4),
@@ -174,8 +174,8 @@ fn source(workload: &Workload, phase: Option<Phase>) -> Result<Source, Refusal> 
     Ok(Source::Drawn { keys, mix: workload.mix })
 }
 
-fn form(workload: &Workload, phase: Option<Phase>, client: &ClientSetup) -> Form {
-    Form {
+fn request_spec(workload: &Workload, phase: Option<Phase>, client: &ClientSetup) -> RequestSpec {
+    RequestSpec {
         prefix: workload.key_prefix.clone().into_bytes(),
         digits: workload.key_digits,
         value: Values::new(workload.value.clone(), workload.first_key, workload.keys),

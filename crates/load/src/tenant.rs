@@ -7,12 +7,12 @@ use tiermark_stats::{Rng, split_mix};
 
 use crate::clock::{Clock, SECOND};
 use crate::conn::{Conn, Due, Pending};
-use crate::form::Form;
 use crate::histogram::Latencies;
 use crate::hold::Hold;
 use crate::judge::Judge;
 use crate::keys::Keys;
 use crate::paced::record_with_omitted;
+use crate::request_spec::RequestSpec;
 use crate::resp;
 use crate::schedule::{Schedule, Spaced, first_without};
 use crate::tally::TenantResult;
@@ -36,7 +36,7 @@ pub(crate) struct Tenant {
     pub(crate) index: usize,
     pub(crate) conns: Vec<Option<Conn>>,
     pub(crate) source: Source,
-    pub(crate) form: Form,
+    pub(crate) spec: RequestSpec,
     /// Intended starts, in an open loop and in a closed one that keeps to a rate.
     pub(crate) schedule: Option<Schedule>,
     /// The same as far as it is due, where requests are behind it.
@@ -69,16 +69,16 @@ pub(crate) enum Next {
 }
 
 impl Tenant {
-    pub(crate) fn new(index: usize, conns: Vec<Conn>, source: Source, form: Form, pace: TenantPace) -> Self {
+    pub(crate) fn new(index: usize, conns: Vec<Conn>, source: Source, spec: RequestSpec, pace: TenantPace) -> Self {
         // In a closed loop the two are the same, and one is kept.
         let response = if pace.schedule.is_some() { Latencies::ready() } else { Latencies::new() };
-        let mismatches = form.verify.then_some(0);
+        let mismatches = spec.verify.then_some(0);
         let tally = TenantResult { response, service: Latencies::ready(), mismatches, ..TenantResult::default() };
         Self {
             index,
             conns: conns.into_iter().map(Some).collect(),
             source,
-            form,
+            spec,
             schedule: pace.schedule,
             ahead: None,
             depth: pace.depth,
@@ -191,9 +191,9 @@ impl Tenant {
         let nonce = if is_set { self.rng.next_u64() } else { 0 };
         self.left = self.left.map(|left| left - 1);
         self.key.clear();
-        self.key.extend_from_slice(&self.form.prefix);
-        resp::decimal(key, self.form.digits, &mut self.key);
-        let (text, value) = (&self.key, &self.form.value);
+        self.key.extend_from_slice(&self.spec.prefix);
+        resp::decimal(key, self.spec.digits, &mut self.key);
+        let (text, value) = (&self.key, &self.spec.value);
         let Some(conn) = &mut self.conns[conn] else { return };
         conn.make(due, key, is_set, |out| {
             if is_set {
@@ -206,7 +206,7 @@ impl Tenant {
 
     /// Writes a connection's requests, and keeps when they went.
     pub(crate) fn write(&mut self, conn: usize, clock: &impl Clock) -> std::io::Result<crate::conn::Wrote> {
-        let (tally, late_after) = (&mut self.tally, self.form.late_after);
+        let (tally, late_after) = (&mut self.tally, self.spec.late_after);
         let Some(conn) = &mut self.conns[conn] else { return Ok(crate::conn::Wrote::All) };
         conn.write(clock, |request| {
             tally.sent += 1;
@@ -242,12 +242,12 @@ impl Tenant {
         clock: &impl Clock,
     ) -> Result<crate::conn::Took, Note> {
         let (is_open, period) = (self.schedule.is_some(), self.period());
-        let judge = Judge { form: &self.form, start: self.start, end, is_open, period, looked };
+        let judge = Judge { spec: &self.spec, start: self.start, end, is_open, period, looked };
         let tally = &mut self.tally;
         let Some(conn) = &mut self.conns[conn] else { return Ok(crate::conn::Took::Nothing) };
         let took = conn.read(buffer, clock, |request, reply, at| judge.answer(tally, request, reply, at))?;
         match &self.tally.first_error {
-            Some(error) if self.form.stops_on_error => Err(says::tenant_refuses(error)),
+            Some(error) if self.spec.stops_on_error => Err(says::tenant_refuses(error)),
             _ => Ok(took),
         }
     }
@@ -273,13 +273,13 @@ impl Tenant {
     /// Counts a request that was due at `due` and is never sent, to which the client was `late` ns late.
     fn unsent(&mut self, due: u64, late: u64, now: u64) {
         self.tally.unsent += 1;
-        self.tally.came_late(late, self.form.late_after);
-        self.tally.held += u64::from(now.saturating_sub(due).saturating_sub(late) > self.form.late_after);
+        self.tally.came_late(late, self.spec.late_after);
+        self.tally.held += u64::from(now.saturating_sub(due).saturating_sub(late) > self.spec.late_after);
     }
 
     /// Counts requests that are never sent, as of `until` on the clock. There may be 10¹⁰ of them.
     fn never_sent(&mut self, due: &Spaced, until: u64, is_lost: bool) {
-        let (count, after) = (due.count(), self.form.late_after);
+        let (count, after) = (due.count(), self.spec.late_after);
         let at = |number| self.start + due.due(number);
         let waited = |number| until.saturating_sub(at(number));
         let late = |number| if is_lost { 0 } else { self.hold.late(at(number), until) };

@@ -232,8 +232,8 @@ fn cores(places: &BTreeMap<CpuId, CpuTopology>, sockets: &BTreeMap<CpuId, u32>) 
             let socket = sockets.get(&id).copied().unwrap_or_default();
             // Sets of siblings must agree with each other, or they group nothing: a set holds the cpu that has it, so
             // that all its cpus have it where as many have it as it holds.
-            let agreed = place.siblings.as_ref().filter(|set| holders.get(*set) == Some(&set.len()));
-            let leader = match (agreed.and_then(IdSet::first), place.core_id) {
+            let consistent = place.siblings.as_ref().filter(|set| holders.get(*set) == Some(&set.len()));
+            let leader = match (consistent.and_then(IdSet::first), place.core_id) {
                 (Some(first), _) => Some(first),
                 (None, Some(_)) => None,
                 (None, None) => Some(id),

@@ -65,11 +65,11 @@ impl Family {
 
     fn holds(&self, cpu: &CpuModel) -> bool {
         let name = cpu.name.as_deref().unwrap_or_default();
-        let told = self.vendor.is_empty()
+        let is_model = self.vendor.is_empty()
             || cpu.vendor.as_deref() == Some(self.vendor)
                 && cpu.family == Some(self.family)
                 && cpu.model.is_some_and(|model| self.models.iter().any(|(low, high)| (*low..=*high).contains(&model)));
-        told && (self.names.is_empty() || self.names.iter().any(|part| has(name, part)))
+        is_model && (self.names.is_empty() || self.names.iter().any(|part| has(name, part)))
     }
 }
 

@@ -173,10 +173,10 @@ impl<'a> Reader<'a> {
 
     fn parsed(&self, path: &str, parse: impl Fn(&str) -> Result<IdSet, tiermark_model::ListError>) -> Option<IdSet> {
         let text = self.text(path)?;
-        let told = |error: tiermark_model::ListError| {
+        let report = |error: tiermark_model::ListError| {
             self.malformed(path, &text, format!("is not a set of ids: {}", error.why));
         };
-        parse(&text).map_err(told).ok()
+        parse(&text).map_err(report).ok()
     }
 
     /// A size as sysfs writes it: `32K`, `1024K`, `8M`, `1G`, or bytes; 0 means unknown.

@@ -136,7 +136,7 @@ fn settle(views: &[CacheView], claims: &Claims, settled: &mut [Option<IdSet>], w
     let taken = cpus_of(views, settled, true);
     // Every member of a set needs the same comparison; its result is kept.
     let mut answers: HashMap<(u8, CacheKind, &IdSet), bool> = HashMap::new();
-    let mut agreed: Vec<Option<&IdSet>> = Vec::with_capacity(views.len());
+    let mut consistent: Vec<Option<&IdSet>> = Vec::with_capacity(views.len());
     let mut partial: BTreeSet<(u8, CacheKind)> = BTreeSet::new();
     for view in views {
         let of = |cpu: CpuId| claims.get(&(view.level, view.kind, cpu));
@@ -151,9 +151,9 @@ fn settle(views: &[CacheView], claims: &Claims, settled: &mut [Option<IdSet>], w
         if claim.is_none() {
             partial.insert((view.level, view.kind));
         }
-        agreed.push(claim);
+        consistent.push(claim);
     }
-    for ((view, claim), settled) in views.iter().zip(agreed).zip(settled).filter(|(_, settled)| settled.is_none()) {
+    for ((view, claim), settled) in views.iter().zip(consistent).zip(settled).filter(|(_, settled)| settled.is_none()) {
         if !(whole && partial.contains(&(view.level, view.kind))) {
             *settled = claim.cloned();
         }
@@ -172,11 +172,13 @@ fn dispute(reader: &Reader<'_>, cpus: &[Cpu], views: &[CacheView], found: &[IdSe
         let source = named.iter().find(|(_, claims)| says(claims).as_ref() == Some(used));
         let source = source.map_or("the threads of its core", |(name, _)| *name);
         let fact = DisputedFact::CacheCpus { level: view.level, cpu: view.cpu };
-        let mut said: Vec<IdSet> = vec![used.clone()];
+        let mut reported: Vec<IdSet> = vec![used.clone()];
         for (name, claims) in named {
-            if let Some(other) = says(claims).filter(|other| !said.contains(other) && met.insert((view.level, name))) {
+            if let Some(other) =
+                says(claims).filter(|other| !reported.contains(other) && met.insert((view.level, name)))
+            {
                 reader.contradict(fact, (source, used), (name, &other));
-                said.push(other);
+                reported.push(other);
             }
         }
         let package = packages.get(&view.socket).filter(|package| !used.is_subset(package));

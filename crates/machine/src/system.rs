@@ -131,8 +131,8 @@ fn damon(reader: &Reader<'_>) -> (Option<bool>, Vec<String>) {
 fn swaps(reader: &Reader<'_>) -> Option<Vec<Swap>> {
     let path = "proc/swaps";
     let text = reader.lines(path)?;
-    let told = |line: &str| reader.meant(path, line, "is not a swap area", None);
-    Some(swap_areas(&text).filter_map(|area| area.map_or_else(told, Some)).take(MOST_SWAPS).collect())
+    let malformed = |line: &str| reader.meant(path, line, "is not a swap area", None);
+    Some(swap_areas(&text).filter_map(|area| area.map_or_else(malformed, Some)).take(MOST_SWAPS).collect())
 }
 
 /// Areas that `/proc/meminfo` does not count, or that it counts and nobody lists.

@@ -34,8 +34,8 @@ pub(crate) fn settle_memory(reader: &Reader<'_>, nodes: &[Node], modules: Option
         system.available_bytes = Some(total);
     }
     if let Some((modules, total)) = modules.zip(system.memory_bytes).filter(|(modules, total)| !modules.back(*total)) {
-        let said = Bytes(modules.dram);
-        reader.contradict(DisputedFact::Modules, ("the kernel", &Bytes(total)), ("SMBIOS", &said));
+        let installed = Bytes(modules.dram);
+        reader.contradict(DisputedFact::Modules, ("the kernel", &Bytes(total)), ("SMBIOS", &installed));
     }
 }
 

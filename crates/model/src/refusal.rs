@@ -87,7 +87,7 @@ pub struct Cure {
 
 impl Cure {
     /// The cure of a row of [`crate::messages`].
-    pub(crate) fn made(_: Code, _: Data, [text]: [String; 1]) -> Self {
+    pub(crate) fn from_row(_: Code, _: Data, [text]: [String; 1]) -> Self {
         Self { text, options: Vec::new() }
     }
 
@@ -110,7 +110,7 @@ impl fmt::Display for Cure {
 
 impl Refusal {
     /// The refusal of a row of [`crate::messages`].
-    pub(crate) fn made(code: Code, data: Data, [what, why, cure]: [String; 3]) -> Self {
+    pub(crate) fn from_row(code: Code, data: Data, [what, why, cure]: [String; 3]) -> Self {
         Self { code, data, what, why, cure, options: Vec::new() }
     }
 
@@ -121,7 +121,7 @@ impl Refusal {
 
     /// A refusal without a code.
     pub fn new(what: impl Into<String>, why: impl Into<String>, cure: impl Into<String>) -> Self {
-        Self::made(Code::default(), Data::new(), [what.into(), why.into(), cure.into()])
+        Self::from_row(Code::default(), Data::new(), [what.into(), why.into(), cure.into()])
     }
 
     /// The same with another cure.
@@ -183,7 +183,7 @@ pub struct Warning {
 
 impl Warning {
     /// The warning of a row of [`crate::messages`].
-    pub(crate) fn made(code: Code, data: Data, [state, effect, cure]: [String; 3]) -> Self {
+    pub(crate) fn from_row(code: Code, data: Data, [state, effect, cure]: [String; 3]) -> Self {
         let text = if effect.is_empty() { state.clone() } else { format!("{state}: {effect}") };
         Self { code, data, state, text, cure: (!cure.is_empty()).then_some(cure) }
     }
@@ -210,7 +210,7 @@ pub struct Note {
 
 impl Note {
     /// The note of a row of [`crate::messages`].
-    pub(crate) fn made(code: Code, data: Data, [text]: [String; 1]) -> Self {
+    pub(crate) fn from_row(code: Code, data: Data, [text]: [String; 1]) -> Self {
         Self { code, data, text }
     }
 }

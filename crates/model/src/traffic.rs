@@ -298,16 +298,16 @@ impl Traffic {
             |bytes: Option<f64>, idle: Option<f64>| bytes.map(|bytes| (bytes - idle.unwrap_or(0.0) * scale).max(0.0));
         let mut rest = self.clone();
         for own in &mut rest.boxes {
-            let Some(quiet) = idle.boxes.iter().find(|other| other.place == own.place) else { continue };
-            own.read = less(own.read, quiet.read);
-            own.write = less(own.write, quiet.write);
-            own.local = less(own.local, quiet.local);
-            own.total = less(Some(own.total), Some(quiet.total)).unwrap_or(0.0);
+            let Some(baseline) = idle.boxes.iter().find(|other| other.place == own.place) else { continue };
+            own.read = less(own.read, baseline.read);
+            own.write = less(own.write, baseline.write);
+            own.local = less(own.local, baseline.local);
+            own.total = less(Some(own.total), Some(baseline.total)).unwrap_or(0.0);
         }
         for own in &mut rest.links {
-            let Some(quiet) = idle.links.iter().find(|other| other.place == own.place) else { continue };
-            own.sent = less(own.sent, quiet.sent);
-            own.received = less(own.received, quiet.received);
+            let Some(baseline) = idle.links.iter().find(|other| other.place == own.place) else { continue };
+            own.sent = less(own.sent, baseline.sent);
+            own.received = less(own.received, baseline.received);
         }
         rest
     }

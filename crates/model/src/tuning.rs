@@ -140,7 +140,7 @@ impl ChangeRow {
     }
 
     /// What was changed, and why it is as it is.
-    pub fn said(&self) -> String {
+    pub fn summary(&self) -> String {
         self.why.as_ref().map_or_else(|| self.what.clone(), |why| format!("{}: {why}", self.what))
     }
 }

@@ -103,20 +103,20 @@ impl Lines {
 
     fn paragraph(&mut self, p: &Paragraph) {
         self.signs.add(p.text.signs());
-        let said = escaped(&p.text.flowing(&self.style));
+        let body = escaped(&p.text.flowing(&self.style));
         let mark = p.prefix.trim();
         let level = if self.out.is_empty() { "#" } else { "##" };
         match (&p.label, mark) {
-            (Some((label, _)), _) => self.write(&format!("**{}** {said}\n", escaped(label)), false),
+            (Some((label, _)), _) => self.write(&format!("**{}** {body}\n", escaped(label)), false),
             (None, _) if p.ink == Ink::Head => {
-                let said = format!("{level} {} {said}", escaped(mark));
-                self.write(&format!("{}\n", said.replacen("  ", " ", 1)), false);
+                let body = format!("{level} {} {body}", escaped(mark));
+                self.write(&format!("{}\n", body.replacen("  ", " ", 1)), false);
             }
-            (None, "") => self.write(&format!("{}\n", no_list(&said)), false),
-            (None, "•" | "*" | "-") => self.write(&format!("* {}\n", no_list(&said)), true),
+            (None, "") => self.write(&format!("{}\n", no_list(&body)), false),
+            (None, "•" | "*" | "-") => self.write(&format!("* {}\n", no_list(&body)), true),
             // A cure belongs to the item before it.
-            (None, "→" | "->") if self.in_list => self.write(&format!("  * {mark} {said}\n"), true),
-            (None, mark) => self.write(&format!("* {} {said}\n", escaped(mark)), true),
+            (None, "→" | "->") if self.in_list => self.write(&format!("  * {mark} {body}\n"), true),
+            (None, mark) => self.write(&format!("* {} {body}\n", escaped(mark)), true),
         }
     }
 
@@ -138,8 +138,8 @@ impl Lines {
             out.push_str(&line(row.iter().map(cell).collect()));
         }
         self.write(&out, false);
-        for said in table.remarks_below() {
-            self.write(&format!("{}\n", escaped(&said)), false);
+        for remark in table.remarks_below() {
+            self.write(&format!("{}\n", escaped(&remark)), false);
         }
     }
 }

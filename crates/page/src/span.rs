@@ -60,8 +60,8 @@ impl Text {
 
     /// A sentence that may have rates, made for each unit of rates.
     #[must_use]
-    pub fn sentence(made: impl Fn(RateUnit) -> String) -> Self {
-        let [si, iec, both] = [RateUnit::Si, RateUnit::Iec, RateUnit::Both].map(made);
+    pub fn sentence(text: impl Fn(RateUnit) -> String) -> Self {
+        let [si, iec, both] = [RateUnit::Si, RateUnit::Iec, RateUnit::Both].map(text);
         if si == both { Self::from(si) } else { Self(vec![Span::Sentence { si, iec, both }]) }
     }
 

@@ -76,7 +76,7 @@ fn remove_left(place: &Path, now: SystemTime) {
             continue;
         };
         let is_unused = fs::symlink_metadata(&path).is_ok_and(|found| {
-            let age = found.modified().ok().and_then(|made| now.duration_since(made).ok());
+            let age = found.modified().ok().and_then(|modified| now.duration_since(modified).ok());
             found.is_dir() && found.uid() == own && age.is_some_and(|age| age > UNUSED)
         });
         if is_unused && !Path::new("/proc").join(pid).exists() {
@@ -99,11 +99,11 @@ impl Directory {
         remove_left(&place(), SystemTime::now());
         let name = || format!("tiermark-{}-{}", std::process::id(), NEXT.fetch_add(1, Relaxed));
         // A run that was killed may have left one less than an hour ago, and its process's number may be in use again.
-        let made = (0..TRIES).map(|_| place().join(name())).find_map(|path| match fs::create_dir(&path) {
+        let created = (0..TRIES).map(|_| place().join(name())).find_map(|path| match fs::create_dir(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
-            made => Some(made.map(|()| path)),
+            created => Some(created.map(|()| path)),
         });
-        let path = made.unwrap_or(Err(io::ErrorKind::AlreadyExists.into()))?;
+        let path = created.unwrap_or(Err(io::ErrorKind::AlreadyExists.into()))?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match rustix::fs::open(&path, flags, Mode::empty()) {
             Ok(open) => Ok(Self { path, open }),
@@ -157,13 +157,13 @@ impl Files {
     fn round(&mut self, times: usize) -> Result<u64, Failure> {
         let began = self.clock.now();
         self.names[..times].iter().try_for_each(|name| self.make(name))?;
-        let made = self.clock.now();
+        let created = self.clock.now();
         let remove = |name: &String| unlinkat(&self.directory.open, name.as_str(), AtFlags::empty());
         self.names[..times].iter().try_for_each(remove).map_err(Failure::of("unlink"))?;
         let removed = self.clock.now();
         Ok(match self.counts {
-            Counts::Making => removed.saturating_sub(made),
-            Counts::Removing => made.saturating_sub(began),
+            Counts::Making => removed.saturating_sub(created),
+            Counts::Removing => created.saturating_sub(began),
         })
     }
 }

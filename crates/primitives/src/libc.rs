@@ -121,8 +121,8 @@ impl<F: Fn(&[u8], &mut [u8]) + Send> Body for Block<F> {
 }
 
 fn sides(order: &Order<'_>) -> Result<Sides, Refusal> {
-    let made = Sides::new(bytes(order), order.call.page);
-    made.map_err(|error| refused_by(&order.call.primitive.0, &error, "allow more memory (ulimit -v)"))
+    let sides = Sides::new(bytes(order), order.call.page);
+    sides.map_err(|error| refused_by(&order.call.primitive.0, &error, "allow more memory (ulimit -v)"))
 }
 
 fn copying(order: &Order<'_>) -> Prepared {

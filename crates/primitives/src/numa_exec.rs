@@ -22,18 +22,18 @@ const USAGE: u8 = 2;
 pub(super) fn serve(mut arguments: impl Iterator<Item = OsString>) -> u8 {
     let nodes = arguments.next().and_then(|nodes| nodes.to_str()?.parse::<IdSet>().ok());
     let (Some(nodes), Some(program)) = (nodes.filter(|nodes| !nodes.is_empty()), arguments.next()) else {
-        return said(USAGE, format_args!("{PLACE} needs nodes and a program; it is for internal use only"));
+        return fail(USAGE, format_args!("{PLACE} needs nodes and a program; it is for internal use only"));
     };
     if let Err(error) = PageRule::among(&nodes).apply() {
-        return said(CANNOT, format_args!("memory cannot be taken from nodes {nodes} only: {error}"));
+        return fail(CANNOT, format_args!("memory cannot be taken from nodes {nodes} only: {error}"));
     }
     let error = Command::new(&program).args(arguments).exec();
     let code = if error.kind() == io::ErrorKind::NotFound { NOT_THERE } else { CANNOT };
-    said(code, format_args!("{}: {error}", program.display()))
+    fail(code, format_args!("{}: {error}", program.display()))
 }
 
 /// A line on standard error; where that is closed, the code has to do.
-fn said(code: u8, why: fmt::Arguments<'_>) -> u8 {
+fn fail(code: u8, why: fmt::Arguments<'_>) -> u8 {
     let _ = writeln!(io::stderr(), "{why}");
     code
 }

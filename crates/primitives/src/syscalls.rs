@@ -99,11 +99,11 @@ pub(super) const FILLED: u8 = 0x5a;
 
 /// A file in memory, with so many bytes in it.
 pub(super) fn memory_file(bytes: usize) -> Result<File, Refusal> {
-    let made = rustix::fs::memfd_create("tiermark", MemfdFlags::CLOEXEC).and_then(|file| {
+    let file = rustix::fs::memfd_create("tiermark", MemfdFlags::CLOEXEC).and_then(|file| {
         let filled = rustix::io::pwrite(&file, &vec![FILLED; bytes], 0)?;
         if filled == bytes { Ok(File::from(file)) } else { Err(rustix::io::Errno::NOSPC) }
     });
-    made.map_err(|error| refused_by("memfd_create", error, "allow more memory or files"))
+    file.map_err(|error| refused_by("memfd_create", error, "allow more memory or files"))
 }
 
 /// A call that moves all bytes of a buffer of so many bytes, to a file or from it. Generic in the call, so that no

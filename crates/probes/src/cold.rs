@@ -81,9 +81,9 @@ pub(crate) fn findings(observations: &[Observation]) -> Vec<Finding> {
         }
         first.verdict = description(&first.verdict);
         found.push(first);
-        let course = course(&seen.visits);
-        let settled = settled(seen, observations).or_else(|| last_level(&course));
-        if let Some((back, settled)) = settled.and_then(|settled| Some((recovery(&course, settled)?, settled))) {
+        let medians = window_medians(&seen.visits);
+        let settled = settled(seen, observations).or_else(|| last_level(&medians));
+        if let Some((back, settled)) = settled.and_then(|settled| Some((recovery(&medians, settled)?, settled))) {
             let (labels, ns) = match back {
                 Recovery::After(ns) => (seen.labels.clone(), ns),
                 Recovery::NotWithin(ns) => (seen.labels.clone().with_statistic("at least"), ns),
@@ -106,7 +106,7 @@ enum Recovery {
 }
 
 /// The medians over visits of the first window, the second, and so on, as long as half of the visits have one.
-fn course(visits: &Visits) -> Vec<f64> {
+fn window_medians(visits: &Visits) -> Vec<f64> {
     let at = |index: usize| {
         let windows = visits.list.iter().filter_map(|visit| visit.windows.get(index));
         let values: Vec<f64> = windows.filter(|window| window.clean).filter_map(|window| window.value()).collect();
@@ -115,8 +115,7 @@ fn course(visits: &Visits) -> Vec<f64> {
     (0..).map_while(at).collect()
 }
 
-/// What accesses to the same memory took in the same run, if they were settled: a median of visits, as the course is
-/// one.
+/// What accesses to the same memory took in the same run, if they were settled: a median of visits, as the others are.
 fn settled(cold: &Observation, observations: &[Observation]) -> Option<f64> {
     let same = |seen: &&Observation| {
         seen.labels.tier() == Some(Tier::DramRandom)
@@ -126,27 +125,27 @@ fn settled(cold: &Observation, observations: &[Observation]) -> Option<f64> {
     seen.typical.filter(|_| !seen.verdict.has(ReasonCode::NotSettled)).map(|now| now.median)
 }
 
-/// The median of the end of a visit; `None` if the course is still on its way then.
-fn last_level(course: &[f64]) -> Option<f64> {
-    let part = course.len() / LAST_PART;
-    let end = |parts: usize| median(&course[course.len() - parts * part..course.len() - (parts - 1) * part]);
+/// The median of the end of a visit; `None` if the medians are still on their way then.
+fn last_level(medians: &[f64]) -> Option<f64> {
+    let part = medians.len() / LAST_PART;
+    let end = |parts: usize| median(&medians[medians.len() - parts * part..medians.len() - (parts - 1) * part]);
     let (before, last) = (end(2)?, end(1)?);
-    (before - last <= UNDER_WAY * (course[0] - last)).then_some(last)
+    (before - last <= UNDER_WAY * (medians[0] - last)).then_some(last)
 }
 
-/// When a course comes half way back to the settled time, counted from the middle of its first window; `None` without
-/// an excess. Between two windows the course is a straight line. A single window below the half is noise.
-fn recovery(course: &[f64], settled: f64) -> Option<Recovery> {
-    let first = *course.first()?;
+/// When the medians come half way back to the settled time, counted from the middle of its first window; `None` without
+/// an excess. Between two windows they follow a straight line. A single window below the half is noise.
+fn recovery(medians: &[f64], settled: f64) -> Option<Recovery> {
+    let first = *medians.first()?;
     if first < settled * (1.0 + LEAST_EXCESS) {
         return None;
     }
     let half = f64::midpoint(first, settled);
-    let is_there = |at: usize| course[at..].iter().take(2).all(|value| *value <= half);
-    let Some(at) = (1..course.len()).find(|at| is_there(*at)) else {
-        return Some(Recovery::NotWithin(course.len() as f64 * WINDOW_NS));
+    let is_there = |at: usize| medians[at..].iter().take(2).all(|value| *value <= half);
+    let Some(at) = (1..medians.len()).find(|at| is_there(*at)) else {
+        return Some(Recovery::NotWithin(medians.len() as f64 * WINDOW_NS));
     };
-    let (before, after) = (course[at - 1].max(half), course[at]);
+    let (before, after) = (medians[at - 1].max(half), medians[at]);
     let part = if before > after { (before - half) / (before - after) } else { 0.0 };
     Some(Recovery::After(((at - 1) as f64 + part) * WINDOW_NS))
 }
@@ -181,19 +180,19 @@ mod tests {
     #[test]
     fn the_time_of_half_of_a_planted_excess_is_found() {
         for tau_ms in [0.5, 2.0, 8.7] {
-            let course = course(&visits(tau_ms, 64));
-            assert!((course[0] - 250.2).abs() < 1.0, "{course:?}");
-            let Some(Recovery::After(ns)) = recovery(&course, 150.2) else { panic!("{course:?}") };
+            let medians = window_medians(&visits(tau_ms, 64));
+            assert!((medians[0] - 250.2).abs() < 1.0, "{medians:?}");
+            let Some(Recovery::After(ns)) = recovery(&medians, 150.2) else { panic!("{medians:?}") };
             let planted = tau_ms * std::f64::consts::LN_2 * 1e6;
             assert!((ns / planted - 1.0).abs() < 0.05, "{ns} of {planted}");
         }
         // A half that the visit does not reach, an excess that is noise, and no windows.
-        let long = course(&visits(60.0, 64));
+        let long = window_medians(&visits(60.0, 64));
         assert_eq!(recovery(&long, 150.0), Some(Recovery::NotWithin(16e6)));
-        assert_eq!([&[103.0, 100.0][..], &[]].map(|course| recovery(course, 100.0)), [None, None]);
+        assert_eq!([&[103.0, 100.0][..], &[]].map(|medians| recovery(medians, 100.0)), [None, None]);
         // One window below the half is not yet the way back.
-        let course = [200.0, 140.0, 190.0, 150.0, 120.0];
-        assert_eq!(recovery(&course, 100.0), Some(Recovery::After(750_000.0)));
+        let medians = [200.0, 140.0, 190.0, 150.0, 120.0];
+        assert_eq!(recovery(&medians, 100.0), Some(Recovery::After(750_000.0)));
     }
 
     #[test]

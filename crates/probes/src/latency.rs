@@ -326,7 +326,7 @@ mod tests {
     use tiermark_model::{EdgeSeen, Grade, Interval, MIB};
 
     use super::*;
-    use crate::geometry::made::chase;
+    use crate::geometry::fixtures::chase;
 
     #[test]
     fn twice_the_working_set_raises_doubt_only_if_it_was_slower_at_several_moments() {

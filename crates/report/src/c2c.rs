@@ -43,13 +43,15 @@ pub(crate) fn c2c(findings: &[&Finding], detail: Detail) -> Page {
     out += contention(&of(Quantity::C2cContention), &of(Quantity::C2cLine), &of(Quantity::C2cFairness));
     let mut reasons = Reasons::default();
     // What the median of a relation says of its pairs, the pairs need not say again.
-    let told =
+    let is_shown =
         |f: &&&Finding| detail.is_all() || f.metric != Quantity::C2cRelation || f.labels.statistic() == Some("median");
     // Modes say themselves what there is to doubt, and an only pair says it for its relation.
-    let told = |f: &&&Finding| {
-        told(f) && f.metric != Quantity::C2cModes && !(f.metric == Quantity::C2cRelation && f.labels.pairs() == Some(1))
+    let is_doubted = |f: &&&Finding| {
+        is_shown(f)
+            && f.metric != Quantity::C2cModes
+            && !(f.metric == Quantity::C2cRelation && f.labels.pairs() == Some(1))
     };
-    findings.iter().filter(told).for_each(|f| reasons.add(&subject(f), &f.verdict));
+    findings.iter().filter(is_doubted).for_each(|f| reasons.add(&subject(f), &f.verdict));
     out + reasons.page(detail)
 }
 

@@ -272,11 +272,11 @@ fn shared_lines(cells: &[&Observation]) -> Page {
         _ => None,
     };
     let strides: BTreeSet<u64> = cells.iter().filter_map(stride).filter(|bytes| (1..LINE).contains(bytes)).collect();
-    let said: Vec<String> = strides.iter().map(|n| format!("up to {} of stride:{n}", LINE.div_ceil(*n))).collect();
-    if said.is_empty() {
+    let shares: Vec<String> = strides.iter().map(|n| format!("up to {} of stride:{n}", LINE.div_ceil(*n))).collect();
+    if shares.is_empty() {
         return Page::new();
     }
-    let text = format!("accesses that share a line of {LINE} bytes: {}", said.join(", "));
+    let text = format!("accesses that share a line of {LINE} bytes: {}", shares.join(", "));
     paragraph("  ", &text, Ink::Dim)
 }
 

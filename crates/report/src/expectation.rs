@@ -65,8 +65,8 @@ fn places(result: &CheckResult) -> Option<String> {
 }
 
 fn reasons(result: &CheckResult) -> Option<String> {
-    let said: Vec<String> = result.reasons.iter().take(REASONS).map(Note::to_string).collect();
-    (!said.is_empty() && result.outcome == CheckOutcome::Unjudged).then(|| said.join("; "))
+    let reasons: Vec<String> = result.reasons.iter().take(REASONS).map(Note::to_string).collect();
+    (!reasons.is_empty() && result.outcome == CheckOutcome::Unjudged).then(|| reasons.join("; "))
 }
 
 fn sign(known: Known) -> &'static str {

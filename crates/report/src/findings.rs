@@ -51,12 +51,12 @@ pub(crate) fn words_marked(labels: &Labels, without: &[Key], mark_prefetched: bo
     ];
     // A kernel's name begins with its operation.
     let kernel = labels.kernel().filter(|_| !without.contains(&Key::Kernel));
-    let said = kernel.and_then(|kernel| kernel.split_once('/')).map(|(op, _)| op);
+    let kernel_op = kernel.and_then(|kernel| kernel.split_once('/')).map(|(op, _)| op);
     // Some tiers are named after their node.
     let in_tier = labels.tier_says_node() && !without.contains(&Key::Tier);
-    let told = |key: Key| {
+    let is_implied = |key: Key| {
         without.contains(&key)
-            || (key == Key::Op && said.is_some() && labels.op() == said)
+            || (key == Key::Op && kernel_op.is_some() && labels.op() == kernel_op)
             // The name of a primitive implies its group, and its numbers imply that it is one.
             || key == Key::Group
             || (key == Key::Purpose && labels.group().is_some())
@@ -67,7 +67,7 @@ pub(crate) fn words_marked(labels: &Labels, without: &[Key], mark_prefetched: bo
             || (key == Key::Cpus && labels.to_cpu().is_some())
     };
     let all = labels.iter().map(|(name, label)| (Key::named(name), label));
-    let mut shown: Vec<(Option<Key>, &Label)> = all.filter(|(key, _)| !key.is_some_and(told)).collect();
+    let mut shown: Vec<(Option<Key>, &Label)> = all.filter(|(key, _)| !key.is_some_and(is_implied)).collect();
     shown.sort_by_key(|(key, _)| FIRST.iter().position(|first| Some(*first) == *key).unwrap_or(FIRST.len()));
     let words = shown.into_iter().map(|(key, label)| {
         let text = label_text(key, label);
@@ -179,8 +179,8 @@ fn row_names(findings: &[&Finding], column_key: Key) -> impl Fn(&Finding) -> Str
 
 /// The remarks of findings, each said once.
 fn notes(findings: &[&Finding]) -> Page {
-    let said = remark::distinct(findings.iter().filter_map(|f| remark(f)));
-    said.iter().map(|note| paragraph("  ", note, Ink::Dim)).collect()
+    let remarks = remark::distinct(findings.iter().filter_map(|f| remark(f)));
+    remarks.iter().map(|note| paragraph("  ", note, Ink::Dim)).collect()
 }
 
 /// Takes the quantiles of latency.

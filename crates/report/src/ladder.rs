@@ -242,11 +242,11 @@ impl<'a> LadderRow<'a> {
     /// says.
     fn notes(&self, name: &str, detail: Detail) -> Vec<Text> {
         let odd = |f: &&Finding| !f.labels.has_usual_layout();
-        let said = [
+        let parts = [
             ("size", self.size.filter(|_| detail.is_all())),
             ("latency", self.latency.filter(|f| detail.is_all() || odd(f))),
         ];
-        let of_cell = said.into_iter().filter_map(|(what, f)| Some(text![format!("{name} {what}: "), remark(f?)?]));
+        let of_cell = parts.into_iter().filter_map(|(what, f)| Some(text![format!("{name} {what}: "), remark(f?)?]));
         let of_visits = self.spread(name).filter(|_| detail.is_all());
         // The remarks of rates stand beside their kernels, where they have one.
         let rates = self.rates.iter().flatten().filter(|f| f.labels.kernel().is_none());

@@ -278,7 +278,7 @@ fn table(findings: &[&Finding], detail: Detail) -> Page {
             if is_number(finding) {
                 reasons.add(&format!("{row} {}", column_name(finding)), &finding.verdict);
             }
-            notes.extend(said(row, finding, detail));
+            notes.extend(finding_note(row, finding, detail));
         }
     }
     let mut key = "idle = no load, knee = bend of the curve, most = highest rate of the injectors, full = without \
@@ -307,7 +307,7 @@ fn number_of(f: &Finding) -> Cell {
 }
 
 /// Notes of a finding: knees, targets and overload always, the rest in detail.
-fn said(row: &str, finding: &Finding, detail: Detail) -> Option<Text> {
+fn finding_note(row: &str, finding: &Finding, detail: Detail) -> Option<Text> {
     let note = remark(finding)?;
     match &finding.metric {
         Quantity::LoadedOverload => Some(text![format!("{row}: overload, {} lost: ", percent(finding.value?)), note]),

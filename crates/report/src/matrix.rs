@@ -383,12 +383,12 @@ fn firmware(cells: &[&Finding], machine: &Machine) -> Page {
     let cell = |from: NodeId, to: NodeId, op: &str| {
         measured(cells, from, to, op).map(|f| graded(f.value.map(|v| number(v, f.unit)), &f.verdict, f.unit))
     };
-    let said = |value: Option<f64>, unit: Unit| value.map_or_else(|| ABSENT.into(), |v| Text::from(number(v, unit)));
+    let stated = |value: Option<f64>, unit: Unit| value.map_or_else(|| ABSENT.into(), |v| Text::from(number(v, unit)));
     let table = Table::of(&rows).texts("memory", |(_, to, _)| format!("node {to}"));
     let table = table.texts("from", |(from, ..)| format!("node:{from}"));
     let table = table.figures("latency|ns", |(from, to, _)| cell(*from, *to, "latency"));
-    let table = table.figures("firmware", |(.., says)| said(says.read_latency_ns, Unit::Ns));
+    let table = table.figures("firmware", |(.., says)| stated(says.read_latency_ns, Unit::Ns));
     let table = table.figures(Text::from("read|") + rate_unit(), |(from, to, _)| cell(*from, *to, "read"));
-    let table = table.figures("firmware", |(.., says)| said(says.read_bandwidth, Unit::BytesPerSecond));
+    let table = table.figures("firmware", |(.., says)| stated(says.read_bandwidth, Unit::BytesPerSecond));
     heading("What firmware says (HMAT), beside what was measured") + table.table()
 }

@@ -17,7 +17,7 @@ pub(crate) struct Reasons {
     /// The group of each reason.
     places: HashMap<(Kind, String), usize>,
     /// The numbers that each group has.
-    said: HashSet<(usize, String)>,
+    listed: HashSet<(usize, String)>,
 }
 
 /// What the reasons of a group are for.
@@ -167,7 +167,7 @@ impl Reasons {
         if place == next {
             self.groups.push(ReasonGroup { kind, text, subjects: Vec::new() });
         }
-        if self.said.insert((place, subject.to_owned())) {
+        if self.listed.insert((place, subject.to_owned())) {
             self.groups[place].subjects.push(subject.to_owned());
         }
     }
@@ -199,8 +199,8 @@ impl Reasons {
         let mut parts = Vec::new();
         for groups in self.groups.chunk_by(|a, b| (a.kind.grade, a.kind.standing) == (b.kind.grade, b.kind.standing)) {
             let subjects: BTreeSet<&str> = groups.iter().flat_map(|g| &g.subjects).map(String::as_str).collect();
-            let told = groups.iter().filter(|g| g.kind.standing != Standing::Refused);
-            let kinds: BTreeSet<&str> = told.filter_map(|g| g.kind.code).map(kind_name).collect();
+            let tried = groups.iter().filter(|g| g.kind.standing != Standing::Refused);
+            let kinds: BTreeSet<&str> = tried.filter_map(|g| g.kind.code).map(kind_name).collect();
             let are = if subjects.len() == 1 { "is" } else { "are" };
             let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
             let why = if kinds.is_empty() { kinds } else { format!(" ({kinds})") };

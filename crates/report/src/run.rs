@@ -81,7 +81,7 @@ fn report(run: &Run, header: Page, detail: Detail) -> Page {
         out += rules(&run.experiments);
     }
     if !survey::is_survey(run) {
-        out.extend(time_spent(run).map(|said| space() + paragraph("", said, Ink::Plain)));
+        out.extend(time_spent(run).map(|sentences| space() + paragraph("", sentences, Ink::Plain)));
     }
     out += footer(run, detail);
     out

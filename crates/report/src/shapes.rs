@@ -78,8 +78,8 @@ fn remarks(findings: &[&Finding], detail: Detail) -> Page {
             reasons.add(&name, &f.verdict);
         }
         // Sets follow from ways and lines.
-        let told = detail.is_all() || f.metric != Quantity::GeometrySets;
-        let note = remark(f).filter(|_| told).map(|note| text![&name, ": ", note]);
+        let is_shown = detail.is_all() || f.metric != Quantity::GeometrySets;
+        let note = remark(f).filter(|_| is_shown).map(|note| text![&name, ": ", note]);
         notes.extend(note);
     }
     let notes: Page = remark::distinct(notes).iter().map(|note| paragraph("  ", note, Ink::Dim)).collect();
@@ -106,8 +106,8 @@ fn subject(finding: &Finding) -> String {
     // Chases of one tier are all on the same pages.
     let page = matches!(finding.metric.family(), "tlb" | "granularity").then_some(Key::Page);
     let keys = [Key::Tier, Key::Op, Key::Relation, Key::Beside].into_iter().chain(page);
-    let said = |word: &String| !word.is_empty() && *word != what;
-    let words: Vec<String> = keys.map(|key| label(finding, key)).filter(said).collect();
+    let is_extra = |word: &String| !word.is_empty() && *word != what;
+    let words: Vec<String> = keys.map(|key| label(finding, key)).filter(is_extra).collect();
     if words.is_empty() { what.to_owned() } else { format!("{} {}", words.join(" "), what.replace('_', " ")) }
 }
 
@@ -275,6 +275,6 @@ fn neighbour(findings: &[&Finding], detail: Detail) -> Page {
         let cell = |f: &&Finding| graded(f.value.map(signed), &f.verdict, f.unit);
         out += Pivot::new(&costs, &row, &column).table("beside", &cell);
     }
-    let told = if detail.is_all() { findings } else { times.as_slice() };
-    out + remarks(told, detail)
+    let remarked = if detail.is_all() { findings } else { times.as_slice() };
+    out + remarks(remarked, detail)
 }

@@ -20,9 +20,9 @@ pub(crate) fn time_spent(run: &Run) -> Option<String> {
         (spent.other(), "Estimates and plans between visits".to_owned()),
     ];
     let is_much = |part: f64| part > 0.0 && part >= MUCH * run.seconds;
-    let said = parts.iter().filter(|(part, _)| is_much(*part));
-    let said = said.map(|(part, what)| format!("{what} took {} of {}.", seconds(*part), seconds(run.seconds)));
-    Some(said.collect::<Vec<_>>().join(" ")).filter(|said| !said.is_empty())
+    let long = parts.iter().filter(|(part, _)| is_much(*part));
+    let sentences = long.map(|(part, what)| format!("{what} took {} of {}.", seconds(*part), seconds(run.seconds)));
+    Some(sentences.collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty())
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use tiermark_engine::{Lab, Record, conclude};
 use tiermark_history::{Store, recover};
 use tiermark_model::{Refusal, Run};
 
-use crate::agreed::{agreed, study};
+use crate::reconcile::{reconcile, study};
 use crate::record::OwnRecord;
 
 /// Whether a run was read from a journal, which holds no findings.
@@ -36,7 +36,7 @@ pub fn concluded(mut run: Run, store: &Store) -> (Run, Option<Refusal>) {
         }
     });
     run.experiments = experiments.collect();
-    agreed(&mut run.experiments, &lab);
+    reconcile(&mut run.experiments, &lab);
     (run, notice)
 }
 

@@ -4,7 +4,6 @@
 
 #![forbid(unsafe_code)]
 
-mod agreed;
 mod busy;
 pub mod counted;
 mod file_memory;
@@ -13,9 +12,9 @@ mod killed;
 mod outcome;
 mod prepare;
 mod reanalysis;
+mod reconcile;
 mod record;
 
-pub use agreed::Revision;
 pub use busy::{OtherWork, disturbs_client, disturbs_measurement, disturbs_tenants};
 pub use file_memory::pages as file_pages;
 pub use health::{HealthWatch, warnings as health_warnings};
@@ -23,4 +22,5 @@ pub use killed::{Adopted, adopt, concluded};
 pub use outcome::{Demands, exit, imprecise, missing};
 pub use prepare::{Asked, Begun, Head, NOT_SHORT, NotShort, Prepared, of_a_part, prepare};
 pub use reanalysis::{Reanalysed, reanalyse_saved};
+pub use reconcile::Revision;
 pub use record::{OwnRecord, machine_id};

@@ -11,10 +11,10 @@ use tiermark_model::{
 use tiermark_probes::survey;
 use tiermark_tune::doctor;
 
-use crate::agreed::{Revision, agreed};
 use crate::busy::OtherWork;
 use crate::health::{self, HealthWatch};
 use crate::outcome::{is_known_otherwise, is_lacking_unnamed, missing};
+use crate::reconcile::{Revision, reconcile};
 use crate::record::OwnRecord;
 
 /// A request, and its refusal if this machine cannot carry it out at all, as far as that is known before planning.
@@ -308,7 +308,7 @@ impl Begun<'_> {
                 break;
             }
         }
-        let revisions = agreed(&mut run.experiments, host.lab());
+        let revisions = reconcile(&mut run.experiments, host.lab());
         run.seconds = host.now();
         run.stopped = host.stopped();
         run.complete = !run.stopped && missing(&run) == 0;

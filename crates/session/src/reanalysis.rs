@@ -4,7 +4,7 @@ use tiermark_engine::{Lab, Record, reanalyse};
 use tiermark_history::hold_again;
 use tiermark_model::{Experiment, Observation, Run, Unit, format_gbs, format_ns};
 
-use crate::agreed::agreed;
+use crate::reconcile::reconcile;
 
 /// A saved run, estimated again.
 #[derive(Debug)]
@@ -25,20 +25,20 @@ pub struct Reanalysed {
 pub fn reanalyse_saved(mut run: Run) -> Result<Reanalysed, Box<Run>> {
     let lab = Lab::new(run.machine.clone(), run.bench.clone());
     let experiments = std::mem::take(&mut run.experiments);
-    let (mut made, mut kept) = (0, 0);
+    let (mut renewed, mut kept) = (0, 0);
     for saved in &experiments {
         let again = experiment(saved, &lab);
         match &again {
-            Some(_) => made += 1,
+            Some(_) => renewed += 1,
             // An experiment that was refused as a whole has nothing to estimate.
             None => kept += usize::from(!saved.observations.is_empty()),
         }
         run.experiments.push(again.unwrap_or_else(|| saved.clone()));
     }
-    if made == 0 {
+    if renewed == 0 {
         return Err(Box::new(run));
     }
-    agreed(&mut run.experiments, &lab);
+    reconcile(&mut run.experiments, &lab);
     let saved = experiments.iter().flat_map(|experiment| &experiment.observations);
     let changes = saved.zip(run.observations()).filter_map(|(a, b)| change(a, b)).collect();
     Ok(Reanalysed { run, kept, changes })

@@ -6,7 +6,7 @@ use tiermark_stats::Rng;
 use super::SimOptions;
 use super::interruptions::Interrupter;
 use super::neighbours::Level;
-use super::state::Course;
+use super::state::VisitTiming;
 use tiermark_engine::host::{Guard, IdleWatch, ThreadShot};
 
 /// Length of a block, ns: of chases, of all that stays in the caches of the core, and of threads that meet; of other
@@ -99,7 +99,7 @@ pub(super) fn simulate_thread(
     rng: &mut Rng,
     options: &SimOptions,
     timing: &Timing,
-    course: &mut Course<'_>,
+    visit: &mut VisitTiming<'_>,
 ) -> ThreadShot {
     let Timing { cpu, per_block, clean_ns, has_borders, ends } = *timing;
     let goes_on = |at: f64, blocks: usize| match ends {
@@ -111,18 +111,18 @@ pub(super) fn simulate_thread(
     };
     let mut at = rng.unit() * 200.0;
     let mut stamps_ns = vec![read(at)];
-    let mut looks = vec![course.look(at, read(at))];
+    let mut looks = vec![visit.look(at, read(at))];
     let (mut switches, mut lost, mut next_look) = (0, 0.0, at + BETWEEN_LOOKS_NS);
     let plan = options.interruptions.as_ref();
-    let mut interrupter = plan.map(|plan| Interrupter::new(plan, cpu, options.seed, course.moment_ns(at)));
+    let mut interrupter = plan.map(|plan| Interrupter::new(plan, cpu, options.seed, visit.moment_ns(at)));
     let mut refill = 0.0;
     while goes_on(at, stamps_ns.len() - 1) {
         let work = per_block * (stamps_ns.len() - 1) as f64;
-        let steady_ns = clean_ns * course.factor(at, work);
+        let steady_ns = clean_ns * visit.factor(at, work);
         let mut block = steady_ns * (1.0 + 2.0 * options.noise * rng.normal()) + options.border_ns + refill;
-        block += course.stalls_ns(work, per_block);
-        let taken = interrupter.as_mut().map_or(0.0, |own| own.taken(course.moment_ns(at), block));
-        refill = if taken > 0.0 { course.refill_ns(plan) } else { 0.0 };
+        block += visit.stalls_ns(work, per_block);
+        let taken = interrupter.as_mut().map_or(0.0, |own| own.taken(visit.moment_ns(at), block));
+        refill = if taken > 0.0 { visit.refill_ns(plan) } else { 0.0 };
         if let Some(slice) = slice(rng, options, block) {
             block += slice;
             lost += slice;
@@ -130,13 +130,13 @@ pub(super) fn simulate_thread(
         }
         at += (block + taken).max(1.0);
         stamps_ns.push(read(at));
-        if course.looks_between() && at >= next_look && goes_on(at, stamps_ns.len() - 1) {
-            looks.push(course.look(at, read(at)));
-            course.pause(LOOK_NS);
+        if visit.looks_between() && at >= next_look && goes_on(at, stamps_ns.len() - 1) {
+            looks.push(visit.look(at, read(at)));
+            visit.pause(LOOK_NS);
             next_look = at + BETWEEN_LOOKS_NS;
         }
     }
-    looks.push(course.look(at, read(at)));
+    looks.push(visit.look(at, read(at)));
     let guard = Guard {
         cpu,
         seen_on: [cpu, cpu],
@@ -148,7 +148,7 @@ pub(super) fn simulate_thread(
     };
     let mut idle = IdleWatch { ns: WATCH_NS, gaps_ns: Vec::new() };
     if let Some(interrupter) = &mut interrupter {
-        idle = interrupter.watch(course.moment_ns(at), WATCH_NS);
+        idle = interrupter.watch(visit.moment_ns(at), WATCH_NS);
     }
     if let Some(slice) = slice(rng, options, WATCH_NS) {
         idle.gaps_ns.push(slice as f32);
@@ -158,16 +158,7 @@ pub(super) fn simulate_thread(
     let mut of_border = Rng::new(options.seed ^ at.to_bits());
     let border_ns = options.border_ns + options.border_noise_ns * of_border.normal();
     let border_ns = has_borders.then_some(border_ns);
-    ThreadShot {
-        per_block,
-        stamps_ns,
-        looks,
-        unstamped: Some(0.0),
-        guard,
-        settling: course.settling(),
-        border_ns,
-        idle,
-    }
+    ThreadShot { per_block, stamps_ns, looks, unstamped: Some(0.0), guard, settling: visit.settling(), border_ns, idle }
 }
 
 /// The time slice that other work takes of a thread within so many ns, if it takes one.

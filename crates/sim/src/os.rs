@@ -12,13 +12,13 @@ struct Cost {
     /// Each page table entry of the memory that the process holds, or that it has written, ns.
     page: f64,
     /// Each byte of the page that it makes, ns.
-    made: f64,
+    page_byte: f64,
     /// Each other cpu that takes part or looks on, ns.
     other: f64,
 }
 
 const fn fixed(ns: f64) -> Cost {
-    Cost { ns, byte: 0.0, page: 0.0, made: 0.0, other: 0.0 }
+    Cost { ns, byte: 0.0, page: 0.0, page_byte: 0.0, other: 0.0 }
 }
 
 /// Time of a kernel to copy or zero, ns a byte.
@@ -69,7 +69,7 @@ fn of_group(group: OsGroup) -> Cost {
         OsGroup::Processes => fixed(40_000.0),
         OsGroup::Switches => Cost { other: WAKE, ..fixed(1_500.0) },
         OsGroup::Channels => Cost { byte: COPY, other: WAKE, ..fixed(1_000.0) },
-        OsGroup::Faults => Cost { made: COPY, ..fixed(500.0) },
+        OsGroup::Faults => Cost { page_byte: COPY, ..fixed(500.0) },
         OsGroup::Numa => Cost { byte: COPY, ..fixed(1_000.0) },
         OsGroup::Libc => Cost { byte: 1.0 / 20.0, ..fixed(10.0) },
         OsGroup::Arithmetic => fixed(1.0),
@@ -82,9 +82,9 @@ pub(super) fn pace(call: &OsCall, info: &PrimitiveInfo, setup: &Setup, thread: &
     let cost = named.map_or_else(|| of_group(info.group), |(_, cost)| *cost);
     let bytes = call.bytes.unwrap_or(0) as f64;
     let entries = setup.regions.get(thread.region).map_or(0.0, |r| r.bytes.0 as f64 / page_bytes(r.page));
-    let made = call.page.map_or(0.0, page_bytes);
+    let page = call.page.map_or(0.0, page_bytes);
     let others = call.others.iter().filter(|cpu| **cpu != thread.cpu).count() as f64;
-    let ns = cost.ns + bytes * cost.byte + entries * cost.page + made * cost.made + others * cost.other;
+    let ns = cost.ns + bytes * cost.byte + entries * cost.page + page * cost.page_byte + others * cost.other;
     match info.metric {
         Metric::Latency => 1.0 / ns,
         Metric::Bandwidth => bytes.max(1.0) / ns,

@@ -14,7 +14,7 @@ use tiermark_stats::Rng;
 use super::blocks::{Lengths, WATCH_NS, serve, simulate_thread};
 use super::model::SpeedModel;
 use super::neighbours::Level;
-use super::state::{Course, Visiting};
+use super::state::{VisitTiming, Visiting};
 use super::traffic::Demand;
 use super::{World, find_kernel, find_primitive, os, share};
 use tiermark_engine::admit::region_nodes;
@@ -110,8 +110,8 @@ impl Rig for SimRig {
                 continue;
             }
             let timing = lengths.timing(thread, pace / luck, slow);
-            let mut course = self.course(&world, index);
-            shot.threads.push(simulate_thread(&mut self.rng, &world.options, &timing, &mut course));
+            let mut visit = self.visit_timing(&world, index);
+            shot.threads.push(simulate_thread(&mut self.rng, &world.options, &timing, &mut visit));
         }
         shot.traffic = self.counted(&shot, &demands, budget);
         let settled = shot.settling_seconds();
@@ -169,7 +169,7 @@ impl SimRig {
     }
 
     /// What a visit that begins now is like for a thread.
-    fn course<'a>(&self, world: &'a World, index: usize) -> Course<'a> {
+    fn visit_timing<'a>(&self, world: &'a World, index: usize) -> VisitTiming<'a> {
         let thread = &self.setup.threads[index];
         let bytes = self.setup.regions.get(thread.region).map_or(0.0, |region| region.bytes.0 as f64);
         let kernel = self.kernel.as_ref().and_then(|id| find_kernel(&world.lab.bench, id).ok());
@@ -186,7 +186,7 @@ impl SimRig {
         let left_alone = world.options.left_alone.map(|host| (host, at - self.read_at));
         let disturbs = world.options.neighbours.beside(at, seed);
         let visiting = Visiting { truth, setup, index, part, pass_work, unheld, at, left_alone, seed, disturbs };
-        Course::new(&world.options.state, &world.clocks, &visiting)
+        VisitTiming::new(&world.options.state, &world.clocks, &visiting)
     }
 
     /// Work per ns of each thread, with all of them at it: accesses of a chase, useful bytes of the others.

@@ -146,7 +146,7 @@ impl SimState {
 
 /// How long the blocks of one thread take during one visit, as factors on their time in steady state at the usual
 /// clock.
-pub(super) struct Course<'a> {
+pub(super) struct VisitTiming<'a> {
     state: &'a SimState,
     clocks: &'a Timelines,
     core: u64,
@@ -175,7 +175,7 @@ pub(super) struct Course<'a> {
     disturbs: Sibling,
 }
 
-/// What a thread does in a visit, for its [`Course`].
+/// What a thread does in a visit, for its [`VisitTiming`].
 pub(super) struct Visiting<'a> {
     pub(super) truth: &'a Machine,
     pub(super) setup: &'a Setup,
@@ -212,7 +212,7 @@ fn left_alone(visiting: &Visiting<'_>, bytes: f64) -> (f64, Option<Absent>) {
     (0.0, Some(Absent::new(own, host.absent(seconds), pass_work, is_random)))
 }
 
-impl<'a> Course<'a> {
+impl<'a> VisitTiming<'a> {
     pub(super) fn new(state: &'a SimState, clocks: &'a Timelines, visiting: &Visiting<'_>) -> Self {
         let Visiting { truth, setup, index, part, at, seed, .. } = *visiting;
         let thread = &setup.threads[index];

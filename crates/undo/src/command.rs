@@ -85,7 +85,7 @@ pub fn bounded_until(command: Command, most: Duration, stop: &dyn Fn() -> bool) 
 
 fn carry_out(mut command: Command, most: Duration, stop: &dyn Fn() -> bool, stdout: Stdio) -> Result<(), Note> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let (said, output) = kept_output()?;
+    let (log, output) = kept_output()?;
     // A key such as Ctrl-C must not end the command half-way.
     command.process_group(0).stdin(Stdio::null()).stdout(stdout).stderr(output);
     let mut child = command.spawn().map_err(|error| says::command_not_started(&name, &error.to_string()))?;
@@ -94,10 +94,10 @@ fn carry_out(mut command: Command, most: Duration, stop: &dyn Fn() -> bool, stdo
         match child.try_wait() {
             Ok(Some(status)) if status.success() => return Ok(()),
             Ok(Some(status)) => {
-                let said = tail(&said);
-                return Err(match said.is_empty() {
+                let message = tail(&log);
+                return Err(match message.is_empty() {
                     true => says::command_ended(&name, &status.to_string()),
-                    false => says::command_said(&said),
+                    false => says::command_said(&message),
                 });
             }
             Ok(None) if started.elapsed() < most && !stop() => thread::sleep(Duration::from_millis(10)),
@@ -136,10 +136,10 @@ pub fn end(child: &mut Child) -> bool {
 }
 
 /// The end of a command's output.
-fn tail(said: &File) -> String {
-    let length = said.metadata().map_or(0, |about| about.len());
+fn tail(file: &File) -> String {
+    let length = file.metadata().map_or(0, |about| about.len());
     let mut text = vec![0; length.min(SAID) as usize];
-    match said.read_exact_at(&mut text, length - length.min(SAID)) {
+    match file.read_exact_at(&mut text, length - length.min(SAID)) {
         Ok(()) => String::from_utf8_lossy(&text).trim().to_owned(),
         Err(_) => String::new(),
     }

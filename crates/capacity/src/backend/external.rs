@@ -192,8 +192,8 @@ impl Backend for External {
             return Ok(None);
         }
         let watcher = &mut *spec.watcher;
-        let mut told = |load: &_| watcher(&Pulse { load: Some(load), ended: 0, counted: None });
-        let mut watch = Watch { stop: spec.stop, each_second: &mut told };
+        let mut report = |load: &_| watcher(&Pulse { load: Some(load), ended: 0, counted: None });
+        let mut watch = Watch { stop: spec.stop, each_second: &mut report };
         let outcome = fill(&self.targets[new], spec.workload, spec.client, &mut watch)?;
         // A server that did not take all records is filled again.
         if !outcome.stopped && outcome.tenants.iter().all(|one| one.fault.is_none() && one.first_error.is_none()) {
@@ -204,8 +204,8 @@ impl Backend for External {
 
     fn load(&mut self, spec: &mut LoadSpec<'_>, phase: Phase) -> Result<Outcome, Refusal> {
         let watcher = &mut *spec.watcher;
-        let mut told = |load: &_| watcher(&Pulse { load: Some(load), ended: 0, counted: None });
-        let mut watch = Watch { stop: spec.stop, each_second: &mut told };
+        let mut report = |load: &_| watcher(&Pulse { load: Some(load), ended: 0, counted: None });
+        let mut watch = Watch { stop: spec.stop, each_second: &mut report };
         run(&self.targets[..self.used], spec.workload, phase, spec.client, &mut watch)
     }
 

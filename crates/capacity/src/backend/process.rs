@@ -88,9 +88,9 @@ impl Processes {
         let targets: Vec<Target> = self.tenants[from..].iter().map(|(server, _)| server.target.clone()).collect();
         let counted = self.counted();
         let (tenants, watcher) = (&mut self.tenants, &mut *spec.watcher);
-        let mut told =
+        let mut report =
             |load: &_| watcher(&Pulse { load: Some(load), ended: ended(tenants), counted: counted.as_ref() });
-        let mut watch = Watch { stop: spec.stop, each_second: &mut told };
+        let mut watch = Watch { stop: spec.stop, each_second: &mut report };
         match phase {
             None => fill(&targets, spec.workload, spec.client, &mut watch),
             Some(phase) => run(&targets, spec.workload, phase, spec.client, &mut watch),

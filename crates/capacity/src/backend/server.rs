@@ -106,7 +106,7 @@ impl Server {
         let begun = Instant::now();
         loop {
             if let Some(status) = self.exited() {
-                let output = self.said();
+                let output = self.output();
                 return Err(messages::server_ended(start.number + 1, &status.to_string(), status.code(), &output));
             }
             match Client::connect(&self.target, ANSWER, start.stop) {
@@ -133,7 +133,7 @@ impl Server {
     }
 
     /// The server's output, to be read once it has ended.
-    fn said(&mut self) -> String {
+    fn output(&mut self) -> String {
         let mut text = Vec::new();
         if let Some(out) = self.child.stdout.take() {
             // Reads only what is there by now: a process that a wrapper started may hold the pipe open for ever.

@@ -47,7 +47,7 @@ pub enum Event<'a> {
         /// The tier and the load that are searched.
         case: &'a SearchCase<'a>,
         /// Trials that were made before, in another process.
-        made: usize,
+        trials: usize,
     },
     /// A trial begins.
     TrialBegins(&'a TrialRequest),
@@ -233,8 +233,8 @@ impl Run<'_, '_> {
         scenario: &Scenario,
         saved: &mut SavedRun,
     ) -> Result<(), Refusal> {
-        let (of, made) = (saved.cases.len(), saved.cases[number].trials.len());
-        (self.tell)(&Event::Case { number: number + 1, of, case, made });
+        let (of, trials) = (saved.cases.len(), saved.cases[number].trials.len());
+        (self.tell)(&Event::Case { number: number + 1, of, case, trials });
         let mut system = self.system(saved, &case.tier.to_string())?;
         let dram = scenario.tenants_dram();
         let active = match activate(case.tier, &scenario.wanted(), &mut system) {
@@ -314,7 +314,7 @@ impl Run<'_, '_> {
                 Ok(None) => return Ok(None),
                 Err(_) if self.stopped() => return Ok(None),
                 // Nothing is known of it then, and that is no number of tenants.
-                Err(refusal) if search.made() == 0 => {
+                Err(refusal) if search.trials() == 0 => {
                     (self.tell)(&Event::Refused(&refusal));
                     return saved.refused(number, refusal).map(|()| None);
                 }

@@ -123,7 +123,7 @@ pub struct Search {
     limits: Limits,
     tally: Tally,
     /// Trials made.
-    made: u32,
+    trials: u32,
     /// Steps upwards that passed.
     climbed: usize,
     /// Trials between what passed and what failed that passed, one after another.
@@ -136,7 +136,7 @@ impl Search {
     /// A search before its first trial.
     pub fn new(limits: Limits) -> Self {
         let limits = Limits { most_tenants: limits.most_tenants.max(1), ..limits };
-        Self { limits, tally: Tally::default(), made: 0, climbed: 0, approached: 0, running: None }
+        Self { limits, tally: Tally::default(), trials: 0, climbed: 0, approached: 0, running: None }
     }
 
     /// A search that made these trials before, in another process, with the same limits.
@@ -171,7 +171,7 @@ impl Search {
     pub fn record<'a>(&mut self, ask: &TrialRequest, vote: impl Into<Vote<'a>>) {
         let vote = vote.into();
         let outcome = vote.outcome;
-        self.made += 1;
+        self.trials += 1;
         self.tally.add(ask, &vote);
         self.climbed += usize::from(ask.phase == Phase::Ramp && outcome == Outcome::Pass);
         let approaches = ask.phase == Phase::Bisection && outcome == Outcome::Pass;
@@ -181,8 +181,8 @@ impl Search {
     }
 
     /// Trials made.
-    pub fn made(&self) -> u32 {
-        self.made
+    pub fn trials(&self) -> u32 {
+        self.trials
     }
 
     /// Outcomes of the trials of a number of tenants.
@@ -200,8 +200,8 @@ impl Search {
     pub fn next_step(&self) -> Step {
         let step = self.wanted();
         match step {
-            Step::Trial(_) if self.made >= self.limits.most_trials => {
-                Step::Done(self.given_up(messages::most_trials_made(self.made)))
+            Step::Trial(_) if self.trials >= self.limits.most_trials => {
+                Step::Done(self.given_up(messages::most_trials_made(self.trials)))
             }
             other => other,
         }
@@ -211,7 +211,7 @@ impl Search {
         if let Some(tenants) = self.limits.only {
             return self.fixed(tenants);
         }
-        if self.made == 0 {
+        if self.trials == 0 {
             return self.trial(1, Phase::Baseline, says::one_tenant_first());
         }
         if self.tally.only_baseline() && self.tally.standing(1) == Standing::Holds {
@@ -258,7 +258,7 @@ impl Search {
     fn trial(&self, tenants: u32, phase: Phase, why: Note) -> Step {
         let upward = matches!(phase, Phase::Start | Phase::Ramp);
         let grows = upward && self.running.is_some_and(|running| running < tenants);
-        Step::Trial(TrialRequest { number: self.made + 1, tenants, phase, fresh: !grows, full: phase.is_full(), why })
+        Step::Trial(TrialRequest { number: self.trials + 1, tenants, phase, fresh: !grows, full: phase.is_full(), why })
     }
 
     /// One more trial of the same number, where that has not had enough.

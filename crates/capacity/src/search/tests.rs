@@ -88,7 +88,7 @@ fn run(mut search: Search, server: &mut Server, adjust: fn(TrialRequest) -> Tria
                 let outcome = server.trial(&ask);
                 search.record(&ask, outcome);
             }
-            Step::Done(answer) => return (answer, search.made()),
+            Step::Done(answer) => return (answer, search.trials()),
         }
     }
 }
@@ -354,7 +354,7 @@ proptest! {
         let (mut search, mut rng, mut saved) = (Search::new(limits), Rng::new(seed), Vec::new());
         while let Step::Trial(ask) = search.next_step() {
             prop_assert!((1..=most_tenants.max(1)).contains(&ask.tenants), "{ask:?}");
-            prop_assert!(search.made() < most_trials && ask.number == search.made() + 1 && !ask.why.text.is_empty());
+            prop_assert!(search.trials() < most_trials && ask.number == search.trials() + 1 && !ask.why.text.is_empty());
             let outcome = [Outcome::Pass, Outcome::Fail, Outcome::Unclear][rng.below(3)];
             let record = ask.record(outcome, says::nothing_measured());
             search.record(&ask, &record);
@@ -391,7 +391,7 @@ proptest! {
 fn with_a_doubtful_five(second: (Phase, bool)) -> Search {
     let mut search = Search::new(limits(4, 8));
     let mut tell = |tenants, phase, fresh, full, outcome| {
-        let ask = TrialRequest { number: search.made() + 1, tenants, phase, fresh, full, why: says::votes_tied(1) };
+        let ask = TrialRequest { number: search.trials() + 1, tenants, phase, fresh, full, why: says::votes_tied(1) };
         search.record(&ask, outcome);
     };
     tell(1, Phase::Baseline, true, false, Outcome::Pass);

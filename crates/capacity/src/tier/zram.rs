@@ -28,8 +28,8 @@ pub(super) fn preflight(algorithm: Option<&str>, wanted: &TierSizes, root: &Root
     }
     let Some(algorithm) = algorithm else { return found };
     let devices = root.numbered("sys/block", "zram").unwrap_or_default();
-    let told = devices.iter().find_map(|n| root.text(&format!("sys/block/zram{n}/comp_algorithm")));
-    match told {
+    let algorithms = devices.iter().find_map(|n| root.text(&format!("sys/block/zram{n}/comp_algorithm")));
+    match algorithms {
         Some(text) => {
             found.hold(offered(&text, algorithm));
         }

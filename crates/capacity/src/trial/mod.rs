@@ -86,12 +86,12 @@ impl TrialRunner<'_> {
         ask: &TrialRequest,
         backend: &mut dyn Backend,
         system: &mut System,
-        told: ProgressSink<'_>,
+        progress: ProgressSink<'_>,
     ) -> Result<Option<Trial>, Refusal> {
         if ask.fresh {
             backend.clear(system)?;
         }
-        let mut monitor = Monitor::new(system.root().clone(), self.active, self.kept(ask.tenants), told);
+        let mut monitor = Monitor::new(system.root().clone(), self.active, self.kept(ask.tenants), progress);
         let filled = {
             let workload = self.workload(seed(self.seed, 0, Phase::WarmUp(0)));
             backend.grow(ask.tenants, &mut self.load(&workload, &mut |pulse| monitor.pulse(pulse)), system)?

@@ -94,7 +94,7 @@ pub(super) struct Monitor<'a> {
     stalls: VecDeque<(f64, u64)>,
     heartbeat: Heartbeat,
     abort: Option<Abort>,
-    told: ProgressSink<'a>,
+    progress: ProgressSink<'a>,
 }
 
 impl<'a> Monitor<'a> {
@@ -102,7 +102,7 @@ impl<'a> Monitor<'a> {
         root: Root,
         active: &'a ActiveTier,
         (guards, dram): (Guards, Dram),
-        told: ProgressSink<'a>,
+        progress: ProgressSink<'a>,
     ) -> Self {
         let now = Instant::now();
         // Where they cannot be read, the first pulse ends the trial.
@@ -125,7 +125,7 @@ impl<'a> Monitor<'a> {
             stalls: VecDeque::new(),
             heartbeat: Heartbeat::start(),
             abort: None,
-            told,
+            progress,
         }
     }
 
@@ -209,14 +209,14 @@ impl<'a> Monitor<'a> {
             first_to_go();
         }
         let seconds = self.entered.elapsed().as_secs_f64();
-        (self.told)(&Progress { stage: self.stage, seconds, of: self.length, rate });
+        (self.progress)(&Progress { stage: self.stage, seconds, of: self.length, rate });
         self.abort.is_none() && !self.rested(seconds)
     }
 
     /// What a guard says, where none has ended the trial yet; one that cannot see ends it too.
-    fn ends(&mut self, said: Result<Option<Abort>, String>) {
-        let said = said.unwrap_or_else(|why| Some(Abort::blind(&why)));
-        self.abort = self.abort.take().or(said);
+    fn ends(&mut self, verdict: Result<Option<Abort>, String>) {
+        let verdict = verdict.unwrap_or_else(|why| Some(Abort::blind(&why)));
+        self.abort = self.abort.take().or(verdict);
     }
 
     /// What the guards look at.

@@ -33,9 +33,9 @@ impl TrialRunner<'_> {
         &self,
         backend: &mut dyn Backend,
         system: &mut System,
-        told: ProgressSink<'_>,
+        progress: ProgressSink<'_>,
     ) -> Result<Option<Footprint>, Refusal> {
-        let mut monitor = Monitor::new(system.root().clone(), self.active, self.kept(1), told);
+        let mut monitor = Monitor::new(system.root().clone(), self.active, self.kept(1), progress);
         let workload = self.workload(seed(self.seed, 0, Phase::WarmUp(0)));
         let filled = backend.grow(1, &mut self.load(&workload, &mut |pulse| monitor.pulse(pulse)), system)?;
         monitor.sample(backend);

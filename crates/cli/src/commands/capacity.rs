@@ -7,8 +7,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use tiermark_capacity::outlook::{expected, outlook};
 use tiermark_capacity::prepare::{Here, Job, Prepared, prepare, take_back};
+use tiermark_capacity::preview::{expected, preview};
 use tiermark_capacity::result;
 use tiermark_capacity::run::{self, Event};
 use tiermark_capacity::saved::{RunHeader, SavedRun};
@@ -67,7 +67,7 @@ fn dry_run(job: Job, here: &Here<'_>, view: &View) -> Result<Exit, Failure> {
     let prepared = prepare(job, prices, here, is_root());
     let (machine, pending) = (target::this_machine()?, prepared.job.pending());
     let busy = OtherWork::begin(&machine.allowed_cpus, pending.setup.force, disturbs_tenants).err();
-    let sections = outlook(&prepared, here, &machine, busy.as_ref(), directory().ok().as_deref());
+    let sections = preview(&prepared, here, &machine, busy.as_ref(), directory().ok().as_deref());
     let text = toml::to_string(pending.scenario).map_err(Failure::tool)?;
     print(&format!("{text}\n{}", tiermark_report::listings::comments(&sections, &style(view))))?;
     refuse_wrong(&prepared).map(|()| Exit::Done)
@@ -91,7 +91,7 @@ fn measure(
     // With mistakes in the prices the run is refused below, so nothing is taken back.
     if prices.is_ok() {
         let (back, refused) = take_back(&job, here.state, is_root(), restoring::announce_commands);
-        let back: Vec<String> = back.iter().map(|row| sanitise::line(&row.said())).collect();
+        let back: Vec<String> = back.iter().map(|row| sanitise::line(&row.summary())).collect();
         if !args.quiet && !back.is_empty() {
             tell(format_args!("tiermark: taken back, left by a killed run: {}", back.join(", ")));
         }
@@ -179,13 +179,13 @@ const DAY: usize = "2026-11-21".len();
 fn carry_out(args: &CapacityArgs, saved: &mut SavedRun, here: &Here<'_>) -> Result<Vec<Warning>, Refusal> {
     let environment = here.environment(&saved.begun.scenario);
     let (mut bar, mut warnings) = (Bar::new(args.quiet), Vec::new());
-    let mut told = |event: &Event<'_>| {
+    let mut report = |event: &Event<'_>| {
         if let Event::Warning(warning) = event {
             warnings.push((*warning).clone());
         }
         bar.tell(event);
     };
-    let ended = run::execute(saved, &environment, &mut told);
+    let ended = run::execute(saved, &environment, &mut report);
     drop(bar);
     match ended {
         // Results are shown before the error that ended the run.

@@ -117,8 +117,8 @@ fn line_of_another_tool(topic: &str, command: &clap::Command, style: &Style) -> 
     let mut texts = vec![terminal(&tiermark_report::listings::equivalents(&line.rows), style)];
     if !line.unknown.is_empty() {
         let options: Vec<String> = line.unknown.iter().map(|option| format!("`{option}`")).collect();
-        let said = format!("This help does not have {} of {tool}.", options.join(", "));
-        texts.push(tiermark_report::listings::page(&said, style));
+        let missing = format!("This help does not have {} of {tool}.", options.join(", "));
+        texts.push(tiermark_report::listings::page(&missing, style));
     }
     Some(texts)
 }

@@ -137,8 +137,8 @@ fn runs(mut entries: Vec<(RunKind, Entry)>) -> Page {
     let places = Vec::from_iter(places).join(" and ");
     let journals = entries.iter().filter(|(kind, _)| *kind == RunKind::Capacity).map(|(_, entry)| &entry.path);
     let going_on = going_on(journals.map(|path| path.with_extension("jsonl")));
-    let said = format!("In {places}; `tiermark show RUN` shows one.{going_on}");
-    listings::runs(&lines) + raw(&said, Ink::Plain)
+    let footer = format!("In {places}; `tiermark show RUN` shows one.{going_on}");
+    listings::runs(&lines) + raw(&footer, Ink::Plain)
 }
 
 /// How to go on with runs of tenants, by their journals; empty where all have an end, or go on.
@@ -205,8 +205,8 @@ fn capacity(journals: Vec<Entry>) -> Page {
     }
     let going_on = going_on(journals.iter().rev().map(|journal| journal.path.clone()));
     let rows: Vec<(String, String)> = journals.into_iter().map(line).collect();
-    let said = format!("In {}; `tiermark show RUN` shows one.{going_on}", directory.display());
-    listings::names(&rows) + raw(&said, Ink::Plain)
+    let footer = format!("In {}; `tiermark show RUN` shows one.{going_on}", directory.display());
+    listings::names(&rows) + raw(&footer, Ink::Plain)
 }
 
 /// Whether a run still writes its journal, which it locks.

@@ -185,8 +185,8 @@ fn carry_out(args: &LoadArgs, job: &mut Job, stop: &Stop) -> Result<(), Refusal>
     let going = || stop.exit().is_none();
     if asked.fill || asked.fill_only {
         let all = workload.keys as f64 * targets.len() as f64;
-        let mut told = |snapshot: &Snapshot| bar.tell("filling", snapshot, Some(snapshot.done() as f64 / all));
-        let mut watch = Watcher { stop: &flag, each_second: &mut told };
+        let mut report = |snapshot: &Snapshot| bar.tell("filling", snapshot, Some(snapshot.done() as f64 / all));
+        let mut watch = Watcher { stop: &flag, each_second: &mut report };
         let filled = fill(targets, workload, client, &mut watch)?;
         let lost = filled.tenants.iter().all(|tenant| tenant.fault.is_some());
         job.filled = Some(filled);
@@ -208,8 +208,8 @@ fn carry_out(args: &LoadArgs, job: &mut Job, stop: &Stop) -> Result<(), Refusal>
     if *warmup > 0.0 {
         let length = Length::Time(Duration::from_secs_f64(*warmup));
         let warming = Workload { length, ..workload.clone() };
-        let mut told = |snapshot: &Snapshot| bar.tell("warming up", snapshot, None);
-        let mut watch = Watcher { stop: &flag, each_second: &mut told };
+        let mut report = |snapshot: &Snapshot| bar.tell("warming up", snapshot, None);
+        let mut watch = Watcher { stop: &flag, each_second: &mut report };
         load(targets, &warming, Phase::WarmUp(0), client, &mut watch)?;
     }
     if going() {
@@ -217,8 +217,8 @@ fn carry_out(args: &LoadArgs, job: &mut Job, stop: &Stop) -> Result<(), Refusal>
             Length::Time(time) => snapshot.seconds / time.as_secs_f64(),
             Length::Requests(requests) => snapshot.done() as f64 / (requests as f64 * targets.len() as f64),
         };
-        let mut told = |snapshot: &Snapshot| bar.tell("measuring", snapshot, Some(share(snapshot)));
-        let mut watch = Watcher { stop: &flag, each_second: &mut told };
+        let mut report = |snapshot: &Snapshot| bar.tell("measuring", snapshot, Some(share(snapshot)));
+        let mut watch = Watcher { stop: &flag, each_second: &mut report };
         job.measured = Some(load(targets, workload, Phase::Measure(0), client, &mut watch)?);
     }
     Ok(())
@@ -307,18 +307,18 @@ struct Bar {
 #[derive(Debug, Default)]
 struct Lines {
     what: &'static str,
-    told: f64,
+    last_line: f64,
 }
 
 impl Lines {
     /// Whether one is due so many seconds after something began: each part of a run has its own.
     fn due(&mut self, what: &'static str, seconds: f64) -> bool {
         if what != self.what {
-            *self = Self { what, told: 0.0 };
+            *self = Self { what, last_line: 0.0 };
         }
-        let due = seconds - self.told >= BETWEEN_LINES;
+        let due = seconds - self.last_line >= BETWEEN_LINES;
         if due {
-            self.told = seconds;
+            self.last_line = seconds;
         }
         due
     }

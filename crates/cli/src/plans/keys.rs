@@ -164,7 +164,7 @@ pub(super) struct NoCommand {
 pub(super) fn parse(words: &[String]) -> Result<Box<Measure>, NoCommand> {
     let name = Cli::command().get_name().to_owned();
     let parsed = Cli::try_parse_from(std::iter::once(&name).chain(words));
-    let cli = parsed.map_err(|error| NoCommand { key: blamed(&error), why: said(&error) })?;
+    let cli = parsed.map_err(|error| NoCommand { key: blamed(&error), why: value_error(&error) })?;
     match cli.command {
         Some(Command::Measure(measure)) => Ok(measure),
         _ => Err(NoCommand { key: None, why: says::no_experiment() }),
@@ -190,7 +190,7 @@ fn context(error: &clap::Error, kind: ContextKind) -> Option<String> {
 }
 
 /// An error of the command line as one of a key's value.
-fn said(error: &clap::Error) -> Note {
+fn value_error(error: &clap::Error) -> Note {
     let value = context(error, ContextKind::InvalidValue).unwrap_or_default();
     match error.kind() {
         ErrorKind::ValueValidation => {

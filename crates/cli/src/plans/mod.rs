@@ -54,11 +54,11 @@ pub(crate) fn text(name: &str) -> Result<String, Failure> {
 /// # Errors
 /// A [`Failure`] of usage that names file, line and key of every mistake.
 pub(crate) fn load(name: &str) -> Result<PlanFile, Failure> {
-    let said = |mistake: tiermark_history::config::Mistake| match mistake.line {
+    let message = |mistake: tiermark_history::config::Mistake| match mistake.line {
         0 => format!("plan {name}: {mistake}"),
         _ => format!("plan {name}, {mistake}"),
     };
-    read(&text(name)?).map_err(|mistakes| Failure::Mistakes(mistakes.into_iter().map(said).collect()))
+    read(&text(name)?).map_err(|mistakes| Failure::Mistakes(mistakes.into_iter().map(message).collect()))
 }
 
 #[cfg(test)]

@@ -89,7 +89,7 @@ pub(crate) fn tell_of_newer(newest: Option<&Entry>) {
     let is_newer = |(_, left): &(RunKind, Entry)| newest.is_none_or(|newest| newest.order() < left.order());
     let Some((kind, left)) = without_document().pop().filter(is_newer) else { return };
     let is_load = kind == RunKind::Load;
-    let said = if !is_abandoned(&left.path) {
+    let note = if !is_abandoned(&left.path) {
         says::newest_run_under_way(&left.id, if is_load { "load" } else { "capacity" })
     } else if is_load {
         says::newest_load_killed(&left.id)
@@ -105,5 +105,5 @@ pub(crate) fn tell_of_newer(newest: Option<&Entry>) {
         says::newest_run_killed(&left.id, trials, &environment::quoted(&left.path))
     };
     let shown = newest.map_or_else(String::new, |newest| format!("; the newest run with a document is {}", newest.id));
-    tell(format_args!("tiermark: note: {said}{shown}"));
+    tell(format_args!("tiermark: note: {note}{shown}"));
 }

@@ -70,7 +70,7 @@ fn nothing(selection: &Selection) -> Refusal {
         Finding::FormatLacks { pmu, error } => Some((pmu, error)),
         _ => None,
     });
-    lacks.map_or_else(says::no_pmu, |(pmu, error)| says::format_lacks(pmu, &error.said()))
+    lacks.map_or_else(says::no_pmu, |(pmu, error)| says::format_lacks(pmu, &error.message()))
 }
 
 /// Counts that are open.

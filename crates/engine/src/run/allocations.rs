@@ -46,7 +46,7 @@ pub(super) struct Kept {
 pub(super) struct Keep {
     list: Vec<Kept>,
     /// Places made so far, by cell, and the seconds that the last one took.
-    made: BTreeMap<usize, (u32, f64)>,
+    places: BTreeMap<usize, (u32, f64)>,
     /// Seconds that all of them took.
     seconds: f64,
 }
@@ -111,17 +111,17 @@ impl Runner<'_> {
     /// Whether a step that has a place gets one more now.
     fn may_make(&self, index: usize) -> bool {
         let (cell, next) = (&self.cells[index], self.making_seconds(index));
-        let made = self.keep.made.get(&self.cells[index].home).map_or(0, |(made, _)| *made);
+        let places = self.keep.places.get(&self.cells[index].home).map_or(0, |(places, _)| *places);
         let is_in_time = self.host.now() + next < self.deadline;
         let is_affordable = self.keep.seconds + next <= MAKING_SHARE * (self.deadline - self.began);
-        let is_worth_it = next < SOON_MADE || (is_affordable && cell.visited() >= made * VISITS_A_PLACE);
-        made < cell.wanted_places && is_in_time && is_worth_it
+        let is_worth_it = next < SOON_MADE || (is_affordable && cell.visited() >= places * VISITS_A_PLACE);
+        places < cell.wanted_places && is_in_time && is_worth_it
     }
 
     /// Seconds that a place of a step is expected to take, as the last one did.
     pub(super) fn making_seconds(&self, index: usize) -> f64 {
         self.keep
-            .made
+            .places
             .get(&self.cells[index].home)
             .map_or_else(|| self.cells[index].step.prepare_seconds(), |(_, took)| *took)
     }
@@ -130,7 +130,7 @@ impl Runner<'_> {
     fn make(&mut self, index: usize) -> Option<usize> {
         let step = &self.cells[index].step;
         let home = self.cells[index].home;
-        let allocation = self.keep.made.get(&home).map_or(0, |(made, _)| *made);
+        let allocation = self.keep.places.get(&home).map_or(0, |(places, _)| *places);
         let setup = Setup { seed: place_seed(step.setup.seed, allocation), ..step.setup.clone() };
         let (own, kernel) = (step.held_bytes().0, first_kernel(step).cloned());
         let (proves, is_piece) = (proven(step), is_piece(step));
@@ -147,7 +147,7 @@ impl Runner<'_> {
         let cell = &mut self.cells[index];
         match rig {
             Ok(mut rig) => {
-                self.keep.made.insert(home, (allocation + 1, took));
+                self.keep.places.insert(home, (allocation + 1, took));
                 self.keep.seconds += took;
                 self.time.placing += took;
                 let proof = proves.then(|| rig.placement());

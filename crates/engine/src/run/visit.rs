@@ -49,8 +49,8 @@ impl Runner<'_> {
                 TimeSpent { figures: before.figures + figures, ..self.time }
             }
         };
-        self.made += 1;
-        if self.made.is_multiple_of(LOOK_EVERY) {
+        self.visits += 1;
+        if self.visits.is_multiple_of(LOOK_EVERY) {
             self.look_at_pings();
         }
         let (done, remaining_seconds) = self.progress();

@@ -84,8 +84,9 @@ fn of_case(case: &Case, programs: &str, since: &str) -> Option<Scene> {
 
 /// Processes that the kernel killed: of the reason of the end, where the trial was ended before it measured.
 fn kills(why: Option<&Note>, seen: Option<&Evidence>) -> Option<f64> {
-    let told = why.filter(|why| why.code == processes_killed).and_then(|why| why.data.get("processes")?.as_f64());
-    told.or_else(|| seen.and_then(|seen| seen.oom_kills).map(|kills| kills as f64))
+    let from_reason =
+        why.filter(|why| why.code == processes_killed).and_then(|why| why.data.get("processes")?.as_f64());
+    from_reason.or_else(|| seen.and_then(|seen| seen.oom_kills).map(|kills| kills as f64))
 }
 
 /// A scene that is being filled.

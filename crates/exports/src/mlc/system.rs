@@ -107,8 +107,8 @@ pub(super) fn remarks(run: &Run) -> Vec<String> {
 /// Names the cpus of numbers that stand below "for the system", if the request named cpus.
 fn of_a_part(run: &Run, all: &[Whole<'_>]) -> Vec<String> {
     let machine = &run.machine;
-    let parts = |told: Vec<Whole<'_>>| -> BTreeSet<String> {
-        let asked = told.into_iter().filter_map(|whole| whole.asked);
+    let parts = |wholes: Vec<Whole<'_>>| -> BTreeSet<String> {
+        let asked = wholes.into_iter().filter_map(|whole| whole.asked);
         let part = asked.filter(|asked| !cores(&machine.allowed_cpus, machine).is_subset(&cores(asked, machine)));
         part.map(ToString::to_string).collect()
     };

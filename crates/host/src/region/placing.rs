@@ -73,11 +73,11 @@ pub(super) fn place(
         return Ok(Touch::Bound);
     }
     let shares = policy.shares(order.target.len());
-    let told = match (policy, order.target.first()) {
+    let applied = match (policy, order.target.first()) {
         (MemPolicy::Weighted(_), Some(first)) => may_deal(first),
         _ => mapping.bind(policy, &order.target),
     };
-    let Err(error) = told else {
+    let Err(error) = applied else {
         return Ok(match policy {
             MemPolicy::Weighted(_) => {
                 let nodes = order.target.iter().map(|node| (node, None)).collect();

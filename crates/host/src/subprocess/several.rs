@@ -65,10 +65,10 @@ impl ProcessesRig {
             worker.tell(&machine).and_then(|()| worker.tell(&job)).map_err(of_worker)?;
             rig.workers.push(worker);
         }
-        for made in rig.answers::<Result<(), Refusal>>() {
-            match made {
+        for prepared in rig.answers::<Result<(), Refusal>>() {
+            match prepared {
                 _ if resources.stopped.load(Relaxed) => return Err(stop_refusal()),
-                Ok(made) => made?,
+                Ok(prepared) => prepared?,
                 Err(lost) => return Err(of_worker(lost)),
             }
         }

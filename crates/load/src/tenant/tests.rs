@@ -33,7 +33,7 @@ fn forgotten(depth: usize) -> (Tenant, UnixStream) {
     ours.set_nonblocking(true).unwrap();
     let pace = TenantPace::new(Pace::Open { arrivals: Arrivals::Constant, rate: 1000.0 }, depth, None, 0.0, 1);
     let conns = vec![Conn::new(Stream::Unix(ours), 0, &Buffers::new(1).part(100))];
-    let mut tenant = Tenant::new(0, conns, Source::Fill { next: 0 }, Form::small(), pace);
+    let mut tenant = Tenant::new(0, conns, Source::Fill { next: 0 }, RequestSpec::small(), pace);
     tenant.start = START;
     (tenant, theirs)
 }
@@ -64,7 +64,7 @@ fn it_is_late_too_where_what_it_sends_first_leaves_no_room_for_the_rest() {
 #[test]
 fn a_server_that_reads_nothing_takes_no_memory_of_the_client() {
     let (mut tenant, _server) = forgotten(1000);
-    tenant.form = Form::of(16 << 20);
+    tenant.spec = RequestSpec::of(16 << 20);
     assert_eq!(tenant.make_due(AWAY, AWAY), Next::Blocked);
     assert_eq!((tenant.under_way(), tenant.tally.overloads), (1, 1));
     // As much as the socket buffers goes, and leaves more than is made beside it.
@@ -82,7 +82,7 @@ fn all_connections_together_keep_no_more_than_is_allowed() {
     let (ours, _theirs): (Vec<_>, Vec<_>) = (0..100).map(|_| UnixStream::pair().unwrap()).unzip();
     ours.iter().for_each(|stream| stream.set_nonblocking(true).unwrap());
     tenant.conns = ours.into_iter().map(|ours| Some(Conn::new(Stream::Unix(ours), 0, &all))).collect();
-    tenant.form = Form::of(1 << 20);
+    tenant.spec = RequestSpec::of(1 << 20);
     assert_eq!(tenant.make_due(AWAY, AWAY), Next::Blocked);
     assert!(tenant.starved && (3 << 20..4 << 20).contains(&all.held()), "{}", all.held());
     tenant.schedule = None;

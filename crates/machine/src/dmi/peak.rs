@@ -75,23 +75,23 @@ pub fn theoretical_peak(
         }
         _ => at_most(&modules, dimms.len() + unlisted, most),
     };
-    let (channels, told) = match (named, most) {
+    let (channels, basis) = match (named, most) {
         (Some(named), _) if named.len() == modules.len() => {
             (named, format!("{} modules, each on its own channel", modules.len()))
         }
         (Some(named), _) => (named, format!("{} modules, channels told by slot names", modules.len())),
         (None, Some(most)) if sum(&of_their_own) > most.bound(&of_their_own) => {
-            let told = format!("all channels assumed, {}, for slot names do not tell: an upper bound", most.whose);
-            (most.all(&of_their_own), told)
+            let basis = format!("all channels assumed, {}, for slot names do not tell: an upper bound", most.whose);
+            (most.all(&of_their_own), basis)
         }
         (None, _) => {
-            let told = "one channel per module assumed, for slot names do not tell: an upper bound";
-            (of_their_own, told.to_owned())
+            let basis = "one channel per module assumed, for slot names do not tell: an upper bound";
+            (of_their_own, basis.to_owned())
         }
     };
     let rated = modules.iter().any(|(_, dimm)| dimm.configured_transfers.and_then(memory::plausible).is_none());
     let rated = if rated { "; rated speed where firmware does not state the configured one" } else { "" };
-    let how = format!("{}; {told}{rated}", describe(&channels));
+    let how = format!("{}; {basis}{rated}", describe(&channels));
     let upper_bound = count.is_none_or(|count| count.at_most);
     Some(TheoreticalPeak { bytes_per_second: sum(&channels), how, upper_bound, channels: count })
 }

@@ -90,10 +90,10 @@ impl LongNames {
         let mut bytes = Vec::new();
         entry.take(MAX_NAME_BYTES).read_to_end(&mut bytes)?;
         if kind.is_pax_local_extensions() {
-            for said in tar::PaxExtensions::new(&bytes).flatten() {
-                match said.key_bytes() {
-                    b"path" => self.path = Some(said.value_bytes().to_vec()),
-                    b"linkpath" => self.link = Some(said.value_bytes().to_vec()),
+            for record in tar::PaxExtensions::new(&bytes).flatten() {
+                match record.key_bytes() {
+                    b"path" => self.path = Some(record.value_bytes().to_vec()),
+                    b"linkpath" => self.link = Some(record.value_bytes().to_vec()),
                     _ => {}
                 }
             }

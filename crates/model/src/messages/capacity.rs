@@ -164,10 +164,10 @@ messages! {
     Note trials_undecided(tenants: u32, votes: &Votes, spoilt_by: Option<&Note>):
         {
             let Votes { passed, failed, unclear } = *votes;
-            let said = if passed > 0 && failed > 0 { "disagree" } else { "are not clear" };
+            let result = if passed > 0 && failed > 0 { "disagree" } else { "are not clear" };
             let unclear = if unclear > 0 { format!(", {unclear} unclear") } else { String::new() };
             let why = spoilt_by.map_or_else(String::new, |why| format!(" (the last: {why})"));
-            format!("trials of {} {said}: {passed} passed, {failed} failed{unclear}{why}", crate::capacity::tenants(tenants))
+            format!("trials of {} {result}: {passed} passed, {failed} failed{unclear}{why}", crate::capacity::tenants(tenants))
         };
 
     Note most_trials_made(trials: u32): "the limit of {trials} trials is reached (most-trials)";

@@ -244,8 +244,8 @@ messages! {
 
     Note time_of_lines(is_older: bool):
         {
-            let course = if is_older { "runs backwards" } else { "stands still" };
-            format!("the time of its lines {course}, so no rate can be computed: more than one program may write them")
+            let state = if is_older { "runs backwards" } else { "stands still" };
+            format!("the time of its lines {state}, so no rate can be computed: more than one program may write them")
         };
 
     Note row_width(cells: usize, header: usize, program: &str):

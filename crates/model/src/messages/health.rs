@@ -46,11 +46,11 @@ messages! {
     Note errors_counted(corrected: Option<u64>, uncorrected: Option<u64>, soft: &[String], hard: &[String]):
         {
             let kinds = [(corrected, "corrected", soft), (uncorrected, "not corrected", hard)];
-            let said = kinds.into_iter().filter_map(|(count, kind, places)| match count? {
+            let counts = kinds.into_iter().filter_map(|(count, kind, places)| match count? {
                 0 => Some(format!("0 {kind}")),
                 count => Some(format!("{count} {kind} ({})", listed(places))),
             });
-            said.collect::<Vec<_>>().join(", ")
+            counts.collect::<Vec<_>>().join(", ")
         };
 
     Note errors_cure(soft: &[String], hard: &[String]):
@@ -68,8 +68,8 @@ messages! {
     Note throttling_counted(core: Option<u64>, package: Option<u64>):
         {
             let kinds = [(core, "cores"), (package, "whole processors")];
-            let said = kinds.into_iter().filter_map(|(count, of)| Some(format!("{of} {}", count_of(count?, "time"))));
-            said.collect::<Vec<_>>().join(", ")
+            let counts = kinds.into_iter().filter_map(|(count, of)| Some(format!("{of} {}", count_of(count?, "time"))));
+            counts.collect::<Vec<_>>().join(", ")
         };
 }
 

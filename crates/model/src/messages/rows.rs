@@ -48,7 +48,7 @@ macro_rules! messages {
         pub fn $name($($datum: $type),*) -> $crate::messages::rows::kind!($kind) {
             let data = [$((stringify!($datum).to_owned(), serde_json::to_value(&$datum).unwrap_or_default())),*];
             let sentences = [$($crate::messages::rows::sentence!($sentence)),+];
-            <$crate::messages::rows::kind!($kind)>::made(codes::$name, data.into(), sentences)$(.with_options($options))?
+            <$crate::messages::rows::kind!($kind)>::from_row(codes::$name, data.into(), sentences)$(.with_options($options))?
         })+
 
         /// The sentence of a note of this module with its rates in `unit`; `None` for other notes, or without rates.

@@ -104,11 +104,11 @@ impl Elements<'_> {
     }
 
     fn paragraph(&mut self, p: &Paragraph) {
-        let said = p.text.flowing(&self.style);
+        let body = p.text.flowing(&self.style);
         self.signs.add(p.text.signs());
         match &p.label {
-            None if p.ink == Ink::Head => self.section(&format!("{}{said}", p.prefix.trim_start()), "h2"),
-            _ => self.out.push_str(&paragraph(p, &said)),
+            None if p.ink == Ink::Head => self.section(&format!("{}{body}", p.prefix.trim_start()), "h2"),
+            _ => self.out.push_str(&paragraph(p, &body)),
         }
     }
 
@@ -171,15 +171,15 @@ impl Elements<'_> {
             self.out.push_str("</tr>\n");
         }
         self.out.push_str("</tbody></table></div>\n");
-        for said in table.remarks_below() {
+        for remark in table.remarks_below() {
             let prefix = " ".repeat(table.of.indent);
-            self.out.push_str(&paragraph(&Paragraph { prefix, ink: Ink::Dim, ..Paragraph::default() }, &said));
+            self.out.push_str(&paragraph(&Paragraph { prefix, ink: Ink::Dim, ..Paragraph::default() }, &remark));
         }
     }
 }
 
 /// A paragraph that says a text.
-fn paragraph(p: &Paragraph, said: &str) -> String {
+fn paragraph(p: &Paragraph, body: &str) -> String {
     let depth = p.prefix.len() - p.prefix.trim_start().len();
     // What goes on under a label stands beside it.
     let deep = match depth {
@@ -193,9 +193,9 @@ fn paragraph(p: &Paragraph, said: &str) -> String {
         mark => format!("<span class=\"mark\">{}</span> ", text(mark)),
     };
     match &p.label {
-        None => format!("<p class=\"{class}\">{mark}{}</p>\n", text(said)),
+        None => format!("<p class=\"{class}\">{mark}{}</p>\n", text(body)),
         Some((label, _)) => {
-            format!("<p class=\"{class} labelled\"><b>{}</b> <span>{mark}{}</span></p>\n", text(label), text(said))
+            format!("<p class=\"{class} labelled\"><b>{}</b> <span>{mark}{}</span></p>\n", text(label), text(body))
         }
     }
 }

@@ -94,8 +94,8 @@ pub(super) fn no_disk(_: &Machine) -> Option<Refusal> {
 fn nameless(directory: &Path) -> std::io::Result<File> {
     let mut options = File::options();
     options.read(true).write(true).mode(0o600);
-    let made = options.custom_flags(libc::O_TMPFILE).open(directory);
-    made.or_else(|_| {
+    let file = options.custom_flags(libc::O_TMPFILE).open(directory);
+    file.or_else(|_| {
         // A file system without such files: it has a name for a moment.
         let path = directory.join(format!("tiermark-{}-{:x}", std::process::id(), std::ptr::from_ref(&options).addr()));
         options.create_new(true).custom_flags(0);

@@ -125,7 +125,7 @@ have them (hugetlb.*.max, cpuset.mems)",
 
 /// A file in memory, all its pages there.
 fn cached(order: &Order<'_>, bytes: usize) -> Result<File, Refusal> {
-    let made = rustix::fs::memfd_create("tiermark", MemfdFlags::CLOEXEC).and_then(|file| {
+    let filled = rustix::fs::memfd_create("tiermark", MemfdFlags::CLOEXEC).and_then(|file| {
         let piece = vec![0x5a; MIB as usize];
         for at in (0..bytes).step_by(piece.len()) {
             if rustix::io::pwrite(&file, &piece, at as u64)? != piece.len() {
@@ -134,7 +134,7 @@ fn cached(order: &Order<'_>, bytes: usize) -> Result<File, Refusal> {
         }
         Ok(File::from(file))
     });
-    made.map_err(memory_refused(order))
+    filled.map_err(memory_refused(order))
 }
 
 /// The cure if touches of a file were fewer faults.

@@ -210,8 +210,8 @@ fn thp_page(order: &Order<'_>) -> Result<usize, Refusal> {
 /// Private zeros that begin at a page of that kind.
 fn aligned(order: &Order<'_>, bytes: usize, page: usize, kind: PageKind) -> Result<Area, Refusal> {
     let mut area = Area::aligned(bytes, page).map_err(memory_refused(order))?;
-    let told = area.tell(if kind == PageKind::Base { Tell::BasePages } else { Tell::HugePages });
-    match told {
+    let advised = area.tell(if kind == PageKind::Base { Tell::BasePages } else { Tell::HugePages });
+    match advised {
         // A kernel without huge pages refuses both, and gives none.
         Err(error) if kind != PageKind::Base => Err(memory_refused(order)(error)),
         _ => Ok(area),

@@ -4,13 +4,13 @@
 //! is a shot, and its windows are judged as in a run: the newest visit against the edge of all (the capability) and
 //! against the machine's record. `docs/methods/watch.md` describes the method.
 
+mod budget;
 mod cells;
 mod held;
-mod lasting;
+mod notes;
 mod overhead;
 mod pings;
-mod purse;
-mod said;
+mod retention;
 mod series;
 
 use std::time::Duration;
@@ -22,11 +22,11 @@ use tiermark_model::messages::active as says;
 use tiermark_model::{Machine, Metric, Refusal, Step, Unit, WatchActive, WatchBest, WatchShared};
 use tiermark_stats::Side;
 
+use budget::CpuBudget;
 use cells::{Cells, Figure, MEMORY, Planned, cells};
-use lasting::Lasting;
 use overhead::Overhead;
 use pings::Pings;
-use purse::Purse;
+use retention::Retention;
 use series::Series;
 
 /// Shortest and longest shot: one window, and four.
@@ -58,13 +58,13 @@ pub type Record<'a> = &'a dyn Fn(&str, u32, &Step, Unit, &Machine) -> Option<f64
 pub struct Active {
     cells: Vec<Cell>,
     clock: Series,
-    lasting: Lasting,
+    retention: Retention,
     pings: Pings,
     interruptions: Interruptions,
-    purse: Purse,
+    cpu_budget: CpuBudget,
     overhead: Overhead,
     /// Whether the user knows that too little of the budget is left for the cells.
-    told: bool,
+    has_noted_overhead: bool,
     options: Options,
     shot: Duration,
     cpu: u32,
@@ -72,7 +72,7 @@ pub struct Active {
     /// When the last round began, and the cpu time used at its end.
     last: Option<(f64, f64)>,
     memory_bytes: u64,
-    /// What could not be had, or failed, and was not told yet.
+    /// What could not be had, or failed, and was not reported yet.
     notices: Vec<Refusal>,
 }
 
@@ -101,12 +101,12 @@ impl Active {
         let mut active = Self {
             cells: Vec::new(),
             clock: Series::new(Side::High, None),
-            lasting: Lasting::new(options.interval),
+            retention: Retention::new(options.interval),
             pings: Pings::new(pinged),
             interruptions: Interruptions::default(),
-            purse: Purse::new(options.budget, options.interval),
+            cpu_budget: CpuBudget::new(options.budget, options.interval),
             overhead: Overhead::new(options.budget),
-            told: false,
+            has_noted_overhead: false,
             options,
             shot: Duration::from_secs_f64(shot_seconds(&options, cells.len())),
             cpu,
@@ -141,13 +141,13 @@ impl Active {
         let passed = self.last.map(|(last, _)| at - last);
         if let Some((_, used)) = self.last {
             let dearest = self.cells.iter().map(|cell| cell.cost).fold(0.0, f64::max);
-            self.purse.earn(passed.unwrap_or_default(), before - used, dearest);
+            self.cpu_budget.earn(passed.unwrap_or_default(), before - used, dearest);
             self.overhead.add(passed.unwrap_or_default(), before - used);
             self.judge_overhead();
         }
         let mut visits = 0;
         for _ in 0..self.cells.len() {
-            if host.stopped() || !self.purse.affords(self.cells[self.next].cost) {
+            if host.stopped() || !self.cpu_budget.affords(self.cells[self.next].cost) {
                 break;
             }
             let index = self.next;
@@ -182,7 +182,7 @@ impl Active {
             self.cells[index].rig = None;
         }
         let cost = host.cpu_seconds().unwrap_or_default() - before;
-        self.purse.spend(cost);
+        self.cpu_budget.spend(cost);
         let cell = &mut self.cells[index];
         cell.cost = if cell.cost > 0.0 { cell.cost + NEWEST * (cost - cell.cost) } else { cost };
     }
@@ -213,13 +213,13 @@ impl Active {
         let (after, seen) = self.look(index, host)?;
         let ends = self.newest(Figure::Latency(Some(3))).zip(self.newest(Figure::Latency(None)));
         if let Some((seen, ends)) = seen.zip(ends) {
-            self.lasting.look(host.now(), seen, ends, after);
+            self.retention.look(host.now(), seen, ends, after);
         }
-        let Some((wait, ends)) = self.lasting.wait().zip(ends) else { return Ok(()) };
+        let Some((wait, ends)) = self.retention.wait().zip(ends) else { return Ok(()) };
         host.rest(wait);
         let (after, seen) = self.look(index, host)?;
         if let Some(seen) = seen {
-            self.lasting.look_again(host.now(), seen, ends, after);
+            self.retention.look_again(host.now(), seen, ends, after);
         }
         Ok(())
     }
@@ -257,7 +257,7 @@ impl Active {
         let ends = latency(Some(3)).zip(latency(None)).map(|(l3, dram)| (l3.reached(), dram.reached()));
         let is_memory = matches!(ends, Some((Some(l3), Some(dram))) if l3 >= MEMORY * dram);
         let latency = |level| latency(level).filter(|_| level != Some(3) || !is_memory);
-        let mut l3 = of(Figure::Kept).map_or_else(WatchShared::default, |_| self.lasting.shown(at));
+        let mut l3 = of(Figure::Kept).map_or_else(WatchShared::default, |_| self.retention.shown(at));
         (l3.latency, l3.latency_bytes) = (latency(Some(3)), bytes(Figure::Latency(Some(3))).filter(|_| !is_memory));
         l3.kept_bytes = bytes(Figure::Kept);
         if !is_visited(Figure::Kept) {

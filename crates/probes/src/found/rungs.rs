@@ -52,12 +52,14 @@ pub(super) fn tiers(
     for level in levels {
         let below = tiers.last().map(|tier| Below { holds: holds(tier, declared), tier: *tier });
         let shared = declared.iter().any(|d| d.level == level && d.shared);
-        let said = declared.iter().find(|d| d.level == level).map(|d| d.bytes);
+        let declared_bytes = declared.iter().find(|d| d.level == level).map(|d| d.bytes);
         let past = next(level);
         // A footprint that is the same in every run, whatever ends its plateau early: others, or the reach of a TLB.
         let steady = |size: Option<u64>| {
             // A size that was found near the declared one is that, in each run.
-            let size = size.filter(|found| !said.is_some_and(|said| is_declared(*found, said))).or(said);
+            let size = size
+                .filter(|found| !declared_bytes.is_some_and(|declared_bytes| is_declared(*found, declared_bytes)))
+                .or(declared_bytes);
             let most = size.map_or(u64::MAX, |bytes| bytes / PART).min(past.saturating_sub(1));
             below.as_ref().and_then(|below| steady(below, most))
         };

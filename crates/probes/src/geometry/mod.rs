@@ -2,7 +2,7 @@
 
 mod findings;
 #[cfg(test)]
-pub(crate) mod made;
+pub(crate) mod fixtures;
 mod shared;
 pub mod solve;
 mod solver_input;

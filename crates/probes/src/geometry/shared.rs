@@ -135,7 +135,7 @@ fn declared(observation: &Observation, machine: &Machine) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::made;
+    use super::super::fixtures;
     use super::super::solve::{Count, Level};
     use super::*;
     use tiermark_model::Tier;
@@ -158,7 +158,7 @@ mod tests {
         };
         let beside = |beside: &str, ns| {
             let labels = Labels::new().with_purpose(Purpose::Shared).with_tier(Tier::Cache(3)).with_cpus("0,1");
-            made::observation(beside, labels.with_relation("same L3").with_beside(beside), ns)
+            fixtures::observation(beside, labels.with_relation("same L3").with_beside(beside), ns)
         };
         let mut found = findings(&[beside("full", full), beside("little", little)], &machine, &seen);
         assert_eq!(found.len(), 1);
@@ -205,10 +205,10 @@ mod tests {
             curve_layout: ChainLayout::Random,
         };
         let labels = Labels::new().with_purpose(Purpose::Shared).with_tier(Tier::Cache(3)).with_relation("sibling");
-        let mut full = made::observation("full", labels.clone().with_beside("full"), 1.0);
+        let mut full = fixtures::observation("full", labels.clone().with_beside("full"), 1.0);
         assert!(findings(&[full.clone()], &Machine::default(), &seen).is_empty());
         full.value = None;
-        let little = made::observation("little", labels.with_beside("little"), 1.0);
+        let little = fixtures::observation("little", labels.with_beside("little"), 1.0);
         let found = findings(&[full, little], &Machine::default(), &seen);
         assert_eq!((found[0].value, found[0].notes.len()), (None, 0));
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::geometry::made;
+use crate::geometry::fixtures;
 use crate::geometry::solver_input::GeometryCurves;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -131,7 +131,7 @@ fn the_published_table_gives_its_l1() {
 fn the_published_table_becomes_findings() {
     let row = |curve: &Strided| {
         let chase =
-            |(bytes, ns): &(u64, f64)| made::chase(Purpose::Table, ChainLayout::Stride(curve.stride), *bytes, *ns);
+            |(bytes, ns): &(u64, f64)| fixtures::chase(Purpose::Table, ChainLayout::Stride(curve.stride), *bytes, *ns);
         curve.points.iter().map(chase).collect::<Vec<_>>()
     };
     let mut observations: Vec<Observation> = published().iter().flat_map(row).collect();
@@ -151,7 +151,7 @@ fn the_published_table_becomes_findings() {
     }
     // With random rows beside them, those are the footprint curve.
     let random = [(4, 1.34), (16, 1.34), (32, 1.34), (48, 4.0), (64, 4.0), (192, 4.2), (320, 9.0), (448, 9.4)];
-    observations.extend(random.map(|(kib, ns)| made::chase(Purpose::Table, ChainLayout::Random, kib * KIB, ns)));
+    observations.extend(random.map(|(kib, ns)| fixtures::chase(Purpose::Table, ChainLayout::Random, kib * KIB, ns)));
     assert_eq!(found(&observations, Quantity::GeometryWays), Some(8.0));
     // Two strides agree on nothing that a third has not bounded.
     observations.retain(|o| !matches!(o.labels.layout(), Some("stride:64" | "stride:1024" | "stride:4096")));
@@ -162,7 +162,7 @@ fn the_published_table_becomes_findings() {
 /// line.
 #[test]
 fn a_page_is_no_line() {
-    let chase = |layout, kib: u64, ns: f64| made::chase(Purpose::Table, layout, kib * KIB, ns);
+    let chase = |layout, kib: u64, ns: f64| fixtures::chase(Purpose::Table, layout, kib * KIB, ns);
     let footprints = [4, 16, 32, 48, 64, 128, 192, 256, 448];
     let curve =
         |layout, beyond: f64| footprints.map(move |kib| chase(layout, kib, if kib > 48 { beyond } else { 1.2 }));
@@ -332,7 +332,7 @@ fn lines_and_their_neighbours_are_told_apart() {
 fn a_line_is_one_step() {
     let found = |ns: [f64; 6], bounds: &[usize]| {
         let made = |(i, (apart, ns)): (usize, (u64, f64))| {
-            let mut o = made::chase(Purpose::Shape, ChainLayout::Pair(apart), 256 * KIB, ns);
+            let mut o = fixtures::chase(Purpose::Shape, ChainLayout::Pair(apart), 256 * KIB, ns);
             if bounds.contains(&i) {
                 o.verdict.bound(Reason::NotSharp { share: 0.1 });
             }

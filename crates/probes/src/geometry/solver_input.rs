@@ -155,7 +155,7 @@ fn named(levels: Vec<Level>, cpu: Option<CpuId>, machine: &Machine) -> Vec<(Tier
 
 #[cfg(test)]
 mod tests {
-    use super::super::made;
+    use super::super::fixtures;
     use super::super::solve::Count;
     use super::*;
     use tiermark_model::{KIB, MIB, testing};
@@ -182,7 +182,7 @@ mod tests {
             for bytes in sizes {
                 all.extend(
                     [256, 64, 8]
-                        .map(|apart| made::chase(Purpose::Shape, ChainLayout::Pair(apart), *bytes, apart as f64)),
+                        .map(|apart| fixtures::chase(Purpose::Shape, ChainLayout::Pair(apart), *bytes, apart as f64)),
                 );
             }
             let seen = GeometryCurves::new(&all, &machine);

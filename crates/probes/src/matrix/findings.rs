@@ -188,13 +188,13 @@ pub(super) fn mixed(observations: &[Observation], groups: &[CpuGroup]) -> Vec<Fi
 pub(super) fn best_weights(observations: &[Observation]) -> Vec<Finding> {
     let weighted: Vec<&Observation> =
         observations.iter().filter(|o| o.labels.policy() == Some("weighted") && o.value.is_some()).collect();
-    let mut told: BTreeSet<String> = BTreeSet::new();
+    let mut reported: BTreeSet<String> = BTreeSet::new();
     let mut found = Vec::new();
     for first in &weighted {
         let same = |o: &&&Observation| alike(first, o) && o.labels.nodes() == first.labels.nodes();
         let sweep: Vec<&Observation> = weighted.iter().filter(same).copied().collect();
         let Some(best) = sweep.iter().max_by(|a, b| value(a).total_cmp(&value(b))) else { continue };
-        if sweep.len() > 1 && told.insert(best.step.clone()) {
+        if sweep.len() > 1 && reported.insert(best.step.clone()) {
             let mut one = derived(best, Quantity::InterleaveBest, best.labels.clone(), value(best), best.unit);
             one.interval = best.interval;
             let asked = observations.iter().filter(|o| o.labels.policy() == Some("weighted") && same(&o)).count();

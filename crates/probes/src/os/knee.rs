@@ -16,7 +16,7 @@ const SENSITIVITY: f64 = 1.0;
 const RISE: f64 = 0.10;
 
 /// A channel's curve at one place of the other side and one capacity.
-struct Course<'a> {
+struct ChannelCurve<'a> {
     labels: Labels,
     /// Block sizes, rising, with their observations.
     points: Vec<(u64, f64, &'a Observation)>,
@@ -28,22 +28,22 @@ struct Course<'a> {
 
 /// The knees of all channels with enough requested sizes.
 pub(super) fn knees(observations: &[Observation]) -> Vec<Finding> {
-    let mut courses: BTreeMap<String, Course<'_>> = BTreeMap::new();
+    let mut curves: BTreeMap<String, ChannelCurve<'_>> = BTreeMap::new();
     for seen in observations {
         let channel = seen.metric == Metric::Bandwidth && seen.labels.group() == Some(OsGroup::Channels.name());
         let Some(size) = seen.labels.bytes().filter(|_| channel) else { continue };
         // The first point of a primitive is one of its curve.
         let labels = seen.labels.clone().without(&[Key::Size, Key::Purpose]);
         let key = labels.iter().map(|(key, label)| format!("{key}={}\n", word(label))).collect();
-        let new = || Course { labels, points: Vec::new(), untried: 0, invalid: 0 };
-        let course = courses.entry(key).or_insert_with(new);
+        let new = || ChannelCurve { labels, points: Vec::new(), untried: 0, invalid: 0 };
+        let curve = curves.entry(key).or_insert_with(new);
         match seen.value {
-            Some(rate) => course.points.push((size, rate, seen)),
-            None if seen.refusal.is_some() => course.untried += 1,
-            None => course.invalid += 1,
+            Some(rate) => curve.points.push((size, rate, seen)),
+            None if seen.refusal.is_some() => curve.untried += 1,
+            None => curve.invalid += 1,
         }
     }
-    courses.into_values().filter_map(Course::finding).collect()
+    curves.into_values().filter_map(ChannelCurve::finding).collect()
 }
 
 fn word(label: &Label) -> String {
@@ -53,7 +53,7 @@ fn word(label: &Label) -> String {
     }
 }
 
-impl Course<'_> {
+impl ChannelCurve<'_> {
     /// The knee, or the reason why the curve has none.
     fn finding(mut self) -> Option<Finding> {
         self.points.sort_by_key(|(size, _, _)| *size);
@@ -94,7 +94,7 @@ impl Course<'_> {
         shapes::rests_on_sizes(self.points.len(), self.untried, self.invalid, self.labels.relation())
     }
 
-    /// The course of a curve without a knee, and the block size to use.
+    /// What the curve does without a knee, and the block size to use.
     fn without_knee(&self, most: &(u64, f64, &Observation)) -> Option<Note> {
         let (first, last) = (self.points.first()?, self.points.last()?);
         let at = |point: &(u64, f64, &Observation)| (Bytes(point.0), point.1.into());

@@ -1,11 +1,11 @@
 //! `os`: what the operating system adds: calls, processes, switches, channels, faults and mappings.
 
-mod few;
 mod knee;
 mod omitted;
 mod pairs;
 mod partners;
 mod points;
+mod quick;
 
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{Lab, Probe, Study, Subject};
@@ -83,7 +83,7 @@ impl Study for OsStudy {
         plan.rules = omitted.notes();
         if self.task.effort() == Effort::Quick {
             let seconds = self.task.request.scope.max_seconds.unwrap_or(QUICK_S);
-            plan.rules.extend(few::keep(&mut rows, seconds));
+            plan.rules.extend(quick::keep(&mut rows, seconds));
         }
         let by_page = |info: &&PrimitiveInfo| info.sweeps.iter().any(|sweep| matches!(sweep, Sweep::Pages(_)));
         if let Some(page) = self.task.request.scope.page.filter(|_| !chosen.iter().any(by_page)) {

@@ -37,9 +37,9 @@ pub(super) fn derive(machine: &Machine, observations: &[Observation]) -> Vec<Fin
         };
         if !misses.contains(&range.bytes) {
             misses.push(range.bytes);
-            let mut told = derived(miss_seen, Quantity::ResidencyMiss, size(range.bytes), miss, Unit::Ns);
-            told.interval = miss_seen.interval;
-            found.push(told);
+            let mut finding = derived(miss_seen, Quantity::ResidencyMiss, size(range.bytes), miss, Unit::Ns);
+            finding.interval = miss_seen.interval;
+            found.push(finding);
         }
         // Even without other programs, closer caches hold this part of a range: only the rest can be evicted.
         let kept = (inner / range.bytes as f64).min(1.0);

@@ -4,7 +4,7 @@ use tiermark_model::messages::memory;
 use tiermark_model::{Distance, Finding, Interval, Key, Labels, Note, Observation, Purpose, Quantity, Unit, Verdict};
 use tiermark_stats::{Curve, XScale, knee};
 
-use super::ramp::{Course, IN_PROPORTION, Limit, Planned, Ramp, ramps};
+use super::ramp::{IN_PROPORTION, Limit, Planned, Ramp, RampShape, ramps};
 use crate::ground::{Says, grounded};
 use crate::ladder::{product, with_range};
 
@@ -65,7 +65,7 @@ impl Ramp<'_> {
         let cores = &self.points[..self.cores];
         // A machine of two cores has no more counts, and no knee.
         let has_all = self.cut_off().is_none();
-        if self.course() != Course::Level || cores.len() < 2 || (has_all && cores.len() < Says::Level.least()) {
+        if self.shape() != RampShape::Level || cores.len() < 2 || (has_all && cores.len() < Says::Level.least()) {
             return None;
         }
         let bend = knee(cores, Curve::ConcaveIncreasing, XScale::Linear, SENSITIVITY);
@@ -84,8 +84,8 @@ impl Ramp<'_> {
     fn ceiling(&self, op: &str, local: Option<&Ramp<'_>>) -> Vec<Finding> {
         let limit = self.limit(local);
         let why = self.cut_off().into_iter().chain(self.why(limit, local)).chain(self.wasted());
-        if limit.is_none() && self.course() == Course::Open
-            || (self.course() == Course::Rising && self.cut_off().is_some())
+        if limit.is_none() && self.shape() == RampShape::Open
+            || (self.shape() == RampShape::Rising && self.cut_off().is_some())
         {
             let Some(most) = (0..self.points.len()).max_by(|a, b| self.points[*a].1.total_cmp(&self.points[*b].1))
             else {
@@ -116,7 +116,7 @@ impl Ramp<'_> {
             findings.push(share("of link", of, link.note.clone()));
         }
         // A share of what a ramp had reached when it was cut off would be a share of nothing in particular.
-        let whole = |local: &&Ramp<'_>| local.course() == Course::Level || local.cut_off().is_none();
+        let whole = |local: &&Ramp<'_>| local.shape() == RampShape::Level || local.cut_off().is_none();
         if let Some(local) =
             local.filter(whole).map(Ramp::level).filter(|l| self.place != Some(Distance::Local) && *l > 0.0)
         {
@@ -127,7 +127,7 @@ impl Ramp<'_> {
 
     /// Why that is what ended it, or why nothing can be said.
     pub(super) fn why(&self, limit: Option<Limit>, local: Option<&Ramp<'_>>) -> Vec<Note> {
-        if let (Some(Limit::Memory), Course::Open, Some(share)) = (limit, self.course(), self.of_peak()) {
+        if let (Some(Limit::Memory), RampShape::Open, Some(share)) = (limit, self.shape(), self.of_peak()) {
             return vec![memory::channels_are_full(share.into())];
         }
         let Some(efficiency) = self.efficiency() else { return vec![memory::no_rate_of_one_core()] };
@@ -135,13 +135,13 @@ impl Ramp<'_> {
             return vec![memory::one_core_only()];
         }
         // The sum alone would not say why that is no growth in proportion.
-        let little = self.last_adds().filter(|_| efficiency >= IN_PROPORTION && self.course() != Course::Rising);
+        let little = self.last_adds().filter(|_| efficiency >= IN_PROPORTION && self.shape() != RampShape::Rising);
         let have = memory::cores_have(self.reached(), efficiency.into(), little.map(Into::into));
-        let ended = match (limit, self.course()) {
-            (None, Course::Rising) if self.cut_off().is_some() => memory::no_ceiling_so_far(),
-            (None, Course::Rising) => memory::siblings_add_nothing(),
-            (None, Course::Open) => memory::ceiling_not_seen(),
-            (None, Course::Level) => memory::memory_or_way_full(),
+        let ended = match (limit, self.shape()) {
+            (None, RampShape::Rising) if self.cut_off().is_some() => memory::no_ceiling_so_far(),
+            (None, RampShape::Rising) => memory::siblings_add_nothing(),
+            (None, RampShape::Open) => memory::ceiling_not_seen(),
+            (None, RampShape::Level) => memory::memory_or_way_full(),
             (Some(Limit::Core), _) => memory::cores_are_the_limit(),
             (Some(Limit::Link), _) => match local.filter(|local| self.is_below(local)) {
                 // A local ramp that may have gone higher gives a bound.

@@ -1,4 +1,4 @@
-//! A ramp of threads: how far it went, its course until then, and what ended it. Pure.
+//! A ramp of threads: how far it went, its shape until then, and what ended it. Pure.
 
 use std::fmt;
 
@@ -67,9 +67,9 @@ pub(super) struct Planned {
     pub(super) link: Option<Ceiling>,
 }
 
-/// How far a ramp went, and its course until then.
+/// How far a ramp went, and its shape until then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Course {
+pub(super) enum RampShape {
     /// The last core still brought its part.
     Rising,
     /// It levelled off.
@@ -175,18 +175,18 @@ impl Ramp<'_> {
         self.points.len() > self.cores && last.is_some_and(|last| self.on_level().any(|i| i == last))
     }
 
-    pub(super) fn course(&self) -> Course {
+    pub(super) fn shape(&self) -> RampShape {
         // One core is the reference of all others: it shows nothing about shared resources.
         let shown = self.efficiency().zip(self.last_adds()).filter(|_| self.reached() > 1);
-        let Some((efficiency, last)) = shown else { return Course::Open };
+        let Some((efficiency, last)) = shown else { return RampShape::Open };
         // Of a ramp that went to its end, a last core that brings clearly less than its part is enough; what would have
         // come after a cut is not known, so that the level itself must have been seen.
         let early = LEVEL_BY * self.reached() as f64;
         let level = self.cut_off().is_none() || self.on_level().any(|i| i < self.cores && self.points[i].0 <= early);
         match () {
-            () if efficiency >= IN_PROPORTION && last >= STILL_ADDS => Course::Rising,
-            () if level => Course::Level,
-            () => Course::Open,
+            () if efficiency >= IN_PROPORTION && last >= STILL_ADDS => RampShape::Rising,
+            () if level => RampShape::Level,
+            () => RampShape::Open,
         }
     }
 
@@ -217,22 +217,22 @@ impl Ramp<'_> {
 
     /// What ended it; `None` where that was not seen.
     pub(super) fn limit(&self, local: Option<&Ramp<'_>>) -> Option<Limit> {
-        match (self.course(), self.place) {
+        match (self.shape(), self.place) {
             // Next to nothing is left for others to have.
-            (Course::Open, Some(Distance::Local)) if self.of_peak().is_some_and(|share| share >= NOTHING_LEFT) => {
+            (RampShape::Open, Some(Distance::Local)) if self.of_peak().is_some_and(|share| share >= NOTHING_LEFT) => {
                 Some(Limit::Memory)
             }
-            (Course::Open, _) => None,
+            (RampShape::Open, _) => None,
             // Misses in flight are the core's and so its siblings' too: that these add nothing speaks for them, and for
             // a ceiling that the cores just reach.
-            (Course::Rising, _) => (self.cut_off().is_none() && !self.siblings_add_nothing()).then_some(Limit::Core),
-            (Course::Level, Some(Distance::Remote)) => match local {
+            (RampShape::Rising, _) => (self.cut_off().is_none() && !self.siblings_add_nothing()).then_some(Limit::Core),
+            (RampShape::Level, Some(Distance::Remote)) => match local {
                 // Not all of what the memory gives its own cores may have been seen, but it gives that.
                 Some(local) if self.is_below(local) => Some(Limit::Link),
-                Some(local) if local.course() != Course::Open && local.cut_off().is_none() => Some(Limit::Memory),
+                Some(local) if local.shape() != RampShape::Open && local.cut_off().is_none() => Some(Limit::Memory),
                 _ => self.nearest_ceiling(),
             },
-            (Course::Level, _) => Some(Limit::Memory),
+            (RampShape::Level, _) => Some(Limit::Memory),
         }
     }
 }
@@ -276,7 +276,7 @@ mod tests {
         let rates = [20.2, 40.4, 60.6, 80.7, 101.0, 121.1, 141.7, 146.9];
         let whole = ramp(Distance::Local, &rates);
         assert!(whole.efficiency().unwrap() > 0.9 && (whole.last_adds().unwrap() - 0.257).abs() < 0.001);
-        assert_eq!((whole.course(), whole.limit(None)), (Course::Level, Some(Limit::Memory)));
+        assert_eq!((whole.shape(), whole.limit(None)), (RampShape::Level, Some(Limit::Memory)));
         let why = whole.why(Some(Limit::Memory), None);
         assert_eq!(
             why,
@@ -287,8 +287,8 @@ mod tests {
         );
         // One point shows no level where more was to come.
         assert_eq!(
-            (cut(Distance::Local, &rates, 16).course(), cut(Distance::Local, &rates, 16).limit(None)),
-            (Course::Open, None)
+            (cut(Distance::Local, &rates, 16).shape(), cut(Distance::Local, &rates, 16).limit(None)),
+            (RampShape::Open, None)
         );
         assert_eq!(ramp(Distance::Local, &rates[..7]).limit(None), Some(Limit::Core));
         // A percent less of so many cores is noise, not what the last one adds.
@@ -301,7 +301,7 @@ mod tests {
     fn siblings_that_add_nothing_leave_it_open() {
         let with = |rates: &[f64]| Ramp { cores: 3, ..cut(Distance::Local, rates, 3) };
         let flat = with(&[20.2, 40.4, 59.9, 59.9, 59.8, 59.9]);
-        assert_eq!((flat.course(), flat.limit(None)), (Course::Rising, None));
+        assert_eq!((flat.shape(), flat.limit(None)), (RampShape::Rising, None));
         assert_eq!(flat.why(None, None)[1..], [memory::siblings_add_nothing()]);
         assert_eq!(with(&[20.2, 40.4, 60.6, 62.6, 64.7, 66.7]).limit(None), Some(Limit::Core));
     }
@@ -309,7 +309,7 @@ mod tests {
     #[test]
     fn one_core_claims_nothing_of_what_several_share() {
         for alone in [ramp(Distance::Local, &[41.1]), cut(Distance::Local, &[41.1], 16)] {
-            assert_eq!((alone.limit(None), alone.course()), (None, Course::Open));
+            assert_eq!((alone.limit(None), alone.shape()), (None, RampShape::Open));
             assert!(alone.knee().is_none());
             assert_eq!(alone.why(None, None), [memory::one_core_only()]);
         }
@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn what_lies_beyond_a_cut_is_not_claimed() {
         let rising = cut(Distance::Local, &[10.0, 20.0, 29.8], 16);
-        assert_eq!((rising.limit(None), rising.course()), (None, Course::Rising));
+        assert_eq!((rising.limit(None), rising.shape()), (None, RampShape::Rising));
         assert_eq!(rising.cut_off(), Some(memory::ramp_cut_off(3, 16)));
         // Less than in proportion, and no level yet: a ramp that was not cut off would count as level.
         let bent = [10.0, 19.0, 26.0, 32.0];

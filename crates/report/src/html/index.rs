@@ -80,8 +80,8 @@ fn documents(sheets: &[Sheet<'_>], titles: &[&str]) -> Table {
     let row = |(at, (sheet, name)): (usize, (&Sheet<'_>, String))| {
         let (what, verdict, figures) = match sheet {
             Sheet::Run(run) => {
-                let (said, ink) = crate::verdict(run);
-                (what(&run.title, &run.started), Cell::inked(said, ink), figures(run))
+                let (word, ink) = crate::verdict(run);
+                (what(&run.title, &run.started), Cell::inked(word, ink), figures(run))
             }
             Sheet::Capacity(run) => {
                 let verdict = Cell::new(crate::tenant_views::capacity_line(run));

@@ -119,15 +119,15 @@ fn columns(kind: &HostKind, hosts: &[&FleetHost]) -> Vec<String> {
         }
     }
     let at = |family: &str| kind.figures.iter().position(|figure| figure.family == family);
-    let (mut chosen, mut told) = (Vec::new(), BTreeSet::new());
+    let (mut chosen, mut covered) = (Vec::new(), BTreeSet::new());
     let mut worst_first: Vec<usize> = (0..hosts.len()).collect();
     worst_first.sort_by(|a, b| hosts[*b].damage().total_cmp(&hosts[*a].damage()));
     for host in worst_first {
-        let new = |hosts: &BTreeSet<usize>| hosts.difference(&told).count();
-        let of_host = tell.iter().filter(|(_, hosts)| hosts.contains(&host) && !told.contains(&host));
+        let new = |hosts: &BTreeSet<usize>| hosts.difference(&covered).count();
+        let of_host = tell.iter().filter(|(_, hosts)| hosts.contains(&host) && !covered.contains(&host));
         let best = of_host.max_by_key(|(family, hosts)| (new(hosts), Reverse(at(family))));
         if let Some((family, hosts)) = best.filter(|_| chosen.len() < COLUMNS) {
-            told.extend(hosts.iter().copied());
+            covered.extend(hosts.iter().copied());
             chosen.push(*family);
         }
     }
@@ -168,11 +168,16 @@ fn mark(host: &FleetHost) -> (&'static str, Ink) {
 
 /// Why a host is not like its peers, in a line.
 fn why(host: &FleetHost, detail: Detail) -> String {
-    let causes: Vec<String> = host.causes.iter().take(detail.listed(CAUSES)).map(|cause| said(cause, detail)).collect();
+    let causes: Vec<String> =
+        host.causes.iter().take(detail.listed(CAUSES)).map(|cause| cause_text(cause, detail)).collect();
     let reasons = host.reasons.iter().map(|note| note.text.clone());
     let failure = host.failure.as_ref().map(|failure| {
-        let said = failure.message.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        if said.is_empty() { failure.how.words().to_owned() } else { format!("{}: {said}", failure.how.words()) }
+        let last_line = failure.message.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        if last_line.is_empty() {
+            failure.how.words().to_owned()
+        } else {
+            format!("{}: {last_line}", failure.how.words())
+        }
     });
     let next = host.causes.first();
     let next = next.map_or_else(String::new, |cause| format!(" → {}", cause.advice));
@@ -180,7 +185,7 @@ fn why(host: &FleetHost, detail: Detail) -> String {
 }
 
 /// A cause in words, in detail with what may be behind it.
-fn said(cause: &HostCause, detail: Detail) -> String {
+fn cause_text(cause: &HostCause, detail: Detail) -> String {
     let hint = cause.hint.as_ref().filter(|_| detail.is_all()).map_or_else(String::new, |hint| format!(" ({hint})"));
     cause.in_words() + &hint
 }

@@ -192,12 +192,12 @@ impl<'a> PointGroup<'a> {
 
     /// The only number, in words, and where: of a part that is one.
     pub(super) fn whole(&self) -> String {
-        let told = self.points.first().map(|point| point.label(&Dimension::ALL));
+        let label = self.points.first().map(|point| point.label(&Dimension::ALL));
         let place = match self.kind {
             WordKind::Place => self.word.clone(),
             kind => kind.named(&self.word),
         };
-        let words = [told.unwrap_or_default(), place];
+        let words = [label.unwrap_or_default(), place];
         words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
     }
 

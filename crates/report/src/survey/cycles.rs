@@ -61,11 +61,11 @@ pub(crate) fn conditions(
     let clock = found.iter().find(|found| found.metric == Quantity::CoreClock);
     let tiers = ladder.iter().filter_map(|(name, row)| tier(name, row.of_one_core(), &run.machine, detail));
     let clock = clock.filter(|_| detail.is_all() || is_clocked());
-    let mut said = clock.map(|clock| lines(clock, &per_cycle(tiers, &run.machine, detail))).unwrap_or_default();
+    let mut page = clock.map(|clock| lines(clock, &per_cycle(tiers, &run.machine, detail))).unwrap_or_default();
     if detail.is_all() {
-        said += interruptions(experiments, run, detail);
+        page += interruptions(experiments, run, detail);
     }
-    if said.is_empty() { said } else { space() + said }
+    if page.is_empty() { page } else { space() + page }
 }
 
 /// The limits of the core, where they are shown.

@@ -114,7 +114,7 @@ pub(crate) fn survey(run: &Run, detail: Detail) -> Page {
     // Who reads a page has no terminal at hand.
     out += space() + variants(next(run), Page::new());
     let gutter = " ".repeat(states::GUTTER);
-    out.extend(time_spent(run).map(|said| labelled("Time", paragraph(&gutter, said, Ink::Plain))));
+    out.extend(time_spent(run).map(|sentences| labelled("Time", paragraph(&gutter, sentences, Ink::Plain))));
     let which = format!("{} by tiermark {}", run.id, run.tool.version);
     out += labelled("Run", paragraph(&gutter, &which, Ink::Plain));
     out

@@ -258,12 +258,12 @@ fn slow_places(survey: &Survey<'_>) -> Vec<Note> {
         let reach = if slow == 1 { "reaches" } else { "reach as little as" };
         Some(format!("{slow} of {of} places in memory {reach} {} of {}", percent(share), figure.name()))
     };
-    let told: Vec<String> = survey.figures().filter_map(of).collect();
-    if told.is_empty() {
+    let slow: Vec<String> = survey.figures().filter_map(of).collect();
+    if slow.is_empty() {
         return Vec::new();
     }
     vec![note(
-        text![some(&told), ": small pages crowd some sets of the cache there (page colours)"],
+        text![some(&slow), ": small pages crowd some sets of the cache there (page colours)"],
         "huge pages avoid it, if the host backs them with huge pages of its own",
     )]
 }

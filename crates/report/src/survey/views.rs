@@ -161,7 +161,7 @@ fn ratio(o: &Observation, kernel: &str) -> Option<f64> {
 
 fn all_rivals(figure: &Figure<'_>) -> Page {
     let Some(o) = figure.seen.filter(|o| o.rivals.len() > 1) else { return Page::new() };
-    let said = |rival: &Rival| {
+    let ratio_text = |rival: &Rival| {
         let Some(ratio) = rival.ratio.filter(|ratio| ratio.is_finite()) else {
             return Text::from(format!("{} disturbed", rival.kernel));
         };
@@ -171,5 +171,5 @@ fn all_rivals(figure: &Figure<'_>) -> Page {
             None => compared.into(),
         }
     };
-    paragraph("  ", text![name(figure), ": ", Text::joined(o.rivals.iter().map(said), ", ")], Ink::Plain)
+    paragraph("  ", text![name(figure), ": ", Text::joined(o.rivals.iter().map(ratio_text), ", ")], Ink::Plain)
 }

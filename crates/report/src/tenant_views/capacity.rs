@@ -138,14 +138,14 @@ fn explained(case: &Case) -> Page {
     }
     // The last trial of the most tenants within the level: the resources that it used.
     let most = case.trials.iter().filter(|trial| trial.outcome == Outcome::Pass).max_by_key(|trial| trial.tenants);
-    if let Some((trial, said)) = most.and_then(|trial| Some((trial, said(trial)?))) {
-        out += paragraph("  ", format!("at {}: {said}", words(trial.tenants)), Ink::Plain);
+    if let Some((trial, usage)) = most.and_then(|trial| Some((trial, usage(trial)?))) {
+        out += paragraph("  ", format!("at {}: {usage}", words(trial.tenants)), Ink::Plain);
     }
     out
 }
 
 /// Counters of the system during a trial.
-fn said(trial: &TrialRecord) -> Option<String> {
+fn usage(trial: &TrialRecord) -> Option<String> {
     trial.evidence.as_ref().map(evidence::words).filter(|words| !words.is_empty())
 }
 
@@ -292,8 +292,8 @@ fn trials(trials: &[TrialRecord]) -> Page {
         out += railed(branch, rail, text, Ink::Plain);
         let below = format!("{rail} ");
         out += railed(&below, &below, &trial.why.text, Ink::Dim);
-        if let Some(said) = said(trial) {
-            out += railed(&below, &below, &said, Ink::Plain);
+        if let Some(usage) = usage(trial) {
+            out += railed(&below, &below, &usage, Ink::Plain);
         }
     }
     out

@@ -85,8 +85,8 @@ mod with_libc {
         pub fn new() -> io::Result<Self> {
             // SAFETY: all-zero is a valid value of these plain structures.
             let (caller, other) = unsafe { (zeroed(), zeroed()) };
-            let made = Self(Box::into_raw(Box::new(Both { caller, other, stack: Stack::new()?, entered: 0 })));
-            let both = made.0;
+            let context = Self(Box::into_raw(Box::new(Both { caller, other, stack: Stack::new()?, entered: 0 })));
+            let both = context.0;
             // SAFETY: the contexts stay where they are until the value is dropped, as they point into themselves; the
             // stack is the other's alone. The function gets the two halves of an address as the integers that it takes.
             unsafe {
@@ -99,7 +99,7 @@ mod with_libc {
                 let address = both as u64;
                 libc::makecontext(&raw mut (*both).other, entry, 2, (address >> 32) as u32, address as u32);
             }
-            Ok(made)
+            Ok(context)
         }
 
         /// To the other context and back: two switches.

@@ -51,12 +51,12 @@ fn quota(input: &CheckInput<'_>) -> CheckResult {
     if limiting.is_empty() {
         return CheckResult::ok(format!("{cpus:.2} cpus, of which {allowed} may be used"));
     }
-    let said = |quota: &&CpuQuota| {
+    let limit = |quota: &&CpuQuota| {
         let times = quota.throttled.filter(|times| *times > 0);
         let stopped = times.map_or_else(String::new, |times| format!("; stopped {} so far", times_of(times)));
         format!("{:.2} cpus by {}{stopped}", quota.cpus, quota.file)
     };
-    let value = limiting.iter().map(said).collect::<Vec<_>>().join("; ");
+    let value = limiting.iter().map(limit).collect::<Vec<_>>().join("; ");
     let lifted = |quota: &&CpuQuota| {
         format!("echo {} > {}", if quota.file.ends_with("cpu.max") { "max" } else { "-1" }, quota.file)
     };
@@ -166,8 +166,8 @@ fn facts(input: &CheckInput<'_>) -> CheckResult {
     if found.is_empty() {
         return CheckResult::ok("agree");
     }
-    let said: Vec<String> = found.iter().map(ToString::to_string).collect();
-    let value = format!("contradict each other: {}", said.join("; "));
+    let contradictions: Vec<String> = found.iter().map(ToString::to_string).collect();
+    let value = format!("contradict each other: {}", contradictions.join("; "));
     match found.iter().any(|contradiction| contradiction.fact.misleads()) {
         true => CheckResult::problem(Affected::All, value, lacking_memory(input).unwrap_or_else(|| MISLED.to_owned())),
         false => CheckResult::note(

@@ -240,14 +240,14 @@ fn each_size(groups: &BTreeMap<(Option<&str>, Option<&str>), BTreeSet<u64>>) -> 
     let has_kinds = kinds.len() > 1;
     let of_kind = |(kind, all): (Option<&str>, Vec<SizesOf<'_>>)| -> Vec<String> {
         let is_one = all.iter().all(|(_, sizes)| Some(sizes) == all.first().map(|(_, sizes)| sizes));
-        let told = if is_one { 1 } else { all.len() };
+        let shown = if is_one { 1 } else { all.len() };
         let each = |(processor, sizes): &SizesOf<'_>| {
             let of: Vec<&str> =
                 [kind.filter(|_| has_kinds), processor.filter(|_| !is_one)].into_iter().flatten().collect();
             let of = if of.is_empty() { String::new() } else { format!(" ({})", of.join(", ")) };
             format!("{} each{of}", listed(sizes))
         };
-        all.iter().take(told).map(each).collect()
+        all.iter().take(shown).map(each).collect()
     };
     kinds.into_iter().flat_map(of_kind).collect::<Vec<_>>().join(", ")
 }

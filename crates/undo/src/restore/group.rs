@@ -8,7 +8,7 @@ use tiermark_machine::{DiscoverError, Root};
 use tiermark_model::messages::undo as notes;
 use tiermark_model::{ChangeOutcome, ChangeRow, Note};
 
-use super::row::{row, said, while_busy};
+use super::row::{row, system_error, while_busy};
 use crate::identity;
 use crate::journal::{Change, Journal, mount_of};
 use crate::writer::SystemWriter;
@@ -135,7 +135,7 @@ pub(super) fn lift(journal: &Journal, writer: &mut dyn SystemWriter) -> Vec<Chan
                     from: None,
                     to: Some(most.to_owned()),
                     outcome: ChangeOutcome::Failed,
-                    why: Some(said(&why)),
+                    why: Some(system_error(&why)),
                 });
             }
         }
@@ -176,7 +176,7 @@ fn rmdir(group: &NotedGroup, writer: &mut dyn SystemWriter) -> io::Result<bool> 
 /// Why a group stays, with the first processes that are in it.
 fn busy(group: &NotedGroup, why: &io::Error, writer: &dyn SystemWriter) -> Note {
     let members = group.members(writer.root()).unwrap_or_default();
-    if members.is_empty() { said(why) } else { notes::group_busy(&why.to_string(), &members) }
+    if members.is_empty() { system_error(why) } else { notes::group_busy(&why.to_string(), &members) }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::ops::RangeFrom;
 use tiermark_model::messages::undo as notes;
 use tiermark_model::{ChangeOutcome, ChangeRow, Note};
 
-use super::row::{row, said};
+use super::row::{row, system_error};
 use crate::journal::{Change, Journal};
 use crate::syntax::Syntax;
 use crate::writer::SystemWriter;
@@ -69,7 +69,7 @@ fn back(change: &Change, writer: &mut dyn SystemWriter, force: bool) -> ChangeRo
         return row(change, ChangeOutcome::Left, Some(notes::value_of_others(&value, old)));
     }
     if let Err(why) = writer.write(path, old) {
-        return row(change, ChangeOutcome::Failed, Some(said(&why)));
+        return row(change, ChangeOutcome::Failed, Some(system_error(&why)));
     }
     match now(path, *syntax, writer) {
         Ok(Some(value)) if syntax.same(&value, old) => row(change, ChangeOutcome::Done, None),

@@ -56,7 +56,7 @@ pub(super) fn row(change: &Change, outcome: ChangeOutcome, why: Option<Note>) ->
 }
 
 /// The system's answer, with a cure where there is one.
-pub(super) fn said(why: &io::Error) -> Note {
+pub(super) fn system_error(why: &io::Error) -> Note {
     match why.kind() {
         io::ErrorKind::PermissionDenied => notes::restore_denied(&why.to_string()),
         _ => notes::system_refused(&why.to_string()),

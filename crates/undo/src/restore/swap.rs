@@ -8,7 +8,7 @@ use tiermark_machine::{Root, files, swap_areas, swap_names};
 use tiermark_model::messages::undo as notes;
 use tiermark_model::{ChangeOutcome, ChangeRow, Note};
 
-use super::row::{STEP, row, said, while_busy};
+use super::row::{STEP, row, system_error, while_busy};
 use super::swap_users::{TooSmall, without_room};
 use crate::identity;
 use crate::journal::{Change, Journal};
@@ -134,9 +134,9 @@ fn is_others(path: &str, journal: &Journal, writer: &dyn SystemWriter) -> bool {
     journal.noted.changes.iter().any(|change| match change {
         Change::Zram { number, sure: true, size, sequence } if Some(*number) == zram => {
             let dir = format!("{DEVICES}/zram{number}");
-            let made = ZramIdentity { size: *size, sequence: *sequence };
+            let identity = ZramIdentity { size: *size, sequence: *sequence };
             let found = writer.root().value(&format!("{dir}/disksize"));
-            found.is_some_and(|found| !is_ours(&dir, found, made, writer.root()))
+            found.is_some_and(|found| !is_ours(&dir, found, identity, writer.root()))
         }
         Change::SwapHeader { path: device, uuid, .. } if device == path => {
             writer.swap_header(path).is_ok_and(|found| found.is_some_and(|found| found != *uuid))
@@ -161,7 +161,7 @@ pub(super) fn remove(change: &Change, writer: &mut dyn SystemWriter) -> ChangeRo
     match writer.remove_file(path) {
         Ok(()) => row(change, ChangeOutcome::Done, None),
         Err(why) if why.kind() == io::ErrorKind::NotFound => row(change, ChangeOutcome::Already, None),
-        Err(why) => row(change, ChangeOutcome::Failed, Some(said(&why))),
+        Err(why) => row(change, ChangeOutcome::Failed, Some(system_error(&why))),
     }
 }
 
@@ -196,7 +196,7 @@ pub(super) fn wipe(change: &Change, same_boot: bool, writer: &mut dyn SystemWrit
     let Some(found) = [path.clone()].into_iter().chain(names()).find(has_header) else {
         return match names().find(is_it).map(|path| writer.swap_header(&path)) {
             Some(Ok(_)) => row(change, ChangeOutcome::Already, None),
-            Some(Err(why)) => row(change, ChangeOutcome::Failed, Some(said(&why))),
+            Some(Err(why)) => row(change, ChangeOutcome::Failed, Some(system_error(&why))),
             None => row(change, ChangeOutcome::Left, Some(notes::device_absent())),
         };
     };
@@ -206,7 +206,7 @@ pub(super) fn wipe(change: &Change, same_boot: bool, writer: &mut dyn SystemWrit
     match while_busy(STEPS, writer, |writer| writer.wipe_swap_header(&found, uuid)) {
         Ok(true) => row(change, ChangeOutcome::Done, (found != *path).then(|| notes::device_renamed(&found))),
         Ok(false) => row(change, ChangeOutcome::Already, None),
-        Err(why) => row(change, ChangeOutcome::Failed, Some(said(&why))),
+        Err(why) => row(change, ChangeOutcome::Failed, Some(system_error(&why))),
     }
 }
 
@@ -224,7 +224,8 @@ pub(super) fn zram(journal: &mut Journal, writer: &mut dyn SystemWriter) -> Vec<
         _ => None,
     });
     // Noted twice is sure once: before it was added, and when it was known.
-    let of = |number: u32| noted.iter().filter(move |(_, noted)| noted.0 == number).find_map(|(_, (_, made))| *made);
+    let of =
+        |number: u32| noted.iter().filter(move |(_, noted)| noted.0 == number).find_map(|(_, (_, identity))| *identity);
     let mut rows = Vec::new();
     let mut unmade: BTreeMap<u32, ChangeOutcome> = BTreeMap::new();
     for (index, (number, sure)) in noted.iter().copied() {
@@ -233,10 +234,10 @@ pub(super) fn zram(journal: &mut Journal, writer: &mut dyn SystemWriter) -> Vec<
             journal.settle(index, *outcome);
             continue;
         }
-        let made = of(number).map(|(size, sequence)| ZramIdentity { size, sequence });
+        let identity = of(number).map(|(size, sequence)| ZramIdentity { size, sequence });
         let (size, sequence) = sure.unwrap_or_default();
         let change = Change::Zram { number, sure: sure.is_some(), size, sequence };
-        let (outcome, why) = unmake(number, made, writer);
+        let (outcome, why) = unmake(number, identity, writer);
         unmade.insert(number, outcome);
         journal.settle(index, outcome);
         rows.push(row(&change, outcome, why));
@@ -245,16 +246,16 @@ pub(super) fn zram(journal: &mut Journal, writer: &mut dyn SystemWriter) -> Vec<
 }
 
 /// Whether the device with the number in the journal is still the one that was made: another may have got its number.
-fn is_ours(dir: &str, size: u64, made: ZramIdentity, root: &Root) -> bool {
+fn is_ours(dir: &str, size: u64, identity: ZramIdentity, root: &Root) -> bool {
     let sequence: Option<u64> = root.value(&format!("{dir}/diskseq"));
-    match (made.sequence, sequence) {
+    match (identity.sequence, sequence) {
         (Some(ours), Some(found)) => ours == found,
         // Not set up yet, or as large as it was made.
-        _ => size == 0 || made.size.is_none_or(|made| size.abs_diff(made) < rustix::param::page_size() as u64),
+        _ => size == 0 || identity.size.is_none_or(|own| size.abs_diff(own) < rustix::param::page_size() as u64),
     }
 }
 
-fn unmake(number: u32, made: Option<ZramIdentity>, writer: &mut dyn SystemWriter) -> (ChangeOutcome, Option<Note>) {
+fn unmake(number: u32, identity: Option<ZramIdentity>, writer: &mut dyn SystemWriter) -> (ChangeOutcome, Option<Note>) {
     let dir = format!("{DEVICES}/zram{number}");
     let lists_devices = || writer.root().on_disk(DEVICES).is_ok_and(|found| found.is_some());
     let size = match writer.root().read(&format!("{dir}/disksize")) {
@@ -264,7 +265,7 @@ fn unmake(number: u32, made: Option<ZramIdentity>, writer: &mut dyn SystemWriter
         Err(why) => return (ChangeOutcome::Failed, Some(notes::system_refused(&why.to_string()))),
     };
     // Of one that was only expected: the next free number was noted, and somebody else may have got it.
-    let ours = made.map_or(size == 0, |made| is_ours(&dir, size, made, writer.root()));
+    let ours = identity.map_or(size == 0, |identity| is_ours(&dir, size, identity, writer.root()));
     if !ours {
         return (ChangeOutcome::Already, Some(notes::device_of_others()));
     }
@@ -277,7 +278,7 @@ fn unmake(number: u32, made: Option<ZramIdentity>, writer: &mut dyn SystemWriter
     });
     match removed {
         Ok(()) => (ChangeOutcome::Done, None),
-        Err(why) => (ChangeOutcome::Failed, Some(said(&why))),
+        Err(why) => (ChangeOutcome::Failed, Some(system_error(&why))),
     }
 }
 

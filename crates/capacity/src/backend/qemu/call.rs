@@ -64,7 +64,7 @@ impl<'a> Call<'a> {
     pub(super) fn finish(
         mut self,
         stop: &AtomicBool,
-        told: &mut dyn FnMut(Option<&Snapshot>, u32) -> bool,
+        report: &mut dyn FnMut(Option<&Snapshot>, u32) -> bool,
     ) -> Result<Outcome, Refusal> {
         let mut next = Instant::now() + PULSE;
         while self.listen() > 0 {
@@ -72,7 +72,7 @@ impl<'a> Call<'a> {
             if Instant::now() >= next {
                 next += PULSE;
                 let ended = self.machines.iter_mut().filter_map(Machine::exited).count() as u32;
-                goes_on = told(together(&self.latest).as_ref(), ended);
+                goes_on = report(together(&self.latest).as_ref(), ended);
             }
             if !goes_on || stop.load(Ordering::Relaxed) || self.refused.is_some() {
                 self.stop();

@@ -115,9 +115,9 @@ fn libraries(program: &Path) -> Result<Vec<String>, Refusal> {
 }
 
 /// The paths in what `ldd` says: `libc.so.6 => /lib/libc.so.6 (0x…)`, `/lib64/ld.so (0x…)`.
-fn named(said: &str) -> Result<Vec<String>, String> {
+fn named(listing: &str) -> Result<Vec<String>, String> {
     let mut found = Vec::new();
-    for line in said.lines() {
+    for line in listing.lines() {
         let (name, path) = line.split_once("=>").map_or((line, line), |(name, path)| (name, path));
         if path.trim() == "not found" {
             return Err(format!("{} is not found", name.trim()));

@@ -142,7 +142,7 @@ impl Machine {
     }
 
     /// The end of what emulator, kernel and server said.
-    pub(super) fn said(&self) -> String {
+    pub(super) fn console_tail(&self) -> String {
         let length = self.console.metadata().map_or(0, |data| data.len());
         let start = length.saturating_sub(SAID);
         let mut bytes = vec![0; (length - start) as usize];

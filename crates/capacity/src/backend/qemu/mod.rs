@@ -128,13 +128,13 @@ impl Qemu {
         let limit = Instant::now() + KVM_BOOTS;
         self.start(0, Acceleration::Kvm, system)?;
         let booted = self.booted(0, limit, stop, &mut |_| true);
-        let said = self.machines[0].said();
+        let console = self.machines[0].console_tail();
         self.machines.clear();
         Ok(match booted {
             Booted::Ready => None,
             Booted::Stopped | Booted::Killed => Some(messages::attempt_stopped().text),
-            Booted::Failed(why) if said.is_empty() => Some(why.text),
-            Booted::Failed(why) => Some(format!("{why}: {said}")),
+            Booted::Failed(why) if console.is_empty() => Some(why.text),
+            Booted::Failed(why) => Some(format!("{why}: {console}")),
         })
     }
 
@@ -162,7 +162,7 @@ impl Qemu {
         number: u32,
         limit: Instant,
         stop: &AtomicBool,
-        told: &mut dyn FnMut(&mut Self) -> bool,
+        report: &mut dyn FnMut(&mut Self) -> bool,
     ) -> Booted {
         let at = number as usize;
         let mut next = Instant::now() + PULSE;
@@ -187,7 +187,7 @@ impl Qemu {
             }
             if Instant::now() >= next {
                 next += PULSE;
-                if !told(self) {
+                if !report(self) {
                     return Booted::Stopped;
                 }
             }
@@ -199,7 +199,7 @@ impl Qemu {
     /// booted.
     fn boot(&mut self, number: u32, spec: &mut LoadSpec<'_>, system: &mut System) -> Result<bool, Refusal> {
         let (watcher, stop) = (&mut *spec.watcher, spec.stop);
-        let mut told = |own: &mut Self| {
+        let mut report = |own: &mut Self| {
             let counted = own.counted();
             watcher(&Pulse { load: None, ended: own.ended(), counted: counted.as_ref() })
         };
@@ -207,14 +207,14 @@ impl Qemu {
         loop {
             attempts += 1;
             self.start(number, self.hypervisor.acceleration.get(), system)?;
-            match self.booted(number, Instant::now() + BOOTS, stop, &mut told) {
-                Booted::Ready => return Ok(told(self)),
+            match self.booted(number, Instant::now() + BOOTS, stop, &mut report) {
+                Booted::Ready => return Ok(report(self)),
                 Booted::Stopped | Booted::Killed => return Ok(false),
                 Booted::Failed(_) if attempts == 1 && self.machines[number as usize].exited().is_none() => {}
                 Booted::Failed(why) => {
-                    let said = self.machines[number as usize].said();
+                    let console = self.machines[number as usize].console_tail();
                     let memory = Bytes(self.hypervisor.shape.memory);
-                    return Err(messages::guest_failed(number + 1, &why.text, &said, memory));
+                    return Err(messages::guest_failed(number + 1, &why.text, &console, memory));
                 }
             }
         }

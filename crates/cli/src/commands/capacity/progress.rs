@@ -24,8 +24,8 @@ impl Bar {
             Event::Sizing => self.doing = "one tenant, to measure its memory".to_owned(),
             Event::Sized(Some(footprint)) => self.line(&format!("one tenant takes {}", Bytes(footprint.bytes))),
             Event::Sized(None) => {}
-            Event::Case { number, of, case, made } => {
-                let again = if *made > 0 { format!(" ({made} trials are saved)") } else { String::new() };
+            Event::Case { number, of, case, trials } => {
+                let again = if *trials > 0 { format!(" ({trials} trials are saved)") } else { String::new() };
                 self.line(&format!("{number}/{of} {}, {}{again}", case.tier, case.requests));
             }
             Event::TrialBegins(ask) => self.doing = format!("{} ({})", tenants(ask.tenants), ask.phase),

@@ -1,8 +1,8 @@
 //! The job of a run, from options and files.
 
 use tiermark_capacity::backend::{Commands, GuestFiles, adapter};
-use tiermark_capacity::outlook::programs;
 use tiermark_capacity::prepare::Job;
+use tiermark_capacity::preview::programs;
 use tiermark_capacity::saved::{RunSetup, SavedRun, unfinished};
 use tiermark_capacity::scenario::{Backend, Scenario, built_in};
 use tiermark_history::config::Mistake;

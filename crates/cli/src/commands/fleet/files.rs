@@ -98,8 +98,8 @@ pub(super) fn read(
     let named = |file: &PathBuf| stem(file).trim_end_matches(".failed").to_owned();
     let stems: HashSet<String> = files.iter().map(named).collect();
     for host in expected.iter().filter(|host| !stems.contains(*host)) {
-        let said = folders.iter().find_map(|folder| standard_error(&folder.join(safe(host)?)));
-        said.into_iter().for_each(|said| found(Found::Failed(failed(host, said, names))));
+        let message = folders.iter().find_map(|folder| standard_error(&folder.join(safe(host)?)));
+        message.into_iter().for_each(|message| found(Found::Failed(failed(host, message, names))));
     }
     Ok(())
 }
@@ -173,11 +173,11 @@ fn subject(file: &Path, names: Option<Pseudonyms>) -> String {
 /// What the contents of a file are.
 pub(crate) fn of_bytes(file: &Path, bytes: &[u8], names: Option<Pseudonyms>) -> Found {
     let (stem, subject) = (stem(file), subject(file, names));
-    let said = |otherwise: String| standard_error(&file.with_extension("")).unwrap_or(otherwise);
+    let message = |otherwise: String| standard_error(&file.with_extension("")).unwrap_or(otherwise);
     let start = String::from_utf8_lossy(&bytes[..bytes.len().min(START)]);
     if start.trim().is_empty() {
         // The shell makes the file of a command before the command fails.
-        return Found::Failed(failed(&stem, said("its document is empty".to_owned()), names));
+        return Found::Failed(failed(&stem, message("its document is empty".to_owned()), names));
     }
     if start.contains(FAILED_HOST_SCHEMA) {
         let row = serde_json::from_slice::<FailedHost>(bytes).map(|row| redacted(row, names));
@@ -187,7 +187,7 @@ pub(crate) fn of_bytes(file: &Path, bytes: &[u8], names: Option<Pseudonyms>) -> 
         Ok(run) => Found::Host(Box::new(host(file, &stem, &run, names))),
         // Cut short: the host did not end its run, or its line was lost.
         Err(refusal) if start.contains(OF_A_RUN) && is_cut(bytes) => {
-            Found::Failed(failed(&stem, said(refusal.to_string()), names))
+            Found::Failed(failed(&stem, message(refusal.to_string()), names))
         }
         Err(refusal) => Found::Other(refusal),
     }
@@ -213,13 +213,13 @@ fn is_cut(bytes: &[u8]) -> bool {
     serde_json::from_slice::<Any>(bytes).is_err_and(|error| error.is_eof())
 }
 
-fn failed(host: &str, said: String, names: Option<Pseudonyms>) -> FailedHost {
+fn failed(host: &str, message: String, names: Option<Pseudonyms>) -> FailedHost {
     let row = FailedHost {
         schema: FAILED_HOST_SCHEMA.to_owned(),
         host: host.to_owned(),
         how: HostFailure::Failed,
         exit: None,
-        message: said,
+        message,
         at: None,
     };
     redacted(row, names)

@@ -52,11 +52,11 @@ pub(in crate::commands) fn page(topic: &str, command: &clap::Command) -> Option<
     let of_probe = tiermark_probes::find(topic)
         .map(|probe| format!("{}\n\nMethod version {}.", probe.page.trim_end(), probe.method));
     let of_file = || PAGES.iter().find(|page| page.names.contains(&topic)).map(|page| page.text.to_owned());
-    let made = || match topic {
+    let generated = || match topic {
         scenario::TOPIC => Some(scenario::page(command)),
         _ => EXITS.contains(&topic).then(exits),
     };
-    of_probe.or_else(of_file).or_else(made)
+    of_probe.or_else(of_file).or_else(generated)
 }
 
 /// The exit codes.

@@ -204,9 +204,9 @@ impl<'a> Printer<'a> {
         let heading = self.lines.is_multiple_of(HEADING_EVERY);
         self.lines += 1;
         if let Some(name) = sample.simulated.as_deref().filter(|_| first && !self.args.json) {
-            let said = rendered(self.view, |_| tiermark_page::simulated(name));
+            let banner = rendered(self.view, |_| tiermark_page::simulated(name));
             // CSV and nothing have no place for it.
-            if self.args.quiet || self.args.csv { tell(said.trim_end()) } else { print(said.trim_end())? }
+            if self.args.quiet || self.args.csv { tell(banner.trim_end()) } else { print(banner.trim_end())? }
         }
         if self.args.quiet {
             Ok(())

@@ -11,8 +11,8 @@ use virtual_time::{Reply, Server, Virtual};
 use super::*;
 use crate::buffers::Buffers;
 use crate::conn::Conn;
-use crate::form::Form;
 use crate::keys::{KeyDist, KeyOrder, Keys};
+use crate::request_spec::RequestSpec;
 use crate::resp::MOST_FRAME;
 use crate::schedule::Arrivals;
 use crate::stream::Stream;
@@ -97,7 +97,7 @@ impl Load {
             index,
             streams.into_iter().map(|stream| Conn::new(stream, 0, &memory)).collect(),
             source,
-            Form { value: Values::new(self.value.clone(), 0, 1000), ..Form::small() },
+            RequestSpec { value: Values::new(self.value.clone(), 0, 1000), ..RequestSpec::small() },
             pace,
         )
     }

@@ -282,7 +282,7 @@ pub(super) fn failed(fleet: &Fleet) -> String {
                 state_mark(host),
                 shortened(&host.host, 40),
                 failure.how.words(),
-                text(&said(&failure.message)),
+                text(&first_lines(&failure.message)),
                 failure.exit.map_or_else(|| ABSENT.to_owned(), |exit| exit.to_string()),
                 text(failure.at.as_deref().unwrap_or(ABSENT))
             )
@@ -292,7 +292,7 @@ pub(super) fn failed(fleet: &Fleet) -> String {
 }
 
 /// The first lines of what a host said.
-fn said(message: &str) -> String {
+fn first_lines(message: &str) -> String {
     let message = message.trim();
     let lines: Vec<&str> = message.lines().take(SAID.0).collect();
     let first: String = lines.join("\n").chars().take(SAID.1).collect();

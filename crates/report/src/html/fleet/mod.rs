@@ -111,11 +111,11 @@ fn tally(hosts: &[&FleetHost]) -> String {
         (HostState::Missing, "missing"),
         (HostState::NotJudged, "not judged"),
     ];
-    let said = words.into_iter().filter_map(|(state, word)| match count(hosts, state) {
+    let counts = words.into_iter().filter_map(|(state, word)| match count(hosts, state) {
         0 if !matches!(state, HostState::Alike | HostState::Odd) => None,
         hosts => Some(format!("{hosts} {word}")),
     });
-    said.collect::<Vec<_>>().join(", ")
+    counts.collect::<Vec<_>>().join(", ")
 }
 
 /// What the reader wants to know first.

@@ -86,7 +86,8 @@ impl Kind<'_> {
         let summary = format!("median {} ±{}, {hosts}", self.value(figure.median, figure), plain(figure.sd));
         let name_of = |dot: &Dot<'_>| format!("{} {}", dot.host.host, signed(dot.off));
         let first: Vec<String> = odd.iter().take(NAMES).map(name_of).collect();
-        let said = if odd.is_empty() { String::new() } else { format!("; {} odd: {}", odd.len(), first.join(", ")) };
+        let odd_hosts =
+            if odd.is_empty() { String::new() } else { format!("; {} odd: {}", odd.len(), first.join(", ")) };
         let (names, lines) = names(&odd);
         let marks = marks(&odd);
         format!(
@@ -94,7 +95,7 @@ impl Kind<'_> {
              <div class=\"plane\" style=\"--lines:{lines}\">{}<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
              preserveAspectRatio=\"none\" aria-hidden=\"true\">{}<path class=\"dots\" d=\"{}\"/></svg>{marks}{names}\
              </div></figure>\n",
-            text(&format!("{name}: {summary}{said}")),
+            text(&format!("{name}: {summary}{odd_hosts}")),
             text(name),
             text(&summary),
             axis.ticks(),

@@ -96,14 +96,14 @@ fn interruptions_text(other: &Against) -> Option<String> {
 
 /// What makes any change one of machines.
 fn other_machine(comparison: &Comparison, other: &Against) -> Page {
-    let mut said = Vec::new();
+    let mut warnings = Vec::new();
     if comparison.first.simulated || other.run.simulated {
-        said.push(SIMULATED);
+        warnings.push(SIMULATED);
     }
     if other.facts.iter().any(|fact| fact.fact == Fact::CpuModel) && !comparison.by_role {
-        said.push("the processors differ: `--machines` compares tiers by their role, whatever their sizes");
+        warnings.push("the processors differ: `--machines` compares tiers by their role, whatever their sizes");
     }
-    said.into_iter().map(|text| bullet("!", Ink::Warn, text, None)).collect()
+    warnings.into_iter().map(|text| bullet("!", Ink::Warn, text, None)).collect()
 }
 
 /// What a reader of numbers from a simulated machine must know.

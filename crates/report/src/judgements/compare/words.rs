@@ -45,11 +45,11 @@ pub(super) fn whole_name(figure: &ComparedFigure, detail: Detail) -> String {
     // Machines have different numbers of threads: of `one` or `all` it is the span that they share.
     let is_of_machines = figure.first.as_ref().is_some_and(|number| number.per_core.is_some());
     let is_of_span = is_of_machines && ["one", "all"].iter().any(|span| labels.span() == Some(span));
-    let (said, kept) = if is_of_span { (Key::Threads, Key::Span) } else { (Key::Span, Key::Threads) };
-    without.extend([said].iter().filter(|_| is_named(kept)));
+    let (dropped, kept) = if is_of_span { (Key::Threads, Key::Span) } else { (Key::Span, Key::Threads) };
+    without.extend([dropped].iter().filter(|_| is_named(kept)));
     let labels = label_words(labels, &without);
     let metric = metric_words(figure);
-    let kernels = kernels(figure).map_or_else(String::new, |said| format!(" ({said})"));
+    let kernels = kernels(figure).map_or_else(String::new, |names| format!(" ({names})"));
     // As the other reports have it.
     if figure.metric == Quantity::TierSize {
         return format!("{labels} {metric}").trim().to_owned();

@@ -252,8 +252,8 @@ fn facts(differences: &[FactDifference]) -> String {
     if differences.is_empty() {
         return "no recorded fact of the machine or the program differs".to_owned();
     }
-    let said = |of: &Option<String>| of.clone().unwrap_or_else(|| "not reported".to_owned());
-    let one = |fact: &FactDifference| format!("{} {} → {}", fact.fact.name(), said(&fact.first), said(&fact.other));
+    let value = |of: &Option<String>| of.clone().unwrap_or_else(|| "not reported".to_owned());
+    let one = |fact: &FactDifference| format!("{} {} → {}", fact.fact.name(), value(&fact.first), value(&fact.other));
     format!("differs: {}", differences.iter().map(one).collect::<Vec<_>>().join("; "))
 }
 

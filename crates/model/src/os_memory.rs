@@ -36,7 +36,7 @@ fn call(step: &Step) -> Option<(&OsCall, OsGroup)> {
 }
 
 /// Bytes of the memory that a call's body fills for itself.
-fn made(call: &OsCall, group: OsGroup, metric: Metric) -> u64 {
+fn filled_bytes(call: &OsCall, group: OsGroup, metric: Metric) -> u64 {
     let bytes = call.bytes.unwrap_or(0);
     match group {
         // Both sides have a block; what moves between nodes lies on both for a moment.
@@ -50,7 +50,7 @@ fn made(call: &OsCall, group: OsGroup, metric: Metric) -> u64 {
 }
 
 /// Bytes that its operations bring besides, shot by shot: no time is taken for them beforehand.
-fn brought(call: &OsCall, group: OsGroup) -> u64 {
+fn faulted_bytes(call: &OsCall, group: OsGroup) -> u64 {
     match (group, call.page) {
         (OsGroup::Faults, Some(PageKind::Huge(bytes))) => FAULTED.max(bytes),
         (OsGroup::Faults, _) => FAULTED,
@@ -60,13 +60,16 @@ fn brought(call: &OsCall, group: OsGroup) -> u64 {
 
 impl Step {
     /// Memory that its operations make for themselves, about, beside the regions.
-    pub fn made_bytes(&self) -> Bytes {
-        Bytes(call(self).map_or(0, |(call, group)| made(call, group, self.metric).max(brought(call, group))))
+    pub fn operation_bytes(&self) -> Bytes {
+        Bytes(
+            call(self)
+                .map_or(0, |(call, group)| filled_bytes(call, group, self.metric).max(faulted_bytes(call, group))),
+        )
     }
 
     /// All memory that it takes, about.
     pub fn held_bytes(&self) -> Bytes {
-        Bytes(self.setup.total_bytes().0.saturating_add(self.made_bytes().0))
+        Bytes(self.setup.total_bytes().0.saturating_add(self.operation_bytes().0))
     }
 
     /// Seconds that an allocation takes beside its region and its shots: filling what operations need, and starting
@@ -81,7 +84,7 @@ impl Step {
         };
         // Two sides fill theirs at the same time.
         let sides = if matches!(group, OsGroup::Channels | OsGroup::Switches) { 2.0 } else { 1.0 };
-        let filling = made(call, group, self.metric) as f64 / rate / sides;
+        let filling = filled_bytes(call, group, self.metric) as f64 / rate / sides;
         // Of a ring of processes all but one are started.
         let ring = call.count.filter(|_| group == OsGroup::Switches).map_or(0, |count| count.saturating_sub(1));
         filling + (call.others.len() as u64).max(ring) as f64 * PARTNER_SECONDS
@@ -130,7 +133,7 @@ mod tests {
         let large = step(OsGroup::Channels, Metric::Bandwidth, |call| {
             (call.bytes, call.capacity, call.others) = (Some(128 * MIB), Some(65_536), vec![1]);
         });
-        assert_eq!(large.made_bytes(), Bytes(256 * MIB + 65_536));
+        assert_eq!(large.operation_bytes(), Bytes(256 * MIB + 65_536));
         assert_eq!(large.held_bytes(), Bytes(256 * MIB + 65_536 + 4096));
         // Measured: 0.32 s an allocation, 0.07 s of it shots, which here are shorter.
         let more = allocation_seconds(&large) - allocation_seconds(&small);
@@ -151,22 +154,23 @@ mod tests {
 
     #[test]
     fn faults_hold_a_round_of_pages_whose_time_is_the_shots() {
-        let made =
-            |change: &dyn Fn(&mut OsCall)| step(OsGroup::Faults, Metric::Latency, |call| change(call)).made_bytes();
+        let made = |change: &dyn Fn(&mut OsCall)| {
+            step(OsGroup::Faults, Metric::Latency, |call| change(call)).operation_bytes()
+        };
         // A primitive without a sweep over sizes takes memory too.
         assert_eq!(made(&|_| ()), Bytes(32 * MIB));
         assert_eq!(made(&|call| call.bytes = Some(4096)), Bytes(32 * MIB));
         assert_eq!(made(&|call| call.bytes = Some(512 * MIB)), Bytes(512 * MIB));
         assert_eq!(made(&|call| call.page = Some(PageKind::Huge(1 << 30))), Bytes(1 << 30));
         assert_eq!(step(OsGroup::Faults, Metric::Latency, |_| ()).making_seconds(), 0.0);
-        assert_eq!(step(OsGroup::Syscalls, Metric::Latency, |_| ()).made_bytes(), Bytes(0));
+        assert_eq!(step(OsGroup::Syscalls, Metric::Latency, |_| ()).operation_bytes(), Bytes(0));
     }
 
     #[test]
     fn what_nobody_touches_takes_nothing() {
         let malloc = step(OsGroup::Libc, Metric::Latency, |call| call.bytes = Some(64 * MIB));
-        assert_eq!((malloc.made_bytes(), malloc.making_seconds()), (Bytes(0), 0.0));
+        assert_eq!((malloc.operation_bytes(), malloc.making_seconds()), (Bytes(0), 0.0));
         let memcpy = step(OsGroup::Libc, Metric::Bandwidth, |call| call.bytes = Some(64 * MIB));
-        assert_eq!(memcpy.made_bytes(), Bytes(128 * MIB));
+        assert_eq!(memcpy.operation_bytes(), Bytes(128 * MIB));
     }
 }

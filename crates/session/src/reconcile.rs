@@ -19,7 +19,7 @@ pub struct Revision {
 
 /// Makes bounds of the figures of a run that contradict each other, and derives the findings of their experiments
 /// again; returns what changed. An experiment without its probe, as of another version, stays as it is.
-pub(crate) fn agreed(experiments: &mut [Experiment], lab: &Lab) -> Vec<Revision> {
+pub(crate) fn reconcile(experiments: &mut [Experiment], lab: &Lab) -> Vec<Revision> {
     let mut revisions = Vec::new();
     for (at, observations) in disagreements(experiments, &lab.machine) {
         let before = &experiments[at];

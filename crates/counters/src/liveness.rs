@@ -9,9 +9,9 @@ const SECONDS: f64 = 5.0;
 /// The same as a multiple of the longest time that new counts took so far: programs write at intervals of their own.
 const GAPS: f64 = 3.0;
 
-/// The course of one source.
+/// The liveness of one source.
 #[derive(Debug, Default)]
-pub(crate) struct Course {
+pub(crate) struct Liveness {
     /// The newest counts.
     newest: Option<Vec<u64>>,
     /// When they came, in seconds since the watch began, and as the time of the day.
@@ -26,7 +26,7 @@ pub(crate) struct Course {
     pub(crate) has_counted: bool,
 }
 
-impl Course {
+impl Liveness {
     /// Looks at the newest counts: what a user should know of them now. A source may read its clock anew and count
     /// nothing, so that only counts tell.
     pub(crate) fn look(&mut self, newest: &[u64], now: f64, time: &str, source: &str) -> Option<Note> {
@@ -40,12 +40,12 @@ impl Course {
             return std::mem::take(&mut self.has_stopped).then(|| says::counts_resumed(source));
         }
         self.samples += 1;
-        let quiet = now - self.came.0;
-        if self.has_stopped || self.samples < SAMPLES || quiet < SECONDS.max(GAPS * self.longest) {
+        let stalled = now - self.came.0;
+        if self.has_stopped || self.samples < SAMPLES || stalled < SECONDS.max(GAPS * self.longest) {
             return None;
         }
         self.has_stopped = true;
-        Some(says::counts_stopped(source, &self.came.1, quiet as u64))
+        Some(says::counts_stopped(source, &self.came.1, stalled as u64))
     }
 }
 
@@ -56,7 +56,7 @@ mod tests {
 
     /// What is said of these counts, one each second.
     fn said(newest: &[u64]) -> Vec<(usize, tiermark_model::Code)> {
-        let mut course = Course::default();
+        let mut course = Liveness::default();
         let look = |(second, newest): (usize, &u64)| {
             let note = course.look(&[*newest], second as f64, &format!("08:00:{second:02}"), "pcm");
             note.map(|note| (second, note.code))

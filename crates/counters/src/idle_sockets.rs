@@ -10,7 +10,7 @@ const LINES: usize = 3;
 
 /// The lines of each socket so far.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Quiet(BTreeMap<u32, Lines>);
+pub(crate) struct IdleSockets(BTreeMap<u32, Lines>);
 
 #[derive(Debug, Clone, Default)]
 struct Lines {
@@ -29,7 +29,7 @@ impl Lines {
     }
 }
 
-impl Quiet {
+impl IdleSockets {
     /// Takes a line: its time in seconds since midnight, and the bytes of each socket. If no socket moved anything, the
     /// line says nothing of one.
     pub(crate) fn take(&mut self, now: f64, moved: &BTreeMap<u32, f64>) {
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     fn said(lines: &[[f64; 2]]) -> Vec<String> {
-        let mut quiet = Quiet::default();
+        let mut quiet = IdleSockets::default();
         for (second, [first, other]) in lines.iter().enumerate() {
             quiet.take(3_725.0 + second as f64, &BTreeMap::from([(0, *first), (1, *other)]));
         }

@@ -21,7 +21,7 @@ use crate::tier::check;
 /// What a run would do and what would prevent it: sections, each a heading and its lines (some have no lines). `busy`:
 /// the refusal because other programs are busy now. `runs`: the directory of saved runs, if there is one.
 #[must_use]
-pub fn outlook(
+pub fn preview(
     prepared: &Prepared,
     here: &Here<'_>,
     machine: &Machine,

@@ -9,13 +9,13 @@ use super::series::Series;
 /// longer is seen from one sample to the next.
 const WAITS: [f64; 7] = [0.5e-3, 1e-3, 2e-3, 4e-3, 8e-3, 16e-3, 32e-3];
 /// Shares beyond which a look only bounds the time: they differ from all and from none by less than a chase can tell.
-const TOLD: (f64, f64) = (0.05, 0.95);
+const BOUNDS: (f64, f64) = (0.05, 0.95);
 /// What a share of nothing counts as: an edge is of positive values.
 const LEAST: f64 = 1e-6;
 
 /// What was seen of it.
 #[derive(Debug, Clone)]
-pub(super) struct Lasting {
+pub(super) struct Retention {
     kept: Series,
     lasts: Series,
     /// Index into [`WAITS`]; behind its end, one look a sample.
@@ -24,7 +24,7 @@ pub(super) struct Lasting {
     interval: f64,
 }
 
-impl Lasting {
+impl Retention {
     pub(super) fn new(interval: f64) -> Self {
         let series = || Series::new(Side::High, None);
         Self { kept: series(), lasts: series(), wait: WAITS.len(), interval }
@@ -57,7 +57,7 @@ impl Lasting {
     /// which half is left (the up-and-down method: Dixon & Mood, J. Am. Stat. Assoc. 43, 1948).
     fn step(&mut self, at: f64, kept: f64, after: f64) {
         // Where a visit was left out, a look bounds the time by more than the others do, and the cache is no better.
-        let most = half_life(TOLD.1, self.interval);
+        let most = half_life(BOUNDS.1, self.interval);
         self.lasts.add(at, vec![half_life(kept, after).min(most)]);
         self.wait = if kept > 0.5 { (self.wait + 1).min(WAITS.len()) } else { self.wait.saturating_sub(1) };
     }
@@ -75,7 +75,7 @@ fn share(seen: f64, hit: f64, miss: f64) -> Option<f64> {
 
 /// Seconds after which half is left where lines leave at a constant rate.
 fn half_life(kept: f64, after: f64) -> f64 {
-    after * std::f64::consts::LN_2 / -kept.clamp(TOLD.0, TOLD.1).ln()
+    after * std::f64::consts::LN_2 / -kept.clamp(BOUNDS.0, BOUNDS.1).ln()
 }
 
 #[cfg(test)]
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn the_wait_goes_to_where_half_is_left() {
         for half in [1e-3, 5e-3, 20e-3] {
-            let mut lasting = Lasting::new(1.0);
+            let mut lasting = Retention::new(1.0);
             let of = |after: f64| 100.0 - 80.0 * 0.5f64.powf(after / half);
             for second in 0..20 {
                 let at = f64::from(second);
@@ -100,7 +100,7 @@ mod tests {
             assert!(shown.kept.and_then(|kept| kept.now).unwrap() <= LEAST);
         }
         // A cache of one's own: one look a sample, and a bound.
-        let mut lasting = Lasting::new(1.0);
+        let mut lasting = Retention::new(1.0);
         lasting.look(0.0, 20.0, (20.0, 100.0), 0.01);
         assert_eq!(lasting.lasts.now(), None);
         lasting.look(0.0, 20.0, (20.0, 100.0), 1.0);

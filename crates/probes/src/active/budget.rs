@@ -7,7 +7,7 @@ const OWED: f64 = 20.0;
 
 /// The cpu time that may be used, saved up over time.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Purse {
+pub(super) struct CpuBudget {
     /// Share of one cpu.
     budget: f64,
     /// Seconds between samples.
@@ -16,7 +16,7 @@ pub(super) struct Purse {
     seconds: f64,
 }
 
-impl Purse {
+impl CpuBudget {
     /// Holds the cpu time of one interval.
     pub(super) fn new(budget: f64, interval: f64) -> Self {
         Self { budget, interval, seconds: budget * interval }
@@ -53,7 +53,7 @@ mod tests {
         fn the_budget_is_kept(
             costs in proptest::collection::vec(0.0..0.02f64, 1..8), other in 0.0..0.003f64, budget in 0.001..0.05f64,
         ) {
-            let (mut purse, mut used, mut next) = (Purse::new(budget, 1.0), 0.0, 0);
+            let (mut purse, mut used, mut next) = (CpuBudget::new(budget, 1.0), 0.0, 0);
             let dearest = costs.iter().copied().fold(0.0, f64::max);
             const SECONDS: u32 = 500;
             for second in 0..SECONDS {

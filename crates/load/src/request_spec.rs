@@ -1,4 +1,4 @@
-//! The form of requests.
+//! The specification of requests.
 
 #[cfg(test)]
 use crate::values::ValueShape;
@@ -6,7 +6,7 @@ use crate::values::Values;
 
 /// How a tenant's requests become bytes, and their answers are judged.
 #[derive(Debug, Clone)]
-pub(crate) struct Form {
+pub(crate) struct RequestSpec {
     pub(crate) prefix: Vec<u8>,
     /// Least digits of a key.
     pub(crate) digits: usize,
@@ -18,7 +18,7 @@ pub(crate) struct Form {
     pub(crate) late_after: u64,
 }
 
-impl Form {
+impl RequestSpec {
     /// That of values of four bytes, late after a millisecond.
     #[cfg(test)]
     pub(crate) fn small() -> Self {

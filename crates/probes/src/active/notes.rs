@@ -33,8 +33,8 @@ impl Active {
 
     /// Says once that too little of the budget is left for the cells.
     pub(super) fn judge_overhead(&mut self) {
-        let Some(excess) = self.overhead.excess().filter(|_| !self.told) else { return };
-        self.told = true;
+        let Some(excess) = self.overhead.excess().filter(|_| !self.has_noted_overhead) else { return };
+        self.has_noted_overhead = true;
         let percent = [excess.share, self.options.budget, excess.budget].map(|share| share * 100.0);
         self.notices.push(says::active_budget_spent(self.options.interval, percent, excess.interval));
     }
