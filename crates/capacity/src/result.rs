@@ -177,8 +177,8 @@ fn ended_by(trials: &[TrialRecord], fit: u32) -> Option<Ended> {
     let ends = |trial: &&TrialRecord| trial.tenants > fit && (trial.outcome == Outcome::Fail || is_spoilt(trial));
     let fewest = trials.iter().filter(ends).map(|trial| trial.tenants).min()?;
     let last = |outcome: Outcome| {
-        let of = trials.iter().rev().filter(ends).filter(|trial| trial.tenants == fewest);
-        of.filter(|trial| trial.outcome == outcome).find_map(|trial| trial.ended_by.clone())
+        let at_fewest = trials.iter().rev().filter(ends).filter(|trial| trial.tenants == fewest);
+        at_fewest.filter(|trial| trial.outcome == outcome).find_map(|trial| trial.ended_by.clone())
     };
     last(Outcome::Fail).or_else(|| last(Outcome::Unclear))
 }

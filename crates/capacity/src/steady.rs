@@ -71,13 +71,13 @@ pub fn restless(windows: &[Window]) -> Option<Note> {
         |errors: &mut dyn Iterator<Item = f64>| (errors.map(|e| e.powi(2)).sum::<f64>() / WINDOWS as f64).sqrt();
     let error = typical(&mut last.iter().map(|w| w.response_error));
     let hits_error = typical(&mut last.iter().filter_map(|w| Some(w.hits?.error)));
-    let of = |value: &dyn Fn(&Window) -> Option<f64>| last.iter().map(value).collect::<Option<Vec<f64>>>();
+    let values = |value: &dyn Fn(&Window) -> Option<f64>| last.iter().map(value).collect::<Option<Vec<f64>>>();
     let series = [
-        ("mean response time", Chance::Error(error), NOTHING, of(&|w| Some(w.response_ns))),
-        ("major faults", Chance::Count, NOTHING, of(&|w| w.faults)),
-        ("pages swapped out", Chance::Count, NOTHING, of(&|w| w.swapped_out)),
-        ("resident memory", Chance::Error(0.0), NOTHING, of(&|w| w.resident)),
-        ("hit rate", Chance::Error(hits_error), NOTHING_OF_HITS, of(&|w| Some(w.hits?.share))),
+        ("mean response time", Chance::Error(error), NOTHING, values(&|w| Some(w.response_ns))),
+        ("major faults", Chance::Count, NOTHING, values(&|w| w.faults)),
+        ("pages swapped out", Chance::Count, NOTHING, values(&|w| w.swapped_out)),
+        ("resident memory", Chance::Error(0.0), NOTHING, values(&|w| w.resident)),
+        ("hit rate", Chance::Error(hits_error), NOTHING_OF_HITS, values(&|w| Some(w.hits?.share))),
     ];
     // A series with gaps decides nothing.
     let level = LEVEL / series.iter().filter(|(.., values)| values.is_some()).count() as f64;

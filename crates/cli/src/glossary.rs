@@ -16,9 +16,9 @@ fn with(name: impl Fn(&str) -> bool) -> Vec<Term> {
 
 /// Terms of this name; empty if the glossary lacks the word.
 pub(crate) fn terms(word: &str) -> Vec<Term> {
-    let of = |word: &str| with(|name| name.eq_ignore_ascii_case(word));
-    let found = of(word);
-    if found.is_empty() { word.strip_suffix('s').map(of).unwrap_or_default() } else { found }
+    let named = |word: &str| with(|name| name.eq_ignore_ascii_case(word));
+    let found = named(word);
+    if found.is_empty() { word.strip_suffix('s').map(named).unwrap_or_default() } else { found }
 }
 
 /// Terms of which one name has this word, as `useful bytes` has `useful`.

@@ -63,9 +63,9 @@ pub(crate) struct Places {
 impl Places {
     pub(crate) fn of(first: &Number<'_>, other: &Number<'_>, less_is_better: bool) -> Self {
         let spread = |one: &Number<'_>, two: &Number<'_>| {
-            let of = |number: &Number<'_>| number.seen?.spread_between;
+            let between = |number: &Number<'_>| number.seen?.spread_between;
             // Of a run with one allocation it is not known: it counts like the other.
-            of(one).or_else(|| of(two)).unwrap_or(0.0)
+            between(one).or_else(|| between(two)).unwrap_or(0.0)
         };
         let mut places = Self::default();
         for (one, two) in [(first, other), (other, first)] {

@@ -22,8 +22,8 @@ pub(crate) fn common<'a>(a: &Number<'a>, b: &Number<'_>, rules: Rules) -> Result
         return Ok(Some(first));
     }
     let width = |kernel: &&str| {
-        let of = |number: &Number<'_>| evidence::between(number, Some(*kernel), 1.0);
-        let found = of(b).zip(of(a)).and_then(|(of, to)| ratio(of, to));
+        let estimate = |number: &Number<'_>| evidence::between(number, Some(*kernel), 1.0);
+        let found = estimate(b).zip(estimate(a)).and_then(|(of, to)| ratio(of, to));
         found.map_or(f64::INFINITY, |found| found.high / found.low)
     };
     let has_value = |kernel: &&str| [a, b].iter().all(|number| number.value_of(Some(*kernel)).is_some());

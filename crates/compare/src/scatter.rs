@@ -118,8 +118,8 @@ impl Scatter {
     /// Satterthwaite, Biometrics Bulletin 2(6), 1946.
     pub(crate) fn degrees(&self, numbers: usize, factor: f64, whole: f64) -> f64 {
         let Some([common, own]) = self.degrees else { return f64::INFINITY };
-        let of = |variance: f64, degrees: f64| (factor * variance).powi(2) / degrees;
-        let sum = of(self.common.powi(2), common) + of(self.own.powi(2) / numbers.max(1) as f64, own);
+        let term = |variance: f64, degrees: f64| (factor * variance).powi(2) / degrees;
+        let sum = term(self.common.powi(2), common) + term(self.own.powi(2) / numbers.max(1) as f64, own);
         if sum > 0.0 { whole.powi(2) / sum } else { f64::INFINITY }
     }
 }
@@ -164,11 +164,11 @@ impl Scatters {
             }
         }
         let mut all = Self { default, families: BTreeMap::new() };
-        let of = |(family, numbers): (Family, Vec<Vec<(&str, f64)>>)| {
+        let estimate = |(family, numbers): (Family, Vec<Vec<(&str, f64)>>)| {
             let found = estimated(&numbers, all.usual(&family))?;
             Some((family, found))
         };
-        all.families = families.into_iter().filter_map(of).collect();
+        all.families = families.into_iter().filter_map(estimate).collect();
         all
     }
 

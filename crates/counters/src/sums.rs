@@ -131,13 +131,13 @@ impl Sums {
         if counted.all(|cell| cell.is_empty()) {
             return Err(says::cells_empty(program));
         }
-        let of = |column: &Column| {
+        let cell_bytes = |column: &Column| {
             let cell = cells.get(column.at).copied().unwrap_or_default();
             let bytes = amount(cell).map(|amount| amount * column.unit);
             bytes.ok_or_else(|| says::no_number(&column.name, cell, program))
         };
-        let mut bytes: Vec<f64> = self.columns.iter().map(of).collect::<Result<_, Note>>()?;
-        bytes.extend(self.stated.iter().map(|sum| of(sum).unwrap_or(f64::NAN)));
+        let mut bytes: Vec<f64> = self.columns.iter().map(cell_bytes).collect::<Result<_, Note>>()?;
+        bytes.extend(self.stated.iter().map(|sum| cell_bytes(sum).unwrap_or(f64::NAN)));
         Ok((now, bytes))
     }
 

@@ -122,9 +122,9 @@ fn doubt(figure: &Figure<'_>, reason: Reason, doubts: &mut Doubts) {
 /// hardware's for sure.
 fn same_value<'a>(group: &[Figure<'a>], conditions: &Conditions, machine: &Machine, doubts: &mut Doubts) {
     let basis = moments::basis(group);
-    let of = |figure: &Figure<'a>| Some((*figure, middle(figure, basis, conditions, machine)?));
+    let with_middle = |figure: &Figure<'a>| Some((*figure, middle(figure, basis, conditions, machine)?));
     let mut by_state: Vec<(Option<StateKind>, Vec<Measured<'a>>)> = Vec::new();
-    for (figure, (middle, state)) in group.iter().filter_map(of) {
+    for (figure, (middle, state)) in group.iter().filter_map(with_middle) {
         let measured = Measured { figure, middle };
         match by_state.iter_mut().find(|(known, _)| *known == state) {
             Some((_, all)) => all.push(measured),

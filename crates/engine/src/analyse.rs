@@ -117,12 +117,12 @@ pub fn analyse(shot: &Shot, accounting: &StepAccounting, deductions: Deductions<
     let gauges = gauges(accounting, &members);
     for span in spans {
         let clean = whole && tracks.iter().all(|track| track.is_clean(span));
-        let of = |(gauge, members): &(Gauge, Vec<usize>)| {
+        let gauge_value = |(gauge, members): &(Gauge, Vec<usize>)| {
             let members: Vec<&Track<'_>> = members.iter().filter_map(|index| by_thread[*index].as_ref()).collect();
             value::of(*gauge, &members, span, stamp_ns)
         };
         let clocks = clocks::of(&members, shot, span);
-        result.windows.push(Window { clean, values: gauges.iter().map(of).collect(), clocks });
+        result.windows.push(Window { clean, values: gauges.iter().map(gauge_value).collect(), clocks });
     }
     result.disturbance.windows = result.windows.len() as u64;
     result.disturbance.clean_windows = result.clean().count() as u64;

@@ -377,8 +377,8 @@ pub(crate) fn value_of(visit: &Visit, column: usize, with_disturbed: bool) -> Op
 
 /// The visits that have a value, each with its time.
 fn samples<'a>(visits: impl Iterator<Item = &'a Visit>, column: usize, disturbed: bool) -> Vec<VisitValue> {
-    let of = |visit: &Visit| Some(VisitValue { at: visit.at, value: value_of(visit, column, disturbed)? });
-    visits.filter_map(of).collect()
+    let sample = |visit: &Visit| Some(VisitValue { at: visit.at, value: value_of(visit, column, disturbed)? });
+    visits.filter_map(sample).collect()
 }
 
 /// How many moments visits see.

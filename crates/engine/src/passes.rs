@@ -36,8 +36,8 @@ pub(crate) fn has_passes(step: &Step, machine: &Machine) -> bool {
 /// Useful bytes of a pass, of each thread of a step.
 pub(crate) fn bytes(step: &Step, kernel: &KernelInfo) -> Vec<f64> {
     let region = |index: usize| step.setup.regions.get(index).map_or(0.0, |region| region.bytes.0 as f64);
-    let of = kernel.useful_per_byte() / f64::from(kernel.streams.max(1));
-    step.setup.threads.iter().map(|thread| region(thread.region) * of).collect()
+    let per_byte = kernel.useful_per_byte() / f64::from(kernel.streams.max(1));
+    step.setup.threads.iter().map(|thread| region(thread.region) * per_byte).collect()
 }
 
 /// Seconds of a shot in which each thread ends a pass, at this rate of all of them.

@@ -69,11 +69,11 @@ fn streams(setup: &Setup) -> Vec<(u32, &RegionSetup)> {
 
 /// The nodes that the streams' memory is on: those named, or each thread's own.
 fn nodes(setup: &Setup, machine: &Machine) -> IdSet {
-    let of = |(cpu, region): (u32, &RegionSetup)| -> IdSet {
+    let stream_nodes = |(cpu, region): (u32, &RegionSetup)| -> IdSet {
         let own = || nearest_memory_node(cpu, machine).into_iter().collect();
         if region.nodes.is_empty() { own() } else { region.nodes.clone() }
     };
-    streams(setup).into_iter().map(of).fold(IdSet::new(), |all, nodes| all.union(&nodes))
+    streams(setup).into_iter().map(stream_nodes).fold(IdSet::new(), |all, nodes| all.union(&nodes))
 }
 
 #[cfg(test)]

@@ -205,14 +205,15 @@ fn of_level(
     let sharp = |seen: &Observation| seen.edge.map_or(0.0, |edge| edge.share);
     let (step, seen) = shown.max_by(|a, b| sharp(a.1).total_cmp(&sharp(b.1)))?;
     let edge = seen.value?;
-    let of = |(visit, measured): (&Visit, &Visit)| {
+    let state_at = |(visit, measured): (&Visit, &Visit)| {
         // Beside a busy hardware thread a visit has no clock.
         let middle = middle_of(visit).or_else(|| middle_of(measured))?;
         let share = if step.metric == Metric::Latency { edge / middle } else { middle / edge };
         Some((visit.at, (share < below).then_some(kind)))
     };
     let (visits, _) = groups.at_clock(step.labels.is_of_core(), step.metric, &seen.visits);
-    let mut series: Vec<(f64, Option<StateKind>)> = visits.list.iter().zip(&seen.visits.list).filter_map(of).collect();
+    let mut series: Vec<(f64, Option<StateKind>)> =
+        visits.list.iter().zip(&seen.visits.list).filter_map(state_at).collect();
     series.sort_by(|a, b| a.0.total_cmp(&b.0));
     summarised(kind, &series)
 }
@@ -234,8 +235,8 @@ fn loads(step: &Step) -> bool {
 fn summarised(kind: StateKind, series: &[(f64, Option<StateKind>)]) -> Option<State> {
     // Visits are not evenly spread over the run: each speaks for the time half way to those before and after it.
     let span = |at: usize| series[(at + 1).min(series.len() - 1)].0 - series[at.saturating_sub(1)].0;
-    let of = |here: &dyn Fn(usize) -> bool| (0..series.len()).filter(|at| here(*at)).map(span).sum::<f64>();
-    let share = of(&|at| series[at].1 == Some(kind)) / of(&|_| true).max(f64::MIN_POSITIVE);
+    let seconds = |here: &dyn Fn(usize) -> bool| (0..series.len()).filter(|at| here(*at)).map(span).sum::<f64>();
+    let share = seconds(&|at| series[at].1 == Some(kind)) / seconds(&|_| true).max(f64::MIN_POSITIVE);
     (series.len() >= FEWEST && share >= LEAST_SHARE).then(|| State {
         state: kind,
         share,

@@ -110,12 +110,12 @@ impl Throughputs {
 
     /// What was seen on each kind of core.
     pub fn of_kinds(&self) -> Vec<CoreThroughput> {
-        let of = |(kind, seen): (&Option<CoreKind>, &Seen)| {
+        let core_throughput = |(kind, seen): (&Option<CoreKind>, &Seen)| {
             let per_cycle = seen.level()?;
             let beside = seen.beside as f64 / seen.looks as f64;
             Some(CoreThroughput { kind: *kind, per_cycle, record: seen.record, beside })
         };
-        self.by_kind.iter().filter_map(of).collect()
+        self.by_kind.iter().filter_map(core_throughput).collect()
     }
 
     fn kind(&self, thread: &ThreadShot) -> Option<CoreKind> {

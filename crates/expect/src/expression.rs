@@ -120,12 +120,12 @@ impl<N> Side<N> {
 
     /// The product of numbers; `None` if one is missing or the product is not finite.
     pub(crate) fn product(&self, number: impl Fn(&N) -> Option<f64>) -> Option<f64> {
-        let of = |operand: &Operand<N>| match operand {
+        let operand_value = |operand: &Operand<N>| match operand {
             Operand::Number(value, _) => Some(*value),
             Operand::Name(name) => number(name),
         };
-        let product = self.rest.iter().try_fold(of(&self.first)?, |product, (sign, operand)| {
-            let value = of(operand)?;
+        let product = self.rest.iter().try_fold(operand_value(&self.first)?, |product, (sign, operand)| {
+            let value = operand_value(operand)?;
             Some(if *sign == Sign::Times { product * value } else { product / value })
         });
         product.filter(|product| product.is_finite())

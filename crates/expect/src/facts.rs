@@ -59,7 +59,7 @@ impl<'a> Facts<'a> {
     pub(crate) fn all(&self) -> Vec<NamedFigure> {
         let system = SYSTEM.iter().map(|(_, name)| Name::System(*name));
         let names: BTreeSet<Name> = self.figures.keys().cloned().chain(system).collect();
-        let of = |name: &Name| -> Vec<NamedFigure> {
+        let named_figures = |name: &Name| -> Vec<NamedFigure> {
             let figure = |at: At| NamedFigure {
                 name: name.text(),
                 place: at.place.text(),
@@ -74,6 +74,6 @@ impl<'a> Facts<'a> {
             };
             self.get(name).into_iter().map(figure).collect()
         };
-        names.iter().flat_map(of).collect()
+        names.iter().flat_map(named_figures).collect()
     }
 }

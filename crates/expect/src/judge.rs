@@ -101,11 +101,11 @@ impl Judged {
 
 /// The product of a side at every place.
 fn side(side: &Side<Name>, facts: &Facts<'_>) -> Result<Vec<At>, Note> {
-    let of = |operand: &Operand<Name>| match operand {
+    let operand_values = |operand: &Operand<Name>| match operand {
         Operand::Number(value, _) => vec![At::whole(Ok(Range::exactly(*value)))],
         Operand::Name(name) => facts.get(name),
     };
-    side.rest.iter().try_fold(of(&side.first), |product, (sign, operand)| {
+    side.rest.iter().try_fold(operand_values(&side.first), |product, (sign, operand)| {
         let combined = |a: Value, b: Value| match (a, b, sign) {
             (Value::Number(a), Value::Number(b), Sign::Times) => Ok(Value::Number(a.times(b))),
             (Value::Number(a), Value::Number(b), Sign::Over) => {
@@ -114,7 +114,7 @@ fn side(side: &Side<Name>, facts: &Facts<'_>) -> Result<Vec<At>, Note> {
             // The language has no product of texts.
             (Value::Text(_), ..) | (_, Value::Text(_), _) => Err(says::text_not_calculated()),
         };
-        let pairs = joined(&Ok(product), &Ok(of(operand)), combined)?;
+        let pairs = joined(&Ok(product), &Ok(operand_values(operand)), combined)?;
         Ok(pairs.into_iter().map(|pair| At { place: pair.place, term: pair.term, remarks: pair.remarks }).collect())
     })
 }

@@ -47,12 +47,12 @@ impl Place {
 
     /// The places of the figures of both, in words.
     fn figures_with(&self, other: &Self) -> Vec<String> {
-        let of = |place: &Self| match place.figures.as_slice() {
+        let texts = |place: &Self| match place.figures.as_slice() {
             [] => place.text().into_iter().collect(),
             several => several.to_vec(),
         };
-        let mut all: Vec<String> = of(self);
-        all.extend(of(other));
+        let mut all: Vec<String> = texts(self);
+        all.extend(texts(other));
         let mut met = HashSet::new();
         all.retain(|text| met.insert(text.clone()));
         if all.len() > 1 { all } else { Vec::new() }

@@ -71,7 +71,7 @@ fn peaks(machine: &Machine, memories: &[IdSet]) -> Vec<At> {
         return vec![at(Place::default(), Ok(peak.bytes_per_second))];
     }
     let short = machine.nodes_short_of_cores();
-    let of = |nodes: &IdSet| {
+    let memory_peak = |nodes: &IdSet| {
         let own = machine.own_memory_peak(nodes).ok_or_else(|| says::check_peak_of_nodes(&nodes.to_string()));
         let place = Place { limit_of: Some(nodes.clone()), ..Place::default() };
         let lacking = short.intersection(nodes);
@@ -81,7 +81,7 @@ fn peaks(machine: &Machine, memories: &[IdSet]) -> Vec<At> {
             own => at(place, own),
         }
     };
-    memories.iter().map(of).collect()
+    memories.iter().map(memory_peak).collect()
 }
 
 /// The clock of the cores; of several experiments, the lowest.
@@ -178,7 +178,7 @@ fn modules(machine: &Machine, what: &str, number: fn(&Dimm) -> Option<f64>) -> V
     let stated = |dimm: &Dimm| number(dimm).filter(|value| value.is_finite() && *value > 0.0);
     let unknown = || why_unknown(machine, what, stated);
     let slowest = machine.slowest_modules();
-    let of = |(index, dimm): (usize, &Dimm)| {
+    let module = |(index, dimm): (usize, &Dimm)| {
         let name = dimm.locator.clone().or_else(|| dimm.edac_label.clone());
         let name = name.map_or_else(|| format!("module {index}"), |name| format!("{name} (module {index})"));
         let name = match &slowest {
@@ -189,7 +189,7 @@ fn modules(machine: &Machine, what: &str, number: fn(&Dimm) -> Option<f64>) -> V
         };
         At::part(name, stated(dimm).map(Range::exactly).ok_or_else(unknown))
     };
-    let all: Vec<At> = populated(machine).filter(|_| !machine.has_unlisted_modules()).map(of).collect();
+    let all: Vec<At> = populated(machine).filter(|_| !machine.has_unlisted_modules()).map(module).collect();
     if all.is_empty() { vec![At::whole(Err(unknown()))] } else { all }
 }
 
@@ -293,7 +293,7 @@ fn problems(run: &Run) -> At {
 /// Errors of each memory controller.
 fn errors(run: &Run, kind: ErrorKind, since: Since) -> Vec<At> {
     let controllers = run.health.iter().flat_map(|health| health.memory.iter().flatten());
-    let of = |errors: &MemoryErrors| {
+    let errors_at = |errors: &MemoryErrors| {
         let number = |errors: &MemoryErrors| counted(&errors.count(kind)?, since).map(|range| range.low as u64);
         // Modules that had errors name the place.
         let named = errors.named(number);
@@ -301,14 +301,14 @@ fn errors(run: &Run, kind: ErrorKind, since: Since) -> Vec<At> {
         let range = counted(&errors.count(kind)?, since);
         Some(At::part(place, range.ok_or_else(|| says::counter_lost(&errors.name()))))
     };
-    let all: Vec<At> = controllers.filter_map(of).collect();
+    let all: Vec<At> = controllers.filter_map(errors_at).collect();
     if all.is_empty() { vec![At::whole(Err(says::errors_not_reported()))] } else { all }
 }
 
 /// Throttling of each package.
 fn throttling(run: &Run, part: ThrottledPart, since: Since) -> Vec<At> {
     let packages = run.health.iter().flat_map(|health| health.throttling.iter().flatten());
-    let of = |throttling: &Throttling| {
+    let throttling_at = |throttling: &Throttling| {
         let count = match part {
             ThrottledPart::Core => throttling.cores,
             ThrottledPart::Package => throttling.whole,
@@ -317,7 +317,7 @@ fn throttling(run: &Run, part: ThrottledPart, since: Since) -> Vec<At> {
         let number = counted(&count, since).ok_or_else(|| says::counter_lost(&place));
         Some(At::part(place, number))
     };
-    let all: Vec<At> = packages.filter_map(of).collect();
+    let all: Vec<At> = packages.filter_map(throttling_at).collect();
     if all.is_empty() { vec![At::whole(Err(says::throttling_not_reported()))] } else { all }
 }
 

@@ -106,7 +106,7 @@ fn rates(seen: &[&Observation]) -> Option<String> {
 
 /// Lines fetched from the cache of another core.
 fn transfers(seen: &[&Observation], run: &Run) -> Option<String> {
-    let of = |state: &str, remote: bool| -> Vec<&Observation> {
+    let in_state = |state: &str, remote: bool| -> Vec<&Observation> {
         let fits = |o: &&&Observation| {
             o.labels.is_for(Purpose::Transfer)
                 && o.labels.state() == Some(state)
@@ -116,7 +116,7 @@ fn transfers(seen: &[&Observation], run: &Run) -> Option<String> {
     };
     let local = |title: &str, state: &str| {
         // The farthest relation inside the socket: the others share more than a socket.
-        let value = of(state, false).iter().filter_map(|o| o.value).reduce(f64::max);
+        let value = in_state(state, false).iter().filter_map(|o| o.value).reduce(f64::max);
         value.map(|ns| format!("{title}\t{ns:.1}\n"))
     };
     let mut lines: String =
@@ -124,7 +124,7 @@ fn transfers(seen: &[&Observation], run: &Run) -> Option<String> {
             .into_iter()
             .flatten()
             .collect();
-    lines.push_str(&remote(&of("dirty", true), run));
+    lines.push_str(&remote(&in_state("dirty", true), run));
     (!lines.is_empty()).then(|| format!("Measuring cache-to-cache transfer latency (in ns)...\n{lines}"))
 }
 

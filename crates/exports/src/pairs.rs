@@ -14,7 +14,7 @@ struct Pairs<'a> {
 
 /// The pairs of the first way that was measured; `None` without pairs.
 fn pairs<'a>(findings: &[&'a Finding]) -> Option<Pairs<'a>> {
-    let of = |op: &PingOp| {
+    let op_pairs = |op: &PingOp| {
         let name = op.to_string();
         let pair = |found: &&Finding| found.metric == Quantity::C2cPair && found.labels.op() == Some(&name);
         let cell = |found: &Finding| {
@@ -25,7 +25,7 @@ fn pairs<'a>(findings: &[&'a Finding]) -> Option<Pairs<'a>> {
         let cells: BTreeMap<(CpuId, CpuId), &'a Finding> = of_op.filter_map(|f| Some((cell(f)?, f))).collect();
         (!cells.is_empty()).then_some(Pairs { op: *op, cells })
     };
-    PingOp::ALL.iter().find_map(of)
+    PingOp::ALL.iter().find_map(op_pairs)
 }
 
 impl Pairs<'_> {

@@ -290,8 +290,8 @@ fn of_trial(
     labels: &Labels,
 ) -> Vec<TenantRow> {
     let (point, kind) = (result.map(|(_, point)| point), result.map(|(kind, _)| kind));
-    let of = |own: fn(&CurvePoint) -> u32, other: fn(&TrialRecord) -> u32| point.map(own).or(record.map(other));
-    let (number, tenants) = (of(|p| p.trial, |t| t.number), of(|p| p.tenants, |t| t.tenants));
+    let either = |own: fn(&CurvePoint) -> u32, other: fn(&TrialRecord) -> u32| point.map(own).or(record.map(other));
+    let (number, tenants) = (either(|p| p.trial, |t| t.number), either(|p| p.tenants, |t| t.tenants));
     let mut labels = labels.clone().with_trial(u64::from(number.unwrap_or_default()));
     labels = labels.with_tenants(u64::from(tenants.unwrap_or_default()));
     if let Some(outcome) = record.map(|trial| trial.outcome).or(point.map(|point| point.outcome)) {
@@ -319,12 +319,13 @@ fn of_trial(
     };
     let percentiles = PERCENTILES
         .iter()
-        .map(|(statistic, of)| row(RESPONSE, point.map(of), labels.clone().with_statistic(statistic)));
+        .map(|(statistic, value)| row(RESPONSE, point.map(value), labels.clone().with_statistic(statistic)));
     let mut rows: Vec<TenantRow> = percentiles.collect();
     rows.extend(record.and_then(rate).map(|rate| row(RATE, Some(rate), labels.clone())));
     rows.extend(point.map(|point| row(ANSWERED, Some(point.achieved), labels.clone())));
     let seen = record.and_then(|trial| trial.evidence.as_ref());
-    let shares = seen.into_iter().flat_map(|seen| SEEN.iter().filter_map(|(measure, of)| Some((*measure, of(seen)?))));
+    let shares =
+        seen.into_iter().flat_map(|seen| SEEN.iter().filter_map(|(measure, value)| Some((*measure, value(seen)?))));
     rows.extend(shares.map(|(measure, share)| row(measure, Some(share), labels.clone())));
     rows
 }

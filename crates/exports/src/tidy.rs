@@ -76,7 +76,7 @@ impl<M: Serialize, U: Serialize, R: Serialize> TidyRow<'_, M, U, R> {
 
 /// All observations of a run, as objects.
 fn rows(run: &Run) -> impl Iterator<Item = Value> {
-    let of = move |(number, probe, seen): (usize, &str, &Observation)| {
+    let tidy_row = move |(number, probe, seen): (usize, &str, &Observation)| {
         let row = TidyRow {
             run: &run.id,
             started: &run.started,
@@ -104,7 +104,9 @@ fn rows(run: &Run) -> impl Iterator<Item = Value> {
         row.object()
     };
     let numbered = run.experiments.iter().zip(1..);
-    numbered.flat_map(|(e, number)| e.observations.iter().map(move |o| (number, e.request.probe.as_str(), o))).map(of)
+    numbered
+        .flat_map(|(e, number)| e.observations.iter().map(move |o| (number, e.request.probe.as_str(), o)))
+        .map(tidy_row)
 }
 
 /// Renders a run as lines of JSON: an object for each observation, with its labels in an object of their own.

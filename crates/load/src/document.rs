@@ -77,8 +77,8 @@ impl Job {
     /// A part of the run, in which each tenant was to make so many requests.
     fn part(&self, outcome: &Outcome, planned: Option<f64>) -> LoadPart {
         let one = |(target, seen): (&Target, &TenantResult)| {
-            let of = tenant(&target.address.to_string(), seen, planned, self.histograms);
-            LoadTenant { host: target.host.clone(), ..of }
+            let base = tenant(&target.address.to_string(), seen, planned, self.histograms);
+            LoadTenant { host: target.host.clone(), ..base }
         };
         let of_all = planned.map(|planned| planned * outcome.tenants.len() as f64);
         LoadPart {

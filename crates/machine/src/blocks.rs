@@ -19,8 +19,8 @@ pub(crate) fn read(reader: &Reader<'_>, nodes: &mut [Node]) {
         return;
     }
     let linked = |id: u32| reader.numbered(&format!("{NODE_DIR}/node{id}"), "memory");
-    let of = |node: &Node| node.kernel_ids().iter().flat_map(linked).collect::<Vec<u32>>();
-    let mut blocks: Vec<Vec<u32>> = nodes.iter().map(of).collect();
+    let node_blocks = |node: &Node| node.kernel_ids().iter().flat_map(linked).collect::<Vec<u32>>();
+    let mut blocks: Vec<Vec<u32>> = nodes.iter().map(node_blocks).collect();
     if blocks.iter().all(Vec::is_empty) {
         // A kernel without nodes links no blocks; all are of its one node.
         let [only] = blocks.as_mut_slice() else { return };

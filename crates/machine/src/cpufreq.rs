@@ -17,17 +17,17 @@ type Domain = (String, IdSet);
 fn domains(reader: &Reader<'_>, online: &IdSet) -> Vec<Domain> {
     let policies = reader.numbered(&format!("{CPU_DIR}/cpufreq"), "policy");
     if policies.is_empty() {
-        let of = |cpu| (format!("{CPU_DIR}/cpu{cpu}/cpufreq"), IdSet::from_iter([cpu]));
-        return online.iter().map(of).collect();
+        let cpu_domain = |cpu| (format!("{CPU_DIR}/cpu{cpu}/cpufreq"), IdSet::from_iter([cpu]));
+        return online.iter().map(cpu_domain).collect();
     }
-    let of = |policy: u32| {
+    let policy_domain = |policy: u32| {
         let dir = format!("{CPU_DIR}/cpufreq/policy{policy}");
         let listed = reader.word(&format!("{dir}/affected_cpus")).unwrap_or_default();
         let cpus: IdSet = listed.split_whitespace().filter_map(|cpu| cpu.parse().ok()).collect();
         let cpus = if cpus.is_empty() { IdSet::from_iter([policy]) } else { cpus };
         (dir, cpus)
     };
-    policies.into_iter().map(of).collect()
+    policies.into_iter().map(policy_domain).collect()
 }
 
 /// The governor of all frequency domains, or those in use with their cpus.

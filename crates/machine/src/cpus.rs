@@ -122,12 +122,12 @@ fn packages(places: &BTreeMap<CpuId, CpuTopology>) -> BTreeMap<CpuId, i64> {
         let ids = place.package_cpus.iter().map(|set| (set, own(place)));
         ids.for_each(|(set, id)| *holders.entry(set).or_default().entry(id).or_default() += 1);
     }
-    let of = |place: &CpuTopology| {
+    let shared_id = |place: &CpuTopology| {
         let ids = holders.get(place.package_cpus.as_ref()?)?;
         let (most, count) = ids.iter().max_by_key(|(_, count)| **count)?;
         (*count >= MANY * ids.get(&own(place))?).then_some(*most)
     };
-    places.iter().map(|(id, place)| (*id, of(place).unwrap_or_else(|| own(place)))).collect()
+    places.iter().map(|(id, place)| (*id, shared_id(place).unwrap_or_else(|| own(place)))).collect()
 }
 
 /// The socket of each cpu: the kernel's package id if these differ between packages, else packages are numbered.

@@ -116,8 +116,9 @@ pub fn kilobytes(text: &str, name: &str) -> Result<Option<u64>, Malformed> {
 /// Bytes of a node that are available without swapping: free pages and clean file cache. `bytes` reads a line of the
 /// node's `meminfo`. On a long-running server, cache that the kernel gives up at once fills the free memory.
 pub fn node_free(bytes: impl Fn(&str) -> Option<u64>) -> Option<u64> {
-    let of = |name| bytes(name).unwrap_or_default();
-    let cache = of("Active(file)").saturating_add(of("Inactive(file)")).saturating_sub(of("Dirty"));
+    let field_bytes = |name| bytes(name).unwrap_or_default();
+    let cache =
+        field_bytes("Active(file)").saturating_add(field_bytes("Inactive(file)")).saturating_sub(field_bytes("Dirty"));
     let most = bytes("MemTotal").unwrap_or(u64::MAX);
     bytes("MemFree").map(|free| free.saturating_add(cache).min(most))
 }

@@ -292,9 +292,9 @@ fn pools(reader: &Reader<'_>, dir: &str) -> Vec<HugePool> {
 
 /// What the firmware keeps for enclaves, on all nodes.
 pub(crate) fn bytes_of_enclaves(reader: &Reader<'_>, nodes: &[Node]) -> u64 {
-    let of =
+    let enclave_bytes =
         |node: &Node| reader.number::<u64>(&format!("sys/devices/system/node/node{}/x86/sgx_total_bytes", node.id));
-    tiermark_model::total(nodes.iter().filter_map(of))
+    tiermark_model::total(nodes.iter().filter_map(enclave_bytes))
 }
 
 /// Where no node lists its pools, the machine's totals go to the first node, and with several nodes this is said.

@@ -32,12 +32,12 @@ pub fn pressure(text: &str) -> Result<Stalls, Malformed> {
     let (mut some, mut full) = (None, None);
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let mut words = line.split_ascii_whitespace();
-        let of = match words.next() {
+        let slot = match words.next() {
             Some("some") => &mut some,
             Some("full") => &mut full,
             _ => return Err(Malformed::line(line)),
         };
-        *of = Some(stall(words).ok_or_else(|| Malformed::line(line))?);
+        *slot = Some(stall(words).ok_or_else(|| Malformed::line(line))?);
     }
     Ok(Stalls { some: some.ok_or_else(|| Malformed::line(text))?, full })
 }

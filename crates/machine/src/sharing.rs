@@ -139,13 +139,13 @@ fn settle(views: &[CacheView], claims: &Claims, settled: &mut [Option<IdSet>], w
     let mut consistent: Vec<Option<&IdSet>> = Vec::with_capacity(views.len());
     let mut partial: BTreeSet<(u8, CacheKind)> = BTreeSet::new();
     for view in views {
-        let of = |cpu: CpuId| claims.get(&(view.level, view.kind, cpu));
+        let claim_of = |cpu: CpuId| claims.get(&(view.level, view.kind, cpu));
         let is_free = |claim: &IdSet| {
             let taken = taken.get(&(view.level, view.kind));
             taken.is_none_or(|taken| claim.intersection(taken).is_empty())
-                && claim.iter().all(|cpu| of(cpu) == Some(claim))
+                && claim.iter().all(|cpu| claim_of(cpu) == Some(claim))
         };
-        let claim = of(view.cpu).filter(|claim| claim.contains(view.cpu));
+        let claim = claim_of(view.cpu).filter(|claim| claim.contains(view.cpu));
         let claim =
             claim.filter(|claim| *answers.entry((view.level, view.kind, *claim)).or_insert_with(|| is_free(claim)));
         if claim.is_none() {

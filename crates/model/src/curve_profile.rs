@@ -168,8 +168,9 @@ impl ProfileTime {
     /// The time of some points.
     pub fn of(points: &[ProfilePoint]) -> Self {
         // The sum of no numbers is -0.
-        let of = |part| 0.0 + points.iter().filter(|point| point.part == part).map(|point| point.seconds).sum::<f64>();
-        Self { below: of(ProfilePart::Below), near: of(ProfilePart::Near), past: of(ProfilePart::Past) }
+        let seconds =
+            |part| 0.0 + points.iter().filter(|point| point.part == part).map(|point| point.seconds).sum::<f64>();
+        Self { below: seconds(ProfilePart::Below), near: seconds(ProfilePart::Near), past: seconds(ProfilePart::Past) }
     }
 
     /// All of it.
@@ -220,8 +221,9 @@ impl ProfileCurve {
         let share = if end > 0.0 { rate / end } else { 0.0 };
         let ns = between(self.latency(share * here)?.0, other.latency(share * there)?.0);
         let knee = self.knee.or(other.knee).map(|_| {
-            let of = |curve: &Self, end: f64| curve.knee.unwrap_or(ProfileKnee { at: end, low: end, high: end });
-            let (here, there) = (of(self, here), of(other, there));
+            let knee_or_end =
+                |curve: &Self, end: f64| curve.knee.unwrap_or(ProfileKnee { at: end, low: end, high: end });
+            let (here, there) = (knee_or_end(self, here), knee_or_end(other, there));
             let (low, high) = (between(here.low, there.low), between(here.high, there.high));
             ProfileKnee { at: between(here.at, there.at), low, high }
         });

@@ -174,9 +174,9 @@ impl Plan {
 
     /// Seconds of the known steps: at least, and half way to the most.
     fn known_seconds(&self) -> (f64, f64) {
-        let of = |step: &Step| step.seconds_of_each([step.stop.min_visits, step.stop.max_visits]);
+        let step_seconds = |step: &Step| step.seconds_of_each([step.stop.min_visits, step.stop.max_visits]);
         let add = |[least, most]: [f64; 2], [less, more]: [f64; 2]| [least + less, most + more];
-        let [least, most] = self.steps.iter().map(of).fold([self.filling_seconds(); 2], add);
+        let [least, most] = self.steps.iter().map(step_seconds).fold([self.filling_seconds(); 2], add);
         (least, f64::midpoint(least, most.min(self.max_seconds).max(least)))
     }
 }

@@ -191,9 +191,10 @@ impl FigureName {
 impl TierName {
     /// Every name of a tier.
     fn all(tier: &'static str, distance: Distance) -> impl Iterator<Item = Self> {
-        let of = move |op, span| Self { op, tier, distance, span };
-        let rates = OPERATIONS.into_iter().flat_map(move |op| [Span::One, Span::All].map(|span| of(op, Some(span))));
-        [of(LATENCY, None)].into_iter().chain(rates)
+        let tier_name = move |op, span| Self { op, tier, distance, span };
+        let rates =
+            OPERATIONS.into_iter().flat_map(move |op| [Span::One, Span::All].map(|span| tier_name(op, Some(span))));
+        [tier_name(LATENCY, None)].into_iter().chain(rates)
     }
 
     /// The figure that a word names; `None` if it is no such name.

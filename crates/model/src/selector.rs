@@ -82,14 +82,14 @@ fn part_cpus(part: &str, numbering: Numbering, machine: &Machine) -> Result<IdSe
         (Numbering::Logical, "socket") => nth(machine.cpus.iter().map(|cpu| cpu.socket), id),
         _ => id,
     };
-    let of = |name: fn(&crate::machine::Cpu) -> Option<u32>| -> IdSet {
+    let members = |name: fn(&crate::machine::Cpu) -> Option<u32>| -> IdSet {
         machine.cpus.iter().filter(|cpu| name(cpu) == Some(id)).map(|cpu| cpu.id).collect()
     };
     let set = match kind {
-        "node" => of(|cpu| cpu.node),
-        "socket" => of(|cpu| Some(cpu.socket)),
-        "core" => of(|cpu| Some(cpu.core)),
-        "llc" => of(|cpu| cpu.llc),
+        "node" => members(|cpu| cpu.node),
+        "socket" => members(|cpu| Some(cpu.socket)),
+        "core" => members(|cpu| Some(cpu.core)),
+        "llc" => members(|cpu| cpu.llc),
         _ => return Err(format!("'{kind}' is not a group; use node, socket, core or llc")),
     };
     if set.is_empty() {

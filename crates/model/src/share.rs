@@ -215,8 +215,8 @@ impl Machine {
     /// How near two cpus are to each other; `None` where one of them is not there.
     pub fn relation(&self, a: CpuId, b: CpuId) -> Option<Relation> {
         let places = self.places(&IdSet::from_iter([a, b]));
-        let of = |id: CpuId| places.iter().find(|(cpu, _)| *cpu == id).map(|(_, place)| place);
-        Some(of(a)?.relation(of(b)?))
+        let place_of = |id: CpuId| places.iter().find(|(cpu, _)| *cpu == id).map(|(_, place)| place);
+        Some(place_of(a)?.relation(place_of(b)?))
     }
 }
 

@@ -72,12 +72,12 @@ pub(crate) fn lines_for_each_byte(kernel: &KernelInfo) -> f64 {
 /// Bytes that memory reads and writes for each byte that kernels use, which run in turn, each as far in each of its
 /// streams: whole lines, and with ordinary stores the line that is read before it is written. `None` without a kernel.
 pub(crate) fn traffic_for_each_byte(kernels: &[&KernelInfo]) -> Option<f64> {
-    let of = |kernel: &&KernelInfo| {
+    let bytes_moved = |kernel: &&KernelInfo| {
         let (used, (read, written)) = (kernel.useful_per_byte(), kernel.traffic());
         (used * (read + written), used)
     };
     let add = |(moved, used): (f64, f64), (more, also): (f64, f64)| (moved + more, used + also);
-    let (moved, used) = kernels.iter().map(of).fold((0.0, 0.0), add);
+    let (moved, used) = kernels.iter().map(bytes_moved).fold((0.0, 0.0), add);
     (used > 0.0).then(|| moved / used)
 }
 

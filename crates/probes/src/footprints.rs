@@ -214,14 +214,14 @@ pub(crate) fn memory_cap_over(machine: &Machine, on: &Shares, scope: &Scope) -> 
     const MOST: f64 = 0.9;
     let (part, words) = if scope.max_mem.is_some() { (MOST, "nine tenths") } else { (0.5, "half") };
     let least = |limits: &[(u64, String, Cure)]| limits.iter().min_by_key(|(bytes, ..)| *bytes).cloned();
-    let of = |part: f64, bytes: u64| (bytes as f64 * part) as u64;
+    let part_bytes = |part: f64, bytes: u64| (bytes as f64 * part) as u64;
     let free = least(&free_memory(machine, on));
     let (reach, beyond) = match &free {
-        Some((bytes, _, cure)) => (of(MOST, *bytes).min(room_in(*bytes)), cure.clone()),
+        Some((bytes, _, cure)) => (part_bytes(MOST, *bytes).min(room_in(*bytes)), cure.clone()),
         None => (u64::MAX, says::free_more_memory()),
     };
     let (bytes, why) = match free {
-        Some((bytes, what, _)) => (of(part, bytes), format!("{words} of {what}")),
+        Some((bytes, what, _)) => (part_bytes(part, bytes), format!("{words} of {what}")),
         None => (u64::MAX, "no limit".to_owned()),
     };
     match scope.max_mem {

@@ -206,12 +206,12 @@ impl<'a> PageCurve<'a> {
     fn new(observations: &'a [Observation], page: PageKind, bytes: u64) -> Self {
         let apart = ChainLayout::Scatter(pitch(bytes)).to_string();
         let packed = ChainLayout::Scatter(LINE).to_string();
-        let of = |o: &&Observation, layout: &str| o.labels.layout() == Some(layout) && o.value.is_some();
+        let has_layout = |o: &&Observation, layout: &str| o.labels.layout() == Some(layout) && o.value.is_some();
         let mut points: Vec<(u64, &Observation, &Observation)> = with_purpose(observations, Purpose::Shape)
-            .filter(|o| of(o, &apart) && o.labels.page() == Some(page.to_string().as_str()))
+            .filter(|o| has_layout(o, &apart) && o.labels.page() == Some(page.to_string().as_str()))
             .filter_map(|o| {
                 let pages = o.labels.size()?.0 / pitch(bytes);
-                let same = |p: &&Observation| of(p, &packed) && p.labels.size() == Some(Bytes(pages * LINE));
+                let same = |p: &&Observation| has_layout(p, &packed) && p.labels.size() == Some(Bytes(pages * LINE));
                 Some((pages, o, with_purpose(observations, Purpose::Shape).find(same)?))
             })
             .collect();

@@ -113,8 +113,8 @@ impl FromStr for ThreadGroup {
         }
         let size = |text: &&str| parse_size(text).map_err(|error| format!("size: {}", error.why));
         let number = |key: &str| {
-            let of = |text: &&str| text.parse::<u32>().map_err(|_| format!("{key}: '{text}' is no whole number"));
-            words.get(key).map(of).transpose()
+            let whole = |text: &&str| text.parse::<u32>().map_err(|_| format!("{key}: '{text}' is no whole number"));
+            words.get(key).map(whole).transpose()
         };
         Ok(Self {
             cpus,

@@ -29,18 +29,22 @@ pub(crate) fn c2c(findings: &[&Finding], detail: Detail) -> Page {
     if findings.is_empty() {
         return Page::new();
     }
-    let of = |metric: Quantity| findings.iter().filter(|f| f.metric == metric).copied().collect::<Vec<_>>();
-    let pairs = of(Quantity::C2cPair);
-    let mut out = relations(&of(Quantity::C2cRelation));
+    let with_metric = |metric: Quantity| findings.iter().filter(|f| f.metric == metric).copied().collect::<Vec<_>>();
+    let pairs = with_metric(Quantity::C2cPair);
+    let mut out = relations(&with_metric(Quantity::C2cRelation));
     let ops: BTreeSet<&str> = pairs.iter().filter_map(|f| f.labels.op()).collect();
     for op in ops {
         let of_op: Vec<&Finding> = pairs.iter().filter(|f| f.labels.op() == Some(op)).copied().collect();
         out += matrix(op, &of_op);
     }
     out += speakers(findings);
-    out += modes(&of(Quantity::C2cModes), detail);
-    out += homes(&of(Quantity::C2cHome));
-    out += contention(&of(Quantity::C2cContention), &of(Quantity::C2cLine), &of(Quantity::C2cFairness));
+    out += modes(&with_metric(Quantity::C2cModes), detail);
+    out += homes(&with_metric(Quantity::C2cHome));
+    out += contention(
+        &with_metric(Quantity::C2cContention),
+        &with_metric(Quantity::C2cLine),
+        &with_metric(Quantity::C2cFairness),
+    );
     let mut reasons = Reasons::default();
     // What the median of a relation says of its pairs, the pairs need not say again.
     let is_shown =

@@ -99,7 +99,7 @@ pub(crate) fn ladder(
 /// The table itself. Columns that no tier fills are dropped: a run of one probe has half of them.
 fn table(rows: &[(String, LadderRow<'_>)], machine: &Machine) -> Page {
     let has = |of: &dyn Fn(&LadderRow<'_>) -> bool| rows.iter().any(|(_, row)| of(row));
-    let of = |with_grades: bool| {
+    let layout = |with_grades: bool| {
         let table = Table::of(rows).texts("tier", |(name, _)| name);
         let table = table.when(has(&|row| row.size.is_some()), |table| {
             table.figures("size", |(name, row)| {
@@ -132,7 +132,7 @@ fn table(rows: &[(String, LadderRow<'_>)], machine: &Machine) -> Page {
         table.table().gap(1).indent(1).into()
     };
     // Each number has its own mark: the row's gives way before the table is cut into blocks.
-    fitting(vec![of(true), of(false)], Fit::Uncut)
+    fitting(vec![layout(true), layout(false)], Fit::Uncut)
 }
 
 fn valued(f: Option<&Finding>, show: impl Fn(&Finding, f64) -> Number) -> Cell {
@@ -166,11 +166,12 @@ fn key<'a>(rows: &[(String, LadderRow<'a>)], only: Option<&str>) -> Page {
 pub(crate) fn footprints<'a>(rows: impl Iterator<Item = [Option<&'a Finding>; 3]>) -> String {
     const OF: [&str; 3] = ["latency", "one core", "all cores, each"];
     // Nodes of one tier are measured alike.
-    let of = |finding: &Finding| {
+    let footprint = |finding: &Finding| {
         let tier = finding.labels.tier_name()?.split(" node ").next()?;
         Some(format!("{tier} {}", finding.labels.size()?))
     };
-    let each = rows.flat_map(|row| OF.into_iter().zip(row)).filter_map(|(what, finding)| Some((what, of(finding?)?)));
+    let each =
+        rows.flat_map(|row| OF.into_iter().zip(row)).filter_map(|(what, finding)| Some((what, footprint(finding?)?)));
     let lists = grouped(each).into_iter().map(|(what, sizes)| (distinct(sizes).join(", "), what));
     let lists = grouped(lists).into_iter().map(|(list, what)| format!("{list} ({})", what.join("; ")));
     let lists: Vec<String> = lists.collect();
@@ -191,24 +192,24 @@ pub(crate) struct LadderRow<'a> {
 impl<'a> LadderRow<'a> {
     /// Takes the findings of a tier, which are at some places.
     fn take(places: &[usize], shown: &mut Shown<'a>) -> Self {
-        let of = |f: &Finding, metric: Quantity| f.metric == metric;
+        let measures = |f: &Finding, metric: Quantity| f.metric == metric;
         let mut take = |fits: &dyn Fn(&Finding) -> bool| shown.take_of(places.iter().copied(), fits).next();
-        let size = take(&|f| of(f, Quantity::TierSize));
+        let size = take(&|f| measures(f, Quantity::TierSize));
         // The random chase is the headline; another layout is shown only without one.
         let headline = |f: &Finding| f.labels.has_usual_layout();
-        let latency = take(&|f| of(f, Quantity::Latency) && headline(f))
-            .or_else(|| take(&|f| of(f, Quantity::Latency) && f.labels.statistic().is_none()));
+        let latency = take(&|f| measures(f, Quantity::Latency) && headline(f))
+            .or_else(|| take(&|f| measures(f, Quantity::Latency) && f.labels.statistic().is_none()));
         let mut rates = Vec::new();
         for op in OPS {
             for span in SPANS {
                 let rate = |f: &Finding| f.labels.op() == Some(op) && f.labels.span() == Some(span);
-                rates.push(take(&|f| of(f, Quantity::Bandwidth) && rate(f)));
+                rates.push(take(&|f| measures(f, Quantity::Bandwidth) && rate(f)));
             }
         }
         let other = |f: &Finding| f.labels.is_for(Purpose::Ladder) && f.labels.kernel().is_some();
-        let others = shown.take_of(places.iter().copied(), |f| of(f, Quantity::Bandwidth) && other(f)).collect();
+        let others = shown.take_of(places.iter().copied(), |f| measures(f, Quantity::Bandwidth) && other(f)).collect();
         // The best share is the row's; all of them are shown below.
-        let shares = places.iter().map(|at| shown.findings[*at]).filter(|f| of(f, Quantity::PeakShare));
+        let shares = places.iter().map(|at| shown.findings[*at]).filter(|f| measures(f, Quantity::PeakShare));
         let known = shares.filter(|f| f.value.is_some_and(f64::is_finite));
         let peak = known.max_by(|a, b| a.value.unwrap_or(0.0).total_cmp(&b.value.unwrap_or(0.0)));
         Self { size, latency, rates, others, peak }

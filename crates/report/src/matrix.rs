@@ -313,11 +313,11 @@ fn mixes<'a>(mixed: &[&'a Finding], all: &[&'a Finding], cells: &[&'a Finding]) 
         return Page::new();
     }
     let place = |f: &Finding| (label(f, Key::From).to_owned(), work(f));
-    let of = |metric: Quantity| all.iter().filter(move |f| f.metric == metric).copied();
+    let with_metric = |metric: Quantity| all.iter().filter(move |f| f.metric == metric).copied();
     let steps = |f: &'a Finding| f.evidence.iter().map(move |step| (step.as_str(), f));
-    let parts = of(Quantity::BandwidthPart).flat_map(steps);
+    let parts = with_metric(Quantity::BandwidthPart).flat_map(steps);
     let parts = first(parts.map(|(step, f)| ((step, label(f, Key::Part)), f)));
-    let shares = first(of(Quantity::MixedAgainstLocal).flat_map(steps));
+    let shares = first(with_metric(Quantity::MixedAgainstLocal).flat_map(steps));
     let by_cell_step = first(cells.iter().map(|f| ((place(f), f.evidence.first()), *f)));
     let by_node = first(cells.iter().map(|f| ((place(f), node(f)), *f)));
     let step = |f: &'a Finding| f.evidence.first().map(String::as_str).unwrap_or_default();

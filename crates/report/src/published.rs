@@ -122,10 +122,10 @@ fn curve(published: &Published, figure: &PublishedFigure, observations: &[&Obser
     }
     let (series, log_y) = (vec![ours, theirs], figure.metric == Metric::Latency);
     let rates = if log_y { Rates::None } else { Rates::Y };
-    let of = Plot { unit: Text::axis(figure.metric.unit()), rates, log_y, series, rows: ROWS, ..Plot::default() };
+    let chart = Plot { unit: Text::axis(figure.metric.unit()), rates, log_y, series, rows: ROWS, ..Plot::default() };
     let drawn = match figure.by.as_deref() {
-        Some("size") => plot(of),
-        by => plot_over(of, by.unwrap_or_default()),
+        Some("size") => plot(chart),
+        by => plot_over(chart, by.unwrap_or_default()),
     };
     heading(format!("{}: published, and of this run", figure.name)) + drawn
 }

@@ -45,12 +45,12 @@ const VIEWS: [FamilyView; 7] = [
 
 /// Takes the findings of each view.
 pub(crate) fn take<'a>(shown: &mut Shown<'a>) -> Vec<Vec<&'a Finding>> {
-    let of = |view: &FamilyView| {
+    let view_findings = |view: &FamilyView| {
         let found = shown.take_all(|f| f.metric.family() == view.family);
         shown.count(&(view.counted)(&found));
         found
     };
-    VIEWS.iter().map(of).collect()
+    VIEWS.iter().map(view_findings).collect()
 }
 
 /// All views of shapes; empty where nothing of them was found.

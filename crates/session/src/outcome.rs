@@ -32,7 +32,7 @@ pub fn exit(run: &Run, stopped_by: Option<Exit>, demands: Demands) -> Exit {
 
 /// How many requested parts are missing: parts that were refused in planning, and steps without a number.
 pub fn missing(run: &Run) -> usize {
-    let of = |experiment: &Experiment| {
+    let missing_parts = |experiment: &Experiment| {
         let known = |refusal: &&Refusal| {
             is_known_otherwise(refusal, |tier| is_found(experiment, tier))
                 || is_lacking_unnamed(refusal, &experiment.request, &experiment.plan, &run.bench.primitives)
@@ -46,7 +46,7 @@ pub fn missing(run: &Run) -> usize {
         }
         refused.len() + experiment.observations.iter().filter(|o| is_missing(experiment, o)).count()
     };
-    run.experiments.iter().map(of).sum()
+    run.experiments.iter().map(missing_parts).sum()
 }
 
 /// Whether the experiment has a number of a tier.

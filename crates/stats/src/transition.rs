@@ -173,10 +173,10 @@ fn noise_factor(samples: &[Sample], best: &Weighed<'_>) -> f64 {
 fn summary(weighed: &[Weighed<'_>], luck: f64) -> Option<Transition> {
     let best = best(weighed)?;
     let probability = |w: &Weighed<'_>| (w.weight - best.weight).exp();
-    let of = |is_cache: bool| -> Vec<(f64, f64)> {
+    let weighed_sizes = |is_cache: bool| -> Vec<(f64, f64)> {
         weighed.iter().filter(|w| w.law.is_cache() == is_cache).map(|w| (w.size, probability(w))).collect()
     };
-    let (mut cache, others) = (of(true), of(false));
+    let (mut cache, others) = (weighed_sizes(true), weighed_sizes(false));
     let evicted = others.iter().map(|(_, p)| p).sum::<f64>();
     let whole = evicted + cache.iter().map(|(_, p)| p).sum::<f64>();
     if cache.is_empty() {

@@ -50,14 +50,14 @@ pub(crate) fn split_p(values: &[f64], n: usize) -> Option<f64> {
         return None;
     }
     let (ranks, ties) = midranks(values);
-    let of = values.len();
-    let (few, many) = (n.min(of - n), n.max(of - n));
+    let count = values.len();
+    let (few, many) = (n.min(count - n), n.max(count - n));
     if ties == 0.0 && few * few * many <= MOST_STEPS {
         let sum: f64 = ranks[..n].iter().sum();
         let u = (sum - (n * (n + 1)) as f64 / 2.0).round() as usize;
-        return Some((2.0 * share_up_to(u.min(n * (of - n) - u), few, many)).min(1.0));
+        return Some((2.0 * share_up_to(u.min(n * (count - n) - u), few, many)).min(1.0));
     }
-    if ties == 0.0 || of * few > MOST_TIED {
+    if ties == 0.0 || count * few > MOST_TIED {
         return mann_whitney(&values[..n], &values[n..]);
     }
     // Twice a shared rank is whole. Either sample will do: their sums are as far from their means.

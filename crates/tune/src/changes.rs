@@ -23,7 +23,7 @@ pub fn services<'k>(rows: &[KnobRow], knobs: impl IntoIterator<Item = &'k Knob>)
 pub fn changes<'k>(rows: &[KnobRow], knobs: impl IntoIterator<Item = &'k Knob>) -> Vec<KnobChange> {
     let knobs: Vec<&Knob> = knobs.into_iter().collect();
     let wanted = rows.iter().filter(|row| row.standing == Standing::Differs && row.reach == Reach::Live);
-    let of = |row: &KnobRow| -> Option<Vec<KnobChange>> {
+    let row_changes = |row: &KnobRow| -> Option<Vec<KnobChange>> {
         let knob = knobs.iter().find(|knob| knob.name == row.name)?;
         if !matches!(knob.source, KnobSource::File(_) | KnobSource::Block(_)) {
             return None;
@@ -38,5 +38,5 @@ pub fn changes<'k>(rows: &[KnobRow], knobs: impl IntoIterator<Item = &'k Knob>) 
         };
         Some(row.files.iter().map(change).collect())
     };
-    wanted.filter_map(of).flatten().collect()
+    wanted.filter_map(row_changes).flatten().collect()
 }

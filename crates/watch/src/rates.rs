@@ -96,7 +96,7 @@ fn cpu(before: Option<&Reading>, now: &Reading, span: Option<Span>) -> Option<Wa
 }
 
 fn stalls(now: &Pressures, before: Option<&Pressures>, span: Option<Span>) -> WatchPressure {
-    let of = |which: fn(&Pressures) -> Option<Stalls>| {
+    let resource_stalls = |which: fn(&Pressures) -> Option<Stalls>| {
         let (now, before) = (which(now)?, before.and_then(which));
         let stall = |now: Stall, before: Option<Stall>| WatchStall {
             now: before.zip(span).and_then(|(before, span)| waited(before.total_us, now.total_us, span)),
@@ -109,7 +109,11 @@ fn stalls(now: &Pressures, before: Option<&Pressures>, span: Option<Span>) -> Wa
             full: now.full.map(|full| stall(full, before.and_then(|before| before.full))),
         })
     };
-    WatchPressure { memory: of(|all| all.memory), cpu: of(|all| all.cpu), io: of(|all| all.io) }
+    WatchPressure {
+        memory: resource_stalls(|all| all.memory),
+        cpu: resource_stalls(|all| all.cpu),
+        io: resource_stalls(|all| all.io),
+    }
 }
 
 /// Percent of the time in which tasks waited. The kernel's time and ours differ by some µs, so that a full stall may
@@ -124,8 +128,8 @@ fn waited(before_us: u64, now_us: u64, span: Span) -> Option<f64> {
 fn groups(before: Option<&Reading>, now: &Reading, span: Option<Span>) -> Vec<WatchGroupUse> {
     let one = |(path, group): (&String, &GroupReading)| {
         let earlier = before.and_then(|before| before.groups.get(path));
-        let rate = |of: fn(&GroupReading) -> Option<u64>| {
-            let grew = of(group)?.checked_sub(of(earlier?)?)?;
+        let rate = |counter: fn(&GroupReading) -> Option<u64>| {
+            let grew = counter(group)?.checked_sub(counter(earlier?)?)?;
             span.map(|span| grew as f64 / span.0)
         };
         let stalled = earlier.and_then(|earlier| earlier.stalled_us).zip(group.stalled_us).zip(span);
@@ -148,9 +152,9 @@ fn groups(before: Option<&Reading>, now: &Reading, span: Option<Span>) -> Vec<Wa
             new.filter(|group| !shown.iter().any(|own| own.path == group.path)).cloned().collect();
         shown.extend(new);
     };
-    let of = |kind| all.iter().filter(|group| group.kind == kind).collect::<Vec<_>>();
-    add(of(WatchGroupKind::Resctrl), |group| group.traffic_bytes.unwrap_or(0.0));
-    let control = of(WatchGroupKind::Control);
+    let of_kind = |kind| all.iter().filter(|group| group.kind == kind).collect::<Vec<_>>();
+    add(of_kind(WatchGroupKind::Resctrl), |group| group.traffic_bytes.unwrap_or(0.0));
+    let control = of_kind(WatchGroupKind::Control);
     let stalled: Vec<&WatchGroupUse> = control.iter().copied().filter(|group| group.stalled > Some(0.0)).collect();
     add(control, |group| group.memory_bytes.map_or(0.0, |bytes| bytes as f64));
     // A small group that waits is worth a row more.

@@ -94,14 +94,14 @@ pub struct NodeReading {
 impl Reading {
     /// Takes in the text of `/proc/meminfo`.
     pub fn meminfo(&mut self, text: &str) {
-        let of = |name: &str| kilobytes(text, name).ok().flatten();
+        let field = |name: &str| kilobytes(text, name).ok().flatten();
         let read = MemoryReading {
-            total: of("MemTotal"),
-            free: of("MemFree"),
-            available: of("MemAvailable"),
-            dirty: of("Dirty"),
-            swap_total: of("SwapTotal"),
-            swap_free: of("SwapFree"),
+            total: field("MemTotal"),
+            free: field("MemFree"),
+            available: field("MemAvailable"),
+            dirty: field("Dirty"),
+            swap_total: field("SwapTotal"),
+            swap_free: field("SwapFree"),
         };
         self.memory = (read != MemoryReading::default()).then_some(read);
         self.zswap = zswap(text).ok().flatten();
@@ -121,8 +121,8 @@ impl Reading {
 impl NodeReading {
     /// Takes in the text of a node's `meminfo`.
     pub fn meminfo(&mut self, text: &str) {
-        let of = |name: &str| kilobytes(text, name).ok().flatten();
-        (self.total, self.free) = (of("MemTotal"), of("MemFree"));
-        (self.file, self.anon) = (of("FilePages"), of("AnonPages"));
+        let field = |name: &str| kilobytes(text, name).ok().flatten();
+        (self.total, self.free) = (field("MemTotal"), field("MemFree"));
+        (self.file, self.anon) = (field("FilePages"), field("AnonPages"));
     }
 }

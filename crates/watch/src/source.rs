@@ -62,12 +62,12 @@ impl Source {
     pub fn new(root: &Root) -> Self {
         let file = |path: &str| OpenFile::new(root, path);
         let group = own_group(root).map(|(path, directory)| {
-            let of = |name: &str| file(&format!("{directory}/{name}.pressure"));
-            (path, PressureFiles { memory: of("memory"), cpu: of("cpu"), io: of("io") })
+            let group_file = |name: &str| file(&format!("{directory}/{name}.pressure"));
+            (path, PressureFiles { memory: group_file("memory"), cpu: group_file("cpu"), io: group_file("io") })
         });
-        let of = |name: &str| file(&format!("proc/pressure/{name}"));
+        let psi_file = |name: &str| file(&format!("proc/pressure/{name}"));
         Self {
-            psi: PressureFiles { memory: of("memory"), cpu: of("cpu"), io: of("io") },
+            psi: PressureFiles { memory: psi_file("memory"), cpu: psi_file("cpu"), io: psi_file("io") },
             group,
             stat: file("proc/stat"),
             meminfo: file("proc/meminfo"),
@@ -162,8 +162,8 @@ impl Source {
 impl PressureFiles {
     /// A file that makes no sense is treated as missing.
     fn read(&mut self) -> Pressures {
-        let of = |file: &mut OpenFile| pressure(file.text()?).ok();
-        Pressures { memory: of(&mut self.memory), cpu: of(&mut self.cpu), io: of(&mut self.io) }
+        let stalls = |file: &mut OpenFile| pressure(file.text()?).ok();
+        Pressures { memory: stalls(&mut self.memory), cpu: stalls(&mut self.cpu), io: stalls(&mut self.io) }
     }
 }
 

@@ -69,8 +69,8 @@ pub fn clones(base: &str) -> Commands {
 
 /// The first address that a command shows, as `192.168.122.33/24`; of version 4 if there is one.
 pub(crate) fn shown_address(text: &str) -> Option<IpAddr> {
-    let of = |word: &str| word.split_once('/')?.0.parse::<IpAddr>().ok();
-    let all = || text.split_whitespace().filter_map(of);
+    let address = |word: &str| word.split_once('/')?.0.parse::<IpAddr>().ok();
+    let all = || text.split_whitespace().filter_map(address);
     all().find(IpAddr::is_ipv4).or_else(|| all().next())
 }
 

@@ -61,7 +61,7 @@ impl Layout {
     /// A [`Refusal`] where none is mounted.
     pub fn find(root: &Root) -> Result<Self, Refusal> {
         let mounts = root.text("proc/self/mounts").unwrap_or_default();
-        let of = |kind: &str, option: Option<&str>| {
+        let mount_point = |kind: &str, option: Option<&str>| {
             mounts.lines().find_map(|line| {
                 let words: Vec<&str> = line.split(' ').collect();
                 let [_, point, found, options, ..] = words[..] else { return None };
@@ -69,9 +69,9 @@ impl Layout {
                 (found == kind && has).then(|| point.trim_start_matches('/').to_owned())
             })
         };
-        let unified = of("cgroup2", None);
-        if let Some(memory) = of("cgroup", Some("memory")) {
-            return Ok(Self::V1 { memory, cpu: of("cgroup", Some("cpuacct")), unified });
+        let unified = mount_point("cgroup2", None);
+        if let Some(memory) = mount_point("cgroup", Some("memory")) {
+            return Ok(Self::V1 { memory, cpu: mount_point("cgroup", Some("cpuacct")), unified });
         }
         let controllers = |dir: &String| root.text(&format!("{dir}/cgroup.controllers"));
         let has_memory = |dir: &String| controllers(dir).is_some_and(|c| c.split_whitespace().any(|c| c == "memory"));
@@ -186,10 +186,10 @@ impl<F: Files> Groups<F> {
 
     /// Processes of all tenants.
     pub fn processes(&self) -> Vec<u32> {
-        let of = |group: &TenantGroup| {
+        let procs = |group: &TenantGroup| {
             self.files.read(&format!("{}/cgroup.procs", group.directories[0])).unwrap_or_default()
         };
-        let text: Vec<String> = self.children.iter().chain([&self.parent]).map(of).collect();
+        let text: Vec<String> = self.children.iter().chain([&self.parent]).map(procs).collect();
         text.iter().flat_map(|text| pids(text)).collect()
     }
 

@@ -28,8 +28,8 @@ const TABLES: [(&str, &[Key]); 6] = [
 pub(super) fn range(key: &str) -> (f64, f64) {
     let (table, name) = key.rsplit_once('.').unwrap_or(("", key));
     let keys = TABLES.iter().filter(|(own, _)| *own == table).flat_map(|(_, keys)| keys.iter());
-    let of = |key: &Key| key.range.filter(|_| name_of(key) == name);
-    keys.filter_map(of).next().unwrap_or((-ANY, ANY))
+    let key_range = |key: &Key| key.range.filter(|_| name_of(key) == name);
+    keys.filter_map(key_range).next().unwrap_or((-ANY, ANY))
 }
 
 /// How a number of a key is written, with its range.

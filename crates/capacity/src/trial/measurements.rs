@@ -82,10 +82,10 @@ fn quota(before: Option<&Cgroup>, after: Option<&Cgroup>) -> Option<QuotaUse> {
 }
 
 fn kills(counted: &Counted, read: impl Fn(&GroupPaths) -> Option<GroupCounters>) -> Option<u64> {
-    let of = |paths: &GroupPaths| read(paths).and_then(|group| group.oom_kills);
+    let oom_kills = |paths: &GroupPaths| read(paths).and_then(|group| group.oom_kills);
     match counted.all {
-        GroupPaths::V2(_) => of(&counted.all),
-        GroupPaths::V1 { .. } => counted.each.iter().map(of).sum(),
+        GroupPaths::V2(_) => oom_kills(&counted.all),
+        GroupPaths::V1 { .. } => counted.each.iter().map(oom_kills).sum(),
     }
 }
 

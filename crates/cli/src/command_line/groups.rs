@@ -35,11 +35,11 @@ const GROUPS: [(&str, &[Members]); 5] = [
 
 /// Headings and the names of the commands under each.
 fn named() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
-    let of = |members: &Members| match members {
+    let member_names = |members: &Members| match members {
         Members::Experiments(subject) => experiments::names(*subject),
         Members::Named(names) => names.to_vec(),
     };
-    GROUPS.iter().map(move |(heading, members)| (*heading, members.iter().flat_map(of).collect()))
+    GROUPS.iter().map(move |(heading, members)| (*heading, members.iter().flat_map(member_names).collect()))
 }
 
 /// Headings, and the names of the commands under each with what each does.

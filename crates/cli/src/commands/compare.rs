@@ -51,15 +51,15 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     let least = args.fail_over.map_or(THRESHOLD, |fail_over| fail_over.min(THRESHOLD));
     let rules = Rules { threshold: args.threshold.unwrap_or(least), by_role: args.machines };
     let documents: Vec<Document<'_>> = runs.iter().map(|(name, run)| Document { name, run }).collect();
-    if let Some(same) = runs[old..].iter().find(|(_, run)| runs[..old].iter().any(|(_, of)| of.id == run.id)) {
+    if let Some(same) = runs[old..].iter().find(|(_, run)| runs[..old].iter().any(|(_, first)| first.id == run.id)) {
         tell(format_args!("tiermark: warning: '{}' and '{}' are the same run", runs[0].0, same.0));
     }
     let scatters = scatters(&documents, old);
-    let of = |documents: &[Document<'_>]| {
+    let comparison = |documents: &[Document<'_>]| {
         let reference = Reference { first: documents[0], more: &documents[1..old], scatters: scatters.as_ref() };
         compare(&reference, &documents[old..], rules)
     };
-    let mut found = of(&documents);
+    let mut found = comparison(&documents);
     // What is taken out of names and labels changes no verdict.
     let exit = args.fail_over.map_or(Exit::Done, |limit| {
         let gate = Gate::of(&found, limit);
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
         let redacted: Vec<Run> = runs.iter().map(|(_, run)| tiermark_report::redact::redact(run, names)).collect();
         // The path of a file may name its owner.
         let documents: Vec<Document<'_>> = redacted.iter().map(|run| Document { name: &run.id, run }).collect();
-        found = of(&documents);
+        found = comparison(&documents);
     }
     let text = if args.json { document(COMPARE_SCHEMA, &found)? } else { args.format.show(&found, &args.view) };
     if let Some(page) = page {

@@ -88,9 +88,9 @@ fn of_the_system(
     style: &Style,
 ) -> Result<String, Failure> {
     let names = names::of_the_system(topic).map_err(|_| no_help(topic, command))?;
-    let mut of: Vec<PrimitiveInfo> = primitives_of(&target::root(None, simulation)?)?;
-    of.retain(|info| names.contains(&info.id.0.as_str()) || names.contains(&info.group.name()));
-    Ok(match of.as_slice() {
+    let mut primitives: Vec<PrimitiveInfo> = primitives_of(&target::root(None, simulation)?)?;
+    primitives.retain(|info| names.contains(&info.id.0.as_str()) || names.contains(&info.group.name()));
+    Ok(match primitives.as_slice() {
         [one] => terminal(&tiermark_report::listings::primitive(one), &style.of_prose()),
         group => terminal(&tiermark_report::listings::primitives(group, Detail::Usual), style),
     })

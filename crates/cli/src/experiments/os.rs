@@ -63,8 +63,13 @@ fn only(args: &OsArgs, known: &[PrimitiveInfo]) -> Vec<String> {
 
 /// The names that a prefix stands for: a group with this prefix includes its primitives.
 fn names(chosen: &Chosen, known: &[PrimitiveInfo]) -> Vec<&'static str> {
-    let of = |name: &str| known.iter().find(|info| info.id.0 == name).map(|info| info.group.name());
-    chosen.names.iter().filter(|name| of(name).is_none_or(|group| !chosen.names.contains(&group))).copied().collect()
+    let group_name = |name: &str| known.iter().find(|info| info.id.0 == name).map(|info| info.group.name());
+    chosen
+        .names
+        .iter()
+        .filter(|name| group_name(name).is_none_or(|group| !chosen.names.contains(&group)))
+        .copied()
+        .collect()
 }
 
 /// Which names a beginning stands for, where it is of several.

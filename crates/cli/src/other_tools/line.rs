@@ -175,8 +175,8 @@ fn with_values(row: &ToolRow, exchanges: &[Exchange<'_>]) -> Equivalent {
 pub(super) fn with_option(row: &'static ToolRow, words: &[&str]) -> Equivalent {
     let (options, _) = Given::all(words);
     let mut there = row.there.iter().flat_map(|name| Given::all(&name.split(' ').collect::<Vec<_>>()).0);
-    let mut of = |option: &Given<'_>| there.find(|there| option.is(there) && there.value.is_some());
-    let exchange = options.first().and_then(|option| of(option)?.exchanged(option));
+    let mut counterpart = |option: &Given<'_>| there.find(|there| option.is(there) && there.value.is_some());
+    let exchange = options.first().and_then(|option| counterpart(option)?.exchanged(option));
     with_values(row, exchange.as_slice())
 }
 

@@ -33,7 +33,7 @@ impl HostFact {
 /// The facts that a host reports.
 pub(crate) fn facts(run: &Run) -> Vec<HostFact> {
     let Run { machine, .. } = run;
-    let of = |fact, (text, amount)| HostFact { fact, text, amount };
+    let host_fact = |fact, (text, amount)| HostFact { fact, text, amount };
     // Of cpus and nodes the number is compared: a container may have others on each host. Of modules, what they are:
     // their number and their speed are facts of their own.
     let is_other = |fact| matches!(fact, Fact::Cpus | Fact::Nodes | Fact::Dimms);
@@ -44,18 +44,18 @@ pub(crate) fn facts(run: &Run) -> Vec<HostFact> {
         Fact::Caches => machine.data_caches().filter(|cache| cache.level == 3).filter_map(|cache| cache.bytes).min(),
         _ => None,
     };
-    let compared = compared.map(|(fact, text)| of(fact, (text, amount(fact).map(|bytes| bytes as f64))));
-    let number = |fact, count: usize| of(fact, (count.to_string(), Some(count as f64)));
+    let compared = compared.map(|(fact, text)| host_fact(fact, (text, amount(fact).map(|bytes| bytes as f64))));
+    let number = |fact, count: usize| host_fact(fact, (count.to_string(), Some(count as f64)));
     let mut all = vec![
         number(Fact::Sockets, machine.processors()),
         HostFact { amount: Some(cores(machine) as f64), ..number(Fact::Cpus, machine.allowed_cpus.len()) },
         number(Fact::Nodes, machine.allowed_nodes.len()),
     ];
-    all.extend(slots(machine).map(|found| of(Fact::Slots, found)));
-    all.extend(module_speed(machine).map(|found| of(Fact::ModuleSpeed, found)));
-    all.extend(modules(machine).map(|text| of(Fact::Dimms, (text, None))));
+    all.extend(slots(machine).map(|found| host_fact(Fact::Slots, found)));
+    all.extend(module_speed(machine).map(|found| host_fact(Fact::ModuleSpeed, found)));
+    all.extend(modules(machine).map(|text| host_fact(Fact::Dimms, (text, None))));
     all.extend(compared);
-    all.extend(health(run).into_iter().map(|(fact, found)| of(fact, found)));
+    all.extend(health(run).into_iter().map(|(fact, found)| host_fact(fact, found)));
     all
 }
 

@@ -182,11 +182,11 @@ impl Gathered {
             let (ln, variance) = (now.ln - then.ln, now.variance + then.variance);
             Some(Reading { figure: now.figure, ln, variance, is_open: now.is_open || then.is_open })
         };
-        let of = |host: &Measured| match before.hosts.get(&host.record.host) {
+        let changes = |host: &Measured| match before.hosts.get(&host.record.host) {
             Some(before) => host.readings.iter().filter_map(|now| change(now, &before.readings)).collect(),
             None => Vec::new(),
         };
-        self.hosts.hosts.values().map(of).collect()
+        self.hosts.hosts.values().map(changes).collect()
     }
 
     /// What is to be known of the documents.

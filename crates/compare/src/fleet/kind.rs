@@ -77,7 +77,7 @@ impl<'a> Kind<'a> {
     /// The facts of its hosts, those first that odd hosts differ in.
     pub(crate) fn facts(&self) -> Vec<FactOfKind<'a>> {
         let names: BTreeSet<_> = self.records.iter().flat_map(|record| &record.facts).map(|own| own.fact).collect();
-        let of = |fact| -> Option<FactOfKind<'a>> {
+        let kind_fact = |fact| -> Option<FactOfKind<'a>> {
             let own = self.records.iter().enumerate();
             let own = own.filter_map(|(at, record)| Some((at, record.facts.iter().find(|own| own.fact == fact)?)));
             let (common, hosts) = most_common(own.clone().map(|(_, fact)| fact))?;
@@ -95,7 +95,7 @@ impl<'a> Kind<'a> {
             others.iter_mut().for_each(|other| self.explained(other, &known));
             Some(FactOfKind { common, hosts, others, of_host })
         };
-        names.into_iter().filter_map(of).collect()
+        names.into_iter().filter_map(kind_fact).collect()
     }
 
     /// Counts the odd hosts with a value, and tests whether they have it more often than the others.
@@ -111,14 +111,14 @@ impl<'a> Kind<'a> {
     pub(crate) fn described(&self, facts: Vec<FactOfKind<'_>>) -> HostKind {
         let identity = &self.records[0].identity;
         let figure = |column: &judge::Column| {
-            let of = &self.catalogue.figures[column.figure];
+            let entry = &self.catalogue.figures[column.figure];
             KindFigure {
-                name: of.expected(),
-                family: of.family.clone(),
-                probe: of.how.probe.clone(),
-                metric: of.how.metric.clone(),
-                labels: of.how.labels.clone(),
-                unit: of.unit,
+                name: entry.expected(),
+                family: entry.family.clone(),
+                probe: entry.how.probe.clone(),
+                metric: entry.how.metric.clone(),
+                labels: entry.how.labels.clone(),
+                unit: entry.unit,
                 median: column.median.exp(),
                 sd: column.sd,
                 hosts: column.sharp as u64,
@@ -198,7 +198,7 @@ impl<'a> Kind<'a> {
     }
 
     fn families(&self, at: usize) -> Vec<HostFamily> {
-        let of = |(family, means): (&String, &BTreeMap<usize, judge::Mean>)| {
+        let host_family = |(family, means): (&String, &BTreeMap<usize, judge::Mean>)| {
             let mean = means.get(&at)?;
             let figure = self.catalogue.figures.iter().find(|figure| figure.family == *family)?;
             Some(HostFamily {
@@ -210,11 +210,11 @@ impl<'a> Kind<'a> {
                 is_odd: self.judged.is_odd_family(at, mean),
             })
         };
-        self.judged.families.iter().filter_map(of).collect()
+        self.judged.families.iter().filter_map(host_family).collect()
     }
 
     fn figures(&self, at: usize) -> Vec<HostFigure> {
-        let of = |(place, column): (usize, &judge::Column)| {
+        let host_figure = |(place, column): (usize, &judge::Column)| {
             let cell = column.cells.get(&at)?;
             Some(HostFigure {
                 figure: place as u64,
@@ -224,7 +224,7 @@ impl<'a> Kind<'a> {
                 is_bound: cell.reading.is_open,
             })
         };
-        self.judged.columns.iter().enumerate().filter_map(of).collect()
+        self.judged.columns.iter().enumerate().filter_map(host_figure).collect()
     }
 
     /// The families that a host is odd in, by their means or by single figures, the largest difference first.
@@ -264,7 +264,7 @@ impl<'a> Kind<'a> {
 
 /// The facts in which a host differs from most of its kind.
 fn differences<'f>(at: usize, facts: &'f [FactOfKind<'_>]) -> Vec<Difference<'f>> {
-    let of = |fact: &'f FactOfKind<'_>| {
+    let difference = |fact: &'f FactOfKind<'_>| {
         let other = &fact.others[*fact.of_host.get(&at)?];
         Some(Difference {
             own: other.value,
@@ -274,5 +274,5 @@ fn differences<'f>(at: usize, facts: &'f [FactOfKind<'_>]) -> Vec<Difference<'f>
             p_value: other.p_value,
         })
     };
-    facts.iter().filter_map(of).collect()
+    facts.iter().filter_map(difference).collect()
 }

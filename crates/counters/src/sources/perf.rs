@@ -282,16 +282,16 @@ fn boxes(wanted: &[Wanted]) -> Vec<CounterBox> {
 /// What a set of counters sees.
 pub(crate) fn sights<'a>(counts: impl Iterator<Item = (&'a BoxPlace, Of)>) -> Vec<CounterSight> {
     let counts: BTreeSet<(BoxKind, Of)> = counts.map(|(place, of)| (place.kind, of)).collect();
-    let of = |of: Of, link: bool| counts.iter().any(|(kind, own)| *own == of && (*kind == BoxKind::Link) == link);
+    let sees = |of: Of, link: bool| counts.iter().any(|(kind, own)| *own == of && (*kind == BoxKind::Link) == link);
     let channels = counts.iter().any(|(kind, _)| *kind == BoxKind::Channel);
     let sights = [
-        (of(Of::Read, false), CounterSight::Reads),
-        (of(Of::Write, false), CounterSight::Writes),
-        (of(Of::Both, false), CounterSight::Total),
+        (sees(Of::Read, false), CounterSight::Reads),
+        (sees(Of::Write, false), CounterSight::Writes),
+        (sees(Of::Both, false), CounterSight::Total),
         (channels, CounterSight::Channels),
-        (of(Of::Clock, false), CounterSight::Utilisation),
-        (of(Of::Sent, true), CounterSight::LinkSent),
-        (of(Of::Received, true), CounterSight::LinkReceived),
+        (sees(Of::Clock, false), CounterSight::Utilisation),
+        (sees(Of::Sent, true), CounterSight::LinkSent),
+        (sees(Of::Received, true), CounterSight::LinkReceived),
     ];
     sights.into_iter().filter_map(|(has, sight)| has.then_some(sight)).collect()
 }

@@ -51,9 +51,9 @@ pub(super) fn middle_fifth(mut values: Vec<f64>) -> Option<f64> {
 
 /// Bytes a second that all threads moved inside the window.
 fn rate(tracks: &[&Track<'_>], window: (f64, f64), stamp_ns: f64) -> Option<f64> {
-    let of = |track: &&Track<'_>| {
+    let track_rate = |track: &&Track<'_>| {
         let (bytes, ns) = track.counted(window, stamp_ns);
         bytes / ns * 1e9
     };
-    Some(tracks.iter().map(of).sum()).filter(|rate: &f64| rate.is_finite() && *rate > 0.0)
+    Some(tracks.iter().map(track_rate).sum()).filter(|rate: &f64| rate.is_finite() && *rate > 0.0)
 }

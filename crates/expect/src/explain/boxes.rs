@@ -165,23 +165,23 @@ fn links(place: &str, step: &str, traffic: &StepTraffic, busy: &Busy<'_>) -> Vec
     let most = |link: &LinkTraffic| link.most.unwrap_or(0.0) / seconds;
     let counts = |link: &&LinkTraffic| (link.sent.is_some() || link.received.is_some()) && busy.is_wired(link);
     let all: Vec<LinkTraffic> = traffic.counted.links.iter().filter(counts).take(MOST).cloned().collect();
-    let slowest = |own: &[&LinkTraffic], of: &dyn Fn(&LinkTraffic) -> f64| {
-        let at = (0..own.len()).min_by(|a, b| of(own[*a]).total_cmp(&of(own[*b])))?;
-        let others = (0..own.len()).filter(|other| *other != at).map(|other| of(own[other]));
+    let slowest = |own: &[&LinkTraffic], link_scene: &dyn Fn(&LinkTraffic) -> f64| {
+        let at = (0..own.len()).min_by(|a, b| link_scene(own[*a]).total_cmp(&link_scene(own[*b])))?;
+        let others = (0..own.len()).filter(|other| *other != at).map(|other| link_scene(own[other]));
         // Two links are enough: one carries and the other does not.
         let middle = median(&others.collect::<Vec<_>>())?;
-        Some((own[at].place.unit.clone(), of(own[at]), middle))
+        Some((own[at].place.unit.clone(), link_scene(own[at]), middle))
     };
     let scene = |((socket, _), own): (Spot, Vec<&LinkTraffic>)| {
         let (unit, least, median) = slowest(&own, &rate).filter(|(_, _, median)| *median > LEAST_RATE)?;
-        let of = |word: &str, unit: &str, rate: f64, median: f64| {
+        let link_scene = |word: &str, unit: &str, rate: f64, median: f64| {
             let scene = Scene::new(SceneKind::Link, Some(format!("{}{unit}: {place}", socket_words(socket))));
             let scene = scene.word("of", word).with(Fact::Rate, rate, Confidence::Counted, &[step]);
             scene.with(Fact::Median, median, Confidence::Counted, &[step])
         };
         let clocks = slowest(&own, &most).filter(|(_, _, median)| *median > 0.0);
-        let clocks = clocks.map(|(unit, least, median)| of("peak", &unit, least, median));
-        Some([Some(of("traffic", &unit, least, median)), clocks].into_iter().flatten().collect::<Vec<_>>())
+        let clocks = clocks.map(|(unit, least, median)| link_scene("peak", &unit, least, median));
+        Some([Some(link_scene("traffic", &unit, least, median)), clocks].into_iter().flatten().collect::<Vec<_>>())
     };
     by_spot(&all, |link| (link.place.socket, None)).into_iter().filter_map(scene).flatten().collect()
 }

@@ -35,11 +35,11 @@ fn is_of_same_curve(one: &Labels, other: &Labels) -> bool {
 fn curve(most: &Finding, experiment: &Experiment, run: &Run) -> Option<Scene> {
     let labels = &most.labels;
     let (rate, _) = known(most)?;
-    let of = |metric: Quantity| {
+    let curve_finding = |metric: Quantity| {
         let mut found = experiment.findings.iter().filter(|finding| finding.metric == metric);
         found.find(|finding| is_of_same_curve(&finding.labels, labels))
     };
-    let (idle, how) = of(Quantity::LoadedUnloaded).and_then(known)?;
+    let (idle, how) = curve_finding(Quantity::LoadedUnloaded).and_then(known)?;
     let place = labels.word(Key::Place).unwrap_or("local");
     let mix = labels.mix().unwrap_or("read");
     let node = labels.node().map_or_else(String::new, |node| format!(" of node {node}"));
@@ -48,7 +48,7 @@ fn curve(most: &Finding, experiment: &Experiment, run: &Run) -> Option<Scene> {
     let scene = Scene::new(SceneKind::Loaded, Some(format!("latency under load, {mix}, {spot}")));
     let mut scene = scene.word("distance", place).word("access", mix);
     scene = scene.with(Fact::Used, rate, Confidence::Measured, &steps).with(Fact::Latency, idle, how, &steps);
-    let knee = of(Quantity::LoadedKnee).filter(|knee| knee.verdict.grade <= Grade::Bound);
+    let knee = curve_finding(Quantity::LoadedKnee).filter(|knee| knee.verdict.grade <= Grade::Bound);
     // A curve that was measured and has no bend takes all load that there is.
     let at = knee.and_then(|knee| if knee.value.is_none() { Some(rate) } else { known(knee).map(|(at, _)| at) });
     if let Some((knee, at)) = knee.zip(at) {

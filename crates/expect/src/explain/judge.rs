@@ -79,8 +79,8 @@ pub fn rests_on_figures(explanation: &Explanation) -> bool {
     let rules = rules::all();
     let judged = explanation.found.iter().map(|found| &found.rule).chain(&explanation.clear);
     let is_measured = |name: &String| {
-        let of = |rule: &Rule| rule.command.is_some() || rule.source() != Source::Probes;
-        rules.iter().any(|rule| rule.name == *name && of(rule))
+        let measures = |rule: &Rule| rule.command.is_some() || rule.source() != Source::Probes;
+        rules.iter().any(|rule| rule.name == *name && measures(rule))
     };
     judged.into_iter().any(is_measured)
 }

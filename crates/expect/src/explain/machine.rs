@@ -53,7 +53,7 @@ fn ramp(finding: &Finding, experiment: &Experiment, run: &Run) -> Option<Scene> 
     let (rate, how) = known(finding)?;
     let labels = &finding.labels;
     let same = |other: &&Finding| other.labels.are_alike(labels, &[Key::Place, Key::Node, Key::Op]);
-    let of = |metric: Quantity, statistic: Option<&str>| {
+    let known_figure = |metric: Quantity, statistic: Option<&str>| {
         let is_it = |other: &&Finding| {
             other.metric == metric && statistic.is_none_or(|word| other.labels.statistic() == Some(word))
         };
@@ -79,7 +79,7 @@ fn ramp(finding: &Finding, experiment: &Experiment, run: &Run) -> Option<Scene> 
         (Fact::LinkShare, Quantity::ScaleShare, Some("of link")),
     ] {
         let is_made_up = fact == Fact::ChannelShare && is_guest && !is_stated;
-        if let Some((value, how)) = of(metric, statistic).filter(|_| !is_made_up) {
+        if let Some((value, how)) = known_figure(metric, statistic).filter(|_| !is_made_up) {
             scene = scene.with(fact, value, how, &steps);
         }
     }

@@ -54,9 +54,9 @@ impl<'a> Bounds<'a> {
             let step = finding.evidence.first().filter(|_| is_known)?.as_str();
             Some(((step, finding.labels.statistic()?), finding.value?))
         };
-        let of = |metric: Quantity| run.findings().filter(move |finding| finding.metric == metric);
+        let findings = |metric: Quantity| run.findings().filter(move |finding| finding.metric == metric);
         let mut latencies: HashMap<Spot<'_>, Vec<Idle>> = HashMap::new();
-        for (spot, found) in of(Quantity::Latency).filter_map(latency) {
+        for (spot, found) in findings(Quantity::Latency).filter_map(latency) {
             latencies.entry(spot).or_default().push(found);
         }
         Self {
@@ -64,7 +64,7 @@ impl<'a> Bounds<'a> {
             has_counts,
             is_split: run.machine.nodes_per_socket() > 1,
             latencies,
-            shares: of(Quantity::MatrixShare).filter_map(share).collect(),
+            shares: findings(Quantity::MatrixShare).filter_map(share).collect(),
             peaks: RefCell::default(),
         }
     }

@@ -19,8 +19,8 @@ const MOST: usize = 256;
 /// A scene for each search of a capacity run: the trial that shows its end.
 pub(crate) fn of_capacity(run: &Capacity) -> Vec<Scene> {
     let beside = run.warnings.iter().find(|warning| [others_busy, busy].contains(&warning.code));
-    let of = |key: &str| beside.and_then(|warning| warning.data.get(key)?.as_str());
-    let (programs, since) = (of("programs").unwrap_or_default(), of("since").unwrap_or("over the whole run"));
+    let word = |key: &str| beside.and_then(|warning| warning.data.get(key)?.as_str());
+    let (programs, since) = (word("programs").unwrap_or_default(), word("since").unwrap_or("over the whole run"));
     run.cases.iter().take(MOST).filter_map(|case| of_case(case, programs, since)).collect()
 }
 

@@ -243,21 +243,21 @@ impl Active {
     }
 
     fn shown(&self, at: f64, visits: u64, cost_share: Option<f64>) -> WatchActive {
-        let of = |figure: Figure| self.cells.iter().find(|cell| cell.figure == figure).map(|cell| cell.best(at));
+        let best = |figure: Figure| self.cells.iter().find(|cell| cell.figure == figure).map(|cell| cell.best(at));
         let is_visited = |figure: Figure| self.cells.iter().any(|cell| cell.figure == figure && cell.rig.is_some());
-        let latency = |level| of(Figure::Latency(level));
+        let latency = |level| best(Figure::Latency(level));
         let bytes = |figure: Figure| self.cells.iter().find(|cell| cell.figure == figure).map(|cell| cell.bytes);
         let cell = |level| tiermark_model::WatchCell {
             latency: latency(level),
             latency_bytes: bytes(Figure::Latency(level)),
-            bandwidth: of(Figure::Bandwidth(level)),
+            bandwidth: best(Figure::Bandwidth(level)),
             bandwidth_bytes: bytes(Figure::Bandwidth(level)),
         };
         // Other work may have all of the cache while its cell is made. What was never faster than memory is none of it.
         let ends = latency(Some(3)).zip(latency(None)).map(|(l3, dram)| (l3.reached(), dram.reached()));
         let is_memory = matches!(ends, Some((Some(l3), Some(dram))) if l3 >= MEMORY * dram);
         let latency = |level| latency(level).filter(|_| level != Some(3) || !is_memory);
-        let mut l3 = of(Figure::Kept).map_or_else(WatchShared::default, |_| self.retention.shown(at));
+        let mut l3 = best(Figure::Kept).map_or_else(WatchShared::default, |_| self.retention.shown(at));
         (l3.latency, l3.latency_bytes) = (latency(Some(3)), bytes(Figure::Latency(Some(3))).filter(|_| !is_memory));
         l3.kept_bytes = bytes(Figure::Kept);
         if !is_visited(Figure::Kept) {

@@ -62,15 +62,15 @@ impl Pings {
 
     /// The cpus that are joined by pairs that answer as fast as the fastest.
     fn found(&self) -> Vec<IdSet> {
-        let mut of: Vec<usize> = (0..self.cpus.len()).collect();
+        let mut groups: Vec<usize> = (0..self.cpus.len()).collect();
         for ((a, b), near) in self.pairs.iter().zip(&self.near) {
             if *near == Some(true) {
-                let (from, to) = (of[*b].max(of[*a]), of[*b].min(of[*a]));
-                of.iter_mut().filter(|group| **group == from).for_each(|group| *group = to);
+                let (from, to) = (groups[*b].max(groups[*a]), groups[*b].min(groups[*a]));
+                groups.iter_mut().filter(|group| **group == from).for_each(|group| *group = to);
             }
         }
         let members = |group: usize| {
-            let all = self.cpus.iter().zip(&of).filter(|(_, of)| **of == group);
+            let all = self.cpus.iter().zip(&groups).filter(|(_, own)| **own == group);
             all.map(|(cpu, _)| *cpu).collect::<IdSet>()
         };
         (0..self.cpus.len()).map(members).filter(|cpus| !cpus.is_empty()).collect()

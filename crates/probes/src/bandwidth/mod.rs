@@ -205,11 +205,11 @@ fn buffers(observations: &[Observation], lab: &Lab) -> Vec<Finding> {
 
 /// The rate of each group of threads.
 fn parts(seen: &Observation) -> Vec<Finding> {
-    let of = |part: &tiermark_model::PartResult| {
+    let part_rate = |part: &tiermark_model::PartResult| {
         let labels = seen.labels.clone().with_part(&part.name);
         Some(derived(seen, Quantity::BandwidthPart, labels, part.value?, part.unit))
     };
-    seen.parts.iter().filter_map(of).collect()
+    seen.parts.iter().filter_map(part_rate).collect()
 }
 
 /// DRAM bandwidth, with all that memory reads and writes for it, as a share of the theoretical peak of the nodes that

@@ -310,8 +310,10 @@ impl BandwidthStudy {
 
     /// Points between neighbours of every curve that differ, with `--full`: the time of others is for the figures.
     fn denser(&self, observations: &[Observation]) -> Vec<Step> {
-        let of = |o: &&Observation, label: &str| o.metric == Metric::Bandwidth && o.labels.op() == Some(label);
-        let curve = |label: &str| points(with_purpose(observations, Purpose::Curve).filter(|o| of(o, label)));
+        let is_curve_point =
+            |o: &&Observation, label: &str| o.metric == Metric::Bandwidth && o.labels.op() == Some(label);
+        let curve =
+            |label: &str| points(with_purpose(observations, Purpose::Curve).filter(|o| is_curve_point(o, label)));
         if self.task.effort() != Effort::Full {
             return Vec::new();
         }

@@ -179,7 +179,7 @@ fn plain<'a>(observations: &'a [Observation], like: &Observation) -> Option<&'a 
 
 /// How much longer a round trip takes when the other cpu begins, its memory holding the line.
 fn asymmetries(observations: &[Observation]) -> Vec<Finding> {
-    let of = |reverse: &Observation| {
+    let asymmetry = |reverse: &Observation| {
         let forward = plain(observations, reverse)?;
         let ratio = reverse.value? / forward.value? - 1.0;
         let mut found = derived(reverse, Quantity::C2cAsymmetry, reverse.labels.clone(), ratio, Unit::Ratio);
@@ -188,7 +188,7 @@ fn asymmetries(observations: &[Observation]) -> Vec<Finding> {
         found.evidence.push(forward.step.clone());
         Some(with_range(found, quotient(reverse, forward), -1.0))
     };
-    with_purpose(observations, Purpose::Reverse).filter_map(of).collect()
+    with_purpose(observations, Purpose::Reverse).filter_map(asymmetry).collect()
 }
 
 /// The round trips of pairs that were measured with several homes, the first cpu's own among them.

@@ -72,8 +72,8 @@ impl Choice {
         if self.pairs.len() as u64 == all {
             return rules::all_pairs(all, cpus);
         }
-        let of = |(class, all): (&Class, &u64)| format!("{class} {} of {all}", self.chosen(*class));
-        let each: Vec<String> = self.all.iter().map(of).collect();
+        let class_text = |(class, all): (&Class, &u64)| format!("{class} {} of {all}", self.chosen(*class));
+        let each: Vec<String> = self.all.iter().map(class_text).collect();
         rules::sampled_pairs(cpus, &each.join(", "), all - self.pairs.len() as u64)
     }
 }

@@ -88,7 +88,7 @@ impl<'a> GeometryCurves<'a> {
                 _ => None,
             })
             .collect();
-        let of = |bytes: Option<u64>| {
+        let pairs_of_size = |bytes: Option<u64>| {
             let here = paired.iter().filter(|(size, ..)| Some(*size) == bytes);
             let mut here: Vec<_> = here.map(|(_, apart, ns, o)| (*apart, *ns, *o)).collect();
             here.sort_by_key(|(apart, ..)| *apart);
@@ -98,7 +98,7 @@ impl<'a> GeometryCurves<'a> {
         let sizes = || paired.iter().map(|(size, ..)| *size);
         let least = sizes().min().filter(|size| *size <= BEHIND_FIRST);
         let most = sizes().max().filter(|most| Some(*most) != least);
-        [of(least), of(most)]
+        [pairs_of_size(least), pairs_of_size(most)]
     }
 
     /// The observation of a chain.

@@ -44,7 +44,7 @@ pub(super) fn cells(observations: &[Observation]) -> Vec<Finding> {
 /// Of every bandwidth of one node whose accesses move more than the program uses: the used share. Lines are counted as
 /// its kernel touches them, and as if no cache held any.
 pub(super) fn used(observations: &[Observation], bench: &Bench) -> Vec<Finding> {
-    let of = |o: &Observation| {
+    let used_share = |o: &Observation| {
         let rate = o.value.filter(|_| o.labels.policy().is_none() && o.unit == Unit::BytesPerSecond)?;
         let id = o.labels.kernel()?;
         let (read, written) = bench.kernel(id)?.traffic();
@@ -52,26 +52,26 @@ pub(super) fn used(observations: &[Observation], bench: &Bench) -> Vec<Finding> 
         let found = derived(o, Quantity::MatrixUsed, o.labels.clone(), share, Unit::Ratio);
         (share < 1.0).then(|| found.with_notes([memory::bytes_beside((rate * read).into(), (rate * written).into())]))
     };
-    observations.iter().filter_map(of).collect()
+    observations.iter().filter_map(used_share).collect()
 }
 
 /// The rate of each part of a mixed step.
 pub(super) fn parts(observations: &[Observation]) -> Vec<Finding> {
-    let of = |o: &Observation| -> Vec<Finding> {
+    let part_rates = |o: &Observation| -> Vec<Finding> {
         let part = |part: &tiermark_model::PartResult| {
             let labels = o.labels.clone().with_part(&part.name);
             Some(derived(o, Quantity::BandwidthPart, labels, part.value?, part.unit))
         };
         o.parts.iter().filter_map(part).collect()
     };
-    observations.iter().flat_map(of).collect()
+    observations.iter().flat_map(part_rates).collect()
 }
 
 /// Every bandwidth of one node as shares of what its memory, and the link to it, carry in theory, where that is known.
 pub(super) fn shares(observations: &[Observation], groups: &[CpuGroup], stated: Stated, lab: &Lab) -> Vec<Finding> {
     let machine = &lab.machine;
     let plain = observations.iter().filter(|o| o.labels.policy().is_none() && o.unit == Unit::BytesPerSecond);
-    let of = |o: &Observation| -> Option<Vec<Finding>> {
+    let peak_shares = |o: &Observation| -> Option<Vec<Finding>> {
         let (node, op) = (node_of(o)?, o.labels.op()?);
         let group = groups.iter().find(|group| o.labels.from() == Some(&group.name))?;
         let kernels = kernels_of(o, &lab.bench);
@@ -88,7 +88,7 @@ pub(super) fn shares(observations: &[Observation], groups: &[CpuGroup], stated: 
         let known = [("of theoretical peak", moved, peak), ("of link", lines, link)];
         Some(known.into_iter().filter_map(|(of, rate, ceiling)| Some((of, rate, ceiling?))).map(share).collect())
     };
-    plain.filter_map(of).flatten().collect()
+    plain.filter_map(peak_shares).flatten().collect()
 }
 
 /// The kernels that the threads of a cell ran: the one that was taken, or those of its mix in turn.

@@ -86,8 +86,8 @@ pub(super) fn of_each_kind(groups: Vec<CpuGroup>, targets: &IdSet, machine: &Mac
     let kind = |group: &CpuGroup| {
         let far = group.far_kinds(targets, machine);
         let kinds = |nodes: &mut dyn Iterator<Item = NodeId>| {
-            let of = |id| Some(MemoryKind::of(machine.node(id)?, group.distance(id, machine)));
-            let mut kinds: Vec<MemoryKind> = nodes.filter_map(of).collect();
+            let memory_kind = |id| Some(MemoryKind::of(machine.node(id)?, group.distance(id, machine)));
+            let mut kinds: Vec<MemoryKind> = nodes.filter_map(memory_kind).collect();
             kinds.sort_unstable();
             kinds
         };

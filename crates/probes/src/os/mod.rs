@@ -136,7 +136,7 @@ fn tails(observations: &[Observation]) -> Vec<Finding> {
     let single = |o: &&Observation| o.tail.as_ref().is_some_and(|tail| tail.block_accesses == 1);
     let groups = [OsGroup::Processes, OsGroup::Switches];
     let waits = |o: &&Observation| groups.iter().any(|group| o.labels.group() == Some(group.name()));
-    let of = |observation: &Observation| {
+    let tail_findings = |observation: &Observation| {
         let tail = observation.tail.iter();
         let quantiles = tail.flat_map(|tail| tail.quantiles.iter().map(|(name, value)| (tail.blocks, name, *value)));
         let found = quantiles.map(|(blocks, name, value)| {
@@ -147,7 +147,7 @@ fn tails(observations: &[Observation]) -> Vec<Finding> {
         });
         found.collect::<Vec<_>>()
     };
-    observations.iter().filter(waits).filter(single).flat_map(of).collect()
+    observations.iter().filter(waits).filter(single).flat_map(tail_findings).collect()
 }
 
 /// Makes the steps of a request.

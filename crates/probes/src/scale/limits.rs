@@ -150,8 +150,8 @@ impl Ramp<'_> {
                     return vec![memory::link_is_full(below.into(), local.cut_off().is_some())];
                 }
                 None => {
-                    let of = |share: Option<f64>| share.unwrap_or_default().into();
-                    memory::link_is_nearest(of(self.of_link()), of(self.of_peak()))
+                    let ratio = |share: Option<f64>| share.unwrap_or_default().into();
+                    memory::link_is_nearest(ratio(self.of_link()), ratio(self.of_peak()))
                 }
             },
             (Some(Limit::Memory), _) if self.place == Some(Distance::Far) => memory::far_memory_full(),

@@ -76,12 +76,12 @@ pub fn probes(probes: &[ProbeLine], detail: Detail) -> Page {
 pub fn primitives(all: &[PrimitiveInfo], detail: Detail) -> Page {
     let mut out = Page::new();
     for group in OsGroup::ALL {
-        let of: Vec<&PrimitiveInfo> = all.iter().filter(|p| p.group == group).collect();
-        if of.is_empty() {
+        let members: Vec<&PrimitiveInfo> = all.iter().filter(|p| p.group == group).collect();
+        if members.is_empty() {
             continue;
         }
         out += heading(group.name());
-        let table = Table::of(&of).texts("primitive", |primitive| &primitive.id.0);
+        let table = Table::of(&members).texts("primitive", |primitive| &primitive.id.0);
         out += table.texts("how", |primitive| primitive.described()).table();
     }
     let refused: Vec<&Refusal> = all.iter().filter_map(|p| p.refusal.as_ref()).collect();

@@ -15,14 +15,14 @@ pub fn tuning(tuning: &Tuning, detail: Detail) -> Page {
     out += section("Changed by --apply, where named with --device", &differs(Reach::Unnamed), detail);
     out += section("By a reboot; never changed by tiermark", &differs(Reach::Reboot), detail);
     out += section("Shown only, never changed", &differs(Reach::Check), detail);
-    let of = |standing: Standing| tuning.knobs.iter().filter(move |row| row.standing == standing);
-    out += remarks(of(Standing::Free), detail);
-    out += list("As advised", of(Standing::AsAdvised));
-    out += list("No advice", of(Standing::Free).filter(|row| row.reason.is_none()));
-    let mut absent: Vec<String> = of(Standing::NotHere).map(|row| row.name.clone()).collect();
+    let with_standing = |standing: Standing| tuning.knobs.iter().filter(move |row| row.standing == standing);
+    out += remarks(with_standing(Standing::Free), detail);
+    out += list("As advised", with_standing(Standing::AsAdvised));
+    out += list("No advice", with_standing(Standing::Free).filter(|row| row.reason.is_none()));
+    let mut absent: Vec<String> = with_standing(Standing::NotHere).map(|row| row.name.clone()).collect();
     absent.dedup();
     out += inline("Not on this system", &absent);
-    for row in of(Standing::Unseen) {
+    for row in with_standing(Standing::Unseen) {
         let why = row.reason.as_deref().unwrap_or("it cannot be read");
         out += bullet("!", Ink::Warn, format!("{}: {why}", label(row)), None);
     }

@@ -15,8 +15,8 @@ pub(super) fn condition(group: OsGroup, run: &Run) -> Option<String> {
 
 /// What a primitive of a group is of on this system, with its name.
 fn here(run: &Run, group: OsGroup) -> Option<(&str, &str)> {
-    let of = run.bench.primitives.iter().filter(|p| p.group == group);
-    of.filter_map(|p| Some((p.id.0.as_str(), p.here.as_deref()?))).next()
+    let primitives = run.bench.primitives.iter().filter(|p| p.group == group);
+    primitives.filter_map(|p| Some((p.id.0.as_str(), p.here.as_deref()?))).next()
 }
 
 /// Idle states of the cpus, which a wake-up has to leave.

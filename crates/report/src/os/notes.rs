@@ -54,11 +54,11 @@ kernel then switches to the other side; on two cpus it has to wake the other cpu
 
 /// Operations in cycles of the core's clock, which a frequency that changes leaves as they are.
 fn cycles(findings: &[&Finding]) -> Option<Page> {
-    let of = |finding: &&Finding| {
+    let in_cycles = |finding: &&Finding| {
         let cycles = finding.noted(&codes::cycles_of_operation)?.data.get("cycles")?.as_f64()?;
         Some(format!("{} {cycles:.1}", name(finding)))
     };
-    let all: Vec<String> = findings.iter().filter_map(of).collect();
+    let all: Vec<String> = findings.iter().filter_map(in_cycles).collect();
     let text = format!("In cycles of the core's clock: {}", all.join(", "));
     (!all.is_empty()).then(|| paragraph("  ", &text, Ink::Plain))
 }

@@ -37,8 +37,8 @@ fn table(kind: &Kind<'_>) -> Page {
         part if part.across.is_empty() && part.along.len() == 1 => &[values_across, values_down],
         _ => &[rows],
     };
-    let of = |intervals: bool| layouts.iter().map(move |layout| layout(kind, intervals).into());
-    fitting(of(true).chain(of(false)).collect(), Fit::WholeOrLess(layouts.len()))
+    let rendered = |intervals: bool| layouts.iter().map(move |layout| layout(kind, intervals).into());
+    fitting(rendered(true).chain(rendered(false)).collect(), Fit::WholeOrLess(layouts.len()))
 }
 
 /// Unit and kind of the numbers of a column.

@@ -40,7 +40,7 @@ pub(super) fn well_known(findings: &[&Finding]) -> Page {
     if 2 * found.len() <= LINES.len() {
         return Page::new();
     }
-    let of = |what: &str, finding: &Finding| {
+    let subject = |what: &str, finding: &Finding| {
         let point = PrimitivePoint::new(finding);
         let memory = point.number(Dimension::Resident).map(|bytes| Bytes(bytes).to_string());
         let place = Some(point.place()).filter(|place| !place.is_empty());
@@ -48,7 +48,7 @@ pub(super) fn well_known(findings: &[&Finding]) -> Page {
     };
     let table = Table::of(&found).texts("lmbench", |((name, ..), _)| Cell::inked(*name, Ink::Head));
     let table = table.texts("here", |((_, op, _), _)| *op).figures("each", |(_, finding)| cell(finding, false));
-    let table = table.texts("of", |((.., what), finding)| of(what, finding)).table();
+    let table = table.texts("of", |((.., what), finding)| subject(what, finding)).table();
     let legend = "lmbench measures the same operations in its own way, and subtracts the pipe from lat_ctx: \
         `tiermark help lmbench`";
     heading("Best known") + table + paragraph("  ", legend, Ink::Dim)

@@ -71,11 +71,11 @@ fn some(names: &[String]) -> String {
 
 /// Expectations that failed, but the first, which is in the result, and why none of a figure was judged.
 fn expectations(survey: &Survey<'_>, judged: &Check) -> Vec<Note> {
-    let of = |result: &CheckResult| {
+    let expectation_note = |result: &CheckResult| {
         let why = result.why.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
         note(judged_expectation(result) + why, "`tiermark explain` names causes")
     };
-    let mut notes: Vec<Note> = failed(judged).skip(1).map(of).collect();
+    let mut notes: Vec<Note> = failed(judged).skip(1).map(expectation_note).collect();
     if judged.lacks_figures() && survey.figures().any(|figure| figure.finding.value.is_some()) {
         let of_figures = judged.results.iter().filter(|result| result.measured);
         let why = distinct(of_figures.flat_map(|result| &result.reasons).map(|reason| reason.text.clone()));
@@ -138,8 +138,8 @@ fn doubts(survey: &Survey<'_>) -> Vec<Note> {
 
 /// What disturbed the run, and settings of the machine that affect its figures.
 fn machine(survey: &Survey<'_>) -> Vec<Note> {
-    let of = |warning: &Warning| note(sentence(&warning.text), warning.cure.clone().unwrap_or_default());
-    survey.run.warnings.iter().map(of).collect()
+    let warning_note = |warning: &Warning| note(sentence(&warning.text), warning.cure.clone().unwrap_or_default());
+    survey.run.warnings.iter().map(warning_note).collect()
 }
 
 /// Requested parts that were not measured, by reason.
@@ -250,7 +250,7 @@ fn drift(run: &Run) -> Vec<Note> {
 /// an address that pages do not change, and pages in one piece crowd no sets.
 fn slow_places(survey: &Survey<'_>) -> Vec<Note> {
     let is_guest = survey.run.machine.system.hypervisor.is_some();
-    let of = |figure: Figure<'_>| {
+    let slow_text = |figure: Figure<'_>| {
         let labels = &figure.finding.labels;
         let may_be_small = is_guest || labels.page() == Some("base");
         let is_beyond = labels.tier().and_then(Tier::level).is_some_and(|level| level > 1);
@@ -258,7 +258,7 @@ fn slow_places(survey: &Survey<'_>) -> Vec<Note> {
         let reach = if slow == 1 { "reaches" } else { "reach as little as" };
         Some(format!("{slow} of {of} places in memory {reach} {} of {}", percent(share), figure.name()))
     };
-    let slow: Vec<String> = survey.figures().filter_map(of).collect();
+    let slow: Vec<String> = survey.figures().filter_map(slow_text).collect();
     if slow.is_empty() {
         return Vec::new();
     }

@@ -151,21 +151,21 @@ fn shared_with(figures: &[Figure<'_>]) -> Option<String> {
 /// `20 of 28 figures trusted, 6 shared (others use L3 and memory), 2 bounds`.
 fn counts(survey: &Survey<'_>) -> String {
     let figures: Vec<Figure<'_>> = survey.figures().collect();
-    let of = |fits: &dyn Fn(&Figure<'_>) -> bool| figures.iter().filter(|f| fits(f)).count();
-    let trusted = of(&|f| f.grade() == Grade::Trusted);
+    let count = |fits: &dyn Fn(&Figure<'_>) -> bool| figures.iter().filter(|f| fits(f)).count();
+    let trusted = count(&|f| f.grade() == Grade::Trusted);
     let mut parts = vec![match figures.len() {
         0 => return String::new(),
         all if all == trusted => format!("all {all} figures trusted"),
         all => format!("{trusted} of {all} figures trusted"),
     }];
     if let Some(who) = shared_with(&figures) {
-        parts.push(format!("{} shared ({who})", of(&|f| f.grade() == Grade::Shared)));
+        parts.push(format!("{} shared ({who})", count(&|f| f.grade() == Grade::Shared)));
     }
     for (count, one, many) in [
-        (of(&|f| f.grade() == Grade::Bound), "bound", "bounds"),
-        (of(&|f| f.grade() == Grade::Suspect), "in doubt", "in doubt"),
-        (of(&|f| f.is_withheld()), "withheld", "withheld"),
-        (of(&|f| f.is_unmeasured()), "not measured", "not measured"),
+        (count(&|f| f.grade() == Grade::Bound), "bound", "bounds"),
+        (count(&|f| f.grade() == Grade::Suspect), "in doubt", "in doubt"),
+        (count(&|f| f.is_withheld()), "withheld", "withheld"),
+        (count(&|f| f.is_unmeasured()), "not measured", "not measured"),
     ] {
         match count {
             0 => {}

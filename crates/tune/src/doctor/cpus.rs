@@ -97,8 +97,8 @@ fn clock_limit(input: &CheckInput<'_>) -> CheckResult {
 const NO_TURBO: &str = "intel_pstate/no_turbo";
 
 fn turbo_is_on(input: &CheckInput<'_>) -> Option<bool> {
-    let of = |file: &str| input.root.value::<i64>(&format!("{CPU}/{file}"));
-    of(NO_TURBO).map(|no| no == 0).or_else(|| of("cpufreq/boost").map(|on| on != 0))
+    let flag = |file: &str| input.root.value::<i64>(&format!("{CPU}/{file}"));
+    flag(NO_TURBO).map(|no| no == 0).or_else(|| flag("cpufreq/boost").map(|on| on != 0))
 }
 
 fn turbo(input: &CheckInput<'_>) -> CheckResult {

@@ -122,8 +122,8 @@ fn limit(input: &CheckInput<'_>) -> CheckResult {
 
 /// The least memory with which any cpu's DRAM can be measured, as the probes require it.
 fn least_dram(machine: &Machine) -> u64 {
-    let of = |cpu: u32| machine.least_dram_bytes(&IdSet::from_iter([cpu]));
-    machine.allowed_cpus.iter().map(of).min().unwrap_or_default()
+    let least_bytes = |cpu: u32| machine.least_dram_bytes(&IdSet::from_iter([cpu]));
+    machine.allowed_cpus.iter().map(least_bytes).min().unwrap_or_default()
 }
 
 /// How to change a limit of a control group. A container sees the files of its own, and may not write them.

@@ -267,12 +267,12 @@ fn nodes(input: &CheckInput<'_>) -> CheckResult {
         let offline = if offline.is_empty() { offline } else { format!(", offline {offline}") };
         return CheckResult::ok(format!("{sizes}{each}{offline}"));
     }
-    let of = |wanted: u64| {
+    let node_size = |wanted: u64| {
         let id = sizes.iter().find(|(_, bytes)| *bytes == wanted).map_or(0, |(id, _)| *id);
         format!("node {id} {}", Bytes(wanted))
     };
     let cure = "--mem-node keeps a footprint on one node; modules spread evenly over the sockets make the nodes alike";
-    CheckResult::note(format!("{}, {}", of(*least), of(most)), cure)
+    CheckResult::note(format!("{}, {}", node_size(*least), node_size(most)), cure)
 }
 
 fn own_memory(input: &CheckInput<'_>) -> CheckResult {

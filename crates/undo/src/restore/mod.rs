@@ -207,7 +207,7 @@ fn left_to(survivors: &Living, journal: &Journal, writer: &dyn SystemWriter) -> 
     let is_stopping = |change: &Change| matches!(change, Change::Process { .. } | Change::Command { .. });
     let others = journal.left(|change| (!is_stopping(change)).then(|| change.clone()));
     let numbers = survivors.numbers();
-    let of = |(_, change): (usize, Change)| {
+    let group_row = |(_, change): (usize, Change)| {
         let inside = NotedGroup::of(&change).map_or(Ok(Vec::new()), |group| group.members(writer.root()));
         let alive = inside.map(|inside| inside.into_iter().filter(|pid| numbers.contains(pid)).collect::<Vec<u32>>());
         match alive {
@@ -219,7 +219,7 @@ fn left_to(survivors: &Living, journal: &Journal, writer: &dyn SystemWriter) -> 
             }
         }
     };
-    others.into_iter().map(of).collect()
+    others.into_iter().map(group_row).collect()
 }
 
 /// A reboot undoes every change except those on disks, and servers elsewhere.

@@ -224,7 +224,7 @@ pub(super) fn zram(journal: &mut Journal, writer: &mut dyn SystemWriter) -> Vec<
         _ => None,
     });
     // Noted twice is sure once: before it was added, and when it was known.
-    let of =
+    let noted_identity =
         |number: u32| noted.iter().filter(move |(_, noted)| noted.0 == number).find_map(|(_, (_, identity))| *identity);
     let mut rows = Vec::new();
     let mut unmade: BTreeMap<u32, ChangeOutcome> = BTreeMap::new();
@@ -234,7 +234,7 @@ pub(super) fn zram(journal: &mut Journal, writer: &mut dyn SystemWriter) -> Vec<
             journal.settle(index, *outcome);
             continue;
         }
-        let identity = of(number).map(|(size, sequence)| ZramIdentity { size, sequence });
+        let identity = noted_identity(number).map(|(size, sequence)| ZramIdentity { size, sequence });
         let (size, sequence) = sure.unwrap_or_default();
         let change = Change::Zram { number, sure: sure.is_some(), size, sequence };
         let (outcome, why) = unmake(number, identity, writer);

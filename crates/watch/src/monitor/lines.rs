@@ -87,10 +87,10 @@ pub(crate) fn pressure(sample: &WatchSample, history: &History, style: &Style) -
 /// The control group of this program in one line; empty without one.
 fn group(sample: &WatchSample) -> String {
     let Some(group) = &sample.group else { return String::new() };
-    let of = |stalls: fn(&WatchPressure) -> Option<WatchStalls>| {
+    let stall_text = |stalls: fn(&WatchPressure) -> Option<WatchStalls>| {
         percent(stalls(&group.psi).map(|stalls| stalls.some.now.unwrap_or(stalls.some.avg10)))
     };
-    let (memory, io, cpu) = (of(|psi| psi.memory), of(|psi| psi.io), of(|psi| psi.cpu));
+    let (memory, io, cpu) = (stall_text(|psi| psi.memory), stall_text(|psi| psi.io), stall_text(|psi| psi.cpu));
     format!(" group {}: memory {memory}, io {io}, cpu {cpu}", group.path)
 }
 

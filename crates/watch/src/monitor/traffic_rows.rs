@@ -37,9 +37,9 @@ pub(crate) fn rows_of(traffic: &Traffic) -> Vec<TrafficRow> {
         );
     }
     if nodes.len() > sockets.len() {
-        let of =
+        let node_row =
             |(node, sum): (&u32, &TrafficSum)| whole(format!("node {node}"), *sum, &|place| place.node == Some(*node));
-        rows.extend(nodes.iter().map(of));
+        rows.extend(nodes.iter().map(node_row));
     }
     rows.extend(traffic.boxes.iter().map(|own| TrafficRow {
         name: name(&own.place),

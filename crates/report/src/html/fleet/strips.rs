@@ -44,12 +44,12 @@ impl Kind<'_> {
         let (mut shown, mut folded) = (String::new(), String::new());
         for (at, figure) in self.kind.figures.iter().enumerate() {
             let own = |host: &&FleetHost| host.figures.iter().position(|of| of.figure as usize == at);
-            let of: Vec<(&FleetHost, &HostFigure)> =
+            let dots: Vec<(&FleetHost, &HostFigure)> =
                 self.hosts.iter().filter_map(|host| Some((*host, &host.figures[own(host)?]))).collect();
-            let of: Vec<(&FleetHost, &HostFigure)> =
-                of.into_iter().filter(|(_, of)| !of.is_bound && of.deviation.is_finite()).collect();
+            let dots: Vec<(&FleetHost, &HostFigure)> =
+                dots.into_iter().filter(|(_, of)| !of.is_bound && of.deviation.is_finite()).collect();
             let is_odd = |(host, of): &(&FleetHost, &HostFigure)| self.is_odd_in(host, of, &figure.family);
-            let (odd, usual): (Vec<_>, Vec<_>) = of.into_iter().partition(is_odd);
+            let (odd, usual): (Vec<_>, Vec<_>) = dots.into_iter().partition(is_odd);
             if odd.len() + usual.len() == 0 {
                 continue;
             }

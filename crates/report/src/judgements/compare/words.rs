@@ -111,10 +111,10 @@ pub fn signed(change: f64) -> String {
 
 /// `+4.1 ±0.6 %`: the change with the wider side of its interval.
 pub fn change(figure: &ComparedFigure) -> String {
-    let of = figure.change.filter(|of| of.is_finite());
+    let ratio = figure.change.filter(|ratio| ratio.is_finite());
     // That of the change against others stands beside the name.
     let interval = figure.interval.filter(|_| !figure.is_against_family);
-    of.map_or_else(|| ABSENT.to_owned(), |of| signed_within(of, interval))
+    ratio.map_or_else(|| ABSENT.to_owned(), |ratio| signed_within(ratio, interval))
 }
 
 /// The same of a change and its interval.

@@ -122,7 +122,7 @@ pub(super) fn curves(run: &Capacity) -> Page {
 pub(super) fn cost_curves(run: &Capacity, cost: &CostTable) -> Page {
     let mut out = Page::new();
     for load in loads(&run.cases) {
-        let of = |case: &Case| {
+        let curve = |case: &Case| {
             let row = cost.rows.iter().find(|row| row.tier == case.tier && row.load == case.load)?;
             let total = Some(row.total).filter(|total| total.is_finite())?;
             let tried = case.tenant_counts().into_iter().map(|number| number.tenants);
@@ -130,7 +130,7 @@ pub(super) fn cost_curves(run: &Capacity, cost: &CostTable) -> Page {
             let points = priced.map(|tenants| (f64::from(tenants), total / f64::from(tenants))).collect();
             Some(Series { name: case.tier.clone(), points, ..Series::default() })
         };
-        let series: Vec<Series> = run.cases.iter().filter(|case| case.load == load).filter_map(of).collect();
+        let series: Vec<Series> = run.cases.iter().filter(|case| case.load == load).filter_map(curve).collect();
         let drawn = drawn(&cost.currency, false, series);
         if !drawn.is_empty() {
             let title = paragraph("  ", format!("cost of a tenant: {load}"), Ink::Head);
