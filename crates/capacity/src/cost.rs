@@ -195,8 +195,8 @@ impl Prices {
     /// Cost of a server of a tier, with power and space over the months; `None` if the file has no such tier.
     pub fn of_server(&self, tier: &str) -> Option<f64> {
         let parts = self.tier.get(tier).or_else(|| self.tier.get(&kinds(tier)))?;
-        let sum = |of: fn(&PartPrice) -> f64| -> f64 {
-            parts.iter().filter_map(|(name, count)| Some(count * of(self.part.get(name)?))).sum()
+        let sum = |field: fn(&PartPrice) -> f64| -> f64 {
+            parts.iter().filter_map(|(name, count)| Some(count * field(self.part.get(name)?))).sum()
         };
         let kilowatts = sum(|part| part.watts) / 1000.0;
         let monthly = kilowatts * self.power.pue * HOURS_A_MONTH * self.power.kwh + self.space;

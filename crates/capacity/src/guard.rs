@@ -271,7 +271,7 @@ fn slow(samples: &[Sample], promised: f64) -> Option<(Guard, Note)> {
     // A sample covers the time since the sample before.
     let before = samples.len().checked_sub(run.len() + 1).map(|at| samples[at].at);
     let seconds = end - before.or(samples.first().map(|sample| sample.at))?;
-    let sum = |of: fn(&Answered) -> u64| run.iter().map(of).sum::<u64>() as f64;
+    let sum = |field: fn(&Answered) -> u64| run.iter().map(field).sum::<u64>() as f64;
     let (done, due) = (sum(|window| window.done), sum(|window| window.due));
     (seconds >= SLOW_SECONDS && done < wanted * due - CHANCE * due.sqrt())
         .then(|| (Guard::Rate, says::rate_missed(done / due, seconds, wanted.into())))

@@ -125,8 +125,8 @@ const LATE: f64 = 0.01;
 /// reason. Each with its worst case.
 fn disturbed(cases: &[Case], (programs, since): (&str, &str), own: Option<&Cgroup>) -> Vec<Warning> {
     let evidence = || cases.iter().flat_map(|case| case.trials.iter().filter_map(|trial| trial.evidence.as_ref()));
-    let worst = |of: &dyn Fn(&Evidence) -> Option<f64>, most: f64| {
-        evidence().filter_map(of).max_by(f64::total_cmp).filter(|share| *share > most)
+    let worst = |share: &dyn Fn(&Evidence) -> Option<f64>, most: f64| {
+        evidence().filter_map(share).max_by(f64::total_cmp).filter(|share| *share > most)
     };
     let others = worst(&Evidence::others_cpu, OTHERS);
     let others = others.map(|share| says::others_busy(share.into(), programs, since));

@@ -69,10 +69,10 @@ impl Failure {
             }
             Self::Mistakes(mistakes) => {
                 /// More are those of a file of another kind.
-                const TOLD: usize = 20;
-                mistakes.iter().take(TOLD).for_each(|mistake| complain(mistake));
-                if mistakes.len() > TOLD {
-                    complain(&format!("and {} more mistakes", mistakes.len() - TOLD));
+                const SHOWN: usize = 20;
+                mistakes.iter().take(SHOWN).for_each(|mistake| complain(mistake));
+                if mistakes.len() > SHOWN {
+                    complain(&format!("and {} more mistakes", mistakes.len() - SHOWN));
                 }
                 Exit::Usage
             }

@@ -51,7 +51,7 @@ pub(crate) fn means(
     }
     let mean = |(family, (numbers, less_is_better)): (&Family, (Vec<Weighed>, bool))| {
         let n = numbers.len();
-        let sum = |of: fn(&Weighed) -> f64| numbers.iter().map(of).sum::<f64>();
+        let sum = |field: fn(&Weighed) -> f64| numbers.iter().map(field).sum::<f64>();
         // Where some numbers are of fewer runs, the widest.
         let factor = numbers.iter().map(|one| one.factor).fold(0.0, f64::max);
         let own = sum(|one| one.own) / (n * n) as f64;

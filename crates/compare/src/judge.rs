@@ -225,8 +225,8 @@ fn figure(first: Option<&Number<'_>>, other: Option<&Number<'_>>, kernel: Option
     let chosen = first.and_then(Number::kernel).zip(other.and_then(Number::kernel));
     let is_choice = chosen.is_some_and(|(first, other)| first != other);
     let (first, other) = (described(first), described(other));
-    let change_of = |of: fn(&ComparedNumber) -> Option<f64>| {
-        let sound = |number: &Option<ComparedNumber>| of(number.as_ref()?).filter(is_sound);
+    let change_of = |field: fn(&ComparedNumber) -> Option<f64>| {
+        let sound = |number: &Option<ComparedNumber>| field(number.as_ref()?).filter(is_sound);
         sound(&first).zip(sound(&other)).map(|(a, b)| b / a - 1.0)
     };
     let change_per_core = change_of(|number| number.per_core);

@@ -44,9 +44,9 @@ impl<'a> Number<'a> {
     pub(crate) fn described(&self, kernel: Option<&str>) -> ComparedNumber {
         let Finding { interval, labels, unit, verdict, .. } = self.finding;
         let value = self.value_of(kernel);
-        let shared = |of: fn(Used) -> usize| {
+        let shared = |field: fn(Used) -> usize| {
             let used = self.used.filter(|_| *unit == Unit::BytesPerSecond)?;
-            Some(value? / of(used).max(1) as f64)
+            Some(value? / field(used).max(1) as f64)
         };
         ComparedNumber {
             value,

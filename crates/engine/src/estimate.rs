@@ -75,9 +75,9 @@ impl Estimate {
 impl Estimate {
     /// The same with the number of threads that have nothing in common: the sum of theirs.
     fn with_sum_of(self, threads: &[Estimate], cores: usize) -> Self {
-        let sum = |of: &dyn Fn(&Estimate) -> Option<f64>| threads.iter().map(of).sum::<Option<f64>>();
-        let interval = |of: &dyn Fn(&Estimate) -> Option<Interval>| {
-            let [low, high] = [|i: Interval| i.low, |i: Interval| i.high].map(|end| sum(&|one| of(one).map(end)));
+        let sum = |field: &dyn Fn(&Estimate) -> Option<f64>| threads.iter().map(field).sum::<Option<f64>>();
+        let interval = |field: &dyn Fn(&Estimate) -> Option<Interval>| {
+            let [low, high] = [|i: Interval| i.low, |i: Interval| i.high].map(|end| sum(&|one| field(one).map(end)));
             Some(Interval { low: low?, high: high?, level: LEVEL })
         };
         let edges = || threads.iter().filter_map(|one| one.edge);

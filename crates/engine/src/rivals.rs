@@ -31,8 +31,8 @@ impl Compared {
     fn of(result: &ShotResult, pings: [Vec<f64>; 2]) -> Self {
         // The first windows may be of lines that the shot before left in nearer caches.
         let steady = &result.windows[result.windows.len() / 2..];
-        let mean = |of: fn(&Window) -> Option<f64>| {
-            let all: Vec<f64> = steady.iter().filter(|window| window.clean).filter_map(of).collect();
+        let mean = |field: fn(&Window) -> Option<f64>| {
+            let all: Vec<f64> = steady.iter().filter(|window| window.clean).filter_map(field).collect();
             (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
         };
         let per_cycle = mean(|window| Some(window.value()? / mean_clock(window)?));

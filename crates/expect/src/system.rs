@@ -195,7 +195,7 @@ fn modules(machine: &Machine, what: &str, number: fn(&Dimm) -> Option<f64>) -> V
 
 /// The size of the smallest or largest module of each kind and processor: DRAM and persistent memory differ by design,
 /// and accesses are interleaved over the channels of one processor.
-fn sizes(machine: &Machine, of: fn(f64, f64) -> f64) -> Vec<At> {
+fn sizes(machine: &Machine, merge: fn(f64, f64) -> f64) -> Vec<At> {
     let unknown = || why_unknown(machine, "the size", |dimm| dimm.bytes);
     let mut groups: BTreeMap<(Option<&str>, Option<&str>), Vec<&Dimm>> = BTreeMap::new();
     for (_, dimm) in populated(machine).filter(|_| !machine.has_unlisted_modules()) {
@@ -204,7 +204,7 @@ fn sizes(machine: &Machine, of: fn(f64, f64) -> f64) -> Vec<At> {
     let is_one = groups.len() == 1;
     let at = |((kind, processor), dimms): ((Option<&str>, Option<&str>), Vec<&Dimm>)| {
         let all: Option<Vec<f64>> = dimms.iter().map(|dimm| dimm.bytes.map(|bytes| bytes as f64)).collect();
-        let size = all.and_then(|all| all.into_iter().reduce(of)).map(Range::exactly).ok_or_else(unknown);
+        let size = all.and_then(|all| all.into_iter().reduce(merge)).map(Range::exactly).ok_or_else(unknown);
         let place = || {
             let of_processor = processor.map_or_else(String::new, |processor| format!(" of {processor}"));
             format!("{} modules{of_processor}", kind.unwrap_or("other"))
@@ -217,10 +217,10 @@ fn sizes(machine: &Machine, of: fn(f64, f64) -> f64) -> Vec<At> {
 
 /// The memory of the smallest or largest node with cpus and memory, blocks that are offline included; nodes without cpus
 /// differ by design.
-fn node_size(machine: &Machine, of: fn(f64, f64) -> f64) -> At {
+fn node_size(machine: &Machine, merge: fn(f64, f64) -> f64) -> At {
     let own = machine.nodes.iter().filter(|node| !node.is_memory_only() && node.installed_bytes() != Some(0));
     let sizes: Option<Vec<f64>> = own.map(|node| node.installed_bytes().map(|bytes| bytes as f64)).collect();
-    let size = sizes.and_then(|sizes| sizes.into_iter().reduce(of));
+    let size = sizes.and_then(|sizes| sizes.into_iter().reduce(merge));
     At::whole(size.map(Range::exactly).ok_or_else(says::node_sizes_unknown))
 }
 

@@ -143,10 +143,10 @@ fn block(table: &[StreamRow<'_>]) -> String {
     let mut sizes: Vec<u64> = table.iter().map(StreamRow::elements).collect();
     sizes.dedup();
     for elements in &sizes {
-        let of = table.iter().filter(|row| row.elements() == *elements).map(|row| row.name);
-        let of = if sizes.len() > 1 { format!(" of {}", of.collect::<Vec<_>>().join(", ")) } else { String::new() };
+        let rows = table.iter().filter(|row| row.elements() == *elements).map(|row| row.name);
+        let rows = if sizes.len() > 1 { format!(" of {}", rows.collect::<Vec<_>>().join(", ")) } else { String::new() };
         let mib = (elements * ELEMENT) as f64 / 1_048_576.0;
-        let _ = writeln!(out, "Array size = {elements} (elements){of}, Memory per array = {mib:.1} MiB");
+        let _ = writeln!(out, "Array size = {elements} (elements){rows}, Memory per array = {mib:.1} MiB");
     }
     let _ = writeln!(out, "Number of Threads = {}", first.threads());
     for (what, value) in [("Tier", labels.tier_name()), ("Cpus", labels.cpus()), ("Pages", labels.page())] {

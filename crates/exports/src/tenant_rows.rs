@@ -252,8 +252,9 @@ fn of_answer(answer: &Answer, search: usize, labels: Labels) -> TenantRow {
 fn of_number(number: &TenantCount<'_>, trials: &[TrialRecord], search: usize, labels: &Labels) -> Vec<TenantRow> {
     let labels = labels.clone().with_tenants(u64::from(number.tenants));
     let Some(kind) = number.kind() else { return Vec::new() };
-    let middle =
-        |of: fn(&CurvePoint) -> f64| median(&number.results().iter().map(|point| of(point)).collect::<Vec<f64>>());
+    let middle = |field: fn(&CurvePoint) -> f64| {
+        median(&number.results().iter().map(|point| field(point)).collect::<Vec<f64>>())
+    };
     let row = |measure: Measure, value: Option<f64>, labels: Labels| TenantRow {
         search,
         step: "search".to_owned(),
@@ -267,8 +268,8 @@ fn of_number(number: &TenantCount<'_>, trials: &[TrialRecord], search: usize, la
     let percentiles =
         PERCENTILES.iter().map(|(statistic, of)| row(RESPONSE, middle(*of), labels.clone().with_statistic(statistic)));
     let is_shown = |trial: &&TrialRecord| number.results().iter().any(|point| point.trial == trial.number);
-    let of_trials = |of: fn(&TrialRecord) -> Option<f64>| {
-        median(&trials.iter().filter(is_shown).filter_map(of).collect::<Vec<f64>>())
+    let of_trials = |field: fn(&TrialRecord) -> Option<f64>| {
+        median(&trials.iter().filter(is_shown).filter_map(field).collect::<Vec<f64>>())
     };
     let mut others = vec![(RATE, of_trials(rate)), (ANSWERED, middle(|point| point.achieved))];
     let hits = of_trials(|trial| trial.evidence.as_ref()?.hit_share);

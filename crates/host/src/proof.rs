@@ -177,7 +177,7 @@ pub(crate) fn beside(regions: &[Arc<Region>]) -> Option<Note> {
     for region in regions {
         areas.remove(&(region.mapping.address() as u64));
     }
-    let sum = |of: fn(&Area) -> f64| Bytes((areas.values().map(of).sum::<f64>() * 1024.0) as u64);
+    let sum = |field: fn(&Area) -> f64| Bytes((areas.values().map(field).sum::<f64>() * 1024.0) as u64);
     let (all, own) = (sum(|area| area.rss), sum(|area| area.anonymous));
     Some(says::held_by_own_process(threads, all, own, areas.len()))
 }

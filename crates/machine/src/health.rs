@@ -92,23 +92,23 @@ struct CpuCounters {
 }
 
 impl CpuCounters {
-    fn count(&self, of: fn(&Throttled) -> Option<u64>) -> Option<HealthCount> {
-        Some(HealthCount::new(of(&self.before)?, self.after.as_ref().and_then(of)))
+    fn count(&self, field: fn(&Throttled) -> Option<u64>) -> Option<HealthCount> {
+        Some(HealthCount::new(field(&self.before)?, self.after.as_ref().and_then(field)))
     }
 }
 
 /// The counters of a package. All threads of a core count the events of the core, and all cpus those of the package, so
 /// that the one that counted most stands for the others.
 fn of_package(package: u32, pairs: &[CpuCounters]) -> Throttling {
-    let cores = |of: fn(&Throttled) -> Option<u64>| {
+    let cores = |field: fn(&Throttled) -> Option<u64>| {
         let mut all: BTreeMap<u32, HealthCount> = BTreeMap::new();
-        for (core, count) in pairs.iter().filter_map(|pair| Some((pair.core, pair.count(of)?))) {
+        for (core, count) in pairs.iter().filter_map(|pair| Some((pair.core, pair.count(field)?))) {
             let most = all.get(&core).copied().map_or(count, |other| larger(other, count));
             all.insert(core, most);
         }
         all.into_values().reduce(added)
     };
-    let whole = |of: fn(&Throttled) -> Option<u64>| pairs.iter().filter_map(|pair| pair.count(of)).reduce(larger);
+    let whole = |field: fn(&Throttled) -> Option<u64>| pairs.iter().filter_map(|pair| pair.count(field)).reduce(larger);
     let grew =
         |pair: &&CpuCounters| pair.count(|cpu| cpu.core).and_then(|count| count.grew).is_some_and(|grew| grew > 0);
     Throttling {
@@ -137,7 +137,7 @@ fn added(one: HealthCount, other: HealthCount) -> HealthCount {
 /// A controller and its parts with the counters of both ends.
 fn pair(before: &Errors, after: Option<&[Errors]>) -> MemoryErrors {
     let now = after.and_then(|after| after.iter().find(|errors| errors.place == before.place));
-    let count = |of: fn(&Errors) -> Option<u64>| Some(HealthCount::new(of(before)?, now.and_then(of)));
+    let count = |field: fn(&Errors) -> Option<u64>| Some(HealthCount::new(field(before)?, now.and_then(field)));
     let parts = before.parts.iter().map(|part| pair(part, now.map(|now| &now.parts[..])));
     MemoryErrors {
         place: before.place.clone(),

@@ -11,7 +11,7 @@ use crate::reader::{Reader, Says};
 pub(crate) fn settle_memory(reader: &Reader<'_>, nodes: &[Node], modules: Option<Modules>, system: &mut System) {
     let is_real = system.hypervisor.is_none() && nodes.iter().all(|node| !node.is_memory_only());
     let modules = modules.filter(|_| is_real);
-    let sum = |of: fn(&Node) -> Option<u64>| nodes.iter().map(of).sum::<Option<u64>>();
+    let sum = |field: fn(&Node) -> Option<u64>| nodes.iter().map(field).sum::<Option<u64>>();
     if let Some((by_node, total)) = sum(|node| node.memory_bytes).zip(system.memory_bytes)
         // Rounding and memory that belongs to no node stay far below a tenth.
         && by_node.abs_diff(total) > total / 10

@@ -214,8 +214,8 @@ impl Traffic {
     /// The sum of the boxes that fit; nothing is 0 unless it was counted.
     pub fn sum(&self, fits: impl Fn(&BoxPlace) -> bool) -> TrafficSum {
         let boxes = || self.boxes.iter().filter(|own| fits(&own.place));
-        let all = |of: fn(&BoxTraffic) -> Option<f64>| -> Option<f64> {
-            let bytes: Vec<f64> = boxes().map(of).collect::<Option<_>>()?;
+        let all = |field: fn(&BoxTraffic) -> Option<f64>| -> Option<f64> {
+            let bytes: Vec<f64> = boxes().map(field).collect::<Option<_>>()?;
             let is_whole = !self.missing.iter().any(|place| place.kind != BoxKind::Link && fits(place));
             (is_whole && !bytes.is_empty()).then(|| bytes.iter().sum())
         };

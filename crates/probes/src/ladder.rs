@@ -85,6 +85,6 @@ pub(crate) fn points<'a>(observations: impl Iterator<Item = &'a Observation>) ->
 /// Says when the tool's own stamps were a visible part of a block and were taken out.
 pub(crate) fn overhead_note(observation: &Observation) -> Option<Note> {
     /// Up to this share nothing needs saying.
-    const SAID: f64 = 0.005;
-    observation.overhead_share.filter(|s| *s > SAID).map(|share| memory::stamps_taken_out(share.into()))
+    const NEGLIGIBLE: f64 = 0.005;
+    observation.overhead_share.filter(|s| *s > NEGLIGIBLE).map(|share| memory::stamps_taken_out(share.into()))
 }

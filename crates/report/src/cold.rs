@@ -26,8 +26,8 @@ pub(crate) fn cold<'a>(findings: impl Iterator<Item = &'a Finding>, indent: &str
         let same = |f: &&&Finding| f.metric == Quantity::LatencyRecovery && f.evidence == cold.evidence;
         let back = of_cold.iter().find(same).and_then(|back| halfway(back)).unwrap_or_default();
         let ns = nanoseconds(ns);
-        let of = visits.map(|of| format!(" ({of})")).unwrap_or_default();
-        Some(format!("Cold{read}: a random access to DRAM{node} takes {ns} ns{of}{back}"))
+        let counted = visits.map(|counted| format!(" ({counted})")).unwrap_or_default();
+        Some(format!("Cold{read}: a random access to DRAM{node} takes {ns} ns{counted}{back}"))
     };
     first.filter_map(line).map(|text| paragraph(indent, &text, Ink::Plain)).collect()
 }

@@ -98,7 +98,7 @@ pub(crate) fn ladder(
 
 /// The table itself. Columns that no tier fills are dropped: a run of one probe has half of them.
 fn table(rows: &[(String, LadderRow<'_>)], machine: &Machine) -> Page {
-    let has = |of: &dyn Fn(&LadderRow<'_>) -> bool| rows.iter().any(|(_, row)| of(row));
+    let has = |is_filled: &dyn Fn(&LadderRow<'_>) -> bool| rows.iter().any(|(_, row)| is_filled(row));
     let layout = |with_grades: bool| {
         let table = Table::of(rows).texts("tier", |(name, _)| name);
         let table = table.when(has(&|row| row.size.is_some()), |table| {

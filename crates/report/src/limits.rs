@@ -74,10 +74,10 @@ pub(crate) fn limits(findings: &[&Finding], detail: Detail) -> Page {
             remarks += paragraph("  ", text![&row, ": ", note], Ink::Plain);
         }
         for finding in findings.iter().filter(|f| f.metric == Quantity::ScaleShare && here(labels, f)) {
-            let of = finding.labels.statistic().unwrap_or_default();
+            let basis = finding.labels.statistic().unwrap_or_default();
             let share = finding.value.map_or_else(|| ABSENT.to_owned(), percent);
             let note = remark(finding).unwrap_or_default();
-            remarks += paragraph("  ", text![format!("{row}: {share} {of} ("), note, ")"], Ink::Plain);
+            remarks += paragraph("  ", text![format!("{row}: {share} {basis} ("), note, ")"], Ink::Plain);
         }
     }
     heading("What limits") + table + reasons.page(detail) + remarks

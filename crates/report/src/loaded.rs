@@ -177,8 +177,8 @@ fn title(curves: &[LoadedCurve<'_>]) -> Text {
         [mix, labels.word(Key::Place).map(|place| format!("{place} memory{node}"))]
     });
     let words: Vec<String> = words.flatten().collect();
-    let of = if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) };
-    text!["Latency over bandwidth (ns, ", Text::axis(Unit::BytesPerSecond), ")", of]
+    let curve = if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) };
+    text!["Latency over bandwidth (ns, ", Text::axis(Unit::BytesPerSecond), ")", curve]
 }
 
 /// What a plot shows beside its curves.

@@ -48,12 +48,18 @@ pub(crate) fn os(findings: &[&Finding], run: &Run, experiments: &[&Experiment], 
     let mut out = well_known::well_known(&tried);
     let mut places = words::places(&tried);
     for group in OsGroup::ALL {
-        let here = of(&tried, group);
+        let here = in_group(&tried, group);
         // Explained where they are first used, since they mean the same everywhere.
         let needed = here.iter().any(|f| f.labels.relation().is_some());
         let legend = if needed { places.take() } else { None };
         let legend = [Some(words::legend(group).to_owned()), legend].into_iter().flatten().collect::<Vec<_>>();
-        let group = ShownGroup { group, legend, findings: here, knees: of(&knees, group), tails: of(&tails, group) };
+        let group = ShownGroup {
+            group,
+            legend,
+            findings: here,
+            knees: in_group(&knees, group),
+            tails: in_group(&tails, group),
+        };
         out += group.page(run, detail);
     }
     let text =
@@ -63,7 +69,7 @@ pub(crate) fn os(findings: &[&Finding], run: &Run, experiments: &[&Experiment], 
 }
 
 /// Findings of a group.
-fn of<'a>(findings: &[&'a Finding], group: OsGroup) -> Vec<&'a Finding> {
+fn in_group<'a>(findings: &[&'a Finding], group: OsGroup) -> Vec<&'a Finding> {
     findings.iter().copied().filter(|f| f.labels.group() == Some(group.name())).collect()
 }
 

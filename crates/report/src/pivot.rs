@@ -8,7 +8,7 @@ use tiermark_page::{Cell, Table};
 use crate::order::{distinct, first, grouped};
 
 /// Findings of a metric.
-pub(crate) fn of<'a>(findings: &[&'a Finding], metric: &Quantity) -> Vec<&'a Finding> {
+pub(crate) fn with_metric<'a>(findings: &[&'a Finding], metric: &Quantity) -> Vec<&'a Finding> {
     findings.iter().copied().filter(|f| f.metric == *metric).collect()
 }
 

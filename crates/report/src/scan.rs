@@ -6,7 +6,7 @@ use tiermark_page::{Cell, Detail, Ink, Page, Table, Text, heading, number, parag
 
 use crate::findings::figure;
 use crate::order::grouped;
-use crate::pivot::{label, of};
+use crate::pivot::{label, with_metric};
 use crate::reasons::Reasons;
 use crate::remark::remark;
 use crate::steps::Curves;
@@ -16,11 +16,11 @@ const LISTED: usize = 24;
 
 /// The view; empty where nothing was scanned.
 pub(crate) fn scan(findings: &[&Finding], detail: Detail) -> Page {
-    let latencies = of(findings, &Quantity::ScanLatency);
-    if latencies.is_empty() && of(findings, &Quantity::ScanBandwidth).is_empty() {
+    let latencies = with_metric(findings, &Quantity::ScanLatency);
+    if latencies.is_empty() && with_metric(findings, &Quantity::ScanBandwidth).is_empty() {
         return Page::new();
     }
-    let slow = of(findings, &Quantity::ScanSlow);
+    let slow = with_metric(findings, &Quantity::ScanSlow);
     let is_slow = |f: &Finding| slow.iter().any(|s| region(s) == region(f));
     let is_listed = |f: &Finding| detail.is_all() || latencies.len() <= LISTED || is_slow(f);
     let curves = Curves {
@@ -35,16 +35,16 @@ pub(crate) fn scan(findings: &[&Finding], detail: Detail) -> Page {
     if !drawn.is_empty() {
         out += heading("Latency by region, ns") + drawn;
     }
-    for median in of(findings, &Quantity::ScanMedian) {
+    for median in with_metric(findings, &Quantity::ScanMedian) {
         let value = median.value.map(|v| Text::from(number(v, median.unit))).unwrap_or_default();
-        let of = what(median);
-        let node = format!("node {}, {of}: median ", label(median, Key::Node));
+        let quantity = what(median);
+        let node = format!("node {}, {quantity}: median ", label(median, Key::Node));
         out += paragraph("  ", text![node, value, ", ", remark(median).unwrap_or_default()], Ink::Plain);
     }
     out += verdict(findings, &slow);
     // A median rests on one of the regions, and a slow region on its own number: these say it.
     let mut reasons = Reasons::default();
-    for number in latencies.iter().copied().chain(of(findings, &Quantity::ScanBandwidth)) {
+    for number in latencies.iter().copied().chain(with_metric(findings, &Quantity::ScanBandwidth)) {
         reasons.add(&format!("region {} {}", label(number, Key::Region), what(number)), &number.verdict);
     }
     out + reasons.page(detail)
@@ -97,7 +97,7 @@ fn verdict(findings: &[&Finding], slow: &[&Finding]) -> Page {
         let name = format!("region {number} of node {}{}", label(found, Key::Node), place.unwrap_or_default());
         out += paragraph("  ", text![format!("Slow: {name}, {}: ", what(found)), notes], Ink::Bad);
     }
-    let compared = of(findings, &Quantity::ScanMedian);
+    let compared = with_metric(findings, &Quantity::ScanMedian);
     let is_judged = compared.iter().any(|f| f.noted(&codes::too_few_regions).is_none());
     if slow.is_empty() && is_judged {
         let text = "No slow region: none is a tenth slower than the median of its node and far from the others.";

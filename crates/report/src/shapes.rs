@@ -8,7 +8,7 @@ use tiermark_page::{
 
 use crate::findings::figure;
 use crate::order::{distinct, grouped};
-use crate::pivot::{Pivot, label, of};
+use crate::pivot::{Pivot, label, with_metric};
 use crate::reasons::Reasons;
 use crate::remark::{self, remark};
 use crate::residency::{counted, residency};
@@ -137,14 +137,17 @@ fn geometry(findings: &[&Finding], detail: Detail) -> Page {
     if !table.is_empty() {
         out += table;
     }
-    for f in of(findings, &Quantity::GeometryLine).into_iter().chain(of(findings, &Quantity::GeometryNeighbours)) {
+    for f in with_metric(findings, &Quantity::GeometryLine)
+        .into_iter()
+        .chain(with_metric(findings, &Quantity::GeometryNeighbours))
+    {
         let what = subject(f);
         let bytes = f.value.map_or_else(|| ABSENT.into(), |v| Text::from(number(v, f.unit)));
         let note = remark(f).map_or_else(Text::default, |note| text![" (", note, ")"]);
         out += paragraph("  ", text![what, " ", bytes, note], Ink::Plain);
     }
     out += remarks(&levels, detail);
-    out + sharing(&of(findings, &Quantity::GeometryShared), detail)
+    out + sharing(&with_metric(findings, &Quantity::GeometryShared), detail)
 }
 
 /// A number, or about where it lies: only what is known exactly is written without a tilde.
@@ -201,8 +204,8 @@ fn in_flight(findings: &[&Finding], detail: Detail) -> Page {
     if findings.is_empty() {
         return Page::new();
     }
-    let times = of(findings, &Quantity::MlpAccess);
-    let best = of(findings, &Quantity::MlpInFlight);
+    let times = with_metric(findings, &Quantity::MlpAccess);
+    let best = with_metric(findings, &Quantity::MlpInFlight);
     // The numbers in flight are a row of their own, below those of the chains.
     let row = |f: &&Finding| match f.metric {
         Quantity::MlpInFlight => "in flight".to_owned(),
@@ -236,10 +239,10 @@ fn granularity(findings: &[&Finding], detail: Detail) -> Page {
     if findings.is_empty() {
         return Page::new();
     }
-    let rates = of(findings, &Quantity::GranularityRate);
+    let rates = with_metric(findings, &Quantity::GranularityRate);
     let row = |f: &&Finding| format!("{} {}", label(f, Key::Op), label(f, Key::Page));
     let column = |f: &Finding| label(f, Key::Layout).replacen(" random", "|random", 1);
-    let shares = of(findings, &Quantity::GranularityUseful);
+    let shares = with_metric(findings, &Quantity::GranularityUseful);
     let head = |f: &&Finding| {
         if f.metric == Quantity::GranularityUseful { USEFUL.replacen(" of", "|of", 1) } else { column(f) }
     };
@@ -260,8 +263,8 @@ fn neighbour(findings: &[&Finding], detail: Detail) -> Page {
     }
     let column = |f: &&Finding| label(f, Key::Tier);
     let row = |f: &&Finding| label(f, Key::Beside);
-    let times = of(findings, &Quantity::NeighbourLatency);
-    let rates = of(findings, &Quantity::NeighbourRate);
+    let times = with_metric(findings, &Quantity::NeighbourLatency);
+    let rates = with_metric(findings, &Quantity::NeighbourRate);
     let mut out = heading("Latency beside a neighbour on another core, ns")
         + Pivot::new(&times, &row, &column).table("beside", &|f| figure(f));
     if !rates.is_empty() {
@@ -269,7 +272,7 @@ fn neighbour(findings: &[&Finding], detail: Detail) -> Page {
         let table = Pivot::new(&rates, &row, &column).table("beside", &|f| figure(f));
         out += table;
     }
-    let costs = of(findings, &Quantity::NeighbourCost);
+    let costs = with_metric(findings, &Quantity::NeighbourCost);
     if !costs.is_empty() {
         out += heading("What the neighbour costs the chaser");
         let cell = |f: &&Finding| graded(f.value.map(signed), &f.verdict, f.unit);

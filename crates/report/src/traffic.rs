@@ -161,7 +161,7 @@ fn between_sockets(links: &LinkCheck) -> Page {
 }
 
 fn table(rows: &[&RatedStep<'_>]) -> Page {
-    let has = |of: fn(&Traffic) -> Option<f64>| rows.iter().any(|row| of(&row.traffic.counted).is_some());
+    let has = |field: fn(&Traffic) -> Option<f64>| rows.iter().any(|row| field(&row.traffic.counted).is_some());
     let split = has(|counted| counted.whole().read);
     let (busy, links, energy) = (has(busiest), has(fullest), rows.iter().any(|row| row.traffic.joules.is_some()));
     let ratio = |value: Option<f64>| value.map_or_else(|| ABSENT.to_owned(), |value| format!("{value:.2}"));
@@ -251,8 +251,8 @@ fn fullest(counted: &Traffic) -> Option<f64> {
 
 /// Share of the bytes that memory moved which crossed links between sockets.
 fn over_links(counted: &Traffic) -> Option<f64> {
-    let sum = |of: fn(&LinkTraffic) -> Option<f64>| {
-        let all: Option<Vec<f64>> = counted.links.iter().map(of).collect();
+    let sum = |field: fn(&LinkTraffic) -> Option<f64>| {
+        let all: Option<Vec<f64>> = counted.links.iter().map(field).collect();
         all.filter(|all| !all.is_empty()).map(|all| all.iter().sum::<f64>())
     };
     // Each byte is sent by one socket and received by another; some families count only one of the two.

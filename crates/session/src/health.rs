@@ -55,7 +55,7 @@ fn stops(before: &CpuQuota, after: Option<&[CpuQuota]>, of_us: Option<u64>) -> O
         None => None,
         Some(after) => Some(after.iter().find(|quota| quota.file == before.file)?),
     };
-    let count = |of: fn(&CpuQuota) -> Option<u64>| Some(HealthCount::new(of(before)?, now.and_then(of)));
+    let count = |field: fn(&CpuQuota) -> Option<u64>| Some(HealthCount::new(field(before)?, now.and_then(field)));
     let (times, us) = (count(|quota| quota.throttled)?, count(|quota| quota.throttled_us));
     Some(QuotaStops { file: before.file.clone(), times, us, of_us })
 }

@@ -132,8 +132,8 @@ impl Mapping {
     }
 
     fn new(base: NonNull<u8>, len: usize, outer: NonNull<u8>, outer_len: usize) -> Self {
-        static MADE: AtomicU64 = AtomicU64::new(0);
-        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        static CREATED: AtomicU64 = AtomicU64::new(0);
+        let number = CREATED.fetch_add(1, Ordering::Relaxed);
         let (uses, is_read_only) = (Mutex::default(), AtomicBool::new(false));
         Self { base, len, outer, outer_len, number, whole: None, uses, is_read_only }
     }

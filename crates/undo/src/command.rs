@@ -19,7 +19,7 @@ pub const COMMAND_MOST: Duration = Duration::from_secs(600);
 /// (state D).
 const GONE: Duration = Duration::from_secs(2);
 /// Bytes of a command's output that an error quotes, from its end: the cause stands there.
-const SAID: u64 = 2000;
+const OUTPUT_TAIL: u64 = 2000;
 
 /// The command that has a shell run a line as a user writes it.
 pub fn shell(text: &str) -> Command {
@@ -138,8 +138,8 @@ pub fn end(child: &mut Child) -> bool {
 /// The end of a command's output.
 fn tail(file: &File) -> String {
     let length = file.metadata().map_or(0, |about| about.len());
-    let mut text = vec![0; length.min(SAID) as usize];
-    match file.read_exact_at(&mut text, length - length.min(SAID)) {
+    let mut text = vec![0; length.min(OUTPUT_TAIL) as usize];
+    match file.read_exact_at(&mut text, length - length.min(OUTPUT_TAIL)) {
         Ok(()) => String::from_utf8_lossy(&text).trim().to_owned(),
         Err(_) => String::new(),
     }

@@ -185,9 +185,9 @@ impl Groups {
         });
         let mut all: BTreeMap<String, GroupReading> = control.collect();
         all.extend(self.monitored.iter_mut().map(|(name, domains)| {
-            let mut sum = |of: fn(&mut (OpenFile, OpenFile)) -> &mut OpenFile| {
+            let mut sum = |file: fn(&mut (OpenFile, OpenFile)) -> &mut OpenFile| {
                 // `Unavailable` and `Unassigned` are no counts, and a sum without them is of a part.
-                domains.iter_mut().map(|files| of(files).text()?.trim().parse::<u64>().ok()).sum::<Option<u64>>()
+                domains.iter_mut().map(|files| file(files).text()?.trim().parse::<u64>().ok()).sum::<Option<u64>>()
             };
             let (traffic, local) = (sum(|files| &mut files.0), sum(|files| &mut files.1));
             let kind = WatchGroupKind::Resctrl;

@@ -31,7 +31,7 @@ const ATTEMPTS: u32 = 5;
 /// Words in a server's output that mean that the port is taken.
 const TAKEN: &str = "Address already in use";
 /// Words in a server's output that explain why it does not start.
-const SAID: usize = 2000;
+const OUTPUT_MOST: usize = 2000;
 
 /// A server's process.
 #[derive(Debug)]
@@ -138,7 +138,7 @@ impl Server {
         if let Some(out) = self.child.stdout.take() {
             // Reads only what is there by now: a process that a wrapper started may hold the pipe open for ever.
             let _ = fcntl_setfl(&out, OFlags::NONBLOCK);
-            let _ = out.take(SAID as u64).read_to_end(&mut text);
+            let _ = out.take(OUTPUT_MOST as u64).read_to_end(&mut text);
         }
         let text = String::from_utf8_lossy(&text);
         let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();

@@ -43,7 +43,7 @@ pub fn cpu_seconds(earlier: &Host, later: &Host, seconds: f64) -> Option<f64> {
 pub fn of_host(earlier: &Host, later: &Host, seconds: f64) -> Evidence {
     let counted = |name: &str| more(counter(earlier, name), counter(later, name));
     let shares = earlier.ticks.zip(later.ticks).and_then(|(then, now)| now.since(&then, seconds));
-    let disk = |of: fn(&Disk) -> u64| more(earlier.disk.as_ref().map(of), later.disk.as_ref().map(of));
+    let disk = |field: fn(&Disk) -> u64| more(earlier.disk.as_ref().map(field), later.disk.as_ref().map(field));
     let links = earlier.links.as_ref().zip(later.links.as_ref());
     let link = links.and_then(|(then, now)| Link::busiest(then, now, seconds));
     let mean = |ms: Option<u64>, count: Option<u64>| ratio(ms? as f64 * 1e6, count? as f64);
@@ -80,7 +80,7 @@ pub fn of_tenants(
     let each = |n: Option<u64>| ratio(n? as f64, evidence.requests as f64);
     let swapped = evidence.swapped_in.zip(evidence.swapped_out).map(|(i, o)| i.saturating_add(o).saturating_mul(page));
     let cpu_us = more(earlier.cpu_us, later.cpu_us);
-    let waited = |of: fn(&GroupCounters) -> Option<Stalls>| waited(of(earlier), of(later), evidence.seconds);
+    let waited = |field: fn(&GroupCounters) -> Option<Stalls>| waited(field(earlier), field(later), evidence.seconds);
     Evidence {
         faults_per_request: each(more(earlier.major_faults, later.major_faults)),
         swap_bytes_per_request: each(swapped),

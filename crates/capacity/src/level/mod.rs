@@ -260,8 +260,8 @@ impl Level {
         let Some(times) = pooled(tenants) else {
             return Judgement { outcome: Outcome::Unclear, decided_by: says::histograms_not_merged() };
         };
-        let mean = |of: fn(&Served<'_>) -> f64| tenants.iter().map(of).sum::<f64>() / tenants.len() as f64;
-        let sum = |of: fn(&Served<'_>) -> u64| tenants.iter().map(of).sum();
+        let mean = |field: fn(&Served<'_>) -> f64| tenants.iter().map(field).sum::<f64>() / tenants.len() as f64;
+        let sum = |field: fn(&Served<'_>) -> u64| tenants.iter().map(field).sum();
         let all =
             Served { times: &times, achieved: mean(|t| t.achieved), gets: sum(|t| t.gets), hits: sum(|t| t.hits) };
         worst(

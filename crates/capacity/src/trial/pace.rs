@@ -25,7 +25,7 @@ struct Counts {
 
 impl Counts {
     fn at(load: &Snapshot, host: &Host, group: &GroupCounters) -> Self {
-        let sum = |of: fn(&TenantNow) -> u64| load.tenants.iter().map(of).sum();
+        let sum = |field: fn(&TenantNow) -> u64| load.tenants.iter().map(field).sum();
         Self {
             seconds: load.seconds,
             done: load.done(),

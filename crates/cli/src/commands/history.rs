@@ -263,12 +263,12 @@ fn described(head: &RunHead) -> HistoryRun {
 /// What there is instead of a history.
 fn nothing(store: &Store, found: &History, args: &HistoryArgs, simulated: bool, heads: &[RunHead]) -> String {
     if let Some(newest) = heads.iter().map(|head| &head.started).max().filter(|_| args.since.is_some()) {
-        let of = match &found.host {
+        let owner = match &found.host {
             Some(host) => format!(" of host {host}"),
             None if found.all_machines => String::new(),
             None => " of this machine".to_owned(),
         };
-        return format!("No run{of} is that new: the newest run of all machines is of {newest}.");
+        return format!("No run{owner} is that new: the newest run of all machines is of {newest}.");
     }
     let place = store.directory().map_or_else(|| "no directory".to_owned(), |d| d.display().to_string());
     let mut others = Vec::new();
@@ -292,14 +292,14 @@ fn nothing(store: &Store, found: &History, args: &HistoryArgs, simulated: bool, 
     }
     let others = if others.is_empty() { String::new() } else { format!(" Not listed: {}.", others.join(", ")) };
     // With --all no machine is left out but those that are simulated.
-    let of = match (&found.host, found.all_machines, simulated) {
+    let owner = match (&found.host, found.all_machines, simulated) {
         (Some(host), ..) => &format!("host {host}"),
         (None, true, false) => "a real machine",
         (None, true, true) => "a simulated machine",
         (None, false, _) => "this machine",
     };
     match args.from {
-        Some(_) => format!("No run of {of} is in {place}.{others}"),
-        None => format!("No run of {of} is saved in {place}; `tiermark survey` makes one.{others}"),
+        Some(_) => format!("No run of {owner} is in {place}.{others}"),
+        None => format!("No run of {owner} is saved in {place}; `tiermark survey` makes one.{others}"),
     }
 }

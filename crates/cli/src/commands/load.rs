@@ -112,7 +112,7 @@ struct Table {
     /// The file's name as the user wrote it.
     name: String,
     what: &'static str,
-    of: fn(&TenantResult) -> &Latencies,
+    latencies: fn(&TenantResult) -> &Latencies,
 }
 
 impl Table {
@@ -128,8 +128,10 @@ impl Table {
             let what = "--json, --hgrm and --hgrm-service would write to standard output together";
             return Err(Failure::usage(format!("{what}; give all but one a file: --hgrm FILE")));
         }
-        let named = asked.into_iter().filter_map(|(name, what, of)| Some((name.clone()?, what, of)));
-        named.map(|(name, what, of)| Ok(Self { place: Destination::open(&name)?, name, what, of })).collect()
+        let named = asked.into_iter().filter_map(|(name, what, latencies)| Some((name.clone()?, what, latencies)));
+        named
+            .map(|(name, what, latencies)| Ok(Self { place: Destination::open(&name)?, name, what, latencies }))
+            .collect()
     }
 
     /// Writes the distribution of all tenants together.
@@ -139,7 +141,7 @@ impl Table {
             return Ok(());
         };
         let mut all = Latencies::new();
-        measured.tenants.iter().for_each(|seen| all.merge((self.of)(seen)));
+        measured.tenants.iter().for_each(|seen| all.merge((self.latencies)(seen)));
         let tenants = tiermark_model::count_of(measured.tenants.len() as u64, "tenant");
         self.place.write(&all.hgrm(&format!("{} of {tenants}", self.what)))
     }

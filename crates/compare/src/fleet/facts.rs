@@ -111,7 +111,7 @@ fn health(run: &Run) -> Vec<(Fact, (String, Option<f64>))> {
     };
     let throttled = || {
         let grew =
-            |of: fn(&tiermark_model::Throttling) -> Option<HealthCount>| health.throttled(of, |count| count.grew);
+            |field: fn(&tiermark_model::Throttling) -> Option<HealthCount>| health.throttled(field, |count| count.grew);
         let count = grew(|package| package.cores).max(grew(|package| package.whole))?;
         Some((count.to_string(), Some(count as f64)))
     };

@@ -153,13 +153,13 @@ fn admit_memory(total: u64, needs: &[&Need], machine: &Machine, fresh: &Fresh) -
 }
 
 /// Bytes that each node must give: the only one of a region, or each node that it is dealt out over.
-fn by_node(needs: &[&Need], of: impl Fn(&Need) -> u64) -> BTreeMap<NodeId, u64> {
+fn by_node(needs: &[&Need], bytes: impl Fn(&Need) -> u64) -> BTreeMap<NodeId, u64> {
     let mut wanted: BTreeMap<NodeId, u64> = BTreeMap::new();
     for need in needs {
         let round: u64 = need.shares.iter().map(|(_, share)| u64::from(*share)).sum();
         for (node, share) in &need.shares {
             let wanted = wanted.entry(*node).or_default();
-            *wanted = wanted.saturating_add(of(need).div_ceil(round.max(1)).saturating_mul(u64::from(*share)));
+            *wanted = wanted.saturating_add(bytes(need).div_ceil(round.max(1)).saturating_mul(u64::from(*share)));
         }
     }
     wanted

@@ -87,8 +87,8 @@ impl Few {
         }
         let busy = Busy::of(counted());
         let is_afar = cells.iter().any(|cell| matches!(cell.distance, Distance::Remote | Distance::Mixed));
-        let most = |of: &dyn Fn(&StepTraffic) -> Vec<Spot>| {
-            let most = |traffic| by_spot(&of(traffic), |spot| *spot).values().map(Vec::len).max();
+        let most = |spots: &dyn Fn(&StepTraffic) -> Vec<Spot>| {
+            let most = |traffic| by_spot(&spots(traffic), |spot| *spot).values().map(Vec::len).max();
             counted().filter_map(most).max().unwrap_or(0)
         };
         let channels = |traffic: &StepTraffic| -> Vec<Spot> {
@@ -165,12 +165,12 @@ fn links(place: &str, step: &str, traffic: &StepTraffic, busy: &Busy<'_>) -> Vec
     let most = |link: &LinkTraffic| link.most.unwrap_or(0.0) / seconds;
     let counts = |link: &&LinkTraffic| (link.sent.is_some() || link.received.is_some()) && busy.is_wired(link);
     let all: Vec<LinkTraffic> = traffic.counted.links.iter().filter(counts).take(MOST).cloned().collect();
-    let slowest = |own: &[&LinkTraffic], link_scene: &dyn Fn(&LinkTraffic) -> f64| {
-        let at = (0..own.len()).min_by(|a, b| link_scene(own[*a]).total_cmp(&link_scene(own[*b])))?;
-        let others = (0..own.len()).filter(|other| *other != at).map(|other| link_scene(own[other]));
+    let slowest = |own: &[&LinkTraffic], measure: &dyn Fn(&LinkTraffic) -> f64| {
+        let at = (0..own.len()).min_by(|a, b| measure(own[*a]).total_cmp(&measure(own[*b])))?;
+        let others = (0..own.len()).filter(|other| *other != at).map(|other| measure(own[other]));
         // Two links are enough: one carries and the other does not.
         let middle = median(&others.collect::<Vec<_>>())?;
-        Some((own[at].place.unit.clone(), link_scene(own[at]), middle))
+        Some((own[at].place.unit.clone(), measure(own[at]), middle))
     };
     let scene = |((socket, _), own): (Spot, Vec<&LinkTraffic>)| {
         let (unit, least, median) = slowest(&own, &rate).filter(|(_, _, median)| *median > LEAST_RATE)?;

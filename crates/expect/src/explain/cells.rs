@@ -97,10 +97,10 @@ impl Cell<'_> {
 
 /// All bandwidths of memory that can be used: trusted ones and bounds.
 pub(crate) fn cells(run: &Run) -> Vec<Cell<'_>> {
-    run.experiments.iter().flat_map(|experiment| of(experiment, run)).take(MOST).collect()
+    run.experiments.iter().flat_map(|experiment| experiment_cells(experiment, run)).take(MOST).collect()
 }
 
-fn of<'a>(experiment: &'a Experiment, run: &'a Run) -> Vec<Cell<'a>> {
+fn experiment_cells<'a>(experiment: &'a Experiment, run: &'a Run) -> Vec<Cell<'a>> {
     let seen: HashMap<&str, &Observation> = experiment.observations.iter().map(|o| (o.step.as_str(), o)).collect();
     let rates = experiment.findings.iter();
     let rates = rates.filter(|f| matches!(f.metric, Quantity::Bandwidth | Quantity::GranularityRate));

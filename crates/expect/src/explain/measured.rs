@@ -181,8 +181,8 @@ impl<'a> Bounds<'a> {
                 return None;
             }
             let own = || links.iter().filter(|link| link.place.socket == Some(socket));
-            let sum = |of: fn(&tiermark_model::LinkTraffic) -> Option<f64>| {
-                own().map(of).collect::<Option<Vec<f64>>>().map(|all| all.iter().sum::<f64>())
+            let sum = |field: fn(&tiermark_model::LinkTraffic) -> Option<f64>| {
+                own().map(field).collect::<Option<Vec<f64>>>().map(|all| all.iter().sum::<f64>())
             };
             let ways = [sum(|link| link.sent), sum(|link| link.received)];
             let busier = ways.into_iter().flatten().max_by(f64::total_cmp)?;

@@ -214,8 +214,8 @@ impl Holds {
     fn subject(&self) -> String {
         let words = |(key, words): (&String, &Vec<String>)| format!("{key} {}", words.join(" or "));
         let words: Vec<String> = self.words.iter().map(words).collect();
-        let of = self.of.words();
-        if words.is_empty() { of.to_owned() } else { format!("{of}: {}", words.join(", ")) }
+        let kind = self.of.words();
+        if words.is_empty() { kind.to_owned() } else { format!("{kind}: {}", words.join(", ")) }
     }
 }
 

@@ -185,11 +185,11 @@ pub fn cycle(
 }
 
 /// `of(0)`, `of(1)`, …, one for each node.
-fn numbers(nodes: u32, of: impl Fn(u32) -> u32, stopped: &dyn Fn() -> bool) -> Result<Vec<u32>, LayoutError> {
+fn numbers(nodes: u32, number: impl Fn(u32) -> u32, stopped: &dyn Fn() -> bool) -> Result<Vec<u32>, LayoutError> {
     let mut numbers = Vec::with_capacity(nodes as usize);
     for from in (0..nodes).step_by(POLL_EVERY) {
         go_on(stopped)?;
-        numbers.extend((from..nodes.min(from.saturating_add(POLL_EVERY as u32))).map(&of));
+        numbers.extend((from..nodes.min(from.saturating_add(POLL_EVERY as u32))).map(&number));
     }
     Ok(numbers)
 }

@@ -112,7 +112,7 @@ impl System {
         match self.unlisted_swap {
             Some(UnlistedSwap { bytes, used_bytes }) => Some((bytes?, used_bytes?)),
             None => {
-                let sum = |of: fn(&Swap) -> u64| total(self.swaps.iter().map(of));
+                let sum = |field: fn(&Swap) -> u64| total(self.swaps.iter().map(field));
                 Some((sum(|area| area.bytes), sum(|area| area.used_bytes)))
             }
         }

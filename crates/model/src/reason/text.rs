@@ -60,8 +60,8 @@ impl Reason {
                 window_ns / 1e6
             ),
             Self::AbovePeak { rate: counted, peak, nodes } => {
-                let of = nodes.as_ref().map_or_else(String::new, |nodes| format!(" of node {nodes}"));
-                write!(f, "{} is above the theoretical peak{of}, {}", rate(counted), rate(peak))
+                let place = nodes.as_ref().map_or_else(String::new, |nodes| format!(" of node {nodes}"));
+                write!(f, "{} is above the theoretical peak{place}, {}", rate(counted), rate(peak))
             }
             Self::TooFew { windows, visits } => {
                 write!(f, "too few visits: {visits}, with {}", count_of(*windows, "undisturbed window"))

@@ -23,8 +23,8 @@ pub(super) fn figures(traffic: &Traffic) -> Vec<WatchFigure> {
     for (socket, sum) in traffic.sockets() {
         let item = Some(("socket", socket.to_string()));
         figures.sum("traffic_sockets", item.clone(), sum);
-        let links = |of: fn(&LinkTraffic) -> Option<f64>| -> Vec<f64> {
-            traffic.links.iter().filter(|link| link.place.socket == Some(socket)).filter_map(of).collect()
+        let links = |field: fn(&LinkTraffic) -> Option<f64>| -> Vec<f64> {
+            traffic.links.iter().filter(|link| link.place.socket == Some(socket)).filter_map(field).collect()
         };
         for (name, bytes) in [("sent_bytes", links(|link| link.sent)), ("received_bytes", links(|link| link.received))]
         {

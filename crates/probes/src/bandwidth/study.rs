@@ -19,7 +19,7 @@ use crate::tiers::{Rung, ladder_of};
 use crate::traffic;
 
 /// Points of a curve this near (octaves) to a figure of the ladder are left out: the figure is a point of the curve.
-const TOLD: f64 = 0.5;
+const NEAR: f64 = 0.5;
 /// The smallest footprint of a curve: below it a loop is short, and the first level is flat.
 const CURVE_FROM: Bytes = Bytes(16 * KIB);
 /// The cpus of a step, and the label of their number.
@@ -211,8 +211,8 @@ impl BandwidthStudy {
             let mut sizes = sweep(largest, per_octave);
             if self.task.effort() != Effort::Full {
                 let figures = self.figures(op, observations);
-                let is_told = |size: f64| figures.iter().any(|figure| (size / *figure as f64).log2().abs() < TOLD);
-                sizes.retain(|size| *size >= CURVE_FROM && !is_told(size.0 as f64));
+                let is_near = |size: f64| figures.iter().any(|figure| (size / *figure as f64).log2().abs() < NEAR);
+                sizes.retain(|size| *size >= CURVE_FROM && !is_near(size.0 as f64));
             }
             self.curve_steps(op, &sizes)
         };

@@ -122,8 +122,8 @@ pub(super) fn used_once(
     limit: &Finding,
 ) -> Option<Finding> {
     let all = both(again, once);
-    let most = |of: &dyn Fn(&Both<'_>) -> bool| {
-        all.iter().copied().filter(|both| of(both)).max_by(|a, b| a.lost().total_cmp(&b.lost()))
+    let most = |is_one: &dyn Fn(&Both<'_>) -> bool| {
+        all.iter().copied().filter(|both| is_one(both)).max_by(|a, b| a.lost().total_cmp(&b.lost()))
     };
     let known = limit.labels.limit().filter(|kind| *kind != "unclear")?;
     type Says = fn(&str, Bytes, [Share; 2], f64) -> Note;

@@ -13,14 +13,14 @@ pub fn check(check: &Check, detail: Detail) -> Page {
     out += labelled("expected", &check.expectations);
     let count = |outcome| check.count(outcome);
     let (failed, passed) = (count(CheckOutcome::Failed), count(CheckOutcome::Passed));
-    let of = count_of(check.results.len() as u64, "expectation");
+    let expectations = count_of(check.results.len() as u64, "expectation");
     let unjudged = count(CheckOutcome::Unjudged);
     // Few passed is no acceptance where most could not be judged.
     let is_open = unjudged > failed + passed;
     let text = match unjudged {
-        0 => format!("{failed} of {of} failed, {passed} passed"),
-        n if is_open => format!("{n} of {of} not judged; {failed} failed, {passed} passed"),
-        n => format!("{failed} of {of} failed, {passed} passed; {n} could not be judged"),
+        0 => format!("{failed} of {expectations} failed, {passed} passed"),
+        n if is_open => format!("{n} of {expectations} not judged; {failed} failed, {passed} passed"),
+        n => format!("{failed} of {expectations} failed, {passed} passed; {n} could not be judged"),
     };
     let missing = missing(check);
     let is_whole = missing.is_none();

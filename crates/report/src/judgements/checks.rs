@@ -49,18 +49,18 @@ fn ink(verdict: CheckVerdict) -> Ink {
 /// The failed expectations with their numbers; else how many passed, and what was not judged.
 fn found(run: &CheckedRun) -> Text {
     let Some(check) = &run.check else { return run.problem.clone().unwrap_or_default().into() };
-    let failed: Vec<&CheckResult> = of(check, CheckOutcome::Failed).collect();
+    let failed: Vec<&CheckResult> = with_outcome(check, CheckOutcome::Failed).collect();
     if !failed.is_empty() {
         return Text::joined(failed.into_iter().map(judged_expectation), "; ");
     }
-    let unjudged = match of(check, CheckOutcome::Unjudged).count() {
+    let unjudged = match with_outcome(check, CheckOutcome::Unjudged).count() {
         0 => String::new(),
         count => format!(", {count} not judged"),
     };
     let missing = missing(check).map_or_else(String::new, |missing| format!("; {missing}"));
-    text![format!("{} passed{unjudged}{missing}", of(check, CheckOutcome::Passed).count())]
+    text![format!("{} passed{unjudged}{missing}", with_outcome(check, CheckOutcome::Passed).count())]
 }
 
-fn of(check: &Check, outcome: CheckOutcome) -> impl Iterator<Item = &CheckResult> {
+fn with_outcome(check: &Check, outcome: CheckOutcome) -> impl Iterator<Item = &CheckResult> {
     check.results.iter().filter(move |result| result.outcome == outcome)
 }

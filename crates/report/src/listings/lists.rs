@@ -150,7 +150,7 @@ pub struct RunLine {
 
 /// Renders saved runs, one line each.
 pub fn runs(lines: &[RunLine]) -> Page {
-    let known = |line: &RunLine, of: fn(&RunSummary) -> String| line.what.as_ref().map(of).unwrap_or_default();
+    let known = |line: &RunLine, field: fn(&RunSummary) -> String| line.what.as_ref().map(field).unwrap_or_default();
     let trusted =
         |run: &RunSummary| run.trusted.map(|(trusted, all)| format!("{trusted} of {all}")).unwrap_or_default();
     let machine = |line: &RunLine| match &line.what {

@@ -200,10 +200,10 @@ fn side_cache(cache: &SideCache) -> String {
 }
 
 /// A line for each thing said of nodes, those of which the same is said together.
-fn by_what_is_said(label: &str, machine: &Machine, of: impl Fn(&Node) -> Option<Text>) -> Page {
+fn by_what_is_said(label: &str, machine: &Machine, text: impl Fn(&Node) -> Option<Text>) -> Page {
     let mut says: Vec<(Text, IdSet)> = Vec::new();
     for node in &machine.nodes {
-        let Some(text) = of(node) else { continue };
+        let Some(text) = text(node) else { continue };
         match says.iter_mut().find(|(known, _)| *known == text) {
             Some((_, ids)) => ids.insert(node.id),
             None => says.push((text, std::iter::once(node.id).collect())),

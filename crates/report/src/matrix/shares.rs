@@ -38,8 +38,8 @@ pub(super) fn of_theory(findings: &[&Finding]) -> Page {
     }
     let line = |f: &&Finding| {
         let share = f.value.map_or_else(|| ABSENT.to_owned(), percent);
-        let of = label(f, Key::Statistic);
-        let text = text![named(f), format!(": {share} {of} ("), remark(f).unwrap_or_default(), ")"];
+        let basis = label(f, Key::Statistic);
+        let text = text![named(f), format!(": {share} {basis} ("), remark(f).unwrap_or_default(), ")"];
         paragraph("  ", text, Ink::Plain)
     };
     heading("Shares of what is possible in theory") + findings.iter().map(line).collect::<Page>()

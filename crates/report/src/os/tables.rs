@@ -105,7 +105,7 @@ fn rows(kind: &Kind<'_>, intervals: bool) -> Table {
     let along = &first.along;
     // A word that all numbers have stands in the title.
     let only = head(kind.alike.iter().flat_map(|part| &part.points).map(|p| &p.finding.unit));
-    let of = if let [only] = along.as_slice() { only.head() } else { "of" };
+    let key = if let [only] = along.as_slice() { only.head() } else { "of" };
     let value = |part: &PointGroup<'_>, row: &String| match along.as_slice() {
         [only] => {
             let value = part.points.iter().find(|p| p.label(along) == *row).and_then(|p| p.number(*only));
@@ -117,7 +117,7 @@ fn rows(kind: &Kind<'_>, intervals: bool) -> Table {
     let rows = kind.alike.iter().flat_map(|part| of_part(part).into_iter().map(move |(at, row)| (*part, at, row)));
     let rows: Vec<(&PointGroup<'_>, usize, String)> = rows.collect();
     let table = Table::of(&rows).texts("operation", |(part, at, _)| if *at == 0 { part.op.as_str() } else { "" });
-    let table = table.numbers(of, |(part, _, row)| value(part, row)).each(first.columns(), |table, column| {
+    let table = table.numbers(key, |(part, _, row)| value(part, row)).each(first.columns(), |table, column| {
         let head = if first.across.is_empty() { only } else { &column };
         table.figures(head, |(part, _, row)| part.at(row, &column).map(|p| cell(p.finding, intervals)))
     });

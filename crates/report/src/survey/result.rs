@@ -103,9 +103,9 @@ pub(crate) fn outcome(survey: &Survey<'_>, judged: &Check) -> Outcome {
         let tier = row_name(&finding.labels).unwrap_or_default();
         // A note says why.
         let place = at(survey.run, finding);
-        let of = TierSize::of(finding, declared(&tier, &survey.run.machine));
-        let of = of.map_or_else(Text::default, |size| text![" (", Text::from(size), ")"]);
-        return Outcome::Wrong(text![format!("size of {tier}{place} not resolved"), of]);
+        let size = TierSize::of(finding, declared(&tier, &survey.run.machine));
+        let size = size.map_or_else(Text::default, |size| text![" (", Text::from(size), ")"]);
+        return Outcome::Wrong(text![format!("size of {tier}{place} not resolved"), size]);
     }
     if let Some(warning) = survey.run.warnings.first() {
         return Outcome::Wrong(format!("`tiermark doctor` finds: {}", warning.state()).into());

@@ -124,9 +124,9 @@ fn bucketed(name: String, mut points: Vec<(f64, f64)>) -> Series {
     let size = points.len().div_ceil(POINTS).max(1);
     let one = |chunk: &[(f64, f64)]| {
         let values = || chunk.iter().map(|(_, value)| *value);
-        let of = if chunk.len() > 1 { format!("{} visits", chunk.len()) } else { String::new() };
+        let visits = if chunk.len() > 1 { format!("{} visits", chunk.len()) } else { String::new() };
         let (low, high) = values().fold((f64::INFINITY, 0.0), |(low, high), v| (low.min(v), f64::max(high, v)));
-        Some(((chunk[chunk.len() / 2].0, upper_median(values().collect())?), PointAbout::between(low, high, of)))
+        Some(((chunk[chunk.len() / 2].0, upper_median(values().collect())?), PointAbout::between(low, high, visits)))
     };
     let (points, about) = points.chunks(size).filter_map(one).unzip();
     Series { name, points, about, ..Series::default() }

@@ -87,12 +87,12 @@ fn rates(rows: &[(&str, &LoadTenant)], has_rate: bool) -> Page {
     with_shares.table().into()
 }
 
-fn latencies(rows: &[(&str, &LoadTenant)], of: fn(&LoadTenant) -> &LoadLatencies) -> Page {
+fn latencies(rows: &[(&str, &LoadTenant)], field: fn(&LoadTenant) -> &LoadLatencies) -> Page {
     let table = Table::of(rows).texts("", |(name, _)| Cell::inked(*name, Ink::Head));
     let shown = |ns: Option<f64>| ns.map_or_else(|| ABSENT.to_owned(), microseconds);
     let heads = HEADS.into_iter().enumerate();
     table
-        .each(heads, |table, (at, head)| table.numbers(head, move |(_, seen)| shown(columns(of(seen))[at])))
+        .each(heads, |table, (at, head)| table.numbers(head, move |(_, seen)| shown(columns(field(seen))[at])))
         .table()
         .into()
 }

@@ -242,10 +242,10 @@ fn each_size(groups: &BTreeMap<(Option<&str>, Option<&str>), BTreeSet<u64>>) -> 
         let is_one = all.iter().all(|(_, sizes)| Some(sizes) == all.first().map(|(_, sizes)| sizes));
         let shown = if is_one { 1 } else { all.len() };
         let each = |(processor, sizes): &SizesOf<'_>| {
-            let of: Vec<&str> =
+            let words: Vec<&str> =
                 [kind.filter(|_| has_kinds), processor.filter(|_| !is_one)].into_iter().flatten().collect();
-            let of = if of.is_empty() { String::new() } else { format!(" ({})", of.join(", ")) };
-            format!("{} each{of}", listed(sizes))
+            let words = if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) };
+            format!("{} each{words}", listed(sizes))
         };
         all.iter().take(shown).map(each).collect()
     };

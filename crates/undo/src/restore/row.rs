@@ -15,8 +15,8 @@ pub(super) const STEP: Duration = Duration::from_millis(50);
 
 impl Journal {
     /// Changes not taken back yet, the newest first, of one kind.
-    pub(super) fn left<T>(&self, mut of: impl FnMut(&Change) -> Option<T>) -> Vec<(usize, T)> {
-        self.noted.left().rev().filter_map(|(index, change)| Some((index, of(change)?))).collect()
+    pub(super) fn left<T>(&self, mut pick: impl FnMut(&Change) -> Option<T>) -> Vec<(usize, T)> {
+        self.noted.left().rev().filter_map(|(index, change)| Some((index, pick(change)?))).collect()
     }
 
     /// Notes what became of taking one back.

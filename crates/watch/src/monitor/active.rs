@@ -16,7 +16,7 @@ pub(crate) const LINES: u16 = ROWS.len() as u16 + 5;
 /// and more than visits scatter by.
 const NOTABLE: f64 = 1.5;
 /// The same of the median of five visits to a cell whose visits repeat.
-const LASTING: f64 = 1.2;
+const NOTABLE_RECENT: f64 = 1.2;
 
 /// Before the figures that no saved run has, and behind them what would measure most of them.
 const NO_RECORD: (&str, &str) = ("no record of", "run `tiermark latency` and `tiermark bandwidth` while idle");
@@ -26,7 +26,7 @@ const NO_CAPABILITY: (&str, &str) = ("no capability yet of", "each needs 60 undi
 /// A line: its name, its figure, the memory that its measurement uses, how that is written, and whether less is better.
 struct ActiveRow {
     name: &'static str,
-    of: fn(&WatchActive) -> Option<WatchBest>,
+    best: fn(&WatchActive) -> Option<WatchBest>,
     bytes: fn(&WatchActive) -> Option<u64>,
     text: fn(f64) -> String,
     less_is_better: bool,
@@ -45,7 +45,7 @@ impl ActiveRow {
             let worse = value.zip(best_known(seen)).and_then(|(value, best)| self.worse(value, best));
             worse.is_some_and(|worse| worse >= factor)
         };
-        than(seen.now, NOTABLE) || than(seen.recent, LASTING)
+        than(seen.now, NOTABLE) || than(seen.recent, NOTABLE_RECENT)
     }
 }
 
@@ -56,12 +56,12 @@ fn best_known(seen: &WatchBest) -> Option<f64> {
 
 const fn row(
     name: &'static str,
-    of: fn(&WatchActive) -> Option<WatchBest>,
+    best: fn(&WatchActive) -> Option<WatchBest>,
     bytes: fn(&WatchActive) -> Option<u64>,
     text: fn(f64) -> String,
     less_is_better: bool,
 ) -> ActiveRow {
-    ActiveRow { name, of, bytes, text, less_is_better }
+    ActiveRow { name, best, bytes, text, less_is_better }
 }
 
 const ROWS: [ActiveRow; 10] = [
@@ -94,7 +94,7 @@ impl ActiveHistory {
         if self.0.len() >= most {
             self.0.pop_front();
         }
-        self.0.push_back(ROWS.map(|row| (row.of)(active)?.now));
+        self.0.push_back(ROWS.map(|row| (row.best)(active)?.now));
     }
 
     fn of(&self, row: usize, most: usize) -> Vec<Option<f64>> {
@@ -127,7 +127,7 @@ pub(crate) fn lines(
     style: &Style,
 ) -> Vec<Line<'static>> {
     type Seen<'a> = (usize, &'a ActiveRow, WatchBest);
-    let seen = |(at, row): (usize, &'static ActiveRow)| (at, row, (row.of)(active).unwrap_or_default());
+    let seen = |(at, row): (usize, &'static ActiveRow)| (at, row, (row.best)(active).unwrap_or_default());
     let rows: Vec<Seen<'_>> = ROWS.iter().enumerate().map(seen).collect();
     let best = |(_, row, seen): &Seen<'_>| match seen.so_far.filter(|_| seen.capability.is_none()) {
         Some(best) => format!("~{}", (row.text)(best)),

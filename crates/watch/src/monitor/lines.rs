@@ -69,8 +69,8 @@ pub(crate) fn pressure(sample: &WatchSample, history: &History, style: &Style) -
     let psi = &sample.psi;
     let rows: [Row; 3] =
         [("memory", psi.memory, Series::Memory), ("io", psi.io, Series::Io), ("cpu", psi.cpu, Series::Cpu)];
-    let some = |of: fn(&WatchStall) -> Option<f64>| {
-        move |(_, stalls, _): &Row| percent(stalls.as_ref().and_then(|stalls| of(&stalls.some)))
+    let some = |field: fn(&WatchStall) -> Option<f64>| {
+        move |(_, stalls, _): &Row| percent(stalls.as_ref().and_then(|stalls| field(&stalls.some)))
     };
     let is_notable = |stalls: WatchStalls| stalls.some.now.unwrap_or(stalls.some.avg10) >= NOTABLE;
     let table = Table::of(&rows).at_least(8).texts("waits %", |row| row.0);

@@ -20,7 +20,7 @@ use crate::guest::{ARGUMENT, PORT};
 use crate::scenario::GuestShape;
 
 /// Bytes of the end of a console that a message quotes.
-const SAID: u64 = 2000;
+const CONSOLE_TAIL: u64 = 2000;
 
 /// The emulator's process of one guest, and its serial port.
 #[derive(Debug)]
@@ -144,7 +144,7 @@ impl Machine {
     /// The end of what emulator, kernel and server said.
     pub(super) fn console_tail(&self) -> String {
         let length = self.console.metadata().map_or(0, |data| data.len());
-        let start = length.saturating_sub(SAID);
+        let start = length.saturating_sub(CONSOLE_TAIL);
         let mut bytes = vec![0; (length - start) as usize];
         if self.console.read_exact_at(&mut bytes, start).is_err() {
             return String::new();

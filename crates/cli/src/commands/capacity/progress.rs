@@ -30,10 +30,10 @@ impl Bar {
             }
             Event::TrialBegins(ask) => self.doing = format!("{} ({})", tenants(ask.tenants), ask.phase),
             Event::Progress(progress) => {
-                let of = progress.of.map_or_else(String::new, |of| format!(" of {of:.0}"));
+                let total = progress.of.map_or_else(String::new, |total| format!(" of {total:.0}"));
                 let rate = progress.rate.map_or_else(String::new, |rate| format!(", {rate:.0} requests/s"));
                 let stage = progress.stage.words();
-                self.moving(&format!("{}: {stage}, {:.0}{of} s{rate}", self.doing, progress.seconds));
+                self.moving(&format!("{}: {stage}, {:.0}{total} s{rate}", self.doing, progress.seconds));
             }
             Event::TrialEnded(record, point) => self.line(&result(record, *point)),
             Event::Answer(answer) => self.line(&format!("  = {}", answered(answer))),

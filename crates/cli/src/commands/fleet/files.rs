@@ -82,7 +82,7 @@ pub(super) fn read(
         let read = thread::scope(|scope| {
             let parts: Vec<_> = some
                 .chunks(each)
-                .map(|part| scope.spawn(|| part.iter().map(|file| of(file, names)).collect()))
+                .map(|part| scope.spawn(|| part.iter().map(|file| read_one(file, names)).collect()))
                 .collect();
             // A thread that panics has nothing to hand on; the panic goes on here.
             let joined = |part: thread::ScopedJoinHandle<'_, Vec<Found>>| {
@@ -153,7 +153,7 @@ fn is_output(path: &Path) -> bool {
 }
 
 /// What a file holds.
-fn of(file: &Path, names: Option<Pseudonyms>) -> Found {
+fn read_one(file: &Path, names: Option<Pseudonyms>) -> Found {
     let subject = subject(file, names);
     let mut bytes = Vec::new();
     let read = File::open(file).and_then(|file| file.take(MAX_DOCUMENT_BYTES + 1).read_to_end(&mut bytes));

@@ -103,9 +103,9 @@ fn says(other: &OtherValue) -> (&'static str, String) {
         p if p < 0.001 => "less than 0.1 %".to_owned(),
         p => crate::judgements::plain(p),
     };
-    let of = format!("{} of {holders} odd; chance alone does that in {chance} of fleets", other.odd);
+    let words = format!("{} of {holders} odd; chance alone does that in {chance} of fleets", other.odd);
     match confidence {
-        Confidence::Hint => ("", format!("perhaps: {of}")),
-        _ => ("head", format!("yes: {of}")),
+        Confidence::Hint => ("", format!("perhaps: {words}")),
+        _ => ("head", format!("yes: {words}")),
     }
 }

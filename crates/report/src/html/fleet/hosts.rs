@@ -13,7 +13,7 @@ const CAUSE: usize = 160;
 /// Characters of a cause that stands alone.
 const LONGEST: usize = 400;
 /// Lines and characters of what a failed host said.
-const SAID: (usize, usize) = (5, 400);
+const QUOTED: (usize, usize) = (5, 400);
 /// What the signs in tables of figures say.
 const SIGNS: &str = "▼ worse than the peers, ▲ better, ◆ different: beyond what chance explains.";
 
@@ -294,8 +294,8 @@ pub(super) fn failed(fleet: &Fleet) -> String {
 /// The first lines of what a host said.
 fn first_lines(message: &str) -> String {
     let message = message.trim();
-    let lines: Vec<&str> = message.lines().take(SAID.0).collect();
-    let first: String = lines.join("\n").chars().take(SAID.1).collect();
+    let lines: Vec<&str> = message.lines().take(QUOTED.0).collect();
+    let first: String = lines.join("\n").chars().take(QUOTED.1).collect();
     match first.len().cmp(&message.len()) {
         Ordering::Less => first + " …",
         _ => first,

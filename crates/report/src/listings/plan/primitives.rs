@@ -8,7 +8,7 @@ use super::{ends, range};
 use crate::label_words;
 
 /// Labels that have columns of their own.
-const TOLD: [Key; 7] = [Key::Cpus, Key::To, Key::Relation, Key::Size, Key::Resident, Key::WorkingSet, Key::Threads];
+const COLUMNS: [Key; 7] = [Key::Cpus, Key::To, Key::Relation, Key::Size, Key::Resident, Key::WorkingSet, Key::Threads];
 
 /// The cpus of those that take part beside the threads of the plan.
 pub(super) fn cpus(steps: &[Step]) -> IdSet {
@@ -31,7 +31,7 @@ pub(super) fn table(steps: &[Step], each: bool) -> Option<Table> {
     let mut groups: Vec<(String, Vec<&Step>)> = Vec::new();
     for step in steps {
         let name =
-            if each { label_words(&step.labels, &TOLD) } else { step.labels.op().unwrap_or(&step.id).to_owned() };
+            if each { label_words(&step.labels, &COLUMNS) } else { step.labels.op().unwrap_or(&step.id).to_owned() };
         match groups.iter_mut().find(|(known, _)| !each && *known == name) {
             Some((_, group)) => group.push(step),
             None => groups.push((name, vec![step])),

@@ -41,8 +41,8 @@ pub(super) fn side_by_side(cases: &[Case]) -> Page {
 }
 
 /// The smallest, mean and largest of what tenants had.
-fn spread(each: &[&TenantTimes], of: impl Fn(&TenantTimes) -> f64) -> [f64; 3] {
-    let values: Vec<f64> = each.iter().map(|one| of(one)).collect();
+fn spread(each: &[&TenantTimes], field: impl Fn(&TenantTimes) -> f64) -> [f64; 3] {
+    let values: Vec<f64> = each.iter().map(|one| field(one)).collect();
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     [values.iter().copied().fold(f64::INFINITY, f64::min), mean, values.iter().copied().fold(0.0, f64::max)]
 }
@@ -167,7 +167,7 @@ fn loads(cases: &[Case]) -> Vec<&str> {
 
 /// Every trial of a search as a point: full ones, and the others by themselves behind them. No line joins them, since
 /// trials of one number may differ by more than those of two.
-fn series(case: &Case, of: impl Fn(&CurvePoint) -> f64) -> [Series; 2] {
+fn series(case: &Case, field: impl Fn(&CurvePoint) -> f64) -> [Series; 2] {
     let mut full = Series { name: case.tier.clone(), scatter: true, ..Series::default() };
     let mut others = Series { behind: true, ..full.clone() };
     let mut names: BTreeSet<TrialKind> = BTreeSet::new();
@@ -175,7 +175,7 @@ fn series(case: &Case, of: impl Fn(&CurvePoint) -> f64) -> [Series; 2] {
         for (kind, point) in number.trials.iter().flat_map(|(kind, points)| points.iter().map(move |p| (*kind, p))) {
             let series = if kind == TrialKind::Full { &mut full } else { &mut others };
             let what = kind.name().map_or_else(String::new, |name| format!(" ({name})"));
-            series.points.push((f64::from(point.tenants), of(point)));
+            series.points.push((f64::from(point.tenants), field(point)));
             series.about.push(PointAbout::doubtful(kind == TrialKind::Unclear, format!("{}{what}", point.outcome)));
             names.insert(kind);
         }

@@ -16,13 +16,13 @@ pub(super) fn words(evidence: &Evidence) -> String {
     // A busy server without a tier has nothing to say of one.
     let some = |n: Option<f64>| n.filter(|n| *n > 0.0);
     let dram = e.dram_budget.zip(e.pool).map(|(budget, pool)| {
-        let of = match e.dram_used.map(|used| (used, used.checked_sub(budget).filter(|over| *over > 0))) {
+        let used = match e.dram_used.map(|used| (used, used.checked_sub(budget).filter(|over| *over > 0))) {
             None => Bytes(budget).to_string(),
             Some((used, None)) => format!("{} in use of {}", Bytes(used), Bytes(budget)),
             // The pool grows before the limit of the tenants follows.
             Some((_, Some(over))) => format!("all {} and for a moment {} more", Bytes(budget), Bytes(over)),
         };
-        format!("{of} of DRAM, {} of it compressed memory", Bytes(pool))
+        format!("{used} of DRAM, {} of it compressed memory", Bytes(pool))
     });
     let not_steady = e.not_steady.as_ref().filter(|why| why.code != settling_off);
     // Of a few pages tables and fragments are more than what they hold.
