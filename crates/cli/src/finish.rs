@@ -69,10 +69,10 @@ pub(crate) fn finish(
     if let Some(saved) = saved.filter(|_| !result.quiet) {
         let again = if saved.by_id { run.id.clone() } else { environment::quoted(&saved.path) };
         let (path, width) = (saved.path.display().to_string(), output::style(&args.view).width);
-        tell(said_of_saving(&path, &again, saved.by_id, width));
+        tell(saving_text(&path, &again, saved.by_id, width));
     }
     if exit == Exit::Partial && sinks.report && !result.quiet {
-        tell(said_of_missing(tiermark_session::missing(run)));
+        tell(missing_text(tiermark_session::missing(run)));
     }
     if exit == Exit::Noisy && sinks.report && !result.quiet {
         let cure = if tiermark_session::imprecise(run) {
@@ -90,7 +90,7 @@ pub(crate) fn finish(
 }
 
 /// Why the exit code is that of a part, and what makes it another.
-fn said_of_missing(missing: usize) -> String {
+fn missing_text(missing: usize) -> String {
     let parts = if missing == 1 { "1 part is" } else { &format!("{missing} parts are") };
     let code = Exit::Partial.code();
     format!("tiermark: {parts} missing: exit code {code}; --allow-partial makes it 0")
@@ -98,14 +98,14 @@ fn said_of_missing(missing: usize) -> String {
 
 /// Where a run went, what to give to see it again, and what to do next: two lines where one is too narrow, so that path
 /// and command stay whole.
-fn said_of_saving(path: &str, reference: &str, is_last: bool, width: usize) -> String {
-    let saved = said_of_place(path, reference, width);
+fn saving_text(path: &str, reference: &str, is_last: bool, width: usize) -> String {
+    let saved = place_text(path, reference, width);
     let (page, other) = if is_last { (String::new(), "last") } else { (format!(" {reference}"), reference) };
     format!("{saved}\nAs a page: `tiermark report{page}`; changes: `tiermark compare RUN {other}`.")
 }
 
 /// Where a run went, and how to see it again.
-pub(crate) fn said_of_place(path: &str, reference: &str, width: usize) -> String {
+pub(crate) fn place_text(path: &str, reference: &str, width: usize) -> String {
     let (saved, again) = (format!("Saved as {path};"), format!("`tiermark show {reference}` shows it again."));
     let gap = if saved.chars().count() + 1 + again.len() <= width { ' ' } else { '\n' };
     format!("{saved}{gap}{again}")
@@ -116,13 +116,13 @@ fn save(store: &Store, run: &Run, journal: Option<JournalSink>) -> (Option<Saved
     let results = journal.as_ref().map_or_else(String::new, |JournalSink(journal)| {
         format!("; the results so far are in the journal {}", journal.path().display())
     });
-    let (saved, exit) = saved_or_told(store.save(run), &results);
+    let (saved, exit) = saved_or_reported(store.save(run), &results);
     journal.into_iter().filter(|_| saved.is_some()).for_each(|JournalSink(journal)| journal.finish());
     (saved, exit)
 }
 
 /// What was saved, and the exit code of saving. Says what went wrong, and where results are all the same.
-pub(crate) fn saved_or_told(saved: Result<SavedPlace, Refusal>, results: &str) -> (Option<SavedPlace>, Exit) {
+pub(crate) fn saved_or_reported(saved: Result<SavedPlace, Refusal>, results: &str) -> (Option<SavedPlace>, Exit) {
     match saved {
         Ok(saved) => {
             // `last` would be another run: --quiet does not hide it.

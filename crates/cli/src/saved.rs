@@ -19,7 +19,7 @@ use crate::environment;
 use crate::output::{Failure, json, tell};
 use crate::sanitise;
 use unfinished::not_finished;
-pub(crate) use unfinished::{is_under_way, journals, said_of_journal, tell_of_newer, without_document};
+pub(crate) use unfinished::{is_under_way, journal_text, journals, tell_of_newer, without_document};
 
 /// Standard input as the subject of a refusal.
 const STDIN: &str = "standard input";

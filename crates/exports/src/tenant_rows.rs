@@ -265,8 +265,9 @@ fn of_number(number: &TenantCount<'_>, trials: &[TrialRecord], search: usize, la
         reasons: kind.code().into_iter().collect(),
         labels,
     };
-    let percentiles =
-        PERCENTILES.iter().map(|(statistic, of)| row(RESPONSE, middle(*of), labels.clone().with_statistic(statistic)));
+    let percentiles = PERCENTILES
+        .iter()
+        .map(|(statistic, field)| row(RESPONSE, middle(*field), labels.clone().with_statistic(statistic)));
     let is_shown = |trial: &&TrialRecord| number.results().iter().any(|point| point.trial == trial.number);
     let of_trials = |field: fn(&TrialRecord) -> Option<f64>| {
         median(&trials.iter().filter(is_shown).filter_map(field).collect::<Vec<f64>>())

@@ -59,7 +59,7 @@ fn settle_last(reader: &Reader<'_>, cpus: &[Cpu], caches: &mut Vec<Cache>, info:
     let Some(last) = caches.iter().filter(is_data).map(|cache| cache.level).max() else { return };
     let inner = caches.iter().filter(is_data).filter(|cache| cache.level < last).filter_map(|cache| cache.bytes).max();
     // One that is smaller than a core's own caches, or larger than any, is invented.
-    let is_told = |cache: &Cache| cache.bytes.is_some_and(|bytes| Some(bytes) >= inner && bytes < MOST_BYTES);
+    let is_known = |cache: &Cache| cache.bytes.is_some_and(|bytes| Some(bytes) >= inner && bytes < MOST_BYTES);
     let largest =
         caches.iter().filter(is_data).filter_map(|cache| cache.bytes.filter(|bytes| *bytes < MOST_BYTES)).max();
     let by_cpuinfo = info.cache_bytes.filter(|_| info.model.vendor.as_deref() == Some("GenuineIntel"));
@@ -74,7 +74,7 @@ fn settle_last(reader: &Reader<'_>, cpus: &[Cpu], caches: &mut Vec<Cache>, info:
         return;
     }
     let untold: Vec<&mut Cache> =
-        caches.iter_mut().filter(|cache| cache.level == last && is_data(&&**cache) && !is_told(cache)).collect();
+        caches.iter_mut().filter(|cache| cache.level == last && is_data(&&**cache) && !is_known(cache)).collect();
     if !untold.is_empty() && by_cpuinfo.is_none() {
         reader.refuse(messages::last_cache_size_unknown(last));
     }

@@ -22,17 +22,17 @@ pub(crate) fn published(run: &Run, detail: Detail) -> Page {
     let (mut rows, mut charts) = (Vec::new(), Page::new());
     for figure in published.figures.iter().take(MOST_FIGURES) {
         let observations = same(figure, &observations);
-        let is_course = figure.points.len() >= CURVE;
+        let is_curve = figure.points.len() >= CURVE;
         let last = figure.points.len().saturating_sub(1);
         let row = |(at, point): (usize, &'_ PublishedPoint)| PublishedRow {
             figure,
             point: *point,
             seen: here(figure, point.at, &observations),
             // The ends of a curve, which a browser draws whole.
-            is_brief: detail.is_all() || !is_course || at == 0 || at == last,
+            is_brief: detail.is_all() || !is_curve || at == 0 || at == last,
         };
         rows.extend(figure.points.iter().take(MOST_POINTS).enumerate().map(row));
-        if is_course {
+        if is_curve {
             charts += curve(published, figure, &observations);
         }
     }

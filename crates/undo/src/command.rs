@@ -40,7 +40,7 @@ pub fn bounded(command: Command, most: Duration) -> Result<(), Note> {
 ///
 /// # Errors
 /// As for [`bounded`].
-pub fn said_until(command: Command, most: Duration, stop: &dyn Fn() -> bool) -> Result<String, Note> {
+pub fn output_tail_until(command: Command, most: Duration, stop: &dyn Fn() -> bool) -> Result<String, Note> {
     let (output, stdout) = kept_output()?;
     carry_out(command, most, stop, stdout)?;
     Ok(tail(&output))
@@ -155,13 +155,13 @@ mod tests {
     fn commands_are_bounded_and_say_why() {
         assert_eq!(bounded(shell("exit 0"), MOST), Ok(()));
         assert_eq!(bounded(shell("echo no >&2; exit 1"), MOST), Err(says::command_said("no")));
-        assert_eq!(said_until(shell("echo yes; echo no >&2"), MOST, &|| false), Ok("yes".to_owned()));
+        assert_eq!(output_tail_until(shell("echo yes; echo no >&2"), MOST, &|| false), Ok("yes".to_owned()));
         let all = |text: &str, limit: u64| output_until(shell(text), MOST, Bytes(limit), &|| false);
         assert_eq!(all("printf 'yes\\n'; echo no >&2", 4), Ok(b"yes\n".to_vec()));
         let endless = all("yes; true", 1 << 20).map_err(|note| note.code);
         assert_eq!(endless, Err(says::codes::command_says_too_much));
         assert_eq!(all("echo yes", 3).map_err(|note| note.code), Err(says::codes::command_says_too_much));
-        let failed = said_until(shell("echo yes; echo no >&2; exit 1"), MOST, &|| false);
+        let failed = output_tail_until(shell("echo yes; echo no >&2; exit 1"), MOST, &|| false);
         assert_eq!(failed, Err(says::command_said("no")));
         let code = |command: Command, most: Duration| bounded(command, most).unwrap_err().code;
         assert_eq!(code(shell("exec sleep 30"), Duration::from_millis(50)), says::codes::command_too_long);

@@ -24,7 +24,7 @@ pub(crate) fn device(root: &Root, path: &str) -> Option<String> {
 
 /// Whether the device at this path is known by more than its name and its size, which another disk may have after a
 /// reboot.
-pub(crate) fn is_lasting(root: &Root, path: &str) -> bool {
+pub(crate) fn is_persistent(root: &Root, path: &str) -> bool {
     path.rsplit('/').next().is_some_and(|name| of_name(root, name).is_some())
 }
 

@@ -17,7 +17,7 @@ mod syntax;
 mod writer;
 
 pub use apply::{Applied, KnobChange, apply, may_write};
-pub use command::{COMMAND_MOST, bounded, bounded_until, end, output_until, said_until, shell};
+pub use command::{COMMAND_MOST, bounded, bounded_until, end, output_tail_until, output_until, shell};
 pub use journal::{Change, Journal, JournalHeader, Lock, StateDir, StatePlaces, is_noted, pending};
 pub use restore::{Asked, Restored, restore_all, restore_own, restore_those};
 pub use service::{service_runs, stop_service};

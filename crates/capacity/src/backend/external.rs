@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tiermark_load::{Address, Answer, Client, Outcome, Phase, Target, Watch, fill, run};
 use tiermark_model::Refusal;
 use tiermark_model::messages::tenants as messages;
-use tiermark_undo::{COMMAND_MOST, Change, bounded_until, said_until, shell};
+use tiermark_undo::{COMMAND_MOST, Change, bounded_until, output_tail_until, shell};
 
 use super::adapter::{RUN, named, numbered, shown_address};
 use super::{Backend, Counted, LoadSpec, Pulse};
@@ -141,7 +141,7 @@ fn address(command: &str, stop: &AtomicBool) -> Result<IpAddr, Refusal> {
     let begun = Instant::now();
     while begun.elapsed() < READY && !stop.load(Ordering::Relaxed) {
         let stops = || stop.load(Ordering::Relaxed);
-        let text = said_until(shell(command), COMMAND_MOST, &stops)
+        let text = output_tail_until(shell(command), COMMAND_MOST, &stops)
             .map_err(|why| messages::command_failed(command, &why.text))?;
         if let Some(address) = shown_address(&text) {
             return Ok(address);

@@ -5,7 +5,7 @@ mod admit;
 mod blind_guards;
 mod guests;
 mod intended;
-mod lasting_data;
+mod persistent_data;
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -268,7 +268,7 @@ impl Run<'_, '_> {
         let answer = match backend.renews() {
             true => answer,
             false => {
-                answer.map(|answer| answer.map(|answer| lasting_data::answer(answer, &saved.cases[number].trials)))
+                answer.map(|answer| answer.map(|answer| persistent_data::answer(answer, &saved.cases[number].trials)))
             }
         };
         self.warn_of_unseen(backend.as_ref());

@@ -170,7 +170,7 @@ fn summary(kind: RunKind, entry: &Entry, store: &Store) -> Result<RunSummary, St
     if saved::is_under_way(&entry.path) {
         let what = match Kept::read(&entry.path) {
             Ok(Some(Kept::Load(run))) => format!("load: {}", tiermark_report::tenant_views::load_workload(&run)),
-            _ => saved::said_of_journal(&entry.path),
+            _ => saved::journal_text(&entry.path),
         };
         return Ok(RunSummary::without_document(&what, is_being_written(&entry.path)));
     }

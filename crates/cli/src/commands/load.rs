@@ -68,7 +68,7 @@ pub(crate) fn run(args: &LoadArgs) -> Result<Exit, Failure> {
     }
     if let Some(saved) = saved.filter(|_| !args.quiet) {
         let again = if saved.by_id { document.id.clone() } else { environment::quoted(&saved.path) };
-        tell(finish::said_of_place(&saved.path.display().to_string(), &again, style(&args.view).width));
+        tell(finish::place_text(&saved.path.display().to_string(), &again, style(&args.view).width));
     }
     let exit = stopped.unwrap_or_else(|| document.exit());
     Ok(if exit == Exit::Done { exit_of_saving } else { exit })
@@ -103,7 +103,7 @@ fn save(args: &LoadArgs, document: &LoadRun) -> Result<(Option<SavedPlace>, Exit
         return Ok((None, Exit::Done));
     }
     let text = output::json(document)?;
-    Ok(finish::saved_or_told(environment::load_runs().save_as(&document.id, text.as_bytes()), ""))
+    Ok(finish::saved_or_reported(environment::load_runs().save_as(&document.id, text.as_bytes()), ""))
 }
 
 /// A distribution of latencies that is written by percentile (`--hgrm`).

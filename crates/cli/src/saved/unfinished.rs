@@ -60,7 +60,7 @@ impl FirstLine {
 }
 
 /// The command and the scenario of a run that has a journal.
-pub(crate) fn said_of_journal(journal: &Path) -> String {
+pub(crate) fn journal_text(journal: &Path) -> String {
     let scenario = FirstLine::of(journal).run_header.and_then(|header| header.scenario);
     scenario.map_or_else(|| "capacity".to_owned(), |scenario| format!("capacity {}", scenario.name))
 }

@@ -170,7 +170,7 @@ fn offline(machine: &Machine) -> Page {
 /// The firmware's figures of access to each node (HMAT).
 fn firmware(machine: &Machine) -> Page {
     let says = |node: &Node| node.hmat.iter().min_by_key(|h| h.class).and_then(figures);
-    by_what_is_said("HMAT", machine, says)
+    grouped_by_text("HMAT", machine, says)
 }
 
 /// The caches in front of each node's memory.
@@ -179,7 +179,7 @@ fn side_caches(machine: &Machine) -> Page {
         let caches: Vec<String> = node.side_caches.iter().map(side_cache).collect();
         (!caches.is_empty()).then(|| format!("memory-side cache of {}", caches.join("; then of ")).into())
     };
-    by_what_is_said("caches", machine, says)
+    grouped_by_text("caches", machine, says)
 }
 
 fn side_cache(cache: &SideCache) -> String {
@@ -200,7 +200,7 @@ fn side_cache(cache: &SideCache) -> String {
 }
 
 /// A line for each thing said of nodes, those of which the same is said together.
-fn by_what_is_said(label: &str, machine: &Machine, text: impl Fn(&Node) -> Option<Text>) -> Page {
+fn grouped_by_text(label: &str, machine: &Machine, text: impl Fn(&Node) -> Option<Text>) -> Page {
     let mut says: Vec<(Text, IdSet)> = Vec::new();
     for node in &machine.nodes {
         let Some(text) = text(node) else { continue };

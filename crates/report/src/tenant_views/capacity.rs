@@ -132,8 +132,8 @@ fn explained(case: &Case) -> Page {
         out += paragraph("  ", format!("ended by {}: {}", ended.resource, ended.why), Ink::Plain);
     }
     // A single number of tenants says it above.
-    let is_said = matches!(case.answer, Answer::Fixed { .. });
-    if let Some(trial) = case.telling().filter(|trial| trial.missed().is_some() && !is_said) {
+    let is_stated = matches!(case.answer, Answer::Fixed { .. });
+    if let Some(trial) = case.telling().filter(|trial| trial.missed().is_some() && !is_stated) {
         out += paragraph("  ", format!("missed: {}", trial.decided_by), Ink::Plain);
     }
     // The last trial of the most tenants within the level: the resources that it used.
@@ -208,10 +208,10 @@ fn settings(case: &Case) -> Page {
 }
 
 /// A figure of a trial.
-type Of = fn(&CurvePoint) -> Option<f64>;
+type Field = fn(&CurvePoint) -> Option<f64>;
 
 /// Columns of times: the heading, and the figure.
-const TIMES: [(&str, Of); 6] = [
+const TIMES: [(&str, Field); 6] = [
     ("average|µs", |point| Some(point.average_ns)),
     ("P50|µs", |point| Some(point.p50_ns)),
     ("P90|µs", |point| Some(point.p90_ns)),
@@ -230,8 +230,8 @@ struct TenantsRow<'a> {
 }
 
 impl TenantsRow<'_> {
-    fn picked(&self, of: Of) -> Option<f64> {
-        (self.pick)(&self.of.results().iter().filter_map(|point| of(point)).collect::<Vec<f64>>())
+    fn picked(&self, field: Field) -> Option<f64> {
+        (self.pick)(&self.of.results().iter().filter_map(|point| field(point)).collect::<Vec<f64>>())
     }
 }
 
@@ -252,7 +252,8 @@ fn curve(case: &Case, level: &str) -> Page {
     let table = Table::of(&rows).numbers("N", |row| Cell::inked(row.of.tenants.to_string(), Ink::Head));
     let table = table.texts("trials", |row| &row.trials);
     let table = table.texts("level", |row| row.has_outcomes.then(|| outcomes(&row.of.votes)));
-    let table = table.each(TIMES, |table, (head, of)| table.numbers(head, |row| or_absent(row.picked(of), micro)));
+    let table =
+        table.each(TIMES, |table, (head, field)| table.numbers(head, |row| or_absent(row.picked(field), micro)));
     // The worst rate is the smallest.
     let rate = |row: &TenantsRow<'_>| row.picked(|point| Some(-point.achieved));
     let table = table.numbers("rate", |row| or_absent(rate(row), |rate| achieved(-rate)));

@@ -186,7 +186,9 @@ pub(super) fn wipe(change: &Change, same_boot: bool, writer: &mut dyn SystemWrit
     // One of the same name may be another disk.
     let is_it = |path: &String| {
         let root = writer.root();
-        device.is_some() && identity::device(root, path) == *device && (same_boot || identity::is_lasting(root, path))
+        device.is_some()
+            && identity::device(root, path) == *device
+            && (same_boot || identity::is_persistent(root, path))
     };
     // Others are not read where it is known which it is: one that does not answer would keep the reader for ever.
     let is_gone = is_it(path) && writer.swap_header(path).is_ok_and(|found| found.as_ref() != Some(uuid));

@@ -57,7 +57,7 @@ impl History {
             self.values.pop_front();
             self.traffic.pop_front();
         }
-        self.values.push_back(SERIES.map(|(_, of)| of(sample)));
+        self.values.push_back(SERIES.map(|(_, field)| field(sample)));
         self.traffic.push_back(sample.traffic.as_ref().map(crate::monitor::traffic_rows::rates).unwrap_or_default());
         self.active.add(sample, MOST);
     }

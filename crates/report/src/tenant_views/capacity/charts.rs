@@ -9,7 +9,7 @@ use tiermark_page::{
     Cell, Ink, Page, Plot, PointAbout, ROWS, Series, Table, heading, paragraph, percent, plot_over, space,
 };
 
-use super::{Of, micro, or_absent, outcome};
+use super::{Field, micro, or_absent, outcome};
 
 /// All tiers at the number of tenants that was asked for; empty if the run searched.
 pub(super) fn side_by_side(cases: &[Case]) -> Page {
@@ -19,7 +19,7 @@ pub(super) fn side_by_side(cases: &[Case]) -> Page {
     };
     let rows: Vec<(&Case, &CurvePoint)> =
         cases.iter().filter(fixed).filter_map(|case| Some((case, case.curve.last()?))).collect();
-    let times: [(&str, Of); 7] = [
+    let times: [(&str, Field); 7] = [
         ("average", |point| Some(point.average_ns)),
         ("min", |point| point.min_ns),
         ("P50", |point| Some(point.p50_ns)),
@@ -30,7 +30,8 @@ pub(super) fn side_by_side(cases: &[Case]) -> Page {
     ];
     let table = Table::of(&rows).texts("tier", |(case, _)| &case.tier);
     let table = table.when(loads(cases).len() > 1, |table| table.texts("load", |(case, _)| &case.load));
-    let table = table.each(times, |table, (head, of)| table.numbers(head, |(_, point)| or_absent(of(point), micro)));
+    let table =
+        table.each(times, |table, (head, field)| table.numbers(head, |(_, point)| or_absent(field(point), micro)));
     let faults = |point: &CurvePoint| or_absent(point.faults_per_request, |faults| format!("{faults:.2}"));
     let ended = |point: &CurvePoint| {
         let Cell { text, ink, .. } = outcome(point.outcome);
@@ -64,10 +65,10 @@ pub(super) fn over_tenants(case: &Case) -> Page {
     }
     let table = Table::of(&rows).numbers("N", |(number, _)| Cell::inked(number.tenants.to_string(), Ink::Head));
     let table = table.texts("trials", |(number, _)| number.words());
-    let table = table.each(TIMES_OF_TENANTS, |table, (what, of)| {
+    let table = table.each(TIMES_OF_TENANTS, |table, (what, field)| {
         let ends = ["least", "mean", "most"].into_iter().enumerate();
         table.under(what, |table| {
-            table.each(ends, |table, (at, head)| table.numbers(head, |(_, each)| micro(spread(each, of)[at])))
+            table.each(ends, |table, (at, head)| table.numbers(head, |(_, each)| micro(spread(each, field)[at])))
         })
     });
     let what = "each tenant has its own average, P99 and maximum in each trial: the least, mean and most over \
@@ -104,10 +105,10 @@ pub(super) fn curves(run: &Capacity) -> Page {
     let mut out = Page::new();
     for load in loads(&run.cases) {
         let cases: Vec<&Case> = run.cases.iter().filter(|case| case.load == load).collect();
-        for (what, of) in [("P99", p99 as fn(&CurvePoint) -> f64), ("Maximum", max)] {
+        for (what, field) in [("P99", p99 as fn(&CurvePoint) -> f64), ("Maximum", max)] {
             let points = || cases.iter().flat_map(|case| case.curve.iter());
-            let (ns, unit) = unit(points().map(of).filter(|ns| ns.is_finite()).fold(0.0, f64::max));
-            let series = cases.iter().flat_map(|case| series(case, |point| of(point) / ns)).collect();
+            let (ns, unit) = unit(points().map(field).filter(|ns| ns.is_finite()).fold(0.0, f64::max));
+            let series = cases.iter().flat_map(|case| series(case, |point| field(point) / ns)).collect();
             let drawn = drawn(unit, true, series);
             if !drawn.is_empty() {
                 out += heading(format!("{what} over tenants, {unit}: {load}"));

@@ -63,7 +63,7 @@ pub fn watch_heading(first: &WatchSample, style: &Style) -> String {
 /// A sample in one line.
 pub fn watch_line(sample: &WatchSample, style: &Style) -> String {
     let cell =
-        |(_, width, of): &&Column| right(&of(sample).unwrap_or_else(|| style.glyph("–", "-").to_owned()), *width);
+        |(_, width, field): &&Column| right(&field(sample).unwrap_or_else(|| style.glyph("–", "-").to_owned()), *width);
     fitting(sample, style).iter().map(cell).collect::<Vec<_>>().join(" ")
 }
 
