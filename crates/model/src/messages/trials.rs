@@ -43,7 +43,7 @@ messages! {
         {
             match trials {
                 0 => format!("{tenants} failed, but not yet in a full trial from a fresh fill: one more trial"),
-                made => format!("{tenants} failed {failed} of {made} full trials from a fresh fill: one more trial"),
+                full => format!("{tenants} failed {failed} of {full} full trials from a fresh fill: one more trial"),
             }
         };
 
