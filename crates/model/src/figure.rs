@@ -312,18 +312,23 @@ fn with_distance(word: &str) -> (&str, Distance) {
     found.unwrap_or((word, Distance::Local))
 }
 
+/// Where memory with these labels lies, seen from its cpus: of a node that the labels or the scope of its experiment
+/// name. `None` if they name none, or the machine has no such node.
+pub fn distance(labels: &Labels, scope: &Scope, machine: &Machine) -> Option<Distance> {
+    let node = machine.node(labels.node().or(scope.mem_node)?)?;
+    let own = labels.cpus().and_then(|cpus| IdSet::from_plain_list(cpus).ok());
+    let is_own = own.as_ref().or(scope.cpus.as_ref()).is_some_and(|cpus| !cpus.intersection(&node.cpus).is_empty());
+    Some(match is_own {
+        _ if node.is_memory_only() => Distance::Far,
+        true => Distance::Local,
+        false => Distance::Remote,
+    })
+}
+
 /// The tier of a figure of a ladder, or of a cell of a matrix.
 fn tier(labels: &Labels, scope: &Scope, machine: &Machine) -> Option<(&'static str, Distance)> {
     if labels.is_for(Purpose::Matrix) {
-        let node = machine.node(labels.node()?)?;
-        let own = labels.cpus().and_then(|cpus| IdSet::from_plain_list(cpus).ok());
-        let is_own = own.as_ref().or(scope.cpus.as_ref()).is_some_and(|cpus| !cpus.intersection(&node.cpus).is_empty());
-        let distance = match is_own {
-            _ if node.is_memory_only() => Distance::Far,
-            true => Distance::Local,
-            false => Distance::Remote,
-        };
-        return Some((DRAM, distance));
+        return distance(labels, scope, machine).map(|distance| (DRAM, distance));
     }
     let tier = labels.tier().filter(|_| labels.is_for(Purpose::Ladder))?;
     Some(match tier {

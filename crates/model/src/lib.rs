@@ -96,7 +96,9 @@ pub use explanation::{
     Confidence, EXPLAIN_RULES_SCHEMA, EXPLANATION_SCHEMA, ExplainRule, ExplainRules, Explained, ExplainedKind,
     ExplainedNumber, ExplainedUnit, Explanation, UnjudgedRule,
 };
-pub use figure::{CLOCKED, DRAM, Distance, FigureName, LATENCY, LoadedPoint, OPERATIONS, Span, TIERS, TierName};
+pub use figure::{
+    CLOCKED, DRAM, Distance, FigureName, LATENCY, LoadedPoint, OPERATIONS, Span, TIERS, TierName, distance,
+};
 pub use file_memory::FileMemory;
 pub use fleet::{
     FAILED_HOST_SCHEMA, FLEET_SCHEMA, FailedHost, Fleet, FleetHost, HostCause, HostFailure, HostFamily, HostFigure,

@@ -1,6 +1,8 @@
 //! Published figures beside those of a run.
 
-use tiermark_model::{Bytes, Key, Metric, Observation, Published, PublishedFigure, PublishedPoint, Run};
+use tiermark_model::{
+    Bytes, Experiment, Key, Metric, Observation, Published, PublishedFigure, PublishedPoint, Run, Scope, distance,
+};
 use tiermark_page::{
     ABSENT, Cell, Detail, Ink, Number, Page, Plot, ROWS, Rates, Series, Table, Text, graded, heading, number,
     paragraph, plot, plot_over, rate_unit, time_unit, variants,
@@ -18,10 +20,9 @@ const MOST_POINTS: usize = 256;
 /// The section; empty for a run whose plan has none.
 pub(crate) fn published(run: &Run, detail: Detail) -> Page {
     let Some(published) = run.plan.as_ref().and_then(|plan| plan.published.as_ref()) else { return Page::new() };
-    let observations: Vec<&Observation> = run.observations().collect();
     let (mut rows, mut charts) = (Vec::new(), Page::new());
     for figure in published.figures.iter().take(MOST_FIGURES) {
-        let observations = same(figure, &observations);
+        let observations = same(figure, run);
         let is_curve = figure.points.len() >= CURVE;
         let last = figure.points.len().saturating_sub(1);
         let row = |(at, point): (usize, &'_ PublishedPoint)| PublishedRow {
@@ -48,10 +49,21 @@ pub(crate) fn published(run: &Run, detail: Detail) -> Page {
     heading(title) + variants(brief + note.clone(), table + note + charts)
 }
 
-/// What a run measured of a figure.
-fn same<'a>(figure: &PublishedFigure, observations: &[&'a Observation]) -> Vec<&'a Observation> {
-    let has_labels = |o: &Observation| o.labels.include(&figure.labels);
-    observations.iter().copied().filter(|o| o.metric == figure.metric && has_labels(o)).collect()
+/// What a run measured of a figure. Where a figure says how far its memory is, numbers without that label are those of
+/// a node as far from their cpus: what is local on one node is remote from another.
+fn same<'a>(figure: &PublishedFigure, run: &'a Run) -> Vec<&'a Observation> {
+    let besides = figure.labels.clone().without(&[Key::Place]);
+    let is_same = |o: &Observation, scope: &Scope| match figure.labels.place() {
+        Some(place) if !o.labels.has(Key::Place) => {
+            o.labels.include(&besides) && distance(&o.labels, scope, &run.machine).unwrap_or_default() == place
+        }
+        _ => o.labels.include(&figure.labels),
+    };
+    let of = |experiment: &'a Experiment| {
+        let scope = &experiment.request.scope;
+        experiment.observations.iter().filter(move |o| o.metric == figure.metric && is_same(o, scope))
+    };
+    run.experiments.iter().flat_map(of).collect()
 }
 
 /// The number of a point among them.

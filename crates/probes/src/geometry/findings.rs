@@ -17,6 +17,9 @@ const RESOLVED: usize = 2;
 /// Strides that a table needs to say anything: two that agree on the ways, and a smaller one that bounds the size of a
 /// way.
 const LEAST_STRIDES: usize = 3;
+/// A level of a table lies between footprints no further apart than this: doubled ones, the first of which may lie a
+/// tenth above the capacity.
+const MOST_APART: f64 = 2.25;
 
 /// All findings but those about sharing.
 pub(super) fn geometry(seen: &GeometryCurves<'_>, machine: &Machine) -> Vec<Finding> {
@@ -28,10 +31,13 @@ pub(super) fn geometry(seen: &GeometryCurves<'_>, machine: &Machine) -> Vec<Find
 }
 
 /// What a table of strides and footprints says: the line, and of each level the size, the time and the ways. Nothing
-/// where it has fewer strides than agree on ways, or no random rows.
+/// where it has fewer strides than agree on ways, no random rows, or footprints too far apart for where levels end.
 pub(super) fn of_table(seen: &GeometryCurves<'_>, machine: &Machine) -> Vec<Finding> {
     let mut found = Vec::new();
-    if seen.strided.len() < LEAST_STRIDES || seen.levels.is_empty() {
+    let is_sparse = |(_, level): &(Tier, Level)| {
+        level.size.high.is_none_or(|high| high as f64 > MOST_APART * level.size.low as f64)
+    };
+    if seen.strided.len() < LEAST_STRIDES || seen.levels.is_empty() || seen.levels.iter().all(is_sparse) {
         return found;
     }
     let line_bytes = line_of_table(seen, machine, &mut found);
@@ -79,9 +85,13 @@ fn line_of_table(seen: &GeometryCurves<'_>, machine: &Machine, found: &mut Vec<F
     // Two, so that without random rows the smallest is compared with another.
     let full = rows.iter().map(|(_, ns, _)| *ns).fold(random, f64::max);
     let (bytes, _, o) = *rows.iter().filter(|_| rows.len() > 1).find(|(_, ns, _)| *ns > FULL * full)?;
+    let declared = seen.cpu.and_then(|cpu| machine.cache_of(cpu, 1)).and_then(|c| c.line_bytes);
+    // A bound above what the system declares says nothing of it.
+    if declared.is_some_and(|declared| u64::from(declared) < bytes) {
+        return declared.map(u64::from);
+    }
     let mut finding = resting_on(&[o], Quantity::GeometryLine, Labels::new(), Some(bytes as f64), Unit::Bytes);
     finding.notes.push(shapes::line_at_most(Bytes(bytes), bytes == rows[0].0));
-    let declared = seen.cpu.and_then(|cpu| machine.cache_of(cpu, 1)).and_then(|c| c.line_bytes);
     if let Some(declared) = declared {
         finding.labels = finding.labels.with_declared_number(u64::from(declared));
         finding.notes.extend((u64::from(declared) > bytes).then(|| shapes::another_line_declared(declared)));
@@ -164,6 +174,8 @@ struct LevelView<'a> {
     declared: Option<&'a Cache>,
     /// Whether a hypervisor declares it.
     guest: bool,
+    /// Bytes of a page that the system makes no larger: huge pages of a guest may be small ones of its host.
+    page_bytes: u64,
     /// The points between which the level ends.
     edge: Vec<&'a Observation>,
 }
@@ -182,7 +194,7 @@ impl<'a> LevelView<'a> {
         let last = seen.curve.iter().map(|(x, _)| *x).rfind(|x| level.size.high.is_some_and(|high| *x < high));
         let edge = last.and_then(at).into_iter().chain(level.size.high.and_then(at)).collect();
         let guest = machine.system.hypervisor.is_some();
-        Self { seen, tier, level, declared, guest, edge }
+        Self { seen, tier, level, declared, guest, page_bytes: machine.page_bytes, edge }
     }
 
     fn labels(&self) -> Labels {
@@ -196,7 +208,8 @@ impl<'a> LevelView<'a> {
         let near = |bytes: u64| bytes as f64 >= AGREE * bounded.low as f64 && bytes as f64 * AGREE <= high as f64;
         // Where ways do not show, pages may lie at random, and the curve leaves a level before its capacity.
         // Some systems declare none where they do not know them.
-        let random = self.declared.and_then(|c| c.ways).filter(|ways| *ways > 0 && solved.is_none());
+        let random = self.declared.filter(|cache| solved.is_none() && self.has_colours(cache));
+        let random = random.and_then(|cache| cache.ways).filter(|ways| *ways > 0);
         let random = random.map_or(1.0, |ways| placed_at_random(u64::from(ways)));
         let by_ways = solved.and_then(|w| w.size());
         let exact = by_ways.filter(|bytes| near(*bytes));
@@ -222,6 +235,12 @@ impl<'a> LevelView<'a> {
         let curve = self.seen.chases.iter().filter(|(layout, _)| *layout == self.seen.curve_layout);
         let curve: Vec<&Observation> = curve.map(|(_, o)| *o).collect();
         Some(grounded(found, &curve, curve.len(), Says::Bend))
+    }
+
+    /// Whether the place of a page decides which sets its lines use: pages as large as a way use all.
+    fn has_colours(&self, cache: &Cache) -> bool {
+        let way = cache.bytes.zip(cache.ways).map(|(bytes, ways)| bytes / u64::from(ways.max(1)));
+        way.is_none_or(|way| way > self.page_bytes)
     }
 
     fn time(&self) -> Option<Finding> {
@@ -258,9 +277,16 @@ impl<'a> LevelView<'a> {
     /// The chains that fit and those that do not, at the distances that show the ways.
     fn conflicts(&self, solved: &Ways) -> Vec<&'a Observation> {
         let from = solved.way_bytes.unwrap_or(0);
-        let at = |curve: &Strided, nodes: u64| self.seen.at(ChainLayout::Scatter(curve.stride), nodes * curve.stride);
         let telling = self.seen.strided.iter().filter(|c| c.stride >= from);
-        telling.flat_map(|c| [at(c, solved.ways.value), at(c, solved.ways.value + 1)]).flatten().collect()
+        let around = |curve: &Strided| {
+            let fit = solved.ways.value * curve.stride;
+            let sizes = || curve.points.iter().map(|(bytes, _)| *bytes);
+            let (last, first) =
+                (sizes().filter(|bytes| *bytes <= fit).max(), sizes().filter(|bytes| *bytes > fit).min());
+            let at = |bytes: u64| self.seen.at(ChainLayout::Scatter(curve.stride), bytes);
+            [last.and_then(at), first.and_then(at)]
+        };
+        telling.flat_map(around).flatten().collect()
     }
 
     /// Why the ways are not resolved.

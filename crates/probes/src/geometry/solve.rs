@@ -165,10 +165,10 @@ impl Ways {
 /// Ways and their size out of strided curves, for the level of `level` ns above one of `next` ns.
 ///
 /// Nodes a way's size apart, or a multiple, meet in one set: as many stay as there are ways, whatever the stride.
-/// Nearer nodes spread over several sets, and more stay. So the ways are the fewest nodes that fit at any stride, where
-/// at least two strides agree, and the size of a way is the smallest stride at which no more fit. Sets are taken to be
-/// a power of two and not hashed; otherwise the strides (powers of two) never agree on a small number, and nothing is
-/// said.
+/// Nearer nodes spread over several sets, and more stay. So the ways are the fewest nodes that at least two strides
+/// agree on: each says from how many nodes that fit to how many that do not. The size of a way is the smallest of these
+/// strides. Sets are taken to be a power of two and not hashed; otherwise the strides (powers of two) never agree on a
+/// small number, and nothing is said.
 pub fn ways(curves: &[Strided], level: f64, next: f64) -> Option<Ways> {
     let mut edges: Vec<(u64, Edge)> = Vec::new();
     for curve in curves.iter().filter(|c| c.stride > 0) {
@@ -176,13 +176,14 @@ pub fn ways(curves: &[Strided], level: f64, next: f64) -> Option<Ways> {
         edges.extend(edge(&nodes, level, next).map(|edge| (curve.stride, edge)));
     }
     edges.sort_by_key(|(stride, _)| *stride);
-    let fewest = edges.iter().filter(|(_, e)| e.misses.is_some()).map(|(_, e)| e.fits).min()?;
-    let agree: Vec<&(u64, Edge)> = edges.iter().filter(|(_, e)| e.fits == fewest && e.misses.is_some()).collect();
-    let (repeats, _) = **agree.first()?;
-    if agree.len() < 2 {
-        return None;
-    }
-    let most = agree.iter().filter_map(|(_, e)| e.misses).min().map(|misses| misses - 1);
+    let agreeing = |nodes: u64| {
+        let can_be = move |e: &Edge| e.fits <= nodes && e.misses.is_some_and(|misses| nodes < misses);
+        edges.iter().filter(move |(_, e)| can_be(e))
+    };
+    let counts = edges.iter().map(|(_, e)| e.fits);
+    let fewest = counts.filter(|nodes| agreeing(*nodes).count() >= 2).min()?;
+    let (repeats, _) = *agreeing(fewest).next()?;
+    let most = agreeing(fewest).filter_map(|(_, e)| e.misses).min().map(|misses| misses - 1);
     let below = edges.iter().rfind(|(stride, e)| *stride < repeats && e.fits > fewest);
     let possible = |way: u64| {
         below.is_none_or(|(stride, e)| {
