@@ -2,10 +2,13 @@
 
 use tiermark_engine::nearest_memory_node;
 use tiermark_model::messages::memory;
-use tiermark_model::{IdSet, KernelInfo, Machine, Node, NodeId, Note};
+use tiermark_model::{Finding, IdSet, KernelInfo, Machine, Node, NodeId, Note, Reason};
 
 /// Bytes of a line.
 const LINE: f64 = 64.0;
+/// Shares of a theoretical rate above this show that the rate is wrong: clocks differ from their nominal rate by less
+/// than the intervals of rates allow.
+pub(crate) const MOST_SHARE: f64 = 1.03;
 
 /// A rate that nothing exceeds, and how it came about.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,6 +65,15 @@ impl Stated {
         let (rate, how) = self.link.map(|rate| (rate, "stated by --link-rate")).or(known)?;
         Some(Ceiling { rate, note: memory::share_of_link(rate.into(), how) })
     }
+}
+
+/// A share of a ceiling as far as it can be one: a ceiling that is exceeded is none.
+pub(crate) fn share_of_ceiling(mut found: Finding) -> Finding {
+    if let Some(share) = found.value.filter(|share| *share > MOST_SHARE) {
+        (found.value, found.interval) = (None, None);
+        found.verdict.suspect(Reason::AboveCeiling { share });
+    }
+    found
 }
 
 /// Bytes of whole lines for each byte that a kernel uses: 8 where it loads 8 bytes of each line.

@@ -17,7 +17,7 @@ use tiermark_model::{
     Refusal, Step, StoreKind, Tier, Unit, parse_footprint, parse_within,
 };
 
-use crate::ceilings::traffic_for_each_byte;
+use crate::ceilings::{share_of_ceiling, traffic_for_each_byte};
 use crate::ladder::{derived, finding, overhead_note, with_purpose};
 use crate::memory_kinds::quiet_cpu;
 use crate::mix::Mix;
@@ -224,7 +224,7 @@ fn peak_shares(observations: &[Observation], lab: &Lab) -> Vec<Finding> {
             let share = moved / peak_of(o, peak.bytes_per_second, &lab.machine)?;
             let labels = o.labels.clone().with_statistic("share of theoretical peak");
             let found = derived(o, Quantity::PeakShare, labels, share, Unit::Ratio);
-            Some(found.with_notes([memory::theoretical_peak(&peak.how)]))
+            Some(share_of_ceiling(found).with_notes([memory::theoretical_peak(&peak.how)]))
         })
         .collect()
 }

@@ -12,7 +12,7 @@ use tiermark_engine::Lab;
 
 use super::groups::CpuGroup;
 use crate::bandwidth::mix;
-use crate::ceilings::{Ceiling, Stated, lines_for_each_byte, traffic_for_each_byte};
+use crate::ceilings::{Ceiling, Stated, lines_for_each_byte, share_of_ceiling, traffic_for_each_byte};
 use crate::ground::{Says, grounded};
 use crate::ladder::{derived, finding, overhead_note, quotient};
 
@@ -82,7 +82,8 @@ pub(super) fn shares(observations: &[Observation], groups: &[CpuGroup], stated: 
         let link = stated.link(machine, &group.cpus, Some(node)).filter(|_| op.starts_with("read"));
         let share = |(of, rate, ceiling): (&str, f64, Ceiling)| {
             let labels = o.labels.clone().with_statistic(of);
-            derived(o, Quantity::MatrixShare, labels, rate / ceiling.rate, Unit::Ratio).with_notes([ceiling.note])
+            let found = derived(o, Quantity::MatrixShare, labels, rate / ceiling.rate, Unit::Ratio);
+            share_of_ceiling(found).with_notes([ceiling.note])
         };
         let peak = stated.peak(machine, Some(node));
         let known = [("of theoretical peak", moved, peak), ("of link", lines, link)];

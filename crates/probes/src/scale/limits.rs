@@ -5,6 +5,7 @@ use tiermark_model::{Distance, Finding, Interval, Key, Labels, Note, Observation
 use tiermark_stats::{Curve, XScale, knee};
 
 use super::ramp::{IN_PROPORTION, Limit, Planned, Ramp, RampShape, ramps};
+use crate::ceilings::share_of_ceiling;
 use crate::ground::{Says, grounded};
 use crate::ladder::{product, with_range};
 
@@ -109,11 +110,13 @@ impl Ramp<'_> {
             found.labels = found.labels.with_statistic(of);
             found.with_notes([note])
         };
-        if let Some((of, peak)) = self.of_peak().zip(self.planned.peak.as_ref()) {
-            findings.push(share("of theoretical peak", of, peak.note.clone()));
+        if let Some(peak) = &self.planned.peak {
+            let of = level * self.planned.traffic / peak.rate;
+            findings.push(share_of_ceiling(share("of theoretical peak", of, peak.note.clone())));
         }
-        if let Some((of, link)) = self.of_link().zip(self.planned.link.as_ref()) {
-            findings.push(share("of link", of, link.note.clone()));
+        if let Some(link) = &self.planned.link {
+            let of = level * self.planned.lines / link.rate;
+            findings.push(share_of_ceiling(share("of link", of, link.note.clone())));
         }
         // A share of what a ramp had reached when it was cut off would be a share of nothing in particular.
         let whole = |local: &&Ramp<'_>| local.shape() == RampShape::Level || local.cut_off().is_none();

@@ -5,7 +5,7 @@ use std::fmt;
 use tiermark_model::messages::memory;
 use tiermark_model::{Distance, Key, NodeId, Note, Observation, Purpose};
 
-use crate::ceilings::Ceiling;
+use crate::ceilings::{Ceiling, MOST_SHARE};
 use crate::ladder::with_purpose;
 
 /// A ramp whose cores have nine tenths of as many times what one has, and whose last ones still add four fifths of
@@ -190,14 +190,17 @@ impl Ramp<'_> {
         }
     }
 
-    /// Its level, with all that memory reads and writes for it, as a share of what the memory gives in theory.
+    /// Its level, with all that memory reads and writes for it, as a share of what the memory gives in theory; `None`
+    /// where that is exceeded, and so is wrong.
     pub(super) fn of_peak(&self) -> Option<f64> {
-        Some(self.level() * self.planned.traffic / self.planned.peak.as_ref()?.rate)
+        let share = self.level() * self.planned.traffic / self.planned.peak.as_ref()?.rate;
+        Some(share).filter(|share| *share <= MOST_SHARE)
     }
 
-    /// Its level, in whole lines, as a share of what the link carries.
+    /// Its level, in whole lines, as a share of what the link carries; `None` as above.
     pub(super) fn of_link(&self) -> Option<f64> {
-        Some(self.level() * self.planned.lines / self.planned.link.as_ref()?.rate)
+        let share = self.level() * self.planned.lines / self.planned.link.as_ref()?.rate;
+        Some(share).filter(|share| *share <= MOST_SHARE)
     }
 
     /// Whether the memory gives its own cores more than it gives these.
