@@ -1,12 +1,10 @@
 //! The limit of the growth of bandwidth with threads.
 
 use tiermark_model::{Finding, Key, Labels, Quantity, Unit};
-use tiermark_page::{
-    ABSENT, Detail, Ink, Page, Table, Text, graded, heading, number, paragraph, percent, rate_unit, text,
-};
+use tiermark_page::{Detail, Ink, Page, Table, Text, graded, heading, number, paragraph, rate_unit, text};
 
 use crate::reasons::Reasons;
-use crate::remark::remark;
+use crate::remark::{remark, share};
 use crate::tally::is_number;
 
 /// Name of a ramp.
@@ -74,10 +72,7 @@ pub(crate) fn limits(findings: &[&Finding], detail: Detail) -> Page {
             remarks += paragraph("  ", text![&row, ": ", note], Ink::Plain);
         }
         for finding in findings.iter().filter(|f| f.metric == Quantity::ScaleShare && here(labels, f)) {
-            let basis = finding.labels.statistic().unwrap_or_default();
-            let share = finding.value.map_or_else(|| ABSENT.to_owned(), percent);
-            let note = remark(finding).unwrap_or_default();
-            remarks += paragraph("  ", text![format!("{row}: {share} {basis} ("), note, ")"], Ink::Plain);
+            remarks += paragraph("  ", text![format!("{row}: "), share(finding)], Ink::Plain);
         }
     }
     heading("What limits") + table + reasons.page(detail) + remarks

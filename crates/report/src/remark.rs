@@ -1,7 +1,7 @@
 //! What documents say of numbers, as text: rates in the unit of the reader.
 
 use tiermark_model::{Finding, Note, Reason};
-use tiermark_page::Text;
+use tiermark_page::{ABSENT, Text, percent, text};
 
 /// The remarks on a finding in one line; `None` where it has none.
 pub(crate) fn remark(finding: &Finding) -> Option<Text> {
@@ -22,4 +22,12 @@ pub(crate) fn reason(reason: &Reason) -> Text {
 pub(crate) fn distinct(texts: impl IntoIterator<Item = Text>) -> Vec<Text> {
     let once = crate::order::grouped(texts.into_iter().map(|text| (text.plain(), text)));
     once.into_iter().filter_map(|(_, alike)| alike.into_iter().next()).collect()
+}
+
+/// `80 % of link (of 9.60 GB/s in one direction: …)`: a share of a theoretical rate, or why it is none.
+pub(crate) fn share(finding: &Finding) -> Text {
+    let basis = finding.labels.statistic().unwrap_or_default();
+    let why = || finding.verdict.reasons.first().map_or_else(|| format!("{ABSENT} {basis}"), ToString::to_string);
+    let share = finding.value.map_or_else(why, |share| format!("{} {basis}", percent(share)));
+    text![share, " (", remark(finding).unwrap_or_default(), ")"]
 }

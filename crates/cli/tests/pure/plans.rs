@@ -32,6 +32,35 @@ fn a_plan_writes_what_its_commands_would() {
 }
 
 #[test]
+fn published_figures_stand_beside_those_of_the_same_distance() {
+    let user = User::new();
+    let plan = ["run", "numa-latency", "--simulate", SERVER, "--no-save", "-q"];
+    for node in ["0", "1"] {
+        let told = user.run(&[&plan[..], &["--cpu-node", node]].concat()).expect(0).out;
+        let here = |figure: &str| -> f64 {
+            let line = told.lines().find(|line| line.contains(figure)).unwrap_or_else(|| panic!("{figure}: {told}"));
+            line.split_whitespace().rev().nth(1).unwrap().parse().unwrap()
+        };
+        let (local, remote) = (here("stride 64, local, 128 MiB"), here("stride 64, remote, 128 MiB"));
+        assert!(remote > 1.3 * local, "cpus of node {node}: {local} and {remote}");
+        // Footprints four times apart show no caches.
+        assert!(!told.contains("Caches, measured and declared"), "{told}");
+    }
+}
+
+#[test]
+fn a_stated_peak_that_is_exceeded_limits_nothing() {
+    let user = User::new();
+    for probe in ["scale", "matrix"] {
+        let run = [probe, "--quick", "--op", "read", "--simulate", SERVER, "--peak", "8.53GB/s"];
+        let told = user.run(&run).expect(0).out;
+        assert!(told.contains("that rate is too low") && !told.contains("channels are full"), "{told}");
+        let found = user.run(&["explain", "--json"]).expect(0).json().to_string();
+        assert!(!found.contains("limit-channels"), "{found}");
+    }
+}
+
+#[test]
 fn what_a_plan_cannot_write_is_refused_before_it_runs() {
     let user = User::new();
     plan(&user, "one.toml", &["latency"]);

@@ -422,6 +422,24 @@ fn buffers_larger_than_what_was_tried_are_not_made_up() {
 }
 
 #[test]
+fn strides_agree_on_the_ways_that_all_of_them_allow() {
+    // 12 ways of 4 KiB: each stride has other footprints, and none has both 12 and 13 lines.
+    let seen = |stride: u64, nodes: &[u64]| Strided {
+        stride,
+        points: nodes.iter().map(|n| (n * stride, if *n <= 12 { 1.33 } else { 4.67 })).collect(),
+    };
+    let curves = [seen(4096, &[4, 12, 16, 32]), seen(8192, &[4, 8, 16, 20]), seen(16384, &[4, 12, 14, 16])];
+    let found = ways(&curves, 1.33, 4.67).unwrap();
+    assert_eq!((found.ways.value, found.ways.low, found.ways.high), (12, 12, Some(13)));
+    // Two strides that exclude each other's number say nothing.
+    let apart = [
+        seen(4096, &[8, 12, 13, 14]),
+        Strided { stride: 8192, points: vec![(65536, 1.33), (81920, 4.67), (98304, 4.67)] },
+    ];
+    assert_eq!(ways(&apart, 1.33, 4.67), None);
+}
+
+#[test]
 fn nothing_is_solved_where_nothing_conflicts() {
     // Hashed sets: every stride holds as many lines as were tried.
     let flat = |stride: u64| Strided { stride, points: (2..40).map(|n| (n * stride, 1.33)).collect() };

@@ -5,7 +5,7 @@ use tiermark_page::{ABSENT, Detail, Ink, Page, heading, paragraph, percent, text
 
 use super::{label, named};
 use crate::order::distinct;
-use crate::remark::remark;
+use crate::remark::{remark, share};
 
 /// Bytes that the program uses as a share of those that move; the first cell of each operation where not all are asked
 /// for.
@@ -36,11 +36,6 @@ pub(super) fn of_theory(findings: &[&Finding]) -> Page {
     if findings.is_empty() {
         return Page::new();
     }
-    let line = |f: &&Finding| {
-        let share = f.value.map_or_else(|| ABSENT.to_owned(), percent);
-        let basis = label(f, Key::Statistic);
-        let text = text![named(f), format!(": {share} {basis} ("), remark(f).unwrap_or_default(), ")"];
-        paragraph("  ", text, Ink::Plain)
-    };
+    let line = |f: &&Finding| paragraph("  ", text![named(f), ": ", share(f)], Ink::Plain);
     heading("Shares of what is possible in theory") + findings.iter().map(line).collect::<Page>()
 }
