@@ -53,7 +53,7 @@ pub enum Distance {
     Far,
     /// Of the threads of all nodes, each on its own node's.
     System,
-    /// Of a part of the threads local, of the others not.
+    /// Local for some threads, not for the others.
     Mixed,
 }
 
@@ -292,7 +292,7 @@ impl FromStr for Distance {
     type Err = ();
 
     /// # Errors
-    /// The word is of no distance.
+    /// The word names no distance.
     fn from_str(word: &str) -> Result<Self, ()> {
         let all = DISTANCES.into_iter().chain([Self::System, Self::Mixed]);
         all.into_iter().find(|distance| distance.word() == word).ok_or(())
@@ -312,8 +312,8 @@ fn with_distance(word: &str) -> (&str, Distance) {
     found.unwrap_or((word, Distance::Local))
 }
 
-/// Where memory with these labels lies, seen from its cpus: of a node that the labels or the scope of its experiment
-/// name. `None` if they name none, or the machine has no such node.
+/// The distance from the cpus to the memory node that the labels, or the scope of the experiment, name. `None` if
+/// neither names a node, or the machine does not have it.
 pub fn distance(labels: &Labels, scope: &Scope, machine: &Machine) -> Option<Distance> {
     let node = machine.node(labels.node().or(scope.mem_node)?)?;
     let own = labels.cpus().and_then(|cpus| IdSet::from_plain_list(cpus).ok());

@@ -97,11 +97,6 @@ pub enum Reason {
         /// The least that two cores take, ns.
         least_ns: f64,
     },
-    /// More than the theoretical rate that it is a share of: that rate is wrong.
-    AboveCeiling {
-        /// The share; 1 is all of the rate.
-        share: f64,
-    },
     /// Every block is a multiple of the clock's step.
     Quantised {
         /// The step, ns an access.

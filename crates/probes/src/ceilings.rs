@@ -2,12 +2,12 @@
 
 use tiermark_engine::nearest_memory_node;
 use tiermark_model::messages::memory;
-use tiermark_model::{Finding, IdSet, KernelInfo, Machine, Node, NodeId, Note, Reason};
+use tiermark_model::{Finding, Grade, IdSet, KernelInfo, Machine, Node, NodeId, Note};
 
 /// Bytes of a line.
 const LINE: f64 = 64.0;
-/// Shares of a theoretical rate above this show that the rate is wrong: clocks differ from their nominal rate by less
-/// than the intervals of rates allow.
+/// Largest plausible share of a theoretical rate. A larger share shows that the theoretical rate is wrong: clocks
+/// differ from their nominal rate by less than the intervals of rates allow.
 pub(crate) const MOST_SHARE: f64 = 1.03;
 
 /// A rate that nothing exceeds, and how it came about.
@@ -67,11 +67,14 @@ impl Stated {
     }
 }
 
-/// A share of a ceiling as far as it can be one: a ceiling that is exceeded is none.
+/// Removes the value of a share above [`MOST_SHARE`] and adds the reason. A rate that is doubtful itself says nothing of
+/// the theoretical one.
 pub(crate) fn share_of_ceiling(mut found: Finding) -> Finding {
     if let Some(share) = found.value.filter(|share| *share > MOST_SHARE) {
         (found.value, found.interval) = (None, None);
-        found.verdict.suspect(Reason::AboveCeiling { share });
+        if found.verdict.grade <= Grade::Bound {
+            found.notes.push(memory::theoretical_rate_exceeded(share.into()));
+        }
     }
     found
 }

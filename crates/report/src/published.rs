@@ -1,7 +1,8 @@
 //! Published figures beside those of a run.
 
 use tiermark_model::{
-    Bytes, Experiment, Key, Metric, Observation, Published, PublishedFigure, PublishedPoint, Run, Scope, distance,
+    Bytes, Distance, Experiment, Key, Metric, Observation, Published, PublishedFigure, PublishedPoint, Run, Scope,
+    distance,
 };
 use tiermark_page::{
     ABSENT, Cell, Detail, Ink, Number, Page, Plot, ROWS, Rates, Series, Table, Text, graded, heading, number,
@@ -49,13 +50,15 @@ pub(crate) fn published(run: &Run, detail: Detail) -> Page {
     heading(title) + variants(brief + note.clone(), table + note + charts)
 }
 
-/// What a run measured of a figure. Where a figure says how far its memory is, numbers without that label are those of
-/// a node as far from their cpus: what is local on one node is remote from another.
+/// Observations that match a published figure. If the figure states a distance and the observation has no such label,
+/// the distance from its cpus to its node decides.
 fn same<'a>(figure: &PublishedFigure, run: &'a Run) -> Vec<&'a Observation> {
     let besides = figure.labels.clone().without(&[Key::Place]);
     let is_same = |o: &Observation, scope: &Scope| match figure.labels.place() {
         Some(place) if !o.labels.has(Key::Place) => {
-            o.labels.include(&besides) && distance(&o.labels, scope, &run.machine).unwrap_or_default() == place
+            let names_none = o.labels.node().or(scope.mem_node).is_none() && o.labels.policy().is_none();
+            let own = distance(&o.labels, scope, &run.machine).or(names_none.then_some(Distance::Local));
+            o.labels.include(&besides) && own == Some(place)
         }
         _ => o.labels.include(&figure.labels),
     };

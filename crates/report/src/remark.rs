@@ -24,10 +24,9 @@ pub(crate) fn distinct(texts: impl IntoIterator<Item = Text>) -> Vec<Text> {
     once.into_iter().filter_map(|(_, alike)| alike.into_iter().next()).collect()
 }
 
-/// `80 % of link (of 9.60 GB/s in one direction: …)`: a share of a theoretical rate, or why it is none.
+/// `80 % of link (of 9.60 GB/s in one direction: …)`: a share of a theoretical rate, or the reason why there is none.
 pub(crate) fn share(finding: &Finding) -> Text {
     let basis = finding.labels.statistic().unwrap_or_default();
-    let why = || finding.verdict.reasons.first().map_or_else(|| format!("{ABSENT} {basis}"), ToString::to_string);
-    let share = finding.value.map_or_else(why, |share| format!("{} {basis}", percent(share)));
-    text![share, " (", remark(finding).unwrap_or_default(), ")"]
+    let share = finding.value.map_or_else(|| ABSENT.to_owned(), percent);
+    text![format!("{share} {basis} ("), remark(finding).unwrap_or_default(), ")"]
 }

@@ -65,8 +65,8 @@ pub(crate) struct CapacityArgs {
     pub(crate) scenario: Option<String>,
     /// Set a key of the scenario, as in load.connections=4 (repeatable)
     ///
-    /// `tiermark help scenario` lists the keys. VALUE is TOML, such as ["dram", "zram"], or a text without quotes. Of
-    /// two values for a key the last one counts, and an option for it counts before both.
+    /// `tiermark help scenario` lists the keys. VALUE is TOML, such as ["dram", "zram"], or text without quotes. If
+    /// --set names a key twice, the last value applies. An option for the same key overrides --set.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse::setting, requires = "scenario")]
     pub(crate) settings: Vec<(String, String)>,
     /// List the scenarios that are built in

@@ -23,8 +23,8 @@ const OTHER_NAMES: [(&[&str], &str, &str); 12] = [
     (&TIME, "samples", "--samples COUNT ends it after so many samples, one each --interval (1 s)"),
     (&COUNT, "samples", "--samples COUNT ends it after so many samples, one each --interval (1 s)"),
     (&["--arrivals"], "set", "--set load.arrival=VALUE sets how requests are spread in time"),
-    (&["--pipeline-depth", "-P"], "set", "--set load.pipeline=N sets the requests that wait for an answer at once"),
-    (&["--gets-brief"], "set", "--set load.brief-mix=VALUE sets this key of the scenario"),
+    (&["--pipeline-depth", "-P"], "set", "--set load.pipeline=N sets the maximum number of requests in flight"),
+    (&["--gets-brief"], "set", "--set load.brief-mix=true draws GETs and SETs as the published test does"),
     (&["--value-compress"], "set", "--set tenant.compressibility=VALUE sets how well values compress"),
 ];
 const TIME: [&str; 5] = ["--duration", "--time", "--runtime", "--timeout", "--seconds"];

@@ -372,9 +372,12 @@ impl Scene {
         self
     }
 
-    /// Adds a number, unless it is not finite.
+    /// Adds a number, unless it is not finite, or a share of a theoretical rate that shows that this rate is wrong.
     pub(crate) fn set(&mut self, name: FactName, found: Found) {
-        if found.value.is_finite() {
+        /// As the probes have it (docs/methods/scale.md).
+        const MOST_SHARE: f64 = 1.03;
+        let is_of_theory = matches!(name.1, Fact::ChannelShare | Fact::LinkShare);
+        if found.value.is_finite() && !(is_of_theory && found.value > MOST_SHARE) {
             self.numbers.insert(name, found);
         }
     }

@@ -23,8 +23,6 @@ const MOST_STRETCH: f64 = 2.0;
 
 /// Nodes that advice names at most: a document may have any number.
 const MOST_NODES: usize = 64;
-/// A larger share of a theoretical rate shows that the rate is wrong (docs/methods/scale.md).
-const MOST_SHARE: f64 = 1.03;
 
 /// Where a latency is of: whether it is of a matrix, its row or its memory, its node, its pages.
 type Spot<'a> = (bool, &'a str, Option<NodeId>, &'a str);
@@ -95,8 +93,7 @@ impl<'a> Bounds<'a> {
         facts.add(Fact::Peak, peak, Confidence::Reported);
         let stated = self.stated(cell, "of theoretical peak");
         let channel = stated.or_else(|| Some(lines? * cell.used / peak?));
-        // More than all of the channels shows that the peak is wrong, and so nothing of the channels.
-        let channel = channel.filter(|share| cell.distance != Distance::Mixed && *share <= MOST_SHARE);
+        let channel = channel.filter(|_| cell.distance != Distance::Mixed);
         // How many lines stores move follows from the kernel only: a core may turn ordinary stores into whole lines.
         let lines_are = if cell.access == Access::Read { own } else { Confidence::Hint };
         facts.add(Fact::ChannelShare, channel, lines_are);

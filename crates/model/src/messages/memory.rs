@@ -120,6 +120,9 @@ messages! {
 
     Rates share_of_link(bytes_per_second: Rate, how: &str): "of the link's {bytes_per_second} in one direction: {how}";
 
+    Note theoretical_rate_exceeded(share: Share): "the measured rate is {share} of this theoretical rate, which is \
+        therefore too low: correct --peak or --link-rate";
+
     Note channels_are_full(share: Share): "it is {share} of the theoretical peak: the memory channels are full";
 
     Note link_is_nearest(of_link: Share, of_peak: Share):

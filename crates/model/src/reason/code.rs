@@ -61,7 +61,6 @@ impl Reason {
             | Self::BelowCycle { .. }
             | Self::TooFast { .. }
             | Self::AbovePeak { .. }
-            | Self::AboveCeiling { .. }
             | Self::StillRising { .. }
             | Self::NoPlateau { .. } => ReasonCode::Implausible,
             Self::NotResolved { .. } | Self::TooWide { .. } | Self::NotOneStep { .. } | Self::AnotherLine { .. } => {

@@ -51,9 +51,6 @@ impl Reason {
             Self::TooFast { ns, least_ns } => {
                 write!(f, "{ns:.1} ns is less than two cores take ({least_ns:.0} ns): the cpus share one core")
             }
-            Self::AboveCeiling { share } => {
-                write!(f, "{} of a theoretical rate, which nothing exceeds: that rate is too low", Share(*share))
-            }
             Self::Quantised { step_ns } => {
                 write!(f, "every block is a whole multiple of {step_ns:.3} ns an access: the clock did not resolve it")
             }

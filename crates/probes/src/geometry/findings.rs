@@ -17,47 +17,61 @@ const RESOLVED: usize = 2;
 /// Strides that a table needs to say anything: two that agree on the ways, and a smaller one that bounds the size of a
 /// way.
 const LEAST_STRIDES: usize = 3;
-/// A level of a table lies between footprints no further apart than this: doubled ones, the first of which may lie a
-/// tenth above the capacity.
+/// Largest ratio of the two footprints between which a level of a table ends: doubled ones, the first of which may lie
+/// a tenth above the capacity.
 const MOST_APART: f64 = 2.25;
 
 /// All findings but those about sharing.
 pub(super) fn geometry(seen: &GeometryCurves<'_>, machine: &Machine) -> Vec<Finding> {
     let mut found = Vec::new();
     let line_bytes = lines(seen, machine, &mut found);
-    levels(seen, machine, line_bytes, &mut found);
+    levels(seen, seen.levels.len(), machine, line_bytes, &mut found);
     found.extend(missing(seen, machine));
     found
 }
 
 /// What a table of strides and footprints says: the line, and of each level the size, the time and the ways. Nothing
-/// where it has fewer strides than agree on ways, no random rows, or footprints too far apart for where levels end.
+/// where it has fewer strides than agree on ways, no random rows, or footprints too far apart to show where levels end.
 pub(super) fn of_table(seen: &GeometryCurves<'_>, machine: &Machine) -> Vec<Finding> {
     let mut found = Vec::new();
     let is_sparse = |(_, level): &(Tier, Level)| {
         level.size.high.is_none_or(|high| high as f64 > MOST_APART * level.size.low as f64)
     };
-    if seen.strided.len() < LEAST_STRIDES || seen.levels.is_empty() || seen.levels.iter().all(is_sparse) {
+    // The end of a level is a share of the way to the next one: that must be known as well.
+    let shown = match seen.levels.iter().position(is_sparse) {
+        Some(sparse) => sparse.saturating_sub(1),
+        None => seen.levels.len(),
+    };
+    if seen.strided.len() < LEAST_STRIDES || shown == 0 {
         return found;
     }
     let line_bytes = line_of_table(seen, machine, &mut found);
-    levels(seen, machine, line_bytes, &mut found);
+    levels(seen, shown, machine, line_bytes, &mut found);
     found
 }
 
-/// Size, time and ways of each level.
-fn levels(seen: &GeometryCurves<'_>, machine: &Machine, line_bytes: Option<u64>, found: &mut Vec<Finding>) {
+/// Size, time and ways of the first so many levels.
+fn levels(
+    seen: &GeometryCurves<'_>,
+    shown: usize,
+    machine: &Machine,
+    line_bytes: Option<u64>,
+    found: &mut Vec<Finding>,
+) {
     let mut above: Option<u64> = None;
-    for (index, (tier, level)) in seen.levels.iter().enumerate() {
+    for (index, (tier, level)) in seen.levels.iter().take(shown).enumerate() {
         let view = LevelView::new(seen, machine, *tier, level);
         let solved = if index < RESOLVED { ways(&seen.strided, level.ns, level.next_ns) } else { None };
         // As many nodes as the level above holds never reach this one.
         let hidden = solved.is_some_and(|w| above.is_some_and(|above| w.ways.value <= above));
         let solved = solved.filter(|_| !hidden);
-        found.extend(view.size(solved));
+        let ways = solved.map(|solved| view.ways(&solved, line_bytes));
+        // Ways that are no number make no size.
+        let is_number = ways.iter().flatten().next().is_some_and(|ways| ways.value.is_some());
+        found.extend(view.size(solved.filter(|_| is_number)));
         found.extend(view.time());
-        match solved {
-            Some(solved) => found.extend(view.ways(&solved, line_bytes)),
+        match ways {
+            Some(ways) => found.extend(ways),
             None => found.extend(view.unresolved(index, hidden, above)),
         }
         above = solved.map(|w| w.ways.value).or(above);
@@ -86,7 +100,7 @@ fn line_of_table(seen: &GeometryCurves<'_>, machine: &Machine, found: &mut Vec<F
     let full = rows.iter().map(|(_, ns, _)| *ns).fold(random, f64::max);
     let (bytes, _, o) = *rows.iter().filter(|_| rows.len() > 1).find(|(_, ns, _)| *ns > FULL * full)?;
     let declared = seen.cpu.and_then(|cpu| machine.cache_of(cpu, 1)).and_then(|c| c.line_bytes);
-    // A bound above what the system declares says nothing of it.
+    // A bound above the declared size adds nothing to it.
     if declared.is_some_and(|declared| u64::from(declared) < bytes) {
         return declared.map(u64::from);
     }
@@ -174,7 +188,7 @@ struct LevelView<'a> {
     declared: Option<&'a Cache>,
     /// Whether a hypervisor declares it.
     guest: bool,
-    /// Bytes of a page that the system makes no larger: huge pages of a guest may be small ones of its host.
+    /// Size of a base page, bytes. Huge pages of a guest may be base pages of its host, so they do not count.
     page_bytes: u64,
     /// The points between which the level ends.
     edge: Vec<&'a Observation>,
@@ -237,7 +251,7 @@ impl<'a> LevelView<'a> {
         Some(grounded(found, &curve, curve.len(), Says::Bend))
     }
 
-    /// Whether the place of a page decides which sets its lines use: pages as large as a way use all.
+    /// Whether page placement decides which sets a line uses. A page at least as large as a way covers all sets.
     fn has_colours(&self, cache: &Cache) -> bool {
         let way = cache.bytes.zip(cache.ways).map(|(bytes, ways)| bytes / u64::from(ways.max(1)));
         way.is_none_or(|way| way > self.page_bytes)
@@ -276,7 +290,7 @@ impl<'a> LevelView<'a> {
 
     /// The chains that fit and those that do not, at the distances that show the ways.
     fn conflicts(&self, solved: &Ways) -> Vec<&'a Observation> {
-        let from = solved.way_bytes.unwrap_or(0);
+        let from = solved.way_bytes.unwrap_or(solved.repeats);
         let telling = self.seen.strided.iter().filter(|c| c.stride >= from);
         let around = |curve: &Strided| {
             let fit = solved.ways.value * curve.stride;

@@ -153,6 +153,8 @@ pub struct Ways {
     pub ways: Count,
     /// Bytes after which the sets repeat, which is the size of a way; `None` where the strides do not show it.
     pub way_bytes: Option<u64>,
+    /// The smallest stride that shows the ways.
+    pub repeats: u64,
 }
 
 impl Ways {
@@ -166,9 +168,10 @@ impl Ways {
 ///
 /// Nodes a way's size apart, or a multiple, meet in one set: as many stay as there are ways, whatever the stride.
 /// Nearer nodes spread over several sets, and more stay. So the ways are the fewest nodes that at least two strides
-/// agree on: each says from how many nodes that fit to how many that do not. The size of a way is the smallest of these
-/// strides. Sets are taken to be a power of two and not hashed; otherwise the strides (powers of two) never agree on a
-/// small number, and nothing is said.
+/// allow and none excludes: each stride gives the most nodes that fit and the fewest that do not. The larger stride of
+/// two must fit bytes that already miss at the smaller one; otherwise both may show one capacity, and no sets. The size
+/// of a way is the smallest of these strides. Sets are taken to be a power of two and not hashed; otherwise the strides
+/// (powers of two) never agree on a small number, and nothing is said.
 pub fn ways(curves: &[Strided], level: f64, next: f64) -> Option<Ways> {
     let mut edges: Vec<(u64, Edge)> = Vec::new();
     for curve in curves.iter().filter(|c| c.stride > 0) {
@@ -180,8 +183,14 @@ pub fn ways(curves: &[Strided], level: f64, next: f64) -> Option<Ways> {
         let can_be = move |e: &Edge| e.fits <= nodes && e.misses.is_some_and(|misses| nodes < misses);
         edges.iter().filter(move |(_, e)| can_be(e))
     };
+    let is_refuted = |nodes: u64| edges.iter().any(|(_, e)| e.misses.is_some_and(|misses| misses <= nodes));
+    let conflict = |nodes: u64| {
+        let misses_at = |(stride, e): &(u64, Edge)| e.misses.map_or(u64::MAX, |misses| misses.saturating_mul(*stride));
+        let least = agreeing(nodes).map(misses_at).min();
+        least.is_some_and(|least| agreeing(nodes).any(|(stride, e)| e.fits.saturating_mul(*stride) >= least))
+    };
     let counts = edges.iter().map(|(_, e)| e.fits);
-    let fewest = counts.filter(|nodes| agreeing(*nodes).count() >= 2).min()?;
+    let fewest = counts.filter(|nodes| !is_refuted(*nodes) && conflict(*nodes)).min()?;
     let (repeats, _) = *agreeing(fewest).next()?;
     let most = agreeing(fewest).filter_map(|(_, e)| e.misses).min().map(|misses| misses - 1);
     let below = edges.iter().rfind(|(stride, e)| *stride < repeats && e.fits > fewest);
@@ -194,7 +203,7 @@ pub fn ways(curves: &[Strided], level: f64, next: f64) -> Option<Ways> {
     let least = below.map_or(repeats, |(stride, _)| stride + 1);
     let mut candidates = std::iter::successors(Some(repeats), |way| Some(way / 2)).take_while(|way| *way >= least);
     let way_bytes = below.and_then(|_| candidates.find(|way| possible(*way)));
-    Some(Ways { ways: Count { value: fewest, low: fewest, high: most }, way_bytes })
+    Some(Ways { ways: Count { value: fewest, low: fewest, high: most }, way_bytes, repeats })
 }
 
 /// The size of a cache line.

@@ -431,6 +431,12 @@ fn strides_agree_on_the_ways_that_all_of_them_allow() {
     let curves = [seen(4096, &[4, 12, 16, 32]), seen(8192, &[4, 8, 16, 20]), seen(16384, &[4, 12, 14, 16])];
     let found = ways(&curves, 1.33, 4.67).unwrap();
     assert_eq!((found.ways.value, found.ways.low, found.ways.high), (12, 12, Some(13)));
+    // One capacity of 32 KiB between sparse footprints, and no sets: no ways.
+    let one = |stride: u64| Strided {
+        stride,
+        points: [8, 24, 64, 96].iter().map(|kib| (kib * KIB, if *kib <= 32 { 1.33 } else { 4.67 })).collect(),
+    };
+    assert_eq!(ways(&[one(1024), one(2048), one(4096)], 1.33, 4.67), None);
     // Two strides that exclude each other's number say nothing.
     let apart = [
         seen(4096, &[8, 12, 13, 14]),

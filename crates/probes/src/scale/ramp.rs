@@ -103,7 +103,7 @@ pub(super) fn ramps<'a>(op: &str, planned: &[Planned], observations: &'a [Observ
         let (place, node) = (seen.labels.place(), seen.labels.node());
         let here =
             |o: &&Observation| o.labels.word(Key::Place) == seen.labels.word(Key::Place) && o.labels.node() == node;
-        let known = ramps.iter().position(|ramp| ramp.seen.first().is_some_and(|first| here(first)));
+        let known = ramps.iter().position(|ramp| ramp.seen.first().is_some_and(&here));
         let index = known.unwrap_or_else(|| {
             let latency = with_purpose(observations, Purpose::Unloaded).find(here).filter(|o| o.value.is_some());
             let planned = planned.iter().find(|p| Some(p.place) == place && p.node == node).cloned();
@@ -190,14 +190,15 @@ impl Ramp<'_> {
         }
     }
 
-    /// Its level, with all that memory reads and writes for it, as a share of what the memory gives in theory; `None`
-    /// where that is exceeded, and so is wrong.
+    /// Its level, with all memory traffic, as a share of the theoretical peak of the memory. `None` without a peak, or
+    /// if the level exceeds it.
     pub(super) fn of_peak(&self) -> Option<f64> {
         let share = self.level() * self.planned.traffic / self.planned.peak.as_ref()?.rate;
         Some(share).filter(|share| *share <= MOST_SHARE)
     }
 
-    /// Its level, in whole lines, as a share of what the link carries; `None` as above.
+    /// Its level, in whole lines, as a share of what the link carries. `None` without its rate, or if the level exceeds
+    /// it.
     pub(super) fn of_link(&self) -> Option<f64> {
         let share = self.level() * self.planned.lines / self.planned.link.as_ref()?.rate;
         Some(share).filter(|share| *share <= MOST_SHARE)

@@ -33,9 +33,9 @@ pub(super) fn page(command: &Command) -> String {
         "# scenario: the file of `tiermark capacity --scenario FILE`\n\n\
          A scenario is a TOML file: tenants, their load, the service level, the tiers to compare. `tiermark capacity \
          --list` lists the scenarios that are built in; `tiermark capacity --scenario mini --dry-run > mine.toml` \
-         writes one as a file. `--set TABLE.KEY=VALUE` replaces the value of a key (`--set load.connections=4`), and \
-         so does the option of `capacity` that stands at it. A size is a number of bytes, or as \"512M\" (K, M, G are \
-         powers of 1024).\n",
+         writes one as a file. `--set TABLE.KEY=VALUE` replaces the value of a key (`--set load.connections=4`). The \
+         option of `capacity` shown beside a key does the same. A size is a number of bytes, or text such as \"512M\" \
+         (K, M, G are powers of 1024).\n",
     );
     let mut table = None;
     for row in reference() {
