@@ -14,7 +14,7 @@ use crate::saved::Kept;
 /// Reads a plan: the number of its mistakes.
 #[must_use]
 pub fn plan_mistakes(text: &str) -> usize {
-    plans::read(text).map_or_else(|mistakes| mistakes.len(), |_| 0)
+    plans::read(text, &[]).map_or_else(|mistakes| mistakes.len(), |_| 0)
 }
 
 /// Judges a run by the rules of thumb, and lists its names.

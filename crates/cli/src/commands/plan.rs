@@ -15,13 +15,13 @@ pub(crate) fn run(args: &PlanArgs, simulation: &Simulation) -> Result<Exit, Fail
             let (_, machine) = target::described(None, simulation)?;
             let nodes = machine.nodes.iter().filter(|node| node.memory_bytes != Some(0)).count();
             let row = |(name, _): &(&'static str, &str)| {
-                plans::load(name).map(|plan| ((*name).to_owned(), line(plan, nodes)))
+                plans::load(name, &[]).map(|plan| ((*name).to_owned(), line(plan, nodes)))
             };
             let rows = plans::built_in().iter().map(row).collect::<Result<Vec<_>, _>>()?;
             print(&output::rendered(&args.view, |_| tiermark_report::listings::names(&rows)))?;
         }
         PlanCommand::Show { plan, toml: true, .. } => print(&plans::text(plan)?)?,
-        PlanCommand::Show { plan, toml: false, view } => print(&page(&plans::load(plan)?, view))?,
+        PlanCommand::Show { plan, toml: false, view } => print(&page(&plans::load(plan, &[])?, view))?,
         PlanCommand::Keys => print(&plans::keys())?,
         PlanCommand::Check { plan } => check(plan, simulation)?,
     }
@@ -40,7 +40,7 @@ fn line(plan: PlanFile, nodes: usize) -> String {
 /// Says that a plan has no mistake, and warns of what would not go as it says. That is no mistake: it may be for
 /// another machine.
 fn check(name: &str, simulation: &Simulation) -> Result<(), Failure> {
-    let plan = plans::load(name)?;
+    let plan = plans::load(name, &[])?;
     let built_in = plans::built_in().iter().any(|(known, _)| *known == plan.name);
     if built_in && name != plan.name {
         tell(format_args!(

@@ -1,5 +1,8 @@
 //! `tiermark run`: a plan, from its first experiment to its last.
 
+use std::collections::BTreeSet;
+
+use tiermark_model::messages::files as says;
 use tiermark_model::{Exit, IdSet, Machine, PlanPage, PlanPart, Scope};
 use tiermark_session::Asked;
 
@@ -7,14 +10,20 @@ use crate::args::{PlaceArgs, PlanRunArgs, Simulation};
 use crate::layouts::{Export, MESS};
 use crate::measure::{self, Job};
 use crate::output::Failure;
+use crate::parse::NodeChoice;
 use crate::plans::{self, Planned};
 
 /// Runs the command.
 pub(crate) fn run(args: &PlanRunArgs, simulation: &Simulation) -> Result<Exit, Failure> {
-    let mut plan = plans::load(&args.plan)?;
+    let mut plan = plans::load(&args.plan, &args.settings.given())?;
     let exports = exports(args, &plan.experiments)?;
+    let mut taken: BTreeSet<&str> = BTreeSet::new();
     for experiment in &mut plan.experiments {
-        inherit(&mut experiment.measure.run.place, &args.run.place);
+        taken.extend(inherit(&mut experiment.measure.run.place, &args.run.place));
+    }
+    if let Some(option) = given(&args.run.place).into_iter().find(|option| !taken.contains(option)) {
+        let fault = says::experiments_have_their_own();
+        return Err(Failure::usage(format!("--{option}: plan {}: {fault}", args.plan)));
     }
     let requests = |machine: &Machine, seed: u64| -> Result<Vec<Asked>, Failure> {
         let mut all = Vec::new();
@@ -51,6 +60,7 @@ fn of_a_pair(line: &str, scope: &Scope, machine: &Machine) -> String {
     let from = scope.cpus.as_ref().and_then(IdSet::first).and_then(|cpu| machine.node_of(cpu));
     match (from, scope.mem_node) {
         (Some(from), Some(to)) => line.replace("--mem-node each", &format!("--cpu-node {from} --mem-node {to}")),
+        (None, Some(to)) => line.replace("--mem-node each", &format!("--mem-node {to}")),
         _ => line.to_owned(),
     }
 }
@@ -67,22 +77,55 @@ fn exports<'a>(args: &'a PlanRunArgs, experiments: &[Planned]) -> Result<Vec<Exp
     )))
 }
 
-/// Options that an experiment does not set are those of the whole run.
-fn inherit(own: &mut PlaceArgs, run: &PlaceArgs) {
-    if own.cpus.is_none() {
+/// The options of a run that its experiments may also set themselves, as far as they are given.
+fn given(run: &PlaceArgs) -> Vec<&'static str> {
+    let all = [
+        ("cpus", run.cpus.is_some()),
+        ("cpu-node", run.cpu_node.is_some()),
+        ("mem-node", run.mem_node.is_some()),
+        ("memory", run.memory.is_some()),
+        ("pages", !run.pages.is_empty()),
+        ("max-mem", run.max_mem.is_some()),
+        ("precision", run.precision.is_some()),
+        ("seconds", run.seconds.is_some()),
+    ];
+    all.into_iter().filter(|(_, is_given)| *is_given).map(|(option, _)| option).collect()
+}
+
+/// Options that an experiment does not set are those of the whole run; returns those that it took. Memory of each node
+/// gives way to that of named ones.
+fn inherit(own: &mut PlaceArgs, run: &PlaceArgs) -> Vec<&'static str> {
+    let mut taken = given(run);
+    let mut take = |option: &str, is_free: bool| {
+        taken.retain(|given| is_free || *given != option);
+        is_free
+    };
+    if take("cpus", own.cpus.is_none()) {
         own.cpus.clone_from(&run.cpus);
         own.logical = run.logical;
     }
-    own.cpu_node = own.cpu_node.take().or_else(|| run.cpu_node.clone());
-    own.mem_node = own.mem_node.take().or_else(|| run.mem_node.clone());
-    if own.memory.is_none() {
+    if take("cpu-node", own.cpu_node.is_none()) {
+        own.cpu_node.clone_from(&run.cpu_node);
+    }
+    let is_each = own.mem_node == Some(NodeChoice::Each) && run.mem_node.is_some();
+    if take("mem-node", own.mem_node.is_none() || is_each) {
+        own.mem_node.clone_from(&run.mem_node);
+    }
+    if take("memory", own.memory.is_none()) {
         own.memory.clone_from(&run.memory);
         own.read_only = run.read_only;
     }
-    if own.pages.is_empty() {
+    if take("pages", own.pages.is_empty()) {
         own.pages.clone_from(&run.pages);
     }
-    own.max_mem = own.max_mem.or(run.max_mem);
-    own.precision = own.precision.or(run.precision);
-    own.seconds = own.seconds.or(run.seconds);
+    if take("max-mem", own.max_mem.is_none()) {
+        own.max_mem = run.max_mem;
+    }
+    if take("precision", own.precision.is_none()) {
+        own.precision = run.precision;
+    }
+    if take("seconds", own.seconds.is_none()) {
+        own.seconds = run.seconds;
+    }
+    taken
 }

@@ -1,5 +1,7 @@
 //! Reading a plan file: TOML whose experiments are commands, each key a long option.
 
+use std::collections::BTreeSet;
+
 use tiermark_history::config::{Mistake, Mistakes};
 use tiermark_model::Published;
 use tiermark_model::messages::files as says;
@@ -42,25 +44,58 @@ pub(crate) struct Planned {
     pub(crate) begins: usize,
 }
 
-/// Reads a plan.
+/// Reads a plan; `settings` are options for all its experiments that take them and do not set their own.
 ///
 /// # Errors
 /// Every [`Mistake`], each with line, key and a suggestion, in the order of the lines; what the whole file lacks comes
 /// last.
-pub(crate) fn read(text: &str) -> Result<PlanFile, Vec<Mistake>> {
+pub(crate) fn read(text: &str, settings: &[(&str, &str)]) -> Result<PlanFile, Vec<Mistake>> {
     let (table, mistakes) = tiermark_history::config::parse(text)?;
-    let mut reader = Reader { mistakes };
+    let mut reader = Reader { mistakes, settings, taken: BTreeSet::new() };
     match reader.plan(table.get_ref()) {
-        Some(plan) => reader.mistakes.none_in(plan),
+        Some(plan) => {
+            reader.check_settings();
+            reader.mistakes.none_in(plan)
+        }
         None => Err(reader.mistakes.in_order()),
     }
 }
 
 struct Reader<'t> {
     mistakes: Mistakes<'t>,
+    settings: &'t [(&'t str, &'t str)],
+    /// The settings that an experiment took, and those that one sets itself.
+    taken: BTreeSet<(&'t str, bool)>,
 }
 
-impl Reader<'_> {
+impl<'t> Reader<'t> {
+    /// Refuses settings without effect.
+    fn check_settings(&mut self) {
+        for (name, _) in self.settings {
+            let fault = match (self.taken.contains(&(*name, true)), self.taken.contains(&(*name, false))) {
+                (true, _) => continue,
+                (false, true) => says::experiments_have_their_own(),
+                (false, false) => {
+                    let probes: Vec<&str> = keys::probes().into_iter().filter(|id| Keys::of(id).has(name)).collect();
+                    says::no_experiment_takes(name, &probes)
+                }
+            };
+            self.mistakes.add(0, format!("--{name}"), fault);
+        }
+    }
+
+    /// The settings that an experiment takes, as words of its command.
+    fn taken(&mut self, keys: &Keys, table: &DeTable<'_>) -> Vec<String> {
+        let mut words = Vec::new();
+        let settings: &'t [(&'t str, &'t str)] = self.settings;
+        for (name, value) in settings.iter().filter(|(name, _)| keys.has(name)) {
+            let is_free = !table.iter().any(|(key, _)| key.get_ref() == name);
+            self.taken.insert((*name, is_free));
+            words.extend(is_free.then(|| format!("--{name}={value}")));
+        }
+        words
+    }
+
     /// The text under a key.
     fn word(&mut self, key: &str, value: &Spanned<DeValue<'_>>) -> Option<String> {
         let text = string(value.get_ref());
@@ -159,12 +194,17 @@ impl Reader<'_> {
         if self.mistakes.count() > before {
             return None;
         }
+        words.extend(self.taken(&keys, table));
         match keys::parse(&words) {
             Ok(measure) => Some(Planned { probe, measure, line: shown(&words), note, begins }),
             Err(no) => {
                 let blamed = no.key.as_deref().and_then(|name| table.iter().find(|(key, _)| key.get_ref() == name));
                 let line = blamed.map_or(begins, |(key, _)| self.mistakes.line(key.span().start));
-                let key = blamed.map_or_else(String::new, |(key, _)| key.get_ref().to_string());
+                let of_run = no.key.as_ref().filter(|name| self.settings.iter().any(|(known, _)| known == name));
+                let (line, key) = match (blamed, of_run) {
+                    (None, Some(option)) => (0, format!("--{option}")),
+                    (blamed, _) => (line, blamed.map_or_else(String::new, |(key, _)| key.get_ref().to_string())),
+                };
                 self.mistakes.add(line, key, no.why);
                 None
             }
@@ -220,7 +260,7 @@ mod tests {
 
     /// The mistake of a plan that has one.
     fn only(text: &str) -> Mistake {
-        match read(text).expect_err(text).as_slice() {
+        match read(text, &[]).expect_err(text).as_slice() {
             [one] => one.clone(),
             several => panic!("{text}: {several:?}"),
         }
@@ -230,7 +270,7 @@ mod tests {
     fn every_mistake_is_told_in_the_order_of_the_lines() {
         let text = "titel = \"b\"\n[[experiment]]\nprobe = \"latency\"\nsizes = \"12Q\"\nlayout = \"spiral\"\nquick = \"yes\"\n\
                     [[experiment]]\nprobe = \"tlb\"\nsizes = \"1M\"\n[[experiment]]\nprobe = \"matriks\"\n";
-        let mistakes = read(text).unwrap_err();
+        let mistakes = read(text, &[]).unwrap_err();
         let lines: Vec<usize> = mistakes.iter().map(|m| m.line).collect();
         assert_eq!(lines, [1, 4, 5, 6, 9, 11, 0, 0], "{mistakes:#?}");
         let found: Vec<(&str, Code)> = mistakes.iter().map(|m| (m.key.as_str(), m.fault.code.clone())).collect();
@@ -251,7 +291,7 @@ mod tests {
 
     #[test]
     fn an_experiment_is_a_command() {
-        let plan = read(GOOD).unwrap();
+        let plan = read(GOOD, &[]).unwrap();
         assert_eq!(plan.experiments[0].line, "latency --layout random --quick --sizes 2K,4096");
         let requests = plan.experiments[0].measure.requests(&Machine::default(), 0).unwrap();
         assert_eq!(requests[0].effort, Effort::Quick);
@@ -262,7 +302,7 @@ mod tests {
     fn a_command_can_be_pasted_in_a_shell() {
         let line = |key: &str| {
             let text = GOOD.replace("latency", "os").replace("layout = \"random\"\n", "");
-            read(&text.replace("sizes = [\"2K\", 4096]", key)).unwrap().experiments[0].line.clone()
+            read(&text.replace("sizes = [\"2K\", 4096]", key), &[]).unwrap().experiments[0].line.clone()
         };
         assert_eq!(
             line("only = [\"swapcontext pair\", \"fork+exit\"]"),
@@ -277,7 +317,7 @@ mod tests {
             .replace("latency", "matrix")
             .replace("layout = \"random\"\n", "")
             .replace("sizes = [\"2K\", 4096]", "weighted-interleave = [\"0:3,1:1\", \"0:1,1:3\"]");
-        let plan = read(&weights).unwrap();
+        let plan = read(&weights, &[]).unwrap();
         assert_eq!(
             plan.experiments[0].line,
             "matrix --quick --weighted-interleave 0:3,1:1 --weighted-interleave 0:1,1:3"
@@ -288,7 +328,7 @@ mod tests {
     fn each_text_of_a_list_is_an_option_where_options_are_repeated() {
         let matrix = GOOD.replace("latency", "matrix").replace("layout = \"random\"\n", "");
         let line =
-            |key: &str| read(&matrix.replace("sizes = [\"2K\", 4096]", key)).unwrap().experiments[0].line.clone();
+            |key: &str| read(&matrix.replace("sizes = [\"2K\", 4096]", key), &[]).unwrap().experiments[0].line.clone();
         let two = line("interleave = [\"0-1\", \"2-3\"]");
         assert_eq!(two, "matrix --interleave 0-1 --interleave 2-3 --quick");
         assert_eq!(line("interleave = [0, 1]"), "matrix --interleave 0,1 --quick");
@@ -339,7 +379,7 @@ mod tests {
             ("title = 1", codes::text_wanted),
             ("experiment = []\ntitle=\"\"\nname=\"x\"", codes::plan_without_experiments),
         ] {
-            let mistakes = read(text).unwrap_err();
+            let mistakes = read(text, &[]).unwrap_err();
             assert!(mistakes.iter().any(|m| m.fault.code == code), "{text}: {mistakes:?}");
         }
     }

@@ -49,16 +49,16 @@ pub(crate) fn text(name: &str) -> Result<String, Failure> {
         .map_err(|e| Failure::usage(format!("the plan '{name}' cannot be read: {e}")))
 }
 
-/// Loads a built-in plan or a file.
+/// Loads a built-in plan or a file, with other options for the experiments that take them and do not set their own.
 ///
 /// # Errors
-/// A [`Failure`] of usage that names file, line and key of every mistake.
-pub(crate) fn load(name: &str) -> Result<PlanFile, Failure> {
+/// A [`Failure`] of usage that names file, line and key of every mistake, and each option that no experiment takes.
+pub(crate) fn load(name: &str, settings: &[(&str, &str)]) -> Result<PlanFile, Failure> {
     let message = |mistake: tiermark_history::config::Mistake| match mistake.line {
         0 => format!("plan {name}: {mistake}"),
         _ => format!("plan {name}, {mistake}"),
     };
-    read(&text(name)?).map_err(|mistakes| Failure::Mistakes(mistakes.into_iter().map(message).collect()))
+    read(&text(name)?, settings).map_err(|mistakes| Failure::Mistakes(mistakes.into_iter().map(message).collect()))
 }
 
 #[cfg(test)]
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn every_built_in_plan_is_one() {
         for (name, text) in BUILT_IN {
-            let plan = read(text).unwrap_or_else(|mistakes| panic!("{name}: {mistakes:?}"));
+            let plan = read(text, &[]).unwrap_or_else(|mistakes| panic!("{name}: {mistakes:?}"));
             assert_eq!(plan.name, name);
             assert!(!plan.title.is_empty() && plan.about.len() > 100, "{name} explains itself");
         }
@@ -77,8 +77,8 @@ mod tests {
 
     #[test]
     fn a_plan_that_is_not_there_is_told_with_those_that_are() {
-        let Err(Failure::Exit(Exit::Usage, text)) = load("hierachy") else { panic!("found") };
+        let Err(Failure::Exit(Exit::Usage, text)) = load("hierachy", &[]) else { panic!("found") };
         assert!(text.contains("'hierarchy'") && text.contains("numa-latency"), "{text}");
-        assert!(matches!(load("no/such/file.toml"), Err(Failure::Exit(Exit::Usage, _))));
+        assert!(matches!(load("no/such/file.toml", &[]), Err(Failure::Exit(Exit::Usage, _))));
     }
 }

@@ -49,6 +49,41 @@ fn published_figures_stand_beside_those_of_the_same_distance() {
 }
 
 #[test]
+fn a_plan_takes_the_options_that_its_text_recommends() {
+    let user = User::new();
+    let run = |arguments: &[&str]| {
+        user.run(&[&["run"], arguments, &["--simulate", SERVER, "--no-save", "-q", "--json"]].concat())
+    };
+    let stated = ["link-saturation", "--peak", "90GB/s", "--link-rate", "45GB/s", "--touch-cpu", "0"];
+    let params = &run(&stated).expect(0).json()["experiments"][0]["request"]["params"];
+    let of = |key: &str| params[key].as_f64();
+    assert_eq!((of("peak"), of("link_rate"), of("touch_cpu")), (Some(90e9), Some(45e9), Some(0.0)), "{params}");
+    let pair = run(&["numa-latency", "--mem-node", "1"]).expect(0).json();
+    let requests: Vec<&serde_json::Value> =
+        pair["experiments"].as_array().unwrap().iter().map(|one| &one["request"]).collect();
+    assert_eq!(requests.len(), 1, "{requests:?}");
+    assert_eq!(requests[0]["scope"]["mem_node"], 1);
+    let command = requests[0]["part"]["command"].as_str().unwrap();
+    assert!(command.contains("--mem-node 1") && !command.contains("each"), "{command}");
+}
+
+#[test]
+fn options_that_no_experiment_of_a_plan_takes_are_refused_by_name() {
+    let user = User::new();
+    let refused = |arguments: &[&str]| user.run(&[&["run"], arguments, &["--simulate", SERVER]].concat()).expect(2).err;
+    let told = refused(&["hierarchy", "--peak", "90GB/s"]);
+    for part in ["--peak", "`tiermark scale --peak`", "`tiermark matrix --peak`"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let told = refused(&["link-saturation", "--peak", "fast"]);
+    assert!(told.contains("--peak") && told.contains("fast"), "{told}");
+    let text = "name = \"own\"\ntitle = \"t\"\n[[experiment]]\nprobe = \"latency\"\npages = \"base\"\nquick = true\n";
+    std::fs::write(user.path("own.toml"), text).unwrap();
+    let told = refused(&["own.toml", "--pages", "thp"]);
+    assert!(told.contains("--pages") && told.contains("plan show PLAN --toml"), "{told}");
+}
+
+#[test]
 fn a_stated_peak_that_is_exceeded_limits_nothing() {
     let user = User::new();
     for probe in ["scale", "matrix"] {

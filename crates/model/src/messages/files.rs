@@ -74,6 +74,15 @@ messages! {
 
     Note option_of_the_run(option: &str): "belongs to the whole run: `tiermark run PLAN --{option}`";
 
+    Note no_experiment_takes(option: &str, probes: &[&str]):
+        {
+            let commands: Vec<String> = probes.iter().map(|probe| format!("`tiermark {probe} --{option}`")).collect();
+            format!("no experiment of the plan takes it; {} does", commands.join(" or "))
+        };
+
+    Note experiments_have_their_own(): "each experiment of the plan sets its own; `tiermark plan show PLAN --toml > \
+        mine.toml` writes the plan as a file to change";
+
     Note probe_missing(): "the experiment has none; write probe = \"latency\"";
 
     Note probe_under_another_key(probe: &str): "the key is probe; write probe = \"{probe}\"";
