@@ -46,7 +46,7 @@ struct Seen {
     beside: u64,
 }
 
-/// The least throughput of each kind of core that is no shortfall; a kind whose level is not known has none.
+/// By kind of core, the throughput below which other work was on the core. A kind is missing until its level is known.
 pub(crate) struct Limits(BTreeMap<Option<CoreKind>, f64>);
 
 impl Limits {
@@ -103,7 +103,7 @@ impl Throughputs {
         lowest.into_iter().collect()
     }
 
-    /// What is known now of the least that is no shortfall.
+    /// The limits by what was seen so far.
     pub(crate) fn limits(&self) -> Limits {
         Limits(self.by_kind.iter().filter_map(|(kind, seen)| Some((*kind, seen.limit()?))).collect())
     }

@@ -24,7 +24,8 @@ pub(crate) fn distinct(texts: impl IntoIterator<Item = Text>) -> Vec<Text> {
     once.into_iter().filter_map(|(_, alike)| alike.into_iter().next()).collect()
 }
 
-/// `80 % of link (of 9.60 GB/s in one direction: …)`: a share of a theoretical rate, or the reason why there is none.
+/// A share of a theoretical rate with its remarks: `80 % of link (of 9.60 GB/s in one direction: …)`. A dash stands for
+/// a share without a value.
 pub(crate) fn share(finding: &Finding) -> Text {
     let basis = finding.labels.statistic().unwrap_or_default();
     let share = finding.value.map_or_else(|| ABSENT.to_owned(), percent);

@@ -24,8 +24,8 @@ pub(crate) fn median_in_place(values: &mut [f64]) -> f64 {
     midpoint(lower, upper)
 }
 
-/// The middle value, the upper of two: one of the values, where their mean would be none that was seen. `None` of
-/// nothing.
+/// The middle value; of an even number of values the upper of the two in the middle, so that the result is one of the
+/// values. `None` without values.
 #[must_use]
 pub fn upper_median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);

@@ -85,7 +85,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The settings that an experiment takes, as words of its command.
-    fn taken(&mut self, keys: &Keys, table: &DeTable<'_>) -> Vec<String> {
+    fn setting_words(&mut self, keys: &Keys, table: &DeTable<'_>) -> Vec<String> {
         let mut words = Vec::new();
         let settings: &'t [(&'t str, &'t str)] = self.settings;
         for (name, value) in settings.iter().filter(|(name, _)| keys.has(name)) {
@@ -194,7 +194,7 @@ impl<'t> Reader<'t> {
         if self.mistakes.count() > before {
             return None;
         }
-        words.extend(self.taken(&keys, table));
+        words.extend(self.setting_words(&keys, table));
         match keys::parse(&words) {
             Ok(measure) => Some(Planned { probe, measure, line: shown(&words), note, begins }),
             Err(no) => {

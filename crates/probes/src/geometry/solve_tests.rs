@@ -423,7 +423,7 @@ fn buffers_larger_than_what_was_tried_are_not_made_up() {
 
 #[test]
 fn strides_agree_on_the_ways_that_all_of_them_allow() {
-    // 12 ways of 4 KiB: each stride has other footprints, and none has both 12 and 13 lines.
+    // 12 ways of 4 KiB. The footprints differ from stride to stride; no stride was measured with both 12 and 13 lines.
     let seen = |stride: u64, nodes: &[u64]| Strided {
         stride,
         points: nodes.iter().map(|n| (n * stride, if *n <= 12 { 1.33 } else { 4.67 })).collect(),

@@ -44,8 +44,9 @@ impl CheckInput<'_> {
         }
     }
 
-    /// The result where the number in a file decides: that of the first row with this number, or with none. A row has a
-    /// word for the number, and the cure, if it is not as it should be.
+    /// The result of a check that depends on the number in a file. A row has the number (`None` for any), its word, and
+    /// the cure; an empty cure means that nothing is wrong. The first row that fits counts. Without one, the result
+    /// shows the number.
     fn by_number(&self, path: &str, rows: &[(Option<i64>, &str, &str)]) -> CheckResult {
         let Some(number) = self.root.value::<i64>(path) else { return self.none(path) };
         match rows.iter().find(|(of, ..)| of.is_none_or(|of| of == number)) {
