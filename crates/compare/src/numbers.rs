@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use tiermark_model::{
     ComparedNumber, Experiment, FigureName, Finding, Grade, IdSet, Interval, Key, Label, Labels, Machine, Observation,
-    PerCycle, ReasonCode, Rival, Run, Step, Unit, ValueKind, Verdict,
+    PerCycle, ReasonCode, Rival, Run, Span, Step, Unit, ValueKind, Verdict,
 };
 
 use crate::basis::{Basis, pings};
@@ -238,7 +238,7 @@ fn key(experiment: &Experiment, finding: &Finding, by_role: bool, without: Optio
         // Footprints of a tier are compared by themselves: memory's depends on what happens to be free.
         Some(Key::Size) => !has_tier,
         // All threads of a machine are as many as it has.
-        Some(Key::Threads) => role.is_none() || labels.span() != Some("all"),
+        Some(Key::Threads) => role.is_none() || labels.span() != Some(Span::All),
         Some(key) if role.is_some() && NOT_OF_ROLES.contains(&key) => false,
         Some(key) => !NOT_COORDINATES.contains(&key),
     };

@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use tiermark_model::{Experiment, Key, Labels, MessPoint, Observation, Purpose, Run, Unit};
+use tiermark_model::{Experiment, Key, Labels, LoadPoint, MessPoint, Observation, Purpose, Run};
 
 /// Columns that are written, in order.
 const COLUMNS: [&str; 11] = [
@@ -60,15 +60,12 @@ pub fn mess(run: &Run) -> String {
     let numbered =
         run.experiments.iter().zip(1..).flat_map(|(e, number)| e.observations.iter().map(move |o| (number, o)));
     let mut rows: Vec<(String, u64, u64, String)> = Vec::new();
-    for (number, seen) in numbered.filter(|(_, o)| is_load(o)) {
-        let (Some(reads), Some(pause)) = (seen.labels.reads(), seen.labels.pause()) else {
-            continue;
-        };
-        let Some(part) = seen.parts.iter().find(|p| p.unit == Unit::BytesPerSecond) else { continue };
-        let (Some(rate), Some(latency)) = (part.value, seen.value) else { continue };
+    for (number, point) in numbered.filter_map(|(number, o)| Some((number, LoadPoint::of(o)?))) {
+        let LoadPoint { rate, rates, pause, seen } = point;
+        let (Some(reads), Some(pause), Some(latency)) = (seen.labels.reads(), pause, seen.value) else { continue };
         let experiment = if several { format!("-{number}") } else { String::new() };
         let kind = kind(&seen.labels) + &experiment;
-        let (low, high) = (part.min.unwrap_or(rate), part.max.unwrap_or(rate));
+        let [low, high] = rates.map(|end| end.unwrap_or(rate));
         let (quickest, slowest) = (seen.min.unwrap_or(latency), seen.max.unwrap_or(latency));
         // Of the rate only the range is kept, and of a latency too where one allocation gives no interval: a range of
         // samples over four is their deviation, roughly (Tippett 1925).
@@ -176,7 +173,7 @@ fn short(text: &str) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use tiermark_model::{Metric, PartResult};
+    use tiermark_model::{Metric, PartResult, Unit};
 
     const FILE: &str = "type,rd_percentage,pause,bandwidth_mean,bandwidth_std,latency_mean\n\
         DDR4,0,0,114.5,0.1,1963.6\nDDR4,0,1000,80.5,0.1,456.5\n\nDDR4,100,0,190.25,0.2,300\n";

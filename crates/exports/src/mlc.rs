@@ -10,7 +10,7 @@ mod system;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use tiermark_model::{NodeId, Observation, Purpose, Run};
+use tiermark_model::{MatrixCell, NodeId, Observation, Purpose, Run};
 use tiermark_page::clean;
 
 /// Said of every block of rates.
@@ -64,11 +64,11 @@ fn cell(value: Option<f64>) -> String {
 
 /// Cells of the plain matrix of one operation.
 fn cells<'a>(seen: &[&'a Observation], op: &str) -> Vec<(NodeId, NodeId, &'a Observation)> {
-    let plain = |o: &&&Observation| {
-        o.labels.is_for(Purpose::Matrix) && o.labels.op() == Some(op) && o.labels.policy().is_none()
+    let place = |o: &&'a Observation| {
+        let cell = MatrixCell::of(&o.labels).filter(|cell| cell.work.op == op)?;
+        Some((cell.from_node?, cell.to, *o))
     };
-    let place = |o: &&'a Observation| Some((o.labels.from_node()?, o.labels.node()?, *o));
-    seen.iter().filter(plain).filter_map(place).collect()
+    seen.iter().filter_map(place).collect()
 }
 
 /// A matrix of nodes; of several numbers of threads, that of the most.

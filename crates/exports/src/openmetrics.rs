@@ -243,7 +243,7 @@ mod tests {
     fn a_series_names_what_is_measured() {
         let made = |kernel: &str, size: u64, grade| {
             let labels = Labels::new().with_tier(Tier::Dram).with_op("write").with_cpus(kernel);
-            let labels = labels.with_kernel(kernel).with_size(size).with_span("one");
+            let labels = labels.with_kernel(kernel).with_size(size).with_span(tiermark_model::Span::One);
             let labels = labels.with_purpose(Purpose::Ladder);
             let mut finding = Finding::new(Quantity::Bandwidth, labels, Some(1e9), Unit::BytesPerSecond);
             finding.verdict.grade = grade;

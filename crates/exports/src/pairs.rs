@@ -3,34 +3,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiermark_model::{CpuId, Finding, IdSet, PingOp, Quantity, Run};
+use tiermark_model::{CpuId, Finding, IdSet, Pair, PingOp, Run};
 
 /// The pairs of a run by one way to pass turns.
 struct Pairs<'a> {
     op: PingOp,
-    /// By the larger and the smaller cpu.
-    cells: BTreeMap<(CpuId, CpuId), &'a Finding>,
+    cells: BTreeMap<Pair, &'a Finding>,
 }
 
 /// The pairs of the first way that was measured; `None` without pairs.
 fn pairs<'a>(findings: &[&'a Finding]) -> Option<Pairs<'a>> {
-    let op_pairs = |op: &PingOp| {
-        let name = op.to_string();
-        let pair = |found: &&Finding| found.metric == Quantity::C2cPair && found.labels.op() == Some(&name);
-        let cell = |found: &Finding| {
-            let (a, b) = (found.labels.from_cpu()?, found.labels.to_cpu()?);
-            Some((a.max(b), a.min(b)))
-        };
-        let of_op = findings.iter().copied().filter(pair);
-        let cells: BTreeMap<(CpuId, CpuId), &'a Finding> = of_op.filter_map(|f| Some((cell(f)?, f))).collect();
-        (!cells.is_empty()).then_some(Pairs { op: *op, cells })
-    };
-    PingOp::ALL.iter().find_map(op_pairs)
+    let mut all = tiermark_model::pairs(findings.iter().copied());
+    let found = PingOp::ALL.iter().find_map(|op| Some((*op, all.remove(op.to_string().as_str())?)));
+    found.map(|(op, cells)| Pairs { op, cells })
 }
 
 impl Pairs<'_> {
     fn cpus(&self) -> BTreeSet<CpuId> {
-        self.cells.keys().flat_map(|(high, low)| [*high, *low]).collect()
+        self.cells.keys().flat_map(|pair| [pair.high, pair.low]).collect()
     }
 
     /// ns of one way.
@@ -49,7 +39,9 @@ fn csv(findings: &[&Finding]) -> String {
     let Some(pairs) = pairs(findings) else { return String::new() };
     let cpus = pairs.cpus();
     let row = |high: &CpuId| {
-        let cell = |low: &CpuId| pairs.cells.get(&(*high, *low)).filter(|_| low < high).and_then(|f| pairs.value(f));
+        let cell = |low: &CpuId| {
+            pairs.cells.get(&Pair { low: *low, high: *high }).filter(|_| low < high).and_then(|f| pairs.value(f))
+        };
         let cells = cpus.iter().map(|low| cell(low).map_or_else(String::new, |ns| format!("{ns:.2}")));
         cells.collect::<Vec<_>>().join(",") + "\n"
     };
@@ -85,7 +77,7 @@ mod tests {
     fn found(pairs: &[(CpuId, CpuId, &str, f64)]) -> Vec<Finding> {
         let found = |(from, to, op, ns): &(CpuId, CpuId, &str, f64)| {
             let labels = Labels::new().with_from_cpu(*from).with_to_cpu(*to).with_op(op);
-            Finding::new(Quantity::C2cPair, labels, Some(*ns), Unit::Ns)
+            Finding::new(tiermark_model::Quantity::C2cPair, labels, Some(*ns), Unit::Ns)
         };
         pairs.iter().map(found).collect()
     }

@@ -1,7 +1,6 @@
 //! Names of figures, the same in expectations, comparisons and exports. A name determines the unit of
 //! its figure, and whether less or more is better.
 
-use crate::labels::Key;
 use std::fmt;
 use std::str::FromStr;
 
@@ -14,6 +13,7 @@ use crate::plan::Scope;
 use crate::purpose::Purpose;
 use crate::quantity::Quantity;
 use crate::refusal::Note;
+use crate::span::Span;
 use crate::tier::Tier;
 use crate::units::Unit;
 
@@ -57,15 +57,6 @@ pub enum Distance {
     Mixed,
 }
 
-/// Cores of a bandwidth.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Span {
-    /// One core.
-    One,
-    /// A thread on each core.
-    All,
-}
-
 /// A point of a curve of latency over load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LoadedPoint {
@@ -99,9 +90,6 @@ const LOADED: [(&str, LoadedPoint); 4] = [
     ("loaded.most", LoadedPoint::Most),
 ];
 const DISTANCES: [Distance; 3] = [Distance::Local, Distance::Remote, Distance::Far];
-/// Labels of figures that are of something else than plain accesses of a tier.
-const NOT_PLAIN: [Key; 8] =
-    [Key::Policy, Key::Mix, Key::Beside, Key::Buffer, Key::Data, Key::Statistic, Key::Part, Key::Against];
 
 impl FigureName {
     /// The figure that a word names; `None` if no figure has this name. `at`: the character of the text at which the
@@ -222,7 +210,9 @@ impl TierName {
     /// The name of a latency or a bandwidth.
     fn of(finding: &Finding, scope: &Scope, machine: &Machine) -> Option<Self> {
         let labels = &finding.labels;
-        let is_plain = NOT_PLAIN.iter().all(|key| !labels.has(*key))
+        let is_plain = labels.is_of_plain_accesses()
+            && labels.policy().is_none()
+            && labels.buffer().is_none()
             && labels.has_usual_layout()
             && labels.chains().is_none_or(|chains| chains == 1);
         let (tier, distance) = tier(labels, scope, machine).filter(|_| is_plain)?;
@@ -230,9 +220,9 @@ impl TierName {
             return Some(Self { op: LATENCY, tier, distance, span: None });
         }
         let op = labels.op().and_then(operation).filter(|op| *op != LATENCY)?;
-        let span = match labels.span() {
-            Some("one") => Span::One,
-            Some("all" | "cores") => Span::All,
+        let span = match labels.span()? {
+            Span::One => Span::One,
+            Span::All | Span::Cores => Span::All,
             _ => return None,
         };
         Some(Self { op, tier, distance, span: Some(span) })

@@ -280,6 +280,12 @@ impl Labels {
         self.with(Key::Declared, Label::Whole(declared))
     }
 
+    /// Whether it is of accesses alone: no mix or part of them, nothing beside them, data as usual, no statistic.
+    pub fn is_of_plain_accesses(&self) -> bool {
+        let others = [Key::Mix, Key::Beside, Key::Data, Key::Statistic, Key::Part, Key::Against];
+        !others.iter().any(|key| self.has(*key))
+    }
+
     /// Whether a chase takes its lines in the order that is usual for them: at random, or, of a tier of memory, in
     /// groups, with translations at hand. True of what has no layout.
     pub fn has_usual_layout(&self) -> bool {

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod arranged;
 pub mod capacity;
 mod check;
 mod checkup;
@@ -48,6 +49,7 @@ mod run_labels;
 pub mod selector;
 pub mod setup;
 pub mod share;
+mod span;
 mod state;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -66,6 +68,7 @@ mod watch;
 mod words;
 mod written;
 
+pub use arranged::{LADDER_OPS, LADDER_SPANS, LOAD_PART, LoadPoint, MatrixCell, Pair, Rung, Work, ladder, pairs};
 pub use check::{
     CHECK_SCHEMA, CHECKS_SCHEMA, Check, CheckOutcome, CheckResult, CheckUnit, CheckVerdict, CheckedRun, CheckedTexts,
     CheckedValue, Checks, Comparator, Known, NamedFigure, NamedValue,
@@ -96,9 +99,7 @@ pub use explanation::{
     Confidence, EXPLAIN_RULES_SCHEMA, EXPLANATION_SCHEMA, ExplainRule, ExplainRules, Explained, ExplainedKind,
     ExplainedNumber, ExplainedUnit, Explanation, UnjudgedRule,
 };
-pub use figure::{
-    CLOCKED, DRAM, Distance, FigureName, LATENCY, LoadedPoint, OPERATIONS, Span, TIERS, TierName, distance,
-};
+pub use figure::{CLOCKED, DRAM, Distance, FigureName, LATENCY, LoadedPoint, OPERATIONS, TIERS, TierName, distance};
 pub use file_memory::FileMemory;
 pub use fleet::{
     FAILED_HOST_SCHEMA, FLEET_SCHEMA, FailedHost, Fleet, FleetHost, HostCause, HostFailure, HostFamily, HostFigure,
@@ -132,6 +133,7 @@ pub use run_labels::{HOST_LABEL, RunLabels, labels_by_key, parse_label};
 pub use selector::{Numbering, resolve_cpus};
 pub use setup::{Before, ChainLayout, Layout, MemPolicy, RegionSetup, Role, Setup, ThreadSetup, deal};
 pub use share::{CpuPosition, Kinds, LineState, PingOp, Relation};
+pub use span::Span;
 pub use state::{Drift, InState, State, StateKind};
 pub use throughput::CoreThroughput;
 pub use tier::{Tier, UnknownTier};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use tiermark_model::{CpuId, Finding, Key, Kinds, PingOp, Quantity, Relation};
+use tiermark_model::{CpuId, Finding, Kinds, Labels, Pair, PingOp, Quantity, Relation, pairs};
 use tiermark_page::{
     Block, Cell, Detail, Ink, Page, PairMap, Table, graded, heading, nanoseconds, number, paragraph, percent, text,
 };
@@ -30,13 +30,8 @@ pub(crate) fn c2c(findings: &[&Finding], detail: Detail) -> Page {
         return Page::new();
     }
     let with_metric = |metric: Quantity| findings.iter().filter(|f| f.metric == metric).copied().collect::<Vec<_>>();
-    let pairs = with_metric(Quantity::C2cPair);
     let mut out = relations(&with_metric(Quantity::C2cRelation));
-    let ops: BTreeSet<&str> = pairs.iter().filter_map(|f| f.labels.op()).collect();
-    for op in ops {
-        let of_op: Vec<&Finding> = pairs.iter().filter(|f| f.labels.op() == Some(op)).copied().collect();
-        out += matrix(op, &of_op);
-    }
+    out += pairs(findings.iter().copied()).iter().map(|(op, cells)| matrix(op, cells)).collect::<Page>();
     out += speakers(findings);
     out += modes(&with_metric(Quantity::C2cModes), detail);
     out += homes(&with_metric(Quantity::C2cHome));
@@ -154,8 +149,8 @@ impl RelationRow<'_> {
     }
 
     fn pairs(&self) -> String {
-        let number = |key: Key| self.by.get("median").and_then(|f| f.labels.number(key));
-        match (number(Key::Pairs), number(Key::PairsAll)) {
+        let labels = self.by.get("median").map(|f| &f.labels);
+        match (labels.and_then(Labels::pairs), labels.and_then(Labels::pairs_all)) {
             (Some(pairs), Some(all)) if all != pairs => format!("{pairs} of {all}"),
             (Some(pairs), _) => pairs.to_string(),
             _ => String::new(),
@@ -164,37 +159,30 @@ impl RelationRow<'_> {
 }
 
 /// All pairs: as numbers of a few cpus, as shades of many.
-fn matrix(op: &str, pairs: &[&Finding]) -> Page {
-    let mut cells: BTreeMap<(CpuId, CpuId), &Finding> = BTreeMap::new();
-    let mut cpus: BTreeSet<CpuId> = BTreeSet::new();
-    for f in pairs {
-        if let (Some(from), Some(to)) = (f.labels.from_cpu(), f.labels.to_cpu()) {
-            cpus.extend([from, to]);
-            cells.insert((from.min(to), from.max(to)), f);
-        }
-    }
+fn matrix(op: &str, cells: &BTreeMap<Pair, &Finding>) -> Page {
+    let cpus: BTreeSet<CpuId> = cells.keys().flat_map(|pair| [pair.low, pair.high]).collect();
     let cpus: Vec<CpuId> = cpus.into_iter().collect();
     match cpus.len() {
         // With one or two pairs, their relation names them.
         0..=2 => Page::new(),
-        n if n <= WHOLE => whole(op, &cpus, &cells),
-        _ => heat_map(op, &cpus, &cells),
+        n if n <= WHOLE => whole(op, &cpus, cells),
+        _ => heat_map(op, &cpus, cells),
     }
 }
 
-fn whole(op: &str, cpus: &[CpuId], cells: &BTreeMap<(CpuId, CpuId), &Finding>) -> Page {
+fn whole(op: &str, cpus: &[CpuId], cells: &BTreeMap<Pair, &Finding>) -> Page {
     let cell = |f: &&Finding| graded(f.value.map(|v| format!("{v:.0}")), &f.verdict, f.unit).heated(f.value);
     let table = Table::of(&cpus[1..]).numbers("cpu", |second| Cell::inked(second.to_string(), Ink::Dim));
     let table = table.each(&cpus[..cpus.len() - 1], |table, first| {
-        table.figures(first.to_string(), |second| cells.get(&(*first, *second)).map(cell))
+        table.figures(first.to_string(), |second| cells.get(&Pair { low: *first, high: *second }).map(cell))
     });
     heading(format!("All pairs by {op}, ns")) + table.table().gap(1)
 }
 
 /// Medians of bins of cpus as shades.
-fn heat_map(op: &str, cpus: &[CpuId], cells: &BTreeMap<(CpuId, CpuId), &Finding>) -> Page {
+fn heat_map(op: &str, cpus: &[CpuId], cells: &BTreeMap<Pair, &Finding>) -> Page {
     let measured =
-        |(pair, f): (&(CpuId, CpuId), &&Finding)| Some((*pair, f.value.filter(|v| v.is_finite() && *v > 0.0)?));
+        |(pair, f): (&Pair, &&Finding)| Some(((pair.low, pair.high), f.value.filter(|v| v.is_finite() && *v > 0.0)?));
     let values: Vec<((CpuId, CpuId), f64)> = cells.iter().filter_map(measured).collect();
     if values.is_empty() {
         return Page::new();
@@ -205,35 +193,31 @@ fn heat_map(op: &str, cpus: &[CpuId], cells: &BTreeMap<(CpuId, CpuId), &Finding>
 
 /// One pair of each relation in all the ways it was measured.
 fn speakers(findings: &[&Finding]) -> Page {
-    let ends = |f: &Finding| {
-        let (from, to) = (f.labels.from_cpu()?, f.labels.to_cpu()?);
-        Some((from.min(to), from.max(to)))
-    };
-    let fetched: Vec<&&Finding> = findings.iter().filter(|f| f.metric == Quantity::C2cTransfer).collect();
-    let rows: BTreeSet<(Relation, Option<Kinds>, (CpuId, CpuId))> =
-        fetched.iter().filter_map(|f| Some((relation(f)?, kinds(f), ends(f)?))).collect();
+    let lines: Vec<&&Finding> = findings.iter().filter(|f| f.metric == Quantity::C2cTransfer).collect();
+    let rows: BTreeSet<(Relation, Option<Kinds>, Pair)> =
+        lines.iter().filter_map(|f| Some((relation(f)?, kinds(f), Pair::of(f)?))).collect();
     if rows.is_empty() {
         return Page::new();
     }
-    let of_pairs: HashMap<(CpuId, CpuId), Vec<&Finding>> =
-        grouped(findings.iter().filter_map(|f| Some((ends(f)?, *f)))).into_iter().collect();
-    let of_pair = |pair: (CpuId, CpuId)| of_pairs.get(&pair).into_iter().flatten();
-    let find = |metric: Quantity, key: Key, value: &str, pair: (CpuId, CpuId)| {
-        of_pair(pair).find(|f| f.metric == metric && f.labels.word(key) == Some(value))
-    };
-    let by = |op: &str, pair| {
-        find(Quantity::C2cPair, Key::Op, op, pair).or_else(|| find(Quantity::C2cOp, Key::Op, op, pair))
+    let of_pairs: HashMap<Pair, Vec<&Finding>> =
+        grouped(findings.iter().filter_map(|f| Some((Pair::of(f)?, *f)))).into_iter().collect();
+    let of_pair = |pair: Pair| of_pairs.get(&pair).into_iter().flatten();
+    let find =
+        |metric: Quantity, op: &str, pair| of_pair(pair).find(|f| f.metric == metric && f.labels.op() == Some(op));
+    let by = |op: &str, pair| find(Quantity::C2cPair, op, pair).or_else(|| find(Quantity::C2cOp, op, pair));
+    let fetched = |state: &str, pair| {
+        of_pair(pair).find(|f| f.metric == Quantity::C2cTransfer && f.labels.state() == Some(state))
     };
     let ops: Vec<&str> = ["cas", "flag", "one-way"]
         .into_iter()
         .filter(|op| rows.iter().any(|(_, _, pair)| by(op, *pair).is_some()))
         .collect();
-    let rows: Vec<(Relation, Option<Kinds>, (CpuId, CpuId))> = rows.into_iter().collect();
+    let rows: Vec<(Relation, Option<Kinds>, Pair)> = rows.into_iter().collect();
     let table = Table::of(&rows);
     let table = table.texts("relation", |(related, kinds, _)| {
         kinds.map_or_else(|| related.to_string(), |kinds| format!("{related} {kinds}"))
     });
-    let table = table.numbers("cpus", |(.., pair)| format!("{}-{}", pair.0, pair.1));
+    let table = table.numbers("cpus", |(.., pair)| format!("{}-{}", pair.low, pair.high));
     let table = table.each(ops, |table, op| table.figures(op, |(.., pair)| by(op, *pair).map(|f| ns(f))));
     let signed = |v: f64| match v {
         // What rounds to nothing has no sign.
@@ -245,9 +229,8 @@ fn speakers(findings: &[&Finding]) -> Page {
     let table =
         table.figures("reverse", |(.., pair)| of_pair(*pair).find(|f| f.metric == Quantity::C2cAsymmetry).map(back));
     let lines = [("a clean|line", "clean"), ("a dirty|line", "dirty")];
-    let table = table.each(lines, |table, (head, state)| {
-        table.figures(head, |(.., pair)| find(Quantity::C2cTransfer, Key::State, state, *pair).map(|f| ns(f)))
-    });
+    let table = table
+        .each(lines, |table, (head, state)| table.figures(head, |(.., pair)| fetched(state, *pair).map(|f| ns(f))));
     let key = "reverse: when the other cpu begins; lines: the time to fetch one that the other cpu has read (clean) \
         or written (dirty)";
     heading("One pair of each relation, ns") + table.table() + paragraph("  ", key, Ink::Dim)

@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use tiermark_model::{Bytes, ChainLayout, Finding, Key, Label, Labels, Purpose, Quantity};
+use tiermark_model::{Bytes, ChainLayout, Finding, Key, LADDER_SPANS, Label, Labels, Purpose, Quantity, Span};
 use tiermark_page::{
     Cell, Detail, Ink, Page, Table, Text, graded, heading, number, paragraph, percent, rate_unit, text,
 };
 
-use crate::ladder::{SPANS, subject};
+use crate::ladder::subject;
 use crate::order::grouped;
 use crate::phrases::milliseconds;
 use crate::pivot::Pivot;
@@ -203,7 +203,7 @@ pub(crate) fn scalings<'a>(shown: &mut Shown<'a>, detail: Detail) -> Vec<(String
     };
     let mut groups = grouped(findings.into_iter().map(|f| (name(f), f)));
     let rates = shown.findings.iter().filter(|f| f.metric == Quantity::Bandwidth && f.value.is_some());
-    let columns: HashSet<Column<'_>> = rates.map(|f| column(f, f.labels.span())).collect();
+    let columns: HashSet<Column> = rates.map(|f| column(f, f.labels.span())).collect();
     groups.retain(|(_, group)| detail.is_all() || !is_on_ladder(group, &columns));
     groups.iter().for_each(|(_, group)| shown.count(group));
     groups
@@ -215,16 +215,16 @@ pub(crate) fn scaling(groups: &[(String, Vec<&Finding>)], detail: Detail) -> Pag
 }
 
 /// Whether a scaling has only the two ends that the ladder has columns for.
-fn is_on_ladder(group: &[&Finding], columns: &HashSet<Column<'_>>) -> bool {
+fn is_on_ladder(group: &[&Finding], columns: &HashSet<Column>) -> bool {
     let Some(first) = group.first() else { return true };
-    group.len() <= 2 && SPANS.iter().all(|span| columns.contains(&column(first, Some(span))))
+    group.len() <= 2 && LADDER_SPANS.iter().all(|span| columns.contains(&column(first, Some(*span))))
 }
 
 /// A column of the ladder and a row of it: span; tier, node and operation.
-type Column<'a> = (Option<&'a str>, [Option<String>; 3]);
+type Column = (Option<Span>, [Option<String>; 3]);
 
 /// Where a rate stands on the ladder, or would with this span.
-fn column<'a>(finding: &Finding, span: Option<&'a str>) -> Column<'a> {
+fn column(finding: &Finding, span: Option<Span>) -> Column {
     let label = |key: Key| finding.labels.label(key).map(|label| label_text(Some(key), label));
     (span, [Key::Tier, Key::Node, Key::Op].map(label))
 }

@@ -25,7 +25,7 @@ impl Winner {
         Some(Self {
             op: labels.op().unwrap_or_default().to_owned(),
             tier: tier.to_owned(),
-            span: labels.span().unwrap_or_default().to_owned(),
+            span: labels.span().map(|span| span.to_string()).unwrap_or_default(),
             kernel: labels.kernel()?.to_owned(),
             value: graded(finding.value.map(rate), &finding.verdict, finding.unit).words(),
             note: remark(finding),

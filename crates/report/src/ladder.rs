@@ -4,7 +4,7 @@ use crate::remark::remark;
 use crate::shown::Shown;
 use std::collections::BTreeSet;
 
-use tiermark_model::{Finding, Grade, Labels, Machine, Purpose, Quantity, ValueKind};
+use tiermark_model::{Finding, Grade, LADDER_OPS, LADDER_SPANS, Machine, Quantity, Rung, ValueKind};
 use tiermark_page::{
     ABSENT, Cell, Detail, Fit, Ink, Number, Page, Table, Text, fitting, grade_ink, grade_mark, graded, heading,
     measured_size, number, paragraph, percent, rate, rate_unit, text,
@@ -16,27 +16,15 @@ use crate::reasons::Reasons;
 use crate::survey::{TierSize, declared};
 use crate::tally::is_number;
 
-/// The operations that have columns of their own.
-pub(crate) const OPS: [&str; 3] = ["read", "write", "copy"];
-pub(crate) const SPANS: [&str; 2] = ["one", "all"];
-/// The place of copies among [`OPS`].
+/// The place of copies among [`LADDER_OPS`].
 pub(crate) const COPY: usize = 2;
 /// What rates of copies are of: elsewhere a copy of 1 GB may count once.
 pub(crate) const COPY_COUNTS: &str = "copy counts the bytes read and the bytes written";
 
-/// What names a row: the tier, and the node where labelled.
-pub(crate) fn row_name(labels: &Labels) -> Option<String> {
-    let tier = labels.tier_name()?;
-    Some(match labels.node().filter(|_| !labels.tier_says_node()) {
-        Some(node) => format!("{tier} node {node}"),
-        None => tier.to_owned(),
-    })
-}
-
 /// A finding's name in a list of reasons.
 pub(crate) fn subject(finding: &Finding) -> String {
     let labels = &finding.labels;
-    let mut words: Vec<String> = row_name(labels).into_iter().collect();
+    let mut words: Vec<String> = labels.tier_of_node().into_iter().collect();
     if words.is_empty() {
         words.extend(labels.size().map(|s| s.to_string()));
     }
@@ -51,7 +39,7 @@ pub(crate) fn subject(finding: &Finding) -> String {
     // The quantiles of a tail count as one, and a scaling by its threads.
     let scaling = finding.metric == Quantity::BandwidthScaling;
     words.extend(labels.layout().filter(|_| !labels.has_usual_layout()).map(str::to_owned));
-    words.extend(labels.span().filter(|_| !scaling).map(str::to_owned));
+    words.extend(labels.span().filter(|_| !scaling).map(|span| span.to_string()));
     if scaling || labels.span().is_none() {
         let threads = |n: u64| if n == 1 { "1 thread".to_owned() } else { format!("{n} threads") };
         words.extend(labels.threads().map(threads));
@@ -60,18 +48,12 @@ pub(crate) fn subject(finding: &Finding) -> String {
 }
 
 /// The rows of a ladder, which take their findings; none when no finding names a tier.
-pub(crate) fn take_rows<'a>(shown: &mut Shown<'a>) -> Vec<(String, LadderRow<'a>)> {
-    let on_ladder =
-        |at: &usize| matches!(shown.findings[*at].metric, Quantity::TierSize | Quantity::Latency | Quantity::Bandwidth);
-    let named = (0..shown.findings.len()).filter_map(|at| Some((row_name(&shown.findings[at].labels)?, at)));
-    let mut rows = grouped(named);
-    rows.retain(|(_, places)| places.iter().any(on_ladder));
-    // By their first number on the ladder: shares, tails and the like may come before it.
-    rows.sort_by_cached_key(|(_, places)| places.iter().copied().find(on_ladder));
-    let rows = rows.into_iter().map(|(name, places)| (name, LadderRow::take(&places, shown)));
-    let rows: Vec<(String, LadderRow<'_>)> = rows.collect();
-    for (_, row) in &rows {
-        shown.count(&row.all().chain(row.others.iter().copied()).collect::<Vec<_>>());
+pub(crate) fn take_rows<'a>(shown: &mut Shown<'a>) -> Vec<LadderRow<'a>> {
+    let rows: Vec<LadderRow<'a>> = tiermark_model::ladder(shown.left()).into_iter().map(LadderRow::new).collect();
+    for row in &rows {
+        let numbers: Vec<&Finding> = row.all().chain(row.others.iter().copied()).collect();
+        shown.take_these(&numbers);
+        shown.count(&numbers);
     }
     rows
 }
@@ -79,7 +61,7 @@ pub(crate) fn take_rows<'a>(shown: &mut Shown<'a>) -> Vec<(String, LadderRow<'a>
 /// The ladder with its reasons and kernels; `shares` are those of the theoretical peak. `only` names the cpus where they
 /// are of one core, `machine` declares sizes.
 pub(crate) fn ladder(
-    rows: &[(String, LadderRow<'_>)],
+    rows: &[LadderRow<'_>],
     shares: &[&Finding],
     (only, machine): (Option<&str>, &Machine),
     detail: Detail,
@@ -88,47 +70,47 @@ pub(crate) fn ladder(
         return Page::new();
     }
     let mut reasons = Reasons::default();
-    rows.iter().for_each(|(_, row)| row.add_reasons(&mut reasons));
-    let winners: Vec<Winner> = rows.iter().flat_map(|(name, row)| row.winners(name)).collect();
-    let notes = rows.iter().flat_map(|(name, row)| row.notes(name, detail));
+    rows.iter().for_each(|row| row.add_reasons(&mut reasons));
+    let winners: Vec<Winner> = rows.iter().flat_map(LadderRow::winners).collect();
+    let notes = rows.iter().flat_map(|row| row.notes(detail));
     let notes: Page = notes.map(|note| paragraph("  ", &note, Ink::Dim)).collect();
     let above = heading("The ladder") + table(rows, machine) + key(rows, only) + reasons.page(detail);
     above + notes + self::shares(shares, detail) + kernels(&winners, detail)
 }
 
 /// The table itself. Columns that no tier fills are dropped: a run of one probe has half of them.
-fn table(rows: &[(String, LadderRow<'_>)], machine: &Machine) -> Page {
-    let has = |is_filled: &dyn Fn(&LadderRow<'_>) -> bool| rows.iter().any(|(_, row)| is_filled(row));
+fn table(rows: &[LadderRow<'_>], machine: &Machine) -> Page {
+    let has = |is_filled: &dyn Fn(&LadderRow<'_>) -> bool| rows.iter().any(is_filled);
     let layout = |with_grades: bool| {
-        let table = Table::of(rows).texts("tier", |(name, _)| name);
+        let table = Table::of(rows).texts("tier", |row| &row.rung.name);
         let table = table.when(has(&|row| row.size.is_some()), |table| {
-            table.figures("size", |(name, row)| {
-                let about = row.size.and_then(|found| TierSize::of(found, declared(name, machine)));
+            table.figures("size", |row| {
+                let about = row.size.and_then(|found| TierSize::of(found, declared(&row.rung.name, machine)));
                 let graded = || valued(row.size, |_, v| measured_size(v));
                 about.filter(|size| !matches!(size, TierSize::Measured(_))).map_or_else(graded, Cell::new)
             })
         });
         let table = table.when(has(&|row| row.latency.is_some()), |table| {
             let latency = |f: &Finding, v: f64| number(v, f.unit).within(f.interval);
-            table.figures("latency|ns", |(_, row)| valued(row.latency, latency))
+            table.figures("latency|ns", |row| valued(row.latency, latency))
         });
-        let table = table.each(OPS.into_iter().enumerate(), |table, (at, op)| {
-            let [one, all] = [0, 1].map(|span| at * SPANS.len() + span);
+        let table = table.each(LADDER_OPS.into_iter().enumerate(), |table, (at, op)| {
+            let [one, all] = [0, 1].map(|span| at * LADDER_SPANS.len() + span);
             // One span of an operation brings the other's column along.
             table.when(has(&|row| row.rates[one].is_some() || row.rates[all].is_some()), |table| {
                 let cell = |row: &LadderRow<'_>, at: usize| valued(row.rates[at], |_, v| rate(v));
-                let table = table.figures(format!("{op}|one"), |(_, row)| cell(row, one));
-                table.figures(rate_unit() + "|all", |(_, row)| cell(row, all))
+                let table = table.figures(format!("{op}|one"), |row| cell(row, one));
+                table.figures(rate_unit() + "|all", |row| cell(row, all))
             })
         });
         let table = table.when(has(&|row| row.peak.is_some()), |table| {
-            table.numbers("of|peak", |(_, row)| row.peak.and_then(|f| f.value).map(percent).unwrap_or_default())
+            table.numbers("of|peak", |row| row.peak.and_then(|f| f.value).map(percent).unwrap_or_default())
         });
         let grade = |grade| {
             // The word is added where the terminal has room for it.
             Cell::inked(grade_mark(grade), grade_ink(grade)).if_wide(&format!(" {grade}"))
         };
-        let table = table.when(with_grades, |table| table.texts("", |(_, row)| row.worst().map(grade)));
+        let table = table.when(with_grades, |table| table.texts("", |row| row.worst().map(grade)));
         table.table().gap(1).indent(1).into()
     };
     // Each number has its own mark: the row's gives way before the table is cut into blocks.
@@ -140,23 +122,24 @@ fn valued(f: Option<&Finding>, show: impl Fn(&Finding, f64) -> Number) -> Cell {
 }
 
 /// What stands beside the numbers of the table, as far as it is used.
-fn key<'a>(rows: &[(String, LadderRow<'a>)], only: Option<&str>) -> Page {
-    let rates = rows.iter().any(|(_, row)| row.rates.iter().any(Option::is_some));
+fn key<'a>(rows: &[LadderRow<'a>], only: Option<&str>) -> Page {
+    let rates = rows.iter().any(|row| row.rates.iter().any(Option::is_some));
     let all = only.map_or_else(
         || "all = all cores".to_owned(),
         |cpus| format!("all = all cores: not measured, only one core (cpu {cpus}) was in scope"),
     );
     let mut parts: Vec<String> = rates.then(|| format!("one = one core, {all}")).into_iter().collect();
-    let copies = rows.iter().any(|(_, row)| row.rates[COPY * SPANS.len()..].iter().any(Option::is_some));
+    let copies = rows.iter().any(|row| row.rates[COPY * LADDER_SPANS.len()..].iter().any(Option::is_some));
     parts.extend(copies.then(|| COPY_COUNTS.to_owned()));
     // A row's mark is that of its worst number.
-    let grades: BTreeSet<Grade> = rows.iter().filter_map(|(_, row)| row.worst()).collect();
+    let grades: BTreeSet<Grade> = rows.iter().filter_map(|row| row.worst()).collect();
     let grades: Vec<String> =
         grades.into_iter().map(|grade| format!("{} {grade}", grade_mark(grade)).trim().to_owned()).collect();
     parts.extend((!grades.is_empty()).then(|| grades.join(", ")));
-    let first =
-        |row: &LadderRow<'a>, span: usize| row.rates.iter().skip(span).step_by(SPANS.len()).flatten().next().copied();
-    let measured = footprints(rows.iter().map(|(_, row)| [row.latency, first(row, 0), first(row, 1)]));
+    let first = |row: &LadderRow<'a>, span: usize| {
+        row.rates.iter().skip(span).step_by(LADDER_SPANS.len()).flatten().next().copied()
+    };
+    let measured = footprints(rows.iter().map(|row| [row.latency, first(row, 0), first(row, 1)]));
     let texts = [parts.join("; "), measured].into_iter().filter(|text| !text.is_empty());
     texts.map(|text| paragraph("  ", &text, Ink::Dim)).collect()
 }
@@ -180,9 +163,10 @@ pub(crate) fn footprints<'a>(rows: impl Iterator<Item = [Option<&'a Finding>; 3]
 
 /// The findings of one tier.
 pub(crate) struct LadderRow<'a> {
+    pub(crate) rung: Rung<'a>,
     size: Option<&'a Finding>,
     latency: Option<&'a Finding>,
-    /// In the order of [`OPS`] and [`SPANS`].
+    /// In the order of [`LADDER_OPS`] and [`LADDER_SPANS`].
     rates: Vec<Option<&'a Finding>>,
     /// Rates of other operations, shown below the table.
     others: Vec<&'a Finding>,
@@ -190,34 +174,16 @@ pub(crate) struct LadderRow<'a> {
 }
 
 impl<'a> LadderRow<'a> {
-    /// Takes the findings of a tier, which are at some places.
-    fn take(places: &[usize], shown: &mut Shown<'a>) -> Self {
-        let measures = |f: &Finding, metric: Quantity| f.metric == metric;
-        let mut take = |fits: &dyn Fn(&Finding) -> bool| shown.take_of(places.iter().copied(), fits).next();
-        let size = take(&|f| measures(f, Quantity::TierSize));
-        // The random chase is the headline; another layout is shown only without one.
-        let headline = |f: &Finding| f.labels.has_usual_layout();
-        let latency = take(&|f| measures(f, Quantity::Latency) && headline(f))
-            .or_else(|| take(&|f| measures(f, Quantity::Latency) && f.labels.statistic().is_none()));
-        let mut rates = Vec::new();
-        for op in OPS {
-            for span in SPANS {
-                let rate = |f: &Finding| f.labels.op() == Some(op) && f.labels.span() == Some(span);
-                rates.push(take(&|f| measures(f, Quantity::Bandwidth) && rate(f)));
-            }
-        }
-        let other = |f: &Finding| f.labels.is_for(Purpose::Ladder) && f.labels.kernel().is_some();
-        let others = shown.take_of(places.iter().copied(), |f| measures(f, Quantity::Bandwidth) && other(f)).collect();
-        // The best share is the row's; all of them are shown below.
-        let shares = places.iter().map(|at| shown.findings[*at]).filter(|f| measures(f, Quantity::PeakShare));
-        let known = shares.filter(|f| f.value.is_some_and(f64::is_finite));
-        let peak = known.max_by(|a, b| a.value.unwrap_or(0.0).total_cmp(&b.value.unwrap_or(0.0)));
-        Self { size, latency, rates, others, peak }
+    fn new(rung: Rung<'a>) -> Self {
+        let spans = |op: &'static str| LADDER_SPANS.map(|span| rung.rate(op, span));
+        let rates = LADDER_OPS.into_iter().flat_map(spans).collect();
+        let others = rung.other_rates().collect();
+        Self { size: rung.size(), latency: rung.latency(), rates, others, peak: rung.best_share(), rung }
     }
 
     /// Its latency, and its rates by one core.
     pub(crate) fn of_one_core(&self) -> impl Iterator<Item = &'a Finding> {
-        self.latency.into_iter().chain(self.rates.iter().step_by(SPANS.len()).copied().flatten())
+        self.latency.into_iter().chain(self.rates.iter().step_by(LADDER_SPANS.len()).copied().flatten())
     }
 
     fn all(&self) -> impl Iterator<Item = &'a Finding> {
@@ -233,22 +199,23 @@ impl<'a> LadderRow<'a> {
         self.all().chain(self.others.iter().copied()).for_each(|f| reasons.add_finding(&subject(f), f));
     }
 
-    fn winners(&self, name: &str) -> Vec<Winner> {
+    fn winners(&self) -> Vec<Winner> {
         let columns = self.rates.iter().flatten().map(|f| (*f, true));
         let others = self.others.iter().map(|f| (*f, false));
-        columns.chain(others).filter_map(|(f, in_table)| Winner::new(f, name, in_table)).collect()
+        columns.chain(others).filter_map(|(f, in_table)| Winner::new(f, &self.rung.name, in_table)).collect()
     }
 
     /// Remarks that stand below the table: all in detail, else only those of numbers that are not what the column
     /// says.
-    fn notes(&self, name: &str, detail: Detail) -> Vec<Text> {
+    fn notes(&self, detail: Detail) -> Vec<Text> {
+        let name = &self.rung.name;
         let odd = |f: &&Finding| !f.labels.has_usual_layout();
         let parts = [
             ("size", self.size.filter(|_| detail.is_all())),
             ("latency", self.latency.filter(|f| detail.is_all() || odd(f))),
         ];
         let of_cell = parts.into_iter().filter_map(|(what, f)| Some(text![format!("{name} {what}: "), remark(f?)?]));
-        let of_visits = self.spread(name).filter(|_| detail.is_all());
+        let of_visits = self.spread().filter(|_| detail.is_all());
         // The remarks of rates stand beside their kernels, where they have one.
         let rates = self.rates.iter().flatten().filter(|f| f.labels.kernel().is_none());
         let of_rate = rates.filter_map(|f| Some(text![subject(f), ": ", remark(f)?]));
@@ -256,14 +223,15 @@ impl<'a> LadderRow<'a> {
     }
 
     /// The spread of visits around typical values, and the best where it is told.
-    fn spread(&self, name: &str) -> Option<Text> {
+    fn spread(&self) -> Option<Text> {
+        let name = &self.rung.name;
         let one = |f: &&Finding| {
             let quoted = f.quoted();
             let typical = quoted.typical.filter(|_| quoted.kind == Some(ValueKind::Typical))?;
             let [p10, p90] = [typical.p10, typical.p90].map(|value| number(value, f.unit));
             let best = quoted.best.map(|best| text![", best ", number(best, f.unit)]).unwrap_or_default();
             let what = subject(f);
-            let what = what.strip_prefix(name).unwrap_or(&what).trim().to_owned();
+            let what = what.strip_prefix(name.as_str()).unwrap_or(&what).trim().to_owned();
             Some(text![what, " ", p10, "–", p90.with_unit(), best])
         };
         let all: Vec<Text> = self.all().filter_map(|f| one(&f)).collect();
@@ -277,10 +245,10 @@ fn shares(shares: &[&Finding], detail: Detail) -> Page {
     let mut reasons = Reasons::default();
     shares.iter().for_each(|f| reasons.add(&subject(f), &f.verdict));
     let part = |f: &&Finding| {
-        let words = [f.labels.op(), f.labels.span()];
+        let words = [f.labels.op().map(str::to_owned), f.labels.span().map(|span| span.to_string())];
         let what = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
         let text = format!("{what} {}", f.value.map_or_else(|| ABSENT.to_owned(), percent));
-        (row_name(&f.labels).unwrap_or_default(), text)
+        (f.labels.tier_of_node().unwrap_or_default(), text)
     };
     for (name, parts) in grouped(shares.iter().map(part)) {
         let text = format!("{name}, share of the theoretical peak: {}", parts.join(", "));
@@ -303,7 +271,8 @@ mod tests {
             "verdict": tiermark_model::Verdict::trusted(), "evidence": [],
         });
         let finding: Finding = serde_json::from_value(json).unwrap();
-        let mut shown = Shown::new(std::iter::repeat_n(&finding, FINDINGS));
+        let findings = vec![finding; FINDINGS];
+        let mut shown = Shown::new(findings.iter());
         let looks = Count::new(0);
         let fits = |_: &Finding| {
             looks.set(looks.get() + 1);
@@ -311,16 +280,5 @@ mod tests {
         };
         assert_eq!((shown.take_all(fits).len(), looks.get()), (FINDINGS, FINDINGS));
         assert!(shown.take_all(fits).is_empty() && looks.get() == FINDINGS, "what was taken is not looked at again");
-    }
-
-    #[test]
-    fn tiers_named_after_their_node_are_named_once() {
-        let name = |tier: &str, node: u32| row_name(&Labels::new().with_tier_name(tier).with_node(node));
-        assert_eq!(name("DRAM", 1).as_deref(), Some("DRAM node 1"));
-        assert_eq!(name("DRAM node 1", 1).as_deref(), Some("DRAM node 1"));
-        assert_eq!(name("far node 2", 2).as_deref(), Some("far node 2"));
-        assert_eq!(name("far node 12", 2).as_deref(), Some("far node 12 node 2"));
-        assert_eq!(name("CXL node 4", 4).as_deref(), Some("CXL node 4"), "of another version");
-        assert_eq!(row_name(&Labels::new().with_node(1)), None);
     }
 }

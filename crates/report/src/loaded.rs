@@ -1,7 +1,8 @@
 //! Latency over bandwidth: curves as plots, their figures as a table, and their points.
 
 use tiermark_model::{
-    Finding, Grade, Key, Labels, LatencyTarget, MessPoint, Observation, Purpose, Quantity, RunCounters, Unit, count_of,
+    Finding, Grade, Key, Labels, LatencyTarget, LoadPoint, MessPoint, Observation, Purpose, Quantity, RunCounters,
+    Unit, count_of,
 };
 use tiermark_page::{
     ABSENT, Cell, Detail, Ink, Page, Plot, ROWS, Rates, Series, Table, Text, graded, heading, letter, nanoseconds,
@@ -44,16 +45,7 @@ fn column_name(finding: &Finding) -> String {
 /// A curve: its name and its points in order of rising pressure.
 struct LoadedCurve<'a> {
     name: String,
-    points: Vec<LoadedPoint<'a>>,
-}
-
-/// A point of a curve.
-struct LoadedPoint<'a> {
-    /// ns; `None` without load.
-    pause: Option<u64>,
-    /// Bytes a second.
-    rate: f64,
-    seen: &'a Observation,
+    points: Vec<LoadPoint<'a>>,
 }
 
 /// The name of a curve: mix and place, with the node where it is named.
@@ -66,12 +58,8 @@ fn name(labels: &Labels) -> String {
 /// The curves of a run.
 fn curves_of<'a>(observations: &[&'a Observation]) -> Vec<LoadedCurve<'a>> {
     let mut curves: Vec<LoadedCurve<'a>> = Vec::new();
-    for seen in observations.iter().filter(|o| o.labels.is_for(Purpose::Load)) {
-        let Some(rate) = seen.parts.iter().find(|p| p.unit == Unit::BytesPerSecond).and_then(|p| p.value) else {
-            continue;
-        };
-        let point = LoadedPoint { pause: seen.labels.pause(), rate, seen };
-        let name = name(&seen.labels);
+    for point in observations.iter().filter_map(|seen| LoadPoint::of(seen)) {
+        let name = name(&point.seen.labels);
         match curves.iter_mut().find(|c| c.name == name) {
             Some(curve) => curve.points.push(point),
             None => curves.push(LoadedCurve { name, points: vec![point] }),
@@ -81,7 +69,7 @@ fn curves_of<'a>(observations: &[&'a Observation]) -> Vec<LoadedCurve<'a>> {
         let first = curve.points.first().map(|p| p.seen);
         let same = |o: &Observation| first.is_some_and(|f| f.labels.are_alike(&o.labels, &[Key::Place, Key::Node]));
         let idle = observations.iter().find(|o| o.labels.is_for(Purpose::Unloaded) && same(o));
-        curve.points.extend(idle.map(|seen| LoadedPoint { pause: None, rate: 0.0, seen }));
+        curve.points.extend(idle.map(|seen| LoadPoint { rate: 0.0, rates: [None; 2], pause: None, seen }));
         curve.points.sort_by_key(|p| p.pause.map_or((0, 0), |pause| (1, u64::MAX - pause)));
     }
     curves
@@ -111,7 +99,7 @@ pub(crate) fn loaded(
     let series: Vec<Series> = curves
         .iter()
         .map(|curve| {
-            let point = |p: &LoadedPoint<'_>| Some(((p.rate, p.seen.value?), observed(p.seen).named(pressure(p))));
+            let point = |p: &LoadPoint<'_>| Some(((p.rate, p.seen.value?), observed(p.seen).named(pressure(p))));
             let (points, about) = curve.points.iter().filter_map(point).unzip();
             // A single curve is named by the heading.
             Series {
@@ -129,7 +117,7 @@ pub(crate) fn loaded(
         out.extend(curves.iter().map(|curve| points(curve, detail)));
     } else {
         let mut reasons = Reasons::default();
-        let all: Vec<&LoadedPoint<'_>> = curves.iter().flat_map(|c| &c.points).collect();
+        let all: Vec<&LoadPoint<'_>> = curves.iter().flat_map(|c| &c.points).collect();
         all.iter().for_each(|p| reasons.add(&at(p), &p.seen.verdict));
         if let Some(text) = reasons.counted(all.len(), "points") {
             out += paragraph("  ", &text, Ink::Dim);
@@ -141,7 +129,7 @@ pub(crate) fn loaded(
 /// The series, each with the same over the bytes that moved on the channels, where they were counted.
 fn with_measured(series: Vec<Series>, curves: &[LoadedCurve<'_>], counters: Option<&RunCounters>) -> Vec<Vec<Series>> {
     let measured = |curve: &LoadedCurve<'_>| {
-        let point = |p: &LoadedPoint<'_>| {
+        let point = |p: &LoadPoint<'_>| {
             // Without load nothing is useful, and little moves.
             let rate = if p.rate > 0.0 { on_channels(p.seen, p.rate, counters)? } else { 0.0 };
             Some(((rate, p.seen.value?), observed(p.seen).named(pressure(p))))
@@ -324,12 +312,12 @@ fn finding_note(row: &str, finding: &Finding, detail: Detail) -> Option<Text> {
     }
 }
 
-fn at(point: &LoadedPoint<'_>) -> String {
+fn at(point: &LoadPoint<'_>) -> String {
     format!("{} {}", name(&point.seen.labels), pressure(point))
 }
 
 /// How hard the memory is loaded at a point.
-fn pressure(point: &LoadedPoint<'_>) -> String {
+fn pressure(point: &LoadPoint<'_>) -> String {
     point.pause.map_or_else(|| "no load".to_owned(), |p| format!("pause {p} ns"))
 }
 
@@ -337,7 +325,7 @@ fn pressure(point: &LoadedPoint<'_>) -> String {
 fn points(curve: &LoadedCurve<'_>, detail: Detail) -> Page {
     let mut reasons = Reasons::default();
     curve.points.iter().for_each(|point| reasons.add(&at(point), &point.seen.verdict));
-    let pause = |point: &LoadedPoint<'_>| point.pause.map_or_else(|| "no load".to_owned(), |p| p.to_string());
+    let pause = |point: &LoadPoint<'_>| point.pause.map_or_else(|| "no load".to_owned(), |p| p.to_string());
     let latency = |seen: &Observation| {
         graded(seen.value.map(|v| number(v, Unit::Ns).within(seen.interval)), &seen.verdict, seen.unit)
     };

@@ -4,7 +4,9 @@ mod shares;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use tiermark_model::{Finding, HmatAccess, Key, Machine, NodeId, Purpose, Quantity, RunCounters, Unit};
+use tiermark_model::{
+    Finding, HmatAccess, Machine, MatrixCell, NodeId, Purpose, Quantity, RunCounters, Span, Unit, Work,
+};
 use tiermark_page::{
     ABSENT, Cell, Detail, Ink, Page, Table, Text, bullet, glued, grade_ink, grade_mark, graded, heading, number,
     paragraph, percent, rate, rate_unit, space, text,
@@ -62,8 +64,13 @@ fn of_metric<'a>(findings: &[&'a Finding], metric: &Quantity) -> Vec<&'a Finding
     findings.iter().filter(|f| f.metric == *metric).copied().collect()
 }
 
-fn label(finding: &Finding, key: Key) -> &str {
-    finding.labels.word(key).unwrap_or_default()
+/// The cpus of a row.
+fn from(finding: &Finding) -> &str {
+    finding.labels.from().unwrap_or_default()
+}
+
+fn weights(finding: &Finding) -> &str {
+    finding.labels.weights().unwrap_or_default()
 }
 
 /// The node of the memory of a cell; `None` where it is spread.
@@ -80,48 +87,47 @@ fn named(finding: &Finding) -> String {
     };
     let how = finding.labels.policy().map_or_else(String::new, |policy| format!(" {policy}"));
     let weights = finding.labels.weights().map_or_else(String::new, |weights| format!(" {weights}"));
-    format!("{} {} to {to}{how}{weights}", label(finding, Key::Op), label(finding, Key::From))
+    format!("{} {} to {to}{how}{weights}", work(finding).op, from(finding))
 }
 
-/// What was done, and by how many threads: one matrix each.
-fn work(finding: &Finding) -> (String, String) {
-    (label(finding, Key::Op).to_owned(), label(finding, Key::Span).to_owned())
+fn work(finding: &Finding) -> Work<'_> {
+    Work::of(&finding.labels)
 }
 
-fn by_work<'a>(findings: &[&'a Finding]) -> Vec<((String, String), Vec<&'a Finding>)> {
+fn by_work<'a>(findings: &[&'a Finding]) -> Vec<(Work<'a>, Vec<&'a Finding>)> {
     grouped(findings.iter().map(|finding| (work(finding), *finding)))
 }
 
-fn span_words(span: &str) -> String {
+fn span_words(span: Option<Span>) -> String {
     match span {
-        "" | "one" => "one thread".to_owned(),
-        "cores" => "one thread a core".to_owned(),
-        "cpus" => "one thread a cpu".to_owned(),
-        number => format!("{number} threads"),
+        None | Some(Span::One) => "one thread".to_owned(),
+        Some(Span::Cores) => "one thread a core".to_owned(),
+        Some(Span::Cpus) => "one thread a cpu".to_owned(),
+        Some(number) => format!("{number} threads"),
     }
 }
 
 /// Whether all cells are of the same cpus and the same memory: a machine of one node.
 fn is_one_pair(cells: &[&Finding]) -> bool {
-    distinct(cells.iter().map(|f| (label(f, Key::From), node(f)))).len() == 1
+    distinct(cells.iter().map(|f| (from(f), node(f)))).len() == 1
 }
 
 /// All that was done to one node's memory from one group of cpus: a matrix each would be a single cell.
-fn one_pair(works: &[((String, String), Vec<&Finding>)]) -> Page {
-    let rows = works.iter().flat_map(|((op, span), group)| group.iter().map(move |f| (op, span, *f)));
-    let rows: Vec<(&String, &String, &Finding)> = rows.collect();
-    let Some((.., first)) = rows.first() else { return Page::new() };
+fn one_pair(works: &[(Work<'_>, Vec<&Finding>)]) -> Page {
+    let rows = works.iter().flat_map(|(work, group)| group.iter().map(move |f| (work, *f)));
+    let rows: Vec<(&Work<'_>, &Finding)> = rows.collect();
+    let Some((_, first)) = rows.first() else { return Page::new() };
     let kernel = |f: &Finding| f.labels.kernel().map(str::to_owned);
-    let table = Table::of(&rows).texts("what", |(op, span, f)| match f.unit {
+    let table = Table::of(&rows).texts("what", |(work, f)| match f.unit {
         Unit::Ns => "idle latency".to_owned(),
-        _ => format!("{op}, {}", span_words(span)),
+        _ => format!("{}, {}", work.op, span_words(work.span)),
     });
     let table = table.figures("", |(.., f)| figure(f)).texts("", |(.., f)| Cell::inked(Text::unit(f.unit), Ink::Dim));
     let table = table.when(rows.iter().any(|(.., f)| kernel(f).is_some()), |table| {
         table.texts("kernel", |(.., f)| Cell::inked(kernel(f).unwrap_or_default(), Ink::Dim))
     });
     let to = node(first).map_or_else(String::new, |node| format!(" to the memory of node {node}"));
-    heading(format!("From {}{to}", label(first, Key::From))) + table.table()
+    heading(format!("From {}{to}", from(first))) + table.table()
 }
 
 /// Cells of a matrix for each one that was measured from which on a list is shorter: runs of some pairs only, and
@@ -129,17 +135,17 @@ fn one_pair(works: &[((String, String), Vec<&Finding>)]) -> Page {
 const SPARSE: usize = 8;
 
 /// One matrix: rows are cpus, columns are memory.
-fn square((op, span): &(String, String), cells: &[&Finding], machine: &Machine) -> Page {
+fn square(work: &Work<'_>, cells: &[&Finding], machine: &Machine) -> Page {
     let unit = cells.first().map_or(Unit::Ns, |f| f.unit);
     let title = match unit {
         Unit::Ns => "Idle latency, ns: from cpus (rows) to memory (columns)".into(),
         _ => {
-            let how = format!(", {}: from cpus (rows) to memory (columns)", span_words(span));
-            text![format!("Bandwidth, {op}, "), Text::unit(unit), how]
+            let how = format!(", {}: from cpus (rows) to memory (columns)", span_words(work.span));
+            text![format!("Bandwidth, {}, ", work.op), Text::unit(unit), how]
         }
     };
     let columns: BTreeSet<NodeId> = cells.iter().filter_map(|f| node(f)).collect();
-    let rows = grouped(cells.iter().map(|f| (label(f, Key::From), (node(f), *f))));
+    let rows = grouped(cells.iter().map(|f| (from(f), (node(f), *f))));
     if rows.len() * columns.len() > SPARSE * cells.len() {
         return heading(title) + listed(cells) + below(cells);
     }
@@ -161,7 +167,7 @@ fn heated(f: &Finding) -> Cell {
 /// The cells of a matrix that is nearly empty, one a row.
 fn listed(cells: &[&Finding]) -> Page {
     let to = |f: &Finding| node(f).map_or_else(String::new, |node| format!("node {node}"));
-    let table = Table::of(cells).texts("from", |f| label(f, Key::From)).texts("to", |f| to(f));
+    let table = Table::of(cells).texts("from", |f| from(f)).texts("to", |f| to(f));
     table.figures("", |f| heated(f)).table().into()
 }
 
@@ -193,7 +199,7 @@ fn far(findings: &[&Finding], detail: Detail) -> Page {
         return Page::new();
     }
     let works = distinct(findings.iter().map(|f| work(f)));
-    let rows = grouped(findings.iter().map(|f| ((label(f, Key::From), node(f)), *f)));
+    let rows = grouped(findings.iter().map(|f| ((from(f), node(f)), *f)));
     let shown = detail.listed(ROWS).min(rows.len());
     let to = |to: Option<NodeId>, here: &[&Finding]| {
         let distance = here.iter().find_map(|f| remark(f)).unwrap_or_default();
@@ -216,18 +222,21 @@ fn far(findings: &[&Finding], detail: Detail) -> Page {
 }
 
 /// The head of a column of a work: with the number of threads where the others have another.
-fn work_head((op, span): &(String, String), works: &[(String, String)]) -> String {
-    let several = works.iter().map(|(_, span)| span.as_str()).filter(|span| !matches!(*span, "" | "one"));
-    if distinct(several).len() > 1 { format!("{op}|{span}") } else { op.clone() }
+fn work_head(work: &Work<'_>, works: &[Work<'_>]) -> String {
+    let several = works.iter().filter_map(|work| work.span).filter(|span| *span != Span::One);
+    match work.span {
+        Some(span) if distinct(several).len() > 1 => format!("{}|{span}", work.op),
+        _ => work.op.to_owned(),
+    }
 }
 
 /// How the memory of a row of the policies table lies.
 fn how(finding: &Finding) -> String {
-    let nodes = label(finding, Key::Nodes);
+    let nodes = finding.labels.nodes().unwrap_or_default();
     match finding.labels.policy() {
         None => node(finding).map_or_else(String::new, |node| format!("all on node {node}")),
         Some("local") => "each on its own node".to_owned(),
-        Some("weighted") => format!("weights {}", label(finding, Key::Weights)),
+        Some("weighted") => format!("weights {}", weights(finding)),
         Some(policy) => format!("{policy}, nodes {nodes}"),
     }
 }
@@ -240,11 +249,10 @@ fn order(finding: &Finding) -> (String, u8, f64) {
         Some("weighted") => 2,
         _ => 3,
     };
-    let weights =
-        label(finding, Key::Weights).split(',').filter_map(|part| part.rsplit(':').next()?.parse::<f64>().ok());
+    let weights = weights(finding).split(',').filter_map(|part| part.rsplit(':').next()?.parse::<f64>().ok());
     let weights: Vec<f64> = weights.collect();
     let first = weights.first().map_or(0.0, |first| first / weights.iter().sum::<f64>().max(1.0));
-    (label(finding, Key::Nodes).to_owned(), rank, -first)
+    (finding.labels.nodes().unwrap_or_default().to_owned(), rank, -first)
 }
 
 /// Spread memory beside that of single nodes, by the same cpus.
@@ -253,11 +261,11 @@ fn policies(spread: &[&Finding], cells: &[&Finding]) -> Page {
         return Page::new();
     }
     let works = distinct(spread.iter().map(|f| work(f)));
-    let shown: HashSet<&(String, String)> = works.iter().collect();
-    let alone = grouped(cells.iter().filter(|f| shown.contains(&work(f))).map(|f| (label(f, Key::From), *f)));
+    let shown: HashSet<Work<'_>> = works.iter().copied().collect();
+    let alone = grouped(cells.iter().filter(|f| shown.contains(&work(f))).map(|f| (from(f), *f)));
     let alone: HashMap<&str, Vec<&Finding>> = alone.into_iter().collect();
     let mut rows: Vec<PolicyRow<'_>> = Vec::new();
-    for (from, mut of) in grouped(spread.iter().map(|f| (label(f, Key::From), *f))) {
+    for (from, mut of) in grouped(spread.iter().map(|f| (from(f), *f))) {
         of.sort_by(|a, b| order(a).partial_cmp(&order(b)).unwrap_or(std::cmp::Ordering::Equal));
         let lines = alone.get(from).into_iter().flatten().copied().chain(of);
         let lines = grouped(lines.map(|f| (how(f), f))).into_iter().enumerate();
@@ -287,7 +295,7 @@ struct PolicyRow<'a> {
     how: String,
     size: Option<tiermark_model::Bytes>,
     /// By what was done, and by how many threads.
-    here: HashMap<(String, String), &'a Finding>,
+    here: HashMap<Work<'a>, &'a Finding>,
 }
 
 /// A rate with the mark of its grade, without its interval.
@@ -300,7 +308,7 @@ fn best(findings: &[&Finding]) -> Page {
     let line = |f: &&Finding| {
         let best = f.value.map_or_else(|| ABSENT.into(), |v| Text::from(rate(v).within(f.interval)));
         let note = remark(f).map_or_else(Text::default, |note| text!["; ", note]);
-        let (op, from, weights) = (label(f, Key::Op), label(f, Key::From), label(f, Key::Weights));
+        let (op, from, weights) = (work(f).op, from(f), weights(f));
         let what = format!("Best weights for {op} from {from}: {weights} with ");
         paragraph("  ", text![what, best, " ", rate_unit(), note], Ink::Plain)
     };
@@ -312,11 +320,11 @@ fn mixes<'a>(mixed: &[&'a Finding], all: &[&'a Finding], cells: &[&'a Finding]) 
     if mixed.is_empty() {
         return Page::new();
     }
-    let place = |f: &Finding| (label(f, Key::From).to_owned(), work(f));
+    let place = |f: &'a Finding| (from(f), work(f));
     let with_metric = |metric: Quantity| all.iter().filter(move |f| f.metric == metric).copied();
     let steps = |f: &'a Finding| f.evidence.iter().map(move |step| (step.as_str(), f));
     let parts = with_metric(Quantity::BandwidthPart).flat_map(steps);
-    let parts = first(parts.map(|(step, f)| ((step, label(f, Key::Part)), f)));
+    let parts = first(parts.map(|(step, f)| ((step, f.labels.part().unwrap_or_default()), f)));
     let shares = first(with_metric(Quantity::MixedAgainstLocal).flat_map(steps));
     let by_cell_step = first(cells.iter().map(|f| ((place(f), f.evidence.first()), *f)));
     let by_node = first(cells.iter().map(|f| ((place(f), node(f)), *f)));
@@ -324,8 +332,8 @@ fn mixes<'a>(mixed: &[&'a Finding], all: &[&'a Finding], cells: &[&'a Finding]) 
     let local = |f: &'a Finding| by_cell_step.get(&(place(f), shares.get(step(f))?.evidence.get(1)));
     let share = |f: &Finding| f.labels.remote().unwrap_or_default();
     let remote = |f: &Finding| format!("{}, {}%", node(f).unwrap_or_default(), share(f));
-    let table = Table::of(mixed).texts("from", |f| label(f, Key::From)).texts("remote|node", |f| remote(f));
-    let table = table.texts("op", |f| label(f, Key::Op)).figures("all|local", |f| local(f).map(|f| rated(f)));
+    let table = Table::of(mixed).texts("from", |f| from(f)).texts("remote|node", |f| remote(f));
+    let table = table.texts("op", |f| work(f).op).figures("all|local", |f| local(f).map(|f| rated(f)));
     let table = table.figures("all|remote", |f| by_node.get(&(place(f), node(f))).map(|f| rated(f)));
     let table = table.figures("mixed", |f| rated(f));
     let table = table.each(["local", "remote"], |table, part| {
@@ -352,12 +360,12 @@ fn uneven(all: &[&Finding]) -> Page {
     let mut out = Page::new();
     for f in &named {
         let what = if f.metric == Quantity::MatrixAsymmetry { "both directions" } else { "same distance" };
-        let differs = format!("{what}, {} differs by {}: ", label(f, Key::Op), by(f));
+        let differs = format!("{what}, {} differs by {}: ", work(f).op, by(f));
         let text = text![differs, remark(f).unwrap_or_default()];
         out += bullet(grade_mark(f.verdict.grade), grade_ink(f.verdict.grade), text, None);
     }
     if !alike.is_empty() {
-        let widest: Vec<String> = alike.iter().map(|f| glued(&format!("{} {}", label(f, Key::Op), by(f)))).collect();
+        let widest: Vec<String> = alike.iter().map(|f| glued(&format!("{} {}", work(f).op, by(f)))).collect();
         let text = format!("Both directions are alike: the widest pairs differ by {}", widest.join(", "));
         out += paragraph("  ", &text, Ink::Plain);
     }
@@ -366,9 +374,8 @@ fn uneven(all: &[&Finding]) -> Page {
 
 /// The measured cell of an initiator and a target, by operation.
 fn measured<'a>(cells: &[&'a Finding], from: NodeId, to: NodeId, op: &str) -> Option<&'a Finding> {
-    let from = format!("node:{from}");
-    let is = |f: &&&Finding| label(f, Key::From) == from && node(f) == Some(to) && label(f, Key::Op) == op;
-    cells.iter().find(is).copied()
+    let is = |cell: MatrixCell<'_>| cell.from_node == Some(from) && cell.to == to && cell.work.op == op;
+    cells.iter().find(|f| MatrixCell::of(&f.labels).is_some_and(is)).copied()
 }
 
 /// What firmware says of access from the best initiators, beside what was measured from them.

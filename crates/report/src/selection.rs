@@ -6,7 +6,7 @@ use tiermark_model::{Experiment, Finding, Key, Observation, Purpose, Quantity};
 use tiermark_page::Detail;
 
 use crate::findings::scalings;
-use crate::ladder::{LadderRow, row_name, take_rows};
+use crate::ladder::{LadderRow, take_rows};
 use crate::shown::Shown;
 use crate::{c2c, loaded, matrix, os, shapes};
 
@@ -15,7 +15,7 @@ pub(crate) struct Selection<'a> {
     /// All of them.
     pub(crate) all: Vec<&'a Finding>,
     pub(crate) matrix: Vec<&'a Finding>,
-    pub(crate) ladder: Vec<(String, LadderRow<'a>)>,
+    pub(crate) ladder: Vec<LadderRow<'a>>,
     /// Shares of the theoretical peak, below the ladder.
     pub(crate) shares: Vec<&'a Finding>,
     /// The core clock and interruptions.
@@ -43,7 +43,7 @@ impl<'a> Selection<'a> {
         shown.count(&in_tables);
         let matrix = matrix::take(&mut shown);
         let ladder = take_rows(&mut shown);
-        let is_share = |f: &Finding| f.metric == Quantity::PeakShare && row_name(&f.labels).is_some();
+        let is_share = |f: &Finding| f.metric == Quantity::PeakShare && f.labels.has(Key::Tier);
         let shares = if ladder.is_empty() { Vec::new() } else { shown.take_all(is_share) };
         let recovery = shown.take_all(|f| f.metric == Quantity::LatencyRecovery);
         shown.count(&recovery);

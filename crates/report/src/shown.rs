@@ -1,5 +1,7 @@
 //! Findings that views take, each once.
 
+use std::collections::HashMap;
+
 use tiermark_model::Finding;
 
 use crate::tally::is_number;
@@ -7,6 +9,8 @@ use crate::tally::is_number;
 /// Findings by their place in a list, and which of them a view has shown.
 pub(crate) struct Shown<'a> {
     pub(crate) findings: Vec<&'a Finding>,
+    /// Where each finding is in the list.
+    places: HashMap<*const Finding, usize>,
     /// Of each finding, whether a view has shown it.
     done: Vec<bool>,
     /// The numbers that views show with their marks.
@@ -16,7 +20,8 @@ pub(crate) struct Shown<'a> {
 impl<'a> Shown<'a> {
     pub(crate) fn new(findings: impl Iterator<Item = &'a Finding>) -> Self {
         let findings: Vec<&Finding> = findings.collect();
-        Self { done: vec![false; findings.len()], findings, numbers: Vec::new() }
+        let places = findings.iter().enumerate().map(|(at, finding)| (std::ptr::from_ref(*finding), at)).collect();
+        Self { done: vec![false; findings.len()], places, findings, numbers: Vec::new() }
     }
 
     /// Counts the findings that a view shows, with their marks; findings that cannot have a number are not counted.
@@ -36,6 +41,20 @@ impl<'a> Shown<'a> {
             self.done[at] |= taken;
             taken.then(|| self.findings[at])
         })
+    }
+
+    /// The findings that no view has shown.
+    pub(crate) fn left(&self) -> impl Iterator<Item = &'a Finding> {
+        self.findings.iter().zip(&self.done).filter(|(_, done)| !**done).map(|(finding, _)| *finding)
+    }
+
+    /// Takes these findings.
+    pub(crate) fn take_these(&mut self, shown: &[&'a Finding]) {
+        for finding in shown {
+            if let Some(at) = self.places.get(&std::ptr::from_ref(*finding)) {
+                self.done[*at] = true;
+            }
+        }
     }
 
     /// Takes all findings not yet shown that fit.

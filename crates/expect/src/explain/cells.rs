@@ -3,14 +3,12 @@
 use std::collections::HashMap;
 
 use tiermark_model::{
-    Cpu, Distance, Experiment, Finding, Grade, IdSet, KernelInfo, Key, Labels, Machine, NodeId, Observation, Pattern,
-    Purpose, Quantity, Run, StoreKind, Tier,
+    Cpu, Distance, Experiment, Finding, Grade, IdSet, KernelInfo, Labels, Machine, NodeId, Observation, Pattern,
+    Purpose, Quantity, Run, Span, StoreKind, Tier,
 };
 
 /// Bandwidths that are explained at most: those of 64 nodes with memory of 64 nodes. Documents may come from anywhere.
 const MOST: usize = 4096;
-/// Labels of figures that are of something else than plain accesses.
-const NOT_PLAIN: [Key; 6] = [Key::Mix, Key::Beside, Key::Data, Key::Statistic, Key::Part, Key::Against];
 
 /// What the threads did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +36,7 @@ impl Access {
 
 /// Threads: whether they are of a matrix, the row or the nodes of their cpus, the span, how many, and the pages of
 /// their memory.
-pub(crate) type Crew<'a> = (bool, &'a str, &'a IdSet, &'a str, u64, &'a str);
+pub(crate) type Crew<'a> = (bool, &'a str, &'a IdSet, Option<Span>, u64, &'a str);
 
 /// A bandwidth of memory.
 pub(crate) struct Cell<'a> {
@@ -63,7 +61,7 @@ pub(crate) struct Cell<'a> {
     pub(crate) nodes: IdSet,
     /// The label of the other node of mixed memory, or of the memory.
     pub(crate) node: Option<NodeId>,
-    pub(crate) span: &'a str,
+    pub(crate) span: Option<Span>,
     pub(crate) page: &'a str,
     pub(crate) threads: f64,
     /// Cores that the threads run on: fewer than threads where two run on a core.
@@ -109,7 +107,7 @@ fn experiment_cells<'a>(experiment: &'a Experiment, run: &'a Run) -> Vec<Cell<'a
 
 fn cell<'a>(finding: &'a Finding, seen: &'a Observation, run: &'a Run) -> Option<Cell<'a>> {
     let labels = &finding.labels;
-    let is_plain = NOT_PLAIN.iter().all(|key| !labels.has(*key));
+    let is_plain = labels.is_of_plain_accesses();
     let used = finding.value.filter(|value| value.is_finite() && *value > 0.0)?;
     if !is_plain || finding.verdict.grade > Grade::Bound {
         return None;
@@ -145,7 +143,7 @@ fn cell<'a>(finding: &'a Finding, seen: &'a Observation, run: &'a Run) -> Option
         home,
         nodes,
         node: labels.node(),
-        span: labels.span().unwrap_or_default(),
+        span: labels.span(),
         page: labels.page().unwrap_or_default(),
         threads,
         cores: cores(&cpus, threads, &run.machine),
@@ -231,7 +229,7 @@ pub(crate) fn spot_of(finding: &Finding, experiment: &Experiment, machine: &Mach
     let home = home(&IdSet::from_plain_list(cpus).ok()?, machine);
     let node = all().find_map(|labels| labels.node());
     let nodes = node.map_or_else(|| home.clone(), |node| [node].into_iter().collect());
-    let is_local = all().all(|labels| !labels.has(Key::Place) || labels.place() == Some(Distance::Local));
+    let is_local = all().all(|labels| labels.place().is_none_or(|place| place == Distance::Local));
     spot(&home, &nodes, machine).filter(|_| node.is_some() || is_local)
 }
 

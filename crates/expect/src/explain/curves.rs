@@ -1,6 +1,6 @@
 //! Curves of latency over bandwidth: how much load memory takes before its accesses wait.
 
-use tiermark_model::{Confidence, Experiment, Finding, Grade, Key, Labels, Observation, Purpose, Quantity, Run};
+use tiermark_model::{Confidence, Experiment, Finding, Grade, Key, Labels, LoadPoint, Observation, Quantity, Run};
 
 use crate::explain::cells::spot_of;
 use crate::explain::facts::{Fact, Scene, SceneKind};
@@ -8,8 +8,6 @@ use crate::explain::measured::known;
 
 /// Curves that are explained at most: some mixes at the places of a large machine. A document may have any number.
 const MOST: usize = 256;
-/// The injectors among the parts of a step.
-const LOAD: &str = "load";
 /// The least load that a point at half of the most may be far from: a curve without points there says nothing about its
 /// middle.
 const HALF: std::ops::RangeInclusive<f64> = 0.4..=0.6;
@@ -70,11 +68,10 @@ fn curve(most: &Finding, experiment: &Experiment, run: &Run) -> Option<Scene> {
 
 /// The trusted points of a curve: their share of its highest rate, and their latency in ns.
 fn points<'a>(most: f64, labels: &Labels, experiment: &'a Experiment) -> Vec<(f64, f64, &'a Observation)> {
-    let load = |seen: &Observation| seen.parts.iter().find(|part| part.name == LOAD).and_then(|part| part.value);
-    let points = experiment.observations.iter().filter(|seen| {
-        let is_sharp = seen.verdict.grade.is_number();
-        seen.labels.is_for(Purpose::Load) && is_of_same_curve(&seen.labels, labels) && is_sharp
-    });
-    let point = |seen: &'a Observation| Some((load(seen)? / most, seen.value?, seen));
+    let points = experiment
+        .observations
+        .iter()
+        .filter(|seen| is_of_same_curve(&seen.labels, labels) && seen.verdict.grade.is_number());
+    let point = |seen: &'a Observation| Some((LoadPoint::of(seen)?.rate / most, seen.value?, seen));
     points.filter_map(point).filter(|(share, ns, _)| share.is_finite() && ns.is_finite() && *ns > 0.0).collect()
 }

@@ -214,7 +214,7 @@ fn cores_of_two_kinds_are_not_compared_with_the_fast_one() {
         let per_cycle = Some(PerCycle { value: bytes, unit: Unit::BytesPerCycle });
         let (mut finding, mut seen) = clocked(Quantity::Bandwidth, bytes * 3e9, per_cycle);
         for labels in [&mut finding.labels, &mut seen.labels] {
-            *labels = labels.clone().with_span(span);
+            *labels = labels.clone().with_span(span.parse().unwrap());
         }
         seen.step = span.into();
         finding.evidence = vec![span.to_owned()];

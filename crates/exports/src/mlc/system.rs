@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{Experiment, IdSet, KernelId, Machine, Observation, Purpose, Run, Tier};
+use tiermark_model::{Experiment, IdSet, KernelId, LoadPoint, Machine, Observation, Purpose, Run, Tier};
 
 use super::{THREADS, UNIT};
 
@@ -165,8 +165,8 @@ struct LoadedLine<'a> {
 /// Latency over bandwidth under reads of all cores, the chaser's own lines among them; of each pause the first.
 fn points<'a>(run: &Run, all: &[Whole<'a>]) -> Vec<LoadedLine<'a>> {
     let point = |whole: &Whole<'a>| {
-        let rate = whole.seen.parts.iter().find(|part| part.name == "load")?.value?;
-        let (pause, ns) = (whole.seen.labels.pause()?, whole.seen.value?);
+        let LoadPoint { rate, pause, .. } = LoadPoint::of(whole.seen)?;
+        let (pause, ns) = (pause?, whole.seen.value?);
         Some(LoadedLine { whole: *whole, pause, ns, rate: rate + line_bytes(&run.machine) / ns * 1e9 })
     };
     let mut points: Vec<LoadedLine<'_>> = all.iter().filter(|whole| is_point(whole.seen)).filter_map(point).collect();

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::{Label, Labels};
 use crate::figure::Distance;
+use crate::span::Span;
 
 /// The accessor and the builder of a label, by the kind of its value.
 macro_rules! accessors {
@@ -111,7 +112,7 @@ labels! {
     /// How many threads.
     Threads = "threads": number threads with_threads;
     /// `one` or `all`: the role of the thread count in the ladder.
-    Span = "span": word span with_span;
+    Span = "span": value [Span] span with_span;
     /// The cpus, in list format.
     Cpus = "cpus": word cpus with_cpus;
     /// The memory node.

@@ -3,7 +3,7 @@
 use tiermark_engine::Lab;
 use tiermark_model::{
     Bytes, CpuId, Effort, IdSet, KIB, Labels, Layout, Metric, NodeId, Observation, Pattern, Plan, Purpose, Refusal,
-    Request, Role, Step, StopRule, Tier,
+    Request, Role, Span, Step, StopRule, Tier,
 };
 
 use super::job::{Job, Jobs};
@@ -26,7 +26,7 @@ const CURVE_FROM: Bytes = Bytes(16 * KIB);
 #[derive(Debug, Clone, PartialEq)]
 struct BandwidthThreads {
     cpus: Vec<CpuId>,
-    span: &'static str,
+    span: Span,
 }
 
 /// How large a row of the table is.
@@ -114,7 +114,10 @@ impl BandwidthStudy {
     }
 
     fn one(&self) -> BandwidthThreads {
-        BandwidthThreads { cpus: quiet_cpu(self.task.machine(), &self.task.cpus).into_iter().collect(), span: "one" }
+        BandwidthThreads {
+            cpus: quiet_cpu(self.task.machine(), &self.task.cpus).into_iter().collect(),
+            span: Span::One,
+        }
     }
 
     /// The requested crews, or one thread and one a core (once, if that is the same).
@@ -136,9 +139,9 @@ impl BandwidthStudy {
 
     fn crew(&self, count: ThreadCount) -> Result<BandwidthThreads, Refusal> {
         let span = match count {
-            ThreadCount::One | ThreadCount::Exactly(1) => "one",
-            ThreadCount::Cores | ThreadCount::Cpus => "all",
-            ThreadCount::Exactly(_) => "some",
+            ThreadCount::One | ThreadCount::Exactly(1) => Span::One,
+            ThreadCount::Cores | ThreadCount::Cpus => Span::All,
+            ThreadCount::Exactly(_) => Span::Some,
         };
         Ok(BandwidthThreads { cpus: count.cpus(self.task.machine(), &self.task.cpus, "")?, span })
     }
@@ -150,7 +153,7 @@ impl BandwidthStudy {
         for crew in self.crews()? {
             let cpus = crew.cpus.iter().copied().collect();
             let ladder = ladder_of(self.task.machine(), &cpus, &self.task.request, found);
-            if crew.span == "one" {
+            if crew.span == Span::One {
                 steps.extend(self.buffer(&ladder.rungs, stop));
             }
             for rung in &ladder.rungs {
@@ -224,7 +227,7 @@ impl BandwidthStudy {
         let label = self.jobs.of(op, self.zeros()).label;
         let node = self.task.node();
         let is_of_job = |o: &&Observation| {
-            let is_one = o.labels.op() == Some(label.as_str()) && o.labels.span() == Some("one");
+            let is_one = o.labels.op() == Some(label.as_str()) && o.labels.span() == Some(Span::One);
             is_one && o.value.is_some() && o.labels.node() == node
         };
         let figures = with_purpose(observations, Purpose::Ladder).filter(is_of_job);
@@ -259,7 +262,7 @@ impl BandwidthStudy {
         counts.dedup();
         let node = self.task.node().or_else(|| own_memory(self.task.machine(), order[0]).1);
         for count in counts {
-            let crew = BandwidthThreads { cpus: order[..count].to_vec(), span: "some" };
+            let crew = BandwidthThreads { cpus: order[..count].to_vec(), span: Span::Some };
             let Ok((size, _)) = self.task.dram_bytes(&crew.cpus, node) else { continue };
             let place = Footprint { size: Bytes(size), node };
             let labels = Labels::new().with_purpose(Purpose::Scaling).with_tier(Tier::Dram);

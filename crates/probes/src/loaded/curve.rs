@@ -5,7 +5,7 @@ use tiermark_model::{
     Finding, Grade, Interval, Key, LatencyTarget, Observation, PageKind, Purpose, Quantity, Unit, Verdict,
 };
 
-use super::curve_spec::{CurveSpec, LOAD};
+use super::curve_spec::CurveSpec;
 use super::pauses::{LoadPoint, by_pressure, knee_of, monotone, rising};
 use crate::ground::{Says, grounded};
 use crate::ladder::{derived, with_purpose};
@@ -20,7 +20,7 @@ pub(super) fn points_of<'a>(family: &CurveSpec, observations: &'a [Observation])
         .filter_map(|o| Some((LoadPoint { pause: None, rate: 0.0, latency: o.value? }, o)));
     let loaded = observations.iter().filter(|o| family.owns(o)).filter_map(|o| {
         let pause = o.labels.pause().and_then(|p| u32::try_from(p).ok())?;
-        let rate = o.parts.iter().find(|p| p.name == LOAD)?.value?;
+        let rate = tiermark_model::LoadPoint::of(o)?.rate;
         Some((LoadPoint { pause: Some(pause), rate, latency: o.value? }, o))
     });
     let mut points: Vec<(LoadPoint, &Observation)> = unloaded.chain(loaded).collect();

@@ -6,9 +6,6 @@ use crate::mix::Mix;
 use crate::places::Placement;
 use crate::traffic::{self, ThreadGroup};
 
-/// The name of the injectors' part.
-pub(super) const LOAD: &str = "load";
-
 /// What the injectors do.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Traffic {

@@ -4,13 +4,13 @@ use tiermark_engine::accounting::MEDIAN;
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Distance, Effort, IdSet, Layout, MemPolicy, Metric, Note, Observation, Plan, Purpose,
-    Refusal, RegionSetup, Role, Scope, Setup, Step, StopRule, ThreadSetup, Tier,
+    Bytes, ChainLayout, CpuId, Distance, Effort, IdSet, LOAD_PART, Layout, MemPolicy, Metric, Note, Observation, Plan,
+    Purpose, Refusal, RegionSetup, Role, Scope, Setup, Step, StopRule, ThreadSetup, Tier,
 };
 
 use super::LoadedParams;
 use super::curve::points_of;
-use super::curve_spec::{CurveSpec, LOAD, LoadSite, Traffic};
+use super::curve_spec::{CurveSpec, LoadSite, Traffic};
 use super::pauses::{FIRST, next};
 use crate::chasing::Chase;
 use crate::footprints::memory_cap;
@@ -324,7 +324,7 @@ impl LoadedStudy {
                 regions.extend(more);
             }
         }
-        threads[1..].iter_mut().for_each(|thread| LOAD.clone_into(&mut thread.part));
+        threads[1..].iter_mut().for_each(|thread| LOAD_PART.clone_into(&mut thread.part));
         let all: IdSet = threads.iter().map(|t| t.cpu).collect();
         let labels = family
             .labels(Purpose::Load, self.task.page())

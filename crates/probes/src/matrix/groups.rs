@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use tiermark_engine::nearest_memory_node;
-use tiermark_model::{CoreKind, CpuId, IdSet, Machine, NodeId, Refusal};
+use tiermark_model::{CoreKind, CpuId, IdSet, Machine, NodeId, Refusal, Span};
 
 use crate::bandwidth::ThreadCount;
 use crate::memory_kinds::{MemoryKind, kinds};
@@ -27,7 +27,7 @@ pub enum Origin {
 pub(super) struct MatrixThreads {
     pub(super) cpus: Vec<CpuId>,
     /// The label of their number: `one`, `cores`, `cpus`, or a number.
-    pub(super) span: String,
+    pub(super) span: Span,
 }
 
 /// The cpus of one row.
@@ -49,10 +49,10 @@ impl CpuGroup {
     /// A [`Refusal`] for more threads than the group has cpus.
     pub(super) fn threads(&self, count: ThreadCount, machine: &Machine) -> Result<MatrixThreads, Refusal> {
         let span = match count {
-            ThreadCount::One | ThreadCount::Exactly(1) => "one".to_owned(),
-            ThreadCount::Cores => "cores".to_owned(),
-            ThreadCount::Cpus => "cpus".to_owned(),
-            ThreadCount::Exactly(n) => n.to_string(),
+            ThreadCount::One | ThreadCount::Exactly(1) => Span::One,
+            ThreadCount::Cores => Span::Cores,
+            ThreadCount::Cpus => Span::Cpus,
+            ThreadCount::Exactly(n) => Span::Threads(n.into()),
         };
         let cpus = count.cpus(machine, &self.cpus, &format!(" on {}", self.name))?;
         Ok(MatrixThreads { cpus, span })

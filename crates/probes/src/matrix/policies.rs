@@ -308,7 +308,7 @@ fn keep(plan: &mut Plan, steps: Vec<Result<Step, Refusal>>) {
 
 fn is_at(observation: &Observation, spot: RowJob<'_>) -> bool {
     let labels = &observation.labels;
-    labels.from() == Some(&spot.group.name) && labels.op() == Some(spot.op) && labels.span() == Some(&spot.crew.span)
+    labels.from() == Some(&spot.group.name) && labels.op() == Some(spot.op) && labels.span() == Some(spot.crew.span)
 }
 
 /// The points of a sweep over these nodes that have a rate.

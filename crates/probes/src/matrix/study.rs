@@ -5,7 +5,7 @@ use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{
     Bytes, CpuId, Effort, IdSet, Labels, Layout, MemPolicy, Metric, NodeId, Note, PageKind, Plan, Purpose, Refusal,
-    RegionSetup, Request, Role, Setup, Step, StopRule, ThreadSetup, Tier,
+    RegionSetup, Request, Role, Setup, Span, Step, StopRule, ThreadSetup, Tier,
 };
 
 use super::groups::{CpuGroup, MatrixThreads, Origin, groups, of_each_kind};
@@ -234,7 +234,7 @@ impl MatrixStudy {
         let size = self
             .size(&[cpu], &Shares::from([(node, 1)]))
             .map_err(|refusal| self.of_cell(refusal, LATENCY, group, node))?;
-        let crew = MatrixThreads { cpus: vec![cpu], span: "one".into() };
+        let crew = MatrixThreads { cpus: vec![cpu], span: Span::One };
         let spot = RowJob { group, crew: &crew, op: LATENCY };
         let labels = Labels::new().with_node(node);
         let chase = Chase::of_memory(cpu, size.0, Some(node), self.memory.page);
@@ -277,7 +277,7 @@ impl MatrixStudy {
         if let Some(total) = self.params.total {
             labels = labels.with_total(total.0);
         }
-        Ok(self.step(spot, at, Metric::Bandwidth, labels.with_span(&spot.crew.span), setup))
+        Ok(self.step(spot, at, Metric::Bandwidth, labels.with_span(spot.crew.span), setup))
     }
 
     fn setup(

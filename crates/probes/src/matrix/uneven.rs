@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::messages::memory;
-use tiermark_model::{Finding, Labels, Machine, NodeId, Observation, Purpose, Quantity, Unit};
+use tiermark_model::{Finding, Labels, Machine, NodeId, Observation, Purpose, Quantity, Unit, Work};
 
 use super::findings::ratio;
 use super::groups::{CpuGroup, memory_only};
@@ -20,16 +20,11 @@ struct ComparedCell<'a> {
 
 /// Names every pair that differs visibly and beyond its intervals; of operations without such a pair, the widest.
 pub(super) fn uneven(observations: &[Observation], groups: &[CpuGroup], machine: &Machine) -> Vec<Finding> {
-    let mut kinds: BTreeMap<(String, String), Vec<ComparedCell<'_>>> = BTreeMap::new();
+    let mut kinds: BTreeMap<Work<'_>, Vec<ComparedCell<'_>>> = BTreeMap::new();
     for seen in observations.iter().filter(|o| o.labels.policy().is_none() && o.value.is_some()) {
         let group = groups.iter().find(|group| seen.labels.from() == Some(group.name.as_str()));
         if let (Some(group), Some(node)) = (group, seen.labels.node()) {
-            let word = |word: Option<&str>| word.unwrap_or_default().to_owned();
-            kinds.entry((word(seen.labels.op()), word(seen.labels.span()))).or_default().push(ComparedCell {
-                seen,
-                group,
-                node,
-            });
+            kinds.entry(Work::of(&seen.labels)).or_default().push(ComparedCell { seen, group, node });
         }
     }
     let of_kind = |cells: &Vec<ComparedCell<'_>>| {

@@ -9,8 +9,8 @@ use tiermark_engine::{Lab, Probe, Study, Subject};
 use tiermark_model::messages::{memory, rules};
 use tiermark_model::{
     Bytes, ChainLayout, CpuId, Distance, Effort, Finding, IdSet, KernelId, KernelInfo, Labels, Layout, MemPolicy,
-    Metric, NodeId, Note, Observation, Plan, Purpose, Quantity, Refusal, Request, Role, Setup, Step, StopRule, Tier,
-    parse_whole,
+    Metric, NodeId, Note, Observation, Plan, Purpose, Quantity, Refusal, Request, Role, Setup, Span, Step, StopRule,
+    Tier, parse_whole,
 };
 
 use crate::ceilings::{Stated, lines_for_each_byte, touched_node, traffic_for_each_byte};
@@ -273,7 +273,7 @@ impl ScaleStudy {
             .with_kernel(&kernel)
             .with_size(bytes)
             .with_threads(cpus.len() as u64)
-            .with_span(if cores_only { "cores" } else { "siblings" })
+            .with_span(if cores_only { Span::Cores } else { Span::Siblings })
             .with_cpus(&crew);
         if place.distance == Distance::Local {
             labels = labels.with_tier(Tier::Dram);

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use tiermark_model::messages::memory;
-use tiermark_model::{Distance, Key, NodeId, Note, Observation, Purpose};
+use tiermark_model::{Distance, Key, NodeId, Note, Observation, Purpose, Span};
 
 use crate::ceilings::{Ceiling, MOST_SHARE};
 use crate::ladder::with_purpose;
@@ -119,7 +119,7 @@ pub(super) fn ramps<'a>(op: &str, planned: &[Planned], observations: &'a [Observ
         order.sort_by(|a, b| ramp.points[*a].0.total_cmp(&ramp.points[*b].0));
         ramp.points = order.iter().map(|i| ramp.points[*i]).collect();
         ramp.seen = order.iter().map(|i| ramp.seen[*i]).collect();
-        ramp.cores = ramp.seen.iter().filter(|o| o.labels.span() == Some("cores")).count();
+        ramp.cores = ramp.seen.iter().filter(|o| o.labels.span() == Some(Span::Cores)).count();
     }
     ramps
 }

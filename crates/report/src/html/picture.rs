@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::{
-    Bytes, Cache, Finding, IdSet, Machine, Mark, Node, NodeId, Purpose, Quantity, Run, Tier, count_of,
+    Bytes, Cache, Finding, IdSet, Machine, Mark, MatrixCell, Node, NodeId, Quantity, Run, Span, Tier, count_of,
 };
 use tiermark_page::{Style, Text, escaped as text, mark_sign, rate_unit};
 
@@ -112,8 +112,8 @@ fn first_node(machine: &Machine) -> Option<NodeId> {
 
 /// The nodes that a finding leads from and to: a cell of a matrix, or a figure of one node's cpus on a named node.
 fn ends(f: &Finding, machine: &Machine) -> Option<(NodeId, NodeId)> {
-    if f.labels.is_for(Purpose::Matrix) && f.labels.policy().is_none() {
-        return f.labels.from_node().zip(to(f));
+    if let Some(cell) = MatrixCell::of(&f.labels) {
+        return cell.from_node.map(|from| (from, cell.to));
     }
     let tier = f.labels.tier().filter(|tier| tier.is_memory() && *tier != Tier::DramRandom)?;
     if !f.labels.has_usual_layout() {
@@ -163,8 +163,8 @@ fn measured(run: &Run, style: &Style) -> BTreeMap<(Tier, Spot), Measured> {
         let plain = f.labels.has_usual_layout();
         let slot = match (&f.metric, f.labels.op(), f.labels.span()) {
             (Quantity::Latency, ..) if plain => 0,
-            (Quantity::Bandwidth, Some("read"), Some("one")) => 1,
-            (Quantity::Bandwidth, Some("read"), Some("all")) => 2,
+            (Quantity::Bandwidth, Some("read"), Some(Span::One)) => 1,
+            (Quantity::Bandwidth, Some("read"), Some(Span::All)) => 2,
             _ => continue,
         };
         let here = tiers.entry((tier, spot)).or_default();
@@ -182,7 +182,7 @@ fn links(run: &Run, style: &Style) -> BTreeMap<(NodeId, NodeId), Measured> {
         let here = links.entry(ends).or_default();
         match (&f.metric, f.labels.op(), f.labels.span()) {
             (Quantity::Latency, ..) => here.latency = here.latency.take().or(Some(shown)),
-            (Quantity::Bandwidth, Some("read"), Some("one")) => here.one = here.one.take().or(Some(shown)),
+            (Quantity::Bandwidth, Some("read"), Some(Span::One)) => here.one = here.one.take().or(Some(shown)),
             (Quantity::Bandwidth, Some("read"), _) => here.all = here.all.take().or(Some(shown)),
             _ => {}
         }

@@ -1,9 +1,9 @@
 //! Rates as shares: of the bytes that their accesses move, and of what memory and links carry in theory.
 
-use tiermark_model::{Finding, Key, RunCounters};
+use tiermark_model::{Finding, RunCounters};
 use tiermark_page::{ABSENT, Detail, Ink, Page, heading, paragraph, percent, text};
 
-use super::{label, named};
+use super::{named, work};
 use crate::order::distinct;
 use crate::remark::{remark, share};
 
@@ -13,8 +13,8 @@ pub(super) fn used(findings: &[&Finding], counters: Option<&RunCounters>, detail
     if findings.is_empty() {
         return Page::new();
     }
-    let first = |op: &str| findings.iter().find(|f| label(f, Key::Op) == op).copied();
-    let ops = distinct(findings.iter().map(|f| label(f, Key::Op)));
+    let first = |op: &str| findings.iter().find(|f| work(f).op == op).copied();
+    let ops = distinct(findings.iter().map(|f| work(f).op));
     let shown: Vec<&Finding> =
         if detail.is_all() { findings.to_vec() } else { ops.into_iter().filter_map(first).collect() };
     let line = |f: &&Finding| {

@@ -1,11 +1,11 @@
 //! The core clock, and what L1 and L2 do in a cycle of it.
 
-use tiermark_model::{CoreLimits, Experiment, Finding, Interval, Machine, PerCycle, Quantity, Run, Unit};
+use tiermark_model::{CoreLimits, Experiment, Finding, Interval, LADDER_OPS, Machine, PerCycle, Quantity, Run, Unit};
 use tiermark_page::{Detail, Ink, Page, mark_sign, paragraph, space};
 
 use super::figures::Survey;
 use super::interruptions::interruptions;
-use crate::ladder::{LadderRow, OPS};
+use crate::ladder::LadderRow;
 
 /// A 10th percentile of the clock below this share of the 90th is worth a warning.
 const FELL: f64 = 0.8;
@@ -49,7 +49,7 @@ pub(super) fn cycles(survey: &Survey<'_>, detail: Detail) -> Page {
 /// cycles, both where details are wanted. They are conditions of the figures, none of them.
 pub(crate) fn conditions(
     found: &[&Finding],
-    ladder: &[(String, LadderRow<'_>)],
+    ladder: &[LadderRow<'_>],
     experiments: &[&Experiment],
     run: &Run,
     detail: Detail,
@@ -59,7 +59,7 @@ pub(crate) fn conditions(
     }
     let is_clocked = || experiments.iter().flat_map(|e| &e.observations).any(|seen| seen.per_cycle.is_some());
     let clock = found.iter().find(|found| found.metric == Quantity::CoreClock);
-    let tiers = ladder.iter().filter_map(|(name, row)| tier(name, row.of_one_core(), &run.machine, detail));
+    let tiers = ladder.iter().filter_map(|row| tier(&row.rung.name, row.of_one_core(), &run.machine, detail));
     let clock = clock.filter(|_| detail.is_all() || is_clocked());
     let mut page = clock.map(|clock| lines(clock, &per_cycle(tiers, &run.machine, detail))).unwrap_or_default();
     if detail.is_all() {
@@ -100,7 +100,7 @@ fn tier<'a>(
 fn part(found: &Finding, tier: &str, limits: Option<&CoreLimits>) -> Option<String> {
     // A figure that is withheld has no cycles either.
     let PerCycle { value, unit } = found.per_cycle.filter(|_| found.value.is_some())?;
-    let op = OPS.into_iter().find(|op| found.labels.op() == Some(op));
+    let op = LADDER_OPS.into_iter().find(|op| found.labels.op() == Some(op));
     let limit = limits.and_then(|limits| limit(limits, tier, op));
     let sign = found.quoted().mark.map_or("", mark_sign);
     Some(match (unit, op) {

@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 
-use tiermark_model::{Experiment, Finding, Grade, Key, Observation, Quantity, Run, Tier};
+use tiermark_model::{
+    Experiment, Finding, Grade, Key, LADDER_OPS, LADDER_SPANS, Observation, Quantity, Run, Rung, Span, Tier,
+};
 
 use tiermark_page::Detail;
 
-use crate::cold::is_cold;
 use crate::findings::words;
-use crate::ladder::{OPS, SPANS, row_name, subject};
-use crate::order::{first, grouped};
+use crate::ladder::subject;
+use crate::order::first;
 use crate::parts::{RunSection, parts};
 use crate::selection::Selection;
 
@@ -85,7 +86,7 @@ impl<'a> Figure<'a> {
 /// The name of a number: of a figure of a tier, `L3 latency`, `DRAM write, all cores`.
 pub fn figure_name(finding: &Finding) -> String {
     let labels = &finding.labels;
-    match (row_name(labels), &finding.metric, labels.op(), labels.span()) {
+    match (labels.tier_of_node(), &finding.metric, labels.op(), labels.span()) {
         // Memory at random has a figure for each page size.
         (Some(tier), Quantity::Latency, ..) if labels.tier() == Some(Tier::DramRandom) => {
             let pages = match labels.page() {
@@ -96,8 +97,8 @@ pub fn figure_name(finding: &Finding) -> String {
             format!("{tier} latency{pages}")
         }
         (Some(tier), Quantity::Latency, ..) if is_random(finding) => format!("{tier} latency"),
-        (Some(tier), Quantity::Bandwidth, Some(op), Some("one")) => format!("{tier} {op}, one core"),
-        (Some(tier), Quantity::Bandwidth, Some(op), Some("all")) => format!("{tier} {op}, all cores"),
+        (Some(tier), Quantity::Bandwidth, Some(op), Some(Span::One)) => format!("{tier} {op}, one core"),
+        (Some(tier), Quantity::Bandwidth, Some(op), Some(Span::All)) => format!("{tier} {op}, all cores"),
         (None, metric, ..) if metric.family() != metric.part() => {
             let words = words(labels, &[Key::Kernel, Key::Purpose, Key::Cpus, Key::Group]);
             if words.is_empty() { subject(finding) } else { words }
@@ -112,15 +113,28 @@ pub(crate) struct TierRow<'a> {
     /// The size that the curve shows.
     pub(crate) size: Option<&'a Finding>,
     pub(crate) latency: Option<Figure<'a>>,
-    /// Of each of [`SPANS`], the operations in the order of [`OPS`].
+    /// Of each of [`LADDER_SPANS`], the operations in the order of [`LADDER_OPS`].
     pub(crate) rates: [[Option<Figure<'a>>; 3]; 2],
-    /// Of each of [`SPANS`], stores of zeros, where they were measured beside stores of data.
+    /// Of each of [`LADDER_SPANS`], stores of zeros, where they were measured beside stores of data.
     pub(crate) zeros: [Option<Figure<'a>>; 2],
     /// The latency of accesses at random over the same memory, with the page size as the step names it.
     pub(crate) walks: Vec<(String, Figure<'a>)>,
 }
 
 impl<'a> TierRow<'a> {
+    fn new(steps: &Steps<'a>, rung: &Rung<'a>) -> Self {
+        let figure = |finding: &'a Finding| Figure::new(steps, finding);
+        let walk = |f: &&'a Finding| (f.labels.page().unwrap_or_default().to_owned(), figure(f));
+        Self {
+            name: rung.name.clone(),
+            size: rung.size(),
+            latency: rung.latency().map(figure),
+            rates: LADDER_SPANS.map(|span| LADDER_OPS.map(|op| rung.rate(op, span).map(figure))),
+            zeros: LADDER_SPANS.map(|span| rung.zeros(span).map(figure)),
+            walks: rung.walks.iter().map(walk).collect(),
+        }
+    }
+
     pub(crate) fn figures(&self) -> impl Iterator<Item = Figure<'a>> {
         let walks = self.walks.iter().map(|(_, figure)| *figure);
         let rates = self.rates.iter().flatten().chain(&self.zeros).flatten().copied();
@@ -151,29 +165,8 @@ impl<'a> Survey<'a> {
     /// Some experiments, which measured at one place.
     pub(crate) fn of(run: &'a Run, experiments: Vec<&'a Experiment>) -> Self {
         let steps = Steps::of(&experiments);
-        let findings = || experiments.iter().flat_map(|e| &e.findings);
-        // Accesses after other work have a line below the ladder.
-        let named = |f: &'a Finding| Some((row_name(&f.labels).filter(|_| !is_cold(f))?, f));
-        let sizes = first(findings().filter(|f| f.metric == Quantity::TierSize).filter_map(named));
-        let numbers = findings().filter(|f| matches!(f.metric, Quantity::Latency | Quantity::Bandwidth));
-        let mut rows: Vec<TierRow<'_>> = Vec::new();
-        let mut places: HashMap<String, usize> = HashMap::new();
-        for (name, here) in grouped(numbers.filter_map(named)) {
-            // Memory at random has no row of its own: it belongs to that of the same memory.
-            let random = here.first().filter(|f| f.labels.tier() == Some(Tier::DramRandom));
-            let whole = random.and_then(|f| row_name(&f.labels.clone().with_tier(Tier::Dram)));
-            let whole = whole.and_then(|whole| places.get(&whole));
-            if let Some(place) = whole {
-                let figure = |finding: &&'a Finding| {
-                    (finding.labels.page().unwrap_or_default().to_owned(), Figure::new(&steps, finding))
-                };
-                rows[*place].walks.extend(here.iter().map(figure));
-                continue;
-            }
-            let row = TierRow { size: sizes.get(&name).copied(), ..row(&steps, &name, &here) };
-            places.insert(name, rows.len());
-            rows.push(row);
-        }
+        let rungs = Rung::with_walks(tiermark_model::ladder(experiments.iter().flat_map(|e| &e.findings)));
+        let rows = rungs.iter().filter(|rung| rung.has_numbers()).map(|rung| TierRow::new(&steps, rung)).collect();
         Self { run, experiments, rows }
     }
 
@@ -189,30 +182,6 @@ impl<'a> Survey<'a> {
     pub(crate) fn cores(&self) -> Option<u64> {
         let all = self.rows.iter().flat_map(|row| row.rates[1].iter().flatten());
         all.filter_map(|figure| figure.finding.labels.threads()).max()
-    }
-}
-
-/// The figures of a tier, without its size.
-fn row<'a>(steps: &Steps<'a>, name: &str, findings: &[&'a Finding]) -> TierRow<'a> {
-    let here = |metric: Quantity| findings.iter().copied().filter(move |f| f.metric == metric);
-    // Another layout stands in where there is no random chase.
-    let latency = here(Quantity::Latency).find(|f| is_random(f)).or_else(|| here(Quantity::Latency).next());
-    let rate = |span: &str, op: &str| {
-        let found = here(Quantity::Bandwidth).find(|f| f.labels.op() == Some(op) && f.labels.span() == Some(span));
-        found.map(|f| Figure::new(steps, f))
-    };
-    let zeros = |span: &str| {
-        let found =
-            here(Quantity::Bandwidth).find(|f| f.labels.data() == Some("zeros") && f.labels.span() == Some(span));
-        found.map(|f| Figure::new(steps, f))
-    };
-    TierRow {
-        name: name.to_owned(),
-        size: None,
-        latency: latency.map(|f| Figure::new(steps, f)),
-        rates: SPANS.map(|span| OPS.map(|op| rate(span, op))),
-        zeros: SPANS.map(zeros),
-        walks: Vec::new(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What stands under the ladder: the meaning of its marks, and what its figures were measured over.
 
-use tiermark_model::{Grade, Mark, StateKind, Tier};
+use tiermark_model::{Grade, Mark, Span, StateKind, Tier};
 use tiermark_page::{Ink, Page, mark_sign, paragraph, percent};
 
 use super::figures::{Figure, Survey, TierRow};
@@ -70,7 +70,7 @@ fn placed(survey: &Survey<'_>) -> Option<String> {
     };
     let of_memory = |figure: &Figure<'_>| {
         let labels = &figure.finding.labels;
-        labels.tier() == Some(Tier::Dram) && labels.span() == Some("all")
+        labels.tier() == Some(Tier::Dram) && labels.span() == Some(Span::All)
     };
     let cache = words::last_cache(&survey.run.machine);
     survey

@@ -7,10 +7,10 @@
 //! * `probes/src/bandwidth/study.rs` (`ops`): the operations that are measured. A survey takes all of them
 //!   (`probes/src/survey.rs`). `mod.rs` there: `JOBS`, if no job is this operation, and the seconds in `plan`.
 //! * `model/src/figure.rs`: `OPERATIONS`, so that expectations can name it.
-//! * `report/src/ladder.rs`: `OPS`, the columns of all ladders, and a sentence such as `COPY_COUNTS` if the rate counts
+//! * `model/src/arranged/ladder.rs`: `LADDER_OPS`, the columns of all ladders; `report/src/ladder.rs`: a sentence such as `COPY_COUNTS` if the rate counts
 //!   bytes in its own way. It stands under the table in `key` there and in `key.rs` here.
 //! * `figures.rs`: a figure that is no rate is a field of `TierRow`, which `row` fills and `TierRow::figures` lists.
-//! * Here: a head in `table`. An operation of `OPS` without one is not shown.
+//! * Here: a head in `table`. An operation of `LADDER_OPS` without one is not shown.
 //! * `cycles.rs` (`limit`), if the core has a published limit of it.
 //! * The width: the table takes 73 of 80 columns. With another operation, a terminal shows the rates of all cores as a
 //!   second table, and the report of a guest must still fit 75 lines (`cli/tests/pure/simulated.rs`).
@@ -19,7 +19,7 @@
 //! * `docs/methods/bandwidth.md`, the legend in README.md, "useful bytes" in `docs/GLOSSARY.md`. `docs/examples.py`
 //!   writes the samples of README.md and `docs/EXAMPLES.md` again, `docs/pictures.py` the pictures.
 
-use tiermark_model::{Bytes, Finding, Purpose, Quantity, count_of};
+use tiermark_model::{Bytes, Finding, LADDER_SPANS, Purpose, Quantity, Span, count_of};
 use tiermark_page::{
     Cell, Detail, Fit, Ink, Page, Table, Text, fitting, nanoseconds, paragraph, rate_unit, space, text,
 };
@@ -27,7 +27,6 @@ use tiermark_page::{
 use super::figures::{Figure, Steps, Survey, TierRow};
 use super::marks::{cell, plain, shown, size, with_unit};
 use crate::cold::cold;
-use crate::ladder::SPANS;
 use crate::phrases::milliseconds;
 use crate::remark::remark;
 use crate::residency::UsedOnce;
@@ -78,7 +77,7 @@ fn table(survey: &Survey<'_>, has_latency: bool, spans: &[(usize, Text)]) -> Tab
         table.numbers("size", size).numbers("latency|idle, ns", |line| line.cell(line.row.latency.as_ref()))
     });
     let table = table.each(spans, |table, (span, heading)| {
-        // As wide as the numbers, in the order of `OPS`.
+        // As wide as the numbers, in the order of `LADDER_OPS`.
         let heads = ["  read", " write", "  copy"].into_iter().enumerate();
         table.under(heading, |table| {
             table.each(heads, |table, (op, head)| {
@@ -132,8 +131,8 @@ fn fewer_cores(survey: &Survey<'_>) -> Page {
 /// How fast memory is cleared.
 fn zeros(survey: &Survey<'_>) -> Page {
     let line = |row: &TierRow<'_>| {
-        let rates = SPANS.iter().zip(&row.zeros).filter_map(|(span, figure)| {
-            let span = if *span == "one" { "one core" } else { "all cores" };
+        let rates = LADDER_SPANS.iter().zip(&row.zeros).filter_map(|(span, figure)| {
+            let span = if *span == Span::One { "one core" } else { "all cores" };
             Some(with_unit(figure.as_ref()?) + format!(" ({span})"))
         });
         let rates = Text::joined(rates, ", ");

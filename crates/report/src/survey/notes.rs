@@ -11,7 +11,6 @@ use super::result::{at, below_record, failed, is_time, not_resolved, why_not_res
 use super::states::{GUTTER, StepNames, labelled, states};
 use super::words;
 use crate::expectation::judged_expectation;
-use crate::ladder::row_name;
 use crate::order::{distinct, grouped};
 use crate::phrases::sentence;
 
@@ -127,7 +126,7 @@ fn doubts(survey: &Survey<'_>) -> Vec<Note> {
         notes.insert(notes.len().min(1), note(text, help));
     }
     if let Some(finding) = not_resolved(survey) {
-        let tier = row_name(&finding.labels).unwrap_or_default();
+        let tier = finding.labels.tier_of_node().unwrap_or_default();
         let place = at(survey.run, finding);
         let declared = declared(&tier, &survey.run.machine).map_or_else(String::new, |of| format!("; {of} declared"));
         let text = text![format!("The size of {tier}{place} is not resolved: "), why_not_resolved(finding), declared];

@@ -8,7 +8,6 @@ use super::marks::{TierSize, declared};
 use super::states::{self, labelled};
 use super::words;
 use crate::expectation::{found, judged_expectation};
-use crate::ladder::row_name;
 use crate::order::distinct;
 use crate::parts::{RunSection, parts};
 
@@ -100,7 +99,7 @@ pub(crate) fn outcome(survey: &Survey<'_>, judged: &Check) -> Outcome {
         return Outcome::Wrong(format!("{what} measured").into());
     }
     if let Some(finding) = not_resolved(survey) {
-        let tier = row_name(&finding.labels).unwrap_or_default();
+        let tier = finding.labels.tier_of_node().unwrap_or_default();
         // A note says why.
         let place = at(survey.run, finding);
         let size = TierSize::of(finding, declared(&tier, &survey.run.machine));

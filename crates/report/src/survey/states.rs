@@ -3,13 +3,12 @@
 
 use std::collections::HashMap;
 
-use tiermark_model::{Grade, Key, Observation, Run, State, StateKind, Unit};
+use tiermark_model::{Grade, Key, LADDER_OPS, LADDER_SPANS, Observation, Run, Span, State, StateKind, Unit};
 use tiermark_page::{Page, Table, Text, beside, heading, nanoseconds, rate_unit, space, text};
 
 use super::figures::{Figure, Survey, TierRow};
 use super::marks::plain;
 use super::words;
-use crate::ladder::{OPS, SPANS};
 use crate::order::first;
 
 /// Columns of the labels at the left of the sections.
@@ -85,16 +84,17 @@ fn meanwhile(survey: &Survey<'_>, kind: &StateKind) -> Text {
     let latency = |row: &TierRow<'_>| Some(format!("{} {}", row.name, nanoseconds(then(row.latency.as_ref()?, kind)?)));
     let latencies: Vec<String> = survey.rows.iter().filter_map(latency).collect();
     parts.extend((!latencies.is_empty()).then(|| format!("latency: {} ns", latencies.join(", ")).into()));
-    for (at, span) in SPANS.iter().enumerate() {
+    for (at, span) in LADDER_SPANS.iter().enumerate() {
         let rate = |op: &str, figure: &Option<Figure<'_>>| {
             Some(text![op, " ", plain(then(figure.as_ref()?, kind)?, Unit::BytesPerSecond)])
         };
         let rates = |row: &TierRow<'_>| {
-            let rates = Text::joined(OPS.iter().zip(&row.rates[at]).filter_map(|(op, figure)| rate(op, figure)), ", ");
+            let rates =
+                Text::joined(LADDER_OPS.iter().zip(&row.rates[at]).filter_map(|(op, figure)| rate(op, figure)), ", ");
             (!rates.is_empty()).then(|| text![&row.name, " ", rates])
         };
         let rows = Text::joined(survey.rows.iter().filter_map(rates), "; ");
-        let span = if *span == "one" { "one core" } else { "all cores" };
+        let span = if *span == Span::One { "one core" } else { "all cores" };
         parts.extend((!rows.is_empty()).then(|| text![span, ": ", rows, " ", rate_unit()]));
     }
     Text::joined(parts, "; ")

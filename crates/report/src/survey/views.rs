@@ -10,7 +10,6 @@ use super::why::why;
 use crate::curves;
 use crate::findings::tails;
 use crate::header::header;
-use crate::ladder::row_name;
 use crate::parts::{RunSection, parts};
 
 /// What `show` has of a run beside its report.
@@ -147,7 +146,7 @@ fn kernels_of<'a>(run: &'a Run, detail: Detail) -> Page {
 }
 
 fn name(figure: &Figure<'_>) -> String {
-    match row_name(&figure.finding.labels) {
+    match figure.finding.labels.tier_of_node() {
         Some(_) => figure.name(),
         None => crate::findings::words(&figure.finding.labels, &[Key::Kernel, Key::Purpose, Key::Cpus]),
     }

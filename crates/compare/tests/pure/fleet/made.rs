@@ -142,7 +142,7 @@ fn labels(tier: &str, op: &str, span: &str) -> Labels {
     let labels = if tier == "DRAM node 1" { labels.with_node(1) } else { labels };
     match op {
         "latency" => labels.with_chains(1),
-        _ => labels.with_op(op).with_span(span),
+        _ => labels.with_op(op).with_span(span.parse().unwrap()),
     }
 }
 

@@ -6,7 +6,7 @@
 use tiermark_expect::{Entry, check, read};
 use tiermark_model::{
     CheckOutcome, CheckResult, Code, Cpu, Dimm, Experiment, Finding, Labels, Machine, MemoryChannels, Metric, Node,
-    Observation, PerCycle, Purpose, Quantity, Reason, Run, TheoreticalPeak, Tier, Unit, Verdict, testing,
+    Observation, PerCycle, Purpose, Quantity, Reason, Run, Span, TheoreticalPeak, Tier, Unit, Verdict, testing,
 };
 
 /// Two sockets of two cores and one node, 8 channels of 38.4 GB/s.
@@ -69,7 +69,7 @@ pub(crate) fn read_all(node: u32, gbs: f64) -> Finding {
         .with_node(node)
         .with_threads(2)
         .with_op("read")
-        .with_span("cores");
+        .with_span(Span::Cores);
     Finding::new(Quantity::Bandwidth, labels, Some(gbs * 1e9), Unit::BytesPerSecond)
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn clocked(quantity: Quantity, value: f64, per_cycle: Option<PerCycle
     let is_latency = quantity == Quantity::Latency;
     let (metric, op) = if is_latency { (Metric::Latency, "latency") } else { (Metric::Bandwidth, "read") };
     let labels = Labels::new().with_purpose(Purpose::Ladder).with_tier(Tier::Cache(1)).with_cpus(0);
-    let labels = labels.with_op(op).with_span("one");
+    let labels = labels.with_op(op).with_span(Span::One);
     let bare = Finding::new(quantity, labels.clone(), Some(value), metric.unit());
     let finding = Finding { per_cycle, evidence: vec![op.to_owned()], ..bare };
     (finding, Observation { value: Some(value), per_cycle, ..Observation::new(op, labels, metric) })

@@ -4,7 +4,7 @@ use crate::explain::made::{GB, by_rule, differ, problems, run, with};
 use tiermark_expect::explain::explain;
 use tiermark_model::{
     CheckRow, Confidence, Experiment, Explained, Finding, Health, Labels, Metric, Observation, Purpose, Quantity, Run,
-    Tier, Unit,
+    Span, Tier, Unit,
 };
 
 /// All cores of node 0 read their own memory with 100 of 128 GB/s.
@@ -149,7 +149,7 @@ fn add_rung(run: &mut Run, cpus: &str, node: u32, gbs: f64) {
         .with_tier(tier)
         .with_op("write")
         .with_cpus(cpus)
-        .with_span(if threads == 1 { "one" } else { "all" })
+        .with_span(if threads == 1 { Span::One } else { Span::All })
         .with_kernel("write/avx512")
         .with_node(node)
         .with_threads(threads);

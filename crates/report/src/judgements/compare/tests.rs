@@ -134,7 +134,7 @@ fn names_are_those_of_other_reports() {
 #[test]
 fn rows_of_scaling_between_machines_name_their_threads() {
     let named = |span: &str| {
-        let labels = Labels::new().with_tier(Tier::Dram).with_span(span).with_threads(4);
+        let labels = Labels::new().with_tier(Tier::Dram).with_span(span.parse().unwrap()).with_threads(4);
         let made = figure("DRAM", [1e9, 1e9], ChangeVerdict::Same);
         whole_name(&ComparedFigure { metric: Quantity::BandwidthScaling, labels, ..made }, Detail::Usual)
     };

@@ -1,6 +1,6 @@
 //! Numbers of a comparison in words.
 
-use tiermark_model::{Bytes, ComparedFigure, ComparedNumber, Grade, Interval, Key, Quantity};
+use tiermark_model::{Bytes, ComparedFigure, ComparedNumber, Grade, Interval, Key, Quantity, Span};
 use tiermark_page::{ABSENT, Detail, Text, bound_sign, clean, grade_mark, number, text};
 
 use crate::label_words;
@@ -44,7 +44,7 @@ pub(super) fn whole_name(figure: &ComparedFigure, detail: Detail) -> String {
     without.extend([Key::Statistic].iter().filter(|_| figure.metric == Quantity::TierSize));
     // Machines have different numbers of threads: of `one` or `all` it is the span that they share.
     let is_of_machines = figure.first.as_ref().is_some_and(|number| number.per_core.is_some());
-    let is_of_span = is_of_machines && ["one", "all"].iter().any(|span| labels.span() == Some(span));
+    let is_of_span = is_of_machines && matches!(labels.span(), Some(Span::One | Span::All));
     let (dropped, kept) = if is_of_span { (Key::Threads, Key::Span) } else { (Key::Span, Key::Threads) };
     without.extend([dropped].iter().filter(|_| is_named(kept)));
     let labels = label_words(labels, &without);

@@ -1,3 +1,4 @@
+use tiermark_model::Span;
 use tiermark_model::*;
 
 use super::*;
@@ -47,7 +48,11 @@ fn figure(metric: Quantity, unit: Unit, scale: f64) -> FigureHistory {
         name: None,
         probe: "survey".into(),
         metric,
-        labels: Labels::new().with_purpose(Purpose::Ladder).with_tier(Tier::Cache(3)).with_op("read").with_span("one"),
+        labels: Labels::new()
+            .with_purpose(Purpose::Ladder)
+            .with_tier(Tier::Cache(3))
+            .with_op("read")
+            .with_span(Span::One),
         unit,
         method: 2,
         points: points.collect(),

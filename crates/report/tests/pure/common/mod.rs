@@ -4,7 +4,7 @@ pub(crate) mod machines;
 
 use std::collections::BTreeMap;
 use tiermark_model::messages::rules::memory_size;
-use tiermark_model::{Purpose, Tier};
+use tiermark_model::{Purpose, Span, Tier};
 
 use tiermark_model::*;
 
@@ -95,7 +95,7 @@ fn ladder_findings() -> Vec<Finding> {
         let chase = tier().with_layout("random").with_page("thp").with_size(size / 2);
         findings.push(finding("latency", chase, Unit::Ns, ns));
         for (op, rate) in ["read", "write", "copy"].into_iter().zip(rates) {
-            for (span, threads) in [("one", 1), ("all", 2)] {
+            for (span, threads) in [(Span::One, 1), (Span::All, 2)] {
                 let labels = tier().with_op(op).with_span(span).with_threads(threads);
                 let labels = labels.with_kernel(format!("{op}/avx512"));
                 findings.push(finding("bandwidth", labels, Unit::BytesPerSecond, rate * 1e9 * threads as f64 * 0.97));
@@ -145,7 +145,7 @@ pub(crate) fn cxl_run() -> Run {
         findings.push(finding("latency", here().with_layout("random"), Unit::Ns, ns));
         findings.push(finding("latency", here().with_layout("page-random"), Unit::Ns, ns * 0.9));
         for op in ["read", "write", "copy", "triad"] {
-            let labels = here().with_op(op).with_span("all").with_threads(64);
+            let labels = here().with_op(op).with_span(Span::All).with_threads(64);
             let mut f = finding("bandwidth", labels, Unit::BytesPerSecond, rate * 1e9);
             if op == "write" {
                 f.labels = f.labels.with_kernel("fill.rep/stosb");
@@ -154,7 +154,7 @@ pub(crate) fn cxl_run() -> Run {
             findings.push(f);
         }
         if tier.is_dram() {
-            let labels = here().with_op("read").with_span("all");
+            let labels = here().with_op("read").with_span(Span::All);
             findings.push(finding("peak.share", labels, Unit::Ratio, rate / 307.2));
         }
     }
@@ -201,7 +201,7 @@ pub(crate) fn rates_run() -> Run {
     let kernels = [(64 * KIB, "avx512", 90.0), (MIB, "avx512", 60.0), (64 * MIB, "avx512-nta", 12.0)];
     let mut cells = Vec::new();
     for op in ["read", "write"] {
-        for (span, threads) in [("one", 1), ("all", 8)] {
+        for (span, threads) in [(Span::One, 1), (Span::All, 8)] {
             let labels = |size: u64| {
                 let labels = Labels::new().with_purpose(Purpose::Table).with_op(op).with_span(span);
                 let labels = labels.with_size(size).with_threads(threads);
@@ -241,7 +241,7 @@ pub(crate) fn troubled_run() -> Run {
     misplaced.invalid(Reason::Elsewhere { share: 0.12, by_node: [(1, 123)].into() });
     let experiment = &mut run.experiments[0];
     for f in &mut experiment.findings {
-        if f.labels.tier() == Some(Tier::Cache(3)) || f.labels.span() == Some("all") {
+        if f.labels.tier() == Some(Tier::Cache(3)) || f.labels.span() == Some(Span::All) {
             f.verdict = disturbed.clone();
         }
         if f.labels.tier() == Some(Tier::Dram) && f.labels.op() == Some("write") {

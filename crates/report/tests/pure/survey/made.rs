@@ -115,7 +115,7 @@ impl MadeFigure {
             (Some(op), Some(span)) => {
                 let threads = if span == "one" { 1 } else { 2 };
                 let kernel = format!("{op}/avx512{}", if self.tier == "DRAM" { "-nta" } else { "" });
-                let labels = labels.with_op(op).with_span(span).with_threads(threads);
+                let labels = labels.with_op(op).with_span(span.parse().unwrap()).with_threads(threads);
                 let labels = if op == ZEROS { labels.with_data("zeros") } else { labels };
                 labels.with_kernel(kernel)
             }
@@ -225,7 +225,7 @@ impl Made {
             findings.push(Finding { interval, samples: 900, ..clock });
         }
         if let Some(share) = self.peak_share {
-            let labels = Labels::new().with_tier(Tier::Dram).with_op("read").with_span("all");
+            let labels = Labels::new().with_tier(Tier::Dram).with_op("read").with_span(Span::All);
             let mut found = finding("peak.share", labels, Unit::Ratio, Some(share), String::new());
             found.notes = vec![messages::memory::theoretical_peak("2 channels of DDR5-4800")];
             findings.push(found);

@@ -6,7 +6,7 @@ use tiermark_expect::explain::explain;
 use tiermark_model::{
     Bench, BoxKind, BoxPlace, BoxTraffic, CounterCheck, CounterSourceId, Cpu, Dimm, Explained, ExplainedKind,
     Explanation, Finding, KernelInfo, Labels, LinkTraffic, Machine, MemoryChannels, Metric, Node, Note, Observation,
-    Pattern, Purpose, Quantity, Run, RunCounters, StepTraffic, TheoreticalPeak, Traffic, Unit, testing,
+    Pattern, Purpose, Quantity, Run, RunCounters, Span, StepTraffic, TheoreticalPeak, Traffic, Unit, testing,
 };
 
 /// GB/s.
@@ -187,7 +187,7 @@ pub(crate) fn add(run: &mut Run, rate: &Rate) {
         .with_from("node:0")
         .with_cpus(if last == 0 { "0".to_owned() } else { format!("0-{last}") })
         .with_page("2M")
-        .with_span(if last == 0 { "one" } else { "cpus" })
+        .with_span(if last == 0 { Span::One } else { Span::Cpus })
         .with_kernel(kernel)
         .with_node(rate.node)
         .with_threads(rate.threads);
