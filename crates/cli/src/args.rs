@@ -8,6 +8,7 @@ pub(crate) mod fleet;
 pub(crate) mod history;
 mod labels;
 pub(crate) mod load;
+mod plan_settings;
 pub(crate) mod show;
 pub(crate) mod system;
 pub(crate) mod watch;
@@ -26,6 +27,7 @@ pub(crate) use fleet::FleetArgs;
 pub(crate) use history::HistoryArgs;
 pub(crate) use labels::LabelArgs;
 pub(crate) use load::{LoadArgs, Pacing};
+pub(crate) use plan_settings::PlanSettings;
 pub(crate) use show::{ReportArgs, RerunArgs, ShowArgs};
 pub(crate) use system::{DoctorArgs, SelftestArgs, TuneArgs};
 pub(crate) use watch::WatchArgs;
@@ -134,29 +136,6 @@ pub(crate) struct PlanRunArgs {
     pub(crate) settings: PlanSettings,
     #[command(flatten)]
     pub(crate) run: RunArgs,
-}
-
-/// Options of experiments that built-in plans recommend, for all experiments of a plan that take them. The experiments
-/// read the values.
-#[derive(Debug, Args)]
-pub(crate) struct PlanSettings {
-    /// Theoretical peak of one node's memory, as in 8.53GB/s
-    #[arg(hide_short_help = true, long, value_name = "RATE")]
-    peak: Option<String>,
-    /// Rate of the link between two sockets in one direction, as in 9.6GB/s
-    #[arg(hide_short_help = true, long, value_name = "RATE")]
-    link_rate: Option<String>,
-    /// The cpu whose first touch decides on which node pages are
-    #[arg(hide_short_help = true, long, value_name = "CPU")]
-    touch_cpu: Option<String>,
-}
-
-impl PlanSettings {
-    /// The options that are given, each with its value.
-    pub(crate) fn given(&self) -> Vec<(&'static str, &str)> {
-        let all = [("peak", &self.peak), ("link-rate", &self.link_rate), ("touch-cpu", &self.touch_cpu)];
-        all.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?))).collect()
-    }
 }
 
 /// Arguments of `plan`.

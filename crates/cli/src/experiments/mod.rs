@@ -7,7 +7,7 @@ mod matrix;
 mod os;
 mod rows;
 
-use clap::{ArgMatches, Command, FromArgMatches, Subcommand};
+use clap::{Arg, ArgMatches, Command, FromArgMatches, Subcommand};
 use serde_json::{Value, json};
 use tiermark_engine::Subject;
 use tiermark_model::{Effort, Exit, Machine, PageKind, Request, Run, Scope};
@@ -42,6 +42,14 @@ static EXPERIMENTS: [&ProbeCommand; 14] = [
 pub(crate) fn names(subject: Subject) -> Vec<&'static str> {
     let probes = EXPERIMENTS.iter().map(|row| row.probe);
     probes.filter(|probe| probe.subject == subject).map(|probe| probe.id).collect()
+}
+
+/// An option that a probe defines, by its long name.
+pub(crate) fn option(long: &str) -> Option<Arg> {
+    let defined = EXPERIMENTS.iter().map(|row| (row.define)(Command::new(row.probe.id)));
+    defined
+        .flat_map(|command| command.get_arguments().cloned().collect::<Vec<_>>())
+        .find(|a| a.get_long() == Some(long))
 }
 
 /// A command of one probe, as it was typed or as a plan has it.
