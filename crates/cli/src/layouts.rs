@@ -5,6 +5,7 @@
 use std::fmt;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use tiermark_expect::check_by_rules_of_thumb;
 use tiermark_exports::TenantRows;
 use tiermark_model::{Comparison, Fleet, Run};
 use tiermark_page::{Detail, Page, Style, markdown, terminal};
@@ -126,7 +127,7 @@ impl LaidOut for Run {
     ];
 
     fn page(&self, detail: Detail) -> Page {
-        tiermark_report::run(self, detail)
+        tiermark_report::run(self, &check_by_rules_of_thumb(self), detail)
     }
 }
 
@@ -205,7 +206,7 @@ pub(crate) static MESS: Layout<Run> =
 
 /// A page for a browser.
 pub(crate) static HTML: Layout<Run> = Layout::new(("html", "A page for a browser"), |run, detail, style| {
-    tiermark_report::html::html(&[Sheet::Run(run)], &[], detail, style)
+    tiermark_report::html::html(&[Sheet::Run(run, &check_by_rules_of_thumb(run))], &[], detail, style)
 });
 
 #[cfg(test)]

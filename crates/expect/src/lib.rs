@@ -26,7 +26,6 @@ mod system;
 mod system_name;
 mod term;
 mod token;
-mod visits;
 
 use tiermark_model::{Check, NamedFigure, Run};
 
@@ -35,7 +34,6 @@ pub use file::{Entry, read};
 pub use judge::check;
 pub use named::Named;
 pub use needs::Need;
-pub use visits::{VisitSpread, VisitsDiffer};
 
 /// The file of the built-in rules of thumb, each with its source.
 pub const AUTO: &str = include_str!("auto.toml");

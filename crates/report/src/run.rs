@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{Drift, Experiment, Finding, Observation, Refusal, Run, Warning};
+use tiermark_model::{Check, Drift, Experiment, Finding, Observation, Refusal, Run, Warning};
 use tiermark_page::{Detail, Ink, Page, bullet, heading, paragraph, percent, rule, space};
 
 use crate::c2c::c2c;
@@ -28,21 +28,21 @@ use crate::time_spent::time_spent;
 use crate::traffic::traffic;
 
 /// Renders a run: header, its parts, how far the numbers can be trusted, and all trouble with its cure. A survey has a
-/// report of its own; in detail all of this follows it.
-pub fn run(run: &Run, detail: Detail) -> Page {
-    report(run, header(run), detail)
+/// report of its own, which begins with what the rules of thumb (`judged`) found; in detail all of this follows it.
+pub fn run(run: &Run, judged: &Check, detail: Detail) -> Page {
+    report(run, judged, header(run), detail)
 }
 
 /// The same without the line of the machine.
-pub(crate) fn run_without_machine(run: &Run, detail: Detail) -> Page {
-    report(run, header_around(run, Page::new()), detail)
+pub(crate) fn run_without_machine(run: &Run, judged: &Check, detail: Detail) -> Page {
+    report(run, judged, header_around(run, Page::new()), detail)
 }
 
-fn report(run: &Run, header: Page, detail: Detail) -> Page {
+fn report(run: &Run, judged: &Check, header: Page, detail: Detail) -> Page {
     if survey::is_survey(run) && !detail.is_all() {
-        return survey::survey(run, detail);
+        return survey::survey(run, judged, detail);
     }
-    let mut out = if survey::is_survey(run) { survey::survey(run, detail) + space() } else { Page::new() };
+    let mut out = if survey::is_survey(run) { survey::survey(run, judged, detail) + space() } else { Page::new() };
     out += header;
     out.extend(run.plan.as_ref().map(|plan| page(plan, detail)));
     if run.plan.as_ref().is_some_and(|plan| plan.machine) {

@@ -30,6 +30,7 @@ mod student;
 mod transition;
 mod trend;
 mod two_samples;
+mod visit_spread;
 
 pub use change::{ChangePoint, LevelChange, LevelRule, OtherLevel, change_point, level_changes, other_level};
 pub use edge::{EDGE_QUANTILE, Edge, FEWEST_VISITS, FEWEST_WINDOWS, NEAR, SHARP, Side, VISITS, VisitWindows, edge};
@@ -53,6 +54,7 @@ pub use student::{student_quantile, student_two_sided};
 pub use transition::{Bend, Sample, Transition, bend, transition};
 pub use trend::{MannKendall, mann_kendall, theil_sen};
 pub use two_samples::{Between, benjamini_hochberg, fisher_exact, holm, holm_levels, mann_whitney, ratio, ratio_p};
+pub use visit_spread::{VisitSpread, VisitsDiffer};
 
 /// Whether `values` is non-empty and every one is finite: the entry condition of this crate.
 fn usable(values: &[f64]) -> bool {

@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::io::Read;
 
-use tiermark_model::{Exit, count_of};
+use tiermark_expect::check_by_rules_of_thumb;
+use tiermark_model::{Check, Exit, Run, count_of};
 use tiermark_report::html::{Sheet, html};
 
 use crate::args::ReportArgs;
@@ -25,7 +26,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
             None => document,
         })
     })?;
-    let sheets: Vec<Sheet<'_>> = loaded.documents.iter().map(|(_, document)| sheet(document)).collect();
+    let judged: Vec<Judged<'_>> = loaded.documents.iter().map(|(_, document)| Judged::of(document)).collect();
+    let sheets: Vec<Sheet<'_>> = judged.iter().map(Judged::sheet).collect();
     let left_out = page_lines(&loaded.left_out, args.redact);
     page.write(&html(&sheets, &left_out, detail(&args.view), &style(&args.view)))?;
     // The name may be the default.
@@ -35,11 +37,26 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     Ok(loaded.exit())
 }
 
-fn sheet(document: &SavedDocument) -> Sheet<'_> {
-    match document {
-        SavedDocument::Run(run) => Sheet::Run(run),
-        SavedDocument::Other(Kept::Capacity(run)) => Sheet::Capacity(run),
-        SavedDocument::Other(Kept::Load(run)) => Sheet::Load(run),
+/// A document; a run of probes with what the rules of thumb find.
+enum Judged<'a> {
+    Run(&'a Run, Check),
+    Other(&'a Kept),
+}
+
+impl<'a> Judged<'a> {
+    fn of(document: &'a SavedDocument) -> Self {
+        match document {
+            SavedDocument::Run(run) => Self::Run(run, check_by_rules_of_thumb(run)),
+            SavedDocument::Other(kept) => Self::Other(kept),
+        }
+    }
+
+    fn sheet(&self) -> Sheet<'_> {
+        match self {
+            Self::Run(run, check) => Sheet::Run(run, check),
+            Self::Other(Kept::Capacity(run)) => Sheet::Capacity(run),
+            Self::Other(Kept::Load(run)) => Sheet::Load(run),
+        }
     }
 }
 

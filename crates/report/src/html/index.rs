@@ -66,7 +66,7 @@ type Figures = BTreeMap<FigureName, (f64, Unit)>;
 /// The host of a document.
 fn host<'a>(sheet: &Sheet<'a>) -> Option<&'a str> {
     match sheet {
-        Sheet::Run(run) => run.host(),
+        Sheet::Run(run, _) => run.host(),
         Sheet::Capacity(run) => run.host(),
         Sheet::Load(run) => run.host(),
         Sheet::CurveProfile(_) | Sheet::Compared(..) => None,
@@ -79,8 +79,8 @@ fn documents(sheets: &[Sheet<'_>], titles: &[&str]) -> Table {
     let names = run_names(named.map(|(sheet, title)| ((*title).to_owned(), host(sheet).map(str::to_owned))));
     let row = |(at, (sheet, name)): (usize, (&Sheet<'_>, String))| {
         let (what, verdict, figures) = match sheet {
-            Sheet::Run(run) => {
-                let (word, ink) = crate::verdict(run);
+            Sheet::Run(run, judged) => {
+                let (word, ink) = crate::verdict(run, judged);
                 (what(&run.title, &run.started), Cell::inked(word, ink), figures(run))
             }
             Sheet::Capacity(run) => {

@@ -2,7 +2,7 @@
 
 use tiermark_model::capacity::Capacity;
 use tiermark_model::load::LoadRun;
-use tiermark_model::{Against, Comparison, CurveProfile, Grade, HOST_LABEL, Run};
+use tiermark_model::{Against, Check, Comparison, CurveProfile, Grade, HOST_LABEL, Run};
 use tiermark_page::{
     Block, Detail, Ink, Page, Style, clean, escaped as text, hertz, html as elements, labelled, nanoseconds, paragraph,
     seconds,
@@ -18,8 +18,8 @@ use crate::{RUN_VIEWS, machine_line, rules};
 /// A document for a page.
 #[derive(Debug)]
 pub enum Sheet<'a> {
-    /// A run of probes.
-    Run(&'a Run),
+    /// A run of probes, judged by the rules of thumb.
+    Run(&'a Run, &'a Check),
     /// How many tenants fit.
     Capacity(&'a Capacity),
     /// Load on servers.
@@ -41,7 +41,7 @@ impl Sheet<'_> {
     pub(super) fn body(&self, at: usize, several: bool, detail: Detail, style: &Style) -> Body {
         let report = match self {
             // The machine is among the facts.
-            Self::Run(run) => crate::run::run_without_machine(run, detail),
+            Self::Run(run, judged) => crate::run::run_without_machine(run, judged, detail),
             Self::Capacity(run) => crate::tenant_views::capacity(run, detail),
             Self::Load(run) => crate::tenant_views::load(run, detail),
             Self::CurveProfile(profile) => crate::curve_profile(profile),
@@ -54,7 +54,7 @@ impl Sheet<'_> {
             _ => title(&mut pieces, style),
         };
         let title = match self {
-            Self::Run(run) => {
+            Self::Run(run, _) => {
                 // Where there are several, the time follows.
                 let day = if several { "" } else { run.started.get(..10).unwrap_or_default() };
                 let day = if day.is_empty() { String::new() } else { format!(", {day}") };
@@ -64,7 +64,7 @@ impl Sheet<'_> {
         };
         let title = match self {
             _ if !several => title,
-            Self::Run(run) => format!("{}: {title}, {}", at + 1, clean(&run.started)),
+            Self::Run(run, _) => format!("{}: {title}, {}", at + 1, clean(&run.started)),
             Self::Capacity(run) => format!("{}: {title}, {}", at + 1, clean(&run.started)),
             Self::Load(_) | Self::CurveProfile(_) | Self::Compared(..) => format!("{}: {title}", at + 1),
         };
@@ -75,7 +75,7 @@ impl Sheet<'_> {
         };
         let rest = pieces.split_off(pieces.iter().take_while(leads).count());
         let (facts, picture, more) = match self {
-            Self::Run(run) => (facts(run, style), picture(run, style), more(run, &id, detail, style)),
+            Self::Run(run, _) => (facts(run, style), picture(run, style), more(run, &id, detail, style)),
             Self::Capacity(run) => {
                 let machine = crate::machine(&run.machine, detail);
                 (String::new(), String::new(), folded("Machine", &machine, &id, true, style))

@@ -213,7 +213,8 @@ fn what_the_time_did_not_suffice_for_is_counted_and_is_no_list() {
     experiment.observations.push(untried("pread", Purpose::OsPoint, "memfd_create: EPERM"));
     experiment.plan.rules = vec![left_out_of("vfork+exit, fork+exit", "points above 20 MiB (--max-mem) are left out")];
     run.experiments = vec![experiment];
-    let text = terminal(&crate::run(&run, Detail::Usual), &Style::default());
+    let text =
+        terminal(&crate::run(&run, &tiermark_expect::check_by_rules_of_thumb(&run), Detail::Usual), &Style::default());
     // Of these one is a part that is missing; what a filter forbade is a point that is left out.
     insta::assert_snapshot!(text);
     let lacking = run.experiments[0].observations.iter().filter(|o| run.experiments[0].lacks(o)).count();

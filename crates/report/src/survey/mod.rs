@@ -15,7 +15,7 @@ mod views;
 mod why;
 mod words;
 
-use tiermark_model::{Bytes, CheckVerdict, Finding, Grade, Machine, Node, Observation, Run, count_of};
+use tiermark_model::{Bytes, Check, CheckVerdict, Finding, Grade, Machine, Node, Observation, Run, count_of};
 use tiermark_page::{Detail, Ink, Page, items, paragraph, rule, space, variants};
 
 use crate::curves::brief;
@@ -41,13 +41,12 @@ pub(crate) fn figures(run: &Run) -> Vec<&Finding> {
     Survey::new(run).figures().map(|figure| figure.finding).collect()
 }
 
-/// What an index says of a run: of a survey the conclusion by the rules of thumb, with the expectations that failed;
+/// What an index says of a run: of a survey the conclusion of its check, with the expectations that failed;
 /// else how many of its numbers are trusted.
-pub fn verdict(run: &Run) -> (String, Ink) {
+pub fn verdict(run: &Run, judged: &Check) -> (String, Ink) {
     if is_survey(run) {
-        let judged = tiermark_expect::check_by_rules_of_thumb(run);
         let verdict = judged.verdict(false);
-        let failed: Vec<&str> = result::failed(&judged).map(|result| result.that.as_str()).collect();
+        let failed: Vec<&str> = result::failed(judged).map(|result| result.that.as_str()).collect();
         return match verdict {
             CheckVerdict::Failed => (format!("failed: {}", failed.join(", ")), Ink::Bad),
             CheckVerdict::Passed => (verdict.name().to_owned(), Ink::Good),
@@ -95,12 +94,11 @@ fn machine_words(machine: &Machine) -> String {
     [Some(name), Some(counted), memory].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Renders a survey. All details follow in the report of a run.
-pub(crate) fn survey(run: &Run, detail: Detail) -> Page {
+/// Renders a survey, judged by the rules of thumb. All details follow in the report of a run.
+pub(crate) fn survey(run: &Run, judged: &Check, detail: Detail) -> Page {
     let survey = Survey::new(run);
-    let judged = tiermark_expect::check_by_rules_of_thumb(run);
     let mut out = head(run);
-    out += result::result(&survey, &judged);
+    out += result::result(&survey, judged);
     let parts = parts(run);
     for (at, part) in parts.iter().enumerate() {
         out += part.head(at + 1, parts.len());
@@ -110,7 +108,7 @@ pub(crate) fn survey(run: &Run, detail: Detail) -> Page {
         out += space() + rule();
     }
     out += states::section(&survey);
-    out += notes::section(&survey, &judged, detail);
+    out += notes::section(&survey, judged, detail);
     // Who reads a page has no terminal at hand.
     out += space() + variants(next(run), Page::new());
     let gutter = " ".repeat(states::GUTTER);

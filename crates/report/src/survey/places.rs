@@ -1,8 +1,10 @@
 //! How the visits of figures differ that are bounds or less precise than wanted.
 
-use tiermark_expect::{VisitSpread, VisitsDiffer};
-use tiermark_model::{Grade, Run};
+use std::collections::BTreeMap;
+
+use tiermark_model::{Grade, Observation, Run};
 use tiermark_page::{Ink, Page, Table, heading, paragraph, percent};
+use tiermark_stats::{Spread, VisitSpread, VisitsDiffer, median};
 
 use super::figures::{Figure, of_run};
 
@@ -44,7 +46,21 @@ fn spread_of(figure: &Figure<'_>) -> Option<VisitSpread> {
     if !own || !doubted || finding.value.is_none() {
         return None;
     }
-    VisitSpread::of(seen, figure.wanted.unwrap_or(WORTH))
+    let spread = Spread { within: seen.spread_within, between: seen.spread_between };
+    VisitSpread::of(&by_place(seen), spread, figure.wanted.unwrap_or(WORTH))
+}
+
+/// The medians of the clean windows of each visit, by place.
+fn by_place(seen: &Observation) -> Vec<Vec<f64>> {
+    let mut places: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for visit in &seen.visits.list {
+        let clean = visit.windows.iter().filter(|window| window.clean).filter_map(|window| window.value());
+        let clean: Vec<f64> = clean.collect();
+        if let Some(middle) = median(&clean) {
+            places.entry(visit.allocation).or_default().push(middle);
+        }
+    }
+    places.into_values().collect()
 }
 
 /// What differs, figure by figure; empty where every figure is trusted and precise, or no document says.

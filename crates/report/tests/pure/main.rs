@@ -14,7 +14,7 @@ use tiermark_page::{Detail, Style, terminal};
 
 /// The page of a run, as a terminal shows it.
 fn page(run: &Run, detail: Detail, style: &Style) -> String {
-    terminal(&tiermark_report::run(run, detail), style)
+    terminal(&tiermark_report::run(run, &tiermark_expect::check_by_rules_of_thumb(run), detail), style)
 }
 
 /// The page of a machine, as a terminal shows it.

@@ -13,7 +13,9 @@ use tiermark_report::html::{Sheet, html};
 const EVIL: &str = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\u{2028}\u{1}\u{202e}";
 
 fn page(runs: &[&Run]) -> String {
-    html(&runs.iter().map(|run| Sheet::Run(run)).collect::<Vec<_>>(), &[], Detail::Usual, &Style::default())
+    let judged: Vec<Check> = runs.iter().map(|run| tiermark_expect::check_by_rules_of_thumb(run)).collect();
+    let sheets: Vec<Sheet<'_>> = runs.iter().zip(&judged).map(|(run, judged)| Sheet::Run(run, judged)).collect();
+    html(&sheets, &[], Detail::Usual, &Style::default())
 }
 
 /// A page's texts, without its tags, its styles and its scripts.
@@ -48,7 +50,7 @@ fn every_word_of_the_report_is_on_the_page() {
     for run in [vm_run(), cxl_run(), huge_run(), table_run(), rates_run(), troubled_run(), empty_run()] {
         let page = texts(&page(&[&run])).replace('\u{a0}', " ");
         let style = Style { width: 120, ..Style::default() };
-        let report = terminal(&tiermark_report::run(&run, Detail::Usual), &style);
+        let report = crate::page(&run, Detail::Usual, &style);
         // A page has another title, and omits the next commands: its reader may have no terminal.
         let mut is_next = false;
         let shown = |line: &&str| {

@@ -1,9 +1,6 @@
 //! Whether the visits of a step differ by place in memory or from moment to moment.
 
-use std::collections::BTreeMap;
-
-use tiermark_model::Observation;
-use tiermark_stats::median;
+use crate::{Spread, median};
 
 /// One of the two is named alone where its spread is at least so many times the other's.
 const CLEARLY: f64 = 2.0;
@@ -43,19 +40,19 @@ pub struct VisitSpread {
 }
 
 impl VisitSpread {
-    /// Of an observation whose differences matter from the share `worth` on; `None` without both spreads.
+    /// Of the visits' medians, by place, and their `spread`; differences matter from the share `worth` on. `None` without
+    /// both spreads.
     #[must_use]
-    pub fn of(seen: &Observation, worth: f64) -> Option<Self> {
-        let places = by_place(seen);
+    pub fn of(places: &[Vec<f64>], spread: Spread, worth: f64) -> Option<Self> {
         let finite = |spread: Option<f64>| spread.filter(|spread| spread.is_finite());
-        let (between, within) = (finite(seen.spread_between), finite(seen.spread_within));
+        let (between, within) = (finite(spread.between), finite(spread.within));
         let mut visits: Vec<usize> = places.iter().map(Vec::len).collect();
         visits.sort_unstable();
         let few = visits.get(visits.len().saturating_sub(1) / 2).is_none_or(|typical| *typical < ENOUGH);
         let differ = match (between, within) {
             (None, None) => return None,
             _ if few => VisitsDiffer::Unknown,
-            (Some(between), Some(within)) => judged(between, within, worth, &places),
+            (Some(between), Some(within)) => which(between, within, worth, places),
             (None, Some(within)) if within >= worth => VisitsDiffer::Moments,
             (None, Some(_)) => VisitsDiffer::Neither,
             (Some(_), None) => VisitsDiffer::Unknown,
@@ -66,7 +63,7 @@ impl VisitSpread {
 
 /// Both spreads are standard deviations of the same medians of visits, over the same median, so that they may be
 /// compared.
-fn judged(between: f64, within: f64, worth: f64, places: &[Vec<f64>]) -> VisitsDiffer {
+fn which(between: f64, within: f64, worth: f64, places: &[Vec<f64>]) -> VisitsDiffer {
     match (between >= worth, within >= worth) {
         (false, false) => VisitsDiffer::Neither,
         _ if between >= CLEARLY * within => match apart(places) {
@@ -89,45 +86,17 @@ fn apart(places: &[Vec<f64>]) -> bool {
     high.iter().map(above).sum::<usize>() as f64 >= APART * pairs as f64
 }
 
-/// The medians of the clean windows of each visit, by place.
-fn by_place(seen: &Observation) -> Vec<Vec<f64>> {
-    let mut places: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    for visit in &seen.visits.list {
-        let clean = visit.windows.iter().filter(|window| window.clean).filter_map(|window| window.value());
-        let clean: Vec<f64> = clean.collect();
-        if let Some(middle) = median(&clean) {
-            places.entry(visit.allocation).or_default().push(middle);
-        }
-    }
-    places.into_values().collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{Labels, Metric, Visit, Visits, Window};
 
-    /// An observation with these visits' medians, by place.
-    fn seen(places: &[&[f64]], between: Option<f64>, within: Option<f64>) -> Observation {
-        let mut seen = Observation {
-            allocations: places.len() as u32,
-            spread_between: between,
-            spread_within: within,
-            ..Observation::new("a", Labels::new(), Metric::Latency)
-        };
-        let window = |value: &f64| Window { clean: true, values: vec![Some(*value)], ..Window::default() };
-        seen.visits = Visits::new(0, 0);
-        for (allocation, values) in places.iter().enumerate() {
-            for value in *values {
-                let (allocation, windows) = (allocation as u32, vec![window(value)]);
-                seen.visits.push(Visit { allocation, windows, ..Visit::default() });
-            }
-        }
-        seen
+    fn of(places: &[&[f64]], between: Option<f64>, within: Option<f64>) -> Option<VisitSpread> {
+        let places: Vec<Vec<f64>> = places.iter().map(|visits| visits.to_vec()).collect();
+        VisitSpread::of(&places, Spread { within, between }, 0.01)
     }
 
     fn differ(places: &[&[f64]], between: f64, within: f64) -> VisitsDiffer {
-        VisitSpread::of(&seen(places, Some(between), Some(within)), 0.01).expect("a spread").differ
+        of(places, Some(between), Some(within)).expect("a spread").differ
     }
 
     const FAST: [f64; 8] = [10.0, 10.1, 10.0, 9.9, 10.0, 10.1, 10.0, 9.9];
@@ -150,8 +119,8 @@ mod tests {
         assert_eq!(differ(&[&often, &seldom], 0.5, 0.0), VisitsDiffer::Unknown);
         // Fresh memory at each visit: place and moment are one.
         let fresh: Vec<&[f64]> = FAST.chunks(1).collect();
-        let spread = VisitSpread::of(&seen(&fresh, Some(0.2), None), 0.01).expect("a spread");
+        let spread = of(&fresh, Some(0.2), None).expect("a spread");
         assert_eq!(spread.differ, VisitsDiffer::Unknown);
-        assert!(VisitSpread::of(&seen(&[], None, None), 0.01).is_none());
+        assert!(of(&[], None, None).is_none());
     }
 }
