@@ -26,7 +26,7 @@ pub(crate) use counters::{CounterArgs, CounterUse, CountingArgs};
 pub(crate) use fleet::FleetArgs;
 pub(crate) use history::HistoryArgs;
 pub(crate) use labels::LabelArgs;
-pub(crate) use load::{LoadArgs, Pacing};
+pub(crate) use load::LoadArgs;
 pub(crate) use plan_settings::PlanSettings;
 pub(crate) use show::{ReportArgs, RerunArgs, ShowArgs};
 pub(crate) use system::{DoctorArgs, SelftestArgs, TuneArgs};

@@ -7,11 +7,11 @@ use tiermark_model::{
 };
 
 use crate::expression::{Operand, Side, Sign};
-use crate::facts::Facts;
 use crate::file::Entry;
 use crate::location::Place;
 use crate::names::Name;
 use crate::range::Range;
+use crate::run_values::RunValues;
 use crate::term::{At, Value};
 
 /// Pairs of places of two figures that are looked at, and those that belong together: 64 nodes have 258,048 pairs of a
@@ -24,11 +24,11 @@ const MOST_REASONS: usize = 16;
 /// Judges a run by expectations. `name` is the user's name of the run, `expectations` that of the file.
 #[must_use]
 pub fn check(name: &str, run: &Run, expectations: &str, entries: &[Entry]) -> Check {
-    let facts = Facts::of(run);
+    let values = RunValues::of(run);
     Check {
         run: ComparedRun::of(name, run),
         expectations: expectations.to_owned(),
-        results: entries.iter().map(|entry| result(entry, &facts, &run.machine)).collect(),
+        results: entries.iter().map(|entry| result(entry, &values, &run.machine)).collect(),
         contradictions: run.machine.contradictions.clone(),
     }
 }
@@ -43,11 +43,11 @@ struct Judged {
     reasons: Vec<Note>,
 }
 
-fn result(entry: &Entry, facts: &Facts<'_>, machine: &Machine) -> CheckResult {
+fn result(entry: &Entry, values: &RunValues<'_>, machine: &Machine) -> CheckResult {
     let that = &entry.that.0;
     let lacks: Vec<Note> = entry.needs.iter().filter_map(|need| need.lacks(machine)).collect();
     let required = entry.required && lacks.is_empty();
-    let judged = match joined(&side(&that.left, facts), &side(&that.right, facts), |a, b| Ok((a, b))) {
+    let judged = match joined(&side(&that.left, values), &side(&that.right, values), |a, b| Ok((a, b))) {
         _ if !lacks.is_empty() => vec![Judged::not(lacks)],
         Ok(pairs) => pairs.into_iter().map(|pair| judge(pair, that.comparator, that.unit)).collect(),
         Err(note) => vec![Judged::not(vec![note])],
@@ -100,10 +100,10 @@ impl Judged {
 }
 
 /// The product of a side at every place.
-fn side(side: &Side<Name>, facts: &Facts<'_>) -> Result<Vec<At>, Note> {
+fn side(side: &Side<Name>, values: &RunValues<'_>) -> Result<Vec<At>, Note> {
     let operand_values = |operand: &Operand<Name>| match operand {
         Operand::Number(value, _) => vec![At::whole(Ok(Range::exactly(*value)))],
-        Operand::Name(name) => facts.get(name),
+        Operand::Name(name) => values.get(name),
     };
     side.rest.iter().try_fold(operand_values(&side.first), |product, (sign, operand)| {
         let combined = |a: Value, b: Value| match (a, b, sign) {

@@ -12,7 +12,6 @@
 mod cores;
 pub mod explain;
 mod expression;
-mod facts;
 mod figures;
 mod file;
 mod judge;
@@ -22,6 +21,7 @@ mod named;
 mod names;
 mod needs;
 mod range;
+mod run_values;
 mod system;
 mod system_name;
 mod term;
@@ -50,5 +50,5 @@ pub fn check_by_rules_of_thumb(run: &Run) -> Check {
 /// Every figure of a run that an expectation can name. If the run does not have a figure, its value is the reason.
 #[must_use]
 pub fn figures(run: &Run) -> Vec<NamedFigure> {
-    facts::Facts::of(run).all()
+    run_values::RunValues::of(run).all()
 }

@@ -144,9 +144,9 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Scope of a limit.
+/// How the figures of several tenants are aggregated before limits are applied: the key `scope`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub enum Scope {
+pub enum TenantAggregation {
     /// Every tenant by itself.
     #[default]
     Every,
@@ -158,7 +158,7 @@ pub enum Scope {
     Brief,
 }
 
-impl FromStr for Scope {
+impl FromStr for TenantAggregation {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -176,9 +176,9 @@ impl FromStr for Scope {
     }
 }
 
-tiermark_model::text_form!(Scope);
+tiermark_model::text_form!(TenantAggregation);
 
-impl fmt::Display for Scope {
+impl fmt::Display for TenantAggregation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Every => f.write_str("every"),

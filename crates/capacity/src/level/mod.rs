@@ -16,7 +16,7 @@ use tiermark_stats::{BEYOND, normal_beyond, quantile_ranks, share_interval};
 
 use crate::steady::HitTrend;
 use crate::table::table;
-pub use limits::{Limit, Quantity, Scope};
+pub use limits::{Limit, Quantity, TenantAggregation};
 
 table! {
     /// The service level: limits of response times, and the shares of requests that servers must answer and find.
@@ -25,7 +25,7 @@ table! {
         limits: Vec<Limit> = "list of \"average < 50us\", \"p99 < 300us\", \"max < 1s\", \"rate > 99.5%\", \
             \"hit rate > 90%\"";
         /// Whom the limits are for: every tenant, a share of them, all requests together, or means over the tenants.
-        scope: Scope = "\"every\", \"quantile:0.95\", \"pooled\" or \"brief\"", serde(default);
+        scope: TenantAggregation = "\"every\", \"quantile:0.95\", \"pooled\" or \"brief\"", serde(default);
     }
 }
 
@@ -33,10 +33,10 @@ impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let limits: Vec<String> = self.limits.iter().map(ToString::to_string).collect();
         let whom = match self.scope {
-            Scope::Every => "of every tenant".to_owned(),
-            Scope::Quantile(share) => format!("of {} % of the tenants", share * 100.0),
-            Scope::Pooled => "of all requests together".to_owned(),
-            Scope::Brief => "as means over the tenants (the brief's)".to_owned(),
+            TenantAggregation::Every => "of every tenant".to_owned(),
+            TenantAggregation::Quantile(share) => format!("of {} % of the tenants", share * 100.0),
+            TenantAggregation::Pooled => "of all requests together".to_owned(),
+            TenantAggregation::Brief => "as means over the tenants (the brief's)".to_owned(),
         };
         write!(f, "{} {whom}", limits.join(", "))
     }
@@ -175,10 +175,10 @@ impl Level {
             return Judgement { outcome: Outcome::Fail, decided_by: says::tenant_silent(silent as u32 + 1) };
         }
         match self.scope {
-            Scope::Every => self.of_share(tenants, 1.0),
-            Scope::Quantile(share) => self.of_share(tenants, share),
-            Scope::Pooled => self.of_all(tenants),
-            Scope::Brief => self.of_means(tenants),
+            TenantAggregation::Every => self.of_share(tenants, 1.0),
+            TenantAggregation::Quantile(share) => self.of_share(tenants, share),
+            TenantAggregation::Pooled => self.of_all(tenants),
+            TenantAggregation::Brief => self.of_means(tenants),
         }
     }
 
@@ -221,7 +221,7 @@ impl Level {
         let rates = self.limits.iter().filter(|limit| limit.of == Quantity::Rate).map(|limit| limit.at);
         let rate = rates.reduce(f64::max).unwrap_or(1.0);
         // A quantile of tenants lets the other tenants get nothing.
-        if let Scope::Quantile(share) = self.scope { rate * share } else { rate }
+        if let TenantAggregation::Quantile(share) = self.scope { rate * share } else { rate }
     }
 
     /// A share of the tenants, each of which must keep all limits.

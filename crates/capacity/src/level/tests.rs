@@ -94,8 +94,8 @@ fn limits_are_read_and_written() {
         let error = text.parse::<Limit>().unwrap_err();
         assert!(error.contains(said), "{text}: {error}");
     }
-    assert!("quantile:0".parse::<Scope>().is_err() && "quantile:1.1".parse::<Scope>().is_err());
-    assert_eq!("quantile:0.95".parse::<Scope>().unwrap().to_string(), "quantile:0.95");
+    assert!("quantile:0".parse::<TenantAggregation>().is_err() && "quantile:1.1".parse::<TenantAggregation>().is_err());
+    assert_eq!("quantile:0.95".parse::<TenantAggregation>().unwrap().to_string(), "quantile:0.95");
     let brief = level(&["average < 50us", "p99 < 300us"], "brief");
     assert_eq!(brief.to_string(), "average < 50 µs, P99 < 300 µs as means over the tenants (the brief's)");
 }
@@ -301,7 +301,7 @@ proptest! {
             prop_assert!(limit.at.is_finite() && limit.at > 0.0);
             prop_assert!(limit.to_string().parse::<Limit>().is_ok(), "{limit}");
         }
-        let _ = text.parse::<Scope>();
+        let _ = text.parse::<TenantAggregation>();
     }
 
     /// A level of every tenant is never kept where the pooled one of the same limit fails.

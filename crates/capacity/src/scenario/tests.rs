@@ -6,7 +6,7 @@ use tiermark_model::messages::files::codes as files;
 use tiermark_model::messages::scenario::codes;
 
 use super::*;
-use crate::level::Scope;
+use crate::level::TenantAggregation;
 
 fn text_of(name: &str) -> &'static str {
     built_in().iter().find(|(known, _)| *known == name).unwrap().1
@@ -25,7 +25,7 @@ fn the_brief_is_the_brief_s() {
     // 3.3 million requests at 5,000 a second, one iteration to warm up and three that count.
     assert_eq!((brief.time.warm_up, brief.time.measure, brief.time.iterations), (660.0, 660.0, 3));
     assert_eq!(brief.level.to_string(), "average < 50 µs, P99 < 300 µs as means over the tenants (the brief's)");
-    assert_eq!((brief.level.scope, brief.dram_budget), (Scope::Brief, Size(192 << 30)));
+    assert_eq!((brief.level.scope, brief.dram_budget), (TenantAggregation::Brief, Size(192 << 30)));
     assert_eq!(brief.searches().len(), 6);
     assert_eq!(brief.searches()[5].requests.to_string(), "70 % GET, brief:25");
 }

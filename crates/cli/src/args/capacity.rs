@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use tiermark_capacity::level::Limit;
-use tiermark_capacity::scenario::{self, Backend, Scenario, Size, Tier};
+use tiermark_capacity::scenario::{Backend, Pacing, Scenario, Size, Tier};
 use tiermark_load::{Address, KeyDist};
 use tiermark_model::{Bytes, IdSet};
 
-use super::load::{Pacing, above_zero, count, percentage, rate, seconds_or_none, value_size};
+use super::load::{above_zero, count, pacing, percentage, rate, seconds_or_none, value_size};
 use super::{LabelArgs, View};
 use crate::inventory::InventoryArgs;
 use crate::parse;
@@ -230,7 +230,7 @@ pub(crate) struct AskedArgs {
     /// Whether requests are sent at their times (open loop), or one at a time (closed loop)
     ///
     /// A closed loop, as that of the published test, leaves out the requests that are due while it waits.
-    #[arg(hide_short_help = true, long, value_name = "LOOP")]
+    #[arg(hide_short_help = true, long, value_name = "LOOP", value_parser = pacing())]
     pub(crate) pacing: Option<Pacing>,
     /// Percent of GETs, the others are SETs; one or several
     ///
@@ -344,13 +344,7 @@ impl AskedArgs {
     fn change(&self, scenario: &mut Scenario) {
         let (load, time) = (&mut scenario.load, &mut scenario.time);
         put(&mut load.rate, self.rps);
-        put(
-            &mut load.pacing,
-            self.pacing.map(|pacing| match pacing {
-                Pacing::Open => scenario::Pacing::Open,
-                Pacing::Closed => scenario::Pacing::Closed,
-            }),
-        );
+        put(&mut load.pacing, self.pacing);
         put_list(&mut load.mixes, &self.gets);
         put_list(&mut load.keys, &self.key_dist);
         put_list(&mut scenario.level.limits, &self.level);

@@ -1,6 +1,8 @@
 //! Arguments of `load`, with the names that users of load generators for Redis know.
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use tiermark_capacity::scenario::Pacing;
 use tiermark_load::{Address, Arrivals, KeyDist, KeyOrder, SizeOrder, Sizes};
 use tiermark_model::load::Spin;
 use tiermark_model::{Bytes, IdSet, parse_size};
@@ -22,13 +24,14 @@ Examples:
 It writes to the server: --fill and the SETs (--gets below 100) replace the keys 0, 1, 2 … of its database (--key-prefix sets them apart).
 Response is the time from when a request was due to its answer, service that from when it was sent.";
 
-/// What a request at a rate waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Pacing {
-    /// At the times of the rate, whatever the server does
-    Open,
-    /// After the answer to the last request, and not before the rate's period is over
-    Closed,
+/// Reads what a request at a rate waits for.
+pub(super) fn pacing() -> impl TypedValueParser<Value = Pacing> {
+    let closed = "After the answer to the last request, and not before the rate's period is over";
+    let values = [
+        PossibleValue::new("open").help("At the times of the rate, whatever the server does"),
+        PossibleValue::new("closed").help(closed),
+    ];
+    PossibleValuesParser::new(values).map(|word| if word == "closed" { Pacing::Closed } else { Pacing::Open })
 }
 
 /// How requests of an open loop are spread in time.
@@ -177,7 +180,7 @@ pub(crate) struct PaceArgs {
     #[arg(long, value_name = "RATE", visible_alias = "rate", value_parser = rate)]
     pub(crate) rps: Option<f64>,
     /// Whether requests are sent at their times, or one at a time
-    #[arg(hide_short_help = true, long, value_name = "LOOP", default_value = "open", requires = "rps")]
+    #[arg(hide_short_help = true, long, value_name = "LOOP", default_value = "open", requires = "rps", value_parser = pacing())]
     pub(crate) pacing: Pacing,
     /// How requests are spread in time
     #[arg(hide_short_help = true, long, value_name = "SPREAD", default_value = "constant", requires = "rps")]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use indicatif::ProgressBar;
+use tiermark_capacity::scenario::Pacing;
 use tiermark_engine::admit::Fresh;
 use tiermark_history::SavedPlace;
 use tiermark_history::lines::{Appender, Survives};
@@ -17,7 +18,7 @@ use tiermark_model::messages::load as says;
 use tiermark_model::{Bytes, Exit, Machine, Refusal, Warning};
 use tiermark_session::{OtherWork, disturbs_client};
 
-use crate::args::{LoadArgs, Pacing};
+use crate::args::LoadArgs;
 use crate::output::{self, Destination, Failure, print, rendered, style, tell};
 use crate::signals::Stop;
 use crate::sinks::line_that_moves;

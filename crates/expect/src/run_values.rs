@@ -15,13 +15,13 @@ use crate::term::{At, Value};
 /// Sets of nodes whose peak is looked for: each node, and some that were measured together.
 const MOST_MEMORIES: usize = 1024;
 
-/// The facts of a run.
-pub(crate) struct Facts<'a> {
+/// The named values of a run.
+pub(crate) struct RunValues<'a> {
     run: &'a Run,
     figures: BTreeMap<Name, Vec<At>>,
 }
 
-impl<'a> Facts<'a> {
+impl<'a> RunValues<'a> {
     pub(crate) fn of(run: &'a Run) -> Self {
         Self { run, figures: figures::of(run) }
     }
