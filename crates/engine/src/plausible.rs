@@ -1,15 +1,12 @@
 //! Whether a rate of memory is possible: compared with the theoretical peak of its nodes. Pure.
 
 use tiermark_model::{
-    IdSet, Key, Machine, Metric, Observation, Purpose, Reason, RegionSetup, Role, Setup, Step, Tier, Unit, Verdict,
-    total,
+    IdSet, Key, MOST_THEORETICAL_SHARE, Machine, Metric, Observation, Purpose, Reason, RegionSetup, Role, Setup, Step,
+    Tier, Unit, Verdict, total,
 };
 
 use crate::admit::nearest_memory_node;
 
-/// A bandwidth this far above the theoretical peak is an error of ours (or the peak is wrong); less is rounding of
-/// MT/s.
-const PEAK_SLACK: f64 = 1.02;
 /// Where no label says that memory answers, it does beyond so many times the caches in reach: as the probes size their
 /// buffers.
 const BEYOND_CACHES: u64 = 4;
@@ -38,7 +35,7 @@ pub(crate) fn judge(step: &Step, rate: f64, machine: &Machine, verdict: &mut Ver
     let whole = machine.real_peak().map(|peak| peak.bytes_per_second);
     // Without nodes it is the machine's.
     let peak = if nodes.is_empty() { whole } else { machine.memory_peak(&nodes) };
-    let Some(peak) = peak.filter(|peak| rate > peak * PEAK_SLACK) else { return };
+    let Some(peak) = peak.filter(|peak| rate > peak * MOST_THEORETICAL_SHARE) else { return };
     let named = !nodes.is_empty() && Some(peak) != whole;
     let reason = Reason::AbovePeak { rate, peak, nodes: named.then(|| nodes.to_string()) };
     if step.labels.data().is_some() {
@@ -130,7 +127,7 @@ mod tests {
         for (nodes, most) in [(&[0u32][..], 40.0), (&[1], 40.0), (&[0, 1], 80.0)] {
             let cell = step(cell(), &[0], nodes, 64 * MIB);
             assert_eq!(grade(&cell, most * 1.01, &server), Grade::Trusted, "{nodes:?}");
-            assert_eq!(grade(&cell, most * 1.03, &server), Grade::Invalid, "{nodes:?}");
+            assert_eq!(grade(&cell, most * 1.04, &server), Grade::Invalid, "{nodes:?}");
         }
         let own = step(cell(), &[0, 1], &[], 64 * MIB);
         assert_eq!((grade(&own, 79.0, &server), grade(&own, 83.0, &server)), (Grade::Trusted, Grade::Invalid));

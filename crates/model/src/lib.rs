@@ -119,6 +119,7 @@ pub use machine::*;
 pub use observation::*;
 pub use os::{OsCall, OsGroup, PrimitiveId, PrimitiveInfo, Sweep};
 pub use page::PageKind;
+pub use peak::MOST_THEORETICAL_SHARE;
 pub use plan::{
     Effort, Plan, PlanPage, PlanPart, Published, PublishedFigure, PublishedPoint, Request, Scope, Step, StopRule,
 };

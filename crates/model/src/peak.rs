@@ -3,6 +3,11 @@
 use crate::idset::IdSet;
 use crate::machine::{Dimm, DisputedFact, Machine, MemoryChannels, Node, TheoreticalPeak};
 
+/// The largest share of a theoretical rate that may be true. A larger one shows that the measurement or the theoretical
+/// rate is wrong: clocks differ from their nominal rate, which tables round to MT/s, by less than the intervals of rates
+/// allow.
+pub const MOST_THEORETICAL_SHARE: f64 = 1.03;
+
 /// Nodes whose sizes are this near hold as many of the same modules: the kernel keeps a few percent of each from the
 /// start.
 const ALIKE: f64 = 0.9;

@@ -2,13 +2,10 @@
 
 use tiermark_engine::nearest_memory_node;
 use tiermark_model::messages::memory;
-use tiermark_model::{Finding, Grade, IdSet, KernelInfo, Machine, Node, NodeId, Note};
+use tiermark_model::{Finding, Grade, IdSet, KernelInfo, MOST_THEORETICAL_SHARE, Machine, Node, NodeId, Note};
 
 /// Bytes of a line.
 const LINE: f64 = 64.0;
-/// Largest plausible share of a theoretical rate. A larger share shows that the theoretical rate is wrong: clocks
-/// differ from their nominal rate by less than the intervals of rates allow.
-pub(crate) const MOST_SHARE: f64 = 1.03;
 
 /// A rate that nothing exceeds, and how it came about.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,10 +64,10 @@ impl Stated {
     }
 }
 
-/// Removes the value of a share above [`MOST_SHARE`] and adds the reason. A rate that is doubtful itself says nothing of
+/// Removes the value of a share above [`MOST_THEORETICAL_SHARE`] and adds the reason. A rate that is doubtful itself says nothing of
 /// the theoretical one.
 pub(crate) fn share_of_ceiling(mut found: Finding) -> Finding {
-    if let Some(share) = found.value.filter(|share| *share > MOST_SHARE) {
+    if let Some(share) = found.value.filter(|share| *share > MOST_THEORETICAL_SHARE) {
         (found.value, found.interval) = (None, None);
         if found.verdict.grade <= Grade::Bound {
             found.notes.push(memory::theoretical_rate_exceeded(share.into()));

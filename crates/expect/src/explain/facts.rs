@@ -374,8 +374,7 @@ impl Scene {
 
     /// Adds a number, unless it is not finite, or a share of a theoretical rate that shows that this rate is wrong.
     pub(crate) fn set(&mut self, name: FactName, found: Found) {
-        /// As the probes have it (docs/methods/scale.md).
-        const MOST_SHARE: f64 = 1.03;
+        use tiermark_model::MOST_THEORETICAL_SHARE as MOST_SHARE;
         let is_of_theory = matches!(name.1, Fact::ChannelShare | Fact::LinkShare);
         if found.value.is_finite() && !(is_of_theory && found.value > MOST_SHARE) {
             self.numbers.insert(name, found);

@@ -3,9 +3,9 @@
 use std::fmt;
 
 use tiermark_model::messages::memory;
-use tiermark_model::{Distance, Key, NodeId, Note, Observation, Purpose, Span};
+use tiermark_model::{Distance, Key, MOST_THEORETICAL_SHARE, NodeId, Note, Observation, Purpose, Span};
 
-use crate::ceilings::{Ceiling, MOST_SHARE};
+use crate::ceilings::Ceiling;
 use crate::ladder::with_purpose;
 
 /// A ramp whose cores have nine tenths of as many times what one has, and whose last ones still add four fifths of
@@ -194,14 +194,14 @@ impl Ramp<'_> {
     /// if the level exceeds it.
     pub(super) fn of_peak(&self) -> Option<f64> {
         let share = self.level() * self.planned.traffic / self.planned.peak.as_ref()?.rate;
-        Some(share).filter(|share| *share <= MOST_SHARE)
+        Some(share).filter(|share| *share <= MOST_THEORETICAL_SHARE)
     }
 
     /// Its level, in whole lines, as a share of what the link carries. `None` without its rate, or if the level exceeds
     /// it.
     pub(super) fn of_link(&self) -> Option<f64> {
         let share = self.level() * self.planned.lines / self.planned.link.as_ref()?.rate;
-        Some(share).filter(|share| *share <= MOST_SHARE)
+        Some(share).filter(|share| *share <= MOST_THEORETICAL_SHARE)
     }
 
     /// Whether the memory gives its own cores more than it gives these.
