@@ -1,5 +1,7 @@
 //! The results of a step: one observation, with its proof.
 
+mod finding;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -8,14 +10,13 @@ use crate::disturbance::Disturbance;
 use crate::idset::{IdSet, NodeId};
 use crate::kernel::KernelId;
 use crate::labels::Labels;
-use crate::quantity::Quantity;
-use crate::refusal::{Code, Note, Refusal};
+use crate::refusal::{Note, Refusal};
 use crate::state::{InState, StateKind};
 use crate::traffic::StepTraffic;
-use crate::units::RateUnit;
 use crate::units::{Metric, Unit};
 use crate::verdict::Verdict;
 use crate::visits::{BlockTimes, Visits};
+pub use finding::Finding;
 
 /// An interval around a value.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -371,82 +372,5 @@ impl Rival {
         self.value = self.value.zip(times).map(|(value, times)| value * times);
         let scaled = |(of, times): (Interval, f64)| Interval { low: of.low * times, high: of.high * times, ..of };
         self.interval = self.interval.zip(times).map(scaled);
-    }
-}
-
-/// What a probe concludes from its observations: one number with its evidence.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Finding {
-    /// The quantity that the number is of.
-    pub metric: Quantity,
-    /// What it was measured on: tier, operation, threads.
-    pub labels: Labels,
-    /// The number in the base unit; `None` when invalid or not measured.
-    pub value: Option<f64>,
-    /// Base unit of value and interval.
-    pub unit: Unit,
-    /// Its interval, where it has one.
-    pub interval: Option<Interval>,
-    /// The number per cycle of the core, as of the observation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub per_cycle: Option<PerCycle>,
-    /// Which statistic of the visits the number is; `None` of what was computed from several observations.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kind: Option<ValueKind>,
-    /// What a program got during the run: the median visit and the spread of visits, as of the observation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub typical: Option<Typical>,
-    /// The best that was sustained, as of the observation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub best: Option<f64>,
-    /// Samples behind it.
-    pub samples: u64,
-    /// How far it can be trusted.
-    pub verdict: Verdict,
-    /// Ids of the steps it rests on.
-    pub evidence: Vec<String>,
-    /// Remarks on the number.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<Note>,
-}
-
-impl Finding {
-    /// A number without an interval, evidence and notes, that nothing speaks against.
-    pub fn new(metric: Quantity, labels: Labels, value: Option<f64>, unit: Unit) -> Self {
-        let (interval, per_cycle, kind, typical, best) = (None, None, None, None, None);
-        let (samples, verdict, evidence, notes) = (0, Verdict::trusted(), Vec::new(), Vec::new());
-        Self {
-            metric,
-            labels,
-            value,
-            unit,
-            interval,
-            per_cycle,
-            kind,
-            typical,
-            best,
-            samples,
-            verdict,
-            evidence,
-            notes,
-        }
-    }
-
-    /// The number with these notes after those it has.
-    #[must_use]
-    pub fn with_notes(mut self, notes: impl IntoIterator<Item = Note>) -> Self {
-        self.notes.extend(notes);
-        self
-    }
-
-    /// The note with this code, where it has one.
-    pub fn noted(&self, code: &Code) -> Option<&Note> {
-        self.notes.iter().find(|note| note.code == *code)
-    }
-
-    /// Its notes in one line, with rates in a unit; `None` where it has none.
-    pub fn note(&self, unit: RateUnit) -> Option<String> {
-        (!self.notes.is_empty()).then(|| Note::joined(&self.notes, unit))
     }
 }

@@ -1,3 +1,4 @@
+use super::chase::Links;
 use super::*;
 use crate::Cycle;
 use tiermark_model::ChainLayout;
