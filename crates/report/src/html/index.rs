@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tiermark_model::{Against, Comparison, FigureName, Grade, Run, Unit};
 use tiermark_page::{Cell, Detail, Ink, Page, Style, Table, Text, bullet, heading, html as elements, number, text};
+use tiermark_stats::{max, min, upper_median};
 
 use super::sheet::Sheet;
 use crate::judgements::{by_damage, run_names};
@@ -152,11 +153,10 @@ fn differing(rows: &[Row]) -> Vec<Differing> {
     let names: BTreeSet<FigureName> = rows.iter().flat_map(|row| row.figures.keys().copied()).collect();
     let one = |name: FigureName| {
         let known = rows.iter().filter_map(|row| row.figures.get(&name));
-        let (mut values, unit) =
-            (known.clone().map(|(value, _)| *value).collect::<Vec<f64>>(), known.clone().next()?.1);
-        values.sort_by(f64::total_cmp);
-        let ratio = values.last()? / values.first()?;
-        let median = values.get(values.len() / 2).copied().filter(|_| values.len() >= MEDIAN);
+        let (values, unit) = (known.clone().map(|(value, _)| *value).collect::<Vec<f64>>(), known.clone().next()?.1);
+        let ratio = max(&values)? / min(&values)?;
+        let is_enough = values.len() >= MEDIAN;
+        let median = upper_median(values).filter(|_| is_enough);
         Some(Differing { name, unit, median, ratio })
     };
     let mut all: Vec<Differing> = names.into_iter().filter_map(one).filter(|one| one.ratio > 1.0 + SAME).collect();

@@ -7,6 +7,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, sched_setaffinity};
+use tiermark_stats::upper_median;
 
 use super::cut::{LONG_NS, Recording};
 
@@ -226,13 +227,12 @@ fn chain(rounds: usize) {
 /// A cycle of the core, ns: by the difference of two lengths of the chain, which no stamp is part of.
 fn cycle_ns(rounds: usize) -> f64 {
     let median = |rounds: usize| {
-        let mut counts: [f64; COUNTS] = std::array::from_fn(|_| {
+        let count = |_| {
             let begin = Instant::now();
             chain(rounds);
             ns_since(begin)
-        });
-        counts.sort_unstable_by(f64::total_cmp);
-        counts[COUNTS / 2]
+        };
+        upper_median((0..COUNTS).map(count).collect()).unwrap_or_default()
     };
     (median(2 * rounds) - median(rounds)) / (ROUND_CYCLES * rounds as f64)
 }

@@ -1,5 +1,7 @@
 //! What the blocks of a continuous chase say of its latency. Pure.
 
+use tiermark_stats::upper_median;
+
 /// Interruptions are long from here on, ns: something else got the cpu, and not only the hypervisor.
 pub(super) const LONG_NS: f64 = 20_000.0;
 /// What a block of a core's own caches must be longer than the median by to be interrupted: so many ns, or half a block
@@ -62,7 +64,7 @@ impl Recording {
         });
         let found = densest(clocked.collect(), |(cycles, ..)| *cycles)?;
         // Of these alone: beside a busy hardware thread borders take longer, too.
-        let border = median(found.iter().map(|(_, kept, _)| kept.border_ns()))?;
+        let border = upper_median(found.iter().map(|(_, kept, _)| kept.border_ns()).collect())?;
         let cycles = found.iter().map(|(_, kept, cycle_ns)| kept.access_ns(border, self.accesses) / cycle_ns);
         Some(cycles.sum::<f64>() / found.len() as f64)
     }
@@ -81,8 +83,8 @@ impl Recording {
         // Of all together: interruptions are rare in one visit, so that a median would leave them out of short blocks.
         visits.iter().for_each(|(_, visit)| sum.add(visit));
         let ns = |visit: &Kept| visit.access_ns(sum.border_ns(), self.accesses);
-        let held = median(visits.iter().filter(|(is_first, _)| *is_first).map(|(_, visit)| ns(visit)));
-        let all = median(visits.iter().map(|(_, visit)| ns(visit)));
+        let held = upper_median(visits.iter().filter(|(is_first, _)| *is_first).map(|(_, visit)| ns(visit)).collect());
+        let all = upper_median(visits.iter().map(|(_, visit)| ns(visit)).collect());
         let held = held.zip(all).filter(|(held, all)| (held / all - 1.0).abs() > APART).map(|(held, _)| held);
         held.into_iter().chain(all).map(|ns| ns * (1.0 - self.short_share)).collect()
     }
@@ -147,17 +149,12 @@ struct Length {
 impl Length {
     fn of(mut blocks: Vec<f64>) -> Option<Self> {
         blocks.sort_unstable_by(f64::total_cmp);
-        let (quartile, median) = (*blocks.get(blocks.len() / 4)?, blocks[blocks.len() / 2]);
+        let quartile = *blocks.get(blocks.len() / 4)?;
+        let median = upper_median(blocks)?;
         // The lower quartile: interruptions only lengthen blocks.
         let deviation = (median - quartile) / QUARTILE;
         Some(Self { median, limit: LONGER_NS.min(median / 2.0).max(DEVIATIONS * deviation) })
     }
-}
-
-fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_unstable_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
 }
 
 /// The tenth of the stretches whose values lie closest together; `None` if there are fewer than ten, or if they do not
