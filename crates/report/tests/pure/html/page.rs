@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::common::*;
 use proptest::prelude::*;
 use tiermark_model::*;
-use tiermark_page::{Detail, Style, terminal};
+use tiermark_page::{Detail, Style};
 use tiermark_report::html::{Sheet, html};
 
 /// A script in the disguises that texts of documents may have.
