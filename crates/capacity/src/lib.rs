@@ -25,7 +25,6 @@ pub mod level;
 pub mod offer;
 pub mod prepare;
 pub mod preview;
-mod programs;
 pub mod resource;
 pub mod result;
 pub mod run;

@@ -7,13 +7,12 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use rustix::fs::{Access, access};
 use tiermark_machine::{Root, own_memory_room};
 use tiermark_model::messages::capacity::changes_left;
 use tiermark_model::messages::tiers as messages;
 use tiermark_model::{Bytes, ChangeRow, Refusal};
 use tiermark_undo::{Change, Journal, JournalHeader, Lock, RootWriter, StateDir, SystemWriter, bounded};
-
-use crate::programs::program;
 
 /// Formatting and turning on a swap area writes little; a device that takes longer than this hangs.
 const COMMAND_MOST: Duration = Duration::from_secs(60);
@@ -194,6 +193,16 @@ pub fn leave_floor(
         None => (machine, None),
     };
     if wanted.saturating_add(floor) <= available { Ok(()) } else { Err(refuse(Bytes(available), limit.as_deref())) }
+}
+
+/// A program that may be run, by its path, or the first of that name where programs are looked for.
+pub(crate) fn program(name: &str) -> Option<PathBuf> {
+    let runs = |path: &PathBuf| path.is_file() && access(path, Access::EXEC_OK).is_ok();
+    if name.contains('/') {
+        return Some(PathBuf::from(name)).filter(runs);
+    }
+    let places = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&places).map(|place| place.join(name)).find(runs)
 }
 
 #[cfg(test)]

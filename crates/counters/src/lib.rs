@@ -6,11 +6,9 @@
 
 #![forbid(unsafe_code)]
 
-mod alias;
 mod backend;
 mod calibrate;
 mod choice;
-mod counted;
 mod csv;
 mod family;
 mod finding;

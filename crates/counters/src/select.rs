@@ -3,11 +3,10 @@
 use tiermark_machine::EventSource;
 use tiermark_model::{BoxKind, BoxPlace, Machine, Node, NodeId};
 
-use crate::alias;
 use crate::backend::{OPEN_FLAGS, PerfEvent, READ_FORMAT};
 use crate::family::{Count, Family, Of, Unit};
 use crate::finding::Finding;
-use crate::format::{FormatError, Words, encode};
+use crate::format::{FormatError, Words, encode, terms};
 
 /// An event to be opened.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,7 +78,7 @@ fn of_source(selection: &mut Selection, unit: &Unit, source: &EventSource, machi
                         let event = PerfEvent { kind, words, cpu, read_format: READ_FORMAT, flags: OPEN_FLAGS };
                         // The names of all boxes are alike, and so is what is wrong with them.
                         let first = copy == 0 && selection.findings.iter().all(|f| !f.is_about_alias(count));
-                        if let Some(finding) = alias::compare(source, count, &words).filter(|_| first) {
+                        if let Some(finding) = compare_with_alias(source, count, &words).filter(|_| first) {
                             selection.findings.push(finding);
                         }
                         selection.wanted.push(Wanted {
@@ -114,4 +113,18 @@ pub(crate) fn only_node(machine: &Machine, socket: u32) -> Option<NodeId> {
 fn words(source: &EventSource, count: &Count, offset: u64) -> Result<Words, FormatError> {
     let raised = |name: &str, value: u64| if name == "event" { value.saturating_add(offset) } else { value };
     encode(source, count.event.iter().map(|(name, value)| (name.as_str(), raised(name, *value))))
+}
+
+/// How the event that the kernel names in sysfs differs from ours; `None` if it is the same, or sysfs names no event.
+fn compare_with_alias(pmu: &EventSource, count: &Count, words: &Words) -> Option<Finding> {
+    let has = |name: &&String| pmu.events.contains_key(name.as_str());
+    if let Some(partial) = count.partial_alias.as_ref().filter(has)
+        && count.alias.as_ref().filter(has).is_none()
+    {
+        return Some(Finding::PartialAlias { pmu: pmu.name.clone(), alias: partial.clone() });
+    }
+    let alias = count.alias.as_ref()?;
+    let named = terms(pmu.events.get(alias)?).ok()?;
+    let named = encode(pmu, named.iter().map(|(name, value)| (name.as_str(), *value))).ok()?;
+    (named != *words).then(|| Finding::AliasDiffers { pmu: pmu.name.clone(), alias: alias.clone() })
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use tiermark_model::{BoxKind, BoxPlace, CounterMark, CounterSight};
 
-use crate::counted::{Counted, is_there};
 use crate::family::Of;
+use crate::traffic::{Counted, is_there};
 
 /// Time in which each socket, channel and direction that is there moves some bytes, in seconds: the kernel's own work
 /// on an idle socket does. In the few milliseconds of a shot it may move none. A sample that should take a second may

@@ -1,7 +1,6 @@
 //! The verdict: what speaks against a number, as facts. Pure.
 
 mod placement;
-mod shares;
 mod value;
 
 use tiermark_model::{Grade, Observation, Reason, Step, Verdict};

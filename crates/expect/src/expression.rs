@@ -3,7 +3,6 @@
 use tiermark_model::messages::check as says;
 use tiermark_model::{CheckUnit, Comparator, Note};
 
-use crate::named::Named;
 use crate::names::Name;
 use crate::token::{Kind, Token, tokens};
 
@@ -241,6 +240,23 @@ impl<N: Named> Operand<N> {
             Self::Name(name) => name.unit(),
         };
         KINDS.iter().find(|(_, of, _)| *of == unit).map_or([0; 6], |(powers, ..)| *powers)
+    }
+}
+
+/// What a comparison can name.
+pub trait Named: Sized {
+    /// The name in a text, which begins at a character of the comparison.
+    ///
+    /// # Errors
+    /// What is wrong with it, with the nearest name.
+    fn read(text: &str, at: usize) -> Result<Self, Note>;
+
+    /// Unit of its numbers.
+    fn unit(&self) -> CheckUnit;
+
+    /// Whether it stands for nothing but itself, as a text between quotes does.
+    fn is_literal(&self) -> bool {
+        false
     }
 }
 

@@ -1,14 +1,13 @@
 //! The measured figures of a run that have a name.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tiermark_model::messages::check as says;
 use tiermark_model::{
-    CLOCKED, DRAM, Experiment, FigureName, Finding, Grade, IdSet, Labels, Machine, Note, Observation, Reason,
+    CLOCKED, DRAM, Experiment, FigureName, Finding, Grade, IdSet, Labels, Machine, NodeId, Note, Observation, Reason,
     ReasonCode, Run, Span,
 };
 
-use crate::cores::Cores;
 use crate::location::Place;
 use crate::names::Name;
 use crate::range::Range;
@@ -178,4 +177,38 @@ fn badness(figure: FigureName, value: Option<f64>) -> f64 {
 fn fewer_cores(labels: &Labels, place: &Place, cores: &Cores) -> Option<(u64, u64)> {
     let (used, cores) = (labels.threads()?, cores.count(place.from.as_ref()));
     (used < cores).then_some((used, cores))
+}
+
+/// Cpus and cores by node.
+struct Cores {
+    nodes: BTreeMap<u32, NodeId>,
+    cores: BTreeMap<Option<NodeId>, u64>,
+}
+
+impl Cores {
+    fn of(machine: &Machine) -> Self {
+        let mut nodes: BTreeMap<u32, NodeId> = BTreeMap::new();
+        let mut cores: BTreeMap<Option<NodeId>, BTreeSet<u32>> = BTreeMap::new();
+        for cpu in &machine.cpus {
+            cores.entry(cpu.node).or_default().insert(cpu.core);
+            nodes.extend(cpu.node.map(|node| (cpu.id, node)));
+        }
+        Self { nodes, cores: cores.into_iter().map(|(node, cores)| (node, cores.len() as u64)).collect() }
+    }
+
+    /// The nodes of some cpus.
+    fn nodes(&self, cpus: &IdSet) -> IdSet {
+        // A list of a document may have more cpus than any machine.
+        let known = cpus.iter().take(self.nodes.len().saturating_mul(2).max(1));
+        known.filter_map(|cpu| self.nodes.get(&cpu)).copied().collect()
+    }
+
+    /// Cores of some nodes; of the whole machine without nodes.
+    fn count(&self, nodes: Option<&IdSet>) -> u64 {
+        let is_in = |node: &Option<NodeId>| match (nodes, node) {
+            (Some(nodes), Some(node)) => nodes.contains(*node),
+            _ => true,
+        };
+        self.cores.iter().filter(|(node, _)| is_in(node)).map(|(_, cores)| cores).sum()
+    }
 }

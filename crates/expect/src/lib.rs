@@ -9,7 +9,6 @@
 
 #![forbid(unsafe_code)]
 
-mod cores;
 pub mod explain;
 mod expression;
 mod figures;
@@ -17,7 +16,6 @@ mod file;
 mod judge;
 mod location;
 mod missing;
-mod named;
 mod names;
 mod needs;
 mod range;
@@ -29,10 +27,9 @@ mod token;
 
 use tiermark_model::{Check, NamedFigure, Run};
 
-pub use expression::{Comparison, Expectation};
+pub use expression::{Comparison, Expectation, Named};
 pub use file::{Entry, read};
 pub use judge::check;
-pub use named::Named;
 pub use needs::Need;
 
 /// The file of the built-in rules of thumb, each with its source.

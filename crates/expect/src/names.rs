@@ -3,7 +3,7 @@
 use tiermark_model::messages::check as says;
 use tiermark_model::{CheckUnit, FigureName, Note, Unit};
 
-use crate::named::Named;
+use crate::expression::Named;
 use crate::system_name::{SYSTEM, SystemName};
 
 /// A figure or a fact of a run.

@@ -17,7 +17,6 @@ mod arm;
 pub mod cache;
 pub mod clock;
 pub mod layout;
-mod operands;
 pub mod operation;
 #[macro_use]
 mod portable;

@@ -77,7 +77,7 @@ macro_rules! core_clock {
             unsafe {
                 core::arch::asm!(
                     ".p2align 6", "2:", ".rept 128", $instruction, ".endr", $($down,)+
-                    n = inout(reg) blocks => _, x = inout(reg) 1u64 => _, y = in(reg) crate::operands::FACTOR,
+                    n = inout(reg) blocks => _, x = inout(reg) 1u64 => _, y = in(reg) crate::operation::FACTOR,
                     options(nomem, nostack)
                 );
             }
@@ -109,7 +109,7 @@ macro_rules! core_throughput {
                     a = inout(reg) 1u64 => _, b = inout(reg) 2u64 => _, c = inout(reg) 3u64 => _,
                     d = inout(reg) 4u64 => _, e = inout(reg) 5u64 => _, f = inout(reg) 6u64 => _,
                     g = inout(reg) 7u64 => _, h = inout(reg) 8u64 => _,
-                    y = in(reg) $crate::operands::FACTOR, p = in(reg) lines, t = out(reg) _,
+                    y = in(reg) $crate::operation::FACTOR, p = in(reg) lines, t = out(reg) _,
                     options(readonly, nostack)
                 );
             }

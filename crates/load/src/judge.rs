@@ -1,7 +1,7 @@
 //! The meaning of an answer.
 
 use crate::conn::Pending;
-use crate::paced::record_with_omitted;
+use crate::histogram::record_with_omitted;
 use crate::request_spec::RequestSpec;
 use crate::resp::{Reply, shown};
 use crate::tally::TenantResult;

@@ -22,7 +22,6 @@ mod judge;
 mod keys;
 mod live;
 mod merge;
-mod paced;
 mod request_spec;
 mod resp;
 mod run;

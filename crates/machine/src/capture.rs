@@ -8,10 +8,10 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use tiermark_model::{IdSet, Machine};
 
+use crate::discover::LiveFacts;
 use crate::discover::discover;
 use crate::error::DiscoverError;
 use crate::health::HealthCounts;
-use crate::live::LiveFacts;
 use crate::root::{Recording, Root};
 use crate::{dmi, event_sources, identity, pages, perf_event_paranoid, system};
 

@@ -7,9 +7,9 @@ use std::ops::Range;
 
 use tiermark_model::{IdSet, KIB, MIB, Machine};
 
+use crate::discover::LiveFacts;
 use crate::discover::discover;
 use crate::error::DiscoverError;
-use crate::live::LiveFacts;
 use crate::root::Root;
 
 /// Parameters of a machine. Cpus are numbered as Linux does on servers: the first threads of all cores, node by node,

@@ -7,8 +7,8 @@ use tiermark_model::{
     Bytes, CpuModel, DisputedFact, IdSet, Idle, IdleState, Swap, System, UnlistedSwap, total as total_of,
 };
 
+use crate::discover::LiveFacts;
 use crate::identity::Identity;
-use crate::live::LiveFacts;
 use crate::reader::{CPU_DIR, Reader};
 use crate::swaps::swap_areas;
 use crate::{cpufreq, pages, virt};

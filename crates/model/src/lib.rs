@@ -25,7 +25,6 @@ mod fleet;
 mod health;
 pub mod history;
 pub mod idset;
-mod indented;
 mod interruptions;
 pub mod kernel;
 pub mod labels;
@@ -54,7 +53,6 @@ mod state;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod text_form;
-mod text_serde;
 mod throughput;
 mod tier;
 mod time_spent;
@@ -91,7 +89,7 @@ pub use disturbance::Disturbance;
 pub use documents::schemas;
 pub use documents::{
     CHANGES_SCHEMA, Changes, DOCTOR_SCHEMA, Document, EVENTS_SCHEMA, LIST_SCHEMA, List, ListItem, MACHINE_SCHEMA,
-    RunEvent, RunKind, TUNE_SCHEMA,
+    RunEvent, RunKind, TUNE_SCHEMA, indented,
 };
 pub use exit::Exit;
 pub use expect::{RIVALRY, Rivalry};
@@ -111,7 +109,6 @@ pub use history::{
     RunFigure, RunFigures,
 };
 pub use idset::{CpuId, IdSet, ListError, NodeId};
-pub use indented::indented;
 pub use interruptions::{FEWEST_JUDGED, Interrupted};
 pub use kernel::{Isa, KernelId, KernelInfo, Pattern, StoreKind};
 pub use labels::{Key, Label, Labels};

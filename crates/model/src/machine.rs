@@ -3,7 +3,6 @@
 //! `None` means "the system does not say", never zero.
 
 mod contradiction;
-mod core_limits;
 mod modules;
 mod system;
 mod topology;
@@ -15,10 +14,9 @@ use serde::{Deserialize, Serialize};
 use crate::idset::{CpuId, IdSet, NodeId};
 use crate::refusal::Refusal;
 pub use contradiction::{Contradiction, DisputedFact, View};
-pub use core_limits::CoreLimits;
 pub use modules::SlowestModules;
 pub use system::{Cgroup, ClockLimit, CpuQuota, Idle, IdleState, LimitFiles, Mitigation, Swap, System, UnlistedSwap};
-pub use topology::LlcGroup;
+pub use topology::{CoreLimits, LlcGroup};
 
 /// A machine as discovered from `/sys`, `/proc`, cgroups and SMBIOS, live or from a captured tree.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -18,3 +18,22 @@ macro_rules! text_form {
         }
     };
 }
+
+/// The same, with its JSON Schema.
+#[macro_export]
+macro_rules! text_serde {
+    ($type:ty, $description:literal) => {
+        $crate::text_form!($type);
+
+        #[cfg(feature = "schema")]
+        impl schemars::JsonSchema for $type {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "type": "string", "description": $description })
+            }
+        }
+    };
+}

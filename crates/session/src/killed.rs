@@ -7,7 +7,7 @@ use tiermark_engine::{Lab, Record, conclude};
 use tiermark_history::{Store, recover};
 use tiermark_model::{Refusal, Run};
 
-use crate::reconcile::{reconcile, study};
+use crate::reanalysis::{reconcile, study};
 use crate::record::OwnRecord;
 
 /// Whether a run was read from a journal, which holds no findings.

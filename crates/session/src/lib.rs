@@ -12,7 +12,6 @@ mod killed;
 mod outcome;
 mod prepare;
 mod reanalysis;
-mod reconcile;
 mod record;
 
 pub use busy::{OtherWork, disturbs_client, disturbs_measurement, disturbs_tenants};
@@ -21,6 +20,5 @@ pub use health::{HealthWatch, warnings as health_warnings};
 pub use killed::{Adopted, adopt, concluded};
 pub use outcome::{Demands, exit, imprecise, missing};
 pub use prepare::{Asked, Begun, Head, NOT_SHORT, NotShort, Prepared, of_a_part, prepare};
-pub use reanalysis::{Reanalysed, reanalyse_saved};
-pub use reconcile::Revision;
+pub use reanalysis::{Reanalysed, Revision, reanalyse_saved};
 pub use record::{OwnRecord, machine_id};

@@ -14,7 +14,7 @@ use tiermark_tune::doctor;
 use crate::busy::OtherWork;
 use crate::health::{self, HealthWatch};
 use crate::outcome::{is_known_otherwise, is_lacking_unnamed, missing};
-use crate::reconcile::{Revision, reconcile};
+use crate::reanalysis::{Revision, reconcile};
 use crate::record::OwnRecord;
 
 /// A request, and its refusal if this machine cannot carry it out at all, as far as that is known before planning.

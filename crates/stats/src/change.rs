@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::rank::midranks;
+use crate::order::midranks;
 use crate::two_samples::split_p;
 use crate::{median, usable};
 

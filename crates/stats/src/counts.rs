@@ -1,4 +1,5 @@
-//! The interval of a share: of so many events, so many were of one kind.
+//! What counts say: the interval of a share (of so many events, so many were of one kind) and of a number of events,
+//! and whether pairs differ in one direction.
 
 use crate::rank_interval::normal_beyond;
 
@@ -16,6 +17,39 @@ pub fn share_interval(part: u64, whole: u64, beyond: f64) -> Option<(f64, f64)> 
     let reach = z * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();
     let scale = 1.0 + z * z / n;
     Some((((middle - reach) / scale).max(0.0), ((middle + reach) / scale).min(1.0)))
+}
+
+/// The number of events that a time of the same length has on average, when it had `count`: an interval with `beyond`
+/// (0 to 0.5) outside at each end, by Byar's approximation of the exact one (Breslow & Day, "Statistical Methods in
+/// Cancer Research II", 1987, §2.3).
+///
+/// `None` for a `beyond` out of range.
+#[must_use]
+pub fn poisson_interval(count: u64, beyond: f64) -> Option<(f64, f64)> {
+    if !(beyond > 0.0 && beyond < 0.5) {
+        return None;
+    }
+    let z = normal_beyond(beyond);
+    let limit = |n: f64, z: f64| n * (1.0 - 1.0 / (9.0 * n) + z / (3.0 * n.sqrt())).powi(3);
+    let n = count as f64;
+    let low = if count == 0 { 0.0 } else { limit(n, -z).max(0.0) };
+    Some((low, limit(n + 1.0, z)))
+}
+
+/// Two-sided p-value of the sign test: so many of the pairs rise and so many fall, with each as likely as the other
+/// (Arbuthnott 1710; Conover, "Practical Nonparametric Statistics", 3rd ed. 1999, §3.4). Pairs that do neither are left
+/// out by the caller. 1 without pairs.
+#[must_use]
+pub fn sign_test(rises: usize, falls: usize) -> f64 {
+    let (n, less) = (rises + falls, rises.min(falls));
+    // ln C(n, k) - n ln 2, summed from the smallest term: exact for hundreds of pairs.
+    let mut log_term = -(n as f64) * std::f64::consts::LN_2;
+    let mut tail = log_term.exp();
+    for k in 1..=less {
+        log_term += ((n - k + 1) as f64 / k as f64).ln();
+        tail += log_term.exp();
+    }
+    (2.0 * tail).min(1.0)
 }
 
 #[cfg(test)]
@@ -74,5 +108,27 @@ mod tests {
             let share = part as f64 / whole as f64;
             prop_assert!(0.0 <= low && low <= share + 1e-12 && share <= high + 1e-12 && high <= 1.0);
         }
+    }
+
+    #[test]
+    fn it_is_near_the_exact_interval() {
+        // Exact limits: Garwood, Biometrika 28, 1936, table.
+        for (count, low, high) in [(0, 0.0, 3.689), (1, 0.0253, 5.572), (5, 1.623, 11.668), (20, 12.217, 30.888)] {
+            let found = poisson_interval(count, BEYOND).unwrap();
+            let is_near = |a: f64, b: f64| (a - b).abs() <= 0.02 * b.max(1.0);
+            assert!(is_near(found.0, low) && is_near(found.1, high), "{count}: {found:?}");
+        }
+        let (low, high) = poisson_interval(1_000_000, BEYOND).unwrap();
+        assert!((high - low - 2.0 * 1.96 * 1e3).abs() < 10.0, "{low} {high}");
+        assert_eq!((poisson_interval(5, 0.0), poisson_interval(5, f64::NAN)), (None, None));
+    }
+
+    #[test]
+    fn it_is_twice_the_binomial_tail() {
+        assert_eq!([sign_test(0, 0), sign_test(5, 5), sign_test(3, 3)], [1.0; 3]);
+        assert!((sign_test(11, 0) - 2.0 / 2048.0).abs() < 1e-12);
+        assert!((sign_test(1, 9) - 2.0 * 11.0 / 1024.0).abs() < 1e-12);
+        assert_eq!(sign_test(9, 1), sign_test(1, 9));
+        assert!(sign_test(900, 600) < 1e-13 && sign_test(900, 600) > 0.0);
     }
 }

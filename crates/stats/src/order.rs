@@ -1,4 +1,4 @@
-//! Order statistics: median, quantiles, median absolute deviation, extremes.
+//! Order statistics: median, quantiles, median absolute deviation, extremes, ranks, outliers.
 
 use crate::usable;
 
@@ -105,4 +105,44 @@ pub fn min(values: &[f64]) -> Option<f64> {
 #[must_use]
 pub fn max(values: &[f64]) -> Option<f64> {
     usable(values).then(|| values.iter().copied().fold(f64::NEG_INFINITY, f64::max))
+}
+
+/// Ranks from 1, ties sharing their mean rank, and Σ(t³ − t) over the groups of ties.
+pub(crate) fn midranks(values: &[f64]) -> (Vec<f64>, f64) {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+    let mut ranks = vec![0.0; values.len()];
+    let mut ties = 0.0;
+    let mut start = 0;
+    while start < order.len() {
+        let same = order[start..].iter().take_while(|&&i| values[i] == values[order[start]]).count();
+        let shared = start as f64 + (same as f64 + 1.0) / 2.0;
+        for &i in &order[start..start + same] {
+            ranks[i] = shared;
+        }
+        let t = same as f64;
+        ties += t * t * t - t;
+        start += same;
+    }
+    (ranks, ties)
+}
+
+/// Iglewicz and Hoaglin's limit: a value whose modified z-score exceeds it is a possible outlier.
+pub const OUTLYING: f64 = 3.5;
+
+/// Modified z-scores: how far each value lies from the median, in deviations of a normal sample with the same median
+/// absolute deviation. Half of the values, whatever they are, cannot move it. Iglewicz & Hoaglin, "How to Detect and
+/// Handle Outliers", ASQC Basic References in Quality Control 16, 1993. Where more than half of the values are equal,
+/// all others are infinitely far away. `None` for empty or non-finite input.
+#[must_use]
+pub fn modified_z(values: &[f64]) -> Option<Vec<f64>> {
+    /// The median absolute deviation of a normal sample, in standard deviations.
+    const OF_NORMAL: f64 = 0.6745;
+    let (centre, deviation) = (median(values)?, mad(values)?);
+    let score = |value: &f64| match value - centre {
+        0.0 => 0.0,
+        away if deviation == 0.0 => f64::INFINITY.copysign(away),
+        away => OF_NORMAL * away / deviation,
+    };
+    Some(values.iter().map(score).collect())
 }

@@ -32,7 +32,7 @@ pub fn mann_kendall(values: &[f64]) -> Option<MannKendall> {
     }
     let later = |i: usize| values[i + 1..].iter().map(move |v| rise(values[i], *v));
     let s: f64 = (0..n).flat_map(later).sum();
-    let (_, ties) = crate::rank::midranks(values);
+    let (_, ties) = crate::order::midranks(values);
     let exact = ties == 0.0 && n <= EXACT_LENGTH;
     let p_value = if exact { exact_p(n, s) } else { normal_p(values, s) };
     Some(MannKendall { s, p_value, exact })

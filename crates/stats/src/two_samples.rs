@@ -1,6 +1,6 @@
 //! Two samples: whether they differ, by how much, and what that is worth among many comparisons.
 
-use crate::rank::midranks;
+use crate::order::midranks;
 use crate::special::normal_two_sided;
 use crate::usable;
 

@@ -6,7 +6,7 @@ use tiermark_model::Refusal;
 use tiermark_model::messages::tenants as messages;
 
 use super::Commands;
-use crate::programs::program;
+use crate::system::program;
 
 /// Placeholder of a tenant's number, from 1, in words and commands.
 pub(crate) const NUMBER: &str = "{N}";

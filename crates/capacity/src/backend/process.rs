@@ -12,9 +12,9 @@ use super::server::{Server, Start, free_port};
 use super::tenancy::{Tenancy, TenantMemory};
 use super::{Backend, Counted, LoadSpec, Pulse};
 use crate::cgroup::{Layout, TenantGroup};
-use crate::programs::program;
 use crate::scenario::MemoryLimit;
 use crate::system::System;
+use crate::system::program;
 
 /// The programs that tenants on this machine run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

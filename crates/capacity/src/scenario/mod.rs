@@ -1,6 +1,5 @@
 //! A scenario: the tenants, their load, their memory, and the service level.
 
-mod asked;
 mod check;
 mod kinds;
 mod reference;
@@ -9,9 +8,11 @@ mod written;
 
 use std::fmt;
 use std::path::Path;
+use std::time::Duration;
 
 use tiermark_history::config::{Mistake, text_of};
-use tiermark_load::KeyDist;
+use tiermark_load::{KeyDist, Length, Pace, ValueShape, Workload};
+use tiermark_model::load::LoadMix;
 use tiermark_model::nearest;
 use toml::{Table, Value};
 
@@ -211,6 +212,32 @@ fn set(file: &mut Table, key: &str, value: Value) {
     };
     within.insert(key.to_owned(), value);
     file.insert(table.to_owned(), Value::Table(within));
+}
+
+impl Scenario {
+    /// The workload of one tenant in the part that is measured.
+    pub fn asked(&self, Requests { gets, keys }: Requests, seed: u64) -> Workload {
+        let (tenant, load) = (&self.tenant, &self.load);
+        Workload {
+            pace: match load.pacing {
+                Pacing::Open => Pace::Open { arrivals: load.arrival, rate: load.rate },
+                Pacing::Closed => Pace::Paced { rate: load.rate },
+            },
+            length: Length::Time(Duration::from_secs_f64(self.time.measure.clamp(0.0, f64::from(u32::MAX)))),
+            connections: load.connections as usize,
+            depth: load.pipeline as usize,
+            first_key: 0,
+            keys: tenant.records,
+            key_prefix: String::new(),
+            key_digits: 0,
+            key_dist: keys,
+            key_order: load.key_order,
+            mix: LoadMix { get_percent: gets, brief: load.brief_mix },
+            value: ValueShape::of(tenant.value.0 as usize, tenant.compressibility),
+            verify: false,
+            seed,
+        }
+    }
 }
 
 #[cfg(test)]

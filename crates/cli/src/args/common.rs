@@ -1,10 +1,11 @@
 //! Options that commands have in common: how things are shown, where and how hard to measure, where results go.
 
 use clap::{Args, ValueEnum};
-use tiermark_model::{Bytes, FileMemory, IdSet, Numbering, PageKind, Run};
+use tiermark_model::{Bytes, FileMemory, IdSet, Numbering, PageKind, Run, RunLabels, labels_by_key};
 
-use super::{CountingArgs, LabelArgs};
+use super::CountingArgs;
 use crate::layouts::{Layout, layouts};
+use crate::output::Failure;
 use crate::parse::{self, NodeChoice};
 use crate::start::{StartArgs, WaitArgs};
 
@@ -248,5 +249,30 @@ impl ResultArgs {
     /// Whether the document has the time of each block.
     pub(crate) fn keeps_blocks(&self) -> bool {
         self.json.as_deref() == Some(FULL)
+    }
+}
+
+/// The option of every command that measures which says whose the document is.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Results")]
+pub(crate) struct LabelArgs {
+    /// Labels of the document: host=node07,rack=3 (repeatable)
+    ///
+    /// The document keeps them. The label host names the host wherever its name is shown; without it, that is the
+    /// system's host name. A key has letters, digits, '_', '-' and '.'; a value has no comma.
+    #[arg(
+        long = "label", value_name = "KEY=VALUE", value_delimiter = ',', value_parser = parse::label,
+        hide_short_help = true,
+    )]
+    labels: Vec<(String, String)>,
+}
+
+impl LabelArgs {
+    /// The labels by key.
+    ///
+    /// # Errors
+    /// A [`Failure`] of usage for a key that is given twice.
+    pub(crate) fn by_key(&self) -> Result<RunLabels, Failure> {
+        labels_by_key(self.labels.iter().cloned()).map_err(Failure::usage)
     }
 }

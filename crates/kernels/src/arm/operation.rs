@@ -2,7 +2,7 @@
 
 use std::arch::asm;
 
-use crate::operands::{DOUBLE, FLOAT, INT32, INT64};
+use crate::operation::{DOUBLE, FLOAT, INT32, INT64};
 
 /// A chain of one instruction; `$with` is the other operand.
 macro_rules! of {

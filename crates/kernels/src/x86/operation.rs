@@ -2,7 +2,7 @@
 
 use std::arch::asm;
 
-use crate::operands::{DOUBLE, FLOAT, INT32, INT64};
+use crate::operation::{DOUBLE, FLOAT, INT32, INT64};
 
 /// A chain of the same instructions in registers of a class; `$with` is the other operand, `$out` what they change beside.
 macro_rules! of {

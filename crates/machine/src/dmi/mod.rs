@@ -5,7 +5,6 @@
 mod channels;
 mod memory;
 mod peak;
-mod strings;
 mod table;
 
 use std::cmp::Reverse;

@@ -1,7 +1,5 @@
 //! The structure table: headers, formatted areas and strings.
 
-use super::strings;
-
 /// End-of-table marker.
 const END: u8 = 127;
 /// A header: type, length, handle.
@@ -50,7 +48,7 @@ impl<'a> Structure<'a> {
     /// The string whose number stands at an offset, unless it is one of the many ways to say nothing.
     pub(super) fn string(&self, at: usize) -> Option<String> {
         let index = usize::from(self.byte(at)?).checked_sub(1)?;
-        strings::meaningful(self.strings.split(|b| *b == 0).nth(index)?)
+        meaningful(self.strings.split(|b| *b == 0).nth(index)?)
     }
 }
 
@@ -127,4 +125,30 @@ fn blank_string(strings: &mut [u8], number: usize) {
     if let Some(string) = strings.split_mut(|b| *b == 0).nth(index) {
         string.fill(b'x');
     }
+}
+
+/// Placeholders that firmware writes for unknown values (compared in lower case).
+const PLACEHOLDERS: &[&str] = &[
+    "",
+    "not specified",
+    "not available",
+    "not provided",
+    "unknown",
+    "none",
+    "n/a",
+    "no dimm",
+    "undefined",
+    "to be filled by o.e.m.",
+    "default string",
+    "system product name",
+    "system manufacturer",
+    "0000",
+    "jedec id:",
+];
+
+/// The trimmed text, unless it is a placeholder.
+fn meaningful(bytes: &[u8]) -> Option<String> {
+    let text: String = bytes.iter().map(|b| if (0x20..0x7f).contains(b) { char::from(*b) } else { ' ' }).collect();
+    let text = text.trim();
+    (!PLACEHOLDERS.contains(&text.to_ascii_lowercase().as_str())).then(|| text.to_owned())
 }

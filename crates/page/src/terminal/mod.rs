@@ -2,7 +2,6 @@
 
 mod canvas;
 mod command;
-mod map;
 mod plot;
 mod shades;
 mod table;
@@ -12,7 +11,7 @@ use crate::legend::Signs;
 use crate::span::Text;
 use crate::style::{Ink, Style};
 use crate::text::{spoken, width, wrap};
-pub(crate) use map::{bin_size, shaded};
+pub(crate) use shades::{bin_size, shaded};
 pub use table::screen;
 
 /// Texts of a line, each with the part that it plays.

@@ -3,8 +3,7 @@
 use tiermark_model::KIB;
 use tiermark_stats::{Sample, Transition, tiers, transition};
 
-use super::clean::half_width;
-use super::types::CurvePoint;
+use super::types::{CurvePoint, half_width};
 
 /// Standard error of a point at least, relative: pages and sets make waves of this size on any plateau.
 const LEAST_SIGMA: f64 = 0.01;

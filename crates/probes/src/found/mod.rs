@@ -5,10 +5,8 @@
 //! range of sizes that includes it (see [`prior`]). Otherwise it is not used: a guest may have a part of a cache, see a
 //! wrong declared size, or share it with neighbours who evict it.
 
-mod clean;
 mod grain;
 mod levels;
-mod memory;
 mod naming;
 mod prior;
 #[cfg(test)]
@@ -26,10 +24,11 @@ mod tests;
 mod types;
 
 pub(crate) use types::{CurvePoint, Declared, Found, FoundTier, Grain, Size};
-pub(crate) use {memory::still_rises, refine::refine, rungs::half_of, rungs::is_declared};
+pub(crate) use {refine::refine, rungs::half_of, rungs::is_declared};
 
-use clean::clean;
 use levels::{levels, plateaus};
+use types::clean;
+pub(crate) use types::still_rises;
 
 /// Finds the tiers of a curve, measured on pages of `page_asked` bytes. `l1_dtlb_entries_hint` is the number of entries
 /// of the first data TLB, if another probe or the system reports it.

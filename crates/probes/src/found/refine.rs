@@ -2,9 +2,8 @@
 
 use tiermark_model::KIB;
 
-use super::clean::clean;
 use super::grain::first_level_between;
-use super::types::CurvePoint;
+use super::types::{CurvePoint, clean};
 
 /// Neighbours that differ by this (ratio) and are further apart than [`FINE`] get a point between them: an end lies
 /// there.

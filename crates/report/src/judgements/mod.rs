@@ -8,13 +8,11 @@ mod explain;
 mod fleet;
 mod fleet_words;
 mod history;
-mod hosts;
 
 pub use check::{check, named_figures};
-pub use checks::checks;
+pub use checks::{checks, run_names};
 pub use compare::{Damage, against, by_damage, change, compare, compared_name, family_name, named_run, plain, signed};
 pub use explain::{explain_rules, explanation};
 pub use fleet::{fleet, kind_words};
 pub use fleet_words::{family_words, kind_figure_names};
 pub use history::{history, history_of_figures, history_unreadable};
-pub use hosts::run_names;

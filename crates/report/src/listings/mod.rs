@@ -2,7 +2,6 @@
 //! Pure functions from documents to pages.
 
 mod comments;
-mod continuous;
 mod counter_sources;
 mod doctor;
 mod lists;
@@ -12,7 +11,6 @@ mod selftest;
 mod tuning;
 
 pub use comments::comments;
-pub use continuous::continuous;
 pub use counter_sources::counter_sources;
 pub use doctor::doctor;
 pub use lists::{
@@ -20,5 +18,5 @@ pub use lists::{
 };
 pub use page::page;
 pub use plan::plan;
-pub use selftest::{Check, selftest};
+pub use selftest::{Check, continuous, selftest};
 pub use tuning::{change_rows, tuning};

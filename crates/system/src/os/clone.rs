@@ -1,7 +1,9 @@
 //! A child that shares the caller's memory and does nothing but end.
 
 use std::arch::asm;
-use std::io;
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::{io, ptr};
 
 use super::Child;
 use super::child::keep_ended_children;
@@ -87,6 +89,26 @@ unsafe fn call_and_end_there(call: libc::c_long, arguments: [usize; 2]) -> isize
         );
     }
     answer
+}
+
+extern "C" fn nothing(argument: *mut c_void) -> *mut c_void {
+    argument
+}
+
+/// Makes a thread that ends at once, and waits for its end.
+///
+/// # Errors
+/// Those of `pthread_create`: limits on threads, or memory for its stack.
+pub fn thread_and_join() -> io::Result<()> {
+    let mut thread = MaybeUninit::uninit();
+    // SAFETY: room for a thread's name; the function takes any argument.
+    let error = unsafe { libc::pthread_create(thread.as_mut_ptr(), ptr::null(), nothing, ptr::null_mut()) };
+    if error != 0 {
+        return Err(io::Error::from_raw_os_error(error));
+    }
+    // SAFETY: made above, joined once.
+    let error = unsafe { libc::pthread_join(thread.assume_init(), ptr::null_mut()) };
+    if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
 }
 
 #[cfg(test)]

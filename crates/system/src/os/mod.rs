@@ -14,14 +14,13 @@ mod program;
 mod ring;
 mod select;
 mod signal;
-mod thread;
 mod uffd;
 mod words;
 
 pub use area::{Area, BasePagesOnly, Shows, Tell};
 pub use buffer::Buffer;
 pub use child::Child;
-pub use clone::vfork_and_end;
+pub use clone::{thread_and_join, vfork_and_end};
 pub use cmem::{Library, give_back_kept, library, library_place};
 #[cfg(target_env = "gnu")]
 pub use context::LibcContexts;
@@ -33,6 +32,5 @@ pub use program::{Program, TinyProgram};
 pub use ring::{Consumer, Producer, ring};
 pub use select::Selected;
 pub use signal::{CaughtSignal, block_signals};
-pub use thread::thread_and_join;
 pub use uffd::Userfault;
 pub use words::SharedWords;

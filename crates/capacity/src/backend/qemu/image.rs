@@ -17,7 +17,7 @@ use tiermark_model::messages::tenants as messages;
 use super::archive::Archive;
 use super::kernel;
 use crate::guest::{MODULES, ORDER, SERVER};
-use crate::programs::program;
+use crate::system::program;
 
 /// Which files guests are made of.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

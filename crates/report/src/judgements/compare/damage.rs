@@ -4,7 +4,7 @@ use tiermark_model::{Against, ChangeVerdict, Comparison};
 use tiermark_page::{Cell, Detail, Ink, Page, Table, heading};
 
 use super::{compared_name, family_name, words};
-use crate::judgements::hosts::run_names;
+use crate::judgements::checks::run_names;
 
 /// What a run lost against the first.
 pub struct Damage<'a> {

@@ -2,7 +2,6 @@
 
 mod figure;
 mod names;
-mod spark;
 
 use tiermark_model::{
     FactDifference, FigureChange, FigureHistory, FigurePoint, Grade, History, HistoryRun, Interval, Unit,
@@ -13,9 +12,9 @@ use tiermark_page::{
 
 use crate::grouped;
 pub use figure::history_of_figures;
+use figure::{CHANGES, OPEN, spark};
 use names::FigureNames;
 pub(crate) use names::distinct_names;
-use spark::{CHANGES, OPEN, spark};
 
 /// Changes that are listed where not all are asked for.
 const LISTED: usize = 6;

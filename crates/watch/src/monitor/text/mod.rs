@@ -2,7 +2,6 @@
 
 mod active;
 mod summary;
-mod traffic;
 
 use tiermark_model::{WatchSample, WatchStalls, WatchSwap};
 use tiermark_page::{Ink, Style, right};
@@ -40,7 +39,7 @@ fn columns(sample: &WatchSample) -> Vec<&'static Column> {
     if sample.counters.is_none() {
         return COLUMNS.iter().collect();
     }
-    COLUMNS.iter().filter(|(head, ..)| !REPLACED.contains(head)).chain(&traffic::COLUMNS).collect()
+    COLUMNS.iter().filter(|(head, ..)| !REPLACED.contains(head)).chain(&TRAFFIC_COLUMNS).collect()
 }
 
 /// The columns that fit. Later ones are left out: a cut number looks like another one.
@@ -102,6 +101,14 @@ pub(crate) fn short(value: f64, base: f64) -> String {
 fn percent(share: f64) -> String {
     format!("{:.1}", share * 100.0)
 }
+
+/// The columns of traffic: of all memory, in bytes a second; the share of reads; the share of its peak that the busiest
+/// channel carried.
+const TRAFFIC_COLUMNS: [Column; 3] = [
+    ("mem/s", 6, |s| Some(short(s.traffic.as_ref()?.rate()?.0, 1000.0))),
+    ("read%", 5, |s| s.traffic.as_ref()?.rate()?.1.map(percent)),
+    ("chan%", 5, |s| s.traffic.as_ref()?.busiest().map(percent)),
+];
 
 #[cfg(test)]
 mod tests;
