@@ -39,14 +39,14 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
 
 /// A document; a run of probes with what the rules of thumb find.
 enum Judged<'a> {
-    Run(&'a Run, Check),
+    Run(&'a Run, Box<Check>),
     Other(&'a Kept),
 }
 
 impl<'a> Judged<'a> {
     fn of(document: &'a SavedDocument) -> Self {
         match document {
-            SavedDocument::Run(run) => Self::Run(run, check_by_rules_of_thumb(run)),
+            SavedDocument::Run(run) => Self::Run(run, Box::new(check_by_rules_of_thumb(run))),
             SavedDocument::Other(kept) => Self::Other(kept),
         }
     }
