@@ -68,8 +68,8 @@ pub(crate) fn finish(
     }
     if let Some(saved) = saved.filter(|_| !result.quiet) {
         let again = if saved.by_id { run.id.clone() } else { environment::quoted(&saved.path) };
-        let (path, width) = (saved.path.display().to_string(), output::style(&args.view).width);
-        tell(saving_text(&path, &again, saved.by_id, width));
+        let path = saved.path.display().to_string();
+        tell(saving_text(&path, &again, saved.by_id));
     }
     if exit == Exit::Partial && sinks.report && !result.quiet {
         tell(missing_text(tiermark_session::missing(run)));
@@ -96,12 +96,10 @@ fn missing_text(missing: usize) -> String {
     format!("tiermark: {parts} missing: exit code {code}; --allow-partial makes it 0")
 }
 
-/// Where a run went, what to give to see it again, and what to do next: two lines where one is too narrow, so that path
-/// and command stay whole.
-fn saving_text(path: &str, reference: &str, is_last: bool, width: usize) -> String {
-    let saved = place_text(path, reference, width);
-    let (page, other) = if is_last { (String::new(), "last") } else { (format!(" {reference}"), reference) };
-    format!("{saved}\nAs a page: `tiermark report{page}`; changes: `tiermark compare RUN {other}`.")
+/// Where a run went, and what to do next, a line each.
+fn saving_text(path: &str, reference: &str, is_last: bool) -> String {
+    let (page, run) = if is_last { (String::new(), "last") } else { (format!(" {reference}"), reference) };
+    format!("Saved as {path}\n`tiermark show {run}` · `tiermark report{page}` · `tiermark compare RUN {run}`")
 }
 
 /// Where a run went, and how to see it again.

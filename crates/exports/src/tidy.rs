@@ -1,11 +1,14 @@
-//! A run as a table with a row for each observation, for programs that analyse data: CSV, and lines of JSON. Numbers
+//! A run as a table with a row for each observation and conclusion, for programs that analyse data: CSV, and lines of JSON. Numbers
 //! are in base units (ns, bytes, bytes a second).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use serde::Serialize;
 use serde_json::Value;
-use tiermark_model::{Code, Grade, Key, Labels, Observation, ReasonCode, Run, StateKind, ValueKind};
+use tiermark_model::{
+    Code, Experiment, Finding, Grade, Key, Labels, Observation, Quantity, ReasonCode, Run, StateKind, ValueKind,
+    Verdict,
+};
 use tiermark_page::clean;
 
 /// Columns of CSV that every row has, in order; labels follow.
@@ -74,44 +77,111 @@ impl<M: Serialize, U: Serialize, R: Serialize> TidyRow<'_, M, U, R> {
     }
 }
 
-/// All observations of a run, as objects.
-fn rows(run: &Run) -> impl Iterator<Item = Value> {
-    let tidy_row = move |(number, probe, seen): (usize, &str, &Observation)| {
-        let row = TidyRow {
-            run: &run.id,
-            started: &run.started,
-            simulated: run.simulated.is_some(),
-            probe,
-            experiment: number,
-            step: &seen.step,
-            metric: seen.metric,
-            unit: seen.unit,
-            value: seen.value,
-            low: seen.interval.map(|interval| interval.low),
-            high: seen.interval.map(|interval| interval.high),
-            kind: Some(seen.kind),
-            p10: seen.typical.map(|typical| typical.p10),
-            p90: seen.typical.map(|typical| typical.p90),
-            best: seen.best,
-            grade: seen.verdict.grade,
-            reasons: seen.verdict.reasons.iter().map(tiermark_model::Reason::code).collect::<Vec<ReasonCode>>(),
-            refusal: seen.refusal.as_ref().map(|refusal| &refusal.code),
-            visits: Some(seen.visits.len()),
-            state: seen.state,
-            host: run.host(),
-            labels: &seen.labels,
-        };
-        row.object()
+/// All observations of a run as objects, and what was concluded from them.
+fn rows(run: &Run) -> Vec<Value> {
+    let numbered = || run.experiments.iter().enumerate();
+    let observations = numbered().flat_map(|(number, e)| e.observations.iter().map(move |o| observed(run, number, o)));
+    // A number of one step is that step's own row.
+    let values = |(number, e): (usize, &'_ Experiment)| {
+        e.observations.iter().map(move |o| (number, o.step.clone(), o.value.map(f64::to_bits))).collect::<Vec<_>>()
     };
-    let numbered = run.experiments.iter().zip(1..);
-    numbered
-        .flat_map(|(e, number)| e.observations.iter().map(move |o| (number, e.request.probe.as_str(), o)))
-        .map(tidy_row)
+    let known: HashSet<(usize, String, Option<u64>)> = numbered().flat_map(values).collect();
+    let repeats = |number: usize, f: &Finding| match f.evidence.as_slice() {
+        [_] if matches!(f.metric, Quantity::Latency | Quantity::Bandwidth) => true,
+        [step] => known.contains(&(number, step.clone(), f.value.map(f64::to_bits))),
+        _ => false,
+    };
+    let findings = numbered().flat_map(|(number, e)| e.findings.iter().map(move |f| (number, f)));
+    let findings = findings.filter(|(number, f)| !repeats(*number, f)).map(|(number, f)| found(run, number, f));
+    let derived = tiermark_model::derived(run);
+    observations.chain(findings).chain(derived.iter().map(|(number, f)| found(run, *number, f))).collect()
 }
 
-/// Renders a run as lines of JSON: an object for each observation, with its labels in an object of their own.
+/// Labels with the cpus' node and the distance of the memory, where the request says them.
+fn placed(run: &Run, experiment: usize, labels: &Labels) -> Labels {
+    let Some(scope) = run.experiments.get(experiment).map(|e| &e.request.scope) else { return labels.clone() };
+    let mut labels = labels.clone();
+    if labels.from().is_none() && labels.from_cpu().is_none() {
+        let node = tiermark_model::cpu_node(scope, &run.machine);
+        labels = node.map(|node| labels.clone().with_from(format!("node:{node}"))).unwrap_or(labels);
+    }
+    if labels.place().is_none() {
+        let place = tiermark_model::distance(&labels, scope, &run.machine);
+        labels = place.map(|place| labels.clone().with_place(place)).unwrap_or(labels);
+    }
+    labels
+}
+
+fn probe(run: &Run, experiment: usize) -> &str {
+    run.experiments.get(experiment).map_or("", |e| &e.request.probe)
+}
+
+fn observed(run: &Run, experiment: usize, seen: &Observation) -> Value {
+    let labels = placed(run, experiment, &seen.labels);
+    let row = TidyRow {
+        run: &run.id,
+        started: &run.started,
+        simulated: run.simulated.is_some(),
+        probe: probe(run, experiment),
+        experiment: experiment + 1,
+        step: &seen.step,
+        metric: seen.metric,
+        unit: seen.unit,
+        value: seen.value,
+        low: seen.interval.map(|interval| interval.low),
+        high: seen.interval.map(|interval| interval.high),
+        kind: Some(seen.kind),
+        p10: seen.typical.map(|typical| typical.p10),
+        p90: seen.typical.map(|typical| typical.p90),
+        best: seen.best,
+        grade: seen.verdict.grade,
+        reasons: codes(&seen.verdict),
+        refusal: seen.refusal.as_ref().map(|refusal| &refusal.code),
+        visits: Some(seen.visits.len()),
+        state: seen.state,
+        host: run.host(),
+        labels: &labels,
+    };
+    row.object()
+}
+
+/// A finding: its step is the first that it rests on.
+fn found(run: &Run, experiment: usize, finding: &Finding) -> Value {
+    let labels = placed(run, experiment, &finding.labels);
+    let row = TidyRow {
+        run: &run.id,
+        started: &run.started,
+        simulated: run.simulated.is_some(),
+        probe: probe(run, experiment),
+        experiment: experiment + 1,
+        step: finding.evidence.first().map_or("", String::as_str),
+        metric: finding.metric.name(),
+        unit: finding.unit,
+        value: finding.value,
+        low: finding.interval.map(|interval| interval.low),
+        high: finding.interval.map(|interval| interval.high),
+        kind: finding.kind,
+        p10: finding.typical.map(|typical| typical.p10),
+        p90: finding.typical.map(|typical| typical.p90),
+        best: finding.best,
+        grade: finding.verdict.grade,
+        reasons: codes(&finding.verdict),
+        refusal: None,
+        visits: None,
+        state: None,
+        host: run.host(),
+        labels: &labels,
+    };
+    row.object()
+}
+
+fn codes(verdict: &Verdict) -> Vec<ReasonCode> {
+    verdict.reasons.iter().map(tiermark_model::Reason::code).collect()
+}
+
+/// Renders a run as lines of JSON: an object for each observation and each conclusion, with its labels in an object of their own.
 pub fn json_rows(run: &Run) -> String {
-    lines(rows(run))
+    lines(rows(run).into_iter())
 }
 
 /// Rows as lines of JSON.
@@ -119,11 +189,12 @@ pub(crate) fn lines(rows: impl Iterator<Item = Value>) -> String {
     rows.map(|row| format!("{row}\n")).collect()
 }
 
-/// Renders a run as CSV (RFC 4180): a row for each observation, and a column for each label that any kind of run has,
+/// Renders a run as CSV (RFC 4180): a row for each observation and each conclusion (sizes, knees, limits,
+/// shares, ratios), and a column for each label that any kind of run has,
 /// so that the files of several runs can be joined. A label that is called as another column has `label_` before its
 /// name. Labels that only documents of other versions have follow in further columns.
 pub fn csv(run: &Run) -> String {
-    table(&rows(run).collect::<Vec<_>>())
+    table(&rows(run))
 }
 
 /// Rows as CSV, with the columns of every kind of run.

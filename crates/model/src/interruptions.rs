@@ -72,6 +72,13 @@ impl Interrupted {
     }
 }
 
+impl Interrupted {
+    /// How many a second, in two digits: `8,600`.
+    pub fn rate_text(&self) -> String {
+        two_digits(self.rate())
+    }
+}
+
 impl fmt::Display for Interrupted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.count == 0 {

@@ -124,6 +124,11 @@ impl KernelInfo {
         f64::from(self.read_per_line + self.write_per_line) / 64.0
     }
 
+    /// Bytes of whole lines for each useful byte: 8 where it loads 8 bytes of each line.
+    pub fn lines_for_each_byte(&self) -> f64 {
+        (f64::from(self.streams) / self.useful_per_byte()).max(1.0)
+    }
+
     /// Bytes that memory reads, and bytes that it writes, for each useful byte of data that no cache holds: whole
     /// lines, and with ordinary stores the line that is read before it is written.
     pub fn traffic(&self) -> (f64, f64) {

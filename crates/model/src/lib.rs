@@ -66,7 +66,11 @@ mod watch;
 mod words;
 mod written;
 
-pub use arranged::{LADDER_OPS, LADDER_SPANS, LOAD_PART, LoadPoint, MatrixCell, Pair, Rung, Work, ladder, pairs};
+pub use arranged::{
+    DistanceCost, DistantLatency, FarLatency, LADDER_OPS, LADDER_SPANS, LOAD_PART, LevelPoint, LoadPoint, MatrixCell,
+    Pair, PlacementRow, RampPoint, Rung, ThreadRamp, Work, cost_of_distance, cpu_node, derived, ladder,
+    latency_by_distance, levels, pairs, placements, thread_ramps,
+};
 pub use check::{
     CHECK_SCHEMA, CHECKS_SCHEMA, Check, CheckOutcome, CheckResult, CheckUnit, CheckVerdict, CheckedRun, CheckedTexts,
     CheckedValue, Checks, Comparator, Known, NamedFigure, NamedValue,

@@ -80,6 +80,9 @@ pub struct PublishedFigure {
     /// The label in which the points of a curve differ; `None` for a single figure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+    /// Whether it counts whole lines, of which the work may use a part.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lines: bool,
     /// The points of the curve, or the single figure.
     pub points: Vec<PublishedPoint>,
 }

@@ -51,6 +51,8 @@ quantities! {
     BandwidthPart = "bandwidth.part",
     /// A percentile of the time of blocks of accesses.
     LatencyTail = "latency.tail",
+    /// Latency of far memory, relative to local memory.
+    LatencyFar = "latency.far",
     /// Time until half of what accesses to memory take longer with cold caches is gone.
     LatencyRecovery = "latency.recovery",
     /// Size of a cache, as the latency curve shows it.
@@ -163,6 +165,8 @@ quantities! {
     ScaleLatency = "scale.latency",
     /// Threads from which the rate hardly rises.
     ScaleKnee = "scale.knee",
+    /// Rate of whole lines of so many threads.
+    ScaleLines = "scale.lines",
     /// Rate that more threads do not raise.
     ScaleCeiling = "scale.ceiling",
     /// Share of a limit that a rate reaches.

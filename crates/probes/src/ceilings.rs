@@ -4,9 +4,6 @@ use tiermark_engine::nearest_memory_node;
 use tiermark_model::messages::memory;
 use tiermark_model::{Finding, Grade, IdSet, KernelInfo, MOST_THEORETICAL_SHARE, Machine, Node, NodeId, Note};
 
-/// Bytes of a line.
-const LINE: f64 = 64.0;
-
 /// A rate that nothing exceeds, and how it came about.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Ceiling {
@@ -74,11 +71,6 @@ pub(crate) fn share_of_ceiling(mut found: Finding) -> Finding {
         }
     }
     found
-}
-
-/// Bytes of whole lines for each byte that a kernel uses: 8 where it loads 8 bytes of each line.
-pub(crate) fn lines_for_each_byte(kernel: &KernelInfo) -> f64 {
-    (LINE * f64::from(kernel.streams) / (LINE * kernel.useful_per_byte())).max(1.0)
 }
 
 /// Bytes that memory reads and writes for each byte that kernels use, which run in turn, each as far in each of its

@@ -294,30 +294,32 @@ fn winners(groups: &[(String, Vec<&Observation>)]) -> Page {
     lines.iter().map(|(name, won)| paragraph("  ", format!("{name}: {won}"), Ink::Dim)).collect()
 }
 
-/// `avx512 at 64K, 1M; avx512-nta at 64M`; empty if the user named the kernel.
+/// `avx512 4K–1M; avx512-nta 2M–64M`; empty if the user named the kernel.
 fn winners_of(group: &[&Observation]) -> String {
-    let mut kernels: Vec<(&str, Vec<u64>)> = Vec::new();
-    for o in group {
-        let (Some(kernel), Some(size)) = (o.labels.kernel(), o.labels.size()) else { continue };
+    // Stretches of sizes with the same winner.
+    let mut stretches: Vec<(&str, [u64; 2])> = Vec::new();
+    let mut group = group.to_vec();
+    group.sort_by_key(|o| o.labels.bytes());
+    for o in &group {
+        let (Some(kernel), Some(size)) = (o.labels.kernel(), o.labels.bytes()) else { continue };
         let op = o.labels.op().unwrap_or_default();
         if kernel == op {
             continue;
         }
         let short = kernel.strip_prefix(op).and_then(|rest| rest.strip_prefix('/')).unwrap_or(kernel);
-        match kernels.iter_mut().find(|(known, _)| *known == short) {
-            Some((_, sizes)) => sizes.push(size.0),
-            None => kernels.push((short, vec![size.0])),
+        match stretches.last_mut().filter(|(known, _)| *known == short) {
+            Some((_, ends)) => ends[1] = size,
+            None => stretches.push((short, [size; 2])),
         }
     }
-    if let [(kernel, sizes)] = kernels.as_slice() {
-        return if sizes.len() == 1 { (*kernel).to_owned() } else { format!("{kernel} throughout") };
+    if let [(kernel, [first, last])] = stretches.as_slice() {
+        return if first == last { (*kernel).to_owned() } else { format!("{kernel} throughout") };
     }
-    let parts = kernels.into_iter().map(|(kernel, mut sizes)| {
-        sizes.sort_unstable();
-        let sizes: Vec<String> = sizes.into_iter().map(|s| short_size(s as f64)).collect();
-        format!("{kernel} at {}", sizes.join(", "))
-    });
-    parts.collect::<Vec<_>>().join("; ")
+    let part = |(kernel, [first, last]): (&str, [u64; 2])| {
+        let last = if first == last { String::new() } else { format!("–{}", short_size(last as f64)) };
+        format!("{kernel} {}{last}", short_size(first as f64))
+    };
+    stretches.into_iter().map(part).collect::<Vec<_>>().join("; ")
 }
 
 /// Whether a curve, a table or a finding speaks for an observation.

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod answer;
 mod c2c;
 mod cold;
 mod curve_profile;

@@ -49,11 +49,10 @@ pub(crate) fn matrix(all: &[&Finding], machine: &Machine, counters: Option<&RunC
     out += shares::used(&of_metric(all, &Quantity::MatrixUsed), counters, detail);
     out += shares::of_theory(&of_metric(all, &Quantity::MatrixShare));
     out += far(&of_metric(all, &Quantity::MatrixFar), detail);
-    let (mixed, spread): (Vec<&Finding>, Vec<&Finding>) =
-        spread.into_iter().partition(|f| f.labels.policy() == Some("mixed"));
+    // Mixed memory is the answer of its run.
+    let spread: Vec<&Finding> = spread.into_iter().filter(|f| f.labels.policy() != Some("mixed")).collect();
     out += policies(&spread, &cells);
     out += best(&of_metric(all, &Quantity::InterleaveBest));
-    out += mixes(&mixed, all, &cells);
     out += uneven(all);
     out += firmware(&cells, machine);
     let trouble = reasons.page(detail);
@@ -315,38 +314,6 @@ fn best(findings: &[&Finding]) -> Page {
     findings.iter().map(line).collect()
 }
 
-/// Mixed placement: the same threads all local, all remote, and some of each.
-fn mixes<'a>(mixed: &[&'a Finding], all: &[&'a Finding], cells: &[&'a Finding]) -> Page {
-    if mixed.is_empty() {
-        return Page::new();
-    }
-    let place = |f: &'a Finding| (from(f), work(f));
-    let with_metric = |metric: Quantity| all.iter().filter(move |f| f.metric == metric).copied();
-    let steps = |f: &'a Finding| f.evidence.iter().map(move |step| (step.as_str(), f));
-    let parts = with_metric(Quantity::BandwidthPart).flat_map(steps);
-    let parts = first(parts.map(|(step, f)| ((step, f.labels.part().unwrap_or_default()), f)));
-    let shares = first(with_metric(Quantity::MixedAgainstLocal).flat_map(steps));
-    let by_cell_step = first(cells.iter().map(|f| ((place(f), f.evidence.first()), *f)));
-    let by_node = first(cells.iter().map(|f| ((place(f), node(f)), *f)));
-    let step = |f: &'a Finding| f.evidence.first().map(String::as_str).unwrap_or_default();
-    let local = |f: &'a Finding| by_cell_step.get(&(place(f), shares.get(step(f))?.evidence.get(1)));
-    let share = |f: &Finding| f.labels.remote().unwrap_or_default();
-    let remote = |f: &Finding| format!("{}, {}%", node(f).unwrap_or_default(), share(f));
-    let table = Table::of(mixed).texts("from", |f| from(f)).texts("remote|node", |f| remote(f));
-    let table = table.texts("op", |f| work(f).op).figures("all|local", |f| local(f).map(|f| rated(f)));
-    let table = table.figures("all|remote", |f| by_node.get(&(place(f), node(f))).map(|f| rated(f)));
-    let table = table.figures("mixed", |f| rated(f));
-    let table = table.each(["local", "remote"], |table, part| {
-        table.figures(format!("{part}|part"), |f| parts.get(&(step(f), part)).map(|f| rated(f)))
-    });
-    let of_all = |f: &'a Finding| shares.get(step(f)).and_then(|f| f.value).map(percent).unwrap_or_default();
-    let table = table.numbers("of all|local", |f| of_all(f)).table().gap(1);
-    let title = Text::from("The same threads with local, remote and mixed memory, ") + rate_unit();
-    let key =
-        "percent = threads whose memory is remote; of all local = the mixed total against that of all local threads";
-    heading(title) + table + paragraph("  ", key, Ink::Dim)
-}
-
 /// Pairs that differ and should not, each named; the others in one line.
 fn uneven(all: &[&Finding]) -> Page {
     let found: Vec<&Finding> = all
@@ -366,7 +333,9 @@ fn uneven(all: &[&Finding]) -> Page {
     }
     if !alike.is_empty() {
         let widest: Vec<String> = alike.iter().map(|f| glued(&format!("{} {}", work(f).op, by(f)))).collect();
-        let text = format!("Both directions are alike: the widest pairs differ by {}", widest.join(", "));
+        let which =
+            if named.is_empty() { "Both directions are alike" } else { "Of the others both directions are alike" };
+        let text = format!("{which}: the widest pairs differ by {}", widest.join(", "));
         out += paragraph("  ", &text, Ink::Plain);
     }
     if out.is_empty() { out } else { heading("Pairs that should be alike") + out }

@@ -110,11 +110,12 @@ pub(crate) fn only_core(run: &Run, experiments: &[&Experiment]) -> Option<String
     (cores(&|cpu| cpus.contains(cpu)) == 1 && cores(&|_| true) > 1).then(|| cpus.to_string())
 }
 
-/// Title and text of a plan above its parts; the whole text in detail.
-pub(crate) fn page(plan: &PlanPage, detail: Detail) -> Page {
+/// Title and text of a plan above its parts: what to look for where no answer says what was found, the whole text in
+/// detail.
+pub(crate) fn page(plan: &PlanPage, is_open: bool, detail: Detail) -> Page {
     let mut out = space() + paragraph("", &plan.title, Ink::Head);
     let paragraphs = plan.about.split("\n\n").map(str::trim).filter(|p| !p.is_empty());
-    for text in paragraphs.filter(|p| detail.is_all() || p.starts_with("Look for")) {
+    for text in paragraphs.filter(|p| detail.is_all() || (is_open && p.starts_with("Look for"))) {
         out += paragraph("  ", text, Ink::Plain);
     }
     out

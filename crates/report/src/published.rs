@@ -1,14 +1,17 @@
 //! Published figures beside those of a run.
 
+use std::collections::BTreeSet;
+
 use tiermark_model::{
-    Bytes, Distance, Experiment, Key, Metric, Observation, Published, PublishedFigure, PublishedPoint, Run, Scope,
-    distance,
+    Bytes, Distance, Experiment, KernelInfo, Key, Metric, Observation, Published, PublishedFigure, PublishedPoint, Run,
+    Scope, count_of, distance,
 };
 use tiermark_page::{
-    ABSENT, Cell, Detail, Ink, Number, Page, Plot, ROWS, Rates, Series, Table, Text, graded, heading, number,
-    paragraph, plot, plot_over, rate_unit, time_unit, variants,
+    ABSENT, Cell, Ink, Number, Page, Plot, ROWS, Rates, Series, Table, Text, graded, heading, number, paragraph, plot,
+    plot_over, rate_unit, space, text, time_unit, variants,
 };
 
+use crate::order::grouped;
 use crate::points::observed;
 
 /// The fewest points that are drawn as a curve.
@@ -19,35 +22,109 @@ const MOST_FIGURES: usize = 64;
 const MOST_POINTS: usize = 256;
 
 /// The section; empty for a run whose plan has none.
-pub(crate) fn published(run: &Run, detail: Detail) -> Page {
+pub(crate) fn published(run: &Run) -> Page {
     let Some(published) = run.plan.as_ref().and_then(|plan| plan.published.as_ref()) else { return Page::new() };
-    let (mut rows, mut charts) = (Vec::new(), Page::new());
-    for figure in published.figures.iter().take(MOST_FIGURES) {
-        let observations = same(figure, run);
-        let is_curve = figure.points.len() >= CURVE;
-        let last = figure.points.len().saturating_sub(1);
-        let row = |(at, point): (usize, &'_ PublishedPoint)| PublishedRow {
-            figure,
-            point: *point,
-            seen: here(figure, point.at, &observations),
-            // The ends of a curve, which a browser draws whole.
-            is_brief: detail.is_all() || !is_curve || at == 0 || at == last,
-        };
-        rows.extend(figure.points.iter().take(MOST_POINTS).enumerate().map(row));
-        if is_curve {
-            charts += curve(published, figure, &observations);
-        }
+    let figures: Vec<BesidePublished<'_>> =
+        published.figures.iter().take(MOST_FIGURES).map(|figure| BesidePublished::of(figure, run)).collect();
+    if figures.is_empty() {
+        return Page::new();
     }
+    let (curves, single): (Vec<&BesidePublished<'_>>, Vec<&BesidePublished<'_>>) =
+        figures.iter().partition(|of| of.figure.points.len() >= CURVE && of.figure.by.is_some());
+    let kinds = grouped(curves.iter().map(|of| ((of.figure.metric == Metric::Latency, of.figure.by.as_deref()), *of)));
+    let tables: Page = kinds.iter().map(|((_, by), curves)| by_coordinate(by.unwrap_or_default(), curves)).collect();
+    let charts: Page = curves.iter().map(|of| curve(published, of)).collect();
+    let title = format!("Figures published for {}, beside those of this run", published.machine);
+    let note = "The machines differ: compare the shapes, not the values.";
+    let below = table(&single) + paragraph("  ", note, Ink::Dim);
+    variants(heading(title.clone()) + tables.clone() + below.clone(), heading(title) + tables + below + charts)
+}
+
+/// A published figure with what a run measured of each of its points.
+struct BesidePublished<'a> {
+    figure: &'a PublishedFigure,
+    points: Vec<(PublishedPoint, Option<&'a Observation>)>,
+    /// What the published value counts for each byte that is used here: whole lines, where it counts lines.
+    times: f64,
+}
+
+impl<'a> BesidePublished<'a> {
+    fn of(figure: &'a PublishedFigure, run: &'a Run) -> Self {
+        let observations = same(figure, run);
+        let point = |point: &PublishedPoint| (*point, here(figure, point.at, &observations));
+        let kernel = observations.iter().find_map(|o| run.bench.kernel(o.labels.kernel()?));
+        let lines = kernel.filter(|_| figure.lines).map_or(1.0, KernelInfo::lines_for_each_byte);
+        Self { figure, points: figure.points.iter().take(MOST_POINTS).map(point).collect(), times: lines }
+    }
+
+    fn at(&self, at: u64) -> Option<(PublishedPoint, Option<&'a Observation>)> {
+        self.points.iter().find(|(point, _)| point.at == Some(at)).copied()
+    }
+
+    /// A value in the unit of the published point.
+    fn shown(&self, value: f64, point: PublishedPoint) -> Number {
+        number(value, self.figure.metric.unit()).in_time_of(point.value)
+    }
+
+    fn measured(&self, point: PublishedPoint, seen: Option<&Observation>) -> Cell {
+        seen.map_or_else(
+            || Cell::new(ABSENT),
+            |o| graded(o.value.map(|v| self.shown(v * self.times, point)), &o.verdict, self.figure.metric.unit()),
+        )
+    }
+}
+
+/// A row a coordinate; of each figure the published value and that of the run.
+fn by_coordinate(by: &str, curves: &[&BesidePublished<'_>]) -> Page {
+    let at = |of: &&BesidePublished<'_>| of.points.iter().filter_map(|(point, _)| point.at).collect::<Vec<_>>();
+    let rows: BTreeSet<u64> = curves.iter().flat_map(at).collect();
+    let rows: Vec<u64> = rows.into_iter().collect();
+    let head = |at: &u64| if by == "size" { Bytes(*at).to_string() } else { at.to_string() };
+    let table = Table::of(&rows).numbers(by, head).each(curves, |table, of| {
+        table.under(of.figure.name.as_str(), |table| {
+            let table = table.numbers("publ.", |at| {
+                of.at(*at).map(|(point, _)| Cell::inked(of.shown(point.value, point), Ink::Dim))
+            });
+            table.figures("here", |at| of.at(*at).map(|(point, seen)| of.measured(point, seen)))
+        })
+    });
+    let unit = curves.first().map_or_else(Text::default, |of| match of.figure.metric {
+        Metric::Latency => "ns".into(),
+        Metric::Bandwidth => rate_unit(),
+    });
+    space() + paragraph("", text!["In ", unit, ":"], Ink::Dim) + table.table().gap(1)
+}
+
+/// Single figures, one a row.
+fn table(figures: &[&BesidePublished<'_>]) -> Page {
+    let rows: Vec<(&BesidePublished<'_>, PublishedPoint, Option<&Observation>)> =
+        figures.iter().flat_map(|of| of.points.iter().map(move |(point, seen)| (*of, *point, *seen))).collect();
     if rows.is_empty() {
         return Page::new();
     }
-    let table = self::table(&rows);
-    rows.retain(|row| row.is_brief);
-    let brief = self::table(&rows);
-    let title = format!("Figures published for {}, beside those of this run", published.machine);
-    let note = "The machines differ: compare the shapes, not the values.";
-    let note = paragraph("  ", note, Ink::Dim);
-    heading(title) + variants(brief + note.clone(), table + note + charts)
+    let table = Table::of(&rows).texts("", |(of, point, _)| name(of.figure, *point));
+    let table = table.figures("published", |(of, point, _)| of.shown(point.value, *point));
+    let table = table.figures("here", |(of, point, seen)| of.measured(*point, *seen));
+    let table = table.texts("", |(of, point, _)| Cell::inked(unit(of.figure, *point), Ink::Dim)).table();
+    space() + table
+}
+
+fn name(figure: &PublishedFigure, point: PublishedPoint) -> String {
+    let at = match (point.at, figure.by.as_deref()) {
+        (Some(at), Some("size")) => format!(", {}", Bytes(at)),
+        (Some(at), Some("threads")) => format!(", {}", count_of(at, "thread")),
+        (Some(at), Some(by)) => format!(", {at} {by}"),
+        _ => String::new(),
+    };
+    format!("{}{at}", figure.name)
+}
+
+fn unit(figure: &PublishedFigure, point: PublishedPoint) -> Text {
+    match figure.metric {
+        Metric::Latency => time_unit(point.value).1.into(),
+        Metric::Bandwidth if figure.lines => rate_unit() + " of lines",
+        Metric::Bandwidth => rate_unit(),
+    }
 }
 
 /// Observations that match a published figure. If the figure states a distance and the observation has no such label,
@@ -81,57 +158,16 @@ fn here<'a>(figure: &PublishedFigure, at: Option<u64>, observations: &[&'a Obser
     first.filter(|o| o.value.is_some()).or_else(|| found.find(|o| o.value.is_some())).or(first).copied()
 }
 
-fn table(rows: &[PublishedRow<'_>]) -> Table {
-    let measured = |row: &PublishedRow<'_>| match row.seen {
-        Some(o) => graded(o.value.map(|of| row.shown(of)), &o.verdict, row.figure.metric.unit()),
-        None => Cell::new(ABSENT),
-    };
-    let table = Table::of(rows).texts("", PublishedRow::name).figures("published", |row| row.shown(row.point.value));
-    table.figures("here", measured).texts("", |row| Cell::inked(row.unit(), Ink::Dim)).table()
-}
-
-/// A published point, and what a run measured of it.
-struct PublishedRow<'a> {
-    figure: &'a PublishedFigure,
-    point: PublishedPoint,
-    seen: Option<&'a Observation>,
-    /// Whether it is shown where there is little room.
-    is_brief: bool,
-}
-
-impl PublishedRow<'_> {
-    fn name(&self) -> String {
-        let at = match (self.point.at, self.figure.by.as_deref()) {
-            (Some(at), Some("size")) => format!(", {}", Bytes(at)),
-            (Some(at), Some(by)) => format!(", {at} {by}"),
-            _ => String::new(),
-        };
-        format!("{}{at}", self.figure.name)
-    }
-
-    /// A value: times of the system are micro- and milliseconds.
-    fn shown(&self, of: f64) -> Number {
-        number(of, self.figure.metric.unit()).in_time_of(self.point.value)
-    }
-
-    fn unit(&self) -> Text {
-        match self.figure.metric {
-            Metric::Latency => time_unit(self.point.value).1.into(),
-            Metric::Bandwidth => rate_unit(),
-        }
-    }
-}
-
 /// Two curves: the published figures and those of the run.
-fn curve(published: &Published, figure: &PublishedFigure, observations: &[&Observation]) -> Page {
+fn curve(published: &Published, of: &BesidePublished<'_>) -> Page {
+    let figure = of.figure;
     let mut theirs = Series { name: format!("published: {}", published.machine), ..Series::default() };
     let mut ours = Series { name: "this run".to_owned(), ..Series::default() };
-    for PublishedPoint { at, value } in figure.points.iter().take(MOST_POINTS) {
+    for (PublishedPoint { at, value }, seen) in &of.points {
         let Some(at) = at else { continue };
         theirs.points.push((*at as f64, *value));
-        let seen = here(figure, Some(*at), observations);
         if let Some((o, value)) = seen.and_then(|o| Some((o, o.value?))) {
-            ours.points.push((*at as f64, value));
+            ours.points.push((*at as f64, value * of.times));
             ours.about.push(observed(o));
         }
     }

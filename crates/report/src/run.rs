@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use tiermark_model::{Check, Drift, Experiment, Finding, Observation, Refusal, Run, Warning};
 use tiermark_page::{Detail, Ink, Page, bullet, heading, paragraph, percent, rule, space};
 
+use crate::answer::answer;
 use crate::c2c::c2c;
 use crate::cold::cold;
 use crate::curves::{curves, orphans, tables, unmeasured};
@@ -44,7 +45,9 @@ fn report(run: &Run, judged: &Check, header: Page, detail: Detail) -> Page {
     }
     let mut out = if survey::is_survey(run) { survey::survey(run, judged, detail) + space() } else { Page::new() };
     out += header;
-    out.extend(run.plan.as_ref().map(|plan| page(plan, detail)));
+    let answer = answer(run, detail);
+    out.extend(run.plan.as_ref().map(|plan| page(plan, answer.is_empty(), detail)));
+    out += answer;
     if run.plan.as_ref().is_some_and(|plan| plan.machine) {
         out += space() + machine(&run.machine, detail);
     }
@@ -63,7 +66,7 @@ fn report(run: &Run, judged: &Check, header: Page, detail: Detail) -> Page {
     if parts.len() > 1 {
         out += space() + rule();
     }
-    let beside = published(run, detail);
+    let beside = published(run);
     // The rule is the empty line.
     let is_below_rule = parts.len() > 1 && beside.is_empty();
     out += beside;
@@ -110,7 +113,10 @@ fn body(run: &Run, experiments: &[&Experiment], selection: &Selection<'_>, detai
     out += os(&selection.os, run, experiments, detail);
     out += tails(&selection.tails, detail);
     out += loaded(&selection.loaded, &observations, run.counters.as_ref(), detail);
-    out += scaling(&selection.scaling, detail);
+    // The answer of a ramp has each of its steps.
+    if detail.is_all() || experiments.iter().all(|e| e.request.probe != "scale") {
+        out += scaling(&selection.scaling, detail);
+    }
     out += limits(&selection.limits, detail);
     out += tables(&observations, &run.machine, detail);
     out += traffic(run, &observations, detail);

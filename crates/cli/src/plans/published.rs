@@ -11,7 +11,7 @@ use super::keys::string;
 /// The key of a plan, and the list of figures in it.
 pub(super) const PUBLISHED: &str = "published";
 const FIGURE: &str = "figure";
-const KEYS: [&str; 6] = ["by", "name", "points", "unit", "value", "with"];
+const KEYS: [&str; 7] = ["by", "lines", "name", "points", "unit", "value", "with"];
 
 /// Units of published figures: the metric, and the factor to its base unit.
 const UNITS: [(&str, Metric, f64); 6] = [
@@ -70,6 +70,7 @@ fn one(mistakes: &mut Mistakes<'_>, value: &Spanned<DeValue<'_>>) -> Option<Publ
         return None;
     };
     let labels = get("with").and_then(|with| labels(with.get_ref()));
+    let lines = get("lines").is_some_and(|lines| matches!(lines.get_ref(), DeValue::Boolean(true)));
     let by = get("by").and_then(|by| string(by.get_ref()));
     let points = match (get("value"), get("points"), &by) {
         (Some(value), None, None) => number(value.get_ref()).map(|value| vec![(None, value)]),
@@ -90,7 +91,14 @@ fn one(mistakes: &mut Mistakes<'_>, value: &Spanned<DeValue<'_>>) -> Option<Publ
     }
     let point = |(at, value): (Option<u64>, f64)| PublishedPoint { at, value: value * factor };
     let points = points?.into_iter().map(point).collect();
-    (mistakes.count() == before).then_some(PublishedFigure { name, metric: *metric, labels: labels?, by, points })
+    (mistakes.count() == before).then_some(PublishedFigure {
+        name,
+        metric: *metric,
+        labels: labels?,
+        by,
+        lines,
+        points,
+    })
 }
 
 /// Labels: words and whole numbers.

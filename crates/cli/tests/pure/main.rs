@@ -9,6 +9,7 @@
 mod advice;
 mod analyse;
 mod arrows;
+mod articles;
 mod asked;
 mod bad_input;
 mod browser;

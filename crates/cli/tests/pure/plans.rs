@@ -37,11 +37,15 @@ fn published_figures_stand_beside_those_of_the_same_distance() {
     let plan = ["run", "numa-latency", "--simulate", SERVER, "--no-save", "-q"];
     for node in ["0", "1"] {
         let told = user.run(&[&plan[..], &["--cpu-node", node]].concat()).expect(0).out;
-        let here = |figure: &str| -> f64 {
-            let line = told.lines().find(|line| line.contains(figure)).unwrap_or_else(|| panic!("{figure}: {told}"));
-            line.split_whitespace().rev().nth(1).unwrap().parse().unwrap()
+        let beside = told.split("Figures published").nth(1).unwrap_or_else(|| panic!("{told}"));
+        let rows = beside.lines().filter(|line| line.trim_start().starts_with("128 MiB"));
+        let words: Vec<&str> = rows.flat_map(str::split_whitespace).collect();
+        // What was published at a stride of 64, then what was measured.
+        let here = |published: &str| -> f64 {
+            let at = words.iter().position(|word| *word == published).unwrap_or_else(|| panic!("{published}: {told}"));
+            words[at + 1].parse().unwrap()
         };
-        let (local, remote) = (here("stride 64, local, 128 MiB"), here("stride 64, remote, 128 MiB"));
+        let (local, remote) = (here("8.92"), here("12.9"));
         assert!(remote > 1.3 * local, "cpus of node {node}: {local} and {remote}");
         // Footprints four times apart show no caches.
         assert!(!told.contains("Caches, measured and declared"), "{told}");

@@ -41,6 +41,8 @@ facts! {
     LinkShare = "link.share", Share, "of the link's peak";
     Peak = "peak", BytesPerSecond, "theoretical peak";
     Latency = "latency", Ns, "idle latency";
+    LocalLatency = "local.latency", Ns, "in local memory";
+    Times = "times", Number, "times the latency of local memory";
     InFlight = "in.flight", Number, "lines in flight a thread";
     Threads = "threads", Number, "threads";
     Cores = "cores", Number, "cores";
@@ -238,6 +240,8 @@ pub(crate) enum SceneKind {
     Region,
     /// A curve of latency over bandwidth.
     Loaded,
+    /// Latency of far memory beside local memory, by the same cpus and footprint.
+    Distance,
     /// A state of the machine during the run.
     State,
     /// A setting of the system, with its effect.
@@ -280,6 +284,7 @@ impl SceneKind {
             Self::Link => "a link beside the others of its socket",
             Self::Region => "a piece of memory beside the rest",
             Self::Loaded => "latency of memory under load",
+            Self::Distance => "latency of far memory beside local memory",
             Self::State => "a state of the machine during the run",
             Self::Setting => "a setting of the system, with its effect",
             Self::Counters => "the counters beside a stream of known bytes",
@@ -313,6 +318,7 @@ impl SceneKind {
             Self::Channel | Self::Link => "no traffic of several channels or links of a socket",
             Self::Region => "no scan of memory",
             Self::Loaded => "no latency of memory under load",
+            Self::Distance => "no latency of memory at two distances",
             Self::State => "no such state of the machine",
             Self::Setting => "no such setting",
             Self::Counters => "no comparison of the counters with a known stream",

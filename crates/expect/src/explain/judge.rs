@@ -10,6 +10,7 @@ use tiermark_model::{ComparedRun, ExplainRules, Explanation, Machine, Note, Run,
 use crate::explain::boxes::{Few, boxes};
 use crate::explain::cells::{Cell, cells};
 use crate::explain::curves::curves;
+use crate::explain::distances::distances;
 use crate::explain::expected::{does_fail, fails};
 use crate::explain::facts::{
     FactName, LIMIT, LINK_OPTION, NAMED, OPEN, PEAK_OPTION, PROBLEM, Scene, SceneKind, Source, Whose,
@@ -140,6 +141,7 @@ fn all_scenes(run: &Run, has_counts: bool) -> (Vec<Scene>, Few) {
     let mut all = pairs(&measured, run);
     all.extend(scenes(run, &plain));
     all.extend(curves(run));
+    all.extend(distances(run));
     all.extend(figures(measured.iter().map(|(_, scene)| scene), run));
     let mut few = Few::default();
     if has_counts {

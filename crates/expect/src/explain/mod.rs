@@ -8,6 +8,7 @@
 mod boxes;
 mod cells;
 mod curves;
+mod distances;
 mod expected;
 mod facts;
 mod figures;

@@ -12,7 +12,7 @@ use tiermark_engine::Lab;
 
 use super::groups::CpuGroup;
 use crate::bandwidth::mix;
-use crate::ceilings::{Ceiling, Stated, lines_for_each_byte, share_of_ceiling, traffic_for_each_byte};
+use crate::ceilings::{Ceiling, Stated, share_of_ceiling, traffic_for_each_byte};
 use crate::ground::{Says, grounded};
 use crate::ladder::{derived, finding, overhead_note, quotient};
 
@@ -77,7 +77,7 @@ pub(super) fn shares(observations: &[Observation], groups: &[CpuGroup], stated: 
         let kernels = kernels_of(o, &lab.bench);
         // The channels carry all that is read and written; the link, in the direction of its rate, what is read.
         let moved = o.value? * traffic_for_each_byte(&kernels)?;
-        let lines = o.value? * kernels.first().map_or(1.0, |kernel| lines_for_each_byte(kernel));
+        let lines = o.value? * kernels.first().map_or(1.0, |kernel| kernel.lines_for_each_byte());
         // What is written crosses the link in both directions: read first, and sent back.
         let link = stated.link(machine, &group.cpus, Some(node)).filter(|_| op.starts_with("read"));
         let share = |(of, rate, ceiling): (&str, f64, Ceiling)| {

@@ -13,7 +13,7 @@ use tiermark_model::{
     Tier, parse_whole,
 };
 
-use crate::ceilings::{Stated, lines_for_each_byte, touched_node, traffic_for_each_byte};
+use crate::ceilings::{Stated, touched_node, traffic_for_each_byte};
 use crate::ladder::{finding, overhead_note, with_purpose};
 use crate::memory_kinds::{far_nodes, far_unmeasured, quiet_cpu};
 use crate::mix::plain_kernel;
@@ -213,7 +213,7 @@ impl ScaleStudy {
 
     /// Bytes of whole lines for each byte that an operation uses.
     fn lines(&self, op: &str) -> f64 {
-        self.kernel_info(op).map_or(1.0, lines_for_each_byte)
+        self.kernel_info(op).map_or(1.0, KernelInfo::lines_for_each_byte)
     }
 
     /// The kernel of an operation.

@@ -31,8 +31,16 @@ fn fell(finding: &Finding) -> Option<String> {
 
 fn lines(finding: &Finding, more: &str) -> Page {
     let Some(clock) = clock(finding) else { return Page::new() };
-    let fell = fell(finding).map(|text| paragraph("", &text, Ink::Warn)).unwrap_or_default();
-    paragraph("", format!("{clock}{more}"), Ink::Plain) + fell
+    paragraph("", format!("{clock}{more}"), Ink::Plain) + warning(finding)
+}
+
+fn warning(finding: &Finding) -> Page {
+    fell(finding).map(|text| paragraph("", &text, Ink::Warn)).unwrap_or_default()
+}
+
+/// The warning that the clock fell; empty if it did not.
+pub(super) fn fallen(survey: &Survey<'_>) -> Page {
+    survey.findings().find(|f| f.metric == Quantity::CoreClock).map(warning).unwrap_or_default()
 }
 
 /// The lines below the ladder; empty where the clock is not known.

@@ -135,6 +135,11 @@ impl<'a> TierRow<'a> {
         }
     }
 
+    /// Its tier; `None` for one of another version.
+    pub(crate) fn tier(&self) -> Option<Tier> {
+        self.size.into_iter().chain(self.figures().map(|figure| figure.finding)).find_map(|f| f.labels.tier())
+    }
+
     pub(crate) fn figures(&self) -> impl Iterator<Item = Figure<'a>> {
         let walks = self.walks.iter().map(|(_, figure)| *figure);
         let rates = self.rates.iter().flatten().chain(&self.zeros).flatten().copied();

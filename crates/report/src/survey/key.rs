@@ -10,7 +10,7 @@ use crate::ladder::{COPY, COPY_COUNTS, footprints};
 use crate::parts::only_core;
 
 /// The marks in use and their meaning.
-pub(super) fn key<'a>(survey: &Survey<'a>) -> Page {
+pub(super) fn key(survey: &Survey<'_>) -> Page {
     let mut marks: Vec<Mark> = survey.figures().filter_map(|figure| mark(&figure)).collect();
     marks.sort_unstable();
     marks.dedup();
@@ -53,12 +53,16 @@ pub(super) fn key<'a>(survey: &Survey<'a>) -> Page {
     parts.extend(between.then(|| "a size that is not resolved is the middle of its bounds".to_owned()));
     let copies = survey.rows.iter().any(|row| row.rates.iter().any(|rates| rates[COPY].is_some()));
     parts.extend(copies.then(|| COPY_COUNTS.to_owned()));
-    let marks = if parts.is_empty() { Page::new() } else { paragraph("", parts.join("; "), Ink::Dim) };
+    if parts.is_empty() { Page::new() } else { paragraph("", parts.join("; "), Ink::Dim) }
+}
+
+/// The memory that the figures were measured over.
+pub(super) fn measured_over<'a>(survey: &Survey<'a>) -> Page {
     let finding = |figure: Option<&Figure<'a>>| figure.map(|figure| figure.finding);
     let first = |row: &TierRow<'a>, span: usize| finding(row.rates[span].iter().flatten().next());
     let rows = survey.rows.iter().map(|row| [finding(row.latency.as_ref()), first(row, 0), first(row, 1)]);
     let measured = footprints(rows);
-    if measured.is_empty() { marks } else { marks + paragraph("", &measured, Ink::Dim) }
+    if measured.is_empty() { Page::new() } else { paragraph("", &measured, Ink::Dim) }
 }
 
 /// What rates of memory are of, where the cpus were hardly ever seen on different caches: there they may get more.

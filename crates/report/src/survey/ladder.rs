@@ -21,7 +21,7 @@
 
 use tiermark_model::{Bytes, Finding, LADDER_SPANS, Purpose, Quantity, Span, count_of};
 use tiermark_page::{
-    Cell, Detail, Fit, Ink, Page, Table, Text, fitting, nanoseconds, paragraph, rate_unit, space, text,
+    Cell, Detail, Fit, Ink, Page, Table, Text, fitting, nanoseconds, paragraph, rate_unit, space, text, variants,
 };
 
 use super::figures::{Figure, Steps, Survey, TierRow};
@@ -104,14 +104,20 @@ pub(crate) fn ladder(survey: &Survey<'_>, detail: Detail) -> Page {
         _ => whole.into(),
     };
     out += fewer_cores(survey);
-    out += super::cycles::cycles(survey, detail);
+    let key = super::key::key(survey);
+    let whole = out.clone() + states(survey, detail) + key.clone() + super::key::measured_over(survey);
+    if detail.is_all() { whole } else { variants(out + super::cycles::fallen(survey) + key, whole) }
+}
+
+/// What else is known of memory and cores, a line each.
+fn states(survey: &Survey<'_>, detail: Detail) -> Page {
+    let mut out = super::cycles::cycles(survey, detail);
     out += super::interruptions::interruptions(&survey.experiments, survey.run, detail);
     out += zeros(survey);
     out += walks(survey);
     out += cold(survey.findings(), "");
     out += buffers(survey);
-    out += residency(survey);
-    out + super::key::key(survey)
+    out + residency(survey)
 }
 
 /// Rows whose rates of all cores are of fewer than the heading says: only the cores of one node read the memory of

@@ -9,6 +9,7 @@ mod marks;
 mod notes;
 mod places;
 mod result;
+mod sentence;
 mod states;
 mod timeline;
 mod views;
@@ -112,10 +113,11 @@ pub(crate) fn survey(run: &Run, judged: &Check, detail: Detail) -> Page {
     // Who reads a page has no terminal at hand.
     out += space() + variants(next(run), Page::new());
     let gutter = " ".repeat(states::GUTTER);
-    out.extend(time_spent(run).map(|sentences| labelled("Time", paragraph(&gutter, sentences, Ink::Plain))));
+    let mut below = Page::new();
+    below.extend(time_spent(run).map(|sentences| labelled("Time", paragraph(&gutter, sentences, Ink::Plain))));
     let which = format!("{} by tiermark {}", run.id, run.tool.version);
-    out += labelled("Run", paragraph(&gutter, &which, Ink::Plain));
-    out
+    below += labelled("Run", paragraph(&gutter, &which, Ink::Plain));
+    out + if detail.is_all() { below } else { variants(Page::new(), below) }
 }
 
 /// The figures of one place: its ladder and its curves.
@@ -139,12 +141,9 @@ fn has_several_nodes(run: &Run) -> bool {
 /// What to look at next.
 fn next(run: &Run) -> Page {
     let gutter = " ".repeat(states::GUTTER);
-    let views = format!("tiermark show {} | -v", run_view_options(" | "));
-    let explain = "tiermark explain: what limits, what costs, what is wrong";
+    let views = format!("tiermark explain, or tiermark show {} | -v", run_view_options(" | "));
     let matrix = "tiermark matrix: the memory of each node, seen from the cpus of each node";
     let matrix =
         if has_several_nodes(run) { labelled("", paragraph(&gutter, matrix, Ink::Plain)) } else { Page::new() };
-    labelled("Next", paragraph(&gutter, explain, Ink::Plain))
-        + matrix
-        + labelled("", paragraph(&gutter, &views, Ink::Plain))
+    labelled("Next", paragraph(&gutter, &views, Ink::Plain)) + matrix
 }

@@ -33,7 +33,7 @@ fn note(text: impl Into<Text>, todo: impl Into<String>) -> Note {
 
 /// The section; empty without notes. What weighs most comes first.
 pub(crate) fn section(survey: &Survey<'_>, judged: &Check, detail: Detail) -> Page {
-    let notes: Vec<Note> = expectations(survey, judged)
+    let notes: Vec<Note> = expectations(survey, judged, detail)
         .into_iter()
         .chain(refused(survey.run))
         .chain(doubts(survey))
@@ -69,13 +69,13 @@ fn some(names: &[String]) -> String {
 }
 
 /// Expectations that failed, but the first, which is in the result, and why none of a figure was judged.
-fn expectations(survey: &Survey<'_>, judged: &Check) -> Vec<Note> {
+fn expectations(survey: &Survey<'_>, judged: &Check, detail: Detail) -> Vec<Note> {
     let expectation_note = |result: &CheckResult| {
         let why = result.why.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
         note(judged_expectation(result) + why, "`tiermark explain` names causes")
     };
     let mut notes: Vec<Note> = failed(judged).skip(1).map(expectation_note).collect();
-    if judged.lacks_figures() && survey.figures().any(|figure| figure.finding.value.is_some()) {
+    if detail.is_all() && judged.lacks_figures() && survey.figures().any(|figure| figure.finding.value.is_some()) {
         let of_figures = judged.results.iter().filter(|result| result.measured);
         let why = distinct(of_figures.flat_map(|result| &result.reasons).map(|reason| reason.text.clone()));
         notes.push(note(format!("Nothing to compare with: {}", some(&why)), "`tiermark check` lists what is missing"));

@@ -5,6 +5,7 @@ use tiermark_page::{Ink, Page, Text, paragraph, text};
 
 use super::figures::{Figure, Survey};
 use super::marks::{TierSize, declared};
+use super::sentence::sentence;
 use super::states::{self, labelled};
 use super::words;
 use crate::expectation::{found, judged_expectation};
@@ -62,8 +63,23 @@ pub(super) fn failed(judged: &Check) -> impl Iterator<Item = &CheckResult> {
 }
 
 /// The failed expectations in one clause: the first with its value and why it matters, the others by name.
-fn failures(judged: &Check) -> Option<Text> {
+fn failures(judged: &Check, run: &Run) -> Option<Text> {
     let first = failed(judged).next()?;
+    let problems: Vec<String> = run.problems.iter().flatten().map(|row| row.name.clone()).collect();
+    // What the check-up found is said by its names, not as a comparison of numbers.
+    if !first.measured && !problems.is_empty() {
+        let count = count_of(problems.len() as u64, "problem");
+        // The values of two still are a sentence.
+        let names = match run.problems.iter().flatten().collect::<Vec<_>>().as_slice() {
+            few @ ([_] | [_, _]) => few.iter().map(|row| format!("{} ({})", row.name, row.found())).collect(),
+            _ => problems,
+        };
+        let names = names.join(", ");
+        let more: Vec<&str> =
+            failed(judged).filter(|result| result.measured).map(|result| result.that.as_str()).collect();
+        let more = if more.is_empty() { String::new() } else { format!("; also failed: {}", more.join(", ")) };
+        return Some(format!("`tiermark doctor` finds {count} that may change these figures: {names}{more}").into());
+    }
     let why = first.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
     let others: Vec<&str> = failed(judged).skip(1).map(|result| result.that.as_str()).collect();
     let others = if others.is_empty() { String::new() } else { format!("; also failed: {}", others.join(", ")) };
@@ -76,7 +92,7 @@ fn failures(judged: &Check) -> Option<Text> {
 
 /// The first of what a reader has to know: what the rules of `check` find, then what keeps figures from being judged.
 pub(crate) fn outcome(survey: &Survey<'_>, judged: &Check) -> Outcome {
-    if let Some(text) = failures(judged) {
+    if let Some(text) = failures(judged, survey.run) {
         return Outcome::Wrong(text);
     }
     let withheld: Vec<Figure<'_>> = survey.figures().filter(Figure::is_withheld).collect();
@@ -175,7 +191,7 @@ fn counts(survey: &Survey<'_>) -> String {
     parts.join(", ")
 }
 
-/// The RESULT line.
+/// The RESULT: what the memory does, in a sentence that may be quoted; and how far that is as expected.
 pub(crate) fn result(survey: &Survey<'_>, judged: &Check) -> Page {
     let (text, ink) = match outcome(survey, judged) {
         Outcome::Wrong(text) => (text, Ink::Warn),
@@ -186,8 +202,11 @@ pub(crate) fn result(survey: &Survey<'_>, judged: &Check) -> Page {
     rest.retain(|part| !part.is_empty());
     let rest = (!rest.is_empty()).then(|| Text::from(rest.join(". ")));
     let line = Text::joined(std::iter::once(text.clone()).chain(rest), "; ");
-    let body = paragraph(&" ".repeat(states::GUTTER), line, Ink::Plain).opened_by(text, ink);
-    labelled("RESULT", body)
+    let gutter = " ".repeat(states::GUTTER);
+    let answer = sentence(survey).map(|answer| answer + ".");
+    let answer = answer.map(|answer| paragraph(&gutter, answer.clone(), Ink::Plain).opened_by(answer, Ink::Head));
+    let answer = answer.unwrap_or_default();
+    labelled("RESULT", answer + paragraph(&gutter, line + ".", Ink::Plain).opened_by(text, ink))
 }
 
 /// Whether a figure is a time.

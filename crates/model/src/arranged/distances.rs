@@ -1,0 +1,220 @@
+//! Latency by how far the memory is: the same footprints and orders of access, by the same cpus, in the memory of
+//! several nodes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::figure::{Distance, distance};
+use crate::idset::NodeId;
+use crate::machine::Machine;
+use crate::observation::{Finding, Interval, Observation};
+use crate::plan::Scope;
+use crate::purpose::Purpose;
+use crate::quantity::Quantity;
+use crate::run::{Experiment, Run};
+use crate::units::{Metric, Unit};
+
+/// Latency by footprint of one order of access, by the cpus of one node in the memory of one node.
+#[derive(Debug, Clone)]
+pub struct DistantLatency<'a> {
+    /// The number of its experiment, from 0.
+    pub experiment: usize,
+    /// The order of access: `stride:64`, `random`.
+    pub layout: &'a str,
+    /// The node of the cpus.
+    pub from: NodeId,
+    /// The node of the memory.
+    pub to: NodeId,
+    /// How far it is.
+    pub distance: Distance,
+    /// By footprint in bytes.
+    pub seen: BTreeMap<u64, &'a Observation>,
+}
+
+/// A latency of far memory beside that of the cpus' own.
+#[derive(Debug, Clone, Copy)]
+pub struct FarLatency<'a> {
+    /// Footprint in bytes.
+    pub bytes: u64,
+    /// Of the cpus' own memory.
+    pub local: &'a Observation,
+    /// Of the other.
+    pub far: &'a Observation,
+}
+
+impl FarLatency<'_> {
+    /// Far over local; `None` where one of them has no number.
+    pub fn ratio(&self) -> Option<f64> {
+        Some(self.far.value? / self.local.value?).filter(|ratio| ratio.is_finite())
+    }
+
+    /// The interval of the ratio, by the ends of both.
+    pub fn interval(&self) -> Option<Interval> {
+        let (far, local) = (self.far.interval?, self.local.interval?);
+        (local.low > 0.0).then(|| Interval { low: far.low / local.high, high: far.high / local.low, ..far })
+    }
+
+    /// Whether the two differ beyond their intervals.
+    pub fn differs(&self) -> bool {
+        self.interval().is_some_and(|range| range.low > 1.0 || range.high < 1.0)
+    }
+
+    /// Whether both can be quoted.
+    pub fn is_trusted(&self) -> bool {
+        self.far.verdict.grade.is_number() && self.local.verdict.grade.is_number()
+    }
+}
+
+impl<'a> DistantLatency<'a> {
+    /// Its points beside those of the cpus' own memory, by footprint.
+    pub fn beside(&self, local: &Self) -> Vec<FarLatency<'a>> {
+        let both = |(bytes, far): (&u64, &&'a Observation)| {
+            Some(FarLatency { bytes: *bytes, local: local.seen.get(bytes).copied()?, far })
+        };
+        self.seen.iter().filter_map(both).collect()
+    }
+}
+
+/// What distance costs the cpus of a node.
+#[derive(Debug, Clone)]
+pub struct DistanceCost<'a> {
+    /// The order of access and the smallest footprint at which far memory takes longer, and how much; `None` where it
+    /// does at none.
+    pub first: Option<(&'a str, FarLatency<'a>)>,
+    /// The largest footprint below that, at which both are alike.
+    pub alike_up_to: Option<u64>,
+    /// Of each order of access, the largest footprint.
+    pub largest: Vec<(&'a str, FarLatency<'a>)>,
+    /// The far nodes by rising distance, each with the ratio of the last order of access over the largest footprint.
+    pub nodes: Vec<(NodeId, f64)>,
+    /// How many of the numbers that it rests on can be quoted, and how many there are.
+    pub trusted: (usize, usize),
+}
+
+impl DistanceCost<'_> {
+    /// Whether far memory costs more in each further order of access: the less what comes next can be guessed.
+    pub fn grows_with_randomness(&self) -> bool {
+        let ratios: Vec<f64> = self.largest.iter().filter_map(|(_, point)| point.ratio()).collect();
+        ratios.len() > 1 && ratios.windows(2).all(|pair| pair[1] > pair[0])
+    }
+}
+
+/// Far memory costs something from this ratio on: less is what two places in one memory may differ by.
+const COSTS: f64 = 1.05;
+/// The order of access whose first difference is quoted where it has one: whole lines in turn.
+const QUOTED: &str = "stride:64";
+
+/// What distance costs the cpus of a node, of the tables of a run; `None` where no footprint was measured in both
+/// memories.
+pub fn cost_of_distance<'a>(all: &[DistantLatency<'a>], from: NodeId, machine: &Machine) -> Option<DistanceCost<'a>> {
+    let here = || all.iter().filter(move |of| of.from == from);
+    let hops = |to: NodeId| machine.node(from).and_then(|node| node.distances.get(&to).copied());
+    let mut far: Vec<NodeId> = here().filter(|of| of.distance != Distance::Local).map(|of| of.to).collect();
+    far.sort_by_key(|to| (hops(*to), *to));
+    far.dedup();
+    let beside = |to: NodeId| {
+        let mut found = Vec::new();
+        for of in here().filter(|of| of.to == to) {
+            let local = here().find(|other| other.layout == of.layout && other.distance == Distance::Local);
+            let points = local.map(|local| of.beside(local)).unwrap_or_default();
+            found.extend(points.into_iter().map(|point| (of.layout, point)));
+        }
+        found
+    };
+    let largest_of = |points: &[(&'a str, FarLatency<'a>)]| {
+        let bytes = points.iter().map(|(_, point)| point.bytes).max();
+        points.iter().copied().filter(|(_, point)| Some(point.bytes) == bytes).collect::<Vec<_>>()
+    };
+    let points = beside(*far.first()?);
+    let costs = |point: &FarLatency<'_>| point.differs() && point.ratio().is_some_and(|ratio| ratio >= COSTS);
+    let least = points.iter().filter(|(_, point)| costs(point)).map(|(_, point)| point.bytes).min();
+    let mut at_least: Vec<_> = points.iter().filter(|(_, point)| Some(point.bytes) == least && costs(point)).collect();
+    at_least.sort_by_key(|(layout, _)| *layout != QUOTED);
+    let below = points.iter().map(|(_, point)| point.bytes).filter(|bytes| least.is_none_or(|least| *bytes < least));
+    let ratio_of = |to: NodeId| Some((to, largest_of(&beside(to)).last()?.1.ratio()?));
+    let largest = largest_of(&points);
+    (!largest.is_empty()).then(|| DistanceCost {
+        first: at_least.first().map(|first| **first),
+        alike_up_to: below.max(),
+        largest,
+        nodes: far.iter().filter_map(|to| ratio_of(*to)).collect(),
+        trusted: (points.iter().filter(|(_, point)| point.is_trusted()).count(), points.len()),
+    })
+}
+
+/// The node whose cpus an experiment measures from; `None` where they are of several.
+pub fn cpu_node(scope: &Scope, machine: &Machine) -> Option<NodeId> {
+    let nodes: BTreeSet<NodeId> = scope.cpus.as_ref()?.iter().filter_map(|cpu| machine.node_of(cpu)).collect();
+    nodes.first().copied().filter(|_| nodes.len() == 1)
+}
+
+/// Tables of latency by footprint, of cpus that were measured with memory at several distances; empty where there was
+/// but one. First the orders of access of the run, then the nodes of the cpus, then their own memory before the others.
+pub fn latency_by_distance(run: &Run) -> Vec<DistantLatency<'_>> {
+    let mut all: Vec<DistantLatency<'_>> = Vec::new();
+    for (number, experiment) in run.experiments.iter().enumerate() {
+        add(&mut all, number, experiment, &run.machine);
+    }
+    let has_local: BTreeSet<NodeId> =
+        all.iter().filter(|of| of.distance == Distance::Local).map(|of| of.from).collect();
+    let has_far: BTreeSet<NodeId> = all.iter().filter(|of| of.distance != Distance::Local).map(|of| of.from).collect();
+    all.retain(|of| has_local.contains(&of.from) && has_far.contains(&of.from));
+    let mut layouts: Vec<&str> = Vec::new();
+    for of in &all {
+        if !layouts.contains(&of.layout) {
+            layouts.push(of.layout);
+        }
+    }
+    let place = |of: &DistantLatency<'_>| layouts.iter().position(|layout| *layout == of.layout);
+    all.sort_by_key(|of| (place(of), of.from, of.distance != Distance::Local, of.to));
+    all
+}
+
+fn add<'a>(all: &mut Vec<DistantLatency<'a>>, number: usize, experiment: &'a Experiment, machine: &Machine) {
+    let scope = &experiment.request.scope;
+    let Some(from) = cpu_node(scope, machine) else { return };
+    for seen in experiment.observations.iter().filter(|o| o.metric == Metric::Latency) {
+        let labels = &seen.labels;
+        let is_point = labels.is_for(Purpose::Table) && labels.chains().is_none_or(|chains| chains == 1);
+        let (true, Some(layout), Some(bytes)) = (is_point, labels.layout(), labels.bytes()) else { continue };
+        let (Some(to), Some(distance)) = (labels.node().or(scope.mem_node), distance(labels, scope, machine)) else {
+            continue;
+        };
+        let known = all.iter_mut().find(|of| of.layout == layout && of.from == from && of.to == to);
+        let series = match known {
+            Some(series) => series,
+            None => {
+                all.push(DistantLatency { experiment: number, layout, from, to, distance, seen: BTreeMap::new() });
+                let last = all.len() - 1;
+                &mut all[last]
+            }
+        };
+        series.seen.entry(bytes).or_insert(seen);
+    }
+}
+
+/// How many times the latency of local memory far memory has: a finding for each footprint and order of access, with
+/// the number of its experiment.
+pub(super) fn far_latencies(run: &Run) -> Vec<(usize, Finding)> {
+    let all = latency_by_distance(run);
+    let local = |of: &DistantLatency<'_>| {
+        let mut same = all.iter().filter(|other| other.layout == of.layout && other.from == of.from);
+        same.find(|other| other.distance == Distance::Local)
+    };
+    let far = all.iter().filter(|of| of.distance != Distance::Local);
+    let found = far.flat_map(|of| {
+        let points = local(of).map(|local| of.beside(local)).unwrap_or_default();
+        points.into_iter().map(|point| (of.experiment, ratio(of, &point))).collect::<Vec<_>>()
+    });
+    found.collect()
+}
+
+fn ratio(of: &DistantLatency<'_>, point: &FarLatency<'_>) -> Finding {
+    let labels = point.far.labels.clone().with_from(format!("node:{}", of.from)).with_node(of.to);
+    Finding {
+        interval: point.interval(),
+        samples: [point.far, point.local].iter().map(|seen| seen.visits.len() as u64).sum(),
+        verdict: point.far.verdict.clone().and(&point.local.verdict),
+        evidence: vec![point.far.step.clone(), point.local.step.clone()],
+        ..Finding::new(Quantity::LatencyFar, labels.with_place(of.distance), point.ratio(), Unit::Ratio)
+    }
+}

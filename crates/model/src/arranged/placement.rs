@@ -1,0 +1,93 @@
+//! Bandwidth of the same threads with local, remote and mixed memory.
+
+use crate::figure::{Distance, distance};
+use crate::idset::NodeId;
+use crate::observation::Observation;
+use crate::purpose::Purpose;
+use crate::run::Run;
+use crate::units::Metric;
+
+use super::matrix::{MatrixCell, Work};
+
+/// What some threads do, with memory in one place and in two.
+#[derive(Debug, Clone, Copy)]
+pub struct PlacementRow<'a> {
+    /// The cpus, as a selector names them.
+    pub from: &'a str,
+    /// What they do.
+    pub work: Work<'a>,
+    /// The node of the remote memory.
+    pub node: NodeId,
+    /// Percent of the threads whose memory is remote in the mixed step.
+    pub percent: u64,
+    /// All memory local.
+    pub local: Option<&'a Observation>,
+    /// All memory remote.
+    pub remote: Option<&'a Observation>,
+    /// Some of each.
+    pub mixed: &'a Observation,
+}
+
+impl PlacementRow<'_> {
+    /// The rate of a part of the mixed step: `local` or `remote`.
+    pub fn part(&self, name: &str) -> Option<f64> {
+        self.mixed.parts.iter().find(|part| part.name == name)?.value
+    }
+
+    /// A rate over that of local memory.
+    fn of_local(&self, seen: &Observation) -> Option<f64> {
+        Some(seen.value? / self.local?.value?).filter(|share| share.is_finite())
+    }
+
+    /// Remote memory over local memory.
+    pub fn remote_of_local(&self) -> Option<f64> {
+        self.of_local(self.remote?)
+    }
+
+    /// Mixed memory over local memory.
+    pub fn mixed_of_local(&self) -> Option<f64> {
+        self.of_local(self.mixed)
+    }
+
+    /// Whether all of its numbers can be quoted.
+    pub fn is_trusted(&self) -> bool {
+        [self.local, self.remote, Some(self.mixed)].iter().flatten().all(|seen| seen.verdict.grade.is_number())
+    }
+}
+
+/// Whether a step is of mixed memory.
+fn is_mixed(seen: &Observation) -> bool {
+    seen.labels.is_for(Purpose::Matrix) && seen.labels.policy() == Some("mixed") && seen.metric == Metric::Bandwidth
+}
+
+/// The rows of a run, in its order; empty where no memory was mixed.
+pub fn placements(run: &Run) -> Vec<PlacementRow<'_>> {
+    let mut rows = Vec::new();
+    for experiment in &run.experiments {
+        let scope = &experiment.request.scope;
+        for mixed in experiment.observations.iter().filter(|seen| is_mixed(seen)) {
+            let labels = &mixed.labels;
+            let (Some(from), Some(node)) = (labels.from(), labels.node()) else { continue };
+            let work = Work::of(labels);
+            let alone = |fits: &dyn Fn(&Observation, MatrixCell<'_>) -> bool| {
+                experiment.observations.iter().find(|seen| {
+                    let cell = MatrixCell::of(&seen.labels);
+                    cell.is_some_and(|cell| cell.from == from && cell.work == work && fits(seen, cell))
+                })
+            };
+            let is_local = |seen: &Observation, _: MatrixCell<'_>| {
+                distance(&seen.labels, scope, &run.machine) == Some(Distance::Local)
+            };
+            rows.push(PlacementRow {
+                from,
+                work,
+                node,
+                percent: labels.remote().unwrap_or_default(),
+                local: alone(&is_local),
+                remote: alone(&|_, cell| cell.to == node),
+                mixed,
+            });
+        }
+    }
+    rows
+}

@@ -1,0 +1,86 @@
+//! The hierarchy in tables by footprint: what each level does, what the caches are, and what the system adds.
+
+use tiermark_model::{Bytes, Finding, LADDER_OPS, LevelPoint, Observation, Quantity, Run, Tier, Unit, levels};
+use tiermark_page::{
+    Cell, Ink, Page, Table, Text, graded, heading, measured_size, number, paragraph, rate, rate_unit, text, time_unit,
+};
+
+use crate::order::distinct;
+
+/// Primitives of the system that stand in its line, in their order.
+const PRIMITIVES: [&str; 5] = ["getppid", "swapcontext pair", "fork+exit", "fork+exec", "pipe"];
+
+/// The section; empty for a run without latency and rates over many footprints.
+pub(super) fn hierarchy(run: &Run) -> Page {
+    let levels = levels(run);
+    if levels.is_empty() {
+        return Page::new();
+    }
+    let caches: Vec<Text> = levels.iter().filter_map(|level| cache(level.tier, run)).collect();
+    let line = run.findings().find(|f| f.metric == Quantity::GeometryLine).and_then(|f| f.value);
+    let line = line.map(|bytes| Text::from(format!("lines of {bytes:.0} bytes")));
+    let caches = Text::joined(caches.into_iter().chain(line), "; ");
+    let system = Text::joined(PRIMITIVES.iter().filter_map(|op| primitive(op, run)), ", ");
+    let sentence = |what: &str, text: Text| match text.is_empty() {
+        true => Page::new(),
+        false => paragraph("", text![what, text, "."], Ink::Head),
+    };
+    table(&levels) + sentence("Caches: ", caches) + sentence("The system: ", system)
+}
+
+fn table(levels: &[LevelPoint<'_>]) -> Page {
+    let value = |seen: Option<&Observation>| seen.map_or_else(Cell::default, figure);
+    let footprints = |level: &LevelPoint<'_>| {
+        let both = distinct(level.footprints().into_iter().flatten());
+        let both: Vec<String> = both.into_iter().map(|bytes| Bytes(bytes).to_string()).collect();
+        Cell::inked(both.join(", "), Ink::Dim)
+    };
+    let cycles = |level: &LevelPoint<'_>| {
+        let cycles = level.latency.and_then(|seen| seen.per_cycle);
+        cycles.map_or_else(Cell::default, |of| Cell::new(number(of.value, of.unit)))
+    };
+    let table = Table::of(levels).texts("", |level| level.tier.to_string()).numbers("over", footprints);
+    let table = table.figures("random|ns", |level| value(level.latency)).numbers("cycles", cycles);
+    let table = table.under(text!["one thread, ", rate_unit()], |table| {
+        table.each(LADDER_OPS.into_iter().enumerate(), |table, (at, op)| {
+            table.figures(op, |level| value(level.rates[at]))
+        })
+    });
+    heading("Each level of the hierarchy, at the largest footprint that it holds") + table.table()
+}
+
+fn figure(seen: &Observation) -> Cell {
+    let shown = seen.value.map(|value| match seen.unit {
+        Unit::BytesPerSecond => rate(value),
+        unit => number(value, unit),
+    });
+    graded(shown, &seen.verdict, seen.unit)
+}
+
+/// What the tables show of a cache: size and ways; `None` where neither has a number.
+fn cache(tier: Tier, run: &Run) -> Option<Text> {
+    let find = |quantity: Quantity| -> Option<&Finding> {
+        run.findings().find(|f| f.metric == quantity && f.labels.tier() == Some(tier) && f.value.is_some())
+    };
+    let about = |f: &Finding| if f.verdict.grade.is_number() { "" } else { "perhaps " };
+    let size = find(Quantity::GeometrySize).and_then(|f| Some(text![about(f), measured_size(f.value?)]));
+    let ways = find(Quantity::GeometryWays).and_then(|f| Some(format!("{}{:.0} ways", about(f), f.value?).into()));
+    let parts: Vec<Text> = [size, ways].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| text![tier.to_string(), " ", Text::joined(parts, ", ")])
+}
+
+/// The first number of a primitive; of a pipe the highest rate.
+fn primitive(op: &str, run: &Run) -> Option<Text> {
+    let found = run.findings().filter(|f| f.labels.op() == Some(op) && f.labels.group().is_some());
+    let found: Vec<&Finding> = found.filter(|f| f.value.is_some()).collect();
+    let first = found.iter().find(|f| f.metric == Quantity::OsLatency).and_then(|f| f.value);
+    if let Some(ns) = first {
+        let (over, unit) = time_unit(ns);
+        return Some(text![format!("{op} "), number(ns, Unit::Ns).in_time_of(ns), format!(" {unit}")])
+            .filter(|_| over > 0.0);
+    }
+    let rates = found.iter().filter(|f| f.metric == Quantity::OsBandwidth);
+    let best = rates.max_by(|a, b| a.value.unwrap_or(0.0).total_cmp(&b.value.unwrap_or(0.0)))?;
+    let by = best.labels.size().map(|size| format!(" with blocks of {size}")).unwrap_or_default();
+    Some(text![format!("{op} "), rate(best.value?), " ", rate_unit(), by])
+}

@@ -1,0 +1,126 @@
+//! Ramps of threads: the rate of whole lines by threads, its shares of channels and link, and what limits it.
+
+use crate::order::distinct;
+use tiermark_model::{Distance, RampPoint, Run, ThreadRamp, Unit, count_of, thread_ramps};
+use tiermark_page::{
+    ABSENT, Cell, Detail, Ink, Page, Table, Text, graded, heading, number, paragraph, percent, rate, rate_unit, text,
+};
+
+/// More steps of a ramp than these are shown with details.
+const STEPS: usize = 12;
+/// Remote memory that gives so many times what local memory gives is no row of a table, but an alarm.
+const MORE_THAN_LOCAL: f64 = 1.1;
+/// A rate within this of the level has reached it.
+const LEVEL: f64 = 0.97;
+
+/// The section; empty for a run without ramps.
+pub(super) fn ramps(run: &Run, detail: Detail) -> Page {
+    let all: Vec<ThreadRamp<'_>> = thread_ramps(run).into_iter().filter(|ramp| !ramp.points.is_empty()).collect();
+    if all.is_empty() {
+        return Page::new();
+    }
+    let ops = distinct(all.iter().map(|ramp| ramp.op));
+    let rows: Vec<RampRow<'_>> = all.iter().flat_map(|ramp| rows(ramp, detail)).collect();
+    table(&ops, &rows) + all.iter().map(|ramp| paragraph("", conclusion(ramp), Ink::Head)).collect::<Page>()
+}
+
+struct RampRow<'a> {
+    op: &'a str,
+    /// Empty but in the first row of a ramp.
+    name: String,
+    /// How much of one thread's rate each thread keeps.
+    kept: Option<f64>,
+    point: &'a RampPoint<'a>,
+}
+
+/// Where the memory of a ramp is.
+fn place(ramp: &ThreadRamp<'_>) -> String {
+    let node = ramp.node.map(|node| format!("node {node}"));
+    let place = ramp.place.map(|place| place.to_string());
+    [place, node].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// The steps of a ramp: all in detail, else those until its level and its end.
+fn rows<'a>(ramp: &'a ThreadRamp<'a>, detail: Detail) -> Vec<RampRow<'a>> {
+    let most = detail.listed(STEPS);
+    let left_out = ramp.points.len().saturating_sub(most);
+    // The first steps show the bend; the last one shows the end.
+    let is_shown = |at: usize| at + 1 + left_out < ramp.points.len() || at + 1 == ramp.points.len();
+    let shown = ramp.points.iter().enumerate().filter(|(at, _)| is_shown(*at));
+    let name = |at: usize| if at == 0 { place(ramp) } else { String::new() };
+    let single = ramp.points.first().filter(|point| point.threads == 1).and_then(|point| point.lines);
+    let kept =
+        |point: &RampPoint<'_>| Some(point.lines? / single? / point.threads as f64).filter(|kept| kept.is_finite());
+    shown.map(|(at, point)| RampRow { op: ramp.op, name: name(at), kept: kept(point), point }).collect()
+}
+
+fn table(ops: &[&str], rows: &[RampRow<'_>]) -> Page {
+    let has = |is_there: fn(&RampPoint<'_>) -> bool| rows.iter().any(|row| is_there(row.point));
+    let of =
+        |seen: &RampPoint<'_>, value: Option<f64>| graded(value.map(rate), &seen.seen.verdict, Unit::BytesPerSecond);
+    let share = |share: Option<f64>| Cell::new(share.map_or_else(|| ABSENT.to_owned(), percent));
+    let digits = |value: Option<f64>, digits: usize| value.map_or_else(String::new, |v| format!("{v:.digits$}"));
+    let table = Table::of(rows).texts("memory", |row| Cell::new(row.name.clone()));
+    let op = |row: &RampRow<'_>| Cell::new(if row.name.is_empty() { "" } else { row.op });
+    let table = table.when(ops.len() > 1, |table| table.texts("operation", op));
+    let table = table.numbers("threads", |row| row.point.threads.to_string());
+    let counts_lines = has(|point| point.lines != point.seen.value);
+    let table = match counts_lines {
+        true => table
+            .figures(text!["lines, ", rate_unit()], |row| of(row.point, row.point.lines))
+            .figures("used", |row| of(row.point, row.point.seen.value)),
+        false => table
+            .figures(rate_unit(), |row| {
+                let seen = row.point.seen;
+                graded(seen.value.map(|v| number(v, seen.unit).within(seen.interval)), &seen.verdict, seen.unit)
+            })
+            .numbers("per|thread", |row| row.kept.map(percent).unwrap_or_default()),
+    };
+    let table = table.when(has(|point| point.of_channels.is_some()), |table| {
+        table.numbers("of|channels", |row| share(row.point.of_channels))
+    });
+    let table = table
+        .when(has(|point| point.of_link.is_some()), |table| table.numbers("of|link", |row| share(row.point.of_link)));
+    let table = table.numbers("passes", |row| digits(row.point.passes(), 0));
+    let table = table.numbers("in s", |row| digits(row.point.seconds(), 2));
+    let what = if counts_lines { "Rate of whole lines by threads" } else { "Bandwidth by threads" };
+    let only = if let [only] = ops { format!(": {only}") } else { String::new() };
+    heading(format!("{what}{only}")) + table.table().gap(2)
+}
+
+/// What a ramp came to: its rate, with how many threads, its shares, and what limits it.
+fn conclusion(ramp: &ThreadRamp<'_>) -> Text {
+    let known = |point: &&RampPoint<'_>| point.lines.is_some();
+    let most = ramp.points.iter().filter(known).filter_map(|point| point.lines).fold(0.0, f64::max);
+    let first = ramp.points.iter().filter(known).find(|point| point.lines.is_some_and(|lines| lines >= LEVEL * most));
+    let name = format!("{}, {}: ", ramp.op, place(ramp));
+    let Some(first) = first else { return text![name, "no rate."] };
+    let shares = ramp.shares.iter().filter_map(|share| {
+        let of = match share.labels.statistic()? {
+            "of theoretical peak" => "of what the channels carry",
+            "of link" => "of what the link carries",
+            other => other,
+        };
+        Some(format!("{} {of}", percent(share.value?)))
+    });
+    let shares: Vec<String> = shares.collect();
+    let shares = if shares.is_empty() { String::new() } else { format!(" ({})", shares.join(", ")) };
+    let with = count_of(first.threads, "thread");
+    let lines = if first.lines == first.seen.value { "" } else { " of lines" };
+    let alarm = ramp.share("of local").and_then(|share| share.value).is_some_and(|share| share > MORE_THAN_LOCAL);
+    let alarm =
+        if alarm { " That is more than its own cores get: look for what slows them (`tiermark doctor`)." } else { "" };
+    text![name, rate(most), " ", rate_unit(), format!("{lines} with {with}{shares}; {}.{alarm}", limit(ramp))]
+}
+
+/// The limit in words; `perhaps` where the numbers that it rests on are not trusted.
+fn limit(ramp: &ThreadRamp<'_>) -> String {
+    let perhaps = if ramp.ceiling.is_some_and(|f| f.verdict.grade.is_number()) { "" } else { "perhaps " };
+    match ramp.ceiling.and_then(|f| f.labels.limit()) {
+        Some("memory") if ramp.place == Some(Distance::Local) => format!("{perhaps}its memory is the limit"),
+        Some("memory") => format!("{perhaps}that memory is the limit"),
+        Some("link") => format!("{perhaps}the link is the limit"),
+        Some("core") => format!("{perhaps}the cores are the limit: no other was met"),
+        _ => "no limit was met".to_owned(),
+    }
+}
