@@ -9,7 +9,6 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Parser};
 use tiermark_capacity::scenario::built_in;
 use tiermark_model::parse_size;
-use tiermark_report::listings::Equivalent;
 
 use crate::command_line::{Cli, command};
 use crate::other_tools;
@@ -63,43 +62,47 @@ pub(crate) fn add(error: &mut clap::Error, arguments: &[OsString]) {
 }
 
 /// Parses a command line. An option that `help` does not have is a topic, the option of another tool, and needs no `--`
-/// before it.
+/// before it; a command line of another tool is one from its first word on.
 pub(crate) fn parse_with_topics(
     arguments: &[OsString],
     parse: impl Fn(&[OsString]) -> Result<Cli, clap::Error>,
 ) -> Result<Cli, clap::Error> {
-    let parsed = parse(arguments);
-    match parsed.as_ref().err().and_then(|error| behind_the_dashes(error, arguments)) {
-        Some(line) => parse(&line),
-        None => parsed,
-    }
-}
-
-/// The command line of `help` with its topic behind `--`, from the first word that is no option of `help`. Where that
-/// is a command of another tool, `-h` is an option of the tool.
-fn behind_the_dashes(error: &clap::Error, arguments: &[OsString]) -> Option<Vec<OsString>> {
     let words: Vec<&str> = arguments.iter().map(|argument| argument.to_str().unwrap_or_default()).collect();
-    if *words.get(1)? != "help" || words.contains(&"--") {
-        return None;
+    if words.get(1) != Some(&"help") {
+        return parse(arguments);
     }
     let first = words.iter().skip(2).position(|word| !word.starts_with('-')).map(|at| at + 2);
-    let at = match (error.kind(), error.get(ContextKind::InvalidArg)) {
-        (ErrorKind::UnknownArgument, Some(ContextValue::String(unknown))) => {
-            let unknown = words.iter().position(|word| word.starts_with(unknown.as_str()));
-            first.into_iter().chain(unknown).min()?
+    let is_line = first.is_some_and(|at| is_of_another_tool(&words[at..]));
+    let parsed = if is_line { None } else { Some(parse(arguments)) };
+    let at = match parsed.as_ref().map(|parsed| parsed.as_ref().err()) {
+        None => first,
+        Some(Some(error)) if error.kind() == ErrorKind::UnknownArgument && !words.contains(&"--") => {
+            let unknown = match error.get(ContextKind::InvalidArg) {
+                Some(ContextValue::String(unknown)) => words.iter().position(|word| word.starts_with(unknown.as_str())),
+                _ => None,
+            };
+            first.into_iter().chain(unknown).min()
         }
-        (ErrorKind::DisplayHelp, _) => first.filter(|at| is_of_another_tool(&words[*at..]))?,
-        _ => return None,
+        Some(_) => None,
     };
-    let mut line = arguments.to_vec();
-    line.insert(at, OsString::from("--"));
-    Some(line)
+    match (at, parsed) {
+        (Some(at), _) => {
+            let mut line = arguments.to_vec();
+            line.insert(at, OsString::from("--"));
+            parse(&line)
+        }
+        (None, Some(parsed)) => parsed,
+        (None, None) => parse(arguments),
+    }
 }
 
-/// Whether a line begins with a command of another tool, and has an option with a value.
+/// Whether words are a command line of another tool with options of one letter or a program behind `--`, which clap
+/// would read as its own. A last `-h` is that of `help`.
 fn is_of_another_tool(words: &[&str]) -> bool {
     let is_own = command().find_subcommand(words[0]).is_some();
-    !is_own && other_tools::line(words).is_some() && words.last().is_some_and(|word| *word != "-h" && *word != "--help")
+    let is_asked = matches!(words.last(), Some(&("-h" | "--help")));
+    let is_raw = |word: &&str| *word == "--" || (word.starts_with('-') && !word.starts_with("--"));
+    !is_own && !is_asked && words.iter().any(is_raw) && other_tools::line(words).is_some()
 }
 
 /// The mistake of a `-h` that is followed by a host, as generators of load for Redis have it.
@@ -141,7 +144,7 @@ fn whole<'a>(word: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
 /// A command or an option of another tool, as an option of the command at hand if that has it.
 fn elsewhere(words: &[&str], at_hand: &clap::Command) -> Option<String> {
     let row = match at_hand.get_name() {
-        "load" => of_a_load_generator(words)?,
+        "load" => other_tools::of_a_load_generator(words)?,
         _ => other_tools::here(words)?,
     };
     let note = if row.note.is_empty() { String::new() } else { format!(" ({})", row.note) };
@@ -149,16 +152,6 @@ fn elsewhere(words: &[&str], at_hand: &clap::Command) -> Option<String> {
     let own = options.map(|options| format!("tiermark {} {options}", at_hand.get_name()));
     let own = own.filter(|line| words[0].starts_with('-') && Cli::try_parse_from(line.split(' ')).is_ok());
     Some(format!("use `{}`{note}", own.unwrap_or(row.here)))
-}
-
-/// The option of a generator of load for Redis, which `load` is used instead of: its letters mean other things in other
-/// tools.
-fn of_a_load_generator(words: &[&str]) -> Option<Equivalent> {
-    let option = &words[..words.len().min(2)];
-    ["redis-benchmark", "memtier_benchmark"].iter().find_map(|tool| {
-        let line = other_tools::line(&[&[*tool], option].concat())?;
-        line.rows.into_iter().next().filter(|_| line.unknown.is_empty())
-    })
 }
 
 /// A layout of the report that is an option of its own.
@@ -222,20 +215,19 @@ mod tests {
             (&["bandwidth", "--quick", "1M,2M"], "--sizes 1M,2M"),
             (&["stream"], "`tiermark bandwidth --op copy,scale,add,triad"),
             (&["lat_mem_rd", "-t"], "`tiermark latency --layout random`"),
-            (&["lat_mem_rd", "64", "64"], "`tiermark latency --sizes 64M --layout stride:64`"),
-            (&["bw_mem", "512m", "rd"], "`tiermark bandwidth --op read --sizes 512M`"),
+            (&["lat_mem_rd", "64", "64"], "`tiermark latency --layout stride:64 --sizes 64M`"),
+            (&["bw_mem", "512m", "rd"], "`tiermark bandwidth --op read --threads 1 --sizes 512m`"),
             (&["latency", "-b1g"], "`tiermark latency --sizes 1g`"),
-            (&["--idle_latency"], "`tiermark latency --quick`"),
-            (&["mlc", "--idle_latency"], "`tiermark latency --quick`"),
-            (&["mlc", "-X"], "`tiermark bandwidth --threads cores`"),
-            (&["latency", "-b500m"], "`tiermark latency --sizes 500M`"),
+            (&["--idle_latency"], "`tiermark latency`"),
+            (&["mlc", "--idle_latency"], "`tiermark latency`"),
+            (&["mlc", "--loaded_latency", "-W5", "-d0"], "`tiermark loaded-latency --cpus all --mix 0:1 --delays 0`"),
+            (&["latency", "-b500m"], "`tiermark latency --sizes 500m`"),
             (&["latency", "-r"], "`tiermark latency --layout random`"),
             (&["latency", "-l128"], "`tiermark latency --layout stride:128`"),
-            (&["latency", "-e"], "`tiermark latency --quick`"),
             (&["latency", "--stride", "64"], "`tiermark latency --layout stride:64`"),
             (&["latency", "-d0"], "`tiermark loaded-latency --delays 0`"),
             // The first option of a line says what the line is about.
-            (&["--bandwidth_matrix", "-W2"], "`tiermark matrix`"),
+            (&["--bandwidth_matrix", "-W2"], "`tiermark matrix --op read"),
             // An option that the command at hand has stays one of it.
             (&["matrix", "-W2"], "`tiermark matrix --mix 1:1`"),
             (&["loaded-latency", "-W5"], "`tiermark loaded-latency --mix 0:1`"),
@@ -254,7 +246,7 @@ mod tests {
             (&["load", "-t", "h:1", "-r", "5000"], "`tiermark load --target 127.0.0.1:6379 -k 5000 "),
             (&["load", "-t", "h:1", "-p", "7000"], "`tiermark load --target 127.0.0.1:7000`"),
             (&["load", "-s", "/run/redis.sock"], "`tiermark load --target /run/redis.sock`"),
-            (&["load", "-t", "h:1", "--csv"], "--json=out.json`"),
+            (&["load", "-t", "h:1", "--csv"], "--json=-`"),
             (&["load", "-t", "h:1", "--clients=20"], "-c 20`"),
             (&["load", "-t", "h:1", "--test-time", "60"], "--duration 60`"),
             (&["capacity", "--scenario", "mini", "--maxmemory", "48M"], "--set tenant.maxmemory=VALUE"),
@@ -295,6 +287,9 @@ mod tests {
                 &["redis-benchmark", "-h", "127.0.0.1", "-p", "6379", "-q"],
             ),
             (&["help", "memtier_benchmark", "--ratio", "1:10"], &["memtier_benchmark", "--ratio", "1:10"]),
+            (&["help", "sudo", "./redis-benchmark", "-q"], &["sudo", "./redis-benchmark", "-q"]),
+            (&["help", "perf", "stat", "-a", "--", "sleep", "5"], &["perf", "stat", "-a", "--", "sleep", "5"]),
+            (&["help", "perf", "mem", "record", "--", "./app", "-t"], &["perf", "mem", "record", "--", "./app", "-t"]),
         ] {
             let all = std::iter::once("tiermark").chain(arguments.iter().copied()).map(Into::into).collect::<Vec<_>>();
             let cli = parse_with_topics(&all, |arguments| Cli::try_parse_from(arguments)).unwrap();

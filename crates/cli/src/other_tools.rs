@@ -1,5 +1,6 @@
 //! Commands and options of other tools, and the commands here that do the same: `other_tools.toml`.
 
+mod given;
 mod line;
 mod values;
 
@@ -10,7 +11,6 @@ use serde::Deserialize;
 use tiermark_report::listings::Equivalent;
 
 pub(crate) use line::line;
-use values::Look;
 
 /// A row of the table; the file explains its keys.
 #[derive(Debug, Deserialize)]
@@ -21,12 +21,59 @@ struct ToolRow {
     here: String,
     #[serde(default)]
     note: String,
+    #[serde(default)]
+    wraps: bool,
+    with: Option<String>,
+    #[serde(default)]
+    defaults: values::Values,
+    #[serde(default)]
+    valued: Vec<String>,
+    #[serde(default)]
+    rows: Vec<Part>,
 }
 
 impl ToolRow {
     /// Whether it is of the tool of this name.
     fn is_of(&self, name: &str) -> bool {
         self.tool.as_ref().is_some_and(|tool| tool.eq_ignore_ascii_case(name))
+    }
+}
+
+/// An option or an operand of a program.
+#[derive(Debug, Deserialize)]
+#[serde(from = "Vec<String>")]
+struct Part {
+    there: String,
+    here: String,
+    note: String,
+}
+
+impl From<Vec<String>> for Part {
+    fn from(texts: Vec<String>) -> Self {
+        let mut texts = texts.into_iter();
+        let mut next = || texts.next().unwrap_or_default();
+        Self { there: next(), here: next(), note: next() }
+    }
+}
+
+/// One way to write an option or an operand, with the pattern of its value.
+#[derive(Debug, Clone, Copy)]
+struct Form<'a> {
+    key: &'a str,
+    pattern: Option<&'a str>,
+}
+
+impl Part {
+    fn forms(&self) -> impl Iterator<Item = Form<'_>> {
+        self.there.split(", ").map(|text| match text.split_once([' ', '=']) {
+            Some((key, pattern)) => Form { key, pattern: Some(pattern) },
+            None => Form { key: text, pattern: values::is_name(text).then_some(text) },
+        })
+    }
+
+    /// Whether it says which command it is.
+    fn is_job(&self) -> bool {
+        self.here.starts_with(|c: char| c.is_ascii_lowercase())
     }
 }
 
@@ -38,7 +85,23 @@ static ROWS: LazyLock<Vec<ToolRow>> = LazyLock::new(|| {
 
 /// Commands of another tool beside those of tiermark that do the same; empty if the table lacks the tool.
 pub(crate) fn tool(name: &str) -> Vec<Equivalent> {
-    ROWS.iter().filter(|row| row.is_of(name)).map(equivalent).collect()
+    ROWS.iter().filter(|row| row.is_of(name)).flat_map(listed).collect()
+}
+
+/// A program, then its options and operands.
+fn listed(row: &ToolRow) -> Vec<Equivalent> {
+    let here = values::filled(&row.here, &row.defaults).unwrap_or_default();
+    let own = Equivalent { there: row.there.join(", "), here, note: row.note.clone() };
+    let parts = row.rows.iter().filter(|part| part.here != "=").map(|part| Equivalent {
+        there: format!("{} {}", row.there.first().map_or("", String::as_str), part.there),
+        here: match part.here.as_str() {
+            "" => "no counterpart".to_owned(),
+            here if part.is_job() => format!("tiermark {}", values::named(here)),
+            here => values::named(here.trim_end_matches(" | =")),
+        },
+        note: part.note.clone(),
+    });
+    std::iter::once(own).chain(parts).collect()
 }
 
 /// The tools of the table, in its order.
@@ -51,118 +114,61 @@ pub(crate) fn tools() -> Vec<&'static str> {
 /// The command that does what a command line of another tool does. Its first word is an option there, which says what
 /// the line is about, or a command.
 pub(crate) fn here(words: &[&str]) -> Option<Equivalent> {
-    let first = words.first().filter(|word| word.starts_with('-'));
-    let of_option = first.and_then(|option| row_of(option));
-    of_option.map(|row| line::with_option(row, words)).or_else(|| line(words)?.rows.into_iter().next())
+    match words.first()? {
+        option if option.starts_with('-') => of_option(&ROWS.iter().collect::<Vec<_>>(), words),
+        _ => line(words).map(|line| line.whole(words)),
+    }
 }
 
-/// The row that a word is about. An option with a number is first looked for as it is: `-W2` and `-W3` differ. `-d100`
-/// is `-d0` with another number, unless the tool has several such rows.
-fn row_of(word: &str) -> Option<&'static ToolRow> {
-    let exact = ROWS.iter().find(|row| row.there.iter().any(|name| name == word));
-    let mut alike = ROWS.iter().filter(|row| is_named(row, word));
-    exact.or_else(|| {
-        let first = alike.next()?;
-        let is_choice = is_short(word) && alike.any(|other| other.tool == first.tool);
-        (!is_choice).then_some(first)
+/// The same of an option of a generator of load for Redis.
+pub(crate) fn of_a_load_generator(words: &[&str]) -> Option<Equivalent> {
+    let of_redis = |row: &&ToolRow| ["redis-benchmark", "memtier"].iter().any(|name| row.tool.as_deref() == Some(name));
+    let rows: Vec<&ToolRow> = ROWS.iter().filter(of_redis).collect();
+    rows.iter().find_map(|row| of_words(row, words))
+}
+
+/// The command of an option, the first of these words, of the first program that has it. One letter is an option of
+/// many: it has to be MLC's, with its value.
+fn of_option(rows: &[&'static ToolRow], words: &[&str]) -> Option<Equivalent> {
+    let is_long = words[0].starts_with("--");
+    let words = if is_long { words } else { &words[..1] };
+    rows.iter().filter(|row| is_long || row.tool.as_deref() == Some("mlc")).find_map(|row| of_words(row, words))
+}
+
+/// The command of a program's option, with the word behind it if that is its value.
+fn of_words(row: &'static ToolRow, words: &[&str]) -> Option<Equivalent> {
+    let lengths = [2, 1].into_iter().filter(|length| *length <= words.len());
+    lengths.into_iter().find_map(|length| {
+        let of = &words[..length];
+        line::of_options(row, of).map(|line| line.equivalent(of))
     })
 }
 
-/// Whether a word is an option of one letter, such as `-d0`.
-fn is_short(word: &str) -> bool {
-    word.starts_with('-') && !word.starts_with("--")
+/// Whether words are a program of another tool with what is given to it, and not just words of a topic.
+pub(crate) fn is_line(words: &[&str]) -> bool {
+    let is_given = |word: &&str| word.starts_with('-') || word.contains(|c: char| c.is_ascii_digit());
+    let is_program = || program(words).is_some_and(|(row, _)| row.wraps || !row.rows.is_empty());
+    let (first, rest) = words.split_first().unwrap_or((&"", &[]));
+    first.contains(['/', '=']) || rest.iter().any(is_given) || (!rest.is_empty() && is_program())
 }
 
-/// Whether a word is what a row is about: one of its commands, the first word of one, or an option (with another
-/// number, as `-d0`).
-fn is_named(row: &ToolRow, word: &str) -> bool {
-    let long = |text: &str| text.trim_start_matches('-').split('=').next().unwrap_or_default().to_ascii_lowercase();
-    // `-d0` is `-d` with any number, `-b500m` is `-b` with any size that has a unit, and `-gFILE` is `-g` with any
-    // name.
-    let letters = |text: &str| text.split(|c: char| c.is_ascii_digit()).next().unwrap_or_default().to_owned();
-    let look = |text: &str| Look::of(&text[letters(text).len()..]);
-    // The case of an option's letter is part of it.
-    let same = |one: &str| if word.starts_with('-') { one == word } else { one.eq_ignore_ascii_case(word) };
-    row.there.iter().any(|part| {
-        let first = part.split(' ').next().unwrap_or_default();
-        let has_option = part.split(' ').any(|token| token.starts_with("--") && long(token) == long(word));
-        let has_value = is_short(part)
-            && match part.strip_suffix("FILE") {
-                Some(letter) => word.len() > letter.len() && word.starts_with(letter),
-                None => letters(word) != word && letters(part) == letters(word) && look(part) == look(word),
-            };
-        !word.is_empty() && (same(part) || same(first) || has_option || has_value)
-    })
-}
-
-fn equivalent(row: &ToolRow) -> Equivalent {
-    Equivalent { there: row.there.join(", "), here: row.here.clone(), note: row.note.clone() }
+/// The program that a line begins with, and the number of words that are its name: a path before it and an ending
+/// behind it do not count.
+fn program(words: &[&str]) -> Option<(&'static ToolRow, usize)> {
+    let first = words.first()?.rsplit('/').next()?;
+    let first = [".x", ".exe"].iter().find_map(|ending| first.strip_suffix(ending)).unwrap_or(first);
+    let fits = |name: &str| {
+        let mut at = name.split(' ').enumerate();
+        at.all(|(at, word)| {
+            let given = if at == 0 { Some(first) } else { words.get(at).copied() };
+            given.is_some_and(|given| given.eq_ignore_ascii_case(word))
+        })
+    };
+    let names = ROWS.iter().flat_map(|row| row.there.iter().map(move |name| (row, name)));
+    let found = names.filter(|(_, name)| fits(name)).map(|(row, name)| (row, name.split(' ').count()));
+    // The first of the longest.
+    found.reduce(|best, other| if other.1 > best.1 { other } else { best })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::command_line::Cli;
-    use clap::Parser;
-
-    #[test]
-    fn rows_are_whole() {
-        for row in ROWS.iter() {
-            let names: Vec<&String> = row.there.iter().chain(&row.tool).collect();
-            assert!(!row.there.is_empty() && names.iter().all(|name| !name.is_empty()), "{row:?}");
-            let parsed = Cli::try_parse_from(row.here.split(' '));
-            assert!(parsed.is_ok_and(|cli| cli.command.is_some()), "{row:?}");
-        }
-        let tools = tools();
-        assert!((1..tools.len()).all(|at| !tools[..at].contains(&tools[at])), "the rows of a tool stand together");
-    }
-
-    #[test]
-    fn words_of_other_tools_lead_on() {
-        for (words, command) in [
-            (&["stream"][..], "bandwidth --op copy,scale,add,triad"),
-            (&["triad"], "--op triad"),
-            (&["scale"], "--op scale"),
-            (&["idle"], "latency"),
-            (&["lat_mem_rd", "64", "256"], "--sizes 64M --layout stride:256"),
-            (&["lat_mem_rd", "-t"], "--layout random"),
-            (&["--stride"], "--layout stride:128"),
-            (&["--stride=64"], "--layout stride:64"),
-            (&["--stride", "64"], "--layout stride:64"),
-            (&["--idle_latency"], "latency"),
-            (&["idle_latency"], "latency"),
-            (&["--latency_matrix"], "matrix"),
-            (&["-d0"], "loaded"),
-            (&["-d100"], "loaded"),
-            (&["--rw"], "--mix"),
-            (&["bw_mem"], "bandwidth"),
-            (&["mlc"], "run full"),
-            (&["mlc", "--idle_latency"], "latency"),
-            (&["-X"], "--threads cores"),
-            (&["-b500m"], "--sizes 500M"),
-            (&["-b1g"], "--sizes 1g"),
-            (&["-b1000"], "--sizes 1000K"),
-            (&["-e"], "latency --quick"),
-            (&["-r"], "--layout random"),
-            (&["-l64"], "--layout stride:64"),
-            (&["mlc", "-X"], "--threads cores"),
-            (&["-W2"], "--mix 1:1"),
-            (&["-W3"], "--mix 2:1"),
-            (&["-W5"], "--mix 0:1"),
-            (&["--idle_latency", "-c0"], "latency --quick"),
-            (&["-c3"], "latency --cpus 3"),
-            (&["-gdelays.txt"], "--delays 0,200"),
-            (&["bw_mem", "1G", "cp"], "--op copy --sizes 1G"),
-            (&["bw_mem", "cp"], "--op copy"),
-            (&["dmidecode", "-t", "memory"], "machine"),
-            (&["perf", "stat", "-e", "cache-misses"], "watch"),
-            (&["perf", "mem", "record"], "watch"),
-        ] {
-            let found = here(words).map(|row| row.here).unwrap_or_default();
-            assert!(found.contains(command), "{words:?}: {found}");
-        }
-        for word in ["frob", "", "0", "mem", "bench", "-t", "-d", "-x", "-E", "-W11", "pipe", "--"] {
-            assert!(here(&[word]).is_none(), "{word}");
-        }
-    }
-}
+mod tests;

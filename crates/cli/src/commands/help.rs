@@ -106,20 +106,23 @@ fn of_another_tool(topic: &str, commands_too: bool, style: &Style) -> Option<Str
     (!found.is_empty()).then(|| terminal(&tiermark_report::listings::equivalents(&found), style))
 }
 
-/// The rows of a command line of another tool, with its options and numbers; `None` if the words are no such command
-/// line.
+/// The command that does what a command line of another tool does; `None` if the words are no such command line.
 fn line_of_another_tool(topic: &str, command: &clap::Command, style: &Style) -> Option<Vec<String>> {
     let words: Vec<&str> = topic.split(' ').collect();
-    let tool = words.first().filter(|word| command.find_subcommand(word.to_lowercase()).is_none())?;
-    let is_of_a_line = |word: &&str| word.starts_with('-') || word.contains(|c: char| c.is_ascii_digit());
-    words[1..].iter().find(|word| is_of_a_line(word))?;
-    let line = other_tools::line(&words)?;
-    let mut texts = vec![terminal(&tiermark_report::listings::equivalents(&line.rows), style)];
-    if !line.unknown.is_empty() {
-        let options: Vec<String> = line.unknown.iter().map(|option| format!("`{option}`")).collect();
-        let missing = format!("This help does not have {} of {tool}.", options.join(", "));
-        texts.push(tiermark_report::listings::page(&missing, style));
-    }
+    words.first().filter(|word| command.find_subcommand(word.to_lowercase()).is_none())?;
+    let line = if other_tools::is_line(&words) { other_tools::line(&words)? } else { return None };
+    let mut texts = vec![terminal(&tiermark_report::listings::equivalents(&[line.equivalent(&words)]), style)];
+    let told = |title: &str, all: &[(String, String)]| {
+        let one = |(text, why): &(String, String)| match why.is_empty() {
+            true => format!("* `{text}`"),
+            false => format!("* `{text}`: {why}"),
+        };
+        let lines = all.iter().map(one).collect::<Vec<_>>().join("\n");
+        let page = || tiermark_report::listings::page(&format!("{title}\n\n{lines}"), style);
+        (!all.is_empty()).then(page)
+    };
+    texts.extend(told("Carried over with a difference:", &line.notes));
+    texts.extend(told("Not carried over:", &line.dropped));
     Some(texts)
 }
 
@@ -156,7 +159,7 @@ mod tests {
             ("stream", "tiermark bandwidth --op copy,scale,add,triad"),
             ("lmbench", "tiermark os --only syscalls"),
             ("likwid", "tiermark bandwidth"),
-            ("sysbench", "tiermark bandwidth --op read,write"),
+            ("sysbench", "tiermark bandwidth --op write --threads 1 --sizes 1K"),
             ("multichase", "tiermark c2c"),
             ("numademo", "tiermark matrix"),
             ("core-to-core-latency", "tiermark c2c"),
@@ -173,11 +176,12 @@ mod tests {
             ("knee", "knee"),
             ("drift", "drift"),
             ("-X", "tiermark bandwidth --threads cores"),
-            ("-b500m", "tiermark latency --sizes 500M"),
-            ("mlc -e", "tiermark latency --quick"),
-            ("lat_mem_rd 64 64", "tiermark latency --sizes 64M --layout stride:64"),
-            ("bw_mem 512m rd", "tiermark bandwidth --op read --sizes 512M"),
-            ("MLC -b2G", "tiermark latency --sizes 2G"),
+            ("-b500m", "tiermark latency --sizes 500m"),
+            ("mlc -e", "prefetchers stay as they are"),
+            ("lat_mem_rd 64 64", "tiermark latency --layout stride:64 --sizes 64M"),
+            ("bw_mem 512m rd", "tiermark bandwidth --op read --threads 1 --sizes 512m"),
+            ("MLC --idle_latency -b2G", "tiermark latency --sizes 2G"),
+            ("sudo ./mlc --loaded_latency -i3", "not carried over:"),
             ("redis-benchmark -a PassWord", "--password PassWord"),
             ("--loaded_latency", "tiermark loaded-latency"),
             ("idle", "idle latency, idle"),
@@ -243,9 +247,9 @@ mod tests {
             ("useful", &["useful bytes"]),
             ("wire", &["wire bytes"]),
             ("fork", &["fork+exit", "fork+exec"]),
-            ("mlc -e -r", &["tiermark latency --quick", "tiermark latency --layout random"]),
-            ("-e -r", &["tiermark latency --quick", "tiermark latency --layout random"]),
-            ("--sizes --idle_latency", &["--sizes", "tiermark latency --quick"]),
+            ("mlc -e -r", &["tiermark run full", "prefetchers", "random accesses"]),
+            ("-b1g -r", &["tiermark latency --sizes 1g", "tiermark latency --layout random"]),
+            ("--sizes --idle_latency", &["--sizes", "tiermark latency"]),
         ] {
             let text = said_of(topic);
             for said in all {
@@ -258,14 +262,14 @@ mod tests {
             assert_eq!(said_of(unknown), "", "{unknown}");
         }
         let of_tool = said_of("mlc -e --quux");
-        assert!(of_tool.contains("latency --quick") && of_tool.contains("does not have `--quux` of mlc"), "{of_tool}");
+        assert!(of_tool.contains("tiermark run full") && of_tool.contains("--quux"), "{of_tool}");
         for line in [
             "redis-benchmark -h 10.0.0.1 -p 6379 -c 50 -n 100000 -d 100 -P 16",
             "sysbench memory --memory-block-size=1K run",
             "lat_mem_rd -P 1 64M",
         ] {
             let text = said_of(line);
-            assert!(text.contains("    tiermark ") && !text.contains("does not have"), "{line}: {text}");
+            assert!(text.matches("    tiermark ").count() == 1 && !text.contains("Not carried"), "{line}: {text}");
         }
         assert!(!said_of("load --seed").contains("capacity"), "of the command that is named");
     }

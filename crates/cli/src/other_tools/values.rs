@@ -1,75 +1,206 @@
-//! Values of a command line in place of those that a row has for example.
+//! Values of a command line of another tool, as options here write them.
 
-/// How a value looks: which example of a row is like it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Look {
-    /// `64`, `10.0.0.1`.
-    Number,
-    /// `512m`.
-    NumberWithUnit,
-    /// `get`.
-    Word,
+use std::collections::BTreeMap;
+
+use tiermark_model::parse_size;
+
+/// Values by the names that the table gives them.
+pub(super) type Values = BTreeMap<String, String>;
+
+/// Whether a word of the table stands for any value.
+pub(super) fn is_name(word: &str) -> bool {
+    word.len() > 1 && word.chars().all(|c| c.is_ascii_uppercase())
 }
 
-impl Look {
-    pub(super) fn of(value: &str) -> Self {
-        match value.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.') {
-            "" => Self::Number,
-            unit if unit.len() < value.len() => Self::NumberWithUnit,
-            _ => Self::Word,
+/// The values that a pattern names, if it fits: `DOMAIN:SIZE` fits `S0:1GB`, and `TLB*` what has `TLB` in it.
+pub(super) fn bound(pattern: &str, value: &str) -> Option<Values> {
+    let is_word = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_graphic());
+    let named = |name: &str, part: &str| (name.to_owned(), part.to_owned());
+    if is_name(pattern) {
+        return is_word(value).then(|| Values::from([named(pattern, value)]));
+    }
+    let (names, parts): (Vec<&str>, Vec<&str>) = (pattern.split(':').collect(), value.split(':').collect());
+    if names.len() > 1 && names.iter().all(|name| is_name(name)) {
+        let fits = names.len() == parts.len() && parts.iter().all(|part| is_word(part));
+        return fits.then(|| names.iter().zip(parts).map(|(name, part)| named(name, part)).collect());
+    }
+    let fits = match pattern.strip_suffix('*') {
+        Some(part) => value.contains(part),
+        None => value == pattern,
+    };
+    fits.then(Values::new)
+}
+
+/// A text of the table with the values in place of `{NAME}`; `None` if one is missing, or is no such value.
+pub(super) fn filled(template: &str, values: &Values) -> Option<String> {
+    let (mut out, mut rest) = (String::new(), template);
+    while let Some((before, behind)) = rest.split_once('{') {
+        let (expression, after) = behind.split_once('}')?;
+        out = out + before + &calculated(expression, values)?;
+        rest = after;
+    }
+    Some(out + rest)
+}
+
+/// A text of the table with its names only.
+pub(super) fn named(template: &str) -> String {
+    let mut pieces = template.split('{');
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces
+        .filter_map(|piece| piece.split_once('}'))
+        .fold(first, |text, (expression, after)| text + expression.split(':').next().unwrap_or_default() + after)
+}
+
+/// `NAME`, `NAME:kib`, or products and quotients of these and numbers.
+fn calculated(expression: &str, values: &Values) -> Option<String> {
+    let factor = |text: &str| match text.split_once(':') {
+        Some((name, how)) => converted(values.get(name)?, how),
+        None => values.get(text).cloned().or_else(|| text.parse::<u64>().ok().map(|number| number.to_string())),
+    };
+    let operators: Vec<char> = expression.chars().filter(|c| matches!(c, '*' | '/')).collect();
+    let mut factors = expression.split(['*', '/']).map(factor);
+    let first = factors.next()??;
+    if operators.is_empty() {
+        return Some(first);
+    }
+    let is_size = first.ends_with(|c: char| c.is_ascii_alphabetic());
+    let mut number = parse_size(&first).ok()?.0;
+    for (operator, factor) in operators.iter().zip(factors) {
+        let by = parse_size(&factor?).ok()?.0;
+        number = if *operator == '*' { number.checked_mul(by)? } else { number.checked_div(by)? };
+    }
+    Some(if is_size { size(number) } else { number.to_string() })
+}
+
+/// A size in its largest whole unit; one that has none is rounded to KiB.
+fn size(bytes: u64) -> String {
+    let units =
+        [(1 << 30, "G"), (1_000_000_000, "GB"), (1 << 20, "M"), (1_000_000, "MB"), (1 << 10, "K"), (1000, "kB")];
+    match units.iter().find(|(unit, _)| bytes > 0 && bytes.is_multiple_of(*unit)) {
+        Some((unit, name)) => format!("{}{name}", bytes / unit),
+        None if bytes < 1 << 20 => bytes.to_string(),
+        None => format!("{}K", bytes >> 10),
+    }
+}
+
+/// A value, converted as the table says.
+fn converted(value: &str, how: &str) -> Option<String> {
+    let number = || value.parse::<u64>().ok();
+    let unless_unit = |unit: &str| match number() {
+        Some(number) => Some(format!("{number}{unit}")),
+        None => parse_size(value).ok().map(|_| value.to_owned()),
+    };
+    match how {
+        "kib" => unless_unit("K"),
+        "mib" => unless_unit("M"),
+        // `64MB` of tools for which that is a power of 1024.
+        "iec" => Some(value.trim_end_matches(['B', 'b']).to_owned()).filter(|size| parse_size(size).is_ok()),
+        "bytes" => parse_size(value).ok().map(|size| size.0.to_string()),
+        "thousandth" => Some((number()? as f64 / 1000.0).to_string()),
+        "first" => number()?.checked_sub(1).map(|last| format!("0-{last}")),
+        "gets" => {
+            let (sets, gets) = value.split_once(':')?;
+            let (sets, gets): (f64, f64) = (sets.parse().ok()?, gets.parse().ok()?);
+            (sets + gets > 0.0).then(|| (100.0 * gets / (sets + gets)).round().to_string())
+        }
+        "tests" => {
+            let has = |name: &str| value.split(',').any(|test| test.eq_ignore_ascii_case(name));
+            match (has("get"), has("set")) {
+                (true, true) => Some("50".to_owned()),
+                (get, set) => (get || set).then(|| if get { "100" } else { "0" }.to_owned()),
+            }
+        }
+        // Of `USER:WORD` the word.
+        "password" => Some(value.rsplit(':').next().unwrap_or(value).to_owned()),
+        "buffer" => Some(if value == "read" { "shared" } else { "own" }.to_owned()),
+        "domain" => domain(value),
+        "likwid" => likwid(value),
+        "arrays" => Some(arrays(&likwid(value)?).to_string()),
+        "multiload" => multiload(value).map(|(op, _)| op.to_owned()),
+        "mix" => multiload(value).map(|(_, mix)| mix.to_owned()),
+        "numademo" => numademo(value).map(str::to_owned),
+        _ => None,
+    }
+}
+
+/// The cpus of likwid's domains.
+fn domain(name: &str) -> Option<String> {
+    let (kind, number) = name.split_at_checked(1)?;
+    let here = match kind {
+        "N" if number.is_empty() => return Some("all".to_owned()),
+        "S" => "socket",
+        "M" => "node",
+        "C" => "llc",
+        _ => return None,
+    };
+    number.parse::<u32>().ok().map(|number| format!("{here}:{number}"))
+}
+
+/// The operation of a test of likwid-bench: `copy_mem_avx` is `copy.nt/avx2`.
+fn likwid(test: &str) -> Option<String> {
+    let mut parts = test.split('_');
+    let job = match parts.next()? {
+        "load" | "clload" | "sum" | "ddot" => "read",
+        "store" | "clstore" => "write",
+        "copy" | "clcopy" => "copy",
+        "stream" | "triad" | "daxpy" => "triad",
+        "update" => "update",
+        _ => return None,
+    };
+    let (mut stores, mut kernel) = ("", "");
+    for part in parts {
+        match part {
+            "mem" => stores = ".nt",
+            "sse" => kernel = "/sse2",
+            "avx" => kernel = "/avx2",
+            "avx512" => kernel = "/avx512",
+            _ => {}
         }
     }
+    Some(format!("{job}{stores}{kernel}"))
 }
 
-/// An example of a row, and the value that the user's line has in its place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Exchange<'a> {
-    pub(super) example: &'static str,
-    pub(super) given: &'a str,
-}
-
-impl<'a> Exchange<'a> {
-    /// `None` of a value that is the example, or cannot be one word of a command line.
-    pub(super) fn of(example: &'static str, given: &'a str) -> Option<Self> {
-        let is_word = !given.is_empty() && given.chars().all(|c| c.is_ascii_graphic());
-        (is_word && !given.eq_ignore_ascii_case(example)).then_some(Self { example, given })
-    }
-
-    /// Whether a text has the example at a position: not as a part of another number or word.
-    fn is_at(&self, text: &str, at: usize) -> bool {
-        let Some((before, found)) = text.split_at_checked(at) else { return false };
-        let Some((own, after)) = found.split_at_checked(self.example.len()) else { return false };
-        let is_inside = |of: Option<char>, beside: Option<char>| match of.is_some_and(|c| c.is_ascii_digit()) {
-            true => beside.is_some_and(|c| c.is_ascii_digit() || c == '.'),
-            false => beside.is_some_and(|c| c.is_ascii_alphanumeric()),
-        };
-        own.eq_ignore_ascii_case(self.example)
-            && !is_inside(own.chars().next(), before.chars().next_back())
-            && !is_inside(own.chars().next_back(), after.chars().next())
-    }
-
-    /// Whether a text has the example.
-    pub(super) fn is_in(&self, text: &str) -> bool {
-        (0..text.len()).any(|at| self.is_at(text, at))
+/// The arrays of an operation.
+fn arrays(operation: &str) -> u64 {
+    match operation.split(['.', '/']).next() {
+        Some("copy") => 2,
+        Some("triad") => 3,
+        _ => 1,
     }
 }
 
-/// A text with the values in place of the examples.
-pub(super) fn exchanged(text: &str, exchanges: &[Exchange<'_>]) -> String {
-    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
-    while let Some(next) = text[at..].chars().next() {
-        match exchanges.iter().find(|of| of.is_at(text, at)) {
-            Some(of) => {
-                out.push_str(of.given);
-                at += of.example.len();
-            }
-            None => {
-                out.push(next);
-                at += next.len_utf8();
-            }
-        }
-    }
-    out
+/// The operation and the mix of a load of multiload.
+fn multiload(load: &str) -> Option<(&'static str, &'static str)> {
+    Some(match load {
+        "memcpy-libc" | "stream-copy" => ("copy", "1:1"),
+        "memset-libc" | "memsetz-libc" => ("write", "write"),
+        "stream-sum" => ("read", "read"),
+        "stream-triad" => ("triad", "triad"),
+        _ => return None,
+    })
+}
+
+/// The operation of a test of numademo.
+fn numademo(test: &str) -> Option<&'static str> {
+    Some(match test {
+        "memcpy" => "copy",
+        "memset" => "write",
+        "forward" | "backward" => "read",
+        "stream" => "copy,scale,add,triad",
+        "random" | "random2" => "read.random8",
+        "ptrchase" => "latency",
+        _ => return None,
+    })
+}
+
+/// A command line as a shell reads it.
+pub(super) fn quoted(words: &[String]) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=+.,:/@%!".contains(c);
+    let one = |word: &String| match !word.is_empty() && word.chars().all(is_plain) && !word.contains('!') {
+        true => word.clone(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    };
+    words.iter().map(one).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -77,28 +208,52 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_takes_the_place_of_the_whole_example_only() {
-        for (text, pairs, said) in [
-            ("--sizes 512M --layout stride:64", &[("512", "64"), ("64", "512")][..], "--sizes 64M --layout stride:512"),
-            // A unit is a part of the value.
-            ("--sizes 512M", &[("512m", "1g")], "--sizes 1g"),
-            ("--target 10.0.0.1:6379", &[("10.0.0.1", "db"), ("6379", "7000")], "--target db:7000"),
-            ("--target 127.0.0.1:6379 --keys 1-1000", &[("1", "5")], "--target 127.0.0.1:6379 --keys 5-1000"),
-            ("zipf:0.99 100k", &[("0", "7"), ("100k", "9")], "zipf:0.99 9"),
-            ("-c50", &[("50", "8")], "-c8"),
-            ("--password WORD KEYWORD", &[("WORD", "x")], "--password x KEYWORD"),
-            ("… 5", &[("5", "6")], "… 6"),
+    fn values_are_filled_in() {
+        let values = [("SIZE", "2GB"), ("COUNT", "3"), ("TEST", "copy_mem_avx512"), ("BARE", "512"), ("RATIO", "1:10")];
+        let values: Values = values.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        for (template, said) in [
+            ("--sizes {SIZE}", Some("--sizes 2GB")),
+            ("{BARE:kib} {BARE:mib} {SIZE:iec}", Some("512K 512M 2G")),
+            ("{COUNT*BARE}", Some("1536")),
+            ("{SIZE/2} {SIZE/COUNT} {SIZE:iec*2}", Some("1GB 651041K 4G")),
+            ("{SIZE:bytes/8/TEST:arrays}", Some("125000000")),
+            ("{TEST:likwid} {RATIO:gets} {COUNT:first}", Some("copy.nt/avx512 91 0-2")),
+            ("{NONE}", None),
+            ("{SIZE/0}", None),
+            ("{TEST:kib}", None),
         ] {
-            let all: Vec<Exchange<'_>> = pairs.iter().filter_map(|(a, b)| Exchange::of(a, b)).collect();
-            assert_eq!(exchanged(text, &all), said);
+            assert_eq!(filled(template, &values).as_deref(), said, "{template}");
         }
-        assert!(Exchange::of("5m", "5M").is_none() && Exchange::of("5", "a b").is_none());
-        assert!(Exchange::of("5", "").is_none() && Exchange::of("5", "\u{1b}[2J").is_none());
     }
 
     #[test]
-    fn a_look_is_that_of_the_whole_value() {
-        let looks = ["64", "10.0.0.1", "512m", "get,set", ""].map(Look::of);
-        assert_eq!(looks, [Look::Number, Look::Number, Look::NumberWithUnit, Look::Word, Look::Number]);
+    fn a_pattern_binds_all_its_names_or_does_not_fit() {
+        for (pattern, value, count) in [
+            ("SIZE", "64:80,1024:20", Some(1)),
+            ("DOMAIN:SIZE", "S0:1GB", Some(2)),
+            ("DOMAIN:SIZE", "S0:1GB:4", None),
+            ("S:S", "S:S", Some(0)),
+            ("S:S", "G:G", None),
+            ("TLB*", "dTLB-loads", Some(0)),
+            ("SIZE", "", None),
+            ("SIZE", "a b", None),
+            ("SIZE", "\u{1b}[2J", None),
+        ] {
+            assert_eq!(bound(pattern, value).map(|values| values.len()), count, "{pattern} {value}");
+        }
+        for (value, how, said) in [
+            ("S1", "domain", Some("socket:1")),
+            ("N", "domain", Some("all")),
+            ("D", "domain", None),
+            ("stream_sp_avx", "likwid", Some("triad/avx2")),
+            ("peakflops", "likwid", None),
+            ("set,lpush", "tests", Some("0")),
+            ("lpush", "tests", None),
+            ("500", "thousandth", Some("0.5")),
+            ("user:word", "password", Some("word")),
+        ] {
+            assert_eq!(converted(value, how).as_deref(), said, "{value} {how}");
+        }
+        assert_eq!(quoted(&["a b".into(), "it's".into(), "--x=1".into(), String::new()]), "'a b' 'it'\\''s' --x=1 ''");
     }
 }

@@ -25,6 +25,24 @@ fn a_terminal_shows_what_is_being_done() {
     assert_eq!(ended(&mut terminal.child), Some(0));
 }
 
+/// What `help` answers to command lines of redis-benchmark and memtier_benchmark, on a server.
+#[test]
+fn commands_in_place_of_other_tools_run() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let user = User::new();
+    let (host, port) = redis.target.rsplit_once(':').unwrap();
+    for line in [
+        "redis-benchmark -h HOST -p PORT -r 1000 -n 2000 -t get,set,lpush -q -P 16",
+        "memtier_benchmark -s HOST -p PORT --key-maximum=500 -n 5 --ratio 1:1 --key-pattern=G:G --data-size-list=64:80,1K:20",
+        "memtier_benchmark --requests=allkeys --host=HOST --port=PORT --key-minimum=1 --key-maximum=300",
+    ] {
+        let line = line.replace("HOST", host).replace("PORT", port);
+        let help = user.run(&[&["help"], &line.split(' ').collect::<Vec<_>>()[..]].concat()).expect(0).out;
+        let here = help.lines().find_map(|line| line.strip_prefix("    tiermark ")).unwrap();
+        user.run(&[&here.split(' ').collect::<Vec<_>>()[..], &["--force", "--warmup=0"]].concat()).expect(0);
+    }
+}
+
 /// A run of load that ends with this code, as its document.
 #[track_caller]
 fn document(user: &User, arguments: &[&str], code: i32) -> Value {

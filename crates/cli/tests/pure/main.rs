@@ -30,6 +30,7 @@ mod labels;
 mod matrix;
 mod missing;
 mod mlc;
+mod other_tools;
 mod others;
 mod pages;
 mod plans;

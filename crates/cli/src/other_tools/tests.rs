@@ -1,0 +1,145 @@
+use clap::Parser;
+
+use super::*;
+use crate::command_line::Cli;
+
+/// Command lines of other tools, each with the command that it is here.
+fn lines() -> impl Iterator<Item = (Vec<&'static str>, &'static str)> {
+    let mut texts = include_str!("lines.txt").lines().filter(|text| !text.starts_with('#'));
+    std::iter::from_fn(move || Some((texts.next()?.split(' ').collect(), texts.next()?.trim())))
+}
+
+#[test]
+fn rows_are_whole() {
+    for row in ROWS.iter() {
+        let names: Vec<&String> = row.there.iter().chain(&row.tool).collect();
+        assert!(names.iter().all(|name| !name.is_empty()), "{row:?}");
+        assert!(row.here.is_empty() || row.here.starts_with("tiermark "), "{row:?}");
+        for part in &row.rows {
+            let is_said = part.here == "=" || !part.here.is_empty() || !part.note.is_empty();
+            assert!(is_said && part.forms().all(|form| !form.key.is_empty()), "{part:?}");
+        }
+        let alone = row.there.first().filter(|_| !row.here.is_empty()).map(|name| name.split(' ').collect::<Vec<_>>());
+        let here = alone.map(|words| line(&words).unwrap().equivalent(&words).here);
+        assert!(here.is_none_or(|here| Cli::try_parse_from(here.split(' ')).is_ok()), "{row:?}");
+    }
+    let tools = tools();
+    assert!((1..tools.len()).all(|at| !tools[..at].contains(&tools[at])), "the rows of a tool stand together");
+}
+
+#[test]
+fn a_line_is_one_command_that_parses() {
+    for (words, here) in lines() {
+        let found = line(&words).unwrap_or_else(|| panic!("{words:?}"));
+        assert_eq!(found.equivalent(&words).here, here, "{words:?}: {:?}", found.dropped);
+        let parsed = Cli::try_parse_from(here.split(' '));
+        assert!(parsed.is_ok_and(|cli| cli.command.is_some()), "{here}");
+    }
+}
+
+/// Each row fits a line of the test, and there a word or a reason of its own is seen.
+#[test]
+fn each_row_is_tried() {
+    let lines: Vec<_> = lines().collect();
+    let is_tried = |form: &Form<'_>, words: &[&str]| match form.pattern {
+        Some(pattern) if !values::is_name(form.key) => words.iter().enumerate().any(|(at, word)| {
+            let next = words.get(at + 1).copied().filter(|_| *word == form.key);
+            let joined = word.strip_prefix(form.key).map(|value| value.trim_start_matches('='));
+            let values = [next, joined.filter(|value| !value.is_empty())];
+            values.into_iter().flatten().any(|value| values::bound(pattern, value).is_some())
+        }),
+        Some(_) => words.len() > 1,
+        None => words.contains(&form.key),
+    };
+    for row in ROWS.iter().filter(|row| !row.there.is_empty()) {
+        let of = |words: &[&str]| {
+            (0..words.len()).any(|at| program(&words[at..]).is_some_and(|(of, _)| std::ptr::eq(of, row)))
+        };
+        let own: Vec<_> = lines.iter().filter(|(words, _)| of(words)).collect();
+        for part in &row.rows {
+            let mut forms = part.forms();
+            assert!(forms.any(|form| own.iter().any(|(words, _)| is_tried(&form, words))), "{:?}: {part:?}", row.there);
+        }
+    }
+}
+
+#[test]
+fn nothing_is_dropped_without_a_word() {
+    for (text, dropped) in [
+        ("mlc --idle_latency --quux -b500m", &["--quux"][..]),
+        ("mlc --loaded_latency -b500m -i 3", &["-b500m", "-i 3"]),
+        ("mlc --idle_latency -b5x", &["-b5x"]),
+        ("bw_mem 1m frd 7", &["7"]),
+        ("lat_proc -s 1 shell", &["-s", "1", "shell"]),
+        ("likwid-bench -t load -w S0:1GB:2 -w S1:1GB:2", &["-w S0:1GB:2"]),
+        ("likwid-bench -t peakflops -w S0:1GB:2", &["-t peakflops"]),
+        ("perf stat -e dTLB-loads ./app 3", &["./app 3"]),
+        ("sudo -u root mlc --idle_latency -Q", &["-Q", "-u root"]),
+        ("pcm 1 -csv=x.csv -- ./app", &["-csv=x.csv"]),
+        ("redis-benchmark -n 5 --threads 7", &["--threads 7"]),
+        ("lscpu --all", &["--all"]),
+        ("QUUX=1 mlc -i 2 --idle_latency", &["-i 2", "QUUX=1"]),
+        ("QUUX=1 sudo perf stat ./app", &["QUUX=1"]),
+    ] {
+        let words: Vec<&str> = text.split(' ').collect();
+        let mut found: Vec<String> = line(&words).unwrap().dropped.into_iter().map(|(text, _)| text).collect();
+        found.sort();
+        assert_eq!(found, dropped, "{text}");
+    }
+    for words in [&["frob", "-e"][..], &["-e"], &[], &["sudo", "./frob"], &["A=b"], &["sudo"], &["lmbench"]] {
+        assert!(line(words).is_none(), "{words:?}");
+    }
+}
+
+#[test]
+fn words_of_a_topic_are_no_line() {
+    for (text, is) in [
+        ("idle latency", false),
+        ("cache line", false),
+        ("peak injection bandwidth", false),
+        ("./stream", true),
+        ("OMP_NUM_THREADS=8 stream", true),
+        ("sysbench memory run", true),
+        ("lat_mem_rd 64", true),
+        ("mlc", false),
+        ("", false),
+    ] {
+        assert_eq!(is_line(&text.split(' ').collect::<Vec<_>>()), is, "{text}");
+    }
+}
+
+#[test]
+fn words_of_other_tools_lead_on() {
+    for (words, command) in [
+        (&["stream"][..], "bandwidth --op copy,scale,add,triad"),
+        (&["triad"], "--op triad"),
+        (&["Scale"], "--op scale"),
+        (&["idle"], "latency"),
+        (&["--stride=64"], "--layout stride:64"),
+        (&["--stride", "64"], "--layout stride:64"),
+        (&["--size", "64M"], "latency --sizes 64M"),
+        (&["--baseline"], "compare last --baseline good"),
+        (&["--save-baseline"], "baseline set good"),
+        (&["--all"], "run full"),
+        (&["--idle_latency"], "latency"),
+        (&["--latency_matrix"], "matrix"),
+        (&["-d100"], "loaded-latency --delays 100"),
+        (&["--delay"], "loaded-latency"),
+        (&["--rw"], "--mix"),
+        (&["-X"], "--threads cores"),
+        (&["-b1g"], "latency --sizes 1g"),
+        (&["-b1000"], "--sizes 1000K"),
+        (&["-r"], "latency --layout random"),
+        (&["-l64"], "--layout stride:64"),
+        (&["-W2"], "--mix 1:1"),
+        (&["-c3"], "latency --cpus 3"),
+        (&["--idle_latency", "-c0"], "latency"),
+        (&["dmidecode", "-t", "memory"], "machine"),
+    ] {
+        let found = here(words).map(|row| row.here).unwrap_or_default();
+        assert!(found.contains(command), "{words:?}: {found}");
+    }
+    for word in ["frob", "", "0", "mem", "bench", "-t", "-d", "-x", "-e", "-E", "-W11", "pipe", "--"] {
+        assert!(here(&[word]).is_none(), "{word}");
+    }
+}
