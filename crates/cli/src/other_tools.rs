@@ -156,12 +156,12 @@ pub(crate) fn is_line(words: &[&str]) -> bool {
 /// behind it do not count.
 fn program(words: &[&str]) -> Option<(&'static ToolRow, usize)> {
     let first = words.first()?.rsplit('/').next()?;
-    let first = [".x", ".exe"].iter().find_map(|ending| first.strip_suffix(ending)).unwrap_or(first);
     let fits = |name: &str| {
         let mut at = name.split(' ').enumerate();
         at.all(|(at, word)| {
-            let given = if at == 0 { Some(first) } else { words.get(at).copied() };
-            given.is_some_and(|given| given.eq_ignore_ascii_case(word))
+            let given = if at == 0 { first } else { words.get(at).copied().unwrap_or_default() };
+            let is_plain = || at == 0 && given.split('.').next().is_some_and(|name| name.eq_ignore_ascii_case(word));
+            given.eq_ignore_ascii_case(word) || is_plain()
         })
     };
     let names = ROWS.iter().flat_map(|row| row.there.iter().map(move |name| (row, name)));

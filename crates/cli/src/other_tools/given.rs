@@ -43,7 +43,7 @@ pub(super) fn taken_apart<'a>(row: &'static ToolRow, words: &'a [&'a str]) -> (V
                 at += 1;
             }
         } else if !forms(row).any(|form| form.key == word) {
-            let is_number = word.parse::<f64>().is_ok();
+            let is_number = word.parse::<f64>().is_ok() || word.starts_with("0x");
             if row.wraps && !(is_number && names.peek().is_some()) {
                 return (all, &words[at - 1..]);
             }

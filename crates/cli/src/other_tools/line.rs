@@ -264,7 +264,8 @@ fn composed(row: &'static ToolRow, base: &str, given: &[Given<'_>], wrapped: &[&
     let mut kept = Kept::none_of(given);
     let is_measured = measured.is_some();
     let mut line = measured.unwrap_or_else(|| Line {
-        command: Made::of(base, &values, None).unwrap_or_default(),
+        // A value that cannot be converted is not carried over.
+        command: Made::of(base, &values, None).or_else(|| Made::of(base, &row.defaults, None)).unwrap_or_default(),
         note: row.note.clone(),
         ..Line::default()
     });

@@ -77,6 +77,8 @@ fn nothing_is_dropped_without_a_word() {
         ("sudo -u root mlc --idle_latency -Q", &["-Q", "-u root"]),
         ("pcm 1 -csv=x.csv -- ./app", &["-csv=x.csv"]),
         ("redis-benchmark -n 5 --threads 7", &["--threads 7"]),
+        ("numademo 1m quux", &["quux"]),
+        ("memtier_benchmark --ratio 1", &["--ratio 1"]),
         ("lscpu --all", &["--all"]),
         ("QUUX=1 mlc -i 2 --idle_latency", &["-i 2", "QUUX=1"]),
         ("QUUX=1 sudo perf stat ./app", &["QUUX=1"]),

@@ -113,6 +113,7 @@ fn converted(value: &str, how: &str) -> Option<String> {
         // Of `USER:WORD` the word.
         "password" => Some(value.rsplit(':').next().unwrap_or(value).to_owned()),
         "buffer" => Some(if value == "read" { "shared" } else { "own" }.to_owned()),
+        "mask" => mask(value),
         "domain" => domain(value),
         "likwid" => likwid(value),
         "arrays" => Some(arrays(&likwid(value)?).to_string()),
@@ -121,6 +122,19 @@ fn converted(value: &str, how: &str) -> Option<String> {
         "numademo" => numademo(value).map(str::to_owned),
         _ => None,
     }
+}
+
+/// The cpus of a mask of bits: `0x17` is `0-2,4`.
+fn mask(value: &str) -> Option<String> {
+    let bits = u64::from_str_radix(value.strip_prefix("0x").unwrap_or(value), 16).ok()?;
+    let is_set = |cpu: u32| cpu < u64::BITS && bits >> cpu & 1 == 1;
+    let firsts = (0..u64::BITS).filter(|cpu| is_set(*cpu) && !(*cpu > 0 && is_set(cpu - 1)));
+    let run = |first: u32| match (first..).take_while(|cpu| is_set(*cpu)).last() {
+        Some(last) if last > first => format!("{first}-{last}"),
+        _ => first.to_string(),
+    };
+    let runs: Vec<String> = firsts.map(run).collect();
+    (!runs.is_empty()).then(|| runs.join(","))
 }
 
 /// The cpus of likwid's domains.
@@ -250,6 +264,9 @@ mod tests {
             ("set,lpush", "tests", Some("0")),
             ("lpush", "tests", None),
             ("500", "thousandth", Some("0.5")),
+            ("0x17", "mask", Some("0-2,4")),
+            ("8000000000000001", "mask", Some("0,63")),
+            ("0", "mask", None),
             ("user:word", "password", Some("word")),
         ] {
             assert_eq!(converted(value, how).as_deref(), said, "{value} {how}");
