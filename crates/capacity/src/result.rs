@@ -85,6 +85,8 @@ pub fn document(
         scenario: scenario.name.clone(),
         workload: scenario.workload(),
         level: scenario.level.to_string(),
+        limits: scenario.level.limits.iter().filter_map(|limit| limit.of_time()).collect(),
+        most_tenants: Some(scenario.limits.most_tenants),
         cases,
         cost: None,
         refused: saved.cases.iter().filter_map(|known| known.refused.clone()).collect(),

@@ -181,16 +181,17 @@ impl<'a> TenantRows<'a> {
 }
 
 /// A statistic of a trial.
-type Percentile = (&'static str, fn(&CurvePoint) -> f64);
+type Percentile = (&'static str, fn(&CurvePoint) -> Option<f64>);
 
 /// Those that rows have.
-const PERCENTILES: [Percentile; 6] = [
-    ("mean", |point| point.average_ns),
-    ("p50", |point| point.p50_ns),
-    ("p90", |point| point.p90_ns),
-    ("p99", |point| point.p99_ns),
-    ("p999", |point| point.p99_9_ns),
-    ("max", |point| point.max_ns),
+const PERCENTILES: [Percentile; 7] = [
+    ("mean", |point| Some(point.average_ns)),
+    ("p50", |point| Some(point.p50_ns)),
+    ("p90", |point| Some(point.p90_ns)),
+    ("p95", |point| point.p95_ns),
+    ("p99", |point| Some(point.p99_ns)),
+    ("p999", |point| Some(point.p99_9_ns)),
+    ("max", |point| Some(point.max_ns)),
 ];
 
 /// A share that a trial saw.
@@ -252,8 +253,8 @@ fn of_answer(answer: &Answer, search: usize, labels: Labels) -> TenantRow {
 fn of_number(number: &TenantCount<'_>, trials: &[TrialRecord], search: usize, labels: &Labels) -> Vec<TenantRow> {
     let labels = labels.clone().with_tenants(u64::from(number.tenants));
     let Some(kind) = number.kind() else { return Vec::new() };
-    let middle = |field: fn(&CurvePoint) -> f64| {
-        median(&number.results().iter().map(|point| field(point)).collect::<Vec<f64>>())
+    let middle = |field: fn(&CurvePoint) -> Option<f64>| {
+        median(&number.results().iter().filter_map(|point| field(point)).collect::<Vec<f64>>())
     };
     let row = |measure: Measure, value: Option<f64>, labels: Labels| TenantRow {
         search,
@@ -272,7 +273,7 @@ fn of_number(number: &TenantCount<'_>, trials: &[TrialRecord], search: usize, la
     let of_trials = |field: fn(&TrialRecord) -> Option<f64>| {
         median(&trials.iter().filter(is_shown).filter_map(field).collect::<Vec<f64>>())
     };
-    let mut others = vec![(RATE, of_trials(rate)), (ANSWERED, middle(|point| point.achieved))];
+    let mut others = vec![(RATE, of_trials(rate)), (ANSWERED, middle(|point| Some(point.achieved)))];
     let hits = of_trials(|trial| trial.evidence.as_ref()?.hit_share);
     others.extend(hits.map(|share| (HITS, Some(share))));
     percentiles.chain(others.into_iter().map(|(measure, value)| row(measure, value, labels.clone()))).collect()
@@ -321,7 +322,7 @@ fn of_trial(
     };
     let percentiles = PERCENTILES
         .iter()
-        .map(|(statistic, value)| row(RESPONSE, point.map(value), labels.clone().with_statistic(statistic)));
+        .map(|(statistic, value)| row(RESPONSE, point.and_then(value), labels.clone().with_statistic(statistic)));
     let mut rows: Vec<TenantRow> = percentiles.collect();
     rows.extend(record.and_then(rate).map(|rate| row(RATE, Some(rate), labels.clone())));
     rows.extend(point.map(|point| row(ANSWERED, Some(point.achieved), labels.clone())));
@@ -364,7 +365,16 @@ fn of_tenant(seen: &LoadTenant, run: &LoadRun, labels: &Labels) -> Vec<TenantRow
         labels,
     };
     let times = |of: &LoadLatencies| {
-        [("mean", of.mean), ("p50", ns(of.p50)), ("p90", ns(of.p90)), ("p99", ns(of.p99)), ("p999", ns(of.p999))]
+        [
+            ("mean", of.mean),
+            ("min", ns(of.min)),
+            ("p50", ns(of.p50)),
+            ("p90", ns(of.p90)),
+            ("p95", ns(of.p95)),
+            ("p99", ns(of.p99)),
+            ("p999", ns(of.p999)),
+            ("max", ns(of.max)),
+        ]
     };
     let percentiles = [(RESPONSE, &seen.response), (SERVICE, &seen.service)].into_iter().flat_map(|(measure, of)| {
         times(of).map(|(statistic, value)| (measure, value, labels.clone().with_statistic(statistic)))

@@ -18,7 +18,7 @@ use crate::{Machine, Refusal};
 
 pub use answer::{Answer, Votes};
 pub use evidence::{Evidence, OTHERS_DECIDE, QuotaUse};
-pub use missed::{LimitOf, MissedLimit};
+pub use missed::{LimitOf, MissedLimit, TimeLimit, TimeStatistic};
 pub use points::{CurvePoint, Setting, TenantTimes, WithOmitted};
 pub use tenant_counts::{TenantCount, TrialKind};
 
@@ -61,6 +61,12 @@ pub struct Capacity {
     pub workload: String,
     /// The service level, in the words of its definition: `average < 50 µs, P99 < 300 µs of every tenant`.
     pub level: String,
+    /// Limits of response times in it; empty in older documents.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<TimeLimit>,
+    /// The most tenants that the run would try; `None` in older documents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_tenants: Option<u32>,
     /// One search each: a tier under one load.
     pub cases: Vec<Case>,
     /// Costs of tenants; `None` without a price file.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use tiermark_model::capacity::LimitOf;
+use tiermark_model::capacity::{LimitOf, TimeLimit, TimeStatistic};
 use tiermark_model::format_time as time;
 
 /// A figure of response times or of requests that a limit is for.
@@ -57,6 +57,19 @@ pub struct Limit {
     pub of: Quantity,
     /// The most that is allowed, in ns; of a share of requests the least.
     pub at: f64,
+}
+
+impl Limit {
+    /// The limit of a response time that charts have; `None` of others.
+    pub fn of_time(self) -> Option<TimeLimit> {
+        let of = match self.of {
+            Quantity::Average => TimeStatistic::Average,
+            Quantity::Percentile(99.0) => TimeStatistic::P99,
+            Quantity::Maximum => TimeStatistic::Maximum,
+            Quantity::Percentile(_) | Quantity::Rate | Quantity::HitRate => return None,
+        };
+        Some(TimeLimit { of, ns: self.at })
+    }
 }
 
 impl FromStr for Limit {

@@ -59,10 +59,10 @@ fn a_search_has_its_tenants_and_each_trial() {
             let is_own = |row: &&Value| row["experiment"] == number && row["labels"]["trial"] == trial.number;
             let own: Vec<&Value> = rows.iter().filter(is_own).collect();
             let statistics: Vec<&Value> = own.iter().map(|row| &row["labels"]["statistic"]).collect();
-            assert_eq!(statistics[..6], ["mean", "p50", "p90", "p99", "p999", "max"], "{own:#?}");
+            assert_eq!(statistics[..7], ["mean", "p50", "p90", "p95", "p99", "p999", "max"], "{own:#?}");
             let point = case.curve.iter().find(|point| point.trial == trial.number);
-            assert_eq!(own[3]["value"].as_f64(), point.map(|point| point.p99_ns), "{own:#?}");
-            assert_eq!(own[5]["value"].as_f64(), point.map(|point| point.max_ns), "{own:#?}");
+            assert_eq!(own[4]["value"].as_f64(), point.map(|point| point.p99_ns), "{own:#?}");
+            assert_eq!(own[6]["value"].as_f64(), point.map(|point| point.max_ns), "{own:#?}");
             let of = |metric: &str| own.iter().find(|row| row["metric"] == metric).map(|row| &row["value"]);
             let seen = trial.evidence.as_ref();
             assert_eq!(of("cpus.busy").and_then(Value::as_f64), seen.and_then(|seen| seen.cpu), "{own:#?}");
@@ -79,7 +79,7 @@ fn a_search_has_its_tenants_and_each_trial() {
         rows.iter().filter(|row| row["experiment"] == 1 && row["step"] == "search").map(|row| &row["metric"]).collect();
     let trials: Vec<u64> = rows.iter().filter_map(|row| row["labels"]["trial"].as_u64()).collect();
     assert!(trials.chunk_by(|a, b| a <= b).count() == run.cases.len(), "in their order: {trials:?}");
-    let times = ["request.latency"; 6];
+    let times = ["request.latency"; 7];
     assert_eq!(of_answer, [&["tenants"][..], &times, &["request.rate", "request.answered"]].concat());
     let is_ended = |row: &&Value| row["experiment"] == 1 && row["labels"]["trial"] == ended;
     assert_eq!(rows.iter().find(is_ended).unwrap()["reasons"][0], "ended_early");

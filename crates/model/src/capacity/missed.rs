@@ -18,6 +18,29 @@ pub enum LimitOf {
     HitRate,
 }
 
+/// A statistic of response times that a limit may be of, and that charts have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum TimeStatistic {
+    /// The mean.
+    Average,
+    /// The 99th percentile.
+    P99,
+    /// The largest.
+    Maximum,
+}
+
+/// The most that the service level allows of a response time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TimeLimit {
+    /// What is limited.
+    pub of: TimeStatistic,
+    /// The limit in ns.
+    pub ns: f64,
+}
+
 /// A limit that was missed, or is not clear, with the value of the first that missed it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MissedLimit {

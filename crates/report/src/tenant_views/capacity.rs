@@ -34,7 +34,9 @@ pub fn capacity(run: &Capacity, detail: Detail) -> Page {
     }
     out += space();
     out += answers(&run.cases);
+    out += conclusion(run);
     out += charts::side_by_side(&run.cases);
+    out += charts::bars(run);
     for case in &run.cases {
         out += heading(format!("{}, {}", case.tier, case.load));
         out += explained(case);
@@ -99,6 +101,33 @@ fn answers(cases: &[Case]) -> Page {
     let table = table.numbers("tenants", |case| Cell::inked(case.answer.as_number(), Ink::Head));
     let table = table.numbers("× dram", |case| or_absent(case.over_dram, |ratio| format!("{ratio:.2}")));
     table.texts("ended by", |case| or_absent(case.ended_by.as_ref(), |by| by.resource.to_string())).table().into()
+}
+
+/// What follows: how many tenants each tier holds, how many times those of DRAM, and what one costs.
+fn conclusion(run: &Capacity) -> Page {
+    let several = run.cases.iter().any(|case| case.load != run.cases[0].load);
+    let part = |case: &Case| {
+        let load = if several { format!(" ({})", case.load) } else { String::new() };
+        let times = case.over_dram.map(|times| format!(", {times:.2} times those of dram"));
+        let row =
+            run.cost.iter().flat_map(|cost| &cost.rows).find(|row| row.tier == case.tier && row.load == case.load);
+        let price = run.cost.as_ref().zip(row.map(|row: &CostRow| row.per_tenant));
+        let price = price.map(|(cost, each)| format!(", {each:.2} {} each", cost.currency));
+        let (times, price) = (times.unwrap_or_default(), price.unwrap_or_default());
+        format!("{}{load} {}{}{times}{price}", case.tier, case.answer.in_words(), no_more(case, run))
+    };
+    if run.cases.is_empty() {
+        return Page::new();
+    }
+    let parts: Vec<String> = run.cases.iter().map(part).collect();
+    paragraph("  ", format!("{}.", parts.join("; ")), Ink::Head)
+}
+
+/// Where the run tried no more tenants, and not the tier held no more.
+fn no_more(case: &Case, run: &Capacity) -> String {
+    let at_least = matches!(case.answer, Answer::AtLeast { .. } | Answer::Between { high: None, .. });
+    let is_limit = at_least && run.most_tenants.is_some_and(|most| case.answer.fits() >= most);
+    if is_limit { format!(" (`{}` tries no more: --most-tenants)", run.scenario) } else { String::new() }
 }
 
 fn of_votes(votes: &Votes) -> String {

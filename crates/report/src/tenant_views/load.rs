@@ -13,15 +13,15 @@ use words::with_cure;
 pub use words::workload as load_workload;
 
 /// Heads of the columns of latencies.
-const HEADS: [&str; 7] = ["mean", "P50", "P90", "P95", "P99", "P99.9", "max"];
+const HEADS: [&str; 8] = ["mean", "min", "P50", "P90", "P95", "P99", "P99.9", "max"];
 /// Most tenants that are shown one by one without --verbose.
 const MOST: usize = 20;
 
 /// The latencies of these columns, ns.
 fn columns(of: &LoadLatencies) -> [Option<f64>; HEADS.len()] {
-    let [p50, p90, p95, p99, p999, max] =
-        [of.p50, of.p90, of.p95, of.p99, of.p999, of.max].map(|ns| ns.map(|ns| ns as f64));
-    [of.mean, p50, p90, p95, p99, p999, max]
+    let [min, p50, p90, p95, p99, p999, max] =
+        [of.min, of.p50, of.p90, of.p95, of.p99, of.p999, of.max].map(|ns| ns.map(|ns| ns as f64));
+    [of.mean, min, p50, p90, p95, p99, p999, max]
 }
 
 /// The page of a run of load.

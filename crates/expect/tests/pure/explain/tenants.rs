@@ -43,6 +43,8 @@ fn run(case: Case) -> Capacity {
         scenario: "mini".into(),
         workload: String::new(),
         level: String::new(),
+        limits: Vec::new(),
+        most_tenants: None,
         cases: vec![case],
         cost: None,
         refused: Vec::new(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tiermark_model::capacity::{
-    Answer, Capacity, Case, CostTable, CurvePoint, TenantCount, TenantTimes, TrialKind, tenants as words,
+    Answer, Capacity, Case, CostTable, CurvePoint, TenantCount, TenantTimes, TimeStatistic, TrialKind, tenants as words,
 };
 use tiermark_page::{
     Cell, Ink, Page, Plot, PointAbout, ROWS, Series, Table, heading, paragraph, percent, plot_over, space,
@@ -38,8 +38,83 @@ pub(super) fn side_by_side(cases: &[Case]) -> Page {
         Cell::inked(text + if point.ended_early { ", ended early" } else { "" }, ink)
     };
     let table = table.numbers("faults|/req", |(_, point)| faults(point)).texts("", |(_, point)| ended(point));
-    heading(format!("Each tier with {}, µs", words(*tenants))) + table.table().gap(1)
+    heading(format!("Each tier with {}, µs", words(*tenants))) + table.table().gap(1) + ratios(&rows)
 }
+
+/// Each tier's times as multiples of those of each faster one, and of DRAM; empty for a single tier.
+fn ratios(rows: &[(&Case, &CurvePoint)]) -> Page {
+    let mut pairs: Vec<[(&Case, &CurvePoint); 2]> = Vec::new();
+    for slow in rows {
+        let faster = rows.iter().filter(|fast| fast.0.load == slow.0.load && fast.1.average_ns < slow.1.average_ns);
+        pairs.extend(faster.map(|fast| [*slow, *fast]));
+    }
+    if pairs.is_empty() {
+        return Page::new();
+    }
+    let fields: [(&str, Field); 5] = [
+        ("average", |point| Some(point.average_ns)),
+        ("P50", |point| Some(point.p50_ns)),
+        ("P95", |point| point.p95_ns),
+        ("P99", |point| Some(point.p99_ns)),
+        ("max", |point| Some(point.max_ns)),
+    ];
+    let table = Table::of(&pairs).texts("tier", |[slow, _]| &slow.0.tier).texts("times", |[_, fast]| &fast.0.tier);
+    let table = table.when(loads_of(rows) > 1, |table| table.texts("load", |[slow, _]| &slow.0.load));
+    let ratio = |[slow, fast]: &[(&Case, &CurvePoint); 2], field: Field| {
+        let ratio = field(slow.1)? / field(fast.1)?;
+        ratio.is_finite().then(|| format!("{ratio:.1}"))
+    };
+    let table = table
+        .each(fields, |table, (head, field)| table.numbers(head, move |pair| ratio(pair, field).unwrap_or_default()));
+    heading("Response times of a tier as multiples of those of another") + table.table()
+}
+
+fn loads_of(rows: &[(&Case, &CurvePoint)]) -> usize {
+    rows.iter().map(|(case, _)| case.load.as_str()).collect::<BTreeSet<_>>().len()
+}
+
+/// The averages and the P99s of all tiers at one number of tenants as bars, each with its limit; empty if the run
+/// searched.
+pub(super) fn bars(run: &Capacity) -> Page {
+    let fixed = |case: &&Case| matches!(case.answer, Answer::Fixed { .. });
+    let rows: Vec<(&Case, &CurvePoint)> =
+        run.cases.iter().filter(fixed).filter_map(|case| Some((case, case.curve.last()?))).collect();
+    if rows.is_empty() {
+        return Page::new();
+    }
+    let mut out = Page::new();
+    for (what, of, field) in CHARTED.into_iter().take(2) {
+        let limit = limit(run, of);
+        let most = rows.iter().map(|(_, point)| field(point)).chain(limit).filter(|ns| ns.is_finite());
+        let most = most.fold(0.0, f64::max);
+        let mut bars: Vec<(String, f64, Ink)> = Vec::new();
+        for (case, point) in &rows {
+            let name = if loads_of(&rows) > 1 { format!("{}, {}", case.tier, case.load) } else { case.tier.clone() };
+            bars.push((name, field(point), Ink::Series(0)));
+        }
+        bars.extend(limit.map(|ns| ("limit".to_owned(), ns, Ink::Warn)));
+        let share = |ns: f64| if most > 0.0 && ns.is_finite() { (ns / most).clamp(0.0, 1.0) } else { 0.0 };
+        let table = Table::of(&bars).texts("", |(name, ..)| Cell::new(name.clone()));
+        let table = table.numbers("µs", |(_, ns, _)| micro(*ns)).texts("", |(_, ns, ink)| Cell::bar(share(*ns), *ink));
+        out += heading(format!("{what} of each tier")) + table.table();
+    }
+    out
+}
+
+/// The limit of the service level on a statistic, ns.
+fn limit(run: &Capacity, of: TimeStatistic) -> Option<f64> {
+    run.limits.iter().find(|limit| limit.of == of).map(|limit| limit.ns)
+}
+
+/// A statistic that charts have.
+type ChartedTime = (&'static str, TimeStatistic, fn(&CurvePoint) -> f64);
+
+/// The charts, in their order.
+const CHARTED: [ChartedTime; 3] = [
+    ("Average", TimeStatistic::Average, |point| point.average_ns),
+    ("P99", TimeStatistic::P99, |point| point.p99_ns),
+    ("Maximum", TimeStatistic::Maximum, |point| point.max_ns),
+];
 
 /// The smallest, mean and largest of what tenants had.
 fn spread(each: &[&TenantTimes], field: impl Fn(&TenantTimes) -> f64) -> [f64; 3] {
@@ -100,15 +175,22 @@ pub(super) fn omission(case: &Case) -> Page {
     paragraph("  ", &text, Ink::Warn)
 }
 
+/// A limit that is so many times what was measured would leave nothing of a chart.
+const FAR: f64 = 100.0;
+
 /// Curves of all tiers over the number of tenants, under each load; empty where a curve would be a point.
 pub(super) fn curves(run: &Capacity) -> Page {
     let mut out = Page::new();
     for load in loads(&run.cases) {
         let cases: Vec<&Case> = run.cases.iter().filter(|case| case.load == load).collect();
-        for (what, field) in [("P99", p99 as fn(&CurvePoint) -> f64), ("Maximum", max)] {
+        for (what, of, field) in CHARTED {
             let points = || cases.iter().flat_map(|case| case.curve.iter());
-            let (ns, unit) = unit(points().map(field).filter(|ns| ns.is_finite()).fold(0.0, f64::max));
-            let series = cases.iter().flat_map(|case| series(case, |point| field(point) / ns)).collect();
+            let most = points().map(field).filter(|ns| ns.is_finite()).fold(0.0, f64::max);
+            let limit = limit(run, of).filter(|limit| *limit <= FAR * most);
+            let (ns, unit) = unit(most.max(limit.unwrap_or(0.0)));
+            let mut series: Vec<Series> =
+                cases.iter().flat_map(|case| series(case, |point| field(point) / ns)).collect();
+            series.extend(limit.and_then(|at| level(&series, at / ns)));
             let drawn = drawn(unit, true, series);
             if !drawn.is_empty() {
                 out += heading(format!("{what} over tenants, {unit}: {load}"));
@@ -147,12 +229,12 @@ fn unit(most: f64) -> (f64, &'static str) {
     units.find(|(ns, _)| most / ns < 1e5).unwrap_or((1e9, "s"))
 }
 
-fn p99(point: &CurvePoint) -> f64 {
-    point.p99_ns
-}
-
-fn max(point: &CurvePoint) -> f64 {
-    point.max_ns
+/// The limit as a line over all numbers of tenants; `None` where nothing was measured.
+fn level(series: &[Series], at: f64) -> Option<Series> {
+    let numbers = || series.iter().flat_map(|one| &one.points).map(|(tenants, _)| *tenants);
+    let (first, last) = (numbers().reduce(f64::min)?, numbers().reduce(f64::max)?);
+    let points = vec![(first, at), (last, at)];
+    Some(Series { name: "limit".to_owned(), points, behind: true, ..Series::default() })
 }
 
 /// The loads, in their order.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use tiermark_model::capacity::{
-    CAPACITY_SCHEMA, CostAgainst, CostRow, Ended, Evidence, LimitOf, Resource, TenantTimes, WithOmitted,
+    CAPACITY_SCHEMA, CostAgainst, CostRow, Ended, Evidence, LimitOf, Resource, TenantTimes, TimeLimit, TimeStatistic,
+    WithOmitted,
 };
 use tiermark_model::messages::capacity as says;
 use tiermark_model::{Code, Note, Warning};
@@ -153,6 +154,8 @@ fn run() -> Capacity {
         scenario: "mini".into(),
         workload: "redis-server of 75000 × 1 KiB, 500 requests/s each, in 512 MiB of DRAM".into(),
         level: "P99 < 1 s of every tenant".into(),
+        limits: vec![TimeLimit { of: TimeStatistic::P99, ns: 1e9 }],
+        most_tenants: Some(12),
         cases: vec![dram(), zram, swap],
         cost: Some(CostTable {
             saving_wanted: Some(0.6),
@@ -291,7 +294,7 @@ fn deciding_trials_are_drawn_over_the_others() {
     let drawn = |letter: char| shown.lines().any(|line| line.contains(['┤', '│']) && line.ends_with(letter));
     assert!(drawn('a') && !drawn('b'), "{shown}");
     let page = tiermark_page::html(&capacity(&all, Detail::Usual), "", &Style::default());
-    assert_eq!(page.matches("\"behind\":true").count(), 2, "the others of both charts: {page}");
+    assert_eq!(page.matches("\"behind\":true").count(), 3, "the others of each chart: {page}");
     assert!(page.contains("\"of\":\"pass (ramp)\""), "{page}");
 }
 
@@ -415,9 +418,9 @@ fn the_axis_of_long_times_is_in_milliseconds_or_seconds() {
         };
         let run = Capacity { cases: vec![case], cost: None, ..run() };
         let shown = terminal(&charts::curves(&run), &Style::default());
-        let (heading, chart) = shown.split_once('\n').unwrap();
-        let chart = chart.split("Maximum").next().unwrap();
-        assert!(heading.contains(&format!("P99 over tenants, {unit}:")), "{shown}");
+        let chart = shown.split("P99 over tenants").nth(1).unwrap();
+        let (heading, chart) = chart.split("Maximum").next().unwrap().split_once('\n').unwrap();
+        assert!(heading.contains(&format!(", {unit}:")), "{shown}");
         let labels = chart.lines().filter_map(|line| line.split_once('┤')).map(|(label, _)| label.trim());
         assert!(labels.clone().count() > 1 && labels.clone().all(|label| !label.contains(other)), "{shown}");
         assert!(labels.clone().all(|label| label.parse::<f64>().is_ok_and(|value| value < 1e5)), "{shown}");
@@ -447,4 +450,60 @@ fn case_answer_fixed(run: &mut Capacity) {
     let case = &mut run.cases[0];
     case.answer = Answer::Fixed { tenants: 6, outcome: Outcome::Fail };
     case.trials.truncate(4);
+}
+
+/// Article 1: how many tenants, how many times those of DRAM, and what each costs; and that a tier may hold more.
+#[test]
+fn the_answer_is_a_sentence() {
+    let shown = |run: &Capacity| terminal(&capacity(run, Detail::Usual), &Style::default());
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = words(&shown(&run()));
+    for said in [
+        "dram 5 tenants, 2000.00 USD each;",
+        "zram:lz4 10 to 12 tenants;",
+        "swap:/dev/disk/by-id/nvme-1 17 tenants, 3.40 times those of dram, 819.71 USD each.",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    let mut more = run();
+    more.cases[0].answer = Answer::AtLeast { tenants: 12 };
+    let text = words(&shown(&more));
+    assert!(text.contains("dram 12 tenants or more (`mini` tries no more: --most-tenants)"), "{text}");
+}
+
+/// The limit is a line in the charts of averages, P99s and maxima.
+#[test]
+fn charts_have_the_limit() {
+    let text = terminal(&capacity(&run(), Detail::Usual), &Style::default());
+    let chart = text.split("P99 over tenants").nth(1).unwrap_or_else(|| panic!("{text}"));
+    assert!(chart.split("Maximum over tenants").next().unwrap().contains("limit"), "{text}");
+    assert!(text.contains("Average over tenants"), "{text}");
+}
+
+/// At one number of tenants: each tier as multiples of each faster one, and bars beside the limit.
+#[test]
+fn tiers_are_multiples_of_each_other() {
+    let mut run = run();
+    run.cost = None;
+    let (tiers, fixed) = (["dram", "zram:lz4", "swap"], Answer::Fixed { tenants: 11, outcome: Outcome::Unclear });
+    run.cases = tiers
+        .into_iter()
+        .zip([1.0, 3.0, 30.0])
+        .map(|(tier, times)| {
+            let mut one = point(1, 11, 100.0 * times, Outcome::Pass);
+            one.average_ns = 50e3 * times;
+            Case { tier: tier.into(), answer: fixed.clone(), curve: vec![one], ..dram() }
+        })
+        .collect();
+    let text = terminal(&capacity(&run, Detail::Usual), &Style::default());
+    let row = |slow: &str, fast: &str| {
+        let is = |line: &&str| {
+            let mut words = line.split_whitespace();
+            words.next() == Some(slow) && words.next() == Some(fast)
+        };
+        text.lines().find(is).unwrap_or_else(|| panic!("{slow} {fast}: {text}")).to_owned()
+    };
+    assert!(row("zram:lz4", "dram").contains(" 3.0 ") && row("swap", "dram").contains(" 30.0 "), "{text}");
+    assert!(row("swap", "zram:lz4").contains(" 10.0 "), "{text}");
+    assert!(text.contains("P99 of each tier") && text.contains("limit"), "{text}");
 }
