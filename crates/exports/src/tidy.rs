@@ -81,14 +81,15 @@ impl<M: Serialize, U: Serialize, R: Serialize> TidyRow<'_, M, U, R> {
 fn rows(run: &Run) -> Vec<Value> {
     let numbered = || run.experiments.iter().enumerate();
     let observations = numbered().flat_map(|(number, e)| e.observations.iter().map(move |o| observed(run, number, o)));
-    // A number of one step is that step's own row.
-    let values = |(number, e): (usize, &'_ Experiment)| {
-        e.observations.iter().map(move |o| (number, o.step.clone(), o.value.map(f64::to_bits))).collect::<Vec<_>>()
+    // A latency or a rate of one step is that step's own row.
+    let steps = |(number, e): (usize, &'_ Experiment)| {
+        e.observations.iter().map(move |o| (number, o.step.clone())).collect::<Vec<_>>()
     };
-    let known: HashSet<(usize, String, Option<u64>)> = numbered().flat_map(values).collect();
+    let known: HashSet<(usize, String)> = numbered().flat_map(steps).collect();
     let repeats = |number: usize, f: &Finding| match f.evidence.as_slice() {
-        [_] if matches!(f.metric, Quantity::Latency | Quantity::Bandwidth) => true,
-        [step] => known.contains(&(number, step.clone(), f.value.map(f64::to_bits))),
+        [step] => {
+            matches!(f.metric, Quantity::Latency | Quantity::Bandwidth) && known.contains(&(number, step.clone()))
+        }
         _ => false,
     };
     let findings = numbered().flat_map(|(number, e)| e.findings.iter().map(move |f| (number, f)));
@@ -283,7 +284,7 @@ mod tests {
         run.labels.insert(tiermark_model::HOST_LABEL.to_owned(), "node07".to_owned());
         let text = csv(&run);
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines.len(), 3);
+        assert_eq!(lines.len(), 5, "two observations, and what was concluded");
         assert!(lines[0].starts_with("run,started,simulated,probe,experiment,step,metric,unit,value,low,high"));
         assert!(
             lines[1].contains(",1.25,1.0,1.5,typical,1.5,4.0,1.125,bound,")
@@ -329,7 +330,7 @@ mod tests {
     fn a_line_is_an_object_with_its_labels() {
         let text = json_rows(&run());
         let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        assert_eq!((rows.len(), &rows[0]["value"], &rows[0]["labels"]["size"]), (2, &1.25.into(), &4096.into()));
+        assert_eq!((rows.len(), &rows[0]["value"], &rows[0]["labels"]["size"]), (4, &1.25.into(), &4096.into()));
         assert_eq!((&rows[0]["grade"], rows[0]["reasons"][0].as_str()), (&"bound".into(), Some("too_few")));
         assert_eq!((&rows[1]["value"], &rows[1]["unit"]), (&Value::Null, &"bytes_per_second".into()));
     }

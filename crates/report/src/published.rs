@@ -16,6 +16,8 @@ use crate::points::observed;
 
 /// The fewest points that are drawn as a curve.
 const CURVE: usize = 4;
+/// Curves that a table has beside each other: published and measured, in 80 columns.
+const ABREAST: usize = 4;
 
 /// Figures, and points of one, at most: a document may come from anywhere.
 const MOST_FIGURES: usize = 64;
@@ -31,14 +33,26 @@ pub(crate) fn published(run: &Run) -> Page {
     }
     let (curves, single): (Vec<&BesidePublished<'_>>, Vec<&BesidePublished<'_>>) =
         figures.iter().partition(|of| of.figure.points.len() >= CURVE && of.figure.by.is_some());
-    let kinds = grouped(curves.iter().map(|of| ((of.figure.metric == Metric::Latency, of.figure.by.as_deref()), *of)));
-    let tables: Page = kinds.iter().map(|((_, by), curves)| by_coordinate(by.unwrap_or_default(), curves)).collect();
+    let kinds = grouped(
+        curves
+            .iter()
+            .map(|of| (CurveKind(of.figure.metric == Metric::Latency, of.figure.lines, of.figure.by.as_deref()), *of)),
+    );
+    // Four curves fit beside each other.
+    let of_kind = |(kind, curves): &(CurveKind<'_>, Vec<&BesidePublished<'_>>)| {
+        curves.chunks(ABREAST).map(|some| by_coordinate(kind.2.unwrap_or_default(), some)).collect::<Page>()
+    };
+    let tables: Page = kinds.iter().map(of_kind).collect();
     let charts: Page = curves.iter().map(|of| curve(published, of)).collect();
     let title = format!("Figures published for {}, beside those of this run", published.machine);
     let note = "The machines differ: compare the shapes, not the values.";
     let below = table(&single) + paragraph("  ", note, Ink::Dim);
     variants(heading(title.clone()) + tables.clone() + below.clone(), heading(title) + tables + below + charts)
 }
+
+/// What the curves of one table share: whether they are of latencies, whether they count lines, and their coordinate.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct CurveKind<'a>(bool, bool, Option<&'a str>);
 
 /// A published figure with what a run measured of each of its points.
 struct BesidePublished<'a> {
@@ -81,15 +95,18 @@ fn by_coordinate(by: &str, curves: &[&BesidePublished<'_>]) -> Page {
     let rows: Vec<u64> = rows.into_iter().collect();
     let head = |at: &u64| if by == "size" { Bytes(*at).to_string() } else { at.to_string() };
     let table = Table::of(&rows).numbers(by, head).each(curves, |table, of| {
-        table.under(of.figure.name.as_str(), |table| {
-            let table = table.numbers("publ.", |at| {
-                of.at(*at).map(|(point, _)| Cell::inked(of.shown(point.value, point), Ink::Dim))
-            });
-            table.figures("here", |at| of.at(*at).map(|(point, seen)| of.measured(point, seen)))
+        let base = |value: f64| number(value, of.figure.metric.unit());
+        let head = format!("{}|publ.", of.figure.name.replace(", ", ",|"));
+        let table = table.numbers(head, |at| of.at(*at).map(|(point, _)| Cell::inked(base(point.value), Ink::Dim)));
+        table.figures("here", |at| {
+            let (_, seen) = of.at(*at)?;
+            let value = |o: &Observation| o.value.map(|value| base(value * of.times));
+            Some(seen.map_or_else(|| Cell::new(ABSENT), |o| graded(value(o), &o.verdict, o.unit)))
         })
     });
     let unit = curves.first().map_or_else(Text::default, |of| match of.figure.metric {
         Metric::Latency => "ns".into(),
+        Metric::Bandwidth if of.figure.lines => rate_unit() + " of lines",
         Metric::Bandwidth => rate_unit(),
     });
     space() + paragraph("", text!["In ", unit, ":"], Ink::Dim) + table.table().gap(1)

@@ -98,8 +98,8 @@ fn the_placement_matrix_is_one_table() {
         assert!(row.len() == 7 && row[1] < row[0], "{op}: {row:?}");
         assert!((row[3] + row[4] - row[2]).abs() < 0.05 * row[2], "the parts are the sum: {op}: {row:?}");
     }
-    of.says("Remote memory has, of local memory: write.cached");
-    of.says("With remote memory for half of the threads");
+    of.says("For the cpus of node:0, memory of node 1 gives of the local rate: write.cached");
+    of.says("With remote memory for half of the threads, against all local memory,");
     assert!(!of.values("mixed.against_local", &["node:0"]).is_empty());
 }
 
@@ -116,8 +116,9 @@ fn the_hierarchy_is_read_off_the_blocks() {
     assert!(of.words.contains("fork+exec") && of.words.contains("pipe "), "{}", of.words);
     assert_eq!(of.values("geometry.ways", &["L1"]), [8.0]);
     // The published curve at every block.
-    let beside = of.lines.iter().filter(|line| line.trim_start().starts_with("2.5 MiB")).count();
-    assert!(beside >= 3, "{}", of.lines.join("\n"));
+    let published = of.lines.iter().position(|line| line.starts_with("Figures published")).unwrap();
+    let beside = of.lines[published..].iter().filter(|line| line.trim_start().starts_with("2.5 MiB")).count();
+    assert!(beside >= 2, "a rate and a latency: {}", of.lines[published..].join("\n"));
 }
 
 /// Article 4: local and remote latency by stride and footprint, side by side with their ratio.
@@ -133,8 +134,16 @@ fn numa_latency_says_what_distance_costs() {
         );
         assert_eq!((local.len(), remote.len()), (9, 9), "every footprint: {local:?} {remote:?}");
         assert!(local[8] > local[7] && local[0] < 2.0, "{local:?}");
-        of.says("Up to 8 MiB both are alike, in the caches.");
-        of.says("the less the next address can be guessed, the more distance costs.");
+        of.says(&format!(
+            "Up to 8 MiB, which the caches hold, memory of node {} takes the cpus",
+            1 - node.parse::<u32>().unwrap()
+        ));
+        of.says("most where prefetchers cannot guess the next line.");
+        // The published table has all of its columns.
+        assert!(of.lines.iter().all(|line| line.chars().count() <= 80), "{}", of.lines.join("\n"));
+        for figure in ["stride 1,", "stride 32,", "stride 64,", "random,"] {
+            assert!(of.words.contains(figure), "{figure}: {}", of.words);
+        }
         let ratios = of.values("latency.far", &["random", "134217728"]);
         assert!(ratios.len() == 1 && ratios[0] > 1.5, "{ratios:?}");
         let user_said = of.values("latency", &["stride:64", "local", &format!("node:{node}")]);
@@ -149,5 +158,5 @@ fn distance_is_a_lesson() {
     let server = "synth:sockets=2,cores=4,mem=16G";
     user.run(&["run", "numa-latency", "--cpu-node=0", "--simulate", server, "-q"]).expect(0);
     let text = words(&user.run(&["explain", "last"]).expect(0).out);
-    assert!(text.contains("the farther it is and the less the next address can be guessed"), "{text}");
+    assert!(text.contains("most where prefetchers cannot guess the next line"), "{text}");
 }

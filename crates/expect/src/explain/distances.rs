@@ -16,7 +16,9 @@ pub(crate) fn distances(run: &Run) -> Vec<Scene> {
         let first = cost.first.filter(|(layout, first)| {
             cost.largest.iter().all(|(other, largest)| (*other, largest.bytes) != (*layout, first.bytes))
         });
-        for (layout, point) in first.iter().chain(&cost.largest).filter(|(_, point)| point.is_trusted()) {
+        for (layout, point) in
+            first.iter().chain(&cost.largest).filter(|(_, point)| point.is_trusted() && point.differs())
+        {
             let (Some(far), Some(local), Some(times)) = (point.far.value, point.local.value, point.ratio()) else {
                 continue;
             };

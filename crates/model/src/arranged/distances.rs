@@ -77,24 +77,34 @@ impl<'a> DistantLatency<'a> {
 /// What distance costs the cpus of a node.
 #[derive(Debug, Clone)]
 pub struct DistanceCost<'a> {
-    /// The order of access and the smallest footprint at which far memory takes longer, and how much; `None` where it
-    /// does at none.
+    /// The nearest node whose memory is not their own.
+    pub node: NodeId,
+    /// The order of access and the smallest footprint from which on that node's memory takes longer, and how much;
+    /// `None` where that could not be shown.
     pub first: Option<(&'a str, FarLatency<'a>)>,
-    /// The largest footprint below that, at which both are alike.
+    /// The largest footprint up to which all orders of access are alike.
     pub alike_up_to: Option<u64>,
+    /// Whether the caches hold that footprint.
+    pub is_cached: bool,
     /// Of each order of access, the largest footprint.
     pub largest: Vec<(&'a str, FarLatency<'a>)>,
-    /// The far nodes by rising distance, each with the ratio of the last order of access over the largest footprint.
-    pub nodes: Vec<(NodeId, f64)>,
-    /// How many of the numbers that it rests on can be quoted, and how many there are.
+    /// Where several nodes are far: the order of access and the footprint at which they are compared, and each with its
+    /// ratio, by rising distance.
+    pub nodes: Option<(&'a str, u64, Vec<(NodeId, f64)>)>,
+    /// How many comparisons rest on numbers that can be quoted, and how many there are with numbers.
     pub trusted: (usize, usize),
 }
 
 impl DistanceCost<'_> {
-    /// Whether far memory costs more in each further order of access: the less what comes next can be guessed.
+    /// Whether random accesses cost more at a distance than lines in turn do, beyond the intervals of both ratios: what
+    /// prefetchers cannot guess.
     pub fn grows_with_randomness(&self) -> bool {
-        let ratios: Vec<f64> = self.largest.iter().filter_map(|(_, point)| point.ratio()).collect();
-        ratios.len() > 1 && ratios.windows(2).all(|pair| pair[1] > pair[0])
+        let range = |layout: &str| {
+            let point = self.largest.iter().find(|(other, _)| *other == layout)?.1;
+            point.interval().filter(|_| point.is_trusted())
+        };
+        let (random, in_turn) = (range(RANDOM), range(QUOTED));
+        random.zip(in_turn).is_some_and(|(random, in_turn)| random.low > in_turn.high)
     }
 }
 
@@ -102,43 +112,68 @@ impl DistanceCost<'_> {
 const COSTS: f64 = 1.05;
 /// The order of access whose first difference is quoted where it has one: whole lines in turn.
 const QUOTED: &str = "stride:64";
+const RANDOM: &str = "random";
 
-/// What distance costs the cpus of a node, of the tables of a run; `None` where no footprint was measured in both
-/// memories.
+/// The points of the memory of a node beside those of the cpus' own, by order of access.
+fn beside<'a>(here: &[&DistantLatency<'a>], to: NodeId) -> Vec<(&'a str, Vec<FarLatency<'a>>)> {
+    let local: BTreeMap<&str, &DistantLatency<'a>> =
+        here.iter().filter(|of| of.distance == Distance::Local).map(|of| (of.layout, *of)).collect();
+    let far = here.iter().filter(|of| of.to == to && of.distance != Distance::Local);
+    let points = far.filter_map(|of| Some((of.layout, of.beside(local.get(of.layout)?))));
+    let known = |of: &FarLatency<'_>| of.ratio().is_some() && of.interval().is_some();
+    points.map(|(layout, points)| (layout, points.into_iter().filter(known).collect())).collect()
+}
+
+/// What distance costs the cpus of a node, of the tables of a run; `None` where they have no far memory.
 pub fn cost_of_distance<'a>(all: &[DistantLatency<'a>], from: NodeId, machine: &Machine) -> Option<DistanceCost<'a>> {
-    let here = || all.iter().filter(move |of| of.from == from);
+    let here: Vec<&DistantLatency<'a>> = all.iter().filter(|of| of.from == from).collect();
     let hops = |to: NodeId| machine.node(from).and_then(|node| node.distances.get(&to).copied());
-    let mut far: Vec<NodeId> = here().filter(|of| of.distance != Distance::Local).map(|of| of.to).collect();
-    far.sort_by_key(|to| (hops(*to), *to));
-    far.dedup();
-    let beside = |to: NodeId| {
-        let mut found = Vec::new();
-        for of in here().filter(|of| of.to == to) {
-            let local = here().find(|other| other.layout == of.layout && other.distance == Distance::Local);
-            let points = local.map(|local| of.beside(local)).unwrap_or_default();
-            found.extend(points.into_iter().map(|point| (of.layout, point)));
-        }
-        found
-    };
-    let largest_of = |points: &[(&'a str, FarLatency<'a>)]| {
-        let bytes = points.iter().map(|(_, point)| point.bytes).max();
-        points.iter().copied().filter(|(_, point)| Some(point.bytes) == bytes).collect::<Vec<_>>()
-    };
-    let points = beside(*far.first()?);
-    let costs = |point: &FarLatency<'_>| point.differs() && point.ratio().is_some_and(|ratio| ratio >= COSTS);
-    let least = points.iter().filter(|(_, point)| costs(point)).map(|(_, point)| point.bytes).min();
-    let mut at_least: Vec<_> = points.iter().filter(|(_, point)| Some(point.bytes) == least && costs(point)).collect();
-    at_least.sort_by_key(|(layout, _)| *layout != QUOTED);
-    let below = points.iter().map(|(_, point)| point.bytes).filter(|bytes| least.is_none_or(|least| *bytes < least));
-    let ratio_of = |to: NodeId| Some((to, largest_of(&beside(to)).last()?.1.ratio()?));
-    let largest = largest_of(&points);
-    (!largest.is_empty()).then(|| DistanceCost {
-        first: at_least.first().map(|first| **first),
-        alike_up_to: below.max(),
-        largest,
-        nodes: far.iter().filter_map(|to| ratio_of(*to)).collect(),
-        trusted: (points.iter().filter(|(_, point)| point.is_trusted()).count(), points.len()),
+    let far: BTreeSet<NodeId> = here.iter().filter(|of| of.distance != Distance::Local).map(|of| of.to).collect();
+    let mut far: Vec<NodeId> = far.into_iter().collect();
+    // What the system gives no distance for comes last.
+    far.sort_by_key(|to| (hops(*to).is_none(), hops(*to), *to));
+    let node = *far.first()?;
+    let layouts = beside(&here, node);
+    let points = || layouts.iter().flat_map(|(layout, points)| points.iter().map(move |point| (*layout, *point)));
+    let costs = |of: &FarLatency<'_>| of.is_trusted() && of.differs() && of.ratio().is_some_and(|ratio| ratio >= COSTS);
+    // From there on every footprint of that order has to cost more: one cell may be noise.
+    let mut firsts: Vec<(&str, FarLatency<'a>)> = Vec::new();
+    for (layout, points) in &layouts {
+        let costly = points.iter().rev().take_while(|point| costs(point)).last();
+        firsts.extend(costly.map(|point| (*layout, *point)));
+    }
+    firsts.sort_by_key(|(layout, point)| (point.bytes, *layout != QUOTED));
+    let differs = |of: &FarLatency<'_>| of.ratio().is_some_and(|ratio| ratio >= COSTS || ratio <= 1.0 / COSTS);
+    let odd = points().filter(|(_, point)| differs(point)).map(|(_, point)| point.bytes).min();
+    let alike = points().map(|(_, point)| point.bytes).filter(|bytes| odd.is_none_or(|odd| *bytes < odd)).max();
+    let cache = machine.data_caches().filter_map(|cache| cache.bytes).max();
+    let most = points().map(|(_, point)| point.bytes).max();
+    Some(DistanceCost {
+        node,
+        first: firsts.first().copied(),
+        alike_up_to: alike,
+        is_cached: alike.zip(cache).is_some_and(|(bytes, cache)| bytes <= cache),
+        largest: points().filter(|(_, point)| Some(point.bytes) == most).collect(),
+        nodes: several(&here, &far),
+        trusted: (points().filter(|(_, point)| point.is_trusted()).count(), points().count()),
     })
+}
+
+/// Several far nodes over the largest footprint that all have, in the last order of access that all have.
+fn several<'a>(here: &[&DistantLatency<'a>], far: &[NodeId]) -> Option<(&'a str, u64, Vec<(NodeId, f64)>)> {
+    if far.len() < 2 {
+        return None;
+    }
+    type Ratios<'a> = BTreeMap<(&'a str, u64), f64>;
+    let ratios = |to: NodeId| -> Ratios<'a> {
+        let points = beside(here, to).into_iter();
+        let each = points.flat_map(|(layout, points)| points.into_iter().map(move |point| (layout, point)));
+        each.filter_map(|(layout, point)| Some(((layout, point.bytes), point.ratio()?))).collect()
+    };
+    let all: Vec<(NodeId, Ratios<'a>)> = far.iter().map(|to| (*to, ratios(*to))).collect();
+    let common = all[0].1.keys().filter(|key| all.iter().all(|(_, ratios)| ratios.contains_key(*key)));
+    let (layout, bytes) = *common.max_by_key(|(layout, bytes)| (*bytes, *layout == RANDOM))?;
+    Some((layout, bytes, all.iter().filter_map(|(to, ratios)| Some((*to, *ratios.get(&(layout, bytes))?))).collect()))
 }
 
 /// The node whose cpus an experiment measures from; `None` where they are of several.

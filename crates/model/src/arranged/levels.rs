@@ -1,10 +1,14 @@
 //! The levels of the hierarchy in tables by footprint: for each cache, and for memory, a footprint that it holds, with
 //! the latency and the rates measured there.
 
+use std::collections::BTreeMap;
+
+use crate::figure::{Distance, distance};
 use crate::machine::Machine;
 use crate::observation::Observation;
+use crate::plan::Scope;
 use crate::purpose::Purpose;
-use crate::run::Run;
+use crate::run::{Experiment, Run};
 use crate::tier::Tier;
 use crate::units::Metric;
 
@@ -39,9 +43,17 @@ impl LevelPoint<'_> {
 /// The levels of a run that measured latency and rates over many footprints, by the caches that the system declares;
 /// empty for other runs.
 pub fn levels<'a>(run: &'a Run) -> Vec<LevelPoint<'a>> {
+    // Of one thread on memory of its own node: a table may have others as well.
+    let is_plain = |o: &Observation, scope: &Scope| {
+        let own = distance(&o.labels, scope, &run.machine).is_none_or(|distance| distance == Distance::Local);
+        o.labels.is_for(Purpose::Table)
+            && own
+            && o.value.is_some()
+            && o.labels.threads().is_none_or(|threads| threads == 1)
+    };
     let table = |fits: &dyn Fn(&Observation) -> bool| -> Vec<&'a Observation> {
-        let seen = run.observations().filter(|o| o.labels.is_for(Purpose::Table) && o.value.is_some());
-        seen.filter(|o| o.labels.bytes().is_some() && fits(o)).collect()
+        let of = |e: &'a Experiment| e.observations.iter().filter(move |o| is_plain(o, &e.request.scope));
+        run.experiments.iter().flat_map(of).filter(|o| o.labels.bytes().is_some() && fits(o)).collect()
     };
     let is_random = |o: &Observation| {
         o.metric == Metric::Latency && o.labels.layout() == Some("random") && o.labels.chains().is_none_or(|n| n == 1)
@@ -64,17 +76,19 @@ pub fn levels<'a>(run: &'a Run) -> Vec<LevelPoint<'a>> {
     bounds(&run.machine).into_iter().map(point).filter(is_measured).collect()
 }
 
-/// The footprints that a level holds and the one above does not: of each declared cache, and of memory.
+/// The footprints that a level holds and the one above does not: of each declared cache, and of memory. Caches of one
+/// level may differ: the smallest holds what all hold, and the largest is what memory lies beyond.
 fn bounds(machine: &Machine) -> Vec<(Tier, u64, u64)> {
-    let mut sizes: Vec<(u8, u64)> =
-        machine.data_caches().filter_map(|cache| Some((cache.level, cache.bytes?))).collect();
-    sizes.sort_unstable();
-    sizes.dedup_by_key(|(level, _)| *level);
-    let mut above = 0;
+    let mut sizes: BTreeMap<u8, [u64; 2]> = BTreeMap::new();
+    for (level, bytes) in machine.data_caches().filter_map(|cache| Some((cache.level, cache.bytes?))) {
+        let ends = sizes.entry(level).or_insert([bytes; 2]);
+        *ends = [ends[0].min(bytes), ends[1].max(bytes)];
+    }
+    let mut above = 0u64;
     let mut all = Vec::new();
-    for (level, bytes) in sizes {
-        all.push((Tier::Cache(level), above + 1, (bytes as f64 * HELD) as u64));
-        above = bytes * BEYOND;
+    for (level, [least, most]) in sizes {
+        all.push((Tier::Cache(level), above.saturating_add(1), (least as f64 * HELD) as u64));
+        above = most.saturating_mul(BEYOND);
     }
     all.push((Tier::Dram, above.max(1), u64::MAX));
     all

@@ -1,5 +1,7 @@
 //! Bandwidth of the same threads with local, remote and mixed memory.
 
+use std::collections::HashMap;
+
 use crate::figure::{Distance, distance};
 use crate::idset::NodeId;
 use crate::observation::Observation;
@@ -49,6 +51,17 @@ impl PlacementRow<'_> {
         self.of_local(self.mixed)
     }
 
+    /// Whether mixed memory is faster (`true`) or slower than local memory beyond the intervals of both; `None` where
+    /// that could not be shown.
+    pub fn gains(&self) -> Option<bool> {
+        let (mixed, local) = (self.mixed.interval?, self.local?.interval?);
+        match () {
+            () if mixed.low > local.high => Some(true),
+            () if mixed.high < local.low => Some(false),
+            () => None,
+        }
+    }
+
     /// Whether all of its numbers can be quoted.
     pub fn is_trusted(&self) -> bool {
         [self.local, self.remote, Some(self.mixed)].iter().flatten().all(|seen| seen.verdict.grade.is_number())
@@ -65,26 +78,26 @@ pub fn placements(run: &Run) -> Vec<PlacementRow<'_>> {
     let mut rows = Vec::new();
     for experiment in &run.experiments {
         let scope = &experiment.request.scope;
+        let mut local: HashMap<(&str, Work<'_>), &Observation> = HashMap::new();
+        let mut of_node: HashMap<(&str, Work<'_>, NodeId), &Observation> = HashMap::new();
+        for seen in &experiment.observations {
+            let Some(cell) = MatrixCell::of(&seen.labels) else { continue };
+            of_node.entry((cell.from, cell.work, cell.to)).or_insert(seen);
+            if distance(&seen.labels, scope, &run.machine) == Some(Distance::Local) {
+                local.entry((cell.from, cell.work)).or_insert(seen);
+            }
+        }
         for mixed in experiment.observations.iter().filter(|seen| is_mixed(seen)) {
             let labels = &mixed.labels;
             let (Some(from), Some(node)) = (labels.from(), labels.node()) else { continue };
             let work = Work::of(labels);
-            let alone = |fits: &dyn Fn(&Observation, MatrixCell<'_>) -> bool| {
-                experiment.observations.iter().find(|seen| {
-                    let cell = MatrixCell::of(&seen.labels);
-                    cell.is_some_and(|cell| cell.from == from && cell.work == work && fits(seen, cell))
-                })
-            };
-            let is_local = |seen: &Observation, _: MatrixCell<'_>| {
-                distance(&seen.labels, scope, &run.machine) == Some(Distance::Local)
-            };
             rows.push(PlacementRow {
                 from,
                 work,
                 node,
                 percent: labels.remote().unwrap_or_default(),
-                local: alone(&is_local),
-                remote: alone(&|_, cell| cell.to == node),
+                local: local.get(&(from, work)).copied(),
+                remote: of_node.get(&(from, work, node)).copied(),
                 mixed,
             });
         }

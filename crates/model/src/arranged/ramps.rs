@@ -4,6 +4,7 @@ use crate::figure::Distance;
 use crate::idset::NodeId;
 use crate::kernel::KernelInfo;
 use crate::observation::{Finding, Interval, Observation};
+use crate::peak::MOST_THEORETICAL_SHARE;
 use crate::purpose::Purpose;
 use crate::quantity::Quantity;
 use crate::run::{Experiment, Run};
@@ -58,6 +59,12 @@ pub struct ThreadRamp<'a> {
 }
 
 impl<'a> ThreadRamp<'a> {
+    /// The bytes of whole lines a second of its level; of a ramp without one, the most that was seen.
+    pub fn level(&self) -> Option<f64> {
+        let times = self.points.iter().find_map(|point| Some(point.lines? / point.seen.value?))?;
+        Some(self.ceiling?.value? * times).filter(|level| level.is_finite())
+    }
+
     /// A share of its level, by what it is of.
     pub fn share(&self, of: &str) -> Option<&'a Finding> {
         self.shares.iter().copied().find(|share| share.labels.statistic() == Some(of))
@@ -120,7 +127,8 @@ fn of_experiment<'a>(number: usize, experiment: &'a Experiment, run: &'a Run) ->
         let share = |of: &str| Some(ramp.share(of)?.value? / level?);
         let (channels, link) = (share("of theoretical peak"), share("of link"));
         for point in &mut ramp.points {
-            let of = |share: Option<f64>| Some(share? * point.seen.value?).filter(|share| share.is_finite());
+            let of =
+                |share: Option<f64>| Some(share? * point.seen.value?).filter(|share| *share <= MOST_THEORETICAL_SHARE);
             (point.of_channels, point.of_link) = (of(channels), of(link));
         }
     }

@@ -20,12 +20,17 @@ const NODES: usize = 3;
 pub(super) fn distances(run: &Run, detail: Detail) -> Page {
     let all = latency_by_distance(run);
     let froms = distinct(all.iter().map(|of| of.from));
-    let Some(first) = froms.first() else { return Page::new() };
+    let shown = froms.len().min(detail.listed(1));
     let mut out = Page::new();
-    for from in froms.iter().take(detail.listed(1)) {
+    for from in &froms[..shown] {
         out += from_node(&all, *from, detail);
+        out.extend(cost_of_distance(&all, *from, &run.machine).map(|cost| conclusion(*from, &cost)));
     }
-    out.extend(cost_of_distance(&all, *first, &run.machine).map(|cost| conclusion(&cost)));
+    let others: Vec<String> = froms[shown..].iter().map(|node| format!("node {node}")).collect();
+    if !others.is_empty() {
+        let text = format!("the same from the cpus of {}, with --verbose", others.join(", "));
+        out += paragraph("  ", text, Ink::Dim);
+    }
     out
 }
 
@@ -101,40 +106,42 @@ fn chart(title: String, rows: &[DistanceRow<'_>]) -> Page {
 }
 
 /// What follows: from which footprint on distance costs something, how much, and in which order of access most.
-fn conclusion(cost: &DistanceCost<'_>) -> Page {
-    let times = |point: &FarLatency<'_>| point.ratio().map_or_else(String::new, |ratio| format!("{ratio:.2} times"));
+fn conclusion(from: NodeId, cost: &DistanceCost<'_>) -> Page {
+    let ratio = |point: &FarLatency<'_>| point.ratio().map_or_else(String::new, |ratio| format!("{ratio:.2}"));
     let ns = |ns: Option<f64>| ns.map(nanoseconds).unwrap_or_default();
+    let node = format!("node {}", cost.node);
     let mut sentences = Vec::new();
+    if let Some(bytes) = cost.alike_up_to {
+        let held = if cost.is_cached { ", which the caches hold" } else { "" };
+        let up_to = Bytes(bytes);
+        sentences
+            .push(format!("Up to {up_to}{held}, memory of {node} takes the cpus of node {from} as long as their own."));
+    }
     match &cost.first {
         Some((layout, point)) => {
-            let size = Bytes(point.bytes);
-            let alike = cost.alike_up_to.map(|bytes| format!("Up to {} both are alike, in the caches. ", Bytes(bytes)));
-            let (far, local) = (ns(point.far.value), ns(point.local.value));
+            let (size, local, far) = (Bytes(point.bytes), ns(point.local.value), ns(point.far.value));
+            let times = ratio(point);
             sentences.push(format!(
-                "{}At {size}, {layout} takes {local} ns in local memory and {far} ns in far memory, {}.",
-                alike.unwrap_or_default(),
-                times(point)
+                "At {size}, {layout} takes {local} ns in local memory and {far} ns in that of {node}: {times} times."
             ));
         }
-        None => sentences.push("Far memory takes no longer than local memory at any footprint.".to_owned()),
+        None if cost.trusted.1 == 0 => sentences.push("No footprint has a number in both memories.".to_owned()),
+        None => sentences.push(format!("A difference between local memory and {node} could not be shown.")),
     }
-    if let (Some((_, point)), true) = (cost.largest.first(), cost.first.is_some()) {
+    if let (Some((_, point)), Some(_)) = (cost.largest.first(), &cost.first) {
         let each: Vec<String> =
-            cost.largest.iter().map(|(layout, point)| format!("{layout} {}", times(point))).collect();
-        let grows = if cost.grows_with_randomness() {
-            ": the less the next address can be guessed, the more distance costs"
-        } else {
-            ""
-        };
-        sentences.push(format!("At {}: {}{grows}.", Bytes(point.bytes), each.join(", ")));
+            cost.largest.iter().map(|(layout, point)| format!("{layout} {}", ratio(point))).collect();
+        let grows =
+            if cost.grows_with_randomness() { ": most where prefetchers cannot guess the next line" } else { "" };
+        sentences.push(format!("At {}, times local memory: {}{grows}.", Bytes(point.bytes), each.join(", ")));
     }
-    if cost.nodes.len() > 1 {
-        let each: Vec<String> = cost.nodes.iter().map(|(node, ratio)| format!("node {node} {ratio:.2}")).collect();
-        sentences.push(format!("By distance, nearest first: {} times.", each.join(", ")));
+    if let Some((layout, bytes, nodes)) = &cost.nodes {
+        let each: Vec<String> = nodes.iter().map(|(node, ratio)| format!("node {node} {ratio:.2}")).collect();
+        sentences.push(format!("{layout} at {}, times local memory: {}.", Bytes(*bytes), each.join(", ")));
     }
     let (trusted, all) = cost.trusted;
     if trusted < all {
-        sentences.push(format!("Only {trusted} of {all} pairs of numbers are trusted."));
+        sentences.push(format!("Of {all} comparisons with {node}, {trusted} rest on trusted numbers."));
     }
     paragraph("", sentences.join(" "), Ink::Head)
 }

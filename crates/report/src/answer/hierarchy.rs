@@ -46,7 +46,7 @@ fn table(levels: &[LevelPoint<'_>]) -> Page {
             table.figures(op, |level| value(level.rates[at]))
         })
     });
-    heading("Each level of the hierarchy, at the largest footprint that it holds") + table.table()
+    heading("Each level of the hierarchy, over the largest footprint of at most 75 % of it") + table.table()
 }
 
 fn figure(seen: &Observation) -> Cell {

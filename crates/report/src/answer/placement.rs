@@ -58,35 +58,37 @@ fn conclusion(rows: &[PlacementRow<'_>]) -> Page {
     let Some(first) = rows.first() else { return Page::new() };
     let here: Vec<&PlacementRow<'_>> =
         rows.iter().filter(|row| row.from == first.from && row.node == first.node).collect();
-    let each = |share: &dyn Fn(&PlacementRow<'_>) -> Option<f64>, fits: &dyn Fn(f64) -> bool| {
-        let parts = here.iter().filter_map(|row| Some((row.work.op, share(row).filter(|share| fits(*share))?)));
-        parts.map(|(op, share)| format!("{op} {}", percent(share))).collect::<Vec<_>>().join(", ")
+    let several = distinct(here.iter().map(|row| row.percent)).len() > 1;
+    let name = |row: &PlacementRow<'_>| {
+        if several { format!("{} ({} % remote)", row.work.op, row.percent) } else { row.work.op.to_owned() }
     };
-    let remote = each(&|row| row.remote_of_local(), &|_| true);
-    let gains = each(&|row| row.mixed_of_local(), &|share| share > 1.0);
-    let loses = each(&|row| row.mixed_of_local(), &|share| share <= 1.0);
+    let remote = here.iter().filter_map(|row| Some(format!("{} {}", row.work.op, percent(row.remote_of_local()?))));
+    let remote = distinct(remote).join(", ");
+    let with = |gains: Option<bool>| {
+        let fits = here.iter().filter(|row| row.gains() == gains);
+        let parts = fits.filter_map(|row| Some(format!("{} {}", name(row), percent(row.mixed_of_local()?))));
+        parts.collect::<Vec<_>>().join(", ")
+    };
     let mut sentences = Vec::new();
     if !remote.is_empty() {
-        sentences.push(format!("Remote memory has, of local memory: {remote}."));
+        let (from, node) = (first.from, first.node);
+        sentences.push(format!("For the cpus of {from}, memory of node {node} gives of the local rate: {remote}."));
     }
-    let percents = distinct(here.iter().map(|row| row.percent));
-    let whose = match percents.as_slice() {
-        [50] => "half of the threads".to_owned(),
-        [one] => format!("{one} % of the threads"),
-        _ => "some of the threads".to_owned(),
+    let whose = match first.percent {
+        _ if several => "some of the threads".to_owned(),
+        50 => "half of the threads".to_owned(),
+        one => format!("{one} % of the threads"),
     };
-    let with = format!("With remote memory for {whose}");
-    match (gains.is_empty(), loses.is_empty()) {
-        (false, false) => {
-            sentences.push(format!("{with}, these gain over all local memory: {gains}; these do not: {loses}."));
-        }
-        (false, true) => sentences.push(format!("{with}, all gain over all local memory: {gains}.")),
-        (true, false) => sentences.push(format!("{with}, none gains over all local memory: {loses}.")),
-        (true, true) => {}
+    let found = [(Some(true), "faster"), (Some(false), "slower"), (None, "not clearly different")];
+    let parts = found.map(|(gains, word)| (with(gains), word));
+    let parts: Vec<String> =
+        parts.into_iter().filter(|(list, _)| !list.is_empty()).map(|(list, word)| format!("{word}: {list}")).collect();
+    if !parts.is_empty() {
+        sentences.push(format!("With remote memory for {whose}, against all local memory, {}.", parts.join("; ")));
     }
     let trusted = here.iter().filter(|row| row.is_trusted()).count();
     if trusted < here.len() {
-        sentences.push(format!("Only {trusted} of {} rows rest on trusted numbers alone.", here.len()));
+        sentences.push(format!("{trusted} of {} rows rest on trusted numbers alone.", here.len()));
     }
     paragraph("", sentences.join(" "), Ink::Head)
 }

@@ -12,6 +12,8 @@ const STEPS: usize = 12;
 const MORE_THAN_LOCAL: f64 = 1.1;
 /// A rate within this of the level has reached it.
 const LEVEL: f64 = 0.97;
+/// The statistic of a ceiling that may be higher.
+const AT_LEAST: &str = "at least";
 
 /// The section; empty for a run without ramps.
 pub(super) fn ramps(run: &Run, detail: Detail) -> Page {
@@ -21,7 +23,13 @@ pub(super) fn ramps(run: &Run, detail: Detail) -> Page {
     }
     let ops = distinct(all.iter().map(|ramp| ramp.op));
     let rows: Vec<RampRow<'_>> = all.iter().flat_map(|ramp| rows(ramp, detail)).collect();
-    table(&ops, &rows) + all.iter().map(|ramp| paragraph("", conclusion(ramp), Ink::Head)).collect::<Page>()
+    let left_out = all.iter().map(|ramp| ramp.points.len()).sum::<usize>() - rows.len();
+    let more = if left_out > 0 {
+        paragraph("  ", format!("and {} more, with --verbose", count_of(left_out as u64, "step")), Ink::Dim)
+    } else {
+        Page::new()
+    };
+    table(&ops, &rows) + more + all.iter().map(|ramp| paragraph("", conclusion(ramp), Ink::Head)).collect::<Page>()
 }
 
 struct RampRow<'a> {
@@ -74,7 +82,7 @@ fn table(ops: &[&str], rows: &[RampRow<'_>]) -> Page {
                 let seen = row.point.seen;
                 graded(seen.value.map(|v| number(v, seen.unit).within(seen.interval)), &seen.verdict, seen.unit)
             })
-            .numbers("per|thread", |row| row.kept.map(percent).unwrap_or_default()),
+            .numbers("of one|thread", |row| row.kept.map(percent).unwrap_or_default()),
     };
     let table = table.when(has(|point| point.of_channels.is_some()), |table| {
         table.numbers("of|channels", |row| share(row.point.of_channels))
@@ -90,9 +98,10 @@ fn table(ops: &[&str], rows: &[RampRow<'_>]) -> Page {
 
 /// What a ramp came to: its rate, with how many threads, its shares, and what limits it.
 fn conclusion(ramp: &ThreadRamp<'_>) -> Text {
-    let known = |point: &&RampPoint<'_>| point.lines.is_some();
-    let most = ramp.points.iter().filter(known).filter_map(|point| point.lines).fold(0.0, f64::max);
-    let first = ramp.points.iter().filter(known).find(|point| point.lines.is_some_and(|lines| lines >= LEVEL * most));
+    let most = ramp.points.iter().filter_map(|point| point.lines).fold(0.0, f64::max);
+    let level = ramp.level().unwrap_or(most);
+    // Rate and threads are of one row, or of the level that the shares are of.
+    let first = ramp.points.iter().find(|point| point.lines.is_some_and(|lines| lines >= LEVEL * level));
     let name = format!("{}, {}: ", ramp.op, place(ramp));
     let Some(first) = first else { return text![name, "no rate."] };
     let shares = ramp.shares.iter().filter_map(|share| {
@@ -105,12 +114,19 @@ fn conclusion(ramp: &ThreadRamp<'_>) -> Text {
     });
     let shares: Vec<String> = shares.collect();
     let shares = if shares.is_empty() { String::new() } else { format!(" ({})", shares.join(", ")) };
-    let with = count_of(first.threads, "thread");
+    let with = format!("from {} on", count_of(first.threads, "thread"));
+    let with = if first.threads == ramp.points.last().map_or(0, |last| last.threads) {
+        format!("with {}", count_of(first.threads, "thread"))
+    } else {
+        with
+    };
+    let at_least = ramp.ceiling.is_some_and(|f| f.labels.statistic() == Some(AT_LEAST));
+    let at_least = if at_least { "at least " } else { "" };
     let lines = if first.lines == first.seen.value { "" } else { " of lines" };
     let alarm = ramp.share("of local").and_then(|share| share.value).is_some_and(|share| share > MORE_THAN_LOCAL);
     let alarm =
         if alarm { " That is more than its own cores get: look for what slows them (`tiermark doctor`)." } else { "" };
-    text![name, rate(most), " ", rate_unit(), format!("{lines} with {with}{shares}; {}.{alarm}", limit(ramp))]
+    text![name, at_least, rate(level), " ", rate_unit(), format!("{lines} {with}{shares}; {}.{alarm}", limit(ramp))]
 }
 
 /// The limit in words; `perhaps` where the numbers that it rests on are not trusted.
@@ -120,7 +136,7 @@ fn limit(ramp: &ThreadRamp<'_>) -> String {
         Some("memory") if ramp.place == Some(Distance::Local) => format!("{perhaps}its memory is the limit"),
         Some("memory") => format!("{perhaps}that memory is the limit"),
         Some("link") => format!("{perhaps}the link is the limit"),
-        Some("core") => format!("{perhaps}the cores are the limit: no other was met"),
-        _ => "no limit was met".to_owned(),
+        Some("core") => format!("{perhaps}the cores are the limit"),
+        _ => "too little was measured to tell what limits it".to_owned(),
     }
 }

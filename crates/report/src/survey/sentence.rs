@@ -1,6 +1,6 @@
 //! What the memory does, in one sentence that may be quoted.
 
-use tiermark_model::{Interrupted, Run, Tier};
+use tiermark_model::{Interrupted, Run, Tier, count_of};
 use tiermark_page::{Text, text};
 
 use super::figures::{Figure, Survey, TierRow};
@@ -18,7 +18,7 @@ pub(super) fn sentence(survey: &Survey<'_>) -> Option<Text> {
     let row = |row: &TierRow<'_>| match row.tier() {
         Some(Tier::Cache(_)) if row.name == last => cache(row, survey.run),
         Some(Tier::Cache(_)) => private(row),
-        _ => memory(row),
+        _ => memory(row, survey.cores()),
     };
     // Several places have the same rows: a sentence is of the first.
     let names = distinct(survey.rows.iter().map(|row| row.name.as_str()));
@@ -55,14 +55,20 @@ fn cache(row: &TierRow<'_>, run: &Run) -> Option<Text> {
 }
 
 /// Memory: its latency, and what one core and all cores read from it.
-fn memory(row: &TierRow<'_>) -> Option<Text> {
+fn memory(row: &TierRow<'_>, cores: Option<u64>) -> Option<Text> {
     let is_own =
         row.tier() == Some(Tier::Dram) && row.latency.is_none_or(|figure| figure.finding.labels.node().is_none());
     let name = if is_own { "memory" } else { row.name.as_str() };
     let latency = known(row.latency.as_ref()).map(with_unit);
     let [one, all] = [0, 1].map(|span| known(row.rates[span][0].as_ref()));
     let one_text = one.map(|rate| with_unit(rate) + " a core");
-    let all_text = all.map(|rate| if one.is_some() { shown(rate) + " all" } else { with_unit(rate) + " all cores" });
+    // Only the cores of one node read the memory of another.
+    let whose = |rate: &Figure<'_>| match rate.finding.labels.threads().filter(|threads| Some(*threads) != cores) {
+        Some(threads) => format!(" by {}", count_of(threads, "core")),
+        None if one.is_some() => " all".to_owned(),
+        None => " all cores".to_owned(),
+    };
+    let all_text = all.map(|rate| if one.is_some() { shown(rate) } else { with_unit(rate) } + whose(rate));
     let parts: Vec<Text> = [latency, one_text, all_text].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| text![name, " ", Text::joined(parts, ", ")])
 }

@@ -84,9 +84,9 @@ pub(super) fn bars(run: &Capacity) -> Page {
     }
     let mut out = Page::new();
     for (what, of, field) in CHARTED.into_iter().take(2) {
-        let limit = limit(run, of);
-        let most = rows.iter().map(|(_, point)| field(point)).chain(limit).filter(|ns| ns.is_finite());
-        let most = most.fold(0.0, f64::max);
+        let longest = rows.iter().map(|(_, point)| field(point)).filter(|ns| ns.is_finite()).fold(0.0, f64::max);
+        let limit = limit(run, of).filter(|limit| *limit <= FAR * longest);
+        let most = longest.max(limit.unwrap_or(0.0));
         let mut bars: Vec<(String, f64, Ink)> = Vec::new();
         for (case, point) in &rows {
             let name = if loads_of(&rows) > 1 { format!("{}, {}", case.tier, case.load) } else { case.tier.clone() };

@@ -468,7 +468,7 @@ fn the_answer_is_a_sentence() {
     let mut more = run();
     more.cases[0].answer = Answer::AtLeast { tenants: 12 };
     let text = words(&shown(&more));
-    assert!(text.contains("dram 12 tenants or more (`mini` tries no more: --most-tenants)"), "{text}");
+    assert!(text.contains("dram 12 tenants or more (`mini` tries no more; --most-tenants N does)"), "{text}");
 }
 
 /// The limit is a line in the charts of averages, P99s and maxima.
@@ -485,6 +485,7 @@ fn charts_have_the_limit() {
 fn tiers_are_multiples_of_each_other() {
     let mut run = run();
     run.cost = None;
+    run.limits = vec![TimeLimit { of: TimeStatistic::P99, ns: 10e6 }];
     let (tiers, fixed) = (["dram", "zram:lz4", "swap"], Answer::Fixed { tenants: 11, outcome: Outcome::Unclear });
     run.cases = tiers
         .into_iter()
