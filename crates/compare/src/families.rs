@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{ChangeVerdict, ComparedFamily, Doubt, Interval, RunScatter};
+use tiermark_model::{ChangeVerdict, ComparedFamily, ConditionDifference, Doubt, Interval, RunScatter};
 use tiermark_stats::Between;
 
 use crate::evidence::{self, Weighed, between_places};
-use crate::judge::{CONFIDENCE, ComparedPair};
+use crate::judge::{CONFIDENCE, ComparedPair, Members};
 use crate::scatter::{Family, Noise, Scatters};
 use crate::{LEVEL, Rules};
 
@@ -32,6 +32,7 @@ pub(crate) fn noises(pairs: &[ComparedPair], scatters: &Scatters) -> BTreeMap<Fa
 /// The mean of a family's differences.
 pub(crate) struct Mean {
     pub(crate) family: Family,
+    pub(crate) differs: Vec<ConditionDifference>,
     numbers: usize,
     pub(crate) weighed: Weighed,
     less_is_better: bool,
@@ -43,13 +44,13 @@ pub(crate) fn means(
     weighed: &[Option<Weighed>],
     noises: &BTreeMap<Family, Noise>,
 ) -> Vec<Mean> {
-    let mut all: BTreeMap<&Family, (Vec<Weighed>, bool)> = BTreeMap::new();
+    let mut all: BTreeMap<Members<'_>, (Vec<Weighed>, bool)> = BTreeMap::new();
     for (pair, weighed) in pairs.iter().zip(weighed) {
         if let (Some((family, less_is_better)), Some(weighed)) = (pair.family(), weighed) {
             all.entry(family).or_insert_with(|| (Vec::new(), less_is_better)).0.push(*weighed);
         }
     }
-    let mean = |(family, (numbers, less_is_better)): (&Family, (Vec<Weighed>, bool))| {
+    let mean = |((family, differs), (numbers, less_is_better)): (Members<'_>, (Vec<Weighed>, bool))| {
         let n = numbers.len();
         let sum = |field: fn(&Weighed) -> f64| numbers.iter().map(field).sum::<f64>();
         // Where some numbers are of fewer runs, the widest.
@@ -57,7 +58,8 @@ pub(crate) fn means(
         let own = sum(|one| one.own) / (n * n) as f64;
         let scatter = noises.get(family)?.scatter;
         let weighed = evidence::weighed(sum(|one| one.difference) / n as f64, own, factor, n, scatter)?;
-        (n > 1).then(|| Mean { family: family.clone(), numbers: n, weighed, less_is_better })
+        let (family, differs) = (family.clone(), differs.to_vec());
+        (n > 1).then_some(Mean { family, differs, numbers: n, weighed, less_is_better })
     };
     all.into_iter().filter_map(mean).collect()
 }
@@ -78,6 +80,7 @@ impl Mean {
         ComparedFamily {
             metric: self.family.metric.clone(),
             tier: self.family.tier.clone(),
+            differs: self.differs.clone(),
             figures: self.numbers as u64,
             change: value - 1.0,
             interval: Interval { low: wide.low - 1.0, high: wide.high - 1.0, level: CONFIDENCE },

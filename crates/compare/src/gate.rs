@@ -20,8 +20,8 @@ pub enum Gate<'a> {
         /// Numbers that are worse by more than the limit.
         figures: Vec<&'a ComparedFigure>,
     },
-    /// Not judged: some run has no number that can be compared.
-    NothingComparable,
+    /// Not judged: this run has no number that can be compared; with the obstacle of most of them.
+    NothingComparable(&'a ComparedRun, Option<&'a Obstacle>),
     /// Not judged: these numbers may be worse. The list may be empty if a run has no sure number.
     Unsure(Vec<&'a ComparedFigure>),
     /// Not judged: a run has not measured these.
@@ -34,7 +34,7 @@ pub enum Gate<'a> {
         judged: usize,
         /// Tiers of which that run has no number judged.
         tiers_unjudged: Vec<String>,
-        /// Numbers that are not judged: without a sound value, of another state, or of another kernel.
+        /// Numbers that are not judged: without a sound value, or of another state.
         doubtful: Vec<&'a ComparedFigure>,
         /// Numbers that may be worse by more than the limit.
         perhaps_worse: Vec<&'a ComparedFigure>,
@@ -61,8 +61,9 @@ impl<'a> Gate<'a> {
         if !families.is_empty() || !figures.is_empty() {
             return Self::Failed { families, figures };
         }
-        if fewest(found, |figure| !matches!(figure.verdict, ChangeVerdict::NotComparable(_))) == 0 {
-            return Self::NothingComparable;
+        let is_compared = |figure: &ComparedFigure| !matches!(figure.verdict, ChangeVerdict::NotComparable(_));
+        if let Some(other) = found.others.iter().find(|other| !other.figures.iter().any(is_compared)) {
+            return Self::NothingComparable(&other.run, main_obstacle(other));
         }
         let blocks = |figure: &ComparedFigure| was_trusted(figure) && figure.blocks_gate(limit);
         let seem = of_all(found, blocks);
@@ -80,15 +81,13 @@ impl<'a> Gate<'a> {
         if !missing.is_empty() {
             return Self::Missing(missing);
         }
-        let moved = without(|why| {
-            matches!(why, Obstacle::Method { .. } | Obstacle::WorkingSet { .. } | Obstacle::Pages { .. })
-        });
+        let moved = without(|why| matches!(why, Obstacle::Method { .. } | Obstacle::WorkingSet { .. }));
         if !moved.is_empty() {
             return Self::OtherMethod(moved);
         }
         let doubtful = without(|why| {
-            use Obstacle::{Estimate, Kernels, Missing, State, Suspect};
-            matches!(why, Suspect | Missing | State { .. } | Estimate | Kernels { .. })
+            use Obstacle::{Estimate, Missing, State, Suspect};
+            matches!(why, Suspect | Missing | State { .. } | Estimate)
         });
         let judged = found.others.iter().map(judged_tiers).min_by_key(|(judged, _)| *judged);
         let (judged, tiers_unjudged) = judged.unwrap_or_default();
@@ -104,6 +103,19 @@ impl<'a> Gate<'a> {
             _ => Exit::Partial,
         }
     }
+}
+
+/// The obstacle that most numbers of a run have; of equal counts, the first.
+fn main_obstacle(other: &Against) -> Option<&Obstacle> {
+    let of_hardware = other.figures.iter().filter(|figure| is_of_hardware(figure));
+    let obstacles: Vec<&Obstacle> = of_hardware
+        .filter_map(|figure| match &figure.verdict {
+            ChangeVerdict::NotComparable(obstacle) => Some(obstacle),
+            _ => None,
+        })
+        .collect();
+    let count = |of: &Obstacle| obstacles.iter().filter(|one| ***one == *of).count();
+    obstacles.iter().rev().copied().max_by_key(|of| count(of))
 }
 
 fn is_of_another_machine(other: &Against) -> bool {

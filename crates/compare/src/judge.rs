@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::{
-    ChangeVerdict, ComparedFigure, ComparedNumber, Doubt, FEWEST_JUDGED, Grade, Interval, Labels, Obstacle,
+    ChangeVerdict, ComparedFigure, ComparedNumber, ConditionDifference, Doubt, FEWEST_JUDGED, Grade, Interval, Labels,
+    Obstacle,
 };
 use tiermark_stats::{Between, ratio};
 
@@ -22,9 +23,14 @@ pub(crate) struct ComparedPair {
     test: Option<Test>,
 }
 
+/// Numbers with one mean: a family, under conditions that differ in the same way.
+pub(crate) type Members<'n> = (&'n Family, &'n [ConditionDifference]);
+
 /// What decides about a pair.
 struct Test {
     family: Family,
+    /// The conditions that differ, without the kernel: each operation has its own.
+    differs: Vec<ConditionDifference>,
     /// Whether its family has a tier and it is no point of a curve: then it counts for the mean of the family.
     is_of_family: bool,
     /// The other value over the first.
@@ -46,11 +52,10 @@ impl ComparedPair {
         other: Option<&Number<'_>>,
         rules: Rules,
     ) -> Self {
-        let common = match (first, other) {
+        let kernel = match (first, other) {
             (Some(a), Some(b)) => kernels::common(a, b, rules),
-            _ => Ok(first.and_then(Number::kernel)),
+            _ => first.and_then(Number::kernel),
         };
-        let kernel = common.as_ref().ok().copied().flatten();
         let mut pair = Self { figure: figure(first, other, kernel), test: None };
         let Some(a) = first else { return pair };
         let mean = mean_of_runs(a, more, kernel, rules, |_| Some(1.0));
@@ -81,7 +86,7 @@ impl ComparedPair {
             return pair;
         };
         let is_of_the_hour = pair.figure.is_of_the_hour();
-        let found = is_of_the_hour.then_some(Obstacle::OfTheHour).or_else(|| obstacle(a, b, rules)).or(common.err());
+        let found = is_of_the_hour.then_some(Obstacle::OfTheHour).or_else(|| obstacle(a, b, rules));
         if let Some(obstacle) = found {
             pair.figure.verdict = ChangeVerdict::NotComparable(obstacle);
             return pair;
@@ -111,10 +116,10 @@ impl ComparedPair {
         self.test.as_ref().map(|test| (&test.family, test.places.offsets.as_slice(), between_runs(test)))
     }
 
-    /// The family that it counts for, and whether less is better; `None` of bounds.
-    pub(crate) fn family(&self) -> Option<(&Family, bool)> {
+    /// The family that it counts for, with the conditions that differ, and whether less is better; `None` of bounds.
+    pub(crate) fn family(&self) -> Option<(Members<'_>, bool)> {
         let test = self.test.as_ref().filter(|test| test.only.is_none() && test.is_of_family)?;
-        Some((&test.family, self.figure.less_is_better()?))
+        Some(((&test.family, &test.differs), self.figure.less_is_better()?))
     }
 
     /// The difference with its p-value, without Holm's correction. `None` if nothing was tested.
@@ -224,6 +229,9 @@ fn figure(first: Option<&Number<'_>>, other: Option<&Number<'_>>, kernel: Option
     let change = first.zip(other).and_then(|(a, b)| Some(judged(b)? / judged(a)? - 1.0));
     let chosen = first.and_then(Number::kernel).zip(other.and_then(Number::kernel));
     let is_choice = chosen.is_some_and(|(first, other)| first != other);
+    let differs = first
+        .zip(other)
+        .map_or_else(Vec::new, |(a, b)| a.differs(b).into_iter().chain(kernels::differs(a, b, kernel)).collect());
     let (first, other) = (described(first), described(other));
     let change_of = |field: fn(&ComparedNumber) -> Option<f64>| {
         let sound = |number: &Option<ComparedNumber>| field(number.as_ref()?).filter(is_sound);
@@ -248,6 +256,7 @@ fn figure(first: Option<&Number<'_>>, other: Option<&Number<'_>>, kernel: Option
         first,
         other,
         kernel: kernel.filter(|_| is_choice).map(str::to_owned),
+        differs,
         is_against_family: false,
         interval: None,
         p_value: None,
@@ -301,5 +310,5 @@ fn test(
     let places = Places::of(a, b, less_is_better);
     let assumed = evidence::between_runs(a).zip(evidence::between_runs(b));
     let between_runs = assumed.map(|(a, b)| a.hypot(b) / std::f64::consts::SQRT_2);
-    Ok(Test { family, is_of_family, ratio, runs, places, between_runs, only })
+    Ok(Test { family, differs: a.differs(b), is_of_family, ratio, runs, places, between_runs, only })
 }

@@ -4,22 +4,19 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use tiermark_model::{Obstacle, RunFigure, RunFigures};
+use tiermark_model::{Condition, ConditionDifference, Obstacle, RunFigure, RunFigures};
 use tiermark_stats::ratio;
 
 use crate::numbers::Number;
 use crate::{OneRun, Rules, evidence};
 
 /// The kernel by which two numbers are compared: that of both, else the one that both runs compared with theirs whose
-/// ratio is known best. `Ok(None)` where their own values are compared: between machines, each of which is taken at its
-/// best, and where no operation says what the kernels have in common.
-///
-/// # Errors
-/// [`Obstacle::Kernels`] if the runs chose different kernels and no other has a value in both.
-pub(crate) fn common<'a>(a: &Number<'a>, b: &Number<'_>, rules: Rules) -> Result<Option<&'a str>, Obstacle> {
-    let Some((first, other)) = a.kernel().zip(b.kernel()).filter(|_| !rules.by_role) else { return Ok(None) };
+/// ratio is known best. `None` where their own values are compared: between machines, each of which is taken at its
+/// best, where no operation says what the kernels have in common, and where no kernel has a value in both.
+pub(crate) fn common<'a>(a: &Number<'a>, b: &Number<'_>, rules: Rules) -> Option<&'a str> {
+    let (first, other) = a.kernel().zip(b.kernel()).filter(|_| !rules.by_role)?;
     if first == other {
-        return Ok(Some(first));
+        return Some(first);
     }
     let width = |kernel: &&str| {
         let estimate = |number: &Number<'_>| evidence::between(number, Some(*kernel), 1.0);
@@ -28,8 +25,14 @@ pub(crate) fn common<'a>(a: &Number<'a>, b: &Number<'_>, rules: Rules) -> Result
     };
     let has_value = |kernel: &&str| [a, b].iter().all(|number| number.value_of(Some(*kernel)).is_some());
     let candidates = a.kernels().filter(has_value);
-    let found = candidates.min_by(|one, two| width(one).total_cmp(&width(two)));
-    found.map(Some).ok_or_else(|| Obstacle::Kernels { first: first.to_owned(), other: other.to_owned() })
+    candidates.min_by(|one, two| width(one).total_cmp(&width(two)))
+}
+
+/// What differs where two numbers are of the kernels that their runs chose.
+pub(crate) fn differs(a: &Number<'_>, b: &Number<'_>, common: Option<&str>) -> Option<ConditionDifference> {
+    let (first, other) = a.kernel().zip(b.kernel()).filter(|(first, other)| common.is_none() && first != other)?;
+    let (first, other) = (first.to_owned(), other.to_owned());
+    Some(ConditionDifference { condition: Condition::Kernel, first, other })
 }
 
 /// The figures of runs, which are given oldest first: each by the kernel that the newest run with this figure chose,

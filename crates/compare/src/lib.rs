@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod align;
 mod alone;
 mod basis;
 mod evidence;
@@ -20,11 +21,12 @@ mod scale;
 mod scatter;
 mod series;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 
 use tiermark_model::{Against, ComparedFamily, ComparedFigure, ComparedRun, Comparison, Run, RunScatter};
 use tiermark_stats::holm;
 
+use align::aligned;
 use alone::{Aligned, Alone};
 use evidence::Weighed;
 pub use figures::{named_figures, run_facts, run_figures};
@@ -146,7 +148,7 @@ fn judged<'n, 'a>(
     let more_of = |number: Option<&Number<'a>>| {
         number.and_then(|number| more.get(number.key.as_str())).map_or(&[][..], Vec::as_slice)
     };
-    let aligned = aligned(first, other);
+    let aligned = aligned(first, other, rules.by_role);
     let alone = Alone::of(&aligned, rules.by_role);
     let pair = |(a, b): Aligned<'n, 'a>| ComparedPair::new(a, more_of(a), b, rules).because(alone.why((a, b)));
     let pairs: Vec<ComparedPair> = aligned.iter().copied().map(pair).collect();
@@ -163,46 +165,4 @@ fn judged<'n, 'a>(
         .collect();
     let families = means.iter().zip(adjusted).map(|(mean, p_value)| mean.judged(p_value, rules)).collect();
     Judged { figures, families, scatter: families::reported(&noises) }
-}
-
-/// Numbers with the same coordinates side by side; what a run measured several times, in its order. Numbers that only
-/// one run has stand beside that of another probe, where the other run has one.
-fn aligned<'n, 'a>(first: &'n [Number<'a>], other: &'n [Number<'a>]) -> Vec<Aligned<'n, 'a>> {
-    let mut there: HashMap<&str, Vec<&Number<'a>>> = HashMap::new();
-    for number in other.iter().rev() {
-        there.entry(&number.key).or_default().push(number);
-    }
-    let mut pairs: Vec<_> =
-        first.iter().map(|number| (Some(number), there.get_mut(number.key.as_str()).and_then(Vec::pop))).collect();
-    for number in other {
-        let left = there.get_mut(number.key.as_str());
-        if let Some(alone) = left.filter(|left| left.last().is_some_and(|last| std::ptr::eq(*last, number))) {
-            pairs.push((None, alone.pop()));
-        }
-    }
-    across_probes(pairs)
-}
-
-/// Puts numbers that differ by their probe only into one pair.
-fn across_probes<'n, 'a>(pairs: Vec<Aligned<'n, 'a>>) -> Vec<Aligned<'n, 'a>> {
-    let mut alone: HashMap<&str, VecDeque<&Number<'a>>> = HashMap::new();
-    for number in pairs.iter().filter(|(first, _)| first.is_none()).filter_map(|(_, other)| *other) {
-        alone.entry(number.of_any_probe()).or_default().push_back(number);
-    }
-    let mut taken: HashSet<*const Number<'a>> = HashSet::new();
-    let mut joined = Vec::new();
-    for pair in pairs {
-        joined.push(match pair {
-            (Some(first), None) => {
-                let other = alone.get_mut(first.of_any_probe()).and_then(VecDeque::pop_front);
-                taken.extend(other.map(std::ptr::from_ref));
-                (Some(first), other)
-            }
-            pair => pair,
-        });
-    }
-    joined.retain(|(first, other)| {
-        first.is_some() || other.is_none_or(|other| !taken.contains(&std::ptr::from_ref(other)))
-    });
-    joined
 }

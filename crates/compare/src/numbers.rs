@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 
 use tiermark_model::{
-    ComparedNumber, Experiment, FigureName, Finding, Grade, IdSet, Interval, Key, Label, Labels, Machine, Observation,
-    PerCycle, ReasonCode, Rival, Run, Span, Step, Unit, ValueKind, Verdict,
+    ComparedNumber, Condition, ConditionDifference, Experiment, FigureName, Finding, Grade, IdSet, Interval, Key,
+    Label, Labels, Machine, Observation, PerCycle, ReasonCode, Rival, Run, Span, Step, Unit, ValueKind, Verdict,
 };
 
 use crate::basis::{Basis, pings};
@@ -125,9 +125,26 @@ impl<'a> Number<'a> {
             .map(|used| used.cores)
     }
 
-    /// Its coordinates as if it had no such label.
+    /// Its coordinates without the value of a label.
     pub(crate) fn key_without(&self, label: Key, by_role: bool) -> String {
-        key(self.experiment, self.finding, by_role, Some(label))
+        key(self.experiment, self.finding, by_role, &[label])
+    }
+
+    /// Its coordinates without the conditions that do not change what it is of.
+    pub(crate) fn role_key(&self, by_role: bool) -> String {
+        let labels = &self.finding.labels;
+        let beside: Vec<Key> =
+            Condition::OF_LABELS.into_iter().filter(|one| one.is_beside(labels)).map(Condition::key).collect();
+        key(self.experiment, self.finding, by_role, &beside)
+    }
+
+    /// The conditions in which it differs from another number of its role.
+    pub(crate) fn differs(&self, other: &Self) -> Vec<ConditionDifference> {
+        // Between machines the threads of all cores are no coordinate.
+        if self.key == other.key {
+            return Vec::new();
+        }
+        ConditionDifference::of_labels(&self.finding.labels, &other.finding.labels)
     }
 
     /// Its coordinates without the probe.
@@ -192,7 +209,7 @@ pub(crate) fn of(run: &Run, by_role: bool) -> Vec<Number<'_>> {
             let seen = id.and_then(|id| seen.get(id)).copied();
             let seen = seen.filter(|seen| seen.unit == finding.unit && is_its_value(seen, finding));
             Number {
-                key: key(experiment, finding, by_role, None),
+                key: key(experiment, finding, by_role, &[]),
                 experiment,
                 finding,
                 name: FigureName::of(finding, &experiment.request.scope, &run.machine),
@@ -223,8 +240,8 @@ fn is_its_value(seen: &Observation, finding: &Finding) -> bool {
     value.is_some_and(|(seen, found)| (seen / found - 1.0).abs() < NEAR)
 }
 
-/// The coordinates: probe, quantity, unit, and all labels that say what was measured, without one if it is named.
-fn key(experiment: &Experiment, finding: &Finding, by_role: bool, without: Option<Key>) -> String {
+/// The coordinates: probe, quantity, unit, and all labels that say what was measured; of some only that they are there.
+fn key(experiment: &Experiment, finding: &Finding, by_role: bool, without: &[Key]) -> String {
     let labels = &finding.labels;
     let probe = experiment.request.probe.as_str();
     let mut key = format!("{probe} {} {:?}", finding.metric, finding.unit);
@@ -232,7 +249,6 @@ fn key(experiment: &Experiment, finding: &Finding, by_role: bool, without: Optio
     let has_tier = labels.has(Key::Tier);
     let counts = |name: &str| match Key::named(name) {
         None => true,
-        key if without == key => false,
         // The kernel is what a user named, where no operation says what it does.
         Some(Key::Kernel) => labels.op().is_none(),
         // Footprints of a tier are compared by themselves: memory's depends on what happens to be free.
@@ -244,6 +260,7 @@ fn key(experiment: &Experiment, finding: &Finding, by_role: bool, without: Optio
     };
     for (name, label) in labels.iter().filter(|(name, _)| counts(name)) {
         let _ = match label {
+            _ if Key::named(name).is_some_and(|key| without.contains(&key)) => write!(key, " {name}"),
             Label::Text(text) => write!(key, " {name}={text}"),
             Label::Whole(number) => write!(key, " {name}={number}"),
         };

@@ -53,7 +53,7 @@ pub(crate) fn tested(
     let mut all: Vec<Option<Tested>> = weighed.iter().map(|one| one.as_ref().map(alone)).collect();
     for mean in means {
         let Some(noise) = noises.get(&mean.family) else { continue };
-        let is_of = |pair: &ComparedPair| pair.family().is_some_and(|(family, _)| *family == mean.family);
+        let is_of = |pair: &ComparedPair| pair.family().is_some_and(|(of, _)| of == (&mean.family, &mean.differs[..]));
         let members = pairs.iter().zip(weighed).enumerate().filter(|(_, (pair, _))| is_of(pair));
         let members: Vec<(usize, Weighed)> = members.filter_map(|(at, (_, one))| Some((at, (*one)?))).collect();
         for (at, one) in &members {

@@ -1,5 +1,6 @@
 //! Saved runs compared: number by number, each with a verdict, and the facts of the machines that differ.
 
+mod condition;
 mod verdict;
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,7 @@ use crate::state::StateKind;
 use crate::units::{Bytes, Unit};
 use crate::verdict::Grade;
 
+pub use condition::{Condition, ConditionDifference};
 pub use verdict::{ChangeVerdict, CpuPlace, Doubt, Obstacle, SeenState};
 
 /// Schema of a comparison ([`Comparison`]).
@@ -102,6 +104,9 @@ pub struct ComparedFamily {
     pub metric: Quantity,
     /// The tier.
     pub tier: String,
+    /// Conditions of the measurement that differ in all of its numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub differs: Vec<ConditionDifference>,
     /// How many numbers were tested.
     pub figures: u64,
     /// Geometric mean of their changes: 0.1 is 10 % more than in the first run.
@@ -162,6 +167,9 @@ pub struct ComparedFigure {
     /// `None` where each is of the kernel that its run chose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
+    /// Conditions of the measurement that differ: the numbers are of one role and size, and are judged as usual.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub differs: Vec<ConditionDifference>,
     /// Relative change of the value: 0.1 is 10 % more than in the first run. `None` where it means nothing.
     pub change: Option<f64>,
     /// Whether change, interval and verdict are of what one core gets: between machines with different numbers of

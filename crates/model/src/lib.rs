@@ -78,7 +78,7 @@ pub use check::{
 pub use checkup::{Affected, CheckRow, Checkup, Health};
 pub use comparison::{
     Against, COMPARE_SCHEMA, ChangeVerdict, ComparedFamily, ComparedFigure, ComparedNumber, ComparedRun, Comparison,
-    CpuPlace, Doubt, Fact, FactDifference, Obstacle, RunScatter, SeenState,
+    Condition, ConditionDifference, CpuPlace, Doubt, Fact, FactDifference, Obstacle, RunScatter, SeenState,
 };
 pub use counters::{
     CounterBox, CounterCheck, CounterSight, CounterSourceId, CounterSourceInfo, LinkCheck, PassedOver, RunCounters,

@@ -1,7 +1,7 @@
 //! `tiermark compare`: saved runs side by side.
 
 use tiermark_compare::{Document, Gate, Reference, Rules, THRESHOLD, compare};
-use tiermark_model::{COMPARE_SCHEMA, ComparedFigure, Comparison, Exit, Run};
+use tiermark_model::{COMPARE_SCHEMA, ChangeVerdict, ComparedFigure, Comparison, Exit, Obstacle, Run};
 use tiermark_page::Detail;
 use tiermark_report::html::{Sheet, html};
 
@@ -103,7 +103,10 @@ fn tell_gate(gate: &Gate<'_>, found: &Comparison, limit: f64) {
             let all = self::listed(&[all, names(figures)].concat());
             complain(&format!("gate failed: worse by more than {percent} %: {all}"));
         }
-        Gate::NothingComparable => unjudged("no number of the runs can be compared; measure the first run again"),
+        Gate::NothingComparable(run, obstacle) => {
+            let why = obstacle.map_or_else(String::new, |obstacle| format!(": {}", cured(obstacle)));
+            unjudged(&format!("no number of {} can be compared{why}", run.name));
+        }
         Gate::Unsure(figures) => {
             let all = if figures.is_empty() { String::new() } else { format!(": {}", listed(figures)) };
             unjudged(&format!(
@@ -112,10 +115,13 @@ fn tell_gate(gate: &Gate<'_>, found: &Comparison, limit: f64) {
             ));
         }
         Gate::Missing(figures) => unjudged(&format!("the other run has not measured {}", listed(figures))),
-        Gate::OtherMethod(figures) => unjudged(&format!(
-            "measured in another way than in the first run, which needs to be measured again: {}",
-            listed(figures)
-        )),
+        Gate::OtherMethod(figures) => {
+            let why = figures.iter().find_map(|figure| match &figure.verdict {
+                ChangeVerdict::NotComparable(obstacle) => Some(cured(obstacle)),
+                _ => None,
+            });
+            unjudged(&format!("{}: {}", why.unwrap_or_default(), listed(figures)));
+        }
         Gate::Passed { judged, tiers_unjudged, doubtful, perhaps_worse } => {
             let warn = |what: &str, figures: &[&ComparedFigure]| {
                 if !figures.is_empty() {
@@ -123,7 +129,7 @@ fn tell_gate(gate: &Gate<'_>, found: &Comparison, limit: f64) {
                 }
             };
             warn(
-                "--fail-over does not judge numbers that are in doubt, or of different states or kernels in the two runs",
+                "--fail-over does not judge numbers that are in doubt, or of different states in the two runs",
                 doubtful,
             );
             warn(&format!("these may be worse by more than {percent} %, which is not sure"), perhaps_worse);
@@ -137,6 +143,12 @@ fn tell_gate(gate: &Gate<'_>, found: &Comparison, limit: f64) {
             ));
         }
     }
+}
+
+/// An obstacle with what removes it.
+fn cured(obstacle: &Obstacle) -> String {
+    tiermark_report::judgements::cure(obstacle)
+        .map_or_else(|| obstacle.to_string(), |cure| format!("{obstacle} ({cure})"))
 }
 
 /// The names of figures; of neighbours with one name, one.

@@ -138,7 +138,7 @@ fn surveys_of_an_unchanged_machine_raise_no_alarm() {
     }
     std::fs::write(user.path("moved.json"), run.to_string()).unwrap();
     let told = user.run(&["compare", "a.json", "moved.json", "--fail-over", "5%"]).expect(5).err;
-    assert!(told.contains("measured in another way") && told.contains("L2"), "{told}");
+    assert!(told.contains("working set of a thread 128 KiB against 132 KiB") && told.contains("L2"), "{told}");
 }
 
 /// Numbers of busy guests are bounds, of which two say nothing about a change.

@@ -99,13 +99,6 @@ pub enum Obstacle {
         /// Version in the other run.
         other: u32,
     },
-    /// The pages differ in size.
-    Pages {
-        /// Those of the first run.
-        first: String,
-        /// Those of the other run.
-        other: String,
-    },
     /// The other machine was measured over other ranges, since its last-level cache has another size.
     Ranges,
     /// The footprints of the tier differ.
@@ -185,7 +178,6 @@ impl fmt::Display for Obstacle {
             Self::Method { first, other } => {
                 write!(f, "measured by an older method: not comparable (version {first} against {other})")
             }
-            Self::Pages { first, other } => write!(f, "on pages of another size: {first} against {other}"),
             Self::Ranges => write!(f, "measured over different ranges, because the last-level caches differ in size"),
             // Sizes that differ by less than they are rounded to.
             Self::WorkingSet { first: Some(first), other: Some(other) } if first.to_string() == other.to_string() => {

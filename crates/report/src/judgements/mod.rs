@@ -11,7 +11,9 @@ mod history;
 
 pub use check::{check, named_figures};
 pub use checks::{checks, run_names};
-pub use compare::{Damage, against, by_damage, change, compare, compared_name, family_name, named_run, plain, signed};
+pub use compare::{
+    Damage, against, by_damage, change, compare, compared_name, cure, family_name, named_run, plain, signed,
+};
 pub use explain::{explain_rules, explanation};
 pub use fleet::{fleet, kind_words};
 pub use fleet_words::{family_words, kind_figure_names};

@@ -17,7 +17,7 @@ fn gate(first: &Run, others: &[&Run], by_role: bool) -> (String, Vec<u64>, Exit)
             figures.clone()
         }
         Gate::Passed { doubtful, .. } => doubtful.clone(),
-        Gate::OtherMachine(_) | Gate::NothingComparable => Vec::new(),
+        Gate::OtherMachine(_) | Gate::NothingComparable(..) => Vec::new(),
     };
     let name = format!("{gate:?}").split([' ', '(', '{']).next().unwrap().to_owned();
     let sizes = figures.iter().filter_map(|figure| figure.labels.bytes()).collect();

@@ -337,19 +337,55 @@ fn ranges_that_follow_a_cache_are_not_lacking() {
     assert_eq!(reasons(false, &[8], &[16]), [not(Obstacle::OnlyInFirst), not(Obstacle::OnlyInOther)]);
 }
 
+/// The same role at the same size is compared, whatever the conditions: what differs is said.
 #[test]
-fn numbers_on_other_pages_say_so() {
+fn numbers_of_one_role_are_compared_and_say_what_differs() {
     let on =
         |pages: &[&str]| run(&pages.iter().map(|page| Made::latency(4.0).label(Key::Page, page)).collect::<Vec<_>>());
-    let reasons = |first: &[&str], other: &[&str]| {
-        let figures = against(&on(first), &on(other), Rules::default()).figures;
-        figures.into_iter().map(|figure| figure.verdict).collect::<Vec<_>>()
+    let found = |first: &Run, other: &Run| {
+        let figures = against(first, other, Rules::default()).figures;
+        let words = |figure: &ComparedFigure| figure.differs.iter().map(ToString::to_string).collect::<Vec<_>>();
+        figures.iter().map(|figure| (figure.verdict.clone(), words(figure).join("; "))).collect::<Vec<_>>()
     };
-    let why = ChangeVerdict::NotComparable(Obstacle::Pages { first: "thp".into(), other: "base".into() });
-    assert_eq!(reasons(&["thp"], &["base"]), [why.clone(), why]);
+    let same = |differs: &str| (ChangeVerdict::Same, differs.to_owned());
+    let only = (ChangeVerdict::NotComparable(Obstacle::OnlyInFirst), String::new());
+    assert_eq!(found(&on(&["thp"]), &on(&["base"])), [same("pages: thp → base")]);
     // The other run has the same pages too, and lacks nothing but these.
-    let only = ChangeVerdict::NotComparable(Obstacle::OnlyInFirst);
-    assert_eq!(reasons(&["thp", "base"], &["thp"]), [ChangeVerdict::Same, only]);
+    assert_eq!(found(&on(&["thp", "base"]), &on(&["thp"])), [same(""), only]);
+    let slower = run(&[Made::latency(5.6).label(Key::Page, "base")]);
+    assert_eq!(found(&on(&["thp"]), &slower), [(ChangeVerdict::Worse, "pages: thp → base".to_owned())]);
+    let made = |layout: &str, page: &str| Made::latency(4.0).label(Key::Layout, layout).label(Key::Page, page);
+    // Each stands beside that with the fewest differences, in whatever order.
+    let (two, base) = (run(&[made("groups", "thp"), made("random", "thp")]), run(&[made("random", "base")]));
+    let one = (ChangeVerdict::NotComparable(Obstacle::OnlyInFirst), String::new());
+    assert_eq!(found(&two, &base), [one, same("pages: thp → base")]);
+    assert_eq!(found(&run(&[made("groups", "thp")]), &base), [same("pages: thp → base; layout: groups → random")]);
+    let threads = |span: &str, threads: u64| {
+        let mut made = Made::rate(1e9).label(Key::Span, span);
+        made.labels = made.labels.with_threads(threads);
+        run(&[made])
+    };
+    assert_eq!(found(&threads("all", 4), &threads("all", 8)), [same("threads: 4 → 8")]);
+    // Another operation, tier or size is another role.
+    let not = |other: Made| found(&on(&["thp"]), &run(&[other.label(Key::Page, "base")]));
+    assert_eq!(not(Made::rate(1e9)).len(), 2);
+    let sizes = Obstacle::WorkingSet { first: Some(Bytes(256 * KIB)), other: Some(Bytes(288 * KIB)) };
+    assert_eq!(not(Made::latency(4.0).size(288 * KIB))[0].0, ChangeVerdict::NotComparable(sizes));
+}
+
+/// A family whose conditions differ has a mean of its own.
+#[test]
+fn a_family_has_one_set_of_conditions() {
+    let on = |pages: [&str; 4]| {
+        let op = |op: &str, page: &str| Made::rate(1e9).label(Key::Op, op).label(Key::Page, page);
+        let ops = ["read", "write", "copy", "triad"];
+        run(&ops.into_iter().zip(pages).map(|(name, page)| op(name, page)).collect::<Vec<_>>())
+    };
+    let families = against(&on(["thp"; 4]), &on(["thp", "thp", "base", "base"]), Rules::default()).families;
+    let words: Vec<Vec<String>> =
+        families.iter().map(|one| one.differs.iter().map(ToString::to_string).collect()).collect();
+    assert_eq!(words, [vec![], vec!["pages: thp → base".to_owned()]]);
+    assert!(families.iter().all(|one| one.figures == 2), "{families:?}");
 }
 
 /// Stores around the cache move two and a half times what stores through it move: a choice, no change of the machine.
@@ -384,11 +420,11 @@ fn runs_that_chose_different_kernels_are_compared_by_one_that_both_measured() {
     assert_eq!((third(10e9, "b").kernel.as_deref(), third(10e9, "b").verdict), (Some("c"), ChangeVerdict::Same));
     // The same choice is no other one, whatever else was compared.
     assert_eq!((third(20e9, "a").kernel, third(20e9, "a").verdict), (None, ChangeVerdict::Worse));
-    // Without a comparison nothing is known but that the kernels differ.
+    // Without a comparison the values are those of the kernels that the runs chose.
     let alone = made(25e9, AROUND, &[]);
     let figure = judged(&made(10e9, THROUGH, &[]), &alone, Rules::default());
-    let why = Obstacle::Kernels { first: THROUGH.to_owned(), other: AROUND.to_owned() };
-    assert_eq!((figure.kernel, figure.verdict), (None, ChangeVerdict::NotComparable(why)));
+    assert_eq!((figure.kernel, figure.verdict), (None, ChangeVerdict::Better));
+    assert_eq!(figure.differs[0].to_string(), format!("kernel: {THROUGH} → {AROUND}"));
     // A machine is taken at its best.
     let figure = judged(&slow, &alone, Rules { by_role: true, ..Rules::default() });
     assert_eq!(

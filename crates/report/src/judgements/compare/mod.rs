@@ -3,9 +3,11 @@
 mod damage;
 mod words;
 
+use std::hash::Hash;
+
 use tiermark_model::{
     Against, ChangeVerdict, ComparedFamily, ComparedFigure, ComparedNumber, ComparedRun, Comparison, Doubt, Fact,
-    Quantity,
+    Quantity, count_of,
 };
 use tiermark_page::{
     ABSENT, Cell, Detail, Ink, Page, Table, Text, bullet, glued, heading, hertz, labelled, number, paragraph, percent,
@@ -14,8 +16,8 @@ use tiermark_page::{
 
 use crate::grouped;
 pub use damage::{Damage, by_damage};
-pub use words::{change, name as compared_name, plain, signed};
-use words::{graded_text, size_of, tally, whole_name};
+pub use words::{change, cure, name as compared_name, plain, signed};
+use words::{conditions, graded_text, judged_name, size_of, tally, whole_name};
 
 /// Rows of a table, and names in a list, beyond which the rest is counted.
 const LISTED: usize = 6;
@@ -53,8 +55,8 @@ pub fn against(comparison: &Comparison, other: &Against, detail: Detail) -> Page
         out += shares(other, detail);
     }
     out += facts(other);
-    out += reasons("Unsure", "?", other, detail);
-    out += reasons("Not comparable", ABSENT, other, detail);
+    out += unsure(other, detail);
+    out += not_comparable(other, detail);
     out += notes(comparison, other);
     out
 }
@@ -140,8 +142,14 @@ fn described_first(comparison: &Comparison) -> String {
     described(&comparison.first) + &more
 }
 
-/// The name of a family of numbers.
+/// The name of a family of numbers, with the conditions that differ.
 pub fn family_name(family: &ComparedFamily) -> String {
+    let differs = conditions(&family.differs);
+    let differs = if differs.is_empty() { differs } else { format!(", {differs}") };
+    bare_family_name(family) + &differs
+}
+
+fn bare_family_name(family: &ComparedFamily) -> String {
     let what = if family.metric == Quantity::Bandwidth { "rates".to_owned() } else { family.metric.name().to_owned() };
     format!("{} {what}, the mean of {}", family.tier, family.figures)
 }
@@ -153,8 +161,12 @@ fn families(other: &Against) -> Page {
         return Page::new();
     }
     let change = |family: &ComparedFamily| words::signed_within(family.change, Some(family.interval));
-    let table = Table::of(&moved).texts("", |family| family_name(family)).numbers("change", |family| change(family));
-    heading("Changed as a family") + table.texts("", |family| verdict(&family.verdict)).table()
+    let table =
+        Table::of(&moved).texts("", |family| bare_family_name(family)).numbers("change", |family| change(family));
+    let table = table.texts("", |family| verdict(&family.verdict));
+    let has_others = moved.iter().any(|family| !family.differs.is_empty());
+    let differs = |family: &&ComparedFamily| conditions(&family.differs);
+    heading("Changed as a family") + table.when(has_others, |table| table.texts("what differs", differs)).table()
 }
 
 fn verdict(verdict: &ChangeVerdict) -> Cell {
@@ -191,11 +203,14 @@ fn moved(other: &Against) -> Vec<&ComparedFigure> {
 
 /// Numbers of both runs, their change and the verdict.
 fn table(figures: &[&ComparedFigure], detail: Detail) -> Page {
-    let table = Table::of(figures).texts("", |figure| compared_name(figure, detail));
+    let table = Table::of(figures).texts("", |figure| judged_name(figure, detail));
     let table = table.numbers("first", |figure| graded_text(figure.first.as_ref(), figure));
     let table = table.numbers("other", |figure| graded_text(figure.other.as_ref(), figure));
     let table = table.texts("", |figure| Cell::inked(Text::unit(figure.unit), Ink::Dim));
-    table.numbers("change", |figure| change(figure)).texts("", |figure| verdict(&figure.verdict)).table().into()
+    let table = table.numbers("change", |figure| change(figure)).texts("", |figure| verdict(&figure.verdict));
+    let has_others = figures.iter().any(|figure| !figure.differs.is_empty());
+    let differs = |figure: &&ComparedFigure| conditions(&figure.differs);
+    table.when(has_others, |table| table.texts("what differs", differs)).table().into()
 }
 
 /// Numbers that did not change: counted above, listed where asked for, between machines, and where the runs chose
@@ -278,33 +293,72 @@ fn facts(other: &Against) -> Page {
     heading("Machine and program: what differs") + table.table()
 }
 
-/// Numbers without a conclusion, by the reason.
-fn reasons(verdict: &str, mark: &str, other: &Against, detail: Detail) -> Page {
+/// Numbers of which neither a change nor its absence is shown, by the reason and by the conditions that differ.
+fn unsure(other: &Against, detail: Detail) -> Page {
     let why = |figure: &ComparedFigure| match &figure.verdict {
-        ChangeVerdict::Unsure(doubt) if verdict == "Unsure" => Some(doubt.to_string()),
-        ChangeVerdict::NotComparable(obstacle) if verdict != "Unsure" => Some(obstacle.to_string()),
+        ChangeVerdict::Unsure(doubt) => Some((doubt.to_string(), conditions(&figure.differs))),
         _ => None,
     };
-    let judged = other.figures.iter().filter(|figure| !is_beside(figure));
-    let groups = grouped(judged.filter_map(|figure| Some((why(figure)?, figure))));
-    if groups.is_empty() {
-        return Page::new();
-    }
-    let one = |(why, figures): (String, Vec<&ComparedFigure>)| {
+    let one = |((why, differs), figures): ((String, String), Vec<&ComparedFigure>)| {
         let why = hidden_loss(&figures)
             .map_or(why.clone(), |loss| format!("{why}: a loss under {} cannot be seen", plain(loss)));
-        let listed = detail.listed(LISTED).min(figures.len());
-        let named = |figure: &&ComparedFigure| match figure.change {
-            Some(_) => format!("{} {}", compared_name(figure, detail), glued(&change(figure))),
-            None => compared_name(figure, detail),
-        };
-        let mut names: Vec<String> = figures[..listed].iter().map(named).collect();
-        if figures.len() > listed {
-            names.push(format!("and {} more", figures.len() - listed));
-        }
-        bullet(mark, Ink::Dim, format!("{why}: {}", names.join(", ")), None)
+        let why = if differs.is_empty() { why } else { format!("{why} ({differs})") };
+        bullet("?", Ink::Dim, format!("{why}: {}", listed(&figures, detail)), None)
     };
-    heading(verdict) + groups.into_iter().map(one).collect::<Page>()
+    listing("Unsure", by_reason(other, why).into_iter().map(one).collect())
+}
+
+/// Numbers that do not describe one thing, by the reason: all of them in detail, else how many, and most of them why.
+fn not_comparable(other: &Against, detail: Detail) -> Page {
+    let why = |figure: &ComparedFigure| match &figure.verdict {
+        ChangeVerdict::NotComparable(obstacle) => Some((obstacle.to_string(), words::cure(obstacle))),
+        _ => None,
+    };
+    let reason =
+        |(why, cure): &(String, Option<&str>)| cure.map_or_else(|| why.clone(), |cure| format!("{why}; {cure}"));
+    let groups = by_reason(other, why);
+    if detail.is_all() {
+        let one = |(why, figures): &(_, Vec<&ComparedFigure>)| {
+            bullet(ABSENT, Ink::Dim, format!("{}: {}", reason(why), listed(figures, detail)), None)
+        };
+        return listing("Not comparable", groups.iter().map(one).collect());
+    }
+    let all: usize = groups.iter().map(|(_, figures)| figures.len()).sum();
+    // Of equal counts, the first.
+    let Some((main, figures)) = groups.iter().rev().max_by_key(|(_, figures)| figures.len()) else {
+        return Page::new();
+    };
+    let most = if figures.len() == all { String::new() } else { format!("; {} of them", figures.len()) };
+    let text = format!("{}{most}: {}; -v lists them", count_of(all as u64, "number"), reason(main));
+    listing("Not comparable", bullet(ABSENT, Ink::Dim, text, None))
+}
+
+/// A list below its heading; empty without lines.
+fn listing(title: &str, lines: Page) -> Page {
+    if lines.is_empty() { lines } else { heading(title) + lines }
+}
+
+/// Numbers without a conclusion, by the reason.
+fn by_reason<T: Hash + Eq + Clone>(
+    other: &Against,
+    why: impl Fn(&ComparedFigure) -> Option<T>,
+) -> Vec<(T, Vec<&ComparedFigure>)> {
+    let judged = other.figures.iter().filter(|figure| !is_beside(figure));
+    grouped(judged.filter_map(|figure| Some((why(figure)?, figure))))
+}
+
+/// The names of numbers with their changes; unless in detail, the first.
+fn listed(figures: &[&ComparedFigure], detail: Detail) -> String {
+    let listed = detail.listed(LISTED).min(figures.len());
+    let named = |figure: &&ComparedFigure| match figure.change {
+        Some(_) => format!("{} {}", judged_name(figure, detail), glued(&change(figure))),
+        None => judged_name(figure, detail),
+    };
+    let mut names: Vec<String> = figures[..listed].iter().map(named).collect();
+    if figures.len() > listed {
+        names.push(format!("and {} more", figures.len() - listed));
+    }
+    names.join(", ")
 }
 
 /// The largest loss that wide intervals hide; `None` of numbers that are unsure for another reason.

@@ -28,6 +28,7 @@ fn figure(tier: &str, values: [f64; 2], verdict: ChangeVerdict) -> ComparedFigur
         first: number(values[0], Grade::Trusted),
         other: number(values[1], Grade::Bound),
         kernel: None,
+        differs: Vec::new(),
         change: Some(change),
         is_per_core: false,
         is_against_family: false,
@@ -44,7 +45,16 @@ fn families() -> Vec<ComparedFamily> {
     let interval = Interval { low: -0.07, high: -0.02, level: 0.95 };
     let (metric, tier) = (Quantity::Bandwidth, "L1".to_owned());
     let verdict = ChangeVerdict::Worse;
-    vec![ComparedFamily { metric, tier, figures: 6, change: -0.045, interval, p_value: 0.001, verdict }]
+    vec![ComparedFamily {
+        metric,
+        tier,
+        differs: Vec::new(),
+        figures: 6,
+        change: -0.045,
+        interval,
+        p_value: 0.001,
+        verdict,
+    }]
 }
 
 fn scatter() -> Vec<RunScatter> {
@@ -210,9 +220,42 @@ fn runs_that_chose_different_kernels_say_by_which_they_are_compared() {
     assert!(same("a").contains("(both with a: the other run chose b)"), "{}", same("a"));
     assert!(same("b").contains("(both with b: the first run chose a)"), "{}", same("b"));
     assert!(same("c").contains("(both with c: the first run chose a, the other b)"), "{}", same("c"));
-    let kernels = Obstacle::Kernels { first: "a".to_owned(), other: "b".to_owned() };
-    let apart = said(None, ChangeVerdict::NotComparable(kernels));
-    assert!(apart.contains("of different kernels, a against b: ") && !apart.contains("both with"), "{apart}");
+}
+
+#[test]
+fn what_differs_stands_beside_each_row() {
+    let pages = || ConditionDifference { condition: Condition::Pages, first: "thp".into(), other: "base".into() };
+    let mut all = comparison();
+    for figure in &mut all.others[0].figures {
+        figure.labels = figure.labels.clone().with_page("base");
+        figure.differs = vec![pages()];
+    }
+    all.others[0].families[0].differs = vec![pages()];
+    let wide = Style { width: 120, ..Style::default() };
+    let shown = terminal(&compare(&all, Detail::Usual), &wide);
+    let rows: Vec<&str> = shown.lines().filter(|line| line.ends_with("pages: thp → base")).collect();
+    assert_eq!(rows.len(), 3, "two figures and their family: {shown}");
+    assert!(!shown.contains("L1 read base"), "a condition that differs is no part of the name: {shown}");
+    assert!(shown.contains("does not contradict (pages: thp → base): "), "{shown}");
+    assert!(compared_name(&all.others[0].figures[0], Detail::Usual).ends_with(", pages: thp → base"));
+}
+
+#[test]
+fn what_is_not_comparable_is_counted_with_advice_that_fits_and_listed_in_detail() {
+    let mut all = comparison();
+    let not = |obstacle| figure("L4", [30e9, 32e9], ChangeVerdict::NotComparable(obstacle));
+    let newer = || Obstacle::Method { first: 3, other: 2 };
+    all.others[0].figures = vec![not(Obstacle::Place), not(newer()), not(newer())];
+    let shown = |all: &Comparison, detail: Detail| markdown(&compare(all, detail), &Style::default());
+    let usual = shown(&all, Detail::Usual);
+    assert!(usual.contains("3 numbers; 2 of them: measured by an older method"), "{usual}");
+    assert!(usual.contains("; measure the other run again; -v lists them"), "{usual}");
+    assert!(!usual.contains("L4") && !usual.contains("of one region"), "{usual}");
+    let detail = shown(&all, Detail::All);
+    assert!(detail.contains("of one region") && detail.contains("L4 read"), "{detail}");
+    all.others[0].figures = vec![not(Obstacle::Place)];
+    let alone = shown(&all, Detail::Usual);
+    assert!(alone.contains("1 number: of one region or one pair of cpus") && !alone.contains("again"), "{alone}");
 }
 
 #[test]

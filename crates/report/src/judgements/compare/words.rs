@@ -1,6 +1,8 @@
 //! Numbers of a comparison in words.
 
-use tiermark_model::{Bytes, ComparedFigure, ComparedNumber, Grade, Interval, Key, Quantity, Span};
+use tiermark_model::{
+    Bytes, ComparedFigure, ComparedNumber, ConditionDifference, Grade, Interval, Key, Obstacle, Quantity, Span,
+};
 use tiermark_page::{ABSENT, Detail, Text, bound_sign, clean, grade_mark, number, text};
 
 use crate::label_words;
@@ -8,9 +10,40 @@ use crate::label_words;
 /// Change of a value by the core clock from which on it is shown beside the change per cycle.
 const CLOCK_SHOWN: f64 = 0.01;
 
+/// The name of a number as it is judged, with the conditions that differ: `latency DRAM, pages: thp → base`.
+pub fn name(figure: &ComparedFigure, detail: Detail) -> String {
+    let differs = Some(conditions(&figure.differs)).filter(|differs| !differs.is_empty());
+    judged_name(figure, detail) + &differs.map_or_else(String::new, |differs| format!(", {differs}"))
+}
+
+/// The conditions that differ: `pages: thp → base; threads: 4 → 8`.
+pub(super) fn conditions(differs: &[ConditionDifference]) -> String {
+    differs.iter().map(|one| clean(&one.to_string())).collect::<Vec<_>>().join("; ")
+}
+
+/// What makes two numbers comparable that are not; `None` where nothing does.
+pub fn cure(obstacle: &Obstacle) -> Option<&'static str> {
+    Some(match obstacle {
+        Obstacle::OnlyInFirst | Obstacle::OnlyInOther | Obstacle::Probe { .. } => "measure both runs by one command",
+        Obstacle::Method { first, other } if first < other => "measure the first run again",
+        Obstacle::Method { .. } => "measure the other run again",
+        Obstacle::WorkingSet { .. } => "measure the first run again, with the sizes of the other",
+        Obstacle::Cpus { .. } => "measure both runs on the same cpus",
+        Obstacle::Suspect | Obstacle::Missing => "`tiermark show RUN --why` says what kept it from a number",
+        Obstacle::Ranges
+        | Obstacle::Kernels { .. }
+        | Obstacle::State { .. }
+        | Obstacle::Estimate
+        | Obstacle::OfTheHour
+        | Obstacle::Place
+        | Obstacle::FewEvents
+        | Obstacle::NoDirection => return None,
+    })
+}
+
 /// The name of a number as it is judged: of one core's part, or of all; per cycle, with what the clock explains of the
 /// values.
-pub fn name(figure: &ComparedFigure, detail: Detail) -> String {
+pub(super) fn judged_name(figure: &ComparedFigure, detail: Detail) -> String {
     let core = if figure.is_per_core { ", a core" } else { "" };
     // Beside the change of the clock, that per cycle would contradict the values.
     let clock = figure.clock_change.filter(|of| of.abs() > CLOCK_SHOWN).map(signed);
@@ -38,6 +71,8 @@ pub(super) fn whole_name(figure: &ComparedFigure, detail: Detail) -> String {
         ];
         without.extend(usual.into_iter().filter(|(_, is_usual)| *is_usual).map(|(key, _)| key));
     }
+    // What differs is said beside it.
+    without.extend(figure.differs.iter().map(|one| one.condition.key()));
     let is_named = |key: Key| labels.has(key);
     without.extend([Key::Kernel].iter().filter(|_| is_named(Key::Op)));
     without.extend([Key::Size].iter().filter(|_| is_named(Key::Tier)));
@@ -57,13 +92,12 @@ pub(super) fn whole_name(figure: &ComparedFigure, detail: Detail) -> String {
     format!("{metric} {labels}{kernels}").trim().to_owned()
 }
 
-/// The kernels of runs that chose different ones: another kernel is another program, not another machine.
+/// The kernel by which runs that chose different ones are compared: another kernel is another program, not another
+/// machine.
 fn kernels(figure: &ComparedFigure) -> Option<String> {
     let chosen = |number: &Option<ComparedNumber>| Some(clean(number.as_ref()?.kernel.as_ref()?));
     let (first, other) = chosen(&figure.first).zip(chosen(&figure.other)).filter(|(first, other)| first != other)?;
-    let Some(kernel) = figure.kernel.as_ref().map(|kernel| clean(kernel)) else {
-        return Some(format!("{first} → {other}"));
-    };
+    let kernel = clean(figure.kernel.as_ref()?);
     let chose = match (kernel == first, kernel == other) {
         (true, _) => format!("the other run chose {other}"),
         (_, true) => format!("the first run chose {first}"),
