@@ -24,8 +24,8 @@ Sizes: 64, 32K, 2M, 1G (K is 1024, kB is 1000). Cpus: 0-3,8, node:1, socket:0,
 core:5, llc:2, all, !2.
 Exit codes: 0 done, 1 failure, 2 bad usage, 3 problem found (doctor), a number
 is worse (compare --fail-over) or an expectation failed (check), 4 refused:
-nothing was measured, changed or judged, 5 partial, 6 a number is not trusted
-(--strict), 129, 130, 143 stopped by a signal.
+nothing was measured, changed or read, 5 partial or not judged, 6 a number is
+not trusted (--strict), 129, 130, 143 stopped by a signal.
 Every command that measures takes --simulate TREE: a model of another machine
 answers, and nothing is measured. TREE is synth:sockets=2,cores=16,smt=2,mem=64G
 or what `tiermark machine --capture` wrote on that machine.

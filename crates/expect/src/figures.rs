@@ -132,7 +132,7 @@ fn of_record(
         share.ok_or_else(says::quotient_undefined)
     };
     let place = candidate.at.place.text().map_or_else(String::new, |place| format!(" ({place})"));
-    let at = At::part(format!("{figure}{place}"), term(finding, figure, machine).and_then(share));
+    let at = At::part(format!("{figure}{place}"), term(finding, figure, machine).and_then(share)).of_record(figure);
     Some((Name::System(SystemName::Record), Candidate { rank: candidate.rank, at }))
 }
 

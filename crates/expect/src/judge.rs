@@ -1,9 +1,11 @@
 //! Judges a run.
 
+use std::collections::BTreeSet;
+
 use tiermark_model::messages::check as says;
 use tiermark_model::{
-    Check, CheckOutcome, CheckResult, CheckUnit, CheckedTexts, CheckedValue, Comparator, ComparedRun, Machine, Note,
-    Run,
+    Check, CheckOutcome, CheckResult, CheckUnit, CheckedTexts, CheckedValue, Comparator, ComparedRun, Machine,
+    MemoryFigure, Note, Run,
 };
 
 use crate::expression::{Operand, Side, Sign};
@@ -28,6 +30,7 @@ pub fn check(name: &str, run: &Run, expectations: &str, entries: &[Entry]) -> Ch
     Check {
         run: ComparedRun::of(name, run),
         expectations: expectations.to_owned(),
+        strict: false,
         results: entries.iter().map(|entry| result(entry, &values, &run.machine)).collect(),
         contradictions: run.machine.contradictions.clone(),
     }
@@ -59,6 +62,7 @@ fn result(entry: &Entry, values: &RunValues<'_>, machine: &Machine) -> CheckResu
         (0, 1..) => CheckOutcome::Unjudged,
         (0, 0) => CheckOutcome::Passed,
     };
+    let memory: BTreeSet<MemoryFigure> = that.names().flat_map(|name| values.memory(name)).collect();
     let mut reasons: Vec<Note> = Vec::new();
     for reason in judged.iter().filter(|one| one.holds.is_none()).flat_map(|one| &one.reasons) {
         if !reasons.contains(reason) {
@@ -84,6 +88,7 @@ fn result(entry: &Entry, values: &RunValues<'_>, machine: &Machine) -> CheckResu
         failed,
         unjudged,
         measured: that.names().any(Name::is_measured),
+        memory: memory.into_iter().collect(),
         required,
         texts: deciding().find_map(|one| one.texts.clone()),
         reasons,
@@ -115,7 +120,7 @@ fn side(side: &Side<Name>, values: &RunValues<'_>) -> Result<Vec<At>, Note> {
             (Value::Text(_), ..) | (_, Value::Text(_), _) => Err(says::text_not_calculated()),
         };
         let pairs = joined(&Ok(product), &Ok(operand_values(operand)), combined)?;
-        Ok(pairs.into_iter().map(|pair| At { place: pair.place, term: pair.term, remarks: pair.remarks }).collect())
+        Ok(pairs.into_iter().map(|pair| At { remarks: pair.remarks, ..At::of(pair.place, pair.term) }).collect())
     })
 }
 

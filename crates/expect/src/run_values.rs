@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use tiermark_model::messages::check as says;
-use tiermark_model::{FigureName, IdSet, NamedFigure, NamedValue, Note, Run};
+use tiermark_model::{FigureName, IdSet, MemoryFigure, NamedFigure, NamedValue, Note, Run};
 
 use crate::figures;
 use crate::missing;
@@ -34,6 +34,16 @@ impl<'a> RunValues<'a> {
             measured => self.figures.get(measured).cloned().unwrap_or_default(),
         };
         if found.is_empty() { vec![At::whole(Err(self.missing(name)))] } else { found }
+    }
+
+    /// What a name says of memory: the record stands for all figures that have one.
+    pub(crate) fn memory(&self, name: &Name) -> Vec<MemoryFigure> {
+        let of = |at: &At| at.of_record.and_then(FigureName::memory);
+        match name {
+            Name::Figure(figure) => figure.memory().into_iter().collect(),
+            Name::System(_) => self.figures.get(name).into_iter().flatten().filter_map(of).collect(),
+            Name::Text(_) => Vec::new(),
+        }
     }
 
     /// The reason for a figure that the run does not have.

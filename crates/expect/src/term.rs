@@ -1,6 +1,6 @@
 //! What a name stands for, and where.
 
-use tiermark_model::Note;
+use tiermark_model::{FigureName, Note};
 
 use crate::location::Place;
 use crate::range::Range;
@@ -20,16 +20,23 @@ pub(crate) struct At {
     pub(crate) term: Result<Value, Note>,
     /// Why a number is only a bound.
     pub(crate) remarks: Vec<Note>,
+    /// The figure whose share of its record it is.
+    pub(crate) of_record: Option<FigureName>,
 }
 
 impl At {
+    /// A value without remarks.
+    pub(crate) fn of(place: Place, term: Result<Value, Note>) -> Self {
+        Self { place, term, remarks: Vec::new(), of_record: None }
+    }
+
     pub(crate) fn new(place: Place, term: Result<Range, Note>) -> Self {
-        Self { place, term: term.map(Value::Number), remarks: Vec::new() }
+        Self::of(place, term.map(Value::Number))
     }
 
     /// A text of the whole machine.
     pub(crate) fn text(term: Result<String, Note>) -> Self {
-        Self { place: Place::default(), term: term.map(Value::Text), remarks: Vec::new() }
+        Self::of(Place::default(), term.map(Value::Text))
     }
 
     /// A number of the whole machine.
@@ -40,6 +47,10 @@ impl At {
     /// A number of a memory module, or of another part of the board.
     pub(crate) fn part(part: String, term: Result<Range, Note>) -> Self {
         Self::new(Place { module: Some(part), ..Place::default() }, term)
+    }
+
+    pub(crate) fn of_record(self, figure: FigureName) -> Self {
+        Self { of_record: Some(figure), ..self }
     }
 
     pub(crate) fn with_remark(mut self, remark: Note) -> Self {

@@ -20,6 +20,9 @@ pub struct Check {
     pub expectations: String,
     /// Every expectation, in the order of the file.
     pub results: Vec<CheckResult>,
+    /// Whether no run passes that is not complete, or in which an expectation could not be judged.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
     /// Facts of the machine of which two views exclude each other: what is judged by them rests on the view that is
     /// used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -60,9 +63,9 @@ pub struct CheckedRun {
 pub enum CheckVerdict {
     /// No expectation failed.
     Passed,
-    /// No expectation failed, but a required one, or one of a measured figure, could not be judged.
+    /// No expectation failed, but a required one could not be judged.
     Incomplete,
-    /// No expectation could be judged.
+    /// Too little was judged: not the least of the figures that are expected, or nothing.
     NotJudged,
     /// The document cannot be read.
     Unreadable,
@@ -82,12 +85,21 @@ impl CheckVerdict {
         }
     }
 
+    /// The word that a report begins with.
+    pub fn headline(self) -> &'static str {
+        match self {
+            Self::Passed => "PASSED",
+            Self::Incomplete | Self::NotJudged | Self::Unreadable => "NOT JUDGED",
+            Self::Failed => "FAILED",
+        }
+    }
+
     /// The exit code of a run with this conclusion.
     pub fn exit(self) -> Exit {
         match self {
             Self::Passed => Exit::Done,
-            Self::Incomplete => Exit::Partial,
-            Self::NotJudged | Self::Unreadable => Exit::Refused,
+            Self::Incomplete | Self::NotJudged => Exit::Partial,
+            Self::Unreadable => Exit::Refused,
             Self::Failed => Exit::Regression,
         }
     }
@@ -121,6 +133,9 @@ pub struct CheckResult {
     /// memory modules, says nothing of what the machine can do.
     #[serde(default)]
     pub measured: bool,
+    /// What it says of memory: a verdict needs one judged expectation of each that its expectations name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub memory: Vec<MemoryFigure>,
     /// Whether no run passes in which this is not judged: its file requires it, and the machine is what it needs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub required: bool,
@@ -136,6 +151,30 @@ pub struct CheckResult {
     /// Where the limit comes from, from its file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+}
+
+/// What memory does: without it, nothing is known of what the machine can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum MemoryFigure {
+    /// A latency of memory.
+    Latency,
+    /// A bandwidth of memory.
+    Bandwidth,
+}
+
+impl MemoryFigure {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Latency, Self::Bandwidth];
+
+    /// Its words in reports: `latency`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Latency => "latency",
+            Self::Bandwidth => "bandwidth",
+        }
+    }
 }
 
 /// The result of an expectation.
@@ -268,34 +307,46 @@ impl CheckResult {
 }
 
 impl Check {
-    /// The conclusion. With `strict`, a run that is not complete, or an expectation that could not be judged, leaves it
-    /// incomplete.
-    pub fn verdict(&self, strict: bool) -> CheckVerdict {
-        let count = |outcome| self.count(outcome);
-        let is_whole = count(CheckOutcome::Unjudged) == 0 && self.run.complete;
-        if count(CheckOutcome::Failed) > 0 {
+    /// The conclusion.
+    pub fn verdict(&self) -> CheckVerdict {
+        let is_whole = self.count(CheckOutcome::Unjudged) == 0 && self.run.complete;
+        if self.count(CheckOutcome::Failed) > 0 {
             CheckVerdict::Failed
-        } else if !self.results.iter().any(CheckResult::is_judged) {
+        } else if self.lacks_figures() || !self.results.iter().any(CheckResult::is_judged) {
             CheckVerdict::NotJudged
-        } else if self.missing().next().is_some() || strict && !is_whole {
+        } else if self.missing().next().is_some() || self.strict && !is_whole {
             CheckVerdict::Incomplete
         } else {
             CheckVerdict::Passed
         }
     }
 
-    /// Whether figures are named and no expectation of one was judged as a whole: then too little is known of what the
-    /// machine can do. One that was judged at some of its places is not.
+    /// What expectations name of memory, and none that names it was judged as a whole. One that was judged at some of
+    /// its places is not.
+    pub fn unjudged_memory(&self) -> impl Iterator<Item = MemoryFigure> {
+        MemoryFigure::ALL
+            .into_iter()
+            .filter(|figure| lacks(self.results.iter().filter(|result| result.memory.contains(figure))))
+    }
+
+    /// Whether too little is known of what the machine can do: nothing of what expectations name of memory, or of
+    /// figures at all, was judged as a whole.
     pub fn lacks_figures(&self) -> bool {
-        let mut of_figures = self.results.iter().filter(|result| result.measured).peekable();
-        of_figures.peek().is_some() && of_figures.all(|result| result.outcome == CheckOutcome::Unjudged)
+        self.unjudged_memory().next().is_some() || self.has_no_figure()
+    }
+
+    fn has_no_figure(&self) -> bool {
+        lacks(self.results.iter().filter(|result| result.measured))
     }
 
     /// Expectations without which a run does not pass, and which could not be judged: those that are required, and
-    /// where no measured figure was judged, all that name one.
+    /// those that would make up the least that a verdict needs.
     pub fn missing(&self) -> impl Iterator<Item = &CheckResult> {
-        let lacks_figures = self.lacks_figures();
-        let is_needed = move |result: &&CheckResult| result.required || (result.measured && lacks_figures);
+        let (memory, has_none) = (self.unjudged_memory().collect::<Vec<_>>(), self.has_no_figure());
+        let is_needed = move |result: &&CheckResult| {
+            let is_of_memory = result.memory.iter().any(|figure| memory.contains(figure));
+            result.required || is_of_memory || (result.measured && has_none)
+        };
         self.results.iter().filter(|result| result.outcome == CheckOutcome::Unjudged).filter(is_needed)
     }
 
@@ -303,6 +354,12 @@ impl Check {
     pub fn count(&self, outcome: CheckOutcome) -> usize {
         self.results.iter().filter(|result| result.outcome == outcome).count()
     }
+}
+
+/// Whether there are such expectations, and none was judged as a whole.
+fn lacks<'a>(mut results: impl Iterator<Item = &'a CheckResult>) -> bool {
+    let is_unjudged = |result: &CheckResult| result.outcome == CheckOutcome::Unjudged;
+    results.next().is_some_and(|first| is_unjudged(first) && results.all(is_unjudged))
 }
 
 impl Comparator {

@@ -11,9 +11,9 @@ pub enum Exit {
     Usage,
     /// A comparison found a regression or an outlier beyond the threshold, or a check-up a problem.
     Regression,
-    /// No part of the request can be measured here.
+    /// No part of the request can be measured here, or what was named cannot be read.
     Refused,
-    /// Some requested numbers are missing or withheld; the rest is in the report. A point that was added while the run
+    /// Some requested numbers are missing or withheld, or too little could be judged; the rest is in the report. A point that was added while the run
     /// went on, to make a curve denser, is not missed.
     Partial,
     /// A number is a bound or doubtful, or its interval is wider than wanted (`--strict` only).

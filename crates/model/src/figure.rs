@@ -4,6 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::check::MemoryFigure;
 use crate::idset::IdSet;
 use crate::labels::Labels;
 use crate::machine::Machine;
@@ -164,6 +165,16 @@ impl FigureName {
         match self {
             Self::Tier(name) | Self::PerCycle(name) => Some(name),
             Self::Loaded(..) => None,
+        }
+    }
+
+    /// What it says of memory; `None` of a cache.
+    #[must_use]
+    pub fn memory(self) -> Option<MemoryFigure> {
+        match self {
+            Self::Tier(name) | Self::PerCycle(name) if name.tier != DRAM => None,
+            Self::Tier(name) | Self::PerCycle(name) if name.op != LATENCY => Some(MemoryFigure::Bandwidth),
+            _ => Some(MemoryFigure::Latency),
         }
     }
 

@@ -73,7 +73,7 @@ pub use arranged::{
 };
 pub use check::{
     CHECK_SCHEMA, CHECKS_SCHEMA, Check, CheckOutcome, CheckResult, CheckUnit, CheckVerdict, CheckedRun, CheckedTexts,
-    CheckedValue, Checks, Comparator, Known, NamedFigure, NamedValue,
+    CheckedValue, Checks, Comparator, Known, MemoryFigure, NamedFigure, NamedValue,
 };
 pub use checkup::{Affected, CheckRow, Checkup, Health};
 pub use comparison::{

@@ -7,7 +7,7 @@ use clap::FromArgMatches;
 use clap::error::ErrorKind;
 use tiermark_expect::{AUTO, BUILT_IN, Entry, check, figures, read};
 use tiermark_history::config::text_of;
-use tiermark_model::{CHECK_SCHEMA, CHECKS_SCHEMA, Check, CheckVerdict, CheckedRun, Checks, Exit, Run};
+use tiermark_model::{CHECK_SCHEMA, CHECKS_SCHEMA, Check, CheckResult, CheckVerdict, CheckedRun, Checks, Exit, Run};
 
 use crate::args::Simulation;
 use crate::args::compare::CheckArgs;
@@ -85,11 +85,11 @@ fn not_judged(option: &str) -> Failure {
 
 /// Judges a run and prints the result.
 fn judged(args: &CheckArgs, name: &str, run: &Run, entries: &[Entry]) -> Result<Exit, Failure> {
-    let found = check(name, run, &args.expect, entries);
-    let verdict = found.verdict(args.strict);
-    if verdict == CheckVerdict::NotJudged {
+    let found = Check { strict: args.strict, ..check(name, run, &args.expect, entries) };
+    let verdict = found.verdict();
+    if !found.results.iter().any(CheckResult::is_judged) {
         complain("no expectation could be judged: the report gives the reason for each");
-    } else if let Some(missing) = missing(&found).filter(|_| verdict == CheckVerdict::Incomplete) {
+    } else if let Some(missing) = missing(&found).filter(|_| verdict.exit() == Exit::Partial) {
         complain(&missing);
     }
     whoever_reads(show(&found, args.json, CHECK_SCHEMA, &args.view, tiermark_report::judgements::check), verdict.exit())
@@ -102,8 +102,8 @@ fn several(args: &CheckArgs, entries: &[Entry]) -> Result<Exit, Failure> {
     }
     let one = |name: &String| match run_of_probes(name) {
         Ok(run) => {
-            let check = check(name, &run, &args.expect, entries);
-            CheckedRun { name: name.clone(), verdict: check.verdict(args.strict), check: Some(check), problem: None }
+            let check = Check { strict: args.strict, ..check(name, &run, &args.expect, entries) };
+            CheckedRun { name: name.clone(), verdict: check.verdict(), check: Some(check), problem: None }
         }
         Err(failure) => {
             let problem = Some(failure.to_string());
@@ -131,10 +131,8 @@ fn expectations(name: &str) -> Result<Vec<Entry>, Failure> {
 fn missing(found: &Check) -> Option<String> {
     const NAMED: usize = 3;
     let first = found.missing().next()?;
-    let what = match found.lacks_figures() {
-        true => "no measured figure could be judged".to_owned(),
-        false => format!("{} could not be judged, and no run passes without it", first.that),
-    };
+    let what = tiermark_report::judgements::too_little(found)
+        .unwrap_or_else(|| format!("{} could not be judged, and no run passes without it", first.that));
     let all: BTreeSet<&str> =
         found.missing().flat_map(|result| &result.reasons).map(|note| note.text.as_str()).collect();
     let more = if all.len() > NAMED { "; …" } else { "" };

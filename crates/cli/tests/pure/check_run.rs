@@ -94,7 +94,7 @@ fn facts_alone_are_no_pass_where_figures_are_expected() {
     fs::write(user.path("two.toml"), rules).unwrap();
     let lacking = user.run(&["check", "--expect", "two.toml"]).expect(5);
     assert!(
-        lacking.err.contains("no measured figure could be judged: read.dram.all was not measured"),
+        lacking.err.contains("no bandwidth of memory was judged: read.dram.all was not measured"),
         "{}",
         lacking.err
     );

@@ -6,9 +6,9 @@ use CheckOutcome::{Failed, Passed, Unjudged};
 use tiermark_expect::{check, check_by_rules_of_thumb, figures, read};
 use tiermark_model::messages::check::codes;
 use tiermark_model::{
-    Affected, Bytes, CheckOutcome, CheckResult, CheckRow, CoreKind, CoreLimits, Finding, Health, Interval, Known,
-    Labels, Metric, NamedValue, Observation, PageKind, PerCycle, Purpose, Quantity, Reason, Run, Tier, Unit, Verdict,
-    WhyNot, testing,
+    Affected, Bytes, CheckOutcome, CheckResult, CheckRow, CheckVerdict, CoreKind, CoreLimits, Exit, Finding, Health,
+    Interval, Known, Labels, MemoryFigure, Metric, NamedValue, Observation, PageKind, PerCycle, Purpose, Quantity,
+    Reason, Run, Tier, Unit, Verdict, WhyNot, testing,
 };
 
 /// A run whose L1 takes so many cycles, on a core with a limit of 4.
@@ -120,7 +120,13 @@ fn rule(run: &Run, that: &str) -> CheckResult {
 #[test]
 fn no_server_passes_without_a_judgement_of_its_memory() {
     let mut run = run(vec![read_all(0, 130.0), latency(0, 0, 80.0), latency(0, 1, 150.0)]);
-    let missing = |run: &Run| check_by_rules_of_thumb(run).missing().map(|one| one.that.clone()).collect::<Vec<_>>();
+    let missing = |run: &Run| {
+        check_by_rules_of_thumb(run)
+            .missing()
+            .filter(|one| one.required)
+            .map(|one| one.that.clone())
+            .collect::<Vec<_>>()
+    };
     assert_eq!(missing(&run), [""; 0]);
     // A user without root does not see the modules.
     run.machine.theoretical_peak = None;
@@ -236,10 +242,39 @@ fn facts_alone_are_no_judgement_of_figures() {
     let facts = by_rules(&run(Vec::new()));
     assert!(facts.results.iter().any(|result| result.outcome == Passed), "modules at their rated speed");
     assert!(facts.lacks_figures());
-    let figure = by_rules(&run(vec![latency(0, 0, 80.0), latency(0, 1, 150.0)]));
+    let figure = by_rules(&run(vec![latency(0, 0, 80.0), latency(0, 1, 150.0), read_all(0, 130.0)]));
     assert!(!figure.lacks_figures());
     let doubted = graded(latency(0, 1, 150.0), Verdict::suspect);
     assert!(by_rules(&run(vec![latency(0, 0, 80.0), doubted])).lacks_figures(), "a suspect figure is not judged");
+}
+
+/// The least that a verdict needs, of what the expectations name: a latency and a bandwidth of memory.
+#[test]
+fn a_run_without_a_judged_latency_and_bandwidth_of_memory_is_not_judged() {
+    let judged = |run: &Run, that: &[&str]| {
+        let text: String = that.iter().map(|that| format!("[[expect]]\nthat = '{that}'\n")).collect();
+        check("run", run, "file", &read(&text).unwrap())
+    };
+    let (near, rate) = ("latency.dram <= 120 ns", "read.dram.all >= 100 GB/s");
+    let only_latency = run(vec![latency(0, 0, 80.0)]);
+    let found = judged(&only_latency, &[near, rate]);
+    assert_eq!((found.verdict(), found.verdict().exit()), (CheckVerdict::NotJudged, Exit::Partial));
+    assert_eq!(found.unjudged_memory().collect::<Vec<_>>(), [MemoryFigure::Bandwidth]);
+    assert_eq!(found.missing().map(|one| one.that.as_str()).collect::<Vec<_>>(), [rate]);
+    let both = run(vec![latency(0, 0, 80.0), read_all(0, 130.0)]);
+    assert_eq!(judged(&both, &[near, rate]).verdict(), CheckVerdict::Passed);
+    // What fails fails, whatever is not judged.
+    assert_eq!(judged(&only_latency, &["latency.dram <= 1 ns", rate]).verdict(), CheckVerdict::Failed);
+    // A file that asks for one of both gets its answer.
+    assert_eq!(judged(&only_latency, &[near]).verdict(), CheckVerdict::Passed);
+    // The built-in rules ask for both: without far memory and a record, nothing says what its latency should be.
+    let mut rootless = both;
+    rootless.machine.dimms.clear();
+    rootless.machine.theoretical_peak = None;
+    let found = check_by_rules_of_thumb(&rootless);
+    assert_eq!(found.count(Failed), 0, "{found:#?}");
+    assert_eq!((found.verdict(), found.count(Passed) > 0), (CheckVerdict::NotJudged, true));
+    assert!(found.unjudged_memory().any(|figure| figure == MemoryFigure::Latency));
 }
 
 /// A record that the run kept at one place and left open at another is no judgement of its figures.

@@ -1,6 +1,8 @@
 //! A run judged against expectations: what failed comes first, what could not be judged stands with its reason.
 
-use tiermark_model::{Check, CheckOutcome, CheckResult, NamedFigure, NamedValue, Note, count_of};
+use tiermark_model::{
+    Check, CheckOutcome, CheckResult, CheckVerdict, MemoryFigure, NamedFigure, NamedValue, Note, count_of,
+};
 use tiermark_page::{ABSENT, Cell, Detail, Ink, Page, Table, bullet, heading, labelled, paragraph, space};
 
 use crate::{checked_number, contradictions, judged_expectation};
@@ -9,8 +11,6 @@ use crate::judgements::compare::{described, simulated};
 
 /// Renders a check.
 pub fn check(check: &Check, detail: Detail) -> Page {
-    let mut out = labelled("run", described(&check.run)) + simulated(&check.run);
-    out += labelled("expected", &check.expectations);
     let count = |outcome| check.count(outcome);
     let (failed, passed) = (count(CheckOutcome::Failed), count(CheckOutcome::Passed));
     let expectations = count_of(check.results.len() as u64, "expectation");
@@ -22,15 +22,12 @@ pub fn check(check: &Check, detail: Detail) -> Page {
         n if is_open => format!("{n} of {expectations} not judged; {failed} failed, {passed} passed"),
         n => format!("{failed} of {expectations} failed, {passed} passed; {n} could not be judged"),
     };
-    let missing = missing(check);
-    let is_whole = missing.is_none();
-    let text = missing.map_or(text.clone(), |missing| format!("{text}; {missing}"));
-    let ink = match (failed, passed) {
-        (1.., _) => Ink::Bad,
-        (0, 1..) if !is_open && is_whole => Ink::Good,
-        _ => Ink::Warn,
-    };
-    out += space() + paragraph("RESULT  ", &text, ink);
+    let text = missing(check).map_or(text.clone(), |missing| format!("{text}; {missing}"));
+    let verdict = check.verdict();
+    let ink = if is_open && failed == 0 { Ink::Warn } else { ink(verdict) };
+    let mut out = paragraph("", format!("{}: {text}", verdict.headline()), ink) + space();
+    out += labelled("run", described(&check.run)) + simulated(&check.run);
+    out += labelled("expected", &check.expectations);
     for (title, outcome) in
         [("Failed", CheckOutcome::Failed), ("Passed", CheckOutcome::Passed), ("Not judged", CheckOutcome::Unjudged)]
     {
@@ -43,13 +40,31 @@ pub fn check(check: &Check, detail: Detail) -> Page {
     out + contradictions(&check.contradictions)
 }
 
-/// What keeps a check without failures from being a pass; `None` of one that passes.
-pub(crate) fn missing(check: &Check) -> Option<String> {
-    if check.lacks_figures() {
-        return Some("no measured figure was judged".to_owned());
+/// The ink of a conclusion.
+pub(super) fn ink(verdict: CheckVerdict) -> Ink {
+    match verdict {
+        CheckVerdict::Passed => Ink::Good,
+        CheckVerdict::Failed => Ink::Bad,
+        _ => Ink::Warn,
     }
+}
+
+/// What of memory, or of figures at all, no expectation judged, although some name it: `no latency of memory was
+/// judged`; `None` if enough was.
+pub fn too_little(check: &Check) -> Option<String> {
+    let memory: Vec<&str> = check.unjudged_memory().map(MemoryFigure::name).collect();
+    match memory.as_slice() {
+        [] => check.lacks_figures().then(|| "no measured figure was judged".to_owned()),
+        names => Some(format!("no {} of memory was judged", names.join(" and no "))),
+    }
+}
+
+/// What keeps a check without failures from being a pass; `None` of one that passes.
+pub(super) fn missing(check: &Check) -> Option<String> {
     let required: Vec<&str> = check.missing().map(|result| result.that.as_str()).collect();
-    (!required.is_empty()).then(|| format!("required, but not judged: {}", required.join(", ")))
+    too_little(check)
+        .or_else(|| (!required.is_empty()).then(|| format!("required, but not judged: {}", required.join(", "))))
+        .or_else(|| (check.strict && !check.run.complete).then(|| "the run is not complete (--strict)".to_owned()))
 }
 
 /// An expectation with its mark, its worst value, and why it matters where it did not pass.
@@ -118,6 +133,7 @@ mod tests {
             failed,
             unjudged,
             measured,
+            memory: Vec::new(),
             required: false,
             texts,
             reasons,
@@ -151,17 +167,24 @@ mod tests {
             result("latency.dram.remote <= 120 ns", CheckOutcome::Failed, Some(value(156.0, 120.0)), [1, 1, 0]),
             result("edac.corrected <= 0", CheckOutcome::Unjudged, None, [0, 0, 1]),
         ];
-        let made = Check { run, expectations: "server.toml".to_owned(), results, contradictions: Vec::new() };
+        let (expectations, contradictions) = ("server.toml".to_owned(), Vec::new());
+        let made = Check { run, expectations, results, strict: false, contradictions };
         insta::assert_snapshot!(terminal(&check(&made, Detail::Usual), &Style::default()));
         let plain = terminal(&check(&made, Detail::Usual), &Style { unicode: false, ..Style::default() });
         let mut open = made.clone();
         open.results = vec![made.results[0].clone(), made.results[2].clone(), made.results[2].clone()];
         let open = terminal(&check(&open, Detail::Usual), &Style::default());
-        assert!(open.contains("RESULT  2 of 3 expectations not judged; 0 failed, 1 passed\n"), "{open}");
+        assert!(open.contains("PASSED: 2 of 3 expectations not judged; 0 failed, 1 passed\n"), "{open}");
         let mut facts = made.clone();
         facts.results = vec![result("latency.l1 <= 1 ns", CheckOutcome::Unjudged, None, [0, 0, 1])];
         let facts = terminal(&check(&facts, Detail::Usual), &Style::default()).replace('\n', " ");
-        assert!(facts.contains("0 passed; no measured figure"), "{facts}");
+        assert!(facts.starts_with("NOT JUDGED: ") && facts.contains("0 passed; no measured figure"), "{facts}");
+        let mut memory = made.clone();
+        memory.results = vec![made.results[0].clone(), made.results[2].clone()];
+        memory.results[0].memory = vec![MemoryFigure::Latency];
+        memory.results[1].memory = vec![MemoryFigure::Bandwidth];
+        let memory = terminal(&check(&memory, Detail::Usual), &Style::default()).replace('\n', " ");
+        assert!(memory.starts_with("NOT JUDGED: ") && memory.contains("no bandwidth of memory was judged"), "{memory}");
         let mut required = made.clone();
         required.results = vec![made.results[0].clone(), made.results[2].clone()];
         required.results[1].required = true;

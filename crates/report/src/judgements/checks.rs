@@ -7,7 +7,7 @@ use tiermark_model::{Check, CheckOutcome, CheckResult, CheckVerdict, CheckedRun,
 use tiermark_page::{Cell, Detail, Ink, Page, Table, Text, labelled, paragraph, rule, space, text};
 
 use crate::judged_expectation;
-use crate::judgements::check::{check, missing};
+use crate::judgements::check::{check, ink, missing};
 
 /// Renders several checks: the verdicts, and in detail each check.
 pub fn checks(checks: &Checks, detail: Detail) -> Page {
@@ -15,8 +15,9 @@ pub fn checks(checks: &Checks, detail: Detail) -> Page {
     let names = run_names(checks.runs.iter().map(|run| (run.name.clone(), host(run))));
     let mut rows: Vec<(&CheckedRun, String)> = checks.runs.iter().zip(names).collect();
     rows.sort_by_key(|(run, _)| Reverse(run.verdict));
-    let mut out = labelled("expected", &checks.expectations);
-    out += space() + paragraph("RESULT  ", tally(checks), ink(checks.verdict()));
+    let verdict = checks.verdict();
+    let mut out = paragraph("", format!("{}: {}", verdict.headline(), tally(checks)), ink(verdict)) + space();
+    out += labelled("expected", &checks.expectations);
     let table = Table::of(&rows).texts("host", |(_, name)| Cell::inked(name, Ink::Head));
     let table = table.texts("verdict", |(run, _)| Cell::inked(run.verdict.name(), ink(run.verdict)));
     out += space() + table.texts("expectations", |(run, _)| found(run)).table();
@@ -36,14 +37,6 @@ fn tally(checks: &Checks) -> String {
     let others = others.into_iter().filter(|verdict| *verdict == CheckVerdict::Passed || count(*verdict) > 0);
     let others = others.map(|verdict| format!("{} {}", count(verdict), verdict.name()));
     std::iter::once(failed).chain(others).collect::<Vec<_>>().join(", ")
-}
-
-fn ink(verdict: CheckVerdict) -> Ink {
-    match verdict {
-        CheckVerdict::Passed => Ink::Good,
-        CheckVerdict::Failed => Ink::Bad,
-        _ => Ink::Warn,
-    }
 }
 
 /// The failed expectations with their numbers; else how many passed, and what was not judged.

@@ -9,7 +9,7 @@ mod fleet;
 mod fleet_words;
 mod history;
 
-pub use check::{check, named_figures};
+pub use check::{check, named_figures, too_little};
 pub use checks::{checks, run_names};
 pub use compare::{
     Damage, against, by_damage, change, compare, compared_name, cure, family_name, named_run, plain, signed,

@@ -46,7 +46,7 @@ pub(crate) fn figures(run: &Run) -> Vec<&Finding> {
 /// else how many of its numbers are trusted.
 pub fn verdict(run: &Run, judged: &Check) -> (String, Ink) {
     if is_survey(run) {
-        let verdict = judged.verdict(false);
+        let verdict = judged.verdict();
         let failed: Vec<&str> = result::failed(judged).map(|result| result.that.as_str()).collect();
         return match verdict {
             CheckVerdict::Failed => (format!("failed: {}", failed.join(", ")), Ink::Bad),
@@ -60,6 +60,9 @@ pub fn verdict(run: &Run, judged: &Check) -> (String, Ink) {
         0 => String::new(),
         shared => format!(", {shared} shared"),
     };
+    if numbers.is_empty() {
+        return ("no number".to_owned(), Ink::Warn);
+    }
     let all = count_of(numbers.len() as u64, "number");
     (format!("{} of {all} trusted{shared}", count(Grade::Trusted)), Ink::Plain)
 }

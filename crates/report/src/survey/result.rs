@@ -9,6 +9,7 @@ use super::sentence::sentence;
 use super::states::{self, labelled};
 use super::words;
 use crate::expectation::{found, judged_expectation};
+use crate::judgements::too_little;
 use crate::order::distinct;
 use crate::parts::{RunSection, parts};
 
@@ -133,8 +134,8 @@ pub(crate) fn outcome(survey: &Survey<'_>, judged: &Check) -> Outcome {
 
 /// What a run without a fault is: as expected only if something was expected of its figures.
 fn expected(judged: &Check) -> Outcome {
-    if judged.lacks_figures() {
-        return Outcome::Wrong("nothing to compare with: no expectation of a figure could be judged".into());
+    if let Some(lacking) = too_little(judged) {
+        return Outcome::Wrong(format!("nothing to compare with: {lacking}").into());
     }
     let required: Vec<Text> = judged.missing().map(judged_expectation).collect();
     if !required.is_empty() {

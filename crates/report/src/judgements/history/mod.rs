@@ -76,7 +76,11 @@ fn runs(runs: &[HistoryRun], all_machines: bool) -> Page {
     let table = Table::of(runs).numbers("when (UTC)", |run| when(&run.started));
     let table = table.numbers("run", |run| Cell::inked(&run.id, Ink::Head)).texts("what", |run| &run.title);
     let table = table.numbers("took", |run| seconds(run.seconds));
-    let table = table.numbers("trusted", |run| format!("{} of {}", run.grades.trusted, run.grades.total()));
+    let trusted = |run: &HistoryRun| match run.grades.total() {
+        0 => "no number".to_owned(),
+        total => format!("{} of {total}", run.grades.trusted),
+    };
+    let table = table.numbers("trusted", trusted);
     let host = |run: &HistoryRun| run.host.clone().unwrap_or_default();
     let table = table.when(all_machines, |table| table.texts("host", host));
     let machine = if all_machines { "machine" } else { "" };
