@@ -20,13 +20,13 @@ fn advice(run: &Run, rule: &str) -> String {
 #[test]
 fn more_threads_are_no_advice_where_every_core_is_in_use() {
     // Node 0 has 20 hardware threads on 10 cores.
-    assert!(advice(&rising(8), "limit-misses").contains("use more threads"));
-    let full = advice(&rising(20), "limit-misses");
+    assert!(advice(&rising(8), "limit-cores").contains("use more threads"));
+    let full = advice(&rising(20), "limit-cores");
     assert!(full.starts_with("every core of these nodes is in use") && !full.contains("more threads"), "{full}");
     // The run may have been allowed fewer cpus than there are.
     let mut allowed = rising(8);
     allowed.machine.allowed_cpus = (0..8 as CpuId).collect::<IdSet>();
-    assert!(advice(&allowed, "limit-misses").starts_with("every core of these nodes is in use"));
+    assert!(advice(&allowed, "limit-cores").starts_with("every core of these nodes is in use"));
     // Random reads that leave the channels idle.
     let random = |threads: u64| {
         let mut made = crate::explain::made::run();
@@ -53,8 +53,8 @@ fn a_ramp_to_all_cores_leaves_no_thread_to_add() {
         own.findings.push(Finding { evidence, ..level });
         made
     };
-    assert!(advice(&ramp("0-7"), "limit-misses").contains("use more threads"));
-    assert!(advice(&ramp("0-19"), "limit-misses").starts_with("every core of these nodes is in use"));
+    assert!(advice(&ramp("0-7"), "limit-cores").contains("use more threads"));
+    assert!(advice(&ramp("0-19"), "limit-cores").starts_with("every core of these nodes is in use"));
     // A ramp that another limit ended decides about this one.
     let found = explain("ramp", &ramp("0-19"));
     assert!(found.clear.iter().any(|rule| rule == "below-peak"), "{:?}", found.unjudged);
@@ -70,7 +70,7 @@ fn the_lines_that_stores_read_first_are_in_flight() {
         add(&mut made, &Rate::new(op, 0, used).threads(1));
         add_latency(&mut made, 0, 64.0);
         let found = explain("stores", &made);
-        let one = by_rule(&found, "limit-misses").unwrap();
+        let one = by_rule(&found, "limit-cores").unwrap();
         one.numbers.iter().find(|number| number.name == "in.flight").unwrap().value
     };
     // 3 GB/s of stored lines for each thread, 64 ns each: 3 lines of 64 bytes.

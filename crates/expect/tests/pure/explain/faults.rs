@@ -14,11 +14,11 @@ use tiermark_model::{
 fn a_healthy_document_has_no_problem() {
     let found = explain("healthy", &healthy());
     assert_eq!(problems(&found), [] as [&str; 0], "{:#?}", found.found);
-    for rule in ["limit-link", "limit-channels", "limit-one-core", "remote-slower"] {
+    for rule in ["limit-link", "limit-channels", "limit-cores", "remote-slower"] {
         assert!(by_rule(&found, rule).is_some(), "{rule}: {:#?}", found.found);
     }
     assert!(by_rule(&found, "remote-writes-amplified").is_none(), "{:#?}", found.found);
-    let core = by_rule(&found, "limit-one-core").unwrap();
+    let core = by_rule(&found, "limit-cores").unwrap();
     let in_flight = core.numbers.iter().find(|number| number.name == "other.in.flight").unwrap();
     // Little's law: 12 GB/s x 90 ns / 64 bytes.
     assert!((in_flight.value - 16.875).abs() < 1e-9);
@@ -222,7 +222,7 @@ fn memory_below_its_peak_is_a_problem_only_where_more_threads_add_nothing() {
     let found = explain("hint", &with(&local(60.0, 12.0)));
     assert_eq!(by_rule(&found, "below-peak").unwrap().confidence, Confidence::Hint);
     let found = explain("cores", &with(&local(60.0, 3.1)));
-    assert!(by_rule(&found, "limit-misses").is_some(), "{:#?}", found.found);
+    assert!(by_rule(&found, "limit-cores").is_some(), "{:#?}", found.found);
     // The table of modules of a guest is made up.
     let mut guest = with(&local(60.0, 12.0));
     guest.machine.system.hypervisor = Some("KVM".into());

@@ -1,8 +1,8 @@
-//! Each bandwidth has a limiter that is named, or is said to have none that is known.
+//! The limiter of a bandwidth is named where it is known; of one that is not known nothing is said.
 
-use crate::explain::made::{GB, Rate, add, add_latency, by_rule, healthy, problems};
+use crate::explain::made::{Rate, add, add_latency, by_rule, healthy, problems};
 use tiermark_expect::explain::explain;
-use tiermark_model::{Confidence, Explained, Explanation, Run, TheoreticalPeak};
+use tiermark_model::{Confidence, Explained, Explanation, Run};
 
 fn made_of(rates: &[Rate]) -> Run {
     let mut made = crate::explain::made::run();
@@ -33,13 +33,12 @@ fn cores_limit_where_channels_and_links_have_room() {
     assert_eq!(limiters(&found, "write.cached, cpus of node 0, memory of node 0"), ["limit-cores"]);
     assert_eq!(limiters(&found, "read, cpus of node 0, memory of node 1"), ["limit-cores-afar"]);
     assert_eq!(limiters(&found, "read, cpus of node 0, local memory and node 1"), ["limit-cores-afar"]);
-    assert!(found.clear.iter().any(|rule| rule == "limit-unknown"), "{:?}", found.unjudged);
     let cores = by_rule(&found, "limit-cores").unwrap();
     assert_eq!(cores.confidence, Confidence::Hint);
     assert!(cores.advice.starts_with("every core of these nodes is in use"), "{}", cores.advice);
     // One thread is one core's.
     let one = explain("one", &made_of(&[Rate::new("read", 0, 12.0).threads(1).channels(&[2.0; 6])]));
-    assert_eq!(limiters(&one, "read, cpus of node 0, memory of node 0, 1 thread"), ["limit-core-alone"]);
+    assert_eq!(limiters(&one, "read, cpus of node 0, memory of node 0, 1 thread"), ["limit-cores"]);
 }
 
 /// A full channel or link, or a ramp that stopped growing, is the limiter: the cores are not named beside it.
@@ -49,19 +48,17 @@ fn a_bandwidth_has_one_limiter() {
     assert_eq!(problems(&found), [] as [&str; 0]);
     assert_eq!(
         limiters(&found, "read, cpus of node 0, memory of node 0, 20 threads"),
-        ["limit-channels", "limit-one-core"]
+        ["limit-channels", "limit-cores"]
     );
     assert_eq!(limiters(&found, "read, cpus of node 0, memory of node 1"), ["limit-link"]);
-    for rule in ["limit-cores-afar", "limit-core-alone"] {
-        assert!(found.clear.iter().any(|clear| clear == rule), "{rule}: {:#?}", found.found);
-    }
+    assert!(found.clear.iter().any(|clear| clear == "limit-cores-afar"), "{:#?}", found.found);
     // More cores add nothing, far below the peak: that is not the cores.
     let stuck = [Rate::new("read", 0, 60.0), Rate::new("read", 0, 12.0).threads(1)];
     let mut stuck = made_of(&stuck);
     add_latency(&mut stuck, 0, 90.0);
     let found = explain("stuck", &stuck);
     assert_eq!(problems(&found), ["below-peak"]);
-    assert_eq!(limiters(&found, "read, cpus of node 0, memory of node 0, 20 threads"), ["limit-one-core"]);
+    assert_eq!(limiters(&found, "read, cpus of node 0, memory of node 0, 20 threads"), ["limit-cores"]);
 }
 
 /// Rates of kernels whose lines in flight are not known grow with the cores too.
@@ -71,27 +68,34 @@ fn what_grows_with_the_cores_is_limited_by_them() {
     let mut made = made_of(&rates);
     (made.machine.theoretical_peak, made.counters) = (None, None);
     let found = explain("growing", &made);
-    assert!(by_rule(&found, "limit-cores-growing").is_some(), "{:#?}", found.found);
-    assert!(by_rule(&found, "limit-unknown").is_none(), "{:#?}", found.found);
+    let cores = by_rule(&found, "limit-cores").unwrap();
+    assert!(cores.found.starts_with("The rate grows with the cores"), "{}", cores.found);
     let mut stuck = made_of(&[rates[0].clone(), Rate::new("write.nt", 0, 12.0).threads(1)]);
     (stuck.machine.theoretical_peak, stuck.counters) = (None, None);
-    let found = explain("stuck", &stuck);
-    assert!(by_rule(&found, "limit-cores-growing").is_none() && by_rule(&found, "limit-unknown").is_some());
+    assert!(by_rule(&explain("stuck", &stuck), "limit-cores").is_none());
+}
+
+/// Growth with the cores, and what one thread reaches, are one lesson: it is given once.
+#[test]
+fn that_the_cores_are_the_limit_is_one_lesson() {
+    let rates = [Rate::new("read", 0, 36.0), Rate::new("read", 0, 1.8).threads(1)];
+    let grows = [Rate::new("write.nt", 0, 40.0), Rate::new("write.nt", 0, 2.0).threads(1)];
+    let mut made = made_of(&[&rates[..], &grows[..]].concat());
+    add_latency(&mut made, 0, 90.0);
+    (made.machine.theoretical_peak, made.counters) = (None, None);
+    let found = explain("cores", &made);
+    let lessons = found.found.iter().filter(|one| one.rule.starts_with("limit-")).collect::<Vec<_>>();
+    assert_eq!(lessons.len(), 1, "{lessons:#?}");
+    assert!(lessons[0].found.starts_with("The cores are the limit"), "{lessons:#?}");
 }
 
 #[test]
-fn a_limiter_that_is_not_known_is_said_to_be_unknown() {
+fn nothing_is_said_of_a_limiter_that_is_not_known() {
     let mut made = made_of(&[Rate::new("read", 0, 36.0), Rate::new("write.nt", 0, 20.0)]);
     (made.machine.theoretical_peak, made.counters) = (None, None);
     let found = explain("no limit", &made);
-    let one = by_rule(&found, "limit-unknown").unwrap();
-    assert_eq!(one.also.len(), 1, "{one:#?}");
+    assert_eq!(limiters(&found, "read, cpus"), [] as [&str; 0]);
     assert_eq!(problems(&found), [] as [&str; 0]);
-    // Between what is full and what has room.
-    made.machine.theoretical_peak =
-        Some(TheoreticalPeak { bytes_per_second: 120.0 * GB, ..TheoreticalPeak::default() });
-    let found = explain("between", &made);
-    assert!(limiters(&found, "read, cpus").contains(&"limit-unknown".to_owned()), "{:#?}", found.found);
 }
 
 /// One finding for each mixed cell: no gain and a loss differ by one limit.
