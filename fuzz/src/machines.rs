@@ -95,7 +95,10 @@ fn shown(root: &Root) {
     let input = tiermark_tune::AdviceInput::new(root, &machine, Vec::new());
     let _ = tiermark_tune::knob_rows(&input, tiermark_tune::Profile::Latency, tiermark_tune::knobs());
     let check = tiermark_tune::doctor::CheckInput { root, machine: &machine, busy: None, held: &[], interrupted: None };
-    let _ = terminal(&tiermark_report::listings::doctor(&tiermark_tune::doctor::checkup(&check)), &Style::default());
+    let _ = terminal(
+        &tiermark_report::listings::doctor(&tiermark_tune::doctor::checkup(&check), Detail::All),
+        &Style::default(),
+    );
 }
 
 /// Firmware's table, what is shown of it, and its redaction.

@@ -23,6 +23,6 @@ pub(crate) fn run(args: &DoctorArgs, simulation: &Simulation) -> Result<Exit, Fa
     let state = environment::state().filter(|_| live);
     let held = state.map(|state| pending(&state, &root)).unwrap_or_default();
     let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy, interrupted, held: &held });
-    show(&checkup, args.json, DOCTOR_SCHEMA, &args.view, |checkup, _| tiermark_report::listings::doctor(checkup))?;
+    show(&checkup, args.json, DOCTOR_SCHEMA, &args.view, tiermark_report::listings::doctor)?;
     Ok(if checkup.count(Health::Problem) > 0 { Exit::Regression } else { Exit::Done })
 }
