@@ -131,6 +131,16 @@ impl Text {
         lines
     }
 
+    /// The same without the intervals of its numbers.
+    pub(crate) fn without_intervals(mut self) -> Self {
+        for span in &mut self.0 {
+            if let Span::Number(number) = span {
+                *number = number.clone().within(None);
+            }
+        }
+        self
+    }
+
     /// The signs of its numbers.
     pub(crate) fn signs(&self) -> impl Iterator<Item = Sign> {
         self.0.iter().filter_map(|span| if let Span::Number(number) = span { number.sign() } else { None })

@@ -99,7 +99,7 @@ impl Cell {
 }
 
 /// A number with the mark of its grade, where that is not trusted. A bound says which way: at most so long, at least so
-/// much.
+/// much. It has no interval: what is beyond a bound may be anywhere.
 #[must_use]
 pub fn graded(number: Option<impl Into<Text>>, verdict: &Verdict, unit: Unit) -> Cell {
     let number: Option<Text> = number.map(Into::into);
@@ -116,7 +116,7 @@ pub fn graded(number: Option<impl Into<Text>>, verdict: &Verdict, unit: Unit) ->
     let text = number.unwrap_or_else(|| ABSENT.into());
     match (grade, bound_sign(unit)) {
         (Grade::Trusted | Grade::Shared, _) => Cell::new(text),
-        (Grade::Bound, Some(sign)) => Cell::new(Text::from(sign) + text),
+        (Grade::Bound, Some(sign)) => Cell::new(Text::from(sign) + text.without_intervals()),
         _ => Cell::inked(text, grade_ink(grade)).marked(grade),
     }
 }

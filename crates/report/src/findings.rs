@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use tiermark_model::{Bytes, ChainLayout, Finding, Key, LADDER_SPANS, Label, Labels, Purpose, Quantity, Span};
+use tiermark_model::{
+    Bytes, ChainLayout, Finding, Grade, Key, LADDER_SPANS, Label, Labels, Mark, Purpose, Quantity, Span,
+};
 use tiermark_page::{
     Cell, Detail, Ink, Page, Table, Text, graded, heading, number, paragraph, percent, rate_unit, text,
 };
@@ -257,6 +259,12 @@ pub(crate) fn figure(f: &Finding) -> Cell {
     graded(f.value.map(|v| number(v, f.unit).within(f.interval)), &f.verdict, f.unit)
 }
 
+/// The sign before a number that is known to be at least so much; empty where its grade gives it the same sign.
+pub(crate) fn at_least(f: &Finding) -> &'static str {
+    let by_grade = f.verdict.grade == Grade::Bound && Mark::of_bound(f.unit) == Mark::AtLeast;
+    if f.labels.statistic() == Some("at least") && !by_grade { "≥ " } else { "" }
+}
+
 /// Every finding no other view has shown; in detail all findings, with interval and number of samples.
 pub(crate) fn others(all: &[&Finding], rest: &[&Finding], detail: Detail) -> Page {
     let mut findings = if detail.is_all() { all.to_vec() } else { rest.to_vec() };
@@ -279,7 +287,19 @@ pub(crate) fn others(all: &[&Finding], rest: &[&Finding], detail: Detail) -> Pag
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::Tier;
+    use tiermark_model::{Tier, Unit};
+    use tiermark_page::text;
+
+    #[test]
+    fn a_number_that_is_a_bound_by_itself_and_by_its_grade_has_one_sign() {
+        let labels = Labels::new().with_statistic("at least");
+        let mut found = Finding::new(Quantity::ScaleCeiling, labels, Some(1.87e9), Unit::BytesPerSecond);
+        assert_eq!(at_least(&found), "≥ ");
+        found.verdict.bound(tiermark_model::Reason::NotReproduced { reached: 1 });
+        assert_eq!(text![at_least(&found), figure(&found).words()].plain(), "≥1.87");
+        let counted = Finding { unit: Unit::Count, ..found };
+        assert_eq!(at_least(&counted), "≥ ", "a bound of a count has no sign of its own");
+    }
 
     #[test]
     fn what_the_operation_says_is_not_said_again() {

@@ -3,6 +3,7 @@
 use tiermark_model::{Finding, Key, Labels, Quantity, Unit};
 use tiermark_page::{Detail, Ink, Page, Table, Text, graded, heading, number, paragraph, rate_unit, text};
 
+use crate::findings::at_least;
 use crate::reasons::Reasons;
 use crate::remark::{remark, share};
 use crate::tally::is_number;
@@ -45,10 +46,7 @@ pub(crate) fn limits(findings: &[&Finding], detail: Detail) -> Page {
         |labels: &Labels, metric: &Quantity| findings.iter().find(|f| f.metric == *metric && here(labels, f)).copied();
     let cell = |f: &Finding| match f.unit {
         Unit::Count => graded(f.value.map(|v| number(v.round(), f.unit)), &f.verdict, f.unit),
-        _ => {
-            let bound = if f.labels.statistic() == Some("at least") { "≥ " } else { "" };
-            graded(f.value.map(|v| text![bound, number(v, f.unit).within(f.interval)]), &f.verdict, f.unit)
-        }
+        _ => graded(f.value.map(|v| text![at_least(f), number(v, f.unit).within(f.interval)]), &f.verdict, f.unit),
     };
     let heads = [
         (Text::from("idle|ns"), Quantity::ScaleLatency),

@@ -83,6 +83,14 @@ struct ShownGroup<'a> {
 }
 
 impl ShownGroup<'_> {
+    /// Whether the run has nothing of this group before: conditions of the system hold for all parts of a run, and are
+    /// shown with the first.
+    fn is_first_in(&self, run: &Run) -> bool {
+        let mut of_group = run.findings().filter(|f| f.labels.group() == Some(self.group.name()));
+        let first = of_group.find(|f| is_counted(f) && !f.verdict.is_refused());
+        first.is_none_or(|first| self.findings.iter().any(|f| std::ptr::eq(*f, first)))
+    }
+
     /// The legend of a group, its tables, remarks, and the state of this system.
     fn page(&self, run: &Run, detail: Detail) -> Page {
         if self.findings.is_empty() && self.knees.is_empty() {
@@ -96,7 +104,8 @@ impl ShownGroup<'_> {
         let mut out = heading(words::title(self.group));
         out.extend(self.legend.iter().map(|text| dim(text)));
         let notes = notes::notes(self.group, findings, &self.knees);
-        let condition = condition(self.group, run).map_or_else(Page::new, |text| dim(&text));
+        let condition = condition(self.group, run).filter(|_| self.is_first_in(run));
+        let condition = condition.map_or_else(Page::new, |text| dim(&text));
         for block in [tables, distribution(&self.tails, detail), notes + condition] {
             if !block.is_empty() {
                 out += space() + block;

@@ -6,7 +6,7 @@ use tiermark_page::{
     rate_unit, text,
 };
 
-use crate::findings::figure;
+use crate::findings::{at_least, figure};
 use crate::order::{distinct, grouped};
 use crate::pivot::{Pivot, label, with_metric};
 use crate::reasons::Reasons;
@@ -189,9 +189,9 @@ fn buffers(findings: &[&Finding], detail: Detail) -> Page {
     };
     let pivot = Pivot::new(findings, &|f| label(f, Key::Page), &what);
     let cell = |f: &&Finding| {
-        let at_least = f.labels.statistic() == Some("at least");
+        let sign = at_least(f);
         let text = f.value.map(|v| match f.unit {
-            Unit::Count if at_least => Text::from(format!("≥ {v}")),
+            Unit::Count if !sign.is_empty() => Text::from(format!("{sign}{v}")),
             Unit::Count => resolved(f, v).into(),
             unit => number(v, unit).into(),
         });
@@ -212,10 +212,7 @@ fn in_flight(findings: &[&Finding], detail: Detail) -> Page {
         _ => label(f, Key::Chains),
     };
     let cell = |f: &&Finding| match f.metric {
-        Quantity::MlpInFlight => {
-            let sign = if f.labels.statistic() == Some("at least") { "≥ " } else { "" };
-            graded(f.value.map(|v| format!("{sign}{v:.1}")), &f.verdict, f.unit)
-        }
+        Quantity::MlpInFlight => graded(f.value.map(|v| format!("{}{v:.1}", at_least(f))), &f.verdict, f.unit),
         _ => figure(f),
     };
     let tiers = distinct(times.iter().map(|f| label(f, Key::Tier)));

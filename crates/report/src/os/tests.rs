@@ -298,14 +298,43 @@ fn a_whole_run_begins_with_the_numbers_that_lmbench_made_known() {
         pipe("pipe ping-pong", Purpose::Os, "LLC", 34e3),
     ];
     let text = shown(&all, &Style::default());
-    assert!(text.trim_start().starts_with("Best known"), "{text}");
+    assert!(text.trim_start().starts_with("In short"), "{text}");
     let line = |start: &str| text.lines().find(|line| line.trim_start().starts_with(start)).unwrap().to_owned();
-    assert!(line("lat_syscall null  getppid").contains("104 ns"), "{text}");
+    assert!(line("getppid").contains("104 ns"), "{text}");
     // What lmbench measures: a small process, and a switch on one cpu; not the first point of an earlier version.
-    assert!(line("lat_proc fork").contains("80.0 µs") && line("lat_proc fork").contains("1 MiB"), "{text}");
-    assert!(line("lat_ctx").contains("2.00 µs") && line("lat_ctx").ends_with("same cpu"), "{text}");
+    assert!(line("fork+exit").contains("80.0 µs") && line("fork+exit").contains("1 MiB"), "{text}");
+    assert!(
+        line("process switch").contains("2.00 µs") && line("process switch").contains("same cpu  lat_ctx"),
+        "{text}"
+    );
     // The first point, and not another place.
-    assert!(line("lat_pipe").contains("34.0 µs") && line("lat_pipe").ends_with("other side LLC"), "{text}");
+    assert!(line("pipe ping").contains("34.0 µs") && line("pipe ping").contains("side LLC"), "{text}");
+    // Each takes one line.
+    let lines = text.lines().skip_while(|line| !line.contains("operation")).skip(1);
+    assert_eq!(lines.take_while(|line| !line.contains("lmbench measures")).count(), 7, "{text}");
     // A few selected primitives have no such list.
     assert!(!shown(&all[..3], &Style::default()).contains("lat_syscall"));
+}
+
+#[test]
+fn conditions_of_the_system_are_shown_with_the_first_part_of_a_run_that_has_the_group() {
+    let mut run = run();
+    let call = |ns: f64| latency("getppid", OsGroup::Syscalls, ns);
+    run.experiments.truncate(1);
+    run.experiments[0].findings = vec![call(100.0), call(200.0)];
+    let findings = &run.experiments[0].findings;
+    let shows = |at: usize| {
+        terminal(&os(&[&findings[at]], &run, &[], Detail::Usual), &Style::default()).contains("Mitigations")
+    };
+    assert_eq!([shows(0), shows(1)], [true, false]);
+}
+
+#[test]
+fn a_bound_has_no_interval() {
+    let mut found = latency("getppid", OsGroup::Syscalls, 7.19);
+    found.interval = Some(tiermark_model::Interval { low: 7.15, high: 7.23, level: 0.95 });
+    assert!(shown(&[found.clone()], &Style::default()).contains("7.19 ±0.04 ns"));
+    found.verdict.bound(tiermark_model::Reason::NotSharp { share: 0.01 });
+    let text = shown(&[found], &Style::default());
+    assert!(text.contains("≤7.19 ns") && !text.contains('±'), "{text}");
 }
