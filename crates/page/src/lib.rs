@@ -33,7 +33,7 @@ pub use number::{
     ABSENT, Number, achieved, bound_sign, grade_mark, hertz, mark_sign, measured_size, nanoseconds, number, percent,
     rate, seconds, short_size, size, time_unit,
 };
-pub use plot::{Plot, PointAbout, ROWS, Rates, Series, letter};
+pub use plot::{NO_VALUE, Plot, PointAbout, ROWS, Rates, Series, letter};
 pub use span::{Text, rate_unit};
 pub use style::{Detail, Ink, Style, grade_ink};
 pub use table::{Cell, Table, TableOf, graded};

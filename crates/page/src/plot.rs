@@ -6,12 +6,16 @@ use tiermark_model::Grade;
 use crate::span::Text;
 use crate::style::Style;
 
+/// The value of a point that has none: it breaks the line of its curve.
+pub const NO_VALUE: f64 = f64::NAN;
+
 /// One curve.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Series {
     /// Its name; empty where it is the only one.
     pub name: String,
-    /// Size in bytes (or what else the x axis has), value in the axis's unit; rates in bytes a second.
+    /// Size in bytes (or what else the x axis has), value in the axis's unit; rates in bytes a second. A point whose
+    /// value is [`NO_VALUE`] was refused or withheld: no line goes through it.
     pub points: Vec<(f64, f64)>,
     /// What a browser shows of each point beside its place, in the units of the axes; empty where nothing is known.
     pub about: Vec<PointAbout>,
@@ -136,21 +140,33 @@ pub struct Plot {
 /// Default rows of a drawing: 32 dots separate tiers, and two plots still fit one screen.
 pub const ROWS: usize = 8;
 
+impl Series {
+    /// The points that have a value.
+    pub fn values(&self) -> impl Iterator<Item = (f64, f64)> {
+        self.points.iter().copied().filter(|(_, y)| !y.is_nan())
+    }
+}
+
 impl Plot {
-    /// The points of each curve that can be drawn: over sizes in their order, over anything else in the order given, so
-    /// that a curve may turn back.
+    /// The points of each curve that can be drawn.
     pub(crate) fn drawable(&self) -> Vec<Vec<(f64, f64)>> {
+        self.strokes().into_iter().map(|strokes| strokes.concat()).collect()
+    }
+
+    /// The lines of each curve, broken where a point has no value: over sizes in their order, over anything else in the
+    /// order given, so that a curve may turn back.
+    pub(crate) fn strokes(&self) -> Vec<Vec<Vec<(f64, f64)>>> {
         let is_size = self.x_unit.is_none();
-        let fits = |&&(x, y): &&(f64, f64)| {
-            let has_x = if is_size { x > 0.0 } else { x >= 0.0 };
-            x.is_finite() && y.is_finite() && has_x && (y > 0.0 || !self.log_y && y == 0.0)
-        };
+        let has_place = |&&(x, _): &&(f64, f64)| x.is_finite() && if is_size { x > 0.0 } else { x >= 0.0 };
+        let fits = |y: f64| y.is_finite() && (y > 0.0 || !self.log_y && y == 0.0);
         let one = |series: &Series| {
-            let mut points: Vec<(f64, f64)> = series.points.iter().filter(fits).copied().collect();
+            let mut points: Vec<(f64, f64)> = series.points.iter().filter(has_place).copied().collect();
             if is_size {
                 points.sort_by(|a, b| a.0.total_cmp(&b.0));
             }
-            points
+            let strokes = points.split(|(_, y)| y.is_nan());
+            let strokes = strokes.map(|stroke| stroke.iter().filter(|(_, y)| fits(*y)).copied().collect());
+            strokes.filter(|stroke: &Vec<(f64, f64)>| !stroke.is_empty()).collect()
         };
         self.series.iter().map(one).collect()
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use tiermark_model::{ChainLayout, IdSet, Key, Machine, Metric, Observation, Purpose, Refusal};
 use tiermark_page::{
-    Detail, Ink, Page, Plot, ROWS, Rates, Series, Table, Text, graded, heading, number, paragraph, percent, plot,
-    rate_unit, short_size, space, text, variants,
+    Detail, Ink, NO_VALUE, Page, Plot, ROWS, Rates, Series, Table, Text, graded, heading, number, paragraph, percent,
+    plot, rate_unit, short_size, space, text, variants,
 };
 
 use crate::findings::{words, words_marked};
@@ -192,7 +192,7 @@ fn headlines(points: Vec<&Observation>) -> Vec<&Observation> {
 
 fn drawn(groups: &[(String, Vec<&Observation>)], metric: Metric, machine: &Machine, rows: usize) -> Page {
     let rates = if metric == Metric::Latency { Rates::None } else { Rates::Y };
-    let point = |o: &&Observation| Some(((o.labels.size()?.0 as f64, o.value?), observed(o)));
+    let point = |o: &&Observation| Some(((o.labels.size()?.0 as f64, o.value.unwrap_or(NO_VALUE)), observed(o)));
     let series: Vec<Series> = groups
         .iter()
         .map(|(name, group)| {

@@ -5,8 +5,8 @@ use tiermark_model::{
     Unit, count_of,
 };
 use tiermark_page::{
-    ABSENT, Cell, Detail, Ink, Page, Plot, ROWS, Rates, Series, Table, Text, graded, heading, letter, nanoseconds,
-    number, paragraph, percent, plot_over, rate, rate_unit, space, text,
+    ABSENT, Cell, Detail, Ink, NO_VALUE, Page, Plot, ROWS, Rates, Series, Table, Text, graded, heading, letter,
+    nanoseconds, number, paragraph, percent, plot_over, rate, rate_unit, space, text,
 };
 
 use crate::order::distinct;
@@ -99,7 +99,9 @@ pub(crate) fn loaded(
     let series: Vec<Series> = curves
         .iter()
         .map(|curve| {
-            let point = |p: &LoadPoint<'_>| Some(((p.rate, p.seen.value?), observed(p.seen).named(pressure(p))));
+            let point = |p: &LoadPoint<'_>| {
+                Some(((p.rate, p.seen.value.unwrap_or(NO_VALUE)), observed(p.seen).named(pressure(p))))
+            };
             let (points, about) = curve.points.iter().filter_map(point).unzip();
             // A single curve is named by the heading.
             Series {

@@ -7,8 +7,8 @@ use tiermark_model::{
     Scope, count_of, distance,
 };
 use tiermark_page::{
-    ABSENT, Cell, Ink, Number, Page, Plot, ROWS, Rates, Series, Table, Text, graded, heading, number, paragraph, plot,
-    plot_over, rate_unit, space, text, time_unit, variants,
+    ABSENT, Cell, Ink, NO_VALUE, Number, Page, Plot, ROWS, Rates, Series, Table, Text, graded, heading, number,
+    paragraph, plot, plot_over, rate_unit, space, text, time_unit, variants,
 };
 
 use crate::order::grouped;
@@ -183,8 +183,8 @@ fn curve(published: &Published, of: &BesidePublished<'_>) -> Page {
     for (PublishedPoint { at, value }, seen) in &of.points {
         let Some(at) = at else { continue };
         theirs.points.push((*at as f64, *value));
-        if let Some((o, value)) = seen.and_then(|o| Some((o, o.value?))) {
-            ours.points.push((*at as f64, value * of.times));
+        if let Some(o) = seen {
+            ours.points.push((*at as f64, o.value.map_or(NO_VALUE, |value| value * of.times)));
             ours.about.push(observed(o));
         }
     }

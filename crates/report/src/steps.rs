@@ -1,7 +1,7 @@
 //! Curves of findings and observations over something else than size: pages, chains, waits, regions.
 
 use tiermark_model::{ChainLayout, Experiment, Finding, Observation};
-use tiermark_page::{Page, Plot, ROWS, Series, heading, plot, plot_over};
+use tiermark_page::{NO_VALUE, Page, Plot, ROWS, Series, heading, plot, plot_over};
 
 use crate::order::{distinct, grouped};
 use crate::points::{found, observed};
@@ -32,11 +32,12 @@ impl Curves<'_> {
             .into_iter()
             .map(|(name, of)| {
                 let scale = self.unit.1;
-                let point = |f: &Finding| Some((((self.x)(f)?, f.value? / scale), found(f, scale)));
+                let point =
+                    |f: &Finding| Some((((self.x)(f)?, f.value.map_or(NO_VALUE, |v| v / scale)), found(f, scale)));
                 let (points, about) = of.into_iter().filter_map(point).unzip();
                 Series { name, points, about, ..Series::default() }
             })
-            .filter(|series| series.points.len() >= FEWEST)
+            .filter(|series| series.values().count() >= FEWEST)
             .collect();
         let one = |series: &[Series]| {
             let (unit, log_y, series) = (self.unit.0.into(), self.log_y, series.to_vec());
@@ -54,11 +55,11 @@ pub(crate) fn pages(experiments: &[&Experiment]) -> Page {
     let series: Vec<Series> = grouped(points)
         .into_iter()
         .map(|(name, of)| {
-            let point = |o: &Observation| Some(((pages_of(o)?, o.value?), observed(o)));
+            let point = |o: &Observation| Some(((pages_of(o)?, o.value.unwrap_or(NO_VALUE)), observed(o)));
             let (points, about) = of.into_iter().filter_map(point).unzip();
             Series { name: format!("{name} pages"), points, about, ..Series::default() }
         })
-        .filter(|series| distinct(series.points.iter().map(|(x, _)| *x as u64)).len() >= FEWEST)
+        .filter(|series| distinct(series.values().map(|(x, _)| x as u64)).len() >= FEWEST)
         .collect();
     let (unit, unit_in_heading) = ("ns".into(), true);
     let drawn = plot(Plot { unit, unit_in_heading, log_y: true, series, rows: ROWS, ..Plot::default() });

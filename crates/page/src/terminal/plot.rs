@@ -14,7 +14,7 @@ const AXIS: usize = 8;
 /// A drawing; empty where there is nothing to draw.
 pub(super) fn plot(plot: &Plot, style: &Style) -> String {
     let plot = plot.in_style(style);
-    let drawn = plot.drawable();
+    let (strokes, drawn) = (plot.strokes(), plot.drawable());
     let columns = style.columns().saturating_sub(AXIS + 2);
     let Some(scale) = Scale::new(&plot, &drawn, columns) else {
         return String::new();
@@ -27,14 +27,17 @@ pub(super) fn plot(plot: &Plot, style: &Style) -> String {
     let mut order: Vec<usize> = (0..drawn.len()).collect();
     order.sort_by_key(|i| !plot.series[*i].behind);
     for i in order {
-        let points = &drawn[i];
-        let dots: Vec<(usize, usize)> = points.iter().map(|&(x, y)| scale.dot(x, y)).collect();
-        match dots.as_slice() {
-            _ if plot.series[i].scatter => canvas.letters(&dots, i),
-            [only] => canvas.segment(*only, *only, i),
-            _ => dots.windows(2).for_each(|pair| canvas.segment(pair[0], pair[1], i)),
+        let dots = |points: &[(f64, f64)]| points.iter().map(|&(x, y)| scale.dot(x, y)).collect::<Vec<_>>();
+        for stroke in &strokes[i] {
+            match dots(stroke).as_slice() {
+                dots if plot.series[i].scatter => canvas.letters(dots, i),
+                [only] => canvas.segment(*only, *only, i),
+                dots => dots.windows(2).for_each(|pair| canvas.segment(pair[0], pair[1], i)),
+            }
         }
-        if let Some(&last) = dots.last().filter(|_| !plot.series[i].scatter && (drawn.len() > 1 || !style.unicode)) {
+        if let Some(&last) =
+            dots(&drawn[i]).last().filter(|_| !plot.series[i].scatter && (drawn.len() > 1 || !style.unicode))
+        {
             canvas.letter(last, i);
         }
     }

@@ -30,6 +30,20 @@ fn a_latency_ladder_looks_like_one() {
 }
 
 #[test]
+fn no_line_goes_through_a_point_that_has_no_value() {
+    let drawn = |refused: f64| {
+        let points =
+            vec![(4.0 * KIB, 1.0), (8.0 * KIB, 2.0), (64.0 * KIB, refused), (512.0 * KIB, 2.0), (1024.0 * KIB, 3.0)];
+        let plot = Plot { series: vec![Series { points, ..Series::default() }], rows: 4, ..Plot::default() };
+        (plot.strokes()[0].len(), super::plot(&plot, &Style::default()))
+    };
+    let ((whole, line), (parts, broken)) = (drawn(2.0), drawn(crate::plot::NO_VALUE));
+    assert_eq!((whole, parts), (1, 2));
+    let inked = |text: &str| text.chars().filter(|sign| ('\u{2801}'..='\u{28ff}').contains(sign)).count();
+    assert!(inked(&broken) < inked(&line), "{broken}{line}");
+}
+
+#[test]
 fn a_loaded_curve_turns_back_where_it_is_overloaded() {
     let points = vec![(0.0, 95.0), (60.0, 98.0), (120.0, 104.0), (160.0, 118.0), (190.0, 240.0), (180.0, 300.0)];
     let series = vec![Series { name: "read".into(), points, ..Series::default() }];

@@ -6,8 +6,8 @@ use tiermark_model::{
     Bytes, Distance, DistanceCost, DistantLatency, FarLatency, NodeId, Run, Unit, cost_of_distance, latency_by_distance,
 };
 use tiermark_page::{
-    Cell, Detail, Ink, Page, Plot, ROWS, Series, Table, Text, graded, heading, nanoseconds, number, paragraph, plot,
-    short_size, variants,
+    Cell, Detail, Ink, NO_VALUE, Page, Plot, ROWS, Series, Table, Text, graded, heading, nanoseconds, number,
+    paragraph, plot, short_size, variants,
 };
 
 use crate::order::distinct;
@@ -94,10 +94,8 @@ fn chart(title: String, rows: &[DistanceRow<'_>]) -> Page {
         }
         let mut one = Series { name: format!("{layout}, {}", row.what), ..Series::default() };
         for (bytes, seen) in &row.of.seen {
-            if let Some(ns) = seen.value {
-                one.points.push((*bytes as f64, ns));
-                one.about.push(observed(seen));
-            }
+            one.points.push((*bytes as f64, seen.value.unwrap_or(NO_VALUE)));
+            one.about.push(observed(seen));
         }
         series.push(one);
     }

@@ -51,9 +51,16 @@
     const bySize = data.x === "size";
     const series = data.series.map((one, at) => {
       const all = one.points.map(([x, y], place) => ({ x, y, about: one.about[place] || {} }));
-      const points = all.filter((p) => fits(p.x, bySize) && fits(p.y, data.log_y));
-      if (bySize) points.sort((a, b) => a.x - b.x);
-      return { name: one.name, points, at, shown: true, scatter: one.scatter === true, behind: one.behind === true };
+      const placed = all.filter((p) => fits(p.x, bySize) && (p.y === null || fits(p.y, data.log_y)));
+      if (bySize) placed.sort((a, b) => a.x - b.x);
+      // A point that was refused or withheld has no value: the line ends before it, and another begins behind it.
+      const strokes = [[]];
+      for (const p of placed) {
+        if (p.y === null) strokes.push([]);
+        else strokes[strokes.length - 1].push(p);
+      }
+      const points = strokes.flat();
+      return { name: one.name, points, strokes, at, shown: true, scatter: one.scatter === true, behind: one.behind === true };
     });
     const points = series.flatMap((one) => one.points);
     const toX = bySize ? Math.log2 : (v) => v;
@@ -156,8 +163,8 @@
     }
   };
 
-  const drawBand = (chart, u, one) => {
-    const band = one.points.filter((p) => fits(p.about.low, chart.log_y) && fits(p.about.high, chart.log_y));
+  const drawBand = (chart, u, stroke) => {
+    const band = stroke.filter((p) => fits(p.about.low, chart.log_y) && fits(p.about.high, chart.log_y));
     if (band.length < 2) return;
     const context = u.ctx;
     context.globalAlpha = 0.18;
@@ -175,18 +182,20 @@
   const drawSeries = (chart, u, one, ratio) => {
     const { ctx: context, bbox } = u;
     context.strokeStyle = context.fillStyle = colour(one.at);
-    drawBand(chart, u, one);
+    one.strokes.forEach((stroke) => drawBand(chart, u, stroke));
     if (chart.best) {
-      const seen = one.points.filter((p) => fits(p.about.best, chart.log_y));
       context.globalAlpha = 0.7;
       context.lineWidth = 1.2 * ratio;
       context.setLineDash([1.5 * ratio, 4 * ratio]);
-      line(context, seen.map((p) => place(chart, u, p, p.about.best)));
+      for (const stroke of one.strokes) {
+        const seen = stroke.filter((p) => fits(p.about.best, chart.log_y));
+        line(context, seen.map((p) => place(chart, u, p, p.about.best)));
+      }
       context.globalAlpha = 1;
     }
     context.lineWidth = 2 * ratio;
     context.setLineDash(DASHES[one.at % DASHES.length].map((d) => d * ratio));
-    if (!one.scatter) line(context, one.points.map((p) => place(chart, u, p)));
+    if (!one.scatter) one.strokes.forEach((stroke) => line(context, stroke.map((p) => place(chart, u, p))));
     context.setLineDash([]);
     context.lineWidth = 1.6 * ratio;
     const hollow = one.behind && "behind";
@@ -222,10 +231,15 @@
   const splitY = (chart, min, max) => (chart.log_y ? rounds(10 ** min, 10 ** max, 6).map(Math.log10) : steps(min, max, 6));
   const textX = (chart, v) => (chart.bySize ? size(2 ** v) : number(v));
   const textY = (chart, v) => number(chart.log_y ? 10 ** v : v);
+  // What each axis is of.
+  const titleX = (chart) => (chart.bySize ? "size, bytes" : chart.x_unit);
+  const titleY = (chart) => chart.unit;
 
   const options = (chart, hover) => {
     const stroke = () => css("--line");
-    const axis = { stroke: () => css("--dim"), grid: { stroke, width: 1 }, ticks: { stroke, width: 1 }, font: `12px ${FONT}` };
+    const font = `12px ${FONT}`;
+    const title = { labelFont: font, labelSize: 18, labelGap: 2 };
+    const axis = { stroke: () => css("--dim"), grid: { stroke, width: 1 }, ticks: { stroke, width: 1 }, font, ...title };
     return {
       width: 600,
       height: HEIGHT,
@@ -239,8 +253,8 @@
       },
       series: [{}, { paths: () => null, points: { show: false } }],
       axes: [
-        { ...axis, size: 34, splits: (u, at, min, max) => splitX(chart, u, min, max), values: (u, found) => found.map((v) => textX(chart, v)) },
-        { ...axis, size: 58, splits: (u, at, min, max) => splitY(chart, min, max), values: (u, found) => found.map((v) => textY(chart, v)) },
+        { ...axis, label: titleX(chart), size: 34, splits: (u, at, min, max) => splitX(chart, u, min, max), values: (u, found) => found.map((v) => textX(chart, v)) },
+        { ...axis, label: titleY(chart), size: 58, splits: (u, at, min, max) => splitY(chart, min, max), values: (u, found) => found.map((v) => textY(chart, v)) },
       ],
       hooks: {
         draw: [(u) => draw(chart, u, uPlot.pxRatio)],
@@ -403,6 +417,13 @@
       pen.textAlign = "right";
       pen.fillText(textY(chart, v), bbox.left - 8, at(v, "y") + 4);
     }
+    pen.textAlign = "center";
+    pen.fillText(titleX(chart), (bbox.left + right) / 2, bottom + 34);
+    pen.save();
+    pen.translate(12, (bbox.top + bottom) / 2);
+    pen.rotate(-Math.PI / 2);
+    pen.fillText(titleY(chart), 0, 0);
+    pen.restore();
     draw(chart, { ctx: pen, bbox, valToPos: at }, 1);
     save(chart, "svg", `data:image/svg+xml,${encodeURIComponent(pen.picture())}`);
   };
@@ -452,9 +473,8 @@
     const plot = new uPlot(options(chart, hover), [chart.xs, chart.xs.map(() => null)], holder);
     holder.addEventListener("keydown", (event) => key(plot, event));
     holder.addEventListener("blur", () => (tip.hidden = true));
-    const only = chart.series.length === 1 && chart.series[0].name && `${chart.series[0].name}, `;
-    const units = [only, chart.unit, chart.x_unit && `over ${chart.x_unit}`].filter(Boolean).join(" ");
-    const caption = element("div", { className: "axis", textContent: units });
+    const only = chart.series.length === 1 ? chart.series[0].name : "";
+    const caption = element("div", { className: "axis", textContent: only });
     // Beside the picture, not in it: what is inside of an image is not read out.
     const frame = element("div", { className: "frame" });
     frame.append(holder, tip);
