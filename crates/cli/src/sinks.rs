@@ -285,5 +285,5 @@ fn line_of(observation: &Observation) -> String {
         (Some(value), _) => format!("{} GB/s", format_gbs(value)),
         (None, _) => observation.refusal.as_ref().map_or_else(|| "no value yet".to_owned(), ToString::to_string),
     };
-    format!("{}  {value}  {}", observation.step, observation.verdict.grade)
+    format!("{}  {value}  {}", observation.step, observation.verdict.grade.in_words())
 }

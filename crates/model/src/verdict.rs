@@ -31,6 +31,21 @@ impl Grade {
     }
 }
 
+impl Grade {
+    /// The name that readers see: a number of this grade that is missing was withheld. Documents and exports keep the
+    /// name of the grade.
+    #[must_use]
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::Trusted => "trusted",
+            Self::Shared => "shared",
+            Self::Bound => "bound",
+            Self::Suspect => "suspect",
+            Self::Invalid => "withheld",
+        }
+    }
+}
+
 impl fmt::Display for Grade {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {

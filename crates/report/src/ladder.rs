@@ -108,7 +108,7 @@ fn table(rows: &[LadderRow<'_>], machine: &Machine) -> Page {
         });
         let grade = |grade| {
             // The word is added where the terminal has room for it.
-            Cell::inked(grade_mark(grade), grade_ink(grade)).if_wide(&format!(" {grade}"))
+            Cell::inked(grade_mark(grade), grade_ink(grade)).if_wide(&format!(" {}", grade.in_words()))
         };
         let table = table.when(with_grades, |table| table.texts("", |row| row.worst().map(grade)));
         table.table().gap(1).indent(1).into()
@@ -133,8 +133,10 @@ fn key<'a>(rows: &[LadderRow<'a>], only: Option<&str>) -> Page {
     parts.extend(copies.then(|| COPY_COUNTS.to_owned()));
     // A row's mark is that of its worst number.
     let grades: BTreeSet<Grade> = rows.iter().filter_map(|row| row.worst()).collect();
-    let grades: Vec<String> =
-        grades.into_iter().map(|grade| format!("{} {grade}", grade_mark(grade)).trim().to_owned()).collect();
+    let grades: Vec<String> = grades
+        .into_iter()
+        .map(|grade| format!("{} {}", grade_mark(grade), grade.in_words()).trim().to_owned())
+        .collect();
     parts.extend((!grades.is_empty()).then(|| grades.join(", ")));
     let first = |row: &LadderRow<'a>, span: usize| {
         row.rates.iter().skip(span).step_by(LADDER_SPANS.len()).flatten().next().copied()

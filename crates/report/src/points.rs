@@ -10,7 +10,7 @@ fn graded(verdict: &Verdict) -> PointAbout {
     if verdict.grade.is_number() {
         return PointAbout::default();
     }
-    PointAbout { grade: Some(verdict.grade.to_string()), why: kinds(verdict), ..PointAbout::default() }
+    PointAbout { grade: Some(verdict.grade.in_words().to_owned()), why: kinds(verdict), ..PointAbout::default() }
 }
 
 fn ends(interval: Option<Interval>, scale: f64) -> Option<(f64, f64)> {

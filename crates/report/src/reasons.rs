@@ -110,8 +110,8 @@ fn without_numbers(value: Value) -> Value {
 impl ReasonGroup {
     fn word(&self) -> String {
         match self.kind.standing {
-            Standing::Doubted => self.kind.grade.to_string(),
-            Standing::Refused => "refused".to_owned(),
+            Standing::Doubted => self.kind.grade.in_words().to_owned(),
+            Standing::Refused => "not measured".to_owned(),
             Standing::Absent => "not found".to_owned(),
         }
     }
@@ -120,6 +120,7 @@ impl ReasonGroup {
     fn bullet(&self, who: &str) -> Page {
         let (mark, ink) = match self.kind.standing {
             Standing::Absent => (ABSENT, Ink::Plain),
+            Standing::Refused => (ABSENT, grade_ink(self.kind.grade)),
             _ => (grade_mark(self.kind.grade), grade_ink(self.kind.grade)),
         };
         bullet(mark, ink, text![format!("{}: {who}: ", self.word()), &self.text], None)
@@ -127,7 +128,7 @@ impl ReasonGroup {
 }
 
 /// A refusal in words: without the id of its step, which the subject names.
-fn refusal_in_words(reason: &Reason) -> Option<String> {
+pub(crate) fn refusal_in_words(reason: &Reason) -> Option<String> {
     let refusal = reason.refused()?;
     Some(if refusal.is_of_step() { refusal.why_and_cure() } else { refusal.to_string() })
 }
@@ -266,7 +267,7 @@ mod tests {
         reasons.add("L3 read", &Verdict::trusted());
         let shown = terminal(&reasons.page(Detail::Usual), &Style::default());
         insta::assert_snapshot!(shown, @r"
-          ✘ invalid: DRAM read: 3.0 % of the pages were on other nodes (node 1: 31
+          ✘ withheld: DRAM read: 3.0 % of the pages were on other nodes (node 1: 31
             pages)
           ! suspect: L1 read, L2 read: other programs evict the lines of the chase too
         ");
@@ -285,7 +286,7 @@ mod tests {
         invalid.invalid(Reason::Elsewhere { share: 1.0, by_node: [(1, 9)].into() });
         reasons.add("9 KiB", &invalid);
         let shown = reasons.counted(57, "points").unwrap();
-        let expected = "1 of 57 points is invalid (wrong node), 5 of 57 points are suspect (disturbed, interval)";
+        let expected = "1 of 57 points is withheld (wrong node), 5 of 57 points are suspect (disturbed, interval)";
         assert_eq!(shown, format!("{expected}; --verbose lists them"));
         assert_eq!(Reasons::default().counted(57, "points"), None);
     }
@@ -310,11 +311,11 @@ mod tests {
         }
         let shown = terminal(&reasons.page(Detail::Usual), &Style { width: 100, ..Style::default() });
         insta::assert_snapshot!(shown, @r"
-          ✘ refused: 1 KiB 1G, 2 GiB 1G: 1 huge page of 1 GiB: 0 are free: the kernel has no pool of this
-            size (use a size that has its nr_hugepages in /sys/kernel/mm/hugepages, or --pages thp) (the
-            first of 2; -v lists all)
-          ✘ refused: 1 TiB base: 1 TiB of memory: node 0 has 7 GiB free (ask for less)
-          ✘ refused: L1 latency, L2 latency: time budget used up (raise --max-time)
+          – not measured: 1 KiB 1G, 2 GiB 1G: 1 huge page of 1 GiB: 0 are free: the kernel has no pool of
+            this size (use a size that has its nr_hugepages in /sys/kernel/mm/hugepages, or --pages thp)
+            (the first of 2; -v lists all)
+          – not measured: 1 TiB base: 1 TiB of memory: node 0 has 7 GiB free (ask for less)
+          – not measured: L1 latency, L2 latency: time budget used up (raise --max-time)
         ");
     }
 

@@ -35,11 +35,11 @@ pub(crate) fn summary(numbers: &[&Finding]) -> Page {
     }
     for grade in [Grade::Suspect, Grade::Invalid] {
         if count(grade) > 0 {
-            line.push_str(&format!(", {} {grade} ({})", count(grade), grade_mark(grade)));
+            line.push_str(&format!(", {} {} ({})", count(grade), grade.in_words(), grade_mark(grade)));
         }
     }
     if refused > 0 {
-        line.push_str(&format!(", {refused} refused"));
+        line.push_str(&format!(", {refused} not measured"));
     }
     if trusted < numbers.len() {
         line.push_str(if count(Grade::Shared) > 0 { "; unmarked = trusted or shared" } else { "; unmarked = trusted" });

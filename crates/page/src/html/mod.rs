@@ -277,7 +277,7 @@ fn cell(cell: &Shown, align: Align, names: bool, range: Option<(f64, f64)>) -> S
 
 /// A cell's text, which may be a link, its mark with what the mark means.
 fn marked(cell: &Shown) -> String {
-    let mark = cell.mark.map(|grade| format!("<abbr title=\"{grade}\">{}</abbr>", grade_mark(grade)));
+    let mark = cell.mark.map(|grade| format!("<abbr title=\"{}\">{}</abbr>", grade.in_words(), grade_mark(grade)));
     let shown = match cell.link.as_str() {
         "" => text(cell.text.trim()),
         id => format!("<a href=\"#{}\">{}</a>", text(id), text(cell.text.trim())),

@@ -125,7 +125,7 @@ fn facts(run: &Run, style: &Style) -> String {
     let count = |grade: Grade| numbers.iter().filter(|f| f.verdict.grade == grade && !f.verdict.is_refused()).count();
     let mut counted = format!("{} of {} trusted", count(Grade::Trusted), numbers.len());
     for (grade, name) in
-        [(Grade::Shared, "shared"), (Grade::Bound, "bounds"), (Grade::Suspect, "suspect"), (Grade::Invalid, "invalid")]
+        [(Grade::Shared, "shared"), (Grade::Bound, "bounds"), (Grade::Suspect, "suspect"), (Grade::Invalid, "withheld")]
     {
         match count(grade) {
             0 => {}

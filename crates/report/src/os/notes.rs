@@ -16,7 +16,7 @@ const WAKING: &str = "pipe ping-pong";
 pub(super) fn knee(finding: &Finding) -> Option<Page> {
     let mut text = text![name(finding), ": ", remark(finding)?];
     if finding.value.is_some() && !finding.verdict.grade.is_number() {
-        text += format!("; {}, because numbers that it is derived from are", finding.verdict.grade);
+        text += format!("; {}, because numbers that it is derived from are", finding.verdict.grade.in_words());
     }
     Some(paragraph("  ", text, Ink::Plain))
 }

@@ -32,7 +32,7 @@ pub(super) fn key(survey: &Survey<'_>) -> Page {
     }
     let sizes = || survey.rows.iter().filter_map(|row| size(row, &survey.run.machine));
     let in_parentheses = sizes().any(|size| matches!(size, TierSize::Declared(_)));
-    parts.extend(in_parentheses.then(|| "sizes in\u{a0}(\u{a0}) are declared, not measured".to_owned()));
+    parts.extend(in_parentheses.then(|| "sizes in parentheses are declared, not measured".to_owned()));
     let shared = survey.figures().any(|figure| figure.grade() == Grade::Shared);
     parts.extend(shared.then(|| "shared: the median over the run".to_owned()));
     let best = survey.figures().any(|figure| figure.best().is_some());

@@ -1,8 +1,10 @@
-//! `show --why`: one line for each figure that is not trusted, by reason, with its numbers and what would help.
+//! `show --why`: the figures that are not trusted, each reason once with its figures, and what would help.
 
+use crate::order::grouped;
+use crate::reasons::refusal_in_words;
 use crate::remark;
 use tiermark_model::{EdgeSeen, Grade, Reason, Run};
-use tiermark_page::{Cell, Ink, Page, Table, Text, heading, paragraph, percent, text};
+use tiermark_page::{Cell, Ink, Page, Table, Text, heading, items, paragraph, percent, text};
 
 use super::figures::{Figure, of_run};
 use super::marks::{in_its_unit, spread, with_unit};
@@ -76,12 +78,20 @@ fn help(why: Why, group: &[Figure<'_>], run: &Run) -> String {
     if cures.is_empty() { why.help(run) } else { cures.join("; ") }
 }
 
-/// Figures with their reasons in words.
+/// Each reason once, in words, and below it the figures that have it.
 fn reasons(group: &[Figure<'_>]) -> Page {
-    let text = |reason: &Reason| reason.refused().map_or_else(|| remark::reason(reason), |r| r.to_string().into());
+    let text = |reason: &Reason| refusal_in_words(reason).map_or_else(|| remark::reason(reason), Text::from);
     let texts = |figure: &Figure<'_>| Text::joined(figure.finding.verdict.reasons.iter().map(text), "; ");
-    let table = Table::of(group).texts("figure", Figure::name).numbers("value", with_unit);
-    table.texts("reason", texts).table().into()
+    let alike = grouped(group.iter().map(|figure| (texts(figure).plain(), figure)));
+    let named = |figure: &Figure<'_>| match figure.finding.value {
+        Some(_) => text![figure.name(), " ", with_unit(figure)],
+        None => figure.name().into(),
+    };
+    let one = |figures: &[&Figure<'_>]| {
+        let names = items(figures.iter().map(|figure| named(figure)));
+        paragraph("  ", text![texts(figures[0]), ":"], Ink::Plain) + paragraph("    ", names, Ink::Plain)
+    };
+    alike.iter().map(|(_, figures)| one(figures)).collect()
 }
 
 /// The reasons of figures beside the one that they are listed under.

@@ -342,6 +342,21 @@ fn every_reason_of_a_figure_is_listed() {
 }
 
 #[test]
+fn a_reason_that_several_figures_have_is_said_once() {
+    let mut made = all_fine();
+    let late = |step: &str| Reason::Refused { refusal: messages::run::no_time_left(step) };
+    for op in ["read", "write", "copy"] {
+        let figure = made.figure("L2", op, "all");
+        figure.verdict.invalid(late(op));
+    }
+    let said = view(&made.run(), "why");
+    assert_eq!(said.matches("time budget used up").count(), 1, "{said}");
+    for op in ["read", "write", "copy"] {
+        assert!(said.contains(&format!("L2 {op}, all cores")), "{said}");
+    }
+}
+
+#[test]
 fn stores_of_zeros_are_figures_with_a_line_of_their_own() {
     let mut made = with_zeros();
     let text = page(&made.run(), Detail::All, &Style::default());

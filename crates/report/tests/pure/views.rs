@@ -175,10 +175,12 @@ fn every_run_says_how_many_numbers_are_trusted() {
         shown.lines().find(|l| l.contains("95 % interval")).unwrap_or_default().to_owned()
     };
     assert_eq!(line(&vm_run()), "all 37 numbers trusted; ~ is about; ± is a 95 % interval");
-    let troubled =
-        "20 of 38 numbers trusted, 16 suspect (!), 2 invalid (✘); unmarked = trusted; ~ is about; ± is a 95 % interval";
+    let troubled = "20 of 38 numbers trusted, 16 suspect (!), 2 withheld (✘); unmarked = trusted; ~ is about; ± is a 95 % interval";
     assert_eq!(line(&troubled_run()), troubled);
-    assert_eq!(line(&rates_run()), "12 of 16 numbers trusted, 4 refused; unmarked = trusted; ± is a 95 % interval");
+    assert_eq!(
+        line(&rates_run()),
+        "12 of 16 numbers trusted, 4 not measured; unmarked = trusted; ± is a 95 % interval"
+    );
     let mut one = table_run();
     one.experiments[0].findings.truncate(1);
     assert_eq!(line(&one), "the only number is trusted; ± is a 95 % interval");
