@@ -280,7 +280,10 @@ impl Reading<'_> {
             let is_narrow = near as f64 >= NARROW * seen_visits.len() as f64 && (is_level || !found.piled);
             // A median that is known worse may lie at the level by chance.
             let is_known = middle.half <= AT_LEVEL * middle.value;
-            if !is_known || !(is_level || is_narrow) {
+            if !is_known {
+                // The share near a level says nothing against it.
+                doubts.push((Grade::Shared, Reason::Scattered { half_width: middle.half / middle.value }));
+            } else if !(is_level || is_narrow) {
                 doubts.push((Grade::Shared, Reason::NotSharp { share: found.share }));
             }
         } else if middle.half / middle.value > SCATTERED.max(self.stop.precision) {

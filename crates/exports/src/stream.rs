@@ -44,7 +44,11 @@ pub fn stream(run: &Run) -> String {
     out.push_str(DIFFERENCES);
     out.push_str(RULE);
     let _ = writeln!(out, "This system uses {ELEMENT} bytes per array element.");
-    tables(run).iter().for_each(|table| out.push_str(&block(table)));
+    let tables = tables(run);
+    tables.iter().for_each(|table| out.push_str(&block(table)));
+    if tables.iter().flatten().any(|row| !row.is_trusted()) {
+        out.push_str("* not trusted: `tiermark show --why` names the reason\n");
+    }
     out + RULE
 }
 
@@ -57,7 +61,7 @@ pub fn stream_doubts(run: &Run) -> Option<String> {
         return Some(format!("it holds {holds}: tiermark bandwidth --op copy,scale,add,triad"));
     }
     let doubted = rows.iter().filter(|seen| !seen.verdict.grade.is_number()).count();
-    (doubted > 0).then(|| format!("{doubted} of its {} rates are not trusted, which it cannot say", rows.len()))
+    (doubted > 0).then(|| format!("{doubted} of its {} rates are not trusted: marked with *", rows.len()))
 }
 
 /// Rows that belong together, tables in the order of the run and rows in STREAM's.
@@ -114,7 +118,12 @@ impl StreamRow<'_> {
         self.bytes() / self.arrays / ELEMENT
     }
 
-    /// The line of the table. Times are seconds of one pass.
+    /// Whether its rate can be quoted as it is.
+    fn is_trusted(&self) -> bool {
+        self.seen.verdict.grade.is_number()
+    }
+
+    /// The line of the table, with a mark behind a rate that is not trusted. Times are seconds of one pass.
     fn line(&self) -> String {
         let pass = |rate: f64| self.bytes() as f64 / rate;
         let rates: Vec<f64> = self.seen.visits.windows().filter_map(tiermark_model::Window::value).collect();
@@ -131,7 +140,8 @@ impl StreamRow<'_> {
         let shown = |time: Option<f64>| cell(best.and(time), 11, 6);
         let (min, max) = (shown(best.map(pass)), shown(passes.reduce(f64::max).map(|most| most.max(least))));
         let name = format!("{}:", self.name);
-        format!("{name:<11}{}  {}  {min}  {max}\n", cell(best.map(|rate| rate / 1e6), 12, 1), shown(mean))
+        let mark = if self.is_trusted() { "" } else { " *" };
+        format!("{name:<11}{}  {}  {min}  {max}{mark}\n", cell(best.map(|rate| rate / 1e6), 12, 1), shown(mean))
     }
 }
 
@@ -194,6 +204,14 @@ mod tests {
     fn an_invalid_rate_has_no_times() {
         let invalid = Observation { value: None, ..seen("copy", 2, 1e9) };
         assert_eq!(cells(&invalid), ["Copy:", "-", "-", "-", "-"]);
+    }
+
+    #[test]
+    fn a_rate_that_is_not_trusted_is_marked() {
+        let mut doubted = seen("copy", 2, 1e9);
+        doubted.verdict.suspect(tiermark_model::Reason::Evicted);
+        assert_eq!(cells(&doubted).last().map(String::as_str), Some("*"));
+        assert_eq!(cells(&seen("copy", 2, 1e9)).len(), 5);
     }
 
     #[test]

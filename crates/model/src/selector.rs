@@ -1,5 +1,6 @@
 //! Cpu selectors: `0-3,8`, `all`, `node:1`, `socket:0`, `core:5`, `llc:2`, and `!` to exclude.
 
+use crate::count_of;
 use crate::idset::IdSet;
 use crate::machine::Machine;
 use crate::refusal::Refusal;
@@ -106,7 +107,7 @@ fn logical_cpus(numbers: &IdSet, machine: &Machine) -> Result<IdSet, String> {
     let id = |n: u32| ordered.get(n as usize).map(|cpu| cpu.id);
     let absent: IdSet = numbers.iter().filter(|n| id(*n).is_none()).collect();
     if !absent.is_empty() {
-        return Err(format!("this machine has {} cpus, so no logical cpu {absent}", ordered.len()));
+        return Err(format!("this machine has {}, so no logical cpu {absent}", count_of(ordered.len() as u64, "cpu")));
     }
     Ok(numbers.iter().filter_map(id).collect())
 }

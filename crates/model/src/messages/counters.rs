@@ -1,8 +1,7 @@
 //! Messages about counters of traffic: sources that cannot be opened, and what is wrong with their events.
 
 use super::rows::messages;
-use crate::CounterSight;
-use crate::Rate;
+use crate::{CounterSight, Rate, count_of};
 
 /// Event sources that a sentence names.
 const NAMED: usize = 4;
@@ -275,7 +274,11 @@ messages! {
         {
             let commas = "the decimal sign is a comma, as cells are separated";
             let cause = if values < threads { "the line is cut" } else { commas };
-            format!("'{metric}' has {values} values for {threads} threads: {cause}")
+            format!(
+                "'{metric}' has {} for {}: {cause}",
+                count_of(values as u64, "value"),
+                count_of(threads as u64, "thread")
+            )
         },
         "use the file as `likwid-perfctr -O` writes it, with LC_ALL=C";
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::rows::messages;
-use crate::{Bytes, KernelId, Nanoseconds, NodeId, Rate, Share};
+use crate::{Bytes, KernelId, Nanoseconds, NodeId, Rate, Share, count_of};
 
 /// How a peak came about that the user stated: the `how` of [`share_of_peak`].
 pub const STATED_PEAK: &str = "stated by --peak";
@@ -71,7 +71,8 @@ messages! {
 
     Rates fewest_at_level(bytes_per_second: Rate): "the fewest within 3 % of {bytes_per_second}";
 
-    Note ramp_cut_off(reached: usize, of: usize): "cut off at {reached} of {of} cores";
+    Note ramp_cut_off(reached: usize, of: usize):
+        { format!("cut off at {reached} of {}", count_of(of as u64, "core")) };
 
     Note no_rate_of_one_core(): "the rate of one core was not measured, so more cores cannot be compared with it";
 

@@ -52,7 +52,7 @@ messages! {
             kernels of this machine";
 
     Refusal too_many_threads(threads: u32, of: &str, cpus: &IdSet) options ["--threads"]:
-        "{threads} threads{of}",
+        { format!("{}{of}", count_of(u64::from(threads), "thread")) },
         { format!("{} in scope ({cpus})", match cpus.len() { 1 => "1 cpu is".to_owned(), n => format!("{n} cpus are") }) },
         "use no more threads than cpus in scope: --threads";
 
@@ -68,8 +68,11 @@ messages! {
 
     /// A cache that is too small for all threads at once: a row of the ladder.
     Refusal cache_too_small_for_threads(tier: &str, threads: u64, cache: Bytes, above: Bytes) options ["--cpus"]:
-        "{tier} with {threads} threads",
-        "{threads} threads share {cache}, which does not hold twice the {above} of inner cache for each of them",
+        { format!("{tier} with {}", count_of(threads, "thread")) },
+        {
+            let by = if threads == 1 { "1 thread uses".to_owned() } else { format!("{threads} threads share") };
+            format!("{by} {cache}, which does not hold twice the {above} of inner cache for each of them")
+        },
         "measure it with fewer threads: --cpus";
 
     Refusal memory_within_caches(tier: &str, threads: u64, room: Bytes, limit: &str, caches: Bytes, cure: &Cure) options (cure.options.clone()):

@@ -66,6 +66,8 @@ impl Reason {
             Self::TooFew { windows, visits } => {
                 write!(f, "too few visits: {visits}, with {}", count_of(*windows, "undisturbed window"))
             }
+            // Documents of earlier versions have it where the interval alone was too wide.
+            Self::NotSharp { share } if *share >= 0.5 => f.write_str("visits differ"),
             Self::NotSharp { share } => {
                 write!(f, "visits differ: {} of them are near one level", percent(*share))
             }
@@ -157,7 +159,7 @@ impl Reason {
         match self {
             Self::Elsewhere { share, by_node } => {
                 let nodes: Vec<String> =
-                    by_node.iter().map(|(node, pages)| format!("node {node}: {pages} pages")).collect();
+                    by_node.iter().map(|(node, pages)| format!("node {node}: {}", count_of(*pages, "page"))).collect();
                 write!(f, "{} of the pages were on other nodes ({})", percent(*share), nodes.join(", "))
             }
             Self::Dealt { node, share, wanted, of } => {

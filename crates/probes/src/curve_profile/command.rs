@@ -3,7 +3,7 @@
 use tiermark_model::messages::curve_profile as says;
 use tiermark_model::{
     CounterSight, CounterSourceId, CurveProfile, Machine, Note, ProfileAxis, ProfileCurves, ProfilePoint, ProfileTime,
-    Refusal, Run, Traffic, WatchSample,
+    Refusal, Run, Traffic, WatchSample, count_of,
 };
 
 use super::{curves_of, idle_notes, lacks_nodes, notes, place};
@@ -111,7 +111,7 @@ fn other_machine(run: &Run, here: &Machine, simulated: bool) -> Option<Note> {
     let name = |machine: &Machine| {
         let processor = machine.cpu_model.name.as_deref().unwrap_or("an unknown processor");
         let host = machine.system.hostname.as_ref().map_or_else(String::new, |host| format!("{host}, "));
-        format!("{host}{processor}, {} cpus", machine.cpus.len())
+        format!("{host}{processor}, {}", count_of(machine.cpus.len() as u64, "cpu"))
     };
     let differs = facts(&run.machine, run.simulated.is_some()) != facts(here, simulated);
     differs.then(|| says::curve_of_another_machine(&name(&run.machine), &name(here)))

@@ -18,7 +18,8 @@ macro_rules! pages {
 
 /// Pages of topics that are not probes.
 const PAGES: &[TopicPage] = pages! {
-    "capacity" => "methods/capacity.md";
+    // The file of prices has a section in it.
+    "capacity", "prices" => "methods/capacity.md";
     "check" => "methods/check.md";
     // A baseline is for comparisons.
     "compare", "baseline" => "methods/compare.md";
