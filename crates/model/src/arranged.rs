@@ -10,7 +10,9 @@ mod pairs;
 mod placement;
 mod ramps;
 
-pub use distances::{DistanceCost, DistantLatency, FarLatency, cost_of_distance, cpu_node, latency_by_distance};
+pub use distances::{
+    DistanceCost, DistantLatency, FarLatency, FarNodes, cost_of_distance, cpu_node, latency_by_distance,
+};
 pub use ladder::{LADDER_OPS, LADDER_SPANS, Rung, ladder};
 pub use levels::{LevelPoint, levels};
 pub use load::{LOAD_PART, LoadPoint};

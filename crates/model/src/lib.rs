@@ -67,8 +67,8 @@ mod words;
 mod written;
 
 pub use arranged::{
-    DistanceCost, DistantLatency, FarLatency, LADDER_OPS, LADDER_SPANS, LOAD_PART, LevelPoint, LoadPoint, MatrixCell,
-    Pair, PlacementRow, RampPoint, Rung, ThreadRamp, Work, cost_of_distance, cpu_node, derived, ladder,
+    DistanceCost, DistantLatency, FarLatency, FarNodes, LADDER_OPS, LADDER_SPANS, LOAD_PART, LevelPoint, LoadPoint,
+    MatrixCell, Pair, PlacementRow, RampPoint, Rung, ThreadRamp, Work, cost_of_distance, cpu_node, derived, ladder,
     latency_by_distance, levels, pairs, placements, thread_ramps,
 };
 pub use check::{

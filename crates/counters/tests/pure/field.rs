@@ -205,7 +205,7 @@ fn faults_of_an_output_of_likwid_are_named_as_they_are() {
     assert!(why.contains("the time of the group MEM is 0") && error == why, "{why}; {error}");
     let (code, why, _) = refused(&good.replace("[GBytes],2,", "[GBytes],2,25,"));
     assert_eq!(code, codes::likwid_row_width);
-    assert!(why.contains("2 values for 1 threads: the decimal sign is a comma"), "{why}");
+    assert!(why.contains("2 values for 1 thread: the decimal sign is a comma"), "{why}");
     let (_, why, _) = refused(&good.replace("Metric,HWThread 0,", "Metric,HWThread 0,HWThread 1,"));
     assert!(why.contains("the line is cut"), "{why}");
     // A region that the program never entered is no fault of the others.

@@ -74,6 +74,17 @@ impl<'a> DistantLatency<'a> {
     }
 }
 
+/// Several far nodes at one footprint.
+#[derive(Debug, Clone)]
+pub struct FarNodes<'a> {
+    /// The order of access.
+    pub layout: &'a str,
+    /// The footprint in bytes.
+    pub bytes: u64,
+    /// Each node with its latency over that of local memory, by rising distance.
+    pub ratios: Vec<(NodeId, f64)>,
+}
+
 /// What distance costs the cpus of a node.
 #[derive(Debug, Clone)]
 pub struct DistanceCost<'a> {
@@ -88,9 +99,8 @@ pub struct DistanceCost<'a> {
     pub is_cached: bool,
     /// Of each order of access, the largest footprint.
     pub largest: Vec<(&'a str, FarLatency<'a>)>,
-    /// Where several nodes are far: the order of access and the footprint at which they are compared, and each with its
-    /// ratio, by rising distance.
-    pub nodes: Option<(&'a str, u64, Vec<(NodeId, f64)>)>,
+    /// The far nodes beside each other; `None` where there is but one.
+    pub nodes: Option<FarNodes<'a>>,
     /// How many comparisons rest on numbers that can be quoted, and how many there are with numbers.
     pub trusted: (usize, usize),
 }
@@ -160,7 +170,7 @@ pub fn cost_of_distance<'a>(all: &[DistantLatency<'a>], from: NodeId, machine: &
 }
 
 /// Several far nodes over the largest footprint that all have, in the last order of access that all have.
-fn several<'a>(here: &[&DistantLatency<'a>], far: &[NodeId]) -> Option<(&'a str, u64, Vec<(NodeId, f64)>)> {
+fn several<'a>(here: &[&DistantLatency<'a>], far: &[NodeId]) -> Option<FarNodes<'a>> {
     if far.len() < 2 {
         return None;
     }
@@ -173,7 +183,8 @@ fn several<'a>(here: &[&DistantLatency<'a>], far: &[NodeId]) -> Option<(&'a str,
     let all: Vec<(NodeId, Ratios<'a>)> = far.iter().map(|to| (*to, ratios(*to))).collect();
     let common = all[0].1.keys().filter(|key| all.iter().all(|(_, ratios)| ratios.contains_key(*key)));
     let (layout, bytes) = *common.max_by_key(|(layout, bytes)| (*bytes, *layout == RANDOM))?;
-    Some((layout, bytes, all.iter().filter_map(|(to, ratios)| Some((*to, *ratios.get(&(layout, bytes))?))).collect()))
+    let ratios = all.iter().filter_map(|(to, ratios)| Some((*to, *ratios.get(&(layout, bytes))?))).collect();
+    Some(FarNodes { layout, bytes, ratios })
 }
 
 /// The node whose cpus an experiment measures from; `None` where they are of several.

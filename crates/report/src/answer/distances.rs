@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use tiermark_model::{
-    Bytes, Distance, DistanceCost, DistantLatency, FarLatency, NodeId, Run, Unit, cost_of_distance, latency_by_distance,
+    Bytes, Distance, DistanceCost, DistantLatency, FarLatency, FarNodes, NodeId, Run, Unit, cost_of_distance,
+    latency_by_distance,
 };
 use tiermark_page::{
     Cell, Detail, Ink, NO_VALUE, Page, Plot, ROWS, Series, Table, Text, graded, heading, nanoseconds, number,
@@ -133,8 +134,8 @@ fn conclusion(from: NodeId, cost: &DistanceCost<'_>) -> Page {
             if cost.grows_with_randomness() { ": most where prefetchers cannot guess the next line" } else { "" };
         sentences.push(format!("At {}, times local memory: {}{grows}.", Bytes(point.bytes), each.join(", ")));
     }
-    if let Some((layout, bytes, nodes)) = &cost.nodes {
-        let each: Vec<String> = nodes.iter().map(|(node, ratio)| format!("node {node} {ratio:.2}")).collect();
+    if let Some(FarNodes { layout, bytes, ratios }) = &cost.nodes {
+        let each: Vec<String> = ratios.iter().map(|(node, ratio)| format!("node {node} {ratio:.2}")).collect();
         sentences.push(format!("{layout} at {}, times local memory: {}.", Bytes(*bytes), each.join(", ")));
     }
     let (trusted, all) = cost.trusted;
