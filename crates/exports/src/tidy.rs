@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashSet};
 use serde::Serialize;
 use serde_json::Value;
 use tiermark_model::{
-    Code, Experiment, Finding, Grade, Key, Labels, Observation, Quantity, ReasonCode, Run, StateKind, ValueKind,
+    Code, Experiment, Finding, Grade, Key, Labels, Observation, Quantity, ReasonCode, Run, StateKind, Unit, ValueKind,
     Verdict,
 };
 use tiermark_page::clean;
@@ -113,20 +113,43 @@ fn placed(run: &Run, experiment: usize, labels: &Labels) -> Labels {
     labels
 }
 
-fn probe(run: &Run, experiment: usize) -> &str {
-    run.experiments.get(experiment).map_or("", |e| &e.request.probe)
+/// What every row of an experiment has: the run, and a number with its labels and its verdict.
+fn of_experiment<'a>(
+    run: &'a Run,
+    experiment: usize,
+    metric: Quantity,
+    (labels, verdict): (&'a Labels, &Verdict),
+) -> TidyRow<'a, Quantity, Unit, ReasonCode> {
+    TidyRow {
+        run: &run.id,
+        started: &run.started,
+        simulated: run.simulated.is_some(),
+        probe: run.experiments.get(experiment).map_or("", |e| &e.request.probe),
+        experiment: experiment + 1,
+        step: "",
+        metric,
+        unit: Unit::Count,
+        value: None,
+        low: None,
+        high: None,
+        kind: None,
+        p10: None,
+        p90: None,
+        best: None,
+        grade: verdict.grade,
+        reasons: verdict.reasons.iter().map(tiermark_model::Reason::code).collect(),
+        refusal: None,
+        visits: None,
+        state: None,
+        host: run.host(),
+        labels,
+    }
 }
 
 fn observed(run: &Run, experiment: usize, seen: &Observation) -> Value {
     let labels = placed(run, experiment, &seen.labels);
     let row = TidyRow {
-        run: &run.id,
-        started: &run.started,
-        simulated: run.simulated.is_some(),
-        probe: probe(run, experiment),
-        experiment: experiment + 1,
         step: &seen.step,
-        metric: seen.metric,
         unit: seen.unit,
         value: seen.value,
         low: seen.interval.map(|interval| interval.low),
@@ -135,13 +158,10 @@ fn observed(run: &Run, experiment: usize, seen: &Observation) -> Value {
         p10: seen.typical.map(|typical| typical.p10),
         p90: seen.typical.map(|typical| typical.p90),
         best: seen.best,
-        grade: seen.verdict.grade,
-        reasons: codes(&seen.verdict),
         refusal: seen.refusal.as_ref().map(|refusal| &refusal.code),
         visits: Some(seen.visits.len()),
         state: seen.state,
-        host: run.host(),
-        labels: &labels,
+        ..of_experiment(run, experiment, seen.metric.into(), (&labels, &seen.verdict))
     };
     row.object()
 }
@@ -150,13 +170,7 @@ fn observed(run: &Run, experiment: usize, seen: &Observation) -> Value {
 fn found(run: &Run, experiment: usize, finding: &Finding) -> Value {
     let labels = placed(run, experiment, &finding.labels);
     let row = TidyRow {
-        run: &run.id,
-        started: &run.started,
-        simulated: run.simulated.is_some(),
-        probe: probe(run, experiment),
-        experiment: experiment + 1,
         step: finding.evidence.first().map_or("", String::as_str),
-        metric: finding.metric.name(),
         unit: finding.unit,
         value: finding.value,
         low: finding.interval.map(|interval| interval.low),
@@ -165,22 +179,13 @@ fn found(run: &Run, experiment: usize, finding: &Finding) -> Value {
         p10: finding.typical.map(|typical| typical.p10),
         p90: finding.typical.map(|typical| typical.p90),
         best: finding.best,
-        grade: finding.verdict.grade,
-        reasons: codes(&finding.verdict),
-        refusal: None,
-        visits: None,
-        state: None,
-        host: run.host(),
-        labels: &labels,
+        ..of_experiment(run, experiment, finding.metric.clone(), (&labels, &finding.verdict))
     };
     row.object()
 }
 
-fn codes(verdict: &Verdict) -> Vec<ReasonCode> {
-    verdict.reasons.iter().map(tiermark_model::Reason::code).collect()
-}
-
-/// Renders a run as lines of JSON: an object for each observation and each conclusion, with its labels in an object of their own.
+/// Renders a run as lines of JSON: an object for each observation and each conclusion, with its labels in an object of
+/// their own.
 pub fn json_rows(run: &Run) -> String {
     lines(rows(run).into_iter())
 }

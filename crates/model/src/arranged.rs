@@ -19,7 +19,7 @@ pub use load::{LOAD_PART, LoadPoint};
 pub use matrix::{MatrixCell, Work};
 pub use pairs::{Pair, pairs};
 pub use placement::{PlacementRow, placements};
-pub use ramps::{RampPoint, ThreadRamp, thread_ramps};
+pub use ramps::{ON_LEVEL, RampPoint, ThreadRamp, thread_ramps};
 
 use crate::observation::Finding;
 use crate::run::Run;

@@ -321,8 +321,8 @@ impl Check {
         }
     }
 
-    /// What expectations name of memory, and none that names it was judged as a whole. One that was judged at some of
-    /// its places is not.
+    /// Figures of memory that expectations name, but of which no expectation was judged. An expectation counts as
+    /// judged only if all of its places were.
     pub fn unjudged_memory(&self) -> impl Iterator<Item = MemoryFigure> {
         MemoryFigure::ALL
             .into_iter()

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::Unit;
+use crate::units::{Metric, Unit};
 
 /// The quantities, each with its name in documents.
 macro_rules! quantities {
@@ -258,6 +258,16 @@ impl Quantity {
     /// The rest of its name; the whole where it has one part.
     pub fn part(&self) -> &str {
         self.name().split_once('.').map_or(self.name(), |(_, part)| part)
+    }
+}
+
+impl From<Metric> for Quantity {
+    /// The quantity of a step's own number.
+    fn from(metric: Metric) -> Self {
+        match metric {
+            Metric::Latency => Self::Latency,
+            Metric::Bandwidth => Self::Bandwidth,
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use tiermark_model::Grade;
 use crate::span::Text;
 use crate::style::Style;
 
-/// The value of a point that has none: it breaks the line of its curve.
+/// Stands for a missing value in a curve: the line is interrupted there.
 pub const NO_VALUE: f64 = f64::NAN;
 
 /// One curve.

@@ -1,14 +1,11 @@
 //! From observations to findings: what both probes do alike.
 
 use tiermark_model::messages::memory;
-use tiermark_model::{Finding, Grade, Interval, Labels, Metric, Note, Observation, Purpose, Quantity, Unit, Verdict};
+use tiermark_model::{Finding, Grade, Interval, Labels, Note, Observation, Purpose, Quantity, Unit, Verdict};
 
 /// The finding an observation stands for by itself.
 pub(crate) fn finding(observation: &Observation, notes: impl IntoIterator<Item = Note>) -> Finding {
-    let metric = match observation.metric {
-        Metric::Latency => Quantity::Latency,
-        Metric::Bandwidth => Quantity::Bandwidth,
-    };
+    let metric = observation.metric.into();
     Finding {
         interval: observation.interval,
         per_cycle: observation.per_cycle,

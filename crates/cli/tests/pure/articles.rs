@@ -98,8 +98,8 @@ fn the_placement_matrix_is_one_table() {
         assert!(row.len() == 7 && row[1] < row[0], "{op}: {row:?}");
         assert!((row[3] + row[4] - row[2]).abs() < 0.05 * row[2], "the parts are the sum: {op}: {row:?}");
     }
-    of.says("For the cpus of node:0, memory of node 1 gives of the local rate: write.cached");
-    of.says("With remote memory for half of the threads, against all local memory,");
+    of.says("From the cpus of node:0, memory of node 1 gives this share of the local rate: write.cached");
+    of.says("If half of the threads use remote memory, compared with all local memory:");
     assert!(!of.values("mixed.against_local", &["node:0"]).is_empty());
 }
 
@@ -135,10 +135,10 @@ fn numa_latency_says_what_distance_costs() {
         assert_eq!((local.len(), remote.len()), (9, 9), "every footprint: {local:?} {remote:?}");
         assert!(local[8] > local[7] && local[0] < 2.0, "{local:?}");
         of.says(&format!(
-            "Up to 8 MiB, which the caches hold, memory of node {} takes the cpus",
+            "Up to 8 MiB, which the caches hold, the cpus of node {node} reach memory of node {}",
             1 - node.parse::<u32>().unwrap()
         ));
-        of.says("most where prefetchers cannot guess the next line.");
+        of.says("random most, since prefetchers cannot guess the next line.");
         // The published table has all of its columns.
         assert!(of.lines.iter().all(|line| line.chars().count() <= 80), "{}", of.lines.join("\n"));
         for figure in ["stride 1,", "stride 32,", "stride 64,", "random,"] {
@@ -158,5 +158,5 @@ fn distance_is_a_lesson() {
     let server = "synth:sockets=2,cores=4,mem=16G";
     user.run(&["run", "numa-latency", "--cpu-node=0", "--simulate", server, "-q"]).expect(0);
     let text = words(&user.run(&["explain", "last"]).expect(0).out);
-    assert!(text.contains("most where prefetchers cannot guess the next line"), "{text}");
+    assert!(text.contains("beyond them an access to it takes longer than to local memory"), "{text}");
 }

@@ -35,7 +35,7 @@ impl<'a> Rung<'a> {
         self.of(Quantity::TierSize).next()
     }
 
-    /// Its idle latency: of the usual chase, or of another layout where there is none.
+    /// Its idle latency: by accesses at random, or, where that was not measured, in another order.
     pub fn latency(&self) -> Option<&'a Finding> {
         let mut all = self.of(Quantity::Latency);
         let usual = self.of(Quantity::Latency).find(|f| f.labels.has_usual_layout());

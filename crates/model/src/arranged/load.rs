@@ -13,7 +13,7 @@ pub struct LoadPoint<'a> {
     pub rate: f64,
     /// The lowest and the highest rate that its visits had.
     pub rates: [Option<f64>; 2],
-    /// Time between two pieces of the load, ns; `None` where the plan names none.
+    /// Time between two pieces of the load, ns; `None` if the labels of the step do not say it.
     pub pause: Option<u64>,
     /// The step: its value is the latency in ns.
     pub seen: &'a Observation,

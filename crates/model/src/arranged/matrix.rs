@@ -8,7 +8,7 @@ use crate::span::Span;
 /// What was done, and by how many threads: one matrix each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Work<'a> {
-    /// The operation of a rate, or `latency`; empty where none is named.
+    /// The operation whose rate it is, or `latency`; empty if the labels name none.
     pub op: &'a str,
     /// `None` for a latency.
     pub span: Option<Span>,

@@ -10,6 +10,12 @@ use crate::quantity::Quantity;
 use crate::run::{Experiment, Run};
 use crate::units::Metric;
 
+/// A rate this near to the level, or to the most of a ramp, is on it: noise of a point and a little more.
+pub const ON_LEVEL: f64 = 0.97;
+/// Two places in one memory differ by less than this: remote memory that gives so much more than local memory is no
+/// scatter.
+const MORE_THAN_LOCAL: f64 = 1.1;
+
 /// A step of a ramp: so many threads.
 #[derive(Debug, Clone, Copy)]
 pub struct RampPoint<'a> {
@@ -59,10 +65,22 @@ pub struct ThreadRamp<'a> {
 }
 
 impl<'a> ThreadRamp<'a> {
+    /// The first step that has its level; `None` without a rate.
+    pub fn first_on_level(&self) -> Option<&RampPoint<'a>> {
+        let level = self.level()?;
+        self.points.iter().find(|point| point.lines.is_some_and(|lines| lines >= ON_LEVEL * level))
+    }
+
+    /// Whether remote memory gives clearly more than local memory: then something slows the node's own cores.
+    pub fn exceeds_local(&self) -> bool {
+        self.share("of local").and_then(|share| share.value).is_some_and(|share| share > MORE_THAN_LOCAL)
+    }
+
     /// The bytes of whole lines a second of its level; of a ramp without one, the most that was seen.
     pub fn level(&self) -> Option<f64> {
         let times = self.points.iter().find_map(|point| Some(point.lines? / point.seen.value?))?;
-        Some(self.ceiling?.value? * times).filter(|level| level.is_finite())
+        let most = || self.points.iter().filter_map(|point| point.seen.value).reduce(f64::max);
+        Some(self.ceiling.and_then(|f| f.value).or_else(most)? * times).filter(|level| level.is_finite())
     }
 
     /// A share of its level, by what it is of.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use tiermark_model::messages::memory;
-use tiermark_model::{Distance, Key, MOST_THEORETICAL_SHARE, NodeId, Note, Observation, Purpose, Span};
+use tiermark_model::{Distance, Key, MOST_THEORETICAL_SHARE, NodeId, Note, ON_LEVEL, Observation, Purpose, Span};
 
 use crate::ceilings::Ceiling;
 use crate::ladder::with_purpose;
@@ -16,8 +16,6 @@ const STILL_ADDS: f64 = 0.8;
 /// The gain of the last cores is computed from the nearest count that leaves an eighth of them out: of fewer, noise of
 /// the sum, a percent or so, would be a good part of the gain.
 const END: f64 = 0.875;
-/// Counts whose rate is this near to the most are on the level part: noise of a point and a little more.
-const LEVEL: f64 = 0.97;
 /// A remote level this far below the local one is the way's and not the memory's.
 const BELOW_LOCAL: f64 = 0.93;
 /// Channels and links are full at some three quarters of what they carry in theory and more: commands, refreshes,
@@ -132,7 +130,7 @@ impl Ramp<'_> {
     /// Points on the level part.
     pub(super) fn on_level(&self) -> impl Iterator<Item = usize> {
         let most = self.most();
-        (0..self.points.len()).filter(move |i| self.points[*i].1 >= LEVEL * most)
+        (0..self.points.len()).filter(move |i| self.points[*i].1 >= ON_LEVEL * most)
     }
 
     /// The rate of the level part: the median of its points, which the luck of one of them does not move.

@@ -114,7 +114,7 @@ fn conclusion(from: NodeId, cost: &DistanceCost<'_>) -> Page {
         let held = if cost.is_cached { ", which the caches hold" } else { "" };
         let up_to = Bytes(bytes);
         sentences
-            .push(format!("Up to {up_to}{held}, memory of {node} takes the cpus of node {from} as long as their own."));
+            .push(format!("Up to {up_to}{held}, the cpus of node {from} reach memory of {node} as fast as their own."));
     }
     match &cost.first {
         Some((layout, point)) => {
@@ -130,13 +130,18 @@ fn conclusion(from: NodeId, cost: &DistanceCost<'_>) -> Page {
     if let (Some((_, point)), Some(_)) = (cost.largest.first(), &cost.first) {
         let each: Vec<String> =
             cost.largest.iter().map(|(layout, point)| format!("{layout} {}", ratio(point))).collect();
-        let grows =
-            if cost.grows_with_randomness() { ": most where prefetchers cannot guess the next line" } else { "" };
-        sentences.push(format!("At {}, times local memory: {}{grows}.", Bytes(point.bytes), each.join(", ")));
+        let grows = if cost.grows_with_randomness() {
+            "; random most, since prefetchers cannot guess the next line"
+        } else {
+            ""
+        };
+        let (size, each) = (Bytes(point.bytes), each.join(", "));
+        sentences.push(format!("At {size}, latency of {node} over that of local memory: {each}{grows}."));
     }
     if let Some(FarNodes { layout, bytes, ratios }) = &cost.nodes {
         let each: Vec<String> = ratios.iter().map(|(node, ratio)| format!("node {node} {ratio:.2}")).collect();
-        sentences.push(format!("{layout} at {}, times local memory: {}.", Bytes(*bytes), each.join(", ")));
+        let (size, each) = (Bytes(*bytes), each.join(", "));
+        sentences.push(format!("Latency over that of local memory, {layout} at {size}: {each}."));
     }
     let (trusted, all) = cost.trusted;
     if trusted < all {

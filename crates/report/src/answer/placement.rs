@@ -72,19 +72,21 @@ fn conclusion(rows: &[PlacementRow<'_>]) -> Page {
     let mut sentences = Vec::new();
     if !remote.is_empty() {
         let (from, node) = (first.from, first.node);
-        sentences.push(format!("For the cpus of {from}, memory of node {node} gives of the local rate: {remote}."));
+        sentences.push(format!(
+            "From the cpus of {from}, memory of node {node} gives this share of the local rate: {remote}."
+        ));
     }
     let whose = match first.percent {
         _ if several => "some of the threads".to_owned(),
         50 => "half of the threads".to_owned(),
         one => format!("{one} % of the threads"),
     };
-    let found = [(Some(true), "faster"), (Some(false), "slower"), (None, "not clearly different")];
+    let found = [(Some(true), "faster are"), (Some(false), "slower are"), (None, "not clearly different are")];
     let parts = found.map(|(gains, word)| (with(gains), word));
     let parts: Vec<String> =
-        parts.into_iter().filter(|(list, _)| !list.is_empty()).map(|(list, word)| format!("{word}: {list}")).collect();
+        parts.into_iter().filter(|(list, _)| !list.is_empty()).map(|(list, word)| format!("{word} {list}")).collect();
     if !parts.is_empty() {
-        sentences.push(format!("With remote memory for {whose}, against all local memory, {}.", parts.join("; ")));
+        sentences.push(format!("If {whose} use remote memory, compared with all local memory: {}.", parts.join("; ")));
     }
     let trusted = here.iter().filter(|row| row.is_trusted()).count();
     if trusted < here.len() {

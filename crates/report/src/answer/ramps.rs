@@ -8,10 +8,6 @@ use tiermark_page::{
 
 /// More steps of a ramp than these are shown with details.
 const STEPS: usize = 12;
-/// Remote memory that gives so many times what local memory gives is no row of a table, but an alarm.
-const MORE_THAN_LOCAL: f64 = 1.1;
-/// A rate within this of the level has reached it.
-const LEVEL: f64 = 0.97;
 /// The statistic of a ceiling that may be higher.
 const AT_LEAST: &str = "at least";
 
@@ -98,12 +94,8 @@ fn table(ops: &[&str], rows: &[RampRow<'_>]) -> Page {
 
 /// What a ramp came to: its rate, with how many threads, its shares, and what limits it.
 fn conclusion(ramp: &ThreadRamp<'_>) -> Text {
-    let most = ramp.points.iter().filter_map(|point| point.lines).fold(0.0, f64::max);
-    let level = ramp.level().unwrap_or(most);
-    // Rate and threads are of one row, or of the level that the shares are of.
-    let first = ramp.points.iter().find(|point| point.lines.is_some_and(|lines| lines >= LEVEL * level));
     let name = format!("{}, {}: ", ramp.op, place(ramp));
-    let Some(first) = first else { return text![name, "no rate."] };
+    let Some((level, first)) = ramp.level().zip(ramp.first_on_level()) else { return text![name, "no rate."] };
     let shares = ramp.shares.iter().filter_map(|share| {
         let of = match share.labels.statistic()? {
             "of theoretical peak" => "of what the channels carry",
@@ -114,18 +106,17 @@ fn conclusion(ramp: &ThreadRamp<'_>) -> Text {
     });
     let shares: Vec<String> = shares.collect();
     let shares = if shares.is_empty() { String::new() } else { format!(" ({})", shares.join(", ")) };
-    let with = format!("from {} on", count_of(first.threads, "thread"));
-    let with = if first.threads == ramp.points.last().map_or(0, |last| last.threads) {
-        format!("with {}", count_of(first.threads, "thread"))
-    } else {
-        with
-    };
+    let threads = count_of(first.threads, "thread");
+    let is_last = ramp.points.last().is_some_and(|last| last.threads == first.threads);
+    let with = if is_last { format!("with {threads}") } else { format!("from {threads} on") };
     let at_least = ramp.ceiling.is_some_and(|f| f.labels.statistic() == Some(AT_LEAST));
     let at_least = if at_least { "at least " } else { "" };
     let lines = if first.lines == first.seen.value { "" } else { " of lines" };
-    let alarm = ramp.share("of local").and_then(|share| share.value).is_some_and(|share| share > MORE_THAN_LOCAL);
-    let alarm =
-        if alarm { " That is more than its own cores get: look for what slows them (`tiermark doctor`)." } else { "" };
+    let alarm = if ramp.exceeds_local() {
+        " That is more than the node's own cores get: look for what slows them (`tiermark doctor`)."
+    } else {
+        ""
+    };
     text![name, at_least, rate(level), " ", rate_unit(), format!("{lines} {with}{shares}; {}.{alarm}", limit(ramp))]
 }
 

@@ -12,7 +12,7 @@ struct WellKnown {
     op: &'static str,
     /// What the number is of.
     of: &'static str,
-    /// lmbench's name of it; empty where it has none.
+    /// The name of lmbench's test of the same; empty if lmbench has no such test.
     lmbench: &'static str,
 }
 

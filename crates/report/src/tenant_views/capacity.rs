@@ -127,7 +127,7 @@ fn conclusion(run: &Capacity) -> Page {
 fn no_more(case: &Case, run: &Capacity) -> String {
     let at_least = matches!(case.answer, Answer::AtLeast { .. } | Answer::Between { high: None, .. });
     let is_limit = at_least && run.most_tenants.is_some_and(|most| case.answer.fits() >= most);
-    if is_limit { format!(" (`{}` tries no more; --most-tenants N does)", run.scenario) } else { String::new() }
+    if is_limit { format!(" (`{}` stops there; --most-tenants N tries more)", run.scenario) } else { String::new() }
 }
 
 fn of_votes(votes: &Votes) -> String {

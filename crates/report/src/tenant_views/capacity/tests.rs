@@ -468,7 +468,7 @@ fn the_answer_is_a_sentence() {
     let mut more = run();
     more.cases[0].answer = Answer::AtLeast { tenants: 12 };
     let text = words(&shown(&more));
-    assert!(text.contains("dram 12 tenants or more (`mini` tries no more; --most-tenants N does)"), "{text}");
+    assert!(text.contains("dram 12 tenants or more (`mini` stops there; --most-tenants N tries more)"), "{text}");
 }
 
 /// The limit is a line in the charts of averages, P99s and maxima.
