@@ -10,6 +10,7 @@ use tiermark_history::{Journal, Store};
 use tiermark_machine::Root;
 use tiermark_model::messages::setup as says;
 use tiermark_model::{CounterSourceId, Exit, IdSet, Machine, PlanPage, Request, Run, RunCounters, RunLabels, Warning};
+use tiermark_probes::survey;
 use tiermark_session::{Asked, Begun, Head, OtherWork, OwnRecord, Prepared, counted, disturbs_measurement, prepare};
 
 use crate::args::{CounterUse, PlaceArgs, RunArgs, Simulation};
@@ -18,7 +19,7 @@ use crate::finish::{Sinks, finish};
 use crate::layouts::{Export, HTML};
 use crate::output::{self, Destination, Failure, complain_once, remark, tell};
 use crate::signals::Stop;
-use crate::sinks::{EventLines, JournalSink, Listeners, Progress, Talk};
+use crate::sinks::{EventLines, FirstRows, JournalSink, Listeners, Progress, Talk};
 use crate::target::Target;
 use crate::{dry, environment, saved, start, target, version};
 
@@ -45,6 +46,13 @@ pub(crate) struct Job<'a> {
     /// The page of the plan whose experiments the requests are: `--max-time` is then for all of them together, shared
     /// out as they are expected to take. `None` for a command of its own.
     pub(crate) plan: Option<PlanPage>,
+}
+
+impl Job<'_> {
+    /// Whether the first values of its tiers are shown before it ends: a survey and a plan are read as a whole.
+    fn answers_first(&self, is_quiet: bool) -> bool {
+        !is_quiet && self.plan.is_none() && self.title != survey::PROBE.id
+    }
 }
 
 /// Seed of simulated runs: they are to be the same each time.
@@ -126,6 +134,9 @@ pub(crate) fn conduct<'a>(job: &Job<'a>, report: bool) -> Result<Ended, Failure>
     let begun = prepared.begin(head(job, seed, labels, late), host.as_ref(), &root, counters, other_work);
     let store = environment::store();
     let mut listeners = listeners(job.args, &store, &begun, &stop)?;
+    if job.answers_first(is_quiet) {
+        listeners.rows = Some(FirstRows::new(begun.run(), output::style(&job.args.view)));
+    }
     let mut record = OwnRecord::default();
     if !simulated && !result.no_record {
         let (own, notice) = OwnRecord::open(&store, &host.lab().machine, !result.no_save);

@@ -12,14 +12,50 @@ use tiermark_model::{
     BlockTimes, EVENTS_SCHEMA, Experiment, Observation, Run, RunEvent, Step, Unit, format_gbs, format_ns,
 };
 
+use tiermark_page::{Style, terminal};
 use tiermark_session::Revision;
 
 use crate::output::{Failure, tell, unwritten};
 use crate::sanitise;
 
+/// The first values of the figures of one experiment: a user has them before the curves are measured.
+pub(crate) struct FirstRows {
+    /// The document without experiments.
+    run: Run,
+    style: Style,
+    /// What is measured.
+    planned: Option<Experiment>,
+}
+
+impl FirstRows {
+    pub(crate) fn new(run: &Run, style: Style) -> Self {
+        Self { run: run.clone(), style, planned: None }
+    }
+
+    /// The table of the tiers at an event; `None` at any other.
+    fn at(&mut self, event: &Event<'_>) -> Option<String> {
+        match event {
+            Event::ExperimentStarted { request, method, plan } => {
+                self.planned = Some(Experiment::new((*request).clone(), *method, (*plan).clone()));
+                None
+            }
+            Event::Answered { observations, findings } => {
+                let planned = self.planned.take()?;
+                let (observations, findings) = (observations.to_vec(), findings.to_vec());
+                self.run.experiments = vec![Experiment { observations, findings, ..planned }];
+                let page = tiermark_report::rows_so_far(&self.run);
+                let text = || format!("First values; the report replaces them:\n{}", terminal(&page, &self.style));
+                (!page.is_empty()).then(text)
+            }
+            _ => None,
+        }
+    }
+}
+
 /// All sinks of a run.
 #[derive(Default)]
 pub(crate) struct Listeners {
+    pub(crate) rows: Option<FirstRows>,
     pub(crate) journal: Option<JournalSink>,
     pub(crate) lines: Option<EventLines>,
     pub(crate) progress: Option<Progress>,
@@ -30,6 +66,12 @@ pub(crate) struct Listeners {
 
 impl Sink for Listeners {
     fn event(&mut self, event: &Event<'_>) {
+        let rows = self.rows.as_mut().and_then(|rows| rows.at(event));
+        match (rows, &self.progress) {
+            (Some(rows), Some(progress)) => progress.bar.suspend(|| tell(rows)),
+            (Some(rows), None) => tell(rows),
+            (None, _) => {}
+        }
         let sinks = [
             self.journal.as_mut().map(|s| s as &mut dyn Sink),
             self.lines.as_mut().map(|s| s as &mut dyn Sink),
@@ -56,7 +98,7 @@ impl Sink for JournalSink {
                 Record::Experiment { request: Box::new((*request).clone()), method: *method, plan: (*plan).clone() }
             }
             Event::StepsAdded { steps } => Record::Steps(steps.to_vec()),
-            Event::Visited { .. } | Event::Filled { .. } => return,
+            Event::Visited { .. } | Event::Filled { .. } | Event::Answered { .. } => return,
             Event::Observed { observation } => Record::Observation(Box::new((*observation).clone())),
             Event::ExperimentDone { experiment } => {
                 let Experiment { states, drift, interruptions, throughputs, time, .. } = experiment;
@@ -151,7 +193,7 @@ impl Sink for EventLines {
             }
             Event::StepsAdded { steps } => self.line(&RunEvent::StepsAdded { steps }),
             // Visits come by the hundred a second; they are in the observations.
-            Event::Visited { .. } | Event::Filled { .. } => {}
+            Event::Visited { .. } | Event::Filled { .. } | Event::Answered { .. } => {}
             Event::Observed { observation } => self.line(&RunEvent::Observed { observation }),
             Event::ExperimentDone { experiment: Experiment { states, drift, findings, .. } } => {
                 self.line(&RunEvent::ExperimentDone { states, drift });
@@ -233,7 +275,10 @@ impl Sink for Progress {
                 self.advance(*done, *remaining_seconds);
             }
             Event::Filled { filled } => self.bar.set_message(filled.to_string()),
-            Event::Observed { .. } | Event::StepsAdded { .. } | Event::ExperimentDone { .. } => {}
+            Event::Observed { .. }
+            | Event::StepsAdded { .. }
+            | Event::Answered { .. }
+            | Event::ExperimentDone { .. } => {}
         }
     }
 }
@@ -259,7 +304,7 @@ impl Sink for Talk {
             )),
             Event::StepsAdded { steps } => tell(format_args!("{} steps added where the curve moves", steps.len())),
             Event::Filled { filled } => tell(format_args!("{filled}")),
-            Event::Visited { .. } => {}
+            Event::Visited { .. } | Event::Answered { .. } => {}
             Event::Observed { observation } => tell(line_of(observation)),
             Event::ExperimentDone { experiment } => {
                 tell(format_args!("done, {} changes of the machine seen", experiment.drift.len()));

@@ -350,8 +350,7 @@ impl Cell {
         // Other runs find other pages and another hour, whatever this one does.
         let within = estimate.edge.and_then(|edge| edge.within).or(estimate.interval);
         let half = estimate.value.zip(within).map(|(value, within)| within.half_of(value));
-        let held =
-            !estimate.is_open() && self.moments().len() >= MOMENTS && half.is_some_and(|half| half <= stop.precision);
+        let held = !estimate.is_open() && !self.lacks_moments() && half.is_some_and(|half| half <= stop.precision);
         *self.looked.borrow_mut() = (visits, held);
         held
     }
@@ -362,6 +361,11 @@ impl Cell {
         let has_all = self.moved_share().is_none() && self.visited() >= self.step.stop.max_visits;
         let began = self.moments().last().map_or(f64::NEG_INFINITY, |visits| self.visits.list[visits.start].at);
         if has_all { (began + APART_SECONDS - now).max(0.0) } else { 0.0 }
+    }
+
+    /// Whether it was seen at too few moments for a verdict.
+    pub(crate) fn lacks_moments(&self) -> bool {
+        self.moments().len() < MOMENTS
     }
 
     /// Its visits by the moments that they see.

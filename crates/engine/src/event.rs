@@ -1,6 +1,6 @@
 //! Events of a run, sent to sinks (progress, journal). Nothing prints inside a measurement.
 
-use tiermark_model::{Experiment, Observation, Plan, Request, Step};
+use tiermark_model::{Experiment, Finding, Observation, Plan, Request, Step};
 
 use crate::host::Filled;
 
@@ -40,6 +40,13 @@ pub enum Event<'a> {
     Observed {
         /// Results of the step.
         observation: &'a Observation,
+    },
+    /// The figures have their first values; curves and further visits follow.
+    Answered {
+        /// All that was observed so far.
+        observations: &'a [Observation],
+        /// What follows from it.
+        findings: &'a [Finding],
     },
     /// The experiment is done; its observations, held against the record, came before.
     ExperimentDone {

@@ -9,7 +9,7 @@ mod visit;
 use std::collections::BTreeSet;
 
 use tiermark_model::messages::run as says;
-use tiermark_model::{Experiment, Observation, Plan, Refusal, Request, Role, Step, TimeSpent};
+use tiermark_model::{AFTER_FIGURES, Experiment, Observation, Plan, Purpose, Refusal, Request, Role, Step, TimeSpent};
 use tiermark_stats::Rng;
 
 use crate::cell::Cell;
@@ -22,6 +22,7 @@ use crate::states::Conditions;
 use crate::throughput::Throughputs;
 use allocations::{Keep, is_piece, shared_home, wanted};
 pub use conclude::{conclude, reanalyse};
+use rounds::{ANSWER_SECONDS, Stage};
 
 /// Times a probe may add steps: a probe that never stops adding must not run for ever. A noisy curve gets its most
 /// points in a dozen rounds, and the figures only after them.
@@ -58,8 +59,8 @@ impl PlannedExperiment {
     pub fn run(self, host: &mut dyn Host, record: &dyn Record, sink: &mut dyn Sink) -> Experiment {
         let Self { request, mut plan, method, study } = self;
         sink.event(&Event::ExperimentStarted { request: &request, method, plan: &plan });
-        let mut run = Runner::new((&request, method), &plan, host, record, sink);
-        run.measure(&mut plan, study.as_ref());
+        let mut run = Runner::new((&request, method), (&plan, study.as_ref()), host, record, sink);
+        run.measure(&mut plan);
         let (observations, interruptions) = (run.observations(), run.interruptions.of_cpus());
         // They are no part of events: they may be most of a document, and the journal has each step several times.
         let block_times: Vec<_> = run.cells.iter_mut().map(|cell| std::mem::take(&mut cell.block_times)).collect();
@@ -98,6 +99,9 @@ struct Runner<'a> {
     lab: Lab,
     sink: &'a mut dyn Sink,
     cells: Vec<Cell>,
+    study: &'a dyn Study,
+    /// Whether listeners are owed the first values of the figures.
+    owes_answer: bool,
     keep: Keep,
     /// When each cell's state was last sent to the sinks.
     reported: Vec<f64>,
@@ -121,7 +125,7 @@ struct Runner<'a> {
 impl<'a> Runner<'a> {
     fn new(
         (request, method): (&Request, u32),
-        plan: &Plan,
+        (plan, study): (&Plan, &'a dyn Study),
         host: &'a mut dyn Host,
         record: &'a dyn Record,
         sink: &'a mut dyn Sink,
@@ -139,6 +143,8 @@ impl<'a> Runner<'a> {
             block_bytes: 0,
             sink,
             cells: Vec::new(),
+            study,
+            owes_answer: false,
             keep: Keep::default(),
             reported: Vec::new(),
             groups: Conditions::default(),
@@ -151,52 +157,92 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Measures the steps of a plan, and those that the study adds to it.
-    fn measure(&mut self, plan: &mut Plan, study: &dyn Study) {
-        self.furnish(plan);
-        let phases: BTreeSet<u8> = plan.steps.iter().map(|step| step.phase).collect();
-        for phase in phases {
-            self.first_visits(plan.steps.iter().filter(|step| step.phase == phase).cloned().collect());
-        }
+    /// Measures the steps of a plan, and those that the study adds to it: what the first figures need, those, and then
+    /// what gives way to them.
+    fn measure(&mut self, plan: &mut Plan) {
+        let is_short = self.deadline - self.began <= ANSWER_SECONDS;
+        let (first, mut waiting) = with_waiting(plan.steps.clone(), is_short);
+        self.begin(&first);
         let mut has_figures = false;
         for _ in 0..MAX_REFINEMENTS {
-            let mut steps = study.refine(&self.observations());
+            let mut steps = self.study.refine(&self.observations());
             steps.retain(|s| plan.steps.iter().all(|old| old.id != s.id));
             // If the time does not suffice for the known steps, none is added: figures that were due are missing.
             let is_late = self.over() || self.lacks_a_number();
             if is_late {
                 steps.retain(|step| !step.labels.is_point());
             }
-            if steps.is_empty() {
+            if steps.is_empty() && waiting.is_empty() {
                 break;
             }
             if steps.iter().any(|step| !step.labels.is_point()) {
                 (self.later_seconds, has_figures) = (0.0, true);
             }
-            self.sink.event(&Event::StepsAdded { steps: &steps });
-            plan.add(steps.clone());
+            if !steps.is_empty() {
+                self.sink.event(&Event::StepsAdded { steps: &steps });
+                plan.add(steps.clone());
+            }
             if is_late {
-                let first = self.take(steps);
-                self.refuse_untouched(first);
+                waiting.extend(steps);
                 break;
             }
-            self.furnish(plan);
-            self.first_visits(steps);
+            let (now, later) = with_waiting(steps, is_short);
+            waiting.extend(later);
+            // Where nothing waits, the end of the run is the answer.
+            self.owes_answer = now.iter().any(|step| !step.labels.is_point()) && !waiting.is_empty();
+            self.begin(&if now.is_empty() { std::mem::take(&mut waiting) } else { now });
+            if self.owes_answer {
+                let figures = waiting.iter().filter(|step| is_due(step));
+                self.revisit(Stage::Answer { left: figures.map(Step::expected_seconds).sum() });
+                self.answer();
+            }
         }
+        let first = self.take(waiting);
+        self.refuse_untouched(first);
         if !has_figures && !self.host.stopped() {
             plan.refused.extend(figures_not_reached(plan));
         }
-        self.revisit();
+        self.revisit(Stage::All);
         self.retire_all(|_| true);
     }
 
-    /// Has the host make the memory of all steps, once, but for points that would take most of the time. Pieces of all
-    /// free memory leave no room for it.
-    fn furnish(&mut self, plan: &Plan) {
-        let all: &[Step] = if plan.steps.iter().any(is_piece) { &[] } else { &plan.steps };
+    /// Has the host make the memory of steps beside that of those before, and gives them their first visits, a phase
+    /// after the other.
+    fn begin(&mut self, steps: &[Step]) {
+        self.furnish(steps);
+        let phases: BTreeSet<u8> = steps.iter().map(|step| step.phase).collect();
+        for phase in phases {
+            self.first_visits(steps.iter().filter(|step| step.phase == phase).cloned().collect());
+        }
+    }
+
+    /// Tells listeners the figures so far, if they do not have them yet.
+    fn answer(&mut self) {
+        if std::mem::take(&mut self.owes_answer) && !self.host.stopped() {
+            let observations = self.observations();
+            let findings = self.study.derive(&observations);
+            self.sink.event(&Event::Answered { observations: &observations, findings: &findings });
+        }
+    }
+
+    /// Tells them when a user has waited long enough, whatever the figures still lack.
+    fn answer_if_due(&mut self) {
+        let is_due = self.owes_answer && self.host.now() - self.began >= ANSWER_SECONDS;
+        let lacks = |cell: &Cell| cell.visited() == 0 && cell.refusal.is_none() && !cell.step.labels.is_point();
+        if is_due && !self.cells.iter().any(lacks) {
+            self.answer();
+        }
+    }
+
+    /// Has the host make the memory of all steps so far and of these, once, but for points that would take most of the
+    /// time. Pieces of all free memory leave no room for it.
+    fn furnish(&mut self, steps: &[Step]) {
+        let all: Vec<&Step> = self.cells.iter().map(|cell| &cell.step).chain(steps).collect();
         let most = FILLING_SHARE * (self.deadline - self.began);
-        let is_worth_it = |step: &&Step| !step.labels.is_point() || step.filling_seconds() <= most;
-        let filled = self.host.furnish(&all.iter().filter(is_worth_it).map(|step| &step.setup).collect::<Vec<_>>());
+        let is_worth_it = |step: &&&Step| !step.labels.is_point() || step.filling_seconds() <= most;
+        let has_pieces = all.iter().any(|step| is_piece(step));
+        let setups = all.iter().filter(|_| !has_pieces).filter(is_worth_it).map(|step| &step.setup);
+        let filled = self.host.furnish(&setups.collect::<Vec<_>>());
         if filled.bytes > 0 {
             self.time.filling += filled.seconds;
             self.time.filled.0 += filled.bytes;
@@ -246,6 +292,21 @@ impl<'a> Runner<'a> {
         }
         first
     }
+}
+
+/// Whether a run lacks a part without this step: it is no point that only draws a shape.
+fn is_due(step: &Step) -> bool {
+    !step.labels.is_point() || step.labels.is_for(Purpose::Cold)
+}
+
+/// The steps that come first, and those that wait for the figures. A run that is as short as a user waits for a first
+/// answer has figures that come together.
+fn with_waiting(steps: Vec<Step>, is_short: bool) -> (Vec<Step>, Vec<Step>) {
+    let placed = |step: Step| match is_short && step.phase == AFTER_FIGURES && is_due(&step) {
+        true => Step { phase: 0, ..step },
+        false => step,
+    };
+    steps.into_iter().map(placed).partition(|step| step.phase != AFTER_FIGURES)
 }
 
 /// Refusals of the figures that a plan promises to choose from its results, where it never chose any.

@@ -122,7 +122,8 @@ pub use os::{OsCall, OsGroup, PrimitiveId, PrimitiveInfo, Sweep};
 pub use page::PageKind;
 pub use peak::MOST_THEORETICAL_SHARE;
 pub use plan::{
-    Effort, Plan, PlanPage, PlanPart, Published, PublishedFigure, PublishedPoint, Request, Scope, Step, StopRule,
+    AFTER_FIGURES, Effort, Plan, PlanPage, PlanPart, Published, PublishedFigure, PublishedPoint, Request, Scope, Step,
+    StopRule,
 };
 pub use purpose::Purpose;
 pub use quantity::Quantity;

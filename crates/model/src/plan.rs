@@ -167,6 +167,9 @@ pub struct Plan {
     pub added: u64,
 }
 
+/// The phase of steps that wait until the figures have their first values: curves, and whatever takes long.
+pub const AFTER_FIGURES: u8 = u8::MAX;
+
 /// One measurement of a plan: a cell of a matrix, a point of a curve.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -176,7 +179,7 @@ pub struct Step {
     /// What it stands for.
     pub labels: Labels,
     /// Steps of a lower phase get their fewest visits before those of a higher one begin, in case the time is too
-    /// short.
+    /// short; those of the last ([`AFTER_FIGURES`]) wait for figures that follow from results, too.
     #[serde(default)]
     pub phase: u8,
     /// Its metric.

@@ -4,8 +4,8 @@
 //! it once. A watch, which has no time for one, takes a coarse one.
 
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Effort, KIB, Labels, MIB, Machine, Metric, Observation, PageKind, Plan, Purpose, Step,
-    StopRule,
+    AFTER_FIGURES, Bytes, ChainLayout, CpuId, Effort, KIB, Labels, MIB, Machine, Metric, Observation, PageKind, Plan,
+    Purpose, Step, StopRule,
 };
 
 use crate::chasing::Chase;
@@ -44,6 +44,12 @@ const COARSE_SMALLEST: u64 = 8 * KIB;
 /// The largest: points further apart than twofold would leave a plateau of some caches with one point. A cache that
 /// holds more than this has its rung below it all the same.
 const COARSE_LARGEST: u64 = 128 * MIB;
+
+/// The largest footprint of the first points, on machines whose curve goes beyond [`LONG`]: larger ones take as long as
+/// all others together, and say only how far the last level reaches. Where more is cached, its rung lies below.
+const SEARCHED: u64 = 128 * MIB;
+/// Up to this footprint a curve is made in a second or two.
+const LONG: u64 = 1024 * MIB;
 
 /// The footprints of a coarse curve, evenly spread in log.
 fn coarse_sizes(largest: u64) -> Vec<Bytes> {
@@ -88,9 +94,21 @@ impl Finder {
 
     /// The steps that follow from the curve: more of its points, or those for the tiers that it shows.
     pub(crate) fn next(&self, observations: &[Observation], steps: impl FnOnce(&Found) -> Vec<Step>) -> Vec<Step> {
-        match self.look(observations) {
+        match self.look(observations, self.searched()) {
             Curve::More(points) => points,
             Curve::Known(found) => steps(&found),
+        }
+    }
+
+    /// More points of a curve whose first and last ones are there, where it moves: sizes are read from it.
+    pub(crate) fn denser(&self, observations: &[Observation]) -> Vec<Step> {
+        let is_there = |step: &Step| observations.iter().any(|seen| seen.step == step.id);
+        let rest = self.rest();
+        let is_longer = |largest: &u64| *largest > self.searched() && rest.iter().all(is_there);
+        let Some(largest) = self.largest().filter(is_longer) else { return Vec::new() };
+        match self.look(observations, largest) {
+            Curve::More(points) => points.into_iter().map(after_figures).collect(),
+            Curve::Known(_) => Vec::new(),
         }
     }
 
@@ -98,6 +116,12 @@ impl Finder {
     fn largest(&self) -> Option<u64> {
         let memory = self.task.dram_bytes(&[self.cpu], self.task.node()).ok().map(|(bytes, _)| bytes);
         memory.or(Some(self.room())).filter(|bytes| *bytes > SMALLEST)
+    }
+
+    /// The largest footprint of the points that the tiers are found in.
+    fn searched(&self) -> u64 {
+        let largest = self.largest().unwrap_or_default();
+        if largest > LONG { SEARCHED } else { largest }
     }
 
     /// The most memory that a point may take.
@@ -114,31 +138,46 @@ impl Finder {
         chase.step("latency", labels, self.task.request.seed, stop)
     }
 
+    /// The points beyond the first ones, without those for which there is no time. Those of a long curve wait for the
+    /// figures.
+    pub(crate) fn rest(&self) -> Vec<Step> {
+        let quick = self.task.effort() == Effort::Quick;
+        let Some(largest) = self.largest().filter(|_| !self.is_coarse && !quick) else { return Vec::new() };
+        let searched = self.searched();
+        let beyond = self.sweep(largest).into_iter().filter(|size| size.0 > searched).map(|size| self.point(size));
+        let placed = |step| if largest > searched { after_figures(step) } else { step };
+        beyond.chain(self.twice()).map(placed).collect()
+    }
+
     /// The point at twice the working set of memory, which must take as long as once; `None` without room or time.
-    pub(crate) fn twice(&self) -> Option<Step> {
+    fn twice(&self) -> Option<Step> {
         let largest = self.largest().filter(|_| self.task.effort() > Effort::Quick)?;
         (2 * largest <= self.room()).then(|| self.point(Bytes(2 * largest)))
     }
 
     /// The first points.
     pub(crate) fn first(&self) -> Vec<Step> {
-        let per_octave = self.task.effort().choose([2, 2, 4]);
         if self.is_coarse {
             let largest = self.room().min(COARSE_LARGEST);
             return coarse_sizes(largest).into_iter().map(|size| self.point(size)).collect();
         }
         let Some(largest) = self.largest() else { return Vec::new() };
-        sweep(largest, per_octave).into_iter().map(|size| self.point(size)).collect()
+        let sizes = self.sweep(largest).into_iter().filter(|size| size.0 <= self.searched());
+        sizes.map(|size| self.point(size)).collect()
+    }
+
+    fn sweep(&self, largest: u64) -> Vec<Bytes> {
+        sweep(largest, self.task.effort().choose([2, 2, 4]))
     }
 
     /// The tiers by the points measured so far.
-    fn look(&self, observations: &[Observation]) -> Curve {
+    fn look(&self, observations: &[Observation], largest: u64) -> Curve {
         let curve = self.curve(observations);
         let first = self.first().len();
         let measured: Vec<CurvePoint> = curve.iter().filter_map(|seen| point(seen)).collect();
         let left = (first + most_added(self.task.effort())).saturating_sub(curve.len());
         let known = |bytes: u64| curve.iter().any(|seen| seen.labels.bytes() == Some(bytes));
-        let mut more = refine(&measured, self.largest().unwrap_or_default(), this_round(left));
+        let mut more = refine(&measured, largest, this_round(left));
         more.retain(|bytes| !known(*bytes));
         if !more.is_empty() {
             return Curve::More(more.into_iter().map(|bytes| self.point(Bytes(bytes))).collect());
@@ -164,6 +203,11 @@ impl Finder {
         };
         observations.iter().filter(of_curve).collect()
     }
+}
+
+/// A step that waits for the figures.
+pub(crate) fn after_figures(step: Step) -> Step {
+    Step { phase: AFTER_FIGURES, ..step }
 }
 
 /// An observation as a point of a curve; `None` without a value.

@@ -15,7 +15,7 @@ use tiermark_stats::VISITS;
 use crate::chasing::Chase;
 use crate::cold;
 use crate::edges::tier_sizes;
-use crate::finder::Finder;
+use crate::finder::{Finder, after_figures};
 use crate::found::{Found, still_rises};
 use crate::geometry;
 use crate::ladder::{derived, finding, overhead_note, with_purpose};
@@ -78,8 +78,11 @@ impl Study for LatencyStudy {
     fn refine(&self, observations: &[Observation]) -> Vec<Step> {
         // The ladder is planned once: another look at the curve may say something else.
         let has_ladder = with_purpose(observations, Purpose::Ladder).any(|o| o.metric == Metric::Latency);
-        if has_ladder || !self.params.sizes.is_empty() {
+        if !self.params.sizes.is_empty() {
             return Vec::new();
+        }
+        if has_ladder {
+            return self.finder.denser(observations);
         }
         self.finder.next(observations, |found| self.ladder(found, &mut Plan::default()))
     }
@@ -149,7 +152,9 @@ impl LatencyStudy {
             for (tier, layout, page) in rows {
                 let labels = Labels::new().with_purpose(Purpose::Ladder).with_tier(tier);
                 let chase = Chase { layout, ..Chase::of_memory(self.cpu, rung.bytes, rung.node, page) };
-                steps.push(self.step(chase, labels, stop));
+                // Memory on other pages is filled once more.
+                let step = self.step(chase, labels, stop);
+                steps.push(if page == self.pages[0] { step } else { after_figures(step) });
             }
         }
         if let Some(rung) = ladder.rungs.iter().find(|rung| rung.tier == Tier::Dram) {
@@ -171,13 +176,13 @@ impl LatencyStudy {
         let page = self.pages[0];
         // Reserved pages are scarce, and any will do for what is only read.
         let other = if let PageKind::Huge(_) = page { default_page(machine) } else { page };
-        Some(cold::step(&self.task, self.cpu, tier.bytes, tier.node, [page, other], read))
+        Some(after_figures(cold::step(&self.task, self.cpu, tier.bytes, tier.node, [page, other], read)))
     }
 
     /// The sweep from the smallest footprint to DRAM, for every requested layout, page size and number of chains.
     fn curve(&self, plan: &mut Plan) {
         let (per_octave, page_sweeps) = self.task.effort().choose([(1, 1), (2, 1), (4, 2)]);
-        plan.steps.extend(self.finder.first().into_iter().chain(self.finder.twice()));
+        plan.steps.extend(self.finder.first().into_iter().chain(self.finder.rest()));
         let largest = match self.task.dram_bytes(&[self.cpu], self.task.node()) {
             Ok((bytes, _)) => bytes,
             Err(refusal) => {

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{
-    Bench, Bytes, CpuId, Effort, IdSet, KIB, KernelId, Labels, Layout, Machine, MemPolicy, NodeId, PageKind, Plan,
-    Purpose, Refusal, RegionSetup, Request, Role, Scope, Setup, Step, StopRule, ThreadSetup, Tier,
+    AFTER_FIGURES, Bench, Bytes, CpuId, Effort, IdSet, KIB, KernelId, Labels, Layout, Machine, MemPolicy, NodeId,
+    PageKind, Plan, Purpose, Refusal, RegionSetup, Request, Role, Scope, Setup, Step, StopRule, ThreadSetup, Tier,
 };
 
 use crate::memory_kinds::quiet_cpu;
@@ -120,7 +120,7 @@ pub(crate) fn stream_role(kernels: &[KernelId]) -> Option<Role> {
 
 /// Numbers first, shapes last: a curve or a scaling gives way when time runs out.
 pub(crate) fn phase(labels: &Labels) -> u8 {
-    u8::from(labels.is_for(Purpose::Curve) || labels.is_for(Purpose::Scaling))
+    if labels.is_for(Purpose::Curve) || labels.is_for(Purpose::Scaling) { AFTER_FIGURES } else { 0 }
 }
 
 /// Adds to a plan what it says of steps that follow from its results: of each purpose what they measure, and their

@@ -14,6 +14,8 @@ use crate::points::observed;
 use crate::reasons::Reasons;
 use crate::sizes::{by_size, without_intervals};
 
+/// The charts, in their order.
+const METRICS: [Metric; 2] = [Metric::Latency, Metric::Bandwidth];
 /// Most curves in one plot in characters: more cannot be distinguished.
 const CURVES: usize = 5;
 /// A browser has a colour more.
@@ -94,23 +96,25 @@ enum Form {
 
 /// Curves of latency and of bandwidth over size.
 pub(crate) fn curves(observations: &[&Observation], machine: &Machine, detail: Detail) -> Page {
-    all(observations, machine, Form::Usual, detail)
+    all(observations, machine, Form::Usual, &METRICS, detail)
 }
 
-/// The curve of the random chase, and those of bandwidth, without a word about their points.
+/// The curve of the random chase, without a word about its points; on a page those of bandwidth as well.
 pub(crate) fn brief(observations: &[&Observation], machine: &Machine, detail: Detail) -> Page {
-    all(observations, machine, Form::Brief, detail)
+    let latency = all(observations, machine, Form::Brief, &METRICS[..1], detail);
+    let both = all(observations, machine, Form::Brief, &METRICS, detail);
+    if latency.is_empty() { both } else { variants(latency, both) }
 }
 
 /// All curves, large, with their points.
 pub(crate) fn large(observations: &[&Observation], machine: &Machine, detail: Detail) -> Page {
-    all(observations, machine, Form::Large, detail)
+    all(observations, machine, Form::Large, &METRICS, detail)
 }
 
-fn all(observations: &[&Observation], machine: &Machine, form: Form, detail: Detail) -> Page {
+fn all(observations: &[&Observation], machine: &Machine, form: Form, metrics: &[Metric], detail: Detail) -> Page {
     let mut out = Page::new();
     let rows = if form == Form::Large { 2 * ROWS } else { ROWS };
-    for metric in [Metric::Latency, Metric::Bandwidth] {
+    for metric in metrics.iter().copied() {
         let mut points: Vec<&Observation> =
             observations.iter().filter(|o| is_for(o, metric, Purpose::Curve)).copied().collect();
         if form == Form::Brief {

@@ -4,7 +4,7 @@ use crate::remark::remark;
 use crate::shown::Shown;
 use std::collections::BTreeSet;
 
-use tiermark_model::{Finding, Grade, LADDER_OPS, LADDER_SPANS, Machine, Quantity, Rung, ValueKind};
+use tiermark_model::{Finding, Grade, LADDER_OPS, LADDER_SPANS, Machine, Quantity, Run, Rung, ValueKind};
 use tiermark_page::{
     ABSENT, Cell, Detail, Fit, Ink, Number, Page, Table, Text, fitting, grade_ink, grade_mark, graded, heading,
     measured_size, number, paragraph, percent, rate, rate_unit, text,
@@ -14,7 +14,7 @@ use crate::kernels::{Winner, kernels};
 use crate::order::{distinct, grouped};
 use crate::reasons::Reasons;
 use crate::survey::{TierSize, declared};
-use crate::tally::is_number;
+use crate::tally::{is_number, summary};
 
 /// The place of copies among [`LADDER_OPS`].
 pub(crate) const COPY: usize = 2;
@@ -56,6 +56,13 @@ pub(crate) fn take_rows<'a>(shown: &mut Shown<'a>) -> Vec<LadderRow<'a>> {
         shown.count(&numbers);
     }
     rows
+}
+
+/// The tiers of a run that goes on, by what was found so far; empty where no finding names one.
+pub fn rows_so_far(run: &Run) -> Page {
+    let mut shown = Shown::new(run.experiments.iter().flat_map(|experiment| &experiment.findings));
+    let rows = take_rows(&mut shown);
+    if rows.is_empty() { Page::new() } else { table(&rows, &run.machine) + summary(&shown.numbers) }
 }
 
 /// The ladder with its reasons and kernels; `shares` are those of the theoretical peak. `only` names the cpus where they

@@ -52,6 +52,7 @@ pub use curve_profile::curve_profile;
 pub use expectation::{checked_number, judged_expectation};
 pub use findings::words as label_words;
 pub use header::{counts as machine_counts, labels_line, machine_line};
+pub use ladder::rows_so_far;
 pub use loaded::curves as loaded_curves;
 pub use machine::{contradictions, kinds_of_modules, machine};
 pub use order::grouped;

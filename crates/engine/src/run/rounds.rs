@@ -17,6 +17,22 @@ const POINT_SHARE: f64 = 0.5;
 /// Seconds added to a wait for the next moment, so that rounding does not end it just before.
 const ROUNDING: f64 = 1e-6;
 
+/// Seconds from the beginning of an experiment after which its figures are told as they are: with the start of the
+/// program, a user has them within ten seconds.
+pub(super) const ANSWER_SECONDS: f64 = 8.5;
+
+/// What visits are for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Stage {
+    /// Figures, until each was seen at enough moments, or a user has waited long enough for a first answer.
+    Answer {
+        /// Seconds of the run that are left to others.
+        left: f64,
+    },
+    /// All steps, until they are settled.
+    All,
+}
+
 impl Runner<'_> {
     /// Gives steps their fewest visits. Where there is no time for all, the first round begins with the ladder of
     /// tiers, in its order: chance must not decide which headline is missing. Of a curve what costs least comes first,
@@ -51,22 +67,30 @@ impl Runner<'_> {
 
     /// Rounds over all steps that are not settled, each in a new random order, so that every step sees all of the run.
     /// Where all of them only lack moments, nothing is visited until the next one.
-    pub(super) fn revisit(&mut self) {
+    pub(super) fn revisit(&mut self, stage: Stage) {
+        let end = match stage {
+            Stage::Answer { left } => (self.deadline - left).min(self.began + ANSWER_SECONDS),
+            Stage::All => self.deadline,
+        };
         for round in 0.. {
             self.look_at_pings();
             let now = self.host.now();
+            if stage != Stage::All && now >= end {
+                return;
+            }
+            let is_wanted = |cell: &Cell| stage == Stage::All || (!cell.step.labels.is_point() && cell.lacks_moments());
             let is_open = |index: &usize| {
                 let cell = &self.cells[*index];
                 // Memory that figures need is not made again for a point of a curve that was seen.
                 let is_there = !cell.step.labels.is_for(Purpose::Curve) || self.keep.has(self.cells[*index].home);
                 let is_open = cell.visited() > 0 && !cell.settled(&self.groups, &self.lab.machine, now);
-                is_open && is_there && self.fits(*index)
+                is_open && is_there && is_wanted(cell) && self.fits(*index)
             };
             let open: Vec<usize> = (0..self.cells.len()).filter(is_open).collect();
             let waits = |index: &usize| self.cells[*index].waits(now - self.began);
             let Some(wait) = open.iter().map(waits).reduce(f64::min) else { return };
             if wait > 0.0 {
-                self.host.rest((wait + ROUNDING).min((self.deadline - now).max(0.0)));
+                self.host.rest((wait + ROUNDING).min((end - now).max(0.0)));
                 self.time.waiting += self.host.now() - now;
                 if self.over() {
                     return;
@@ -95,6 +119,7 @@ impl Runner<'_> {
         for index in order {
             if !self.over() && self.fits(*index) {
                 self.visit(*index);
+                self.answer_if_due();
                 visited = true;
             }
         }

@@ -8,7 +8,7 @@ use tiermark_model::{
 
 use super::job::{Job, Jobs};
 use super::{BandwidthParams, DataKind, PRECISION, ThreadCount};
-use crate::finder::Finder;
+use crate::finder::{Finder, after_figures};
 use crate::found::Found;
 use crate::ladder::{points, with_purpose};
 use crate::memory_kinds::{local_cpus, own_memory, quiet_cpu};
@@ -183,7 +183,10 @@ impl BandwidthStudy {
         }
         let labels = || Labels::new().with_purpose(Purpose::Ladder).with_tier(rung.tier);
         let place = Footprint { size: Bytes(rung.stream_bytes), node: rung.node };
-        jobs.iter().filter_map(|job| self.step(labels(), job, crew, place, stop)).collect()
+        // Pages of zeros are filled for themselves: the others come first.
+        let waits = |job: &Job| job.zeros && !self.zeros();
+        let step = |job: &Job| Some((waits(job), self.step(labels(), job, crew, place, stop)?));
+        jobs.iter().filter_map(step).map(|(waits, step)| if waits { after_figures(step) } else { step }).collect()
     }
 
     /// A buffer as large as the rung of the last-level cache, by all ways to write it: beside the row of that cache.
@@ -196,7 +199,7 @@ impl BandwidthStudy {
         let step = |op: &str| {
             let (job, labels) = (self.jobs.of(op, false), Labels::new().with_purpose(Purpose::Buffer));
             let has_choice = self.jobs.cached(job.clone()).kernels != job.kernels;
-            has_choice.then(|| self.step(labels, &job, &self.one(), place, stop))?
+            has_choice.then(|| self.step(labels, &job, &self.one(), place, stop).map(after_figures))?
         };
         ["write", "copy"].into_iter().filter_map(step).collect()
     }

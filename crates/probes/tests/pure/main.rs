@@ -7,6 +7,7 @@ mod c2c;
 mod cold;
 mod common;
 mod counted;
+mod first_rows;
 mod injectors;
 mod loads;
 mod matrix;

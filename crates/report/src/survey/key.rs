@@ -41,8 +41,6 @@ pub(super) fn key(survey: &Survey<'_>) -> Page {
             "best: reached in a tenth of the visits or over a whole pass, shown if over 5 % better".to_owned()
         }),
     );
-    parts.extend(placed(survey));
-    parts.extend(wide(survey));
     let only = only_core(survey.run, &survey.experiments).filter(|_| survey.cores().is_none());
     parts.extend(only.map(|cpus| format!("all cores: not measured, only one core (cpu\u{a0}{cpus}) was in scope")));
     let about = sizes().any(|size| matches!(size, TierSize::Measured(_)));
@@ -56,13 +54,15 @@ pub(super) fn key(survey: &Survey<'_>) -> Page {
     if parts.is_empty() { Page::new() } else { paragraph("", parts.join("; "), Ink::Dim) }
 }
 
-/// The memory that the figures were measured over.
-pub(super) fn measured_over<'a>(survey: &Survey<'a>) -> Page {
+/// What else is to be known of the figures: which caches the cpus shared, intervals wider than wanted, and the memory
+/// that they were measured over.
+pub(super) fn details<'a>(survey: &Survey<'a>) -> Page {
     let finding = |figure: Option<&Figure<'a>>| figure.map(|figure| figure.finding);
     let first = |row: &TierRow<'a>, span: usize| finding(row.rates[span].iter().flatten().next());
     let rows = survey.rows.iter().map(|row| [finding(row.latency.as_ref()), first(row, 0), first(row, 1)]);
     let measured = footprints(rows);
-    if measured.is_empty() { Page::new() } else { paragraph("", &measured, Ink::Dim) }
+    let parts = [placed(survey), wide(survey), Some(measured).filter(|measured| !measured.is_empty())];
+    parts.into_iter().flatten().map(|part| paragraph("", &part, Ink::Dim)).collect()
 }
 
 /// What rates of memory are of, where the cpus were hardly ever seen on different caches: there they may get more.

@@ -105,7 +105,7 @@ pub(crate) fn ladder(survey: &Survey<'_>, detail: Detail) -> Page {
     };
     out += fewer_cores(survey);
     let key = super::key::key(survey);
-    let whole = out.clone() + states(survey, detail) + key.clone() + super::key::measured_over(survey);
+    let whole = out.clone() + states(survey, detail) + key.clone() + super::key::details(survey);
     if detail.is_all() { whole } else { variants(out + super::cycles::fallen(survey) + key, whole) }
 }
 

@@ -111,7 +111,7 @@ pub(crate) fn survey(run: &Run, judged: &Check, detail: Detail) -> Page {
     if parts.len() > 1 {
         out += space() + rule();
     }
-    out += states::section(&survey);
+    out += details_of(states::section(&survey), detail);
     out += notes::section(&survey, judged, detail);
     // Who reads a page has no terminal at hand.
     out += space() + variants(next(run), Page::new());
@@ -120,7 +120,12 @@ pub(crate) fn survey(run: &Run, judged: &Check, detail: Detail) -> Page {
     below.extend(time_spent(run).map(|sentences| labelled("Time", paragraph(&gutter, sentences, Ink::Plain))));
     let which = format!("{} by tiermark {}", run.id, run.tool.version);
     below += labelled("Run", paragraph(&gutter, &which, Ink::Plain));
-    out + if detail.is_all() { below } else { variants(Page::new(), below) }
+    out + details_of(below, detail)
+}
+
+/// What a terminal shows with details only, and a page always.
+fn details_of(page: Page, detail: Detail) -> Page {
+    if detail.is_all() { page } else { variants(Page::new(), page) }
 }
 
 /// The figures of one place: its ladder and its curves.

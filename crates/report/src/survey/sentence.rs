@@ -35,6 +35,17 @@ pub(super) fn sentence(survey: &Survey<'_>) -> Option<Text> {
     (!all.is_empty()).then_some(all)
 }
 
+/// Visits this far apart, most over least, are named by their range: one number would stand for none of them.
+const WIDE: f64 = 2.0;
+
+/// A figure in running text: `34.4 ns`, `15.6–96.7 ns` where its visits differ that much.
+fn spoken(figure: &Figure<'_>) -> Text {
+    let is_wide = figure.finding.typical.is_some_and(|of| of.p90 > WIDE * of.p10);
+    let unit = || text![" ", Text::unit(figure.finding.unit)];
+    let range = marks::spread(figure).filter(|_| is_wide).map(|range| range + unit());
+    range.unwrap_or_else(|| with_unit(figure))
+}
+
 /// A figure that has a number.
 fn known<'f, 'a>(figure: Option<&'f Figure<'a>>) -> Option<&'f Figure<'a>> {
     figure.filter(|figure| figure.finding.quoted().value.is_some())
@@ -42,14 +53,14 @@ fn known<'f, 'a>(figure: Option<&'f Figure<'a>>) -> Option<&'f Figure<'a>> {
 
 /// A cache of one core: its latency.
 fn private(row: &TierRow<'_>) -> Option<Text> {
-    known(row.latency.as_ref()).map(|ns| text![&row.name, " ", with_unit(ns)])
+    known(row.latency.as_ref()).map(|ns| text![&row.name, " ", spoken(ns)])
 }
 
 /// The last-level cache: what can be used of it, its latency, and what one core reads from it.
 fn cache(row: &TierRow<'_>, run: &Run) -> Option<Text> {
     let part = marks::size(row, &run.machine).filter(|size| !matches!(size, TierSize::Declared(_))).map(Text::from);
-    let latency = known(row.latency.as_ref()).map(with_unit);
-    let one = known(row.rates[0][0].as_ref()).map(|rate| with_unit(rate) + " a core");
+    let latency = known(row.latency.as_ref()).map(spoken);
+    let one = known(row.rates[0][0].as_ref()).map(|rate| spoken(rate) + " a core");
     let parts: Vec<Text> = [part, latency, one].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| text![&row.name, " ", Text::joined(parts, ", ")])
 }
@@ -59,9 +70,9 @@ fn memory(row: &TierRow<'_>, cores: Option<u64>) -> Option<Text> {
     let is_own =
         row.tier() == Some(Tier::Dram) && row.latency.is_none_or(|figure| figure.finding.labels.node().is_none());
     let name = if is_own { "memory" } else { row.name.as_str() };
-    let latency = known(row.latency.as_ref()).map(with_unit);
+    let latency = known(row.latency.as_ref()).map(spoken);
     let [one, all] = [0, 1].map(|span| known(row.rates[span][0].as_ref()));
-    let one_text = one.map(|rate| with_unit(rate) + " a core");
+    let one_text = one.map(|rate| spoken(rate) + " a core");
     // Only the cores of one node read the memory of another.
     let whose = |rate: &Figure<'_>| match rate.finding.labels.threads().filter(|threads| Some(*threads) != cores) {
         Some(threads) => format!(" by {}", count_of(threads, "core")),

@@ -20,6 +20,11 @@ fn shown(made: &Made) -> String {
     page(&made.run(), Detail::Usual, &Style::default())
 }
 
+/// What `-v` shows, without line breaks.
+fn detailed(made: &Made) -> String {
+    page(&made.run(), Detail::All, &Style::default()).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// The line that says whether the machine is all right.
 fn result(made: &Made) -> String {
     let wide = Style { width: 120, ..Style::default() };
@@ -70,13 +75,13 @@ fn a_machine_that_is_all_right() {
 
 #[test]
 fn rates_of_memory_say_that_the_cpus_shared_a_cache_where_nothing_else_was_seen() {
-    let said = |made: &Made| shown(made).replace('\n', " ").contains("DRAM, all cores: while the cpus shared an L3;");
+    let said = |made: &Made| detailed(made).contains("DRAM, all cores: while the cpus shared an L3;");
     assert!(!said(&all_fine()) && !said(&moving()));
     let mut near = moving();
     for op in ["read", "write", "copy"] {
         near.figure("DRAM", op, "all").in_states.truncate(1);
     }
-    assert!(said(&near), "{}", shown(&near));
+    assert!(said(&near), "{}", detailed(&near));
 }
 
 /// One part of a run saw nothing move, another saw the cpus on one core for half of its time.
@@ -85,9 +90,9 @@ fn cpus_were_not_in_one_placement_throughout_if_another_part_saw_them_on_one_cor
     let mut made = moving();
     let state = |state, share| State { state, share, visits: 1200, lasts: Some([0.8, 6.4]), ping_ns: None };
     made.states = vec![state(StateKind::Unmoved, 1.0)];
-    assert!(shown(&made).contains("cpus in one placement") && !shown(&made).contains("Cpus move"));
+    assert!(detailed(&made).contains("cpus in one placement") && !shown(&made).contains("Cpus move"));
     made.states.push(state(StateKind::OneCore, 0.47));
-    let both = shown(&made).split_whitespace().collect::<Vec<_>>().join(" ");
+    let both = detailed(&made);
     assert!(
         both.contains("cpus on one core") && !both.contains("in one placement") && both.contains("Cpus move"),
         "{both}"
@@ -370,11 +375,8 @@ fn marks_are_explained_only_where_they_are_used() {
     assert!(!text.contains('≥') && !text.contains("best") && !text.contains("95 %"), "{text}");
     let mut wide = all_fine();
     wide.figure("L2", "read", "one").half_width = 0.04;
-    assert!(
-        shown(&wide).contains("95 % intervals wider than --precision: L2 read, one core ±4.0 %"),
-        "{}",
-        shown(&wide)
-    );
+    let text = detailed(&wide);
+    assert!(text.contains("95 % intervals wider than --precision: L2 read, one core ±4.0 %"), "{text}");
 }
 
 #[test]
