@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use jiff::Timestamp;
-use tiermark_model::{Bytes, FileMemory, IdSet, ListError, PageKind};
+use tiermark_model::{Bytes, FileMemory, IdSet, ListError, PageKind, parse_size};
 pub(crate) use tiermark_model::{
     parse_footprint as size, parse_nodes as nodes, parse_seconds as seconds, parse_whole as whole,
     parse_within as within,
@@ -50,6 +50,11 @@ pub(crate) fn moment(text: &str) -> Result<Timestamp, String> {
         return Err(format!("it is {hours:.0} hours ahead; use a time at most {MOST_HOURS:.0} hours ahead"));
     }
     Ok(moment)
+}
+
+/// An amount of memory, which may be none.
+pub(crate) fn amount(text: &str) -> Result<Bytes, String> {
+    parse_size(text).map_err(|error| error.why)
 }
 
 /// A cache of a simulated machine: its size and its ways, as in 48K/12.

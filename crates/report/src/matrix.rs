@@ -284,7 +284,7 @@ fn policies(spread: &[&Finding], cells: &[&Finding]) -> Page {
     let title = Text::from("Memory spread over nodes, ") + rate_unit();
     let shared = spread.iter().any(|f| f.labels.buffer().is_some());
     let each = if shared { "each = the one buffer of all threads" } else { "each = footprint of each thread" };
-    heading(title) + table.table() + paragraph("  ", each, Ink::Dim)
+    heading(title) + table.table().named_by(2) + paragraph("  ", each, Ink::Dim)
 }
 
 /// Memory that lies in one way, seen from some cpus.

@@ -142,7 +142,8 @@ fn geometry(findings: &[&Finding], detail: Detail) -> Page {
         .chain(with_metric(findings, &Quantity::GeometryNeighbours))
     {
         let what = subject(f);
-        let bytes = f.value.map_or_else(|| ABSENT.into(), |v| Text::from(number(v, f.unit)));
+        let bytes = graded(f.value.map(|v| number(v, f.unit)), &f.verdict, f.unit);
+        let bytes = if f.value.is_some() { bytes.words() } else { ABSENT.into() };
         let note = remark(f).map_or_else(Text::default, |note| text![" (", note, ")"]);
         out += paragraph("  ", text![what, " ", bytes, note], Ink::Plain);
     }

@@ -205,7 +205,7 @@ pub(crate) struct TenantArgs {
     #[arg(long, value_name = "SIZE", value_parser = parse::size)]
     pub(crate) dram_budget: Option<Bytes>,
     /// Part of the budget that is reserved for system and clients
-    #[arg(hide_short_help = true, long, value_name = "SIZE", value_parser = parse::size)]
+    #[arg(hide_short_help = true, long, value_name = "SIZE", value_parser = parse::amount)]
     pub(crate) reserve: Option<Bytes>,
     /// Size of the zram device and of swap files [default: four times the budget]
     #[arg(hide_short_help = true, long, value_name = "SIZE", value_parser = parse::size)]

@@ -12,7 +12,7 @@ use super::list::primitives_of;
 use crate::args::{HelpArgs, Simulation};
 use crate::command_line;
 use crate::output::{Failure, print, style};
-use crate::{glossary, names, other_tools, target};
+use crate::{glossary, names, other_tools, plans, target};
 pub(super) use pages::page;
 
 /// Runs the command.
@@ -58,6 +58,10 @@ fn texts(
         let usage = command.find_subcommand(topic).map(|_| format!("\n\n`tiermark {topic} --help` lists its options."));
         let page = page.trim_end().to_owned() + &usage.unwrap_or_default();
         texts.push(tiermark_report::listings::page(&page, style));
+        return Ok(texts);
+    }
+    if plans::built_in().iter().any(|(name, _)| name == topic) {
+        texts.push(terminal(&super::plan::page(&plans::load(topic, &[])?), style));
         return Ok(texts);
     }
     if let Some(found) = command.find_subcommand_mut(topic) {

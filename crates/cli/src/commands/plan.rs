@@ -2,8 +2,9 @@
 
 use tiermark_engine::Lab;
 use tiermark_model::{Bench, Exit, Machine, Refusal};
+use tiermark_page::Page;
 
-use crate::args::{PlanArgs, PlanCommand, Simulation, View};
+use crate::args::{PlanArgs, PlanCommand, Simulation};
 use crate::output::{self, Failure, print, tell};
 use crate::plans::{self, PlanFile, Planned};
 use crate::target;
@@ -21,7 +22,10 @@ pub(crate) fn run(args: &PlanArgs, simulation: &Simulation) -> Result<Exit, Fail
             print(&output::rendered(&args.view, |_| tiermark_report::listings::names(&rows)))?;
         }
         PlanCommand::Show { plan, toml: true, .. } => print(&plans::text(plan)?)?,
-        PlanCommand::Show { plan, toml: false, view } => print(&page(&plans::load(plan, &[])?, view))?,
+        PlanCommand::Show { plan, toml: false, view } => {
+            let page = page(&plans::load(plan, &[])?);
+            print(&output::rendered(view, |_| page))?;
+        }
         PlanCommand::Keys => print(&plans::keys())?,
         PlanCommand::Check { plan } => check(plan, simulation)?,
     }
@@ -75,9 +79,9 @@ fn lacking(experiment: &Planned, machine: &Machine) -> Result<Vec<Refusal>, Fail
 }
 
 /// A plan for readers: its question, and the commands that it stands for.
-fn page(plan: &PlanFile, view: &View) -> String {
+pub(super) fn page(plan: &PlanFile) -> Page {
     let lines: Vec<String> = plan.experiments.iter().map(|e| format!("tiermark {}", e.line)).collect();
     let commands = lines.iter().zip(&plan.experiments).map(|(line, e)| (line.as_str(), e.note.as_deref()));
     let title = format!("{}: {}", plan.name, plan.title);
-    output::rendered(view, |_| tiermark_report::listings::plan_page(&title, &plan.about, &commands.collect::<Vec<_>>()))
+    tiermark_report::listings::plan_page(&title, &plan.about, &commands.collect::<Vec<_>>())
 }

@@ -90,7 +90,8 @@ fn link_saturation_counts_lines_and_names_the_link() {
 #[test]
 fn the_placement_matrix_is_one_table() {
     let server = "synth:sockets=2,cores=2,smt=2,mem=64G";
-    let of = shown(&["placement-matrix", "--simulate", server, "--sim-memory=40", "--sim-link=12"]);
+    let link = "--link-rate=12GB/s";
+    let of = shown(&["placement-matrix", link, "--simulate", server, "--sim-memory=40", "--sim-link=12"]);
     of.comes_before("The same threads with local, remote and mixed memory", "Idle latency");
     for op in ["write.cached", "write.random8", "read", "read.random8"] {
         let row = of.row(&format!("node:0 {op} "));
@@ -99,7 +100,8 @@ fn the_placement_matrix_is_one_table() {
         assert!((row[3] + row[4] - row[2]).abs() < 0.05 * row[2], "the parts are the sum: {op}: {row:?}");
     }
     of.says("From the cpus of node:0, memory of node 1 gives this share of the local rate: write.cached");
-    of.says("If half of the threads use remote memory, compared with all local memory:");
+    of.says("If half of the threads use remote memory, the rate as a share of that of all local memory is");
+    of.says("of what the link carries: the link is its limit.");
     assert!(!of.values("mixed.against_local", &["node:0"]).is_empty());
 }
 

@@ -133,7 +133,7 @@ fn threads(one: &Measured<'_>, all: &[Measured<'_>]) -> Option<Scene> {
     Some(beside(SceneKind::Threads, one, "1 thread", other))
 }
 
-/// Latencies of memory on base pages beside those on huge ones.
+/// Latencies of memory on base pages beside those on huge ones, where more than chance tells them apart.
 fn pages(experiment: &Experiment, run: &Run) -> Vec<Scene> {
     let is_memory = |finding: &&Finding| {
         finding.metric == Quantity::Latency
@@ -153,7 +153,9 @@ fn pages(experiment: &Experiment, run: &Run) -> Vec<Scene> {
     let is_base = |finding: &Finding| finding.labels.page() == Some("base");
     let node = |finding: &Finding| finding.labels.node();
     let pair = |base: &&Finding| {
-        let huge = all.iter().find(|huge| !is_base(huge) && node(huge) == node(base))?;
+        let is_apart =
+            |huge: &Finding| base.interval.zip(huge.interval).is_none_or(|(base, huge)| base.low > huge.high);
+        let huge = all.iter().find(|huge| !is_base(huge) && node(huge) == node(base) && is_apart(huge))?;
         Some(scene(base)?.beside("huge pages", &scene(huge)?))
     };
     all.iter().filter(|finding| is_base(finding)).filter_map(pair).collect()

@@ -193,8 +193,8 @@ pub fn cpu_node(scope: &Scope, machine: &Machine) -> Option<NodeId> {
     nodes.first().copied().filter(|_| nodes.len() == 1)
 }
 
-/// Tables of latency by footprint, of cpus that were measured with memory at several distances; empty where there was
-/// but one. First the orders of access of the run, then the nodes of the cpus, then their own memory before the others.
+/// Tables of latency by footprint, of cpus that were measured with memory at several distances, or with all memory of a
+/// machine that has it on one node; empty where there was but one of several. First the orders of access of the run, then the nodes of the cpus, then their own memory before the others.
 pub fn latency_by_distance(run: &Run) -> Vec<DistantLatency<'_>> {
     let mut all: Vec<DistantLatency<'_>> = Vec::new();
     for (number, experiment) in run.experiments.iter().enumerate() {
@@ -203,7 +203,8 @@ pub fn latency_by_distance(run: &Run) -> Vec<DistantLatency<'_>> {
     let has_local: BTreeSet<NodeId> =
         all.iter().filter(|of| of.distance == Distance::Local).map(|of| of.from).collect();
     let has_far: BTreeSet<NodeId> = all.iter().filter(|of| of.distance != Distance::Local).map(|of| of.from).collect();
-    all.retain(|of| has_local.contains(&of.from) && has_far.contains(&of.from));
+    let has_all = run.machine.memory_nodes().len() == 1;
+    all.retain(|of| has_local.contains(&of.from) && (has_all || has_far.contains(&of.from)));
     let mut layouts: Vec<&str> = Vec::new();
     for of in &all {
         if !layouts.contains(&of.layout) {

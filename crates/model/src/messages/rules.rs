@@ -126,7 +126,7 @@ messages! {
          and back; all of them with --full";
 
     Note quick_points(kept: usize, all: usize, seconds: f64):
-        "--quick measures {kept} of {all} points in {seconds} s, the first point of every primitive before others; \
+        "--quick measures {kept} of {all} points in {seconds:.1} s, the first point of every primitive before others; \
          for more points leave --quick out, or choose fewer primitives (--only)";
 
     /// Pairs of cpus that are pinged: all.

@@ -209,7 +209,7 @@ messages! {
     Rates smallest_is_best(first: (Bytes, Rate), last: (Bytes, Rate)):
         {
             let ((from, high), (to, low)) = (first, last);
-            format!("use the smallest blocks: the rate only falls, from {high} at {from} to {low} at {to}")
+            format!("use the smallest blocks: the rate falls, from {high} at {from} to {low} at {to}")
         };
 
     Rates no_size_is_better(low: Rate, high: Rate, from: Bytes, to: Bytes):

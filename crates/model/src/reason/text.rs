@@ -42,7 +42,7 @@ impl Reason {
                 write!(f, "size not resolved, {}: {}", size_range(*low, *high), why.words())
             }
             Self::Nothing { shots: 0, .. } => f.write_str("no shot was finished"),
-            Self::Nothing { shots, cause } => write!(f, "{shots} shots, {}", cause.words()),
+            Self::Nothing { shots, cause } => write!(f, "{}, {}", count_of(*shots, "shot"), cause.words()),
             Self::Impossible { value } => {
                 let value = value.map_or_else(|| "not a number".to_owned(), |value| value.to_string());
                 write!(f, "{value} is not a possible value")

@@ -11,6 +11,11 @@ const LEAVING_SOFT: f64 = 0.1;
 /// A level's own waves: nothing below this share of it counts as having left it. A plateau of footprints holds some
 /// hits of the level above, so chains that have none lie up to a fifteenth over it.
 const WAVES: f64 = 0.08;
+/// Times of a level by which a footprint may be above it and still be said to fit in it. Behind a level whose next one
+/// has no plateau stands memory: a tenth of the way there is many times the level, and lies far beyond its end.
+const MOST_ABOVE: f64 = 3.0;
+/// Times of a level that the next one takes at least: L2 of all cores takes twice as long as L1, or longer.
+const NEXT_LEVEL: f64 = 1.5;
 /// Distances that pay at least this share of the full price pay in full: prefetched neighbours cost about half.
 pub(super) const FULL: f64 = 0.85;
 
@@ -58,7 +63,7 @@ pub fn edge(points: &[(u64, f64)], level: f64, next: f64) -> Option<Edge> {
 
 fn edge_at(points: &[(u64, f64)], level: f64, next: f64, share: f64) -> Option<Edge> {
     let step = next - level;
-    let mark = level + (share * step).max(WAVES * level).min(step / 2.0);
+    let mark = level + (share * step).max(WAVES * level).min((MOST_ABOVE - 1.0) * level).min(step / 2.0);
     let mut points = points.to_vec();
     points.sort_by_key(|(x, _)| *x);
     let beyond = |i: usize| points.get(i).is_none_or(|(_, y)| *y > mark);
@@ -115,10 +120,13 @@ fn level(points: &[(u64, f64)], ns: f64, next_ns: f64) -> Option<Level> {
 
 /// Two levels where the curve shows one: a level that is only a few times as large as the one before it has no plateau
 /// in a curve that bends, but strided chains show the size of the first. The second's time is that of the curve
-/// half-way between, an upper bound.
+/// half-way between, an upper bound: where that is hardly above the first, there is one level.
 pub fn split(points: &[(u64, f64)], whole: &Level, first: u64) -> Option<[Level; 2]> {
     let between = (first as f64 * whole.size.low as f64).sqrt() as u64;
     let (_, ns) = points.iter().filter(|(x, _)| *x >= between).min_by_key(|(x, _)| *x)?;
+    if *ns < NEXT_LEVEL * whole.ns {
+        return None;
+    }
     let second = level(points, *ns, whole.next_ns).filter(|second| second.size.low > first)?;
     let size = Count { value: first, low: first, high: Some(first) };
     Some([Level { ns: whole.ns, next_ns: *ns, size }, second])
@@ -197,7 +205,8 @@ pub fn ways(curves: &[Strided], level: f64, next: f64) -> Option<Ways> {
     let possible = |way: u64| {
         below.is_none_or(|(stride, e)| {
             let size = fewest * way;
-            size >= e.fits * stride && e.misses.is_none_or(|misses| size < misses * stride)
+            // Nodes that fill all sets leave no room for a line of others, which evicts one after the other.
+            size >= e.fits * stride && e.misses.is_none_or(|misses| size <= misses * stride)
         })
     };
     let least = below.map_or(repeats, |(stride, _)| stride + 1);

@@ -158,6 +158,71 @@ fn the_published_table_becomes_findings() {
     assert_eq!(crate::geometry::of_table(&observations, &Machine::default()), Vec::new());
 }
 
+/// A table of a guest (Zen 4: L1d 32 KiB of 8 ways, L2 1 MiB) whose other cpu was busy: ns by layout and KiB.
+#[rustfmt::skip]
+const BUSY: [(&str, &[(u64, f64)]); 6] = [
+    ("random", &[
+        (1, 1.08), (4, 1.08), (16, 1.08), (32, 1.24), (36, 3.85), (48, 3.8), (52, 3.8), (64, 3.79), (72, 3.79), (96,
+        3.8), (128, 3.8), (160, 3.8), (192, 3.8), (256, 3.8), (320, 4.03), (448, 4.6), (512, 5.07), (576, 5.41),
+        (768, 7.3), (1024, 9.49), (1280, 20.34), (1536, 18.07), (2048, 15.14), (3072, 63.28), (4096, 97.42), (8192,
+        123.48)
+    ]),
+    ("stride:64", &[
+        (1, 1.08), (4, 1.08), (16, 1.08), (32, 1.08), (36, 1.28), (48, 1.24), (52, 1.23), (64, 1.21), (72, 1.2),
+        (96, 1.18), (128, 1.17), (160, 1.16), (192, 1.15), (256, 1.14), (320, 1.11), (448, 1.1), (512, 1.15), (576,
+        1.14), (768, 1.18), (1024, 1.22), (1280, 1.21), (1536, 1.18), (2048, 1.19), (3072, 1.15), (4096, 1.24),
+        (8192, 1.21)
+    ]),
+    ("stride:1024", &[
+        (4, 1.08), (16, 1.08), (32, 2.24), (36, 2.51), (48, 2.03), (52, 1.96), (64, 1.87), (72, 1.72), (96, 1.68),
+        (128, 1.48), (160, 1.38), (192, 1.32), (256, 1.3), (320, 1.54), (448, 1.73), (512, 1.69), (576, 1.67), (768,
+        1.77), (1024, 1.75), (1280, 1.86), (1536, 1.82), (2048, 1.87), (3072, 1.87), (4096, 1.85), (8192, 1.81)
+    ]),
+    ("stride:4096", &[
+        (16, 1.08), (32, 1.08), (36, 7.99), (48, 4.61), (52, 4.61), (64, 4.61), (72, 4.61), (96, 4.61), (128, 4.62),
+        (160, 4.67), (192, 5.09), (256, 5.76), (320, 5.58), (448, 6.49), (512, 6.62), (576, 6.53), (768, 6.62),
+        (1024, 6.74), (1280, 6.68), (1536, 6.71), (2048, 6.73), (3072, 6.83), (4096, 6.83), (8192, 6.93)
+    ]),
+    ("stride:8192", &[
+        (16, 1.08), (32, 1.08), (36, 1.08), (48, 1.08), (52, 1.08), (64, 1.08), (72, 8.12), (96, 4.6), (128, 4.61),
+        (160, 4.61), (192, 4.61), (256, 4.64), (320, 4.8), (448, 5.01), (512, 5.97), (576, 5.75), (768, 5.89),
+        (1024, 6.69), (1280, 6.67), (1536, 6.68), (2048, 6.69), (3072, 6.85), (4096, 6.77), (8192, 6.87)
+    ]),
+    ("stride:16384", &[
+        (32, 1.08), (36, 1.08), (48, 1.08), (52, 1.08), (64, 1.08), (72, 1.08), (96, 1.08), (128, 1.08), (160,
+        4.57), (192, 4.61), (256, 4.61), (320, 4.61), (448, 4.61), (512, 4.62), (576, 4.73), (768, 4.77), (1024,
+        5.97), (1280, 6.02), (1536, 5.89), (2048, 6.51), (3072, 6.68), (4096, 6.71), (8192, 6.81)
+    ]),
+];
+
+#[test]
+fn a_footprint_that_fills_a_cache_has_no_room_for_a_line_of_others() {
+    let all: Vec<Observation> = BUSY
+        .into_iter()
+        .flat_map(|(layout, points)| {
+            let layout: ChainLayout = layout.parse().unwrap();
+            points.iter().map(move |(kib, ns)| fixtures::chase(Purpose::Table, layout, kib * KIB, *ns))
+        })
+        .collect();
+    let cache = |level, bytes| testing::cache(level, bytes, [1]);
+    let caches = vec![cache(1, 32 * KIB), cache(2, MIB), cache(3, 32 * MIB)];
+    let machine = Machine { caches, ..Machine::default() };
+    let found = crate::geometry::of_table(&all, &machine);
+    let of = |metric: Quantity, tier: &str| {
+        let mut here = found.iter().filter(|f| f.metric == metric && f.labels.tier_name() == Some(tier));
+        here.next().and_then(|f| f.value)
+    };
+    let size = of(Quantity::GeometrySize, "L1").unwrap();
+    assert!((32.0..36.0).contains(&(size / KIB as f64)), "{size}");
+    assert_eq!(of(Quantity::GeometryWays, "L1"), Some(8.0));
+    // Some accesses that miss are no level of their own.
+    let second = of(Quantity::GeometryLatency, "L2");
+    assert!(second.is_none_or(|ns| ns > 3.0), "{second:?}");
+    // Nor does a level reach to where ten accesses of a hundred go to memory.
+    let second = of(Quantity::GeometrySize, "L2");
+    assert!(second.is_none_or(|bytes| bytes < 1.2 * MIB as f64), "{second:?}");
+}
+
 /// Strides of a core with 48 KiB of 12 ways in L1: prefetchers help short strides, and end at pages. That step is no
 /// line.
 #[test]

@@ -100,9 +100,10 @@ impl ChannelCurve<'_> {
         let at = |point: &(u64, f64, &Observation)| (Bytes(point.0), point.1.into());
         let least = self.points.iter().map(|(_, rate, _)| *rate).fold(f64::INFINITY, f64::min);
         let (from, to) = (Bytes(first.0), Bytes(last.0));
+        let rises = |pair: &[(u64, f64, &Observation)]| differs(&pair[0], &pair[1]);
         Some(if differs(first, most) {
             shapes::rises_without_knee(Bytes(most.0), most.1.into(), at(first), most.0 == last.0)
-        } else if differs(last, first) {
+        } else if differs(last, first) && !self.points.windows(2).any(rises) {
             shapes::smallest_is_best(at(first), at(last))
         } else if most.1 > least * (1.0 + RISE) {
             shapes::no_size_is_better(least.into(), most.1.into(), from, to)

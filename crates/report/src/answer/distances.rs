@@ -17,7 +17,7 @@ use crate::points::observed;
 /// More far nodes than these are shown with details.
 const NODES: usize = 3;
 
-/// The section; empty for a run that measured memory at one distance.
+/// The section; empty for a run that measured memory at one distance of several.
 pub(super) fn distances(run: &Run, detail: Detail) -> Page {
     let all = latency_by_distance(run);
     let froms = distinct(all.iter().map(|of| of.from));
@@ -26,6 +26,9 @@ pub(super) fn distances(run: &Run, detail: Detail) -> Page {
     for from in &froms[..shown] {
         out += from_node(&all, *from, detail);
         out.extend(cost_of_distance(&all, *from, &run.machine).map(|cost| conclusion(*from, &cost)));
+    }
+    if !all.is_empty() && run.machine.memory_nodes().len() == 1 {
+        out += paragraph("", "This machine has memory on one node: there is no distance to measure.", Ink::Head);
     }
     let others: Vec<String> = froms[shown..].iter().map(|node| format!("node {node}")).collect();
     if !others.is_empty() {

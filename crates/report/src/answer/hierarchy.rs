@@ -1,8 +1,9 @@
 //! The hierarchy in tables by footprint: what each level does, what the caches are, and what the system adds.
 
-use tiermark_model::{Bytes, Finding, LADDER_OPS, LevelPoint, Observation, Quantity, Run, Tier, Unit, levels};
+use tiermark_model::{Bytes, Finding, Grade, LADDER_OPS, LevelPoint, Observation, Quantity, Run, Tier, Unit, levels};
 use tiermark_page::{
-    Cell, Ink, Page, Table, Text, graded, heading, measured_size, number, paragraph, rate, rate_unit, text, time_unit,
+    Cell, Ink, Number, Page, Table, Text, graded, heading, measured_size, number, paragraph, rate, rate_unit, text,
+    time_unit,
 };
 
 use crate::order::distinct;
@@ -62,7 +63,7 @@ fn cache(tier: Tier, run: &Run) -> Option<Text> {
     let find = |quantity: Quantity| -> Option<&Finding> {
         run.findings().find(|f| f.metric == quantity && f.labels.tier() == Some(tier) && f.value.is_some())
     };
-    let about = |f: &Finding| if f.verdict.grade.is_number() { "" } else { "perhaps " };
+    let about = |f: &Finding| if f.verdict.grade == Grade::Trusted { "" } else { "perhaps " };
     let size = find(Quantity::GeometrySize).and_then(|f| Some(text![about(f), measured_size(f.value?)]));
     let ways = find(Quantity::GeometryWays).and_then(|f| Some(format!("{}{:.0} ways", about(f), f.value?).into()));
     let parts: Vec<Text> = [size, ways].into_iter().flatten().collect();
@@ -73,14 +74,17 @@ fn cache(tier: Tier, run: &Run) -> Option<Text> {
 fn primitive(op: &str, run: &Run) -> Option<Text> {
     let found = run.findings().filter(|f| f.labels.op() == Some(op) && f.labels.group().is_some());
     let found: Vec<&Finding> = found.filter(|f| f.value.is_some()).collect();
-    let first = found.iter().find(|f| f.metric == Quantity::OsLatency).and_then(|f| f.value);
-    if let Some(ns) = first {
+    let marked = |f: &Finding, value: Number| graded(Some(value), &f.verdict, f.unit).words();
+    if let Some((first, ns)) =
+        found.iter().find_map(|f| Some((f, f.value.filter(|_| f.metric == Quantity::OsLatency)?)))
+    {
         let (over, unit) = time_unit(ns);
-        return Some(text![format!("{op} "), number(ns, Unit::Ns).in_time_of(ns), format!(" {unit}")])
+        return Some(text![format!("{op} "), marked(first, number(ns, Unit::Ns).in_time_of(ns)), format!(" {unit}")])
             .filter(|_| over > 0.0);
     }
     let rates = found.iter().filter(|f| f.metric == Quantity::OsBandwidth);
     let best = rates.max_by(|a, b| a.value.unwrap_or(0.0).total_cmp(&b.value.unwrap_or(0.0)))?;
     let by = best.labels.size().map(|size| format!(" with blocks of {size}")).unwrap_or_default();
-    Some(text![format!("{op} "), rate(best.value?), " ", rate_unit(), by])
+    let place = best.labels.relation().map(|relation| format!(", other side {relation}")).unwrap_or_default();
+    Some(text![format!("{op} "), marked(best, rate(best.value?)), " ", rate_unit(), by, place])
 }

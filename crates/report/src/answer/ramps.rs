@@ -1,7 +1,7 @@
 //! Ramps of threads: the rate of whole lines by threads, its shares of channels and link, and what limits it.
 
 use crate::order::distinct;
-use tiermark_model::{Distance, RampPoint, Run, ThreadRamp, Unit, count_of, thread_ramps};
+use tiermark_model::{Distance, Grade, RampPoint, Run, ThreadRamp, Unit, count_of, thread_ramps};
 use tiermark_page::{
     ABSENT, Cell, Detail, Ink, Page, Table, Text, graded, heading, number, paragraph, percent, rate, rate_unit, text,
 };
@@ -95,7 +95,7 @@ fn table(ops: &[&str], rows: &[RampRow<'_>]) -> Page {
 /// What a ramp came to: its rate, with how many threads, its shares, and what limits it.
 fn conclusion(ramp: &ThreadRamp<'_>) -> Text {
     let name = format!("{}, {}: ", ramp.op, place(ramp));
-    let Some((level, first)) = ramp.level().zip(ramp.first_on_level()) else { return text![name, "no rate."] };
+    let Some((level, first)) = reached(ramp) else { return text![name, "no rate."] };
     let shares = ramp.shares.iter().filter_map(|share| {
         let of = match share.labels.statistic()? {
             "of theoretical peak" => "of what the channels carry",
@@ -107,7 +107,7 @@ fn conclusion(ramp: &ThreadRamp<'_>) -> Text {
     let shares: Vec<String> = shares.collect();
     let shares = if shares.is_empty() { String::new() } else { format!(" ({})", shares.join(", ")) };
     let threads = count_of(first.threads, "thread");
-    let is_last = ramp.points.last().is_some_and(|last| last.threads == first.threads);
+    let is_last = is_of_cores(ramp) || ramp.points.last().is_some_and(|last| last.threads == first.threads);
     let with = if is_last { format!("with {threads}") } else { format!("from {threads} on") };
     let at_least = ramp.ceiling.is_some_and(|f| f.labels.statistic() == Some(AT_LEAST));
     let at_least = if at_least { "at least " } else { "" };
@@ -120,9 +120,26 @@ fn conclusion(ramp: &ThreadRamp<'_>) -> Text {
     text![name, at_least, rate(level), " ", rate_unit(), format!("{lines} {with}{shares}; {}.{alarm}", limit(ramp))]
 }
 
+/// Whether the cores limit its rate: then more of them would give more.
+fn is_of_cores(ramp: &ThreadRamp<'_>) -> bool {
+    ramp.ceiling.and_then(|f| f.labels.limit()) == Some("core")
+}
+
+/// What a ramp came to, and the first step that has it: its level; where the cores are the limit, the most that was
+/// seen.
+fn reached<'a>(ramp: &'a ThreadRamp<'a>) -> Option<(f64, &'a RampPoint<'a>)> {
+    if is_of_cores(ramp) {
+        let lines = |point: &RampPoint<'_>| point.lines.unwrap_or(f64::NEG_INFINITY);
+        let most = ramp.points.iter().max_by(|a, b| lines(a).total_cmp(&lines(b)))?;
+        return Some((most.lines?, most));
+    }
+    ramp.level().zip(ramp.first_on_level())
+}
+
 /// The limit in words; `perhaps` where the numbers that it rests on are not trusted.
 fn limit(ramp: &ThreadRamp<'_>) -> String {
-    let perhaps = if ramp.ceiling.is_some_and(|f| f.verdict.grade.is_number()) { "" } else { "perhaps " };
+    // Where others took part, what they did may have ended the ramp.
+    let perhaps = if ramp.ceiling.is_some_and(|f| f.verdict.grade == Grade::Trusted) { "" } else { "perhaps " };
     match ramp.ceiling.and_then(|f| f.labels.limit()) {
         Some("memory") if ramp.place == Some(Distance::Local) => format!("{perhaps}its memory is the limit"),
         Some("memory") => format!("{perhaps}that memory is the limit"),
