@@ -73,11 +73,11 @@ pub(crate) fn pressure(sample: &WatchSample, history: &History, style: &Style) -
         move |(_, stalls, _): &Row| percent(stalls.as_ref().and_then(|stalls| field(&stalls.some)))
     };
     let is_notable = |stalls: WatchStalls| stalls.some.now.unwrap_or(stalls.some.avg10) >= NOTABLE;
-    let table = Table::of(&rows).at_least(8).texts("waits %", |row| row.0);
+    let table = Table::of(&rows).at_least(8).texts("waits on", |row| row.0);
     let table = table.at_least(5).numbers("now", some(|some| some.now));
     let table = table.at_least(6).numbers("10 s", some(|some| Some(some.avg10)));
     let table = table.numbers("60 s", some(|some| some.avg60)).numbers("300 s", some(|some| some.avg300));
-    let table = table.at_least(8).numbers("all, now", |row| percent(row.1.and_then(|stalls| stalls.full?.now)));
+    let table = table.at_least(8).numbers("full now", |row| percent(row.1.and_then(|stalls| stalls.full?.now)));
     let table = table.rest(style.width, |row, room| spark(&history.of(row.2, room), LEAST_PERCENT));
     let mut shown = lines(table.inked(|row| alarm(row.1.is_some_and(is_notable))), style);
     shown.push(line(group(sample), Ink::Dim, style));

@@ -13,6 +13,7 @@ use crate::monitor::{active, groups, lines, programs, traffic};
 
 /// Lines of the pane of pressure: heading, three resources, the group, and the border.
 const PRESSURE: u16 = 7;
+const PRESSURE_TITLE: &str = "pressure: % of time that some tasks are stalled (full: all tasks)";
 /// Lines of the panes below: four rates with their history, three without, and the border.
 const RATES: u16 = 9;
 /// Lines of the nodes' pane beside the nodes: heading, details of the selected node, and the border.
@@ -34,7 +35,7 @@ pub(crate) const KEYS: [&str; 18] = [
     "h, ?            this help",
     "",
     "now, 10 s ...   % of the time in which some tasks waited (PSI)",
-    "all, now        % of the time in which all tasks waited",
+    "full now        % of the time in which all tasks waited",
     "hit, miss       pages got here as intended, or meant for elsewhere",
     "away            pages meant for here, got elsewhere",
     "local%          pages got by tasks on this node's cpus",
@@ -109,7 +110,7 @@ fn overview(monitor: &Monitor, sample: &WatchSample, frame: &mut Frame<'_>, styl
         pane(frame, cells, "what this machine gives now", lines, style);
     }
     show_programs(&sample.programs, programs, frame, style);
-    pane(frame, pressure, "pressure", lines::pressure(sample, history, &within(pressure, style)), style);
+    pane(frame, pressure, PRESSURE_TITLE, lines::pressure(sample, history, &within(pressure, style)), style);
     pane(frame, rates, "a second", lines::rates(sample, history, &within(rates, style)), style);
     pane(frame, machine, "cpus and swap", lines::machine(sample, history, &within(machine, style)), style);
     frame.render_widget(self::keys(sample, style), keys);

@@ -17,9 +17,9 @@ const COLUMNS: [Column; 12] = [
     ("time UTC", 8, |s| Some(s.time.get(11..19).unwrap_or(&s.time).to_owned())),
     ("avail", 5, |s| s.memory?.available_bytes.map(brief)),
     ("swap", 5, swapped),
-    ("mem%", 5, |s| s.psi.memory.as_ref().map(stalled)),
-    ("io%", 5, |s| s.psi.io.as_ref().map(stalled)),
-    ("cpu%", 5, |s| s.psi.cpu.as_ref().map(stalled)),
+    (PRESSURE[0], 5, |s| s.psi.memory.as_ref().map(stalled)),
+    (PRESSURE[1], 5, |s| s.psi.io.as_ref().map(stalled)),
+    (PRESSURE[2], 5, |s| s.psi.cpu.as_ref().map(stalled)),
     ("in/s", 6, |s| s.vm.swap_in_bytes.map(|bytes| short(bytes, 1024.0))),
     ("out/s", 6, |s| s.vm.swap_out_bytes.map(|bytes| short(bytes, 1024.0))),
     ("major", 6, |s| s.vm.major_faults.map(|rate| short(rate, 1000.0))),
@@ -28,6 +28,8 @@ const COLUMNS: [Column; 12] = [
     ("steal", 5, |s| s.cpu?.steal.map(percent)),
 ];
 
+/// Columns of the time in which some tasks waited.
+const PRESSURE: [&str; 3] = ["mem", "io", "cpu"];
 /// Columns that make room for those of traffic where it is counted.
 const REPLACED: [&str; 3] = ["major", "migr", "steal"];
 
@@ -53,10 +55,19 @@ fn fitting(sample: &WatchSample, style: &Style) -> Vec<&'static Column> {
     .collect()
 }
 
-/// The heading of the text lines of a sample and those after it.
+/// The heading of the text lines of a sample and those after it. Above the columns of pressure it says of which time
+/// they are a share.
 pub fn watch_heading(first: &WatchSample, style: &Style) -> String {
-    let line = fitting(first, style).iter().map(|(head, width, _)| right(head, *width)).collect::<Vec<_>>().join(" ");
-    style.paint(Ink::Head, &line)
+    let columns = fitting(first, style);
+    let line = columns.iter().map(|(head, width, _)| right(head, *width)).collect::<Vec<_>>().join(" ");
+    let width_to = |last: &str| {
+        let count = columns.iter().position(|(head, ..)| *head == last)? + 1;
+        Some(columns[..count].iter().map(|(_, width, _)| width + 1).sum::<usize>() - 1)
+    };
+    match width_to(PRESSURE[2]) {
+        Some(width) => [right("pressure: some, %", width), line].map(|line| style.paint(Ink::Head, &line)).join("\n"),
+        None => style.paint(Ink::Head, &line),
+    }
 }
 
 /// A sample in one line.
