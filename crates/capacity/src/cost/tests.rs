@@ -184,7 +184,7 @@ proptest! {
 
 #[test]
 fn the_file_of_the_method_page_is_one() {
-    let page = include_str!("../../../../docs/methods/capacity.md");
+    let page = include_str!("../../../../docs/methods/prices.md");
     let (_, after) = page.split_once("A price file:\n\n```toml\n").unwrap();
     let prices = read(after.split_once("```").unwrap().0).unwrap();
     // 0.348 and 0.368 kW × 1.4 × 730.5 h × 0.25, and 20 for its place, for 36 months.

@@ -18,8 +18,7 @@ macro_rules! pages {
 
 /// Pages of topics that are not probes.
 const PAGES: &[TopicPage] = pages! {
-    // The file of prices has a section in it.
-    "capacity", "prices" => "methods/capacity.md";
+    "capacity" => "methods/capacity.md";
     "check" => "methods/check.md";
     // A baseline is for comparisons.
     "compare", "baseline" => "methods/compare.md";
@@ -31,6 +30,7 @@ const PAGES: &[TopicPage] = pages! {
     "load" => "methods/load.md";
     "machine" => "methods/machine.md";
     "numbers" => "methods/numbers.md";
+    "prices" => "methods/prices.md";
     "report", "html" => "methods/report.md";
     "runs" => "methods/runs.md";
     "selftest" => "methods/selftest.md";
