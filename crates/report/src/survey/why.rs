@@ -18,11 +18,16 @@ fn reason_of(figure: &Figure<'_>) -> Option<Why> {
         Grade::Trusted => None,
         Grade::Shared if of_bound == Some(Why::Contradicted) => of_bound,
         Grade::Shared => Some(Why::NotSharp),
-        Grade::Bound => Some(of_bound.unwrap_or(Why::Otherwise)),
+        Grade::Bound => Some(of_a_bound(&figure.finding.verdict.reasons)),
         Grade::Suspect => Some(if of_bound == Some(Why::BelowRecord) { Why::BelowRecord } else { Why::InDoubt }),
         Grade::Invalid if figure.is_unmeasured() => Some(Why::Unmeasured),
         Grade::Invalid => Some(Why::Withheld),
     }
+}
+
+/// The group of a bound. What leaves a figure shared may come with what makes it a bound, and is none of its groups.
+fn of_a_bound(reasons: &[Reason]) -> Why {
+    reasons.iter().map(Why::of_bound).filter(|why| !why.is_of_shared()).min().unwrap_or(Why::Otherwise)
 }
 
 /// The view.
@@ -134,6 +139,17 @@ fn edges(group: &[Figure<'_>]) -> Page {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A bound during whose time the cpu was interrupted or stalled is not the median over a run.
+    #[test]
+    fn a_bound_is_in_no_group_of_shared_figures() {
+        let busy = [Reason::MostlyInterrupted { shots: 9, of: 10 }, Reason::Stalled { shots: 9, of: 10 }];
+        for doubt in busy {
+            assert_eq!(of_a_bound(std::slice::from_ref(&doubt)), Why::Otherwise);
+            assert_eq!(of_a_bound(&[doubt, Reason::NotReproduced { reached: 2 }]), Why::NotReproduced);
+        }
+        assert_eq!(of_a_bound(&[Reason::Scattered { half_width: 0.1 }]), Why::Otherwise);
+    }
 
     #[test]
     fn what_weighs_most_comes_first() {

@@ -120,6 +120,11 @@ impl Why {
         }
     }
 
+    /// Whether it is a group of figures that are shared, which no bound is.
+    pub(crate) fn is_of_shared(self) -> bool {
+        matches!(self, Self::NotSharp | Self::Scattered)
+    }
+
     /// Heading of a list of figures.
     pub(crate) fn title(self) -> &'static str {
         match self {
