@@ -133,6 +133,13 @@ impl Machine {
         (self.dimms.len() as u64).saturating_add(self.unlisted_slots)
     }
 
+    /// Bytes of a node's memory; `None` where not known. An only node has all of the machine's, even if its own count is
+    /// another, as in guests that get memory while they run.
+    pub fn memory_of(&self, node: &Node) -> Option<u64> {
+        let only = self.system.memory_bytes.filter(|_| self.nodes.len() == 1);
+        only.or(node.memory_bytes)
+    }
+
     /// Bytes of memory in blocks that are offline, on all nodes where this is known (see [`Node::offline_bytes`]);
     /// `None` where it is known of no node, or none is known to be offline and a node is unknown.
     ///

@@ -193,11 +193,36 @@ fn paragraph(p: &Paragraph, body: &str) -> String {
         mark => format!("<span class=\"mark\">{}</span> ", text(mark)),
     };
     match &p.label {
-        None => format!("<p class=\"{class}\">{mark}{}</p>\n", text(body)),
+        None => format!("<p class=\"{class}\">{mark}{}</p>\n", flowing(body)),
         Some((label, _)) => {
-            format!("<p class=\"{class} labelled\"><b>{}</b> <span>{mark}{}</span></p>\n", text(label), text(body))
+            format!("<p class=\"{class} labelled\"><b>{}</b> <span>{mark}{}</span></p>\n", text(label), flowing(body))
         }
     }
+}
+
+/// Characters of a note in brackets that is kept on one line: longer ones would leave a gap, or a narrow screen.
+const WHOLE: usize = 32;
+
+/// A text whose short notes in brackets are not broken over lines.
+fn flowing(of: &str) -> String {
+    let mut out = String::new();
+    let mut rest = of;
+    while let Some((before, note, after)) = next_note(rest) {
+        out.push_str(&text(before));
+        out.push_str(&format!("<span class=\"whole\">{}</span>", text(note)));
+        rest = after;
+    }
+    out + &text(rest)
+}
+
+/// The next short note in brackets that has a space, with what is before and behind it.
+fn next_note(of: &str) -> Option<(&str, &str, &str)> {
+    of.match_indices('(').find_map(|(start, _)| {
+        let (length, _) = of[start..].char_indices().take(WHOLE).find(|(_, c)| *c == ')')?;
+        let (note, after) = of[start..].split_at(length + 1);
+        let is_one = note.contains(' ') && !note[1..].contains('(');
+        is_one.then(|| (&of[..start], note, after))
+    })
 }
 
 fn ink_class(ink: Ink) -> &'static str {
@@ -279,7 +304,7 @@ fn cell(cell: &Shown, align: Align, names: bool, range: Option<(f64, f64)>) -> S
 fn marked(cell: &Shown) -> String {
     let mark = cell.mark.map(|grade| format!("<abbr title=\"{}\">{}</abbr>", grade.in_words(), grade_mark(grade)));
     let shown = match cell.link.as_str() {
-        "" => text(cell.text.trim()),
+        "" => flowing(cell.text.trim()),
         id => format!("<a href=\"#{}\">{}</a>", text(id), text(cell.text.trim())),
     };
     shown + mark.as_deref().unwrap_or_default()
@@ -312,6 +337,17 @@ mod tests {
         let injected = paragraph("", "\u{1}</p><script>alert(1)</script>", Ink::Plain) + raw("<b>raw</b>", Ink::Plain);
         let page = html(&injected);
         assert!(!page.contains("<script") && !page.contains("<b>raw"), "{page}");
+    }
+
+    #[test]
+    fn a_short_note_in_brackets_is_not_broken() {
+        let page =
+            html(&paragraph("", "size (8 MiB <x>), f(x) (( a b ) c) (as declared", Ink::Plain), "s", &Style::default());
+        let whole =
+            "size <span class=\"whole\">(8 MiB &lt;x&gt;)</span>, f(x) (<span class=\"whole\">( a b )</span> c) (as";
+        assert!(page.contains(whole), "{page}");
+        let long = format!("({})", "word ".repeat(9));
+        assert!(!html(&paragraph("", long, Ink::Plain), "s", &Style::default()).contains("whole"));
     }
 
     /// A currency comes from a price file.

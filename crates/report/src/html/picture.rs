@@ -220,7 +220,7 @@ impl Drawing<'_> {
         let machine = self.machine;
         for node in machine.nodes.iter().filter(|node| node.is_memory_only()) {
             let figures = self.of_node(node);
-            y += self.cell(0.0, y, self.width, "far", &node_words(node, "memory without cpus"), &figures);
+            y += self.cell(0.0, y, self.width, "far", &node_words(machine, node, "memory without cpus"), &figures);
         }
         for (kind, modules) in kinds_of_modules(&machine.dimms) {
             self.words(0.0, y + 14.0, self.width, "small", &format!("{} × {kind}", modules.len()));
@@ -308,7 +308,7 @@ impl Drawing<'_> {
         let nodes = machine.nodes.iter().filter(|node| cpus.iter().any(|cpu| node.cpus.contains(cpu.id)));
         for node in nodes {
             let figures = self.of_node(node);
-            y += self.cell(left, y, inner, "memory", &node_words(node, "memory"), &figures);
+            y += self.cell(left, y, inner, "memory", &node_words(machine, node, "memory"), &figures);
         }
         let height = y + 4.0 - top;
         let frame = rect(x, top, width, height, "socket");
@@ -381,7 +381,7 @@ fn rect(x: f64, y: f64, width: f64, height: f64, class: &str) -> String {
     format!("<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" rx=\"6\"/>")
 }
 
-fn node_words(node: &Node, what: &str) -> String {
-    let size = node.memory_bytes.map_or_else(String::new, |bytes| format!(", {}", Bytes(bytes)));
+fn node_words(machine: &Machine, node: &Node, what: &str) -> String {
+    let size = machine.memory_of(node).map_or_else(String::new, |bytes| format!(", {}", Bytes(bytes)));
     format!("Node {}: {what}{size}", node.id)
 }

@@ -85,10 +85,18 @@ impl Sheet<'_> {
                 (String::new(), changes::changes(comparison, other, detail), String::new())
             }
         };
+        let result = match self {
+            Self::Run(run, judged) => crate::survey::headline(run, judged),
+            _ => Page::new(),
+        };
+        let result = match result.is_empty() {
+            true => String::new(),
+            false => format!("<div class=\"result\">{}</div>\n", elements(&result, &id, style)),
+        };
         let html = format!(
             "<article class=\"sheet\" id=\"{id}\" aria-labelledby=\"{id}-title\">\n\
              <header><h1 id=\"{id}-title\">{}</h1>\n\
-             {facts}</header>\n{}{picture}{}{more}</article>\n",
+             {result}{facts}</header>\n{}{picture}{}{more}</article>\n",
             text(&title),
             elements(&pieces.into(), &id, style),
             elements(&rest.into(), &id, style)

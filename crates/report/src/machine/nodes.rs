@@ -88,7 +88,7 @@ fn list(machine: &Machine) -> Page {
     };
     let distance = |node: &Node, to: u32| node.distances.get(&to).map_or_else(|| ABSENT.to_owned(), u32::to_string);
     let table = Table::of(&machine.nodes).numbers("node", |node| node.id.to_string()).texts("cpus", cpus);
-    let table = table.numbers("memory", |node| bytes(node.memory_bytes));
+    let table = table.numbers("memory", |node| bytes(machine.memory_of(node)));
     let table = table.numbers("free", |node| bytes(node.free_bytes)).when(tiers, |table| table.numbers("tier", tier));
     let table = table.each(&pools, |table, size| {
         table.numbers(format!("{} pages|free/all", short_size(*size as f64)), |node| pool(node, *size))

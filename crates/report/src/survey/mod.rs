@@ -102,7 +102,8 @@ fn machine_words(machine: &Machine) -> String {
 pub(crate) fn survey(run: &Run, judged: &Check, detail: Detail) -> Page {
     let survey = Survey::new(run);
     let mut out = head(run);
-    out += result::result(&survey, judged);
+    // On a page for a browser it is the headline.
+    out += variants(result::result(&survey, judged), Page::new());
     let parts = parts(run);
     for (at, part) in parts.iter().enumerate() {
         out += part.head(at + 1, parts.len());
@@ -126,6 +127,11 @@ pub(crate) fn survey(run: &Run, judged: &Check, detail: Detail) -> Page {
 /// What a terminal shows with details only, and a page always.
 fn details_of(page: Page, detail: Detail) -> Page {
     if detail.is_all() { page } else { variants(Page::new(), page) }
+}
+
+/// The RESULT of a survey; empty for any other run.
+pub(crate) fn headline(run: &Run, judged: &Check) -> Page {
+    if is_survey(run) { result::result(&Survey::new(run), judged) } else { Page::new() }
 }
 
 /// The figures of one place: its ladder and its curves.

@@ -30,7 +30,8 @@ fn texts(page: &str) -> String {
             Some(name) => after.split_once(&format!("</{name}>")).unwrap().1,
             None => after,
         };
-        out.push(if inside.contains("abbr") || inside.starts_with("b>") { '\u{0}' } else { '\n' });
+        let is_in_line = inside.contains("abbr") || inside.starts_with("b>") || inside.ends_with("\"whole\"");
+        out.push(if is_in_line || inside == "/span" { '\u{0}' } else { '\n' });
     }
     out.push_str(rest);
     let out = out.replace('\u{0}', "");
@@ -154,6 +155,24 @@ fn a_page_can_be_read_without_its_script_and_by_a_screen_reader() {
             && page.contains("prefers-color-scheme:dark")
             && page.contains("@media print")
     );
+}
+
+#[test]
+fn the_result_of_a_survey_is_the_headline() {
+    let page = page(&[&vm_run()]);
+    let (_, after) = page.split_once("</h1>").unwrap();
+    assert!(after.trim_start().starts_with("<div class=\"result\"><p"), "{}", &after[..200]);
+    assert_eq!(page.matches("RESULT").count(), 1);
+}
+
+/// A guest's node may not count memory that was added while it ran.
+#[test]
+fn an_only_node_has_the_memory_of_its_machine_everywhere() {
+    let mut run = vm_run();
+    run.machine.nodes.truncate(1);
+    (run.machine.system.memory_bytes, run.machine.nodes[0].memory_bytes) = (Some(25_276_502_016), Some(8_686_000_000));
+    let page = page(&[&run]);
+    assert!(page.contains("Node 0: memory, 23.54 GiB") && !page.contains("8.09 GiB"), "{page}");
 }
 
 /// The tiers as the ladder names them.
