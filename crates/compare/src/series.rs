@@ -2,10 +2,14 @@
 //! changed.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use tiermark_model::{FigureChange, FigureHistory, FigurePoint, FigureTrend, Obstacle, RunFigure, RunFigures};
-use tiermark_stats::{LevelChange, LevelRule, holm_levels, level_changes, mann_kendall, other_level, theil_sen};
+use tiermark_stats::{
+    LevelChange, LevelRule, holm_levels, joint_changes, least_step_p, level_changes, mann_kendall, other_level,
+    theil_sen,
+};
 
 use crate::basis::Basis;
 use crate::facts::differences;
@@ -40,7 +44,8 @@ pub(crate) type Reading<'a> = (&'a OneRun<'a>, &'a RunFigure);
 pub fn histories(runs: &[OneRun<'_>], is_asked: impl Fn(&RunFigure) -> bool) -> Vec<FigureHistory> {
     let about = kernels::of_newest(runs);
     let runs = by_kernel(runs, &about);
-    judged(&by_figure(&runs, is_asked).iter().flat_map(|readings| series_of(readings)).collect::<Vec<Series<'_>>>())
+    let all = by_figure(&runs, is_asked);
+    judged(&all.iter().flat_map(|readings| series_of(readings)).collect::<Vec<Series<'_>>>(), &runs)
 }
 
 /// The runs with their figures by the kernel of the newest.
@@ -60,7 +65,7 @@ fn by_figure<'a>(runs: &'a [OneRun<'a>], is_asked: impl Fn(&RunFigure) -> bool) 
     let mut all: Vec<Vec<Reading<'a>>> = Vec::new();
     for run in runs.iter().rev() {
         for figure in run.about.figures.iter().filter(|figure| is_asked(figure)) {
-            let at = *place.entry(&figure.key).or_insert(all.len());
+            let at = *place.entry(coordinates(figure)).or_insert(all.len());
             if at == all.len() {
                 all.push(Vec::new());
             }
@@ -70,6 +75,11 @@ fn by_figure<'a>(runs: &'a [OneRun<'a>], is_asked: impl Fn(&RunFigure) -> bool) 
     all
 }
 
+/// What values of one figure have in common. A run has one clock, and one share of interruptions, whatever it measured.
+fn coordinates(figure: &RunFigure) -> &str {
+    if figure.metric.is_condition() { figure.metric.name() } else { &figure.key }
+}
+
 /// Comparable values of a figure, oldest first.
 struct Series<'a> {
     readings: Vec<Reading<'a>>,
@@ -77,7 +87,8 @@ struct Series<'a> {
     apart: Option<Obstacle>,
 }
 
-/// The series of one figure whose readings are given newest first.
+/// The series of one figure whose readings are given newest first: first that of the newest value, of the probe that
+/// has most of them.
 fn series_of<'a>(readings: &[Reading<'a>]) -> Vec<Series<'a>> {
     let mut all: Vec<Vec<Reading<'a>>> = Vec::new();
     for reading in readings {
@@ -89,6 +100,8 @@ fn series_of<'a>(readings: &[Reading<'a>]) -> Vec<Series<'a>> {
             None => all.push(vec![*reading]),
         }
     }
+    let of_probe = |probe: &str| readings.iter().filter(|(_, figure)| figure.probe == probe).count();
+    all.sort_by_key(|series| Reverse(of_probe(&series[0].1.probe)));
     let newest = all.first().map(|series| series[0].1);
     let one = |mut readings: Vec<Reading<'a>>| {
         let apart = newest.and_then(|newest| apart(readings[0].1, newest));
@@ -107,6 +120,9 @@ fn apart(first: &RunFigure, other: &RunFigure) -> Option<Obstacle> {
 #[must_use]
 pub fn obstacle(first: &RunFigure, other: &RunFigure) -> Option<Obstacle> {
     match (&first.cpus, &other.cpus) {
+        _ if first.probe != other.probe => {
+            Some(Obstacle::Probe { first: first.probe.clone(), other: other.probe.clone() })
+        }
         (Some(a), Some(b)) if a != b => Some(Obstacle::Cpus { first: a.clone(), other: b.clone() }),
         _ => basis(first).obstacle(&basis(other), false),
     }
@@ -125,13 +141,12 @@ fn basis(figure: &RunFigure) -> Basis<'_> {
 
 /// All series of a list with their changes and trends. The more series are searched, the more of them have one by
 /// chance: [`LEVEL`] is the probability that any figure of unchanged machines has a change, and the same for trends.
-fn judged(all: &[Series<'_>]) -> Vec<FigureHistory> {
+fn judged(all: &[Series<'_>], runs: &[OneRun<'_>]) -> Vec<FigureHistory> {
     let counted: Vec<Vec<Reading<'_>>> = all.iter().map(Series::counted).collect();
     let counts: Vec<Vec<f64>> = all.iter().zip(&counted).map(|(series, counted)| series.values(counted)).collect();
-    let first = |values: &Vec<f64>| other_level(values, FEWEST).map(|place| place.p_value);
     let changes: Vec<Vec<LevelChange>> = counts
         .iter()
-        .zip(levels(counts.iter().map(first)))
+        .zip(searches(&counted, &counts, runs))
         .map(|(values, level)| {
             let rule = LevelRule { fewest: FEWEST, search: level?, near: LEVEL, ratio: 1.0 + THRESHOLD };
             Some(level_changes(values, rule))
@@ -143,7 +158,7 @@ fn judged(all: &[Series<'_>]) -> Vec<FigureHistory> {
     let trends: Vec<Option<FigureTrend>> = of_level
         .map(|((counted, values), changes)| trend(&counted[since(changes)..], &values[since(changes)..]))
         .collect();
-    let trend_levels = levels(trends.iter().map(|trend| trend.as_ref().map(|trend| trend.p_value)));
+    let trend_levels = levels(trends.iter().map(|trend| trend.as_ref().map(|trend| trend.p_value)), LEVEL);
     let is_shown = |(trend, level): (Option<FigureTrend>, Option<f64>)| {
         trend.filter(|trend| level.is_some_and(|level| trend.p_value <= level) && is_large(trend.change))
     };
@@ -152,10 +167,38 @@ fn judged(all: &[Series<'_>]) -> Vec<FigureHistory> {
     all.iter().zip(found).map(|(series, ((counted, changes), trend))| series.with(counted, &changes, trend)).collect()
 }
 
+/// The p-value up to which the values of each series are divided; `None` of a series without a change of level.
+///
+/// A rank test of a short series cannot be beyond chance among many figures, however clear the step is. Such series are
+/// tested together, with their share of [`LEVEL`]; a series that passes is divided as if it were the only one.
+fn searches(counted: &[Vec<Reading<'_>>], counts: &[Vec<f64>], runs: &[OneRun<'_>]) -> Vec<Option<f64>> {
+    let first: Vec<Option<f64>> =
+        counts.iter().map(|values| other_level(values, FEWEST).map(|place| place.p_value)).collect();
+    let tested = first.iter().flatten().count();
+    let is_short = |at: &usize| least_step_p(counts[*at].len(), FEWEST).is_some_and(|p| p * tested as f64 > LEVEL);
+    let (short, long): (Vec<usize>, Vec<usize>) =
+        (0..counts.len()).filter(|at| first[*at].is_some()).partition(is_short);
+    let share = |of: &[usize]| LEVEL * of.len() as f64 / tested.max(1) as f64;
+    let mut found = vec![None; counts.len()];
+    let of_long = levels(long.iter().map(|at| first[*at]), share(&long));
+    long.iter().zip(of_long).for_each(|(at, level)| found[*at] = level);
+    let rows: Vec<Vec<Option<f64>>> = short.iter().map(|at| by_run(&counted[*at], &counts[*at], runs)).collect();
+    let together = joint_changes(&rows, FEWEST, share(&short));
+    short.iter().zip(together).for_each(|(at, p)| found[*at] = (p <= share(&short)).then_some(LEVEL));
+    found
+}
+
+/// The value of each run in a series; `None` of a run without one.
+fn by_run(counted: &[Reading<'_>], values: &[f64], runs: &[OneRun<'_>]) -> Vec<Option<f64>> {
+    let mut readings = counted.iter().zip(values).peekable();
+    let of = |run: &OneRun<'_>| readings.next_if(|((of, _), _)| std::ptr::eq(*of, run)).map(|(_, value)| *value);
+    runs.iter().map(of).collect()
+}
+
 /// The levels of tests whose p-values are given; `None` of those that were not made.
-fn levels(p_values: impl Iterator<Item = Option<f64>>) -> Vec<Option<f64>> {
+fn levels(p_values: impl Iterator<Item = Option<f64>>, level: f64) -> Vec<Option<f64>> {
     let p_values: Vec<Option<f64>> = p_values.collect();
-    let mut levels = holm_levels(&p_values.iter().flatten().copied().collect::<Vec<f64>>(), LEVEL).into_iter();
+    let mut levels = holm_levels(&p_values.iter().flatten().copied().collect::<Vec<f64>>(), level).into_iter();
     p_values.iter().map(|p| p.and_then(|_| levels.next())).collect()
 }
 
@@ -184,7 +227,7 @@ impl<'a> Series<'a> {
         };
         let newest = self.readings[self.readings.len() - 1].1;
         FigureHistory {
-            key: newest.key.clone(),
+            key: coordinates(newest).to_owned(),
             name: newest.name.clone(),
             probe: newest.probe.clone(),
             metric: newest.metric.clone(),

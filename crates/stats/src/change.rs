@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use crate::order::midranks;
-use crate::two_samples::split_p;
+use crate::two_samples::{log_choose, split_p};
 use crate::{median, usable};
 
 /// Where a series changed level, and how sure that is.
@@ -114,6 +114,15 @@ pub fn other_level(series: &[f64], fewest: usize) -> Option<OtherLevel> {
     let Some(stay) = stay else { return Some(step) };
     let likelier = if stay.p_value < step.p_value { stay } else { step };
     Some(OtherLevel { p_value: (2.0 * likelier.p_value).min(1.0), ..likelier })
+}
+
+/// The p-value that [`other_level`] gives a complete step of `fewest` values against all others without ties: no step
+/// with so few values on one side has a smaller one. `None` for a series that is too short.
+#[must_use]
+pub fn least_step_p(n: usize, fewest: usize) -> Option<f64> {
+    let places = (n + 1).checked_sub(2 * fewest).filter(|places| *places > 0)?;
+    let kinds = if n >= 3 * fewest { 2.0 } else { 1.0 };
+    Some((2.0 * (-log_choose(n, fewest)).exp() * places as f64 * kinds).min(1.0))
 }
 
 /// The sums of the ranks of the first values: of none, of one, and so on.

@@ -10,6 +10,7 @@ mod change;
 mod counts;
 mod edge;
 mod isotonic;
+mod joint;
 mod knee;
 mod ks;
 mod modes;
@@ -28,10 +29,13 @@ mod trend;
 mod two_samples;
 mod visit_spread;
 
-pub use change::{ChangePoint, LevelChange, LevelRule, OtherLevel, change_point, level_changes, other_level};
+pub use change::{
+    ChangePoint, LevelChange, LevelRule, OtherLevel, change_point, least_step_p, level_changes, other_level,
+};
 pub use counts::{poisson_interval, share_interval, sign_test};
 pub use edge::{EDGE_QUANTILE, Edge, FEWEST_VISITS, FEWEST_WINDOWS, NEAR, SHARP, Side, VISITS, VisitWindows, edge};
 pub use isotonic::isotonic;
+pub use joint::joint_changes;
 pub use knee::{Curve, Knee, XScale, knee};
 pub use ks::{Ks, ks_uniform};
 pub use modes::{group_limits, group_of};

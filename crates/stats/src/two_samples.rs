@@ -133,7 +133,7 @@ pub fn fisher_exact(hits_a: usize, of_a: usize, hits_b: usize, of_b: usize) -> O
     Some((2.0 * f64::min(low, high)).min(1.0))
 }
 
-fn log_choose(n: usize, k: usize) -> f64 {
+pub(crate) fn log_choose(n: usize, k: usize) -> f64 {
     let k = k.min(n - k);
     (1..=k).map(|i| ((n - k + i) as f64 / i as f64).ln()).sum()
 }

@@ -153,6 +153,66 @@ fn a_step_of_five_percent_is_found_with_five_runs_on_each_side() {
     assert!(found * 10 >= SERIES * 8, "{found}");
 }
 
+/// Too few runs for a rank test to be beyond chance among so many figures.
+#[test]
+fn a_complete_step_of_six_runs_against_seven_is_found_in_every_figure() {
+    let mut rng = Rng::new(23);
+    // Figures with a step from 169 to 154 and their scatter, beside unchanged ones.
+    for (stepped, unchanged) in [(vec![0.005, 0.01, 0.015], 12), (vec![0.003, 0.01, 0.012], 0), (vec![0.01; 15], 0)] {
+        let mut missed = 0;
+        for _ in 0..20 {
+            let mut value = |step: bool, own: f64| if step { 154.0 } else { 169.0 } * (1.0 + own * rng.normal());
+            let of_run = |at: usize| {
+                let changed = stepped.iter().map(|own| value(at >= 6, *own)).collect::<Vec<f64>>();
+                let others = (0..unchanged).map(|key| value(false, 0.01 + 0.005 * f64::from(key)));
+                let values = changed.into_iter().chain(others).enumerate();
+                values.map(|(key, value)| RunFigure { key: key.to_string(), ..figure(value) }).collect()
+            };
+            let found = over_all((0..13).map(of_run).collect());
+            let runs = found.iter().map(|of| of.changes.iter().map(|change| change.run.as_str()).collect::<Vec<_>>());
+            let (changed, others) = runs.partition::<Vec<_>, _>(|of| !of.is_empty());
+            assert!(changed.iter().all(|runs| *runs == ["run-6"]) && others.len() >= unchanged as usize, "{changed:?}");
+            missed += stepped.len() - changed.len();
+        }
+        assert_eq!(missed, 0, "of {stepped:?} beside {unchanged}");
+    }
+}
+
+/// Each probe has the clock of its cores; of a machine one is followed.
+#[test]
+fn the_clock_of_several_probes_is_one_figure() {
+    let clock = |probe: &str, key: &str| RunFigure {
+        key: key.into(),
+        probe: probe.into(),
+        metric: Quantity::CoreClock,
+        unit: Unit::Hz,
+        labels: Labels::new(),
+        ..figure(4e9)
+    };
+    let of = |at: usize| match at {
+        3 | 9 => clock("latency", "latency core.clock Hz"),
+        _ => clock("survey", "survey core.clock Hz"),
+    };
+    let found = over((0..10).map(of).collect());
+    assert_eq!(
+        found.iter().map(|of| (of.apart.is_none(), of.points.len())).collect::<Vec<_>>(),
+        [(true, 8), (false, 2)]
+    );
+    assert!(found.iter().all(|of| of.key == "core.clock"), "{found:?}");
+    assert!(matches!(found[1].apart, Some(Obstacle::Probe { .. })), "{:?}", found[1].apart);
+}
+
+#[test]
+fn shared_values_have_trends_and_changes() {
+    let shared = |value: f64| RunFigure { grade: Grade::Shared, is_middle: Some(true), ..figure(value) };
+    let level = |at: u32| if at < 6 { 169.0 } else { 154.0 } + 0.1 * f64::from(at % 3);
+    let found = over((0..13).map(|at| shared(level(at))).collect()).remove(0);
+    assert_eq!(found.changes.len(), 1);
+    assert!(found.points.iter().all(|point| point.counts && point.grade == Grade::Shared));
+    let found = over((0..12).map(|at| shared(100.0 + 0.4 * f64::from(at))).collect()).remove(0);
+    assert!(found.trend.is_some());
+}
+
 #[test]
 fn a_stay_at_another_level_is_two_changes() {
     let level = |at: usize| if (20..40).contains(&at) { 200.0 } else { 100.0 };

@@ -2,6 +2,7 @@
 
 mod change;
 mod edge;
+mod joint;
 mod knee;
 mod ks;
 mod order;

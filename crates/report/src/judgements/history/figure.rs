@@ -1,10 +1,9 @@
 //! A figure run by run.
 
-use tiermark_model::{FigureHistory, History};
+use tiermark_model::{FigureHistory, FigurePoint, Grade, History, Unit};
 
-use super::{FigureNames, changes, day, is_worse, signed, valued, when};
+use super::{FigureNames, changes, conclusion, day, is_changed, is_worse, signed, valued, when};
 
-use tiermark_model::{FigurePoint, Unit};
 use tiermark_page::{
     Cell, Detail, Ink, Page, Plot, ROWS, Rates, Series, Table, Text, bullet, heading, height, paragraph, plot_over,
     text,
@@ -33,6 +32,9 @@ fn one(figure: &FigureHistory, all: &[FigureHistory], names: &FigureNames<'_>, d
         );
         let ink = if is_worse(figure, trend.change) { Ink::Bad } else { Ink::Good };
         out += paragraph("  ", &text, ink);
+    }
+    if !is_changed(figure) {
+        out += paragraph("  ", text!["Verdict: ", conclusion(figure).text], Ink::Plain);
     }
     out += changes(figure.changes.iter().map(|change| (figure, change)), names, detail);
     out += others(figure, all);
@@ -77,7 +79,12 @@ fn table(figure: &FigureHistory) -> Page {
     let table = Table::of(&figure.points).texts("when (UTC)", |point| when(&point.started));
     let table = table.numbers("run", |point| Cell::inked(&point.run, Ink::Head));
     let table = table.numbers("value", |point| valued(point, point.interval, figure.unit));
-    let table = table.texts("", |point| Cell::inked(if point.counts { "" } else { "bound" }, Ink::Dim));
+    let grade = |point: &FigurePoint| match point.grade {
+        _ if !point.counts => "bound",
+        Grade::Shared => "shared",
+        _ => "",
+    };
+    let table = table.texts("", |point| Cell::inked(grade(point), Ink::Dim));
     table.texts("", |point| changed(&point.run)).table().into()
 }
 

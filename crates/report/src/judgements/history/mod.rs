@@ -4,7 +4,7 @@ mod figure;
 mod names;
 
 use tiermark_model::{
-    FactDifference, FigureChange, FigureHistory, FigurePoint, Grade, History, HistoryRun, Interval, Unit,
+    FactDifference, FigureChange, FigureHistory, FigurePoint, Grade, History, HistoryRun, Interval, Unit, count_of,
 };
 use tiermark_page::{
     Cell, Detail, Ink, Page, Table, Text, bound_sign, bullet, glued, heading, number, paragraph, seconds, text,
@@ -111,7 +111,7 @@ fn day(started: &str) -> &str {
 fn figures(history: &History, names: &FigureNames<'_>) -> Page {
     let shown: Vec<&FigureHistory> = history.figures.iter().filter(|figure| figure.apart.is_none()).collect();
     if shown.is_empty() {
-        return Page::new();
+        return paragraph("", format!("Verdict: none. {}", unjudged(history)), Ink::Plain);
     }
     let newest = |figure: &FigureHistory| figure.points.last().map(|point| valued(point, None, figure.unit));
     let table = Table::of(&shown).texts("", |figure| names.name(figure));
@@ -119,7 +119,8 @@ fn figures(history: &History, names: &FigureNames<'_>) -> Page {
     let table = table.texts("", |figure| Cell::inked(Text::unit(figure.unit), Ink::Dim));
     let table = table.numbers("runs", |figure| figure.points.len().to_string());
     let table = table.texts("over time", |figure| spark(figure)).texts("", |figure| conclusion(figure)).table();
-    let mut out = heading("Figures of tiers, over these and earlier runs") + table;
+    let mut out = heading("Figures of tiers, over these and earlier runs");
+    out += paragraph("  ", format!("Verdict: {}", verdict(&shown)), Ink::Plain) + table;
     let mut notes = Vec::new();
     if shown.iter().any(|figure| figure.points.iter().any(|point| !point.counts)) {
         notes.push(format!("{OPEN} a bound: left out of trends and changes"));
@@ -132,10 +133,11 @@ fn figures(history: &History, names: &FigureNames<'_>) -> Page {
     if apart > 0 {
         notes.push(format!("{apart} values are not comparable with the newest: `tiermark history FIGURE` says why"));
     }
-    if shown.iter().any(|figure| is_short(figure)) {
-        notes.push(format!(
-            "a change or a trend needs {FEWEST_VALUES} values that are not bounds, and more among many figures"
-        ));
+    if shown.iter().any(|figure| is_shared(figure)) {
+        notes.push(
+            "(shared) has values that are medians over runs during which others used the same cache, memory or core"
+                .to_owned(),
+        );
     }
     if shown.iter().any(|figure| is_unsure(figure)) {
         notes.push(
@@ -152,8 +154,45 @@ fn figures(history: &History, names: &FigureNames<'_>) -> Page {
 
 /// Whether its ends differ and no change or trend was found.
 fn is_unsure(figure: &FigureHistory) -> bool {
-    let is_open = figure.changes.is_empty() && figure.trend.is_none() && !is_short(figure);
+    let is_open = !is_changed(figure) && !is_short(figure);
     is_open && ends_apart(figure).is_some_and(|apart| apart.abs() > APART)
+}
+
+/// Why no figure is judged.
+fn unjudged(history: &History) -> &'static str {
+    match history.all_machines {
+        true => "Changes are those of one host: add --host NAME.",
+        false => "No run has a figure of a tier: `tiermark survey` measures them.",
+    }
+}
+
+/// What all figures say together.
+fn verdict(shown: &[&FigureHistory]) -> String {
+    let count = |is_so: fn(&FigureHistory) -> bool| shown.iter().filter(|figure| is_so(figure)).count();
+    let (changed, unsure, short) = (count(is_changed), count(is_unsure), count(is_short));
+    let most = shown.iter().map(|figure| counted(figure).count()).max().unwrap_or_default();
+    let figures = count_of(shown.len() as u64, "figure");
+    let said = match (changed, unsure) {
+        (0, 0) if short == shown.len() => return too_few(most),
+        (0, 0) => format!("no change in {figures}"),
+        (0, _) => format!("{unsure} of {figures} unsure"),
+        (_, 0) => format!("{changed} of {figures} changed"),
+        _ => format!("{changed} of {figures} changed, {unsure} unsure"),
+    };
+    if short == 0 { said } else { format!("{said}, {short} with too few runs") }
+}
+
+fn is_changed(figure: &FigureHistory) -> bool {
+    !figure.changes.is_empty() || figure.trend.is_some()
+}
+
+/// Whether values that count are shared.
+fn is_shared(figure: &FigureHistory) -> bool {
+    counted(figure).any(|point| point.grade == Grade::Shared)
+}
+
+fn too_few(runs: usize) -> String {
+    format!("too few runs: {runs}, {FEWEST_VALUES} are needed")
 }
 
 /// What its values say together.
@@ -168,18 +207,23 @@ fn conclusion(figure: &FigureHistory) -> Cell {
         words.push(format!("trend {} since {}", signed(trend.change), day(&trend.started)));
         worse |= is_worse(figure, trend.change);
     }
-    if words.is_empty() {
-        let unsure = ends_apart(figure).filter(|_| is_unsure(figure));
-        let text = unsure.map_or_else(|| "no change".to_owned(), |apart| format!("unsure: {}", signed(apart)));
-        return Cell::inked(if is_short(figure) { String::new() } else { text }, Ink::Dim);
-    }
-    let ink = match figure.less_is_better() {
-        Some(_) if worse => Ink::Bad,
-        Some(_) => Ink::Good,
+    let unsure = ends_apart(figure).filter(|_| is_unsure(figure));
+    let ink = match (figure.less_is_better(), is_changed(figure)) {
+        (_, false) => Ink::Dim,
+        (Some(_), true) if worse => Ink::Bad,
+        (Some(_), true) => Ink::Good,
         // A clock is neither good nor bad.
-        None => Ink::Plain,
+        (None, true) => Ink::Plain,
     };
-    Cell::inked(words.join(" · "), ink)
+    if !is_changed(figure) {
+        words.push(match unsure {
+            Some(apart) => format!("unsure: {}", signed(apart)),
+            None if is_short(figure) => too_few(counted(figure).count()),
+            None => "no change".to_owned(),
+        });
+    }
+    let shared = if is_shared(figure) { " (shared)" } else { "" };
+    Cell::inked(words.join(" · ") + shared, ink)
 }
 
 /// Values that a change or a trend of a figure alone needs (`compare::FEWEST` on each side).
@@ -187,7 +231,12 @@ const FEWEST_VALUES: usize = 10;
 
 /// Whether a figure has too few values to show a change.
 fn is_short(figure: &FigureHistory) -> bool {
-    figure.points.iter().filter(|point| point.counts).count() < FEWEST_VALUES
+    counted(figure).count() < FEWEST_VALUES
+}
+
+/// The values that trend and changes use.
+fn counted(figure: &FigureHistory) -> impl Iterator<Item = &FigurePoint> {
+    figure.points.iter().filter(|point| point.counts)
 }
 
 /// Change between the oldest and the newest values that is not called none: `compare` takes less for no change.
@@ -195,7 +244,7 @@ const APART: f64 = 0.03;
 
 /// How far the middle of the newest values lies from that of the oldest, relative.
 fn ends_apart(figure: &FigureHistory) -> Option<f64> {
-    let values: Vec<f64> = figure.points.iter().filter(|point| point.counts).map(|point| point.value).collect();
+    let values: Vec<f64> = counted(figure).map(|point| point.value).collect();
     let middle = |values: &[f64]| tiermark_stats::upper_median(values.to_vec());
     let few = values.len().min(FEWEST_VALUES / 2);
     let (oldest, newest) = (middle(&values[..few])?, middle(&values[values.len() - few..])?);

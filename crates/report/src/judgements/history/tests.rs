@@ -142,6 +142,29 @@ fn any_document_has_a_report() {
     }
 }
 
+/// A reader need not conclude from empty cells.
+#[test]
+fn there_is_always_a_verdict() {
+    let with = |figures: Vec<FigureHistory>, all_machines: bool| {
+        let history = History { figures, all_machines, ..example() };
+        terminal(&super::history(&history, Detail::Usual), &Style::default())
+    };
+    let mut flat = figure(Quantity::Bandwidth, Unit::BytesPerSecond, 30e9);
+    (flat.changes, flat.trend) = (Vec::new(), None);
+    let short = with(vec![flat.clone()], false);
+    assert!(short.contains("Verdict: too few runs: 6, 10 are needed"), "{short}");
+    let alone = history_of_figures(&History { figures: vec![flat.clone()], ..example() }, Detail::Usual);
+    assert!(terminal(&alone, &Style::default()).contains("Verdict: too few runs: 6, 10 are needed"));
+    let point = FigurePoint { grade: Grade::Shared, ..flat.points[0].clone() };
+    flat.points = vec![point; 12];
+    let told = with(vec![flat.clone()], false);
+    assert!(told.contains("Verdict: no change in 1 figure\n") && told.contains("no change (shared)"), "{told}");
+    let alone = history_of_figures(&History { figures: vec![flat], ..example() }, Detail::Usual);
+    assert_eq!(terminal(&alone, &Style::default()).matches("shared").count(), 13);
+    assert!(with(vec![figure(Quantity::Latency, Unit::Ns, 15.0)], false).contains("Verdict: 1 of 1 figure changed"));
+    assert!(with(Vec::new(), false).contains("Verdict: none") && with(Vec::new(), true).contains("--host NAME"));
+}
+
 /// A step that the correction for many figures hides is not called no change.
 #[test]
 fn a_figure_whose_ends_differ_is_unsure() {
