@@ -4,14 +4,15 @@ use std::io;
 
 use jiff::SignedDuration;
 use rustix::process::{getpriority_process, setpriority_process};
-use tiermark_counters::Beside;
+use tiermark_counters::{Beside, SourceChoice};
 use tiermark_engine::Host;
 use tiermark_history::{Journal, Store};
 use tiermark_machine::Root;
 use tiermark_model::messages::setup as says;
-use tiermark_model::{CounterSourceId, Exit, IdSet, Machine, PlanPage, Request, Run, RunCounters, RunLabels, Warning};
+use tiermark_model::{Exit, IdSet, Machine, PlanPage, Request, Run, RunLabels, Warning};
 use tiermark_probes::survey;
-use tiermark_session::{Asked, Begun, Head, OtherWork, OwnRecord, Prepared, counted, disturbs_measurement, prepare};
+use tiermark_session::counted::{self, CountedHost};
+use tiermark_session::{Asked, Begun, Head, OtherWork, OwnRecord, Prepared, disturbs_measurement, prepare};
 
 use crate::args::{CounterUse, PlaceArgs, RunArgs, Simulation};
 use crate::counters::{open_counters, refuse_contradiction};
@@ -130,7 +131,7 @@ pub(crate) fn conduct<'a>(job: &Job<'a>, report: bool) -> Result<Ended, Failure>
         (target, prepared) = planned(job, seed, &stop)?;
     }
     let Target { host, root } = target;
-    let (mut host, counters) = count(job, host, &root)?;
+    let CountedHost { mut host, counters, intervals } = count(job, host, &root)?;
     let begun = prepared.begin(head(job, seed, labels, late), host.as_ref(), &root, counters, other_work);
     let store = environment::store();
     let mut listeners = listeners(job.args, &store, &begun, &stop)?;
@@ -143,7 +144,7 @@ pub(crate) fn conduct<'a>(job: &Job<'a>, report: bool) -> Result<Ended, Failure>
         notice.iter().for_each(|refusal| remark(job.args, refusal));
         record = own;
     }
-    let (run, revisions) = begun.measure(host.as_mut(), &record, &mut listeners);
+    let (run, revisions) = begun.measure(host.as_mut(), &record, &mut listeners, intervals);
     listeners.progress = None;
     if let Some(lines) = &mut listeners.lines {
         revisions.iter().for_each(|revision| lines.revised(&run, revision));
@@ -169,37 +170,45 @@ fn planned(job: &Job<'_>, seed: u64, stop: &Stop) -> Result<(Target, Prepared), 
     let together = place.max_time.filter(|_| job.plan.is_some());
     let prepared = prepare(&(job.requests)(target.host.machine(), seed)?, together, target.host.lab());
     let prepared = prepared.map_err(|probe| Failure::tool(format!("no probe '{probe}'")))?;
-    Ok((target, if job.plan.is_some() { prepared.of_a_plan(&given(place)) } else { prepared }))
+    let prepared = if job.plan.is_some() { prepared.of_a_plan(&given(place)) } else { prepared };
+    Ok((target, beside_intervals(job, prepared)?))
 }
 
 /// Puts counters of memory traffic beside the host, and compares them with known streams.
-fn count(job: &Job<'_>, mut host: Box<dyn Host>, root: &Root) -> Result<(Box<dyn Host>, Option<RunCounters>), Failure> {
+fn count(job: &Job<'_>, mut host: Box<dyn Host>, root: &Root) -> Result<CountedHost, Failure> {
     let counting = &job.args.place.control.counting;
     let (required, named) = (counting.when == CounterUse::Require, counting.source.counters_from.is_some());
     let simulated = job.simulation.simulate.is_some();
-    let (host, counters) = if counting.when == CounterUse::Off {
-        return Ok((host, None));
+    let counted = if counting.when == CounterUse::Off {
+        return Ok(CountedHost { host, counters: None, intervals: None });
     } else if simulated && job.simulation.sim_counters.is_some() {
-        let counters = counted::simulated(host.as_mut());
-        (host, counters)
+        let counters = Some(counted::simulated(host.as_mut()));
+        CountedHost { host, counters, intervals: None }
     } else if simulated && !required && !named {
-        return Ok((host, None));
+        return Ok(CountedHost { host, counters: None, intervals: None });
     } else {
         let chosen = open_counters(root, host.machine(), counting, Beside::Shots)?;
-        counted::beside(host, root, chosen).map_err(too_slow)?
+        counted::beside(host, root, chosen)
     };
-    let useless = counted::refuse_useless(required, named, &counters);
+    let useless = counted.counters.as_ref().map_or(Ok(()), |own| counted::refuse_useless(required, named, own));
     useless.map_err(|refusals| Failure::Wrong(Vec::new(), refusals))?;
-    Ok((host, Some(counters)))
+    Ok(counted)
 }
 
-/// Why a source that counts in intervals of its own cannot count during a measurement.
-fn too_slow(source: CounterSourceId) -> Failure {
-    let name = source.name();
-    Failure::usage(format!(
-        "--counters-from {name}: it counts in intervals of its own, which do not resolve a measurement; `tiermark \
-         watch` can use it"
-    ))
+/// Plans the time of a source that counts in intervals of its own, where the user names one.
+///
+/// # Errors
+/// A [`Failure`] of usage if the job has numbers that do not run for seconds.
+fn beside_intervals(job: &Job<'_>, prepared: Prepared) -> Result<Prepared, Failure> {
+    let named = job.args.place.control.counting.source.counters_from.as_ref().map(SourceChoice::id);
+    let Some(source) = named.filter(|source| source.has_intervals()) else { return Ok(prepared) };
+    prepared.beside_intervals(source).map_err(|probe| {
+        let name = source.name();
+        Failure::usage(format!(
+            "--counters-from {name}: it counts in intervals of its own, which do not resolve '{probe}'; `matrix`, \
+             `scale`, `bandwidth`, `run placement-matrix` and `watch` can use it"
+        ))
+    })
 }
 
 /// Refuses outputs that would get into each other's way.

@@ -98,7 +98,7 @@ impl Sink for JournalSink {
                 Record::Experiment { request: Box::new((*request).clone()), method: *method, plan: (*plan).clone() }
             }
             Event::StepsAdded { steps } => Record::Steps(steps.to_vec()),
-            Event::Visited { .. } | Event::Filled { .. } | Event::Answered { .. } => return,
+            Event::Visited { .. } | Event::Filled { .. } | Event::Answered { .. } | Event::Counting { .. } => return,
             Event::Observed { observation } => Record::Observation(Box::new((*observation).clone())),
             Event::ExperimentDone { experiment } => {
                 let Experiment { states, drift, interruptions, throughputs, time, .. } = experiment;
@@ -193,7 +193,7 @@ impl Sink for EventLines {
             }
             Event::StepsAdded { steps } => self.line(&RunEvent::StepsAdded { steps }),
             // Visits come by the hundred a second; they are in the observations.
-            Event::Visited { .. } | Event::Filled { .. } | Event::Answered { .. } => {}
+            Event::Visited { .. } | Event::Filled { .. } | Event::Answered { .. } | Event::Counting { .. } => {}
             Event::Observed { observation } => self.line(&RunEvent::Observed { observation }),
             Event::ExperimentDone { experiment: Experiment { states, drift, findings, .. } } => {
                 self.line(&RunEvent::ExperimentDone { states, drift });
@@ -275,6 +275,11 @@ impl Sink for Progress {
                 self.advance(*done, *remaining_seconds);
             }
             Event::Filled { filled } => self.bar.set_message(filled.to_string()),
+            Event::Counting { step, source, remaining_seconds } => {
+                let message = format!("{}, once more beside {}", subject(step), source.name());
+                self.bar.set_message(sanitise::line(&message));
+                self.advance(1.0, *remaining_seconds);
+            }
             Event::Observed { .. }
             | Event::StepsAdded { .. }
             | Event::Answered { .. }
@@ -305,6 +310,9 @@ impl Sink for Talk {
             Event::StepsAdded { steps } => tell(format_args!("{} steps added where the curve moves", steps.len())),
             Event::Filled { filled } => tell(format_args!("{filled}")),
             Event::Visited { .. } | Event::Answered { .. } => {}
+            Event::Counting { step, source, .. } => {
+                tell(format_args!("{}  once more beside {}", step.id, source.name()));
+            }
             Event::Observed { observation } => tell(line_of(observation)),
             Event::ExperimentDone { experiment } => {
                 tell(format_args!("done, {} changes of the machine seen", experiment.drift.len()));

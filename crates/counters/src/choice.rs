@@ -63,7 +63,9 @@ impl SourceChoice {
             .join(" ")
     }
 
-    fn id(&self) -> CounterSourceId {
+    /// Which source it is.
+    #[must_use]
+    pub fn id(&self) -> CounterSourceId {
         self.kind.id
     }
 

@@ -107,6 +107,22 @@ pub enum Of {
     Sent,
     /// Payload bytes that the socket received.
     Received,
+    /// Bytes that the socket sent with the protocol's overhead. No event source has them alone.
+    #[serde(skip)]
+    SentAll,
+    /// Seconds that these take at the peak of the link, by a share that a program states.
+    #[serde(skip)]
+    SentAllSeconds,
+    /// The same of `Received`.
+    #[serde(skip)]
+    ReceivedSeconds,
+}
+
+impl Of {
+    /// Whether it is a time, by a share that a program states: such a count may be missing while others are there.
+    pub(crate) fn is_stated(self) -> bool {
+        matches!(self, Self::SentAllSeconds | Self::ReceivedSeconds)
+    }
 }
 
 /// One event.

@@ -37,11 +37,11 @@ pub use finding::Finding;
 pub use followed::Followed;
 pub use format::{Field, FormatError, Terms, Words, terms};
 pub use monitored::Monitored;
-pub use nodes::{BoxNodes, nodes_of};
+pub use nodes::{BoxNodes, name_nodes, nodes_of};
 pub use sampled::{News, NoCounts, SampledSource};
 pub use select::{Selection, Wanted, select};
 pub use sim::{SimCounters, SimRate};
-pub use snapshot::{Reading, Snapshot};
+pub use snapshot::{Interval, Reading, Snapshot};
 pub use source::{
     Beside, Chosen, CounterSource, Doubt, FileForm, Opened, Place, Reads, SourceKind, System, SystemCounters, Tried,
 };

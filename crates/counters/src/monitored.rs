@@ -9,7 +9,7 @@ use tiermark_model::messages::counters as says;
 use tiermark_model::{CounterSight, CounterSourceId, Note, Refusal};
 
 use crate::followed::Followed;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Interval, Snapshot};
 use crate::source::{CounterSource, Doubt, FileForm, Opened};
 use crate::sources::form_of;
 
@@ -55,6 +55,11 @@ impl<'a> Monitored<'a> {
     /// What keeps the file from being read; that all its counts are 0; that it has not grown for a minute.
     pub fn read_at(&mut self, now: Duration) -> io::Result<Snapshot> {
         let snapshot = self.source.read()?;
+        self.look(&snapshot, now).map(|()| snapshot)
+    }
+
+    /// Looks at the newest counts.
+    fn look(&mut self, snapshot: &Snapshot, now: Duration) -> io::Result<()> {
         // The counts of a file begin at 0 with its first line.
         if snapshot.counted_nothing() {
             return Err(io::Error::other(says::all_zero(self.form.program).text));
@@ -67,7 +72,7 @@ impl<'a> Monitored<'a> {
             let note = says::file_does_not_grow(&self.file, idle.as_secs(), self.form.program);
             return Err(io::Error::new(io::ErrorKind::TimedOut, note.text));
         }
-        Ok(snapshot)
+        Ok(())
     }
 }
 
@@ -91,6 +96,12 @@ impl CounterSource for Monitored<'_> {
 
     fn read(&mut self) -> io::Result<Snapshot> {
         self.read_at(self.began.elapsed())
+    }
+
+    fn intervals(&mut self) -> io::Result<Vec<Interval>> {
+        let all = self.source.intervals()?;
+        let now = self.began.elapsed();
+        all.last().map_or(Ok(()), |last| self.look(&last.counts, now)).map(|()| all)
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{BoxPlace, NodeId, Traffic};
+use tiermark_model::{BoxKind, BoxPlace, Machine, Node, NodeId, Traffic};
+
+use crate::select::only_node;
+use crate::sums::is_on_package;
 
 /// A box belongs to a node if its share of that node's stream is so many times its share of every other stream. A
 /// stream of one node leaves its other boxes with the background: 1 % and less of its bytes. Interleaving spreads every
@@ -56,9 +59,21 @@ impl BoxNodes {
     }
 }
 
+/// Names the nodes of boxes whose source knows their sockets only, where a socket has one node. Memory on the package
+/// may be a node of its own.
+pub fn name_nodes(traffic: &mut Traffic, machine: &Machine) {
+    let has_memory_nodes = machine.nodes.iter().any(Node::is_memory_only);
+    for place in traffic.boxes.iter_mut().map(|own| &mut own.place) {
+        let is_of_socket = matches!(place.kind, BoxKind::Channel | BoxKind::Memory);
+        if place.node.is_none() && is_of_socket && !(has_memory_nodes && is_on_package(&place.unit)) {
+            place.node = place.socket.and_then(|socket| only_node(machine, socket));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use tiermark_model::{BoxKind, BoxTraffic};
+    use tiermark_model::BoxTraffic;
 
     use super::*;
 

@@ -51,6 +51,16 @@ impl Snapshot {
     }
 }
 
+/// Counts that a source had after one of its intervals.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Interval {
+    /// Its end by the clock of the day in some time zone, in seconds since midnight; `None` if the source does not say
+    /// when it ended.
+    pub of_day: Option<f64>,
+    /// The counts at its end.
+    pub counts: Snapshot,
+}
+
 /// All counts of a source at one moment.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Snapshot {

@@ -11,7 +11,7 @@ use tiermark_model::{CounterSight, CounterSourceId, CounterSourceInfo, Machine, 
 
 use crate::backend::Backend;
 use crate::family::Family;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Interval, Snapshot};
 use crate::sources::Mailbox;
 
 /// Something that counts traffic.
@@ -49,6 +49,15 @@ pub trait CounterSource {
     /// # Errors
     /// What keeps the source from being read.
     fn read(&mut self) -> io::Result<Snapshot>;
+
+    /// The counts after each interval that ended since the last reading, of sources that keep them apart; else the
+    /// counts now.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    fn intervals(&mut self) -> io::Result<Vec<Interval>> {
+        Ok(vec![Interval { of_day: None, counts: self.read()? }])
+    }
 }
 
 /// What a note on counts is of.

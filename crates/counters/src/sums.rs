@@ -10,7 +10,7 @@ use tiermark_model::{BoxKind, BoxPlace, CounterSight, Note};
 use crate::csv::amount;
 use crate::family::Of;
 use crate::idle_sockets::IdleSockets;
-use crate::snapshot::{Reading, Snapshot};
+use crate::snapshot::{Interval, Reading, Snapshot};
 use crate::source::Doubt;
 use crate::sources::sights;
 use crate::zero_counts::IDLE;
@@ -24,7 +24,7 @@ const DIFFER: f64 = 0.02;
 const ROUNDED: f64 = 1e8;
 
 /// Whether a unit is memory on the package (MCDRAM, HBM).
-fn is_on_package(unit: &str) -> bool {
+pub(crate) fn is_on_package(unit: &str) -> bool {
     unit.starts_with("EDC") || unit.starts_with("HBM")
 }
 
@@ -37,14 +37,27 @@ pub(crate) struct Column {
     pub(crate) name: String,
     pub(crate) place: BoxPlace,
     pub(crate) of: Of,
-    /// Bytes of one unit.
+    /// Bytes of one unit; of a share of the peak, its share.
     pub(crate) unit: f64,
 }
+
+/// Parts of a second in which times are counted.
+const PARTS: f64 = 1e6;
 
 impl Column {
     /// Bytes that are rounded to 0: PCM writes two decimals.
     fn least(&self) -> f64 {
-        self.unit / 100.0
+        if self.of.is_stated() { 0.0 } else { self.unit / 100.0 }
+    }
+
+    /// Its amount in a cell, in bytes, or as a share of the peak: `43%`. A share that is no number is not known, and
+    /// does not spoil its line.
+    fn amount(&self, cell: &str) -> Option<f64> {
+        if self.of.is_stated() {
+            let share = amount(cell.trim_end_matches('%').trim_end());
+            return Some(share.map_or(f64::NAN, |share| share * self.unit));
+        }
+        amount(cell).map(|amount| amount * self.unit)
     }
 
     /// The socket whose memory this column counts, if the column rounds the traffic of an idle socket to 0. In a finer
@@ -54,8 +67,14 @@ impl Column {
     }
 
     /// Its count.
-    fn reading(&self, id: usize, bytes: f64) -> Reading {
-        Reading { least: self.least(), ..Reading::of(id, self.place.clone(), self.of, bytes as u64) }
+    fn reading(&self, id: usize, bytes: f64) -> Option<Reading> {
+        let own = |count: f64| Reading::of(id, self.place.clone(), self.of, count as u64);
+        let counted = if self.of.is_stated() {
+            Reading { each: 1.0 / PARTS, ..own(bytes * PARTS) }
+        } else {
+            Reading { least: self.least(), ..own(bytes) }
+        };
+        bytes.is_finite().then_some(counted)
     }
 }
 
@@ -133,8 +152,7 @@ impl Sums {
         }
         let cell_bytes = |column: &Column| {
             let cell = cells.get(column.at).copied().unwrap_or_default();
-            let bytes = amount(cell).map(|amount| amount * column.unit);
-            bytes.ok_or_else(|| says::no_number(&column.name, cell, program))
+            column.amount(cell).ok_or_else(|| says::no_number(&column.name, cell, program))
         };
         let mut bytes: Vec<f64> = self.columns.iter().map(cell_bytes).collect::<Result<_, Note>>()?;
         bytes.extend(self.stated.iter().map(|sum| cell_bytes(sum).unwrap_or(f64::NAN)));
@@ -218,8 +236,10 @@ impl Sums {
             }
             // A second line of one moment has amounts of its own, and no rate.
             self.elapsed += passed;
-            let of_a_unit = if are_rates { passed } else { 1.0 };
-            let bytes: Vec<f64> = amounts.into_iter().map(|amount| amount * of_a_unit).collect();
+            let is_over_time =
+                |at: usize| are_rates || self.columns.get(at).is_some_and(|column| column.of.is_stated());
+            let of_a_unit = |at: usize| if is_over_time(at) { passed } else { 1.0 };
+            let bytes: Vec<f64> = amounts.into_iter().enumerate().map(|(at, own)| own * of_a_unit(at)).collect();
             if passed > 0.0 {
                 self.compare(&bytes, passed);
                 self.idle_sockets.take(now, &self.of_coarse_sockets(&bytes));
@@ -234,10 +254,15 @@ impl Sums {
         (!self.columns.is_empty()).then(|| sights(counts()))
     }
 
+    /// The interval that ended with the last line.
+    pub(crate) fn interval(&self) -> Option<Interval> {
+        Some(Interval { of_day: Some(self.last?), counts: self.snapshot() })
+    }
+
     /// The counts so far.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let counts = self.columns.iter().zip(&self.bytes).enumerate();
-        let readings = counts.map(|(id, (column, bytes))| column.reading(id, *bytes));
+        let readings = counts.filter_map(|(id, (column, bytes))| column.reading(id, *bytes));
         Snapshot {
             at: Duration::try_from_secs_f64(self.elapsed).unwrap_or_default(),
             readings: readings.collect(),

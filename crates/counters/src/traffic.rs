@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiermark_model::{BoxKind, BoxPlace, BoxTraffic, CounterMark, LinkTraffic, Traffic};
+use tiermark_model::{BoxKind, BoxPlace, BoxTraffic, CounterMark, LinkShares, LinkStated, LinkTraffic, Traffic};
 
 use crate::family::Of;
 use crate::snapshot::{Reading, Snapshot};
@@ -61,7 +61,9 @@ pub fn traffic(before: &Snapshot, after: &Snapshot) -> Traffic {
         let place = begin.place.clone();
         let counted = places.entry(&begin.place).or_default();
         let Some(end) = ends.get(&begin.id) else {
-            counted.bad = Some(CounterMark::Lost { place });
+            if !begin.of.is_stated() {
+                counted.bad = Some(CounterMark::Lost { place });
+            }
             continue;
         };
         match delta(begin, end) {
@@ -104,8 +106,15 @@ fn add(found: &mut Traffic, place: &BoxPlace, counted: Counted) {
     let bytes = |of: Of| counted.bytes.get(&of).copied();
     if place.kind == BoxKind::Link {
         let most = bytes(Of::Clock).map(|transfers| transfers * LINK_BYTES).filter(|most| *most > 0.0);
-        let own = LinkTraffic { place: place.clone(), sent: bytes(Of::Sent), received: bytes(Of::Received), most };
-        let (sent, received) = own.utilisation();
+        let stated = LinkStated {
+            sent_all: bytes(Of::SentAll),
+            sent_all_seconds: bytes(Of::SentAllSeconds),
+            received_seconds: bytes(Of::ReceivedSeconds),
+        };
+        let (sent, received) = (bytes(Of::Sent), bytes(Of::Received));
+        let own = LinkTraffic { place: place.clone(), sent, received, most, stated };
+        // Of counts only: shares that a program states need a time.
+        let LinkShares { sent, received, .. } = own.shares(0.0);
         let busiest = own.sent.unwrap_or(0.0).max(own.received.unwrap_or(0.0));
         let rate = if found.seconds > 0.0 { busiest / found.seconds } else { 0.0 };
         if sent.into_iter().chain(received).any(|share| share > MOST_UTILISATION) || rate > MOST_RATE {

@@ -1,6 +1,6 @@
 //! Events of a run, sent to sinks (progress, journal). Nothing prints inside a measurement.
 
-use tiermark_model::{Experiment, Finding, Observation, Plan, Request, Step};
+use tiermark_model::{CounterSourceId, Experiment, Finding, Observation, Plan, Request, Step};
 
 use crate::host::Filled;
 
@@ -35,6 +35,15 @@ pub enum Event<'a> {
         /// Share of the plan that is done, 0 to 1.
         done: f64,
     },
+    /// A number runs once more, after the visits, beside counters that count in intervals of their own.
+    Counting {
+        /// Its step.
+        step: &'a Step,
+        /// What counts.
+        source: CounterSourceId,
+        /// Seconds that it and the numbers after it are expected to take.
+        remaining_seconds: f64,
+    },
     /// All that is known of a step so far, every few seconds and at the end; a later event of the same step replaces
     /// it.
     Observed {
@@ -48,7 +57,8 @@ pub enum Event<'a> {
         /// What follows from it.
         findings: &'a [Finding],
     },
-    /// The experiment is done; its observations, held against the record, came before.
+    /// The experiment is done; its observations, held against the record, came before. They come again with counts
+    /// that were made after the visits.
     ExperimentDone {
         /// Its results.
         experiment: &'a Experiment,

@@ -44,6 +44,12 @@ impl CounterSourceId {
             Self::None => "none",
         }
     }
+
+    /// Whether it counts in intervals of its own, of about a second: shots of milliseconds cannot be told apart in its
+    /// counts.
+    pub fn has_intervals(self) -> bool {
+        matches!(self, Self::Hsmp | Self::PcmMemory | Self::Pcm | Self::Likwid)
+    }
 }
 
 /// Something that a source sees.

@@ -144,17 +144,18 @@ impl Step {
 
 impl Plan {
     /// Seconds the plan is expected to take, with the steps that are added later: half way between the fewest visits
-    /// and the most, as the more of them are made the noisier the machine is, until the time is up.
+    /// and the most, as the more of them are made the noisier the machine is, until the time is up; and the time of
+    /// counting after them.
     pub fn expected_seconds(&self) -> f64 {
         let (least, likely) = self.known_seconds();
         // What comes later repeats as often as what is known.
         let repeated = if least > 0.0 { likely / least } else { 1.0 };
-        (likely + self.later_seconds * repeated).min(self.max_seconds)
+        (likely + self.later_seconds * repeated).min(self.max_seconds) + self.counting_seconds
     }
 
     /// The part of [`Self::expected_seconds`] that steps added later are expected to take.
     pub fn later_expected_seconds(&self) -> f64 {
-        (self.expected_seconds() - self.known_seconds().1).max(0.0)
+        (self.expected_seconds() - self.counting_seconds - self.known_seconds().1).max(0.0)
     }
 
     /// Seconds in which all cpus fill the memory of the known steps: of each kind of page as much as the largest step of

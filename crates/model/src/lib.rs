@@ -143,8 +143,8 @@ pub use tier::{Tier, UnknownTier};
 pub use time_spent::TimeSpent;
 pub use tool::Tool;
 pub use traffic::{
-    BoxKind, BoxPlace, BoxTraffic, CHANNEL_BYTES, CounterMark, LinkTraffic, StepTraffic, Traffic, TrafficSum,
-    amplification,
+    BoxKind, BoxPlace, BoxTraffic, CHANNEL_BYTES, CounterMark, LinkShares, LinkStated, LinkTraffic, StepTraffic,
+    Traffic, TrafficSum, amplification,
 };
 pub use tuning::{ChangeOutcome, ChangeRow, HeldChanges, KnobRow, Reach, Standing, Tuning};
 pub use units::{

@@ -165,6 +165,15 @@ pub struct Plan {
     /// How many of the steps, the last ones, followed from results while the plan ran.
     #[serde(default, skip_serializing_if = "crate::disturbance::is_zero")]
     pub added: u64,
+    /// Seconds after the visits, in which numbers run once more beside counters that count in intervals of their own.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub counting_seconds: f64,
+}
+
+/// Whether no time is needed.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(seconds: &f64) -> bool {
+    *seconds == 0.0
 }
 
 /// The phase of steps that wait until the figures have their first values: curves, and whatever takes long.

@@ -2,12 +2,15 @@
 //!
 //! What is not counted is `None`, which is not 0.
 
+mod link;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::counters::{CounterSight, LinkCheck};
 use crate::idset::NodeId;
+pub use link::{LinkShares, LinkStated, LinkTraffic};
 
 /// Bytes that one transfer of a memory channel carries: 64 data bits. A tick of its clock has two transfers, so that a
 /// line of 64 bytes takes four ticks.
@@ -170,29 +173,6 @@ impl BoxTraffic {
     }
 }
 
-/// The traffic of a link.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct LinkTraffic {
-    /// The link, as the socket sees it.
-    pub place: BoxPlace,
-    /// Payload bytes that the socket sent; `None` if they are not counted.
-    pub sent: Option<f64>,
-    /// Payload bytes that the socket received; `None` if they are not counted.
-    pub received: Option<f64>,
-    /// Payload bytes that the link could have carried each way; `None` if its clock is not counted or does not tick, as
-    /// in a link without a partner.
-    pub most: Option<f64>,
-}
-
-impl LinkTraffic {
-    /// Shares of its peak that the link carried: sent and received.
-    pub fn utilisation(&self) -> (Option<f64>, Option<f64>) {
-        let share = |bytes: Option<f64>| Some(bytes? / self.most?);
-        (share(self.sent), share(self.received))
-    }
-}
-
 /// The traffic between two snapshots.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -248,6 +228,13 @@ impl Traffic {
         (is_whole && !links.is_empty()).then(|| links.iter().sum())
     }
 
+    /// The mean share of their peak that the links of a socket carried, of those whose share is known. `None` if none is.
+    pub fn share_of_links(&self, socket: u32, way: impl Fn(LinkShares) -> Option<f64>) -> Option<f64> {
+        let own = self.links.iter().filter(|link| link.place.socket == Some(socket));
+        let shares: Vec<f64> = own.filter_map(|link| way(link.shares(self.seconds))).collect();
+        (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+    }
+
     /// Removes what links sent, or what they received, where a check found it wrong.
     pub fn remove_wrong(&mut self, check: &LinkCheck) {
         for link in &mut self.links {
@@ -273,8 +260,7 @@ impl Traffic {
             });
             self.links.retain_mut(|own| {
                 let Some(more) = other.links.iter().find(|more| more.place == own.place) else { return false };
-                (own.sent, own.received) = (both(own.sent, more.sent), both(own.received, more.received));
-                own.most = both(own.most, more.most);
+                own.add(more);
                 true
             });
         }

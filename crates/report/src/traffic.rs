@@ -4,8 +4,8 @@ mod places;
 
 use tiermark_model::messages::counters as says;
 use tiermark_model::{
-    BoxKind, CounterMark, CounterSight, CounterSourceId, Key, LinkCheck, LinkTraffic, Observation, Run, RunCounters,
-    StepTraffic, Traffic, TrafficSum, Unit, count_of,
+    BoxKind, CounterMark, CounterSight, CounterSourceId, Key, LinkCheck, LinkTraffic, Observation, Purpose, Run,
+    RunCounters, StepTraffic, Traffic, TrafficSum, Unit, count_of,
 };
 use tiermark_page::{
     ABSENT, Detail, Ink, Page, Table, Text, bullet, heading, paragraph, percent, rate, rate_unit, text,
@@ -13,7 +13,7 @@ use tiermark_page::{
 
 use crate::findings::words;
 use crate::remark;
-use places::places;
+use places::{by_place, places};
 
 /// Bytes on the channels for each useful byte below which a step is one of caches: its few bytes come from elsewhere.
 const OF_MEMORY: f64 = 0.05;
@@ -51,10 +51,8 @@ pub(crate) fn traffic<'a>(run: &Run, observations: &[&'a Observation], detail: D
     let Some(counters) = run.counters.as_ref().filter(|counters| counters.source != CounterSourceId::None) else {
         return Page::new();
     };
-    let row =
-        |seen: &&'a Observation| Some(RatedStep { seen, traffic: seen.traffic.as_ref()?, rate: useful_rate(seen)? });
     let numbers = observations.iter().filter(|seen| !seen.labels.is_point());
-    let rows: Vec<RatedStep<'a>> = numbers.filter_map(row).collect();
+    let rows: Vec<RatedStep<'a>> = numbers.filter_map(|seen: &&'a Observation| RatedStep::of(seen, counters)).collect();
     if counters.check.as_ref().is_some_and(|check| !check.faults.is_empty()) {
         let text = "These counts are not used, because the check above failed. The JSON output has them.";
         return out_of(run, counters) + paragraph("  ", text, Ink::Plain);
@@ -66,11 +64,17 @@ pub(crate) fn traffic<'a>(run: &Run, observations: &[&'a Observation], detail: D
     let lost = (lost > 0)
         .then(|| format!("not shown: {} whose traffic was not counted as a whole", count_of(lost as u64, "number")));
     if of_memory.is_empty() {
-        let none = lost.unwrap_or_else(|| "No number of this run moved enough data to or from memory.".to_owned());
+        let none = match rows.is_empty() && counters.source.has_intervals() {
+            true => "No number of this run has counts.",
+            false => "No number of this run moved enough data to or from memory.",
+        };
+        let none = lost.unwrap_or_else(|| none.to_owned());
         return out + paragraph("  ", &none, Ink::Plain) + marks(&rows);
     }
     let most = detail.listed(ROWS);
     out += table(&of_memory[..most.min(of_memory.len())]);
+    let placed: Vec<&RatedStep<'_>> = of_memory.iter().copied().filter(|row| row.is_placed(counters)).collect();
+    out += by_place(&placed, most);
     let hidden = of_memory.len().saturating_sub(most);
     let caches = rows.iter().filter(|row| row.traffic.amplification().is_some()).count() - of_memory.len();
     let hidden = (hidden > 0).then(|| format!("{} more with --verbose", count_of(hidden as u64, "number")));
@@ -85,7 +89,10 @@ pub(crate) fn traffic<'a>(run: &Run, observations: &[&'a Observation], detail: D
         out += paragraph("  ", rest.join("; "), Ink::Dim);
     }
     let unchecked = counters.check.as_ref().is_none_or(|check| check.links.is_none());
-    if unchecked && of_memory.iter().any(|row| fullest(&row.traffic.counted).is_some()) {
+    if unchecked
+        && !counters.source.has_intervals()
+        && of_memory.iter().any(|row| fullest(&row.traffic.counted).is_some())
+    {
         let text = "Counts of links were not compared with a known stream.";
         out += paragraph("  ", text, Ink::Dim);
     }
@@ -127,8 +134,18 @@ fn background(run: &Run, counters: &RunCounters) -> Page {
         out += paragraph("  ", text!["idle machine: ", rate(idle).with_unit(), ", subtracted below"], Ink::Plain);
     }
     if counters.check.is_none() {
-        let text = "These counts were not compared with a known stream: there was no memory for one, or no cpu.";
-        out += paragraph("  ", text, Ink::Warn);
+        let name = counters.source.name();
+        let text = match counters.source.has_intervals() {
+            true => format!(
+                "These counts were not compared with a known stream: {name} counts in intervals of its own. Each \
+                    number ran once more after its visits: rates below are of whole intervals in that time, with \
+                    what the idle machine moves."
+            ),
+            false => {
+                "These counts were not compared with a known stream: there was no memory for one, or no cpu.".to_owned()
+            }
+        };
+        out += paragraph("  ", text, if counters.source.has_intervals() { Ink::Plain } else { Ink::Warn });
     }
     if let Some(check) = &counters.check {
         let ratio = check.counted.filter(|_| check.known > 0.0).map(|counted| counted / check.known);
@@ -195,6 +212,23 @@ fn table(rows: &[&RatedStep<'_>]) -> Page {
     table.table().gap(1) + paragraph("  ", legend(split, (busy, links, energy)), Ink::Dim)
 }
 
+impl<'a> RatedStep<'a> {
+    /// A step with traffic and a useful rate.
+    fn of(seen: &'a Observation, counters: &RunCounters) -> Option<Self> {
+        let (traffic, rate) = (seen.traffic.as_ref()?, useful_rate(seen)?);
+        // Other shots than those of the number were counted: rates are of their time.
+        let counted = || Some(traffic.useful? / traffic.counted.seconds);
+        let rate = if counters.source.has_intervals() { counted()? } else { rate };
+        Some(Self { seen, traffic, rate })
+    }
+
+    /// Whether its traffic by node is worth a look: it is where memory is placed, or the user named what counts.
+    fn is_placed(&self, counters: &RunCounters) -> bool {
+        let is_cell = matches!(self.seen.labels.purpose(), Some(Purpose::Matrix | Purpose::Scaling));
+        is_cell || counters.source.has_intervals()
+    }
+}
+
 impl RatedStep<'_> {
     fn whole(&self) -> TrafficSum {
         self.traffic.counted.whole()
@@ -245,8 +279,8 @@ fn busiest(counted: &Traffic) -> Option<f64> {
 
 /// The largest share of its peak that a link carried one way.
 fn fullest(counted: &Traffic) -> Option<f64> {
-    let shares = counted.links.iter().map(|link| link.utilisation());
-    shares.flat_map(|(sent, received)| [sent, received]).flatten().reduce(f64::max)
+    let shares = counted.links.iter().map(|link| link.shares(counted.seconds));
+    shares.flat_map(|shares| [shares.sent, shares.received]).flatten().reduce(f64::max)
 }
 
 /// Share of the bytes that memory moved which crossed links between sockets.

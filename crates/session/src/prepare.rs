@@ -12,6 +12,7 @@ use tiermark_probes::survey;
 use tiermark_tune::doctor;
 
 use crate::busy::OtherWork;
+use crate::counted::IntervalCounts;
 use crate::health::{self, HealthWatch};
 use crate::outcome::{is_known_otherwise, is_lacking_unnamed, missing};
 use crate::reanalysis::{Revision, reconcile};
@@ -21,7 +22,7 @@ use crate::record::OwnRecord;
 pub type Asked = (Request, Option<Refusal>);
 
 /// A request that is ready to be measured, or with why it is refused as a whole.
-type Planned = (Request, Result<PlannedExperiment, Refusal>);
+pub(crate) type Planned = (Request, Result<PlannedExperiment, Refusal>);
 
 /// Longer runs are warned of, seconds.
 const LONG: f64 = 30.0 * 60.0;
@@ -33,9 +34,9 @@ const CURES: [&str; 4] = ["--cpus", "--mem-node", "--pages", "--max-mem"];
 
 /// The requests of a run, planned.
 pub struct Prepared {
-    planned: Vec<Planned>,
+    pub(crate) planned: Vec<Planned>,
     long_run: Option<Warning>,
-    not_short: Option<NotShort>,
+    pub(crate) not_short: Option<NotShort>,
 }
 
 /// A run that takes minutes.
@@ -292,12 +293,23 @@ impl Begun<'_> {
     }
 
     /// Measures, and concludes the document: makes figures that mean the same agree, and warns of counters of faults
-    /// that grew and of other programs. Also returns the revisions of experiments that had ended before.
-    pub fn measure(self, host: &mut dyn Host, record: &OwnRecord, sink: &mut dyn Sink) -> (Run, Vec<Revision>) {
+    /// that grew and of other programs. `intervals` count after the visits of each experiment. Also returns the
+    /// revisions of experiments that had ended before.
+    pub fn measure(
+        self,
+        host: &mut dyn Host,
+        record: &OwnRecord,
+        sink: &mut dyn Sink,
+        mut intervals: Option<IntervalCounts>,
+    ) -> (Run, Vec<Revision>) {
         let Self { mut run, prepared, health, other_work } = self;
         for (request, planned) in prepared.planned {
             run.experiments.push(match planned {
-                Ok(planned) => planned.run(host, record, sink),
+                Ok(planned) => {
+                    let mut experiment = planned.run(host, record, sink);
+                    intervals.iter_mut().for_each(|own| own.count(&mut experiment, host, sink));
+                    experiment
+                }
                 // One that is refused as a whole is part of the document, with its reason.
                 Err(refusal) => {
                     let method = tiermark_probes::find(&request.probe).map_or(0, |probe| probe.method);
@@ -307,6 +319,9 @@ impl Begun<'_> {
             if host.stopped() {
                 break;
             }
+        }
+        if let (Some(counters), Some(intervals)) = (&mut run.counters, &intervals) {
+            counters.notes.extend(intervals.notes());
         }
         let revisions = reconcile(&mut run.experiments, host.lab());
         run.seconds = host.now();

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use tiermark_model::{
-    BoxKind, BoxPlace, BoxTraffic, CHANNEL_BYTES, LinkTraffic, Machine, NodeId, Role, StepTraffic, ThreadSetup, Traffic,
+    BoxKind, BoxPlace, BoxTraffic, CHANNEL_BYTES, LinkStated, LinkTraffic, Machine, NodeId, Role, StepTraffic,
+    ThreadSetup, Traffic,
 };
 
 use super::model::WORD;
@@ -132,7 +133,8 @@ fn end(links: &mut Vec<LinkTraffic>, (socket, other): (u32, u32), most: f64) -> 
     let place = BoxPlace { socket: Some(socket), node: None, kind: BoxKind::Link, unit: format!("link to {other}") };
     let at = links.iter().position(|link| link.place == place).unwrap_or(links.len());
     if at == links.len() {
-        links.push(LinkTraffic { place, sent: Some(0.0), received: Some(0.0), most: Some(most) });
+        let stated = LinkStated::default();
+        links.push(LinkTraffic { place, sent: Some(0.0), received: Some(0.0), most: Some(most), stated });
     }
     &mut links[at]
 }

@@ -10,6 +10,7 @@ mod capacity;
 mod capacity_tiers;
 #[path = "../common/mod.rs"]
 mod common;
+mod counted;
 mod elsewhere;
 mod faults;
 mod load;

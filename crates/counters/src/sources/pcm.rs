@@ -8,7 +8,7 @@ use tiermark_model::{BoxKind, BoxPlace, CounterSight, CounterSourceId, Note};
 use crate::csv::{Growing, Pieces, cells, groups};
 use crate::family::Of;
 use crate::monitored::{counting, file};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Interval, Snapshot};
 use crate::source::{CounterSource, Doubt, FileForm, Reads, SourceKind};
 use crate::sums::{Column, Sums};
 
@@ -16,6 +16,8 @@ use crate::sums::{Column, Sums};
 const MB: f64 = 1e6;
 /// Bytes of a gigabyte.
 const GB: f64 = 1e9;
+/// A percent of the time, as a share.
+const PERCENT: f64 = 0.01;
 
 /// The table that a program writes.
 #[derive(Debug, PartialEq)]
@@ -64,7 +66,7 @@ struct Pattern {
     /// The name of the box: the part of the column's name that the mark in `name` stands for replaces the mark in it.
     unit: &'static str,
     of: Of,
-    /// Bytes of one unit.
+    /// Bytes of one unit; of a share of the peak, its share.
     bytes: f64,
 }
 
@@ -98,7 +100,7 @@ pub static PCM_MEMORY: PcmLayout = PcmLayout {
     ],
 };
 
-/// `pcm -csv`. What a link sent has protocol beside the payload, so that it is left out.
+/// `pcm -csv`. What a link sent has protocol beside the payload, so that it is no payload sent.
 pub static PCM: PcmLayout = PcmLayout {
     id: CounterSourceId::Pcm,
     has_rates: false,
@@ -112,6 +114,12 @@ pub static PCM: PcmLayout = PcmLayout {
         columns(MACHINE, "WRITE", (BoxKind::Memory, "System", Of::Write, GB)),
         columns(&["SKT#dataIn"], "UPI*", (BoxKind::Link, "UPI*", Of::Received, MB)),
         columns(&["SKT#dataIn"], "QPI*", (BoxKind::Link, "QPI*", Of::Received, MB)),
+        columns(&["SKT#dataIn (percent)"], "UPI*", (BoxKind::Link, "UPI*", Of::ReceivedSeconds, PERCENT)),
+        columns(&["SKT#dataIn (percent)"], "QPI*", (BoxKind::Link, "QPI*", Of::ReceivedSeconds, PERCENT)),
+        columns(&["SKT#trafficOut"], "UPI*", (BoxKind::Link, "UPI*", Of::SentAll, MB)),
+        columns(&["SKT#trafficOut"], "QPI*", (BoxKind::Link, "QPI*", Of::SentAll, MB)),
+        columns(&["SKT#trafficOut (percent)"], "UPI*", (BoxKind::Link, "UPI*", Of::SentAllSeconds, PERCENT)),
+        columns(&["SKT#trafficOut (percent)"], "QPI*", (BoxKind::Link, "QPI*", Of::SentAllSeconds, PERCENT)),
     ],
 };
 
@@ -168,18 +176,29 @@ impl PcmTable {
 
     /// Takes more of the file. Returns the number of lines that count. The last line counts once it is whole.
     pub fn feed(&mut self, text: &str) -> usize {
-        let mut pieces = std::mem::take(&mut self.pieces);
         let mut lines = 0;
-        pieces.take(text, |line| lines += usize::from(self.line(line)));
+        self.feed_each(text, |_| lines += 1);
+        lines
+    }
+
+    /// The same, with a look at the counts after each line that counts.
+    fn feed_each(&mut self, text: &str, mut each: impl FnMut(&Sums)) {
+        let mut pieces = std::mem::take(&mut self.pieces);
+        pieces.take(text, |line| {
+            if self.line(line) {
+                each(&self.sums);
+            }
+        });
         // `pcm` ends a line only when it begins the next, and each with a separator: with all its cells it is whole.
         let is_cut = |line: &str| self.layout.has_rates || !line.ends_with([',', ';']);
         pieces.end_if(|line| {
             let is_whole = !is_cut(line) && self.sums.is_whole(&cells(line)) && self.line(line);
-            lines += usize::from(is_whole);
+            if is_whole {
+                each(&self.sums);
+            }
             is_whole
         });
         self.pieces = pieces;
-        lines
     }
 
     /// The counts so far: bytes since the second line, for the first says nothing of its time.
@@ -263,5 +282,11 @@ impl<R: Read> CounterSource for PcmFile<R> {
             table.feed(text);
         })?;
         self.table.sums.counts()
+    }
+
+    fn intervals(&mut self) -> io::Result<Vec<Interval>> {
+        let (table, mut all) = (&mut self.table, Vec::new());
+        self.file.each(|text| table.feed_each(text, |sums| all.extend(sums.interval())))?;
+        self.table.sums.counts().map(|_| all)
     }
 }

@@ -121,7 +121,7 @@ fn payload_of_a_link_and_its_share_of_two_bytes_a_transfer() {
     let link = &seen.links[0];
     assert!(near(link.received, lines as f64 * LINE) && near(link.sent, 0.0));
     assert!(near(link.most, 11.2e9 * 2.0));
-    assert!(near(link.utilisation().1, lines as f64 * LINE / 22.4e9));
+    assert!(near(link.shares(1.0).received, lines as f64 * LINE / 22.4e9));
 }
 
 #[test]

@@ -141,6 +141,20 @@ fn pcm_by_socket_and_link() {
     let link =
         seen.links.iter().find(|link| (link.place.socket, link.place.unit.as_str()) == (Some(1), "UPI2")).unwrap();
     assert!(near(link.received, (15292.11 + 15417.03) * 1e6) && link.sent.is_none(), "{link:?}");
+    // What was sent with overhead is no payload; its share is a mean over time.
+    assert!(near(link.stated.sent_all, (17193.93 + 17974.12) * 1e6), "{link:?}");
+    let shares = link.shares(seen.seconds);
+    let over_time = |first: f64, second: f64| (first * 0.529 + second * 0.669) / 1.198;
+    assert!(near(shares.sent_all, over_time(0.47, 0.50)) && near(shares.received, over_time(0.42, 0.43)), "{shares:?}");
+    assert!(seen.over_links(1, |link| link.sent).is_none());
+    // A share that is no number is not known, and its line counts all the same.
+    let mut spoilt = PcmTable::new(&PCM);
+    assert_eq!(spoilt.feed(&text.replace(" 47%", "nan%").replace(" 50%", "-2147483648%")), 3);
+    let seen = traffic(&start, &spoilt.snapshot());
+    assert_eq!((seen.links.len(), seen.marks.len()), (6, 0));
+    let link =
+        seen.links.iter().find(|link| (link.place.socket, link.place.unit.as_str()) == (Some(1), "UPI2")).unwrap();
+    assert!(link.shares(seen.seconds).sent_all.is_none() && link.stated.sent_all.is_some(), "{link:?}");
     let mut pieces = PcmTable::new(&PCM);
     for piece in text.as_bytes().chunks(7) {
         pieces.feed(std::str::from_utf8(piece).unwrap());

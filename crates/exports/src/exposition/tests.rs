@@ -1,6 +1,6 @@
 use tiermark_model::{
-    BoxKind, BoxPlace, BoxTraffic, LinkTraffic, Traffic, WatchActive, WatchBest, WatchCell, WatchCpu, WatchNode,
-    WatchPing, WatchPressure, WatchRates, WatchSample, WatchShared, WatchStall, WatchStalls, WatchSwap,
+    BoxKind, BoxPlace, BoxTraffic, LinkStated, LinkTraffic, Traffic, WatchActive, WatchBest, WatchCell, WatchCpu,
+    WatchNode, WatchPing, WatchPressure, WatchRates, WatchSample, WatchShared, WatchStall, WatchStalls, WatchSwap,
 };
 
 use super::watch_exposition;
@@ -65,7 +65,13 @@ fn counted() -> WatchSample {
         transfers: Some(9.6e9),
     };
     let plain = BoxTraffic { read: None, write: None, transfers: None, ..channel("imc \"1\"", 10e9, 0.0) };
-    let link = LinkTraffic { place: place(BoxKind::Link, "upi_0"), sent: Some(16e9), received: None, most: Some(64e9) };
+    let link = LinkTraffic {
+        place: place(BoxKind::Link, "upi_0"),
+        sent: Some(16e9),
+        received: None,
+        most: Some(64e9),
+        stated: LinkStated::default(),
+    };
     let boxes = vec![channel("imc_0", 30e9, 10e9), plain];
     let traffic = Traffic { seconds: 2.0, boxes, links: vec![link], marks: Vec::new(), missing: Vec::new() };
     WatchSample { traffic: Some(traffic), ..sample() }

@@ -1,6 +1,6 @@
 //! Lines of the traffic of memory and links in a sample.
 
-use tiermark_model::{BoxKind, BoxPlace, BoxTraffic, LinkTraffic, Traffic};
+use tiermark_model::{BoxKind, BoxPlace, BoxTraffic, LinkShares, LinkTraffic, Traffic};
 
 use crate::metrics;
 use crate::openmetrics::escaped;
@@ -50,7 +50,7 @@ impl Lines {
     }
 
     fn link(&mut self, own: &LinkTraffic) {
-        let (sent, received) = own.utilisation();
+        let LinkShares { sent, received, .. } = own.shares(self.seconds);
         for (direction, bytes, share) in [("sent", own.sent, sent), ("received", own.received, received)] {
             self.put(metrics::WATCH_LINK, &own.place, Some(direction), bytes.map(|bytes| bytes / self.seconds));
             self.put(metrics::WATCH_LINK_SHARE, &own.place, Some(direction), share);

@@ -77,6 +77,21 @@ messages! {
     Note counts_come_late(program: &str):
         "{program} counts in intervals of its own: traffic within one interval cannot be separated";
 
+    Note numbers_without_lines(source: &str, numbers: u64):
+        { format!("{source} had no new counts while {} ran once more, so that their traffic is not known: is its \
+            program still running, and does it write this file?", count_of(numbers, "number")) };
+
+    Note intervals_too_long(source: &str, numbers: u64):
+        { format!("no whole interval of {source} lies within the time of {}, so that their traffic is not known: give \
+            the program a shorter interval (1 s), or raise --seconds", count_of(numbers, "number")) };
+
+    Note lines_of_another_clock(source: &str, lines: u64):
+        { format!("{} of {source} left out: their times are not those of this machine's clock, or are minutes late",
+            count_of(lines, "line")) };
+
+    Note counts_failed_meanwhile(source: &str, numbers: u64, error: &str):
+        { format!("the counts of {source} could not be read while {} ran once more: {error}", count_of(numbers, "number")) };
+
     Refusal hsmp_absent():
         { PORT }, "there is no /dev/hsmp", "on EPYC from Zen 3, outside of virtual machines: `sudo modprobe \
             amd_hsmp` (hsmp_acpi on newer systems)";

@@ -26,11 +26,24 @@ pub(super) fn figures(traffic: &Traffic) -> Vec<WatchFigure> {
         let links = |field: fn(&LinkTraffic) -> Option<f64>| -> Vec<f64> {
             traffic.links.iter().filter(|link| link.place.socket == Some(socket)).filter_map(field).collect()
         };
-        for (name, bytes) in [("sent_bytes", links(|link| link.sent)), ("received_bytes", links(|link| link.received))]
-        {
+        let ways = [
+            ("sent_bytes", links(|link| link.sent)),
+            ("sent_all_bytes", links(|link| link.stated.sent_all)),
+            ("received_bytes", links(|link| link.received)),
+        ];
+        for (name, bytes) in ways {
             if !bytes.is_empty() {
                 figures.rate("traffic_sockets", item.clone(), name, Some(bytes.iter().sum()));
             }
+        }
+        let shares = [
+            ("sent_share", traffic.share_of_links(socket, |link| link.sent)),
+            ("sent_all_share", traffic.share_of_links(socket, |link| link.sent_all)),
+            ("received_share", traffic.share_of_links(socket, |link| link.received)),
+        ];
+        for (name, share) in shares.into_iter().filter(|(_, share)| share.is_some()) {
+            let share = share.filter(|_| traffic.seconds > 0.0);
+            figures.put("traffic_sockets", item.clone(), name, WatchKind::Share, share);
         }
     }
     for (node, sum) in traffic.nodes() {
@@ -94,7 +107,7 @@ impl Traffic {
 
 #[cfg(test)]
 mod tests {
-    use crate::{BoxKind, BoxPlace, BoxTraffic, LinkTraffic, Traffic, WatchKind, WatchSample};
+    use crate::{BoxKind, BoxPlace, BoxTraffic, LinkStated, LinkTraffic, Traffic, WatchKind, WatchSample};
 
     fn place(socket: u32, kind: BoxKind) -> BoxPlace {
         BoxPlace { socket: Some(socket), node: Some(socket), kind, unit: "u".into() }
@@ -109,7 +122,13 @@ mod tests {
             local: None,
             transfers: Some(10.0),
         };
-        let link = LinkTraffic { place: place(1, BoxKind::Link), sent: Some(8.0), received: None, most: None };
+        let link = LinkTraffic {
+            place: place(1, BoxKind::Link),
+            sent: Some(8.0),
+            received: None,
+            most: None,
+            stated: LinkStated::default(),
+        };
         Traffic {
             seconds,
             boxes: vec![channel(0, 30.0), channel(1, 10.0)],

@@ -22,7 +22,7 @@ pub fn plan(plans: &[(Request, Plan)], detail: Detail) -> Page {
             plan.steps.len(),
             if plan.steps.len() == 1 { "" } else { "s" },
             seconds(plan.expected_seconds()),
-            seconds(plan.max_seconds)
+            seconds(plan.max_seconds + plan.counting_seconds)
         );
         out += heading(title);
         let cpus = plan.cpus().union(&primitives::cpus(&plan.steps));

@@ -1,6 +1,6 @@
 //! The traffic of a step by socket, node, channel and link.
 
-use tiermark_model::{BoxPlace, TrafficSum};
+use tiermark_model::{BoxPlace, LinkShares, LinkTraffic, TrafficSum};
 use tiermark_page::{Page, Table, Text, heading, rate_unit, text};
 
 use super::{RatedStep, fullest, named};
@@ -41,17 +41,99 @@ fn memory(row: &RatedStep<'_>) -> Page {
     table.numbers("of|peak", |(.., of)| row.share(*of)).table().into()
 }
 
+/// A place of a step: a node, or a socket whose node is not known.
+struct Place<'a> {
+    row: &'a RatedStep<'a>,
+    /// The words of the step, at its first place.
+    step: String,
+    name: String,
+    sum: TrafficSum,
+    /// The socket, whose links these are; `None` where it has several nodes.
+    socket: Option<u32>,
+}
+
+/// The head of a way over links, its bytes, and their share of the peak.
+type Way = (&'static str, fn(&LinkTraffic) -> Option<f64>, fn(LinkShares) -> Option<f64>);
+
+/// The traffic of each node in the first of these steps that fit into `most` rows. Empty on machines of one node.
+pub(super) fn by_place(rows: &[&RatedStep<'_>], most: usize) -> Page {
+    let several = rows.iter().map(|row| places_of(row)).filter(|own| own.len() > 1);
+    let mut shown: Vec<Place<'_>> = Vec::new();
+    for own in several {
+        if !shown.is_empty() && shown.len() + own.len() > most {
+            break;
+        }
+        shown.extend(own);
+    }
+    if shown.is_empty() {
+        return Page::new();
+    }
+    let over = |place: &Place<'_>, way: fn(&LinkTraffic) -> Option<f64>| {
+        place.socket.and_then(|socket| place.row.traffic.counted.over_links(socket, way))
+    };
+    let of_peak = |place: &Place<'_>, way: fn(LinkShares) -> Option<f64>| {
+        place.socket.and_then(|socket| place.row.traffic.counted.share_of_links(socket, way))
+    };
+    let table = Table::of(&shown).texts("", |place| place.step.clone()).texts("", |place| place.name.clone());
+    let table = if shown.iter().any(|place| place.sum.read.is_some()) {
+        let table = table.numbers(head("read"), |place| place.row.moved(place.sum.read));
+        table.numbers(head("written"), |place| place.row.moved(place.sum.write))
+    } else {
+        table.numbers(head("moved"), |place| place.row.moved(place.sum.total))
+    };
+    let ways: [Way; 3] = [
+        ("received", |link| link.received, |share| share.received),
+        ("sent", |link| link.sent, |share| share.sent),
+        (WITH_OVERHEAD, |link| link.stated.sent_all, |share| share.sent_all),
+    ];
+    let counted = ways.into_iter().filter(|(_, bytes, _)| shown.iter().any(|place| over(place, *bytes).is_some()));
+    let table = table.each(counted, |table, (name, bytes, share)| {
+        let table = table.numbers(head(name), move |place| place.row.moved(over(place, bytes)));
+        let is_known = shown.iter().any(|place| of_peak(place, share).is_some());
+        table.when(is_known, |table| table.numbers("of|peak", move |place| place.row.share(of_peak(place, share))))
+    });
+    let named = "Memory and links of each node; what links carried is of the node's socket";
+    heading(named) + table.table().gap(1)
+}
+
+/// What a link sent with its protocol: no payload.
+const WITH_OVERHEAD: &str = "sent, with|overhead";
+
+/// The nodes of a step, or its sockets where their nodes are not known.
+fn places_of<'a>(row: &'a RatedStep<'a>) -> Vec<Place<'a>> {
+    let counted = &row.traffic.counted;
+    let (sockets, nodes) = (counted.sockets(), counted.nodes());
+    let node_of = |socket: u32| counted.boxes.iter().find(|own| own.place.socket == Some(socket))?.place.node;
+    let places: Vec<(String, TrafficSum, Option<u32>)> = if nodes.len() > sockets.len() {
+        nodes.into_iter().map(|(node, sum)| (format!("node {node}"), sum, None)).collect()
+    } else {
+        let name = |socket| node_of(socket).map_or(format!("socket {socket}"), |node| format!("node {node}"));
+        sockets.into_iter().map(|(socket, sum)| (name(socket), sum, Some(socket))).collect()
+    };
+    let step = |at: usize| if at == 0 { named(row) } else { String::new() };
+    let place = |(at, (name, sum, socket))| Place { row, step: step(at), name, sum, socket };
+    places.into_iter().enumerate().map(place).collect()
+}
+
 fn head(what: &str) -> Text {
     text![what, "|", rate_unit()]
 }
 
 /// Both ways of each link.
 fn links(row: &RatedStep<'_>) -> Page {
-    let table = Table::of(&row.traffic.counted.links).texts("", |link| name(&link.place));
+    let counted = &row.traffic.counted;
+    let shares = |link: &LinkTraffic| link.shares(counted.seconds);
+    let table = Table::of(&counted.links).texts("", |link| name(&link.place));
     let table = table.numbers(head("received"), |link| row.moved(link.received));
     let table = table.numbers(head("sent"), |link| row.moved(link.sent));
-    let table = table.numbers("received|of peak", |link| row.share(link.utilisation().1));
-    table.numbers("sent|of peak", |link| row.share(link.utilisation().0)).table().into()
+    let table = table.numbers("received|of peak", |link| row.share(shares(link).received));
+    let table = table.numbers("sent|of peak", |link| row.share(shares(link).sent));
+    let has_overhead = counted.links.iter().any(|link| link.stated.sent_all.is_some());
+    let table = table.when(has_overhead, |table| {
+        let table = table.numbers(head(WITH_OVERHEAD), |link| row.moved(link.stated.sent_all));
+        table.numbers("of|peak", |link| row.share(shares(link).sent_all))
+    });
+    table.table().into()
 }
 
 /// `socket 0 uncore_imc_3`.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tiermark_counters::{BoxNodes, Fault, KnownCrossing, KnownStream, check_known, check_links, nodes_of};
-use tiermark_engine::{Host, Rig, ThreadShot};
+use tiermark_engine::{Host, Rig, Shot, ThreadShot};
 use tiermark_model::{
     Bytes, CounterCheck, CounterSight, CpuId, IdSet, KernelInfo, Layout, LinkCheck, Machine, MemPolicy, Node, PageKind,
     RegionSetup, Role, Setup, StepTraffic, StoreKind, ThreadSetup, Traffic,
@@ -137,9 +137,13 @@ fn stream(host: &mut dyn Host, socket: u32, nodes: IdSet, op: &str) -> Option<(K
 /// A shot with its useful bytes.
 fn shoot(rig: &mut dyn Rig) -> Option<StepTraffic> {
     let shot = rig.shot(SHOT).ok()?;
+    Some(StepTraffic { useful: Some(useful(&shot)?), ..shot.traffic? })
+}
+
+/// The useful bytes of a shot of streams; `None` if they are not known.
+pub(super) fn useful(shot: &Shot) -> Option<f64> {
     let done = |own: &ThreadShot| Some(own.per_block * own.stamps_ns.len().saturating_sub(1) as f64 + own.unstamped?);
-    let useful: Option<f64> = shot.threads.iter().map(done).sum();
-    Some(StepTraffic { useful: Some(useful?), ..shot.traffic? })
+    shot.threads.iter().map(done).sum()
 }
 
 fn has_memory(node: &Node) -> bool {

@@ -1,8 +1,12 @@
 //! Counters beside a run: a host whose shots carry the traffic of memory and links.
 //!
 //! The counters are read just before and just after a shot, outside its stamps. What the machine carries while nothing
-//! is measured is counted first, and a stream whose bytes are known then shows whether the counts make sense.
+//! is measured is counted first, and a stream whose bytes are known then shows whether the counts make sense. Sources
+//! with intervals of their own count after the visits ([`IntervalCounts`]).
 
+mod intervals;
+#[cfg(test)]
+mod intervals_tests;
 mod known;
 #[cfg(test)]
 mod tests;
@@ -21,6 +25,8 @@ use tiermark_model::{
     Bench, CounterSight, CounterSourceId, KernelId, LinkCheck, Note, PassedOver, PlacementProof, RateUnit, Refusal,
     Role, RunCounters, Setup, StepTraffic,
 };
+
+pub use intervals::IntervalCounts;
 
 /// Time over which the idle machine is watched. An idle server moves some 100 MB/s a socket, in bursts of some ms.
 pub const IDLE: Duration = Duration::from_millis(500);
@@ -94,32 +100,38 @@ impl Counted {
     }
 }
 
-/// Puts the chosen counters beside a host. A host without any stays as it is.
-///
-/// # Errors
-/// The source, if it counts in its own intervals, which are too long for a measurement.
-pub fn beside(
-    host: Box<dyn Host>,
-    root: &Root,
-    chosen: Chosen,
-) -> Result<(Box<dyn Host>, RunCounters), CounterSourceId> {
+/// A host with the counters of a run.
+pub struct CountedHost {
+    /// The host, whose shots carry what immediate counters saw.
+    pub host: Box<dyn Host>,
+    /// What is known of the counters.
+    pub counters: Option<RunCounters>,
+    /// Counters that count after the visits; `None` if they are immediate, or there are none.
+    pub intervals: Option<IntervalCounts>,
+}
+
+/// Puts the chosen counters beside a host. A host without any stays as it is, and so does one whose counters have
+/// intervals of their own.
+#[must_use]
+pub fn beside(host: Box<dyn Host>, root: &Root, chosen: Chosen) -> CountedHost {
     let Chosen { source, refused } = chosen;
     let passed_over = refused.into_iter().map(|(source, refusal)| PassedOver { source, refusal }).collect();
-    let Some(source) = source else {
-        let source = CounterSourceId::None;
-        return Ok((host, RunCounters { source, sees: Vec::new(), passed_over, check: None, notes: Vec::new() }));
-    };
-    let (id, mut sees, notes) = (source.id(), source.sees(), source.notes());
+    let mut counters =
+        RunCounters { source: CounterSourceId::None, sees: Vec::new(), passed_over, check: None, notes: Vec::new() };
+    let Some(source) = source else { return CountedHost { host, counters: Some(counters), intervals: None } };
+    (counters.source, counters.sees, counters.notes) = (source.id(), source.sees(), source.notes());
     if !source.is_immediate() {
-        return Err(id);
+        counters.notes = intervals::notes_of(source.as_ref());
+        let intervals = Some(IntervalCounts::beside(source, host.as_ref()));
+        return CountedHost { host, counters: Some(counters), intervals };
     }
     let mut host = Counted::new(host, source, root);
-    let check = known::check(&mut host, &sees);
+    counters.check = known::check(&mut host, &counters.sees);
     let nodes = known::nodes(&mut host);
-    let links = check.as_ref().and_then(|check| check.links.clone());
-    sees.retain(|sight| links.as_ref().is_none_or(|links| links.has_right(*sight)));
+    let links = counters.check.as_ref().and_then(|check| check.links.clone());
+    counters.sees.retain(|sight| links.as_ref().is_none_or(|links| links.has_right(*sight)));
     host.refine(nodes, links);
-    Ok((Box::new(host), RunCounters { source: id, sees, passed_over, check, notes }))
+    CountedHost { host: Box::new(host), counters: Some(counters), intervals: None }
 }
 
 /// Refuses a run without the counters that the user requires or names: no source opened, or required counters disagree

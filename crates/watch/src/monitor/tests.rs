@@ -1,9 +1,9 @@
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use tiermark_model::{
-    BoxKind, BoxPlace, BoxTraffic, CounterMark, CounterSourceId, LinkTraffic, Traffic, WatchCost, WatchCpu, WatchGroup,
-    WatchGroupKind, WatchGroupUse, WatchMemory, WatchNode, WatchPool, WatchPressure, WatchProgram, WatchRates,
-    WatchStall, WatchStalls, WatchSwap,
+    BoxKind, BoxPlace, BoxTraffic, CounterMark, CounterSourceId, LinkStated, LinkTraffic, Traffic, WatchCost, WatchCpu,
+    WatchGroup, WatchGroupKind, WatchGroupUse, WatchMemory, WatchNode, WatchPool, WatchPressure, WatchProgram,
+    WatchRates, WatchStall, WatchStalls, WatchSwap,
 };
 
 use tiermark_page::Style;
@@ -195,6 +195,7 @@ fn counted(n: u32) -> WatchSample {
         sent: Some(30e9),
         received: Some(1e9),
         most: Some(32e9),
+        stated: LinkStated::default(),
     };
     let marks = vec![CounterMark::Lost { place: place(1, BoxKind::Channel, "uncore_imc_7".into()) }];
     let traffic = Traffic { seconds: 1.0, boxes, links: vec![link], marks, missing: Vec::new() };

@@ -96,7 +96,7 @@ pub(crate) fn absent(why: &[String]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{BoxKind, BoxPlace, BoxTraffic, LinkTraffic};
+    use tiermark_model::{BoxKind, BoxPlace, BoxTraffic, LinkStated, LinkTraffic};
 
     #[test]
     fn the_first_head_is_that_of_the_rows_below_it() {
@@ -109,8 +109,13 @@ mod tests {
             local: None,
             transfers: None,
         };
-        let link =
-            |unit| LinkTraffic { place: place(BoxKind::Link, unit), sent: Some(1e9), received: Some(3e9), most: None };
+        let link = |unit| LinkTraffic {
+            place: place(BoxKind::Link, unit),
+            sent: Some(1e9),
+            received: Some(3e9),
+            most: None,
+            stated: LinkStated::default(),
+        };
         let traffic = Traffic {
             seconds: 1.0,
             boxes: vec![memory],
@@ -126,5 +131,12 @@ mod tests {
         let scrolled = text(9);
         assert!(scrolled[0].contains("recv") && scrolled[1].contains("upi_0"), "{scrolled:?}");
         assert!(!scrolled[0].contains("read"), "{scrolled:?}");
+        // What a link sent with its protocol has a row of its own, and is in no sum.
+        let mut stated = traffic.clone();
+        stated.links[1].stated.sent_all = Some(2e9);
+        let all = lines(&stated, &History::default(), 0, 9, &style).iter().map(ToString::to_string).collect::<Vec<_>>();
+        let (row, payload) = (&all[6], &all[5]);
+        assert!(row.contains("upi_1 link + overhead") && row.contains(" 2.0"), "{all:?}");
+        assert!(payload.contains("4.0") && rows(&stated) == 6, "{all:?}");
     }
 }

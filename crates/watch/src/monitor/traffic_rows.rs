@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{BoxKind, BoxPlace, Traffic, TrafficSum};
+use tiermark_model::{BoxKind, BoxPlace, LinkShares, Traffic, TrafficSum};
 
 /// Columns of a row's name.
 pub(crate) const NAME: usize = 24;
@@ -47,18 +47,26 @@ pub(crate) fn rows_of(traffic: &Traffic) -> Vec<TrafficRow> {
         sum: TrafficSum { read: own.read, write: own.write, total: Some(own.total) },
         is_link: false,
     }));
-    rows.extend(traffic.links.iter().map(|own| {
-        let (sent, received) = own.utilisation();
+    rows.extend(traffic.links.iter().flat_map(|own| {
+        let LinkShares { sent, received, sent_all } = own.shares(traffic.seconds);
         let total = match (own.sent, own.received) {
             (Some(sent), Some(received)) => Some(sent + received),
             (one, other) => one.or(other),
         };
-        TrafficRow {
+        let payload = TrafficRow {
             name: name(&own.place),
             share: sent.into_iter().chain(received).reduce(f64::max),
             sum: TrafficSum { read: own.received, write: own.sent, total },
             is_link: true,
-        }
+        };
+        // What was sent with the protocol's overhead is no payload, and is in no sum.
+        let with_overhead = own.stated.sent_all.map(|bytes| TrafficRow {
+            name: format!("{} + overhead", payload.name),
+            share: sent_all,
+            sum: TrafficSum { write: Some(bytes), ..TrafficSum::default() },
+            is_link: true,
+        });
+        std::iter::once(payload).chain(with_overhead)
     }));
     rows
 }

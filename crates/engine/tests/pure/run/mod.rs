@@ -121,6 +121,7 @@ impl Sink for Log {
                 assert!((0.0..=1.0).contains(done) && *remaining_seconds >= 0.0);
                 format!("visit {}", step.id)
             }
+            Event::Counting { step, .. } => format!("counting {}", step.id),
             Event::Observed { observation } => format!("seen {} {}", observation.step, observation.allocations),
             Event::Answered { .. } => "answer".into(),
             Event::ExperimentDone { .. } => "done".into(),

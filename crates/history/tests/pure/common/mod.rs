@@ -408,6 +408,7 @@ pub(crate) fn example_run() -> Run {
                 refused: vec![Refusal::new("page 1G", "0 of 0 pages free", "reserve one page")],
                 max_seconds: 15.0,
                 later_seconds: 0.0,
+                counting_seconds: 0.0,
                 later: Vec::new(),
             },
             observations,

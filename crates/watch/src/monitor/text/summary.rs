@@ -1,5 +1,7 @@
 //! The samples over the life of a command.
 
+use std::collections::BTreeSet;
+
 use tiermark_model::messages::curve_profile as says;
 use tiermark_model::{Rate, RateUnit, Share, WatchKind, WatchLife, WatchLifeFigure};
 use tiermark_page::{ABSENT, Ink, Page, Table, Text, paragraph, seconds, simulated};
@@ -34,6 +36,18 @@ const TRAFFIC: [Row; 4] = [
     ("memory written", "traffic.write_bytes", WatchKind::BytesPerSecond),
     ("memory traffic", "traffic.total_bytes", WatchKind::BytesPerSecond),
     ("busiest channel", "traffic.busiest_channel", WatchKind::Share),
+];
+
+/// The same of each socket, where there are several: its memory, and its links to the others.
+const OF_SOCKET: [Row; 8] = [
+    ("read", "read_bytes", WatchKind::BytesPerSecond),
+    ("written", "write_bytes", WatchKind::BytesPerSecond),
+    ("links received", "received_bytes", WatchKind::BytesPerSecond),
+    ("links received, of peak", "received_share", WatchKind::Share),
+    ("links sent", "sent_bytes", WatchKind::BytesPerSecond),
+    ("links sent, of peak", "sent_share", WatchKind::Share),
+    ("links sent + overhead", "sent_all_bytes", WatchKind::BytesPerSecond),
+    ("links + overhead, of peak", "sent_all_share", WatchKind::Share),
 ];
 
 /// The numbers of a summary in the order of its rows.
@@ -99,7 +113,8 @@ pub fn watch_summary(watched: &WatchedCommand<'_>, life: &WatchLife) -> Page {
     let counted = TRAFFIC.into_iter().filter(|(_, name, _)| life.of(name).is_some());
     let measured = if life.of("active.visits").is_some() { &ACTIVE_ROWS[..] } else { &[] };
     let fixed = |source| move |(words, name, kind): Row| (words.to_owned(), name.to_owned(), kind, source);
-    let rows = counted.map(fixed(Source::Counters)).chain(ROWS.into_iter().map(fixed(Source::Kernel)));
+    let counted = counted.map(fixed(Source::Counters)).chain(sockets(life));
+    let rows = counted.chain(ROWS.into_iter().map(fixed(Source::Kernel)));
     let measured = measured.iter().copied().map(fixed(Source::Visits)).chain(pings(life));
     for (words, name, kind, source) in rows.chain(measured) {
         match life.of(&name).filter(|figure| figure.mean().is_some()) {
@@ -124,6 +139,18 @@ pub fn watch_summary(watched: &WatchedCommand<'_>, life: &WatchLife) -> Page {
         }
     }
     out
+}
+
+/// Rows of each socket, of what is counted there; none of a single socket, which is the machine.
+fn sockets(life: &WatchLife) -> Vec<(String, String, WatchKind, Source)> {
+    let number = |name: &str| name.strip_prefix("traffic_sockets.")?.split('.').next()?.parse::<u32>().ok();
+    let numbers: BTreeSet<u32> = life.all().filter_map(|(name, _)| number(name)).collect();
+    let row = |socket: u32, (words, name, kind): Row| {
+        let name = format!("traffic_sockets.{socket}.{name}");
+        life.of(&name).map(|_| (format!("socket {socket}: {words}"), name, kind, Source::Counters))
+    };
+    let several = numbers.iter().filter(|_| numbers.len() > 1);
+    several.flat_map(|socket| OF_SOCKET.into_iter().filter_map(move |own| row(*socket, own))).collect()
 }
 
 /// Rows of the pairs of cpus that answered each other fastest and slowest: a move of cpus lies between both.

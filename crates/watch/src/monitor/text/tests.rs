@@ -1,6 +1,6 @@
 use tiermark_model::{
-    BoxKind, BoxPlace, BoxTraffic, CounterSourceId, LinkTraffic, Traffic, WatchCpu, WatchLife, WatchMemory, WatchNode,
-    WatchPressure, WatchRates, WatchSample, WatchStall, WatchStalls, WatchSwap,
+    BoxKind, BoxPlace, BoxTraffic, CounterSourceId, LinkStated, LinkTraffic, Traffic, WatchCpu, WatchLife, WatchMemory,
+    WatchNode, WatchPressure, WatchRates, WatchSample, WatchStall, WatchStalls, WatchSwap,
 };
 
 use super::*;
@@ -78,7 +78,13 @@ fn counted() -> WatchSample {
         transfers: Some(9.6e9),
     };
     let plain = BoxTraffic { read: None, write: None, transfers: None, ..channel("imc \"1\"", 10e9, 0.0) };
-    let link = LinkTraffic { place: place(BoxKind::Link, "upi_0"), sent: Some(16e9), received: None, most: Some(64e9) };
+    let link = LinkTraffic {
+        place: place(BoxKind::Link, "upi_0"),
+        sent: Some(16e9),
+        received: None,
+        most: Some(64e9),
+        stated: LinkStated::default(),
+    };
     let boxes = vec![channel("imc_0", 30e9, 10e9), plain];
     let traffic = Traffic { seconds: 2.0, boxes, links: vec![link], marks: Vec::new(), missing: Vec::new() };
     WatchSample { traffic: Some(traffic), counters: Some(CounterSourceId::Perf), ..sample() }
@@ -104,6 +110,35 @@ fn a_summary_begins_with_the_traffic() {
     let text = terminal(&watch_summary(&watched, &life), &Style::default());
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("total memory traffic 25 GB/s 25 GB/s 25 GB/s 50 GB busiest channel 52.1 %"), "{text}");
+}
+
+#[test]
+fn a_summary_has_the_traffic_of_each_socket() {
+    let mut sample = counted();
+    let traffic = sample.traffic.as_mut().unwrap();
+    let mut far = traffic.boxes[0].clone();
+    far.place.socket = Some(1);
+    let mut link = traffic.links[0].clone();
+    (link.place.socket, link.sent) = (Some(1), None);
+    link.stated = LinkStated { sent_all: Some(20e9), sent_all_seconds: Some(1.5), received_seconds: None };
+    traffic.boxes.push(far);
+    traffic.links.push(link);
+    let mut life = WatchLife::default();
+    life.add(&sample);
+    let watched = WatchedCommand { command: "x", simulated: None, seconds: 2.0, cpu_seconds: None, samples: 1 };
+    let text = terminal(&watch_summary(&watched, &life), &Style::default());
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for row in [
+        "socket 0: links sent 8 GB/s",
+        "socket 0: links sent, of peak 25.0 %",
+        "socket 1: read 15 GB/s 15 GB/s 15 GB/s 30 GB",
+        "socket 1: written 5 GB/s",
+        "socket 1: links sent + overhead 10 GB/s",
+        "socket 1: links + overhead, of peak 75.0 %",
+    ] {
+        assert!(words.contains(row), "{row} in\n{text}");
+    }
+    assert!(!words.contains("socket 1: links sent 8") && text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 
 #[test]

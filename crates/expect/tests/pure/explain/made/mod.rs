@@ -5,8 +5,9 @@
 use tiermark_expect::explain::explain;
 use tiermark_model::{
     Bench, BoxKind, BoxPlace, BoxTraffic, CounterCheck, CounterSourceId, Cpu, Dimm, Explained, ExplainedKind,
-    Explanation, Finding, KernelInfo, Labels, LinkTraffic, Machine, MemoryChannels, Metric, Node, Note, Observation,
-    Pattern, Purpose, Quantity, Run, RunCounters, Span, StepTraffic, TheoreticalPeak, Traffic, Unit, testing,
+    Explanation, Finding, KernelInfo, Labels, LinkStated, LinkTraffic, Machine, MemoryChannels, Metric, Node, Note,
+    Observation, Pattern, Purpose, Quantity, Run, RunCounters, Span, StepTraffic, TheoreticalPeak, Traffic, Unit,
+    testing,
 };
 
 /// GB/s.
@@ -149,7 +150,13 @@ impl Rate {
     pub(crate) fn unwired_link(mut self) -> Self {
         let traffic = self.traffic.get_or_insert_with(|| Traffic { seconds: 1.0, ..Traffic::default() });
         let place = BoxPlace { socket: Some(1), node: None, kind: BoxKind::Link, unit: "uncore_upi_11".into() };
-        traffic.links.push(LinkTraffic { place, sent: Some(0.0), received: Some(0.0), most: None });
+        traffic.links.push(LinkTraffic {
+            place,
+            sent: Some(0.0),
+            received: Some(0.0),
+            most: None,
+            stated: LinkStated::default(),
+        });
         self
     }
 
@@ -163,6 +170,7 @@ impl Rate {
                 sent: Some(sent * GB),
                 received: Some(0.0),
                 most: Some(most * GB),
+                stated: LinkStated::default(),
             });
         }
         self
