@@ -359,8 +359,13 @@ impl Cell {
     /// where a visit is of use now.
     pub(crate) fn waits(&self, now: f64) -> f64 {
         let has_all = self.moved_share().is_none() && self.visited() >= self.step.stop.max_visits;
+        if has_all { self.next_moment(now) } else { 0.0 }
+    }
+
+    /// Seconds until a visit sees another moment.
+    pub(crate) fn next_moment(&self, now: f64) -> f64 {
         let began = self.moments().last().map_or(f64::NEG_INFINITY, |visits| self.visits.list[visits.start].at);
-        if has_all { (began + APART_SECONDS - now).max(0.0) } else { 0.0 }
+        (began + APART_SECONDS - now).max(0.0)
     }
 
     /// Whether it was seen at too few moments for a verdict.

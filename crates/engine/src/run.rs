@@ -162,8 +162,11 @@ impl<'a> Runner<'a> {
     fn measure(&mut self, plan: &mut Plan) {
         let is_short = self.deadline - self.began <= ANSWER_SECONDS;
         let (first, mut waiting) = with_waiting(plan.steps.clone(), is_short);
+        if is_short {
+            self.furnish(&plan.steps);
+        }
         self.begin(&first);
-        let mut has_figures = false;
+        let (mut has_figures, mut is_answered) = (false, is_short);
         for _ in 0..MAX_REFINEMENTS {
             let mut steps = self.study.refine(&self.observations());
             steps.retain(|s| plan.steps.iter().all(|old| old.id != s.id));
@@ -184,12 +187,17 @@ impl<'a> Runner<'a> {
             }
             if is_late {
                 waiting.extend(steps);
+                // What did not fit leaves room for what is smaller.
+                if !self.over() {
+                    self.begin(&std::mem::take(&mut waiting));
+                }
                 break;
             }
             let (now, later) = with_waiting(steps, is_short);
             waiting.extend(later);
-            // Where nothing waits, the end of the run is the answer.
-            self.owes_answer = now.iter().any(|step| !step.labels.is_point()) && !waiting.is_empty();
+            // Where nothing waits, and in a short run, the end of the run is the answer.
+            self.owes_answer = !is_answered && now.iter().any(|step| !step.labels.is_point()) && !waiting.is_empty();
+            is_answered |= self.owes_answer;
             self.begin(&if now.is_empty() { std::mem::take(&mut waiting) } else { now });
             if self.owes_answer {
                 let figures = waiting.iter().filter(|step| is_due(step));
@@ -234,8 +242,8 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Has the host make the memory of all steps so far and of these, once, but for points that would take most of the
-    /// time. Pieces of all free memory leave no room for it.
+    /// Has the host make the memory of all steps so far and of these, as far as it is not there, but for points that
+    /// would take most of the time. Pieces of all free memory leave no room for it.
     fn furnish(&mut self, steps: &[Step]) {
         let all: Vec<&Step> = self.cells.iter().map(|cell| &cell.step).chain(steps).collect();
         let most = FILLING_SHARE * (self.deadline - self.began);

@@ -90,12 +90,44 @@ pub struct Fleet {
     pub kinds: Vec<HostKind>,
     /// All hosts, the odd ones first, by how much they differ.
     pub hosts: Vec<FleetHost>,
+    /// Families that the hosts of a kind lost in together since before a change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<FleetLoss>,
     /// Files that are no document of a host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unread: Vec<Refusal>,
     /// What is to be known of the documents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
+}
+
+/// A family of figures that the hosts of a kind lost in together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FleetLoss {
+    /// The place of the kind in the list.
+    pub kind: u64,
+    /// The family.
+    pub family: String,
+    /// The median change, as a share: -0.2 of a bandwidth is a fifth less.
+    pub change: f64,
+    /// Hosts that changed for the worse by more than is nothing in practice, and hosts with a figure of the family.
+    pub hosts: [u64; 2],
+    /// Facts of which most hosts have another value than before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<ChangedFact>,
+}
+
+/// A fact of which most hosts of a kind have another value than before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ChangedFact {
+    /// Which.
+    pub fact: Fact,
+    /// What most had before.
+    pub before: String,
+    /// What most have now.
+    pub now: String,
 }
 
 /// Hosts that ought to be alike.

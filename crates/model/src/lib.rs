@@ -104,8 +104,8 @@ pub use explanation::{
 pub use figure::{CLOCKED, DRAM, Distance, FigureName, LATENCY, LoadedPoint, OPERATIONS, TIERS, TierName, distance};
 pub use file_memory::FileMemory;
 pub use fleet::{
-    FAILED_HOST_SCHEMA, FLEET_SCHEMA, FailedHost, Fleet, FleetHost, HostCause, HostFailure, HostFamily, HostFigure,
-    HostKind, HostState, KindFact, KindFigure, OtherValue, explains,
+    ChangedFact, FAILED_HOST_SCHEMA, FLEET_SCHEMA, FailedHost, Fleet, FleetHost, FleetLoss, HostCause, HostFailure,
+    HostFamily, HostFigure, HostKind, HostState, KindFact, KindFigure, OtherValue, explains,
 };
 pub use health::{ErrorKind, HealthCount, MemoryErrors, QuotaStops, RunHealth, Throttling};
 pub use history::{

@@ -10,7 +10,7 @@ use crate::kernel::KernelInfo;
 use crate::machine::Machine;
 use crate::observation::{Finding, Observation};
 use crate::os::PrimitiveInfo;
-use crate::plan::{Plan, PlanPage, Request};
+use crate::plan::{AFTER_FIGURES, Plan, PlanPage, Request, Step};
 use crate::purpose::Purpose;
 use crate::refusal::{Refusal, Warning};
 use crate::run_labels::{self, RunLabels};
@@ -219,7 +219,23 @@ impl Experiment {
         let purpose = seen.labels.purpose();
         let is_denser = purpose.is_some_and(Purpose::draws_a_curve) && self.plan.is_added(&seen.step);
         let is_impossible = seen.labels.is_point() && seen.refusal.as_ref().is_some_and(|refusal| !is_late(refusal));
-        seen.value.is_none() && !is_denser && !is_impossible
+        seen.value.is_none() && !is_denser && !is_impossible && !self.ends_a_curve(seen)
+    }
+
+    /// Whether a point that waited for the figures was skipped, and its curve has others: it ends earlier, or is less
+    /// dense.
+    fn ends_a_curve(&self, seen: &Observation) -> bool {
+        let is_skipped = |refusal: &Refusal| refusal.code == crate::messages::run::codes::curve_point_skipped;
+        let waited = |step: &Step| step.id == seen.step && step.phase == AFTER_FIGURES;
+        let (purpose, layout, op) = (seen.labels.purpose(), seen.labels.layout(), seen.labels.op());
+        let is_of_curve = |other: &&Observation| {
+            let labels = &other.labels;
+            (labels.purpose(), labels.layout(), labels.op()) == (purpose, layout, op) && other.value.is_some()
+        };
+        purpose == Some(Purpose::Curve)
+            && seen.refusal.as_ref().is_some_and(is_skipped)
+            && self.plan.steps.iter().any(waited)
+            && self.observations.iter().any(|other| is_of_curve(&other))
     }
 }
 

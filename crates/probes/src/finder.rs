@@ -104,7 +104,7 @@ impl Finder {
     pub(crate) fn denser(&self, observations: &[Observation]) -> Vec<Step> {
         let is_there = |step: &Step| observations.iter().any(|seen| seen.step == step.id);
         let rest = self.rest();
-        let is_longer = |largest: &u64| *largest > self.searched() && rest.iter().all(is_there);
+        let is_longer = |largest: &u64| *largest > self.searched() && !rest.is_empty() && rest.iter().all(is_there);
         let Some(largest) = self.largest().filter(is_longer) else { return Vec::new() };
         match self.look(observations, largest) {
             Curve::More(points) => points.into_iter().map(after_figures).collect(),
@@ -175,7 +175,9 @@ impl Finder {
         let curve = self.curve(observations);
         let first = self.first().len();
         let measured: Vec<CurvePoint> = curve.iter().filter_map(|seen| point(seen)).collect();
-        let left = (first + most_added(self.task.effort())).saturating_sub(curve.len());
+        let rest = self.rest();
+        let planned = first + curve.iter().filter(|seen| rest.iter().any(|step| step.id == seen.step)).count();
+        let left = (planned + most_added(self.task.effort())).saturating_sub(curve.len());
         let known = |bytes: u64| curve.iter().any(|seen| seen.labels.bytes() == Some(bytes));
         let mut more = refine(&measured, largest, this_round(left));
         more.retain(|bytes| !known(*bytes));

@@ -38,6 +38,9 @@ pub(crate) fn run(args: &FleetArgs) -> Result<Exit, Failure> {
     if !has_before {
         return Err(Failure::usage("--before: there is no document of a host"));
     }
+    if let Some(share) = args.fail_over {
+        gathered.allow(share);
+    }
     let shown = |host: String| names.map_or_else(|| host.clone(), |names| names.host(&host));
     let fleet = gathered.judged(&expected.into_iter().map(shown).collect::<Vec<String>>());
     if let Some(page) = page {
@@ -55,11 +58,11 @@ pub(crate) fn run(args: &FleetArgs) -> Result<Exit, Failure> {
     whoever_reads(print(&text), exit(&fleet))
 }
 
-/// An odd host matters more than one that failed, and that more than one that could not be judged.
+/// What all lost, or an odd host, matters more than one that failed, and that more than one that could not be judged.
 fn exit(fleet: &Fleet) -> Exit {
     let has = |state| fleet.hosts.iter().any(|host| host.state == state);
     match () {
-        () if has(HostState::Odd) => Exit::Regression,
+        () if has(HostState::Odd) || !fleet.lost.is_empty() => Exit::Regression,
         () if has(HostState::Failed) => Exit::Fleet,
         () if has(HostState::Missing) || has(HostState::NotJudged) || !fleet.unread.is_empty() => Exit::Partial,
         () => Exit::Done,

@@ -6,13 +6,14 @@ use tiermark_model::messages::fleet as says;
 use tiermark_model::{Confidence, FailedHost, Fleet, FleetHost, HostFailure, HostState, Note, Refusal};
 
 use crate::THRESHOLD;
-use crate::fleet::LEVEL;
-use crate::fleet::catalogue::{Catalogue, Reading};
+use crate::fleet::catalogue::{Catalogue, OfMemory, Reading};
 use crate::fleet::causes::causes;
 use crate::fleet::judge::{self, Judged};
 use crate::fleet::kind::{Kind, without};
 use crate::fleet::kinds::kinds;
+use crate::fleet::loss::{ALLOWED, losses};
 use crate::fleet::record::{HostRecord, printable};
+use crate::fleet::{FEWEST, LEVEL};
 
 /// Days by which a document may be newer than those of all others.
 const LATER: f64 = 1.0;
@@ -26,6 +27,8 @@ pub struct Gathered {
     before: Option<Newest>,
     failed: BTreeMap<String, FailedHost>,
     unread: Vec<Refusal>,
+    /// By how much the median host may be worse than before; `None` for [`ALLOWED`].
+    allowed: Option<f64>,
 }
 
 /// A record with its figures as readings.
@@ -101,6 +104,11 @@ impl Gathered {
         }
     }
 
+    /// Allows the median host to be worse than before by this share.
+    pub fn allow(&mut self, share: f64) {
+        self.allowed = Some(share);
+    }
+
     /// Adds a file that is no document of a host.
     pub fn add_unread(&mut self, refusal: Refusal) {
         self.unread.push(refusal);
@@ -138,6 +146,8 @@ impl Gathered {
         judge::select(&mut all);
         let rules = causes();
         let (mut described, mut hosts, mut near) = (Vec::new(), Vec::new(), Vec::new());
+        let mut lost = Vec::new();
+        let mut is_judged = [false; OfMemory::BOTH.len()];
         for (at, (members, judged)) in kinds.iter().zip(&all).enumerate() {
             let records: Vec<&HostRecord> = members.iter().map(|at| records[*at]).collect();
             let is_change = changes.is_some();
@@ -145,12 +155,25 @@ impl Gathered {
             let facts = kind.facts();
             for at in 0..kind.records.len() {
                 let host = kind.host(at, &facts);
+                for (is_judged, of) in is_judged.iter_mut().zip(OfMemory::BOTH) {
+                    *is_judged |= kind.is_judged_by(at, of);
+                }
                 near.extend(kind.nearly(at).filter(|_| host.state == HostState::Alike));
                 hosts.push(host);
+            }
+            if let Some(before) = &self.before {
+                let own = kind.records.iter().filter_map(|now| Some(&before.hosts.get(&now.host)?.record));
+                lost.extend(losses(&kind, &own.collect::<Vec<_>>(), self.allowed.unwrap_or(ALLOWED)));
             }
             described.push(kind.described(facts));
         }
         notes.splice(0..0, near);
+        // Few hosts are not judged by anything.
+        let has_peers = kinds.iter().any(|members| members.len() >= FEWEST);
+        let [latency, bandwidth] = is_judged.map(|is_judged| !is_judged && has_peers);
+        if latency || bandwidth {
+            notes.insert(0, says::nobody_judged(latency, bandwidth));
+        }
         hosts.extend(self.failed.into_values().map(failed));
         let stems = self.hosts.hosts.values().map(|host| host.record.stem.as_str());
         let known: BTreeSet<&str> = hosts.iter().map(|host| host.host.as_str()).chain(stems).collect();
@@ -170,6 +193,7 @@ impl Gathered {
             is_change: changes.is_some(),
             kinds: described,
             hosts,
+            lost,
             unread: self.unread,
             notes,
         }

@@ -9,7 +9,7 @@ use tiermark_model::{
 use tiermark_stats::fisher_exact;
 
 use crate::fleet::FEWEST;
-use crate::fleet::catalogue::Catalogue;
+use crate::fleet::catalogue::{Catalogue, OfMemory};
 use crate::fleet::causes::{Cause, Difference, OddFamily, causes_of};
 use crate::fleet::facts::{HostFact, most_common};
 use crate::fleet::judge::{self, Judged};
@@ -241,6 +241,15 @@ impl<'a> Kind<'a> {
         all.into_iter().map(|(_, family, is_worse)| (family, is_worse)).collect()
     }
 
+    /// Whether a figure of memory of a host was held against those of its peers.
+    pub(crate) fn is_judged_by(&self, at: usize, of: OfMemory) -> bool {
+        let mut columns = self.judged.columns.iter();
+        columns.any(|column| {
+            let is_sharp = column.cells.get(&at).is_some_and(|cell| !cell.reading.is_open);
+            is_sharp && self.catalogue.figures[column.figure].of_memory() == Some(of)
+        })
+    }
+
     /// Why a host is not judged; nothing if it is.
     fn not_judged(&self, at: usize, differences: &[Difference<'_>]) -> Vec<Note> {
         if self.records.len() < FEWEST {
@@ -250,7 +259,9 @@ impl<'a> Kind<'a> {
         let usual = self.judged.columns.iter().filter(|column| column.sharp as f64 >= half).count();
         let own = self.judged.tested(at);
         if own > 0 && own as f64 >= usual as f64 * ENOUGH {
-            return Vec::new();
+            let [latency, bandwidth] = OfMemory::BOTH.map(|of| !self.is_judged_by(at, of));
+            let note = (latency || bandwidth).then(|| says::no_figure_of_memory(latency, bandwidth));
+            return note.into_iter().collect();
         }
         let setting = differences
             .iter()

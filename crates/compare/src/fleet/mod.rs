@@ -12,6 +12,7 @@ mod judge;
 mod kind;
 mod kinds;
 mod limits;
+mod loss;
 mod record;
 
 pub use gather::Gathered;

@@ -65,8 +65,8 @@ impl Runner<'_> {
         self.refuse_untouched(first);
     }
 
-    /// Rounds over all steps that are not settled, each in a new random order, so that every step sees all of the run.
-    /// Where all of them only lack moments, nothing is visited until the next one.
+    /// Rounds over all steps that are not settled, each in a new random order, so that every step sees all of what is
+    /// left of the run. Where all of them only lack moments, nothing is visited until the next one.
     pub(super) fn revisit(&mut self, stage: Stage) {
         let end = match stage {
             Stage::Answer { left } => (self.deadline - left).min(self.began + ANSWER_SECONDS),
@@ -87,7 +87,10 @@ impl Runner<'_> {
                 is_open && is_there && is_wanted(cell) && self.fits(*index)
             };
             let open: Vec<usize> = (0..self.cells.len()).filter(is_open).collect();
-            let waits = |index: &usize| self.cells[*index].waits(now - self.began);
+            let waits = |index: &usize| match stage {
+                Stage::Answer { .. } => self.cells[*index].next_moment(now - self.began),
+                Stage::All => self.cells[*index].waits(now - self.began),
+            };
             let Some(wait) = open.iter().map(waits).reduce(f64::min) else { return };
             if wait > 0.0 {
                 self.host.rest((wait + ROUNDING).min((end - now).max(0.0)));

@@ -85,6 +85,10 @@ messages! {
         { format!("no whole interval of {source} lies within the time of {}, so that their traffic is not known: give \
             the program a shorter interval (1 s), or raise --seconds", count_of(numbers, "number")) };
 
+    Note numbers_without_time(source: &str, numbers: u64):
+        { format!("--max-time left no time for {} to run once more beside {source}, so that their traffic is not known: \
+            raise it, or give fewer --seconds", count_of(numbers, "number")) };
+
     Note lines_of_another_clock(source: &str, lines: u64):
         { format!("{} of {source} left out: their times are not those of this machine's clock, or are minutes late",
             count_of(lines, "line")) };

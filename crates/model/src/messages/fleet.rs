@@ -12,6 +12,28 @@ messages! {
     Note few_figures(judged: u64, of: u64):
         "{judged} of {of} figures of its peers are trusted here and comparable with theirs";
 
+    /// A host of which no latency, or no bandwidth, of memory can be held against those of its peers.
+    Note no_figure_of_memory(latency: bool, bandwidth: bool):
+        {
+            let what = match (latency, bandwidth) {
+                (true, true) => "neither latency nor bandwidth of memory",
+                (true, false) => "no latency of memory",
+                _ => "no bandwidth of memory",
+            };
+            format!("{what} could be compared with its peers: bounds are not, shared and trusted numbers are")
+        };
+
+    /// Figures of memory that no host was judged by.
+    Note nobody_judged(latency: bool, bandwidth: bool):
+        {
+            let what = match (latency, bandwidth) {
+                (true, true) => "latency or bandwidth of memory",
+                (true, false) => "latency of memory",
+                _ => "bandwidth of memory",
+            };
+            format!("no server was judged by {what}")
+        };
+
     /// A host whose figures were measured under another setting; `value`: its setting.
     Note other_setting(fact: &str, value: &str, peers: &str):
         "{fact} {value}, peers {peers}: its figures are not comparable";

@@ -9,8 +9,8 @@ messages! {
     Note chase_on(cpu: CpuId, page: PageKind): "chases on cpu {cpu}, {page} pages";
 
     Note counted_once_more(source: &str, numbers: u64, seconds: f64):
-        "{source} counts in intervals of its own: each number of a stream in memory ({numbers} planned) runs once more \
-            after the visits, for {seconds:.1} s";
+        "{source} counts in intervals of its own: each number of a stream in memory (so far {numbers}) runs once more \
+            after the visits, for {seconds:.1} s or more";
 
     Note one_thread_on(cpu: CpuId): "one thread, on cpu {cpu}";
 

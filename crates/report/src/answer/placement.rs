@@ -86,7 +86,7 @@ fn conclusion(rows: &[PlacementRow<'_>], run: &Run) -> Page {
     let remote = distinct(remote).join(", ");
     let with = |gains: Option<bool>| {
         let fits = here.iter().filter(|row| row.gains() == gains);
-        let parts = fits.filter_map(|row| Some(format!("{} {}", name(row), percent(row.mixed_of_local()?))));
+        let parts = fits.filter_map(|row| Some(format!("{} ({})", name(row), percent(row.mixed_of_local()?))));
         parts.collect::<Vec<_>>().join(", ")
     };
     let mut sentences = Vec::new();
@@ -102,13 +102,13 @@ fn conclusion(rows: &[PlacementRow<'_>], run: &Run) -> Page {
         50 => "half of the threads".to_owned(),
         one => format!("{one} % of the threads"),
     };
-    let found = [(Some(true), "more for"), (Some(false), "less for"), (None, "not clearly different for")];
+    let found = [(Some(true), "higher for"), (Some(false), "lower for"), (None, "not clearly different for")];
     let parts = found.map(|(gains, word)| (with(gains), word));
     let parts: Vec<String> =
         parts.into_iter().filter(|(list, _)| !list.is_empty()).map(|(list, word)| format!("{word} {list}")).collect();
     if !parts.is_empty() {
         sentences.push(format!(
-            "If {whose} use remote memory, the rate as a share of that of all local memory is {}.",
+            "If {whose} use remote memory, the rate as a share of that with all local memory is {}.",
             parts.join("; ")
         ));
     }

@@ -3,7 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiermark_model::{Fact, Fleet, FleetHost, HostCause, HostKind, HostState, KindFact, KindFigure, count_of};
+use tiermark_model::messages::fleet as says;
+use tiermark_model::{
+    ChangedFact, Fact, Fleet, FleetHost, FleetLoss, HostCause, HostKind, HostState, KindFact, KindFigure, count_of,
+};
 use tiermark_page::{
     ABSENT, Cell, Detail, Ink, Page, Table, Text, bullet, glued, heading, height, labelled, number, paragraph, percent,
     space, text,
@@ -40,7 +43,8 @@ pub fn fleet(fleet: &Fleet, detail: Detail) -> Page {
 
 /// All states in a line.
 fn verdict(fleet: &Fleet) -> String {
-    let mut parts = vec![count_of(fleet.hosts.len() as u64, "server")];
+    let mut parts: Vec<String> = loss_words(fleet).into_iter().collect();
+    parts.push(count_of(fleet.hosts.len() as u64, "server"));
     let words = |state| match state {
         HostState::Odd => "odd",
         HostState::Failed => "failed",
@@ -55,10 +59,35 @@ fn verdict(fleet: &Fleet) -> String {
     if !fleet.unread.is_empty() {
         parts.push(format!("{} not read", count_of(fleet.unread.len() as u64, "file")));
     }
+    // What could not be seen is no "alike".
+    let unseen = fleet.notes.iter().filter(|note| note.code == says::codes::nobody_judged);
+    parts.extend(unseen.map(|note| note.text.clone()));
     parts.join(", ")
 }
 
+/// What all hosts of a kind lost together, the largest loss of each kind, and what else changed.
+fn loss_words(fleet: &Fleet) -> Option<String> {
+    let largest = |kind: usize| fleet.lost.iter().find(|loss| loss.kind == kind as u64);
+    let words = |loss: &FleetLoss| {
+        let ([worse, of], family) = (loss.hosts, family_words(&loss.family));
+        format!("{family} {} ({worse} of {of} servers)", signed(loss.change))
+    };
+    let losses: Vec<String> = (0..fleet.kinds.len()).filter_map(largest).map(words).collect();
+    let mut facts: Vec<&ChangedFact> = Vec::new();
+    for fact in fleet.lost.iter().flat_map(|loss| &loss.facts) {
+        if !facts.contains(&fact) {
+            facts.push(fact);
+        }
+    }
+    let facts = facts.into_iter().map(|of| format!("{} {} → {}", of.fact.name(), of.before, of.now));
+    let all: Vec<String> = losses.into_iter().chain(facts).collect();
+    (!fleet.lost.is_empty()).then(|| format!("the fleet changed: {}", all.join("; ")))
+}
+
 fn ink(fleet: &Fleet) -> Ink {
+    if !fleet.lost.is_empty() {
+        return Ink::Bad;
+    }
     match fleet.hosts.iter().map(|host| host.state).min() {
         Some(HostState::Odd | HostState::Failed) => Ink::Bad,
         Some(HostState::Alike) if fleet.unread.is_empty() => Ink::Good,

@@ -199,7 +199,7 @@ pub(crate) fn result(survey: &Survey<'_>, judged: &Check) -> Page {
         Outcome::AsExpected(text) => (text, Ink::Good),
     };
     let mut rest: Vec<String> = vec![counts(survey)];
-    rest.extend(states::cpus_move(survey.run).then(|| "Cpus move: see `tiermark show --why`".to_owned()));
+    rest.extend(states::cpus_move(survey.run).then(|| "Cpus move: see `tiermark show -v`".to_owned()));
     rest.retain(|part| !part.is_empty());
     let rest = (!rest.is_empty()).then(|| Text::from(rest.join(". ")));
     let line = Text::joined(std::iter::once(text.clone()).chain(rest), "; ");

@@ -103,7 +103,12 @@ const WITH_OVERHEAD: &str = "sent, with|overhead";
 fn places_of<'a>(row: &'a RatedStep<'a>) -> Vec<Place<'a>> {
     let counted = &row.traffic.counted;
     let (sockets, nodes) = (counted.sockets(), counted.nodes());
-    let node_of = |socket: u32| counted.boxes.iter().find(|own| own.place.socket == Some(socket))?.place.node;
+    // Boxes of HBM have no node of their own here: then the sum is that of the socket.
+    let node_of = |socket: u32| {
+        let mut nodes = counted.boxes.iter().filter(|own| own.place.socket == Some(socket)).map(|own| own.place.node);
+        let first = nodes.next()?;
+        first.filter(|_| nodes.all(|node| node == first))
+    };
     let places: Vec<(String, TrafficSum, Option<u32>)> = if nodes.len() > sockets.len() {
         nodes.into_iter().map(|(node, sum)| (format!("node {node}"), sum, None)).collect()
     } else {

@@ -108,7 +108,7 @@ pub struct IntervalCounts {
     ends: Vec<(f64, Snapshot)>,
     /// The time of the newest counts, in the source's own time.
     newest: Option<Duration>,
-    /// The longest interval so far, in seconds.
+    /// The newest interval, in seconds.
     interval: Option<f64>,
     /// Intervals whose time is not that of this machine's clock.
     elsewhere: u64,
@@ -116,6 +116,10 @@ pub struct IntervalCounts {
     error: Option<String>,
     /// Whether the first number ran for long enough, and nothing came.
     is_silent: bool,
+    /// Whether the user's limit left no time for a number.
+    is_late: bool,
+    /// When counting began, by the host's clock.
+    began: f64,
     /// Numbers without traffic.
     without: u64,
 }
@@ -138,6 +142,8 @@ impl IntervalCounts {
             elsewhere: 0,
             error: None,
             is_silent: false,
+            is_late: false,
+            began: 0.0,
             without: 0,
         }
     }
@@ -149,6 +155,7 @@ impl IntervalCounts {
         }
         let asked = experiment.request.scope.step_seconds;
         let numbers = numbers(experiment);
+        self.began = host.now();
         // What was counted so far is of other work.
         self.newest = self.source.read().ok().map(|counts| counts.at);
         let mut windows: Vec<(usize, Window)> = Vec::new();
@@ -159,13 +166,15 @@ impl IntervalCounts {
             let seconds = seconds_each(asked, self.interval.unwrap_or(USUAL));
             let remaining_seconds = (numbers.len() - nth) as f64 * (seconds + step.prepare_seconds());
             sink.event(&Event::Counting { step, source: self.source.id(), remaining_seconds });
+            if !self.has_time(seconds + step.prepare_seconds(), experiment, host) {
+                self.is_late = true;
+                break;
+            }
             windows.extend(self.run(step, kernel.as_ref(), asked, host).map(|window| (*index, window)));
-            self.is_silent = !windows.is_empty() && self.ends.is_empty();
+            // Only the first number ran for as long as counts may be late.
+            self.is_silent = !windows.is_empty() && self.interval.is_none() && self.elsewhere == 0;
         }
-        if host.stopped() {
-            return;
-        }
-        if let Some((_, last)) = windows.last() {
+        if let Some((_, last)) = windows.last().filter(|_| !host.stopped()) {
             self.wait_for(last.to, host);
         }
         let mut counted = 0;
@@ -182,6 +191,12 @@ impl IntervalCounts {
         self.ends.clear();
     }
 
+    /// Whether so many seconds are left of the user's limit of an experiment.
+    fn has_time(&self, seconds: f64, experiment: &Experiment, host: &dyn Host) -> bool {
+        let spent = experiment.time.map_or(0.0, |time| time.whole) + host.now() - self.began;
+        experiment.request.scope.max_seconds.is_none_or(|most| spent + seconds <= most)
+    }
+
     /// Why numbers have no traffic, each cause once, and what is wrong with the counts.
     pub fn notes(&self) -> Vec<Note> {
         let source = self.source.id().name();
@@ -189,6 +204,7 @@ impl IntervalCounts {
             _ if self.without == 0 => None,
             Some(error) => Some(says::counts_failed_meanwhile(source, self.without, error)),
             None if self.is_silent => Some(says::numbers_without_lines(source, self.without)),
+            None if self.is_late => Some(says::numbers_without_time(source, self.without)),
             None => Some(says::intervals_too_long(source, self.without)),
         };
         let elsewhere = (self.elsewhere > 0).then(|| says::lines_of_another_clock(source, self.elsewhere));
@@ -252,7 +268,8 @@ impl IntervalCounts {
         // Of the first counts nobody knows when they began.
         let took = before.filter(|before| *before > Duration::ZERO && *before < counts.at);
         let took = took.map(|before| (counts.at - before).as_secs_f64().min(LONGEST));
-        self.interval = took.into_iter().chain(self.interval).reduce(f64::max);
+        // One long gap is no long interval.
+        self.interval = took.or(self.interval);
         self.ends.push((end, counts));
     }
 

@@ -4,7 +4,7 @@ use tiermark_compare::fleet::{Gathered, HostRecord, limits};
 use tiermark_model::messages::fleet::codes;
 use tiermark_model::{
     FAILED_HOST_SCHEMA, FailedHost, Finding, Fleet, FleetHost, Grade, HostFailure, HostState, Interval, KindFigure,
-    Labels, Quantity, Run, Unit, Verdict,
+    Labels, Quantity, Run, Tier, Unit, Verdict,
 };
 use tiermark_stats::Rng;
 
@@ -123,6 +123,68 @@ fn bounds_and_other_pages_are_no_evidence() {
     );
     let text = "THP never, peers madvise: its figures are not comparable".to_owned();
     assert_eq!(state("small"), (HostState::NotJudged, text));
+}
+
+/// The same run without figures of memory that can be judged, whatever else is trusted.
+fn without_memory(run: &mut Run, is_lost: fn(&Finding) -> bool) {
+    for finding in &mut run.experiments[0].findings {
+        let is_memory = finding.labels.tier().is_some_and(Tier::is_memory);
+        if is_memory && is_lost(finding) {
+            finding.verdict = Verdict { grade: Grade::Bound, reasons: Vec::new() };
+        }
+    }
+}
+
+#[test]
+fn nobody_is_alike_whose_memory_was_not_judged() {
+    let judged = |is_lost: fn(&Finding) -> bool| {
+        let (mut rng, mut all) = (Rng::new(8), Gathered::default());
+        for at in 0..8 {
+            let name = format!("node{at:02}");
+            let mut run = run(&name, &SERVER, &Change::default(), &mut rng);
+            without_memory(&mut run, is_lost);
+            all.add(HostRecord::of(&name, &name, None, &run));
+        }
+        all.judged(&[])
+    };
+    let lost = |fleet: &Fleet| {
+        let note = fleet.notes.iter().find(|note| note.code == codes::nobody_judged);
+        let has = |state| fleet.hosts.iter().filter(|host| host.state == state).count();
+        (note.map(|note| note.text.clone()), has(HostState::NotJudged), has(HostState::Alike))
+    };
+    let all = lost(&judged(|_| true));
+    assert_eq!(all, (Some("no server was judged by latency or bandwidth of memory".to_owned()), 8, 0));
+    let latency = lost(&judged(|finding| finding.metric == Quantity::Latency));
+    assert_eq!(latency, (Some("no server was judged by latency of memory".to_owned()), 8, 0));
+    assert_eq!(lost(&judged(|_| false)), (None, 0, 8));
+}
+
+#[test]
+fn what_all_hosts_lost_together_is_a_change_of_the_fleet() {
+    let judged = |factor: f64, allowed: Option<f64>| {
+        let (mut rng, mut all) = (Rng::new(9), Gathered::default());
+        let newer = |run: &mut Run| run.machine.system.bios = Some("2.0".into());
+        let older = |run: &mut Run| run.machine.system.bios = Some("1.0".into());
+        for at in 0..12 {
+            let name = format!("node{at:02}");
+            let now = Change { figures: vec![("dram.bandwidth", factor)], facts: Some(newer) };
+            all.add(record(&name, &SERVER, &now, &mut rng));
+            let before = Change { figures: Vec::new(), facts: Some(older) };
+            all.add_before(record(&name, &SERVER, &before, &mut rng));
+        }
+        allowed.into_iter().for_each(|share| all.allow(share));
+        all.judged(&[])
+    };
+    let fleet = judged(0.8, None);
+    assert!(fleet.hosts.iter().all(|host| host.state == HostState::Alike), "like each other");
+    let loss = fleet.lost.iter().find(|loss| loss.family == "dram.bandwidth.all").unwrap();
+    assert!((loss.change + 0.2).abs() < 0.02 && loss.hosts == [12, 12], "{loss:?}");
+    let facts: Vec<(&str, &str)> = loss.facts.iter().map(|of| (of.before.as_str(), of.now.as_str())).collect();
+    assert_eq!(facts, [("1.0", "2.0")]);
+    assert!(fleet.lost.iter().all(|loss| loss.family.starts_with("dram")), "{:?}", fleet.lost);
+    // A gain is none, and what the user allows is none.
+    assert_eq!((judged(1.2, None).lost, judged(0.8, Some(0.3)).lost), (Vec::new(), Vec::new()));
+    assert_eq!(gathered(4, &mut Rng::new(1)).judged(&[]).lost, Vec::new());
 }
 
 #[test]

@@ -174,7 +174,7 @@ fn verdict(shown: &[&FigureHistory]) -> String {
     let figures = count_of(shown.len() as u64, "figure");
     let said = match (changed, unsure) {
         (0, 0) if short == shown.len() => return too_few(most),
-        (0, 0) => format!("no change in {figures}"),
+        (0, 0) => format!("no change seen in {figures}"),
         (0, _) => format!("{unsure} of {figures} unsure"),
         (_, 0) => format!("{changed} of {figures} changed"),
         _ => format!("{changed} of {figures} changed, {unsure} unsure"),

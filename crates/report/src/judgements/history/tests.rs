@@ -158,7 +158,7 @@ fn there_is_always_a_verdict() {
     let point = FigurePoint { grade: Grade::Shared, ..flat.points[0].clone() };
     flat.points = vec![point; 12];
     let told = with(vec![flat.clone()], false);
-    assert!(told.contains("Verdict: no change in 1 figure\n") && told.contains("no change (shared)"), "{told}");
+    assert!(told.contains("Verdict: no change seen in 1 figure\n") && told.contains("no change (shared)"), "{told}");
     let alone = history_of_figures(&History { figures: vec![flat], ..example() }, Detail::Usual);
     assert_eq!(terminal(&alone, &Style::default()).matches("shared").count(), 13);
     assert!(with(vec![figure(Quantity::Latency, Unit::Ns, 15.0)], false).contains("Verdict: 1 of 1 figure changed"));
