@@ -139,6 +139,7 @@ fn size_declared(level: u8, machine: &Machine) -> At {
 fn of_text(text: SystemText, machine: &Machine) -> Option<String> {
     let system = &machine.system;
     match text {
+        SystemText::Cpu => machine.cpu_model.name.clone(),
         SystemText::Kernel => system.kernel.clone(),
         SystemText::Bios => system.bios.clone(),
         SystemText::Microcode => machine.cpu_model.microcode.clone(),

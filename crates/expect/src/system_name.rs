@@ -56,6 +56,7 @@ pub(crate) enum InterruptedFor {
 /// A fact that is a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SystemText {
+    Cpu,
     Kernel,
     Bios,
     Microcode,
@@ -90,7 +91,7 @@ const fn text(text: SystemText) -> SystemName {
 }
 
 /// All, by name; the first of several names is the one that is shown.
-pub(crate) const SYSTEM: [(&str, SystemName); 44] = [
+pub(crate) const SYSTEM: [(&str, SystemName); 45] = [
     ("peak", SystemName::Peak),
     ("link", SystemName::Link),
     ("dimms.speed", SystemName::ModuleSpeed),
@@ -121,6 +122,7 @@ pub(crate) const SYSTEM: [(&str, SystemName); 44] = [
     ("size.l3.declared", SystemName::Declared(3)),
     ("size.l4.declared", SystemName::Declared(4)),
     ("memory.total", SystemName::Memory),
+    ("cpu", text(SystemText::Cpu)),
     ("kernel", text(SystemText::Kernel)),
     ("bios", text(SystemText::Bios)),
     ("microcode", text(SystemText::Microcode)),

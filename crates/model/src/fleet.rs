@@ -90,7 +90,7 @@ pub struct Fleet {
     pub kinds: Vec<HostKind>,
     /// All hosts, the odd ones first, by how much they differ.
     pub hosts: Vec<FleetHost>,
-    /// Families that the hosts of a kind lost in together since before a change.
+    /// Families in which the median host of a kind is worse than before; empty without documents from before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<FleetLoss>,
     /// Files that are no document of a host.
@@ -101,7 +101,7 @@ pub struct Fleet {
     pub notes: Vec<Note>,
 }
 
-/// A family of figures that the hosts of a kind lost in together.
+/// A family of figures in which the median host of a kind is worse than before.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetLoss {
@@ -111,7 +111,7 @@ pub struct FleetLoss {
     pub family: String,
     /// The median change, as a share: -0.2 of a bandwidth is a fifth less.
     pub change: f64,
-    /// Hosts that changed for the worse by more than is nothing in practice, and hosts with a figure of the family.
+    /// Number of hosts that are worse by more than 3 %, and number of hosts with a figure of the family.
     pub hosts: [u64; 2],
     /// Facts of which most hosts have another value than before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

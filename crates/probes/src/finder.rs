@@ -47,7 +47,7 @@ const COARSE_LARGEST: u64 = 128 * MIB;
 
 /// The largest footprint of the first points, on machines whose curve goes beyond [`LONG`]: larger ones take as long as
 /// all others together, and say only how far the last level reaches. Where more is cached, its rung lies below.
-const SEARCHED: u64 = 128 * MIB;
+pub(crate) const SEARCHED: u64 = 128 * MIB;
 /// Up to this footprint a curve is made in a second or two.
 const LONG: u64 = 1024 * MIB;
 

@@ -7,15 +7,15 @@ use tiermark_model::messages::memory;
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Effort, Finding, Labels, Metric, Note, Observation, PageKind, Plan, Purpose, Quantity,
-    Reason, Refusal, Request, Step, StopRule, Tier, Unit, parse_footprint, parse_within,
+    AFTER_FIGURES, Bytes, ChainLayout, CpuId, Effort, Finding, Labels, Metric, Note, Observation, PageKind, Plan,
+    Purpose, Quantity, Reason, Refusal, Request, Step, StopRule, Tier, Unit, parse_footprint, parse_within,
 };
 use tiermark_stats::VISITS;
 
 use crate::chasing::Chase;
 use crate::cold;
 use crate::edges::tier_sizes;
-use crate::finder::{Finder, after_figures};
+use crate::finder::{Finder, SEARCHED, after_figures};
 use crate::found::{Found, still_rises};
 use crate::geometry;
 use crate::ladder::{derived, finding, overhead_note, with_purpose};
@@ -70,7 +70,11 @@ impl Study for LatencyStudy {
         } else {
             self.table(&mut plan)?;
         }
-        self.task.limit(&mut plan, self.task.effort().choose([3.5, 14.0, 180.0]));
+        // A figure of memory rests on points of the curve that wait for it.
+        let beyond =
+            plan.steps.iter().filter(|step| step.phase == AFTER_FIGURES && step.labels.bytes() > Some(SEARCHED));
+        let beyond: f64 = beyond.map(|step| step.prepare_seconds() + step.filling_seconds()).sum();
+        self.task.limit(&mut plan, self.task.effort().choose([3.5, 14.0 + beyond, 180.0]));
         plan.later_seconds += denser_seconds(self.task.effort(), &plan.steps);
         self.task.with_steps(plan, "name sizes: --sizes", &["--sizes"])
     }

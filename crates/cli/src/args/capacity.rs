@@ -116,7 +116,7 @@ pub(crate) struct CapacityArgs {
         help_heading = "Client",
     )]
     pub(crate) timeout: f64,
-    /// Price file, to compute the cost of a tenant; `tiermark help prices` has one
+    /// Price file, to compute the cost of a tenant; `tiermark help prices` shows an example
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub(crate) prices: Option<PathBuf>,
     /// Write the document as JSON [default: to standard output]

@@ -19,8 +19,9 @@ Examples:
   tiermark fleet rack7/ --limits > rack7.toml   # for `check --expect`
   tiermark fleet new/ --before old/
 `tiermark help fleet` explains how hosts are judged.
-Exit codes: 0 all alike, 2 bad usage, 3 a host is odd or the fleet changed,
-7 a host failed, 5 a host is missing or not judged, or a file was not read.";
+Exit codes: 0 all alike, 2 bad usage, 3 a host is odd or (--before) the median
+host is worse, 7 a host failed, 5 a host is missing or not judged, or a file was
+not read.";
 
 /// Arguments of `fleet`.
 #[derive(Debug, Args)]
@@ -34,7 +35,7 @@ pub(crate) struct FleetArgs {
     /// Compare each host with its document in here, then the hosts by their changes
     #[arg(long, value_name = "PATH")]
     pub(crate) before: Vec<PathBuf>,
-    /// With --before: how much worse the median server may be [default: 5%]
+    /// With --before: exit with code 3 if the median host is worse by more than this [default: 5%]
     #[arg(long, value_name = "PERCENT", requires = "before", value_parser = parse::percent)]
     pub(crate) fail_over: Option<f64>,
     /// Layout of the result

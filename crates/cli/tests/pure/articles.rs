@@ -100,7 +100,7 @@ fn the_placement_matrix_is_one_table() {
         assert!((row[3] + row[4] - row[2]).abs() < 0.05 * row[2], "the parts are the sum: {op}: {row:?}");
     }
     of.says("From the cpus of node:0, memory of node 1 gives this share of the local rate: write.cached");
-    of.says("If half of the threads use remote memory, the rate as a share of that with all local memory is");
+    of.says("If half of the threads use remote memory, the rate (in % of the rate with all local memory) is");
     of.says("of what the link carries: the link is its limit.");
     assert!(!of.values("mixed.against_local", &["node:0"]).is_empty());
 }

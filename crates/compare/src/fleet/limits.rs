@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use tiermark_model::{Fact, Fleet, GIB, HostKind, KindFact, KindFigure, MIB, Unit};
+use tiermark_model::{Fact, Fleet, GIB, HostKind, KindFact, KindFigure, MIB, Quantity, Tier, Unit};
 
 /// Standard deviations between hosts from the median to a limit. Of 1,000 sound servers with 30 figures each, chance
 /// alone takes one below (normal distribution).
@@ -39,6 +39,8 @@ const FACTS: [(Fact, &str, Demand); 12] = [
     (Fact::Firmware, "bios", Demand::IfWanted),
     (Fact::Microcode, "microcode", Demand::IfWanted),
 ];
+/// What cannot be judged is then no pass: a server that was never measured meets every limit.
+const REQUIRED: &str = "required = true\n";
 /// Texts of facts may be cut at this length.
 const CUT: usize = 200;
 
@@ -59,6 +61,7 @@ pub fn limits(fleet: &Fleet) -> Option<String> {
         described(kind)
     );
     figures.iter().for_each(|limit| out.push_str(limit));
+    out.push_str(&hardware(kind).unwrap_or_default());
     out.push_str(
         "\n# Facts and settings that most of these hosts share. Versions are commented out, because another version is no\n\
          # fault: remove the # to require them.\n",
@@ -121,9 +124,25 @@ fn figure(figure: &KindFigure) -> Option<String> {
     };
     let mut out = String::new();
     let _ = writeln!(out, "\n[[expect]]\nthat = \"{name} {sign} {}\"", number(limit));
+    if is_of_memory(figure) {
+        out.push_str(REQUIRED);
+    }
     let (median, sd) = (number(figure.median), figure.sd * 100.0);
     let _ = writeln!(out, "why = \"the median of {} such hosts is {median}, their scatter {sd:.1} %\"", figure.hosts);
     Some(out)
+}
+
+/// The processor that the limits are of; `None` where it is not known.
+fn hardware(kind: &HostKind) -> Option<String> {
+    let cpu = kind.cpu.as_deref().filter(|cpu| is_plain(cpu))?;
+    let why = "limits of other processors say nothing of this one";
+    Some(format!("\n[[expect]]\nthat = \"cpu == \\\"{cpu}\\\"\"\n{REQUIRED}why = \"{why}\"\n"))
+}
+
+/// Whether a figure is one without which nothing is known of memory: its latency, and its rates.
+fn is_of_memory(figure: &KindFigure) -> bool {
+    let is_rate_or_time = matches!(figure.metric, Quantity::Latency | Quantity::Bandwidth);
+    is_rate_or_time && figure.labels.tier().is_some_and(Tier::is_memory)
 }
 
 /// An expectation of a fact; `None` of one that no expectation can state.
@@ -144,7 +163,8 @@ fn fact(of: &KindFact, name: &str, demand: Demand) -> Option<String> {
         Demand::Nothing => "a sound server counts none".to_owned(),
         _ => format!("{} of {all} such hosts have the same value", of.hosts),
     };
-    Some(format!("\n{mark}[[expect]]\n{mark}that = \"{that}\"\n{mark}why = \"{why}\"\n"))
+    let required = if of.fact == Fact::Memory { REQUIRED } else { "" };
+    Some(format!("\n{mark}[[expect]]\n{mark}that = \"{that}\"\n{required}{mark}why = \"{why}\"\n"))
 }
 
 /// Whether a text can stand between quotes, in an expectation and in its file, and means itself there.

@@ -17,8 +17,8 @@ const POINT_SHARE: f64 = 0.5;
 /// Seconds added to a wait for the next moment, so that rounding does not end it just before.
 const ROUNDING: f64 = 1e-6;
 
-/// Seconds from the beginning of an experiment after which its figures are told as they are: with the start of the
-/// program, a user has them within ten seconds.
+/// Seconds from the start of an experiment after which listeners get its figures, complete or not: with the start of
+/// the program, a user waits about ten seconds at most.
 pub(super) const ANSWER_SECONDS: f64 = 8.5;
 
 /// What visits are for.

@@ -193,8 +193,9 @@ pub fn cpu_node(scope: &Scope, machine: &Machine) -> Option<NodeId> {
     nodes.first().copied().filter(|_| nodes.len() == 1)
 }
 
-/// Tables of latency by footprint, of cpus that were measured with memory at several distances, or with all memory of a
-/// machine that has it on one node; empty where there was but one of several. First the orders of access of the run, then the nodes of the cpus, then their own memory before the others.
+/// Tables of latency by footprint, of cpus measured with their own and with other memory, or on a machine with one
+/// memory node; empty if a machine with several memory nodes was measured at one distance only. Sorted by layout (in
+/// the run's order), then by node of the cpus, their own memory first.
 pub fn latency_by_distance(run: &Run) -> Vec<DistantLatency<'_>> {
     let mut all: Vec<DistantLatency<'_>> = Vec::new();
     for (number, experiment) in run.experiments.iter().enumerate() {

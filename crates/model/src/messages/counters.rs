@@ -78,16 +78,16 @@ messages! {
         "{program} counts in intervals of its own: traffic within one interval cannot be separated";
 
     Note numbers_without_lines(source: &str, numbers: u64):
-        { format!("{source} had no new counts while {} ran once more, so that their traffic is not known: is its \
-            program still running, and does it write this file?", count_of(numbers, "number")) };
+        { format!("{source} had no new counts while {} ran once more, so their traffic is not known: check that its \
+            program is still running and writes this file", count_of(numbers, "number")) };
 
     Note intervals_too_long(source: &str, numbers: u64):
-        { format!("no whole interval of {source} lies within the time of {}, so that their traffic is not known: give \
+        { format!("no whole interval of {source} lies within the time of {}, so their traffic is not known: give \
             the program a shorter interval (1 s), or raise --seconds", count_of(numbers, "number")) };
 
     Note numbers_without_time(source: &str, numbers: u64):
-        { format!("--max-time left no time for {} to run once more beside {source}, so that their traffic is not known: \
-            raise it, or give fewer --seconds", count_of(numbers, "number")) };
+        { format!("--max-time left no time for {} to run once more beside {source}, so their traffic is not known: \
+            raise --max-time, or lower --seconds", count_of(numbers, "number")) };
 
     Note lines_of_another_clock(source: &str, lines: u64):
         { format!("{} of {source} left out: their times are not those of this machine's clock, or are minutes late",

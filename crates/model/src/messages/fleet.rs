@@ -20,7 +20,7 @@ messages! {
                 (true, false) => "no latency of memory",
                 _ => "no bandwidth of memory",
             };
-            format!("{what} could be compared with its peers: bounds are not, shared and trusted numbers are")
+            format!("{what} could be compared with its peers': only trusted and shared numbers are compared, not bounds")
         };
 
     /// Figures of memory that no host was judged by.

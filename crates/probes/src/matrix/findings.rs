@@ -78,8 +78,9 @@ pub(super) fn shares(observations: &[Observation], groups: &[CpuGroup], stated: 
         // The channels carry all that is read and written; the link, in the direction of its rate, what is read.
         let moved = o.value? * traffic_for_each_byte(&kernels)?;
         let lines = o.value? * kernels.first().map_or(1.0, |kernel| kernel.lines_for_each_byte());
-        // What is written crosses the link in both directions: read first, and sent back.
-        let link = stated.link(machine, &group.cpus, Some(node)).filter(|_| op.starts_with("read"));
+        // A line that is written crosses the link once each way, read first and sent back; without that, one way.
+        let is_one_way = op.starts_with("read") || op.starts_with("write");
+        let link = stated.link(machine, &group.cpus, Some(node)).filter(|_| is_one_way);
         let share = |(of, rate, ceiling): (&str, f64, Ceiling)| {
             let labels = o.labels.clone().with_statistic(of);
             let found = derived(o, Quantity::MatrixShare, labels, rate / ceiling.rate, Unit::Ratio);

@@ -89,7 +89,7 @@ fn readers_across_the_link_fill_it() {
     assert_eq!(ceiling(&findings, "remote").labels.limit(), Some("memory"));
 }
 
-/// The same server as a matrix: reads of the other node are held against the link too.
+/// The same server as a matrix: rates of the other node are held against the link too.
 #[test]
 fn cells_of_a_matrix_are_shares_of_channel_and_link() {
     let ops = ["read", "write.cached", "write.nt", "read.random8/x86"];
@@ -113,8 +113,8 @@ fn cells_of_a_matrix_are_shares_of_channel_and_link() {
     let shares = |op, node| (share(op, node, "of theoretical peak"), share(op, node, "of link"));
     assert_eq!(shares("read", 0), (Some(94.0), None));
     assert_eq!(shares("read", 1), (Some(94.0), Some(83.0)));
-    assert_eq!(shares("write.nt", 1), (Some(94.0), None), "what is written crosses the link in both directions");
-    assert_eq!(shares("write.cached", 1), (Some(94.0), None), "a line that is written is read first");
+    assert_eq!(shares("write.nt", 1), (Some(94.0), Some(83.0)), "one way, without a read");
+    assert_eq!(shares("write.cached", 1), (Some(94.0), Some(42.0)), "read first, and sent back: once each way");
     assert_eq!(shares("read.random8/x86", 1), (Some(94.0), Some(83.0)), "a whole line for 8 bytes");
 }
 

@@ -1,6 +1,8 @@
 //! The hierarchy in tables by footprint: what each level does, what the caches are, and what the system adds.
 
-use tiermark_model::{Bytes, Finding, Grade, LADDER_OPS, LevelPoint, Observation, Quantity, Run, Tier, Unit, levels};
+use tiermark_model::{
+    Bytes, Finding, Grade, LADDER_OPS, LevelPoint, ON_LEVEL, Observation, Quantity, Run, Tier, Unit, levels,
+};
 use tiermark_page::{
     Cell, Ink, Number, Page, Table, Text, graded, heading, measured_size, number, paragraph, rate, rate_unit, text,
     time_unit,
@@ -70,7 +72,7 @@ fn cache(tier: Tier, run: &Run) -> Option<Text> {
     (!parts.is_empty()).then(|| text![tier.to_string(), " ", Text::joined(parts, ", ")])
 }
 
-/// The first number of a primitive; of a pipe the highest rate.
+/// The first number of a primitive; of a pipe the highest rate, with the smallest blocks that reach it.
 fn primitive(op: &str, run: &Run) -> Option<Text> {
     let found = run.findings().filter(|f| f.labels.op() == Some(op) && f.labels.group().is_some());
     let found: Vec<&Finding> = found.filter(|f| f.value.is_some()).collect();
@@ -82,8 +84,10 @@ fn primitive(op: &str, run: &Run) -> Option<Text> {
         return Some(text![format!("{op} "), marked(first, number(ns, Unit::Ns).in_time_of(ns)), format!(" {unit}")])
             .filter(|_| over > 0.0);
     }
-    let rates = found.iter().filter(|f| f.metric == Quantity::OsBandwidth);
-    let best = rates.max_by(|a, b| a.value.unwrap_or(0.0).total_cmp(&b.value.unwrap_or(0.0)))?;
+    let rates = || found.iter().filter(|f| f.metric == Quantity::OsBandwidth);
+    let most = rates().filter_map(|f| f.value).reduce(f64::max)?;
+    let near = rates().filter(|f| f.value.is_some_and(|rate| rate >= ON_LEVEL * most));
+    let best = near.min_by_key(|f| f.labels.bytes())?;
     let by = best.labels.size().map(|size| format!(" with blocks of {size}")).unwrap_or_default();
     let place = best.labels.relation().map(|relation| format!(", other side {relation}")).unwrap_or_default();
     Some(text![format!("{op} "), marked(best, rate(best.value?)), " ", rate_unit(), by, place])

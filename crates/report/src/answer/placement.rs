@@ -17,7 +17,9 @@ const FULL_LINK: f64 = 0.85;
 
 /// The section; empty for a run that mixed no memory.
 pub(super) fn placement(run: &Run, detail: Detail) -> Page {
-    let rows = placements(run);
+    let mut rows = placements(run);
+    // Mixed memory alone compares nothing.
+    rows.retain(|row| row.local.is_some() || row.remote.is_some());
     if rows.is_empty() {
         return Page::new();
     }
@@ -108,7 +110,7 @@ fn conclusion(rows: &[PlacementRow<'_>], run: &Run) -> Page {
         parts.into_iter().filter(|(list, _)| !list.is_empty()).map(|(list, word)| format!("{word} {list}")).collect();
     if !parts.is_empty() {
         sentences.push(format!(
-            "If {whose} use remote memory, the rate as a share of that with all local memory is {}.",
+            "If {whose} use remote memory, the rate (in % of the rate with all local memory) is {}.",
             parts.join("; ")
         ));
     }

@@ -23,6 +23,8 @@ const NOT_SMALL: f64 = 0.5;
 const BINS: usize = 8;
 /// Causes of a host that are named.
 const CAUSES: usize = 2;
+/// Losses of a fleet that are named.
+const LOSSES: usize = 6;
 /// Values of a fact, and hosts with one, that are named; hosts of a list.
 const VALUES: usize = 3;
 const NAMED: usize = 3;
@@ -65,14 +67,18 @@ fn verdict(fleet: &Fleet) -> String {
     parts.join(", ")
 }
 
-/// What all hosts of a kind lost together, the largest loss of each kind, and what else changed.
+/// What the hosts of a kind lost together, and what else changed.
 fn loss_words(fleet: &Fleet) -> Option<String> {
-    let largest = |kind: usize| fleet.lost.iter().find(|loss| loss.kind == kind as u64);
+    let several = fleet.kinds.len() > 1;
     let words = |loss: &FleetLoss| {
         let ([worse, of], family) = (loss.hosts, family_words(&loss.family));
-        format!("{family} {} ({worse} of {of} servers)", signed(loss.change))
+        let kind = usize::try_from(loss.kind).ok().and_then(|at| fleet.kinds.get(at)).filter(|_| several);
+        let kind = kind.map_or_else(String::new, |kind| format!(", {}", kind_words(kind)));
+        format!("{family} {} ({worse} of {of} servers{kind})", signed(loss.change))
     };
-    let losses: Vec<String> = (0..fleet.kinds.len()).filter_map(largest).map(words).collect();
+    let more = fleet.lost.len().saturating_sub(LOSSES);
+    let more = (more > 0).then(|| format!("{} more", count_of(more as u64, "loss")));
+    let losses: Vec<String> = fleet.lost.iter().take(LOSSES).map(words).chain(more).collect();
     let mut facts: Vec<&ChangedFact> = Vec::new();
     for fact in fleet.lost.iter().flat_map(|loss| &loss.facts) {
         if !facts.contains(&fact) {
@@ -81,7 +87,7 @@ fn loss_words(fleet: &Fleet) -> Option<String> {
     }
     let facts = facts.into_iter().map(|of| format!("{} {} → {}", of.fact.name(), of.before, of.now));
     let all: Vec<String> = losses.into_iter().chain(facts).collect();
-    (!fleet.lost.is_empty()).then(|| format!("the fleet changed: {}", all.join("; ")))
+    (!fleet.lost.is_empty()).then(|| format!("worse than before: {}", all.join("; ")))
 }
 
 fn ink(fleet: &Fleet) -> Ink {

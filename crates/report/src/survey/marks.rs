@@ -55,12 +55,10 @@ pub(crate) enum TierSize {
     /// Resolved, and near to what is declared, if that is known.
     Measured(f64),
     /// Much less than what is declared: resolved, or the middle of its bounds.
-    Part {
-        about: f64,
-        of: Bytes,
-    },
-    /// The middle of its bounds; no size is declared, or one between them.
+    Part { about: f64, of: Bytes },
+    /// The middle of its bounds; no size is declared.
     Between(f64),
+    /// Declared, and not measured, or between its bounds.
     Declared(Bytes),
 }
 
@@ -73,11 +71,17 @@ impl TierSize {
     pub(crate) fn of(found: &Finding, declared: Option<Bytes>) -> Option<Self> {
         let measured = found.value.filter(|bytes| bytes.is_finite());
         let about = measured.or_else(|| middle(found))?;
-        let another = declared.filter(|declared| declared.0 as f64 > Self::ANOTHER * about);
+        // Where bounds are all that is known, a declared size between them is as good as their middle.
+        let is_beyond = |bytes: f64| measured.is_some() || found.interval.is_none_or(|range| bytes > range.high);
+        let is_another = |declared: &Bytes| {
+            let bytes = declared.0 as f64;
+            bytes > Self::ANOTHER * about && is_beyond(bytes)
+        };
+        let another = declared.filter(is_another);
         Some(match (another, measured) {
             (Some(of), _) => Self::Part { about, of },
             (None, Some(measured)) => Self::Measured(measured),
-            (None, None) => Self::Between(about),
+            (None, None) => declared.map_or(Self::Between(about), Self::Declared),
         })
     }
 }

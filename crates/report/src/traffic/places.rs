@@ -92,7 +92,7 @@ pub(super) fn by_place(rows: &[&RatedStep<'_>], most: usize) -> Page {
         let is_known = shown.iter().any(|place| of_peak(place, share).is_some());
         table.when(is_known, |table| table.numbers("of|peak", move |place| place.row.share(of_peak(place, share))))
     });
-    let named = "Memory and links of each node; what links carried is of the node's socket";
+    let named = "Traffic of memory and links of each node (links: those of its socket)";
     heading(named) + table.table().gap(1)
 }
 

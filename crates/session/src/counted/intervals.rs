@@ -172,7 +172,7 @@ impl IntervalCounts {
             }
             windows.extend(self.run(step, kernel.as_ref(), asked, host).map(|window| (*index, window)));
             // Only the first number ran for as long as counts may be late.
-            self.is_silent = !windows.is_empty() && self.interval.is_none() && self.elsewhere == 0;
+            self.is_silent = !windows.is_empty() && self.interval.is_none() && self.ends.is_empty();
         }
         if let Some((_, last)) = windows.last().filter(|_| !host.stopped()) {
             self.wait_for(last.to, host);
@@ -203,6 +203,8 @@ impl IntervalCounts {
         let cause = match &self.error {
             _ if self.without == 0 => None,
             Some(error) => Some(says::counts_failed_meanwhile(source, self.without, error)),
+            // Lines of another clock are the cause, and are said below.
+            None if self.is_silent && self.elsewhere > 0 => None,
             None if self.is_silent => Some(says::numbers_without_lines(source, self.without)),
             None if self.is_late => Some(says::numbers_without_time(source, self.without)),
             None => Some(says::intervals_too_long(source, self.without)),

@@ -175,6 +175,11 @@ impl Rig for FakeRig {
 
 /// An experiment of two numbers beside such a program, what is said of the counts, and the seconds that counting took.
 fn counted(interval: f64, late: f64, zone: f64) -> (Experiment, Vec<Note>, f64) {
+    counted_within(None, interval, late, zone)
+}
+
+/// The same with so many seconds for the experiment and its counts.
+fn counted_within(most: Option<f64>, interval: f64, late: f64, zone: f64) -> (Experiment, Vec<Note>, f64) {
     let machine = Synth { cores_per_node: 2, ..Synth::default() }.machine().unwrap();
     let kernels = tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect();
     let world = Shared::default();
@@ -185,6 +190,7 @@ fn counted(interval: f64, late: f64, zone: f64) -> (Experiment, Vec<Note>, f64) 
     let probe = tiermark_probes::find("bandwidth").unwrap();
     let mut experiment = run_experiment(probe, &request, &mut host, &mut ()).unwrap();
     experiment.request.scope.step_seconds = Some(1.0);
+    experiment.request.scope.max_seconds = most;
     let began = host.now();
     let program = Program { world, interval, late, zone, written: 0 };
     let mut counts = IntervalCounts::new(Box::new(program), EPOCH);
@@ -222,7 +228,10 @@ fn what_gives_no_counts_is_said_once_with_its_cause() {
     };
     assert_eq!(said(0.0, 0.0), [codes::numbers_without_lines]);
     assert_eq!(said(25.0, 0.0), [codes::intervals_too_long]);
-    assert_eq!(said(1.0, 450.0), [codes::numbers_without_lines, codes::lines_of_another_clock]);
+    assert_eq!(said(1.0, 450.0), [codes::lines_of_another_clock]);
+    let (_, notes, took) = counted_within(Some(5.0), 1.0, 0.0, 0.0);
+    assert_eq!(notes.iter().map(|note| note.code.clone()).collect::<Vec<_>>(), [codes::numbers_without_time]);
+    assert!(took < 1.0, "{took} s");
 }
 
 #[test]

@@ -228,6 +228,16 @@ fn limits_are_a_file_that_check_reads_and_that_the_fleet_meets() {
     assert_eq!(failed(&facts(without_module)), 1, "{text}");
     assert_eq!(failed(&facts(|run| run.machine.system.kernel = Some("5.14".to_owned()))), 0);
     assert_eq!(failed(&facts(|run| run.machine.system.governor = Some("powersave".to_owned()))), 1);
+    // What was never measured, and another processor, do not pass.
+    let judged = |change: fn(&mut Run)| {
+        let mut run = run("next", &SERVER, &Change::default(), &mut Rng::new(9));
+        change(&mut run);
+        tiermark_expect::check("next", &run, "rack7.toml", &entries)
+    };
+    let never = judged(|run| run.experiments.clear());
+    assert_ne!(never.verdict(), tiermark_model::CheckVerdict::Passed, "{never:?}");
+    let other = judged(|run| run.machine.cpu_model.name = Some("Xeon Gold 6334".into()));
+    assert_eq!(other.count(tiermark_model::CheckOutcome::Failed), 1);
     let wanted = tiermark_expect::read(&text.replace("\n# [[expect]]\n# that", "\n[[expect]]\nthat")).unwrap();
     assert!(wanted.len() > entries.len(), "{text}");
 }
