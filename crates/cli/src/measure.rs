@@ -205,7 +205,7 @@ fn beside_intervals(job: &Job<'_>, prepared: Prepared) -> Result<Prepared, Failu
     prepared.beside_intervals(source).map_err(|probe| {
         let name = source.name();
         Failure::usage(format!(
-            "--counters-from {name}: it counts in intervals of its own, which do not resolve '{probe}'; `matrix`, \
+            "--counters-from {name}: its intervals of about a second are too long for '{probe}'; `matrix`, \
              `scale`, `bandwidth`, `run placement-matrix` and `watch` can use it"
         ))
     })

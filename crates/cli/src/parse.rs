@@ -52,7 +52,7 @@ pub(crate) fn moment(text: &str) -> Result<Timestamp, String> {
     Ok(moment)
 }
 
-/// An amount of memory, which may be none.
+/// A size, which may be 0.
 pub(crate) fn amount(text: &str) -> Result<Bytes, String> {
     parse_size(text).map_err(|error| error.why)
 }

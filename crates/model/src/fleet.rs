@@ -92,7 +92,7 @@ pub struct Fleet {
     pub hosts: Vec<FleetHost>,
     /// Families in which the median host of a kind is worse than before; empty without documents from before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub lost: Vec<FleetLoss>,
+    pub losses: Vec<FleetLoss>,
     /// Files that are no document of a host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unread: Vec<Refusal>,

@@ -218,7 +218,7 @@ pub fn fleet() -> Fleet {
         threshold: 0.03,
         level: 0.01,
         is_change: false,
-        lost: Vec::new(),
+        losses: Vec::new(),
         kinds: vec![HostKind {
             product: Some("Dell R7525".to_owned()),
             cpu: Some("EPYC 7343".to_owned()),

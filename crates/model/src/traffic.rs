@@ -228,7 +228,7 @@ impl Traffic {
         (is_whole && !links.is_empty()).then(|| links.iter().sum())
     }
 
-    /// The mean share of their peak that the links of a socket carried, of those whose share is known. `None` if none is.
+    /// How full the links of a socket were: the mean of the shares of peak that are known; `None` if no share is known.
     pub fn share_of_links(&self, socket: u32, way: impl Fn(LinkShares) -> Option<f64>) -> Option<f64> {
         let own = self.links.iter().filter(|link| link.place.socket == Some(socket));
         let shares: Vec<f64> = own.filter_map(|link| way(link.shares(self.seconds))).collect();

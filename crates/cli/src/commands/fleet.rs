@@ -62,7 +62,7 @@ pub(crate) fn run(args: &FleetArgs) -> Result<Exit, Failure> {
 fn exit(fleet: &Fleet) -> Exit {
     let has = |state| fleet.hosts.iter().any(|host| host.state == state);
     match () {
-        () if has(HostState::Odd) || !fleet.lost.is_empty() => Exit::Regression,
+        () if has(HostState::Odd) || !fleet.losses.is_empty() => Exit::Regression,
         () if has(HostState::Failed) => Exit::Fleet,
         () if has(HostState::Missing) || has(HostState::NotJudged) || !fleet.unread.is_empty() => Exit::Partial,
         () => Exit::Done,

@@ -9,17 +9,6 @@ use crate::obstacle;
 /// Standard errors in half of a 95 % interval of a normal value.
 const Z: f64 = 1.959_964;
 
-/// What must be known of memory before a host is called alike.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OfMemory {
-    Latency,
-    Bandwidth,
-}
-
-impl OfMemory {
-    pub(crate) const BOTH: [Self; 2] = [Self::Latency, Self::Bandwidth];
-}
-
 /// A figure, measured in one way. Values of two of them are comparable if their keys agree and nothing else keeps them
 /// apart.
 #[derive(Debug, Clone)]
@@ -38,16 +27,6 @@ impl Figure {
     /// Whether less of it is better; `None` where neither more nor less is. More of a clock is.
     pub(crate) fn less_is_better(&self) -> Option<bool> {
         if self.how.metric == Quantity::CoreClock { Some(false) } else { self.how.metric.less_is_better(self.unit) }
-    }
-
-    /// What it says of memory; `None` of caches, clocks and whatever else.
-    pub(crate) fn of_memory(&self) -> Option<OfMemory> {
-        self.how.labels.tier().filter(|tier| tier.is_memory())?;
-        match self.how.metric {
-            Quantity::Latency => Some(OfMemory::Latency),
-            Quantity::Bandwidth => Some(OfMemory::Bandwidth),
-            _ => None,
-        }
     }
 
     pub(crate) fn is_in_cycles(&self) -> bool {

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiermark_model::messages::fleet as says;
-use tiermark_model::{Confidence, FailedHost, Fleet, FleetHost, HostFailure, HostState, Note, Refusal};
+use tiermark_model::{Confidence, FailedHost, Fleet, FleetHost, HostFailure, HostState, MemoryFigure, Note, Refusal};
 
 use crate::THRESHOLD;
-use crate::fleet::catalogue::{Catalogue, OfMemory, Reading};
+use crate::fleet::catalogue::{Catalogue, Reading};
 use crate::fleet::causes::causes;
 use crate::fleet::judge::{self, Judged};
 use crate::fleet::kind::{Kind, without};
@@ -146,8 +146,8 @@ impl Gathered {
         judge::select(&mut all);
         let rules = causes();
         let (mut described, mut hosts, mut near) = (Vec::new(), Vec::new(), Vec::new());
-        let mut lost = Vec::new();
-        let mut is_judged = [false; OfMemory::BOTH.len()];
+        let mut lost_together = Vec::new();
+        let mut is_judged = [false; MemoryFigure::ALL.len()];
         for (at, (members, judged)) in kinds.iter().zip(&all).enumerate() {
             let records: Vec<&HostRecord> = members.iter().map(|at| records[*at]).collect();
             let is_change = changes.is_some();
@@ -155,7 +155,7 @@ impl Gathered {
             let facts = kind.facts();
             for at in 0..kind.records.len() {
                 let host = kind.host(at, &facts);
-                for (is_judged, of) in is_judged.iter_mut().zip(OfMemory::BOTH) {
+                for (is_judged, of) in is_judged.iter_mut().zip(MemoryFigure::ALL) {
                     *is_judged |= kind.is_judged_by(at, of);
                 }
                 near.extend(kind.nearly(at).filter(|_| host.state == HostState::Alike));
@@ -163,7 +163,7 @@ impl Gathered {
             }
             if let Some(before) = &self.before {
                 let own = kind.records.iter().filter_map(|now| Some(&before.hosts.get(&now.host)?.record));
-                lost.extend(losses(&kind, &own.collect::<Vec<_>>(), self.allowed.unwrap_or(ALLOWED)));
+                lost_together.extend(losses(&kind, &own.collect::<Vec<_>>(), self.allowed.unwrap_or(ALLOWED)));
             }
             described.push(kind.described(facts));
         }
@@ -193,7 +193,7 @@ impl Gathered {
             is_change: changes.is_some(),
             kinds: described,
             hosts,
-            lost,
+            losses: lost_together,
             unread: self.unread,
             notes,
         }

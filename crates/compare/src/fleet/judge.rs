@@ -33,9 +33,9 @@ const BEYOND: f64 = 1e-4;
 /// `compare` weighs it (moderated variances: Smyth, Stat. Appl. Genet. Mol. Biol. 3(1), 2004).
 const PRIOR: f64 = 4.0;
 /// Variance of a median of many normal values, in variances of their mean.
-const OF_MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
+pub(crate) const OF_MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
 /// The smallest scatter of a number between machines, as `compare` has it between runs.
-const FLOOR: f64 = 0.003;
+pub(crate) const FLOOR: f64 = 0.003;
 
 /// A value of a host, where its figure has a column.
 pub(crate) struct Cell {

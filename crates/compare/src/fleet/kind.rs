@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tiermark_model::messages::fleet as says;
 use tiermark_model::{
-    Fact, FleetHost, HostFamily, HostFigure, HostKind, HostState, KindFact, KindFigure, Note, OtherValue,
+    Fact, FigureName, FleetHost, HostFamily, HostFigure, HostKind, HostState, KindFact, KindFigure, MemoryFigure, Note,
+    OtherValue,
 };
 use tiermark_stats::fisher_exact;
 
 use crate::fleet::FEWEST;
-use crate::fleet::catalogue::{Catalogue, OfMemory};
+use crate::fleet::catalogue::Catalogue;
 use crate::fleet::causes::{Cause, Difference, OddFamily, causes_of};
 use crate::fleet::facts::{HostFact, most_common};
 use crate::fleet::judge::{self, Judged};
@@ -242,11 +243,11 @@ impl<'a> Kind<'a> {
     }
 
     /// Whether a figure of memory of a host was held against those of its peers.
-    pub(crate) fn is_judged_by(&self, at: usize, of: OfMemory) -> bool {
+    pub(crate) fn is_judged_by(&self, at: usize, of: MemoryFigure) -> bool {
         let mut columns = self.judged.columns.iter();
         columns.any(|column| {
             let is_sharp = column.cells.get(&at).is_some_and(|cell| !cell.reading.is_open);
-            is_sharp && self.catalogue.figures[column.figure].of_memory() == Some(of)
+            is_sharp && self.catalogue.figures[column.figure].name.and_then(FigureName::memory) == Some(of)
         })
     }
 
@@ -259,7 +260,7 @@ impl<'a> Kind<'a> {
         let usual = self.judged.columns.iter().filter(|column| column.sharp as f64 >= half).count();
         let own = self.judged.tested(at);
         if own > 0 && own as f64 >= usual as f64 * ENOUGH {
-            let [latency, bandwidth] = OfMemory::BOTH.map(|of| !self.is_judged_by(at, of));
+            let [latency, bandwidth] = MemoryFigure::ALL.map(|of| !self.is_judged_by(at, of));
             let note = (latency || bandwidth).then(|| says::no_figure_of_memory(latency, bandwidth));
             return note.into_iter().collect();
         }

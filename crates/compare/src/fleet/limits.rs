@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use tiermark_model::{Fact, Fleet, GIB, HostKind, KindFact, KindFigure, MIB, Quantity, Tier, Unit};
+use tiermark_model::{Fact, FigureName, Fleet, GIB, HostKind, KindFact, KindFigure, MIB, Unit};
 
 /// Standard deviations between hosts from the median to a limit. Of 1,000 sound servers with 30 figures each, chance
 /// alone takes one below (normal distribution).
@@ -124,7 +124,7 @@ fn figure(figure: &KindFigure) -> Option<String> {
     };
     let mut out = String::new();
     let _ = writeln!(out, "\n[[expect]]\nthat = \"{name} {sign} {}\"", number(limit));
-    if is_of_memory(figure) {
+    if matches!(FigureName::parse(name, 0), Ok(Some(name)) if name.memory().is_some()) {
         out.push_str(REQUIRED);
     }
     let (median, sd) = (number(figure.median), figure.sd * 100.0);
@@ -137,12 +137,6 @@ fn hardware(kind: &HostKind) -> Option<String> {
     let cpu = kind.cpu.as_deref().filter(|cpu| is_plain(cpu))?;
     let why = "limits of other processors say nothing of this one";
     Some(format!("\n[[expect]]\nthat = \"cpu == \\\"{cpu}\\\"\"\n{REQUIRED}why = \"{why}\"\n"))
-}
-
-/// Whether a figure is one without which nothing is known of memory: its latency, and its rates.
-fn is_of_memory(figure: &KindFigure) -> bool {
-    let is_rate_or_time = matches!(figure.metric, Quantity::Latency | Quantity::Bandwidth);
-    is_rate_or_time && figure.labels.tier().is_some_and(Tier::is_memory)
 }
 
 /// An expectation of a fact; `None` of one that no expectation can state.

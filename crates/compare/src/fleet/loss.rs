@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::{ChangedFact, FleetLoss};
-use tiermark_stats::median;
+use tiermark_stats::{median, student_two_sided};
 
+use crate::fleet::LEVEL;
 use crate::fleet::facts::most_common;
-use crate::fleet::judge::is_small;
+use crate::fleet::judge::{FLOOR, OF_MEDIAN, is_small};
 use crate::fleet::kind::Kind;
 use crate::fleet::record::HostRecord;
 
 /// Share of its figures by which the median host of a kind may be worse.
 pub(crate) const ALLOWED: f64 = 0.05;
-/// The fewest hosts whose median is that of a kind, and not of one of them.
-const FEWEST: usize = 3;
 
 /// The changes of a family, on logarithms, by the host's place in the kind.
 struct Changes {
@@ -21,33 +20,47 @@ struct Changes {
     hosts: BTreeMap<usize, Vec<f64>>,
 }
 
-/// The families in which the median host of a kind is worse by more than `allowed`, the largest loss first. `before`:
-/// records of its hosts from before the change.
+/// The families in which the median host of a kind is worse by more than `allowed` and by more than chance, the largest
+/// loss first. `before`: records of its hosts from before the change. How often cpus are interrupted is no figure here:
+/// it says nothing of memory, and differs from hour to hour.
 pub(crate) fn losses(kind: &Kind<'_>, before: &[&HostRecord], allowed: f64) -> Vec<FleetLoss> {
     let mut families: BTreeMap<&str, Changes> = BTreeMap::new();
     for column in &kind.judged.columns {
         let figure = &kind.catalogue.figures[column.figure];
+        if figure.how.metric.is_of_interruptions() {
+            continue;
+        }
         let new = || Changes { less_is_better: figure.less_is_better(), hosts: BTreeMap::new() };
         let Changes { hosts, .. } = families.entry(&figure.family).or_insert_with(new);
         for (host, cell) in column.cells.iter().filter(|(_, cell)| !cell.reading.is_open) {
             hosts.entry(*host).or_default().push(cell.reading.ln);
         }
     }
-    let facts = changed_facts(&kind.records, before);
+    let (facts, tests) = (changed_facts(&kind.records, before), families.len());
     let loss = |(family, Changes { less_is_better, hosts }): (&str, Changes)| {
         let sign = if less_is_better? { 1.0 } else { -1.0 };
         let means: Vec<f64> = hosts.values().map(|all| all.iter().sum::<f64>() / all.len() as f64).collect();
-        let middle = median(&means).filter(|_| means.len() >= FEWEST)?;
+        let middle = median(&means)?;
         let change = middle.exp() - 1.0;
         let worse = means.iter().filter(|off| *off * sign > 0.0 && !is_small(**off)).count();
         let hosts = [worse as u64, means.len() as u64];
         let loss =
             || FleetLoss { kind: kind.at as u64, family: family.to_owned(), change, hosts, facts: facts.clone() };
-        (change * sign > allowed).then(loss)
+        (change * sign > allowed && is_beyond_chance(middle, &means, tests)).then(loss)
     };
     let mut found: Vec<FleetLoss> = families.into_iter().filter_map(loss).collect();
     found.sort_by(|a, b| b.change.abs().total_cmp(&a.change.abs()));
     found
+}
+
+/// Whether the median of the changes of several hosts differs from none by more than chance explains, as one of so many
+/// tests (Bonferroni): by a t test with the standard error of a median of normal values.
+fn is_beyond_chance(middle: f64, changes: &[f64], tests: usize) -> bool {
+    let n = changes.len() as f64;
+    let mean = changes.iter().sum::<f64>() / n;
+    let variance = changes.iter().map(|change| (change - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let error = (OF_MEDIAN * variance.max(FLOOR.powi(2)) / n).sqrt();
+    student_two_sided(middle / error, n - 1.0).is_some_and(|p| p * tests as f64 <= LEVEL)
 }
 
 /// The facts of which most hosts have another value than most had before.

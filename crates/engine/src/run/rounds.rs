@@ -93,7 +93,12 @@ impl Runner<'_> {
             };
             let Some(wait) = open.iter().map(waits).reduce(f64::min) else { return };
             if wait > 0.0 {
-                self.host.rest((wait + ROUNDING).min((end - now).max(0.0)));
+                let until = end.min(now + wait + ROUNDING);
+                if stage != Stage::All {
+                    self.fill_time(until);
+                }
+                let now = self.host.now();
+                self.host.rest((until - now).max(0.0));
                 self.time.waiting += self.host.now() - now;
                 if self.over() {
                     return;
@@ -113,6 +118,24 @@ impl Runner<'_> {
             if !self.round(&order) && (self.over() || !order.is_empty()) {
                 return;
             }
+        }
+    }
+
+    /// Visits points of curves, in random order, while figures wait for their next moment.
+    fn fill_time(&mut self, until: f64) {
+        let now = self.host.now();
+        let is_open = |index: &usize| {
+            let cell = &self.cells[*index];
+            let is_seen = cell.step.labels.is_for(Purpose::Curve) && cell.visited() > 0 && self.keep.has(cell.home);
+            is_seen && !cell.settled(&self.groups, &self.lab.machine, now)
+        };
+        let mut order: Vec<usize> = (0..self.cells.len()).filter(is_open).collect();
+        shuffle(&mut self.rng, &mut order);
+        for index in order {
+            if self.host.now() + self.cells[index].step.visit_seconds() >= until || self.over() {
+                return;
+            }
+            self.visit(index);
         }
     }
 

@@ -75,12 +75,13 @@ pub(super) fn shares(observations: &[Observation], groups: &[CpuGroup], stated: 
         let (node, op) = (node_of(o)?, o.labels.op()?);
         let group = groups.iter().find(|group| o.labels.from() == Some(&group.name))?;
         let kernels = kernels_of(o, &lab.bench);
-        // The channels carry all that is read and written; the link, in the direction of its rate, what is read.
+        // The channels carry all that is read and written; the link carries a line once, or once each way.
         let moved = o.value? * traffic_for_each_byte(&kernels)?;
         let lines = o.value? * kernels.first().map_or(1.0, |kernel| kernel.lines_for_each_byte());
-        // A line that is written crosses the link once each way, read first and sent back; without that, one way.
-        let is_one_way = op.starts_with("read") || op.starts_with("write");
-        let link = stated.link(machine, &group.cpus, Some(node)).filter(|_| is_one_way);
+        // What is read crosses it one way; a line that is written is read first and sent back, or only sent. A copy has
+        // other rates each way.
+        let is_even = op.starts_with("read") || op.starts_with("write");
+        let link = stated.link(machine, &group.cpus, Some(node)).filter(|_| is_even);
         let share = |(of, rate, ceiling): (&str, f64, Ceiling)| {
             let labels = o.labels.clone().with_statistic(of);
             let found = derived(o, Quantity::MatrixShare, labels, rate / ceiling.rate, Unit::Ratio);

@@ -21,7 +21,11 @@ pub(super) fn hierarchy(run: &Run) -> Page {
     }
     let caches: Vec<Text> = levels.iter().filter_map(|level| cache(level.tier, run)).collect();
     let line = run.findings().find(|f| f.metric == Quantity::GeometryLine).and_then(|f| f.value);
-    let line = line.map(|bytes| Text::from(format!("lines of {bytes:.0} bytes")));
+    let measured = line.map(|bytes| format!("lines of {bytes:.0} bytes"));
+    // Where prefetchers help small strides, they do not show a line.
+    let declared = run.machine.data_caches().find(|cache| cache.level == 1).and_then(|cache| cache.line_bytes);
+    let declared = || Some(format!("lines of {} bytes as declared (`tiermark geometry` measures them)", declared?));
+    let line = measured.or_else(declared).map(Text::from);
     let caches = Text::joined(caches.into_iter().chain(line), "; ");
     let system = Text::joined(PRIMITIVES.iter().filter_map(|op| primitive(op, run)), ", ");
     let sentence = |what: &str, text: Text| match text.is_empty() {

@@ -45,7 +45,7 @@ pub fn fleet(fleet: &Fleet, detail: Detail) -> Page {
 
 /// All states in a line.
 fn verdict(fleet: &Fleet) -> String {
-    let mut parts: Vec<String> = loss_words(fleet).into_iter().collect();
+    let mut parts: Vec<String> = losses(fleet).into_iter().collect();
     parts.push(count_of(fleet.hosts.len() as u64, "server"));
     let words = |state| match state {
         HostState::Odd => "odd",
@@ -61,14 +61,17 @@ fn verdict(fleet: &Fleet) -> String {
     if !fleet.unread.is_empty() {
         parts.push(format!("{} not read", count_of(fleet.unread.len() as u64, "file")));
     }
-    // What could not be seen is no "alike".
-    let unseen = fleet.notes.iter().filter(|note| note.code == says::codes::nobody_judged);
-    parts.extend(unseen.map(|note| note.text.clone()));
+    parts.extend(unseen(fleet).map(str::to_owned));
     parts.join(", ")
 }
 
+/// The figures of memory that no host was judged by: what could not be seen is no "alike".
+pub(crate) fn unseen(fleet: &Fleet) -> impl Iterator<Item = &str> {
+    fleet.notes.iter().filter(|note| note.code == says::codes::nobody_judged).map(|note| note.text.as_str())
+}
+
 /// What the hosts of a kind lost together, and what else changed.
-fn loss_words(fleet: &Fleet) -> Option<String> {
+pub(crate) fn losses(fleet: &Fleet) -> Option<String> {
     let several = fleet.kinds.len() > 1;
     let words = |loss: &FleetLoss| {
         let ([worse, of], family) = (loss.hosts, family_words(&loss.family));
@@ -76,22 +79,22 @@ fn loss_words(fleet: &Fleet) -> Option<String> {
         let kind = kind.map_or_else(String::new, |kind| format!(", {}", kind_words(kind)));
         format!("{family} {} ({worse} of {of} servers{kind})", signed(loss.change))
     };
-    let more = fleet.lost.len().saturating_sub(LOSSES);
-    let more = (more > 0).then(|| format!("{} more", count_of(more as u64, "loss")));
-    let losses: Vec<String> = fleet.lost.iter().take(LOSSES).map(words).chain(more).collect();
+    let more = fleet.losses.len().saturating_sub(LOSSES);
+    let more = (more > 0).then(|| format!("{more} more"));
+    let losses: Vec<String> = fleet.losses.iter().take(LOSSES).map(words).chain(more).collect();
     let mut facts: Vec<&ChangedFact> = Vec::new();
-    for fact in fleet.lost.iter().flat_map(|loss| &loss.facts) {
+    for fact in fleet.losses.iter().flat_map(|loss| &loss.facts) {
         if !facts.contains(&fact) {
             facts.push(fact);
         }
     }
     let facts = facts.into_iter().map(|of| format!("{} {} → {}", of.fact.name(), of.before, of.now));
     let all: Vec<String> = losses.into_iter().chain(facts).collect();
-    (!fleet.lost.is_empty()).then(|| format!("worse than before: {}", all.join("; ")))
+    (!fleet.losses.is_empty()).then(|| format!("worse than before: {}", all.join("; ")))
 }
 
 fn ink(fleet: &Fleet) -> Ink {
-    if !fleet.lost.is_empty() {
+    if !fleet.losses.is_empty() {
         return Ink::Bad;
     }
     match fleet.hosts.iter().map(|host| host.state).min() {

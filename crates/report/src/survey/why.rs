@@ -25,7 +25,7 @@ fn reason_of(figure: &Figure<'_>) -> Option<Why> {
     }
 }
 
-/// The group of a bound. What leaves a figure shared may come with what makes it a bound, and is none of its groups.
+/// The group of a bound. A bound may also have the reasons of a shared figure; it is never in a group of shared ones.
 fn of_a_bound(reasons: &[Reason]) -> Why {
     reasons.iter().map(Why::of_bound).filter(|why| !why.is_of_shared()).min().unwrap_or(Why::Otherwise)
 }

@@ -19,7 +19,7 @@ use crate::prepare::{NOT_SHORT, NotShort, Prepared};
 
 /// Probes whose numbers are of streams that can run for seconds.
 const PROBES: [&str; 3] = ["matrix", "scale", "bandwidth"];
-/// Seconds of a number where the user names none.
+/// Seconds for which a number runs again, without `--seconds`.
 const SECONDS: f64 = 3.0;
 /// Intervals that a number runs for at least: two of them are whole, wherever they begin.
 const WHOLE: f64 = 3.0;
@@ -295,7 +295,7 @@ impl IntervalCounts {
         }
     }
 
-    /// The traffic of the intervals that lie wholly within a time; `None` if there is none.
+    /// The traffic of the intervals that lie wholly within a time; `None` if no interval does.
     fn traffic_of(&self, window: &Window, machine: &Machine) -> Option<StepTraffic> {
         let mut within = self.ends.iter().filter(|(end, _)| (window.from..=window.to).contains(end));
         let ((_, first), (_, last)) = (within.next()?, within.next_back()?);

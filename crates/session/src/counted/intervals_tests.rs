@@ -7,6 +7,7 @@ use tiermark_engine::{ThreadShot, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::{BoxKind, BoxPlace, Effort, Experiment, Request, Scope, testing};
 
+use super::fakes::{FakeHost, FakeWorld};
 use super::*;
 
 /// Useful bytes a second of all threads, and bytes on the channels for each of them.
@@ -108,68 +109,26 @@ impl CounterSource for Program {
     }
 }
 
-struct FakeHost(Lab, Shared);
-
-impl Host for FakeHost {
-    fn lab(&self) -> &Lab {
-        &self.0
-    }
-
-    fn prepare(&mut self, _: &Setup) -> Result<Box<dyn Rig>, Refusal> {
-        self.1.borrow_mut().pass(FILL, FILLING);
-        Ok(Box::new(FakeRig(Rc::clone(&self.1))))
-    }
-
-    fn keep_bytes(&self) -> u64 {
-        u64::MAX
-    }
-
+impl FakeWorld for World {
     fn now(&self) -> f64 {
-        self.1.borrow().now
+        self.now
     }
 
     fn rest(&mut self, seconds: f64) {
-        self.1.borrow_mut().pass(seconds, FILLING);
+        self.pass(seconds, FILLING);
     }
 
-    fn cpu_seconds(&self) -> Option<f64> {
-        None
+    fn fill(&mut self) {
+        self.pass(FILL, FILLING);
     }
 
-    fn stopped(&self) -> bool {
-        false
-    }
-}
-
-struct FakeRig(Shared);
-
-impl Rig for FakeRig {
-    fn placement(&mut self) -> PlacementProof {
-        PlacementProof {
-            how: tiermark_model::messages::setup::placement_simulated(),
-            pages: 1,
-            by_node: [(0, 1)].into(),
-            on_target: Some(1.0),
-            page: "base".to_owned(),
-            ..PlacementProof::default()
-        }
-    }
-
-    fn select(&mut self, _: &KernelId) -> Result<(), Fault> {
-        Ok(())
-    }
-
-    fn assign(&mut self, _: &[Role]) -> Result<(), Fault> {
-        Ok(())
-    }
-
-    fn shot(&mut self, budget: Duration) -> Result<Shot, Fault> {
+    fn shot(&mut self, threads: usize, budget: Duration) -> Shot {
         let seconds = budget.as_secs_f64();
-        self.0.borrow_mut().pass(seconds, FACTOR * USEFUL);
+        self.pass(seconds, FACTOR * USEFUL);
         let stamps_ns: Vec<f64> = (0..=100).map(|block| f64::from(block) * seconds * 1e7).collect();
-        let per_block = USEFUL * seconds / 200.0;
+        let per_block = USEFUL * seconds / (100 * threads) as f64;
         let thread = ThreadShot { per_block, stamps_ns, unstamped: Some(0.0), ..ThreadShot::default() };
-        Ok(Shot { threads: vec![thread; 2], ..Shot::default() })
+        Shot { threads: vec![thread; threads], ..Shot::default() }
     }
 }
 

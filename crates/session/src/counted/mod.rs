@@ -4,6 +4,8 @@
 //! is measured is counted first, and a stream whose bytes are known then shows whether the counts make sense. Sources
 //! with intervals of their own count after the visits ([`IntervalCounts`]).
 
+#[cfg(test)]
+mod fakes;
 mod intervals;
 #[cfg(test)]
 mod intervals_tests;

@@ -5,8 +5,9 @@ use std::io;
 use tiermark_counters::{Of, Reading};
 use tiermark_engine::{ThreadShot, run_experiment};
 use tiermark_machine::synth::Synth;
-use tiermark_model::{BoxKind, BoxPlace, CounterCheck, CpuId, Effort, Request, Scope, testing};
+use tiermark_model::{BoxKind, BoxPlace, CounterCheck, Effort, Request, Scope, testing};
 
+use super::fakes::{FakeHost, FakeWorld};
 use super::*;
 
 /// Bytes that memory moves in a second while nothing is measured.
@@ -70,73 +71,22 @@ impl CounterSource for Source {
     }
 }
 
-struct FakeHost(Lab, Shared);
-
-impl Host for FakeHost {
-    fn lab(&self) -> &Lab {
-        &self.0
-    }
-
-    fn prepare(&mut self, setup: &Setup) -> Result<Box<dyn Rig>, Refusal> {
-        Ok(Box::new(FakeRig(setup.cpus().iter().collect(), Rc::clone(&self.1))))
-    }
-
-    fn keep_bytes(&self) -> u64 {
-        u64::MAX
-    }
-
+impl FakeWorld for Memory {
     fn now(&self) -> f64 {
-        self.1.borrow().now
+        self.now
     }
 
     fn rest(&mut self, seconds: f64) {
-        self.1.borrow_mut().now += seconds;
+        self.now += seconds;
     }
 
-    fn cpu_seconds(&self) -> Option<f64> {
-        None
-    }
-
-    fn stopped(&self) -> bool {
-        false
-    }
-}
-
-struct FakeRig(Vec<CpuId>, Shared);
-
-impl Rig for FakeRig {
-    fn placement(&mut self) -> PlacementProof {
-        PlacementProof {
-            how: tiermark_model::messages::setup::placement_simulated(),
-            pages: 1,
-            by_node: [(0, 1)].into(),
-            on_target: Some(1.0),
-            page: "base".to_owned(),
-            ..PlacementProof::default()
-        }
-    }
-
-    fn select(&mut self, _: &KernelId) -> Result<(), Fault> {
-        Ok(())
-    }
-
-    fn assign(&mut self, _: &[Role]) -> Result<(), Fault> {
-        Ok(())
-    }
-
-    fn shot(&mut self, _: Duration) -> Result<Shot, Fault> {
-        let mut memory = self.1.borrow_mut();
-        let threads = self.0.len() as f64;
-        memory.now += SPAN;
-        memory.bytes += (LEAD + STREAMED) * threads + IDLE * SPAN;
+    fn shot(&mut self, threads: usize, _: Duration) -> Shot {
+        self.now += SPAN;
+        self.bytes += (LEAD + STREAMED) * threads as f64 + IDLE * SPAN;
         let stamps_ns: Vec<f64> = (0..=100).map(|block| f64::from(block) * 2e4).collect();
-        let thread = |_: &CpuId| ThreadShot {
-            per_block: STREAMED / 100.0,
-            stamps_ns: stamps_ns.clone(),
-            unstamped: Some(LEAD),
-            ..ThreadShot::default()
-        };
-        Ok(Shot { threads: self.0.iter().map(thread).collect(), ..Shot::default() })
+        let per_block = STREAMED / 100.0;
+        let thread = ThreadShot { per_block, stamps_ns, unstamped: Some(LEAD), ..ThreadShot::default() };
+        Shot { threads: vec![thread; threads], ..Shot::default() }
     }
 }
 

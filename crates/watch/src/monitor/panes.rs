@@ -13,7 +13,7 @@ use crate::monitor::{active, groups, lines, programs, traffic};
 
 /// Lines of the pane of pressure: heading, three resources, the group, and the border.
 const PRESSURE: u16 = 7;
-const PRESSURE_TITLE: &str = "pressure: % of time that some tasks are stalled (full: all tasks)";
+const PRESSURE_TITLE: &str = "pressure: % of the time in which some tasks waited (full: all)";
 /// Lines of the panes below: four rates with their history, three without, and the border.
 const RATES: u16 = 9;
 /// Lines of the nodes' pane beside the nodes: heading, details of the selected node, and the border.

@@ -10,7 +10,7 @@ use tiermark_model::{Fleet, FleetHost, HostKind, HostState, KindFigure, count_of
 use tiermark_page::{ABSENT, Number, Style, Text, escaped as text, number};
 
 use super::{Frame, PAGE_SCRIPT};
-use crate::judgements::{kind_figure_names, kind_words, plain, signed};
+use crate::judgements::{kind_figure_names, kind_words, losses, plain, signed, unseen};
 
 const FLEET_STYLE: &str = include_str!("fleet.css");
 const FLEET_SCRIPT: &str = include_str!("fleet.js");
@@ -124,7 +124,7 @@ fn verdict(fleet: &Fleet, all: &[&FleetHost], kinds: &[Kind<'_>], has_rest: bool
     let of = if kinds.len() > 1 { format!(" of {} kinds", kinds.len()) } else { String::new() };
     let has = |state| count(all, state) > 0;
     let (class, mark) = match () {
-        () if has(HostState::Odd) || has(HostState::Failed) => ("bad", "✘"),
+        () if has(HostState::Odd) || has(HostState::Failed) || !fleet.losses.is_empty() => ("bad", "✘"),
         () if has(HostState::Missing) || has(HostState::NotJudged) || !fleet.unread.is_empty() => ("warn", "–"),
         () => ("good", "✔"),
     };
@@ -145,11 +145,13 @@ fn verdict(fleet: &Fleet, all: &[&FleetHost], kinds: &[Kind<'_>], has_rest: bool
     let simulated =
         simulated.map(|note| format!("<p class=\"warn\"><span class=\"mark\">!</span> {}</p>\n", text(&note.text)));
     let simulated: String = simulated.collect();
+    let counted = format!("{hosts}{of}: {}", tally(all));
+    let found = losses(fleet).into_iter().chain([counted]).chain(unseen(fleet).map(str::to_owned));
     let link = if has_rest { format!("<p><a href=\"#rest\">{REST}</a></p>\n") } else { String::new() };
     let body = format!(
         "<p class=\"verdict {class}\"><span class=\"mark\">{mark}</span> {}</p>\n{simulated}{change}{}{link}\
          <p class=\"dim\">{}</p>\n",
-        text(&format!("{hosts}{of}: {}", tally(all))),
+        text(&found.collect::<Vec<_>>().join("; ")),
         kinds_table(kinds),
         text(&rule)
     );

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use tiermark_compare::fleet::Gathered;
 use tiermark_model::messages::fleet as says;
-use tiermark_model::{FAILED_HOST_SCHEMA, FailedHost, Fleet, HostFailure, Refusal, Run};
-use tiermark_page::Style;
+use tiermark_model::{ChangedFact, FAILED_HOST_SCHEMA, Fact, FailedHost, Fleet, FleetLoss, HostFailure, Refusal, Run};
+use tiermark_page::{Detail, Style, terminal};
 use tiermark_report::html::fleet_page;
 use tiermark_stats::Rng;
 
@@ -81,6 +81,34 @@ pub(crate) fn hostile(at: usize) -> String {
     ["<script>alert(1)</script>", "../../etc/passwd", "\"onclick=alert(2) x='", "a&b\u{202e}", "<img src=x>"][at % 5]
         .to_owned()
         + &at.to_string()
+}
+
+/// The text and the page say the same of what all hosts lost, and of what nobody was judged by.
+#[test]
+fn what_no_host_shows_is_in_the_verdict() {
+    let loss = |family: &str, change: f64| FleetLoss {
+        kind: 0,
+        family: family.to_owned(),
+        change,
+        hosts: [12, 12],
+        facts: vec![ChangedFact { fact: Fact::Firmware, before: "1.0".into(), now: "2.0".into() }],
+    };
+    let mut fleet = Fleet { hosts: Vec::new(), ..tiermark_model::testing::fleet() };
+    fleet.losses = (0..8).map(|at| loss("dram.bandwidth.all", -0.2 - 0.01 * f64::from(at))).collect();
+    fleet.notes = vec![says::nobody_judged(true, false)];
+    let text = terminal(&tiermark_report::judgements::fleet(&fleet, Detail::Usual), &Style::default());
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let page = page(&fleet);
+    for words in [
+        "worse than before: DRAM, all cores -20.0 % (12 of 12 servers)",
+        "; 2 more; ",
+        " 1.0 → 2.0",
+        "no server was judged by latency of memory",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    assert!(page.contains("verdict bad") && !page.contains("verdict good"), "{page}");
 }
 
 #[test]

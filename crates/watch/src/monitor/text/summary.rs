@@ -141,7 +141,7 @@ pub fn watch_summary(watched: &WatchedCommand<'_>, life: &WatchLife) -> Page {
     out
 }
 
-/// Rows of each socket, of what is counted there; none of a single socket, which is the machine.
+/// The rows of each socket; empty on a machine with one socket, where they would repeat those of the machine.
 fn sockets(life: &WatchLife) -> Vec<(String, String, WatchKind, Source)> {
     let number = |name: &str| name.strip_prefix("traffic_sockets.")?.split('.').next()?.parse::<u32>().ok();
     let numbers: BTreeSet<u32> = life.all().filter_map(|(name, _)| number(name)).collect();
