@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use tiermark_model::{Fleet, FleetHost, HostCause, HostFigure, HostKind, HostState, Unit};
 
-use crate::metrics;
-use crate::openmetrics::{Families, Named, add_gauge, base, text, written};
+use crate::metrics::{self, Metric};
+use crate::openmetrics::{Families, Named, add_gauge, base, text, unix_seconds, written};
 use crate::tidy::{cell, lines};
 
 /// A figure of a host as a row; a host without figures has one row.
@@ -99,13 +99,13 @@ pub fn fleet_hosts(fleet: &Fleet) -> String {
     odd.filter(|host| is_host(&host.host)).map(|host| format!("{}\n", host.host)).collect()
 }
 
-/// Renders hosts in the text format of OpenMetrics: how many are in which state, and of each its kind, its figures and
-/// how far they are from those of its peers. Values are in base units (seconds, bytes).
+/// Renders hosts in the text format of OpenMetrics: how many are in which state, and of each its kind, when it measured,
+/// its figures and how far they are from those of its peers. Values are in base units (seconds, bytes).
 pub fn fleet_openmetrics(fleet: &Fleet) -> String {
     let mut families = Families::new();
-    let mut add = |family: &str, labels: &[(&str, &str)], value: f64| {
+    let mut add = |metric: Metric<'static>, labels: &[(&str, &str)], value: f64| {
         let labels: Named = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        add_gauge(&mut families, family, &labels, value);
+        add_gauge(&mut families, metric, &labels, value);
     };
     for state in HostState::ALL {
         let count = fleet.hosts.iter().filter(|host| host.state == state).count();
@@ -116,6 +116,9 @@ pub fn fleet_openmetrics(fleet: &Fleet) -> String {
         let number = host.kind.map(|at| (at + 1).to_string()).unwrap_or_default();
         let name = host.host.as_str();
         add(metrics::FLEET_HOST_INFO, &[("host", name), ("kind", &number), ("state", host.state.name())], 1.0);
+        if let Some(at) = host.started.as_deref().and_then(unix_seconds) {
+            add(metrics::FLEET_TIMESTAMP, &[("host", name)], at);
+        }
         let Some(kind) = kind else { continue };
         for of in &host.figures {
             let figure = figure(kind, of).unwrap_or_default();
@@ -279,6 +282,9 @@ mod tests {
         assert!(text.contains("tiermark_fleet_hosts{state=\"odd\"} 1\n"), "{text}");
         assert!(text.contains("host=\"no\\\"de") && text.ends_with("# EOF\n"), "{text}");
         assert!(text.contains("unit=\"bytes_per_second\"} 305000000000"), "{text}");
+        let begun =
+            text.lines().find(|line| line.starts_with("tiermark_fleet_host_timestamp_seconds{host=\"node01\"} "));
+        assert!(begun.is_some_and(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap() > 1e9), "{text}");
         assert!(text.contains("figure=\"latency.dram\",host=\"node01\",unit=\"seconds\"} 0.000000095"), "{text}");
     }
 }

@@ -6,13 +6,16 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt::Write as _;
 
-use tiermark_model::{Experiment, FigureName, Finding, Grade, HOST_LABEL, Key, Label, Run, RunLabels, Tier, Unit};
+use tiermark_model::{Experiment, FigureName, Finding, Grade, HOST_LABEL, Key, Label, Purpose, Run, RunLabels, Unit};
 use tiermark_page::clean;
 
-use crate::metrics;
+use crate::metrics::{self, Metric};
 
 /// Labels that say how a number was measured in one run, beside its grade.
 const OF_THE_RUN: [Key; 3] = [Key::Cpus, Key::Kernel, Key::Limit];
+/// Figures that differ by their sizes.
+const SIZED: [Purpose; 3] = [Purpose::Table, Purpose::Os, Purpose::OsPoint];
+
 /// Renders a run. A finding without a number, or with one that is withheld, has no line.
 pub fn openmetrics(run: &Run) -> String {
     let mut families = Families::new();
@@ -29,7 +32,9 @@ pub fn openmetrics(run: &Run) -> String {
             let figure = FigureName::of(finding, &experiment.request.scope, &run.machine);
             how.extend(figure.map(|figure| ("figure".to_owned(), figure.to_string())));
             of.extend(run.simulated.is_some().then(|| ("simulated".to_owned(), "true".to_owned())));
-            add(&mut families, format!("tiermark_{}{suffix}", name(finding.metric.name())), value / divisor, of, how);
+            let metric = format!("tiermark_{}{suffix}", name(finding.metric.name()));
+            let metric = Metric { name: &metric, help: finding.metric.about() };
+            add(&mut families, metric, value / divisor, of, how);
         }
     }
     let about = AboutRun {
@@ -47,13 +52,11 @@ pub fn openmetrics(run: &Run) -> String {
 }
 
 /// Adds a figure: of two with the same labels the first stands, with its own info.
-pub(crate) fn add(families: &mut Families, metric: String, value: f64, of: Named, mut how: Named) {
-    let family = families.entry(metric.clone()).or_default();
-    if let Entry::Vacant(line) = family.entry(joined(&of)) {
-        line.insert(value);
+pub(crate) fn add(families: &mut Families, metric: Metric<'_>, value: f64, of: Named, mut how: Named) {
+    if add_gauge(families, metric, &of, value) {
         how.extend(of);
-        how.insert("metric".to_owned(), metric);
-        families.entry(metrics::FINDING_INFO.to_owned()).or_default().insert(joined(&how), 1.0);
+        how.insert("metric".to_owned(), metric.name.to_owned());
+        add_gauge(families, metrics::FINDING_INFO, &how, 1.0);
     }
 }
 
@@ -78,38 +81,57 @@ pub(crate) fn add_run(families: &mut Families, run: &AboutRun<'_>) {
     named.extend(run.host.map(|host| ("host".to_owned(), host.to_owned())));
     let own = run.labels.iter().filter(|(key, _)| *key != HOST_LABEL);
     named.extend(own.map(|(key, value)| (format!("label_{}", name(key)), value.clone())));
-    families.insert(metrics::RUN_INFO.to_owned(), BTreeMap::from([(joined(&named), 1.0)]));
+    add_gauge(families, metrics::RUN_INFO, &named, 1.0);
     let flag = |is_so: bool| Some(f64::from(u8::from(is_so)));
-    for (family, value) in [
+    let title = Named::from([("title".to_owned(), run.title.to_owned())]);
+    for (metric, value) in [
         (metrics::RUN_COMPLETE, flag(run.is_complete)),
         (metrics::RUN_SIMULATED, flag(run.is_simulated)),
         (metrics::RUN_DURATION, run.seconds),
         (metrics::RUN_TIMESTAMP, unix_seconds(run.started)),
     ] {
-        let line = value.map(|value| BTreeMap::from([(format!("title=\"{}\"", escaped(run.title)), value)]));
-        families.extend(line.map(|line| (family.to_owned(), line)));
+        if let Some(value) = value {
+            add_gauge(families, metric, &title, value);
+        }
     }
 }
 
-/// Adds a line to a family; of two with the same labels the first stands.
-pub(crate) fn add_gauge(families: &mut Families, family: &str, labels: &Named, value: f64) {
-    families.entry(family.to_owned()).or_default().entry(joined(labels)).or_insert(value);
+/// Adds a line to a family, and returns whether it is new: of two with the same labels the first stands.
+pub(crate) fn add_gauge(families: &mut Families, metric: Metric<'_>, labels: &Named, value: f64) -> bool {
+    let new = || Family { help: metric.help, lines: BTreeMap::new() };
+    match families.entry(metric.name.to_owned()).or_insert_with(new).lines.entry(joined(labels)) {
+        Entry::Vacant(line) => {
+            line.insert(value);
+            true
+        }
+        Entry::Occupied(_) => false,
+    }
 }
 
-/// Lines by family, and in a family by their labels: OpenMetrics requires that the lines of a family follow each other
-/// and that no line occurs twice.
-pub(crate) type Families = BTreeMap<String, BTreeMap<String, f64>>;
+/// Families by name: OpenMetrics requires that the lines of a family follow each other.
+pub(crate) type Families = BTreeMap<String, Family>;
+
+/// A metric with its lines, by their labels: no line may occur twice.
+pub(crate) struct Family {
+    help: &'static str,
+    lines: BTreeMap<String, f64>,
+}
 
 /// Families as text.
 pub(crate) fn written(families: Families) -> String {
     let mut out = String::new();
-    for (family, lines) in families {
-        let _ = writeln!(out, "# TYPE {family} gauge");
+    for (name, Family { help, lines }) in families {
+        begin(&mut out, &name, help);
         for (labels, value) in lines {
-            let _ = writeln!(out, "{family}{{{labels}}} {value}");
+            let _ = writeln!(out, "{name}{{{labels}}} {value}");
         }
     }
     out + "# EOF\n"
+}
+
+/// Writes the head of a family. Its lines are gauges: rates and shares are made already.
+pub(crate) fn begin(out: &mut String, name: &str, help: &str) {
+    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} gauge");
 }
 
 /// The suffix of a unit, and how many of ours it has.
@@ -143,9 +165,8 @@ fn labels(finding: &Finding, probe: &str, again: Option<usize>) -> (Named, Named
         None => false,
         // Where no operation says what a kernel does, its name does.
         Some(Key::Kernel) => own.op().is_some(),
-        // The footprint in memory follows from what happens to be free. That of a cache is the same in every run, and a
-        // cache may have figures of several.
-        Some(Key::Size) => own.has(Key::Tier) && own.tier().and_then(Tier::level).is_none(),
+        // Footprints follow from caches and free memory, except where figures of several sizes are what is measured.
+        Some(Key::Size) => !(SIZED.iter().any(|purpose| own.is_for(*purpose)) || finding.metric.is_over_a_range()),
         Some(key) => OF_THE_RUN.contains(&key),
     };
     let (how, of): (Named, Named) = {
@@ -174,7 +195,7 @@ fn joined(labels: &Named) -> String {
 }
 
 /// The seconds since 1970 of a start as documents have it: `2026-01-31T12:00:00Z`.
-fn unix_seconds(started: &str) -> Option<f64> {
+pub(crate) fn unix_seconds(started: &str) -> Option<f64> {
     let (date, time) = started.strip_suffix('Z')?.split_once('T')?;
     let numbers = |text: &str, between: char| -> Option<[f64; 3]> {
         let all: Vec<u32> = text.split(between).map(str::parse).collect::<Result<_, _>>().ok()?;
@@ -202,7 +223,7 @@ pub(crate) fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tiermark_model::{Labels, Purpose, Quantity};
+    use tiermark_model::{Labels, Quantity, Tier};
 
     use super::*;
 
@@ -230,8 +251,9 @@ mod tests {
         let text = openmetrics(&run);
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines.contains(&"# TYPE tiermark_latency_seconds gauge"), "{text}");
+        assert!(lines.contains(&"# HELP tiermark_latency_seconds Time of one access."), "{text}");
         let of = |start: &str| lines.iter().filter(|line| line.starts_with(start)).count();
-        assert_eq!((of("tiermark_latency_seconds{"), of(metrics::FINDING_INFO)), (2, 2), "{text}");
+        assert_eq!((of("tiermark_latency_seconds{"), of("tiermark_finding_info{")), (2, 2), "{text}");
         assert!(text.contains("probe=\"latency\",tier=\"a\\\"\\\\ \u{fffd}b\"} 0.000000002"), "{text}");
         assert!(text.contains("metric=\"tiermark_latency_seconds\",probe=\"latency\",tier=\"DRAM\"} 1\n"), "{text}");
         assert!(text.contains("tier=\"DRAM\"} 0.0000001\n"), "the first of two: {text}");
@@ -278,6 +300,14 @@ mod tests {
             text.lines()
                 .any(|line| line.starts_with("tiermark_run_timestamp_seconds{") && line.ends_with("} 1772368205"))
         );
+        // Nor does another footprint in a cache make a series; a size that the user named does.
+        let mut sized = |purpose, size| {
+            let labels = Labels::new().with_tier(Tier::Cache(2)).with_size(size).with_purpose(purpose);
+            run.experiments[0].findings[0].labels = labels;
+            rate(&run)
+        };
+        assert_eq!(sized(Purpose::Ladder, 1 << 17), sized(Purpose::Ladder, 1 << 16));
+        assert_ne!(sized(Purpose::Table, 1 << 17), sized(Purpose::Table, 1 << 16));
         run.experiments.push(run.experiments[0].clone());
         assert!(openmetrics(&run).contains("experiment=\"2\""));
     }

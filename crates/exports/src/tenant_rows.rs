@@ -8,13 +8,13 @@ use tiermark_model::capacity::{
 use tiermark_model::load::{LoadLatencies, LoadLoop, LoadRun, LoadTenant, PUNCTUAL};
 use tiermark_model::{Grade, Key, Labels, RunLabels};
 
-use crate::metrics;
+use crate::metrics::{self, Metric};
 use crate::openmetrics::{AboutRun, Families, Named, add, add_run, name, text, written};
 use crate::tidy::{TidyRow, lines, table};
 use tiermark_stats::median;
 
 /// What a number is of: its name and unit in rows, the gauge, and how many of the unit a unit of the gauge has.
-type Measure = (&'static str, &'static str, &'static str, f64);
+type Measure = (&'static str, &'static str, Metric<'static>, f64);
 
 /// How many tenants fit.
 const TENANTS: Measure = ("tenants", "count", metrics::TENANTS, 1.0);
@@ -132,7 +132,7 @@ impl<'a> TenantRows<'a> {
             let (mut how, mut of) = (named(true), named(false));
             of.insert("probe".to_owned(), self.probe.to_owned());
             how.insert("grade".to_owned(), row.grade.to_string());
-            add(&mut families, gauge.to_owned(), value / divisor, of, how);
+            add(&mut families, gauge, value / divisor, of, how);
         }
         let about = AboutRun {
             id: self.id,

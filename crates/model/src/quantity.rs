@@ -6,12 +6,12 @@ use crate::units::{Metric, Unit};
 
 /// The quantities, each with its name in documents.
 macro_rules! quantities {
-    ($($(#[$doc:meta])+ $quantity:ident = $name:literal,)+) => {
+    ($(#[doc = $doc:literal] $quantity:ident = $name:literal,)+) => {
         /// The quantity of a finding. Documents keep its dotted name.
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(from = "String", into = "String")]
         pub enum Quantity {
-            $($(#[$doc])+ $quantity,)+
+            $(#[doc = $doc] $quantity,)+
             /// One that this version does not know, from a document of another.
             Other(String),
         }
@@ -25,6 +25,14 @@ macro_rules! quantities {
                 match self {
                     $(Self::$quantity => $name,)+
                     Self::Other(name) => name,
+                }
+            }
+
+            /// What it is, in a sentence.
+            pub fn about(&self) -> &'static str {
+                match self {
+                    $(Self::$quantity => $doc.trim_ascii_start(),)+
+                    Self::Other(_) => "A quantity of another version of tiermark.",
                 }
             }
         }
@@ -45,7 +53,7 @@ quantities! {
     Latency = "latency",
     /// Bytes a second.
     Bandwidth = "bandwidth",
-    /// Bytes a second of so many threads.
+    /// Bytes a second by the number of threads.
     BandwidthScaling = "bandwidth.scaling",
     /// Bytes a second of one part of a mixed load.
     BandwidthPart = "bandwidth.part",
@@ -61,11 +69,11 @@ quantities! {
     CoreClock = "core.clock",
     /// How many times a second the cpus that measured were interrupted.
     InterruptionsRate = "interruptions.rate",
-    /// Share of their time that interruptions took.
+    /// Share of the time of the cpus that measured which interruptions took.
     InterruptionsShare = "interruptions.share",
-    /// How many times a second they were interrupted for longer than 20 µs.
+    /// How many times a second the cpus that measured were interrupted for longer than 20 µs.
     InterruptionsLongRate = "interruptions.long.rate",
-    /// Share of their time that interruptions longer than 20 µs took.
+    /// Share of the time of the cpus that measured which interruptions longer than 20 µs took.
     InterruptionsLongShare = "interruptions.long.share",
     /// Share of the theoretical peak that a rate reaches.
     PeakShare = "peak.share",
@@ -89,13 +97,13 @@ quantities! {
     C2cFairness = "c2c.fairness",
     /// Time of a line's round trip between two cpus.
     C2cPair = "c2c.pair",
-    /// That time, over the pairs of one relation.
+    /// Time of a line's round trip over the pairs of one relation.
     C2cRelation = "c2c.relation",
-    /// Groups of those times.
+    /// Groups of the times of a line's round trip.
     C2cModes = "c2c.modes",
     /// Difference between the two directions of a pair.
     C2cAsymmetry = "c2c.asymmetry",
-    /// That time, by the node of the line's memory.
+    /// Time of a line's round trip, by the node of the line's memory.
     C2cHome = "c2c.home",
     /// Bytes of a cache line.
     GeometryLine = "geometry.line",
@@ -129,7 +137,7 @@ quantities! {
     MatrixAsymmetry = "matrix.asymmetry",
     /// Difference between nodes at one distance.
     MatrixUneven = "matrix.uneven",
-    /// Time of an access with so many chains.
+    /// Time of an access by the number of chains.
     MlpAccess = "mlp.access",
     /// Misses that one core keeps in flight.
     MlpInFlight = "mlp.in_flight",
@@ -155,7 +163,7 @@ quantities! {
     ResidencyHit = "residency.hit",
     /// Share that is still held after a wait.
     ResidencyHeld = "residency.held",
-    /// The same, at the edge.
+    /// Share that is still held after a wait, at the edge.
     ResidencyEdge = "residency.edge",
     /// Time after which half is evicted.
     ResidencyHalfLife = "residency.half_life",
@@ -165,7 +173,7 @@ quantities! {
     ScaleLatency = "scale.latency",
     /// Threads from which the rate hardly rises.
     ScaleKnee = "scale.knee",
-    /// Rate of whole lines of so many threads.
+    /// Rate of whole lines by the number of threads.
     ScaleLines = "scale.lines",
     /// Rate that more threads do not raise.
     ScaleCeiling = "scale.ceiling",
@@ -183,9 +191,9 @@ quantities! {
     ScanLatency = "scan.latency",
     /// Bytes a second that are read from a piece of memory.
     ScanBandwidth = "scan.bandwidth",
-    /// The median of one of these over the pieces of a node's memory.
+    /// The median of latency or bandwidth over the pieces of a node's memory.
     ScanMedian = "scan.median",
-    /// How many times slower than that median a slow piece is.
+    /// How many times slower than the median a slow piece of memory is.
     ScanSlow = "scan.slow",
     /// Time of an operation of the system.
     OsLatency = "os.latency",

@@ -40,7 +40,9 @@ fn csv_has_the_columns_of_the_first_sample() {
 fn prometheus_gets_gauges_in_base_units() {
     let text = watch_exposition(&sample());
     for line in [
+        "# HELP tiermark_watch_psi_memory_some_now_ratio Figure psi.memory.some.now of a sample of tiermark watch.",
         "# TYPE tiermark_watch_psi_memory_some_now_ratio gauge",
+        "tiermark_watch_timestamp_seconds 1795616403",
         "tiermark_watch_psi_memory_some_now_ratio 0.125",
         "tiermark_watch_nodes_free_bytes{node=\"1\"} 4096",
         "tiermark_watch_swaps_used_bytes{path=\"/a, \\\"b\\\"\"} 4096",
@@ -51,6 +53,12 @@ fn prometheus_gets_gauges_in_base_units() {
         assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
     }
     assert!(!text.contains("nodes_hits") && text.ends_with("# EOF\n"), "{text}");
+    // OpenMetrics allows no other comments.
+    let text = watch_exposition(&WatchSample { simulated: Some("a \"b\"".into()), ..sample() });
+    let is_comment =
+        |line: &&str| line.starts_with('#') && !["# HELP ", "# TYPE "].iter().any(|of| line.starts_with(of));
+    assert_eq!(text.lines().filter(is_comment).collect::<Vec<_>>(), ["# EOF"]);
+    assert!(text.contains("tiermark_watch_simulated{machine=\"a \\\"b\\\"\"} 1\n"), "{text}");
 }
 
 /// Two channels, one of which has no clock and no directions, and a link, over two seconds.

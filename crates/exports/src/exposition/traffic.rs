@@ -2,11 +2,11 @@
 
 use tiermark_model::{BoxKind, BoxPlace, BoxTraffic, LinkShares, LinkTraffic, Traffic};
 
-use crate::metrics;
+use crate::metrics::{self, Metric};
 use crate::openmetrics::escaped;
 
 /// The families of a traffic with a line each: labels and value. A time of 0 seconds has none.
-pub(super) fn lines(traffic: &Traffic) -> Vec<(&'static str, String)> {
+pub(super) fn lines(traffic: &Traffic) -> Vec<(Metric<'static>, String)> {
     if traffic.seconds <= 0.0 {
         return Vec::new();
     }
@@ -19,11 +19,11 @@ pub(super) fn lines(traffic: &Traffic) -> Vec<(&'static str, String)> {
 /// Lines of a time.
 struct Lines {
     seconds: f64,
-    all: Vec<(&'static str, String)>,
+    all: Vec<(Metric<'static>, String)>,
 }
 
 impl Lines {
-    fn put(&mut self, family: &'static str, place: &BoxPlace, direction: Option<&str>, value: Option<f64>) {
+    fn put(&mut self, family: Metric<'static>, place: &BoxPlace, direction: Option<&str>, value: Option<f64>) {
         let Some(value) = value.filter(|value| value.is_finite()) else { return };
         let numbers = [("socket", place.socket), ("node", place.node)];
         let mut labels: Vec<String> =
