@@ -35,6 +35,16 @@ pub struct FailedHost {
     pub at: Option<String>,
 }
 
+impl FailedHost {
+    /// The first line of the message that says why; warnings of ssh and lines of a traceback may stand before it.
+    pub fn reason(&self) -> &str {
+        let lines = || self.message.lines().filter(|line| !line.trim().is_empty());
+        let is_before =
+            |line: &str| [" ", "\t", "Traceback ", "Warning: ", "** "].iter().any(|of| line.starts_with(of));
+        lines().find(|line| !is_before(line)).or_else(|| lines().next_back()).unwrap_or_default().trim()
+    }
+}
+
 /// In which way a host failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -399,5 +409,25 @@ mod tests {
         assert_eq!(sure, "DIMM slots filled 15 of 16, peers 16 of 16");
         assert_eq!(of(slots, None, Confidence::Hint), "perhaps DIMM slots filled 15 of 16");
         assert_eq!(of(None, None, Confidence::Hint), "slow");
+    }
+
+    #[test]
+    fn a_failed_host_has_a_line_that_says_why() {
+        let reason = |message: &str| {
+            let row = serde_json::json!({
+                "schema": FAILED_HOST_SCHEMA, "host": "n1", "how": "failed", "exit": 1, "message": message
+            });
+            serde_json::from_value::<FailedHost>(row).unwrap().reason().to_owned()
+        };
+        for (message, line) in [
+            ("", ""),
+            ("\n  \n", ""),
+            ("error: unexpected argument\n\nFor more information, try '--help'.\n", "error: unexpected argument"),
+            ("Traceback (most recent call last):\n  File \"x\"\nOSError: no room\n", "OSError: no room"),
+            ("Warning: added n1\n** WARNING: old keys\nssh: no route", "ssh: no route"),
+            ("\n  indented alone\n", "indented alone"),
+        ] {
+            assert_eq!(reason(message), line);
+        }
     }
 }

@@ -12,7 +12,8 @@ use crate::parse;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   for h in $(cat hosts); do
-    ssh -n $h tiermark survey --quick --json -q >rack7/$h.json 2>rack7/$h.err &
+    ssh -n $h tiermark survey --quick --wait=10m --json -q \\
+      >rack7/$h.json 2>rack7/$h.err &
   done; wait
   tiermark fleet rack7/ --hosts hosts
   tiermark fleet rack7/ --html rack7.html

@@ -187,3 +187,57 @@ fn wrong_use_says_what_is_wanted() {
         assert!(said.contains(part), "{said}");
     }
 }
+
+/// What the recipes for many hosts run, in their files.
+const RECIPE: &str = "survey --quick --wait=10m";
+
+/// A guest that shares a large L3, and whose host gives it memory at 0.4 GB/s and thread at first touch: filling could
+/// take the time of the run.
+#[test]
+fn the_command_of_the_recipes_judges_memory_on_a_guest_with_slow_first_touch() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for file in ["docs/FLEET.md", "fleet/slurm/tiermark.sbatch", "fleet/ansible/roles/run/defaults/main.yml"] {
+        assert!(fs::read_to_string(root.join(file)).unwrap().contains(RECIPE), "{file}");
+    }
+    let job = fs::read_to_string(root.join("fleet/kubernetes/base/job.yaml")).unwrap();
+    let listed = RECIPE.split(' ').map(|word| format!("            - {word}\n")).collect::<String>();
+    assert!(job.contains(&listed), "{job}");
+    let guest = ["--simulate", "synth:cores=2,l3=480M,mem=16G", "--sim-first-touch", "0.4"];
+    let user = User::new();
+    user.run(&[&RECIPE.split(' ').collect::<Vec<_>>(), &guest[..], &["-q", "--json=guest.json"]].concat()).expect(0);
+    let limits = ["latency.dram <= 10 us", "read.dram.one >= 0.1 GB/s", "read.dram.all >= 0.1 GB/s"];
+    let limits = limits.map(|that| format!("[[expect]]\nthat = '{that}'\n")).concat();
+    fs::write(user.path("limits.toml"), limits).unwrap();
+    // Exit code 5: a figure is missing, or a bound.
+    user.run(&["check", "guest.json", "--expect", "limits.toml"]).expect(0);
+}
+
+/// The loop of docs/FLEET.md, with stand-ins for ssh and the program: it runs from a folder that no other user can
+/// enter, and leaves none.
+#[test]
+fn the_loop_over_ssh_runs_the_program_in_a_private_folder() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/FLEET.md");
+    let page = fs::read_to_string(page).unwrap();
+    let from = page.find("    mkdir -p rack7\n").unwrap();
+    let length = page[from..].find("\n\n").unwrap();
+    let user = User::new();
+    fs::create_dir_all(user.path("hosts-tmp")).unwrap();
+    fs::write(user.path("hosts"), "n1\nn2\n").unwrap();
+    for (name, text) in [
+        ("ssh", "#!/bin/sh\nshift\nTMPDIR=$PWD/hosts-tmp exec sh -c \"$*\"\n"),
+        ("tiermark", "#!/bin/sh\nstat -c %a \"${0%/*}\"\necho \"$@\"\n"),
+    ] {
+        fs::write(user.path(name), text).unwrap();
+        fs::set_permissions(user.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = format!("{}:{}", user.home.path().display(), std::env::var("PATH").unwrap());
+    let mut shell = std::process::Command::new("bash");
+    let ran = shell.args(["-c", &page[from..from + length]]).current_dir(user.home.path()).env("PATH", path).output();
+    assert!(ran.unwrap().status.success());
+    for host in ["n1", "n2"] {
+        let document = fs::read_to_string(user.path(&format!("rack7/{host}.json"))).unwrap();
+        assert_eq!(document, format!("700\n{RECIPE} --json -q --no-save --label host={host}\n"));
+    }
+    assert_eq!(fs::read_dir(user.path("hosts-tmp")).unwrap().count(), 0);
+}

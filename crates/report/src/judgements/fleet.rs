@@ -210,12 +210,8 @@ fn why(host: &FleetHost, detail: Detail) -> String {
         host.causes.iter().take(detail.listed(CAUSES)).map(|cause| cause_text(cause, detail)).collect();
     let reasons = host.reasons.iter().map(|note| note.text.clone());
     let failure = host.failure.as_ref().map(|failure| {
-        let last_line = failure.message.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        if last_line.is_empty() {
-            failure.how.words().to_owned()
-        } else {
-            format!("{}: {last_line}", failure.how.words())
-        }
+        let colon = if failure.reason().is_empty() { "" } else { ": " };
+        format!("{}{colon}{}", failure.how.words(), failure.reason())
     });
     let next = host.causes.first();
     let next = next.map_or_else(String::new, |cause| format!(" → {}", cause.advice));

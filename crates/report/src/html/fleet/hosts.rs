@@ -273,7 +273,7 @@ pub(super) fn failed(fleet: &Fleet) -> String {
     if failures.is_empty() {
         return String::new();
     }
-    let heads = ["host", "how", "last lines", "exit code", "when"].map(|name| head(name, "", "")).concat();
+    let heads = ["host", "how", "error output", "exit code", "when"].map(|name| head(name, "", "")).concat();
     let rows: String = failures
         .into_iter()
         .map(|(host, failure)| {
