@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use tiermark_history::{Entry, MAX_DOCUMENT_BYTES, Store, data_fits, malformed, parse};
+use tiermark_history::{Entry, MAX_DOCUMENT_BYTES, Store, data_fits, malformed, parse, to_utf8};
 use tiermark_model::capacity::{CAPACITY_SCHEMA, Capacity};
 use tiermark_model::load::{LOAD_SCHEMA, LoadRun};
 use tiermark_model::messages::documents as says;
@@ -99,7 +99,7 @@ fn stdin() -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     // One byte more than the limit lets the parser say that it is too much.
     std::io::stdin().lock().take(MAX_DOCUMENT_BYTES + 1).read_to_end(&mut bytes).map_err(Failure::tool)?;
-    Ok(bytes)
+    Ok(to_utf8(bytes))
 }
 
 /// A document that is no run of probes.
@@ -191,7 +191,7 @@ impl Kept {
         let mut bytes = Vec::new();
         // A file that cannot be read is reported by the search for a run of probes.
         match File::open(path).and_then(|file| file.take(MAX_DOCUMENT_BYTES).read_to_end(&mut bytes)) {
-            Ok(_) => Self::parse(&bytes, &format!("'{}'", path.display())),
+            Ok(_) => Self::parse(&to_utf8(bytes), &format!("'{}'", path.display())),
             Err(_) => Ok(None),
         }
     }

@@ -98,6 +98,16 @@ pub(crate) struct Sums {
     timeless: Option<(usize, bool)>,
     /// Sockets that stay at 0.
     idle_sockets: IdleSockets,
+    /// Sockets that are left out, for their cells are no numbers: the name of the first such column, and its cell.
+    uncounted: BTreeMap<u32, (String, String)>,
+}
+
+/// A line: seconds since midnight, the bytes of each column and of each stated sum, and the columns whose cells are no
+/// numbers, whose bytes are not known.
+struct Line<'a> {
+    now: f64,
+    bytes: Vec<f64>,
+    faults: Vec<(&'a Column, String)>,
 }
 
 /// Lines without counts in a row after which the program does not count: a single one may be damaged, or a clock set
@@ -111,6 +121,7 @@ impl Sums {
         if columns != self.columns || width != self.width {
             (self.bytes, self.last, self.elapsed) = (vec![0.0; columns.len()], None, 0.0);
             self.idle_sockets = IdleSockets::default();
+            self.uncounted = BTreeMap::new();
         }
         (self.columns, self.width) = (columns, width);
     }
@@ -127,10 +138,19 @@ impl Sums {
         if self.columns.is_empty() || cells.len() < 2 {
             return None;
         }
-        match self.counts_of(cells, program) {
-            Ok(counts) => {
-                self.unusable = None;
-                Some(counts)
+        let counted = self.counts_of(cells, program).and_then(|line| {
+            let without = self.without_uncounted(&line, program)?;
+            Ok((line.now, line.bytes, without))
+        });
+        match counted {
+            Ok((now, mut bytes, uncounted)) => {
+                for (column, bytes) in self.columns.iter().zip(&mut bytes) {
+                    if column.place.socket.is_some_and(|socket| uncounted.contains_key(&socket)) {
+                        *bytes = f64::NAN;
+                    }
+                }
+                (self.unusable, self.uncounted) = (None, uncounted);
+                Some((now, bytes))
             }
             Err(note) => {
                 let lines = self.unusable.as_ref().map_or(0, |(lines, _)| *lines);
@@ -141,7 +161,32 @@ impl Sums {
         }
     }
 
-    fn counts_of(&self, cells: &[&str], program: &str) -> Result<(f64, Vec<f64>), Note> {
+    /// The sockets without counts from this line on: those whose cells are no numbers in the first lines, or later in so
+    /// many in a row that it is no damage of one. Once bytes are counted they stay so, for their sums have a gap.
+    fn without_uncounted(&self, line: &Line<'_>, program: &str) -> Result<BTreeMap<u32, (String, String)>, Note> {
+        let mut uncounted = self.uncounted.clone();
+        if self.elapsed == 0.0 {
+            uncounted.retain(|socket, _| line.faults.iter().any(|(column, _)| column.place.socket == Some(*socket)));
+        }
+        let is_new = |(column, _): &&(&Column, String)| {
+            column.place.socket.is_none_or(|socket| !uncounted.contains_key(&socket))
+        };
+        let new: Vec<&(&Column, String)> = line.faults.iter().filter(is_new).collect();
+        let Some((column, cell)) = new.first() else { return Ok(uncounted) };
+        let lines = 1 + self.unusable.as_ref().map_or(0, |(lines, _)| *lines);
+        for (column, cell) in &new {
+            let Some(socket) = column.place.socket else { continue };
+            uncounted.entry(socket).or_insert_with(|| (column.name.clone(), cell.clone()));
+        }
+        let counts = |column: &Column| column.place.socket.is_some_and(|socket| !uncounted.contains_key(&socket));
+        let lasts = self.last.is_none() || lines >= MOST_UNUSABLE;
+        match lasts && self.columns.iter().any(counts) {
+            true => Ok(uncounted),
+            false => Err(says::no_number(&column.name, cell, program)),
+        }
+    }
+
+    fn counts_of(&self, cells: &[&str], program: &str) -> Result<Line<'_>, Note> {
         if !self.is_whole(cells) {
             return Err(says::row_width(cells.len(), self.width, program));
         }
@@ -150,13 +195,13 @@ impl Sums {
         if counted.all(|cell| cell.is_empty()) {
             return Err(says::cells_empty(program));
         }
-        let cell_bytes = |column: &Column| {
-            let cell = cells.get(column.at).copied().unwrap_or_default();
-            column.amount(cell).ok_or_else(|| says::no_number(&column.name, cell, program))
-        };
-        let mut bytes: Vec<f64> = self.columns.iter().map(cell_bytes).collect::<Result<_, Note>>()?;
-        bytes.extend(self.stated.iter().map(|sum| cell_bytes(sum).unwrap_or(f64::NAN)));
-        Ok((now, bytes))
+        let cell_of = |column: &Column| cells.get(column.at).copied().unwrap_or_default();
+        let amounts: Vec<Option<f64>> = self.columns.iter().map(|column| column.amount(cell_of(column))).collect();
+        let faults = self.columns.iter().zip(&amounts).filter(|(_, amount)| amount.is_none());
+        let faults = faults.map(|(column, _)| (column, cell_of(column).to_owned())).collect();
+        let stated = self.stated.iter().map(|sum| sum.amount(cell_of(sum)));
+        let bytes = amounts.iter().copied().chain(stated).map(|amount| amount.unwrap_or(f64::NAN)).collect();
+        Ok(Line { now, bytes, faults })
     }
 
     /// The counts so far.
@@ -199,8 +244,8 @@ impl Sums {
     /// The bytes of memory of each socket in a line.
     fn of_coarse_sockets(&self, bytes: &[f64]) -> BTreeMap<u32, f64> {
         let mut sockets = BTreeMap::new();
-        for (socket, bytes) in self.columns.iter().zip(bytes).filter_map(|(c, bytes)| Some((c.coarse_socket()?, bytes)))
-        {
+        let known = self.columns.iter().zip(bytes).filter(|(_, bytes)| bytes.is_finite());
+        for (socket, bytes) in known.filter_map(|(c, bytes)| Some((c.coarse_socket()?, bytes))) {
             *sockets.entry(socket).or_default() += bytes;
         }
         sockets
@@ -210,7 +255,12 @@ impl Sums {
     pub(crate) fn doubts(&self, program: &str) -> impl Iterator<Item = (Doubt, Note)> {
         let skipped = self.skipped.as_ref().map(|(lines, first)| says::lines_skipped(*lines, program, &first.text));
         let differing = self.differing.map(|(stated, parts)| says::sums_differ(program, stated.into(), parts.into()));
-        let counts = differing.into_iter().chain(self.idle_sockets.notes(program)).map(|note| (Doubt::Counts, note));
+        let left_out = |(socket, (column, cell)): (&u32, &(String, String))| {
+            says::socket_left_out(*socket, &says::no_number(column, cell, program).text)
+        };
+        let left_out: Vec<Note> = self.uncounted.iter().map(left_out).collect();
+        let counts = differing.into_iter().chain(left_out).chain(self.idle_sockets.notes(program));
+        let counts = counts.map(|note| (Doubt::Counts, note));
         let pending = self.pending(program).map(|note| (Doubt::Pending, note));
         pending.into_iter().chain(counts).chain(skipped.map(|note| (Doubt::Whole, note)))
     }

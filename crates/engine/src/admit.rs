@@ -94,7 +94,8 @@ pub fn nearest_memory_node(cpu: CpuId, machine: &Machine) -> Option<NodeId> {
 /// # Errors
 /// A [`Refusal`] for a cpu that is not there, offline, or outside the affinity or the cpuset.
 pub fn admit_cpu(cpu: CpuId, machine: &Machine) -> Result<(), Refusal> {
-    if machine.allowed_cpus.contains(cpu) {
+    let choosable = machine.choosable_cpus();
+    if choosable.contains(cpu) {
         return Ok(());
     }
     let why = match machine.cpu(cpu) {
@@ -102,7 +103,7 @@ pub fn admit_cpu(cpu: CpuId, machine: &Machine) -> Result<(), Refusal> {
         None => "this machine has no such cpu",
         Some(_) => "this process may not run there: it is outside its affinity (taskset) or its control group's cpuset",
     };
-    Err(says::cpu_unusable(cpu, why, &machine.allowed_cpus))
+    Err(says::cpu_unusable(cpu, why, &choosable))
 }
 
 fn admit_bytes(region: &RegionSetup) -> Result<(), Refusal> {

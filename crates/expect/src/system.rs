@@ -51,7 +51,7 @@ pub(crate) fn of(name: SystemName, run: &Run, memories: &[IdSet]) -> Vec<At> {
 /// The theoretical peak of each memory that was measured, or of the whole machine. Of nodes whose cores are offline in
 /// part it is a bound: the cores that remain may not reach it.
 fn peaks(machine: &Machine, memories: &[IdSet]) -> Vec<At> {
-    let whole = match (&machine.system.hypervisor, machine.real_peak()) {
+    let whole = match (machine.system.board_maker(), machine.real_peak()) {
         (Some(hypervisor), _) => Err(says::check_peak_of_guest(hypervisor)),
         (None, Some(peak)) if peak.bytes_per_second > 0.0 => Ok(peak),
         (None, _) => Err(says::check_peak_unknown()),
@@ -160,7 +160,7 @@ fn link(machine: &Machine) -> At {
 
 /// The modules; none of a guest, whose hypervisor makes the table up.
 fn populated(machine: &Machine) -> impl Iterator<Item = (usize, &Dimm)> {
-    let is_guest = machine.system.hypervisor.is_some();
+    let is_guest = machine.system.board_maker().is_some();
     machine.dimms.iter().enumerate().filter(move |(_, dimm)| dimm.populated && !is_guest)
 }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 use tiermark_model::messages::documents as says;
 use tiermark_model::{Bytes, FromJson, RUN_SCHEMA, Refusal, Run, RunResults};
 
+use crate::encoding::to_utf8;
 use crate::store::Store;
 use crate::weigh::{heaviest, weigh};
 
@@ -91,7 +92,7 @@ pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, Refusal> {
         // One byte more than the limit separates "at the limit" from "beyond it", also for pipes and devices.
         .and_then(|file| file.take(MAX_DOCUMENT_BYTES + 1).read_to_end(&mut bytes))
         .map_err(|error| says::document_unreadable(&name_of(path), &error.to_string()))?;
-    Ok(bytes)
+    Ok(to_utf8(bytes))
 }
 
 /// Bytes that the free data of a document of this length may take.

@@ -10,6 +10,7 @@
 mod baselines;
 pub mod config;
 mod document;
+mod encoding;
 mod index;
 mod journal;
 pub mod lines;
@@ -22,6 +23,7 @@ mod weigh;
 
 pub use baselines::Baselines;
 pub use document::{MAX_DOCUMENT_BYTES, data_fits, malformed, parse, parse_results};
+pub use encoding::to_utf8;
 #[cfg(any(test, feature = "testing"))]
 pub use index::testing;
 pub use index::{Describe, Index, RunHead};

@@ -38,7 +38,9 @@ fn pools(root: &Root, nodes: &[Node]) -> BTreeMap<u64, Pool> {
         let of_part =
             |part| root.value::<u64>(&format!("sys/devices/system/node/node{part}/hugepages/{name}/free_hugepages"));
         let of_node = |node: &Node| Some((node.id, node.kernel_ids().iter().map(of_part).sum::<Option<u64>>()?));
-        Some((kib.checked_mul(KIB)?, Pool { free, nodes: nodes.iter().filter_map(of_node).collect() }))
+        let made = count("surplus").unwrap_or_default();
+        let on_demand = count("nr_overcommit").unwrap_or_default().saturating_sub(made);
+        Some((kib.checked_mul(KIB)?, Pool { free, nodes: nodes.iter().filter_map(of_node).collect(), on_demand }))
     };
     root.list(POOLS).unwrap_or_default().into_iter().filter_map(pool).collect()
 }
@@ -148,14 +150,16 @@ mod tests {
     fn pools_are_counted_by_machine_and_by_node() {
         let root = tree(&[
             ("sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "5\n"),
+            ("sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages", "4096\n"),
+            ("sys/kernel/mm/hugepages/hugepages-2048kB/surplus_hugepages", "96\n"),
             ("sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages", "4\n"),
             ("sys/kernel/mm/hugepages/hugepages-1048576kB/resv_hugepages", "3\n"),
             ("sys/devices/system/node/node0/hugepages/hugepages-2048kB/free_hugepages", "2\n"),
             ("sys/devices/system/node/node1/hugepages/hugepages-2048kB/free_hugepages", "3\n"),
         ]);
         let pools = fresh(&root, &two_nodes()).pools;
-        assert_eq!(pools[&(2 * MIB)], Pool { free: 5, nodes: BTreeMap::from([(0, 2), (1, 3)]) });
-        assert_eq!(pools[&GIB], Pool { free: 1, nodes: BTreeMap::new() });
+        assert_eq!(pools[&(2 * MIB)], Pool { free: 5, nodes: BTreeMap::from([(0, 2), (1, 3)]), on_demand: 4000 });
+        assert_eq!(pools[&GIB], Pool { free: 1, ..Pool::default() });
         assert_eq!(pools.len(), 2);
     }
 

@@ -90,14 +90,18 @@ impl<'a> Client<'a> {
             let mut words: Vec<&[u8]> = vec![b"AUTH"];
             words.extend(target.user.as_ref().map(String::as_bytes));
             words.push(password.as_bytes());
-            if let Answer::Error(text) = client.ask(&words)? {
-                return Err(client.refused(says::password_refused, &text));
+            match client.ask(&words)? {
+                // A server in protected mode, and one with too many clients, refuse whatever they are asked.
+                Answer::Error(text) if is_error(&text, "DENIED") || text.starts_with("ERR max number of clients") => {
+                    return Err(client.refused(says::server_refuses, &text));
+                }
+                Answer::Error(text) => return Err(client.refused(says::password_refused, &text)),
+                _ => {}
             }
         }
         match client.ask(&[b"PING"])? {
             Answer::Text(text) if text.eq_ignore_ascii_case(b"PONG") => Ok(client),
-            Answer::Error(text) if text.starts_with("NOAUTH") => Err(client.refused(says::password_missing, &text)),
-            Answer::Error(text) if text.starts_with("LOADING") => Err(client.refused(says::server_loading, &text)),
+            Answer::Error(text) if is_error(&text, "NOAUTH") => Err(client.refused(says::password_missing, &text)),
             Answer::Error(text) => Err(client.refused(says::server_refuses, &text)),
             other => Err(client.refused(says::server_of_another_kind, &format!("{other:?}"))),
         }
@@ -155,6 +159,11 @@ impl<'a> Client<'a> {
     fn refused(&self, message: fn(&str, &str) -> Refusal, answer: &str) -> Refusal {
         message(&self.address.to_string(), &shown(answer.as_bytes()))
     }
+}
+
+/// Whether an error has this code, its first word.
+fn is_error(text: &str, code: &str) -> bool {
+    text.split(' ').next() == Some(code)
 }
 
 /// Whether a read or write that returned at once may go through the next time.

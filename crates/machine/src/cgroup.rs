@@ -28,6 +28,8 @@ pub(crate) struct Limits {
 pub(crate) struct Cpuset {
     pub(crate) ids: IdSet,
     pub(crate) file: String,
+    /// Whether it is that of the process's own group, or of one above.
+    pub(crate) is_own: bool,
 }
 
 /// A mounted hierarchy.
@@ -47,12 +49,21 @@ struct Membership<'a> {
     mount: &'a Mount,
     /// Directories from the process's group up to the mount point.
     dirs: Vec<String>,
+    /// Whether the process's group is among them. A path outside of what is mounted is another namespace's.
+    inside: bool,
 }
 
 impl Membership<'_> {
     /// Whether files lack the controller's prefix, as in the cpuset file system of old.
     fn bare_names(&self) -> bool {
         self.mount.options.contains(&"noprefix")
+    }
+
+    /// Whether there are groups above those that are mounted here: a part of the hierarchy is mounted, or this process
+    /// is in a cgroup namespace, where the uppermost group has one of these `files`, as the root of no hierarchy has.
+    fn has_groups_above(&self, reader: &Reader<'_>, files: &[&str]) -> bool {
+        let has = |dir: &String| files.iter().any(|file| reader.word(&format!("{dir}/{file}")).is_some());
+        !self.inside || !self.mount.root.trim_matches('/').is_empty() || self.dirs.last().is_some_and(has)
     }
 }
 
@@ -189,23 +200,22 @@ fn place<'a>(mounts: &'a [Mount], groups: &[HierarchyGroup], controller: &str) -
         let group = groups.iter().find(|group| group.unified)?;
         Some((mount, &group.path))
     })?;
-    Some(Membership { version: mount.version, path: path.clone(), dirs: dirs(mount, path), mount })
+    let (dirs, inside) = dirs(mount, path);
+    Some(Membership { version: mount.version, path: path.clone(), dirs, inside, mount })
 }
 
-/// The directories from the group up to the mount point. A path outside of what is mounted (another namespace's)
-/// leaves only the mount point.
-fn dirs(mount: &Mount, path: &str) -> Vec<String> {
+/// The directories from the group up to the mount point, and whether the group is among them. A path outside of what is
+/// mounted (another namespace's) leaves only the mount point.
+fn dirs(mount: &Mount, path: &str) -> (Vec<String>, bool) {
     let inside = match mount.root.trim_end_matches('/') {
         "" => Some(path),
         root => path.strip_prefix(root).filter(|rest| rest.is_empty() || rest.starts_with('/')),
     };
+    let inside = inside.filter(|path| !path.split('/').any(|name| name == ".."));
     let names: Vec<&str> = inside.unwrap_or_default().split('/').filter(|name| !name.is_empty()).collect();
-    let names = if names.contains(&"..") { Vec::new() } else { names };
     let point = mount.point.trim_matches('/');
-    (0..=names.len())
-        .rev()
-        .map(|depth| std::iter::once(point).chain(names[..depth].iter().copied()).collect::<Vec<_>>().join("/"))
-        .collect()
+    let dir = |depth: usize| std::iter::once(point).chain(names[..depth].iter().copied()).collect::<Vec<_>>().join("/");
+    ((0..=names.len()).rev().map(dir).collect(), inside.is_some())
 }
 
 /// What a group counts of its memory.
@@ -250,6 +260,13 @@ fn limit_above<'a>(reader: &Reader<'_>, place: &'a Membership<'_>) -> Option<Mem
     is_above.then(|| MemoryLimit { bytes, used: used(), throttles: false, dir, file: STATISTICS })
 }
 
+/// Whether groups above may limit memory further. Statistics of version 1 have the limits above.
+fn memory_unseen_above(reader: &Reader<'_>, place: &Membership<'_>) -> bool {
+    let statistics = || place.dirs.last().map(|dir| format!("{dir}/{STATISTICS}"));
+    let told = || statistics().is_some_and(|path| count(reader, &path, "hierarchical_memory_limit").is_some());
+    place.has_groups_above(reader, &["memory.max"]) && !(place.version == 1 && place.inside && told())
+}
+
 /// Memory that a group uses, without the file cache that the kernel gives up before anything else.
 fn memory_used(reader: &Reader<'_>, version: u32, dir: &str) -> Option<u64> {
     let (usage, cache) = match version {
@@ -286,6 +303,8 @@ fn group(reader: &Reader<'_>, place: &Membership<'_>, cpu: Option<&Membership<'_
         memory_kills: limit.as_ref().and_then(|limit| memory_kills(reader, place.version, limit.dir)),
         memory_throttled: throttled.map(|(times, _)| times),
         memory_used: limit.and_then(|limit| limit.used),
+        memory_unseen_above: memory_unseen_above(reader, place),
+        quota_unseen_above: cpu.is_some_and(|cpu| cpu.has_groups_above(reader, &["cpu.max", "cpu.cfs_quota_us"])),
         cpu_quota: quota.map(|quota| quota.cpus),
         cpu_quotas,
         files,
@@ -353,7 +372,7 @@ fn cpuset_ids(reader: &Reader<'_>, place: &Membership<'_>, what: &str) -> Option
     let mut groups = place.dirs.iter().filter_map(|dir| Some((stated(dir)?, dir)));
     let (ids, nearest) = groups.next()?;
     let dir = groups.take_while(|(above, _)| *above == ids).last().map_or(nearest, |(_, dir)| dir);
-    Some(Cpuset { ids, file: format!("/{dir}/{}", names[1]) })
+    Some(Cpuset { ids, file: format!("/{dir}/{}", names[1]), is_own: place.inside })
 }
 
 #[cfg(test)]

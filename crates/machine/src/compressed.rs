@@ -35,6 +35,12 @@ pub fn zram(text: &str) -> Result<Zram, Malformed> {
     })
 }
 
+/// Bytes that were written back to the backing device of a zram device, which `original` counts too: the first field of
+/// `/sys/block/zramN/bd_stat`, in units of 4 KiB.
+pub(crate) fn written_back(text: &str) -> Option<u64> {
+    text.split_ascii_whitespace().next()?.parse::<u64>().ok()?.checked_mul(4096)
+}
+
 /// Sizes of zswap, from `/proc/meminfo`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Zswap {

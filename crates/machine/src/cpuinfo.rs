@@ -19,6 +19,8 @@ pub(crate) struct CpuInfo {
     pub(crate) cores: BTreeMap<CpuId, u32>,
     /// `cache size` of the first processor: on Intel's that of its last level, on AMD's that of L2.
     pub(crate) cache_bytes: Option<u64>,
+    /// The processors of each revision of the microcode.
+    microcodes: BTreeMap<String, IdSet>,
     /// The first processor's identity.
     pub(crate) model: CpuModel,
     /// The core of each processor on Arm.
@@ -31,6 +33,7 @@ impl CpuInfo {
     pub(crate) fn keep_if_of(&mut self, reader: &Reader<'_>, online: &IdSet) {
         let says_nothing = self.sockets.is_empty() && self.cores.is_empty() && self.cores_on_arm.is_empty();
         if says_nothing || self.processors == *online {
+            self.name_microcodes();
             return;
         }
         let (files, info) = (("the files of each cpu", online as _), ("/proc/cpuinfo", &self.processors as _));
@@ -38,6 +41,17 @@ impl CpuInfo {
         self.sockets.clear();
         self.cores.clear();
         self.cores_on_arm.clear();
+    }
+
+    /// Names each revision of the microcode with its cpus, where there are several: after a late or a failed update of
+    /// some cpus.
+    fn name_microcodes(&mut self) {
+        if self.microcodes.len() < 2 {
+            return;
+        }
+        let named = self.microcodes.iter().map(|(revision, cpus)| format!("{revision} (cpus {cpus})"));
+        self.model.microcode = Some(named.collect::<Vec<_>>().join(", "));
+        self.model.microcodes = std::mem::take(&mut self.microcodes);
     }
 
     /// The name of each cpu's core, where cores of several names are there: by the identification register, which the
@@ -105,6 +119,8 @@ fn s390_name(fields: &BTreeMap<&str, &str>) -> Option<String> {
     Some(name.map_or_else(|| format!("IBM machine {number}"), |(name, _)| format!("IBM {name} (machine {number})")))
 }
 
+/// Revisions of the microcode at most: one for each socket of a large machine.
+const MOST_REVISIONS: usize = 64;
 /// Different lines of one processor, and features of it, at most: x86 has 28 and some two hundred.
 const MOST_FIELDS: usize = 1024;
 
@@ -133,6 +149,9 @@ fn parse(text: &str) -> CpuInfo {
             match (key, value.parse()) {
                 ("physical id", Ok(socket)) => drop(info.sockets.insert(cpu, socket)),
                 ("core id", Ok(core)) => drop(info.cores.insert(cpu, core)),
+                ("microcode", _) if info.microcodes.contains_key(value) || info.microcodes.len() < MOST_REVISIONS => {
+                    info.microcodes.entry(value.to_owned()).or_default().insert(cpu);
+                }
                 ("CPU implementer", _) => cores.entry(cpu).or_default().implementer = hex(value),
                 ("CPU part", _) => cores.entry(cpu).or_default().part = hex(value),
                 _ => {}
@@ -200,6 +219,7 @@ fn model(fields: &BTreeMap<&str, &str>) -> CpuModel {
         model: decimal("model"),
         stepping: decimal("stepping"),
         microcode: owned("microcode"),
+        microcodes: BTreeMap::new(),
         flags: flags.collect(),
         arch: None,
     };

@@ -5,7 +5,7 @@ use tiermark_model::{CpuModel, DisputedFact, IdSet, Machine, Node, TheoreticalPe
 
 use crate::error::DiscoverError;
 use crate::identity::Identity;
-use crate::reader::Reader;
+use crate::reader::{CPU_DIR, Reader};
 use crate::root::Root;
 use crate::{
     blocks, caches, cgroup, core_limits, cpuinfo, cpus, dmi, identity, kinds, nodes, pages, processors, system, totals,
@@ -56,6 +56,9 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
     info.model.arch = live.uname.as_ref().map(|uname| uname.machine.clone()).or_else(|| arch(&reader, &info.model));
     let mut system = system::read(&reader, live, &info.model, &board, &online);
     cpus::dispute_threads(&reader, &cpus, system.smt_control.as_deref());
+    if let Some(program) = &system.kernel_program {
+        reader.refuse(messages::kernel_is_program(program));
+    }
     if system.hypervisor.is_none() {
         name_by_firmware(&mut info.model, &board);
         nodes::dispute_sockets(&reader, &nodes, &cpus);
@@ -69,6 +72,9 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
     let status = Status::read(&reader);
     let own = live.allowed_cpus.as_ref().or(status.cpus.as_ref());
     let allowed_cpus = allowed(&reader, DisputedFact::AllowedCpus, &online, own, ids_of(&limits.cpus));
+    let own_set = limits.cpus.as_ref().filter(|set| set.is_own).map(|set| &set.ids);
+    let beyond_affinity = own.map(|own| choosable(&reader, &online, own, own_set)).unwrap_or_default();
+    let beyond_affinity = beyond_affinity.difference(&allowed_cpus);
     let kernel_nodes: IdSet = IdSet::union_of(&nodes.iter().map(Node::kernel_ids).collect::<Vec<_>>());
     let own = live.allowed_nodes.as_ref().or(status.nodes.as_ref());
     let allowed_nodes = allowed(&reader, DisputedFact::AllowedNodes, &kernel_nodes, own, ids_of(&limits.nodes));
@@ -76,6 +82,9 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
         set.filter(|set| used != all && set.ids.intersection(all) == *used).map(|set| set.file)
     };
     system.cgroup = limits.cgroup.map(|mut group| {
+        if group.memory_unseen_above || group.quota_unseen_above {
+            reader.refuse(messages::limits_above_unseen(group.memory_unseen_above, group.quota_unseen_above));
+        }
         group.files.cpus = file_of(limits.cpus, &online, &allowed_cpus);
         group.files.nodes = file_of(limits.nodes, &kernel_nodes, &allowed_nodes);
         group
@@ -86,7 +95,8 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
     // Sockets whose cpus are offline still hold memory: firmware counts them.
     let kernel = cpus.iter().map(|cpu| cpu.socket).collect::<IdSet>().len();
     let sockets = kernel.max(board.sockets);
-    let theoretical_peak = peak(&reader, &board, &info.model, sockets, system.hypervisor.as_deref());
+    let sockets = if system.sees_board { board.sockets.max(1) } else { sockets };
+    let theoretical_peak = peak(&reader, &board, &info.model, sockets, system.board_maker());
     let theoretical_link = processors::link(&info.model, sockets).filter(|_| system.hypervisor.is_none());
     Ok(Machine {
         // The processor's model is that of its first core.
@@ -96,6 +106,7 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
         cpus,
         offline_cpus: found.offline,
         allowed_cpus,
+        beyond_affinity,
         allowed_nodes,
         caches,
         nodes,
@@ -199,6 +210,17 @@ fn allowed(
         reader.contradict(fact, (source, used), (name, ids));
     }
     used.clone()
+}
+
+/// The cpus that a process of this affinity may choose: a cpuset is what the kernel enforces, the affinity was only
+/// inherited. Without a cpuset, those that `isolcpus=` took out of the affinity that all processes begin with.
+fn choosable(reader: &Reader<'_>, online: &IdSet, own: &IdSet, group: Option<&IdSet>) -> IdSet {
+    let isolated = reader.id_list(&format!("{CPU_DIR}/isolated")).unwrap_or_default();
+    match group {
+        Some(group) => group.intersection(online),
+        None if *own == online.difference(&isolated) => isolated.intersection(online),
+        None => IdSet::new(),
+    }
 }
 
 /// Facts that only system calls and instructions give; all `None` for captured trees.

@@ -1,19 +1,26 @@
-//! Counters of the system's health: errors that memory controllers report (EDAC), and throttling of cpus for heat.
+//! Counters of the system's health: errors that memory controllers report (EDAC), pages that the kernel took out of use
+//! because of errors, and throttling of cpus for heat.
 //!
-//! EDAC: `Documentation/admin-guide/RAS/main.rst` of the kernel; throttling: `arch/x86/kernel/cpu/mce/therm_throt.c`
+//! Pages: `mm/memory-failure.c` of the kernel; EDAC: `Documentation/admin-guide/RAS/main.rst`; throttling: `arch/x86/kernel/cpu/mce/therm_throt.c`
 //! there.
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{CpuId, HealthCount, IdSet, Machine, MemoryErrors, RunHealth, Throttling};
+use tiermark_model::{
+    CpuId, HealthCount, IdSet, Machine, MemoryErrors, NodeId, PoisonedMemory, PoisonedNode, RunHealth, Throttling,
+};
 
 use crate::Root;
+use crate::files::kilobytes;
+use crate::nodes::NODE_DIR;
 
 /// Where the kernel shows memory controllers.
 pub(crate) const EDAC_DIR: &str = "sys/devices/system/edac/mc";
 /// Memory controllers, and slots of one, at most: large servers have some tens of either.
 pub(crate) const MOST_CONTROLLERS: usize = 256;
 pub(crate) const MOST_SLOTS: usize = 64;
+/// Nodes at most, as `MAX_NUMNODES` of the largest configuration.
+const MOST_NODES: usize = 1024;
 /// Letters of a label that are kept; the kernel's have at most 31.
 const MOST_LETTERS: usize = 64;
 
@@ -21,6 +28,7 @@ const MOST_LETTERS: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HealthCounts {
     controllers: Vec<Errors>,
+    poisoned: Poisoned,
     cpus: BTreeMap<CpuId, Throttled>,
 }
 
@@ -32,6 +40,13 @@ struct Errors {
     corrected: Option<u64>,
     uncorrected: Option<u64>,
     parts: Vec<Errors>,
+}
+
+/// Memory that was taken out of use: bytes of all, and pages of each node.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Poisoned {
+    bytes: Option<u64>,
+    nodes: BTreeMap<NodeId, u64>,
 }
 
 /// Counters of a cpu.
@@ -49,7 +64,7 @@ impl HealthCounts {
         let mcs = root.numbered(EDAC_DIR, "mc").unwrap_or_default().into_iter().take(MOST_CONTROLLERS);
         let controllers = mcs.filter_map(|mc| controller(root, mc)).collect();
         let cpus = machine.cpus.iter().filter_map(|cpu| Some((cpu.id, throttled(root, cpu.id)?))).collect();
-        Self { controllers, cpus }
+        Self { controllers, poisoned: poisoned(root), cpus }
     }
 
     /// The counters of a run: these are the values before it, `after` those after it (`None` while the run goes on).
@@ -60,9 +75,13 @@ impl HealthCounts {
         let memory: Vec<MemoryErrors> =
             self.controllers.iter().map(|errors| pair(errors, after.map(|after| &after.controllers[..]))).collect();
         let throttling = self.throttling(after, machine);
-        let some = |health: &RunHealth| health.memory.is_some() || health.throttling.is_some();
-        let memory = (!memory.is_empty()).then_some(memory);
-        Some(RunHealth { memory, throttling: (!throttling.is_empty()).then_some(throttling), quota: None }).filter(some)
+        let found = RunHealth {
+            memory: (!memory.is_empty()).then_some(memory),
+            poisoned: self.poisoned.pair(after.map(|after| &after.poisoned)),
+            throttling: (!throttling.is_empty()).then_some(throttling),
+            quota: None,
+        };
+        (found != RunHealth::default()).then_some(found)
     }
 
     fn throttling(&self, after: Option<&Self>, machine: &Machine) -> Vec<Throttling> {
@@ -80,6 +99,20 @@ impl HealthCounts {
             packages.entry(cpu.socket).or_default().push(pair);
         }
         packages.into_iter().map(|(package, pairs)| of_package(package, &pairs)).collect()
+    }
+}
+
+impl Poisoned {
+    /// The counters of both ends; `None` where all of them are 0.
+    fn pair(&self, after: Option<&Self>) -> Option<PoisonedMemory> {
+        let bytes = self.bytes.map(|bytes| HealthCount::new(bytes, after.and_then(|after| after.bytes)));
+        let pages = |node: &NodeId| after.and_then(|after| after.nodes.get(node).copied());
+        let nodes = self.nodes.iter();
+        let nodes =
+            nodes.map(|(node, count)| PoisonedNode { node: *node, pages: HealthCount::new(*count, pages(node)) });
+        let nodes: Vec<PoisonedNode> = nodes.collect();
+        let some = nodes.iter().map(|node| node.pages).chain(bytes).any(|count| count.last() > 0);
+        some.then_some(PoisonedMemory { bytes, nodes })
     }
 }
 
@@ -174,6 +207,13 @@ fn errors(root: &Root, place: String, prefix: &str) -> Option<Errors> {
     let label = ["dimm_label", "mc_name", "ch0_dimm_label"].iter().find_map(|name| root.word(&at(name)));
     let label = label.map(|label| label.chars().take(MOST_LETTERS).collect());
     Some(Errors { place, label, corrected, uncorrected, parts: Vec::new() })
+}
+
+fn poisoned(root: &Root) -> Poisoned {
+    let bytes = root.text("proc/meminfo").and_then(|text| kilobytes(&text, "HardwareCorrupted").ok().flatten());
+    let ids = root.numbered(NODE_DIR, "node").unwrap_or_default().into_iter().take(MOST_NODES);
+    let pages = |node| Some((node, root.value(&format!("{NODE_DIR}/node{node}/memory_failure/total"))?));
+    Poisoned { bytes, nodes: ids.filter_map(pages).collect() }
 }
 
 /// The throttle counters of a cpu; `None` if the kernel has none for it.

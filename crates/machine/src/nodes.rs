@@ -23,7 +23,7 @@ pub(crate) fn read(reader: &Reader<'_>, cpus: &mut [Cpu]) -> Vec<Node> {
     let ids = node_ids(reader);
     if ids.is_empty() {
         let mut nodes = vec![whole_machine(reader, online)];
-        promised_pages(reader, &mut nodes);
+        of_all_nodes(reader, &mut nodes);
         return nodes;
     }
     let nodes = ids.iter().map(|id| node(reader, &ids, &online, id)).collect();
@@ -38,7 +38,7 @@ pub(crate) fn read(reader: &Reader<'_>, cpus: &mut [Cpu]) -> Vec<Node> {
     dispute_distances(reader, &nodes);
     tiers(reader, &mut nodes);
     global_pools(reader, &mut nodes);
-    promised_pages(reader, &mut nodes);
+    of_all_nodes(reader, &mut nodes);
     nodes
 }
 
@@ -284,7 +284,7 @@ fn pools(reader: &Reader<'_>, dir: &str) -> Vec<HugePool> {
                 page_bytes,
                 total: count("nr_hugepages")?,
                 free: count("free_hugepages").unwrap_or_default(),
-                promised: 0,
+                ..HugePool::default()
             })
         })
         .collect()
@@ -311,17 +311,20 @@ fn global_pools(reader: &Reader<'_>, nodes: &mut [Node]) {
     }
 }
 
-/// Free pages that are promised to programs, which the kernel counts for the whole machine: they are taken from the
-/// nodes with most.
-fn promised_pages(reader: &Reader<'_>, nodes: &mut [Node]) {
+/// What the kernel counts for the whole machine: pages that it makes on demand, and free pages that are promised to
+/// programs, which are taken from the nodes with most.
+fn of_all_nodes(reader: &Reader<'_>, nodes: &mut [Node]) {
     for (page_bytes, name) in reader.page_sizes(POOLS) {
-        let mut promised = reader.count_of(&format!("{POOLS}/{name}/resv_hugepages"), page_bytes).unwrap_or_default();
+        let count = |file: &str| reader.count_of(&format!("{POOLS}/{name}/{file}"), page_bytes).unwrap_or_default();
+        let on_demand = count("nr_overcommit_hugepages").saturating_sub(count("surplus_hugepages"));
+        let mut promised = count("resv_hugepages");
         let pools = nodes.iter_mut().flat_map(|node| &mut node.huge_pages);
         let mut pools: Vec<&mut HugePool> = pools.filter(|pool| pool.page_bytes == page_bytes).collect();
         pools.sort_by_key(|pool| std::cmp::Reverse(pool.free));
         for pool in pools {
             pool.promised = promised.min(pool.free);
             promised -= pool.promised;
+            pool.on_demand = on_demand;
         }
     }
 }

@@ -24,7 +24,7 @@ type Claims = BTreeMap<(u8, CacheKind, CpuId), IdSet>;
 
 /// The cpus that share each cache: those with the same id, by which the kernel allocates cache (resctrl), where ids can
 /// mean that; else the mask if all its members report the same, else the list likewise, else (some firmware shows empty
-/// sets) the threads of the core.
+/// sets) the threads of the core. No cache up to L3 serves two packages: of a set that spans them, each has its part.
 ///
 /// The mask comes before the list: it is older, and kernels before 5.16 cut long lists at one page.
 pub(crate) fn sharers(reader: &Reader<'_>, cpus: &[Cpu], views: &[CacheView]) -> Vec<IdSet> {
@@ -62,9 +62,17 @@ pub(crate) fn sharers(reader: &Reader<'_>, cpus: &[Cpu], views: &[CacheView]) ->
         let open = open.get(&(view.level, view.kind)).cloned().unwrap_or_default();
         cores.get(&view.core).map(|core| core.intersection(&open)).unwrap_or_default()
     };
-    let found: Vec<IdSet> =
-        views.iter().zip(settled).map(|(view, cpus)| cpus.unwrap_or_else(|| threads(view))).collect();
-    dispute(reader, cpus, views, &found, &named);
+    let mut packages: BTreeMap<u32, IdSet> = BTreeMap::new();
+    for cpu in cpus {
+        packages.entry(cpu.socket).or_default().insert(cpu.id);
+    }
+    let of_package = |view: &CacheView, cpus: IdSet| match packages.get(&view.socket) {
+        Some(package) if view.level <= LAST_OF_A_PACKAGE => cpus.intersection(package),
+        _ => cpus,
+    };
+    let shared = |(view, cpus): (&CacheView, Option<IdSet>)| of_package(view, cpus.unwrap_or_else(|| threads(view)));
+    let found: Vec<IdSet> = views.iter().zip(settled).map(shared).collect();
+    dispute(reader, views, &found, &named);
     found
 }
 
@@ -160,17 +168,15 @@ fn settle(views: &[CacheView], claims: &Claims, settled: &mut [Option<IdSet>], w
     }
 }
 
-/// Names the first cpu of each level whose cache has other views than the one that is used, its package among them.
-fn dispute(reader: &Reader<'_>, cpus: &[Cpu], views: &[CacheView], found: &[IdSet], named: &[(&'static str, Claims)]) {
-    let mut packages: BTreeMap<u32, IdSet> = BTreeMap::new();
-    for cpu in cpus {
-        packages.entry(cpu.socket).or_default().insert(cpu.id);
-    }
+/// Names the first cpu of each level whose cache has other views than the one that is used, which may be its package.
+fn dispute(reader: &Reader<'_>, views: &[CacheView], found: &[IdSet], named: &[(&'static str, Claims)]) {
     let mut met: BTreeSet<(u8, &str)> = BTreeSet::new();
     for (view, used) in views.iter().zip(found) {
         let says = |claims: &Claims| claims.get(&key(view)).cloned();
         let source = named.iter().find(|(_, claims)| says(claims).as_ref() == Some(used));
-        let source = source.map_or("the threads of its core", |(name, _)| *name);
+        let is_cut = named.iter().any(|(_, claims)| says(claims).is_some_and(|all| used.is_subset(&all)));
+        let otherwise = if is_cut { "its package" } else { "the threads of its core" };
+        let source = source.map_or(otherwise, |(name, _)| *name);
         let fact = DisputedFact::CacheCpus { level: view.level, cpu: view.cpu };
         let mut reported: Vec<IdSet> = vec![used.clone()];
         for (name, claims) in named {
@@ -180,13 +186,6 @@ fn dispute(reader: &Reader<'_>, cpus: &[Cpu], views: &[CacheView], found: &[IdSe
                 reader.contradict(fact, (source, used), (name, &other));
                 reported.push(other);
             }
-        }
-        let package = packages.get(&view.socket).filter(|package| !used.is_subset(package));
-        if let Some(package) =
-            package.filter(|_| view.level <= LAST_OF_A_PACKAGE && met.insert((view.level, "package")))
-        {
-            let package_says = format!("at most {package}");
-            reader.contradict(fact, (source, used), ("its package", &package_says));
         }
     }
 }

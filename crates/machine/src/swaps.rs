@@ -25,7 +25,7 @@ fn area(line: &str) -> Option<Swap> {
     let (path, kind) = (unescape(fields.next()?), fields.next()?.to_owned());
     let mut kib = || fields.next()?.parse::<u64>().ok()?.checked_mul(1024);
     let (bytes, used_bytes) = (kib()?, kib()?);
-    Some(Swap { path, kind, bytes, used_bytes, priority: fields.next()?.parse().ok()? })
+    Some(Swap { path, kind, bytes, used_bytes, priority: fields.next()?.parse().ok()?, compressed: None })
 }
 
 #[cfg(test)]

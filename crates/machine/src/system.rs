@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use tiermark_model::messages::machine as messages;
 use tiermark_model::{
-    Bytes, CpuModel, DisputedFact, IdSet, Idle, IdleState, Swap, System, UnlistedSwap, total as total_of,
+    Bytes, CompressedPages, CpuModel, DisputedFact, IdSet, Idle, IdleState, Swap, System, UnlistedSwap,
+    total as total_of,
 };
 
 use crate::discover::LiveFacts;
 use crate::identity::Identity;
 use crate::reader::{CPU_DIR, Reader};
 use crate::swaps::swap_areas;
-use crate::{cpufreq, pages, virt};
+use crate::{compressed, cpufreq, pages, virt};
 
 const THP_DIR: &str = "sys/kernel/mm/transparent_hugepage";
 /// Named things that are listed, such as faults of processors, at most: some twenty are known.
@@ -36,6 +37,9 @@ pub(crate) fn read(reader: &Reader<'_>, live: &LiveFacts, cpu: &CpuModel, board:
         .word(&format!("{CLOCK_DIR}/available_clocksource"))
         .map(|text| text.split_whitespace().map(str::to_owned).collect())
         .unwrap_or_default();
+    let hypervisor = virt::hypervisor(reader, cpu, board, &clocksources, signature.as_deref());
+    let kernel = uname.map(|u| u.release.clone()).or_else(|| reader.word("proc/sys/kernel/osrelease"));
+    let kernel_program = virt::kernel_program(reader, cpu, kernel.as_deref());
     let (damon_running, damon_by) = damon(reader);
     let total = bytes("SwapTotal");
     let (swaps, unlisted_swap) = match swaps(reader) {
@@ -52,11 +56,13 @@ pub(crate) fn read(reader: &Reader<'_>, live: &LiveFacts, cpu: &CpuModel, board:
         first_touch: None,
         hostname: uname.map(|u| u.nodename.clone()).or_else(|| reader.word(HOSTNAME)),
         distribution: distribution(reader),
-        kernel: uname.map(|u| u.release.clone()).or_else(|| reader.word("proc/sys/kernel/osrelease")),
+        kernel,
         product: product(board),
         bios: board.bios.clone(),
-        hypervisor: virt::hypervisor(reader, cpu, board, &clocksources, signature.as_deref()),
-        container: virt::container(reader),
+        sees_board: hypervisor.as_ref().is_some_and(|found| found.sees_board),
+        hypervisor: hypervisor.map(|found| found.name),
+        container: kernel_program.clone().filter(|name| name == virt::GVISOR).or_else(|| virt::container(reader)),
+        kernel_program,
         cgroup: None,
         memory_bytes: bytes("MemTotal").filter(|bytes| *bytes > 0),
         available_bytes: bytes("MemAvailable"),
@@ -70,7 +76,9 @@ pub(crate) fn read(reader: &Reader<'_>, live: &LiveFacts, cpu: &CpuModel, board:
         damon_by,
         swaps,
         unlisted_swap,
+        swap_cached: bytes("SwapCached").filter(|bytes| *bytes > 0),
         zswap: zswap(reader),
+        zswapped: meminfo.as_deref().and_then(zswapped),
         governor: cpufreq::governor(reader, online),
         clock_limit: cpufreq::clock_limit(reader, online),
         smt_control: reader.word(&format!("{CPU_DIR}/smt/control")),
@@ -132,7 +140,22 @@ fn swaps(reader: &Reader<'_>) -> Option<Vec<Swap>> {
     let path = "proc/swaps";
     let text = reader.lines(path)?;
     let malformed = |line: &str| reader.meant(path, line, "is not a swap area", None);
-    Some(swap_areas(&text).filter_map(|area| area.map_or_else(malformed, Some)).take(MOST_SWAPS).collect())
+    let areas = swap_areas(&text).filter_map(|area| area.map_or_else(malformed, Some)).take(MOST_SWAPS);
+    Some(areas.map(|area| Swap { compressed: held_by_zram(reader, &area), ..area }).collect())
+}
+
+/// What a zram device holds in memory. The kernel counts slots of swap beside it, and frees them late.
+fn held_by_zram(reader: &Reader<'_>, area: &Swap) -> Option<CompressedPages> {
+    let dir = format!("sys/block/zram{}", area.zram()?);
+    let found = compressed::zram(&reader.word(&format!("{dir}/mm_stat"))?).ok()?;
+    let written = reader.word(&format!("{dir}/bd_stat")).and_then(|text| compressed::written_back(&text));
+    let stored_bytes = found.original.saturating_sub(written.unwrap_or_default());
+    Some(CompressedPages { stored_bytes, memory_bytes: found.memory })
+}
+
+fn zswapped(meminfo: &str) -> Option<CompressedPages> {
+    let found = compressed::zswap(meminfo).ok().flatten().filter(|found| found.original > 0)?;
+    Some(CompressedPages { stored_bytes: found.original, memory_bytes: found.memory })
 }
 
 /// Areas that `/proc/meminfo` does not count, or that it counts and nobody lists.

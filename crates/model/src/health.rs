@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::NodeId;
 use crate::idset::IdSet;
 
 /// The counters of the system's health at both ends of a run.
@@ -11,6 +12,9 @@ pub struct RunHealth {
     /// The memory controllers whose errors the kernel counts (EDAC); `None` if the system reports none.
     #[serde(default)]
     pub memory: Option<Vec<MemoryErrors>>,
+    /// Memory that the kernel took out of use because of errors; `None` if there is none, or the system does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub poisoned: Option<PoisonedMemory>,
     /// How often processors were throttled for heat; `None` if the system does not report it.
     #[serde(default)]
     pub throttling: Option<Vec<Throttling>>,
@@ -59,6 +63,41 @@ pub struct MemoryErrors {
     /// Its modules, ranks or rows, where the system counts their errors.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<MemoryErrors>,
+}
+
+/// Memory that the kernel took out of use because of errors (hardware-poisoned pages), since boot.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PoisonedMemory {
+    /// Bytes of all such pages (`HardwareCorrupted`), with pages whose errors were all corrected; `None` if the system
+    /// does not report it.
+    #[serde(default)]
+    pub bytes: Option<HealthCount>,
+    /// Pages of each node whose errors could not be corrected (`memory_failure/total`); empty for kernels before 6.3,
+    /// which do not count them by node.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<PoisonedNode>,
+}
+
+/// Pages of a node whose errors could not be corrected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PoisonedNode {
+    /// The node, as the kernel numbers it.
+    pub node: NodeId,
+    /// Its pages.
+    pub pages: HealthCount,
+}
+
+impl PoisonedMemory {
+    /// Pages whose errors could not be corrected, and the nodes that have them; `None` where the kernel does not count
+    /// them, or the number is not known.
+    pub fn pages(&self, number: fn(&HealthCount) -> Option<u64>) -> Option<(u64, IdSet)> {
+        let counts: Vec<(NodeId, u64)> =
+            self.nodes.iter().filter_map(|node| Some((node.node, number(&node.pages)?))).collect();
+        let some = counts.iter().filter(|(_, pages)| *pages > 0).map(|(node, _)| *node).collect();
+        (!counts.is_empty()).then(|| (counts.iter().fold(0u64, |sum, (_, pages)| sum.saturating_add(*pages)), some))
+    }
 }
 
 /// How often the cpus of a package (socket) were throttled for heat.
@@ -224,8 +263,7 @@ mod tests {
         let parts = vec![errors("mc0/dimm0", 1), errors("mc0/dimm1", 4)];
         let health = RunHealth {
             memory: Some(vec![MemoryErrors { parts, ..errors("mc0", 4) }, errors("mc1", 2), errors("mc2", 1)]),
-            throttling: None,
-            quota: None,
+            ..RunHealth::default()
         };
         let named = ["mc0/dimm1 (slot of mc0/dimm1)", "mc1 (slot of mc1)"];
         assert_eq!(health.growing(ErrorKind::Corrected), named);
@@ -250,7 +288,7 @@ mod tests {
             let health = RunHealth {
                 memory: Some(vec![MemoryErrors { parts, ..errors("mc0", own) }, errors("mc1", Some(0))]),
                 throttling: None,
-                quota: None,
+                ..RunHealth::default()
             };
             (health.errors_counted(ErrorKind::Corrected), health.counting(ErrorKind::Corrected).join(" "))
         };

@@ -107,7 +107,9 @@ pub use fleet::{
     ChangedFact, FAILED_HOST_SCHEMA, FLEET_SCHEMA, FailedHost, Fleet, FleetHost, FleetLoss, HostCause, HostFailure,
     HostFamily, HostFigure, HostKind, HostState, KindFact, KindFigure, OtherValue, explains,
 };
-pub use health::{ErrorKind, HealthCount, MemoryErrors, QuotaStops, RunHealth, Throttling};
+pub use health::{
+    ErrorKind, HealthCount, MemoryErrors, PoisonedMemory, PoisonedNode, QuotaStops, RunHealth, Throttling,
+};
 pub use history::{
     FactValue, FigureChange, FigureHistory, FigurePoint, FigureTrend, GradeCounts, HISTORY_SCHEMA, History, HistoryRun,
     RunFigure, RunFigures,

@@ -15,7 +15,9 @@ use crate::idset::{CpuId, IdSet, NodeId};
 use crate::refusal::Refusal;
 pub use contradiction::{Contradiction, DisputedFact, View};
 pub use modules::SlowestModules;
-pub use system::{Cgroup, ClockLimit, CpuQuota, Idle, IdleState, LimitFiles, Mitigation, Swap, System, UnlistedSwap};
+pub use system::{
+    Cgroup, ClockLimit, CompressedPages, CpuQuota, Idle, IdleState, LimitFiles, Mitigation, Swap, System, UnlistedSwap,
+};
 pub use topology::{CoreLimits, LlcGroup};
 
 /// A machine as discovered from `/sys`, `/proc`, cgroups and SMBIOS, live or from a captured tree.
@@ -32,8 +34,12 @@ pub struct Machine {
     pub cpus: Vec<Cpu>,
     /// Cpus that exist but are offline.
     pub offline_cpus: IdSet,
-    /// The cpus this process may run on: affinity ∩ cgroup cpuset ∩ online.
+    /// The cpus this process runs on unless it chooses others: affinity ∩ cgroup cpuset ∩ online.
     pub allowed_cpus: IdSet,
+    /// Cpus that this process may choose beside these: of its cpuset, outside of the affinity that it inherited
+    /// (`isolcpus=`, taskset, `CPUAffinity=`).
+    #[serde(default, skip_serializing_if = "IdSet::is_empty")]
+    pub beyond_affinity: IdSet,
     /// The nodes this process may take memory from.
     pub allowed_nodes: IdSet,
     /// Every cache instance with the cpus that share it; ordered by level, kind, first cpu.
@@ -84,8 +90,11 @@ pub struct CpuModel {
     pub model: Option<u32>,
     /// Stepping (x86) or variant/revision (Arm: variant × 16 + revision).
     pub stepping: Option<u32>,
-    /// Microcode revision as the kernel prints it.
+    /// Microcode revision as the kernel prints it; of several, each with its cpus.
     pub microcode: Option<String>,
+    /// Each revision with its cpus, where there are several.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub microcodes: BTreeMap<String, IdSet>,
     /// Feature flags in the kernel's spelling.
     pub flags: Vec<String>,
 }
@@ -299,10 +308,20 @@ pub struct HugePool {
     /// nodes together; here they are of the nodes with most free pages.
     #[serde(default, skip_serializing_if = "crate::disturbance::is_zero")]
     pub promised: u64,
+    /// Pages that the kernel makes of ordinary memory when a program asks for them (`nr_overcommit_hugepages`, without
+    /// those that it made already): of any node as long as its memory lasts, of all nodes together so many.
+    #[serde(default, skip_serializing_if = "crate::disturbance::is_zero")]
+    pub on_demand: u64,
 }
 
 impl HugePool {
-    /// Pages that a program can have.
+    /// Pages that a program can have, of this node's memory.
+    pub fn obtainable(&self, node_free: Option<u64>) -> u64 {
+        let room = node_free.map_or(u64::MAX, |bytes| bytes / self.page_bytes.max(1));
+        self.available().saturating_add(self.on_demand.min(room))
+    }
+
+    /// Reserved pages that a program can have.
     pub fn available(&self) -> u64 {
         self.free.saturating_sub(self.promised)
     }

@@ -43,7 +43,7 @@ pub fn resolve_cpus(text: &str, numbering: Numbering, machine: &Machine) -> Resu
         chosen = machine.allowed_cpus.clone();
     }
     let chosen = chosen.difference(&excluded);
-    let forbidden = chosen.difference(&machine.allowed_cpus);
+    let forbidden = chosen.difference(&machine.choosable_cpus());
     if !forbidden.is_empty() {
         let why = format!("cpu {forbidden} is outside this process's affinity or cpuset");
         return Err(refuse(&what(), &why, machine));
@@ -55,10 +55,11 @@ pub fn resolve_cpus(text: &str, numbering: Numbering, machine: &Machine) -> Resu
 }
 
 fn refuse(what: &str, why: &str, machine: &Machine) -> Refusal {
-    crate::messages::setup::selector_empty(what, why, &machine.allowed_cpus)
+    crate::messages::setup::selector_empty(what, why, &machine.choosable_cpus())
 }
 
-/// The online cpus one part of a selector names. Whole groups (`all`, `node:` …) are cut to the allowed cpus.
+/// The online cpus one part of a selector names. Whole groups (`all`, `node:` …) are cut to the allowed cpus; of a group
+/// without one, to those that may be chosen.
 fn part_cpus(part: &str, numbering: Numbering, machine: &Machine) -> Result<IdSet, String> {
     if part == "all" {
         return Ok(machine.allowed_cpus.clone());
@@ -96,8 +97,9 @@ fn part_cpus(part: &str, numbering: Numbering, machine: &Machine) -> Result<IdSe
     if set.is_empty() {
         return Err(format!("this machine has no {kind} {ids} with cpus"));
     }
-    let allowed = set.intersection(&machine.allowed_cpus);
-    if allowed.is_empty() { Err(format!("no cpu of {kind} {id} is allowed")) } else { Ok(allowed) }
+    let usable = [machine.allowed_cpus.intersection(&set), machine.beyond_affinity.intersection(&set)];
+    let first = usable.into_iter().find(|cpus| !cpus.is_empty());
+    first.ok_or_else(|| format!("no cpu of {kind} {id} is allowed"))
 }
 
 /// The online cpus of these logical numbers.

@@ -23,8 +23,8 @@ pub(crate) struct Stated {
 }
 
 impl Stated {
-    /// The theoretical peak of a node's memory, of the machine's without a node. `None` where it is not known: the
-    /// whole machine's, which stands in for it where modules lie unevenly, is not what the node can give.
+    /// The theoretical peak of a node's memory, of the machine's without a node. `None` where it is not known: that of
+    /// more nodes together is not what the node can give.
     pub(crate) fn peak(&self, machine: &Machine, node: Option<NodeId>) -> Option<Ceiling> {
         let ceiling = |rate, how: &str, of_node, parts| {
             Some(Ceiling { rate, note: memory::share_of_peak(rate.into(), how, of_node, parts) })
@@ -37,12 +37,9 @@ impl Stated {
             // No node is known: the memory is the machine's.
             return ceiling(whole.bytes_per_second, &whole.how, false, 1);
         };
-        let peak = machine.memory_peak(&[node].into_iter().collect())?;
+        let peak = machine.own_memory_peak(&[node].into_iter().collect())?;
         let others = |n: &&Node| n.id != node && !n.is_memory_only() && n.memory_bytes != Some(0);
         let parts = 1 + machine.nodes.iter().filter(others).count();
-        if parts > 1 && peak >= whole.bytes_per_second {
-            return None;
-        }
         ceiling(peak, &whole.how, true, parts)
     }
 

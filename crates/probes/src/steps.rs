@@ -31,11 +31,12 @@ pub(crate) fn one_cpu(machine: &Machine, cpus: &IdSet, what: &str) -> Result<Cpu
 /// A [`Refusal`] when none of them is allowed.
 pub(crate) fn scope_cpus(scope: &Scope, machine: &Machine) -> Result<IdSet, Refusal> {
     let cpus = scope.cpus.clone().unwrap_or_else(|| machine.allowed_cpus.clone());
-    let forbidden = cpus.difference(&machine.allowed_cpus);
+    let choosable = machine.choosable_cpus();
+    let forbidden = cpus.difference(&choosable);
     if !forbidden.is_empty() || cpus.is_empty() {
         return Err(match cpus.is_empty() {
             true => says::no_cpu("the cpus in scope"),
-            false => says::cpus_not_allowed(&cpus, &forbidden, &machine.allowed_cpus),
+            false => says::cpus_not_allowed(&cpus, &forbidden, &choosable),
         });
     }
     Ok(cpus)

@@ -7,8 +7,8 @@ use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::messages::shapes;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Cure, Effort, Finding, HugePool, Interval, KIB, Labels, Observation, PageKind, Plan,
-    Purpose, Quantity, Refusal, Request, Step, Tier, Unit,
+    Bytes, ChainLayout, CpuId, Cure, Effort, Finding, Interval, KIB, Labels, Observation, PageKind, Plan, Purpose,
+    Quantity, Refusal, Request, Step, Tier, Unit,
 };
 
 use crate::chasing::{Chase, bounds, pages_to_be_had, quarters, resting_on, shape};
@@ -145,8 +145,10 @@ impl TlbStudy {
         let patience = self.task.effort().choose([1u64 << 29, 2 << 30, 16 << 30]);
         let reserved = match page {
             PageKind::Huge(bytes) => {
-                let pools = self.task.machine().nodes.iter().flat_map(|n| &n.huge_pages);
-                pools.filter(|pool| pool.page_bytes == bytes).map(HugePool::available).max().unwrap_or(0)
+                let nodes = self.task.machine().nodes.iter();
+                let pools = nodes.flat_map(|node| node.huge_pages.iter().map(|pool| (pool, node.free_bytes)));
+                let pools = pools.filter(|(pool, _)| pool.page_bytes == bytes);
+                pools.map(|(pool, free)| pool.obtainable(free)).max().unwrap_or(0)
             }
             _ => u64::MAX,
         };

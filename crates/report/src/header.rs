@@ -10,7 +10,8 @@ pub fn machine_line(machine: &Machine) -> Words {
     parts.push(counts(machine));
     parts.extend(system.memory_bytes.map(|b| format!("{} memory", Bytes(b))));
     parts.extend(system.kernel.as_ref().map(|k| format!("Linux {k}")));
-    parts.extend(system.hypervisor.as_ref().map(|h| format!("{h} guest")));
+    parts.extend(system.guest());
+    parts.extend(system.kernel_program.as_ref().map(|name| format!("{name} in place of the kernel")));
     parts.extend(system.container.as_ref().map(|c| format!("in {c}")));
     items(&parts)
 }

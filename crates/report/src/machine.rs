@@ -64,7 +64,7 @@ fn head(machine: &Machine) -> Page {
         system.bios.as_ref().map(|b| format!("BIOS {b}")),
         system.distribution.clone(),
         system.kernel.as_ref().map(|k| format!("Linux {k}")),
-        system.hypervisor.as_ref().map(|h| format!("{h} guest")),
+        system.guest(),
         system.container.as_ref().map(|c| format!("in a {c} container")),
     ]
     .into_iter()

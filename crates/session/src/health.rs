@@ -5,7 +5,9 @@ use std::time::Instant;
 use tiermark_machine::{HealthCounts, Root, own_limits};
 use tiermark_model::messages::health as says;
 use tiermark_model::messages::system::doctor_problem;
-use tiermark_model::{CheckRow, CpuQuota, ErrorKind, HealthCount, Machine, QuotaStops, RunHealth, Share, Warning};
+use tiermark_model::{
+    Bytes, CheckRow, CpuQuota, ErrorKind, HealthCount, Machine, PoisonedMemory, QuotaStops, RunHealth, Share, Warning,
+};
 
 /// The counters at the beginning of a run. They are read at both ends and never in between, when that would disturb.
 pub struct HealthWatch<'a> {
@@ -73,7 +75,15 @@ pub fn warnings(health: &RunHealth) -> Vec<Warning> {
         (ErrorKind::Corrected, says::corrected_errors_grew),
     ];
     let errors = kinds.into_iter().filter_map(|(kind, warn)| Some(warn(grown(kind)?, &health.growing(kind))));
-    errors.chain(throttling(health)).chain(health.quota.as_ref().and_then(quota)).collect()
+    let poisoned = health.poisoned.as_ref().and_then(poisoned);
+    poisoned.into_iter().chain(errors).chain(throttling(health)).chain(health.quota.as_ref().and_then(quota)).collect()
+}
+
+fn poisoned(memory: &PoisonedMemory) -> Option<Warning> {
+    let (pages, nodes) = memory.pages(|count| count.grew).unzip();
+    let bytes = memory.bytes.and_then(|count| count.grew).filter(|bytes| *bytes > 0).map(Bytes);
+    let nodes = nodes.unwrap_or_default().to_string();
+    (pages > Some(0) || bytes.is_some()).then(|| says::memory_poisoned_during_run(pages, &nodes, bytes))
 }
 
 fn quota(stops: &QuotaStops) -> Option<Warning> {
@@ -91,7 +101,7 @@ fn throttling(health: &RunHealth) -> Option<Warning> {
 
 #[cfg(test)]
 mod tests {
-    use tiermark_model::{HealthCount, MemoryErrors, Throttling};
+    use tiermark_model::{HealthCount, MemoryErrors, PoisonedNode, Throttling};
 
     use super::*;
 
@@ -106,7 +116,7 @@ mod tests {
         };
         let cpus = if cores > 0 { "0-1".parse().unwrap() } else { tiermark_model::IdSet::new() };
         let throttling = Throttling { cores: count(cores), whole: count(whole), cpus, ..Throttling::default() };
-        RunHealth { memory: Some(vec![memory]), throttling: Some(vec![throttling]), quota: None }
+        RunHealth { memory: Some(vec![memory]), throttling: Some(vec![throttling]), ..RunHealth::default() }
     }
 
     /// A group of half a cpu, as either version of control groups shows it, after so many stops of 50 ms.
@@ -170,6 +180,20 @@ mod tests {
         let said = warnings(&all);
         assert_eq!(said[1].state, "memory corrected 2 errors during the run: mc0");
         assert_eq!(said[2].state, "heat throttled cores 3 times during the run (cpus 0-1)");
+        let node = |node, pages| PoisonedNode { node, pages: HealthCount::new(3, Some(3 + pages)) };
+        let poisoned = |grew: [u64; 2], kib: u64| {
+            let nodes = vec![node(0, grew[0]), node(1, grew[1])];
+            let bytes = Some(HealthCount::new(0, Some(kib << 10)));
+            let health = RunHealth { poisoned: Some(PoisonedMemory { bytes, nodes }), ..RunHealth::default() };
+            warnings(&health).into_iter().map(|warning| warning.state).collect::<Vec<_>>()
+        };
+        assert!(poisoned([0, 0], 0).is_empty());
+        assert_eq!(
+            poisoned([0, 2], 8),
+            ["the kernel took 2 pages of node 1 out of use after errors that could not be corrected (8 KiB in \
+              all) during the run"]
+        );
+        assert_eq!(poisoned([0, 0], 4), ["the kernel took 4 KiB out of use after memory errors during the run"]);
         assert_eq!(warnings(&grown(0, 0, 0, 1))[0].state, "heat throttled whole processors 1 time during the run");
     }
 }

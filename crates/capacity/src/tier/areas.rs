@@ -91,6 +91,7 @@ mod tests {
             bytes: 100,
             used_bytes,
             priority: 5,
+            ..Swap::default()
         };
         let active = ActiveTier { areas: vec!["/dev/zram1".to_owned()], ..ActiveTier::default() };
         assert_eq!(used_elsewhere(&[area("/dev/zram1", 50), area("/dev/zram0", 30), area("/swap", 4)], &active), 34);

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use tiermark_history::MAX_DOCUMENT_BYTES;
+use tiermark_history::{MAX_DOCUMENT_BYTES, to_utf8};
 use tiermark_model::load::LoadRun;
 use tiermark_model::{Exit, Run};
 use tiermark_session::{Reanalysed, reanalyse_saved};
@@ -107,7 +107,7 @@ fn curves(args: &ShowArgs, name: &str) -> Result<Exit, Failure> {
     let mut text = Vec::new();
     let file = std::fs::File::open(name).map_err(|e| Failure::usage(format!("'{name}': {e}")))?;
     file.take(MAX_DOCUMENT_BYTES).read_to_end(&mut text).map_err(Failure::tool)?;
-    let points = tiermark_exports::read_mess(&String::from_utf8_lossy(&text))
+    let points = tiermark_exports::read_mess(&String::from_utf8_lossy(&to_utf8(text)))
         .map_err(|e| Failure::usage(format!("'{name}' is not a file of curves: {e}")))?;
     let title = format!("Latency over bandwidth, ns, from {name}");
     let text = rendered(&args.view, |style| tiermark_report::loaded_curves(&title, &points, style));

@@ -22,6 +22,7 @@ mod counted;
 mod each_node;
 mod explain;
 mod field;
+mod field2;
 mod fleet;
 mod history;
 mod hostile;

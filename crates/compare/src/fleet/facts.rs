@@ -96,7 +96,7 @@ fn module_speed(machine: &Machine) -> Option<(String, Option<f64>)> {
     speeds.dedup();
     let text = speeds.iter().map(|mts| format!("{mts:.0}")).collect::<Vec<_>>().join(" and ");
     // A hypervisor makes its table of modules up.
-    let is_set = machine.system.hypervisor.is_none() && filled().all(|dimm| dimm.configured_transfers.is_some());
+    let is_set = machine.system.board_maker().is_none() && filled().all(|dimm| dimm.configured_transfers.is_some());
     speeds.first().map(|slowest| (format!("{text} MT/s"), Some(*slowest).filter(|_| is_set)))
 }
 

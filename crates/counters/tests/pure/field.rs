@@ -97,6 +97,30 @@ fn counts_of_zero_are_no_counts() {
 }
 
 #[test]
+fn a_socket_without_numbers_is_left_out_and_named_while_the_others_count() {
+    let of = |second_socket: [&str; 5]| {
+        let line = |(cell, second): (&&str, u32)| format!("2026-01-02,00:00:0{second}.000,500.00,0.00,{cell},0.00\n");
+        let lines: String = second_socket.iter().zip(1..).map(line).collect();
+        let text = format!(",,SKT0,SKT0,SKT1,SKT1\nDate,Time,Ch0Read,Ch0Write,Ch0Read,Ch0Write\n{lines}");
+        let mut file = PcmFile::new(text.as_bytes(), &PCM_MEMORY);
+        let end = file.read().unwrap();
+        let left_out = file.notes().into_iter().find(|note| note.code == codes::socket_left_out);
+        (moved(&end), left_out.map(|note| note.text))
+    };
+    let named = |cell: &str| {
+        let cause = "pcm-memory could not read all its counters; run it as root, and stop other programs that use the \
+                     counters";
+        Some(format!("traffic of socket 1 is missing: 'SKT1 Ch0Read' is '{cell}', which is no count: {cause}"))
+    };
+    assert_eq!(of(["-1.00"; 5]), ((4.0, 2.0, 0.0), named("-1.00")));
+    // Lines 2 to 4 begin without its counts: one or two may be damaged.
+    let (counted, note) = of(["1.00", "1.00", "N/A", "N/A", "N/A"]);
+    assert_eq!((counted, note), ((4.0, 2.0, 0.0), named("N/A")));
+    assert_eq!(of(["-1", "100.00", "100.00", "100.00", "100.00"]), ((4.0, 2.4, 0.0), None), "the first line");
+    assert_eq!(of(["100.00", "-1", "100.00", "100.00", "100.00"]), ((4.0, 2.4, 0.0), None), "one damaged line");
+}
+
+#[test]
 fn pcm_of_before_2021_is_read_as_that_of_now() {
     for name in ["06-pcm-old-csv/pcm-old.csv", "06-pcm-old-csv/pcm-new.csv"] {
         let Some(text) = field(name) else { return };

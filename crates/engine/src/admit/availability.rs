@@ -43,6 +43,8 @@ pub struct Pool {
     pub free: u64,
     /// On each node, where the kernel counts them by node.
     pub nodes: BTreeMap<NodeId, u64>,
+    /// Pages that the kernel makes on demand beside these, of the memory of any node.
+    pub on_demand: u64,
 }
 
 impl Fresh {
@@ -54,6 +56,7 @@ impl Fresh {
                 let pool = pools.entry(found.page_bytes).or_default();
                 pool.free += found.available();
                 pool.nodes.insert(node.id, found.available());
+                pool.on_demand = found.on_demand;
             }
         }
         let group =
@@ -83,7 +86,7 @@ struct Need {
 pub(super) fn admit(setup: &Setup, machine: &Machine, fresh: &Fresh) -> Result<(), Refusal> {
     let needs: Vec<Need> = (0..setup.regions.len()).map(|index| need(setup, index, machine)).collect();
     let (huge, ordinary): (Vec<&Need>, Vec<&Need>) = needs.iter().partition(|n| matches!(n.page, PageKind::Huge(_)));
-    admit_pools(&huge, fresh)?;
+    let made_on_demand = admit_pools(&huge, fresh)?;
     let sum = |needs: &[&Need]| needs.iter().fold(0u64, |sum, need| sum.saturating_add(need.bytes));
     let ordinary_bytes = sum(&ordinary).saturating_add(index_bytes(setup, machine));
     if let Some(left) = fresh.address_space {
@@ -92,7 +95,7 @@ pub(super) fn admit(setup: &Setup, machine: &Machine, fresh: &Fresh) -> Result<(
         let wanted = ordinary_bytes.saturating_add(sum(&huge));
         fits(wanted, left, "this process", "below the limit on its address space", &Cure::new(cure, &LESS))?;
     }
-    admit_memory(ordinary_bytes, &ordinary, machine, fresh)
+    admit_memory(ordinary_bytes.saturating_add(made_on_demand), &ordinary, machine, fresh)
 }
 
 fn need(setup: &Setup, index: usize, machine: &Machine) -> Need {
@@ -173,7 +176,9 @@ fn fits(wanted: u64, free: u64, place: &str, of: &str, cure: &Cure) -> Result<()
     Err(says::free_memory_short(Bytes(wanted), place, of, Bytes(free), Bytes(margin(free)), cure))
 }
 
-fn admit_pools(needs: &[&Need], fresh: &Fresh) -> Result<(), Refusal> {
+/// Bytes of ordinary memory that become huge pages on demand.
+fn admit_pools(needs: &[&Need], fresh: &Fresh) -> Result<u64, Refusal> {
+    let mut on_demand = 0u64;
     let mut sizes: BTreeMap<u64, Vec<&Need>> = BTreeMap::new();
     for need in needs {
         if let PageKind::Huge(page) = need.page {
@@ -183,13 +188,15 @@ fn admit_pools(needs: &[&Need], fresh: &Fresh) -> Result<(), Refusal> {
     for (page, needs) in sizes {
         let total = needs.iter().fold(0u64, |sum, need| sum.saturating_add(need.bytes / page));
         let Some(pool) = fresh.pools.get(&page) else { return Err(says::huge_pages_no_pool(total, Bytes(page))) };
-        let free_on = |node: NodeId| pool.nodes.get(&node).copied().unwrap_or(pool.free);
+        let reserved_on = |node: NodeId| pool.nodes.get(&node).copied().unwrap_or(pool.free);
+        let free_on = |node: NodeId| reserved_on(node).saturating_add(pool.on_demand);
         for (node, pages) in by_node(&needs, |need| need.bytes / page) {
             pool_fits(page, pages, free_on(node), Some(node).filter(|node| pool.nodes.contains_key(node)))?;
         }
-        pool_fits(page, total, pool.free, None)?;
+        pool_fits(page, total, pool.free.saturating_add(pool.on_demand), None)?;
+        on_demand = on_demand.saturating_add(total.saturating_sub(pool.free).saturating_mul(page));
     }
-    Ok(())
+    Ok(on_demand)
 }
 
 /// Refuses huge pages that are not there: on a node, or on the machine.
@@ -253,6 +260,20 @@ mod tests {
     }
 
     #[test]
+    fn pages_made_on_demand_are_of_the_free_memory() {
+        let fresh = |on_demand: u64| Fresh {
+            available: Some(4 * GIB),
+            pools: [(2 * MIB, Pool { on_demand, ..Pool::default() })].into(),
+            ..Fresh::default()
+        };
+        let wanted = |bytes| setup(&[(bytes, "0", PageKind::Huge(2 * MIB))]);
+        assert_eq!(admit(&wanted(GIB), &two_nodes(), &fresh(512)), Ok(()));
+        let code = |bytes, on_demand| refused(&wanted(bytes), &fresh(on_demand)).code;
+        assert_eq!(code(GIB, 511), codes::huge_pages_short);
+        assert_eq!(code(4 * GIB, 4096), codes::free_memory_short);
+    }
+
+    #[test]
     fn a_full_node_is_a_limit_of_its_own() {
         let fresh =
             Fresh { available: Some(40 * GIB), nodes: BTreeMap::from([(0, 30 * GIB), (1, GIB)]), ..Fresh::default() };
@@ -285,7 +306,7 @@ mod tests {
         let refusal = refused(&setup(&[(GIB - 32 * MIB, "0", PageKind::Base)]), &fresh);
         assert!(refusal.why.contains("64 MiB must stay free") && refusal.cure.contains("ulimit -v"), "{refusal}");
         // Huge pages are mapped too.
-        let pools = [(GIB, Pool { free: 5, nodes: BTreeMap::new() })].into();
+        let pools = [(GIB, Pool { free: 5, ..Pool::default() })].into();
         let refusal = refused(&setup(&[(GIB, "0", PageKind::Huge(GIB))]), &Fresh { pools, ..fresh });
         assert!(refusal.why.contains("address space"), "{refusal}");
     }
@@ -295,7 +316,8 @@ mod tests {
         let page = PageKind::Huge(2 * MIB);
         let mut machine = two_nodes();
         for (node, free) in [(0, 2), (1, 4)] {
-            machine.nodes[node].huge_pages = vec![HugePool { page_bytes: 2 * MIB, total: 9, free, promised: 0 }];
+            machine.nodes[node].huge_pages =
+                vec![HugePool { page_bytes: 2 * MIB, total: 9, free, ..HugePool::default() }];
         }
         let fresh = Fresh::discovered(&machine);
         assert_eq!(admit(&setup(&[(4 * MIB, "0", page)]), &two_nodes(), &fresh), Ok(()));
@@ -308,7 +330,7 @@ mod tests {
         let unknown = refused(&setup(&[(GIB, "0", PageKind::Huge(GIB))]), &fresh);
         assert_eq!(unknown.code, codes::huge_pages_no_pool);
         // Each region fits where only the machine is counted, both together do not.
-        let fresh = Fresh { pools: [(2 * MIB, Pool { free: 5, nodes: BTreeMap::new() })].into(), ..Fresh::default() };
+        let fresh = Fresh { pools: [(2 * MIB, Pool { free: 5, ..Pool::default() })].into(), ..Fresh::default() };
         let both = setup(&[(4 * MIB, "0", page), (8 * MIB, "1", page)]);
         assert_eq!(refused(&both, &fresh).why, "5 are free on the machine");
     }

@@ -319,7 +319,7 @@ fn errors_and_throttling_are_known_or_not_and_never_zero_for_nothing() {
     run.health = Some(RunHealth {
         memory: Some(vec![mc0, errors("mc1", 0, Some(0))]),
         throttling: Some(vec![throttling]),
-        quota: None,
+        ..RunHealth::default()
     });
     let grown = judged(&run, "edac.corrected <= 0");
     assert_eq!((grown.outcome, grown.passed, grown.failed), (Failed, 1, 1));
@@ -329,7 +329,7 @@ fn errors_and_throttling_are_known_or_not_and_never_zero_for_nothing() {
     assert_eq!(reasons(&run, "throttle.package <= 0"), [codes::throttling_not_reported]);
     assert_eq!(reasons(&run, "edac.uncorrected <= 0"), [codes::errors_not_reported]);
     // A run that was killed.
-    run.health = Some(RunHealth { memory: Some(vec![errors("mc0", 3, None)]), throttling: None, quota: None });
+    run.health = Some(RunHealth { memory: Some(vec![errors("mc0", 3, None)]), ..RunHealth::default() });
     assert_eq!(reasons(&run, "edac.corrected <= 0"), [codes::counter_lost]);
 }
 

@@ -11,6 +11,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use crate::encoding::to_utf8;
 pub use mistakes::{Mistake, Mistakes, parse};
 pub use typed::{Problem, read};
 
@@ -20,14 +21,14 @@ const MOST_BYTES: u64 = 1 << 20;
 /// The text of a configuration file.
 ///
 /// # Errors
-/// The system's answer; `FileTooLarge` beyond 1 MiB, `InvalidData` if it is not UTF-8.
+/// The system's answer; `FileTooLarge` beyond 1 MiB, `InvalidData` if it is neither UTF-8 nor UTF-16.
 pub fn text_of(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     File::open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MOST_BYTES {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
-    String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    String::from_utf8(to_utf8(bytes)).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
 #[cfg(test)]

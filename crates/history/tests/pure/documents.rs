@@ -21,6 +21,40 @@ fn fixture(name: &str) -> Run {
     parse(&fs::read(here("tests/fixtures").join(name)).unwrap()).unwrap()
 }
 
+/// As the shells of other systems write a text.
+fn encodings(text: &str) -> Vec<Vec<u8>> {
+    let (marked, lines) = (format!("\u{feff}{text}"), text.replace('\n', "\r\n"));
+    let utf16 = |text: &str, bytes: fn(u16) -> [u8; 2]| text.encode_utf16().flat_map(bytes).collect::<Vec<u8>>();
+    vec![
+        lines.into_bytes(),
+        marked.clone().into_bytes(),
+        utf16(&marked, u16::to_le_bytes),
+        utf16(&marked, u16::to_be_bytes),
+        utf16(text, u16::to_le_bytes),
+    ]
+}
+
+#[test]
+fn documents_of_other_shells_are_read() {
+    let text = fs::read_to_string(here("tests/fixtures/run-4-measured.json")).unwrap();
+    let (dir, plain) = (tempfile::tempdir().unwrap(), parse(text.as_bytes()).unwrap());
+    let path = dir.path().join("of-another-shell.json");
+    let load = |path: &std::path::Path| Store::at(dir.path()).load(path.to_str().unwrap());
+    for bytes in encodings(&text) {
+        fs::write(&path, &bytes).unwrap();
+        assert_eq!(load(&path).unwrap(), plain, "{:?}", &bytes[..8]);
+    }
+    for bytes in encodings("title = \"a µ\"\n") {
+        fs::write(&path, bytes).unwrap();
+        assert_eq!(tiermark_history::config::text_of(&path).unwrap().trim_end(), "title = \"a µ\"");
+    }
+    // The shared ones are of an older version, which is said of each, and not that they are no documents.
+    let Ok(shared) = fs::read_dir(here("../../../shared/fixtures/field2/13-powershell-documents")) else { return };
+    for document in shared.map(|entry| entry.unwrap().path()) {
+        assert_eq!(load(&document).unwrap_err().code, codes::document_older, "{}", document.display());
+    }
+}
+
 #[test]
 fn a_saved_document_is_read() {
     let run = fixture("run-4-measured.json");

@@ -116,7 +116,7 @@ fn servers_that_cannot_be_used_are_refused_with_a_cure() {
         (with("wrong"), codes::password_refused),
         // The password is right, but PING is refused all the same.
         (with("right"), codes::password_missing),
-        (loading.target(), codes::server_loading),
+        (loading.target(), codes::server_refuses),
         (web.target(), codes::answer_unreadable),
         (shut.target(), codes::server_hung_up),
         (no_socket, codes::address_unknown),

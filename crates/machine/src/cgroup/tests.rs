@@ -168,9 +168,13 @@ fn the_cpuset_file_system_of_old() {
 #[test]
 fn a_path_of_another_namespace_leads_to_the_mount_point() {
     let mount = Mount { root: "/mine".into(), point: "/cg".into(), version: 2, options: vec![] };
-    assert_eq!(dirs(&mount, "/../other"), ["cg"]);
-    assert_eq!(dirs(&mount, "/minefield/x"), ["cg"]);
-    assert_eq!(dirs(&mount, "/mine/x/y"), ["cg/x/y", "cg/x", "cg"]);
+    let of = |path: &str| {
+        let (dirs, inside) = dirs(&mount, path);
+        (dirs.join(" "), inside)
+    };
+    assert_eq!(of("/../other"), ("cg".to_owned(), false));
+    assert_eq!(of("/minefield/x"), ("cg".to_owned(), false));
+    assert_eq!(of("/mine/x/y"), ("cg/x/y cg/x cg".to_owned(), true));
 }
 
 #[test]

@@ -21,9 +21,8 @@ impl<'a> Structure<'a> {
         let rest = table.get(start..)?;
         let length = usize::from(*rest.get(1)?);
         let formatted = rest.get(..length).filter(|formatted| formatted.len() >= HEADER)?;
-        // The strings end with an empty one; a structure without strings has two zero bytes.
         let tail = &rest[length..];
-        let strings = tail.windows(2).position(|pair| pair == [0, 0])?;
+        let strings = end_of_strings(tail)?;
         Some(Self {
             kind: formatted[0],
             handle: u16::from_le_bytes([formatted[2], formatted[3]]),
@@ -50,6 +49,21 @@ impl<'a> Structure<'a> {
         let index = usize::from(self.byte(at)?).checked_sub(1)?;
         meaningful(self.strings.split(|b| *b == 0).nth(index)?)
     }
+}
+
+/// Types that no structure has: those of the standard end before them, those of vendors begin behind them. Letters and
+/// digits are among them.
+const RESERVED: std::ops::Range<u8> = 48..126;
+
+/// Length of the strings behind the formatted area. They end with an empty one; a structure without strings has two
+/// zero bytes. Some firmware writes an empty string among the others: letters follow there, and no structure.
+fn end_of_strings(tail: &[u8]) -> Option<usize> {
+    let pair = |from: usize| Some(from + tail.get(from..)?.windows(2).position(|pair| pair == [0, 0])?);
+    let mut end = pair(0)?;
+    while end > 0 && tail.get(end + 2).is_some_and(|next| RESERVED.contains(next)) {
+        end = pair(end + 2)?;
+    }
+    Some(end)
 }
 
 /// A table cut into structures.

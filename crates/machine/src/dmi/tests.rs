@@ -178,6 +178,18 @@ fn redaction_keeps_what_is_read_and_drops_what_identifies() {
 }
 
 #[test]
+fn an_empty_string_among_others_ends_no_structure() {
+    let mut t = structure(17, 0x20, &device(0x7fff, 65536, 0xffff, 8800), &["DIMM 1", "", "Vendor", "S1", "T1", "P-1"]);
+    t.extend(structure(17, 0x21, &device(0x7fff, 65536, 0xffff, 8800), STRINGS));
+    t.extend(structure(127, 0x7f, &[], &[]));
+    let dmi = parse_dmi(&t).unwrap();
+    assert_eq!((dmi.dimms.len(), dmi.truncated), (2, false));
+    assert_eq!((dmi.dimms[0].locator.as_deref(), dmi.dimms[0].bank.as_deref()), (Some("DIMM 1"), None));
+    let hidden = String::from_utf8_lossy(&redact(&t)).into_owned();
+    assert!(!hidden.contains("S1") && hidden.contains("P-1"), "{hidden}");
+}
+
+#[test]
 fn damaged_tables_yield_what_is_whole() {
     let table = table();
     let dmi = parse_dmi(&table[..table.len() - 20]).unwrap();

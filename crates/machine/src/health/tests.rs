@@ -177,3 +177,19 @@ fn hostile_trees_are_read_in_bounds() {
     assert_eq!(counts.controllers.len(), MOST_CONTROLLERS);
     assert_eq!(counts.controllers[0].label.as_ref().map(String::len), Some(MOST_LETTERS));
 }
+
+#[test]
+fn pages_out_of_use_are_shown_if_there_are_any() {
+    let tree = Tree::new();
+    let total =
+        |node: u32, pages: &str| tree.write(&format!("sys/devices/system/node/node{node}/memory_failure/total"), pages);
+    total(0, "0");
+    tree.write("proc/meminfo", "MemTotal: 1024 kB\nHardwareCorrupted: 0 kB");
+    let before = tree.read();
+    assert_eq!(before.run(Some(&before), &tree.machine()), None);
+    total(0, "2");
+    tree.write("proc/meminfo", "MemTotal: 1024 kB\nHardwareCorrupted: 8 kB");
+    let lost = before.run(Some(&tree.read()), &tree.machine()).unwrap().poisoned.unwrap();
+    assert_eq!(lost.pages(|count| count.grew), Some((2, [0].into_iter().collect())));
+    assert_eq!(lost.bytes, Some(HealthCount::new(0, Some(8 << 10))));
+}

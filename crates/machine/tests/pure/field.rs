@@ -170,7 +170,9 @@ fn a_cache_across_packages_is_named() {
     }
     let sets: Vec<(&str, &str)> = sets.iter().map(|(path, text)| (path.as_str(), *text)).collect();
     let m = changed(&sets);
-    assert_eq!(said(&m, DisputedFact::CacheCpus { level: 3, cpu: 0 }), Some(["0-7", "at most 0-3"]));
+    assert_eq!(said(&m, DisputedFact::CacheCpus { level: 3, cpu: 0 }), Some(["0-3", "0-7"]));
+    let shared: Vec<String> = m.caches.iter().filter(|c| c.level == 3).map(|c| c.cpus.to_string()).collect();
+    assert_eq!(shared, ["0-3", "4-7"]);
 }
 
 #[test]

@@ -7,6 +7,7 @@
 )]
 
 mod field;
+mod field2;
 mod fuzz;
 mod shared_fixtures;
 mod synthetic;

@@ -27,6 +27,13 @@ pub struct System {
     pub bios: Option<String>,
     /// Hypervisor the machine is a guest of (`KVM`, …); `None` on bare metal or where unknown.
     pub hypervisor: Option<String>,
+    /// Whether the firmware's tables are those of the board although there is a hypervisor: this system is its control
+    /// domain (Xen dom0), whose cpus and memory are a part of the machine's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sees_board: bool,
+    /// The program that answers system calls in place of a Linux kernel (gVisor); `None` for a kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel_program: Option<String>,
     /// Container runtime this process is in.
     pub container: Option<String>,
     /// cgroup version this process's limits come from (1, 2), and its path.
@@ -57,8 +64,14 @@ pub struct System {
     /// All swap, where no file lists the areas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unlisted_swap: Option<UnlistedSwap>,
+    /// Bytes of used swap slots whose pages are also in memory (`SwapCached`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swap_cached: Option<u64>,
     /// Whether zswap is enabled.
     pub zswap: Option<bool>,
+    /// What zswap holds of the pages of used slots (`Zswapped`, `Zswap`); `None` where it holds nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zswapped: Option<CompressedPages>,
     /// cpufreq governor, when the same on all cpus, else the list of those in use.
     pub governor: Option<String>,
     /// A limit of the core clock below the highest that the cores have; `None` without one.
@@ -87,6 +100,17 @@ pub struct System {
 const THP_DIR: &str = "/sys/kernel/mm/transparent_hugepage";
 
 impl System {
+    /// What this system is to its hypervisor: `KVM guest`, `Xen dom0`; `None` on bare metal, or where unknown.
+    pub fn guest(&self) -> Option<String> {
+        let name = self.hypervisor.as_ref()?;
+        Some(if self.sees_board { name.clone() } else { format!("{name} guest") })
+    }
+
+    /// The hypervisor that made the firmware's tables up: modules, sockets, the board.
+    pub fn board_maker(&self) -> Option<&str> {
+        self.hypervisor.as_deref().filter(|_| !self.sees_board)
+    }
+
     /// The mode of transparent huge pages of the size that one entry of the page tables maps (2 MiB on x86-64): that of
     /// this size, where the kernel has one for it and it does not inherit the mode of all sizes. `None` for a kernel
     /// without them.
@@ -216,6 +240,13 @@ pub struct Cgroup {
     /// the process more often, because other groups use it too. Empty in older documents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpu_quotas: Vec<CpuQuota>,
+    /// Whether groups above those that are mounted here may limit memory further: their limits apply, and cannot be
+    /// seen.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub memory_unseen_above: bool,
+    /// The same of cpu quotas.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub quota_unseen_above: bool,
     /// The files that set these limits: of the process's own group, or of a group above it.
     #[serde(default, skip_serializing_if = "LimitFiles::is_empty")]
     pub files: LimitFiles,
@@ -292,11 +323,17 @@ pub struct ClockLimit {
     pub files: String,
     /// What these files hold without a limit.
     pub full: String,
+    /// Whether the firmware sets it (`bios_limit`, ACPI `_PPC`): the files then keep to it, whatever is written.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_firmware: bool,
 }
 
 impl ClockLimit {
-    /// The command that lifts it.
-    pub fn command(&self) -> String {
+    /// What lifts it.
+    pub fn cure(&self) -> String {
+        if self.by_firmware {
+            return "raise the power or clock limit in the firmware's setup, which bios_limit shows".to_owned();
+        }
         format!("echo {} | tee {}", self.full, self.files)
     }
 }
@@ -325,6 +362,20 @@ pub struct Swap {
     pub used_bytes: u64,
     /// Priority: areas of a higher one are filled first.
     pub priority: i32,
+    /// What a zram device holds: less than `used_bytes`, which counts slots, where pages are read back or freed; `None`
+    /// for other areas, and where the system does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compressed: Option<CompressedPages>,
+}
+
+/// Pages that are compressed in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CompressedPages {
+    /// Bytes before compression.
+    pub stored_bytes: u64,
+    /// Bytes of memory that hold them.
+    pub memory_bytes: u64,
 }
 
 impl Swap {

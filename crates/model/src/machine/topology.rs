@@ -68,6 +68,11 @@ impl Machine {
         self.allowed_cpus.iter().filter(is_away).collect()
     }
 
+    /// The cpus that a thread of this process can be pinned to.
+    pub fn choosable_cpus(&self) -> IdSet {
+        self.allowed_cpus.union(&self.beyond_affinity)
+    }
+
     /// The cpu with this id.
     pub fn cpu(&self, id: CpuId) -> Option<&Cpu> {
         self.cpus.binary_search_by_key(&id, |c| c.id).ok().map(|i| &self.cpus[i])

@@ -238,6 +238,9 @@ messages! {
             format!("'{column}' is '{cell}', which is no count: {cause}")
         };
 
+    /// A socket whose cells are no numbers while those of others are; `cause`: of the first such column.
+    Note socket_left_out(socket: u32, cause: &str): "traffic of socket {socket} is missing: {cause}";
+
     Note lines_skipped(lines: u64, program: &str, first: &str):
         {
             let lines = crate::written::count_of(lines, "line");

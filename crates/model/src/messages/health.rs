@@ -1,8 +1,8 @@
 //! Messages about the system's health: errors of memory, and throttling for heat.
 
 use super::rows::messages;
-use crate::Share;
 use crate::written::count_of;
+use crate::{Bytes, Share};
 
 /// Places that a sentence names.
 const NAMED: usize = 8;
@@ -18,6 +18,12 @@ messages! {
         { format!("memory had {} that could not be corrected during the run: {}", count_of(errors, "error"), listed(places)) },
         "data were lost: do not use this memory",
         "replace the module; see the board's event log and `dmesg`";
+
+    /// `pages`: those whose errors could not be corrected, of `nodes`; without them only `bytes` are known.
+    Warning memory_poisoned_during_run(pages: Option<u64>, nodes: &str, bytes: Option<Bytes>):
+        { format!("the kernel took {} during the run", poisoned(pages, nodes, bytes)) },
+        "data were lost: do not use this memory",
+        { POISONED_CURE };
 
     Warning throttled(core: Option<u64>, package: Option<u64>, ms: Option<u64>, cpus: &str):
         {
@@ -53,6 +59,13 @@ messages! {
             counts.collect::<Vec<_>>().join(", ")
         };
 
+    /// As above, since boot.
+    Note memory_poisoned(pages: Option<u64>, nodes: &str, bytes: Option<Bytes>):
+        { poisoned(pages, nodes, bytes) };
+
+    Note memory_poisoned_cure():
+        { format!("{POISONED_CURE}; the next boot takes the pages into use again") };
+
     Note errors_cure(soft: &[String], hard: &[String]):
         {
             let replace = format!("replace the module at {} (`dmesg` and the board's event log name it)", listed(hard));
@@ -71,6 +84,25 @@ messages! {
             let counts = kinds.into_iter().filter_map(|(count, of)| Some(format!("{of} {}", count_of(count?, "time"))));
             counts.collect::<Vec<_>>().join(", ")
         };
+}
+
+const POISONED_CURE: &str =
+    "replace the module: `dmesg`, `ras-mc-ctl --errors` and the board's event log name the addresses";
+
+/// What was taken out of use.
+fn poisoned(pages: Option<u64>, nodes: &str, bytes: Option<Bytes>) -> String {
+    let of = if nodes.contains(['-', ',']) { "nodes" } else { "node" };
+    match (pages.filter(|pages| *pages > 0), bytes) {
+        (Some(pages), bytes) => {
+            let all = bytes.map_or_else(String::new, |bytes| format!(" ({bytes} in all)"));
+            format!(
+                "{} of {of} {nodes} out of use after errors that could not be corrected{all}",
+                count_of(pages, "page")
+            )
+        }
+        (None, Some(bytes)) => format!("{bytes} out of use after memory errors"),
+        (None, None) => "memory out of use after errors".to_owned(),
+    }
 }
 
 /// The first places, and how many more there are.

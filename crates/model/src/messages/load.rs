@@ -1,7 +1,7 @@
 //! The load generator, its servers, and where results are kept.
 
-use super::HOME;
 use super::rows::messages;
+use super::{HOME, server_errors};
 use crate::{Bytes, count_of, format_time, nearest, shell_word};
 
 messages! {
@@ -160,11 +160,8 @@ messages! {
     Refusal password_missing(address: &str, answer: &str) options ["--password"]:
         "{address}", "the server requires a password: {answer}", "give --password, or REDISCLI_AUTH in the environment";
 
-    Refusal server_loading(address: &str, answer: &str):
-        "{address}", "the server is still loading its data: {answer}", "wait until the server has loaded its data";
-
     Refusal server_refuses(address: &str, answer: &str):
-        "{address}", "the server refuses the command: {answer}", "look at the server's settings";
+        "{address}", { server_errors::shown_by(answer) }, { server_errors::cure_of(answer) };
 
     Refusal server_of_another_kind(address: &str, answer: &str):
         "{address}", "the answer to PING is not PONG: {answer}", "check that this is the port of a Redis server";
@@ -173,7 +170,7 @@ messages! {
 
     Note tenant_hung_up(): "it closed the connection";
 
-    Note tenant_refuses(answer: &str): "it refuses: {answer}";
+    Note tenant_refuses(answer: &str): { format!("it refuses: {}", server_errors::explained(answer)) };
 
     Note tenant_unreadable(problem: &str): "the server's answer cannot be parsed: {problem}";
 
@@ -221,7 +218,7 @@ messages! {
         };
 
     Note load_answers_failed(percent: f64, error: &str):
-        "{percent:.2} % of the answers were errors, the first: {error}";
+        { format!("{percent:.2} % of the answers were errors, the first: {}", server_errors::explained(error)) };
 
     Note load_unanswered(requests: u64): "{requests} requests were never answered";
 

@@ -52,6 +52,20 @@ messages! {
         "huge page pools of each node", "the kernel reports only the totals of the machine", "the totals are shown \
             with the first node";
 
+    /// Control groups above those that are mounted here.
+    Refusal limits_above_unseen(memory: bool, quota: bool) options ["--max-mem"]:
+        {
+            let of = [(memory, "memory"), (quota, "cpu time")].into_iter().filter(|(unseen, _)| *unseen);
+            format!("limits of {} of control groups above", of.map(|(_, of)| of).collect::<Vec<_>>().join(" and "))
+        },
+        "only a part of the hierarchy is mounted here",
+        "look at them on the host, or keep a run below what the job or pod may use with --max-mem";
+
+    /// A program in place of the Linux kernel.
+    Refusal kernel_is_program(name: &str):
+        "the Linux kernel", "{name} answers system calls in its place, and makes up what it shows of the machine",
+        "figures of `os` are those of {name}: run outside of it to measure the kernel";
+
     Refusal modules_not_described(path: &str):
         { MODULES }, "there is no {path}, as in many virtual machines and on boards without SMBIOS",
         "no action is needed; the theoretical peak is not reported";

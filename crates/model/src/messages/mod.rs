@@ -29,6 +29,7 @@ pub mod rules;
 pub mod run;
 pub mod scan;
 pub mod scenario;
+mod server_errors;
 pub mod setup;
 pub mod shapes;
 pub mod subprocess;

@@ -1,6 +1,7 @@
 //! Trials of a capacity run: why each is made, its outcome, and which resource ran out.
 
 use super::rows::messages;
+use super::server_errors;
 use crate::capacity::{LimitOf, tenants as counted};
 use crate::{Bytes, Note, Share};
 
@@ -189,10 +190,10 @@ messages! {
     Note saved_trial_after_end(trial: u32): "saved trial {trial} follows the end of its search: it belongs to \
         another scenario or version";
 
-    Note request_refused(error: &str): "a tenant refused a request: {error}";
+    Note request_refused(error: &str): { format!("a tenant refused a request: {}", server_errors::explained(error)) };
 
-    Note requests_refused(tenant: u32, requests: u64, error: &str): "tenant {tenant} refused {requests} requests: \
-        {error}";
+    Note requests_refused(tenant: u32, requests: u64, error: &str):
+        { format!("tenant {tenant} refused {requests} requests: {}", server_errors::explained(error)) };
 
     Note keys_lost(tenant: u32, keys: u64): "tenant {tenant} had lost {keys} of the requested keys";
 

@@ -23,7 +23,7 @@ fn machine() -> Machine {
     let pools = pools.filter_map(|entry| {
         let kib = entry.file_name().to_str()?.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse::<u64>().ok()?;
         let free = std::fs::read_to_string(entry.path().join("free_hugepages")).ok()?.trim().parse().ok()?;
-        Some(HugePool { page_bytes: kib << 10, total: free, free, promised: 0 })
+        Some(HugePool { page_bytes: kib << 10, total: free, free, ..HugePool::default() })
     });
     let swaps = std::fs::read_to_string("/proc/swaps").unwrap_or_default();
     let swaps = swaps.lines().skip(1).map(|line| Swap { path: line.to_owned(), ..Swap::default() });
@@ -218,7 +218,7 @@ fn what_is_off_is_refused_with_the_file_that_turns_it_on() {
     let on = machine(system("madvise", &[(16 * KIB, "inherit"), (64 * KIB, "always"), (2 * MIB, "madvise")]));
     assert_eq!(minor::mthp_sizes(&on), [64 * KIB, 16 * KIB]);
     assert_eq!((minor::no_mthp(&on), pages(&on)), (None, vec![PageKind::Base, PageKind::Thp]));
-    let pool = |free| HugePool { page_bytes: 2 * MIB, total: 4, free, promised: 0 };
+    let pool = |free| HugePool { page_bytes: 2 * MIB, total: 4, free, ..HugePool::default() };
     let with_pool = |free| {
         let node = Node { huge_pages: vec![pool(free)], ..Node::default() };
         Machine { nodes: vec![node.clone(), node], ..Machine::default() }

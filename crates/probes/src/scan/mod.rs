@@ -8,9 +8,8 @@ use tiermark_engine::admit::admit_node;
 use tiermark_engine::{Lab, Probe, Study, Subject};
 use tiermark_model::messages::scan as says;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Finding, GIB, HugePool, KernelId, Labels, Layout, MIB, Metric, NodeId, Observation,
-    PageKind, Plan, Purpose, Quantity, Refusal, Request, Role, Scope, Step, StopRule, ThreadSetup, Tier,
-    parse_footprint,
+    Bytes, ChainLayout, CpuId, Finding, GIB, KernelId, Labels, Layout, MIB, Metric, NodeId, Observation, PageKind,
+    Plan, Purpose, Quantity, Refusal, Request, Role, Scope, Step, StopRule, ThreadSetup, Tier, parse_footprint,
 };
 
 use crate::footprints::{Shares, memory_cap_over};
@@ -197,7 +196,9 @@ impl ScanStudy {
         let found = self.task.machine().node(node);
         if let PageKind::Huge(bytes) = self.page() {
             let pools = found.into_iter().flat_map(|n| &n.huge_pages).filter(|pool| pool.page_bytes == bytes);
-            return (pools.map(HugePool::available_bytes).sum(), format!("the free {} pages", Bytes(bytes)));
+            let free = found.and_then(|node| node.free_bytes);
+            let pages = pools.map(|pool| pool.obtainable(free)).sum::<u64>();
+            return (pages.saturating_mul(bytes), format!("the free {} pages", Bytes(bytes)));
         }
         let (room, limit) = self.room(&Shares::from([(node, 1)]));
         // Where the system does not say what is free, the node has no more than it has.

@@ -37,7 +37,7 @@ fn server(gib: u64) -> Machine {
 
 fn pools(mut machine: Machine, free: [u64; 2], page: u64) -> Machine {
     for (node, free) in machine.nodes.iter_mut().zip(free) {
-        node.huge_pages = vec![HugePool { page_bytes: page, total: free, free, promised: 0 }];
+        node.huge_pages = vec![HugePool { page_bytes: page, total: free, free, ..HugePool::default() }];
     }
     machine
 }

@@ -98,7 +98,7 @@ fn a_tenth_of_the_free_memory_stays_free() {
 #[test]
 fn reserved_pages_give_as_many_regions_as_are_free() {
     let mut machine = host(SimOptions::default()).machine().clone();
-    machine.nodes[1].huge_pages = vec![HugePool { page_bytes: GIB, total: 4, free: 4, promised: 1 }];
+    machine.nodes[1].huge_pages = vec![HugePool { page_bytes: GIB, total: 4, free: 4, promised: 1, on_demand: 0 }];
     let bench = host(SimOptions::default()).bench().clone();
     let request = request(Scope { page: Some(PageKind::Huge(GIB)), ..Scope::default() }, None);
     let plan = scan::PROBE.plan(&request, &Lab::new(machine.clone(), bench.clone())).unwrap();

@@ -15,7 +15,7 @@ pub(super) fn modules(machine: &Machine, detail: Detail) -> Page {
     if !dimms.is_empty() {
         let (filled, empty): (Vec<&Dimm>, Vec<&Dimm>) = dimms.iter().partition(|d| d.populated);
         let bytes: u64 = filled.iter().filter_map(|d| d.bytes).fold(0, u64::saturating_add);
-        let invented = if machine.system.hypervisor.is_some() { ", by the hypervisor's word" } else { "" };
+        let invented = if machine.system.board_maker().is_some() { ", by the hypervisor's word" } else { "" };
         let sum = match filled.iter().filter(|d| d.bytes.is_none()).count() {
             0 => format!(", {}", Bytes(bytes)),
             unknown if unknown == filled.len() => ", sizes not reported".to_owned(),

@@ -101,7 +101,15 @@ fn list(machine: &Machine) -> Page {
     let table = table.table();
     let mut out = table + tiers_key(machine);
     if pools.is_empty() && machine.nodes.iter().any(|n| !n.huge_pages.is_empty()) {
-        out += labelled("", "no huge pages are reserved");
+        let on_demand: BTreeMap<u64, u64> = machine
+            .nodes
+            .iter()
+            .flat_map(|node| &node.huge_pages)
+            .filter(|pool| pool.on_demand > 0)
+            .map(|pool| (pool.page_bytes, pool.on_demand))
+            .collect();
+        let made = on_demand.iter().map(|(size, pages)| format!("; up to {pages} of {} on demand", Bytes(*size)));
+        out += labelled("", format!("no huge pages are reserved{}", made.collect::<String>()));
     }
     out
 }
@@ -249,7 +257,7 @@ mod tests {
 
     #[test]
     fn memory_that_cannot_be_used_is_named() {
-        let pool = HugePool { page_bytes: 2 << 20, total: 9, free: 8, promised: 5 };
+        let pool = HugePool { page_bytes: 2 << 20, total: 9, free: 8, promised: 5, on_demand: 0 };
         let node = |id, offline_bytes| Node { id, offline_bytes, huge_pages: vec![pool.clone()], ..Node::default() };
         let machine = Machine { nodes: vec![node(0, Some(0)), node(1, Some(4 << 30))], ..Machine::default() };
         assert_eq!(

@@ -215,7 +215,7 @@ fn the_result_draws_on_all_that_is_known_of_the_machine() {
     run.machine.theoretical_peak = Some(peak);
     let corrected = Some(HealthCount::new(1243, Some(1243)));
     let errors = MemoryErrors { place: "mc0".into(), corrected, ..MemoryErrors::default() };
-    run.health = Some(RunHealth { memory: Some(vec![errors]), throttling: None, quota: None });
+    run.health = Some(RunHealth { memory: Some(vec![errors]), ..RunHealth::default() });
     let is_l3 = |f: &&mut Finding| f.metric == Quantity::TierSize && f.labels.tier() == Some(Tier::Cache(3));
     let l3 = run.experiments[0].findings.iter_mut().find(is_l3).unwrap();
     l3.value = l3.value.map(|bytes| bytes / 2.0);

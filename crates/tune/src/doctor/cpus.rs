@@ -2,7 +2,7 @@
 
 use tiermark_machine::HealthCounts;
 use tiermark_model::messages::health as says;
-use tiermark_model::{Affected, Machine, Share, count_of};
+use tiermark_model::{Affected, IdSet, Machine, Share, count_of};
 
 use super::{Check, CheckInput, CheckResult};
 
@@ -85,7 +85,7 @@ fn clock_limit(input: &CheckInput<'_>) -> CheckResult {
     let Some(limit) = &system.clock_limit else {
         return if system.governor.is_some() { CheckResult::ok("none") } else { CheckResult::not_reported() };
     };
-    let (value, cure) = (format!("{} of the highest clock", Share(limit.share)), limit.command());
+    let (value, cure) = (format!("{} of the highest clock", Share(limit.share)), limit.cure());
     // Some drivers state the clock without turbo as such a limit.
     match limit.share <= LIMITED && turbo_is_on(input) != Some(false) {
         true => CheckResult::problem(Affected::All, value, cure).of_setting(),
@@ -153,7 +153,7 @@ fn isolated(input: &CheckInput<'_>) -> CheckResult {
     match (input.root.read(&path), input.root.word(&path)) {
         (Ok(None) | Err(_), _) => CheckResult::not_reported(),
         (Ok(Some(_)), None) => CheckResult::ok("none"),
-        (Ok(Some(_)), Some(cpus)) => CheckResult::note(cpus.clone(), format!("measure on them with --cpus {cpus}")),
+        (Ok(Some(_)), Some(cpus)) => measured_if_named(input, &cpus.parse().unwrap_or_default(), &cpus),
     }
 }
 
@@ -161,7 +161,16 @@ fn tickless(input: &CheckInput<'_>) -> CheckResult {
     let cpus = &input.machine.system.tickless_cpus;
     match cpus.is_empty() {
         true => CheckResult::ok("none"),
-        false => CheckResult::note(cpus.to_string(), format!("measure on them with --cpus {cpus}")),
+        false => measured_if_named(input, cpus, &cpus.to_string()),
+    }
+}
+
+/// Cpus that runs leave alone unless they are named, as far as this process may choose them.
+fn measured_if_named(input: &CheckInput<'_>, cpus: &IdSet, text: &str) -> CheckResult {
+    let usable = cpus.intersection(&input.machine.choosable_cpus());
+    match usable.is_empty() {
+        true => CheckResult::note(text, "this process may not run there: its control group's cpuset leaves them out"),
+        false => CheckResult::note(text, format!("measure on them with --cpus {usable}")),
     }
 }
 

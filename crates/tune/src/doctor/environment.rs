@@ -7,12 +7,18 @@ use super::{Check, CheckInput, CheckResult};
 pub(super) const CHECKS: &[Check] = &[
     Check::new(
         "hypervisor",
-        |input| CheckResult::seen(input.machine.system.hypervisor.as_ref().map(|name| format!("{name} guest"))),
+        hypervisor,
         "a guest's caches, nodes and modules are what the hypervisor declares, and others may share them",
     ),
     Check::new(
         "container",
-        |input| CheckResult::seen(input.machine.system.container.clone()),
+        |input| match &input.machine.system.kernel_program {
+            Some(name) => CheckResult::note(
+                format!("{name}, a program that answers system calls in place of the Linux kernel"),
+                "figures of `os` and all facts of the machine are its own: measure outside of it",
+            ),
+            None => CheckResult::seen(input.machine.system.container.clone()),
+        },
         "limits and filters of a container are not the machine's",
     ),
     Check::new("cpu quota", quota, "a process that has used up its quota is stopped for tens of milliseconds"),
@@ -24,7 +30,15 @@ pub(super) const CHECKS: &[Check] = &[
     Check::new("cpus allowed", allowed, "runs use only these cpus"),
     Check::new(
         "microcode",
-        |input| CheckResult::reported(&input.machine.cpu_model.microcode),
+        |input| {
+            let cpu = &input.machine.cpu_model;
+            let cure =
+                "update the microcode of all cpus: with the firmware, or early at boot (initramfs), then boot again";
+            match cpu.microcode.clone().filter(|_| !cpu.microcodes.is_empty()) {
+                Some(several) => CheckResult::note(format!("differs: {several}"), cure),
+                None => CheckResult::reported(&cpu.microcode),
+            }
+        },
         "it changes what mitigations cost: compare only runs with the same version",
     ),
     Check::new(
@@ -41,9 +55,23 @@ pub(super) const CHECKS: &[Check] = &[
     Check::new("zram", zram, "compressed memory can be tried as a tier where the kernel has it"),
 ];
 
+fn hypervisor(input: &CheckInput<'_>) -> CheckResult {
+    let system = &input.machine.system;
+    match (system.guest(), &system.kernel_program) {
+        (Some(name), _) if system.sees_board => CheckResult::note(
+            format!("{name}: the firmware's tables are the board's; cpus and memory are the part of this domain"),
+            "",
+        ),
+        (None, Some(program)) => CheckResult::note(format!("not seen: {program} shows none"), ""),
+        (name, _) => CheckResult::seen(name),
+    }
+}
+
 fn quota(input: &CheckInput<'_>) -> CheckResult {
     let Some(group) = &input.machine.system.cgroup else { return CheckResult::not_here("no control groups seen") };
-    let Some(cpus) = group.cpu_quota else { return CheckResult::ok("none") };
+    let Some(cpus) = group.cpu_quota else {
+        return if group.quota_unseen_above { CheckResult::note(UNSEEN_ABOVE, "") } else { CheckResult::ok("none") };
+    };
     let allowed = input.machine.allowed_cpus.len();
     let has_stopped = |quota: &&CpuQuota| quota.throttled.is_some_and(|times| times > 0);
     let limits = |quota: &&CpuQuota| quota.cpus < allowed as f64 || has_stopped(quota);
@@ -74,6 +102,10 @@ fn quota(input: &CheckInput<'_>) -> CheckResult {
     CheckResult::problem(Affected::AllCores, value, cure)
 }
 
+const UNSEEN_ABOVE: &str = "none seen: limits of groups above cannot be seen here";
+const STAY_BELOW: &str = "--max-mem keeps a run below the limit of the job or pod, which whoever started it knows; on the \
+    host all limits can be seen";
+
 fn limit(input: &CheckInput<'_>) -> CheckResult {
     let system = &input.machine.system;
     let Some(group) = &system.cgroup else { return CheckResult::not_here("no control groups seen") };
@@ -81,6 +113,7 @@ fn limit(input: &CheckInput<'_>) -> CheckResult {
     let throttled = throttled.map(|times| format!("throttled {} so far", times_of(times)));
     let Some(limit) = group.memory_limit.filter(|limit| system.memory_bytes.is_none_or(|all| *limit < all)) else {
         return match throttled {
+            None if group.memory_unseen_above => CheckResult::note(UNSEEN_ABOVE, STAY_BELOW),
             None => CheckResult::ok("none"),
             Some(throttled) => CheckResult::note(format!("none now; {throttled}"), "memory.high of the group was set"),
         };
@@ -90,7 +123,8 @@ fn limit(input: &CheckInput<'_>) -> CheckResult {
     let used = group.memory_used.map(|used| format!("{} used", Bytes(used)));
     let killed = group.memory_kills.filter(|kills| *kills > 0);
     let killed = killed.map(|kills| format!("{} for lack of memory so far", count_of(kills, "kill")));
-    let parts = [Some(format!("{} by {file}{throttles}", Bytes(limit))), used, throttled.clone(), killed];
+    let above = group.memory_unseen_above.then(|| "limits of groups above cannot be seen here".to_owned());
+    let parts = [Some(format!("{} by {file}{throttles}", Bytes(limit))), used, throttled.clone(), killed, above];
     let value = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
     let cure = "a run uses at most half of the rest; --max-mem sets another limit";
     let change = match group.version {
@@ -185,7 +219,12 @@ fn allowed(input: &CheckInput<'_>) -> CheckResult {
         true => {
             let set_by = machine.system.cgroup.as_ref().and_then(|group| group.files.cpus.clone());
             let set_by = set_by.unwrap_or_else(|| "the affinity of this process (taskset, CPUAffinity=)".to_owned());
-            CheckResult::note(format!("{allowed} of {all}: {}", machine.allowed_cpus), format!("{set_by} sets this"))
+            let more = match &machine.beyond_affinity {
+                more if more.is_empty() => String::new(),
+                more => format!("; --cpus may name {more} too"),
+            };
+            let value = format!("{allowed} of {all}: {}", machine.allowed_cpus);
+            CheckResult::note(value, format!("{set_by} sets this{more}"))
         }
         false => CheckResult::ok("all"),
     }

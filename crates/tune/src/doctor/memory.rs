@@ -3,7 +3,9 @@
 use tiermark_machine::HealthCounts;
 use tiermark_machine::files::kilobytes;
 use tiermark_model::messages::{health as says, machine as messages};
-use tiermark_model::{Affected, Bytes, ErrorKind, HugePool, IdSet, Machine, Swap};
+use tiermark_model::{
+    Affected, Bytes, CompressedPages, ErrorKind, Health, HugePool, IdSet, Machine, RunHealth, Swap, System,
+};
 
 use super::work::RESTORE;
 use super::{Check, CheckInput, CheckResult};
@@ -79,10 +81,12 @@ fn reserved(input: &CheckInput<'_>) -> CheckResult {
             format!("{} of {} free of {}{promised}", pool.free, pool.total, Bytes(pool.page_bytes))
         })
         .collect();
-    match (sizes.is_empty(), some.is_empty()) {
-        (true, _) => input.none("proc/sys/vm/nr_hugepages"),
-        (false, true) => CheckResult::ok("none"),
-        (false, false) => CheckResult::ok(some.join(", ")),
+    let made = sizes.iter().filter(|pool| pool.on_demand > 0);
+    let made = made.map(|pool| format!("up to {} more of {} on demand", pool.on_demand, Bytes(pool.page_bytes)));
+    let none = some.is_empty().then(|| "none".to_owned());
+    match sizes.is_empty() {
+        true => input.none("proc/sys/vm/nr_hugepages"),
+        false => CheckResult::ok(none.into_iter().chain(some).chain(made).collect::<Vec<_>>().join(", ")),
     }
 }
 
@@ -134,16 +138,11 @@ fn damon(input: &CheckInput<'_>) -> CheckResult {
 fn swap(input: &CheckInput<'_>) -> CheckResult {
     let system = &input.machine.system;
     let Some((bytes, used)) = system.swap_sums() else { return CheckResult::not_reported() };
-    let of_zram = system.swaps.iter().filter(|area| area.zram().is_some()).map(|area| area.used_bytes);
-    let zram = match tiermark_model::total(of_zram) {
-        0 => String::new(),
-        bytes => format!(", {} of it compressed in memory (zram)", Bytes(bytes)),
-    };
     match (bytes, used) {
         (0, _) => CheckResult::ok("none"),
         (_, 0) => CheckResult::ok(format!("{}, none used", Bytes(bytes))),
         _ => {
-            let value = format!("{} of {} used{zram}", Bytes(used), Bytes(bytes));
+            let value = format!("{} of {} used{}", Bytes(used), Bytes(bytes), held_in_memory(system));
             let cure = match system.unlisted_swap {
                 None => swapped_back(input, &system.swaps),
                 Some(_) => {
@@ -154,6 +153,22 @@ fn swap(input: &CheckInput<'_>) -> CheckResult {
             CheckResult::note(value, cure)
         }
     }
+}
+
+/// What memory holds of used slots. The kernel frees a slot long after its page was read back, so that zram and zswap
+/// hold less than the slots that they have.
+fn held_in_memory(system: &System) -> String {
+    let held = |what: &str, pages: &CompressedPages| {
+        format!("; {what} holds {} in {} of memory", Bytes(pages.stored_bytes), Bytes(pages.memory_bytes))
+    };
+    let zram = |area: &Swap| match &area.compressed {
+        Some(pages) => held(&area.path, pages),
+        None => format!("; {} of these slots are of {} (zram)", Bytes(area.used_bytes), area.path),
+    };
+    let areas = system.swaps.iter().filter(|area| area.zram().is_some() && area.used_bytes > 0).map(zram);
+    let zswap = system.zswapped.iter().map(|pages| held("zswap", pages));
+    let cached = system.swap_cached.map(|bytes| format!("; pages of {} are in memory too (swap cache)", Bytes(bytes)));
+    areas.chain(zswap).chain(cached).collect()
 }
 
 /// What brings back what was swapped: this program's own areas go away with the run that made them, and by no other
@@ -303,6 +318,23 @@ fn errors(input: &CheckInput<'_>) -> CheckResult {
     let Some(health) = HealthCounts::read(input.root, input.machine).run(None, input.machine) else {
         return CheckResult::not_reported();
     };
+    let counted = counted_errors(&health);
+    let Some(lost) = health.poisoned.as_ref() else { return counted };
+    let (pages, nodes) = lost.pages(|count| Some(count.last())).unzip();
+    let bytes = lost.bytes.map(|count| Bytes(count.last()));
+    let lost = says::memory_poisoned(pages, &nodes.unwrap_or_default().to_string(), bytes).to_string();
+    let value = if counted.health == Health::NotHere { lost } else { format!("{lost}; {}", counted.value) };
+    let cures = [Some(says::memory_poisoned_cure().to_string()), counted.cure];
+    let cure = cures.into_iter().flatten().collect::<Vec<_>>().join("; ");
+    // Where the kernel counts pages whose errors could not be corrected and there are none, all errors were corrected.
+    match counted.health != Health::Problem && pages == Some(0) {
+        true => CheckResult::note(value, cure),
+        false => CheckResult::problem(Affected::Memory, value, cure),
+    }
+}
+
+/// Errors that memory controllers count.
+fn counted_errors(health: &RunHealth) -> CheckResult {
     let counted = |kind| (health.errors_counted(kind), health.counting(kind));
     let ((corrected, soft), (uncorrected, hard)) = (counted(ErrorKind::Corrected), counted(ErrorKind::Uncorrected));
     let value = says::errors_counted(corrected, uncorrected, &soft, &hard).to_string();

@@ -72,7 +72,7 @@ fn modules(input: &CheckInput<'_>) -> CheckResult {
 }
 
 fn is_guest(input: &CheckInput<'_>) -> bool {
-    input.machine.system.hypervisor.is_some()
+    input.machine.system.board_maker().is_some()
 }
 
 /// The modules; `Err` for a guest, whose hypervisor makes them up, and where none or not all are reported.
@@ -308,7 +308,7 @@ fn shared_node(input: &CheckInput<'_>) -> Option<CheckResult> {
         .nodes
         .iter()
         .find(|node| sockets_of(node) > 1)
-        .filter(|_| !is_guest(input) && !is_board_of_one(input))?;
+        .filter(|_| input.machine.system.hypervisor.is_none() && !is_board_of_one(input))?;
     let sockets = sockets_of(node);
     let command_line = input.root.text("proc/cmdline").unwrap_or_default();
     let is_cut = machine.contradictions.iter().any(|found| matches!(found.fact, DisputedFact::NodeAndSocket { .. }));

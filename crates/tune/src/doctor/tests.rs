@@ -66,6 +66,7 @@ fn swap_of_this_program_is_not_told_to_be_turned_off_by_hand() {
     );
 }
 
+const POISONED: &str = "sys/devices/system/node/node0/memory_failure/total";
 const PERF_PCT: &str = "sys/devices/system/cpu/intel_pstate/max_perf_pct";
 const STALLED: &str = "some avg10=85.00 avg60=0 avg300=0 total=9\nfull avg10=60.00 avg60=0 avg300=0 total=8";
 const OWN_THP: &str = "sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled";
@@ -129,6 +130,10 @@ fn each_setting_has_its_verdict() {
         ("memory errors", &[(EDAC, "many")], NotHere),
         ("memory errors", &[(EDAC, "7")], Note),
         ("memory errors", &[(EDAC, "7"), ("sys/devices/system/edac/mc/mc0/ue_count", "1")], Problem),
+        ("memory errors", &[("proc/meminfo", "HardwareCorrupted: 0 kB")], NotHere),
+        ("memory errors", &[("proc/meminfo", "HardwareCorrupted: 5120 kB"), (EDAC, "0")], Problem),
+        ("memory errors", &[(POISONED, "0"), ("proc/meminfo", "HardwareCorrupted: 4 kB")], Note),
+        ("memory errors", &[(POISONED, "3")], Problem),
         ("thermal throttling", &[], NotHere),
         ("thermal throttling", &[(THROTTLE, "0")], Ok),
         ("thermal throttling", &[(THROTTLE, "3")], Note),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use serde::Deserialize;
 use tiermark_compare::fleet::{Gathered, HostRecord};
-use tiermark_history::{MAX_DOCUMENT_BYTES, malformed, parse_results};
+use tiermark_history::{MAX_DOCUMENT_BYTES, malformed, parse_results, to_utf8};
 use tiermark_model::messages::documents as says;
 use tiermark_model::{Bytes, FAILED_HOST_SCHEMA, FailedHost, HostFailure, Refusal, Run};
 use tiermark_report::redact::{GONE, Pseudonyms, redact};
@@ -162,7 +162,7 @@ fn read_one(file: &Path, names: Option<Pseudonyms>) -> Found {
         Ok(_) if bytes.len() as u64 > MAX_DOCUMENT_BYTES => {
             Found::Other(says::document_too_large(&subject, Bytes(MAX_DOCUMENT_BYTES)))
         }
-        Ok(_) => of_bytes(file, &bytes, names).at(modified(file)),
+        Ok(_) => of_bytes(file, &to_utf8(bytes), names).at(modified(file)),
     }
 }
 

@@ -75,7 +75,7 @@ fn modules_and_channels() {
             let count = Some(HealthCount::new(0, Some(after)));
             let errors =
                 MemoryErrors { place: "mc0".into(), corrected: count, uncorrected: None, ..MemoryErrors::default() };
-            run.health = Some(RunHealth { memory: Some(vec![errors]), throttling: None, quota: None });
+            run.health = Some(RunHealth { memory: Some(vec![errors]), ..RunHealth::default() });
         }
     };
     differ("memory-errors", &errors(3), &errors(0));
@@ -303,7 +303,7 @@ fn settings_are_problems_only_with_their_effect() {
         move |run: &mut Run| {
             let whole = Some(HealthCount::new(0, Some(after)));
             let package = Throttling { whole, cores: Some(HealthCount::new(0, Some(0))), ..Throttling::default() };
-            run.health = Some(RunHealth { memory: None, throttling: Some(vec![package]), quota: None });
+            run.health = Some(RunHealth { throttling: Some(vec![package]), ..RunHealth::default() });
         }
     };
     differ("throttled", &heat(2), &heat(0));

@@ -40,6 +40,7 @@ pub(crate) fn vm() -> Machine {
             stepping: Some(2),
             microcode: Some("0xffffffff".into()),
             flags: vec!["avx512f".into()],
+            ..CpuModel::default()
         },
         cpus,
         allowed_cpus: set("0-1"),
@@ -143,8 +144,8 @@ pub(crate) fn cxl() -> Machine {
         distances: distances(row),
         memory_tier: Some(tier),
         huge_pages: vec![
-            HugePool { page_bytes: 2 * MIB, total: 512, free: 500, promised: 0 },
-            HugePool { page_bytes: GIB, total: 4, free: 4, promised: 0 },
+            HugePool { page_bytes: 2 * MIB, total: 512, free: 500, ..HugePool::default() },
+            HugePool { page_bytes: GIB, total: 4, free: 4, ..HugePool::default() },
         ],
         hmat: vec![HmatAccess {
             class: 0,
@@ -193,6 +194,7 @@ pub(crate) fn cxl() -> Machine {
                 bytes: 8 * GIB,
                 used_bytes: GIB,
                 priority: -2,
+                ..Swap::default()
             }],
             zswap: Some(true),
             governor: Some("performance".into()),
