@@ -13,7 +13,7 @@ use crate::discover::discover;
 use crate::error::DiscoverError;
 use crate::health::HealthCounts;
 use crate::root::{Recording, Root};
-use crate::{dmi, event_sources, identity, pages, perf_event_paranoid, system};
+use crate::{dmi, event_sources, identity, pages, perf_event_paranoid, system, virt};
 
 /// The directory that wraps everything in the archive.
 const TOP: &str = "machine";
@@ -69,6 +69,17 @@ fn redact(recording: &mut Recording, machine: &Machine, live: &LiveFacts) -> Vec
     if let Some(cpuinfo) = files.get_mut("proc/cpuinfo") {
         // Single-board computers print their serial number here.
         *cpuinfo = keep(cpuinfo, &|line| !line.starts_with("Serial"));
+    }
+    if machine.system.kernel_program.is_none() {
+        // It names who built the kernel, and where.
+        files.remove("proc/version");
+    }
+    if let Some(partition) = files.get_mut(virt::PARTITION) {
+        *partition = b"captured\n".to_vec();
+    }
+    if let Some(sysinfo) = files.get_mut(virt::SYSINFO) {
+        // Serial numbers and names of systems are beside it.
+        *sysinfo = keep(sysinfo, &|line| line.starts_with(virt::CONTROL_PROGRAM));
     }
     for mounts in ["proc/self/mountinfo", "proc/mounts"] {
         if let Some(mounts) = files.get_mut(mounts) {

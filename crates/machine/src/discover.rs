@@ -59,6 +59,9 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
     if let Some(program) = &system.kernel_program {
         reader.refuse(messages::kernel_is_program(program));
     }
+    if let Some(name) = system.hypervisor.as_deref().filter(|_| system.sees_board) {
+        reader.refuse(messages::domain_is_a_part(name));
+    }
     if system.hypervisor.is_none() {
         name_by_firmware(&mut info.model, &board);
         nodes::dispute_sockets(&reader, &nodes, &cpus);

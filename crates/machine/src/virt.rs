@@ -52,6 +52,12 @@ const BOARDS: &[(&str, &str)] = &[
 const CLOCKS: &[(&str, &str)] =
     &[("kvm-clock", "KVM"), ("hyperv_clocksource", "Hyper-V"), ("xen", "Xen"), ("hyperv", "Hyper-V")];
 
+/// The name of a partition of POWER; captures replace it.
+pub(crate) const PARTITION: &str = "proc/device-tree/ibm,partition-name";
+/// What s390 says of the machine, and its line of the hypervisor.
+pub(crate) const SYSINFO: &str = "proc/sysinfo";
+pub(crate) const CONTROL_PROGRAM: &str = "VM00 Control Program";
+
 /// What is between this system and the hardware.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Hypervisor {
@@ -131,7 +137,6 @@ fn guest_of(
 /// The hypervisor that the kernel itself names: Xen's driver, which paravirtual guests without a board have too, the
 /// device tree of Arm and POWER, and the machine's own description on s390.
 fn from_kernel(reader: &Reader<'_>) -> Option<String> {
-    const TREE: &str = "proc/device-tree";
     let known = |text: String| {
         let words = [("xen", "Xen"), ("kvm", "KVM"), ("z/VM", "z/VM"), ("KVM/Linux", "KVM")];
         words.iter().find(|(word, _)| text.contains(word)).map(|(_, name)| (*name).to_owned())
@@ -139,11 +144,11 @@ fn from_kernel(reader: &Reader<'_>) -> Option<String> {
     let driver = reader.word("sys/hypervisor/type").filter(|kind| kind != "none");
     driver
         .map(|kind| if kind == "xen" { "Xen".to_owned() } else { kind })
-        .or_else(|| reader.word(&format!("{TREE}/hypervisor/compatible")).and_then(known))
-        .or_else(|| reader.word(&format!("{TREE}/ibm,partition-name")).map(|_| "PowerVM".to_owned()))
+        .or_else(|| reader.word("proc/device-tree/hypervisor/compatible").and_then(known))
+        .or_else(|| reader.word(PARTITION).map(|_| "PowerVM".to_owned()))
         .or_else(|| {
-            let text = reader.lines("proc/sysinfo")?;
-            text.lines().find(|line| line.starts_with("VM00 Control Program")).and_then(|line| known(line.to_owned()))
+            let text = reader.lines(SYSINFO)?;
+            text.lines().find(|line| line.starts_with(CONTROL_PROGRAM)).and_then(|line| known(line.to_owned()))
         })
 }
 

@@ -197,3 +197,33 @@ fn pages_that_are_out_of_use_are_counted_by_node() {
     assert_eq!(lost.pages(|count| Some(count.last())), Some((1280, ids("1"))));
     assert_eq!(lost.bytes.map(|bytes| bytes.last()), Some(5 << 20));
 }
+
+#[test]
+fn captures_keep_what_the_fixtures_show_and_no_names() {
+    let with = |files: &[(&str, &str)]| {
+        let mut all = Synth { cores_per_node: 8, smt: 1, ..Synth::default() }.files();
+        all.extend(files.iter().map(|(path, text)| ((*path).to_owned(), format!("{text}\n"))));
+        Root::from_files("test", all)
+    };
+    let named = with(&[
+        ("proc/version", "Linux version 6.1 (someone@SECRET) #1"),
+        ("proc/device-tree/ibm,partition-name", "SECRET"),
+        ("proc/sysinfo", "LPAR Name: SECRET\nVM00 Control Program: z/VM 7.3.0"),
+    ]);
+    let fixtures = ["06-xen-dom0", "08-gvisor", "14-zram-slots-not-data", "18-poisoned-pages"];
+    for root in std::iter::once(named).chain(fixtures.into_iter().filter_map(root)) {
+        let original = discover(&root, &LiveFacts::default()).unwrap();
+        let mut archive = Vec::new();
+        tiermark_machine::capture(&root, &LiveFacts::default(), &mut archive).unwrap();
+        let copy = Root::from_archive("copy", &archive).unwrap();
+        let again = discover(&copy, &LiveFacts::default()).unwrap();
+        let facts = |m: &Machine| (m.system.guest(), m.system.kernel_program.clone(), m.system.swaps.clone());
+        assert_eq!(facts(&again), facts(&original));
+        let lost =
+            |root: &Root, m: &Machine| HealthCounts::read(root, m).run(None, m).and_then(|health| health.poisoned);
+        assert_eq!(lost(&copy, &again), lost(&root, &original));
+        for path in ["proc/version", "proc/device-tree/ibm,partition-name", "proc/sysinfo"] {
+            assert!(!copy.text(path).unwrap_or_default().contains("SECRET"), "{path}");
+        }
+    }
+}

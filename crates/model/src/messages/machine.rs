@@ -61,6 +61,11 @@ messages! {
         "only a part of the hierarchy is mounted here",
         "look at them on the host, or keep a run below what the job or pod may use with --max-mem";
 
+    /// The control domain of a hypervisor.
+    Refusal domain_is_a_part(name: &str):
+        "all cpus and memory of the machine", "this system is {name}, which has a part of them; the board is the real one",
+        "the hypervisor's own tool shows them (Xen: xl info)";
+
     /// A program in place of the Linux kernel.
     Refusal kernel_is_program(name: &str):
         "the Linux kernel", "{name} answers system calls in its place, and makes up what it shows of the machine",
