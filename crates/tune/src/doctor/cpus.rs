@@ -96,9 +96,13 @@ fn clock_limit(input: &CheckInput<'_>) -> CheckResult {
 /// The file that switches turbo off with 1.
 const NO_TURBO: &str = "intel_pstate/no_turbo";
 
+/// The files that switch it off with 0: of all cpus, or of each frequency domain, where a driver has only these.
+const BOOST: &str = "cpufreq/boost";
+const OWN_BOOST: &str = "cpufreq/policy0/boost";
+
 fn turbo_is_on(input: &CheckInput<'_>) -> Option<bool> {
     let flag = |file: &str| input.root.value::<i64>(&format!("{CPU}/{file}"));
-    flag(NO_TURBO).map(|no| no == 0).or_else(|| flag("cpufreq/boost").map(|on| on != 0))
+    flag(NO_TURBO).map(|no| no == 0).or_else(|| Some(flag(BOOST).or_else(|| flag(OWN_BOOST))? != 0))
 }
 
 fn turbo(input: &CheckInput<'_>) -> CheckResult {
@@ -106,9 +110,13 @@ fn turbo(input: &CheckInput<'_>) -> CheckResult {
         None => CheckResult::not_reported(),
         Some(false) => CheckResult::ok("off"),
         Some(true) => {
-            let is_intel = input.root.word(&format!("{CPU}/{NO_TURBO}")).is_some();
-            let (off, path) = if is_intel { (1, NO_TURBO) } else { (0, "cpufreq/boost") };
-            CheckResult::note("on", format!("echo {off} > /{CPU}/{path}"))
+            let has = |file: &str| input.root.word(&format!("{CPU}/{file}")).is_some();
+            let cure = match (has(NO_TURBO), has(BOOST)) {
+                (true, _) => format!("echo 1 > /{CPU}/{NO_TURBO}"),
+                (false, true) => format!("echo 0 > /{CPU}/{BOOST}"),
+                (false, false) => format!("echo 0 | tee /{CPU}/cpufreq/policy*/boost"),
+            };
+            CheckResult::note("on", cure)
         }
     }
 }

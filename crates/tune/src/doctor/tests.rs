@@ -91,6 +91,8 @@ fn each_setting_has_its_verdict() {
         ("clock limit", &[(PERF_PCT, "95")], Note),
         ("clock limit", &[(PERF_PCT, "60"), ("sys/devices/system/cpu/intel_pstate/no_turbo", "1")], Note),
         ("turbo", &[("sys/devices/system/cpu/intel_pstate/no_turbo", "0")], Note),
+        ("turbo", &[("sys/devices/system/cpu/cpufreq/policy0/boost", "1")], Note),
+        ("turbo", &[("sys/devices/system/cpu/cpufreq/policy0/boost", "0")], Ok),
         ("turbo", &[("sys/devices/system/cpu/intel_pstate/no_turbo", "1")], Ok),
         ("turbo", &[("sys/devices/system/cpu/cpufreq/boost", "1")], Note),
         ("SMT", &[("sys/devices/system/cpu/smt/control", "on")], Note),
