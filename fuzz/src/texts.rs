@@ -22,11 +22,11 @@ pub(crate) fn plan(bytes: &[u8]) {
 
 /// Files of expectations, and a run judged by what they hold.
 pub(crate) fn expectations(bytes: &[u8]) {
-    let Ok(entries) = tiermark_expect::read(&String::from_utf8_lossy(bytes)) else { return };
+    let Ok(expected) = tiermark_expect::Expectations::read("fuzzed", &String::from_utf8_lossy(bytes)) else { return };
     let run = include_bytes!("../../crates/history/tests/fixtures/run-4.json");
     let run = tiermark_history::parse(run, "the seed").expect("the seed is a run");
-    let found = tiermark_expect::check("fuzzed", &run, "fuzzed", &entries);
-    assert_eq!(found.results.len(), entries.len(), "each expectation has a result");
+    let found = tiermark_expect::check("fuzzed", &run, &expected, false);
+    assert_eq!(found.results.len(), expected.entries.len(), "each expectation has a result");
     let page = tiermark_report::judgements::check(&found, tiermark_page::Detail::Usual);
     let _ = tiermark_page::terminal(&page, &tiermark_page::Style::default());
 }

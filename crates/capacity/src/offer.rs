@@ -21,31 +21,38 @@ pub struct Offer {
     pub searches: bool,
 }
 
-/// The most faithful search, and the most faithful comparison at `tenants`, that take at most `seconds`: full size
-/// before smaller tenants, all loads before the first alone, long phases before short ones. `takes` says how long a
-/// scenario takes, `None` where it cannot run here.
-pub fn offers(scenario: &Scenario, tenants: u32, seconds: f64, takes: &dyn Fn(&Scenario) -> Option<f64>) -> Vec<Offer> {
-    let counts = match scenario.limits.tenants {
-        None => vec![None, Some(tenants.max(1))],
-        given => vec![given],
+/// The most faithful search, and the most faithful comparison at one number of tenants, that take at most `seconds`:
+/// full size before smaller tenants, all loads before the first alone, long phases before short ones. `holds`: how many
+/// tenants fit on each tier of a scenario. `takes` says how long a scenario takes, `None` where it cannot run here.
+pub fn offers(
+    scenario: &Scenario,
+    holds: &dyn Fn(&Scenario) -> u32,
+    seconds: f64,
+    takes: &dyn Fn(&Scenario) -> Option<f64>,
+) -> Vec<Offer> {
+    let counted = |small: &mut Scenario, options: &mut Vec<String>| {
+        let count = holds(small).max(1);
+        small.limits.tenants = Some(count);
+        options.insert(0, format!("--tenants {count}"));
     };
-    let best = |count: Option<u32>| {
-        smaller(scenario, count).find_map(|(options, scenario)| {
-            let takes = takes(&scenario).filter(|takes| *takes <= seconds)?;
-            Some(Offer { options, seconds: takes, searches: count.is_none() })
+    let best = |is_counted: bool| {
+        smaller(scenario).find_map(|(mut options, mut small)| {
+            if is_counted {
+                counted(&mut small, &mut options);
+            }
+            let takes = takes(&small).filter(|takes| *takes <= seconds)?;
+            Some(Offer { options, seconds: takes, searches: small.limits.tenants.is_none() })
         })
     };
-    counts.into_iter().filter_map(best).collect()
+    // If the user set --tenants, that number stays.
+    let kinds: &[bool] = if scenario.limits.tenants.is_none() { &[false, true] } else { &[false] };
+    kinds.iter().filter_map(|is_counted| best(*is_counted)).collect()
 }
 
 /// Scenarios with the options that make them, the most faithful first.
-fn smaller(scenario: &Scenario, count: Option<u32>) -> impl Iterator<Item = (Vec<String>, Scenario)> {
+fn smaller(scenario: &Scenario) -> impl Iterator<Item = (Vec<String>, Scenario)> {
     let with = move |scale: u64, first: bool, phase: f64| {
         let (mut small, mut options) = (scenario.clone(), Vec::new());
-        if count != scenario.limits.tenants {
-            small.limits.tenants = count;
-            options.extend(count.map(|count| format!("--tenants {count}")));
-        }
         if scale > 1 {
             options.push(scaled(&mut small, scale)?);
         }
@@ -116,22 +123,22 @@ mod tests {
     #[test]
     fn what_keeps_most_of_the_question_is_offered_first() {
         let scenario = brief();
-        let all = offers(&scenario, 108, f64::INFINITY, &|_| Some(1.0));
+        let all = offers(&scenario, &|_| 108, f64::INFINITY, &|_| Some(1.0));
         assert_eq!(all[0], Offer { options: Vec::new(), seconds: 1.0, searches: true });
         assert_eq!((all[1].options.join(" ").as_str(), all[1].searches), ("--tenants 108", false));
         // Time that follows from the phases alone: they are made short.
         let phases = |scenario: &Scenario| Some(scenario.time.measure * scenario.searches().len() as f64);
-        assert_eq!(offers(&scenario, 108, 400.0, &phases)[0].options, ["--warmup 60 --measure 60"]);
+        assert_eq!(offers(&scenario, &|_| 108, 400.0, &phases)[0].options, ["--warmup 60 --measure 60"]);
         assert_eq!(
-            offers(&scenario, 108, 59.0, &phases)[0].options,
+            offers(&scenario, &|_| 108, 59.0, &phases)[0].options,
             ["--gets 100 --key-dist uniform", "--warmup 30 --measure 30"]
         );
         // Time that follows from the size: tenants are made small, with the DRAM for as many.
         let size = |scenario: &Scenario| Some(scenario.tenant.records as f64);
-        let offer = &offers(&scenario, 108, 1e6, &size)[0];
+        let offer = &offers(&scenario, &|_| 108, 1e6, &size)[0];
         assert_eq!(offer.options, ["--records 825000 --dram-budget 49152M --reserve 3840M"]);
-        assert_eq!(offers(&scenario, 108, 10.0, &size), [], "nothing is as small as that");
-        assert_eq!(offers(&scenario, 108, f64::INFINITY, &|_| None), [], "nothing runs here");
+        assert_eq!(offers(&scenario, &|_| 108, 10.0, &size), [], "nothing is as small as that");
+        assert_eq!(offers(&scenario, &|_| 108, f64::INFINITY, &|_| None), [], "nothing runs here");
     }
 
     #[test]
@@ -139,7 +146,7 @@ mod tests {
         let mut scenario = brief();
         scenario.limits.tenants = Some(20);
         let phases = |scenario: &Scenario| Some(scenario.time.measure);
-        let offers = offers(&scenario, 108, 60.0, &phases);
+        let offers = offers(&scenario, &|_| 108, 60.0, &phases);
         assert_eq!(offers.len(), 1);
         assert_eq!(
             (offers[0].options.as_slice(), offers[0].searches),

@@ -88,9 +88,12 @@ fn offered(scenario: &Scenario, setup: &RunSetup, admission: &Admission, all: Ti
         let fits = has_memory(small, &client, &root) && !small.tiers.iter().any(|tier| full(tier, small));
         fits.then_some(all.most)
     };
-    let tenants = |tier: &Tier| scenario.estimate(tier, room(tier, scenario), setup.threads).tenants;
-    let most = scenario.tiers.iter().map(tenants).max().unwrap_or(1);
-    let offers = offers(scenario, most, AN_HOUR, &takes);
+    // The same number on each tier: as many as the smallest holds.
+    let holds = |small: &Scenario| {
+        let tenants = |tier: &Tier| small.estimate(tier, room(tier, small), setup.threads).tenants;
+        small.tiers.iter().map(tenants).min().unwrap_or(1)
+    };
+    let offers = offers(scenario, &holds, AN_HOUR, &takes);
     if offers.is_empty() {
         return vec!["nothing, even with tenants of a thousandth of the size: name your own with --records".to_owned()];
     }

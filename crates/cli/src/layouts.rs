@@ -7,7 +7,7 @@ use std::fmt;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use tiermark_expect::check_by_rules_of_thumb;
 use tiermark_exports::TenantRows;
-use tiermark_model::{Comparison, Fleet, Run};
+use tiermark_model::{Check, Checks, Comparison, Fleet, Run};
 use tiermark_page::{Detail, Page, Style, markdown, terminal};
 use tiermark_report::html::Sheet;
 
@@ -85,6 +85,8 @@ pub(crate) fn layouts<T: LaidOut>() -> impl TypedValueParser<Value = &'static La
 /// The name of a layout, and what it is for.
 type Name = (&'static str, &'static str);
 
+/// The layout of names of hosts.
+pub(crate) const HOSTS: &str = "hosts";
 const FOR_PEOPLE: Name = ("text", "For people");
 const MARKDOWN: Name = ("markdown", "Markdown with GitHub tables, for wikis, issues and pull requests");
 const CSV: Name = ("csv", "A table with a row for each observation, for pandas, polars, DuckDB or R");
@@ -169,6 +171,23 @@ impl LaidOut for Comparison {
     }
 }
 
+impl LaidOut for Check {
+    const LAYOUTS: &'static [Layout<Self>] = &[Layout::new(FOR_PEOPLE, text), Layout::new(MARKDOWN, in_markdown)];
+
+    fn page(&self, detail: Detail) -> Page {
+        tiermark_report::judgements::check(self, detail)
+    }
+}
+
+/// The option is that of one run, so that these layouts have names of the layouts of [`Check`].
+impl LaidOut for Checks {
+    const LAYOUTS: &'static [Layout<Self>] = &[Layout::new(FOR_PEOPLE, text), Layout::new(MARKDOWN, in_markdown)];
+
+    fn page(&self, detail: Detail) -> Page {
+        tiermark_report::judgements::checks(self, detail)
+    }
+}
+
 impl LaidOut for Fleet {
     const LAYOUTS: &'static [Layout<Self>] = &[
         Layout::new(FOR_PEOPLE, text),
@@ -178,7 +197,7 @@ impl LaidOut for Fleet {
         Layout::new(("csv", "A row for each figure of each host"), |fleet, _, _| tiermark_exports::fleet_csv(fleet)),
         Layout::new(("lines", "The same as lines of JSON"), |fleet, _, _| tiermark_exports::fleet_lines(fleet)),
         Layout::new(("openmetrics", "For Prometheus"), |fleet, _, _| tiermark_exports::fleet_openmetrics(fleet)),
-        Layout::new(("hosts", "The names of odd hosts that are worse than their peers, one a line"), |fleet, _, _| {
+        Layout::new((HOSTS, "The names of odd hosts that are worse than their peers, one a line"), |fleet, _, _| {
             tiermark_exports::fleet_hosts(fleet)
         }),
     ];
@@ -214,7 +233,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn show_takes_each_layout_of_a_run_of_tenants() {
+    fn one_option_names_the_layouts_of_two_documents() {
         assert!(Kept::LAYOUTS.iter().all(|layout| Run::layout(layout.name).is_some()));
+        assert!(Check::LAYOUTS.iter().all(|layout| Checks::layout(layout.name).is_some()));
     }
 }

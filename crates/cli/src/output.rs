@@ -104,11 +104,14 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Writes text to standard output, ending in one newline.
+/// Writes text to standard output, ending in one newline. An empty text writes nothing: a script would read an empty line.
 ///
 /// # Errors
 /// [`Failure::BrokenPipe`] when the reader has closed the pipe, else the system's error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    if text.is_empty() {
+        return Ok(());
+    }
     let mut out = io::stdout().lock();
     out.write_all(sanitise::text(text.trim_end_matches('\n')).as_bytes())?;
     out.write_all(b"\n")?;

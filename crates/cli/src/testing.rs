@@ -1,5 +1,6 @@
 //! For fuzzing: what this crate makes of files from elsewhere.
 
+use tiermark_expect::Expectations;
 use tiermark_model::{Comparison, Fleet, Run};
 use tiermark_page::{Detail, Style, terminal};
 use tiermark_report::RUN_VIEWS;
@@ -19,8 +20,7 @@ pub fn plan_mistakes(text: &str) -> usize {
 
 /// Judges a run by the rules of thumb, and lists its names.
 fn show_checked(run: &Run, styles: &[(Style, Detail)]) {
-    let rules = tiermark_expect::read(tiermark_expect::AUTO).unwrap_or_default();
-    let (found, figures) = (tiermark_expect::check("fuzzed", run, "auto", &rules), tiermark_expect::figures(run));
+    let (found, figures) = (tiermark_expect::check_by_rules_of_thumb(run), tiermark_expect::figures(run));
     for (style, detail) in styles {
         let _ = (
             terminal(&tiermark_report::judgements::check(&found, *detail), style),
@@ -54,7 +54,7 @@ pub fn fleet(documents: &[Vec<u8>]) {
         }
     }
     if let Some(limits) = tiermark_compare::fleet::limits(&fleet) {
-        assert!(tiermark_expect::read(&limits).is_ok(), "limits that are no expectations: {limits}");
+        assert!(Expectations::read("limits", &limits).is_ok(), "limits that are no expectations: {limits}");
     }
 }
 

@@ -111,7 +111,7 @@ impl Other {
         let n = logs.len() as f64;
         let mean = logs.iter().sum::<f64>() / n;
         let deviation = (logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt();
-        let half = tiermark_stats::student_quantile(n - 1.0)? * deviation / n.sqrt();
+        let half = tiermark_stats::student_quantile(n - 1.0, 0.05)? * deviation / n.sqrt();
         half.is_finite().then_some(half)
     }
 

@@ -1,5 +1,6 @@
 //! Files of expectations.
 
+use sha2::{Digest, Sha256};
 use tiermark_history::config::{Mistake, Mistakes, parse};
 use tiermark_model::messages::check as says;
 use tiermark_model::messages::files;
@@ -17,6 +18,28 @@ const NEEDS: &str = "needs";
 const REQUIRED: &str = "required";
 const KEYS: [&str; 5] = ["that", NEEDS, REQUIRED, "why", "source"];
 
+/// The expectations of a file.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Expectations {
+    /// The user's name of the file, or [`BUILT_IN`](crate::BUILT_IN).
+    pub name: String,
+    /// SHA-256 of its text, in hexadecimal: who signs a verdict signs it for this text.
+    pub sha256: String,
+    /// The expectations, in the order of the file.
+    pub entries: Vec<Entry>,
+}
+
+impl Expectations {
+    /// Reads a file of expectations.
+    ///
+    /// # Errors
+    /// Every mistake with its line and its key.
+    pub fn read(name: &str, text: &str) -> Result<Self, Vec<Mistake>> {
+        let sha256 = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Self { name: name.to_owned(), sha256, entries: read(text)? })
+    }
+}
+
 /// An expectation of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
@@ -32,11 +55,8 @@ pub struct Entry {
     pub source: Option<String>,
 }
 
-/// Reads a file of expectations: TOML with `[[expect]]` tables.
-///
-/// # Errors
-/// Every mistake with its line and its key.
-pub fn read(text: &str) -> Result<Vec<Entry>, Vec<Mistake>> {
+/// Reads TOML with `[[expect]]` tables.
+fn read(text: &str) -> Result<Vec<Entry>, Vec<Mistake>> {
     let (table, mut mistakes) = parse(text)?;
     let table = table.get_ref();
     for (key, _) in table.iter().filter(|(key, _)| !FILE_KEYS.contains(&key.get_ref().as_ref())) {

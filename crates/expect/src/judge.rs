@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use tiermark_model::messages::check as says;
 use tiermark_model::{
-    Check, CheckOutcome, CheckResult, CheckUnit, CheckedTexts, CheckedValue, Comparator, ComparedRun, Machine,
-    MemoryFigure, Note, Run,
+    Check, CheckOutcome, CheckResult, CheckUnit, CheckVerdict, CheckedTexts, CheckedValue, Comparator, ComparedRun,
+    FigureName, Machine, MemoryFigure, Note, Run,
 };
 
 use crate::expression::{Operand, Side, Sign};
-use crate::file::Entry;
+use crate::file::{Entry, Expectations};
 use crate::location::Place;
 use crate::names::Name;
 use crate::range::Range;
@@ -23,17 +23,58 @@ const MOST_JOINED: usize = 1 << 16;
 /// Reasons of one expectation that are kept: a report shows few, and a document may have one for each place.
 const MOST_REASONS: usize = 16;
 
-/// Judges a run by expectations. `name` is the user's name of the run, `expectations` that of the file.
+/// Judges a run by expectations. `name` is the user's name of the run; `strict`: no run passes in which one could not be
+/// judged.
 #[must_use]
-pub fn check(name: &str, run: &Run, expectations: &str, entries: &[Entry]) -> Check {
+pub fn check(name: &str, run: &Run, expected: &Expectations, strict: bool) -> Check {
     let values = RunValues::of(run);
-    Check {
+    let results: Vec<CheckResult> = expected.entries.iter().map(|entry| result(entry, &values, &run.machine)).collect();
+    let settings = run.problems.iter().flatten().filter(|row| row.is_setting);
+    let check = Check {
+        verdict: CheckVerdict::NotJudged,
         run: ComparedRun::of(name, run),
-        expectations: expectations.to_owned(),
-        strict: false,
-        results: entries.iter().map(|entry| result(entry, &values, &run.machine)).collect(),
+        labels: run.labels.clone(),
+        expectations: expected.name.clone(),
+        sha256: expected.sha256.clone(),
+        strict,
+        unlimited: unlimited(&expected.entries, &values),
+        results,
         contradictions: run.machine.contradictions.clone(),
-    }
+        settings: settings.cloned().collect(),
+    };
+    check.concluded()
+}
+
+/// Judges a run by one expectation.
+pub(crate) fn judge_one(entry: &Entry, run: &Run) -> CheckResult {
+    result(entry, &RunValues::of(run), &run.machine)
+}
+
+/// Latencies and read rates of L3 and memory that no expectation limits where they are worse: one that compares two
+/// figures with each other holds on a machine that is slow in both. What is limited and could not be judged stands among
+/// the expectations.
+fn unlimited(entries: &[Entry], values: &RunValues<'_>) -> Vec<String> {
+    let limited: BTreeSet<FigureName> = entries.iter().flat_map(|entry| limited(entry, values)).collect();
+    values.of_memory().into_iter().filter(|name| !limited.contains(name)).map(|name| name.to_string()).collect()
+}
+
+/// The figures of which an expectation bounds the worse side.
+fn limited(entry: &Entry, values: &RunValues<'_>) -> Vec<FigureName> {
+    let that = &entry.that.0;
+    let measured =
+        |side: &Side<Name>| -> Vec<Name> { side.names().filter(|name| name.is_measured()).cloned().collect() };
+    let (left, right) = (measured(&that.left), measured(&that.right));
+    let (name, is_at_most) = match (&left[..], &right[..], that.comparator) {
+        ([name], [], Comparator::AtMost | Comparator::Below)
+        | ([], [name], Comparator::AtLeast | Comparator::Above) => (name, true),
+        ([name], [], Comparator::AtLeast | Comparator::Above)
+        | ([], [name], Comparator::AtMost | Comparator::Below) => (name, false),
+        _ => return Vec::new(),
+    };
+    // A share of the record is better the larger it is, of a time as well.
+    let is_worse_above =
+        |figure: &FigureName| matches!(name, Name::Figure(_)) && figure.unit().less_is_better() == Some(true);
+    values.figures_of(name).into_iter().filter(|figure| is_worse_above(figure) == is_at_most).collect()
 }
 
 /// An expectation at one place.

@@ -1,6 +1,6 @@
 //! Judges a saved run by expectations: `read.dram.all >= 0.75 x peak`. Pure: a document in, a document out.
 //!
-//! [`Expectation::parse`] reads one expectation, [`read`] a file of them; [`AUTO`] is the file of built-in rules of
+//! [`Expectation::parse`] reads one expectation, [`Expectations::read`] a file of them; [`AUTO`] is the file of built-in rules of
 //! thumb. [`Comparison`] is their language, for names of another crate too. [`check`] judges a run. A number that is
 //! not known exactly is a range, and ranges are compared: an expectation passes if it holds for the whole range, fails
 //! if it holds nowhere in it, and is not judged otherwise. Texts are the same or not.
@@ -28,7 +28,7 @@ mod token;
 use tiermark_model::{Check, NamedFigure, Run};
 
 pub use expression::{Comparison, Expectation, Named};
-pub use file::{Entry, read};
+pub use file::{Entry, Expectations};
 pub use judge::check;
 pub use needs::Need;
 
@@ -41,7 +41,7 @@ pub const BUILT_IN: &str = "auto";
 #[must_use]
 pub fn check_by_rules_of_thumb(run: &Run) -> Check {
     // A test reads every rule.
-    check("", run, BUILT_IN, &read(AUTO).unwrap_or_default())
+    check("", run, &Expectations::read(BUILT_IN, AUTO).unwrap_or_default(), false)
 }
 
 /// Every figure of a run that an expectation can name. If the run does not have a figure, its value is the reason.

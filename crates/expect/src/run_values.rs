@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use tiermark_model::messages::check as says;
-use tiermark_model::{FigureName, IdSet, MemoryFigure, NamedFigure, NamedValue, Note, Run};
+use tiermark_model::{
+    DRAM, Distance, FigureName, IdSet, LATENCY, MemoryFigure, NamedFigure, NamedValue, Note, OPERATIONS, Run, TIERS,
+};
 
 use crate::figures;
 use crate::missing;
@@ -12,6 +14,8 @@ use crate::system;
 use crate::system_name::{SYSTEM, SystemName};
 use crate::term::{At, Value};
 
+const L3: &str = TIERS[2];
+const READ: &str = OPERATIONS[0];
 /// Sets of nodes whose peak is looked for: each node, and some that were measured together.
 const MOST_MEMORIES: usize = 1024;
 
@@ -36,14 +40,36 @@ impl<'a> RunValues<'a> {
         if found.is_empty() { vec![At::whole(Err(self.missing(name)))] } else { found }
     }
 
-    /// What a name says of memory: the record stands for all figures that have one.
+    /// What a name says of memory.
     pub(crate) fn memory(&self, name: &Name) -> Vec<MemoryFigure> {
-        let of = |at: &At| at.of_record.and_then(FigureName::memory);
+        self.figures_of(name).into_iter().filter_map(FigureName::memory).collect()
+    }
+
+    /// The figures that a name stands for: the record for all that have one.
+    pub(crate) fn figures_of(&self, name: &Name) -> Vec<FigureName> {
         match name {
-            Name::Figure(figure) => figure.memory().into_iter().collect(),
-            Name::System(_) => self.figures.get(name).into_iter().flatten().filter_map(of).collect(),
+            Name::Figure(figure) => vec![*figure],
+            Name::System(_) => self.figures.get(name).into_iter().flatten().filter_map(|at| at.of_record).collect(),
             Name::Text(_) => Vec::new(),
         }
+    }
+
+    /// Latencies and read rates of L3 and memory: those that the run has, and those that each machine has.
+    pub(crate) fn of_memory(&self) -> BTreeSet<FigureName> {
+        let has_l3 = self.run.machine.data_caches().any(|cache| cache.level == 3);
+        let of_all = FigureName::all().into_iter().filter(|figure| match figure {
+            FigureName::Tier(name) => name.distance == Distance::Local && (name.tier == DRAM || has_l3),
+            _ => false,
+        });
+        let of_run = self.figures.keys().filter_map(|name| match name {
+            Name::Figure(figure) => Some(*figure),
+            _ => None,
+        });
+        let is_judged_by = |figure: &FigureName| match figure {
+            FigureName::Tier(name) => [L3, DRAM].contains(&name.tier) && [LATENCY, READ].contains(&name.op),
+            _ => false,
+        };
+        of_all.chain(of_run).filter(is_judged_by).collect()
     }
 
     /// The reason for a figure that the run does not have.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tiermark_model::messages::check as says;
 use tiermark_model::{
     Dimm, ErrorKind, Experiment, FEWEST_JUDGED, Finding, HealthCount, IdSet, Key, Labels, Machine, MemoryChannels,
-    MemoryErrors, Note, Observation, PageKind, Purpose, Quantity, Request, Run, Throttling, Tier,
+    MemoryErrors, Note, Observation, PageKind, Purpose, Quantity, Request, Run, Throttling, Tier, slot_name,
 };
 
 use crate::location::Place;
@@ -180,7 +180,7 @@ fn modules(machine: &Machine, what: &str, number: fn(&Dimm) -> Option<f64>) -> V
     let unknown = || why_unknown(machine, what, stated);
     let slowest = machine.slowest_modules();
     let module = |(index, dimm): (usize, &Dimm)| {
-        let name = dimm.locator.clone().or_else(|| dimm.edac_label.clone());
+        let name = slot_name(dimm, &machine.dimms);
         let name = name.map_or_else(|| format!("module {index}"), |name| format!("{name} (module {index})"));
         let name = match &slowest {
             Some(slowest) if slowest.holds_back(dimm) => {

@@ -93,10 +93,16 @@ pub fn fleet_lines(fleet: &Fleet) -> String {
 /// The names of the odd hosts, one a line, worst first: without those that are only faster than their peers, and without
 /// names that a program may take for more than one host (`node[1-9]`, `ALL`).
 pub fn fleet_hosts(fleet: &Fleet) -> String {
+    hosts_to_drain(fleet, false).into_iter().map(|host| format!("{host}\n")).collect()
+}
+
+/// The same names as a list; `only_sure`: only hosts with a sure cause.
+pub fn hosts_to_drain(fleet: &Fleet, only_sure: bool) -> Vec<&str> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
     let is_host = |name: &str| name.chars().all(is_name) && !name.starts_with('-') && !name.eq_ignore_ascii_case("all");
     let odd = fleet.hosts.iter().filter(|host| host.state == HostState::Odd && host.is_worse());
-    odd.filter(|host| is_host(&host.host)).map(|host| format!("{}\n", host.host)).collect()
+    let chosen = odd.filter(|host| is_host(&host.host) && (!only_sure || host.is_sure()));
+    chosen.map(|host| host.host.as_str()).collect()
 }
 
 /// Renders hosts in the text format of OpenMetrics: how many are in which state, and of each its kind, when it measured,

@@ -16,7 +16,7 @@ mod tidy;
 mod watch_csv;
 
 pub use exposition::watch_exposition;
-pub use fleet::{fleet_csv, fleet_hosts, fleet_lines, fleet_openmetrics};
+pub use fleet::{fleet_csv, fleet_hosts, fleet_lines, fleet_openmetrics, hosts_to_drain};
 pub use mess_csv::{MessError, mess, mess_doubts, read_mess};
 pub use mlc::{mlc, mlc_doubts};
 pub use openmetrics::openmetrics;

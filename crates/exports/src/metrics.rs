@@ -26,7 +26,7 @@ metrics! {
     REQUEST_RATE = "tiermark_request_rate_per_second": "Requests answered in a second.",
     REQUEST_ANSWERED = "tiermark_request_answered_ratio": "Share of the requests that were answered.",
     REQUEST_HITS = "tiermark_request_hits_ratio": "Share of the GETs that found their key.",
-    REQUEST_LATE = "tiermark_request_late_ratio": "Share of the requests that were sent late.",
+    REQUEST_LATE = "tiermark_request_late_ratio": "Share of the requests that were sent after they were due.",
     CPUS_BUSY = "tiermark_cpus_busy_ratio": "Share of the cpus that was busy.",
     CPUS_TENANTS = "tiermark_cpus_tenants_ratio": "Share of the cpus that tenants kept busy.",
     CPUS_CLIENT = "tiermark_cpus_client_ratio": "Share of the cpus that the client kept busy.",
@@ -45,11 +45,11 @@ metrics! {
     WATCH_LINK_SHARE = "tiermark_watch_link_utilisation_ratio":
         "Traffic of a link between sockets as a share of its rate.",
     WATCH_TIMESTAMP = "tiermark_watch_timestamp_seconds": "When the sample was taken, in seconds since 1970.",
-    WATCH_SIMULATED = "tiermark_watch_simulated": "1: the machine is simulated, nothing was measured.",
+    WATCH_SIMULATED = "tiermark_watch_simulated": "1 if the machine is simulated: nothing was measured.",
     FINDING_INFO = "tiermark_finding_info": "How a number was measured, in labels; always 1.",
     RUN_INFO = "tiermark_run_info": "Names of a run, in labels; always 1.",
-    RUN_COMPLETE = "tiermark_run_complete": "1: no planned number is missing.",
-    RUN_SIMULATED = "tiermark_run_simulated": "1: the machine was simulated, nothing was measured.",
+    RUN_COMPLETE = "tiermark_run_complete": "1 if no planned number is missing, else 0.",
+    RUN_SIMULATED = "tiermark_run_simulated": "1 if the machine was simulated, else 0.",
     RUN_DURATION = "tiermark_run_duration_seconds": "How long a run took.",
     RUN_TIMESTAMP = "tiermark_run_timestamp_seconds": "When a run began, in seconds since 1970.",
 }

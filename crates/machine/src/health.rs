@@ -30,6 +30,8 @@ pub struct HealthCounts {
     controllers: Vec<Errors>,
     poisoned: Poisoned,
     cpus: BTreeMap<CpuId, Throttled>,
+    /// Seconds since the system started.
+    up: Option<u64>,
 }
 
 /// Counters of a memory controller or of a part of one.
@@ -64,7 +66,9 @@ impl HealthCounts {
         let mcs = root.numbered(EDAC_DIR, "mc").unwrap_or_default().into_iter().take(MOST_CONTROLLERS);
         let controllers = mcs.filter_map(|mc| controller(root, mc)).collect();
         let cpus = machine.cpus.iter().filter_map(|cpu| Some((cpu.id, throttled(root, cpu.id)?))).collect();
-        Self { controllers, poisoned: poisoned(root), cpus }
+        // In a container it may be the time of that, and the counters are those of the machine.
+        let up = if machine.system.container.is_none() { up_seconds(root) } else { None };
+        Self { controllers, poisoned: poisoned(root), cpus, up }
     }
 
     /// The counters of a run: these are the values before it, `after` those after it (`None` while the run goes on).
@@ -80,8 +84,10 @@ impl HealthCounts {
             poisoned: self.poisoned.pair(after.map(|after| &after.poisoned)),
             throttling: (!throttling.is_empty()).then_some(throttling),
             quota: None,
+            up_seconds: None,
         };
-        (found != RunHealth::default()).then_some(found)
+        // How long it has been up is no counter.
+        (found != RunHealth::default()).then_some(RunHealth { up_seconds: self.up, ..found })
     }
 
     fn throttling(&self, after: Option<&Self>, machine: &Machine) -> Vec<Throttling> {
@@ -128,6 +134,11 @@ impl CpuCounters {
     fn count(&self, field: fn(&Throttled) -> Option<u64>) -> Option<HealthCount> {
         Some(HealthCount::new(field(&self.before)?, self.after.as_ref().and_then(field)))
     }
+}
+
+/// Seconds since the system started.
+fn up_seconds(root: &Root) -> Option<u64> {
+    root.word("proc/uptime")?.split('.').next()?.parse().ok()
 }
 
 /// The counters of a package. All threads of a core count the events of the core, and all cpus those of the package, so

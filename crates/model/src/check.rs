@@ -2,10 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::checkup::CheckRow;
 use crate::comparison::ComparedRun;
 use crate::exit::Exit;
 use crate::machine::Contradiction;
 use crate::refusal::Note;
+use crate::run_labels::RunLabels;
 
 /// Schema of a run judged against expectations ([`Check`]).
 pub const CHECK_SCHEMA: &str = "tiermark/check/1";
@@ -14,10 +16,17 @@ pub const CHECK_SCHEMA: &str = "tiermark/check/1";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Check {
+    /// The conclusion.
+    pub verdict: CheckVerdict,
     /// The run.
     pub run: ComparedRun,
+    /// Labels that its user gave, such as a serial number.
+    #[serde(default, skip_serializing_if = "RunLabels::is_empty")]
+    pub labels: RunLabels,
     /// The file of the expectations, or `auto` for the built-in rules of thumb.
     pub expectations: String,
+    /// SHA-256 of that file, in hexadecimal, as `sha256sum` prints it.
+    pub sha256: String,
     /// Every expectation, in the order of the file.
     pub results: Vec<CheckResult>,
     /// Whether no run passes that is not complete, or in which an expectation could not be judged.
@@ -27,6 +36,13 @@ pub struct Check {
     /// used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradictions: Vec<Contradiction>,
+    /// Latencies and read rates of L3 and memory that no expectation limits: the machine may be slow in them and pass.
+    /// Names of figures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unlimited: Vec<String>,
+    /// Settings of the system that cost performance or make it vary.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<CheckRow>,
 }
 
 /// Schema of several runs judged against the same expectations ([`Checks`]).
@@ -307,8 +323,13 @@ impl CheckResult {
 }
 
 impl Check {
-    /// The conclusion.
-    pub fn verdict(&self) -> CheckVerdict {
+    /// With its conclusion, which follows from the results.
+    #[must_use]
+    pub fn concluded(self) -> Self {
+        Self { verdict: self.conclusion(), ..self }
+    }
+
+    fn conclusion(&self) -> CheckVerdict {
         let is_whole = self.count(CheckOutcome::Unjudged) == 0 && self.run.complete;
         if self.count(CheckOutcome::Failed) > 0 {
             CheckVerdict::Failed

@@ -365,10 +365,12 @@ facts! {
     Slots = "DIMM slots filled",
     /// Speed of the memory modules.
     ModuleSpeed = "DIMM speed",
-    /// Memory errors that were corrected since the system started.
+    /// Memory errors that were corrected since the system started; as a number, in a day.
     CorrectedErrors = "corrected memory errors",
     /// Memory errors that could not be corrected since the system started.
     UncorrectedErrors = "uncorrected memory errors",
     /// Times that cpus were throttled for heat during the run.
     Throttling = "times throttled for heat",
+    /// How often cores were throttled for heat since the system started; as a number, times a core and day.
+    ThrottledBefore = "throttled for heat since boot",
 }

@@ -103,6 +103,9 @@ pub struct Fleet {
     /// Families in which the median host of a kind is worse than before; empty without documents from before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<FleetLoss>,
+    /// Names that several hosts have: each counts under the name of its file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared_names: Vec<String>,
     /// Files that are no document of a host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unread: Vec<Refusal>,
@@ -156,6 +159,22 @@ pub struct HostKind {
     pub figures: Vec<KindFigure>,
     /// The facts that are known of some host.
     pub facts: Vec<KindFact>,
+    /// How large a loss of one host must be to be found, for each family.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub visible: Vec<VisibleLoss>,
+    /// Hosts whose table of memory modules was not read: only root can. 0 of guests, whose hypervisor makes it up.
+    #[serde(default)]
+    pub modules_unread: u64,
+}
+
+/// A loss of one host in a family that would be found in 95 of 100 cases; smaller ones may not be seen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct VisibleLoss {
+    /// The family.
+    pub family: String,
+    /// The loss as a share: 0.1 is 10 %.
+    pub loss: f64,
 }
 
 /// A figure of the hosts of a kind.
@@ -188,7 +207,7 @@ pub struct KindFigure {
 pub struct KindFact {
     /// The fact.
     pub fact: Fact,
-    /// What most hosts have.
+    /// The commonest value: `hosts` says whether it is that of most.
     pub value: String,
     /// The value as a number; `None` if it is none. Memory: bytes. Caches: bytes of the smallest L3. Module speed: MT/s
     /// that the slowest module is set to (`None` in a guest). Cpus: number of their cores. Others: the count.
@@ -196,6 +215,9 @@ pub struct KindFact {
     pub amount: Option<f64>,
     /// Hosts that have it.
     pub hosts: u64,
+    /// How many of them are odd by their own figures.
+    #[serde(default)]
+    pub odd: u64,
     /// What others have.
     pub others: Vec<OtherValue>,
 }
@@ -208,10 +230,14 @@ pub struct OtherValue {
     pub value: String,
     /// Their names.
     pub hosts: Vec<String>,
-    /// How many of them are odd by their figures.
+    /// How many of them are odd by their own figures.
     pub odd: u64,
     /// p-value of "odd hosts have it as often as the others" (Fisher); `None` where no host is odd by its figures.
     pub p_value: Option<f64>,
+    /// The least p-value of "these hosts are no worse, in a family, than those with the commonest value" over all tests
+    /// (false discovery rate); `None` where that is not beyond chance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group_p_value: Option<f64>,
 }
 
 /// Share of the hosts with a value that must be odd for the value to be blamed.
@@ -305,6 +331,11 @@ impl FleetHost {
         let has_fact = self.causes.iter().any(|cause| cause.confidence == Confidence::Reported);
         let odd: Vec<&HostFamily> = self.families.iter().filter(|family| family.is_odd).collect();
         has_fact || odd.is_empty() || odd.iter().any(|family| family.is_worse != Some(false))
+    }
+
+    /// Whether a cause of it is sure: the system reports it, or the hosts that have it are odd beyond chance.
+    pub fn is_sure(&self) -> bool {
+        self.causes.iter().any(|cause| cause.confidence != Confidence::Hint)
     }
 
     /// The largest difference of a family that is not like its peers', without sign.

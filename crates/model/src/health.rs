@@ -22,6 +22,9 @@ pub struct RunHealth {
     /// does not count it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota: Option<QuotaStops>,
+    /// Seconds since the system started, before the run: the counters cover at most this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up_seconds: Option<u64>,
 }
 
 /// How often and for how long a cpu quota stopped the processes of a control group.
@@ -287,7 +290,6 @@ mod tests {
             let parts = vec![errors("mc0/dimm0", part), errors("mc0/dimm1", Some(0))];
             let health = RunHealth {
                 memory: Some(vec![MemoryErrors { parts, ..errors("mc0", own) }, errors("mc1", Some(0))]),
-                throttling: None,
                 ..RunHealth::default()
             };
             (health.errors_counted(ErrorKind::Corrected), health.counting(ErrorKind::Corrected).join(" "))

@@ -105,7 +105,7 @@ pub use figure::{CLOCKED, DRAM, Distance, FigureName, LATENCY, LoadedPoint, OPER
 pub use file_memory::FileMemory;
 pub use fleet::{
     ChangedFact, FAILED_HOST_SCHEMA, FLEET_SCHEMA, FailedHost, Fleet, FleetHost, FleetLoss, HostCause, HostFailure,
-    HostFamily, HostFigure, HostKind, HostState, KindFact, KindFigure, OtherValue, explains,
+    HostFamily, HostFigure, HostKind, HostState, KindFact, KindFigure, OtherValue, VisibleLoss, explains,
 };
 pub use health::{
     ErrorKind, HealthCount, MemoryErrors, PoisonedMemory, PoisonedNode, QuotaStops, RunHealth, Throttling,

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::idset::{CpuId, IdSet, NodeId};
 use crate::refusal::Refusal;
 pub use contradiction::{Contradiction, DisputedFact, View};
-pub use modules::SlowestModules;
+pub use modules::{SlowestModules, slot_name};
 pub use system::{
     Cgroup, ClockLimit, CompressedPages, CpuQuota, Idle, IdleState, LimitFiles, Mitigation, Swap, System, UnlistedSwap,
 };

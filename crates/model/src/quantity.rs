@@ -67,13 +67,13 @@ quantities! {
     TierSize = "tier.size",
     /// The clock of the cores during a run: the 90th percentile by time, with the 10th and the 90th as its interval.
     CoreClock = "core.clock",
-    /// How many times a second the cpus that measured were interrupted.
+    /// How often a second the measuring cpus were interrupted.
     InterruptionsRate = "interruptions.rate",
-    /// Share of the time of the cpus that measured which interruptions took.
+    /// Share of the measuring cpus' time that interruptions took.
     InterruptionsShare = "interruptions.share",
-    /// How many times a second the cpus that measured were interrupted for longer than 20 µs.
+    /// How often a second the measuring cpus were interrupted for over 20 µs.
     InterruptionsLongRate = "interruptions.long.rate",
-    /// Share of the time of the cpus that measured which interruptions longer than 20 µs took.
+    /// Share of the measuring cpus' time that interruptions of over 20 µs took.
     InterruptionsLongShare = "interruptions.long.share",
     /// Share of the theoretical peak that a rate reaches.
     PeakShare = "peak.share",
@@ -99,7 +99,7 @@ quantities! {
     C2cPair = "c2c.pair",
     /// Time of a line's round trip over the pairs of one relation.
     C2cRelation = "c2c.relation",
-    /// Groups of the times of a line's round trip.
+    /// How many times longer the slowest mode of a pair's round trip is than the fastest.
     C2cModes = "c2c.modes",
     /// Difference between the two directions of a pair.
     C2cAsymmetry = "c2c.asymmetry",
@@ -163,7 +163,7 @@ quantities! {
     ResidencyHit = "residency.hit",
     /// Share that is still held after a wait.
     ResidencyHeld = "residency.held",
-    /// Share that is still held after a wait, at the edge.
+    /// Time of an access after a wait: the level that many visits share.
     ResidencyEdge = "residency.edge",
     /// Time after which half is evicted.
     ResidencyHalfLife = "residency.half_life",

@@ -52,6 +52,7 @@ pub struct RunResults {
     title: String,
     tool: Tool,
     started: String,
+    seconds: f64,
     complete: bool,
     #[serde(default)]
     stopped: bool,
@@ -102,6 +103,7 @@ impl From<RunResults> for Run {
             title,
             tool,
             started,
+            seconds,
             complete,
             stopped,
             labels,
@@ -138,6 +140,7 @@ impl From<RunResults> for Run {
             title,
             tool,
             started,
+            seconds,
             complete,
             stopped,
             labels,

@@ -9,6 +9,7 @@ use crate::{
     FleetHost, GIB, Grade, HostCause, HostFailure, HostFamily, HostFigure, HostKind, HostState, IdSet, Isa, KIB,
     KernelInfo, KindFact, KindFigure, Labels, Layout, MIB, Machine, MemPolicy, Metric, Node, OtherValue, PageKind,
     Pattern, Plan, Quantity, RegionSetup, Request, Scope, Setup, Step, StopRule, StoreKind, System, Unit, Verdict,
+    VisibleLoss,
 };
 
 /// The number of seeds of a calibration: `TIERMARK_SEEDS`, else `few`.
@@ -146,8 +147,10 @@ pub fn fleet() -> Fleet {
         hosts: vec![host.to_owned()],
         odd,
         p_value: Some(p_value),
+        group_p_value: None,
     };
-    let fact = |fact, value: &str, others| KindFact { fact, value: value.to_owned(), amount: None, hosts: 3, others };
+    let fact =
+        |fact, value: &str, others| KindFact { fact, value: value.to_owned(), amount: None, hosts: 3, odd: 0, others };
     let facts = vec![
         fact(Fact::Kernel, "6.8.0-60", vec![other("5.14", "node02", 0, 1.0)]),
         fact(Fact::Slots, "16 of 16", vec![other("15 of 16 (empty B8)", "node07", 1, 0.5)]),
@@ -219,10 +222,13 @@ pub fn fleet() -> Fleet {
         level: 0.01,
         is_change: false,
         losses: Vec::new(),
+        shared_names: Vec::new(),
         kinds: vec![HostKind {
             product: Some("Dell R7525".to_owned()),
             cpu: Some("EPYC 7343".to_owned()),
             sockets: 2,
+            visible: vec![VisibleLoss { family: "dram.bandwidth.all".to_owned(), loss: 0.062 }],
+            modules_unread: 0,
             hosts: 4,
             figures,
             facts,

@@ -70,6 +70,28 @@ pub(crate) fn share_of_ceiling(mut found: Finding) -> Finding {
     found
 }
 
+/// Shares of ceilings, each with the rate of its ceiling: where one of them proves that rate too low, no share of it says
+/// anything. A ceiling is known by its rate and by what it is of (the statistic).
+pub(crate) fn shares_of_ceilings(shares: Vec<(f64, Finding)>) -> Vec<Finding> {
+    let exceeds = |found: &Finding| found.value.filter(|share| *share > MOST_THEORETICAL_SHARE);
+    let is_sure = |found: &Finding| found.verdict.grade <= Grade::Bound;
+    let of = |rate: f64, found: &Finding| (found.labels.statistic().map(str::to_owned), rate);
+    let mut wrong = Vec::new();
+    for (rate, found) in shares.iter().filter(|(_, found)| is_sure(found)) {
+        wrong.extend(exceeds(found).map(|share| (of(*rate, found), share)));
+    }
+    let share = |(rate, mut found): (f64, Finding)| {
+        let own = of(rate, &found);
+        let most = wrong.iter().filter(|(other, _)| *other == own).map(|(_, share)| *share).reduce(f64::max);
+        if let Some(most) = most {
+            (found.value, found.interval) = (None, None);
+            found.notes.insert(0, memory::theoretical_rate_exceeded(most.into()));
+        }
+        share_of_ceiling(found)
+    };
+    shares.into_iter().map(share).collect()
+}
+
 /// Bytes that memory reads and writes for each byte that kernels use, which run in turn, each as far in each of its
 /// streams: whole lines, and with ordinary stores the line that is read before it is written. `None` without a kernel.
 pub(crate) fn traffic_for_each_byte(kernels: &[&KernelInfo]) -> Option<f64> {
@@ -104,5 +126,22 @@ mod tests {
             assert_eq!(rate(Stated::default(), &guest, node), None);
             assert_eq!(rate(Stated { peak: Some(50e9), link: None }, &guest, node), Some(50e9));
         }
+    }
+
+    /// One cell that exceeds the stated link proves that its rate is wrong for all; the channels keep their shares.
+    #[test]
+    fn a_rate_that_is_exceeded_says_nothing_of_any_cell() {
+        let share = |of: &str, value: f64| {
+            let labels = tiermark_model::Labels::new().with_statistic(of);
+            Finding::new(tiermark_model::Quantity::MatrixShare, labels, Some(value), tiermark_model::Unit::Ratio)
+        };
+        let all = vec![
+            (46e9, share("of link", 1.2)),
+            (46e9, share("of link", 0.91)),
+            (46e9, share("of theoretical peak", 0.5)),
+        ];
+        let found = shares_of_ceilings(all);
+        assert_eq!(found.iter().map(|found| found.value).collect::<Vec<_>>(), [None, None, Some(0.5)]);
+        assert!(!found[1].notes.is_empty(), "it says why");
     }
 }

@@ -190,8 +190,9 @@ mod tests {
         assert!(poisoned([0, 0], 0).is_empty());
         assert_eq!(
             poisoned([0, 2], 8),
-            ["the kernel took 2 pages of node 1 out of use after errors that could not be corrected (8 KiB in \
-              all) during the run"]
+            [
+                "the kernel took 2 pages of node 1 out of use after uncorrected memory errors (8 KiB in all) during the run"
+            ]
         );
         assert_eq!(poisoned([0, 0], 4), ["the kernel took 4 KiB out of use after memory errors during the run"]);
         assert_eq!(warnings(&grown(0, 0, 0, 1))[0].state, "heat throttled whole processors 1 time during the run");

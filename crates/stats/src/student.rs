@@ -21,14 +21,14 @@ pub fn student_two_sided(t: f64, degrees: f64) -> Option<f64> {
     Some(beta_share(degrees / (degrees + t * t), degrees / 2.0, 0.5))
 }
 
-/// The t beyond which 5 % of Student's distribution lie, on both sides together: by bisection. `None` without a degree
-/// of freedom.
+/// The t beyond which this share of Student's distribution lies, on both sides together, up to 1e6: by bisection. `None`
+/// without a degree of freedom.
 #[must_use]
-pub fn student_quantile(degrees: f64) -> Option<f64> {
-    let (mut low, mut high) = (1.9, 13.0);
-    for _ in 0..50 {
+pub fn student_quantile(degrees: f64, beyond: f64) -> Option<f64> {
+    let (mut low, mut high) = (0.0, 1e6);
+    for _ in 0..80 {
         let middle = f64::midpoint(low, high);
-        if student_two_sided(middle, degrees)? > 0.05 { low = middle } else { high = middle }
+        if student_two_sided(middle, degrees)? > beyond { low = middle } else { high = middle }
     }
     Some(low)
 }

@@ -1,7 +1,7 @@
 //! The options of `compare`, `check` and `baseline`.
 
 use clap::{Args, Subcommand};
-use tiermark_model::Comparison;
+use tiermark_model::{Check, Comparison};
 
 use super::{View, ViewArgs};
 use crate::layouts::{Layout, layouts};
@@ -64,13 +64,13 @@ optional. `tiermark help check` explains the file.
 Examples:
   sudo tiermark check --run
   tiermark check --run --expect server.toml -- --force --full
-  tiermark check last --expect server.toml
+  tiermark check last --expect server.toml --html server.html
   tiermark check rack7/*.json --expect server.toml
   tiermark check --list
-Exit codes: 0 all that could be judged passed, 2 bad usage, 3 one failed, 4 nothing was
-measured, or no expectation could be judged, 5 no measured figure or not all required
-expectations could be judged (--strict: some expectations could not). Of several runs the
-worst: 3, else 4 (also if a document cannot be read), else 5.";
+Exit codes: 0 PASSED, 2 bad usage, 3 FAILED, 4 nothing was measured, 5 NOT JUDGED: no
+memory latency, no memory bandwidth, or not every required expectation could be judged
+(--strict: not every expectation). Of several runs the worst: 3, else 4 (also if a document
+cannot be read), else 5.";
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
@@ -96,9 +96,18 @@ pub(crate) struct CheckArgs {
     /// Print the built-in rules, to copy and change
     #[arg(long, conflicts_with = "json")]
     pub(crate) rules: bool,
+    /// Layout of the report
+    #[arg(
+        long, value_name = "FORMAT", default_value = "text", value_parser = layouts::<Check>(),
+        conflicts_with_all = ["json", "list", "rules"],
+    )]
+    pub(crate) format: &'static Layout<Check>,
     /// Print the results as JSON, with their schema
     #[arg(long)]
     pub(crate) json: bool,
+    /// Also write a page to print and sign
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["list", "rules"])]
+    pub(crate) html: Option<String>,
     #[command(flatten)]
     pub(crate) view: View,
 }

@@ -19,10 +19,11 @@ Examples:
   tiermark fleet rack7/ --html rack7.html
   tiermark fleet rack7/ --limits > rack7.toml   # for `check --expect`
   tiermark fleet new/ --before old/
+  tiermark fleet rack7/ --format hosts --sure --most 5%   # to drain
 `tiermark help fleet` explains how hosts are judged.
 Exit codes: 0 all alike, 2 bad usage, 3 a host is odd or (--before) the median
-host is worse, 7 a host failed, 5 a host is missing or not judged, or a file was
-not read.";
+host is worse, 7 a host failed, 5 a host is missing or not judged, two
+machines have one name, or a file was not read.";
 
 /// Arguments of `fleet`.
 #[derive(Debug, Args)]
@@ -44,6 +45,18 @@ pub(crate) struct FleetArgs {
         long, value_name = "FORMAT", default_value = "text", value_parser = layouts::<Fleet>(), conflicts_with = "json",
     )]
     pub(crate) format: &'static Layout<Fleet>,
+    /// With --format hosts: only hosts with a cause that is reported, or confirmed by statistics
+    #[arg(long, requires = "format")]
+    pub(crate) sure: bool,
+    /// With --format hosts: at most this share of the measured hosts, the worst first, and at least one
+    #[arg(long, value_name = "PERCENT", requires = "format", value_parser = parse::percent)]
+    pub(crate) most: Option<f64>,
+    /// A host is odd above this number of corrected memory errors a day [default: 10]
+    #[arg(long, value_name = "N")]
+    pub(crate) errors_a_day: Option<u32>,
+    /// A host is odd if its cores are throttled for heat more often than this a day, on average [default: 24]
+    #[arg(long, value_name = "N")]
+    pub(crate) throttles_a_day: Option<u32>,
     /// Print the result as JSON, with its schema
     #[arg(long)]
     pub(crate) json: bool,

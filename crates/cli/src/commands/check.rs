@@ -5,15 +5,18 @@ use std::path::Path;
 
 use clap::FromArgMatches;
 use clap::error::ErrorKind;
-use tiermark_expect::{AUTO, BUILT_IN, Entry, check, figures, read};
+use tiermark_expect::{AUTO, BUILT_IN, Expectations, check, figures};
 use tiermark_history::config::text_of;
 use tiermark_model::{CHECK_SCHEMA, CHECKS_SCHEMA, Check, CheckResult, CheckVerdict, CheckedRun, Checks, Exit, Run};
+use tiermark_report::html::{Sheet, html};
 
+use super::report::open_page;
 use crate::args::Simulation;
 use crate::args::compare::CheckArgs;
 use crate::command_line::{Cli, Command, command_here};
+use crate::layouts::LaidOut;
 use crate::measure::Ended;
-use crate::output::{Failure, complain, print, rendered, show, whoever_reads};
+use crate::output::{Destination, Failure, complain, detail, document, print, rendered, style, whoever_reads};
 use crate::saved::run_of_probes;
 
 /// Runs the command.
@@ -25,30 +28,30 @@ pub(crate) fn run(args: &CheckArgs, simulation: &Simulation) -> Result<Exit, Fai
         return Err(Failure::usage(format!("'{file}' is no run: a file of expectations is --expect {file}")));
     }
     // Mistakes of the file are found before a document of megabytes is read, and before anything is measured.
-    let entries = expectations(&args.expect)?;
+    let expected = expectations(&args.expect)?;
     if args.survey {
-        return measured(args, &entries, simulation);
+        return measured(args, &expected, simulation);
     }
     if simulation.simulate.is_some() {
         let cure = "a saved run has its own machine: leave --simulate out, or measure that machine with --run";
         return Err(Failure::usage(format!("--simulate is for `check --run`; {cure}")));
     }
-    let [name] = args.runs.as_slice() else { return several(args, &entries) };
+    let [name] = args.runs.as_slice() else { return several(args, &expected) };
     let run = run_of_probes(name)?;
     if args.list {
         let figures = figures(&run);
         let text = rendered(&args.view, |_| tiermark_report::judgements::named_figures(&figures));
         return print(&text).map(|()| Exit::Done);
     }
-    judged(args, name, &run, &entries)
+    judged(args, name, &run, &expected)
 }
 
 /// Measures a survey and judges it. Parts that it lacks are expectations that are not judged: the exit code is that of
 /// the judgement, unless the survey failed or was stopped.
-fn measured(args: &CheckArgs, entries: &[Entry], simulation: &Simulation) -> Result<Exit, Failure> {
+fn measured(args: &CheckArgs, expected: &Expectations, simulation: &Simulation) -> Result<Exit, Failure> {
     let Ended { exit, run } = survey(&args.options, simulation)?;
     let Some(run) = run.filter(|run| run.observations().any(|seen| seen.value.is_some())) else { return Ok(exit) };
-    let verdict = judged(args, &run.id, &run, entries)?;
+    let verdict = judged(args, &run.id, &run, expected)?;
     Ok(if matches!(exit, Exit::Done | Exit::Partial | Exit::Noisy) { verdict } else { exit })
 }
 
@@ -84,26 +87,30 @@ fn not_judged(option: &str) -> Failure {
 }
 
 /// Judges a run and prints the result.
-fn judged(args: &CheckArgs, name: &str, run: &Run, entries: &[Entry]) -> Result<Exit, Failure> {
-    let found = Check { strict: args.strict, ..check(name, run, &args.expect, entries) };
-    let verdict = found.verdict();
+fn judged(args: &CheckArgs, name: &str, run: &Run, expected: &Expectations) -> Result<Exit, Failure> {
+    let found = check(name, run, expected, args.strict);
+    let exit = found.verdict.exit();
     if !found.results.iter().any(CheckResult::is_judged) {
         complain("no expectation could be judged: the report gives the reason for each");
-    } else if let Some(missing) = missing(&found).filter(|_| verdict.exit() == Exit::Partial) {
+    } else if let Some(missing) = missing(&found).filter(|_| exit == Exit::Partial) {
         complain(&missing);
     }
-    whoever_reads(show(&found, args.json, CHECK_SCHEMA, &args.view, tiermark_report::judgements::check), verdict.exit())
+    if write_page(args, [&found], &[])? {
+        return Ok(exit);
+    }
+    let text = if args.json { document(CHECK_SCHEMA, &found)? } else { args.format.show(&found, &args.view) };
+    whoever_reads(print(&text), exit)
 }
 
 /// Judges several runs and prints a row for each, also for those that cannot be read.
-fn several(args: &CheckArgs, entries: &[Entry]) -> Result<Exit, Failure> {
+fn several(args: &CheckArgs, expected: &Expectations) -> Result<Exit, Failure> {
     if args.list {
         return Err(Failure::usage("--list shows the figures of one run: name one"));
     }
     let one = |name: &String| match run_of_probes(name) {
         Ok(run) => {
-            let check = Check { strict: args.strict, ..check(name, &run, &args.expect, entries) };
-            CheckedRun { name: name.clone(), verdict: check.verdict(), check: Some(check), problem: None }
+            let check = check(name, &run, expected, args.strict);
+            CheckedRun { name: name.clone(), verdict: check.verdict, check: Some(check), problem: None }
         }
         Err(failure) => {
             let problem = Some(failure.to_string());
@@ -112,18 +119,40 @@ fn several(args: &CheckArgs, entries: &[Entry]) -> Result<Exit, Failure> {
     };
     let found = Checks { expectations: args.expect.clone(), runs: args.runs.iter().map(one).collect() };
     let exit = found.verdict().exit();
-    whoever_reads(show(&found, args.json, CHECKS_SCHEMA, &args.view, tiermark_report::judgements::checks), exit)
+    let unread = |run: &CheckedRun| Some(format!("{}: {}", run.name, run.problem.as_ref()?));
+    let unread: Vec<String> = found.runs.iter().filter_map(unread).collect();
+    if write_page(args, found.runs.iter().filter_map(|run| run.check.as_ref()), &unread)? {
+        return Ok(exit);
+    }
+    let layout = Checks::layout(args.format.name).unwrap_or(&Checks::LAYOUTS[0]);
+    let text = if args.json { document(CHECKS_SCHEMA, &found)? } else { layout.show(&found, &args.view) };
+    whoever_reads(print(&text), exit)
+}
+
+/// Writes the page, where one is asked for: whether it is on standard output. `unread`: a line for each document that
+/// could not be read.
+fn write_page<'a>(
+    args: &CheckArgs,
+    checks: impl IntoIterator<Item = &'a Check>,
+    unread: &[String],
+) -> Result<bool, Failure> {
+    let Some(place) = &args.html else { return Ok(false) };
+    let page = open_page(place)?;
+    let is_stdout = matches!(page, Destination::Stdout);
+    let sheets: Vec<Sheet<'_>> = checks.into_iter().map(Sheet::Checked).collect();
+    page.write(&html(&sheets, unread, detail(&args.view), &style(&args.view)))?;
+    Ok(is_stdout)
 }
 
 /// The built-in rules, or those of a file.
-fn expectations(name: &str) -> Result<Vec<Entry>, Failure> {
+fn expectations(name: &str) -> Result<Expectations, Failure> {
     let text = match name {
         BUILT_IN => AUTO.to_owned(),
         file => text_of(Path::new(file)).map_err(|error| {
             Failure::usage(format!("--expect '{file}': {error}; name a readable file, or use --expect {BUILT_IN}"))
         })?,
     };
-    read(&text)
+    Expectations::read(name, &text)
         .map_err(|mistakes| Failure::Mistakes(mistakes.iter().map(|mistake| format!("{name}: {mistake}")).collect()))
 }
 

@@ -4,18 +4,23 @@ pub(crate) mod files;
 
 use std::path::Path;
 
-use tiermark_compare::fleet::{Gathered, limits};
+use tiermark_compare::fleet::{Gathered, Rates, limits};
+use tiermark_exports::hosts_to_drain;
 use tiermark_history::config::text_of;
-use tiermark_model::{Exit, FLEET_SCHEMA, Fleet, HostState};
+use tiermark_model::{Exit, FLEET_SCHEMA, Fleet, HostState, count_of};
 use tiermark_report::html::fleet_page;
 
 use super::report::open_page;
 use crate::args::fleet::FleetArgs;
-use crate::output::{Destination, Failure, document, print, style, whoever_reads};
+use crate::layouts::HOSTS;
+use crate::output::{Destination, Failure, document, print, style, tell, whoever_reads};
 use crate::pseudonyms::pseudonyms;
 
 /// Runs the command.
 pub(crate) fn run(args: &FleetArgs) -> Result<Exit, Failure> {
+    if (args.sure || args.most.is_some()) && args.format.name != HOSTS {
+        return Err(Failure::usage("--sure and --most require --format hosts"));
+    }
     let page = args.html.as_deref().map(open_page).transpose()?;
     let expected = args.hosts.as_deref().map(names).transpose()?.unwrap_or_default();
     let mut gathered = Gathered::default();
@@ -41,6 +46,11 @@ pub(crate) fn run(args: &FleetArgs) -> Result<Exit, Failure> {
     if let Some(share) = args.fail_over {
         gathered.allow(share);
     }
+    let usual = Rates::default();
+    gathered.allow_rates(Rates {
+        errors: args.errors_a_day.map_or(usual.errors, f64::from),
+        throttles: args.throttles_a_day.map_or(usual.throttles, f64::from),
+    });
     let shown = |host: String| names.map_or_else(|| host.clone(), |names| names.host(&host));
     let fleet = gathered.judged(&expected.into_iter().map(shown).collect::<Vec<String>>());
     if let Some(page) = page {
@@ -51,11 +61,36 @@ pub(crate) fn run(args: &FleetArgs) -> Result<Exit, Failure> {
         }
     }
     let text = match () {
-        () if args.limits => limits(&fleet).ok_or_else(|| Failure::usage("no kind of host has enough figures"))?,
+        () if args.limits => limits(&fleet).ok_or_else(no_limits)?,
         () if args.json => document(FLEET_SCHEMA, &fleet)?,
+        () if args.sure || args.most.is_some() => chosen(args, &fleet),
         () => args.format.show(&fleet, &args.view),
     };
     whoever_reads(print(&text), exit(&fleet))
+}
+
+fn no_limits() -> Failure {
+    let text = "the largest kind of host has no latency or no bandwidth of memory that four hosts were judged by: limits \
+                without them would pass a server whose memory is slow";
+    Failure::Exit(Exit::Partial, text.to_owned())
+}
+
+/// The names of odd hosts, within `--sure` and `--most`.
+fn chosen(args: &FleetArgs, fleet: &Fleet) -> String {
+    let mut hosts = hosts_to_drain(fleet, args.sure);
+    let guessed = hosts_to_drain(fleet, false).len() - hosts.len();
+    if guessed > 0 {
+        let more = count_of(guessed as u64, "host");
+        tell(format_args!("tiermark: warning: --sure leaves out {more} without a sure cause"));
+    }
+    let measured = fleet.hosts.iter().filter(|host| host.kind.is_some()).count();
+    let most = args.most.map_or(hosts.len(), |share| ((share * measured as f64) as usize).max(1));
+    if hosts.len() > most {
+        let more = count_of((hosts.len() - most) as u64, "host");
+        tell(format_args!("tiermark: warning: --most leaves out {more}"));
+        hosts.truncate(most);
+    }
+    hosts.iter().map(|host| format!("{host}\n")).collect()
 }
 
 /// What all lost, or an odd host, matters more than one that failed, and that more than one that could not be judged.
@@ -65,6 +100,8 @@ fn exit(fleet: &Fleet) -> Exit {
         () if has(HostState::Odd) || !fleet.losses.is_empty() => Exit::Regression,
         () if has(HostState::Failed) => Exit::Fleet,
         () if has(HostState::Missing) || has(HostState::NotJudged) || !fleet.unread.is_empty() => Exit::Partial,
+        // Two machines may be judged as one.
+        () if !fleet.shared_names.is_empty() => Exit::Partial,
         () => Exit::Done,
     }
 }

@@ -41,7 +41,7 @@ fn a_run_is_judged_by_rules_of_thumb() {
     assert!(words(&text).contains("required, but not judged: read.dram.all >= 0.7 x peak"), "{text}");
     assert!(err.contains("only root can read"), "{err}");
     let survey = user.run(&["show"]).expect(0).out;
-    assert!(survey.contains("not judged: read.dram.all >= 0.7 x peak"), "{survey}");
+    assert!(words(&survey).contains("not judged: `tiermark check` says what is missing"), "{survey}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     // Who accepts a server wants all of them judged.
     user.run(&["check", "--strict"]).expect(5);
@@ -72,6 +72,40 @@ fn exit_codes_say_passed_failed_or_nothing_judged() {
         "{}",
         said.out
     );
+}
+
+/// Who signs it must see for which server, which run and which limits, and what the limits do not see.
+#[test]
+fn a_verdict_can_be_signed() {
+    const SURVEY: [&str; 7] = ["survey", "--quick", "--simulate", SERVER, "--label", "serial=7H2K", "-q"];
+    const LIMITS: &str = "[[expect]]\nthat = \"latency.dram <= 1000 ns\"\n\
+                          [[expect]]\nthat = \"read.dram.all >= 1 GB/s\"\n\
+                          [[expect]]\nthat = \"read.l3.one / read.dram.one >= 0.1\"\n";
+    let user = User::after("labelled", |user| drop(user.run(&SURVEY).expect(0)));
+    fs::write(user.path("limits.toml"), LIMITS).unwrap();
+    let check = |options: &[&str]| user.run(&[&["check", "--expect", "limits.toml"], options].concat()).expect(0).out;
+    let found: Value = serde_json::from_str(&check(&["--json"])).unwrap();
+    assert_eq!((&found["verdict"], &found["labels"]["serial"]), (&"passed".into(), &"7H2K".into()));
+    let sum = std::process::Command::new("sha256sum").arg(user.path("limits.toml")).output().unwrap();
+    let sum = String::from_utf8(sum.stdout).unwrap();
+    let sum = sum.split_whitespace().next().unwrap();
+    assert_eq!(found["sha256"], *sum);
+    let unlimited: Vec<&str> = found["unlimited"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    for name in ["latency.l3", "read.l3.one", "read.dram.one", "latency.dram.remote"] {
+        assert!(unlimited.contains(&name), "{name}: {unlimited:?}");
+    }
+    for name in ["latency.dram", "read.dram.all", "latency.l2"] {
+        assert!(!unlimited.contains(&name), "{name}: {unlimited:?}");
+    }
+    let markdown = check(&["--format", "markdown"]);
+    assert!(markdown.contains("PASSED: ") && markdown.contains("7H2K") && markdown.contains(sum), "{markdown}");
+    assert!(check(&["--html", "sign.html"]).starts_with("PASSED: "));
+    let page = fs::read_to_string(user.path("sign.html")).unwrap();
+    for part in ["PASSED", "7H2K", sum, "limits.toml", "Signature", "read.dram.one"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let several = user.run(&["check", "last", "last", "--expect", "limits.toml", "--html", "-"]).expect(0).out;
+    assert!(several.starts_with("<!doctype html>") && several.matches("Signature").count() == 2, "{several}");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use tiermark_expect::{AUTO, check, read};
+use tiermark_expect::check_by_rules_of_thumb;
 use tiermark_machine::synth::Synth;
 use tiermark_machine::{HealthCounts, LiveFacts, Root, discover, dmi};
 use tiermark_model::{CheckOutcome, CheckResult, CheckRow, Checkup, Dimm, DisputedFact, Health, Machine, Run};
@@ -73,7 +73,7 @@ fn said_of(files: &Tree, change: impl Fn(&mut Machine)) -> Said {
     let counted = HealthCounts::read(&root, &machine);
     let health = counted.run(Some(&counted), &machine);
     let run = Run { problems: Some(problems(&root, &machine)), health, ..run(machine.clone()) };
-    let check = check("last", &run, "auto", &read(AUTO).unwrap());
+    let check = check_by_rules_of_thumb(&run);
     Said {
         shown: terminal(&tiermark_report::machine(&machine, Detail::Usual), &style),
         doctor: checkup(&CheckInput { root: &root, machine: &machine, busy: None, interrupted: None, held: &[] }),

@@ -28,13 +28,13 @@ fn doctor_says_what_each_machine_has() {
         ("01-amd-acpi-cpufreq", 0, &["0 problems"][..]),
         ("01b-amd-pstate-capped", 3, &["9 % of the highest clock"]),
         ("02-isolcpus", 0, &["measure on them with --cpus 14-15", "--cpus may name 14-15 too"]),
-        ("03-leaf-group-only", 0, &["memory limit: none seen: limits of groups above cannot be seen here"]),
+        ("03-leaf-group-only", 0, &["memory limit: none visible: limits of parent control groups cannot be read here"]),
         ("05-overcommit-hugepages", 0, &["none, up to 4096 more of 2 MiB on demand"]),
-        ("06-xen-dom0", 3, &["Xen dom0: the firmware's tables are the board's", "4 of 16 slots filled"]),
+        ("06-xen-dom0", 3, &["Xen dom0: it sees the memory modules of the whole board", "4 of 16 slots filled"]),
         ("08-gvisor", 0, &["container: gVisor, a program that answers system calls", "gVisor shows none"]),
         ("12-mixed-microcode", 0, &["0x500002c (cpus 4-7), 0x5003604 (cpus 0-3)"]),
         ("14-zram-slots-not-data", 0, &["7.13 GiB of 8 GiB used; /dev/zram0 holds 2.3 GiB in 903.81 MiB of memory"]),
-        ("18-poisoned-pages", 3, &["1280 pages of node 1 out of use after errors that could not be corrected (5 MiB"]),
+        ("18-poisoned-pages", 3, &["1280 pages of node 1 out of use after uncorrected memory errors (5 MiB"]),
     ] {
         let Some((text, exit)) = said(&["doctor", "-v"], "--root", name) else { return };
         assert_eq!(exit, Some(code), "{name}: {text}");

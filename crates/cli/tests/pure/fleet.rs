@@ -67,6 +67,68 @@ fn the_slow_host_of_a_folder_is_named_in_every_layout() {
     assert!(markdown.starts_with("### tiermark fleet\n") && markdown.contains("| node03 |"), "{markdown}");
 }
 
+/// What drains nodes lists sure causes only, if asked, and never more than a share of the fleet.
+#[test]
+fn a_script_that_drains_nodes_gets_few_and_sure_ones() {
+    let user = User::new();
+    rack(&user);
+    let chosen = |options: &[&str]| user.run(&[&["fleet", "rack7", "--format", "hosts"], options].concat()).expect(3);
+    // Nothing that is recorded explains the slow host; one with many errors is sure.
+    assert_eq!(chosen(&["--sure"]).out, "");
+    let mut failing = of_host("node05", 1.0);
+    failing["health"] = json!({"memory": [{"place": "mc0", "label": null, "uncorrected": null,
+        "corrected": {"before": 500, "after": 500, "grew": 0}}], "up_seconds": 864_000});
+    fs::write(user.path("rack7/node05.json"), failing.to_string()).unwrap();
+    assert_eq!(chosen(&["--sure"]).out, "node05\n");
+    assert_eq!(chosen(&["--sure", "--errors-a-day", "50"]).out, "");
+    let few = chosen(&["--most", "15%"]);
+    assert_eq!((few.out.as_str(), few.err.contains("--most leaves out 1 host")), ("node05\n", true), "{}", few.err);
+    assert_eq!(chosen(&["--most", "30%"]).out, "node05\nnode03\n");
+    let told = user.run(&["fleet", "rack7", "--most", "5%", "--format", "text"]).expect(2).err;
+    assert!(told.contains("--format hosts"), "{told}");
+}
+
+/// Two machines of one name: nobody knows which is which.
+#[test]
+fn two_machines_under_one_name_are_no_clean_result() {
+    let user = User::new();
+    rack(&user);
+    fs::remove_file(user.path("rack7/node03.json")).unwrap();
+    user.run(&["fleet", "rack7"]).expect(0);
+    let mut other = of_host("node02", 1.0);
+    other["machine"]["system"]["product"] = "another".into();
+    fs::write(user.path("rack7/clone.json"), other.to_string()).unwrap();
+    let said = user.run(&["fleet", "rack7"]).expect(5).out;
+    assert!(words(&said).contains("several files name their host 'node02'"), "{said}");
+    // The label of another machine, given by mistake.
+    fs::remove_file(user.path("rack7/clone.json")).unwrap();
+    for (file, product) in [("node05", "the one"), ("node04", "another")] {
+        let mut run = of_host(file, 1.0);
+        run["labels"] = json!({"host": "node05"});
+        run["machine"]["system"]["product"] = product.into();
+        fs::write(user.path(&format!("rack7/{file}.json")), run.to_string()).unwrap();
+    }
+    let said = user.run(&["fleet", "rack7"]).expect(5).out;
+    assert!(words(&said).contains("several machines have one name: node05"), "{said}");
+}
+
+/// Limits of a rack whose memory was not measured would pass a server whose memory is slow.
+#[test]
+fn limits_need_latency_and_bandwidth_of_memory() {
+    let user = User::new();
+    rack(&user);
+    let limits = user.run(&["fleet", "rack7", "--limits"]).expect(3).out;
+    assert!(limits.contains("edac.corrected.boot <= 0"), "hosts that count no errors: {limits}");
+    for at in 0..8 {
+        let mut run = of_host(&format!("node{at:02}"), 1.0);
+        let findings = run["experiments"][0]["findings"].as_array_mut().unwrap();
+        findings.retain(|found| !found["labels"]["tier"].as_str().is_some_and(|tier| tier.starts_with("DRAM")));
+        fs::write(user.path(&format!("rack7/node{at:02}.json")), run.to_string()).unwrap();
+    }
+    let told = user.run(&["fleet", "rack7", "--limits"]).expect(5).err;
+    assert!(told.contains("no latency or no bandwidth of memory"), "{told}");
+}
+
 /// `fleet` reads a part of each document.
 #[test]
 fn what_is_read_of_a_document_has_all_figures_and_facts_of_the_run() {

@@ -14,9 +14,8 @@ pub(crate) struct Cause {
     /// Whether a host with another value is odd by that.
     #[serde(default)]
     alone: bool,
-    /// Whether a host with any number above 0 is odd by that.
-    #[serde(default)]
-    counted: bool,
+    /// A host whose number is above this is odd by that.
+    above: Option<Above>,
     /// Whether figures under another value are others.
     #[serde(default)]
     pub(crate) incomparable: bool,
@@ -41,6 +40,32 @@ enum Direction {
     Better,
 }
 
+/// What numbers are too many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Above {
+    /// Any.
+    Zero,
+    /// What the user allows in a day.
+    ErrorsADay,
+    ThrottlesADay,
+}
+
+/// How often in a day something may happen on a sound host.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rates {
+    /// Corrected memory errors. Default: 10, as mcelog's `ce-error-threshold` of a module (mcelog.conf).
+    pub errors: f64,
+    /// Times that a cpu is throttled for heat. Default: 24, one an hour: a cooled server has none.
+    pub throttles: f64,
+}
+
+impl Default for Rates {
+    fn default() -> Self {
+        Self { errors: 10.0, throttles: 24.0 }
+    }
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CauseFile {
@@ -58,12 +83,25 @@ pub(crate) type OddFamily<'a> = (&'a str, bool);
 /// A fact in which a host differs from its peers.
 pub(crate) struct Difference<'a> {
     pub(crate) own: &'a HostFact,
-    /// What most peers have.
+    /// What most peers have, or those that the host's group was held against.
     pub(crate) peers: &'a HostFact,
-    /// Hosts of the kind with the same value, how many of them are odd by their figures, and the p-value of that.
+    /// Whether most peers have another value: only then is a host odd by the fact itself.
+    pub(crate) is_of_few: bool,
+    /// Hosts of the kind with the same value, how many of them are odd by their own figures, and the p-value of that.
     pub(crate) holders: u64,
     pub(crate) odd: u64,
     pub(crate) p_value: Option<f64>,
+    /// The p-value of the host's group, where that is worse than its peers.
+    pub(crate) group_p_value: Option<f64>,
+}
+
+impl Difference<'_> {
+    /// How surely it explains odd figures, with the p-value of that; `None` if it does not.
+    fn explains(&self) -> Option<(Confidence, f64)> {
+        let of_group = self.group_p_value.map(|p_value| (Confidence::Measured, p_value));
+        let of_hosts = explains(self.odd, self.holders, self.p_value);
+        of_group.or_else(|| Some((of_hosts?, self.p_value.unwrap_or(1.0))))
+    }
 }
 
 impl Cause {
@@ -75,8 +113,14 @@ impl Cause {
     }
 
     /// Whether a host is odd by a fact alone.
-    fn is_odd_by(&self, own: &HostFact, differs: bool) -> bool {
-        if self.counted { own.amount.is_some_and(|count| count > 0.0) } else { self.alone && differs }
+    fn is_odd_by(&self, own: &HostFact, differs: bool, rates: Rates) -> bool {
+        let allowed = match self.above {
+            None => return self.alone && differs,
+            Some(Above::Zero) => 0.0,
+            Some(Above::ErrorsADay) => rates.errors,
+            Some(Above::ThrottlesADay) => rates.throttles,
+        };
+        own.amount.is_some_and(|count| count > allowed)
     }
 
     fn found(&self, fact: Option<(&HostFact, Option<&HostFact>)>, confidence: Confidence) -> HostCause {
@@ -101,6 +145,7 @@ pub(crate) fn causes_of(
     facts: &[HostFact],
     differences: &[Difference<'_>],
     odd: &[OddFamily<'_>],
+    rates: Rates,
     is_change: bool,
 ) -> Vec<HostCause> {
     let mut of_facts: Vec<(bool, f64, HostCause)> = Vec::new();
@@ -113,13 +158,12 @@ pub(crate) fn causes_of(
         if !rule.implied_by.iter().all(is_news) {
             continue;
         }
-        if rule.is_odd_by(own, differs.is_some()) && (!is_change || fits) {
-            let peers = differs.map(|of| of.peers).filter(|_| !rule.counted);
+        if rule.is_odd_by(own, differs.is_some_and(|of| of.is_of_few), rates) && (!is_change || fits) {
+            let peers = differs.map(|of| of.peers).filter(|_| rule.above.is_none());
             of_facts.push((!fits && !odd.is_empty(), 0.0, rule.found(Some((own, peers)), Confidence::Reported)));
-        } else if let Some(differs) = differs.filter(|_| fits)
-            && let Some(confidence) = explains(differs.odd, differs.holders, differs.p_value)
+        } else if let Some(differs) = differs.filter(|_| fits && rule.above.is_none())
+            && let Some((confidence, p_value)) = differs.explains()
         {
-            let p_value = differs.p_value.unwrap_or(1.0);
             of_facts.push((false, p_value, rule.found(Some((own, Some(differs.peers))), confidence)));
         }
     }
@@ -152,7 +196,10 @@ mod tests {
     }
 
     fn names(facts: &[HostFact], differences: &[Difference<'_>], odd: &[OddFamily<'_>]) -> Vec<String> {
-        causes_of(&causes(), facts, differences, odd, false).into_iter().map(|cause| cause.rule).collect()
+        causes_of(&causes(), facts, differences, odd, Rates::default(), false)
+            .into_iter()
+            .map(|cause| cause.rule)
+            .collect()
     }
 
     #[test]
@@ -163,7 +210,11 @@ mod tests {
             let earlier =
                 |name: &String| file.cause.iter().take_while(|of| of.name != cause.name).any(|of| of.name == *name);
             assert!(cause.implied_by.iter().all(earlier), "{}: implied by what comes later", cause.name);
-            assert!(cause.fact.is_some() || !(cause.alone || cause.counted || cause.incomparable), "{}", cause.name);
+            assert!(
+                cause.fact.is_some() || !(cause.alone || cause.above.is_some() || cause.incomparable),
+                "{}",
+                cause.name
+            );
         }
         let last: Vec<&str> = file.cause.iter().rev().take(2).map(|cause| cause.name.as_str()).collect();
         assert_eq!(last, ["faster", "slow"], "every odd host has a cause");
@@ -174,7 +225,15 @@ mod tests {
         let facts = [fact(Fact::Slots, "15 of 16", Some(15.0)), fact(Fact::Kernel, "5.14", None)];
         let peers = [fact(Fact::Slots, "16 of 16", Some(16.0)), fact(Fact::Kernel, "6.8", None)];
         let differences = |odd: u64| -> Vec<Difference<'_>> {
-            let of = |(own, peers)| Difference { own, peers, holders: 10, odd, p_value: Some(0.5) };
+            let of = |(own, peers)| Difference {
+                own,
+                peers,
+                is_of_few: true,
+                holders: 10,
+                odd,
+                p_value: Some(0.5),
+                group_p_value: None,
+            };
             facts.iter().zip(&peers).map(of).collect()
         };
         let slow = [("dram.bandwidth.all", true)];
@@ -192,6 +251,10 @@ mod tests {
     fn errors_count_whatever_the_peers_have() {
         let facts = [fact(Fact::CorrectedErrors, "1243, mc0", Some(1243.0)), fact(Fact::Throttling, "0", Some(0.0))];
         assert_eq!(names(&facts, &[], &[]), ["corrected-errors"]);
+        // One since the system started is none; throttled all the time is something.
+        let facts = [fact(Fact::CorrectedErrors, "1 in 30 days", Some(1.0 / 30.0))];
+        assert!(names(&facts, &[], &[]).is_empty());
+        assert_eq!(names(&[fact(Fact::ThrottledBefore, "25000 a cpu", Some(833.0))], &[], &[]), ["throttled-before"]);
         assert_eq!(names(&[], &[], &[("l3.latency", false)]), ["faster"]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use tiermark_model::{Bytes, Dimm, ErrorKind, Fact, HealthCount, Machine, Run};
+use tiermark_model::{Bytes, Dimm, ErrorKind, Fact, HealthCount, Machine, Run, Throttling, count_of, slot_name};
 
 use crate::fleet::FEWEST;
 use crate::run_facts;
@@ -11,6 +11,8 @@ use crate::run_facts;
 const SAME_MEMORY: f64 = 0.03;
 /// Names of slots that are listed.
 const LISTED: usize = 4;
+/// Seconds of a day.
+const DAY: f64 = 86_400.0;
 
 /// A fact that a host reports.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,8 +70,8 @@ fn cores(machine: &Machine) -> usize {
 /// Slots with a module, of all slots, and the names of the empty ones.
 fn slots(machine: &Machine) -> Option<(String, Option<f64>)> {
     let filled = machine.dimms.iter().filter(|dimm| dimm.populated).count();
-    let empty: Vec<&str> =
-        machine.dimms.iter().filter(|dimm| !dimm.populated).filter_map(|dimm| dimm.locator.as_deref()).collect();
+    let empty = machine.dimms.iter().filter(|dimm| !dimm.populated);
+    let empty: Vec<String> = empty.filter_map(|dimm| slot_name(dimm, &machine.dimms)).collect();
     let more = if empty.len() > LISTED { ", …" } else { "" };
     let names = empty[..empty.len().min(LISTED)].join(", ");
     let names = if names.is_empty() { names } else { format!(" (empty {names}{more})") };
@@ -100,32 +102,69 @@ fn module_speed(machine: &Machine) -> Option<(String, Option<f64>)> {
     speeds.first().map(|slowest| (format!("{text} MT/s"), Some(*slowest).filter(|_| is_set)))
 }
 
-/// Errors and throttling, where the system counts them.
+/// Errors and throttling, where the system counts them. Of what happens now and then, the amount is that of a day, `None`
+/// where nobody knows for how long it was counted.
 fn health(run: &Run) -> Vec<(Fact, (String, Option<f64>))> {
     let Some(health) = &run.health else { return Vec::new() };
-    let errors = |kind| {
+    // What was counted in less than a day may have been the count of that day.
+    let days = health.up_seconds.map(|up| (up as f64 / DAY).max(1.0));
+    let since = days.map_or_else(String::new, |days| format!(" in {}", count_of(days as u64, "day")));
+    let counted = |kind| {
         let count = health.errors_counted(kind)?;
         let places = health.counting(kind).join(", ");
-        let text = if places.is_empty() { count.to_string() } else { format!("{count}, {places}") };
-        Some((text, Some(count as f64)))
+        let text = if count == 0 { "0".to_owned() } else { format!("{count}{since}") };
+        Some((if places.is_empty() { text } else { format!("{text}, {places}") }, count as f64))
     };
-    let throttled = || {
-        let grew =
-            |field: fn(&tiermark_model::Throttling) -> Option<HealthCount>| health.throttled(field, |count| count.grew);
-        let count = grew(|package| package.cores).max(grew(|package| package.whole))?;
-        Some((count.to_string(), Some(count as f64)))
+    let uncorrected = || counted(ErrorKind::Uncorrected).map(|(text, count)| (text, Some(count)));
+    let corrected = || {
+        let (text, count) = counted(ErrorKind::Corrected)?;
+        // What happens while it is looked at happens often.
+        let during = health.errors_grown(ErrorKind::Corrected).unwrap_or(0);
+        let grown = during as f64 * DAY / run.seconds.max(1.0);
+        let text = if during > 0 { format!("{text}, {during} of them during the run") } else { text };
+        let known = if count == 0.0 { Some(0.0) } else { days.map(|days| count / days) };
+        Some((text, known.into_iter().chain(Some(grown).filter(|grown| *grown > 0.0)).reduce(f64::max)))
+    };
+    type Counter = fn(&Throttling) -> Option<HealthCount>;
+    const BOTH: [Counter; 2] = [|package| package.cores, |package| package.whole];
+    let most = |number: fn(&HealthCount) -> Option<u64>| {
+        BOTH.into_iter().filter_map(|counter| health.throttled(counter, number)).max()
+    };
+    let throttled = || most(|count| count.grew).map(|count| (count.to_string(), Some(count as f64)));
+    let throttled_before = || {
+        let count = most(|count| Some(count.last()))?;
+        let of_core = count as f64 / cores(&run.machine).max(1) as f64;
+        Some((often(count, days.map(|days| of_core / days)), days.map(|days| of_core / days)))
     };
     let all = [
-        (Fact::UncorrectedErrors, errors(ErrorKind::Uncorrected)),
-        (Fact::CorrectedErrors, errors(ErrorKind::Corrected)),
+        (Fact::UncorrectedErrors, uncorrected()),
+        (Fact::CorrectedErrors, corrected()),
         (Fact::Throttling, throttled()),
+        (Fact::ThrottledBefore, throttled_before()),
     ];
     all.into_iter().filter_map(|(fact, found)| Some((fact, found?))).collect()
 }
 
-/// What more than half of some hosts have, and how many; `None` where no value has such a majority, or fewer than
-/// [`FEWEST`] hosts report it: then nobody knows which of them is odd.
-pub(crate) fn most_common<'a>(facts: impl Iterator<Item = &'a HostFact> + Clone) -> Option<(&'a HostFact, usize)> {
+/// How often something happens, in powers of ten: hosts that differ by chance have one value.
+fn often(count: u64, a_day: Option<f64>) -> String {
+    match a_day {
+        _ if count == 0 => "never".to_owned(),
+        None => "yes, rate unknown".to_owned(),
+        Some(a_day) if a_day < 1.0 => "less than once a day".to_owned(),
+        Some(a_day) => format!("over {:.0} times a day", 10_f64.powf(a_day.log10().floor())),
+    }
+}
+
+/// The commonest value of a fact.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Common<'a> {
+    pub(crate) fact: &'a HostFact,
+    /// Whether more than half of at least [`FEWEST`] hosts have it: else nobody knows which of them is odd.
+    pub(crate) is_majority: bool,
+}
+
+/// The commonest value of a fact over some hosts; `None` of none.
+pub(crate) fn most_common<'a>(facts: impl Iterator<Item = &'a HostFact> + Clone) -> Option<Common<'a>> {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     let known = facts.clone().count();
     for fact in facts.clone() {
@@ -137,7 +176,7 @@ pub(crate) fn most_common<'a>(facts: impl Iterator<Item = &'a HostFact> + Clone)
     candidates.sort_by(|a, b| a.amount.unwrap_or(0.0).total_cmp(&b.amount.unwrap_or(0.0)));
     let common = *candidates.get(candidates.len() / 2)?;
     let count = facts.filter(|fact| fact.is_same(common)).count();
-    (known >= FEWEST && 2 * count > known).then_some((common, count))
+    Some(Common { fact: common, is_majority: known >= FEWEST && 2 * count > known })
 }
 
 #[cfg(test)]
@@ -153,11 +192,11 @@ mod tests {
         };
         assert!(of(1007).is_same(&of(1005)) && !of(1007).is_same(&of(944)));
         let all = [of(1007), of(1005), of(1007), of(944)];
-        let (common, count) = most_common(all.iter()).unwrap();
-        assert_eq!((common, count), (&all[0], 3));
+        assert_eq!(most_common(all.iter()), Some(Common { fact: &all[0], is_majority: true }));
         // Each has another amount, and the first is the odd one.
         let all = [of(944), of(1005), of(1006), of(1007)];
-        assert_eq!(most_common(all.iter()), Some((&all[2], 3)));
+        assert_eq!(most_common(all.iter()), Some(Common { fact: &all[2], is_majority: true }));
+        assert!(!most_common(all[..3].iter()).unwrap().is_majority, "of three");
     }
 
     #[test]

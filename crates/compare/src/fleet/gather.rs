@@ -7,7 +7,8 @@ use tiermark_model::{Confidence, FailedHost, Fleet, FleetHost, HostFailure, Host
 
 use crate::THRESHOLD;
 use crate::fleet::catalogue::{Catalogue, Reading};
-use crate::fleet::causes::causes;
+use crate::fleet::causes::{Rates, causes};
+use crate::fleet::groups::{FactGroups, groups, mark};
 use crate::fleet::judge::{self, Judged};
 use crate::fleet::kind::{Kind, without};
 use crate::fleet::kinds::kinds;
@@ -29,6 +30,7 @@ pub struct Gathered {
     unread: Vec<Refusal>,
     /// By how much the median host may be worse than before; `None` for [`ALLOWED`].
     allowed: Option<f64>,
+    rates: Rates,
 }
 
 /// A record with its figures as readings.
@@ -44,15 +46,19 @@ struct Newest {
     hosts: BTreeMap<String, Measured>,
     /// Files of older records, by their hosts.
     older: BTreeMap<String, Vec<String>>,
-    /// Names that several hosts have, as clones of one image do.
+    /// Names that several hosts have, as clones of one image do; and labels that several have.
     shared: BTreeSet<String>,
+    mislabelled: BTreeSet<String>,
 }
 
 impl Newest {
     fn add(&mut self, measured: Measured) {
         let name = measured.record.host.clone();
-        if self.hosts.get(&name).is_some_and(|known| known.record.is_other_host(&measured.record)) {
-            self.shared.insert(name.clone());
+        let known = self.hosts.get(&name).map(|known| &known.record);
+        let is_other = known.is_some_and(|known| known.is_other_host(&measured.record));
+        let is_mislabelled = known.is_some_and(|known| known.is_mislabelled(&measured.record));
+        if is_other || is_mislabelled {
+            if is_other { &mut self.shared } else { &mut self.mislabelled }.insert(name.clone());
             if let Some(known) = self.hosts.remove(&name) {
                 self.keep(known);
             }
@@ -63,7 +69,8 @@ impl Newest {
     /// Keeps a record under the name of its host; under that of its file, where several hosts have the name.
     fn keep(&mut self, mut measured: Measured) {
         let record = &mut measured.record;
-        if self.shared.contains(&record.host) && !record.is_labelled() {
+        let shared = if record.is_labelled() { &self.mislabelled } else { &self.shared };
+        if shared.contains(&record.host) {
             record.host.clone_from(&record.stem);
         }
         match self.hosts.get(&record.host) {
@@ -109,6 +116,11 @@ impl Gathered {
         self.allowed = Some(share);
     }
 
+    /// Allows errors and throttling as often as this.
+    pub fn allow_rates(&mut self, rates: Rates) {
+        self.rates = rates;
+    }
+
     /// Adds a file that is no document of a host.
     pub fn add_unread(&mut self, refusal: Refusal) {
         self.unread.push(refusal);
@@ -129,6 +141,8 @@ impl Gathered {
     #[must_use]
     pub fn judged(mut self, expected: &[String]) -> Fleet {
         let mut notes = self.notes();
+        let shared_names: BTreeSet<&String> = self.hosts.shared.union(&self.hosts.mislabelled).collect();
+        let shared_names = shared_names.into_iter().cloned().collect();
         self.one_of_both(&mut notes);
         let records: Vec<&HostRecord> = self.hosts.hosts.values().map(|host| &host.record).collect();
         let changes = self.before.as_ref().map(|before| self.changes(before));
@@ -144,14 +158,27 @@ impl Gathered {
         };
         let mut all: Vec<Judged> = kinds.iter().map(judged).collect();
         judge::select(&mut all);
+        let of_kind = |members: &Vec<usize>| -> Vec<&HostRecord> { members.iter().map(|at| records[*at]).collect() };
+        let facts: Vec<Vec<FactGroups<'_>>> = kinds.iter().map(|members| groups(&of_kind(members))).collect();
+        mark(&mut all, &facts, &self.catalogue);
+        judge::select(&mut all);
+        let tested = all.iter().flat_map(|kind| kind.p_values.iter().flatten()).count();
         let rules = causes();
         let (mut described, mut hosts, mut near) = (Vec::new(), Vec::new(), Vec::new());
         let mut lost_together = Vec::new();
         let mut is_judged = [false; MemoryFigure::ALL.len()];
-        for (at, (members, judged)) in kinds.iter().zip(&all).enumerate() {
-            let records: Vec<&HostRecord> = members.iter().map(|at| records[*at]).collect();
-            let is_change = changes.is_some();
-            let kind = Kind { at, records, judged, catalogue: &self.catalogue, rules: &rules, is_change };
+        for (at, ((members, judged), groups)) in kinds.iter().zip(&all).zip(&facts).enumerate() {
+            let (records, is_change) = (of_kind(members), changes.is_some());
+            let kind = Kind {
+                at,
+                records,
+                judged,
+                catalogue: &self.catalogue,
+                rules: &rules,
+                rates: self.rates,
+                groups,
+                is_change,
+            };
             let facts = kind.facts();
             for at in 0..kind.records.len() {
                 let host = kind.host(at, &facts);
@@ -165,7 +192,7 @@ impl Gathered {
                 let own = kind.records.iter().filter_map(|now| Some(&before.hosts.get(&now.host)?.record));
                 lost_together.extend(losses(&kind, &own.collect::<Vec<_>>(), self.allowed.unwrap_or(ALLOWED)));
             }
-            described.push(kind.described(facts));
+            described.push(kind.described(&facts, tested));
         }
         notes.splice(0..0, near);
         // Few hosts are not judged by anything.
@@ -183,8 +210,7 @@ impl Gathered {
         let missing: Vec<FleetHost> = missing.into_iter().map(|name| without(name, HostState::Missing)).collect();
         hosts.extend(missing);
         // What the system reports is sure, and may not show in figures yet.
-        let is_guess =
-            |host: &FleetHost| host.causes.first().is_some_and(|cause| cause.confidence != Confidence::Reported);
+        let is_guess = |host: &FleetHost| host.causes.iter().all(|cause| cause.confidence != Confidence::Reported);
         let rank = |host: &FleetHost| (host.state, is_guess(host));
         hosts.sort_by(|a, b| rank(a).cmp(&rank(b)).then(b.damage().total_cmp(&a.damage())).then(a.host.cmp(&b.host)));
         Fleet {
@@ -194,6 +220,7 @@ impl Gathered {
             kinds: described,
             hosts,
             losses: lost_together,
+            shared_names,
             unread: self.unread,
             notes,
         }
@@ -215,13 +242,13 @@ impl Gathered {
 
     /// What is to be known of the documents.
     fn notes(&self) -> Vec<Note> {
-        let Newest { hosts, older, shared } = &self.hosts;
+        let Newest { hosts, older, shared, mislabelled } = &self.hosts;
         let simulated = hosts.values().filter(|host| host.record.is_simulated).count() as u64;
         let mut notes: Vec<Note> = (simulated > 0).then(|| says::simulated(simulated)).into_iter().collect();
         for (host, older) in older.iter().filter(|(_, older)| !older.is_empty()) {
             notes.extend(hosts.get(host).map(|used| says::older_documents(host, &used.record.file, older)));
         }
-        notes.extend(shared.iter().map(|name| says::name_of_several(name)));
+        notes.extend(shared.union(mislabelled).map(|name| says::name_of_several(name)));
         let mut days: Vec<f64> = hosts.values().filter_map(|host| host.record.day).collect();
         days.sort_by(f64::total_cmp);
         for record in hosts.values().map(|host| &host.record) {

@@ -13,9 +13,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use tiermark_stats::{benjamini_hochberg, median, student_two_sided};
+use tiermark_stats::{benjamini_hochberg, median, student_quantile, student_two_sided};
 
 use crate::fleet::catalogue::{Catalogue, Figure, Reading};
+use crate::fleet::groups::OddGroup;
 use crate::fleet::{FEWEST, LEVEL};
 use crate::{Scatter, THRESHOLD};
 
@@ -36,6 +37,9 @@ const PRIOR: f64 = 4.0;
 pub(crate) const OF_MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
 /// The smallest scatter of a number between machines, as `compare` has it between runs.
 pub(crate) const FLOOR: f64 = 0.003;
+
+/// A loss of a size is visible if at least this share of such losses is found.
+const POWER: f64 = 0.95;
 
 /// A value of a host, where its figure has a column.
 pub(crate) struct Cell {
@@ -64,12 +68,32 @@ pub(crate) struct Mean {
     pub(crate) p_value: f64,
 }
 
+/// How much the means of a family differ between hosts.
+#[derive(Debug)]
+struct FamilyScatter {
+    /// The variance on a machine measured twice.
+    usual: f64,
+    means: Vec<Value>,
+}
+
+/// A group of hosts against others in a family: both means, and the p-value of their difference.
+pub(crate) struct GroupTest {
+    pub(crate) means: [f64; 2],
+    pub(crate) p_value: f64,
+}
+
 /// A kind with its differences.
 pub(crate) struct Judged {
     pub(crate) columns: Vec<Column>,
     /// For each family the means, by the host's place in the kind.
     pub(crate) families: BTreeMap<String, BTreeMap<usize, Mean>>,
-    /// The p-value of each host; `None` of one without a tested figure.
+    /// For each family the scatter of its means.
+    scatter: BTreeMap<String, FamilyScatter>,
+    /// The groups that are worse than their peers; set by [`mark`](crate::fleet::groups::mark).
+    pub(crate) grouped: Vec<OddGroup>,
+    /// The p-value of each host by itself; `None` of one without a tested figure.
+    own: Vec<Option<f64>>,
+    /// The same over all hosts; set by [`select`].
     pub(crate) p_values: Vec<Option<f64>>,
     /// The level at which the tests of an odd host are made, and its p-value over all hosts; set by [`select`].
     pub(crate) levels: Vec<Option<f64>>,
@@ -78,12 +102,16 @@ pub(crate) struct Judged {
 /// Judges the readings of the hosts of a kind; `runs`: runs that a reading is of, 2 for a change.
 pub(crate) fn judged(hosts: &[&[Reading]], catalogue: &Catalogue, is_guest: bool, runs: f64) -> Judged {
     let columns = columns(hosts, catalogue, &Prior { is_guest, runs });
-    let mut families: BTreeMap<String, BTreeMap<usize, Mean>> = BTreeMap::new();
+    let (mut families, mut scatter) = (BTreeMap::new(), BTreeMap::new());
     for (family, members) in by_family(&columns, catalogue) {
-        families.insert(family, means(&members, catalogue, &Prior { is_guest, runs }));
+        let variance = Prior { is_guest, runs }.variance(&catalogue.figures[members[0].figure], members.len());
+        let (means, found) = means(&members, variance);
+        families.insert(family.clone(), means);
+        scatter.insert(family, found);
     }
-    let p_values = (0..hosts.len()).map(|host| host_p(host, &columns, &families)).collect();
-    Judged { columns, families, p_values, levels: vec![None; hosts.len()] }
+    let own: Vec<Option<f64>> = (0..hosts.len()).map(|host| host_p(host, &columns, &families)).collect();
+    let levels = vec![None; hosts.len()];
+    Judged { columns, families, scatter, grouped: Vec::new(), p_values: own.clone(), own, levels }
 }
 
 /// What one machine measured twice is known to differ by.
@@ -144,8 +172,8 @@ fn by_family<'c>(columns: &'c [Column], catalogue: &Catalogue) -> BTreeMap<Strin
     families
 }
 
-/// The means of a family of columns.
-fn means(columns: &[&Column], catalogue: &Catalogue, prior: &Prior) -> BTreeMap<usize, Mean> {
+/// The means of a family of columns, and their scatter. `usual`: the variance of a mean on a machine measured twice.
+fn means(columns: &[&Column], usual: f64) -> (BTreeMap<usize, Mean>, FamilyScatter) {
     let mut sums: BTreeMap<usize, (usize, Value)> = BTreeMap::new();
     for column in columns {
         for (host, cell) in column.cells.iter().filter(|(_, cell)| !cell.reading.is_open) {
@@ -159,12 +187,12 @@ fn means(columns: &[&Column], catalogue: &Catalogue, prior: &Prior) -> BTreeMap<
         Value { at: sum.at / n, variance: sum.variance / (n * n) }
     };
     let values: Vec<Value> = sums.values().map(mean).collect();
-    let usual = prior.variance(&catalogue.figures[columns[0].figure], columns.len());
     let tested = tested(&values, usual);
-    let found = sums.iter().zip(&values).zip(tested.p_values);
-    found
-        .map(|(((host, (figures, _)), of), p_value)| (*host, Mean { figures: *figures, off: of.at, p_value }))
-        .collect()
+    let counts = sums.values().map(|(count, _)| *count);
+    let found = counts.zip(values.iter().zip(tested.p_values));
+    let means = found.map(|(figures, (of, p_value))| Mean { figures, off: of.at, p_value });
+    let means = sums.keys().copied().zip(means).collect();
+    (means, FamilyScatter { usual, means: values })
 }
 
 /// A value of a host on logarithms, with the variance that its own run shows.
@@ -179,6 +207,8 @@ struct Tested {
     centre: f64,
     /// Standard deviation between hosts.
     sd: f64,
+    /// Degrees of freedom of its square.
+    degrees: f64,
     p_values: Vec<f64>,
 }
 
@@ -194,14 +224,46 @@ fn tested(of_hosts: &[Value], usual: f64) -> Tested {
     let variance = counting.iter().map(|at| (at - mean).powi(2)).sum::<f64>() / n.saturating_sub(1).max(1) as f64;
     let second = Spread::new(median(&counting).unwrap_or(mean), variance.sqrt(), n, 1.0, usual);
     let within = median(&of_hosts.iter().map(|of| of.variance).collect::<Vec<f64>>()).unwrap_or(0.0);
+    let of_centre = second.variance * OF_MEDIAN / n.max(1) as f64;
     let p_value = |of: &Value| {
         let off = of.at - second.centre;
         // A host that knows its value less well than its peers do.
         let own = (of.variance - within).max(0.0);
-        let of_centre = second.variance * OF_MEDIAN / n.max(1) as f64;
         if is_small(off) { 1.0 } else { second.p_value(off, own + of_centre) }
     };
-    Tested { centre: second.centre, sd: second.variance.sqrt(), p_values: of_hosts.iter().map(p_value).collect() }
+    Tested {
+        centre: second.centre,
+        sd: second.variance.sqrt(),
+        degrees: second.degrees,
+        p_values: of_hosts.iter().map(p_value).collect(),
+    }
+}
+
+impl FamilyScatter {
+    /// How far from the centre one of the hosts must be to be found in [`POWER`] of the cases; `None` where not even 16
+    /// times is found. The host itself counts for the scatter, in a kind of few hosts much.
+    fn visible(&self, p_value: f64) -> Option<f64> {
+        let sound = tested(&self.means, self.usual);
+        let from_centre = |of: &Value| (of.at - sound.centre).abs();
+        let middle = (0..self.means.len())
+            .min_by(|a, b| from_centre(&self.means[*a]).total_cmp(&from_centre(&self.means[*b])))?;
+        let is_found = |off: f64| {
+            let mut means = self.means.clone();
+            means[middle].at = sound.centre + off;
+            tested(&means, self.usual).p_values[middle] <= p_value
+        };
+        let (mut low, mut high) = (0.0, 16.0_f64.ln());
+        if !is_found(high) {
+            return None;
+        }
+        // To a tenth of a percent.
+        for _ in 0..12 {
+            let off = f64::midpoint(low, high);
+            if is_found(off) { high = off } else { low = off }
+        }
+        // The host scatters too: of those at the edge, half are found.
+        Some(high + student_quantile(sound.degrees, 2.0 * (1.0 - POWER))? * sound.sd)
+    }
 }
 
 /// The ends of the shortest range that holds more than half of the sorted values.
@@ -268,9 +330,49 @@ impl Judged {
         self.levels[host].is_some_and(|level| 2.0 * tests as f64 * p_value <= level)
     }
 
-    /// Whether the mean of a family of a host is beyond chance.
-    pub(crate) fn is_odd_family(&self, host: usize, mean: &Mean) -> bool {
-        self.is_beyond(host, mean.p_value, self.families_of(host))
+    /// Whether the mean of a family of a host is beyond chance, by itself or with its group.
+    pub(crate) fn is_odd_family(&self, host: usize, family: &str, mean: &Mean) -> bool {
+        let is_grouped = self.grouped.iter().any(|group| group.family == family && group.hosts.contains(&host));
+        is_grouped || self.is_beyond(host, mean.p_value, self.families_of(host))
+    }
+
+    /// Whether a host is odd by its own figures.
+    pub(crate) fn is_odd_alone(&self, host: usize) -> bool {
+        self.levels[host].is_some()
+    }
+
+    /// How far from its peers one host must be in each family, on logarithms, to be found in [`POWER`] of the cases, if no
+    /// other of `hosts` was odd.
+    pub(crate) fn visible(&self, hosts: usize) -> impl Iterator<Item = (&String, f64)> {
+        let tests = 2.0 * (self.families.len() * hosts.max(1)) as f64;
+        self.scatter.iter().filter_map(move |(family, of)| Some((family, of.visible(LEVEL / tests)?)))
+    }
+
+    /// The means of a group of hosts and of other hosts in a family, with the p-value of their difference: by a t test,
+    /// whose variance is moderated as that of single hosts. Hosts that are odd by themselves do not count, unless they
+    /// are most of the group. `None` of too few hosts.
+    pub(crate) fn against(&self, family: &str, group: &[usize], others: &[usize]) -> Option<GroupTest> {
+        let means = self.families.get(family)?;
+        let offs = |hosts: &[usize], all: bool| -> Vec<f64> {
+            let counts = hosts.iter().filter(|host| all || !self.is_odd_alone(**host));
+            counts.filter_map(|host| means.get(host).map(|mean| mean.off)).collect()
+        };
+        let odd = group.iter().filter(|host| self.is_odd_alone(**host)).count();
+        let (own, peers) = (offs(group, 2 * odd > group.len()), offs(others, false));
+        if own.len() < 2 || peers.len() < 2 {
+            return None;
+        }
+        let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
+        let squares = |of: &[f64]| of.iter().map(|at| (at - mean(of)).powi(2)).sum::<f64>();
+        let both = [mean(&own), mean(&peers)];
+        let (difference, n) = (both[0] - both[1], own.len() + peers.len());
+        // The mean of both groups takes one value more than that of all.
+        let sd = ((squares(&own) + squares(&peers)) / (n - 2) as f64).sqrt();
+        let spread = Spread::new(0.0, sd, n - 1, 1.0, self.scatter.get(family)?.usual);
+        let variance = spread.variance * (1.0 / own.len() as f64 + 1.0 / peers.len() as f64);
+        let p_value = student_two_sided(difference / variance.sqrt(), spread.degrees)?;
+        // A difference that is none in practice is a test all the same.
+        Some(GroupTest { means: both, p_value: if is_small(difference) { 1.0 } else { p_value } })
     }
 
     /// Whether a figure of a host is beyond chance.
@@ -279,17 +381,23 @@ impl Judged {
     }
 }
 
-/// Chooses the odd hosts of all kinds.
+/// Chooses the odd hosts of all kinds. Those of a group that is worse are odd as a group: among many odd hosts, the rate
+/// of false discoveries would allow for some sound ones.
 pub(crate) fn select(kinds: &mut [Judged]) {
-    let tested: Vec<f64> = kinds.iter().flat_map(|kind| kind.p_values.iter().flatten()).copied().collect();
-    let mut adjusted = benjamini_hochberg(&tested).into_iter();
+    let is_chosen = |kind: &Judged, host: usize| kind.grouped.iter().all(|group| !group.hosts.contains(&host));
+    let of_kind = |kind: &Judged| -> Vec<(usize, f64)> {
+        let tested = kind.own.iter().enumerate().filter_map(|(host, p_value)| Some((host, (*p_value)?)));
+        tested.filter(|(host, _)| is_chosen(kind, *host)).collect()
+    };
+    let tested: Vec<Vec<(usize, f64)>> = kinds.iter().map(of_kind).collect();
+    let all: Vec<f64> = tested.iter().flatten().map(|(_, p_value)| *p_value).collect();
+    let mut adjusted = benjamini_hochberg(&all).into_iter();
     let odd = adjusted.clone().filter(|p| *p <= LEVEL).count();
-    let level = LEVEL * odd as f64 / tested.len().max(1) as f64;
-    for kind in kinds {
-        for (p_value, own) in kind.p_values.iter_mut().zip(&mut kind.levels) {
-            let Some(found) = p_value.and_then(|_| adjusted.next()) else { continue };
-            *p_value = Some(found);
-            *own = (found <= LEVEL).then_some(level);
+    let level = LEVEL * odd as f64 / all.len().max(1) as f64;
+    for (kind, hosts) in kinds.iter_mut().zip(&tested) {
+        for ((host, _), found) in hosts.iter().zip(&mut adjusted) {
+            kind.p_values[*host] = Some(found);
+            kind.levels[*host] = (found <= LEVEL).then_some(level);
         }
     }
 }

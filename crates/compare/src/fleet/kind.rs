@@ -1,18 +1,18 @@
 //! The hosts of a kind with their verdicts: which facts differ, what explains odd figures, and what could not be judged.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeMap;
 
 use tiermark_model::messages::fleet as says;
 use tiermark_model::{
     Fact, FigureName, FleetHost, HostFamily, HostFigure, HostKind, HostState, KindFact, KindFigure, MemoryFigure, Note,
-    OtherValue,
+    OtherValue, VisibleLoss,
 };
 use tiermark_stats::fisher_exact;
 
 use crate::fleet::FEWEST;
 use crate::fleet::catalogue::Catalogue;
-use crate::fleet::causes::{Cause, Difference, OddFamily, causes_of};
-use crate::fleet::facts::{HostFact, most_common};
+use crate::fleet::causes::{Cause, Difference, OddFamily, Rates, causes_of};
+use crate::fleet::groups::{FactGroups, Group, OddGroup};
 use crate::fleet::judge::{self, Judged};
 use crate::fleet::record::HostRecord;
 
@@ -49,67 +49,56 @@ pub(crate) struct Kind<'a> {
     pub(crate) judged: &'a Judged,
     pub(crate) catalogue: &'a Catalogue,
     pub(crate) rules: &'a [Cause],
+    pub(crate) rates: Rates,
+    /// Its hosts by what they report of each fact.
+    pub(crate) groups: &'a [FactGroups<'a>],
     /// Whether the readings are changes.
     pub(crate) is_change: bool,
 }
 
-/// A fact over the hosts of a kind.
+/// A fact over the hosts of a kind, with what odd hosts have of it.
 pub(crate) struct FactOfKind<'a> {
-    common: &'a HostFact,
-    hosts: usize,
-    /// The hosts with each other value.
-    others: Vec<OtherHosts<'a>>,
-    /// The place of a host's value among these, by the place of the host.
-    of_host: HashMap<usize, usize>,
+    of: &'a FactGroups<'a>,
+    /// For each of its groups.
+    odd: Vec<OddHosts>,
 }
 
-struct OtherHosts<'a> {
-    value: &'a HostFact,
-    hosts: Vec<usize>,
-    odd: usize,
+/// How many hosts of a group are odd by their own figures, the p-value of that, and that of the group as a whole.
+struct OddHosts {
+    count: usize,
     p_value: Option<f64>,
+    group_p_value: Option<f64>,
 }
 
 impl<'a> Kind<'a> {
-    fn is_odd_by_figures(&self, host: usize) -> bool {
-        self.judged.levels[host].is_some()
-    }
-
-    /// The facts of its hosts, those first that odd hosts differ in.
+    /// The facts of its hosts.
     pub(crate) fn facts(&self) -> Vec<FactOfKind<'a>> {
-        let names: BTreeSet<_> = self.records.iter().flat_map(|record| &record.facts).map(|own| own.fact).collect();
-        let kind_fact = |fact| -> Option<FactOfKind<'a>> {
-            let own = self.records.iter().enumerate();
-            let own = own.filter_map(|(at, record)| Some((at, record.facts.iter().find(|own| own.fact == fact)?)));
-            let (common, hosts) = most_common(own.clone().map(|(_, fact)| fact))?;
-            let (mut others, mut of_host, mut by_text) = (Vec::new(), HashMap::new(), HashMap::new());
-            for (at, fact) in own.clone().filter(|(_, fact)| !fact.is_same(common)) {
-                let next = others.len();
-                let place = *by_text.entry(fact.text.as_str()).or_insert(next);
-                if place == next {
-                    others.push(OtherHosts { value: fact, hosts: Vec::new(), odd: 0, p_value: None });
-                }
-                others[place].hosts.push(at);
-                of_host.insert(at, place);
-            }
-            let known: Vec<usize> = own.map(|(at, _)| at).collect();
-            others.iter_mut().for_each(|other| self.explained(other, &known));
-            Some(FactOfKind { common, hosts, others, of_host })
+        self.groups.iter().map(|of| FactOfKind { of, odd: self.odd_hosts(of) }).collect()
+    }
+
+    /// Counts the odd hosts with each value, and tests whether they have it more often than the others.
+    fn odd_hosts(&self, of: &FactGroups<'_>) -> Vec<OddHosts> {
+        // Those alone: that all of a group are odd with it explains nothing.
+        let odd = |group: &Group<'_>| group.hosts.iter().filter(|at| self.judged.is_odd_alone(**at)).count();
+        let all: usize = of.groups.iter().map(odd).sum();
+        let odd_hosts = |(place, group): (usize, &Group<'_>)| {
+            let (count, holders) = (odd(group), group.hosts.len());
+            let others = of.known() - holders;
+            let p_value = if all > 0 && others > 0 { fisher_exact(count, holders, all - count, others) } else { None };
+            let groups = self.judged.grouped.iter().filter(|group| (group.fact, group.place) == (of.fact, place));
+            let group_p_value = groups.map(|group| group.p_value).reduce(f64::min);
+            OddHosts { count, p_value, group_p_value }
         };
-        names.into_iter().filter_map(kind_fact).collect()
+        of.groups.iter().enumerate().map(odd_hosts).collect()
     }
 
-    /// Counts the odd hosts with a value, and tests whether they have it more often than the others.
-    fn explained(&self, other: &mut OtherHosts<'_>, known: &[usize]) {
-        let odd_of = |hosts: &[usize]| hosts.iter().filter(|at| self.is_odd_by_figures(**at)).count();
-        let (all_odd, holders) = (odd_of(known), other.hosts.len());
-        other.odd = odd_of(&other.hosts);
-        if all_odd > 0 && holders < known.len() {
-            other.p_value = fisher_exact(other.odd, holders, all_odd - other.odd, known.len() - holders);
-        }
-    }
-
-    pub(crate) fn described(&self, facts: Vec<FactOfKind<'_>>) -> HostKind {
+    /// The kind; `hosts`: how many hosts of all kinds were tested.
+    pub(crate) fn described(&self, facts: &[FactOfKind<'_>], hosts: usize) -> HostKind {
+        let visible = |(family, off): (&String, f64)| {
+            let figure = self.catalogue.figures.iter().find(|figure| figure.family == *family)?;
+            let loss = if figure.less_is_better()? { off.exp_m1() } else { -(-off).exp_m1() };
+            Some(VisibleLoss { family: family.clone(), loss })
+        };
         let identity = &self.records[0].identity;
         let figure = |column: &judge::Column| {
             let entry = &self.catalogue.figures[column.figure];
@@ -126,29 +115,38 @@ impl<'a> Kind<'a> {
             }
         };
         let name = |at: &usize| self.records[*at].host.clone();
-        let other = |other: OtherHosts<'_>| OtherValue {
-            value: other.value.text.clone(),
-            hosts: other.hosts.iter().map(name).collect(),
-            odd: other.odd as u64,
-            p_value: other.p_value,
+        let other = |(group, odd): (&Group<'_>, &OddHosts)| OtherValue {
+            value: group.value.text.clone(),
+            hosts: group.hosts.iter().map(name).collect(),
+            odd: odd.count as u64,
+            p_value: odd.p_value,
+            group_p_value: odd.group_p_value,
         };
-        let sockets = facts.iter().find(|of| of.common.fact == Fact::Sockets);
+        let fact = |of: &FactOfKind<'_>| {
+            let common = of.of.groups.first()?;
+            Some(KindFact {
+                fact: of.of.fact,
+                value: common.value.text.clone(),
+                amount: common.value.amount,
+                hosts: common.hosts.len() as u64,
+                odd: of.odd.first().map_or(0, |odd| odd.count as u64),
+                others: of.of.groups.iter().zip(&of.odd).skip(1).map(other).collect(),
+            })
+        };
+        let facts: Vec<KindFact> = facts.iter().filter_map(fact).collect();
+        let sockets = facts.iter().find(|of| of.fact == Fact::Sockets).and_then(|of| of.amount);
+        let has_modules = |record: &&&HostRecord| record.facts.iter().any(|of| of.fact == Fact::Slots);
+        let unread = self.records.len() - self.records.iter().filter(has_modules).count();
         HostKind {
             product: identity.product.clone(),
             cpu: identity.cpu.clone(),
-            sockets: sockets.and_then(|of| of.common.amount).unwrap_or(0.0) as u64,
+            sockets: sockets.unwrap_or(0.0) as u64,
             hosts: self.records.len() as u64,
             figures: self.judged.columns.iter().map(figure).collect(),
-            facts: facts
-                .into_iter()
-                .map(|of| KindFact {
-                    fact: of.common.fact,
-                    value: of.common.text.clone(),
-                    amount: of.common.amount,
-                    hosts: of.hosts as u64,
-                    others: of.others.into_iter().map(other).collect(),
-                })
-                .collect(),
+            visible: self.judged.visible(hosts).filter_map(visible).collect(),
+            // A hypervisor makes its table of modules up.
+            modules_unread: if identity.is_guest() { 0 } else { unread as u64 },
+            facts,
         }
     }
 
@@ -158,8 +156,8 @@ impl<'a> Kind<'a> {
         let families: Vec<HostFamily> = self.families(at);
         let figures: Vec<HostFigure> = self.figures(at);
         let odd = self.odd_families(&families, &figures);
-        let differences = if self.records.len() < FEWEST { Vec::new() } else { differences(at, facts) };
-        let causes = causes_of(self.rules, &record.facts, &differences, &odd, self.is_change);
+        let differences = self.differences(at, facts);
+        let causes = causes_of(self.rules, &record.facts, &differences, &odd, self.rates, self.is_change);
         let reasons = if causes.is_empty() { self.not_judged(at, &differences) } else { Vec::new() };
         let state = match (causes.is_empty(), reasons.is_empty()) {
             (false, _) => HostState::Odd,
@@ -208,7 +206,7 @@ impl<'a> Kind<'a> {
                 deviation: mean.off.exp() - 1.0,
                 is_worse: figure.less_is_better().map(|less| (mean.off > 0.0) == less),
                 p_value: mean.p_value,
-                is_odd: self.judged.is_odd_family(at, mean),
+                is_odd: self.judged.is_odd_family(at, family, mean),
             })
         };
         self.judged.families.iter().filter_map(host_family).collect()
@@ -251,6 +249,32 @@ impl<'a> Kind<'a> {
         })
     }
 
+    /// The facts in which a host differs from most of its kind. Where no value is that of most, only figures tell which
+    /// hosts are odd.
+    fn differences<'f>(&self, at: usize, facts: &'f [FactOfKind<'_>]) -> Vec<Difference<'f>> {
+        let difference = |FactOfKind { of, odd }: &'f FactOfKind<'_>| {
+            let place = of.place(at)?;
+            let is_own = |group: &&OddGroup| (group.fact, group.place) == (of.fact, place) && group.hosts.contains(&at);
+            let group = self.judged.grouped.iter().filter(is_own).min_by(|a, b| a.p_value.total_cmp(&b.p_value));
+            let against = match (group, of.is_majority && place > 0) {
+                (Some(group), _) => group.against,
+                (None, true) => 0,
+                (None, false) => return None,
+            };
+            let (own, odd) = (&of.groups[place], &odd[place]);
+            Some(Difference {
+                own: own.value,
+                peers: of.groups.get(against)?.value,
+                is_of_few: of.is_majority && place > 0,
+                holders: own.hosts.len() as u64,
+                odd: odd.count as u64,
+                p_value: odd.p_value,
+                group_p_value: group.map(|group| group.p_value),
+            })
+        };
+        facts.iter().filter_map(difference).collect()
+    }
+
     /// Why a host is not judged; nothing if it is.
     fn not_judged(&self, at: usize, differences: &[Difference<'_>]) -> Vec<Note> {
         if self.records.len() < FEWEST {
@@ -272,19 +296,4 @@ impl<'a> Kind<'a> {
             None => vec![says::few_figures(own as u64, usual as u64)],
         }
     }
-}
-
-/// The facts in which a host differs from most of its kind.
-fn differences<'f>(at: usize, facts: &'f [FactOfKind<'_>]) -> Vec<Difference<'f>> {
-    let difference = |fact: &'f FactOfKind<'_>| {
-        let other = &fact.others[*fact.of_host.get(&at)?];
-        Some(Difference {
-            own: other.value,
-            peers: fact.common,
-            holders: other.hosts.len() as u64,
-            odd: other.odd as u64,
-            p_value: other.p_value,
-        })
-    };
-    facts.iter().filter_map(difference).collect()
 }

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use tiermark_model::{Fact, FigureName, Fleet, GIB, HostKind, KindFact, KindFigure, MIB, Unit};
+use crate::fleet::FEWEST;
+use tiermark_model::{Fact, FigureName, Fleet, GIB, HostKind, KindFact, KindFigure, MIB, MemoryFigure, Unit};
 
 /// Standard deviations between hosts from the median to a limit. Of 1,000 sound servers with 30 figures each, chance
 /// alone takes one below (normal distribution).
@@ -41,16 +42,18 @@ const FACTS: [(Fact, &str, Demand); 12] = [
 ];
 /// What cannot be judged is then no pass: a server that was never measured meets every limit.
 const REQUIRED: &str = "required = true\n";
+const NONE: &str = "a sound server counts none";
 /// Texts of facts may be cut at this length.
 const CUT: usize = 200;
 
-/// A file of expectations that a new server of the kind with the most hosts meets if it is like them; `None` if no
-/// figure of a kind has a name in expectations.
+/// A file of expectations that a new server of the kind with the most hosts meets if it is like them; `None` if the kind
+/// has no latency or no bandwidth of memory: such a file would pass a server whose memory is slow.
 #[must_use]
 pub fn limits(fleet: &Fleet) -> Option<String> {
     let kind = fleet.kinds.first()?;
     let figures: Vec<String> = named(kind).into_iter().filter_map(figure).collect();
-    if figures.is_empty() || fleet.is_change {
+    let has = |wanted: MemoryFigure| kind.figures.iter().any(|figure| memory(figure) == Some(wanted));
+    if fleet.is_change || !MemoryFigure::ALL.into_iter().all(has) {
         return None;
     }
     let mut out = format!(
@@ -69,7 +72,22 @@ pub fn limits(fleet: &Fleet) -> Option<String> {
     let known = |(fact, name, demand)| Some((kind.facts.iter().find(|of| of.fact == fact)?, name, demand));
     let facts = FACTS.into_iter().filter_map(known).filter_map(|(of, name, demand)| fact(of, name, demand));
     facts.for_each(|limit| out.push_str(&limit));
+    // Hosts that do not count errors say nothing of one that does.
+    let counted = |fact: Fact| kind.facts.iter().any(|of| of.fact == fact);
+    for (_, name, _) in
+        FACTS.into_iter().filter(|(fact, _, demand)| matches!(demand, Demand::Nothing) && !counted(*fact))
+    {
+        let _ = write!(out, "\n[[expect]]\nthat = \"{name} <= 0\"\nwhy = \"{NONE}\"\n");
+    }
     Some(out)
+}
+
+/// What a figure says of memory.
+fn memory(figure: &KindFigure) -> Option<MemoryFigure> {
+    match FigureName::parse(figure.name.as_ref()?, 0) {
+        Ok(Some(name)) => name.memory(),
+        _ => None,
+    }
 }
 
 fn described(kind: &HostKind) -> String {
@@ -124,7 +142,7 @@ fn figure(figure: &KindFigure) -> Option<String> {
     };
     let mut out = String::new();
     let _ = writeln!(out, "\n[[expect]]\nthat = \"{name} {sign} {}\"", number(limit));
-    if matches!(FigureName::parse(name, 0), Ok(Some(name)) if name.memory().is_some()) {
+    if memory(figure).is_some() {
         out.push_str(REQUIRED);
     }
     let (median, sd) = (number(figure.median), figure.sd * 100.0);
@@ -141,6 +159,11 @@ fn hardware(kind: &HostKind) -> Option<String> {
 
 /// An expectation of a fact; `None` of one that no expectation can state.
 fn fact(of: &KindFact, name: &str, demand: Demand) -> Option<String> {
+    let all = of.hosts + of.others.iter().map(|other| other.hosts.len() as u64).sum::<u64>();
+    // What the host at hand happens to have is no demand on others.
+    if 2 * of.hosts <= all || all < FEWEST as u64 {
+        return None;
+    }
     let amount = of.amount.filter(|amount| amount.is_finite() && *amount > 0.0);
     let same = || is_plain(&of.value).then(|| format!("{name} == \\\"{}\\\"", of.value));
     let (mark, that) = match demand {
@@ -152,9 +175,8 @@ fn fact(of: &KindFact, name: &str, demand: Demand) -> Option<String> {
         Demand::Same => ("", same()?),
         Demand::IfWanted => ("# ", same()?),
     };
-    let all = of.hosts + of.others.iter().map(|other| other.hosts.len() as u64).sum::<u64>();
     let why = match demand {
-        Demand::Nothing => "a sound server counts none".to_owned(),
+        Demand::Nothing => NONE.to_owned(),
         _ => format!("{} of {all} such hosts have the same value", of.hosts),
     };
     let required = if of.fact == Fact::Memory { REQUIRED } else { "" };

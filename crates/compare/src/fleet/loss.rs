@@ -67,7 +67,7 @@ fn is_beyond_chance(middle: f64, changes: &[f64], tests: usize) -> bool {
 fn changed_facts(now: &[&HostRecord], before: &[&HostRecord]) -> Vec<ChangedFact> {
     let of = |records: &[&HostRecord], fact| {
         let own = records.iter().flat_map(|record| &record.facts).filter(|own| own.fact == fact);
-        most_common(own).map(|(common, _)| common.clone())
+        most_common(own).filter(|common| common.is_majority).map(|common| common.fact.clone())
     };
     let mut facts: Vec<_> = now.iter().flat_map(|record| &record.facts).map(|own| own.fact).collect();
     facts.sort_unstable();

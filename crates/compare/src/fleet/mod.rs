@@ -8,6 +8,7 @@ mod catalogue;
 mod causes;
 mod facts;
 mod gather;
+mod groups;
 mod judge;
 mod kind;
 mod kinds;
@@ -15,6 +16,7 @@ mod limits;
 mod loss;
 mod record;
 
+pub use causes::Rates;
 pub use gather::Gathered;
 pub use limits::limits;
 pub use record::HostRecord;

@@ -34,6 +34,8 @@ pub struct HostRecord {
     pub(crate) started: String,
     /// Its start in days; `None` if the document does not have it.
     pub(crate) day: Option<f64>,
+    /// How long the run took.
+    seconds: f64,
     pub(crate) complete: bool,
     pub(crate) is_simulated: bool,
     pub(crate) labels: BTreeMap<String, String>,
@@ -57,6 +59,7 @@ impl HostRecord {
             run: printable(&run.id),
             started: printable(&run.started),
             day,
+            seconds: run.seconds,
             complete: run.complete,
             is_simulated: run.simulated.is_some(),
             labels: run.labels.iter().take(LABELS).map(|(key, value)| (printable(key), printable(value))).collect(),
@@ -83,6 +86,13 @@ impl HostRecord {
     pub(crate) fn is_other_host(&self, other: &Self) -> bool {
         let is_own = |record: &Self| !record.is_labelled() && record.stem != record.run;
         self.stem != other.stem && is_own(self) && is_own(other)
+    }
+
+    /// Whether two documents with one label of a host are of two: of other hardware, or measured at the same time.
+    pub(crate) fn is_mislabelled(&self, other: &Self) -> bool {
+        let apart = self.day.zip(other.day).map(|(a, b)| (a - b).abs() * 86_400.0);
+        let is_same_time = self.run != other.run && apart.is_some_and(|apart| apart < self.seconds.min(other.seconds));
+        self.is_labelled() && other.is_labelled() && (self.identity != other.identity || is_same_time)
     }
 }
 

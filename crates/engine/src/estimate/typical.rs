@@ -48,7 +48,7 @@ impl Middle {
         let (early, late) = all.split_at(all.len() / 2);
         let apart = over_groups(early, limit).zip(over_groups(late, limit)).map_or(0.0, |(a, b)| (a - b).abs());
         let drift = if apart > 2.0 * se { apart / 2.0 } else { 0.0 };
-        Some(Self { value, half: student_quantile(clusters - 1.0)? * se + drift })
+        Some(Self { value, half: student_quantile(clusters - 1.0, 0.05)? * se + drift })
     }
 }
 

@@ -9,18 +9,17 @@ use tiermark_model::{
 use crate::Entry;
 use crate::explain::findings::{Input, Judged, explained, found, holding};
 use crate::explain::rules::Rule;
+use crate::judge::judge_one;
 
 /// Whether an expectation fails.
 pub(crate) fn does_fail(entry: &Entry, run: &Run) -> bool {
-    let check = crate::check("", run, "", std::slice::from_ref(entry));
-    check.results.iter().any(|result| result.outcome == CheckOutcome::Failed)
+    judge_one(entry, run).outcome == CheckOutcome::Failed
 }
 
 /// A rule that finds what an expectation fails for.
 pub(crate) fn fails(rule: &Rule, entry: &Entry, run: &Run, input: &Input<'_>) -> Judged {
-    let check = crate::check("", run, "", std::slice::from_ref(entry));
     let unjudged = |why| Judged::Unjudged(why, rule.command.clone());
-    let Some(result) = check.results.into_iter().next() else { return unjudged(says::nothing_to_judge()) };
+    let result = judge_one(entry, run);
     match result.outcome {
         CheckOutcome::Passed => Judged::Clear,
         CheckOutcome::Unjudged => unjudged(result.reasons.into_iter().next().unwrap_or_else(says::nothing_to_judge)),

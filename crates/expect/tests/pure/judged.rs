@@ -1,7 +1,7 @@
 //! Made runs, judged: what each grade of a number decides, and which place is the worst.
 
-use crate::common::{clocked, graded, judged, latency, outcome, read_all, reasons, run};
-use tiermark_expect::{check, figures, read};
+use crate::common::{clocked, graded, judged, latency, limits, outcome, read_all, reasons, run};
+use tiermark_expect::{Expectations, check, figures};
 use tiermark_model::messages::check::codes;
 use tiermark_model::messages::plan;
 use tiermark_model::{
@@ -139,7 +139,7 @@ fn a_peak_of_an_older_document_may_be_lower() {
 #[test]
 fn expectations_without_a_figure_or_with_endless_numbers_are_refused() {
     for that in ["50 ns <= 100 ns", &format!("latency.dram <= 1{} ns", "0".repeat(400))] {
-        assert!(read(&format!("[[expect]]\nthat = \"{that}\"\n")).is_err(), "{that}");
+        assert!(limits(&format!("[[expect]]\nthat = \"{that}\"\n")).is_err(), "{that}");
     }
 }
 
@@ -183,8 +183,9 @@ fn the_peak_is_that_of_memory_whose_cores_are_online() {
     (dark.machine.nodes[1].cpus, dark.machine.nodes[1].hides_cpus) = (IdSet::new(), true);
     let found = judged(&dark, that);
     assert_eq!((found.outcome, found.worst.unwrap().limit.round()), (Passed, 107_520_000_000.0), "of node 0 alone");
-    let links = read("[[expect]]\nthat = 'peak > 0'\nneeds = ['two-sockets']\n").unwrap();
-    let lacks = check("made", &dark, "a file", &links).results.remove(0).reasons[0].to_string();
+    let links = "[[expect]]\nthat = 'peak > 0'\nneeds = ['two-sockets']\n";
+    let links = Expectations::read("a file", links).unwrap();
+    let lacks = check("made", &dark, &links, false).results.remove(0).reasons[0].to_string();
     assert!(lacks.contains("offline cpus: 2-3"), "{lacks}");
 
     let mut part = run(vec![read_all(0, 130.0), read_all(1, 40.0)]);
@@ -366,16 +367,16 @@ fn every_name_of_a_run_is_listed() {
     assert_eq!(of("peak").value, Ok(NamedValue::Number(153.6e9, Known::Exactly)));
     assert_eq!(of("edac.corrected").value.as_ref().unwrap_err().code, codes::errors_not_reported);
     for figure in &listed {
-        assert!(read(&format!("[[expect]]\nthat = \"{0} == {0}\"", figure.name)).is_ok(), "{}", figure.name);
+        assert!(limits(&format!("[[expect]]\nthat = \"{0} == {0}\"", figure.name)).is_ok(), "{}", figure.name);
     }
 }
 
 /// The rule of thumb for remote latencies was published for servers of one node a socket: others are healthy beyond it.
 #[test]
 fn remote_latencies_are_judged_where_a_socket_is_one_node() {
-    let rules = read(tiermark_expect::AUTO).unwrap();
+    let rules = limits(tiermark_expect::AUTO).unwrap();
     let result = |run: &Run| {
-        let found = check("made", run, "auto", &rules).results.into_iter();
+        let found = check("made", run, &rules, false).results.into_iter();
         found.into_iter().find(|one| one.that.starts_with("latency.dram.remote")).unwrap()
     };
     let far = run(vec![latency(0, 0, 74.0), latency(0, 1, 196.0)]);
@@ -395,8 +396,8 @@ fn remote_latencies_are_judged_where_a_socket_is_one_node() {
 
 #[test]
 fn a_need_that_nobody_knows_is_a_mistake() {
-    let read_with = |needs: &str| read(&format!("[[expect]]\nthat = \"latency.dram <= 90 ns\"\nneeds = {needs}\n"));
-    assert_eq!(read_with("[\"whole-sockets\"]").unwrap()[0].needs.len(), 1);
+    let read_with = |needs: &str| limits(&format!("[[expect]]\nthat = \"latency.dram <= 90 ns\"\nneeds = {needs}\n"));
+    assert_eq!(read_with("[\"whole-sockets\"]").unwrap().entries[0].needs.len(), 1);
     for wrong in ["[\"whole-socket\"]", "\"whole-sockets\"", "[2]"] {
         let mistakes = read_with(wrong).unwrap_err();
         assert_eq!((mistakes[0].line, mistakes[0].key.as_str()), (3, "expect 1.needs"), "{wrong}");
@@ -422,7 +423,7 @@ fn what_the_core_clocks_has_names_per_cycle() {
     );
     assert_eq!(of_all(&["read.l1.one.bytes_per_cycle >= 5", "read.l1.one.bytes_per_cycle > 5"]), [Passed, Failed]);
     assert_eq!(of_all(&["core.clock >= 3 GHz", "core.clock >= 3.2 GHz"]), [Passed, Failed]);
-    assert!(read("[[expect]]\nthat = \"latency.l1.cycles <= 5 ns\"\n").is_err(), "cycles are no time");
+    assert!(limits("[[expect]]\nthat = \"latency.l1.cycles <= 5 ns\"\n").is_err(), "cycles are no time");
     // A bound decides in one direction, as in time.
     let mut bound = of(Some(5.0));
     bound.experiments[0].findings[0] = graded(bound.experiments[0].findings[0].clone(), Verdict::bound);

@@ -1,9 +1,9 @@
 //! What a run is compared with beside numbers of a file: limits of its cores, the machine's record, declared sizes,
 //! texts.
 
-use crate::common::{clocked, graded, judged, latency, outcome, read_all, reasons, run};
+use crate::common::{clocked, graded, judged, latency, limits, outcome, read_all, reasons, run};
 use CheckOutcome::{Failed, Passed, Unjudged};
-use tiermark_expect::{check, check_by_rules_of_thumb, figures, read};
+use tiermark_expect::{Expectations, check, check_by_rules_of_thumb, figures};
 use tiermark_model::messages::check::codes;
 use tiermark_model::{
     Affected, Bytes, CheckOutcome, CheckResult, CheckRow, CheckVerdict, CoreKind, CoreLimits, Exit, Finding, Health,
@@ -194,8 +194,8 @@ fn huge_pages_are_not_judged_where_base_pages_were_requested() {
 
 #[test]
 fn a_file_requires_an_expectation() {
-    let read_with = |required: &str| read(&format!("[[expect]]\nthat = 'triad.dram.all >= 1 GB/s'\n{required}"));
-    let check_with = |required: &str| check("made", &run(vec![]), "a file", &read_with(required).unwrap());
+    let read_with = |required: &str| limits(&format!("[[expect]]\nthat = 'triad.dram.all >= 1 GB/s'\n{required}"));
+    let check_with = |required: &str| check("made", &run(vec![]), &read_with(required).unwrap(), false);
     assert!(check_with("required = true").results[0].required);
     assert!(!check_with("required = false").results[0].required && !check_with("").results[0].required);
     let wrong = read_with("required = \"yes\"").unwrap_err();
@@ -253,27 +253,27 @@ fn facts_alone_are_no_judgement_of_figures() {
 fn a_run_without_a_judged_latency_and_bandwidth_of_memory_is_not_judged() {
     let judged = |run: &Run, that: &[&str]| {
         let text: String = that.iter().map(|that| format!("[[expect]]\nthat = '{that}'\n")).collect();
-        check("run", run, "file", &read(&text).unwrap())
+        check("run", run, &Expectations::read("file", &text).unwrap(), false)
     };
     let (near, rate) = ("latency.dram <= 120 ns", "read.dram.all >= 100 GB/s");
     let only_latency = run(vec![latency(0, 0, 80.0)]);
     let found = judged(&only_latency, &[near, rate]);
-    assert_eq!((found.verdict(), found.verdict().exit()), (CheckVerdict::NotJudged, Exit::Partial));
+    assert_eq!((found.verdict, found.verdict.exit()), (CheckVerdict::NotJudged, Exit::Partial));
     assert_eq!(found.unjudged_memory().collect::<Vec<_>>(), [MemoryFigure::Bandwidth]);
     assert_eq!(found.missing().map(|one| one.that.as_str()).collect::<Vec<_>>(), [rate]);
     let both = run(vec![latency(0, 0, 80.0), read_all(0, 130.0)]);
-    assert_eq!(judged(&both, &[near, rate]).verdict(), CheckVerdict::Passed);
+    assert_eq!(judged(&both, &[near, rate]).verdict, CheckVerdict::Passed);
     // What fails fails, whatever is not judged.
-    assert_eq!(judged(&only_latency, &["latency.dram <= 1 ns", rate]).verdict(), CheckVerdict::Failed);
+    assert_eq!(judged(&only_latency, &["latency.dram <= 1 ns", rate]).verdict, CheckVerdict::Failed);
     // A file that asks for one of both gets its answer.
-    assert_eq!(judged(&only_latency, &[near]).verdict(), CheckVerdict::Passed);
+    assert_eq!(judged(&only_latency, &[near]).verdict, CheckVerdict::Passed);
     // The built-in rules ask for both: without far memory and a record, nothing says what its latency should be.
     let mut rootless = both;
     rootless.machine.dimms.clear();
     rootless.machine.theoretical_peak = None;
     let found = check_by_rules_of_thumb(&rootless);
     assert_eq!(found.count(Failed), 0, "{found:#?}");
-    assert_eq!((found.verdict(), found.count(Passed) > 0), (CheckVerdict::NotJudged, true));
+    assert_eq!((found.verdict, found.count(Passed) > 0), (CheckVerdict::NotJudged, true));
     assert!(found.unjudged_memory().any(|figure| figure == MemoryFigure::Latency));
 }
 
@@ -288,8 +288,8 @@ fn an_expectation_that_was_judged_at_some_places_is_none_of_the_figures() {
     (seen.step, finding.evidence) = ("other".into(), vec!["other".into()]);
     (seen.record, seen.verdict, finding.verdict) = (Some(4.0), doubted.clone(), doubted);
     let record = |run: &Run| {
-        let entries = read("[[expect]]\nthat = 'record >= 97 %'").unwrap();
-        check("run", run, "file", &entries)
+        let entries = limits("[[expect]]\nthat = 'record >= 97 %'").unwrap();
+        check("run", run, &entries, false)
     };
     assert!(!record(&run).lacks_figures(), "kept at its only place");
     run.experiments[0].findings.push(finding);

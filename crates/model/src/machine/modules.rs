@@ -28,13 +28,24 @@ impl SlowestModules {
     }
 }
 
+/// The board's name of a slot among all of a board, with its bank where other slots have the same name: `DIMM 0 (P0
+/// CHANNEL A)`; `None` where the board has no name for it.
+pub fn slot_name(dimm: &Dimm, all: &[Dimm]) -> Option<String> {
+    let Some(locator) = dimm.locator.as_deref() else {
+        return dimm.edac_label.as_ref().or(dimm.bank.as_ref()).cloned();
+    };
+    let shared = all.iter().filter(|other| other.locator.as_deref() == Some(locator)).count() > 1;
+    let bank = dimm.bank.as_deref().filter(|_| shared);
+    Some(bank.map_or_else(|| locator.to_owned(), |bank| format!("{locator} ({bank})")))
+}
+
 impl Machine {
     /// The modules with the lowest rated speed; `None` where all state the same, or none states one.
     pub fn slowest_modules(&self) -> Option<SlowestModules> {
         let rated = || self.dimms.iter().filter(|dimm| dimm.populated).filter_map(|d| Some((d, d.rated_transfers?)));
         let least = rated().map(|(_, transfers)| transfers).filter(|transfers| *transfers > 0.0).reduce(f64::min)?;
         let (slowest, faster): (Vec<_>, Vec<_>) = rated().partition(|(_, transfers)| is_same(*transfers, least));
-        let slots = slowest.iter().filter_map(|(dimm, _)| dimm.locator.clone()).collect();
+        let slots = slowest.iter().filter_map(|(dimm, _)| slot_name(dimm, &self.dimms)).collect();
         (!faster.is_empty()).then_some(SlowestModules { rated_transfers: least, slots })
     }
 }
@@ -56,6 +67,20 @@ mod tests {
             ..Dimm::default()
         };
         Machine { dimms: modules.iter().enumerate().map(dimm).collect(), ..Machine::default() }
+    }
+
+    #[test]
+    fn a_bank_tells_slots_of_one_name_apart() {
+        let dimm = |locator: &str, bank: &str| Dimm {
+            locator: Some(locator.into()),
+            bank: Some(bank.into()),
+            populated: true,
+            ..Dimm::default()
+        };
+        let all = [dimm("DIMM 0", "P0 CHANNEL A"), dimm("DIMM 0", "P0 CHANNEL B"), dimm("DIMM_C1", "NODE 0")];
+        let named: Vec<Option<String>> = all.iter().map(|dimm| slot_name(dimm, &all)).collect();
+        let expected = ["DIMM 0 (P0 CHANNEL A)", "DIMM 0 (P0 CHANNEL B)", "DIMM_C1"];
+        assert_eq!(named, expected.map(|name| Some(name.to_owned())));
     }
 
     #[test]

@@ -332,7 +332,7 @@ impl ClockLimit {
     /// What lifts it.
     pub fn cure(&self) -> String {
         if self.by_firmware {
-            return "raise the power or clock limit in the firmware's setup, which bios_limit shows".to_owned();
+            return "the firmware sets this limit (bios_limit): raise the power or clock limit in its setup".to_owned();
         }
         format!("echo {} | tee {}", self.full, self.files)
     }

@@ -20,7 +20,7 @@ messages! {
                 (true, false) => "no latency of memory",
                 _ => "no bandwidth of memory",
             };
-            format!("{what} could be compared with its peers': only trusted and shared numbers are compared, not bounds")
+            format!("{what} could be compared with its peers': not measured, or neither trusted nor shared")
         };
 
     /// Figures of memory that no host was judged by.

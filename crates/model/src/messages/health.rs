@@ -16,7 +16,7 @@ messages! {
 
     Warning uncorrected_errors_grew(errors: u64, places: &[String]):
         { format!("memory had {} that could not be corrected during the run: {}", count_of(errors, "error"), listed(places)) },
-        "data were lost: do not use this memory",
+        "data may be lost: do not trust programs that used this memory",
         "replace the module; see the board's event log and `dmesg`";
 
     /// `pages`: those whose errors could not be corrected, of `nodes`; without them only `bytes` are known.
@@ -64,7 +64,7 @@ messages! {
         { poisoned(pages, nodes, bytes) };
 
     Note memory_poisoned_cure():
-        { format!("{POISONED_CURE}; the next boot takes the pages into use again") };
+        { format!("{POISONED_CURE}; after a reboot the kernel uses these pages again") };
 
     Note errors_cure(soft: &[String], hard: &[String]):
         {
@@ -87,7 +87,7 @@ messages! {
 }
 
 const POISONED_CURE: &str =
-    "replace the module: `dmesg`, `ras-mc-ctl --errors` and the board's event log name the addresses";
+    "replace the module: `dmesg`, `ras-mc-ctl --errors` and the board's event log show the address, and often the slot";
 
 /// What was taken out of use.
 fn poisoned(pages: Option<u64>, nodes: &str, bytes: Option<Bytes>) -> String {
@@ -95,10 +95,7 @@ fn poisoned(pages: Option<u64>, nodes: &str, bytes: Option<Bytes>) -> String {
     match (pages.filter(|pages| *pages > 0), bytes) {
         (Some(pages), bytes) => {
             let all = bytes.map_or_else(String::new, |bytes| format!(" ({bytes} in all)"));
-            format!(
-                "{} of {of} {nodes} out of use after errors that could not be corrected{all}",
-                count_of(pages, "page")
-            )
+            format!("{} of {of} {nodes} out of use after uncorrected memory errors{all}", count_of(pages, "page"))
         }
         (None, Some(bytes)) => format!("{bytes} out of use after memory errors"),
         (None, None) => "memory out of use after errors".to_owned(),

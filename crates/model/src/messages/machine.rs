@@ -56,14 +56,14 @@ messages! {
     Refusal limits_above_unseen(memory: bool, quota: bool) options ["--max-mem"]:
         {
             let of = [(memory, "memory"), (quota, "cpu time")].into_iter().filter(|(unseen, _)| *unseen);
-            format!("limits of {} of control groups above", of.map(|(_, of)| of).collect::<Vec<_>>().join(" and "))
+            format!("{} limits of parent control groups", of.map(|(_, of)| of).collect::<Vec<_>>().join(" and "))
         },
         "only a part of the hierarchy is mounted here",
-        "look at them on the host, or keep a run below what the job or pod may use with --max-mem";
+        "read them on the host, or set --max-mem below the limit of the job or pod";
 
     /// The control domain of a hypervisor.
     Refusal domain_is_a_part(name: &str):
-        "all cpus and memory of the machine", "this system is {name}, which has a part of them; the board is the real one",
+        "all cpus and memory of the machine", "this system is {name}, which sees only its own cpus and memory; the listed modules are those of the whole machine",
         "the hypervisor's own tool shows them (Xen: xl info)";
 
     /// A program in place of the Linux kernel.

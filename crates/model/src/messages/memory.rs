@@ -89,9 +89,11 @@ messages! {
 
     Note no_ceiling_so_far(): "the rate still rises at the last count: no ceiling yet";
 
-    Note siblings_add_nothing():
-        "SMT siblings add nothing: either the cores' misses in flight or the memory is the limit; the ramp cannot \
-            show which";
+    Note siblings_add_nothing(is_remote: bool):
+        {
+            let shared = if is_remote { ", the link or the memory" } else { " or the memory" };
+            format!("SMT siblings add nothing: the limit is the cores' misses in flight{shared}; the ramp cannot show which")
+        };
 
     Note ceiling_not_seen(): "the rate still rises where the ramp ends: the ceiling may be higher";
 
@@ -125,6 +127,8 @@ messages! {
         therefore too low: correct --peak or --link-rate";
 
     Note channels_are_full(share: Share): "it is {share} of the theoretical peak: the memory channels are full";
+
+    Note link_used_up(share: Share): "it is {share} of what the link carries: the link is full";
 
     Note link_is_nearest(of_link: Share, of_peak: Share):
         "{of_link} of what the link carries, {of_peak} of what the memory gives: the link is saturated in one direction";

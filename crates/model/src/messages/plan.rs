@@ -96,7 +96,7 @@ messages! {
         "tlb entries of {page} pages", "{most} pages at most: {limit}", "{cure}";
 
     Refusal policy_needs_nodes(policy: &str, nodes: &IdSet) options ["--policy", "--to"]:
-        "policy {policy}", "it needs memory of two nodes and cpus that may use it; nodes in scope: {nodes}",
+        "policy {policy}", "it needs memory of two nodes and cpus that may use it; in scope: node {nodes}",
         "leave --policy out, or name more nodes: --to; mixed needs two threads";
 
     Refusal policy_without_nodes(policy: &str):

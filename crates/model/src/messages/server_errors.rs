@@ -11,8 +11,12 @@ const ERRORS: &[(&str, &str, &str)] = &[
         "the Redis cluster of this node serves no keys",
         "see `redis-cli cluster info`: every slot needs a node that is up",
     ),
-    ("READONLY", "the server is a replica, which takes no SET", "name its master, or send GETs only: --gets 100"),
-    ("MASTERDOWN", "the server is a replica that has lost its master", "name the master"),
+    (
+        "READONLY",
+        "the server is a replica, which takes no SET",
+        "give the master's address with --target, or send GETs only: --gets 100",
+    ),
+    ("MASTERDOWN", "the server is a replica that has lost its master", "give the master's address with --target"),
     ("NOREPLICAS", "the server takes SETs only while it has replicas (min-replicas-to-write)", "start its replicas"),
     ("LOADING", "the server is still loading its data", "wait until the server has loaded its data"),
     ("NOAUTH", "the server requires a password", "give --password, or REDISCLI_AUTH in the environment"),
@@ -24,11 +28,15 @@ const ERRORS: &[(&str, &str, &str)] = &[
     (
         "NOPERM",
         "the user may not run the command, or not on these keys (ACL)",
-        "name another with --user, or keys that the user may use with --key-prefix",
+        "give another user with --user, or keys that the user may use with --key-prefix",
     ),
     ("OOM", "the server has reached its maxmemory and may not evict", "use fewer keys (-k) or smaller values (-d)"),
-    ("MISCONF", "the server takes no SET because its last snapshot failed", "free space on its disk; see its log"),
-    ("BUSY", "the server runs a script that does not end", "end the script: `redis-cli script kill`"),
+    (
+        "MISCONF",
+        "the server takes no SET because its last snapshot failed",
+        "see the server's log: often its disk is full",
+    ),
+    ("BUSY", "a slow script blocks the server", "end the script: `redis-cli script kill`"),
     (
         "ERR max number of clients",
         "the server has as many clients as maxclients allows",
@@ -37,9 +45,10 @@ const ERRORS: &[(&str, &str, &str)] = &[
 ];
 
 const CLUSTER: &str = "the server is a node of a Redis cluster, and another node has the key";
-const HASH_TAG: &str = "a hash tag keeps all keys on one node: --key-prefix '{t}:', with a tag whose slot (`redis-cli \
-    cluster keyslot t`) is one of this node (`redis-cli cluster shards`)";
-const LATER: &str = "wait until the move has ended, or choose keys of another slot by a hash tag: --key-prefix '{t}:'";
+const HASH_TAG: &str = "--key-prefix '{TAG}:' keeps all keys on one node: choose a TAG whose slot (`redis-cli cluster \
+    keyslot TAG`) this node has (`redis-cli cluster shards`)";
+const LATER: &str =
+    "wait until the move has ended, or choose keys of another slot by a hash tag: --key-prefix '{TAG}:'";
 
 fn known(answer: &str) -> Option<(&'static str, &'static str)> {
     let follows = |code: &str| answer.strip_prefix(code).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric));
@@ -69,7 +78,7 @@ mod tests {
     #[test]
     fn an_error_is_explained_by_its_code() {
         let moved = explained("MOVED 15891 10.37.32.67:6381");
-        assert!(moved.contains("a node of a Redis cluster") && moved.contains("--key-prefix '{t}:'"), "{moved}");
+        assert!(moved.contains("a node of a Redis cluster") && moved.contains("--key-prefix '{TAG}:'"), "{moved}");
         assert!(explained("ASK 3999 127.0.0.1:6381").contains("hands the slot"));
         assert!(explained("READONLY You can't write against a read only replica.").contains("--gets 100"));
         assert!(explained("-ERR max number of clients reached".trim_start_matches('-')).contains("maxclients"));

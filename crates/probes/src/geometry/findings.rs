@@ -227,7 +227,9 @@ impl<'a> LevelView<'a> {
         let random = random.map_or(1.0, |ways| placed_at_random(u64::from(ways)));
         let by_ways = solved.and_then(|w| w.size());
         let exact = by_ways.filter(|bytes| near(*bytes));
-        let value = exact.unwrap_or((bounded.value as f64 / random) as u64);
+        // The curve bounds it all the same: nothing measured the way.
+        let likeliest = solved.filter(|_| by_ways.is_none()).and_then(|w| w.only_size(near));
+        let value = exact.or(likeliest).unwrap_or((bounded.value as f64 / random) as u64);
         let mut found = resting_on(&self.edge, Quantity::GeometrySize, self.labels(), Some(value as f64), Unit::Bytes);
         match (exact, by_ways) {
             (Some(_), _) => found.interval = bounds(value, Some(value)),

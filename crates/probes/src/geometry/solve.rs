@@ -170,6 +170,14 @@ impl Ways {
     pub fn size(&self) -> Option<u64> {
         self.way_bytes.map(|way| way * self.ways.value)
     }
+
+    /// The size of a level whose ways are known and whose way is not: a way is the stride that shows the ways, or a
+    /// half, a quarter, … of it. `None` unless a single one of these is near.
+    pub fn only_size(&self, near: impl Fn(u64) -> bool) -> Option<u64> {
+        let ways = std::iter::successors(Some(self.repeats), |way| Some(way / 2).filter(|way| *way > 0));
+        let mut sizes = ways.map(|way| way * self.ways.value).filter(|bytes| near(*bytes));
+        sizes.next().filter(|_| sizes.next().is_none())
+    }
 }
 
 /// Ways and their size out of strided curves, for the level of `level` ns above one of `next` ns.

@@ -540,3 +540,12 @@ proptest! {
         let _ = translation(&points.iter().map(|(x, y)| (*x, *y, y / 2.0)).collect::<Vec<_>>());
     }
 }
+
+/// 12 ways that a stride of 4 KiB shows, of a level whose curve ends somewhere from 47 to 64 KiB: 48 KiB.
+#[test]
+fn ways_and_a_curve_leave_one_size() {
+    let ways = Ways { ways: Count { value: 12, low: 12, high: Some(12) }, way_bytes: None, repeats: 4096 };
+    assert_eq!(ways.only_size(|bytes| (42 * KIB..=70 * KIB).contains(&bytes)), Some(48 * KIB));
+    assert_eq!(ways.only_size(|bytes| (20 * KIB..=70 * KIB).contains(&bytes)), None, "24 or 48 KiB");
+    assert_eq!(ways.only_size(|bytes| (50 * KIB..=70 * KIB).contains(&bytes)), None);
+}

@@ -12,7 +12,7 @@ use tiermark_engine::Lab;
 
 use super::groups::CpuGroup;
 use crate::bandwidth::mix;
-use crate::ceilings::{Ceiling, Stated, share_of_ceiling, traffic_for_each_byte};
+use crate::ceilings::{Ceiling, Stated, shares_of_ceilings, traffic_for_each_byte};
 use crate::ground::{Says, grounded};
 use crate::ladder::{derived, finding, overhead_note, quotient};
 
@@ -71,7 +71,7 @@ pub(super) fn parts(observations: &[Observation]) -> Vec<Finding> {
 pub(super) fn shares(observations: &[Observation], groups: &[CpuGroup], stated: Stated, lab: &Lab) -> Vec<Finding> {
     let machine = &lab.machine;
     let plain = observations.iter().filter(|o| o.labels.policy().is_none() && o.unit == Unit::BytesPerSecond);
-    let peak_shares = |o: &Observation| -> Option<Vec<Finding>> {
+    let peak_shares = |o: &Observation| -> Option<Vec<(f64, Finding)>> {
         let (node, op) = (node_of(o)?, o.labels.op()?);
         let group = groups.iter().find(|group| o.labels.from() == Some(&group.name))?;
         let kernels = kernels_of(o, &lab.bench);
@@ -85,13 +85,13 @@ pub(super) fn shares(observations: &[Observation], groups: &[CpuGroup], stated: 
         let share = |(of, rate, ceiling): (&str, f64, Ceiling)| {
             let labels = o.labels.clone().with_statistic(of);
             let found = derived(o, Quantity::MatrixShare, labels, rate / ceiling.rate, Unit::Ratio);
-            share_of_ceiling(found).with_notes([ceiling.note])
+            (ceiling.rate, found.with_notes([ceiling.note]))
         };
         let peak = stated.peak(machine, Some(node));
         let known = [("of theoretical peak", moved, peak), ("of link", lines, link)];
         Some(known.into_iter().filter_map(|(of, rate, ceiling)| Some((of, rate, ceiling?))).map(share).collect())
     };
-    plain.filter_map(peak_shares).flatten().collect()
+    shares_of_ceilings(plain.filter_map(peak_shares).flatten().collect())
 }
 
 /// The kernels that the threads of a cell ran: the one that was taken, or those of its mix in turn.

@@ -85,9 +85,8 @@ impl Ramp<'_> {
     fn ceiling(&self, op: &str, local: Option<&Ramp<'_>>) -> Vec<Finding> {
         let limit = self.limit(local);
         let why = self.cut_off().into_iter().chain(self.why(limit, local)).chain(self.wasted());
-        if limit.is_none() && self.shape() == RampShape::Open
-            || (self.shape() == RampShape::Rising && self.cut_off().is_some())
-        {
+        let is_cut = self.shape() == RampShape::Rising && self.cut_off().is_some();
+        if limit.is_none() && (self.shape() == RampShape::Open || is_cut) {
             let Some(most) = (0..self.points.len()).max_by(|a, b| self.points[*a].1.total_cmp(&self.points[*b].1))
             else {
                 return Vec::new();
@@ -130,8 +129,12 @@ impl Ramp<'_> {
 
     /// Why that is what ended it, or why nothing can be said.
     pub(super) fn why(&self, limit: Option<Limit>, local: Option<&Ramp<'_>>) -> Vec<Note> {
-        if let (Some(Limit::Memory), RampShape::Open, Some(share)) = (limit, self.shape(), self.of_peak()) {
-            return vec![memory::channels_are_full(share.into())];
+        if self.shape() != RampShape::Level {
+            match (limit, self.of_peak(), self.of_link()) {
+                (Some(Limit::Memory), Some(share), _) => return vec![memory::channels_are_full(share.into())],
+                (Some(Limit::Link), _, Some(share)) => return vec![memory::link_used_up(share.into())],
+                _ => {}
+            }
         }
         let Some(efficiency) = self.efficiency() else { return vec![memory::no_rate_of_one_core()] };
         if self.reached() < 2 {
@@ -142,7 +145,7 @@ impl Ramp<'_> {
         let have = memory::cores_have(self.reached(), efficiency.into(), little.map(Into::into));
         let ended = match (limit, self.shape()) {
             (None, RampShape::Rising) if self.cut_off().is_some() => memory::no_ceiling_so_far(),
-            (None, RampShape::Rising) => memory::siblings_add_nothing(),
+            (None, RampShape::Rising) => memory::siblings_add_nothing(self.place == Some(Distance::Remote)),
             (None, RampShape::Open) => memory::ceiling_not_seen(),
             (None, RampShape::Level) => memory::memory_or_way_full(),
             (Some(Limit::Core), _) => memory::cores_are_the_limit(),

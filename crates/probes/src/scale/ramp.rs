@@ -217,13 +217,22 @@ impl Ramp<'_> {
         }
     }
 
+    /// The ceiling of which next to nothing is left for others to have, whatever the shape of the ramp.
+    fn used_up(&self) -> Option<Limit> {
+        let is_used_up = |share: Option<f64>| share.is_some_and(|share| share >= NOTHING_LEFT);
+        match self.place {
+            Some(Distance::Local) if is_used_up(self.of_peak()) => Some(Limit::Memory),
+            Some(Distance::Remote) if is_used_up(self.of_link()) => Some(Limit::Link),
+            _ => None,
+        }
+    }
+
     /// What ended it; `None` where that was not seen.
     pub(super) fn limit(&self, local: Option<&Ramp<'_>>) -> Option<Limit> {
+        if let Some(limit) = self.used_up().filter(|_| self.shape() != RampShape::Level) {
+            return Some(limit);
+        }
         match (self.shape(), self.place) {
-            // Next to nothing is left for others to have.
-            (RampShape::Open, Some(Distance::Local)) if self.of_peak().is_some_and(|share| share >= NOTHING_LEFT) => {
-                Some(Limit::Memory)
-            }
             (RampShape::Open, _) => None,
             // Misses in flight are the core's and so its siblings' too: that these add nothing speaks for them, and for
             // a ceiling that the cores just reach.
@@ -299,13 +308,37 @@ mod tests {
         assert_eq!(ramp(Distance::Local, &many).limit(None), Some(Limit::Core));
     }
 
+    /// As many cores as just fill a ceiling rise to their end: what the user states of it shows that it is full.
+    #[test]
+    fn a_ramp_that_ends_at_a_ceiling_is_limited_by_it() {
+        let rates = [10.0, 20.0, 30.0, 40.0, 50.0, 56.0];
+        let stated = |place: Distance, rate: f64| {
+            let ceiling = || Ceiling { rate: rate * 1e9, note: memory::one_core_only() };
+            let (peak, link) = match place {
+                Distance::Local => (Some(ceiling()), None),
+                _ => (None, Some(ceiling())),
+            };
+            let whole = ramp(place, &rates);
+            Ramp { planned: Planned { peak, link, ..whole.planned }, ..whole }
+        };
+        assert_eq!(stated(Distance::Remote, 60.0).limit(Some(&local(200.0))), Some(Limit::Link));
+        assert_eq!(stated(Distance::Local, 60.0).limit(None), Some(Limit::Memory));
+        let half = |place| Ramp { points: stated(place, 120.0).points[..5].to_vec(), cores: 5, ..stated(place, 120.0) };
+        let half = |place| Ramp { planned: Planned { cores: 5, ..half(place).planned }, ..half(place) };
+        assert_eq!(half(Distance::Remote).limit(Some(&local(200.0))), Some(Limit::Core));
+        // What exceeds the stated rate proves that it is wrong, and nothing else.
+        assert_eq!(stated(Distance::Remote, 40.0).of_link(), None);
+    }
+
     #[test]
     fn siblings_that_add_nothing_leave_it_open() {
         let with = |rates: &[f64]| Ramp { cores: 3, ..cut(Distance::Local, rates, 3) };
         let flat = with(&[20.2, 40.4, 59.9, 59.9, 59.8, 59.9]);
         assert_eq!((flat.shape(), flat.limit(None)), (RampShape::Rising, None));
-        assert_eq!(flat.why(None, None)[1..], [memory::siblings_add_nothing()]);
+        assert_eq!(flat.why(None, None)[1..], [memory::siblings_add_nothing(false)]);
         assert_eq!(with(&[20.2, 40.4, 60.6, 62.6, 64.7, 66.7]).limit(None), Some(Limit::Core));
+        let far = Ramp { place: Some(Distance::Remote), ..flat };
+        assert!(far.why(None, None)[1].to_string().contains("the link or the memory"), "{:?}", far.why(None, None));
     }
 
     #[test]

@@ -4,8 +4,8 @@ use tiermark_model::{
     Bytes, Finding, Grade, LADDER_OPS, LevelPoint, ON_LEVEL, Observation, Quantity, Run, Tier, Unit, levels,
 };
 use tiermark_page::{
-    Cell, Ink, Number, Page, Table, Text, graded, heading, measured_size, number, paragraph, rate, rate_unit, text,
-    time_unit,
+    Cell, Ink, Number, Page, Table, Text, graded, heading, measured_size, number, paragraph, percent, rate, rate_unit,
+    text, time_unit,
 };
 
 use crate::order::distinct;
@@ -32,7 +32,29 @@ pub(super) fn hierarchy(run: &Run) -> Page {
         true => Page::new(),
         false => paragraph("", text![what, text, "."], Ink::Head),
     };
-    table(&levels) + sentence("Caches: ", caches) + sentence("The system: ", system)
+    table(&levels) + kept(&levels, run) + sentence("Caches: ", caches) + sentence("The system: ", system)
+}
+
+/// Times of memory by which the last cache is too large for its latency: of less, it may keep a tenth and more.
+const TIMES: u64 = 8;
+
+/// That a cache may have kept a part of what stands for memory.
+fn kept(levels: &[LevelPoint<'_>], run: &Run) -> Page {
+    let memory = levels.iter().find(|level| level.tier.is_memory()).and_then(|level| level.latency?.labels.size());
+    let cache = run.machine.data_caches().filter_map(|cache| cache.bytes).max();
+    let Some((memory, cache)) = memory.zip(cache).filter(|(memory, cache)| memory.0 < TIMES * cache) else {
+        return Page::new();
+    };
+    let kept = match cache as f64 / memory.0 as f64 {
+        share if share < 1.0 => format!("up to {} of", percent(share)),
+        _ => "all of".to_owned(),
+    };
+    let text = format!(
+        "A cache of {} may hold {kept} these {memory}: DRAM then looks faster than it is. `tiermark latency` measures with \
+         more memory.",
+        Bytes(cache)
+    );
+    paragraph("", text, Ink::Dim)
 }
 
 fn table(levels: &[LevelPoint<'_>]) -> Page {
@@ -76,7 +98,8 @@ fn cache(tier: Tier, run: &Run) -> Option<Text> {
     (!parts.is_empty()).then(|| text![tier.to_string(), " ", Text::joined(parts, ", ")])
 }
 
-/// The first number of a primitive; of a pipe the highest rate, with the smallest blocks that reach it.
+/// The first number of a primitive; of a pipe the rate at the knee of its curve, as the table of knees has it, else the
+/// highest, with the smallest blocks that reach it.
 fn primitive(op: &str, run: &Run) -> Option<Text> {
     let found = run.findings().filter(|f| f.labels.op() == Some(op) && f.labels.group().is_some());
     let found: Vec<&Finding> = found.filter(|f| f.value.is_some()).collect();
@@ -91,7 +114,15 @@ fn primitive(op: &str, run: &Run) -> Option<Text> {
     let rates = || found.iter().filter(|f| f.metric == Quantity::OsBandwidth);
     let most = rates().filter_map(|f| f.value).reduce(f64::max)?;
     let near = rates().filter(|f| f.value.is_some_and(|rate| rate >= ON_LEVEL * most));
-    let best = near.min_by_key(|f| f.labels.bytes())?;
+    let knee = found.iter().find(|f| f.metric == Quantity::OsKnee);
+    let at_knee = |knee: &&&Finding| {
+        let is_of_curve = |f: &Finding| {
+            f.labels.relation() == knee.labels.relation() && f.labels.capacity() == knee.labels.capacity()
+        };
+        let size = knee.value.map(|bytes| bytes as u64);
+        rates().find(|f| is_of_curve(f) && f.labels.bytes() == size)
+    };
+    let best = knee.as_ref().and_then(at_knee).or_else(|| near.min_by_key(|f| f.labels.bytes()))?;
     let by = best.labels.size().map(|size| format!(" with blocks of {size}")).unwrap_or_default();
     let place = best.labels.relation().map(|relation| format!(", other side {relation}")).unwrap_or_default();
     Some(text![format!("{op} "), marked(best, rate(best.value?)), " ", rate_unit(), by, place])

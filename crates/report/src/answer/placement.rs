@@ -75,11 +75,21 @@ fn full_link(row: &PlacementRow<'_>, run: &Run) -> Option<String> {
     Some(format!("Remote {op} takes {share} of what the link carries: {perhaps}the link is its limit."))
 }
 
-/// What remote memory leaves of local memory, and what mixing gains or loses, by operation: of the first cpus.
+/// Remote nodes that the conclusion speaks of.
+const NODES: usize = 4;
+
+/// What remote memory leaves of local memory, and what mixing gains or loses, by operation: of the first cpus, for each
+/// remote node.
 fn conclusion(rows: &[PlacementRow<'_>], run: &Run) -> Page {
     let Some(first) = rows.first() else { return Page::new() };
-    let here: Vec<&PlacementRow<'_>> =
-        rows.iter().filter(|row| row.from == first.from && row.node == first.node).collect();
+    let nodes = distinct(rows.iter().filter(|row| row.from == first.from).map(|row| row.node));
+    let of_node = |node| rows.iter().filter(|row| row.from == first.from && row.node == node).collect::<Vec<_>>();
+    nodes.into_iter().take(NODES).map(|node| of_one_node(&of_node(node), run)).collect()
+}
+
+/// The conclusion of the rows of one remote node.
+fn of_one_node(here: &[&PlacementRow<'_>], run: &Run) -> Page {
+    let Some(first) = here.first() else { return Page::new() };
     let several = distinct(here.iter().map(|row| row.percent)).len() > 1;
     let name = |row: &PlacementRow<'_>| {
         if several { format!("{} ({} % remote)", row.work.op, row.percent) } else { row.work.op.to_owned() }

@@ -25,7 +25,22 @@ pub(super) fn ramps(run: &Run, detail: Detail) -> Page {
     } else {
         Page::new()
     };
-    table(&ops, &rows) + more + all.iter().map(|ramp| paragraph("", conclusion(ramp), Ink::Head)).collect::<Page>()
+    let conclusions: Page = all.iter().map(|ramp| paragraph("", conclusion(ramp), Ink::Head)).collect();
+    table(&ops, &rows) + more + conclusions + unknown_shares(&all)
+}
+
+/// That nothing is known of what channels and links carry, and how to state it.
+fn unknown_shares(ramps: &[ThreadRamp<'_>]) -> Page {
+    let is_known = |ramp: &ThreadRamp<'_>| {
+        let of = |name: &str| ramp.share(name).is_some();
+        of("of theoretical peak") || of("of link")
+    };
+    if ramps.iter().any(is_known) {
+        return Page::new();
+    }
+    let text =
+        "The theoretical rates of channels and links are unknown: give --peak and --link-rate to show shares of them.";
+    paragraph("", text, Ink::Dim)
 }
 
 struct RampRow<'a> {

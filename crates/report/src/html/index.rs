@@ -7,7 +7,7 @@ use tiermark_page::{Cell, Detail, Ink, Page, Style, Table, Text, bullet, heading
 use tiermark_stats::{max, min, upper_median};
 
 use super::sheet::Sheet;
-use crate::judgements::{by_damage, run_names};
+use crate::judgements::{by_damage, ink, run_names};
 
 /// Figures that are shown: those that differ most.
 const FIGURES: usize = 4;
@@ -70,6 +70,7 @@ fn host<'a>(sheet: &Sheet<'a>) -> Option<&'a str> {
         Sheet::Run(run, _) => run.host(),
         Sheet::Capacity(run) => run.host(),
         Sheet::Load(run) => run.host(),
+        Sheet::Checked(check) => check.run.host.as_deref(),
         Sheet::CurveProfile(_) | Sheet::Compared(..) => None,
     }
 }
@@ -89,6 +90,10 @@ fn documents(sheets: &[Sheet<'_>], titles: &[&str]) -> Table {
                 (what("capacity", &run.started), verdict, Figures::new())
             }
             Sheet::Load(run) => (what("load", &run.started), Cell::default(), Figures::new()),
+            Sheet::Checked(check) => {
+                let verdict = Cell::inked(check.verdict.headline(), ink(check.verdict));
+                (what("check", &check.run.started), verdict, Figures::new())
+            }
             Sheet::CurveProfile(_) | Sheet::Compared(..) => Default::default(),
         };
         Row { at, name, what, verdict, figures }

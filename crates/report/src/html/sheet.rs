@@ -2,7 +2,7 @@
 
 use tiermark_model::capacity::Capacity;
 use tiermark_model::load::LoadRun;
-use tiermark_model::{Against, Check, Comparison, CurveProfile, Grade, HOST_LABEL, Run};
+use tiermark_model::{Against, Check, Comparison, CurveProfile, Grade, HOST_LABEL, Run, RunLabels};
 use tiermark_page::{
     Block, Detail, Ink, Page, Style, clean, escaped as text, hertz, html as elements, labelled, nanoseconds, paragraph,
     seconds,
@@ -14,6 +14,10 @@ use super::picture::picture;
 use crate::phrases::sentence;
 use crate::redact::GONE;
 use crate::{RUN_VIEWS, machine_line, rules};
+
+/// Where a person signs a verdict.
+const TO_SIGN: &str = "<dl class=\"sign\"><div><dt>Name</dt><dd></dd></div><div><dt>Date</dt><dd></dd></div>\
+                       <div><dt>Signature</dt><dd></dd></div></dl>\n";
 
 /// A document for a page.
 #[derive(Debug)]
@@ -28,6 +32,8 @@ pub enum Sheet<'a> {
     CurveProfile(&'a CurveProfile),
     /// A run compared with the first run of a comparison.
     Compared(&'a Comparison, &'a Against),
+    /// A run judged by expectations, to be signed.
+    Checked(&'a Check),
 }
 
 /// A document as it stands on the page.
@@ -46,11 +52,13 @@ impl Sheet<'_> {
             Self::Load(run) => crate::tenant_views::load(run, detail),
             Self::CurveProfile(profile) => crate::curve_profile(profile),
             Self::Compared(comparison, other) => crate::judgements::against(comparison, other, detail),
+            Self::Checked(check) => crate::judgements::check(check, detail),
         };
         let id = sheet_id(at);
         let mut pieces = report.into_blocks();
         let first = match self {
             Self::Compared(comparison, other) => clean(&changes::title(other, comparison)),
+            Self::Checked(check) => clean(&checked_title(check)),
             _ => title(&mut pieces, style),
         };
         let title = match self {
@@ -66,7 +74,9 @@ impl Sheet<'_> {
             _ if !several => title,
             Self::Run(run, _) => format!("{}: {title}, {}", at + 1, clean(&run.started)),
             Self::Capacity(run) => format!("{}: {title}, {}", at + 1, clean(&run.started)),
-            Self::Load(_) | Self::CurveProfile(_) | Self::Compared(..) => format!("{}: {title}", at + 1),
+            Self::Load(_) | Self::CurveProfile(_) | Self::Compared(..) | Self::Checked(_) => {
+                format!("{}: {title}", at + 1)
+            }
         };
         // What is said first stands above the picture.
         let leads = |piece: &&Block| match piece {
@@ -84,6 +94,7 @@ impl Sheet<'_> {
             Self::Compared(comparison, other) => {
                 (String::new(), changes::changes(comparison, other, detail), String::new())
             }
+            Self::Checked(check) => (checked_facts(check), String::new(), TO_SIGN.to_owned()),
         };
         let result = match self {
             Self::Run(run, judged) => crate::survey::headline(run, judged),
@@ -142,10 +153,34 @@ fn facts(run: &Run, style: &Style) -> String {
     }
     let mut facts = vec![("Machine", machine_words(run, style))];
     facts.extend(run.host().map(|name| ("Host", name.to_owned())));
-    let labels = run.labels.iter().filter(|(key, _)| *key != HOST_LABEL);
-    facts.extend(labels.map(|(key, value)| (key.as_str(), value.clone())));
+    facts.extend(labels(&run.labels));
     facts.extend([("Started", run.started.clone()), ("Took", seconds(run.seconds))]);
     facts.extend((!numbers.is_empty()).then_some(("Numbers", counted)));
+    list(&facts)
+}
+
+/// Labels of the user but the host's name.
+fn labels(labels: &RunLabels) -> impl Iterator<Item = (&str, String)> {
+    labels.iter().filter(|(key, _)| *key != HOST_LABEL).map(|(key, value)| (key.as_str(), value.clone()))
+}
+
+/// `tiermark check of node07, 2026-11-30: PASSED`.
+fn checked_title(check: &Check) -> String {
+    let run = &check.run;
+    let host = run.host.as_deref().or(run.cpu.as_deref()).unwrap_or("an unknown processor");
+    let day = run.started.get(..10).unwrap_or(&run.started);
+    format!("tiermark check of {host}, {day}: {}", check.verdict.headline())
+}
+
+/// What a signature is for: the server, the run, and the text of the limits.
+fn checked_facts(check: &Check) -> String {
+    let run = &check.run;
+    let mut facts: Vec<(&str, String)> = Vec::new();
+    facts.extend(run.host.iter().map(|host| ("Host", host.clone())));
+    facts.extend(run.cpu.iter().map(|cpu| ("Processor", cpu.clone())));
+    facts.extend(labels(&check.labels));
+    facts.extend([("Measured", run.started.clone()), ("Run", run.id.clone())]);
+    facts.extend([("Limits", check.expectations.clone()), ("SHA-256", check.sha256.clone())]);
     list(&facts)
 }
 

@@ -1,7 +1,8 @@
 //! A run judged against expectations: what failed comes first, what could not be judged stands with its reason.
 
 use tiermark_model::{
-    Check, CheckOutcome, CheckResult, CheckVerdict, MemoryFigure, NamedFigure, NamedValue, Note, count_of,
+    Check, CheckOutcome, CheckResult, CheckRow, CheckVerdict, HOST_LABEL, MemoryFigure, NamedFigure, NamedValue, Note,
+    count_of,
 };
 use tiermark_page::{ABSENT, Cell, Detail, Ink, Page, Table, bullet, heading, labelled, paragraph, space};
 
@@ -23,11 +24,13 @@ pub fn check(check: &Check, detail: Detail) -> Page {
         n => format!("{failed} of {expectations} failed, {passed} passed; {n} could not be judged"),
     };
     let text = missing(check).map_or(text.clone(), |missing| format!("{text}; {missing}"));
-    let verdict = check.verdict();
+    let verdict = check.verdict;
     let ink = if is_open && failed == 0 { Ink::Warn } else { ink(verdict) };
     let mut out = paragraph("", format!("{}: {text}", verdict.headline()), ink) + space();
     out += labelled("run", described(&check.run)) + simulated(&check.run);
-    out += labelled("expected", &check.expectations);
+    let labels = check.labels.iter().filter(|(key, _)| *key != HOST_LABEL);
+    out += labels.map(|(key, value)| labelled(key, value)).collect::<Page>();
+    out += labelled("expected", &check.expectations) + labelled("SHA-256", &check.sha256);
     for (title, outcome) in
         [("Failed", CheckOutcome::Failed), ("Passed", CheckOutcome::Passed), ("Not judged", CheckOutcome::Unjudged)]
     {
@@ -37,11 +40,31 @@ pub fn check(check: &Check, detail: Detail) -> Page {
             out += results.into_iter().map(|result| one(result, detail)).collect::<Page>();
         }
     }
-    out + contradictions(&check.contradictions)
+    out + settings(&check.settings) + unlimited(&check.unlimited) + contradictions(&check.contradictions)
+}
+
+/// Settings that reduce performance, each with its cure.
+fn settings(rows: &[CheckRow]) -> Page {
+    let one = |row: &CheckRow| bullet("!", Ink::Warn, format!("{}: {}", row.name, row.found()), row.cure.as_deref());
+    let rows: Page = rows.iter().map(one).collect();
+    if rows.is_empty() { rows } else { heading("Settings that reduce performance") + rows }
+}
+
+/// Figures that the expectations do not limit.
+fn unlimited(names: &[String]) -> Page {
+    if names.is_empty() {
+        return Page::new();
+    }
+    let text = format!(
+        "{}: no expectation limits these figures, so a machine that is slow in them passes. To judge them: `tiermark \
+         fleet` with similar servers, this machine's record, or limits from a server that you trust.",
+        names.join(", ")
+    );
+    heading("Figures without a limit") + paragraph("", text, Ink::Plain)
 }
 
 /// The ink of a conclusion.
-pub(super) fn ink(verdict: CheckVerdict) -> Ink {
+pub(crate) fn ink(verdict: CheckVerdict) -> Ink {
     match verdict {
         CheckVerdict::Passed => Ink::Good,
         CheckVerdict::Failed => Ink::Bad,
@@ -102,7 +125,7 @@ pub fn named_figures(figures: &[NamedFigure]) -> Page {
 #[cfg(test)]
 mod tests {
     use tiermark_model::messages::check as says;
-    use tiermark_model::{CheckUnit, CheckedValue, Comparator, ComparedRun, Known};
+    use tiermark_model::{Affected, CheckUnit, CheckedValue, Comparator, ComparedRun, Health, Known};
 
     use super::*;
     use tiermark_page::{Style, terminal};
@@ -168,27 +191,49 @@ mod tests {
             result("edac.corrected <= 0", CheckOutcome::Unjudged, None, [0, 0, 1]),
         ];
         let (expectations, contradictions) = ("server.toml".to_owned(), Vec::new());
-        let made = Check { run, expectations, results, strict: false, contradictions };
+        let settings = vec![CheckRow {
+            name: "governor".to_owned(),
+            group: "cpus".to_owned(),
+            value: "powersave".to_owned(),
+            health: Health::Problem,
+            affects: Some(Affected::All),
+            why: "the core clock may change".to_owned(),
+            cure: Some("tiermark tune --profile latency --apply".to_owned()),
+            is_setting: true,
+        }];
+        let made = Check {
+            verdict: CheckVerdict::Failed,
+            run,
+            labels: [("serial".to_owned(), "7H2".to_owned())].into(),
+            expectations,
+            sha256: "0123456789abcdef".repeat(4),
+            results,
+            strict: false,
+            contradictions,
+            unlimited: vec!["latency.l3".to_owned(), "read.dram.one".to_owned()],
+            settings,
+        };
         insta::assert_snapshot!(terminal(&check(&made, Detail::Usual), &Style::default()));
         let plain = terminal(&check(&made, Detail::Usual), &Style { unicode: false, ..Style::default() });
         let mut open = made.clone();
         open.results = vec![made.results[0].clone(), made.results[2].clone(), made.results[2].clone()];
-        let open = terminal(&check(&open, Detail::Usual), &Style::default());
+        let open = terminal(&check(&open.concluded(), Detail::Usual), &Style::default());
         assert!(open.contains("PASSED: 2 of 3 expectations not judged; 0 failed, 1 passed\n"), "{open}");
         let mut facts = made.clone();
         facts.results = vec![result("latency.l1 <= 1 ns", CheckOutcome::Unjudged, None, [0, 0, 1])];
-        let facts = terminal(&check(&facts, Detail::Usual), &Style::default()).replace('\n', " ");
+        let facts = terminal(&check(&facts.concluded(), Detail::Usual), &Style::default()).replace('\n', " ");
         assert!(facts.starts_with("NOT JUDGED: ") && facts.contains("0 passed; no measured figure"), "{facts}");
         let mut memory = made.clone();
         memory.results = vec![made.results[0].clone(), made.results[2].clone()];
         memory.results[0].memory = vec![MemoryFigure::Latency];
         memory.results[1].memory = vec![MemoryFigure::Bandwidth];
-        let memory = terminal(&check(&memory, Detail::Usual), &Style::default()).replace('\n', " ");
+        let memory = terminal(&check(&memory.concluded(), Detail::Usual), &Style::default()).replace('\n', " ");
         assert!(memory.starts_with("NOT JUDGED: ") && memory.contains("no bandwidth of memory was judged"), "{memory}");
         let mut required = made.clone();
         required.results = vec![made.results[0].clone(), made.results[2].clone()];
         required.results[1].required = true;
-        let required = terminal(&check(&required, Detail::Usual), &Style { width: 120, ..Style::default() });
+        let required =
+            terminal(&check(&required.concluded(), Detail::Usual), &Style { width: 120, ..Style::default() });
         assert!(required.contains("required, but not judged: edac.corrected <= 0"), "{required}");
         assert!(plain.is_ascii() && plain.lines().all(|line| line.len() <= 80), "{plain}");
     }

@@ -45,7 +45,7 @@ pub fn fleet(fleet: &Fleet, detail: Detail) -> Page {
 
 /// All states in a line.
 fn verdict(fleet: &Fleet) -> String {
-    let mut parts: Vec<String> = losses(fleet).into_iter().collect();
+    let mut parts = Vec::new();
     parts.push(count_of(fleet.hosts.len() as u64, "server"));
     let words = |state| match state {
         HostState::Odd => "odd",
@@ -61,8 +61,12 @@ fn verdict(fleet: &Fleet) -> String {
     if !fleet.unread.is_empty() {
         parts.push(format!("{} not read", count_of(fleet.unread.len() as u64, "file")));
     }
+    if !fleet.shared_names.is_empty() {
+        parts.push(format!("several machines have one name: {}", fleet.shared_names.join(", ")));
+    }
     parts.extend(unseen(fleet).map(str::to_owned));
-    parts.join(", ")
+    let losses = losses(fleet).map_or_else(String::new, |losses| format!("{losses}. "));
+    losses + &parts.join(", ")
 }
 
 /// The figures of memory that no host was judged by: what could not be seen is no "alike".
@@ -119,6 +123,7 @@ fn kind(fleet: &Fleet, at: usize, detail: Detail) -> Page {
         out += more(shown.len(), listed, "server");
     }
     out += facts(kind, detail);
+    out += may_miss(kind);
     out + spread(fleet, kind, &own, detail)
 }
 
@@ -132,17 +137,28 @@ fn more(all: usize, listed: usize, what: &str) -> Page {
 
 /// Hosts with why they differ, and by how much in the families that any of them differs in.
 fn hosts(kind: &HostKind, hosts: &[&FleetHost], detail: Detail) -> Page {
+    let columns = columns(kind, hosts);
     let mut table =
         Table::of(hosts).texts("host", |host| Cell::inked(host.host.as_str(), Ink::Head)).texts("why", |host| {
             let (mark, ink) = mark(host);
-            Cell::inked(format!("{mark} {}", why(host, detail)), ink)
+            Cell::inked(format!("{mark} {}{}", why(host, detail), unshown(kind, host, &columns)), ink)
         });
-    for family in columns(kind, hosts) {
-        let head = family_words(&family);
+    for family in &columns {
+        let head = family_words(family);
         let head = head.replace(", ", "|");
-        table = table.numbers(head, |host: &&FleetHost| cell(kind, host, &family));
+        table = table.numbers(head, |host: &&FleetHost| cell(kind, host, family));
     }
     table.table().into()
+}
+
+/// How many more families a host is odd in than have a column: one that is slow everywhere says so.
+fn unshown(kind: &HostKind, host: &FleetHost, columns: &[String]) -> String {
+    let odd: BTreeSet<&str> = odd_families(kind, host).into_iter().map(|(family, _)| family).collect();
+    match odd.iter().filter(|family| !columns.iter().any(|column| column == *family)).count() {
+        0 => String::new(),
+        1 => "; one more family differs".to_owned(),
+        more => format!("; {more} more families differ"),
+    }
 }
 
 /// The families with a column, at most [`COLUMNS`], in the order of the figures. Each host, the worst first, gets a
@@ -227,11 +243,33 @@ fn cause_text(cause: &HostCause, detail: Detail) -> String {
 /// The facts that differ within a kind: what most have, and who differs.
 fn facts(kind: &HostKind, detail: Detail) -> Page {
     let differ = kind.facts.iter().filter(|fact| !fact.others.is_empty());
-    let differ: Vec<Text> = differ.map(|fact| fact_words(fact, detail)).collect();
-    match differ.is_empty() {
-        true => labelled("facts", "no recorded fact differs"),
-        false => labelled("facts", Text::joined(differ, "; ")),
+    let mut differ: Vec<Text> = differ.map(|fact| fact_words(fact, detail)).collect();
+    if differ.is_empty() {
+        differ.push("no recorded fact differs".into());
     }
+    let unread = (kind.modules_unread > 0).then(|| modules_unread(kind).into());
+    labelled("facts", Text::joined(differ.into_iter().chain(unread), "; "))
+}
+
+/// The losses that may be missed, in the families that a host is judged by.
+fn may_miss(kind: &HostKind) -> Page {
+    const OF_MEMORY: [&str; 3] = ["dram.latency", "dram.bandwidth.one", "dram.bandwidth.all"];
+    let visible = OF_MEMORY.iter().filter_map(|family| kind.visible.iter().find(|of| of.family == *family));
+    let words: Vec<String> = visible.map(|of| format!("{} ({})", percent(of.loss), family_words(&of.family))).collect();
+    match words.is_empty() {
+        true => Page::new(),
+        false => labelled("may miss", format!("losses of one host below {}", words.join(", "))),
+    }
+}
+
+/// Of how many hosts nobody knows the modules.
+pub(crate) fn modules_unread(kind: &HostKind) -> String {
+    let of = if kind.modules_unread == kind.hosts {
+        String::new()
+    } else {
+        format!(" on {} of {} hosts", kind.modules_unread, kind.hosts)
+    };
+    format!("memory modules not read{of}: measure as root")
 }
 
 fn fact_words(fact: &KindFact, detail: Detail) -> Text {

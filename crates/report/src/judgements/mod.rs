@@ -9,6 +9,7 @@ mod fleet;
 mod fleet_words;
 mod history;
 
+pub(crate) use check::ink;
 pub use check::{check, named_figures, too_little};
 pub use checks::{checks, run_names};
 pub use compare::{
@@ -16,6 +17,6 @@ pub use compare::{
 };
 pub use explain::{explain_rules, explanation};
 pub use fleet::{fleet, kind_words};
-pub(crate) use fleet::{losses, unseen};
+pub(crate) use fleet::{losses, modules_unread, unseen};
 pub use fleet_words::{family_words, kind_figure_names};
 pub use history::{history, history_of_figures, history_unreadable};

@@ -1,6 +1,6 @@
 //! Memory modules by slot, and the theoretical peak that follows.
 
-use tiermark_model::{Bytes, Dimm, Machine, count_of};
+use tiermark_model::{Bytes, Dimm, Machine, count_of, slot_name};
 use tiermark_page::{Detail, Page, labelled, rate, space, text};
 
 use crate::order::grouped;
@@ -76,7 +76,7 @@ fn describe(dimm: &Dimm) -> String {
 
 /// The slots of a group of modules, by the board's names.
 fn slots(lead: &str, group: &[&Dimm], all: &[Dimm], detail: Detail) -> Page {
-    let names: Vec<String> = group.iter().filter_map(|dimm| slot(dimm, all)).collect();
+    let names: Vec<String> = group.iter().filter_map(|dimm| slot_name(dimm, all)).collect();
     if names.is_empty() {
         return Page::new();
     }
@@ -86,16 +86,6 @@ fn slots(lead: &str, group: &[&Dimm], all: &[Dimm], detail: Detail) -> Page {
         text.push_str(&format!(" and {} more", names.len() - named));
     }
     labelled("", &text)
-}
-
-/// The board's name of a slot, with its bank where other slots have the same name: `DIMM 0 (P0 CHANNEL A)`.
-fn slot(dimm: &Dimm, all: &[Dimm]) -> Option<String> {
-    let Some(locator) = dimm.locator.as_deref() else {
-        return dimm.edac_label.as_ref().or(dimm.bank.as_ref()).cloned();
-    };
-    let shared = all.iter().filter(|other| other.locator.as_deref() == Some(locator)).count() > 1;
-    let bank = dimm.bank.as_deref().filter(|_| shared);
-    Some(bank.map_or_else(|| locator.to_owned(), |bank| format!("{locator} ({bank})")))
 }
 
 #[cfg(test)]
@@ -123,19 +113,5 @@ mod tests {
         let machine = Machine { cxl_modules: vec![card; 2], ..Machine::default() };
         let shown = tiermark_page::terminal(&modules(&machine, Detail::Usual), &Style::default());
         assert!(shown.contains("2 modules on CXL cards, 256 GiB"), "{shown}");
-    }
-
-    #[test]
-    fn a_bank_tells_slots_of_one_name_apart() {
-        let dimm = |locator: &str, bank: &str| Dimm {
-            locator: Some(locator.into()),
-            bank: Some(bank.into()),
-            populated: true,
-            ..Dimm::default()
-        };
-        let all = [dimm("DIMM 0", "P0 CHANNEL A"), dimm("DIMM 0", "P0 CHANNEL B"), dimm("DIMM_C1", "NODE 0")];
-        let named: Vec<Option<String>> = all.iter().map(|dimm| slot(dimm, &all)).collect();
-        let expected = ["DIMM 0 (P0 CHANNEL A)", "DIMM 0 (P0 CHANNEL B)", "DIMM_C1"];
-        assert_eq!(named, expected.map(|name| Some(name.to_owned())));
     }
 }

@@ -46,7 +46,7 @@ pub(crate) fn figures(run: &Run) -> Vec<&Finding> {
 /// else how many of its numbers are trusted.
 pub fn verdict(run: &Run, judged: &Check) -> (String, Ink) {
     if is_survey(run) {
-        let verdict = judged.verdict();
+        let verdict = judged.verdict;
         let failed: Vec<&str> = result::failed(judged).map(|result| result.that.as_str()).collect();
         return match verdict {
             CheckVerdict::Failed => (format!("failed: {}", failed.join(", ")), Ink::Bad),

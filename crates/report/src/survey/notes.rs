@@ -75,8 +75,11 @@ fn expectations(survey: &Survey<'_>, judged: &Check, detail: Detail) -> Vec<Note
         note(judged_expectation(result) + why, "`tiermark explain` names causes")
     };
     let mut notes: Vec<Note> = failed(judged).skip(1).map(expectation_note).collect();
-    if detail.is_all() && judged.lacks_figures() && survey.figures().any(|figure| figure.finding.value.is_some()) {
-        let of_figures = judged.results.iter().filter(|result| result.measured);
+    if detail.is_all()
+        && judged.missing().next().is_some()
+        && survey.figures().any(|figure| figure.finding.value.is_some())
+    {
+        let of_figures = judged.missing().filter(|result| result.measured);
         let why = distinct(of_figures.flat_map(|result| &result.reasons).map(|reason| reason.text.clone()));
         notes.push(note(format!("Nothing to compare with: {}", some(&why)), "`tiermark check` lists what is missing"));
     }

@@ -177,7 +177,10 @@ fn tickless(input: &CheckInput<'_>) -> CheckResult {
 fn measured_if_named(input: &CheckInput<'_>, cpus: &IdSet, text: &str) -> CheckResult {
     let usable = cpus.intersection(&input.machine.choosable_cpus());
     match usable.is_empty() {
-        true => CheckResult::note(text, "this process may not run there: its control group's cpuset leaves them out"),
+        true => CheckResult::note(
+            text,
+            "this process may not run there: they are outside its affinity (taskset) or its control group's cpuset",
+        ),
         false => CheckResult::note(text, format!("measure on them with --cpus {usable}")),
     }
 }

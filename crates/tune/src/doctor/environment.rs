@@ -59,7 +59,7 @@ fn hypervisor(input: &CheckInput<'_>) -> CheckResult {
     let system = &input.machine.system;
     match (system.guest(), &system.kernel_program) {
         (Some(name), _) if system.sees_board => CheckResult::note(
-            format!("{name}: the firmware's tables are the board's; cpus and memory are the part of this domain"),
+            format!("{name}: it sees the memory modules of the whole board, but only its own cpus and memory"),
             "",
         ),
         (None, Some(program)) => CheckResult::note(format!("not seen: {program} shows none"), ""),
@@ -102,9 +102,9 @@ fn quota(input: &CheckInput<'_>) -> CheckResult {
     CheckResult::problem(Affected::AllCores, value, cure)
 }
 
-const UNSEEN_ABOVE: &str = "none seen: limits of groups above cannot be seen here";
-const STAY_BELOW: &str = "--max-mem keeps a run below the limit of the job or pod, which whoever started it knows; on the \
-    host all limits can be seen";
+const UNSEEN_ABOVE: &str = "none visible: limits of parent control groups cannot be read here";
+const STAY_BELOW: &str = "set --max-mem below the memory limit of the job or pod; read this limit on the host or in the \
+    job's definition";
 
 fn limit(input: &CheckInput<'_>) -> CheckResult {
     let system = &input.machine.system;
@@ -123,7 +123,7 @@ fn limit(input: &CheckInput<'_>) -> CheckResult {
     let used = group.memory_used.map(|used| format!("{} used", Bytes(used)));
     let killed = group.memory_kills.filter(|kills| *kills > 0);
     let killed = killed.map(|kills| format!("{} for lack of memory so far", count_of(kills, "kill")));
-    let above = group.memory_unseen_above.then(|| "limits of groups above cannot be seen here".to_owned());
+    let above = group.memory_unseen_above.then(|| "limits of parent control groups cannot be read here".to_owned());
     let parts = [Some(format!("{} by {file}{throttles}", Bytes(limit))), used, throttled.clone(), killed, above];
     let value = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
     let cure = "a run uses at most half of the rest; --max-mem sets another limit";

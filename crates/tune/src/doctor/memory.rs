@@ -163,11 +163,11 @@ fn held_in_memory(system: &System) -> String {
     };
     let zram = |area: &Swap| match &area.compressed {
         Some(pages) => held(&area.path, pages),
-        None => format!("; {} of these slots are of {} (zram)", Bytes(area.used_bytes), area.path),
+        None => format!("; {} of it on {} (zram)", Bytes(area.used_bytes), area.path),
     };
     let areas = system.swaps.iter().filter(|area| area.zram().is_some() && area.used_bytes > 0).map(zram);
     let zswap = system.zswapped.iter().map(|pages| held("zswap", pages));
-    let cached = system.swap_cached.map(|bytes| format!("; pages of {} are in memory too (swap cache)", Bytes(bytes)));
+    let cached = system.swap_cached.map(|bytes| format!("; {} of it is also in memory (swap cache)", Bytes(bytes)));
     areas.chain(zswap).chain(cached).collect()
 }
 

@@ -1,5 +1,7 @@
 //! What is said of hosts by their peers: of made documents with planted differences.
 
+mod aims;
+mod groups;
 mod made;
 mod planted;
 mod states;

@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 #![allow(dead_code, reason = "each file of tests uses a part")]
 
-use tiermark_expect::{Entry, check, read};
+use tiermark_expect::{Expectations, check};
+use tiermark_history::config::Mistake;
 use tiermark_model::{
     CheckOutcome, CheckResult, Code, Cpu, Dimm, Experiment, Finding, Labels, Machine, MemoryChannels, Metric, Node,
     Observation, PerCycle, Purpose, Quantity, Reason, Run, Span, TheoreticalPeak, Tier, Unit, Verdict, testing,
@@ -79,12 +80,17 @@ pub(crate) fn graded(finding: Finding, doubt: fn(&mut Verdict, Reason)) -> Findi
     Finding { verdict, ..finding }
 }
 
-pub(crate) fn entries(that: &str) -> Vec<Entry> {
-    read(&format!("[[expect]]\nthat = \"{that}\"\n")).unwrap_or_else(|mistakes| panic!("{that}: {}", mistakes[0]))
+/// The expectations of a text.
+pub(crate) fn limits(text: &str) -> Result<Expectations, Vec<Mistake>> {
+    Expectations::read("a file", text)
+}
+
+pub(crate) fn expected(that: &str) -> Expectations {
+    limits(&format!("[[expect]]\nthat = \"{that}\"\n")).unwrap_or_else(|mistakes| panic!("{that}: {}", mistakes[0]))
 }
 
 pub(crate) fn judged(run: &Run, that: &str) -> CheckResult {
-    check("made", run, "a file", &entries(that)).results.remove(0)
+    check("made", run, &expected(that), false).results.remove(0)
 }
 
 pub(crate) fn outcome(run: &Run, that: &str) -> CheckOutcome {

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use tiermark_model::{Confidence, FleetHost, KindFact, OtherValue, explains};
 use tiermark_page::escaped as text;
 
-use super::hosts::state_mark;
+use super::hosts::{capital, state_mark};
 use super::{Kind, head, shortened, table};
+use crate::judgements::modules_unread;
 
 /// Characters of a value in a table.
 const VALUE: usize = 48;
@@ -16,10 +17,14 @@ impl Kind<'_> {
     /// The facts that differ; empty if none does.
     pub(super) fn facts(&self) -> String {
         let differ: Vec<&KindFact> = self.kind.facts.iter().filter(|fact| !fact.others.is_empty()).collect();
+        let unread = match self.kind.modules_unread {
+            0 => String::new(),
+            _ => format!("<p>{}.</p>\n", text(&capital(&modules_unread(self.kind)))),
+        };
         if differ.is_empty() {
-            return String::new();
+            return unread;
         }
-        format!("<h3>Facts that differ</h3>\n{}{}", self.values(&differ), self.matrix(&differ))
+        format!("<h3>Facts that differ</h3>\n{}{}{unread}", self.values(&differ), self.matrix(&differ))
     }
 
     /// The values that some hosts have and most do not, those first that go with odd hosts.
@@ -48,7 +53,7 @@ impl Kind<'_> {
         let heads = [
             ("fact", ""),
             ("value", ""),
-            ("most peers have", ""),
+            ("commonest", ""),
             ("hosts", "number"),
             ("odd by figures", "number"),
             ("does it explain the odd hosts?", "why"),
@@ -84,7 +89,7 @@ impl Kind<'_> {
             Some(format!("<tr><th scope=\"row\">{}{name}</th>{cells}</tr>\n", state_mark(host)))
         };
         let rows: String = self.hosts.iter().filter_map(row).collect();
-        let key = "≠ differs from what most peers have, which stands in the head; · the same, or not reported.";
+        let key = "≠ differs from the commonest value (in the column head); · the same, or not reported.";
         let table = table("Facts by host", "sorts differing", &heads, &rows);
         format!("<h3>Facts by host</h3>\n{table}<p class=\"dim\">{key}</p>\n")
     }
@@ -92,20 +97,21 @@ impl Kind<'_> {
 
 /// Whether a value explains odd hosts: a class and words.
 fn says(other: &OtherValue) -> (&'static str, String) {
-    let Some(p_value) = other.p_value.filter(|_| other.odd > 0) else {
-        return ("dim", "no: none of them is odd by its figures".to_owned());
-    };
     let holders = other.hosts.len();
-    let Some(confidence) = explains(other.odd, holders as u64, Some(p_value)) else {
-        return ("dim", format!("no: only {} of {holders} odd", other.odd));
-    };
-    let chance = match p_value {
-        p if p < 0.001 => "less than 0.1 %".to_owned(),
-        p => crate::judgements::plain(p),
-    };
-    let words = format!("{} of {holders} odd; chance alone does that in {chance} of fleets", other.odd);
-    match confidence {
-        Confidence::Hint => ("", format!("perhaps: {words}")),
-        _ => ("head", format!("yes: {words}")),
+    let alone = other.p_value.and_then(|p_value| Some((explains(other.odd, holders as u64, Some(p_value))?, p_value)));
+    let words =
+        |p_value| format!("{} of {holders} odd; chance alone does that in {} of fleets", other.odd, chance(p_value));
+    match (alone, other.group_p_value) {
+        (Some((Confidence::Hint, p_value)), None) => ("", format!("perhaps: {}", words(p_value))),
+        (Some((Confidence::Hint, _)) | None, Some(p_value)) => {
+            ("head", format!("yes: together they are worse; chance alone does that in {} of fleets", chance(p_value)))
+        }
+        (Some((_, p_value)), _) => ("head", format!("yes: {}", words(p_value))),
+        (None, None) if other.odd > 0 => ("dim", format!("no: only {} of {holders} odd", other.odd)),
+        (None, None) => ("dim", "no: none of them is odd by its own figures".to_owned()),
     }
+}
+
+fn chance(p_value: f64) -> String {
+    if p_value < 0.001 { "less than 0.1 %".to_owned() } else { crate::judgements::plain(p_value) }
 }

@@ -256,7 +256,7 @@ fn difference(of: f64) -> String {
 }
 
 /// A text as the beginning of a sentence.
-fn capital(words: &str) -> String {
+pub(super) fn capital(words: &str) -> String {
     let mut letters = words.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -124,7 +124,7 @@ fn the_page_has_every_host_with_its_reason() {
         "Next: tiermark matrix",
         "DRAM, all cores",
         "≠ 5.14",
-        "no: none of them is odd by its figures",
+        "no: none of them is odd by its own figures",
         "yes: 3 of 3 odd",
         "No route to host",
         "four\nfive …",

@@ -58,7 +58,7 @@ fn a_governor_that_the_kernel_lacks_is_no_cure() {
 fn zram_is_named_where_it_is_swap() {
     let swaps = ("proc/swaps", "F T S U P\n/dev/zram0 partition 2097152 1024 100\n/dev/sda2 partition 2097152 512 -2");
     let checks = examined(&[swaps, ("sys/module/zswap/parameters/enabled", "Y")], None);
-    assert_eq!(checks["swap"].value, "1.5 MiB of 4 GiB used; 1 MiB of these slots are of /dev/zram0 (zram)");
+    assert_eq!(checks["swap"].value, "1.5 MiB of 4 GiB used; 1 MiB of it on /dev/zram0 (zram)");
     assert_eq!(checks["zram"].value, "in use as swap: /dev/zram0 (2 GiB)");
     assert_eq!(checks["zswap"].value, "on, in front of zram: pages are compressed twice");
 }
