@@ -70,7 +70,7 @@ def errors(document):
     """Corrected memory errors, which cost nothing."""
     corrected, uncorrected = ({"before": count, "after": count, "grew": 0} for count in (1243, 0))
     counts = {"place": "mc0", "label": None, "corrected": corrected, "uncorrected": uncorrected}
-    document["health"] = {"memory": [counts], "throttling": None}
+    document["health"] = {"memory": [counts], "throttling": None, "up_seconds": 5 * 86_400}
     return {}
 
 

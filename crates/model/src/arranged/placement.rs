@@ -11,6 +11,9 @@ use crate::units::Metric;
 
 use super::matrix::{MatrixCell, Work};
 
+/// A difference that is none in practice, as `compare` has it.
+const NO_CHANGE: f64 = 0.03;
+
 /// What some threads do, with memory in one place and in two.
 #[derive(Debug, Clone, Copy)]
 pub struct PlacementRow<'a> {
@@ -51,9 +54,10 @@ impl PlacementRow<'_> {
         self.of_local(self.mixed)
     }
 
-    /// Whether mixed memory is faster (`true`) or slower than local memory beyond the intervals of both; `None` where
-    /// that could not be shown.
+    /// Whether mixed memory is faster (`true`) or slower than local memory, beyond the intervals of both and by more than
+    /// [`NO_CHANGE`]; `None` where that could not be shown.
     pub fn gains(&self) -> Option<bool> {
+        self.mixed_of_local().filter(|ratio| ratio.ln().abs() > NO_CHANGE.ln_1p())?;
         let (mixed, local) = (self.mixed.interval?, self.local?.interval?);
         match () {
             () if mixed.low > local.high => Some(true),

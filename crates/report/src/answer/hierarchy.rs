@@ -19,7 +19,9 @@ pub(super) fn hierarchy(run: &Run) -> Page {
     if levels.is_empty() {
         return Page::new();
     }
-    let caches: Vec<Text> = levels.iter().filter_map(|level| cache(level.tier, run)).collect();
+    let shown: Vec<Text> = levels.iter().filter_map(|level| cache(level.tier, run)).collect();
+    // Where no cache shows, the table has no strides.
+    let caches: Vec<Text> = if shown.is_empty() { shown } else { shown.into_iter().chain(not_resolved(run)).collect() };
     let line = run.findings().find(|f| f.metric == Quantity::GeometryLine).and_then(|f| f.value);
     let measured = line.map(|bytes| format!("lines of {bytes:.0} bytes"));
     // Where prefetchers help small strides, they do not show a line.
@@ -84,6 +86,14 @@ fn figure(seen: &Observation) -> Cell {
         unit => number(value, unit),
     });
     graded(shown, &seen.verdict, seen.unit)
+}
+
+/// The declared caches whose end lies between footprints that are too far apart.
+fn not_resolved(run: &Run) -> Vec<Text> {
+    let declared = distinct(run.machine.data_caches().map(|cache| Tier::Cache(cache.level)));
+    let is_shown = |tier: &Tier| cache(*tier, run).is_some();
+    let missing = declared.into_iter().filter(|tier| !is_shown(tier));
+    missing.map(|tier| format!("{tier} not resolved by these footprints").into()).collect()
 }
 
 /// What the tables show of a cache: size and ways; `None` where neither has a number.

@@ -1,5 +1,6 @@
 //! The same threads with local, remote and mixed memory: one table, and what distance and mixing do.
 
+use tiermark_model::messages::rules::codes;
 use tiermark_model::{
     Finding, Grade, MOST_THEORETICAL_SHARE, Observation, PlacementRow, Quantity, Run, Unit, placements,
 };
@@ -27,7 +28,15 @@ pub(super) fn placement(run: &Run, detail: Detail) -> Page {
     let left = rows.len() - shown.len();
     let more =
         if left > 0 { paragraph("  ", format!("and {left} more, with --verbose"), Ink::Dim) } else { Page::new() };
-    table(shown) + more + conclusion(&rows, run)
+    less_memory(run) + table(shown) + more + conclusion(&rows, run)
+}
+
+/// That each thread has less memory than was asked for: then caches may hold a part of it.
+fn less_memory(run: &Run) -> Page {
+    let rules = run.experiments.iter().flat_map(|experiment| &experiment.plan.rules);
+    let usual = rules.filter(|note| note.code == codes::worker_usual).map(|note| note.text.as_str());
+    let notes = distinct(usual).into_iter();
+    notes.map(|text| paragraph("! ", format!("Memory: {text}. Caches may hold a part of it."), Ink::Warn)).collect()
 }
 
 fn table(rows: &[PlacementRow<'_>]) -> Page {

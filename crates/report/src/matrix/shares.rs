@@ -25,7 +25,9 @@ pub(super) fn used(findings: &[&Finding], counters: Option<&RunCounters>, detail
         true => "lines as the kernels touch them; what was counted stands below, under Traffic of memory",
         false => "lines as the kernels touch them, not counted",
     };
-    let key = format!("{how}; a cell of each operation, --verbose shows all");
+    let key = format!(
+        "{how}; a cell of each operation that moves more than it uses, --verbose shows all; others use every byte"
+    );
     heading("Bytes used of the bytes that move")
         + shown.iter().map(line).collect::<Page>()
         + paragraph("  ", &key, Ink::Dim)
