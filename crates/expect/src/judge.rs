@@ -37,7 +37,7 @@ pub fn check(name: &str, run: &Run, expected: &Expectations, strict: bool) -> Ch
         expectations: expected.name.clone(),
         sha256: expected.sha256.clone(),
         strict,
-        unlimited: unlimited(&expected.entries, &values),
+        unlimited: unlimited(&expected.entries, &values, &run.machine),
         results,
         contradictions: run.machine.contradictions.clone(),
         settings: settings.cloned().collect(),
@@ -50,11 +50,12 @@ pub(crate) fn judge_one(entry: &Entry, run: &Run) -> CheckResult {
     result(entry, &RunValues::of(run), &run.machine)
 }
 
-/// Latencies and read rates of L3 and memory that no expectation limits where they are worse: one that compares two
-/// figures with each other holds on a machine that is slow in both. What is limited and could not be judged stands among
-/// the expectations.
-fn unlimited(entries: &[Entry], values: &RunValues<'_>) -> Vec<String> {
-    let limited: BTreeSet<FigureName> = entries.iter().flat_map(|entry| limited(entry, values)).collect();
+/// Latencies and read rates of L3 and memory that no expectation for such a machine limits where they are worse: one
+/// that compares two figures with each other holds on a machine that is slow in both. What is limited and could not be
+/// judged stands among the expectations.
+fn unlimited(entries: &[Entry], values: &RunValues<'_>, machine: &Machine) -> Vec<String> {
+    let of_machine = entries.iter().filter(|entry| entry.needs.iter().all(|need| need.lacks(machine).is_none()));
+    let limited: BTreeSet<FigureName> = of_machine.flat_map(|entry| limited(entry, values)).collect();
     values.of_memory().into_iter().filter(|name| !limited.contains(name)).map(|name| name.to_string()).collect()
 }
 

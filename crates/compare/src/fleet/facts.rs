@@ -163,7 +163,7 @@ pub(crate) struct Common<'a> {
     pub(crate) is_majority: bool,
 }
 
-/// The commonest value of a fact over some hosts; `None` of none.
+/// The commonest value of a fact over some hosts; `None` without hosts.
 pub(crate) fn most_common<'a>(facts: impl Iterator<Item = &'a HostFact> + Clone) -> Option<Common<'a>> {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     let known = facts.clone().count();

@@ -53,8 +53,8 @@ pub(crate) fn losses(kind: &Kind<'_>, before: &[&HostRecord], allowed: f64) -> V
     found
 }
 
-/// Whether the median of the changes of several hosts differs from none by more than chance explains, as one of so many
-/// tests (Bonferroni): by a t test with the standard error of a median of normal values.
+/// Whether chance does not explain the median of the changes of several hosts: by a t test against no change, with the
+/// standard error of a median of normal values, corrected for the number of tests (Bonferroni).
 fn is_beyond_chance(middle: f64, changes: &[f64], tests: usize) -> bool {
     let n = changes.len() as f64;
     let mean = changes.iter().sum::<f64>() / n;

@@ -447,3 +447,22 @@ fn the_share_of_interruptions_is_judged_as_far_as_their_number_tells() {
     assert_eq!(outcome(&of(9), "interruptions.long.share <= 3 %"), Passed);
     assert_eq!(reasons(&of(20), "interruptions.share <= 3 %"), [codes::interruptions_unknown]);
 }
+
+/// What limits a figure: the bound of its worse side, on a machine that the expectation is for.
+#[test]
+fn figures_without_a_limit_are_named() {
+    let mut run = run(vec![latency(0, 0, 80.0), read_all(0, 130.0)]);
+    let unlimited = |run: &Run, that: &str| {
+        let expected = limits(&format!("[[expect]]\nthat = '{that}'\nneeds = ['bare-metal']\n")).unwrap();
+        check("made", run, &expected, false).unlimited
+    };
+    let is_named = |run: &Run, that: &str| unlimited(run, that).contains(&"latency.dram".to_owned());
+    for limiting in ["latency.dram <= 100 ns", "100 ns >= latency.dram", "latency.dram < 1 ns"] {
+        assert!(!is_named(&run, limiting), "{limiting}");
+    }
+    for other in ["latency.dram >= 10 ns", "latency.dram / latency.dram.local <= 2", "read.dram.all >= 1 GB/s"] {
+        assert!(is_named(&run, other), "{other}");
+    }
+    run.machine.system.hypervisor = Some("KVM".to_owned());
+    assert!(is_named(&run, "latency.dram <= 100 ns"), "it is not for guests");
+}
