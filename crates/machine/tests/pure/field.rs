@@ -1,28 +1,18 @@
 //! Inputs that users of other tools had, rebuilt: the facts that discovery must find in them, and what it must name.
 //! Where the shared fixtures are missing, these tests say so and pass.
 
-use std::path::Path;
-
 use tiermark_machine::synth::Synth;
 use tiermark_machine::{LiveFacts, Root, capture, discover};
 use tiermark_model::{DisputedFact, IdSet, MIB, Machine, MemoryChannels};
 
-fn ids(text: &str) -> IdSet {
-    text.parse().unwrap()
-}
+use crate::field_trees::{ids, machine, tree};
 
 fn root(name: &str) -> Option<Root> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures/field");
-    let path = dir.join(format!("{name}.tar.gz"));
-    if !path.is_file() {
-        println!("skipped: {} is not here", path.display());
-        return None;
-    }
-    Some(Root::at(&path).unwrap())
+    tree("field", name)
 }
 
 fn field(name: &str) -> Option<Machine> {
-    Some(discover(&root(name)?, &LiveFacts::default()).unwrap())
+    machine("field", name)
 }
 
 /// What is said of a fact, and by whom: the view that is used, and the one that is not.

@@ -3,28 +3,19 @@
 //! shared fixture where it is there.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use tiermark_machine::synth::Synth;
 use tiermark_machine::{HealthCounts, LiveFacts, Root, discover};
 use tiermark_model::{IdSet, Machine};
 
-fn ids(text: &str) -> IdSet {
-    text.parse().unwrap()
-}
+use crate::field_trees::{ids, machine, tree};
 
 fn root(name: &str) -> Option<Root> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures/field2");
-    let path = dir.join(format!("{name}.tar.gz"));
-    if !path.is_file() {
-        println!("skipped: {} is not here", path.display());
-        return None;
-    }
-    Some(Root::at(&path).unwrap())
+    tree("field2", name)
 }
 
 fn field(name: &str) -> Option<Machine> {
-    Some(discover(&root(name)?, &LiveFacts::default()).unwrap())
+    machine("field2", name)
 }
 
 /// A synthetic server of one socket of 8 cores, with some files changed.

@@ -8,6 +8,7 @@
 
 mod field;
 mod field2;
+mod field_trees;
 mod fuzz;
 mod shared_fixtures;
 mod synthetic;
