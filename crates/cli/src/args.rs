@@ -111,6 +111,13 @@ pub(crate) struct Simulation {
     /// in 9.6:25.3:14:20
     #[arg(long, value_name = "GBS:GBS:GBS:GBS", global = true, hide = true)]
     pub(crate) sim_stores: Option<tiermark_sim::StoreRates>,
+    /// Faults of the simulated memory: 0x1000.3:stuck1, 0x8.0:rests@10, 0x8.0:flips@20, 0x8.0:once, line:20,
+    /// poisoned:0x2000
+    #[arg(long, value_name = "LIST", global = true, hide = true, value_delimiter = ',')]
+    pub(crate) sim_fault: Vec<tiermark_sim::SimFault>,
+    /// Seconds after which a soak makes the simulated machine hot, and the share of its rates that it then loses
+    #[arg(long, value_name = "SECONDS:SHARE", global = true, hide = true, value_parser = parse::sim_hot)]
+    pub(crate) sim_hot: Option<(f64, f64)>,
     /// As --sim-hump, in the last-level cache and in memory alone
     #[arg(long, value_name = "SHARE", global = true, hide = true)]
     pub(crate) sim_shared_hump: Option<f64>,

@@ -12,13 +12,16 @@ use tiermark_model::messages::setup as says;
 use tiermark_model::{Exit, IdSet, Machine, PlanPage, Request, Run, RunLabels, Warning};
 use tiermark_probes::survey;
 use tiermark_session::counted::{self, CountedHost};
-use tiermark_session::{Asked, Begun, Head, OtherWork, OwnRecord, Prepared, disturbs_measurement, prepare};
+use tiermark_session::{
+    Asked, Begun, Head, OtherWork, OwnRecord, Prepared, disturbs_measurement, memory_of_others, prepare,
+};
 
 use crate::args::{CounterUse, PlaceArgs, RunArgs, Simulation};
 use crate::counters::{open_counters, refuse_contradiction};
 use crate::finish::{Sinks, finish};
 use crate::layouts::{Export, HTML};
 use crate::output::{self, Destination, Failure, complain_once, remark, tell};
+use crate::parse::MostMemory;
 use crate::signals::Stop;
 use crate::sinks::{EventLines, FirstRows, JournalSink, Listeners, Progress, Talk};
 use crate::target::Target;
@@ -124,6 +127,9 @@ pub(crate) fn conduct<'a>(job: &Job<'a>, report: bool) -> Result<Ended, Failure>
     }
     let mut other_work = None;
     if !simulated {
+        if prepared.soaks() && !place.control.force {
+            memory_of_others(&target.root, target.host.machine())?;
+        }
         other_work = look_around(prepared.cpus().as_ref(), target.host.as_ref(), place, &stop, is_quiet)?;
     }
     if place.control.start.at.is_some() || place.control.waiting.wait.is_some() {
@@ -166,7 +172,7 @@ pub(crate) fn conduct<'a>(job: &Job<'a>, report: bool) -> Result<Ended, Failure>
 /// Opens the machine, and plans what a job asks of it.
 fn planned(job: &Job<'_>, seed: u64, stop: &Stop) -> Result<(Target, Prepared), Failure> {
     let place = &job.args.place;
-    let target = target::open(job.simulation, seed, place.max_mem, stop.flag())?;
+    let target = target::open(job.simulation, seed, place.max_mem.and_then(MostMemory::bytes), stop.flag())?;
     let together = place.max_time.filter(|_| job.plan.is_some());
     let prepared = prepare(&(job.requests)(target.host.machine(), seed)?, together, target.host.lab());
     let prepared = prepared.map_err(|probe| Failure::tool(format!("no probe '{probe}'")))?;

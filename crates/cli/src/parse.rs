@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use jiff::Timestamp;
-use tiermark_model::{Bytes, FileMemory, IdSet, ListError, PageKind, parse_size};
+use tiermark_model::{Bytes, FileMemory, IdSet, ListError, Machine, PageKind, parse_size};
 pub(crate) use tiermark_model::{
     parse_footprint as size, parse_nodes as nodes, parse_seconds as seconds, parse_whole as whole,
     parse_within as within,
@@ -21,6 +21,41 @@ pub(crate) enum NodeChoice {
     Far,
     /// Each in turn, from the cpus of each node.
     Each,
+}
+
+/// The most memory of a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum MostMemory {
+    /// So many bytes.
+    Bytes(Bytes),
+    /// A share of what is free: 0.9 is 90 %.
+    Share(f64),
+}
+
+impl MostMemory {
+    /// Bytes, where they do not depend on the machine.
+    pub(crate) fn bytes(self) -> Option<Bytes> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes),
+            Self::Share(_) => None,
+        }
+    }
+
+    /// Bytes on a machine; of one that does not say what is free, a share of all.
+    pub(crate) fn on(self, machine: &Machine) -> Bytes {
+        let free = machine.system.available_bytes.or(machine.system.memory_bytes).unwrap_or(u64::MAX);
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Share(share) => Bytes((share * free as f64) as u64),
+        }
+    }
+}
+
+/// The most memory of a run: a size, or a share of the free memory, as in 90%.
+pub(crate) fn most_memory(text: &str) -> Result<MostMemory, String> {
+    let Some(number) = text.trim().strip_suffix('%') else { return size(text).map(MostMemory::Bytes) };
+    let percent = number.parse::<f64>().ok().filter(|percent| *percent > 0.0 && *percent <= 100.0);
+    percent.map(|percent| MostMemory::Share(percent / 100.0)).ok_or_else(|| "use a share from 1% to 100%".to_owned())
 }
 
 /// A label of a document, as in rack=7.
@@ -101,6 +136,13 @@ pub(crate) fn sim_warmth(text: &str) -> Result<(f64, f64), String> {
     let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
     let parts = text.split_once(':').and_then(|(excess, ms)| Some((number(excess)?, number(ms)?)));
     parts.ok_or_else(|| format!("'{text}': write an excess and milliseconds, as in 0.5:2"))
+}
+
+/// When a simulated machine is hot, and what it loses: seconds and a share, as in 840:0.11.
+pub(crate) fn sim_hot(text: &str) -> Result<(f64, f64), String> {
+    let parts = text.split_once(':').and_then(|(after, share)| Some((after.parse().ok()?, share.parse().ok()?)));
+    let is_possible = |(after, share): &(f64, f64)| *after >= 0.0 && (0.0..1.0).contains(share);
+    parts.filter(is_possible).ok_or_else(|| format!("'{text}': write seconds and a share, as in 840:0.11"))
 }
 
 /// A number above zero.

@@ -47,7 +47,8 @@ fn scope(place: &PlaceArgs, machine: &Machine) -> Result<Scope, Failure> {
     let memory = place.memory.clone().map(|memory| FileMemory { read_only: place.read_only, ..memory });
     let of_file = memory.as_ref().map(tiermark_session::file_pages).transpose()?;
     let page = place.pages.first().copied().filter(|_| place.pages.len() == 1).or(of_file);
-    let (max_mem, max_seconds, step_seconds) = (place.max_mem, place.max_time, place.seconds);
+    let (max_mem, max_seconds, step_seconds) =
+        (place.max_mem.map(|most| most.on(machine)), place.max_time, place.seconds);
     Ok(Scope { cpus, mem_node, memory, page, max_mem, max_seconds, step_seconds })
 }
 

@@ -9,7 +9,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tiermark_engine::{Event, Sink};
 use tiermark_history::{Journal, Record};
 use tiermark_model::{
-    BlockTimes, EVENTS_SCHEMA, Experiment, Observation, Run, RunEvent, Step, Unit, format_gbs, format_ns,
+    BlockTimes, EVENTS_SCHEMA, Experiment, Observation, Run, RunEvent, SoakWork, Step, Unit, WrongWord, count_of,
+    format_gbs, format_ns,
 };
 
 use tiermark_page::{Style, terminal};
@@ -98,7 +99,11 @@ impl Sink for JournalSink {
                 Record::Experiment { request: Box::new((*request).clone()), method: *method, plan: (*plan).clone() }
             }
             Event::StepsAdded { steps } => Record::Steps(steps.to_vec()),
-            Event::Visited { .. } | Event::Filled { .. } | Event::Answered { .. } | Event::Counting { .. } => return,
+            Event::Visited { .. }
+            | Event::Filled { .. }
+            | Event::Answered { .. }
+            | Event::Counting { .. }
+            | Event::Soaking { .. } => return,
             Event::Observed { observation } => Record::Observation(Box::new((*observation).clone())),
             Event::ExperimentDone { experiment } => {
                 let Experiment { states, drift, interruptions, throughputs, time, .. } = experiment;
@@ -193,7 +198,11 @@ impl Sink for EventLines {
             }
             Event::StepsAdded { steps } => self.line(&RunEvent::StepsAdded { steps }),
             // Visits come by the hundred a second; they are in the observations.
-            Event::Visited { .. } | Event::Filled { .. } | Event::Answered { .. } | Event::Counting { .. } => {}
+            Event::Visited { .. }
+            | Event::Filled { .. }
+            | Event::Answered { .. }
+            | Event::Counting { .. }
+            | Event::Soaking { .. } => {}
             Event::Observed { observation } => self.line(&RunEvent::Observed { observation }),
             Event::ExperimentDone { experiment: Experiment { states, drift, findings, .. } } => {
                 self.line(&RunEvent::ExperimentDone { states, drift });
@@ -280,6 +289,12 @@ impl Sink for Progress {
                 self.bar.set_message(sanitise::line(&message));
                 self.advance(1.0, *remaining_seconds);
             }
+            Event::Soaking { work, rate, wrong, errors, remaining_seconds, done, .. } => {
+                self.bar.suspend(|| wrong.iter().for_each(|word| tell(wrong_word(word))));
+                let rate = rate.map_or_else(String::new, |rate| format!(", {} GB/s", format_gbs(rate)));
+                self.bar.set_message(format!("soak, {}{rate}, {}", doing(*work), count_of(*errors, "wrong word")));
+                self.advance(*done, *remaining_seconds);
+            }
             Event::Observed { .. }
             | Event::StepsAdded { .. }
             | Event::Answered { .. }
@@ -309,7 +324,7 @@ impl Sink for Talk {
             )),
             Event::StepsAdded { steps } => tell(format_args!("{} steps added where the curve moves", steps.len())),
             Event::Filled { filled } => tell(format_args!("{filled}")),
-            Event::Visited { .. } | Event::Answered { .. } => {}
+            Event::Visited { .. } | Event::Answered { .. } | Event::Soaking { .. } => {}
             Event::Counting { step, source, .. } => {
                 tell(format_args!("{}  once more beside {}", step.id, source.name()));
             }
@@ -318,6 +333,26 @@ impl Sink for Talk {
                 tell(format_args!("done, {} changes of the machine seen", experiment.drift.len()));
             }
         }
+    }
+}
+
+/// A wrong word, as soon as it is found.
+fn wrong_word(word: &WrongWord) -> String {
+    let place = word.physical.unwrap_or(word.address);
+    let (found, expected) = (word.found, word.expected);
+    format!("WRONG WORD on node {} at {place}: {found} was read, {expected} had been written", word.node)
+}
+
+/// What a soak does.
+fn doing(work: SoakWork) -> &'static str {
+    match work {
+        SoakWork::Take => "taking memory",
+        SoakWork::Write => "writing",
+        SoakWork::Read => "reading",
+        SoakWork::ReadFar => "reading from far away",
+        SoakWork::Copy => "copying",
+        SoakWork::Hammer => "hammering lines",
+        SoakWork::Rest => "at rest",
     }
 }
 

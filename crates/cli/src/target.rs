@@ -116,6 +116,11 @@ pub(crate) fn open(
             .map(|seconds| LeftAlone { forgets_after_seconds: seconds, ..LeftAlone::default() }),
         first_touch: simulation.sim_first_touch.map(|gbs| gbs * 1e9),
         stores: simulation.sim_stores,
+        memory: tiermark_sim::SimMemory {
+            faults: simulation.sim_fault.clone(),
+            hot: simulation.sim_hot,
+            ..tiermark_sim::SimMemory::default()
+        },
         counters: simulation.sim_counters.map(|remote_writes| SimCounters { remote_writes, idle: SIMULATED_IDLE }),
         ..defaults
     };

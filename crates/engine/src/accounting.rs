@@ -146,7 +146,7 @@ fn work(thread: &ThreadSetup, metric: Metric) -> Work {
         Role::Revisit { .. } => Work::Revisits,
         Role::Contend => Work::Turns,
         Role::Echo { .. } | Role::Keep { .. } => Work::Service,
-        Role::Stream { .. } | Role::Load { .. } => Work::Bytes,
+        Role::Stream { .. } | Role::Load { .. } | Role::Soak(_) => Work::Bytes,
         Role::Os(call) => match (metric, call.others.is_empty()) {
             (Metric::Latency, true) => Work::Calls,
             (Metric::Latency, false) => Work::Meetings,

@@ -1,6 +1,6 @@
 //! Events of a run, sent to sinks (progress, journal). Nothing prints inside a measurement.
 
-use tiermark_model::{CounterSourceId, Experiment, Finding, Observation, Plan, Request, Step};
+use tiermark_model::{CounterSourceId, Experiment, Finding, Observation, Plan, Request, SoakWork, Step, WrongWord};
 
 use crate::host::Filled;
 
@@ -43,6 +43,23 @@ pub enum Event<'a> {
         source: CounterSourceId,
         /// Seconds that it and the numbers after it are expected to take.
         remaining_seconds: f64,
+    },
+    /// A soak of memory goes on.
+    Soaking {
+        /// Its step.
+        step: &'a Step,
+        /// What its threads do.
+        work: SoakWork,
+        /// Bytes per second of the last sample.
+        rate: Option<f64>,
+        /// Words found wrong since the event before.
+        wrong: &'a [WrongWord],
+        /// Words found wrong so far.
+        errors: u64,
+        /// Seconds that are left.
+        remaining_seconds: f64,
+        /// Share of the time that is over, 0 to 1.
+        done: f64,
     },
     /// All that is known of a step so far, every few seconds and at the end; a later event of the same step replaces
     /// it.

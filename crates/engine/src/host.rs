@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use tiermark_model::{Bench, Bytes, CpuId, KernelId, Machine, PlacementProof, Refusal, Role, Setup, StepTraffic};
 
 use crate::probe::Lab;
+use crate::soak::SoakRig;
 
 /// A machine that experiments can be carried out on: the real one, or a simulated one.
 pub trait Host {
@@ -37,6 +38,12 @@ pub trait Host {
     /// A [`Refusal`] when the setup cannot be had here: no such cpu or node, not enough memory, no huge pages, unknown
     /// kernel.
     fn prepare(&mut self, setup: &Setup) -> Result<Box<dyn Rig>, Refusal>;
+
+    /// Takes the memory of a soak, and seats a thread on each of its cpus.
+    ///
+    /// # Errors
+    /// A [`Refusal`] when the memory or a cpu cannot be had, or the memory could be swapped out.
+    fn soak(&mut self, setup: &Setup) -> Result<Box<dyn SoakRig>, Refusal>;
 
     /// Most bytes of memory of their own that rigs may hold together between visits.
     fn keep_bytes(&self) -> u64;

@@ -21,6 +21,7 @@ mod plausible;
 pub mod probe;
 mod rivals;
 mod run;
+pub mod soak;
 mod states;
 mod throughput;
 

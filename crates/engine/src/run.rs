@@ -9,7 +9,9 @@ mod visit;
 use std::collections::BTreeSet;
 
 use tiermark_model::messages::run as says;
-use tiermark_model::{AFTER_FIGURES, Experiment, Observation, Plan, Purpose, Refusal, Request, Role, Step, TimeSpent};
+use tiermark_model::{
+    AFTER_FIGURES, BlockTimes, Experiment, Observation, Plan, Purpose, Refusal, Request, Role, Step, TimeSpent,
+};
 use tiermark_stats::Rng;
 
 use crate::cell::Cell;
@@ -18,6 +20,7 @@ use crate::event::{Event, Sink};
 use crate::host::Host;
 use crate::interruptions::Interruptions;
 use crate::probe::{Lab, Probe, Record, Study};
+use crate::soak;
 use crate::states::Conditions;
 use crate::throughput::Throughputs;
 use allocations::{Keep, is_piece, shared_home, wanted};
@@ -57,24 +60,49 @@ impl PlannedExperiment {
     /// Every event goes to `sink`. Has the results so far if the user stopped the run; the caller checks this with
     /// [`Host::stopped`].
     pub fn run(self, host: &mut dyn Host, record: &dyn Record, sink: &mut dyn Sink) -> Experiment {
-        let Self { request, mut plan, method, study } = self;
+        let Self { request, plan, method, study } = self;
         sink.event(&Event::ExperimentStarted { request: &request, method, plan: &plan });
-        let mut run = Runner::new((&request, method), (&plan, study.as_ref()), host, record, sink);
-        run.measure(&mut plan);
-        let (observations, interruptions) = (run.observations(), run.interruptions.of_cpus());
-        // They are no part of events: they may be most of a document, and the journal has each step several times.
-        let block_times: Vec<_> = run.cells.iter_mut().map(|cell| std::mem::take(&mut cell.block_times)).collect();
-        let time = Some(TimeSpent { whole: run.host.now() - run.began, ..run.time });
-        let throughputs = run.throughputs.of_kinds();
         let planned = Experiment::new(request, method, plan);
-        let mut experiment = Experiment { observations, interruptions, throughputs, time, ..planned };
+        let (mut experiment, block_times) = match planned.plan.steps.iter().find(|step| soak::role(step).is_some()) {
+            Some(step) => (soaked(step, &planned, host, sink), Vec::new()),
+            None => visited(planned, study.as_ref(), host, record, sink),
+        };
         record.hold(&mut experiment);
-        experiment.observations.iter().for_each(|seen| run.report(seen));
+        experiment.observations.iter().for_each(|observation| sink.event(&Event::Observed { observation }));
         let mut experiment = conclude(study.as_ref(), experiment);
         sink.event(&Event::ExperimentDone { experiment: &experiment });
         experiment.observations.iter_mut().zip(block_times).for_each(|(seen, times)| seen.block_times = times);
         experiment
     }
+}
+
+/// A planned experiment whose step is a soak of memory, carried out.
+fn soaked(step: &Step, planned: &Experiment, host: &mut dyn Host, sink: &mut dyn Sink) -> Experiment {
+    let began = host.now();
+    let observations = vec![soak::soak(host, step, began + planned.plan.max_seconds, sink)];
+    let whole = host.now() - began;
+    let time = Some(TimeSpent { whole, figures: whole, ..TimeSpent::default() });
+    Experiment { observations, time, ..planned.clone() }
+}
+
+/// A planned experiment whose steps were visited, and the time of each block of each observation: they are no part of
+/// events, since they may be most of a document, and the journal has each step several times.
+fn visited(
+    planned: Experiment,
+    study: &dyn Study,
+    host: &mut dyn Host,
+    record: &dyn Record,
+    sink: &mut dyn Sink,
+) -> (Experiment, Vec<BlockTimes>) {
+    let Experiment { request, method, mut plan, .. } = planned;
+    let mut run = Runner::new((&request, method), (&plan, study), host, record, sink);
+    run.measure(&mut plan);
+    let (observations, interruptions) = (run.observations(), run.interruptions.of_cpus());
+    let block_times = run.cells.iter_mut().map(|cell| std::mem::take(&mut cell.block_times)).collect();
+    let time = Some(TimeSpent { whole: run.host.now() - run.began, ..run.time });
+    let throughputs = run.throughputs.of_kinds();
+    let planned = Experiment::new(request, method, plan);
+    (Experiment { observations, interruptions, throughputs, time, ..planned }, block_times)
 }
 
 /// Plans one request and measures it, without a record.

@@ -28,7 +28,9 @@ const MOST_REASONS: usize = 16;
 #[must_use]
 pub fn check(name: &str, run: &Run, expected: &Expectations, strict: bool) -> Check {
     let values = RunValues::of(run);
-    let results: Vec<CheckResult> = expected.entries.iter().map(|entry| result(entry, &values, &run.machine)).collect();
+    let soaked = if run.observations().any(|seen| seen.soak.is_some()) { of_soaks() } else { Vec::new() };
+    let entries = soaked.iter().chain(&expected.entries);
+    let results: Vec<CheckResult> = entries.map(|entry| result(entry, &values, &run.machine)).collect();
     let settings = run.problems.iter().flatten().filter(|row| row.is_setting);
     let check = Check {
         verdict: CheckVerdict::NotJudged,
@@ -43,6 +45,11 @@ pub fn check(name: &str, run: &Run, expected: &Expectations, strict: bool) -> Ch
         settings: settings.cloned().collect(),
     };
     check.concluded()
+}
+
+/// What is expected of a run that soaked memory; a test reads it.
+fn of_soaks() -> Vec<Entry> {
+    Expectations::read(crate::BUILT_IN, include_str!("soak.toml")).map(|file| file.entries).unwrap_or_default()
 }
 
 /// Judges a run by one expectation.

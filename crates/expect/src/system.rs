@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tiermark_model::messages::check as says;
 use tiermark_model::{
     Dimm, ErrorKind, Experiment, FEWEST_JUDGED, Finding, HealthCount, IdSet, Key, Labels, Machine, MemoryChannels,
-    MemoryErrors, Note, Observation, PageKind, Purpose, Quantity, Request, Run, Throttling, Tier, slot_name,
+    MemoryErrors, Note, Observation, PageKind, Purpose, Quantity, Request, Run, Soak, Throttling, Tier, slot_name,
 };
 
 use crate::location::Place;
@@ -45,7 +45,19 @@ pub(crate) fn of(name: SystemName, run: &Run, memories: &[IdSet]) -> Vec<At> {
         SystemName::Problems => vec![problems(run)],
         SystemName::Errors(kind, since) => errors(run, kind, since),
         SystemName::Throttling(part, since) => throttling(run, part, since),
+        SystemName::SoakWrong => of_soaks(run, |soak| Some((soak.wrong_words + soak.lost.len() as u64) as f64)),
+        SystemName::SoakSlower => of_soaks(run, Soak::slower),
     }
+}
+
+/// A number of each soak of a run; nothing where it has none.
+fn of_soaks(run: &Run, number: impl Fn(&Soak) -> Option<f64>) -> Vec<At> {
+    let at = |soak: &Soak| match number(soak) {
+        _ if soak.checked() == 0 || soak.proven == Some(false) => At::whole(Err(says::nothing_compared())),
+        None => At::whole(Err(says::soak_too_short())),
+        Some(number) => At::whole(Ok(Range::exactly(number))),
+    };
+    run.observations().filter_map(|seen| seen.soak.as_deref()).map(at).collect()
 }
 
 /// The theoretical peak of each memory that was measured, or of the whole machine. Of nodes whose cores are offline in

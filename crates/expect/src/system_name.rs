@@ -33,6 +33,10 @@ pub(crate) enum SystemName {
     Text(SystemText),
     Errors(ErrorKind, Since),
     Throttling(ThrottledPart, Since),
+    /// Wrong words and lost pages of a soak.
+    SoakWrong,
+    /// The share of its rate that a soak lost for good.
+    SoakSlower,
 }
 
 /// A limit of a core: latencies in cycles, widths in bytes a cycle.
@@ -91,7 +95,7 @@ const fn text(text: SystemText) -> SystemName {
 }
 
 /// All, by name; the first of several names is the one that is shown.
-pub(crate) const SYSTEM: [(&str, SystemName); 45] = [
+pub(crate) const SYSTEM: [(&str, SystemName); 47] = [
     ("peak", SystemName::Peak),
     ("link", SystemName::Link),
     ("dimms.speed", SystemName::ModuleSpeed),
@@ -137,6 +141,8 @@ pub(crate) const SYSTEM: [(&str, SystemName); 45] = [
     ("throttle.core.boot", SystemName::Throttling(ThrottledPart::Core, Since::Boot)),
     ("throttle.package", SystemName::Throttling(ThrottledPart::Package, Since::Run)),
     ("throttle.package.boot", SystemName::Throttling(ThrottledPart::Package, Since::Boot)),
+    ("soak.wrong", SystemName::SoakWrong),
+    ("soak.slower", SystemName::SoakSlower),
 ];
 
 impl SystemName {
@@ -167,7 +173,9 @@ impl SystemName {
             | Self::Interruptions(_)
             | Self::Problems
             | Self::Errors(..)
-            | Self::Throttling(..) => CheckUnit::Number,
+            | Self::Throttling(..)
+            | Self::SoakWrong
+            | Self::SoakSlower => CheckUnit::Number,
         }
     }
 

@@ -5,6 +5,7 @@ use tiermark_kernels::StreamSpec;
 use tiermark_model::messages::setup as says;
 use tiermark_model::{
     Bytes, CpuId, IdSet, KernelId, Layout, Machine, MemPolicy, Note, Pattern, Refusal, RegionSetup, Role, Setup,
+    ThreadSetup,
 };
 
 use crate::region::{FILE_PIECE, Order};
@@ -102,8 +103,8 @@ fn suits(role: &Role, region: &RegionSetup) -> Result<(), Refusal> {
                 }
             }
         }
-        // Whatever its region holds is only held.
-        Role::Os(_) => {}
+        // Whatever its region holds is only held, or written over.
+        Role::Os(_) | Role::Soak(_) => {}
         _ => {
             let what = "threads on shared lines";
             if region.layout != Layout::Shared {
@@ -129,7 +130,9 @@ fn streams(setup: &Setup, index: usize) -> usize {
 
 fn resolve<'a>(setup: &'a Setup, index: usize, machine: &Machine) -> Result<Order<'a>, Refusal> {
     let region = &setup.regions[index];
-    let worker = setup.threads.iter().find(|thread| thread.uses(index));
+    // Memory without cpus is soaked by those of other nodes.
+    let is_soak = |thread: &&ThreadSetup| matches!(thread.role, Role::Soak(_));
+    let worker = setup.threads.iter().find(|thread| thread.uses(index)).or_else(|| setup.threads.iter().find(is_soak));
     let worker =
         worker.ok_or_else(|| says::setup_inconsistent("a setup", &format!("no thread uses region {index}")))?;
     let streams = streams(setup, index);

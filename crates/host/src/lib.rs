@@ -27,6 +27,7 @@ mod revisit;
 mod rig;
 mod settle;
 mod share;
+mod soak;
 mod streams;
 mod subprocess;
 mod team;

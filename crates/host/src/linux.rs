@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use tiermark_engine::admit::{admit, admit_places};
+use tiermark_engine::soak::SoakRig;
 use tiermark_engine::{Filled, Host, Lab, Rig};
 use tiermark_machine::Root;
 use tiermark_model::messages::setup as says;
@@ -16,6 +17,7 @@ use crate::indices::Indices;
 use crate::region::Region;
 use crate::resources::Resources;
 use crate::rig::LinuxRig;
+use crate::soak::LinuxSoak;
 use crate::subprocess::{ProcessesRig, SubprocessRig, runs_in_processes, runs_in_subprocess};
 use crate::team::Pool;
 use crate::{check, free_memory, overheads};
@@ -118,6 +120,12 @@ impl Host for LinuxHost {
         let regions =
             orders.iter().map(|order| Region::map(order, &machine).map(Arc::new)).collect::<Result<_, _>>()?;
         Ok(Box::new(LinuxRig::prepare(&mut self.resources, setup, regions)?))
+    }
+
+    fn soak(&mut self, setup: &Setup) -> Result<Box<dyn SoakRig>, Refusal> {
+        // What other experiments of a run hold is memory too.
+        self.resources.arena = Arena::default();
+        Ok(Box::new(LinuxSoak::prepare(&mut self.resources, setup, &self.root, self.born)?))
     }
 
     fn furnish(&mut self, setups: &[&Setup]) -> Filled {

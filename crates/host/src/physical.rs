@@ -36,6 +36,14 @@ pub(crate) fn range(region: &Region) -> Option<[u64; 2]> {
     Some([*seen.iter().min()?, *seen.iter().max()? + page as u64 - 1])
 }
 
+/// The physical address of a virtual one of this process; `None` where it cannot be read.
+pub(crate) fn of(address: u64) -> Option<u64> {
+    let page = rustix::param::page_size() as u64;
+    let mut entry = [0; ENTRY as usize];
+    File::open("/proc/self/pagemap").ok()?.read_exact_at(&mut entry, address / page * ENTRY).ok()?;
+    Some(physical(u64::from_ne_bytes(entry), page)? + address % page)
+}
+
 /// The physical address of the page of an entry.
 fn physical(entry: u64, page: u64) -> Option<u64> {
     let frame = entry & FRAME;

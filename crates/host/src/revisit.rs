@@ -106,7 +106,7 @@ impl RevisitWork {
     fn touch(&self) {
         let (mapping, bytes) = (&self.region.mapping, self.region.bytes);
         if self.before != Before::UsedAgain {
-            mapping.flush_lines(bytes);
+            mapping.flush_lines(0, bytes);
         }
         let reads = match self.before {
             Before::UsedAgain => AGAIN,

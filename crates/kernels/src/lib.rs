@@ -23,6 +23,7 @@ mod portable;
 mod registry;
 pub mod rng;
 mod rows;
+pub mod soak;
 mod verify;
 #[cfg(target_arch = "x86_64")]
 #[macro_use]

@@ -367,6 +367,10 @@ facts! {
     ModuleSpeed = "DIMM speed",
     /// Memory errors that were corrected since the system started; as a number, in a day.
     CorrectedErrors = "corrected memory errors",
+    /// Wrong words and lost pages of memory, in soaks.
+    WrongMemory = "wrong memory",
+    /// What a soak lost of its rate for good; as a number, in percent.
+    SlowedDown = "slower in a soak",
     /// Memory errors that could not be corrected since the system started.
     UncorrectedErrors = "uncorrected memory errors",
     /// Times that cpus were throttled for heat during the run.

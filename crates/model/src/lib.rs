@@ -48,6 +48,7 @@ mod run_labels;
 pub mod selector;
 pub mod setup;
 pub mod share;
+mod soak;
 mod span;
 mod state;
 #[cfg(any(test, feature = "testing"))]
@@ -138,6 +139,10 @@ pub use run_labels::{HOST_LABEL, RunLabels, labels_by_key, parse_label};
 pub use selector::{Numbering, resolve_cpus};
 pub use setup::{Before, ChainLayout, Layout, MemPolicy, RegionSetup, Role, Setup, ThreadSetup, deal};
 pub use share::{CpuPosition, Kinds, LineState, PingOp, Relation};
+pub use soak::{
+    Hex, LostPage, Slowdown, Soak, SoakBetween, SoakPattern, SoakPhase, SoakRole, SoakSample, SoakState, SoakWork,
+    SoakedNode, WrongKind, WrongWord,
+};
 pub use span::Span;
 pub use state::{Drift, InState, State, StateKind};
 pub use throughput::CoreThroughput;

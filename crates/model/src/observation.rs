@@ -11,6 +11,7 @@ use crate::idset::{IdSet, NodeId};
 use crate::kernel::KernelId;
 use crate::labels::Labels;
 use crate::refusal::{Note, Refusal};
+use crate::soak::Soak;
 use crate::state::{InState, StateKind};
 use crate::traffic::StepTraffic;
 use crate::units::{Metric, Unit};
@@ -109,6 +110,9 @@ pub struct Observation {
     /// Useful bytes that its threads moved in all visits; `None` of accesses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved: Option<u64>,
+    /// What a soak of memory found; `None` of all other steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub soak: Option<Box<Soak>>,
     /// The traffic of memory and links during its shots; `None` without counters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traffic: Option<StepTraffic>,
@@ -179,6 +183,7 @@ impl Observation {
             visits: Visits::default(),
             block_times: BlockTimes::default(),
             moved: None,
+            soak: None,
             traffic: None,
             allocations: 0,
             disturbance: Disturbance::default(),

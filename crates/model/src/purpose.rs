@@ -77,6 +77,8 @@ purposes! {
     Contention = "contention",
     /// A piece of memory that is compared with all others.
     Scan = "scan",
+    /// Memory that is written, read back and compared.
+    Soak = "soak",
     /// The first point of a primitive.
     Os = "os",
     /// Another point of a primitive.

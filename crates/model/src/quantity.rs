@@ -195,6 +195,18 @@ quantities! {
     ScanMedian = "scan.median",
     /// How many times slower than the median a slow piece of memory is.
     ScanSlow = "scan.slow",
+    /// Words of memory that were not what had been written, each time counted.
+    SoakWrong = "soak.wrong",
+    /// Pages of memory that the kernel took away, because their contents were lost.
+    SoakLost = "soak.lost",
+    /// Bytes of memory that were written, read back and compared at least once.
+    SoakCovered = "soak.covered",
+    /// Bytes a second that were read and compared.
+    SoakRead = "soak.read",
+    /// Bytes a second that were written before they were compared.
+    SoakWritten = "soak.written",
+    /// Share of the rate that was lost for good during a soak.
+    SoakSlower = "soak.slower",
     /// Time of an operation of the system.
     OsLatency = "os.latency",
     /// Bytes a second of an operation of the system.
@@ -254,6 +266,7 @@ impl Quantity {
             // It is better if a line stays in the cache for longer.
             Self::ResidencyHalfLife if unit == Unit::Ns => Some(false),
             Self::InterruptionsShare | Self::InterruptionsLongShare => Some(true),
+            Self::SoakWrong | Self::SoakLost | Self::SoakSlower => Some(true),
             _ => unit.less_is_better(),
         }
     }

@@ -13,6 +13,7 @@ use crate::kernel::KernelId;
 use crate::os::OsCall;
 use crate::page::PageKind;
 use crate::share::{LineState, PingOp};
+use crate::soak::SoakRole;
 use crate::units::{Bytes, total};
 
 pub use chain::ChainLayout;
@@ -144,6 +145,8 @@ pub enum Role {
     },
     /// Repeats one call of the operating system: an access is one call.
     Os(OsCall),
+    /// Writes its part of all regions, and compares what others wrote. Not measured by shots.
+    Soak(SoakRole),
 }
 
 /// What a [`Role::Revisit`] does with the lines of its region before it waits.
@@ -291,7 +294,7 @@ impl Setup {
             let is_of_one_place = region.policy == MemPolicy::Bind && region.nodes.len() < 2;
             is_of_one_place && !matches!(region.page, PageKind::Huge(_)) && has_plain_contents
         };
-        let works = |thread: &ThreadSetup| !thread.process && !matches!(thread.role, Role::Os(_));
+        let works = |thread: &ThreadSetup| !thread.process && !matches!(thread.role, Role::Os(_) | Role::Soak(_));
         self.regions.iter().all(is_plain) && self.threads.iter().all(works)
     }
 

@@ -232,6 +232,19 @@ pub(crate) fn memory_cap_over(machine: &Machine, on: &Shares, scope: &Scope) -> 
     }
 }
 
+/// Nearly all free memory of these nodes, less what is left to others, and what limits it: memory that is left out is
+/// not seen.
+pub(crate) fn nearly_all(machine: &Machine, on: &Shares, scope: &Scope) -> (u64, String) {
+    /// The memory that stays free: this part of the free memory (one in ten), and at least this many bytes.
+    const LEFT: (u64, u64) = (10, 512 * MIB);
+    let most = Scope { max_mem: scope.max_mem.or(Some(Bytes(u64::MAX))), ..scope.clone() };
+    let cap = memory_cap_over(machine, on, &most);
+    let (room, (part, least)) = (cap.bytes, LEFT);
+    // What stays free is a tenth of all, which is a ninth of the rest.
+    let short = least.saturating_sub(room / (part - 1));
+    (if cap.is_users { room } else { room.saturating_sub(short) }, cap.why)
+}
+
 /// The free memory of the nodes, of the machine and of the control group: bytes, what has them, and how to have more.
 fn free_memory(machine: &Machine, on: &Shares) -> Vec<(u64, String, Cure)> {
     let mut found = Vec::new();

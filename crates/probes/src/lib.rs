@@ -30,6 +30,7 @@ pub mod residency;
 pub mod scale;
 pub mod scan;
 mod sizes;
+pub mod soak;
 mod steps;
 pub mod survey;
 mod task;

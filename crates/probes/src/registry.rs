@@ -63,11 +63,11 @@
 use tiermark_engine::Probe;
 
 use crate::{
-    bandwidth, c2c, geometry, granularity, latency, loaded, matrix, mlp, os, residency, scale, scan, survey, tlb,
+    bandwidth, c2c, geometry, granularity, latency, loaded, matrix, mlp, os, residency, scale, scan, soak, survey, tlb,
 };
 
 /// Every probe, in the order they are listed.
-static PROBES: [&Probe; 14] = [
+static PROBES: [&Probe; 15] = [
     &survey::PROBE,
     &latency::PROBE,
     &bandwidth::PROBE,
@@ -81,6 +81,7 @@ static PROBES: [&Probe; 14] = [
     &granularity::PROBE,
     &residency::PROBE,
     &scan::PROBE,
+    &soak::PROBE,
     &os::PROBE,
 ];
 

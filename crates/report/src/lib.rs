@@ -40,6 +40,7 @@ mod selection;
 mod shapes;
 mod shown;
 mod sizes;
+mod soak;
 mod steps;
 mod summary;
 mod survey;

@@ -22,6 +22,7 @@ use crate::published::published;
 use crate::refusals::trouble;
 use crate::selection::Selection;
 use crate::shapes::shapes;
+use crate::soak::soak;
 use crate::steps;
 use crate::survey;
 use crate::tally::summary;
@@ -101,7 +102,8 @@ pub fn numbers(run: &Run) -> Vec<&Finding> {
 /// Ladder, curves, tails, scaling, tables, and everything else that some experiments found.
 fn body(run: &Run, experiments: &[&Experiment], selection: &Selection<'_>, detail: Detail) -> Page {
     let observations: Vec<&Observation> = experiments.iter().flat_map(|e| &e.observations).collect();
-    let mut out = matrix(&selection.matrix, &run.machine, run.counters.as_ref(), detail);
+    let mut out = soak(run, &observations, detail);
+    out += matrix(&selection.matrix, &run.machine, run.counters.as_ref(), detail);
     let only = only_core(run, experiments);
     out += ladder(&selection.ladder, &selection.shares, (only.as_deref(), &run.machine), detail);
     out += cold(selection.all.iter().copied(), "  ");

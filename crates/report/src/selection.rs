@@ -53,6 +53,9 @@ impl<'a> Selection<'a> {
         let os = os::take(&mut shown);
         let tails = crate::findings::take_tails(&mut shown);
         shown.count(&tails);
+        // Its view is made of what was seen.
+        let soaked = shown.take_all(|f| f.metric.family() == "soak");
+        shown.count(&soaked);
         let loaded = loaded::take(&mut shown);
         let scaling = scalings(&mut shown, detail);
         let limits = shown.take_all(|f| f.metric.family() == "scale");

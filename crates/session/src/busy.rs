@@ -3,11 +3,12 @@
 use std::thread;
 use std::time::Duration;
 
-use tiermark_machine::Root;
+use tiermark_machine::{ProcessTime, Root};
 use tiermark_model::messages::capacity::machine_busy;
 use tiermark_model::messages::load::load_beside_others;
 use tiermark_model::messages::run as says;
-use tiermark_model::{IdSet, Refusal, Warning};
+use tiermark_model::messages::soak::memory_is_used;
+use tiermark_model::{Bytes, IdSet, Machine, Refusal, Warning};
 use tiermark_tune::doctor::{BUSY_NOTE, BUSY_PROBLEM, Busy, CpuSnapshot, STEAL_NOTE, STEAL_PROBLEM};
 
 /// Time watched before a run: 20 ticks of the slowest usual accounting, 100 a second. The load average would still show
@@ -83,6 +84,32 @@ impl OtherWork {
 /// Whether more than half of the cpus are busy.
 fn is_too_busy(busy: &Busy) -> bool {
     busy.share() > BUSY_PROBLEM
+}
+
+/// Whether programs hold so much memory that a run which takes nearly all the rest could end them: they may need more.
+///
+/// # Errors
+/// A [`Refusal`] that names them.
+pub fn memory_of_others(root: &Root, machine: &Machine) -> Result<(), Refusal> {
+    /// A program that has less is not worth a question: this part of all memory.
+    const WORTH: u64 = 20;
+    /// Together they have at least this part of it.
+    const MUCH: u64 = 5;
+    /// Programs that are named.
+    const NAMED: usize = 3;
+    let Some(total) = machine.system.memory_bytes else { return Ok(()) };
+    let own = std::process::id();
+    let bytes = |process: &ProcessTime| process.resident_pages.saturating_mul(machine.page_bytes);
+    let mut large: Vec<ProcessTime> = ProcessTime::all(root);
+    large.retain(|process| process.pid != own && bytes(process) >= total / WORTH);
+    large.sort_by_key(|process| std::cmp::Reverse(bytes(process)));
+    let used: u64 = large.iter().map(bytes).sum();
+    if used < total / MUCH {
+        return Ok(());
+    }
+    let name = |process: &ProcessTime| format!("{} ({})", process.name, Bytes(bytes(process)));
+    let names: Vec<String> = large.iter().take(NAMED).map(name).collect();
+    Err(memory_is_used(&names.join(", "), Bytes(used), Bytes(total)))
 }
 
 /// Why a measurement of memory is not begun beside this.
@@ -195,6 +222,24 @@ mod tests {
             assert_eq!(looks, 4);
             ends.store(true, Ordering::Relaxed);
         });
+    }
+
+    #[test]
+    fn programs_that_hold_a_fifth_of_the_memory_are_named() {
+        let stat = |pid: u32, name: &str, pages: u64| {
+            let text = format!("{pid} ({name}) S 1 1 1 0 -1 0 0 0 0 0 1 1 0 0 20 0 1 0 100 0 {pages} 0\n");
+            (format!("proc/{pid}/stat"), text)
+        };
+        let gib = |count: u64| count << 18;
+        let system = tiermark_model::System { memory_bytes: Some(64 << 30), ..tiermark_model::System::default() };
+        let machine = Machine { system, page_bytes: 4096, ..Machine::default() };
+        let root = |redis: u64| {
+            Root::from_files("test", [stat(7, "redis-server", gib(redis)), stat(8, "qemu", gib(4)), stat(9, "sh", 10)])
+        };
+        assert!(memory_of_others(&root(8), &machine).is_ok(), "12 of 64 GiB");
+        let refusal = memory_of_others(&root(16), &machine).unwrap_err();
+        assert!(refusal.why.ends_with("redis-server (16 GiB), qemu (4 GiB)"), "{refusal}");
+        assert!(refusal.options.contains(&"--force".to_owned()));
     }
 
     #[test]

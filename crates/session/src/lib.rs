@@ -13,8 +13,9 @@ mod outcome;
 mod prepare;
 mod reanalysis;
 mod record;
+mod soak;
 
-pub use busy::{OtherWork, disturbs_client, disturbs_measurement, disturbs_tenants};
+pub use busy::{OtherWork, disturbs_client, disturbs_measurement, disturbs_tenants, memory_of_others};
 pub use file_memory::pages as file_pages;
 pub use health::{HealthWatch, warnings as health_warnings};
 pub use killed::{Adopted, adopt, concluded};

@@ -20,6 +20,10 @@ pub fn exit(run: &Run, stopped_by: Option<Exit>, demands: Demands) -> Exit {
     if let Some(exit) = stopped_by {
         return exit;
     }
+    let soaks = || run.observations().filter_map(|seen| seen.soak.as_deref());
+    if soaks().any(tiermark_model::Soak::has_errors) {
+        return Exit::Regression;
+    }
     if !run.observations().any(|o| o.value.is_some()) {
         return Exit::Refused;
     }

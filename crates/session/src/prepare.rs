@@ -17,6 +17,7 @@ use crate::health::{self, HealthWatch};
 use crate::outcome::{is_known_otherwise, is_lacking_unnamed, missing};
 use crate::reanalysis::{Revision, reconcile};
 use crate::record::OwnRecord;
+use crate::soak;
 
 /// A request, and its refusal if this machine cannot carry it out at all, as far as that is known before planning.
 pub type Asked = (Request, Option<Refusal>);
@@ -153,6 +154,13 @@ impl Prepared {
             }
         }
         self
+    }
+
+    /// Whether it takes nearly all memory, and keeps it until its end.
+    #[must_use]
+    pub fn soaks(&self) -> bool {
+        let plans = self.planned.iter().filter_map(|(_, planned)| Some(&planned.as_ref().ok()?.plan));
+        plans.flat_map(|plan| &plan.steps).any(|step| step.labels.is_for(Purpose::Soak))
     }
 
     /// Why nothing can be measured; `None` if some request can.
@@ -328,6 +336,9 @@ impl Begun<'_> {
         run.stopped = host.stopped();
         run.complete = !run.stopped && missing(&run) == 0;
         run.health = health.ended();
+        let soaks = run.observations().filter_map(|seen| seen.soak.as_deref());
+        let of_soaks: Vec<Warning> = soaks.flat_map(soak::warnings).collect();
+        run.warnings.extend(of_soaks);
         run.warnings.extend(run.health.iter().flat_map(health::warnings));
         run.warnings.extend(other_work.iter().flat_map(OtherWork::warnings));
         (run, revisions)

@@ -16,12 +16,12 @@ mod neighbours;
 mod os;
 mod rig;
 mod share;
+mod soak;
 mod state;
 mod timeline;
 mod traffic;
 
 use std::cell::Cell;
-use std::ops::Range;
 use std::rc::Rc;
 
 use tiermark_model::messages::setup as says;
@@ -32,16 +32,18 @@ use tiermark_model::{
 
 use tiermark_engine::admit::{Fresh, admit};
 use tiermark_engine::host::{Host, Rig};
+use tiermark_engine::soak::SoakRig;
 use tiermark_engine::{Filled, Lab};
 
 pub use caches::{SimCache, SimCore};
 pub use counted::SimCounters;
 pub use interruptions::{Arrangement, Interruptions, Taken, TakenRate};
 use memory::Filling;
-pub use memory::{Flip, LeftAlone};
+pub use memory::LeftAlone;
 pub use model::StoreRates;
 pub use neighbours::{ComesAndGoes, Neighbours, Visitor};
 use rig::SimRig;
+pub use soak::{BitFault, SimFault, SimMemory};
 pub use state::{Leftovers, SimState, Warmth};
 pub use timeline::SimClock;
 use timeline::Timelines;
@@ -94,8 +96,8 @@ pub struct SimOptions {
     pub first_touch: Option<f64>,
     /// Rates of stores to memory; `None` takes usual ones.
     pub stores: Option<StoreRates>,
-    /// Bits of its memory that flip.
-    pub flips: Vec<Flip>,
+    /// What is wrong with its memory.
+    pub memory: SimMemory,
 }
 
 impl Default for SimOptions {
@@ -119,7 +121,7 @@ impl Default for SimOptions {
             left_alone: None,
             first_touch: None,
             stores: None,
-            flips: Vec::new(),
+            memory: SimMemory::default(),
         }
     }
 }
@@ -216,14 +218,6 @@ impl SimHost {
     pub fn filled_bytes(&self) -> u64 {
         self.world.filling.touched()
     }
-
-    /// The bits that a check of this part of its memory finds wrong now, if it was last written in that second.
-    pub fn flipped(&self, offsets: Range<u64>, written_at: f64) -> Vec<Flip> {
-        let is_wrong = |flip: &&Flip| {
-            offsets.contains(&flip.offset) && flip.at_seconds > written_at && flip.at_seconds <= self.now()
-        };
-        self.world.options.flips.iter().filter(is_wrong).copied().collect()
-    }
 }
 
 impl Host for SimHost {
@@ -268,6 +262,11 @@ impl Host for SimHost {
         let cpus = setups.iter().fold(IdSet::new(), |cpus, setup| cpus.union(&setup.cpus())).len().max(1);
         self.world.fill(bytes, cpus);
         Filled { bytes, seconds: self.now() - began }
+    }
+
+    fn soak(&mut self, setup: &Setup) -> Result<Box<dyn SoakRig>, Refusal> {
+        admit(setup, &self.world.lab.machine, &Fresh::discovered(&self.world.lab.machine))?;
+        Ok(Box::new(soak::SimSoak::new(&self.world, setup)))
     }
 
     fn keep_bytes(&self) -> u64 {

@@ -1,5 +1,4 @@
-//! Memory of a simulated machine beyond its speed: what first touch costs, what happens to memory that is left alone,
-//! and bits that flip.
+//! Memory of a simulated machine beyond its speed: what first touch costs, and what happens to memory that is left alone.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -14,17 +13,6 @@ const HOST_PAGE: u64 = 2 << 20;
 const STALLS_NS: Range<f64> = 100e3..140e3;
 /// Seconds that touching takes for each byte that is resident: one load in each 32 KiB.
 const TOUCH_SECONDS_PER_BYTE: f64 = 1.4e-3 / (1 << 30) as f64;
-
-/// A bit of memory that flips once.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Flip {
-    /// Offset of its byte in the memory that is checked.
-    pub offset: u64,
-    /// Its number in the byte, from 0.
-    pub bit: u8,
-    /// Second of the run in which it flips.
-    pub at_seconds: f64,
-}
 
 /// What the host of a simulated guest does to memory that the guest does not use for some time.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -161,9 +161,13 @@ impl SimRig {
                 Ok(self.speeds.load_demand(index, &kernels?, f64::from(*pause_ns)))
             }
             // Lines that go from cache to cache need no bandwidth of memory.
-            Role::Ping { .. } | Role::Echo { .. } | Role::Take | Role::Keep { .. } | Role::Contend | Role::Os(_) => {
-                Ok(Demand::NONE)
-            }
+            Role::Ping { .. }
+            | Role::Echo { .. }
+            | Role::Take
+            | Role::Keep { .. }
+            | Role::Contend
+            | Role::Os(_)
+            | Role::Soak(_) => Ok(Demand::NONE),
         };
         self.setup.threads.iter().enumerate().map(demand).collect()
     }

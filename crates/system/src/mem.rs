@@ -249,10 +249,10 @@ impl Mapping {
         unsafe { ptr::write_volatile(self.at(offset, 1), 1) }
     }
 
-    /// Drops every line of the first `bytes` bytes from every cache.
-    pub fn flush_lines(&self, bytes: usize) {
+    /// Drops every line of the bytes from `offset` on from every cache.
+    pub fn flush_lines(&self, offset: usize, bytes: usize) {
         // SAFETY: inside the mapping; what is stored stays as it is.
-        unsafe { tiermark_kernels::cache::flush(self.at(0, bytes), bytes) }
+        unsafe { tiermark_kernels::cache::flush(self.at(offset, bytes), bytes) }
     }
 
     /// Lends the bytes from `offset` as words to be written.

@@ -1,12 +1,12 @@
 //! Options that commands have in common: how things are shown, where and how hard to measure, where results go.
 
 use clap::{Args, ValueEnum};
-use tiermark_model::{Bytes, FileMemory, IdSet, Numbering, PageKind, Run, RunLabels, labels_by_key};
+use tiermark_model::{FileMemory, IdSet, Numbering, PageKind, Run, RunLabels, labels_by_key};
 
 use super::CountingArgs;
 use crate::layouts::{Layout, layouts};
 use crate::output::Failure;
-use crate::parse::{self, NodeChoice};
+use crate::parse::{self, MostMemory, NodeChoice};
 use crate::start::{StartArgs, WaitArgs};
 
 /// When colours are written.
@@ -132,9 +132,10 @@ pub(crate) struct PlaceArgs {
     pub(crate) read_only: bool,
     /// Most memory to use [default: half of the free memory]
     ///
-    /// At most nine tenths of the free memory, on each node and in the control group.
-    #[arg(long, value_name = "SIZE", value_parser = parse::size, hide_short_help = true)]
-    pub(crate) max_mem: Option<Bytes>,
+    /// A size, or a share of the free memory, as in 25%. At most nine tenths of the free memory, on each node and in
+    /// the control group.
+    #[arg(long, value_name = "SIZE", value_parser = parse::most_memory, hide_short_help = true)]
+    pub(crate) max_mem: Option<MostMemory>,
     /// Longest time of the run: seconds, or 2m
     ///
     /// Headline figures are measured first; the report lists the steps that were skipped.

@@ -4,6 +4,8 @@ use clap::{Args, Subcommand};
 use tiermark_model::{Check, Comparison};
 
 use super::{View, ViewArgs};
+use tiermark_probes::soak::Level;
+
 use crate::layouts::{Layout, layouts};
 use crate::parse;
 
@@ -62,7 +64,7 @@ A file has a table [[expect]] for each, with that = \"...\"; why and source are
 optional. `tiermark help check` explains the file.
 `tiermark check --rules > mine.toml` writes the built-in rules, to change.
 Examples:
-  sudo tiermark check --run
+  sudo tiermark check --run --soak quick
   tiermark check --run --expect server.toml -- --force --full
   tiermark check last --expect server.toml --html server.html
   tiermark check rack7/*.json --expect server.toml
@@ -81,6 +83,9 @@ pub(crate) struct CheckArgs {
     /// Measure first: a survey, which is saved and judged; its options follow behind --
     #[arg(long = "run", conflicts_with_all = ["list", "rules"])]
     pub(crate) survey: bool,
+    /// Then soak the memory: quick (a minute), standard (an hour) or long (eight hours)
+    #[arg(long, value_name = "LEVEL", requires = "survey")]
+    pub(crate) soak: Option<Level>,
     /// Options of the survey: -- --force --quick
     #[arg(value_name = "OPTION", last = true, requires = "survey")]
     pub(crate) options: Vec<String>,

@@ -49,10 +49,12 @@ pub(crate) fn run(args: &CheckArgs, simulation: &Simulation) -> Result<Exit, Fai
 /// Measures a survey and judges it. Parts that it lacks are expectations that are not judged: the exit code is that of
 /// the judgement, unless the survey failed or was stopped.
 fn measured(args: &CheckArgs, expected: &Expectations, simulation: &Simulation) -> Result<Exit, Failure> {
-    let Ended { exit, run } = survey(&args.options, simulation)?;
+    let soak = args.soak.iter().flat_map(|level| ["--soak".to_owned(), level.to_string()]);
+    let options: Vec<String> = soak.chain(args.options.iter().cloned()).collect();
+    let Ended { exit, run } = survey(&options, simulation)?;
     let Some(run) = run.filter(|run| run.observations().any(|seen| seen.value.is_some())) else { return Ok(exit) };
     let verdict = judged(args, &run.id, &run, expected)?;
-    Ok(if matches!(exit, Exit::Done | Exit::Partial | Exit::Noisy) { verdict } else { exit })
+    Ok(if matches!(exit, Exit::Done | Exit::Partial | Exit::Noisy | Exit::Regression) { verdict } else { exit })
 }
 
 /// A survey with these options, without its report.

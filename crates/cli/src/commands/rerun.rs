@@ -8,6 +8,7 @@ use tiermark_session::Asked;
 use crate::args::{RerunArgs, Simulation};
 use crate::measure::{self, Job};
 use crate::output::{Failure, tell};
+use crate::parse::MostMemory;
 use crate::saved::{Kept, SavedDocument};
 
 /// Runs the command.
@@ -24,7 +25,8 @@ pub(crate) fn run(args: &RerunArgs, simulation: &Simulation) -> Result<Exit, Fai
     }
     let mut run_args = args.run_args();
     run_args.place.control.seed = args.control.seed.or(Some(saved.seed));
-    run_args.place.max_mem = saved.experiments.iter().filter_map(|e| e.request.scope.max_mem).max();
+    run_args.place.max_mem =
+        saved.experiments.iter().filter_map(|e| e.request.scope.max_mem).max().map(MostMemory::Bytes);
     let requests = |machine: &Machine, _| -> Result<Vec<Asked>, Failure> {
         Ok(saved.experiments.iter().map(|e| asked(e, args.control.seed, &saved, machine)).collect())
     };

@@ -6,7 +6,7 @@ use clap::{Arg, ArgMatches, Args, Command};
 use serde::Serialize;
 use serde_json::Value;
 use tiermark_engine::Probe;
-use tiermark_model::{Machine, Run};
+use tiermark_model::{Machine, Request, Run};
 use tiermark_probes::Mix;
 
 use crate::args::{PlaceArgs, RunArgs};
@@ -87,6 +87,11 @@ pub(super) trait Experiment: Debug {
     /// # Errors
     /// That of a value which JSON does not have.
     fn params(&self, place: &PlaceArgs, machine: &Machine) -> Params;
+
+    /// What the run ends with, after the last of its own requests.
+    fn then(&self, _last: &Request) -> Option<Request> {
+        None
+    }
 
     /// Where to measure, as a scope of requests takes it.
     fn scope(&self, place: &PlaceArgs) -> PlaceArgs {

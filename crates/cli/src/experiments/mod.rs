@@ -6,6 +6,7 @@ mod loaded;
 mod matrix;
 mod os;
 mod rows;
+mod survey;
 
 use clap::{Arg, ArgMatches, Command, FromArgMatches, Subcommand};
 use serde_json::{Value, json};
@@ -21,8 +22,8 @@ use crate::scope::scopes;
 use command::{Experiment, How, ProbeCommand};
 
 /// Every experiment, in the order of help, completions and man pages.
-static EXPERIMENTS: [&ProbeCommand; 14] = [
-    &rows::SURVEY,
+static EXPERIMENTS: [&ProbeCommand; 15] = [
+    &survey::ROW,
     &rows::LATENCY,
     &rows::BANDWIDTH,
     &loaded::ROW,
@@ -35,6 +36,7 @@ static EXPERIMENTS: [&ProbeCommand; 14] = [
     &rows::GRANULARITY,
     &rows::RESIDENCY,
     &rows::SCAN,
+    &rows::SOAK,
     &os::ROW,
 ];
 
@@ -102,6 +104,7 @@ impl Measure {
             let request = |params: Value| Request { params, ..self.request(scope.clone(), seed) };
             requests.extend(all.into_iter().flat_map(|params| by_page(request(params), place)));
         }
+        requests.extend(requests.last().and_then(|last| self.own.then(last)));
         Ok(requests)
     }
 

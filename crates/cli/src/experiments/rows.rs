@@ -3,23 +3,18 @@
 use tiermark_model::Machine;
 use tiermark_probes::bandwidth::{self, BandwidthParams};
 use tiermark_probes::c2c::{self, C2cParams};
+use tiermark_probes::geometry;
 use tiermark_probes::granularity::{self, GranularityParams};
 use tiermark_probes::latency::{self, LatencyParams};
 use tiermark_probes::mlp::{self, MlpParams};
 use tiermark_probes::residency::{self, ResidencyParams};
 use tiermark_probes::scale::{self, ScaleParams};
 use tiermark_probes::scan::{self, ScanParams};
+use tiermark_probes::soak::{self, SoakParams};
 use tiermark_probes::tlb::{self, TlbParams};
-use tiermark_probes::{geometry, survey};
 
 use super::command::{Experiment, Params, ProbeCommand, params, with_mixes};
 use crate::args::PlaceArgs;
-
-pub(super) const SURVEY: ProbeCommand = ProbeCommand {
-    quick: "The points of the ladder only, in at most 15 seconds",
-    full: "Dense curves and more repetitions, some minutes",
-    ..ProbeCommand::of::<()>(&survey::PROBE)
-};
 
 pub(super) const LATENCY: ProbeCommand = ProbeCommand {
     examples: "\
@@ -124,3 +119,15 @@ impl Experiment for BandwidthParams {
         params(Self { ops: with_mixes(&self.ops, &self.mix), traffic: self.groups.concat(), ..self.clone() })
     }
 }
+
+pub(super) const SOAK: ProbeCommand = ProbeCommand {
+    examples: "\
+Takes nine tenths of the free memory and all cpus; ends with 3 if a word was wrong or a page lost.
+Examples:
+  tiermark soak --quick
+  tiermark soak --level long --json=soak.json
+  tiermark soak --time 20m --nodes 1 --max-mem 90%",
+    quick: "A minute, as --level quick",
+    full: "Eight hours, as --level long",
+    ..ProbeCommand::of::<SoakParams>(&soak::PROBE)
+};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use tiermark_model::{Bytes, Dimm, ErrorKind, Fact, HealthCount, Machine, Run, Throttling, count_of, slot_name};
+use tiermark_model::{Bytes, Dimm, ErrorKind, Fact, HealthCount, Machine, Run, Soak, Throttling, count_of, slot_name};
 
 use crate::fleet::FEWEST;
 use crate::run_facts;
@@ -57,6 +57,7 @@ pub(crate) fn facts(run: &Run) -> Vec<HostFact> {
     all.extend(module_speed(machine).map(|found| host_fact(Fact::ModuleSpeed, found)));
     all.extend(modules(machine).map(|text| host_fact(Fact::Dimms, (text, None))));
     all.extend(compared);
+    all.extend(soaked(run).into_iter().map(|(fact, found)| host_fact(fact, found)));
     all.extend(health(run).into_iter().map(|(fact, found)| host_fact(fact, found)));
     all
 }
@@ -143,6 +144,27 @@ fn health(run: &Run) -> Vec<(Fact, (String, Option<f64>))> {
         (Fact::ThrottledBefore, throttled_before()),
     ];
     all.into_iter().filter_map(|(fact, found)| Some((fact, found?))).collect()
+}
+
+/// What soaks of its memory found.
+fn soaked(run: &Run) -> Vec<(Fact, (String, Option<f64>))> {
+    let soaks: Vec<&Soak> = run.observations().filter_map(|seen| seen.soak.as_deref()).collect();
+    if !soaks.iter().any(|soak| soak.checked() > 0) {
+        return Vec::new();
+    }
+    let wrong: u64 = soaks.iter().map(|soak| soak.wrong_words + soak.lost.len() as u64).sum();
+    let place = soaks.iter().flat_map(|soak| &soak.wrong).next();
+    let place = place.map_or_else(String::new, |word| {
+        format!(", the first on node {} at {}", word.node, word.physical.unwrap_or(word.address))
+    });
+    let slower = soaks.iter().filter_map(|soak| soak.slower()).reduce(f64::max);
+    let share = |share: f64| if share > 0.0 { format!("{:.0} %", share * 100.0) } else { "no".to_owned() };
+    let text = if wrong > 0 { format!("{}{place}", count_of(wrong, "word")) } else { "none".to_owned() };
+    // What a guest loses it may lose to its neighbours.
+    let is_own = run.machine.system.hypervisor.is_none();
+    let number = |slower: f64| Some(slower * 100.0).filter(|_| is_own);
+    let slower = slower.map(|slower| (Fact::SlowedDown, (share(slower), number(slower))));
+    [(Fact::WrongMemory, (text, Some(wrong as f64)))].into_iter().chain(slower).collect()
 }
 
 /// How often something happens, in powers of ten: hosts that differ by chance have one value.

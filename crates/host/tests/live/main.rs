@@ -10,3 +10,4 @@ mod foreign;
 mod memory;
 mod share;
 mod shots;
+mod soak;

@@ -155,6 +155,10 @@ messages! {
 
     Note node_sizes_unknown(): "the memory of each node is not reported";
 
+    Note nothing_compared(): "the soak compared no memory, or did not prove that it would find an error";
+
+    Note soak_too_short(): "the soak was too short to tell whether the machine became slower";
+
     Note needs_bare_metal(hypervisor: &str):
         "the machine is a guest of {hypervisor}, which may declare other hardware and shares it with other guests";
 

@@ -32,6 +32,7 @@ pub mod scenario;
 mod server_errors;
 pub mod setup;
 pub mod shapes;
+pub mod soak;
 pub mod subprocess;
 pub mod system;
 pub mod tenants;
@@ -64,6 +65,7 @@ pub const CODES: &[&[crate::Code]] = &[
     scenario::codes::ALL,
     setup::codes::ALL,
     shapes::codes::ALL,
+    soak::codes::ALL,
     subprocess::codes::ALL,
     system::codes::ALL,
     tenants::codes::ALL,

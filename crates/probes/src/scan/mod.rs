@@ -9,10 +9,10 @@ use tiermark_engine::{Lab, Probe, Study, Subject};
 use tiermark_model::messages::scan as says;
 use tiermark_model::{
     Bytes, ChainLayout, CpuId, Finding, GIB, KernelId, Labels, Layout, MIB, Metric, NodeId, Observation, PageKind,
-    Plan, Purpose, Quantity, Refusal, Request, Role, Scope, Step, StopRule, ThreadSetup, Tier, parse_footprint,
+    Plan, Purpose, Quantity, Refusal, Request, Role, Step, StopRule, ThreadSetup, Tier, parse_footprint,
 };
 
-use crate::footprints::{Shares, memory_cap_over};
+use crate::footprints::{Shares, nearly_all};
 use crate::ladder::{measured, with_purpose};
 use crate::memory_kinds::quiet_cpu;
 use crate::mix::plain_kernel;
@@ -27,8 +27,6 @@ const TIMES_CACHES: u64 = 4;
 const REGION_STEP: u64 = 512 * MIB;
 /// The smallest region that a refusal suggests.
 const LEAST_REGION: u64 = 256 * MIB;
-/// The memory that stays free: this part of the free memory (one in ten), and at least this many bytes.
-const LEFT: (u64, u64) = (10, 512 * MIB);
 /// Regions of a node at most: 8 TiB of 1 GiB.
 const MOST_REGIONS: u64 = 8192;
 /// A chain has a node every 17 lines: its proof visits all nodes, a random miss each, which for every line would take
@@ -208,13 +206,7 @@ impl ScanStudy {
     /// The most memory that may be taken of these nodes, and what limits it: more than other probes take, since memory
     /// that is left out is not seen.
     fn room(&self, on: &Shares) -> (u64, String) {
-        let scope = &self.task.request.scope;
-        let most = Scope { max_mem: scope.max_mem.or(Some(Bytes(u64::MAX))), ..scope.clone() };
-        let cap = memory_cap_over(self.task.machine(), on, &most);
-        let (room, (part, least)) = (cap.bytes, LEFT);
-        // What stays free is a tenth of all, which is a ninth of the rest.
-        let short = least.saturating_sub(room / (part - 1));
-        (if cap.is_users { room } else { room.saturating_sub(short) }, cap.why)
+        nearly_all(self.task.machine(), on, &self.task.request.scope)
     }
 
     /// Base pages: there are always some, so that all regions are translated alike, where huge ones run out in memory

@@ -20,4 +20,5 @@ mod residency;
 mod scan;
 mod shapes;
 mod slow;
+mod soak;
 mod tier_sizes;

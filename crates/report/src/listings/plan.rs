@@ -183,6 +183,7 @@ fn work(steps: &[&Step]) -> String {
             Role::Revisit { since_last: true, .. } => "chase of the range that the visit before touched".to_owned(),
             // How it was used is a label.
             Role::Revisit { .. } => "chase of the range".to_owned(),
+            Role::Soak(_) => "patterns, written and compared".to_owned(),
             Role::Load { kernels, .. } => {
                 format!("load: {}", kernels.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
             }

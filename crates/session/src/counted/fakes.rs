@@ -30,6 +30,10 @@ impl<W: FakeWorld> Host for FakeHost<W> {
         Ok(Box::new(FakeRig(setup.cpus().len(), Rc::clone(&self.1))))
     }
 
+    fn soak(&mut self, _: &Setup) -> Result<Box<dyn SoakRig>, Refusal> {
+        Err(tiermark_model::messages::soak::no_memory(0, "a host of tests"))
+    }
+
     fn keep_bytes(&self) -> u64 {
         u64::MAX
     }

@@ -20,6 +20,7 @@ use std::thread;
 use std::time::Duration;
 
 use tiermark_counters::{BoxNodes, Chosen, CounterSource, Snapshot, traffic};
+use tiermark_engine::soak::SoakRig;
 use tiermark_engine::{Fault, Filled, Host, Lab, Rig, Shot};
 use tiermark_machine::{Energy, Root};
 use tiermark_model::messages::counters as says;
@@ -180,6 +181,10 @@ impl Host for Counted {
     fn prepare(&mut self, setup: &Setup) -> Result<Box<dyn Rig>, Refusal> {
         let rig = self.inner.prepare(setup)?;
         Ok(Box::new(CountedRig { rig, meter: Rc::clone(&self.meter) }))
+    }
+
+    fn soak(&mut self, setup: &Setup) -> Result<Box<dyn SoakRig>, Refusal> {
+        self.inner.soak(setup)
     }
 
     fn keep_bytes(&self) -> u64 {

@@ -1,8 +1,8 @@
-//! Memory beyond its speed: filling, what was left alone, kernels that differ, and bits that flip.
+//! Memory beyond its speed: filling, what was left alone, kernels that differ.
 
 use tiermark_engine::host::Host;
 use tiermark_model::*;
-use tiermark_sim::{Flip, LeftAlone, SimOptions, StoreRates};
+use tiermark_sim::{LeftAlone, SimOptions, StoreRates};
 
 use crate::made::*;
 
@@ -112,18 +112,4 @@ fn kernels_differ_in_memory_as_planted_and_not_in_caches() {
     }
     assert!("9.6:25.3:14".parse::<StoreRates>().is_err() && "9.6:25.3:14:0".parse::<StoreRates>().is_err());
     assert_eq!("9.6:25.3:14:20".parse(), Ok(StoreRates::default()));
-}
-
-#[test]
-fn a_check_finds_the_bits_that_flipped_since_memory_was_written() {
-    let flips: Vec<Flip> =
-        [(100, 3, 1.0), (5_000, 0, 2.0)].map(|(offset, bit, at_seconds)| Flip { offset, bit, at_seconds }).to_vec();
-    let mut host = host(SimOptions { flips: flips.clone(), ..quiet() });
-    assert_eq!(host.flipped(0..8_192, 0.0), []);
-    host.rest(1.5);
-    assert_eq!(host.flipped(0..8_192, 0.0), flips[..1]);
-    host.rest(1.0);
-    assert_eq!(host.flipped(0..8_192, 0.0), flips);
-    assert_eq!(host.flipped(0..4_096, 0.0), flips[..1]);
-    assert_eq!(host.flipped(0..8_192, 1.2), flips[1..], "written after the first flipped");
 }

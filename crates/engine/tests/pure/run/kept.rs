@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::*;
+use tiermark_engine::soak::SoakRig;
 use tiermark_engine::{Fault, Filled, Rig, Shot};
 use tiermark_model::{PlacementProof, Purpose};
 
@@ -57,6 +58,10 @@ impl Host for Counted {
         let noted = Rc::default();
         self.2.push(Rc::clone(&noted));
         Ok(Box::new(Noting(self.0.prepare(setup)?, noted)))
+    }
+
+    fn soak(&mut self, setup: &Setup) -> Result<Box<dyn SoakRig>, Refusal> {
+        self.0.soak(setup)
     }
 
     fn keep_bytes(&self) -> u64 {

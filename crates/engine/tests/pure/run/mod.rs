@@ -122,6 +122,7 @@ impl Sink for Log {
                 format!("visit {}", step.id)
             }
             Event::Counting { step, .. } => format!("counting {}", step.id),
+            Event::Soaking { step, .. } => format!("soaking {}", step.id),
             Event::Observed { observation } => format!("seen {} {}", observation.step, observation.allocations),
             Event::Answered { .. } => "answer".into(),
             Event::ExperimentDone { .. } => "done".into(),

@@ -280,6 +280,7 @@ fn observation(step: &Step, value: f64) -> Observation {
         visits: visits([value, value * 1.01]),
         block_times: block_times(),
         moved: Some(1 << 30),
+        soak: None,
         traffic: None,
         allocations: 2,
         disturbance: Disturbance {

@@ -1,0 +1,275 @@
+//! Memory that is written, read back and compared, for as long as the plan says.
+//!
+//! Phases follow each other ([`schedule`]): all threads write their share of the memory, something happens, and each
+//! thread reads what another one wrote. What the host has to do is one pass at a time ([`SoakRig`]).
+
+mod pattern;
+mod schedule;
+mod shares;
+mod slow;
+mod watch;
+
+use tiermark_model::messages::soak as says;
+use tiermark_model::{
+    Bytes, LostPage, Metric, Observation, Reason, Refusal, Role, Soak, SoakBetween, SoakPhase, SoakRole, SoakSample,
+    SoakState, SoakWork, SoakedNode, Step, ValueKind, Verdict, WrongWord,
+};
+
+use crate::event::Sink;
+use crate::host::{Fault, Host};
+pub use pattern::{PAGE_BYTES, Pattern, WORDS};
+pub use shares::{BLOCK, Chunk, copies, partner, shares};
+use watch::Watch;
+
+/// Share of what is left of the time that the first pass may write for: what is written must be read.
+const FIRST_WRITE: f64 = 0.7;
+/// Share of what is left of the time that later passes may write for.
+const LATER_WRITE: f64 = 0.5;
+/// Seconds that lines are hammered in one phase, at least and at most, and the share of the time that it may take.
+const HAMMER_SECONDS: [f64; 2] = [1.0, 10.0];
+const HAMMER_SHARE: f64 = 0.1;
+/// The share of the time that memory may rest, but for the first time: at rest nothing is hot.
+const REST_SHARE: f64 = 0.25;
+/// A phase is not begun in the last seconds: it would compare nothing.
+const LAST_SECONDS: f64 = 0.5;
+/// The bit that the program flips itself.
+const PROOF_BIT: u8 = 17;
+
+/// The memory of a soak, and a thread on each cpu, ready for passes.
+pub trait SoakRig {
+    /// The memory of each node that may be held, before anything was written.
+    fn memory(&self) -> Vec<SoakedNode>;
+
+    /// All threads do one work, each on its share, until it is done, the time is over or `tick` returns false. `tick` is
+    /// called a few times a second, and once at the end.
+    ///
+    /// # Errors
+    /// A [`Fault`] when a thread failed.
+    fn pass(&mut self, pass: &Pass, tick: &mut dyn FnMut(&Moved<'_>) -> bool) -> Result<Passed, Fault>;
+
+    /// Flips a bit of the first word of a node's memory that was written, as a fault of memory would. Returns its
+    /// offset; `None` where nothing of the node was written.
+    ///
+    /// # Errors
+    /// A [`Fault`] when the memory cannot be reached.
+    fn flip(&mut self, part: usize, bit: u8) -> Result<Option<u64>, Fault>;
+
+    /// The state of the machine now.
+    fn state(&self) -> SoakState;
+
+    /// Memory that is free for others now; `None` where the system does not say.
+    fn free(&self) -> Option<Bytes>;
+}
+
+/// One work of all threads.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pass {
+    /// What they do.
+    pub work: SoakWork,
+    /// What they write, or compare with.
+    pub pattern: Pattern,
+    /// What happened since it was written.
+    pub between: SoakBetween,
+    /// When they end at the latest, seconds of [`Host::now`].
+    pub until: f64,
+}
+
+/// How far a pass is.
+pub struct Moved<'a> {
+    /// Seconds of [`Host::now`].
+    pub now: f64,
+    /// Bytes of each node so far.
+    pub bytes: &'a [u64],
+    /// Words found wrong so far.
+    pub wrong_words: u64,
+    /// The first of those that were found since the tick before.
+    pub wrong: &'a [WrongWord],
+    /// The state of the machine; takes some ms.
+    pub state: &'a dyn Fn() -> SoakState,
+    /// Memory that is free for others now; `None` where the system does not say.
+    pub free: &'a dyn Fn() -> Option<Bytes>,
+}
+
+/// What a pass did.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Passed {
+    /// Bytes of each node.
+    pub bytes: Vec<u64>,
+    /// Whether it reached the end of what it was to do.
+    pub is_whole: bool,
+    /// Pages that were taken away meanwhile.
+    pub lost: Vec<LostPage>,
+}
+
+/// The role of a step that is a soak.
+pub(crate) fn role(step: &Step) -> Option<SoakRole> {
+    step.setup.threads.iter().find_map(|thread| match thread.role {
+        Role::Soak(role) => Some(role),
+        _ => None,
+    })
+}
+
+/// Carries a soak out, until `deadline` (seconds of [`Host::now`]). Listeners get the observation each minute.
+pub(crate) fn soak(host: &mut dyn Host, step: &Step, deadline: f64, sink: &mut dyn Sink) -> Observation {
+    let role = role(step).unwrap_or_default();
+    let rig = match host.soak(&step.setup) {
+        Ok(rig) => rig,
+        Err(refusal) => return refused(step, refusal),
+    };
+    let watch = Watch::new(host, sink, step, rig.memory(), deadline);
+    let mut soaking = Soaking { rig, watch, role, seed: step.setup.seed, is_taken: false };
+    if let Err(fault) = soaking.run() {
+        soaking.watch.soak.ended.get_or_insert_with(|| says::failed(&fault.0));
+    }
+    let Soaking { mut watch, .. } = soaking;
+    watch.close_samples();
+    let seconds = watch.seconds();
+    let mut soak = watch.soak;
+    conclude(&mut soak);
+    observation(step, soak, seconds)
+}
+
+fn refused(step: &Step, refusal: Refusal) -> Observation {
+    let mut seen = Observation::new(&*step.id, step.labels.clone(), step.metric);
+    seen.verdict.invalid(Reason::Refused { refusal: refusal.clone() });
+    Observation { refusal: Some(refusal), ..seen }
+}
+
+/// What follows from the samples of a soak: rates of each node, and whether it became slower.
+fn conclude(soak: &mut Soak) {
+    let rate = |soak: &Soak, node: usize, work: SoakWork| {
+        let of_work = soak.samples.iter().filter(|sample| sample.work == work);
+        let rates: Vec<f64> =
+            of_work.filter_map(|sample| sample.rates.get(node).copied()).filter(|r| *r > 0.0).collect();
+        tiermark_stats::median(&rates)
+    };
+    for node in 0..soak.memory.len() {
+        let (read, written) = (rate(soak, node, SoakWork::Read), rate(soak, node, SoakWork::Write));
+        (soak.memory[node].read, soak.memory[node].written) = (read, written);
+    }
+    soak.slowdown = slow::slowdown(&soak.samples);
+}
+
+/// The observation of a soak that has taken so many seconds.
+fn observation(step: &Step, soak: Soak, seconds: f64) -> Observation {
+    let mut verdict = Verdict::trusted();
+    if soak.proven == Some(false) {
+        let node = soak.memory.first().map(|node| node.node).unwrap_or_default();
+        verdict.invalid(Reason::Refused { refusal: says::comparison_unproven(node) });
+    }
+    let read = soak.samples.iter().filter(|sample| sample.work == SoakWork::Read);
+    let rates: Vec<f64> = read.map(SoakSample::rate).collect();
+    Observation {
+        value: tiermark_stats::median(&rates).or_else(|| (soak.checked() > 0).then_some(0.0)),
+        kind: ValueKind::Typical,
+        unit: Metric::Bandwidth.unit(),
+        allocations: 1,
+        seconds,
+        verdict,
+        soak: Some(Box::new(soak)),
+        ..Observation::new(&*step.id, step.labels.clone(), step.metric)
+    }
+}
+
+/// A soak that is under way.
+struct Soaking<'a> {
+    rig: Box<dyn SoakRig>,
+    watch: Watch<'a>,
+    role: SoakRole,
+    seed: u64,
+    /// Whether all of the memory was written once.
+    is_taken: bool,
+}
+
+impl Soaking<'_> {
+    fn run(&mut self) -> Result<(), Fault> {
+        for number in 0.. {
+            let (pattern, between) = schedule::phase(number, self.seed);
+            let left = self.watch.left();
+            if left < LAST_SECONDS || self.watch.is_over() {
+                break;
+            }
+            if between == SoakBetween::Rested && !self.may_rest(left) {
+                continue;
+            }
+            self.phase(number == 0, pattern, between)?;
+        }
+        Ok(())
+    }
+
+    /// Whether there is time for a phase that rests: others may still fit where it does not.
+    fn may_rest(&self, left: f64) -> bool {
+        let (rest, rested) = (f64::from(self.role.rest_seconds), self.watch.spent(SoakWork::Rest));
+        let is_due = rested == 0.0 || rested + rest <= REST_SHARE * (self.watch.seconds() + rest);
+        is_due && left >= rest + 2.0 * self.watch.writing_seconds
+    }
+
+    /// Writes, waits or works, reads back.
+    fn phase(&mut self, is_first: bool, pattern: Pattern, between: SoakBetween) -> Result<(), Fault> {
+        let began = self.watch.now();
+        let mut phase =
+            SoakPhase { pattern: pattern.kind, between, times: 1, whole: 0, checked: 0, seconds: 0.0, wrong_words: 0 };
+        // Where the time did not suffice for all of the memory, the rest is taken later.
+        let work = if self.is_taken { SoakWork::Write } else { SoakWork::Take };
+        let share = if is_first { FIRST_WRITE } else { LATER_WRITE };
+        let until = began + share * self.watch.left();
+        let written = self.pass(Pass { work, pattern, between, until })?;
+        self.watch.writing_seconds = self.watch.now() - began;
+        if !self.is_taken {
+            self.is_taken = written.is_whole;
+            self.watch.hold(&written.bytes);
+        }
+        if is_first {
+            self.prove()?;
+        }
+        match between {
+            // What is copied must be there as a whole.
+            SoakBetween::Copied if written.is_whole => {
+                let copied = self.pass(Pass { work: SoakWork::Copy, pattern, between, until: self.watch.deadline })?;
+                if !copied.is_whole {
+                    return Ok(());
+                }
+            }
+            SoakBetween::Copied => return Ok(()),
+            SoakBetween::Hammered => {
+                let due = HAMMER_SHARE * self.watch.seconds() - self.watch.spent(SoakWork::Hammer);
+                let seconds = due.clamp(HAMMER_SECONDS[0], HAMMER_SECONDS[1]);
+                let until = self.watch.deadline.min(self.watch.now() + seconds);
+                self.pass(Pass { work: SoakWork::Hammer, pattern, between, until })?;
+            }
+            SoakBetween::Rested => self.watch.rest(f64::from(self.role.rest_seconds), self.rig.as_ref()),
+            SoakBetween::Nothing | SoakBetween::Far => {}
+        }
+        let work = if between == SoakBetween::Far { SoakWork::ReadFar } else { SoakWork::Read };
+        let wrong = self.watch.soak.wrong_words;
+        let read = self.pass(Pass { work, pattern, between, until: self.watch.deadline })?;
+        if is_first {
+            self.watch.judge_proof(read.is_whole);
+        }
+        phase.whole = u32::from(written.is_whole && read.is_whole);
+        phase.checked = read.bytes.iter().sum();
+        phase.seconds = self.watch.now() - began;
+        phase.wrong_words = self.watch.soak.wrong_words - wrong;
+        self.watch.checked(phase, &read.bytes);
+        Ok(())
+    }
+
+    fn pass(&mut self, pass: Pass) -> Result<Passed, Fault> {
+        self.watch.begin(pass.work);
+        let Self { rig, watch, .. } = self;
+        let passed = rig.pass(&pass, &mut |moved| watch.tick(moved));
+        let passed = passed?;
+        self.watch.end(&passed);
+        Ok(passed)
+    }
+
+    /// Flips a bit in the memory of each node: the comparison that does not find it proves nothing.
+    fn prove(&mut self) -> Result<(), Fault> {
+        for part in 0..self.watch.soak.memory.len() {
+            if let Some(offset) = self.rig.flip(part, PROOF_BIT)? {
+                self.watch.plant(part, offset, 1 << PROOF_BIT);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,279 @@
+//! What is noted of a soak while it goes on: bytes, errors, samples, and what listeners get of it.
+
+use tiermark_model::messages::soak as says;
+use tiermark_model::{
+    Bytes, LostPage, NodeId, Soak, SoakPhase, SoakSample, SoakState, SoakWork, SoakedNode, Step, WrongWord,
+};
+
+use super::{Moved, Passed, SoakRig, conclude, observation, role};
+use crate::event::{Event, Sink};
+use crate::host::Host;
+
+/// Samples of a soak, at most: a curve on a page has about as many points.
+const MOST_SAMPLES: f64 = 300.0;
+/// Seconds of a sample at least.
+const LEAST_SECONDS: f64 = 1.0;
+/// Seconds between two observations that listeners get: what a kill may lose.
+const REPORT_EVERY: f64 = 60.0;
+/// Seconds between two looks at the memory that is free for others.
+const LOOK_EVERY: f64 = 1.0;
+/// Seconds that a rest lasts between two looks at the clock.
+const REST_STEP: f64 = 0.5;
+/// Kinds of work, as [`SoakWork`] numbers them.
+const WORKS: usize = SoakWork::Rest as usize + 1;
+
+/// Bytes and seconds of a kind of work that are in no sample yet.
+#[derive(Debug, Clone, Default)]
+struct Open {
+    bytes: Vec<u64>,
+    seconds: f64,
+}
+
+/// A soak as it is seen.
+pub(super) struct Watch<'a> {
+    host: &'a mut dyn Host,
+    sink: &'a mut dyn Sink,
+    step: &'a Step,
+    pub(super) soak: Soak,
+    began: f64,
+    pub(super) deadline: f64,
+    /// Seconds that writing all of it took last.
+    pub(super) writing_seconds: f64,
+    /// Bits that the program flipped itself (node, offset, bits), and whether they were found.
+    planted: Vec<((NodeId, u64, u64), bool)>,
+    /// Wrong words of the passes before this one.
+    wrong_before: u64,
+    /// Memory that is to be left for others.
+    least_free: Bytes,
+    work: SoakWork,
+    /// Bytes of the pass at the last tick, and when that was.
+    last: (Vec<u64>, f64),
+    open: [Open; WORKS],
+    /// Seconds of each kind of work so far.
+    spent: [f64; WORKS],
+    reported: f64,
+    looked: f64,
+    sample_seconds: f64,
+}
+
+impl<'a> Watch<'a> {
+    pub(super) fn new(
+        host: &'a mut dyn Host,
+        sink: &'a mut dyn Sink,
+        step: &'a Step,
+        memory: Vec<SoakedNode>,
+        deadline: f64,
+    ) -> Self {
+        let began = host.now();
+        let sample_seconds = ((deadline - began) / MOST_SAMPLES).max(LEAST_SECONDS);
+        Self {
+            host,
+            sink,
+            step,
+            soak: Soak { memory, ..Soak::default() },
+            began,
+            deadline,
+            writing_seconds: 0.0,
+            planted: Vec::new(),
+            wrong_before: 0,
+            least_free: role(step).unwrap_or_default().least_free,
+            work: SoakWork::default(),
+            last: (Vec::new(), began),
+            open: Default::default(),
+            spent: [0.0; WORKS],
+            reported: began,
+            looked: began,
+            sample_seconds,
+        }
+    }
+
+    pub(super) fn now(&self) -> f64 {
+        self.host.now()
+    }
+
+    /// Seconds since it began.
+    pub(super) fn seconds(&self) -> f64 {
+        self.now() - self.began
+    }
+
+    /// Seconds that a kind of work took so far.
+    pub(super) fn spent(&self, work: SoakWork) -> f64 {
+        self.spent[work as usize]
+    }
+
+    /// Seconds that are left.
+    pub(super) fn left(&self) -> f64 {
+        self.deadline - self.now()
+    }
+
+    /// Whether nothing more is to be done.
+    pub(super) fn is_over(&self) -> bool {
+        self.soak.ended.is_some() || self.host.stopped()
+    }
+
+    pub(super) fn begin(&mut self, work: SoakWork) {
+        self.work = work;
+        self.last = (vec![0; self.soak.memory.len()], self.now());
+        self.wrong_before = self.soak.wrong_words;
+    }
+
+    /// A look at a pass; whether it is to go on.
+    pub(super) fn tick(&mut self, moved: &Moved<'_>) -> bool {
+        self.count(moved.bytes, moved.now, moved.state);
+        let found = self.found(moved.wrong);
+        self.soak.wrong_words = (self.wrong_before + moved.wrong_words).saturating_sub(self.own_found());
+        self.tell(&found);
+        if self.host.stopped() {
+            self.soak.ended.get_or_insert_with(says::stopped_by_user);
+        }
+        if self.now() - self.looked >= LOOK_EVERY {
+            self.looked = self.now();
+            self.look((moved.free)());
+        }
+        if self.now() - self.reported >= REPORT_EVERY {
+            self.reported = self.now();
+            self.report();
+        }
+        self.soak.ended.is_none()
+    }
+
+    /// Ends it where others need the memory.
+    fn look(&mut self, free: Option<Bytes>) {
+        let least = self.least_free;
+        if let Some(free) = free.filter(|free| *free < least) {
+            self.soak.ended.get_or_insert_with(|| says::memory_wanted(free, least));
+        }
+    }
+
+    /// Notes wrong words, and returns those that are no doing of the program itself.
+    fn found(&mut self, wrong: &[WrongWord]) -> Vec<WrongWord> {
+        let mut others = Vec::new();
+        for word in wrong {
+            let key = (word.node, word.offset, word.bits());
+            match self.planted.iter_mut().find(|(planted, found)| *planted == key && !*found) {
+                Some((_, found)) => *found = true,
+                None => others.push(word.clone()),
+            }
+        }
+        let room = Soak::MOST_WORDS.saturating_sub(self.soak.wrong.len());
+        self.soak.wrong.extend(others.iter().take(room).cloned());
+        others
+    }
+
+    /// Bits that the program flipped, and found again.
+    fn own_found(&self) -> u64 {
+        self.planted.iter().filter(|(_, found)| *found).count() as u64
+    }
+
+    /// The end of a pass.
+    pub(super) fn end(&mut self, passed: &Passed) {
+        let at = self.seconds();
+        self.soak.lost.extend(passed.lost.iter().map(|page| LostPage { at, ..page.clone() }));
+    }
+
+    /// Adds what was moved since the last tick to the sample that is open.
+    fn count(&mut self, bytes: &[u64], now: f64, state: &dyn Fn() -> SoakState) {
+        let open = &mut self.open[self.work as usize];
+        open.bytes.resize(bytes.len(), 0);
+        for ((sum, now), before) in open.bytes.iter_mut().zip(bytes).zip(&self.last.0) {
+            *sum += now.saturating_sub(*before);
+        }
+        open.seconds += now - self.last.1;
+        self.spent[self.work as usize] += now - self.last.1;
+        self.last = (bytes.to_vec(), now);
+        if open.seconds >= self.sample_seconds {
+            self.sample(self.work, state());
+        }
+    }
+
+    /// Closes a sample.
+    fn sample(&mut self, work: SoakWork, state: SoakState) {
+        let Open { bytes, seconds } = std::mem::take(&mut self.open[work as usize]);
+        let rates = bytes.iter().map(|bytes| *bytes as f64 / seconds).collect();
+        self.soak.samples.push(SoakSample { at: self.seconds(), seconds, work, rates, state });
+    }
+
+    /// Closes what is open at the end, if it lasted long enough to say something.
+    pub(super) fn close_samples(&mut self) {
+        const WORTH: f64 = 0.2;
+        for work in [SoakWork::Take, SoakWork::Write, SoakWork::Read, SoakWork::ReadFar, SoakWork::Copy] {
+            if self.open[work as usize].seconds > WORTH {
+                self.sample(work, SoakState::default());
+            }
+        }
+    }
+
+    /// Lets memory rest.
+    pub(super) fn rest(&mut self, seconds: f64, rig: &dyn SoakRig) {
+        self.begin(SoakWork::Rest);
+        let until = (self.now() + seconds).min(self.deadline);
+        while self.now() < until && !self.is_over() {
+            self.host.rest(REST_STEP.min(until - self.now()));
+            let (bytes, now) = (vec![0; self.soak.memory.len()], self.now());
+            self.tick(&Moved {
+                now,
+                bytes: &bytes,
+                wrong_words: 0,
+                wrong: &[],
+                state: &|| rig.state(),
+                free: &|| rig.free(),
+            });
+        }
+    }
+
+    /// Notes how much memory a pass took of each node.
+    pub(super) fn hold(&mut self, written: &[u64]) {
+        let is_first = self.soak.phases.is_empty();
+        for (node, bytes) in self.soak.memory.iter_mut().zip(written) {
+            node.held = if is_first { Bytes(*bytes) } else { node.held.max(Bytes(*bytes)) };
+        }
+    }
+
+    /// Flips a bit that the comparison must find.
+    pub(super) fn plant(&mut self, part: usize, offset: u64, bits: u64) {
+        self.planted.push(((self.soak.memory[part].node, offset, bits), false));
+    }
+
+    /// Notes whether the bits that the program flipped were found, where the memory was read as a whole.
+    pub(super) fn judge_proof(&mut self, is_whole: bool) {
+        let found = self.own_found() == self.planted.len() as u64;
+        self.soak.proven = (!self.planted.is_empty() && (found || is_whole)).then_some(found);
+        self.wrong_before = self.soak.wrong_words;
+        self.planted.clear();
+    }
+
+    /// Notes a phase that was run: what it read of each node.
+    pub(super) fn checked(&mut self, phase: SoakPhase, read: &[u64]) {
+        for (node, bytes) in self.soak.memory.iter_mut().zip(read) {
+            node.checked += bytes;
+            node.covered = node.covered.max(Bytes(*bytes));
+        }
+        let same = |other: &&mut SoakPhase| other.pattern == phase.pattern && other.between == phase.between;
+        match self.soak.phases.iter_mut().find(same) {
+            Some(before) => {
+                before.times += phase.times;
+                before.whole += phase.whole;
+                before.checked += phase.checked;
+                before.seconds += phase.seconds;
+                before.wrong_words += phase.wrong_words;
+            }
+            None => self.soak.phases.push(phase),
+        }
+    }
+
+    fn report(&mut self) {
+        let mut soak = self.soak.clone();
+        conclude(&mut soak);
+        let observation = observation(self.step, soak, self.seconds());
+        self.sink.event(&Event::Observed { observation: &observation });
+    }
+
+    /// Tells listeners how far it is.
+    fn tell(&mut self, wrong: &[WrongWord]) {
+        let whole = self.deadline - self.began;
+        let rate = self.soak.samples.last().map(SoakSample::rate);
+        let (remaining_seconds, done) = (self.left().max(0.0), (self.seconds() / whole).min(1.0));
+        let (step, work, errors) = (self.step, self.work, self.soak.wrong_words);
+        self.sink.event(&Event::Soaking { step, work, rate, wrong, errors, remaining_seconds, done });
+    }
+}

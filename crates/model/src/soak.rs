@@ -1,0 +1,422 @@
+//! What a soak of memory found: what was written, read back and compared, and every wrong word.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::idset::{CpuId, NodeId};
+use crate::refusal::Note;
+use crate::units::Bytes;
+
+/// How a soak goes about its memory: part of its threads' role.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SoakRole {
+    /// Seconds that memory rests between writing and reading, to find bits that lose their charge.
+    pub rest_seconds: u32,
+    /// Bytes of free memory below which it ends: others need them.
+    #[serde(default)]
+    pub least_free: Bytes,
+}
+
+/// What is written into memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SoakPattern {
+    /// Each word its own place: finds address lines that are shorted.
+    Addresses,
+    /// Random words of the run's seed.
+    Random,
+    /// Neighbouring lines, and neighbouring pages, hold each other's inverse.
+    Neighbours,
+    /// One bit of each word set, another one in each word.
+    MovingOnes,
+    /// One bit of each word clear.
+    MovingZeros,
+}
+
+impl fmt::Display for SoakPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Addresses => "addresses",
+            Self::Random => "random",
+            Self::Neighbours => "inverted neighbours",
+            Self::MovingOnes => "moving ones",
+            Self::MovingZeros => "moving zeros",
+        })
+    }
+}
+
+/// What happens between writing and reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SoakBetween {
+    /// Nothing: another cpu of the node reads it.
+    #[default]
+    Nothing,
+    /// A cpu far away, of another node where there is one, reads it.
+    Far,
+    /// Half of it is copied over the other half, from node to node where there are several.
+    Copied,
+    /// Many cpus take turns at writing the same lines.
+    Hammered,
+    /// Nothing, for some time.
+    Rested,
+}
+
+impl fmt::Display for SoakBetween {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Nothing => "read by another cpu",
+            Self::Far => "read from far away",
+            Self::Copied => "copied",
+            Self::Hammered => "lines hammered by all cpus",
+            Self::Rested => "left at rest",
+        })
+    }
+}
+
+/// All that a soak saw.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Soak {
+    /// The memory of each node.
+    pub memory: Vec<SoakedNode>,
+    /// The phases that were run, in the order of their first time.
+    pub phases: Vec<SoakPhase>,
+    /// Words that were wrong when they were read, each time counted.
+    pub wrong_words: u64,
+    /// The first of them, [`Self::MOST_WORDS`] at most.
+    pub wrong: Vec<WrongWord>,
+    /// Pages that the kernel took away because their contents were lost.
+    pub lost: Vec<LostPage>,
+    /// Whether a bit that the program itself had flipped was found in the memory of every node: the comparison works.
+    /// `None` where it did not come to that.
+    pub proven: Option<bool>,
+    /// Rates and the machine's state over time.
+    pub samples: Vec<SoakSample>,
+    /// Where it became slower for good; `None` where it did not, or too few samples tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slowdown: Option<Slowdown>,
+    /// Why it ended before its time; `None` where it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Note>,
+}
+
+impl Soak {
+    /// Wrong words that a document keeps: more are of one fault.
+    pub const MOST_WORDS: usize = 1000;
+
+    /// Bytes that were read back and compared, each time counted.
+    #[must_use]
+    pub fn checked(&self) -> u64 {
+        self.memory.iter().fold(0, |sum, node| sum.saturating_add(node.checked))
+    }
+
+    /// The share of its rate that was lost for good: 0 where it kept it, `None` where the soak was too short to tell.
+    #[must_use]
+    pub fn slower(&self) -> Option<f64> {
+        /// Samples of which a loss would be seen.
+        const FEWEST: usize = 20;
+        let read = self.samples.iter().filter(|sample| sample.work == SoakWork::Read).count();
+        self.slowdown.map(|slow| slow.share()).or_else(|| (read >= FEWEST).then_some(0.0))
+    }
+
+    /// Whether a word was wrong, or a page lost.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        self.wrong_words > 0 || !self.lost.is_empty()
+    }
+}
+
+/// The memory of one node in a soak.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SoakedNode {
+    /// The node.
+    pub node: NodeId,
+    /// Bytes that were held.
+    pub held: Bytes,
+    /// Bytes that the node has; `None` where the system does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<Bytes>,
+    /// Bytes of it that were compared at least once.
+    pub covered: Bytes,
+    /// Bytes that were compared, each time counted.
+    pub checked: u64,
+    /// Useful bytes per second while it was read by its own cpus: the median of the samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<f64>,
+    /// The same while it was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written: Option<f64>,
+}
+
+impl SoakedNode {
+    /// How often each byte that was covered was compared, on average.
+    #[must_use]
+    pub fn times(&self) -> f64 {
+        self.checked as f64 / (self.covered.0 as f64).max(1.0)
+    }
+}
+
+/// One phase of a soak: memory is written, something happens, and it is read back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SoakPhase {
+    /// What was written.
+    pub pattern: SoakPattern,
+    /// What happened before it was read.
+    pub between: SoakBetween,
+    /// How often the phase was run.
+    pub times: u32,
+    /// How often on all of the memory.
+    pub whole: u32,
+    /// Bytes read and compared.
+    pub checked: u64,
+    /// Seconds in all.
+    pub seconds: f64,
+    /// Wrong words.
+    pub wrong_words: u64,
+}
+
+/// A word of memory that was not what had been written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WrongWord {
+    /// Seconds since the soak began.
+    pub at: f64,
+    /// What had been written.
+    pub pattern: SoakPattern,
+    /// What had happened since.
+    pub between: SoakBetween,
+    /// Node of the memory.
+    pub node: NodeId,
+    /// Its place in the memory of the node that the soak holds, bytes.
+    pub offset: u64,
+    /// Its virtual address.
+    pub address: Hex,
+    /// Its physical address; `None` where it may not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub physical: Option<Hex>,
+    /// The cpu that read it.
+    pub cpu: CpuId,
+    /// The word that had been written.
+    pub expected: Hex,
+    /// The word that was read.
+    pub found: Hex,
+    /// The word when it was read again from memory.
+    pub again: Hex,
+    /// The word after it had been written and read once more.
+    pub rewritten: Hex,
+}
+
+impl WrongWord {
+    /// The bits that were wrong.
+    #[must_use]
+    pub fn bits(&self) -> u64 {
+        self.expected.0 ^ self.found.0
+    }
+
+    /// What kind of fault it looks like.
+    #[must_use]
+    pub fn kind(&self) -> WrongKind {
+        if self.rewritten != self.expected {
+            WrongKind::Stuck
+        } else if self.again == self.expected {
+            WrongKind::OnTheWay
+        } else {
+            WrongKind::Lost
+        }
+    }
+}
+
+/// What a wrong word did when it was read and written again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WrongKind {
+    /// Right when it was read again: memory had it, and it changed on the way.
+    OnTheWay,
+    /// Wrong again, and right once it was written again: memory had lost it.
+    Lost,
+    /// Wrong also after it was written again.
+    Stuck,
+}
+
+impl fmt::Display for WrongKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::OnTheWay => "right when read again",
+            Self::Lost => "right when written again",
+            Self::Stuck => "wrong again when written again",
+        })
+    }
+}
+
+/// A page that the kernel took away.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LostPage {
+    /// Seconds since the soak began.
+    pub at: f64,
+    /// Node of the memory.
+    pub node: NodeId,
+    /// Its place in the memory of the node that the soak holds, bytes.
+    pub offset: u64,
+    /// Its virtual address.
+    pub address: Hex,
+    /// Its bytes.
+    pub bytes: Bytes,
+}
+
+/// The state of the machine at one moment of a soak, and its rates since the moment before.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SoakSample {
+    /// Seconds since the soak began.
+    pub at: f64,
+    /// Seconds that the rates are over.
+    pub seconds: f64,
+    /// What was done meanwhile.
+    pub work: SoakWork,
+    /// Useful bytes per second of each node's memory, in the order of [`Soak::memory`].
+    pub rates: Vec<f64>,
+    /// The machine at the end of the sample.
+    #[serde(flatten)]
+    pub state: SoakState,
+}
+
+impl SoakSample {
+    /// Bytes per second of all nodes.
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        self.rates.iter().sum()
+    }
+}
+
+/// What the threads of a soak do at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SoakWork {
+    /// They take memory from the system and write it for the first time.
+    #[default]
+    Take,
+    /// They write.
+    Write,
+    /// They read what another cpu of the node wrote, and compare.
+    Read,
+    /// They read what a cpu far away wrote, and compare.
+    ReadFar,
+    /// They copy.
+    Copy,
+    /// They write the same lines in turn.
+    Hammer,
+    /// Nothing.
+    Rest,
+}
+
+/// What the system tells of the machine's state.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SoakState {
+    /// Mean clock of the cpus, Hz.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_hz: Option<f64>,
+    /// The hottest sensor of the processors, °C.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_celsius: Option<f64>,
+    /// The hottest sensor of the memory modules, °C.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_celsius: Option<f64>,
+    /// Times that cores and packages were throttled since the soak began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled: Option<u64>,
+    /// Errors that memory controllers corrected since the soak began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub corrected: Option<u64>,
+    /// Memory that is free for others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub free: Option<Bytes>,
+    /// Interrupts of the cpus a second, since they were looked at last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupts: Option<f64>,
+}
+
+/// A level that a soak fell to and stayed at.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Slowdown {
+    /// From this second on.
+    pub from: f64,
+    /// Bytes per second read before it.
+    pub before: f64,
+    /// Bytes per second read from then on.
+    pub after: f64,
+    /// Times that cores and packages were throttled from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled: Option<u64>,
+}
+
+impl Slowdown {
+    /// The share of the rate that is lost: 0.11 is 11 %.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        1.0 - self.after / self.before
+    }
+}
+
+/// A word or an address; hexadecimal in documents (`0x7f00`), since JSON's numbers have 53 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Hex(pub u64);
+
+impl fmt::Display for Hex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{:#x}", self.0))
+    }
+}
+
+impl std::str::FromStr for Hex {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let digits = text.strip_prefix("0x").ok_or_else(|| format!("'{text}' does not begin with 0x"))?;
+        u64::from_str_radix(digits, 16).map(Self).map_err(|error| format!("'{text}': {error}"))
+    }
+}
+
+crate::text_serde!(Hex, "a hexadecimal number: 0x7f00");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_word_is_named_by_what_it_did_when_it_was_tried_again() {
+        let word = |again, rewritten| WrongWord {
+            at: 1.0,
+            pattern: SoakPattern::Random,
+            between: SoakBetween::Nothing,
+            node: 0,
+            offset: 8,
+            address: Hex(0x7f00_0000_0008),
+            physical: None,
+            cpu: 1,
+            expected: Hex(0xf0),
+            found: Hex(0xf8),
+            again: Hex(again),
+            rewritten: Hex(rewritten),
+        };
+        assert_eq!(word(0xf0, 0xf0).kind(), WrongKind::OnTheWay);
+        assert_eq!(word(0xf8, 0xf0).kind(), WrongKind::Lost);
+        assert_eq!(word(0xf8, 0xf8).kind(), WrongKind::Stuck);
+        // A word that changes each time it is looked at is no better than a stuck one.
+        assert_eq!(word(0xf0, 0xf8).kind(), WrongKind::Stuck);
+        assert_eq!(word(0, 0).bits(), 8);
+        let json = serde_json::to_value(word(0, 0)).unwrap();
+        assert_eq!(json["address"], "0x7f0000000008");
+        assert_eq!(serde_json::from_value::<WrongWord>(json).unwrap(), word(0, 0));
+        assert!("7f".parse::<Hex>().is_err() && "0xg".parse::<Hex>().is_err());
+    }
+}

@@ -1,0 +1,276 @@
+//! A soak of memory: whether it is right, each wrong word, what was compared, and how fast over time.
+
+use std::collections::BTreeMap;
+
+use tiermark_model::{
+    Bytes, Hex, LostPage, NodeId, Observation, Run, Slowdown, Soak, SoakPhase, SoakSample, SoakWork, SoakedNode,
+    WrongWord, count_of,
+};
+use tiermark_page::{
+    Cell, Detail, Ink, Page, Plot, ROWS, Rates, Series, Table, Text, heading, paragraph, percent, plot_over, rate,
+    rate_unit, seconds, text,
+};
+
+/// Wrong words that are listed.
+const LISTED: usize = 16;
+/// Seconds from which the axis of time is in minutes.
+const MINUTES: f64 = 120.0;
+
+/// The soaks of some observations.
+fn soaks<'a>(observations: &[&'a Observation]) -> Vec<(&'a Observation, &'a Soak)> {
+    observations.iter().filter_map(|seen| Some((*seen, seen.soak.as_deref()?))).collect()
+}
+
+/// The view; empty where nothing was soaked.
+pub(crate) fn soak(run: &Run, observations: &[&Observation], detail: Detail) -> Page {
+    soaks(observations).into_iter().map(|(seen, soak)| one(run, seen, soak, detail)).collect()
+}
+
+fn one(run: &Run, seen: &Observation, soak: &Soak, detail: Detail) -> Page {
+    let (result, ink) = result(seen, soak);
+    let mut out = paragraph("RESULT  ", result, ink);
+    out.extend(soak.slowdown.map(|slow| paragraph("  ", slower(&slow), Ink::Warn)));
+    out.extend(soak.ended.as_ref().map(|why| paragraph("  ", format!("It ended early: {}.", why.text), Ink::Warn)));
+    out += wrong(soak, detail) + lost(soak);
+    out += heading("Memory that was compared") + memory(soak);
+    out += heading("Phases") + phases(soak);
+    out + over_time(soak) + state(run, soak)
+}
+
+/// The sentence that one may quote.
+fn result(seen: &Observation, soak: &Soak) -> (Text, Ink) {
+    let held: u64 = soak.memory.iter().map(|node| node.held.0).sum();
+    let covered: u64 = soak.memory.iter().map(|node| node.covered.0).sum();
+    let all: Option<u64> = soak.memory.iter().map(|node| node.of.map(|of| of.0)).sum();
+    let of_all = all
+        .filter(|all| *all > 0)
+        .map_or_else(String::new, |all| format!(" ({} of all memory)", percent(covered as f64 / all as f64)));
+    let times = soak.checked() as f64 / (covered as f64).max(1.0);
+    let left = held.saturating_sub(covered);
+    let part = if left > 0 { format!("; {} of what was held was not reached", Bytes(left)) } else { String::new() };
+    let compared =
+        format!("{} compared {times:.1} times each in {}{of_all}{part}", Bytes(covered), seconds(seen.seconds));
+    match soak {
+        _ if soak.proven == Some(false) => (
+            "The comparison did not find a bit that the program had flipped itself: nothing is proven.".into(),
+            Ink::Bad,
+        ),
+        _ if soak.checked() == 0 => ("No memory was compared.".into(), Ink::Warn),
+        _ if soak.has_errors() => (text![errors(soak), ": ", compared, "."], Ink::Bad),
+        _ => (text!["No wrong word: ", compared, "."], Ink::Plain),
+    }
+}
+
+/// `3 words wrong on node 1, 1 page lost`.
+fn errors(soak: &Soak) -> String {
+    let nodes: std::collections::BTreeSet<NodeId> =
+        soak.wrong.iter().map(|word| word.node).chain(soak.lost.iter().map(|page| page.node)).collect();
+    let nodes = nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let words = (soak.wrong_words > 0).then(|| format!("{} wrong", count_of(soak.wrong_words, "word")));
+    let lost = (!soak.lost.is_empty()).then(|| format!("{} lost", count_of(soak.lost.len() as u64, "page")));
+    let both: Vec<String> = words.into_iter().chain(lost).collect();
+    format!("{} on node {nodes}", both.join(", "))
+}
+
+fn slower(slow: &Slowdown) -> Text {
+    let share = percent(slow.share());
+    let minute = format!("{:.1}", slow.from / 60.0);
+    let throttled = match slow.throttled {
+        Some(0) => "; no throttling was counted".to_owned(),
+        Some(times) => format!("; throttled {}", count_of(times, "time")),
+        None => "; this system counts no throttling".to_owned(),
+    };
+    text![
+        format!("From minute {minute} on {share} slower: "),
+        rate(slow.before).with_unit(),
+        " before, ",
+        rate(slow.after).with_unit(),
+        " from then on",
+        throttled,
+        "."
+    ]
+}
+
+/// Words of one fault: the same bits of the same place.
+struct Fault<'a> {
+    first: &'a WrongWord,
+    times: usize,
+}
+
+fn faults(soak: &Soak) -> Vec<Fault<'_>> {
+    let mut faults: Vec<Fault<'_>> = Vec::new();
+    let mut known: BTreeMap<(NodeId, u64, u64), usize> = BTreeMap::new();
+    for word in &soak.wrong {
+        let at = *known.entry((word.node, word.offset, word.bits())).or_insert(faults.len());
+        match faults.get_mut(at) {
+            Some(fault) => fault.times += 1,
+            None => faults.push(Fault { first: word, times: 1 }),
+        }
+    }
+    faults
+}
+
+/// The bits of a word that were wrong, by number.
+fn bits(word: &WrongWord) -> String {
+    let wrong: Vec<String> = (0..64).filter(|bit| word.bits() >> bit & 1 == 1).map(|bit| bit.to_string()).collect();
+    if wrong.len() > 4 { format!("{} bits", wrong.len()) } else { wrong.join(", ") }
+}
+
+fn wrong(soak: &Soak, detail: Detail) -> Page {
+    let faults = faults(soak);
+    if faults.is_empty() {
+        return Page::new();
+    }
+    let listed = if detail.is_all() { faults.len() } else { LISTED.min(faults.len()) };
+    let shown = &faults[..listed];
+    let has_physical = shown.iter().any(|fault| fault.first.physical.is_some());
+    let table = Table::of(shown).numbers("node", |fault| fault.first.node.to_string());
+    let address = |address: Option<Hex>| address.map_or_else(String::new, |address| address.to_string());
+    let table = table.when(has_physical, |table| table.texts("physical", |fault| address(fault.first.physical)));
+    let table = table
+        .texts("address", |fault| fault.first.address.to_string())
+        .texts("written", |fault| fault.first.expected.to_string())
+        .texts("read", |fault| fault.first.found.to_string())
+        .texts("bits", |fault| bits(fault.first))
+        .numbers("times", |fault| fault.times.to_string())
+        .texts("and then", |fault| fault.first.kind().to_string())
+        .texts("pattern", |fault| format!("{}, {}", fault.first.pattern, fault.first.between));
+    let mut out = heading("Wrong words") + table.inked(|_| Ink::Bad).table();
+    if listed < faults.len() {
+        let more = format!("and {} more places (-v)", faults.len() - listed);
+        out += paragraph("  ", &more, Ink::Dim);
+    }
+    if soak.wrong_words > soak.wrong.len() as u64 {
+        let rest = soak.wrong_words - soak.wrong.len() as u64;
+        out += paragraph("  ", format!("{} more were counted only.", count_of(rest, "word")), Ink::Dim);
+    }
+    out.extend(shorted(soak).map(|line| {
+        let text = format!(
+            "The words read are those of addresses that differ in bit {line}: this line of addresses has no effect."
+        );
+        paragraph("  ", &text, Ink::Bad)
+    }));
+    if !has_physical {
+        out +=
+            paragraph("  ", "Physical addresses are readable for root outside of containers and sandboxes.", Ink::Dim);
+    }
+    out
+}
+
+/// The bit in which the address that was read differs from the one that was meant, where all wrong words of addresses
+/// say the same one.
+fn shorted(soak: &Soak) -> Option<u32> {
+    const FEWEST: usize = 4;
+    let of_addresses = soak.wrong.iter().filter(|word| word.pattern == tiermark_model::SoakPattern::Addresses);
+    let bits: Vec<u64> = of_addresses.map(WrongWord::bits).collect();
+    let first = *bits.first()?;
+    let is_line = bits.len() >= FEWEST && first.is_power_of_two() && first > 4 && bits.iter().all(|bit| *bit == first);
+    is_line.then(|| first.trailing_zeros())
+}
+
+fn lost(soak: &Soak) -> Page {
+    if soak.lost.is_empty() {
+        return Page::new();
+    }
+    let table = Table::of(&soak.lost)
+        .numbers("node", |page: &LostPage| page.node.to_string())
+        .texts("address", |page| page.address.to_string())
+        .numbers("bytes", |page| page.bytes.to_string())
+        .numbers("after", |page| seconds(page.at));
+    heading("Pages that the kernel took away") + table.inked(|_| Ink::Bad).table()
+}
+
+fn memory(soak: &Soak) -> Page {
+    let some = |rate_of: Option<f64>| rate_of.map(|bytes| Cell::new(rate(bytes)));
+    let table = Table::of(&soak.memory)
+        .numbers("node", |node: &SoakedNode| node.node.to_string())
+        .numbers("has", |node| node.of.map_or_else(String::new, |of| of.to_string()))
+        .numbers("held", |node| node.held.to_string())
+        .numbers("compared", |node| node.covered.to_string())
+        .numbers("times", |node| format!("{:.1}", node.times()))
+        .figures(text!["read|", rate_unit()], move |node| some(node.read))
+        .figures(text!["written|", rate_unit()], move |node| some(node.written));
+    table.table().into()
+}
+
+fn phases(soak: &Soak) -> Page {
+    let ink = |phase: &SoakPhase| if phase.wrong_words > 0 { Ink::Bad } else { Ink::Plain };
+    let table = Table::of(&soak.phases)
+        .texts("pattern", |phase: &SoakPhase| phase.pattern.to_string())
+        .texts("between writing and reading", |phase| phase.between.to_string())
+        .numbers("times", |phase| phase.times.to_string())
+        .numbers("on all", |phase| phase.whole.to_string())
+        .numbers("compared", |phase| Bytes(phase.checked).to_string())
+        .numbers("wrong", |phase| phase.wrong_words.to_string());
+    table.inked(ink).table().into()
+}
+
+/// Rates over time, of reading and of writing.
+fn over_time(soak: &Soak) -> Page {
+    /// Points below which a curve says no more than its table.
+    const FEWEST: usize = 4;
+    let last = soak.samples.last().map_or(0.0, |sample| sample.at);
+    let (unit, scale) = if last < MINUTES { ("s", 1.0) } else { ("minutes", 60.0) };
+    let series = |name: &str, work: SoakWork| {
+        let of_work: Vec<&SoakSample> = soak.samples.iter().filter(|sample| sample.work == work).collect();
+        let points = of_work.iter().map(|sample| (sample.at / scale, sample.rate())).collect();
+        let about = of_work.iter().map(|_| tiermark_page::PointAbout::default()).collect();
+        Series { name: name.to_owned(), points, about, ..Series::default() }
+    };
+    let series: Vec<Series> = [series("read", SoakWork::Read), series("written", SoakWork::Write)]
+        .into_iter()
+        .filter(|series| series.values().count() >= FEWEST)
+        .collect();
+    if series.is_empty() {
+        return Page::new();
+    }
+    let marks = soak.slowdown.iter().map(|slow| (slow.from / scale, "slower".to_owned())).collect();
+    let plot = Plot {
+        unit: rate_unit(),
+        rates: Rates::Y,
+        unit_in_heading: true,
+        series,
+        marks,
+        rows: ROWS,
+        ..Plot::default()
+    };
+    heading(text!["Rate over time, ", rate_unit()]) + plot_over(plot, unit)
+}
+
+/// What the system told of its state: lowest and highest.
+fn state(run: &Run, soak: &Soak) -> Page {
+    let range = |of: fn(&tiermark_model::SoakState) -> Option<f64>| {
+        let values = soak.samples.iter().filter_map(|sample| of(&sample.state));
+        values.fold(None, |range: Option<(f64, f64)>, value| {
+            Some(range.map_or((value, value), |(low, high)| (low.min(value), high.max(value))))
+        })
+    };
+    let said = |name: &str, range: Option<(f64, f64)>, scale: f64, unit: &str, digits: usize| {
+        range.map(|(low, high)| {
+            let (low, high) = (format!("{:.digits$}", low / scale), format!("{:.digits$}", high / scale));
+            if low == high { format!("{name} {low}{unit}") } else { format!("{name} {low} to {high}{unit}") }
+        })
+    };
+    let last = |of: fn(&tiermark_model::SoakState) -> Option<u64>| {
+        soak.samples.iter().rev().find_map(|sample| of(&sample.state))
+    };
+    let said = [
+        said("core clock", range(|state| state.clock_hz), 1e9, " GHz", 2),
+        said("processors", range(|state| state.cpu_celsius), 1.0, " °C", 0),
+        said("memory modules", range(|state| state.memory_celsius), 1.0, " °C", 0),
+        last(|state| state.throttled).map(|times| format!("throttled {}", count_of(times, "time"))),
+        last(|state| state.corrected).map(|errors| format!("corrected errors {errors}")),
+        said("interrupts a second", range(|state| state.interrupts), 1.0, "", 0),
+    ];
+    let said: Vec<String> = said.into_iter().flatten().collect();
+    let unknown = run.simulated.is_none() && last(|state| state.corrected).is_none();
+    let mut out = Page::new();
+    if !said.is_empty() {
+        out += paragraph("", format!("Meanwhile: {}.", said.join(", ")), Ink::Plain);
+    }
+    if unknown {
+        let text = "This system reports no corrected errors of memory: what the modules corrected is not seen.";
+        out += paragraph("", text, Ink::Dim);
+    }
+    out
+}

@@ -1,0 +1,490 @@
+//! Memory that is soaked on a simulated machine: how fast it is, and the faults that were planted in it.
+
+use std::rc::Rc;
+use std::str::FromStr;
+
+use tiermark_engine::host::Fault;
+use tiermark_engine::soak::{BLOCK, Chunk, Moved, Pass, Passed, Pattern, SoakRig, copies, partner, shares};
+use tiermark_model::{
+    Bytes, CpuId, Hex, LostPage, NodeId, Role, Setup, Soak, SoakState, SoakWork, SoakedNode, WrongWord,
+};
+
+use super::rig::SimRig;
+use super::{CORE_HZ, World};
+
+/// Seconds between two looks at a pass.
+const TICK: f64 = 0.25;
+/// Address of the first byte.
+const BASE: u64 = 0x7000_0000_0000;
+/// Words of a shorted line that are looked at one by one.
+const LOOKED_AT: u64 = 4096;
+/// Times a second that a hot processor is throttled.
+const THROTTLED: f64 = 2.0;
+
+/// What is wrong with the memory of a simulated machine.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SimMemory {
+    /// Its faults.
+    pub faults: Vec<SimFault>,
+    /// Seconds after which its processors are too hot, and the share of the rate that they then lose.
+    pub hot: Option<(f64, f64)>,
+    /// Seconds after which others need the memory.
+    pub wanted_at: Option<f64>,
+}
+
+/// A fault of memory.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum SimFault {
+    /// A bit of one word.
+    Bit {
+        /// Offset of the word in all memory of the soak.
+        offset: u64,
+        /// Number of the bit in the word.
+        bit: u8,
+        /// What it does.
+        kind: BitFault,
+    },
+    /// A bit of addresses of memory that has no effect: both words of a pair are one.
+    ShortedLine {
+        /// Number of the bit of the address.
+        line: u8,
+    },
+    /// A page that the kernel takes away.
+    Poisoned {
+        /// Its offset in all memory of the soak.
+        offset: u64,
+    },
+}
+
+/// What a faulty bit does.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum BitFault {
+    /// It flips once, in this second.
+    Flips(f64),
+    /// It has this value for ever.
+    Stuck(bool),
+    /// The first read after each write finds it flipped, the next one does not.
+    OnTheWay,
+    /// It flips when it was not written or read for so many seconds.
+    Rests(f64),
+}
+
+impl FromStr for SimFault {
+    type Err = String;
+
+    /// `OFFSET.BIT:flips@SECOND`, `OFFSET.BIT:stuck0`, `OFFSET.BIT:stuck1`, `OFFSET.BIT:once`,
+    /// `OFFSET.BIT:rests@SECONDS`, `line:BIT`, `poisoned:OFFSET`; offsets are hexadecimal.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong =
+            || format!("'{text}' is no fault of memory: 0x1000.3:stuck1, 0x8.0:rests@10, line:20, poisoned:0x1000");
+        let offset = |text: &str| text.parse::<Hex>().map(|offset| offset.0 / 8 * 8).map_err(|_| wrong());
+        let (place, kind) = text.split_once(':').ok_or_else(wrong)?;
+        match place {
+            "line" => {
+                return Ok(Self::ShortedLine {
+                    line: kind.parse().ok().filter(|l| (3..48).contains(l)).ok_or_else(wrong)?,
+                });
+            }
+            "poisoned" => return Ok(Self::Poisoned { offset: offset(kind)? / 4096 * 4096 }),
+            _ => {}
+        }
+        let (at, bit) = place.split_once('.').ok_or_else(wrong)?;
+        let bit: u8 = bit.parse().ok().filter(|bit| *bit < 64).ok_or_else(wrong)?;
+        let seconds = |text: &str| text.parse::<f64>().ok().filter(|s| *s >= 0.0).ok_or_else(wrong);
+        let kind = match kind.split_once('@') {
+            Some(("flips", at)) => BitFault::Flips(seconds(at)?),
+            Some(("rests", least)) => BitFault::Rests(seconds(least)?),
+            None if kind == "stuck0" => BitFault::Stuck(false),
+            None if kind == "stuck1" => BitFault::Stuck(true),
+            None if kind == "once" => BitFault::OnTheWay,
+            _ => return Err(wrong()),
+        };
+        Ok(Self::Bit { offset: offset(at)?, bit, kind })
+    }
+}
+
+/// A word that has a fault.
+#[derive(Debug, Clone)]
+struct FaultyWord {
+    offset: u64,
+    bit: u8,
+    kind: BitFault,
+    /// What should be there; `None` before it was written.
+    expected: Option<u64>,
+    /// What is there.
+    cell: u64,
+    /// When it was written or read last, seconds.
+    used_at: f64,
+    /// Whether it was not read since it was written.
+    is_fresh: bool,
+    /// Whether a bit that flips once has flipped.
+    has_flipped: bool,
+}
+
+impl FaultyWord {
+    fn new(offset: u64, bit: u8, kind: BitFault) -> Self {
+        Self { offset, bit, kind, expected: None, cell: 0, used_at: 0.0, is_fresh: false, has_flipped: false }
+    }
+
+    fn write(&mut self, word: u64, now: f64) {
+        (self.expected, self.cell, self.used_at, self.is_fresh) = (Some(word), word, now, true);
+        // What is written after the moment of a flip is right.
+        self.has_flipped |= matches!(self.kind, BitFault::Flips(at) if at <= now);
+    }
+
+    fn read(&mut self, now: f64) -> u64 {
+        let bit = 1 << self.bit;
+        match self.kind {
+            BitFault::Flips(at) if at <= now && !self.has_flipped => {
+                (self.cell, self.has_flipped) = (self.cell ^ bit, true);
+            }
+            BitFault::Rests(least) if now - self.used_at >= least => self.cell ^= bit,
+            _ => {}
+        }
+        let is_fresh = std::mem::take(&mut self.is_fresh);
+        self.used_at = now;
+        match self.kind {
+            BitFault::Stuck(value) => self.cell & !bit | u64::from(value) << self.bit,
+            BitFault::OnTheWay if is_fresh => self.cell ^ bit,
+            _ => self.cell,
+        }
+    }
+}
+
+/// A soak on a simulated machine.
+pub(super) struct SimSoak {
+    world: Rc<World>,
+    memory: SimMemory,
+    nodes: Vec<SoakedNode>,
+    /// Offset of each node's memory in all of it.
+    bases: Vec<u64>,
+    cpus: Vec<CpuId>,
+    shares: Vec<Vec<Chunk>>,
+    /// Bytes per second of each thread, reading and writing.
+    rates: [Vec<f64>; 2],
+    /// How much of its share each thread wrote last, and how much at most, 0 to 1.
+    written: Vec<f64>,
+    taken: Vec<f64>,
+    words: Vec<FaultyWord>,
+    poisoned: Vec<u64>,
+    began: f64,
+    pattern: Option<Pattern>,
+}
+
+impl SimSoak {
+    pub(super) fn new(world: &Rc<World>, setup: &Setup) -> Self {
+        let machine = &world.lab.machine;
+        let of = |id: NodeId| machine.node(id).and_then(|node| node.memory_bytes).map(Bytes);
+        let nodes: Vec<SoakedNode> = setup
+            .regions
+            .iter()
+            .map(|region| {
+                let node = region.nodes.iter().next().unwrap_or_default();
+                SoakedNode { node, held: Bytes(region.bytes.0 / BLOCK * BLOCK), of: of(node), ..SoakedNode::default() }
+            })
+            .collect();
+        let bases = nodes.iter().scan(0, |base, node| Some(std::mem::replace(base, *base + node.held.0))).collect();
+        let homes: Vec<Option<usize>> = setup.threads.iter().map(|thread| Some(thread.region)).collect();
+        let blocks: Vec<u64> = nodes.iter().map(|node| node.held.0 / BLOCK).collect();
+        let memory = world.options.memory.clone();
+        let word = |fault: &SimFault| match *fault {
+            SimFault::Bit { offset, bit, kind } => Some(FaultyWord::new(offset, bit, kind)),
+            _ => None,
+        };
+        let poisoned = |fault: &SimFault| match *fault {
+            SimFault::Poisoned { offset } => Some(offset),
+            _ => None,
+        };
+        Self {
+            words: memory.faults.iter().filter_map(word).collect(),
+            poisoned: memory.faults.iter().filter_map(poisoned).collect(),
+            memory,
+            shares: shares(&blocks, &homes),
+            cpus: setup.threads.iter().map(|thread| thread.cpu).collect(),
+            rates: [rates(world, setup, "read"), rates(world, setup, "write")],
+            written: vec![0.0; setup.threads.len()],
+            taken: vec![0.0; setup.threads.len()],
+            began: world.now.get(),
+            world: Rc::clone(world),
+            nodes,
+            bases,
+            pattern: None,
+        }
+    }
+
+    /// The node of an offset into all memory, and its offset there.
+    fn place(&self, offset: u64) -> Option<(usize, u64)> {
+        let part = self.bases.iter().rposition(|base| *base <= offset)?;
+        let within = offset - self.bases[part];
+        (within < self.nodes[part].held.0).then_some((part, within))
+    }
+
+    /// The thread whose share has an offset, and where in its share it is, 0 to 1.
+    fn owner(&self, offset: u64) -> Option<(usize, f64)> {
+        let (part, within) = self.place(offset)?;
+        let block = within / BLOCK;
+        let has = |chunk: &Chunk| chunk.part == part && (chunk.first..chunk.first + chunk.blocks).contains(&block);
+        self.shares.iter().enumerate().find_map(|(thread, share)| {
+            let index = share.iter().position(has)?;
+            let before: u64 = share[..index].iter().map(|chunk| chunk.blocks).sum();
+            let all: u64 = share.iter().map(|chunk| chunk.blocks).sum();
+            Some((thread, (before + block - share[index].first) as f64 / all as f64))
+        })
+    }
+
+    /// Seconds that each thread needs for one work on its share, or on that of the one it reads.
+    fn seconds(&self, work: SoakWork) -> Vec<f64> {
+        let threads = self.shares.len();
+        let bytes = |share: &[Chunk]| share.iter().map(|chunk| chunk.blocks * BLOCK).sum::<u64>() as f64;
+        let slow = match self.memory.hot {
+            Some((after, share)) if self.world.now.get() - self.began >= after => 1.0 - share,
+            _ => 1.0,
+        };
+        let of = |thread: usize| {
+            let [read, write] = [0, 1].map(|kind| self.rates[kind][thread] * slow);
+            let own = bytes(&self.shares[thread]);
+            match work {
+                SoakWork::Take => {
+                    let untouched = own * (1.0 - self.taken[thread]);
+                    own / write + self.world.filling.first_touch.map_or(0.0, |rate| untouched / rate)
+                }
+                SoakWork::Write => own / write,
+                SoakWork::Read | SoakWork::ReadFar => {
+                    let from = partner(thread, threads, work == SoakWork::ReadFar);
+                    self.written[from] * bytes(&self.shares[from]) / read
+                }
+                SoakWork::Copy => own / 2.0 / read + own / 2.0 / write,
+                SoakWork::Hammer | SoakWork::Rest => f64::INFINITY,
+            }
+        };
+        (0..threads).map(of).collect()
+    }
+
+    /// Writes the faulty words that threads came to between two shares of their work.
+    fn write(&mut self, pattern: &Pattern, from: &[f64], to: &[f64]) {
+        let now = self.world.now.get();
+        for index in 0..self.words.len() {
+            let offset = self.words[index].offset;
+            let Some((thread, at)) = self.owner(offset) else { continue };
+            if (from[thread]..to[thread]).contains(&at) {
+                self.words[index].write(pattern.word(offset), now);
+            }
+        }
+    }
+
+    /// Copies: the words of the second halves have those of others.
+    fn copy(&mut self, pattern: &Pattern) {
+        let now = self.world.now.get();
+        let pairs: Vec<(Chunk, Chunk)> =
+            (0..self.shares.len()).flat_map(|thread| copies(&self.shares, thread)).collect();
+        let start = |chunk: &Chunk| self.bases[chunk.part] + chunk.first * BLOCK;
+        let moves: Vec<(u64, u64, u64)> =
+            pairs.iter().map(|(from, to)| (start(from), start(to), to.blocks * BLOCK)).collect();
+        for word in &mut self.words {
+            if let Some((from, to, _)) = moves.iter().find(|(_, to, bytes)| (*to..to + bytes).contains(&word.offset)) {
+                word.write(pattern.word(from + (word.offset - to)), now);
+            }
+        }
+    }
+
+    /// Reads the faulty words that threads came to.
+    fn read(&mut self, pass: &Pass, from: &[f64], to: &[f64], passed: &mut Passed) -> (u64, Vec<WrongWord>) {
+        let now = self.world.now.get();
+        let threads = self.shares.len();
+        let mut found = Vec::new();
+        let reader = |owner: usize| {
+            (0..threads).find(|thread| partner(*thread, threads, pass.work == SoakWork::ReadFar) == owner).unwrap_or(0)
+        };
+        for index in 0..self.words.len() {
+            let Some((owner, at)) = self.owner(self.words[index].offset) else { continue };
+            let thread = reader(owner);
+            let written = self.written[owner].max(f64::MIN_POSITIVE);
+            if !(from[thread]..to[thread]).contains(&(at / written)) {
+                continue;
+            }
+            let word = &mut self.words[index];
+            let Some(expected) = word.expected else { continue };
+            let seen = word.read(now);
+            if seen == expected {
+                continue;
+            }
+            let again = word.read(now);
+            word.write(expected, now);
+            word.is_fresh = false;
+            let rewritten = word.read(now);
+            let offset = word.offset;
+            found.extend(self.wrong(pass, offset, thread, [expected, seen, again, rewritten]));
+        }
+        let at = |offset: &u64| self.owner(*offset).map_or(f64::INFINITY, |(_, at)| at);
+        let (gone, left): (Vec<u64>, Vec<u64>) = self.poisoned.iter().partition(|offset| at(offset) < to[0]);
+        self.poisoned = left;
+        let lost = |offset: u64| {
+            let (part, within) = self.place(offset)?;
+            let (node, address) = (self.nodes[part].node, Hex(BASE + offset));
+            Some(LostPage { at: now - self.began, node, offset: within, address, bytes: Bytes(4096) })
+        };
+        passed.lost.extend(gone.into_iter().filter_map(lost));
+        (found.len() as u64, found)
+    }
+
+    /// The wrong words of shorted lines of addresses, of a read of everything.
+    fn shorted(&self, pass: &Pass) -> (u64, Vec<WrongWord>) {
+        let all: u64 = self.nodes.iter().map(|node| node.held.0).sum();
+        let (mut count, mut found) = (0, Vec::new());
+        for fault in &self.memory.faults {
+            let SimFault::ShortedLine { line } = *fault else { continue };
+            // The words whose bit is clear; what was written last is that of the other one.
+            let lower = (0..all / 8).map(|word| word * 8).filter(|offset| offset >> line & 1 == 0);
+            let pairs = lower.filter(|offset| offset | 1 << line < all).take(LOOKED_AT as usize);
+            let (mut looked, mut wrong) = (0u64, 0u64);
+            for offset in pairs {
+                let (expected, seen) = (pass.pattern.word(offset), pass.pattern.word(offset | 1 << line));
+                looked += 1;
+                if expected != seen {
+                    wrong += 1;
+                    found.extend(self.wrong(pass, offset, 0, [expected, seen, seen, expected]));
+                }
+            }
+            count += (wrong as f64 / looked.max(1) as f64 * (all / 16) as f64) as u64;
+        }
+        found.truncate(Soak::MOST_WORDS);
+        (count, found)
+    }
+
+    fn wrong(&self, pass: &Pass, offset: u64, thread: usize, words: [u64; 4]) -> Option<WrongWord> {
+        let (part, within) = self.place(offset)?;
+        let [expected, found, again, rewritten] = words.map(Hex);
+        Some(WrongWord {
+            at: self.world.now.get() - self.began,
+            pattern: pass.pattern.kind,
+            between: pass.between,
+            node: self.nodes[part].node,
+            offset: within,
+            address: Hex(BASE + offset),
+            physical: None,
+            cpu: self.cpus[thread],
+            expected,
+            found,
+            again,
+            rewritten,
+        })
+    }
+
+    /// Bytes of each node after this share of each thread's work.
+    fn bytes(&self, work: SoakWork, shares: &[f64]) -> Vec<u64> {
+        let threads = self.shares.len();
+        let mut bytes = vec![0; self.nodes.len()];
+        for (thread, done) in shares.iter().enumerate() {
+            let from = match work {
+                SoakWork::Read => partner(thread, threads, false),
+                SoakWork::ReadFar => partner(thread, threads, true),
+                SoakWork::Hammer | SoakWork::Rest => continue,
+                SoakWork::Take | SoakWork::Write | SoakWork::Copy => thread,
+            };
+            let reads = matches!(work, SoakWork::Read | SoakWork::ReadFar);
+            let of = if reads { done * self.written[from] } else { *done };
+            for chunk in &self.shares[from] {
+                bytes[chunk.part] += (of * (chunk.blocks * BLOCK) as f64) as u64;
+            }
+        }
+        bytes
+    }
+}
+
+/// Bytes per second of each thread of a soak that only does this.
+fn rates(world: &Rc<World>, setup: &Setup, op: &str) -> Vec<f64> {
+    /// Of a machine without kernels.
+    const USUAL: f64 = 10e9;
+    let kernel = world.lab.bench.kernels.iter().filter(|kernel| kernel.id.op() == op && kernel.plain);
+    let Some(kernel) = kernel.max_by_key(|kernel| kernel.isa) else { return vec![USUAL; setup.threads.len()] };
+    let mut setup = setup.clone();
+    setup
+        .threads
+        .iter_mut()
+        .for_each(|thread| thread.role = Role::Stream { kernel: kernel.id.clone(), rivals: Vec::new() });
+    let rig = SimRig::new(world, &setup, 0, 1.0);
+    let paces = rig.demands().map(|demands| rig.paces(&demands));
+    paces.map_or_else(|_| vec![USUAL; setup.threads.len()], |paces| paces.iter().map(|pace| pace * 1e9).collect())
+}
+
+impl SoakRig for SimSoak {
+    fn memory(&self) -> Vec<SoakedNode> {
+        self.nodes.clone()
+    }
+
+    fn pass(&mut self, pass: &Pass, tick: &mut dyn FnMut(&Moved<'_>) -> bool) -> Result<Passed, Fault> {
+        let (mut passed, mut wrong_words) = (Passed::default(), 0);
+        let (mut done, mut goes_on) = (vec![0.0; self.shares.len()], true);
+        let reads = matches!(pass.work, SoakWork::Read | SoakWork::ReadFar);
+        let writes = matches!(pass.work, SoakWork::Take | SoakWork::Write);
+        self.pattern = Some(pass.pattern);
+        while goes_on && !passed.is_whole {
+            let seconds = self.seconds(pass.work);
+            let left = seconds.iter().zip(&done).map(|(all, done)| all * (1.0 - done)).fold(0.0, f64::max);
+            let step = TICK.min(left).min(pass.until - self.world.now.get()).max(1e-3);
+            self.world.pass(step);
+            let before = done.clone();
+            for (done, all) in done.iter_mut().zip(&seconds) {
+                *done = if *all > 0.0 { (*done + step / all).min(1.0) } else { 1.0 };
+            }
+            passed.is_whole = done.iter().all(|done| *done >= 1.0 - 1e-9);
+            if writes {
+                self.write(&pass.pattern, &before, &done);
+                self.written.clone_from(&done);
+            }
+            let (mut more, mut found) = match reads {
+                true => self.read(pass, &before, &done, &mut passed),
+                false => (0, Vec::new()),
+            };
+            if passed.is_whole && reads {
+                let (count, words) = self.shorted(pass);
+                more += count;
+                found.extend(words);
+            }
+            if passed.is_whole && pass.work == SoakWork::Copy {
+                self.copy(&pass.pattern);
+            }
+            wrong_words += more;
+            passed.bytes = self.bytes(pass.work, &done);
+            let moved = Moved {
+                now: self.world.now.get(),
+                bytes: &passed.bytes,
+                wrong_words,
+                wrong: &found,
+                state: &|| self.state(),
+                free: &|| self.free(),
+            };
+            goes_on = tick(&moved) && self.world.now.get() < pass.until;
+        }
+        for (taken, written) in self.taken.iter_mut().zip(&self.written) {
+            *taken = taken.max(*written);
+        }
+        Ok(passed)
+    }
+
+    fn flip(&mut self, part: usize, bit: u8) -> Result<Option<u64>, Fault> {
+        let Some(pattern) = self.pattern else { return Ok(None) };
+        let (offset, now) = (self.bases[part], self.world.now.get());
+        let mut word = FaultyWord::new(offset, bit, BitFault::Flips(0.0));
+        word.write(pattern.word(offset), now);
+        (word.cell, word.is_fresh) = (word.cell ^ 1 << bit, false);
+        self.words.retain(|other| other.offset != offset || !matches!(other.kind, BitFault::Flips(_)));
+        self.words.push(word);
+        Ok(Some(0))
+    }
+
+    fn state(&self) -> SoakState {
+        let seconds = self.world.now.get() - self.began;
+        let over = self.memory.hot.map(|(after, share)| ((seconds - after).max(0.0), share));
+        let slow = over.filter(|(over, _)| *over > 0.0).map_or(0.0, |(_, share)| share);
+        SoakState {
+            clock_hz: Some(CORE_HZ * (1.0 - slow)),
+            throttled: over.map(|(over, _)| (over * THROTTLED) as u64),
+            ..SoakState::default()
+        }
+    }
+    fn free(&self) -> Option<Bytes> {
+        let seconds = self.world.now.get() - self.began;
+        self.memory.wanted_at.filter(|at| seconds >= *at).map(|_| Bytes(0))
+    }
+}
